@@ -9,8 +9,9 @@ import (
 	"lockstep/model/kernel"
 )
 
-// clock sets the time of the ticks of both kernels side by side.
-func clock(t *testing.T, list []subject, rows [][][]float64, text string) {
+// logTimes logs the times of a tick of both kernels. text has one line for each plant: its name and
+// the times of the generated kernel with constant and with changing inputs, ns.
+func logTimes(t *testing.T, list []subject, rows [][][]float64, text string) {
 	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		var name string
 		var quiet, busy float64

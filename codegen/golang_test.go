@@ -12,40 +12,40 @@ import (
 	"testing"
 )
 
-func TestGeneratingTwiceGivesTheSameBytes(t *testing.T) {
+func TestGenerationIsReproducible(t *testing.T) {
 	for _, plant := range []string{"coupled-clutches", "judder"} {
 		j := job(t, plant)
-		one, _ := goOf(t, j)
-		if two, _, err := Go(j); err != nil || !maps.EqualFunc(one, two, bytes.Equal) {
+		one, _ := generatedGo(t, j)
+		if two, _, err := GenerateGo(j); err != nil || !maps.EqualFunc(one, two, bytes.Equal) {
 			t.Errorf("%s: the files differ, %v", plant, err)
 		}
 	}
 }
 
-// Go's tools know a generated file by this line.
+// generatedLine matches the line by which Go's tools recognise a generated file.
 var generatedLine = regexp.MustCompile(`^// Code generated .* DO NOT EDIT\.\n`)
 
-func TestEveryGeneratedFileSaysSo(t *testing.T) {
+func TestGeneratedFilesHaveTheMarkerLine(t *testing.T) {
 	j := job(t, "two-masses")
-	files, report := goOf(t, j)
+	files, report := generatedGo(t, j)
 	for name, text := range files {
 		if !generatedLine.Match(text) || !bytes.Contains(text[:200], []byte(j.Command)) {
 			t.Errorf("%s begins with %q", name, text[:60])
 		}
 	}
 	if text := string(files["kernel.go"]); !strings.Contains(text, `const PlantHash = "`+j.Hash+`"`) {
-		t.Error("kernel.go has no hash of the plant")
+		t.Error("kernel.go does not have the hash of the plant")
 	}
 	if report.Code < 1000 || report.Tables < 100 || report.State < 100 || len(report.Lines) == 0 {
 		t.Errorf("the report is %+v", report)
 	}
 }
 
-// What a tick consists of: the subset that the C translator takes.
-func TestTickIsWrittenInTheTickSubset(t *testing.T) {
+// The tick subset is the Go that the C translator supports.
+func TestTickUsesTheTickSubsetOfGo(t *testing.T) {
 	t.Parallel()
 	for _, plant := range []string{"coupled-clutches", "random:11", "random:6", "rail17:in parts"} {
-		files, _ := goOf(t, job(t, plant))
+		files, _ := generatedGo(t, job(t, plant))
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			if name != "kernel.go" {
 				checkSubset(t, plant+": "+name, files[name])
@@ -72,7 +72,7 @@ func checkSubset(t *testing.T, name string, text []byte) {
 			bad = n.Doc == nil || !strings.Contains(n.Doc.List[len(n.Doc.List)-1].Text, "//go:nosplit")
 		case *ast.MapType, *ast.ChanType, *ast.InterfaceType, *ast.FuncLit, *ast.SliceExpr, *ast.DeferStmt, *ast.GoStmt, *ast.LabeledStmt, *ast.TypeAssertExpr:
 			bad = true
-		case *ast.GenDecl: // a call would make the table at the start of the program, by code
+		case *ast.GenDecl: // a call would compute the table when the program starts
 			ast.Inspect(n, func(n ast.Node) bool {
 				_, call := n.(*ast.CallExpr)
 				bad = bad || call
@@ -90,28 +90,28 @@ func checkSubset(t *testing.T, name string, text []byte) {
 	})
 }
 
-func TestAPersonFindsTheElementsOfThePlant(t *testing.T) {
-	files, _ := goOf(t, job(t, "powershift"))
+func TestCommentsOfGeneratedCodeNameTheElements(t *testing.T) {
+	files, _ := generatedGo(t, job(t, "powershift"))
 	state, tick := string(files["tick_state.go"]), string(files["tick.go"])
 	kernel := string(files["kernel.go"])
 	_, elements, _ := strings.Cut(kernel, "var Elements = []string{\n")
 	for _, name := range []string{"clutch1", "clutch8"} {
 		if !strings.Contains(elements, "\t\""+name+"\",\n") {
-			t.Errorf("events have no name for %s", name)
+			t.Errorf("the variable Elements has no %s", name)
 		}
 		if !strings.Contains(state, name) || !strings.Contains(tick, "Here i is") || !strings.Contains(tick, name+".") {
-			t.Errorf("%s is not named", name)
+			t.Errorf("no comment names %s", name)
 		}
 	}
 }
 
-// Every input, output, state and element of a plant has its name in the text, in Go and C, and
-// what is written for one signal says of which.
-func TestEveryNameOfThePlantIsInTheText(t *testing.T) {
+// Generated Go has the names of all inputs, outputs, states and elements, C those of outputs and
+// states. A function for one signal names it.
+func TestGeneratedCodeHasEveryNameOfThePlant(t *testing.T) {
 	t.Parallel()
 	for _, plant := range []string{"coupled-clutches", "powershift", "judder", "car-abs", "hybrid-spring", "truck"} {
 		j := job(t, plant)
-		files, _ := goOf(t, j)
+		files, _ := generatedGo(t, j)
 		names := slices.Concat(j.Tables.Frictions, j.Tables.StateName)
 		for _, p := range slices.Concat(j.Tables.Inputs, j.Tables.Outputs) {
 			names = append(names, p.Name)
@@ -124,7 +124,7 @@ func TestEveryNameOfThePlantIsInTheText(t *testing.T) {
 				t.Errorf("%s: kernel.go has no %q", plant, name)
 			}
 		}
-		c := string(cOf(t, j)[j.Package+".c"])
+		c := string(generatedC(t, j)[j.Package+".c"])
 		for _, name := range slices.Concat(j.Tables.StateName, names[len(names)-len(j.Tables.Switches)-len(j.Tables.Outputs):len(names)-len(j.Tables.Switches)]) {
 			if !strings.Contains(c, `"`+name+`"`) {
 				t.Errorf("%s: the C has no %q", plant, name)
@@ -133,11 +133,11 @@ func TestEveryNameOfThePlantIsInTheText(t *testing.T) {
 		about := regexp.MustCompile(`(?m)^((?://.*\n)*)func (breakpointAfter|sourceAt)Source\w*\(t `).FindAllStringSubmatch(string(files["tick.go"]), -1)
 		for _, m := range about {
 			if !regexp.MustCompile(`// Here s is of signal \d+, \S+\.\n`).MatchString(m[1]) {
-				t.Errorf("%s: a function of one signal says only %q", plant, m[1])
+				t.Errorf("%s: the comment of a function for one signal does not name it: %q", plant, m[1])
 			}
 		}
 		if len(about) == 0 {
-			t.Errorf("%s has no function of a signal", plant)
+			t.Errorf("%s has no function for one signal", plant)
 		}
 	}
 }
@@ -145,31 +145,31 @@ func TestEveryNameOfThePlantIsInTheText(t *testing.T) {
 func TestBadJobsAreRefused(t *testing.T) {
 	good := job(t, "two-masses")
 	for _, c := range []struct{ name, command, want string }{
-		{"", "x", `"" is no name of a package`},
-		{"Plant", "x", `its name has 'P' at 1`},
-		{"2plant", "x", `its name has '2' at 1`},
-		{"a-b", "x", `its name has '-' at 2`},
-		{"func", "x", `"func" is no name of a package`},
+		{"", "x", `package name "" cannot be imported`},
+		{"Plant", "x", `'P' at position 1 is not allowed`},
+		{"2plant", "x", `'2' at position 1 is not allowed`},
+		{"a-b", "x", `'-' at position 2 is not allowed`},
+		{"func", "x", `package name "func" cannot be imported`},
 		{"plant", "x\npackage main", `more than one line`},
 	} {
 		j := good
 		j.Package, j.Command = c.name, c.command
-		if _, _, err := Go(j); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, _, err := GenerateGo(j); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("package %q: %v, want %q", c.name, err, c.want)
 		}
 	}
 	inC := good
 	inC.Package = "math"
-	if _, _, err := inC.InC(nil, Report{}); err == nil || !strings.Contains(err.Error(), `"math" is the name of a header`) {
+	if _, _, err := inC.TranslateC(nil, Report{}); err == nil || !strings.Contains(err.Error(), `package name "math" is the name of a C header`) {
 		t.Errorf("package math in C: %v", err)
 	}
 }
 
-func TestHashTellsPlantsAndGridsApart(t *testing.T) {
+func TestHashDiffersBetweenPlantsAndGrids(t *testing.T) {
 	hash := func(name string) string { return HashOf(load(t, name).tables) }
 	one := hash("coupled-clutches")
 	if one != hash("coupled-clutches") {
-		t.Error("a plant has two hashes")
+		t.Error("one plant has two hashes")
 	}
 	for _, other := range []string{"coupled-clutches:driven", "coupled-clutches:papers", "coupled-clutches:held", "powershift"} {
 		if one == hash(other) {

@@ -2,7 +2,7 @@ package codegen
 
 import _ "embed"
 
-// Guide is the guide to what lockstep gen writes, which `lockstep help` prints.
+// Guide is the text of `lockstep help generate`.
 //
 //go:embed GENERATE.md
 var Guide []byte

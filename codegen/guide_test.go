@@ -19,9 +19,10 @@ import (
 	"lockstep/rt/guide"
 )
 
+// row matches the first column of a row in a table of the guide, if it is code.
 var row = regexp.MustCompile("(?m)^\\| `([^`]+)`")
 
-// firstColumn returns what the rows of the n-th table of a section begin with, n from 0.
+// firstColumn returns the first column of table n of a section, n from 0.
 func firstColumn(t *testing.T, topic string, n int) (list []string) {
 	t.Helper()
 	s, _ := guide.Guide{Source: codegen.Guide}.Section(topic)
@@ -36,16 +37,16 @@ func firstColumn(t *testing.T, topic string, n int) (list []string) {
 	return list
 }
 
-// same compares two lists, whatever their order.
-func same(t *testing.T, what string, told, is []string) {
+// compareSets compares a list of the guide with that of the product, in any order.
+func compareSets(t *testing.T, subject string, guide, product []string) {
 	t.Helper()
-	told, is = slices.Sorted(slices.Values(told)), slices.Sorted(slices.Values(is))
-	if is = slices.Compact(is); !slices.Equal(told, is) {
-		t.Errorf("%s: the guide has %q, there are %q", what, told, is)
+	guide, product = slices.Sorted(slices.Values(guide)), slices.Sorted(slices.Values(product))
+	if product = slices.Compact(product); !slices.Equal(guide, product) {
+		t.Errorf("%s: the guide lists %q, the product has %q", subject, guide, product)
 	}
 }
 
-// block returns the n-th block of the guide in a language.
+// block returns code block n of the guide in a language, n from 0.
 func block(t *testing.T, language string, n int) string {
 	t.Helper()
 	for _, b := range (guide.Guide{Source: codegen.Guide}).Blocks() {
@@ -55,12 +56,11 @@ func block(t *testing.T, language string, n int) string {
 			}
 		}
 	}
-	t.Fatalf("the guide has too few blocks of %s", language)
+	t.Fatalf("the guide has too few code blocks in %s", language)
 	return ""
 }
 
-// generated makes a request of the guide's plant, as its commands do, in a folder of its own that
-// becomes the current one.
+// generated runs a request for the guide's plant, or for a bench, in a new current folder.
 func generated(t *testing.T, folder string, r gen.Request) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -110,22 +110,22 @@ func names(t *testing.T, dir string) (list []string) {
 
 func TestGuideGoProgramRuns(t *testing.T) {
 	generated(t, "flywheel", gen.Request{})
-	same(t, "files in Go", firstColumn(t, "go-kernel", 0), names(t, "flywheel"))
-	var told []string
+	compareSets(t, "files in Go", firstColumn(t, "go-kernel", 0), names(t, "flywheel"))
+	var listed []string
 	for _, name := range firstColumn(t, "go-kernel", 1) {
 		name, _, _ = strings.Cut(name, "(")
-		told = append(told, name)
+		listed = append(listed, name)
 	}
-	same(t, "names in Go", told, exported(t, "flywheel"))
+	compareSets(t, "names in Go", listed, exported(t, "flywheel"))
 
 	write(t, "main.go", block(t, "go", 0))
 	output(t, "go", "mod", "init", "rig")
 	if got, want := output(t, "go", "run", "."), block(t, "text", 0); got != want {
-		t.Errorf("it prints %q, in the guide %q", got, want)
+		t.Errorf("the program prints %q, the guide shows %q", got, want)
 	}
 }
 
-// exported lists what a package shows, methods included.
+// exported returns the exported names of a package, with methods.
 func exported(t *testing.T, folder string) (list []string) {
 	t.Helper()
 	for _, name := range names(t, folder) {
@@ -156,23 +156,23 @@ func exported(t *testing.T, folder string) (list []string) {
 
 func TestGuideCProgramRuns(t *testing.T) {
 	generated(t, "kernel", gen.Request{Lang: "c"})
-	same(t, "files in C", []string{"flywheel.c", "flywheel.h"}, names(t, "kernel"))
+	compareSets(t, "files in C", []string{"flywheel.c", "flywheel.h"}, names(t, "kernel"))
 	header, err := os.ReadFile("kernel/flywheel.h")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told, is []string
+	var listed, declared []string
 	for _, name := range firstColumn(t, "c-kernel", 0) {
 		name, _, _ = strings.Cut(name, "(")
-		told = append(told, name)
+		listed = append(listed, name)
 	}
 	for _, m := range regexp.MustCompile(`(?m)^(?:\} |#define |extern .*|[a-z ]+)\b((?i:flywheel)_\w+)(?:;|\(| "?\d|\[\];)`).FindAllStringSubmatch(string(header), -1) {
-		is = append(is, m[1])
+		declared = append(declared, m[1])
 	}
 	for _, m := range regexp.MustCompile(`\b(flywheel_\w+)\[\]`).FindAllStringSubmatch(string(header), -1) {
-		is = append(is, m[1])
+		declared = append(declared, m[1])
 	}
-	same(t, "names in C", told, is)
+	compareSets(t, "names in C", listed, declared)
 
 	write(t, "main.c", block(t, "c", 0))
 	last := strings.Split(strings.TrimSpace(block(t, "sh", 2)), "\n")
@@ -180,12 +180,12 @@ func TestGuideCProgramRuns(t *testing.T) {
 	output(t, words[0], append(words[1:], "-Wall", "-Wextra", "-Werror")...)
 	lines := strings.SplitAfter(block(t, "text", 0), "\n")
 	if got, want := output(t, last[1]), lines[len(lines)-2]; got != want {
-		t.Errorf("it prints %q, in the guide %q", got, want)
+		t.Errorf("the program prints %q, the guide shows %q", got, want)
 	}
 }
 
 func TestGuideListsTheFilesOfAnFMU(t *testing.T) {
-	var is []string
+	var packed []string
 	for _, version := range []int{2, 3} {
 		generated(t, "fmu", gen.Request{FMU: version})
 		file, err := zip.OpenReader("fmu/flywheel.fmu")
@@ -193,25 +193,25 @@ func TestGuideListsTheFilesOfAnFMU(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range file.File {
-			is = append(is, f.Name)
+			packed = append(packed, f.Name)
 		}
 		file.Close()
 	}
-	told := firstColumn(t, "fmu", 0)
-	for i, name := range told {
+	listed := firstColumn(t, "fmu", 0)
+	for i, name := range listed {
 		if strings.HasSuffix(name, "fmi3-slave.c") {
-			told = append(told, strings.Replace(name, "3", "2", 1))
+			listed = append(listed, strings.Replace(name, "3", "2", 1))
 		}
 		if other := map[string]string{"amd64": "aarch64", "arm64": "x86_64"}[runtime.GOARCH]; strings.HasPrefix(name, "binaries/"+other) {
-			is = append(is, told[i])
+			packed = append(packed, listed[i])
 		}
 	}
-	same(t, "files of an FMU", told, is)
+	compareSets(t, "files of an FMU", listed, packed)
 }
 
 func TestGuideTargetIsBuilt(t *testing.T) {
 	generated(t, "target", gen.Request{Bench: "powershift-bench"})
-	same(t, "files of a target", firstColumn(t, "target-executable", 0), names(t, "target"))
+	compareSets(t, "files of a target", firstColumn(t, "target-executable", 0), names(t, "target"))
 	output(t, "go", "build", "-C", "target", "-o", "../mine.target", ".")
 	if _, err := gen.ReadMark("mine.target"); err != nil {
 		t.Error(err)
@@ -219,13 +219,38 @@ func TestGuideTargetIsBuilt(t *testing.T) {
 }
 
 func TestGuideListsTheFlagsOfGen(t *testing.T) {
-	var is, told []string
+	var offered, listed []string
 	for _, m := range regexp.MustCompile(`(?m)^  (-\w+)`).FindAllStringSubmatch(output(t, "go", "run", "lockstep/rt/cmd/lockstep", "gen", "-h"), -1) {
-		is = append(is, m[1])
+		offered = append(offered, m[1])
 	}
 	for _, name := range firstColumn(t, "flags-of-gen", 0) {
 		name, _, _ = strings.Cut(name, " ")
-		told = append(told, name)
+		listed = append(listed, name)
 	}
-	same(t, "flags", told, is)
+	compareSets(t, "flags", listed, offered)
+}
+
+// The marker line quotes the path of the plant. It must stay one line in C, however long the path
+// is.
+func TestGenWithALongPlantPathWritesToItsFolderAgain(t *testing.T) {
+	for name, r := range map[string]gen.Request{"c": {Lang: "c"}, "fmu": {FMU: 3}} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			folder := strings.Repeat("a folder, with = and - and + in its name/", 4)
+			if err := os.MkdirAll(folder, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			r.Plant, r.Dir = folder+"flywheel.yaml", "out"
+			write(t, r.Plant, block(t, "yaml", 0))
+			var report strings.Builder
+			for range 2 {
+				if err := r.Run(&report); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if strings.Contains(report.String(), "sources only") {
+				t.Errorf("the sources of the FMU do not compile:\n%s", report.String())
+			}
+		})
+	}
 }

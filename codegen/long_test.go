@@ -2,5 +2,5 @@
 
 package codegen
 
-// breadth has the tests go through plants that take too long for every day.
+// breadth selects the slow cases: more plants.
 const breadth = true

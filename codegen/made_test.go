@@ -7,29 +7,27 @@ import (
 	"testing"
 )
 
-// TestMain has the garbage collected less often: what is generated is short-lived, and the
-// tests of a package end soon.
+// TestMain collects garbage less often: generated files are short-lived.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
 
-// output is what was generated of a job.
+// output is the result of a generation.
 type output struct {
 	files  Files
 	report Report
 	err    error
 }
 
-// made are the outputs of the jobs of this process, by name and hash: most tests look at the
-// same plants.
+// made caches the outputs of this process by job: most tests use the same plants.
 var made sync.Map
 
-// goOf is the Go of a job, generated once. The files are not to be changed.
-func goOf(t testing.TB, j Job) (Files, Report) {
+// generatedGo returns the Go of a job, generated once. Callers must not change the files.
+func generatedGo(t testing.TB, j Job) (Files, Report) {
 	t.Helper()
 	once, _ := made.LoadOrStore(j.Package+" "+j.Command+" "+j.Hash, sync.OnceValue(func() (out output) {
-		out.files, out.report, out.err = Go(j)
+		out.files, out.report, out.err = GenerateGo(j)
 		return out
 	}))
 	out := once.(func() output)()
@@ -39,23 +37,23 @@ func goOf(t testing.TB, j Job) (Files, Report) {
 	return out.files, out.report
 }
 
-// cOf is its C.
-func cOf(t testing.TB, j Job) Files {
+// generatedC returns the C of a job.
+func generatedC(t testing.TB, j Job) Files {
 	t.Helper()
-	files, report := goOf(t, j)
-	files, _, err := j.InC(files, report)
+	files, report := generatedGo(t, j)
+	files, _, err := j.TranslateC(files, report)
 	if err != nil {
 		t.Fatalf("%s: %v", j.Command, err)
 	}
 	return files
 }
 
-// job is what is generated from a subject.
+// job returns the job that generates the code of a subject.
 func (s *subject) job() Job {
-	return Job{Tables: s.tables, System: s.system, Hash: HashOf(s.tables), Command: "lockstep gen " + s.name, Package: PackageOf(s.name)}
+	return Job{Tables: s.tables, System: s.system, Hash: HashOf(s.tables), Command: "lockstep gen " + s.name, Package: PackageName(s.name)}
 }
 
-// job is what is generated from an embedded plant.
+// job returns the job of an embedded plant.
 func job(t testing.TB, plant string) Job {
 	s := load(t, plant)
 	return s.job()

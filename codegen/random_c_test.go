@@ -18,7 +18,7 @@ import (
 	"lockstep/model/kernel"
 )
 
-// What c99/testdata/drive.c is told to do.
+// Operations of c99/testdata/drive.c.
 const (
 	driveStep = iota
 	driveReset
@@ -27,31 +27,32 @@ const (
 	driveOwn
 )
 
-// orders are commands as drive.c reads them.
-func orders(rows [][]float64) []byte {
+// encodeCommands returns commands as drive.c reads them.
+func encodeCommands(rows [][]float64) []byte {
 	var b bytes.Buffer
-	order := func(op int, of, on float64) {
-		binary.Write(&b, binary.NativeEndian, [3]int64{int64(op), int64(of), int64(on)})
+	add := func(op int, input, on float64) {
+		binary.Write(&b, binary.NativeEndian, [3]int64{int64(op), int64(input), int64(on)})
 	}
 	for _, row := range rows {
 		switch row[0] {
 		case 1:
-			order(driveReset, 0, 0)
+			add(driveReset, 0, 0)
 		case 2:
-			order(driveOutput, 0, 0)
+			add(driveOutput, 0, 0)
 		}
 		if row[1] >= 0 {
-			order(driveInput, row[1], row[2])
-			order(driveOwn, row[1], 0)
+			add(driveInput, row[1], row[2])
+			add(driveOwn, row[1], 0)
 		}
-		order(driveStep, 0, 0)
+		add(driveStep, 0, 0)
 		binary.Write(&b, binary.NativeEndian, row[3:])
 	}
 	return b.Bytes()
 }
 
-// obeyed is what the table kernel answers to the orders.
-func obeyed(k *kernel.Kernel, rows [][]float64) (out []float64) {
+// expectedResults returns the results of the table kernel for the commands, in the order of
+// drive.c.
+func expectedResults(k *kernel.Kernel, rows [][]float64) (out []float64) {
 	_, p := k.Dims()
 	y := make([]float64, p)
 	for _, row := range rows {
@@ -71,13 +72,13 @@ func obeyed(k *kernel.Kernel, rows [][]float64) (out []float64) {
 			out = append(out, k.Own(i), driven)
 		}
 		k.Step(y, row[3:])
-		out = append(append(out, y...), y[p-1]) // "fault", which a step gives in C
+		out = append(append(out, y...), y[p-1]) // "fault": the result of a step in C
 	}
 	return out
 }
 
-// inOneProgram compiles the C of plants with what drives them, in one command.
-func inOneProgram(t *testing.T, list []subject, flags ...string) (program string) {
+// buildDriver compiles the C of plants and drive.c to one program.
+func buildDriver(t *testing.T, list []subject, flags ...string) (program string) {
 	t.Helper()
 	dir := t.TempDir()
 	drive, err := filepath.Abs("c99/testdata/drive.c")
@@ -90,7 +91,7 @@ func inOneProgram(t *testing.T, list []subject, flags ...string) (program string
 	head, plants := "", "#define PLANTS"
 	for _, s := range list {
 		j := s.job()
-		for name, text := range cOf(t, j) {
+		for name, text := range generatedC(t, j) {
 			put(t, filepath.Join(dir, name), text)
 		}
 		head += "#include \"" + j.Package + ".h\"\n"
@@ -106,14 +107,14 @@ func inOneProgram(t *testing.T, list []subject, flags ...string) (program string
 		}
 	}
 	var compiling sync.WaitGroup
-	free := make(chan bool, runtime.NumCPU()) // as many at a time
+	slots := make(chan bool, runtime.NumCPU()) // one for each running compiler
 	objects := make([]string, len(sources))
 	for i, source := range sources {
 		objects[i] = fmt.Sprintf("%d.o", i)
 		compiling.Go(func() {
-			free <- true
+			slots <- true
 			gcc("-c", "-o", objects[i], source)
-			<-free
+			<-slots
 		})
 	}
 	if compiling.Wait(); !t.Failed() {
@@ -134,40 +135,41 @@ func TestRandomPlantsInCGiveTheBitsOfTheTableKernel(t *testing.T) {
 			names = append(names, fmt.Sprintf("random:%d", 100+seed), fmt.Sprintf("random:%d", carFrom+100+seed))
 		}
 	}
-	sameInC(t, names, flags...)
+	compareC(t, names, flags...)
 }
 
-// Here, where their Go is at hand; package c99 has some of them do more.
+// The test is here because this package caches the Go of the plants. Package c99 tests some plants
+// with other optimisations.
 func TestPlantsInCGiveTheBitsOfTheTableKernel(t *testing.T) {
 	t.Parallel()
 	names := []string{"coupled-clutches", "powershift", "automatic4", "hybrid-clearance"}
-	if lab.Asked() {
+	if lab.LongTests() {
 		names = embeddedNames()
 	}
-	sameInC(t, names, "-O1")
+	compareC(t, names, "-O1")
 }
 
-// sameInC has plants in C and the table kernel follow the same commands.
-func sameInC(t *testing.T, names []string, flags ...string) {
+// compareC compares the results of plants in C with those of the table kernel, bit by bit.
+func compareC(t *testing.T, names []string, flags ...string) {
 	var list []subject
 	for _, name := range names {
 		s := load(t, name)
-		if len(s.tables.StateName) > 50 { // a train
+		if len(s.tables.StateName) > 50 { // a train: slow
 			s.ticks = 200
 		}
 		list = append(list, s)
 	}
-	program := inOneProgram(t, list, flags...)
+	program := buildDriver(t, list, flags...)
 	for i, s := range list {
 		t.Run(s.name, func(t *testing.T) {
 			rows := tickCommands(s, uint64(1000+i))
-			cmd := exec.Command(program, PackageOf(s.name))
-			cmd.Stdin, cmd.Stderr = bytes.NewReader(orders(rows)), os.Stderr
+			cmd := exec.Command(program, PackageName(s.name))
+			cmd.Stdin, cmd.Stderr = bytes.NewReader(encodeCommands(rows)), os.Stderr
 			out, err := cmd.Output()
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := obeyed(kernel.New(s.tables), rows)
+			want := expectedResults(kernel.New(s.tables), rows)
 			if len(out) != 8*len(want) {
 				t.Fatalf("%d numbers in C, want %d", len(out)/8, len(want))
 			}

@@ -13,14 +13,15 @@ import (
 	"lockstep/model/plantfile"
 )
 
-// carFrom is the seed from which on plants are cars: two wheels under a body in the plane,
-// one driven through a random gear, on a tyre or a rail.
+// carFrom is the first seed of random cars: a planar body on two wheels with tyre or rail contact.
+// A random gear drives one wheel.
 const carFrom = 2000
 
-// pick is one of several texts.
+// pick returns one of several texts.
 func (c *chance) pick(list ...string) string { return list[c.IntN(len(list))] }
 
-// contact is between a wheel and a node of the body, on a force that the motion changes.
+// contact adds the contact of a wheel at a node of the body. The motion may change its normal
+// force.
 func (c *chance) contact(i int, node string) {
 	fn := "7 kN"
 	if c.IntN(2) == 0 {
@@ -38,7 +39,7 @@ func (c *chance) contact(i int, node string) {
 	c.elements = append(c.elements, fmt.Sprintf("  road%d: {%s, friction: road, a: W%d, b: %s.x, radius: 0.3, fn: %s}", i, law, i, node, fn))
 }
 
-// drive is what stands between the shaft P and the wheel W0.
+// drive adds the elements between the shaft P and the wheel W0, and the source of torque.
 func (c *chance) drive() {
 	switch c.IntN(4) {
 	case 0:
@@ -65,6 +66,7 @@ func (c *chance) drive() {
 	}
 }
 
+// randomCar returns the random car of a seed.
 func randomCar(t testing.TB, seed uint64) subject {
 	c := &chance{Rand: rand.New(rand.NewPCG(seed, 11))}
 	c.elements = append(c.elements, "  P: {type: inertia, J: 0.2, w_start: 90}",

@@ -13,7 +13,7 @@ import (
 	"lockstep/model/plantfile"
 )
 
-// chance draws the elements of a plant.
+// chance chooses the elements of a random plant.
 type chance struct {
 	*rand.Rand
 	elements, inputs []string
@@ -25,7 +25,7 @@ func (c *chance) add(format string, args ...any) {
 	c.elements = append(c.elements, fmt.Sprintf("  e%d: ", len(c.elements))+fmt.Sprintf(format, args...))
 }
 
-// input is a new command that is a capacity.
+// input adds an input that is a capacity and returns its name.
 func (c *chance) input() string {
 	name := fmt.Sprintf("c%d", len(c.inputs))
 	text := fmt.Sprintf("  %s: {unit: N, min: 0, max: 60", name)
@@ -36,7 +36,7 @@ func (c *chance) input() string {
 	return name
 }
 
-// joins adds what is between two flanges.
+// joins adds an element between two flanges.
 func (c *chance) joins(a, b string) {
 	ends := fmt.Sprintf("a: %s, b: %s", a, b)
 	switch c.IntN(10) {
@@ -57,10 +57,11 @@ func (c *chance) joins(a, b string) {
 	}
 }
 
-// manyFrom is the seed from which on plants have about 20 friction elements.
+// manyFrom is the first seed of random plants with about 20 friction elements.
 const manyFrom = 1000
 
-// randomPlant is a chain of bodies with more across it, brakes and torques.
+// randomPlant returns the random plant of a seed: a chain of bodies with more elements between
+// them, brakes and torques.
 func randomPlant(t testing.TB, seed uint64) subject {
 	if seed >= carFrom {
 		return randomCar(t, seed)

@@ -1,6 +1,6 @@
 package codegen
 
-// runnerText is a program that has every generated kernel follow its commands.
+// runnerText is a program that executes the commands of every generated kernel, or times it.
 const runnerText = `package main
 
 import (
@@ -42,17 +42,17 @@ func main() {
 	}
 %s}
 
-// refused is how many questions about an input that is none end in a panic.
-func refused(drive func(int, bool), driven func(int) bool, own func(int) float64, m int) (n float64) {
+// countPanics returns how many calls with the index of no input panic.
+func countPanics(drive func(int, bool), driven func(int) bool, own func(int) float64, m int) (n float64) {
 	for _, i := range []int{-1, m, 1 << 40} {
-		for _, ask := range []func(){func() { drive(i, true) }, func() { driven(i) }, func() { own(i) }} {
+		for _, call := range []func(){func() { drive(i, true) }, func() { driven(i) }, func() { own(i) }} {
 			func() {
 				defer func() {
 					if recover() != nil {
 						n++
 					}
 				}()
-				ask()
+				call()
 			}()
 		}
 	}
@@ -66,8 +66,8 @@ type stepper interface {
 	Dims() (m, p int)
 }
 
-// clock prints the time of a tick with the inputs held, and of one of those commanded, ns.
-func clock(name string, k stepper) {
+// timeTicks prints the time of a tick, ns, with constant inputs and with the commanded inputs.
+func timeTicks(name string, k stepper) {
 	m, p := k.Dims()
 	y, u := make([]float64, p), make([]float64, m)
 	rows := read(name + ".in")
@@ -101,7 +101,7 @@ const followText = `	func() {
 		rows := read("%[1]s.in")
 		k.Output(y)
 		out := append([]float64{float64(p + 1)}, y...)
-		out = append(out, refused(k.Drive, k.Driven, k.Own, m))
+		out = append(out, countPanics(k.Drive, k.Driven, k.Own, m))
 		for ; len(rows) > 0; rows = rows[3+m:] {
 			switch rows[0] {
 			case 1:
@@ -109,16 +109,16 @@ const followText = `	func() {
 			case 2:
 				k.Output(y)
 			}
-			said := 0.0
+			answer := 0.0
 			if i := int(rows[1]); i >= 0 {
 				k.Drive(i, rows[2] == 1)
-				if said = k.Own(i); k.Driven(i) {
-					said++
+				if answer = k.Own(i); k.Driven(i) {
+					answer++
 				}
 			}
 			k.Step(y, rows[3:3+m])
 			events := k.Events()
-			out = append(out, float64(1+p+4*len(events)), said)
+			out = append(out, float64(1+p+4*len(events)), answer)
 			out = append(out, y...)
 			for _, e := range events {
 				out = append(out, e.Time, float64(e.Friction), float64(e.From), float64(e.To))

@@ -26,39 +26,39 @@ import (
 )
 
 var (
-	keep  = flag.String("keep", "", "folder in which the generated packages are left")
+	keep  = flag.String("keep", "", "folder for the generated packages, which stays after the test")
 	timed = flag.Bool("timed", false, "time the ticks of both kernels")
-	only  = flag.String("plants", "", "plants instead of all, each PLANT, PLANT:WAY or random:SEED")
+	only  = flag.String("plants", "", "comma-separated plants to test, each PLANT, PLANT:VARIANT or random:SEED")
 )
 
-// subject is a plant on a grid that both kernels step.
+// subject is a plant on a grid, to be stepped by both kernels.
 type subject struct {
 	name   string
 	tables *kernel.Tables
 	system *model.System
-	ticks  int
+	ticks  int // length of the test
 }
 
-// load is an embedded plant, NAME or NAME:WAY, or random:SEED.
+// load returns an embedded plant, NAME or NAME:VARIANT, or random:SEED.
 func load(t testing.TB, name string) subject {
 	t.Helper()
-	plant, how, _ := strings.Cut(name, ":")
+	plant, variant, _ := strings.Cut(name, ":")
 	if plant == "random" {
-		seed, err := strconv.Atoi(how)
+		seed, err := strconv.Atoi(variant)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return randomPlant(t, uint64(seed))
 	}
-	way, ok := ways[how]
-	if !ok && how != "" {
-		t.Fatalf("no way %q to step a plant", how)
+	set, ok := variants[variant]
+	if !ok && variant != "" {
+		t.Fatalf("unknown variant %q of a plant", variant)
 	}
-	return embedded(t, plant, name, way)
+	return embedded(t, plant, name, set)
 }
 
-// embedded is an embedded plant under a name that says how it is stepped.
-func embedded(t testing.TB, plant, name string, way func(*model.System, *kernel.Options)) subject {
+// embedded returns an embedded plant with options; name includes the variant.
+func embedded(t testing.TB, plant, name string, set func(*model.System, *kernel.Options)) subject {
 	t.Helper()
 	data, err := plants.Read(plant)
 	if err != nil {
@@ -68,11 +68,11 @@ func embedded(t testing.TB, plant, name string, way func(*model.System, *kernel.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return assembled(t, name, p, way)
+	return assembled(t, name, p, set)
 }
 
-// ways are those in which a plant can be stepped.
-var ways = map[string]func(sys *model.System, opt *kernel.Options){
+// variants are options of the kernel, by name.
+var variants = map[string]func(sys *model.System, opt *kernel.Options){
 	"papers":     func(_ *model.System, opt *kernel.Options) { opt.Scheme = kernel.Papers },
 	"held":       func(_ *model.System, opt *kernel.Options) { opt.Form = kernel.Held },
 	"factorised": func(_ *model.System, opt *kernel.Options) { opt.Memory = 1 },
@@ -86,16 +86,16 @@ var ways = map[string]func(sys *model.System, opt *kernel.Options){
 	},
 }
 
-// assembled puts a plant on a grid.
-func assembled(t testing.TB, name string, p *network.Plant, way func(*model.System, *kernel.Options)) subject {
+// assembled prepares the tables of a plant. The default period is 5 ms.
+func assembled(t testing.TB, name string, p *network.Plant, set func(*model.System, *kernel.Options)) subject {
 	t.Helper()
 	sys, err := assemble.System(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var opt kernel.Options
-	if way != nil {
-		way(sys, &opt)
+	if set != nil {
+		set(sys, &opt)
 	}
 	if opt.Period == 0 {
 		opt.Period = 5 * time.Millisecond
@@ -107,9 +107,13 @@ func assembled(t testing.TB, name string, p *network.Plant, way func(*model.Syst
 	return subject{name, tables, sys, 1500}
 }
 
-// tickCommands are random inputs as a bus brings them: held, ramps, jumps, chatter; some that
-// are no number; inputs that begin and cease to be driven. A row is what to do first, an
-// input, whether it is driven, and u.
+// tickCommands returns random commands, one row for each tick. The inputs are like those of a bus:
+// they are constant, ramp, jump and chatter, and some are NaN. A row has four parts:
+//
+//   - the operation before the step: 1 reset, 2 output, 0 none
+//   - the input that begins or ceases to follow u; -1: none
+//   - whether it follows u: 1 or 0
+//   - u
 func tickCommands(s subject, seed uint64) [][]float64 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m := len(s.tables.Inputs)
@@ -166,13 +170,13 @@ func tickCommands(s subject, seed uint64) [][]float64 {
 	return rows
 }
 
-// follow gives what the table kernel answers to commands; one about an input that is none
-// ends in a panic.
+// follow returns the results of the table kernel for commands. The first row ends with the number
+// of panics that the generated kernel must have for indices of no input.
 func follow(k *kernel.Kernel, rows [][]float64) (out [][]float64) {
 	_, p := k.Dims()
 	y := make([]float64, p)
 	k.Output(y)
-	out = append(out, append(append([]float64(nil), y...), 9)) // nine questions about no input panic
+	out = append(out, append(append([]float64(nil), y...), 9)) // three calls, three indices
 	for _, row := range rows {
 		switch row[0] {
 		case 1:
@@ -180,15 +184,15 @@ func follow(k *kernel.Kernel, rows [][]float64) (out [][]float64) {
 		case 2:
 			k.Output(y)
 		}
-		said := 0.0
+		answer := 0.0
 		if i := int(row[1]); i >= 0 {
 			k.Drive(i, row[2] == 1)
-			if said = k.Own(i); k.Driven(i) {
-				said++
+			if answer = k.Own(i); k.Driven(i) {
+				answer++
 			}
 		}
 		k.Step(y, row[3:])
-		line := append([]float64{said}, y...)
+		line := append([]float64{answer}, y...)
 		for _, e := range k.Events() {
 			line = append(line, e.Time, float64(e.Friction), float64(e.From), float64(e.To))
 		}
@@ -197,25 +201,26 @@ func follow(k *kernel.Kernel, rows [][]float64) (out [][]float64) {
 	return out
 }
 
-// generate writes the packages of plants and a program that runs them all.
+// generate writes the packages of plants and a program that runs all of them. It returns the
+// folder.
 func generate(t *testing.T, list []subject) (dir string) {
 	if dir = *keep; dir == "" {
 		dir = t.TempDir()
 	}
-	var imports, body, clocks strings.Builder
+	var imports, body, timings strings.Builder
 	for _, s := range list {
 		j, from := s.job(), time.Now()
-		files, report := goOf(t, j)
+		files, report := generatedGo(t, j)
 		for name, text := range files {
 			put(t, filepath.Join(dir, j.Package, name), text)
 		}
 		t.Logf("%s: n %d, mc %d, %d modes, net %v; %d bytes of code, %d of tables; %s; %v", s.name, s.tables.N, s.tables.Mc, len(s.tables.Modes), s.tables.Sparse != nil, report.Code, report.Tables, report.Lines[0], time.Since(from).Round(time.Millisecond))
 		fmt.Fprintf(&imports, "\t%q\n", "generated/"+j.Package)
 		fmt.Fprintf(&body, followText, j.Package)
-		fmt.Fprintf(&clocks, "\tclock(%q, %s.New())\n", j.Package, j.Package)
+		fmt.Fprintf(&timings, "\ttimeTicks(%q, %s.New())\n", j.Package, j.Package)
 	}
 	put(t, filepath.Join(dir, "go.mod"), []byte("module generated\n\ngo 1.26\n"))
-	text := fmt.Sprintf(runnerText, body.String(), clocks.String())
+	text := fmt.Sprintf(runnerText, body.String(), timings.String())
 	put(t, filepath.Join(dir, "main.go"), []byte(strings.Replace(text, "\"os\"\n", "\"os\"\n"+imports.String(), 1)))
 	return dir
 }
@@ -255,16 +260,17 @@ func bytesOf(list []float64) (data []byte) {
 	return data
 }
 
-// compare has both kernels of every plant follow the same commands.
+// compare executes the same commands on both kernels of every plant and compares the results. It
+// also checks that the compiler found no index that needs a bounds check.
 func compare(t *testing.T, list []subject) {
 	dir := generate(t, list)
 	from := time.Now()
-	const options, compiler = "-trimpath", "-gcflags=generated/...=-d=ssa/check_bce" // the same for vet, which takes what was compiled
+	const options, compiler = "-trimpath", "-gcflags=generated/...=-d=ssa/check_bce" // vet reuses the build with the same flags
 	found := tool(t, dir, "go", "build", options, compiler, "-o", "runner", ".")
 	t.Logf("built in %v", time.Since(from))
 	for line := range strings.Lines(found) {
 		if strings.Contains(line, "Found Is") && !strings.Contains(line, "main.go") && !strings.Contains(line, "kernel.go") {
-			t.Errorf("a check of bounds is left: %s", line)
+			t.Errorf("the compiled tick has a bounds check: %s", line)
 		}
 	}
 	rows := make([][][]float64, len(list))
@@ -274,33 +280,33 @@ func compare(t *testing.T, list []subject) {
 		for _, r := range rows[i] {
 			all = append(all, r...)
 		}
-		put(t, filepath.Join(dir, PackageOf(s.name)+".in"), bytesOf(all))
+		put(t, filepath.Join(dir, PackageName(s.name)+".in"), bytesOf(all))
 	}
 	tool(t, dir, "go", "vet", options, compiler, "./...")
 	tool(t, dir, "./runner")
 	if *timed {
-		clock(t, list, rows, tool(t, dir, "./runner", "time"))
+		logTimes(t, list, rows, tool(t, dir, "./runner", "time"))
 	}
 	for i, s := range list {
 		t.Run(s.name, func(t *testing.T) {
-			data, err := os.ReadFile(filepath.Join(dir, PackageOf(s.name)+".out"))
+			data, err := os.ReadFile(filepath.Join(dir, PackageName(s.name)+".out"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.judge(t, follow(kernel.New(s.tables), rows[i]), data)
+			s.compareBits(t, follow(kernel.New(s.tables), rows[i]), data)
 		})
 	}
 }
 
-// judge compares what both kernels gave, to the bit.
-func (s *subject) judge(t *testing.T, want [][]float64, data []byte) {
+// compareBits compares the results of both kernels bit by bit.
+func (s *subject) compareBits(t *testing.T, want [][]float64, data []byte) {
 	events := 0
 	for tick, w := range want {
 		n := int(math.Float64frombits(binary.LittleEndian.Uint64(data)))
 		got := data[8 : 8+8*n]
 		data = data[8+8*n:]
 		if n != len(w) {
-			t.Fatalf("tick %d: the table kernel gives %d numbers, the generated one %d", tick, len(w), n)
+			t.Fatalf("tick %d: the table kernel gives %d numbers, the generated kernel %d", tick, len(w), n)
 		}
 		for j, a := range w {
 			if bits := binary.LittleEndian.Uint64(got[8*j:]); bits != math.Float64bits(a) {
@@ -308,7 +314,7 @@ func (s *subject) judge(t *testing.T, want [][]float64, data []byte) {
 				if at := j - min(tick, 1); at >= 0 && at < len(s.tables.Outputs) {
 					name = s.tables.Outputs[at].Name
 				}
-				t.Errorf("tick %d, number %d %s: the table kernel gives %v, the generated one %v", tick, j, name, a, math.Float64frombits(bits))
+				t.Errorf("tick %d, number %d %s: the table kernel gives %v, the generated kernel %v", tick, j, name, a, math.Float64frombits(bits))
 			}
 		}
 		if t.Failed() {
@@ -321,15 +327,15 @@ func (s *subject) judge(t *testing.T, want [][]float64, data []byte) {
 	t.Logf("%d events in %d ticks", events, len(want)-1)
 }
 
-// everyDay are ways to step plants, and random plants, in every form of the tick. A random
-// plant is stepped in a random way.
-var everyDay = []string{
+// usual are the plants of a normal run. Together they cover every form of the tick. A random plant
+// has random options.
+var usual = []string{
 	"coupled-clutches", "coupled-clutches:held", "coupled-clutches:sparse", "coupled-clutches:papers and driven",
 	"powershift:driven", "powershift:factorised", "hybrid-clearance:papers", "rail17:in parts",
 	"random:1", "random:6", "random:11", "random:33", "random:2001", "random:2003", "random:2008",
 }
 
-// alsoLong are those that hil_test/long adds.
+// alsoLong returns the plants that hil_test/long adds.
 func alsoLong() (names []string) {
 	names = []string{"powershift:papers", "hybrid-spring:factorised"}
 	for seed := range 60 {
@@ -338,10 +344,10 @@ func alsoLong() (names []string) {
 	for seed := range 5 {
 		names = append(names, fmt.Sprintf("random:%d", manyFrom+seed))
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(everyDay, name) })
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(usual, name) })
 }
 
-// embeddedNames are the plants that come with the command.
+// embeddedNames returns the names of the embedded plants.
 func embeddedNames() (names []string) {
 	for _, e := range plants.List() {
 		if e.Kind == "plant" {
@@ -351,12 +357,11 @@ func embeddedNames() (names []string) {
 	return names
 }
 
-// Every embedded plant, ways to step them, and random plants; go test ./... has no more than
-// everyDay of them.
+// A normal run tests the plants in usual; the hil_test labs add every embedded plant.
 func TestGeneratedKernelsGiveTheBitsOfTheTableKernel(t *testing.T) {
 	t.Parallel()
-	names := slices.Clone(everyDay)
-	if lab.Asked() {
+	names := slices.Clone(usual)
+	if lab.LongTests() {
 		for _, name := range embeddedNames() {
 			if !slices.Contains(names, name) {
 				names = append(names, name)

@@ -2,5 +2,5 @@
 
 package codegen
 
-// breadth is for hil_test/long.
+// breadth selects the slow cases; only hil_test/long runs them.
 const breadth = false

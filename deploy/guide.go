@@ -1,5 +1,5 @@
-// Package deploy owns the guides to installing lockstep and judging a host. It does not do either:
-// the packages below it do.
+// Package deploy owns the guides to installing lockstep, judging a host and measuring a bench. It does
+// not judge or measure: the packages below it do.
 package deploy
 
 import _ "embed"

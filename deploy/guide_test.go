@@ -20,7 +20,7 @@ import (
 
 var row = regexp.MustCompile("(?m)^\\| `([^`]+)`")
 
-// firstColumn returns what the rows of the table of a section of the guide begin with.
+// firstColumn returns the quoted start of each row of the table of a section of the guide.
 func firstColumn(t *testing.T, topic string) (list []string) {
 	t.Helper()
 	s, _ := guide.Guide{Source: deploy.Certificate}.Section(topic)
@@ -35,16 +35,16 @@ func firstColumn(t *testing.T, topic string) (list []string) {
 	return list
 }
 
-// same compares two lists, whatever their order.
-func same(t *testing.T, what string, told, is []string) {
+// same compares two lists in any order: documented is from the guide, actual from the code.
+func same(t *testing.T, what string, documented, actual []string) {
 	t.Helper()
-	told, is = slices.Sorted(slices.Values(told)), slices.Sorted(slices.Values(is))
-	if !slices.Equal(told, is) {
-		t.Errorf("%s: the guide has %q, there are %q", what, told, is)
+	documented, actual = slices.Sorted(slices.Values(documented)), slices.Sorted(slices.Values(actual))
+	if !slices.Equal(documented, actual) {
+		t.Errorf("%s: the guide has %q, want %q", what, documented, actual)
 	}
 }
 
-// command returns the n-th block of the guide for a shell: the words behind lockstep.
+// command returns the arguments of lockstep in the n-th shell block of the guide, from 0.
 func command(t *testing.T, n int) []string {
 	t.Helper()
 	for _, b := range (guide.Guide{Source: deploy.Certificate}).Blocks() {
@@ -58,9 +58,9 @@ func command(t *testing.T, n int) []string {
 	return nil
 }
 
-// The first certificate of the guide, without the load, and its comparison with itself. What a
-// shared machine misses may break the run: the certificate is written all the same.
-func TestGuideCertificateIsMadeAndCompared(t *testing.T) {
+// The test makes the first certificate of the guide, without the load, and compares it with itself.
+// Missed ticks on a shared machine may fail the run; the certificate is still written.
+func TestTheCertificateOfTheGuideIsMadeAndCompared(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "lockstep")
 	run := func(mayFail bool, name string, words ...string) string {
@@ -82,7 +82,7 @@ func TestGuideCertificateIsMadeAndCompared(t *testing.T) {
 	}
 	same(t, "flags", told, is)
 
-	var source string // of the reasons
+	var source string // text of the files with the reasons
 	for _, name := range []string{"certify/certificate.go", "certify/measure.go", "latency/host.go"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -103,7 +103,7 @@ func TestGuideCertificateIsMadeAndCompared(t *testing.T) {
 	is = nil
 	for _, m := range regexp.MustCompile(`</div>|<h2>([^<]*)</h2>`).FindAllSubmatch(read("first.html"), -1) {
 		if is = append(is, string(m[1])); m[1] == nil {
-			is = nil // the boxes before the sections have titles of their own
+			is = nil // ignore the titles of the boxes before the sections
 		}
 	}
 	same(t, "sections", firstColumn(t, "sections-of-the-page"), is)
@@ -134,8 +134,8 @@ func TestGuideCertificateIsMadeAndCompared(t *testing.T) {
 	})
 }
 
-// checkReasons checks that the reasons of the guide are in the source, and that those of a
-// certificate are in the guide.
+// checkReasons checks that the source has the reasons of the guide, and that the guide has the
+// reasons of a certificate.
 func checkReasons(t *testing.T, c *certify.Certificate, source string) {
 	t.Helper()
 	told := firstColumn(t, "representative")

@@ -19,7 +19,7 @@ import (
 	"lockstep/sched"
 )
 
-// rows returns the rows of table n, from 0, of a section of a guide, without its head.
+// rows returns the rows of table n, from 0, of a section of a guide, without the header.
 func rows(t *testing.T, source []byte, topic string, n int) (list [][]string) {
 	t.Helper()
 	s, ok := guide.Guide{Name: "guide", Source: source}.Section(topic)
@@ -51,7 +51,7 @@ func rows(t *testing.T, source []byte, topic string, n int) (list [][]string) {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// names returns what stands in backquotes in the first column of a table.
+// names returns the texts in backquotes in the first column of a table.
 func names(list [][]string) (all []string) {
 	for _, row := range list {
 		for _, m := range quoted.FindAllStringSubmatch(row[0], -1) {
@@ -77,7 +77,7 @@ var hosts = []string{"tuned", "desktop", "container", "vm", "throttled", "mainli
 func examine(t *testing.T, host string, buses ...string) doctor.Diagnosis {
 	t.Helper()
 	root := filepath.Join("..", "sched", "hostinfo", "testdata", "hosts", host)
-	d, err := doctor.Examine(root, doctor.Ask{CPU: -1, Priority: 80, Timer: sched.Timerfd, Buses: buses})
+	d, err := doctor.Examine(root, doctor.Requirements{CPU: -1, Priority: 80, Timer: sched.Timerfd, Buses: buses})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func examine(t *testing.T, host string, buses ...string) doctor.Diagnosis {
 
 var interfaceName = regexp.MustCompile(`^(can|queue|restart) v?can\d+$`)
 
-// general replaces the name of an interface in that of a check.
+// general replaces the interface in the name of a check by NAME.
 func general(name string) string { return interfaceName.ReplaceAllString(name, "$1 NAME") }
 
 func TestHostGuideListsTheChecks(t *testing.T) {
@@ -102,7 +102,7 @@ func TestHostGuideListsTheChecks(t *testing.T) {
 			changed[name] = changed[name] || len(c.Changes) > 0
 		}
 	}
-	const live = "restart NAME" // asked of the running kernel alone
+	const live = "restart NAME" // only the running kernel has this check
 	have = append(have, live)
 
 	table := rows(t, deploy.Host, "checks", 0)
@@ -126,12 +126,12 @@ func TestHostGuideListsTheChecks(t *testing.T) {
 		topic := strings.ReplaceAll(strings.TrimSuffix(name, " NAME"), " ", "-")
 		section, ok := guide.Guide{Source: deploy.Host}.Section(topic)
 		if text := string(section.Source); !ok || !strings.Contains(text, "- Wanted: ") && !strings.Contains(text, "\n- Wanted") {
-			t.Errorf("the guide has no section %s that says what is wanted", topic)
+			t.Errorf("the guide has no section %s with a line \"Wanted\"", topic)
 		}
 	}
 }
 
-// The example is the report of a host of the tests, some lines left out.
+// The example of the guide has lines of the report of a test host, in the same order.
 func TestHostGuideShowsAReport(t *testing.T) {
 	var out bytes.Buffer
 	if err := examine(t, "desktop").Text(&out); err != nil {
@@ -146,7 +146,7 @@ func TestHostGuideShowsAReport(t *testing.T) {
 	for line := range strings.Lines(blocks[0].Text) {
 		_, after, ok := strings.Cut(rest, line)
 		if !ok {
-			t.Fatalf("the doctor does not say, in this order: %s", line)
+			t.Fatalf("the report does not have, in this order: %s", line)
 		}
 		rest = after
 	}
@@ -163,8 +163,8 @@ func flagsOf(t *testing.T, file string) (list []string) {
 	return list
 }
 
-// told returns the flags in the first column of a table.
-func told(list [][]string) (all []string) {
+// documentedFlags returns the flags in the first column of a table.
+func documentedFlags(list [][]string) (all []string) {
 	for _, name := range names(list) {
 		word, _, _ := strings.Cut(strings.TrimPrefix(name, "-"), " ")
 		all = append(all, word)
@@ -173,8 +173,8 @@ func told(list [][]string) (all []string) {
 }
 
 func TestHostGuideListsTheFlags(t *testing.T) {
-	same(t, "doctor", told(rows(t, deploy.Host, "doctor", 0)), flagsOf(t, "doctor.go"))
-	same(t, "latency", told(rows(t, deploy.Host, "latency", 0)), flagsOf(t, "latency.go"))
+	same(t, "doctor", documentedFlags(rows(t, deploy.Host, "doctor", 0)), flagsOf(t, "doctor.go"))
+	same(t, "latency", documentedFlags(rows(t, deploy.Host, "latency", 0)), flagsOf(t, "latency.go"))
 	if text := rows(t, deploy.Host, "doctor", 0); !strings.Contains(text[10][1], doctor.UndoFile) {
 		t.Errorf("-state is %s, not %s", text[10][1], doctor.UndoFile)
 	}
@@ -182,7 +182,7 @@ func TestHostGuideListsTheFlags(t *testing.T) {
 
 func TestHostGuideListsTheOptionsOfTheKernel(t *testing.T) {
 	plan, err := doctor.NewPlan(filepath.Join("..", "sched", "hostinfo", "testdata", "hosts", "pi"),
-		doctor.Ask{CPU: 3, Priority: 80, Timer: sched.Timerfd}, nil)
+		doctor.Requirements{CPU: 3, Priority: 80, Timer: sched.Timerfd}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"lockstep/rt/guide"
 )
 
-// installed returns the files of deploy/root as they are installed.
+// installed returns the installed paths of the files of deploy/root.
 func installed(t *testing.T) (list []string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS("root"), ".", func(path string, d fs.DirEntry, err error) error {
@@ -47,8 +47,8 @@ func TestInstallGuideListsTheFiles(t *testing.T) {
 	}
 }
 
-// Each file that a command or a sentence of the guide names is installed, or made by its reader.
-func TestInstallGuideNamesFilesThatAreInstalled(t *testing.T) {
+// Each file that the guide names is installed, embedded, or an example.
+func TestInstallGuideNamesOnlyInstalledFiles(t *testing.T) {
 	have := append(installed(t), names(rows(t, deploy.Install, "files", 1))...)
 	for _, file := range regexp.MustCompile(`/usr/(?:share|lib)/[\w./@-]*\w`).FindAllString(string(deploy.Install), -1) {
 		rest, isBench := strings.CutPrefix(file, "/usr/share/lockstep/benches/")
@@ -68,7 +68,7 @@ func TestInstallGuideNamesFilesThatAreInstalled(t *testing.T) {
 	}
 }
 
-// settings returns the settings of a unit, of each the last one.
+// settings returns the settings of a unit; the last line of a setting counts.
 func settings(t *testing.T, unit string) map[string]string {
 	t.Helper()
 	list := map[string]string{}
@@ -80,7 +80,7 @@ func settings(t *testing.T, unit string) map[string]string {
 	return list
 }
 
-func TestInstallGuideSaysWhatTheServiceIs(t *testing.T) {
+func TestInstallGuideDescribesTheService(t *testing.T) {
 	unit := settings(t, "lockstep@.service")
 	for _, row := range rows(t, deploy.Install, "lockstep@name", 1) {
 		key, value := strings.Trim(row[0], "`"), strings.Trim(row[1], "`")
@@ -112,7 +112,7 @@ func TestInstallGuideSaysWhatTheServiceIs(t *testing.T) {
 	}
 }
 
-func TestInstallGuideSaysWhatThePackageIs(t *testing.T) {
+func TestInstallGuideDescribesThePackage(t *testing.T) {
 	script := read(t, "deploy/package")
 	var flags []string
 	for _, m := range regexp.MustCompile(`(?m)^\t(-\w+)\)`).FindAllStringSubmatch(script, -1) {
@@ -134,7 +134,7 @@ func TestInstallGuideSaysWhatThePackageIs(t *testing.T) {
 	}
 }
 
-func TestInstallGuideSaysWhichGo(t *testing.T) {
+func TestInstallGuideNamesTheRequiredGo(t *testing.T) {
 	m := regexp.MustCompile(`(?m)^go (\S+)$`).FindStringSubmatch(read(t, "go.mod"))
 	if m == nil {
 		t.Fatal("go.mod does not name a version of Go")
@@ -149,8 +149,8 @@ func TestInstallGuideSaysWhichGo(t *testing.T) {
 	}
 }
 
-// Commands for clusters in the guide are those that the examples say.
-func TestInstallGuideRunsTheExamplesForClusters(t *testing.T) {
+// The guide has the commands of the examples for clusters.
+func TestInstallGuideHasTheCommandsForClusters(t *testing.T) {
 	for topic, file := range map[string]string{"slurm": "slurm/sweep.sbatch", "kubernetes": "kubernetes/sweep-job.yaml"} {
 		section, _ := guide.Guide{Source: deploy.Install}.Section(topic)
 		blocks, text := section.Blocks(), read(t, "deploy/"+file)
@@ -166,8 +166,8 @@ func TestInstallGuideRunsTheExamplesForClusters(t *testing.T) {
 	}
 }
 
-// The network file and the rules set what the guide says.
-func TestInstallGuideSaysWhatTheNetworkFilesSet(t *testing.T) {
+// The guide has the values of the network file and of the rules.
+func TestInstallGuideHasTheValuesOfTheNetworkFiles(t *testing.T) {
 	network, rules := read(t, "deploy/root/usr/share/lockstep/network/70-can.network"), read(t, "deploy/root/usr/share/lockstep/network/70-can.rules")
 	for said, in := range map[string]string{"BitRate=500K": network, "RestartSec=100ms": network, `ATTR{tx_queue_len}="100"`: rules} {
 		if !strings.Contains(in, "\n"+said) && !strings.Contains(in, ", "+said) {

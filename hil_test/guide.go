@@ -2,7 +2,7 @@ package hiltest
 
 import _ "embed"
 
-// Labs is the guide to the labs, their scripts, and what each proves.
+// Labs is the text of LABS.md, the guide to the labs and their scripts.
 //
 //go:embed LABS.md
 var Labs []byte

@@ -42,11 +42,12 @@ func column(text string, n int) (list []string) {
 	return list
 }
 
-func same(t *testing.T, what string, told, have []string) {
+// same compares what the guide lists with what the files have, in any order.
+func same(t *testing.T, what string, listed, have []string) {
 	t.Helper()
-	told, have = slices.Compact(slices.Sorted(slices.Values(told))), slices.Compact(slices.Sorted(slices.Values(have)))
-	if !slices.Equal(told, have) {
-		t.Errorf("%s: the guide lists %q, the scripts have %q", what, told, have)
+	listed, have = slices.Compact(slices.Sorted(slices.Values(listed))), slices.Compact(slices.Sorted(slices.Values(have)))
+	if !slices.Equal(listed, have) {
+		t.Errorf("%s: the guide lists %q, the files have %q", what, listed, have)
 	}
 }
 
@@ -59,7 +60,7 @@ func script(t *testing.T, name string) string {
 	return string(text)
 }
 
-// scripts are the files of this folder that start with bash.
+// scripts returns the names of the bash scripts of this folder.
 func scripts(t *testing.T) (list []string) {
 	t.Helper()
 	files, err := os.ReadDir(".")
@@ -74,7 +75,8 @@ func scripts(t *testing.T) (list []string) {
 	return list
 }
 
-// topic returns the topic of a script: that of soak is the command's.
+// topic returns the section about a script. The section about soak has another name, since soak
+// is also a command of lockstep.
 func topic(script string) string {
 	if script == "soak" {
 		return "soak-in-a-lab"
@@ -90,7 +92,7 @@ func TestGuideListsTheScripts(t *testing.T) {
 	}
 	var folders []string
 	for _, m := range regexp.MustCompile(`(?m)^//	(\w+)  `).FindAllStringSubmatch(script(t, "doc.go"), -1) {
-		if m[1] != "study" { // it holds no tests of the product
+		if m[1] != "study" { // no tests of the product
 			folders = append(folders, m[1])
 		}
 	}
@@ -113,7 +115,7 @@ func TestGuideListsTheVariables(t *testing.T) {
 		}
 		for _, file := range files {
 			for _, m := range regexp.MustCompile(`Var *= "(LOCKSTEP_[A-Z_]+)"`).FindAllStringSubmatch(script(t, file), -1) {
-				if !strings.HasPrefix(m[1], "LOCKSTEP_LAB") { // handed by the tests to themselves
+				if !strings.HasPrefix(m[1], "LOCKSTEP_LAB") { // the tests set these themselves
 					tests = append(tests, m[1])
 				}
 			}
@@ -122,9 +124,9 @@ func TestGuideListsTheVariables(t *testing.T) {
 	same(t, "variables of the tests", column(string(section(t, "lab-tests").Source), 0), tests)
 }
 
-// Numbers and words of the guide, and the line of a script that each comes from.
+// Each case is a text of the guide and the line of a script that it describes.
 func TestGuideSaysWhatTheScriptsDo(t *testing.T) {
-	for _, c := range []struct{ topic, told, file, line string }{
+	for _, c := range []struct{ topic, text, file, line string }{
 		{"lab-rules", "120 in `vcan`", "vcan", "limit=${LAB_TIMEOUT:-120}"},
 		{"lab-rules", "300 in `preempt_rt`", "preempt_rt", "limit=${LAB_TIMEOUT:-300}"},
 		{"vcan", "512 MB", "vcan", "mem=512M"},
@@ -143,11 +145,11 @@ func TestGuideSaysWhatTheScriptsDo(t *testing.T) {
 		{"all", "`N passed, N failed, N skipped`", "all", "$passed passed, $failed failed, $skipped skipped"},
 	} {
 		text := strings.Join(strings.Fields(string(section(t, topic(c.topic)).Source)), " ")
-		if !strings.Contains(text, c.told) {
-			t.Errorf("section %s does not say %s", c.topic, c.told)
+		if !strings.Contains(text, c.text) {
+			t.Errorf("section %s does not say %s", c.topic, c.text)
 		}
 		if !strings.Contains(script(t, c.file), c.line) {
-			t.Errorf("%s does not have %s any more", c.file, c.line)
+			t.Errorf("%s has no %s", c.file, c.line)
 		}
 	}
 	for _, file := range column(string(section(t, topic("soak")).Source), 0) {
@@ -172,14 +174,14 @@ func TestGuideListsThePackages(t *testing.T) {
 		have = append(have, m[1])
 	}
 	_, list, _ := strings.Cut(string(section(t, "all").Source), "The packages that `all` installs:")
-	var told []string
+	var listed []string
 	for _, m := range quoted.FindAllStringSubmatch(list, -1) {
-		told = append(told, m[1])
+		listed = append(listed, m[1])
 	}
-	same(t, "packages", told, have)
+	same(t, "packages", listed, have)
 }
 
-// The first section is run as it stands: each command in its lab, and what it is to print.
+// The test runs each command of the first section in its lab and checks the output.
 func TestGuideFirstRunWorks(t *testing.T) {
 	t.Parallel()
 	machines := []lab.Machine{lab.VCAN, lab.PreemptRT}
@@ -226,7 +228,7 @@ func TestGuideFirstRunWorks(t *testing.T) {
 		case strings.Contains(line, "realtime"):
 			lines = []string{"1\n1\n"}
 		default:
-			lines = []string{"best effort", "frames in ", "frames out ", "ticks        600"}
+			lines = []string{"best effort", "frames in ", "frames out ", "ticks            600"}
 		}
 		for _, want := range lines {
 			if !strings.Contains(out+errors, want) {

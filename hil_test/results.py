@@ -1,13 +1,13 @@
-"""Reads what `go test -json` wrote, for hil_test/all.
+"""Reads the output of `go test -json`, for hil_test/all.
 
-    results.py trouble FILE      what failed, and what it printed, but for what
-                                 the tests only log
-    results.py count FILE...     what was skipped and ran nowhere else, then
-                                 four numbers: passed, of these with the race
-                                 detector too, failed, skipped
+    results.py failures FILE     prints the failed tests and their output, without
+                                 lines that the tests only log
+    results.py count FILE...     prints the tests that were skipped everywhere, then
+                                 four numbers: passed, passed also with the race
+                                 detector, failed, skipped
 
-A test is a package and a name: two packages may have tests of one name. A test
-that ran several times, with the race detector or in the lab, counts once.
+A test is identified by package and name, since two packages may have tests of one
+name. A test that ran several times, with the race detector or in a lab, counts once.
 """
 
 import json
@@ -33,11 +33,11 @@ def events(name):
 ENTRY = re.compile(r"^\s*(\w+\.go):(\d+): ")
 SECTION = re.compile(r"^\s*=== (?:RUN|PAUSE|NAME|CONT)\s+(\S+)")
 FAILED = re.compile(r"^\s*--- FAIL: (\S+)")
-LONG = 5  # lines of an entry
+LONG = 5  # printed lines of an entry, at most
 
 
 def logged(folder, file, line):
-    """Whether a line of a test only logs."""
+    """Reports whether a line of a test file is a call of Log or Logf."""
     try:
         with open(os.path.join(folder, file), encoding="utf-8") as f:
             return re.search(r"\.Logf?\(", f.read().splitlines()[int(line) - 1])
@@ -45,8 +45,8 @@ def logged(folder, file, line):
         return False
 
 
-def essence(package, text):
-    """What failed tests say, of the output of a test at the top and all below."""
+def print_failures(package, text):
+    """Prints what the failed tests wrote, from the output of a top-level test and its subtests."""
     lines = "".join(text).splitlines()
     bad = {m[1] for line in lines if (m := FAILED.match(line))}
     folder = package.removeprefix("lockstep/")
@@ -54,7 +54,7 @@ def essence(package, text):
         if not any(other.startswith(name + "/") for other in bad):
             print("FAIL:", name)
     show, length = True, 0
-    mine = not bad  # a process that died has none
+    mine = not bad  # a process that died names no failed test
     for line in lines:
         if m := SECTION.match(line):
             mine, show, length = m[1] in bad or not bad, True, 0
@@ -70,27 +70,27 @@ def essence(package, text):
             print("    ...")
 
 
-def trouble(name):
-    text = {}  # by package and test, "" for a package
+def failures(name):
+    text = {}  # by package and test; test "" is the package itself
     for e in events(name):
         key = (e.get("Package"), e.get("Test", "").split("/")[0])
-        if "Package" not in e:  # of the compiler, or no JSON
+        if "Package" not in e:  # output of the compiler, or not JSON
             sys.stdout.write(e.get("Output", ""))
         elif e["Action"] == "output":
             text.setdefault(key, []).append(e["Output"])
         elif e["Action"] == "fail" and "/" not in e.get("Test", ""):
-            essence(key[0], text.pop(key, []))
+            print_failures(key[0], text.pop(key, []))
         elif e["Action"] in ("pass", "skip") and "/" not in e.get("Test", ""):
             text.pop(key, None)
-    # What is left has not ended: the process died.
+    # The remaining tests have not ended: their process died.
     for (package, _), lines in text.items():
-        essence(package, lines)
+        print_failures(package, lines)
 
 
 def count(names):
     passed, failed, skipped, raced = set(), set(), set(), set()
     for name in names:
-        inside = {}  # package whose tests a lab test runs
+        inside = {}  # package whose tests a lab test runs, by lab test
         for e in events(name):
             if "Package" not in e or "Test" not in e:
                 continue
@@ -99,7 +99,7 @@ def count(names):
                 if m := LAB.search(e["Output"]):
                     inside[key] = m[1]
                 elif (m := INNER.match(e["Output"])) and key in inside:
-                    # What is skipped there is the lab test's own business.
+                    # The lab test itself fails if a test in it is skipped.
                     if m[1] == "PASS":
                         passed.add((inside[key], m[2]))
             elif e["Action"] == "pass":
@@ -116,7 +116,7 @@ def count(names):
     print(top(passed - failed), top(raced - failed), top(failed), len(skipped - passed))
 
 
-if sys.argv[1] == "trouble":
-    trouble(sys.argv[2])
+if sys.argv[1] == "failures":
+    failures(sys.argv[2])
 else:
     count(sys.argv[2:])

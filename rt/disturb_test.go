@@ -39,7 +39,7 @@ func TestUnitSeesEachFrameFaultForTheDeclaredNumberOfFrames(t *testing.T) {
 	} {
 		var faults []fault.Fault
 		if c.kind != fault.None {
-			faults = []fault.Fault{{Kind: c.kind, Where: fault.SentFrame, N: c.n, Last: 5, Frames: true, Start: fault.Trigger{Tick: 20}}}
+			faults = []fault.Fault{{Kind: c.kind, Where: fault.SentFrame, N: c.n, Duration: 5, Frames: true, Start: fault.Trigger{Tick: 20}}}
 		}
 		b := newGuarded(t, Overrun{}, faults)
 		s := b.drive(60)
@@ -63,7 +63,7 @@ func TestUnitSeesEachFrameFaultForTheDeclaredNumberOfFrames(t *testing.T) {
 // beyond its end, not even a wrong checksum.
 func TestSeveralFrameFaultsOnOneMessageCombine(t *testing.T) {
 	on := func(k fault.Kind, n int64) fault.Fault {
-		return fault.Fault{Kind: k, N: n, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}, Last: 1, Frames: true}
+		return fault.Fault{Kind: k, N: n, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}, Duration: 1, Frames: true}
 	}
 	b := newGuarded(t, Overrun{}, []fault.Fault{on(fault.DelayFrame, 2), on(fault.Duplicate, 0), on(fault.Burst, 1)})
 	s := b.drive(8)
@@ -99,7 +99,7 @@ func TestRandomChecksumIsNeverRightAndTakesEveryOtherValue(t *testing.T) {
 }
 
 func TestBusOffFaultStopsFramesInBothDirections(t *testing.T) {
-	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.BusOff, Where: fault.Bus, Start: fault.Trigger{Tick: 11}, Last: 10}})
+	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.BusOff, Where: fault.Bus, Start: fault.Trigger{Tick: 11}, Duration: 10}})
 	var frames [64]can.Frame
 	for k := 1; k <= 30; k++ {
 		b.command(t, float64(k))
@@ -127,13 +127,13 @@ func TestFaultsDropOrDelayReceivedFrames(t *testing.T) {
 		f    fault.Fault
 		want func(k int) float64
 	}{
-		{fault.Fault{Kind: fault.Drop, Start: from, Last: 3, Frames: true}, func(k int) float64 {
+		{fault.Fault{Kind: fault.Drop, Start: from, Duration: 3, Frames: true}, func(k int) float64 {
 			if k >= 10 && k < 13 {
 				return 9
 			}
 			return float64(k)
 		}},
-		{fault.Fault{Kind: fault.DelayFrame, N: 4, Start: from, Last: 10}, func(k int) float64 {
+		{fault.Fault{Kind: fault.DelayFrame, N: 4, Start: from, Duration: 10}, func(k int) float64 {
 			switch {
 			case k >= 10 && k < 14:
 				return 9
@@ -163,7 +163,7 @@ func TestFaultsDropOrDelayReceivedFrames(t *testing.T) {
 
 // Ticks 10 to 14 are lost; the fault is at 12 and 13.
 func TestFaultsActAtTheirTickWhenItIsMissed(t *testing.T) {
-	stuck := fault.Fault{Kind: fault.Stuck, A: 70, Start: fault.Trigger{Tick: 12}, Last: 2}
+	stuck := fault.Fault{Kind: fault.Stuck, A: 70, Start: fault.Trigger{Tick: 12}, Duration: 2}
 	for _, o := range []Overrun{{Skip, 9}, {CatchUp, 9}} {
 		b := newGuarded(t, o, []fault.Fault{stuck}, func(c *Config, _ *integrator) { c.Start = []float64{2} })
 		b.ticker.Miss(10, 5)
@@ -194,7 +194,7 @@ func TestFaultsActAtTheirTickWhenItIsMissed(t *testing.T) {
 	if want := 2 * 9 * period.Seconds(); !scalar.EqualWithinAbs(b.plant.x, want, near) || !slices.Equal(came, []int64{8, 12}) {
 		t.Errorf("x = %g m after %d ticks, want %g m after 20; the frame came at %v", b.plant.x, b.page.Ticks.Load(), want, came)
 	}
-	drop := fault.Fault{Kind: fault.Drop, Where: fault.SentFrame, Start: fault.Trigger{Tick: 12}, Last: 2}
+	drop := fault.Fault{Kind: fault.Drop, Where: fault.SentFrame, Start: fault.Trigger{Tick: 12}, Duration: 2}
 	b = newGuarded(t, Overrun{CatchUp, 9}, []fault.Fault{drop})
 	b.ticker.Miss(10, 5)
 	if got, want := b.drive(15).steps, append(span(1, 11), span(14, 20)...); !slices.Equal(got, want) {
@@ -206,7 +206,7 @@ func TestSafeFramesCarryTheSafeValuesAndFrameFaultsStillAct(t *testing.T) {
 	at := fault.Trigger{Tick: 5}
 	b := newGuarded(t, Overrun{Safe, 0}, []fault.Fault{
 		{Kind: fault.Stuck, A: 500, Where: fault.Signal, Field: 1, Start: at},
-		{Kind: fault.Drop, Where: fault.SentFrame, Start: fault.Trigger{Tick: 20}, Last: 4, Frames: true},
+		{Kind: fault.Drop, Where: fault.SentFrame, Start: fault.Trigger{Tick: 20}, Duration: 4, Frames: true},
 	}, func(c *Config, _ *integrator) { c.Safe, c.Ticks = farewell(Done), 30 })
 	b.ticker.Miss(11, 1) // 11 is lost
 	s := b.drive(100)
@@ -252,7 +252,7 @@ func TestTickWithFaultsDoesNotAllocate(t *testing.T) {
 	b := newGuarded(t, Overrun{}, all())
 	b.page.OpenRing()
 	var frames [256]can.Frame
-	list := []fault.Command{{Slot: 50, Fault: fault.Fault{Kind: fault.Noise, A: 1, Last: 3}}, {Op: fault.Clear, Slot: 51}}
+	list := []fault.Command{{Slot: 50, Fault: fault.Fault{Kind: fault.Noise, A: 1, Duration: 3}}, {Op: fault.Clear, Slot: 51}}
 	batch := uint64(0)
 	if n := testing.AllocsPerRun(300, func() {
 		batch++

@@ -11,10 +11,10 @@ import (
 )
 
 func TestRingHasFaultsBeforeTheFramesAndTheStepOfTheirTick(t *testing.T) {
-	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.Duplicate, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}, Last: 1}})
+	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.Duplicate, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}, Duration: 1}})
 	b.page.OpenRing()
 	b.turn(1)
-	if !b.page.Post(7, []fault.Command{{Op: fault.Put, Slot: 1, Fault: fault.Fault{Kind: fault.Drop, Where: fault.ReceivedFrame, Last: 1}}}) {
+	if !b.page.Post(7, []fault.Command{{Op: fault.Put, Slot: 1, Fault: fault.Fault{Kind: fault.Drop, Where: fault.ReceivedFrame, Duration: 1}}}) {
 		t.Fatal("the page takes no commands")
 	}
 	if b.page.Post(8, nil) {

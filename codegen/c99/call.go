@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// call is a call, a conversion or a built-in function.
+// call translates a call, a conversion or a built-in function.
 func (g *translator) call(x *ast.CallExpr) operand {
 	if g.info.Types[x.Fun].IsType() {
 		return g.convert(x)
@@ -21,30 +21,30 @@ func (g *translator) call(x *ast.CallExpr) operand {
 	}
 
 	if fn := g.flow.callee(x); fn != nil {
-		return g.ownCall(x, fn)
+		return g.tickCall(x, fn)
 	}
 	if s, ok := ast.Unparen(x.Fun).(*ast.SelectorExpr); ok {
 		if fn, ok := g.info.Uses[s.Sel].(*types.Func); ok && fn.Pkg() != nil && fn.Pkg() != g.pkg {
-			return g.library(x, fn)
+			return g.libraryCall(x, fn)
 		}
 	}
 
-	g.refuse(x, "a call of what is no function of the tick")
+	g.refuse(x, "call of a function outside the tick")
 	return operand{}
 }
 
-// ownCall calls a function of the text. Where the order matters it is done before the
-// rest of its statement.
-func (g *translator) ownCall(x *ast.CallExpr, fn *types.Func) operand {
+// tickCall translates a call of a function of the tick. With hoistCalls it is a statement of its
+// own, before the present one.
+func (g *translator) tickCall(x *ast.CallExpr, fn *types.Func) operand {
 	text := g.callText(x, fn)
 	r := fn.Signature().Results()
-	o := operand{text, bindsPostfix, span{}}
+	o := operand{text, bindsPostfix, interval{}}
 	if r.Len() == 1 {
 		if b, ok := r.At(0).Type().Underlying().(*types.Basic); ok && b.Info()&types.IsInteger != 0 {
-			o.span = wholeSpan(b)
+			o.interval = typeInterval(b)
 		}
-		if g.apart {
-			o.text = g.temporary("t")
+		if g.hoistCalls {
+			o.text = g.newLocal("t")
 			g.out.put("const %s = %s;", g.declare(r.At(0).Type(), o.text, x), text)
 		}
 	}
@@ -52,13 +52,14 @@ func (g *translator) ownCall(x *ast.CallExpr, fn *types.Func) operand {
 	return o
 }
 
+// callText returns the text of a call of a function of the tick.
 func (g *translator) callText(x *ast.CallExpr, fn *types.Func) string {
 	var args []string
 	params := fn.Signature().Params()
 	list := x.Args
 	if recv := fn.Signature().Recv(); recv != nil {
 		s, ok := ast.Unparen(x.Fun).(*ast.SelectorExpr)
-		if !ok || g.info.Uses[s.Sel] != fn { // of a table of functions
+		if !ok || g.info.Uses[s.Sel] != fn { // indirect call: the receiver is the first argument
 			args, list = append(args, g.argument(list[0], recv)), list[1:]
 		} else {
 			args = append(args, g.receiver(s))
@@ -66,7 +67,7 @@ func (g *translator) callText(x *ast.CallExpr, fn *types.Func) string {
 	}
 
 	if len(list) != params.Len() {
-		g.refuse(x, "a call whose arguments are the results of another")
+		g.refuse(x, "call whose arguments are the results of another call")
 	}
 	for i, a := range list {
 		args = append(args, g.argument(a, params.At(i)))
@@ -74,28 +75,28 @@ func (g *translator) callText(x *ast.CallExpr, fn *types.Func) string {
 	return g.names[fn] + "(" + strings.Join(args, ", ") + ")"
 }
 
-// receiver is what a method is called on: a pointer.
+// receiver returns the text of a method's receiver, a pointer.
 func (g *translator) receiver(s *ast.SelectorExpr) string {
 	sel := g.info.Selections[s]
 	text, pointer := g.path(s.X, sel, sel.Index()[:len(sel.Index())-1])
 	if !pointer {
-		g.refuse(s, "a method of what is no pointer")
+		g.refuse(s, "method call whose receiver is not a pointer")
 	}
 	return text
 }
 
-// argument is an argument.
+// argument returns the text of an argument.
 func (g *translator) argument(x ast.Expr, p *types.Var) string {
 	if is[*types.Array](p.Type()) {
-		g.refuse(x, "an array that is handed over by value")
+		g.refuse(x, "array argument passed by value")
 	}
 	return g.text(x)
 }
 
-// convert is a conversion between scalars.
+// convert translates a conversion between scalars.
 func (g *translator) convert(x *ast.CallExpr) operand {
 	to, ok := g.info.TypeOf(x).Underlying().(*types.Basic)
-	if !ok { // between names of one type
+	if !ok { // types with one underlying type
 		return g.expr(x.Args[0])
 	}
 	from := g.basic(x.Args[0])
@@ -103,27 +104,27 @@ func (g *translator) convert(x *ast.CallExpr) operand {
 	same := cBasic[to.Kind()] == cBasic[from.Kind()]
 	switch {
 	case to.Info()&types.IsBoolean != 0, to.Info()&from.Info()&types.IsFloat != 0:
-		return o // Go's way to keep a product from being fused: see the head of the file
+		return o // float64(a*b) keeps Go from fusing a product; C is compiled without contraction
 	case to.Info()&types.IsFloat != 0:
-		return operand{"(double)" + o.in(bindsUnary), bindsUnary, span{}}
+		return operand{"(double)" + o.in(bindsUnary), bindsUnary, interval{}}
 	case from.Info()&types.IsInteger != 0 && same:
 		return o
 	case from.Info()&types.IsInteger != 0 && (width(to) != 32 && cBasic[to.Kind()] != ""):
 		return g.narrow(to, o)
 	case cBasic[to.Kind()] != "int64_t":
-		g.refuse(x, "a conversion of %s to %s", from, to)
+		g.refuse(x, "conversion of %s to %s", from, to)
 	}
 
-	return operand{g.help("to_int64") + "(" + o.text + ")", bindsPostfix, wholeSpan(to)}
+	return operand{g.useHelper("to_int64") + "(" + o.text + ")", bindsPostfix, typeInterval(to)}
 }
 
-// builtin is min or max of signed integers.
+// builtin translates min and max of signed integers.
 func (g *translator) builtin(x *ast.CallExpr, name string) operand {
 	if name != "min" && name != "max" {
-		g.refuse(x, "the function %s", name)
+		g.refuse(x, "function %s", name)
 	}
 	if t := g.basic(x); cBasic[t.Kind()] != "int64_t" {
-		g.refuse(x, "the function %s of %s", name, t)
+		g.refuse(x, "function %s of %s", name, t)
 	}
 
 	o := g.expr(x.Args[0])
@@ -133,15 +134,16 @@ func (g *translator) builtin(x *ast.CallExpr, name string) operand {
 		if constant && !c {
 			o, b = b, o
 		}
-		text := g.help(name+"_int64") + "(" + o.text + ", " + b.text + ")"
-		o = operand{text, bindsPostfix, extremeSpan(name, o.span, b.span)}
+		text := g.useHelper(name+"_int64") + "(" + o.text + ", " + b.text + ")"
+		o = operand{text, bindsPostfix, minMaxInterval(name, o.interval, b.interval)}
 		constant = constant && c
 	}
 
 	return o
 }
 
-func extremeSpan(name string, a, b span) span {
+// minMaxInterval returns the interval of the min or max of two integers.
+func minMaxInterval(name string, a, b interval) interval {
 	pick := func(x, y *big.Int) *big.Int {
 		if (x.Cmp(y) < 0) == (name == "min") {
 			return x
@@ -149,11 +151,11 @@ func extremeSpan(name string, a, b span) span {
 		return y
 	}
 
-	return span{pick(a.lo, b.lo), pick(a.hi, b.hi)}
+	return interval{pick(a.lo, b.lo), pick(a.hi, b.hi)}
 }
 
-// libraryC are functions of Go's standard library with one result in C; those of the
-// second column are helpers.
+// libraryC gives the C function for each function of Go's standard library: one of cCalled, or a
+// helper.
 var libraryC = map[string]string{
 	"math.Abs": "fabs", "math.Sqrt": "sqrt", "math.Copysign": "copysign", "math.NaN": "not_a_number",
 	"math.Float64bits": "bits_of", "math.Float64frombits": "double_of",
@@ -161,38 +163,39 @@ var libraryC = map[string]string{
 	"bits.Mul64": "multiply_wide", "bits.Add64": "add_carry", "bits.Sub64": "sub_borrow",
 }
 
-// library calls a function of package math or math/bits.
-func (g *translator) library(x *ast.CallExpr, fn *types.Func) operand {
-	if text := g.fixed(x, fn); text != "" {
-		return operand{text, bindsUnary, span{}}
+// libraryCall translates a call of package math or math/bits.
+func (g *translator) libraryCall(x *ast.CallExpr, fn *types.Func) operand {
+	if text := g.constantCall(x, fn); text != "" {
+		return operand{text, bindsUnary, interval{}}
 	}
 	name, ok := libraryC[fn.Pkg().Name()+"."+fn.Name()]
 	if !ok {
-		g.refuse(x, "%s.%s", fn.Pkg().Name(), fn.Name())
+		g.refuse(x, "function %s.%s", fn.Pkg().Name(), fn.Name())
 	}
 	if !cCalled[name] {
-		name = g.help(name)
+		name = g.useHelper(name)
 	}
 	args := make([]string, len(x.Args))
 	for i, a := range x.Args {
 		args[i] = g.text(a)
 	}
-	s := span{}
+	s := interval{}
 	switch r := fn.Signature().Results(); {
 	case r.Len() > 1:
 		g.resultType(r, x)
 	case types.Identical(r.At(0).Type(), types.Typ[types.Int]): // a number of bits
-		s = span{new(big.Int), big.NewInt(64)}
+		s = interval{new(big.Int), big.NewInt(64)}
 	case types.Identical(r.At(0).Type(), types.Typ[types.Uint64]):
-		s = wholeSpan(types.Typ[types.Uint64])
+		s = typeInterval(types.Typ[types.Uint64])
 	}
 
 	return operand{name + "(" + strings.Join(args, ", ") + ")", bindsPostfix, s}
 }
 
-// fixed is what a function of constants gives that is itself none in Go: -0, infinity, no
-// number. An initialiser takes it.
-func (g *translator) fixed(x *ast.CallExpr, fn *types.Func) string {
+// constantCall returns the value of a call with constant arguments that Go does not treat as a
+// constant: -0, an infinity, or a number given by its bits. An initialiser in C may contain it.
+// Otherwise the result is "".
+func (g *translator) constantCall(x *ast.CallExpr, fn *types.Func) string {
 	args := make([]float64, len(x.Args))
 	for i, a := range x.Args {
 		v := g.info.Types[a].Value

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// countTicks are those whose instructions are counted: valgrind takes fifty times as long.
+// countTicks is the number of ticks whose instructions are counted: valgrind is fifty times slower.
 const countTicks = 100
 
-// instructions are those of one of the first ticks, where valgrind is there to count them; 0
-// where not.
+// instructions returns the mean number of instructions of the first ticks, counted by valgrind; 0
+// without valgrind.
 func (c track) instructions(t testing.TB, binary, name string) float64 {
 	valgrind, err := exec.LookPath("valgrind")
 	if err != nil {
@@ -23,7 +23,7 @@ func (c track) instructions(t testing.TB, binary, name string) float64 {
 	count := func(runs int) (n float64) {
 		cmd := exec.Command(valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", binary, name, strconv.Itoa(runs))
 		cmd.Stdin = bytes.NewReader(c.bytes(countTicks))
-		cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1") // its signals stop valgrind
+		cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1") // valgrind stops at the signals of preemption
 		out, err := cmd.CombinedOutput()
 		_, after, found := strings.Cut(string(out), "Collected : ")
 		if _, err2 := fmt.Sscan(after, &n); err != nil || err2 != nil || !found {
@@ -34,14 +34,14 @@ func (c track) instructions(t testing.TB, binary, name string) float64 {
 	return (count(3) - count(1)) / (2 * countTicks)
 }
 
-// counted tells of the instructions of a tick.
-func (l *lap) counted() string {
+// instructionText describes the instructions of a tick.
+func (l *lap) instructionText() string {
 	if l.instructionsGo == 0 {
-		return "not counted, which takes valgrind and the tag long"
+		return "not counted; counting needs valgrind and the tag long"
 	}
 	text := fmt.Sprintf("%.0f in Go", l.instructionsGo)
 	if l.instructionsC == 0 {
-		return text + ", not counted in C: that would need a second build, for a processor that valgrind knows"
+		return text + ", not counted in C: this plant has no build for a processor that valgrind supports"
 	}
 	text += fmt.Sprintf(", %.0f in C (-O3)", l.instructionsC)
 	if l.instructionsByHand > 0 {

@@ -21,7 +21,7 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// What a script does, as testdata/drive.c numbers it.
+// Operations of a script, numbered as in testdata/drive.c.
 const (
 	opStep = iota
 	opReset
@@ -32,21 +32,20 @@ const (
 	opRestore
 )
 
-// sanitizers stop a program at what C leaves undefined.
+// sanitizers are compiler flags that stop a program at undefined behaviour.
 const sanitizers = "-fsanitize=address,undefined -fno-sanitize-recover=all"
 
-// strict is what every kernel compiles with.
+// strict are the compiler flags of every kernel.
 const strict = "-Wall -Wextra -Werror -pedantic"
 
-// TestMain has the garbage collected less often: what is generated is short-lived, and the
-// tests of a package end soon.
+// TestMain collects garbage less often: generated files are short-lived.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	lab.Main(m)
 }
 
-// cKernel is a kernel in Go.
-type cKernel interface {
+// goKernel is a kernel in Go.
+type goKernel interface {
 	Dims() (m, p int)
 	Step(y, u []float64)
 	Output(y []float64)
@@ -56,15 +55,17 @@ type cKernel interface {
 	Own(i int) float64
 }
 
-// script is a run of a kernel: what is done, and the inputs of its steps.
+// script is a sequence of operations on a kernel.
 type script struct {
-	ops [][3]int64
-	us  [][]float64
+	ops [][3]int64  // operation, input, on or off
+	us  [][]float64 // inputs of the steps
 }
 
+// add adds an operation. A step, a save or a restore becomes an output: a step needs inputs, and Go
+// cannot copy the bytes of a kernel.
 func (s *script) add(op, i, on int) {
 	switch op {
-	case opStep, opSave, opRestore: // a step has inputs, and a copy is not in Go's reach
+	case opStep, opSave, opRestore:
 		op = opOutput
 	}
 	s.ops = append(s.ops, [3]int64{int64(op), int64(i), int64(on)})
@@ -74,7 +75,7 @@ func (s *script) step(u []float64) {
 	s.ops, s.us = append(s.ops, [3]int64{opStep}), append(s.us, u)
 }
 
-// bytes is the script as the driver reads it.
+// bytes returns the script as drive.c reads it.
 func (s *script) bytes() []byte {
 	var b bytes.Buffer
 	next := 0
@@ -88,8 +89,8 @@ func (s *script) bytes() []byte {
 	return b.Bytes()
 }
 
-// inGo runs the script in Go. The last number of a step is what its function returns in C.
-func (s *script) inGo(k cKernel) (out []float64) {
+// runGo executes the script in Go. The last number of a step is the result of its C function.
+func (s *script) runGo(k goKernel) (out []float64) {
 	_, p := k.Dims()
 	y := make([]float64, p)
 	next := 0
@@ -117,8 +118,9 @@ func (s *script) inGo(k cKernel) (out []float64) {
 	return out
 }
 
-// differs says where two runs are not the same bits; one NaN is as good as another.
-func (s *script) differs(want, got []float64) string {
+// difference returns the first difference in bits between two runs; "" if there is none. All NaN
+// are equal.
+func (s *script) difference(want, got []float64) string {
 	if len(want) != len(got) || len(want) == 0 {
 		return fmt.Sprintf("%d numbers in C, want %d", len(got), len(want))
 	}
@@ -130,13 +132,13 @@ func (s *script) differs(want, got []float64) string {
 	return ""
 }
 
-// cBuild is a folder with kernels in C and the program that drives them.
+// cBuild is a folder with kernels in C and the program drive.c.
 type cBuild struct {
 	dir   string
 	names []string
 }
 
-// cDriver is such a program, built.
+// cDriver is the compiled program of a cBuild.
 type cDriver struct{ binary string }
 
 // writeFiles writes generated files into a new folder.
@@ -153,7 +155,7 @@ func writeFiles(t testing.TB, files map[string]files) string {
 	return dir
 }
 
-// newCBuild writes kernels, by their prefixes, and the program.
+// newCBuild writes the files of kernels, given by prefix, and drive.c.
 func newCBuild(t testing.TB, files map[string]files) *cBuild {
 	t.Helper()
 	b := &cBuild{dir: writeFiles(t, files), names: slices.Sorted(maps.Keys(files))}
@@ -175,29 +177,29 @@ func newCBuild(t testing.TB, files map[string]files) *cBuild {
 	return b
 }
 
-// with builds the program with flags, its files side by side.
-func (b *cBuild) with(t testing.TB, flags string) cDriver {
+// build compiles the program with flags, its files in parallel.
+func (b *cBuild) build(t testing.TB, flags string) cDriver {
 	t.Helper()
 	needGcc(t)
 	d := cDriver{filepath.Join(b.dir, fmt.Sprintf("drive-%x", sha256.Sum256([]byte(flags))))}
 	var objects []string
 	var failed atomic.Pointer[string]
 	var all sync.WaitGroup
-	free := make(chan bool, runtime.NumCPU())
+	slots := make(chan bool, runtime.NumCPU())
 	for _, n := range append([]string{"drive"}, b.names...) {
 		object := d.binary + "-" + n + ".o"
 		objects = append(objects, object)
 		all.Go(func() {
-			free <- true
-			defer func() { <-free }()
-			if trouble := compiled(b.dir, "gcc", "-std=c99 "+flags+" -c -o "+object+" "+n+".c"); trouble != "" {
-				failed.Store(&trouble)
+			slots <- true
+			defer func() { <-slots }()
+			if report := compileReport(b.dir, "gcc", "-std=c99 "+flags+" -c -o "+object+" "+n+".c"); report != "" {
+				failed.Store(&report)
 			}
 		})
 	}
 	all.Wait()
-	if trouble := failed.Load(); trouble != nil {
-		t.Fatal(*trouble)
+	if report := failed.Load(); report != nil {
+		t.Fatal(*report)
 	}
 	compile(t, b.dir, "gcc", flags+" -o "+d.binary+" "+strings.Join(objects, " ")+" -lm")
 	return d
@@ -205,20 +207,20 @@ func (b *cBuild) with(t testing.TB, flags string) cDriver {
 
 func needGcc(t testing.TB) {
 	if _, err := exec.LookPath("gcc"); err != nil {
-		lab.Skip(t, "gcc is missing, which compiles the kernels: apt-get install gcc libc6-dev")
+		lab.Skip(t, "gcc is missing; it compiles the kernels: apt-get install gcc libc6-dev")
 	}
 }
 
-// compile runs a compiler; a warning fails.
+// compile runs a compiler; a warning fails the test.
 func compile(t testing.TB, dir, compiler, flags string) {
 	t.Helper()
-	if trouble := compiled(dir, compiler, flags); trouble != "" {
-		t.Fatal(trouble)
+	if report := compileReport(dir, compiler, flags); report != "" {
+		t.Fatal(report)
 	}
 }
 
-// compiled is what a compiler finds wrong.
-func compiled(dir, compiler, flags string) string {
+// compileReport runs a compiler and returns its errors and warnings; "" if there are none.
+func compileReport(dir, compiler, flags string) string {
 	cmd := exec.Command(compiler, append(strings.Fields(strict), strings.Fields(flags)...)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -227,7 +229,7 @@ func compiled(dir, compiler, flags string) string {
 	return ""
 }
 
-// run runs a script of one kernel.
+// run executes a script on a kernel and returns its results.
 func (d cDriver) run(t testing.TB, name string, s script) []float64 {
 	t.Helper()
 	cmd := exec.Command(d.binary, name)
@@ -244,5 +246,5 @@ func (d cDriver) run(t testing.TB, name string, s script) []float64 {
 	return got
 }
 
-// files are texts by their names.
+// files are the contents of files, by name.
 type files = map[string][]byte

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// How tightly C's operators bind.
+// Precedence of C's operators, ascending.
 const (
 	bindsComma = iota
 	bindsCond
@@ -32,12 +32,12 @@ const (
 
 // operand is an expression in C.
 type operand struct {
-	text  string
-	binds int
-	span  span // of an integer
+	text     string
+	binds    int      // precedence of its outermost operator
+	interval interval // possible values of an integer
 }
 
-// in is the text, in parentheses where it binds less tightly.
+// in returns the text, in parentheses if its precedence is below binds.
 func (o operand) in(binds int) string {
 	if o.binds < binds {
 		return "(" + o.text + ")"
@@ -55,9 +55,9 @@ func (g *translator) expr(x ast.Expr) operand {
 	case *ast.Ident:
 		return g.variable(x)
 	case *ast.SelectorExpr:
-		return operand{g.selector(x), bindsPostfix, g.typeSpan(x)}
+		return operand{g.selector(x), bindsPostfix, g.exprInterval(x)}
 	case *ast.IndexExpr:
-		return operand{g.element(x), bindsPostfix, g.tableSpan(x)}
+		return operand{g.element(x), bindsPostfix, g.tableInterval(x)}
 	case *ast.UnaryExpr:
 		return g.unary(x)
 	case *ast.BinaryExpr:
@@ -66,38 +66,38 @@ func (g *translator) expr(x ast.Expr) operand {
 		return g.call(x)
 	}
 
-	g.refuse(x, "an expression that is not in what is translated")
+	g.refuse(x, "expression %T", x)
 	return operand{}
 }
 
-// text is an expression where anything may stand.
+// text returns the text of an expression, without parentheses around it.
 func (g *translator) text(x ast.Expr) string { return g.expr(x).text }
 
-// literal writes a constant: a double by the shortest decimal that reads back to it.
+// literal returns a constant. A double is the shortest decimal number with the same bits.
 func (g *translator) literal(at ast.Node, v constant.Value, t types.Type) operand {
 	b, ok := t.Underlying().(*types.Basic)
 	if !ok {
-		g.refuse(at, "a constant of type %s", t)
+		g.refuse(at, "constant of type %s", t)
 	}
 	switch {
 	case b.Info()&types.IsBoolean != 0:
-		return operand{strconv.FormatBool(constant.BoolVal(v)), bindsPostfix, span{}}
+		return operand{strconv.FormatBool(constant.BoolVal(v)), bindsPostfix, interval{}}
 	case b.Info()&types.IsInteger != 0:
 		n, ok := new(big.Int).SetString(constant.ToInt(v).ExactString(), 10)
 		if !ok {
-			g.refuse(at, "the constant %s is not whole", v)
+			g.refuse(at, "integer constant %s that is not whole", v)
 		}
 		return intLiteral(n, b.Info()&types.IsUnsigned != 0)
 	case b.Info()&types.IsFloat != 0:
 		f, _ := constant.Float64Val(constant.ToFloat(v))
 		text := floatLiteral(f)
 		if text[0] == '-' {
-			return operand{text, bindsUnary, span{}}
+			return operand{text, bindsUnary, interval{}}
 		}
-		return operand{text, bindsPostfix, span{}}
+		return operand{text, bindsPostfix, interval{}}
 	}
 
-	g.refuse(at, "a constant of type %s", t)
+	g.refuse(at, "constant of type %s", t)
 	return operand{}
 }
 
@@ -119,7 +119,7 @@ func floatLiteral(f float64) string {
 }
 
 func intLiteral(n *big.Int, unsigned bool) operand {
-	s := span{n, n}
+	s := interval{n, n}
 	switch {
 	case unsigned && n.BitLen() > 31:
 		return operand{fmt.Sprintf("UINT64_C(0x%x)", n), bindsPostfix, s}
@@ -138,36 +138,37 @@ func intLiteral(n *big.Int, unsigned bool) operand {
 	return operand{fmt.Sprintf("-INT64_C(%s)", new(big.Int).Neg(n)), bindsUnary, s}
 }
 
-// variable is a local, a parameter or a table.
+// variable translates a local, a parameter or a table.
 func (g *translator) variable(x *ast.Ident) operand {
 	o := g.info.ObjectOf(x)
 	v, ok := o.(*types.Var)
 	if !ok {
-		g.refuse(x, "%s is no value", x.Name)
+		g.refuse(x, "%s, which is not a variable", x.Name)
 	}
 	if v.Parent() == g.pkg.Scope() {
-		g.useTable(v, x)
-		return operand{g.names[v], bindsPostfix, g.typeSpan(x)}
+		g.declareTable(v, x)
+		return operand{g.names[v], bindsPostfix, g.exprInterval(x)}
 	}
 
-	s := g.typeSpan(x)
-	if known, ok := g.spans[v]; ok {
+	s := g.exprInterval(x)
+	if known, ok := g.intervals[v]; ok {
 		s = known
 	}
 	return operand{g.names[v], bindsPostfix, s}
 }
 
-// selector is a field, through embedded structs where it is one of theirs.
+// selector returns the text of a field, with the embedded structs on its path.
 func (g *translator) selector(x *ast.SelectorExpr) string {
 	sel := g.info.Selections[x]
 	if sel == nil || sel.Kind() != types.FieldVal {
-		g.refuse(x, "%s is no field", x.Sel.Name)
+		g.refuse(x, "%s, which is not a field", x.Sel.Name)
 	}
 	text, _ := g.path(x.X, sel, sel.Index())
 	return text
 }
 
-// path goes from x through fields, and says whether what it comes to is a pointer.
+// path returns the text of a path of fields from x. pointer reports whether its last field is a
+// pointer.
 func (g *translator) path(x ast.Expr, sel *types.Selection, fields []int) (text string, pointer bool) {
 	text, pointer = g.expr(x).in(bindsPostfix), is[*types.Pointer](sel.Recv())
 	t := sel.Recv()
@@ -185,15 +186,15 @@ func (g *translator) path(x ast.Expr, sel *types.Selection, fields []int) (text 
 	return text, pointer
 }
 
-// element is an entry of an array, or of one that is pointed to.
+// element returns the text of an array's element.
 func (g *translator) element(x *ast.IndexExpr) string {
 	if t := pointee(g.info.TypeOf(x.X)).Underlying(); !is[*types.Array](t) {
-		g.refuse(x, "an index of %s, which is no array", t)
+		g.refuse(x, "index into %s, which is not an array", t)
 	}
 	return g.expr(x.X).in(bindsPostfix) + "[" + g.text(x.Index) + "]"
 }
 
-// address is &x; an array is in C a pointer to its first element already.
+// address returns the text of &x. An array in C is already a pointer to its first element.
 func (g *translator) address(x ast.Expr) string {
 	if is[*types.Array](g.info.TypeOf(x)) {
 		return g.expr(x).in(bindsUnary)
@@ -204,41 +205,41 @@ func (g *translator) address(x ast.Expr) string {
 func (g *translator) unary(x *ast.UnaryExpr) operand {
 	switch x.Op {
 	case token.AND:
-		return operand{g.address(x.X), bindsUnary, span{}}
+		return operand{g.address(x.X), bindsUnary, interval{}}
 	case token.NOT:
-		return operand{"!" + g.expr(x.X).in(bindsUnary), bindsUnary, span{}}
+		return operand{"!" + g.expr(x.X).in(bindsUnary), bindsUnary, interval{}}
 	case token.SUB:
 		t := g.basic(x)
 		o := g.expr(x.X)
 		if t.Info()&types.IsFloat != 0 {
-			return operand{"-" + spaced(o.in(bindsUnary)), bindsUnary, span{}}
+			return operand{"-" + parenthesizeSign(o.in(bindsUnary)), bindsUnary, interval{}}
 		}
 		zero := big.NewInt(0)
-		return g.arithmetic(x, token.SUB, t, operand{"0", bindsPostfix, span{zero, zero}}, o)
+		return g.arithmetic(x, token.SUB, t, operand{"0", bindsPostfix, interval{zero, zero}}, o)
 	}
 
-	g.refuse(x, "the operator %s", x.Op)
+	g.refuse(x, "operator %s", x.Op)
 	return operand{}
 }
 
-// spaced keeps two signs apart.
-func spaced(text string) string {
+// parenthesizeSign puts an operand that begins with - in parentheses: two signs would be --.
+func parenthesizeSign(text string) string {
 	if text[0] == '-' {
 		return "(" + text + ")"
 	}
 	return text
 }
 
-// basic is the scalar type of an expression.
+// basic returns the scalar type of an expression.
 func (g *translator) basic(x ast.Expr) *types.Basic {
 	b, ok := g.info.TypeOf(x).Underlying().(*types.Basic)
 	if !ok {
-		g.refuse(x, "%s is no scalar", g.info.TypeOf(x))
+		g.refuse(x, "%s, which is not a scalar", g.info.TypeOf(x))
 	}
 	return b
 }
 
-// comparisons and logic of C, and how tightly they bind.
+// logic gives the precedence of C's comparisons and logical operators.
 var logic = map[token.Token]int{
 	token.LAND: bindsAnd, token.LOR: bindsOr, token.EQL: bindsEqual, token.NEQ: bindsEqual,
 	token.LSS: bindsLess, token.LEQ: bindsLess, token.GTR: bindsLess, token.GEQ: bindsLess,
@@ -247,7 +248,7 @@ var logic = map[token.Token]int{
 func (g *translator) binary(x *ast.BinaryExpr) operand {
 	switch x.Op {
 	case token.LAND, token.LOR:
-		return g.connect(x)
+		return g.shortCircuit(x)
 	case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ:
 		return g.compare(x)
 	}
@@ -259,22 +260,22 @@ func (g *translator) binary(x *ast.BinaryExpr) operand {
 		if x.Op == token.MUL || x.Op == token.QUO {
 			binds = bindsMul
 		}
-		return operand{a.in(binds) + " " + x.Op.String() + " " + b.in(binds+1), binds, span{}}
+		return operand{a.in(binds) + " " + x.Op.String() + " " + b.in(binds+1), binds, interval{}}
 	}
 
 	return g.arithmetic(x, x.Op, t, a, b)
 }
 
-// connect is && or ||: where calls have to stand alone, those of the right side do so
-// only where the right side is reached.
-func (g *translator) connect(x *ast.BinaryExpr) operand {
+// shortCircuit translates && and ||. Hoisted calls of the right side are evaluated only if the
+// right side is.
+func (g *translator) shortCircuit(x *ast.BinaryExpr) operand {
 	binds := logic[x.Op]
-	if !g.apart || !g.calls(x.Y) {
+	if !g.hoistCalls || !g.containsCall(x.Y) {
 		a, b := g.expr(x.X), g.expr(x.Y)
-		if x.Op == token.LOR && g.always(x.X, x.Y) {
-			b = operand{"!(" + a.text + ")", bindsUnary, span{}}
+		if x.Op == token.LOR && g.complementary(x.X, x.Y) {
+			b = operand{"!(" + a.text + ")", bindsUnary, interval{}}
 		}
-		if b.binds == binds { // gcc wants to see what is meant
+		if b.binds == binds { // gcc warns without parentheses
 			b.binds = bindsCond
 		}
 		left := a.in(binds)
@@ -282,10 +283,10 @@ func (g *translator) connect(x *ast.BinaryExpr) operand {
 			left = "(" + a.text + ")"
 		}
 		right := b.in(bindsBitOr)
-		return operand{left + " " + x.Op.String() + " " + right, binds, span{}}
+		return operand{left + " " + x.Op.String() + " " + right, binds, interval{}}
 	}
 
-	t := g.temporary("t")
+	t := g.newLocal("t")
 	g.out.put("bool %s = %s;", t, g.text(x.X))
 	not := ""
 	if x.Op == token.LOR {
@@ -296,15 +297,15 @@ func (g *translator) connect(x *ast.BinaryExpr) operand {
 	g.out.put("%s = %s;", t, g.text(x.Y))
 	g.out.indent--
 	g.out.put("}")
-	return operand{t, bindsPostfix, span{}}
+	return operand{t, bindsPostfix, interval{}}
 }
 
-// always says whether one of two comparisons holds in any case: of that compilers warn where
-// they see it.
-func (g *translator) always(x, y ast.Expr) bool {
+// complementary reports whether one of two comparisons holds for all values. Compilers warn of such
+// a condition.
+func (g *translator) complementary(x, y ast.Expr) bool {
 	a, ok := ast.Unparen(x).(*ast.BinaryExpr)
 	b, ok2 := ast.Unparen(y).(*ast.BinaryExpr)
-	if !ok || !ok2 || g.calls(x) || logic[a.Op] < bindsEqual || g.info.TypeOf(a.X) != g.info.TypeOf(b.X) {
+	if !ok || !ok2 || g.containsCall(x) || logic[a.Op] < bindsEqual || g.info.TypeOf(a.X) != g.info.TypeOf(b.X) {
 		return false
 	}
 	t, ok := g.info.TypeOf(a.X).Underlying().(*types.Basic)
@@ -315,8 +316,8 @@ func (g *translator) always(x, y ast.Expr) bool {
 	return ok && t.Info()&types.IsInteger != 0 && opposite[a.Op] == b.Op && g.text(a.X) == g.text(b.X) && g.text(a.Y) == g.text(b.Y)
 }
 
-// calls says whether an expression calls a function of the text.
-func (g *translator) calls(x ast.Expr) (found bool) {
+// containsCall reports whether an expression calls a function of the tick.
+func (g *translator) containsCall(x ast.Expr) (found bool) {
 	ast.Inspect(x, func(n ast.Node) bool {
 		if c, ok := n.(*ast.CallExpr); ok {
 			found = found || g.flow.callee(c) != nil
@@ -328,12 +329,12 @@ func (g *translator) calls(x ast.Expr) (found bool) {
 
 func (g *translator) compare(x *ast.BinaryExpr) operand {
 	if t := g.info.TypeOf(x.X); is[*types.Array](t) || is[*types.Struct](t) {
-		g.refuse(x, "a comparison of what is no scalar")
+		g.refuse(x, "comparison of %s", t)
 	}
 	a, b := g.expr(x.X), g.expr(x.Y)
-	binds := bindsShift // of what is compared; another comparison gets parentheses
+	binds := bindsShift // an operand that is a comparison gets parentheses
 	if a.text[0] == '!' {
 		a.binds = bindsCond
 	}
-	return operand{a.in(binds) + " " + x.Op.String() + " " + b.in(binds), logic[x.Op], span{}}
+	return operand{a.in(binds) + " " + x.Op.String() + " " + b.in(binds), logic[x.Op], interval{}}
 }

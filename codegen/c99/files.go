@@ -5,35 +5,35 @@ import (
 	"strings"
 )
 
-// About is what a C kernel says of itself.
-type About struct {
-	Name            string // of the plant
-	Marker          string // the line that marks what is generated
-	Hash            string
-	Period          float64 // s
+// Metadata describes the plant in the files of a C kernel.
+type Metadata struct {
+	Name            string  // name of the plant
+	Marker          string  // first line of each file, as a comment of Go
+	Hash            string  // hash of the plant on its grid
+	Period          float64 // period of the grid, s
 	Inputs, Outputs []Port
-	Start           []float64 // of the inputs
-	States          []string  // names
-	Fault           int       // the output that is not 0 where a state is no longer finite
+	Start           []float64 // values of the inputs' own sources at time 0, SI
+	States          []string  // names of the states
+	Fault           int       // index of the output "fault"; -1: none
 }
 
 // Port is an input or output.
 type Port struct{ Name, Unit string }
 
-// mark is the marker line as a comment that C had before C99.
-func (a *About) mark() string {
+// mark returns the marker line as a comment of C90. It must stay one line: gen recognises its own
+// files by it, and an FMU repeats it in each source.
+func (a *Metadata) mark() string {
 	line := strings.TrimPrefix(a.Marker, "// ")
 	return "/* " + strings.ReplaceAll(line, "*/", "* /") + " */"
 }
 
-// Files are the C file and its header.
-func (b *Body) Files(about About) map[string][]byte {
+// Files returns the C file and its header, by name.
+func (b *Translation) Files(about Metadata) map[string][]byte {
 	join := func(text []string) []byte { return []byte(strings.Join(text, "\n") + "\n") }
 	return map[string][]byte{b.prefix + ".h": join(b.header(b.prefix, about)), b.prefix + ".c": join(b.source(b.prefix, about))}
 }
 
-// cHeader is the header around the types and numbers of a plant; NAME and name stand for
-// its prefix.
+// cHeader is the template of the header. NAME and name stand for the prefix.
 const cHeader = `
 #ifndef NAME_H
 #define NAME_H
@@ -50,34 +50,33 @@ extern "C" {
 #define NAME_PERIOD %s // s
 #define NAME_HASH %s
 %s
-// name_create sets up a kernel at rest at time 0. It needs nothing else: no memory, no
-// file, no clock.
+// name_create sets up a kernel at rest at time 0. It allocates no memory and uses no file and no
+// clock.
 void name_create(name_kernel *k);
 
-// name_reset puts the plant back to time 0 and its initial state.
+// name_reset returns the plant to time 0 and its initial state.
 void name_reset(name_kernel *k);
 
-// name_step takes the plant from one grid time to the next: u holds the inputs from now
-// on, y receives the outputs at the new grid time, both in the units below. It gives 0, or
-// 1 + the index of a state that is no longer finite: the output "fault". Memory of k, y and
-// u must not overlap.
+// name_step advances the plant by one period. u holds the inputs from now on, y receives the
+// outputs at the new grid time, both in the units listed above. It returns the output "fault": 0,
+// or 1 + the index of a state that is no longer finite. k, y and u must not overlap in memory.
 int name_step(name_kernel *k, double *y, const double *u);
 
 // name_output writes the outputs at the current grid time, at time 0 before the first step.
 void name_output(name_kernel *k, double *y);
 
-// name_drive lets input i follow u from the next step on, or its own source again. Without
-// a source of its own an input always follows u.
+// name_drive makes input i follow u from the next step on, or its own source again. An input
+// without a source of its own always follows u.
 void name_drive(name_kernel *k, int64_t i, bool on);
 
-// name_driven says whether input i follows u.
+// name_driven reports whether input i follows u.
 bool name_driven(name_kernel *k, int64_t i);
 
-// name_own is what the source of input i gives in the middle of the next step.
+// name_own returns the value of input i's own source in the middle of the next step.
 double name_own(name_kernel *k, int64_t i);
 
-// The ports by their index; a list without entries has one that is empty. input_start is
-// what each input's own source gives at time 0. What a step gives counts state_names from 1.
+// Names and units of the ports, by index. An empty list has one empty entry. input_start holds the
+// values of the inputs' own sources at time 0. The result of name_step counts state_names from 1.
 extern const char *const name_input_names[], *const name_input_units[];
 extern const char *const name_output_names[], *const name_output_units[];
 extern const double name_input_start[];
@@ -89,11 +88,9 @@ extern const char *const name_state_names[];
 
 #endif`
 
-// header writes the header.
-func (b *Body) header(prefix string, about About) []string {
-	w := lines{}
-	w.put("%s", about.mark())
-	w.put("")
+// header returns the lines of the header.
+func (b *Translation) header(prefix string, about Metadata) []string {
+	w := lines{text: []string{about.mark(), ""}}
 	title := "The plant " + about.Name + " on a grid of " + floatLiteral(about.Period) + " s."
 	w.text = append(w.text, commentText("// "+title), "//")
 	b.ports(&w, "u", about.Inputs)
@@ -103,7 +100,7 @@ func (b *Body) header(prefix string, about About) []string {
 		if s.public {
 			kernel.text = append(kernel.text, "")
 			if s.name == prefix+"_kernel" {
-				kernel.put("// A kernel is plain data: a copy of its bytes saves and restores a state. Its members are its own.")
+				kernel.put("// A kernel is plain data: a copy of its bytes saves and restores a state. Its members are private.")
 			}
 			kernel.text = append(kernel.text, s.body...)
 		}
@@ -114,17 +111,17 @@ func (b *Body) header(prefix string, about About) []string {
 	return append(w.text, strings.Split(text, "\n")...)
 }
 
-// ports lists the entries of u or y with their units.
-func (b *Body) ports(w *lines, vector string, ports []Port) {
+// ports writes the entries of u or y and their units as comments.
+func (b *Translation) ports(w *lines, vector string, ports []Port) {
 	for i, p := range ports {
 		w.text = append(w.text, commentText(fmt.Sprintf("//  %s[%d]  %s  %s", vector, i, p.Name, p.Unit)))
 	}
 }
 
-// cOpening is what stands before the translated text.
+// cOpening is the template of the lines before the translated text.
 const cOpening = `
-// Built with any C99 compiler. For the bits of the Go kernel products and sums must not be
-// contracted: gcc contracts unless told -std=c99 or -ffp-contract=off, clang is told here.
+// Compile with any C99 compiler. For the bits of the Go kernel, products and sums must not be
+// fused: gcc needs -std=c99 or -ffp-contract=off; clang reads the pragma below.
 #include "name.h"
 
 #include <math.h>
@@ -138,7 +135,7 @@ const cOpening = `
 #endif
 `
 
-// cClosing are the public functions.
+// cClosing is the template of the public functions.
 const cClosing = `
 void name_create(name_kernel *k) {
 	memset(k, 0, sizeof *k);
@@ -165,8 +162,8 @@ bool name_driven(name_kernel *k, int64_t i) { return i >= 0 && i < NAME_INPUTS &
 double name_own(name_kernel *k, int64_t i) { return i >= 0 && i < NAME_INPUTS ? %[7]s(k, i) : 0.0; }
 `
 
-// source writes the C file.
-func (b *Body) source(prefix string, about About) []string {
+// source returns the lines of the C file.
+func (b *Translation) source(prefix string, about Metadata) []string {
 	named := strings.NewReplacer("name_", prefix+"_", "name.h", prefix+".h", "NAME_", strings.ToUpper(prefix)+"_")
 	text := append([]string{about.mark(), "// " + about.Hash}, strings.Split(named.Replace(cOpening), "\n")...)
 	for _, s := range b.structs {
@@ -176,7 +173,7 @@ func (b *Body) source(prefix string, about About) []string {
 	}
 
 	text = append(text, b.code...)
-	e := b.entry
+	e := b.entryPoints
 	closing := fmt.Sprintf(cClosing, e["create"], e["reset"], e["step"], e["output"], e["drive"], e["driven"], e["own"], max(0, about.Fault))
 	text = append(text, strings.Split(named.Replace(closing), "\n")...)
 	w := lines{}
@@ -202,6 +199,7 @@ func (b *Body) source(prefix string, about About) []string {
 	return append(text, w.text...)
 }
 
+// portTable writes a table of one text for each port.
 func portTable(w *lines, name string, ports []Port, text func(Port) string) {
 	var list []string
 	for _, p := range ports {

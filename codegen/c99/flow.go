@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// place is a part of the memory that functions share: a field of the kernel, what an
-// entry point was given, a variable whose address is taken. Field "" is all of it.
-type place struct {
-	root  any // types.Object, or the name of what the caller owns
-	field string
+// location is a part of the memory that functions share: a field of the kernel, a parameter of an
+// entry point, or a variable whose address is taken.
+type location struct {
+	root  any    // types.Object, or the name of memory that the caller owns
+	field string // field of the kernel; "" for all fields
 }
 
-type places map[place]bool
+type locations map[location]bool
 
-// theKernel is the whole state, which all functions share.
-var theKernel = place{root: "kernel"}
+// kernelState is the location of the whole kernel.
+var kernelState = location{root: "kernel"}
 
-// meets says whether two sets of places have something in common.
-func (a places) meets(b places) bool {
+// overlaps reports whether two sets of locations share memory.
+func (a locations) overlaps(b locations) bool {
 	for p := range a {
 		for q := range b {
 			if p.root == q.root && (p.field == q.field || p.field == "" || q.field == "") {
@@ -32,8 +32,8 @@ func (a places) meets(b places) bool {
 	return false
 }
 
-// add takes over what is new in b.
-func (a places) add(b places) (grew bool) {
+// add adds the locations of b. It reports whether a has grown.
+func (a locations) add(b locations) (grew bool) {
 	for p := range b {
 		if !a[p] {
 			a[p], grew = true, true
@@ -43,24 +43,24 @@ func (a places) add(b places) (grew bool) {
 	return grew
 }
 
-// flow is which functions write, and where pointers point, the same for every
-// call: what is not ordered in C is kept in Go's order where that matters.
+// flow is the data flow of a tick: which functions write memory, and where pointers point. It does
+// not distinguish the calls of a function. The translator uses it to keep Go's order of evaluation
+// where C defines none.
 type flow struct {
 	*tickText
-	reached []*types.Func                   // in the order of the text
-	points  map[types.Object]places         // of a pointer
-	writes  map[*types.Func]bool            // what is shared, by itself or by what it calls
-	through map[types.Object]bool           // pointers through which something is written
-	passed  map[types.Object][]types.Object // pointers that a pointer is handed to
-	changed map[types.Object]int            // assignments to a local, without its declaration
+	reached        []*types.Func                   // functions that the entry points call, in the order of the text
+	targets        map[types.Object]locations      // targets of each pointer
+	writes         map[*types.Func]bool            // functions that write shared memory, directly or by a call
+	writtenThrough map[types.Object]bool           // pointers through which the tick writes
+	passed         map[types.Object][]types.Object // pointers that receive a pointer's value
+	changed        map[types.Object]int            // number of assignments to a local after its declaration
 }
 
-// newFlow follows the calls from the entry points, whose parameters point to what names
-// say.
+// newFlow follows the calls from the entry points. Parameters of equal name point to one location.
 func newFlow(t *tickText, entries []*types.Func) *flow {
 	f := &flow{
-		tickText: t, points: map[types.Object]places{}, writes: map[*types.Func]bool{},
-		through: map[types.Object]bool{}, passed: map[types.Object][]types.Object{}, changed: map[types.Object]int{},
+		tickText: t, targets: map[types.Object]locations{}, writes: map[*types.Func]bool{},
+		writtenThrough: map[types.Object]bool{}, passed: map[types.Object][]types.Object{}, changed: map[types.Object]int{},
 	}
 	seen := map[*types.Func]bool{}
 	var reach func(fn *types.Func)
@@ -82,10 +82,10 @@ func newFlow(t *tickText, entries []*types.Func) *flow {
 	}
 
 	for _, fn := range entries {
-		f.point(fn.Signature().Recv(), places{theKernel: true})
+		f.addTargets(fn.Signature().Recv(), locations{kernelState: true})
 		for v := range fn.Signature().Params().Variables() {
 			if is[*types.Pointer](v.Type()) {
-				f.point(v, places{{root: v.Name()}: true})
+				f.addTargets(v, locations{{root: v.Name()}: true})
 			}
 		}
 
@@ -97,7 +97,7 @@ func newFlow(t *tickText, entries []*types.Func) *flow {
 	return f
 }
 
-// callee is the function of the text that a call calls, or nil.
+// callee returns the function of the text that a call calls, or nil.
 func (f *flow) callee(c *ast.CallExpr) *types.Func {
 	fn := f.function(c.Fun)
 	if fn == nil || f.funcs[fn] == nil {
@@ -106,15 +106,15 @@ func (f *flow) callee(c *ast.CallExpr) *types.Func {
 	return fn
 }
 
-// point lets a pointer point to places, too.
-func (f *flow) point(v types.Object, to places) (grew bool) {
-	if f.points[v] == nil {
-		f.points[v] = places{}
+// addTargets adds targets of a pointer. It reports whether any of them is new.
+func (f *flow) addTargets(v types.Object, to locations) (grew bool) {
+	if f.targets[v] == nil {
+		f.targets[v] = locations{}
 	}
-	return f.points[v].add(to)
+	return f.targets[v].add(to)
 }
 
-// solve goes round until nothing is added.
+// solve repeats the analysis until it finds nothing new.
 func (f *flow) solve() {
 	for grew := true; grew; {
 		grew = false
@@ -129,7 +129,7 @@ func (f *flow) solve() {
 	clear(f.changed)
 	for _, fn := range f.reached {
 		ast.Inspect(f.funcs[fn].Body, func(n ast.Node) bool {
-			f.count(n)
+			f.countAssignments(n)
 			return true
 		})
 	}
@@ -137,14 +137,14 @@ func (f *flow) solve() {
 	for grew := true; grew; {
 		grew = false
 		for from, to := range f.passed {
-			if !f.through[from] && slices.ContainsFunc(to, func(o types.Object) bool { return f.through[o] }) {
-				f.through[from], grew = true, true
+			if !f.writtenThrough[from] && slices.ContainsFunc(to, func(o types.Object) bool { return f.writtenThrough[o] }) {
+				f.writtenThrough[from], grew = true, true
 			}
 		}
 	}
 }
 
-// visit notes what a node of a function does.
+// visit records the assignments and calls of a node. It reports whether it found something new.
 func (f *flow) visit(fn *types.Func, n ast.Node) (grew bool) {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
@@ -153,7 +153,7 @@ func (f *flow) visit(fn *types.Func, n ast.Node) (grew bool) {
 				grew = f.write(fn, l) || grew
 			}
 			if len(n.Rhs) == len(n.Lhs) {
-				grew = f.hand(f.object(l), n.Rhs[i]) || grew
+				grew = f.passPointer(f.object(l), n.Rhs[i]) || grew
 			}
 		}
 	case *ast.CallExpr:
@@ -163,7 +163,7 @@ func (f *flow) visit(fn *types.Func, n ast.Node) (grew bool) {
 	return grew
 }
 
-// call hands the arguments over and takes what the callee does as what the caller does.
+// call records the arguments of a call. A caller writes what its callee writes.
 func (f *flow) call(fn *types.Func, c *ast.CallExpr) (grew bool) {
 	callee := f.callee(c)
 	if callee == nil {
@@ -173,66 +173,66 @@ func (f *flow) call(fn *types.Func, c *ast.CallExpr) (grew bool) {
 	args := c.Args
 	if recv := sig.Recv(); recv != nil {
 		if s, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr); ok && f.info.Uses[s.Sel] == callee {
-			grew = f.hand(recv, s.X)
-		} else { // of a table of functions: the receiver is the first argument
-			grew = f.hand(recv, args[0])
+			grew = f.passPointer(recv, s.X)
+		} else { // indirect call: the receiver is the first argument
+			grew = f.passPointer(recv, args[0])
 			args = args[1:]
 		}
 	}
 
 	for i, a := range args {
 		if i < sig.Params().Len() {
-			grew = f.hand(sig.Params().At(i), a) || grew
+			grew = f.passPointer(sig.Params().At(i), a) || grew
 		}
 	}
 
-	return f.writes[callee] && f.writer(fn) || grew
+	return f.writes[callee] && f.markWriter(fn) || grew
 }
 
-// hand lets dst point to what src points to.
-func (f *flow) hand(dst types.Object, src ast.Expr) bool {
+// passPointer gives dst the targets of src.
+func (f *flow) passPointer(dst types.Object, src ast.Expr) bool {
 	if dst == nil || !is[*types.Pointer](dst.Type()) {
 		return false
 	}
 	src = ast.Unparen(src)
 	if u, ok := src.(*ast.UnaryExpr); ok && u.Op == token.AND {
-		f.handOn(f.base(u.X), dst)
-		return f.point(dst, f.at(u.X))
+		f.recordPassed(f.basePointer(u.X), dst)
+		return f.addTargets(dst, f.locate(u.X))
 	}
 
 	o := f.object(src)
 	if o == nil {
-		f.refuse(src, "a pointer that is neither a variable nor an address")
+		f.refuse(src, "pointer that is neither a variable nor an address")
 	}
-	f.handOn(o, dst)
-	return f.point(dst, f.points[o])
+	f.recordPassed(o, dst)
+	return f.addTargets(dst, f.targets[o])
 }
 
-// handOn notes that what is written through dst is written through src.
-func (f *flow) handOn(src, dst types.Object) {
+// recordPassed records that a write through dst is a write through src.
+func (f *flow) recordPassed(src, dst types.Object) {
 	if src != nil && !slices.Contains(f.passed[src], dst) {
 		f.passed[src] = append(f.passed[src], dst)
 	}
 }
 
-// write notes an assignment to x.
+// write records an assignment to x.
 func (f *flow) write(fn *types.Func, x ast.Expr) bool {
-	p := f.base(x)
+	p := f.basePointer(x)
 	if p == nil {
 		return false
 	}
-	f.through[p] = true
-	return f.writer(fn)
+	f.writtenThrough[p] = true
+	return f.markWriter(fn)
 }
 
-// writer notes that a function writes what is shared.
-func (f *flow) writer(fn *types.Func) (news bool) {
-	news = !f.writes[fn]
+// markWriter records that a function writes shared memory. It reports whether this is new.
+func (f *flow) markWriter(fn *types.Func) (found bool) {
+	found = !f.writes[fn]
 	f.writes[fn] = true
-	return news
+	return found
 }
 
-// object is the variable that an expression names, or nil.
+// object returns the variable that an expression names, or nil.
 func (f *flow) object(x ast.Expr) types.Object {
 	if id, ok := ast.Unparen(x).(*ast.Ident); ok {
 		return f.info.ObjectOf(id)
@@ -240,60 +240,60 @@ func (f *flow) object(x ast.Expr) types.Object {
 	return nil
 }
 
-// holder is the variable of which x is a part, or nil where a pointer leads to it.
-func (f *flow) holder(x ast.Expr) types.Object {
+// owner returns the variable that contains x, or nil if x is reached through a pointer.
+func (f *flow) owner(x ast.Expr) types.Object {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.Ident:
 		return f.info.ObjectOf(x)
 	case *ast.SelectorExpr:
 		if !is[*types.Pointer](f.info.TypeOf(x.X)) {
-			return f.holder(x.X)
+			return f.owner(x.X)
 		}
 	case *ast.IndexExpr:
 		if !is[*types.Pointer](f.info.TypeOf(x.X)) {
-			return f.holder(x.X)
+			return f.owner(x.X)
 		}
 	}
 
 	return nil
 }
 
-// base is the pointer through which x is reached, or nil.
-func (f *flow) base(x ast.Expr) types.Object {
+// basePointer returns the pointer through which x is reached, or nil.
+func (f *flow) basePointer(x ast.Expr) types.Object {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.SelectorExpr:
-		return f.baseOf(x.X)
+		return f.basePointerOf(x.X)
 	case *ast.IndexExpr:
-		return f.baseOf(x.X)
+		return f.basePointerOf(x.X)
 	}
 
 	return nil
 }
 
-func (f *flow) baseOf(x ast.Expr) types.Object {
+func (f *flow) basePointerOf(x ast.Expr) types.Object {
 	if is[*types.Pointer](f.info.TypeOf(x)) {
 		return f.object(x)
 	}
-	return f.base(x)
+	return f.basePointer(x)
 }
 
-// at is where x lies.
-func (f *flow) at(x ast.Expr) places {
+// locate returns the locations of x.
+func (f *flow) locate(x ast.Expr) locations {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.Ident:
 		if v, ok := f.info.ObjectOf(x).(*types.Var); ok {
-			return places{{root: v}: true}
+			return locations{{root: v}: true}
 		}
 	case *ast.IndexExpr:
-		return f.within(x.X)
+		return f.content(x.X)
 	case *ast.SelectorExpr:
 		sel := f.info.Selections[x]
 		if sel == nil || sel.Kind() != types.FieldVal {
 			return nil
 		}
-		parts := places{}
-		for p := range f.within(x.X) {
-			if p == theKernel && namedOf(sel.Recv()) != nil && namedOf(sel.Recv()).Name() == "Kernel" {
+		parts := locations{}
+		for p := range f.content(x.X) {
+			if p == kernelState && namedOf(sel.Recv()) != nil && namedOf(sel.Recv()).Name() == "Kernel" {
 				p.field = firstField(sel)
 			}
 			parts[p] = true
@@ -305,23 +305,23 @@ func (f *flow) at(x ast.Expr) places {
 	return nil
 }
 
-// within is where x, or what it points to, lies.
-func (f *flow) within(x ast.Expr) places {
+// content returns the locations of x, or of its target if x is a pointer.
+func (f *flow) content(x ast.Expr) locations {
 	if is[*types.Pointer](f.info.TypeOf(x)) {
-		return f.points[f.object(x)]
+		return f.targets[f.object(x)]
 	}
-	return f.at(x)
+	return f.locate(x)
 }
 
-// firstField is the field with which a selection begins: an embedded one, or its own.
+// firstField returns the field with which a selection begins: an embedded one, or its own.
 func firstField(sel *types.Selection) string {
 	return pointee(sel.Recv()).Underlying().(*types.Struct).Field(sel.Index()[0]).Name()
 }
 
-// count counts the assignments to locals.
-func (f *flow) count(n ast.Node) {
-	more := func(x ast.Expr) {
-		if o := f.holder(x); o != nil {
+// countAssignments counts the assignments to locals in a node.
+func (f *flow) countAssignments(n ast.Node) {
+	add := func(x ast.Expr) {
+		if o := f.owner(x); o != nil {
 			f.changed[o]++
 		}
 	}
@@ -330,12 +330,12 @@ func (f *flow) count(n ast.Node) {
 	case *ast.AssignStmt:
 		for _, l := range n.Lhs {
 			if id, ok := l.(*ast.Ident); !ok || n.Tok != token.DEFINE || f.info.Defs[id] == nil {
-				more(l)
+				add(l)
 			}
 		}
 	case *ast.UnaryExpr:
 		if n.Op == token.AND {
-			more(n.X)
+			add(n.X)
 		}
 	}
 }

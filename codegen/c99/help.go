@@ -5,23 +5,25 @@ import (
 	"strings"
 )
 
-// helper is a function that does what Go does where C's own operator does not.
+// helper is a C function for an operation of Go that C's operators do not have.
 type helper struct {
 	name  string
-	needs []string
+	needs []string // helpers that it calls
 	text  string
 }
 
-// helpers are written in this order, those that are used.
+// helpers are the helpers in the order in which they are written.
 var helpers = []helper{
 	{"wrap64", nil, `
-// The signed number with these bits; a conversion would be the compiler's choice.
+// wrap64 returns the signed number with these bits. The result of a cast would depend on the
+// compiler.
 static inline int64_t wrap64(uint64_t bits) {
 	int64_t n;
 	memcpy(&n, &bits, sizeof n);
 	return n;
 }`},
 	{"wrap8", nil, `
+// wrap8 returns the signed number with the low 8 bits.
 static inline int8_t wrap8(uint64_t bits) {
 	const uint8_t low = (uint8_t)bits;
 	int8_t n;
@@ -29,19 +31,19 @@ static inline int8_t wrap8(uint64_t bits) {
 	return n;
 }`},
 	{"add64", []string{"wrap64"}, `
-// Sums, differences and products that wrap around instead of overflowing.
+// add64, sub64 and mul64 wrap around at an overflow.
 static inline int64_t add64(int64_t a, int64_t b) { return wrap64((uint64_t)a + (uint64_t)b); }`},
 	{"sub64", []string{"wrap64"}, `
 static inline int64_t sub64(int64_t a, int64_t b) { return wrap64((uint64_t)a - (uint64_t)b); }`},
 	{"mul64", []string{"wrap64"}, `
 static inline int64_t mul64(int64_t a, int64_t b) { return wrap64((uint64_t)a * (uint64_t)b); }`},
 	{"div64", []string{"sub64"}, `
-// The quotient, truncated; 0 for a divisor of 0.
+// div64 returns the truncated quotient; 0 for the divisor 0.
 static inline int64_t div64(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? sub64(0, a) : a / b; }`},
 	{"mod64", nil, `
 static inline int64_t mod64(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }`},
 	{"shl64", nil, `
-// Shifts by any count.
+// shl64, shr64 and sar64 shift by any count.
 static inline uint64_t shl64(uint64_t a, uint64_t count) { return count < 64 ? a << count : 0; }`},
 	{"shr64", nil, `
 static inline uint64_t shr64(uint64_t a, uint64_t count) { return count < 64 ? a >> count : 0; }`},
@@ -51,10 +53,10 @@ static inline int64_t sar64(int64_t a, uint64_t count) {
 	return a < 0 ? ~(~a >> n) : a >> n;
 }`},
 	{"to_int64", nil, `
-// The whole part; the least number where it does not fit or x is no number.
+// to_int64 returns the integer part; INT64_MIN if it does not fit or x is NaN.
 static inline int64_t to_int64(double x) { return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN; }`},
 	{"bits_of", nil, `
-// The bits of a double, and back.
+// bits_of returns the bits of a double, double_of the double with these bits.
 static inline uint64_t bits_of(double x) {
 	uint64_t bits;
 	memcpy(&bits, &x, sizeof bits);
@@ -109,7 +111,7 @@ static inline int64_t trailing_zeros(uint64_t a) {
 #endif
 }`},
 	{"multiply_wide", nil, `
-// The 128 bits of a product, the high ones first.
+// multiply_wide returns the 128 bits of a product, the high half first.
 static inline results_uint64_uint64 multiply_wide(uint64_t a, uint64_t b) {
 	const uint64_t low = UINT64_C(0xffffffff);
 	const uint64_t t = (a >> 32) * (b & low) + ((a & low) * (b & low) >> 32);
@@ -128,30 +130,30 @@ static inline results_uint64_uint64 sub_borrow(uint64_t a, uint64_t b, uint64_t 
 }`},
 }
 
-// helperNames are not free for what the text names, nor are those of former helpers: the C of a
-// plant keeps the names of its variables.
+// helperNames are the names of present and former helpers, which no variable may have. The former
+// ones are kept so that the variables in the C of a plant keep their names.
 var helperNames = func() map[string]bool {
-	set := words("least most")
+	set := wordSet("least most")
 	for _, h := range helpers {
 		set[h.name] = true
 	}
 	return set
 }()
 
-// help notes that a helper is used, and those that it uses.
-func (g *translator) help(name string) string {
+// useHelper adds a helper and those that it calls to the file. It returns the name.
+func (g *translator) useHelper(name string) string {
 	i := slices.IndexFunc(helpers, func(h helper) bool { return h.name == name })
-	g.helped[name] = true
+	g.usedHelpers[name] = true
 	for _, n := range helpers[i].needs {
-		g.help(n)
+		g.useHelper(n)
 	}
 	return name
 }
 
-// helperText is the text of those that are used.
+// helperText returns the lines of the helpers in use.
 func (g *translator) helperText() (text []string) {
 	for _, h := range helpers {
-		if g.helped[h.name] {
+		if g.usedHelpers[h.name] {
 			text = append(text, strings.Split(h.text, "\n")...)
 		}
 	}

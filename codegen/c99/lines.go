@@ -8,13 +8,13 @@ import (
 
 const cWidth = 108 // columns, with tabs of 4
 
-// lines is C text in the making.
+// lines collects lines of C.
 type lines struct {
 	text   []string
-	indent int
+	indent int // tabs
 }
 
-// put writes a line, broken behind a comma or an operator where it is long.
+// put adds a line. A line longer than cWidth is broken after a comma or an operator.
 func (l *lines) put(format string, args ...any) {
 	line := format
 	if len(args) > 0 {
@@ -36,7 +36,7 @@ func (l *lines) put(format string, args ...any) {
 	}
 }
 
-// blank writes an empty line, never two and none behind an opening brace.
+// blank adds an empty line, except after an empty line or an opening brace.
 func (l *lines) blank() {
 	if n := len(l.text); n > 0 && l.text[n-1] != "" && !strings.HasSuffix(l.text[n-1], "{") {
 		l.text = append(l.text, "")
@@ -50,8 +50,8 @@ func (l *lines) append(text string) {
 	}
 }
 
-// breakAt is where a line may go on below: the last space within width behind a comma or
-// an operator, as little nested as there is; else its length.
+// breakAt returns the index of the space at which a line is broken: the last one within width that
+// follows a comma or an operator and is least nested. Without such a space it is the line's length.
 func breakAt(line string, width int) int {
 	if len(line) <= width {
 		return len(line)
@@ -81,14 +81,14 @@ func breakAt(line string, width int) int {
 	return best
 }
 
-// comment writes a comment of Go.
+// comment adds the lines of a Go comment.
 func (l *lines) comment(group *ast.CommentGroup) {
 	if group == nil {
 		return
 	}
 	for i, c := range group.List {
 		if c.Text == "//" && i+1 < len(group.List) && commentText(group.List[i+1].Text) == "" {
-			continue // between the text and a directive
+			continue // empty line between the text and a directive
 		}
 		for line := range strings.Lines(commentText(c.Text)) {
 			l.text = append(l.text, strings.Repeat("\t", l.indent)+strings.TrimRight(line, "\n"))
@@ -96,8 +96,8 @@ func (l *lines) comment(group *ast.CommentGroup) {
 	}
 }
 
-// commentText is a comment in C; "" for a directive of Go. Neither a backslash at the end
-// of a line nor a trigraph may be in it.
+// commentText returns a Go comment as a comment of C, or "" for a directive. It removes trigraphs
+// and a backslash at the end of a line.
 func commentText(text string) string {
 	if strings.HasPrefix(text, "//go:") || strings.HasPrefix(text, "//nolint") || strings.HasPrefix(text, "//line") {
 		return ""
@@ -121,7 +121,7 @@ func commentText(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// cString is a string literal of C.
+// cString returns a string literal of C.
 func cString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// tickText is the Go text of a generated package, parsed and checked.
+// tickText is the Go text of a generated package, parsed and type-checked.
 type tickText struct {
 	fset    *token.FileSet
 	files   []*ast.File
@@ -19,29 +19,30 @@ type tickText struct {
 	funcs   map[*types.Func]*ast.FuncDecl
 	values  map[types.Object]*ast.ValueSpec // constants and variables of the package
 	structs map[*types.TypeName]*ast.TypeSpec
-	jumps   map[types.Object]*types.Func // fields of a table of functions: what they hold
 	docs    map[types.Object]*ast.CommentGroup
-	order   map[types.Object]int // place in the text of all that stands at package level
+	order   map[types.Object]int // position in the text of each declaration of the package
+
+	callTable map[types.Object]*types.Func // functions of indirect calls, by the field that holds them
 }
 
-// refusal is a place in the Go text that is not in what is translated.
+// refusal is the error of Go text that the translator does not support.
 type refusal struct {
 	at     token.Position
 	reason string
 }
 
-func (r refusal) Error() string { return fmt.Sprintf("c99: %s: %s", r.at, r.reason) }
+func (r refusal) Error() string { return fmt.Sprintf("c99: %s: unsupported: %s", r.at, r.reason) }
 
-// refuse ends a translation; translate gives the error.
+// refuse ends a translation with an error, which Translate returns.
 func (t *tickText) refuse(n ast.Node, format string, args ...any) {
 	panic(refusal{t.fset.Position(n.Pos()), fmt.Sprintf(format, args...)})
 }
 
-// loadTick parses and checks files of Go by their names.
+// loadTick parses and type-checks Go files, given by name.
 func loadTick(texts map[string][]byte) (*tickText, error) {
 	t := &tickText{
 		fset: token.NewFileSet(), funcs: map[*types.Func]*ast.FuncDecl{}, values: map[types.Object]*ast.ValueSpec{},
-		structs: map[*types.TypeName]*ast.TypeSpec{}, jumps: map[types.Object]*types.Func{},
+		structs: map[*types.TypeName]*ast.TypeSpec{}, callTable: map[types.Object]*types.Func{},
 		order: map[types.Object]int{}, docs: map[types.Object]*ast.CommentGroup{},
 		info: &types.Info{
 			Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
@@ -56,7 +57,7 @@ func loadTick(texts map[string][]byte) (*tickText, error) {
 		t.files = append(t.files, f)
 	}
 
-	conf := types.Config{Importer: standard{}, Sizes: types.SizesFor("gc", "amd64")}
+	conf := types.Config{Importer: standardImporter{}, Sizes: types.SizesFor("gc", "amd64")}
 	var err error
 	if t.pkg, err = conf.Check("tick", t.fset, t.files, t.info); err != nil {
 		return nil, fmt.Errorf("c99: %w", err)
@@ -65,9 +66,9 @@ func loadTick(texts map[string][]byte) (*tickText, error) {
 	return t, nil
 }
 
-// collect notes what stands at package level.
+// collect records the declarations of the package.
 func (t *tickText) collect() {
-	note := func(o types.Object) {
+	add := func(o types.Object) {
 		if o != nil {
 			t.order[o] = len(t.order)
 		}
@@ -77,13 +78,13 @@ func (t *tickText) collect() {
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.FuncDecl); ok {
 				if d.Recv == nil && d.Name.Name == "init" {
-					t.setJumps(d)
+					t.readCallTable(d)
 					continue
 				}
 
 				fn := t.info.Defs[d.Name].(*types.Func)
 				t.funcs[fn] = d
-				note(fn)
+				add(fn)
 				continue
 			}
 
@@ -94,12 +95,12 @@ func (t *tickText) collect() {
 					o := t.info.Defs[s.Name].(*types.TypeName)
 					t.structs[o] = s
 					t.docs[o] = docOf(gen, s.Doc)
-					note(o)
+					add(o)
 				case *ast.ValueSpec:
 					for _, name := range s.Names {
 						o := t.info.Defs[name]
 						t.values[o] = s
-						note(o)
+						add(o)
 					}
 				}
 			}
@@ -107,7 +108,7 @@ func (t *tickText) collect() {
 	}
 }
 
-// docOf is what stands above a declaration: of one that is alone, what stands above all.
+// docOf returns the comment of a declaration: its own, or that of a group of one.
 func docOf(d *ast.GenDecl, own *ast.CommentGroup) *ast.CommentGroup {
 	if own == nil && !d.Lparen.IsValid() {
 		return d.Doc
@@ -115,22 +116,22 @@ func docOf(d *ast.GenDecl, own *ast.CommentGroup) *ast.CommentGroup {
 	return own
 }
 
-// setJumps notes the functions that an init puts into a table of functions: the tick's calls
-// that start its stack anew are plain calls in C.
-func (t *tickText) setJumps(init *ast.FuncDecl) {
+// readCallTable records the functions that init assigns to the fields of a variable. The tick calls
+// them through this variable to restart the linker's count of its stack; in C the calls are direct.
+func (t *tickText) readCallTable(init *ast.FuncDecl) {
 	for _, s := range init.Body.List {
 		if a, ok := s.(*ast.AssignStmt); ok && len(a.Lhs) == 1 {
 			if field, ok := a.Lhs[0].(*ast.SelectorExpr); ok {
 				if fn := t.function(a.Rhs[0]); fn != nil {
-					t.jumps[t.info.Uses[field.Sel]] = fn
+					t.callTable[t.info.Uses[field.Sel]] = fn
 				}
 			}
 		}
 	}
 }
 
-// function is what an expression names, if it names a function of the text: f, k.f,
-// (*Kernel).f or a field of a table of functions.
+// function returns the function of the text that an expression names: f, k.f, (*Kernel).f or a
+// field of an indirect call; otherwise nil.
 func (t *tickText) function(e ast.Expr) *types.Func {
 	var o types.Object
 	switch e := ast.Unparen(e).(type) {
@@ -143,21 +144,21 @@ func (t *tickText) function(e ast.Expr) *types.Func {
 	if fn, ok := o.(*types.Func); ok {
 		return fn
 	}
-	return t.jumps[o]
+	return t.callTable[o]
 }
 
-// standard imports what a tick may import.
-type standard struct{}
+// standardImporter imports the packages that a tick may import.
+type standardImporter struct{}
 
-func (standard) Import(path string) (*types.Package, error) { return Standard(path) }
+func (standardImporter) Import(path string) (*types.Package, error) { return StandardPackage(path) }
 
-// Standard is what a tick may use of the standard library's package at path, "math" or
-// "math/bits": declarations without bodies, checked without a Go toolchain. Of other
-// packages nothing is known; they are an error.
-func Standard(path string) (*types.Package, error) {
-	text, ok := imports[path]
+// StandardPackage returns the part of a package of the standard library that a tick may use. path
+// is "math" or "math/bits"; another path is an error. The package has declarations without bodies
+// and needs no Go toolchain.
+func StandardPackage(path string) (*types.Package, error) {
+	text, ok := standardLibrary[path]
 	if !ok {
-		return nil, fmt.Errorf("package %s is not in what is translated", path)
+		return nil, fmt.Errorf("package %q is not available to a tick; use math or math/bits", path)
 	}
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, path+".go", text, parser.SkipObjectResolution)
@@ -168,8 +169,8 @@ func Standard(path string) (*types.Package, error) {
 	return conf.Check(path, fset, []*ast.File{f}, nil)
 }
 
-// imports declares the parts of the standard library that a tick may use.
-var imports = map[string]string{
+// standardLibrary declares the parts of the standard library that a tick may use, by import path.
+var standardLibrary = map[string]string{
 	"math": `package math
 const (
 	Pi = 3.14159265358979323846264338327950288419716939937510582097494459

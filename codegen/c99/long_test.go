@@ -2,5 +2,5 @@
 
 package c99_test
 
-// breadth has the tests do what takes too long for every day.
+// breadth selects the slow cases.
 const breadth = true

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// words lists words of a text.
-func words(text string) map[string]bool {
+// wordSet returns the words of a text as a set.
+func wordSet(text string) map[string]bool {
 	set := map[string]bool{}
 	for _, w := range strings.Fields(text) {
 		set[w] = true
@@ -17,9 +17,9 @@ func words(text string) map[string]bool {
 	return set
 }
 
-// cReserved may name nothing: keywords of C and C++, and macros of the headers and of
-// compilers that are not strict.
-var cReserved = words(`
+// cReserved are names that no identifier may have: keywords of C and C++, macros of the headers,
+// and macros of compilers in their GNU or Microsoft modes.
+var cReserved = wordSet(`
 	auto break case char const continue default do double else enum extern float for goto if inline int long
 	register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
 	_Bool _Complex _Imaginary alignas alignof and and_eq asm atomic bitand bitor bool catch class compl concept
@@ -34,8 +34,8 @@ var cReserved = words(`
 	bool_ true_ false_ size_t ptrdiff_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t
 	intptr_t uintptr_t intmax_t uintmax_t float_t double_t main`)
 
-// cLibrary are functions of the headers, which nothing at file level may be called.
-var cLibrary = words(`
+// cLibrary are functions of the headers: no identifier at file level may have their names.
+var cLibrary = wordSet(`
 	acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor
 	fma fmax fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround modf
 	nan nearbyint nextafter nexttoward pow remainder remquo rint round scalbln scalbn sin sinh sqrt tan tanh
@@ -43,10 +43,10 @@ var cLibrary = words(`
 	memcpy memmove memset memcmp memchr strcpy strcat strcmp strlen strchr strstr strtok strerror index rindex
 	bcmp bcopy bzero ffs abs labs div abort exit signgam basename stpcpy strdup strsep swab mempcpy`)
 
-// cCalled are those that the translation itself calls: nothing at all may hide them.
-var cCalled = words(`fabs sqrt floor ceil trunc copysign memcpy memmove memset`)
+// cCalled are the library functions that the generated code calls: no local may hide them.
+var cCalled = wordSet(`fabs sqrt floor ceil trunc copysign memcpy memmove memset`)
 
-// cIdentifier is a Go name as a name in C.
+// cIdentifier returns a Go name as a C identifier.
 func cIdentifier(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -68,8 +68,8 @@ func cIdentifier(name string) string {
 	return name
 }
 
-// free is a name that is in none of the sets: name itself, or with a number.
-func free(name string, taken ...map[string]bool) string {
+// unusedName returns name, or name with a number, such that no set contains it.
+func unusedName(name string, taken ...map[string]bool) string {
 	clash := func(s string) bool {
 		return slices.ContainsFunc(taken, func(set map[string]bool) bool { return set[s] })
 	}
@@ -81,7 +81,8 @@ func free(name string, taken ...map[string]bool) string {
 	}
 }
 
-// nameGlobals gives all at package level its name in C. What is static needs no prefix.
+// nameGlobals chooses the C names of the package's declarations. Types get the prefix; functions
+// and tables are static and need none.
 func (g *translator) nameGlobals() {
 	objects := make([]types.Object, len(g.order))
 	for o, i := range g.order {
@@ -98,13 +99,13 @@ func (g *translator) nameGlobals() {
 			}
 		}
 
-		g.names[o] = free(name, g.taken, cLibrary, helperNames)
+		g.names[o] = unusedName(name, g.taken, cLibrary, helperNames)
 		g.taken[g.names[o]] = true
 	}
 }
 
-// nameLocals gives the variables of a function their names: one that hides another in Go
-// gets its own, since a C name is visible in its own initialiser.
+// nameLocals chooses the names of a function's variables. A variable that hides another in Go gets
+// a name of its own, since a C name is visible in its own initialiser.
 func (g *translator) nameLocals(d *ast.FuncDecl) {
 	g.locals = map[string]bool{}
 	var scope func(s *types.Scope, outer map[string]bool)
@@ -119,7 +120,7 @@ func (g *translator) nameLocals(d *ast.FuncDecl) {
 		}
 		slices.SortFunc(list, func(a, b types.Object) int { return int(a.Pos() - b.Pos()) })
 		for _, o := range list {
-			name := free(cIdentifier(o.Name()), inner, g.taken, cCalled, helperNames)
+			name := unusedName(cIdentifier(o.Name()), inner, g.taken, cCalled, helperNames)
 			g.names[o], inner[name], g.locals[name] = name, true, true
 		}
 
@@ -131,14 +132,14 @@ func (g *translator) nameLocals(d *ast.FuncDecl) {
 	scope(g.info.Scopes[d.Type], nil)
 }
 
-// temporary is a name that no local of the function has.
-func (g *translator) temporary(stem string) string {
-	name := free(stem, g.locals, g.taken, cCalled, helperNames)
+// newLocal returns a name that no local of the function has.
+func (g *translator) newLocal(stem string) string {
+	name := unusedName(stem, g.locals, g.taken, cCalled, helperNames)
 	g.locals[name] = true
 	return name
 }
 
-// namedOf is the named type behind pointers, or nil.
+// namedOf returns the named type of t or of its target, or nil.
 func namedOf(t types.Type) *types.TypeName {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()

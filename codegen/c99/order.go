@@ -5,8 +5,9 @@ import (
 	"go/types"
 )
 
-// unordered says whether operands may depend on an order that C does not have: they call a function
-// that writes to shared memory, and also call another function or read memory.
+// unordered reports whether the value of operands may depend on an order of evaluation that C
+// leaves open: they call a function that writes shared memory, and also call another function or
+// read memory.
 func (f *flow) unordered(operands ...ast.Expr) bool {
 	calls, writers, reads := 0, 0, 0
 	for _, x := range operands {
@@ -33,13 +34,14 @@ func (f *flow) unordered(operands ...ast.Expr) bool {
 	return writers > 0 && (calls > 1 || reads > 0)
 }
 
-// disjoint says whether a pointer of a function points to what no other of it does.
+// disjoint reports whether a function has other pointer parameters and none of them shares memory
+// with p.
 func (f *flow) disjoint(fn *types.Func, p *types.Var) bool {
 	others := 0
 	for _, v := range pointersOf(fn) {
 		if v != p {
 			others++
-			if f.points[v].meets(f.points[p]) {
+			if f.targets[v].overlaps(f.targets[p]) {
 				return false
 			}
 		}
@@ -48,7 +50,7 @@ func (f *flow) disjoint(fn *types.Func, p *types.Var) bool {
 	return others > 0
 }
 
-// pointersOf are the receiver and the parameters that are pointers.
+// pointersOf returns the receiver and the parameters that are pointers.
 func pointersOf(fn *types.Func) (list []*types.Var) {
 	if r := fn.Signature().Recv(); r != nil && is[*types.Pointer](r.Type()) {
 		list = append(list, r)

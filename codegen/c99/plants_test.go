@@ -22,28 +22,28 @@ import (
 
 // subject is a plant on a grid.
 type subject struct {
-	name   string // prefix in C
-	tables *kernel.Tables
-	system *model.System
-	inGo   files
-	text   files // in C
+	name    string // prefix in C
+	tables  *kernel.Tables
+	system  *model.System
+	goFiles files
+	cFiles  files
 }
 
-// embedded puts an embedded plant on a grid, into Go and into C; driven: all its inputs come
-// from outside.
+// embedded generates the Go and the C of an embedded plant on a grid. driven makes all inputs
+// follow u.
 func embedded(name string, driven bool, period time.Duration) (subject, error) {
 	s, err := onGrid(name, driven, period)
 	if err != nil {
 		return subject{}, err
 	}
 	var report codegen.Report
-	if s.inGo, report, err = codegen.Go(s.job()); err == nil {
-		s.text, _, err = s.job().InC(s.inGo, report)
+	if s.goFiles, report, err = codegen.GenerateGo(s.job()); err == nil {
+		s.cFiles, _, err = s.job().TranslateC(s.goFiles, report)
 	}
 	return s, err
 }
 
-// onGrid puts an embedded plant on a grid.
+// onGrid returns an embedded plant on a grid, without generated code.
 func onGrid(name string, driven bool, period time.Duration) (subject, error) {
 	data, err := plants.Read(name)
 	if err != nil {
@@ -72,8 +72,8 @@ func (s *subject) job() codegen.Job {
 	return codegen.Job{Tables: s.tables, System: s.system, Hash: codegen.HashOf(s.tables), Command: "lockstep gen " + s.name, Package: s.name}
 }
 
-// script is a random run as a bus commands it: inputs that are held, that ramp, jump and
-// chatter, that begin and cease to be driven; with nan, some that are no number.
+// script returns random operations like those of a bus: inputs that are constant, ramp, jump and
+// chatter, and that begin and cease to follow u. With nan, some inputs are NaN or infinite.
 func (s *subject) script(seed uint64, ticks int, nan bool) (run script) {
 	r := rand.New(rand.NewPCG(seed, 4))
 	m := len(s.tables.Inputs)
@@ -87,7 +87,7 @@ func (s *subject) script(seed uint64, ticks int, nan bool) (run script) {
 		}
 		u := make([]float64, m)
 		for i := range u {
-			lo, hi := s.reach(i)
+			lo, hi := s.inputRange(i)
 			switch r.IntN(30) {
 			case 0:
 				slope[i] = 0
@@ -114,8 +114,9 @@ func (s *subject) script(seed uint64, ticks int, nan bool) (run script) {
 	return run
 }
 
-// reach is what a random input goes through: its range, or some about its start.
-func (s *subject) reach(i int) (lo, hi float64) {
+// inputRange returns the range of a random input: its limits, or a range around its start if it has
+// none.
+func (s *subject) inputRange(i int) (lo, hi float64) {
 	p, start := s.tables.Inputs[i], s.tables.Start[i]
 	lo, hi = p.Min, p.Max
 	if math.IsInf(lo, 0) {
@@ -127,8 +128,7 @@ func (s *subject) reach(i int) (lo, hi float64) {
 	return lo, hi
 }
 
-// embeddedPlants are plants that come with the command, in C: two small ones, and all in
-// hil_test/long.
+// embeddedPlants returns two small embedded plants with their code; with the tag long, all.
 var embeddedPlants = sync.OnceValues(func() ([]subject, error) {
 	var list []subject
 	for _, e := range plants.List() {
@@ -138,19 +138,19 @@ var embeddedPlants = sync.OnceValues(func() ([]subject, error) {
 	}
 	failures := make([]error, len(list))
 	var all sync.WaitGroup
-	free := make(chan bool, runtime.NumCPU())
+	slots := make(chan bool, runtime.NumCPU())
 	for i := range list {
 		all.Go(func() {
-			free <- true
+			slots <- true
 			list[i], failures[i] = embedded(list[i].name, false, 5*time.Millisecond)
-			<-free
+			<-slots
 		})
 	}
 	all.Wait()
 	return list, errors.Join(failures...)
 })
 
-// theEmbedded are these, or some of them.
+// theEmbedded returns the embedded plants of the given names; without names, all.
 func theEmbedded(t testing.TB, names ...string) (list []subject) {
 	t.Helper()
 	all, err := embeddedPlants()
@@ -168,66 +168,65 @@ func theEmbedded(t testing.TB, names ...string) (list []subject) {
 	return list
 }
 
-// builtOf writes plants and the program that drives them.
-func builtOf(t testing.TB, list []subject) *cBuild {
+// newPlantBuild writes the C of plants and drive.c.
+func newPlantBuild(t testing.TB, list []subject) *cBuild {
 	t.Helper()
 	all := map[string]files{}
 	for _, s := range list {
-		all[s.name] = s.text
+		all[s.name] = s.cFiles
 	}
 	return newCBuild(t, all)
 }
 
-// same has both kernels do a random run.
-func (s *subject) same(t *testing.T, d cDriver, seed uint64, ticks int, nan bool) {
+// compareBits executes a random script on the table kernel and on the kernel in C.
+func (s *subject) compareBits(t *testing.T, d cDriver, seed uint64, ticks int, nan bool) {
 	t.Helper()
-	if len(s.tables.StateName) > 50 { // a train
+	if len(s.tables.StateName) > 50 { // a train: slow
 		ticks = 200
 	}
 	run := s.script(seed, ticks, nan)
-	want := run.inGo(kernel.New(s.tables))
-	if where := run.differs(want, d.run(t, s.name, run)); where != "" {
+	want := run.runGo(kernel.New(s.tables))
+	if where := run.difference(want, d.run(t, s.name, run)); where != "" {
 		_, p := kernel.New(s.tables).Dims()
 		t.Errorf("%s: %s (of %d outputs)", s.name, where, p)
 	}
 }
 
-// TestPlantsInCAreTheSameWhateverTheOptimiser does so from none to all of it; package
-// codegen has all plants do so with a little of it.
-func TestPlantsInCAreTheSameWhateverTheOptimiser(t *testing.T) {
+// TestPlantsInCGiveTheSameBitsAtEveryOptimisation covers -O0, -O2 and -O3. The tests of package
+// codegen cover all plants at -O1.
+func TestPlantsInCGiveTheSameBitsAtEveryOptimisation(t *testing.T) {
 	list := theEmbedded(t)
-	build := builtOf(t, list)
+	build := newPlantBuild(t, list)
 	for _, flags := range []string{"-O0", "-O2 -ffp-contract=off", "-O3 -march=native -ffp-contract=off"} {
-		d := build.with(t, flags)
+		d := build.build(t, flags)
 		for _, s := range list {
-			s.same(t, d, 2, 3000, false)
+			s.compareBits(t, d, 2, 3000, false)
 		}
 	}
 }
 
-// TestPlantsInCHaveNothingUndefined has the sanitizers watch, with inputs that are no
-// number, too.
-func TestPlantsInCHaveNothingUndefined(t *testing.T) {
+// TestPlantsInCHaveNoUndefinedBehaviour runs under sanitizers; some inputs are NaN.
+func TestPlantsInCHaveNoUndefinedBehaviour(t *testing.T) {
 	list := theEmbedded(t)
-	d := builtOf(t, list).with(t, "-O1 -g "+sanitizers)
+	d := newPlantBuild(t, list).build(t, "-O1 -g "+sanitizers)
 	for _, s := range list {
-		s.same(t, d, 3, 1500, true)
+		s.compareBits(t, d, 3, 1500, true)
 	}
 }
 
-// TestContractionStaysBelowRounding lets products and sums be fused: the motion from the
-// plants' own sources then differs by rounding.
-func TestContractionStaysBelowRounding(t *testing.T) {
+// TestFusedProductsChangeRoundingOnly compiles with fused products and sums. The motion that the
+// plants' own sources cause then differs by rounding.
+func TestFusedProductsChangeRoundingOnly(t *testing.T) {
 	list := theEmbedded(t, "coupled_clutches", "two_masses")
-	d := builtOf(t, list).with(t, "-O3 -march=native -ffp-contract=fast")
+	d := newPlantBuild(t, list).build(t, "-O3 -march=native -ffp-contract=fast")
 	for _, s := range list {
 		var run script
 		for range 300 {
 			run.step(s.tables.Start)
 		}
-		want, got := run.inGo(kernel.New(s.tables)), d.run(t, s.name, run)
+		want, got := run.runGo(kernel.New(s.tables)), d.run(t, s.name, run)
 		p := len(s.tables.Outputs) + 1
-		for j := range p - 6 { // without eta and what counts
+		for j := range p - 6 { // without eta, the counters and the result of the step
 			span, off := 0.0, 0.0
 			for i := j; i < len(want); i += p {
 				span, off = max(span, math.Abs(want[i])), max(off, math.Abs(want[i]-got[i]))

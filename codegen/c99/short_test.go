@@ -2,5 +2,5 @@
 
 package c99_test
 
-// breadth is for hil_test/long.
+// breadth selects the slow cases; only hil_test/long runs them.
 const breadth = false

@@ -17,21 +17,21 @@ import (
 	"lockstep/model/kernel"
 )
 
-// What generated Go may cost over generated C, and C over the table kernel. The aim is 1.2;
-// the test fails far beyond it, since it shares its machine.
+// Limits of ratios of time per tick. The aim for Go over C is 1.2. The test fails only far beyond
+// it, since it shares its machine.
 const (
 	goOverC    = 1.2
 	farBeyond  = 4.0
 	cOverTable = 1.5
 )
 
-// racer is a plant whose speed is compared, on the period of its bench.
+// racer is a plant whose speed is compared, with the period of its bench.
 type racer struct {
 	name   string
 	period time.Duration
 }
 
-// racers are those of every day, and those of hil_test/long and the benchmark.
+// racers are the plants of a normal run; allRacers those of the tag long and of the benchmark.
 var racers, allRacers = []racer{
 	{"coupled-clutches", time.Millisecond},
 	{"hybrid", 5 * time.Millisecond},
@@ -43,21 +43,21 @@ var racers, allRacers = []racer{
 	{"rail17", 5 * time.Millisecond},
 }
 
-// A race is timed in pieces, each as fast as the fastest of its runs: so that some run of each
-// is not disturbed, on a machine that others use.
+// A race is timed in blocks. The time of a block is that of its fastest run: other processes leave
+// some run of each block undisturbed.
 const (
-	raceTicks = 1000
-	piece     = 20 // testdata/drive.c has the same
+	raceTicks  = 1000
+	blockTicks = 20 // BLOCK of testdata/drive.c
 )
 
 // track is the inputs of all ticks of a race.
 type track struct {
-	kind   string
+	kind   string    // "quiet" or "busy"
 	inputs []float64 // ticks×m
 }
 
-// tracks are a quiet one, the inputs held as the plant starts, and a busy one, on which
-// all inputs move and jump.
+// tracks returns a quiet track, with constant inputs, and a busy one, on which all inputs move and
+// jump.
 func (s *subject) tracks() []track {
 	quiet, busy := track{kind: "quiet"}, track{kind: "busy"}
 	for _, u := range s.script(5, raceTicks, false).us {
@@ -67,7 +67,7 @@ func (s *subject) tracks() []track {
 	return []track{quiet, busy}
 }
 
-// bytes are the first ticks of the track as the programs read it.
+// bytes returns the first ticks of the track as the programs read them.
 func (c track) bytes(ticks int) []byte {
 	var b bytes.Buffer
 	binary.Write(&b, binary.NativeEndian, int64(ticks))
@@ -75,13 +75,13 @@ func (c track) bytes(ticks int) []byte {
 	return b.Bytes()
 }
 
-// inTable is the least ns per tick of the table kernel over some runs, and its events per
-// tick.
-func (c track) inTable(s *subject, runs int) (ns, events float64) {
+// timeTable returns the time of the table kernel, ns per tick, from the fastest of some runs, and
+// its events per tick.
+func (c track) timeTable(s *subject, runs int) (ns, events float64) {
 	k := kernel.New(s.tables)
 	m, p := k.Dims()
 	y := make([]float64, p)
-	least := make([]time.Duration, raceTicks/piece)
+	least := make([]time.Duration, raceTicks/blockTicks)
 	for run := range runs {
 		k.Reset()
 		for i := range m {
@@ -89,7 +89,7 @@ func (c track) inTable(s *subject, runs int) (ns, events float64) {
 		}
 		for i := range least {
 			at := time.Now()
-			for n := i * piece; n < (i+1)*piece; n++ {
+			for n := i * blockTicks; n < (i+1)*blockTicks; n++ {
 				k.Step(y, c.inputs[n*m:n*m+m])
 			}
 			if took := time.Since(at); run == 0 || took < least[i] {
@@ -104,8 +104,9 @@ func (c track) inTable(s *subject, runs int) (ns, events float64) {
 	return float64(all.Nanoseconds()) / raceTicks, y[p-3] / raceTicks
 }
 
-// timed runs a program on a track: the least ns per tick, and the sum of what it gives.
-func (c track) timed(t testing.TB, binary, name string, runs int) (ns, sum float64) {
+// timeProgram runs a program on a track and returns its time, ns per tick, from its fastest runs.
+// sum is a checksum of its outputs.
+func (c track) timeProgram(t testing.TB, binary, name string, runs int) (ns, sum float64) {
 	t.Helper()
 	cmd := exec.Command(binary, name, strconv.Itoa(runs))
 	var stderr bytes.Buffer
@@ -120,7 +121,7 @@ func (c track) timed(t testing.TB, binary, name string, runs int) (ns, sum float
 	return ns, sum
 }
 
-// goDriver is testdata/drive.c for races, in Go.
+// goDriver is the Go counterpart of testdata/drive.c for races.
 const goDriver = `package main
 
 import (
@@ -163,12 +164,12 @@ KERNELS	}[os.Args[1]]()
 			k.Drive(i, true)
 		}
 		for n := 0; n < int(ticks); {
-			piece, at := &least[n], time.Now()
-			for end := min(n+PIECE, int(ticks)); n < end; n++ {
+			block, at := &least[n], time.Now()
+			for end := min(n+BLOCK, int(ticks)); n < end; n++ {
 				k.Step(y, u[n*m:n*m+m])
 			}
-			if took := time.Since(at); run == 0 || took < *piece {
-				*piece = took
+			if took := time.Since(at); run == 0 || took < *block {
+				*block = took
 			}
 		}
 		sum += y[0]
@@ -197,14 +198,14 @@ func buildGo(t testing.TB, list []subject) string {
 	}
 	imports, kernels := "", ""
 	for _, s := range list {
-		for name, text := range s.inGo {
+		for name, text := range s.goFiles {
 			write(filepath.Join(s.name, name), text)
 		}
 		imports += "\t\"race/" + s.name + "\"\n"
 		kernels += "\t\t\"" + s.name + "\": func() kernel { return " + s.name + ".New() },\n"
 	}
 	write("go.mod", []byte("module race\n\ngo 1.24\n"))
-	write("main.go", []byte(strings.NewReplacer("IMPORTS", imports, "KERNELS", kernels, "PIECE", strconv.Itoa(piece)).Replace(goDriver)))
+	write("main.go", []byte(strings.NewReplacer("IMPORTS", imports, "KERNELS", kernels, "BLOCK", strconv.Itoa(blockTicks)).Replace(goDriver)))
 	binary := filepath.Join(dir, "race-go")
 	cmd := exec.Command("go", "build", "-o", binary, ".")
 	cmd.Dir = dir
@@ -214,7 +215,7 @@ func buildGo(t testing.TB, list []subject) string {
 	return binary
 }
 
-// byHand is coupled clutches in C, by hand.
+// byHand returns the handwritten C of coupled-clutches.
 func byHand(t testing.TB) files {
 	t.Helper()
 	list := files{}
@@ -228,16 +229,16 @@ func byHand(t testing.TB) files {
 	return list
 }
 
-// lap are the ns per tick of one plant on one track.
+// lap is the result of one plant on one track: times, ns per tick, and events per tick.
 type lap struct {
 	plant, kind                       string
 	table, inGo, inC, hand, events    float64
-	instructionsGo                    float64 // of one tick
+	instructionsGo                    float64 // instructions of one tick
 	instructionsC, instructionsByHand float64
 }
 
-// race times all kernels in turn, so that all see the same machine; counts: and counts the
-// instructions of a tick.
+// race times all kernels in turn, so that all meet the same load of the machine. With counts it
+// also counts the instructions of a tick.
 func race(t testing.TB, racers []racer, rounds int, counts bool) (laps []lap) {
 	t.Helper()
 	var list []subject
@@ -250,15 +251,15 @@ func race(t testing.TB, racers []racer, rounds int, counts bool) (laps []lap) {
 	}
 	all := map[string]files{"hand": byHand(t)}
 	for _, s := range list {
-		all[s.name] = s.text
+		all[s.name] = s.cFiles
 	}
-	inC := newCBuild(t, all).with(t, "-O3 -march=native -ffp-contract=off")
+	inC := newCBuild(t, all).build(t, "-O3 -march=native -ffp-contract=off")
 	small, plain := map[string]files{}, cDriver{}
 	if counts {
 		for _, name := range []string{"hand", "coupled_clutches", "hybrid"} {
 			small[name] = all[name]
 		}
-		plain = newCBuild(t, small).with(t, "-O3") // valgrind does not know every processor
+		plain = newCBuild(t, small).build(t, "-O3") // valgrind does not support every processor
 	}
 	inGo := buildGo(t, list)
 	for _, s := range list {
@@ -266,17 +267,17 @@ func race(t testing.TB, racers []racer, rounds int, counts bool) (laps []lap) {
 			l := lap{plant: s.name, kind: c.kind, table: math.Inf(1), inGo: math.Inf(1), inC: math.Inf(1), hand: math.Inf(1)}
 			for range rounds {
 				var ns, want, got float64
-				ns, l.events = c.inTable(&s, 3)
+				ns, l.events = c.timeTable(&s, 3)
 				l.table = min(l.table, ns)
-				ns, got = c.timed(t, inGo, s.name, 3)
+				ns, got = c.timeProgram(t, inGo, s.name, 3)
 				l.inGo = min(l.inGo, ns)
-				ns, want = c.timed(t, inC.binary, s.name, 3)
+				ns, want = c.timeProgram(t, inC.binary, s.name, 3)
 				l.inC = min(l.inC, ns)
 				if got != want {
 					t.Fatalf("%s, %s: %v in Go, %v in C", s.name, c.kind, got, want)
 				}
 				if s.name == "coupled_clutches" {
-					ns, _ = c.timed(t, inC.binary, "hand", 3)
+					ns, _ = c.timeProgram(t, inC.binary, "hand", 3)
 					l.hand = min(l.hand, ns)
 				}
 			}
@@ -295,8 +296,8 @@ func race(t testing.TB, racers []racer, rounds int, counts bool) (laps []lap) {
 	return laps
 }
 
-// TestGeneratedKernelsKeepUpWithC prints the table of ratios.
-func TestGeneratedKernelsKeepUpWithC(t *testing.T) {
+// TestGeneratedGoIsNotMuchSlowerThanC logs all ratios.
+func TestGeneratedGoIsNotMuchSlowerThanC(t *testing.T) {
 	needGcc(t)
 	these := racers
 	if breadth {
@@ -307,23 +308,23 @@ func TestGeneratedKernelsKeepUpWithC(t *testing.T) {
 		if l.hand < math.Inf(1) {
 			more = fmt.Sprintf("; Go over C by hand %.2f (%.0f ns)", l.inGo/l.hand, l.hand)
 		}
-		more += "; instructions: " + l.counted()
+		more += "; instructions: " + l.instructionText()
 		t.Logf("%-16s %-5s %5.2f events per tick: table %6.0f ns, Go %6.0f, C %6.0f; Go over C %.2f (aim %.1f), table over Go %.2f%s",
 			l.plant, l.kind, l.events, l.table, l.inGo, l.inC, l.inGo/l.inC, goOverC, l.table/l.inGo, more)
 		if !(l.inGo/l.inC <= farBeyond) || !(l.inC/l.table <= cOverTable) {
-			t.Errorf("%s, %s: Go takes %.2f times what C takes, more than %g; C %.2f times what the tables take, more than %g",
+			t.Errorf("%s, %s: time of Go over C %.2f, limit %g; time of C over table kernel %.2f, limit %g",
 				l.plant, l.kind, l.inGo/l.inC, farBeyond, l.inC/l.table, cOverTable)
 		}
 	}
 }
 
-// TestCByHandMovesAsThePlant has the yardstick do the same work.
-func TestCByHandMovesAsThePlant(t *testing.T) {
+// TestHandwrittenCMatchesThePlant checks that the reference for the speed does the same work.
+func TestHandwrittenCMatchesThePlant(t *testing.T) {
 	s, err := onGrid("coupled-clutches", true, time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newCBuild(t, map[string]files{"hand": byHand(t)}).with(t, "-O2")
+	d := newCBuild(t, map[string]files{"hand": byHand(t)}).build(t, "-O2")
 	for _, driven := range []int{0, 1} {
 		var run script
 		if driven == 0 {
@@ -345,13 +346,13 @@ func TestCByHandMovesAsThePlant(t *testing.T) {
 			}
 			run.step([]float64{math.Sin(2*math.Pi*0.2*at + math.Pi/2), step(0.4), step(0.9), 10 * math.Sin(2*math.Pi*5*at)})
 		}
-		want, got := run.inGo(kernel.New(s.tables)), d.run(t, "hand", run)
+		want, got := run.runGo(kernel.New(s.tables)), d.run(t, "hand", run)
 		worst, p := 0.0, len(s.tables.Outputs)+1
 		for i := range want {
-			if i%p < p-6 { // not eta and the counters
+			if i%p < p-6 { // without eta, the counters and the result of the step
 				worst = max(worst, math.Abs(want[i]-got[i]))
 				if !(math.Abs(want[i]-got[i]) <= 1e-6) {
-					t.Fatalf("driven %d: %s at tick %d is %g by hand, %g in the kernel", driven, s.tables.Outputs[i%p].Name, i/p, got[i], want[i])
+					t.Fatalf("driven %d: %s at tick %d is %g in handwritten C, want %g", driven, s.tables.Outputs[i%p].Name, i/p, got[i], want[i])
 				}
 			}
 		}
@@ -359,7 +360,7 @@ func TestCByHandMovesAsThePlant(t *testing.T) {
 	}
 }
 
-// BenchmarkGeneratedKernels is the same as numbers.
+// BenchmarkGeneratedKernels reports the time of Go, ns per tick, and its ratio to C.
 func BenchmarkGeneratedKernels(b *testing.B) {
 	needGcc(b)
 	least := map[string]lap{}

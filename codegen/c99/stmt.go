@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// statements translates a list of statements with the comments between them.
+// statements translates a list of statements and the comments between them.
 func (g *translator) statements(list []ast.Stmt) {
 	for _, s := range list {
-		g.before(s.Pos())
+		g.commentsBefore(s.Pos())
 		g.statement(s)
 	}
 }
 
-// block translates a block between its braces, whose opening one is written.
+// block translates the content of a block; the caller writes the braces.
 func (g *translator) block(b *ast.BlockStmt) {
 	g.out.indent++
 	g.statements(b.List)
-	g.before(b.Rbrace)
+	g.commentsBefore(b.Rbrace)
 	g.out.indent--
 }
 
@@ -30,84 +30,83 @@ func (g *translator) statement(s ast.Stmt) {
 	case *ast.AssignStmt:
 		g.assign(s)
 	case *ast.ExprStmt:
-		g.callAlone(s)
+		g.callStmt(s)
 	case *ast.ReturnStmt:
-		g.giveBack(s)
+		g.returnStmt(s)
 	case *ast.IfStmt:
-		g.branches(s)
+		g.ifStmt(s)
 	case *ast.ForStmt:
-		g.loop(s)
+		g.forStmt(s)
 	case *ast.RangeStmt:
-		g.rangeLoop(s)
+		g.rangeStmt(s)
 	case *ast.BranchStmt:
 		if s.Label != nil || s.Tok != token.BREAK && s.Tok != token.CONTINUE {
-			g.refuse(s, "a jump to a label")
+			g.refuse(s, "jump to a label")
 		}
 		g.out.put("%s;", s.Tok)
 	default:
-		g.refuse(s, "a statement that is not in what is translated")
+		g.refuse(s, "statement %T", s)
 	}
 }
 
-// ordered is the text of an expression; its calls are done before where their order
-// matters.
-func (g *translator) ordered(x ast.Expr) operand {
-	g.apart = g.flow.unordered(x)
-	defer func() { g.apart = false }()
+// orderedExpr translates an expression. Its calls are hoisted if their order matters.
+func (g *translator) orderedExpr(x ast.Expr) operand {
+	g.hoistCalls = g.flow.unordered(x)
+	defer func() { g.hoistCalls = false }()
 	return g.expr(x)
 }
 
-// callAlone is a call whose results nobody takes.
-func (g *translator) callAlone(s *ast.ExprStmt) {
+// callStmt translates a call as a statement.
+func (g *translator) callStmt(s *ast.ExprStmt) {
 	c, ok := ast.Unparen(s.X).(*ast.CallExpr)
 	if !ok || g.flow.callee(c) == nil {
-		g.refuse(s, "a statement that is no call of the tick")
+		g.refuse(s, "statement that does not call a function of the tick")
 	}
-	text := g.several(c)
+	text := g.multiCall(c)
 	if g.flow.callee(c).Signature().Results().Len() > 0 {
 		text = "(void)" + text
 	}
 	g.out.put("%s;", text)
 }
 
-// giveBack is a return: several results are a struct.
-func (g *translator) giveBack(s *ast.ReturnStmt) {
+// returnStmt translates a return. Several results become a struct.
+func (g *translator) returnStmt(s *ast.ReturnStmt) {
 	r := g.fn.Signature().Results()
 	switch {
 	case r.Len() == 0:
 		g.out.put("return;")
 	case len(s.Results) != r.Len():
-		g.refuse(s, "a return that does not list its results")
+		g.refuse(s, "return that does not list its results")
 	case r.Len() == 1:
-		g.out.put("return %s;", g.ordered(s.Results[0]).text)
+		g.out.put("return %s;", g.orderedExpr(s.Results[0]).text)
 	default:
-		g.apart = g.flow.unordered(s.Results...)
+		g.hoistCalls = g.flow.unordered(s.Results...)
 		texts := make([]string, r.Len())
 		for i, x := range s.Results {
 			texts[i] = g.text(x)
 		}
-		g.apart = false
+		g.hoistCalls = false
 		g.out.put("return (%s){%s};", g.resultType(r, s), strings.Join(texts, ", "))
 	}
 }
 
-// several is a call with any number of results.
-func (g *translator) several(c *ast.CallExpr) string {
-	g.apart = g.flow.unordered(c.Args...)
-	defer func() { g.apart = false }()
+// multiCall returns the text of a call with any number of results.
+func (g *translator) multiCall(c *ast.CallExpr) string {
+	g.hoistCalls = g.flow.unordered(c.Args...)
+	defer func() { g.hoistCalls = false }()
 	if fn := g.flow.callee(c); fn != nil {
 		return g.callText(c, fn)
 	}
 	return g.call(c).text
 }
 
-// branches is if, else if and else. A condition before which something has to be done stands in
-// the else of the one before.
-func (g *translator) branches(s *ast.IfStmt) {
+// ifStmt translates if, else if and else. An else if whose condition needs hoisted calls becomes an
+// if inside the else.
+func (g *translator) ifStmt(s *ast.IfStmt) {
 	if s.Init != nil {
-		g.refuse(s, "an if with a statement before its condition")
+		g.refuse(s, "if with a statement before its condition")
 	}
-	g.out.put("if (%s) {", g.ordered(s.Cond).text)
+	g.out.put("if (%s) {", g.orderedExpr(s.Cond).text)
 	g.block(s.Body)
 
 	e, more := s.Else.(*ast.IfStmt)
@@ -121,7 +120,7 @@ func (g *translator) branches(s *ast.IfStmt) {
 	case *ast.IfStmt:
 		g.out.put("} else {")
 		g.out.indent++
-		g.branches(rest)
+		g.ifStmt(rest)
 		g.out.indent--
 	case *ast.BlockStmt:
 		g.out.put("} else {")
@@ -131,44 +130,44 @@ func (g *translator) branches(s *ast.IfStmt) {
 	g.out.put("}")
 }
 
-// loop is for with a condition and what follows each turn.
-func (g *translator) loop(s *ast.ForStmt) {
+// forStmt translates a loop with a condition and an optional post statement.
+func (g *translator) forStmt(s *ast.ForStmt) {
 	if s.Init != nil || s.Cond == nil || g.flow.unordered(s.Cond) {
-		g.refuse(s, "a loop that begins with a statement, has no condition, or one that calls")
+		g.refuse(s, "loop with an init statement, without a condition, or with calls in its condition")
 	}
 	if s.Post == nil {
 		g.out.put("while (%s) {", g.text(s.Cond))
 	} else {
-		g.out.put("for (; %s; %s) {", g.text(s.Cond), g.clause(s.Post))
+		g.out.put("for (; %s; %s) {", g.text(s.Cond), g.loopPost(s.Post))
 	}
 
 	g.block(s.Body)
 	g.out.put("}")
 }
 
-// clause is a statement in the head of a loop.
-func (g *translator) clause(s ast.Stmt) string {
+// loopPost returns the post statement of a loop.
+func (g *translator) loopPost(s ast.Stmt) string {
 	held := g.out
 	g.out = lines{}
 	g.statement(s)
 	text := g.out.text
 	g.out = held
 	if len(text) != 1 {
-		g.refuse(s, "more than an assignment after each turn of a loop")
+		g.refuse(s, "post statement of a loop that is not one assignment")
 	}
 	return strings.TrimSuffix(text[0], ";")
 }
 
-// rangeLoop is for over a number.
-func (g *translator) rangeLoop(s *ast.RangeStmt) {
+// rangeStmt translates a loop over an integer.
+func (g *translator) rangeStmt(s *ast.RangeStmt) {
 	b, ok := g.info.TypeOf(s.X).Underlying().(*types.Basic)
 	if !ok || b.Info()&types.IsInteger == 0 || s.Value != nil || s.Key != nil && s.Tok != token.DEFINE {
-		g.refuse(s, "a range over what is no number")
+		g.refuse(s, "range over %s", g.info.TypeOf(s.X))
 	}
-	n := g.ordered(s.X)
+	n := g.orderedExpr(s.X)
 	if !g.isConst(s.X) {
 		if id, ok := ast.Unparen(s.X).(*ast.Ident); !ok || g.flow.changed[g.info.ObjectOf(id)] > 0 {
-			name := g.temporary("n")
+			name := g.newLocal("n")
 			g.out.put("const %s = %s;", g.declare(g.info.TypeOf(s.X), name, s), n.text)
 			n.text = name
 		}
@@ -178,12 +177,12 @@ func (g *translator) rangeLoop(s *ast.RangeStmt) {
 	if id, ok := s.Key.(*ast.Ident); ok && id.Name != "_" {
 		v := g.info.Defs[id]
 		if g.flow.changed[v] > 0 {
-			g.refuse(s, "a counter that its loop changes")
+			g.refuse(s, "loop counter that the loop assigns to")
 		}
 		t, i = v.Type(), g.names[v]
-		g.spans[v] = countSpan(n.span)
+		g.intervals[v] = counterInterval(n.interval)
 	} else {
-		i = g.temporary("i")
+		i = g.newLocal("i")
 	}
 
 	g.out.put("for (%s = 0; %s < %s; %s++) {", g.declare(t, i, s), i, n.in(bindsShift), i)
@@ -191,39 +190,39 @@ func (g *translator) rangeLoop(s *ast.RangeStmt) {
 	g.out.put("}")
 }
 
-// declareLocal declares a local; a pointer is one to what is constant where nothing is
-// written through it.
+// declareLocal returns the declaration of a local variable. The target of a pointer is const if
+// nothing is written through it.
 func (g *translator) declareLocal(v types.Object, at ast.Node) string {
-	return g.parameter(v.Type(), g.names[v], g.flow.through[v], at)
+	return g.parameter(v.Type(), g.names[v], g.flow.writtenThrough[v], at)
 }
 
-// assign is =, := or an operation with =.
+// assign translates =, := and an operation with =.
 func (g *translator) assign(s *ast.AssignStmt) {
 	l, r := s.Lhs[0], s.Rhs[0]
 	switch {
 	case len(s.Lhs) > len(s.Rhs):
-		g.spread(s.Lhs, r)
+		g.assignResults(s.Lhs, r)
 	case len(s.Lhs) > 1:
-		g.refuse(s, "several assignments at once")
+		g.refuse(s, "several assignments in one statement")
 	case s.Tok == token.ASSIGN || s.Tok == token.DEFINE:
-		g.apart = g.flow.unordered(append(indices(l), r)...)
+		g.hoistCalls = g.flow.unordered(append(indices(l), r)...)
 		target := ""
-		if g.apart && s.Tok == token.ASSIGN {
-			target = g.expr(l).text // with calls in its indices before those of the right side
+		if g.hoistCalls && s.Tok == token.ASSIGN {
+			target = g.expr(l).text // calls in its indices come before those of the right side
 		}
 		value := g.expr(r)
-		g.apart = false
-		g.set(l, target, value)
+		g.hoistCalls = false
+		g.assignOne(l, target, value)
 	default:
-		g.apart = g.flow.unordered(l, r)
+		g.hoistCalls = g.flow.unordered(l, r)
 		dst, src := g.expr(l), g.expr(r)
-		g.apart = false
-		g.update(l, s.Tok+token.ADD-token.ADD_ASSIGN, dst, src)
+		g.hoistCalls = false
+		g.assignOp(l, s.Tok+token.ADD-token.ADD_ASSIGN, dst, src)
 	}
 }
 
-// update writes dst = dst op src: with op= where C's own operator does it.
-func (g *translator) update(l ast.Expr, op token.Token, dst, src operand) {
+// assignOp writes dst = dst op src, as op= where C's operator gives Go's result.
+func (g *translator) assignOp(l ast.Expr, op token.Token, dst, src operand) {
 	t := g.basic(l)
 	own := t.Info()&types.IsFloat != 0 || op == token.AND || op == token.OR || op == token.XOR
 	if !own {
@@ -240,7 +239,7 @@ func (g *translator) update(l ast.Expr, op token.Token, dst, src operand) {
 
 func (g *translator) isConst(x ast.Expr) bool { return g.info.Types[x].Value != nil }
 
-// indices are the expressions that say which place an assignment goes to.
+// indices returns the index expressions of an assignment's left side.
 func indices(l ast.Expr) []ast.Expr {
 	switch l := ast.Unparen(l).(type) {
 	case *ast.IndexExpr:
@@ -252,20 +251,21 @@ func indices(l ast.Expr) []ast.Expr {
 	return nil
 }
 
-// set writes one assignment or declaration; target is the place where that is written already.
-func (g *translator) set(l ast.Expr, target string, value operand) {
+// assignOne writes one assignment or declaration. target is the translated left side; "": l is
+// translated here.
+func (g *translator) assignOne(l ast.Expr, target string, value operand) {
 	t := g.info.TypeOf(l)
 	id, named := ast.Unparen(l).(*ast.Ident)
 	switch {
 	case named && id.Name == "_":
 		g.out.put("(void)(%s);", value.text)
 	case is[*types.Array](t):
-		g.refuse(l, "an array that is copied")
+		g.refuse(l, "copy of an array")
 	case named && g.info.Defs[id] != nil:
 		v := g.info.Defs[id]
 		g.out.put("%s = %s;", g.declareLocal(v, id), value.text)
-		if g.flow.changed[v] == 0 && value.span.lo != nil {
-			g.spans[v] = value.span
+		if g.flow.changed[v] == 0 && value.interval.lo != nil {
+			g.intervals[v] = value.interval
 		}
 	default:
 		if target == "" {
@@ -275,21 +275,21 @@ func (g *translator) set(l ast.Expr, target string, value operand) {
 	}
 }
 
-// spread gives the results of one call to several variables.
-func (g *translator) spread(lhs []ast.Expr, r ast.Expr) {
+// assignResults assigns the results of one call to several variables.
+func (g *translator) assignResults(lhs []ast.Expr, r ast.Expr) {
 	c, ok := ast.Unparen(r).(*ast.CallExpr)
 	if !ok {
-		g.refuse(r, "several values that are no call")
+		g.refuse(r, "several values that are not the results of a call")
 	}
-	name := g.temporary("r")
-	g.out.put("const %s %s = %s;", g.resultType(g.info.TypeOf(c).(*types.Tuple), c), name, g.several(c))
+	name := g.newLocal("r")
+	g.out.put("const %s %s = %s;", g.resultType(g.info.TypeOf(c).(*types.Tuple), c), name, g.multiCall(c))
 	for i, l := range lhs {
 		if id, ok := l.(*ast.Ident); ok && id.Name == "_" {
 			continue
 		}
 		if len(indices(l)) > 0 {
-			g.refuse(l, "a result of several that goes to an element")
+			g.refuse(l, "one of several results assigned to a field or an element")
 		}
-		g.set(l, "", operand{text: fmt.Sprintf("%s.r%d", name, i)})
+		g.assignOne(l, "", operand{text: fmt.Sprintf("%s.r%d", name, i)})
 	}
 }

@@ -16,45 +16,44 @@ type translator struct {
 	prefix string
 	kernel *types.TypeName
 	names  map[types.Object]string
-	taken  map[string]bool // at file level
+	taken  map[string]bool // names in use at file level
 
-	// What the functions turn out to need.
-	typeList   []cStruct
-	public     bool // those of the kernel
-	results    map[string]bool
-	resultList []string
-	helped     map[string]bool
-	tables     map[types.Object][]string
+	// Declarations that the functions need.
+	typeList    []cStruct
+	public      bool // structs that are added now belong to the header
+	results     map[string]bool
+	resultList  []string
+	usedHelpers map[string]bool
+	tables      map[types.Object][]string
 
-	// Of the function at hand.
-	fn     *types.Func
-	out    lines
-	locals map[string]bool
-	spans  map[types.Object]span
-	apart  bool // calls are done before the rest of their statement
-
-	remarks []*ast.Comment // those that are still to be written of the file at hand
+	// State of the function being translated.
+	fn         *types.Func
+	out        lines
+	locals     map[string]bool
+	intervals  map[types.Object]interval
+	hoistCalls bool           // calls are evaluated before the rest of their statement
+	comments   []*ast.Comment // comments of the function that are not written yet
 }
 
-// entryNames are the methods of the kernel from which the tick is reached.
+// entryNames are the entry points of a tick: methods of Kernel.
 var entryNames = []string{"create", "reset", "step", "output", "drive", "driven", "own"}
 
-// Body is a translated tick.
-type Body struct {
-	Tables int // bytes of the constant tables
-	State  int // bytes of a kernel
+// Translation is a tick in C.
+type Translation struct {
+	Tables int // size of the text of the constant tables, bytes
+	State  int // size of a kernel, bytes
 
-	prefix  string
-	structs []cStruct
-	code    []string          // constants, tables and functions
-	entry   map[string]string // the entry points' names
-	inputs  int64
-	outputs int64
+	prefix      string
+	structs     []cStruct
+	code        []string          // lines of helpers, tables and functions
+	entryPoints map[string]string // names in C, by entry name
+	inputs      int64             // length of u
+	outputs     int64             // length of y
 }
 
-// Translate makes C of the Go text of a tick, files by their names; prefix begins the names of
-// all that is public.
-func Translate(texts map[string][]byte, prefix string) (body *Body, err error) {
+// Translate translates the Go files of a tick, given by name, to C. Public names in C begin with
+// prefix. Go text that the translator does not support is an error with its position.
+func Translate(texts map[string][]byte, prefix string) (body *Translation, err error) {
 	t, err := loadTick(texts)
 	if err != nil {
 		return nil, err
@@ -71,24 +70,24 @@ func Translate(texts map[string][]byte, prefix string) (body *Body, err error) {
 	return newTranslation(t, prefix)
 }
 
-func newTranslation(t *tickText, prefix string) (*Body, error) {
+func newTranslation(t *tickText, prefix string) (*Translation, error) {
 	g := &translator{
 		tickText: t, prefix: prefix, names: map[types.Object]string{}, taken: map[string]bool{},
-		results: map[string]bool{}, helped: map[string]bool{},
-		tables: map[types.Object][]string{}, spans: map[types.Object]span{},
+		results: map[string]bool{}, usedHelpers: map[string]bool{},
+		tables: map[types.Object][]string{}, intervals: map[types.Object]interval{},
 	}
 	kernel, ok := t.pkg.Scope().Lookup("Kernel").(*types.TypeName)
 	if !ok {
-		return nil, fmt.Errorf("c99: the text has no type Kernel")
+		return nil, fmt.Errorf("c99: the Go text has no type Kernel")
 	}
 	g.kernel = kernel
-	body := &Body{prefix: prefix, entry: map[string]string{}}
+	body := &Translation{prefix: prefix, entryPoints: map[string]string{}}
 	var entries []*types.Func
 	for _, name := range entryNames {
 		o, _, _ := types.LookupFieldOrMethod(types.NewPointer(kernel.Type()), true, t.pkg, name)
 		fn, ok := o.(*types.Func)
 		if !ok || t.funcs[fn] == nil {
-			return nil, fmt.Errorf("c99: the text has no method %s of Kernel", name)
+			return nil, fmt.Errorf("c99: the Go text has no method %s of Kernel", name)
 		}
 		entries = append(entries, fn)
 	}
@@ -96,10 +95,10 @@ func newTranslation(t *tickText, prefix string) (*Body, error) {
 	step := entries[slices.Index(entryNames, "step")].Signature().Params()
 	body.outputs, body.inputs = lengthOf(step.At(0).Type()), lengthOf(step.At(1).Type())
 	g.flow = newFlow(t, entries)
-	g.reserve()
+	g.reserveNames()
 	g.nameGlobals()
 	for i, name := range entryNames {
-		body.entry[name] = g.names[entries[i]]
+		body.entryPoints[name] = g.names[entries[i]]
 	}
 	g.public = true
 	g.structName(kernel.Type(), t.structs[kernel])
@@ -113,8 +112,8 @@ func newTranslation(t *tickText, prefix string) (*Body, error) {
 	return body, nil
 }
 
-// reserve keeps the names of the public functions.
-func (g *translator) reserve() {
+// reserveNames reserves the names of the public functions and tables.
+func (g *translator) reserveNames() {
 	for _, n := range append([]string{"kernel", "input_names", "input_units", "output_names", "output_units", "input_start"}, entryNames...) {
 		g.taken[g.prefix+"_"+n] = true
 	}
@@ -128,13 +127,13 @@ func lengthOf(t types.Type) int64 {
 	return 0
 }
 
-// functions translates what is reached, and puts before it what it needs.
+// functions returns the translated functions, after the declarations that they need.
 func (g *translator) functions() []string {
 	var protos, bodies []string
 	for _, fn := range g.flow.reached {
-		protos = append(protos, g.head(fn, false)+";")
+		protos = append(protos, g.prototype(fn, false)+";")
 		bodies = append(bodies, "")
-		bodies = append(bodies, g.function1(fn)...)
+		bodies = append(bodies, g.translateFunc(fn)...)
 	}
 
 	code := append([]string{}, g.resultList...)
@@ -148,8 +147,9 @@ func (g *translator) functions() []string {
 	return append(append(code, w.text...), bodies...)
 }
 
-// head is the head of a function.
-func (g *translator) head(fn *types.Func, named bool) string {
+// prototype returns the declaration of a function without its semicolon. With named, every
+// parameter has a name.
+func (g *translator) prototype(fn *types.Func, named bool) string {
 	sig, at := fn.Signature(), g.funcs[fn]
 	var params []string
 	add := func(v *types.Var, name string) {
@@ -159,7 +159,7 @@ func (g *translator) head(fn *types.Func, named bool) string {
 			}
 		}
 
-		params = append(params, strings.TrimSpace(g.parameter(v.Type(), name, g.flow.through[v], at)))
+		params = append(params, strings.TrimSpace(g.parameter(v.Type(), name, g.flow.writtenThrough[v], at)))
 	}
 
 	if r := sig.Recv(); r != nil {
@@ -167,7 +167,7 @@ func (g *translator) head(fn *types.Func, named bool) string {
 	}
 	for v := range sig.Params().Variables() {
 		if is[*types.Array](v.Type()) {
-			g.refuse(at, "parameter %s: an array that is handed over by value", v.Name())
+			g.refuse(at, "array parameter %s passed by value", v.Name())
 		}
 		add(v, g.paramName(v, named))
 	}
@@ -178,7 +178,7 @@ func (g *translator) head(fn *types.Func, named bool) string {
 	return "static " + g.resultType(sig.Results(), at) + " " + g.names[fn] + "(" + strings.Join(params, ", ") + ")"
 }
 
-// paramName is the name of a parameter; one without a name gets one.
+// paramName returns the name of a parameter. With named, a parameter without a name gets one.
 func (g *translator) paramName(v *types.Var, named bool) string {
 	if !named {
 		if v.Name() == "" || v.Name() == "_" {
@@ -190,20 +190,20 @@ func (g *translator) paramName(v *types.Var, named bool) string {
 	if name, ok := g.names[v]; ok && v.Name() != "_" {
 		return name
 	}
-	g.names[v] = g.temporary("unused")
+	g.names[v] = g.newLocal("unused")
 	return g.names[v]
 }
 
-// function1 translates one function.
-func (g *translator) function1(fn *types.Func) []string {
+// translateFunc returns the lines of one function.
+func (g *translator) translateFunc(fn *types.Func) []string {
 	d := g.funcs[fn]
 	g.fn, g.out = fn, lines{}
 	g.nameLocals(d)
-	g.remarks = g.remarksIn(d)
+	g.comments = g.commentsIn(d)
 	if d.Doc != nil {
 		g.out.comment(d.Doc)
 	}
-	g.out.put("%s {", g.head(fn, true))
+	g.out.put("%s {", g.prototype(fn, true))
 	g.out.indent++
 	sig, used := fn.Signature(), g.usedIn(d)
 	for _, v := range append([]*types.Var{sig.Recv()}, slices.Collect(sig.Params().Variables())...) {
@@ -214,18 +214,18 @@ func (g *translator) function1(fn *types.Func) []string {
 
 	for v := range sig.Results().Variables() {
 		if v.Name() != "" {
-			g.refuse(d, "a result with a name")
+			g.refuse(d, "named result")
 		}
 	}
 
 	g.statements(d.Body.List)
-	g.before(d.Body.Rbrace)
+	g.commentsBefore(d.Body.Rbrace)
 	g.out.indent--
 	g.out.put("}")
 	return g.out.text
 }
 
-// usedIn are the parameters and locals that a function names.
+// usedIn returns the objects that a function uses.
 func (g *translator) usedIn(d *ast.FuncDecl) map[types.Object]bool {
 	used := map[types.Object]bool{}
 	ast.Inspect(d.Body, func(n ast.Node) bool {
@@ -237,8 +237,8 @@ func (g *translator) usedIn(d *ast.FuncDecl) map[types.Object]bool {
 	return used
 }
 
-// remarksIn are the comments in the body of a function.
-func (g *translator) remarksIn(d *ast.FuncDecl) (list []*ast.Comment) {
+// commentsIn returns the comments in the body of a function.
+func (g *translator) commentsIn(d *ast.FuncDecl) (list []*ast.Comment) {
 	for _, f := range g.files {
 		for _, group := range f.Comments {
 			if d.Body.Pos() <= group.Pos() && group.Pos() < d.Body.End() {
@@ -250,10 +250,10 @@ func (g *translator) remarksIn(d *ast.FuncDecl) (list []*ast.Comment) {
 	return list
 }
 
-// before writes the comments that stand before a place.
-func (g *translator) before(pos token.Pos) {
-	for len(g.remarks) > 0 && g.remarks[0].Pos() < pos {
-		g.out.comment(&ast.CommentGroup{List: g.remarks[:1]})
-		g.remarks = g.remarks[1:]
+// commentsBefore writes the comments before a position.
+func (g *translator) commentsBefore(pos token.Pos) {
+	for len(g.comments) > 0 && g.comments[0].Pos() < pos {
+		g.out.comment(&ast.CommentGroup{List: g.comments[:1]})
+		g.comments = g.comments[1:]
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// cBasic are Go's scalars in C.
+// cBasic gives the C type of each scalar type of Go.
 var cBasic = map[types.BasicKind]string{
 	types.Bool: "bool", types.Float64: "double", types.Int: "int64_t", types.Uint: "uint64_t", types.Uintptr: "uint64_t",
 	types.Int8: "int8_t", types.Int32: "int32_t", types.Int64: "int64_t", types.Uint8: "uint8_t", types.Uint64: "uint64_t",
 	types.UntypedBool: "bool", types.UntypedFloat: "double", types.UntypedInt: "int64_t",
 }
 
-// declare writes the declaration of a name, or of a type where the name is "". An array
-// without elements gets one, since C has none; a pointer to an array is one to its first
-// element.
+// declare returns the declaration of a name, or the type alone if the name is "". An array of
+// length 0 gets one element, since C has no empty arrays. A pointer to an array is a pointer to its
+// first element.
 func (g *translator) declare(t types.Type, name string, at ast.Node) string {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -39,17 +39,17 @@ func (g *translator) declare(t types.Type, name string, at ast.Node) string {
 		return join(g.structName(t, at), name)
 	}
 
-	g.refuse(at, "type %s is not in what is translated", t)
+	g.refuse(at, "type %s", t)
 	return ""
 }
 
-// is says whether a type is one of a kind, such as an array.
+// is reports whether a type has a form, such as *types.Array.
 func is[T types.Type](t types.Type) bool {
 	_, ok := t.Underlying().(T)
 	return ok
 }
 
-// pointee is what t points to, or t itself.
+// pointee returns the target type of a pointer type, or t itself.
 func pointee(t types.Type) types.Type {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		return p.Elem()
@@ -68,7 +68,8 @@ func join(typ, name string) string {
 	return typ + " " + name
 }
 
-// parameter declares a pointer or a scalar, const where nothing is written through it.
+// parameter returns the declaration of a pointer or a scalar. The target of a pointer is const if
+// nothing is written through it.
 func (g *translator) parameter(t types.Type, name string, writes bool, at ast.Node) string {
 	text := g.declare(t, name, at)
 	if is[*types.Pointer](t) && !writes {
@@ -77,11 +78,11 @@ func (g *translator) parameter(t types.Type, name string, writes bool, at ast.No
 	return text
 }
 
-// structName is the name of a struct; it also notes that it is needed.
+// structName returns the name of a struct and adds its declaration to the file.
 func (g *translator) structName(t types.Type, at ast.Node) string {
 	n := namedOf(t)
 	if g.structs[n] == nil {
-		g.refuse(at, "type %s is not in what is translated", t)
+		g.refuse(at, "type %s", t)
 	}
 	g.needStruct(n, at)
 	return g.names[n]
@@ -91,10 +92,10 @@ func (g *translator) structName(t types.Type, at ast.Node) string {
 type cStruct struct {
 	name   string
 	body   []string
-	public bool // part of the kernel
+	public bool // the struct belongs to the header
 }
 
-// needStruct writes a struct and, before it, those it holds.
+// needStruct adds the declaration of a struct after those of the structs it contains.
 func (g *translator) needStruct(n *types.TypeName, at ast.Node) {
 	name := g.names[n]
 	if slices.ContainsFunc(g.typeList, func(s cStruct) bool { return s.name == name }) {
@@ -107,7 +108,7 @@ func (g *translator) needStruct(n *types.TypeName, at ast.Node) {
 	w.indent++
 	s, ok := g.structs[n].Type.(*ast.StructType)
 	if !ok {
-		g.refuse(at, "type %s is no struct", n.Name())
+		g.refuse(at, "type %s, which is not a struct", n.Name())
 	}
 	for _, f := range s.Fields.List {
 		w.comment(f.Doc)
@@ -126,10 +127,10 @@ func (g *translator) needStruct(n *types.TypeName, at ast.Node) {
 	g.typeList = append(g.typeList, cStruct{name: name, body: w.text, public: g.public})
 }
 
-// fieldName is the name of a field of a struct.
+// fieldName returns the name of a struct's field.
 func (g *translator) fieldName(f *types.Var) string { return cIdentifier(f.Name()) }
 
-// mangle is a type as part of a name.
+// mangle returns a type as a part of a name.
 func (g *translator) mangle(t types.Type, at ast.Node) string {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -141,8 +142,8 @@ func (g *translator) mangle(t types.Type, at ast.Node) string {
 	return strings.TrimPrefix(g.structName(t, at), g.prefix+"_")
 }
 
-// resultType is the C type of a function's results: void, the type, or a struct of
-// them, the same for all functions with such results.
+// resultType returns the C type of a function's results: void, the type of one result, or a struct.
+// Functions with the same list of result types share one struct.
 func (g *translator) resultType(r *types.Tuple, at ast.Node) string {
 	switch r.Len() {
 	case 0:
@@ -165,14 +166,14 @@ func (g *translator) resultType(r *types.Tuple, at ast.Node) string {
 	return name
 }
 
-// useTable writes a table of the package when it is first used.
-func (g *translator) useTable(v *types.Var, at ast.Node) {
+// declareTable adds the declaration of a package variable at its first use.
+func (g *translator) declareTable(v *types.Var, at ast.Node) {
 	if _, ok := g.tables[v]; ok {
 		return
 	}
 	spec := g.values[v]
 	if len(spec.Names) != 1 || len(spec.Values) != 1 {
-		g.refuse(spec, "a variable that is not declared alone with its value")
+		g.refuse(spec, "variable that is not declared alone with its value")
 	}
 
 	w := lines{}
@@ -188,7 +189,7 @@ func (g *translator) useTable(v *types.Var, at ast.Node) {
 	g.tables[v] = w.text
 }
 
-// entries writes the elements of a literal, a line for each line of the text.
+// entries writes the elements of a literal, one line of C for each line of Go.
 func (g *translator) entries(w *lines, lit *ast.CompositeLit) {
 	if len(lit.Elts) == 0 {
 		w.put("\t0")
@@ -213,7 +214,7 @@ func (g *translator) entries(w *lines, lit *ast.CompositeLit) {
 	w.indent--
 }
 
-// entry is an element of a literal.
+// entry returns the text of a literal's element.
 func (g *translator) entry(e ast.Expr) string {
 	lit, ok := e.(*ast.CompositeLit)
 	if !ok {
@@ -230,7 +231,7 @@ func (g *translator) entry(e ast.Expr) string {
 	return "{" + strings.Join(texts, ", ") + "}"
 }
 
-// tableText is the text of the tables that are used.
+// tableText returns the declarations of the tables in use.
 func (g *translator) tableText() (text []string) {
 	list := make([]types.Object, 0, len(g.tables))
 	for v := range g.tables {

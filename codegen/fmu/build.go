@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// slaveOptions compile an FMU so that it gives the bits of the table kernel: no product is
-// fused with a sum.
+// slaveOptions are the compiler options of an FMU. Products and sums are not fused, so that the FMU
+// gives the bits of the table kernel.
 var slaveOptions = []string{"-std=c99", "-O2", "-ffp-contract=off"}
 
-// Build compiles the sources of an FMU by a gcc ("" is "gcc") and adds the shared object
-// for this machine to its files; more are further options. Without it the FMU is one of sources
-// only.
+// Build compiles the sources of an FMU for this machine and adds the shared object to its files.
+// gcc is the compiler, "" for "gcc"; more are further options. After an error the FMU has its
+// sources only.
 func Build(files map[string][]byte, gcc string, more ...string) error {
 	if gcc == "" {
 		gcc = "gcc"
@@ -31,13 +31,13 @@ func Build(files map[string][]byte, gcc string, more ...string) error {
 		version, folder = 2, map[string]string{"amd64": "linux64"}[runtime.GOARCH]
 	}
 	if folder == "" || runtime.GOOS != "linux" {
-		return fmt.Errorf("codegen: FMI %d has no name for binaries of %s on %s: the FMU has its sources only",
+		return fmt.Errorf("codegen: FMI %d defines no folder for binaries of %s on %s: the FMU has its sources only",
 			version, runtime.GOOS, runtime.GOARCH)
 	}
 
 	compiler, err := exec.LookPath(gcc)
 	if err != nil {
-		return fmt.Errorf("codegen: %s is not to be had (Debian: apt install gcc libc6-dev): "+
+		return fmt.Errorf("codegen: %s not found (Debian: apt install gcc libc6-dev): "+
 			"the FMU has its sources only", gcc)
 	}
 
@@ -68,8 +68,8 @@ func Build(files map[string][]byte, gcc string, more ...string) error {
 	cmd := exec.Command(compiler, args...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-		return fmt.Errorf("codegen: %s: %w: %s", gcc, err, said)
+		reason, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		return fmt.Errorf("codegen: %s: %w: %s: the FMU has its sources only", gcc, err, reason)
 	}
 
 	if files["binaries/"+folder+"/"+object], err = os.ReadFile(filepath.Join(dir, object)); err != nil {
@@ -78,7 +78,7 @@ func Build(files map[string][]byte, gcc string, more ...string) error {
 	return nil
 }
 
-// Pack is the file NAME.fmu: a zip whose bytes follow from its files alone.
+// Pack returns the file NAME.fmu, a zip. The same files give the same bytes.
 func Pack(files map[string][]byte) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

@@ -14,9 +14,9 @@ import (
 	"lockstep/model/units"
 )
 
-// descriptions are the XML files of an FMU: modelDescription.xml of FMI 2.0 ("model2") and of FMI 3.0
-// ("model3"), and buildDescription.xml of FMI 3.0 ("build"). Outputs at a grid point follow from the
-// steps before it: they depend on no input there.
+// descriptions are the templates of the XML files: modelDescription.xml of FMI 2.0 ("model2") and
+// of FMI 3.0 ("model3"), and buildDescription.xml of FMI 3.0 ("build"). The outputs at a grid point
+// depend on no input at that point, so their lists of dependencies are empty.
 var descriptions = template.Must(template.New("").Funcs(template.FuncMap{"xml": escaped, "bound": bound}).Parse(`
 {{- define "opening"}}<?xml version="1.0" encoding="UTF-8"?>
 <!-- {{.Marker}} -->
@@ -30,7 +30,7 @@ var descriptions = template.Must(template.New("").Funcs(template.FuncMap{"xml": 
 {{end}}
 
 {{- define "experiment"}}  <LogCategories>
-    <Category name="logStatusError" description="why a call failed"/>
+    <Category name="logStatusError" description="reason for which a call failed"/>
   </LogCategories>
   <DefaultExperiment startTime="0" stepSize="{{.Period}}"/>
 {{end}}
@@ -94,45 +94,45 @@ unit="{{xml .Unit}}"{{bound "min" .Min}}{{bound "max" .Max}}{{with .Start}} star
 </fmiBuildDescription>
 {{end}}`))
 
-// describe executes one of the descriptions for a plant.
-func (j *Plant) describe(name string, sources []string) ([]byte, error) {
-	list := j.variables()
+// describe returns one of the XML files for a plant.
+func (p *Plant) describe(name string, sources []string) ([]byte, error) {
+	list := p.variables()
 	defined, err := unitDefinitions(list)
 	if err != nil {
-		return nil, fmt.Errorf("codegen: plant %q: %w", j.Tables.Name, err)
+		return nil, fmt.Errorf("codegen: plant %q: %w", p.Tables.Name, err)
 	}
 
-	marker := strings.TrimPrefix(j.Marker, "// ")
-	for strings.Contains(marker, "--") { // of three there are two left
+	marker := strings.TrimPrefix(p.Marker, "// ")
+	for strings.Contains(marker, "--") { // XML forbids -- in a comment; --- needs two passes
 		marker = strings.ReplaceAll(marker, "--", "- -")
 	}
 	var b bytes.Buffer
 	err = descriptions.ExecuteTemplate(&b, name, map[string]any{
-		"Marker": marker, "Plant": j.Tables.Name, "Package": j.Package, "Token": j.token(), "Period": j.period(),
+		"Marker": marker, "Plant": p.Tables.Name, "Package": p.Package, "Token": p.token(), "Period": p.period(),
 		"Sources": sources, "Options": strings.Join(slaveOptions, " "), "Units": defined,
-		"Variables": list, "Outputs": list[1+len(j.Tables.Inputs):],
+		"Variables": list, "Outputs": list[1+len(p.Tables.Inputs):],
 	})
 
 	return b.Bytes(), err
 }
 
-// variable is what a description says of time, an input or an output.
+// variable describes the time, an input or an output in modelDescription.xml.
 type variable struct {
 	units.Port
-	Reference int
+	Reference int    // value reference
 	Causality string // "independent", "input" or "output"
-	Start     string // of an input
-	About     string
+	Start     string // start value of an input, SI
+	About     string // text of the attribute description
 }
 
-// Index is how FMI 2.0 counts the variable.
+// Index returns the index of the variable in FMI 2.0, from 1.
 func (v variable) Index() int { return v.Reference + 1 }
 
-// variables are those of the plant, by value reference. No two have one name: an output
-// or the time gives way.
-func (j *Plant) variables() []variable {
+// variables returns the variables of the plant by value reference. An output or the time gets _ at
+// the end of a name that is already in use.
+func (p *Plant) variables() []variable {
 	taken := map[string]bool{}
-	free := func(name string) string {
+	unused := func(name string) string {
 		for taken[name] {
 			name += "_"
 		}
@@ -140,32 +140,33 @@ func (j *Plant) variables() []variable {
 		return name
 	}
 
-	list := []variable{{}}
-	for i, p := range j.Tables.Inputs {
+	list := []variable{{}} // the time comes last, since it gives way to a port of its name
+	for i, port := range p.Tables.Inputs {
 		about := "follows the plant's own source until it is set"
-		if d := j.Tables.Delay[i]; d > 0 {
+		if d := p.Tables.Delay[i]; d > 0 {
 			about += "; acts " + decimal(d) + " s later"
 		}
-		p.Name = free(p.Name)
-		list = append(list, variable{p, len(list), "input", decimal(j.Tables.Start[i]), about})
+		port.Name = unused(port.Name)
+		list = append(list, variable{port, len(list), "input", decimal(p.Tables.Start[i]), about})
 	}
 
-	for _, p := range j.Tables.Outputs {
-		p.Name = free(p.Name)
-		list = append(list, variable{Port: p, Reference: len(list), Causality: "output"})
+	for _, port := range p.Tables.Outputs {
+		port.Name = unused(port.Name)
+		list = append(list, variable{Port: port, Reference: len(list), Causality: "output"})
 	}
 
-	time := units.Port{Name: free("time"), Unit: "s", Min: math.Inf(-1), Max: math.Inf(1)}
+	time := units.Port{Name: unused("time"), Unit: "s", Min: math.Inf(-1), Max: math.Inf(1)}
 	list[0] = variable{Port: time, Causality: "independent"}
 
 	return list
 }
 
-// unitDefinition is a unit by the powers of its base units, as attributes.
+// unitDefinition is a unit with the exponents of its base units, as attributes of XML.
 type unitDefinition struct{ Name, Powers string }
 
-// unitDefinitions are those of all units. FMI counts radians, which are numbers otherwise: their
-// power is what the power of amperes grows by with these in their place.
+// unitDefinitions returns the definitions of the units of all variables. FMI has an exponent for
+// rad, package units has none. It is computed by replacing rad by A: the exponent of A grows by
+// that of rad.
 func unitDefinitions(list []variable) (defined []unitDefinition, err error) {
 	names := map[string]bool{}
 	for _, v := range list {
@@ -200,7 +201,7 @@ func unitDefinitions(list []variable) (defined []unitDefinition, err error) {
 	return defined, nil
 }
 
-// bound is an attribute for a finite limit of a value.
+// bound returns the attribute of a limit; "" for an infinite one.
 func bound(name string, v float64) string {
 	if math.IsInf(v, 0) {
 		return ""
@@ -208,13 +209,13 @@ func bound(name string, v float64) string {
 	return fmt.Sprintf(" %s=%q", name, decimal(v))
 }
 
-// period is that of the grid in seconds.
-func (j *Plant) period() string { return decimal(float64(j.Tables.PeriodNs) / 1e9) }
+// period returns the period of the grid, s.
+func (p *Plant) period() string { return decimal(float64(p.Tables.PeriodNs) / 1e9) }
 
-// decimal is a value as XML reads it, with the same bits.
+// decimal returns a number as text with the same bits.
 func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// escaped is a text as the value of an attribute.
+// escaped returns a text as the value of an attribute of XML.
 func escaped(text string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(text)) // a Builder never fails

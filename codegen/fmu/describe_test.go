@@ -17,14 +17,14 @@ import (
 	"lockstep/model/units"
 )
 
-// element is XML as it is read.
+// element is an XML element.
 type element struct {
 	XMLName xml.Name
 	Attrs   []xml.Attr `xml:",any,attr"`
 	Inner   []element  `xml:",any"`
 }
 
-// attr is the value of an attribute that must be there.
+// attr returns the value of an attribute; a missing one fails the test.
 func (e *element) attr(t *testing.T, name string) string {
 	t.Helper()
 	for _, a := range e.Attrs {
@@ -36,12 +36,12 @@ func (e *element) attr(t *testing.T, name string) string {
 	return ""
 }
 
-// has says whether there is an attribute.
+// has reports whether the element has an attribute.
 func (e *element) has(name string) bool {
 	return slices.ContainsFunc(e.Attrs, func(a xml.Attr) bool { return a.Name.Local == name })
 }
 
-// part is the one element of a name inside.
+// part returns the first child of a name; a missing one fails the test.
 func (e *element) part(t *testing.T, name string) element {
 	t.Helper()
 	for _, i := range e.Inner {
@@ -53,12 +53,13 @@ func (e *element) part(t *testing.T, name string) element {
 	return element{}
 }
 
-// described is a description with its variables in one form.
+// described is a parsed modelDescription.xml.
 type described struct {
 	root      element
-	variables []element // of FMI 2 with the attributes of their Real
+	variables []element // variables; in FMI 2 with the attributes of their element Real
 }
 
+// parse parses modelDescription.xml.
 func parse(t *testing.T, version int, files map[string][]byte) described {
 	t.Helper()
 	var d described
@@ -74,7 +75,8 @@ func parse(t *testing.T, version int, files map[string][]byte) described {
 	return d
 }
 
-// forEachFMU runs a test for both versions of every embedded plant, without its C.
+// forEachFMU runs a test for both versions of FMI and every embedded plant. The C files have their
+// marker line only.
 func forEachFMU(t *testing.T, test func(t *testing.T, j Plant, version int, files map[string][]byte)) {
 	for _, e := range plants.List() {
 		if e.Kind != "plant" {
@@ -83,7 +85,7 @@ func forEachFMU(t *testing.T, test func(t *testing.T, j Plant, version int, file
 		j := OnGrid(t, e.Name, 5*time.Millisecond)
 		for version := 2; version <= 3; version++ {
 			t.Run(e.Name+strconv.Itoa(version), func(t *testing.T) {
-				marker := []byte("/* " + strings.TrimPrefix(j.Marker, "// ") + " */\n") // all that a description knows of the C
+				marker := []byte("/* " + strings.TrimPrefix(j.Marker, "// ") + " */\n")
 				files, err := j.Wrap(map[string][]byte{j.Package + ".c": marker, j.Package + ".h": marker}, version)
 				if err != nil {
 					t.Fatal(err)
@@ -94,17 +96,17 @@ func forEachFMU(t *testing.T, test func(t *testing.T, j Plant, version int, file
 	}
 }
 
-// number reads an xs:double that must be there and finite.
+// number returns an attribute as a number; a missing or infinite one fails the test.
 func (e *element) number(t *testing.T, name string) float64 {
 	t.Helper()
 	v, err := strconv.ParseFloat(e.attr(t, name), 64)
 	if err != nil || !(math.Abs(v) <= math.MaxFloat64) {
-		t.Errorf("%s of %v is no finite number", name, e.Attrs)
+		t.Errorf("%s of %v is not a finite number", name, e.Attrs)
 	}
 	return v
 }
 
-func TestDescriptionOfAnFMUSaysWhatThePlantHas(t *testing.T) {
+func TestModelDescriptionListsThePortsOfThePlant(t *testing.T) {
 	forEachFMU(t, func(t *testing.T, j Plant, version int, files map[string][]byte) {
 		d := parse(t, version, files)
 		units := map[string]bool{}
@@ -121,7 +123,7 @@ func TestDescriptionOfAnFMUSaysWhatThePlantHas(t *testing.T) {
 				t.Errorf("variable %d has the value reference %s", i, got)
 			}
 			if name := v.attr(t, "name"); name == "" || names[name] {
-				t.Errorf("name %q is empty or taken", name)
+				t.Errorf("name %q is empty or repeated", name)
 			} else {
 				names[name] = true
 			}
@@ -141,7 +143,7 @@ func TestDescriptionOfAnFMUSaysWhatThePlantHas(t *testing.T) {
 				t.Errorf("%v is an %s, want %s", v.Attrs, got, want)
 			}
 			if (want == "input") != v.has("start") || (want == "output") != v.has("initial") {
-				t.Errorf("%v: a start is for inputs, initial for outputs", v.Attrs)
+				t.Errorf("%v: only inputs have start, only outputs have initial", v.Attrs)
 			}
 			if i > 0 {
 				checkPort(t, &v, ports[i-1])
@@ -168,7 +170,7 @@ func checkPort(t *testing.T, v *element, p units.Port) {
 	}
 }
 
-func TestDescriptionOfAnFMUHasTheOrderOfTheStandard(t *testing.T) {
+func TestModelDescriptionHasTheElementsOfTheStandard(t *testing.T) {
 	order := []string{"CoSimulation", "UnitDefinitions", "LogCategories", "DefaultExperiment", "ModelVariables", "ModelStructure"}
 	forEachFMU(t, func(t *testing.T, j Plant, version int, files map[string][]byte) {
 		d := parse(t, version, files)
@@ -198,7 +200,7 @@ func TestDescriptionOfAnFMUHasTheOrderOfTheStandard(t *testing.T) {
 			t.Errorf("%v, %v do not name the plant", d.root.Attrs, slave.Attrs)
 		}
 		if slave.attr(t, "canHandleVariableCommunicationStepSize") != "false" {
-			t.Error("its steps can be of any length")
+			t.Error("canHandleVariableCommunicationStepSize is not false")
 		}
 		experiment := d.root.part(t, "DefaultExperiment")
 		if got := experiment.number(t, "stepSize"); got != 0.005 {
@@ -209,7 +211,8 @@ func TestDescriptionOfAnFMUHasTheOrderOfTheStandard(t *testing.T) {
 	})
 }
 
-// checkStructure wants all outputs, in their order, as outputs and as unknown at first.
+// checkStructure checks that the model structure lists all outputs, in order, as outputs and as
+// initial unknowns.
 func checkStructure(t *testing.T, d *described, version int) {
 	t.Helper()
 	var want []string
@@ -233,7 +236,7 @@ func checkStructure(t *testing.T, d *described, version int) {
 		}
 	}
 	if names := slices.Sorted(maps.Keys(lists)); !slices.Equal(names, []string{"InitialUnknown", "Output"}) {
-		t.Errorf("the structure has %v", names)
+		t.Errorf("ModelStructure has %v", names)
 	}
 	for name, got := range lists {
 		if !slices.Equal(got, want) {
@@ -242,7 +245,7 @@ func checkStructure(t *testing.T, d *described, version int) {
 	}
 }
 
-// checkSources wants every C file named once, and every file marked.
+// checkSources checks that every C file is listed once, and that every file has the marker.
 func checkSources(t *testing.T, d *described, version int, files map[string][]byte) {
 	t.Helper()
 	slave := d.root.part(t, "CoSimulation")
@@ -268,12 +271,12 @@ func checkSources(t *testing.T, d *described, version int, files map[string][]by
 	for path, text := range files {
 		head := strings.Join(strings.SplitN(string(text), "\n", 3)[:2], " ")
 		if !strings.Contains(head, "Code generated by lockstep gen ") || !strings.Contains(head, "; DO NOT EDIT.") {
-			t.Errorf("%s begins with %q, no marker", path, head)
+			t.Errorf("%s begins with %q, without the marker", path, head)
 		}
 	}
 }
 
-func TestUnitsOfAnFMUAreInBaseUnits(t *testing.T) {
+func TestUnitDefinitionsHaveExponentsOfBaseUnits(t *testing.T) {
 	want := map[string]string{
 		"1": "", "s": "s 1", "N.m": "m 2 kg 1 s -2", "rad/s": "s -1 rad 1", "N.m.s/rad": "m 2 kg 1 s -1 rad -1",
 		"Pa": "m -1 kg 1 s -2", "m/s2": "m 1 s -2", "rad": "rad 1", "Hz": "s -1 rad 1 factor 6.283185307179586",
@@ -310,7 +313,7 @@ func TestUnitsOfAnFMUAreInBaseUnits(t *testing.T) {
 	}
 }
 
-func TestVariablesOfAnFMUHaveNamesOfTheirOwn(t *testing.T) {
+func TestVariablesOfAnFMUHaveDistinctNames(t *testing.T) {
 	tables := &kernel.Tables{
 		Inputs:  []units.Port{{Name: "time", Unit: "1"}, {Name: "a<&\">", Unit: "1"}},
 		Outputs: []units.Port{{Name: "a<&\">", Unit: "1"}, {Name: "time", Unit: "1"}, {Name: "time_", Unit: "1"}},
@@ -331,13 +334,13 @@ func TestVariablesOfAnFMUHaveNamesOfTheirOwn(t *testing.T) {
 			t.Errorf("FMI %d: names %q, want %q", version, got, want)
 		}
 		if about := d.variables[2].attr(t, "description"); !strings.Contains(about, "0.25 s later") {
-			t.Errorf("FMI %d: an input with a dead time is said to be %q", version, about)
+			t.Errorf("FMI %d: the description of an input with a dead time is %q", version, about)
 		}
 	}
 }
 
-func TestFMIOfAnUnknownVersionIsRefused(t *testing.T) {
-	if _, err := new(Plant).Wrap(nil, 1); err == nil || err.Error() != "codegen: FMI 1 is not known; there are 2 and 3" {
+func TestUnknownVersionOfFMIIsRefused(t *testing.T) {
+	if _, err := new(Plant).Wrap(nil, 1); err == nil || err.Error() != "codegen: unknown FMI version 1; use 2 or 3" {
 		t.Errorf("%v", err)
 	}
 }

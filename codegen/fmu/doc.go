@@ -1,7 +1,7 @@
-// Package fmu owns what an FMU has around the C of a plant's kernel. That is the interfaces of FMI
-// 2.0.4 and 3.0.2 for co-simulation (csource), the description of the variables, the shared object
-// and the zip file.
+// Package fmu owns the parts of an FMU other than the C of the plant's kernel: the interfaces of
+// FMI 2.0.4 and 3.0.2 for co-simulation (csource), the XML descriptions, the shared object and the
+// zip file.
 //
-// It makes no C of a plant: package codegen brings that. fmu.go puts the files together,
-// describe.go writes their XML, build.go compiles and packs.
+// It does not generate the C of the plant: package codegen passes it. Reading order: fmu.go
+// collects the files, describe.go writes the XML files, build.go compiles and packs.
 package fmu

@@ -15,17 +15,17 @@ import (
 	"lockstep/model/plants"
 )
 
-// What the tests outside the package need of its inside: they generate and simulate, which
-// imports it.
+// Unexported methods for the tests of package fmu_test.
 var (
 	Token  = (*Plant).token
 	Period = (*Plant).period
 )
 
-// onGrid are the plants of OnGrid.
+// onGrid caches the plants of OnGrid.
 var onGrid sync.Map
 
-// OnGrid is an embedded plant on a grid, prepared once; its hash is one of its name.
+// OnGrid returns an embedded plant on a grid, prepared once. Its hash is that of its name and
+// period.
 func OnGrid(t testing.TB, name string, period time.Duration) Plant {
 	t.Helper()
 	key := name + period.String()

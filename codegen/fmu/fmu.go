@@ -9,23 +9,23 @@ import (
 	"lockstep/model/kernel"
 )
 
-// Plant is what an FMU is made of, beside the C of its kernel, and what its files say of it.
+// Plant is the plant of an FMU, and the texts that the files of the FMU quote.
 type Plant struct {
 	Tables  *kernel.Tables
-	Hash    string // of the plant on its grid
-	Marker  string // first line of each file
-	Package string // prefix of the kernel's C
+	Hash    string // hash of the plant on its grid, 64 hex digits
+	Marker  string // first line of each file, as a comment of Go
+	Package string // prefix of the kernel's C, name of the FMU
 }
 
-// Wrap puts the C of a plant into an FMU: fmi2-slave.c or fmi3-slave.c is the interface of
-// the standard (FMI 2.0.4, FMI 3.0.2), fmi-slave.h what they share.
-func (j *Plant) Wrap(plant map[string][]byte, version int) (map[string][]byte, error) {
+// Wrap returns the files of an FMU by path, without a binary. plant has the C of the kernel by
+// name; version is 2 for FMI 2.0.4 or 3 for FMI 3.0.2.
+func (p *Plant) Wrap(plant map[string][]byte, version int) (map[string][]byte, error) {
 	if version != 2 && version != 3 {
-		return nil, fmt.Errorf("codegen: FMI %d is not known; there are 2 and 3", version)
+		return nil, fmt.Errorf("codegen: unknown FMI version %d; use 2 or 3", version)
 	}
-	marker, _, _ := bytes.Cut(plant[j.Package+".h"], []byte("\n")) // as C has it
+	marker, _, _ := bytes.Cut(plant[p.Package+".h"], []byte("\n")) // marker line as a comment of C
 	marker = append(marker, '\n')
-	files := map[string][]byte{"sources/fmi-plant.h": slices.Concat(marker, j.slavePlant())}
+	files := map[string][]byte{"sources/fmi-plant.h": slices.Concat(marker, p.slavePlant())}
 	for name, text := range plant {
 		files["sources/"+name] = text
 	}
@@ -38,22 +38,23 @@ func (j *Plant) Wrap(plant map[string][]byte, version int) (map[string][]byte, e
 	}
 
 	sources := sourcesOf(files)
-	text, err := j.describe(fmt.Sprintf("model%d", version), sources)
+	text, err := p.describe(fmt.Sprintf("model%d", version), sources)
 	if err != nil {
 		return nil, err
 	}
 	files["modelDescription.xml"] = text
 	if version == 3 {
-		files["sources/buildDescription.xml"], err = j.describe("build", sources)
+		files["sources/buildDescription.xml"], err = p.describe("build", sources)
 	}
 
 	return files, err
 }
 
-// slaveFile is the name of the interface's source; no package can have its name.
+// slaveFile returns the name of the interface's source. A package name has no hyphen, so the
+// kernel's source has another name.
 func slaveFile(version int) string { return fmt.Sprintf("fmi%d-slave.c", version) }
 
-// sourcesOf are the names of what a compiler takes, sorted.
+// sourcesOf returns the names of the C files, sorted.
 func sourcesOf(files map[string][]byte) (names []string) {
 	for path := range files {
 		if name, ok := strings.CutPrefix(path, "sources/"); ok && strings.HasSuffix(name, ".c") {
@@ -65,19 +66,19 @@ func sourcesOf(files map[string][]byte) (names []string) {
 	return names
 }
 
-// token is by what an FMU and its description know each other: the first half of the
-// plant's hash, in the form of a GUID.
-func (j *Plant) token() string {
-	h := j.Hash
+// token returns the GUID (FMI 2) or instantiation token (FMI 3) of an FMU: the first half of the
+// plant's hash in the form of a GUID.
+func (p *Plant) token() string {
+	h := p.Hash
 	return fmt.Sprintf("{%s-%s-%s-%s-%s}", h[:8], h[8:12], h[12:16], h[16:20], h[20:32])
 }
 
-// slavePlant is the header that tells the interface which plant it has.
-func (j *Plant) slavePlant() []byte {
+// slavePlant returns fmi-plant.h, which gives the interface the names and numbers of the plant.
+func (p *Plant) slavePlant() []byte {
 	var b strings.Builder
-	name, upper := j.Package, strings.ToUpper(j.Package)
+	name, upper := p.Package, strings.ToUpper(p.Package)
 	fmt.Fprintf(&b, "#include %q\n\n#define PREFIX %s_\n#define TOKEN %q\n#define HASH %s_HASH\n#define PERIOD_NS INT64_C(%d)\n#define INPUTS %s_INPUTS\n#define OUTPUTS %s_OUTPUTS\n\n",
-		name+".h", name, j.token(), upper, j.Tables.PeriodNs, upper, upper)
+		name+".h", name, p.token(), upper, p.Tables.PeriodNs, upper, upper)
 	fmt.Fprintf(&b, "#define plant_kernel %s_kernel\n", name)
 	for _, f := range []string{"create", "step", "output", "drive", "driven", "own", "input_names", "input_start", "state_names"} {
 		fmt.Fprintf(&b, "#define plant_%s %s_%s\n", f, name, f)

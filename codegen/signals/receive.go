@@ -9,9 +9,9 @@ import (
 	"lockstep/io/sigmap"
 )
 
-// receive writes Decode of a bus.
+// receive writes the method Decode of a bus.
 func (w *signalWriter) receive(b int, m *sigmap.Map) {
-	w.line("// Decode is that of the map.\n//\n//go:nosplit")
+	w.line("// Decode decodes a frame into u and returns the index of its message, -1 for an unknown one.\n//\n//go:nosplit")
 	w.line("func (b *bus%d) Decode(u []float64, f *can.Frame) (int, sigmap.Result) {\nswitch f.ID {", b)
 	for i := range m.Rx {
 		w.line("case 0x%X:\nreturn %d, b.decode%d(u, f)", m.Rx[i].ID, i, i)
@@ -23,9 +23,9 @@ func (w *signalWriter) receive(b int, m *sigmap.Map) {
 	}
 }
 
-// decode writes what becomes of the frames of one message.
+// decode writes the function that decodes one message.
 func (w *signalWriter) decode(b, i int, r *sigmap.Rx) {
-	w.line("// decode%d takes message %s.\n//\n//go:nosplit", i, harmless(r.Name))
+	w.line("// decode%d decodes message %s.\n//\n//go:nosplit", i, commentName(r.Name))
 	w.line("func (b *bus%d) decode%d(u []float64, f *can.Frame) sigmap.Result {\nr := b.rx[%d]", b, i, i)
 	w.line("if result := r.CheckFrame(f); result != sigmap.OK {\nreturn result\n}")
 	if len(r.Fields) == 0 {
@@ -40,7 +40,7 @@ func (w *signalWriter) decode(b, i int, r *sigmap.Rx) {
 		w.line("result := sigmap.OK")
 	}
 	for k := range r.Fields {
-		w.take(&r.Fields[k])
+		w.decodeField(&r.Fields[k])
 	}
 	if fails {
 		w.line("if result != sigmap.OK {\nr.Count(result)\n}\nreturn result\n}\n")
@@ -50,11 +50,11 @@ func (w *signalWriter) decode(b, i int, r *sigmap.Rx) {
 	w.line("return sigmap.OK\n}\n")
 }
 
-// loads writes the words that fields are in, and their selectors.
+// loads writes the loads of the words that contain the fields and their selectors.
 func (w *signalWriter) loads(fields []sigmap.Field) {
 	words := map[string]bool{}
 	add := func(f *sigmap.Field) {
-		p := bitPlaceOf(f)
+		p := positionOf(f)
 		for _, name := range p.names() {
 			words[name] = true
 		}
@@ -69,7 +69,7 @@ func (w *signalWriter) loads(fields []sigmap.Field) {
 
 	for word := range 8 {
 		for _, big := range []bool{false, true} {
-			p := bitPlace{big: big}
+			p := bitPosition{big: big}
 			if name := p.name(word); words[name] {
 				w.line("%s := %s((*[8]byte)(f.Data[%d:%d]))", name, order(big), 8*word, 8*word+8)
 			}
@@ -77,14 +77,14 @@ func (w *signalWriter) loads(fields []sigmap.Field) {
 	}
 }
 
-// take writes how one signal gets into the inputs.
-func (w *signalWriter) take(f *sigmap.Field) {
-	p, port := bitPlaceOf(f), &w.job.Inputs[f.Index]
-	w.line("\n// %s to %s [%s]", harmless(f.Name), harmless(port.Name), harmless(port.Unit))
+// decodeField writes the decoding of one signal into an input.
+func (w *signalWriter) decodeField(f *sigmap.Field) {
+	p, port := positionOf(f), &w.job.Inputs[f.Index]
+	w.line("\n// %s to input %s [%s]", commentName(f.Name), commentName(port.Name), commentName(port.Unit))
 	if len(f.When) > 0 {
 		var all []string
 		for s := range f.When {
-			at := bitPlaceOf(&f.When[s].At)
+			at := positionOf(&f.When[s].At)
 			all = append(all, ranges(at.load(), f.When[s].Ranges))
 		}
 
@@ -99,8 +99,8 @@ func (w *signalWriter) take(f *sigmap.Field) {
 		raw, before = "raw", "} else "
 	}
 
-	switch x := meaning(f, raw); {
-	case !allIn(f):
+	switch x := unscaled(f, raw); {
+	case !alwaysInRange(f):
 		w.line("%sif x := %s; x >= %s && x <= %s {", before, x, number(f.Lo), number(f.Hi))
 		w.line("v[%d] = %s\n} else {\nresult = sigmap.Range\n}", f.Index, scaled(f, "x"))
 	case before != "":
@@ -110,11 +110,11 @@ func (w *signalWriter) take(f *sigmap.Field) {
 	}
 }
 
-// canFail says that a frame can carry no value, or none that is taken.
-func canFail(f *sigmap.Field) bool { return len(f.Invalid) > 0 || !allIn(f) }
+// canFail reports whether a frame can have an invalid value or one out of range.
+func canFail(f *sigmap.Field) bool { return len(f.Invalid) > 0 || !alwaysInRange(f) }
 
-// allIn says that whatever the bits are, the number is within the field's range.
-func allIn(f *sigmap.Field) bool {
+// alwaysInRange reports whether the number is in the field's range for all values of its bits.
+func alwaysInRange(f *sigmap.Field) bool {
 	if f.Float || f.Len > 53 {
 		return false
 	}
@@ -125,7 +125,7 @@ func allIn(f *sigmap.Field) bool {
 	return f.Lo <= lo && hi <= f.Hi
 }
 
-// ranges is the condition that a raw value is in one of them.
+// ranges returns the condition that a raw value is in one of several ranges.
 func ranges(raw string, list [][2]uint64) string {
 	if len(list) == 0 {
 		return "false"
@@ -143,8 +143,8 @@ func ranges(raw string, list [][2]uint64) string {
 	return "(" + strings.Join(any, " || ") + ")"
 }
 
-// meaning is the number that raw bits mean, before the scale.
-func meaning(f *sigmap.Field, raw string) string {
+// unscaled returns the expression of the number that raw bits stand for, before scaling.
+func unscaled(f *sigmap.Field, raw string) string {
 	switch {
 	case f.Float && f.Len == 32:
 		return fmt.Sprintf("float64(math.Float32frombits(uint32(%s)))", raw)
@@ -152,17 +152,17 @@ func meaning(f *sigmap.Field, raw string) string {
 		return fmt.Sprintf("math.Float64frombits(%s)", raw)
 	case f.Signed && f.Len < 64:
 		return fmt.Sprintf("float64(int64((%s)<<%d) >> %d)", raw, 64-f.Len, 64-f.Len)
-	case f.Signed || f.Len < 64: // no bit is above the sign
+	case f.Signed || f.Len < 64: // the number fits int64
 		return fmt.Sprintf("float64(int64(%s))", raw)
 	}
 
 	return fmt.Sprintf("float64(%s)", raw)
 }
 
-// scaled is a number in the unit of its port. What does nothing to any number is left
-// out; a sum with zero makes a zero of minus zero.
+// scaled returns the expression of a number in the unit of its port, without operations that change
+// no number. A sum with 0 changes -0 to 0.
 func scaled(f *sigmap.Field, x string) string {
-	positive := !f.Float && f.Factor > 0x1p-900 // neither minus zero nor underflow
+	positive := !f.Float && f.Factor > 0x1p-900 // the product is not -0 and does not underflow
 	if f.Factor != 1 {
 		x = fmt.Sprintf("%s * %s", x, number(f.Factor))
 	}

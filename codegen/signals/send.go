@@ -10,21 +10,21 @@ import (
 	"lockstep/io/sigmap"
 )
 
-// identifierBits are those of a message's identifier; those above are marks.
+// identifierBits are the bits of a message's identifier; the bits above are flags.
 const identifierBits = 1<<29 - 1
 
-// send writes Due and Encode of a bus.
+// send writes the methods Due and Encode of a bus.
 func (w *signalWriter) send(b int, m *sigmap.Map) {
-	w.line("// Due is that of the map.\n//\n//go:nosplit")
+	w.line("// Due reports whether message i is due at a tick. The map decides for messages on change.\n//\n//go:nosplit")
 	w.line("func (b *bus%d) Due(i int, tick int64, y []float64, forced bool) bool {\nswitch i {", b)
 	for i := range m.Tx {
 		if t := &m.Tx[i]; t.Send == sigmap.Cyclic {
-			w.line("case %d: // %s\nreturn %s", i, harmless(t.Name), dueAt(t))
+			w.line("case %d: // %s\nreturn %s", i, commentName(t.Name), dueAt(t))
 		}
 	}
 
 	w.line("}\nreturn b.Map.Due(i, tick, y, forced)\n}\n")
-	w.line("// Encode is that of the map. Where a value is forced or none, it is the map's own.\n//\n//go:nosplit")
+	w.line("// Encode encodes message i. The map encodes a message with a forced value or with NaN.\n//\n//go:nosplit")
 	w.line("func (b *bus%d) Encode(f *can.Frame, i int, tick int64, y []float64, forced bool) bool {", b)
 	w.line("done := false\nswitch i {")
 	for i := range m.Tx {
@@ -37,7 +37,7 @@ func (w *signalWriter) send(b int, m *sigmap.Map) {
 	}
 }
 
-// dueAt is the condition that a cyclic message is due at a tick.
+// dueAt returns the condition that a cyclic message is due at a tick.
 func dueAt(t *sigmap.Tx) string {
 	if t.CycleTicks == 1 {
 		return "true"
@@ -45,9 +45,9 @@ func dueAt(t *sigmap.Tx) string {
 	return fmt.Sprintf("tick%%%d == %d", t.CycleTicks, t.PhaseTicks)
 }
 
-// encode writes how the frame of one message is made.
+// encode writes the function that encodes one message.
 func (w *signalWriter) encode(b, i int, t *sigmap.Tx) {
-	w.line("// encode%d makes message %s; false: it cannot.\n//\n//go:nosplit", i, harmless(t.Name))
+	w.line("// encode%d encodes message %s; false: a value is forced or NaN.\n//\n//go:nosplit", i, commentName(t.Name))
 	w.line("func (b *bus%d) encode%d(f *can.Frame, tick int64, y []float64, forced bool) bool {", b, i)
 	if len(t.Fields) > 0 || t.HasCounter || len(t.Protect) > 0 {
 		w.line("t := b.tx[%d]", i)
@@ -59,19 +59,19 @@ func (w *signalWriter) encode(b, i int, t *sigmap.Tx) {
 	if slices.ContainsFunc(t.Fields, func(f sigmap.Field) bool { return f.Waveform == 0 }) {
 		w.line("v := (*[%d]float64)(y)", len(w.job.Outputs))
 	}
-	held := slices.ContainsFunc(t.Fields, func(f sigmap.Field) bool { return !f.Rests })
-	if held {
-		w.line("held := uint64(0)")
+	counts := slices.ContainsFunc(t.Fields, func(f sigmap.Field) bool { return !f.Rests })
+	if counts {
+		w.line("saturated := uint64(0)")
 	}
 	for k := range t.Fields {
-		w.put(t, k, words)
+		w.encodeField(t, k, words)
 	}
-	if held {
-		w.line("b.Saturated += held")
+	if counts {
+		w.line("b.Saturated += saturated")
 	}
 	if t.HasCounter {
-		w.line("\n// the counter")
-		w.or(bitPlaceOf(&t.Counter), "t.Count", words)
+		w.line("\n// counter")
+		w.or(positionOf(&t.Counter), "t.Count", words)
 		if t.Counter.Hi < 1<<53 {
 			w.line("t.Count++\nif t.Count > %d {\nt.Count = 0\n}", uint64(t.Counter.Hi))
 		} else {
@@ -86,16 +86,16 @@ func (w *signalWriter) encode(b, i int, t *sigmap.Tx) {
 	w.line("return true\n}\n")
 }
 
-// put writes how one signal gets into the words of the frame.
-func (w *signalWriter) put(t *sigmap.Tx, k int, words map[string]bool) {
+// encodeField writes the encoding of one signal into the words of the frame.
+func (w *signalWriter) encodeField(t *sigmap.Tx, k int, words map[string]bool) {
 	f := &t.Fields[k]
 	from := fmt.Sprintf("v[%d]", f.Index)
 	if f.Waveform > 0 {
 		from = fmt.Sprintf("t.Waveforms[%d].Eval(tick*b.PeriodNs)", f.Waveform-1)
-		w.line("\n// %s, a course", harmless(f.Name))
+		w.line("\n// %s from a waveform", commentName(f.Name))
 	} else {
 		port := &w.job.Outputs[f.Index]
-		w.line("\n// %s of %s [%s]", harmless(f.Name), harmless(port.Name), harmless(port.Unit))
+		w.line("\n// %s from output %s [%s]", commentName(f.Name), commentName(port.Name), commentName(port.Unit))
 	}
 
 	if f.Offset != 0 || math.Signbit(f.Offset) {
@@ -112,25 +112,25 @@ func (w *signalWriter) put(t *sigmap.Tx, k int, words map[string]bool) {
 		from = fmt.Sprintf("wrapped(%s, %s, %s)", from, lo, hi)
 	}
 	x := fmt.Sprintf("x%d", k)
-	count := "\nheld++"
+	count := "\nsaturated++"
 	if f.Rests {
 		count = ""
 	}
 	w.line("%s := %s\nswitch {", x, from)
 	w.line("case %s < %s:\n%s = %s%s", x, lo, x, lo, count)
 	w.line("case %s > %s:\n%s = %s%s", x, hi, x, hi, count)
-	w.line("case %s != %s:\nreturn false // there is no value\n}", x, x)
+	w.line("case %s != %s:\nreturn false // NaN\n}", x, x)
 	raw := rawOf(f, x)
 	if t.Send != sigmap.Cyclic {
 		w.line("raw%d := %s\nt.Fields[%d].Sent = raw%d", k, raw, k, k)
 		raw = fmt.Sprintf("raw%d", k)
 	}
 
-	w.or(bitPlaceOf(f), raw, words)
+	w.or(positionOf(f), raw, words)
 }
 
-// or puts raw bits into the words.
-func (w *signalWriter) or(p bitPlace, raw string, words map[string]bool) {
+// or writes the statements that add raw bits to the words.
+func (w *signalWriter) or(p bitPosition, raw string, words map[string]bool) {
 	low := raw
 	if p.shift > 0 {
 		low = fmt.Sprintf("(%s) << %d", raw, p.shift)
@@ -145,7 +145,7 @@ func (w *signalWriter) or(p bitPlace, raw string, words map[string]bool) {
 	}
 }
 
-// rawOf is the expression of the raw bits of a number within the field's range.
+// rawOf returns the expression of the raw bits of a number in the field's range.
 func rawOf(f *sigmap.Field, x string) string {
 	switch {
 	case f.Float && f.Len == 32:
@@ -154,14 +154,14 @@ func rawOf(f *sigmap.Field, x string) string {
 		return fmt.Sprintf("math.Float64bits(%s)", x)
 	case f.Signed && f.Len < 64:
 		return fmt.Sprintf("uint64(int64(%s)) & 0x%X", x, mask(int(f.Len)))
-	case f.Signed || f.Len < 64 && f.Lo >= 0: // no bit is above the sign
+	case f.Signed || f.Len < 64 && f.Lo >= 0: // the number fits int64
 		return fmt.Sprintf("uint64(int64(%s))", x)
 	}
 
 	return fmt.Sprintf("uint64(%s)", x)
 }
 
-// frame writes the words, and what is the same in every frame.
+// frame writes the assignment of the words and of the constant parts of the frame.
 func (w *signalWriter) frame(t *sigmap.Tx, words map[string]bool) {
 	w.line("\nf.ID, f.Len, f.Flags, f.Res0, f.Res1 = 0x%X, %d, 0x%X, 0, 0\nf.Data = [64]byte{}", t.ID, t.Len, t.Flags)
 	for word := range 8 {

@@ -31,7 +31,8 @@ func ports(prefix string, n int) (list []units.Port) {
 	return list
 }
 
-// randomMap is a map of messages whose signals lie anywhere and are anything.
+// randomMap returns a bound map of random messages: positions, types, scales and sending of the
+// signals are random.
 func randomMap(t *testing.T, seed uint64) *sigmap.Map {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(7, seed))
@@ -65,11 +66,12 @@ func randomMap(t *testing.T, seed uint64) *sigmap.Map {
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
-	bend(rnd, m)
+	addBenchOptions(rnd, m)
 	protect(t, rnd, m)
 	return m
 }
 
+// randomMessage returns message i with up to four signals that do not overlap.
 func randomMessage(rnd *rand.Rand, i int) messages.Message {
 	m := messages.Message{Name: fmt.Sprintf("M%d", i), ID: uint32(0x100*i + rnd.IntN(0x100)), Len: []int{1, 3, 8, 8, 8, 8, 12, 64}[rnd.IntN(8)]}
 	if rnd.IntN(4) == 0 {
@@ -89,11 +91,11 @@ func randomMessage(rnd *rand.Rand, i int) messages.Message {
 		if !ok || bits.Bytes() > m.Len || len(m.Signals) == 4 {
 			continue
 		}
-		free := true
+		disjoint := true
 		for w := range bits {
-			free = free && bits[w]&taken[w] == 0
+			disjoint = disjoint && bits[w]&taken[w] == 0
 		}
-		if free {
+		if disjoint {
 			for w := range bits {
 				taken[w] |= bits[w]
 			}
@@ -103,8 +105,9 @@ func randomMessage(rnd *rand.Rand, i int) messages.Message {
 	return m
 }
 
-// bend makes of the fields what a bench can ask for beyond a database.
-func bend(rnd *rand.Rand, m *sigmap.Map) {
+// addBenchOptions adds options that a bench file, not a database, sets: ranges, invalid values,
+// selectors, waveforms, wrapping and counters.
+func addBenchOptions(rnd *rand.Rand, m *sigmap.Map) {
 	for i := range m.Rx {
 		r := &m.Rx[i]
 		r.Exact, r.CycleTicks, r.TimeoutTicks, r.FirstTicks = rnd.IntN(3) == 0, 2, 6, 9
@@ -138,7 +141,7 @@ func bend(rnd *rand.Rand, m *sigmap.Map) {
 		}
 		for b := range t.Len {
 			if rnd.IntN(4) == 0 {
-				t.Base[b] = byte(rnd.Uint32()) // under a signal, too: it is all or'ed
+				t.Base[b] = byte(rnd.Uint32()) // also under a signal: the bits are or'ed
 			}
 		}
 		if rnd.IntN(3) == 0 {
@@ -147,7 +150,7 @@ func bend(rnd *rand.Rand, m *sigmap.Map) {
 	}
 }
 
-// protect gives some messages of 8 bytes and more a protection.
+// protect adds a random end-to-end protection to some messages of 8 bytes or more.
 func protect(t *testing.T, rnd *rand.Rand, m *sigmap.Map) {
 	t.Helper()
 	ids := []uint32{0x3F, 0x69, 0x39, 0xDC, 0x94, 0xF9, 0x14, 0x64, 0xD8, 0x6A, 0x34, 0xCE, 0xA2, 0x55, 0xB5, 0x2C}
@@ -166,10 +169,10 @@ func protect(t *testing.T, rnd *rand.Rand, m *sigmap.Map) {
 	}
 	for _, name := range sigmap.Profiles() {
 		if !slices.ContainsFunc(specs, func(s sigmap.ProtectionSpec) bool { return s.Profile == name }) {
-			t.Fatalf("profile %s is not tried", name)
+			t.Fatalf("the test does not cover profile %s", name)
 		}
 	}
-	give := func(id uint32, bytes int) []sigmap.Protection {
+	random := func(id uint32, bytes int) []sigmap.Protection {
 		if bytes < 8 || rnd.IntN(3) == 0 {
 			return nil
 		}
@@ -185,15 +188,15 @@ func protect(t *testing.T, rnd *rand.Rand, m *sigmap.Map) {
 		return list
 	}
 	for i := range m.Rx {
-		m.Rx[i].Protect = give(m.Rx[i].ID, m.Rx[i].Len)
+		m.Rx[i].Protect = random(m.Rx[i].ID, m.Rx[i].Len)
 	}
 	for i := range m.Tx {
-		m.Tx[i].Protect = give(m.Tx[i].ID, m.Tx[i].Len)
+		m.Tx[i].Protect = random(m.Tx[i].ID, m.Tx[i].Len)
 	}
 }
 
-// TestSignalsInCodeAreThoseOfTheTables builds a program of the code for random maps.
-func TestSignalsInCodeAreThoseOfTheTables(t *testing.T) {
+// TestSignalsCodeGivesTheFramesOfTheTables builds testdata/signals with the code for random maps.
+func TestSignalsCodeGivesTheFramesOfTheTables(t *testing.T) {
 	t.Parallel()
 	var maps []*sigmap.Map
 	job := Job{Inputs: ports("u", signalInputs), Outputs: ports("y", signalOutputs), Internal: "lockstep", Command: "lockstep gen", Package: "main"}
@@ -207,7 +210,7 @@ func TestSignalsInCodeAreThoseOfTheTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, _ := Generate(job); string(again) != string(text) {
-		t.Error("the same maps make other code")
+		t.Error("two generations from the same maps differ")
 	}
 	dir := t.TempDir()
 	file := func(name string, text []byte) string {
@@ -245,8 +248,8 @@ func TestSignalsInCodeAreThoseOfTheTables(t *testing.T) {
 	}
 	for i, n := range seen {
 		if n < 1000 {
-			t.Errorf("only %d of kind %d: this proves little", n, i)
+			t.Errorf("result %d occurred %d times, want 1000 or more", i, n)
 		}
 	}
-	t.Logf("%v frames; to encode one by the tables takes %.1f times as long", seen, ratio)
+	t.Logf("%v frames; encoding by the tables takes %.1f times as long as by the code", seen, ratio)
 }

@@ -7,22 +7,24 @@ import (
 	"lockstep/io/sigmap"
 )
 
-// sumName is the function of the checksum of protection p of a message.
-func sumName(b int, way string, i, p int) string { return fmt.Sprintf("sum%d%s%d_%d", b, way, i, p) }
+// sumName returns the name of the function that computes the checksum of protection p of a message.
+func sumName(b int, direction string, i, p int) string {
+	return fmt.Sprintf("sum%d%s%d_%d", b, direction, i, p)
+}
 
-// sums writes the checksums of a message.
-func (w *signalWriter) sums(b int, way string, i int, list []sigmap.Protection) {
+// sums writes the checksum functions of a message.
+func (w *signalWriter) sums(b int, direction string, i int, list []sigmap.Protection) {
 	for p := range list {
 		if list[p].Algorithm != sigmap.NoChecksum {
-			w.line("// %s is the checksum of profile %s.\n//\n//go:nosplit", sumName(b, way, i, p), harmless(list[p].Profile))
-			w.line("func %s(data *[64]byte, n byte, id uint32) uint32 {", sumName(b, way, i, p))
+			w.line("// %s returns the checksum of profile %s.\n//\n//go:nosplit", sumName(b, direction, i, p), commentName(list[p].Profile))
+			w.line("func %s(data *[64]byte, n byte, id uint32) uint32 {", sumName(b, direction, i, p))
 			w.sum(&list[p])
 			w.line("}\n")
 		}
 	}
 }
 
-// sum is sigmap's Protection.checksum for one protection: the same terms, in the same order.
+// sum writes sigmap's Protection.checksum for one protection: the same terms in the same order.
 func (w *signalWriter) sum(p *sigmap.Protection) {
 	w.line("s := uint32(0x%X)", p.Init)
 	if slices.ContainsFunc(p.Terms, func(t sigmap.Term) bool { return t.From == sigmap.FromDataID }) {
@@ -34,7 +36,7 @@ func (w *signalWriter) sum(p *sigmap.Protection) {
 	}
 
 	for _, t := range p.Terms {
-		w.byte(p, term(p, &t))
+		w.addByte(p, term(p, &t))
 	}
 	switch p.Fold {
 	case sigmap.FoldTSC1:
@@ -46,7 +48,7 @@ func (w *signalWriter) sum(p *sigmap.Protection) {
 	w.line("return (s ^ 0x%X) & 0x%X", p.XorOut, p.Checksum.Mask())
 }
 
-// term is the expression of a byte that a checksum takes.
+// term returns the expression of a byte that enters the checksum.
 func term(p *sigmap.Protection, t *sigmap.Term) string {
 	b := ""
 	switch t.From {
@@ -68,8 +70,8 @@ func term(p *sigmap.Protection, t *sigmap.Term) string {
 	return fmt.Sprintf("%s&0x%X", b, t.Mask)
 }
 
-// byte writes what a byte does to the sum.
-func (w *signalWriter) byte(p *sigmap.Protection, b string) {
+// addByte writes the statements that add a byte to the checksum.
+func (w *signalWriter) addByte(p *sigmap.Protection, b string) {
 	op := "+="
 	if p.Subtract {
 		op = "-="
@@ -92,7 +94,7 @@ func (w *signalWriter) byte(p *sigmap.Protection, b string) {
 	}
 }
 
-// table is the name of the CRC's table.
+// table returns the name of the CRC's table; it adds the table at its first use.
 func (w *signalWriter) table(p *sigmap.Protection) string {
 	n := slices.Index(w.tables, p.Table)
 	if n < 0 {
@@ -103,7 +105,7 @@ func (w *signalWriter) table(p *sigmap.Protection) string {
 	return fmt.Sprintf("crc%d", n)
 }
 
-// splitLoad is the expression of a number in one or two pieces.
+// splitLoad returns the expression of a number whose bits are in one or two parts.
 func splitLoad(s *sigmap.Split) string {
 	text, shift := "", uint8(0)
 	for _, p := range s.Part[:s.N] {

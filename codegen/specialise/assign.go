@@ -17,7 +17,7 @@ func (f *frame) assignment(st *ast.AssignStmt) {
 
 	var got []*value
 	if len(st.Lhs) > 1 && len(st.Rhs) == 1 {
-		got = f.call(st.Rhs[0].(*ast.CallExpr), callHow{wanted: st.Lhs})
+		got = f.call(st.Rhs[0].(*ast.CallExpr), callMode{wanted: st.Lhs})
 	} else {
 		for _, e := range st.Rhs {
 			got = append(got, f.eval(e))

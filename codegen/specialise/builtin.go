@@ -52,14 +52,14 @@ func (f *frame) builtin(e *ast.CallExpr, name string) []*value {
 	case "min", "max":
 		out := args[0]
 		for _, a := range args[1:] {
-			out = f.extreme(name, out, a)
+			out = f.minMax(name, out, a)
 		}
 		return []*value{out}
 	case "copy":
 		f.copyTo(args[0], args[1])
 	case "clear":
 		zero := zeroOf(elemOf(args[0].typ))
-		f.eachTo(args[0], args[0].len, func(*value) *value { return zero })
+		f.setElements(args[0], args[0].len, func(*value) *value { return zero })
 	default:
 		f.fail("%s is not part of a tick", name)
 	}
@@ -67,8 +67,8 @@ func (f *frame) builtin(e *ast.CallExpr, name string) []*value {
 	return nil
 }
 
-// extreme returns the builtin min or max of two values.
-func (s *spec) extreme(name string, a, b *value) *value {
+// minMax returns the builtin min or max of two values.
+func (s *spec) minMax(name string, a, b *value) *value {
 	least := name == "min"
 	if x, ok := a.con.(float64); ok && b.con != nil {
 		if least {
@@ -85,18 +85,18 @@ func (s *spec) extreme(name string, a, b *value) *value {
 	case aok && bok:
 		return constantValue(max(m, n), a.typ)
 	case isFloat(a.typ):
-		return s.extremeFloat(name, a, b)
+		return s.minMaxFloat(name, a, b)
 	}
 
 	return dynamic(name+"("+a.text+", "+b.text+")", operand, a.typ)
 }
 
-// extremeFloat returns min or max of floating-point numbers by comparisons, which the processor
+// minMaxFloat returns min or max of floating-point numbers by comparisons, which the processor
 // predicts. The compiler's own form takes a dozen instructions, each of which waits for the
 // previous one.
-func (s *spec) extremeFloat(name string, a, b *value) *value {
+func (s *spec) minMaxFloat(name string, a, b *value) *value {
 	if a.con != nil {
-		a, b = b, a // of two NaN either will do
+		a, b = b, a // the choice between two NaN does not matter
 	}
 	bound, known := b.con.(float64)
 	known = known && b.plus && bound == bound
@@ -116,22 +116,22 @@ func (s *spec) extremeFloat(name string, a, b *value) *value {
 	return out
 }
 
-// outright is the largest number of elements of a copy that is written out.
-const outright = 32
+// maxCopy is the largest number of elements of a copy that is unrolled.
+const maxCopy = 32
 
 // copyTo follows the builtin copy.
 func (f *frame) copyTo(dst, src *value) {
 	n := dst.len
 	if n.key() != src.len.key() {
-		n = f.extreme("min", n, src.len)
+		n = f.minMax("min", n, src.len)
 	}
-	f.eachTo(dst, n, func(i *value) *value { return f.load(f.nth(src, i)) })
+	f.setElements(dst, n, func(i *value) *value { return f.load(f.nth(src, i)) })
 }
 
-// eachTo sets the first n elements of dst.
-func (f *frame) eachTo(dst, n *value, from func(i *value) *value) {
+// setElements sets the first n elements of dst.
+func (f *frame) setElements(dst, n *value, from func(i *value) *value) {
 	count, known := n.integer()
-	if known && count <= outright {
+	if known && count <= maxCopy {
 		for i := range int(count) {
 			i := wholeNumber(i)
 			f.store(f.nth(dst, i).at, from(i))
@@ -161,15 +161,15 @@ func (f *frame) library(e *ast.CallExpr, name string) []*value {
 	}
 	list := strings.Join(texts, ", ")
 	if tup, ok := typ.(*types.Tuple); ok {
-		return f.several(name+"("+list+")", tup, nil)
+		return f.declareResults(name+"("+list+")", tup, nil)
 	}
 	out := dynamic(name+"("+list+")", operand, typ)
 	out.plus = name == "math.Abs"
 	return []*value{out}
 }
 
-// several binds the results of a call to variables.
-func (f *frame) several(call string, tup *types.Tuple, wanted []ast.Expr) (out []*value) {
+// declareResults emits the declaration of variables for the results of a call.
+func (f *frame) declareResults(call string, tup *types.Tuple, wanted []ast.Expr) (out []*value) {
 	st := &stmt{kind: declare, right: call, pure: f.pure(call)}
 	for i := range tup.Len() {
 		name := tup.At(i).Name()

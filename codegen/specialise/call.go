@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// callHow says how a call is made and how its results are used.
-type callHow struct {
-	jump    bool       // through Kernel.calls
-	wanted  []ast.Expr // expressions to which the results are assigned
-	discard bool       // the results are not used
+// callMode says how a call is made and how its results are used.
+type callMode struct {
+	indirect bool       // through Kernel.calls
+	wanted   []ast.Expr // expressions to which the results are assigned
+	discard  bool       // the results are not used
 }
 
 // call returns the results of a call.
-func (f *frame) call(e *ast.CallExpr, how callHow) []*value {
+func (f *frame) call(e *ast.CallExpr, how callMode) []*value {
 	if tv := f.info.Types[e.Fun]; tv.IsType() {
 		return []*value{f.converted(f.eval(e.Args[0]), tv.Type)}
 	}
@@ -28,7 +28,7 @@ func (f *frame) call(e *ast.CallExpr, how callHow) []*value {
 		case *types.Func:
 			return f.invoke(f.funcs[obj], f.args(e.Args), how)
 		case *types.Var:
-			return f.enclosed(f.eval(fun).lit, f.args(e.Args))
+			return f.callClosure(f.eval(fun).lit, f.args(e.Args))
 		}
 	case *ast.SelectorExpr:
 		sel := f.info.Selections[fun]
@@ -41,7 +41,7 @@ func (f *frame) call(e *ast.CallExpr, how callHow) []*value {
 		}
 
 		name := runtime.FuncForPC(f.address(fun).at.family().list[0].Pointer()).Name()
-		how.jump = true
+		how.indirect = true
 		return f.invoke(f.program.named[name[strings.LastIndex(name, ".")+1:]], f.args(e.Args), how)
 	}
 
@@ -90,13 +90,13 @@ func (f *frame) resultTypes(d *ast.FuncDecl) (list []types.Type) {
 
 // invoke calls a function of the source, its receiver among the arguments: in place, or as a
 // function specialised to the known arguments.
-func (f *frame) invoke(d *ast.FuncDecl, args []*value, how callHow) []*value {
+func (f *frame) invoke(d *ast.FuncDecl, args []*value, how callMode) []*value {
 	if d == nil {
 		f.fail("call of a function that is not in the source")
 	}
 	var got []*value
 	inline := func() { got = f.inline(d, args) }
-	switch f.inPlace(d, args, how) {
+	switch f.inliningOf(d, args, how) {
 	case always:
 		inline()
 		return got
@@ -105,17 +105,17 @@ func (f *frame) invoke(d *ast.FuncDecl, args []*value, how callHow) []*value {
 			return got
 		}
 	case brief:
-		if f.briefly(inline) {
+		if f.attemptBrief(inline) {
 			return got
 		}
 	}
 
-	args = f.general(d, args)
-	g := f.specialise(d, how.jump, args)
-	if size(g.body) > long || g.depth > deep || f.heavy[f.fn.key] {
-		g.jump = true
+	args = f.generalise(d, args)
+	g := f.specialise(d, how.indirect, args)
+	if size(g.body) > longFunction || g.depth > deepStack || f.largeStack[f.fn.key] {
+		g.indirect = true
 	}
-	if !g.jump {
+	if !g.indirect {
 		f.fn.below = max(f.fn.below, g.depth)
 	}
 	f.fn.effects = f.fn.effects || g.effects
@@ -134,7 +134,7 @@ const (
 
 // inPlace decides whether a call is followed in place. A function that returns references must be.
 // A single expression, or loops over arrays among the arguments, gain by it.
-func (f *frame) inPlace(d *ast.FuncDecl, args []*value, how callHow) inlining {
+func (f *frame) inliningOf(d *ast.FuncDecl, args []*value, how callMode) inlining {
 	for _, t := range f.resultTypes(d) {
 		if _, ok := t.Underlying().(*types.Basic); !ok {
 			return always
@@ -143,9 +143,9 @@ func (f *frame) inPlace(d *ast.FuncDecl, args []*value, how callHow) inlining {
 
 	ofKernel := d.Recv != nil && args[0].kind == ref && args[0].at == f.root
 	switch {
-	case how.jump:
+	case how.indirect:
 		return never
-	case straight(d) || d.Recv == nil && len(args) > 0 && selects(args[0]):
+	case isStraightLine(d) || d.Recv == nil && len(args) > 0 && selects(args[0]):
 		return perhaps
 	case ofKernel:
 		return brief
@@ -168,8 +168,8 @@ func selects(v *value) bool {
 	return ok
 }
 
-// straight reports whether a function is a few assignments and a result.
-func straight(d *ast.FuncDecl) bool {
+// isStraightLine reports whether a function is a few assignments and a result.
+func isStraightLine(d *ast.FuncDecl) bool {
 	list := d.Body.List
 	if len(list) == 0 || len(list) > 4 {
 		return false
@@ -187,7 +187,7 @@ func straight(d *ast.FuncDecl) bool {
 // inline follows a call in place.
 func (f *frame) inline(d *ast.FuncDecl, args []*value) []*value {
 	if f.level > 30 {
-		f.fail("calls of %s without end", d.Name.Name)
+		f.fail("calls of %s are nested more than 30 deep", d.Name.Name)
 	}
 	at := f.at
 	g := &frame{spec: f.spec, fn: f.fn, vars: map[types.Object]binding{}, inlined: true, level: f.level + 1}
@@ -215,14 +215,14 @@ func (f *frame) bindResults(d *ast.FuncDecl) {
 	}
 }
 
-// enclosed follows a call of a function literal, which must be one expression.
-func (f *frame) enclosed(lit *ast.FuncLit, args []*value) []*value {
+// callClosure follows a call of a function literal, which must be one expression.
+func (f *frame) callClosure(lit *ast.FuncLit, args []*value) []*value {
 	for i, n := range names(lit.Type.Params) {
 		f.bind(f.info.Defs[n], f.freeze(args[i], n.Name), true)
 	}
 	ret, ok := lit.Body.List[0].(*ast.ReturnStmt)
 	if !ok || len(ret.Results) != 1 {
-		f.fail("a function in a function is more than an expression")
+		f.fail("a function literal is not a single expression")
 	}
 	return f.args(ret.Results)
 }
@@ -244,8 +244,9 @@ func (f *frame) freezeAll(v *value, name string) *value {
 	return f.freezeOffsets(v)
 }
 
-// residual emits a call of a generated function and returns its results.
-func (f *frame) residual(g *fn, args []*value, how callHow) []*value {
+// residual emits a call of a generated function, unless its results are known and it has no effect.
+// It returns the results.
+func (f *frame) residual(g *fn, args []*value, how callMode) []*value {
 	out := make([]*value, len(g.results))
 	copy(out, g.returns)
 	known := !slices.Contains(out, nil)
@@ -254,12 +255,12 @@ func (f *frame) residual(g *fn, args []*value, how callHow) []*value {
 	}
 	if g.effects {
 		clear(f.fn.kept)
-	} else if !g.jump {
+	} else if !g.indirect {
 		f.silent[g.callee()] = true
 	}
 
-	passed := f.passed(args)
-	if g.jump {
+	passed := f.arguments(args)
+	if g.indirect {
 		passed = append([]string{"k"}, passed...)
 	}
 	text := g.callee() + "(" + strings.Join(passed, ", ") + ")"
@@ -272,7 +273,7 @@ func (f *frame) residual(g *fn, args []*value, how callHow) []*value {
 	}
 
 	sig := f.info.Defs[g.decl.Name].Type().(*types.Signature)
-	for i, v := range f.several(text, sig.Results(), how.wanted) {
+	for i, v := range f.declareResults(text, sig.Results(), how.wanted) {
 		if out[i] == nil {
 			out[i] = v
 		}
@@ -284,7 +285,7 @@ func (f *frame) residual(g *fn, args []*value, how callHow) []*value {
 // callee returns the name by which the function is called.
 func (g *fn) callee() string {
 	switch {
-	case g.jump:
+	case g.indirect:
 		return "jump." + g.name
 	case g.method:
 		return "k." + g.name
@@ -294,15 +295,15 @@ func (g *fn) callee() string {
 }
 
 // passed returns the arguments that a generated function takes: the values that the tick computes.
-func (f *frame) passed(args []*value) (list []string) {
+func (f *frame) arguments(args []*value) (list []string) {
 	for _, a := range args {
-		f.parts(a, func(v *value) *value { list = append(list, v.text); return v })
+		f.replaceComputed(a, func(v *value) *value { list = append(list, v.text); return v })
 	}
 	return list
 }
 
 // parts replaces the values that the tick computes in an argument by those of hole, in one order.
-func (f *frame) parts(a *value, hole func(*value) *value) *value {
+func (f *frame) replaceComputed(a *value, hole func(*value) *value) *value {
 	w := *a
 	switch a.kind {
 	case scalar:
@@ -317,14 +318,14 @@ func (f *frame) parts(a *value, hole func(*value) *value) *value {
 		if root.param {
 			hole(&value{kind: ref, at: root, text: root.text, typ: root.typ})
 		}
-		w.at = f.rebuilt(a.at, hole)
+		w.at = f.withIndices(a.at, hole)
 		if a.kind == slice {
-			w.off, w.len = f.parts(a.off, hole), f.parts(a.len, hole)
+			w.off, w.len = f.replaceComputed(a.off, hole), f.replaceComputed(a.len, hole)
 		}
 	case tuple, record:
 		w.list = nil
 		for _, el := range a.list {
-			w.list = append(w.list, f.parts(el, hole))
+			w.list = append(w.list, f.replaceComputed(el, hole))
 		}
 	}
 

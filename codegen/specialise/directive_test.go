@@ -64,7 +64,7 @@ func TestABadDirectiveIsRefusedWithItsPlace(t *testing.T) {
 	}
 }
 
-// The products of matrices rely on it: without the directive their sums go through memory.
+// Without the directive the sums of matrix products would be stored to memory after every term.
 func TestTheProductsOfTheKernelHaveTheDirective(t *testing.T) {
 	p, err := loadTick()
 	if err != nil {

@@ -1,12 +1,12 @@
 // Package specialise owns the generation of one plant's kernel in Go from the source of package
-// kernel, which the binary carries.
+// kernel, which the binary embeds.
 //
-// It makes the text of the tick only: package codegen owns jobs, hashes and versions, and package
-// c99 makes C. It reads no file.
+// It generates the text of the tick only: package codegen owns jobs, hashes and versions, and
+// package c99 translates to C. It reads no file at run time.
 //
 // A generated kernel is the source of the tick specialised to one plant. All values that the tables
 // and kernel.New fix are constants, and features that the plant lacks are left out. Slices become
-// arrays, and loops over elements straight lines. The generated kernel does the operations of the
+// arrays, and loops over elements are unrolled. The generated kernel does the operations of the
 // table kernel on the same numbers in the same order, so both give the same bits.
 //
 // # Files, in reading order
@@ -19,11 +19,11 @@
 // Following the source (frame):
 //
 //	eval.go        expressions; frame: a function of the source while it is followed
-//	exec.go        statements, branches, attempts that may become too long
+//	exec.go        statements, branches, attempts with a limit of statements
 //	assign.go      assignments, and variables where branches join
-//	call.go        calls: in place or of a generated function, its arguments and results
+//	call.go        calls: inlined or of a generated function, its arguments and results
 //	builtin.go     conversions, built-in functions, the standard library, min and max as comparisons
-//	loops.go       loops, written out where that is faster, or kept
+//	loops.go       loops, unrolled if that is faster
 //
 // Known values:
 //
@@ -36,7 +36,7 @@
 // The text:
 //
 //	stmt.go        stmt: statements of the generated code, without those that have no effect; names in a text
-//	passes.go      sums that grow in a variable; masks before the loop that does not change them
+//	passes.go      sums in local variables; masks hoisted out of loops
 //	stack.go       the stack of functions
 //	state.go       the fields of the generated Kernel
 //	names.go       names of the plant's elements in comments
@@ -44,16 +44,15 @@
 //
 // # How the tick is specialised
 //
-// The source is followed as it would run (frame), with the known values: numbers, and expressions
-// of the generated code for the others (value). A known condition selects one branch. Of another
-// condition both branches are written, and values on which they agree stay known. A loop is written
-// out where its index selects an element and the result is short enough. A call of a helper of
-// arrays or of a brief method is followed in place; others become functions for the known values of
-// their arguments. A cell of the tables or the kernel is a place. It becomes a field of the
-// generated Kernel where the tick assigns to it, else a number, or a table where the tick computes
-// the index.
+// The source is executed symbolically (frame). A value is a known number, or an expression of the
+// generated code (value). A known condition selects one branch. For another condition both branches
+// are written, and values on which they agree stay known. A loop is unrolled if its index selects
+// an element and the result is short enough. A call of a helper for arrays or of a short method is
+// inlined. Other calls become functions for the known values of their arguments. A cell of the
+// tables or the kernel is a place. It becomes a field of the generated Kernel if the tick assigns
+// to it, otherwise a number, or a table if the tick computes the index.
 //
-// The cells that the tick assigns are not known before it has been followed. So it is followed in
+// The cells that the tick assigns are known only after its execution. So the tick is executed in
 // passes (spec). The first pass assumes that every number of the kernel stays as New made it. Each
 // later pass drops this for the numbers that a previous pass saw assigned another value. The last
 // pass finds nothing new, and leaves out numbers that are assigned and never read.
@@ -62,7 +61,7 @@
 //
 // A sum is folded only where its bits stay: 0·x is left out of a sum that is not -0, and 1·x is x.
 // This does not hold where x is not finite: in the tick in which a plant leaves the range of
-// float64, and after it. There the modes, torques and the state that "fault" names may differ from
+// float64, and after this tick. There the modes, torques and the state that "fault" names may differ from
 // those of the table kernel. Both kernels stop in the same tick.
 //
 // # Stack and bounds
@@ -75,12 +74,13 @@
 //
 // # Speed
 //
-// The compiler stores an assignment to the kernel in memory at once and loads it again. So the sums
-// of a row, of a sparse matrix in straight lines, grow in a variable (passes.go). Where the tick
-// computes the rows, this holds in functions with the directive //lockstep:noalias (load.go). The
-// compiler does not move anything out of a loop either: masks that a loop does not change stand
-// before it (passes.go). Its min and max are chains of a dozen instructions; comparisons that the
-// processor predicts replace them. Lanes (simd/archsimd of Go 1.26) were tried where states lie
-// side by side: the polynomial of 32 states takes 0.6 µs by Float64x4, as plain Go does. Such loops
-// were 6 (automatic4) to 20 percent (rail17) of a tick; sparse rows have no lanes.
+// The compiler stores an assignment to the kernel to memory at once and loads it again. So the sums
+// of unrolled matrix rows grow in local variables (passes.go). If the tick computes the rows, this
+// needs the directive //lockstep:noalias (load.go). The compiler hoists nothing out of a loop, so
+// masks that a loop does not change are written before it (passes.go). Its min and max are chains
+// of a dozen instructions; comparisons that the processor predicts replace them.
+//
+// SIMD (simd/archsimd of Go 1.26) was tried for states that are adjacent in memory. The polynomial
+// of 32 states takes 0.6 µs by Float64x4 and by plain Go. Such loops were 6 (automatic4) to 20
+// percent (rail17) of a tick. Sparse rows have no adjacent elements.
 package specialise

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// The package has more files than a reader can hold: its doc page is the way through them.
-func TestTheDocPageNamesEveryFile(t *testing.T) {
+func TestDocPageNamesEveryFile(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)
@@ -19,7 +18,7 @@ func TestTheDocPageNamesEveryFile(t *testing.T) {
 	}
 	for _, f := range files {
 		if f != "doc.go" && !strings.HasSuffix(f, "_test.go") && !strings.Contains(string(doc), "\n//\t"+f+" ") {
-			t.Errorf("doc.go does not say what %s has", f)
+			t.Errorf("doc.go does not list %s", f)
 		}
 	}
 }

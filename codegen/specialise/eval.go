@@ -34,7 +34,7 @@ type binding struct {
 
 // cycle is a loop of the source while it is followed.
 type cycle struct {
-	unrolled bool // the loop is written out
+	unrolled bool // the loop is unrolled
 	dyn      int
 }
 
@@ -43,8 +43,8 @@ type abandoned string
 
 const (
 	tooLong  abandoned = "the generated code is too long"
-	notBrief abandoned = "a call that is to be brief as it is becomes longer"
-	cannot   abandoned = "a jump has no place to go to"
+	notBrief abandoned = "an inlined call is too long"
+	cannot   abandoned = "a branch contains a jump out of an unrolled loop or an inlined call"
 )
 
 // emit appends a statement to the function; it panics with the reason where the bound of an attempt
@@ -81,7 +81,7 @@ func (f *frame) eval(e ast.Expr) *value {
 	case *ast.CompositeLit:
 		return f.composite(e)
 	case *ast.CallExpr:
-		got := f.call(e, callHow{})
+		got := f.call(e, callMode{})
 		if len(got) == 1 {
 			return got[0]
 		}
@@ -99,7 +99,7 @@ func (f *frame) ident(e *ast.Ident) *value {
 	obj := f.info.Uses[e]
 	if b, ok := f.vars[obj]; ok {
 		if b.val.kind == lost {
-			f.fail("what %s refers to depends on the tick", e.Name)
+			f.fail("the target of %s is computed in the tick", e.Name)
 		}
 		return b.val
 	}
@@ -109,25 +109,25 @@ func (f *frame) ident(e *ast.Ident) *value {
 	}
 	lit, ok := f.program.vars[obj].(*ast.CompositeLit)
 	if !ok {
-		f.fail("%s is not known", e.Name)
+		f.fail("%s has no known value", e.Name)
 	}
 	return f.table(obj.Name(), f.composite(lit))
 }
 
 // table returns a tuple of constants as a table of the tick.
 func (f *frame) table(name string, v *value) *value {
-	at := whole(name, v.typ, solid(v))
+	at := whole(name, v.typ, sliceOf(v))
 	at.fixed = true
 	return refer(at)
 }
 
 // solid returns a tuple of constants as a Go slice.
-func solid(v *value) reflect.Value {
+func sliceOf(v *value) reflect.Value {
 	of := reflect.TypeOf(v.list[0].con)
 	out := reflect.MakeSlice(reflect.SliceOf(of), len(v.list), len(v.list))
 	for i, el := range v.list {
 		if el.con == nil {
-			panic("a table holds what the tick computes")
+			panic("a table has an element that the tick computes")
 		}
 		out.Index(i).Set(reflect.ValueOf(el.con))
 	}
@@ -143,7 +143,7 @@ func (f *frame) unary(e *ast.UnaryExpr) *value {
 		case scalar:
 			f.fail("address of a variable")
 		case ref:
-			return refer(f.rebuilt(v.at, func(i *value) *value { return f.freeze(i, "at") }))
+			return refer(f.withIndices(v.at, func(i *value) *value { return f.freeze(i, "at") }))
 		}
 
 		return v
@@ -179,7 +179,7 @@ func (f *frame) binary(e *ast.BinaryExpr) *value {
 	case a.kind == scalar && b.kind == scalar:
 		return arith(e.Op, a, b)
 	case b.kind != absent:
-		f.fail("only nil is compared with")
+		f.fail("comparison of references other than with nil")
 	case e.Op == token.NEQ:
 		return inverted(f.isNil(a))
 	}

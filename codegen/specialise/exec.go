@@ -17,8 +17,8 @@ const (
 	falls     flow = iota // at the next statement
 	leaves                // with a jump that is in the generated code
 	returns               // out of an inlined call
-	breaks                // out of a loop that is written out
-	continues             // at the next turn of such a loop
+	breaks                // out of a loop that is unrolled
+	continues             // at the next iteration of such a loop
 )
 
 // clone returns a copy of the variables.
@@ -74,9 +74,9 @@ func (f *frame) attemptAsOne(limit int, do func()) bool {
 	return ok
 }
 
-// briefly is an attempt of a few statements, which count as the call that they replace. No part of
-// them may become a call.
-func (f *frame) briefly(do func()) (ok bool) {
+// attemptBrief is an attempt to inline a call as a few statements, which count as the one statement
+// that they replace. None of them may become a call of a generated function.
+func (f *frame) attemptBrief(do func()) (ok bool) {
 	if f.maxInline == 0 {
 		return false
 	}
@@ -118,7 +118,7 @@ func (f *frame) exec(st ast.Stmt) flow {
 	case *ast.BlockStmt:
 		return f.list(st.List)
 	case *ast.ExprStmt:
-		for _, v := range f.call(st.X.(*ast.CallExpr), callHow{discard: true}) {
+		for _, v := range f.call(st.X.(*ast.CallExpr), callMode{discard: true}) {
 			f.effect(v)
 		}
 	case *ast.AssignStmt:
@@ -130,15 +130,15 @@ func (f *frame) exec(st ast.Stmt) flow {
 		}
 		f.update(st.X, op, constantValue(int64(1), f.info.TypeOf(st.X)))
 	case *ast.DeclStmt:
-		f.declared(st.Decl.(*ast.GenDecl))
+		f.declStmt(st.Decl.(*ast.GenDecl))
 	case *ast.ReturnStmt:
-		return f.leave(st)
+		return f.returnStmt(st)
 	case *ast.BranchStmt:
-		return f.jump(st)
+		return f.breakOrContinue(st)
 	case *ast.IfStmt:
-		return f.ifElse(st)
+		return f.ifStmt(st)
 	case *ast.SwitchStmt:
-		return f.choose(st)
+		return f.switchStmt(st)
 	case *ast.ForStmt:
 		return f.forLoop(st)
 	case *ast.RangeStmt:
@@ -151,7 +151,7 @@ func (f *frame) exec(st ast.Stmt) flow {
 }
 
 // declared binds the variables of a declaration.
-func (f *frame) declared(d *ast.GenDecl) {
+func (f *frame) declStmt(d *ast.GenDecl) {
 	for _, s := range d.Specs {
 		v := s.(*ast.ValueSpec)
 		for i, n := range v.Names {
@@ -168,7 +168,7 @@ func (f *frame) declared(d *ast.GenDecl) {
 }
 
 // leave follows a return statement.
-func (f *frame) leave(st *ast.ReturnStmt) flow {
+func (f *frame) returnStmt(st *ast.ReturnStmt) flow {
 	var got []*value
 	for _, e := range st.Results {
 		got = append(got, f.eval(e))
@@ -239,10 +239,10 @@ func (fn *fn) recordReturn(got []*value) {
 	}
 }
 
-// jump follows break or continue. A switch has neither of its own.
-func (f *frame) jump(st *ast.BranchStmt) flow {
+// breakOrContinue follows break or continue, which must belong to a loop, not to a switch.
+func (f *frame) breakOrContinue(st *ast.BranchStmt) flow {
 	if st.Label != nil || len(f.loops) == 0 || st.Tok != token.CONTINUE && f.loops[len(f.loops)-1] == nil {
-		f.fail("%s with a label, out of a switch or out of no loop", st.Tok)
+		f.fail("%s with a label, in a switch or outside a loop", st.Tok)
 	}
 	c := f.loops[len(f.loops)-1]
 	for i := len(f.loops) - 1; c == nil; i-- {
@@ -261,15 +261,15 @@ func (f *frame) jump(st *ast.BranchStmt) flow {
 	return continues
 }
 
-// ifElse follows an if statement.
-func (f *frame) ifElse(st *ast.IfStmt) flow {
+// ifStmt follows an if statement.
+func (f *frame) ifStmt(st *ast.IfStmt) flow {
 	f.exec(st.Init)
 	body, els := func() flow { return f.list(st.Body.List) }, func() flow { return f.exec(st.Else) }
-	return f.fork(f.eval(st.Cond), f.assignedIn(st.Body, st.Else), body, els)
+	return f.followBranches(f.eval(st.Cond), f.assignedIn(st.Body, st.Else), body, els)
 }
 
 // fork follows both branches where the tick decides.
-func (f *frame) fork(cond *value, assigned []types.Object, body, els func() flow) flow {
+func (f *frame) followBranches(cond *value, assigned []types.Object, body, els func() flow) flow {
 	switch {
 	case cond.is(true):
 		return body()
@@ -306,7 +306,7 @@ func (f *frame) fork(cond *value, assigned []types.Object, body, els func() flow
 }
 
 // choose follows a switch statement.
-func (f *frame) choose(st *ast.SwitchStmt) flow {
+func (f *frame) switchStmt(st *ast.SwitchStmt) flow {
 	f.exec(st.Init)
 	var tag *value
 	if st.Tag != nil {
@@ -337,5 +337,5 @@ func (f *frame) cases(tag *value, list, other []ast.Stmt) flow {
 	}
 
 	body, els := func() flow { return f.list(c.Body) }, func() flow { return f.cases(tag, list[1:], other) }
-	return f.fork(cond, f.assignedIn(slices.Concat(list, other)...), body, els)
+	return f.followBranches(cond, f.assignedIn(slices.Concat(list, other)...), body, els)
 }

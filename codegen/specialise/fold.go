@@ -25,7 +25,7 @@ func arith(op token.Token, a, b *value) *value {
 	v := dynamic(a.in(p)+" "+op.String()+" "+b.in(p+1), p, typ)
 	if isFloat(a.typ) {
 		v.plus = op == token.ADD && (a.plus || b.plus)
-		v.nought = op == token.MUL && (isZero(a) || isZero(b))
+		v.zeroProduct = op == token.MUL && (isZero(a) || isZero(b))
 	}
 
 	v.span(op, a, b)
@@ -77,13 +77,13 @@ func identity(op token.Token, a, b *value) *value {
 	switch op {
 	case token.ADD:
 		switch {
-		case isNumber(b, 0) && (!float || a.plus), b.nought && a.plus:
+		case isNumber(b, 0) && (!float || a.plus), b.zeroProduct && a.plus:
 			return a
-		case isNumber(a, 0) && (!float || b.plus), a.nought && b.plus:
+		case isNumber(a, 0) && (!float || b.plus), a.zeroProduct && b.plus:
 			return b
 		}
 	case token.SUB:
-		if isNumber(b, 0) || b.nought && a.plus {
+		if isNumber(b, 0) || b.zeroProduct && a.plus {
 			return a
 		}
 	case token.MUL:
@@ -145,7 +145,7 @@ func isNumber(v *value, want float64) bool {
 // negated returns -a.
 func negated(a *value) *value {
 	v := dynamic("-"+a.in(6), 6, a.typ)
-	v.nought = a.nought
+	v.zeroProduct = a.zeroProduct
 	return v
 }
 

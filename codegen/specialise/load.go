@@ -45,7 +45,7 @@ var loadTick = sync.OnceValues(func() (*program, error) {
 	known := tickImports{}
 	for _, name := range []string{"math", "math/bits"} {
 		var err error
-		if known[name], err = c99.Standard(name); err != nil {
+		if known[name], err = c99.StandardPackage(name); err != nil {
 			return nil, err
 		}
 	}
@@ -104,7 +104,8 @@ func (p *program) load(name string, text fs.FS, known tickImports) ([]*ast.File,
 		files = append(files, file)
 	}
 
-	// The check continues after unknown names, such as those of other packages: they are not part of a tick.
+	// The check continues after unknown names, such as those of other packages: they are not part
+	// of a tick.
 	conf := types.Config{Importer: known, Error: func(err error) { p.errors = append(p.errors, err) }}
 	known[name], _ = conf.Check(name, p.fset, files, p.info)
 	return files, nil

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Of package model the binary carries the files that the kernel refers to. What is missing would
-// have no type, and the tick would be specialised without it.
+// The binary embeds the files of package model to which the kernel refers. A name from another file
+// would have no type, and the tick would be specialised without it.
 func TestTheSourceHasEveryNameOfPackageModelThatTheKernelUses(t *testing.T) {
 	p, err := loadTick()
 	if err != nil {
@@ -25,6 +25,6 @@ func TestTheSourceHasEveryNameOfPackageModelThatTheKernelUses(t *testing.T) {
 		}
 	}
 	if others == 0 {
-		t.Error("the type checker knows all: it should not know the packages beyond")
+		t.Error("no error of the type checker: it must not know packages other than model")
 	}
 }

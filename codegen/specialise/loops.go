@@ -15,8 +15,8 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 	f.exec(st.Init)
 	if f.indexed(st) {
 		end, limit := falls, f.limit
-		if f.dispatches(st) {
-			limit *= many
+		if f.onlyCalls(st) {
+			limit *= dispatchFactor
 		}
 		if f.attempt(limit, func() { end = f.unrollFor(st, limit) }) {
 			return end
@@ -38,7 +38,7 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 			var cond *value
 			rows := f.block(func() { cond = f.eval(st.Cond) })
 			if !onlyRows(rows) {
-				f.fail("the condition of a loop needs statements of its own")
+				f.fail("the condition of a loop needs generated statements")
 			}
 			for _, row := range rows {
 				f.emit(row)
@@ -59,10 +59,10 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 	return falls
 }
 
-// inLoop follows a loop that stays one. The variables that its turns assign are not known in it or
-// after it.
-func (f *frame) inLoop(st ast.Stmt, turn []ast.Stmt, follow func()) {
-	f.declareVars(f.assignedIn(turn...), true)
+// inLoop follows a loop that is not unrolled. The values of variables that the loop assigns are not
+// known in the loop or after it.
+func (f *frame) inLoop(st ast.Stmt, body []ast.Stmt, follow func()) {
+	f.declareVars(f.assignedIn(body...), true)
 	entry := f.clone()
 	clear(f.fn.kept)
 	f.dyn++
@@ -72,17 +72,17 @@ func (f *frame) inLoop(st ast.Stmt, turn []ast.Stmt, follow func()) {
 
 	for obj, b := range entry {
 		if obj.Pos() >= st.Pos() && obj.Pos() < st.End() {
-			continue // declared in every turn
+			continue // declared in every iteration
 		}
 		if now, ok := f.vars[obj]; ok && b.val.kind != scalar && now.val.key() != b.val.key() {
-			f.fail("what %s refers to changes from turn to turn", obj.Name())
+			f.fail("the target of %s differs between iterations", obj.Name())
 		}
 	}
 
 	f.vars = entry
 }
 
-// within follows the turns of a loop.
+// within follows the iterations of a loop.
 func (f *frame) within(unrolled bool, follow func()) {
 	loops := f.loops
 	f.loops = append(loops, &cycle{unrolled: unrolled, dyn: f.dyn})
@@ -103,14 +103,14 @@ func (f *frame) step(st *ast.ForStmt, out *stmt, post []*stmt) {
 
 	ast.Inspect(st.Body, func(n ast.Node) bool {
 		if b, ok := n.(*ast.BranchStmt); ok && b.Tok == token.CONTINUE {
-			f.fail("a loop whose step is no assignment goes on early")
+			f.fail("continue in a loop whose post statement is not an assignment")
 		}
 		return true
 	})
 	out.body = append(out.body, post...)
 }
 
-// indexed reports whether a loop has a variable that selects elements, so that writing it out may
+// indexed reports whether a loop has a variable that selects elements, so that unrolling it may
 // gain.
 func (f *frame) indexed(st *ast.ForStmt) bool {
 	if a, ok := st.Init.(*ast.AssignStmt); ok {
@@ -120,7 +120,7 @@ func (f *frame) indexed(st *ast.ForStmt) bool {
 	return ok && st.Init == nil && f.selects(st.Body, p.X)
 }
 
-// unrollFor follows the turns of a loop while its condition is known.
+// unrollFor follows the iterations of a loop while its condition is known.
 func (f *frame) unrollFor(st *ast.ForStmt, limit int) (end flow) {
 	f.within(true, func() {
 		for n := 0; !end.stops(); n++ {
@@ -128,11 +128,11 @@ func (f *frame) unrollFor(st *ast.ForStmt, limit int) (end flow) {
 			switch {
 			case cond.is(false):
 				return
-			case cond.con == nil || n > max(turns, limit):
+			case cond.con == nil || n > max(maxIterations, limit):
 				panic(cannot)
 			}
 
-			if end = f.turnList(st.Body.List); !end.stops() {
+			if end = f.iteration(st.Body.List); !end.stops() {
 				f.exec(st.Post)
 			}
 		}
@@ -140,10 +140,10 @@ func (f *frame) unrollFor(st *ast.ForStmt, limit int) (end flow) {
 	return end.after()
 }
 
-// stops reports whether a turn that ends this way is the last one.
+// stops reports whether an iteration that ends this way is the last one.
 func (end flow) stops() bool { return end != falls && end != continues }
 
-// after returns how a loop ends whose last turn ends this way.
+// after returns how a loop ends whose last iteration ends this way.
 func (end flow) after() flow {
 	if end == leaves || end == returns {
 		return end
@@ -159,17 +159,17 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 	if known && count <= 0 {
 		return falls
 	}
-	small := known && count <= turns*many
-	if small && f.products(st, x) && f.attemptAsOne(f.limit*many, func() { f.unrollProducts(st, x, int(count)) }) {
+	small := known && count <= maxIterations*dispatchFactor
+	if small && f.products(st, x) && f.attemptAsOne(f.limit*dispatchFactor, func() { f.unrollProducts(st, x, int(count)) }) {
 		return falls
 	}
 	records := x.kind == tuple || small && f.records(st, x) // slices have no other form
-	if records || count == 1 || known && count <= turns && (isNamed(st.Value) || f.selects(st.Body, st.Key)) {
+	if records || count == 1 || known && count <= maxIterations && (isNamed(st.Value) || f.selects(st.Body, st.Key)) {
 		end, limit := falls, f.limit
 		if records {
-			limit *= many
-		} else if count <= vector && elementwise(st.Body) {
-			limit *= many / 2
+			limit *= dispatchFactor
+		} else if count <= maxElementwise && elementwise(st.Body) {
+			limit *= dispatchFactor / 2
 		}
 
 		if f.attempt(limit, func() { end = f.unrollRange(st, x, int(count)) }) {
@@ -196,7 +196,7 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 			out.right = goType(i.typ) + "(" + n.text + ")"
 		}
 		out.body = f.block(func() {
-			f.turn(st, x, i)
+			f.bindLoopVars(st, x, i)
 			f.list(st.Body.List)
 		})
 		f.emit(out)
@@ -229,7 +229,7 @@ func isNamed(e ast.Expr) bool {
 	return ok && id.Name != "_"
 }
 
-// lengthOf returns the number of turns of a range loop over x.
+// lengthOf returns the number of iterations of a range loop over x.
 func (f *frame) lengthOf(x *value) *value {
 	switch x.kind {
 	case scalar:
@@ -243,8 +243,8 @@ func (f *frame) lengthOf(x *value) *value {
 	return wholeNumber(int(pointee(x.at.typ).Underlying().(*types.Array).Len()))
 }
 
-// turn binds the variables of a turn.
-func (f *frame) turn(st *ast.RangeStmt, x, i *value) {
+// bindLoopVars binds the variables of an iteration.
+func (f *frame) bindLoopVars(st *ast.RangeStmt, x, i *value) {
 	if isNamed(st.Key) {
 		f.assign(st.Key, i)
 	}
@@ -253,13 +253,13 @@ func (f *frame) turn(st *ast.RangeStmt, x, i *value) {
 	}
 }
 
-// unrollRange follows the turns of a range loop with a known count.
+// unrollRange follows the iterations of a range loop with a known count.
 func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) (end flow) {
 	f.within(true, func() {
 		for n := 0; n < count && !end.stops(); n++ {
-			end = f.titled(st.Body, []ast.Expr{st.Key, st.Value}, func() flow {
-				f.turn(st, x, constantValue(int64(n), f.keyType(st)))
-				return f.turnList(st.Body.List)
+			end = f.withElementComment(st.Body, []ast.Expr{st.Key, st.Value}, func() flow {
+				f.bindLoopVars(st, x, constantValue(int64(n), f.keyType(st)))
+				return f.iteration(st.Body.List)
 			})
 		}
 	})
@@ -282,7 +282,7 @@ func (f *frame) products(st *ast.RangeStmt, x *value) bool {
 	if !isNamed(st.Key) || !isNamed(st.Value) || x.kind != slice || len(st.Body.List) != 1 {
 		return false
 	}
-	if !x.at.known || f.assigned[anyOf+x.at.shape()+"[*]"] {
+	if !x.at.known || f.assigned[shapePrefix+x.at.shape()+"[*]"] {
 		return false
 	}
 	a, ok := st.Body.List[0].(*ast.AssignStmt)
@@ -293,12 +293,12 @@ func (f *frame) products(st *ast.RangeStmt, x *value) bool {
 	return ok && isFloat(elemOf(x.typ))
 }
 
-// many is the factor by which a loop may be longer than others if it only calls a function in each
-// turn, such as the loop over the laws, which are different programs.
-const many = 8
+// dispatchFactor is the factor by which a loop may be longer than others if each of its iterations
+// only calls a function. An example is the loop over the laws, which are different programs.
+const dispatchFactor = 8
 
-// dispatches reports whether a loop only calls a function in each turn.
-func (f *frame) dispatches(st *ast.ForStmt) bool {
+// onlyCalls reports whether a loop only calls a function in each iteration.
+func (f *frame) onlyCalls(st *ast.ForStmt) bool {
 	if len(st.Body.List) > 1 {
 		return false
 	}
@@ -317,8 +317,8 @@ func selector(e ast.Expr) *ast.SelectorExpr {
 	return sel
 }
 
-// turns is the largest number of turns that are written out, whatever the loop contains.
-const turns = 64
+// maxIterations is the largest number of iterations that are unrolled, whatever the loop contains.
+const maxIterations = 64
 
 // selects reports whether a variable selects an element: in an index, a call or a comparison.
 func (f *frame) selects(body ast.Node, variable ast.Expr) bool {
@@ -362,9 +362,9 @@ func (f *frame) selects(body ast.Node, variable ast.Expr) bool {
 	return found
 }
 
-// turnList follows the statements of a turn. After a continue that the tick decides, the rest of
-// the turn is the other branch.
-func (f *frame) turnList(stmts []ast.Stmt) flow {
+// iteration follows the statements of an iteration. After a continue that the tick decides, the
+// rest of the iteration is the other branch.
+func (f *frame) iteration(stmts []ast.Stmt) flow {
 	for i, st := range stmts {
 		c, ok := st.(*ast.IfStmt)
 		if !ok || c.Else != nil || !early(c.Body) {
@@ -377,8 +377,8 @@ func (f *frame) turnList(stmts []ast.Stmt) flow {
 		f.exec(c.Init)
 		first, rest := c.Body.List[:len(c.Body.List)-1], stmts[i+1:]
 		assigned := f.assignedIn(slices.Concat(first, rest)...)
-		goOn, others := func() flow { return f.list(first) }, func() flow { return f.turnList(rest) }
-		return f.fork(f.eval(c.Cond), assigned, goOn, others)
+		goOn, others := func() flow { return f.list(first) }, func() flow { return f.iteration(rest) }
+		return f.followBranches(f.eval(c.Cond), assigned, goOn, others)
 	}
 
 	return falls
@@ -393,8 +393,8 @@ func early(b *ast.BlockStmt) bool {
 	return ok && last.Tok == token.CONTINUE
 }
 
-// vector is the largest number of turns of an elementwise loop that are written out.
-const vector = 32
+// maxElementwise is the largest number of iterations of an elementwise loop that are unrolled.
+const maxElementwise = 32
 
 // elementwise reports whether a loop contains only a few assignments: operations on vectors.
 func elementwise(b *ast.BlockStmt) bool {

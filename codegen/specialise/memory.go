@@ -47,7 +47,7 @@ func (f *frame) nth(base, i *value) *value {
 	case tuple:
 		n, ok := i.integer()
 		if !ok {
-			f.fail("index into what is written down")
+			f.fail("index of a literal is computed in the tick")
 		}
 		return base.list[n]
 	case slice:
@@ -98,7 +98,7 @@ func (f *frame) number(at *place) *value {
 		f.recordShape(at)
 		f.fn.readsCell = f.fn.readsCell || isStackCell(at.cell())
 		return dynamic(at.full(), operand, at.typ)
-	case at.known || at.index == nil: // 0 where out of reach in a branch that is never taken
+	case at.known || at.index == nil: // 0 for an index out of range, in a branch that is never taken
 		return f.columnOf(at, at.typ, "", plain)
 	}
 

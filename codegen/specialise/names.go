@@ -150,12 +150,13 @@ func (s *spec) kindIn(call *ast.CallExpr, obj types.Object, depth int) string {
 	return ""
 }
 
-// titled puts the name of an element above the statements that a turn of a loop makes for it.
-func (f *frame) titled(body ast.Node, vars []ast.Expr, turn func() flow) flow {
+// withElementComment follows an iteration of a loop and puts the name of its element above the
+// generated statements.
+func (f *frame) withElementComment(body ast.Node, vars []ast.Expr, follow func() flow) flow {
 	from := len(*f.fn.out)
-	end := turn()
-	const worth = 4 // statements
-	if size((*f.fn.out)[from:]) < worth {
+	end := follow()
+	const minStatements = 4 // below, a comment is not worth its line
+	if size((*f.fn.out)[from:]) < minStatements {
 		return end
 	}
 	for _, e := range vars {
@@ -172,8 +173,8 @@ func (f *frame) titled(body ast.Node, vars []ast.Expr, turn func() flow) flow {
 	return end
 }
 
-// listed returns the names of the elements of a kind, as many as fit a line.
-func (s *spec) listed(field string) string {
+// elementList returns the names of the elements of a kind, as many as fit a line.
+func (s *spec) elementList(field string) string {
 	kind := elementOf(field)
 	var names []string
 	size := 0

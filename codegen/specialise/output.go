@@ -24,8 +24,8 @@ type Plant struct {
 	Package string   // name of the Go package
 }
 
-// Report gives the size of the generated code, and which loops are written out or stay loops, and
-// why.
+// Report gives the size of the generated code and the decisions of the generator, such as which
+// loops are unrolled.
 type Report struct {
 	Code   int      // size of the tick's text, bytes
 	Tables int      // size of its constant tables, bytes
@@ -55,9 +55,9 @@ func (s *spec) files(j *Plant) (map[string][]byte, Report, error) {
 	s.writeHelpers(&code)
 	state, size := s.state()
 	r := Report{Code: code.Len(), State: size}
-	about := fmt.Sprintf("loops of up to %d statements are written out", s.limit)
-	if s.limit < generous {
-		about += fmt.Sprintf(": with those of up to %d the tick has more than %d,", generous, large)
+	about := fmt.Sprintf("loops of up to %d statements are unrolled", s.limit)
+	if s.limit < unrollLimit {
+		about += fmt.Sprintf(": with up to %d the tick would have more than %d statements,", unrollLimit, largeTick)
 		about += " too many for the processor's cache"
 	}
 
@@ -83,7 +83,7 @@ func (s *spec) files(j *Plant) (map[string][]byte, Report, error) {
 	}
 	if len(s.keptLoops) > 0 {
 		kept := strings.Join(slices.Sorted(maps.Keys(s.keptLoops)), ", ")
-		r.Lines = append(r.Lines, "loops that are longer, or have jumps, are kept in "+kept)
+		r.Lines = append(r.Lines, "not unrolled, since they are longer or contain break or continue: loops in "+kept)
 	}
 
 	out := map[string][]byte{}
@@ -116,7 +116,8 @@ func (s *spec) files(j *Plant) (map[string][]byte, Report, error) {
 const packageText = `// Package %s is the kernel of the plant %s on a grid of %v: New makes
 // one, Step advances it from one grid time to the next.
 //
-// No function of a tick may grow the stack. The linker checks this for optimised code: with -gcflags='all=-N -l' it may not link.
+// No function of a tick may grow the stack. The linker checks this for optimised code: with
+// -gcflags='all=-N -l' it may not link.
 `
 
 // minReportedTable is the size from which the report names a table, bytes.
@@ -167,7 +168,7 @@ func (g *fn) write(b *strings.Builder) {
 		b.WriteString("//\n")
 	}
 	b.WriteString("//go:nosplit\nfunc ")
-	if g.method || g.jump {
+	if g.method || g.indirect {
 		b.WriteString("(k *Kernel) ")
 	}
 	b.WriteString(g.name + g.signature(g.params) + " {\n")
@@ -188,8 +189,8 @@ func (g *fn) signature(params []string) string {
 	return text
 }
 
-// JumpType returns the type of the variable through which the function is called.
-func (g *fn) JumpType() string {
+// IndirectType returns the type of the variable through which the function is called.
+func (g *fn) IndirectType() string {
 	return "func" + g.signature(append([]string{"k *Kernel"}, g.params...))
 }
 
@@ -198,7 +199,7 @@ func (g *fn) Name() string { return g.name }
 
 // kernelFile returns the exported part of the package: the interface of the table kernel.
 func kernelFile(j *Plant, order []*fn) string {
-	jumps := slices.DeleteFunc(slices.Clone(order), func(f *fn) bool { return !f.jump })
+	jumps := slices.DeleteFunc(slices.Clone(order), func(f *fn) bool { return !f.indirect })
 	unbounded := func(p units.Port) bool { return math.IsInf(p.Min, -1) || math.IsInf(p.Max, 1) }
 	infinite := slices.ContainsFunc(slices.Concat(j.Tables.Inputs, j.Tables.Outputs), unbounded)
 	bound := strings.NewReplacer("math.Inf(1)", "inf", "math.Inf(-1)", "-inf")
@@ -313,10 +314,11 @@ func known(i int) int {
 	return i
 }
 {{if .Jumps}}
-// jump holds the functions that are called through a variable; the linker restarts its stack count there.
+// jump holds the functions that are called indirectly: the linker restarts its count of the stack
+// there.
 var jump struct {
 {{- range .Jumps}}
-	{{.Name}} {{.JumpType}}
+	{{.Name}} {{.IndirectType}}
 {{- end}}
 }
 

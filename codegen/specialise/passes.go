@@ -180,7 +180,7 @@ func single(text string) bool {
 var masked = regexp.MustCompile(`\[(\pL[\pL\pN_]*) ?& ?(\d+)( ?\+ ?[^\[\]&|^*/<>%-]+)?\]`)
 
 // hoistMasks masks variables before a loop that does not change them; the compiler would do so in
-// every turn.
+// every iteration.
 func (f *frame) hoistMasks(list []*stmt) (out []*stmt) {
 	for _, st := range list {
 		if st.kind == loop {

@@ -148,12 +148,12 @@ func (s *spec) spread(p *place, i *value) (out family) {
 	return out
 }
 
-// rebuilt returns the same place with other values for its computed indices.
-func (s *spec) rebuilt(p *place, change func(*value) *value) *place {
+// withIndices returns the same place with other values for its computed indices.
+func (s *spec) withIndices(p *place, change func(*value) *value) *place {
 	if p.parent == nil {
 		return p
 	}
-	parent := s.rebuilt(p.parent, change)
+	parent := s.withIndices(p.parent, change)
 	if p.index == nil {
 		if parent == p.parent {
 			return p
@@ -193,7 +193,7 @@ func elemOf(t types.Type) types.Type {
 func (f *frame) elementIndex(base, i *value) *value {
 	at := base.at
 	lo, hi, ok := i.bounds()
-	if !ok || base.off.con != nil || base.off.ranged || at.fixed || at.param || lo < 0 || hi > reach {
+	if !ok || base.off.con != nil || base.off.ranged || at.fixed || at.param || lo < 0 || hi > maxPadding {
 		return arith(token.ADD, base.off, i)
 	}
 	room := powerOfTwo(f.arrayLength(at))
@@ -202,5 +202,5 @@ func (f *frame) elementIndex(base, i *value) *value {
 	return &out
 }
 
-// reach is the number of elements by which an array may be extended.
-const reach = 256
+// maxPadding is the number of elements by which an array may be extended.
+const maxPadding = 256

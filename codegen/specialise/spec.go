@@ -20,16 +20,16 @@ import (
 // The last pass finds nothing new.
 type spec struct {
 	*program
-	plant     *kernel.Tables
-	elements  map[string][]string // names of the elements, by kind
-	root      *place
-	assigned  cells           // cells that are assigned
-	lastRead  cells           // cells that the previous pass read; nil: not known
-	limit     int             // statements that a loop may become
-	maxInline int             // statements of a method that is followed in place, at most
-	heavy     map[string]bool // functions that use so much stack that their calls go through a variable
-	numbers   map[string]*data
-	keptLoops map[string]bool // functions with a loop that is not written out
+	plant      *kernel.Tables
+	elements   map[string][]string // names of the elements, by kind
+	root       *place
+	assigned   cells           // cells that are assigned
+	lastRead   cells           // cells that the previous pass read; nil: not known
+	limit      int             // largest number of statements of an unrolled loop
+	maxInline  int             // largest number of statements of an inlined method
+	largeStack map[string]bool // functions with so much stack that their calls are indirect
+	numbers    map[string]*data
+	keptLoops  map[string]bool // functions with a loop that is not unrolled
 
 	at      ast.Node // source node that this pass has reached
 	read    cells    // cells that this pass reads
@@ -56,7 +56,7 @@ type fn struct {
 	body        []*stmt
 	effects     bool // the function assigns to the kernel
 	busy        bool // the function is being generated
-	jump        bool // the function is called through a variable, where the linker restarts its stack count
+	indirect    bool // calls of the function are indirect: the linker restarts its count of the stack
 	method      bool
 	key         string
 	depth       int // largest stack of the function and its calls, bytes
@@ -82,7 +82,7 @@ func newSpec(j *Plant) (*spec, error) {
 	}
 	s := &spec{
 		program: p, plant: j.Tables, elements: elements(j),
-		assigned: cells{}, numbers: map[string]*data{}, heavy: map[string]bool{}, limit: generous, maxInline: few,
+		assigned: cells{}, numbers: map[string]*data{}, largeStack: map[string]bool{}, limit: unrollLimit, maxInline: inlineLimit,
 	}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
 	s.root = whole("k", typ, reflect.ValueOf(kernel.New(j.Tables)).Elem())
@@ -101,11 +101,11 @@ func (s *spec) runPasses() (err error) {
 	for range maxPasses {
 		s.runPass()
 		switch {
-		case s.limit > frugal && s.statements() > large:
+		case s.limit > smallUnrollLimit && s.statements() > largeTick:
 			if s.maxInline > 0 {
 				s.maxInline = 0
 			} else {
-				s.limit, s.maxInline = frugal, few
+				s.limit, s.maxInline = smallUnrollLimit, inlineLimit
 			}
 
 			s.assigned, s.lastRead = cells{}, nil
@@ -126,15 +126,15 @@ func (s *spec) fail(format string, args ...any) { panic(fmt.Sprintf(format, args
 // maxPasses bounds the search for assigned and read cells. It takes about ten passes.
 const maxPasses = 40
 
-// A tick of up to large statements has loops of up to generous statements written out and methods
-// of up to few statements in place. A larger tick calls these methods. If that does not suffice,
-// only loops of up to frugal statements are written out: the code is faster while it fits the
-// processor's cache.
+// In a tick of up to largeTick statements, loops of up to unrollLimit statements are unrolled and
+// methods of up to inlineLimit statements are inlined. A larger tick calls these methods. If it is
+// still too large, only loops of up to smallUnrollLimit statements are unrolled: code that fits the
+// processor's cache is faster.
 const (
-	generous = 600
-	frugal   = 60
-	few      = 24
-	large    = 12000
+	unrollLimit      = 600
+	smallUnrollLimit = 60
+	inlineLimit      = 24
+	largeTick        = 12000
 )
 
 // statements returns the number of statements of the tick.
@@ -148,10 +148,10 @@ func (s *spec) statements() (n int) {
 // runPass follows the tick once.
 func (s *spec) runPass() {
 	s.changed, s.read, s.fns, s.order = false, cells{}, map[string]*fn{}, nil
-	s.used, s.tables, s.list, s.padded = maps.Clone(taken), map[string]*tickTable{}, nil, map[string]int{}
+	s.used, s.tables, s.list, s.padded = maps.Clone(reservedNames), map[string]*tickTable{}, nil, map[string]int{}
 	s.shapes, s.sizes = map[string]*place{}, map[string]int{}
 	s.silent, s.helper, s.keptLoops = map[string]bool{}, map[string]bool{}, map[string]bool{}
-	s.keepLog()
+	s.keepEventLog()
 	s.addEntry("step", "Step", s.array("y", len(s.plant.Outputs)), s.array("u", len(s.plant.Inputs)))
 	s.addEntry("output", "Output", s.array("y", len(s.plant.Outputs)))
 	s.addEntry("reset", "Reset")
@@ -160,12 +160,11 @@ func (s *spec) runPass() {
 	s.addEntry("own", "Own", nil)
 }
 
-// taken are the names that names at the top of the package must not hide or repeat.
-var taken = takenNames()
+// reservedNames are the names that names at the top of the package must not hide or repeat.
+var reservedNames = newReservedNames()
 
-// takenNames returns the set taken: the package's own names, Go's predeclared names and its
-// keywords.
-func takenNames() map[string]bool {
+// newReservedNames returns the package's own names, Go's predeclared names and its keywords.
+func newReservedNames() map[string]bool {
 	names := namesOf(`Kernel k y u math bits jump New Event Port Inputs Outputs States Elements
 		lesser greater atMost atLeast`)
 	for _, n := range types.Universe.Names() {
@@ -204,9 +203,9 @@ func (s *spec) addEntry(name, source string, args ...*value) {
 // holds the shape of each cell, after the word any.
 type cells map[string]bool
 
-func (c cells) add(at *place) { c[at.cell()], c[anyOf+at.shape()] = true, true }
+func (c cells) add(at *place) { c[at.cell()], c[shapePrefix+at.shape()] = true, true }
 
-const anyOf = "any "
+const shapePrefix = "any "
 
 var index = regexp.MustCompile(`\[(\d+)\]`)
 
@@ -216,7 +215,7 @@ func (c cells) has(p *place) bool {
 	switch {
 	case c[cell]:
 		return true
-	case !c[anyOf+p.shape()]:
+	case !c[shapePrefix+p.shape()]:
 		return false
 	case strings.Contains(cell, "*"):
 		return true
@@ -298,8 +297,8 @@ func (s *spec) recordShape(at *place) {
 	}
 }
 
-// keepLog makes the log of events a part of every kernel.
-func (s *spec) keepLog() {
+// keepEventLog makes the log of events a part of every kernel.
+func (s *spec) keepEventLog() {
 	typ := structOf(s.root.typ)
 	for i := range typ.NumFields() {
 		switch at := s.root.field(i); typ.Field(i).Name() {

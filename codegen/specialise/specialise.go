@@ -9,17 +9,18 @@ import (
 	"strings"
 )
 
-// short is the number of syntax nodes up to which a function is generated anew for every number
-// among its arguments.
-const short = 250
+// shortFunction is the number of syntax nodes up to which a function is generated anew for every
+// number among its arguments.
+const shortFunction = 250
 
-// general makes numbers parameters where a function is long, and where they simplify no operation.
-func (f *frame) general(d *ast.FuncDecl, args []*value) []*value {
+// generalise makes known numbers parameters if a function is long, or if they simplify no
+// operation.
+func (f *frame) generalise(d *ast.FuncDecl, args []*value) []*value {
 	size := 0
 	ast.Inspect(d.Body, func(n ast.Node) bool { size++; return true })
 	out := slices.Clone(args)
 	for i, a := range args {
-		if c, float := a.con.(float64); float && (size >= short || c != 0 && c != 1) {
+		if c, float := a.con.(float64); float && (size >= shortFunction || c != 0 && c != 1) {
 			out[i] = dynamic(a.text, a.prec, a.typ)
 			out[i].stable = true
 		}
@@ -29,16 +30,16 @@ func (f *frame) general(d *ast.FuncDecl, args []*value) []*value {
 }
 
 // specialise returns the generated function for the known values among the arguments.
-func (f *frame) specialise(d *ast.FuncDecl, jump bool, args []*value) *fn {
+func (f *frame) specialise(d *ast.FuncDecl, indirect bool, args []*value) *fn {
 	s := f.spec
 	g := &fn{
 		names: map[string]int{}, rows: []map[string]string{{}}, kept: map[string]*value{},
-		jump: jump, decl: d, results: f.resultTypes(d), bound: unlimited, strict: unlimited,
+		indirect: indirect, decl: d, results: f.resultTypes(d), bound: unlimited, strict: unlimited,
 	}
 	h := &frame{spec: s, fn: g, vars: map[types.Object]binding{}, types: g.results}
-	key, about := h.enter(d, args)
-	if jump {
-		key += " by jump"
+	key, about := h.bindParameters(d, args)
+	if indirect {
+		key += " indirect"
 	}
 	if old := s.fns[key]; old != nil {
 		if old.busy {
@@ -49,7 +50,7 @@ func (f *frame) specialise(d *ast.FuncDecl, jump bool, args []*value) *fn {
 
 	at := s.at
 	s.fns[key], g.key = g, key
-	g.name, g.about, g.busy = s.top(d.Name.Name+about), h.describeArguments(d), true
+	g.name, g.about, g.busy = s.unusedTopName(d.Name.Name+about), h.describeArguments(d), true
 	var body []*stmt
 	g.out = &body
 	h.bindResults(d)
@@ -60,27 +61,27 @@ func (f *frame) specialise(d *ast.FuncDecl, jump bool, args []*value) *fn {
 	}
 	g.body, g.busy = h.hoistMasks(h.groupSums(tidy(body))), false
 	own := frameOf(g)
-	if g.depth = own + g.below; own > wide && !s.heavy[key] {
-		s.heavy[key], s.changed = true, true
+	if g.depth = own + g.below; own > wideFrame && !s.largeStack[key] {
+		s.largeStack[key], s.changed = true, true
 	}
 	g.method = reads(g.body)["k"] > 0
 	s.order = append(s.order, g)
 	return g
 }
 
-// enter binds the parameters of a function: known values, and parameters for the others. It returns
-// the known values in full, as a key, and short, for a name.
-func (f *frame) enter(d *ast.FuncDecl, args []*value) (key, about string) {
+// bindParameters binds the parameters of a function: known values, and parameters for the others.
+// It returns the known values in full, as a key, and abbreviated, for a name.
+func (f *frame) bindParameters(d *ast.FuncDecl, args []*value) (key, about string) {
 	key = f.fset.Position(d.Pos()).String()
 	for i, n := range names(d.Recv, d.Type.Params) {
 		obj := f.info.Defs[n]
 		count := len(f.fn.params)
-		v := f.parts(args[i], func(v *value) *value { return f.parameter(n.Name, v) })
+		v := f.replaceComputed(args[i], func(v *value) *value { return f.parameter(n.Name, v) })
 		key += "|" + v.key() + "/" + strconv.Itoa(len(f.fn.params)-count)
 		if v.con != nil {
 			v = constantValue(v.con, obj.Type())
 		}
-		about += known(n.Name, v)
+		about += nameSuffix(n.Name, v)
 		b := binding{val: v}
 		if v.kind == scalar && v.con == nil {
 			b = binding{val: f.variable(obj, v.text), name: v.text, fresh: true}
@@ -91,8 +92,8 @@ func (f *frame) enter(d *ast.FuncDecl, args []*value) (key, about string) {
 	return key, about
 }
 
-// known returns the part of a function's name that a known argument adds.
-func known(name string, v *value) string {
+// nameSuffix returns the part of a function's name that a known argument adds.
+func nameSuffix(name string, v *value) string {
 	switch v.kind {
 	case scalar:
 		switch c := v.con.(type) {

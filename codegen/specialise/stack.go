@@ -1,13 +1,13 @@
 package specialise
 
-// The linker allows a chain of functions that may not grow the stack 792 bytes, and restarts the
-// count at a call through a variable. Only the compiler knows the stack of a function; here it is
-// estimated from above by the variables in use at the same time.
+// The linker allows 792 bytes of stack for a chain of nosplit functions, and restarts the count at
+// an indirect call. Only the compiler knows the stack of a function. Here its upper bound is
+// estimated from the variables in use at the same time.
 const (
-	long = 60  // statements above which a function is called through a variable
-	deep = 250 // stack, bytes, above which a call goes through a variable
-	wide = 350 // stack of a function, bytes, above which all of its calls go through variables
-	base = 40  // stack of a function besides its variables, bytes
+	longFunction = 60  // statements above which a function is called indirectly
+	deepStack    = 250 // stack of a call, bytes, above which it is indirect
+	wideFrame    = 350 // stack of a function, bytes, above which all of its calls are indirect
+	frameBase    = 40  // stack of a function without its variables, bytes
 )
 
 // frameOf returns the estimated stack of a function, bytes.
@@ -32,7 +32,7 @@ func frameOf(g *fn) int {
 		most = max(most, now)
 	}
 
-	return base + 8*most
+	return frameBase + 8*most
 }
 
 // usage is the first and the last statement at which each variable is in use.

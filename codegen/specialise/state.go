@@ -18,7 +18,7 @@ type field struct {
 // size, bytes.
 func (s *spec) state() (text string, size int) {
 	keys := slices.Sorted(maps.Keys(s.shapes))
-	keys = slices.DeleteFunc(keys, func(key string) bool { return !s.assigned[anyOf+key] || !s.read[anyOf+key] })
+	keys = slices.DeleteFunc(keys, func(key string) bool { return !s.assigned[shapePrefix+key] || !s.read[shapePrefix+key] })
 	structs := map[string]map[string]field{}
 	for _, key := range keys {
 		s.layOut(structs, key)
@@ -40,7 +40,7 @@ func (s *spec) state() (text string, size int) {
 	b.WriteString("func (k *Kernel) create() {\n")
 	for _, key := range keys {
 		for _, at := range s.all(s.shapes[key]) {
-			if con := plain(at.family().list[0]); !alike(con, zeroOf(at.typ).con) {
+			if con := plain(at.family().list[0]); !sameBits(con, zeroOf(at.typ).con) {
 				fmt.Fprintf(&b, "%s = %s\n", at.full(), literal(con))
 			}
 		}
@@ -51,7 +51,8 @@ func (s *spec) state() (text string, size int) {
 }
 
 const eventText = `// Event is one transition: its time, s; the element, an index into Elements; its states before
-// and after, as a mode (-1 slips backward, 0 stuck, 1 slips forward, 2 free, 3 struck) or a region.
+// and after, as a mode (-1 slips backward, 0 locked, 1 slips forward, 2 free, 3 impact) or a
+// region.
 `
 
 // all returns the places with the shape of p.
@@ -107,8 +108,8 @@ func (s *spec) writeStruct(b *strings.Builder, name string, fields map[string]fi
 		switch f := fields[name]; {
 		case f.size == 0:
 			fmt.Fprintf(b, "%s %s\n", name, f.typ)
-		case s.listed(name) != "":
-			fmt.Fprintf(b, "%s [%d]%s // %s\n", name, f.size, f.typ, s.listed(name))
+		case s.elementList(name) != "":
+			fmt.Fprintf(b, "%s [%d]%s // %s\n", name, f.size, f.typ, s.elementList(name))
 		default:
 			fmt.Fprintf(b, "%s [%d]%s\n", name, f.size, f.typ)
 		}

@@ -190,12 +190,12 @@ func drop(list []*stmt, reads map[string]int, dropped *bool) (kept []*stmt) {
 			} else {
 				st.kind, st.names, st.text = set, []string{"_"}, ""
 			}
-		case st.kind == branch && silentList(st.body) && silentList(st.els) && st.pure:
+		case st.kind == branch && onlyComments(st.body) && onlyComments(st.els) && st.pure:
 			*dropped = true
 			continue
-		case st.kind == branch && silentList(st.body) && !silentList(st.els):
+		case st.kind == branch && onlyComments(st.body) && !onlyComments(st.els):
 			st.text, st.body, st.els = "!("+st.text+")", st.els, nil
-		case st.kind == loop && silentList(st.body) && st.pure:
+		case st.kind == loop && onlyComments(st.body) && st.pure:
 			*dropped = true
 			continue
 		case st.kind == loop && len(st.names) > 0 && reads[st.names[0]] == 0:
@@ -208,8 +208,8 @@ func drop(list []*stmt, reads map[string]int, dropped *bool) (kept []*stmt) {
 	return kept
 }
 
-// silentList reports whether a list has nothing but comments.
-func silentList(list []*stmt) bool {
+// onlyComments reports whether a list has nothing but comments.
+func onlyComments(list []*stmt) bool {
 	return !slices.ContainsFunc(list, func(st *stmt) bool { return st.kind != comment })
 }
 

@@ -119,7 +119,7 @@ func common(list []any) (con any, ok bool) {
 		case c == nil:
 		case con == nil:
 			con = c
-		case !alike(con, c):
+		case !sameBits(con, c):
 			return nil, false
 		}
 	}
@@ -127,8 +127,8 @@ func common(list []any) (con any, ok bool) {
 	return con, true
 }
 
-// alike reports whether two values have the same bits.
-func alike(a, b any) bool {
+// sameBits reports whether two values have the same bits.
+func sameBits(a, b any) bool {
 	x, ok := a.(float64)
 	y, also := b.(float64)
 	if ok && also {
@@ -163,7 +163,7 @@ func (f *frame) tableOf(key string, rows [][]any, typ types.Type) *tickTable {
 	if t := f.tables[key]; t != nil {
 		return t
 	}
-	t := &tickTable{name: f.top(tableName(key)), typ: typ, rows: rows}
+	t := &tickTable{name: f.unusedTopName(tableName(key)), typ: typ, rows: rows}
 	for _, r := range rows {
 		t.width = max(t.width, len(r))
 	}
@@ -188,7 +188,7 @@ func tableName(key string) string {
 }
 
 // top returns a name that the package does not have yet.
-func (s *spec) top(name string) string {
+func (s *spec) unusedTopName(name string) string {
 	for try, n := name, 2; ; n++ {
 		if !s.used[try] {
 			s.used[try] = true

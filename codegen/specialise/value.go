@@ -19,15 +19,15 @@ type value struct {
 	typ  types.Type
 
 	// A scalar.
-	con    any    // float64, int64, uint64, bool or string; nil: known in the tick only
-	text   string // expression in the generated code
-	prec   int    // precedence of the expression: a token's, 6 for a unary, 7 for an operand
-	stable bool   // the expression names a value that does not change
-	plus   bool   // the value is a float64 and not -0
-	nought bool   // 0 times a finite value: 0 of either sign
-	ranged bool   // the value is a loop's index, possibly plus a constant, in [lo, hi]
-	lo, hi int64
-	bound  int // length of the array that the value indexes, as the compiler sees it
+	con         any    // float64, int64, uint64, bool or string; nil: known in the tick only
+	text        string // expression in the generated code
+	prec        int    // precedence of the expression: a token's, 6 for a unary, 7 for an operand
+	stable      bool   // the expression names a value that does not change
+	plus        bool   // the value is a float64 and not -0
+	zeroProduct bool   // 0 times a finite value: 0 of either sign
+	ranged      bool   // the value is a loop's index, possibly plus a constant, in [lo, hi]
+	lo, hi      int64
+	bound       int // length of the array that the value indexes, as the compiler sees it
 
 	at       *place // of a reference: its target; of a slice: the array below it
 	off, len *value // of a slice
@@ -53,8 +53,8 @@ const (
 // operand is the precedence of an expression that needs no parentheses.
 const operand = 7
 
-// constantValue returns a constant as a variable of a type holds it; nil stands for one out of
-// reach.
+// constantValue returns a constant as a variable of a type holds it; nil stands for an element out
+// of range and gives 0.
 func constantValue(con any, typ types.Type) *value {
 	if con == nil {
 		return zeroOf(typ)

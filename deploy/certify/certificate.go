@@ -1,13 +1,13 @@
-// Package certify owns the certificate of a bench on a host: it measures a bench, writes the
-// certificate as a page for people and as JSON, and compares two. What a certificate says, and how
-// it is compared, is described in ../CERTIFICATE.md.
+// Package certify owns the certificate of a bench on a host: it measures the bench, writes the
+// certificate as HTML and JSON, and compares two certificates. ../CERTIFICATE.md describes the
+// content of a certificate and the comparison.
 //
-// The package does not judge a host (package doctor) and does not run a bench: the supervisor does,
-// which only measure.go calls.
+// The package does not judge a host (package doctor) and does not run a bench: measure.go calls the
+// supervisor for that.
 //
 // Reading order: certificate.go (Certificate, the reasons against its figures), measure.go
-// (Order.Measure), files.go (both files appear complete, the summary for a terminal), html.go (the
-// page), compare.go and figures.go (two certificates).
+// (Measurement.Measure), files.go (both files, the summary for a terminal), html.go (the page),
+// compare.go and figures.go (the comparison).
 package certify
 
 import (
@@ -29,36 +29,36 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// Certificate is what was measured, where, and of what. Its JSON keys do not change.
+// Certificate is the result of a measurement of a bench on a host. Its JSON keys do not change.
 type Certificate struct {
-	Format int    `json:"lockstep_certificate"` // of these keys: 1
-	SHA256 string `json:"sha256"`               // of this JSON with this text empty
-	Made   string `json:"made"`                 // when it was complete, RFC 3339, UTC
-	Again  string `json:"again"`                // the command that measures it again and compares
-	Asked  Asked  `json:"asked"`
+	Format  int     `json:"lockstep_certificate"` // format of these keys: 1
+	SHA256  string  `json:"sha256"`               // SHA-256 of this JSON with this value empty
+	Made    string  `json:"made"`                 // time of completion, RFC 3339, UTC
+	Again   string  `json:"again"`                // command that measures again and compares
+	Request Request `json:"asked"`
 
-	Representative bool     `json:"representative"` // of a tuned real-time host, nothing speaks against it
-	Reasons        []string `json:"reasons"`        // what does
-	CutShort       string   `json:"cut_short"`      // why it is shorter than was asked for; "": it is not
+	Representative bool     `json:"representative"` // true if Reasons is empty
+	Reasons        []string `json:"reasons"`        // reasons why the figures are not those of a tuned real-time host
+	CutShort       string   `json:"cut_short"`      // why the run is shorter than requested; "" if it is not
 
-	Run      *report.Report    `json:"run"`
-	Late     *Distribution     `json:"wake_up"`    // of every grid point, from its due time; nil: no tick came
-	Tick     *Distribution     `json:"tick"`       // from the wake-up to the return of the last send
-	Response *Distribution     `json:"bus_to_bus"` // nil: no frame that came in had a time
-	Beside   *Beside           `json:"beside"`     // nil: cyclictest was not measured
-	Worst    *check.WorstCase  `json:"worst_case"`
-	Buses    []Bus             `json:"buses"`
-	Deadline bool              `json:"deadline"` // the loop is SCHED_DEADLINE, not SCHED_FIFO
-	Box      hostinfo.Machine  `json:"box"`
-	Doctor   *doctor.Diagnosis `json:"doctor"`
-	Versions Versions          `json:"versions"`
+	Run       *report.Report    `json:"run"`
+	Late      *Distribution     `json:"wake_up"`    // wake-up latency of every grid point; nil without a tick
+	Tick      *Distribution     `json:"tick"`       // time from the wake-up to the end of the last send; nil without a tick
+	Response  *Distribution     `json:"bus_to_bus"` // time from a frame to its answer; nil if no frame had a timestamp
+	Reference *Reference        `json:"beside"`     // nil if cyclictest was not measured
+	Worst     *check.WorstCase  `json:"worst_case"`
+	Buses     []Bus             `json:"buses"`
+	Deadline  bool              `json:"deadline"` // true if the loop is SCHED_DEADLINE, false for SCHED_FIFO
+	Box       hostinfo.Machine  `json:"box"`
+	Doctor    *doctor.Diagnosis `json:"doctor"`
+	Versions  Versions          `json:"versions"`
 
-	text []byte // that it was read from; nil: it was not
+	text []byte // JSON from which Read made the certificate; nil if it was not read
 }
 
-// Asked is what the measurement was asked for.
-type Asked struct {
-	Bench      string   `json:"bench"` // an absolute path, or an embedded one
+// Request holds the bench and the flags of a measurement.
+type Request struct {
+	Bench      string   `json:"bench"` // absolute path, or name of an embedded bench
 	ForNs      int64    `json:"for_ns"`
 	Bus        []string `json:"bus,omitempty"`
 	UnitBus    string   `json:"unitbus,omitempty"`
@@ -67,14 +67,14 @@ type Asked struct {
 	Kernel     string   `json:"kernel"` // table, generated, or the path of an executable
 }
 
-// Beside is the loop beside cyclictest, in turns of the same time on the same CPU.
-type Beside struct {
-	Rounds     int              `json:"rounds"`
-	Loop       *latency.Figures `json:"loop"`
-	Cyclictest *latency.Figures `json:"cyclictest"` // nil: it failed
-	Alone      *latency.Figures `json:"alone"`      // the loop while no cyclictest ran; nil: there was no such time
-	Priority   int              `json:"priority"`   // SCHED_FIFO, of cyclictest, and of the loop but for a deadline
-	PhaseNs    int64            `json:"phase_ns"`   // of cyclictest after the loop's grid points
+// Reference compares the loop with cyclictest on the same CPU, in turns of equal length.
+type Reference struct {
+	Rounds     int              `json:"rounds"`     // turns of cyclictest that succeeded
+	Loop       *latency.Figures `json:"loop"`       // loop while cyclictest ran
+	Cyclictest *latency.Figures `json:"cyclictest"` // nil if it failed
+	Alone      *latency.Figures `json:"alone"`      // loop while cyclictest did not run; nil without such a turn
+	Priority   int              `json:"priority"`   // SCHED_FIFO priority of cyclictest, and of a loop without Deadline
+	PhaseNs    int64            `json:"phase_ns"`   // delay of cyclictest after the loop's grid points
 }
 
 // Bus is a bus of the bench.
@@ -83,12 +83,12 @@ type Bus struct {
 	Interface string `json:"interface"`
 }
 
-// Versions are what ran.
+// Versions identifies the executable and the files of a run.
 type Versions struct {
-	Lockstep string       `json:"lockstep"` // version, commit where it is known, compiler
-	Modified bool         `json:"modified"` // the sources were not those of the revision
+	Lockstep string       `json:"lockstep"` // version, commit if known, compiler
+	Modified bool         `json:"modified"` // true if the sources differed from the commit
 	Go       string       `json:"go"`
-	Arch     string       `json:"arch"`   // with its level: amd64 v1
+	Arch     string       `json:"arch"`   // architecture with its level: amd64 v1
 	Binary   string       `json:"binary"` // SHA-256 of the executable
 	Files    []bench.Hash `json:"files"`
 }
@@ -97,17 +97,17 @@ type Versions struct {
 type Distribution struct {
 	Samples uint64         `json:"samples"`
 	MaxNs   int64          `json:"max_ns"`
-	Micros  map[int]uint64 `json:"histogram_us"`     // below 10 ms: class of 1 µs, by its lower end: how many
-	Beyond  []Beyond       `json:"beyond,omitempty"` // from 10 ms on, the shortest first
+	Micros  map[int]uint64 `json:"histogram_us"`     // counts below 10 ms by class of 1 µs; the key is its lower end
+	Beyond  []Beyond       `json:"beyond,omitempty"` // classes from 10 ms on, the shortest first
 }
 
 // Beyond is a class of a histogram from 10 ms on.
 type Beyond struct {
-	UpperNs int64  `json:"upper_ns"` // the longest time that belongs to it
+	UpperNs int64  `json:"upper_ns"` // upper end of the class, inclusive
 	N       uint64 `json:"n"`
 }
 
-// distribution reads a histogram of the loop; nil if it is empty.
+// distribution converts a histogram of the loop; nil if it is empty.
 func distribution(h *sched.Histogram) *Distribution {
 	if h.N() == 0 {
 		return nil
@@ -121,7 +121,7 @@ func distribution(h *sched.Histogram) *Distribution {
 		}
 	}
 
-	// The class in which 10 ms lies has shorter ones, too: it has what the others leave.
+	// The class that contains 10 ms also counts shorter times: it gets the remaining samples.
 	classes := h.Classes(64)
 	for i := len(classes) - 1; i >= 0 && left > 0; i-- {
 		n := min(classes[i].N, left)
@@ -132,7 +132,7 @@ func distribution(h *sched.Histogram) *Distribution {
 	return d
 }
 
-// Scheduler is that of the loop.
+// Scheduler returns the scheduling policy of the loop, with its priority for SCHED_FIFO.
 func (c *Certificate) Scheduler() string {
 	if c.Deadline {
 		return "SCHED_DEADLINE"
@@ -140,10 +140,10 @@ func (c *Certificate) Scheduler() string {
 	return fmt.Sprintf("SCHED_FIFO %d", c.Doctor.Host.Priority)
 }
 
-// hashed matches the hash in the text of a certificate.
-var hashed = regexp.MustCompile(`"sha256": "([0-9a-f]{64})"`)
+// hashPattern matches the hash in the JSON of a certificate.
+var hashPattern = regexp.MustCompile(`"sha256": "([0-9a-f]{64})"`)
 
-// JSON is the certificate for machines; it fills in the hash.
+// JSON encodes the certificate for programs and sets SHA256.
 func (c *Certificate) JSON() ([]byte, error) {
 	c.SHA256 = ""
 	text, err := json.MarshalIndent(c, "", " ")
@@ -151,23 +151,23 @@ func (c *Certificate) JSON() ([]byte, error) {
 		return nil, fmt.Errorf("certify: %w", err)
 	}
 	c.SHA256 = hashOf(text)
-	return sealed(text), nil
+	return insertHash(text), nil
 }
 
-// sealed is a text whose hash is empty, with it.
-func sealed(text []byte) []byte {
+// insertHash fills the empty hash of a JSON text.
+func insertHash(text []byte) []byte {
 	return bytes.Replace(text, []byte(`"sha256": ""`), fmt.Appendf(nil, `"sha256": "%s"`, hashOf(text)), 1)
 }
 
 func hashOf(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
 
-// Read reads the JSON of a certificate, name is its file's. One that was changed after
-// it was made is an error.
+// Read parses the JSON of a certificate; name is its file, for errors. A text that was changed after
+// it was written is an error.
 func Read(name string, text []byte) (*Certificate, error) {
 	fail := func(format string, args ...any) (*Certificate, error) {
 		return nil, fmt.Errorf("certify: "+name+": "+format, args...)
 	}
-	const other = "it is not the JSON of a certificate"
+	const other = "not the JSON of a certificate"
 	var head struct {
 		Format any `json:"lockstep_certificate"`
 	}
@@ -177,18 +177,18 @@ func Read(name string, text []byte) (*Certificate, error) {
 	switch head.Format {
 	case float64(1):
 	case nil:
-		return fail(other + ": it has no lockstep_certificate")
+		return fail(other + ": no key lockstep_certificate")
 	default:
-		return fail("a certificate of another format: %v; this version reads 1", head.Format)
+		return fail("unknown certificate format %v; this version reads format 1", head.Format)
 	}
 
-	at := hashed.FindSubmatchIndex(text)
+	at := hashPattern.FindSubmatchIndex(text)
 	if at == nil {
-		return fail(other + ": it has no sha256")
+		return fail(other + ": no key sha256")
 	}
 	empty := slices.Concat(text[:at[2]], text[at[3]:])
 	if want, got := string(text[at[2]:at[3]]), hashOf(empty); got != want {
-		return fail("it was changed after it was made: its sha256 says %.12s..., its content has %.12s...", want, got)
+		return fail("changed after it was written: sha256 is %.12s..., the content has %.12s...", want, got)
 	}
 
 	c := &Certificate{text: text}
@@ -196,31 +196,32 @@ func Read(name string, text []byte) (*Certificate, error) {
 		return fail("%w", err)
 	}
 	if c.Run == nil || c.Doctor == nil {
-		return fail(other + ": it has no run or no doctor")
+		return fail(other + ": no key run or doctor")
 	}
 	return c, nil
 }
 
-// What a certificate rests on at least: rare delays have causes that come every few
-// minutes, and a 99.9th percentile has ten samples above it, a 99th of cyclictest too.
+// The minimum length and samples of a representative certificate. Some causes of rare delays come
+// every few minutes. Ten samples exceed the 99.9th percentile of the loop, and the 99th of
+// cyclictest.
 const (
-	longEnough  = 10 * time.Minute
-	manySamples = 10_000
-	fewSamples  = manySamples / 10
+	minLength            = 10 * time.Minute
+	minTicks             = 10_000
+	minCyclictestSamples = 1_000
 )
 
-// objections says why what is measured on the loop's CPU of a host is not that of a tuned
-// real-time one: all that the doctor marks MUST and finds otherwise.
+// objections lists why latencies measured on the loop's CPU are not those of a tuned real-time
+// host: the objections of package latency, a container, and each MUST check that is not OK.
 func objections(h *hostinfo.Host, d doctor.Diagnosis) []string {
-	plain, list := latency.Objections(h), []string{}
-	for _, o := range plain {
+	basic, list := latency.Objections(h), []string{}
+	for _, o := range basic {
 		list = append(list, o.Text)
 	}
 	if in := d.Host.Container; in != "" {
-		list = append(list, "the process is in a container ("+in+"): what else the host does cannot be seen")
+		list = append(list, "the process is in a container ("+in+"): other processes of the host cannot be seen")
 	}
 	for _, c := range d.Checks {
-		if c.Level == doctor.Must && c.Verdict != doctor.OK && !slices.ContainsFunc(plain, func(o latency.Objection) bool { return o.Check == c.Name }) {
+		if c.Level == doctor.Must && c.Verdict != doctor.OK && !slices.ContainsFunc(basic, func(o latency.Objection) bool { return o.Check == c.Name }) {
 			list = append(list, fmt.Sprintf("%s: %s; wanted: %s", c.Name, c.Found, c.Wanted))
 		}
 	}
@@ -228,9 +229,8 @@ func objections(h *hostinfo.Host, d doctor.Diagnosis) []string {
 	return list
 }
 
-// judge says whether the certificate is representative of a tuned real-time host; host
-// is what speaks against the host itself.
-func (c *Certificate) judge(host []string) {
+// setReasons sets Reasons and Representative; host lists the objections to the host.
+func (c *Certificate) setReasons(host []string) {
 	c.Reasons = []string{}
 	reason := func(when bool, format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); when && !slices.Contains(c.Reasons, text) {
@@ -246,45 +246,46 @@ func (c *Certificate) judge(host []string) {
 	}
 
 	ran := seconds(c.Run.SimTime)
-	reason(c.CutShort != "", "cut short: %s after %v of %v", c.CutShort, ran, time.Duration(c.Asked.ForNs))
-	reason(ran < longEnough, "too short: %v; what comes every few minutes is not in it, take at least %v", ran, longEnough)
-	reason(c.Run.Ticks < manySamples, "too few ticks: %d; p99.9 and max rest on fewer than %d", c.Run.Ticks, manySamples)
-	reason(!c.Asked.Load, "no load: the host had nothing else to do")
-	reason(c.Run.RxFrames == 0, "no frame came in: nobody was at the other end")
+	reason(c.CutShort != "", "cut short: %s after %v of %v", c.CutShort, ran, time.Duration(c.Request.ForNs))
+	reason(ran < minLength, "too short: %v; a delay that comes every few minutes may be missing, run at least %v", ran, minLength)
+	reason(c.Run.Ticks < minTicks, "too few ticks: %d; p99.9 and max need at least %d", c.Run.Ticks, minTicks)
+	reason(!c.Request.Load, "no load: the other CPUs were idle")
+	reason(c.Run.RxFrames == 0, "no frame was received: connect the control unit")
 	for _, b := range c.Buses {
-		text := c.unreal(b)
+		text := c.virtualBus(b)
 		reason(text != "", "%s", text)
 	}
 
-	if c.Beside == nil || c.Beside.Cyclictest == nil {
+	if c.Reference == nil || c.Reference.Cyclictest == nil {
 		reason(true, "no cyclictest to compare with")
 	} else {
-		n := c.Beside.Cyclictest.Samples
-		reason(n < fewSamples, "too few wake-ups of cyclictest: %d; the ratio of p99 rests on fewer than %d", n, fewSamples)
+		n := c.Reference.Cyclictest.Samples
+		const text = "too few wake-ups of cyclictest: %d; the ratio of p99 needs at least %d"
+		reason(n < minCyclictestSamples, text, n, minCyclictestSamples)
 	}
 
 	c.Representative = len(c.Reasons) == 0
 }
 
-// unreal says why the times of frames on a bus are not those of CAN; "": they are.
-func (c *Certificate) unreal(b Bus) string {
+// virtualBus explains why the times of frames on a bus are not those of real CAN; "" if they are.
+func (c *Certificate) virtualBus(b Bus) string {
 	switch {
 	case b.Interface == "pair":
-		return fmt.Sprintf("bus %s is a pair of sockets in this host: no CAN card, driver or wire is in its times", b.Name)
+		return fmt.Sprintf("bus %s is a pair of sockets in this host: its times include no CAN card, driver or wire", b.Name)
 	case strings.HasPrefix(b.Interface, "file:"):
-		return fmt.Sprintf("bus %s is a log that is played: no CAN card, driver or wire is in its times", b.Name)
+		return fmt.Sprintf("bus %s replays a log: its times include no CAN card, driver or wire", b.Name)
 	}
 
 	for _, card := range c.Box.CAN {
 		if card.Interface == b.Interface && card.Driver == "" {
-			return fmt.Sprintf("bus %s on %s is a virtual interface: no CAN card or wire is in its times", b.Name, b.Interface)
+			return fmt.Sprintf("bus %s on %s is a virtual interface: its times include no CAN card or wire", b.Name, b.Interface)
 		}
 	}
 
 	return ""
 }
 
-// seconds is a time in s, to the ms.
+// seconds converts a time in s to a Duration, rounded to ms.
 func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond)
 }

@@ -13,31 +13,31 @@ import (
 	"time"
 )
 
-// Comparison is what two certificates say of each other.
+// Comparison lists the differences between two certificates.
 type Comparison struct {
-	Boxes    string // how they are of different boxes; "" they are of one
+	Boxes    string // description of both hosts; "" if the certificates are of the same host
 	Settings []Change
 	Figures  []Compared
 }
 
 // Change is a setting whose value differs: What is its key in the JSON file, Old and New are the
-// values, "" where one of the certificates does not have the key.
+// values, "" if a certificate does not have the key.
 type Change struct{ What, Old, New string }
 
 // Compare compares an older certificate with a newer one.
 //
-// A figure is worse where three things hold: it is larger; its difference is beyond the
-// noise of the samples, at a chance of 1 in 1000 with samples that do not depend on each
-// other; and it is more than a tenth, a time also more than 1 µs. The noise:
+// A figure is worse if three conditions hold. It is larger. The difference exceeds the noise
+// of the samples, at a probability of 1 in 1000 for independent samples. The new value exceeds
+// 1.1 times the old one; a time also grows by more than 1 µs. The difference exceeds the noise:
 //
-//	a quantile   the values of the ranks around it, ±3.3·√(n·q·(1-q)), do not meet
-//	a worst case k samples of the new one above the old worst would by chance be all in the
-//	             new one: (new/(old+new))^k
-//	a count      3.3 standard deviations of its share of both counts, by ticks; one that
-//	             was 0 and is not any more is worse whatever its size
+//	a quantile   if the ranges of ranks q·n ± 3.3·√(n·q·(1-q)) do not overlap
+//	a worst case if k samples exceed the worst case of the other certificate, and the
+//	             probability that all k are in one certificate, (new/(old+new))^k, is small
+//	a count      if its rates per tick differ by more than 3.3 standard deviations; a count
+//	             that was 0 and is not any more is always worse
 //
-// The dearest tick of the plant, which has no samples, is worse from a quarter on. Ratios
-// to cyclictest are shown and not judged: their parts are.
+// The worst tick of the plant has no samples; it is worse above 1.25 times the old value.
+// Ratios to cyclictest are printed without a verdict: the times of both programs have one.
 func Compare(old, now *Certificate) (*Comparison, error) {
 	a, err := factsOf(old)
 	if err != nil {
@@ -47,7 +47,7 @@ func Compare(old, now *Certificate) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Boxes: boxes(old, now)}
+	c := &Comparison{Boxes: differentBoxes(old, now)}
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -57,13 +57,14 @@ func Compare(old, now *Certificate) (*Comparison, error) {
 	}
 
 	for _, f := range figures {
-		c.Figures = append(c.Figures, f.compare(side{old, a}, side{now, b}))
+		c.Figures = append(c.Figures, f.compare(source{old, a}, source{now, b}))
 	}
 	return c, nil
 }
 
-// facts is a certificate by the keys of its JSON, as in "run.late_ns.max": what is not there is
-// not 0. An element of a list goes by its name, interface or role, otherwise by its place.
+// facts maps the keys of a certificate's JSON, like "run.late_ns.max", to their values. A key
+// that the JSON does not have is absent. An element of a list has its role and name, its name or
+// its interface as key, otherwise its index.
 type facts map[string]any
 
 func factsOf(c *Certificate) (facts, error) {
@@ -92,45 +93,45 @@ func (f facts) add(key string, value any) {
 		}
 	case []any:
 		for i, element := range v {
-			f.add(fmt.Sprint(key, ".", nameOf(element, i)), element)
+			f.add(fmt.Sprint(key, ".", elementKey(element, i)), element)
 		}
 	default:
 		f[strings.TrimPrefix(key, ".")] = v
 	}
 }
 
-// nameOf is what an element of a list goes by.
-func nameOf(element any, place int) any {
+// elementKey returns the key of an element of a list: its name, or its index if it has none.
+func elementKey(element any, index int) any {
 	fields, _ := element.(map[string]any)
 	for _, keys := range [][]string{{"role", "name"}, {"name"}, {"interface"}} {
-		var words []string
+		var values []string
 		for _, key := range keys {
-			if word, is := fields[key].(string); is {
-				words = append(words, word)
+			if value, ok := fields[key].(string); ok {
+				values = append(values, value)
 			}
 		}
 
-		if len(words) == len(keys) {
-			return strings.Join(words, " ")
+		if len(values) == len(keys) {
+			return strings.Join(values, " ")
 		}
 	}
 
-	return place
+	return index
 }
 
-// number is a fact that is one; nil where there is none.
+// number returns the number of a key; nil if the key is absent or not a number.
 func (f facts) number(key string) *float64 {
-	if v, is := f[key].(float64); is {
+	if v, ok := f[key].(float64); ok {
 		return &v
 	}
 	return nil
 }
 
-// settings matches the keys of the host's settings, of what was asked for and of what ran.
+// settings matches the keys of the host, of the requested flags and of the versions.
 var settings = regexp.MustCompile(`^(box|asked|buses|versions|doctor\.host\.(cpu|priority|timer)|doctor\.checks\..*\.(verdict|found)` +
 	`|cut_short|deadline|representative|run\.(besteffort|overrun|step_ns))\b`)
 
-// setting is a fact as text; "" there is none. Times are shown with their unit.
+// setting formats the value of a key; "" if the key is absent. Times have their unit.
 func (f facts) setting(key string) string {
 	switch v := f[key].(type) {
 	case nil:
@@ -141,28 +142,29 @@ func (f facts) setting(key string) string {
 		}
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	default:
-		return passing.ReplaceAllString(fmt.Sprint(v), "")
+		return volatileText.ReplaceAllString(fmt.Sprint(v), "")
 	}
 }
 
-// boxes says how two certificates are of different boxes.
-func boxes(old, now *Certificate) string {
+// differentBoxes describes both hosts if the certificates are of different ones; otherwise "".
+func differentBoxes(old, now *Certificate) string {
 	a, b := old.Box, now.Box
 	if a.ID == b.ID && a.Board == b.Board && a.Processor == b.Processor && (a.ID != "" || a.Name == b.Name) {
 		return ""
 	}
-	say := func(c *Certificate) string {
+	describe := func(c *Certificate) string {
 		known := slices.DeleteFunc([]string{c.Box.Board, c.Box.Processor, c.Box.ID}, func(s string) bool { return s == "" })
 		return fmt.Sprintf("%s (%s)", c.Box.Name, strings.Join(known, ", "))
 	}
 
-	return fmt.Sprintf("the old one is of %s, the new one of %s", say(old), say(now))
+	return fmt.Sprintf("the old certificate is of %s, the new one of %s", describe(old), describe(now))
 }
 
-// passing matches what a check of the doctor finds and is another every time.
-var passing = regexp.MustCompile(` ?\(\d+ so far\)| \d+ (?:FIFO|RR)`)
+// volatileText matches the parts of a doctor's finding that differ each time: interrupt counts
+// and thread numbers.
+var volatileText = regexp.MustCompile(` ?\(\d+ so far\)| \d+ (?:FIFO|RR)`)
 
-// Worse lists the figures that are.
+// Worse lists the figures with the verdict Worse.
 func (c *Comparison) Worse() []Compared {
 	return slices.DeleteFunc(slices.Clone(c.Figures), func(f Compared) bool { return f.Verdict != Worse })
 }
@@ -180,7 +182,7 @@ func (c *Comparison) Text(w io.Writer) {
 	}
 	fmt.Fprintf(w, "  %-38s%12s%12s%8s\n", "", "old", "new", "ratio")
 	for _, f := range c.Figures {
-		fmt.Fprintf(w, "  %-38s%12s%12s%8s  %s\n", f.Name, f.number(f.Old), f.number(f.New), f.ratio(), f.verdict())
+		fmt.Fprintf(w, "  %-38s%12s%12s%8s  %s\n", f.Name, f.format(f.Old), f.format(f.New), f.formatRatio(), f.formatVerdict())
 	}
 	switch worse := len(c.Worse()); {
 	case worse > 0:

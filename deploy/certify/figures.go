@@ -9,49 +9,50 @@ import (
 	"strings"
 )
 
-// Verdict is what became of a figure.
+// Verdict is the result of comparing a figure of two certificates.
 type Verdict string
 
 // The verdicts.
 const (
 	Same    Verdict = "same"
 	Noise   Verdict = "within noise"
-	Small   Verdict = "differs, by less than a tenth"
+	Small   Verdict = "small difference"
 	Better  Verdict = "better"
 	Worse   Verdict = "WORSE"
 	Open    Verdict = "not judged"
 	Unknown Verdict = "not measured in both"
 )
 
-// Compared is a figure of two certificates; nil where one has none.
+// Compared is a figure of two certificates with its verdict.
 type Compared struct {
 	Name     string
-	Unit     string // us, or "" of a count or a ratio
-	Old, New *float64
+	Unit     string   // us for a time, ns in the values; "" for a count or a ratio
+	Old, New *float64 // values; nil if a certificate does not have the figure
 	Verdict  Verdict
-	Why      string // of the verdict, where the samples decide
+	Why      string // reason for Noise and Small, and for a count that was 0
 }
 
-// judged is a key that is judged, by the name that it is shown under.
-type judged struct{ name, key string }
+// figure is a compared figure: its name in the output and its key in facts.
+type figure struct{ name, key string }
 
-// figures lists the keys that are judged as they are shown; the end of a key says how.
+// figures lists the compared figures in the order of the output. The end of a key selects the
+// rule of comparison.
 var figures = slices.Concat(
-	times("wake-up", "run.late_ns"),
-	times("tick", "run.tick_ns"),
-	times("bus to bus", "run.response_ns"),
-	[]judged{
-		{"dearest tick of the plant", "worst_case.dearest_ns"},
+	histogramFigures("wake-up", "run.late_ns"),
+	histogramFigures("tick", "run.tick_ns"),
+	histogramFigures("bus to bus", "run.response_ns"),
+	[]figure{
+		{"worst tick of the plant", "worst_case.dearest_ns"},
 		{"ratio to cyclictest, p50", "beside.loop.ratio_p50"},
 		{"ratio to cyclictest, p99", "beside.loop.ratio_p99"},
 		{"missed ticks", "run.missed"},
-		{"grid points not served", "run.unserved"},
+		{"grid points without a tick at the end", "run.unserved"},
 		{"late ticks", "run.late_ticks"},
-		{"frames not taken by the bus", "run.tx_dropped"},
+		{"frames dropped by the bus", "run.tx_dropped"},
 		{"frames of missed ticks", "run.tx_lost"},
 		{"frames refused", "run.tx_refused"},
-		{"frames lost in receiving", "run.rx_overflow"},
-		{"frames badly protected", "run.rx_bad"},
+		{"frames lost in the receive buffer", "run.rx_overflow"},
+		{"frames with bad counter or checksum", "run.rx_bad"},
 		{"bus errors", "run.bus_errors"},
 		{"allocations", "run.allocs"},
 		{"garbage collections", "run.gc_cycles"},
@@ -59,40 +60,41 @@ var figures = slices.Concat(
 		{"page faults, major", "run.page_faults_major"},
 	})
 
-// times are the figures of a histogram, the worst first.
-func times(name, key string) []judged {
-	return []judged{
+// histogramFigures returns the figures of a histogram, the worst case first.
+func histogramFigures(name, key string) []figure {
+	return []figure{
 		{name + ", worst", key + ".max"}, {name + ", p99.9", key + ".p999"},
 		{name + ", p99", key + ".p99"}, {name + ", p50", key + ".p50"},
 	}
 }
 
-// quantiles are the shares of the keys of a histogram.
+// quantiles maps the end of a key to the share of samples of the quantile, 0 to 1.
 var quantiles = map[string]float64{".p999": 0.999, ".p99": 0.99, ".p50": 0.5}
 
-// side is one of two certificates.
-type side struct {
+// source is one of two compared certificates, with its facts.
+type source struct {
 	*Certificate
 	facts
 }
 
-// samples are the histogram of a key of the run's times; is says whether it is one.
-func (s side) samples(key string) (d *Distribution, is bool) {
-	d, is = map[string]*Distribution{
+// samples returns the histogram of a key; ok tells whether the key is one of a histogram, d is nil
+// if the certificate does not have it.
+func (s source) samples(key string) (d *Distribution, ok bool) {
+	d, ok = map[string]*Distribution{
 		"run.late_ns": s.Late, "run.tick_ns": s.Tick, "run.response_ns": s.Response,
 	}[strings.TrimSuffix(key, path.Ext(key))]
-	return d, is
+	return d, ok
 }
 
-// compare judges a figure.
-func (f judged) compare(old, now side) Compared {
+// compare compares a figure of two certificates.
+func (f figure) compare(old, now source) Compared {
 	c := Compared{Name: f.name, Old: old.number(f.key), New: now.number(f.key)}
 	a, timed := old.samples(f.key)
 	b, _ := now.samples(f.key)
 	if timed || strings.HasSuffix(f.key, "_ns") {
 		c.Unit = "us"
 	}
-	if timed && a == nil { // without samples a 0 is none
+	if timed && a == nil { // the report has 0 if there are no samples
 		c.Old = nil
 	}
 	if timed && b == nil {
@@ -113,8 +115,8 @@ func (f judged) compare(old, now side) Compared {
 		c.Verdict, c.Why = judgeLargest(a, b)
 	case strings.Contains(f.key, ".ratio_"):
 		c.Verdict = Open
-	case strings.HasSuffix(f.key, "_ns"): // one number without samples
-		c.Verdict = direction(x, y, 1.25, 0)
+	case strings.HasSuffix(f.key, "_ns"): // a number without samples
+		c.Verdict, c.Why = judgeSize(x, y, 1.25, 0)
 	default:
 		c.Verdict, c.Why = judgeCounts(x, y, float64(old.Run.Ticks), float64(now.Run.Ticks))
 	}
@@ -122,54 +124,55 @@ func (f judged) compare(old, now side) Compared {
 	return c
 }
 
-// What makes a difference: a chance of 1 in 1000 that it is noise, and so many standard
-// deviations; a tenth; and 1 µs of a time.
+// The thresholds of a difference.
 const (
-	chance    = 1e-3
-	deviation = 3.3
-	tenth     = 1.1
-	leastNs   = 1e3
+	maxChance     = 1e-3 // probability that noise causes the difference
+	maxDeviations = 3.3  // the same in standard deviations
+	maxFactor     = 1.1  // larger value over smaller value
+	maxDeltaNs    = 1e3  // difference of two times, ns
 )
 
-// direction is where a difference beyond the noise goes; least is what it has at least,
-// in the figure's unit.
-func direction(x, y, factor, least float64) Verdict {
+// judgeSize judges a difference that exceeds the noise. It is Small up to factor, the larger
+// value over the smaller one, or up to delta, ns.
+func judgeSize(x, y, factor, delta float64) (Verdict, string) {
+	small, large := min(x, y), max(x, y)
 	switch {
-	case y > x*factor && y > x+least:
-		return Worse
-	case x > y*factor && x > y+least:
-		return Better
+	case !(large > small*factor):
+		return Small, fmt.Sprintf("factor of %g at most", factor)
+	case !(large > small+delta):
+		return Small, fmt.Sprintf("%g us at most", delta/1e3)
+	case y > x:
+		return Worse, ""
 	}
 
-	return Small
+	return Better, ""
 }
 
-// judgeQuantile compares the values around two quantiles.
+// judgeQuantile compares the q-quantiles x and y of a and b, ns.
 func judgeQuantile(x, y, q float64, a, b *Distribution) (Verdict, string) {
-	al, ah := a.around(q)
-	bl, bh := b.around(q)
+	al, ah := a.confidence(q)
+	bl, bh := b.confidence(q)
 	if !(bl > ah || bh < al) {
 		return Noise, fmt.Sprintf("%.0f to %.0f us against %.0f to %.0f us by the samples", al, ah, bl, bh)
 	}
-	return direction(x, y, tenth, leastNs), ""
+	return judgeSize(x, y, maxFactor, maxDeltaNs)
 }
 
-// judgeLargest compares two worst cases by how many samples of one are above that of the
-// other.
+// judgeLargest compares two worst cases by the number of samples that exceed the smaller one.
 func judgeLargest(a, b *Distribution) (Verdict, string) {
-	more, less := b, a
+	larger, smaller := b, a
 	if a.MaxNs > b.MaxNs {
-		more, less = a, b
+		larger, smaller = a, b
 	}
-	k := more.above(less.MaxNs)
-	share := float64(more.Samples) / float64(a.Samples+b.Samples)
-	if p := math.Pow(share, float64(k)); !(p < chance) {
-		return Noise, fmt.Sprintf("%d of %d samples above the other's worst: chance %.2g", k, more.Samples, p)
+	k := larger.above(smaller.MaxNs)
+	share := float64(larger.Samples) / float64(a.Samples+b.Samples)
+	if p := math.Pow(share, float64(k)); !(p < maxChance) {
+		return Noise, fmt.Sprintf("%d of %d samples above the other's worst: chance %.2g", k, larger.Samples, p)
 	}
-	return direction(float64(a.MaxNs), float64(b.MaxNs), tenth, leastNs), ""
+	return judgeSize(float64(a.MaxNs), float64(b.MaxNs), maxFactor, maxDeltaNs)
 }
 
-// judgeCounts compares two counts in so many ticks.
+// judgeCounts compares a count x in ticksX ticks with a count y in ticksY ticks.
 func judgeCounts(x, y, ticksX, ticksY float64) (Verdict, string) {
 	switch {
 	case x == 0:
@@ -182,23 +185,23 @@ func judgeCounts(x, y, ticksX, ticksY float64) (Verdict, string) {
 
 	all, share := x+y, ticksY/(ticksX+ticksY)
 	z := (math.Abs(y-all*share) - 0.5) / math.Sqrt(all*share*(1-share))
-	if !(z > deviation) {
+	if !(z > maxDeviations) {
 		return Noise, fmt.Sprintf("%.1f standard deviations apart", max(0, z))
 	}
-	return direction(x/ticksX, y/ticksY, tenth, 0), ""
+	return judgeSize(x/ticksX, y/ticksY, maxFactor, 0)
 }
 
-// around are the values, µs, between which a quantile lies by its samples.
-func (d *Distribution) around(q float64) (low, high float64) {
+// confidence returns the interval, µs, in which the q-quantile lies within maxDeviations.
+func (d *Distribution) confidence(q float64) (low, high float64) {
 	n := float64(d.Samples)
-	wide := deviation * math.Sqrt(n*q*(1-q))
-	low, _ = d.class(q*n - wide)
-	_, high = d.class(q*n + wide)
+	width := maxDeviations * math.Sqrt(n*q*(1-q))
+	low, _ = d.classOf(q*n - width)
+	_, high = d.classOf(q*n + width)
 	return low, high
 }
 
-// class is the class in which a rank lies, µs.
-func (d *Distribution) class(rank float64) (lower, upper float64) {
+// classOf returns the bounds, µs, of the class that holds the sample of a rank.
+func (d *Distribution) classOf(rank float64) (lower, upper float64) {
 	sum := 0.0
 	for _, us := range slices.Sorted(maps.Keys(d.Micros)) {
 		if sum += float64(d.Micros[us]); sum >= rank {
@@ -216,8 +219,7 @@ func (d *Distribution) class(rank float64) (lower, upper float64) {
 	return float64(d.MaxNs) / 1e3, float64(d.MaxNs) / 1e3
 }
 
-// above counts the samples in the classes above a time, ns; at least 1 where the
-// largest is.
+// above counts the samples in the classes above ns; at least 1 if the largest sample is above.
 func (d *Distribution) above(ns int64) (n uint64) {
 	for us, k := range d.Micros {
 		if int64(us)*1000 > ns {
@@ -237,8 +239,8 @@ func (d *Distribution) above(ns int64) (n uint64) {
 	return n
 }
 
-// number is a value as the table shows it.
-func (c *Compared) number(v *float64) string {
+// format formats a value of the figure for the table.
+func (c *Compared) format(v *float64) string {
 	switch {
 	case v == nil:
 		return "-"
@@ -251,16 +253,16 @@ func (c *Compared) number(v *float64) string {
 	return fmt.Sprintf("%.3g", *v)
 }
 
-// ratio is new to old.
-func (c *Compared) ratio() string {
+// formatRatio formats the ratio of the new value to the old one.
+func (c *Compared) formatRatio() string {
 	if c.Old == nil || c.New == nil || *c.Old == 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%.2f", *c.New / *c.Old)
 }
 
-// verdict is it, with the reason.
-func (c *Compared) verdict() string {
+// formatVerdict formats the verdict with its reason.
+func (c *Compared) formatVerdict() string {
 	if c.Why == "" {
 		return string(c.Verdict)
 	}

@@ -16,24 +16,24 @@ import (
 	"lockstep/rt/host"
 )
 
-// room is how much is kept free on the disk for each of the two files: a thousand late
-// ticks and three full histograms take 3 MB.
-const room = 4 << 20
+// reservedSize is the space reserved for each of the two files, bytes: a thousand late ticks and
+// three full histograms take 3 MB.
+const reservedSize = 4 << 20
 
-// Files are the two files of a certificate before they are there: written beside their
-// places, with room for what comes, and renamed when they are whole.
+// Files reserves the two files of a certificate. Their content goes to FILE.part, with reserved
+// space; Write renames these files when they are complete.
 type Files struct {
-	HTML, JSON string // their names in the end
+	HTML, JSON string // final names
 	parts      []*os.File
 }
 
-// Create reserves FILE.html and the FILE.json beside it. It fails where they could not
-// be written in an hour: no folder, no right to it, no room, or somebody else at it. What the
-// host does not allow now is a *host.Exit with the code 3.
+// Create reserves FILE.html and FILE.json in the same folder. It fails if they could not be written
+// after the run: no folder, no permission, no space, or another certify that writes them. A
+// refusal of the host is a *host.Exit with code 3.
 func Create(html string) (_ *Files, err error) {
-	base, is := strings.CutSuffix(html, ".html")
-	if !is || strings.HasSuffix(base, "/") {
-		return nil, fmt.Errorf("certify: -o %s: a name that ends in .html is wanted; the JSON is written beside it", html)
+	base, ok := strings.CutSuffix(html, ".html")
+	if !ok || strings.HasSuffix(base, "/") {
+		return nil, fmt.Errorf("certify: -o %s: use a name that ends in .html; the JSON gets the same name with .json", html)
 	}
 	f := &Files{HTML: html, JSON: base + ".json"}
 	defer func() {
@@ -42,10 +42,10 @@ func Create(html string) (_ *Files, err error) {
 		}
 	}()
 
-	sweep(filepath.Dir(html))
+	removeAbandoned(filepath.Dir(html))
 	for _, name := range []string{f.JSON, f.HTML} {
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("certify: -o %s is there and no file", name)
+			return nil, fmt.Errorf("certify: -o %s exists and is not a regular file", name)
 		}
 		if err := f.reserve(name + ".part"); err != nil {
 			return nil, fmt.Errorf("certify: -o %s: %w", html, err)
@@ -55,9 +55,9 @@ func Create(html string) (_ *Files, err error) {
 	return f, nil
 }
 
-// sweep removes what earlier ones that were killed have reserved in a folder: of that size,
-// with nothing in it, and nobody's any more.
-func sweep(dir string) {
+// removeAbandoned removes the files that a killed certify reserved in a folder: unlocked, of the
+// reserved size and all zero.
+func removeAbandoned(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		if name := e.Name(); !strings.HasSuffix(name, ".html.part") && !strings.HasSuffix(name, ".json.part") {
@@ -67,39 +67,39 @@ func sweep(dir string) {
 		if err != nil {
 			continue
 		}
-		text, err := io.ReadAll(io.LimitReader(part, room+1))
-		if err == nil && bytes.Equal(text, make([]byte, room)) && unix.Flock(int(part.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		text, err := io.ReadAll(io.LimitReader(part, reservedSize+1))
+		if err == nil && bytes.Equal(text, make([]byte, reservedSize)) && unix.Flock(int(part.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 			_ = os.Remove(part.Name())
 		}
 		part.Close()
 	}
 }
 
-// reserve opens a file, takes it for this process, and fills it.
+// reserve opens and locks a file for this process, and reserves its space.
 func (f *Files) reserve(name string) error {
 	part, err := host.OpenExclusive(name)
 	if err != nil {
 		return err
 	}
-	there, errThere := os.Stat(name)
-	own, errOwn := part.Stat()
-	if errThere != nil || errOwn != nil || !os.SameFile(there, own) { // it has its final name by now
+	named, errNamed := os.Stat(name)
+	opened, errOpened := part.Stat()
+	if errNamed != nil || errOpened != nil || !os.SameFile(named, opened) { // another certify has renamed it
 		part.Close()
 		return host.Exitf(3, "another certify has just written %s: name another file", strings.TrimSuffix(name, ".part"))
 	}
 
-	f.parts = append(f.parts, part) // from here on Close removes it
-	err = unix.Fallocate(int(part.Fd()), 0, 0, room)
+	f.parts = append(f.parts, part) // Close removes it now
+	err = unix.Fallocate(int(part.Fd()), 0, 0, reservedSize)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
-		_, err = part.WriteAt(make([]byte, room), 0)
+		_, err = part.WriteAt(make([]byte, reservedSize), 0)
 	}
 	if err != nil {
-		return host.Exitf(3, "room for %d MB: %w: make some, or name a file elsewhere", room>>20, err)
+		return host.Exitf(3, "no space for %d MB: %w: free some, or name a file on another disk", reservedSize>>20, err)
 	}
 	return nil
 }
 
-// Close removes what was reserved and not written.
+// Close removes the reserved files that were not written.
 func (f *Files) Close() {
 	for _, part := range f.parts {
 		_ = os.Remove(part.Name())
@@ -109,10 +109,10 @@ func (f *Files) Close() {
 	f.parts = nil
 }
 
-// Write puts a certificate in both places, the JSON first: each is there whole or not at
-// all, also where the host loses its power.
+// Write writes a certificate to both files, the JSON first. Each file appears complete or not at
+// all, also after a loss of power.
 func (f *Files) Write(c *Certificate) error {
-	c.Again = again(f.JSON)
+	c.Again = compareCommand(f.JSON)
 	text, err := c.JSON()
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (f *Files) Write(c *Certificate) error {
 		return err
 	}
 	for i, content := range [][]byte{text, page} {
-		if err := put(f.parts[i], content); err != nil {
+		if err := writeReserved(f.parts[i], content); err != nil {
 			return fmt.Errorf("certify: %w", err)
 		}
 	}
@@ -138,15 +138,15 @@ func (f *Files) Write(c *Certificate) error {
 	}
 	f.parts = nil
 	if dir, err := os.Open(filepath.Dir(f.HTML)); err == nil {
-		_ = dir.Sync() // not every file system can
+		_ = dir.Sync() // some file systems cannot sync a folder
 		dir.Close()
 	}
 
 	return nil
 }
 
-// put writes over the reserved room, which it then gives back.
-func put(part *os.File, content []byte) error {
+// writeReserved writes the content into the reserved space and frees the rest.
+func writeReserved(part *os.File, content []byte) error {
 	if _, err := part.WriteAt(content, 0); err != nil {
 		return err
 	}
@@ -156,11 +156,11 @@ func put(part *os.File, content []byte) error {
 	return part.Sync()
 }
 
-// Text is what a terminal shows of a certificate that has been written to two files.
+// Text writes the summary of a certificate for a terminal; f holds the files it was written to.
 func (c *Certificate) Text(w io.Writer, f *Files) {
 	length := seconds(c.Run.SimTime).String()
 	if c.CutShort != "" {
-		length += fmt.Sprintf(" of %v, CUT SHORT (%s)", time.Duration(c.Asked.ForNs), c.CutShort)
+		length += fmt.Sprintf(" of %v, CUT SHORT (%s)", time.Duration(c.Request.ForNs), c.CutShort)
 	}
 	fmt.Fprintf(w, "\ncertificate of %s on %s, %s\n", c.Run.Bench, c.Box.Name, length)
 	if !c.Representative {
@@ -182,26 +182,26 @@ func (c *Certificate) Text(w io.Writer, f *Files) {
 	worst("wake-up", c.Late)
 	worst("tick", c.Tick)
 	worst("bus to bus", c.Response)
-	if c.Beside != nil && c.Beside.Cyclictest != nil {
-		fmt.Fprintf(w, "  %-12sworst %s us of %d; ratio of the loop to it: p50 %s, p99 %s\n", "cyclictest",
-			us(c.Beside.Cyclictest.Max), c.Beside.Cyclictest.Samples, ratio(c.Beside.Loop.RatioP50), ratio(c.Beside.Loop.RatioP99))
+	if r := c.Reference; r != nil && r.Cyclictest != nil {
+		fmt.Fprintf(w, "  %-12sworst %s us of %d; loop / cyclictest: p50 %s, p99 %s\n", "cyclictest",
+			us(r.Cyclictest.Max), r.Cyclictest.Samples, ratio(r.Loop.RatioP50), ratio(r.Loop.RatioP99))
 	}
 
 	if c.Worst != nil {
-		fmt.Fprintf(w, "  %-12sdearest %s us, %s of the period\n", "plant", us(c.Worst.WorstNs), percent(c.Worst.Share))
+		fmt.Fprintf(w, "  %-12sworst tick %s us, %s of the period\n", "plant", us(c.Worst.WorstNs), percent(c.Worst.Share))
 	}
-	fmt.Fprintf(w, "in %s and %s, sha256 %.16s...\nagain, and what has changed: %s\n", f.HTML, f.JSON, c.SHA256, c.Again)
+	fmt.Fprintf(w, "written to %s and %s, sha256 %.16s...\nmeasure again and compare: %s\n", f.HTML, f.JSON, c.SHA256, c.Again)
 }
 
-// bare matches a word that a shell takes as it is.
-var bare = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+// unquoted matches a word that needs no quotes in a shell.
+var unquoted = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
 
-// again is the command that measures once more what is in a file, and compares.
-func again(file string) string {
+// compareCommand returns the shell command that measures again and compares with a JSON file.
+func compareCommand(file string) string {
 	if path, err := filepath.Abs(file); err == nil {
 		file = path
 	}
-	if !bare.MatchString(file) {
+	if !unquoted.MatchString(file) {
 		file = "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 	}
 	return "lockstep certify -compare " + file

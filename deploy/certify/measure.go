@@ -23,56 +23,56 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// Order is a measurement that is wanted.
-type Order struct {
-	Asked
-	Load   func(cpus []int) (what string, stop func() error, err error) // nil: none
-	Choose bench.Chooser                                                // of Asked.Kernel
+// Measurement describes a measurement of a bench on this host.
+type Measurement struct {
+	Request
+	Load   func(cpus []int) (what string, stop func() error, err error) // start of the load; nil for none
+	Choose bench.Chooser                                                // chooser of Request.Kernel
 	Out    *os.File
-	Begin  func() // is called when the preparations are over, and signals are the run's
+	Begin  func() // called before the run takes over the signals
 }
 
-// session is a measurement under way.
+// session is a running measurement.
 type session struct {
-	Order
-	c       *Certificate
-	bench   *bench.Bench
-	plan    *bench.Handover
-	thread  sched.Thread // of the loop
-	against []string     // the host: what speaks against it
-	beside  *latency.Reference
-	page    *rt.StatusBlock
-	trouble error // of cyclictest
-	rounds  int
-	stolen  latency.Stolen // of the loop's CPU
-	end     context.CancelFunc
-	done    chan struct{} // closed when no cyclictest runs any more
+	Measurement
+	c            *Certificate
+	bench        *bench.Bench
+	plan         *bench.Handover
+	thread       sched.Thread // thread of the loop
+	objections   []string     // objections to the host
+	reference    *latency.Reference
+	status       *rt.StatusBlock
+	referenceErr error // error of cyclictest
+	rounds       int   // turns of cyclictest that succeeded
+	stolen       latency.Stolen
+	cancel       context.CancelFunc // ends the turns of cyclictest
+	done         chan struct{}      // closed after the last turn of cyclictest
 }
 
-// Measure runs the bench and returns its certificate, with an error where the run broke
-// a policy or was judged to have failed; a run that did not begin has none.
-func (o Order) Measure() (*Certificate, error) {
-	s := &session{Order: o, c: &Certificate{Format: 1, Asked: o.Asked}}
+// Measure runs the bench and returns its certificate. A certificate with an error belongs to a run
+// that broke a policy or failed a criterion. The certificate is nil if the run did not start.
+func (o Measurement) Measure() (*Certificate, error) {
+	s := &session{Measurement: o, c: &Certificate{Format: 1, Request: o.Request}}
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
-	if err := s.look(); err != nil {
+	if err := s.examineHost(); err != nil {
 		return nil, err
 	}
-	fmt.Fprint(o.Out, "what a tick costs, by lock set, is measured first\n")
+	fmt.Fprint(o.Out, "measuring the worst tick of the plant before the run\n")
 	var err error
 	if s.c.Worst, err = check.MeasureWorstTick(s.plan); err != nil {
 		return nil, err
 	}
-	s.beside = &latency.Reference{
+	s.reference = &latency.Reference{
 		CPU: s.thread.CPU, Priority: s.thread.Priority, Period: time.Duration(s.plan.Tables.PeriodNs),
 	}
-	s.trouble = s.beside.Prepare()
-	defer s.beside.Close()
+	s.referenceErr = s.reference.Prepare()
+	defer s.reference.Close()
 	return s.run()
 }
 
-// prepare reads the bench, a file or an embedded one.
+// prepare loads the bench, chooses the loop's CPU and fills in the versions.
 func (s *session) prepare() (err error) {
 	if s.bench, err = bench.Load(s.Bench); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *session) prepare() (err error) {
 	if s.plan, err = bench.Prepare(s.bench); err != nil {
 		return err
 	}
-	// Another bench may have the first choice; who comes in between is seen by begin.
+	// Another bench may take this CPU before the run starts; begin detects that.
 	s.plan.Thread.CPU = host.FreeCPU(s.bench.CPU)
 	s.thread, s.c.Deadline = s.plan.Thread, s.plan.Thread.Deadline
 	for _, bus := range s.bench.Buses {
@@ -98,22 +98,22 @@ func (s *session) prepare() (err error) {
 	return nil
 }
 
-// look takes the fingerprint of the host, and what speaks against it.
-func (s *session) look() error {
-	ask := doctor.Ask{CPU: s.thread.CPU, Priority: max(s.thread.Priority, 1), Timer: s.plan.Timer.Sleep}
+// examineHost fills in the host and the doctor's checks, and collects the objections to the host.
+func (s *session) examineHost() error {
+	ask := doctor.Requirements{CPU: s.thread.CPU, Priority: max(s.thread.Priority, 1), Timer: s.plan.Timer.Sleep}
 	for _, b := range s.c.Buses {
 		if b.Interface != "pair" && !strings.HasPrefix(b.Interface, "file:") {
 			ask.Buses = append(ask.Buses, b.Interface)
 		}
 	}
 
-	if s.page != nil {
-		ask.Loop = int(s.page.Thread.Load())
+	if s.status != nil {
+		ask.Loop = int(s.status.Thread.Load())
 	}
 	if s.UnitBus != "" {
 		ask.Buses = append(ask.Buses, s.UnitBus)
 	}
-	if ask.Timer == sched.Timerfd { // as the run will, so that the doctor sees what holds then
+	if ask.Timer == sched.Timerfd { // the run raises the timers, too: the doctor checks the same state
 		lower, _ := host.RaiseTimers(ask.CPU, min(s.thread.Priority+1, 99), "certify")
 		defer lower()
 	}
@@ -123,100 +123,99 @@ func (s *session) look() error {
 		return err
 	}
 	h := hostinfo.Read("/", ask.CPU)
-	s.c.Doctor, s.c.Box, s.against = &d, h.Machine(), objections(h, d)
+	s.c.Doctor, s.c.Box, s.objections = &d, h.Machine(), objections(h, d)
 	return nil
 }
 
-// run runs the bench as a soak, and closes the certificate.
+// run runs the bench as a soak of one segment and completes the certificate.
 func (s *session) run() (*Certificate, error) {
 	s.Begin()
-	leg := soak.Soak{
+	segment := soak.Soak{
 		Options: supervisor.Options{
 			For: time.Duration(s.ForNs), Bus: s.Bus, BestEffort: s.BestEffort,
 			Out: s.Out, Every: time.Minute, Choose: s.Choose,
 		},
-		Load: s.Load, UnitBus: s.UnitBus, Begun: s.begin,
+		Load: s.Load, UnitBus: s.UnitBus, OnFirstTick: s.begin,
 	}
-	r, err := leg.RunWhole(s.bench)
+	r, err := segment.RunWhole(s.bench)
 	if r == nil {
 		return nil, err
 	}
 	s.finish(r)
-	if text := s.stolen.Text(); s.page != nil && text != "" {
-		s.against = append(s.against, text)
+	if text := s.stolen.Text(); s.status != nil && text != "" {
+		s.objections = append(s.objections, text)
 	}
-	if s.trouble != nil {
-		s.against = append(s.against, "cyclictest: "+s.trouble.Error())
+	if s.referenceErr != nil {
+		s.objections = append(s.objections, "cyclictest: "+s.referenceErr.Error())
 	}
 	if int64(s.c.Run.Ticks+s.c.Run.Unserved) < s.ForNs/s.c.Run.StepNs {
 		s.c.CutShort = s.c.Run.Ended
 	}
 	s.c.Made = time.Now().UTC().Format(time.RFC3339)
-	s.c.judge(s.against)
+	s.c.setReasons(s.objections)
 	return s.c, err
 }
 
-// begin is called soon after the first tick.
+// begin starts the turns of cyclictest; the soak calls it after the first tick.
 func (s *session) begin(r *supervisor.Session) {
-	s.c.Versions.Files, _ = r.Handover.Hashes() // none where a file cannot be read any more
-	was := s.thread.CPU
+	s.c.Versions.Files, _ = r.Handover.Hashes() // nil if a file cannot be read any more
+	planned := s.thread.CPU
 	s.thread = r.Handover.Thread
-	moved := s.thread.CPU != was // another bench had taken the first choice
-	s.beside.CPU = s.thread.CPU
+	moved := s.thread.CPU != planned // another bench has taken the planned CPU
+	s.reference.CPU = s.thread.CPU
 	s.stolen = latency.WatchStolen(s.thread.CPU)
-	s.page, s.done = r.Status, make(chan struct{})
-	ctx, end := context.WithCancel(context.Background())
-	s.end = end
+	s.status, s.done = r.Status, make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
 	go func() {
 		defer close(s.done)
 		if moved {
-			if err := s.look(); err != nil {
-				s.against = append(s.against, fmt.Sprintf("the host was not looked at for CPU %d: %v", s.thread.CPU, err))
+			if err := s.examineHost(); err != nil {
+				const text = "the host was not examined for CPU %d: %v"
+				s.objections = append(s.objections, fmt.Sprintf(text, s.thread.CPU, err))
 			}
 		}
 
-		if s.trouble == nil {
-			s.turns(ctx)
+		if s.referenceErr == nil {
+			s.runTurns(ctx)
 		}
 	}()
 }
 
-// slot is how long a round lasts about, of which cyclictest runs in one half; there are
-// mostRounds at most. It ends margin before the end of its half at least: the points that it
-// misses it makes up for after it.
+// A round lasts about roundLength; cyclictest runs in one half of it. A turn of cyclictest ends at
+// least margin before its half: cyclictest makes up for missed points after its last one.
 const (
-	slot       = time.Minute
-	mostRounds = 60
-	margin     = 500 * time.Millisecond
+	roundLength = time.Minute
+	maxRounds   = 60
+	margin      = 500 * time.Millisecond
 )
 
-// turns lets cyclictest run beside the loop in one half of each round; which one it is
-// alternates.
-func (s *session) turns(ctx context.Context) {
+// runTurns runs cyclictest in one half of each round, alternately the first and the second half.
+func (s *session) runTurns(ctx context.Context) {
 	length := time.Duration(s.ForNs)
-	rounds := min(max(int(length/slot), 1), mostRounds)
+	rounds := min(max(int(length/roundLength), 1), maxRounds)
 	half := length / time.Duration(2*rounds)
-	start := int64(s.page.StartNs.Load())
+	start := int64(s.status.StartNs.Load())
 	var failed []error
-	defer func() { // however the run ends
+	defer func() {
 		if len(failed) > 0 {
-			s.trouble = fmt.Errorf("%d of %d turns failed, and are left out: %w", len(failed), s.rounds+len(failed), failed[0])
+			s.referenceErr = fmt.Errorf("%d of %d turns failed and are left out: %w", len(failed), s.rounds+len(failed), failed[0])
 		}
 	}()
 
 	for i := range 2 * rounds {
 		until := start + int64(half)*int64(i+1)
 		if with := i%4 == 0 || i%4 == 3; !with {
-			before := s.page.Late.Copy()
-			goes := sleep(ctx, until)
-			s.beside.Without(s.page.Late.Copy().Since(before))
-			if !goes {
+			before := s.status.Late.Copy()
+			completed := sleep(ctx, until)
+			s.reference.AddAlone(s.status.Late.Copy().Since(before))
+			if !completed {
 				return
 			}
 			continue
 		}
 
-		err := s.beside.Turn(ctx, time.Duration(until-sched.Now())-max(margin, half/20), start, &s.page.Late)
+		err := s.reference.Turn(ctx, time.Duration(until-sched.Now())-max(margin, half/20), start, &s.status.Late)
 		if ctx.Err() != nil {
 			return
 		}
@@ -232,7 +231,7 @@ func (s *session) turns(ctx context.Context) {
 	}
 }
 
-// sleep waits until an instant, ns on CLOCK_MONOTONIC; false: ctx has ended before.
+// sleep waits until an instant, ns on CLOCK_MONOTONIC; it returns false if ctx ends before.
 func sleep(ctx context.Context, until int64) bool {
 	select {
 	case <-time.After(time.Duration(until - sched.Now())):
@@ -242,40 +241,39 @@ func sleep(ctx context.Context, until int64) bool {
 	}
 }
 
-// finish is called at the end of the run.
+// finish ends the turns of cyclictest and puts the figures of the run into the certificate.
 func (s *session) finish(r *report.Report) {
 	s.c.Run = r
-	if s.page == nil {
-		return // no tick came
+	if s.status == nil {
+		return // the run ended before its first tick
 	}
-	s.end()
+	s.cancel()
 	<-s.done
-	s.c.Late, s.c.Tick = distribution(&s.page.Late), distribution(&s.page.Work)
-	s.c.Response = distribution(&s.page.Response)
-	loop, peer, alone := s.beside.Figures()
+	s.c.Late, s.c.Tick = distribution(&s.status.Late), distribution(&s.status.Work)
+	s.c.Response = distribution(&s.status.Response)
+	loop, cyclictest, alone := s.reference.Figures()
 	if loop == nil {
 		return
 	}
-	s.c.Beside = &Beside{
-		Rounds: s.rounds, Loop: loop, Cyclictest: peer, Alone: alone, Priority: s.thread.Priority, PhaseNs: r.StepNs / 2,
+	s.c.Reference = &Reference{
+		Rounds: s.rounds, Loop: loop, Cyclictest: cyclictest, Alone: alone, Priority: s.thread.Priority, PhaseNs: r.StepNs / 2,
 	}
-	if r.Tick.P99 > r.StepNs/2 { // then cyclictest waits for ticks
+	if r.Tick.P99 > r.StepNs/2 { // cyclictest, half a period after the grid points, waits for such ticks
 		loop.RatioP50, loop.RatioP99, loop.PooledP50, loop.PooledP99 = nil, nil, nil, nil
 		const text = "cyclictest had to wait for ticks of %v and more, half of the period: there is no ratio"
-		s.against = append(s.against, fmt.Sprintf(text, time.Duration(r.Tick.P99).Round(time.Microsecond)))
+		s.objections = append(s.objections, fmt.Sprintf(text, time.Duration(r.Tick.P99).Round(time.Microsecond)))
 	}
 }
 
-// Complete makes an order as it can be given again from anywhere: a bench and a kernel that
-// are files have their absolute paths.
-func (a *Asked) Complete() error {
+// MakeAbsolute makes the paths of the bench and the kernel absolute; embedded names stay.
+func (a *Request) MakeAbsolute() error {
 	names := []*string{&a.Bench}
 	if a.Kernel != "table" && a.Kernel != "generated" {
 		names = append(names, &a.Kernel)
 	}
 	for _, name := range names {
 		if info, err := os.Stat(*name); errors.Is(err, os.ErrNotExist) || err == nil && info.IsDir() {
-			continue // an embedded one, whatever folder is called like it
+			continue // embedded bench, also if a folder has its name
 		}
 		path, err := filepath.Abs(*name)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 	"lockstep/rt/host"
 )
 
-func TestACertificateIsReadAsItWasWritten(t *testing.T) {
+func TestReadReturnsTheWrittenCertificate(t *testing.T) {
 	c := sample(t, 1, 1)
 	text, err := c.JSON()
 	if err != nil {
@@ -29,7 +29,7 @@ func TestACertificateIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoCertificateIsRefused(t *testing.T) {
+func TestReadRefusesOtherTextsAndChangedCertificates(t *testing.T) {
 	whole, err := sample(t, 1, 1).JSON()
 	if err != nil {
 		t.Fatal(err)
@@ -45,14 +45,14 @@ func TestWhatIsNoCertificateIsRefused(t *testing.T) {
 		text []byte
 		says []string
 	}{
-		{whole[:len(whole)/2], []string{"is not the JSON of a certificate", "unexpected end"}},
-		{[]byte("<html>"), []string{"is not the JSON of a certificate", "invalid character '<'"}},
-		{[]byte("{}"), []string{"is not the JSON of a certificate", "lockstep_certificate"}},
-		{swap(`"lockstep_certificate": 1`, `"lockstep_certificate": 2`), []string{"another format: 2"}},
-		{[]byte(`{"lockstep_certificate": 1}`), []string{"is not the JSON of a certificate", "sha256"}},
-		{swap(`"missed": 0`, `"missed": 1`), []string{"was changed", "sha256"}},
-		{swap(`"tx_frames": 1440002`, `"tx_frames": 1440003`), []string{"was changed", "sha256"}},
-		{sealed([]byte(`{"lockstep_certificate": 1, "sha256": "", "run": {}}`)), []string{"no run or no doctor"}},
+		{whole[:len(whole)/2], []string{"not the JSON of a certificate", "unexpected end"}},
+		{[]byte("<html>"), []string{"not the JSON of a certificate", "invalid character '<'"}},
+		{[]byte("{}"), []string{"not the JSON of a certificate", "lockstep_certificate"}},
+		{swap(`"lockstep_certificate": 1`, `"lockstep_certificate": 2`), []string{"unknown certificate format 2"}},
+		{[]byte(`{"lockstep_certificate": 1}`), []string{"not the JSON of a certificate", "sha256"}},
+		{swap(`"missed": 0`, `"missed": 1`), []string{"changed after", "sha256"}},
+		{swap(`"tx_frames": 1440002`, `"tx_frames": 1440003`), []string{"changed after", "sha256"}},
+		{insertHash([]byte(`{"lockstep_certificate": 1, "sha256": "", "run": {}}`)), []string{"no key run or doctor"}},
 	} {
 		_, err := Read("x.json", c.text)
 		if err == nil || !strings.HasPrefix(err.Error(), "certify: x.json: ") || strings.Contains(err.Error(), "\n") {
@@ -67,14 +67,14 @@ func TestWhatIsNoCertificateIsRefused(t *testing.T) {
 	}
 }
 
-// What is read is compared without a panic, and with itself differs in nothing.
+// FuzzRead checks that Compare finds no difference between a certificate and itself.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"lockstep_certificate": 1, "sha256": "", "made": "2026-11-20T20:00:00Z", "asked": {"for_ns": 1}, "run": {"ticks": 1, "missed": 1e300}, "doctor": {}}`))
 	f.Add([]byte(`{"lockstep_certificate": 1, "sha256": "", "made": "2026-11-20T20:00:00Z", "asked": {"for_ns": 9}, "run": {"late_ns": {"max": -5}}, "doctor": {"checks": [{}]},
 		"wake_up": {"samples": 1, "max_ns": 5, "histogram_us": {"0": 1}}, "beside": {"loop": null}, "worst_case": {"dearest_ns": 5}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		_, _ = Read("fuzz.json", text)
-		c, err := Read("fuzz.json", sealed(text)) // what has the right hash gets further
+		c, err := Read("fuzz.json", insertHash(text)) // the right hash lets more of the text be parsed
 		if err != nil {
 			return
 		}
@@ -85,13 +85,13 @@ func FuzzRead(f *testing.F) {
 		if len(got.Settings) != 0 || got.Boxes != "" || len(got.Worse()) != 0 {
 			t.Errorf("a certificate and itself: %+v", got)
 		}
-		if s := words(got); strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
+		if s := printed(got); strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
 			t.Errorf("%s", s)
 		}
 	})
 }
 
-func TestFilesAreThereWholeOrNotAtAll(t *testing.T) {
+func TestFilesAppearCompleteOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a.html")
 	f, err := Create(name)
@@ -103,7 +103,7 @@ func TestFilesAreThereWholeOrNotAtAll(t *testing.T) {
 	}
 	for _, made := range []string{f.HTML, f.JSON} {
 		if _, err := os.Stat(made); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is there before it is whole", made)
+			t.Errorf("%s exists before it is complete", made)
 		}
 	}
 	c := sample(t, 1, 1)
@@ -131,12 +131,12 @@ func TestFilesAreThereWholeOrNotAtAll(t *testing.T) {
 		t.Errorf("it left %v", list)
 	}
 	if now, _ := os.ReadFile(f.JSON); !bytes.Equal(now, text) {
-		t.Error("one that was not written changed the one before it")
+		t.Error("a reservation without Write changed the old certificate")
 	}
 }
 
-// Folders and files that are called like an embedded bench and a kernel mean neither.
-func TestAnOrderNamesFilesSoThatItCanBeGivenFromAnywhere(t *testing.T) {
+// A folder with the name of an embedded bench, and a file with the name of a kernel, are ignored.
+func TestARequestNamesItsFilesByAbsolutePaths(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, name := range []string{"powershift-bench", "mine.yaml", "mine.target", "generated"} {
@@ -155,28 +155,27 @@ func TestAnOrderNamesFilesSoThatItCanBeGivenFromAnywhere(t *testing.T) {
 		{"truck-bench", "table", "truck-bench", "table"},
 		{"mine.yaml", "mine.target", filepath.Join(dir, "mine.yaml"), filepath.Join(dir, "mine.target")},
 	} {
-		a := Asked{Bench: c.bench, Kernel: c.kernel}
-		if err := a.Complete(); err != nil || a.Bench != c.wantBench || a.Kernel != c.wantKernel {
+		a := Request{Bench: c.bench, Kernel: c.kernel}
+		if err := a.MakeAbsolute(); err != nil || a.Bench != c.wantBench || a.Kernel != c.wantKernel {
 			t.Errorf("%s, %s: %+v, %v", c.bench, c.kernel, a, err)
 		}
 	}
 }
 
-// isRefused tells whether the host refuses for a reason.
+// isRefused reports whether err is a refusal of the host for a reason.
 func isRefused(err error, why string) bool {
 	var exit *host.Exit
 	return errors.As(err, &exit) && exit.Code == 3 && strings.Contains(err.Error(), why) && strings.HasPrefix(err.Error(), "certify: ")
 }
 
-// A kill leaves the room that was reserved; the next one in that folder takes it away,
-// whatever its name is, and nothing of anybody else's.
-func TestWhatAKilledOneHasReservedIsRemovedByTheNext(t *testing.T) {
+// A killed certify leaves its reserved files. The next one in the folder removes only these.
+func TestCreateRemovesTheReservedFilesOfAKilledCertify(t *testing.T) {
 	dir := t.TempDir()
 	killed, err := Create(filepath.Join(dir, "killed.html"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range killed.parts { // its locks go with it
+	for _, part := range killed.parts { // closing releases the locks
 		part.Close()
 	}
 	others, err := Create(filepath.Join(dir, "other.html"))
@@ -184,9 +183,9 @@ func TestWhatAKilledOneHasReservedIsRemovedByTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer others.Close()
-	full := make([]byte, room)
-	full[room-1] = 1
-	for name, text := range map[string][]byte{"page.html.part": []byte("<html>"), "full.json.part": full, "empty.html.part": nil, "zeros.part": make([]byte, room)} {
+	full := make([]byte, reservedSize)
+	full[reservedSize-1] = 1
+	for name, text := range map[string][]byte{"page.html.part": []byte("<html>"), "full.json.part": full, "empty.html.part": nil, "zeros.part": make([]byte, reservedSize)} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +205,7 @@ func TestWhatAKilledOneHasReservedIsRemovedByTheNext(t *testing.T) {
 	}
 }
 
-func TestWhereNothingCanBeWrittenIsRefusedAtOnce(t *testing.T) {
+func TestCreateRefusesPlacesItCannotWrite(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -217,7 +216,7 @@ func TestWhereNothingCanBeWrittenIsRefusedAtOnce(t *testing.T) {
 	for name, want := range map[string]string{
 		filepath.Join(dir, "no", "a.html"):   "no such file",
 		filepath.Join(dir, "file", "a.html"): "not a directory",
-		filepath.Join(dir, "d.html"):         "is there and no file",
+		filepath.Join(dir, "d.html"):         "exists and is not a regular file",
 		filepath.Join(dir, "a.txt"):          "ends in .html",
 		filepath.Join(dir) + "/.html":        "ends in .html",
 		"/dev/full":                          "ends in .html",
@@ -230,7 +229,7 @@ func TestWhereNothingCanBeWrittenIsRefusedAtOnce(t *testing.T) {
 	if _, err := Create("/proc/a.html"); !errors.As(err, &open) || open.Op != "open" || !strings.HasPrefix(err.Error(), "certify: -o /proc/a.html") {
 		t.Errorf("below /proc: %v", err)
 	}
-	// No room: as the kernel says where a file would become too large.
+	// A file size limit makes the reservation fail as a full disk does.
 	signal.Ignore(syscall.SIGXFSZ)
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
@@ -244,21 +243,21 @@ func TestWhereNothingCanBeWrittenIsRefusedAtOnce(t *testing.T) {
 	if e := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); e != nil {
 		t.Fatal(e)
 	}
-	if !isRefused(err, "room for 4 MB") || !errors.Is(err, syscall.EFBIG) {
-		t.Errorf("no room: %v", err)
+	if !isRefused(err, "no space for 4 MB") || !errors.Is(err, syscall.EFBIG) {
+		t.Errorf("no space: %v", err)
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 2 {
 		t.Errorf("it left %v", list)
 	}
 }
 
-func TestTheCommandToMeasureAgainSurvivesAShell(t *testing.T) {
+func TestTheCompareCommandIsQuotedForAShell(t *testing.T) {
 	for file, want := range map[string]string{
 		"/a/b.json":       "lockstep certify -compare /a/b.json",
 		"/a b/it's.json":  `lockstep certify -compare '/a b/it'\''s.json'`,
 		"/a/$(reboot).js": "lockstep certify -compare '/a/$(reboot).js'",
 	} {
-		if got := again(file); got != want {
+		if got := compareCommand(file); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-func TestEveryHostThatIsNotTunedHasObjections(t *testing.T) {
+func TestOnlyTheTunedHostHasNoObjections(t *testing.T) {
 	const hosts = "../../sched/hostinfo/testdata/hosts"
 	entries, err := os.ReadDir(hosts)
 	if err != nil || len(entries) < 7 {
@@ -18,7 +18,7 @@ func TestEveryHostThatIsNotTunedHasObjections(t *testing.T) {
 	}
 	for _, e := range entries {
 		root := filepath.Join(hosts, e.Name())
-		d, err := doctor.Examine(root, doctor.Ask{CPU: -1, Priority: 80, Timer: sched.Timerfd})
+		d, err := doctor.Examine(root, doctor.Requirements{CPU: -1, Priority: 80, Timer: sched.Timerfd})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +27,7 @@ func TestEveryHostThatIsNotTunedHasObjections(t *testing.T) {
 			t.Errorf("%s: %q", e.Name(), list)
 		}
 		if !d.Fit && len(list) == 0 {
-			t.Errorf("%s is not fit, and nothing is objected", e.Name())
+			t.Errorf("%s is not fit but has no objections", e.Name())
 		}
 	}
 }

@@ -15,17 +15,17 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// kept are the histograms made, by what they were made from.
-var kept = map[[4]int64]*sched.Histogram{}
+// cached holds the histograms made, by the arguments of histogram.
+var cached = map[[4]int64]*sched.Histogram{}
 
-// histogram makes one of n samples around a time, ns, of which one is worst.
+// histogram makes a histogram of n samples, ns: n-1 from around upwards, and worst.
 func histogram(n int, around, worst int64, seed uint64) *sched.Histogram {
 	key := [4]int64{int64(n), around, worst, int64(seed)}
-	if h := kept[key]; h != nil {
+	if h := cached[key]; h != nil {
 		return h.Copy()
 	}
 	h, r := &sched.Histogram{}, rand.New(rand.NewPCG(seed, 1))
-	defer func() { kept[key] = h.Copy() }()
+	defer func() { cached[key] = h.Copy() }()
 	for range n - 1 {
 		h.Record(around + int64(r.ExpFloat64()*float64(around)/10))
 	}
@@ -37,32 +37,32 @@ func spreadOf(h *sched.Histogram) report.Spread {
 	return report.Spread{P50: h.Quantile(0.5), P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max()}
 }
 
-// hostOf reads a host of testdata and what the doctor says of it.
+// hostOf reads a host of testdata and its diagnosis.
 func hostOf(t *testing.T, name string) (*hostinfo.Host, doctor.Diagnosis) {
 	t.Helper()
 	root := "../../sched/hostinfo/testdata/hosts/" + name
-	d, err := doctor.Examine(root, doctor.Ask{CPU: -1, Priority: 80, Timer: sched.Timerfd})
+	d, err := doctor.Examine(root, doctor.Requirements{CPU: -1, Priority: 80, Timer: sched.Timerfd})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return hostinfo.Read(root, -1), d
 }
 
-// sample is a certificate as one is measured; scale stretches its times.
+// sample makes a certificate; scale multiplies its times.
 func sample(t *testing.T, scale int64, seed uint64) *Certificate {
 	t.Helper()
 	const ticks = 720_000
-	host, d := hostOf(t, "tuned") // nothing speaks against it
+	host, d := hostOf(t, "tuned") // host without objections
 	late, tick, response := histogram(ticks, scale*9_000, scale*61_250, seed), histogram(ticks, scale*38_000, scale*142_000, seed+1), histogram(ticks, scale*2_500_000, scale*12_345_678, seed+2)
 	answer := spreadOf(response)
 	c := &Certificate{
 		Format: 1, Made: "2026-11-20T20:00:00Z",
-		Asked: Asked{Bench: "mine.yaml", ForNs: int64(time.Hour), Load: true, Kernel: "table"},
+		Request: Request{Bench: "mine.yaml", ForNs: int64(time.Hour), Load: true, Kernel: "table"},
 		Run: &report.Report{
 			Bench: "mine", Plant: "powershift", Kernel: "table", StepNs: 5_000_000, Ticks: ticks, SimTime: 3600, Clean: true, Ended: "done",
 			Late: spreadOf(late), Tick: spreadOf(tick), Response: &answer, Overrun: "skip 2", BudgetNs: 2_500_000,
 			Usage: &report.Usage{}, RxFrames: 720_001, TxFrames: 1_440_002, BestEffortWhy: []string{},
-			Soak: &report.Verdict{Pass: true, Load: "cpu on CPU 0", Demands: []report.Demand{{What: "end", Want: "clean", Seen: "done", Held: true}}},
+			Soak: &report.Verdict{Pass: true, Load: "cpu on CPU 0", Criteria: []report.Criterion{{What: "end", Want: "clean", Seen: "done", Held: true}}},
 		},
 		Late: distribution(late), Tick: distribution(tick), Response: distribution(response),
 		Worst: &check.WorstCase{
@@ -81,12 +81,12 @@ func sample(t *testing.T, scale int64, seed uint64) *Certificate {
 	peer := &latency.Figures{P50: 8_000, P99: 12_000, P999: 15_000, Counts: latency.Counts{Max: 44_000, Samples: 10_000}, Histogram: map[int]int64{8: 9_999, 44: 1}}
 	loop := *peer
 	loop.RatioP50, loop.RatioP99 = &half, &half
-	c.Beside = &Beside{Rounds: 60, Loop: &loop, Cyclictest: peer, Priority: 80, PhaseNs: 2_500_000}
-	c.judge(objections(host, d))
+	c.Reference = &Reference{Rounds: 60, Loop: &loop, Cyclictest: peer, Priority: 80, PhaseNs: 2_500_000}
+	c.setReasons(objections(host, d))
 	return c
 }
 
-// stored is a certificate written and read.
+// stored writes a certificate as JSON and reads it again.
 func stored(t *testing.T, c *Certificate) *Certificate {
 	t.Helper()
 	text, err := c.JSON()
@@ -100,7 +100,7 @@ func stored(t *testing.T, c *Certificate) *Certificate {
 	return back
 }
 
-// edited is a certificate whose JSON was changed, with a hash that fits.
+// edited changes the JSON of a certificate and parses it without checking the hash.
 func edited(t *testing.T, c *Certificate, change func(tree map[string]any)) *Certificate {
 	t.Helper()
 	text, err := c.JSON()

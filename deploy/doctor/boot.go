@@ -8,30 +8,29 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// CommandLine is what only another start of this kernel changes, for this host. Nothing
-// of it is ever written here.
+// CommandLine is the recommended command line of this host's kernel. The doctor never writes it.
 type CommandLine struct {
-	Wanted []string `json:"wanted"`          // options of the kernel's command line
-	Lacks  []string `json:"lacks,omitempty"` // those it was not started with
-	Drop   []string `json:"drop,omitempty"`  // what it was started with in their place
-	Loader string   `json:"loader"`          // name of one of loaders
+	Wanted []string `json:"wanted"`          // recommended options
+	Lacks  []string `json:"lacks,omitempty"` // recommended options that the running kernel lacks
+	Drop   []string `json:"drop,omitempty"`  // options of the running kernel to remove
+	Loader string   `json:"loader"`          // name of the boot loader
 
 	loader loader
 }
 
-// loader is what starts a kernel, and where its command line stands.
+// loader describes a boot loader and its file with the kernel's command line.
 type loader struct {
 	name string
-	mark string // the file that tells a host has it, below the root
-	file string // with the command line
-	add  string // how one option is added; %s the option
-	all  string // how the whole line is written: %[1]s the options, %[2]s the file
+	mark string // file that identifies the loader, below the root
+	file string // file with the command line
+	add  string // instruction to add an option; %s is the option
+	all  string // instruction to write all options: %[1]s are the options, %[2]s is the file
 }
 
 const grubAdd = "in /etc/default/grub, add to GRUB_CMDLINE_LINUX, then sudo update-grub: %s"
 
-// loaders, in the order in which they are looked for. Debian's grub alone reads a folder. The last
-// one stands for those that are not known.
+// loaders lists the boot loaders in the order of the search. Only Debian's grub reads a folder. The
+// last entry stands for unknown loaders.
 var loaders = []loader{
 	{
 		"Raspberry Pi", "boot/firmware/cmdline.txt", "/boot/firmware/cmdline.txt",
@@ -70,7 +69,7 @@ var loaders = []loader{
 	},
 }
 
-// loader finds what starts the host.
+// loader returns the boot loader of the host.
 func (h *host) loader() loader {
 	release := h.osRelease()
 	debian := h.Exists("etc/debian_version") || h.Exists("etc/default/grub.d") ||
@@ -81,31 +80,31 @@ func (h *host) loader() loader {
 	return loaders[i]
 }
 
-// bootCommand says where options go on the kernel's command line.
+// bootCommand returns the instruction to add options to the kernel's command line.
 func (h *host) bootCommand(options string) string { return fmt.Sprintf(h.loader().add, options) }
 
-// bootOptions are those that isolate the CPU of the loop, and those that are
-// isolated already: Documentation/admin-guide/kernel-parameters.
+// bootOptions returns the options that isolate the CPU of the loop and all CPUs that are isolated
+// already; source: Documentation/admin-guide/kernel-parameters.
 func (h *host) bootOptions() []string {
 	cpus := append(slices.Clone(h.Isolated), h.CPU)
 	slices.Sort(cpus)
 	list := hostinfo.FormatCPUs(slices.Compact(cpus))
 	kind := "managed_irq,domain,"
 	if slices.Contains(h.Isolated, h.CPU) && !slices.Contains(h.CPUs("isolated"), h.CPU) {
-		kind = "managed_irq," // a partition of the control groups keeps the rest off
+		kind = "managed_irq," // a cpuset partition isolates the CPU from other work
 	}
-	return []string{"isolcpus=" + kind + list, "irqaffinity=" + h.rest(), "rcu_nocbs=" + list}
+	return []string{"isolcpus=" + kind + list, "irqaffinity=" + h.housekeepingList(), "rcu_nocbs=" + list}
 }
 
 // commandLine compares the recommended command line with that of the running kernel.
 func (h *host) commandLine() CommandLine {
 	b := CommandLine{Wanted: h.bootOptions()}
-	// nosmt takes every thread of a core but the first away: the loop's, if it is on
-	// another one. Then the sibling is taken off line while the host runs.
+	// nosmt disables all threads of a core except the first, which must be the loop's. Otherwise -fix
+	// takes the sibling off line.
 	if s := h.Siblings(); len(s) > 1 && s[0] == h.CPU {
 		b.Wanted = append(b.Wanted, "nosmt")
 	}
-	// Ticks of the CPUs one after the other, and no watchdogs on the loop's.
+	// The timer ticks of the CPUs do not coincide, and no watchdogs run on the loop's CPU.
 	b.Wanted = append(b.Wanted, "skew_tick=1", "nosoftlockup", "nmi_watchdog=0")
 	b.loader = h.loader()
 	b.Loader = b.loader.name
@@ -125,15 +124,14 @@ func (h *host) commandLine() CommandLine {
 	return b
 }
 
-// covers reports whether a given value of an option does what the wanted one does
-// for a CPU.
+// covers reports whether the given value of an option has the effect of the wanted value for a CPU.
 func covers(name, given, wanted string, cpu int) bool {
 	flags, list := isolation(given)
 	cpus, err := hostinfo.ParseCPUs(list)
 	switch name {
 	case "isolcpus":
 		for flag := range strings.SplitSeq(wanted, ",") {
-			if named(flag) && !slices.Contains(flags, flag) {
+			if isFlag(flag) && !slices.Contains(flags, flag) {
 				return false
 			}
 		}
@@ -148,22 +146,21 @@ func covers(name, given, wanted string, cpu int) bool {
 	return given == wanted || wanted == ""
 }
 
-// named tells a flag of isolcpus= from a CPU.
-func named(part string) bool { return part != "" && (part[0] < '0' || part[0] > '9') }
+// isFlag reports whether a part of the value of isolcpus= is a flag, not a CPU.
+func isFlag(part string) bool { return part != "" && (part[0] < '0' || part[0] > '9') }
 
-// isolation parts the value of isolcpus= in flags and CPUs; without a flag it
-// means domain.
+// isolation splits the value of isolcpus= into flags and CPUs; the default flag is domain.
 func isolation(value string) (flags []string, cpus string) {
 	list := strings.Split(value, ",")
-	flags = slices.DeleteFunc(slices.Clone(list), func(part string) bool { return !named(part) })
+	flags = slices.DeleteFunc(slices.Clone(list), func(part string) bool { return !isFlag(part) })
 	if len(flags) == 0 {
 		flags = []string{"domain"}
 	}
-	return flags, strings.Join(slices.DeleteFunc(list, named), ",")
+	return flags, strings.Join(slices.DeleteFunc(list, isFlag), ",")
 }
 
-// Lines are what a user puts where, for the loader of this host; for one that is not known, the
-// options alone.
+// Lines returns the instructions to write the command line for the boot loader of this host; for an
+// unknown loader, those of the usual loaders.
 func (b CommandLine) Lines() []string {
 	return strings.Split(fmt.Sprintf(b.loader.all, strings.Join(b.Wanted, " "), b.loader.file), "\n")
 }

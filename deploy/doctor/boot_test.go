@@ -10,11 +10,11 @@ func TestTheCommandLineIsComputedForTheHost(t *testing.T) {
 	for _, c := range []struct {
 		host   string
 		edits  map[string]string
-		cpu    int // -1: as the doctor chooses
+		cpu    int // CPU of the loop; -1 to let the doctor choose
 		wanted string
 		lacks  string
 		drop   string
-		first  string // line for the loader
+		first  string // first line of the instructions
 		last   string
 	}{
 		{"tuned", nil, -1, "isolcpus=managed_irq,domain,3 irqaffinity=0-2 rcu_nocbs=3" + rest, "", "",
@@ -23,9 +23,9 @@ func TestTheCommandLineIsComputedForTheHost(t *testing.T) {
 			"# /etc/default/grub.d/lockstep.cfg, ", "GRUB_CMDLINE_LINUX="},
 		{"pi", nil, -1, "isolcpus=managed_irq,domain,3 irqaffinity=0-2 rcu_nocbs=3" + rest, "isolcpus=managed_irq,domain,3 irqaffinity=0-2 rcu_nocbs=3" + rest, "",
 			"# at the end of the one line in /boot/firmware/cmdline.txt", "isolcpus=managed_irq,domain,3 irqaffinity=0-2 rcu_nocbs=3" + rest},
-		// A partition keeps other work off; CPU 2 is another loop's.
+		// A partition isolates the CPU; CPU 2 belongs to another loop.
 		{"mainline", nil, -1, "isolcpus=managed_irq,2-3 irqaffinity=0-1 rcu_nocbs=2-3" + rest, "rcu_nocbs=2-3" + rest, "", "", ""},
-		// nosmt takes the second thread of each core away: here that is the loop's own.
+		// nosmt disables the second thread of each core, which is the loop's CPU here.
 		{"desktop", nil, 7, "isolcpus=managed_irq,domain,7 irqaffinity=0-2,4-6 rcu_nocbs=7" + rest, "isolcpus=managed_irq,domain,7 irqaffinity=0-2,4-6 rcu_nocbs=7" + rest, "", "", ""},
 		{"desktop", map[string]string{"sys/devices/system/cpu/cpu3/topology/thread_siblings_list": "3,7"}, 3,
 			"isolcpus=managed_irq,domain,3 irqaffinity=0-2,4-6 rcu_nocbs=3 nosmt" + rest, "isolcpus=managed_irq,domain,3 irqaffinity=0-2,4-6 rcu_nocbs=3 nosmt" + rest, "", "", ""},
@@ -37,7 +37,7 @@ func TestTheCommandLineIsComputedForTheHost(t *testing.T) {
 		{"tuned", map[string]string{"etc/os-release": "ID=fedora"}, 3, "isolcpus=managed_irq,domain,3 irqaffinity=0-2 rcu_nocbs=3" + rest, "", "",
 			`sudo grubby --update-kernel=ALL --args="isolcpus=managed_irq,domain,3 `, "# then: sudo grub2-mkconfig"},
 	} {
-		want := ask
+		want := demo
 		want.CPU = c.cpu
 		p, err := NewPlan(edited(t, c.host, c.edits), want, nil)
 		if err != nil {
@@ -63,7 +63,7 @@ func TestTheCommandLineIsComputedForTheHost(t *testing.T) {
 	}
 }
 
-func TestAnOptionCoversWhatDoesTheSame(t *testing.T) {
+func TestCoversAcceptsValuesWithTheSameEffect(t *testing.T) {
 	for _, c := range []struct {
 		name, given, wanted string
 		does                bool

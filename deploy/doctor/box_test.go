@@ -17,25 +17,25 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// box is a copy of a host of testdata whose files answer as a kernel would.
+// box is a copy of a host of testdata whose files react to writes like the kernel's.
 type box struct {
-	t     *testing.T
-	root  string
-	state string
-	claim string
-	ask   Ask
-	links map[string]can.Link
-	spoil func(path string) error // before each write of a file; nil: none is spoilt
+	t           *testing.T
+	root        string
+	state       string
+	reservation string
+	req         Requirements
+	links       map[string]can.Link
+	beforeWrite func(path string) error // called before each write; may be nil
 }
 
-// boxes is how many there were, so that the claim of each is its own.
+// boxes counts the boxes; it makes their reservations unique.
 var boxes atomic.Int64
 
 func newBox(t *testing.T, host string) *box {
 	t.Helper()
-	b := &box{t: t, root: filepath.Join(t.TempDir(), host), ask: ask, links: map[string]can.Link{}}
+	b := &box{t: t, root: filepath.Join(t.TempDir(), host), req: demo, links: map[string]can.Link{}}
 	b.state = filepath.Join(t.TempDir(), "undo.json")
-	b.claim = fmt.Sprintf("host/%d-%d", os.Getpid(), boxes.Add(1))
+	b.reservation = fmt.Sprintf("host/%d-%d", os.Getpid(), boxes.Add(1))
 	if err := os.CopyFS(b.root, os.DirFS(filepath.Join("..", "..", "sched", "hostinfo", "testdata", "hosts", host))); err != nil {
 		t.Fatal(err)
 	}
@@ -58,28 +58,28 @@ func (b *box) get(name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// host is the box with hands: what they do to a thread is done to its text.
+// host returns the box with operations that edit the files of threads.
 func (b *box) host() *host {
-	h := newHost(b.root, b.ask)
-	h.claim = b.claim
-	h.hands = hands{
+	h := newHost(b.root, b.req)
+	h.reservation = b.reservation
+	h.operations = operations{
 		write: b.write,
 		schedule: func(tid, policy, priority, _ int) error {
-			return b.ofThread(tid, "stat", func(text string) string {
+			return b.editThread(tid, "stat", func(text string) string {
 				open := strings.LastIndexByte(text, ')') + 2
 				f := strings.Fields(text[open:])
 				f[40-3], f[41-3] = strconv.Itoa(priority), strconv.Itoa(policy)
 				return text[:open] + strings.Join(f, " ") + "\n"
 			})
 		},
-		bind: func(tid int, cpus []int) error {
-			return b.ofThread(tid, "status", func(text string) string {
+		setAffinity: func(tid int, cpus []int) error {
+			return b.editThread(tid, "status", func(text string) string {
 				before, _, _ := strings.Cut(text, "Cpus_allowed_list:")
 				return before + "Cpus_allowed_list:\t" + hostinfo.FormatCPUs(cpus) + "\n"
 			})
 		},
 		link: func(name string) (can.Link, error) {
-			if l, there := b.links[name]; there {
+			if l, ok := b.links[name]; ok {
 				return l, nil
 			}
 			return can.Link{}, errGone
@@ -87,7 +87,7 @@ func (b *box) host() *host {
 		setRestart: func(name string, ms uint32) error {
 			l := b.links[name]
 			if l.Up {
-				return errUp
+				return errLinkUp
 			}
 			l.RestartMs = int(ms)
 			b.links[name] = l
@@ -97,13 +97,13 @@ func (b *box) host() *host {
 	return h
 }
 
-func (b *box) ofThread(tid int, file string, edit func(string) string) error {
+func (b *box) editThread(tid int, file string, edit func(string) string) error {
 	list, _ := filepath.Glob(filepath.Join(b.root, "proc/[0-9]*/task", strconv.Itoa(tid), file))
 	if len(list) != 1 {
 		return syscall.ESRCH
 	}
-	if b.spoil != nil {
-		if err := b.spoil(list[0]); err != nil {
+	if b.beforeWrite != nil {
+		if err := b.beforeWrite(list[0]); err != nil {
 			return err
 		}
 	}
@@ -114,10 +114,10 @@ func (b *box) ofThread(tid int, file string, edit func(string) string) error {
 	return os.WriteFile(list[0], []byte(edit(string(text))), 0o644)
 }
 
-// write is the product's, and what else the kernel changes with it.
+// write writes a file like the product, and changes the files that the kernel would change with it.
 func (b *box) write(path, text string) error {
-	if b.spoil != nil {
-		if err := b.spoil(path); err != nil {
+	if b.beforeWrite != nil {
+		if err := b.beforeWrite(path); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func (b *box) plan(keep ...string) *Plan {
 	return p
 }
 
-// apply makes all changes, and none may fail.
+// apply makes all changes and fails the test if one fails.
 func (b *box) apply() []Step {
 	b.t.Helper()
 	steps, err := b.plan().Apply(b.state)
@@ -171,7 +171,7 @@ func (b *box) undo() []Step {
 	return steps
 }
 
-// tree is what every file of the box says.
+// tree returns the text of every file of the box.
 func (b *box) tree() map[string]string {
 	b.t.Helper()
 	files := map[string]string{}
@@ -180,7 +180,7 @@ func (b *box) tree() map[string]string {
 			var text []byte
 			text, err = os.ReadFile(path)
 			name, _ := filepath.Rel(b.root, path)
-			// What follows from the masks is the kernel's, which may choose anew.
+			// The kernel chooses the effective CPUs of an interrupt from its mask each time.
 			if filepath.Base(path) != "effective_affinity_list" {
 				files[name] = choiceOf(strings.TrimSpace(string(text)))
 			}
@@ -193,8 +193,8 @@ func (b *box) tree() map[string]string {
 	return files
 }
 
-// choiceOf is the chosen word of a list: in a folder its file holds that alone, once
-// it was written to.
+// choiceOf returns the chosen word of a list. In a box, the file has only this word once it was
+// written.
 func choiceOf(text string) string {
 	if _, rest, found := strings.Cut(text, "["); found && strings.HasPrefix(text, "[") {
 		text, _, _ = strings.Cut(rest, "]")

@@ -18,28 +18,28 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// Kind is how the value of a setting is written and compared.
+// Kind is the kind of a setting. It determines how a value is written and compared.
 type Kind string
 
-// A thread and an interface are named by their folders.
+// The kinds of settings. The settings of threads and interfaces are named by their folders.
 const (
-	Value      Kind = "value"      // a file with one word
-	Choice     Kind = "choice"     // a file that lists words, the chosen one in brackets
-	CPUList    Kind = "cpus"       // a file with CPUs: "0-2"
-	CPUMask    Kind = "mask"       // a file with CPUs in hexadecimal: "7"
-	Scheduling Kind = "scheduling" // of a thread: "FIFO 81", "OTHER"
+	Value      Kind = "value"      // file with one word
+	Choice     Kind = "choice"     // file with a list of words, the chosen one in brackets
+	CPUList    Kind = "cpus"       // file with CPUs: "0-2"
+	CPUMask    Kind = "mask"       // file with CPUs in hexadecimal: "7"
+	Scheduling Kind = "scheduling" // policy and priority of a thread: "FIFO 81", "OTHER"
 	Affinity   Kind = "affinity"   // CPUs of a thread: "0-2"
-	RestartMs  Kind = "restart_ms" // of a CAN interface that is down, ms
+	RestartMs  Kind = "restart_ms" // restart-ms of a CAN interface that is down, ms
 )
 
-// pattern is of settings of a kind.
-type pattern struct {
+// allowedSetting matches settings of a kind.
+type allowedSetting struct {
 	kind Kind
 	file *regexp.Regexp
 }
 
-// touched is everything that -fix and -undo may ever write to.
-var touched = []pattern{
+// allowedSettings lists all settings that -fix and -undo may write.
+var allowedSettings = []allowedSetting{
 	{Value, regexp.MustCompile(`^/proc/sys/kernel/(sched_rt_runtime_us|numa_balancing)$`)},
 	{Value, regexp.MustCompile(`^/sys/fs/cgroup/cpu(/[^/]+)*/cpu\.rt_runtime_us$`)},
 	{Value, regexp.MustCompile(`^/sys/kernel/debug/sched/fair_server/cpu\d+/runtime$`)},
@@ -54,32 +54,32 @@ var touched = []pattern{
 	{RestartMs, regexp.MustCompile(`^/sys/class/net/[A-Za-z0-9_.-]+$`)},
 }
 
-// Setting is one thing of the running kernel that has a value.
+// Setting identifies a setting of the running kernel.
 type Setting struct {
 	Kind   Kind   `json:"kind"`
-	File   string `json:"file"`             // or the folder of a thread or an interface
-	Thread string `json:"thread,omitempty"` // its name
-	// Start is that of the thread, in clock ticks after the boot: its number may be another's later.
+	File   string `json:"file"`             // file, or folder of a thread or an interface
+	Thread string `json:"thread,omitempty"` // name of the thread
+	// Start is the start of the thread, clock ticks after the boot; its number may be reused later.
 	Start uint64 `json:"start,omitempty"`
 }
 
-// Change is what -fix does to a setting.
+// Change is a change of a setting by -fix.
 type Change struct {
 	Setting
-	Check   string `json:"check"` // that asks for it
-	Now     string `json:"now"`
-	Then    string `json:"then"`
-	Command string `json:"command"` // does the same
+	Check   string `json:"check"`   // name of the check that needs the change
+	Now     string `json:"now"`     // value before the change
+	Then    string `json:"then"`    // value after the change
+	Command string `json:"command"` // shell command with the same effect
 }
 
-// known reports whether a setting is among those that may be written to.
-func (s Setting) known() bool {
-	return path.Clean(s.File) == s.File && slices.ContainsFunc(touched, func(t pattern) bool {
+// allowed reports whether -fix and -undo may write the setting.
+func (s Setting) allowed() bool {
+	return path.Clean(s.File) == s.File && slices.ContainsFunc(allowedSettings, func(t allowedSetting) bool {
 		return t.kind == s.Kind && t.file.MatchString(s.File)
 	})
 }
 
-// String names a setting for a reader.
+// String names the setting for people.
 func (s Setting) String() string {
 	switch s.Kind {
 	case Scheduling:
@@ -93,7 +93,7 @@ func (s Setting) String() string {
 	return s.File
 }
 
-// command is what a user would type for a value.
+// command returns the shell command that sets a value.
 func (s Setting) command(value string) string {
 	name := path.Base(s.File)
 	key, isSysctl := strings.CutPrefix(s.File, "/proc/sys/")
@@ -114,8 +114,8 @@ func (s Setting) command(value string) string {
 	return fmt.Sprintf("echo %s | sudo tee %s", value, s.File)
 }
 
-// same compares two values of a setting as the kernel means them.
-func (s Setting) same(a, b string) bool {
+// equal reports whether the kernel treats two values of the setting alike.
+func (s Setting) equal(a, b string) bool {
 	parse := hostinfo.ParseCPUs
 	switch s.Kind {
 	case CPUMask:
@@ -130,41 +130,41 @@ func (s Setting) same(a, b string) bool {
 	return err1 == nil && err2 == nil && slices.Equal(first, second)
 }
 
-// of is the setting of a thread.
-func of(t hostinfo.Thread, kind Kind) Setting {
+// threadSetting returns a setting of a thread.
+func threadSetting(t hostinfo.Thread, kind Kind) Setting {
 	return Setting{Kind: kind, File: "/" + t.Dir, Thread: t.Name, Start: t.Start}
 }
 
-// to adds to a check what changes a setting; nothing where it has the value, and
-// where the host has no such setting.
-func (h *host) to(c Check, s Setting, then string) Check {
-	now, err := h.now(s)
-	if err != nil || s.same(now, then) {
+// addChange adds the change of a setting to a check, unless the setting has the value or does not
+// exist.
+func (h *host) addChange(c Check, s Setting, then string) Check {
+	now, err := h.current(s)
+	if err != nil || s.equal(now, then) {
 		return c
 	}
 	c.Changes = append(c.Changes, Change{Setting: s, Check: c.Name, Now: now, Then: then, Command: s.command(then)})
 	return c
 }
 
-// set is a check of one setting that is not as wanted: it changes the setting, and says by which
-// command a user would.
-func (h *host) set(c Check, s Setting, then, found string) Check {
-	return h.to(c, s, then).wrong(found, s.command(then), Now)
+// wrongSetting returns a check with the verdict Wrong, the change of its setting and the command that
+// does the same.
+func (h *host) wrongSetting(c Check, s Setting, then, found string) Check {
+	return h.addChange(c, s, then).wrong(found, s.command(then), Now)
 }
 
-// value is the setting that is a file with one word, named below the root.
-func value(file string) Setting { return Setting{Kind: Value, File: "/" + file} }
+// fileSetting returns the setting of a file with one word; file is relative to the root.
+func fileSetting(file string) Setting { return Setting{Kind: Value, File: "/" + file} }
 
-// now reads a setting. A thread that has ended is errGone.
-func (h *host) now(s Setting) (string, error) {
+// current reads the value of a setting. The error is errGone if the thread or the interface is gone.
+func (h *host) current(s Setting) (string, error) {
 	switch s.Kind {
 	case Scheduling, Affinity:
-		return h.threadNow(s)
+		return h.currentOfThread(s)
 	case RestartMs:
-		if h.hands.link == nil {
+		if h.operations.link == nil {
 			return "", errGone
 		}
-		link, err := h.hands.link(path.Base(s.File))
+		link, err := h.operations.link(path.Base(s.File))
 		return strconv.Itoa(link.RestartMs), err
 	}
 
@@ -175,7 +175,7 @@ func (h *host) now(s Setting) (string, error) {
 	return text, err
 }
 
-func (h *host) threadNow(s Setting) (string, error) {
+func (h *host) currentOfThread(s Setting) (string, error) {
 	t, err := h.Thread(strings.TrimPrefix(s.File, "/"))
 	switch {
 	case err != nil || t.Start != s.Start || t.Name != s.Thread:
@@ -187,35 +187,35 @@ func (h *host) threadNow(s Setting) (string, error) {
 	return hostinfo.FormatPolicy(t.Policy, t.Priority), nil
 }
 
-// put writes a setting and reads it back.
-func (h *host) put(s Setting, value string) error {
+// change writes a value to a setting and reads it back.
+func (h *host) change(s Setting, value string) error {
 	var err error
-	if !s.known() {
-		return fmt.Errorf("%s is none of the settings that lockstep changes", s)
+	if !s.allowed() {
+		return fmt.Errorf("lockstep does not change the setting %s", s)
 	}
-	if _, err = h.now(s); err == nil {
+	if _, err = h.current(s); err == nil {
 		err = h.write(s, value)
 	}
 	if err != nil {
 		return reason(err)
 	}
-	switch now, err := h.now(s); {
+	switch now, err := h.current(s); {
 	case err != nil:
 		return reason(err)
-	case !s.same(now, value):
+	case !s.equal(now, value):
 		return &readBackError{now}
 	}
 
 	return nil
 }
 
-// readBackError is a value that was written without an error and reads otherwise.
+// readBackError is the error of a setting that has another value than the one written.
 type readBackError struct{ got string }
 
-func (e *readBackError) Error() string { return fmt.Sprintf("it was written, and reads %q", e.got) }
+func (e *readBackError) Error() string { return fmt.Sprintf("after writing it is %q", e.got) }
 
 func (h *host) write(s Setting, value string) error {
-	number, _ := strconv.Atoi(path.Base(s.File)) // of a thread
+	tid, _ := strconv.Atoi(path.Base(s.File)) // for a setting of a thread
 	switch s.Kind {
 	case Scheduling:
 		policy, priority, err := hostinfo.ParsePolicy(value)
@@ -226,46 +226,45 @@ func (h *host) write(s Setting, value string) error {
 		if err != nil {
 			return err
 		}
-		return h.hands.schedule(number, policy, priority, t.Nice)
+		return h.operations.schedule(tid, policy, priority, t.Nice)
 	case Affinity:
 		cpus, err := hostinfo.ParseCPUs(value)
 		if err != nil {
 			return err
 		}
-		return h.hands.bind(number, cpus)
+		return h.operations.setAffinity(tid, cpus)
 	case RestartMs:
 		ms, err := strconv.ParseUint(value, 10, 32)
 		if err != nil {
 			return err
 		}
-		return h.hands.setRestart(path.Base(s.File), uint32(ms))
+		return h.operations.setRestart(path.Base(s.File), uint32(ms))
 	}
 
-	return h.hands.write(h.Path(s.File), value)
+	return h.operations.write(h.Path(s.File), value)
 }
 
-// hands are what changes a host. Below another root than "/" only files can be
-// written: the threads and interfaces of a folder are text.
-type hands struct {
-	write      func(path, text string) error
-	schedule   func(tid, policy, priority, nice int) error
-	bind       func(tid int, cpus []int) error
-	link       func(name string) (can.Link, error)
-	setRestart func(name string, ms uint32) error
+// operations changes the settings of a host. Below another root than "/" only write is set.
+type operations struct {
+	write       func(path, text string) error
+	schedule    func(tid, policy, priority, nice int) error
+	setAffinity func(tid int, cpus []int) error
+	link        func(name string) (can.Link, error)
+	setRestart  func(name string, ms uint32) error
 }
 
-// running are the hands of the kernel below this process.
-func running() hands {
-	return hands{write: write, schedule: schedule, bind: moveTo, link: askLink, setRestart: setRestart}
+// kernelOperations returns the operations of the running kernel.
+func kernelOperations() operations {
+	return operations{write: write, schedule: schedule, setAffinity: setAffinity, link: queryLink, setRestart: setRestart}
 }
 
-// errGone is what is no longer there: a thread that has ended, a card unplugged.
-var errGone = errors.New("it is gone")
+// errGone is the error of a thread that has ended or of a card that was unplugged.
+var errGone = errors.New("the thread or interface no longer exists")
 
-// errUp is a card whose restart-ms the kernel keeps as long as it is up.
-var errUp = errors.New("the interface is up, and the kernel changes it only while it is down")
+// errLinkUp is the error of setting restart-ms of an interface that is up.
+var errLinkUp = errors.New("the interface is up; the kernel changes restart-ms only while the interface is down")
 
-// reason is an error without the path, which is said beside it.
+// reason returns an error without its path, for messages that name the setting.
 func reason(err error) error {
 	var file *fs.PathError
 	var call *os.SyscallError
@@ -277,12 +276,12 @@ func reason(err error) error {
 	}
 
 	if errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 {
-		return fmt.Errorf("%w: it takes root", fs.ErrPermission)
+		return fmt.Errorf("%w: run as root", fs.ErrPermission)
 	}
 	return err
 }
 
-// write gives a file of the kernel a value: one write, and no file is made.
+// write writes a value to a file of the kernel with one write; it does not create the file.
 func write(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
@@ -297,7 +296,7 @@ func schedule(tid, policy, priority, nice int) error {
 	return os.NewSyscallError("sched_setattr", unix.SchedSetAttr(tid, &attr, 0))
 }
 
-func moveTo(tid int, cpus []int) error {
+func setAffinity(tid int, cpus []int) error {
 	set := unix.NewCPUSet(hostinfo.MaxCPUs)
 	for _, cpu := range cpus {
 		set.Set(cpu)
@@ -305,7 +304,7 @@ func moveTo(tid int, cpus []int) error {
 	return os.NewSyscallError("sched_setaffinity", unix.SchedSetaffinityDynamic(tid, set))
 }
 
-func askLink(name string) (can.Link, error) {
+func queryLink(name string) (can.Link, error) {
 	links, err := can.OpenLinks()
 	if err != nil {
 		return can.Link{}, err
@@ -329,7 +328,7 @@ func setRestart(name string, ms uint32) error {
 		return err
 	}
 	if err = links.SetRestart(link, ms); errors.Is(err, syscall.EBUSY) {
-		return errUp
+		return errLinkUp
 	}
 	return err
 }

@@ -1,10 +1,10 @@
-// Package doctor owns the judgement whether a host is fit for a loop, and the settings that make
-// it fitter. Examine checks the host, NewPlan lists the settings of the running kernel that would
-// help, Plan.Apply changes them, Undo restores them. Each change is shown before it is made.
+// Package doctor owns the checks whether a host is fit for a loop, and the changes that correct them.
+// Examine checks the host, NewPlan lists the settings of the running kernel to change, Plan.Apply
+// changes them, Undo restores them. The plan shows each change before it is made.
 //
-// It writes nothing else: no file on a disk but the one for Undo, no command line of a kernel, no
-// boot loader. It does not measure (package latency). It does not read the host's files by itself
-// where others need them too (package hostinfo).
+// The package writes only these settings and the file for Undo. It does not write the kernel's
+// command line or the boot loader. Package latency measures; package hostinfo reads the host's
+// files that other packages need, too.
 //
 // Reading order: doctor.go (Examine, Check), then the checks: kernel.go, cpu.go, threads.go,
 // irq.go, rights.go, can.go. text.go prints. Then the changes: change.go (Setting), fix.go (Plan),

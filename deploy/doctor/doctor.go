@@ -15,55 +15,53 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// Level is how much a check weighs.
+// Level is the importance of a check.
 type Level string
 
-// What Must decides whether the host is fit; the rest is said and counted.
+// A host is fit if all checks of level Must are OK.
 //
-// Must is what no priority of the loop makes up for, and what a measurement of
-// an afternoon may not show: a kernel that cannot be preempted, another host
-// below this one, no CPU that other work keeps off, no real-time priority, memory
-// that may be paged out, a frequency that follows the load (the dearest tick is
-// measured at one frequency and served at another), a timer thread that every
-// real-time task holds up, and a bus that was named and is not up.
+// Must marks properties that no priority of the loop compensates, and that a short measurement may
+// not show: a kernel without preemption, a hypervisor, a CPU shared with other work, no real-time
+// priority, memory that may be paged out, a frequency that follows the load (the worst tick is
+// measured at one frequency and runs at another), a timer thread that real-time threads delay,
+// and a named bus that is not up.
 //
-// Should is jitter that shows in `lockstep latency` and has a bound: idle
-// states, shared cores, interrupts, huge pages. RT throttling is among them: a
-// loop never uses 95 % of a second unless it runs away, and then it is the
-// throttling that ends it.
+// Should marks bounded jitter that `lockstep latency` shows: idle states, shared cores, interrupts,
+// huge pages. RT throttling belongs here: only a runaway loop uses 95 % of a second, and
+// throttling then protects the host.
 const (
 	Must   Level = "must"
 	Should Level = "should"
 	Info   Level = "info"
 )
 
-// Verdict is what a check came to.
+// Verdict is the result of a check.
 type Verdict string
 
-// Unknown is what cannot be read: no right to, or a container hides it. With
-// level Must it stands in the way as Wrong does.
+// Unknown marks a property that cannot be read, for lack of rights or because a container hides it.
+// With level Must the host is not fit, as with Wrong.
 const (
 	OK      Verdict = "ok"
 	Wrong   Verdict = "wrong"
 	Unknown Verdict = "unknown"
 )
 
-// Can is whether the running kernel can do what is wanted, and when it holds.
+// Can tells where a property can be changed, and when the change takes effect.
 type Can string
 
-// Empty where nothing is to be changed, or not known what.
+// Can is "" if no change is needed, or if the change is not known.
 const (
 	Now      Can = "now"      // at once, until the next boot
-	Restart  Can = "restart"  // in this kernel, when lockstep is started anew
-	Boot     Can = "boot"     // this kernel, started with another command line
-	Kernel   Can = "kernel"   // another kernel
-	Firmware Can = "firmware" // a setting or an update of the firmware (BIOS)
+	Restart  Can = "restart"  // in this kernel, after a restart of lockstep
+	Boot     Can = "boot"     // after a boot of this kernel with another command line
+	Kernel   Can = "kernel"   // after a boot of another kernel
+	Firmware Can = "firmware" // after a change or an update of the firmware (BIOS)
 	Outside  Can = "outside"  // only outside of this container or virtual machine
 	Hardware Can = "hardware" // not on this hardware
 )
 
-// Check is one property of the host. Wanted and Why are always filled, Command
-// and Can only where the verdict is not OK.
+// Check is the result for one property of the host. Wanted and Why are always set, Command and Can
+// only if the verdict is not OK.
 type Check struct {
 	Name    string  `json:"name"`
 	Level   Level   `json:"level"`
@@ -74,142 +72,141 @@ type Check struct {
 	Command string  `json:"command,omitempty"`
 	Can     Can     `json:"can,omitempty"`
 
-	Changes []Change `json:"changes,omitempty"` // what -fix does about it
+	Changes []Change `json:"changes,omitempty"` // changes that -fix makes
 }
 
-// Host is the box and what it was asked for.
+// Host identifies the host and the loop that it is judged for.
 type Host struct {
 	Name       string `json:"name"`
 	Kernel     string `json:"kernel"`
-	CPUs       string `json:"cpus"`                 // online, as the kernel lists them: "0-3"
-	Hypervisor string `json:"hypervisor,omitempty"` // empty: none seen
-	Container  string `json:"container,omitempty"`  // empty: none seen
-	CPU        int    `json:"cpu"`                  // of the loop
-	Priority   int    `json:"priority"`             // of the loop, SCHED_FIFO
-	Timer      string `json:"timer"`                // the loop sleeps with
+	CPUs       string `json:"cpus"`                 // online CPUs, like "0-3"
+	Hypervisor string `json:"hypervisor,omitempty"` // "" if none is known
+	Container  string `json:"container,omitempty"`  // "" if none is known
+	CPU        int    `json:"cpu"`                  // CPU of the loop
+	Priority   int    `json:"priority"`             // SCHED_FIFO priority of the loop
+	Timer      string `json:"timer"`                // system call with which the loop sleeps
 }
 
-// Diagnosis is what the doctor says.
+// Diagnosis is the result of all checks of a host.
 type Diagnosis struct {
-	Fit    bool    `json:"fit"` // every check of level Must is OK
+	Fit    bool    `json:"fit"` // true if every check of level Must is OK
 	Host   Host    `json:"host"`
 	Checks []Check `json:"checks"`
 }
 
-// Ask is what the loop wants of the host.
-type Ask struct {
-	CPU      int      // -1: the highest isolated one, else the highest allowed
-	Priority int      // of SCHED_FIFO, 1 to 99
+// Requirements describes the loop that a host is judged for.
+type Requirements struct {
+	CPU      int      // CPU of the loop; -1 for the highest isolated one, or else the highest allowed one
+	Priority int      // SCHED_FIFO priority, 1 to 99
 	Timer    string   // "timerfd" or "nanosleep"
-	Buses    []string // CAN interfaces that must be there and up
-	Loop     int      // thread of the loop where it ticks already: it is no rival of itself; 0: it does not
+	Buses    []string // CAN interfaces that must be up
+	Loop     int      // thread of a running loop, which is not its own rival; 0 if none runs
 }
 
-// interfaceName is what the kernel takes for one, and a command line bears.
+// interfaceName matches names that the kernel accepts and that need no quotes in a shell.
 var interfaceName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,15}$`)
 
-// checks are what is judged of every host, in the order of the report; {cpu} is the loop's,
-// {priority} its priority, {wake} maxWake.
+// checks lists the checks of every host in the order of the report. {cpu} stands for the loop's CPU,
+// {priority} for its priority, {wake} for maxWake.
 var checks = []struct {
-	judge       func(h *host, c Check) Check
+	run         func(h *host, c Check) Check
 	name        string
 	level       Level
 	wanted, why string
 }{
 	{(*host).checkKernel, "kernel", Must,
 		"a PREEMPT_RT kernel",
-		"any other one holds the loop up as long as it likes, in every driver"},
+		"other kernels delay the loop without a bound, in every driver"},
 	{(*host).checkVirtualisation, "virtualisation", Must,
-		"a machine of its own",
-		"the host of a virtual machine takes its CPUs away when it likes; nothing in here can see or forbid it"},
+		"a physical machine",
+		"the hypervisor may stop the CPUs of a virtual machine at any time; the virtual machine cannot prevent it"},
 	{(*host).checkContainer, "container", Info,
-		"none, or one that was given the rights",
-		"the kernel is its host's: what concerns it is read and changed out there"},
+		"none, or a container with real-time rights",
+		"the kernel belongs to the host: kernel settings are read and changed on the host"},
 	{(*host).checkCPU, "cpu", Must,
-		"one for the loop and another one for everything else, within reach of this process",
-		"another thread of the process on the CPU of the loop, and the two wait for each other"},
+		"one CPU for the loop and one for all other work, both allowed for this process",
+		"a thread of lockstep on the CPU of the loop and the loop delay each other"},
 	{(*host).checkIsolation, "isolation", Must,
-		"CPU {cpu} kept free by isolcpus=domain or an isolated cpuset partition",
-		"what other work does in the kernel with preemption or interrupts off, no priority of the loop cuts short"},
+		"CPU {cpu} isolated by isolcpus=domain or an isolated cpuset partition",
+		"other work runs kernel code with preemption or interrupts off; no priority of the loop interrupts it"},
 	{(*host).checkPriority, "priority", Must,
 		"the right to SCHED_FIFO {priority}: cap_sys_nice or an rtprio limit of {priority}",
-		"without it the loop waits its turn among all other threads"},
+		"without a real-time priority the loop waits for all other threads"},
 	{(*host).checkMemlock, "memlock", Must,
 		"the right to lock all memory: cap_ipc_lock or an unlimited memlock limit",
-		"a page that was taken away costs a tick microseconds to milliseconds to get back"},
+		"a page that was swapped out delays a tick by microseconds to milliseconds"},
 	{(*host).checkCapabilities, "capabilities", Should,
 		"cap_sys_nice and cap_ipc_lock",
-		"limits grant priority and memory; raising the timer thread and SCHED_DEADLINE take cap_sys_nice"},
+		"limits grant priority and memory; raising the timer thread and SCHED_DEADLINE need cap_sys_nice"},
 	{(*host).checkKtimers, "ktimers", Must,
 		"ktimers/{cpu} above FIFO {priority}, or nanosleep as the timer",
-		"on PREEMPT_RT a timerfd expires in this thread: every real-time thread above it holds the loop up"},
+		"on PREEMPT_RT a timerfd expires in this thread: every real-time thread above ktimers delays the loop"},
 	{(*host).checkKsoftirqd, "ksoftirqd", Should,
 		"ksoftirqd/{cpu} below FIFO {priority}",
-		"it does the work that the network puts off, as much as there is: " +
-			"above the loop a flood of frames holds it up"},
+		"ksoftirqd does deferred network work without a limit: " +
+			"above the loop it delays the loop in a flood of frames"},
 	{(*host).checkRivals, "rivals", Should,
 		"no thread of FIFO {priority} or more may run on CPU {cpu}",
-		"it holds the loop up for as long as it runs"},
+		"such a thread delays the loop for as long as it runs"},
 	{(*host).checkThrottling, "throttling", Should,
 		"off, once the bench has passed its soak",
-		"it takes the CPU away from a loop that runs 95 % of a second, for the rest of it: " +
-			"no healthy loop does, and it ends one that runs away, so keep it until then"},
+		"throttling stops a loop that runs 95 % of a second for the rest of the second. " +
+			"Only a runaway loop runs that long: keep throttling on until the soak has passed"},
 	{(*host).checkInterrupts, "interrupts", Should,
-		"none of a device on CPU {cpu}, new ones included",
-		"each one stops the loop for its handler, on PREEMPT_RT for the part that wakes the thread"},
+		"no interrupts of devices on CPU {cpu}, new ones included",
+		"each interrupt stops the loop for its handler, on PREEMPT_RT for the part that wakes the thread"},
 	{(*host).checkCANInterrupts, "can interrupts", Should,
 		"their threads on other CPUs than {cpu}, or above FIFO {priority}",
-		"a frame waits in the card until its thread has run: " +
-			"below the loop on its CPU, it misses the tick it came for"},
+		"a frame waits in the card until this thread has run: " +
+			"below the loop on the same CPU, the frame misses its tick"},
 	{(*host).checkGovernor, "governor", Must,
 		"performance",
 		"a loop that sleeps most of the time gets the lowest frequency: " +
-			"ticks take several times what was measured, and each change stalls"},
+			"ticks take several times the measured time, and each change of frequency stalls the CPU"},
 	{(*host).checkIdle, "idle states", Should,
-		"none that takes more than {wake} us to leave, or /dev/cpu_dma_latency ours to write",
-		"the loop wakes up later by what its CPU takes to leave its idle state"},
+		"no state with an exit latency above {wake} us, or the right to write /dev/cpu_dma_latency",
+		"the loop wakes up later by the exit latency of the idle state"},
 	{(*host).checkSMT, "smt", Should,
-		"the core of the loop to itself",
-		"what runs on the other thread of the core takes its caches and execution units: " +
+		"no other CPU on the core of the loop",
+		"work on the other thread of the core uses its caches and execution units: " +
 			"a tick takes up to twice as long"},
 	{(*host).checkClock, "clock source", Should,
-		"one that is read without a system call (tsc, arch_sys_counter)",
+		"a clock that is read without a system call (tsc, arch_sys_counter)",
 		"the loop reads the clock several times a tick; " +
-			"hpet and acpi_pm take 1 us and more each, and one CPU at a time"},
+			"hpet and acpi_pm take 1 us or more for each read, one CPU at a time"},
 	{(*host).checkHugePages, "huge pages", Should,
 		"madvise or never",
-		"with always, khugepaged rebuilds the pages of the loop below it, locked or not"},
+		"with always, khugepaged moves the pages of the loop, also locked ones"},
 	{(*host).checkNUMA, "numa balancing", Should,
 		"off",
-		"it takes pages away to see who misses them: page faults in the loop, locked memory or not"},
+		"the kernel unmaps pages to see which CPU uses them: page faults in the loop, also with locked memory"},
 }
 
-// Examine reads the files of a host below root, "/" for the running one, and
-// judges them. It fails where root is no host or a bus has no possible name; it
-// changes nothing.
-func Examine(root string, ask Ask) (Diagnosis, error) {
-	h, err := visit(root, ask)
+// Examine reads the files of a host below root, "/" for the running one, and judges them. It fails
+// if root is not a host or a bus has an invalid name. It changes nothing.
+func Examine(root string, req Requirements) (Diagnosis, error) {
+	h, err := openHost(root, req)
 	if err != nil {
 		return Diagnosis{}, err
 	}
-	return h.diagnosis(), nil
+	return h.diagnose(), nil
 }
 
-// visit reads a host, if root is one.
-func visit(root string, ask Ask) (*host, error) {
-	for _, name := range ask.Buses {
+// openHost reads the host below root.
+func openHost(root string, req Requirements) (*host, error) {
+	for _, name := range req.Buses {
 		if !interfaceName.MatchString(name) {
-			return nil, fmt.Errorf("doctor: %q cannot be the name of a CAN interface: 1 to 15 letters, digits, \".\", \"_\" and \"-\", like can0", name)
+			return nil, fmt.Errorf("doctor: invalid name %q of a CAN interface: use 1 to 15 letters, digits, \".\", \"_\" and \"-\", like can0", name)
 		}
 	}
 
 	if _, err := os.Stat(filepath.Join(root, "proc", "version")); err != nil {
 		return nil, fmt.Errorf("doctor: %s is not the root of a host: %w", root, err)
 	}
-	return newHost(root, ask), nil
+	return newHost(root, req), nil
 }
 
-func (h *host) diagnosis() Diagnosis {
+func (h *host) diagnose() Diagnosis {
 	d := Diagnosis{Fit: true, Host: Host{
 		Name:       h.Text("proc/sys/kernel/hostname"),
 		Kernel:     h.Release,
@@ -217,20 +214,20 @@ func (h *host) diagnosis() Diagnosis {
 		Hypervisor: h.Hypervisor,
 		Container:  h.Container,
 		CPU:        h.CPU,
-		Priority:   h.ask.Priority,
-		Timer:      h.ask.Timer,
+		Priority:   h.req.Priority,
+		Timer:      h.req.Timer,
 	}}
-	fill := strings.NewReplacer("{cpu}", strconv.Itoa(h.CPU), "{priority}", strconv.Itoa(h.ask.Priority),
+	fill := strings.NewReplacer("{cpu}", strconv.Itoa(h.CPU), "{priority}", strconv.Itoa(h.req.Priority),
 		"{wake}", strconv.Itoa(maxWake))
 	for _, c := range checks {
 		check := Check{Name: c.name, Level: c.level, Wanted: fill.Replace(c.wanted), Why: c.why}
-		d.Checks = append(d.Checks, c.judge(h, check))
+		d.Checks = append(d.Checks, c.run(h, check))
 	}
 
 	d.Checks = append(d.Checks, h.checkCAN()...)
 	for i := range d.Checks {
 		c := &d.Checks[i]
-		// A container shares its host's kernel and mostly may not write to it.
+		// A container shares the kernel of its host and usually may not change its settings.
 		if h.Container != "" {
 			c.Changes = nil
 		}
@@ -243,7 +240,7 @@ func (h *host) diagnosis() Diagnosis {
 	return d
 }
 
-// Check returns the check of a name, nil if there is none.
+// Check returns the check with a name; nil if there is none.
 func (d Diagnosis) Check(name string) *Check {
 	i := slices.IndexFunc(d.Checks, func(c Check) bool { return c.Name == name })
 	if i < 0 {
@@ -262,36 +259,36 @@ func (c Check) wrong(found, command string, can Can) Check {
 	return c
 }
 
-// hidden is a check of what this user, or this container, cannot read.
-func (c Check) hidden(found string) Check {
-	return c.unsure(found, "sudo "+hostinfo.Executable()+" doctor")
+// unreadable is a check of a property that this user or this container cannot read.
+func (c Check) unreadable(found string) Check {
+	return c.unknown(found, "sudo "+hostinfo.Executable()+" doctor")
 }
 
-// unsure is a check of what does not say; command is how to look.
-func (c Check) unsure(found, command string) Check {
+// unknown is a check without a result; command shows the property.
+func (c Check) unknown(found, command string) Check {
 	c.Verdict, c.Found, c.Command = Unknown, found, command
 	return c
 }
 
-// host is what several checks need of a host, and what changes it.
+// host holds the properties of a host that several checks need, and the operations that change it.
 type host struct {
 	*hostinfo.Host
-	ask   Ask
-	hands hands
-	claim string // of who changes its settings
+	req         Requirements
+	operations  operations
+	reservation string // name of the lock on the host's settings
 
-	irqbalance bool              // the daemon runs
-	limits     map[string]uint64 // soft ones of this process
-	threads    []hostinfo.Thread // with a real-time policy, or the kernel's own of a CPU
+	irqbalance bool              // true if the daemon irqbalance runs
+	limits     map[string]uint64 // soft limits of this process
+	threads    []hostinfo.Thread // threads with a real-time policy, and ksoftirqd
 
 	interrupts []interrupt
-	canIRQs    map[string][]string // interrupt of a CAN card: its interfaces
+	canIRQs    map[string][]string // interfaces by interrupt of a CAN card
 }
 
-func newHost(root string, ask Ask) *host {
-	h := &host{Host: hostinfo.Read(root, ask.CPU), ask: ask, hands: hands{write: write}, claim: sched.HostSettings}
+func newHost(root string, req Requirements) *host {
+	h := &host{Host: hostinfo.Read(root, req.CPU), req: req, operations: operations{write: write}, reservation: sched.HostSettings}
 	if h.Live() {
-		h.hands = running()
+		h.operations = kernelOperations()
 	}
 	h.limits = h.Limits()
 	h.threads = h.findThreads()
@@ -300,16 +297,16 @@ func newHost(root string, ask Ask) *host {
 	return h
 }
 
-// refused says that a file is there, as far as can be told, and not for us.
+// refused reports whether err is another error than a missing file.
 func refused(err error) bool { return err != nil && !errors.Is(err, fs.ErrNotExist) }
 
-// housekeeping are the CPUs for everything but loops: not this one's, nor another
-// isolated one, which is another loop's, nor one that shares its core with this
-// one's; what comes after is taken where nothing else is left.
+// housekeeping returns the CPUs for all work except loops. It leaves out the loop's CPU, then the
+// other isolated CPUs, which belong to other loops, then the siblings of the loop's CPU; the last
+// two only if other CPUs remain.
 func (h *host) housekeeping() []int {
 	others := slices.DeleteFunc(slices.Clone(h.Online), func(c int) bool { return c == h.CPU })
-	for _, kept := range [][]int{h.Isolated, h.Siblings()} {
-		if rest := hostinfo.CPUsWithout(others, kept); len(rest) > 0 {
+	for _, avoid := range [][]int{h.Isolated, h.Siblings()} {
+		if rest := hostinfo.CPUsWithout(others, avoid); len(rest) > 0 {
 			others = rest
 		}
 	}
@@ -317,5 +314,5 @@ func (h *host) housekeeping() []int {
 	return others
 }
 
-// rest is housekeeping as the kernel writes it.
-func (h *host) rest() string { return hostinfo.FormatCPUs(h.housekeeping()) }
+// housekeepingList formats the housekeeping CPUs, like "0-2".
+func (h *host) housekeepingList() string { return hostinfo.FormatCPUs(h.housekeeping()) }

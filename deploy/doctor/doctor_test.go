@@ -13,25 +13,25 @@ import (
 	"testing"
 )
 
-// ask is what the demo bench wants.
-var ask = Ask{CPU: -1, Priority: 80, Timer: "timerfd"}
+// demo holds the requirements of the demo bench.
+var demo = Requirements{CPU: -1, Priority: 80, Timer: "timerfd"}
 
 var hosts = []string{"tuned", "desktop", "container", "vm", "throttled", "mainline", "pi"}
 
-// gone as the text of a file takes it away.
+// gone, as the text of a file, removes the file.
 const gone = "\x00"
 
-// diagnose judges a host of testdata, with some files written anew.
-func diagnose(t *testing.T, host string, ask Ask, edits map[string]string) Diagnosis {
+// diagnose examines a host of testdata with edited files.
+func diagnose(t *testing.T, host string, req Requirements, edits map[string]string) Diagnosis {
 	t.Helper()
-	d, err := Examine(edited(t, host, edits), ask)
+	d, err := Examine(edited(t, host, edits), req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-// edited is the root of a host of testdata; of a copy, if files are written anew.
+// edited returns the root of a host of testdata, or of a copy with edited files.
 func edited(t *testing.T, host string, edits map[string]string) string {
 	t.Helper()
 	root := filepath.Join("..", "..", "sched", "hostinfo", "testdata", "hosts", host)
@@ -68,7 +68,7 @@ func (d Diagnosis) not() []string {
 	return list
 }
 
-// have fails unless the check of that name is as stated and its parts hold the words.
+// have fails the test unless the check has the verdict, can and the words.
 func (d Diagnosis) have(t *testing.T, name string, verdict Verdict, can Can, words ...string) {
 	t.Helper()
 	c := d.Check(name)
@@ -76,7 +76,7 @@ func (d Diagnosis) have(t *testing.T, name string, verdict Verdict, can Can, wor
 		t.Fatalf("no check %q", name)
 	}
 	if c.Verdict != verdict || c.Can != can {
-		t.Errorf("%s is %s and can be changed %q, want %s, %q (found: %s)", name, c.Verdict, c.Can, verdict, can, c.Found)
+		t.Errorf("%s is %s with can %q, want %s, %q (found: %s)", name, c.Verdict, c.Can, verdict, can, c.Found)
 	}
 	for _, word := range words {
 		if !strings.Contains(c.Found+"\n"+c.Command, word) {
@@ -86,7 +86,7 @@ func (d Diagnosis) have(t *testing.T, name string, verdict Verdict, can Can, wor
 }
 
 func TestATunedBoxIsFit(t *testing.T) {
-	want := ask
+	want := demo
 	want.Buses = []string{"can0", "can1"}
 	d := diagnose(t, "tuned", want, nil)
 	if not := d.not(); !d.Fit || len(not) > 0 {
@@ -98,8 +98,8 @@ func TestATunedBoxIsFit(t *testing.T) {
 	d.have(t, "can interrupts", OK, "", "irq/129-kvaser_", "FIFO 50")
 }
 
-func TestAStockDesktopIsNotFitAndSaysWhy(t *testing.T) {
-	d := diagnose(t, "desktop", ask, nil)
+func TestAStockDesktopIsNotFit(t *testing.T) {
+	d := diagnose(t, "desktop", demo, nil)
 	want := []string{
 		"MUST kernel", "MUST isolation", "MUST priority", "MUST memlock", "should capabilities", "should rivals", "should throttling",
 		"should interrupts", "MUST governor", "should idle states", "should smt", "should huge pages",
@@ -116,8 +116,8 @@ func TestAStockDesktopIsNotFitAndSaysWhy(t *testing.T) {
 	d.have(t, "rivals", Wrong, Now, "data-loop.0 1431 RR 88")
 }
 
-func TestAContainerCannotChangeItsKernelNorSeeItsThreads(t *testing.T) {
-	d := diagnose(t, "container", ask, nil)
+func TestAContainerCannotChangeItsKernelOrSeeItsThreads(t *testing.T) {
+	d := diagnose(t, "container", demo, nil)
 	d.have(t, "ktimers", Unknown, Outside)
 	d.have(t, "interrupts", Unknown, Outside)
 	d.have(t, "isolation", Wrong, Outside)
@@ -134,7 +134,7 @@ func TestAContainerCannotChangeItsKernelNorSeeItsThreads(t *testing.T) {
 }
 
 func TestAVirtualMachineIsNotFitHoweverTuned(t *testing.T) {
-	d := diagnose(t, "vm", ask, nil)
+	d := diagnose(t, "vm", demo, nil)
 	if d.Fit || !slices.Equal(d.not(), []string{"MUST virtualisation", "note queue can0", "note can can1", "note queue can1"}) {
 		t.Errorf("fit %t, not as wanted: %q", d.Fit, d.not())
 	}
@@ -142,8 +142,8 @@ func TestAVirtualMachineIsNotFitHoweverTuned(t *testing.T) {
 	d.have(t, "can interrupts", OK, "", "irq/16-can0")
 }
 
-func TestThrottlingIsSaidAndTheTimerThreadStandsInTheWay(t *testing.T) {
-	d := diagnose(t, "throttled", ask, nil)
+func TestThrottlingIsReportedAndALowTimerThreadMakesAHostUnfit(t *testing.T) {
+	d := diagnose(t, "throttled", demo, nil)
 	d.have(t, "throttling", Wrong, Now, "950000 of 1000000 us", "sched_rt_runtime_us=-1")
 	d.have(t, "ktimers", Wrong, Now, "FIFO 1", "chrt -f -p 81 $(pgrep -x 'ktimers/3')")
 	d.have(t, "can interrupts", Wrong, Now, "irq/127-can0 FIFO 50 on CPU 3", "pgrep -x 'irq/127-can0'")
@@ -154,29 +154,29 @@ func TestThrottlingIsSaidAndTheTimerThreadStandsInTheWay(t *testing.T) {
 	if d.Fit {
 		t.Error("a timerfd below every real-time thread is fit")
 	}
-	raised := diagnose(t, "throttled", Ask{CPU: -1, Priority: 80, Timer: "nanosleep"}, nil)
+	raised := diagnose(t, "throttled", Requirements{CPU: -1, Priority: 80, Timer: "nanosleep"}, nil)
 	if !raised.Fit {
 		t.Errorf("with nanosleep the timer thread does not matter, but not fit: %q", raised.not())
 	}
 }
 
-func TestAMainlineKernelHasAFairServerAndNeedsNoFileToBeRealTime(t *testing.T) {
-	d := diagnose(t, "mainline", ask, nil)
+func TestAMainlineKernelIsRealTimeAndHasAFairServer(t *testing.T) {
+	d := diagnose(t, "mainline", demo, nil)
 	d.have(t, "kernel", OK, "", "PREEMPT_RT")
 	d.have(t, "throttling", Wrong, Now, "fair server", "fair_server/cpu3/runtime")
 	d.have(t, "isolation", OK, "", "2-3")
 	d.have(t, "ktimers", Wrong, Restart, "ksoftirqd", "nanosleep")
-	off := diagnose(t, "mainline", ask, map[string]string{"sys/kernel/debug/sched/fair_server/cpu3/runtime": "0"})
+	off := diagnose(t, "mainline", demo, map[string]string{"sys/kernel/debug/sched/fair_server/cpu3/runtime": "0"})
 	off.have(t, "throttling", OK, "")
-	broken := diagnose(t, "mainline", ask, map[string]string{
+	broken := diagnose(t, "mainline", demo, map[string]string{
 		"sys/fs/cgroup/cpuset.cpus.isolated":            "",
 		"sys/fs/cgroup/hil.slice/cpuset.cpus.partition": "isolated invalid (Cpu list in cpuset.cpus not exclusive)",
 	})
 	broken.have(t, "isolation", Wrong, Boot, "hil.slice", "not exclusive")
 }
 
-func TestARaspberryPiLacksWhatItsKernelDoesNotHaveWithoutError(t *testing.T) {
-	d := diagnose(t, "pi", ask, nil)
+func TestARaspberryPiIsExamined(t *testing.T) {
+	d := diagnose(t, "pi", demo, nil)
 	want := []string{"MUST isolation", "unknown throttling", "should interrupts", "should can interrupts", "MUST governor", "note queue can0"}
 	if not := d.not(); !slices.Equal(not, want) {
 		t.Errorf("not as wanted:\n%q, want\n%q", not, want)
@@ -184,12 +184,11 @@ func TestARaspberryPiLacksWhatItsKernelDoesNotHaveWithoutError(t *testing.T) {
 	d.have(t, "isolation", Wrong, Boot, "/boot/firmware/cmdline.txt")
 	d.have(t, "can interrupts", Wrong, Now, "irq/54-spi0.0")
 	d.have(t, "throttling", Unknown, "", "mount -t debugfs")
-	stock := diagnose(t, "pi", ask, map[string]string{"sys/kernel/realtime": gone, "proc/version": "Linux version 6.12.47+rpt-rpi-v8 #1 SMP PREEMPT Debian"})
+	stock := diagnose(t, "pi", demo, map[string]string{"sys/kernel/realtime": gone, "proc/version": "Linux version 6.12.47+rpt-rpi-v8 #1 SMP PREEMPT Debian"})
 	stock.have(t, "kernel", Wrong, Kernel, "linux-image-rpi-v8-rt")
 }
 
-// spoilt are changes to the tuned box: what the change is, in which files, and
-// the checks that alone may notice.
+// spoilt lists changes to the tuned host for the worse, with the only checks that may detect them.
 var spoilt = []struct {
 	what  string
 	files map[string]string
@@ -246,26 +245,26 @@ var spoilt = []struct {
 	{"a list that is none", map[string]string{"sys/devices/system/cpu/online": "x"}, []string{"MUST ? cpu", "MUST ? isolation"}},
 }
 
-func TestALoopThatTicksIsNoRivalOfItself(t *testing.T) {
+func TestARunningLoopIsNotItsOwnRival(t *testing.T) {
 	files := map[string]string{"proc/900/task/901/stat": stat(901, "lockstep-loop", 80, 1), "proc/900/task/901/status": "Cpus_allowed_list:\t3"}
 	for loop, want := range map[int][]string{0: {"should rivals"}, 901: {}, 900: {"should rivals"}} {
-		d := diagnose(t, "tuned", Ask{CPU: 3, Priority: 80, Timer: "timerfd", Loop: loop}, files)
+		d := diagnose(t, "tuned", Requirements{CPU: 3, Priority: 80, Timer: "timerfd", Loop: loop}, files)
 		if got := d.not(); !slices.Equal(got, want) && len(got)+len(want) > 0 {
 			t.Errorf("loop %d: not as wanted: %q, want %q", loop, got, want)
 		}
 	}
 }
 
-// limits is /proc/self/limits with two limits.
+// limits returns the text of /proc/self/limits with two limits.
 func limits(priority, memory string) string {
 	pad := func(text string, n int) string { return text + strings.Repeat(" ", n-len(text)) }
 	return pad("Max locked memory", 26) + pad(memory, 21) + pad(memory, 21) + "bytes\n" + pad("Max realtime priority", 26) + pad(priority, 21) + pad(priority, 21)
 }
 
-func TestEachChangeForTheWorseIsNoticedByItsOwnChecksAlone(t *testing.T) {
+func TestOnlyTheRightChecksDetectAChangeForTheWorse(t *testing.T) {
 	for _, s := range spoilt {
 		t.Run(s.what, func(t *testing.T) {
-			d := diagnose(t, "tuned", Ask{CPU: 3, Priority: 80, Timer: "timerfd", Buses: []string{"can0", "can1"}}, s.files)
+			d := diagnose(t, "tuned", Requirements{CPU: 3, Priority: 80, Timer: "timerfd", Buses: []string{"can0", "can1"}}, s.files)
 			if got := d.not(); !slices.Equal(got, s.not) && len(got)+len(s.not) > 0 {
 				t.Errorf("not as wanted: %q, want %q", got, s.not)
 			}
@@ -277,13 +276,13 @@ func TestEachChangeForTheWorseIsNoticedByItsOwnChecksAlone(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAsWantedSaysWhatToDo(t *testing.T) {
+func TestEveryFailedCheckHasARemedy(t *testing.T) {
 	for _, host := range hosts {
-		want := ask
+		want := demo
 		want.Buses = []string{"can0", "vcan7"}
 		for _, c := range diagnose(t, host, want, nil).Checks {
 			if c.Found == "" || c.Wanted == "" || c.Why == "" {
-				t.Errorf("%s: %s is silent: %+v", host, c.Name, c)
+				t.Errorf("%s: %s lacks a text: %+v", host, c.Name, c)
 			}
 			if (c.Verdict == OK) != (c.Command == "") || c.Verdict == OK && c.Can != "" || c.Verdict == Wrong && c.Can == "" {
 				t.Errorf("%s: %s is %s, with command %q and can %q", host, c.Name, c.Verdict, c.Command, c.Can)
@@ -292,9 +291,9 @@ func TestWhatIsNotAsWantedSaysWhatToDo(t *testing.T) {
 	}
 }
 
-func TestTheTextFitsAPageAndItsCommandsStayWhole(t *testing.T) {
+func TestTheTextIsWrappedExceptItsCommands(t *testing.T) {
 	for _, host := range hosts {
-		d := diagnose(t, host, ask, nil)
+		d := diagnose(t, host, demo, nil)
 		var b bytes.Buffer
 		if err := d.Text(&b); err != nil {
 			t.Fatal(err)
@@ -316,8 +315,8 @@ func TestTheTextFitsAPageAndItsCommandsStayWhole(t *testing.T) {
 	}
 }
 
-func TestJSONHoldsTheWholeDiagnosis(t *testing.T) {
-	d := diagnose(t, "throttled", ask, nil)
+func TestJSONHasTheWholeDiagnosis(t *testing.T) {
+	d := diagnose(t, "throttled", demo, nil)
 	var b bytes.Buffer
 	if err := d.JSON(&b); err != nil {
 		t.Fatal(err)
@@ -333,17 +332,17 @@ func TestJSONHoldsTheWholeDiagnosis(t *testing.T) {
 	}
 }
 
-func TestTheDoctorChangesNothing(t *testing.T) {
+func TestExamineChangesNothing(t *testing.T) {
 	before := tree(t)
 	for _, host := range hosts {
-		diagnose(t, host, ask, nil)
+		diagnose(t, host, demo, nil)
 	}
 	if !maps.Equal(before, tree(t)) {
 		t.Error("files below hostinfo/testdata/hosts changed")
 	}
 }
 
-// tree is every file of the hosts and when it was changed.
+// tree returns the time of the last change of every file of the hosts.
 func tree(t *testing.T) map[string]int64 {
 	t.Helper()
 	files := map[string]int64{}
@@ -362,16 +361,16 @@ func tree(t *testing.T) map[string]int64 {
 	return files
 }
 
-func TestARootThatIsNoHostIsAnError(t *testing.T) {
-	if _, err := Examine(t.TempDir(), ask); err == nil {
+func TestAnInvalidRootIsAnError(t *testing.T) {
+	if _, err := Examine(t.TempDir(), demo); err == nil {
 		t.Error("an empty directory was diagnosed")
 	}
 }
 
-func TestANameThatNoInterfaceCanHaveIsAnError(t *testing.T) {
+func TestAnInvalidInterfaceNameIsAnError(t *testing.T) {
 	for _, name := range []string{"", "can0;reboot", "../can0", "an-interface-too-long"} {
-		if _, err := Examine("../../sched/hostinfo/testdata/hosts/tuned", Ask{CPU: -1, Priority: 80, Buses: []string{name}}); err == nil {
-			t.Errorf("%q was looked for", name)
+		if _, err := Examine("../../sched/hostinfo/testdata/hosts/tuned", Requirements{CPU: -1, Priority: 80, Buses: []string{name}}); err == nil {
+			t.Errorf("the name %q was accepted", name)
 		}
 	}
 }

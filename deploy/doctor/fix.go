@@ -13,22 +13,22 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// Plan is what can be changed on a host while it runs, and what cannot.
+// Plan lists the changes to a running host, and the checks that need another remedy.
 type Plan struct {
-	Host    Host        `json:"host"`
-	Changes []Change    `json:"changes"`        // in the order in which they are made
-	Left    []Check     `json:"left,omitempty"` // not as wanted, and not to be changed by a setting
-	Kept    []string    `json:"kept,omitempty"` // checks that were to be left alone
-	Boot    CommandLine `json:"boot"`
+	Host      Host        `json:"host"`
+	Changes   []Change    `json:"changes"`        // changes in the order in which Apply makes them
+	Left      []Check     `json:"left,omitempty"` // checks that are not OK and that Changes does not correct
+	Preserved []string    `json:"kept,omitempty"` // names of the checks that -keep excludes
+	Boot      CommandLine `json:"boot"`
 
 	host   *host
-	checks map[string]Check // by name
+	checks map[string]Check // checks by name
 }
 
-// NewPlan says what would make the checks of a host green; what keep names is left
-// as it is. It changes nothing. A CPU that the host has not is Refused.
-func NewPlan(root string, ask Ask, keep []string) (*Plan, error) {
-	h, err := visit(root, ask)
+// NewPlan lists the changes that correct the checks of a host, except the checks in keep. It changes
+// nothing. The error is Refused if the host does not have the CPU.
+func NewPlan(root string, req Requirements, keep []string) (*Plan, error) {
+	h, err := openHost(root, req)
 	if err != nil {
 		return nil, err
 	}
@@ -37,12 +37,12 @@ func NewPlan(root string, ask Ask, keep []string) (*Plan, error) {
 
 func (h *host) plan(keep []string) (*Plan, error) {
 	if len(h.Online) > 0 && !slices.Contains(h.Online, h.CPU) {
-		return nil, Refused{Text: fmt.Sprintf("no CPU %d among %s, for which nothing is changed: "+
-			"choose one of these with -cpu N", h.CPU, hostinfo.FormatCPUs(h.Online))}
+		return nil, Refused{Text: fmt.Sprintf("no CPU %d among %s: choose one of these with -cpu N",
+			h.CPU, hostinfo.FormatCPUs(h.Online))}
 	}
 
-	d := h.diagnosis()
-	p := &Plan{Host: d.Host, Changes: []Change{}, Kept: keep, Boot: h.commandLine(), host: h, checks: map[string]Check{}}
+	d := h.diagnose()
+	p := &Plan{Host: d.Host, Changes: []Change{}, Preserved: keep, Boot: h.commandLine(), host: h, checks: map[string]Check{}}
 	for _, c := range d.Checks {
 		p.checks[c.Name] = c
 		kept := slices.Contains(keep, c.Name)
@@ -56,7 +56,7 @@ func (h *host) plan(keep []string) (*Plan, error) {
 
 	for _, name := range keep {
 		if _, known := p.checks[name]; !known {
-			return nil, fmt.Errorf("doctor: no check %q; there are %s", name, strings.Join(d.names(), ", "))
+			return nil, fmt.Errorf("doctor: unknown check %q; use %s", name, strings.Join(d.names(), ", "))
 		}
 	}
 
@@ -70,11 +70,11 @@ func (d Diagnosis) names() (list []string) {
 	return list
 }
 
-// Refused is why a host is not changed at all.
+// Refused is the error of a host that must not be changed.
 type Refused struct {
 	Text string
-	Err  error // one of the errors below; nil: another reason
-	By   Holder
+	Err  error  // one of the errors below; nil for another reason
+	By   Holder // process that prevents the change, for ErrBenchRuns and ErrSettingsTaken
 }
 
 func (r Refused) Error() string { return "doctor: " + r.Text }
@@ -82,52 +82,51 @@ func (r Refused) Error() string { return "doctor: " + r.Text }
 // Unwrap returns Err.
 func (r Refused) Unwrap() error { return r.Err }
 
-// Reasons to refuse, for errors.Is. Refused.By names the process of the first two.
+// The reasons of Refused, for errors.Is.
 var (
 	ErrBenchRuns     = errors.New("a bench runs on this host")
 	ErrSettingsTaken = errors.New("another process changes the settings of this host")
-	ErrUndoFile      = errors.New("the file that says how to undo the changes cannot be used")
+	ErrUndoFile      = errors.New("the undo file cannot be used")
 )
 
-// Holder is a process that keeps the host from being changed.
+// Holder is a process that prevents changes to the host.
 type Holder struct {
-	Owner   string // bench or command; "" there is no such process
-	Process int
+	Owner   string // bench or command; "" without such a process
+	Process int    // process number; 0 without such a process
 }
 
 func (h Holder) String() string { return fmt.Sprintf("%s, process %d", h.Owner, h.Process) }
 
-// busy returns the bench that runs on the host; Process 0: there is none. What holds up a CPU
-// for a moment or lowers the timer thread must not come in between its ticks. One that has
-// claimed its CPU is about to tick.
-func (h *host) busy() Holder {
+// runningBench returns the bench that runs on the host; Process is 0 if none runs. Changes could
+// delay its ticks. A bench that has reserved its CPU is about to tick.
+func (h *host) runningBench() Holder {
 	if list := h.ProcessesNamed(sched.TargetName); len(list) > 0 {
 		return Holder{sched.TargetName, list[0]}
 	}
-	by := h.claimed("cpu/")
+	by := h.findReservation("cpu/")
 	return Holder{by.Owner, by.Process}
 }
 
-// rights refuses whom the kernel would refuse, setting by setting.
-func (h *host) rights() error {
+// checkRoot refuses changes of the running host by other users than root.
+func (h *host) checkRoot() error {
 	if h.Live() && os.Geteuid() != 0 {
-		return Refused{Text: "the settings of the host are root's to change: sudo " + hostinfo.Executable() + " doctor ..."}
+		return Refused{Text: "only root may change the settings of the host: sudo " + hostinfo.Executable() + " doctor ..."}
 	}
 	return nil
 }
 
-// alone makes the settings of the host this process's to change, until done is called: a run
-// that starts meanwhile waits.
-func (h *host) alone() (done func(), err error) {
-	fd, err := sched.Reserve(h.claim)
+// lockSettings locks the settings of the host for this process until unlock is called. A run that
+// starts meanwhile waits.
+func (h *host) lockSettings() (unlock func(), err error) {
+	fd, err := sched.Reserve(h.reservation)
 	if errors.Is(err, unix.EADDRINUSE) {
-		claimed, who := h.claimed(h.claim), ""
-		by := Holder{claimed.Owner, claimed.Process}
+		taken, who := h.findReservation(h.reservation), ""
+		by := Holder{taken.Owner, taken.Process}
 		if by.Process != 0 {
 			who = fmt.Sprintf(" (lockstep %s)", by)
 		}
 		return nil, Refused{
-			Text: fmt.Sprintf("somebody else%s changes the settings of this host just now: try again when that has ended", who),
+			Text: fmt.Sprintf("another process%s changes the settings of this host: try again after it has ended", who),
 			Err:  ErrSettingsTaken, By: by,
 		}
 	}
@@ -135,25 +134,25 @@ func (h *host) alone() (done func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("doctor: %w", err)
 	}
-	by := sched.Reservation{What: h.claim, Role: "supervisor", Process: os.Getpid(), Owner: "doctor"}
-	tag, err := sched.Reserve(by.String())
+	by := sched.Reservation{What: h.reservation, Role: "supervisor", Process: os.Getpid(), Owner: "doctor"}
+	name, err := sched.Reserve(by.String())
 	return func() {
-		if unix.Close(fd); err == nil { // else the name, which only informs, is missing
-			unix.Close(tag)
+		if unix.Close(fd); err == nil { // the second reservation only names this process
+			unix.Close(name)
 		}
 	}, nil
 }
 
-// mayChange refuses where settings of the host are not to be changed now. It is asked when
-// this process is alone: a run claims its CPU before it looks whether somebody changes the
-// host, so that one of the two sees the other.
-func (h *host) mayChange() error {
-	if err := h.rights(); err != nil {
+// checkChangeable refuses changes by other users than root and while a bench runs. The caller has
+// locked the settings. A run reserves its CPU before it checks this lock, so at least one of the
+// two detects the other.
+func (h *host) checkChangeable() error {
+	if err := h.checkRoot(); err != nil {
 		return err
 	}
-	if bench := h.busy(); bench.Process != 0 {
+	if bench := h.runningBench(); bench.Process != 0 {
 		return Refused{
-			Text: fmt.Sprintf("a bench runs on this host (%s), and its ticks would be late: lockstep ps, lockstep stop NAME", bench),
+			Text: fmt.Sprintf("a bench runs on this host (%s); changes would delay its ticks: lockstep ps, lockstep stop NAME", bench),
 			Err:  ErrBenchRuns, By: bench,
 		}
 	}
@@ -161,56 +160,55 @@ func (h *host) mayChange() error {
 	return nil
 }
 
-// claimed is the first claim that begins so and says whose it is.
-func (h *host) claimed(begin string) sched.Reservation {
-	for _, c := range sched.Reservations(string(h.Files)) {
-		if strings.HasPrefix(c.What, begin) {
-			return c
+// findReservation returns the first reservation whose name has a prefix.
+func (h *host) findReservation(prefix string) sched.Reservation {
+	for _, r := range sched.Reservations(string(h.Files)) {
+		if strings.HasPrefix(r.What, prefix) {
+			return r
 		}
 	}
 
 	return sched.Reservation{}
 }
 
-// Step is what became of a setting.
+// Step is the result of changing or restoring a setting.
 type Step struct {
 	Setting
-	Now  string `json:"now"`            // before
-	Then string `json:"then"`           // after, as intended
-	Done bool   `json:"done"`           // it was written and reads as intended
-	Left string `json:"left,omitempty"` // why it was not; empty: it failed or there was nothing to do
+	Now  string `json:"now"`            // value before
+	Then string `json:"then"`           // intended value
+	Done bool   `json:"done"`           // true if the setting was written and has the intended value
+	Left string `json:"left,omitempty"` // reason why the setting was not written; "" if it was tried
 	Err  string `json:"error,omitempty"`
 
-	cause error // of Left or Err, for errors.Is
+	cause error // cause of Left or Err, for errors.Is
 }
 
-// leave states why a setting is not written to.
-func (s *Step) leave(cause error, text string) { s.Left, s.cause = text, cause }
+// skip sets the reason why the setting is not written.
+func (s *Step) skip(cause error, text string) { s.Left, s.cause = text, cause }
 
-// fail states why a setting could not be written.
+// fail sets the error of writing the setting.
 func (s *Step) fail(err error) { s.Err, s.cause = err.Error(), err }
 
-// Reasons to leave a setting alone, beside errGone and errUp.
+// Reasons to skip a setting, in addition to errGone and errLinkUp.
 var (
-	errChanged  = errors.New("somebody else has changed it")
-	errAsBefore = errors.New("it is as it was")
+	errChanged  = errors.New("another process has changed the setting")
+	errRestored = errors.New("the setting has its old value already")
 )
 
-// Apply makes the changes, one after the other, each with a look whether it holds,
-// and tells what became of each; a failure does not end it. The file of state says
-// before the first of them how to undo all: an end in between leaves nothing that
-// Undo does not know. Without a change there is nothing to write.
+// Apply makes the changes one after the other, reads each setting back, and returns the result of
+// each. A failed change does not end it. The file state is complete before the first change, so
+// Undo can restore all settings also if this process is killed. Without changes it writes nothing.
 func (p *Plan) Apply(state string) (steps []Step, err error) {
 	if len(p.Changes) == 0 {
 		return nil, nil
 	}
 	h := p.host
-	done, err := h.alone()
+	done, err := h.lockSettings()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if err := h.mayChange(); err != nil {
+	if err := h.checkChangeable(); err != nil {
 		return nil, err
 	}
 	u, err := h.readUndo(state)
@@ -219,15 +217,15 @@ func (p *Plan) Apply(state string) (steps []Step, err error) {
 	}
 	var changes []Change
 	for _, c := range p.Changes {
-		if now, err := h.now(c.Setting); err == nil && !c.same(now, c.Now) {
+		if now, err := h.current(c.Setting); err == nil && !c.equal(now, c.Now) {
 			s := Step{Setting: c.Setting, Now: now, Then: c.Then}
-			s.leave(errChanged, fmt.Sprintf("somebody has made it %s since it was shown", now))
+			s.skip(errChanged, fmt.Sprintf("another process has set it to %s since the plan was shown", now))
 			steps = append(steps, s)
 			continue
 		}
 
 		changes = append(changes, c)
-		u.plan(c)
+		u.recordPlanned(c)
 	}
 
 	if err := u.save(state); err != nil {
@@ -235,14 +233,14 @@ func (p *Plan) Apply(state string) (steps []Step, err error) {
 	}
 	for _, c := range changes {
 		s := Step{Setting: c.Setting, Now: c.Now, Then: c.Then}
-		if err := h.put(c.Setting, c.Then); err != nil {
+		if err := h.change(c.Setting, c.Then); err != nil {
 			s.fail(err)
 		} else {
 			s.Done = true
 		}
 
-		if now, err := h.now(c.Setting); err == nil {
-			u.made(c.Setting, now)
+		if now, err := h.current(c.Setting); err == nil {
+			u.recordResult(c.Setting, now)
 		}
 		steps = append(steps, s)
 	}
@@ -250,13 +248,12 @@ func (p *Plan) Apply(state string) (steps []Step, err error) {
 	return steps, u.save(state)
 }
 
-// Failed are the steps that did not come true, as one error, a line each;
-// nil: none.
+// Failed returns the failed steps as one error with a line for each; nil if none failed.
 func Failed(steps []Step) error {
 	var list []error
 	for _, s := range steps {
 		if s.Err != "" {
-			list = append(list, fmt.Errorf("doctor: %s: %s stays, not %s: %s", s.Setting, s.Now, s.Then, s.Err))
+			list = append(list, fmt.Errorf("doctor: %s: cannot change %s to %s: %s", s.Setting, s.Now, s.Then, s.Err))
 		}
 	}
 

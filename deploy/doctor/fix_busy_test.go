@@ -13,12 +13,12 @@ import (
 	"lockstep/sched"
 )
 
-func TestWhileABenchTicksNothingIsChanged(t *testing.T) {
+func TestNothingIsChangedWhileABenchTicks(t *testing.T) {
 	b := newBox(t, "throttled")
 	p := b.plan()
 	b.apply()
 	b.set("proc/988/comm", "lockstep-target")
-	b.set("proc/988/task/991/stat", stat(991, "lockstep-target", 80, unix.SCHED_FIFO)) // on the CPU
+	b.set("proc/988/task/991/stat", stat(991, "lockstep-target", 80, unix.SCHED_FIFO)) // thread on the loop's CPU
 	b.set("proc/988/task/991/status", "Cpus_allowed_list:\t3")
 	before := b.tree()
 	var text strings.Builder
@@ -27,9 +27,9 @@ func TestWhileABenchTicksNothingIsChanged(t *testing.T) {
 		t.Errorf("planned: %v, %v", again.lines(), err)
 	}
 	text.Reset()
-	b.ask.Priority = 85
+	b.req.Priority = 85
 	if err := b.plan().Text(&text); err != nil || !strings.Contains(text.String(), "not now") {
-		t.Errorf("it does not say that it refuses: %v\n%s", err, &text)
+		t.Errorf("the plan does not name the running bench: %v\n%s", err, &text)
 	}
 	var refused Refused
 	if _, err := p.Apply(b.state); !errors.As(err, &refused) || !errors.Is(err, ErrBenchRuns) || refused.By.Process != 988 {
@@ -41,8 +41,8 @@ func TestWhileABenchTicksNothingIsChanged(t *testing.T) {
 	differ(t, "while it ticks", before, b.tree())
 }
 
-// A run claims its CPU before it ticks, and between two legs of a soak nothing does.
-func TestWhileABenchHasACPUNothingIsChanged(t *testing.T) {
+// A run reserves its CPU before it ticks, and between two segments of a soak nothing ticks.
+func TestNothingIsChangedWhileABenchHasReservedACPU(t *testing.T) {
 	b := newBox(t, "throttled")
 	p := b.plan()
 	if err := os.MkdirAll(filepath.Join(b.root, "proc/net"), 0o755); err != nil {
@@ -57,17 +57,17 @@ func TestWhileABenchHasACPUNothingIsChanged(t *testing.T) {
 	}
 	var text strings.Builder
 	if err := p.Text(&text); err != nil || !strings.Contains(text.String(), Holder{"car", 812}.String()) {
-		t.Errorf("it does not say that it refuses: %v\n%s", err, &text)
+		t.Errorf("the plan does not name the running bench: %v\n%s", err, &text)
 	}
 	differ(t, "while it runs", before, b.tree())
 	b.set("proc/net/unix", "")
 	b.apply()
 }
 
-func TestOfTwoDoctorsTheSecondIsRefused(t *testing.T) {
+func TestASecondDoctorIsRefused(t *testing.T) {
 	b := newBox(t, "throttled")
 	before := b.tree()
-	done, err := b.host().alone()
+	unlock, err := b.host().lockSettings()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,12 +82,12 @@ func TestOfTwoDoctorsTheSecondIsRefused(t *testing.T) {
 	}
 	differ(t, "refused", before, b.tree())
 	i := slices.IndexFunc(sched.Reservations("/"), func(c sched.Reservation) bool {
-		return c.What == b.claim && c.Process == os.Getpid() && c.Owner == "doctor"
+		return c.What == b.reservation && c.Process == os.Getpid() && c.Owner == "doctor"
 	})
 	if i < 0 {
-		t.Error("who it is cannot be seen")
+		t.Error("no reservation names this process")
 	}
-	done()
+	unlock()
 	b.apply()
 	b.undo()
 	differ(t, "after both", before, b.tree())

@@ -9,22 +9,22 @@ import (
 	"lockstep/io/can"
 )
 
-// The first fix's own changes come back, too, where the second one ended between noting
-// a change and making it.
-func TestASecondFixThatEndsAnywhereIsUndoneToBeforeTheFirst(t *testing.T) {
+// Undo also restores the changes of the first fix if the second one was killed between recording a
+// change and making it.
+func TestUndoRestoresTheOriginalAfterAKilledSecondFix(t *testing.T) {
 	for k := range 2 { // it has two changes
 		b := newBox(t, "throttled")
 		before := b.tree()
 		b.apply()
-		b.ask.Priority = 90
+		b.req.Priority = 90
 		b.endAfter(k)
 		b.undo()
 		differ(t, "undone", before, b.tree())
 	}
 }
 
-// Between the question and the answer somebody else may have been there.
-func TestWhatChangesBeforeTheYesIsLeftAndNamed(t *testing.T) {
+// Another process may change a setting between the plan and its confirmation.
+func TestApplySkipsSettingsThatHaveChangedSinceThePlan(t *testing.T) {
 	b := newBox(t, "throttled")
 	p := b.plan()
 	b.set("proc/sys/kernel/sched_rt_runtime_us", "900000")
@@ -38,16 +38,16 @@ func TestWhatChangesBeforeTheYesIsLeftAndNamed(t *testing.T) {
 		t.Errorf("%d done, %d left, %d failed: %+v", done, left, failed, steps)
 	}
 	if got := b.get("proc/sys/kernel/sched_rt_runtime_us"); got != "900000" {
-		t.Errorf("what somebody else set was overwritten: %s", got)
+		t.Errorf("the value of another process was overwritten: %s", got)
 	}
 	if strings.Contains(b.bytes(b.state), "sched_rt_runtime_us") {
-		t.Error("the undo file has what was not changed")
+		t.Error("the undo file has an unchanged setting")
 	}
 }
 
-// Nobody may move a thread with PF_NO_SETAFFINITY (0x04000000): a fix that tried would
+// The kernel refuses to move a thread with PF_NO_SETAFFINITY (0x04000000): a fix that tried would
 // fail at each boot.
-func TestRivalsThatMustStayOnTheirCPUAreNotMoved(t *testing.T) {
+func TestRivalsThatCannotLeaveTheirCPUAreNotMoved(t *testing.T) {
 	b := newBox(t, "throttled")
 	line := b.get("proc/988/task/991/stat")
 	f := strings.Fields(line)
@@ -63,39 +63,39 @@ func TestRivalsThatMustStayOnTheirCPUAreNotMoved(t *testing.T) {
 	f[1], f[8] = "(lockstep-target)", "4194304"
 	b.set("proc/988/task/991/stat", strings.Join(f, " "))
 	if c := b.plan().checks["rivals"]; c.Verdict != Wrong || strings.Contains(c.Command, "taskset") || len(c.Changes) > 0 {
-		t.Errorf("of another bench's loop: %+v", c)
+		t.Errorf("loop of another bench: %+v", c)
 	}
-	f[1] = "(sugov:3)" // goes when the governor is another one, which is a check of its own
+	f[1] = "(sugov:3)" // disappears with its governor, which has its own check
 	b.set("proc/988/task/991/stat", strings.Join(f, " "))
 	if c := b.plan().checks["rivals"]; c.Verdict != OK {
-		t.Errorf("of a governor's thread: %+v", c)
+		t.Errorf("thread of a governor: %+v", c)
 	}
 }
 
-// The other thread of the loop's core stays on line where it is all that is left, or
-// another loop's; then no command takes it off either.
-func TestTheSiblingThatIsNeededStaysOnLine(t *testing.T) {
+// The sibling of the loop's CPU stays on line if it is the only other CPU or belongs to another loop.
+// No printed command takes it off line either.
+func TestANeededSiblingStaysOnLine(t *testing.T) {
 	for _, c := range []struct{ online, isolated, can string }{{"1,3", "3", "hardware"}, {"0-3", "1,3", "restart"}} {
 		b := newBox(t, "throttled") // CPUs 1 and 3 are one core
 		b.set("sys/devices/system/cpu/online", c.online)
 		b.set("sys/devices/system/cpu/isolated", c.isolated)
 		found := b.plan().checks["smt"]
 		if len(found.Changes) > 0 || found.Verdict != Wrong || string(found.Can) != c.can || strings.Contains(found.Command, "tee") {
-			t.Errorf("of %s with %s isolated: %+v", c.online, c.isolated, found)
+			t.Errorf("CPUs %s, isolated %s: %+v", c.online, c.isolated, found)
 		}
 	}
 }
 
-func TestRestartMsOfACardThatIsUpSinceIsLeft(t *testing.T) {
+func TestUndoSkipsRestartMsOfACardThatIsUp(t *testing.T) {
 	b := newBox(t, "tuned")
 	b.links["can1"] = can.Link{Card: true}
 	b.apply()
 	b.links["can1"] = can.Link{Card: true, Up: true, RestartMs: b.links["can1"].RestartMs}
 	steps := b.undo()
-	if len(steps) != 1 || steps[0].Done || !errors.Is(steps[0].cause, errUp) || steps[0].Left == "" || b.links["can1"].RestartMs != 100 {
+	if len(steps) != 1 || steps[0].Done || !errors.Is(steps[0].cause, errLinkUp) || steps[0].Left == "" || b.links["can1"].RestartMs != 100 {
 		t.Errorf("%+v, %+v", steps, b.links["can1"])
 	}
 	if again := b.undo(); len(again) > 0 {
-		t.Errorf("it is tried again: %+v", again)
+		t.Errorf("a second undo tries it again: %+v", again)
 	}
 }

@@ -23,7 +23,7 @@ func (p *Plan) lines() (list []string) {
 	return list
 }
 
-func TestThePlanIsEverySettingThatTheDoctorFindsWrong(t *testing.T) {
+func TestThePlanChangesEveryWrongSetting(t *testing.T) {
 	got := newBox(t, "throttled").plan().lines()
 	want := []string{
 		"ktimers: thread ktimers/3 (42), priority: FIFO 1 -> FIFO 81",
@@ -42,20 +42,20 @@ func TestThePlanIsEverySettingThatTheDoctorFindsWrong(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("planned:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	kept := newBox(t, "throttled").plan("throttling", "idle states").lines()
+	others := newBox(t, "throttled").plan("throttling", "idle states").lines()
 	want = slices.DeleteFunc(want, func(s string) bool { return strings.HasPrefix(s, "throttling") || strings.HasPrefix(s, "idle states") })
-	if !slices.Equal(kept, want) {
-		t.Errorf("with two checks kept:\n%s", strings.Join(kept, "\n"))
+	if !slices.Equal(others, want) {
+		t.Errorf("with -keep of two checks:\n%s", strings.Join(others, "\n"))
 	}
 	if _, err := newBox(t, "throttled").host().plan([]string{"throtling"}); err == nil || !strings.Contains(err.Error(), "throttling") {
-		t.Errorf("a check that there is not was kept: %v", err)
+		t.Errorf("-keep of an unknown check: %v", err)
 	}
 }
 
-func TestEveryPlannedSettingIsOneThatMayBeTouchedAndHasItsCommand(t *testing.T) {
+func TestEveryPlannedSettingIsAllowedAndHasACommand(t *testing.T) {
 	for _, host := range hosts {
 		for _, c := range newBox(t, host).plan().Changes {
-			if !c.known() || c.same(c.Now, c.Then) || !strings.HasPrefix(c.Command, "sudo ") && !strings.HasSuffix(c.Command, " | sudo tee "+c.File) {
+			if !c.allowed() || c.equal(c.Now, c.Then) || !strings.HasPrefix(c.Command, "sudo ") && !strings.HasSuffix(c.Command, " | sudo tee "+c.File) {
 				t.Errorf("%s: %+v", host, c)
 			}
 		}
@@ -64,15 +64,15 @@ func TestEveryPlannedSettingIsOneThatMayBeTouchedAndHasItsCommand(t *testing.T) 
 		{Kind: Value, File: "/etc/passwd"}, {Kind: Value, File: "/proc/sys/kernel/core_pattern"}, {Kind: CPUList, File: "/proc/irq/../sys/kernel/core_pattern"},
 		{Kind: Value, File: "/sys/fs/cgroup/cpu/../../../etc/cpu.rt_runtime_us"}, {Kind: Scheduling, File: "/proc/1/task/1/comm"}, {Kind: "", File: "/proc/irq/1/smp_affinity_list"},
 	} {
-		if s.known() {
+		if s.allowed() {
 			t.Errorf("%+v may be written to", s)
 		}
 	}
 }
 
-// Green, but for what no setting mends; the second time there is nothing to do; and
-// after the undo every file says what it said.
-func TestAFixHoldsOnceAndIsUndoneWhole(t *testing.T) {
+// A fix corrects all checks that a setting can correct. A second fix changes nothing. Undo restores
+// every file.
+func TestAFixIsIdempotentAndUndoRestoresEverything(t *testing.T) {
 	for _, host := range []string{"throttled", "desktop", "mainline", "pi", "vm"} {
 		t.Run(host, func(t *testing.T) {
 			b := newBox(t, host)
@@ -81,7 +81,7 @@ func TestAFixHoldsOnceAndIsUndoneWhole(t *testing.T) {
 			if done, _, _ := Sum(steps); done != planned || planned == 0 {
 				t.Fatalf("%d of %d changes done", done, planned)
 			}
-			for _, c := range b.host().diagnosis().Checks {
+			for _, c := range b.host().diagnose().Checks {
 				if len(c.Changes) > 0 || c.Verdict == Wrong && c.Can == Now && !strings.HasPrefix(c.Name, "can ") {
 					t.Errorf("after the fix %s is %s: %s", c.Name, c.Verdict, c.Found)
 				}
@@ -95,16 +95,16 @@ func TestAFixHoldsOnceAndIsUndoneWhole(t *testing.T) {
 				t.Error("the second time writes another undo file")
 			}
 			undone := b.undo()
-			slices.Reverse(undone) // the last change is the first to go: a mask may name a CPU that was taken off line
+			slices.Reverse(undone) // Undo starts with the last change: a mask may name a CPU taken off line
 			if !slices.EqualFunc(steps, undone, func(a, b Step) bool { return a.Setting == b.Setting && a.Now == b.Then }) {
-				t.Errorf("not undone in the order from the last change to the first: %+v", undone)
+				t.Errorf("the undo does not go from the last change to the first: %+v", undone)
 			}
 			if done, left, _ := Sum(undone); done != planned || left != 0 {
 				t.Errorf("%d restored, %d left, of %d", done, left, planned)
 			}
 			differ(t, "undone", before, b.tree())
 			if _, err := os.Stat(b.state); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the undo file is left: %v", err)
+				t.Errorf("the undo file still exists: %v", err)
 			}
 			if again := b.undo(); len(again) > 0 {
 				t.Errorf("undone twice: %+v", again)
@@ -132,18 +132,18 @@ func TestATunedBoxAndAContainerGetNoChanges(t *testing.T) {
 		b.apply()
 		differ(t, host, before, b.tree())
 		if _, err := os.Stat(b.state); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: an undo file of nothing: %v", host, err)
+			t.Errorf("%s: an undo file without changes: %v", host, err)
 		}
 	}
 }
 
-func TestUndoLeavesAndNamesWhatSomebodyHasChangedSince(t *testing.T) {
+func TestUndoSkipsSettingsThatAnotherProcessHasChanged(t *testing.T) {
 	b := newBox(t, "throttled")
 	b.apply()
 	b.set("proc/sys/kernel/sched_rt_runtime_us", "900000")
-	b.set("proc/sys/kernel/numa_balancing", "1") // as it was, by hand
+	b.set("proc/sys/kernel/numa_balancing", "1") // original value, set by hand
 	b.set("proc/412/task/412/stat", stat(412, "irq/127-can0", 90, unix.SCHED_FIFO))
-	other := strings.Replace(b.get("proc/988/task/991/stat"), "(jackd)", "(else)", 1) // the number is another's now
+	other := strings.Replace(b.get("proc/988/task/991/stat"), "(jackd)", "(else)", 1) // another thread has this number now
 	b.set("proc/988/task/991/stat", other)
 	if err := os.RemoveAll(filepath.Join(b.root, "sys/devices/pci0000:00/0000:00:1c.0/0000:02:00.0/net/can0")); err != nil {
 		t.Fatal(err)
@@ -157,8 +157,8 @@ func TestUndoLeavesAndNamesWhatSomebodyHasChangedSince(t *testing.T) {
 	const runtime = "/proc/sys/kernel/sched_rt_runtime_us"
 	want := map[string]error{
 		runtime:                               errChanged,
-		"/proc/sys/kernel/numa_balancing":     errAsBefore,
-		"thread irq/127-can0 (412), priority": errGone, // started at another time: another thread of this name
+		"/proc/sys/kernel/numa_balancing":     errRestored,
+		"thread irq/127-can0 (412), priority": errGone, // another thread with this name: its start differs
 		"thread jackd (991), CPUs":            errGone,
 		"/sys/class/net/can0/tx_queue_len":    errGone,
 	}
@@ -171,13 +171,12 @@ func TestUndoLeavesAndNamesWhatSomebodyHasChangedSince(t *testing.T) {
 		t.Errorf("left: %+v", left)
 	}
 	if got := b.get("proc/sys/kernel/sched_rt_runtime_us"); got != "900000" {
-		t.Errorf("what somebody else set was overwritten: %s", got)
+		t.Errorf("the value of another process was overwritten: %s", got)
 	}
 }
 
-// A file that the kernel does not let anyone write to, root neither, stands for one
-// of the box: the rest is done, and the failure has its reason.
-func TestAFileThatRefusesIsNamedAndTheRestGoesOn(t *testing.T) {
+// A file that not even root may write replaces a file of the box.
+func TestAFailedChangeIsNamedAndTheOthersAreMade(t *testing.T) {
 	b := newBox(t, "desktop")
 	const governor = "sys/devices/system/cpu/cpu7/cpufreq/scaling_governor"
 	path := filepath.Join(b.root, governor)
@@ -196,19 +195,19 @@ func TestAFileThatRefusesIsNamedAndTheRestGoesOn(t *testing.T) {
 		t.Errorf("%d done, %d failed of %d: %s", done, failed, len(p.Changes), text)
 	}
 	if strings.Contains(b.bytes(b.state), "governor") {
-		t.Error("the undo file has what was not changed")
+		t.Error("the undo file has an unchanged setting")
 	}
 	if restored, _, _ := Sum(b.undo()); restored != done {
 		t.Errorf("%d restored of %d", restored, done)
 	}
 }
 
-// The kernel takes what is written and makes something else of it.
-func TestWhatReadsBackOtherwiseHasFailedAndIsUndone(t *testing.T) {
+// The kernel may accept a value and set another one.
+func TestASettingThatReadsBackDifferentlyHasFailedAndIsUndone(t *testing.T) {
 	b := newBox(t, "throttled")
 	before := b.tree()
 	p := b.plan()
-	p.host.hands.write = func(path, text string) error {
+	p.host.operations.write = func(path, text string) error {
 		if strings.HasSuffix(path, "irq/130/smp_affinity_list") && text != "0-3" {
 			text = "0-1"
 		}
@@ -224,29 +223,29 @@ func TestWhatReadsBackOtherwiseHasFailedAndIsUndone(t *testing.T) {
 	differ(t, "undone", before, b.tree())
 }
 
-// end is a process that ends in the middle.
-type end struct{}
+// killed is the panic that stands for a kill of the process.
+type killed struct{}
 
-// endAfter applies a plan in a process that ends after k writes.
+// endAfter applies a plan in a process that is killed after k writes.
 func (b *box) endAfter(k int) {
 	b.t.Helper()
 	writes := 0
-	b.spoil = func(string) error {
+	b.beforeWrite = func(string) error {
 		if writes++; writes > k {
-			panic(end{})
+			panic(killed{})
 		}
 		return nil
 	}
 	defer func() {
-		if r := recover(); r != (end{}) {
+		if r := recover(); r != (killed{}) {
 			b.t.Fatalf("it did not end after %d writes: %v", k, r)
 		}
-		b.spoil = nil
+		b.beforeWrite = nil
 	}()
 	_, _ = b.plan().Apply(b.state)
 }
 
-func TestAFixThatEndsAnywhereIsUndone(t *testing.T) {
+func TestAKilledFixIsUndone(t *testing.T) {
 	n := len(newBox(t, "throttled").plan().Changes)
 	for k := range n {
 		b := newBox(t, "throttled")
@@ -259,29 +258,29 @@ func TestAFixThatEndsAnywhereIsUndone(t *testing.T) {
 	}
 }
 
-// Two loops on two CPUs, one after the other: what was there before both comes back.
-func TestASecondFixKeepsWhatTheFirstFound(t *testing.T) {
+// Undo restores the values from before two fixes for two loops.
+func TestASecondFixPreservesTheOriginalValues(t *testing.T) {
 	b := newBox(t, "throttled")
 	before := b.tree()
 	b.apply()
-	b.ask.CPU, b.ask.Priority = 3, 90
+	b.req.CPU, b.req.Priority = 3, 90
 	if steps := b.apply(); len(steps) != 2 {
 		t.Errorf("for another priority: %+v", steps)
 	}
 	b.set("proc/sys/kernel/numa_balancing", "2")
-	b.apply() // somebody made it 2, and that comes back
+	b.apply() // another process has set it to 2: undo restores 2
 	b.undo()
 	before["proc/sys/kernel/numa_balancing"] = "2"
 	differ(t, "undone", before, b.tree())
 }
 
-func TestInterruptsOfOneLoopDoNotGoToTheCPUOfAnother(t *testing.T) {
+func TestInterruptsAreNotMovedToTheCPUOfAnotherLoop(t *testing.T) {
 	b := newBox(t, "throttled")
 	b.set("sys/devices/system/cpu/isolated", "2-3")
 	b.set("proc/irq/9/smp_affinity_list", "2")
 	b.set("proc/irq/9/effective_affinity_list", "2")
 	for _, cpu := range []int{2, 3, 2} {
-		b.ask.CPU = cpu
+		b.req.CPU = cpu
 		b.apply()
 	}
 	mask, err := hostinfo.ParseMask(b.get("proc/irq/default_smp_affinity"))
@@ -296,7 +295,7 @@ func TestInterruptsOfOneLoopDoNotGoToTheCPUOfAnother(t *testing.T) {
 	}
 }
 
-func TestRestartMsIsSetOnlyWhereTheInterfaceIsDown(t *testing.T) {
+func TestRestartMsIsSetOnlyIfTheInterfaceIsDown(t *testing.T) {
 	b := newBox(t, "tuned")
 	b.links["can0"] = can.Link{Card: true, Up: true}
 	b.links["can1"] = can.Link{Card: true}
@@ -313,7 +312,7 @@ func TestRestartMsIsSetOnlyWhereTheInterfaceIsDown(t *testing.T) {
 	}
 }
 
-func TestThePlanSaysEveryChangeWithItsCommandAndWhatIsNotTouched(t *testing.T) {
+func TestThePlanShowsEveryChangeWithItsCommand(t *testing.T) {
 	for _, host := range hosts {
 		p := newBox(t, host).plan()
 		var text strings.Builder
@@ -329,16 +328,16 @@ func TestThePlanSaysEveryChangeWithItsCommandAndWhatIsNotTouched(t *testing.T) {
 		}
 		for _, c := range p.Left {
 			if !strings.Contains(text.String(), c.Command+"\n") {
-				t.Errorf("%s: %s is left without its command", host, c.Name)
+				t.Errorf("%s: no command for %s", host, c.Name)
 			}
 		}
-		if !strings.Contains(text.String(), "does not touch") {
-			t.Errorf("%s: it does not say what is not touched", host)
+		if !strings.Contains(text.String(), "not changed") {
+			t.Errorf("%s: no list of the settings that are not changed", host)
 		}
 	}
 }
 
-func TestTheSiblingThatIsAnotherLoopsStaysOnLine(t *testing.T) {
+func TestTheSiblingOfAnotherLoopStaysOnLine(t *testing.T) {
 	b := newBox(t, "throttled")
 	b.set("sys/devices/system/cpu/isolated", "1,3")
 	b.set("proc/cmdline", "isolcpus=managed_irq,domain,1,3")
@@ -349,19 +348,19 @@ func TestTheSiblingThatIsAnotherLoopsStaysOnLine(t *testing.T) {
 		}
 	}
 	if !slices.ContainsFunc(p.Left, func(c Check) bool { return c.Name == "smt" }) {
-		t.Error("it is not said that the core is shared")
+		t.Error("the plan does not report the shared core")
 	}
 }
 
-func TestWhatComesWithAChangeIsSaid(t *testing.T) {
+func TestThePlanNamesSideEffects(t *testing.T) {
 	b := newBox(t, "pi")
-	if text := b.plan().mind("governor"); !strings.Contains(text, "CPUs 0-3") {
+	if text := b.plan().sideEffect("governor"); !strings.Contains(text, "CPUs 0-3") {
 		t.Errorf("governor: %q", text)
 	}
-	if text := newBox(t, "desktop").plan().mind("interrupts"); !strings.Contains(text, "irqbalance") {
+	if text := newBox(t, "desktop").plan().sideEffect("interrupts"); !strings.Contains(text, "irqbalance") {
 		t.Errorf("interrupts: %q", text)
 	}
-	if text := b.plan().mind("interrupts"); text != "" {
+	if text := b.plan().sideEffect("interrupts"); text != "" {
 		t.Errorf("interrupts, without the daemon: %q", text)
 	}
 }

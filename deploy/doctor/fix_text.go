@@ -8,20 +8,20 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// untouched is what no plan changes.
+// untouched lists the settings that no plan changes.
 const untouched = "files on a disk, the kernel's command line and the boot loader; frequencies and idle states of CPUs " +
-	"other than the loop's; interrupts that the kernel manages itself, and where those of CAN cards go; threads, " +
-	"unless named above; CAN interfaces that are up, bit rates, and what is up or down; BIOS and firmware"
+	"other than the loop's; interrupts that the kernel manages itself, and the CPUs of CAN cards' interrupts; threads, " +
+	"unless named above; CAN interfaces that are up, bit rates, and whether an interface is up; BIOS and firmware"
 
-// Text writes the plan for a reader: every change, what else there is to do, and
-// what is not touched.
+// Text writes the plan for people: all changes, the checks that need another remedy, and the
+// settings that no plan changes.
 func (p *Plan) Text(w io.Writer) error {
 	var b strings.Builder
-	p.Host.head(&b)
+	p.Host.printHead(&b)
 	p.changes(&b)
-	line(&b, "does not touch", untouched)
-	if len(p.Kept) > 0 {
-		line(&b, "left by -keep", strings.Join(p.Kept, ", "))
+	printLine(&b, "not changed", untouched)
+	if len(p.Preserved) > 0 {
+		printLine(&b, "excluded by -keep", strings.Join(p.Preserved, ", "))
 	}
 	p.left(&b)
 	p.boot(&b)
@@ -36,14 +36,14 @@ func (p *Plan) changes(b *strings.Builder) {
 	}
 
 	fmt.Fprintf(b, "%d to change, until the next boot:\n\n", len(p.Changes))
-	if bench := p.host.busy(); bench.Process != 0 {
-		line(b, "  not now", fmt.Sprintf("a bench runs (%s): nothing is changed until it has ended", bench))
+	if bench := p.host.runningBench(); bench.Process != 0 {
+		printLine(b, "  not now", fmt.Sprintf("a bench runs (%s): -fix changes nothing until it has ended", bench))
 	}
 	for i, c := range p.Changes {
 		if i == 0 || p.Changes[i-1].Check != c.Check {
-			line(b, "  "+c.Check, p.checks[c.Check].Why)
-			if text := p.mind(c.Check); text != "" {
-				line(b, "          mind", text)
+			printLine(b, "  "+c.Check, p.checks[c.Check].Why)
+			if text := p.sideEffect(c.Check); text != "" {
+				printLine(b, "          note", text)
 			}
 		}
 
@@ -55,36 +55,36 @@ func (p *Plan) changes(b *strings.Builder) {
 	b.WriteByte('\n')
 }
 
-// mind is what else comes with the changes of a check; empty: nothing.
-func (p *Plan) mind(check string) string {
+// sideEffect describes a side effect of the changes of a check; "" if there is none.
+func (p *Plan) sideEffect(check string) string {
 	h := p.host
 	switch check {
 	case "interrupts":
 		if h.irqbalance {
-			return "irqbalance runs, and may move them back where the CPU is not isolated"
+			return "irqbalance runs and may move the interrupts back if the CPU is not isolated"
 		}
 	case "governor":
 		together := h.Text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq/related_cpus", h.CPU))
 		if list, err := hostinfo.ParseCPUs(strings.ReplaceAll(together, " ", ",")); err == nil && len(list) > 1 {
-			return "CPUs " + hostinfo.FormatCPUs(list) + " have one frequency, and so one governor"
+			return "CPUs " + hostinfo.FormatCPUs(list) + " share one frequency and one governor"
 		}
 	case "smt":
-		return "a CPU that is off line runs nothing: the host has one less, " +
-			"and what was bound to it alone goes elsewhere and stays there"
+		return "the host loses the CPU that goes off line; " +
+			"a thread bound to this CPU alone moves to another one and stays there"
 	}
 
 	return ""
 }
 
-// left are the checks that no setting of the running kernel mends.
+// left prints the checks that no change of the plan corrects.
 func (p *Plan) left(b *strings.Builder) {
 	if len(p.Left) == 0 {
 		return
 	}
 	b.WriteString("\nnot done here:\n\n")
 	for _, c := range p.Left {
-		line(b, fmt.Sprintf("  %-8s%s", c.mark(), c.Name), c.Found)
-		c.remedy(b, p.Host)
+		printLine(b, fmt.Sprintf("  %-8s%s", c.mark(), c.Name), c.Found)
+		c.printRemedy(b, p.Host)
 	}
 }
 
@@ -97,17 +97,17 @@ func (p *Plan) boot(b *strings.Builder) {
 		return
 	}
 
-	b.WriteString("\nfor you to write, and to boot with (nothing of it is written here):\n\n")
+	b.WriteString("\nadd these options to the kernel's command line yourself, then boot:\n\n")
 	for _, text := range p.Boot.Lines() {
 		fmt.Fprintf(b, "    %s\n", text)
 	}
-	fmt.Fprintf(b, "\nof it the running kernel lacks %s\n", strings.Join(p.Boot.Lacks, " "))
+	fmt.Fprintf(b, "\nmissing in the running kernel: %s\n", strings.Join(p.Boot.Lacks, " "))
 	if len(p.Boot.Drop) > 0 {
-		fmt.Fprintf(b, "and has, to be taken out where it stands: %s\n", strings.Join(p.Boot.Drop, " "))
+		fmt.Fprintf(b, "to remove from the command line: %s\n", strings.Join(p.Boot.Drop, " "))
 	}
 }
 
-// StepsText writes what became of the changes, a line for each, and the sum.
+// StepsText writes the results of changes, a line for each.
 func StepsText(w io.Writer, steps []Step) error {
 	var b strings.Builder
 	for _, s := range steps {
@@ -127,7 +127,7 @@ func StepsText(w io.Writer, steps []Step) error {
 	return err
 }
 
-// Sum counts the steps: done, left alone, failed.
+// Sum counts the steps that are done, skipped and failed.
 func Sum(steps []Step) (done, left, failed int) {
 	for _, s := range steps {
 		switch {

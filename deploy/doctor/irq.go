@@ -11,7 +11,7 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// findInterrupts returns the interrupts of devices, with the CPUs that take them.
+// findInterrupts returns the interrupts of devices, with the CPUs that handle them.
 func (h *host) findInterrupts() []interrupt {
 	list := parseInterrupts(h.Text("proc/interrupts"))
 	for k := range list {
@@ -22,7 +22,7 @@ func (h *host) findInterrupts() []interrupt {
 		dir := "proc/irq/" + i.number
 		i.mask, _ = hostinfo.ParseCPUs(h.Text(dir + "/smp_affinity_list"))
 		i.cpus, _ = hostinfo.ParseCPUs(h.Text(dir + "/effective_affinity_list"))
-		if len(i.cpus) == 0 { // not built in: the kernel may use the whole mask
+		if len(i.cpus) == 0 { // kernel without this file: it may use the whole mask
 			i.cpus = i.mask
 		}
 	}
@@ -30,23 +30,22 @@ func (h *host) findInterrupts() []interrupt {
 	return slices.DeleteFunc(list, func(i interrupt) bool { return i.actions == "" })
 }
 
-// managed reports whether the kernel spreads the queues of a device over the
-// CPUs itself; then nobody may move the interrupt. Known to root alone.
+// managed reports whether the kernel itself assigns the interrupt of a device's queue to a CPU; such
+// an interrupt cannot be moved. Only root can read this.
 func (h *host) managed(i interrupt) bool {
 	return strings.Contains(h.Text("sys/kernel/debug/irq/irqs/"+i.number), "IRQD_AFFINITY_MANAGED")
 }
 
-// disturbs reports whether an interrupt is one of the loop's CPU. That of a
-// device's queue for this CPU alone is not, as long as it never came: it answers
-// requests that were made on this CPU, and the loop makes none.
+// disturbs reports whether an interrupt may stop the loop. The unused interrupt of a device's queue
+// for this CPU alone does not: it answers requests made on this CPU, and the loop makes none.
 func (h *host) disturbs(i interrupt) bool {
-	own := slices.Equal(i.mask, []int{h.CPU}) && i.counts[h.CPU] == 0 && h.keepsManaged()
-	return slices.Contains(i.cpus, h.CPU) && len(h.canIRQs[i.number]) == 0 && !own
+	unused := slices.Equal(i.mask, []int{h.CPU}) && i.counts[h.CPU] == 0 && h.isolatesManaged()
+	return slices.Contains(i.cpus, h.CPU) && len(h.canIRQs[i.number]) == 0 && !unused
 }
 
-// keepsManaged reports whether the kernel was started to keep managed interrupts
-// off the CPU of the loop: isolcpus=managed_irq,domain,3.
-func (h *host) keepsManaged() bool {
+// isolatesManaged reports whether a kernel option keeps managed interrupts off the CPU of the loop:
+// isolcpus=managed_irq,domain,3.
+func (h *host) isolatesManaged() bool {
 	for option := range strings.FieldsSeq(h.Text("proc/cmdline")) {
 		value, is := strings.CutPrefix(option, "isolcpus=")
 		flags, list := isolation(value)
@@ -61,7 +60,7 @@ func (h *host) keepsManaged() bool {
 
 func (h *host) checkInterrupts(c Check) Check {
 	if len(h.interrupts) == 0 {
-		return c.hidden("/proc/interrupts cannot be read or is empty")
+		return c.unreadable("/proc/interrupts cannot be read or is empty")
 	}
 	var found, movable []string
 	for _, i := range h.interrupts {
@@ -73,7 +72,7 @@ func (h *host) checkInterrupts(c Check) Check {
 			text += ", managed"
 		} else {
 			movable = append(movable, i.number)
-			c = h.to(c, Setting{Kind: CPUList, File: "/proc/irq/" + i.number + "/smp_affinity_list"}, h.rest())
+			c = h.addChange(c, Setting{Kind: CPUList, File: "/proc/irq/" + i.number + "/smp_affinity_list"}, h.housekeepingList())
 		}
 
 		found = append(found, text+")")
@@ -83,34 +82,33 @@ func (h *host) checkInterrupts(c Check) Check {
 	const presetFile = "/proc/irq/default_smp_affinity"
 	fresh := err == nil && slices.Contains(preset, h.CPU)
 	if fresh && len(h.Online) > 1 {
-		c = h.to(c, Setting{Kind: CPUMask, File: presetFile}, hostinfo.FormatMask(h.housekeeping()))
+		c = h.addChange(c, Setting{Kind: CPUMask, File: presetFile}, hostinfo.FormatMask(h.housekeeping()))
 	}
 	switch {
 	case len(found) == 0 && !fresh:
 		return c.ok(fmt.Sprintf("none of %d", len(h.interrupts)))
 	case len(h.Online) < 2:
-		return c.wrong(few(found), "a host with two CPUs", Hardware)
+		return c.wrong(abbreviate(found), "use a host with two CPUs", Hardware)
 	case len(found) == 0:
-		return c.wrong("none, but new ones may be (default_smp_affinity)",
+		return c.wrong("none, but default_smp_affinity allows new ones",
 			fmt.Sprintf("echo %s | sudo tee %s", hostinfo.FormatMask(h.housekeeping()), presetFile), Now)
 	case len(movable) == 0:
-		return c.wrong(few(found), h.bootCommand(fmt.Sprintf("isolcpus=managed_irq,domain,%d", h.CPU)), Boot)
+		return c.wrong(abbreviate(found), h.bootCommand(fmt.Sprintf("isolcpus=managed_irq,domain,%d", h.CPU)), Boot)
 	}
 
 	command := fmt.Sprintf("for i in %s; do echo %s | sudo tee /proc/irq/$i/smp_affinity_list; done",
-		strings.Join(movable, " "), h.rest())
+		strings.Join(movable, " "), h.housekeepingList())
 	if h.irqbalance && !slices.Contains(h.Isolated, h.CPU) {
 		command = fmt.Sprintf("IRQBALANCE_BANNED_CPULIST=%d in /etc/default/irqbalance, "+
 			"sudo systemctl restart irqbalance; %s", h.CPU, command)
 	}
 
-	return c.wrong(few(found), command, Now)
+	return c.wrong(abbreviate(found), command, Now)
 }
 
-// findCANIRQs returns the interrupts of the CAN cards. Drivers name them after
-// the interface, the device or themselves, so the device tells: the first one
-// with an interrupt from the interface's own upwards (a USB adapter's is the one
-// of its host controller).
+// findCANIRQs returns the interrupts of the CAN cards with their interfaces. Drivers name interrupts
+// after the interface, the device or the driver, so the device decides: the first device with an
+// interrupt from the interface upwards. For a USB adapter this is its host controller.
 func (h *host) findCANIRQs() map[string][]string {
 	irqs := map[string][]string{}
 	top, err := filepath.EvalSymlinks(h.Path("sys/devices"))
@@ -122,9 +120,9 @@ func (h *host) findCANIRQs() map[string][]string {
 		if err != nil {
 			continue // virtual
 		}
-		called := []string{name}
+		names := []string{name}
 		for found := false; !found && strings.HasPrefix(dir, top+"/"); dir = filepath.Dir(dir) {
-			called = append(called, filepath.Base(dir))
+			names = append(names, filepath.Base(dir))
 			device, _ := filepath.Rel(h.Path(""), dir)
 			for _, number := range append(h.ReadDir(path.Join(device, "msi_irqs")), h.Text(path.Join(device, "irq"))) {
 				if number != "" && number != "0" {
@@ -135,7 +133,7 @@ func (h *host) findCANIRQs() map[string][]string {
 
 		for _, i := range h.interrupts {
 			for action := range strings.SplitSeq(i.actions, ", ") {
-				if slices.Contains(called, action) {
+				if slices.Contains(names, action) {
 					irqs[i.number] = append(irqs[i.number], name)
 				}
 			}
@@ -145,8 +143,8 @@ func (h *host) findCANIRQs() map[string][]string {
 	return irqs
 }
 
-// ofCAN reports whether a thread handles the interrupt of a CAN card.
-func (h *host) ofCAN(t hostinfo.Thread) bool {
+// handlesCAN reports whether a thread handles the interrupt of a CAN card.
+func (h *host) handlesCAN(t hostinfo.Thread) bool {
 	number, _, _ := strings.Cut(strings.TrimPrefix(t.Name, "irq/"), "-")
 	return strings.HasPrefix(t.Name, "irq/") && len(h.canIRQs[number]) > 0
 }
@@ -164,52 +162,52 @@ func (h *host) checkCANInterrupts(c Check) Check {
 
 	switch {
 	case len(without) > 0:
-		return c.unsure("no interrupt found for "+strings.Join(without, ", "), "cat /proc/interrupts")
+		return c.unknown("no interrupt found for "+strings.Join(without, ", "), "cat /proc/interrupts")
 	case len(h.canIRQs) == 0:
 		return c.ok("no CAN card")
 	case !h.Realtime:
 		return c.ok("they have no threads in this kernel")
 	case !h.KernelThreads:
-		return c.hidden("the kernel's threads cannot be seen from here")
+		return c.unreadable("the kernel's threads cannot be seen from here")
 	}
 
 	var low, fine []string
 	var command string
 	for _, t := range h.threads {
-		if !h.ofCAN(t) {
+		if !h.handlesCAN(t) {
 			continue
 		}
 		text := fmt.Sprintf("%s %s on CPU %s", t.Name, t.Scheduling(), hostinfo.FormatCPUs(t.CPUs))
-		if t.Rank() > h.ask.Priority || !slices.Contains(t.CPUs, h.CPU) {
+		if t.Rank() > h.req.Priority || !slices.Contains(t.CPUs, h.CPU) {
 			fine = append(fine, text)
 			continue
 		}
 
-		low, command, c = append(low, text), h.chrt(t.Name), h.raise(c, t)
+		low, command, c = append(low, text), h.chrt(t.Name), h.raiseThread(c, t)
 	}
 
 	switch {
 	case len(low) > 0:
-		return c.wrong(few(low), command, Now)
+		return c.wrong(abbreviate(low), command, Now)
 	case len(fine) == 0:
 		return c.ok("they have no threads, or the interface is down")
 	}
 
-	return c.ok(few(fine))
+	return c.ok(abbreviate(fine))
 }
 
 // interrupt is a line of /proc/interrupts.
 type interrupt struct {
 	number  string         // "27"
 	counts  map[int]uint64 // by CPU, since the boot
-	actions string         // who asked for it: "can0", "eth0-rx-0, eth0-tx-0"
+	actions string         // names of its handlers: "can0", "eth0-rx-0, eth0-tx-0"
 
-	mask []int // CPUs that may take it
-	cpus []int // CPUs that do
+	mask []int // CPUs that may handle it
+	cpus []int // CPUs that handle it
 }
 
-// parseInterrupts reads a text as /proc/interrupts has it; it leaves out those
-// that every CPU has for itself, such as its timer's.
+// parseInterrupts parses the text of /proc/interrupts. It leaves out interrupts private to each CPU,
+// like that of its timer.
 func parseInterrupts(text string) (list []interrupt) {
 	var cpus []int
 	for line := range strings.Lines(text) {
@@ -217,7 +215,7 @@ func parseInterrupts(text string) (list []interrupt) {
 		if len(f) == 0 {
 			continue
 		}
-		if cpus == nil { // the first line: the CPUs that are online
+		if cpus == nil { // the first line lists the online CPUs
 			for _, name := range f {
 				cpu, err := strconv.ParseUint(strings.TrimPrefix(name, "CPU"), 10, 31)
 				if err != nil {
@@ -248,8 +246,8 @@ func parseInterrupts(text string) (list []interrupt) {
 	return list
 }
 
-// perCPU tells by the chip and its own number: the first 32 of ARM's are private
-// to a CPU, all of RISC-V's are. On x86 they have letters for a number.
+// perCPU reports whether an interrupt is private to a CPU, by its chip and hardware number: the first
+// 32 on ARM, all on RISC-V. On x86 private interrupts have letters instead of a number.
 func perCPU(f []string) bool {
 	if len(f) < 2 {
 		return false
@@ -258,8 +256,8 @@ func perCPU(f []string) bool {
 	return strings.HasPrefix(f[0], "GIC") && err == nil && number < 32 || f[0] == "RISC-V" && f[1] == "INTC"
 }
 
-// actionsOf cuts the chip, its own number and the kind of signal off what follows
-// the counts: "PCI-MSI 524288-edge eth0", "GICv2 30 Level arch_timer".
+// actionsOf returns the handlers from the text after the counts, without the chip, its hardware
+// number and the kind of signal: "PCI-MSI 524288-edge eth0", "GICv2 30 Level arch_timer".
 func actionsOf(f []string) string {
 	if len(f) > 0 {
 		f = f[1:]

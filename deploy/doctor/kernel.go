@@ -19,7 +19,7 @@ func (h *host) checkKernel(c Check) Check {
 	return c.wrong(h.Release+", "+kind, h.kernelCommand(), Kernel)
 }
 
-// kernelCommand is how the distribution of the host installs a PREEMPT_RT kernel.
+// kernelCommand returns the command that installs a PREEMPT_RT kernel of the host's distribution.
 func (h *host) kernelCommand() string {
 	switch id := h.osRelease()["ID"]; {
 	case strings.Contains(h.Release, "-rpi-"):
@@ -65,7 +65,7 @@ func (h *host) checkVirtualisation(c Check) Check {
 		return c.ok("none seen")
 	}
 	return c.wrong("virtual machine ("+h.Hypervisor+")",
-		"run on the hardware; lockstep latency measures what this one is good for", Outside)
+		"run on the hardware; lockstep latency measures this virtual machine", Outside)
 }
 
 func (h *host) checkContainer(c Check) Check {
@@ -75,8 +75,8 @@ func (h *host) checkContainer(c Check) Check {
 	return c.ok(h.Container)
 }
 
-// checkThrottling looks at what protects other work from a real-time thread that
-// does not sleep: throttling up to Linux 6.11, the fair server from 6.12 on.
+// checkThrottling checks the protection of other work against a real-time thread that does not
+// sleep: throttling up to Linux 6.11, the fair server from 6.12 on.
 func (h *host) checkThrottling(c Check) Check {
 	const fair = "sys/kernel/debug/sched/fair_server"
 	server := fmt.Sprintf("%s/cpu%d/runtime", fair, h.CPU)
@@ -86,14 +86,14 @@ func (h *host) checkThrottling(c Check) Check {
 		return c.ok("the fair server is off")
 	case err == nil:
 		period := h.Text(fmt.Sprintf("%s/cpu%d/period", fair, h.CPU))
-		return h.set(c, value(server), "0", fmt.Sprintf("the fair server has %s of %s ns", runtime, period))
+		return h.wrongSetting(c, fileSetting(server), "0", fmt.Sprintf("the fair server has %s of %s ns", runtime, period))
 	case refused(err):
-		return c.hidden("/" + fair + " is for root to read")
+		return c.unreadable("only root can read /" + fair)
 	case h.KernelAtLeast(6, 12) && len(h.ReadDir("sys/kernel/debug")) == 0:
-		return c.unsure("the fair server of this kernel shows in debugfs, which is not mounted",
+		return c.unknown("the fair server of this kernel shows in debugfs, which is not mounted",
 			"sudo mount -t debugfs debugfs /sys/kernel/debug")
 	case h.KernelAtLeast(6, 12):
-		return c.unsure("this kernel does not show its fair server",
+		return c.unknown("this kernel does not show its fair server",
 			"zgrep -e SCHED_DEBUG -e RT_GROUP /proc/config.gz /boot/config-"+h.Release)
 	}
 
@@ -101,16 +101,16 @@ func (h *host) checkThrottling(c Check) Check {
 	share, err := h.ReadFile(file)
 	switch {
 	case err != nil:
-		return c.hidden("no kernel.sched_rt_runtime_us can be read")
+		return c.unreadable("no kernel.sched_rt_runtime_us can be read")
 	case share == "-1":
 		return c.ok("off")
 	case share == "0":
 		c.Level, c.Wanted, c.Why = Must, "time for real-time threads", "at 0 no real-time thread runs at all"
-		return h.set(c, value(file), "950000", "no time for real-time threads")
+		return h.wrongSetting(c, fileSetting(file), "950000", "no time for real-time threads")
 	}
 
 	period := h.Text("proc/sys/kernel/sched_rt_period_us")
-	return h.set(c, value(file), "-1", fmt.Sprintf("real-time threads have %s of %s us", share, period))
+	return h.wrongSetting(c, fileSetting(file), "-1", fmt.Sprintf("real-time threads have %s of %s us", share, period))
 }
 
 func (h *host) checkClock(c Check) Check {
@@ -123,13 +123,13 @@ func (h *host) checkClock(c Check) Check {
 
 	switch {
 	case err != nil:
-		return c.hidden("the clock source cannot be read")
+		return c.unreadable("the clock source cannot be read")
 	case slices.Contains(strings.Fields(h.Text(dir+"available_clocksource")), "tsc"):
-		return h.set(c, value(dir+"current_clocksource"), "tsc", name)
+		return h.wrongSetting(c, fileSetting(dir+"current_clocksource"), "tsc", name)
 	}
 
 	return c.wrong(name,
-		"the kernel log says what is wrong with the better one: sudo dmesg | grep -i -e tsc -e clocksource", Firmware)
+		"the kernel log gives the reason: sudo dmesg | grep -i -e tsc -e clocksource", Firmware)
 }
 
 func (h *host) checkHugePages(c Check) Check {
@@ -139,11 +139,11 @@ func (h *host) checkHugePages(c Check) Check {
 	chosen, _, _ = strings.Cut(chosen, "]")
 	switch {
 	case refused(err):
-		return c.hidden("/" + file + " cannot be read")
+		return c.unreadable("/" + file + " cannot be read")
 	case err != nil:
 		return c.ok("not in this kernel")
 	case chosen == "always":
-		return h.set(c, Setting{Kind: Choice, File: "/" + file}, "madvise", chosen)
+		return h.wrongSetting(c, Setting{Kind: Choice, File: "/" + file}, "madvise", chosen)
 	}
 
 	return c.ok(chosen)
@@ -153,12 +153,12 @@ func (h *host) checkNUMA(c Check) Check {
 	const file = "proc/sys/kernel/numa_balancing"
 	switch text, err := h.ReadFile(file); {
 	case refused(err):
-		return c.hidden("kernel.numa_balancing cannot be read")
+		return c.unreadable("kernel.numa_balancing cannot be read")
 	case err != nil:
 		return c.ok("not in this kernel")
 	case text == "0":
 		return c.ok("off")
 	default:
-		return h.set(c, value(file), "0", "on ("+text+")")
+		return h.wrongSetting(c, fileSetting(file), "0", "on ("+text+")")
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// stat is a line of /proc/PID/stat.
+// stat returns a line of /proc/PID/stat.
 func stat(pid int, name string, priority, policy int) string {
 	return fmt.Sprintf("%d (%s) S 2 0 0 0 -1 69238848 0 0 0 0 0 41 0 0 -51 0 1 0 60 0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 3 %d %d 0 0 0 0 0 0 0 0 0 0 0",
 		pid, name, priority, policy)
 }
 
-func TestInterruptsAreReadOfX86AndARM(t *testing.T) {
+func TestParseInterruptsReadsX86AndARM(t *testing.T) {
 	x86 := `            CPU0       CPU3
    8:          0          0  IO-APIC   8-edge      rtc0
  127:         12         99  PCI-MSIX-0000:02:00.0   1-edge      enp2s0-rx-0, enp2s0-tx-0

@@ -11,7 +11,7 @@ import (
 	"lockstep/io/can"
 )
 
-// profile is the text of an installed file.
+// profile returns the text of an installed file.
 func profile(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../root", name))
@@ -21,8 +21,8 @@ func profile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The files that make the changes permanent say what -fix does and prints.
-func TestTheHostProfileIsWhatFixDoes(t *testing.T) {
+// The files that make the changes permanent have the values that -fix sets and prints.
+func TestTheHostProfileHasTheValuesOfFix(t *testing.T) {
 	b := newBox(t, "tuned")
 	b.set("proc/sys/kernel/sched_rt_runtime_us", "950000")
 	b.set("proc/sys/kernel/numa_balancing", "1")
@@ -38,18 +38,18 @@ func TestTheHostProfileIsWhatFixDoes(t *testing.T) {
 		t.Errorf("sysctl.d sets %q, -fix %q", got, want)
 	}
 
-	p := b.plan() // of a loop on CPU 3 of 0 to 3
+	p := b.plan() // for a loop on CPU 3 of 0 to 3
 	lines := p.Boot.Lines()
 	if text := profile(t, "usr/share/lockstep/host/lockstep.cfg"); !strings.HasSuffix(text, "\n"+lines[len(lines)-1]+"\n") {
-		t.Errorf("the snippet for grub ends otherwise than %s", lines[len(lines)-1])
+		t.Errorf("the snippet for grub does not end with %s", lines[len(lines)-1])
 	}
 	options := strings.Join(p.Boot.Wanted, " ")
 	if text := profile(t, "usr/share/lockstep/host/bootargs.txt"); strings.Count(text, options) != 3 {
-		t.Errorf("not three times %q in\n%s", options, text)
+		t.Errorf("want %q three times in\n%s", options, text)
 	}
 }
 
-func TestTheNetworkFilesGiveACardWhatFixGivesIt(t *testing.T) {
+func TestTheNetworkFilesHaveTheValuesOfFix(t *testing.T) {
 	b := newBox(t, "throttled")
 	b.set("sys/class/net/can0/tx_queue_len", "10")
 	queue, restart := "", ""
@@ -63,7 +63,7 @@ func TestTheNetworkFilesGiveACardWhatFixGivesIt(t *testing.T) {
 		}
 	}
 	if text := profile(t, "usr/share/lockstep/network/70-can.rules"); queue == "" || !strings.Contains(text, `ATTR{tx_queue_len}="`+queue+`"`) {
-		t.Errorf("-fix makes a queue of %q, the udev rule:\n%s", queue, text)
+		t.Errorf("-fix sets a queue of %q, the udev rule:\n%s", queue, text)
 	}
 	if text := profile(t, "usr/share/lockstep/network/70-can.network"); restart == "" || !strings.Contains(text, "\nRestartSec="+restart+"ms\n") {
 		t.Errorf("-fix sets restart-ms %q, the file of networkd:\n%s", restart, text)
@@ -80,7 +80,7 @@ func TestTheHostServiceFixesAtItsStartAndUndoesAtItsStop(t *testing.T) {
 			t.Errorf("no line %s", line)
 		}
 	}
-	// What would keep it from /proc/sys, /sys and the threads of the kernel.
+	// These options would block /proc/sys, /sys and the kernel's threads.
 	for _, word := range []string{"ProtectKernelTunables=", "ProtectControlGroups=", "ProtectProc=", "RestrictRealtime=yes", "User="} {
 		if strings.Contains(unit, word) {
 			t.Errorf("%s is in the unit", word)

@@ -2,12 +2,13 @@ package doctor
 
 import (
 	"fmt"
-	"lockstep/sched/hostinfo"
 	"math"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+
+	"lockstep/sched/hostinfo"
 )
 
 // Bits of /proc/PID/status CapEff, capabilities(7).
@@ -16,14 +17,14 @@ const (
 	capSysNice = 23
 )
 
-// capable reports whether this process has a capability; known is false where
-// its status cannot be read.
+// capable reports whether this process has a capability; known is false if its status cannot be
+// read.
 func (h *host) capable(bit int) (has, known bool) {
 	caps, err := strconv.ParseUint(h.Status["CapEff"], 16, 64)
 	return err == nil && caps&(1<<bit) != 0, err == nil
 }
 
-// grant is how this program gets the rights.
+// grant returns the command that gives this program the rights.
 func (h *host) grant() string {
 	switch h.Container {
 	case "":
@@ -37,8 +38,8 @@ func (h *host) grant() string {
 
 func (h *host) checkPriority(c Check) Check {
 	if group := h.starvedGroup(); group != "" {
-		share := value(path.Join("sys/fs/cgroup/cpu", group, "cpu.rt_runtime_us"))
-		return h.set(c, share, "950000", "the control group "+group+" has no real-time share")
+		share := fileSetting(path.Join("sys/fs/cgroup/cpu", group, "cpu.rt_runtime_us"))
+		return h.wrongSetting(c, share, "950000", "the control group "+group+" has no real-time share")
 	}
 
 	nice, known := h.capable(capSysNice)
@@ -46,10 +47,10 @@ func (h *host) checkPriority(c Check) Check {
 	switch {
 	case nice:
 		return c.ok("cap_sys_nice")
-	case limited && limit >= uint64(h.ask.Priority):
+	case limited && limit >= uint64(h.req.Priority):
 		return c.ok(fmt.Sprintf("rtprio limit %s", limitText(limit)))
 	case !known || !limited:
-		return c.hidden("the rights of this process cannot be read")
+		return c.unreadable("the rights of this process cannot be read")
 	}
 
 	return c.wrong(fmt.Sprintf("no cap_sys_nice, rtprio limit %d", limit), h.grant(), Restart)
@@ -62,8 +63,8 @@ func limitText(limit uint64) string {
 	return strconv.FormatUint(limit, 10)
 }
 
-// starvedGroup is the control group of this process where the kernel schedules
-// real-time threads by group (version 1) and this one's share is 0; else empty.
+// starvedGroup returns the control group of this process if its real-time share is 0; otherwise "".
+// Only control groups of version 1 have such a share.
 func (h *host) starvedGroup() string {
 	for line := range strings.Lines(h.Text("proc/self/cgroup")) {
 		part := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -88,7 +89,7 @@ func (h *host) checkMemlock(c Check) Check {
 	case limited && limit == math.MaxUint64:
 		return c.ok("memlock limit unlimited")
 	case !known || !limited:
-		return c.hidden("the rights of this process cannot be read")
+		return c.unreadable("the rights of this process cannot be read")
 	}
 
 	return c.wrong(fmt.Sprintf("no cap_ipc_lock, memlock limit %d kB", limit>>10), h.grant(), Restart)
@@ -99,7 +100,7 @@ func (h *host) checkCapabilities(c Check) Check {
 	lock, _ := h.capable(capIPCLock)
 	switch {
 	case !known:
-		return c.hidden("the rights of this process cannot be read")
+		return c.unreadable("the rights of this process cannot be read")
 	case nice && lock:
 		return c.ok(c.Wanted)
 	case nice:

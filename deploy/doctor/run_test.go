@@ -10,7 +10,7 @@ import (
 	"lockstep/sched"
 )
 
-// onAnotherThread runs f, on another thread than the first of this process.
+// onAnotherThread runs f on a thread that is not the first one of this process.
 func onAnotherThread(f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -28,7 +28,7 @@ func onAnotherThread(f func()) {
 	<-done
 }
 
-// Whatever the first thread of the process was bound to meanwhile.
+// The affinity of the process's first thread must not matter.
 func TestTheDoctorAgreesWithTheRunOnThisHost(t *testing.T) {
 	onAnotherThread(func() {
 		var first, one unix.CPUSet
@@ -47,7 +47,7 @@ func TestTheDoctorAgreesWithTheRunOnThisHost(t *testing.T) {
 		}
 		defer func() { _ = unix.SchedSetaffinity(os.Getpid(), &first) }()
 
-		d, err := Examine("/", ask)
+		d, err := Examine("/", demo)
 		if err != nil {
 			t.Error(err)
 			return

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// width of the text, characters. Commands are not broken: they are to be copied.
+// width is the width of the text, characters. Commands are not wrapped, so that they can be copied.
 const width = 79
 
 // JSON writes the diagnosis as one object.
@@ -18,19 +18,19 @@ func (d Diagnosis) JSON(w io.Writer) error {
 	return e.Encode(d)
 }
 
-// Text writes the diagnosis for a reader: a line for what is as wanted, a block
-// for what is not, and the sum.
+// Text writes the diagnosis for people: a line for each check that is OK, a block for each other
+// check, and the totals.
 func (d Diagnosis) Text(w io.Writer) error {
 	var b strings.Builder
-	d.Host.head(&b)
+	d.Host.printHead(&b)
 	for _, c := range d.Checks {
-		line(&b, fmt.Sprintf("  %-8s%s", c.mark(), c.Name), c.Found)
+		printLine(&b, fmt.Sprintf("  %-8s%s", c.mark(), c.Name), c.Found)
 		if c.Verdict == OK {
 			continue
 		}
-		line(&b, "          wanted", c.Wanted)
-		line(&b, "          why", c.Why)
-		c.remedy(&b, d.Host)
+		printLine(&b, "          wanted", c.Wanted)
+		printLine(&b, "          why", c.Why)
+		c.printRemedy(&b, d.Host)
 	}
 
 	fmt.Fprintf(&b, "\n%s\n", d.Sum())
@@ -38,13 +38,13 @@ func (d Diagnosis) Text(w io.Writer) error {
 	return err
 }
 
-// head are the first lines of a text: the host, and the loop that it is judged for.
-func (h Host) head(b *strings.Builder) {
+// printHead prints the first lines of a text: the host and the loop.
+func (h Host) printHead(b *strings.Builder) {
 	fmt.Fprintf(b, "%s: Linux %s, CPUs %s\n", h.Name, h.Kernel, h.CPUs)
 	fmt.Fprintf(b, "for a loop on CPU %d at SCHED_FIFO %d that sleeps with %s\n\n", h.CPU, h.Priority, h.Timer)
 }
 
-// Sum is the last line: fit or not, and what there is to do.
+// Sum returns the last line of the text: fit or not, and the number of checks to change.
 func (d Diagnosis) Sum() string {
 	count := map[Level]int{}
 	unknown := 0
@@ -62,10 +62,10 @@ func (d Diagnosis) Sum() string {
 	if d.Fit {
 		return "fit: " + text
 	}
-	return fmt.Sprintf("not fit: %d stand in the way (MUST); of %s", count[Must], text)
+	return fmt.Sprintf("not fit: %d must change; %s", count[Must], text)
 }
 
-// mark is the first word of a check's line.
+// mark returns the first word of a check's line.
 func (c Check) mark() string {
 	switch {
 	case c.Verdict == OK:
@@ -83,38 +83,38 @@ func (c Check) mark() string {
 	return "note"
 }
 
-// holds says when a change holds; Outside is said of what the host is inside of.
-var holds = map[Can]string{
+// effects describes when a change takes effect.
+var effects = map[Can]string{
 	Now:      "at once, until the next boot",
-	Restart:  "when lockstep is started anew",
+	Restart:  "after a restart of lockstep",
 	Boot:     "after a boot of this kernel",
 	Kernel:   "after a boot of another kernel",
 	Firmware: "after a change in the firmware (BIOS)",
 	Hardware: "not on this hardware",
-	Outside:  "outside of the virtual machine, not in here",
+	Outside:  "only outside of the virtual machine",
 }
 
-// remedy writes what there is to do.
-func (c Check) remedy(b *strings.Builder, h Host) {
+// printRemedy prints the command that corrects the check, and when it takes effect.
+func (c Check) printRemedy(b *strings.Builder, h Host) {
 	fmt.Fprintf(b, "%-*s%s\n", column, "          do", c.Command)
 	if c.Can != "" {
-		line(b, "          holds", c.Can.text(h))
+		printLine(b, "          takes effect", c.Can.text(h))
 	}
 }
 
-// text says when a change holds.
+// text describes when a change takes effect.
 func (c Can) text(h Host) string {
 	if c == Outside && h.Container != "" {
-		return "on the host of the container, not in here"
+		return "only on the host of the container"
 	}
-	return holds[c]
+	return effects[c]
 }
 
-// column is where the second column of the text begins.
+// column is the start of the second column of the text, characters.
 const column = 27
 
-// line writes head and text, the text broken between words to stay within width.
-func line(b *strings.Builder, head, text string) {
+// printLine prints head and text; the text is wrapped between words to stay within width.
+func printLine(b *strings.Builder, head, text string) {
 	at := column
 	fmt.Fprintf(b, "%-*s", column, head)
 	for i, word := range strings.Fields(text) {

@@ -12,30 +12,30 @@ import (
 	"syscall"
 )
 
-// UndoFile is where -fix writes what -undo restores, in a folder that is root's alone
-// and empty after a boot, as the changes are gone.
+// UndoFile is the default file for -undo. Only root can write to its folder, which is empty after a
+// boot, like the changes.
 const UndoFile = "/run/lockstep-doctor-undo.json"
 
-// undo is the file: every setting that was changed, in the order of the changes.
+// undo is the content of the undo file: every changed setting, in the order of the changes.
 type undo struct {
-	Boot    string  `json:"boot"` // id of the boot in which they were made
+	Boot    string  `json:"boot"` // id of the boot in which the changes were made
 	Entries []entry `json:"entries"`
 }
 
 type entry struct {
 	Setting
-	Before string `json:"before"` // what is restored
-	After  string `json:"after"`  // what -fix made of it; anything else is somebody else's
+	Before string `json:"before"` // value that Undo restores
+	After  string `json:"after"`  // value that -fix has set; Undo leaves any other value
 
-	// What an earlier -fix had made of it, until the later one is known to have been there.
+	// Between is the value set by an earlier -fix, until the later -fix has changed the setting.
 	Between string `json:"between,omitempty"`
 }
 
-// boot is the id of this one; empty where the kernel does not tell.
+// boot returns the id of the current boot; "" if unknown.
 func (h *host) boot() string { return h.Text("proc/sys/kernel/random/boot_id") }
 
-// readUndo reads the file; an empty one where there is none, or one of another
-// boot. It is trusted with writing to the kernel, so it must be ours alone.
+// readUndo reads the undo file; a missing file or one of another boot is empty. Undo writes the
+// file's values to the kernel, so only this user may have write access to the file.
 func (h *host) readUndo(name string) (*undo, error) {
 	u := &undo{Boot: h.boot()}
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
@@ -48,14 +48,14 @@ func (h *host) readUndo(name string) (*undo, error) {
 	defer f.Close()
 	info, err := f.Stat()
 	if err == nil {
-		err = h.rights()
+		err = h.checkRoot()
 	}
 	if err != nil {
 		return nil, err
 	}
 	owner, known := info.Sys().(*syscall.Stat_t)
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || !known || int(owner.Uid) != os.Geteuid() {
-		return nil, badUndoFile("%s is not a file that only this user can write to: look at it, and remove it", name)
+		return nil, badUndoFile("other users can write to %s, or it is not a regular file: check and remove it", name)
 	}
 	const most = 1 << 20
 	text, err := io.ReadAll(io.LimitReader(f, most))
@@ -64,36 +64,36 @@ func (h *host) readUndo(name string) (*undo, error) {
 		err = json.Unmarshal(text, &found)
 	}
 	if err != nil {
-		return nil, badUndoFile("%s is not what -fix wrote: %v: look at it, and remove it", name, err)
+		return nil, badUndoFile("%s is not an undo file of -fix: %v: check and remove it", name, err)
 	}
 	if found.Boot != u.Boot {
 		return u, nil
 	}
 	for _, e := range found.Entries {
-		if !e.known() {
-			return nil, badUndoFile("%s names %q, which -fix does not change: look at it, and remove it", name, e.File)
+		if !e.allowed() {
+			return nil, badUndoFile("%s names %q, which -fix does not change: check and remove the file", name, e.File)
 		}
 	}
 
 	return &found, nil
 }
 
-// badUndoFile is a refusal because of the file.
+// badUndoFile returns a refusal because of the undo file.
 func badUndoFile(format string, args ...any) error {
 	return Refused{Text: fmt.Sprintf(format, args...), Err: ErrUndoFile}
 }
 
-// find is the entry of a setting; -1: there is none.
+// find returns the index of a setting's entry; -1 if there is none.
 func (u *undo) find(s Setting) int {
 	return slices.IndexFunc(u.Entries, func(e entry) bool { return e.Setting == s })
 }
 
-// plan notes a change before it is made. What was changed before and is still as
-// -fix left it goes back to what was there at first.
-func (u *undo) plan(c Change) {
+// recordPlanned records a change before it is made. A setting that still has the value of an earlier
+// -fix keeps the original value to restore.
+func (u *undo) recordPlanned(c Change) {
 	e := entry{Setting: c.Setting, Before: c.Now, After: c.Then}
 	if i := u.find(c.Setting); i >= 0 {
-		if old := u.Entries[i]; c.same(old.After, c.Now) {
+		if old := u.Entries[i]; c.equal(old.After, c.Now) {
 			e.Before, e.Between = old.Before, c.Now
 		}
 		u.Entries = slices.Delete(u.Entries, i, i+1)
@@ -102,17 +102,17 @@ func (u *undo) plan(c Change) {
 	u.Entries = append(u.Entries, e)
 }
 
-// made notes what a setting reads after the attempt; what reads as at first needs
-// no undoing.
-func (u *undo) made(s Setting, now string) {
+// recordResult records the value of a setting after the attempt. A setting with its original value
+// needs no entry.
+func (u *undo) recordResult(s Setting, now string) {
 	i := u.find(s)
 	u.Entries[i].After, u.Entries[i].Between = now, ""
-	if s.same(u.Entries[i].Before, now) {
+	if s.equal(u.Entries[i].Before, now) {
 		u.Entries = slices.Delete(u.Entries, i, i+1)
 	}
 }
 
-// save writes the file whole or not at all, and removes it where nothing is left.
+// save writes the undo file atomically; without entries it removes the file.
 func (u *undo) save(name string) error {
 	if len(u.Entries) == 0 {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -121,16 +121,15 @@ func (u *undo) save(name string) error {
 		return nil
 	}
 
-	if err := writeWhole(name, u); err != nil {
-		return badUndoFile("%s, which says how to undo the changes, cannot be written (%v): "+
-			"name another one with -state FILE", name, reason(err))
+	if err := writeAtomically(name, u); err != nil {
+		return badUndoFile("the undo file %s cannot be written (%v): name another one with -state FILE", name, reason(err))
 	}
 
 	return nil
 }
 
-// writeWhole writes a value as JSON to a file, whole or not at all.
-func writeWhole(name string, value any) error {
+// writeAtomically writes a value as JSON to a file, complete or not at all.
+func writeAtomically(name string, value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
 		return err
@@ -151,11 +150,11 @@ func writeWhole(name string, value any) error {
 	return err
 }
 
-// Undo restores, the last change first, what is still as -fix made it; what
-// somebody has changed since, and what is gone, is left and named. What fails stays
-// in the file for another attempt.
+// Undo restores the settings that still have the value set by -fix, the last change first. It skips
+// settings that were changed since or are gone. Failed settings stay in the file for another
+// attempt.
 func Undo(root, state string) ([]Step, error) {
-	h, err := visit(root, Ask{CPU: -1, Priority: 80})
+	h, err := openHost(root, Requirements{CPU: -1, Priority: 80})
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +162,7 @@ func Undo(root, state string) ([]Step, error) {
 }
 
 func (h *host) undo(state string) (steps []Step, err error) {
-	done, err := h.alone()
+	done, err := h.lockSettings()
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +172,7 @@ func (h *host) undo(state string) (steps []Step, err error) {
 		return nil, err
 	}
 	if len(u.Entries) > 0 {
-		err = h.mayChange()
+		err = h.checkChangeable()
 	}
 	if err != nil {
 		return nil, err
@@ -194,20 +193,20 @@ func (h *host) undo(state string) (steps []Step, err error) {
 
 func (h *host) restore(e entry) Step {
 	s := Step{Setting: e.Setting, Now: e.After, Then: e.Before}
-	now, err := h.now(e.Setting)
+	now, err := h.current(e.Setting)
 	switch {
 	case errors.Is(err, errGone), errors.Is(err, fs.ErrNotExist):
-		s.leave(errGone, errGone.Error())
+		s.skip(errGone, errGone.Error())
 	case err != nil:
 		s.fail(reason(err))
-	case e.same(now, e.Before):
-		s.leave(errAsBefore, errAsBefore.Error())
-	case !e.same(now, e.After) && (e.Between == "" || !e.same(now, e.Between)):
-		s.leave(errChanged, fmt.Sprintf("somebody has made it %s since", now))
+	case e.equal(now, e.Before):
+		s.skip(errRestored, errRestored.Error())
+	case !e.equal(now, e.After) && (e.Between == "" || !e.equal(now, e.Between)):
+		s.skip(errChanged, fmt.Sprintf("another process has set it to %s since", now))
 	default:
-		switch err := h.put(e.Setting, e.Before); {
-		case errors.Is(err, errUp): // a bus that is in use: no stop of the host's service fails for it
-			s.leave(err, err.Error())
+		switch err := h.change(e.Setting, e.Before); {
+		case errors.Is(err, errLinkUp): // a bus in use must not fail the stop of lockstep-host
+			s.skip(err, err.Error())
 		case err != nil:
 			s.fail(err)
 		default:

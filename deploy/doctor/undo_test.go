@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestAnUndoFileThatIsNotOursIsRefused(t *testing.T) {
+func TestAnUntrustedUndoFileIsRefused(t *testing.T) {
 	entry := func(file string) string {
 		return fmt.Sprintf(`{"boot": "", "entries": [{"kind": "value", "file": %q, "before": "pwned", "after": "-1"}]}`, file)
 	}
@@ -26,7 +26,7 @@ func TestAnUndoFileThatIsNotOursIsRefused(t *testing.T) {
 		{"a folder", good, func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o755)) }},
 		{"a pipe", good, func(path string) error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) }},
 		{"another user's", good, func(path string) error {
-			if os.Geteuid() != 0 { // cannot be given away
+			if os.Geteuid() != 0 { // only root can change the owner
 				return os.Chmod(path, 0o622)
 			}
 			return os.Chown(path, 65534, 65534)
@@ -57,7 +57,7 @@ func TestAnUndoFileThatIsNotOursIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnUndoFileOfAnotherBootIsOfNoUse(t *testing.T) {
+func TestAnUndoFileOfAnotherBootIsIgnored(t *testing.T) {
 	b := newBox(t, "throttled")
 	id := filepath.Join(b.root, "proc/sys/kernel/random")
 	if err := os.Mkdir(id, 0o755); err != nil {

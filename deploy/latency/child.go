@@ -20,65 +20,64 @@ import (
 	"lockstep/sched"
 )
 
-// The first words after `lockstep latency` that make the command a child of
-// itself.
+// The first argument of `lockstep latency` in a child process.
 const (
-	childMeasure   = "measure"   // measures one method once
-	childSupervise = "supervise" // starts a child that measures, hogs the CPU and makes garbage
+	childMeasure   = "measure"   // measures one turn
+	childSupervise = "supervise" // starts a measuring child, and loads its own CPUs and collector
 )
 
-// chore is what a child measures.
-type chore struct {
-	Sleep    string // sched.Timerfd, sched.Nanosleep
-	Naive    bool   // not a Timer, but a goroutine that reads a timerfd through the runtime
-	Busy     bool   // with a naive one: what hogs and makes garbage is in the same process
-	Period   int64  // ns
-	Spin     int64  // ns before the grid point
-	Warmup   int64  // grid points that do not count
-	Points   int64  // grid points that count
+// turn describes one turn to the process that measures it.
+type turn struct {
+	Sleep    string // sched.Timerfd or sched.Nanosleep
+	Naive    bool   // goroutine that reads a timerfd through the runtime, instead of a Timer
+	Busy     bool   // load in the same process; for Naive only
+	Period   int64  // period of the grid, ns
+	Spin     int64  // spin before the grid point, ns
+	Warmup   int64  // grid points that are not counted
+	Points   int64  // grid points that are counted
 	CPU      int
-	Priority int
+	Priority int // SCHED_FIFO priority, 1 to 99
 }
 
-// Child does what a child of the measurement does if list, the arguments after
-// `lockstep latency`, says so.
+// Child runs a child process of a measurement if list, the arguments after `lockstep latency`, are
+// those of a child; is tells whether they are.
 func Child(list []string) (is bool, err error) {
 	if len(list) != 2 {
 		return false, nil
 	}
-	var run func(*chore) error
+	var run func(*turn) error
 	switch list[0] {
 	case load.ChildWord:
 		return true, load.Run(list[1])
 	case childMeasure:
-		run = (*chore).measure
+		run = (*turn).measure
 	case childSupervise:
-		run = (*chore).supervise
+		run = (*turn).supervise
 	default:
 		return false, nil
 	}
 
-	var t chore
+	var t turn
 	if err := json.Unmarshal([]byte(list[1]), &t); err != nil {
 		return true, fmt.Errorf("latency %s: %w (`lockstep latency` starts it)", list[0], err)
 	}
 	return true, run(&t)
 }
 
-// bind lets cmd die with the thread that starts it, which is to be locked, and keeps Ctrl-C
-// from it.
-func bind(cmd *exec.Cmd) {
+// killWithParent makes the kernel kill cmd when the thread that starts it ends; the caller must lock
+// this thread. Ctrl-C does not reach cmd.
+func killWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// output runs cmd, bound, and returns what it writes; its error is one line.
+// output runs cmd until it or ctx ends, and returns its standard output. The error is one line.
 func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
-	bind(cmd)
-	var out, told bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &told
+	killWithParent(cmd)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // cmd dies with this thread
+		runtime.LockOSThread() // the kernel kills cmd when this thread ends
 		defer runtime.UnlockOSThread()
 		if err := cmd.Start(); err != nil {
 			done <- err
@@ -94,14 +93,14 @@ func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if line, _, _ := strings.Cut(strings.TrimSpace(told.String()), "\n"); err != nil && line != "" {
+	if line, _, _ := strings.Cut(strings.TrimSpace(errs.String()), "\n"); err != nil && line != "" {
 		err = fmt.Errorf("%w: %s", err, strings.TrimPrefix(line, "lockstep: "))
 	}
 	return out.Bytes(), err
 }
 
-// measure is the child that measures.
-func (t *chore) measure() error {
+// measure runs the turn in this process and writes its record to standard output.
+func (t *turn) measure() error {
 	runtime.LockOSThread()
 	m := &meter{period: t.Period, warmup: t.Warmup, points: t.Warmup + t.Points}
 	latency, refused := sched.HoldLatency()
@@ -112,9 +111,9 @@ func (t *chore) measure() error {
 	if refused != nil {
 		missing = append(missing, *refused)
 	}
-	run := m.ticker
+	run := m.measureTicker
 	if t.Naive {
-		run = m.naive
+		run = m.measureNaive
 	}
 	missing = append(missing, sched.Thread{CPU: t.CPU, Priority: t.Priority}.Enter()...)
 	if t.Busy {
@@ -126,33 +125,36 @@ func (t *chore) measure() error {
 	return json.NewEncoder(os.Stdout).Encode(m.record(missing))
 }
 
-// meter counts how late the wake-ups are, without allocating.
+// meter counts wake-ups by latency, without allocating.
 type meter struct {
-	period, warmup, points int64 // ns; grid points that do not count, and all
-	passed                 int64 // grid points
-	late                   sched.Histogram
-	missed, over           int64 // grid points; wake-ups a period late
+	period  int64 // period of the grid, ns
+	warmup  int64 // grid points that are not counted
+	points  int64 // all grid points, with the warm-up
+	passed  int64 // grid points passed so far
+	late    sched.Histogram
+	missed  int64 // grid points without a wake-up
+	overdue int64 // wake-ups at least a period late
 }
 
-// note counts a wake-up at the instant now that n grid points have passed for; the
-// first of them was due at due.
+// recordWakeUp counts a wake-up at now, ns, in which n grid points had passed; the first of them was
+// due at due, ns.
 //
 //go:nosplit
-func (m *meter) note(now, due, n int64) {
+func (m *meter) recordWakeUp(now, due, n int64) {
 	m.passed += n
-	if m.passed <= m.warmup { // a stall that outlasts the warm-up counts
+	if m.passed <= m.warmup { // a delay beyond the end of the warm-up is counted
 		return
 	}
 	late := max(0, now-due)
 	m.late.Record(late)
 	if late >= m.period {
-		m.over++
+		m.overdue++
 	}
 	m.missed += n - 1
 }
 
-// ticker measures the ticker of a run, in a loop that the runtime cannot preempt.
-func (m *meter) ticker(t *chore) error {
+// measureTicker measures the ticker of a run, in a loop that the runtime cannot preempt.
+func (m *meter) measureTicker(t *turn) error {
 	timer, err := sched.NewTimer(t.Sleep, time.Duration(t.Period), time.Duration(t.Spin))
 	if err != nil {
 		return err
@@ -173,12 +175,12 @@ func (m *meter) loop(timer *sched.Timer) {
 		if n == 0 {
 			return
 		}
-		m.note(sched.Now(), grid.Due(m.passed+1), n)
+		m.recordWakeUp(sched.Now(), grid.Due(m.passed+1), n)
 	}
 }
 
-// naive measures what one writes first: a goroutine that reads a timerfd.
-func (m *meter) naive(t *chore) error {
+// measureNaive measures the simplest ticker in Go: a goroutine that reads a timerfd.
+func (m *meter) measureNaive(t *turn) error {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
 	if err != nil {
 		return os.NewSyscallError("timerfd_create", err)
@@ -196,31 +198,30 @@ func (m *meter) naive(t *chore) error {
 			return os.NewSyscallError("read", err)
 		}
 
-		m.note(sched.Now(), grid.Due(m.passed+1), int64(binary.NativeEndian.Uint64(buf)))
+		m.recordWakeUp(sched.Now(), grid.Due(m.passed+1), int64(binary.NativeEndian.Uint64(buf)))
 	}
 
 	return nil
 }
 
-// record is what the meter counted.
+// record returns the counts as a record.
 func (m *meter) record(missing []sched.Missing) *record {
 	r := newRecord(&m.late)
-	r.Missed, r.OverPeriod, r.Missing = m.missed, m.over, missing
+	r.Missed, r.OverPeriod, r.Missing = m.missed, m.overdue, missing
 	return r
 }
 
-// supervise is the worst parent that a measuring child can have: it hogs the
-// other CPUs and makes garbage while the child measures.
-func (t *chore) supervise() error {
-	runtime.LockOSThread() // the child dies with this thread
+// supervise starts a measuring child. Meanwhile it loads the other CPUs and its garbage collector:
+// the worst case of a supervisor.
+func (t *turn) supervise() error {
+	runtime.LockOSThread() // the kernel kills the child when this thread ends
 	cmd := t.command(childMeasure)
-	bind(cmd)
+	killWithParent(cmd)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("latency: %w", err)
 	}
-	// With one CPU there is no other: they share it.
-	_ = sched.Confine(os.Getpid(), t.CPU, 0)
+	_ = sched.Confine(os.Getpid(), t.CPU, 0) // fails on a host with one CPU: both share it
 	load.BusyProcess()
 	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("latency: %w", err)
@@ -228,26 +229,26 @@ func (t *chore) supervise() error {
 	return nil
 }
 
-// settings is the environment of a child: of any Go program, or that of the
-// ticking process.
-func settings(ordinary bool) []string {
+// childEnv returns the environment of a child: Go's defaults, or the settings of the ticking
+// process.
+func childEnv(defaults bool) []string {
 	env := slices.DeleteFunc(os.Environ(), func(e string) bool {
 		return strings.HasPrefix(e, "GOGC=") || strings.HasPrefix(e, "GOMEMLIMIT=") || strings.HasPrefix(e, "GOMAXPROCS=")
 	})
-	if ordinary {
+	if defaults {
 		return env
 	}
 	return append(env, "GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=2")
 }
 
-// command executes this binary again as a child of `lockstep latency` for a chore.
-func (t *chore) command(child string) *exec.Cmd {
+// command returns the command of this binary as a child of `lockstep latency` for a turn.
+func (t *turn) command(child string) *exec.Cmd {
 	text, err := json.Marshal(t)
 	if err != nil {
-		panic("latency: a chore is not JSON") // numbers and words only
+		panic("latency: a turn is not JSON") // it has numbers and strings only
 	}
 	cmd := exec.Command("/proc/self/exe", "latency", child, string(text))
 	cmd.Args[0] = "lockstep"
-	cmd.Env = settings(t.Naive || child == childSupervise)
+	cmd.Env = childEnv(t.Naive || child == childSupervise)
 	return cmd
 }

@@ -8,35 +8,35 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// Host is where the figures come from.
+// Host identifies the measured host in a report.
 type Host struct {
 	Kernel     string `json:"kernel"` // release and version
 	Realtime   bool   `json:"realtime"`
 	Processor  string `json:"processor"`
-	CPUs       string `json:"cpus"`       // online: "0-3"
-	Hypervisor string `json:"hypervisor"` // empty: none seen
+	CPUs       string `json:"cpus"`       // online CPUs, like "0-3"
+	Hypervisor string `json:"hypervisor"` // "" if none is known
 }
 
-// facts are those of a host.
-func facts(h *hostinfo.Host) Host {
+// hostOf returns the report's description of a host.
+func hostOf(h *hostinfo.Host) Host {
 	b := h.Machine()
 	return Host{b.Kernel, b.Realtime, b.Processor, b.CPUs, b.Hypervisor}
 }
 
-// Objection is why latencies measured on the CPU of the loop are not those of a tuned
-// real-time host.
+// Objection is a reason why latencies measured on the loop's CPU are not those of a tuned real-time
+// host.
 type Objection struct {
-	Check string // of the doctor, on the same matter
+	Check string // name of the doctor's check on the same subject
 	Text  string
 }
 
-// Objections lists those that the host's files tell of. `lockstep doctor` says more.
+// Objections lists the objections that the host's files show. `lockstep doctor` checks more.
 func Objections(h *hostinfo.Host) (list []Objection) {
 	if !h.Realtime {
 		list = append(list, Objection{"kernel", "the kernel is not PREEMPT_RT"})
 	}
 	governor := h.Text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", h.CPU))
-	if governor != "" && governor != "performance" { // without the file the frequency is not the kernel's to change
+	if governor != "" && governor != "performance" { // no file: the kernel does not control the frequency
 		list = append(list, Objection{"governor", fmt.Sprintf("the frequency governor of CPU %d is %s, not performance", h.CPU, governor)})
 	}
 	if !slices.Contains(h.Isolated, h.CPU) {
@@ -48,17 +48,17 @@ func Objections(h *hostinfo.Host) (list []Objection) {
 	return list
 }
 
-// Stolen is the time for which a hypervisor has not let a CPU run.
+// Stolen measures the time for which a hypervisor kept a CPU from running.
 type Stolen struct {
 	cpu   int
 	begun time.Time
-	ticks int64 // of /proc/stat, 10 ms, at the begin
+	ticks int64 // stolen time at begun, 10 ms units of /proc/stat
 }
 
-// WatchStolen begins to watch a CPU.
+// WatchStolen starts the measurement for a CPU.
 func WatchStolen(cpu int) Stolen { return Stolen{cpu, time.Now(), hostinfo.StolenTicks("/", cpu)} }
 
-// Text says what was stolen since; "": nothing.
+// Text describes the time stolen since the start; "" if there was none.
 func (s Stolen) Text() string {
 	const tick = 10 * time.Millisecond
 	stolen := time.Duration(hostinfo.StolenTicks("/", s.cpu)-s.ticks) * tick

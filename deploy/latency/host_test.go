@@ -9,8 +9,8 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// hostOf makes a host of files and what is in them.
-func hostOf(t *testing.T, files map[string]string) string {
+// writeHost writes the files of a host below a temporary root and returns the root.
+func writeHost(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range files {
@@ -36,16 +36,16 @@ func TestFiguresOfATunedHostAreRepresentative(t *testing.T) {
 		"sys/class/dmi/id/product_name":                        "OptiPlex 7090\n",
 		"sys/class/dmi/id/sys_vendor":                          "Dell Inc.\n",
 	}
-	h := hostinfo.Read(hostOf(t, tuned), 3)
+	h := hostinfo.Read(writeHost(t, tuned), 3)
 	if list := Objections(h); len(list) != 0 {
 		t.Errorf("a tuned host: %q", list)
 	}
-	if f := facts(h); f.Processor != "Some CPU @ 2.4 GHz" || f.CPUs != "0-3" || !f.Realtime || f.Hypervisor != "" || f.Kernel != "6.12.43+deb13-rt-amd64" {
+	if f := hostOf(h); f.Processor != "Some CPU @ 2.4 GHz" || f.CPUs != "0-3" || !f.Realtime || f.Hypervisor != "" || f.Kernel != "6.12.43+deb13-rt-amd64" {
 		t.Errorf("a tuned host: %+v", f)
 	}
 	for _, c := range []struct {
 		file, text  string
-		check, says string // what is objected to, and a word that names it
+		check, says string // check and part of the text of the objection
 		cpu         int
 	}{
 		{"sys/kernel/realtime", "0\n", "kernel", "PREEMPT_RT", 3},
@@ -61,15 +61,15 @@ func TestFiguresOfATunedHostAreRepresentative(t *testing.T) {
 			files[name] = text
 		}
 		files[c.file] = c.text
-		list := Objections(hostinfo.Read(hostOf(t, files), c.cpu))
+		list := Objections(hostinfo.Read(writeHost(t, files), c.cpu))
 		if len(list) != 1 || list[0].Check != c.check || !strings.Contains(list[0].Text, c.says) || list[0].Text == "" {
 			t.Errorf("%s %q, CPU %d: %q, want one to the %s that says %q", c.file, c.text, c.cpu, list, c.check, c.says)
 		}
 	}
 }
 
-func TestAHostWithoutFrequencyControlHasNoGovernorToObjectTo(t *testing.T) {
-	h := hostinfo.Read(hostOf(t, map[string]string{"sys/kernel/realtime": "1", "sys/devices/system/cpu/isolated": "1"}), 1)
+func TestAHostWithoutFrequencyControlHasNoObjectionToItsGovernor(t *testing.T) {
+	h := hostinfo.Read(writeHost(t, map[string]string{"sys/kernel/realtime": "1", "sys/devices/system/cpu/isolated": "1"}), 1)
 	if list := Objections(h); len(list) != 0 {
 		t.Errorf("%q", list)
 	}

@@ -1,13 +1,13 @@
-// Package latency owns the measurement of how late this host wakes a thread up on a grid. It
-// compares the tickers of a run with cyclictest and with a C program on a timerfd, in short turns,
-// idle and under a load. Reference measures cyclictest beside a loop that already ticks.
+// Package latency owns the measurement of wake-up latency on this host. It compares the tickers of a
+// run with cyclictest and with a C program on a timerfd, in short turns, idle and under a load.
+// Reference measures cyclictest while a loop runs.
 //
-// It does not judge the settings of a host (package doctor); it says what speaks against its own
-// figures. The load is that of package load.
+// The package does not judge the settings of a host (package doctor); it lists objections to its
+// own figures. Package load provides the load.
 //
-// Reading order: latency.go (Measurement), methods.go (the table of what is compared, and the C
-// programs), child.go (the process of one turn), record.go (histograms to figures), reference.go
-// (Reference), host.go (Objections), report.go (what is shown: keys, text and picture).
+// Reading order: latency.go (Measurement), methods.go (the compared methods and the C programs),
+// child.go (the process of one turn), record.go (from histograms to figures), reference.go
+// (Reference), host.go (Objections), report.go (keys, text and picture of a report).
 package latency
 
 import (
@@ -26,56 +26,53 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// Measurement is a measurement of how late the tickers of this host wake up, beside C
-// programs that do the same. Each method is measured by a process of its own, in
-// short turns, one after the other, idle and under a load, so that what else
-// happens on the host falls on all alike.
+// Measurement measures the wake-up latency of the tickers and of C programs on this host. Each
+// method runs in a process of its own, in short turns, one after the other, idle and under a
+// load. A disturbance by other processes thus affects all methods alike.
 type Measurement struct {
-	For      time.Duration     // all turns together; > 0
-	Period   time.Duration     // of the grid, whole µs from 100 µs to 100 ms
-	CPU      int               // where they wake up; -1: chosen as for a run
-	Priority int               // of SCHED_FIFO, 1 to 99
+	For      time.Duration     // length of all turns together; > 0
+	Period   time.Duration     // period of the grid, whole µs from 100 µs to 100 ms
+	CPU      int               // measured CPU; -1 to choose one as a run does
+	Priority int               // SCHED_FIFO priority, 1 to 99
 	Load     bool              // measure under a load, too
-	Progress func(text string) // is told what comes; nil: nobody is
+	Progress func(text string) // called before each turn; may be nil
 }
 
-// What a turn of full weight takes at least where -for allows it, and how many
-// wake-ups make a 99.9th percentile.
 const (
-	turn   = 750 * time.Millisecond
-	enough = 10_000
+	minTurn    = 750 * time.Millisecond // length of a turn of weight 1, if For is long enough
+	minSamples = 10_000                 // wake-ups needed for a 99.9th percentile
 )
 
 var stateNames = map[bool]string{false: "idle", true: "loaded"}
 
-// session is a measurement under way.
+// session is a running measurement.
 type session struct {
 	Measurement
-	ctx     context.Context
-	folder  string // for the C program and what cyclictest writes
-	peers   map[string]string
-	others  []int         // CPUs for the load: all but the measured one
-	rounds  int           // each with one turn of every method
-	unit    time.Duration // a turn of weight 1
-	records map[bool]map[string][]*record
-	host    *hostinfo.Host
-	reasons []string
-	left    time.Duration
+	ctx        context.Context
+	folder     string            // folder of the C program and of cyclictest's result
+	programs   map[string]string // paths of the C programs by method
+	loadCPUs   []int             // all CPUs except the measured one
+	rounds     int               // rounds, with one turn of every method each
+	turnLength time.Duration     // length of a turn of weight 1
+	records    map[bool]map[string][]*record
+	host       *hostinfo.Host
+	reasons    []string
+	left       time.Duration
 }
 
-// Run measures. The error of a context that has ended is its own.
+// Run measures all methods. It returns ctx.Err() if ctx ends before.
 func (l Measurement) Run(ctx context.Context) (*Report, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
 	}
 	l.CPU = sched.Thread{CPU: l.CPU, Priority: l.Priority}.ChooseCPU().CPU
 	s := &session{
-		Measurement: l, ctx: ctx, peers: map[string]string{}, records: map[bool]map[string][]*record{false: {}, true: {}},
-		host: hostinfo.Read("/", l.CPU), others: otherCPUs(l.CPU), left: l.For,
+		Measurement: l, ctx: ctx, programs: map[string]string{}, records: map[bool]map[string][]*record{false: {}, true: {}},
+		host: hostinfo.Read("/", l.CPU), loadCPUs: otherCPUs(l.CPU), left: l.For,
 	}
-	units := l.units()
-	s.rounds = max(1, int(float64(l.For)/units/float64(turn)))
-	s.unit = time.Duration(float64(l.For) / units / float64(s.rounds))
+	weight := l.roundWeight()
+	s.rounds = max(1, int(float64(l.For)/weight/float64(minTurn)))
+	s.turnLength = time.Duration(float64(l.For) / weight / float64(s.rounds))
 
 	folder, err := os.MkdirTemp("", "lockstep-latency")
 	if err != nil {
@@ -102,39 +99,39 @@ func (l Measurement) Run(ctx context.Context) (*Report, error) {
 	return s.report()
 }
 
-// Check says in a line what is wrong with the measurement that is asked for.
+// Check returns an error of one line if the measurement is invalid.
 func (l *Measurement) Check() error {
-	const least = 20 // ticks of the shortest turn
+	const minTicks = 20 // ticks of the shortest turn
 	if l.Period < 100*time.Microsecond || l.Period > 100*time.Millisecond || l.Period%time.Microsecond != 0 {
 		return fmt.Errorf("latency: period %v: use whole us from 100us to 100ms", l.Period)
 	}
 	if l.Priority < 1 || l.Priority > 99 {
 		return fmt.Errorf("latency: priority %d of SCHED_FIFO: use 1 to 99", l.Priority)
 	}
-	online := hostinfo.Read("/", l.CPU).Online // empty where the host does not say
+	online := hostinfo.Read("/", l.CPU).Online // empty if unknown
 	if l.CPU >= 0 && len(online) > 0 && !slices.Contains(online, l.CPU) {
-		return fmt.Errorf("latency: CPU %d: use one that this host has: %s", l.CPU, hostinfo.FormatCPUs(online))
+		return fmt.Errorf("latency: CPU %d: use one of this host's CPUs: %s", l.CPU, hostinfo.FormatCPUs(online))
 	}
-	if need := time.Duration(math.Ceil(2*least*l.units())) * l.Period; l.For < need {
+	if need := time.Duration(math.Ceil(2*minTicks*l.roundWeight())) * l.Period; l.For < need {
 		const text = "latency: %v is too short for turns of %d ticks of %v: use at least %v"
-		return fmt.Errorf(text, l.For, least, l.Period, need)
+		return fmt.Errorf(text, l.For, minTicks, l.Period, need)
 	}
 
 	return nil
 }
 
-// units is the weight of all turns of a round together.
-func (l *Measurement) units() (sum float64) {
+// roundWeight returns the sum of the weights of all turns of a round.
+func (l *Measurement) roundWeight() (sum float64) {
 	for _, loaded := range l.states() {
 		for _, m := range methods {
-			sum += m.share(loaded)
+			sum += m.weight(loaded)
 		}
 	}
 
 	return sum
 }
 
-// states are idle and, if asked for, loaded.
+// states lists the measured states of the host: idle (false) and, with Load, loaded (true).
 func (l *Measurement) states() []bool {
 	if l.Load {
 		return []bool{false, true}
@@ -142,39 +139,39 @@ func (l *Measurement) states() []bool {
 	return []bool{false}
 }
 
-// reason notes why the figures are not representative, once.
+// reason adds a reason why the figures are not representative, unless it is known.
 func (s *session) reason(text string) {
 	if !slices.Contains(s.reasons, text) {
 		s.reasons = append(s.reasons, text)
 	}
 }
 
-// prepare looks for what to compare with, and for what speaks against the host.
+// prepare finds the C programs and collects the objections to the host.
 func (s *session) prepare() {
 	for _, o := range Objections(s.host) {
 		s.reason(o.Text)
 	}
-	if path, err := exec.LookPath(peerCyclictest); err == nil {
-		s.peers[peerCyclictest] = path
+	if path, err := exec.LookPath(methodCyclictest); err == nil {
+		s.programs[methodCyclictest] = path
 	} else {
 		s.reason("no cyclictest to compare with: apt-get install rt-tests")
 	}
 
 	if path, err := compile(s.ctx, s.folder); err == nil {
-		s.peers[peerTimerfd] = path
+		s.programs[methodTimerfdC] = path
 	} else {
 		s.reason("no C program on a timerfd to compare with: " + err.Error())
 	}
 }
 
-// round gives every method its turn, idle and then loaded. The order is reversed
-// in every other round, so that no method always has the same one before it.
+// round measures every method once, idle and then loaded. The order is reversed in every other
+// round, so that the predecessor of a method alternates.
 func (s *session) round(round int) error {
 	for _, loaded := range s.states() {
 		stop := func() error { return nil }
 		if loaded {
 			var err error
-			if stop, err = load.Start(s.others, load.Kinds()...); err != nil {
+			if stop, err = load.Start(s.loadCPUs, load.Kinds()...); err != nil {
 				return err
 			}
 		}
@@ -197,32 +194,32 @@ func (s *session) round(round int) error {
 	return nil
 }
 
-// turn measures a method once; one that fails leaves nil and a reason.
+// turn measures a method once. A failed turn has a nil record and adds a reason.
 func (s *session) turn(m *method, round int, loaded bool) {
-	share := m.share(loaded)
-	_, there := s.peers[m.name]
-	if share == 0 || s.ctx.Err() != nil || (m.child == "" && !there) {
+	weight := m.weight(loaded)
+	_, found := s.programs[m.name]
+	if weight == 0 || s.ctx.Err() != nil || (m.child == "" && !found) {
 		return
 	}
-	length := time.Duration(share * float64(s.unit))
+	length := time.Duration(weight * float64(s.turnLength))
 	if s.Progress != nil {
 		s.Progress(fmt.Sprintf("round %d of %d, %s: %s, %v to go",
 			round+1, s.rounds, stateNames[loaded], m.name, s.left.Round(time.Second)))
 	}
 
 	s.left -= length
-	t := &chore{
-		Sleep: m.sleep, Naive: m.name == naiveMethod, Busy: m.name == naiveMethod && loaded,
-		Period: int64(s.Period), Points: int64(share * float64(s.unit) / float64(s.Period)), CPU: s.CPU, Priority: s.Priority,
+	t := &turn{
+		Sleep: m.sleep, Naive: m.name == methodNaive, Busy: m.name == methodNaive && loaded,
+		Period: int64(s.Period), Points: int64(weight * float64(s.turnLength) / float64(s.Period)), CPU: s.CPU, Priority: s.Priority,
 		Warmup: min(max(int64(50*time.Millisecond/s.Period), 5), 500),
 	}
 	if m.spin {
 		t.Spin = int64(s.spin())
 	}
-	// An overloaded host is late, not stuck.
+	// The limit allows for an overloaded host.
 	ctx, cancel := context.WithTimeout(s.ctx, 10*length+20*time.Second)
 	defer cancel()
-	r, err := m.measure(ctx, s.peers[m.name], s.folder, t)
+	r, err := m.measure(ctx, s.programs[m.name], s.folder, t)
 	if err != nil && s.ctx.Err() == nil {
 		s.reason(fmt.Sprintf("a turn of %s failed: %v", m.name, err))
 	}
@@ -241,24 +238,24 @@ func (s *session) turn(m *method, round int, loaded bool) {
 	list[m.name] = append(list[m.name], r)
 }
 
-// spin is how long before the grid point the spinning tickers wake up.
+// spin returns the time by which the spinning tickers wake up before the grid point.
 func (s *session) spin() time.Duration {
 	return min(50*time.Microsecond, s.Period/4)
 }
 
-// loadText says what the load was.
+// loadText describes the load.
 func (s *session) loadText() string {
 	if !s.Load {
 		return noLoad
 	}
 	where := "the only CPU"
-	if len(s.others) > 0 {
-		where = "CPU " + hostinfo.FormatCPUs(s.others)
+	if len(s.loadCPUs) > 0 {
+		where = "CPU " + hostinfo.FormatCPUs(s.loadCPUs)
 	}
 	return fmt.Sprintf("%s on %s, as processes without priority", strings.Join(load.Kinds(), ", "), where)
 }
 
-// report sums up.
+// report summarizes the records of all turns.
 func (s *session) report() (*Report, error) {
 	state := func(loaded bool) *ByMethod {
 		all := map[string]*Figures{}
@@ -269,14 +266,14 @@ func (s *session) report() (*Report, error) {
 			}
 		}
 
-		list := &ByMethod{Tickers: all, Cyclictest: all[peerCyclictest], CTimerfd: all[peerTimerfd]}
-		delete(all, peerCyclictest)
-		delete(all, peerTimerfd)
+		list := &ByMethod{Tickers: all, Cyclictest: all[methodCyclictest], CTimerfd: all[methodTimerfdC]}
+		delete(all, methodCyclictest)
+		delete(all, methodTimerfdC)
 		return list
 	}
 
 	r := &Report{
-		Idle: state(false), Load: s.loadText(), Ratios: ratioText, Host: facts(s.host),
+		Idle: state(false), Load: s.loadText(), Ratios: ratioText, Host: hostOf(s.host),
 		Period: int64(s.Period), Spin: int64(s.spin()), CPU: s.CPU, Priority: s.Priority,
 		Rounds: s.rounds, Seconds: s.For.Seconds(),
 	}
@@ -290,19 +287,18 @@ func (s *session) report() (*Report, error) {
 		}
 	}
 
-	least := int64(enough)
+	fewest := int64(minSamples)
 	for _, list := range []*ByMethod{r.Idle, &r.ByMethod} {
 		for m, f := range list.all() {
-			if m.name != naiveMethod { // it misses most of its own
-				least = min(least, f.Samples)
+			if m.name != methodNaive { // the naive loop misses most grid points
+				fewest = min(fewest, f.Samples)
 			}
 		}
 	}
 
-	if least < enough {
-		need := time.Duration(float64(s.For) * 1.02 * enough / float64(least)).Round(time.Second)
-		s.reason(fmt.Sprintf("p99.9 and max rest on %d wake-ups in places, fewer than %d: -for %v "+
-			"gives them", least, enough, need))
+	if fewest < minSamples {
+		need := time.Duration(float64(s.For) * 1.02 * minSamples / float64(fewest)).Round(time.Second)
+		s.reason(fmt.Sprintf("p99.9 and max need %d wake-ups; a method has only %d: use -for %v", minSamples, fewest, need))
 	}
 
 	r.Reasons, r.Representative = s.reasons, len(s.reasons) == 0

@@ -16,7 +16,7 @@ import (
 	"lockstep/sched"
 )
 
-// TestMain lets the test binary be the child that the command would be.
+// TestMain runs the test binary as a child of `lockstep latency` if its arguments say so.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "latency" {
 		if _, err := Child(os.Args[2:]); err != nil {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	lab.Main(m)
 }
 
-// children are the direct children of this process that run, and what they do.
+// children returns the command lines of the running direct children of this process by pid.
 func children(t *testing.T) map[int]string {
 	t.Helper()
 	list := map[int]string{}
@@ -46,13 +46,13 @@ func children(t *testing.T) map[int]string {
 	return list
 }
 
-func TestEveryMethodCountsEveryPoint(t *testing.T) {
+func TestEveryMethodCountsEveryGridPoint(t *testing.T) {
 	for _, m := range methods {
 		if m.child == "" {
 			continue
 		}
 		for _, busy := range []bool{false, true} {
-			c := &chore{Sleep: m.sleep, Naive: m.name == naiveMethod, Busy: busy && m.name == naiveMethod, Period: 1_000_000, Warmup: 10, Points: 100, Priority: 1}
+			c := &turn{Sleep: m.sleep, Naive: m.name == methodNaive, Busy: busy && m.name == methodNaive, Period: 1_000_000, Warmup: 10, Points: 100, Priority: 1}
 			if m.spin {
 				c.Spin = 50_000
 			}
@@ -69,10 +69,10 @@ func TestEveryMethodCountsEveryPoint(t *testing.T) {
 	}
 }
 
-func TestAMeasurementHasAllKeys(t *testing.T) {
+func TestAMeasurementReportsAllMethods(t *testing.T) {
 	l := Measurement{For: 1200 * time.Millisecond, Period: time.Millisecond, CPU: -1, Priority: 80, Load: true}
-	var told int
-	l.Progress = func(string) { told++ }
+	var calls int
+	l.Progress = func(string) { calls++ }
 	r, err := l.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -89,15 +89,15 @@ func TestAMeasurementHasAllKeys(t *testing.T) {
 		if r.Tickers[m.name] == nil || r.Tickers[m.name].Samples == 0 {
 			t.Errorf("no %s under load: %v", m.name, r.Reasons)
 		}
-		if !(m.share(false) <= 0) {
+		if !(m.weight(false) <= 0) {
 			wantIdle++
 			if r.Idle.Tickers[m.name] == nil {
 				t.Errorf("no %s idle", m.name)
 			}
 		}
 	}
-	if len(r.Tickers) != wantLoaded || len(r.Idle.Tickers) != wantIdle || told < wantLoaded+wantIdle {
-		t.Errorf("%d tickers under load, %d idle, %d times told", len(r.Tickers), len(r.Idle.Tickers), told)
+	if len(r.Tickers) != wantLoaded || len(r.Idle.Tickers) != wantIdle || calls < wantLoaded+wantIdle {
+		t.Errorf("%d tickers under load, %d idle, %d calls of Progress", len(r.Tickers), len(r.Idle.Tickers), calls)
 	}
 	all := map[string]*Figures{}
 	for m, f := range r.all() {
@@ -107,13 +107,13 @@ func TestAMeasurementHasAllKeys(t *testing.T) {
 		if !(f.P50 <= f.P99 && f.P99 <= f.P999 && f.P999 <= f.Max) {
 			t.Errorf("%s: p50 %d, p99 %d, p99.9 %d, max %d ns", name, f.P50, f.P99, f.P999, f.Max)
 		}
-		peer := all[f.Against]
-		if (f.RatioP50 != nil) != (peer != nil) {
-			t.Errorf("%s: ratio %v to %q, which was measured: %t", name, f.RatioP50, f.Against, peer != nil)
+		against := all[f.Against]
+		if (f.RatioP50 != nil) != (against != nil) {
+			t.Errorf("%s: ratio %v to %q, measured: %t", name, f.RatioP50, f.Against, against != nil)
 		}
 	}
-	// Its turns are far too short for a 99.9th percentile, on any host.
-	if r.Representative || !strings.Contains(strings.Join(r.Reasons, "\n"), strconv.Itoa(enough)) {
+	// The turns are too short for a 99.9th percentile on any host.
+	if r.Representative || !strings.Contains(strings.Join(r.Reasons, "\n"), strconv.Itoa(minSamples)) {
 		t.Errorf("representative %t, reasons %q", r.Representative, r.Reasons)
 	}
 	if !strings.Contains(r.Load, "garbage") {
@@ -143,7 +143,7 @@ func TestAMeasurementEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeMeasuredIsRefused(t *testing.T) {
+func TestInvalidMeasurementsAreRefused(t *testing.T) {
 	good := Measurement{For: time.Second, Period: time.Millisecond, CPU: 0, Priority: 80, Load: true}
 	if err := good.Check(); err != nil {
 		t.Fatal(err)

@@ -11,24 +11,24 @@ import (
 	"lockstep/sched"
 )
 
-// Counts are those of the wake-ups of one method.
+// Counts holds the counts and the largest latency of the wake-ups of one method.
 type Counts struct {
-	Max        int64 `json:"max_ns"`      // exactly
-	Missed     int64 `json:"missed"`      // grid points that passed without a wake-up of their own
+	Max        int64 `json:"max_ns"`      // largest latency, exact
+	Missed     int64 `json:"missed"`      // grid points without a wake-up
 	OverPeriod int64 `json:"over_period"` // wake-ups at least one period late
 	OffChart   int64 `json:"off_chart"`   // wake-ups at least 10 ms late, in no class of the histogram
 	Samples    int64 `json:"samples"`     // wake-ups
 }
 
-// record is how late the wake-ups of one method were. The C program and the
-// measuring process write it as JSON.
+// record holds the wake-up latencies of one turn. The C program and the measuring process write it
+// as JSON.
 type record struct {
 	Counts
-	Histogram map[int]int64   `json:"histogram"` // class in µs: wake-ups
-	Missing   []sched.Missing `json:"missing"`   // what the host refused to the process
+	Histogram map[int]int64   `json:"histogram"` // wake-ups by class, µs
+	Missing   []sched.Missing `json:"missing"`   // rights and settings refused to the process
 }
 
-// newRecord is what a histogram counted.
+// newRecord converts a histogram to a record.
 func newRecord(h *sched.Histogram) *record {
 	n := int64(h.N())
 	r := &record{Counts: Counts{Samples: n, Max: h.Max(), OffChart: n}, Histogram: map[int]int64{}}
@@ -42,10 +42,9 @@ func newRecord(h *sched.Histogram) *record {
 	return r
 }
 
-// quantile returns the lateness, ns, that the share q of the wake-ups does not
-// exceed, 0 < q <= 1; NaN if there are none. Inside a class the wake-ups count as
-// evenly spread, for every method alike: a ratio of two whole µs near 10 would
-// move by a tenth with one of them. What is off the chart counts as the largest.
+// quantile returns the latency, ns, that the share q of the wake-ups does not exceed, 0 < q <= 1;
+// NaN without wake-ups. It interpolates linearly inside a class: a ratio of two whole µs near 10
+// would change by a tenth with 1 µs. Wake-ups off the chart count as the largest.
 func (r *record) quantile(q float64) float64 {
 	if r.Samples <= 0 || !(q > 0 && q <= 1) {
 		return math.NaN()
@@ -64,22 +63,22 @@ func (r *record) quantile(q float64) float64 {
 	return float64(r.Max)
 }
 
-// Figures are how late the wake-ups of one method were.
+// Figures summarizes the wake-up latencies of one method.
 type Figures struct {
 	P50  int64 `json:"p50_ns"`
 	P99  int64 `json:"p99_ns"`
 	P999 int64 `json:"p999_ns"`
 	Counts
-	RatioP50  *float64      `json:"ratio_p50"` // to the C counterpart; nil: it was not measured
+	RatioP50  *float64      `json:"ratio_p50"` // ratio to the C counterpart, median over the rounds; nil if not measured
 	RatioP99  *float64      `json:"ratio_p99"`
-	PooledP50 *float64      `json:"ratio_pooled_p50"` // of the quantiles over all rounds
+	PooledP50 *float64      `json:"ratio_pooled_p50"` // ratio of the quantiles over all rounds
 	PooledP99 *float64      `json:"ratio_pooled_p99"`
-	Against   string        `json:"against,omitempty"` // the C counterpart
-	Histogram map[int]int64 `json:"histogram_us"`      // class in µs: wake-ups
+	Against   string        `json:"against,omitempty"` // name of the C counterpart
+	Histogram map[int]int64 `json:"histogram_us"`      // wake-ups by class, µs
 }
 
-// figures sums up the rounds of one method; against are those of its counterpart,
-// at the same index, nil where a round has none.
+// figures summarizes the rounds of one method. against has the records of its counterpart at the
+// same index, nil if a round has none.
 func figures(rounds, against []*record) *Figures {
 	all := pool(rounds)
 	if all.Samples == 0 {
@@ -90,16 +89,16 @@ func figures(rounds, against []*record) *Figures {
 		Counts: all.Counts, Histogram: all.Histogram,
 	}
 	f.RatioP50, f.RatioP99 = ratio(rounds, against, 0.5), ratio(rounds, against, 0.99)
-	ours, theirs := pool(with(rounds, against)), pool(with(against, rounds))
-	f.PooledP50 = number(ours.quantile(0.5) / theirs.quantile(0.5))
-	f.PooledP99 = number(ours.quantile(0.99) / theirs.quantile(0.99))
+	ours, theirs := pool(paired(rounds, against)), pool(paired(against, rounds))
+	f.PooledP50 = finite(ours.quantile(0.5) / theirs.quantile(0.5))
+	f.PooledP99 = finite(ours.quantile(0.99) / theirs.quantile(0.99))
 	return f
 }
 
-// with are those of the rounds in which others were measured, too.
-func with(rounds, others []*record) (both []*record) {
+// paired returns the rounds that have a record in against, too.
+func paired(rounds, against []*record) (both []*record) {
 	for i, r := range rounds {
-		if i < len(others) && others[i] != nil {
+		if i < len(against) && against[i] != nil {
 			both = append(both, r)
 		}
 	}
@@ -107,7 +106,7 @@ func with(rounds, others []*record) (both []*record) {
 	return both
 }
 
-// pool adds up the rounds.
+// pool adds the records of all rounds.
 func pool(rounds []*record) *record {
 	all := &record{Histogram: map[int]int64{}}
 	for _, r := range rounds {
@@ -127,14 +126,13 @@ func pool(rounds []*record) *record {
 	return all
 }
 
-// ratio is the median over the rounds of the ratio of their quantiles: what a
-// stranger's burst in one round does to one side does not count. nil: no round
-// has both.
+// ratio returns the median over the rounds of the ratio of their quantiles; nil if no round has
+// both. The median ignores a disturbance of one side in single rounds.
 func ratio(rounds, against []*record, q float64) *float64 {
 	var list []float64
 	for i, r := range rounds {
 		if i < len(against) && r != nil && against[i] != nil {
-			if v := r.quantile(q) / against[i].quantile(q); number(v) != nil {
+			if v := r.quantile(q) / against[i].quantile(q); finite(v) != nil {
 				list = append(list, v)
 			}
 		}
@@ -145,25 +143,25 @@ func ratio(rounds, against []*record, q float64) *float64 {
 		return nil
 	}
 	slices.Sort(list)
-	return number((list[(n-1)/2] + list[n/2]) / 2)
+	return finite((list[(n-1)/2] + list[n/2]) / 2)
 }
 
-// number is v, or nil where JSON has no word for it.
-func number(v float64) *float64 {
+// finite returns v; nil if v is NaN or infinite, which JSON cannot encode.
+func finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
 	return &v
 }
 
-// parseRecord reads what a measuring process of ours or the C program wrote.
+// parseRecord parses the output of the measuring process or of the C program.
 func parseRecord(text []byte) (*record, error) {
 	r := &record{}
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("its result: %w", err)
+		return nil, fmt.Errorf("invalid result: %w", err)
 	}
 	if r.Samples <= 0 {
-		return nil, errors.New("its result has no wake-ups")
+		return nil, errors.New("invalid result: no wake-ups")
 	}
 	return r, nil
 }

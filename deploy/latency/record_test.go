@@ -11,11 +11,11 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 )
 
-// recordOf is the record of latenesses, ns.
+// recordOf returns the record of latencies, ns.
 func recordOf(period int64, late ...int64) *record {
 	m := &meter{period: period}
 	for _, ns := range late {
-		m.note(ns, 0, 1+ns/period)
+		m.recordWakeUp(ns, 0, 1+ns/period)
 	}
 	return m.record(nil)
 }
@@ -41,7 +41,7 @@ func TestQuantilesAreWithinAClassOfTheSortedSamples(t *testing.T) {
 	}
 }
 
-func TestLatenessOffTheChartIsCountedAndItsLargestIsExact(t *testing.T) {
+func TestLatenciesOffTheChartAreCountedAndTheLargestIsExact(t *testing.T) {
 	r := recordOf(1_000_000, 9_999_999, 10_000_000, 123_456_789, 999_999, 1_000_000)
 	if r.OffChart != 2 || r.Max != 123_456_789 || r.Samples != 5 || r.Histogram[9999] != 1 {
 		t.Errorf("off the chart %d, max %d ns, %d samples, class 9999 us has %d; want 2, 123456789, 5, 1", r.OffChart, r.Max, r.Samples, r.Histogram[9999])
@@ -54,7 +54,7 @@ func TestLatenessOffTheChartIsCountedAndItsLargestIsExact(t *testing.T) {
 	}
 }
 
-func TestQuantileOfNothingIsNoNumber(t *testing.T) {
+func TestQuantilesWithoutSamplesAreNaN(t *testing.T) {
 	for _, q := range []float64{0.5, 0, -1, 2, math.NaN()} {
 		r := recordOf(1000)
 		if q != 0.5 {
@@ -81,7 +81,7 @@ func TestRatioIsTheMedianOverRoundsThatHaveBoth(t *testing.T) {
 	if f.Samples != 12 {
 		t.Errorf("%d samples", f.Samples)
 	}
-	// 20, 900 and 30 of theirs at 20, 9 and 20: what one side alone has does not count.
+	// The pairs are 20 and 20, 900 and 9, 30 and 20 us; rounds of one side alone are left out.
 	if f.PooledP50 == nil || !scalar.EqualWithinRel(*f.PooledP50, 30.5/20.5, 0.02) {
 		t.Errorf("pooled ratio %v, want %g", f.PooledP50, 30.5/20.5)
 	}
@@ -100,18 +100,18 @@ func TestAReportWithoutCounterpartIsJSONWithNull(t *testing.T) {
 	}
 }
 
-func TestWarmUpDoesNotCountAndNothingAllocates(t *testing.T) {
+func TestTheWarmUpIsNotCountedAndCountingDoesNotAllocate(t *testing.T) {
 	m := &meter{period: 1000, warmup: 10, points: 1 << 40}
 	for k := range int64(10) {
-		m.note(1<<40, 0, 1)
+		m.recordWakeUp(1<<40, 0, 1)
 		if m.late.N() != 0 || m.passed != k+1 {
 			t.Fatalf("point %d of the warm-up: %d samples", k+1, m.late.N())
 		}
 	}
-	if n := testing.AllocsPerRun(1000, func() { m.note(5000, 1000, 1) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { m.recordWakeUp(5000, 1000, 1) }); n != 0 {
 		t.Errorf("counting a wake-up allocates %v times", n)
 	}
-	m.note(-5, 0, 1) // a clock that is not better than its grid
+	m.recordWakeUp(-5, 0, 1) // a wake-up before the due time
 	if m.late.Micro(0) != 1 || m.late.N() != 1002 {
 		t.Errorf("class 0 has %d of %d wake-ups, want 1 of 1002", m.late.Micro(0), m.late.N())
 	}

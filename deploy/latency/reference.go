@@ -12,60 +12,60 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// Reference runs cyclictest on the CPU of a loop while that ticks, in turns: with the
-// loop's period and priority, and half a period after its grid points, so that the two
-// are not in each other's way and all else on the host is in the way of both.
+// Reference measures cyclictest on the CPU of a running loop, in turns. Cyclictest has the loop's
+// period and priority and wakes up half a period after the loop's grid points. The two thus do
+// not delay each other, and all other activity of the host delays both.
 type Reference struct {
 	CPU      int
-	Priority int           // of SCHED_FIFO, 1 to 99; 0: none
-	Period   time.Duration // of the loop
+	Priority int           // SCHED_FIFO priority, 1 to 99; 0 for none
+	Period   time.Duration // period of the loop
 
-	loop, peer []*record // by turn; nil where it failed
-	alone      []*record // of the loop, between turns
+	loop, cyclictest []*record // records by turn; cyclictest has nil for a failed turn
+	alone            []*record // records of the loop between the turns
 
 	program, folder string
 }
 
-// Prepare looks for cyclictest. Where there is no error Close is needed after it.
+// Prepare finds cyclictest. Without an error the caller must call Close.
 func (b *Reference) Prepare() (err error) {
 	if b.Period%time.Microsecond != 0 {
-		return fmt.Errorf("the period of %v is not of whole us, as cyclictest wants it", b.Period)
+		return fmt.Errorf("cyclictest needs a period of whole us, not %v", b.Period)
 	}
-	if b.program, err = exec.LookPath(peerCyclictest); err != nil {
+	if b.program, err = exec.LookPath(methodCyclictest); err != nil {
 		return errors.New("no cyclictest to compare with: apt-get install rt-tests")
 	}
 	b.folder, err = os.MkdirTemp("", "lockstep-certify")
 	return err
 }
 
-// Close removes what Prepare made.
+// Close removes the temporary folder.
 func (b *Reference) Close() {
 	if b.folder != "" {
 		_ = os.RemoveAll(b.folder)
 	}
 }
 
-// Turn is one turn of at most length beside a loop with a grid point at start, ns on
-// CLOCK_MONOTONIC; late is the loop's histogram. What a context ends does not count.
+// Turn runs cyclictest for one turn of at most length. The loop has a grid point at start, ns on
+// CLOCK_MONOTONIC, and records its wake-up latencies in late. A turn that ctx ends is discarded.
 func (b *Reference) Turn(ctx context.Context, length time.Duration, start int64, late *sched.Histogram) error {
 	end, period := sched.Now()+int64(length), int64(b.Period)
-	begin, err := b.second(ctx)
+	begin, err := waitForSecond(ctx)
 	if err != nil {
 		return err
 	}
-	t := &chore{Period: period, Points: (end - begin) / period, CPU: b.CPU, Priority: b.Priority}
+	t := &turn{Period: period, Points: (end - begin) / period, CPU: b.CPU, Priority: b.Priority}
 	if t.Points < 1 {
-		return fmt.Errorf("a turn of %v is too short for cyclictest, which begins with a full second", length)
+		return fmt.Errorf("a turn of %v is too short for cyclictest, which starts at a full second", length)
 	}
 	phase := (start+period/2-begin)%period + period
-	limited, cancel := context.WithTimeout(ctx, 10*length+20*time.Second) // an overloaded host is late, not stuck
+	limited, cancel := context.WithTimeout(ctx, 10*length+20*time.Second) // allows for an overloaded host
 	defer cancel()
-	var peer *record
+	var cyclictest *record
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		aligned := fmt.Sprintf("--secaligned=%d", phase%period/1000)
-		peer, err = runCyclictest(limited, b.program, b.folder, t, aligned)
+		cyclictest, err = runCyclictest(limited, b.program, b.folder, t, aligned)
 	}()
 
 	time.Sleep(time.Duration(begin - sched.Now()))
@@ -74,16 +74,17 @@ func (b *Reference) Turn(ctx context.Context, length time.Duration, start int64,
 		return ctx.Err()
 	}
 	b.loop = append(b.loop, loopRecord(late.Copy().Since(before), period))
-	b.peer = append(b.peer, peer) // nil where it failed
+	b.cyclictest = append(b.cyclictest, cyclictest)
 	return err
 }
 
-// second waits until a full second has just begun and returns the next one, ns, with
-// which a cyclictest that is started now begins.
-func (b *Reference) second(ctx context.Context) (int64, error) {
-	const full, ready = int64(time.Second), int64(300 * time.Millisecond) // it begins with the one after where 900 ms have passed
+// waitForSecond waits until a full second has just begun. It returns the next full second, ns, at
+// which cyclictest starts if it is called now. Cyclictest called after 900 ms of a second would
+// skip the next one.
+func waitForSecond(ctx context.Context) (int64, error) {
+	const full, latest = int64(time.Second), int64(300 * time.Millisecond)
 	now := sched.Now()
-	if now%full > ready {
+	if now%full > latest {
 		select {
 		case <-time.After(time.Duration(full - now%full)):
 		case <-ctx.Done():
@@ -96,11 +97,11 @@ func (b *Reference) second(ctx context.Context) (int64, error) {
 	return (now/full + 1) * full, nil
 }
 
-// otherCPUs are those of this thread but cpu.
+// otherCPUs lists the CPUs that this thread may use, except cpu.
 func otherCPUs(cpu int) []int { return hostinfo.CPUsWithout(sched.Allowed(), []int{cpu}) }
 
-// loopRecord makes a record of a loop's histogram, which has each grid point: those that
-// were missed are those that were a period late.
+// loopRecord converts the histogram of a loop, which counts every grid point: a missed grid point
+// is at least a period late.
 func loopRecord(h *sched.Histogram, period int64) *record {
 	r := newRecord(h)
 	r.Missed = r.OffChart
@@ -114,18 +115,19 @@ func loopRecord(h *sched.Histogram, period int64) *record {
 	return r
 }
 
-// Without adds what the loop did while no cyclictest ran.
-func (b *Reference) Without(late *sched.Histogram) {
+// AddAlone adds the latencies of the loop while cyclictest did not run.
+func (b *Reference) AddAlone(late *sched.Histogram) {
 	b.alone = append(b.alone, loopRecord(late, int64(b.Period)))
 }
 
-// Figures sums up: the loop in the turns, with its ratio to cyclictest, cyclictest, and
-// the loop between them; turns in which cyclictest failed are left out. nil: there was none
-// of it.
-func (b *Reference) Figures() (loop, peer, alone *Figures) {
-	loop, peer, alone = figures(with(b.loop, b.peer), with(b.peer, b.peer)), figures(b.peer, nil), figures(b.alone, nil)
-	if loop != nil && peer != nil {
-		loop.Against = peerCyclictest
+// Figures summarizes the loop in the turns, with its ratio to cyclictest, cyclictest itself, and the
+// loop between the turns. Turns in which cyclictest failed are left out. A result without
+// samples is nil.
+func (b *Reference) Figures() (loop, cyclictest, alone *Figures) {
+	loop = figures(paired(b.loop, b.cyclictest), paired(b.cyclictest, b.cyclictest))
+	cyclictest, alone = figures(b.cyclictest, nil), figures(b.alone, nil)
+	if loop != nil && cyclictest != nil {
+		loop.Against = methodCyclictest
 	}
-	return loop, peer, alone
+	return loop, cyclictest, alone
 }

@@ -15,8 +15,8 @@ import (
 	"lockstep/sched"
 )
 
-// busyLoop computes for 0.4 of each period from its grid points on, with the real-time
-// priority 1 where that is granted, until it is stopped; it records 50.5 us for each.
+// busyLoop runs a loop on a CPU until stop is called. The loop computes for 0.4 of each period from
+// the grid point on and records 50.5 us in late. granted tells whether it has priority 1.
 func busyLoop(t *testing.T, cpu int, period time.Duration, late *sched.Histogram) (start int64, granted bool, stop func()) {
 	t.Helper()
 	timer, err := sched.NewTimer(sched.Nanosleep, period, 0)
@@ -30,7 +30,7 @@ func busyLoop(t *testing.T, cpu int, period time.Duration, late *sched.Histogram
 	ready, done := make(chan bool), make(chan bool)
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with its priority
+		runtime.LockOSThread() // never unlocked: the thread with the priority ends with the goroutine
 		var set unix.CPUSet
 		set.Set(cpu)
 		err := unix.SchedSetaffinity(0, &set)
@@ -51,12 +51,12 @@ func busyLoop(t *testing.T, cpu int, period time.Duration, late *sched.Histogram
 	}
 }
 
-// Half a period after the grid points the loop sleeps again: where cyclictest came a
-// tenth of one after them it would wait for three more, 1.2 ms.
-func TestCyclictestTakesTurnsBesideALoopAndNotInItsWay(t *testing.T) {
+// Half a period after its grid points the loop sleeps. A cyclictest that woke up a tenth of a period
+// after the grid points would wait for 1.2 ms.
+func TestCyclictestDoesNotWaitForTheLoop(t *testing.T) {
 	b := &Reference{CPU: otherCPUs(-1)[0], Period: 4 * time.Millisecond}
 	if err := b.Prepare(); err != nil {
-		if _, missing := exec.LookPath(peerCyclictest); missing == nil {
+		if _, missing := exec.LookPath(methodCyclictest); missing == nil {
 			t.Fatal(err)
 		}
 		t.Skip(err)
@@ -83,18 +83,18 @@ func TestCyclictestTakesTurnsBesideALoopAndNotInItsWay(t *testing.T) {
 		t.Errorf("ratio %g of 50.5 us to %d ns", *loop.RatioP50, peer.P50)
 	}
 	if most := int64(b.Period) / 5; granted && peer.P50 > most {
-		t.Errorf("half of cyclictest's wake-ups are later than %d ns: it is in the loop's way", peer.P50)
+		t.Errorf("the median latency of cyclictest is %d ns, want at most %d: it waits for the loop", peer.P50, most)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := b.Turn(ctx, time.Hour, start, &late); !errors.Is(err, context.Canceled) || len(b.loop) != 1 {
-		t.Errorf("a turn that is interrupted: %v, %d turns", err, len(b.loop))
+		t.Errorf("an interrupted turn: %v, %d turns", err, len(b.loop))
 	}
 }
 
 func TestATurnInWhichCyclictestFailedIsLeftOut(t *testing.T) {
 	turn := func(us int64) *record { return recordOf(1_000_000, us*1000+500, us*1000+500, us*1000+500) }
-	b := &Reference{loop: []*record{turn(20), turn(900), turn(20)}, peer: []*record{turn(10), nil, turn(10)}}
+	b := &Reference{loop: []*record{turn(20), turn(900), turn(20)}, cyclictest: []*record{turn(10), nil, turn(10)}}
 	loop, peer, _ := b.Figures()
 	if loop == nil || peer == nil || loop.Samples != 6 || peer.Samples != 6 || loop.Max != 20_500 {
 		t.Fatalf("loop %+v, cyclictest %+v", loop, peer)
@@ -104,13 +104,13 @@ func TestATurnInWhichCyclictestFailedIsLeftOut(t *testing.T) {
 			t.Errorf("%s: %v, want %g", what, got, 20.5/10.5)
 		}
 	}
-	b.peer = []*record{nil, nil, nil}
+	b.cyclictest = []*record{nil, nil, nil}
 	if loop, peer, _ := b.Figures(); loop != nil || peer != nil {
 		t.Errorf("all failed: %+v, %+v", loop, peer)
 	}
 }
 
-func TestALoopsMissedPointsAreThoseAPeriodLate(t *testing.T) {
+func TestLoopRecordCountsPointsAPeriodLateAsMissed(t *testing.T) {
 	var h sched.Histogram
 	for _, ns := range []int64{10, 1500, 4_999_000, 5_000_000, 10_000_000, 15_000_000} {
 		h.Record(ns)

@@ -15,58 +15,58 @@ import (
 	"lockstep/rt/plot"
 )
 
-// ratioText says how the ratios are made.
-const ratioText = "ratio_p50 and ratio_p99 are medians over the rounds of the quotient of the two quantiles of one round, " +
-	"so that a burst of another tenant in one round does not decide; ratio_pooled_p50 and ratio_pooled_p99 are quotients " +
-	"of the quantiles over all rounds. The counterpart is named in `against`."
+// ratioText explains the ratios of a report.
+const ratioText = "ratio_p50 and ratio_p99 are the medians over the rounds of the ratio of the two quantiles of a round: " +
+	"a disturbance of single rounds does not change them. ratio_pooled_p50 and ratio_pooled_p99 are ratios " +
+	"of the quantiles over all rounds. `against` names the counterpart."
 
-// noLoad is the text of the load where there was none.
+// noLoad is the value of Report.Load without a load.
 const noLoad = "none"
 
-// ByMethod are the figures of all methods in one state of the host.
+// ByMethod holds the figures of all methods on an idle or a loaded host.
 type ByMethod struct {
-	Tickers    map[string]*Figures `json:"tickers"`    // ours, by name; one that failed is not there
-	Cyclictest *Figures            `json:"cyclictest"` // nil: not measured
-	CTimerfd   *Figures            `json:"c_timerfd"`  // nil: not measured
+	Tickers    map[string]*Figures `json:"tickers"`    // figures of lockstep's tickers by name; failed ones are absent
+	Cyclictest *Figures            `json:"cyclictest"` // nil if not measured
+	CTimerfd   *Figures            `json:"c_timerfd"`  // nil if not measured
 }
 
-// all yields the figures that there are, in the order of the methods.
+// all yields the measured figures in the order of methods.
 func (l *ByMethod) all() iter.Seq2[*method, *Figures] {
 	return func(yield func(m *method, f *Figures) bool) {
-		peers := map[string]*Figures{peerCyclictest: l.Cyclictest, peerTimerfd: l.CTimerfd}
+		programs := map[string]*Figures{methodCyclictest: l.Cyclictest, methodTimerfdC: l.CTimerfd}
 		for i := range methods {
 			m := &methods[i]
-			if f := cmp.Or(l.Tickers[m.name], peers[m.name]); f != nil && !yield(m, f) {
+			if f := cmp.Or(l.Tickers[m.name], programs[m.name]); f != nil && !yield(m, f) {
 				return
 			}
 		}
 	}
 }
 
-// Report is the outcome of a Measurement. Its keys do not change.
+// Report is the result of a Measurement. Its keys do not change.
 type Report struct {
-	ByMethod                 // under load, or idle if Load is "none"
+	ByMethod                 // figures under load, or idle if Load is "none"
 	Idle           *ByMethod `json:"idle"`
-	Load           string    `json:"load"`           // what the load was, "none"
-	Ratios         string    `json:"ratios"`         // how the ratios are made
-	Representative bool      `json:"representative"` // nothing speaks against the figures
-	Reasons        []string  `json:"reasons"`        // what does
+	Load           string    `json:"load"`           // description of the load; "none"
+	Ratios         string    `json:"ratios"`         // explanation of the ratios
+	Representative bool      `json:"representative"` // true if Reasons is empty
+	Reasons        []string  `json:"reasons"`        // reasons why the figures are not those of a tuned real-time host
 	Host           Host      `json:"host"`
 	Period         int64     `json:"period_ns"`
-	Spin           int64     `json:"spin_ns"` // of the methods called _spin
+	Spin           int64     `json:"spin_ns"` // spin of the methods named _spin
 	CPU            int       `json:"cpu"`
 	Priority       int       `json:"priority"`
 	Rounds         int       `json:"rounds"`
-	Seconds        float64   `json:"seconds"` // all turns together
+	Seconds        float64   `json:"seconds"` // length of all turns together, s
 }
 
-// JSON is the report for machines.
+// JSON encodes the report for programs.
 func (r *Report) JSON() ([]byte, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	return append(text, '\n'), err
 }
 
-// panel is one state of the host to be shown.
+// panel is the part of the output for an idle or a loaded host.
 type panel struct {
 	title string
 	*ByMethod
@@ -79,13 +79,13 @@ func (r *Report) panels() []panel {
 	return []panel{{"idle", r.Idle}, {"under load", &r.ByMethod}}
 }
 
-// title says what was measured.
+// title describes the measurement in a line.
 func (r *Report) title() string {
-	return fmt.Sprintf("lateness of wake-ups on CPU %d every %v, SCHED_FIFO %d, %.4g s in %d rounds",
+	return fmt.Sprintf("wake-up latency on CPU %d, period %v, SCHED_FIFO %d, %.4g s in %d rounds",
 		r.CPU, time.Duration(r.Period), r.Priority, r.Seconds, r.Rounds)
 }
 
-// machine says where.
+// machine describes the host in a line.
 func (r *Report) machine() string {
 	return fmt.Sprintf("Linux %s; %s; CPUs %s", r.Host.Kernel, r.Host.Processor, r.Host.CPUs)
 }
@@ -93,13 +93,13 @@ func (r *Report) machine() string {
 // Text writes the report for a terminal of 79 columns.
 func (r *Report) Text(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n", r.title())
-	fold(w, "  host  ", r.machine())
-	fold(w, "  load  ", r.Load)
-	fold(w, "  spin  ", time.Duration(r.Spin).String()+" before the grid point, where a name says so")
+	wrap(w, "  host  ", r.machine())
+	wrap(w, "  load  ", r.Load)
+	wrap(w, "  spin  ", time.Duration(r.Spin).String()+" before the grid point, for methods named _spin")
 	if !r.Representative {
 		fmt.Fprint(w, "\nNOT REPRESENTATIVE of a tuned real-time host:\n")
 		for _, reason := range r.Reasons {
-			fold(w, "  - ", reason)
+			wrap(w, "  - ", reason)
 		}
 	}
 
@@ -111,18 +111,17 @@ func (r *Report) Text(w io.Writer) {
 	}
 
 	fmt.Fprint(w, `
-missed: grid points without a wake-up of their own; over 1: wake-ups a period
-late or more; ratio to C: of p50 and p99 to those of the C program above in the
-list, the median over the rounds
+missed: grid points without a wake-up; over 1: wake-ups at least a period late;
+ratio to C: p50 and p99 over those of the C program above in the list, median
+over the rounds
 `)
 	for _, p := range r.panels() {
 		p.chart(w)
 	}
 }
 
-// fold writes a text after head in lines of at most 79 characters, unless a word
-// is longer.
-func fold(w io.Writer, head, text string) {
+// wrap writes a text after head in lines of at most 79 characters, unless a word is longer.
+func wrap(w io.Writer, head, text string) {
 	const width = 79
 	line := head
 	for i, word := range strings.Fields(text) {
@@ -140,7 +139,7 @@ func fold(w io.Writer, head, text string) {
 	fmt.Fprintln(w, line)
 }
 
-// row is a line of the table, 79 columns.
+// row formats a line of the table, 79 columns.
 func (f *Figures) row(name string) string {
 	ratio := func(r *float64) string {
 		switch {
@@ -161,8 +160,8 @@ func (f *Figures) row(name string) string {
 // bars is the number of classes of a histogram in the terminal.
 const bars = 70
 
-// chart draws the histograms of all methods above each other: a column per class,
-// its height the logarithm of the count, and a bar for all that is off the chart.
+// chart draws the histograms of all methods above each other. The height of a column is the
+// logarithm of the count of a class; the last bar counts the wake-ups off the chart.
 func (p panel) chart(w io.Writer) {
 	width := p.classWidth()
 	fmt.Fprintf(w, "\n%s: wake-ups per class of %d us, height logarithmic\n\n  ", p.title, width)
@@ -188,7 +187,7 @@ func (p panel) chart(w io.Writer) {
 	}
 }
 
-// us is a time in µs, as a table shows it.
+// us formats a time, ns, in µs.
 func us(ns int64) string {
 	if ns >= 1e6 {
 		return fmt.Sprintf("%d", (ns+500)/1000)
@@ -196,10 +195,10 @@ func us(ns int64) string {
 	return fmt.Sprintf("%.1f", float64(ns)/1e3)
 }
 
-// longestP99 is the longest p99, µs, of every method but the naive loop.
+// longestP99 returns the longest p99, µs, of all methods except the naive loop.
 func (p panel) longestP99() (longest float64) {
 	for m, f := range p.all() {
-		if m.name != naiveMethod {
+		if m.name != methodNaive {
 			longest = max(longest, float64(f.P99)/1e3)
 		}
 	}
@@ -207,8 +206,8 @@ func (p panel) longestP99() (longest float64) {
 	return longest
 }
 
-// classWidth is the least width of a class, µs, with which 99 of 100 wake-ups of
-// every method are on the chart; the naive loop is not asked.
+// classWidth returns the smallest class, µs, with which the chart shows 99 of 100 wake-ups of every
+// method except the naive loop.
 func (p panel) classWidth() int {
 	need := p.longestP99()
 	for decade := 1; ; decade *= 10 {
@@ -220,7 +219,7 @@ func (p panel) classWidth() int {
 	}
 }
 
-// classesOf sums the histogram up in n classes of width µs; off is what is beyond.
+// classesOf sums the histogram in n classes of width µs; off counts the wake-ups beyond them.
 func (f *Figures) classesOf(width, n int) (count []int64, off int64) {
 	count, off = make([]int64, n), f.OffChart
 	for class, c := range f.Histogram {
@@ -234,7 +233,7 @@ func (f *Figures) classesOf(width, n int) (count []int64, off int64) {
 	return count, off
 }
 
-// mostPerClass is the largest count of n classes of width µs, or off them.
+// mostPerClass returns the largest count of n classes of width µs, or off the chart.
 func (p panel) mostPerClass(width, n int) int64 {
 	most := int64(1)
 	for _, f := range p.all() {
@@ -245,8 +244,8 @@ func (p panel) mostPerClass(width, n int) int64 {
 	return most
 }
 
-// bar is one of two characters, one above the other, whose height is the
-// logarithm of n, full at most.
+// bar returns two characters, one above the other, whose height is the logarithm of n; most fills
+// both.
 func bar(n, most int64) (upper, lower string) {
 	const eighths = " ▁▂▃▄▅▆▇█"
 	level := 0
@@ -257,15 +256,15 @@ func bar(n, most int64) (upper, lower string) {
 	return string(runes[max(0, min(level, 16)-8)]), string(runes[min(level, 8)])
 }
 
-// Measures of a panel, px.
+// The dimensions of a panel, px.
 const (
 	panelHeight = 370
-	chartWidth  = 710 // of the chart of classes
-	offStep     = 14  // from bar to bar off the chart
+	chartWidth  = 710 // width of the chart of classes
+	offStep     = 14  // distance of the bars off the chart
 )
 
-// SVG draws the histograms: classes of 1 µs, logarithmic counts, and what is off
-// the chart as a bar of its own with its count and the largest.
+// SVG draws the histograms in classes of 1 µs with logarithmic counts. A separate bar shows the
+// wake-ups off the chart with their count and the largest latency.
 func (r *Report) SVG() []byte {
 	s := plot.Sheet{Width: 1200, Height: 26}
 	line := func(t plot.Text) {
@@ -276,7 +275,7 @@ func (r *Report) SVG() []byte {
 
 	line(plot.Text{Size: 16, Bold: true, Text: "lockstep: " + r.title()})
 	line(plot.Text{Size: 12, Text: r.machine()})
-	const missed = "missed: grid points without a wake-up of their own"
+	const missed = "missed: grid points without a wake-up"
 	line(plot.Text{Size: 12, Text: fmt.Sprintf("load: %s; spin: %v; %s", r.Load, time.Duration(r.Spin), missed)})
 	if !r.Representative {
 		const colour = "#b00000"
@@ -295,9 +294,9 @@ func (r *Report) SVG() []byte {
 	return s.SVG()
 }
 
-// reach is how many classes the chart has: half as far again as 99 of 100
-// wake-ups of every method but the naive loop; 50, or hundreds up to 500.
-func (p panel) reach() int {
+// chartClasses returns the number of classes of the chart: 1.5 times the longest p99 except that of
+// the naive loop, at least 50, otherwise hundreds up to 500.
+func (p panel) chartClasses() int {
 	most := 1.5 * p.longestP99()
 	if most <= 50 {
 		return 50
@@ -305,16 +304,16 @@ func (p panel) reach() int {
 	return min(100*int(math.Ceil(most/100)), 500)
 }
 
-// charts are the two charts of a panel at top, px: the classes, and what is off them.
+// charts returns the two charts of a panel at top, px: the classes, and the bars off the chart.
 func (p panel) charts(top float64) []plot.Chart {
 	const floor = 0.6 // a count of 1 is a little above the axis
-	reach := p.reach()
+	reach := p.chartClasses()
 	decades := math.Ceil(math.Log10(float64(p.mostPerClass(1, reach))))
 	counts := plot.Axis{Low: floor, High: math.Pow(10, max(decades, 1)), Log: true}
 
 	in := plot.Chart{
 		Left: 20, Top: top, Width: chartWidth, Height: panelHeight,
-		X: plot.Axis{Name: "lateness, classes of 1 us", High: float64(reach)}, Y: counts,
+		X: plot.Axis{Name: "wake-up latency, classes of 1 us", High: float64(reach)}, Y: counts,
 	}
 	in.Y.Name = "wake-ups, logarithmic"
 	off := plot.Chart{
@@ -352,5 +351,5 @@ func (p panel) charts(top float64) []plot.Chart {
 	return []plot.Chart{in, off}
 }
 
-// blank keeps the room of a label.
+// blank formats an empty label that takes the space of a label.
 func blank(float64) string { return " " }

@@ -1,8 +1,8 @@
-// Package load owns load on CPUs, made on purpose: one process of this binary for each kind of
-// load, without priority, that ends with the process that started it.
+// Package load owns the processes that load CPUs on purpose: one process of this binary for each kind
+// of load. The processes have no priority and end with the process that started them.
 //
-// It does not choose the CPUs and measures nothing. It is a room of its own because a soak and a
-// certificate start the same load as the measurement of latencies, and need nothing else of that.
+// The package does not choose the CPUs and does not measure. A soak, a certificate and the
+// measurement of latencies start the same load.
 package load
 
 import (
@@ -22,40 +22,38 @@ import (
 
 // The kinds of load that Start knows.
 const (
-	CPU       = "cpu"       // computes without end, on every CPU
-	Memory    = "memory"    // streams through more memory than a cache holds
+	CPU       = "cpu"       // computation on every CPU
+	Memory    = "memory"    // copies of memory larger than the caches
 	Scheduler = "scheduler" // threads that wake each other through pipes, and short sleeps
-	Garbage   = "garbage"   // a Go process whose collector never rests
+	Garbage   = "garbage"   // Go process with a permanently running garbage collector
 )
 
-// ChildWord is the word of the command line, `lockstep latency load KIND`, that makes this
-// binary the process of a load: Run.
+// ChildWord is the argument in `lockstep latency load KIND`, the command line of a load process.
 const ChildWord = "load"
 
 // Errors of loads, for errors.Is.
 var (
-	ErrUnknown = errors.New("no kind of load")
-	ErrEnded   = errors.New("its process ended by itself")
+	ErrUnknown = errors.New("unknown kind of load")
+	ErrEnded   = errors.New("the load process ended before it was stopped")
 )
 
 // Kinds lists the kinds of load.
 func Kinds() []string { return []string{CPU, Memory, Scheduler, Garbage} }
 
-// Start loads the CPUs cpus (none: all that the process may use) with one
-// process of each kind, this binary executed again; it returns when they run. They
-// have no priority, and they end with this process if stop is not called. stop
-// ends them and says if one had ended before.
+// Start starts one process of each kind on cpus and returns when all run; an empty cpus stands for
+// all CPUs of this process. The processes execute this binary without priority, and end with this
+// process. stop ends them; its error names the processes that had ended before.
 func Start(cpus []int, kinds ...string) (stop func() error, err error) {
 	for _, kind := range kinds {
 		if !slices.Contains(Kinds(), kind) {
-			return nil, fmt.Errorf("load: %w %q; there are %s", ErrUnknown, kind, strings.Join(Kinds(), ", "))
+			return nil, fmt.Errorf("load: %w %q; use %s", ErrUnknown, kind, strings.Join(Kinds(), ", "))
 		}
 	}
 
 	ready, end, done := make(chan error), make(chan struct{}), make(chan error)
 	go func() {
-		// The children inherit this thread's CPUs and die with it. It is never
-		// unlocked: it ends with the goroutine.
+		// The children inherit the CPUs of this thread, and the kernel kills them when this thread
+		// ends. The thread is never unlocked: it ends with the goroutine.
 		runtime.LockOSThread()
 		list, err := startLoads(cpus, kinds)
 		ready <- err
@@ -76,11 +74,11 @@ func Start(cpus []int, kinds ...string) (stop func() error, err error) {
 	return stop, nil
 }
 
-// process is one child that loads.
+// process is a load process.
 type process struct {
-	cmd  *exec.Cmd
-	kind string
-	said *os.File // closed by its end
+	cmd    *exec.Cmd
+	kind   string
+	output *os.File // pipe from the process: a byte when it runs, the end of file when it ends
 }
 
 func startLoads(cpus []int, kinds []string) (list []process, err error) {
@@ -100,9 +98,8 @@ func startLoads(cpus []int, kinds []string) (list []process, err error) {
 			return list, fmt.Errorf("load: %s: %w", kind, err)
 		}
 		list = append(list, p)
-		// It says so when it runs.
 		if p.ended(20 * time.Second) {
-			return list, fmt.Errorf("load: %s: it ended at once", kind)
+			return list, fmt.Errorf("load: %s: the process ended at its start", kind)
 		}
 	}
 
@@ -110,31 +107,31 @@ func startLoads(cpus []int, kinds []string) (list []process, err error) {
 }
 
 func startLoad(kind string) (p process, err error) {
-	said, say, err := os.Pipe()
+	output, input, err := os.Pipe()
 	if err != nil {
 		return p, err
 	}
-	defer say.Close()
-	p = process{cmd: exec.Command("/proc/self/exe", "latency", ChildWord, kind), kind: kind, said: said}
+	defer input.Close()
+	p = process{cmd: exec.Command("/proc/self/exe", "latency", ChildWord, kind), kind: kind, output: output}
 	p.cmd.Args[0] = "lockstep"
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // Ctrl-C is not for it
-	p.cmd.Stdout = say
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // Ctrl-C does not reach it
+	p.cmd.Stdout = input
 	if err := p.cmd.Start(); err != nil {
-		said.Close()
+		output.Close()
 		return p, err
 	}
 
 	return p, nil
 }
 
-// ended waits at most d for a word of the child and tells whether it has ended.
+// ended waits at most d for a byte of the process and reports whether the process has ended.
 func (p process) ended(d time.Duration) bool {
-	_ = p.said.SetReadDeadline(time.Now().Add(d))
-	_, err := p.said.Read(make([]byte, 1))
+	_ = p.output.SetReadDeadline(time.Now().Add(d))
+	_, err := p.output.Read(make([]byte, 1))
 	return errors.Is(err, io.EOF)
 }
 
-// endLoads kills the children; an error names those that had ended already.
+// endLoads kills the processes; an error names those that had ended before.
 func endLoads(list []process) (err error) {
 	for _, p := range list {
 		if p.ended(time.Millisecond) {
@@ -145,35 +142,36 @@ func endLoads(list []process) (err error) {
 
 	for _, p := range list {
 		_ = p.cmd.Wait()
-		p.said.Close()
+		p.output.Close()
 	}
 
 	return err
 }
 
-// Run is what a process of a load does until it is killed.
+// Run runs a load of a kind in this process until the process is killed. It writes a byte to
+// standard output when the load runs.
 func Run(kind string) error {
-	n := runtime.GOMAXPROCS(0) // the CPUs it may use
+	n := runtime.GOMAXPROCS(0) // CPUs of this process
 	switch kind {
 	case CPU:
 		for range n {
-			go hog()
+			go computeForever()
 		}
 	case Memory:
-		const most = 8 // streams saturate the memory of a socket; 64 MB each
+		const most = 8 // goroutines; they saturate the memory of a socket, 64 MB each
 		for range min(n, most) {
-			go stream()
+			go copyForever()
 		}
 	case Scheduler:
 		const most = 16
 		for range min(n, most) {
-			if err := storm(); err != nil {
+			if err := startSwitching(); err != nil {
 				return err
 			}
 		}
 	case Garbage:
-		for range min(n, 2) { // the collector takes the rest
-			go litter()
+		for range min(n, 2) { // the collector uses the other CPUs
+			go allocateForever()
 		}
 	default:
 		return fmt.Errorf("load: %w %q", ErrUnknown, kind)
@@ -185,17 +183,16 @@ func Run(kind string) error {
 	select {}
 }
 
-// BusyProcess gives every processor of the runtime something to do, and the collector,
-// too; it returns at once.
+// BusyProcess starts goroutines that load this process and its garbage collector; it returns at
+// once.
 func BusyProcess() {
 	for range max(1, runtime.GOMAXPROCS(0)-1) {
-		go hog()
+		go computeForever()
 	}
-	go litter()
+	go allocateForever()
 }
 
-// hog computes without end.
-func hog() {
+func computeForever() {
 	for x := uint64(1); ; x = x*6364136223846793005 + 1 {
 		if x == 0 {
 			runtime.Gosched() // never reached; keeps the loop
@@ -203,8 +200,8 @@ func hog() {
 	}
 }
 
-// stream copies 32 MB to another 32 MB, without end.
-func stream() {
+// copyForever copies between two blocks of 32 MB.
+func copyForever() {
 	const size = 32 << 20
 	from, to := make([]byte, size), make([]byte, size)
 	for i := 0; ; i++ {
@@ -214,21 +211,21 @@ func stream() {
 	}
 }
 
-// storm makes threads that wake each other through pipes, as hackbench does, and
-// threads that sleep for a moment.
-func storm() error {
+// startSwitching starts pairs of threads that wake each other through pipes, as hackbench does, and
+// threads that sleep for 50 µs.
+func startSwitching() error {
 	const pairs, sleepers = 8, 4
 	for range pairs {
-		var there, back [2]int
-		if err := unix.Pipe2(there[:], unix.O_CLOEXEC); err != nil {
+		var ping, pong [2]int
+		if err := unix.Pipe2(ping[:], unix.O_CLOEXEC); err != nil {
 			return os.NewSyscallError("pipe2", err)
 		}
-		if err := unix.Pipe2(back[:], unix.O_CLOEXEC); err != nil {
+		if err := unix.Pipe2(pong[:], unix.O_CLOEXEC); err != nil {
 			return os.NewSyscallError("pipe2", err)
 		}
-		go relay(there[0], back[1])
-		go relay(back[0], there[1])
-		if _, err := unix.Write(there[1], make([]byte, 100)); err != nil {
+		go relay(ping[0], pong[1])
+		go relay(pong[0], ping[1])
+		if _, err := unix.Write(ping[1], make([]byte, 100)); err != nil {
 			return os.NewSyscallError("write", err)
 		}
 	}
@@ -236,9 +233,9 @@ func storm() error {
 	for range sleepers {
 		go func() {
 			runtime.LockOSThread()
-			nap := unix.Timespec{Nsec: 50_000}
+			pause := unix.Timespec{Nsec: 50_000}
 			for {
-				_ = unix.Nanosleep(&nap, nil)
+				_ = unix.Nanosleep(&pause, nil)
 			}
 		}()
 	}
@@ -246,7 +243,7 @@ func storm() error {
 	return nil
 }
 
-// relay sends on what it receives.
+// relay copies from one pipe to another.
 func relay(from, to int) {
 	runtime.LockOSThread()
 	for buf := make([]byte, 100); ; {
@@ -260,23 +257,23 @@ func relay(from, to int) {
 	}
 }
 
-// leaf is a node of the live memory that the collector has to mark.
-type leaf struct {
-	left, right *leaf
+// tree is a binary tree of live memory that the collector has to mark.
+type tree struct {
+	left, right *tree
 	data        []byte
 }
 
-func grow(depth int) *leaf {
+func newTree(depth int) *tree {
 	if depth == 0 {
-		return &leaf{data: make([]byte, 32)}
+		return &tree{data: make([]byte, 32)}
 	}
-	return &leaf{left: grow(depth - 1), right: grow(depth - 1)}
+	return &tree{left: newTree(depth - 1), right: newTree(depth - 1)}
 }
 
-// litter allocates without end, beside some MB of live pointers.
-func litter() {
-	live := make([]*leaf, 16)
+// allocateForever allocates trees and keeps some MB of them alive.
+func allocateForever() {
+	live := make([]*tree, 16)
 	for i := 0; ; i++ {
-		live[i%len(live)] = grow(12)
+		live[i%len(live)] = newTree(12)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// TestMain lets the test binary be the process of a load that the command would be.
+// TestMain runs the test binary as a load process if its arguments say so.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "latency" && os.Args[2] == ChildWord {
 		fmt.Fprintln(os.Stderr, Run(os.Args[3]))
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// processes are the direct children of this process that run, and what they do.
+// processes returns the command lines of the running direct children of this process by pid.
 func processes(t *testing.T) map[int]string {
 	t.Helper()
 	list := map[int]string{}
@@ -42,7 +42,7 @@ func processes(t *testing.T) map[int]string {
 	return list
 }
 
-// cpuTime is the time a process has had, in ticks of 10 ms.
+// cpuTime returns the processor time of a process, units of 10 ms.
 func cpuTime(t *testing.T, pid int) int64 {
 	t.Helper()
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
@@ -59,7 +59,7 @@ func cpuTime(t *testing.T, pid int) int64 {
 	return user + system
 }
 
-// anyCPU is a CPU that this process may use.
+// anyCPU returns a CPU that this process may use.
 func anyCPU(t *testing.T) int {
 	t.Helper()
 	var set unix.CPUSet
@@ -89,7 +89,7 @@ func TestLoadsWorkOnTheirCPUsUntilStopped(t *testing.T) {
 	for pid, line := range processes(t) {
 		kind := line[strings.LastIndex(line, " ")+1:]
 		seen[kind] = true
-		// A process that shares one CPU with three others gets a part of it, at some time.
+		// Each of the four processes gets a share of the CPU within the deadline.
 		for begin, deadline := cpuTime(t, pid), time.Now().Add(60*time.Second); cpuTime(t, pid) < begin+2; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s does nothing", line)
@@ -120,7 +120,7 @@ func TestLoadsWorkOnTheirCPUsUntilStopped(t *testing.T) {
 	}
 }
 
-func TestALoadThatDiedIsSaid(t *testing.T) {
+func TestStopNamesALoadThatHasEnded(t *testing.T) {
 	stop, err := Start(nil, CPU, Garbage)
 	if err != nil {
 		t.Fatal(err)

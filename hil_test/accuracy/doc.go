@@ -1,3 +1,3 @@
-// Package accuracy owns the tests that compare what plants do with independent solutions and with
-// physics. It does not measure cost alone: see package cost.
+// Package accuracy owns the tests that compare plants with independent solutions and with physics.
+// It does not bound the cost of a tick: see package cost.
 package accuracy

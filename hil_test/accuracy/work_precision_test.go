@@ -13,8 +13,8 @@ import (
 	"lockstep/model/kernel"
 )
 
-// errorOf is the largest error of any column over its range, at the instants that
-// the solution and the grid share. NaN stays NaN.
+// errorOf returns the largest error of any column, divided by the range of the column. It compares
+// the instants that the solution and the grid have in common. NaN stays NaN.
 func errorOf(t testing.TB, s truth.Table, r *rig.Plant) (worst float64) {
 	t.Helper()
 	span := s.Spans()
@@ -43,12 +43,12 @@ func errorOf(t testing.TB, s truth.Table, r *rig.Plant) (worst float64) {
 		}
 	}
 	if shared < 200 {
-		t.Fatalf("%s: only %d values are shared", r.Tables.Name, shared)
+		t.Fatalf("%s: only %d values to compare, want at least 200", r.Tables.Name, shared)
 	}
 	return worst
 }
 
-// setting is how the kernel steps.
+// setting is a choice of scheme and form of the kernel.
 type setting struct {
 	scheme kernel.Scheme
 	form   kernel.Form
@@ -59,8 +59,11 @@ var (
 	periods  = []time.Duration{500 * time.Microsecond, time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond}
 )
 
-// work is what a setting costs and reaches at a period.
-type work struct{ err, ns float64 }
+// work is the result of a setting at a period.
+type work struct {
+	err float64 // largest error over the range of its column
+	ns  float64 // mean time of a step, ns
+}
 
 // workOf measures every setting at every period for one plant.
 func workOf(t *testing.T, plant, file string, seconds float64) map[setting]map[time.Duration]work {
@@ -79,7 +82,7 @@ func workOf(t *testing.T, plant, file string, seconds float64) map[setting]map[t
 	return all
 }
 
-// workTable writes them for the README.
+// workTable formats the results as a table in Markdown.
 func workTable(plant string, all map[setting]map[time.Duration]work) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| %s |", plant)
@@ -98,40 +101,40 @@ func workTable(plant string, all map[setting]map[time.Duration]work) string {
 	return b.String()
 }
 
-// TestWorkPrecisionPicksTheDefault measures the error against independent
-// solutions and the cost of a step for every setting and period, and checks what
-// speaks for the default, complete and projected: no other is more accurate at any
-// period, the held form is worse by orders of magnitude, for about the same cost.
-func TestWorkPrecisionPicksTheDefault(t *testing.T) {
-	theirs, best := setting{kernel.Papers, kernel.Held}, setting{kernel.Complete, kernel.Projected}
+// The test measures the error against independent solutions and the cost of a step, for every
+// setting and period. It checks the reasons for the default, complete and projected: no other
+// setting is more accurate at any period, and the held form is worse by orders of magnitude at
+// about the same cost.
+func TestWorkPrecisionDefaultIsTheMostAccurate(t *testing.T) {
+	papers, best := setting{kernel.Papers, kernel.Held}, setting{kernel.Complete, kernel.Projected}
 	held := setting{kernel.Complete, kernel.Held}
 	for _, c := range []struct {
 		plant, file string
 		seconds     float64
-		reached     float64 // error of the default at any period, at most
-		theirs      float64 // error of the papers' setting over that of the default at 5 ms, at least
-		held        float64 // the same of the held form alone
-		cost        float64 // cost of a step of the default over the papers' at 1 ms, at most
+		most        float64 // upper bound of the error of the default at any period
+		papers      float64 // lower bound of the error of the papers' setting over that of the default, at 5 ms
+		held        float64 // lower bound of the error of the held form over that of the default, at 5 ms
+		cost        float64 // upper bound of the cost of a step over that of the papers' setting, at 1 ms
 	}{
 		{"coupled-clutches", "../../model/plants/testdata/CoupledClutches.csv", 1.5, 1e-5, 100, 100, 3},
 		{"powershift", "../../model/kernel/testdata/H_powershift.csv", 3.5, 1e-10, 1e6, 1e4, 3},
 		{"hybrid", "../../model/plants/testdata/D1_hybrid6.csv", 20, 1e-9, 1e6, 1e6, 3},
 		{"automatic4", "../../model/plants/testdata/F_automatic.csv", 25, 1e-6, 1e3, 1e3, 6},
 	} {
-		if c.seconds > 5 && !lab.Asked() {
-			t.Logf("%s: hil_test/all", c.plant)
+		if c.seconds > 5 && !lab.LongTests() {
+			t.Logf("%s: only in hil_test/all", c.plant)
 			continue
 		}
 		all := workOf(t, c.plant, c.file, c.seconds)
 		t.Logf("largest error over the range of its column, cost per step\n\n%s", workTable(c.plant, all))
 		five := 5 * time.Millisecond
 		for _, period := range periods {
-			if e := all[best][period].err; !(e <= c.reached) {
-				t.Errorf("%s, %v: the default is off by %.2g of a range, more than %.2g", c.plant, period, e, c.reached)
+			if e := all[best][period].err; !(e <= c.most) {
+				t.Errorf("%s, %v: error of the default %.2g of a range, more than %.2g", c.plant, period, e, c.most)
 			}
-			for _, other := range settings { // 1e-11: where truth itself ends
+			for _, other := range settings { // 1e-11: error of the independent solutions
 				if !(all[best][period].err <= 3*all[other][period].err+1e-11) {
-					t.Errorf("%s, %v: the default is off by %.2g, %v by %.2g", c.plant, period, all[best][period].err, other, all[other][period].err)
+					t.Errorf("%s, %v: error of the default %.2g, of %v %.2g", c.plant, period, all[best][period].err, other, all[other][period].err)
 				}
 			}
 		}
@@ -139,14 +142,14 @@ func TestWorkPrecisionPicksTheDefault(t *testing.T) {
 			other  setting
 			period time.Duration
 			least  float64
-		}{{theirs, five, c.theirs}, {held, five, c.held}} {
+		}{{papers, five, c.papers}, {held, five, c.held}} {
 			if e := all[r.other][r.period].err; !(e >= r.least*all[best][r.period].err) {
-				t.Errorf("%s, %v: %v is off by %.2g, the default by %.2g: less than %.2g times better", c.plant, r.period, r.other, e, all[best][r.period].err, r.least)
+				t.Errorf("%s, %v: error of %v %.2g, of the default %.2g: less than %.2g times better", c.plant, r.period, r.other, e, all[best][r.period].err, r.least)
 			}
 		}
-		if ratio := all[best][time.Millisecond].ns / all[theirs][time.Millisecond].ns; !(ratio <= c.cost) {
+		if ratio := all[best][time.Millisecond].ns / all[papers][time.Millisecond].ns; !(ratio <= c.cost) {
 			t.Errorf("%s: a step of the default costs %.2f times that of the papers' setting, more than %.2g", c.plant, ratio, c.cost)
 		}
 	}
-	t.Log("The default is complete, projected. Projecting takes out the error of the held torque, by orders of magnitude at every period; it costs nothing on a linear plant, and sub-steps where there are laws (automatic4). Completing a tick publishes what the papers' scheme predicts, without walking the way twice and without a lag.")
+	t.Log("The default is complete, projected. Projection removes the error of the held torque, by orders of magnitude at every period. It costs nothing on a linear plant, and substeps on a plant with laws (automatic4). A completed tick publishes the state that the papers' scheme predicts, with one integration and no lag.")
 }

@@ -14,34 +14,35 @@ import (
 	"lockstep/model/kernel"
 )
 
-// The bound of the issue, and the one at which the test fails: the machine is
-// shared, and the least of many runs of both still moves by some ten per cent.
+// The test fails above costBound·costNoise: on a shared machine the minimum of many runs still
+// varies by some ten per cent.
 const (
-	costBound = 2.5 // Go over C
+	costBound = 2.5 // target of the time in Go over the time in C
 	costNoise = 1.3
 )
 
-// costC is what testdata/cost_kernel.c gives in its order.
+// costC are the outputs of testdata/cost_kernel.c in its order.
 var costC = []string{"J1.w", "J2.w", "J3.w", "J4.w", "J1.phi", "clutch1.phi_rel", "clutch2.phi_rel", "clutch3.phi_rel",
 	"clutch1.mode", "clutch1.w_rel", "clutch1.tau", "clutch2.mode", "clutch2.w_rel", "clutch2.tau", "clutch3.mode", "clutch3.w_rel", "clutch3.tau"}
 
-const costCTicks = 1500 // of 1 ms: the published time of CoupledClutches
+const costCTicks = 1500 // ticks of 1 ms: the published time of CoupledClutches
 
-// costDuel is CoupledClutches in Go and in C, both fed by their own sources or by
-// commands held over each tick.
-type costDuel struct {
+// costComparison is CoupledClutches in Go and in C. The inputs of both are their own waveforms, or
+// commands that are held over each tick.
+type costComparison struct {
 	*rig.Plant
-	binary, feed string
-	commands     []float64 // ticks×inputs; nil: own sources
+	binary   string    // path of the C program
+	feed     string    // argument of the C program: sources or commands
+	commands []float64 // ticks×inputs; nil: own waveforms
 }
 
-func newCostDuel(t testing.TB, feed string) *costDuel {
+func newCostComparison(t testing.TB, feed string) *costComparison {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
-		lab.Skip(t, "gcc is missing, and with it the C kernel to compare with: apt-get install gcc libc6-dev")
+		lab.Skip(t, "gcc is missing, which builds the C kernel: apt-get install gcc libc6-dev")
 	}
-	d := &costDuel{binary: filepath.Join(t.TempDir(), "cost_kernel"), feed: feed}
+	d := &costComparison{binary: filepath.Join(t.TempDir(), "cost_kernel"), feed: feed}
 	if out, err := exec.Command(gcc, "-std=c99", "-O2", "-o", d.binary, "testdata/cost_kernel.c", "-lm").CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
@@ -57,7 +58,7 @@ func newCostDuel(t testing.TB, feed string) *costDuel {
 	return d
 }
 
-// costCommand is an input of the plant file at a time, as in the C kernel.
+// costCommand returns an input of the plant file at a time, s, as the C kernel computes it.
 func costCommand(t testing.TB, name string, at float64) float64 {
 	step := func(begin float64) float64 {
 		if at >= begin-1e-12 {
@@ -79,12 +80,12 @@ func costCommand(t testing.TB, name string, at float64) float64 {
 	return 0
 }
 
-func (d *costDuel) command(tick int, u []float64) {
+func (d *costComparison) command(tick int, u []float64) {
 	copy(u, d.commands[tick*len(u):])
 }
 
-// inC runs the C kernel: the least ns per step, and the lines it writes.
-func (d *costDuel) inC(t testing.TB, runs int, more ...string) (float64, []string) {
+// inC runs the C kernel. It returns the minimum time per step, ns, and the other lines of output.
+func (d *costComparison) inC(t testing.TB, runs int, more ...string) (float64, []string) {
 	t.Helper()
 	out, err := exec.Command(d.binary, append([]string{"1000000", strconv.Itoa(costCTicks), strconv.Itoa(runs), d.feed}, more...)...).Output()
 	if err != nil {
@@ -98,26 +99,27 @@ func (d *costDuel) inC(t testing.TB, runs int, more ...string) (float64, []strin
 	return ns, lines[1:]
 }
 
-func (d *costDuel) inGo(runs int) float64 {
+func (d *costComparison) inGo(runs int) float64 {
 	if d.commands == nil {
 		return d.RunCost(costCTicks, runs, nil)
 	}
 	return d.RunCost(costCTicks, runs, d.command)
 }
 
-// time runs both in turn, so that both see the same machine, and gives the least
-// ns per step of each.
-func (d *costDuel) time(t testing.TB, rounds int) (inGo, inC float64) {
+// time runs both kernels alternately, so that other processes disturb both alike. It returns the
+// minimum time per step of each, ns.
+func (d *costComparison) time(t testing.TB, repeats int) (inGo, inC float64) {
 	inGo, inC = math.Inf(1), math.Inf(1)
-	for range rounds {
+	for range repeats {
 		c, _ := d.inC(t, 60)
 		inGo, inC = min(inGo, d.inGo(60)), min(inC, c)
 	}
 	return inGo, inC
 }
 
-// compare checks that both compute the same: every output at every tick.
-func (d *costDuel) compare(t *testing.T) (worst float64) {
+// compare checks that both kernels agree in every output at every tick, within 1e-6. It returns the
+// largest difference.
+func (d *costComparison) compare(t *testing.T) (worst float64) {
 	t.Helper()
 	_, lines := d.inC(t, 1, "trajectory")
 	if len(lines) != costCTicks {
@@ -147,18 +149,17 @@ func (d *costDuel) compare(t *testing.T) (worst float64) {
 		}
 	}
 	if events := d.Y[column["transitions"]]; !(events >= 8) {
-		t.Fatalf("only %g transitions: nothing to compare", events)
+		t.Fatalf("%g transitions, want at least 8", events)
 	}
 	return worst
 }
 
-// TestCostAgainstC sets the Go kernel against a C kernel of the same method, both
-// in the same run. The ratio is what the issue bounds; the test fails only far
-// beyond it, after several tries.
+// TestCostAgainstC compares the time of the Go kernel with that of a C kernel of the same method,
+// in the same run. Several tries and costNoise keep other processes from failing the test.
 func TestCostAgainstC(t *testing.T) {
 	for _, feed := range []string{"sources", "commands"} {
 		t.Run(feed, func(t *testing.T) {
-			d := newCostDuel(t, feed)
+			d := newCostComparison(t, feed)
 			worst := d.compare(t)
 			inGo, inC := math.Inf(1), math.Inf(1)
 			for range 4 {
@@ -170,17 +171,17 @@ func TestCostAgainstC(t *testing.T) {
 			}
 			t.Logf("per step of 1 ms: Go %.0f ns, C %.0f ns, ratio %.2f (bound %.1f); %d outputs agree within %.1e", inGo, inC, inGo/inC, costBound, len(costC), worst)
 			if !(inGo/inC <= costBound*costNoise) {
-				t.Errorf("the Go kernel takes %.2f times what C takes, far more than %.1f", inGo/inC, costBound)
+				t.Errorf("the Go kernel takes %.2f times as long as the C kernel, want at most %.2f", inGo/inC, costBound*costNoise)
 			}
 		})
 	}
 }
 
-// BenchmarkCostAgainstC is the same as numbers.
+// BenchmarkCostAgainstC reports both times per step and their ratio.
 func BenchmarkCostAgainstC(b *testing.B) {
 	for _, feed := range []string{"sources", "commands"} {
 		b.Run(feed, func(b *testing.B) {
-			d := newCostDuel(b, feed)
+			d := newCostComparison(b, feed)
 			inGo, inC := math.Inf(1), math.Inf(1)
 			for b.Loop() {
 				g, c := d.time(b, 2)

@@ -11,10 +11,10 @@ import (
 	"lockstep/model/kernel"
 )
 
-// inPlace leaves no room for a single lock set: all are factorised in the tick.
-const inPlace = 1 // byte
+// inPlace is a memory limit below that of one lock set, byte: the tick factorises all lock sets.
+const inPlace = 1
 
-// slope is that of the straight line through (x, y), least squares.
+// slope returns the slope of the straight line through (x, y) by least squares.
 func slope(x, y []float64) float64 {
 	var mx, my, xy, xx float64
 	for i := range x {
@@ -28,13 +28,14 @@ func slope(x, y []float64) float64 {
 
 // costGrowth is the cost of a family of plants over their size.
 type costGrowth struct {
-	name                       string
-	sizes                      []int
-	quiet, quietMost           []float64 // ns per tick: mean and dearest
-	busy, busyMost, busyEvents []float64
+	name              string
+	sizes             []int
+	quiet, quietWorst []float64 // mean and worst tick without events, ns
+	busy, busyWorst   []float64 // mean and worst tick with events, ns
+	busyEvents        []float64 // events per tick
 }
 
-// measure steps the plant of one size, quietly and full of events.
+// measure steps the plant of one size without and with events.
 func (g *costGrowth) measure(t *testing.T, size, frictions int, plant string, memory int) *rig.Plant {
 	t.Helper()
 	ticks := 194
@@ -45,34 +46,33 @@ func (g *costGrowth) measure(t *testing.T, size, frictions int, plant string, me
 	if inTable := r.Tables.Modes != nil; inTable == (memory == inPlace) {
 		t.Fatalf("%s %d: lock sets precomputed %v", g.name, size, inTable)
 	}
-	quiet, quietMost, events := r.TickCosts(ticks, 10, costQuiet(frictions))
+	quiet, quietWorst, events := r.TickCosts(ticks, 10, costQuiet(frictions))
 	if !(events <= 1) {
 		t.Errorf("%s %d: %g events in quiet ticks", g.name, size, events)
 	}
-	busy, busyMost, events := r.TickCosts(ticks, 10, costBusy(frictions))
+	busy, busyWorst, events := r.TickCosts(ticks, 10, costBusy(frictions))
 	if !(events >= float64(ticks)/10) || r.Y[len(r.Y)-1] != 0 {
 		t.Errorf("%s %d: only %g events in %d busy ticks, fault %g", g.name, size, events, ticks, r.Y[len(r.Y)-1])
 	}
 	g.sizes = append(g.sizes, size)
-	g.quiet, g.quietMost = append(g.quiet, quiet), append(g.quietMost, quietMost)
-	g.busy, g.busyMost = append(g.busy, busy), append(g.busyMost, busyMost)
+	g.quiet, g.quietWorst = append(g.quiet, quiet), append(g.quietWorst, quietWorst)
+	g.busy, g.busyWorst = append(g.busy, busy), append(g.busyWorst, busyWorst)
 	g.busyEvents = append(g.busyEvents, events/float64(ticks))
 	return r
 }
 
 func (g *costGrowth) table(what string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n| %s | quiet, µs | dearest | busy, µs | dearest | events per tick |\n|---|---|---|---|---|---|\n", g.name, what)
+	fmt.Fprintf(&b, "%s\n\n| %s | quiet, µs | worst | busy, µs | worst | events per tick |\n|---|---|---|---|---|---|\n", g.name, what)
 	for i, size := range g.sizes {
-		fmt.Fprintf(&b, "| %d | %.2f | %.2f | %.2f | %.1f | %.1f |\n", size, g.quiet[i]/1e3, g.quietMost[i]/1e3, g.busy[i]/1e3, g.busyMost[i]/1e3, g.busyEvents[i])
+		fmt.Fprintf(&b, "| %d | %.2f | %.2f | %.2f | %.1f | %.1f |\n", size, g.quiet[i]/1e3, g.quietWorst[i]/1e3, g.busy[i]/1e3, g.busyWorst[i]/1e3, g.busyEvents[i])
 	}
 	return b.String()
 }
 
-// TestCostDoesNotDoubleWithEachFrictionElement measures 1 to 20 elements, all of
-// them switching: in a chain, where all locks are independent, and side by side,
-// where they are redundant. A cost like 2^n has log2 growing by 1 per element;
-// polynomials reach about 0.3 here.
+// TestCostDoesNotDoubleWithEachFrictionElement measures 1 to 20 switching elements: in a chain,
+// where all locks are independent, and in parallel, where locks are redundant. A cost that grows
+// like 2^n doubles once per element; polynomials reach about 0.3 doublings here.
 func TestCostDoesNotDoubleWithEachFrictionElement(t *testing.T) {
 	marks := map[byte][]float64{}
 	all := []int{1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20}
@@ -85,8 +85,8 @@ func TestCostDoesNotDoubleWithEachFrictionElement(t *testing.T) {
 	}{
 		{"chain, lock sets precomputed", costChain, 0, 10, 'p'},
 		{"chain, factorised in place", costChain, inPlace, 20, 'c'},
-		{"side by side, precomputed", costBundle, 0, 10, 's'},
-		{"side by side, in place", costBundle, inPlace, 20, 'b'},
+		{"parallel, precomputed", costParallel, 0, 10, 's'},
+		{"parallel, in place", costParallel, inPlace, 20, 'b'},
 	} {
 		g := costGrowth{name: family.name}
 		for _, n := range all {
@@ -100,7 +100,7 @@ func TestCostDoesNotDoubleWithEachFrictionElement(t *testing.T) {
 			what string
 			ns   []float64
 			most float64 // doublings per element
-		}{{"quiet", g.quiet, 0.5}, {"busy", g.busy, 0.6}, {"dearest busy", g.busyMost, 0.75}} {
+		}{{"quiet", g.quiet, 0.5}, {"busy", g.busy, 0.6}, {"worst busy", g.busyWorst, 0.75}} {
 			var x, y []float64
 			for i, n := range g.sizes {
 				if n >= 3 {
@@ -114,7 +114,7 @@ func TestCostDoesNotDoubleWithEachFrictionElement(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%s", costPlot("busy tick over friction elements; c chain in place, p precomputed, b side by side in place, s precomputed", all, marks))
+	t.Logf("%s", costPlot("busy tick over friction elements; c chain in place, p precomputed, b parallel in place, s precomputed", all, marks))
 }
 
 // TestCostGrowsWithTheSquareOfTheStates measures an elastic shaft of 4 to 200
@@ -134,7 +134,7 @@ func TestCostGrowsWithTheSquareOfTheStates(t *testing.T) {
 				continue
 			}
 			if r := g.measure(t, n, 3, costShaft(n/2), family.memory); r.Tables.N != n || r.Tables.Split != 1 {
-				t.Errorf("%d states and %d pieces a tick, want %d and 1", r.Tables.N, r.Tables.Split, n)
+				t.Errorf("%d states and %d substeps a tick, want %d and 1", r.Tables.N, r.Tables.Split, n)
 			}
 		}
 		t.Logf("%s", g.table("states"))
@@ -154,12 +154,12 @@ func TestCostGrowsWithTheSquareOfTheStates(t *testing.T) {
 	t.Logf("%s", costPlot("tick over states; q, e quiet and busy precomputed, Q, E in place", all, marks))
 }
 
-// The tick does not allocate: not in an event, not in a cascade, not where 20
-// friction elements are factorised in place, not behind a fault.
+// The tick does not allocate: in events, in cascades of events, with 20 friction elements that are
+// factorised in place, and after a fault.
 func TestTickNeverAllocates(t *testing.T) {
 	for _, c := range []struct {
 		name, plant string
-		frictions   int // 0: own sources
+		frictions   int // friction elements; 0: the plant's own input waveforms
 		opt         kernel.Options
 		ticks       int
 	}{
@@ -169,7 +169,7 @@ func TestTickNeverAllocates(t *testing.T) {
 		{"hybrid, held", "hybrid", 0, kernel.Options{Period: 5 * time.Millisecond, Form: kernel.Held}, 4000},
 		{"powershift", "powershift", 0, kernel.Options{Period: 5 * time.Millisecond}, 700},
 		{"20 in a chain", costChain(20), 20, kernel.Options{Period: time.Millisecond}, 200},
-		{"20 side by side", costBundle(20), 20, kernel.Options{Period: time.Millisecond}, 200},
+		{"20 in parallel", costParallel(20), 20, kernel.Options{Period: time.Millisecond}, 200},
 		{"20 with a budget of one event", costChain(20), 20, kernel.Options{Period: time.Millisecond, EventBudget: 1}, 200},
 	} {
 		r := rig.Prepare(t, c.plant, c.opt, c.frictions > 0)
@@ -192,19 +192,19 @@ func TestTickNeverAllocates(t *testing.T) {
 				fault = r.Y[len(r.Y)-1]
 			}
 		}
-		// What a tick allocates it allocates each time; another goroutine of the process does not.
+		// A tick that allocates does so in each run; other goroutines of the process do not.
 		allocs := testing.AllocsPerRun(1, run)
 		for try := 0; try < 2 && allocs != 0; try++ {
 			allocs = testing.AllocsPerRun(1, run)
 		}
 		if c.frictions > 0 && fault == 0 {
-			t.Errorf("%s: a torque that is not a number makes no fault", c.name)
+			t.Errorf("%s: no fault from a torque that is not a number", c.name)
 		}
 		if allocs != 0 {
 			t.Errorf("%s: %g allocations in %d ticks", c.name, allocs, c.ticks)
 		}
 		if !(transitions >= 10) {
-			t.Errorf("%s: only %g transitions: nothing is proved", c.name, transitions)
+			t.Errorf("%s: %g transitions, want at least 10", c.name, transitions)
 		}
 		t.Logf("%s: %d ticks, %.0f transitions, no allocation", c.name, c.ticks, transitions)
 	}

@@ -13,18 +13,16 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// What a wake-up of ours may cost, in that of the C program with the same system
-// call, at the median and at the 99th percentile.
+// latencyBound is the largest wake-up latency of a ticker, over that of the C program with the same
+// system call, at the median and at the 99th percentile.
 const latencyBound = 1.2
 
-// latencyTries is how often the measurement is made until it meets all targets.
-// Other tenants of a shared host only ever add lateness, and to one side of a
-// ratio as well as to the other: a design that is too slow fails every time, a
-// design that is not fails when the host disturbs its turns more than the C
-// program's.
+// latencyTries is the number of measurements of which one must meet all targets. Other tenants of a
+// shared host add latency, to either side of the ratio. A ticker that is too slow fails every try;
+// a good one fails when the host disturbs its turns more than those of the C program.
 const latencyTries = 3
 
-// latencyFigures are those of one method in the report of `lockstep latency`.
+// latencyFigures are the figures of one method in the report of `lockstep latency`.
 type latencyFigures struct {
 	P50        int64    `json:"p50_ns"`
 	P99        int64    `json:"p99_ns"`
@@ -36,7 +34,7 @@ type latencyFigures struct {
 	RatioP99   *float64 `json:"ratio_p99"`
 }
 
-// latencyReport is the part of the report that the targets are about: under load.
+// latencyReport is the part of the report under load, for which the targets hold.
 type latencyReport struct {
 	Tickers    map[string]*latencyFigures `json:"tickers"`
 	Cyclictest *latencyFigures            `json:"cyclictest"`
@@ -44,7 +42,7 @@ type latencyReport struct {
 	Reasons    []string                   `json:"reasons"`
 }
 
-// peer is the C program that a ticker is compared with.
+// peer returns the figures of the C program with which a ticker is compared.
 func (r *latencyReport) peer(ticker string) *latencyFigures {
 	if ticker == "nanosleep" || ticker == "nanosleep_supervised" {
 		return r.Cyclictest
@@ -52,11 +50,11 @@ func (r *latencyReport) peer(ticker string) *latencyFigures {
 	return r.CTimerfd
 }
 
-// slowness says how a ticker misses its targets; empty: it meets them.
+// slowness returns the targets that a ticker misses; nil: it meets all.
 func (r *latencyReport) slowness(ticker string) (list []string) {
 	f, c := r.Tickers[ticker], r.peer(ticker)
 	if f == nil || c == nil {
-		return []string{fmt.Sprintf("%s or its C program was not measured: %q", ticker, r.Reasons)}
+		return []string{fmt.Sprintf("%s: no figures of it or of its C program: %q", ticker, r.Reasons)}
 	}
 	for _, ratio := range []struct {
 		name  string
@@ -70,9 +68,9 @@ func (r *latencyReport) slowness(ticker string) (list []string) {
 			list = append(list, fmt.Sprintf("%s: %s is %.2f times that of the C program, more than %.1f", ticker, ratio.name, value, latencyBound))
 		}
 	}
-	// Wake-ups of a period or more are counted on both sides: a stall of 18 ms is
-	// one of them, and 18 missed ticks of 1 ms. Both sides take the stalls of the
-	// host by chance, so twice the deviation of the difference is none.
+	// Latencies of a period or more are counted on both sides: a stall of 18 ms is one of them,
+	// and 18 missed ticks of 1 ms. The host stalls either side by chance, so a difference of up to
+	// two standard deviations is not significant.
 	ours, theirs := float64(f.OverPeriod), float64(c.OverPeriod)*float64(f.Samples)/float64(c.Samples)
 	if !(ours-theirs <= 2*math.Sqrt(ours+theirs)) {
 		list = append(list, fmt.Sprintf("%s: %d wake-ups in %d were over a period late, the C program has %d in %d", ticker, f.OverPeriod, f.Samples, c.OverPeriod, c.Samples))
@@ -80,7 +78,7 @@ func (r *latencyReport) slowness(ticker string) (list []string) {
 	return list
 }
 
-// measureLatency runs the command as its user does.
+// measureLatency runs lockstep latency for 30 s.
 func measureLatency(t *testing.T) *latencyReport {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "latency.json")
@@ -99,13 +97,12 @@ func measureLatency(t *testing.T) *latencyReport {
 	return r
 }
 
-// TestLatencyOfTheTickersIsThatOfCPrograms sets the tickers, loaded by other
-// processes and under a supervisor that hogs the CPU and makes garbage, against
-// cyclictest and a C program on a timerfd, in the same minute on the same CPU. The
-// naive loop, one process that reads a timerfd, fails the same targets: that is
-// the reason for two processes and raw system calls.
-func TestLatencyOfTheTickersIsThatOfCPrograms(t *testing.T) {
-	lab.RequireTime(t, "measures for minutes, under a load on all CPUs")
+// The test compares the tickers with cyclictest and a C program on a timerfd, in the same minute on
+// the same CPU. Other processes load the CPUs; the supervisor takes CPU time and makes garbage. The
+// naive loop, one process that reads a timerfd, misses the targets: this is the reason for two
+// processes and raw system calls.
+func TestTickersWakeUpAsFastAsCPrograms(t *testing.T) {
+	lab.RequireLong(t, "measures for minutes, under a load on all CPUs")
 	for _, program := range []string{"cyclictest", "cc"} {
 		if _, err := exec.LookPath(program); err != nil {
 			lab.Skip(t, "no "+program+": apt-get install rt-tests gcc libc6-dev")
@@ -120,7 +117,7 @@ func TestLatencyOfTheTickersIsThatOfCPrograms(t *testing.T) {
 		}
 		r.log(t, try)
 		if r.slowness("naive") == nil {
-			t.Errorf("try %d: the naive loop meets the targets, too: they tell nothing apart", try)
+			t.Errorf("try %d: the naive loop also meets the targets, want it to miss one", try)
 		}
 		if slow == nil {
 			return

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// costChain is a chain of bodies with a clutch between any two: as many directions
-// as clutches. Every capacity and a torque on every body come from outside.
+// costChain returns a chain of bodies with a clutch between any two neighbours: all locks are
+// independent. Inputs are the capacity of every clutch and a torque on every body.
 func costChain(frictions int) string {
 	var b strings.Builder
 	costInputs(&b, frictions, frictions+1)
@@ -22,9 +22,9 @@ func costChain(frictions int) string {
 	return b.String()
 }
 
-// costBundle has its friction elements side by side between three bodies and the
-// ground: locked together they are redundant.
-func costBundle(frictions int) string {
+// costParallel returns a plant with friction elements in parallel between three bodies and the
+// ground: their locks are redundant.
+func costParallel(frictions int) string {
 	var b strings.Builder
 	costInputs(&b, frictions, 3)
 	for i := range 3 {
@@ -40,9 +40,9 @@ func costBundle(frictions int) string {
 	return b.String()
 }
 
-// costShaft is a long elastic shaft of bodies and springs, held at one end, with
-// three friction elements: a brake on the other, one in the middle, a clutch over
-// the first spring. It has two states per body.
+// costShaft returns a long elastic shaft of bodies and springs, fixed at one end. Its three
+// friction elements are a brake at the free end, a brake in the middle and a clutch over the first
+// spring. It has two states per body.
 func costShaft(bodies int) string {
 	var b strings.Builder
 	costInputs(&b, 3, 1)
@@ -60,7 +60,7 @@ func costShaft(bodies int) string {
 	return b.String()
 }
 
-// costInputs begins a plant with capacities c0.. and torques u0.. as inputs.
+// costInputs writes the head of a plant with capacities c0.. and torques u0.. as inputs.
 func costInputs(b *strings.Builder, capacities, torques int) {
 	b.WriteString("plant: cost\ninputs:\n")
 	for i := range capacities {
@@ -72,7 +72,7 @@ func costInputs(b *strings.Builder, capacities, torques int) {
 	b.WriteString("elements:\n  ground: {type: fixed}\n")
 }
 
-// costQuiet locks everything and pulls a little: nothing happens after tick 0.
+// costQuiet returns inputs that lock all elements under small torques: no event after tick 0.
 func costQuiet(frictions int) func(int, []float64) {
 	return func(_ int, u []float64) {
 		for i := range u {
@@ -84,8 +84,8 @@ func costQuiet(frictions int) func(int, []float64) {
 	}
 }
 
-// costBusy changes every capacity and every torque at every tick, with a period of
-// 97 ticks that no plant is in tune with: locks break, slips pass through zero.
+// costBusy returns inputs that change every capacity and every torque at every tick, with a period
+// of 97 ticks, at which no plant resonates: locks break, slips pass through zero.
 func costBusy(frictions int) func(int, []float64) {
 	return func(tick int, u []float64) {
 		for i := range u {
@@ -98,7 +98,7 @@ func costBusy(frictions int) func(int, []float64) {
 	}
 }
 
-// costPlot draws cost over size in characters, both axes logarithmic.
+// costPlot returns a plot of cost over size in characters, with two logarithmic axes.
 func costPlot(title string, sizes []int, series map[byte][]float64) string {
 	const width, height = 60, 16
 	low, high := math.Inf(1), 0.0

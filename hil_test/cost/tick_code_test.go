@@ -15,16 +15,15 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// tickRoot is where a tick begins: the loop that waits for it.
+// tickRoot is the function with which the check begins: the loop that waits for the tick.
 const tickRoot = "lockstep/rt.(*Loop).loop"
 
-// tickStack is what a tick may take of the 64 KB of stack that the loop has before
-// the first one, bytes: rt/run.go.
+// tickStack is the largest stack of a tick, bytes. The loop has 64 KB before the first tick:
+// rt/run.go.
 const tickStack = 16 << 10
 
-// tickJumps lists the functions of a tick that call through a value, and all that
-// can be behind it. Those of the kernel and of
-// package sigmap are the indirect calls of model/kernel/calls.go and rt/calls.go.
+// tickJumps lists the functions of a tick with indirect calls, and all functions that they can
+// call. The indirect calls are those of model/kernel/calls.go and rt/calls.go.
 var tickJumps = map[string][]string{
 	tickRoot:                                {"lockstep/sched.(*Timer).Wait", "lockstep/sched.(*Virtual).Wait"},
 	"lockstep/rt.(*Loop).Tick":              {"lockstep/sched.(*Timer).Now", "lockstep/sched.(*Virtual).Now", "lockstep/rt.(*Loop).beginPoint"},
@@ -32,12 +31,12 @@ var tickJumps = map[string][]string{
 	"lockstep/rt.(*Loop).step":              {kernelCode + "Step", faultCode + "DisturbInputs", faultCode + "DisturbSignals"},
 	"lockstep/rt.(*Loop).receive":           {faultCode + "FilterReceived"},
 	"lockstep/rt.(*Loop).decodeFrame":       {sigmapCode + "Decode"},
-	protectionCode + "checksum":             {}, // code made for one protection, which the command has none of
+	protectionCode + "checksum":             {}, // generated code of a protection, which the command does not have
 	"lockstep/rt.(*Loop).superviseMessages": {sigmapCode + "Tick"},
 	"lockstep/rt.(*Loop).send":              {sigmapCode + "Due", "lockstep/rt.(*Loop).encodeAndSend", "lockstep/rt.(*Loop).sendHeld"},
 	"lockstep/rt.(*Loop).resend":            {sigmapCode + "Due", "lockstep/rt.(*Loop).encodeAndSend"},
 	"lockstep/rt.(*Loop).encodeAndSend":     {sigmapCode + "Encode", faultCode + "PrepareCounters", faultCode + "DisturbFrame"},
-	faultCode + "arrange":                   {kernelCode + "Drive"},
+	faultCode + "updateActive":              {kernelCode + "Drive"},
 	faultCode + "DisturbInputs":             {kernelCode + "Own"},
 	kernelCode + "advanceTick":              {kernelCode + "macroStep"},
 	kernelCode + "macroStep":                {kernelCode + "updateModes", kernelCode + "microStep"},
@@ -90,26 +89,25 @@ const (
 	faultCode      = "lockstep/rt/fault.(*Set)."
 )
 
-// tickMayCall is what a tick may call outside of what is disassembled: assembly
-// that moves memory, and the ways out of a broken program.
+// tickMayCall matches the functions outside of tickCode that a tick may call: assembly that moves
+// memory, and panics of a broken program.
 var tickMayCall = regexp.MustCompile(`^runtime\.(memmove|memclrNoHeapPointers|duffzero|duffcopy|` +
 	`panicIndex|panicSlice|panicBounds|panicdivide|panicshift|goPanic|gopanic)`)
 
-// tickCode is what is disassembled, and so walked, when a tick calls it: ours,
-// system calls that do not tell the scheduler, and functions of bits. A call of
-// anything else is a finding.
+// tickCode matches the functions that are disassembled and checked: those of this module, raw
+// system calls and package math/bits. A call of any other function is a finding.
 const tickCode = `^(main\.|lockstep/|math/bits\.|golang\.org/x/sys/unix\.RawSyscall|syscall\.(RawSyscall|rawSyscall)|internal/runtime/syscall)`
 
-// codeFunction is a function as it was disassembled.
+// codeFunction is a disassembled function.
 type codeFunction struct {
-	calls []string // by name; a jump to another function counts
-	jumps bool     // it calls through a register or memory
-	frame int      // stack, bytes, with the return address; 0 where its head is unknown
+	calls []string // names of called functions and of functions that it jumps to
+	jumps bool     // has a call through a register or memory
+	frame int      // stack with the return address, bytes; 0: unknown
 }
 
 type codeListing map[string]*codeFunction
 
-// disassemble builds a command as a release is built and reads its functions.
+// disassemble builds a command as for a release and returns its functions.
 func disassemble(t *testing.T, command, goarch string) codeListing {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "command")
@@ -118,12 +116,11 @@ func disassemble(t *testing.T, command, goarch string) codeListing {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building %s for %s: %v\n%s", command, goarch, err, out)
 	}
-	return disassembled(t, bin, func(name string) string { return name })
+	return disassembleFile(t, bin, func(name string) string { return name })
 }
 
-// disassembled reads the functions of an executable, under the names that known gives
-// them.
-func disassembled(t *testing.T, bin string, known func(string) string) codeListing {
+// disassembleFile returns the functions of an executable. rename maps their names.
+func disassembleFile(t *testing.T, bin string, rename func(string) string) codeListing {
 	t.Helper()
 	dump := exec.Command("go", "tool", "objdump", "-s", tickCode, bin)
 	out, err := dump.StdoutPipe()
@@ -138,10 +135,10 @@ func disassembled(t *testing.T, bin string, known func(string) string) codeListi
 	for lines.Scan() {
 		if head, ok := strings.CutPrefix(lines.Text(), "TEXT "); ok {
 			name, _, _ = strings.Cut(head, "(SB)")
-			name = known(name)
+			name = rename(name)
 			list[name] = &codeFunction{}
 		} else if part := strings.FieldsFunc(lines.Text(), func(r rune) bool { return r == '\t' }); len(part) > 3 {
-			list[name].add(name, known(strings.TrimSpace(part[3])))
+			list[name].add(name, rename(strings.TrimSpace(part[3])))
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -153,11 +150,11 @@ func disassembled(t *testing.T, bin string, known func(string) string) codeListi
 	return list
 }
 
-// codeFrame finds the instruction that takes the frame: on amd64 below the return
-// address and the frame pointer, on arm64 with them.
+// codeFrame matches the instruction that allocates the frame: on amd64 without the return address
+// and the frame pointer, on arm64 with both.
 var codeFrame = regexp.MustCompile(`^(?:SUBQ \$(0x[0-9a-f]+), SP|ADDQ \$-(0x[0-9a-f]+), SP|MOVD\.W R30, -(\d+)\(RSP\)|SUB \$(\d+), RSP, R20)$`)
 
-// add takes in one instruction of the function of that name.
+// add adds an instruction of the function with a name.
 func (f *codeFunction) add(name, text string) {
 	if m := codeFrame.FindStringSubmatch(text); m != nil && f.frame <= 16 {
 		n, _ := strconv.ParseInt(strings.Join(m[1:], ""), 0, 64)
@@ -175,12 +172,12 @@ func (f *codeFunction) add(name, text string) {
 	}
 }
 
-// codeWalk collects what is wrong with the functions that a root calls.
+// codeWalk checks a function and all functions that it calls.
 type codeWalk struct {
 	list     codeListing
-	jumps    map[string][]string
-	path     []string       // from the root
-	depth    map[string]int // of the functions walked, bytes of stack
+	jumps    map[string][]string // targets of indirect calls, as in tickJumps
+	path     []string            // call chain from the root
+	depth    map[string]int      // stack of the checked functions with their callees, bytes
 	findings []string
 }
 
@@ -189,7 +186,7 @@ func (w *codeWalk) report(format string, args ...any) {
 	w.findings = append(w.findings, chain+": "+fmt.Sprintf(format, args...))
 }
 
-// walk goes through a function and what it calls and returns the stack it takes.
+// walk checks a function and its callees, and returns the stack that they take, bytes.
 func (w *codeWalk) walk(name string) int {
 	if slices.Contains(w.path, name) {
 		w.report("recursion to %s", name)
@@ -214,7 +211,7 @@ func (w *codeWalk) walk(name string) int {
 		}
 	}
 	if f.jumps && w.jumps[name] == nil {
-		w.report("calls through a value, which tickJumps does not know")
+		w.report("indirect call, not listed in tickJumps")
 	}
 	for _, callee := range w.jumps[name] {
 		below = max(below, w.walk(callee))
@@ -224,9 +221,9 @@ func (w *codeWalk) walk(name string) int {
 	return w.depth[name]
 }
 
-// processors are those whose code is read: go test ./... reads that of amd64 alone.
+// processors returns the architectures to check: without long tests amd64 only.
 func processors() []string {
-	if lab.Asked() {
+	if lab.LongTests() {
 		return []string{"amd64", "arm64"}
 	}
 	return []string{"amd64"}
@@ -243,24 +240,24 @@ func TestTickNeitherAllocatesNorLocksNorGrowsTheStack(t *testing.T) {
 			}
 			for name := range tickJumps {
 				if _, walked := w.depth[name]; !walked || !w.list[name].jumps {
-					t.Errorf("%s calls nothing through a value in the tick: take it out of tickJumps", name)
+					t.Errorf("%s has no indirect call in the tick: remove it from tickJumps", name)
 				}
 			}
 			t.Logf("%d functions, at most %d bytes of stack", len(w.depth), stack)
 			if stack > tickStack {
-				t.Errorf("a tick takes %d bytes of stack, %d are for it", stack, tickStack)
+				t.Errorf("a tick takes %d bytes of stack, want at most %d", stack, tickStack)
 			}
 		})
 	}
 }
 
-func TestWhatHasNoPlaceInATickIsFound(t *testing.T) {
+func TestCodeWalkFindsForbiddenCalls(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"deep": "main.deep > main.grows: calls runtime.morestack", "allocates": "runtime.newobject", "appends": "runtime.growslice",
 		"storesPointer": "runtime.gcWriteBarrier", "locks": "sync.(*Mutex)", "readsMap": "runtime.mapaccess", "sends": "runtime.chansend",
 		"defers": "runtime.deferproc", "asserts": "runtime.typeAssert", "sine": "math.sin", "rounds": "math.Floor", "prints": "fmt.Fprint",
-		"blocks": "syscall.Syscall", "indirect": "calls through a value", "recurses": "recursion to main.recurses",
+		"blocks": "syscall.Syscall", "indirect": "indirect call", "recurses": "recursion to main.recurses",
 	}
 	for _, goarch := range processors() {
 		list := disassemble(t, "./testdata/tickcode", goarch)
@@ -268,7 +265,7 @@ func TestWhatHasNoPlaceInATickIsFound(t *testing.T) {
 			w := codeWalk{list: list, depth: map[string]int{}}
 			w.walk("main." + name)
 			if name == "rounds" && goarch == "arm64" {
-				continue // has an instruction for it
+				continue // arm64 rounds with an instruction
 			}
 			if found := strings.Join(w.findings, "\n"); !strings.Contains(found, part) {
 				t.Errorf("%s: %s: found %q, want %q in it", goarch, name, found, part)

@@ -18,23 +18,23 @@ import (
 	"lockstep/rt/gen"
 )
 
-// generatedJumps are tickJumps of a generated target: the loop's, with the code of its
-// signals and its kernel behind them.
+// generatedJumps returns tickJumps for a generated target: the loop calls the generated code of the
+// signals and of the kernel.
 func generatedJumps(t *testing.T, list codeListing, dir string) map[string][]string {
 	t.Helper()
-	jumps := map[string][]string{protectionCode + "checksum": {}} // where nothing is protected
-	for name, behind := range tickJumps {
+	jumps := map[string][]string{protectionCode + "checksum": {}} // no target without protected messages
+	for name, targets := range tickJumps {
 		if strings.HasPrefix(name, kernelCode) {
 			continue
 		}
-		for _, callee := range behind {
+		for _, callee := range targets {
 			switch {
 			case strings.HasPrefix(callee, kernelCode):
 				callee = plantCode + strings.TrimPrefix(callee, kernelCode)
 			case callee == sigmapCode+"Decode", callee == sigmapCode+"Due", callee == sigmapCode+"Encode":
 				callee = "main.(*bus0)." + strings.TrimPrefix(callee, sigmapCode)
 			case strings.Contains(callee, "Virtual"):
-				continue // a target has none
+				continue // a target has no virtual time
 			}
 			jumps[name] = append(jumps[name], callee)
 		}
@@ -48,11 +48,11 @@ func generatedJumps(t *testing.T, list codeListing, dir string) map[string][]str
 	return jumps
 }
 
-// plantJumps are those of a generated kernel: what its text calls through its variable
-// jump, in a function or in one that the compiler has inlined there.
+// plantJumps returns the targets of the indirect calls of a generated kernel. Its source calls them
+// through the variable jump, in a function or in one that the compiler has inlined.
 func plantJumps(t *testing.T, list codeListing, dir string) map[string][]string {
 	t.Helper()
-	calls, through := map[string][]string{}, map[string][]string{} // by function: methods of the kernel, and those behind jump
+	calls, indirect := map[string][]string{}, map[string][]string{} // by function: methods that it calls directly and through jump
 	files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
 	for _, file := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -65,7 +65,7 @@ func plantJumps(t *testing.T, list codeListing, dir string) map[string][]string 
 				ast.Inspect(fn, func(n ast.Node) bool {
 					if call, ok := n.(*ast.CallExpr); ok {
 						if to, ok := call.Fun.(*ast.SelectorExpr); ok && fmt.Sprint(to.X) == "jump" {
-							through[name] = append(through[name], plantCode+to.Sel.Name)
+							indirect[name] = append(indirect[name], plantCode+to.Sel.Name)
 						} else if ok && fmt.Sprint(to.X) == "k" {
 							calls[name] = append(calls[name], plantCode+to.Sel.Name)
 						}
@@ -78,13 +78,13 @@ func plantJumps(t *testing.T, list codeListing, dir string) map[string][]string 
 	jumps := map[string][]string{}
 	var collect func(name string, at *codeFunction) []string
 	collect = func(name string, at *codeFunction) []string {
-		behind := slices.Clone(through[name])
+		targets := slices.Clone(indirect[name])
 		for _, callee := range calls[name] {
 			if !slices.Contains(at.calls, callee) {
-				behind = append(behind, collect(callee, at)...)
+				targets = append(targets, collect(callee, at)...)
 			}
 		}
-		return behind
+		return targets
 	}
 	for name, f := range list {
 		if strings.HasPrefix(name, plantCode) && f.jumps {
@@ -96,12 +96,11 @@ func plantJumps(t *testing.T, list codeListing, dir string) map[string][]string 
 
 const plantCode = "plant.(*Kernel)."
 
-// TestTickOfAGeneratedTargetNeitherAllocatesNorLocksNorGrowsTheStack is the same proof as
-// that of the command's own tick.
+// The test checks the tick of generated targets like that of the command.
 func TestTickOfAGeneratedTargetNeitherAllocatesNorLocksNorGrowsTheStack(t *testing.T) {
 	t.Parallel()
 	for bench, archs := range map[string][]string{"powershift-bench": {"amd64", "arm64"}, "abs-bench": {"amd64"}} {
-		if bench == "abs-bench" && !lab.Asked() {
+		if bench == "abs-bench" && !lab.LongTests() {
 			continue
 		}
 		dir := t.TempDir()
@@ -109,25 +108,25 @@ func TestTickOfAGeneratedTargetNeitherAllocatesNorLocksNorGrowsTheStack(t *testi
 			t.Fatal(err)
 		}
 		module := "lockstep/generated/" + strings.ReplaceAll(bench, "-", "_")
-		known := strings.NewReplacer(module+"/internal/", "lockstep/", module+"/plant", "plant")
+		names := strings.NewReplacer(module+"/internal/", "lockstep/", module+"/plant", "plant")
 		for _, goarch := range archs {
 			if !slices.Contains(processors(), goarch) {
 				continue
 			}
-			t.Run(bench+" "+goarch, func(t *testing.T) { walkTarget(t, dir, goarch, known) })
+			t.Run(bench+" "+goarch, func(t *testing.T) { walkTarget(t, dir, goarch, names) })
 		}
 	}
 }
 
-// walkTarget builds the target in a folder for a processor and walks its tick.
-func walkTarget(t *testing.T, dir, goarch string, known *strings.Replacer) {
+// walkTarget builds the target in a folder for a processor and checks its tick.
+func walkTarget(t *testing.T, dir, goarch string, names *strings.Replacer) {
 	bin := filepath.Join(t.TempDir(), "target")
 	build := exec.Command("go", "build", "-trimpath", "-o", bin, ".")
 	build.Dir, build.Env = dir, append(os.Environ(), "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOAMD64=v1")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	list := disassembled(t, bin, known.Replace)
+	list := disassembleFile(t, bin, names.Replace)
 	w := codeWalk{list: list, jumps: generatedJumps(t, list, dir), depth: map[string]int{}}
 	stack := w.walk(tickRoot)
 	for _, finding := range w.findings {
@@ -140,6 +139,6 @@ func walkTarget(t *testing.T, dir, goarch string, known *strings.Replacer) {
 	}
 	t.Logf("%d functions, at most %d bytes of stack", len(w.depth), stack)
 	if stack > tickStack {
-		t.Errorf("a tick takes %d bytes of stack, %d are for it", stack, tickStack)
+		t.Errorf("a tick takes %d bytes of stack, want at most %d", stack, tickStack)
 	}
 }

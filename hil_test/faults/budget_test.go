@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// budget asks for a tick of 1 us, which receiving from a socket alone exceeds.
-func budget(a *trial) {
+// budget sets a tick_budget of 1 us, which receiving from a socket already exceeds.
+func budget(a *attempt) {
 	small := []string{"# tick_budget: 1 ms", "tick_budget: 1 us"}
 	var s *session
 	got := "lockstep stop "
-	// A run that shares nothing is refused its CPU first, as long as other tests have all.
-	for until := time.Now().Add(patience); strings.Contains(got, "lockstep stop ") && time.Now().Before(until); {
+	// While other tests hold all CPUs, the run is refused for lack of a CPU.
+	for until := time.Now().Add(timeout); strings.Contains(got, "lockstep stop ") && time.Now().Before(until); {
 		s = a.run(plan{change: small, args: []string{"-besteffort=false"}})
 		<-s.over
 		got = s.errors.String()
@@ -21,7 +21,7 @@ func budget(a *trial) {
 	for _, want := range []string{"run: the dearest tick takes ", "µs, longer than the tick_budget of 1µs (", ": raise tick_budget, make the plant smaller or use a faster CPU", "-besteffort runs anyway"} {
 		a.must(strings.Contains(got, want), "the refusal does not say %q:\n%s", want, got)
 	}
-	a.must(len(s.bus.end()) == 0, "%d frames of a run that was refused", len(s.bus.all()))
+	a.must(len(s.bus.end()) == 0, "%d frames of a refused run, want none", len(s.bus.all()))
 
 	s = a.run(plan{change: small, args: []string{"-for", "1s"}})
 	s.ends(0, "")

@@ -2,13 +2,13 @@ package faults
 
 import "time"
 
-// What the bench receives.
+// Frames that the bench receives.
 const (
 	pressure1 = 0x110
 	pressure2 = 0x111
 )
 
-func unitSilent(a *trial) {
+func unitSilent(a *attempt) {
 	s := a.run(plan{args: []string{"-for", "2s"}})
 	s.bus.ticking(1)
 	for range 40 {
@@ -18,20 +18,20 @@ func unitSilent(a *trial) {
 	}
 	s.ends(0, "")
 	all, r := s.bus.end(), s.read()
-	_, safe := s.bus.parted(all)
+	_, safe := s.bus.split(all)
 	a.must(len(safe) == 0 && r.Clean && r.Ticks == 400, "%d safe frames, %d ticks, %s", len(safe), r.Ticks, r.Ended)
 	if r.RxFrames != 80 || len(r.Silent) != 2 || r.Silent[0].For < 1 {
 		a.giveUp("%d frames read, want 80; silent: %+v, want both messages, for 1.6 s", r.RxFrames, r.Silent)
 	}
 	a.must(r.Silent[0].Last > 0.3 && r.Silent[1].Last > 0.3, "silent: %+v; want from 0.4 s on", r.Silent)
-	s.says("no valid frame from TCU_Pressure_1 for ")
-	s.says("the plant went on with the last valid command for ")
+	s.awaitOutput("no valid TCU_Pressure_1 for ")
+	s.awaitOutput("last valid command kept for ")
 }
 
-func unitDeaf(a *trial) {
+func unitDeaf(a *attempt) {
 	s := a.run(plan{args: []string{"-for", "2s"}})
 	s.bus.ticking(50)
-	s.bus.mu.Lock() // and the reader waits for it
+	s.bus.mu.Lock() // stops the reader
 	time.Sleep(1300 * time.Millisecond)
 	s.bus.mu.Unlock()
 	s.ends(0, "")
@@ -43,7 +43,7 @@ func unitDeaf(a *trial) {
 	a.must(r.BusDown == 0 && r.BusErrors == 0, "bus down %d, errors %d", r.BusDown, r.BusErrors)
 }
 
-func busClosed(a *trial) {
+func busClosed(a *attempt) {
 	s := a.run(plan{args: []string{"-for", "1s"}})
 	s.bus.ticking(50)
 	s.bus.bus.Close()
@@ -51,10 +51,10 @@ func busClosed(a *trial) {
 	r := s.read()
 	a.must(r.Ticks == 200 && r.Clean && r.Allocs == 0, "%d ticks, %d allocations, %s; want 200, 0", r.Ticks, r.Allocs, r.Ended)
 	a.must(r.BusDown > 0 && r.TxDropped > 0, "%d ticks found the bus down, %d frames were dropped", r.BusDown, r.TxDropped)
-	s.says("bus trouble")
+	s.awaitOutput("bus errors")
 }
 
-func flood(a *trial) {
+func flood(a *attempt) {
 	s := a.run(plan{args: []string{"-for", "2s"}})
 	s.bus.ticking(1)
 	sent := 0

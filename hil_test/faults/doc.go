@@ -1,8 +1,8 @@
-// Package faults owns the fault-injection suite. Each scenario breaks one thing of a run as it is
-// used, two processes and a bus. It holds what must follow, on the bus, in the report and in the
-// exit code. The list of scenarios is in suite_test.go.
+// Package faults owns the fault-injection suite. Each scenario causes one fault in a run of two
+// processes and a bus. It checks the consequences on the bus, in the report and in the exit code.
+// suite_test.go lists the scenarios.
 //
-// The test is the control unit: it holds the other end of the bus and sees every frame with its
-// time of arrival. It decodes the frames by itself. The package does not test the commands of a
-// user that inject faults (rt/scenario).
+// The test is the control unit at the other end of the bus. It receives every frame with its time
+// stamp and decodes the frames with its own code. The package does not test the faults of a
+// scenario file (rt/scenario).
 package faults

@@ -14,7 +14,7 @@ const (
 	losses   = "is not one of: continue, safe after T, stop after T (T: 0 s to 3600 s)"
 )
 
-// wrong are wrong lines of the demo bench, what is refused between guillemets.
+// wrong lists wrong lines of the demo bench. Guillemets enclose the refused value.
 var wrong = []struct{ old, bad, want string }{
 	{"overrun: skip 200", "overrun: «skip»", `overrun: "skip" ` + policies},
 	{"overrun: skip 200", "overrun: «skip 0»", `overrun: "skip 0" ` + policies},
@@ -55,9 +55,8 @@ var wrong = []struct{ old, bad, want string }{
 	{"bus_off: continue", "bus_off: «stop after 1 s»", `end: bus_off: "stop after 1 s" is not one of: continue, safe, stop`},
 }
 
-// TestWrongSafetyOfABenchIsRefusedWithThePlaceAndWhatWouldBeRight: what the file says
-// of missed ticks, ends and the loop's thread is checked before anything runs.
-func TestWrongSafetyOfABenchIsRefusedWithThePlaceAndWhatWouldBeRight(t *testing.T) {
+// The settings for missed ticks, ends and the thread of the loop are checked before the run starts.
+func TestWrongSafetySettingIsRefusedWithPlaceAndRemedy(t *testing.T) {
 	for _, c := range wrong {
 		text := change(t, demo, []string{c.old, c.bad})
 		line, col := 0, 0
@@ -77,7 +76,7 @@ func TestWrongSafetyOfABenchIsRefusedWithThePlaceAndWhatWouldBeRight(t *testing.
 			t.Errorf("%s: code %d\ngot  %swant %s", c.bad, cmd.ProcessState.ExitCode(), out, c.want)
 		}
 		if want := fmt.Sprintf("%d:%d:", line, col); line > 0 && place != want {
-			t.Errorf("%s: the place is %s want %s", c.bad, place, want)
+			t.Errorf("%s: place %s, want %s", c.bad, place, want)
 		}
 	}
 }

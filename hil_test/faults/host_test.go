@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal opens a terminal; what is written to the second file can be read from
-// the first.
-func terminal(a *trial) (far, near *os.File) {
+// terminal opens a pseudoterminal. Text written to near is read from far.
+func terminal(a *attempt) (far, near *os.File) {
 	a.Helper()
 	far, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -36,8 +35,8 @@ func terminal(a *trial) (far, near *os.File) {
 	return far, near
 }
 
-// fill writes to a file until it takes no more.
-func fill(a *trial, f *os.File) {
+// fill writes to a file until the file accepts no more bytes.
+func fill(a *attempt, f *os.File) {
 	a.Helper()
 	fd := int(f.Fd())
 	if err := unix.SetNonblock(fd, true); err != nil {
@@ -54,26 +53,25 @@ func fill(a *trial, f *os.File) {
 		total += max(0, n)
 	}
 	if err := unix.SetNonblock(fd, false); err != nil || total == 0 {
-		a.Fatalf("the file took %d bytes: %v", total, err)
+		a.Fatalf("the file accepted %d bytes: %v", total, err)
 	}
 }
 
-// stalled runs with a standard output that takes nothing, until the reader wakes up
-// at the very end.
-func stalled(a *trial, far, near *os.File) {
+// stalled runs with a standard output that nobody reads until the end.
+func stalled(a *attempt, far, near *os.File) {
 	fill(a, near)
-	m := manage(a)
+	m := newManager(a)
 	s := a.run(plan{out: near, env: m.env()})
 	near.Close()
 	s.bus.ticking(200)
-	m.hears("READY=1", 1)
-	m.hears("WATCHDOG=1", 5)
+	m.await("READY=1", 1)
+	m.await("WATCHDOG=1", 5)
 	s.ctrlC()
 	all := s.bus.end()
-	m.hears("STOPPING=1", 1)
-	_, safe := s.bus.parted(all)
+	m.await("STOPPING=1", 1)
+	_, safe := s.bus.split(all)
 	a.must(len(safe) == 0, "%d safe frames, want the silence of a planned end", len(safe))
-	for until := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(timeout); ; time.Sleep(5 * time.Millisecond) {
 		if data, _ := os.ReadFile(s.report); json.Valid(data) {
 			break
 		} else if time.Now().After(until) {
@@ -89,15 +87,15 @@ func stalled(a *trial, far, near *os.File) {
 		read <- string(b)
 	}()
 	s.ends(0, "")
-	a.must(strings.Contains(<-read, "stopped by interrupt, after "), "the report for people did not come, late as it was")
+	a.must(strings.Contains(<-read, "stopped by interrupt, after "), "no report on the terminal after the reader resumed")
 }
 
-func terminalStalled(a *trial) {
+func terminalStalled(a *attempt) {
 	far, near := terminal(a)
 	stalled(a, far, near)
 }
 
-func pipeFull(a *trial) {
+func pipeFull(a *attempt) {
 	far, near, err := os.Pipe()
 	if err != nil {
 		a.Fatal(err)
@@ -106,7 +104,7 @@ func pipeFull(a *trial) {
 	stalled(a, far, near)
 }
 
-func pipeClosed(a *trial) {
+func pipeClosed(a *attempt) {
 	far, near, err := os.Pipe()
 	if err != nil {
 		a.Fatal(err)
@@ -120,18 +118,18 @@ func pipeClosed(a *trial) {
 	s.bus.counted(all, r)
 }
 
-func diskFull(a *trial) {
+func diskFull(a *attempt) {
 	s := a.run(plan{args: []string{"-for", "1s", "-report", "/dev/full"}})
 	s.ends(1, "run: report: write /dev/full: no space left on device")
 	all := s.bus.end()
-	before, safe := s.bus.parted(all)
+	before, safe := s.bus.split(all)
 	a.must(len(before) > 0 && len(safe) == 0, "%d frames of the plant, %d safe ones", len(before), len(safe))
-	s.says("ticks        200 of 5 ms")
+	s.awaitOutput("ticks            200 of 5 ms")
 }
 
-func reportToPipe(a *trial) {
+func reportToPipe(a *attempt) {
 	s := a.run(plan{args: []string{"-for", "500ms", "-report", "/dev/stdout"}})
 	s.ends(0, "")
 	_, object, _ := strings.Cut(s.out.String(), "\n{\n")
-	a.must(strings.Contains(object, "\n}\n"), "no report came:\n%s", s.out.String())
+	a.must(strings.Contains(object, "\n}\n"), "no report in standard output:\n%s", s.out.String())
 }

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// memoryLimit is what the run and its neighbour have together, bytes; the target
-// locks 140 MB.
+// memoryLimit is the memory of the run and the other process together, bytes. The target locks
+// 140 MB.
 const memoryLimit = 256 << 20
 
 // memory is a control group with memoryLimit.
 type memory struct {
-	dir  string // "" the host makes none: it takes root and a memory controller
-	hits string // its file that counts how often the limit was hit
+	dir  string // path of the group; "": none, since making one needs root and a memory controller
+	hits string // path of the file with the number of times that the limit was hit
 }
 
-// limited makes a group inside the one of this process.
-func limited(a *trial) (m memory) {
+// newGroup makes a group inside that of this process.
+func newGroup(a *attempt) (m memory) {
 	text, _ := os.ReadFile("/proc/self/cgroup")
 	for _, line := range strings.Fields(string(text)) {
 		f := strings.SplitN(line, ":", 3)
@@ -43,11 +43,11 @@ func limited(a *trial) (m memory) {
 			return memory{dir, filepath.Join(dir, hits)}
 		}
 	}
-	a.Log("this host makes no group with a limit of memory: the neighbour takes what is free")
+	a.Log("cannot make a control group with a memory limit: the other process takes the free memory")
 	return memory{}
 }
 
-// enter is the shell command that puts the shell into the group.
+// enter returns the shell command that moves the shell into the group.
 func (m memory) enter() string {
 	if m.dir == "" {
 		return "true"
@@ -55,7 +55,7 @@ func (m memory) enter() string {
 	return "echo $$ >" + m.dir + "/cgroup.procs"
 }
 
-// reached tells how often the limit was hit.
+// reached returns how often the limit was hit.
 func (m memory) reached() (n int) {
 	text, _ := os.ReadFile(m.hits)
 	f := strings.Fields(string(text))
@@ -68,11 +68,11 @@ func (m memory) reached() (n int) {
 	return n
 }
 
-// memoryPressure runs a copy of the command, made inside the group so that its code
-// counts there and can be taken from it, beside a neighbour that writes a file of
-// twice the group's memory, again and again.
-func memoryPressure(a *trial) {
-	m := limited(a)
+// memoryPressure runs the command while another process of its group repeatedly writes a file of
+// twice the group's memory. The command is a copy made inside the group, so that its code counts
+// there and the kernel may evict it.
+func memoryPressure(a *attempt) {
+	m := newGroup(a)
 	command, hog := filepath.Join(a.dir, "command"), filepath.Join(a.dir, "hog")
 	s := a.run(plan{
 		args:  []string{"-for", "3s"},
@@ -81,7 +81,7 @@ func memoryPressure(a *trial) {
 	s.bus.ticking(50)
 	write := m.enter() + "; for i in 1 2 3; do head -c 400000000 /dev/zero >" + hog + "; done; rm " + hog
 	if out, err := exec.Command("bash", "-c", write).CombinedOutput(); err != nil {
-		a.Fatalf("the neighbour: %v\n%s", err, out)
+		a.Fatalf("writing %s: %v\n%s", hog, err, out)
 	}
 	s.ends(0, "")
 	all, r, hits := s.bus.end(), s.read(), m.reached()

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// manager is a service manager: it keeps what a service says.
+// manager is a service manager that records the notifications of a service: sd_notify(3).
 type manager struct {
-	a    *trial
-	name string
+	a    *attempt
+	name string // path of the socket
 	mu   sync.Mutex
 	got  []notice
 }
@@ -21,7 +21,7 @@ type notice struct {
 	text string
 }
 
-func manage(a *trial) *manager {
+func newManager(a *attempt) *manager {
 	a.Helper()
 	m := &manager{a: a, name: filepath.Join(a.dir, "notify")}
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: m.name, Net: "unixgram"})
@@ -48,36 +48,36 @@ func (m *manager) env() []string {
 	return []string{"NOTIFY_SOCKET=" + m.name, "WATCHDOG_USEC=300000"}
 }
 
-// heard are the messages that begin with a word.
-func (m *manager) heard(word string) (list []notice) {
+// received returns the notifications that begin with a prefix.
+func (m *manager) received(prefix string) (list []notice) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range m.got {
-		if strings.HasPrefix(n.text, word) {
+		if strings.HasPrefix(n.text, prefix) {
 			list = append(list, n)
 		}
 	}
 	return list
 }
 
-// hears waits for n messages that begin with a word.
-func (m *manager) hears(word string, n int) []notice {
+// await waits for n notifications that begin with a prefix.
+func (m *manager) await(prefix string, n int) []notice {
 	m.a.Helper()
-	for until := time.Now().Add(patience); len(m.heard(word)) < n; time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(timeout); len(m.received(prefix)) < n; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(until) {
-			m.a.Fatalf("no %d messages %s within %v", n, word, patience)
+			m.a.Fatalf("%d notifications %s within %v, want %d", len(m.received(prefix)), prefix, timeout, n)
 		}
 	}
-	return m.heard(word)
+	return m.received(prefix)
 }
 
-// ready disturbs the run after 50 ticks: from then on there must be 100.
-func ready(a *trial) {
-	m := manage(a)
+// ready stops the target after 50 ticks. READY=1 must follow 100 ticks after that.
+func ready(a *attempt) {
+	m := newManager(a)
 	s := a.run(plan{env: m.env()})
 	s.bus.ticking(50)
 	a.halt(a.target(), 100*time.Millisecond)
-	first := m.hears("READY=1", 1)[0]
+	first := m.await("READY=1", 1)[0]
 	s.bus.ticking(20)
 	longest, after := pause(s.bus.all())
 	clean := 0
@@ -87,25 +87,25 @@ func ready(a *trial) {
 		}
 	}
 	a.inTime(longest > 75*time.Millisecond && clean >= 95 && clean <= 150, "READY=1 %d ticks after a gap of %v; want 100 to 140, 100 ms", clean, longest)
-	a.must(strings.HasPrefix(first.text, "READY=1\nSTATUS=ticking, "), "it says %q", first.text)
+	a.must(strings.HasPrefix(first.text, "READY=1\nSTATUS=ticking, "), "the notification is %q", first.text)
 	a.signal(s.cmd.Process.Pid, 15)
 	s.ends(0, "")
-	a.must(len(m.heard("READY=1")) == 1, "READY=1 came %d times", len(m.heard("READY=1")))
-	a.must(m.hears("STOPPING=1", 1)[0].text == "STOPPING=1\nSTATUS=stopped by terminated", "it says %q", m.heard("STOPPING=1")[0].text)
+	a.must(len(m.received("READY=1")) == 1, "READY=1 came %d times", len(m.received("READY=1")))
+	a.must(m.await("STOPPING=1", 1)[0].text == "STOPPING=1\nSTATUS=stopped by terminated", "the notification is %q", m.received("STOPPING=1")[0].text)
 }
 
-func heartbeat(a *trial) {
-	m := manage(a)
+func heartbeat(a *attempt) {
+	m := newManager(a)
 	s := a.run(plan{env: m.env()})
-	m.hears("WATCHDOG=1", 3)
+	m.await("WATCHDOG=1", 3)
 	a.signal(a.target(), 19)
-	time.Sleep(300 * time.Millisecond) // what was under way is through
-	before := len(m.heard("WATCHDOG=1"))
+	time.Sleep(300 * time.Millisecond) // for notifications on their way
+	before := len(m.received("WATCHDOG=1"))
 	time.Sleep(time.Second)
-	during := len(m.heard("WATCHDOG=1")) - before
+	during := len(m.received("WATCHDOG=1")) - before
 	a.signal(a.target(), 18)
-	m.hears("WATCHDOG=1", before+during+3)
-	a.inTime(during == 0, "WATCHDOG=1 came %d times while no tick came", during)
+	m.await("WATCHDOG=1", before+during+3)
+	a.inTime(during == 0, "WATCHDOG=1 came %d times while the target was stopped", during)
 	s.ctrlC()
 	s.ends(0, "")
 }

@@ -19,8 +19,10 @@ import (
 	"lockstep/rt/report"
 )
 
-// program is the command, built once; demo is the text of its demo bench.
-var program, demo string
+var (
+	program string // path of the command, built once
+	demo    string // text of the demo bench
+)
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "lockstep-faults")
@@ -42,29 +44,29 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// patience is how long a scenario waits for what must come at some time.
-const patience = time.Minute
+// timeout is how long a scenario waits for an expected condition.
+const timeout = time.Minute
 
-// trial is one try of a scenario.
-type trial struct {
+// attempt is one run of a scenario.
+type attempt struct {
 	*testing.T
 	dir  string
-	mark string   // in the environment of all its processes
-	busy []string // what this try fell short of and a busy host explains
+	mark string   // name of the bench and value of LOCKSTEP_FAULT in the environment of all processes
+	busy []string // failed checks of timing, which a busy host may explain
 
-	attached int // that have begun to attach, each with a report of its own
+	attached int // number of attach commands so far; each writes its own report
 }
 
-// inTime is Errorf for what depends on how busy the host is: another try may do.
-func (a *trial) inTime(ok bool, format string, args ...any) {
+// inTime checks a condition that a busy host may break. The scenario then runs again.
+func (a *attempt) inTime(ok bool, format string, args ...any) {
 	a.Helper()
 	if !ok {
 		a.busy = append(a.busy, fmt.Sprintf(format, args...))
 	}
 }
 
-// giveUp ends a try in which a host that is too busy leaves nothing to see.
-func (a *trial) giveUp(format string, args ...any) {
+// giveUp ends an attempt on a host that is too busy for further checks.
+func (a *attempt) giveUp(format string, args ...any) {
 	a.Helper()
 	a.inTime(false, format, args...)
 	panic(givenUp{})
@@ -72,9 +74,9 @@ func (a *trial) giveUp(format string, args ...any) {
 
 type givenUp struct{}
 
-// try runs a check, and leaves no process behind.
-func (a *trial) try(check func(*trial)) {
-	defer a.alone()
+// perform runs a check, and ends all processes that remain.
+func (a *attempt) perform(check func(*attempt)) {
+	defer a.endProcesses()
 	defer func() {
 		if r := recover(); r != nil && r != (givenUp{}) {
 			panic(r)
@@ -83,8 +85,8 @@ func (a *trial) try(check func(*trial)) {
 	check(a)
 }
 
-// must is Errorf for what holds on any host.
-func (a *trial) must(ok bool, format string, args ...any) {
+// must checks a condition that holds on any host.
+func (a *attempt) must(ok bool, format string, args ...any) {
 	a.Helper()
 	if !ok {
 		a.Errorf(format, args...)
@@ -93,32 +95,31 @@ func (a *trial) must(ok bool, format string, args ...any) {
 
 // plan is how a scenario starts the command.
 type plan struct {
-	text   string   // of the bench; "" the demo bench
-	change []string // in the bench: old text, new text, ...
-	args   []string // after "run BENCH"
+	text   string   // text of the bench; "": the demo bench
+	change []string // changes of the demo bench: old text, new text, ...
+	args   []string // arguments after "run BENCH"
 	env    []string
-	out    *os.File // standard output; nil: it is kept
-	shell  string   // runs the command, as "$@"; "" it is run directly
+	out    *os.File // standard output; nil: session.out
+	shell  string   // bash script that runs the command "$@"; "": the command runs directly
 }
 
-// patient are the changes of the demo bench for all scenarios: it rides out the
-// stalls of a busy host, and no safe value is what a plant or a zeroed buffer
-// would send.
-var patient = []string{
+// defaults are the changes of the demo bench for all scenarios: it tolerates the stalls of a busy
+// host, and its safe values differ from those of a plant and of a zeroed buffer.
+var defaults = []string{
 	"overrun: skip 200", "overrun: skip 1000",
 	"values: {w1: 0, w2: 0, w3: 0, w4: 0, tau_engine: 0, tau_load: 0, tau_output: 0,",
 	"values: {w1: 10 rad/s, w2: 20, w3: 30, w4: 4, tau_engine: 100, tau_load: 200 N.m, tau_output: 300,",
 }
 
-// file writes the bench of a scenario.
-func (a *trial) file(p plan) string {
+// file writes the bench of a scenario and returns its path.
+func (a *attempt) file(p plan) string {
 	a.Helper()
 	text := p.text
 	if text == "" {
 		text = change(a, demo, p.change, "bench: powershift-bench", "bench: "+a.mark)
-		for i := 0; i < len(patient); i += 2 {
-			if !slices.Contains(p.change, patient[i]) {
-				text = change(a, text, patient[i:i+2])
+		for i := 0; i < len(defaults); i += 2 {
+			if !slices.Contains(p.change, defaults[i]) {
+				text = change(a, text, defaults[i:i+2])
 			}
 		}
 	}
@@ -129,7 +130,7 @@ func (a *trial) file(p plan) string {
 	return file
 }
 
-// change replaces old text by new, in pairs; each must be there.
+// change replaces old text by new, in pairs. The test fails if an old text is missing.
 func change(t testing.TB, text string, list []string, more ...string) string {
 	t.Helper()
 	list = append(slices.Clone(list), more...)
@@ -142,36 +143,36 @@ func change(t testing.TB, text string, list []string, more ...string) string {
 	return text
 }
 
-// session is a command that has been started.
+// session is a started command.
 type session struct {
-	*trial
+	*attempt
 	cmd    *exec.Cmd
-	bus    *unit // nil: it has none
+	bus    *unit // the other end of the bus; nil for attach
 	out    text
 	errors text
-	report string // file
-	over   chan struct{}
+	report string        // path of the report
+	over   chan struct{} // closed at the end of the command
 }
 
-// run starts `lockstep run` on a bus whose other end the test holds.
-func (a *trial) run(p plan) *session {
+// run starts `lockstep run` on a bus. The test is the control unit at the other end.
+func (a *attempt) run(p plan) *session {
 	a.Helper()
-	theirs, ours, err := can.Pair()
+	product, test, err := can.Pair()
 	if err != nil {
 		a.Fatal(err)
 	}
-	defer theirs.Close()
-	s := &session{trial: a, bus: listen(a, ours), report: filepath.Join(a.dir, "run.json")}
+	defer product.Close()
+	s := &session{attempt: a, bus: listen(a, test), report: filepath.Join(a.dir, "run.json")}
 	args := []string{"run", a.file(p), "-bus", "fd:3", "-besteffort", "-report", s.report}
-	s.start(p, []*os.File{theirs}, append(args, p.args...)...)
+	s.start(p, []*os.File{product}, append(args, p.args...)...)
 	return s
 }
 
 // attach starts `lockstep attach`.
-func (a *trial) attach(args ...string) *session {
+func (a *attempt) attach(args ...string) *session {
 	a.Helper()
-	a.attached++ // a report is of one run
-	s := &session{trial: a, report: filepath.Join(a.dir, fmt.Sprintf("attach%d.json", a.attached))}
+	a.attached++
+	s := &session{attempt: a, report: filepath.Join(a.dir, fmt.Sprintf("attach%d.json", a.attached))}
 	s.start(plan{}, nil, append([]string{"attach", "-report", s.report}, args...)...)
 	return s
 }
@@ -196,16 +197,16 @@ func (s *session) start(p plan, files []*os.File, args ...string) {
 	s.over = make(chan struct{})
 	s.Cleanup(func() {
 		if s.Failed() {
-			s.Logf("%q said:\n%s%s", args, s.out.String(), s.errors.String())
+			s.Logf("output of %q:\n%s%s", args, s.out.String(), s.errors.String())
 		}
 	})
 	go func() {
-		_ = s.cmd.Wait() // ProcessState says how
+		_ = s.cmd.Wait() // ProcessState has the exit code
 		close(s.over)
 	}()
 }
 
-// text collects what a process writes.
+// text collects the output of a process.
 type text struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -223,12 +224,12 @@ func (t *text) String() string {
 	return t.b.String()
 }
 
-// processes are those of the trial that are alive, with this first argument of the
-// command; "" is any.
-func (a *trial) processes(command string) (list []int) {
+// processes returns the process ids of the attempt that are alive. command is the first argument of
+// lockstep; "": any process.
+func (a *attempt) processes(command string) (list []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
-		env, _ := os.ReadFile(file) // empty of a zombie
+		env, _ := os.ReadFile(file) // empty for a zombie
 		args, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
 		if bytes.Contains(env, []byte("LOCKSTEP_FAULT="+a.mark+"\x00")) &&
 			(command == "" || bytes.HasPrefix(args, []byte("lockstep\x00"+command+"\x00"))) {
@@ -239,8 +240,8 @@ func (a *trial) processes(command string) (list []int) {
 	return list
 }
 
-// target is the process id of the target.
-func (a *trial) target() int {
+// target returns the process id of the target.
+func (a *attempt) target() int {
 	a.Helper()
 	list := a.processes("target")
 	if len(list) != 1 {
@@ -249,7 +250,7 @@ func (a *trial) target() int {
 	return list[0]
 }
 
-func (a *trial) signal(pid int, s syscall.Signal) {
+func (a *attempt) signal(pid int, s syscall.Signal) {
 	a.Helper()
 	if err := syscall.Kill(pid, s); err != nil {
 		a.Fatalf("process %d: %v", pid, err)
@@ -257,7 +258,7 @@ func (a *trial) signal(pid int, s syscall.Signal) {
 }
 
 // halt stops a process for a time.
-func (a *trial) halt(pid int, d time.Duration) {
+func (a *attempt) halt(pid int, d time.Duration) {
 	a.Helper()
 	a.signal(pid, syscall.SIGSTOP)
 	time.Sleep(d)
@@ -270,14 +271,14 @@ func (s *session) ctrlC() {
 	s.signal(-s.cmd.Process.Pid, syscall.SIGINT)
 }
 
-// ends waits for the end of the command and checks its exit code and what it wrote
-// to standard error: nothing where want is "", else one line with it.
+// ends waits for the end of the command and checks its exit code and its standard error: one line
+// that contains want, or nothing if want is "".
 func (s *session) ends(code int, want string) {
 	s.Helper()
 	select {
 	case <-s.over:
-	case <-time.After(patience):
-		s.Fatalf("the command does not end within %v:\n%s", patience, s.out.String())
+	case <-time.After(timeout):
+		s.Fatalf("the command does not end within %v:\n%s", timeout, s.out.String())
 	}
 	got := s.errors.String()
 	if c := s.cmd.ProcessState.ExitCode(); c != code {
@@ -303,17 +304,18 @@ func (s *session) read() (r report.Report) {
 	return r
 }
 
-// alone sees to it that no process of the trial is left.
-func (a *trial) alone() {
+// endProcesses kills all processes of the attempt. After a successful attempt it first waits for
+// their end; a process that remains is an error.
+func (a *attempt) endProcesses() {
 	a.Helper()
-	over := !a.Failed() && len(a.busy) == 0 // else they are not awaited
-	until := time.Now().Add(patience)
-	for over && len(a.processes("")) > 0 && time.Now().Before(until) {
+	good := !a.Failed() && len(a.busy) == 0
+	until := time.Now().Add(timeout)
+	for good && len(a.processes("")) > 0 && time.Now().Before(until) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	for _, pid := range a.processes("") {
 		args, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
-		a.must(!over || len(args) == 0, "process %d was left behind: %q", pid, args)
+		a.must(!good || len(args) == 0, "process %d still runs: %q", pid, args)
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// orphan starts a run and kills its supervisor; killed is when.
-func orphan(a *trial, gone string) (s *session, target int, killed time.Time) {
+// orphan starts a run and kills its supervisor. It returns the process id of the target and the
+// time of the kill.
+func orphan(a *attempt, gone string) (s *session, target int, killed time.Time) {
 	s = a.run(plan{change: []string{"supervisor_gone: stop after 1 s", "supervisor_gone: " + gone}})
 	s.bus.ticking(50)
 	target = a.target()
@@ -17,11 +18,10 @@ func orphan(a *trial, gone string) (s *session, target int, killed time.Time) {
 	return s, target, killed
 }
 
-// until checks that the plant spoke on for 300 ms and not longer, then the safe
-// values.
-func (s *session) until(all []frame, killed time.Time) {
+// checkSafeAfter checks that the safe values begin 300 ms after the end of the supervisor.
+func (s *session) checkSafeAfter(all []frame, killed time.Time) {
 	s.Helper()
-	_, safe := s.bus.parted(all)
+	_, safe := s.bus.split(all)
 	if len(safe) == 0 {
 		s.Fatalf("%d frames, none of them safe", len(all))
 	}
@@ -31,44 +31,44 @@ func (s *session) until(all []frame, killed time.Time) {
 }
 
 // kill kills a supervisor.
-func (a *trial) kill(s *session) {
+func (a *attempt) kill(s *session) {
 	a.Helper()
 	a.signal(s.cmd.Process.Pid, syscall.SIGKILL)
 	<-s.over
 }
 
-// says waits until the output has a text.
-func (s *session) says(want string) {
+// awaitOutput waits until the output contains a text.
+func (s *session) awaitOutput(want string) {
 	s.Helper()
-	for until := time.Now().Add(patience); !strings.Contains(s.out.String(), want); time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(timeout); !strings.Contains(s.out.String(), want); time.Sleep(5 * time.Millisecond) {
 		select {
 		case <-s.over:
-			s.Fatalf("it ended: %s", s.errors.String())
+			s.Fatalf("ended without %q in its output: %s", want, s.errors.String())
 		default:
 		}
 		if time.Now().After(until) {
-			s.Fatalf("the output does not say %q within %v:\n%s", want, patience, s.out.String())
+			s.Fatalf("no %q in the output within %v:\n%s", want, timeout, s.out.String())
 		}
 	}
 }
 
-func goneContinue(a *trial) {
+func goneContinue(a *attempt) {
 	s, target, _ := orphan(a, "continue")
 	defer syscall.Kill(target, syscall.SIGKILL)
-	s.bus.ticking(250) // longer than the 1 s after which others stop
+	s.bus.ticking(250) // 1.25 s, longer than the stop after 1 s of the demo bench
 	for range 2 {
 		b := a.attach(a.mark)
-		b.says(a.mark + ": attached to the target, process " + strconv.Itoa(target) + "; Ctrl-C ends the run\n")
-		b.says(" missed ")
+		b.awaitOutput(a.mark + ": attached to the target, process " + strconv.Itoa(target) + "; Ctrl-C ends the run\n")
+		b.awaitOutput(" missed ")
 		a.kill(b)
 		s.bus.ticking(20)
 	}
 	b := a.attach(strconv.Itoa(target))
-	b.says("attached")
+	b.awaitOutput("attached")
 	b.ctrlC()
 	b.ends(0, "")
 	all, r := s.bus.end(), b.read()
-	_, safe := s.bus.parted(all)
+	_, safe := s.bus.split(all)
 	a.must(len(safe) == 0, "%d safe frames; want the plant to the end", len(safe))
 	a.must(r.Clean && r.Ended == "stopped by interrupt" && r.Bench == a.mark, "clean %t, %q, bench %s", r.Clean, r.Ended, r.Bench)
 	a.must(r.Ticks >= uint64(len(of(all, speeds))) && r.TxFrames == uint64(len(all)) && r.Usage != nil && r.Allocs == 0,
@@ -76,28 +76,28 @@ func goneContinue(a *trial) {
 	s.bus.counted(all, r)
 }
 
-func goneSafe(a *trial) {
+func goneSafe(a *attempt) {
 	s, target, killed := orphan(a, "safe after 300 ms")
 	defer syscall.Kill(target, syscall.SIGKILL)
 	s.bus.ticking(150)
 	b := a.attach(strconv.Itoa(target))
-	b.says("SAFE since ")
+	b.awaitOutput("SAFE since ")
 	b.ctrlC()
 	b.ends(1, "run: the supervisor has ended; in the safe state since ")
 	all, r := s.bus.end(), b.read()
-	s.until(all, killed)
+	s.checkSafeAfter(all, killed)
 	a.must(r.Safe == "the supervisor has ended" && r.Usage != nil, "safe state: %q", r.Safe)
 	s.bus.counted(all, r)
 }
 
-func goneStop(a *trial) {
+func goneStop(a *attempt) {
 	s, _, killed := orphan(a, "stop after 300 ms")
 	all := s.bus.end()
-	s.bus.farewell(all)
-	s.until(all, killed)
+	s.bus.checkSafeEnd(all)
+	s.checkSafeAfter(all, killed)
 }
 
-func attachSupervised(a *trial) {
+func attachSupervised(a *attempt) {
 	s := a.run(plan{})
 	s.bus.ticking(20)
 	for _, which := range []string{a.mark, strconv.Itoa(a.target())} {
@@ -105,10 +105,10 @@ func attachSupervised(a *trial) {
 	}
 	s.bus.ticking(20)
 	s.ctrlC()
-	s.ended(false, "stopped by interrupt")
+	s.checkCleanEnd(false, "stopped by interrupt")
 }
 
-func attachEnded(a *trial) {
+func attachEnded(a *attempt) {
 	s := a.run(plan{args: []string{"-for", "100ms"}})
 	s.bus.ticking(1)
 	target := a.processes("target")
@@ -119,23 +119,23 @@ func attachEnded(a *trial) {
 	}
 }
 
-func attachedTargetDies(a *trial) {
+func attachedTargetDies(a *attempt) {
 	s, target, _ := orphan(a, "continue")
 	b := a.attach(strconv.Itoa(target))
-	b.says("attached")
+	b.awaitOutput("attached")
 	s.bus.ticking(20)
 	a.signal(target, syscall.SIGKILL)
 	b.ends(1, "the target process died (")
 	all, r := s.bus.end(), b.read()
-	s.bus.farewell(all)
+	s.bus.checkSafeEnd(all)
 	s.bus.counted(all, r)
-	_, safe := s.bus.parted(all)
+	_, safe := s.bus.split(all)
 	a.must(r.SafeFrames == len(safe), "the report says %d safe frames, %d came", r.SafeFrames, len(safe))
-	fell := s.fell(all)
-	a.inTime(fell <= 2*tick, "the first safe value came %v after the last frame; want 10 ms", fell)
+	gap := s.gapBeforeSafe(all)
+	a.inTime(gap <= 2*tick, "the first safe value came %v after the last frame; want 10 ms", gap)
 }
 
-func attachTwice(a *trial) {
+func attachTwice(a *attempt) {
 	s, target, _ := orphan(a, "continue")
 	defer syscall.Kill(target, syscall.SIGKILL)
 	one, two := a.attach(a.mark), a.attach(a.mark)
@@ -143,20 +143,20 @@ func attachTwice(a *trial) {
 	case <-one.over:
 		one, two = two, one
 	case <-two.over:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		a.Fatal("both attached")
 	}
 	two.ends(3, "has a supervisor, process "+strconv.Itoa(one.cmd.Process.Pid))
-	one.says("attached")
+	one.awaitOutput("attached")
 	s.bus.ticking(20)
 	one.ctrlC()
 	one.ends(0, "")
 	s.bus.counted(s.bus.end(), one.read())
 }
 
-func orphanShutdown(a *trial) {
+func orphanShutdown(a *attempt) {
 	s, target, _ := orphan(a, "continue")
 	s.bus.ticking(20)
 	a.signal(target, syscall.SIGTERM)
-	s.bus.farewell(s.bus.end())
+	s.bus.checkSafeEnd(s.bus.end())
 }

@@ -14,28 +14,28 @@ import (
 	"lockstep/rt/report"
 )
 
-// The frames that the bench sends.
+// Frames that the bench sends.
 const (
 	speeds = 0x200 // every tick
-	torque = 0x201 // every second one
-	status = 0x202 // every second one
+	torque = 0x201 // every second tick
+	status = 0x202 // every second tick
 )
 
 // tick is the bench's period.
 const tick = 5 * time.Millisecond
 
-// frame is one that came.
+// frame is a received frame.
 type frame struct {
-	at   time.Time // when it was sent
+	at   time.Time // time of sending, by the kernel's stamp
 	id   uint32
-	data uint64 // byte 0 is the lowest
+	data uint64 // little-endian: byte 0 is the lowest
 }
 
-// counter is where each frame counts: 4 bits from this one on.
+// counter is the first bit of the rolling counter of 4 bits in each frame.
 var counter = map[uint32]int{speeds: 60, torque: 48, status: 60}
 
-// safeBits are the safe values of the bench, without the counter. In the Motorola
-// frame a signal is two bytes, the high one first.
+// safeBits are the data of the frames with the safe values, without the counter. In the Motorola
+// frame torque a signal is two bytes, the high one first.
 var safeBits = map[uint32]uint64{
 	speeds: 10*50 | 20*100<<15 | 30*200<<30 | 4*1000<<45,
 	torque: swap(100*10) | swap(200*2)<<16 | swap(300)<<32,
@@ -50,18 +50,18 @@ func (f frame) safe() bool {
 	return f.data&^(15<<counter[f.id]) == safeBits[f.id]
 }
 
-// unit is the control unit's end of the bus: it keeps what comes.
+// unit is the control unit at the other end of the bus. It records the received frames.
 type unit struct {
-	a    *trial
+	a    *attempt
 	bus  *os.File
 	mu   sync.Mutex
 	got  []frame
-	over chan struct{} // closed when the other end is
+	over chan struct{} // closed when the bench has closed its end
 }
 
-// listen has the kernel stamp each frame when it is sent, so that it does not matter
-// when this process, on a busy host, gets to read it.
-func listen(a *trial, bus *os.File) *unit {
+// listen starts a unit. The kernel stamps each frame when it is sent, so that delays of this
+// process do not matter.
+func listen(a *attempt, bus *os.File) *unit {
 	a.Helper()
 	u := &unit{a: a, bus: bus, over: make(chan struct{})}
 	raw, err := bus.SyscallConn()
@@ -79,7 +79,7 @@ func listen(a *trial, bus *os.File) *unit {
 	return u
 }
 
-// receive reads one frame; false: there are no more.
+// receive reads one frame; false: the bus is closed.
 func (u *unit) receive(raw syscall.RawConn) bool {
 	b, stamp := make([]byte, 72), make([]byte, 64)
 	var n int
@@ -99,38 +99,38 @@ func (u *unit) receive(raw syscall.RawConn) bool {
 	return true
 }
 
-// send sends a frame of 8 bytes; false: the other end does not take it now.
+// send sends a frame of 8 bytes; false: the bench does not read it within 1 s.
 func (u *unit) send(id uint32, data uint64) bool {
 	b := make([]byte, 16)
 	binary.NativeEndian.PutUint32(b, id)
 	b[4] = 8
 	binary.LittleEndian.PutUint64(b[8:], data)
-	_ = u.bus.SetWriteDeadline(time.Now().Add(time.Second)) // a socket takes one
+	_ = u.bus.SetWriteDeadline(time.Now().Add(time.Second)) // no error on a socket
 	n, _ := u.bus.Write(b)
 	return n == 16
 }
 
-// all are the frames so far.
+// all returns the frames received so far.
 func (u *unit) all() []frame {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.got)
 }
 
-// ticks is how many of the frames of every tick have come.
+// ticks returns the number of received frames Speeds, one for every tick.
 func (u *unit) ticks() int { return len(of(u.all(), speeds)) }
 
-// await waits until something holds of the frames.
+// await waits until a condition on the frames holds.
 func (u *unit) await(what string, holds func([]frame) bool) {
 	u.a.Helper()
-	late := time.After(patience)
+	late := time.After(timeout)
 	for !holds(u.all()) {
 		select {
 		case <-time.After(time.Millisecond):
 		case <-u.over:
 			u.a.giveUp("on the bus: no %s; it was closed after %d frames", what, len(u.all()))
 		case <-late:
-			u.a.giveUp("on the bus: no %s within %v; %d frames came", what, patience, len(u.all()))
+			u.a.giveUp("on the bus: no %s within %v; %d frames came", what, timeout, len(u.all()))
 		}
 	}
 }
@@ -142,18 +142,18 @@ func (u *unit) ticking(n int) {
 	u.await("ticks", func(all []frame) bool { return len(of(all, speeds)) >= from+n })
 }
 
-// end waits until nobody holds the other end any more, and returns all frames.
+// end waits until all processes of the bench have closed the bus, and returns all frames.
 func (u *unit) end() []frame {
 	u.a.Helper()
 	select {
 	case <-u.over:
-	case <-time.After(patience):
-		u.a.Fatalf("the bus is not closed within %v", patience)
+	case <-time.After(timeout):
+		u.a.Fatalf("the bus is not closed within %v", timeout)
 	}
 	return u.all()
 }
 
-// of are those with one identifier.
+// of returns the frames with an identifier.
 func of(all []frame, id uint32) (list []frame) {
 	for _, f := range all {
 		if f.id == id {
@@ -163,9 +163,9 @@ func of(all []frame, id uint32) (list []frame) {
 	return list
 }
 
-// parted are the frames before the first safe one, and the safe ones; behind them
-// nothing else may come.
-func (u *unit) parted(all []frame) (before, safe []frame) {
+// split returns the frames before the first safe one, and the frames from it on, which must all be
+// safe.
+func (u *unit) split(all []frame) (before, safe []frame) {
 	u.a.Helper()
 	i := slices.IndexFunc(all, frame.safe)
 	if i < 0 {
@@ -177,11 +177,10 @@ func (u *unit) parted(all []frame) (before, safe []frame) {
 	return all[:i], all[i:]
 }
 
-// farewell checks that the safe values come, all three frames of them, for the 100
-// ms that the bench says, and that only they come then.
-func (u *unit) farewell(all []frame) {
+// checkSafeEnd checks that the run ends with 100 ms of safe values, in all three frames.
+func (u *unit) checkSafeEnd(all []frame) {
 	u.a.Helper()
-	_, safe := u.parted(all)
+	_, safe := u.split(all)
 	for id, want := range map[uint32]int{speeds: 20, torque: 10, status: 10} {
 		list := of(safe, id)
 		u.a.must(len(list) > 0 && len(list) <= want+1, "%d safe frames %#x, want %d", len(list), id, want)
@@ -192,8 +191,7 @@ func (u *unit) farewell(all []frame) {
 	}
 }
 
-// counted checks that no frame is missing by its counter, but those that did not
-// fit into a full buffer.
+// counted checks that the counters miss no more frames than the bench has dropped.
 func (u *unit) counted(all []frame, r report.Report) {
 	u.a.Helper()
 	missing := 0
@@ -203,10 +201,10 @@ func (u *unit) counted(all []frame, r report.Report) {
 			missing += (list[i].count() - list[i-1].count() + 15) & 15
 		}
 	}
-	u.a.must(missing <= int(r.TxDropped), "by their counters %d frames are missing, %d were dropped", missing, r.TxDropped)
+	u.a.must(missing <= int(r.TxDropped), "%d frames are missing by their counters, %d were dropped", missing, r.TxDropped)
 }
 
-// pause is the longest time without a frame of every tick, and the frame after it.
+// pause returns the longest time between two frames Speeds, and the index of the second one.
 func pause(all []frame) (longest time.Duration, after int) {
 	list := of(all, speeds)
 	for i := 1; i < len(list); i++ {

@@ -16,7 +16,7 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// The mathematics and what is built on it: minutes each under the emulator.
+// The mathematics and the packages above it take minutes each under the emulator.
 func TestSlowPackagesPassTheirTestsOnArm64(t *testing.T) {
 	for _, p := range []string{"io/messages", "io/sigmap", "model/units", "model/plantfile", "model/assemble", "model/element/mechanics", "model/element/planar",
 		"model/element/contact", "model/element/machine", "model/element/fluid", "model/kernel", "rt/ecu", "deploy/doctor", "deploy/latency"} {
@@ -25,9 +25,9 @@ func TestSlowPackagesPassTheirTestsOnArm64(t *testing.T) {
 	t.Run("io-record", func(t *testing.T) { onArm64(t, "io/record", "Kill9", "-test.timeout=1h") })
 }
 
-// registered has this kernel run executables of arm64, as QEMU's package does where
-// systemd runs: the target process is the supervisor's own file, executed again.
-func registered(t *testing.T) {
+// registerArm64 lets this kernel run executables of arm64, as QEMU's package does with systemd. The
+// supervisor needs this, since it executes its own file again as the target.
+func registerArm64(t *testing.T) {
 	t.Helper()
 	const misc = "/proc/sys/fs/binfmt_misc"
 	if _, err := os.Stat(misc + "/qemu-aarch64"); err == nil {
@@ -46,12 +46,11 @@ func registered(t *testing.T) {
 	t.Cleanup(func() { os.WriteFile(misc+"/qemu-aarch64", []byte("-1"), 0) })
 }
 
-// Both processes of a run on arm64, as far as an emulator can be a host: nothing is
-// said of time, and what a killed thread leaves to the kernel (robust futexes) it does
-// not have.
+// Both processes of a run work on arm64. The emulator allows no check of time, and it does not
+// release the locks of a killed thread (robust futexes).
 func TestProcessesRunOnArm64(t *testing.T) {
-	file, dir := compiled(t, "../../rt/cmd/lockstep", "build", "-trimpath"), t.TempDir()
-	registered(t)
+	file, dir := compileArm64(t, "../../rt/cmd/lockstep", "build", "-trimpath"), t.TempDir()
+	registerArm64(t)
 	rec, report := filepath.Join(dir, "run.rec"), filepath.Join(dir, "r.json")
 	p := lab.Start(t, file, "run", "-record", rec, "-report", report)
 	lab.AwaitFor(t, "eng", 3*time.Minute, func() bool { return strings.Contains(p.Out.String(), "eng") })

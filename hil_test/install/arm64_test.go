@@ -12,12 +12,13 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// emulator runs executables of arm64; QEMU's user emulation, which hands their system
-// calls to this kernel.
+// emulator is QEMU's user emulation. It runs executables of arm64 and passes their system calls to
+// this kernel.
 const emulator = "qemu-aarch64-static"
 
-// compiled is a package of Go as an executable for arm64, by build or by test -c.
-func compiled(t *testing.T, pkg string, how ...string) string {
+// compileArm64 compiles a package for arm64 and returns the path of the executable. how are the
+// first arguments of go: build or test -c.
+func compileArm64(t *testing.T, pkg string, how ...string) string {
 	t.Helper()
 	lab.RequireProgram(t, emulator, "qemu-user-static")
 	file := filepath.Join(t.TempDir(), "arm64")
@@ -29,16 +30,16 @@ func compiled(t *testing.T, pkg string, how ...string) string {
 	return file
 }
 
-// onArm64 runs the tests of a package, without those that only a kernel of that
-// architecture can pass.
+// onArm64 runs the tests of a package on arm64. without is a pattern of tests that need a real
+// kernel of that architecture.
 func onArm64(t *testing.T, pkg, without string, args ...string) {
 	t.Helper()
 	if without == "" {
 		without = "^$"
 	}
-	c := exec.Command(emulator, append([]string{compiled(t, "../../"+pkg, "test", "-c"), "-test.short", "-test.skip", without}, args...)...)
+	c := exec.Command(emulator, append([]string{compileArm64(t, "../../"+pkg, "test", "-c"), "-test.short", "-test.skip", without}, args...)...)
 	c.Dir = "../../" + pkg
-	// A signal cuts the emulator's recvmmsg short, and slow as it is each test gets some.
+	// Signals of the Go scheduler interrupt recvmmsg of the emulator, which is slow.
 	c.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%s on arm64: %v\n%s", pkg, err, out)
@@ -47,15 +48,15 @@ func onArm64(t *testing.T, pkg, without string, args ...string) {
 
 func TestFastPackagesPassTheirTestsOnArm64(t *testing.T) {
 	t.Parallel()
-	lab.RequireTime(t, "compiles seven packages for arm64, and emulates it")
+	lab.RequireLong(t, "compiles seven packages for arm64, and emulates it")
 	for _, p := range []struct{ name, without string }{
-		// These execute themselves, which this kernel does not without binfmt_misc;
-		// TestProcessesRunOnArm64 has some of them. The spin is too short for an emulator.
+		// These execute themselves, which this kernel does not without binfmt_misc.
+		// TestProcessesRunOnArm64 covers some of them. The emulator is too slow for the spin.
 		{"sched", "Confine|Probe|Enter|Deadline|FreshMemory|SpinDoesNotHold"},
 		{"rt", "KilledProcess|OnTheRealClock"},
 		{"rt/target", ""},
 		{"rt/fault", ""},
-		{"io/can", "DropsAfterTheLastFrame"}, // a socket option that the emulator does not have
+		{"io/can", "DropsAfterTheLastFrame"}, // the emulator lacks a socket option
 		{"io/dbc", ""},
 		{"io/j1939", ""},
 	} {
@@ -63,68 +64,69 @@ func TestFastPackagesPassTheirTestsOnArm64(t *testing.T) {
 	}
 }
 
-// arm64Command is the command for arm64; it runs as its arguments under the emulator.
+// arm64Command compiles the command for arm64 and returns a function that runs it under the
+// emulator.
 func arm64Command(t *testing.T) func(args ...string) (out string, err error) {
 	t.Helper()
-	file := compiled(t, "../../rt/cmd/lockstep", "build", "-trimpath")
+	file := compileArm64(t, "../../rt/cmd/lockstep", "build", "-trimpath")
 	return func(args ...string) (string, error) {
 		out, err := exec.Command(emulator, append([]string{file}, args...)...).CombinedOutput()
 		return string(out), err
 	}
 }
 
-func TestARecordOfAnotherArchitectureIsRefusedInALine(t *testing.T) {
+func TestRecordOfAnotherArchitectureIsRefusedInOneLine(t *testing.T) {
 	t.Parallel()
 	arm64, dir := arm64Command(t), t.TempDir()
-	theirs, ours := filepath.Join(dir, "arm64.rec"), filepath.Join(dir, "ours.rec")
-	if out, err := arm64("sim", "powershift-bench", "-for", "1s", "-record", theirs); err != nil {
+	armRecord, amdRecord := filepath.Join(dir, "arm64.rec"), filepath.Join(dir, "amd64.rec")
+	if out, err := arm64("sim", "powershift-bench", "-for", "1s", "-record", armRecord); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if out, err := arm64("replay", theirs); err != nil || !strings.Contains(out, " 200 ticks") {
-		t.Errorf("its own: %v, %s", err, out)
+	if out, err := arm64("replay", armRecord); err != nil || !strings.Contains(out, " 200 ticks") {
+		t.Errorf("record of arm64 on arm64: %v, %s", err, out)
 	}
-	if _, errors, code := lab.Run(t, "sim", "powershift-bench", "-for", "1s", "-record", ours); code != 0 {
+	if _, errors, code := lab.Run(t, "sim", "powershift-bench", "-for", "1s", "-record", amdRecord); code != 0 {
 		t.Fatalf("exit %d, %s", code, errors)
 	}
-	if out, err := arm64("replay", ours); err == nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, ours) || !strings.Contains(out, "arm64") || !strings.Contains(out, "amd64") {
-		t.Errorf("ours there: %v, %q", err, out)
+	if out, err := arm64("replay", amdRecord); err == nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, amdRecord) || !strings.Contains(out, "arm64") || !strings.Contains(out, "amd64") {
+		t.Errorf("record of amd64 on arm64: %v, %q", err, out)
 	}
-	if out, errors, code := lab.Run(t, "replay", theirs); code != 2 || out != "" || strings.Count(errors, "\n") != 1 || !strings.Contains(errors, theirs) || !strings.Contains(errors, "arm64") || !strings.Contains(errors, "amd64") {
-		t.Errorf("theirs here: exit %d, %q, %q", code, out, errors)
+	if out, errors, code := lab.Run(t, "replay", armRecord); code != 2 || out != "" || strings.Count(errors, "\n") != 1 || !strings.Contains(errors, armRecord) || !strings.Contains(errors, "arm64") || !strings.Contains(errors, "amd64") {
+		t.Errorf("record of arm64 on amd64: exit %d, %q, %q", code, out, errors)
 	}
 }
 
-// The two architectures fuse products and sums differently; what that comes to is some
-// units in the last place of the quantities involved, and not more for what follows.
-func TestPlantsMoveTheSameOnArm64ToRounding(t *testing.T) {
+// The two architectures fuse products and sums differently, so results differ by some units in the
+// last place.
+func TestPlantsAgreeOnArm64WithinRounding(t *testing.T) {
 	t.Parallel()
 	arm64, dir := arm64Command(t), t.TempDir()
 	for _, plant := range []string{"powershift", "coupled-clutches", "rail17"} {
-		there, here := filepath.Join(dir, "there.csv"), filepath.Join(dir, "here.csv")
-		if out, err := arm64("sim", plant, "-for", "2s", "-step", "5ms", "-out", there); err != nil {
+		onArm, onAmd := filepath.Join(dir, "arm64.csv"), filepath.Join(dir, "amd64.csv")
+		if out, err := arm64("sim", plant, "-for", "2s", "-step", "5ms", "-out", onArm); err != nil {
 			t.Fatalf("%s: %v\n%s", plant, err, out)
 		}
-		if _, errors, code := lab.Run(t, "sim", plant, "-for", "2s", "-step", "5ms", "-out", here); code != 0 {
+		if _, errors, code := lab.Run(t, "sim", plant, "-for", "2s", "-step", "5ms", "-out", onAmd); code != 0 {
 			t.Fatalf("%s: exit %d, %s", plant, code, errors)
 		}
-		a, b := columns(t, there), columns(t, here)
+		a, b := columns(t, onArm), columns(t, onAmd)
 		differ, worst := 0, 0.0
 		for name, x := range a {
 			y := b[name]
 			if len(x) != len(y) {
-				t.Fatalf("%s: %s has %d values there, %d here", plant, name, len(x), len(y))
+				t.Fatalf("%s: %s has %d values on arm64, %d on amd64", plant, name, len(x), len(y))
 			}
 			lo, hi := y[0], y[0]
 			for _, v := range y {
 				lo, hi = min(lo, v), max(hi, v)
 			}
-			scale := max(hi-lo, 1e-3) // what only stands still has no range of its own
+			scale := max(hi-lo, 1e-3) // a constant signal has range 0
 			for i := range x {
 				if x[i] != y[i] {
 					differ++
 				}
 				if d := max(x[i]-y[i], y[i]-x[i]) / scale; !(d <= 1e-9) {
-					t.Fatalf("%s: %s in row %d is %v there, %v here", plant, name, i, x[i], y[i])
+					t.Fatalf("%s: %s in row %d is %v on arm64, %v on amd64", plant, name, i, x[i], y[i])
 				} else {
 					worst = max(worst, d)
 				}
@@ -134,7 +136,7 @@ func TestPlantsMoveTheSameOnArm64ToRounding(t *testing.T) {
 	}
 }
 
-// columns reads a CSV file, by the names in its first row.
+// columns returns the columns of a CSV file by the names in its first row.
 func columns(t *testing.T, file string) map[string][]float64 {
 	t.Helper()
 	f, err := os.Open(file)

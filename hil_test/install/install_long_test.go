@@ -15,39 +15,39 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// packageVar holds the path of the package to install in the lab.
+// packageVar is the environment variable with the path of the package to install in the lab.
 const packageVar = "LOCKSTEP_LAB_PACKAGE"
 
-// A box from the day it has nothing of this to the day it has nothing of it any more,
-// in three boots.
+// The test installs the package on a bare machine, runs the service and purges the package, in
+// three boots.
 func TestLabInstallServesFromBootAndLeavesNoTrace(t *testing.T) {
 	debian := lab.Debian
 	if os.Getenv(lab.InsideVar) != debian.Script {
 		debian.Require(t)
-		packed(t)
-		debian.More = []string{packageVar + "=" + debian.Outside + installation.deb}
+		buildPackage(t)
+		debian.Env = []string{packageVar + "=" + debian.HostFiles + installation.deb}
 	}
 	if !lab.Inside(t, debian, "qemu-system-x86_64") {
 		return
 	}
 	t.Setenv(lab.CommandVar, "/usr/bin/lockstep")
-	// Still "degraded" where a unit of Debian's has failed: state holds that against before.
+	// "degraded" if a unit of Debian has failed: state compares this with the time before.
 	t.Logf("booted: %s", output(t, "systemctl is-system-running --wait || true"))
 	for ; ; nextBoot(t) {
 		switch boot(t) {
 		case "":
-			box(t, []fact{
-				{"BareSystemIsTaken", takeBefore},
-				{"PackageKilledWhileItIsInstalledIsRepairedByInstalling", interrupted},
-				{"PackageOfWhichFilesAreGoneIsRepairedByInstalling", halfRemoved},
-				{"InstallingStartsNothingAndChangesNothingButADevice", installed},
-				{"EditedFileOfEtcSurvivesTheSamePackage", upgraded},
+			runTests(t, []subtest{
+				{"StateOfTheBareSystemIsSaved", saveBefore},
+				{"InterruptedInstallationIsRepairedByInstalling", interrupted},
+				{"PackageWithLostFilesIsRepairedByInstalling", halfRemoved},
+				{"InstallationStartsNoServiceAndChangesOnlyADevice", installed},
+				{"EditedFileInEtcSurvivesAReinstallation", upgraded},
 				{"BenchIsEnabledOnACard", enabled},
 			})
 		case "installed":
-			box(t, append(serviceFacts, fact{"PurgedPackageLeavesNothing", purged}))
+			runTests(t, append(serviceTests, subtest{"PurgedPackageLeavesNothing", purged}))
 		default:
-			box(t, []fact{{"NextBootKnowsNothingOfIt", forgotten}})
+			runTests(t, []subtest{{"NextBootHasNoTraceOfThePackage", forgotten}})
 			return
 		}
 		if t.Failed() {
@@ -56,23 +56,25 @@ func TestLabInstallServesFromBootAndLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// fact is something that must be so; box looks at several of one boot, in order.
-type fact struct {
+// subtest is a test of one boot.
+type subtest struct {
 	name  string
 	check func(*testing.T)
 }
 
-func box(t *testing.T, facts []fact) {
-	for _, f := range facts {
+// runTests runs the subtests of a boot in order.
+func runTests(t *testing.T, list []subtest) {
+	for _, f := range list {
 		if !t.Run(f.name, f.check) {
 			t.Log(output(t, "journalctl -b --no-pager -o short-monotonic -u 'lockstep*' -u systemd-networkd | tail -n 60"))
 		}
 	}
 }
 
-// bootFile says, over reboots, how far the story is.
+// bootFile holds the stage of the test over reboots.
 const bootFile = "/run/lab/boot"
 
+// boot returns the stage of the test: "", installed or purged.
 func boot(t *testing.T) string {
 	text, err := os.ReadFile(bootFile)
 	if err != nil && !os.IsNotExist(err) {
@@ -81,7 +83,7 @@ func boot(t *testing.T) string {
 	return string(text)
 }
 
-// nextBoot boots the machine again, to the next part of the story; this process ends.
+// nextBoot reboots the machine for the next stage. The reboot ends this process.
 func nextBoot(t *testing.T) {
 	next := map[string]string{"": "installed", "installed": "purged"}[boot(t)]
 	if err := os.WriteFile(bootFile, []byte(next), 0o666); err != nil {
@@ -89,10 +91,10 @@ func nextBoot(t *testing.T) {
 	}
 	output(t, "systemctl --no-block reboot")
 	time.Sleep(5 * time.Minute)
-	t.Fatal("the machine does not boot again")
+	t.Fatal("the machine does not reboot within 5 min")
 }
 
-// output runs a line of shell and returns what it prints.
+// output runs a line of bash and returns its output.
 func output(t *testing.T, line string) string {
 	t.Helper()
 	out, err := exec.Command("bash", "-c", "exec 2>&1; "+line).Output()
@@ -102,8 +104,8 @@ func output(t *testing.T, line string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// keep and kept hold something over reboots.
-func keep(t *testing.T, name string, all map[string]string) {
+// save writes values to a file that survives reboots; saved reads them.
+func save(t *testing.T, name string, all map[string]string) {
 	t.Helper()
 	data, err := json.Marshal(all)
 	if err == nil {
@@ -114,7 +116,7 @@ func keep(t *testing.T, name string, all map[string]string) {
 	}
 }
 
-func kept(t *testing.T, name string) (all map[string]string) {
+func saved(t *testing.T, name string) (all map[string]string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(lab.ReadTrimmed(t, "/run/lab/"+name)), &all); err != nil {
 		t.Fatal(err)
@@ -122,39 +124,39 @@ func kept(t *testing.T, name string) (all map[string]string) {
 	return all
 }
 
-func takeBefore(t *testing.T) {
-	if list := left(t, "lockstep"); list != nil {
-		t.Fatalf("there is something of it before it was installed: %q", list)
+func saveBefore(t *testing.T) {
+	if list := traces(t, "lockstep"); list != nil {
+		t.Fatalf("traces of lockstep before its installation: %q", list)
 	}
 	all := snapshot(t)
 	t.Logf("%d paths", len(all))
-	keep(t, "files", all)
-	keep(t, "state", state(t))
+	save(t, "files", all)
+	save(t, "state", state(t))
 }
 
-// same holds files and settings against those before the package.
-func same(t *testing.T) {
+// checkUnchanged compares files and settings with those before the installation.
+func checkUnchanged(t *testing.T) {
 	t.Helper()
-	for _, line := range append(diff(kept(t, "files"), snapshot(t)), diff(kept(t, "state"), state(t))...) {
+	for _, line := range append(diff(saved(t, "files"), snapshot(t)), diff(saved(t, "state"), state(t))...) {
 		t.Error(line)
 	}
-	for _, line := range left(t, "lockstep") {
-		t.Error("left: " + line)
+	for _, line := range traces(t, "lockstep") {
+		t.Error("left behind: " + line)
 	}
 }
 
-// dpkgStatus is what the package manager thinks of the package.
+// dpkgStatus returns the state of the package in dpkg.
 func dpkgStatus(t *testing.T) string {
 	return output(t, "dpkg-query -W -f '${Status}' lockstep || true")
 }
 
-// installPackage installs the package, over itself where it is there, and wants it whole. It
-// is dpkg that repairs: apt does nothing after it was interrupted.
+// installPackage installs the package, also over itself, and checks that it is complete. It uses
+// dpkg, since apt does nothing after an interruption.
 func installPackage(t *testing.T) {
 	t.Helper()
 	out := output(t, "dpkg -i "+os.Getenv(packageVar))
 	if got := dpkgStatus(t); got != "install ok installed" {
-		t.Fatalf("the package is %q:\n%s", got, out)
+		t.Fatalf("state %q of the package, want installed:\n%s", got, out)
 	}
 	if bad := output(t, "dpkg --audit; dpkg --verify lockstep | grep -v ' c /etc/'; true"); bad != "" {
 		t.Errorf("after installing:\n%s", bad)
@@ -169,8 +171,8 @@ func purgePackage(t *testing.T) {
 	}
 }
 
-// interrupted has the package manager killed, with all its children, in the middle of
-// what it does, by a program that it or a script of the package calls.
+// interrupted kills the package manager with all its children, by a program that the package
+// manager or a script of the package calls, and repairs the package.
 func interrupted(t *testing.T) {
 	for _, k := range []struct{ program, text, line, state string }{
 		{"dpkg-deb", `[ "$1" != --fsys-tarfile ] || { /usr/bin/dpkg-deb "$@" | head -c 3000000; kill -9 0; }; exec /usr/bin/dpkg-deb "$@"`,
@@ -189,30 +191,30 @@ func interrupted(t *testing.T) {
 		got := dpkgStatus(t)
 		t.Logf("%s, killed in %s: %s", k.line, k.program, got)
 		if err == nil || got != k.state {
-			t.Errorf("%s: %v, and the package is %q; want it killed and %q\n%s", k.line, err, got, k.state, out)
+			t.Errorf("%s: %v, state %q of the package; want it killed and %q\n%s", k.line, err, got, k.state, out)
 		}
 		installPackage(t)
 	}
 }
 
-// halfRemoved takes files of the package away, as somebody does who has no patience.
+// halfRemoved deletes files of the package by hand and repairs the package.
 func halfRemoved(t *testing.T) {
 	lab.Shell(t, "rm -rf /usr/bin/lockstep /usr/lib/systemd/system/*lockstep* /usr/share/doc/lockstep /etc/lockstep && systemctl daemon-reload")
 	installPackage(t)
 	lab.Shell(t, "systemctl cat lockstep@.service >/dev/null && lockstep version")
 	lab.Shell(t, "rm -rf /usr/bin/lockstep /usr/lib/systemd/system/*lockstep* /usr/lib/sysusers.d/lockstep.conf /etc/lockstep && systemctl daemon-reload")
 	purgePackage(t)
-	same(t)
+	checkUnchanged(t)
 }
 
 func installed(t *testing.T) {
 	t.Log(output(t, "apt-get install -y --no-install-recommends "+os.Getenv(packageVar)))
 	installPackage(t)
 	if got := output(t, "systemctl list-units --all --no-legend --type=service 'lockstep*'"); got != "" {
-		t.Errorf("installing has started %s", got)
+		t.Errorf("the installation has started %s", got)
 	}
 	now := state(t)
-	for _, line := range diff(kept(t, "state"), now) {
+	for _, line := range diff(saved(t, "state"), now) {
 		if !strings.HasPrefix(line, "user lockstep:") && !strings.HasPrefix(line, "device /dev/cpu_dma_latency ") {
 			t.Error(line)
 		}
@@ -220,11 +222,11 @@ func installed(t *testing.T) {
 	t.Log(output(t, "lockstep version; id lockstep; systemctl list-unit-files --no-legend 'lockstep*'; dpkg -L lockstep"))
 }
 
-// upgraded edits a file of the package's in /etc and installs the package again.
+// upgraded edits the configuration files of the package and installs the package again.
 func upgraded(t *testing.T) {
 	files := strings.Fields(output(t, "dpkg-query -W -f '${Conffiles}' lockstep | awk '{print $1}'"))
 	if len(files) == 0 {
-		t.Fatal("the package has no file of configuration")
+		t.Fatal("the package has no configuration file")
 	}
 	before := map[string]string{}
 	for _, file := range files {
@@ -234,20 +236,20 @@ func upgraded(t *testing.T) {
 	installPackage(t)
 	for _, file := range files {
 		if got := lab.ReadTrimmed(t, file); got != before[file] {
-			t.Errorf("%s was edited and is now\n%s", file, got)
+			t.Errorf("%s lost its edit and is now\n%s", file, got)
 		}
 	}
 }
 
 func purged(t *testing.T) {
-	lab.Shell(t, "systemctl start lockstep@lab") // removing stops it
+	lab.Shell(t, "systemctl start lockstep@lab") // the removal stops it
 	purgePackage(t)
 	undoNetwork(t)
-	same(t)
+	checkUnchanged(t)
 }
 
 func forgotten(t *testing.T) {
-	same(t)
+	checkUnchanged(t)
 	if got := output(t, "journalctl -b -o cat --no-pager | grep -i lockstep | grep -v TestLab || true"); got != "" {
 		t.Errorf("the journal of this boot:\n%s", got)
 	}

@@ -16,10 +16,10 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// serviceFacts are those of the boot with the package and a bench that is enabled.
-var serviceFacts = []fact{
+// serviceTests are the subtests of the boot with the package and an enabled bench.
+var serviceTests = []subtest{
 	{"ServiceIsUpAfterBootOnTheCard", upAtBoot},
-	{"LoopHasItsCPUAndNoProcessMoreRightsThanTheUnit", placed},
+	{"LoopHasItsCPUAndNoProcessExceedsTheRightsOfTheUnit", checkProcesses},
 	{"ControlUnitIsAnswered", answered},
 	{"TargetKilledComesBackBySafeValues", func(t *testing.T) {
 		fall(t, "plant safe plant", "the target process died (signal: killed", func(s, target int) { kill(t, target, syscall.SIGKILL) })
@@ -35,12 +35,12 @@ var serviceFacts = []fact{
 	}},
 	{"BothKilledComeBackAfterSilence", func(t *testing.T) {
 		fall(t, "plant", "code=killed, status=9/KILL", func(s, target int) {
-			kill(t, s, syscall.SIGSTOP) // or it sends the safe values in between
+			kill(t, s, syscall.SIGSTOP) // otherwise it sends the safe values first
 			kill(t, target, syscall.SIGKILL)
 			kill(t, s, syscall.SIGKILL)
 		})
 	}},
-	{"SecondServiceOnCardOrCPUIsRefused", second},
+	{"SecondServiceOnCardOrCPUIsRefused", secondService},
 	{"StopLeavesSafeValuesThenSilence", stopped},
 }
 
@@ -51,8 +51,8 @@ func kill(t *testing.T, pid int, s syscall.Signal) {
 	}
 }
 
-// enabled does what the README says, for a bench called lab. The demo bench gives up
-// after 200 ticks missed at once; the emulator may well be away for longer.
+// enabled follows the README for a bench called lab. The demo bench ends after 200 ticks missed at
+// once; the emulator may stall for longer.
 func enabled(t *testing.T) {
 	for _, line := range []string{
 		"cp /usr/share/lockstep/network/70-can.network /etc/systemd/network/",
@@ -72,13 +72,13 @@ func enabled(t *testing.T) {
 	})
 }
 
-// undoNetwork takes back what of enabled is not the package's.
+// undoNetwork undoes the changes of enabled outside of the package.
 func undoNetwork(t *testing.T) {
 	lab.Shell(t, "rm /etc/systemd/network/70-can.network /etc/udev/rules.d/70-can.rules; systemctl disable --now systemd-networkd systemd-networkd.socket 2>&1")
 	lab.Shell(t, "for bus in can0 can1; do ip link set $bus down; ip link set $bus txqueuelen 10; done")
 }
 
-// service is the two processes of lockstep@lab, once it is ready.
+// service waits until lockstep@lab is active and returns its process ids.
 func service(t *testing.T) (supervisor, target int) {
 	t.Helper()
 	lab.AwaitFor(t, "lockstep@lab is active, with a target", 4*time.Minute, func() bool {
@@ -97,7 +97,7 @@ func property(t *testing.T, name string) string {
 	return output(t, "systemctl show -P "+name+" lockstep@lab")
 }
 
-// journalOf is what the journal has of the service in this boot.
+// journalOf returns the journal of the service since boot.
 func journalOf(t *testing.T) string {
 	t.Helper()
 	return output(t, "journalctl --sync; journalctl -b -o short-monotonic --no-pager -u lockstep@lab")
@@ -108,10 +108,10 @@ func upAtBoot(t *testing.T) {
 	t.Logf("supervisor %d, target %d, restarts %s\n%s", s, target, property(t, "NRestarts"),
 		journalOf(t)+"\n"+output(t, "ip -d link show can0; systemd-analyze critical-chain lockstep@lab.service || true"))
 	if got := property(t, "NRestarts"); got != "0" {
-		t.Errorf("started again %s times", got)
+		t.Errorf("%s restarts, want none", got)
 	}
 	if got := lab.ReadTrimmed(t, "/sys/class/net/can0/operstate"); got != "up" {
-		t.Errorf("can0 is %s", got)
+		t.Errorf("can0 is %s, want up", got)
 	}
 	for _, want := range []string{"bitrate 500000", "restart-ms 100", "qlen 100\n"} {
 		if out := output(t, "ip -d link show can0"); !strings.Contains(out, want) {
@@ -120,8 +120,8 @@ func upAtBoot(t *testing.T) {
 	}
 }
 
-// placed looks at both processes of the service.
-func placed(t *testing.T) {
+// checkProcesses checks threads and rights of both processes of the service.
+func checkProcesses(t *testing.T) {
 	s, target := service(t)
 	loop := lab.LoopThread(t, target)
 	if loop.Policy != unix.SCHED_FIFO || loop.Priority != 80 || hostinfo.FormatCPUs(loop.CPUs) != lab.IsolatedCPU {
@@ -129,20 +129,20 @@ func placed(t *testing.T) {
 	}
 	for _, h := range append(lab.Threads(t, target), lab.Threads(t, s)...) {
 		if h.PID != loop.PID && (h.Policy != unix.SCHED_NORMAL || hostinfo.FormatCPUs(h.CPUs) != "0") {
-			t.Errorf("a thread beside the loop's, %v; want an ordinary one on CPU 0", h)
+			t.Errorf("thread %v is not that of the loop, want SCHED_OTHER on CPU 0", h)
 		}
 	}
 	for _, pid := range []int{s, target} {
 		checkRights(t, pid)
 	}
 	if best := output(t, "lockstep ctl powershift-bench status"); strings.Contains(best, "best effort") {
-		t.Errorf("best effort, where all rights are there:\n%s", best)
+		t.Errorf("best effort, although the unit grants all rights:\n%s", best)
 	}
 	t.Log(output(t, "lockstep ps; systemctl status --no-pager lockstep@lab; systemd-analyze security --no-pager lockstep@lab.service | tail -n 1"))
 }
 
-// answered starts the service again with the virtual control unit on the other card:
-// this one shifts from the start, not from where the plant is after a minute alone.
+// answered restarts the service with the virtual control unit on the other card, since the unit
+// shifts from the start of the plant.
 func answered(t *testing.T) {
 	dump, tcu := lab.StartCandump(t, "can1"), lab.StartUnit(t, "can1")
 	lab.Shell(t, "systemctl restart lockstep@lab")
@@ -155,8 +155,8 @@ func answered(t *testing.T) {
 	}
 }
 
-// checkRights holds a process against what its unit grants: not root, no capability
-// beyond the unit's, no way to more.
+// checkRights checks the rights of a process: user lockstep, no capability beyond those of its
+// unit, no new privileges.
 func checkRights(t *testing.T, pid int) {
 	t.Helper()
 	folder := fmt.Sprintf("/proc/%d", pid)
@@ -189,8 +189,8 @@ func checkRights(t *testing.T, pid int) {
 	}
 }
 
-// stretches is what was on the bus, in a word for each stretch: plant, safe.
-func stretches(f *lab.Frames) string {
+// phases returns the sequence of values on the bus, as words: plant, safe.
+func phases(f *lab.Frames) string {
 	var words []string
 	for _, safe := range lab.SafeSpeeds(f) {
 		word := map[bool]string{false: "plant", true: "safe"}[safe]
@@ -201,8 +201,8 @@ func stretches(f *lab.Frames) string {
 	return strings.Join(words, " ")
 }
 
-// fall does something bad to the service: the bus must have that course, the service
-// come back, and the journal say why.
+// fall disturbs the service. The bus must carry the wanted phases, the service must restart, and
+// the journal must contain why.
 func fall(t *testing.T, want, why string, do func(supervisor, target int)) {
 	s, target := service(t)
 	mark, dump, before := journalOf(t), lab.StartCandump(t, "can1"), property(t, "NRestarts")
@@ -214,37 +214,37 @@ func fall(t *testing.T, want, why string, do func(supervisor, target int)) {
 	again, next := service(t)
 	lab.Await(t, "Speeds of the next run", func() bool { return strings.Count(dump.Out.String(), " 200#") > was+20 })
 	byID, _ := lab.EndCandumpNow(t, dump)
-	said := strings.TrimPrefix(journalOf(t), mark)
-	t.Logf("supervisor %d, then %d; target %d, then %d; the journal:\n%s", s, again, target, next, said)
-	if got := stretches(byID["200"]); got != want {
+	entries := strings.TrimPrefix(journalOf(t), mark)
+	t.Logf("supervisor %d, then %d; target %d, then %d; the journal:\n%s", s, again, target, next, entries)
+	if got := phases(byID["200"]); got != want {
 		t.Errorf("on the bus: %s; want %s", got, want)
 	}
 	if again == s || next == target || property(t, "NRestarts") == before {
-		t.Errorf("the service was not started again")
+		t.Errorf("the service was not restarted")
 	}
-	if !strings.Contains(said, why) {
-		t.Errorf("the journal does not say %q", why)
+	if !strings.Contains(entries, why) {
+		t.Errorf("no %q in the journal", why)
 	}
 }
 
-// second starts services with other names on the card, and on the CPU, of the first.
-func second(t *testing.T) {
+// secondService starts further services on the card and on the CPU of the first.
+func secondService(t *testing.T) {
 	s, target := service(t)
-	for _, e := range []struct{ name, bus, cpu, held string }{{"card", "can0", "auto", "can0"}, {"cpu", "can1", lab.IsolatedCPU, "CPU " + lab.IsolatedCPU}} {
+	for _, e := range []struct{ name, bus, cpu, reserved string }{{"card", "can0", "auto", "can0"}, {"cpu", "can1", lab.IsolatedCPU, "CPU " + lab.IsolatedCPU}} {
 		lab.Shell(t, "sed 's/^bench: .*/bench: second/; s/^cpu: auto/cpu: "+e.cpu+"/' /etc/lockstep/lab.yaml >/etc/lockstep/"+e.name+".yaml && echo OPTIONS=-bus "+e.bus+" >/etc/lockstep/"+e.name+".options")
 		out := output(t, "systemctl start lockstep@"+e.name+" && echo started; systemctl stop lockstep@"+e.name+"; systemctl reset-failed lockstep@"+e.name+"; true")
 		line := output(t, "journalctl --sync; journalctl -b -o cat --no-pager -u lockstep@"+e.name+" | grep ^lockstep:; true")
 		t.Logf("%s\n%s", out, line)
-		if strings.Contains(out, "started") || strings.Contains(line, "\n") || !strings.Contains(line, e.held) || !strings.Contains(line, strconv.Itoa(s)) {
-			t.Errorf("want a second service on %s refused in one line that names process %d", e.held, s)
+		if strings.Contains(out, "started") || strings.Contains(line, "\n") || !strings.Contains(line, e.reserved) || !strings.Contains(line, strconv.Itoa(s)) {
+			t.Errorf("want a second service on %s refused in one line that names process %d", e.reserved, s)
 		}
 	}
 	if a, b := service(t); a != s || b != target {
-		t.Errorf("the first service was started again meanwhile")
+		t.Errorf("the first service was restarted meanwhile")
 	}
 }
 
-// stopped ends the service as an operator does.
+// stopped stops the service with systemctl.
 func stopped(t *testing.T) {
 	s, target := service(t)
 	mark, dump := journalOf(t), lab.StartCandump(t, "can1")
@@ -252,9 +252,9 @@ func stopped(t *testing.T) {
 	lab.Shell(t, "systemctl stop lockstep@lab")
 	lab.AwaitExit(t, s)
 	lab.AwaitExit(t, target)
-	byID, _ := lab.EndCandump(t, dump) // which waits until nothing comes
-	said := strings.TrimPrefix(journalOf(t), mark)
-	t.Logf("the journal:\n%s", said)
+	byID, _ := lab.EndCandump(t, dump)
+	entries := strings.TrimPrefix(journalOf(t), mark)
+	t.Logf("the journal:\n%s", entries)
 	_, safe := lab.CheckFallToSafe(t, byID["200"])
 	if safe < 10 {
 		t.Errorf("%d safe Speeds, want those of 100 ms", safe)
@@ -262,13 +262,13 @@ func stopped(t *testing.T) {
 	if got := property(t, "Result") + " " + property(t, "ActiveState"); got != "success inactive" {
 		t.Errorf("the service is %s", got)
 	}
-	for _, want := range []string{"ticks", "missed", "frames out", "lateness"} {
-		if !strings.Contains(said, want) {
+	for _, want := range []string{"ticks", "missed", "frames out", "wake-up latency"} {
+		if !strings.Contains(entries, want) {
 			t.Errorf("the report in the journal has no %q", want)
 		}
 	}
 	if got := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU); got.Priority != 1 {
-		t.Errorf("after the run %v, want its priority of before, 1", got)
+		t.Errorf("after the run %v, want its original priority, 1", got)
 	}
 	if latency := lab.DMALatency(t); latency == 0 {
 		t.Error("/dev/cpu_dma_latency is still held at 0")

@@ -16,21 +16,21 @@ import (
 	"testing"
 )
 
-// spared is what the package manager and the system themselves write in passing, where
-// a package leaves no more than the fact that something was installed once.
-var spared = regexp.MustCompile(`^(` + strings.Join([]string{
-	`/var/lib/dpkg/(status|status-old|lock|lock-frontend|triggers/.*)`, // dpkg's own books, less the files of a package in info/
+// ignored matches files that the package manager and the system themselves change. They show at
+// most that some package was installed.
+var ignored = regexp.MustCompile(`^(` + strings.Join([]string{
+	`/var/lib/dpkg/(status|status-old|lock|lock-frontend|triggers/.*)`, // database of dpkg, without the files of a package in info/
 	`/var/lib/apt/(extended_states|lists/(lock|auxfiles)|periodic/.*|daily_lock)`,
 	`/var/log/.*`, // dpkg.log, the journal
 	`/var/cache/(apt|debconf|ldconfig)/.*`,
 	`/var/lib/systemd/(random-seed|timers/.*|catalog/database)`,
-	`/var/backups/.*`, // dpkg's daily copy of its books
-	`/etc/(passwd|group|shadow|gshadow|subuid|subgid)-`, `/etc/\.pwd\.lock`, // of any change of users
+	`/var/backups/.*`, // daily copy of the database of dpkg
+	`/etc/(passwd|group|shadow|gshadow|subuid|subgid)-`, `/etc/\.pwd\.lock`, // changed with any user
 	`/etc/ld\.so\.cache`,
 }, "|") + `)$`)
 
-// snapshot is everything that stays over a reboot: each path of the root's file system
-// with its type, rights and owner; what it holds, of a file in /etc or /var in full.
+// snapshot returns the state that survives a reboot: type, rights and owner of each path of the
+// root file system. Files in /etc and /var have a checksum, others size and time of modification.
 func snapshot(t *testing.T) map[string]string {
 	t.Helper()
 	root, all := device(t, "/"), map[string]string{}
@@ -44,11 +44,11 @@ func snapshot(t *testing.T) map[string]string {
 		}
 		s := info.Sys().(*syscall.Stat_t)
 		if s.Dev != root {
-			return fs.SkipDir // a mount point: a folder
+			return fs.SkipDir // mount point
 		}
 		text := fmt.Sprintf("%v %d:%d", info.Mode(), s.Uid, s.Gid)
 		switch {
-		case spared.MatchString(path):
+		case ignored.MatchString(path):
 			return nil
 		case d.Type() == fs.ModeSymlink:
 			to, err := os.Readlink(path)
@@ -69,7 +69,7 @@ func snapshot(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	if len(all) < 5000 {
-		t.Fatalf("only %d paths: this is no whole system", len(all))
+		t.Fatalf("%d paths, want at least 5000 of a whole system", len(all))
 	}
 	return all
 }
@@ -83,8 +83,8 @@ func device(t *testing.T, path string) uint64 {
 	return s.Dev
 }
 
-// state is what does not stay over a reboot, or is made anew by it: what is set in the
-// kernel, the users, and whether a unit failed.
+// state returns the state that does not survive a reboot: settings of the kernel, users, failed
+// units.
 func state(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -98,7 +98,7 @@ func state(t *testing.T) map[string]string {
 	} {
 		out := output(t, line)
 		if out == "" {
-			t.Fatalf("%s says nothing", line)
+			t.Fatalf("no output of %s", line)
 		}
 		for line := range strings.Lines(out) {
 			all[name+" "+strings.TrimSpace(line)] = "is there"
@@ -107,8 +107,8 @@ func state(t *testing.T) map[string]string {
 	return all
 }
 
-// left are the traces of a name where nothing of it may be.
-func left(t *testing.T, name string) []string {
+// traces returns the places that still contain a name: files, processes, units, packages, devices.
+func traces(t *testing.T, name string) []string {
 	t.Helper()
 	var list []string
 	for _, line := range []string{
@@ -122,7 +122,7 @@ func left(t *testing.T, name string) []string {
 	} {
 		out, _ := exec.Command("bash", "-c", line).Output()
 		for found := range strings.Lines(string(out)) {
-			if found = strings.TrimSpace(found); !spared.MatchString(found) {
+			if found = strings.TrimSpace(found); !ignored.MatchString(found) {
 				list = append(list, found)
 			}
 		}
@@ -130,7 +130,7 @@ func left(t *testing.T, name string) []string {
 	return list
 }
 
-// diff says in lines what is not the same in two of them.
+// diff returns a line for each difference of two states.
 func diff(before, after map[string]string) (lines []string) {
 	for path, was := range before {
 		switch is, ok := after[path]; {

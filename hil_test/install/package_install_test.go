@@ -11,10 +11,9 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// onCopy runs a script as root of a copy of this system: an overlay, of which nothing
-// is kept. No service manager runs in it. $changes are the files that differ from this
-// system's after the script, in content, mode or owner, with a sign before those that
-// are new (+), gone (-) or otherwise (~).
+// onCopy runs a script as root in an overlay copy of this system, which is then discarded. No
+// service manager runs in the copy. The script prints the files that differ from this system in
+// content, mode or owner, with a sign: new (+), deleted (-), changed (~).
 const onCopy = `set -e
 mount -t tmpfs -o size=500m tmpfs "$DIR"
 cd "$DIR"
@@ -26,7 +25,7 @@ mknod -m 666 all/dev/null c 1 3
 mknod -m 600 all/dev/cpu_dma_latency c 10 62
 cp "$PACKAGE" all/run/lockstep.deb
 cp "$SCRIPT" all/run/script
-# Triggers are other packages', as the index of manual pages, and slow: --no-triggers.
+# Triggers belong to other packages, like the index of manual pages, and are slow: --no-triggers.
 chroot all /bin/bash -e /run/script 2>&1
 echo ==== changes
 find files all/run all/dev -mindepth 1 ! -path 'all/run/script' ! -path all/run/lockstep.deb ! -path all/dev/null ! -path all/dev/cpu_dma_latency |
@@ -47,31 +46,30 @@ while read -r new; do
 done
 stat -c '%U:%G %a' all/dev/cpu_dma_latency`
 
-// shorthand is what the scripts are written in.
+// shorthand defines the functions of the scripts.
 const shorthand = `
 deb=/run/lockstep.deb PATH=$PATH:/usr/sbin:/sbin
 install() { dpkg --no-triggers --install $deb >/dev/null; }
 remove() { dpkg --no-triggers --remove lockstep >/dev/null; }
 purge() { dpkg --no-triggers --purge lockstep >/dev/null; }
-whole() { # the package is installed as it was made, and works
+whole() { # checks that the package is complete and works
 	[ "$(dpkg-query -W -f '${db:Status-Abbrev}' lockstep)" = "ii " ]
 	[ -z "$(dpkg --verify lockstep)" ] && id lockstep >/dev/null && lockstep version >/dev/null
 }
 `
 
-// dpkgs is what dpkg and the tools of the users' files keep for themselves, whatever
-// package comes and goes.
-var dpkgs = regexp.MustCompile(`^[+~](/var/lib/dpkg/.*|/var/log/dpkg\.log|/var/log/alternatives\.log|/etc/(passwd|group|shadow|gshadow|subuid|subgid)-|/etc/\.pwd\.lock)$`)
+// dpkgFiles matches files that dpkg and the tools for users change with any package.
+var dpkgFiles = regexp.MustCompile(`^[+~](/var/lib/dpkg/.*|/var/log/dpkg\.log|/var/log/alternatives\.log|/etc/(passwd|group|shadow|gshadow|subuid|subgid)-|/etc/\.pwd\.lock)$`)
 
-// install runs a script where the package can be installed and returns what it printed
-// and what it left behind.
+// install runs a script in a copy of this system with the package. It returns the output and the
+// files left behind.
 func install(t *testing.T, script string) (out string, left []string) {
 	t.Helper()
 	lab.RequireProgram(t, "dpkg", "dpkg")
 	if os.Getuid() != 0 {
 		lab.Skip(t, "mounts an overlay: only as root")
 	}
-	packed(t)
+	buildPackage(t)
 	file := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(file, []byte(shorthand+script), 0o644); err != nil {
 		t.Fatal(err)
@@ -84,14 +82,14 @@ func install(t *testing.T, script string) (out string, left []string) {
 		t.Fatalf("%v\n%s", err, b)
 	}
 	for _, line := range strings.Split(strings.TrimSpace(list), "\n") {
-		if !dpkgs.MatchString(line) && line != "root:root 600" { // the last one is the device's
+		if !dpkgFiles.MatchString(line) && line != "root:root 600" { // owner and mode of the device
 			left = append(left, line)
 		}
 	}
 	return out, left
 }
 
-// used is what a box has after a while.
+// used is a script that leaves traces of normal use.
 const used = `
 cp /usr/share/lockstep/benches/powershift-bench.yaml /etc/lockstep/mine.yaml
 mkdir -p /var/lib/lockstep /run/lockstep /run/lockstep-0 /etc/systemd/system/multi-user.target.wants /etc/systemd/system/lockstep@mine.service.d
@@ -99,8 +97,8 @@ touch /var/lib/lockstep/mine.json /run/lockstep/mine.sock /etc/systemd/system/lo
 ln -s /usr/lib/systemd/system/lockstep@.service /etc/systemd/system/multi-user.target.wants/lockstep@mine.service
 chown -R lockstep:lockstep /var/lib/lockstep /run/lockstep
 chgrp lockstep /dev/cpu_dma_latency && chmod 660 /dev/cpu_dma_latency
-gpasswd --add games lockstep >/dev/null # who may look at the reports
-touch /run/lockstep-doctor-undo.json # not one that can be undone
+gpasswd --add games lockstep >/dev/null # a user who may read the reports
+touch /run/lockstep-doctor-undo.json # an empty file, which cannot be undone
 `
 
 func TestPurgedPackageLeavesNothingBehind(t *testing.T) {
@@ -111,9 +109,8 @@ func TestPurgedPackageLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// A person who is called as the service's user is, and a unit that is called nearly so,
-// are not the package's.
-func TestPurgedPackageLeavesWhatIsNotItsOwn(t *testing.T) {
+// A person with the name of the service's user, and a unit with a similar name, stay.
+func TestPurgedPackageLeavesForeignUsersAndUnits(t *testing.T) {
 	t.Parallel()
 	_, left := install(t, `
 useradd --home-dir /home/lockstep --shell /bin/bash lockstep
@@ -122,18 +119,18 @@ mkdir -p /etc/systemd/system/multi-user.target.wants
 ln -s /etc/systemd/system/lockstep-backup.service /etc/systemd/system/multi-user.target.wants/
 purge
 [ "$(getent passwd lockstep | cut -d : -f 6-)" = /home/lockstep:/bin/bash ]
-rm /etc/systemd/system/multi-user.target.wants/lockstep-backup.service # fails where it is gone
+rm /etc/systemd/system/multi-user.target.wants/lockstep-backup.service # fails if purge removed it
 userdel lockstep`)
 	if len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
 
-func TestRemovedPackageKeepsWhatTheUserMade(t *testing.T) {
+func TestRemovedPackageKeepsFilesOfTheUser(t *testing.T) {
 	t.Parallel()
 	out, left := install(t, `install`+used+`
 echo 'OPTIONS=-besteffort' >/etc/lockstep/options
-install # the same again: an upgrade
+install # again, like an upgrade
 cat /etc/lockstep/options
 remove
 cat /etc/lockstep/options
@@ -167,7 +164,7 @@ done; done
 dpkg --force-confmiss --no-triggers --install $deb >/dev/null # the file in /etc had been deleted
 whole
 
-# A power cut after unpacking, and one in the middle of postinst.
+# Power failures after unpacking and in the middle of postinst.
 dpkg --no-triggers --unpack $deb >/dev/null
 install
 whole
@@ -182,7 +179,7 @@ rm /var/lib/dpkg/info/lockstep.list
 install
 whole
 purge
-purge # of what is not there`)
+purge # without the package`)
 	if len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}

@@ -13,8 +13,7 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// The files for a CAN card, with the udev and the systemd-networkd of Debian, on a real
-// driver.
+// The network files set up a CAN card with Debian's udev and systemd-networkd, on a real driver.
 func TestLabNetworkFilesSetUpACard(t *testing.T) {
 	if !lab.Inside(t, lab.PreemptRT, "ip") {
 		return
@@ -50,8 +49,8 @@ func TestLabNetworkFilesSetUpACard(t *testing.T) {
 			t.Fatalf("no %s:\n%s%s%s", missing, card, &daemon.Out, &daemon.Err)
 		}
 	}
-	if said := daemon.Out.String() + daemon.Err.String(); strings.Contains(said, "70-can.network:") {
-		t.Errorf("systemd-networkd of the file: %s", said)
+	if out := daemon.Out.String() + daemon.Err.String(); strings.Contains(out, "70-can.network:") {
+		t.Errorf("systemd-networkd complains: %s", out)
 	}
 	if got := sh("stat -c '%U:%G %a' /dev/cpu_dma_latency"); got != "root:lockstep 660\n" {
 		t.Errorf("/dev/cpu_dma_latency: %q, want root:lockstep 660", got)
@@ -80,7 +79,7 @@ func TestPackageForArm64RunsThere(t *testing.T) {
 		t.Fatalf("the binary is for %v", f.Machine)
 	}
 	out, err := exec.Command("qemu-aarch64-static", program, "sim", "powershift-bench", "-for", "2s").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "ticks        400 ") {
+	if err != nil || !strings.Contains(string(out), "ticks            400 ") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -21,20 +21,20 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// installation is what deploy/package makes of this tree.
+// installation is the package of this tree, made by deploy/package.
 var installation struct {
 	once    sync.Once
 	err     error
 	deb     string
 	tarball string
 	version string
-	root    string // the files of the tarball, unpacked
+	root    string // folder of the unpacked tarball
 }
 
-// packed builds the package once, and unpacks the tarball.
-func packed(t *testing.T) {
+// buildPackage builds the package and unpacks the tarball, once.
+func buildPackage(t *testing.T) {
 	t.Helper()
-	lab.RequireTime(t, "builds the package")
+	lab.RequireLong(t, "builds the package")
 	p := &installation
 	p.once.Do(func() {
 		if p.deb, p.tarball, p.err = pack("../..", filepath.Join(lab.Scratch, "package"), "amd64"); p.err != nil {
@@ -49,7 +49,7 @@ func packed(t *testing.T) {
 	}
 }
 
-// pack runs deploy/package of a source tree.
+// pack runs deploy/package of a source tree and returns the paths of its files.
 func pack(source, dir, arch string, env ...string) (deb, tarball string, err error) {
 	cmd := exec.Command(filepath.Join(source, "deploy/package"), "-o", dir, "-arch", arch)
 	cmd.Env = append(os.Environ(), env...)
@@ -67,7 +67,7 @@ func pack(source, dir, arch string, env ...string) (deb, tarball string, err err
 	return files[0], files[1], nil
 }
 
-// unpack reads a tar archive: its entries by their names as installed.
+// unpack returns the headers and data of a tar archive by installed path.
 func unpack(t *testing.T, r io.Reader, prefix string) (entries map[string]*tar.Header, data map[string][]byte) {
 	t.Helper()
 	entries, data = map[string]*tar.Header{}, map[string][]byte{}
@@ -87,9 +87,9 @@ func unpack(t *testing.T, r io.Reader, prefix string) (entries map[string]*tar.H
 	}
 }
 
-func TestPackageIsTheSameBytesFromAnotherFolder(t *testing.T) {
+func TestPackageBuiltInAnotherFolderIsIdentical(t *testing.T) {
 	t.Parallel()
-	packed(t)
+	buildPackage(t)
 	other := filepath.Join(t.TempDir(), "source")
 	lab.MustOutput(t, "cp", "-r", "../..", other)
 	deb, tarball, err := pack(other, t.TempDir(), "amd64", "TZ=Asia/Kolkata", "LC_ALL=en_US.UTF-8", "GOFLAGS=-buildvcs=true", "GOAMD64=v3", "TMPDIR="+t.TempDir())
@@ -108,7 +108,7 @@ func TestPackageIsTheSameBytesFromAnotherFolder(t *testing.T) {
 func TestPackageHoldsTheFilesOfTheTarball(t *testing.T) {
 	t.Parallel()
 	lab.RequireProgram(t, "dpkg-deb", "dpkg")
-	packed(t)
+	buildPackage(t)
 	out, err := exec.Command("dpkg-deb", "--fsys-tarfile", installation.deb).Output()
 	if err != nil {
 		t.Fatal(err)
@@ -123,12 +123,12 @@ func TestPackageHoldsTheFilesOfTheTarball(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, content := unpack(t, z, filepath.Base(installation.root)+"/")
-	for name, h := range same {
+	rest, content := unpack(t, z, filepath.Base(installation.root)+"/")
+	for name, h := range rest {
 		if h.Typeflag != tar.TypeDir {
 			continue
 		}
-		if delete(same, name); h.Mode&0o7777 != 0o755 || !strings.Contains(name, "/lockstep") {
+		if delete(rest, name); h.Mode&0o7777 != 0o755 || !strings.Contains(name, "/lockstep") {
 			t.Errorf("the tarball changes the folder %s", name)
 		}
 	}
@@ -143,23 +143,23 @@ func TestPackageHoldsTheFilesOfTheTarball(t *testing.T) {
 		if name == "usr/bin/lockstep" {
 			want = 0o755
 		}
-		if h.Mode&0o7777 != want || !bytes.Equal(data[name], content[name]) || same[name] == nil || !same[name].ModTime.Equal(h.ModTime) {
+		if h.Mode&0o7777 != want || !bytes.Equal(data[name], content[name]) || rest[name] == nil || !rest[name].ModTime.Equal(h.ModTime) {
 			t.Errorf("%s: mode %o, want %o and the file of the tarball", name, h.Mode, want)
 		}
-		delete(same, name)
+		delete(rest, name)
 	}
-	if len(same) != 0 || len(data) < 40 {
-		t.Errorf("%d entries; in the tarball alone: %v", len(data), slices.Sorted(maps.Keys(same)))
+	if len(rest) != 0 || len(data) < 40 {
+		t.Errorf("%d entries, want at least 40; only in the tarball: %v", len(data), slices.Sorted(maps.Keys(rest)))
 	}
 	if got := lab.MustOutput(t, "dpkg-deb", "--field", installation.deb, "Package", "Architecture", "Version"); got != "Package: lockstep\nArchitecture: amd64\nVersion: "+installation.version+"\n" {
 		t.Errorf("fields: %q", got)
 	}
 }
 
-// The command of the README, a second time, on a root with other modes.
+// The test runs the command of the README twice, on a root with other modes.
 func TestTarballUnpackedAgainLeavesOptionsAndFolders(t *testing.T) {
 	t.Parallel()
-	packed(t)
+	buildPackage(t)
 	root := t.TempDir()
 	options := filepath.Join(root, "etc/lockstep/options")
 	unpack := func() {
@@ -183,7 +183,7 @@ func TestTarballUnpackedAgainLeavesOptionsAndFolders(t *testing.T) {
 
 func TestTarballRunsWhereItIsUnpacked(t *testing.T) {
 	t.Parallel()
-	packed(t)
+	buildPackage(t)
 	program := filepath.Join(installation.root, "usr/bin/lockstep")
 	binary, err := elf.Open(program)
 	if err != nil {
@@ -198,7 +198,7 @@ func TestTarballRunsWhereItIsUnpacked(t *testing.T) {
 	}
 	report := filepath.Join(t.TempDir(), "report.json")
 	cmd := exec.Command(program, "run", "-for", "2s", "-report", report)
-	cmd.Dir, cmd.Env = t.TempDir(), []string{} // nothing of this folder or environment is needed
+	cmd.Dir, cmd.Env = t.TempDir(), []string{} // the command needs no file of this folder and no environment
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("run: %v\n%s", err, out)
 	}
@@ -210,7 +210,7 @@ func TestTarballRunsWhereItIsUnpacked(t *testing.T) {
 
 func TestExamplesRunWhenCopied(t *testing.T) {
 	t.Parallel()
-	packed(t)
+	buildPackage(t)
 	program, examples := filepath.Join(installation.root, "usr/bin/lockstep"), filepath.Join(installation.root, "usr/share/lockstep/benches")
 	for _, c := range []struct {
 		bench, scenario string
@@ -229,7 +229,7 @@ func TestExamplesRunWhenCopied(t *testing.T) {
 			}
 			scenario := filepath.Join(dir, c.scenario+".yaml")
 			lab.MustOutput(t, program, "sim", filepath.Join(dir, c.bench+".yaml"), "-scenario", scenario)
-			for _, file := range []string{c.plant + ".yaml", c.database + ".dbc"} { // the copies are what it goes by
+			for _, file := range []string{c.plant + ".yaml", c.database + ".dbc"} { // the bench uses the copies
 				name := filepath.Join(dir, file)
 				text, err := os.ReadFile(name)
 				if err != nil {
@@ -250,10 +250,10 @@ func TestExamplesRunWhenCopied(t *testing.T) {
 	}
 }
 
-func TestPackageRefusesWhatItCannotBuild(t *testing.T) {
+func TestPackageScriptRefusesWrongArguments(t *testing.T) {
 	for line, want := range map[string]string{
-		"-arch sparc":         "-arch sparc: amd64 or arm64",
-		"-version next":       "-version next: a digit, then",
+		"-arch sparc":         "-arch sparc: use amd64 or arm64",
+		"-version next":       "-version next: use a digit, then",
 		"-version":            "-version: a value is missing",
 		"-colour red":         "unknown flag -colour",
 		"-version 1 -arch x,": "-arch x,: amd64",

@@ -14,10 +14,10 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-func TestServiceManagerTakesTheUnits(t *testing.T) {
+func TestServiceManagerAcceptsTheUnits(t *testing.T) {
 	t.Parallel()
 	lab.RequireProgram(t, "systemd-analyze", "systemd")
-	packed(t)
+	buildPackage(t)
 	units, err := filepath.Glob(filepath.Join(installation.root, "usr/lib/systemd/system/*"))
 	if err != nil || len(units) < 2 {
 		t.Fatalf("%d units, %v", len(units), err)
@@ -31,44 +31,44 @@ func TestServiceManagerTakesTheUnits(t *testing.T) {
 	}
 }
 
-// What the service is kept from, by systemd's own measure, of which 10 is root with
-// everything. What it may by its nature is on the list, and nothing else.
-func TestServiceMayOnlyWhatARunNeeds(t *testing.T) {
+// systemd rates the exposure of the service from 0 to 10, which is root without limits. The service
+// may have only the rights of the list, which a run needs.
+func TestServiceHasOnlyTheRightsOfARun(t *testing.T) {
 	t.Parallel()
 	lab.RequireProgram(t, "systemd-analyze", "systemd")
-	packed(t)
+	buildPackage(t)
 	out := lab.MustOutput(t, "systemd-analyze", "security", "--no-pager", "--offline=yes", "--root="+installation.root, "lockstep@demo.service")
 	found := regexp.MustCompile(`exposure level for lockstep@demo.service: ([0-9.]+)`).FindStringSubmatch(out)
 	if found == nil {
 		t.Fatalf("no verdict:\n%s", out)
 	}
 	if level, err := strconv.ParseFloat(found[1], 64); err != nil || !(level <= 2.5) {
-		t.Errorf("exposure %s, want 2.5 at most:\n%s", found[1], out)
+		t.Errorf("exposure %s, want at most 2.5:\n%s", found[1], out)
 	}
 	for line := range strings.Lines(out) {
 		needs := regexp.MustCompile(`AmbientCapabilities|CAP_IPC_LOCK|CAP_SYS_\(NICE|CAP_NET_ADMIN|AF_NETLINK|AF_UNIX|~…|RestrictRealtime|@resources|@privileged|PrivateDevices|PrivateMounts|DeviceAllow|ProtectProc|ProcSubset|PrivateNetwork|PrivateUsers|RootDirectory|UMask`)
 		if strings.HasPrefix(line, "✗") && !needs.MatchString(line) {
-			t.Errorf("the service may: %s", line)
+			t.Errorf("right that a run does not need: %s", line)
 		}
 	}
 }
 
-// The system calls of a run, of all its processes, are among those that the unit allows.
-func TestServiceMayMakeTheSystemCallsOfARun(t *testing.T) {
+// The unit allows the system calls of all processes of a run.
+func TestServiceAllowsTheSystemCallsOfARun(t *testing.T) {
 	t.Parallel()
 	lab.RequireProgram(t, "systemd-analyze", "systemd")
 	lab.RequireProgram(t, "strace", "strace")
-	packed(t)
+	buildPackage(t)
 	unit, err := os.ReadFile(filepath.Join(installation.root, "usr/lib/systemd/system/lockstep@.service"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	allowed := map[string]bool{}
 	groups := systemCalls(t)
-	groups.put(allowed, "@default", true) // systemd.exec(5): always allowed
+	groups.set(allowed, "@default", true) // systemd.exec(5): always allowed
 	for _, m := range regexp.MustCompile(`(?m)^SystemCallFilter=(~?)(.*)$`).FindAllStringSubmatch(string(unit), -1) {
 		for _, name := range strings.Fields(m[2]) {
-			groups.put(allowed, name, m[1] == "")
+			groups.set(allowed, name, m[1] == "")
 		}
 	}
 	dir := t.TempDir()
@@ -76,7 +76,7 @@ func TestServiceMayMakeTheSystemCallsOfARun(t *testing.T) {
 	cmd := exec.Command("strace", "-f", "-o", log, filepath.Join(installation.root, "usr/bin/lockstep"),
 		"run", "-for", "1s", "-report", filepath.Join(dir, "report.json"), "-record", filepath.Join(dir, "drive.rec"))
 	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir)
-	out, _ := cmd.CombinedOutput() // a run that is traced may miss more ticks than its policy bears
+	out, _ := cmd.CombinedOutput() // under strace a run may miss too many ticks
 	text, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -89,15 +89,15 @@ func TestServiceMayMakeTheSystemCallsOfARun(t *testing.T) {
 	}
 	for _, name := range []string{"sched_setattr", "mlockall", "timerfd_settime", "memfd_create", "pidfd_send_signal", "bind"} {
 		if !made[name] && name != "pidfd_send_signal" {
-			t.Errorf("no %s in %d kinds of calls: that was no run\n%s", name, len(made), out)
+			t.Errorf("no %s in %d system calls of the run\n%s", name, len(made), out)
 		}
 	}
 	if allowed["ptrace"] || allowed["mount"] || allowed["bpf"] || allowed["init_module"] || allowed["setuid"] {
-		t.Error("the filter allows what no run needs")
+		t.Error("the filter allows ptrace, mount, bpf, init_module or setuid, which no run needs")
 	}
 }
 
-// callGroups are systemd's groups of system calls, and what is in them.
+// callGroups are systemd's groups of system calls with their members.
 type callGroups map[string][]string
 
 func systemCalls(t *testing.T) callGroups {
@@ -117,18 +117,19 @@ func systemCalls(t *testing.T) callGroups {
 	return groups
 }
 
-// put sets what is meant by a name to allowed or not.
-func (g callGroups) put(set map[string]bool, name string, allowed bool) {
+// set sets a system call, or all calls of a group, to allowed or not.
+func (g callGroups) set(calls map[string]bool, name string, allowed bool) {
 	if !strings.HasPrefix(name, "@") {
-		set[name] = allowed
+		calls[name] = allowed
 		return
 	}
 	for _, member := range g[name] {
-		g.put(set, member, allowed)
+		g.set(calls, member, allowed)
 	}
 }
 
-// readManual returns a manual page as man shows it in 80 columns; man and mandoc find no fault with it.
+// readManual returns a manual page as man shows it in 80 columns. man and mandoc must report no
+// warning.
 func readManual(t *testing.T, page string) string {
 	t.Helper()
 	cmd := exec.Command("man", "--warnings", "-l", page)
@@ -147,11 +148,11 @@ func readManual(t *testing.T, page string) string {
 	return string(out)
 }
 
-func TestEveryGuideIsInstalledAsManualPageAndAsHTML(t *testing.T) {
+func TestEveryGuideIsInstalledAsManualPageAndHTML(t *testing.T) {
 	t.Parallel()
 	lab.RequireProgram(t, "man", "man-db")
 	lab.RequireProgram(t, "mandoc", "mandoc")
-	packed(t)
+	buildPackage(t)
 	program := filepath.Join(installation.root, "usr/bin/lockstep")
 	var names []string
 	for line := range strings.Lines(lab.MustOutput(t, program, "complete", "man", "")) {
@@ -179,10 +180,10 @@ func TestManualNamesEveryCommandAndFlag(t *testing.T) {
 	t.Parallel()
 	lab.RequireProgram(t, "man", "man-db")
 	lab.RequireProgram(t, "mandoc", "mandoc")
-	packed(t)
+	buildPackage(t)
 	text := readManual(t, filepath.Join(installation.root, "usr/share/man/man1/lockstep.1.gz"))
 	program := filepath.Join(installation.root, "usr/bin/lockstep")
-	sections := map[string]string{} // of the commands
+	sections := map[string]string{} // by command
 	heads := regexp.MustCompile(`(?m)^   (\w+)$`).FindAllStringSubmatchIndex(text, -1)
 	for i, at := range heads {
 		end := len(text)
@@ -193,7 +194,7 @@ func TestManualNamesEveryCommandAndFlag(t *testing.T) {
 	}
 	names := regexp.MustCompile(`(?m)^  lockstep (\w+) `).FindAllStringSubmatch(lab.MustOutput(t, program, "help"), -1)
 	if len(names) < 10 {
-		t.Errorf("%d commands", len(names))
+		t.Errorf("%d commands, want at least 10", len(names))
 	}
 	for _, name := range names {
 		section, there := sections[name[1]]
@@ -208,13 +209,13 @@ func TestManualNamesEveryCommandAndFlag(t *testing.T) {
 	}
 }
 
-// The shells' own completion, with the files of the package.
+// The completion of each shell works with the files of the package.
 func TestShellsCompleteCommandsFlagsAndNames(t *testing.T) {
 	t.Parallel()
 	lab.RequireProgram(t, "bash", "bash")
 	lab.RequireProgram(t, "zsh", "zsh")
 	lab.RequireProgram(t, "fish", "fish")
-	packed(t)
+	buildPackage(t)
 	root := installation.root
 	share := filepath.Join(root, "usr/share")
 	environment := append(os.Environ(), "PATH="+filepath.Join(root, "usr/bin")+":"+os.Getenv("PATH"), "HOME="+t.TempDir())
@@ -223,7 +224,7 @@ func TestShellsCompleteCommandsFlagsAndNames(t *testing.T) {
 			return fmt.Sprintf(`source %s/bash-completion/completions/lockstep; COMP_WORDS=(%s); COMP_CWORD=%d; $(complete -p lockstep | sed -E 's/.*-F (\S+).*/\1/'); printf '%%s\n' "${COMPREPLY[@]}"`,
 				share, quoted(words), len(words)-1)
 		},
-		// _describe and _files belong to zsh's line editor: what they are given is what it shows.
+		// _describe and _files belong to the line editor of zsh, which shows their arguments.
 		"zsh": func(words []string) string {
 			return fmt.Sprintf(`compdef() { :; }; _describe() { print -l -- ${(P)2%%%%:*}; }; _files() { print -l -- ${words[CURRENT]}*(N); }; source %s/zsh/vendor-completions/_lockstep; words=(%s); CURRENT=%d; _lockstep`,
 				share, quoted(words), len(words))
@@ -266,7 +267,7 @@ func TestShellsCompleteCommandsFlagsAndNames(t *testing.T) {
 	}
 }
 
-// quoted are words as a shell reads them.
+// quoted returns words in single quotes for a shell.
 func quoted(words []string) string {
 	list := make([]string, len(words))
 	for i, w := range words {

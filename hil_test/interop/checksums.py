@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """checksums.py computes checksums with python3-crccheck, which knows nothing of
-lockstep. It reads one JSON object per line and prints one number for each:
+lockstep. It reads one JSON object per line and prints its checksum:
 
     {"crc": "Crc8Rohc", "data": HEX}
     {"profile": "e2e-1b", "ids": [291], "counter": 3, "offset": 0, "data": HEX}
 
-The second is a frame whose checksum begins at a byte offset, whatever is there.
-With the argument "catalogue" it lists the CRCs of 8 and 16 bits instead.
+The second form is a frame of an AUTOSAR profile. Its checksum begins at a byte offset; the
+bytes there are ignored. With the argument "catalogue" the program lists the CRCs of 8 and 16
+bits instead.
 """
 
 import json
@@ -16,7 +17,7 @@ from crccheck import crc
 
 
 class Profile1(crc.Crc8Base):
-    """As AUTOSAR uses SAE J1850: its library's XOR at both ends cancels itself."""
+    """SAE J1850 as AUTOSAR profile 1 uses it: the XOR of the library at start and end cancel."""
 
     _width, _poly, _initvalue, _xor_output = 8, 0x1D, 0, 0
 

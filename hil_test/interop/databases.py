@@ -1,7 +1,7 @@
 """Reads databases with canmatrix, for hil_test.
 
-    databases.py ENCODING FILE FRAMES   the messages and signals of a DBC file, and
-                                        what is in the frames, as JSON
+    databases.py ENCODING FILE FRAMES   prints the messages and signals of a DBC file
+                                        and the decoded frames, as JSON
 
 A line of FRAMES is the name of a message and its data in hexadecimal digits.
 """
@@ -11,7 +11,7 @@ import struct
 import sys
 
 logging.disable(logging.CRITICAL)
-import canmatrix.formats  # noqa: E402: it complains of formats nobody needs
+import canmatrix.formats  # noqa: E402: the import logs unsupported formats
 
 
 def signal(s):
@@ -36,7 +36,7 @@ def message(f):
 
 
 def value(d):
-    """The raw value, a float as its bits, and the physical one."""
+    """Returns the raw value (of a float its bits) and the physical value, as text."""
     s, raw = d.signal, d.raw_value
     if s.is_float:
         raw = int.from_bytes(struct.pack(">d" if s.size == 64 else ">f", raw), "big")

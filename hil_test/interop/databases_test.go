@@ -21,19 +21,19 @@ import (
 	"lockstep/io/messages"
 )
 
-// read is a database as databases.py prints it.
-type read struct {
+// decoded is the output of databases.py.
+type decoded struct {
 	Messages []messages.Message
-	Frames   []map[string][2]string // of a signal: raw, and the value
+	Frames   []map[string][2]string // raw and physical value, by signal
 }
 
-// filled is the data of a frame of a message.
-type filled struct {
+// messageFrame is a message with the data of a frame.
+type messageFrame struct {
 	m    *messages.Message
 	data [64]byte
 }
 
-func TestDatabasesReadAsByCanmatrix(t *testing.T) {
+func TestDatabasesAgreeWithCanmatrix(t *testing.T) {
 	t.Parallel()
 	if exec.Command("/usr/bin/python3", "-c", "import canmatrix").Run() != nil {
 		lab.Skip(t, "python3-canmatrix is missing: apt-get install python3-canmatrix")
@@ -59,12 +59,12 @@ func TestDatabasesReadAsByCanmatrix(t *testing.T) {
 	}
 	t.Logf("%d files, %d signals, %d values", len(files), signals, values)
 	if signals < 100 || values < 1000 {
-		t.Errorf("only %d signals and %d values were compared", signals, values)
+		t.Errorf("%d signals and %d values compared, want at least 100 and 1000", signals, values)
 	}
 }
 
-// compareDatabase compares a file and random frames as we read them and as
-// canmatrix does, and returns how many signals and values.
+// compareDatabase compares the messages of a file and the values of random frames with canmatrix.
+// It returns the numbers of signals and values.
 func compareDatabase(t *testing.T, file string, random *rand.Rand) (signals, values int) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -81,12 +81,12 @@ func compareDatabase(t *testing.T, file string, random *rand.Rand) (signals, val
 	frames := randomFrames(db, random)
 	other := canmatrix(t, file, encoding, frames)
 	if len(other.Messages) != len(db.Messages) || len(other.Frames) != len(frames) {
-		t.Fatalf("canmatrix reads %d messages and %d frames, we %d and %d", len(other.Messages), len(other.Frames), len(db.Messages), len(frames))
+		t.Fatalf("canmatrix reads %d messages and %d frames, lockstep %d and %d", len(other.Messages), len(other.Frames), len(db.Messages), len(frames))
 	}
 	for i := range db.Messages {
-		got, want := known(&db.Messages[i], true), known(&other.Messages[i], false)
+		got, want := format(&db.Messages[i], true), format(&other.Messages[i], false)
 		if got != want {
-			t.Errorf("we read\n%s\ncanmatrix\n%s", got, want)
+			t.Errorf("lockstep reads\n%s\ncanmatrix\n%s", got, want)
 		}
 		signals += len(db.Messages[i].Signals)
 	}
@@ -96,13 +96,13 @@ func compareDatabase(t *testing.T, file string, random *rand.Rand) (signals, val
 	return signals, values
 }
 
-// randomFrames are frames of every message; their multiplexors are small numbers,
-// so that they select something.
-func randomFrames(db *messages.Database, random *rand.Rand) (frames []filled) {
+// randomFrames returns 20 frames of every message. Half of them have few set bits, so that their
+// multiplexors are small and select signals.
+func randomFrames(db *messages.Database, random *rand.Rand) (frames []messageFrame) {
 	for i := range db.Messages {
 		m := &db.Messages[i]
 		for n := range 20 {
-			c := filled{m: m}
+			c := messageFrame{m: m}
 			for j := range m.Len {
 				c.data[j] = byte(random.Uint32())
 				if n%2 == 0 {
@@ -115,8 +115,8 @@ func randomFrames(db *messages.Database, random *rand.Rand) (frames []filled) {
 	return frames
 }
 
-// canmatrix runs databases.py.
-func canmatrix(t *testing.T, file, encoding string, frames []filled) (r read) {
+// canmatrix decodes a database and frames with databases.py.
+func canmatrix(t *testing.T, file, encoding string, frames []messageFrame) (r decoded) {
 	t.Helper()
 	var b strings.Builder
 	for _, c := range frames {
@@ -127,11 +127,11 @@ func canmatrix(t *testing.T, file, encoding string, frames []filled) (r read) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/usr/bin/python3", "databases.py", encoding, file, list)
-	var trouble strings.Builder
-	cmd.Stderr = &trouble
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("databases.py %s: %v\n%s%s", file, err, out, trouble.String())
+		t.Fatalf("databases.py %s: %v\n%s%s", file, err, out, stderr.String())
 	}
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -139,13 +139,13 @@ func canmatrix(t *testing.T, file, encoding string, frames []filled) (r read) {
 	return r
 }
 
-// known is a message as text, as far as canmatrix tells it. Its start values are
-// physical.
-func known(m *messages.Message, ours bool) string {
+// format returns the properties of a message that canmatrix knows, as text. The start values of
+// canmatrix are physical, those of lockstep (own) are raw.
+func format(m *messages.Message, own bool) string {
 	text := fmt.Sprintf("%s %X, %d bytes, from %q, every %d ns, FD %v, J1939 %v\n", m.Name, m.ID, m.Len, m.Sender, m.CycleNs, m.FD, m.J1939)
 	for _, s := range m.Signals {
 		slices.SortFunc(s.Values, func(a, b messages.Value) int { return cmp.Compare(a.Raw, b.Raw) })
-		if ours {
+		if own {
 			s.Initial = s.Initial*s.Factor + s.Offset
 		}
 		text += fmt.Sprintf("  %s %d|%d big %v signed %v float %v (%g,%g) [%g|%g] %q %v %q M %v %v start %.9g\n", s.Name, s.Start, s.Len, s.BigEndian,
@@ -154,15 +154,15 @@ func known(m *messages.Message, ours bool) string {
 	return text
 }
 
-// compareFrame compares the signals that are in a frame, bit for bit, and their
-// values; canmatrix computes them in decimals.
-func compareFrame(t *testing.T, c *filled, other map[string][2]string) (values int) {
+// compareFrame compares the raw values of the signals in a frame exactly, and the physical values
+// within rounding: canmatrix computes in decimals. It returns the number of values.
+func compareFrame(t *testing.T, c *messageFrame, other map[string][2]string) (values int) {
 	t.Helper()
 	for i := range c.m.Signals {
 		s := &c.m.Signals[i]
-		theirs, there := other[s.Name]
+		canmatrix, there := other[s.Name]
 		if present := c.m.Present(s, &c.data); present != there {
-			t.Errorf("%s %x: %s is there: %v, by canmatrix %v", c.m.Name, c.data[:c.m.Len], s.Name, present, there)
+			t.Errorf("%s %x: %s is present: %v, by canmatrix %v", c.m.Name, c.data[:c.m.Len], s.Name, present, there)
 		}
 		if !there {
 			continue
@@ -170,19 +170,19 @@ func compareFrame(t *testing.T, c *filled, other map[string][2]string) (values i
 		values++
 		raw := s.Raw(&c.data)
 		got := s.Value(raw)
-		want, err := strconv.ParseFloat(theirs[1], 64)
+		want, err := strconv.ParseFloat(canmatrix[1], 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.IsNaN(got) && math.IsNaN(want) && s.Float { // which one is not passed on
+		if math.IsNaN(got) && math.IsNaN(want) && s.Float { // databases.py prints all NaN alike
 			continue
 		}
-		if text := strconv.FormatUint(raw, 10); text != theirs[0] {
-			t.Errorf("%s %x: %s is raw %s, by canmatrix %v", c.m.Name, c.data[:c.m.Len], s.Name, text, theirs[0])
+		if text := strconv.FormatUint(raw, 10); text != canmatrix[0] {
+			t.Errorf("%s %x: %s is raw %s, by canmatrix %v", c.m.Name, c.data[:c.m.Len], s.Name, text, canmatrix[0])
 		}
-		// The factor, the product and the sum are rounded, each by 1.1e-16 of this.
+		// The factor, the product and the sum are each rounded by 1.1e-16 of most.
 		most := math.Abs(got-s.Offset) + math.Abs(s.Offset)
-		if !(math.Abs(got-want) <= 3.4e-16*most) && got != want { // got == want: infinite
+		if !(math.Abs(got-want) <= 3.4e-16*most) && got != want { // both may be infinite
 			t.Errorf("%s %x: %s is %v, by canmatrix %v", c.m.Name, c.data[:c.m.Len], s.Name, got, want)
 		}
 	}

@@ -17,21 +17,21 @@ import (
 	"lockstep/model/plants"
 )
 
-// truckJudgement is what truck.py says of a drive.
-type truckJudgement struct {
-	Groups   map[string]int
+// truckVerdict is the output of truck.py.
+type truckVerdict struct {
+	Groups   map[string]int // frames, by "GROUP from SOURCE"
 	Wrong    int
-	First    []string
+	First    []string // the first wrong values
 	Compared int
 	Worst    float64 // largest difference to the plant, bits
 	Ticks    int
-	Gears    []int // one after the other, by ETC2
-	Limits   int   // TSC1 frames with a limit of the torque
+	Gears    []int // sequence of gears in ETC2
+	Limits   int   // TSC1 frames that limit the torque
 }
 
-// A drive in virtual time through all gears. The values of each group are the plant's,
-// those of the unit reach the plant, the checksums of TSC1 are right, and while TSC1
-// limits the engine it obeys: by a program that has its own tables of SAE J1939.
+// The bench drives through all gears in virtual time. truck.py, with its own tables of SAE J1939,
+// checks that the groups carry the values of the plant, that commands of the unit reach the plant,
+// that the checksums of TSC1 are right, and that the engine obeys the limits of TSC1.
 func TestTruckGroupsAreDecodedByAnIndependentProgram(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
@@ -41,7 +41,7 @@ func TestTruckGroupsAreDecodedByAnIndependentProgram(t *testing.T) {
 	rec, log, table := filepath.Join(dir, "drive.rec"), filepath.Join(dir, "drive.log"), filepath.Join(dir, "drive.csv")
 	lab.MustRun(t, "sim", "truck-bench", "-for", "30s", "-record", rec, "-out", table)
 	if out := lab.MustRun(t, "replay", rec); !strings.Contains(out, " 3000 ticks") {
-		t.Errorf("replay says %q", out)
+		t.Errorf("output of replay %q, want 3000 ticks", out)
 	}
 	lab.MustRun(t, "export", rec, "-o", log)
 	out, err := exec.Command("/usr/bin/python3", "truck.py", log, table).CombinedOutput()
@@ -49,14 +49,14 @@ func TestTruckGroupsAreDecodedByAnIndependentProgram(t *testing.T) {
 		t.Fatalf("truck.py: %v\n%s", err, out)
 	}
 	t.Logf("%s", out)
-	var v truckJudgement
+	var v truckVerdict
 	if err := json.Unmarshal(out, &v); err != nil {
 		t.Fatal(err)
 	}
 	if v.Wrong != 0 || v.Compared < 50000 || !(v.Worst > 0.4 && v.Worst <= 0.500001) {
-		t.Errorf("%d of %d values are wrong, by %g bits at most: %q", v.Wrong, v.Compared, v.Worst, v.First)
+		t.Errorf("%d of %d values are wrong, largest difference %g bits: %q", v.Wrong, v.Compared, v.Worst, v.First)
 	}
-	// 30 s at the cycles of SAE J1939-71; the unit waits 250 ms for its address.
+	// 30 s with the cycle times of SAE J1939-71; the unit waits 250 ms for its address.
 	for group, want := range map[string]int{
 		"61444 from 0": 3000, "65265 from 0": 300, "65281 from 128": 3000, "256 from 5": 600,
 		"61441 from 11": 300, "65215 from 11": 300, "65134 from 11": 1500,
@@ -71,9 +71,9 @@ func TestTruckGroupsAreDecodedByAnIndependentProgram(t *testing.T) {
 	}
 }
 
-// SPN 4207 of random frames against its formula, as J1939-71 has it, sent and received;
-// each bit that flips and changes the checksum is an error.
-func TestTSC1ChecksumIsItsFormulaBothWays(t *testing.T) {
+// The test compares SPN 4207 of random frames with the formula of J1939-71, sent and received. A
+// flipped bit that changes the checksum must be an error.
+func TestTSC1ChecksumFollowsItsFormulaInBothDirections(t *testing.T) {
 	data, err := plants.Read("j1939.dbc")
 	if err != nil {
 		t.Fatal(err)
@@ -107,14 +107,14 @@ func TestTSC1ChecksumIsItsFormulaBothWays(t *testing.T) {
 			t.Fatalf("frame %d, % X of %08X: last byte %02X, want %02X", n, frame[:8], id, frame[7], want)
 		}
 		if got := checks.Check(&frame, 8, id); n > 0 && got.Frame != sigmap.FrameOK {
-			t.Fatalf("frame %d, % X of %08X is judged %v", n, frame[:8], id, got.Frame)
+			t.Fatalf("frame %d, % X of %08X: status %v, want ok", n, frame[:8], id, got.Frame)
 		}
 		bit := random.IntN(56)
 		frame[bit/8] ^= 1 << (bit % 8)
 		one := checks
 		wrong := formula([8]byte(frame[:8]), id) != frame[7]>>4
 		if got := one.Check(&frame, 8, id); (got.Frame == sigmap.FrameError) != wrong {
-			t.Fatalf("frame %d with bit %d flipped, checksum wrong %v, is judged %v", n, bit, wrong, got.Frame)
+			t.Fatalf("frame %d with bit %d flipped, checksum wrong %v: status %v", n, bit, wrong, got.Frame)
 		}
 	}
 }

@@ -1,11 +1,11 @@
-"""Reads and writes logs with python-can: a second opinion on ours.
+"""Reads and writes logs with python-can, to compare with those of lockstep.
 
     logs.py read FILE          prints every message
     logs.py write FILE COUNT   writes messages of every kind and prints them
 
-A line is: time in microseconds, channel, identifier, flags, data. The flags are those
-of x extended, r remote, f CAN FD, b bit rate switch, e error passive, E error frame,
-t sent. The form of FILE is that of its name: .log, .asc or .blf.
+A line is: time in microseconds, channel, identifier, flags, data. Flags: x extended,
+r remote, f CAN FD, b bit rate switch, e error passive, E error frame, t sent. The
+extension of FILE selects its format: .log, .asc or .blf.
 """
 import random
 import sys

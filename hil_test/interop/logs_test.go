@@ -17,11 +17,11 @@ import (
 	"lockstep/io/record"
 )
 
-// logFrames is how many frames the tests of the log formats exchange.
+// logFrames is the number of frames in the logs of these tests.
 const logFrames = 2000
 
-// driven is a record of frames of every kind, on two buses.
-func driven(t *testing.T) (*record.Header, []record.Frame) {
+// randomLog returns frames of every kind on two buses, and the header of their record.
+func randomLog(t *testing.T) (*record.Header, []record.Frame) {
 	t.Helper()
 	h := &record.Header{Period: 5e6, Start: 1_700_000_000e9,
 		Buses: []record.Bus{{Name: "powertrain", Interface: "vcan0"}, {Name: "chassis", Interface: "vcan1"}}}
@@ -50,7 +50,7 @@ func driven(t *testing.T) (*record.Header, []record.Frame) {
 	return h, list
 }
 
-// exportTo writes the frames, and events between them, into a file of the format.
+// exportTo writes the frames, with events between them, to a file of a format.
 func exportTo(t *testing.T, path, format string, h *record.Header, list []record.Frame) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -73,7 +73,7 @@ func exportTo(t *testing.T, path, format string, h *record.Header, list []record
 	}
 }
 
-// line is a frame as logs.py prints it.
+// line returns a frame in the form that logs.py prints.
 func line(us int64, channel string, f *can.Frame, sent bool) string {
 	flags, data := "", fmt.Sprintf("%x", f.Data[:f.Len])
 	for _, c := range []struct {
@@ -90,7 +90,7 @@ func line(us int64, channel string, f *can.Frame, sent bool) string {
 	return fmt.Sprintf("%d %s %X -%s %s", us, channel, f.ID&can.MaskEFF, flags, data)
 }
 
-// python runs logs.py and returns the lines it prints.
+// python runs logs.py and returns the lines of its output.
 func python(t *testing.T, args ...string) []string {
 	t.Helper()
 	if err := exec.Command("/usr/bin/python3", "-c", "import can").Run(); err != nil {
@@ -106,7 +106,7 @@ func python(t *testing.T, args ...string) []string {
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
-// compare compares line by line.
+// compare compares two logs line by line.
 func compare(t *testing.T, name string, got, want []string) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -119,9 +119,9 @@ func compare(t *testing.T, name string, got, want []string) {
 	}
 }
 
-func TestPythonCanReadsTheLogsWeWrite(t *testing.T) {
+func TestPythonCanReadsOurLogs(t *testing.T) {
 	t.Parallel()
-	h, list := driven(t)
+	h, list := randomLog(t)
 	for extension, format := range map[string]string{"log": "candump", "asc": "asc", "blf": "blf"} {
 		path := filepath.Join(t.TempDir(), "x."+extension)
 		exportTo(t, path, format, h, list)
@@ -141,8 +141,8 @@ func TestPythonCanReadsTheLogsWeWrite(t *testing.T) {
 	}
 }
 
-// logged reads a log with ours; relative times are in microseconds.
-func logged(t *testing.T, path string, channel func(string) string) (lines []string) {
+// readLog returns the lines of a log that lockstep reads.
+func readLog(t *testing.T, path string, channel func(string) string) (lines []string) {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
@@ -165,7 +165,7 @@ func logged(t *testing.T, path string, channel func(string) string) (lines []str
 	}
 }
 
-func TestWeReadTheLogsPythonCanWrites(t *testing.T) {
+func TestLogsOfPythonCanAreRead(t *testing.T) {
 	t.Parallel()
 	for _, extension := range []string{"log", "asc"} {
 		path := filepath.Join(t.TempDir(), "x."+extension)
@@ -181,11 +181,11 @@ func TestWeReadTheLogsPythonCanWrites(t *testing.T) {
 			}
 			want[i] = fmt.Sprint(at, " ", rest)
 		}
-		got := logged(t, path, fromZero)
+		got := readLog(t, path, channelNumber)
 		if len(got) != logFrames {
 			t.Fatalf("%s: %d frames, want %d", extension, len(got), logFrames)
 		}
-		for i := range got { // python-can adds floating-point seconds: a microsecond of slack
+		for i := range got { // python-can adds seconds in floating point, so times differ by up to 1 µs
 			if !within(got[i], want[i], 1) {
 				t.Fatalf("%s: frame %d is\n%q, want\n%q", extension, i, got[i], want[i])
 			}
@@ -193,7 +193,7 @@ func TestWeReadTheLogsPythonCanWrites(t *testing.T) {
 	}
 }
 
-// within says that two lines agree but for us microseconds.
+// within reports whether two lines agree, with times that differ by at most us microseconds.
 func within(a, b string, us int64) bool {
 	var x, y int64
 	fmt.Sscan(a, &x)
@@ -203,7 +203,7 @@ func within(a, b string, us int64) bool {
 	return x-y <= us && y-x <= us && strings.TrimSpace(a) == strings.TrimSpace(b)
 }
 
-// requireCanUtils skips where can-utils is missing.
+// requireCanUtils skips a test if can-utils is missing.
 func requireCanUtils(t *testing.T) {
 	t.Helper()
 	for _, program := range []string{"log2asc", "asc2log"} {
@@ -213,29 +213,29 @@ func requireCanUtils(t *testing.T) {
 	}
 }
 
-func TestCanUtilsTurnTheLogsWeWriteIntoEachOther(t *testing.T) {
+func TestCanUtilsConvertOurLogs(t *testing.T) {
 	t.Parallel()
 	requireCanUtils(t)
-	h, list := driven(t)
+	h, list := randomLog(t)
 	dir := t.TempDir()
 	ours := map[string]string{"candump": filepath.Join(dir, "ours.log"), "asc": filepath.Join(dir, "ours.asc")}
 	for format, path := range ours {
 		exportTo(t, path, format, h, list)
 	}
-	theirs := map[string]string{"asc": filepath.Join(dir, "theirs.asc"), "candump": filepath.Join(dir, "theirs.log")}
+	converted := map[string]string{"asc": filepath.Join(dir, "theirs.asc"), "candump": filepath.Join(dir, "theirs.log")}
 	for _, c := range [][]string{
-		{"log2asc", "-I", ours["candump"], "-O", theirs["asc"], "vcan0", "vcan1"},
-		{"asc2log", "-I", ours["asc"], "-O", theirs["candump"]},
+		{"log2asc", "-I", ours["candump"], "-O", converted["asc"], "vcan0", "vcan1"},
+		{"asc2log", "-I", ours["asc"], "-O", converted["candump"]},
 	} {
 		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", c, err, out)
 		}
 	}
-	for format, path := range theirs {
-		got := logged(t, path, fromZero)
+	for format, path := range converted {
+		got := readLog(t, path, channelNumber)
 		var want []string
 		var first int64
-		fmt.Sscan(got[0], &first) // asc2log does not understand our date and takes the time of day
+		fmt.Sscan(got[0], &first) // asc2log ignores the date and uses the time of day
 		for i := range list {
 			want = append(want, line(first+(list[i].Time-list[0].Time)/1000, fmt.Sprint(list[i].Bus), &list[i].Frame, list[i].Sent))
 		}
@@ -243,8 +243,8 @@ func TestCanUtilsTurnTheLogsWeWriteIntoEachOther(t *testing.T) {
 	}
 }
 
-// fromZero is the number of a channel called can0, vcan0 or, as ASC logs count, 1.
-func fromZero(name string) string {
+// channelNumber returns the number, from 0, of a channel can0, vcan0 or, in ASC logs, 1.
+func channelNumber(name string) string {
 	if _, number, ok := strings.Cut(name, "can"); ok {
 		return number
 	}
@@ -252,18 +252,18 @@ func fromZero(name string) string {
 	return strconv.Itoa(n - 1)
 }
 
-// TestLabCanplayerPlaysTheLogsWeWrite plays ours on buses where candump listens, and
-// reads what candump wrote as a source.
-func TestLabCanplayerPlaysTheLogsWeWrite(t *testing.T) {
+// The test plays a log with canplayer on buses on which candump listens, and reads the log of
+// candump as a source.
+func TestLabCanplayerPlaysOurLogs(t *testing.T) {
 	if !lab.InVCAN(t, "candump", "canplayer") {
 		return
 	}
-	h, list := driven(t)
+	h, list := randomLog(t)
 	list = list[:300]
 	dir := t.TempDir()
-	ours, theirs := filepath.Join(dir, "ours.log"), filepath.Join(dir, "theirs.log")
+	ours, dumped := filepath.Join(dir, "ours.log"), filepath.Join(dir, "dumped.log")
 	exportTo(t, ours, "candump", h, list)
-	out, err := os.Create(theirs)
+	out, err := os.Create(dumped)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestLabCanplayerPlaysTheLogsWeWrite(t *testing.T) {
 	if err := dump.Wait(); err != nil {
 		t.Fatalf("candump: %v", err)
 	}
-	source, err := record.OpenSource(theirs, "") // candump writes what two sockets have in no order
+	source, err := record.OpenSource(dumped, "") // candump writes the frames of two sockets in any order
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func TestLabCanplayerPlaysTheLogsWeWrite(t *testing.T) {
 		if err != nil {
 			t.Fatalf("frame %d: %v", i, err)
 		}
-		got = append(got, line(0, fromZero(f.Channel), &f.Frame, f.Sent))
+		got = append(got, line(0, channelNumber(f.Channel), &f.Frame, f.Sent))
 		want = append(want, line(0, fmt.Sprint(list[i].Bus), &list[i].Frame, false))
 	}
 	compare(t, "canplayer and candump", got, want)

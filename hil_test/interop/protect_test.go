@@ -15,7 +15,7 @@ import (
 	"lockstep/io/sigmap"
 )
 
-// checksums runs checksums.py, or skips the test where it cannot run.
+// checksums runs checksums.py. It skips the test if crccheck is missing.
 func checksums(t *testing.T, in []byte, args ...string) []byte {
 	t.Helper()
 	if exec.Command("/usr/bin/python3", "-c", "import crccheck").Run() != nil {
@@ -30,35 +30,35 @@ func checksums(t *testing.T, in []byte, args ...string) []byte {
 	return out
 }
 
-// judged is a frame, what we say its checksum is, and what checksums.py is asked.
-type judged struct {
+// checkedFrame is a frame with the checksum that lockstep computes.
+type checkedFrame struct {
 	name, data string
-	ours       uint32
-	question   map[string]any
+	checksum   uint32
+	request    map[string]any // input of checksums.py
 }
 
-// agree compares all frames with checksums.py.
-func agree(t *testing.T, frames []judged) {
+// compareChecksums compares the checksums of all frames with checksums.py.
+func compareChecksums(t *testing.T, frames []checkedFrame) {
 	t.Helper()
 	var in bytes.Buffer
 	for _, f := range frames {
-		if err := json.NewEncoder(&in).Encode(f.question); err != nil {
+		if err := json.NewEncoder(&in).Encode(f.request); err != nil {
 			t.Fatal(err)
 		}
 	}
 	lines := strings.Fields(string(checksums(t, in.Bytes())))
 	if len(lines) != len(frames) {
-		t.Fatalf("%d answers to %d questions", len(lines), len(frames))
+		t.Fatalf("%d checksums of %d frames", len(lines), len(frames))
 	}
 	for i, f := range frames {
-		if want := fmt.Sprint(f.ours); lines[i] != want {
-			t.Fatalf("%s: %s: crccheck says %s, we say %s", f.name, f.data, lines[i], want)
+		if want := fmt.Sprint(f.checksum); lines[i] != want {
+			t.Fatalf("%s: %s: checksum %s by crccheck, %s by lockstep", f.name, f.data, lines[i], want)
 		}
 	}
 	t.Logf("%d frames agree", len(frames))
 }
 
-// number reads a little-endian number of n bytes.
+// number returns the little-endian number of the first n bytes.
 func number(data []byte, n int) (v uint32) {
 	for i := range n {
 		v |= uint32(data[i]) << (8 * i)
@@ -66,7 +66,7 @@ func number(data []byte, n int) (v uint32) {
 	return v
 }
 
-// noise fills the first n bytes of a frame.
+// noise returns a frame with n random bytes.
 func noise(r *rand.Rand, n int) (data [64]byte) {
 	for i := range n {
 		data[i] = byte(r.Uint32())
@@ -85,10 +85,10 @@ func TestCRCsAgreeWithCRCCheckOnItsWholeCatalogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(list) < 40 {
-		t.Fatalf("a catalogue of %d CRCs", len(list))
+		t.Fatalf("%d CRCs in the catalogue, want at least 40", len(list))
 	}
 	r := rand.New(rand.NewPCG(1, 1))
-	var frames []judged
+	var frames []checkedFrame
 	for _, c := range list {
 		for range 150 {
 			n := []int{4, 8, 12, 32, 64}[r.IntN(5)]
@@ -103,15 +103,15 @@ func TestCRCsAgreeWithCRCCheckOnItsWholeCatalogue(t *testing.T) {
 			data := noise(r, n)
 			p.Protect(&data, n, 0)
 			text := hex.EncodeToString(data[:n-size])
-			frames = append(frames, judged{c.Name, text, number(data[n-size:], size), map[string]any{"crc": c.Name, "data": text}})
+			frames = append(frames, checkedFrame{c.Name, text, number(data[n-size:], size), map[string]any{"crc": c.Name, "data": text}})
 		}
 	}
-	agree(t, frames)
+	compareChecksums(t, frames)
 }
 
 func TestProfilesAgreeWithCRCCheck(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
-	var frames []judged
+	var frames []checkedFrame
 	for _, name := range sigmap.Profiles() {
 		if !strings.HasPrefix(name, "e2e-") {
 			continue
@@ -140,9 +140,9 @@ func TestProfilesAgreeWithCRCCheck(t *testing.T) {
 			data := noise(r, n)
 			p.Protect(&data, n, 0)
 			text := hex.EncodeToString(data[:n])
-			frames = append(frames, judged{name, text, number(data[spec.Offset:], size),
+			frames = append(frames, checkedFrame{name, text, number(data[spec.Offset:], size),
 				map[string]any{"profile": name, "ids": spec.DataIDs, "counter": counter, "offset": spec.Offset, "data": text}})
 		}
 	}
-	agree(t, frames)
+	compareChecksums(t, frames)
 }

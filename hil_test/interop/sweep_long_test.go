@@ -18,8 +18,8 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// aSweep is a folder with a sweep of 32 cases that take a while, and the command.
-func aSweep(t *testing.T) (dir, file, command string) {
+// newSweep returns a folder, the file of a sweep of 62 cases in it, and the path of the command.
+func newSweep(t *testing.T) (dir, file, command string) {
 	t.Helper()
 	dir = t.TempDir()
 	file, command = filepath.Join(dir, "masses.yaml"), filepath.Join(dir, "lockstep")
@@ -40,7 +40,7 @@ results:
 	return dir, file, command
 }
 
-// slurm starts Slurm on this host as a cluster of one node, with files of its own.
+// slurm starts Slurm on this host as a cluster of one node, with its files in a folder.
 func slurm(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{"munged", "slurmctld", "slurmd", "sbatch"} {
@@ -83,7 +83,7 @@ func slurm(t *testing.T, dir string) {
 			t.Logf("%s%s", &control.Err, &node.Err)
 		}
 	})
-	lab.AwaitFor(t, "the node to be idle", 5*lab.Patience, func() bool {
+	lab.AwaitFor(t, "the node to be idle", 5*lab.Timeout, func() bool {
 		out, err := exec.Command("sinfo", "--noheader", "--format=%T").Output()
 		return err == nil && strings.TrimSpace(string(out)) == "idle"
 	})
@@ -115,7 +115,7 @@ NodeName=%[1]s NodeAddr=127.0.0.1 CPUs=2
 PartitionName=all Nodes=%[1]s Default=YES MaxTime=INFINITE State=UP
 `
 
-// hasRows tells whether the journal of a shard of 4 holds anything.
+// hasRows reports whether the journal of a shard, of 4, has rows.
 func hasRows(out string, shard int) bool {
 	list, _ := filepath.Glob(fmt.Sprintf("%s/*-shard-%d-of-4.partial", out, shard))
 	if len(list) != 1 {
@@ -125,19 +125,18 @@ func hasRows(out string, shard int) bool {
 	return err == nil && info.Size() > 50
 }
 
-// idle tells whether Slurm has nothing to do.
+// idle reports whether Slurm has no jobs.
 func idle() bool {
 	text, err := exec.Command("squeue", "--noheader").Output()
 	return err == nil && len(strings.TrimSpace(string(text))) == 0
 }
 
-// A task is requeued by Slurm as it runs, another one is killed, and the same line is
-// submitted again.
+// Slurm requeues one running task, the test kills another one and submits the same sweep again.
 func TestSweepOnSlurmRunsEachShardOnceThroughRequeueAndKill(t *testing.T) {
 	if os.Geteuid() != 0 {
-		lab.Skip(t, "Slurm's daemons are started as root here")
+		lab.Skip(t, "starting the daemons of Slurm needs root")
 	}
-	dir, file, command := aSweep(t)
+	dir, file, command := newSweep(t)
 	slurm(t, dir)
 	t.Setenv("LOCKSTEP", command)
 	script, err := filepath.Abs("../../deploy/slurm/sweep.sbatch")
@@ -157,15 +156,15 @@ func TestSweepOnSlurmRunsEachShardOnceThroughRequeueAndKill(t *testing.T) {
 		return string(m[1])
 	}
 	first := submit()
-	lab.AwaitFor(t, "rows of the shards 0 and 1", 5*lab.Patience, func() bool { return hasRows(out, 0) && hasRows(out, 1) })
+	lab.AwaitFor(t, "rows of the shards 0 and 1", 5*lab.Timeout, func() bool { return hasRows(out, 0) && hasRows(out, 1) })
 	killTask(t, command, 1)
 	lab.MustOutput(t, "scontrol", "requeue", first+"_0")
-	lab.AwaitFor(t, "the end of the first jobs", 5*lab.Patience, idle)
+	lab.AwaitFor(t, "the end of the first jobs", 5*lab.Timeout, idle)
 	if _, err := os.Stat(filepath.Join(out, "table.parquet")); err == nil {
-		t.Error("there is a table although a task was killed")
+		t.Error("a table was written although a task was killed")
 	}
 	second := submit()
-	lab.AwaitFor(t, "the end of the second jobs", 5*lab.Patience, idle)
+	lab.AwaitFor(t, "the end of the second jobs", 5*lab.Timeout, idle)
 	log := func(job string, shard int) string {
 		text, err := os.ReadFile(fmt.Sprintf("%s/sweep-%s-%d.log", dir, job, shard))
 		if err != nil {
@@ -173,25 +172,25 @@ func TestSweepOnSlurmRunsEachShardOnceThroughRequeueAndKill(t *testing.T) {
 		}
 		return string(text)
 	}
-	if text := log(first, 0); !strings.Contains(text, "DUE TO JOB REQUEUE") || !strings.Contains(text, "masses: goes on after ") {
-		t.Errorf("the task that was requeued: %s", text)
+	if text := log(first, 0); !strings.Contains(text, "DUE TO JOB REQUEUE") || !strings.Contains(text, "masses: continues after ") {
+		t.Errorf("the requeued task: %s", text)
 	}
-	if text := log(second, 1); !strings.Contains(text, "masses: goes on after ") {
-		t.Errorf("the task that was killed: %s", text)
+	if text := log(second, 1); !strings.Contains(text, "masses: continues after ") {
+		t.Errorf("the killed task: %s", text)
 	}
 	for i := range 4 {
 		both := log(first, i) + log(second, i)
 		if n := strings.Count(both, " cases in "); n != 1 {
-			t.Errorf("shard %d was made %d times: %s", i, n, both)
+			t.Errorf("shard %d was computed %d times, want once: %s", i, n, both)
 		}
 		if whole := strings.Contains(log(second, i), "is complete"); whole != (i != 1) {
 			t.Errorf("shard %d at the second submission: %s", i, log(second, i))
 		}
 	}
-	sameAsAtOnce(t, dir, file, command, out)
+	compareWithOneProcess(t, dir, file, command, out)
 }
 
-// killTask kills the process of a task by the kernel.
+// killTask kills the process of a task with SIGKILL.
 func killTask(t *testing.T, command string, task int) {
 	t.Helper()
 	list, err := filepath.Glob("/proc/[0-9]*/exe")
@@ -215,8 +214,8 @@ func killTask(t *testing.T, command string, task int) {
 	t.Fatalf("task %d has no process", task)
 }
 
-// sameAsAtOnce holds the shards in a folder, and the table there, against one process.
-func sameAsAtOnce(t *testing.T, dir, file, command, out string) {
+// compareWithOneProcess compares the table of the shards in a folder with that of one process.
+func compareWithOneProcess(t *testing.T, dir, file, command, out string) {
 	t.Helper()
 	one := filepath.Join(dir, "one")
 	lab.MustOutput(t, command, "sweep", file, "-o", one)
@@ -224,13 +223,13 @@ func sameAsAtOnce(t *testing.T, dir, file, command, out string) {
 	a, errA := os.ReadFile(filepath.Join(out, "table.parquet"))
 	b, errB := os.ReadFile(filepath.Join(dir, "one.parquet"))
 	if errA != nil || errB != nil || string(a) != string(b) {
-		t.Errorf("the table of the shards, %d bytes, is not that of one process, %d bytes (%v, %v)", len(a), len(b), errA, errB)
+		t.Errorf("the table of the shards, %d bytes, differs from that of one process, %d bytes (%v, %v)", len(a), len(b), errA, errB)
 	}
 }
 
-// The Parquet of a sweep as another implementation, Apache Arrow's, reads it.
+// Apache Arrow reads the Parquet file of a sweep.
 func TestArrowReadsTheTableOfASweep(t *testing.T) {
-	dir, file, command := aSweep(t)
+	dir, file, command := newSweep(t)
 	lab.MustOutput(t, command, "sweep", file, "-o", dir)
 	table, csv := filepath.Join(dir, "table.parquet"), filepath.Join(dir, "table.csv")
 	lab.MustOutput(t, command, "sweep", "-merge", dir, "-o", csv)
@@ -239,7 +238,7 @@ func TestArrowReadsTheTableOfASweep(t *testing.T) {
 	head := lab.MustOutput(t, "go", "run", reader, "--only-metadata", "--print-key-value-metadata", table)
 	for _, want := range []string{"Num Rows: 62", "unit.v", "km/h", "Column 0: case (INT64/INT_64)", "Column 1: m (DOUBLE)", "Column 3: v (DOUBLE)", "Column 5: failed (BYTE_ARRAY/UTF8)"} {
 		if !strings.Contains(head, want) {
-			t.Errorf("Arrow sees no %q in\n%s", want, head)
+			t.Errorf("no %q in the output of Arrow:\n%s", want, head)
 		}
 	}
 	text := lab.MustOutput(t, "go", "run", reader, "--json", "--no-metadata", table)
@@ -270,8 +269,7 @@ func TestArrowReadsTheTableOfASweep(t *testing.T) {
 	}
 }
 
-// The schema is the one that Kubernetes itself publishes with its sources; kubeconform
-// checks files against it.
+// kubeconform checks the job against the schema in the sources of Kubernetes.
 func TestKubernetesTakesTheJobOfASweep(t *testing.T) {
 	const kubernetes = "k8s.io/kubernetes@v1.34.1"
 	var module struct{ Dir string }

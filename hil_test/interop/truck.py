@@ -1,9 +1,9 @@
-"""truck.py LOG CSV decodes the frames of the truck bench in a candump log with tables of
-its own, and compares every value with the plant's at that tick. One JSON object says how
-many frames of each group there were, and what did not agree.
+"""truck.py LOG CSV decodes the frames of the truck bench in a candump log and compares
+every value with that of the plant at the same tick. It prints one JSON object with the number
+of frames of each group and the differences.
 
-The tables are after the published descriptions of SAE J1939-71, not from our database:
-group, source, first bit, bits, scale, offset, and what of the plant it is, in its unit.
+The tables follow the published descriptions of SAE J1939-71, not the database of lockstep.
+Columns: group, source, first bit, bits, scale, offset, signal of the plant, its unit in SI.
 """
 
 import csv
@@ -29,13 +29,13 @@ PLANT = [
     (65281, 128, 16, 16, 0.125, 0, "w_out", RPM),
     (65281, 128, 32, 16, 0.125, 0, "w_pinion", RPM),
 ]
-# What the unit measures is the plant's of the tick before: within what two roundings and
-# the movement of a tick explain.
+# Measurements of the unit are values of the plant at the tick before. They may differ by two
+# roundings and the change within a tick.
 UNIT = [
     (61442, 3, 8, 16, 0.125, 0, "w_out", RPM),
     (61442, 3, 40, 16, 0.125, 0, "w_turbine", RPM),
 ]
-# What the bench takes in is in force at the tick that reads it: group, source, bits, input.
+# Commands to the bench are inputs of the plant from the tick that reads them.
 TAKEN = [
     (0, 3, 0, 2, 1, 0, "torque_mode", 1),
     (0, 3, 24, 8, 1, -125, "torque_request", SHARE),
@@ -52,7 +52,7 @@ def bits(data, first, n):
 
 
 def tsc1(identifier, data):
-    """SPN 4207 of a frame: over bytes 1 to 7, the counter and the identifier."""
+    """Returns SPN 4207 of a frame: over bytes 1 to 7, the counter and the identifier."""
     s = sum(data[:7]) + (data[7] & 15) + sum(identifier.to_bytes(4, "big"))
     return ((s >> 6 & 3) + (s >> 3) + s) & 7
 
@@ -93,7 +93,7 @@ def main(log, table):
             for group, of, first, n, scale, offset, name, unit in signals:
                 if (group, of) != (pgn, source):
                     continue
-                # A frame that comes in is logged before those of the tick that reads it.
+                # A received frame is logged before the frames of the tick that reads it.
                 row = plant[tick if what != "taken" else tick + 1] if tick + (what == "taken") < len(plant) else None
                 if row is None:
                     continue
@@ -107,7 +107,7 @@ def main(log, table):
                 compared += 1
                 worst = max(worst, off)
                 if not off <= 0.5 + 1e-6:
-                    wrong.append("tick %d, %s: %s is %g, the plant's %g" % (tick, key, name, raw * scale + offset, want))
+                    wrong.append("tick %d, %s: %s is %g, of the plant %g" % (tick, key, name, raw * scale + offset, want))
     for row in plant:
         if row[column["torque_mode"]] == 3 and row[column["engine_load"]] > row[column["torque_request"]]:
             wrong.append("%g s: the engine gives %g, TSC1 allows %g" % (row[0], row[column["engine_load"]], row[column["torque_request"]]))

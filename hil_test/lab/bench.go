@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// GuardedMessage is what the report says of a protected message.
-type GuardedMessage struct {
+// ProtectedMessage is the entry of a protected message in the report.
+type ProtectedMessage struct {
 	Frames   uint64 `json:"frames"`
 	OK       uint64 `json:"ok"`
 	SomeLost uint64 `json:"ok_somelost"`
@@ -22,7 +22,7 @@ type GuardedMessage struct {
 	Window   string `json:"window"`
 }
 
-// Report is what the tests need of `lockstep run -report`.
+// Report is the part of `lockstep run -report` that the tests read.
 type Report struct {
 	StepNs      int64   `json:"step_ns"`
 	Ticks       uint64  `json:"ticks"`
@@ -55,21 +55,21 @@ type Report struct {
 	} `json:"silent"`
 }
 
-// spread is how a time is distributed, as the report says it, ns.
+// spread is the distribution of a time in the report, ns.
 type spread struct {
 	P50 int64 `json:"p50"`
 	Max int64 `json:"max"`
 }
 
-// Bench is a run of a bench that writes a report.
+// Bench is a running bench that writes a report.
 type Bench struct {
 	*Process
-	File string        // of the report
-	For  time.Duration // length of the run; UntilStopped: it has no end of its own
+	File string        // path of the report
+	For  time.Duration // length of the run; UntilStopped: until the test stops it
 }
 
-// UntilStopped is the length of a run that the test ends. A test that does something while
-// a bench runs takes this: on a loaded machine any other length may be over before.
+// UntilStopped is the length of a run that the test stops. A test that acts while the bench runs
+// needs it: on a loaded machine a run of fixed length may end too soon.
 const UntilStopped time.Duration = 0
 
 // StartDemo starts the demo bench on vcan0, best effort.
@@ -87,9 +87,8 @@ func StartDemoOn(t *testing.T, bus string, d time.Duration, edits []Edit, args .
 	return StartDemoWith(t, d, edits, append([]string{"run", "-bus", bus}, args...)...)
 }
 
-// StartDemoWith starts a command on the demo bench, edited. The demo bench gives up after 200
-// ticks missed at once, or 3 s without one; a lab may well stand still for longer, so that it
-// gets a longer patience here.
+// StartDemoWith starts a command on the demo bench, edited. The demo bench ends after 200 ticks
+// missed at once, or 3 s without a tick. A lab may stall for longer, so both limits are raised.
 func StartDemoWith(t *testing.T, d time.Duration, edits []Edit, args ...string) *Bench {
 	t.Helper()
 	dir := t.TempDir()
@@ -98,8 +97,8 @@ func StartDemoWith(t *testing.T, d time.Duration, edits []Edit, args ...string) 
 		t.Fatalf("lockstep plants powershift-bench: exit %d\n%s", code, &plants.Err)
 	}
 	text := plants.Out.String()
-	patient := []Edit{{"overrun: skip 200", "overrun: skip 1000"}, {"# watchdog: 3 s ", "watchdog: 20 s "}}
-	for _, e := range append(edits, patient...) {
+	limits := []Edit{{"overrun: skip 200", "overrun: skip 1000"}, {"# watchdog: 3 s ", "watchdog: 20 s "}}
+	for _, e := range append(edits, limits...) {
 		if !strings.Contains(text, e[0]) {
 			t.Fatalf("the demo bench has no line %q:\n%s", e[0], text)
 		}
@@ -119,33 +118,33 @@ func StartDemoWith(t *testing.T, d time.Duration, edits []Edit, args ...string) 
 	return b
 }
 
-// AwaitTicking waits until the loop of a run ticks: for the first status line.
+// AwaitTicking waits for the first status line: from then on the loop of the run ticks.
 func (p *Process) AwaitTicking() {
 	p.T.Helper()
 	p.AwaitOutput("missed")
 }
 
-// AwaitReport waits for the end of a run, clean and complete, and returns what it reports.
+// AwaitReport waits for the end of a run and returns its report. The run must end with exit 0 and
+// all ticks.
 func (b *Bench) AwaitReport() Report {
 	b.T.Helper()
-	r := b.end(b.For + Patience)
+	r := b.end(b.For + Timeout)
 	if want := uint64(b.For.Nanoseconds() / r.StepNs); r.Ticks != want {
-		b.T.Errorf("%d grid points stepped in %v, want every one of %d", r.Ticks, b.For, want)
+		b.T.Errorf("%d grid points stepped in %v, want all %d", r.Ticks, b.For, want)
 	}
 	return r
 }
 
-// Stop ends a run as Ctrl-C does and returns what it reports. The run must have
-// ended clean.
+// Stop ends a run as Ctrl-C does and returns its report. The run must end with exit 0.
 func (b *Bench) Stop() Report {
 	b.T.Helper()
 	b.Signal(syscall.SIGINT)
-	return b.end(Patience)
+	return b.end(Timeout)
 }
 
-func (b *Bench) end(patience time.Duration) (r Report) {
+func (b *Bench) end(limit time.Duration) (r Report) {
 	b.T.Helper()
-	if code := b.WaitFor(patience); code != 0 {
+	if code := b.WaitFor(limit); code != 0 {
 		b.T.Fatalf("%s: exit %d, want 0\n%s%s", b.Name, code, &b.Out, &b.Err)
 	}
 	data, err := os.ReadFile(b.File)
@@ -167,8 +166,8 @@ func StartUnit(t *testing.T, bus string) *Process {
 	return p
 }
 
-// Listed is what the tests need of a run in `lockstep ps -json`.
-type Listed struct {
+// ListedRun is the part of a run in `lockstep ps -json` that the tests read.
+type ListedRun struct {
 	Bench      string   `json:"bench"`
 	Supervisor int      `json:"supervisor"`
 	Target     int      `json:"target"`
@@ -180,20 +179,20 @@ type Listed struct {
 }
 
 // Runs returns the runs of this host by the names of their benches.
-func Runs(t *testing.T) map[string]Listed {
+func Runs(t *testing.T) map[string]ListedRun {
 	t.Helper()
-	byName := map[string]Listed{}
-	list := listed(t)
+	byName := map[string]ListedRun{}
+	list := listRuns(t)
 	for _, v := range list {
 		byName[v.Bench] = v
 	}
 	if len(byName) != len(list) {
-		t.Errorf("names are there twice: %+v", list)
+		t.Errorf("two runs have one name: %+v", list)
 	}
 	return byName
 }
 
-func listed(t *testing.T) (list []Listed) {
+func listRuns(t *testing.T) (list []ListedRun) {
 	t.Helper()
 	out, errors, code := Run(t, "ps", "-json")
 	if err := json.Unmarshal([]byte(out), &list); code != 0 || err != nil {
@@ -202,12 +201,12 @@ func listed(t *testing.T) (list []Listed) {
 	return list
 }
 
-// AwaitTicks waits until the loop has done n more ticks, missed ones too, and begun another
-// one after these: what was on the bus before has then been read.
+// AwaitTicks waits until the loop has done n more ticks, counting missed ones, and has begun one
+// more. The loop has then read every frame that was on the bus before.
 func (b *Bench) AwaitTicks(n uint64) {
 	b.T.Helper()
 	ticks := func() uint64 {
-		for _, v := range listed(b.T) {
+		for _, v := range listRuns(b.T) {
 			if v.Supervisor == b.Cmd.Process.Pid {
 				return v.Ticks
 			}
@@ -222,8 +221,7 @@ func (b *Bench) AwaitTicks(n uint64) {
 	}
 }
 
-// AwaitStatus waits for n more status lines: the supervisor has looked at everything that
-// it looks at from time to time.
+// AwaitStatus waits for n more status lines: the supervisor has then made its periodic checks.
 func (b *Bench) AwaitStatus(n int) {
 	b.T.Helper()
 	b.AwaitOutputs("missed", strings.Count(b.Out.String(), "missed")+n)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// SafeSpeeds says which of the Speeds carry the safe values of the demo bench: all four
-// speeds, 15 bits each, are zero. The engine of a plant that runs always turns.
+// SafeSpeeds reports for each frame Speeds whether it carries the safe values of the demo bench:
+// all four speeds, 15 bits each, are zero. In a running plant the engine always turns.
 func SafeSpeeds(f *Frames) (list []bool) {
 	for _, data := range f.Data {
 		list = append(list, bytes.Equal(data[:7], make([]byte, 7)) && data[7]&15 == 0)
@@ -20,29 +20,29 @@ func SafeSpeeds(f *Frames) (list []bool) {
 	return list
 }
 
-// CheckFallToSafe holds the Speeds against the one way into the safe state: the plant's
-// values, then the safe ones and nothing else. It returns how many there are of each.
+// CheckFallToSafe checks that the frames Speeds carry the values of the plant first and the safe
+// values from then on. It returns the number of each.
 func CheckFallToSafe(t *testing.T, f *Frames) (plant, safe int) {
 	t.Helper()
 	list := SafeSpeeds(f)
 	plant = max(slices.Index(list, true), 0)
 	if plant == 0 {
-		t.Fatalf("of %d Speeds none, or the first, carries the safe values", len(list))
+		t.Fatalf("%d Speeds: none or the first one carries the safe values, want a later one", len(list))
 	}
 	if slices.Contains(list[plant:], false) {
-		t.Errorf("after the safe values the bus carries the plant's again")
+		t.Errorf("after the safe values the bus carries values of the plant again")
 	}
 	return plant, len(list) - plant
 }
 
-// Frames is what candump saw of one identifier.
+// Frames are the frames of one identifier that candump received.
 type Frames struct {
 	Data [][]byte
-	Lost int // by the rolling counter
+	Lost int // missing frames, by the rolling counter; set by CountLost
 }
 
-// StartCandump starts candump, with a buffer for all that comes, and waits until the kernel
-// has it among those that get every frame of the bus: it says nothing itself.
+// StartCandump starts candump with a large receive buffer. It waits until the kernel lists the
+// socket of candump, since candump does not report when it is ready.
 func StartCandump(t *testing.T, bus string) *Process {
 	t.Helper()
 	before := Listeners(t, bus)
@@ -51,8 +51,8 @@ func StartCandump(t *testing.T, bus string) *Process {
 	return p
 }
 
-// Listeners returns how many sockets get every frame of a bus. The kernel's list names a bus
-// without any, too, with a colon.
+// Listeners returns the number of sockets that receive every frame of a bus. The kernel's list
+// also names a bus without sockets, with a colon.
 func Listeners(t *testing.T, bus string) int {
 	t.Helper()
 	list, err := os.ReadFile("/proc/net/can/rcvlist_all")
@@ -62,13 +62,12 @@ func Listeners(t *testing.T, bus string) int {
 	return strings.Count(string(list), " "+bus+" ")
 }
 
-// AwaitQuiet waits until a program that prints what it reads from a bus has printed all that
-// has come: it sleeps, for want of more, and has printed nothing for half a second. The half
-// second is for frames that a card still has to send.
+// AwaitQuiet waits until a program that prints the frames of a bus has printed all of them: it
+// sleeps and has printed nothing for half a second, in which a card may still send frames.
 func AwaitQuiet(p *Process) {
 	p.T.Helper()
-	const looks = 25
-	for before, still := -1, 0; still < looks; time.Sleep(20 * time.Millisecond) {
+	const checks = 25 // of 20 ms
+	for before, still := -1, 0; still < checks; time.Sleep(20 * time.Millisecond) {
 		select {
 		case <-p.Done:
 			p.T.Fatalf("%s: has ended\n%s", p.Name, &p.Err)
@@ -82,15 +81,15 @@ func AwaitQuiet(p *Process) {
 	}
 }
 
-// EndCandump ends candump once it has caught up, and returns what it saw by
-// identifier, and in which order.
+// EndCandump ends candump after AwaitQuiet. It returns the frames by identifier, and the
+// identifiers in order of reception.
 func EndCandump(t *testing.T, p *Process) (byID map[string]*Frames, order []string) {
 	t.Helper()
 	AwaitQuiet(p)
 	return EndCandumpNow(t, p)
 }
 
-// EndCandumpNow ends candump at once.
+// EndCandumpNow is EndCandump without AwaitQuiet.
 func EndCandumpNow(t *testing.T, p *Process) (byID map[string]*Frames, order []string) {
 	t.Helper()
 	p.Signal(syscall.SIGTERM)
@@ -121,13 +120,13 @@ func EndCandumpNow(t *testing.T, p *Process) (byID map[string]*Frames, order []s
 	return byID, order
 }
 
-// Counters are byte and shift of the rolling counters.
+// Counters are the byte and the shift of the rolling counter in each frame of the demo bench.
 var Counters = map[string]struct{ at, shift int }{
 	"110": {6, 4}, "111": {6, 4}, "200": {7, 4}, "201": {6, 0}, "202": {7, 4},
 }
 
-// Count fills in what the rolling counters say is missing.
-func (f *Frames) Count(id string) {
+// CountLost sets Lost from the gaps in the rolling counter.
+func (f *Frames) CountLost(id string) {
 	c := Counters[id]
 	f.Lost = 0
 	for i := 1; i < len(f.Data); i++ {

@@ -1,6 +1,5 @@
-// Package lab owns what a test needs to observe the product from outside: the labs, the lockstep
-// command, a bench and its report, candump, and threads in /proc. It judges nothing of the product
-// but what each of these checks by itself.
+// Package lab owns the tools with which tests observe the product from outside: the labs, the
+// lockstep command, a bench and its report, candump, and threads in /proc. It holds no tests.
 package lab
 
 import (
@@ -19,19 +18,20 @@ import (
 	"time"
 )
 
-// Variables that the tests outside of the lab hand to themselves inside.
+// Environment variables. A test binary outside of the lab sets those that begin with LOCKSTEP_LAB
+// for the same test inside.
 const (
-	InsideVar  = "LOCKSTEP_LAB"        // the lab
+	InsideVar  = "LOCKSTEP_LAB"        // script of the lab in which the test runs
 	CommandVar = "LOCKSTEP_LAB_BINARY" // path of the lockstep command
-	timeVar    = "LOCKSTEP_ALL"        // set: do what takes minutes though no test is named
-	SenderVar  = "LOCKSTEP_LAB_SENDER" // set: be the sender of sender.go
+	allVar     = "LOCKSTEP_ALL"        // set: run the tests that take minutes without -run, too
+	SenderVar  = "LOCKSTEP_LAB_SENDER" // set: the test binary is the sender of sender.go
 )
 
-// Scratch is a folder for what is built once for all tests.
+// Scratch is a folder for files that are built once for all tests.
 var Scratch string
 
-// Main is the TestMain of a package: it gives its tests a scratch folder, says what was
-// skipped, and is the sender of sender.go if the test binary is started as that.
+// Main is the TestMain of a package. It makes the scratch folder, runs the tests and prints the
+// skipped ones. With SenderVar set, the test binary is the sender of sender.go instead.
 func Main(m *testing.M) {
 	if os.Getenv(SenderVar) != "" {
 		os.Exit(sender(os.Args[1:]))
@@ -48,28 +48,27 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// unavailable are the tests that were skipped and why.
 var (
-	unavailable []string
-	skipping    sync.Mutex
+	skipped   []string // a line for each skipped test, with the reason
+	skippedMu sync.Mutex
 )
 
-// Skip skips a test for a reason that announceSkipped repeats.
+// Skip skips a test. Main prints the reason at the end, too.
 func Skip(t testing.TB, reason string) {
 	t.Helper()
-	skipping.Lock()
-	unavailable = append(unavailable, fmt.Sprintf("SKIPPED %s: %s\n", t.Name(), reason))
-	skipping.Unlock()
+	skippedMu.Lock()
+	skipped = append(skipped, fmt.Sprintf("SKIPPED %s: %s\n", t.Name(), reason))
+	skippedMu.Unlock()
 	t.Skip(reason)
 }
 
-// announceSkipped says on the terminal what was skipped. `go test ./...` without -v does
-// not show what a test binary prints when it passes, so this goes to the standard
-// error of the go command itself.
+// announceSkipped prints the skipped tests on the terminal. `go test ./...` without -v hides
+// the output of a test binary that passes, so the text goes to the standard error of the go
+// command itself.
 func announceSkipped() {
 	parent := fmt.Sprintf("/proc/%d/", os.Getppid())
 	name, _ := os.ReadFile(parent + "comm")
-	if unavailable == nil || string(name) != "go\n" || testing.Verbose() {
+	if skipped == nil || string(name) != "go\n" || testing.Verbose() {
 		return
 	}
 	terminal, err := os.OpenFile(parent+"fd/2", os.O_WRONLY|os.O_APPEND, 0)
@@ -77,70 +76,75 @@ func announceSkipped() {
 		return
 	}
 	defer terminal.Close()
-	fmt.Fprintf(terminal, "%sThese, and the socket tests of io/can where the kernel has no CAN, need hil_test/all.\n",
-		strings.Join(unavailable, ""))
+	fmt.Fprintf(terminal, "%sTo run these tests, and the socket tests of io/can on a kernel without CAN: hil_test/all\n",
+		strings.Join(skipped, ""))
 }
 
 // Machine is a lab: a script of hil_test that runs a command in it.
 type Machine struct {
-	Script  string
-	Limit   time.Duration // of a boot and what is done in it, real time
-	needs   []string      // programs; nil: the script itself tells, with -install
-	Outside string        // where this machine's files are in there; "": where they are here
-	More    []string      // of the environment, for the test inside
-	alone   bool          // one at a time on this host: it takes all CPUs
-	paced   bool          // its facts need the pace of a machine of its own: nothing runs beside it
+	Script    string        // name of the script
+	Limit     time.Duration // time limit of boot and command, real time
+	programs  []string      // programs that the lab needs; nil: the script checks them with -install
+	HostFiles string        // path of the host's root in the lab; "": the same paths as on the host
+	Env       []string      // additional environment of the test inside, NAME=VALUE
+	exclusive bool          // one at a time on this host: the lab takes all CPUs
+	serial    bool          // not parallel to other tests of the package, which would slow it down
 }
 
 var (
-	VCAN      = Machine{Script: "vcan", Limit: 4 * time.Minute, needs: []string{"linux.uml", "ip", "insmod"}}
-	VCANAlone = Machine{Script: "vcan", Limit: VCAN.Limit, needs: VCAN.needs, paced: true}
-	PreemptRT = Machine{Script: "preempt_rt", Limit: 10 * time.Minute, alone: true}
+	VCAN       = Machine{Script: "vcan", Limit: 4 * time.Minute, programs: []string{"linux.uml", "ip", "insmod"}}
+	VCANSerial = Machine{Script: "vcan", Limit: VCAN.Limit, programs: VCAN.programs, serial: true}
+	PreemptRT  = Machine{Script: "preempt_rt", Limit: 10 * time.Minute, exclusive: true}
 )
 
-// InVCAN reports whether the test runs inside the vcan lab. Outside it runs the
-// same test inside, takes over its result, and reports false: the test then
-// returns. It skips where the lab or one of the programs the test needs is missing.
-//
-// Timing in a lab is meaningless, and most of its time it waits: other tests run beside.
+// InVCAN is Inside for the lab vcan.
 func InVCAN(t *testing.T, needs ...string) bool {
 	t.Helper()
 	return Inside(t, VCAN, needs...)
 }
 
+// Inside reports whether the test runs inside a lab. Outside, it runs the same test inside,
+// adopts the result and returns false; the test then returns. It skips the test if the lab or
+// one of the needed programs is missing.
+//
+// Times in a lab have no meaning, and a lab mostly waits, so labs run in parallel unless the
+// machine is serial.
 func Inside(t *testing.T, m Machine, needs ...string) bool {
 	t.Helper()
 	if os.Getenv(InsideVar) == m.Script {
 		return true
 	}
 	m.Require(t, needs...)
-	if !m.paced {
+	if !m.serial {
 		t.Parallel()
 	}
-	m.More = append(slices.Clone(m.More), CommandVar+"="+m.Outside+Command(t))
+	m.Env = append(slices.Clone(m.Env), CommandVar+"="+m.HostFiles+Command(t))
 	limit := "-test.timeout=" + (m.Limit - 20*time.Second).String()
-	out := m.Run(t, ".", m.Outside+os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", limit)
+	out := m.Run(t, ".", m.HostFiles+os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", limit)
 	if names := Skipped(out); names != nil {
-		t.Fatalf("skipped in the lab, where nothing may be: %v", names)
+		t.Fatalf("skipped in the lab: %v; want no skipped test there", names)
 	}
 	return false
 }
 
+// RequireVCAN is Machine.Require for the lab vcan.
 func RequireVCAN(t *testing.T, needs ...string) {
 	t.Helper()
 	VCAN.Require(t, needs...)
 }
 
+// Require skips a test if long tests are off, or if the lab or one of the needed programs is
+// missing. python3-MODULE is a module of Python.
 func (m Machine) Require(t *testing.T, needs ...string) {
 	t.Helper()
-	RequireTime(t, "boots the lab "+m.Script)
+	RequireLong(t, "boots the lab "+m.Script)
 	packages := map[string]string{
 		"linux.uml": "user-mode-linux",
 		"candump":   "can-utils", "cangw": "can-utils", "cansend": "can-utils", "canplayer": "can-utils",
 		"j1939acd": "can-utils", "j1939spy": "can-utils", "testj1939": "can-utils", "tshark": "tshark",
 		"ip": "iproute2", "insmod": "kmod", "rmmod": "kmod",
 	}
-	for _, program := range append(slices.Clone(m.needs), needs...) {
+	for _, program := range append(slices.Clone(m.programs), needs...) {
 		if module, ok := strings.CutPrefix(program, "python3-"); ok {
 			if err := exec.Command("/usr/bin/python3", "-c", "import "+module).Run(); err != nil {
 				Skip(t, program+" is missing: apt-get install "+program)
@@ -153,7 +157,7 @@ func (m Machine) Require(t *testing.T, needs ...string) {
 		}
 	}
 
-	if m.needs != nil {
+	if m.programs != nil {
 		return
 	}
 	if out, err := exec.Command(m.path(t), "-install").CombinedOutput(); err != nil {
@@ -161,25 +165,23 @@ func (m Machine) Require(t *testing.T, needs ...string) {
 	}
 }
 
-// RequireTime skips a test that does what takes minutes, or all CPUs, where nobody asks for
-// it: hil_test/all does, and who names a test by -run. go test ./... leaves it out, so that it
-// ends within four minutes.
-func RequireTime(t *testing.T, does string) {
+// RequireLong skips a test that takes minutes, or all CPUs, unless LongTests. The text says what
+// the test does. Without these tests go test ./... ends within four minutes.
+func RequireLong(t *testing.T, does string) {
 	t.Helper()
-	if !Asked() {
+	if !LongTests() {
 		Skip(t, does+": hil_test/all, or -run with the name of the test")
 	}
 }
 
-// Asked reports whether tests are to take the time they need. Else those that go through a
-// list take its beginning.
-func Asked() bool {
+// LongTests reports whether long tests run: in hil_test/all, and with -run. Otherwise a test of
+// many cases runs only the first ones.
+func LongTests() bool {
 	names := flag.Lookup("test.run")
-	return !testing.Short() && (os.Getenv(timeVar) != "" || names != nil && names.Value.String() != "")
+	return !testing.Short() && (os.Getenv(allVar) != "" || names != nil && names.Value.String() != "")
 }
 
-// path returns the path of the lab's script: it is in hil_test of the module that the
-// working folder is in.
+// path returns the path of the lab's script, in hil_test of the module of the working folder.
 func (m Machine) path(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -192,14 +194,15 @@ func (m Machine) path(t *testing.T) string {
 		}
 	}
 
-	t.Fatal("the working folder is in no module")
+	t.Fatal("no go.mod above the working folder")
 	return ""
 }
 
-// wait waits for the turn of a lab, and returns what ends it.
-func (m Machine) wait(t *testing.T) (end func()) {
+// lock waits until no other test uses an exclusive lab, and returns the function that releases
+// the lab.
+func (m Machine) lock(t *testing.T) (unlock func()) {
 	t.Helper()
-	if !m.alone {
+	if !m.exclusive {
 		return func() {}
 	}
 	script, err := os.Open(m.path(t))
@@ -212,18 +215,18 @@ func (m Machine) wait(t *testing.T) (end func()) {
 	return func() { script.Close() }
 }
 
-// Run runs a command inside the lab, in a folder, and returns what it printed.
+// Run runs a command inside the lab, in a folder, and returns its output.
 // The test fails if the command fails.
 func (m Machine) Run(t *testing.T, folder string, command ...string) string {
 	t.Helper()
-	defer m.wait(t)()
+	defer m.lock(t)()
 	ctx, cancel := context.WithTimeout(t.Context(), m.Limit+30*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, m.path(t), command...)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), InsideVar+"="+m.Script, fmt.Sprintf("LAB_TIMEOUT=%.0f", m.Limit.Seconds()))
-	cmd.Env = append(cmd.Env, m.More...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // ends the lab, too
+	cmd.Env = append(cmd.Env, m.Env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // the script then ends the lab
 	cmd.WaitDelay = 10 * time.Second
 	begin := time.Now()
 	out, err := cmd.CombinedOutput()
@@ -239,7 +242,7 @@ func (m Machine) Run(t *testing.T, folder string, command ...string) string {
 	return string(out)
 }
 
-// Skipped are the tests that were skipped in the output of a test binary.
+// Skipped returns the names of the skipped tests in the output of a test binary.
 func Skipped(out string) (names []string) {
 	for line := range strings.Lines(out) {
 		if _, rest, ok := strings.Cut(line, "--- SKIP: "); ok {
@@ -250,13 +253,13 @@ func Skipped(out string) (names []string) {
 	return names
 }
 
-// All are all of them; each script keeps the same promises.
+// All lists the labs. LABS.md describes what their scripts have in common.
 var All = []Machine{VCAN, PreemptRT}
 
-// RunScript runs a lab's script and returns what it leaves behind.
+// RunScript runs a lab's script and returns its exit status, standard output and standard error.
 func (m Machine) RunScript(t *testing.T, environment []string, command ...string) (code int, out, err string) {
 	t.Helper()
-	defer m.wait(t)()
+	defer m.lock(t)()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(m.path(t), command...)
 	cmd.Env = append(os.Environ(), environment...)

@@ -16,21 +16,22 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// running is the host that the tests run on.
-const running = hostinfo.Files("/")
+// host is the machine on which the tests run.
+const host = hostinfo.Files("/")
 
-// AwaitExit waits for the end of a process that is nobody's child here.
+// AwaitExit waits for the end of a process that is not a child of the test.
 func AwaitExit(t *testing.T, pid int) {
 	t.Helper()
 	Await(t, fmt.Sprintf("process %d has ended", pid), func() bool {
-		p, err := running.Thread(fmt.Sprintf("proc/%d", pid))
+		p, err := host.Thread(fmt.Sprintf("proc/%d", pid))
 		return err != nil || p.State == "Z"
 	})
 }
 
-// IsolatedCPU is the lab's CPU for the loop; everything else lives on CPU 0.
+// IsolatedCPU is the CPU of the loop in the lab; all other threads run on CPU 0.
 const IsolatedCPU = "1"
 
+// ReadTrimmed reads a file and removes white space at both ends.
 func ReadTrimmed(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -40,7 +41,7 @@ func ReadTrimmed(t *testing.T, path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// CardCounters are the counters of both, by card and name.
+// CardCounters returns the statistics of the cards can0 and can1, by "CARD COUNTER".
 func CardCounters(t *testing.T) map[string]int {
 	t.Helper()
 	counters := map[string]int{}
@@ -60,12 +61,12 @@ func CardCounters(t *testing.T) map[string]int {
 // SIGURG is the signal with which the Go runtime preempts a thread.
 const SIGURG = 23
 
-// Threads reads those of a process.
+// Threads returns the threads of a process.
 func Threads(t *testing.T, pid int) (list []hostinfo.Thread) {
 	t.Helper()
 	tasks := fmt.Sprintf("proc/%d/task/", pid)
-	for _, tid := range running.ReadDir(tasks) {
-		if h, err := running.Thread(tasks + tid); err == nil { // else it has just ended
+	for _, tid := range host.ReadDir(tasks) {
+		if h, err := host.Thread(tasks + tid); err == nil { // else it has just ended
 			list = append(list, h)
 		}
 	}
@@ -76,7 +77,7 @@ func Threads(t *testing.T, pid int) (list []hostinfo.Thread) {
 	return list
 }
 
-// Blocked are the signals that a thread does not take: bit n-1 is signal n.
+// Blocked returns the signals that a thread blocks: bit n-1 is signal n.
 func Blocked(t *testing.T, thread hostinfo.Thread) uint64 {
 	t.Helper()
 	mask, err := strconv.ParseUint(StatusField(t, "/"+thread.Dir, "SigBlk"), 16, 64)
@@ -86,36 +87,36 @@ func Blocked(t *testing.T, thread hostinfo.Thread) uint64 {
 	return mask
 }
 
-// StatusField is one field of a status file in /proc.
+// StatusField returns a field of the status file of a folder in /proc.
 func StatusField(t *testing.T, folder, field string) string {
 	t.Helper()
-	value, there := running.Fields(folder + "/status")[field]
+	value, there := host.Fields(folder + "/status")[field]
 	if !there {
 		t.Fatalf("%s/status has no line %s", folder, field)
 	}
 	return value
 }
 
-// Target is the process that a bench's supervisor has started.
+// Target returns the process id of the target of a bench.
 func (b *Bench) Target() int {
 	b.T.Helper()
 	pid := TargetOf(b.T, b.Cmd.Process.Pid)
 	if pid == 0 {
-		b.T.Fatalf("%s: no child is called lockstep-target\n%s%s", b.Name, &b.Out, &b.Err)
+		b.T.Fatalf("%s: no child lockstep-target\n%s%s", b.Name, &b.Out, &b.Err)
 	}
 	return pid
 }
 
-// TargetOf is the target of a supervisor, 0 if it has none.
+// TargetOf returns the process id of the target of a supervisor; 0: it has none.
 func TargetOf(t *testing.T, supervisor int) int {
 	t.Helper()
 	return childOf(supervisor, sched.TargetName)
 }
 
-// childOf is the child of a process that has a name; 0: there is none.
+// childOf returns the process id of the child with a name; 0: there is none.
 func childOf(parent int, name string) int {
-	for _, pid := range running.ProcessesNamed(name) {
-		if p, err := running.Thread(fmt.Sprintf("proc/%d", pid)); err == nil && p.Parent == parent {
+	for _, pid := range host.ProcessesNamed(name) {
+		if p, err := host.Thread(fmt.Sprintf("proc/%d", pid)); err == nil && p.Parent == parent {
 			return pid
 		}
 	}
@@ -123,17 +124,17 @@ func childOf(parent int, name string) int {
 	return 0
 }
 
-// KernelThread is a thread of the kernel.
+// KernelThread returns a thread of the kernel by name.
 func KernelThread(t *testing.T, name string) hostinfo.Thread {
 	t.Helper()
-	h, err := running.Thread(fmt.Sprintf("proc/%d", running.KernelThread(name)))
+	h, err := host.Thread(fmt.Sprintf("proc/%d", host.KernelThread(name)))
 	if err != nil {
 		t.Fatalf("the kernel has no thread %s", name)
 	}
 	return h
 }
 
-// DMALatency is what all who hold /dev/cpu_dma_latency ask for together, µs.
+// DMALatency returns the latency limit that /dev/cpu_dma_latency has in force, µs.
 func DMALatency(t *testing.T) int32 {
 	t.Helper()
 	data := make([]byte, 4)
@@ -148,7 +149,7 @@ func DMALatency(t *testing.T) int32 {
 	return int32(binary.NativeEndian.Uint32(data))
 }
 
-// StatusKilobytes is a size in a status file of /proc.
+// StatusKilobytes returns a size in the status file of a process, kB.
 func StatusKilobytes(t *testing.T, pid int, field string) int {
 	t.Helper()
 	n, err := strconv.Atoi(strings.TrimSuffix(StatusField(t, fmt.Sprintf("/proc/%d", pid), field), " kB"))
@@ -158,24 +159,24 @@ func StatusKilobytes(t *testing.T, pid int, field string) int {
 	return n
 }
 
-// LoopThread finds the one thread of the target that is no ordinary one.
+// LoopThread returns the thread of the loop: the only real-time thread of the target.
 func LoopThread(t *testing.T, target int) hostinfo.Thread {
 	t.Helper()
 	list := slices.DeleteFunc(Threads(t, target), func(h hostinfo.Thread) bool { return h.Policy == unix.SCHED_NORMAL })
 	if len(list) != 1 {
-		t.Fatalf("%d threads of the target are real-time ones, want the loop's alone: %v", len(list), list)
+		t.Fatalf("the target has %d real-time threads, want only that of the loop: %v", len(list), list)
 	}
 	return list[0]
 }
 
-// asleep reports whether a process waits for something: proc(5), state S.
+// asleep reports whether a process sleeps: proc(5), state S.
 func asleep(pid int) bool {
-	p, err := running.Thread(fmt.Sprintf("proc/%d", pid))
+	p, err := host.Thread(fmt.Sprintf("proc/%d", pid))
 	return err == nil && p.State == "S"
 }
 
-// AwaitSocket waits until a process has a socket and sleeps: it listens. For programs that
-// do not say when they are ready.
+// AwaitSocket waits until a process has a socket and sleeps. It is for programs that do not
+// report when they listen.
 func AwaitSocket(p *Process) {
 	p.T.Helper()
 	Await(p.T, p.Name+" listens at a socket", func() bool {
@@ -190,7 +191,7 @@ func AwaitSocket(p *Process) {
 	})
 }
 
-// Child returns the process id of the child of a process that has a name, once there is one.
+// Child waits for the child of a process with a name and returns its process id.
 func Child(t *testing.T, parent int, name string) (child int) {
 	t.Helper()
 	Await(t, fmt.Sprintf("process %d has a child %s", parent, name), func() bool {

@@ -12,6 +12,7 @@ import (
 	"time"
 )
 
+// Shell runs a line of bash, which must succeed.
 func Shell(t *testing.T, line string) {
 	t.Helper()
 	if out, err := exec.Command("bash", "-c", line).CombinedOutput(); err != nil {
@@ -19,13 +20,13 @@ func Shell(t *testing.T, line string) {
 	}
 }
 
-// CheckRefused runs the command and wants exit 3 and one line that says all of want.
+// CheckRefused runs the command and checks that it is refused, as CheckRefusal does.
 func CheckRefused(t *testing.T, want []string, args ...string) {
 	t.Helper()
 	Start(t, Command(t), args...).CheckRefusal(want)
 }
 
-// CheckRefusal awaits the end of a process with exit 3 and one line that says all of want.
+// CheckRefusal awaits the end of a process and checks for exit 3 and one line with all of want.
 func (p *Process) CheckRefusal(want []string) {
 	p.T.Helper()
 	code := p.Wait()
@@ -35,24 +36,24 @@ func (p *Process) CheckRefusal(want []string) {
 	}
 	for _, w := range want {
 		if !strings.Contains(text, w) {
-			p.T.Errorf("%s: does not say %q: %s", p.Name, w, text)
+			p.T.Errorf("%s: no %q in %s", p.Name, w, text)
 		}
 	}
 }
 
-// Patience is how long a test awaits a fact that has to come true: far longer than it takes
-// on a loaded machine, so that no result depends on it.
-const Patience = time.Minute
+// Timeout is how long a test waits for an expected condition. It is far longer than needed on a
+// loaded machine, so that no result depends on it.
+const Timeout = time.Minute
 
-// MustRun runs the command, which must succeed, and returns what it printed.
+// MustRun runs the command, which must succeed, and returns its standard output.
 func MustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(Command(t), args...)
-	var trouble strings.Builder
-	cmd.Stderr = &trouble
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("lockstep %s: %v\n%s%s", strings.Join(args, " "), err, out, &trouble)
+		t.Fatalf("lockstep %s: %v\n%s%s", strings.Join(args, " "), err, out, &stderr)
 	}
 	return string(out)
 }
@@ -95,7 +96,7 @@ type Process struct {
 	Name     string
 	Cmd      *exec.Cmd
 	Out, Err Output
-	Done     chan struct{}
+	Done     chan struct{} // closed at the end of the process
 }
 
 // Start starts a command; it is killed when the test ends.
@@ -129,13 +130,14 @@ func (p *Process) Signal(s os.Signal) {
 	}
 }
 
-// Wait returns the exit code of a process that is to end by now.
+// Wait waits for the end of a process, at most for Timeout, and returns the exit code.
 func (p *Process) Wait() int {
 	p.T.Helper()
-	return p.WaitFor(Patience)
+	return p.WaitFor(Timeout)
 }
 
-// WaitFor returns the exit code; the test fails if the process does not end within d.
+// WaitFor waits for the end of a process and returns the exit code. The test fails if the process
+// does not end within d.
 func (p *Process) WaitFor(d time.Duration) int {
 	p.T.Helper()
 	select {
@@ -156,10 +158,10 @@ func (p *Process) AwaitOutput(text string) {
 // AwaitOutputs waits until the process has written text at least n times.
 func (p *Process) AwaitOutputs(text string, n int) {
 	p.T.Helper()
-	for end := time.Now().Add(Patience); ; time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(Timeout); ; time.Sleep(2 * time.Millisecond) {
 		ended := false
 		select {
-		case <-p.Done: // nothing more comes
+		case <-p.Done: // the output is complete
 			ended = true
 		default:
 		}
@@ -170,30 +172,30 @@ func (p *Process) AwaitOutputs(text string, n int) {
 		case ended:
 			p.T.Fatalf("%s: ended before it wrote %q %d times\n%s%s", p.Name, text, n, &p.Out, &p.Err)
 		case time.Now().After(end):
-			p.T.Fatalf("%s: has not written %q %d times within %v\n%s%s", p.Name, text, n, Patience, &p.Out, &p.Err)
+			p.T.Fatalf("%s: has not written %q %d times within %v\n%s%s", p.Name, text, n, Timeout, &p.Out, &p.Err)
 		}
 	}
 }
 
-// Output is what a process writes; it may be read meanwhile.
+// Output collects the output of a process. It may be read while the process runs.
 type Output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (j *Output) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.Write(b)
+func (o *Output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(b)
 }
 
-func (j *Output) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.buf.String()
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
 }
 
-// RequireProgram skips where a program is missing.
+// RequireProgram skips a test if a program is missing; pkg are the Debian packages to install.
 func RequireProgram(t *testing.T, name, pkg string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
@@ -201,7 +203,7 @@ func RequireProgram(t *testing.T, name, pkg string) {
 	}
 }
 
-// MustOutput runs a program and returns what it prints; it must end well.
+// MustOutput runs a program, which must succeed, and returns its output.
 func MustOutput(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
@@ -211,23 +213,23 @@ func MustOutput(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// Await waits until a fact is true, and fails the test if it does not become true.
-func Await(t *testing.T, what string, so func() bool) {
+// Await waits until a condition holds, and fails the test if it does not hold within Timeout.
+func Await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	AwaitFor(t, what, Patience, so)
+	AwaitFor(t, what, Timeout, holds)
 }
 
-// AwaitFor is Await for what takes longer than Patience.
-func AwaitFor(t *testing.T, what string, d time.Duration, so func() bool) {
+// AwaitFor is Await with a time limit d.
+func AwaitFor(t *testing.T, what string, d time.Duration, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(d); !so(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(d); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not within %v: %s", d, what)
 		}
 	}
 }
 
-// Run runs the command to its end, and returns what it printed on both outputs.
+// Run runs the command to its end, and returns standard output, standard error and the exit code.
 func Run(t *testing.T, args ...string) (out, errors string, code int) {
 	t.Helper()
 	p := Start(t, Command(t), args...)

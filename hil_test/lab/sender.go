@@ -17,8 +17,9 @@ import (
 	"lockstep/rt/ecu"
 )
 
-// SendGarbage starts a sender.
-func SendGarbage(t *testing.T, bus, rate, seconds string, ids ...string) *Process {
+// SendRandom starts a sender of random frames on a bus: rate frames per second, for a number of
+// seconds, with the hexadecimal identifiers in turn.
+func SendRandom(t *testing.T, bus, rate, seconds string, ids ...string) *Process {
 	t.Helper()
 	t.Setenv(SenderVar, "1")
 	p := Start(t, os.Args[0], append([]string{bus, rate, seconds}, ids...)...)
@@ -26,7 +27,7 @@ func SendGarbage(t *testing.T, bus, rate, seconds string, ids ...string) *Proces
 	return p
 }
 
-// AwaitSender waits for a sender and returns how many frames the bus took.
+// AwaitSender waits for the end of a sender and returns the number of frames that the kernel took.
 func AwaitSender(t *testing.T, p *Process) uint64 {
 	t.Helper()
 	var s sent
@@ -40,13 +41,13 @@ func AwaitSender(t *testing.T, p *Process) uint64 {
 	return s.Taken
 }
 
-// sent is what a sender prints at its end: frames the kernel took and refused.
+// sent is the output of a sender: the numbers of frames that the kernel took and refused.
 type sent struct{ Taken, Refused uint64 }
 
-// sender is what the test binary is when it is started as a sender: with the
-// arguments BUS RATE SECONDS ID... it sends for so long, or until it is told to end,
-// RATE frames per second, or as many as the lab can, of random length and content, with
-// the hexadecimal identifiers in turn. Identifiers above 7FF are sent as 29-bit ones.
+// sender is the main function of a test binary that is started as a sender. Its arguments are
+// BUS RATE SECONDS ID... It sends RATE frames per second, or as many as the lab can, for SECONDS
+// or until SIGTERM. Length and content of the frames are random; the hexadecimal identifiers take
+// turns. Identifiers above 7FF are 29-bit ones. It returns the exit status.
 func sender(args []string) int {
 	result, err := send(args)
 	if err != nil {

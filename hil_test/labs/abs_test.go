@@ -15,17 +15,16 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// The unit as a program of its own, on a bus with a name: no wheel locks on ice, and on dry
-// and wet roads the car stops before it does on locked wheels, which is what the scenarios
-// expect; both ways are in the report. The same of a rail car, whose cylinders take their time:
-// it bears it to be without its unit for some tens of milliseconds.
+// The control unit runs as a separate program on a bus. No wheel locks on ice, and on dry and wet
+// roads the vehicle stops in a shorter distance than on locked wheels, as the scenarios expect. The
+// report has both figures. The cylinders of the rail car are slow: it tolerates longer gaps in the
+// frames of its unit.
 //
-// They are judged where the lab has kept time, as no unit can act that is not heard for tens
-// of milliseconds; that the unit takes hold of all wheels holds in any case. A lab with a drive
-// idles: several are side by side, and nothing else beside them.
+// The result counts only if the lab has kept time, since a unit cannot act without frames. In any
+// case the unit must have controlled all wheels.
 func TestLabBrakes(t *testing.T) {
 	for _, d := range []struct {
-		fact     string
+		name     string
 		unit     brakeUnit
 		scenario string
 		attempts int
@@ -37,16 +36,16 @@ func TestLabBrakes(t *testing.T) {
 		{"WspStopsBeforeLockedWheelsOnWetRail", slideProtection, "wsp-wet", 1},
 		{"WspKeepsWheelsFromLockingOnIce", slideProtection, "wsp-ice", 1},
 	} {
-		t.Run(d.fact, func(t *testing.T) { d.unit.judge(t, d.scenario, d.attempts) })
+		t.Run(d.name, func(t *testing.T) { d.unit.test(t, d.scenario, d.attempts) })
 	}
 }
 
-// brakeUnit is a control unit in the lab, what wakes it, and what it says at its end when it
-// has had all wheels in hand.
+// brakeUnit is a control unit in the lab.
 type brakeUnit struct {
-	name, waits string
-	worked      *regexp.Regexp
-	bears       float64 // ms that it may be without the bench, or the bench without it
+	name   string
+	waits  string         // frame for which it waits at the start
+	worked *regexp.Regexp // output at the end if it has controlled all wheels
+	limit  float64        // longest tolerated gap in the frames of the unit, and latency of the bench, ms
 }
 
 var (
@@ -54,32 +53,34 @@ var (
 	slideProtection = brakeUnit{"wsp", "AxleSpeeds", regexp.MustCompile(`axles 1 to 4 let go \[[1-9]\d* [1-9]\d* [1-9]\d* [1-9]\d*\] times`), 60}
 )
 
-func (u brakeUnit) judge(t *testing.T, scenario string, attempts int) {
+// test runs a scenario until the lab has kept time, at most attempts times.
+func (u brakeUnit) test(t *testing.T, scenario string, attempts int) {
 	t.Helper()
 	if !lab.InVCAN(t) {
 		return
 	}
 	for range attempts {
-		if u.judged(t, scenario) {
+		if u.attempt(t, scenario) {
 			return
 		}
 	}
-	t.Logf("%s: the lab was too slow to judge it", scenario)
+	t.Logf("%s: the lab was too slow for a result", scenario)
 }
 
-// late and apart are the largest lateness, us, and the longest times between frames of the
-// unit, ms.
+// Patterns of the largest wake-up latency, us, and of the longest times between frames of the unit,
+// ms, in a report without line breaks.
 var (
-	late  = regexp.MustCompile(`lateness .* max ([0-9.]+) us\n`)
-	apart = regexp.MustCompile(` frames every [0-9.]+ ms \([0-9.]+ to ([0-9.]+)\)`)
+	latency = regexp.MustCompile(`wake-up latency .*? max ([0-9.]+) us`)
+	gaps    = regexp.MustCompile(` frames every [0-9.]+ ms \([0-9.]+ to ([0-9.]+)\)`)
 )
 
-// kept reports whether the lab has kept time well enough for the unit.
-func (u brakeUnit) kept(t *testing.T, out string) bool {
+// keptTime reports whether the lab has kept time well enough for the unit.
+func (u brakeUnit) keptTime(t *testing.T, out string) bool {
 	t.Helper()
-	found, longest := append(late.FindAllStringSubmatch(out, -1), apart.FindAllStringSubmatch(out, -1)...), u.bears
+	out = strings.Join(strings.Fields(out), " ")
+	found, longest := append(latency.FindAllStringSubmatch(out, -1), gaps.FindAllStringSubmatch(out, -1)...), u.limit
 	if len(found) < 2 {
-		t.Fatalf("no lateness and frames in\n%s", out)
+		t.Fatalf("no wake-up latency and times of frames in\n%s", out)
 	}
 	for i, f := range found {
 		ms, err := strconv.ParseFloat(f[1], 64)
@@ -91,12 +92,11 @@ func (u brakeUnit) kept(t *testing.T, out string) bool {
 		}
 		longest = max(longest, ms)
 	}
-	return longest == u.bears
+	return longest == u.limit
 }
 
-// judged runs a scenario, and reports whether the lab has kept time; then it must hold. The
-// report for machines has the figure with the unit and that on locked wheels.
-func (u brakeUnit) judged(t *testing.T, scenario string) bool {
+// attempt runs a scenario and reports whether the lab has kept time. If so, the scenario must pass.
+func (u brakeUnit) attempt(t *testing.T, scenario string) bool {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
 	unit := lab.Start(t, lab.Command(t), "ecu", u.name, "-bus", "vcan0")
@@ -105,24 +105,24 @@ func (u brakeUnit) judged(t *testing.T, scenario string) bool {
 	code := b.WaitFor(2 * time.Minute)
 	unit.Signal(syscall.SIGTERM)
 	unit.Wait()
-	out, said := b.Out.String(), unit.Out.String()
-	if !strings.Contains(said, " 0 malformed") || !u.worked.MatchString(said) {
-		t.Errorf("%s: the unit says\n%s", scenario, said)
+	out, unitOut := b.Out.String(), unit.Out.String()
+	if !strings.Contains(unitOut, " 0 malformed") || !u.worked.MatchString(unitOut) {
+		t.Errorf("%s: malformed frames, or not all wheels controlled; output of the unit:\n%s", scenario, unitOut)
 	}
-	holds, slides := brakeFigures(t, file)
-	t.Logf("%s: %g with the unit, %g on locked wheels", scenario, holds, slides)
-	if !u.kept(t, out) {
+	braked, locked := brakeFigures(t, file)
+	t.Logf("%s: %g with the unit, %g on locked wheels", scenario, braked, locked)
+	if !u.keptTime(t, out) {
 		return false
 	}
-	if code != 0 || !(holds < slides) {
+	if code != 0 || !(braked < locked) {
 		t.Errorf("%s: exit %d: %s\n%s", scenario, code, &b.Err, out)
 	}
 	return true
 }
 
-// brakeFigures are what a report has of a stop with the unit and on locked wheels: where the
-// vehicle stands, m, or how fast it still is, m/s.
-func brakeFigures(t *testing.T, file string) (holds, slides float64) {
+// brakeFigures returns the figures of a report with the unit and on locked wheels: the position at
+// the end, m, or the remaining speed, m/s.
+func brakeFigures(t *testing.T, file string) (braked, locked float64) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -141,13 +141,13 @@ func brakeFigures(t *testing.T, file string) (holds, slides float64) {
 			continue
 		}
 		_, limit, _ := strings.Cut(e.Demanded, " below ")
-		if _, err := fmt.Sscanf(limit, "%g", &slides); err != nil {
+		if _, err := fmt.Sscanf(limit, "%g", &locked); err != nil {
 			t.Fatalf("%q: %v", e.Demanded, err)
 		}
-		if _, err := fmt.Sscanf(e.Seen, "worst %g", &holds); err != nil {
+		if _, err := fmt.Sscanf(e.Seen, "worst %g", &braked); err != nil {
 			t.Fatalf("%q: %v", e.Seen, err)
 		}
-		return holds, slides
+		return braked, locked
 	}
 	t.Fatalf("no figures in %s", data)
 	return

@@ -9,7 +9,7 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-func TestLabUnusableBusIsRefusedWithTheCommandThatHelps(t *testing.T) {
+func TestLabUnusableBusIsRefusedWithItsRemedy(t *testing.T) {
 	if !lab.InVCAN(t, "rmmod") {
 		return
 	}
@@ -17,7 +17,7 @@ func TestLabUnusableBusIsRefusedWithTheCommandThatHelps(t *testing.T) {
 	ecu := func(bus string) []string { return []string{"ecu", "powershift", "-bus", bus} }
 	both := []func(string) []string{run, ecu}
 	for _, command := range both {
-		lab.CheckRefused(t, []string{"can9", "vcan0"}, command("can9")...) // what there is, or how to make it
+		lab.CheckRefused(t, []string{"can9", "vcan0"}, command("can9")...) // the message names an existing interface
 		lab.CheckRefused(t, []string{"lo"}, command("lo")...)
 	}
 	lab.Shell(t, "ip link set vcan1 down")
@@ -57,30 +57,30 @@ func TestLabRunWaitsForInterfacesThatComeLate(t *testing.T) {
 	p.Wait()
 }
 
-func TestLabUnknownAndShortFramesAreCountedAndChangeNothing(t *testing.T) {
+func TestLabUnknownAndShortFramesAreCountedAndHaveNoEffect(t *testing.T) {
 	if !lab.InVCAN(t, "cansend") {
 		return
 	}
 	b := lab.StartDemo(t, lab.UntilStopped)
 	b.AwaitTicking() // the first status line
 	for _, frame := range []string{
-		"110#0102", "111#", "110#R", // too short; a remote frame has no data
-		"123#1122334455667788", "00000110#1122334455667788", "200#0000000000000000", // none of the bench's
+		"110#0102", "111#", "110#R", // too short; remote frame without data
+		"123#1122334455667788", "00000110#1122334455667788", "200#0000000000000000", // not received by the bench
 	} {
 		lab.Shell(t, "cansend vcan0 "+frame)
 	}
-	// 40.95 bar, above the range of the signal.
+	// The pressure is 40.95 bar, above the range of the signal.
 	lab.Shell(t, "cansend vcan0 110#FFFFFFFFFFFF0000")
 	b.AwaitTicks(1)
 	r := b.Stop()
-	// The kernel's filter may keep away what nobody reads.
+	// The filter of the kernel may drop frames that no socket reads.
 	if r.RxShort != 2 || r.RxRange != 1 || r.RxUnknown > 4 || r.RxFrames != 3+r.RxUnknown {
 		t.Errorf("received %d: %d short, %d out of range, %d unknown; want 2 short, 1 out of range, at most 4 unknown, nothing else",
 			r.RxFrames, r.RxShort, r.RxRange, r.RxUnknown)
 	}
-	// Taken as pressures, each of them would have released a clutch.
+	// Read as pressures, each of the frames would have released a clutch.
 	if r.Transitions != 0 {
-		t.Errorf("%d clutches changed their state", r.Transitions)
+		t.Errorf("%d transitions of clutches, want none", r.Transitions)
 	}
 }
 
@@ -90,31 +90,31 @@ func TestLabTwentyThousandFramesASecondDoNotStopTheLoop(t *testing.T) {
 	}
 	b := lab.StartDemo(t, lab.UntilStopped)
 	b.AwaitTicking() // the first status line
-	unknown := lab.SendGarbage(t, "vcan0", "20000", "3", "7ff", "123", "1abcdef", "112")
+	unknown := lab.SendRandom(t, "vcan0", "20000", "3", "7ff", "123", "1abcdef", "112")
 	n := lab.AwaitSender(t, unknown)
-	known := lab.SendGarbage(t, "vcan0", "20000", "3", "110", "111")
+	known := lab.SendRandom(t, "vcan0", "20000", "3", "110", "111")
 	m := lab.AwaitSender(t, known)
 	r := b.Stop()
 	if n == 0 || m == 0 {
-		t.Fatal("the sender sent nothing")
+		t.Fatal("the sender sent no frame")
 	}
-	// What the filter lets pass is read, or counted as lost: not a frame between.
+	// Every frame that passes the filter is read or counted as lost.
 	if got := r.RxFrames + r.RxOverflow; got < m || got > m+n {
-		t.Errorf("of %d frames for the bench and %d for nobody it read %d and counted %d as lost", m, n, r.RxFrames, r.RxOverflow)
+		t.Errorf("of %d frames for the bench and %d unknown ones it read %d and counted %d as lost", m, n, r.RxFrames, r.RxOverflow)
 	}
 	if r.RxUnknown == 0 && r.RxFrames+r.RxOverflow != m {
 		t.Errorf("of %d frames for the bench it read %d and counted %d as lost", m, r.RxFrames, r.RxOverflow)
 	}
 }
 
-func TestLabGarbageBesideAUnitLeavesTheDriveAlone(t *testing.T) {
-	if !lab.Inside(t, lab.VCANAlone, "candump") {
+func TestLabUnknownFramesDoNotDisturbTheDrive(t *testing.T) {
+	if !lab.Inside(t, lab.VCANSerial, "candump") {
 		return
 	}
 	dump := lab.StartCandump(t, "vcan0")
 	tcu := lab.StartUnit(t, "vcan0")
 	b := lab.StartDemo(t, lab.UntilStopped)
-	noise := lab.SendGarbage(t, "vcan0", "2000", "4", "7ff", "1abcdef")
+	noise := lab.SendRandom(t, "vcan0", "2000", "4", "7ff", "1abcdef")
 	tcu.AwaitOutput("gear 2-4-7 engaged")
 	lab.AwaitSender(t, noise)
 	r := b.Stop()
@@ -123,7 +123,7 @@ func TestLabGarbageBesideAUnitLeavesTheDriveAlone(t *testing.T) {
 	byID, _ := lab.EndCandump(t, dump)
 	checkSpeeds(t, byID["200"], r)
 	if log := tcu.Out.String() + tcu.Err.String(); strings.Contains(log, "still slips") {
-		t.Errorf("the drive suffered:\n%s", log)
+		t.Errorf("a clutch slips too long:\n%s", log)
 	}
 }
 
@@ -138,8 +138,8 @@ func TestLabUnitKilledMidShiftDoesNotStopTheBench(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // the double swap takes 0.4 s
 	tcu.Signal(syscall.SIGKILL)
 	tcu.Wait()
-	alone := strings.Count(dump.Out.String(), " 200#")
-	lab.Await(t, "two seconds of Speeds without a unit", func() bool { return strings.Count(dump.Out.String(), " 200#") > alone+400 })
+	before := strings.Count(dump.Out.String(), " 200#")
+	lab.Await(t, "two seconds of Speeds without a unit", func() bool { return strings.Count(dump.Out.String(), " 200#") > before+400 })
 	r := b.Stop()
 	byID, order := lab.EndCandump(t, dump)
 	checkSpeeds(t, byID["200"], r)
@@ -155,7 +155,7 @@ func TestLabUnitKilledMidShiftDoesNotStopTheBench(t *testing.T) {
 		}
 	}
 	if after < 100 {
-		t.Errorf("%d Speeds after the unit's last frame, want seconds of them", after)
+		t.Errorf("%d Speeds after the unit's last frame, want at least 100", after)
 	}
 	if len(r.Silent) != 2 {
 		t.Errorf("the report names %d silent messages, want both pressure frames", len(r.Silent))

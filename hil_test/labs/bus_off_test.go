@@ -8,10 +8,9 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// A controller says in an error frame that it is off the bus; vcan hands on one that
-// is written to it as if a driver had made it. The safe values are on the bus
-// then, w1 = 0 among them, or the run goes on as if nothing had been.
-func TestLabBusOffDoesWhatTheBenchSays(t *testing.T) {
+// A controller reports bus-off by an error frame; vcan passes on such a frame from a program. Then
+// the bench sends the safe values, w1 = 0 among them, or continues, as its setting bus_off says.
+func TestLabBusOffHasTheEffectOfItsSetting(t *testing.T) {
 	if !lab.InVCAN(t, "candump", "cansend") {
 		return
 	}
@@ -32,12 +31,12 @@ func TestLabBusOffDoesWhatTheBenchSays(t *testing.T) {
 			if want := map[bool]int{true: 1, false: 0}[safe]; code != want {
 				t.Errorf("exit %d, want %d\n%s%s", code, want, &b.Out, &b.Err)
 			}
-			if told := strings.Count(b.Err.String(), "\n") == 1; told != safe {
+			if reported := strings.Count(b.Err.String(), "\n") == 1; reported != safe {
 				t.Errorf("stderr: %q", b.Err.String())
 			}
 			byID, _ := lab.EndCandump(t, dump)
 			speeds := byID["200"]
-			if speeds == nil || len(speeds.Data) < 20 { // of a second that a busy host may have shortened
+			if speeds == nil || len(speeds.Data) < 20 { // a busy host may send less than a second of them
 				t.Fatalf("Speeds on the bus %+v; want 20\n%s%s", speeds, &b.Out, &b.Err)
 			}
 			last := speeds.Data[len(speeds.Data)-1]

@@ -18,8 +18,8 @@ import (
 	"lockstep/io/record"
 )
 
-// busFate is what the tests need of a bus in `lockstep run -report`.
-type busFate struct {
+// busReport is the part of a bus in `lockstep run -report` that the tests read.
+type busReport struct {
 	Bus       string             `json:"bus"`
 	State     string             `json:"state"`
 	Seconds   map[string]float64 `json:"seconds"`
@@ -39,28 +39,29 @@ type busFate struct {
 	} `json:"changes"`
 }
 
-// fateOf is how the one bus of a bench fared, by its report.
-func fateOf(b *lab.Bench) busFate {
+// reportOfBus returns the report of the one bus of a bench. The times of its states must add up to
+// the simulated time.
+func reportOfBus(b *lab.Bench) busReport {
 	b.T.Helper()
 	var all struct {
-		Buses   []busFate `json:"buses"`
-		SimTime float64   `json:"sim_time_s"`
+		Buses   []busReport `json:"buses"`
+		SimTime float64     `json:"sim_time_s"`
 	}
 	if err := json.Unmarshal([]byte(lab.ReadTrimmed(b.T, b.File)), &all); err != nil || len(all.Buses) != 1 {
-		b.T.Fatalf("%v: the report tells of %d buses, want 1", err, len(all.Buses))
+		b.T.Fatalf("%v: %d buses in the report, want 1", err, len(all.Buses))
 	}
 	sum := 0.0
 	for _, s := range all.Buses[0].Seconds {
 		sum += s
 	}
 	if !(math.Abs(sum-all.SimTime) < 1e-6) {
-		b.T.Errorf("the states took %v s, the run %v s", sum, all.SimTime)
+		b.T.Errorf("the states last %v s, the run %v s", sum, all.SimTime)
 	}
 	return all.Buses[0]
 }
 
-// states are those that the bus went through.
-func (f *busFate) states() (list []string) {
+// states returns the sequence of states of the bus.
+func (f *busReport) states() (list []string) {
 	for _, c := range f.Changes {
 		if len(list) == 0 || list[len(list)-1] != c.State {
 			list = append(list, c.State)
@@ -69,7 +70,7 @@ func (f *busFate) states() (list []string) {
 	return list
 }
 
-// busEvents are the texts that a record has of its buses.
+// busEvents returns the texts of the bus events in a record.
 func busEvents(t *testing.T, path string) (list []string) {
 	t.Helper()
 	for _, e := range recorded(t, path) {
@@ -80,38 +81,38 @@ func busEvents(t *testing.T, path string) (list []string) {
 	return list
 }
 
-// The driver is Linux's own; what the card says is ours.
-func TestLabStatesOfAControllerAreTold(t *testing.T) {
+// The driver is that of Linux; the test plays the card.
+func TestLabStatesOfAControllerAreReported(t *testing.T) {
 	if !lab.InVCAN(t, "ip", "insmod") {
 		return
 	}
 	card := newAdapter(t)
 	lab.Shell(t, "ip link set "+card.bus+" up type can bitrate 500000")
-	statesAreTold(t, card)
+	statesAreReported(t, card)
 	passiveAtTheStart(t, card)
 	offAtTheStart(t, card)
 	downAtTheStart(t, card)
 }
 
-func statesAreTold(t *testing.T, card *adapter) {
+func statesAreReported(t *testing.T, card *adapter) {
 	log := filepath.Join(t.TempDir(), "run.rec")
 	b := ticking(t, card.bus, []lab.Edit{{"    database: ", "    recover: restart after 300 ms\n    database: "}}, "-besteffort", "-record", log)
-	for _, s := range []struct{ says, line string }{
+	for _, s := range []struct{ message, line string }{
 		{"sw000100", "bus drive is error-warning (100/0)"}, {"sp000130", "bus drive is error-passive (130/0)"}, {"sa000010", ""},
 		{"e1a", ""}, {"e3bcs", ""}, {"sb000256", "bus drive is off"},
 	} {
-		card.says(s.says)
+		card.report(s.message)
 		if b.AwaitStatus(2); s.line != "" {
 			b.AwaitOutput(s.line)
 		}
 	}
-	b.AwaitStatus(1) // it tries to restart, which slcan refuses
+	b.AwaitStatus(1) // the supervisor tries to restart the card, which slcan refuses
 	lab.Shell(t, "ip link set "+card.bus+" down")
 	b.AwaitOutput("bus drive is down")
 	lab.Shell(t, "ip link set "+card.bus+" up")
 	awaitBus(b.Bench)
 	b.stop()
-	f := fateOf(b.Bench)
+	f := reportOfBus(b.Bench)
 	want := []string{"error-warning", "error-passive", "error-active", "bus-off", "down", "error-active"}
 	if got := f.states(); !slices.Equal(got, want) {
 		t.Errorf("the bus was %q, want %q", got, want)
@@ -123,50 +124,50 @@ func statesAreTold(t *testing.T, card *adapter) {
 	for _, c := range f.Changes {
 		texts = append(texts, c.Text)
 	}
-	told := strings.Join(texts, "\n")
+	lines := strings.Join(texts, "\n")
 	for _, words := range [][]string{
 		{"drive", "can0", "error-passive", "130"}, {"drive", "can0", "bus-off"},
 		{"restart can0: operation not supported", "ip link set can0 up"}, // slcan cannot
 	} {
-		if !anyLine(told, words...) {
-			t.Errorf("the report has no line with %q:\n%s", words, told)
+		if !anyLine(lines, words...) {
+			t.Errorf("the report has no line with %q:\n%s", words, lines)
 		}
 	}
 	if got := busEvents(t, log); !slices.Equal(got, texts) {
-		t.Errorf("the record says %q, the report %q", got, texts)
+		t.Errorf("bus events in the record %q, in the report %q", got, texts)
 	}
 	t.Logf("%s", &b.Out)
 }
 
-// awaitBus waits for a status line that has nothing to say of the bus.
+// awaitBus waits for a status line without a bus state: the bus works.
 func awaitBus(b *lab.Bench) {
 	b.T.Helper()
-	lab.Await(b.T, "a bus that is well", func() bool {
+	lab.Await(b.T, "a status line without a bus state", func() bool {
 		lines := strings.Split(b.Out.String(), "\n")
 		return len(lines) > 1 && !strings.Contains(lines[len(lines)-2], "bus drive is")
 	})
 }
 
 func passiveAtTheStart(t *testing.T, card *adapter) {
-	card.says("sp000130")
+	card.report("sp000130")
 	card.awaitState("ERROR-PASSIVE")
 	b := lab.StartDemoOn(t, card.bus, time.Second, nil, "-besteffort")
 	b.AwaitReport()
 	if !anyLine(b.Out.String(), "drive", "can0", "error-passive") {
 		t.Errorf("a bus that is error-passive at the start:\n%s", &b.Out)
 	}
-	if f := fateOf(b); f.State != "error-passive" || len(f.Changes) != 0 {
+	if f := reportOfBus(b); f.State != "error-passive" || len(f.Changes) != 0 {
 		t.Errorf("%+v", f)
 	}
 }
 
 func offAtTheStart(t *testing.T, card *adapter) {
-	card.says("sb000256")
+	card.report("sb000256")
 	card.awaitState("BUS-OFF")
 	b := lab.StartDemoOn(t, card.bus, time.Second, nil, "-besteffort")
 	code := b.Wait()
-	if said := b.Err.String(); code != 3 || strings.Count(said, "\n") != 1 || !all(said, "drive", "can0", "bus-off", "ip link set can0 up type can bitrate 500000 restart-ms 100") {
-		t.Errorf("exit %d, %q; want 3, and one line with the bus, its state and the command", code, said)
+	if message := b.Err.String(); code != 3 || strings.Count(message, "\n") != 1 || !all(message, "drive", "can0", "bus-off", "ip link set can0 up type can bitrate 500000 restart-ms 100") {
+		t.Errorf("exit %d, %q; want 3, and one line with the bus, its state and the command", code, message)
 	}
 }
 
@@ -179,9 +180,9 @@ func downAtTheStart(t *testing.T, card *adapter) {
 	}
 }
 
-// The plant keeps its time without an interface, and speaks on the one that is made
-// in its place, through the socket it has.
-func TestLabAnInterfaceThatIsMadeAgainIsTheBusAgain(t *testing.T) {
+// The run continues without an interface. When an interface of the same name is made, the bench
+// binds its socket to that.
+func TestLabBenchBindsToAnInterfaceThatIsMadeAgain(t *testing.T) {
 	if !lab.InVCAN(t, "ip", "candump") {
 		return
 	}
@@ -203,25 +204,26 @@ func TestLabAnInterfaceThatIsMadeAgainIsTheBusAgain(t *testing.T) {
 	awaitBus(b.Bench)
 	r := b.stop()
 	tcu.Signal(syscall.SIGTERM)
-	f := fateOf(b.Bench)
+	f := reportOfBus(b.Bench)
 	if got, want := f.states(), []string{"down", "up", "down", "gone", "down", "up"}; !slices.Equal(got, want) {
 		t.Errorf("the bus was %q, want %q", got, want)
 	}
 	byID, _ := lab.EndCandump(t, dump)
 	if byID["200"] == nil || len(byID["200"].Data) < 50 {
-		t.Fatalf("on the new interface there are %d Speeds", len(byID["200"].Data))
+		t.Fatalf("%d Speeds on the new interface, want at least 50", len(byID["200"].Data))
 	}
 	if r.RxFrames == 0 || r.BusDown == 0 {
 		t.Errorf("received %d frames, %d ticks without a bus; want some of each", r.RxFrames, r.BusDown)
 	}
 	events := busEvents(t, log)
 	if !slices.Contains(events, "bus drive (vcan1): bound to the new interface") || !slices.Contains(events, "bus drive (vcan1): gone") {
-		t.Errorf("the record says %q", events)
+		t.Errorf("bus events %q, want gone and bound", events)
 	}
 	t.Logf("%s", &b.Out)
 }
 
-// errorFrames writes n error frames of these classes to a bus, and sleeps after every thirtieth.
+// errorFrames writes n error frames of some classes to a bus, with a pause after every 30 frames,
+// and returns how many the kernel took.
 func errorFrames(t *testing.T, bus string, n int, classes uint32) (sent int) {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_CAN, unix.SOCK_RAW, unix.CAN_RAW)
@@ -249,32 +251,32 @@ func errorFrames(t *testing.T, bus string, n int, classes uint32) (sent int) {
 	return sent
 }
 
-// What is told of a flood of error frames is bounded, and how many were not read is
-// known; the target has none of them.
-func TestLabAFloodOfErrorFramesIsCounted(t *testing.T) {
+// The number of error frames that the supervisor reads is bounded, the others are counted, and the
+// target receives none.
+func TestLabFloodOfErrorFramesIsCounted(t *testing.T) {
 	if !lab.InVCAN(t, "ip") {
 		return
 	}
 	b := ticking(t, "vcan0", nil, "-besteffort")
-	// No acknowledgement, and a bus error: what a wire that is torn off makes.
+	// No acknowledgement and a bus error, as from a broken wire.
 	sent := errorFrames(t, "vcan0", 10_000, unix.CAN_ERR_ACK|unix.CAN_ERR_BUSERROR)
-	b.AwaitStatus(3) // the last of them are read, or counted
+	b.AwaitStatus(3) // until all frames are read or counted
 	r := b.stop()
-	f := fateOf(b.Bench)
+	f := reportOfBus(b.Bench)
 	t.Logf("%d error frames written, %d read, %d not", sent, f.Frames, f.Unread)
 	if f.Frames+f.Unread != sent || f.Frames < 100 || f.Unread == 0 || f.NoAck != f.Frames {
 		t.Errorf("%d error frames read and %d not, %d of them without acknowledgement; %d were written", f.Frames, f.Unread, f.NoAck, sent)
 	}
 	if r.RxFrames+r.RxOverflow != 0 {
-		t.Errorf("the target received %d frames, and lost %d, on a bus without any", r.RxFrames, r.RxOverflow)
+		t.Errorf("the target received %d frames and lost %d, want none", r.RxFrames, r.RxOverflow)
 	}
 	if most := int(1280 * (1 + r.Ticks*uint64(r.StepNs)/1e9)); f.Frames > most {
 		t.Errorf("%d error frames were read in %d ticks, more than the bound of %d", f.Frames, r.Ticks, most)
 	}
 }
 
-// Whether the supervisor is there or not, a bus that is off is the target's business.
-func TestLabBusOffIsHeardWithoutASupervisor(t *testing.T) {
+// The target handles bus-off without its supervisor.
+func TestLabBusOffTakesEffectWithoutASupervisor(t *testing.T) {
 	if !lab.InVCAN(t, "candump", "cansend") {
 		return
 	}
@@ -285,7 +287,7 @@ func TestLabBusOffIsHeardWithoutASupervisor(t *testing.T) {
 	b.Signal(syscall.SIGKILL)
 	b.Wait()
 	before := strings.Count(dump.Out.String(), " 200#")
-	lab.Await(t, "the target goes on", func() bool { return strings.Count(dump.Out.String(), " 200#") > before+80 })
+	lab.Await(t, "80 Speeds without a supervisor", func() bool { return strings.Count(dump.Out.String(), " 200#") > before+80 })
 	off := lab.Start(t, "cansend", "vcan0", "20000040#0000000000000000")
 	if code := off.Wait(); code != 0 {
 		t.Fatalf("cansend: exit %d, %s", code, &off.Err)

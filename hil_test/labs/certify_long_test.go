@@ -17,7 +17,7 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// certified runs `lockstep certify` and reads what it has written.
+// certified runs `lockstep certify` and returns the certificate and its HTML page.
 func certified(t *testing.T, args ...string) (c *certify.Certificate, page string) {
 	t.Helper()
 	base := filepath.Join(t.TempDir(), "c")
@@ -43,8 +43,8 @@ func certified(t *testing.T, args ...string) (c *certify.Certificate, page strin
 	return c, string(html)
 }
 
-// has fails unless a reason begins so.
-func has(t *testing.T, c *certify.Certificate, reasons ...string) {
+// checkReasons checks that the certificate has reasons with the given beginnings.
+func checkReasons(t *testing.T, c *certify.Certificate, reasons ...string) {
 	t.Helper()
 	for _, want := range reasons {
 		if !slices.ContainsFunc(c.Reasons, func(r string) bool { return strings.HasPrefix(r, want) }) {
@@ -53,9 +53,9 @@ func has(t *testing.T, c *certify.Certificate, reasons ...string) {
 	}
 }
 
-// Frames that come in over SocketCAN have times: the certificate has the way from bus to
-// bus, and says that the bus is a virtual one.
-func TestLabCertificateOnVcanHasTheTimesFromBusToBus(t *testing.T) {
+// SocketCAN stamps received frames: the certificate has the response time from bus to bus, and
+// reports the virtual interface.
+func TestLabCertificateOnVcanHasTheResponseTimes(t *testing.T) {
 	if !lab.Inside(t, lab.VCAN) {
 		return
 	}
@@ -63,15 +63,15 @@ func TestLabCertificateOnVcanHasTheTimesFromBusToBus(t *testing.T) {
 	if c.Response == nil || c.Response.Samples == 0 || c.Response.Samples > c.Run.RxFrames || c.Response.MaxNs != c.Run.Response.Max {
 		t.Errorf("bus to bus %+v of %d frames", c.Run.Response, c.Run.RxFrames)
 	}
-	has(t, c, "bus drive on vcan0 is a virtual interface", "the kernel is not PREEMPT_RT", "cpu: the host has one CPU")
+	checkReasons(t, c, "bus drive on vcan0 is a virtual interface", "the kernel is not PREEMPT_RT", "cpu: the host has one CPU")
 	if !strings.Contains(page, "bus drive on vcan0") {
 		t.Error("the page does not name the bus")
 	}
 }
 
-// On PREEMPT_RT with two cards: the fingerprint has them and their driver, all rights
-// were there, and cyclictest ran beside the loop. A disk that is full is said before the
-// run, a target that is killed afterwards, without a 0 for what it could not say.
+// On PREEMPT_RT with two cards, the certificate names both cards and their driver, the run has all
+// rights, and cyclictest gives a reference measurement. A full disk is reported before the run.
+// After the kill of a target the counts of that target are not measured, rather than 0.
 func TestLabCertificateOnTwoCardsNamesThemAndTheirDriver(t *testing.T) {
 	if !lab.Inside(t, lab.PreemptRT, "cyclictest") {
 		return
@@ -87,10 +87,10 @@ func TestLabCertificateOnTwoCardsNamesThemAndTheirDriver(t *testing.T) {
 	if c.Run.BestEffort || !c.Box.Realtime || c.Response == nil || c.Box.Isolated != lab.IsolatedCPU {
 		t.Errorf("best effort %t (%q), %+v", c.Run.BestEffort, c.Run.BestEffortWhy, c.Box)
 	}
-	if c.Beside == nil || c.Beside.Cyclictest == nil || c.Beside.Cyclictest.Samples < 100 {
-		t.Errorf("beside cyclictest: %+v", c.Beside)
+	if c.Reference == nil || c.Reference.Cyclictest == nil || c.Reference.Cyclictest.Samples < 100 {
+		t.Errorf("reference measurement by cyclictest: %+v", c.Reference)
 	}
-	has(t, c, "the host is a virtual machine: QEMU", "too short: 20s")
+	checkReasons(t, c, "the host is a virtual machine: QEMU", "too short: 20s")
 	if !strings.Contains(page, "kvaser_pci, PCI ") {
 		t.Error("the page does not name the driver")
 	}
@@ -108,7 +108,7 @@ func fullDisk(t *testing.T) {
 		t.Errorf("on a full disk: %v after %v\n%s", err, time.Since(begun), out)
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 0 {
-		t.Errorf("it left %v", list)
+		t.Errorf("files left behind: %v", list)
 	}
 }
 
@@ -119,7 +119,7 @@ func killedTarget(t *testing.T) {
 		for range 600 {
 			if out, err := exec.Command("pgrep", "-x", "lockstep-target").Output(); err == nil && len(out) > 0 {
 				time.Sleep(5 * time.Second)
-				_ = exec.Command("pkill", "-KILL", "-x", "lockstep-target").Run() // a machine of its own: there is one
+				_ = exec.Command("pkill", "-KILL", "-x", "lockstep-target").Run() // the lab has one target
 				return
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -130,6 +130,6 @@ func killedTarget(t *testing.T) {
 		t.Errorf("ended %q, cut %q, usage %+v", c.Run.Ended, c.CutShort, c.Run.Usage)
 	}
 	if strings.Count(page, `<td class="n none">not measured</td>`) != 4 {
-		t.Error("the page has counts of a process that could not say them")
+		t.Error("the page has counts of a killed process, want \"not measured\" four times")
 	}
 }

@@ -20,20 +20,20 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// undoFile is where the product writes how to undo.
+// undoFile is the file in which lockstep doctor keeps the original settings.
 const undoFile = "/run/lockstep-doctor-undo.json"
 
-// A PREEMPT_RT host that is spoilt in every way that this lab has, mended by the
-// command on a terminal, seen from outside, and put back.
+// The test makes all settings of a PREEMPT_RT host wrong that the lab allows, lets lockstep doctor
+// repair and restore them, and reads them without the product.
 func TestLabPreemptRTFixHoldsAndIsUndone(t *testing.T) {
-	patient := lab.PreemptRT
-	patient.Limit = 15 * time.Minute
-	if !lab.Inside(t, patient, "cansend", "chrt", "setpriv", "taskset") {
+	machine := lab.PreemptRT
+	machine.Limit = 15 * time.Minute
+	if !lab.Inside(t, machine, "cansend", "chrt", "setpriv", "taskset") {
 		return
 	}
-	s := spoil(t)
-	before := s.look()
-	t.Logf("spoilt: %v", before)
+	s := makeWrong(t)
+	before := s.read()
+	t.Logf("wrong settings: %v", before)
 	fix := []string{"doctor", "-fix", "-cpu", lab.IsolatedCPU}
 
 	s.onlyRoot(append(fix, "-yes"))
@@ -43,7 +43,7 @@ func TestLabPreemptRTFixHoldsAndIsUndone(t *testing.T) {
 	if code, out := s.onTerminal("n", fix...); code != 3 || !strings.Contains(out, "changes? [y/N]") {
 		t.Fatalf("refused on a terminal: exit %d\n%s", code, out)
 	}
-	s.same("nothing confirmed", before)
+	s.check("nothing confirmed", before)
 	code, out := s.onTerminal("y", fix...)
 	if code != 0 {
 		t.Fatalf("confirmed on a terminal: exit %d\n%s", code, out)
@@ -52,8 +52,8 @@ func TestLabPreemptRTFixHoldsAndIsUndone(t *testing.T) {
 
 	fixed := maps.Clone(before)
 	maps.Copy(fixed, s.wanted)
-	s.same("fixed", fixed)
-	s.doctorIsGreen()
+	s.check("fixed", fixed)
+	s.checkDoctor()
 	undo := lab.ReadTrimmed(t, undoFile)
 	if code, out := s.lockstep(append(fix, "-yes")...); code != 0 || !strings.Contains(out, "nothing to change") {
 		t.Errorf("a second time: exit %d\n%s", code, out)
@@ -61,27 +61,27 @@ func TestLabPreemptRTFixHoldsAndIsUndone(t *testing.T) {
 	if lab.ReadTrimmed(t, undoFile) != undo {
 		t.Error("a second time wrote another undo file")
 	}
-	s.runKeepsIt(fixed)
+	s.runKeepsSettings(fixed)
 	s.onlyRoot([]string{"doctor", "-undo"})
 
 	if code, out := s.lockstep("doctor", "-undo"); code != 0 || !strings.Contains(out, fmt.Sprintf("%d restored, 0 left, 0 failed", len(s.wanted))) {
 		t.Errorf("undo: exit %d, want %d restored\n%s", code, len(s.wanted), out)
 	}
-	s.same("undone", before)
+	s.check("undone", before)
 	s.serviceHasTheRights(fixed, before)
 	if _, err := os.Stat(undoFile); err == nil {
 		t.Error("the undo file is still there")
 	}
 }
 
-// sick is a host, and how each of its settings is seen without the product.
-type sick struct {
-	t      *testing.T
-	seen   map[string]string // command by setting
-	wanted map[string]string // of those that a fix changes
+// settings are settings of the host that are read without the product.
+type settings struct {
+	t        *testing.T
+	commands map[string]string // shell command that reads a setting, by setting
+	wanted   map[string]string // value after the fix, of the settings that the fix changes
 }
 
-func (s *sick) sh(command string) string {
+func (s *settings) sh(command string) string {
 	s.t.Helper()
 	out, err := exec.Command("sh", "-c", command).CombinedOutput()
 	if err != nil {
@@ -90,36 +90,37 @@ func (s *sick) sh(command string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// look reads every setting.
-func (s *sick) look() map[string]string {
+// read returns the values of all settings.
+func (s *settings) read() map[string]string {
 	s.t.Helper()
 	found := map[string]string{}
-	for name, command := range s.seen {
+	for name, command := range s.commands {
 		found[name] = s.sh(command)
 	}
 	return found
 }
 
-func (s *sick) same(when string, want map[string]string) {
+// check compares all settings with the wanted values.
+func (s *settings) check(when string, want map[string]string) {
 	s.t.Helper()
-	for name, now := range s.look() {
+	for name, now := range s.read() {
 		if now != want[name] {
 			s.t.Errorf("%s: %s is %q, want %q", when, name, now, want[name])
 		}
 	}
 }
 
-// spoil makes the host sick.
-func spoil(t *testing.T) *sick {
-	s := &sick{t: t, seen: map[string]string{}, wanted: map[string]string{}}
-	add := func(name, spoil, see, wanted string) {
-		s.sh(spoil)
-		s.seen[name] = see
+// makeWrong gives the host wrong settings.
+func makeWrong(t *testing.T) *settings {
+	s := &settings{t: t, commands: map[string]string{}, wanted: map[string]string{}}
+	add := func(name, set, read, wanted string) {
+		s.sh(set)
+		s.commands[name] = read
 		if wanted != "" {
 			s.wanted[name] = wanted
 		}
 	}
-	file := func(name, path, spoilt, wanted string) { add(name, "echo "+spoilt+" >"+path, "cat "+path, wanted) }
+	file := func(name, path, wrong, wanted string) { add(name, "echo "+wrong+" >"+path, "cat "+path, wanted) }
 	file("throttling", "/proc/sys/kernel/sched_rt_runtime_us", "900000", "-1")
 	file("new interrupts", "/proc/irq/default_smp_affinity", "3", "1")
 	if _, err := os.Stat("/proc/sys/kernel/numa_balancing"); err == nil {
@@ -135,7 +136,7 @@ func spoil(t *testing.T) *sick {
 	}
 	add("restart of can1", "true", restart("can1"), "restart-ms 100")
 	add("queue of can1", "ip link set can1 txqueuelen 10", "cat /sys/class/net/can1/tx_queue_len", "100")
-	add("restart of can0", "true", restart("can0"), "") // it is up
+	add("restart of can0", "true", restart("can0"), "") // can0 is up
 
 	device := irqOf(t, "-requests")
 	file("interrupt of a device", "/proc/irq/"+device+"/smp_affinity_list", lab.IsolatedCPU, "0")
@@ -147,20 +148,20 @@ func spoil(t *testing.T) *sick {
 
 	rival := lab.Start(t, "chrt", "-f", "90", "taskset", "-c", "0-1", "sleep", "600")
 	pid := strconv.Itoa(rival.Cmd.Process.Pid)
-	lab.Await(t, "sleep is a rival", func() bool { return lab.ReadTrimmed(t, "/proc/"+pid+"/comm") == "sleep" })
+	lab.Await(t, "sleep runs at priority 90", func() bool { return lab.ReadTrimmed(t, "/proc/"+pid+"/comm") == "sleep" })
 	add("rival", "true", "taskset -p -c "+pid+" | sed 's/.*: //'", "0")
 	add("rival's priority", "true", "chrt -p "+pid, "")
 	return s
 }
 
-// chrt is what chrt -p says of a FIFO thread.
+// chrt returns the output of chrt -p for a FIFO thread.
 func chrt(tid, priority int) string {
 	return fmt.Sprintf("pid %d's current scheduling policy: SCHED_FIFO\npid %d's current scheduling priority: %d", tid, tid, priority)
 }
 
-// cardThread waits until the thread of the card's interrupt is where that goes: it
-// follows with the next one.
-func (s *sick) cardThread(irq string) {
+// cardThread adds the thread of the card's interrupt to the settings. It waits until the thread is
+// on the CPU of the interrupt, to which it moves with the next interrupt.
+func (s *settings) cardThread(irq string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/comm")
 	for _, path := range files {
 		name, _ := os.ReadFile(path)
@@ -172,14 +173,14 @@ func (s *sick) cardThread(irq string) {
 			_ = exec.Command("cansend", "can0", "123#00").Run()
 			return lab.StatusField(s.t, fmt.Sprintf("/proc/%d", tid), "Cpus_allowed_list") == lab.IsolatedCPU
 		})
-		s.seen["thread of the card"] = fmt.Sprintf("chrt -p %d", tid)
+		s.commands["thread of the card"] = fmt.Sprintf("chrt -p %d", tid)
 		s.wanted["thread of the card"] = chrt(tid, 81)
 		return
 	}
 	s.t.Fatalf("interrupt %s has no thread", irq)
 }
 
-// irqOf is the first interrupt whose line in /proc/interrupts names a word.
+// irqOf returns the first interrupt whose line in /proc/interrupts contains a word.
 func irqOf(t *testing.T, word string) string {
 	t.Helper()
 	for line := range strings.Lines(lab.ReadTrimmed(t, "/proc/interrupts")) {
@@ -191,7 +192,7 @@ func irqOf(t *testing.T, word string) string {
 	return ""
 }
 
-// otherClock is one that is not the processor's.
+// otherClock returns a clock source other than tsc.
 func otherClock(t *testing.T) string {
 	t.Helper()
 	const dir = "/sys/devices/system/clocksource/clocksource0/"
@@ -205,7 +206,7 @@ func otherClock(t *testing.T) string {
 }
 
 // lockstep runs the command without a terminal.
-func (s *sick) lockstep(args ...string) (code int, out string) {
+func (s *settings) lockstep(args ...string) (code int, out string) {
 	s.t.Helper()
 	p := lab.Start(s.t, lab.Command(s.t), args...)
 	code = p.Wait()
@@ -213,7 +214,7 @@ func (s *sick) lockstep(args ...string) (code int, out string) {
 }
 
 // onTerminal runs the command with a terminal of its own, and answers its question.
-func (s *sick) onTerminal(answer string, args ...string) (code int, out string) {
+func (s *settings) onTerminal(answer string, args ...string) (code int, out string) {
 	s.t.Helper()
 	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -232,27 +233,27 @@ func (s *sick) onTerminal(answer string, args ...string) (code int, out string) 
 		s.t.Fatal(err)
 	}
 	defer terminal.Close()
-	var said lab.Output
+	var output lab.Output
 	cmd := exec.Command(lab.Command(s.t), args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, &said, &said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, &output, &output
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
 	done := make(chan struct{})
 	go func() { cmd.Wait(); close(done) }()
-	lab.Await(s.t, "it asks", func() bool { return strings.Contains(said.String(), "[y/N]") })
+	lab.Await(s.t, "the question of the command", func() bool { return strings.Contains(output.String(), "[y/N]") })
 	fmt.Fprintln(ptmx, answer)
 	select {
 	case <-done:
 	case <-time.After(60 * time.Second):
 		cmd.Process.Kill()
-		s.t.Fatalf("it does not end\n%s", said.String())
+		s.t.Fatalf("the command does not end within 1 min\n%s", output.String())
 	}
-	return cmd.ProcessState.ExitCode(), said.String()
+	return cmd.ProcessState.ExitCode(), output.String()
 }
 
-// doctorIsGreen asks the doctor about what was mended.
-func (s *sick) doctorIsGreen() {
+// checkDoctor checks that lockstep doctor finds all repaired settings right.
+func (s *settings) checkDoctor() {
 	s.t.Helper()
 	var found struct {
 		Checks []struct {
@@ -274,25 +275,25 @@ func (s *sick) doctorIsGreen() {
 	}
 	for _, name := range []string{"ktimers", "rivals", "throttling", "interrupts", "can interrupts", "clock source", "queue can0", "queue can1", "restart can1"} {
 		if verdicts[name] != "ok" {
-			s.t.Errorf("after the fix the doctor says of %s: %q", name, verdicts[name])
+			s.t.Errorf("after the fix the verdict of %s is %q, want ok", name, verdicts[name])
 		}
 	}
 }
 
-// onlyRoot: who is not root is told so, and changes nothing.
-func (s *sick) onlyRoot(line []string) {
+// onlyRoot checks that a command line is refused to a user other than root and changes nothing.
+func (s *settings) onlyRoot(line []string) {
 	s.t.Helper()
-	before := s.look()
+	before := s.read()
 	s.sh("cp " + lab.Command(s.t) + " /run/lockstep-copy && chmod 755 /run/lockstep-copy")
 	p := lab.Start(s.t, "setpriv", append([]string{"--reuid=65534", "--clear-groups", "/run/lockstep-copy"}, line...)...)
-	if code := p.Wait(); code != 3 || !strings.Contains(p.Err.String(), "root's to change") || strings.Count(p.Err.String(), "\n") != 1 {
-		s.t.Errorf("of a user: exit %d\n%s", code, &p.Err)
+	if code := p.Wait(); code != 3 || !strings.Contains(p.Err.String(), "only root may change") || strings.Count(p.Err.String(), "\n") != 1 {
+		s.t.Errorf("as a user: exit %d\n%s", code, &p.Err)
 	}
-	s.same("of a user", before)
+	s.check("as a user", before)
 }
 
-// serviceHasTheRights fixes and undoes once more with those of lockstep-host.service.
-func (s *sick) serviceHasTheRights(fixed, before map[string]string) {
+// serviceHasTheRights fixes and undoes the settings with the capabilities of lockstep-host.service.
+func (s *settings) serviceHasTheRights(fixed, before map[string]string) {
 	s.t.Helper()
 	unit := lab.ReadTrimmed(s.t, "../../deploy/root/usr/lib/systemd/system/lockstep-host.service")
 	_, list, found := strings.Cut(unit, "\nCapabilityBoundingSet=")
@@ -306,14 +307,14 @@ func (s *sick) serviceHasTheRights(fixed, before map[string]string) {
 	}
 	rights := "setpriv --no-new-privs --bounding-set=" + set + " "
 	s.t.Log(s.sh(rights + lab.Command(s.t) + " doctor -fix -yes -cpu " + lab.IsolatedCPU))
-	s.same("fixed with the rights of the service", fixed)
+	s.check("fixed with the rights of the service", fixed)
 	s.sh(rights + lab.Command(s.t) + " doctor -undo")
-	s.same("undone with the rights of the service", before)
+	s.check("undone with the rights of the service", before)
 }
 
-// runKeepsIt runs a bench: meanwhile nothing is undone, and after it everything is
-// as the fix left it.
-func (s *sick) runKeepsIt(fixed map[string]string) {
+// runKeepsSettings runs a bench. During the run undo is refused; after it the settings are as
+// fixed.
+func (s *settings) runKeepsSettings(fixed map[string]string) {
 	s.t.Helper()
 	b := lab.StartDemoOn(s.t, "vcan0", lab.UntilStopped, nil)
 	b.AwaitTicking()
@@ -321,5 +322,5 @@ func (s *sick) runKeepsIt(fixed map[string]string) {
 		s.t.Errorf("undo in a run: exit %d\n%s", code, out)
 	}
 	b.Stop()
-	s.same("after a run", fixed)
+	s.check("after a run", fixed)
 }

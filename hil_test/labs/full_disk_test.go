@@ -11,7 +11,7 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// smallDisk mounts a file system on a folder, with the limits of tmpfs(5).
+// smallDisk mounts a file system on a folder. limits are mount options of tmpfs(5).
 func smallDisk(t *testing.T, dir, limits string) {
 	t.Helper()
 	if err := unix.Mount("small", dir, "tmpfs", 0, limits); err != nil {
@@ -20,8 +20,8 @@ func smallDisk(t *testing.T, dir, limits string) {
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 }
 
-// withoutRoom is a file system on which nothing can be written; a file on it can be made.
-func withoutRoom(t *testing.T, dir string) {
+// mountFullDisk mounts a full file system on a folder. Files can be created there, but not written.
+func mountFullDisk(t *testing.T, dir string) {
 	t.Helper()
 	smallDisk(t, dir, "size=64k,mode=755")
 	if err := os.WriteFile(filepath.Join(dir, "x"), make([]byte, 64<<10), 0o600); err != nil {
@@ -29,7 +29,7 @@ func withoutRoom(t *testing.T, dir string) {
 	}
 }
 
-func TestLabAFullDiskIsALineForEachFileThatIsWritten(t *testing.T) {
+func TestLabFullDiskIsReportedInOneLineForEveryFile(t *testing.T) {
 	if !lab.InVCAN(t) {
 		return
 	}
@@ -37,9 +37,9 @@ func TestLabAFullDiskIsALineForEachFileThatIsWritten(t *testing.T) {
 	if _, errors, code := lab.Run(t, "sim", "powershift-bench", "-for", "100ms", "-record", rec); code != 0 {
 		t.Fatalf("exit %d, %s", code, errors)
 	}
-	withoutRoom(t, dir)
+	mountFullDisk(t, dir)
 	for _, c := range []struct {
-		line string // FULL/ is the disk
+		line string // arguments; FULL is the full disk
 		code int
 	}{
 		{"sim powershift -for 1s -out FULL/o.csv", 2},
@@ -59,16 +59,16 @@ func TestLabAFullDiskIsALineForEachFileThatIsWritten(t *testing.T) {
 		}
 	}
 	if left, _ := filepath.Glob(dir + "/gen*"); len(left) != 0 {
-		t.Errorf("left are %q", left)
+		t.Errorf("files left behind: %q", left)
 	}
 }
 
-func TestLabARunGoesOnWhereItsControlSocketHasNoRoom(t *testing.T) {
+func TestLabRunContinuesWithoutRoomForItsControlSocket(t *testing.T) {
 	if !lab.InVCAN(t) {
 		return
 	}
 	const dir = "/run/lockstep"
-	smallDisk(t, dir, "nr_inodes=1,mode=755") // of its own folder
+	smallDisk(t, dir, "nr_inodes=1,mode=755") // one inode, for the folder itself
 	p := lab.Start(t, lab.Command(t), "run", "-for", "500ms")
 	if code := p.Wait(); code != 0 || strings.Count(p.Out.String(), "lockstep ctl cannot reach this run: ") != 1 ||
 		!strings.Contains(p.Out.String(), "no space left on device") {

@@ -12,11 +12,11 @@ import (
 	"lockstep/rt/gen"
 )
 
-// targetVar hands the target that was built outside to the test inside.
+// targetVar is the path of the generated target, which is built outside of the lab.
 const targetVar = "LOCKSTEP_LAB_TARGET"
 
-// TestLabGeneratedTargetDrivesOnVcanAndReplays ticks with a generated kernel on a real bus,
-// built where there is a Go toolchain, and has the table kernel replay every bit of it.
+// The test runs a generated kernel on a real bus and replays the record with the table kernel, bit
+// for bit.
 func TestLabGeneratedTargetDrivesOnVcanAndReplays(t *testing.T) {
 	machine := lab.VCAN
 	if os.Getenv(lab.InsideVar) == "" {
@@ -28,7 +28,7 @@ func TestLabGeneratedTargetDrivesOnVcanAndReplays(t *testing.T) {
 		if err := lab.Build("build", "-C", dir, "-o", file, "."); err != nil {
 			t.Fatal(err)
 		}
-		machine.More = []string{targetVar + "=" + file}
+		machine.Env = []string{targetVar + "=" + file}
 	}
 	if !lab.Inside(t, machine) {
 		return
@@ -40,7 +40,7 @@ func TestLabGeneratedTargetDrivesOnVcanAndReplays(t *testing.T) {
 	tcu.Signal(syscall.SIGINT)
 	tcu.Wait()
 	if r.Transitions == 0 || r.RxFrames == 0 || r.TxFrames == 0 || r.RxUnknown+r.RxShort+r.RxRange != 0 || r.Allocs != 0 || r.GCCycles != 0 {
-		t.Errorf("%+v: want transitions and frames, and no frame that is wrong, allocation, collection", r)
+		t.Errorf("%+v: want transitions and frames, no wrong frame, no allocation and no collection", r)
 	}
 	replay := lab.Start(t, lab.Command(t), "replay", rec)
 	if code := replay.Wait(); code != 0 {

@@ -15,15 +15,15 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// contested is the truck bench on vcan0, with an engine whose NAME has others below it,
-// and a rule for a lost address.
-func contested(t *testing.T, rule string) *lab.Bench {
+// startContested starts the truck bench on vcan0. Its engine has a NAME that allows lower ones;
+// rule is the setting for a lost address.
+func startContested(t *testing.T, rule string) *lab.Bench {
 	t.Helper()
 	text := lab.MustRun(t, "plants", "truck-bench")
 	for old, new := range map[string]string{
 		"function: engine, identity: 1}": "function: engine, manufacturer: 100, identity: 1}",
 		"lost: stop":                     "lost: " + rule,
-		"overrun: skip 100":              "overrun: skip 1000", // the lab may stand still
+		"overrun: skip 100":              "overrun: skip 1000", // the lab may stall
 	} {
 		if !strings.Contains(text, old) {
 			t.Fatalf("the truck bench has no %q", old)
@@ -40,7 +40,8 @@ func contested(t *testing.T, rule string) *lab.Bench {
 	return b
 }
 
-// addressesOf is what the report says of the bench's addresses, and of its end.
+// addressesOf returns the lines of the report about the addresses of the bench, and the reason of
+// its end.
 func addressesOf(b *lab.Bench) (lines []string, ended string) {
 	b.T.Helper()
 	var r struct {
@@ -57,39 +58,39 @@ func addressesOf(b *lab.Bench) (lines []string, ended string) {
 	return r.Addresses, r.Ended
 }
 
-// another is j1939acd, which claims the bench's address 0 for a NAME, or 1.
-func another(t *testing.T, name string) *lab.Process {
+// startClaimer starts j1939acd, which claims the bench's address 0 for a NAME, or else address 1.
+func startClaimer(t *testing.T, name string) *lab.Process {
 	t.Helper()
 	return lab.Start(t, "j1939acd", "-v", "-r", "0,1", "-a", "0", name, "vcan0")
 }
 
-// The kernel's and can-utils' claims against ours: the lower NAME gets the address, who
-// comes first or later. Ours is 000000000C800001.
-func TestLabAddressesAreContestedWithJ1939acd(t *testing.T) {
+// The bench, with NAME 000000000C800001, contests an address with j1939acd. The lower NAME gets the
+// address, whichever comes first.
+func TestLabLowerNameGetsTheContestedAddress(t *testing.T) {
 	if !lab.InVCAN(t, "j1939acd") {
 		return
 	}
 	const higher, lower = "F000000000000003", "1"
 
-	low := another(t, lower)
+	low := startClaimer(t, lower)
 	low.AwaitOutput("claimed 0x00")
-	b := contested(t, "stop")
-	// Refused; in a slow lab the answer may take longer than the 250 ms for which a claim waits.
+	b := startContested(t, "stop")
+	// In a slow lab the answer may take longer than the 250 ms for which a claim waits: exit 1.
 	if code := b.Wait(); code != 3 && code != 1 || !all(b.Err.String(), "0x00", "drive", "0000000000000001", "000000000C800001") {
-		t.Errorf("a lower NAME is there: exit %d, %s", code, &b.Err)
+		t.Errorf("against a lower NAME: exit %d, %s", code, &b.Err)
 	}
 	low.Signal(syscall.SIGTERM)
 	low.Wait()
 
-	high := another(t, higher)
+	high := startClaimer(t, higher)
 	high.AwaitOutput("claimed 0x00")
-	b = contested(t, "stop")
-	high.AwaitOutput("claimed 0x01") // it gives way
+	b = startContested(t, "stop")
+	high.AwaitOutput("claimed 0x01") // yields address 0
 	b.AwaitTicking()
 	high.Signal(syscall.SIGTERM)
 	high.Wait()
 
-	high = another(t, higher) // while the bench runs
+	high = startClaimer(t, higher) // while the bench runs
 	high.AwaitOutput("claimed 0x01")
 	b.Signal(syscall.SIGINT)
 	code := b.Wait()
@@ -100,8 +101,8 @@ func TestLabAddressesAreContestedWithJ1939acd(t *testing.T) {
 	high.Wait()
 }
 
-// What a bench does that loses an address while it runs is declared.
-func TestLabALostAddressHasItsDeclaredEnd(t *testing.T) {
+// The setting for a lost address says how the run ends.
+func TestLabLostAddressHasTheEffectOfItsSetting(t *testing.T) {
 	if !lab.InVCAN(t, "j1939acd", "candump") {
 		return
 	}
@@ -115,9 +116,9 @@ func TestLabALostAddressHasItsDeclaredEnd(t *testing.T) {
 	} {
 		witness := lab.Start(t, "stdbuf", "-oL", "candump", "-L", "vcan0,18EEFFFE:1FFFFFFF")
 		lab.AwaitSocket(witness)
-		b := contested(t, c.rule)
+		b := startContested(t, c.rule)
 		b.AwaitTicking()
-		low := another(t, "1")
+		low := startClaimer(t, "1")
 		low.AwaitOutput("claimed 0x00")
 		if c.rule == "stop" {
 			b.AwaitOutput("0000000000000001")
@@ -137,16 +138,17 @@ func TestLabALostAddressHasItsDeclaredEnd(t *testing.T) {
 		lab.MustRun(t, "export", filepath.Join(filepath.Dir(b.File), "drive.rec"), "-o", log)
 		if text, err := os.ReadFile(log); err != nil || !anyLine(string(text), "0x00", "drive", "lost", "0000000000000001") ||
 			!anyLine(string(text), "0x00", "drive", "held", "000000000C800001") {
-			t.Errorf("%s: the record does not tell (%v)", c.rule, err)
+			t.Errorf("%s: the record lacks the lost or the held address (%v)", c.rule, err)
 		}
 		low.Signal(syscall.SIGTERM)
 		low.Wait()
 	}
 }
 
-// The addresses are claimed anew when the interface was down, and by a supervisor that takes
-// over. The kernel's gateway shows the claims on vcan1, where candump stays.
-func TestLabAddressesAreClaimedAnewAfterAnInterruption(t *testing.T) {
+// The bench claims its addresses again after the interface was down, and a supervisor that takes
+// over does so, too. The gateway of the kernel copies the claims to vcan1, on which candump
+// listens.
+func TestLabAddressesAreClaimedAgainAfterAnInterruption(t *testing.T) {
 	if !lab.InVCAN(t, "candump", "cangw") {
 		return
 	}
@@ -186,16 +188,17 @@ func TestLabAddressesAreClaimedAnewAfterAnInterruption(t *testing.T) {
 	}
 }
 
-// all reports whether a text has all of the words, anyLine whether one of its lines has.
+// all reports whether a text contains all words.
 func all(text string, words ...string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
+// anyLine reports whether a line of a text contains all words.
 func anyLine(text string, words ...string) bool {
 	return slices.ContainsFunc(strings.Split(text, "\n"), func(line string) bool { return all(line, words...) })
 }
 
-// groups counts lines that begin with the same words.
+// groups counts the lines of a text by their first words, separated by spaces.
 func groups(text string, words int) map[string]int {
 	count := map[string]int{}
 	for line := range strings.Lines(text) {
@@ -206,8 +209,8 @@ func groups(text string, words int) map[string]int {
 	return count
 }
 
-// byTshark counts the frames of a log by group, source, destination (none of a group for
-// all) and priority, as tshark has them.
+// byTshark counts the frames of a log in tshark by "GROUP,SOURCE,DESTINATION,PRIORITY". The
+// destination is empty for a group to all.
 func byTshark(t *testing.T, log string) map[string]int {
 	t.Helper()
 	out, err := exec.Command("tshark", "-r", log, "-d", "can.subdissector,j1939", "-T", "fields", "-E", "separator=,",
@@ -218,14 +221,14 @@ func byTshark(t *testing.T, log string) map[string]int {
 	return groups(string(out), 1)
 }
 
-// The truck bench and its unit on vcan0: the kernel's J1939 stack knows our nodes by their
-// NAMEs and gives our groups to those they are for; tshark finds group, addresses and
-// priority of every frame that we have counted.
-func TestLabTruckIsUnderstoodByJ1939ToolsAndTshark(t *testing.T) {
+// The truck bench and its unit run on vcan0. The J1939 stack of the kernel resolves their NAMEs and
+// delivers their groups to the addressed sockets. tshark finds group, addresses and priority of
+// every frame that the bench has counted.
+func TestLabJ1939ToolsAndTsharkDecodeTheTruckBench(t *testing.T) {
 	if !lab.InVCAN(t, "j1939spy", "testj1939", "candump", "tshark") {
 		return
 	}
-	// So that nobody loses a frame who waits for the only processor.
+	// Large receive buffers keep frames while a program waits for the only processor.
 	if err := os.WriteFile("/proc/sys/net/core/rmem_default", []byte("8388608"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +240,7 @@ func TestLabTruckIsUnderstoodByJ1939ToolsAndTshark(t *testing.T) {
 	witness := lab.Start(t, "sh", "-c", "exec candump -L vcan0 >"+log)
 	unit := lab.Start(t, lab.Command(t), "ecu", "truck", "-bus", "vcan0")
 	unit.AwaitOutput("waiting for ShaftSpeeds")
-	for _, p := range []*lab.Process{spy, engine, console, witness} { // they say nothing when they are ready
+	for _, p := range []*lab.Process{spy, engine, console, witness} { // the tools do not report when they are ready
 		lab.AwaitSocket(p)
 	}
 	file := filepath.Join(t.TempDir(), "report.json")
@@ -253,7 +256,7 @@ func TestLabTruckIsUnderstoodByJ1939ToolsAndTshark(t *testing.T) {
 	}
 
 	seen := byTshark(t, log)
-	t.Logf("tshark: %v; the bench sent %d frames and took in %d", seen, r.TxFrames, r.RxFrames)
+	t.Logf("tshark: %v; the bench sent %d frames and received %d", seen, r.TxFrames, r.RxFrames)
 	ours := map[string]bool{}
 	total := 0
 	for group, every := range map[string]uint64{
@@ -280,13 +283,13 @@ func TestLabTruckIsUnderstoodByJ1939ToolsAndTshark(t *testing.T) {
 	}
 	for group, n := range seen {
 		if !ours[group] {
-			t.Errorf("tshark has %d frames of %s, which nobody is to send", n, group)
+			t.Errorf("tshark has %d frames of %s, want none", n, group)
 		}
 	}
 	compareTools(t, seen, spy, engine, console)
 }
 
-// compareTools compares what the kernel's J1939 sockets were given with what tshark has.
+// compareTools compares the frames of the kernel's J1939 sockets with those of tshark.
 func compareTools(t *testing.T, seen map[string]int, spy, engine, console *lab.Process) {
 	t.Helper()
 	// "vcan0:0000000000000001,0f004 - !3 [8] ff7d7687 15ffffff"
@@ -296,7 +299,7 @@ func compareTools(t *testing.T, seen map[string]int, spy, engine, console *lab.P
 		"vcan0:0000090000000003,0fe6e - !2": "65134,11,,2", "vcan0:0000FF0000000004,0ff01 - !3": "65281,128,,3",
 		"vcan0:0000030000000d05,0f002 - !3": "61442,3,,3",
 	} {
-		if n := named[strings.ToLower(line)]; n == 0 || n > seen[group] { // it is slow, and loses some
+		if n := named[strings.ToLower(line)]; n == 0 || n > seen[group] { // j1939spy is slow and loses frames
 			t.Errorf("j1939spy has %d of %q, tshark %d", n, line, seen[group])
 		}
 	}

@@ -16,13 +16,13 @@ func TestLabUnitOpensARealBus(t *testing.T) {
 	testInLab(t, "../../rt/ecu", "Open")
 }
 
-// The scheduler's own tests have all rights there, an isolated CPU and a kernel that
-// is PREEMPT_RT: nothing is skipped.
-func TestLabPreemptRTKernelKeepsWhatTheSchedulerPromises(t *testing.T) {
+// The tests of package sched run in the lab with all rights, an isolated CPU and a PREEMPT_RT
+// kernel, so none of them is skipped.
+func TestLabPreemptRTSchedulerTestsPass(t *testing.T) {
 	lab.PreemptRT.Require(t)
 	out := lab.PreemptRT.Run(t, "../../sched", packageTests(t, "../../sched"), "-test.v", "-test.timeout=200s")
 	if names := lab.Skipped(out); names != nil {
-		t.Errorf("skipped in the lab, where nothing may be: %v", names)
+		t.Errorf("skipped in the lab: %v; want no skipped test there", names)
 	}
 }
 
@@ -33,13 +33,13 @@ func packageTests(t *testing.T, folder string) string {
 	if err := lab.Build("test", "-c", "-o", path, "./"+folder); err != nil {
 		t.Fatal(err)
 	}
-	// They count as passed; see results.py.
+	// results.py counts these tests as passed.
 	t.Logf("in the lab run the tests of lockstep/%s", filepath.Join("hil_test/labs", folder))
 	return path
 }
 
-// testInLab runs the tests of a package inside the lab, in its own folder. What
-// is skipped there must pass on the same kernel without CAN.
+// testInLab runs the tests of a package inside the lab, in the folder of the package. Tests that
+// are skipped there must pass on the same kernel without CAN.
 func testInLab(t *testing.T, folder, tests string) {
 	t.Helper()
 	lab.RequireVCAN(t, "rmmod")
@@ -57,5 +57,5 @@ func testInLab(t *testing.T, folder, tests string) {
 	}
 }
 
-// withoutCAN makes the lab's kernel one that has no CAN.
+// withoutCAN removes CAN from the kernel of the lab.
 const withoutCAN = "ip link del vcan0; ip link del vcan1; rmmod vcan can_gw can_raw can"

@@ -13,8 +13,7 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// targetKilled ends the target from outside: the supervisor puts the safe values on
-// the bus in its place.
+// targetKilled ends the target with a signal and checks that the supervisor sends the safe values.
 func targetKilled(t *testing.T, signal syscall.Signal) {
 	dump, before := lab.StartCandump(t, "can1"), lab.CardCounters(t)
 	tcu := lab.StartUnit(t, "can1")
@@ -23,9 +22,9 @@ func targetKilled(t *testing.T, signal syscall.Signal) {
 		t.Fatal(err)
 	}
 	code := b.Wait()
-	said := strings.TrimSpace(b.Err.String())
-	if code != 1 || !strings.HasPrefix(said, "lockstep: run: ") || strings.Contains(said, "\n") {
-		t.Errorf("exit %d, want 1 and the reason in a line: %q", code, said)
+	message := strings.TrimSpace(b.Err.String())
+	if code != 1 || !strings.HasPrefix(message, "lockstep: run: ") || strings.Contains(message, "\n") {
+		t.Errorf("exit %d, want 1 and the reason in one line: %q", code, message)
 	}
 	tcu.Signal(syscall.SIGINT)
 	tcu.Wait()
@@ -35,8 +34,8 @@ func targetKilled(t *testing.T, signal syscall.Signal) {
 	if err := json.Unmarshal([]byte(lab.ReadTrimmed(t, b.File)), &r); err != nil {
 		t.Fatal(err)
 	}
-	// The unit's cycles, 10 ms, are the clock: an emulator that stands still stops
-	// them, too. The target's last frames may have been dropped.
+	// The cycles of the unit, 10 ms, serve as the clock, since a stall of the emulator stops them,
+	// too. The last frames of the target may have been dropped.
 	speeds, between := 0, 0
 	for _, id := range order {
 		if id == "200" {
@@ -47,14 +46,14 @@ func targetKilled(t *testing.T, signal syscall.Signal) {
 		}
 	}
 	t.Logf("%s\n%d Speeds of the plant in %d ticks, %d missed, %d frames dropped; then %d safe ones, in between %d cycles of the unit",
-		said, plant, r.Ticks, r.Missed, r.TxDropped, safe, between)
+		message, plant, r.Ticks, r.Missed, r.TxDropped, safe, between)
 	if most := 8 + (int(r.Ticks)-plant+1)/2; between > most {
 		t.Errorf("%d cycles of the unit between the plant's last Speeds and the first safe ones, want at most %d", between, most)
 	}
 	now := lab.CardCounters(t)
-	gone := now["can0 tx_packets"] - before["can0 tx_packets"] - (now["can1 rx_packets"] - before["can1 rx_packets"]) // no room in the other card
-	if byID["200"].Count("200"); byID["200"].Lost > int(r.TxDropped)+gone {
-		t.Errorf("the counter of Speeds jumps over %d frames, where %d were dropped and %d lost by the card", byID["200"].Lost, r.TxDropped, gone)
+	gone := now["can0 tx_packets"] - before["can0 tx_packets"] - (now["can1 rx_packets"] - before["can1 rx_packets"]) // overruns of the other card
+	if byID["200"].CountLost("200"); byID["200"].Lost > int(r.TxDropped)+gone {
+		t.Errorf("%d Speeds missing by their counter; %d were dropped and %d lost by the card", byID["200"].Lost, r.TxDropped, gone)
 	}
 	if last := byID["201"].Data[len(byID["201"].Data)-1]; !bytes.Equal(last[:6], make([]byte, 6)) {
 		t.Errorf("the last Torque is % X, want the safe values", last)
@@ -64,7 +63,7 @@ func targetKilled(t *testing.T, signal syscall.Signal) {
 	}
 }
 
-// orphan starts a run and kills its supervisor.
+// orphan starts a run and kills its supervisor. gone is the setting supervisor_gone.
 func orphan(t *testing.T, gone string) (target int, b *rtBench) {
 	t.Helper()
 	b = runRT(t, lab.Edit{"supervisor_gone: stop after 1 s", "supervisor_gone: " + gone})
@@ -98,17 +97,18 @@ func supervisorKilledGoesOn(t *testing.T) {
 	byID, _ := lab.EndCandump(t, dump)
 	checkWire(t, before, byID, r)
 	if list := lab.SafeSpeeds(byID["200"]); slices.Contains(list, true) {
-		t.Errorf("of %d Speeds some carry the safe values; the first supervisor said\n%s", len(list), &b.Out)
+		t.Errorf("some of %d Speeds carry the safe values, want none; output of the first supervisor:\n%s", len(list), &b.Out)
 	}
 }
 
-// afterDeath waits for an orphan, and for its safe values, at most so many of them.
-// 500 ms are 100 Speeds, where none is missed.
+// afterDeath kills the supervisor of a run and checks the fall to the safe values. With enough > 0
+// the target is killed after that many safe Speeds; otherwise it ends by itself. At most most safe
+// Speeds are allowed. 500 ms are 100 Speeds if no tick is missed.
 func afterDeath(t *testing.T, gone string, enough, most int) {
 	dump := lab.StartCandump(t, "can1")
 	target, _ := orphan(t, gone)
 	before := strings.Count(dump.Out.String(), " 200#")
-	if enough > 0 { // it goes on for ever
+	if enough > 0 { // the target would never end
 		lab.Await(t, "safe Speeds", func() bool {
 			return strings.Count(dump.Out.String(), " 200#00000000000000") > enough
 		})

@@ -16,43 +16,42 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// The product on a PREEMPT_RT kernel and two emulated CAN cards, seen from
-// outside: the bench on can0, a virtual control unit and candump on can1. A boot
-// is dear, so these facts share one.
+// The tests run the command on a PREEMPT_RT kernel with two emulated CAN cards: the bench on can0,
+// a virtual control unit and candump on can1. A boot is slow, so all subtests share one.
 func TestLabPreemptRT(t *testing.T) {
 	if !lab.Inside(t, lab.PreemptRT, "candump") {
 		return
 	}
-	for _, fact := range []struct {
+	for _, test := range []struct {
 		name  string
 		check func(*testing.T)
 	}{
-		{"HostIsPreemptRTWithAnIsolatedCPU", hostIsFit},
-		{"DoctorFindsNothingWrongButTheEmulator", doctorIsRight},
-		{"LoopHasItsCPUAloneWithATimerfd", func(t *testing.T) { loopIsAlone(t, nil, unix.SCHED_FIFO) }},
+		{"HostIsPreemptRTWithAnIsolatedCPU", checkHost},
+		{"DoctorFindsNothingWrongButTheEmulator", checkDoctor},
+		{"LoopHasItsCPUAloneWithATimerfd", func(t *testing.T) { checkRun(t, nil, unix.SCHED_FIFO) }},
 		{"LoopHasItsCPUAloneWithNanosleep", func(t *testing.T) {
-			loopIsAlone(t, []lab.Edit{{"timer: timerfd", "timer: nanosleep"}}, unix.SCHED_FIFO)
+			checkRun(t, []lab.Edit{{"timer: timerfd", "timer: nanosleep"}}, unix.SCHED_FIFO)
 		}},
 		{"LoopHasItsCPUAloneUnderADeadline", func(t *testing.T) {
-			loopIsAlone(t, []lab.Edit{{"scheduler: fifo", "scheduler: deadline"}}, unix.SCHED_DEADLINE)
+			checkRun(t, []lab.Edit{{"scheduler: fifo", "scheduler: deadline"}}, unix.SCHED_DEADLINE)
 		}},
 		{"FloodIsCountedAndDoesNotStopTheRun", flood},
 		{"ClockStepChangesNothing", clockStep},
 		{"CardDownAndUpIsCountedAndTheRunGoesOn", cardDownAndUp},
-		{"CardThatIsReadTooLateSaysSo", overrun},
-		{"BusOffThatIsNoneIsCorrectedByTheKernel", errorsWritten},
+		{"OverrunOfACardIsReported", overrun},
+		{"FalseBusOffIsCorrectedByTheKernel", falseBusOff},
 		{"TargetKilledLeavesTheSafeStateOnTheBus", func(t *testing.T) { targetKilled(t, syscall.SIGKILL) }},
 		{"TargetCrashedLeavesTheSafeStateOnTheBus", func(t *testing.T) { targetKilled(t, syscall.SIGSEGV) }},
-		{"SupervisorKilledTargetGoesOnAndIsAttachedTo", supervisorKilledGoesOn},
+		{"SupervisorKilledTargetContinuesAndIsAttachedTo", supervisorKilledGoesOn},
 		{"SupervisorKilledTargetGoesSafeAfterItsTime", func(t *testing.T) { afterDeath(t, "safe after 500 ms", 50, 1<<20) }},
 		{"SupervisorKilledTargetStopsAfterItsTime", func(t *testing.T) { afterDeath(t, "stop after 500 ms", 0, 22) }},
 		{"LoopCPUTakenOfflineIsHarmlessOrAClearStop", cpuOffline},
 	} {
-		t.Run(fact.name, fact.check)
+		t.Run(test.name, test.check)
 	}
 }
 
-func hostIsFit(t *testing.T) {
+func checkHost(t *testing.T) {
 	if got := lab.ReadTrimmed(t, "/sys/kernel/realtime"); got != "1" {
 		t.Errorf("/sys/kernel/realtime: %q, want 1", got)
 	}
@@ -61,7 +60,7 @@ func hostIsFit(t *testing.T) {
 	}
 }
 
-func doctorIsRight(t *testing.T) {
+func checkDoctor(t *testing.T) {
 	p := lab.Start(t, lab.Command(t), "doctor", "-json")
 	code := p.Wait()
 	var found struct {
@@ -83,22 +82,22 @@ func doctorIsRight(t *testing.T) {
 		}
 	}
 	if code != 3 {
-		t.Errorf("exit %d, want 3 of a host that is not fit:\n%s", code, &p.Err)
+		t.Errorf("exit %d, want 3 on an unfit host:\n%s", code, &p.Err)
 	}
 }
 
-// rtBench is a run of the two processes in a lab that may be slow, so nothing is done by
-// the clock: it lasts until the test has seen what it wants.
+// rtBench is a run in a lab that may be slow. The run has no fixed length: the test stops it.
 type rtBench struct {
 	*lab.Bench
-	started, ticking time.Time // before its start, and when it is known to tick
+	started time.Time // time before the start
+	ticking time.Time // time after the first status line
 }
 
 // runRT starts the demo bench, edited, on can0, with all rights, and waits until it
 // ticks.
 func runRT(t *testing.T, edits ...lab.Edit) *rtBench {
 	t.Helper()
-	t.Cleanup(func() { // of a test that has failed
+	t.Cleanup(func() { // after a failed test
 		for _, pid := range hostinfo.Files("/").ProcessesNamed("lockstep-target") {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -117,8 +116,7 @@ func ticking(t *testing.T, bus string, edits []lab.Edit, args ...string) *rtBenc
 	return b
 }
 
-// stop ends the run and holds its ticks against the clock: served or missed, each
-// grid point counts.
+// stop ends the run and checks its ticks, served or missed, against the clock.
 func (b *rtBench) stop() lab.Report {
 	b.T.Helper()
 	least := time.Since(b.ticking)
@@ -127,12 +125,14 @@ func (b *rtBench) stop() lab.Report {
 	return r
 }
 
+// checkClock checks that a report has ticks for at least a duration and at most the time since the
+// start, and the frames of all ticks.
 func (b *rtBench) checkClock(r lab.Report, least time.Duration) {
 	b.T.Helper()
 	most, got := time.Since(b.started), time.Duration(int64(r.Ticks)*r.StepNs)
 	least -= time.Duration(r.LateNs.Max + r.TickNs.Max)
 	if got < least || got > most {
-		b.T.Errorf("%d ticks are %v, where the run has lasted for %v to %v", r.Ticks, got, least, most)
+		b.T.Errorf("%d ticks last %v; the run lasted %v to %v", r.Ticks, got, least, most)
 	}
 	// Speeds at each grid point, Torque and Status at every other one.
 	if r.TxFrames+r.TxDropped-r.TxAgain+r.TxLost != 2*r.Ticks {
@@ -141,9 +141,9 @@ func (b *rtBench) checkClock(r lab.Report, least time.Duration) {
 	}
 }
 
-// loopIsAlone looks at a whole run with a control unit: what the processes have
-// become while it lasts, and what bus and report say of it.
-func loopIsAlone(t *testing.T, edits []lab.Edit, policy int) {
+// checkRun checks a whole run with a control unit: the threads during the run, the frames on the
+// bus and the report.
+func checkRun(t *testing.T, edits []lab.Edit, policy int) {
 	dump := lab.StartCandump(t, "can1")
 	tcu := lab.StartUnit(t, "can1")
 	sent, before := lab.CardCounters(t), lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU)
@@ -151,7 +151,7 @@ func loopIsAlone(t *testing.T, edits []lab.Edit, policy int) {
 	loop := checkThreads(t, b, policy)
 	timers := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU)
 	if edits == nil && timers.Priority <= loop.Priority {
-		t.Errorf("the timers of the loop's CPU expire in %v; want a priority above the loop's, %d", timers, loop.Priority)
+		t.Errorf("thread of the timers of the loop's CPU: %v; want a priority above that of the loop, %d", timers, loop.Priority)
 	}
 	if latency := lab.DMALatency(t); latency != 0 {
 		t.Errorf("/dev/cpu_dma_latency is held at %d us, want 0", latency)
@@ -162,14 +162,14 @@ func loopIsAlone(t *testing.T, edits []lab.Edit, policy int) {
 		t.Error("/dev/cpu_dma_latency is still held at 0 after the run")
 	}
 	if after := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU); after.PID != before.PID || after.Scheduling() != before.Scheduling() {
-		t.Errorf("after the run %v, before it %v, while it lasted %v", after, before, timers)
+		t.Errorf("after the run %v, before it %v, during it %v", after, before, timers)
 	}
 	byID, _ := lab.EndCandump(t, dump)
 	tcu.Signal(syscall.SIGINT)
 	tcu.Wait()
 	checkWire(t, sent, byID, r)
 	if r.BestEffort {
-		t.Errorf("the run was best effort, where all rights are there:\n%s", &b.Out)
+		t.Errorf("the run was best effort, although the lab grants all rights:\n%s", &b.Out)
 	}
 	if r.Allocs+r.GCCycles+r.Minor+r.Major != 0 {
 		t.Errorf("the ticking process: %d allocations, %d collections, %d and %d page faults; want none", r.Allocs, r.GCCycles, r.Minor, r.Major)
@@ -180,7 +180,7 @@ func loopIsAlone(t *testing.T, edits []lab.Edit, policy int) {
 	}
 }
 
-// checkThreads looks at both processes of a run, and returns the loop's thread.
+// checkThreads checks the threads of both processes of a run and returns the thread of the loop.
 func checkThreads(t *testing.T, b *rtBench, policy int) hostinfo.Thread {
 	t.Helper()
 	target := b.Target()
@@ -200,26 +200,26 @@ func checkThreads(t *testing.T, b *rtBench, policy int) hostinfo.Thread {
 		switch {
 		case h.PID == loop.PID:
 		case hostinfo.FormatCPUs(h.CPUs) != "0":
-			t.Errorf("a thread beside the loop's, %v; want it off CPU %s", h, lab.IsolatedCPU)
+			t.Errorf("thread %v is not that of the loop, want it off CPU %s", h, lab.IsolatedCPU)
 		case h.Policy == unix.SCHED_FIFO && h.Priority < 80:
 			guards++
 		case h.Policy != unix.SCHED_NORMAL:
-			t.Errorf("a thread beside the loop's, %v; want an ordinary one", h)
+			t.Errorf("thread %v is not that of the loop, want SCHED_OTHER", h)
 		}
 	}
 	if guards > 1 {
-		t.Errorf("%d real-time threads beside the loop's, want the supervisor's guard at most", guards)
+		t.Errorf("%d other real-time threads, want at most the guard of the supervisor", guards)
 	}
 	locked, resident := lab.StatusKilobytes(t, target, "VmLck"), lab.StatusKilobytes(t, target, "VmRSS")
 	t.Logf("loop %v, memory %d kB locked, %d kB resident", loop, locked, resident)
 	if locked < resident {
-		t.Errorf("of %d kB the target has locked %d kB", resident, locked)
+		t.Errorf("the target has locked %d kB of %d kB, want all", locked, resident)
 	}
 	return loop
 }
 
-// checkWire holds the report against the cards and the witness on the bus. The card
-// that receives may lose frames when the emulator is away; it says so.
+// checkWire compares the report with the counters of the cards and with candump. The receiving card
+// may lose frames while the emulator stalls, and counts overruns.
 func checkWire(t *testing.T, before map[string]int, byID map[string]*lab.Frames, r lab.Report) {
 	t.Helper()
 	seen := 0
@@ -240,27 +240,26 @@ func checkWire(t *testing.T, before map[string]int, byID map[string]*lab.Frames,
 	}
 }
 
-// flood sends as fast as the other card takes it: what nobody reads, then what the
-// bench reads.
+// flood sends frames as fast as the card allows: first unknown ones, then those that the bench
+// reads.
 func flood(t *testing.T) {
 	before := lab.CardCounters(t)
 	b := runRT(t)
-	n := lab.AwaitSender(t, lab.SendGarbage(t, "can1", "1000", "2", "7ff", "123", "1abcdef", "112"))
-	m := lab.AwaitSender(t, lab.SendGarbage(t, "can1", "1000", "2", "110", "111"))
+	n := lab.AwaitSender(t, lab.SendRandom(t, "can1", "1000", "2", "7ff", "123", "1abcdef", "112"))
+	m := lab.AwaitSender(t, lab.SendRandom(t, "can1", "1000", "2", "110", "111"))
 	r := b.stop()
 	if n == 0 || m == 0 {
-		t.Fatal("the sender sent nothing")
+		t.Fatal("the sender sent no frame")
 	}
 	now := lab.CardCounters(t)
 	received := now["can0 rx_packets"] - before["can0 rx_packets"]
 	t.Logf("%d and %d frames sent; the card of the bench received %d; the bench read %d and counted %d as lost",
 		n, m, received, r.RxFrames, r.RxOverflow)
-	// The card loses frames only where it says so; the kernel's filter keeps away
-	// what nobody reads.
+	// The card counts lost frames; the filter of the kernel drops unknown ones.
 	got := int(r.RxFrames + r.RxOverflow)
 	overruns := now["can0 rx_over_errors"] - before["can0 rx_over_errors"]
-	if f := fateOf(b.Bench); f.Overflows != overruns || f.Unread != 0 || f.State != "error-active" { // the driver makes an error frame of each
-		t.Errorf("%d times the card's buffer was full by the error frames, %d by its driver; %d not read; at the end %s", f.Overflows, overruns, f.Unread, f.State)
+	if f := reportOfBus(b.Bench); f.Overflows != overruns || f.Unread != 0 || f.State != "error-active" { // the driver sends an error frame for each
+		t.Errorf("%d overruns by the error frames, %d by the driver; %d error frames not read; at the end %s", f.Overflows, overruns, f.Unread, f.State)
 	}
 	if got == 0 || got > int(m) || overruns == 0 && got != int(m) {
 		t.Errorf("of %d frames for the bench it read %d and counted %d as lost; its card had %d overruns", m, r.RxFrames, r.RxOverflow, overruns)
@@ -278,11 +277,11 @@ func clockStep(t *testing.T) {
 		b.AwaitTicks(60)
 	}
 	if r := b.stop(); r.LateNs.Max > int64(time.Hour)/2 {
-		t.Errorf("the latest tick is late by %d ns", r.LateNs.Max)
+		t.Errorf("largest wake-up latency %d ns, want less than half an hour", r.LateNs.Max)
 	}
 }
 
-// link is `ip link set can0` with more.
+// link runs `ip link set can0` with more arguments.
 func link(t *testing.T, args ...string) {
 	t.Helper()
 	if out, err := exec.Command("ip", append([]string{"link", "set", "can0"}, args...)...).CombinedOutput(); err != nil {
@@ -301,21 +300,21 @@ func cardDownAndUp(t *testing.T) {
 		return strings.Count(dump.Out.String(), " 200#") >= quiet+50
 	})
 	if r := b.stop(); r.TxDropped == 0 || r.BusDown == 0 {
-		t.Errorf("the report counts %d frames that could not be sent, and the bus down %d times; want some of each", r.TxDropped, r.BusDown)
+		t.Errorf("the report counts %d dropped frames, and the bus down %d times; want some of each", r.TxDropped, r.BusDown)
 	}
-	f := fateOf(b.Bench)
+	f := reportOfBus(b.Bench)
 	if got, want := f.states(), []string{"down", "error-active"}; !slices.Equal(got, want) || !(f.Seconds["down"] > 0.2) || f.TxErrors == nil || *f.TxErrors != 0 {
 		t.Errorf("the bus was %q for %v, want %q; errors in sending %v", got, f.Seconds, want, f.TxErrors)
 	}
 }
 
-// overrun keeps the thread that empties the card from its CPU while frames come.
+// overrun keeps the interrupt thread of the card from its CPU while frames arrive.
 func overrun(t *testing.T) {
 	before := lab.CardCounters(t)["can0 rx_over_errors"]
 	b := runRT(t)
 	lab.Shell(t, "chrt -o -p 0 $(pgrep '^irq/[0-9]+-can0$')")
 	defer lab.Shell(t, "chrt -f -p 50 $(pgrep '^irq/[0-9]+-can0$')")
-	// Who ends the hog needs another CPU than that.
+	// timeout, which ends the hog, needs a CPU without it.
 	hog := lab.Start(t, "taskset", "-c", lab.IsolatedCPU, "timeout", "1", "taskset", "-c", "0", "chrt", "-f", "2", "sh", "-c", "while :; do :; done")
 	t.Setenv(lab.SenderVar, "1")
 	sender := lab.Start(t, "taskset", "-c", "0", "chrt", "-f", "3", os.Args[0], "can1", "1000", "1", "7ff")
@@ -323,23 +322,23 @@ func overrun(t *testing.T) {
 	lab.AwaitSender(t, sender)
 	hog.Wait()
 	b.stop()
-	f, overruns := fateOf(b.Bench), lab.CardCounters(t)["can0 rx_over_errors"]-before
+	f, overruns := reportOfBus(b.Bench), lab.CardCounters(t)["can0 rx_over_errors"]-before
 	if overruns == 0 || f.Overflows != overruns || f.Unread != 0 || f.State != "error-active" {
-		t.Errorf("%d times the card's buffer was full by its error frames, %d by its driver; %d not read; at the end %s; want some, and as many", f.Overflows, overruns, f.Unread, f.State)
+		t.Errorf("%d overruns by the error frames, %d by the driver; %d error frames not read; at the end %s; want as many by both, and some", f.Overflows, overruns, f.Unread, f.State)
 	}
 }
 
-// errorsWritten writes to the card what says that a controller is off the bus: the
-// driver's echo of it is heard as if it was one, and the kernel, asked, knows better.
-// The supervisor tries to restart it meanwhile, which this driver refuses: it is on.
-func errorsWritten(t *testing.T) {
+// falseBusOff writes an error frame with bus-off to the card. The driver echoes it like a real one,
+// and the kernel reports the true state when asked. Meanwhile the supervisor tries to restart the
+// card, which the driver refuses, since the card is on.
+func falseBusOff(t *testing.T) {
 	b := runRT(t, lab.Edit{"    database: ", "    recover: restart after 10 ms\n    database: "})
 	errorFrames(t, "can0", 1, unix.CAN_ERR_BUSOFF)
 	b.AwaitStatus(3)
 	b.stop()
-	f := fateOf(b.Bench)
+	f := reportOfBus(b.Bench)
 	if f.Offs != 1 || f.State != "error-active" || !slices.Equal(f.states(), []string{"bus-off", "error-active"}) {
-		t.Errorf("off %d times, %q, at the end %s; want once, and to be back", f.Offs, f.states(), f.State)
+		t.Errorf("bus-off %d times, states %q, at the end %s; want bus-off once, then error-active", f.Offs, f.states(), f.State)
 	}
 	for _, c := range f.Changes {
 		if strings.Contains(c.Text, "restart") {

@@ -8,7 +8,7 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// online takes CPU 1 away, or gives it back.
+// online takes the isolated CPU offline (value 0) or online (1).
 func online(t *testing.T, value string) {
 	t.Helper()
 	if err := os.WriteFile("/sys/devices/system/cpu/cpu"+lab.IsolatedCPU+"/online", []byte(value), 0); err != nil {
@@ -29,17 +29,17 @@ func cpuOffline(t *testing.T) {
 			return false
 		}
 	}
-	lab.Await(t, "the run has ended, or says that the loop lost its CPU", func() bool { return ended() || strings.Contains(b.Out.String(), lost) })
+	lab.Await(t, "the end of the run, or the message that the loop lost its CPU", func() bool { return ended() || strings.Contains(b.Out.String(), lost) })
 	if !ended() {
 		r := b.stop()
 		if !r.BestEffort || !strings.Contains(b.Out.String(), lost) {
-			t.Errorf("the run went on, best effort %t, and does not say that the loop lost its CPU:\n%s", r.BestEffort, &b.Out)
+			t.Errorf("the run continued, best effort %t, without the message that the loop lost its CPU:\n%s", r.BestEffort, &b.Out)
 		}
 		return
 	}
-	said := strings.TrimSpace(b.Err.String())
-	t.Logf("the run has ended: %s", said)
-	if code := b.Wait(); code != 1 || !strings.HasPrefix(said, "lockstep: run: ") || strings.Contains(said, "\n") {
-		t.Errorf("exit %d, want 1 and the reason in a line: %q", code, said)
+	message := strings.TrimSpace(b.Err.String())
+	t.Logf("the run has ended: %s", message)
+	if code := b.Wait(); code != 1 || !strings.HasPrefix(message, "lockstep: run: ") || strings.Contains(message, "\n") {
+		t.Errorf("exit %d, want 1 and the reason in one line: %q", code, message)
 	}
 }

@@ -2,9 +2,9 @@
 """protected.py BUS is a control unit on python3-can with the checksums of
 python3-crccheck: it shares no code with lockstep.
 
-It sends TCU (0x110) in AUTOSAR's profile 2 every 10 ms, 600 times, with faults at
-known places, and judges what the bench sends: Wheels (0x200) in profile 2 and
-Motion (0x300, CAN FD, 24 bytes) in profile 5. It prints one JSON object.
+It sends TCU (0x110) in AUTOSAR profile 2 every 10 ms, 600 times, with faults in
+known frames. It checks the frames of the bench: Wheels (0x200) in profile 2 and
+Motion (0x300, CAN FD, 24 bytes) in profile 5. It prints its counts as one JSON object.
 """
 
 import json
@@ -30,13 +30,13 @@ def crc5(data):
 
 def main():
     bus = can.Bus(sys.argv[1], bustype="socketcan", fd=True)
-    # A lab that stands still is not to lose frames here.
+    # A large buffer keeps frames while the lab stalls.
     bus.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
     print("ready", flush=True)
     seen = {"wheels": 0, "motion": 0, "wrong": 0, "jumps": 0, "flags": 0}
     last, sent = {}, {"wrong": 0, "repeated": 0, "lost": 0, "good": 0}
 
-    def judge(m):
+    def check(m):
         data = bytes(m.data)
         if m.arbitration_id == 0x200:
             seen["wheels"] += 1
@@ -54,7 +54,7 @@ def main():
             seen["jumps"] += (counter - last[m.arbitration_id] - 1) % modulus
         last[m.arbitration_id] = counter
 
-    while bus.recv(20) is None:  # the bench begins
+    while bus.recv(20) is None:  # until the bench starts
         pass
     counter, due = 0, time.monotonic()
     for i in range(600):
@@ -72,13 +72,13 @@ def main():
             m = bus.recv(max(0, due - time.monotonic()))
             if m is None:
                 break
-            judge(m)
+            check(m)
     end = time.monotonic() + 30
-    while time.monotonic() < end:  # until the bench has fallen silent
+    while time.monotonic() < end:  # until the bench stops sending
         m = bus.recv(4)
         if m is None:
             break
-        judge(m)
+        check(m)
     json.dump({"seen": seen, "sent": sent}, sys.stdout)
 
 

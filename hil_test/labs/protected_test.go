@@ -53,9 +53,9 @@ buses:
     receive: [TCU.pressure_C1 -> clutch1.pressure]
 `
 
-// runProtected runs the bench on vcan0 for 10 s with protected.py on a bus, and
-// returns what both have counted.
-func runProtected(t *testing.T, bus string) (r lab.Report, tcu lab.GuardedMessage, seen, sent map[string]uint64) {
+// runProtected runs the bench on vcan0 for 10 s with protected.py on a bus. It returns the report,
+// the counts of the bench for TCU, and the counts of protected.py.
+func runProtected(t *testing.T, bus string) (r lab.Report, tcu lab.ProtectedMessage, seen, sent map[string]uint64) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"protected.dbc": protectedDatabase, "protected.yaml": protectedBench} {
@@ -72,13 +72,13 @@ func runProtected(t *testing.T, bus string) (r lab.Report, tcu lab.GuardedMessag
 	if code := unit.Wait(); code != 0 {
 		t.Fatalf("%s: exit %d\n%s", unit.Name, code, &unit.Err)
 	}
-	var saw struct{ Seen, Sent map[string]uint64 }
+	var counts struct{ Seen, Sent map[string]uint64 }
 	_, text, _ := strings.Cut(unit.Out.String(), "ready\n")
-	if err := json.Unmarshal([]byte(text), &saw); err != nil {
+	if err := json.Unmarshal([]byte(text), &counts); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	t.Logf("%s", text)
-	var full struct{ Messages []lab.GuardedMessage }
+	var full struct{ Messages []lab.ProtectedMessage }
 	data, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(data, &full)
@@ -86,32 +86,32 @@ func runProtected(t *testing.T, bus string) (r lab.Report, tcu lab.GuardedMessag
 	if err != nil || len(full.Messages) != 1 {
 		t.Fatalf("%v, %d messages", err, len(full.Messages))
 	}
-	return r, full.Messages[0], saw.Seen, saw.Sent
+	return r, full.Messages[0], counts.Seen, counts.Sent
 }
 
-// The other side is an independent program: it finds every counter and checksum of
-// the bench right, classic and FD, and the bench finds each of its faults.
-func TestLabProtectionIsVerifiedByTheOtherSide(t *testing.T) {
+// protected.py, an independent program, finds every counter and checksum of the bench right,
+// classic and CAN FD. The bench finds every fault of protected.py.
+func TestLabProtectionIsVerifiedByAnIndependentUnit(t *testing.T) {
 	if !lab.InVCAN(t, "python3-can", "python3-crccheck") {
 		return
 	}
 	r, m, seen, sent := runProtected(t, "vcan0")
-	// The first frame ends the unit's waiting and is not judged; a frame that the bus
-	// refused is lost after its counter has advanced.
+	// The unit does not check the first frame, for which it waits. A frame that the bus refused is
+	// lost after its counter has advanced.
 	if n := seen["wheels"] + seen["motion"]; n+1 != r.TxFrames || seen["wrong"] != 0 || seen["flags"] != 0 || seen["jumps"] > r.TxDropped {
 		t.Errorf("the unit has seen %v; the bench sent %d frames, %d dropped", seen, r.TxFrames, r.TxDropped)
 	}
-	// What follows a frame with a wrong checksum has one lost before it: so do the
-	// frames after 50 and 51, after 400, and the one that skips a number.
+	// The frame after wrong checksums counts as OK after a lost one: those after 50 and 51 and
+	// after 400, and the one that skips a number.
 	if m.Frames != 600 || m.Errors != sent["wrong"] || m.Repeated != sent["repeated"] || m.SomeLost != 2+sent["lost"] || m.Sequence != 0 ||
 		m.OK+m.SomeLost+m.Errors+m.Repeated != m.Frames {
 		t.Errorf("the bench has counted %+v; the unit sent %v", m, sent)
 	}
 }
 
-// The kernel's gateway carries the frames from one bus to the other and flips a bit in
-// those of the unit: none of them is taken.
-func TestLabFramesThatAGatewayCorruptsAreErrors(t *testing.T) {
+// The gateway of the kernel passes the frames between two buses and flips a bit in those of the
+// unit.
+func TestLabFramesCorruptedByAGatewayAreErrors(t *testing.T) {
 	if !lab.InVCAN(t, "python3-can", "python3-crccheck", "cangw") {
 		return
 	}

@@ -14,10 +14,9 @@ import (
 	"lockstep/io/record"
 )
 
-// TestLabRecordGoesOnAfterADiskWasFull fills a real file system, also where a series
-// turns to its next file, makes room, and counts what is there and what is said to be
-// missing.
-func TestLabRecordGoesOnAfterADiskWasFull(t *testing.T) {
+// The test fills a real file system, makes room again, and compares the recorded ticks and the
+// ticks reported as lost with all ticks.
+func TestLabRecordContinuesAfterADiskWasFull(t *testing.T) {
 	if !lab.InVCAN(t) {
 		return
 	}
@@ -63,13 +62,13 @@ func TestLabRecordGoesOnAfterADiskWasFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	ticks, lost := counted(t, path)
-	t.Logf("%d calls refused, %d ticks there, %d said to be lost", refused, ticks, lost)
+	t.Logf("%d calls refused, %d ticks recorded, %d reported as lost", refused, ticks, lost)
 	if refused == 0 || lost == 0 || ticks+lost != all {
-		t.Errorf("%d ticks and %d lost of %d", ticks, lost, all)
+		t.Errorf("%d calls refused, %d ticks recorded, %d lost; want all %d ticks recorded or lost", refused, ticks, lost, all)
 	}
 }
 
-// counted counts the ticks of a record and those it says were lost.
+// counted returns the number of ticks in a record and the number of ticks reported as lost.
 func counted(t *testing.T, path string) (ticks, lost int) {
 	t.Helper()
 	r, err := record.Open(path)
@@ -88,7 +87,7 @@ func counted(t *testing.T, path string) (ticks, lost int) {
 		switch {
 		case e.Kind == record.TickEntry:
 			if int(e.Tick.Index) != ticks+lost {
-				t.Fatalf("tick %d where %d should be", e.Tick.Index, ticks+lost)
+				t.Fatalf("tick %d in the place of %d", e.Tick.Index, ticks+lost)
 			}
 			ticks++
 		case e.Kind == record.EventEntry && e.Event.Kind == record.Lost && strings.Contains(e.Event.Text, "no space left"):

@@ -12,9 +12,8 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// TestLabAnswerOfAFrameIsTimedByTheKernelsStamp has the unit's next frame in time for
-// one expectation and too late for another: both are told the same instant, which is not
-// on the grid.
+// The next frame of the unit is in time for one expectation and too late for another. Both report
+// the same time, by the stamp of the kernel and not on the grid.
 func TestLabAnswerOfAFrameIsTimedByTheKernelsStamp(t *testing.T) {
 	if !lab.InVCAN(t) {
 		return
@@ -34,7 +33,7 @@ expect:
 	if code := b.Wait(); code != 1 || !strings.Contains(b.Err.String(), "too late") {
 		t.Errorf("exit %d, %s", code, b.Err.String())
 	}
-	seen := regexp.MustCompile(`(held|broken) +(in time|too late): .*seen after ([0-9.]+) ms by the kernel's stamp, read at tick ([0-9]+); its cause was at tick 200\n`).FindAllStringSubmatch(b.Out.String(), -1)
+	seen := regexp.MustCompile(`(held|broken) +(in time|too late): .*saw an answer after ([0-9.]+) ms, read at tick ([0-9]+), timed by the kernel's stamp; cause at tick 200\n`).FindAllStringSubmatch(b.Out.String(), -1)
 	if len(seen) != 2 || seen[0][1] != "held" || seen[1][1] != "broken" || seen[0][3] != seen[1][3] {
 		t.Fatalf("%q of\n%s", seen, b.Out.String())
 	}

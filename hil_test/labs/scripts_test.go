@@ -9,7 +9,7 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-func TestLabScriptPassesOnOutputStatusFolderAndEnvironment(t *testing.T) {
+func TestLabScriptPassesOutputStatusFolderAndEnvironment(t *testing.T) {
 	t.Parallel()
 	here, err := os.Getwd()
 	if err != nil {
@@ -19,9 +19,9 @@ func TestLabScriptPassesOnOutputStatusFolderAndEnvironment(t *testing.T) {
 		t.Run(m.Script, func(t *testing.T) {
 			m.Require(t)
 			code, stdout, stderr := m.RunScript(t, []string{"LAB_TEST=a 'b' $c"},
-				"bash", "-c", `pwd; echo "$LAB_TEST"; echo "$1"; cat; echo trouble >&2; exit 7`, "-", `an "argument" $x`)
-			if want := m.Outside + here + "\na 'b' $c\nan \"argument\" $x\n"; code != 7 || stdout != want || stderr != "trouble\n" {
-				t.Errorf("exit %d, stdout %q, stderr %q; want 7, %q and %q", code, stdout, stderr, want, "trouble\n")
+				"bash", "-c", `pwd; echo "$LAB_TEST"; echo "$1"; cat; echo error >&2; exit 7`, "-", `an "argument" $x`)
+			if want := m.HostFiles + here + "\na 'b' $c\nan \"argument\" $x\n"; code != 7 || stdout != want || stderr != "error\n" {
+				t.Errorf("exit %d, stdout %q, stderr %q; want 7, %q and %q", code, stdout, stderr, want, "error\n")
 			}
 		})
 	}
@@ -32,7 +32,7 @@ func TestLabScriptHasTwoBusesForCANFD(t *testing.T) {
 	lab.RequireVCAN(t, "candump", "cansend")
 	_, stdout, _ := lab.VCAN.RunScript(t, nil, "bash", "-c", `
 		candump -L -n 2 -T 60000 vcan0 vcan1 &
-		# A bus without a listener is in the list, too: "(vcan1: no entry)".
+		# The list also has a bus without a listener: "(vcan1: no entry)".
 		until grep -q '^ *vcan0 ' /proc/net/can/rcvlist_all && grep -q '^ *vcan1 ' /proc/net/can/rcvlist_all; do sleep 0.1; done
 		cansend vcan0 123#1122; cansend vcan1 00000123##11122334455; wait`)
 	for _, want := range []string{"vcan0 123#1122\n", "vcan1 00000123##5"} {
@@ -42,7 +42,7 @@ func TestLabScriptHasTwoBusesForCANFD(t *testing.T) {
 	}
 }
 
-func TestLabScriptEndsWhatTakesTooLongAndCleansUp(t *testing.T) {
+func TestLabScriptEndsACommandAfterTheTimeLimitAndCleansUp(t *testing.T) {
 	t.Parallel()
 	for _, m := range lab.All {
 		t.Run(m.Script, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestLabScriptEndsWhatTakesTooLongAndCleansUp(t *testing.T) {
 	}
 }
 
-func TestScriptSaysWhatIsMissing(t *testing.T) {
+func TestScriptNamesTheMissingPackage(t *testing.T) {
 	for m, want := range map[string]string{
 		"vcan":       "vcan: linux.uml is missing: apt-get install user-mode-linux\n",
 		"preempt_rt": "preempt_rt: qemu-system-x86_64 is missing: apt-get install qemu-system-x86\n",

@@ -11,7 +11,7 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-func TestLabTwoBenchesRunOnTwoBusesAndNoneOnABusThatIsTaken(t *testing.T) {
+func TestLabTwoBenchesRunOnTwoBusesAndAThirdIsRefused(t *testing.T) {
 	if !lab.InVCAN(t) {
 		return
 	}
@@ -35,8 +35,8 @@ func TestLabTwoBenchesRunOnTwoBusesAndNoneOnABusThatIsTaken(t *testing.T) {
 			t.Errorf("ctl %s: exit %d, %s", name, code, errors)
 		}
 	}
-	if before["left"].Shared == before["right"].Shared { // there is one CPU: the first has it
-		t.Errorf("%+v: want one of them to share its CPU", before)
+	if before["left"].Shared == before["right"].Shared { // the lab has one CPU, which the first run reserves
+		t.Errorf("%+v: want one run to share its CPU", before)
 	}
 	one.AwaitOutput("shift 1-3-6 -> 2-3-6")
 	two.AwaitOutput("shift 1-3-6 -> 2-3-6")
@@ -50,7 +50,7 @@ func TestLabTwoBenchesRunOnTwoBusesAndNoneOnABusThatIsTaken(t *testing.T) {
 		}
 	}
 	if after := lab.Runs(t); len(after) != 0 {
-		t.Errorf("after that: %+v", after)
+		t.Errorf("runs after stop -all: %+v", after)
 	}
 	for name := range before {
 		if out, errors, code := lab.Run(t, "replay", filepath.Join(dir, name+".rec")); code != 0 {
@@ -59,7 +59,7 @@ func TestLabTwoBenchesRunOnTwoBusesAndNoneOnABusThatIsTaken(t *testing.T) {
 	}
 }
 
-func TestLabAnInterfaceIsFreeWhenSupervisorAndTargetAreKilled(t *testing.T) {
+func TestLabInterfaceIsFreeAfterSupervisorAndTargetAreKilled(t *testing.T) {
 	if !lab.InVCAN(t) {
 		return
 	}
@@ -79,15 +79,15 @@ func TestLabAnInterfaceIsFreeWhenSupervisorAndTargetAreKilled(t *testing.T) {
 	}
 }
 
-func TestLabPreemptRTCPUAndCardAreHeldAndTimersLowered(t *testing.T) {
+func TestLabPreemptRTCPUAndCardAreReservedAndTimersLowered(t *testing.T) {
 	if !lab.Inside(t, lab.PreemptRT) {
 		return
 	}
 	t.Run("SecondRunOnTheLoopsCPUOrItsCardIsRefused", secondRun)
-	t.Run("TimersThatAKilledRunHasRaisedAreLowered", timersOfKilled)
+	t.Run("PriorityOfTimersIsRestoredAfterAKilledRun", timersOfKilled)
 }
 
-// secondRun tries to start another run beside the one on CPU 1 and can0.
+// secondRun checks that a second run on CPU 1 or can0 is refused.
 func secondRun(t *testing.T) {
 	b := runRT(t)
 	holder := fmt.Sprintf("lockstep stop %d", b.Cmd.Process.Pid)
@@ -106,25 +106,25 @@ func secondRun(t *testing.T) {
 	}
 }
 
-// timersOfKilled looks at the priority of the timers' thread after a run that was killed
-// with its target.
+// timersOfKilled checks that the priority of the timers' thread, which a killed run leaves raised,
+// is restored by the next run and by lockstep stop.
 func timersOfKilled(t *testing.T) {
 	before := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU)
 	target, _ := orphan(t, "continue")
 	syscall.Kill(target, syscall.SIGKILL)
 	lab.AwaitExit(t, target)
 	if left := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU); left.Priority <= before.Priority {
-		t.Errorf("%v after the kill: this test shows nothing", left)
+		t.Errorf("%v after the kill, want a raised priority", left)
 	}
 	runRT(t).stop()
 	if after := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU); after.PID != before.PID || after.Scheduling() != before.Scheduling() {
-		t.Errorf("after the next run %v, before all %v", after, before)
+		t.Errorf("after the next run %v, at the start %v", after, before)
 	}
 	orphan(t, "continue")
 	if out, errors, code := lab.Run(t, "stop", "powershift-bench"); code != 0 || !strings.Contains(out, "powershift-bench") {
 		t.Errorf("stop: exit %d, %s%s", code, out, errors)
 	}
 	if after := lab.KernelThread(t, "ktimers/"+lab.IsolatedCPU); after.PID != before.PID || after.Scheduling() != before.Scheduling() {
-		t.Errorf("after lockstep stop %v, before all %v", after, before)
+		t.Errorf("after lockstep stop %v, at the start %v", after, before)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// adapter is the other end of a serial line at which Linux believes a CAN card: the
-// driver, slcan, is the real one, with the states, counters and error frames of all
-// drivers. What a card says of itself, the test says here. What is sent to it vanishes.
+// adapter emulates a CAN card on a serial line. Linux drives it with slcan, a real driver with the
+// states, counters and error frames of all CAN drivers. The test sends the messages of the card;
+// frames sent to the card are discarded.
 type adapter struct {
 	t    *testing.T
 	line *os.File
@@ -25,7 +25,7 @@ type adapter struct {
 // nSLCAN is the line discipline: linux/tty.h, N_SLCAN.
 const nSLCAN = 17
 
-// newAdapter plugs it in; the interface is down.
+// newAdapter connects an adapter. Its interface is down.
 func newAdapter(t *testing.T) *adapter {
 	t.Helper()
 	var u unix.Utsname
@@ -34,7 +34,7 @@ func newAdapter(t *testing.T) *adapter {
 	}
 	before := interfaces(t)
 	lab.Shell(t, fmt.Sprintf("insmod /usr/lib/uml/modules/%s/kernel/drivers/net/can/slcan/slcan.ko", unix.ByteSliceToString(u.Release[:])))
-	// Blocking, and not in the runtime's poller: an old pair of terminals.
+	// An old pair of terminals, which must be blocking and not in the poller of the Go runtime.
 	open := func(path string) int {
 		fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -73,7 +73,7 @@ func newAdapter(t *testing.T) *adapter {
 	return a
 }
 
-// interfaces are those of the network.
+// interfaces returns the names of the network interfaces.
 func interfaces(t *testing.T) (names []string) {
 	t.Helper()
 	list, err := net.Interfaces()
@@ -86,16 +86,16 @@ func interfaces(t *testing.T) (names []string) {
 	return names
 }
 
-// says lets the card say something: "sp000130" is error-passive with 0 errors in
-// receiving and 130 in sending, "e1a" that nobody has acknowledged a frame.
-func (a *adapter) says(text string) {
+// report sends a message of the card: "sp000130" is error-passive with receive error count 0 and
+// transmit error count 130, "e1a" is a missing acknowledgement.
+func (a *adapter) report(text string) {
 	a.t.Helper()
 	if _, err := a.line.WriteString(text + "\r"); err != nil {
 		a.t.Fatal(err)
 	}
 }
 
-// awaitState waits until the driver has the state that the card has said.
+// awaitState waits until the driver reports a state.
 func (a *adapter) awaitState(state string) {
 	a.t.Helper()
 	lab.Await(a.t, a.bus+" is "+state, func() bool {

@@ -12,8 +12,8 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// named are the processes of a name that run.
-func named(name string) (list []string) {
+// processesNamed returns the stat lines of the running processes with a name.
+func processesNamed(name string) (list []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {
 		data, _ := os.ReadFile(file)
@@ -24,9 +24,9 @@ func named(name string) (list []string) {
 	return list
 }
 
-// On a disk of 200 kB, which the record of the first leg fills, and killed in the second:
-// the records are given up, the sums are kept, nobody is left on the bus, and the same
-// command goes on.
+// The record of the first segment fills a disk of 200 kB, and the soak is killed in the second
+// segment. The soak stops recording, keeps its totals and leaves no process on the bus; the same
+// command resumes it.
 func TestLabSoakSurvivesAFullDiskAndAKill(t *testing.T) {
 	if !lab.InVCAN(t) {
 		return
@@ -37,12 +37,14 @@ func TestLabSoakSurvivesAFullDiskAndAKill(t *testing.T) {
 	args := []string{"soak", "-bus", "vcan0", "-besteffort", "-load=false", "-leg", "12s", "-faults=false", "-scenarios", "none", "-state", state, "-record", small}
 	first := lab.StartDemoWith(t, 28*time.Second, nil, args...)
 	first.AwaitOutput("no space left on device")
-	first.AwaitOutput("it goes on without records")
+	first.AwaitOutput("soak continues without records")
 	first.AwaitOutput("leg 1, plain: ")
 	first.AwaitOutput("leg 2, plain, for 16s")
-	lab.Await(t, "one unit and one target run", func() bool { return len(named("lockstep-ecu")) == 1 && len(named("lockstep-target")) == 1 })
+	lab.Await(t, "one unit and one target run", func() bool {
+		return len(processesNamed("lockstep-ecu")) == 1 && len(processesNamed("lockstep-target")) == 1
+	})
 	first.Signal(syscall.SIGKILL)
-	lab.Await(t, "nobody is left on the bus", func() bool { return len(named("lockstep-ecu"))+len(named("lockstep-target")) == 0 })
+	lab.Await(t, "no unit and no target run", func() bool { return len(processesNamed("lockstep-ecu"))+len(processesNamed("lockstep-target")) == 0 })
 	second := lab.StartDemoWith(t, 28*time.Second, nil, args...)
 	code := second.WaitFor(2 * time.Minute)
 	t.Logf("%s%s%s%s", &first.Out, &first.Err, &second.Out, &second.Err)
@@ -74,6 +76,6 @@ func TestLabSoakSurvivesAFullDiskAndAKill(t *testing.T) {
 		}
 	}
 	if list, _ := filepath.Glob(filepath.Join(small, "*.rec")); len(list) > 0 {
-		t.Errorf("records that are not whole were kept: %q", list)
+		t.Errorf("incomplete records were kept: %q", list)
 	}
 }

@@ -16,17 +16,18 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// soakFolderVar is where the labs' soaks keep what they have seen; "" the user's cache.
+// soakFolderVar is the folder in which the soaks of the labs keep their state; "": the user's
+// cache.
 const soakFolderVar = "LOCKSTEP_SOAK_FOLDER"
 
-// legKind is what became of the legs of a kind.
+// legKind counts the segments of a kind.
 type legKind struct {
 	Kind         string
 	Legs, Broken int
-	Missed       uint64
+	Missed       uint64 // ticks
 }
 
-// longVerdict is what these tests need besides.
+// longVerdict is the verdict with the kinds of segments.
 type longVerdict struct {
 	verdict
 	Soak struct {
@@ -38,7 +39,7 @@ type longVerdict struct {
 	} `json:"soak"`
 }
 
-// longSoak runs or goes on with the soak of a lab, and returns its verdict.
+// longSoak runs or resumes the soak of a lab. It returns the verdict and the folder of the soak.
 func longSoak(t *testing.T, m lab.Machine, usual string) (v longVerdict, folder string) {
 	t.Helper()
 	m.Require(t)
@@ -63,15 +64,15 @@ func longSoak(t *testing.T, m lab.Machine, usual string) (v longVerdict, folder 
 	return v, folder
 }
 
-// broken are the demands that did not hold, but those that the lab can break: nobody
-// answers in time where nobody is given a CPU.
+// broken returns the failed criteria, without those that a slow lab breaks: expectations of
+// scenarios in which ticks were missed.
 func (v *longVerdict) broken(t *testing.T) (list []string) {
 	t.Helper()
 	for _, d := range v.Soak.Demands {
 		if d.Held {
 			continue
 		}
-		t.Logf("%s: demanded %s; seen %s", d.What, d.Demanded, d.Seen)
+		t.Logf("%s: expected %s; saw %s", d.What, d.Demanded, d.Seen)
 		late := d.What == "expectations"
 		for _, k := range v.Soak.Kinds {
 			late = late && (k.Missed > 0 || k.Broken == 0 || !strings.HasPrefix(k.Kind, "scenario "))
@@ -83,30 +84,30 @@ func (v *longVerdict) broken(t *testing.T) (list []string) {
 	return list
 }
 
-// everyTurn wants each kind of legs, and each fault to have come and gone.
-func (v *longVerdict) everyTurn(t *testing.T) {
+// checkKinds checks that segments of each kind have run.
+func (v *longVerdict) checkKinds(t *testing.T) {
 	t.Helper()
 	for _, want := range []string{"plain", "faults", "scenario powershift-clutch-sticks", "scenario powershift-off-the-bus"} {
 		if !slices.ContainsFunc(v.Soak.Kinds, func(k legKind) bool { return k.Kind == want && k.Legs > 0 }) {
-			t.Errorf("no leg was %s", want)
+			t.Errorf("no segment of kind %s", want)
 		}
 	}
 }
 
-func TestLabLongSoakOnVcanKeepsWhatARunPromises(t *testing.T) {
+func TestLabLongSoakOnVcanMeetsAllCriteria(t *testing.T) {
 	v, _ := longSoak(t, lab.VCAN, "90m")
-	v.everyTurn(t)
+	v.checkKinds(t)
 	if failed := v.broken(t); failed != nil {
-		t.Errorf("broken: %q", failed)
+		t.Errorf("failed criteria: %q", failed)
 	}
 }
 
-// What the cards lose is in their drivers' counts, a line for each start: frames sent by
-// the one, received by the other, and how often that had no room. A card whose loop was
-// away for long takes no frame, and the loop drops it, counted.
-func TestLabLongSoakOnTwoCardsKeepsWhatARunPromises(t *testing.T) {
+// Lost frames must be within the counts of the drivers and of the loop. The file cards has a line
+// for each start: frames sent by one card, frames received by the other, and its overruns. After a
+// long stall a card refuses frames, which the loop drops and counts.
+func TestLabLongSoakOnTwoCardsMeetsAllCriteria(t *testing.T) {
 	v, folder := longSoak(t, lab.PreemptRT, "30m")
-	v.everyTurn(t)
+	v.checkKinds(t)
 	failed := v.broken(t)
 	text, err := os.ReadFile(filepath.Join(folder, "cards"))
 	if err != nil {
@@ -123,16 +124,16 @@ func TestLabLongSoakOnTwoCardsKeepsWhatARunPromises(t *testing.T) {
 		}
 	}
 	var malformed, lost uint64
-	_, said, _ := strings.Cut(v.Unit, "frames heard, ")
-	_, err = fmt.Sscanf(said, "%d malformed, %d lost", &malformed, &lost)
+	_, counts, _ := strings.Cut(v.Unit, "frames heard, ")
+	_, err = fmt.Sscanf(counts, "%d malformed, %d lost", &malformed, &lost)
 	failed = slices.DeleteFunc(failed, func(what string) bool {
 		host := err == nil && malformed == 0 && lost <= gone && v.Missed > 0
 		return host && (what == "control unit" || what == "bus" && v.TxRefused == 0 && v.BusDown == 0)
 	})
 	if len(failed) > 0 {
-		t.Errorf("broken: %q; %d frames are known to be lost by the cards and the buffers before them", failed, gone)
+		t.Errorf("failed criteria: %q; the cards and the loop count %d lost frames", failed, gone)
 	}
 	if v.BestEffort {
-		t.Error("best effort, on a machine that grants everything")
+		t.Error("best effort, although the lab grants all rights")
 	}
 }

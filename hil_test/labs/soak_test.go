@@ -16,11 +16,10 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// soakVar is how long each soak lasts, like 1h; hil_test/long sets it.
+// soakVar is the length of each soak, like 1h; hil_test/long sets it.
 const soakVar = "LOCKSTEP_SOAK"
 
-// soakFor is how long a soak lasts. None with a load runs beside another test: it takes all
-// the time of all CPUs but one, and the other would be judged for it.
+// soakFor returns the length of a soak. It skips the test if the time limit of go test is shorter.
 func soakFor(t *testing.T, usual time.Duration) time.Duration {
 	t.Helper()
 	d := usual
@@ -36,7 +35,7 @@ func soakFor(t *testing.T, usual time.Duration) time.Duration {
 	return d
 }
 
-// verdict is what the tests need of `lockstep soak -report`.
+// verdict is the part of `lockstep soak -report` that the tests read.
 type verdict struct {
 	lab.Report
 	TxRefused uint64 `json:"tx_refused"`
@@ -52,14 +51,14 @@ type verdict struct {
 	} `json:"soak"`
 }
 
-// demands are all that a soak with a unit makes, in order.
-var demands = []string{
+// criteria are the criteria of a soak with a unit, in order.
+var criteria = []string{
 	"end", "ticks", "missed ticks", "ledger", "lag", "allocations", "page faults", "frames out", "bus", "frames in", "control unit",
 	"supervisor memory", "supervisor files", "supervisor threads", "target memory", "target files", "target threads",
 }
 
-// awaitVerdict waits for the end of a soak and returns its verdict; the exit code must
-// be the one that it means.
+// awaitVerdict waits for the end of a soak and returns its verdict. It checks that the exit code
+// and standard error agree with the verdict.
 func awaitVerdict(b *lab.Bench) (v verdict) {
 	b.T.Helper()
 	code := b.WaitFor(b.For + 2*time.Minute)
@@ -71,9 +70,9 @@ func awaitVerdict(b *lab.Bench) (v verdict) {
 	if err != nil {
 		b.T.Fatalf("exit %d: %v", code, err)
 	}
-	var made, failed []string
+	var found, failed []string
 	for _, d := range v.Soak.Demands {
-		made = append(made, d.What)
+		found = append(found, d.What)
 		if !d.Held {
 			failed = append(failed, d.What)
 			lines := strings.Split(b.Err.String(), "\n")
@@ -84,34 +83,34 @@ func awaitVerdict(b *lab.Bench) (v verdict) {
 			}
 		}
 	}
-	// Of a run that ends too soon no growth can be told.
-	const growth = 11 // index of the first of these demands
-	legs := slices.Concat(demands, []string{"growth over legs"})
-	if short := slices.Concat(demands[:growth], []string{"processes"}); !slices.Equal(made, demands) && !slices.Equal(made, short) && !slices.Equal(made, legs) {
-		b.T.Errorf("demands %q, want %q, %q or %q", made, demands, short, legs)
+	// A run that ends early has no criteria of growth.
+	const growth = 11 // index of the first criterion of growth
+	legs := slices.Concat(criteria, []string{"growth over legs"})
+	if short := slices.Concat(criteria[:growth], []string{"processes"}); !slices.Equal(found, criteria) && !slices.Equal(found, short) && !slices.Equal(found, legs) {
+		b.T.Errorf("criteria %q, want %q, %q or %q", found, criteria, short, legs)
 	}
 	if v.Soak.Pass != (failed == nil) || (code == 0) != v.Soak.Pass || code > 1 {
-		b.T.Errorf("exit %d, pass %t, failed %q: they do not fit each other", code, v.Soak.Pass, failed)
+		b.T.Errorf("exit %d, pass %t, failed %q contradict each other", code, v.Soak.Pass, failed)
 	}
 	return v
 }
 
-// failed are the demands that did not hold, but those that the host alone can
-// break: a bus drops frames when the program at its other end is not given a CPU
-// for long enough, 60 ms on the pair. Then both ends must have counted them: the
-// unit hears two of the three messages, and misses at most what was dropped.
+// failed returns the failed criteria, without those that only the host has broken: a bus drops
+// frames if the program at its other end gets no CPU for long, 60 ms on the pair. In that case both
+// ends must have counted the frames: the unit receives two of the three messages and misses at most
+// the dropped frames.
 func (v *verdict) failed(t *testing.T) (list []string) {
 	t.Helper()
-	var cycles, missed, dropped, heard, malformed, lost uint64
+	var cycles, missed, dropped, received, malformed, lost uint64
 	_, err := fmt.Sscanf(v.Unit, "powershift: %d cycles sent, %d missed, %d frames dropped, %d frames heard, %d malformed, %d lost by",
-		&cycles, &missed, &dropped, &heard, &malformed, &lost)
+		&cycles, &missed, &dropped, &received, &malformed, &lost)
 	host := err == nil && v.TxDropped > 0 && lost <= v.TxDropped && malformed == 0 &&
 		(dropped == 0 || v.Missed > 0) && v.TxRefused == 0 && v.BusDown == 0
 	for _, d := range v.Soak.Demands {
 		switch {
 		case d.Held:
 		case host && (d.What == "bus" || d.What == "control unit"):
-			t.Logf("the host was too late for the control unit: %s: %s", d.What, d.Seen)
+			t.Logf("the host was too slow for the control unit: %s: %s", d.What, d.Seen)
 		default:
 			list = append(list, d.What)
 		}
@@ -119,8 +118,8 @@ func (v *verdict) failed(t *testing.T) (list []string) {
 	return list
 }
 
-// pauseTarget stops the target for a while, once it has ticked for two seconds. It may have
-// ended before: the verdict tells.
+// pauseTarget stops the target for a time d after two seconds of ticks. A target that has ended
+// before is no error here: the verdict shows it.
 func pauseTarget(b *lab.Bench, d time.Duration) {
 	b.T.Helper()
 	pid := lab.Child(b.T, b.Cmd.Process.Pid, "lockstep-target")
@@ -132,20 +131,20 @@ func pauseTarget(b *lab.Bench, d time.Duration) {
 	}
 }
 
-// On the host, where timing has a meaning, in two processes and under the whole
-// load. That the target stands still for a while is part of it: it is counted, and
-// the frames of these ticks with it, and nothing else breaks.
-func TestSoakUnderLoadKeepsWhatARunPromises(t *testing.T) {
-	lab.RequireTime(t, "soaks for a minute, under a load on all CPUs")
+// The soak runs on the host, where timing has a meaning, in two processes under the full load. The
+// test stops the target for a while: these ticks and their frames are counted as missed, and no
+// other criterion fails.
+func TestSoakUnderLoadMeetsAllCriteria(t *testing.T) {
+	lab.RequireLong(t, "soaks for a minute, under a load on all CPUs")
 	const still = 200 * time.Millisecond
 	b := lab.StartDemoWith(t, soakFor(t, time.Minute), nil, "soak", "-scenarios", "none", "-faults=false")
 	pauseTarget(b, still)
 	v := awaitVerdict(b)
 	if failed := v.failed(t); failed != nil {
-		t.Errorf("broken: %q", failed)
+		t.Errorf("failed criteria: %q", failed)
 	}
 	if want := uint64(still.Nanoseconds()/v.StepNs) - 1; v.Missed < want || v.TxLost < 2*want {
-		t.Errorf("the target stood still for %v: missed %d, %d frames of theirs; want at least %d and twice as many", still, v.Missed, v.TxLost, want)
+		t.Errorf("the target was stopped for %v: %d ticks missed with %d frames; want at least %d and twice as many", still, v.Missed, v.TxLost, want)
 	}
 	if !strings.HasPrefix(v.Soak.Load, "cpu, memory, scheduler, garbage on CPU ") {
 		t.Errorf("load %q", v.Soak.Load)
@@ -159,25 +158,24 @@ func TestSoakUnderStopFailsWithTheFirstMissedTick(t *testing.T) {
 	failed := v.failed(t)
 	for _, want := range []string{"end", "ticks", "missed ticks"} {
 		if !slices.Contains(failed, want) {
-			t.Errorf("broken: %q; want %s among them", failed, want)
+			t.Errorf("failed criteria: %q; want %s among them", failed, want)
 		}
 	}
 	if v.Missed == 0 {
-		t.Errorf("%s: missed 0", v.Ended)
+		t.Errorf("%s: no missed tick, want some", v.Ended)
 	}
 }
 
-// patientSockets lets the sockets of a lab hold what comes while it stands still, so that
-// none is lost between its kernel and the control unit.
-func patientSockets(t *testing.T) {
+// enlargeSockets enlarges the receive buffers of the lab, so that the control unit loses no frame
+// while the lab stalls.
+func enlargeSockets(t *testing.T) {
 	t.Helper()
 	if err := os.WriteFile("/proc/sys/net/core/rmem_default", []byte("8388608"), 0); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// On SocketCAN: what is sent crosses a kernel. Timing means nothing there, so that
-// no load is needed to make ticks late; frames and counters are exact.
+// On vcan frames cross a kernel and counters are exact. Ticks are late even without a load.
 func TestLabSoakOnVcanLosesNoFrame(t *testing.T) {
 	d := soakFor(t, time.Minute)
 	machine := lab.VCAN
@@ -185,25 +183,24 @@ func TestLabSoakOnVcanLosesNoFrame(t *testing.T) {
 	if !lab.Inside(t, machine) {
 		return
 	}
-	patientSockets(t)
+	enlargeSockets(t)
 	b := lab.StartDemoWith(t, d, nil, "soak", "-bus", "vcan0", "-besteffort", "-load=false")
 	v := awaitVerdict(b)
 	if failed := v.failed(t); failed != nil {
-		t.Errorf("broken: %q", failed)
+		t.Errorf("failed criteria: %q", failed)
 	}
 }
 
-// On PREEMPT_RT, with the drivers of two real cards, the unit at the other one. The
-// emulator stands still for a second now and then, and the cards with it; that is
-// load enough.
-func TestLabSoakOnTwoCardsKeepsWhatARunPromises(t *testing.T) {
+// The soak runs on PREEMPT_RT with the drivers of two cards; the unit is at the second card. No
+// load is needed, since the emulator and its cards stall for up to a second.
+func TestLabSoakOnTwoCardsMeetsAllCriteria(t *testing.T) {
 	d := soakFor(t, 30*time.Second)
 	machine := lab.PreemptRT
 	machine.Limit = d + 5*time.Minute
 	if !lab.Inside(t, machine) {
 		return
 	}
-	patientSockets(t)
+	enlargeSockets(t)
 	before := lab.CardCounters(t)
 	b := lab.StartDemoWith(t, d, nil, "soak", "-bus", "can0", "-unitbus", "can1", "-load=false")
 	v := awaitVerdict(b)
@@ -211,25 +208,25 @@ func TestLabSoakOnTwoCardsKeepsWhatARunPromises(t *testing.T) {
 	since := func(count string) int { return now[count] - before[count] }
 	failed := v.failed(t)
 	if slices.Equal(failed, []string{"control unit"}) && since("can1 rx_over_errors") > 0 {
-		// What the emulated card of the unit has no room for is lost, by its driver's own count.
+		// The emulated card of the unit loses frames at an overrun, which its driver counts.
 		var lost, malformed int
-		_, said, _ := strings.Cut(v.Unit, "frames heard, ")
-		_, err := fmt.Sscanf(said, "%d malformed, %d lost", &malformed, &lost)
+		_, counts, _ := strings.Cut(v.Unit, "frames heard, ")
+		_, err := fmt.Sscanf(counts, "%d malformed, %d lost", &malformed, &lost)
 		if gone := since("can0 tx_packets") - since("can1 rx_packets"); err == nil && malformed == 0 && lost <= gone {
 			t.Logf("the card of the unit overran %d times: %d frames did not reach the unit, %d of them by their counters", since("can1 rx_over_errors"), gone, lost)
 			failed = nil
 		}
 	}
 	if failed != nil {
-		t.Errorf("broken: %q", failed)
+		t.Errorf("failed criteria: %q", failed)
 	}
 	if v.BestEffort {
-		t.Error("best effort, on a machine that grants everything")
+		t.Error("best effort, although the lab grants all rights")
 	}
 }
 
-// The lock of the state file is not seen from another kernel.
-func TestASecondSoakOfALabInOneFolderIsRefused(t *testing.T) {
+// The script has a lock of its own, since the lock of the state file does not work across kernels.
+func TestSecondSoakOfALabInOneFolderIsRefused(t *testing.T) {
 	folder := t.TempDir()
 	dir := filepath.Join(folder, "vcan")
 	if err := os.Mkdir(dir, 0o777); err != nil {
@@ -245,7 +242,7 @@ func TestASecondSoakOfALabInOneFolderIsRefused(t *testing.T) {
 	}
 	out, err := exec.Command("../soak", "vcan", "10s", folder).CombinedOutput()
 	var exit *exec.ExitError
-	if want := "soak: " + dir + ": another soak goes on there\n"; !errors.As(err, &exit) || exit.ExitCode() != 3 || string(out) != want {
+	if want := "soak: " + dir + ": another soak is running in this folder\n"; !errors.As(err, &exit) || exit.ExitCode() != 3 || string(out) != want {
 		t.Errorf("%v, %q; want exit status 3, %q", err, out, want)
 	}
 }

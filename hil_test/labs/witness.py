@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""witness.py BUS listens to a bus with python3-can until it is told to stop
-(SIGTERM), then prints what it saw as one JSON object.
+"""witness.py BUS listens to a bus with python3-can until SIGTERM and then prints its
+results as one JSON object.
 
-It knows the frames of the powershift bench from their description alone and
-shares no code with lockstep: counts and lengths by identifier, jumps of the
-rolling counters, the order of the gears that Status reports, and whether the
-speeds in between satisfy the ratio of every clutch that is reported stuck.
+It shares no code with lockstep; the frames of the powershift bench are described here
+a second time. Results: counts and lengths by identifier, gaps of the rolling counters,
+the sequence of gears in Status, and whether the speeds satisfy the ratio of every clutch
+that Status reports locked.
 """
 
 import json
@@ -36,7 +36,7 @@ def signed(word, start, length):
 class Witness:
     def __init__(self):
         self.count, self.length, self.jumps, self.counter = {}, {}, {}, {}
-        self.gears, self.pending, self.stuck = [], [], None
+        self.gears, self.pending, self.locked = [], [], None
         self.judged, self.violations = 0, []
         self.pressure = {}
         self.pressed, self.contradictions = 0, []
@@ -66,22 +66,22 @@ class Witness:
                 self.pressure[4 * (ident - 0x110) + i + 1] = field(word, 12 * i, 12) * 0.01
 
     def status(self, states):
-        stuck = tuple(i + 1 for i, state in enumerate(states) if state == 0)
-        if stuck == self.stuck:
+        locked = tuple(i + 1 for i, state in enumerate(states) if state == 0)
+        if locked == self.locked:
             for speeds in self.pending:
-                self.judge(stuck, speeds)
-        self.stuck, self.pending = stuck, []
-        if len(stuck) == 3 and (not self.gears or self.gears[-1] != stuck):
-            self.gears.append(stuck)
-        # Three clutches pressed for good, as the unit means it, for 0.1 s.
+                self.judge(locked, speeds)
+        self.locked, self.pending = locked, []
+        if len(locked) == 3 and (not self.gears or self.gears[-1] != locked):
+            self.gears.append(locked)
+        # Three clutches pressed for more than 0.1 s, as the unit does in a gear.
         pressed = tuple(k for k, bar in sorted(self.pressure.items()) if bar > 15)
         self.pressed = self.pressed + 1 if len(pressed) == 3 else 0
-        if self.pressed > 10 and stuck != pressed:
-            self.contradictions.append([pressed, stuck])
+        if self.pressed > 10 and locked != pressed:
+            self.contradictions.append([pressed, locked])
 
-    def judge(self, stuck, speeds):
+    def judge(self, locked, speeds):
         self.judged += 1
-        for clutch in stuck:
+        for clutch in locked:
             left, ratio = CLUTCH[clutch - 1]
             slip = speeds[left] + ratio * speeds[left + 1]
             rounding = (BIT[left] + ratio * BIT[left + 1]) / 2
@@ -112,7 +112,7 @@ def main():
         witness.see(message)
     for name in ("violations", "contradictions"):
         setattr(witness, name, [len(getattr(witness, name))] + getattr(witness, name)[:5])
-    for name in ("pending", "stuck", "counter", "pressure", "pressed"):
+    for name in ("pending", "locked", "counter", "pressure", "pressed"):
         delattr(witness, name)
     json.dump(vars(witness), sys.stdout)
     print()

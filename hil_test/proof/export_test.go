@@ -12,9 +12,9 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// In virtual time no grid point is lost: the frames that went out, exported as a candump
-// log and judged by python-can and crccheck, show each fault exactly as often as asked,
-// and each value of the probe exactly as the fault makes it.
+// In virtual time no grid point is lost. The sent frames, exported as a candump log and checked
+// with python-can and crccheck, show each fault exactly as often as requested. Each value of the
+// probe is exactly that of its fault.
 func TestProofEveryKindOfFaultInVirtualTime(t *testing.T) {
 	t.Parallel()
 	for _, module := range []string{"can", "crccheck"} {
@@ -29,7 +29,7 @@ func TestProofEveryKindOfFaultInVirtualTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, _, _ = bytes.Cut(text, []byte("\nexpect:")) // they are about frames of the units, which are not there
+		text, _, _ = bytes.Cut(text, []byte("\nexpect:")) // without the expectations, which need frames of the units
 		if err := os.WriteFile(scenario, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -54,8 +54,8 @@ func TestProofEveryKindOfFaultInVirtualTime(t *testing.T) {
 		if e.wire.ticks != 4800 || len(e.wire.missed) != 0 || e.wire.old != 6 {
 			t.Errorf("%s: %d ticks, %d missed, %d frames late; want 4800, 0 and 6", name, e.wire.ticks, len(e.wire.missed), e.wire.old)
 		}
-		e.checkFrameFaults(t, "python-can", e.python.Frames, asked(name == "fd"))
+		e.checkFrameFaults(t, "python-can", e.python.Frames, requested(name == "fd"))
 		e.checkProbeFaults(t)
-		replayed(t, rec)
+		checkReplay(t, rec)
 	}
 }

@@ -16,9 +16,9 @@ import (
 // The bench is off the bus from offFirst to offLast in proof/faults.yaml.
 const offFirst, offLast = 1600, 1609
 
-// asked is what proof/faults.yaml does to the frames of the bench, as a receiver counts
-// it, the time off the bus apart.
-func asked(fd bool) map[string]unit.Seen {
+// requested returns the faults of faults.yaml in the frames of the bench, as a receiver counts
+// them, without the time off the bus.
+func requested(fd bool) map[string]unit.Seen {
 	motion, chassis := "MotionC", "ChassisC"
 	if fd {
 		motion, chassis = "Motion", "Chassis"
@@ -30,14 +30,14 @@ func asked(fd bool) map[string]unit.Seen {
 	}
 }
 
-// scenario is proof/faults.yaml for a bench.
+// scenario writes faults.yaml for a bench and returns its path.
 func (r *proofRun) scenario() string {
 	r.Helper()
 	text, err := os.ReadFile("faults.yaml")
 	if err != nil {
 		r.Fatal(err)
 	}
-	if r.name == "classic" { // the checks are those of the frames that all cards know
+	if r.name == "classic" { // classic frames have other names
 		text = []byte(strings.NewReplacer("Motion", "MotionC", "Chassis", "ChassisC", "TCU_2", "TCU_2C").Replace(string(text)))
 	}
 	path := filepath.Join(r.TempDir(), "faults.yaml")
@@ -47,65 +47,65 @@ func (r *proofRun) scenario() string {
 	return path
 }
 
-// course is the probe at a grid point, bar.
-func course(k int64) float64 {
+// waveform returns the probe at a grid point, bar.
+func waveform(k int64) float64 {
 	if k %= 4000; k <= 2000 {
 		return -50 + 0.05*float64(k)
 	}
 	return 150 - 0.05*float64(k)
 }
 
-// distortion is what a fault makes of a course, value by value from its first tick on.
+// distortion is the effect of a fault on a waveform.
 type distortion struct {
 	name  string
-	first int64
-	value func(k, first int64) float64 // bar
+	first int64                        // first tick
+	value func(k, first int64) float64 // value at tick k, bar
 }
 
-// onProbe are the faults on the probe that can be computed; all last for 20 ticks. What
-// is open is all ones; a rail is what the signal's range ends at, in the database.
+// onProbe returns the faults on the probe with a known effect; each lasts 20 ticks. An open signal
+// has all bits set. ground and supply are the ends of the range in the database.
 func onProbe() []distortion {
 	leak := func(k, first int64) float64 {
-		v := course(first)
+		v := waveform(first)
 		for i := first + 1; i <= k; i++ {
-			v += (0.7*course(i) - v) * (1 - math.Exp(-0.005/0.1))
+			v += (0.7*waveform(i) - v) * (1 - math.Exp(-0.005/0.1))
 		}
 		return v
 	}
 	return []distortion{
 		{"stuck", 2400, func(int64, int64) float64 { return 12.34 }},
-		{"hold", 2500, func(_, first int64) float64 { return course(first) }},
-		{"offset", 2600, func(k, _ int64) float64 { return course(k) + 3 }},
-		{"gain", 2700, func(k, _ int64) float64 { return 2 * course(k) }},
-		{"ramp", 2900, func(k, first int64) float64 { return course(first) + 4*0.005*float64(k-first) }},
-		{"drift", 3000, func(k, first int64) float64 { return course(k) + 4*0.005*float64(k-first) }},
-		{"floor", 3100, func(k, _ int64) float64 { return max(course(k), 3) }},
-		{"ceiling", 3200, func(k, _ int64) float64 { return min(course(k), -20) }},
+		{"hold", 2500, func(_, first int64) float64 { return waveform(first) }},
+		{"offset", 2600, func(k, _ int64) float64 { return waveform(k) + 3 }},
+		{"gain", 2700, func(k, _ int64) float64 { return 2 * waveform(k) }},
+		{"ramp", 2900, func(k, first int64) float64 { return waveform(first) + 4*0.005*float64(k-first) }},
+		{"drift", 3000, func(k, first int64) float64 { return waveform(k) + 4*0.005*float64(k-first) }},
+		{"floor", 3100, func(k, _ int64) float64 { return max(waveform(k), 3) }},
+		{"ceiling", 3200, func(k, _ int64) float64 { return min(waveform(k), -20) }},
 		{"leak", 3300, leak},
-		{"delay", 3400, func(k, _ int64) float64 { return course(k - 10) }},
+		{"delay", 3400, func(k, _ int64) float64 { return waveform(k - 10) }},
 		{"open", 3500, func(int64, int64) float64 { return -0.01 }},
 		{"ground", 3600, func(int64, int64) float64 { return -100 }},
 		{"supply", 3700, func(int64, int64) float64 { return 100 }},
 	}
 }
 
-// checkProbeFaults holds the probe, as the other side has seen it, against what the
-// faults must make of it: at no other grid point it is off its course.
+// checkProbeFaults compares the probe, as received by unit.py, with the effects of the faults. At
+// all other grid points the probe must follow its waveform.
 func (e *evidence) checkProbeFaults(t *testing.T) {
 	t.Helper()
 	const noise, last = 2800, 20
-	saw, gone := map[int64]int64{}, map[int64]bool{}
+	received, gone := map[int64]int64{}, map[int64]bool{} // values that differ from the waveform; frames not received
 	for _, k := range e.python.Gone {
 		gone[k] = true
 	}
 	noisy := 0
 	for _, p := range e.python.Probe {
-		saw[p[0]] = p[1]
-		if off := float64(p[1])/100 - course(p[0]); p[0] >= noise && p[0] < noise+last {
+		received[p[0]] = p[1]
+		if off := float64(p[1])/100 - waveform(p[0]); p[0] >= noise && p[0] < noise+last {
 			noisy++
-			delete(saw, p[0])
+			delete(received, p[0])
 			if !(math.Abs(off) <= 6.01) {
-				t.Errorf("noise: %g bar at grid point %d, more than six deviations", off, p[0])
+				t.Errorf("noise: %g bar at grid point %d, more than six standard deviations", off, p[0])
 			}
 		}
 	}
@@ -118,29 +118,29 @@ func (e *evidence) checkProbeFaults(t *testing.T) {
 		return list
 	}
 	if want := len(served(noise)); noisy != want {
-		t.Errorf("noise: %d values off their course, want %d", noisy, want)
+		t.Errorf("noise: %d values differ from the waveform, want %d", noisy, want)
 	}
 	for _, d := range onProbe() {
 		seen := 0
 		for _, k := range served(d.first) {
-			want, true := int64(math.RoundToEven(d.value(k, d.first)*100)), int64(math.Round(course(k)*100))
-			got, off := saw[k]
+			want, true := int64(math.RoundToEven(d.value(k, d.first)*100)), int64(math.Round(waveform(k)*100))
+			got, off := received[k]
 			if !off {
 				got = true
 			}
 			if seen++; got != want {
-				t.Errorf("%s: raw %d at grid point %d, want %d of %d", d.name, got, k, want, true)
+				t.Errorf("%s: raw %d at grid point %d, want %d instead of %d", d.name, got, k, want, true)
 			}
-			delete(saw, k)
+			delete(received, k)
 		}
-		t.Logf("%s: %d values as they should be", d.name, seen)
+		t.Logf("%s: %d values compared", d.name, seen)
 	}
-	if len(saw) > 0 {
-		t.Errorf("off their course where no fault is: %v", saw)
+	if len(received) > 0 {
+		t.Errorf("values that differ from the waveform without a fault, by grid point: %v", received)
 	}
 }
 
-// onInput are the faults on an input that always is 24 bar; all last for 10 ticks.
+// onInput returns the faults on an input of constant 24 bar; each lasts 10 ticks.
 func onInput() []distortion {
 	const bar = 24.0
 	leak := func(k, first int64) float64 {
@@ -161,7 +161,7 @@ func onInput() []distortion {
 	}
 }
 
-// checkInputs holds what the steps were given against the faults on the inputs.
+// checkInputs compares the inputs u of the plant by tick with the faults on the inputs.
 func checkInputs(t *testing.T, u [][]float64) {
 	t.Helper()
 	const noise, last, pascal = 1880, 10, 1e5
@@ -181,7 +181,7 @@ func checkInputs(t *testing.T, u [][]float64) {
 		if k >= noise && k < noise+last {
 			different[got] = true
 			if !(math.Abs(got-24) <= 3) {
-				t.Errorf("noise: clutch2.pressure is %g bar at tick %d, more than six deviations off", got, k)
+				t.Errorf("noise: clutch2.pressure is %g bar at tick %d, more than six standard deviations from 24 bar", got, k)
 			}
 			continue
 		}
@@ -194,23 +194,23 @@ func checkInputs(t *testing.T, u [][]float64) {
 	}
 	for k := int64(4000); k < 4010; k++ {
 		if u[k][6] != 0 {
-			t.Errorf("clutch7 does not close: %g Pa at tick %d", u[k][6], k)
+			t.Errorf("clutch7.pressure is %g Pa at tick %d, want 0", u[k][6], k)
 		}
 		if got := u[k+100][7] / pascal; !(got >= 18) {
-			t.Errorf("clutch8 does not open: %g bar at tick %d", got, k+100)
+			t.Errorf("clutch8.pressure is %g bar at tick %d, want at least 18", got, k+100)
 		}
 	}
 }
 
-// checkFrameFaults holds what a side has seen of the bench's frames against what was
-// asked: so many of each, and nothing else; where the bus or a card has lost frames, no
-// more, and half of them at least.
+// checkFrameFaults compares the frames of the bench, as received by a unit, with the requested
+// faults: exactly that many of each. If the bus or a card has lost frames, it allows fewer, but at
+// least half.
 func (e *evidence) checkFrameFaults(t *testing.T, who string, seen map[string]*unit.Seen, want map[string]unit.Seen) {
 	t.Helper()
 	for name, w := range want {
 		s := seen[name]
 		if s == nil {
-			t.Errorf("%s has seen no %s", who, name)
+			t.Errorf("%s has received no %s", who, name)
 			continue
 		}
 		for k := int64(offFirst); k <= offLast; k++ {
@@ -218,23 +218,22 @@ func (e *evidence) checkFrameFaults(t *testing.T, who string, seen map[string]*u
 				w.Lost++
 			}
 		}
-		if w.Old > 0 { // fewer where the grid point between was lost
+		if w.Old > 0 { // fewer if the grid point between was lost
 			w.Old = e.wire.old
 		}
 		w.Frames, w.Grids = e.wire.sent[name]+e.wire.copies[name], s.Grids
-		gaps := e.wire.dropped[name] + w.Frames - s.Frames // not taken by the bus, or lost by a card
+		gaps := e.wire.dropped[name] + w.Frames - s.Frames // dropped by the bus or lost by a card
 		most := func(got, want, more int) bool { return got <= want+more && got >= want-min(gaps, want/2) }
 		near := most(s.Wrong, w.Wrong, 0) && most(s.Length, w.Length, 0) && most(s.Repeated, w.Repeated, gaps/14) && s.Lost <= w.Lost+gaps
 		if gaps < 0 || gaps == 0 && *s != w || !near || s.Flags+s.Split != 0 {
-			t.Errorf("%s: %s has seen %+v, want %+v", name, who, *s, w)
+			t.Errorf("%s: %s has received %+v, want %+v", name, who, *s, w)
 			continue
 		}
-		t.Logf("%s: %s has seen %+v", name, who, *s)
+		t.Logf("%s: %s has received %+v", name, who, *s)
 	}
 }
 
-// checkEvents holds that each fault was armed, active and over once, and how often it
-// disturbed.
+// checkEvents checks that each fault was armed, active and over once, and how often it took effect.
 func (e *evidence) checkEvents(t *testing.T) {
 	t.Helper()
 	states, counts := map[string]string{}, map[string]uint64{}
@@ -264,14 +263,14 @@ func (e *evidence) checkEvents(t *testing.T) {
 	}
 }
 
-// checkReceivedFaults holds what the bench has received against what the units sent and
-// what the faults have kept from it.
+// checkReceivedFaults compares the frames that the bench has received with those that the units
+// sent and the faults withheld. two is the message of the second unit.
 func (e *evidence) checkReceivedFaults(t *testing.T, two string) {
 	t.Helper()
 	for i, c := range []struct {
 		name     string
 		sent     int
-		withheld int // outside of the time off the bus
+		withheld int // withheld frames, without those of the time off the bus
 		copies   int
 	}{{"TCU_1", e.brutella.Sent, 2, 0}, {two, e.python.Sent, 3, 3}} {
 		w, copies, off := e.wire.withheld[c.name], e.wire.copies[c.name], e.wire.off[c.name]
@@ -285,19 +284,19 @@ func (e *evidence) checkReceivedFaults(t *testing.T, two string) {
 	}
 }
 
-// replayed holds that the record runs again bit for bit.
-func replayed(t *testing.T, path string) {
+// checkReplay checks that the replay of a record is identical bit for bit.
+func checkReplay(t *testing.T, path string) {
 	t.Helper()
 	p := lab.Start(t, lab.Command(t), "replay", path)
 	code := p.WaitFor(5 * time.Minute)
-	if said := strings.TrimSpace(p.Out.String()); code != 0 {
-		t.Errorf("replay: exit %d, %q%s", code, said, &p.Err)
+	if out := strings.TrimSpace(p.Out.String()); code != 0 {
+		t.Errorf("replay: exit %d, %q%s", code, out, &p.Err)
 	} else {
-		t.Log(said)
+		t.Log(out)
 	}
 }
 
-// faults runs the scenario and returns the evidence, and the inputs by tick.
+// faults runs the scenario and returns the evidence and the inputs by tick.
 func (r *proofRun) faults() (e *evidence, u [][]float64) {
 	r.Helper()
 	r.d = 24 * time.Second
@@ -311,26 +310,26 @@ func (r *proofRun) faults() (e *evidence, u [][]float64) {
 	return e, u
 }
 
-// everyFaultOnCards is everyFault with classic frames, on cards that may lose some.
+// everyFaultOnCards is everyFault with classic frames, on cards that may lose frames.
 func everyFaultOnCards(t *testing.T) {
 	before := lab.CardCounters(t)
 	r := &proofRun{T: t, name: "classic", bus: "can0", units: "can1"}
 	e, u := r.faults()
 	e.here = lab.CardCounters(t)["can0 rx_over_errors"] - before["can0 rx_over_errors"]
-	e.checkFrameFaults(t, "python-can", e.python.Frames, asked(false))
-	e.checkFrameFaults(t, "brutella/can", e.brutella.Frames, asked(false))
+	e.checkFrameFaults(t, "python-can", e.python.Frames, requested(false))
+	e.checkFrameFaults(t, "brutella/can", e.brutella.Frames, requested(false))
 	e.checkProbeFaults(t)
 	e.checkReceivedFaults(t, "TCU_2C")
 	checkInputs(t, u)
-	replayed(t, r.record)
+	checkReplay(t, r.record)
 }
 
-// everyFault: each fault is seen as often as it was asked for, and nothing else is.
+// everyFault checks that each fault appears exactly as often as requested, and no other.
 func everyFault(t *testing.T) {
 	r := &proofRun{T: t, name: "fd", bus: "vcan0", units: "vcan0", args: []string{"-besteffort"}}
 	e, u := r.faults()
 	e.checkLedger(t)
-	want := asked(true)
+	want := requested(true)
 	e.checkFrameFaults(t, "python-can", e.python.Frames, want)
 	delete(want, "Motion")
 	delete(want, "Chassis")
@@ -339,5 +338,5 @@ func everyFault(t *testing.T) {
 	e.checkReceivedFaults(t, "TCU_2")
 	e.checkEvents(t)
 	checkInputs(t, u)
-	replayed(t, r.record)
+	checkReplay(t, r.record)
 }

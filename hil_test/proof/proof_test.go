@@ -16,12 +16,13 @@ import (
 	"lockstep/io/record"
 )
 
-// proofVar is how long a proof in a lab runs, like 3m; hil_test/long sets it.
+// proofVar is the length of a run in a lab, like 3m; hil_test/long sets it.
 const proofVar = "LOCKSTEP_PROOF"
 
-const unitVar = "LOCKSTEP_LAB_UNIT" // set: be the unit of package proof
+const unitVar = "LOCKSTEP_LAB_UNIT" // set: the test binary is the unit on brutella/can
 
-// proofUnit is what the test binary is when it is started as the unit on brutella/can.
+// proofUnit is the main function of a test binary that is started as the unit on brutella/can. It
+// returns the exit status.
 func proofUnit(args []string) int {
 	if err := unit.Run(args, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "unit:", err)
@@ -30,8 +31,8 @@ func proofUnit(args []string) int {
 	return 0
 }
 
-// schedule is when the messages of both benches are due: at the grid points k, from 1 on,
-// with k modulo cycle = phase. It is written down here a second time.
+// schedule says when the messages of both benches are due: at the grid points k, from 1 on, with
+// k modulo cycle = phase. It repeats the bench files independently.
 var schedule = map[string]struct{ cycle, phase int64 }{
 	"Wheels": {1, 0}, "Shafts": {2, 0}, "Torque": {2, 1}, "Gears": {4, 2}, "Service": {20, 3}, "Engine": {4, 0},
 	"Motion": {1, 0}, "Chassis": {4, 1}, "MotionC": {1, 0}, "ChassisC": {4, 1},
@@ -41,59 +42,60 @@ var schedule = map[string]struct{ cycle, phase int64 }{
 // proofRun is a run of a bench of package proof against both units.
 type proofRun struct {
 	*testing.T
-	name   string               // of the bench
-	bus    string               // of the bench
+	name   string               // name of the bench
+	bus    string               // bus of the bench
 	units  string               // bus of the units
-	d      time.Duration        // how long
-	args   []string             // more for lockstep run
-	record string               // file
+	d      time.Duration        // length of the run
+	args   []string             // more arguments of lockstep run
+	record string               // path of the record
 	step   func(t *record.Tick) // called for each tick of the record, if set
-	flood  string               // frames per second of a flood that are tried
+	flood  string               // attempted frames per second of a flood
 }
 
-// evidence is what all sides say of a run.
+// evidence is the data of all sides about a run.
 type evidence struct {
 	report   lab.Report
-	in       []lab.GuardedMessage
-	python   witnessed
-	brutella unit.Testimony
+	in       []lab.ProtectedMessage
+	python   pythonResult
+	brutella unit.Result
 	wire     wire
-	here     int // how often the card of the bench says that it has lost frames that came
-	there    int // and that of the units
+	here     int // receive overruns of the card of the bench
+	there    int // receive overruns of the card of the units
 }
 
-// witnessed is what unit.py says.
-type witnessed struct {
-	unit.Testimony
-	Late  [][2]float64 // grid points of Wheels, and how much later than the earliest they came, ms; above 2 ms
-	Probe [][2]int64   // grid points of Motion at which the probe is not its course, and its raw value
-	Gone  []int64      // grid points of Motion that it has not seen, from its first to its last
+// pythonResult is the output of unit.py.
+type pythonResult struct {
+	unit.Result
+	Late  [][2]float64 // grid point of Wheels and its delay over the earliest frame, ms; above 2 ms
+	Probe [][2]int64   // grid point of Motion and raw value of the probe, if not that of the waveform
+	Gone  []int64      // grid points of Motion that were not received, from the first to the last
 }
 
-// wire is what the record says.
+// wire is the content of the record.
 type wire struct {
 	ticks   int64
-	missed  map[int64]bool // grid points that were lost
-	ledger  []record.Event // its entries
-	sent    map[string]int // frames that the bus took, by message
-	dropped map[string]int // frames that it did not take
-	events  []record.Event // all others
+	missed  map[int64]bool // lost grid points
+	ledger  []record.Event // entries of the ledger
+	sent    map[string]int // sent frames, by message
+	dropped map[string]int // frames that the bus refused, by message
+	events  []record.Event // all other events
 
-	// Of faults on purpose.
-	withheld map[string]int // frames made and kept from the bus, or received and kept from the plant
-	off      map[string]int // of them while the bench was off the bus
-	copies   map[string]int // sent once more, or only now; or decoded only now
-	old      int            // copies of Shafts that come after frames of a later grid point
-	newest   int64          // the last one of which a frame went out
-	motion   map[int64]bool // grid points at which Motion was on the bus
+	// Effects of injected faults.
+	withheld map[string]int // frames kept from the bus, or from the plant, by message
+	off      map[string]int // withheld frames while the bench was off the bus, by message
+	copies   map[string]int // frames sent again or late, or decoded late, by message
+	old      int            // copies of Shafts after frames of a later grid point
+	newest   int64          // last grid point with a sent frame
+	motion   map[int64]bool // grid points at which Motion was sent
 	step     func(t *record.Tick)
 }
 
-// run runs the bench; the units send for as long as it certainly listens.
+// run runs the bench and both units, and returns the evidence. The units stop sending before the
+// bench ends.
 func (r *proofRun) run() *evidence {
 	r.Helper()
 	seconds := (r.d - r.d/20 - 4*time.Second).Seconds()
-	// A witness that is not given a CPU for a while loses nothing.
+	// Large receive buffers keep frames while a unit gets no CPU.
 	if err := os.WriteFile("/proc/sys/net/core/rmem_default", []byte("16777216"), 0); err != nil {
 		r.Fatal(err)
 	}
@@ -109,7 +111,7 @@ func (r *proofRun) run() *evidence {
 	b.Process = lab.Start(r.T, lab.Command(r.T), append([]string{"run", r.name + ".yaml", "-bus", r.bus, "-for", r.d.String(),
 		"-report", b.File, "-record", r.record}, r.args...)...)
 	e := &evidence{report: b.AwaitReport()}
-	var full struct{ Messages []lab.GuardedMessage }
+	var full struct{ Messages []lab.ProtectedMessage }
 	data, err := os.ReadFile(b.File)
 	if err == nil {
 		err = json.Unmarshal(data, &full)
@@ -118,17 +120,17 @@ func (r *proofRun) run() *evidence {
 		r.Fatal(err)
 	}
 	e.in = full.Messages
-	testify(python, 2*r.d+time.Minute, &e.python)
-	testify(brutella, time.Minute, &e.brutella)
+	readResult(python, 2*r.d+time.Minute, &e.python)
+	readResult(brutella, time.Minute, &e.brutella)
 	e.wire.step = r.step
 	e.wire.read(r.T, r.record)
 	return e
 }
 
-// testify reads what a unit says at its end.
-func testify(p *lab.Process, patience time.Duration, to any) {
+// readResult waits for the end of a unit and decodes its result.
+func readResult(p *lab.Process, limit time.Duration, to any) {
 	p.T.Helper()
-	if code := p.WaitFor(patience); code != 0 {
+	if code := p.WaitFor(limit); code != 0 {
 		p.T.Fatalf("%s: exit %d\n%s", p.Name, code, &p.Err)
 	}
 	_, text, _ := strings.Cut(p.Out.String(), "ready\n")
@@ -210,7 +212,7 @@ func (w *wire) count(name string, f *record.Frame) {
 	}
 }
 
-// due is how many frames of a message the grid points have that were served.
+// due returns the number of frames of a message at the served grid points.
 func (w *wire) due(name string) (n int) {
 	s := schedule[name]
 	for k := int64(1); k <= w.ticks; k++ {
@@ -221,8 +223,8 @@ func (w *wire) due(name string) (n int) {
 	return n
 }
 
-// checkLedger holds that every lost grid point is in the ledger, and every entry says
-// what it was.
+// checkLedger checks that every lost grid point is in the ledger, and that every entry names a
+// delay and a phase.
 func (e *evidence) checkLedger(t *testing.T) {
 	t.Helper()
 	lost := map[int64]bool{}
@@ -230,8 +232,8 @@ func (e *evidence) checkLedger(t *testing.T) {
 		for k := range int64(v.Count) {
 			lost[v.Tick+k] = true
 		}
-		if !strings.Contains(v.Text, "ms late") || !strings.Contains(v.Text, "most in ") {
-			t.Errorf("an entry of the ledger explains nothing: %q", v.Text)
+		if !strings.Contains(v.Text, "ms late") || !strings.Contains(v.Text, "most time in ") {
+			t.Errorf("an entry of the ledger lacks delay or phase: %q", v.Text)
 		}
 	}
 	for k := range e.wire.missed {
@@ -240,12 +242,11 @@ func (e *evidence) checkLedger(t *testing.T) {
 		}
 	}
 	if len(lost) != len(e.wire.missed) || uint64(len(lost)) != e.report.Missed {
-		t.Errorf("%d grid points lost by the ledger, %d by the steps, %d by the report", len(lost), len(e.wire.missed), e.report.Missed)
+		t.Errorf("%d grid points lost by the ledger, %d by the ticks of the record, %d by the report", len(lost), len(e.wire.missed), e.report.Missed)
 	}
 }
 
-// checkLate holds that every frame that the other side saw later than the budget is in
-// the ledger.
+// checkLate checks that every frame that unit.py received later than the budget is in the ledger.
 func (e *evidence) checkLate(t *testing.T) {
 	t.Helper()
 	const budget = 2.5 // ms
@@ -263,43 +264,43 @@ func (e *evidence) checkLate(t *testing.T) {
 			t.Errorf("the frame of grid point %v was %v ms late, and is not in the ledger", l[0], l[1])
 		}
 	}
-	t.Logf("%d frames that the other side saw more than %v ms late, all in the ledger of %d entries", n, budget, len(e.wire.ledger))
+	t.Logf("%d frames received more than %v ms late; %d entries in the ledger", n, budget, len(e.wire.ledger))
 }
 
-// checkSent holds what one side has seen of the bench against the record: every frame
-// that was due, of its length and kind, at its grid points, with the right checksum and
-// no gap but those of frames that the bus did not take, or a card has lost.
+// checkSent compares the frames of the bench, as received by a unit, with the record: every due
+// frame with its length and kind, at its grid points, with the right checksum. The only allowed
+// gaps are frames that the bus refused or a card has lost.
 func (e *evidence) checkSent(t *testing.T, who string, seen map[string]*unit.Seen, names []string) {
 	t.Helper()
 	missing := 0
 	for _, name := range names {
 		s := seen[name]
 		if s == nil {
-			t.Errorf("%s has seen no %s", who, name)
+			t.Errorf("%s has received no %s", who, name)
 			continue
 		}
 		due, sent, dropped := e.wire.due(name), e.wire.sent[name], e.wire.dropped[name]
 		if sent+dropped < due || sent > due || s.Frames > sent || s.Grids != s.Frames {
-			t.Errorf("%s: %s has seen %d of %d grid points; %d due, %d sent, %d dropped", name, who, s.Frames, s.Grids, due, sent, dropped)
+			t.Errorf("%s: %s has received %d frames of %d grid points; %d due, %d sent, %d dropped", name, who, s.Frames, s.Grids, due, sent, dropped)
 		}
-		gaps := dropped + sent - s.Frames // 15 in a row look like a repeated one
+		gaps := dropped + sent - s.Frames // 15 lost frames in a row look like a repeated one
 		if s.Wrong+s.Length+s.Flags+s.Old+s.Split != 0 || s.Lost > gaps || s.Repeated > gaps/14 || s.Phase > dropped {
-			t.Errorf("%s: %s has seen %+v of %d; %d were not taken by the bus", name, who, *s, sent, dropped)
+			t.Errorf("%s: %s has received %+v of %d; the bus refused %d", name, who, *s, sent, dropped)
 		}
 		missing += sent - s.Frames
-		t.Logf("%s: %s has seen %d frames of %d sent and %d due, %d not taken by the bus", name, who, s.Frames, sent, due, dropped)
+		t.Logf("%s: %s has received %d frames of %d sent and %d due; the bus refused %d", name, who, s.Frames, sent, due, dropped)
 	}
 	if missing > 0 && e.there == 0 {
-		t.Errorf("%s has not seen %d frames, and no card says it has lost some", who, missing)
+		t.Errorf("%s lacks %d frames, and no card reports an overrun", who, missing)
 	}
 }
 
-// checkTaken holds what the bench says of the units' frames against what they sent: all
-// of them right, and none missing but what a card has lost.
-func (e *evidence) checkTaken(t *testing.T) {
+// checkReceived compares the counts of the bench for the frames of the units with the sent frames:
+// all right, and none missing except those that a card has lost.
+func (e *evidence) checkReceived(t *testing.T) {
 	t.Helper()
 	if len(e.in) != 2 {
-		t.Fatalf("the report has %d messages", len(e.in))
+		t.Fatalf("the report has %d messages, want 2", len(e.in))
 	}
 	sent, missing := []int{e.brutella.Sent, e.python.Sent}, 0
 	for i, m := range e.in {
@@ -311,7 +312,7 @@ func (e *evidence) checkTaken(t *testing.T) {
 		t.Logf("the bench has counted %+v of %d frames", m, sent[i])
 	}
 	if missing > 0 && e.here == 0 {
-		t.Errorf("the bench has not received %d frames, and no card says it has lost some", missing)
+		t.Errorf("the bench lacks %d frames, and no card reports an overrun", missing)
 	}
 	for _, peer := range []struct {
 		name string
@@ -319,7 +320,7 @@ func (e *evidence) checkTaken(t *testing.T) {
 		sent int
 	}{{"TCU_1", e.python.Frames["TCU_1"], e.brutella.Sent}, {"TCU_2C", e.brutella.Frames["TCU_2C"], e.python.Sent}} {
 		if s := peer.seen; s != nil && (s.Frames != peer.sent || s.Wrong+s.Lost+s.Repeated+s.Length != 0) {
-			t.Errorf("%s: the other unit has seen %+v of %d", peer.name, *s, peer.sent)
+			t.Errorf("%s: the other unit has received %+v of %d", peer.name, *s, peer.sent)
 		}
 	}
 	if e.python.Unknown+e.brutella.Unknown != 0 {
@@ -327,15 +328,15 @@ func (e *evidence) checkTaken(t *testing.T) {
 	}
 }
 
-// checkProbe holds that the probe followed its course.
+// checkProbe checks that the probe followed its waveform.
 func (e *evidence) checkProbe(t *testing.T) {
 	t.Helper()
 	if len(e.python.Probe) > 0 {
-		t.Errorf("the probe is not on its course at %d grid points: %v", len(e.python.Probe), e.python.Probe[:min(5, len(e.python.Probe))])
+		t.Errorf("the probe differs from its waveform at %d grid points: %v", len(e.python.Probe), e.python.Probe[:min(5, len(e.python.Probe))])
 	}
 }
 
-// proofFor is how long a proof runs.
+// proofFor returns the length of a run in a lab.
 func proofFor(t *testing.T, usual time.Duration) time.Duration {
 	t.Helper()
 	text := os.Getenv(proofVar)

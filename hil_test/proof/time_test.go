@@ -22,14 +22,14 @@ import (
 	"lockstep/sched"
 )
 
-// bus frames are what is on the wire: 16 bytes of a classic frame, 72 of CAN FD.
-type onWire struct {
+// busFrame is a frame on the bus.
+type busFrame struct {
 	name string
-	grid int64
-	data string
+	grid int64  // grid point
+	data string // 16 bytes of a classic frame, 72 of CAN FD
 }
 
-// network is what a frame of the benches is called, and where its grid point is.
+// network gives the name of each frame and the first byte of its grid point.
 var network = map[uint32]struct {
 	name string
 	grid int
@@ -39,8 +39,8 @@ var network = map[uint32]struct {
 	0x3C0: {"Ignition", 2}, 0x3C1: {"Ambient", 6},
 }
 
-// timeless is a bench of package proof in virtual time, with the other end of its bus.
-type timeless struct {
+// virtualBench is a bench of package proof in virtual time, with the other end of its bus.
+type virtualBench struct {
 	*testing.T
 	*rt.Loop
 	clock *sched.Virtual
@@ -49,7 +49,7 @@ type timeless struct {
 	fd    int
 }
 
-func newTimeless(t *testing.T, name string, change func(*rt.Config)) *timeless {
+func newVirtualBench(t *testing.T, name string, change func(*rt.Config)) *virtualBench {
 	t.Helper()
 	b, err := product.Load("" + name + ".yaml")
 	if err != nil {
@@ -72,15 +72,15 @@ func newTimeless(t *testing.T, name string, change func(*rt.Config)) *timeless {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &timeless{T: t, clock: sched.NewVirtual(time.Duration(b.PeriodNs)), page: new(rt.StatusBlock), end: end, fd: int(end.Fd())}
+	v := &virtualBench{T: t, clock: sched.NewVirtual(time.Duration(b.PeriodNs)), page: new(rt.StatusBlock), end: end, fd: int(end.Fd())}
 	if v.Loop, err = rt.New(h.Loop, kernel.New(h.Tables), []*can.Bus{bus}, h.Maps, v.clock, v.page); err != nil {
 		t.Fatal(err)
 	}
 	return v
 }
 
-// turn passes to the next wake-up and returns what is on the bus then.
-func (v *timeless) turn() (list []onWire) {
+// tick runs the next tick and returns the sent frames.
+func (v *virtualBench) tick() (list []busFrame) {
 	v.Helper()
 	v.Tick(v.clock.Wait())
 	var frame [72]byte
@@ -91,21 +91,22 @@ func (v *timeless) turn() (list []onWire) {
 		}
 		f, known := network[binary.LittleEndian.Uint32(frame[:])]
 		if !known {
-			v.Fatalf("a frame %X", frame[:n])
+			v.Fatalf("unknown frame %X", frame[:n])
 		}
-		list = append(list, onWire{f.name, int64(binary.LittleEndian.Uint16(frame[8+f.grid:])), string(frame[:n])})
+		list = append(list, busFrame{f.name, int64(binary.LittleEndian.Uint16(frame[8+f.grid:])), string(frame[:n])})
 	}
 }
 
-// put sends a frame to the bench.
-func (v *timeless) put(frame []byte) {
+// send sends a frame to the bench.
+func (v *virtualBench) send(frame []byte) {
 	v.Helper()
 	if _, err := unix.Write(v.fd, frame); err != nil {
 		v.Fatalf("%v", err)
 	}
 }
 
-// order is how the messages follow one another at a grid point: as in the bench file.
+// order returns the messages in the order of the bench file, in which they are sent at a grid
+// point.
 func order(fd bool) []string {
 	names := []string{"Wheels", "Shafts", "Torque", "Gears", "Service", "Engine", "MotionC", "ChassisC", "Ignition", "Ambient"}
 	if fd {
@@ -114,23 +115,23 @@ func order(fd bool) []string {
 	return names
 }
 
-// dueAt are the messages due at a grid point.
-func dueAt(k int64, fd bool) (list []onWire) {
+// dueAt returns the messages due at a grid point.
+func dueAt(k int64, fd bool) (list []busFrame) {
 	for _, name := range order(fd) {
 		if s := schedule[name]; k%s.cycle == s.phase {
-			list = append(list, onWire{name: name, grid: k})
+			list = append(list, busFrame{name: name, grid: k})
 		}
 	}
 	return list
 }
 
-// Tick by tick, in virtual time: each frame is on the bus at its grid points and at no
-// other, in its phase also after ticks were lost, and no tick carries all.
+// In virtual time each frame is on the bus at its grid points only, in its phase also after lost
+// ticks. No tick sends all messages.
 func TestProofEachFrameGoesOutAtItsGridPoints(t *testing.T) {
 	const ticks, lost = 3000, 7
 	for _, fd := range []bool{true, false} {
-		for _, late := range []bool{false, true} { // of lost points: not at all, or late
-			v := newTimeless(t, map[bool]string{true: "fd", false: "classic"}[fd], func(c *rt.Config) {
+		for _, late := range []bool{false, true} { // frames of lost points are dropped or sent late
+			v := newVirtualBench(t, map[bool]string{true: "fd", false: "classic"}[fd], func(c *rt.Config) {
 				if late {
 					c.Overrun = rt.Overrun{Policy: rt.CatchUp, Max: 20}
 				}
@@ -139,15 +140,15 @@ func TestProofEachFrameGoesOutAtItsGridPoints(t *testing.T) {
 			v.clock.Miss(1500, 1)
 			n, most, before := 0, 0, int64(0)
 			for before < ticks {
-				got := v.turn()
+				got := v.tick()
 				k := int64(v.page.Ticks.Load())
-				var want []onWire
+				var want []busFrame
 				for i := before + 1; i <= k; i++ {
 					if late || i == k {
 						want = append(want, dueAt(i, fd)...)
 					}
 				}
-				if !slices.EqualFunc(got, want, func(a, b onWire) bool { return a.name == b.name && a.grid == b.grid }) {
+				if !slices.EqualFunc(got, want, func(a, b busFrame) bool { return a.name == b.name && a.grid == b.grid }) {
 					t.Fatalf("CAN FD %t, late %t: at grid point %d there are %v on the bus, want %v", fd, late, k, names(got), names(want))
 				}
 				if n += len(got); k == before+1 {
@@ -163,14 +164,14 @@ func TestProofEachFrameGoesOutAtItsGridPoints(t *testing.T) {
 	}
 }
 
-func names(list []onWire) (names []string) {
+func names(list []busFrame) (names []string) {
 	for _, f := range list {
 		names = append(names, f.name)
 	}
 	return names
 }
 
-// unknown is the i-th frame that nobody reads.
+// unknown returns the i-th frame with an identifier that the bench does not receive.
 func unknown(i int) []byte {
 	f := make([]byte, 16)
 	binary.LittleEndian.PutUint32(f, uint32([]int{0x7FF, 0x123, 0x113, 0x10F}[i%4]))
@@ -179,14 +180,14 @@ func unknown(i int) []byte {
 	return f
 }
 
-// drive runs the classic bench for a while with the unit's TCU_1 every other tick among
-// unknown frames, and returns what it did, tick by tick.
-func drive(t *testing.T, ticks, flood int) (v *timeless, y [][]float64, out []string) {
+// drive runs the classic bench with TCU_1 every other tick and flood unknown frames per tick. It
+// returns the outputs and the sent frames by tick.
+func drive(t *testing.T, ticks, flood int) (v *virtualBench, y [][]float64, out []string) {
 	t.Helper()
-	v = newTimeless(t, "classic", nil)
+	v = newVirtualBench(t, "classic", nil)
 	for k := range ticks {
 		for i := range flood / 2 {
-			v.put(unknown(k + i))
+			v.send(unknown(k + i))
 		}
 		if k%2 == 0 {
 			bar := [4]float64{17.5, 0, 18, 0}
@@ -197,13 +198,13 @@ func drive(t *testing.T, ticks, flood int) (v *timeless, y [][]float64, out []st
 			if err != nil {
 				t.Fatal(err)
 			}
-			v.put(f)
+			v.send(f)
 		}
 		for i := range flood / 2 {
-			v.put(unknown(k + i + 1))
+			v.send(unknown(k + i + 1))
 		}
 		wire := ""
-		for _, f := range v.turn() {
+		for _, f := range v.tick() {
 			wire += f.data
 		}
 		y, out = append(y, slices.Clone(v.Y)), append(out, wire)
@@ -211,8 +212,8 @@ func drive(t *testing.T, ticks, flood int) (v *timeless, y [][]float64, out []st
 	return v, y, out
 }
 
-// A flood on a bus that no kernel filters: as long as a tick may read it all, not one bit
-// changes of what the plant does and of what is sent.
+// The bus has no filter. As long as a tick can read the whole flood, outputs and sent frames are
+// identical bit by bit.
 func TestProofFloodOfUnknownFramesChangesNoBit(t *testing.T) {
 	const ticks, flood = 2000, 200
 	calm, y0, out0 := drive(t, ticks, 0)
@@ -229,28 +230,28 @@ func TestProofFloodOfUnknownFramesChangesNoBit(t *testing.T) {
 	t.Logf("a tick takes %d ns, with %d unknown frames %d ns", calm.page.Work.Quantile(0.5), flood, v.page.Work.Quantile(0.5))
 }
 
-// And beyond: no tick reads more than it may, and each that left something says so.
-func TestProofNoTickReadsMoreThanItMay(t *testing.T) {
-	v := newTimeless(t, "classic", nil)
+// A tick reads at most MaxRecv frames, and counts RxBound if it reaches this limit.
+func TestProofTickReadsAtMostMaxRecvFrames(t *testing.T) {
+	v := newVirtualBench(t, "classic", nil)
 	waiting, before := 0, uint64(0)
 	for k := range 200 {
 		for i := 0; waiting < 2*rt.MaxRecv; i++ {
 			if _, err := unix.Write(v.fd, unknown(k+i)); err != nil {
-				break // as many as the socket holds
+				break // the socket is full
 			}
 			waiting++
 		}
 		bound := v.page.RxBound.Load()
-		v.turn()
+		v.tick()
 		read := int(v.page.RxUnknown.Load() - before)
 		before = v.page.RxUnknown.Load()
 		if read != min(waiting, rt.MaxRecv) || (v.page.RxBound.Load() > bound) != (read == rt.MaxRecv) {
-			t.Fatalf("tick %d: read %d of %d waiting, the bound is %d; said so: %t", k+1, read, waiting, rt.MaxRecv, v.page.RxBound.Load() > bound)
+			t.Fatalf("tick %d: read %d of %d waiting, the limit is %d; counted: %t", k+1, read, waiting, rt.MaxRecv, v.page.RxBound.Load() > bound)
 		}
 		waiting -= read
 	}
 	if v.page.RxBound.Load() == 0 {
-		t.Error("no tick reached its bound")
+		t.Error("no tick reached the limit")
 	}
 }
 
@@ -269,9 +270,9 @@ func TestProofDatabaseOfAnotherBusIsRefusedInOneLine(t *testing.T) {
 	}
 	for _, args := range [][]string{{"run", path, "-besteffort", "-for", "1s"}, {"check", path}} {
 		p := lab.Start(t, lab.Command(t), args...)
-		code, said := p.Wait(), strings.TrimSpace(p.Err.String())
-		if code != 2 || strings.Contains(said, "\n") || !strings.Contains(said, path+":15:7: ") || !strings.Contains(said, `"Wheels"`) {
-			t.Errorf("%s: exit %d, %q; want 2 and one line with the place, the message and the nearest one", p.Name, code, said)
+		code, message := p.Wait(), strings.TrimSpace(p.Err.String())
+		if code != 2 || strings.Contains(message, "\n") || !strings.Contains(message, path+":15:7: ") || !strings.Contains(message, `"Wheels"`) {
+			t.Errorf("%s: exit %d, %q; want 2 and one line with the place and the frame", p.Name, code, message)
 		}
 	}
 }

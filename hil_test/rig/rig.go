@@ -1,5 +1,5 @@
-// Package rig owns plants on a grid for tests and studies: it prepares them and times their steps.
-// It judges nothing.
+// Package rig owns plants on a grid for tests and studies: it prepares them and measures the time
+// of their steps. It checks no result.
 package rig
 
 import (
@@ -18,14 +18,14 @@ import (
 	"lockstep/model/units"
 )
 
-// Plant is a plant on a grid, to be stepped against the clock.
+// Plant is a prepared plant with its vectors of outputs and inputs.
 type Plant struct {
 	*kernel.Kernel
 	Tables *kernel.Tables
-	Y, U   []float64
+	Y, U   []float64 // outputs p, inputs m
 }
 
-// Load assembles a plant: an embedded one by its name, or the text of one.
+// Load assembles a plant: an embedded one by its name, or the text of a plant file.
 func Load(plant string) (*model.System, error) {
 	data := []byte(plant)
 	if !strings.Contains(plant, "\n") {
@@ -52,11 +52,12 @@ func Assemble(t testing.TB, plant string) *model.System {
 	return sys
 }
 
-// New puts an assembled plant on a grid; driven: all its inputs come from outside.
-func New(sys *model.System, opt kernel.Options, driven bool) (*Plant, error) {
+// New prepares an assembled plant. With commanded, all inputs come from U; otherwise from the
+// plant's own input waveforms.
+func New(sys *model.System, opt kernel.Options, commanded bool) (*Plant, error) {
 	opt.Driven = make([]bool, len(sys.Inputs))
 	for i := range opt.Driven {
-		opt.Driven[i] = driven
+		opt.Driven[i] = commanded
 	}
 	tables, err := kernel.Prepare(sys, opt)
 	if err != nil {
@@ -69,22 +70,22 @@ func New(sys *model.System, opt kernel.Options, driven bool) (*Plant, error) {
 }
 
 // Prepare is Load and New in a test.
-func Prepare(t testing.TB, plant string, opt kernel.Options, driven bool) *Plant {
+func Prepare(t testing.TB, plant string, opt kernel.Options, commanded bool) *Plant {
 	t.Helper()
-	r, err := New(Assemble(t, plant), opt, driven)
+	r, err := New(Assemble(t, plant), opt, commanded)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// Port is the index of an output.
+// Port returns the index of an output in Y; -1: there is none of that name.
 func (r *Plant) Port(name string) int {
 	return slices.IndexFunc(r.Tables.Outputs, func(o units.Port) bool { return o.Name == name })
 }
 
-// RunCost is the least time of a whole run, per step, over a number of runs, ns:
-// the kernel's cost and not that of what else the machine does.
+// RunCost returns the mean time of a step in the fastest of several runs, ns. The minimum excludes
+// time that the machine spends on other processes.
 func (r *Plant) RunCost(ticks, runs int, command func(tick int, u []float64)) float64 {
 	best := time.Duration(math.MaxInt64)
 	for range runs {
@@ -103,8 +104,8 @@ func (r *Plant) RunCost(ticks, runs int, command func(tick int, u []float64)) fl
 	return float64(best.Nanoseconds()) / float64(ticks)
 }
 
-// LeastTicks is the least time of every tick over a number of runs, by a clock, ns, and how
-// many events there had been after it.
+// LeastTicks returns for every tick its minimum time over several runs, by a clock, ns, and the
+// number of events since the start of the run.
 func (r *Plant) LeastTicks(ticks, runs int, command func(tick int, u []float64), clock func() float64) (least, events []float64) {
 	least, events = make([]float64, ticks), make([]float64, ticks)
 	for run := range runs {
@@ -125,8 +126,8 @@ func (r *Plant) LeastTicks(ticks, runs int, command func(tick int, u []float64),
 	return least, events
 }
 
-// TickCosts takes the least time of each tick over a number of runs, without that of the clock. It
-// returns the mean and the largest of these times, ns, and the number of events of a run.
+// TickCosts measures the minimum time of each tick over several runs, less the time of reading the
+// clock. It returns the mean and the maximum over all ticks, ns, and the number of events of a run.
 func (r *Plant) TickCosts(ticks, runs int, command func(tick int, u []float64)) (mean, worst, events float64) {
 	start := time.Now()
 	clock := func() float64 { return float64(time.Since(start).Nanoseconds()) }

@@ -13,7 +13,7 @@ import (
 // fileOfPackage is a file as a package comment names it: without a folder.
 var fileOfPackage = regexp.MustCompile(`(^|[\s(])(\w+\.go)\b`)
 
-// packageComments returns the comments of each package, by folder; those of tests do not count.
+// packageComments returns the package comments by folder, without those of test files.
 func packageComments(t *testing.T) map[string][]string {
 	t.Helper()
 	comments := map[string][]string{}
@@ -34,7 +34,7 @@ func packageComments(t *testing.T) map[string][]string {
 	return comments
 }
 
-func TestEveryPackageSaysWhatItOwnsAndWhatItDoesNot(t *testing.T) {
+func TestPackageCommentsSayWhatThePackageOwnsAndDoesNotDo(t *testing.T) {
 	denies := regexp.MustCompile(`\b([Nn]ot|[Nn]o|nothing|Nothing|none|neither|nor)\b`)
 	for folder, list := range packageComments(t) {
 		if len(list) != 1 {

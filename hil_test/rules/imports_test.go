@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// ours lists every package and which of the module's own packages it may import.
-// The rule holds for the product's files; a test may use more. Nobody but the packages of
-// hil_test imports one of hil_test, but for the entries here that say so.
+// ours lists every package and the packages of this module that it may import. The rule holds
+// for the product's files; tests may import more. No package outside of hil_test imports one of
+// hil_test.
 var ours = map[string][]string{
 	"sched":          {"sched/hostinfo"},
 	"sched/hostinfo": {},
@@ -40,7 +40,7 @@ var ours = map[string][]string{
 	"model/element/planar":    {"model/element", "model/network", "model/units"},
 	"model/kernel":            {"model", "model/units"},
 	"model/library":           {"model/element", "model/element/contact", "model/element/fluid", "model/element/machine", "model/element/mechanics", "model/element/planar"},
-	"model/modeltest":         {"io/yamlfile", "model", "model/assemble", "model/kernel", "model/library", "model/plantfile"},
+	"model/modeltest":         {"io/yamlfile", "model", "model/assemble", "model/kernel", "model/library", "model/plantfile", "model/units"},
 	"model/network":           {"io/yamlfile", "model", "model/units"},
 	"model/plantfile":         {"io/yamlfile", "model", "model/element", "model/network", "model/units"},
 	"model/plants":            {},
@@ -81,10 +81,10 @@ var ours = map[string][]string{
 	"deploy/load":    {},
 }
 
-// proofs are the packages of hil_test that hold tests, and may import anything. What they
-// share is in helpers.
+// tests are the packages of hil_test that hold tests and may import anything. helpers are the
+// packages that they share.
 var (
-	proofs  = []string{"rules", "accuracy", "cost", "interop", "labs", "proof", "faults", "install"}
+	tests   = []string{"rules", "accuracy", "cost", "interop", "labs", "proof", "faults", "install"}
 	helpers = map[string][]string{
 		"hil_test":            {},
 		"hil_test/lab":        {"rt/ecu", "sched", "sched/hostinfo"},
@@ -95,9 +95,10 @@ var (
 	}
 )
 
-// allowed returns what a package may import of ours.
+// allowed returns the packages of this module that a package may import; known: the package is
+// listed.
 func allowed(folder string) (list []string, known bool) {
-	if name, ok := strings.CutPrefix(folder, "hil_test/"); ok && slices.Contains(proofs, name) {
+	if name, ok := strings.CutPrefix(folder, "hil_test/"); ok && slices.Contains(tests, name) {
 		return []string{"*"}, true
 	}
 	if list, known = ours[folder]; !known {
@@ -106,11 +107,11 @@ func allowed(folder string) (list []string, known bool) {
 	return list, known
 }
 
-// alone are packages whose tests, too, import nothing of ours: they are the
-// second opinion.
-var alone = []string{"rt/ecu", "hil_test/proof/unit"}
+// independent are packages whose files and tests import no package of this module: they check the
+// product with separate code.
+var independent = []string{"rt/ecu", "hil_test/proof/unit"}
 
-// theirs lists every module from outside and the packages that may import it.
+// theirs lists every external module and the packages that may import it.
 var theirs = map[string][]string{
 	"github.com/brutella/can":          {"hil_test/lab", "hil_test/proof", "hil_test/proof/unit", "rt/ecu"},
 	"github.com/goccy/go-yaml":         {"io/yamlfile"},
@@ -123,21 +124,21 @@ var theirs = map[string][]string{
 	"gonum.org/v1/plot":                {"rt/plot"},
 }
 
-// forTests are packages that every test may import.
+// forTests are the external packages that every test may import.
 var forTests = []string{"gonum.org/v1/gonum/floats/scalar", "golang.org/x/sys/unix", "pgregory.net/rapid"}
 
 // source is a Go file of the repository.
 type source struct {
-	path    string // from the top
+	path    string // relative to the top of the repository
 	folder  string
-	name    string // of its package clause
+	name    string // name in the package clause
 	test    bool
 	imports []string
 }
 
 const top = "../.."
 
-// sources parses the head of every Go file.
+// sources returns every Go file of the repository with its imports.
 func sources(t *testing.T) (list []source) {
 	t.Helper()
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
@@ -186,8 +187,8 @@ func TestPackagesImportOnlyWhatTheDesignAllows(t *testing.T) {
 			switch {
 			case isOurs && !s.test && !slices.Contains(allowed, own) && !slices.Contains(allowed, "*"):
 				t.Errorf("%s imports %s", s.path, path)
-			case isOurs && slices.Contains(alone, s.folder):
-				t.Errorf("%s imports %s: it must not share a line with the target", s.path, path)
+			case isOurs && slices.Contains(independent, s.folder):
+				t.Errorf("%s imports %s: the package must share no code with the target", s.path, path)
 			case !isOurs && strings.Contains(path, ".") && !(s.test && slices.Contains(forTests, path)):
 				checkModule(t, s, path)
 			}
@@ -195,7 +196,7 @@ func TestPackagesImportOnlyWhatTheDesignAllows(t *testing.T) {
 	}
 }
 
-func TestTheTableAllowsNoImportThatNobodyNeeds(t *testing.T) {
+func TestImportTableHasNoUnusedEntry(t *testing.T) {
 	used := map[string]bool{}
 	for _, s := range sources(t) {
 		for _, path := range s.imports {
@@ -208,7 +209,7 @@ func TestTheTableAllowsNoImportThatNobodyNeeds(t *testing.T) {
 		for folder, list := range table {
 			for _, own := range list {
 				if own != "*" && !used[folder+" "+own] {
-					t.Errorf("%s imports no %s", folder, own)
+					t.Errorf("%s does not import %s: remove it from the table", folder, own)
 				}
 			}
 		}
@@ -221,7 +222,7 @@ func checkModule(t *testing.T, s source, path string) {
 	for module, users := range theirs {
 		if path == module || strings.HasPrefix(path, module+"/") {
 			if !slices.Contains(users, s.folder) {
-				t.Errorf("%s imports %s, which is for %s", s.path, path, strings.Join(users, ", "))
+				t.Errorf("%s imports %s, which only %s may import", s.path, path, strings.Join(users, ", "))
 			}
 			return
 		}
@@ -231,8 +232,8 @@ func checkModule(t *testing.T, s source, path string) {
 
 func TestThereIsOneCommand(t *testing.T) {
 	for _, s := range sources(t) {
-		if s.name == "main" && s.folder != "rt/cmd/lockstep" && s.folder != "hil_test/study" { // a study is no product
-			t.Errorf("%s is a command of its own", s.path)
+		if s.name == "main" && s.folder != "rt/cmd/lockstep" && s.folder != "hil_test/study" { // a study is not part of the product
+			t.Errorf("%s: a second command; lockstep is the only one", s.path)
 		}
 	}
 }
@@ -269,8 +270,8 @@ func TestTopOfTheRepositoryIsFixed(t *testing.T) {
 	}
 }
 
-// tracked are the names at the top that belong to the repository: what git does
-// not ignore or, where there is no git, everything.
+// tracked returns the names at the top of the repository that git does not ignore; without git,
+// all names.
 func tracked(t *testing.T) []string {
 	t.Helper()
 	names := map[string]bool{}
@@ -308,7 +309,7 @@ func TestModuleAndItsPinnedVersions(t *testing.T) {
 		t.Error("go.mod: github.com/brutella/can is not v0.0.2")
 	}
 	if strings.Contains(text, "replace ") {
-		t.Error("go.mod: a replace does not work for those who use the module")
+		t.Error("go.mod: replace has no effect in programs that import this module")
 	}
 }
 

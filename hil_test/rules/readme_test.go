@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// placeInTree is a file or folder of the repository, as a text names it.
-var placeInTree = regexp.MustCompile(`\b(rt|model|io|sched|codegen|deploy|hil_test)/[\w./@-]*\w`)
+// pathInRepository matches a file or folder of the repository in a text.
+var pathInRepository = regexp.MustCompile(`\b(rt|model|io|sched|codegen|deploy|hil_test)/[\w./@-]*\w`)
 
 func readReadme(t *testing.T) string {
 	t.Helper()
@@ -20,8 +20,8 @@ func readReadme(t *testing.T) string {
 	return string(text)
 }
 
-func TestTheReadmeNamesOnlyFilesAndFoldersThatExist(t *testing.T) {
-	named := placeInTree.FindAllString(readReadme(t), -1)
+func TestReadmeNamesOnlyExistingFilesAndFolders(t *testing.T) {
+	named := pathInRepository.FindAllString(readReadme(t), -1)
 	if len(named) < 50 {
 		t.Fatalf("found only %d files and folders in the README", len(named))
 	}
@@ -32,11 +32,11 @@ func TestTheReadmeNamesOnlyFilesAndFoldersThatExist(t *testing.T) {
 	}
 }
 
-func TestTheReadmeHasEveryPackageOfTheProduct(t *testing.T) {
+func TestReadmeNamesEveryPackageOfTheProduct(t *testing.T) {
 	readme := readReadme(t)
 	seen := map[string]bool{}
 	for _, s := range sources(t) {
-		// Packages for tests alone are on the page of hil_test, or end with "test".
+		// Test packages are below hil_test, or their names end with "test".
 		if seen[s.folder] || s.test || strings.HasPrefix(s.folder, "hil_test/") || strings.HasSuffix(s.folder, "test") && s.folder != "hil_test" {
 			continue
 		}

@@ -10,9 +10,8 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// Two packages have a TestSame; one of them is skipped everywhere. TestOnBus is
-// skipped outside of the lab and passes inside. TestTwice runs with the race
-// detector, too.
+// Two packages have a TestSame; that of p/b is skipped everywhere. TestOnBus is skipped outside
+// of the lab and passes inside. TestTwice also runs with the race detector.
 const (
 	plainLog = `{"Action":"pass","Package":"p/a","Test":"TestSame"}
 {"Action":"skip","Package":"p/b","Test":"TestSame"}
@@ -36,7 +35,7 @@ const (
 {"Action":"output","Package":"p/a","Test":"TestLab","Output":"--- FAIL: TestLab (1.00s)\n    --- PASS: TestLab/calm (0.50s)\n    --- FAIL: TestLab/bad (0.50s)\n"}
 {"Action":"fail","Package":"p/a","Test":"TestLab"}
 {"Action":"output","Package":"p/a","Test":"TestDead","Output":"panic: no\n"}
-a compiler's own words
+message of a compiler
 `
 )
 
@@ -58,19 +57,19 @@ func TestResultsAreCountedByPackageAndTest(t *testing.T) {
 		}
 		return string(out)
 	}
-	// Passed are TestSame of a and of c, TestTwice, TestOnBus, TestLab and TestGood.
+	// Passed: TestSame of p/a and p/c, TestTwice, TestOnBus, TestLab and TestGood.
 	if got, want := run("count", plain, race), "     p/b TestSame\n6 2 2 1\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	got := run("trouble", race)
-	for _, want := range []string{"got 1, want 2\n", "FAIL: TestLab/bad\n    x.go:2: too slow\n", "panic: no\n", "a compiler's own words\n"} {
+	got := run("failures", race)
+	for _, want := range []string{"got 1, want 2\n", "FAIL: TestLab/bad\n    x.go:2: too slow\n", "panic: no\n", "message of a compiler\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q does not say %q", got, want)
 		}
 	}
-	for _, talk := range []string{"all is well", "long talk"} {
-		if strings.Contains(got, talk) {
-			t.Errorf("%q shows a test that passed", got)
+	for _, logged := range []string{"all is well", "long talk"} {
+		if strings.Contains(got, logged) {
+			t.Errorf("%q shows the output of a passed test", got)
 		}
 	}
 }

@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// A package of more is one in which a reader does not find the way.
+// Limits of a package, without its tests. In a larger package readers lose their way.
 const (
 	mostFiles = 25
-	mostLines = 4400 // of files that are no tests
+	mostLines = 4400
 )
 
-// large are packages that may be larger, since one subject needs it: a reader goes by the
-// page of their documentation.
+// large lists packages that may exceed the limits, since they have one subject. Their package
+// documentation guides the reader.
 var large = []string{"model/kernel", "codegen/specialise"}
 
-func TestPackagesAreOfASizeThatAReaderMasters(t *testing.T) {
+func TestPackagesStayBelowTheSizeLimits(t *testing.T) {
 	files, lines := map[string]int{}, map[string]int{}
 	for _, s := range sources(t) {
 		if s.test {

@@ -30,19 +30,19 @@ func with(c juddering, change func(*juddering)) juddering {
 	return c
 }
 
-// judderExtent is how much of the study of judder is done.
+// judderExtent are the parameters of the study of judder.
 type judderExtent struct {
-	until    float64 // s: that long stick and slip must last
-	fine     float64 // N·m: to which edges of windows are found
-	variants int     // of every case
-	lives    int     // torques at which the length of the motion is looked at
-	longest  float64 // s, of these
+	until    float64 // time for which stick-slip must last, s
+	fine     float64 // resolution of the edges of windows, N·m
+	variants int     // variants of every case
+	lives    int     // torques at which the duration of stick-slip is measured
+	longest  float64 // longest such duration, s
 }
 
 var wholeJudder = judderExtent{until: 20, fine: 0.01, variants: 4, lives: 17, longest: 40}
 
-// stickSlip is one case of stick and slip: the plant, the contact, and torques of which
-// one lets it stick for good and the other slip for good, N·m.
+// stickSlip is a case of stick-slip: the plant, the contact, a torque at which the contact finally
+// locks (hold) and one at which it finally slips (slip), N·m.
 type stickSlip struct {
 	*juddering
 	plant, contact string
@@ -55,7 +55,7 @@ var stickSlips = []stickSlip{
 	{&case3, "judder-ice", "front.contact", front, -100, -250},
 }
 
-// judderVariants are what the windows are found for.
+// judderVariants are the variants of the plants for which the windows are searched.
 var judderVariants = []struct {
 	name  string
 	edits []edit
@@ -66,7 +66,7 @@ var judderVariants = []struct {
 	{"rolling resistance of 10 mm", rolling(0.01)},
 }
 
-// judderResult is what the study finds.
+// judderResult is the result of the study.
 type judderResult struct {
 	judderExtent
 	angles   []angleError
@@ -75,22 +75,22 @@ type judderResult struct {
 	engine   harmonicRun
 }
 
-// caseFound is what is found of a case.
+// caseFound is the result for a case.
 type caseFound struct {
 	*stickSlip
 	windows []windowOf // per variant
 	lives   []lifeAt
 	second  [2]float64 // window of the nonlinear vehicle, N·m
-	printed lifeAt     // at the torque of 001
+	printed lifeAt     // result at the torque of 001
 }
 
-// windowOf is a window of a variant with the motion in its middle.
+// windowOf is the window of torques of a variant, and the motion in its middle.
 type windowOf struct {
 	low, high float64 // N·m
 	cycle
 }
 
-// lifeAt is for how long the contact sticks and slips at a torque.
+// lifeAt is the duration of stick-slip at a torque.
 type lifeAt struct {
 	torque, last float64
 	end          outcome
@@ -106,7 +106,7 @@ func doJudder(e judderExtent) *judderResult {
 			all.Go(func() {
 				w := c.window(judderVariants[j].edits, e)
 				if c.windows[j] = w; j == 0 {
-					c.lives, c.second = livesOf(c.stickSlip, w, e), secondOpinion(c.stickSlip, w, e)
+					c.lives, c.second = livesOf(c.stickSlip, w, e), nonlinearWindow(c.stickSlip, w, e)
 				}
 			})
 		}
@@ -123,7 +123,7 @@ func doJudder(e judderExtent) *judderResult {
 	return r
 }
 
-// window finds that of a variant and what it is like in its middle.
+// window searches the window of a variant and measures the motion in its middle.
 func (s *stickSlip) window(edits []edit, e judderExtent) (w windowOf) {
 	d := newDrive(s.plant, 5*time.Millisecond, edits...)
 	end := func(torque float64) outcome { return d.life(s.contact, torque, e.until).end }
@@ -132,7 +132,7 @@ func (s *stickSlip) window(edits []edit, e judderExtent) (w windowOf) {
 	return w
 }
 
-// livesOf looks at torques around a window, twice as wide.
+// livesOf measures the duration at torques over twice the width of a window.
 func livesOf(s *stickSlip, w windowOf, e judderExtent) (list []lifeAt) {
 	d := newDrive(s.plant, 5*time.Millisecond)
 	for i := range e.lives {
@@ -143,9 +143,8 @@ func livesOf(s *stickSlip, w windowOf, e judderExtent) (list []lifeAt) {
 	return list
 }
 
-// secondOpinion is the window of the nonlinear vehicle, looked for around that of the
-// kernel.
-func secondOpinion(s *stickSlip, w windowOf, e judderExtent) [2]float64 {
+// nonlinearWindow searches the window of the nonlinear vehicle around that of the kernel.
+func nonlinearWindow(s *stickSlip, w windowOf, e judderExtent) [2]float64 {
 	c := *s.juddering
 	away := math.Copysign(0.3, s.slip-s.hold)
 	end := func(torque float64) outcome {
@@ -157,11 +156,11 @@ func secondOpinion(s *stickSlip, w windowOf, e judderExtent) [2]float64 {
 	return [2]float64{low, edge(w.high-away, w.high+away, e.fine, slips, end)}
 }
 
-// end is as that of a drive's life.
+// end runs until a contact has come to its end, at most until, s.
 func (m *judderModel) end(element int, until float64) outcome {
-	const look = 0.1 // s
-	for m.t < until-look/2 {
-		m.walk(m.t+look, fineStep)
+	const interval = 0.1 // time between two checks, s
+	for m.t < until-interval/2 {
+		m.advance(m.t+interval, fineStep)
 		if m.t > m.changed[element]+quiet {
 			return endOf(m.mode[element] == 0)
 		}
@@ -178,8 +177,8 @@ var (
 	harmonics = edit{"T_e: {type: torque, flange: engine, support: housing, tau: engine.torque}",
 		"T_e: {type: harmonic_torque, flange: engine, support: housing, tau: engine.torque, orders: [[2, 1.8], [4, 0.7]], phi_rel_start: 0, w_max: 200}"}
 	loads100 = []edit{{"T_S: 400 N.m", "T_S: 100 N.m"}, {"T_C: 320 N.m", "T_C: 80 N.m"}}
-	// straight is the plant without its terms of second order; rigid is it without the
-	// moment of the loads on legs that lean as well.
+	// straight removes the terms of second order; rigid also removes the moment of the loads on
+	// leaning struts.
 	straight = []edit{{"      brace:", "#"}, {"      lever:", "#"}, {"  wind_up:", "#"}}
 	rigid    = append([]edit{{"  legs:", "#"}}, straight...)
 )
@@ -188,8 +187,8 @@ func rolling(delta float64) []edit {
 	return []edit{{"delta: 5 mm", fmt.Sprintf("delta: %g m", delta)}}
 }
 
-// stribeck lets the clutch follow 001's law of case 2, a table over the slip that is dense
-// where the exponent 0.6 makes it steep.
+// stribeck gives the clutch the law of case 2 of 001, as a table over the slip that is dense where
+// the exponent 0.6 makes the law steep.
 func stribeck(c *juddering) edit {
 	var rows []string
 	for slip := 0.0; slip < 1000; slip = max(0.02, slip*1.5) {
@@ -208,14 +207,14 @@ func newDrive(plant string, period time.Duration, edits ...edit) *drive {
 
 func (d *drive) get(name string) float64 { return d.Y[d.Port(name)] }
 
-// reset goes back to the start, with a torque of the engine, N·m.
+// reset returns to the start, with a torque of the engine, N·m.
 func (d *drive) reset(torque float64) {
 	d.Reset()
 	d.U[0] = torque
 	d.Output(d.Y)
 }
 
-// steps steps the drive until then, s, and yields the time after every step, s.
+// steps steps the drive until a time, s, and yields the time after every step, s.
 func (d *drive) steps(until float64) iter.Seq[float64] {
 	h := float64(d.Tables.PeriodNs) * 1e-9
 	return func(yield func(at float64) bool) {
@@ -227,7 +226,7 @@ func (d *drive) steps(until float64) iter.Seq[float64] {
 	}
 }
 
-// changes yields those of a friction element in the last step.
+// changes yields the events of a friction element in the last step.
 func (d *drive) changes(element string) iter.Seq[kernel.Event] {
 	index := slices.Index(d.Tables.Frictions, element)
 	return func(yield func(e kernel.Event) bool) {
@@ -239,22 +238,21 @@ func (d *drive) changes(element string) iter.Seq[kernel.Event] {
 	}
 }
 
-// End of a stick-slip motion.
+// outcome is the end of a stick-slip motion.
 type outcome int
 
 const (
-	holds outcome = iota // the contact sticks for good
-	lasts                // it still sticks and slips
-	slips                // it slips for good
+	holds outcome = iota // the contact stays locked
+	lasts                // stick-slip continues
+	slips                // the contact keeps slipping
 )
 
 func (o outcome) String() string { return [...]string{"sticks for good", "lasts", "slips for good"}[o] }
 
-// quiet is for how long a contact that has come to its end does nothing, s: twenty
-// periods of stick and slip.
+// quiet is the time without an event after which stick-slip counts as ended, s: twenty periods.
 const quiet = 0.5
 
-// endOf is the end of a contact that does nothing any more.
+// endOf returns the outcome for a contact without further events.
 func endOf(sticks bool) outcome {
 	if sticks {
 		return holds
@@ -262,7 +260,7 @@ func endOf(sticks bool) outcome {
 	return slips
 }
 
-// life runs until a contact has come to its end, at most until, s.
+// life runs until stick-slip has ended, at most until, s.
 func (d *drive) life(contact string, torque, until float64) lifeAt {
 	d.reset(torque)
 	last, mode := 0.0, kernel.Stuck
@@ -278,8 +276,8 @@ func (d *drive) life(contact string, torque, until float64) lifeAt {
 	return lifeAt{torque, last, lasts}
 }
 
-// edge is the torque, N·m, at which a motion begins to end as least or further: between one
-// where it does not and one where it does, to fine.
+// edge returns the torque between from and to, N·m, from which on the outcome is at least least,
+// with a resolution of fine.
 func edge(from, to, fine float64, least outcome, end func(torque float64) outcome) float64 {
 	low, high := bisect(from, to, fine, func(torque float64) bool { return end(torque) >= least })
 	return low + (high-low)/2
@@ -287,21 +285,21 @@ func edge(from, to, fine float64, least outcome, end func(torque float64) outcom
 
 // cycle is a lasting stick-slip motion over its last second.
 type cycle struct {
-	period    float64 // s, mean
-	sticks    float64 // part of the time in which the contact sticks
-	slip      float64 // largest less smallest slip speed, rad/s or m/s
-	jerk      float64 // the same of the body's forward acceleration, m/s²
-	pitch     float64 // and of its angular acceleration, rad/s²
-	otherSlip float64 // largest slip of the other two contacts over all the time
+	period    float64 // mean period, s
+	sticks    float64 // part of the time in which the contact is locked
+	slip      float64 // range of the slip speed, rad/s or m/s
+	jerk      float64 // range of the forward acceleration of the body, m/s²
+	pitch     float64 // range of the angular acceleration of the body, rad/s²
+	otherSlip float64 // largest slip of the other two contacts over the whole run
 }
 
-// measure runs for some time and looks at the last second of it.
+// measure runs until a time, s, and measures the motion of the last second.
 func (d *drive) measure(contact string, torque, until float64) (c cycle) {
 	d.reset(torque)
 	names := []string{"slip_clutch", "v_r1", "v_r2"}
 	own := map[string]int{"clutch": 0, "front.contact": 1}[contact]
 	slip, jerk, pitch := newSpan(), newSpan(), newSpan()
-	var first, last, stuck, since float64
+	var first, last, locked, since float64
 	count := 0
 	for at := range d.steps(until) {
 		for e := range d.changes(contact) {
@@ -313,7 +311,7 @@ func (d *drive) measure(contact string, torque, until float64) (c cycle) {
 				}
 				last, since = e.Time, e.Time
 			case count > 0:
-				stuck += e.Time - since
+				locked += e.Time - since
 			}
 		}
 
@@ -331,7 +329,7 @@ func (d *drive) measure(contact string, torque, until float64) (c cycle) {
 	}
 
 	if count > 1 {
-		c.period, c.sticks = (last-first)/float64(count-1), stuck/(until-first)
+		c.period, c.sticks = (last-first)/float64(count-1), locked/(until-first)
 	}
 	c.slip, c.jerk, c.pitch = slip.width(), jerk.width(), pitch.width()
 	return c

@@ -7,14 +7,14 @@ import (
 	"lockstep/model/kernel"
 )
 
-// fineStep is that of the nonlinear vehicle, s: its fastest motion turns by 0.14 rad in
-// it, and half of it changes nothing that is printed.
+// fineStep is the step of the nonlinear vehicle, s. The phase of its fastest motion advances by
+// 0.14 rad per step; half the step changes no printed digit.
 const fineStep = 2e-4
 
-// angleError is how far a way to treat the lean of the body is from the nonlinear vehicle
-// in case 1, at points 5 ms apart, as a part of the range.
+// angleError is the error of a treatment of the lean of the body, against the nonlinear vehicle in
+// case 1, at points 5 ms apart, as a part of the range.
 type angleError struct {
-	name   string
+	name   string // treatment of the lean
 	errors [len(judderColumns)]float64
 }
 
@@ -33,44 +33,44 @@ func (d *drive) point() (p judderPoint) {
 	return p
 }
 
-// largeAngles compares ways to treat the lean over a time, s.
+// largeAngles compares the treatments of the lean over a time, s.
 func largeAngles(until float64) (list []angleError) {
 	const h = 5e-3
 	truth, frozen := newJudder(&case1), newJudder(&case1)
-	ways := []struct {
+	treatments := []struct {
 		name string
 		step func() judderPoint
 	}{
-		{"linear, loads on legs that do not lean", leaning(5*time.Millisecond, rigid...)},
+		{"linear, loads on struts that do not lean", leaning(5*time.Millisecond, rigid...)},
 		{"linear about the standing vehicle", leaning(5*time.Millisecond, straight...)},
-		{"the same, second order as laws (the plant judder)", leaning(5 * time.Millisecond)},
-		{"that at 1 ms", leaning(time.Millisecond)},
+		{"linear, with second order as laws (the plant judder)", leaning(5 * time.Millisecond)},
+		{"the plant judder at 1 ms", leaning(time.Millisecond)},
 		{"geometry of the last point, held over 5 ms", func() judderPoint {
 			frozen.held = poseOf(&frozen.z.q, &frozen.z.v)
-			frozen.walk(frozen.t+h, fineStep)
+			frozen.advance(frozen.t+h, fineStep)
 			return frozen.point()
 		}},
 	}
-	list = make([]angleError, len(ways))
+	list = make([]angleError, len(treatments))
 	var ranges [len(judderColumns)]span
 	for j, v := range truth.point() {
 		ranges[j] = span{v, v}
 	}
 	for tick := range int(math.Round(until / h)) {
-		truth.walk(float64(tick+1)*h, fineStep)
+		truth.advance(float64(tick+1)*h, fineStep)
 		want := truth.point()
 		for j, v := range want {
 			ranges[j].add(v)
 		}
-		for i, way := range ways {
-			for j, v := range way.step() {
+		for i, treatment := range treatments {
+			for j, v := range treatment.step() {
 				list[i].errors[j] = max(list[i].errors[j], math.Abs(v-want[j]))
 			}
 		}
 	}
 
 	for i := range list {
-		list[i].name = ways[i].name
+		list[i].name = treatments[i].name
 		for j := range ranges {
 			list[i].errors[j] /= ranges[j].width()
 		}
@@ -79,7 +79,7 @@ func largeAngles(until float64) (list []angleError) {
 	return list
 }
 
-// leaning steps the plant, with a way to treat the lean, by 5 ms.
+// leaning returns a function that steps the plant with edits by 5 ms.
 func leaning(period time.Duration, edits ...edit) func() judderPoint {
 	d := newDrive("judder", period, edits...)
 	d.reset(case1.engine)
@@ -94,13 +94,13 @@ func leaning(period time.Duration, edits ...edit) func() judderPoint {
 // stribeckRun is case 2 at 100 N·m with one friction law.
 type stribeckRun struct {
 	name    string
-	sticks  int     // of the clutch
-	last    float64 // s, the last time it stuck or broke away
+	sticks  int     // number of times that the clutch locks
+	last    float64 // time of the last transition, s
 	end     outcome
-	most    float64   // slip, rad/s, at the end
-	swing   float64   // largest less smallest acceleration of the body in the last second, m/s²
+	most    float64   // slip at the end, rad/s
+	swing   float64   // range of the acceleration of the body in the last second, m/s²
 	t, s    []float64 // slip over time
-	differs float64   // of the nonlinear vehicle's slip at the end, as a part of it
+	differs float64   // relative difference of the nonlinear vehicle's slip at the end
 }
 
 func runStribeck(c *juddering, until float64) stribeckRun {
@@ -132,7 +132,7 @@ func runStribeck(c *juddering, until float64) stribeckRun {
 	}
 
 	m := newJudder(c)
-	m.walk(until, fineStep)
+	m.advance(until, fineStep)
 	r.differs = math.Abs(m.slip[clutch]-r.most) / math.Abs(m.slip[clutch])
 	return r
 }
@@ -140,8 +140,8 @@ func runStribeck(c *juddering, until float64) stribeckRun {
 // harmonicRun is the driveline under the harmonics of the engine, T_0 = 60 N·m.
 type harmonicRun struct {
 	t, torque, twist []float64 // s, N·m, rad/s: engine less driven wheel
-	swing, calm      float64   // rad/s: largest less smallest twist in the last second, with and without harmonics
-	differs          float64   // of the nonlinear vehicle, largest, as a part of the swing
+	swing, calm      float64   // range of the twist in the last second with and without harmonics, rad/s
+	differs          float64   // largest difference of the nonlinear vehicle, as a part of swing
 }
 
 func runHarmonics(until float64) (r harmonicRun) {
@@ -150,20 +150,20 @@ func runHarmonics(until float64) (r harmonicRun) {
 	d, calm := newDrive("judder", 5*time.Millisecond, harmonics), newDrive("judder", 5*time.Millisecond)
 	d.reset(c.engine)
 	calm.reset(c.engine)
-	driven, still := newSpan(), newSpan()
+	harmonic, plain := newSpan(), newSpan()
 	for at := range d.steps(until) {
-		m.walk(at, fineStep)
+		m.advance(at, fineStep)
 		calm.Step(calm.Y, calm.U)
 		twist := d.get("w_e") - d.get("w_1")
 		r.t, r.torque, r.twist = append(r.t, at), append(r.torque, c.torque(m.z.q[qEngine])), append(r.twist, twist)
 		r.differs = max(r.differs, math.Abs(twist-(m.z.v[qEngine]-m.z.v[qWheel1])))
 		if at > until-1 {
-			driven.add(twist)
-			still.add(calm.get("w_e") - calm.get("w_1"))
+			harmonic.add(twist)
+			plain.add(calm.get("w_e") - calm.get("w_1"))
 		}
 	}
 
-	r.swing, r.calm = driven.width(), still.width()
+	r.swing, r.calm = harmonic.width(), plain.width()
 	r.differs /= r.swing
 	return r
 }

@@ -14,12 +14,12 @@ import (
 func (r *judderResult) markdown() []byte {
 	p := &page{}
 	p.line("# A vehicle whose clutch judders\n")
-	p.line("Cases of section 4 of 001, on the plants judder and judder-ice in steps of 5 ms, and as "+
-		"a second opinion on the vehicle at any angle in steps of %g ms that shares nothing with the "+
+	p.line("Cases of section 4 of 001, on the plants judder and judder-ice in steps of 5 ms. For comparison, "+
+		"a vehicle at any angle in steps of %g ms shares no code with the "+
 		"kernel.\n", fineStep*1e3)
-	p.line("## What large angles bring (case 1, %g s)\n", r.until)
-	p.line("Largest distance from the vehicle at any angle as a part of the range, at points 5 ms apart.\n")
-	p.table("| the body is | pitch | F_N1 | F_N2 | speed | clutch torque |")
+	p.line("## Effect of large angles (case 1, %g s)\n", r.until)
+	p.line("Largest difference from the vehicle at any angle as a part of the range, at points 5 ms apart.\n")
+	p.table("| body | pitch | F_N1 | F_N2 | speed | clutch torque |")
 	for _, a := range r.angles {
 		e := a.errors
 		p.line("| %s | %.1e | %.1e | %.1e | %.1e | %.1e |", a.name, e[0], e[1], e[2], e[3], e[4])
@@ -27,14 +27,14 @@ func (r *judderResult) markdown() []byte {
 
 	for _, s := range r.cases {
 		unit := map[string]string{"clutch": "rad/s", "front.contact": "m/s"}[s.contact]
-		p.line("\n## %s: torques at which %s sticks and slips for %g s at least\n", s.name, s.contact, r.until)
-		p.line("Below it ends with a contact that sticks for good, above with one that slips for " +
-			"good. The motion is that in the middle of the window, in its last second.\n")
+		p.line("\n## %s: torques with stick-slip of %s for at least %g s\n", s.name, s.contact, r.until)
+		p.line("Below the window the contact finally locks, above it finally slips. " +
+			"The motion is that of the last second in the middle of the window.\n")
 		p.table(fmt.Sprintf("| | from, N·m | to, N·m | width | period, ms | slip, %s | a_x, m/s² | "+
-			"pitch, rad/s² | sticks |", unit))
+			"pitch, rad/s² | locked |", unit))
 		for j, w := range s.windows {
 			if !(w.width() > 2*r.fine) {
-				p.line("| %s | none: at %.3f N·m sticking turns into slipping | | | | | | | |", judderVariants[j].name, w.low)
+				p.line("| %s | none: at %.3f N·m locking turns into slipping | | | | | | | |", judderVariants[j].name, w.low)
 				continue
 			}
 
@@ -42,7 +42,7 @@ func (r *judderResult) markdown() []byte {
 				judderVariants[j].name, w.low, w.high, w.width(), w.period*1e3, w.slip, w.jerk, w.pitch, w.sticks*100)
 		}
 
-		p.line("\nThe vehicle at any angle, as in 001: %.3f to %.3f N·m. At the %g N·m of 001 it "+
+		p.line("\nThe vehicle at any angle, as in 001: %.3f to %.3f N·m. At the %g N·m of 001 stick-slip "+
 			"lasts %s.", s.second[0], s.second[1], s.engine, s.printed.text(r.longest))
 		p.line("Largest slip of the other contacts: %.1e.", s.windows[0].otherSlip)
 	}
@@ -52,10 +52,10 @@ func (r *judderResult) markdown() []byte {
 	return p.Bytes()
 }
 
-// width of a window, N·m.
+// width returns the width of a window, N·m.
 func (w *windowOf) width() float64 { return math.Abs(w.high - w.low) }
 
-// text is how a motion ends that is watched for some time, s.
+// text returns the duration of stick-slip and its end, for a run of some length, s.
 func (l *lifeAt) text(longest float64) string {
 	if l.end == lasts {
 		return fmt.Sprintf("%g s and more", longest)
@@ -65,7 +65,7 @@ func (l *lifeAt) text(longest float64) string {
 
 func (r *judderResult) laws(p *page) {
 	p.line("\n## Coulomb and Stribeck (T_S = 100, T_C = 80, engine 100 N·m)\n")
-	p.table(fmt.Sprintf("| clutch | sticks | last change | end | slip after %g s, rad/s | swing of "+
+	p.table(fmt.Sprintf("| clutch | locks | last transition | end | slip after %g s, rad/s | range of "+
 		"a_x in the last second, m/s² | vehicle at any angle differs by |", r.stribeckTime()))
 	for _, s := range r.stribeck {
 		p.line("| %s | %d times | %.3f s | %v | %.2f | %.4f | %.1e |",
@@ -74,18 +74,18 @@ func (r *judderResult) laws(p *page) {
 
 	h := &r.engine
 	p.line("\n## Engine harmonics (T_0 = 60 N·m)\n")
-	p.line("Engine less driven wheel swings by %.2f rad/s in the last of %.0f s, %.2f rad/s without "+
-		"harmonics; the vehicle at any angle differs by %.1e of that at most.",
+	p.line("The speed of the engine less that of the driven wheel has a range of %.2f rad/s in the last of %.0f s, %.2f rad/s without "+
+		"harmonics; the vehicle at any angle differs by at most %.1e of the range.",
 		h.swing, h.t[len(h.t)-1], h.calm, h.differs)
 }
 
-// stribeckTime is how long those runs are, s.
+// stribeckTime returns the length of the runs with Coulomb and Stribeck, s.
 func (r *judderResult) stribeckTime() float64 {
 	t := r.stribeck[0].t
 	return t[len(t)-1]
 }
 
-// claims are those of 001 and what is to be said of them.
+// claims writes the claims of 001 with the results and verdicts.
 func (r *judderResult) claims(p *page) {
 	two, three := r.cases[0], r.cases[1]
 	verdict := func(holds bool) string {
@@ -104,21 +104,21 @@ func (r *judderResult) claims(p *page) {
 	p.table("| 001 | here | verdict |")
 	p.line("| case 2: at 323.47 N·m clutch judder is a steady state | it lasts %s; from %.3f to %.3f N·m it lasts %g s | %s |",
 		two.printed.text(r.longest), two.windows[0].low, two.windows[0].high, r.until, verdict(within(two) && two.printed.end == lasts))
-	p.line("| 323.47 N·m is high enough to initiate stick-slip | so is every torque down to that at " +
-		"which the start no longer breaks the clutch loose; what is special is that it lasts | not a " +
+	p.line("| 323.47 N·m is high enough to initiate stick-slip | every lower torque is, too, while " +
+		"the start still breaks the clutch loose; only the duration is special | not a " +
 		"threshold |")
 	p.line("| case 2: both wheels roll purely | largest slip %.1e m/s | %s |",
 		two.windows[0].otherSlip, verdict(two.windows[0].otherSlip < 1e-6))
 	p.line("| case 3: -168.48 N·m is the smallest torque with periodic stick-slip | it lasts %s; the window for %g s is %.3f to %.3f N·m | %s |",
-		three.printed.text(r.longest), r.until, three.windows[0].low, three.windows[0].high, map[bool]string{true: "in the window, not its edge", false: "does not hold"}[within(three)])
-	p.line("| case 3: the clutch sticks all the time, the driven wheel sticks and slips | largest "+
+		three.printed.text(r.longest), r.until, three.windows[0].low, three.windows[0].high, map[bool]string{true: "inside the window, not at its edge", false: "does not hold"}[within(three)])
+	p.line("| case 3: the clutch stays locked, the driven wheel sticks and slips | largest "+
 		"slip of the clutch %.1e rad/s | %s |", three.windows[0].otherSlip, verdict(three.windows[0].otherSlip < 1e-6))
 	s := r.stribeck
-	p.line("| Stribeck increases the amplitude of the slip | both slip for good from %.0f ms on, %.1f against %.1f rad/s after %g s; what grows is the swing of the body, %.4f against %.4f m/s² | %s |",
-		s[1].last*1e3, s[1].most, s[0].most, r.stribeckTime(), s[1].swing, s[0].swing, map[bool]string{true: "of the vibration, not of the slip", false: "does not hold"}[s[1].swing > s[0].swing])
+	p.line("| Stribeck increases the amplitude of the slip | both slip for good from %.0f ms on, %.1f against %.1f rad/s after %g s; the acceleration of the body grows, %.4f against %.4f m/s² | %s |",
+		s[1].last*1e3, s[1].most, s[0].most, r.stribeckTime(), s[1].swing, s[0].swing, map[bool]string{true: "for the vibration, not for the slip", false: "does not hold"}[s[1].swing > s[0].swing])
 	p.line("| engine harmonics excite the driveline | %.2f against %.2f rad/s | %s |",
 		r.engine.swing, r.engine.calm, verdict(r.engine.swing > 2*r.engine.calm))
-	p.line("| constraints drift by less than 1e-4 m | joints are eliminated; 2e-13 m are rounding " +
+	p.line("| constraints drift by less than 1e-4 m | joints are eliminated; they drift 2e-13 m by rounding " +
 		"(TestJudderJointsDoNotDrift) | not needed |")
 }
 
@@ -147,7 +147,7 @@ func (r *judderResult) livesCSV() []byte {
 	return b.Bytes()
 }
 
-// files are the tables and plots.
+// files returns the tables and plots.
 func (r *judderResult) files() files {
 	out := files{"judder.md": r.markdown(), "judder-windows.csv": r.windowsCSV(), "judder-lives.csv": r.livesCSV()}
 	for i, s := range r.cases {
@@ -157,11 +157,11 @@ func (r *judderResult) files() files {
 		}
 
 		out[fmt.Sprintf("judder-life-%d.svg", i+2)] = draw(plot.Chart{
-			Title: s.name + ": how long " + s.contact + " sticks and slips",
+			Title: s.name + ": duration of stick-slip of " + s.contact,
 			X:     plot.Axis{Name: "torque of the engine, N·m", Low: slices.Min(torque), High: slices.Max(torque)},
 			Y:     plot.Axis{Name: "s", High: r.longest * 1.05},
 			Curves: []plot.Curve{
-				curve("until its last change", "#1f77b4", 1.6, torque, last),
+				curve("until the last transition", "#1f77b4", 1.6, torque, last),
 				curve("the torque of 001", "#d62728", 1.2, []float64{s.engine, s.engine}, []float64{0, r.longest}),
 			},
 		})
@@ -187,15 +187,15 @@ func (r *judderResult) files() files {
 	return out
 }
 
-// figure is one of 001 section 4: columns of a plant over a span of time.
+// figure is a figure of 001 section 4: columns of a plant over time.
 type figure struct {
 	number  string
-	up      string
+	up      string // name of the vertical axis
 	columns []string
 }
 
-// figures are those of a case at the torque that 001 prints, from and to in s: all of the
-// launch, or a steady state as its zooms show it.
+// figures are the figures of a case at the torque of 001, from and to in s: the whole launch, or a
+// section of the steady state.
 type figures struct {
 	*juddering
 	plant    string
@@ -215,8 +215,8 @@ var judderFigures = []figures{
 		{"16", "rad/s²", []string{"a_pitch"}}, {"17", "N", []string{"F_N1", "F_N2"}}}},
 }
 
-// draw runs a case and draws its figures, by file name; parts of its span that lie behind
-// until, s, are drawn before it.
+// draw runs a case and returns its figures by file name. If the section ends after until, s, it is
+// moved to end there.
 func (f *figures) draw(until float64) files {
 	to := min(f.to, until)
 	from := max(0, to-(f.to-f.from))

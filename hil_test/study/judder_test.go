@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The file has 13 digits and was made by other code.
-func TestJudderVehicleIsThatOfTheFile(t *testing.T) {
+// Independent code made the file, with 13 digits.
+func TestJudderVehicleAgreesWithTheFile(t *testing.T) {
 	want := readFile(t, "E1_case1")
 	m := newJudder(&case1)
 	columns := map[string]func() float64{
@@ -24,7 +24,7 @@ func TestJudderVehicleIsThatOfTheFile(t *testing.T) {
 	}
 	worst, span := map[string]float64{}, map[string][2]float64{}
 	for i, at := range want["t"] {
-		m.walk(at, 1e-4)
+		m.advance(at, 1e-4)
 		for name, get := range columns {
 			v := want[name][i]
 			if i == 0 {
@@ -38,7 +38,7 @@ func TestJudderVehicleIsThatOfTheFile(t *testing.T) {
 	for name, e := range worst {
 		e /= span[name][1] - span[name][0]
 		if !(e <= 1e-6) {
-			t.Errorf("%s is off by %.2g of its range", name, e)
+			t.Errorf("%s: error %.2g of its range", name, e)
 		}
 		most = max(most, e)
 	}
@@ -48,14 +48,14 @@ func TestJudderVehicleIsThatOfTheFile(t *testing.T) {
 	t.Logf("%d columns within %.1e of their range over 20 s", len(worst), most)
 }
 
-// shortJudder is the study of judder in short.
+// shortJudder are the parameters of a short study of judder.
 var shortJudder = judderExtent{until: 3, fine: 0.1, variants: 2, lives: 3, longest: 2}
 
-// foundJudder is it, done once.
+// foundJudder returns the result of the short study, which runs once.
 var foundJudder = sync.OnceValue(func() *judderResult { return doJudder(shortJudder) })
 
-// What the kernel and the vehicle at any angle, which shares nothing with it, say of when
-// the motion ends agrees to a part of the narrow window.
+// The windows of the kernel and of the vehicle at any angle, which shares no code with the kernel,
+// agree within a part of their width.
 func TestStickSlipLivesInANarrowWindow(t *testing.T) {
 	r := foundJudder()
 	for _, s := range r.cases {
@@ -70,10 +70,10 @@ func TestStickSlipLivesInANarrowWindow(t *testing.T) {
 		}
 		w, far := s.windows[0], s.second
 		if !(math.Abs(w.low-far[0]) <= 2*r.fine) || !(math.Abs(w.high-far[1]) <= 2*r.fine) {
-			t.Errorf("%s: %g to %g N·m, of the vehicle at any angle %g to %g N·m", s.name, w.low, w.high, far[0], far[1])
+			t.Errorf("%s: window %g to %g N·m, of the vehicle at any angle %g to %g N·m", s.name, w.low, w.high, far[0], far[1])
 		}
 		if l := s.printed; l.end != lasts {
-			t.Errorf("%s: at the torque of the paper it %v after %g s", s.name, l.end, l.last)
+			t.Errorf("%s: at the torque of the paper the contact %v after %g s", s.name, l.end, l.last)
 		}
 	}
 	if one, two := r.cases[0].windows[0], r.cases[0].windows[1]; !(math.Abs(one.low-two.low) < 50) {
@@ -86,7 +86,7 @@ func TestLargeAnglesAreASecondOrder(t *testing.T) {
 	rigid, straight, laws := a[0].errors, a[1].errors, a[2].errors
 	for j := range 3 { // pitch and normal forces
 		if !(straight[j] < rigid[j]/3) || !(laws[j] < straight[j]/5) || !(laws[j] < 1e-3) {
-			t.Errorf("%c: rigid legs %.1e, linear %.1e, with laws %.1e", judderColumns[j], rigid[j], straight[j], laws[j])
+			t.Errorf("%c: rigid struts %.1e, linear %.1e, with laws %.1e", judderColumns[j], rigid[j], straight[j], laws[j])
 		}
 	}
 }
@@ -94,14 +94,14 @@ func TestLargeAnglesAreASecondOrder(t *testing.T) {
 func TestStribeckShakesMore(t *testing.T) {
 	s := foundJudder().stribeck
 	if !(s[1].swing > 2*s[0].swing) || !(s[0].differs <= 1e-6) || !(s[1].differs <= 2e-2) {
-		t.Errorf("Coulomb swings by %g m/s², off by %.1e; Stribeck by %g, off by %.1e", s[0].swing, s[0].differs, s[1].swing, s[1].differs)
+		t.Errorf("range of acceleration: Coulomb %g m/s², difference %.1e; Stribeck %g m/s², difference %.1e", s[0].swing, s[0].differs, s[1].swing, s[1].differs)
 	}
 	if h := foundJudder().engine; !(h.swing > h.calm) || !(h.differs <= 0.05) {
-		t.Errorf("harmonics: %g over %g rad/s, off by %.1e", h.swing, h.calm, h.differs)
+		t.Errorf("harmonics: range %g rad/s, without %g rad/s, difference %.1e", h.swing, h.calm, h.differs)
 	}
 }
 
-func TestJudderReportHasItsFiles(t *testing.T) {
+func TestJudderFilesAreWritten(t *testing.T) {
 	dir := t.TempDir()
 	if err := foundJudder().files().write(dir); err != nil {
 		t.Fatal(err)

@@ -8,18 +8,18 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// juddering is the vehicle of 001 with one of its cases: a body on two wheels in
-// translational joints, the driveline of figure 2 in front. Forces are positive forward
-// and up, wheels and shafts turn positive where that drives forward, the body
-// counter-clockwise, which lifts its nose. What 001 leaves open is as in E1_case1.json.
+// juddering is the vehicle of 001 with one of its cases: a body on two wheels in translational
+// joints, with the driveline of figure 2 in front. Forces are positive forward and up. Wheels and
+// shafts turn positive when driving forward, the body counter-clockwise, nose up. Parameters that
+// 001 does not print are those of E1_case1.json.
 type juddering struct {
 	name           string
-	muStatic, mu   float64 // between tyre and road
-	static, slides float64 // torque that the clutch holds, and that it transmits slipping, N·m
+	muStatic, mu   float64 // static and sliding friction between tyre and road, 1
+	static, slides float64 // static capacity and sliding torque of the clutch, N·m
 	stribeck       float64 // speed of the Stribeck effect, rad/s; 0: Coulomb
-	engine         float64 // N·m
-	harmonics      bool    // of the engine (001 section 4)
-	v              float64 // at the start, m/s
+	engine         float64 // torque, N·m
+	harmonics      bool    // harmonics of the engine torque (001 section 4)
+	v              float64 // speed at the start, m/s
 }
 
 // Parameters of 001 section 4; the mass of the tyre and the unloaded length of the
@@ -27,7 +27,7 @@ type juddering struct {
 const (
 	bodyMass, bodyJ     = 1400.0, 1200.0 // kg, kg·m²
 	wheelMass, wheelJ   = 30.0, 2.0      // kg, kg·m²
-	arm                 = 1.0            // from the centre of mass to an axle, m
+	arm                 = 1.0            // distance from the centre of mass to an axle, m
 	wheelRadius         = 0.25           // m
 	suspension, damping = 25e3, 3500.0   // N/m, N·s/m
 	engineJ             = 0.6            // kg·m²
@@ -36,13 +36,13 @@ const (
 	inputC, inputD      = 77e3, 1.76     // N·m/rad, N·m·s/rad, engine to flywheel
 	shaftC, shaftD      = 16e3, 0.12     // clutch disc to driven wheel
 	tyreC               = 150e3          // N/m
-	rollingArm          = 0.005          // of the rolling resistance, m
+	rollingArm          = 0.005          // lever arm of the rolling resistance, m
 	gravity             = 9.81           // m/s²
 	standing            = 0.6            // height of the centre of mass at rest, m
 	axleLoad            = bodyMass * gravity / 2
 	wheelLoad           = axleLoad + wheelMass*gravity
-	stroke              = standing - wheelRadius + wheelLoad/tyreC // of the suspension at rest, m: 0.397742
-	unloaded            = stroke + axleLoad/suspension             // 0.672422 m
+	stroke              = standing - wheelRadius + wheelLoad/tyreC // length of the suspension at rest, m: 0.397742
+	unloaded            = stroke + axleLoad/suspension             // unloaded length: 0.672422 m
 	clutch, front, rear = 0, 1, 2                                  // friction elements
 	freedoms, rubbing   = 10, 3
 )
@@ -64,18 +64,18 @@ const (
 	qEngine
 )
 
-// posture is what the equations need of the geometry: for wheel i its Jacobian in x and
-// y over (x, y, phi, s_i), and what its acceleration has beside that.
+// posture is the geometry of the wheels.
 type posture struct {
-	jx, jy [2][4]float64
-	bx, by [2]float64
+	jx, jy [2][4]float64 // Jacobians of wheel i in x and y over (x, y, phi, s_i)
+	bx, by [2]float64    // velocity-dependent acceleration of wheel i, m/s²
 }
 
-// offset is where the axle i stands before the centre of mass, m: the driven wheel leads.
+// offset returns the distance of axle i ahead of the centre of mass, m: the driven wheel is in
+// front.
 func offset(i int) float64 { return arm * float64(1-2*i) }
 
-// poseOf is the posture of the vehicle at q with speeds v: wheel i is at
-// (x + l·cos + s·sin, y + l·sin - s·cos) of phi.
+// poseOf returns the posture at q with speeds v. Wheel i is at (x + l·cos + s·sin, y + l·sin -
+// s·cos), sine and cosine of phi.
 func poseOf(q, v *[freedoms]float64) *posture {
 	p := &posture{}
 	sin, cos := math.Sincos(q[qPhi])
@@ -91,20 +91,20 @@ func poseOf(q, v *[freedoms]float64) *posture {
 	return p
 }
 
-// height is that of axle i over the road, m.
+// height returns the height of axle i over the road, m.
 func height(i int, q *[freedoms]float64) float64 {
 	l, s := offset(i), q[qS1+i]
 	sin, cos := math.Sincos(q[qPhi])
 	return q[qY] + l*sin - s*cos
 }
 
-// along is the speed in one direction of axle i with its Jacobian j.
+// along returns the speed of axle i in the direction of its Jacobian j, m/s.
 func along(j *[2][4]float64, i int, v *[freedoms]float64) float64 {
 	return j[i][0]*v[qX] + j[i][1]*v[qY] + j[i][2]*v[qPhi] + j[i][3]*v[qS1+i]
 }
 
-// torque is that of the engine at its angle and speed: 001 has sin(2·theta'·t), which
-// is read as sin(2·theta).
+// torque returns the engine torque at an angle, N·m. 001 prints sin(2·theta'·t), which is read as
+// sin(2·theta).
 func (c *juddering) torque(angle float64) float64 {
 	if !c.harmonics {
 		return c.engine
@@ -112,7 +112,7 @@ func (c *juddering) torque(angle float64) float64 {
 	return c.engine * (1 + 1.8*math.Sin(2*angle) + 0.7*math.Sin(4*angle))
 }
 
-// sliding is what the clutch transmits at a slip, N·m.
+// sliding returns the torque of the slipping clutch, N·m, at a slip, rad/s.
 func (c *juddering) sliding(slip float64) float64 {
 	if c.stribeck == 0 {
 		return c.slides
@@ -120,7 +120,7 @@ func (c *juddering) sliding(slip float64) float64 {
 	return c.slides + (c.static-c.slides)*math.Exp(-math.Pow(math.Abs(slip)/c.stribeck, 0.6))
 }
 
-// start is the standing vehicle that rolls at its speed.
+// start returns the vehicle in vertical equilibrium, rolling at its speed.
 func (c *juddering) start() (q, v [freedoms]float64) {
 	q[qY], q[qS1], q[qS2] = standing, stroke, stroke
 	v[qX] = c.v
@@ -130,37 +130,37 @@ func (c *juddering) start() (q, v [freedoms]float64) {
 	return q, v
 }
 
-// judderModel is the vehicle in minimal freedoms, in which the translational joints
-// hold by themselves; it is written without anything of the kernel. It goes in steps of
-// Runge and Kutta of order 4 that end where a contact sticks, breaks away or turns.
+// judderModel is the vehicle in minimal coordinates, which satisfy the translational joints. It
+// shares no code with the kernel. It integrates with Runge-Kutta of order 4; steps end where a
+// contact locks, breaks away or reverses.
 type judderModel struct {
 	*juddering
-	held    *posture // that of another time; nil: as the vehicle stands
+	held    *posture // held geometry; nil: the current one
 	t       float64  // s
 	z       motion
-	mode    [rubbing]int     // 0: sticks, otherwise the sign of its slip
-	changed [rubbing]float64 // s, when each contact last changed
-	changes int              // of all contacts
+	mode    [rubbing]int     // 0: locked, otherwise the sign of the slip
+	changed [rubbing]float64 // time of the last transition of each contact, s
+	changes int              // transitions of all contacts
 
-	// At the last place asked for.
+	// Results of the last eval.
 	rate     motion           // z'
 	load     [2]float64       // normal forces, N
 	friction [rubbing]float64 // clutch: from flywheel to disc, N·m; tyres: forward on the vehicle, N
 	slip     [rubbing]float64 // flywheel less disc, rad/s; axle less circumference, m/s
 }
 
-// motion is a state: freedoms and their rates.
+// motion is a state: coordinates and their rates.
 type motion struct{ q, v [freedoms]float64 }
 
 func newJudder(c *juddering) *judderModel {
 	m := &judderModel{juddering: c}
 	m.z.q, m.z.v = c.start()
-	m.settle()
+	m.resolveModes()
 	return m
 }
 
-// walk goes on to the time until, in steps of at most dt, s.
-func (m *judderModel) walk(until, dt float64) {
+// advance integrates to the time until, s, in steps of at most dt, s.
+func (m *judderModel) advance(until, dt float64) {
 	for until-m.t > 1e-12 {
 		h := min(dt, until-m.t)
 		next := m.step(h)
@@ -174,13 +174,13 @@ func (m *judderModel) walk(until, dt float64) {
 			return m.crossed(&at)
 		})
 		m.z, m.t = m.step(h), m.t+h
-		m.settle()
+		m.resolveModes()
 	}
 
 	m.eval(&m.z)
 }
 
-// step is where the vehicle is h later if no contact changes.
+// step returns the state h later without a transition of a contact.
 func (m *judderModel) step(h float64) motion {
 	at := func(k *motion, c float64) (z motion) {
 		for i := range freedoms {
@@ -208,11 +208,11 @@ func (m *judderModel) derive(z motion) motion {
 	return m.rate
 }
 
-// still is a slip that counts as none, rad/s and m/s: far above what rounding and the
-// search for an event leave, far below any slip.
+// still is the slip below which a contact counts as at rest, rad/s and m/s: far above the errors of
+// rounding and event location, far below any slip.
 const still = 1e-9
 
-// crossed tells whether a contact would have changed on the way to z.
+// crossed reports whether a contact has a transition on the way to z.
 func (m *judderModel) crossed(z *motion) bool {
 	m.eval(z)
 	for i, mode := range m.mode {
@@ -224,10 +224,10 @@ func (m *judderModel) crossed(z *motion) bool {
 	return false
 }
 
-// over is by how much a stuck contact is overloaded, N·m or N.
+// over returns the friction of a locked contact less its static capacity, N·m or N.
 func (m *judderModel) over(i int) float64 { return math.Abs(m.friction[i]) - m.capacity(i, true) }
 
-// capacity is what contact i can bear.
+// capacity returns the capacity of contact i, static (sticks) or sliding, N·m or N.
 func (m *judderModel) capacity(i int, sticks bool) float64 {
 	switch {
 	case i == clutch && sticks:
@@ -241,9 +241,9 @@ func (m *judderModel) capacity(i int, sticks bool) float64 {
 	return m.mu * m.load[i-front]
 }
 
-// settle finds modes that fit the state: what is at rest sticks if it can, the most
-// overloaded goes first, as many as it takes.
-func (m *judderModel) settle() {
+// resolveModes finds consistent modes. It locks all contacts at rest and releases the most
+// overloaded one until none is overloaded.
+func (m *judderModel) resolveModes() {
 	before := m.mode
 	m.eval(&m.z)
 	for i := range m.mode {
@@ -266,7 +266,7 @@ func (m *judderModel) settle() {
 		}
 		m.mode[worst] = 1
 		if m.friction[worst] > 0 != (worst == clutch) {
-			m.mode[worst] = -1 // the tyre's force is against its slip, the clutch's along it
+			m.mode[worst] = -1 // the tyre force opposes the slip, the clutch torque has its sign
 		}
 	}
 
@@ -280,13 +280,13 @@ func (m *judderModel) settle() {
 	m.eval(&m.z)
 }
 
-// unknowns are the accelerations, and the friction in each contact.
+// unknowns is the number of accelerations and contact frictions.
 const unknowns = freedoms + rubbing
 
 // eval computes rates, forces and slips at z, by one linear system for all unknowns:
 //
 //	M·v' - sum of W_i·friction_i = Q
-//	W_i·v' = -b_i of a contact that sticks, friction_i = its capacity of one that slips
+//	W_i·v' = -b_i for a locked contact, friction_i = its capacity for a slipping one
 func (m *judderModel) eval(z *motion) {
 	p := m.held
 	if p == nil {
@@ -313,7 +313,7 @@ func (m *judderModel) eval(z *motion) {
 	copy(m.friction[:], b[freedoms:])
 }
 
-// slips are the speeds in the contacts and the normal forces.
+// slips sets the slips of the contacts and the normal forces.
 func (m *judderModel) slips(p *posture, z *motion) {
 	m.slip[clutch] = z.v[qFlywheel] - z.v[qDisc]
 	for i := range 2 {
@@ -326,7 +326,7 @@ func (m *judderModel) slips(p *posture, z *motion) {
 	}
 }
 
-// smooth are the forces without friction in contacts, along the freedoms.
+// smooth returns the generalised forces without contact friction.
 func (m *judderModel) smooth(p *posture, z *motion) (f [freedoms]float64) {
 	q, v := &z.q, &z.v
 	f[qY] = -bodyMass * gravity
@@ -350,7 +350,7 @@ func (m *judderModel) smooth(p *posture, z *motion) (f [freedoms]float64) {
 	return f
 }
 
-// inertia adds up the mass matrix, and takes from the forces what the speeds ask for.
+// inertia adds the mass matrix to a and subtracts the velocity-dependent inertia forces from f.
 func (m *judderModel) inertia(p *posture, a *[unknowns][unknowns]float64, f *[unknowns]float64) {
 	for k, v := range [freedoms]float64{bodyMass, bodyMass, bodyJ, 0, 0, wheelJ, wheelJ, discJ, flywheelJ, engineJ} {
 		a[k][k] = v
@@ -366,8 +366,8 @@ func (m *judderModel) inertia(p *posture, a *[unknowns][unknowns]float64, f *[un
 	}
 }
 
-// contacts adds the friction in each contact: of the clutch on disc against flywheel, of a
-// tyre forward on the axle. Its slip acceleration has p.bx beside w·v'.
+// contacts adds the friction of each contact: the clutch acts on the disc and against the flywheel,
+// a tyre forward on the axle. The slip acceleration of a tyre is w·v' + p.bx.
 func (m *judderModel) contacts(p *posture, a *[unknowns][unknowns]float64, b *[unknowns]float64) {
 	var w [rubbing][freedoms]float64
 	w[clutch][qDisc], w[clutch][qFlywheel] = 1, -1

@@ -1,26 +1,15 @@
-// Command study compares ways to step a mass on a spring with regions, those of 000
-// chapter 3 and the kernel's, and leaves tables and plots:
+// Command study compares methods of published theses with the kernel and writes tables and plots:
 //
-//	go run ./hil_test/study -o DIR
+//	go run ./hil_test/study -o DIR           methods of 000, chapter 3, for a mass on a spring with regions
+//	go run ./hil_test/study judder -o DIR    torques at which the vehicle of 001 shows stick-slip
+//	go run ./hil_test/study rail -o DIR      methods of 003, chapter 9, for a rail car
+//	go run ./hil_test/study trains -o DIR    cost of a tick over the length of a train
 //
-// and, with judder, looks for the torques at which the vehicle of 001 sticks and slips:
+// The command is not part of the product and not a test. README.md has the conclusions.
 //
-//	go run ./hil_test/study judder -o DIR
-//
-// and, with rail, compares ways to step a rail car, those of 003 chapter 9 and the
-// kernel's:
-//
-//	go run ./hil_test/study rail -o DIR
-//
-// and, with trains, measures what ticks cost over the length of a train:
-//
-//	go run ./hil_test/study trains -o DIR
-//
-// It is no part of the product and no test. README.md says what to conclude.
-//
-// A study is an extent (how much of it is done), what it finds, and the files that it makes of
-// that. Reading order: main.go (the studies; files, pages, plots, plants), then study.go (spring.go,
-// methods.go, report.go), judder.go (judder_vehicle.go, judder_compare.go, judder_report.go), rail.go
+// A study has an extent (its parameters), a result, and files with tables and plots. Reading order:
+// main.go (the studies; files, pages, plots, plants), then study.go (spring.go, methods.go,
+// report.go), judder.go (judder_vehicle.go, judder_compare.go, judder_report.go), rail.go
 // (railreport.go) and trains.go.
 package main
 
@@ -41,7 +30,7 @@ import (
 	"lockstep/rt/plot"
 )
 
-// studies make their files by the word of the command line.
+// studies run a study by the argument of the command line and return its files.
 var studies = map[string]func() files{
 	"study":  func() files { return do(whole).files() },
 	"judder": func() files { return doJudder(wholeJudder).files() },
@@ -56,7 +45,7 @@ func main() {
 	}
 	flags := flag.NewFlagSet(name, flag.ExitOnError)
 	dir := flags.String("o", "", "folder for the tables and plots")
-	_ = flags.Parse(args) // it ends the program
+	_ = flags.Parse(args) // ends the program at an error
 	study := studies[name]
 	if study == nil || *dir == "" || flags.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "study: usage: study [judder | rail | trains] -o DIR")
@@ -72,7 +61,7 @@ func main() {
 	os.Stdout.Write(made[name+".md"])
 }
 
-// files are what a study leaves: tables and plots by name.
+// files are the tables and plots of a study by name.
 type files map[string][]byte
 
 func (f files) write(dir string) error {
@@ -93,12 +82,12 @@ type page struct{ bytes.Buffer }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
-// table begins a table; head is its first row.
+// table writes the head of a table.
 func (p *page) table(head string) {
 	p.line("%s\n|%s", head, strings.Repeat("---|", strings.Count(head, "|")-1))
 }
 
-// draw draws a chart in the size of all, with the names of its curves.
+// draw returns a chart as SVG, in the common size and with a legend.
 func draw(c plot.Chart) []byte {
 	c.Width, c.Height, c.Legend = 1080, 540, 330
 	return c.SVG()
@@ -108,7 +97,7 @@ func curve(name, colour string, width float64, x, y []float64) plot.Curve {
 	return plot.Curve{Name: name, Colour: colour, Width: width, X: x, Y: y}
 }
 
-// span is what values reach from and to.
+// span is the range of values.
 type span struct{ low, high float64 }
 
 func newSpan() span { return span{math.Inf(1), math.Inf(-1)} }
@@ -117,8 +106,8 @@ func (s *span) add(v float64) { s.low, s.high = min(s.low, v), max(s.high, v) }
 
 func (s *span) width() float64 { return s.high - s.low }
 
-// bisect narrows where past becomes true between a and b down to fine, or to rounding: it is
-// not at low, it is at high.
+// bisect narrows the interval from a to b, in which past becomes true, to the width fine or to
+// rounding. past is false at low and true at high.
 func bisect(a, b, fine float64, past func(at float64) bool) (low, high float64) {
 	for math.Abs(b-a) > fine {
 		mid := a + (b-a)/2
@@ -145,7 +134,7 @@ func powerLaw(h, e []float64) (a, b float64) {
 	return math.Exp(a), b
 }
 
-// edit replaces a part of a plant's text wherever it is.
+// edit replaces all occurrences of a text in a plant file.
 type edit struct{ from, to string }
 
 // system assembles an embedded plant with edits.
@@ -165,7 +154,7 @@ func system(plant string, edits ...edit) (*model.System, error) {
 	return rig.Load(edited)
 }
 
-// must ends the program where a plant is not as the study takes it to be: the plants are ours.
+// must panics at an error: the embedded plants must be as the study expects.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic("study: " + err.Error())

@@ -9,19 +9,19 @@ import (
 	"lockstep/model/kernel"
 )
 
-// method is one way to take the mass from tick to tick.
+// method is a method to step the mass from tick to tick.
 type method struct {
 	name   string
 	source string // place in 000
-	order  int    // of its error in the step by theory; 0: it does not converge; exact: rounding alone
-	colour string // in the plots
+	order  int    // theoretical order of the error; 0: the method does not converge; exact: rounding only
+	colour string // colour in the plots
 	start  func(p *problem, h float64) runner
 }
 
 // runner has a problem on a grid of h.
 type runner struct {
-	// step goes on from z at time t, s, by one tick; took is the time it took, s, which
-	// is not h where steps are adjusted.
+	// step advances z from time t, s, by one tick; took is the simulated time, s, which differs
+	// from h if the method adjusts steps.
 	step  func(t float64, z vec) (next vec, took float64)
 	reset func() // back to the start
 }
@@ -48,8 +48,8 @@ const (
 
 const exact = -1
 
-// methods in the order of the tables. The linear system is no solution: it is what the
-// cost of the others is compared with.
+// methods lists the methods in the order of the tables. The linear system is not a solution: it is
+// the reference of the costs.
 var methods = []method{
 	{nLinear, "eq. 25", 0, "#bbbbbb", plain(linearStep)},
 	{nEuler, "eq. 43", 1, "#e69f00", plain(euler)},
@@ -69,18 +69,18 @@ var methods = []method{
 	{nOurs, "the kernel", exact, "#009e73", ours},
 }
 
-// named is the method of that name.
+// named returns the method with a name.
 func named(name string) *method { return &methods[index(name)] }
 
-// index of the method of that name.
+// index returns the index of the method with a name.
 func index(name string) int {
 	return slices.IndexFunc(methods, func(m method) bool { return m.name == name })
 }
 
-// advance is how a method without a memory goes on from z at time t by one step.
+// advance steps z from time t by one step, without a memory.
 type advance func(t float64, z vec) vec
 
-// plain is such a method, all of whose steps are h long.
+// plain returns a method without a memory whose steps are all h long.
 func plain(prepare func(p *problem, h float64) advance) func(*problem, float64) runner {
 	return func(p *problem, h float64) runner {
 		next := prepare(p, h)
@@ -88,14 +88,14 @@ func plain(prepare func(p *problem, h float64) advance) func(*problem, float64) 
 	}
 }
 
-// find gives the affine system of the region in which z lies, with the input held at
-// its value at time t: the nonlinear function of every method.
+// find returns the function that gives the affine system of the region of z, with the input held at
+// its value at time t. It is the nonlinear function of every method.
 func find(p *problem) func(t float64, z vec) affine {
 	r := p.regions()
 	return func(t float64, z vec) affine { return r.pieces[r.index(r.of(z))].pushed(p.input(t)) }
 }
 
-// pushed is a with a force u.
+// pushed returns a with an additional force u.
 func (a affine) pushed(u float64) affine {
 	a.o -= u
 	return a
@@ -133,8 +133,8 @@ func (a affine) powered(n int, h float64, z vec) (next vec) {
 	return vec{z[0] + w[0], z[1] + w[1]}
 }
 
-// taylor: x+ = x + h·f + h²/2·J·f. In the second term eq. 57 prints the force of the
-// spring with the wrong sign, -1.
+// taylor: x+ = x + h·f + h²/2·J·f. Eq. 57 prints the force of the spring in the second term with
+// the wrong sign, -1.
 func taylor(sign float64) func(*problem, float64) advance {
 	return func(p *problem, h float64) advance {
 		at := find(p)
@@ -148,13 +148,14 @@ func taylor(sign float64) func(*problem, float64) advance {
 	}
 }
 
-// lacking is the force that the linear system with the stiffness inner lacks.
+// lacking returns the difference of the true force to that of the linear system with stiffness
+// inner.
 func (a affine) lacking(p *problem, inner float64, z vec) float64 {
 	return -(a.c-inner)*z[0] - a.o - (a.d-p.damper.slopes[0])*z[1]
 }
 
-// external: a linear system, of which what its spring lacks is an input held over the
-// step. Without inner stiffness its spring lacks everything.
+// external: a linear system with the missing force of the spring as an input held over the step.
+// Without inner stiffness the whole force of the spring is missing.
 func external(stiff bool) func(*problem, float64) advance {
 	return func(p *problem, h float64) advance {
 		l, inner := affine{m: p.m, d: p.damper.slopes[0]}, 0.0
@@ -162,7 +163,7 @@ func external(stiff bool) func(*problem, float64) advance {
 			inner = p.inner
 		}
 		l.c = inner
-		at, phi, one := find(p), transition(l, h), l.pushed(1).at(h, vec{}) // what 1 N does in a step
+		at, phi, one := find(p), transition(l, h), l.pushed(1).at(h, vec{}) // effect of 1 N over a step
 		return func(t float64, z vec) vec {
 			zeta := at(t, z).lacking(p, inner, z)
 			next := phi.times(z)
@@ -171,8 +172,8 @@ func external(stiff bool) func(*problem, float64) advance {
 	}
 }
 
-// coordinates: a linear system, taken where its spring has the force of the true one.
-// Eq. 78 leaves the mass there; back takes the shift off again.
+// coordinates: a linear system, shifted to where its spring has the true force. Eq. 78 does not
+// shift back; back does.
 func coordinates(back bool) func(*problem, float64) advance {
 	return func(p *problem, h float64) advance {
 		at, phi := find(p), transition(affine{p.m, p.damper.slopes[0], p.inner, 0}, h)
@@ -192,7 +193,7 @@ type matrix [4]float64
 
 func (m *matrix) times(z vec) vec { return vec{m[0]*z[0] + m[1]*z[1], m[2]*z[0] + m[3]*z[1]} }
 
-// transition is e^(A·h).
+// transition returns e^(A·h).
 func transition(a affine, h float64) *matrix {
 	a.o = 0
 	x, v := a.at(h, vec{1, 0}), a.at(h, vec{0, 1})
@@ -206,7 +207,7 @@ type mode struct {
 	low, high vec
 }
 
-// modes are all regions on a grid of h.
+// modes returns all regions with their transitions over h.
 func (r *regions) modes(h float64) []mode {
 	all := make([]mode, len(r.pieces))
 	for x := range len(r.borders[0]) + 1 {
@@ -220,7 +221,7 @@ func (r *regions) modes(h float64) []mode {
 	return all
 }
 
-// step: the state is shifted to where the region's force is c·x, and back after it; u is
+// step shifts the state to where the force of the region is c·x, steps it, and shifts it back. u is
 // the input, held. Eq. 81 to 83 print the shift with the wrong sign and divided by the mass.
 func (m *mode) step(u float64, z vec) vec {
 	shift := (m.o - u) / m.c
@@ -229,14 +230,14 @@ func (m *mode) step(u float64, z vec) vec {
 	return next
 }
 
-// fixed takes every step in the region in which it begins.
+// fixed takes every whole step in the region of its start.
 func fixed(p *problem, h float64) advance {
 	r := p.regions()
 	all := r.modes(h)
 	return func(t float64, z vec) vec { return all[r.index(r.of(z))].step(p.input(t), z) }
 }
 
-// part goes t on in a region, by some other means than phi; delta is a whole step's.
+// part advances z by a time t in a region, without phi; delta is the change over a whole step h.
 type part func(a affine, t, h float64, z, delta vec) vec
 
 func byPower(a affine, t, _ float64, z, _ vec) vec { return a.powered(10, t, z) }
@@ -245,18 +246,18 @@ func byDelta(_ affine, t, h float64, z, delta vec) vec {
 	return vec{z[0] + t/h*delta[0], z[1] + t/h*delta[1]}
 }
 
-// adjusted ends a step where the straight line of a whole step first meets a border, of
-// the place or of the speed (chapter 3.2.4), and makes the next one longer by what is
-// missing, at most 3 steps. At the border of dry friction the mass may stick.
+// adjusted ends a step where the straight line of a whole step first meets a boundary of position
+// or speed (chapter 3.2.4). The next step is longer by the missing time, at most 3 steps. At the
+// boundary of dry friction the mass may lock.
 func adjusted(over part) func(*problem, float64) runner {
 	return func(p *problem, h float64) runner {
 		r := p.regions()
 		all := r.modes(h)
 		first := r.of(vec{p.x0, 0})
-		w, lag, stuck := first, 0.0, false
+		w, lag, locked := first, 0.0, false
 		step := func(t float64, z vec) (vec, float64) {
 			m, length := &all[r.index(w)], h+lag
-			if stuck {
+			if locked {
 				lag = 0
 				return z, length
 			}
@@ -266,8 +267,8 @@ func adjusted(over part) func(*problem, float64) runner {
 			delta := vec{end[0] - z[0], end[1] - z[1]}
 			if at, next := m.meets(w, z, delta, length/h); next != w && lag < 3*h {
 				end = over(m.pushed(u), at*h, h, z, delta)
-				if next[1] != w[1] && p.sticks(&r, end[0]) {
-					end[1], stuck = 0, true
+				if next[1] != w[1] && p.locks(&r, end[0]) {
+					end[1], locked = 0, true
 				}
 				lag, w = length-at*h, next
 				return end, at * h
@@ -280,20 +281,20 @@ func adjusted(over part) func(*problem, float64) runner {
 			return end, length
 		}
 
-		return runner{step, func() { w, lag, stuck = first, 0, false }}
+		return runner{step, func() { w, lag, locked = first, 0, false }}
 	}
 }
 
-// meets is the first border that z + s·delta meets for s up to most, and the region
-// behind it; w where there is none.
+// meets returns the first boundary that z + s·delta meets for s up to most, and the region behind
+// it; w: there is none.
 func (m *mode) meets(w where, z, delta vec, most float64) (s float64, next where) {
 	s, next = most, w
 	for j := range z {
-		border, side := m.high[j], 1
+		boundary, side := m.high[j], 1
 		if delta[j] < 0 {
-			border, side = m.low[j], -1
+			boundary, side = m.low[j], -1
 		}
-		if at := (border - z[j]) / delta[j]; at < s {
+		if at := (boundary - z[j]) / delta[j]; at < s {
 			s, next = math.Max(0, at), w
 			next[j] += side
 		}
@@ -302,7 +303,7 @@ func (m *mode) meets(w where, z, delta vec, most float64) (s float64, next where
 	return s, next
 }
 
-// ours is the kernel on the same mass and spring: the embedded plant where there is one.
+// ours is the kernel with the same mass and spring, as the embedded plant if there is one.
 func ours(p *problem, h float64) runner {
 	text := p.embedded
 	if text == "" {

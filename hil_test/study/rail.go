@@ -15,19 +15,19 @@ import (
 	"lockstep/model/kernel"
 )
 
-// railGrid is the grid of what everything is compared with: the kernel's own step.
+// railGrid is the grid of the reference, the whole step of the kernel.
 const railGrid = ms
 
 const ms = time.Millisecond
 
-// railExtent is how much of the study of the rail car is done.
+// railExtent are the parameters of the study of the rail car.
 type railExtent struct {
 	until  time.Duration
 	steps  []time.Duration
-	iters  []int
-	subs   []int
+	iters  []int     // N_iter
+	subs   []int     // N_sub
 	signs  []float64 // T_sgn, m/s
-	rounds int       // of the measurement of cost
+	rounds int       // repetitions of the measurement of cost
 }
 
 // The configurations of 003 chapter 9.
@@ -37,7 +37,7 @@ var wholeRail = railExtent{
 	signs: []float64{1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005}, rounds: 12,
 }
 
-// setting is one way to step the car; sub 0 is the kernel's own.
+// setting is a configuration to step the car; sub 0 is the whole step of the kernel.
 type setting struct {
 	h         time.Duration
 	sub, iter int
@@ -51,13 +51,13 @@ func (s setting) text() string {
 	return fmt.Sprintf("%v, N_sub %d, N_iter %d", s.h, s.sub, s.iter)
 }
 
-// ride is the motion of the car: a row per step with the car's place, m, and speed, m/s,
-// then the places of the wheels at the rim, then their speeds.
+// ride is the motion of the car. A row per step has position, m, and speed, m/s, of the car, then
+// the positions of the four wheels at the rim, then their speeds.
 type ride struct {
 	setting
 	rows [][10]float64
-	cost float64 // ns per step
-	err  error   // it cannot be stepped so
+	cost float64 // time of a step, ns
+	err  error   // reason why the configuration fails
 }
 
 // railCar prepares the car with the outputs of a ride.
@@ -80,11 +80,11 @@ func railCar(s setting) (*rig.Plant, error) {
 	return rig.New(sys, kernel.Options{Period: s.h}, false)
 }
 
-// railPort says which outputs a ride keeps.
+// railPort lists the outputs in a row of a ride.
 var railPort = [10]string{"xc", "v_xc", "roll1", "roll2", "roll3", "roll4", "u1", "u2", "u3", "u4"}
 
-// take rides until then.
-func (s setting) take(until time.Duration) *ride {
+// run steps the car until a time.
+func (s setting) run(until time.Duration) *ride {
 	r := &ride{setting: s}
 	car, err := railCar(s)
 	if err != nil {
@@ -111,14 +111,14 @@ func (s setting) take(until time.Duration) *ride {
 	return r
 }
 
-// measure sets the costs of rides: ns of a step, each the least of many blocks of steps,
-// taken in turns, so that what else the machine does weighs on none.
+// measure sets the costs of rides: the minimum time of a step over many blocks of steps, ns. The
+// rides take turns, so that other processes disturb all alike.
 func measure(rides []*ride, rounds int) {
 	const block = 20
 	cars := make([]*rig.Plant, len(rides))
 	for i, r := range rides {
 		r.cost = math.Inf(1)
-		cars[i], _ = railCar(r.setting) // what cannot be stepped so has no cost
+		cars[i], _ = railCar(r.setting) // nil, without a cost, if the configuration fails
 	}
 
 	for range rounds {
@@ -135,14 +135,14 @@ func measure(rides []*ride, rounds int) {
 	}
 }
 
-// takeAll rides in all ways at once, one to a core.
-func takeAll(list []setting, until time.Duration) []*ride {
+// runAll runs all configurations in parallel, one per core.
+func runAll(list []setting, until time.Duration) []*ride {
 	out, free := make([]*ride, len(list)), make(chan struct{}, runtime.NumCPU())
 	var all sync.WaitGroup
 	for i, s := range list {
 		free <- struct{}{}
 		all.Go(func() {
-			out[i] = s.take(until)
+			out[i] = s.run(until)
 			<-free
 		})
 	}
@@ -151,8 +151,9 @@ func takeAll(list []setting, until time.Duration) []*ride {
 	return out
 }
 
-// off is the integrated error of 003 eq. 9.3.1, per second of motion: of the places, m,
-// and of the speeds, m/s, the car's and the mean of the wheels' added up. NaN stays NaN.
+// off returns the integrated errors of 003 eq. 9.3.1 per second of motion: of the positions, m, and
+// of the speeds, m/s. Each is the error of the car plus the mean error of the wheels. NaN stays
+// NaN.
 func (r *ride) off(truth *ride) (place, speed float64) {
 	every := int(r.h / truth.h)
 	for i, row := range r.rows {
@@ -169,8 +170,8 @@ func (r *ride) off(truth *ride) (place, speed float64) {
 	return place / n, speed / n
 }
 
-// shakes is the amplitude of the highest frequency in the discrete Fourier transform of
-// the wheels' speeds, m/s, the largest of the four.
+// shakes returns the amplitude of the highest frequency in the discrete Fourier transform of the
+// wheel speeds, m/s, the largest of the four.
 func (r *ride) shakes() (largest float64) {
 	for w := range 4 {
 		sum := 0.0
@@ -183,17 +184,17 @@ func (r *ride) shakes() (largest float64) {
 	return largest
 }
 
-// railResult is what the study of the rail car finds.
+// railResult is the result of the study of the rail car.
 type railResult struct {
 	railExtent
 	truth *ride
-	maps  map[setting]*finding // per setting of chapter 9; the kernel's own steps with sub 0
-	cost  [4]float64           // 003 eq. 9.4.1: a, b, c and d, of a step, over that of N_sub 1 and N_iter 0
-	unit  float64              // ns of that step
+	maps  map[setting]*finding // by configuration of chapter 9; sub 0: the whole step of the kernel
+	cost  [4]float64           // a, b, c and d of 003 eq. 9.4.1 for the time of a step, in units
+	unit  float64              // time of a step with N_sub 1 and N_iter 0, ns
 	scans []signRow
 }
 
-// finding is a ride against the truth.
+// finding is a ride with its errors.
 type finding struct {
 	*ride
 	place, speed float64 // 003 eq. 9.3.1, m and m/s
@@ -203,11 +204,11 @@ type finding struct {
 // signRow is a threshold of section 9.1.
 type signRow struct {
 	*ride
-	// error of the speeds, m/s, against the same law by the kernel's own step, and against a contact that rolls
-	own, rolled float64
+	own    float64 // error of the speeds against the same law with the whole step, m/s
+	rolled float64 // error of the speeds against a contact that rolls, m/s
 }
 
-const paperSign = 0.05 // m/s, what 003 takes
+const paperSign = 0.05 // T_sgn of 003, m/s
 
 func doRail(e railExtent) *railResult {
 	r := &railResult{railExtent: e, maps: map[setting]*finding{}}
@@ -221,7 +222,7 @@ func doRail(e railExtent) *railResult {
 		}
 	}
 
-	rides := takeAll(list, e.until)
+	rides := runAll(list, e.until)
 	r.truth = rides[0]
 	measure(rides[1:], e.rounds)
 	for _, one := range rides[1:] {
@@ -235,12 +236,12 @@ func doRail(e railExtent) *railResult {
 	return r
 }
 
-// at is a ride of the maps.
+// at returns the finding of a configuration.
 func (r *railResult) at(h time.Duration, sub, iter int) *finding {
 	return r.maps[setting{h, sub, iter, paperSign}]
 }
 
-// growth fits 003 eq. 8.3.1, Err = a·dt^b with dt in s, to an error with the largest N_sub.
+// growth fits 003 eq. 8.3.1, Err = a·dt^b with dt in s, to the errors with the largest N_sub.
 func (r *railResult) growth(iter int, of func(f *finding) float64) (a, b float64) {
 	var h, e []float64
 	for _, step := range r.steps {
@@ -249,7 +250,7 @@ func (r *railResult) growth(iter int, of func(f *finding) float64) (a, b float64
 	return powerLaw(h, e)
 }
 
-// fit sets cost by least squares over all settings in two parts, relative errors alike.
+// fit sets cost by least squares of the relative errors over all configurations in two parts.
 func (r *railResult) fit() {
 	r.unit = math.Inf(1)
 	for _, h := range r.steps {
@@ -266,16 +267,16 @@ func (r *railResult) fit() {
 
 	n := len(ones)
 	if err := mat.NewVecDense(4, r.cost[:]).SolveVec(mat.NewDense(n, 4, rows), mat.NewVecDense(n, ones)); err != nil {
-		panic("study: times of rides: " + err.Error()) // there are settings with one and with many parts
+		panic("study: times of rides: " + err.Error()) // the configurations vary N_sub and N_iter
 	}
 }
 
-// step and parts of section 9.1.
+// Configuration of section 9.1.
 const (
 	signStep         = 5 * time.Millisecond
 	signSub          = 5
 	signIter         = 1
-	leastOwn float64 = 0.005 // m/s: with less the kernel's own step takes too many pieces for a study
+	leastOwn float64 = 0.005 // smallest T_sgn of the whole step, m/s; below, it needs too many substeps
 )
 
 // scan varies T_sgn as section 9.1 does.
@@ -290,7 +291,7 @@ func (r *railResult) scan() {
 		}
 	}
 
-	rides := takeAll(list, r.until)
+	rides := runAll(list, r.until)
 	own := map[float64]*ride{}
 	for _, o := range rides[1+len(r.signs):] {
 		own[o.sign] = o

@@ -11,15 +11,15 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 )
 
-// shortRail is the study of the rail car in short.
+// shortRail are the parameters of a short study of the rail car.
 var shortRail = railExtent{
 	2500 * time.Millisecond, []time.Duration{20 * ms, 10 * ms}, []int{0, 2}, []int{1, 5}, []float64{0.2, 0.05, 0.005}, 2,
 }
 
-// rode is it, done once.
+// rode returns the result of the short study, which runs once.
 var rode = sync.OnceValue(func() *railResult { return doRail(shortRail) })
 
-func TestRailTruthIsThatOfTheFile(t *testing.T) {
+func TestRailTruthAgreesWithTheFile(t *testing.T) {
 	want, r := readFile(t, "G_rail17"), rode().truth
 	compared := 0
 	for i, at := range want["t"] {
@@ -35,18 +35,18 @@ func TestRailTruthIsThatOfTheFile(t *testing.T) {
 		}
 	}
 	if compared < 700 {
-		t.Errorf("only %d values are compared", compared)
+		t.Errorf("%d values compared, want at least 700", compared)
 	}
 }
 
-func TestRailCarInTwoPartsIsAsStableAndAccurateAsItsParts(t *testing.T) {
+func TestRailCarInTwoPartsDependsOnStepAndIterations(t *testing.T) {
 	r := rode()
 	for s, f := range r.maps {
 		if f.err != nil || math.IsNaN(f.speed+f.place+f.shake+f.cost) || math.IsInf(f.cost, 0) {
 			t.Fatalf("%s: %v, places %g m, speeds %g m/s", s.text(), f.err, f.place, f.speed)
 		}
 		if own := r.at(s.h, 0, 0); s.sub > 0 && !(own.speed <= 1e-3*f.speed && own.place <= 1e-3*f.place) {
-			t.Errorf("%s: off by %g m/s; the kernel's own step is by %g", s.text(), f.speed, own.speed)
+			t.Errorf("%s: error %g m/s; of the kernel's own step %g", s.text(), f.speed, own.speed)
 		}
 	}
 	coarse, fine := 20*time.Millisecond, 10*time.Millisecond
@@ -55,11 +55,11 @@ func TestRailCarInTwoPartsIsAsStableAndAccurateAsItsParts(t *testing.T) {
 	}
 	for _, iter := range []int{0, 2} {
 		if a, b := r.at(coarse, 5, iter), r.at(fine, 5, iter); !(b.speed < 0.7*a.speed) {
-			t.Errorf("N_iter %d: speeds off by %g m/s at 20 ms and %g at 10 ms", iter, a.speed, b.speed)
+			t.Errorf("N_iter %d: error of the speeds %g m/s at 20 ms and %g at 10 ms", iter, a.speed, b.speed)
 		}
 	}
 	if a, b := r.at(fine, 5, 0), r.at(fine, 5, 2); !(b.speed < 0.5*a.speed) {
-		t.Errorf("at 10 ms iterations take the error of the speeds from %g to %g m/s only", a.speed, b.speed)
+		t.Errorf("at 10 ms iterations reduce the error of the speeds only from %g to %g m/s", a.speed, b.speed)
 	}
 	for _, s := range r.scans {
 		if s.err != nil || !(s.rolled > 0) || math.IsNaN(s.own) != (s.sign < leastOwn) {
@@ -71,26 +71,26 @@ func TestRailCarInTwoPartsIsAsStableAndAccurateAsItsParts(t *testing.T) {
 	}
 }
 
-func TestErrorOfARideThatIsNoNumberIsNotLost(t *testing.T) {
+func TestErrorOfARideKeepsNaN(t *testing.T) {
 	truth := &ride{setting: setting{h: time.Millisecond}, rows: make([][10]float64, 4)}
 	r := &ride{setting: setting{h: 2 * time.Millisecond}, rows: make([][10]float64, 2)}
 	r.rows[1] = [10]float64{1, 2, 4, 0, 0, 0, 0, 0, 0, 8}
 	if place, speed := r.off(truth); place != 1 || speed != 2 {
-		t.Errorf("off by %g m and %g m/s, want 1 and 2", place, speed)
+		t.Errorf("errors %g m and %g m/s, want 1 and 2", place, speed)
 	}
 	if s := r.shakes(); s != 4 {
-		t.Errorf("the highest frequency has %g m/s, want 4", s)
+		t.Errorf("amplitude %g m/s of the highest frequency, want 4", s)
 	}
 	r.rows[1][6] = math.NaN()
 	if _, speed := r.off(truth); !math.IsNaN(speed) {
-		t.Errorf("off by %g m/s, want NaN", speed)
+		t.Errorf("error %g m/s, want NaN", speed)
 	}
 	if s := r.shakes(); !math.IsNaN(s) || class(s) != 4 {
-		t.Errorf("the highest frequency has %g m/s, class %d", s, class(s))
+		t.Errorf("amplitude %g m/s of the highest frequency, class %d", s, class(s))
 	}
 }
 
-func TestPowerLawIsFound(t *testing.T) {
+func TestPowerLawIsFitted(t *testing.T) {
 	if a, b := powerLaw([]float64{1, 2, 4}, []float64{3, 12, 48}); !scalar.EqualWithinRel(a, 3, 1e-12) || !scalar.EqualWithinRel(b, 2, 1e-12) {
 		t.Errorf("%g·h^%g, want 3·h^2", a, b)
 	}
@@ -115,6 +115,6 @@ func TestRailFilesAreWritten(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "NaN") {
-		t.Error("rail.md has a number that is none")
+		t.Error("rail.md contains NaN")
 	}
 }

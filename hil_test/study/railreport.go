@@ -8,20 +8,21 @@ import (
 	"lockstep/rt/plot"
 )
 
-// The allowed error of section 9.5 and what 003 finds equal there.
-const allowed = 0.02 // m/s
+// allowed is the allowed error of section 9.5, m/s. paperCoarse and paperFine are the
+// configurations that 003 calls equivalent.
+const allowed = 0.02
 
 var (
 	paperCoarse = setting{20 * time.Millisecond, 10, 2, paperSign}
 	paperFine   = setting{5 * time.Millisecond, 1, 1, paperSign}
 )
 
-// shakeBorders part the classes of oscillation, m/s; 003 prints none.
-var shakeBorders = [4]float64{1e-4, 1e-3, 1e-2, 1e-1}
+// classLimits are the limits of the classes of oscillation, m/s; 003 prints none.
+var classLimits = [4]float64{1e-4, 1e-3, 1e-2, 1e-1}
 
 func class(shake float64) int {
 	n := 0
-	for n < len(shakeBorders) && !(shake < shakeBorders[n]) {
+	for n < len(classLimits) && !(shake < classLimits[n]) {
 		n++
 	}
 	return n
@@ -30,11 +31,11 @@ func class(shake float64) int {
 func (r *railResult) markdown() []byte {
 	p := &page{}
 	p.line("# Ways to step a rail car of 17 degrees of freedom\n")
-	p.line("003 is Gyebroszki's thesis, the car the plant rail17, %v of its motion. An error is that "+
-		"of eq. 9.3.1, per second of motion: the car's and the mean of the wheels' added up, against the "+
-		"kernel's own step of %v. Own steps are the event-exact default.", r.until, railGrid)
+	p.line("003 is Gyebroszki's thesis, the car is the plant rail17 over %v. Errors follow eq. 9.3.1, "+
+		"per second of motion: the error of the car plus the mean error of the wheels, against the "+
+		"own step of the kernel of %v. Own steps locate events and are the default.", r.until, railGrid)
 	p.line("\n## Errors and computing time (figures 34 to 42)\n")
-	p.line("Places in mm, speeds in mm/s, then the time of a step over that of N_sub 1 and N_iter 0 "+
+	p.line("Positions in mm, speeds in mm/s, then the time of a step over that of N_sub 1 and N_iter 0 "+
 		"(%.1f us here).", r.unit/1e3)
 	for _, h := range r.steps {
 		r.table(p, h, func(f *finding) string { return f.cell(r.unit) })
@@ -42,10 +43,10 @@ func (r *railResult) markdown() []byte {
 	p.line("\n003 eq. 9.4.1 for the time of a step, in that unit: %.2f·N_iter + %.2f·N_sub + "+
 		"%.2f·N_iter·N_sub + %.2f.", r.cost[0], r.cost[1], r.cost[2], r.cost[3])
 	slow := r.at(r.steps[len(r.steps)-1], r.subs[len(r.subs)-1], r.iters[len(r.iters)-1])
-	p.line("\n003 allows two fifths of the step for its time; the dearest of all, %s, takes %.2g of "+
-		"it here.", slow.text(), slow.cost/float64(slow.h.Nanoseconds()))
+	p.line("\n003 allows two fifths of the step for its time; the most expensive configuration, %s, takes %.2g of "+
+		"the step here.", slow.text(), slow.cost/float64(slow.h.Nanoseconds()))
 	p.line("\n## Order (eq. 8.3.1: Err = a·dt^b, N_sub %d)\n", r.subs[len(r.subs)-1])
-	p.table("| N_iter | places: a | b | speeds: a | b |")
+	p.table("| N_iter | positions: a | b | speeds: a | b |")
 	for _, iter := range r.iters {
 		placeA, placeB := r.growth(iter, func(f *finding) float64 { return f.place })
 		speedA, speedB := r.growth(iter, func(f *finding) float64 { return f.speed })
@@ -58,7 +59,7 @@ func (r *railResult) markdown() []byte {
 	return p.Bytes()
 }
 
-// table shows what cell says of every setting with steps of h.
+// table writes the cells of all configurations with steps of h.
 func (r *railResult) table(p *page, h time.Duration, cell func(f *finding) string) {
 	head := fmt.Sprintf("\n| %v |", h)
 	for _, sub := range r.subs {
@@ -77,7 +78,7 @@ func (r *railResult) table(p *page, h time.Duration, cell func(f *finding) strin
 	p.line("| own step | %s |", cell(r.at(h, 0, 0)))
 }
 
-// cell is an entry of the tables.
+// cell returns an entry of the tables.
 func (f *finding) cell(unit float64) string {
 	if f.err != nil {
 		return "none: " + f.err.Error()
@@ -88,7 +89,7 @@ func (f *finding) cell(unit float64) string {
 func (r *railResult) stability(p *page) {
 	p.line("\n## Stability (figures 32 and 33)\n")
 	p.line("Amplitude of the highest frequency in the speeds of the wheels: class 0 below %g m/s, "+
-		"then a class to each factor of ten, 4 from %g m/s on.", shakeBorders[0], shakeBorders[3])
+		"then a class for each factor of ten, 4 from %g m/s on.", classLimits[0], classLimits[3])
 	for _, h := range r.steps {
 		if h == 20*time.Millisecond || h == 10*time.Millisecond {
 			r.table(p, h, func(f *finding) string { return fmt.Sprintf("%d (%.1e)", class(f.shake), f.shake) })
@@ -98,8 +99,8 @@ func (r *railResult) stability(p *page) {
 
 func (r *railResult) thresholds(p *page) {
 	p.line("\n## Threshold of the sign (section 9.1): %v, N_sub %d, N_iter %d\n", signStep, signSub, signIter)
-	p.line("Errors of the speeds in mm/s: of the step, against the same law by the kernel's own step "+
-		"(from %g m/s on; below, that takes too many pieces); and of law and step, against a contact "+
+	p.line("Errors of the speeds in mm/s. The error of the step refers to the same law with the kernel's own step "+
+		"(from %g m/s on; below, it needs too many substeps). The error of law and step refers to a contact "+
 		"that rolls until it breaks away.\n", leastOwn)
 	p.table("| T_sgn, m/s | car at the end, m/s | error of the step | against rolling | highest frequency, m/s |")
 	for _, s := range r.scans {
@@ -116,10 +117,10 @@ func (r *railResult) thresholds(p *page) {
 	}
 }
 
-// equivalents looks for the cheapest second of motion within what section 9.5 allows.
+// equivalents writes the cheapest configurations within the allowed error of section 9.5.
 func (r *railResult) equivalents(p *page) {
 	p.line("\n## Equivalent configurations (section 9.5)\n")
-	p.line("Allowed is an error of the speeds of %g mm/s; the time is that of a second of motion, in "+
+	p.line("The allowed error of the speeds is %g mm/s. The time is that of a second of motion, in "+
 		"steps of N_sub 1 and N_iter 0.\n", 1e3*allowed)
 	p.table("| configuration | error, mm/s | time | wheels every |")
 	row := func(name string, f *finding) {
@@ -150,11 +151,11 @@ func (r *railResult) equivalents(p *page) {
 	p.line("\n%s", verdict(coarse, fine, r.second(coarse)/r.second(fine)))
 }
 
-// second is the time of a second of motion in units of the table.
+// second returns the time of a second of motion in units of the table.
 func (r *railResult) second(f *finding) float64 { return f.cost / r.unit / f.h.Seconds() }
 
-// verdict sets 003's claim beside what was found; ratio is the time of its coarse
-// configuration over that of the fine one.
+// verdict compares the claim of 003 with the result; ratio is the time of its coarse configuration
+// over that of the fine one.
 func verdict(coarse, fine *finding, ratio float64) string {
 	within := func(f *finding) string {
 		if f.speed <= allowed {
@@ -167,8 +168,8 @@ func verdict(coarse, fine *finding, ratio float64) string {
 	if ratio < 1 {
 		saves = fmt.Sprintf("saves %.0f %%", 100*(1-ratio))
 	}
-	return fmt.Sprintf("003 takes the first for equivalent to the second, and 16 %% cheaper. Here "+
-		"the first %s the error and the second %s it; the first %s.", within(coarse), within(fine), saves)
+	return fmt.Sprintf("003 calls the first equivalent to the second and 16 %% cheaper. Here "+
+		"the first %s the allowed error, the second %s it; the first %s.", within(coarse), within(fine), saves)
 }
 
 func (r *railResult) csv() []byte {
@@ -187,16 +188,16 @@ func (r *railResult) csv() []byte {
 	return b.Bytes()
 }
 
-// railColours are of N_iter, then of the kernel's own step; the last is of the eighth T_sgn.
+// railColours are the colours of N_iter, then of the kernel's own step, then of the eighth T_sgn.
 var railColours = []string{"#000000", "#1f77b4", "#2ca02c", "#d6a10b", "#d62728", "#9467bd", "#7f7f7f", "#17becf"}
 
-// railMaps are what the plots over N_sub show.
+// railMaps are the plots over N_sub.
 var railMaps = []struct {
 	file, title, name string
 	low, high         float64
 	of                func(r *railResult, f *finding) float64
 }{
-	{"places", "Places", "error, m", 1e-6, 10, func(_ *railResult, f *finding) float64 { return f.place }},
+	{"places", "Positions", "error, m", 1e-6, 10, func(_ *railResult, f *finding) float64 { return f.place }},
 	{"speeds", "Speeds", "error, m/s", 1e-6, 10, func(_ *railResult, f *finding) float64 { return f.speed }},
 	{
 		"time", "Computing time", "time over that of N_sub 1 and N_iter 0", 0.5, 300,
@@ -204,8 +205,8 @@ var railMaps = []struct {
 	},
 }
 
-// files are the tables of the rail car and its maps: over N_sub at each step, and over the
-// step for the four classes of simulator.
+// files returns the tables and plots of the rail car: over N_sub at each step, and over the step
+// for the four classes of simulator.
 func (r *railResult) files() files {
 	out := files{"rail.md": r.markdown(), "rail.csv": r.csv(), "rail-classes.svg": draw(r.classes())}
 	subs := make([]float64, len(r.subs))
@@ -236,8 +237,8 @@ func (r *railResult) files() files {
 	return out
 }
 
-// motions are the speed of the car over T_sgn (figures 20 to 25) and those of the wheels at
-// 20 ms as micro steps and iterations still them (28 to 31).
+// motions adds the plots of the car speed for each T_sgn (figures 20 to 25) and of the wheel speeds
+// at 20 ms, which micro steps and iterations stabilise (28 to 31).
 func (r *railResult) motions(out files) {
 	speed := func(title string) plot.Chart {
 		x := plot.Axis{Name: "t, s", High: r.until.Seconds()}
@@ -274,7 +275,7 @@ func (r *railResult) motions(out files) {
 	}
 }
 
-// classes are the errors of the speeds over the step.
+// classes returns the plot of the errors of the speeds over the step.
 func (r *railResult) classes() plot.Chart {
 	c := plot.Chart{
 		Title: "Four classes of simulator, and the kernel's own step",

@@ -9,7 +9,7 @@ import (
 	"lockstep/rt/plot"
 )
 
-// papers are table 7's times per step over that of the linear system.
+// papers are the times per step of table 7, over that of the linear system.
 var papers = map[string]float64{
 	nLinear: 1, nFree: 1.494 / 0.562, nAdjust: 1.346 / 0.562, nFixed: 1.282 / 0.562, nPrinted: 0.640 / 0.562,
 	nPower: 1.401 / 0.562,
@@ -18,25 +18,25 @@ var papers = map[string]float64{
 func (r *result) markdown() []byte {
 	p := &page{}
 	p.line("# Ways to step a mass on a spring with regions\n")
-	p.line("000 is the thesis; its problems are those of its tables. An error is the largest of "+
-		"place and speed over %g s (table 10: %g s, it is sensitive), as a part of their range, against "+
+	p.line("000 is the thesis; the problems are those of its tables. An error is the largest error of "+
+		"position and speed over %g s (table 10, which is sensitive: %g s), as a part of their range, against "+
 		"the exact motion.\n", r.until, table10.lasts)
 	p.line("## Error at three steps, table 6 (figures 31 to 36)\n")
-	p.line("Of the state at the time it is of; in brackets, where it differs, of what comes out at the tick.\n")
+	p.line("Errors of the state at its own time; in brackets, if different, of the state at the tick that publishes it.\n")
 	p.table("| method | 000 | 10 ms | 100 ms | 200 ms |")
 	for _, f := range r.methods[1:] {
 		v := f.views
 		p.line("| %s | %s | %s | %s | %s |", f.name, f.source, v[0].text(), v[1].text(), v[2].text())
 	}
 
-	p.line("\nThe exact motion passes %d borders; %q shortens %d steps of 100 ms (table 8 has 20).\n",
+	p.line("\nThe exact motion crosses %d boundaries; %q shortens %d steps of 100 ms (table 8 has 20).\n",
 		len(r.views[1].truth.list)-1, nAdjust, r.methods[index(nAdjust)].views[1].adjusted)
 	r.orders(p)
-	r.others(p)
+	r.frictionAndInput(p)
 	r.energies(p)
 	p.line("\n## Cost of a step over that of the linear system (table 7)\n")
-	p.line("300 steps of 0.1 s of table 6, the least of %d rounds; the linear system took %.0f ns "+
-		"here. lockstep is the whole tick of the product's kernel: any plant, inputs, outputs, events.\n",
+	p.line("300 steps of 0.1 s of table 6, minimum of %d rounds; the linear system took %.0f ns "+
+		"here. lockstep is the whole tick of the kernel, for any plant, with inputs, outputs and events.\n",
 		r.rounds, r.methods[0].cost)
 	p.table("| method | here | 000 |")
 	for _, f := range r.methods {
@@ -50,11 +50,11 @@ func (r *result) markdown() []byte {
 	return p.Bytes()
 }
 
-// orders is the table of the slopes in error-over-step-*.svg.
+// orders writes the table of the slopes in error-over-step-*.svg.
 func (r *result) orders(p *page) {
-	p.line("## Order: the error goes with the step to this power (error-over-step-*.svg)\n")
-	p.line("Theory is that of a force without jumps and without an input: tables 6, 2 and 3. Table 3 " +
-		"has a damper of regions, table 9 dry friction, table 10 an input.\n")
+	p.line("## Order of the error in the step (error-over-step-*.svg)\n")
+	p.line("The theory holds for a force without jumps and inputs: tables 6, 2 and 3. Table 3 " +
+		"has a damper with regions, table 9 dry friction, table 10 an input.\n")
 	p.table("| method | theory | table 6 | table 2 | table 3 | table 9 | table 10 | at the tick, table 6 |")
 	for _, f := range r.methods[1:] {
 		theory := fmt.Sprint(f.order)
@@ -73,16 +73,16 @@ func (r *result) orders(p *page) {
 	}
 }
 
-// others is the table of figures 40 to 43.
-func (r *result) others(p *page) {
-	dry, driven := &r.views[3], &r.views[4]
+// frictionAndInput writes the table of figures 40 to 43.
+func (r *result) frictionAndInput(p *page) {
+	dry, forced := &r.views[3], &r.views[4]
 	last := dry.truth.list[len(dry.truth.list)-1]
 	p.line("\n## Dry friction at %g ms and an input at %g ms (tables 9 and 10, figures 40 to 43)\n",
-		dry.h*1e3, driven.h*1e3)
-	p.line("The exact motion of table 9 passes %d borders and turns, the last at %.9g s, where it is "+
-		"at %.9g mm with %.3g m/s. Errors as above.\n",
+		dry.h*1e3, forced.h*1e3)
+	p.line("The exact motion of table 9 has %d crossings and reversals. The last is at %.9g s, "+
+		"%.9g mm and %.3g m/s. Errors as above.\n",
 		len(dry.truth.list)-1, last.t, last.z[0]*1e3, last.z[1])
-	p.table(fmt.Sprintf("| method | table 9 | after %g s: place, mm | speed, m/s | table 10 |", r.until))
+	p.table(fmt.Sprintf("| method | table 9 | after %g s: position, mm | speed, m/s | table 10 |", r.until))
 	for _, f := range r.methods[1:] {
 		w := &f.views[3]
 		end := len(w.x) - 1
@@ -92,8 +92,8 @@ func (r *result) others(p *page) {
 
 func (r *result) energies(p *page) {
 	p.line("\n## Energy without a damper, table 6 (figures 38 and 39)\n")
-	p.line("What has come to it after %g s, as a part of that at the start. Last: the shortest step "+
-		"from which on the damped mass of table 5 leaves the range it was let go in.\n", r.until)
+	p.line("Change of the energy after %g s, as a part of that at the start. Last column: the shortest step "+
+		"at which the damped mass of table 5 leaves its initial range.\n", r.until)
 	p.table(fmt.Sprintf("| method | 10 ms | 100 ms | 100 ms, %d swings | leaves from |", r.swings))
 	for _, f := range r.methods[1:] {
 		from := "-"
@@ -103,7 +103,7 @@ func (r *result) energies(p *page) {
 		p.line("| %s | %s | %s | %s | %s |", f.name, signed(f.fine), signed(f.end), signed(f.long), from)
 	}
 
-	p.line("\nExternal force at 10 ms, by its inner stiffness (the spring has 1 and 20 N/m):\n")
+	p.line("\nExternal force at 10 ms over the inner stiffness (the spring has 1 and 20 N/m):\n")
 	p.table("| inner, N/m | energy |")
 	for _, i := range r.inner {
 		p.line("| %g | %s |", i.c, signed(i.end))
@@ -117,7 +117,7 @@ func (r *reach) text() string {
 	return fmt.Sprintf("%.1e (%.1e)", r.own, r.published)
 }
 
-// signed is a part that came to something; what is out of all measure has no number.
+// signed formats a relative change; above 1e100 it is "no bound".
 func signed(v float64) string {
 	if !(math.Abs(v) < 1e100) {
 		return "no bound"
@@ -162,16 +162,16 @@ func (r *result) methodsCSV() []byte {
 	return b.Bytes()
 }
 
-// drawn are the methods in the plots of motion and energy: those of 000, and ours.
+// drawn are the methods in the plots of motion and energy.
 var drawn = []string{nEuler, nPower, nTaylor, nFree, nInner, nPrinted, nFixed, nAdjust, nExact, nOurs}
 
-// located are those of chapters 3.2.4 and 3.2.5, and what they are better than.
+// located are the methods of chapters 3.2.4 and 3.2.5, with simpler ones for comparison.
 var located = []string{nTaylor, nFixed, nAdjust, nExact, nOurs}
 
-// near are those of figure 39.
+// near are the methods of figure 39.
 var near = []string{nFixed, nExact, nOurs}
 
-// files are the tables and figures.
+// files returns the tables and figures.
 func (r *result) files() files {
 	out := files{"study.md": r.markdown(), "accuracy.csv": r.accuracyCSV(), "methods.csv": r.methodsCSV()}
 	for i, w := range r.views {
@@ -197,7 +197,7 @@ func (r *result) files() files {
 	return out
 }
 
-// motion is the begin of a view, over the state and over time.
+// motion returns the charts of a view, over the state and over time.
 func (r *result) motion(place int) (state, time plot.Chart) {
 	w := r.views[place]
 	until, names := 10.0, drawn // s
@@ -239,7 +239,7 @@ func (r *result) motion(place int) (state, time plot.Chart) {
 	return state, time
 }
 
-// precisions are the errors over step and over cost.
+// precisions returns the charts of the errors over step and over cost.
 func (r *result) precisions(problem int) (step, cost plot.Chart) {
 	errors := plot.Axis{Name: "largest error over range", Low: 1e-15, High: 10, Log: true}
 	name := problems[problem].name
@@ -259,7 +259,7 @@ func (r *result) precisions(problem int) (step, cost plot.Chart) {
 	return step, cost
 }
 
-// bars are the costs of a step, the first method at the top.
+// bars returns the chart of the costs of a step, with the first method at the top.
 func (r *result) bars() plot.Chart {
 	c := plot.Chart{
 		Title: "Figure 37: cost of a step, table 6 with steps of 100 ms",
@@ -275,7 +275,7 @@ func (r *result) bars() plot.Chart {
 	return c
 }
 
-// leaks are energies over time, up to most.
+// leaks returns the chart of the energies over time, up to most.
 func (r *result) leaks(names []string, most float64) plot.Chart {
 	c := plot.Chart{
 		Title: "energy without a damper, table 6 with steps of 100 ms", X: plot.Axis{Name: "t, s", High: r.until},

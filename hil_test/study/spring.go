@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// vec is the state of the mass: where it is, m, and how fast, m/s.
+// vec is the state of the mass: position, m, and speed, m/s.
 type vec [2]float64
 
-// affine is the mass on one region of its spring: m·v' = -c·x - o - d·v.
+// affine is the mass in a region of its spring: m·v' = -c·x - o - d·v.
 type affine struct {
 	m float64 // kg; > 0
 	d float64 // N·s/m; >= 0
@@ -19,7 +19,7 @@ type affine struct {
 	o float64 // N
 }
 
-// at is the state t after z, by the exponential of a 2×2 matrix in closed form.
+// at returns the state at time t after z, by the exponential of a 2×2 matrix in closed form.
 func (a affine) at(t float64, z vec) vec {
 	if a.c == 0 { // a free mass, pushed by -o
 		k, g1, g2 := a.d/a.m, t, t*t/2
@@ -48,21 +48,21 @@ func (a affine) at(t float64, z vec) vec {
 	return vec{rest + e*((cos+half*sin)*y+sin*v), e * ((cos-half*sin)*v - stiff*sin*y)}
 }
 
-// rate is the derivative of the state.
+// rate returns the derivative of the state.
 func (a affine) rate(z vec) vec { return vec{z[1], -(a.c*z[0] + a.o + a.d*z[1]) / a.m} }
 
-// force is affine in regions of a place or a speed, and odd.
+// force is an odd function of position or speed that is affine in regions.
 type force struct {
-	slopes  []float64 // of the regions from the middle, N/m or N·s/m; of a spring > 0
-	borders []float64 // between them, m or m/s; > 0, increasing
-	jump    float64   // N, from -jump to jump at 0: dry friction; >= 0
+	slopes  []float64 // slopes of the regions from the middle, N/m or N·s/m; of a spring > 0
+	borders []float64 // boundaries between the regions, m or m/s; > 0, increasing
+	jump    float64   // dry friction: jump from -jump to jump at 0, N; >= 0
 }
 
 // line is slope·z + offset.
 type line struct{ slope, offset float64 }
 
-// whole are the borders and regions from the left to the right. But for the jump it is
-// continuous.
+// whole returns the boundaries and regions from left to right. The force is continuous except for
+// the jump.
 func (f force) whole() (borders []float64, lines []line) {
 	l := line{f.slopes[0], f.jump}
 	lines = []line{l}
@@ -78,22 +78,23 @@ func (f force) whole() (borders []float64, lines []line) {
 	return borders, lines
 }
 
-// problem is a mass let go at x0 on a spring and a damper, and pushed.
+// problem is a mass released at x0, with a spring, a damper and a force.
 type problem struct {
 	name     string
-	embedded string  // plant of package plants that is the same; "": none
+	embedded string  // equal plant of package plants; "": none
 	m, x0    float64 // kg, m
 	spring   force
 	damper   force
-	// stiffness of the linear part where a method wants one, N/m; > 0. 000 gives none: the stiffest here
+	// inner stiffness of the linear part of a method, N/m; > 0. 000 prints none: here the stiffest
+	// region
 	inner       float64
-	push, omega float64 // N, rad/s, of push·sin(omega·t)
-	lasts       float64 // s, how long it is followed; 0: as long as the others
+	push, omega float64 // N, rad/s: force push·sin(omega·t)
+	lasts       float64 // length of the motion, s; 0: that of the study
 }
 
-// The problems of 000. Tables 6 and 10 have no border; 0.15 m is that of its table 5. Table
-// 9 has no start; 0.3 m is that of the others. What differs at the start of table 10 is 800
-// times as large after 10 s and five million times after 30 s.
+// The problems of 000. Tables 6 and 10 print no boundary: here 0.15 m of table 5. Table 9 prints no
+// start: here 0.3 m of the other tables. In table 10 an initial difference grows 800 times in 10 s
+// and five million times in 30 s.
 var (
 	viscous  = force{slopes: []float64{0.5}}
 	undamped = force{slopes: []float64{0}}
@@ -126,7 +127,7 @@ var (
 	}
 )
 
-// span is how long a problem is followed where others are until then, s.
+// span returns the length of the motion, s, at most until.
 func (p *problem) span(until float64) float64 {
 	if p.lasts > 0 {
 		return min(p.lasts, until)
@@ -134,16 +135,16 @@ func (p *problem) span(until float64) float64 {
 	return until
 }
 
-// input is the force that pushes at time t.
+// input returns the external force at time t, N.
 func (p *problem) input(t float64) float64 { return p.push * math.Sin(p.omega*t) }
 
-// regions are the pieces in which a problem is affine.
+// regions are the regions in which a problem is affine.
 type regions struct {
-	borders [2][]float64 // of place and speed, m and m/s
-	pieces  []affine     // by place, then by speed
+	borders [2][]float64 // boundaries of position, m, and of speed, m/s
+	pieces  []affine     // by position, then by speed
 }
 
-// where is the region of place and of speed.
+// where is a region: its index in position and in speed.
 type where [2]int
 
 func (p *problem) regions() (r regions) {
@@ -161,7 +162,7 @@ func (p *problem) regions() (r regions) {
 
 func (r *regions) index(w where) int { return w[0]*(len(r.borders[1])+1) + w[1] }
 
-// of is the region in which z lies.
+// of returns the region of z.
 func (r *regions) of(z vec) (w where) {
 	for j, list := range r.borders {
 		for _, b := range list {
@@ -174,7 +175,7 @@ func (r *regions) of(z vec) (w where) {
 	return w
 }
 
-// limits are the ends of region w.
+// limits returns the limits of region w.
 func (r *regions) limits(w where) (low, high vec) {
 	for j, list := range r.borders {
 		low[j], high[j] = math.Inf(-1), math.Inf(1)
@@ -189,13 +190,13 @@ func (r *regions) limits(w where) (low, high vec) {
 	return low, high
 }
 
-// sticks reports whether the mass, at rest in x, is held by dry friction.
-func (p *problem) sticks(r *regions, x float64) bool {
-	a := &r.pieces[r.index(r.of(vec{x, 0}))] // that of a speed below 0
+// locks reports whether dry friction locks the mass at rest in x.
+func (p *problem) locks(r *regions, x float64) bool {
+	a := &r.pieces[r.index(r.of(vec{x, 0}))] // region of a speed below 0
 	return p.damper.jump > 0 && math.Abs(a.c*x+a.o+p.damper.jump) <= p.damper.jump
 }
 
-// energy of mass and spring, J.
+// energy returns the energy of mass and spring, J.
 func (p *problem) energy(z vec) float64 {
 	x, c := math.Abs(z[0]), p.spring.slopes
 	e := p.m*z[1]*z[1]/2 + c[0]*x*x/2
@@ -205,7 +206,7 @@ func (p *problem) energy(z vec) float64 {
 	return e
 }
 
-// plant is the file of the problem as the product takes it.
+// plant returns the problem as a plant file.
 func (p *problem) plant() string {
 	list := func(v []float64) string { return strings.ReplaceAll(fmt.Sprint(v), " ", ", ") }
 	damper := fmt.Sprintf("type: damper, a: ground, b: body, d: %g", p.damper.slopes[0])
@@ -228,23 +229,23 @@ outputs:
 `, p.m, list(p.spring.slopes), list(p.spring.borders), p.x0, damper, p.damper.jump, p.push, p.omega/(2*math.Pi))
 }
 
-// truth is the exact motion: closed forms between borders, borders located to rounding.
+// truth is the exact motion: closed forms inside regions, boundaries located to rounding.
 type truth struct {
 	p       *problem
 	regions regions
 	list    []segment // one per stay in a region
-	ranges  vec       // largest less smallest value
+	ranges  vec       // maximum less minimum of position and speed
 }
 
-// segment starts at t, s, with z in region w.
+// segment is a stay in region w from time t, s, and state z.
 type segment struct {
-	t     float64
-	z     vec
-	w     where
-	stuck bool
+	t      float64
+	z      vec
+	w      where
+	locked bool
 }
 
-// solve finds the motion until then, s.
+// solve computes the motion until a time, s.
 func solve(p *problem, until float64) *truth {
 	z := vec{p.x0, 0}
 	s := &truth{p: p, regions: p.regions()}
@@ -268,12 +269,12 @@ func solve(p *problem, until float64) *truth {
 	return s
 }
 
-// leave is the next segment after l. The motion is cut into parts in which neither the
-// speed nor the acceleration changes its sign, so that a border is passed at most once.
+// leave returns the segment after l. It divides the motion into parts in which neither speed nor
+// acceleration changes its sign, so that each part crosses a boundary at most once.
 func (s *truth) leave(l segment, until float64) (next segment, ok bool) {
-	const look = 0.01 // s, far below half a swing of the stiffest spring here, 0.1 s
+	const look = 0.01 // length of a part, s: far below half a period of the stiffest spring, 0.1 s
 	low, high := s.regions.limits(l.w)
-	for t := 0.0; l.t+t < until && !l.stuck; t += look {
+	for t := 0.0; l.t+t < until && !l.locked; t += look {
 		cuts := []float64{t, t + look}
 		for _, f := range []func(float64) float64{
 			func(t float64) float64 { return s.in(l, t)[1] },
@@ -288,20 +289,20 @@ func (s *truth) leave(l segment, until float64) (next segment, ok bool) {
 		for i, end := range cuts[1:] {
 			first := math.Inf(1)
 			for j, x := range s.in(l, end) {
-				side, border := 1, high[j]
+				side, boundary := 1, high[j]
 				if x < low[j] {
-					side, border = -1, low[j]
+					side, boundary = -1, low[j]
 				} else if x <= high[j] {
 					continue
 				}
 
-				at := root(func(t float64) float64 { return s.in(l, t)[j] - border }, cuts[i], end)
+				at := root(func(t float64) float64 { return s.in(l, t)[j] - boundary }, cuts[i], end)
 				if at < first {
 					first = at
 					next = segment{t: l.t + at, z: s.in(l, at), w: l.w}
-					next.z[j] = border
+					next.z[j] = boundary
 					next.w[j] += side
-					next.stuck = j == 1 && border == 0 && s.p.sticks(&s.regions, next.z[0])
+					next.locked = j == 1 && boundary == 0 && s.p.locks(&s.regions, next.z[0])
 				}
 			}
 
@@ -314,9 +315,9 @@ func (s *truth) leave(l segment, until float64) (next segment, ok bool) {
 	return next, false
 }
 
-// in is the state t after the begin of a segment.
+// in returns the state at time t after the start of a segment.
 func (s *truth) in(l segment, t float64) vec {
-	if l.stuck {
+	if l.locked {
 		return l.z
 	}
 	a := &s.regions.pieces[s.regions.index(l.w)]
@@ -325,14 +326,14 @@ func (s *truth) in(l segment, t float64) vec {
 	return vec{z[0] + after[0], z[1] + after[1]}
 }
 
-// accel is its acceleration.
+// accel returns the acceleration at time t after the start of a segment.
 func (s *truth) accel(l segment, t float64) float64 {
 	a := s.regions.pieces[s.regions.index(l.w)].pushed(s.p.input(l.t + t))
 	return a.rate(s.in(l, t))[1]
 }
 
-// swing is a motion at time t that the input makes in a region; without a damper at its
-// own frequency it grows with time.
+// swing returns the particular motion at time t due to the input in a region. At resonance without
+// a damper it grows with time.
 func (s *truth) swing(a *affine, t float64) vec {
 	w := s.p.omega
 	sin, cos := math.Sincos(w * t)
@@ -349,21 +350,21 @@ func (s *truth) swing(a *affine, t float64) vec {
 	return vec{-f * t * cos, -f * (cos - w*t*sin)}
 }
 
-// root halves the interval from a to b, where f changes its sign, down to rounding.
+// root returns the zero of f between a and b by bisection to rounding.
 func root(f func(float64) float64, a, b float64) float64 {
 	up := f(b) > 0
 	_, at := bisect(a, b, 0, func(at float64) bool { return f(at) > 0 == up })
 	return at
 }
 
-// at is the state at time t, s; >= 0.
+// at returns the state at time t, s; >= 0.
 func (s *truth) at(t float64) vec {
 	i := sort.Search(len(s.list), func(i int) bool { return s.list[i].t > t }) - 1
 	l := s.list[max(i, 0)]
 	return s.in(l, t-l.t)
 }
 
-// off is how far z is from the truth at time t, as a part of its range; NaN stays NaN.
+// off returns the error of z at time t, as a part of the range; NaN stays NaN.
 func (s *truth) off(t float64, z vec) float64 {
 	want := s.at(t)
 	return max(math.Abs(z[0]-want[0])/s.ranges[0], math.Abs(z[1]-want[1])/s.ranges[1])

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// extent is how much of the study is done.
+// extent are the parameters of the study.
 type extent struct {
-	until  float64   // s, of every motion but the long ones
-	steps  []float64 // of the curves of error over step, s
-	rounds int       // of the measurement of cost
-	swings int       // of the energy over a long time
+	until  float64   // length of every motion except the long ones, s
+	steps  []float64 // steps of the curves of error over step, s
+	rounds int       // repetitions of the measurement of cost
+	swings int       // swings of the energy over a long time
 }
 
 var whole = extent{until: 30, steps: spaced(0.0002), rounds: 15, swings: 1000}
 
-// spaced are steps from the first to 0.25 s, each a quarter longer than the one before,
-// of whole microseconds: where a border lies in a step is chance, and evens out.
+// spaced returns steps from the first to 0.25 s, each a quarter longer than the one before, in
+// whole microseconds. Many steps average out the position of a boundary in a step.
 func spaced(first float64) (list []float64) {
 	for h := first; h < 0.25; h *= 1.25 {
 		list = append(list, math.Round(h*1e6)/1e6)
@@ -24,16 +24,16 @@ func spaced(first float64) (list []float64) {
 	return list
 }
 
-// Steps at which 000 looks, s: its figures name none; 10 ms is that of figure 19, 100 ms
-// that of table 6, 200 ms that of figure 23.
-var looks = []float64{0.01, 0.1, 0.2}
+// viewSteps are the steps of figures 31 to 36, s. 000 prints none for these; 10 ms is the step of
+// its figure 19, 100 ms that of table 6, 200 ms that of figure 23.
+var viewSteps = []float64{0.01, 0.1, 0.2}
 
-// problems are those of the curves of error over step and over cost.
+// problems are the problems of the curves of error over step and over cost.
 var problems = []*problem{&table6, &table2, &table3, &table9, &table10}
 
-const swing = 2.2026 // s, of table 6 without a damper
+const swing = 2.2026 // period of table 6 without a damper, s
 
-// result is what the study finds.
+// result is the result of the study.
 type result struct {
 	extent
 	methods []*found
@@ -41,33 +41,33 @@ type result struct {
 	inner   []inner
 }
 
-// found is what the study finds of a method.
+// found is the result for a method.
 type found struct {
 	*method
 	accuracy []accuracy // per problem
 	views    []reach
-	leak             // of energy without a damper, at 0.1 s
-	fine     float64 // the same at the end, with 10 ms
-	long     float64 // after many swings
+	leak             // drift of the energy without a damper, steps of 0.1 s
+	fine     float64 // drift of the energy at the end, steps of 10 ms
+	long     float64 // drift of the energy after many swings, steps of 0.1 s
 	leaves   float64 // shortest step at which the mass leaves its range, s; 0: none
-	cost     float64 // ns per step of 0.1 s of table 6
+	cost     float64 // time of a step of 0.1 s of table 6, ns
 }
 
 // accuracy is a method's error over the step.
 type accuracy struct {
 	p              *problem
 	m              *method
-	own, published []float64 // per step
-	work           []float64 // per step: the cost of a second of motion, in steps of the linear system
-	order, late    float64   // of the two errors
+	own, published []float64 // errors of the state at its own time and at the tick, per step
+	work           []float64 // cost of a second of motion, in steps of the linear system, per step
+	order, late    float64   // orders of own and published
 }
 
-// inner is what the inner stiffness does to the energy at 10 ms.
+// inner is the drift of the energy at the end, steps of 10 ms, for an inner stiffness c, N/m.
 type inner struct{ c, end float64 }
 
 // view is a problem at one step, for all methods.
 type view struct {
-	figure int // over the state; the next one is over time
+	figure int // number of the figure over the state; the next figure is over time
 	truth  *truth
 	h      float64 // s
 }
@@ -78,18 +78,18 @@ func do(e extent) *result {
 		m := &methods[i]
 		r.methods = append(r.methods, &found{
 			method: m, leak: m.leaks(&lasting, 0.1, e.until), fine: m.leaks(&lasting, 0.01, e.until).end,
-			long: m.leaks(&lasting, 0.1, swing*float64(e.swings)).end, leaves: border(m, &table5), cost: ns,
+			long: m.leaks(&lasting, 0.1, swing*float64(e.swings)).end, leaves: rangeLimit(m, &table5), cost: ns,
 		})
 	}
 
 	for _, p := range problems {
 		r.measure(p)
 	}
-	for i, h := range looks {
-		r.look(31+2*i, &table6, h)
+	for i, h := range viewSteps {
+		r.addView(31+2*i, &table6, h)
 	}
-	r.look(40, &table9, 0.1)
-	r.look(42, &table10, 0.01)
+	r.addView(40, &table9, 0.1)
+	r.addView(42, &table10, 0.01)
 	for _, c := range []float64{0, 1, 5, 10, 15, 20} {
 		p, m := lasting, named(nInner)
 		if p.inner = c; c == 0 {
@@ -101,8 +101,8 @@ func do(e extent) *result {
 	return r
 }
 
-// look follows a problem with one step by all methods.
-func (r *result) look(figure int, p *problem, h float64) {
+// addView runs a problem with one step by all methods.
+func (r *result) addView(figure int, p *problem, h float64) {
 	until := p.span(r.until)
 	s := solve(p, until)
 	r.views = append(r.views, view{figure, s, h})
@@ -111,7 +111,7 @@ func (r *result) look(figure int, p *problem, h float64) {
 	}
 }
 
-// measure finds errors and costs of a problem over the step.
+// measure adds the errors and costs of a problem over the step.
 func (r *result) measure(p *problem) {
 	s := solve(p, p.span(r.until))
 	work := make([][]float64, len(r.methods))
@@ -140,15 +140,15 @@ func precision(m *method, s *truth, e extent) accuracy {
 	return a
 }
 
-// reach is how far a method is from the truth, as a part of the range.
+// reach is the error of a method, as a part of the range.
 type reach struct {
-	own       float64   // largest, of each state at the time it is of
-	published float64   // largest, of each state at the tick it comes out
-	adjusted  int       // ticks whose step was shorter than h
-	t, x, v   []float64 // the motion, if it is kept
+	own       float64   // largest error of the states at their own times
+	published float64   // largest error of the states at the ticks that publish them
+	adjusted  int       // ticks with a step shorter than h
+	t, x, v   []float64 // the motion, if kept
 }
 
-// follow runs a method until then, s.
+// follow runs a method until a time, s, and compares it with the truth.
 func (m *method) follow(s *truth, h, until float64, keep bool) (r reach) {
 	run := m.start(s.p, h)
 	z, lag := vec{s.p.x0, 0}, 0.0
@@ -176,8 +176,8 @@ func (m *method) follow(s *truth, h, until float64, keep bool) (r reach) {
 	return r
 }
 
-// order is the slope of the logarithm of the error over that of the step, by least
-// squares, over the steps whose error is below 3 % and above what rounding leaves.
+// order returns the slope of the logarithm of the error over that of the step, by least squares,
+// for errors below 3 % and above rounding (1e-10). NaN: fewer than four such errors.
 func order(h, e []float64) float64 {
 	var steps, errors []float64
 	for i := range h {
@@ -193,13 +193,13 @@ func order(h, e []float64) float64 {
 	return b
 }
 
-// leak is the energy of a method over time, as a part of that at the start, less 1.
+// leak is the drift of the energy over time: energy over that at the start, less 1.
 type leak struct {
 	t, e []float64
-	end  float64 // at the end
+	end  float64 // drift at the end
 }
 
-// leaks runs a method without a damper.
+// leaks runs a method without a damper and returns the drift of its energy.
 func (m *method) leaks(p *problem, h, until float64) (l leak) {
 	run, z, first := m.start(p, h), vec{p.x0, 0}, p.energy(vec{p.x0, 0})
 	for t := 0.0; t < until; {
@@ -212,9 +212,9 @@ func (m *method) leaks(p *problem, h, until float64) (l leak) {
 	return l
 }
 
-// costs are the ns of a step of h of every method, over 30 s from the start as 000 has
-// them, at most 2000 steps: the least over rounds in which the methods take turns, since
-// what else a machine does only adds.
+// costs returns the time of a step of every method, ns, over 30 s from the start as in 000, at most
+// 2000 steps. It is the minimum over rounds in which the methods take turns, since other processes
+// only add time.
 func costs(p *problem, h float64, rounds int) []float64 {
 	steps := min(2000, int(30/h+0.5))
 	repeat := 2000 / steps
@@ -241,9 +241,9 @@ func costs(p *problem, h float64, rounds int) []float64 {
 	return out
 }
 
-// border is the shortest step, s, of whole hundredths, from which on a method leaves the
-// range it was let go in within 30 s; 0: none up to 1 s.
-func border(m *method, p *problem) float64 {
+// rangeLimit returns the shortest step, s, in hundredths, at which a method leaves its initial
+// range within 30 s; 0: none up to 1 s.
+func rangeLimit(m *method, p *problem) float64 {
 	for n := 1; n <= 100; n++ {
 		h := float64(n) / 100
 		run, t, z := m.start(p, h), 0.0, vec{p.x0, 0}

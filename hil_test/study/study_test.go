@@ -16,18 +16,18 @@ import (
 	truthfile "lockstep/hil_test/truth"
 )
 
-// short is the study in short.
+// short are the parameters of a short study.
 var short = extent{until: 10, steps: spaced(0.0003), rounds: 3, swings: 20}
 
-// linear is the problem of one spring.
+// linear is the problem with one spring.
 var linear = problem{
 	name: "table 1, linear", m: 1, x0: 0.3, inner: 10, spring: force{slopes: []float64{10}}, damper: viscous,
 }
 
-// foundOnce is it, done once.
+// foundOnce returns the result of the short study, which runs once.
 var foundOnce = sync.OnceValue(func() *result { return do(short) })
 
-// accuracies are those of all methods on all problems.
+// accuracies returns the accuracies of all methods on all problems.
 func accuracies() (list []accuracy) {
 	for _, f := range foundOnce().methods {
 		list = append(list, f.accuracy...)
@@ -41,8 +41,8 @@ func readFile(t *testing.T, name string) map[string][]float64 {
 	return truthfile.Read(t, "../../model/plants/testdata/"+name+".csv").Columns()
 }
 
-// The files have 13 digits and were made by other code.
-func TestTruthIsThatOfTheFiles(t *testing.T) {
+// Independent code made the files, with 13 digits.
+func TestTruthAgreesWithTheFiles(t *testing.T) {
 	for _, c := range []struct {
 		p    *problem
 		file string
@@ -52,7 +52,7 @@ func TestTruthIsThatOfTheFiles(t *testing.T) {
 		{&table2, "A2_pwa_spring_T2_continuous", 1e-12},
 		{&table6, "A4_pwa_spring_T6", 1e-12},
 		{&table9, "A7_static_friction_T9", 1e-11},
-		{&lasting, "A9_energy_T6_undamped", 1e-11}, // the file itself ends with its energy off by 6e-14
+		{&lasting, "A9_energy_T6_undamped", 1e-11}, // the energy of the file drifts by 6e-14
 	} {
 		s := solve(c.p, 30)
 		want := readFile(t, c.file)
@@ -70,58 +70,58 @@ func TestTruthIsThatOfTheFiles(t *testing.T) {
 		}
 		events := readFile(t, c.file+"_events")["t"]
 		if len(s.list)-1 != len(events) {
-			t.Fatalf("%s: %d borders are passed, want %d", c.file, len(s.list)-1, len(events))
+			t.Fatalf("%s: %d boundaries are crossed, want %d", c.file, len(s.list)-1, len(events))
 		}
 		for i, at := range events {
 			if got := s.list[i+1].t; !scalar.EqualWithinAbs(got, at, c.tol) {
-				t.Errorf("%s: border %d at %.13g s, want %.13g", c.file, i, got, at)
+				t.Errorf("%s: boundary %d at %.13g s, want %.13g", c.file, i, got, at)
 			}
 		}
 	}
 }
 
-func TestErrorsGoWithTheStepAsTheoryHasIt(t *testing.T) {
+func TestErrorsHaveTheTheoreticalOrder(t *testing.T) {
 	for _, a := range accuracies() {
 		switch {
-		case a.m.name == nLinear: // no solution
+		case a.m.name == nLinear: // not a solution
 		case a.p == &table9 || a.p == &table10: // below
 		case a.m.order == exact:
 			for i, e := range a.own {
 				if !(e <= 1e-10) || !(a.published[i] <= 1e-10) {
-					t.Errorf("%s, %s: error %.2g at steps of %g s, want 1e-10 at most", a.p.name, a.m.name, e, short.steps[i])
+					t.Errorf("%s, %s: error %.2g at steps of %g s, want at most 1e-10", a.p.name, a.m.name, e, short.steps[i])
 				}
 			}
 		case a.m.order == 0:
 			for i, e := range a.own {
 				if !(e >= 0.1) {
-					t.Errorf("%s, %s: error %.2g at steps of %g s: it converges", a.p.name, a.m.name, e, short.steps[i])
+					t.Errorf("%s, %s: error %.2g at steps of %g s, want no convergence", a.p.name, a.m.name, e, short.steps[i])
 				}
 			}
 		default:
-			tol := 0.15 // in which part of a step a border lies is chance
+			tol := 0.15 // the position of a boundary in a step is random
 			if a.m.order > 2 {
-				tol = 0.6 // few steps lie between rounding and those with two borders
+				tol = 0.6 // few steps lie between rounding and steps with two boundaries
 			}
 			if !scalar.EqualWithinAbs(a.order, float64(a.m.order), tol) {
-				t.Errorf("%s, %s: the error goes with the step to the power %.2f, want %d: %.2g", a.p.name, a.m.name, a.order, a.m.order, a.own)
+				t.Errorf("%s, %s: the order of the error is %.2f, want %d: %.2g", a.p.name, a.m.name, a.order, a.m.order, a.own)
 			}
 		}
 	}
 }
 
-// Dry friction jumps where the speed changes its sign: that must be met, too. What is met
-// to order 2 leaves an impulse of order 2.
-func TestDryFrictionTakesAnOrderWhereItsTurnIsNotMet(t *testing.T) {
+// Dry friction jumps where the speed changes its sign, which a method must locate, too. Location of
+// order 2 leaves an impulse of order 2.
+func TestDryFrictionCostsAnOrderIfTheReversalIsNotLocated(t *testing.T) {
 	for _, a := range accuracies() {
 		switch {
 		case a.p != &table9:
 		case a.m.name == nFixed || a.m.name == nTaylor:
 			if !(a.order > 0.8 && a.order < 1.5) {
-				t.Errorf("%s: the error goes with the step to the power %.2f, want 1", a.m.name, a.order)
+				t.Errorf("%s: the order of the error is %.2f, want 1", a.m.name, a.order)
 			}
 		case a.m.name == nExact:
 			if !(a.order > 1.9 && a.order < 3.2) {
-				t.Errorf("%s: the error goes with the step to the power %.2f, want 2 to 3", a.m.name, a.order)
+				t.Errorf("%s: the order of the error is %.2f, want 2 to 3", a.m.name, a.order)
 			}
 		case a.m.name == nOurs:
 			for i, e := range a.published {
@@ -133,14 +133,14 @@ func TestDryFrictionTakesAnOrderWhereItsTurnIsNotMet(t *testing.T) {
 	}
 }
 
-// An input that is held is late by half a step, in every method of 000.
-func TestHeldInputTakesAllOrdersButOne(t *testing.T) {
+// A held input is late by half a step, in every method of 000.
+func TestHeldInputReducesTheOrderToOne(t *testing.T) {
 	for _, a := range accuracies() {
 		switch {
 		case a.p != &table10:
 		case a.m.name == nExact:
 			if !scalar.EqualWithinAbs(a.order, 1, 0.15) {
-				t.Errorf("%s: the error goes with the step to the power %.2f, want 1", a.m.name, a.order)
+				t.Errorf("%s: the order of the error is %.2f, want 1", a.m.name, a.order)
 			}
 		case a.m.name == nOurs:
 			for i, e := range a.published {
@@ -152,23 +152,23 @@ func TestHeldInputTakesAllOrdersButOne(t *testing.T) {
 	}
 }
 
-func TestErrorThatIsNoNumberIsNotLost(t *testing.T) {
+func TestErrorKeepsNaN(t *testing.T) {
 	nan := math.NaN()
 	if e := solve(&table6, 1).off(0.5, vec{0, nan}); !math.IsNaN(e) {
-		t.Errorf("a speed that is no number is off by %g", e)
+		t.Errorf("error %g of a speed that is not a number, want NaN", e)
 	}
 }
 
-// A state that comes out when its step ends early is that of a time before the tick.
-func TestAdjustedStepsComeOutWithAnErrorOfOrderOne(t *testing.T) {
+// A state that is published after a shortened step belongs to a time before the tick.
+func TestAdjustedStepsArePublishedWithAnErrorOfOrderOne(t *testing.T) {
 	for _, a := range accuracies() {
 		switch a.m.name {
 		case nAdjust, nDelta, nExact:
 			if a.p == &table9 || a.p == &table10 {
-				continue // it has order 1 anyway, or is lost
+				continue // order 1 anyway, or no convergence
 			}
 			if !scalar.EqualWithinAbs(a.late, 1, 0.15) {
-				t.Errorf("%s, %s: the error at the tick goes with the step to the power %.2f, want 1", a.p.name, a.m.name, a.late)
+				t.Errorf("%s, %s: the order of the error at the tick is %.2f, want 1", a.p.name, a.m.name, a.late)
 			}
 		}
 	}
@@ -199,7 +199,7 @@ func TestEnergyOnOneSpringGrowsByTheFactorOfTheory(t *testing.T) {
 	}
 }
 
-// On a spring with regions Euler gains h·F²/m per second, to first order in h.
+// On a spring with regions the energy of Euler grows by h·F²/m per second, to first order in h.
 func TestEulerGainsTheMeanSquareOfTheForce(t *testing.T) {
 	const until = swing
 	s, p := solve(&lasting, until), &lasting
@@ -220,10 +220,10 @@ func TestEulerGainsTheMeanSquareOfTheForce(t *testing.T) {
 	}
 }
 
-// The area between neighbouring states is what a motion without damping keeps. An
-// external force changes it by the factor 1 + (c - inner)/inner·(1 - cos(w·h)), which
-// without inner stiffness is 1 + c·h²/2m.
-func TestExternalForceKeepsNoArea(t *testing.T) {
+// A motion without damping preserves the area between neighbouring states. An external force
+// multiplies it by 1 + (c - inner)/inner·(1 - cos(w·h)), which without inner stiffness is 1 +
+// c·h²/2m.
+func TestExternalForceChangesTheArea(t *testing.T) {
 	const h = 0.05
 	for _, inner := range []float64{0, 5, 20} {
 		p, name := lasting, nFree
@@ -249,9 +249,9 @@ func TestExternalForceKeepsNoArea(t *testing.T) {
 	}
 }
 
-// As the areas have it: what is softer than the spring gains, what is as stiff as its
-// stiffest region loses.
-func TestInnerStiffnessDecidesWhereTheEnergyGoes(t *testing.T) {
+// An inner stiffness below that of the spring gains energy, the stiffness of the stiffest region
+// loses energy, as the areas say.
+func TestInnerStiffnessDecidesWhetherTheEnergyGrows(t *testing.T) {
 	for _, i := range foundOnce().inner {
 		if i.c <= 1 && !(i.end > 0.1) || i.c >= 20 && !(i.end < -0.1) {
 			t.Errorf("inner %g N/m: energy %+.2g", i.c, i.end)
@@ -273,7 +273,7 @@ func TestCoordinatesShiftedBackAreAnExternalForceWithInnerStiffness(t *testing.T
 	}
 }
 
-// What README says of adjusted steps at 0.1 s.
+// The test checks the conclusions of README.md about adjusted steps of 0.1 s.
 func TestAdjustedStepsKeepTheEnergyOnlyWithExactParts(t *testing.T) {
 	end := func(name string) float64 { return named(name).leaks(&lasting, 0.1, 30).end }
 	if e := end(nExact); !(math.Abs(e) < 1e-3) {
@@ -290,11 +290,11 @@ func TestAdjustedStepsKeepTheEnergyOnlyWithExactParts(t *testing.T) {
 }
 
 func TestExternalForceIsUnstableLongBeforeHalfASecond(t *testing.T) {
-	if h := border(named(nFree), &table5); !(h > 0 && h <= 0.2) {
-		t.Errorf("the mass leaves its range from steps of %g s on; 000 figure 24 has 0.5 s", h)
+	if h := rangeLimit(named(nFree), &table5); !(h > 0 && h <= 0.2) {
+		t.Errorf("the mass leaves its range from steps of %g s on; figure 24 of 000 says 0.5 s", h)
 	}
 	for _, name := range []string{nInner, nOurs} {
-		if h := border(named(name), &table5); h != 0 {
+		if h := rangeLimit(named(name), &table5); h != 0 {
 			t.Errorf("%s: the mass leaves its range from steps of %g s on", name, h)
 		}
 	}
@@ -313,7 +313,7 @@ func TestEmbeddedPlantIsTheSameProblem(t *testing.T) {
 	}
 }
 
-func TestStudyLeavesTablesAndPlots(t *testing.T) {
+func TestStudyWritesTablesAndPlots(t *testing.T) {
 	r, dir := foundOnce(), t.TempDir()
 	if err := r.files().write(dir); err != nil {
 		t.Fatal(err)
@@ -351,7 +351,7 @@ func TestStudyLeavesTablesAndPlots(t *testing.T) {
 	}
 }
 
-// wellFormed checks that a plot is XML, has curves and no number that is none.
+// wellFormed checks that a plot is XML with curves and without NaN and Inf.
 func wellFormed(t *testing.T, file string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -372,6 +372,6 @@ func wellFormed(t *testing.T, file string) {
 		}
 	}
 	if paths < 10 || strings.Contains(string(data), "NaN") || strings.Contains(string(data), "Inf") {
-		t.Errorf("%s: %d paths, or a number that is none", filepath.Base(file), paths)
+		t.Errorf("%s: %d paths, want at least 10 and no NaN or Inf", filepath.Base(file), paths)
 	}
 }

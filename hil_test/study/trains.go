@@ -14,52 +14,53 @@ import (
 	"lockstep/rt/plot"
 )
 
-// trainExtent is how much of the study of trains is done.
+// trainExtent are the parameters of the study of trains.
 type trainExtent struct {
 	cars   []int
-	until  time.Duration // of what a train does by itself
-	jumps  int           // ticks in which all commands jump at once
-	rounds int           // how often each tick is measured: the fastest counts
+	until  time.Duration // length of the run with the plant's own input waveforms
+	jumps  int           // ticks of the run in which all commands jump
+	rounds int           // measurements of each tick, of which the fastest counts
 }
 
 var wholeTrains = trainExtent{[]int{1, 3, 5, 10, 20}, 8 * time.Second, 400, 3}
 
 const trainGrid = 5 * time.Millisecond
 
-// trainCost is what the ticks of a train cost, ns of processor time.
+// trainCost is the cost of the ticks of a train, ns of processor time.
 type trainCost struct {
 	cars, states, wheelsets, located int
-	quiet                            float64 // mean of those without an event
-	own, dearest                     float64 // the dearest by itself, and where all commands jump as well
+	quiet                            float64 // mean tick without an event
+	own                              float64 // worst tick with the plant's own input waveforms
+	worst                            float64 // worst tick of both runs
 }
 
-// trainResult is what the study of trains finds.
+// trainResult is the result of the study of trains.
 type trainResult struct {
-	costs          []trainCost
-	quiet, dearest float64 // the powers of the cars with which they grow
+	costs        []trainCost
+	quiet, worst float64 // exponents of the growth with the number of cars
 }
 
 func doTrains(e trainExtent) *trainResult {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	r := &trainResult{}
-	var cars, quiet, dearest []float64
+	var cars, quiet, worst []float64
 	for _, n := range e.cars {
 		c := e.train(n)
 		r.costs = append(r.costs, c)
-		cars, quiet, dearest = append(cars, float64(n)), append(quiet, c.quiet), append(dearest, c.dearest)
+		cars, quiet, worst = append(cars, float64(n)), append(quiet, c.quiet), append(worst, c.worst)
 	}
 
 	_, r.quiet = powerLaw(cars, quiet)
-	_, r.dearest = powerLaw(cars, dearest)
+	_, r.worst = powerLaw(cars, worst)
 	return r
 }
 
-// train measures a train of so many cars.
+// train measures a train with a number of cars.
 func (e trainExtent) train(cars int) trainCost {
 	sys := must(rig.Load(fmt.Sprintf("train%d", cars)))
 	own := must(rig.New(sys, kernel.Options{Period: trainGrid}, false))
-	driven := must(rig.New(sys, kernel.Options{Period: trainGrid}, true))
+	commanded := must(rig.New(sys, kernel.Options{Period: trainGrid}, true))
 	jump := func(tick int, u []float64) {
 		for j, in := range sys.Inputs {
 			u[j] = [2]float64{in.Max, in.Min}[tick%2]
@@ -78,12 +79,12 @@ func (e trainExtent) train(cars int) trainCost {
 
 	c.quiet /= n
 	c.own = slices.Max(least)
-	least, _ = driven.LeastTicks(e.jumps, e.rounds, jump, processorTime)
-	c.dearest = max(c.own, slices.Max(least))
+	least, _ = commanded.LeastTicks(e.jumps, e.rounds, jump, processorTime)
+	c.worst = max(c.own, slices.Max(least))
 	return c
 }
 
-// processorTime is what this thread has had of a processor, ns: others do not count.
+// processorTime returns the processor time of this thread, ns.
 func processorTime() float64 {
 	var at unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &at) != nil {
@@ -92,7 +93,7 @@ func processorTime() float64 {
 	return float64(at.Nano())
 }
 
-// ofPeriod is a cost as a part of the period, %.
+// ofPeriod returns a cost as a percentage of the period.
 func ofPeriod(cost float64) float64 { return cost / float64(trainGrid) * 100 }
 
 func (r *trainResult) files() files {
@@ -102,29 +103,29 @@ func (r *trainResult) files() files {
 func (r *trainResult) markdown() []byte {
 	p := &page{}
 	p.line("# Cost of a tick over the length of a train\n")
-	p.line("Plants train1 to train%d, steps of %v. Quiet is the mean of ticks without an event; the dearest tick "+
-		"is that of a train by itself, and of all of its commands jumping from border to border at every tick.\n",
+	p.line("Plants train1 to train%d, steps of %v. Quiet is the mean of ticks without an event. The worst tick "+
+		"is the longest with the train's own input waveforms, and with all commands jumping between their limits at every tick.\n",
 		r.costs[len(r.costs)-1].cars, trainGrid)
-	p.table("| cars | wheelsets | states | events located | quiet, us | over one car | dearest by itself | dearest, us |" +
+	p.table("| cars | wheelsets | states | events located | quiet, us | over one car | worst, own waveforms | worst, us |" +
 		fmt.Sprintf(" %% of %v | over one car |", trainGrid))
 
 	one := r.costs[0]
 	for _, c := range r.costs {
 		p.line("| %d | %d | %d | %d | %.0f | %.1f | %.0f | %.0f | %.0f | %.1f |", c.cars, c.wheelsets, c.states, c.located,
-			c.quiet/1e3, c.quiet/one.quiet, c.own/1e3, c.dearest/1e3, ofPeriod(c.dearest), c.dearest/one.dearest)
+			c.quiet/1e3, c.quiet/one.quiet, c.own/1e3, c.worst/1e3, ofPeriod(c.worst), c.worst/one.worst)
 	}
 
-	p.line("\nQuiet ticks grow with cars^%.2f, the dearest with cars^%.2f.", r.quiet, r.dearest)
+	p.line("\nQuiet ticks grow with cars^%.2f, the worst with cars^%.2f.", r.quiet, r.worst)
 	return p.Bytes()
 }
 
-// plot is both costs over that of one car.
+// plot returns the plot of both costs over those of one car.
 func (r *trainResult) plot() plot.Chart {
 	one, last := r.costs[0], float64(r.costs[len(r.costs)-1].cars)
-	var cars, quiet, dearest []float64
+	var cars, quiet, worst []float64
 	for _, v := range r.costs {
 		cars = append(cars, float64(v.cars))
-		quiet, dearest = append(quiet, v.quiet/one.quiet), append(dearest, v.dearest/one.dearest)
+		quiet, worst = append(quiet, v.quiet/one.quiet), append(worst, v.worst/one.worst)
 	}
 
 	return plot.Chart{
@@ -134,7 +135,7 @@ func (r *trainResult) plot() plot.Chart {
 		Curves: []plot.Curve{
 			curve("in proportion", "#cfcfcf", 6, []float64{1, last}, []float64{1, last}),
 			curve(fmt.Sprintf("quiet tick: cars^%.2f", r.quiet), "#1f77b4", 1.8, cars, quiet),
-			curve(fmt.Sprintf("dearest tick: cars^%.2f", r.dearest), "#d62728", 1.8, cars, dearest),
+			curve(fmt.Sprintf("worst tick: cars^%.2f", r.worst), "#d62728", 1.8, cars, worst),
 		},
 	}
 }

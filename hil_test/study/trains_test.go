@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// Trains are chains: a plant whose matrices were full would take cars², and every event
-// all of the train again.
+// The matrices of a train are sparse: full matrices would cost cars² per tick.
 func TestCostOfATickGrowsWithTheLengthOfTheTrain(t *testing.T) {
 	r := doTrains(trainExtent{[]int{1, 3, 5, 10}, 2 * time.Second, 60, 3})
 	t.Logf("%s", r.markdown())
-	if !(r.quiet > 0.5 && r.quiet <= 1.25 && r.dearest > 0.5 && r.dearest <= 1.4) {
-		t.Errorf("quiet ticks grow with cars^%.2f and the dearest with cars^%.2f, want about 1", r.quiet, r.dearest)
+	if !(r.quiet > 0.5 && r.quiet <= 1.25 && r.worst > 0.5 && r.worst <= 1.4) {
+		t.Errorf("quiet ticks grow with cars^%.2f and the worst with cars^%.2f, want about 1", r.quiet, r.worst)
 	}
 	for _, c := range r.costs {
-		if c.states < 30*c.cars || !(c.dearest >= c.quiet) {
+		if c.states < 30*c.cars || !(c.worst >= c.quiet) {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -1,10 +1,10 @@
 /*
- * A ptrace() for user-mode Linux up to 6.1, on processors whose register state has grown since.
+ * A ptrace() for user-mode Linux up to 6.1, on processors with tile registers (AMX).
  *
- * It keeps the state of a process in an area that ends before the tile registers (AMX). The host
- * gives the beginning of the state as it is asked for, but takes back only the whole of it, and
- * user-mode Linux ends at its first process. Here the rest is filled in: empty, and said to be
- * empty, as it is in every program that has not asked the kernel for those registers.
+ * User-mode Linux keeps the register state of a process in an area that ends before the tile
+ * registers. The host returns a part of the state, but accepts only a complete one. Without this
+ * function user-mode Linux ends at its first process. The function appends empty tile registers
+ * and marks them as empty, as in every program that has not requested them from the kernel.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define XSTATE ((void *)0x202) /* NT_X86_XSTATE of elf.h */
-#define PARTS 512              /* where the state says which of its parts are not empty */
+#define PARTS 512              /* offset of the bit mask of the parts that are not empty, bytes */
 #define TILES (UINT64_C(3) << 17)
 
 static long set_state(long pid, const struct iovec *given)

@@ -1,9 +1,9 @@
 // Package truth owns the reading of truth files: independent solutions of plants as CSV. Every
-// test that compares with one reads it here. The package judges nothing and imports nothing of
-// ours.
+// test that compares with such a solution uses this package. It compares nothing itself and imports
+// no other package of lockstep.
 //
-// The first row names the columns, with a unit in brackets or without. The first column is the
-// time, s, or what the others are a function of. A line that begins with # is a comment.
+// The first row names the columns, with or without a unit in brackets. The first column is the
+// time, s, or another independent variable. A line that begins with # is a comment.
 package truth
 
 import (
@@ -19,12 +19,12 @@ import (
 
 // Table is a truth file.
 type Table struct {
-	Names []string    // columns, without units
+	Names []string    // names of the columns, without units
 	Time  []float64   // first column
-	Rows  [][]float64 // rows×columns, the first column too; NaN where a field is no number
+	Rows  [][]float64 // rows×columns, with the first column; NaN for a field that is not a number
 }
 
-// Read reads a file whole. Rows of equal time are an event: before and after it.
+// Read reads a truth file. Two rows of equal time are the values before and after an event.
 func Read(t testing.TB, file string) Table {
 	t.Helper()
 	names, lines := fields(t, file)
@@ -40,7 +40,7 @@ func Read(t testing.TB, file string) Table {
 	return table
 }
 
-// AfterEvents returns the table with one row per instant: of an event the row after it.
+// AfterEvents returns the table with one row per instant: at an event the row after the event.
 func (table Table) AfterEvents() Table {
 	one := Table{Names: table.Names}
 	for i, at := range table.Time {
@@ -55,7 +55,7 @@ func (table Table) AfterEvents() Table {
 	return one
 }
 
-// Spans returns the largest less the smallest value of each column.
+// Spans returns the difference of the maximum and the minimum of each column.
 func (table Table) Spans() []float64 {
 	spans := make([]float64, len(table.Names))
 	for c := range spans {
@@ -81,14 +81,14 @@ func (table Table) Columns() map[string][]float64 {
 	return columns
 }
 
-// Event is a row of a file of events, whose second column is the event's name.
+// Event is a row of a file of events. The second column is the name of the event.
 type Event struct {
 	Time   float64 // s
 	Name   string
-	Fields map[string]string // every field as written, by column
+	Fields map[string]string // text of every field, by name of the column
 }
 
-// ReadEvents reads a file of events; a file that does not exist has none.
+// ReadEvents reads a file of events. If the file does not exist, it returns no events.
 func ReadEvents(t testing.TB, file string) (events []Event) {
 	t.Helper()
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +98,7 @@ func ReadEvents(t testing.TB, file string) (events []Event) {
 	for _, line := range lines {
 		e := Event{Time: number(line[0]), Name: line[1], Fields: map[string]string{}}
 		if math.IsNaN(e.Time) {
-			t.Fatalf("%s: an event at %q", file, line[0])
+			t.Fatalf("%s: time %q of an event is not a number", file, line[0])
 		}
 		for i, text := range line {
 			e.Fields[names[i]] = text
@@ -109,7 +109,7 @@ func ReadEvents(t testing.TB, file string) (events []Event) {
 	return events
 }
 
-// fields reads the names of the columns and the text of all other rows.
+// fields returns the names of the columns and the fields of all other rows as text.
 func fields(t testing.TB, file string) (names []string, lines [][]string) {
 	t.Helper()
 	f, err := os.Open(file)
@@ -124,7 +124,7 @@ func fields(t testing.TB, file string) (names []string, lines [][]string) {
 		t.Fatal(err)
 	}
 	if len(all) < 2 || len(all[0]) < 2 {
-		t.Fatalf("%s: no table", file)
+		t.Fatalf("%s: expected at least two rows and two columns", file)
 	}
 	for _, name := range all[0] {
 		name, _, _ = strings.Cut(name, "[")

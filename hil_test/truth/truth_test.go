@@ -34,12 +34,12 @@ func TestReadKeepsEventsAndNaN(t *testing.T) {
 	}
 }
 
-func TestEventsHaveTheirFieldsByColumn(t *testing.T) {
+func TestReadEventsReturnsFieldsByColumn(t *testing.T) {
 	events := ReadEvents(t, file(t, "t,event,speed\n0.5,impact,-1e-7\n2,lock_2,\n"))
 	if len(events) != 2 || events[0].Time != 0.5 || events[0].Fields["speed"] != "-1e-7" || events[1].Name != "lock_2" || events[1].Fields["speed"] != "" {
 		t.Errorf("%+v", events)
 	}
 	if events := ReadEvents(t, "nowhere.csv"); events != nil {
-		t.Errorf("%+v of no file", events)
+		t.Errorf("%+v from a missing file, want no events", events)
 	}
 }

@@ -32,10 +32,20 @@ const maxFilters = 512
 // An error is ErrNoCAN, ErrNoInterface or ErrDown where errors.Is says so; its text
 // has the command that helps.
 func Dial(name string, filters []Filter) (*Bus, error) {
-	if text, ok := strings.CutPrefix(name, "fd:"); ok {
-		return dialFD(name, text)
+	number, inherited := strings.CutPrefix(name, "fd:")
+	if !inherited {
+		return dialInterface(name, filters, false)
 	}
-	return dialInterface(name, filters, false)
+	fd, err := strconv.Atoi(number)
+	if err != nil || fd < 3 {
+		return nil, fmt.Errorf("can: dial %s: fd:N needs a number from 3 on", name)
+	}
+	b, err := wrapFD(fd)
+	if err != nil {
+		return nil, fmt.Errorf("can: dial %s: %w", name, err)
+	}
+	unix.CloseOnExec(fd)
+	return b, nil
 }
 
 // dialInterface is Dial for an interface; with invert, only frames that pass none of the
@@ -155,7 +165,11 @@ func (b *Bus) lookup(name string) (index int, err error) {
 		return 0, fmt.Errorf("%w: %s is not a CAN interface; %s", ErrNoInterface, name, suggestInterface(name))
 	}
 	if got[2].Uint16()&unix.IFF_UP == 0 {
-		return 0, fmt.Errorf("%w: ip link set %s up%s", ErrDown, name, bitrateOption(name))
+		options := " type can bitrate 500000 restart-ms 100" // a real controller needs these
+		if strings.HasPrefix(name, "vcan") || strings.HasPrefix(name, "vxcan") {
+			options = ""
+		}
+		return 0, fmt.Errorf("%w: ip link set %s up%s", ErrDown, name, options)
 	}
 	b.FD = got[3].Uint32() >= sizeFD
 	return int(got[0].Uint32()), nil
@@ -190,20 +204,6 @@ func Inherit(f *os.File) (*Bus, error) {
 		return nil, fmt.Errorf("can: inherit %s: %w", f.Name(), err)
 	}
 
-	return b, nil
-}
-
-// dialFD is Dial for "fd:N"; text is N.
-func dialFD(name, text string) (*Bus, error) {
-	fd, err := strconv.Atoi(text)
-	if err != nil || fd < 3 {
-		return nil, fmt.Errorf("can: dial %s: fd:N needs a number from 3 on", name)
-	}
-	b, err := wrapFD(fd)
-	if err != nil {
-		return nil, fmt.Errorf("can: dial %s: %w", name, err)
-	}
-	unix.CloseOnExec(fd)
 	return b, nil
 }
 
@@ -269,15 +269,6 @@ func LegalName(name string) bool {
 	const legal = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 	return 1 <= len(name) && len(name) <= 15 && name[0] != '-' &&
 		strings.Trim(name, legal) == "" && strings.Trim(name, ".") != ""
-}
-
-// bitrateOption returns the options that "ip link set NAME up" needs on a real
-// controller, "" for a virtual interface.
-func bitrateOption(name string) string {
-	if strings.HasPrefix(name, "vcan") || strings.HasPrefix(name, "vxcan") {
-		return ""
-	}
-	return " type can bitrate 500000 restart-ms 100"
 }
 
 // Interfaces lists the CAN interfaces under dir, which is laid out like

@@ -127,29 +127,26 @@ func (l *Links) Query(name string) (Link, error) {
 // Restart restarts a controller after bus-off, as `ip link set can0 type can restart`
 // does; it needs CAP_NET_ADMIN.
 func (l *Links) Restart(link Link) error {
-	if err := l.setAttribute(link, unix.IFLA_CAN_RESTART, 1); err != nil {
-		return fmt.Errorf("can: restart %s: %w", link.Name, err)
-	}
-	return nil
+	return l.setAttribute("restart", link, unix.IFLA_CAN_RESTART, 1)
 }
 
 // SetRestart sets the delay, ms, after which the driver restarts its controller from
 // bus-off; 0 means never. The interface must be down. It does what `ip link set can0
 // type can restart-ms 100` does and needs CAP_NET_ADMIN.
 func (l *Links) SetRestart(link Link, ms uint32) error {
-	if err := l.setAttribute(link, unix.IFLA_CAN_RESTART_MS, ms); err != nil {
-		return fmt.Errorf("can: restart-ms of %s: %w", link.Name, err)
-	}
-	return nil
+	return l.setAttribute("restart-ms of", link, unix.IFLA_CAN_RESTART_MS, ms)
 }
 
-// setAttribute sets one attribute of a controller.
-func (l *Links) setAttribute(link Link, kind uint16, value uint32) error {
+// setAttribute sets one attribute of a controller; what names the action in errors.
+func (l *Links) setAttribute(what string, link Link, kind uint16, value uint32) error {
 	data := appendAttribute(nil, kind, binary.NativeEndian.AppendUint32(nil, value))
 	info := appendAttribute(nil, unix.IFLA_INFO_KIND, []byte("can"))
 	info = appendAttribute(info, unix.IFLA_INFO_DATA, data)
 	_, err := l.request(unix.RTM_NEWLINK, unix.NLM_F_ACK, link.Index, appendAttribute(nil, unix.IFLA_LINKINFO, info))
-	return err
+	if err != nil {
+		return fmt.Errorf("can: %s %s: %w", what, link.Name, err)
+	}
+	return nil
 }
 
 // request sends a message about the interface with the given index and returns the
@@ -247,7 +244,7 @@ func parseLink(kind uint16, data []byte) (link Link, ok bool) {
 	forEachAttribute(data[unix.SizeofIfInfomsg:], func(kind uint16, data []byte) {
 		switch kind {
 		case unix.IFLA_IFNAME:
-			link.Name = cString(data)
+			link.Name = unix.ByteSliceToString(data)
 		case unix.IFLA_LINKINFO:
 			link.parseInfo(data)
 		}
@@ -262,7 +259,7 @@ func (l *Link) parseInfo(b []byte) {
 	forEachAttribute(b, func(k uint16, d []byte) {
 		switch k {
 		case unix.IFLA_INFO_KIND:
-			kind = cString(d)
+			kind = unix.ByteSliceToString(d)
 		case unix.IFLA_INFO_DATA:
 			data = d
 		}
@@ -292,6 +289,3 @@ func (l *Link) parseController(kind uint16, data []byte) {
 		l.RestartMs = int(value)
 	}
 }
-
-// cString returns the bytes before the first NUL as a string.
-func cString(b []byte) string { return unix.ByteSliceToString(b) }

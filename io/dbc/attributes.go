@@ -3,11 +3,11 @@ package dbc
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"lockstep/io/can"
-	"lockstep/io/messages"
 )
 
 // attributes holds the attributes of a file until all statements are read.
@@ -22,14 +22,14 @@ type definition struct {
 	defaultValue token    // value of objects for which the file gives none
 }
 
-// attributeKey is an attribute of a message, of a signal or, with message -1, of the bus.
+// attributeKey is an attribute of a message, of a signal or, with busObject, of the bus.
 type attributeKey struct {
 	attribute string
 	signalKey
 }
 
 // busObject is the object of attributes of the bus.
-var busObject = signalKey{message: -1}
+var busObject = signalKey{message: -2}
 
 // formats maps Vector's numbers of frame formats to their names, for files that define numbers.
 var formats = map[string]string{
@@ -38,11 +38,8 @@ var formats = map[string]string{
 
 // parseDefinition reads BA_DEF_ object "name" type range; or ENUM "text","text",...;
 func (p *parser) parseDefinition() {
-	switch p.tok.text {
-	case "BU_", "BO_", "SG_", "EV_":
-		if p.tok.kind == name {
-			p.advance()
-		}
+	if object := p.tok; object.kind == name && slices.Contains([]string{"BU_", "BO_", "SG_", "EV_"}, object.text) {
+		p.advance()
 	}
 
 	attribute := p.expectKind(text, "the attribute's name between quotes").text
@@ -78,7 +75,7 @@ func (p *parser) parseDefault() {
 
 // parseAttribute reads BA_ "name" object value;
 func (p *parser) parseAttribute() {
-	where, known := busObject, true
+	where := busObject
 	at, v := p.attributeLine(func() {
 		word := p.tok
 		switch {
@@ -86,21 +83,16 @@ func (p *parser) parseAttribute() {
 		case word.text == "BO_":
 			p.advance()
 			where = signalKey{message: p.messageIndex()}
-			known = where.message >= 0
 		case word.text == "SG_":
-			var i int
 			p.advance()
-			where, i = p.signalIndex()
-			known = i >= 0
+			where, _ = p.signalIndex()
 		case word.text == "BU_" || word.text == "EV_":
 			p.advance()
 			p.identifier("a name")
-			known = false
+			where = unknownSignal
 		}
 	})
-	if known {
-		p.values[attributeKey{at.text, where}] = v
-	}
+	p.values[attributeKey{at.text, where}] = v
 }
 
 // attributeLine reads name, object and value of an attribute; of reads the object.
@@ -168,51 +160,34 @@ func (p *parser) applyAttributes() {
 	protocol := p.attributeValue("ProtocolType", busObject).text
 	for i := range p.db.Messages {
 		m, of := &p.db.Messages[i], signalKey{message: i}
-		p.setTiming(m, of)
+		const most = 1e9 // ms, 11 days
+		ns := func(attribute string) int64 { return int64(math.Round(p.countAttribute(attribute, of, most) * 1e6)) }
+		m.CycleNs = ns("GenMsgCycleTime")
+		m.FastNs = ns("GenMsgCycleTimeFast")
+		m.DelayNs = ns("GenMsgDelayTime")
+		m.Repeats = int(p.countAttribute("GenMsgNrOfRepetition", of, 1e6))
+		m.SendType = p.attributeValue("GenMsgSendType", of).text
 		format := p.attributeValue("VFrameFormat", of)
 		if format.kind == number {
 			format.text = formats[format.text]
 		}
 		own := p.values[attributeKey{"VFrameFormat", of}].kind != end
-		m.FD = m.Len > 8 || format.text == fdFormat(m.ID) || own && strings.HasSuffix(format.text, "_FD")
-		m.BRS = m.FD && p.attributeValue("CANFD_BRS", of).text == "1"
-		m.J1939 = m.ID > can.MaskSFF && (format.text == "J1939PG" || !own && protocol == "J1939")
-		if m.J1939 {
-			m.FD, m.BRS = false, false
+		fd := "StandardCAN_FD" // the default of a file may name the format of the other identifiers
+		if m.ID > can.MaskSFF {
+			fd = "ExtendedCAN_FD"
 		}
+		m.J1939 = m.ID > can.MaskSFF && (format.text == "J1939PG" || !own && protocol == "J1939")
+		m.FD = !m.J1939 && (m.Len > 8 || format.text == fd || own && strings.HasSuffix(format.text, "_FD"))
+		m.BRS = m.FD && p.attributeValue("CANFD_BRS", of).text == "1"
 		for j := range m.Signals {
-			p.setSignalAttributes(&m.Signals[j], i)
+			s := &m.Signals[j]
+			of := signalKey{i, s.Name}
+			s.SPN = int(p.countAttribute("SPN", of, 1<<19-1))
+			s.Initial, s.HasInitial = p.numberAttribute("GenSigStartValue", of, -math.MaxFloat64, math.MaxFloat64, "a number")
 		}
 	}
 
 	p.applyLongNames()
-}
-
-// fdFormat returns the name of the CAN FD format for a standard or extended identifier. The
-// default of a file may name the other one.
-func fdFormat(id uint32) string {
-	if id > can.MaskSFF {
-		return "ExtendedCAN_FD"
-	}
-	return "StandardCAN_FD"
-}
-
-// setTiming sets cycle times and send type of a message.
-func (p *parser) setTiming(m *messages.Message, of signalKey) {
-	const most = 1e9 // ms, 11 days
-	ns := func(attribute string) int64 { return int64(math.Round(p.countAttribute(attribute, of, most) * 1e6)) }
-	m.CycleNs = ns("GenMsgCycleTime")
-	m.FastNs = ns("GenMsgCycleTimeFast")
-	m.DelayNs = ns("GenMsgDelayTime")
-	m.Repeats = int(p.countAttribute("GenMsgNrOfRepetition", of, 1e6))
-	m.SendType = p.attributeValue("GenMsgSendType", of).text
-}
-
-// setSignalAttributes sets SPN and start value of a signal.
-func (p *parser) setSignalAttributes(s *messages.Signal, message int) {
-	of := signalKey{message, s.Name}
-	s.SPN = int(p.countAttribute("SPN", of, 1<<19-1))
-	s.Initial, s.HasInitial = p.numberAttribute("GenSigStartValue", of, -math.MaxFloat64, math.MaxFloat64, "a number")
 }
 
 // applyLongNames replaces names that were shortened in their statements by the full names.

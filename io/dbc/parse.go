@@ -52,7 +52,7 @@ func Parse(file string, data []byte) (*messages.Database, error) {
 		bad = &emptyFile
 	}
 	if bad != nil {
-		return nil, p.syntaxError(bad)
+		return nil, &SyntaxError{file, *bad}
 	}
 	if err := p.db.Check(); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func ParseLenient(file string, data []byte) (*messages.Database, []Deviation, er
 	p.lenient = true
 	p.parseFile()
 	if p.statementCount == 0 {
-		return nil, nil, p.syntaxError(&append(p.deviations, emptyFile)[0])
+		return nil, nil, &SyntaxError{file, append(p.deviations, emptyFile)[0]}
 	}
 	for _, f := range p.db.Repair() {
 		p.deviations = append(p.deviations, Deviation{Line: f.Line, Text: f.String() + "; " + f.Remedy})

@@ -42,35 +42,46 @@ func (p *parser) messageIndex() int {
 	return -1
 }
 
-// signalIndex reads an identifier and a name; it returns the key of that signal and its
-// index in the message, -1 if there is none.
+// unknownSignal is the key of a signal or message that the database does not have.
+var unknownSignal = signalKey{message: -1}
+
+// signalIndex reads an identifier and a name; it returns the key of that signal and its index in
+// the message, unknownSignal and -1 if there is none.
 func (p *parser) signalIndex() (signalKey, int) {
 	m, at := p.messageIndex(), p.tok
 	where := signalKey{m, p.identifier("the signal's name")}
-	i, ok := p.signals[where]
-	if m < 0 {
-		return where, -1
-	}
-	if !ok {
+	switch i, known := p.signals[where]; {
+	case known && i >= 0:
+		return where, i
+	case !known && m >= 0:
 		p.tolerate(at, fmt.Sprintf("message %q has no signal %q", p.db.Messages[m].Name, where.signal), leftOut)
-		return where, -1
 	}
 
-	return where, i
+	return unknownSignal, -1
 }
 
-// signalOrNil reads an identifier and a name and returns the signal, nil if there is none.
-func (p *parser) signalOrNil() *messages.Signal {
+// messageRef reads an identifier and returns its message; a new one, which is not in the
+// database, if there is none.
+func (p *parser) messageRef() *messages.Message {
+	if i := p.messageIndex(); i >= 0 {
+		return &p.db.Messages[i]
+	}
+	return &messages.Message{}
+}
+
+// signalRef reads an identifier and a name and returns the signal; a new one, which is not in
+// the database, if there is none.
+func (p *parser) signalRef() (s *messages.Signal, ok bool) {
 	where, i := p.signalIndex()
 	if i < 0 {
-		return nil
+		return &messages.Signal{}, false
 	}
-	return &p.db.Messages[where.message].Signals[i]
+	return &p.db.Messages[where.message].Signals[i], true
 }
 
 // parseSenders reads BO_TX_BU_ id : node,node;
 func (p *parser) parseSenders() {
-	i := p.messageIndex()
+	m := p.messageRef()
 	p.expect(":")
 	var nodes []string
 	for p.tok.kind != end && p.tok.text != ";" && !p.tok.first {
@@ -81,10 +92,6 @@ func (p *parser) parseSenders() {
 	}
 
 	p.expectSemicolon()
-	if i < 0 {
-		return
-	}
-	m := &p.db.Messages[i]
 	for _, name := range nodes {
 		if m.Sender == "" {
 			m.Sender = name
@@ -99,8 +106,7 @@ func (p *parser) parseSenders() {
 // SG_ id signal, BU_ node, EV_ variable.
 func (p *parser) parseComment() {
 	const want = "the comment between quotes"
-	var ignored string
-	into, word := &ignored, p.tok
+	into, word := new(string), p.tok
 	switch {
 	case word.kind == text:
 	case word.text == "BU_" || word.text == "EV_":
@@ -108,13 +114,13 @@ func (p *parser) parseComment() {
 		p.identifier("a name")
 	case word.text == "BO_":
 		p.advance()
-		into = p.messageComment(into)
+		into = &p.messageRef().Comment
 	case word.text == "SG_":
 		p.advance()
-		into = p.signalComment(into)
+		into = p.signalComment()
 	case word.kind == number && p.lenient:
 		p.tolerate(word, word.format()+" where BO_ should be", "taken as a message's identifier")
-		into = p.messageComment(into)
+		into = &p.messageRef().Comment
 	default:
 		p.fail(word, want+", or BU_, BO_, SG_, EV_")
 	}
@@ -124,32 +130,21 @@ func (p *parser) parseComment() {
 	*into = s
 }
 
-// messageComment reads an identifier and returns the Comment field of its message, or none if
-// there is no such message.
-func (p *parser) messageComment(none *string) *string {
-	if i := p.messageIndex(); i >= 0 {
-		return &p.db.Messages[i].Comment
-	}
-	return none
-}
-
 // signalComment reads the identifier and the name of a signal and returns its Comment
 // field. If the name is missing, the comment is for the message.
-func (p *parser) signalComment(none *string) *string {
+func (p *parser) signalComment() *string {
 	ahead := p.lexer
 	if t, _ := ahead.next(); t.kind == text && p.tok.kind == number && p.lenient {
-		into, remedy := p.messageComment(none), "taken for the message"
+		into, remedy := &p.messageRef().Comment, "taken for the message"
 		if *into != "" {
-			into, remedy = none, leftOut
+			into, remedy = new(string), leftOut
 		}
 		p.tolerate(p.tok, "a comment where the signal's name should be", remedy)
 		return into
 	}
 
-	if s := p.signalOrNil(); s != nil {
-		return &s.Comment
-	}
-	return none
+	s, _ := p.signalRef()
+	return &s.Comment
 }
 
 // parseValues reads VAL_ id signal raw text raw text ...; and skips value tables of
@@ -158,55 +153,47 @@ func (p *parser) parseValues() {
 	if p.tok.kind == name {
 		p.advance()
 		p.parseTable()
-		p.expectSemicolon()
 		return
 	}
 
-	s := p.signalOrNil()
-	list := p.parseTable()
-	p.expectSemicolon()
-	if s != nil {
-		s.Values = list
-	}
+	s, _ := p.signalRef()
+	s.Values = p.parseTable()
 }
 
 // skipValueTable skips VAL_TABLE_ name raw text raw text ...;
 func (p *parser) skipValueTable() {
 	p.identifier("the table's name")
 	p.parseTable()
-	p.expectSemicolon()
 }
 
-// parseTable reads pairs of a raw value and its text.
+// parseTable reads pairs of a raw value and its text, to the end of the statement.
 func (p *parser) parseTable() (list []messages.Value) {
 	for p.tok.kind == number {
 		raw := p.rawValue("a raw value")
 		list = append(list, messages.Value{Raw: raw, Text: p.quoted("the value's text")})
 	}
 
+	p.expectSemicolon()
 	return list
 }
 
 // parseValueType reads SIG_VALTYPE_ id signal : type; type 1 is a float of 32 bits, 2 of 64
 // bits.
 func (p *parser) parseValueType() {
-	s := p.signalOrNil()
+	s, known := p.signalRef()
 	p.accept(":")
 	at := p.tok
 	kind := p.integer("0, 1 (float) or 2 (double)", 2)
 	p.expectSemicolon()
-	if s == nil {
-		return
-	}
 	s.Float = kind != 0
-	if kind == 3 || kind == 1 && s.Len == 64 || kind == 2 && s.Len == 32 {
+	if known && (kind == 3 || kind == 1 && s.Len == 64 || kind == 2 && s.Len == 32) {
 		p.tolerate(at, fmt.Sprintf("%d (1 is float, 2 is double) for a signal of %d bits", kind, s.Len), "the bits decide")
 	}
 }
 
 // parseMuxValues reads SG_MUL_VAL_ id signal multiplexor low-high, low-high, ...;
 func (p *parser) parseMuxValues() {
-	s := p.signalOrNil()
+	s, _ := p.signalRef()
 	by := p.identifier("the multiplexor's name")
 	var list [][2]uint64
 	for {
@@ -218,9 +205,7 @@ func (p *parser) parseMuxValues() {
 	}
 
 	p.expectSemicolon()
-	if s != nil {
-		s.MuxedBy, s.Ranges = by, list
-	}
+	s.MuxedBy, s.Ranges = by, list
 }
 
 // parseRangeEnd reads -high, the end of a range, which may look like a negative number.

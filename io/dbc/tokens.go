@@ -145,9 +145,7 @@ func decode(data []byte) string {
 // decodeUTF16 decodes UTF-16.
 func decodeUTF16(data []byte, order binary.ByteOrder) string {
 	units := make([]uint16, len(data)/2)
-	for i := range units {
-		units[i] = order.Uint16(data[2*i:])
-	}
+	_, _ = binary.Decode(data, order, units) // data is long enough
 	return string(utf16.Decode(units))
 }
 
@@ -155,17 +153,14 @@ func decodeUTF16(data []byte, order binary.ByteOrder) string {
 func decodeWindows1252(s string) string {
 	// 0x80 to 0x9F; the other bytes are their own code points.
 	const high = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
-	runes := []rune(high)
-	var b strings.Builder
-	for _, c := range []byte(s) {
-		if 0x80 <= c && c <= 0x9F {
-			b.WriteRune(runes[c-0x80])
-		} else {
-			b.WriteRune(rune(c))
+	out, runes := make([]rune, len(s)), []rune(high)
+	for i, c := range []byte(s) {
+		if out[i] = rune(c); 0x80 <= c && c <= 0x9F {
+			out[i] = runes[c-0x80]
 		}
 	}
 
-	return b.String()
+	return string(out)
 }
 
 // advance reads the next token into p.tok.
@@ -206,11 +201,6 @@ func (p *parser) tolerate(at token, problem, remedy string) {
 		p.stop(at, problem)
 	}
 	p.deviations = append(p.deviations, Deviation{at.line, p.column(at.at), problem + "; " + remedy})
-}
-
-// syntaxError returns a deviation as the error of the file.
-func (p *parser) syntaxError(l *Deviation) error {
-	return &SyntaxError{File: p.db.File, Deviation: *l}
 }
 
 // expectKind reads a token of kind k; want describes it in errors.

@@ -59,7 +59,7 @@ func (n *Node) Receive(f *can.Frame, now int64) (answer can.Frame, ok bool) {
 	case n.State == Silent || f.ID&can.EFF == 0 || f.ID&(can.RTR|can.ERR) != 0:
 	case id.PGN == PGNClaim && id.Source == n.Address && f.Len == 8:
 		return n.resolveConflict(Name(binary.LittleEndian.Uint64(f.Data[:])), now)
-	case id.PGN == PGNRequest && requestsClaims(f):
+	case id.PGN == PGNRequest && f.Len >= 3 && binary.LittleEndian.Uint32(f.Data[:])&0xFFFFFF == PGNClaim:
 		return n.answerRequest(&id, now)
 	}
 
@@ -82,11 +82,6 @@ func (n *Node) resolveConflict(other Name, now int64) (answer can.Frame, ok bool
 	n.State, n.Rival = Lost, other
 	n.cannotClaimAt = n.cannotClaimTime(now)
 	return can.Frame{}, false
-}
-
-// requestsClaims reports whether the request f asks for address claims.
-func requestsClaims(f *can.Frame) bool {
-	return f.Len >= 3 && uint32(f.Data[0])|uint32(f.Data[1])<<8|uint32(f.Data[2])<<16 == PGNClaim
 }
 
 // answerRequest answers a request for claims to all nodes, or to this node.

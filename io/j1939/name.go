@@ -61,21 +61,16 @@ func (n Name) Describe() string {
 		v := p.Value(n)
 		switch {
 		case p.Key == "function":
-			text[0] = functionName(v)
+			text[0] = fmt.Sprintf("function %d", v)
+			for _, f := range Functions() {
+				if int(f.Value) == v {
+					text[0] = f.Name
+				}
+			}
 		case v != 0, p.Key == "manufacturer", p.Key == "identity":
 			text = append(text, fmt.Sprintf("%s %d", strings.ReplaceAll(p.Key, "_", " "), v))
 		}
 	}
 
 	return strings.Join(text, ", ")
-}
-
-func functionName(value int) string {
-	for _, f := range Functions() {
-		if int(f.Value) == value {
-			return f.Name
-		}
-	}
-
-	return fmt.Sprintf("function %d", value)
 }

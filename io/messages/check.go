@@ -80,7 +80,7 @@ func FrameLen(n int) int {
 	return int(can.Lengths[can.DLC(uint8(n))])
 }
 
-// check checks s, apart from other signals, in a message of the given length.
+// check checks bits and limits of s, apart from other signals, in a message of the given length.
 func (s *Signal) check(bytes int) error {
 	for _, v := range []float64{s.Factor, s.Offset, s.Min, s.Max} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -88,28 +88,19 @@ func (s *Signal) check(bytes int) error {
 		}
 	}
 
-	switch {
-	case s.Len < 1 || s.Len > 64:
+	if s.Len < 1 || s.Len > 64 {
 		return fmt.Errorf("length %d is not 1 to 64 bits", s.Len)
-	case s.Factor == 0:
-		return fmt.Errorf("the factor is 0")
-	case s.badFloatLength():
-		return fmt.Errorf("a float has 32 or 64 bits, not %d", s.Len)
 	}
-
 	if bits, ok := s.Bits(); !ok || bits.Bytes() > bytes {
 		return fmt.Errorf("%d|%d does not fit the message's %d bytes", s.Start, s.Len, bytes)
 	}
 	return nil
 }
 
-// badFloatLength reports whether s is a float of neither 32 nor 64 bits.
-func (s *Signal) badFloatLength() bool { return s.Float && s.Len != 32 && s.Len != 64 }
-
 // Repair changes db until Check passes, and returns the changes. It removes entries that
 // have no sensible meaning and keeps all others.
 func (db *Database) Repair() []Flaw {
-	r := repairer{ids: map[uint32]owner{}}
+	r := repairer{ids: map[uint32]Message{}}
 	names := newScope()
 	for i := range db.Messages {
 		names.all[db.Messages[i].Name] = true
@@ -134,9 +125,9 @@ const leftOut = "left out"
 // repairer holds the state of Repair.
 type repairer struct {
 	flaws   []Flaw
-	ids     map[uint32]owner // messages by identifier
-	names   scope            // names of messages, or of the signals of message
-	message *Message         // message under repair
+	ids     map[uint32]Message // messages by identifier, with their names in the file
+	names   scope              // names of messages, or of the signals of message
+	message *Message           // message under repair
 }
 
 // scope holds the names of all messages, or of the signals of one message.
@@ -153,12 +144,6 @@ func newScope() scope {
 // addFlaw adds a flaw of the message, or of one of its signals.
 func (r *repairer) addFlaw(line int, signal string, err error, remedy string) {
 	r.flaws = append(r.flaws, Flaw{line, r.message.Name, signal, err, remedy})
-}
-
-// owner is the message that has an identifier.
-type owner struct {
-	name string
-	line int
 }
 
 // repairMessage repairs the message without its signals; false means to leave it out.
@@ -180,14 +165,14 @@ func (r *repairer) repairMessage() bool {
 	}
 
 	if by, is := r.ids[m.ID]; err == nil && is {
-		err = fmt.Errorf("identifier 0x%X is taken by message %q in line %d", m.ID&can.MaskEFF, by.name, by.line)
+		err = fmt.Errorf("identifier 0x%X is taken by message %q in line %d", m.ID&can.MaskEFF, by.Name, by.Line)
 	}
 	if err != nil {
 		r.addFlaw(m.Line, "", err, leftOut)
 		return false
 	}
 
-	r.ids[m.ID] = owner{m.Name, m.Line}
+	r.ids[m.ID] = *m
 	return true
 }
 
@@ -220,7 +205,16 @@ func (r *repairer) repairSignals() {
 		r.names.all[m.Signals[i].Name] = true
 	}
 	r.filterSignals(func(s *Signal) error {
-		r.repairNumbers(s)
+		if s.Factor == 0 {
+			s.Factor = 1
+			r.addFlaw(s.Line, s.Name, fmt.Errorf("the factor is 0"), "taken as 1")
+		}
+
+		if s.Float && s.Len != 32 && s.Len != 64 {
+			s.Float = false
+			r.addFlaw(s.Line, s.Name, fmt.Errorf("a float has 32 or 64 bits, not %d", s.Len), "taken as an integer")
+		}
+
 		err := s.check(m.Len)
 		if err == nil {
 			r.makeNameUnique(&s.Name, s.Name, s.Line)
@@ -232,13 +226,16 @@ func (r *repairer) repairSignals() {
 		r.filterSignals(m.checkMux)
 	}
 
-	f := collisionFinder{m: m}
+	bits, chains := make([]Bits, len(m.Signals)), make([][]*Signal, len(m.Signals))
 	for i := range m.Signals {
 		s := &m.Signals[i]
-		f.add(s)
-		if by := f.collision(i); by != nil && !s.MayOverlap {
-			s.MayOverlap = true
-			r.addFlaw(s.Line, s.Name, fmt.Errorf("%d|%d overlaps signal %q", s.Start, s.Len, by.Name), "both stay")
+		bits[i], _ = s.Bits()
+		chains[i] = m.Selectors(s)
+		for j := range i {
+			if !s.MayOverlap && bits[i].Overlaps(&bits[j]) && canCoexist(chains[i], chains[j]) {
+				s.MayOverlap = true
+				r.addFlaw(s.Line, s.Name, fmt.Errorf("%d|%d overlaps signal %q", s.Start, s.Len, m.Signals[j].Name), "both stay")
+			}
 		}
 	}
 }
@@ -258,18 +255,5 @@ func (r *repairer) filterSignals(check func(*Signal) error) {
 
 	if len(preserved) < len(r.message.Signals) {
 		r.message.Signals = preserved
-	}
-}
-
-// repairNumbers repairs the factor and the type of s.
-func (r *repairer) repairNumbers(s *Signal) {
-	if s.Factor == 0 {
-		s.Factor = 1
-		r.addFlaw(s.Line, s.Name, fmt.Errorf("the factor is 0"), "taken as 1")
-	}
-
-	if s.badFloatLength() {
-		s.Float = false
-		r.addFlaw(s.Line, s.Name, fmt.Errorf("a float has 32 or 64 bits, not %d", s.Len), "taken as an integer")
 	}
 }

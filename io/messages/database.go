@@ -7,7 +7,7 @@
 // tick does not use it.
 //
 // Reading order: database.go (Database, Message, Signal), signal.go (the value of a signal in a
-// frame), mux.go (multiplexing), check.go (Check, Repair, and their errors).
+// frame, multiplexing), check.go (Check, Repair, and their errors).
 package messages
 
 // Database describes the messages of a bus, as a database file does.
@@ -131,11 +131,4 @@ func (bits *Bits) Overlaps(b *Bits) bool {
 	}
 
 	return false
-}
-
-// Overlaps reports whether two signals share bits; both must lie within 64 bytes.
-func (s *Signal) Overlaps(other *Signal) bool {
-	a, _ := s.Bits()
-	b, _ := other.Bits()
-	return a.Overlaps(&b)
 }

@@ -1,6 +1,10 @@
 package messages
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"slices"
+)
 
 // Raw returns the raw value of s in a frame; s must have passed Check.
 func (s *Signal) Raw(data *[64]byte) (raw uint64) {
@@ -68,4 +72,60 @@ func (m *Message) Signal(name string) *Signal {
 	}
 
 	return nil
+}
+
+// maxDepth limits the nesting of multiplexors.
+const maxDepth = 16
+
+// checkMux returns an error if the multiplexing of s is not possible.
+func (m *Message) checkMux(s *Signal) error {
+	if s.MuxedBy == "" {
+		if len(s.Ranges) > 0 {
+			return fmt.Errorf("the signal is multiplexed, but the message has no multiplexor (M)")
+		}
+		return nil
+	}
+
+	if len(s.Ranges) == 0 {
+		return fmt.Errorf("no value of %q selects it", s.MuxedBy)
+	}
+	for _, r := range s.Ranges {
+		if r[0] > r[1] {
+			return fmt.Errorf("%d-%d selects nothing", r[0], r[1])
+		}
+	}
+
+	steps := 0
+	for at := s; at.MuxedBy != ""; steps++ {
+		by := m.Signal(at.MuxedBy)
+		switch {
+		case by == nil:
+			return fmt.Errorf("the message has no signal %q, its multiplexor", at.MuxedBy)
+		case !by.Multiplexor || by.Float:
+			return fmt.Errorf("its multiplexor %q is not marked as one (M)", at.MuxedBy)
+		case steps == maxDepth:
+			return fmt.Errorf("it is multiplexed in a circle, or more than %d levels deep", maxDepth)
+		}
+
+		at = by
+	}
+
+	return nil
+}
+
+// canCoexist reports whether the signals of two chains (Message.Selectors) can be in one frame,
+// that is, whether they do not need different values of the same multiplexor.
+func canCoexist(a, b []*Signal) bool {
+	return !slices.ContainsFunc(a, func(x *Signal) bool {
+		return slices.ContainsFunc(b, func(y *Signal) bool {
+			return x.MuxedBy == y.MuxedBy && !intersect(x.Ranges, y.Ranges)
+		})
+	})
+}
+
+// intersect reports whether a value is within both lists of ranges.
+func intersect(a, b [][2]uint64) bool {
+	return slices.ContainsFunc(a, func(x [2]uint64) bool {
+		return slices.ContainsFunc(b, func(y [2]uint64) bool { return x[0] <= y[1] && y[0] <= x[1] })
+	})
 }

@@ -2,9 +2,9 @@ package record
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -12,32 +12,31 @@ import (
 	"lockstep/io/can"
 )
 
-// ascExporter writes Vector's text log. Its date is the local time of this machine, because
-// the format has no time zone. Times are seconds since the start with six decimals, channels
-// count from 1, and events are comments.
-type ascExporter struct{ lineExporter }
-
 // ascDate has exactly three decimals of the second, as CANoe requires.
 const ascDate = "Mon Jan 2 15:04:05.000 2006"
 
+// newASC starts Vector's text log. Its date is the local time of this machine, because the format
+// has no time zone. Times are seconds since the start with six decimals, channels count from 1,
+// and events are comments.
 func newASC(to Target, h *Header) (Exporter, error) {
-	x := &ascExporter{lineExporter{h: h, out: bufio.NewWriter(to), clock: clock{start: h.Start}, end: "End TriggerBlock\n"}}
-	x.format = x.appendEntry
+	x := &lineExporter{h: h, out: bufio.NewWriter(to), clock: clock{start: h.Start}, end: "End TriggerBlock\n"}
+	x.format = x.appendASC
 	date := time.Unix(0, h.Start).Format(ascDate)
 	_, err := fmt.Fprintf(x.out, "date %s\nbase hex  timestamps absolute\nno internal events logged\n"+
 		"Begin Triggerblock %s\n   0.000000 Start of measurement\n", date, date)
 	return x, err
 }
 
-func (x *ascExporter) appendEntry(b []byte, e *Entry) []byte {
+// appendASC appends the line of an entry in an ASC log.
+func (x *lineExporter) appendASC(b []byte, e *Entry) []byte {
 	switch e.Kind {
 	case FrameEntry:
 		b = appendSeconds(b, x.clock.elapsed(x.h.timeOr(e.Frame.Time, e.Frame.Tick)))
-		b = appendASC(b, &e.Frame)
+		b = appendASCFrame(b, &e.Frame)
 	case EventEntry:
 		b = append(b, "// "...)
 		b = appendSeconds(b, x.clock.elapsed(x.h.timeOr(e.Event.Time, e.Event.Tick)))
-		b = fmt.Appendf(b, " tick %d %s: %s", e.Event.Tick, e.Event.Kind, oneLine(e.Event.Text))
+		b = fmt.Appendf(b, " tick %d %s: %s", e.Event.Tick, e.Event.Kind, lineBreaks.Replace(e.Event.Text))
 	default:
 		return b
 	}
@@ -49,11 +48,11 @@ func appendSeconds(b []byte, ns int64) []byte {
 	return fmt.Appendf(b, "%4d.%06d", ns/1e9, ns%1e9/1e3)
 }
 
-// oneLine returns text without line breaks, which would end a comment.
-func oneLine(text string) string { return strings.NewReplacer("\r", " ", "\n", " ").Replace(text) }
+// lineBreaks replaces line breaks, which would end a comment.
+var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
 
-// appendASC appends channel, identifier, direction and data of a frame.
-func appendASC(b []byte, f *Frame) []byte {
+// appendASCFrame appends channel, identifier, direction and data of a frame.
+func appendASCFrame(b []byte, f *Frame) []byte {
 	channel := int(f.Bus) + 1
 	if f.ID&can.ERR != 0 {
 		return fmt.Appendf(b, " %d  ErrorFrame", channel)
@@ -96,15 +95,14 @@ type ascState struct {
 	last     int64 // time of the line before, ns
 }
 
+// ascHead matches the first line of an ASC log that has a head.
+var ascHead = regexp.MustCompile(`^(?i:date |base |begin |//|(no )?internal events)`)
+
 // isASC reports whether head, the first line, begins an ASC log.
 func isASC(head []byte) bool {
-	head = bytes.ToLower(head)
-	for _, word := range [...]string{"date ", "base ", "begin ", "//", "internal events", "no internal events"} {
-		if bytes.HasPrefix(head, []byte(word)) {
-			return true
-		}
+	if ascHead.Match(head) {
+		return true
 	}
-
 	words := strings.Fields(string(head))
 	if len(words) < 4 || !strings.Contains(words[0], ".") {
 		return false
@@ -142,15 +140,11 @@ func (a *ascState) parse(line []byte, f *LogFrame) (bool, error) {
 // parseBase reads base hex|dec timestamps absolute|relative.
 func (a *ascState) parseBase(words []string) error {
 	for i := 0; i+1 < len(words); i += 2 {
-		switch strings.ToLower(words[i] + " " + words[i+1]) {
-		case "base hex":
-			a.decimal = false
-		case "base dec":
-			a.decimal = true
-		case "timestamps absolute":
-			a.relative = false
-		case "timestamps relative":
-			a.relative = true
+		switch setting := strings.ToLower(words[i] + " " + words[i+1]); setting {
+		case "base hex", "base dec":
+			a.decimal = setting == "base dec"
+		case "timestamps absolute", "timestamps relative":
+			a.relative = setting == "timestamps relative"
 		default:
 			return fmt.Errorf("%q is not base hex|dec timestamps absolute|relative", strings.Join(words, " "))
 		}

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -11,17 +12,16 @@ import (
 	"lockstep/io/can"
 )
 
-// candumpExporter writes the log format of candump -L, followed by the direction as in
-// can-utils: (SECONDS.MICROSECONDS) INTERFACE ID#DATA R, or T for sent.
-type candumpExporter struct{ lineExporter }
-
+// newCandump starts the log format of candump -L, followed by the direction as in can-utils:
+// (SECONDS.MICROSECONDS) INTERFACE ID#DATA R, or T for sent.
 func newCandump(to Target, h *Header) (Exporter, error) {
-	x := &candumpExporter{lineExporter{h: h, out: bufio.NewWriter(to), clock: clock{last: math.MinInt64}}}
-	x.format = x.appendEntry
+	x := &lineExporter{h: h, out: bufio.NewWriter(to), clock: clock{last: math.MinInt64}}
+	x.format = x.appendCandump
 	return x, nil
 }
 
-func (x *candumpExporter) appendEntry(b []byte, e *Entry) []byte {
+// appendCandump appends the line of an entry in a candump log.
+func (x *lineExporter) appendCandump(b []byte, e *Entry) []byte {
 	if e.Kind != FrameEntry {
 		return b
 	}
@@ -154,14 +154,10 @@ func parseData(text string, most int, f *LogFrame) error {
 	if len(text)%2 != 0 {
 		return fmt.Errorf("%d digits of data are not whole bytes", len(text))
 	}
-	for i := 0; i < len(text); i += 2 {
-		v, err := strconv.ParseUint(text[i:i+2], 16, 8)
-		if err != nil {
-			return fmt.Errorf("data byte %q is not hexadecimal", text[i:i+2])
-		}
-		f.Data[i/2] = uint8(v)
+	n, err := hex.Decode(f.Data[:], []byte(text))
+	if err != nil {
+		return fmt.Errorf("data byte %q is not hexadecimal", text[2*n:2*n+2])
 	}
-
-	f.Len = uint8(len(text) / 2)
+	f.Len = uint8(n)
 	return nil
 }

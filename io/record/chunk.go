@@ -48,14 +48,9 @@ type chunk struct {
 // appendTo appends the chunk in its file format.
 func (c *chunk) appendTo(b []byte, number uint32) []byte {
 	at := len(b)
-	b = append(b, marker[:]...)
-	b = binary.LittleEndian.AppendUint32(b, number)
-	b = append(b, c.kind, c.packing, 0, 0)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(c.stored)))
-	b = binary.LittleEndian.AppendUint32(b, uint32(c.unpackedLen))
+	b = pack(b, marker, number, c.kind, c.packing, [2]byte{}, uint32(len(c.stored)), uint32(c.unpackedLen))
 	sum := crc32.Update(crc32.Checksum(b[at:], castagnoli), castagnoli, c.stored)
-	b = binary.LittleEndian.AppendUint32(b, sum)
-	return append(b, c.stored...)
+	return pack(b, sum, c.stored)
 }
 
 // packer deflates payloads and reuses its memory.
@@ -64,7 +59,7 @@ type packer struct {
 	out bytes.Buffer
 }
 
-// pack makes a chunk of a payload; the chunk is valid until the next call.
+// pack makes a chunk of a payload; the chunk is valid until the next call or change of the payload.
 func (p *packer) pack(kind byte, payload []byte) chunk {
 	p.out.Reset()
 	if p.w == nil {
@@ -74,9 +69,7 @@ func (p *packer) pack(kind byte, payload []byte) chunk {
 	_, _ = p.w.Write(payload) // a Buffer takes everything
 	_ = p.w.Close()
 	if p.out.Len() >= len(payload) {
-		p.out.Reset()
-		_, _ = p.out.Write(payload)
-		return chunk{kind: kind, stored: p.out.Bytes(), unpackedLen: len(payload)}
+		return chunk{kind: kind, stored: payload, unpackedLen: len(payload)}
 	}
 
 	return chunk{kind: kind, packing: 1, stored: p.out.Bytes(), unpackedLen: len(payload)}

@@ -4,8 +4,8 @@
 // It knows frames (package can) and named numbers. It does not know plants or signal maps, does
 // not block and starts no goroutine.
 //
-// Reading order: entry.go (Entry, Tick, Frame, Event), header.go (Header), write.go (Writer),
-// read.go (Reader); chunk.go and codec.go are the file format. Then the other formats: export.go
+// Reading order: header.go (Header, Entry, Tick, Frame, Event), write.go (Writer), read.go
+// (Reader); chunk.go and codec.go are the file format. Then the other formats: export.go
 // lists them and writes CSV; blf.go and mdf.go write one each, candump.go and asc.go write and read
 // one each. log.go reads a candump or ASC log, source.go reads any log or record.
 //

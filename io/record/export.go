@@ -154,7 +154,7 @@ func (x *csvExporter) Write(e *Entry) error {
 		return nil
 	}
 	t := &e.Tick
-	x.row = append(x.row[:0], seconds(t.Index*x.h.Period))
+	x.row = append(x.row[:0], strconv.FormatFloat(float64(t.Index*x.h.Period)/1e9, 'g', -1, 64))
 	for _, values := range [...][]float64{t.U, t.Y} {
 		for _, v := range values {
 			x.text = strconv.AppendFloat(x.text[:0], v, 'g', -1, 64)
@@ -168,9 +168,6 @@ func (x *csvExporter) Write(e *Entry) error {
 	}
 	return x.out.Write(x.row)
 }
-
-// seconds formats a time in seconds without a rounding error.
-func seconds(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'g', -1, 64) }
 
 func (x *csvExporter) Close() error {
 	x.out.Flush()

@@ -35,12 +35,11 @@ func newMDF(to Target, h *Header) (Exporter, error) {
 	x := &mdfExporter{h: h, w: blocks{to: to, at: mdfHD}, clock: clock{start: h.Start}, marks: listEnd{mdfHD, 4}}
 	x.writeIdentification("UnFinMF ", mdfCounters)
 	x.writeHeader()
-	names := append([]channel{timeChannel()}, tickChannels(h)...)
 	groups := &listEnd{mdfHD, 0}
-	x.ticks = x.w.addGroup(groups, "plant", tickSize(h), 0, names)
-	x.data = x.w.addGroup(groups, "CAN", dataSize, mdfBus, busChannels("CAN_DataFrame", dataSize))
-	x.rtr = x.w.addGroup(groups, "CAN", rtrSize, mdfBus, busChannels("CAN_RemoteFrame", rtrSize))
-	x.err = x.w.addGroup(groups, "CAN", dataSize, mdfBus, busChannels("CAN_ErrorFrame", dataSize))
+	x.ticks = x.w.addGroup(groups, "plant", 0, tickChannels(h))
+	x.data = x.w.addGroup(groups, "CAN", mdfBus, busChannels("CAN_DataFrame", false))
+	x.rtr = x.w.addGroup(groups, "CAN", mdfBus, busChannels("CAN_RemoteFrame", true))
+	x.err = x.w.addGroup(groups, "CAN", mdfBus, busChannels("CAN_ErrorFrame", false))
 	return x, x.w.err
 }
 
@@ -70,39 +69,26 @@ func xml(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
-func timeChannel() channel {
-	return channel{name: "time", unit: "s", kind: mdfFloat, bits: 64, master: true}
-}
+// timeChannel is the first channel of each group.
+var timeChannel = channel{name: "time", unit: "s", kind: mdfFloat, bits: 64, master: true}
 
-// tickSize returns the size of a tick's record, bytes: time, values, flags, phases.
-func tickSize(h *Header) int { return 8 + 8*(len(h.Inputs)+len(h.Outputs)) + 2 + 8*len(h.Phases) }
-
-func tickChannels(h *Header) (list []channel) {
-	at := uint32(8)
+// tickChannels returns time, values, flags and phases of a tick.
+func tickChannels(h *Header) []channel {
+	list := []channel{timeChannel}
 	for _, s := range slices.Concat(h.Inputs, h.Outputs) {
-		list = append(list, channel{name: s.Name, unit: s.Unit, kind: mdfFloat, at: at, bits: 64})
-		at += 8
+		list = append(list, channel{name: s.Name, unit: s.Unit, kind: mdfFloat, bits: 64})
 	}
 
-	list = append(list, channel{name: "flags", kind: mdfUint, at: at, bits: 16})
-	at += 2
+	list = append(list, channel{name: "flags", kind: mdfUint, bits: 16})
 	for _, name := range h.Phases {
-		list = append(list, channel{name: "phase " + name, unit: "ns", kind: mdfSigned, at: at, bits: 64})
-		at += 8
+		list = append(list, channel{name: "phase " + name, unit: "ns", kind: mdfSigned, bits: 64})
 	}
-
 	return list
 }
 
-// Sizes of the records of frames: time, then the structure of busChannels.
-const (
-	dataSize = 84
-	rtrSize  = 17
-)
-
 // busChannels returns time and the structure of a frame as python-can and asammdf write it;
 // a remote frame has no data and no CAN FD flags.
-func busChannels(name string, size int) []channel {
+func busChannels(name string, remote bool) []channel {
 	const event = 0x400 // a bus event
 	list := []struct {
 		name string
@@ -111,21 +97,31 @@ func busChannels(name string, size int) []channel {
 		{"BusChannel", 8}, {"ID", 32}, {"IDE", 8}, {"DLC", 8}, {"DataLength", 8}, {"DataBytes", 512},
 		{"Dir", 8}, {"EDL", 8}, {"BRS", 8}, {"ESI", 8},
 	}
-	if size == rtrSize {
+	if remote {
 		list = append(list[:5], list[6])
 	}
-	whole := channel{name: name, kind: mdfArray, at: 8, bits: uint32(size-8) * 8, flags: event}
-	at := uint32(8)
+	whole := channel{name: name, kind: mdfArray, flags: event}
 	for _, p := range list {
-		c := channel{name: name + "." + p.name, kind: mdfUint, at: at, bits: p.bits, flags: event}
+		c := channel{name: name + "." + p.name, kind: mdfUint, bits: p.bits, flags: event}
 		if p.bits > 64 {
 			c.kind = mdfArray
 		}
 		whole.parts = append(whole.parts, c)
-		at += p.bits / 8
+		whole.bits += p.bits
 	}
 
-	return []channel{timeChannel(), whole}
+	return []channel{timeChannel, whole}
+}
+
+// placeChannels places channels one after the other from a byte of the record on, with the members
+// of structures, and returns the byte behind them.
+func placeChannels(list []channel, at uint32) (end uint32) {
+	for i := range list {
+		list[i].at = at
+		placeChannels(list[i].parts, at)
+		at += list[i].bits / 8
+	}
+	return at
 }
 
 func (x *mdfExporter) Write(e *Entry) error {
@@ -303,8 +299,8 @@ const mdfFill = 1 << 20
 const mdfBus = 0x6
 
 // addGroup starts a group and links it to the end of the list of groups.
-func (w *blocks) addGroup(groups *listEnd, name string, size int, flags uint16, list []channel) *group {
-	g := &group{w: w}
+func (w *blocks) addGroup(groups *listEnd, name string, flags uint16, list []channel) *group {
+	g, size := &group{w: w}, placeChannels(list, 0)
 	source := int64(0)
 	if flags == mdfBus {
 		bus := [8]byte{2, 2} // a bus, CAN
@@ -313,7 +309,7 @@ func (w *blocks) addGroup(groups *listEnd, name string, size int, flags uint16, 
 
 	const identifier, records = uint64(0), uint64(0) // the number of records is patched
 	g.cg = w.addBlock("CG", []int64{0, w.addChannels(list), w.addText("TX", name), source, 0, 0},
-		identifier, records, flags, uint16('.'), uint32(0), uint32(size), uint32(0))
+		identifier, records, flags, uint16('.'), uint32(0), size, uint32(0))
 	dg := w.addBlock("DG", []int64{0, g.cg, 0, 0}, [8]byte{})
 	w.appendToList(groups, dg)
 	g.data = listEnd{dg, 2}

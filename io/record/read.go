@@ -44,23 +44,15 @@ func Open(path string) (*Reader, error) {
 // NewReader reads a record from memory or another source; name is for errors.
 func NewReader(name string, from io.ReaderAt) (*Reader, error) {
 	r := &Reader{name: name, file: from}
-	if err := r.readHead(); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-// readHead reads the magic number and the header.
-func (r *Reader) readHead() error {
 	var m [len(magic)]byte
 	if n, err := r.file.ReadAt(m[:], 0); n < len(m) || !slices.Contains(forms, string(m[:])) {
 		if err != nil && err != io.EOF {
-			return fmt.Errorf("record: %w", err)
+			return nil, fmt.Errorf("record: %w", err)
 		}
 		if string(m[:len(magic)-1]) == magic[:len(magic)-1] {
-			return fmt.Errorf("record: %s: the record has version %q, this program reads %q", r.name, m, forms)
+			return nil, fmt.Errorf("record: %s: the record has version %q, this program reads %q", r.name, m, forms)
 		}
-		return fmt.Errorf("record: %s: not a record: it does not begin with %q", r.name, magic)
+		return nil, fmt.Errorf("record: %s: not a record: it does not begin with %q", r.name, magic)
 	}
 
 	c, err := r.unpack.read(r.file, int64(len(magic)))
@@ -71,14 +63,14 @@ func (r *Reader) readHead() error {
 		r.Header, err = decodeHeader(c.payload)
 	}
 	if err != nil {
-		return fmt.Errorf("record: %s: the header cannot be read: %w", r.name, err)
+		return nil, fmt.Errorf("record: %s: the header cannot be read: %w", r.name, err)
 	}
 	h := &r.Header
 	r.at, r.number, r.codec = c.next, 1, newCodec(h)
 	r.entry.Tick = Tick{
 		U: make([]float64, len(h.Inputs)), Y: make([]float64, len(h.Outputs)), Phases: make([]int64, len(h.Phases)),
 	}
-	return nil
+	return r, nil
 }
 
 // Next reads the next entry, which is valid until the next call. At the end of the record

@@ -21,15 +21,27 @@ func Bind(db *messages.Database, spec Spec, inputs, outputs []units.Port) (*Map,
 		return nil, fmt.Errorf("sigmap: period %d ns is not positive", spec.PeriodNs)
 	}
 	b := &binder{
-		db: db, spec: &spec, m: &Map{PeriodNs: spec.PeriodNs},
+		db: db, m: &Map{PeriodNs: spec.PeriodNs},
 		inputs: inputs, outputs: outputs, drivers: map[int]Link{},
 	}
-	if err := try(b.bindLists); err != nil {
+	err := try(func() {
+		bindEach(InSendings, spec.Sendings, b.addSending)
+		bindEach(InReceive, spec.Receive, b.addReceived)
+		bindEach(InSend, spec.Send, b.addSent)
+		bindEach(InSendings, spec.Sendings, b.fillUnbound) // all signals with a port are bound
+		bindEach(InReceptions, spec.Receptions, b.setReception)
+	})
+	if err != nil {
 		return nil, err
 	}
 
 	for i := range b.m.Rx {
-		b.m.Rx[i].setTimeouts()
+		r := &b.m.Rx[i]
+		if r.TimeoutTicks == DefaultTimeout {
+			r.TimeoutTicks = 3 * r.CycleTicks
+		}
+		r.FirstTicks = max(r.FirstTicks, r.TimeoutTicks)
+		r.NextMiss = r.CycleTicks + r.CycleTicks/2 + 1
 	}
 	b.choosePhases()
 	slices.SortFunc(b.m.Rx, func(v, w Rx) int { return cmp.Compare(v.ID, w.ID) }) // Find needs this order
@@ -40,40 +52,20 @@ func Bind(db *messages.Database, spec Spec, inputs, outputs []units.Port) (*Map,
 // binder holds the state of Bind.
 type binder struct {
 	db              *messages.Database
-	spec            *Spec
 	m               *Map
 	inputs, outputs []units.Port
 	drivers         map[int]Link // link that drives an input
 	frames          []*txLayout  // layouts of m.Tx
 }
 
-// bindLists binds all lists of the Spec. Signals without a port are filled after all signals with
-// a port are bound.
-func (b *binder) bindLists() {
-	s := b.spec
-	for i := range s.Sendings {
-		inList(InSendings, i, "message "+s.Sendings[i].Message, func() { b.addSending(&s.Sendings[i]) })
-	}
-	for i, l := range s.Receive {
-		inList(InReceive, i, l.describe(), func() { b.addReceived(l) })
-	}
-	for i, l := range s.Send {
-		inList(InSend, i, l.describe(), func() { b.addSent(l) })
-	}
-	for i := range s.Sendings {
-		inList(InSendings, i, "message "+s.Sendings[i].Message, func() { b.fillUnbound(i) })
-	}
-	for i := range s.Receptions {
-		inList(InReceptions, i, "message "+s.Receptions[i].Message, func() { b.setReception(&s.Receptions[i]) })
-	}
-}
-
 func (l Link) describe() string {
 	return fmt.Sprintf("signal %s.%s, port %s", l.Message, l.Signal, l.Port)
 }
+func (s Sending) describe() string   { return "message " + s.Message }
+func (s Reception) describe() string { return "message " + s.Message }
 
 // findEnds returns message, signal and port index of a link; kind names the ports in errors.
-func (b *binder) findEnds(l Link, kind string, ports []units.Port) (*messages.Message, *messages.Signal, int) {
+func (b *binder) findEnds(l *Link, kind string, ports []units.Port) (*messages.Message, *messages.Signal, int) {
 	msg := b.findMessage(l.Message)
 	sig := b.findSignal(msg, l.Signal)
 	return msg, sig, findPort(l.Port, kind, ports)
@@ -167,7 +159,7 @@ func tolerance(r float64) float64 { return 1e-6 + 1e-15*math.Abs(r) }
 
 // findMessage returns the message of the database called name.
 func (b *binder) findMessage(name string) *messages.Message {
-	i, near := findByName(b.db.Messages, name, messageName)
+	i, near := findByName(b.db.Messages, name, func(m *messages.Message) string { return m.Name })
 	if i < 0 {
 		refuse("%s has no message %q; %s", b.db.File, name, near)
 	}
@@ -193,7 +185,7 @@ func (b *binder) lineOf(s *messages.Signal) string { return fmt.Sprintf("%s:%d",
 
 // findPort returns the index of the port called name; kind names the ports in errors.
 func findPort(name, kind string, ports []units.Port) int {
-	i, near := findByName(ports, name, portName)
+	i, near := findByName(ports, name, func(p *units.Port) string { return p.Name })
 	if i < 0 {
 		refuse("the plant has no %s %q; %s", kind, name, near)
 	}

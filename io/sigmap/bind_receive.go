@@ -12,7 +12,7 @@ import (
 )
 
 // addReceived adds a received signal.
-func (b *binder) addReceived(l Link) {
+func (b *binder) addReceived(l *Link) {
 	msg, sig, index := b.findEnds(l, "input", b.inputs)
 	if other, ok := b.drivers[index]; ok {
 		refuse("the port is driven by %s.%s already", other.Message, other.Signal)
@@ -31,7 +31,7 @@ func (b *binder) addReceived(l Link) {
 	if msg.J1939 {
 		f.Invalid = j1939InvalidCodes(sig)
 	}
-	b.drivers[index] = l
+	b.drivers[index] = *l
 	rx.Fields = append(rx.Fields, f)
 }
 
@@ -57,7 +57,7 @@ func (b *binder) cycleTicks(ns int64) int64 {
 	if ns == 0 {
 		return 0
 	}
-	return max(1, int64(math.RoundToEven(float64(ns)/float64(b.spec.PeriodNs))))
+	return max(1, int64(math.RoundToEven(float64(ns)/float64(b.m.PeriodNs))))
 }
 
 // j1939InvalidCodes returns the raw values that mean "error" and "not available" by SAE
@@ -90,15 +90,10 @@ func hasMeaning(s *messages.Signal, raw uint64) bool {
 			continue
 		}
 		text := strings.ToLower(v.Text)
-		for _, none := range []string{
+		none := []string{
 			"error", "avail", "n/a", "sna", "invalid", "reserved", "fault", "don't care", "no action", "take no",
-		} {
-			if strings.Contains(text, none) {
-				return false
-			}
 		}
-
-		return true
+		return !slices.ContainsFunc(none, func(word string) bool { return strings.Contains(text, word) })
 	}
 
 	return false
@@ -123,18 +118,16 @@ func (b *binder) setReception(s *Reception) {
 	rx.CycleTicks = b.cycleTicks(cmp.Or(s.CycleNs, msg.CycleNs))
 	rx.TimeoutTicks = s.TimeoutNs
 	if s.TimeoutNs > 0 {
-		rx.TimeoutTicks = max(1, s.TimeoutNs/b.spec.PeriodNs)
+		rx.TimeoutTicks = max(1, s.TimeoutNs/b.m.PeriodNs)
 	}
-	rx.FirstTicks = s.FirstNs / b.spec.PeriodNs
-	for i, spec := range s.Protect {
-		inPart("protect", i, func() {
-			p := newProtection(spec, msg)
-			if int(p.Need) > rx.Len {
-				refuse("protection %s needs %d bytes, a frame has %d", spec.Profile, p.Need, rx.Len)
-			}
-			rx.Protect = append(rx.Protect, p)
-		})
-	}
+	rx.FirstTicks = s.FirstNs / b.m.PeriodNs
+	eachItem("protect", s.Protect, func(spec *ProtectionSpec) {
+		p := newProtection(*spec, msg)
+		if int(p.Need) > rx.Len {
+			refuse("protection %s needs %d bytes, a frame has %d", spec.Profile, p.Need, rx.Len)
+		}
+		rx.Protect = append(rx.Protect, p)
+	})
 
 	b.compileReaction(&rx.OnTimeout, &s.OnTimeout, "on_timeout", msg)
 	b.compileReaction(&rx.OnError, &s.OnError, "on_error", msg)
@@ -145,12 +138,9 @@ func (b *binder) setReception(s *Reception) {
 		refuse("on_error: the message has no protection")
 	}
 
-	for i := range s.Invalid {
-		inPart("invalid", i, func() {
-			inContext("invalid: signal "+s.Invalid[i].Signal, func() { b.setInvalid(rx, msg, &s.Invalid[i]) })
-		})
-	}
-
+	eachItem("invalid", s.Invalid, func(v *InvalidSpec) {
+		inContext("invalid: signal "+v.Signal, func() { b.setInvalid(rx, msg, v) })
+	})
 	rx.checkLength(msg)
 }
 
@@ -175,15 +165,13 @@ func (b *binder) compileReaction(r *Reaction, s *ReactionSpec, part string, msg 
 	if s.Action == Substitute && len(s.Values) == 0 {
 		refuse("%s: substitute names no port", part)
 	}
-	for i, v := range s.Values {
-		inPart(part, i, func() {
-			inContext(part, func() { r.Values = append(r.Values, b.compileSubstitute(v, msg)) })
-		})
-	}
+	eachItem(part, s.Values, func(v *PortValue) {
+		inContext(part, func() { r.Values = append(r.Values, b.compileSubstitute(v, msg)) })
+	})
 }
 
 // compileSubstitute compiles the substitute value of an input that msg drives.
-func (b *binder) compileSubstitute(v PortValue, msg *messages.Message) SubstituteValue {
+func (b *binder) compileSubstitute(v *PortValue, msg *messages.Message) SubstituteValue {
 	index := findPort(v.Port, "input", b.inputs)
 	port := &b.inputs[index]
 	if b.drivers[index].Message != msg.Name {
@@ -243,13 +231,4 @@ func parseRawRange(s *messages.Signal, text string) (r [2]uint64) {
 		refuse("%q: raw values of %d bits are 0 to %d, the lower first", text, s.Len, f.mask())
 	}
 	return r
-}
-
-// setTimeouts sets the timeouts that depend on the cycle.
-func (r *Rx) setTimeouts() {
-	if r.TimeoutTicks == DefaultTimeout {
-		r.TimeoutTicks = 3 * r.CycleTicks
-	}
-	r.FirstTicks = max(r.FirstTicks, r.TimeoutTicks)
-	r.NextMiss = r.CycleTicks + r.CycleTicks/2 + 1
 }

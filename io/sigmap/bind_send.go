@@ -1,8 +1,10 @@
 package sigmap
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"lockstep/io/can"
 	"lockstep/io/messages"
@@ -35,10 +37,7 @@ func (b *binder) addSending(s *Sending) {
 	if s.Counter != "" {
 		inContext("counter", func() { b.addCounter(s, &t, f) })
 	}
-	for i, p := range s.Protect {
-		inPart("protect", i, func() { f.addProtection(&t, p) })
-	}
-
+	eachItem("protect", s.Protect, func(p *ProtectionSpec) { f.addProtection(&t, *p) })
 	b.m.Tx, b.frames = append(b.m.Tx, t), append(b.frames, f)
 }
 
@@ -62,7 +61,7 @@ func (b *binder) addCounter(s *Sending, t *Tx, f *txLayout) {
 
 // setTiming sets cycle, phase and repetitions of t.
 func (b *binder) setTiming(s *Sending, t *Tx) {
-	period := b.spec.PeriodNs
+	period := b.m.PeriodNs
 	switch {
 	case s.GapNs < 0 || s.GapNs%period != 0:
 		refuse("least gap %g ms is not a multiple of the period %g ms", ms(s.GapNs), ms(period))
@@ -117,7 +116,7 @@ func (f *txLayout) addProtection(t *Tx, spec ProtectionSpec) {
 }
 
 // addSent adds a sent signal.
-func (b *binder) addSent(l Link) {
+func (b *binder) addSent(l *Link) {
 	msg, sig, index := b.findEnds(l, "output", b.outputs)
 	i := b.txIndex(msg.Name)
 	if i < 0 {
@@ -143,35 +142,34 @@ func (b *binder) checkFree(f *txLayout, sig *messages.Signal) {
 	if what, ok := f.used[sig]; ok {
 		refuse("the signal carries %s already", what)
 	}
+	bits, _ := sig.Bits()
 	for i := range f.msg.Signals {
 		other := &f.msg.Signals[i]
-		if what, ok := f.used[other]; ok && sig.Overlaps(other) {
+		taken, _ := other.Bits()
+		if what, ok := f.used[other]; ok && bits.Overlaps(&taken) {
 			refuse("the signal (%s) overlaps %q (%s), which carries %s",
 				b.lineOf(sig), other.Name, b.lineOf(other), what)
 		}
 	}
 
-	if bits, _ := sig.Bits(); bits.Overlaps(&f.taken) {
+	if bits.Overlaps(&f.taken) {
 		refuse("the signal (%s) overlaps the protection of the frame", b.lineOf(sig))
 	}
 }
 
 // fillUnbound sets the values of signals of a sent message that no port drives.
-func (b *binder) fillUnbound(i int) {
-	s, t, f := &b.spec.Sendings[i], &b.m.Tx[i], b.frames[i]
-	for k := range s.Values {
-		inPart("values", k, func() {
-			inContext("signal "+s.Values[k].Signal, func() { b.addConstant(t, f, &s.Values[k]) })
-		})
-	}
-
+func (b *binder) fillUnbound(s *Sending) {
+	i := b.txIndex(s.Message)
+	t, f := &b.m.Tx[i], b.frames[i]
+	eachItem("values", s.Values, func(c *Constant) {
+		inContext("signal "+c.Signal, func() { b.addConstant(t, f, c) })
+	})
 	for k := range f.msg.Signals {
 		sig := &f.msg.Signals[k]
-		if _, ok := f.used[sig]; ok {
-			if sel := f.excludedBy(sig); sel != nil {
-				refuse("signal %s is in a frame only if %s (%s) is %v: give %s a constant value (values: {%s: %d})",
-					sig.Name, sel.MuxedBy, b.lineOf(sig), formatRanges(sel), sel.MuxedBy, sel.MuxedBy, sel.Ranges[0][0])
-			}
+		sel := f.excludedBy(sig)
+		if _, ok := f.used[sig]; ok && sel != nil {
+			refuse("signal %s is in a frame only if %s (%s) is %v: give %s a constant value (values: {%s: %d})",
+				sig.Name, sel.MuxedBy, b.lineOf(sig), formatRanges(sel), sel.MuxedBy, sel.MuxedBy, sel.Ranges[0][0])
 		}
 	}
 
@@ -296,4 +294,80 @@ func formatRanges(s *messages.Signal) string {
 	}
 
 	return text
+}
+
+// phaseWindow is the number of ticks that choosePhases considers.
+const phaseWindow = 1 << 14
+
+// choosePhases sets the phases left to Bind, for the shortest cycles first. It takes the
+// phase with the least peak load among the ticks of the frame, the first of equal ones.
+func (b *binder) choosePhases() {
+	var load [phaseWindow]int // load of each tick, bits
+	put := func(t *Tx) {
+		for k := t.PhaseTicks; k < phaseWindow; k += t.CycleTicks {
+			load[k] += t.MaxBits()
+		}
+	}
+
+	var free []*Tx
+	for i := range b.m.Tx {
+		switch t := &b.m.Tx[i]; {
+		case t.PhaseTicks < 0:
+			free = append(free, t)
+		case t.Send != OnChange:
+			put(t)
+		}
+	}
+
+	slices.SortStableFunc(free, func(x, y *Tx) int { return cmp.Compare(x.CycleTicks, y.CycleTicks) })
+	for _, t := range free {
+		least := 0
+		for p := range min(t.CycleTicks, phaseWindow) {
+			most := 0
+			for k := p; k < phaseWindow; k += t.CycleTicks {
+				most = max(most, load[k])
+			}
+			if p == 0 || most < least {
+				t.PhaseTicks, least = p, most
+			}
+		}
+
+		put(t)
+	}
+}
+
+// MaxBits returns the longest duration of a frame of t on the bus, in bit times: for a
+// classic frame of s bytes g + 8s + 13 + (g+8s-1)/4 with g = 34 or 54 (Davis et al.,
+// Real-Time Systems 35, 2007, eq. 1); for a CAN FD frame the sum of MaxBitsFD.
+func (t *Tx) MaxBits() int {
+	if t.Flags&can.FlagFDF != 0 {
+		slow, fast := t.MaxBitsFD()
+		return slow + fast
+	}
+
+	g := 34
+	if t.ID&can.EFF != 0 {
+		g = 54
+	}
+	return g + 8*t.Len + 13 + (g+8*t.Len-1)/4
+}
+
+// MaxBitsFD returns the longest duration of a CAN FD frame in bits at the nominal rate and,
+// from its BRS bit to the end of its checksum, in bits at the data rate: ISO 11898-1:2015.
+// Head and data have a stuff bit after the first five bits and after each four more, none
+// at their end. The stuff count and the checksum of 17 or 21 bits have fixed stuff bits.
+// The end of the frame and the interframe space have 13 bits.
+func (t *Tx) MaxBitsFD() (slow, fast int) {
+	head := 17 // SOF, 11 of the identifier, RRS, IDE, FDF, res, BRS
+	if t.ID&can.EFF != 0 {
+		head = 36 // and SRR, 18 more
+	}
+	crc, fixed := 17, 6 // fixed stuff bits: before the stuff count, then after each 4 bits
+	if t.Len > 16 {
+		crc, fixed = 21, 7
+	}
+	slow = head + (head-1)/4 + 13
+	data := 1 + 4 + 8*t.Len // ESI, DLC
+	fast = data + (head+data-2)/4 - (head-1)/4 + 4 + crc + fixed
+	return slow, fast
 }

@@ -10,13 +10,11 @@
 // time), protect.go (sets counter and checksum), protect_check.go (checks both).
 //
 // Before the run: spec.go (Spec, the input of Bind), bind.go with bind_receive.go and bind_send.go
-// (Bind), value.go (values and names as text), phase.go (in which tick a frame is sent),
-// protect_spec.go (ProtectionSpec, profiles) with protect_prepare.go.
+// (Bind, phases of sent frames), value.go (values and names as text), protect_spec.go
+// (ProtectionSpec, profiles) with protect_prepare.go.
 package sigmap
 
-import (
-	"lockstep/io/can"
-)
+import "lockstep/io/can"
 
 // Map moves values between the frames of one bus and the vectors of a plant. It is plain
 // data, made by Bind. Decode, Tick, Due and Encode change only its counters and the state

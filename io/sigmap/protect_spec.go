@@ -94,15 +94,8 @@ func profiles() []profile {
 		algorithm: CRC, width: 16, poly: 0x1021, init: 0xFFFF,
 		modulus: 256, checksum: "0|16", counter: "16|8",
 	}
-	j1939 := profile{algorithm: Sum, digit: 8, checksum: "60|4", counter: "56|4"}
 	of := func(f profile, name string, ids idMode, classic bool) profile {
 		f.name, f.ids, f.classic = name, ids, classic
-		return f
-	}
-
-	folded := func(name string, fold Fold, modulus int) profile {
-		f := j1939
-		f.name, f.fold, f.modulus = name, fold, modulus
 		return f
 	}
 
@@ -122,8 +115,8 @@ func profiles() []profile {
 		{name: "nibble-sum", algorithm: Sum, digit: 4},
 		{name: "bit-sum", algorithm: Sum, digit: 1},
 		{name: "xor", algorithm: XOR},
-		folded("j1939-tsc1", FoldTSC1, 8),
-		folded("j1939-xbr", FoldXBR, 16),
+		{name: "j1939-tsc1", algorithm: Sum, digit: 8, fold: FoldTSC1, modulus: 8, checksum: "60|4", counter: "56|4"},
+		{name: "j1939-xbr", algorithm: Sum, digit: 8, fold: FoldXBR, modulus: 16, checksum: "60|4", counter: "56|4"},
 		{name: "counter-only"},
 	}
 }
@@ -181,9 +174,7 @@ func newProtection(spec ProtectionSpec, m *messages.Message) Protection {
 
 // checkKeys refuses fields that the profile does not have.
 func (c *protectionCompiler) checkKeys() {
-	spec := reflect.ValueOf(c.spec)
-	for i := range spec.NumField() {
-		field, v := spec.Type().Field(i), spec.Field(i)
+	for field, v := range reflect.ValueOf(c.spec).Fields() {
 		given := !v.IsZero() && v.Interface() != IncludeIDs()[0]
 		if given && !c.f.has(field.Tag.Get("of")) {
 			keys := strings.Split(field.Tag.Get("key"), ",")

@@ -142,19 +142,23 @@ func inContext(where string, do func()) {
 	}
 }
 
-// inPart runs do for an entry in a part of a Sending or Reception.
-func inPart(part string, item int, do func()) {
-	if err := try(do); err != nil {
-		panic(refusal{&SpecError{Place{Part: part, Item: item}, err}})
+// eachItem runs do for each item in a part of a Sending or Reception.
+func eachItem[T any](part string, items []T, do func(*T)) {
+	for i := range items {
+		if err := try(func() { do(&items[i]) }); err != nil {
+			panic(refusal{&SpecError{Place{Part: part, Item: i}, err}})
+		}
 	}
 }
 
-// inList runs do for an entry of a list of the Spec; where names the entry.
-func inList(list string, index int, where string, do func()) {
-	if err := try(do); err != nil {
-		s := &SpecError{Err: err}
-		errors.As(err, &s)
-		s.List, s.Index, s.Err = list, index, fmt.Errorf("%s: %w", where, s.Err)
-		panic(refusal{s})
+// bindEach runs bind for each entry of a list of the Spec.
+func bindEach[T interface{ describe() string }](list string, entries []T, bind func(*T)) {
+	for i := range entries {
+		if err := try(func() { bind(&entries[i]) }); err != nil {
+			s := &SpecError{Err: err}
+			errors.As(err, &s)
+			s.List, s.Index, s.Err = list, i, fmt.Errorf("%s: %w", entries[i].describe(), s.Err)
+			panic(refusal{s})
+		}
 	}
 }

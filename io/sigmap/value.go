@@ -98,11 +98,7 @@ func notAText(s *messages.Signal, near string) string {
 
 // formatRange returns a range as text, without a unit if it has no dimension.
 func formatRange(lo, hi float64, unit string) string {
-	text := fmt.Sprintf("%g to %g", lo, hi)
-	if unit == "" || unit == "1" {
-		return text
-	}
-	return text + " " + unit
+	return units.WithUnit(fmt.Sprintf("%g to %g", lo, hi), unit)
 }
 
 // findByName returns the index of the entry of list that is called name, or -1 and up to three
@@ -125,7 +121,5 @@ func findByName[T any](list []T, name string, called func(*T) string) (i int, ne
 	return -1, "nearest: " + strings.Join(names[:min(3, len(names))], ", ")
 }
 
-func messageName(m *messages.Message) string { return m.Name }
-func signalName(s *messages.Signal) string   { return s.Name }
-func portName(p *units.Port) string          { return p.Name }
-func valueText(v *messages.Value) string     { return v.Text }
+func signalName(s *messages.Signal) string { return s.Name }
+func valueText(v *messages.Value) string   { return v.Text }

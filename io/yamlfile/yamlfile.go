@@ -3,8 +3,7 @@
 // any file; the packages that own a format bring the keys: plants (model/plantfile), benches
 // (rt/bench), scenarios and faults (rt/scenario), sweeps (rt/sweep).
 //
-// Reading order: yamlfile.go (positions and errors), parse.go (parser limits), read.go (Reader,
-// Leaves).
+// Reading order: yamlfile.go (positions and errors), read.go (Reader, limits of the parser, Leaves).
 package yamlfile
 
 import (

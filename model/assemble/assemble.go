@@ -4,8 +4,8 @@
 //
 // Reading order: assemble.go (System), prune.go (parts that nothing reads), reduce.go (gears;
 // Layout), massless.go (nodes without inertia), start.go (initial states and values), fill.go (the
-// matrices, and the rates of elements), reaction.go (torques of gears), losses.go (losses of gears
-// and contacts).
+// matrices, and the rates of elements), reaction.go (torques of gears, losses of gears and
+// contacts).
 package assemble
 
 import (
@@ -32,7 +32,7 @@ import (
 //
 // An error names the element and its place in the file.
 func System(p *network.Plant) (sys *model.System, err error) {
-	defer catch(&err)
+	defer yamlfile.Catch(&err)
 	a := &assembly{Plant: p, basis: reduce(p)}
 	a.prune()
 	x0 := a.startState()
@@ -51,24 +51,9 @@ func System(p *network.Plant) (sys *model.System, err error) {
 	return s, nil
 }
 
-// refusal is the panic with which loops over a plant refuse it; catch makes it the error of an
-// exported function.
-type refusal struct{ error }
-
-// catch sets err from a refusal.
-func catch(err *error) {
-	switch r := recover().(type) {
-	case nil:
-	case refusal:
-		*err = r.error
-	default:
-		panic(r)
-	}
-}
-
-// refuseAt refuses a plant at a place of its file.
+// refuseAt refuses a plant at a position in its file; the exported function returns the error.
 func refuseAt(p *network.Plant, at network.Pos, format string, args ...any) {
-	panic(refusal{yamlfile.Origin{File: p.File, Owner: "model"}.ErrorAt(at, format, args...)})
+	yamlfile.Origin{File: p.File, Owner: "model"}.Refuse(at, format, args...)
 }
 
 // refuse refuses a plant because of an element.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model/network"
 )
 
@@ -275,7 +276,7 @@ type Layout struct {
 
 // LayoutOf returns the Layout of a plant. It fails where System fails to reduce the gears.
 func LayoutOf(p *network.Plant) (l *Layout, err error) {
-	defer catch(&err)
+	defer yamlfile.Catch(&err)
 	b := reduce(p)
 	l = &Layout{Free: b.freeCount}
 	for i, n := range p.Nodes {

@@ -153,30 +153,23 @@ func startSignals(sys *model.System) []float64 {
 // programAt estimates the value of a program in state x with the signals v: without friction, with
 // all guards positive, and with tables of two variables at their largest value.
 func programAt(p *model.Program, x, v []float64) float64 {
-	var s [model.MaxStack]float64
-	top := -1
+	var s []float64
 	for _, op := range p.Ops {
+		top := len(s) - 1
 		switch op.Code {
-		case model.Push, model.Arg, model.Side:
-			top++
-			s[top] = op.Value
-			switch op.Code {
-			case model.Arg:
-				s[top] = functionalAt(&p.Args[op.Index], x, v)
-			case model.Side:
-				s[top] = 1
-			}
-		case model.If:
-			top--
+		case model.Push:
+			s = append(s, op.Value)
+		case model.Arg:
+			s = append(s, functionalAt(&p.Args[op.Index], x, v))
+		case model.Side:
+			s = append(s, 1)
 		case model.Look:
 			s[top] = p.Tables[op.Index].At(s[top])
 		case model.Look2:
-			top--
-			s[top] = network.Largest(p.Tables[op.Index].Z)
+			s = append(s[:top-1], network.Largest(p.Tables[op.Index].Z))
 		default:
 			if f, ok := ofTwo[op.Code]; ok {
-				top--
-				s[top] = f(s[top], s[top+1])
+				s = append(s[:top-1], f(s[top-1], s[top]))
 			} else {
 				s[top] = ofOneValue[op.Code](s[top])
 			}
@@ -199,6 +192,7 @@ var (
 			return a / b
 		},
 		model.Min: math.Min, model.Max: math.Max,
+		model.If: func(a, _ float64) float64 { return a },
 	}
 	ofOneValue = map[model.Code]func(b float64) float64{
 		model.Neg: func(b float64) float64 { return -b },

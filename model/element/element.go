@@ -5,8 +5,8 @@
 // The types are in packages by family, mechanics, planar, contact, machine and fluid, so that a
 // family can grow without the others.
 //
-// Reading order: element.go (Kind, Element), parameters.go and tables.go (what an element reads),
-// build.go (what it adds to the network).
+// Reading order: element.go (Kind, Element), parameters.go (what an element reads), build.go (what
+// it adds to the network).
 package element
 
 import (
@@ -155,11 +155,6 @@ type Field = yamlfile.Field
 // file, as every error does.
 func (e *Element) Refuse(at network.Pos, format string, args ...any) {
 	e.FailAt(at, "%s: %s", e.What(), fmt.Sprintf(format, args...))
-}
-
-// Fail refuses the element.
-func (e *Element) Fail(at network.Pos, format string, args ...any) {
-	e.FailAt(at, format, args...)
 }
 
 // Declared is an element as the section outputs sees it.

@@ -3,7 +3,6 @@
 package modeltest
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 )
 
 // Bench steps a plant given as text and reads its outputs by name.
@@ -60,26 +60,22 @@ func (b *Bench) To(seconds float64, hook func(at float64)) *Bench {
 // Get is the value of an output.
 func (b *Bench) Get(name string) float64 {
 	b.t.Helper()
-	for i, o := range b.Tables.Outputs {
-		if o.Name == name {
-			return b.Y[i]
-		}
-	}
+	return b.Y[b.find("output", name, b.Tables.Outputs)]
+}
 
-	b.t.Fatalf("no output %q", name)
-	return math.NaN()
+// find returns the index of the port called name.
+func (b *Bench) find(kind, name string, ports []units.Port) int {
+	b.t.Helper()
+	i := slices.IndexFunc(ports, func(p units.Port) bool { return p.Name == name })
+	if i < 0 {
+		b.t.Fatalf("no %s %q", kind, name)
+	}
+	return i
 }
 
 // Set drives an input, in SI.
 func (b *Bench) Set(name string, v float64) {
-	for i, in := range b.Tables.Inputs {
-		if in.Name == name {
-			b.U[i] = v
-			return
-		}
-	}
-
-	b.t.Fatalf("no input %q", name)
+	b.U[b.find("input", name, b.Tables.Inputs)] = v
 }
 
 // Is checks an output against a closed form.

@@ -73,12 +73,7 @@ func Refuse(t *testing.T, plant, old, new, want string) {
 	if at != "" {
 		want = at + ": model: " + want
 	}
-	RefuseText(t, text, "t.yaml:"+want)
-}
-
-// RefuseText checks the error of a plant, FILE:LINE:COL: model: TEXT, and its place.
-func RefuseText(t *testing.T, text, want string) {
-	t.Helper()
+	want = "t.yaml:" + want
 	err := Check(text)
 	if err == nil || err.Error() != want {
 		t.Fatalf("got  %v\nwant %s", err, want)

@@ -42,17 +42,17 @@ func (l *Law) Read(f Form, slope float64) int {
 // Arg reads f and pushes its value.
 func (l *Law) Arg(f Form, slope float64) *Law { return l.Again(l.Read(f, slope)) }
 
-// Again pushes argument i.
-func (l *Law) Again(i int) *Law {
-	l.Ops = append(l.Ops, model.Op{Code: model.Arg, Index: i})
+// operate appends an operation.
+func (l *Law) operate(op model.Op) *Law {
+	l.Ops = append(l.Ops, op)
 	return l
 }
 
+// Again pushes argument i.
+func (l *Law) Again(i int) *Law { return l.operate(model.Op{Code: model.Arg, Index: i}) }
+
 // Push pushes a number.
-func (l *Law) Push(v float64) *Law {
-	l.Ops = append(l.Ops, model.Op{Code: model.Push, Value: v})
-	return l
-}
+func (l *Law) Push(v float64) *Law { return l.operate(model.Op{Code: model.Push, Value: v}) }
 
 // Do appends operations.
 func (l *Law) Do(codes ...model.Code) *Law {
@@ -73,21 +73,14 @@ func (l *Law) Look2(t model.Table) *Law { return l.withTable(model.Look2, t) }
 
 func (l *Law) withTable(c model.Code, t model.Table) *Law {
 	l.Tables = append(l.Tables, t)
-	l.Ops = append(l.Ops, model.Op{Code: c, Index: len(l.Tables) - 1})
-	return l
+	return l.operate(model.Op{Code: c, Index: len(l.Tables) - 1})
 }
 
 // Choose leaves a where guard g is positive, otherwise b, the top.
-func (l *Law) Choose(g int) *Law {
-	l.Ops = append(l.Ops, model.Op{Code: model.If, Index: g})
-	return l
-}
+func (l *Law) Choose(g int) *Law { return l.operate(model.Op{Code: model.If, Index: g}) }
 
 // Side pushes the side of guard g, +1 or -1.
-func (l *Law) Side(g int) *Law {
-	l.Ops = append(l.Ops, model.Op{Code: model.Side, Index: g})
-	return l
-}
+func (l *Law) Side(g int) *Law { return l.operate(model.Op{Code: model.Side, Index: g}) }
 
 // Unsized is an argument of a law whose slope grows with the size of another one, by, that
 // is not known, the force of a spring, say: so much was assumed.

@@ -44,7 +44,7 @@ func (l *loader) expand(list []yamlfile.Field, s *scope) {
 			Nodes: map[string]int{}, Named: map[string]element.Reading{}, OwnSignal: -1,
 		}
 		if !units.IsName(f.Key, false) {
-			e.Fail(e.At, "%s: not a name for an element (letters, digits and _)", e.What())
+			e.Refuse(e.At, "not a name for an element (letters, digits and _)")
 		}
 		entries := l.FieldsOf(f, e.What())
 		for _, f := range entries {
@@ -70,9 +70,9 @@ func (l *loader) readKind(e *element.Element, in *scope, entries []yamlfile.Fiel
 	}
 	switch {
 	case !ok:
-		e.Fail(e.At, "%s: type is missing; such as %s, ...", e.What(), strings.Join(names[:8], ", "))
+		e.Refuse(e.At, "type is missing; such as %s, ...", strings.Join(names[:8], ", "))
 	case i < 0:
-		e.Fail(t.At, "%s: unknown type %q%s", e.What(), name, hint)
+		e.Refuse(t.At, "unknown type %q%s", name, hint)
 	}
 
 	if i >= len(l.kinds) {
@@ -103,5 +103,190 @@ func (l *loader) readKind(e *element.Element, in *scope, entries []yamlfile.Fiel
 		s := network.Signal{Name: e.Name, Unit: units.Want(k.Gives).Unit, At: e.At, Read: true}
 		e.OwnSignal = network.Add(&l.Network.Signals, s)
 		l.provided[e.Name] = e.OwnSignal
+	}
+}
+
+// connect finds the nodes of all flanges, makes the massless ones, and tells which
+// nodes turn and which move.
+func (l *loader) connect() {
+	for _, late := range []bool{false, true} {
+		for _, e := range l.Elements {
+			l.connectFlanges(e, late)
+		}
+	}
+
+	for _, e := range l.Elements {
+		for _, f := range e.Kind.Flanges {
+			if n, ok := e.Nodes[f.Key]; ok && f.Domain != network.AnyDomain {
+				claim(e, n, f.Domain)
+			}
+		}
+	}
+
+	for changed := true; changed; {
+		changed = false
+		for _, e := range l.Elements {
+			changed = spreadDomain(e) || changed
+		}
+	}
+
+	for _, e := range l.Elements {
+		orient(e)
+	}
+}
+
+// connectFlanges finds the node of each flange. A name that holds a dot is a node inside a
+// sub-assembly: it is looked up last, when all are known.
+func (l *loader) connectFlanges(e *element.Element, late bool) {
+	for _, f := range e.Kind.Flanges {
+		given, ok := e.Fields[f.Key]
+		if !ok {
+			if !f.Optional {
+				e.Refuse(e.At, "%s needs %s (the name of a node)", e.Kind.Name, f.Key)
+			}
+			continue
+		}
+
+		if _, done := e.Nodes[f.Key]; done {
+			continue
+		}
+		name := e.Text(given, e.What()+": "+f.Key)
+		if i, ok := l.nodeAt(e, e.Namespace.(*scope), name, given, f.Key, late); ok {
+			e.Nodes[f.Key] = i
+			n := &e.Network.Nodes[i]
+			n.Users = append(n.Users, e.Name)
+		}
+	}
+}
+
+// nodeAt is the node that name means in a scope; ok is false until it is known.
+func (l *loader) nodeAt(e *element.Element, s *scope, name string, f yamlfile.Field, key string,
+	late bool) (int, bool) {
+	if outer, rest, ok := s.handed(name); ok {
+		return l.nodeAt(e, s.outer, outer.name+rest, outer.field, key, late)
+	}
+	full := s.prefix + name
+	if i, ok := l.nodes[full]; ok {
+		return i, true
+	}
+	d, isElement := l.elements[full]
+	_, isAssembly := l.used[full]
+	switch {
+	case isElement && d.Kind != "":
+		e.Refuse(f.At, "%s: %q is of type %s, not a node; %s", key, name, d.Kind, l.nodeHint(full))
+	case isAssembly:
+		e.Refuse(f.At, "%s: %q is a sub-assembly, not a node; a node in it is %s.NAME", key, name, name)
+	case !units.IsName(name, true):
+		e.Refuse(f.At, "%s: %q is not a name for a node (letters, digits and _)", key, name)
+	case units.IsName(name, false):
+		l.nodes[full] = network.Add(&e.Network.Nodes, network.Node{Name: full, At: f.At})
+		return l.nodes[full], true
+	case late:
+		e.Refuse(f.At, "%s: %q is not a node%s", key, name, units.Meant(full, l.nodeNames()))
+	}
+
+	return network.Ground, false
+}
+
+// handed is the flange of an assembly that a name means, or begins with before a dot:
+// rest is what follows.
+func (s *scope) handed(name string) (b binding, rest string, ok bool) {
+	head, _, _ := strings.Cut(name, ".")
+	b, ok = s.flanges[head]
+	return b, name[len(head):], ok
+}
+
+// nodeHint tells which nodes an element has inside.
+func (l *loader) nodeHint(name string) string {
+	for _, e := range l.Elements {
+		if e.Name == name && e.Kind.Hint != "" {
+			return strings.ReplaceAll(e.Kind.Hint, "NAME", name)
+		}
+	}
+
+	return "nodes are inertias, fixed, and names of your own"
+}
+
+func (l *loader) nodeNames() []string { return slices.Sorted(maps.Keys(l.nodes)) }
+
+// claim fixes the domain of a node by an element; one that another element fixed
+// otherwise is a mistake.
+func claim(e *element.Element, i int, d network.Domain) {
+	n := &e.Network.Nodes[i]
+	if n.Domain == network.AnyDomain {
+		n.Domain, n.By = d, e.Name
+	}
+	if n.Domain != d {
+		e.Refuse(e.At, "node %q is %s by element %q; %s wants a %s one", n.Name, n.Domain, n.By, e.Kind.Name, d)
+	}
+}
+
+// spreadDomain carries the domain of one flange to the others of the element.
+func spreadDomain(e *element.Element) bool {
+	if e.Domain != network.AnyDomain {
+		return false
+	}
+	var open []int
+	for _, f := range e.Kind.Flanges {
+		if n, ok := e.Nodes[f.Key]; ok && f.Domain == network.AnyDomain {
+			open = append(open, n)
+			e.Domain = max(e.Domain, e.Network.Nodes[n].Domain)
+		}
+	}
+
+	if e.Domain == network.AnyDomain {
+		return false
+	}
+	for _, n := range open {
+		claim(e, n, e.Domain)
+	}
+	return true
+}
+
+// orient finds the relative speed of the element's two ends.
+func orient(e *element.Element) {
+	first, second := "a", "b"
+	plus, minus := second, first
+	if _, ok := e.Nodes["flange"]; ok {
+		first, second = "flange", "support"
+		plus, minus = first, second
+	}
+
+	p, m := e.Node(plus), e.Node(minus)
+	if p == m && p != network.Ground {
+		e.Refuse(e.Fields[second].At, "%s and %s are the same node %q", first, second, e.Network.Nodes[p].Name)
+	}
+	e.Between = network.Difference(p, m)
+	for _, f := range e.Kind.Flanges {
+		e.Domain = max(e.Domain, f.Domain)
+	}
+	if e.Kind.Owns {
+		e.Domain = max(e.Domain, e.Network.Nodes[e.OwnNode].Domain)
+	}
+	e.CheckSpelling()
+	if e.OwnSignal >= 0 {
+		s := &e.Network.Signals[e.OwnSignal]
+		s.Unit = units.Want(e.Domain.Spell(e.Kind.Gives)).Unit
+		if _, ok := e.Fields["range"]; ok {
+			s.MaxAbs = e.Number("range")
+		}
+	}
+}
+
+// checkNodes refuses massless nodes that only one element touches: most are typing
+// errors.
+func (l *loader) checkNodes() {
+	mass := false
+	for _, n := range l.Network.Nodes {
+		mass = mass || n.J > 0
+		if n.Owner != "" || len(n.Users) != 1 {
+			continue
+		}
+		l.FailAt(n.At, "element %q: node %q is connected to nothing else%s; name an inertia, or give it a gear",
+			n.Users[0], n.Name, units.Meant(n.Name, l.nodeNames()))
+	}
+
+	if !mass {
+		l.FailAt(network.Pos{Line: 1, Col: 1}, "the plant has no inertia; nothing can move")
 	}
 }

@@ -3,10 +3,12 @@ package plantfile
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"lockstep/io/yamlfile"
+	"lockstep/model"
 	"lockstep/model/element"
 	"lockstep/model/network"
 	"lockstep/model/units"
@@ -185,19 +187,165 @@ func (l *loader) readSignal(f yamlfile.Field, what string) element.Reading {
 }
 
 func (l *loader) nodeNamed(f yamlfile.Field, what string) int {
-	name := l.Text(f, what)
-	i, ok := l.nodes[name]
-	if !ok {
-		l.FailAt(f.At, "%s: %q is not a node%s", what, name, units.Meant(name, l.nodeNames()))
-	}
-	return i
+	return named(l, f, what, "a node", l.nodes)
 }
 
 func (l *loader) elementNamed(f yamlfile.Field, what string) element.Declared {
+	return named(l, f, what, "an element", l.elements)
+}
+
+// named returns the entry of list that a field names; kind names the entries in errors.
+func named[T any](l *loader, f yamlfile.Field, what, kind string, list map[string]T) T {
 	name := l.Text(f, what)
-	d, ok := l.elements[name]
+	item, ok := list[name]
 	if !ok {
-		l.FailAt(f.At, "%s: %q is not an element%s", what, name, units.Meant(name, slices.Sorted(maps.Keys(l.elements))))
+		l.FailAt(f.At, "%s: %q is not %s%s", what, name, kind, units.Meant(name, slices.Sorted(maps.Keys(list))))
 	}
-	return d
+	return item
+}
+
+// maxTeeth is more than any encoder has.
+const maxTeeth = 100000
+
+// readPulses is a wheel-speed sensor on a node: three outputs.
+func (l *loader) readPulses(f, main yamlfile.Field, beside map[string]yamlfile.Field, what string) {
+	what += ": pulses"
+	l.forbid(beside, what, "does not go with pulses; they are counted", "onto", "factor", "per", "min", "max")
+
+	n := l.nodeNamed(main, what)
+	if l.Network.Nodes[n].Domain == network.Translational {
+		l.FailAt(main.At, "%s: %q moves and does not turn; name a node that turns", what, l.Network.Nodes[n].Name)
+	}
+	teeth, ok := beside["teeth"]
+	if !ok {
+		l.FailAt(main.KeyAt, "%s: teeth, the edges of a turn, are wanted", what)
+	}
+	s := model.Pulses{Output: len(l.Network.Outputs)}
+	s.Teeth = l.global.whole(teeth, what+": teeth", 1, maxTeeth)
+	s.Runout = l.global.option(beside, "runout", what, units.Want("1"), 0)
+	if !(s.Runout >= 0 && s.Runout <= 0.5) {
+		l.FailAt(beside["runout"].At, "%s: runout %g is outside 0 to 0.5 of a pitch", what, s.Runout)
+	}
+
+	s.State = l.Angle(n)
+	l.Network.Pulses = append(l.Network.Pulses, s)
+	inf := math.Inf(1)
+	for _, p := range []units.Port{
+		{Name: f.Key, Unit: "1", Max: inf, Beyond: units.Wraps},
+		{Name: f.Key + ".age", Unit: "s", Max: inf, Beyond: units.Rests},
+		{Name: f.Key + ".period", Unit: "s", Max: inf, Beyond: units.Rests},
+	} {
+		l.checkOutput(p.Name, f.KeyAt, what)
+		l.Network.Outputs = append(l.Network.Outputs, network.Output{Port: p, At: f.KeyAt})
+	}
+}
+
+// checkOutput refuses a name that is taken.
+func (l *loader) checkOutput(name string, at network.Pos, what string) {
+	if _, taken := l.inputs[name]; taken {
+		l.FailAt(at, "%s: an input has the same name", what)
+	}
+	if l.reserved(name) {
+		l.FailAt(at, "%s: every plant has this output already", what)
+	}
+	if slices.ContainsFunc(l.Network.Outputs, func(o network.Output) bool { return o.Name == name }) {
+		l.FailAt(at, "%s: %q is an output of pulses, too; rename one", what, name)
+	}
+}
+
+// power is torque times relative speed of an element, as a law.
+func (l *loader) power(f yamlfile.Field, what string) element.Reading {
+	d := l.elementNamed(f, what)
+	if d.Tau == nil || len(d.Rel) == 0 {
+		l.FailAt(f.At, "%s: type %s has no power to read", what, d.Kind)
+	}
+	p := network.Product(d.Tau, d.Rel.Speeds(1))
+	s := network.Signal{Name: l.Text(f, what) + ".power", Law: p, Unit: units.Want("W").Unit, At: f.At, Read: true}
+	return element.Reading{Form: network.SignalOf(network.Add(&l.Network.Signals, s)), Unit: "W"}
+}
+
+// readTorques reads torque: an element or a list of them. With onto: NODE it is what
+// they exert on that node; without, the sum of their own tau.
+func (l *loader) readTorques(f, on yamlfile.Field, what string) element.Reading {
+	list := []yamlfile.Field{f}
+	if _, single := yamlfile.ScalarText(f.Node); !single {
+		list = l.Items(f, what)
+		if len(list) == 0 {
+			l.FailAt(f.At, "%s: the list is empty; name elements", what)
+		}
+	}
+
+	at := network.Ground
+	if on.Key != "" {
+		at = l.nodeNamed(on, what+": onto")
+	}
+	r := element.Reading{Form: network.Form{}, Unit: "N.m"}
+	if f.Key == "force" {
+		r.Unit = "N"
+	}
+	for _, g := range list {
+		d := l.elementNamed(g, what)
+		if on.Key != "" {
+			r.Form = r.Form.Plus(l.exerted(g, at, d, what, l.Text(on, what)))
+			continue
+		}
+
+		if d.Tau == nil || len(d.Rel) == 0 {
+			l.FailAt(g.At, "%s: type %s has no torque to read; %s", what, d.Kind, l.torqueHint(l.Text(g, what)))
+		}
+		of := network.Rotational
+		if d.Unit == "N" { // also of a joint between bodies that only turn
+			of = network.Translational
+		}
+		l.matches(g, what, of)
+		r.Form = r.Form.Plus(d.Tau)
+	}
+
+	return r
+}
+
+// torqueHint says how to read a torque of an element that has none of its own.
+func (l *loader) torqueHint(name string) string {
+	if slices.ContainsFunc(l.Network.Ties, func(t network.Tie) bool { return t.Name == name }) {
+		return fmt.Sprintf("with onto: NODE beside it, it is what %q exerts on that node", name)
+	}
+	return "name a torque, spring, damper, clutch, brake or inertia"
+}
+
+// exerted is what an element exerts on node at: by its own torques, and as a gear. A
+// tie to a node of its own is inside the element.
+func (l *loader) exerted(f yamlfile.Field, at int, d element.Declared, what, node string) network.Form {
+	name := l.Text(f, what)
+	var sum network.Form
+	acts, touches := false, false
+	add := func(c float64, value network.Form) {
+		acts = true
+		if c != 0 {
+			touches = true
+			sum = sum.Plus(value.Scaled(c))
+		}
+	}
+
+	for _, a := range l.Network.Efforts {
+		if a.Element == name {
+			add(a.Row.Coef(at), a.Value)
+		}
+	}
+
+	for i, t := range l.Network.Ties {
+		if t.Name == name && node != name {
+			add(t.Row.Coef(at), network.TieOf(i))
+		}
+	}
+
+	switch {
+	case !acts:
+		l.FailAt(f.At, "%s: type %s exerts no torque; %s", what, d.Kind, l.torqueHint(name))
+	case !touches:
+		l.FailAt(f.At, "%s: element %q does not touch node %q", what, name, node)
+	default:
+		l.matches(f, what, l.Network.Nodes[at].Domain)
+	}
+
+	return sum
 }

@@ -147,7 +147,7 @@ func (outer *scope) bind(e *element.Element, d *definition, s *scope) {
 		text, _ := yamlfile.ScalarText(p.Node)
 		given, ok := e.Fields[p.Key]
 		if !ok && text == "" {
-			e.Fail(e.At, "%s: assembly %q needs parameter %s", e.What(), d.name, p.Key)
+			e.Refuse(e.At, "assembly %q needs parameter %s", d.name, p.Key)
 		}
 		var base units.Value
 		if text != "" {
@@ -160,7 +160,7 @@ func (outer *scope) bind(e *element.Element, d *definition, s *scope) {
 		v := outer.parameter(given, e.What()+": "+p.Key)
 		if text != "" {
 			if v, ok = v.Like(base); !ok {
-				e.Fail(given.At, "%s: %s: unit %s does not fit, the assembly has %s", e.What(), p.Key, v.Spelled(), base.Spelled())
+				e.Refuse(given.At, "%s: unit %s does not fit, the assembly has %s", p.Key, v.Spelled(), base.Spelled())
 			}
 		}
 

@@ -8,6 +8,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -86,19 +87,13 @@ func Kind(file string, data []byte) string {
 	return "plant"
 }
 
+// firstComment finds the first line that begins with # or, in a database, with the comment CM_.
+var firstComment = regexp.MustCompile(`(?m)^(?:# |CM_ ")(.*?)[";]*$`)
+
 func entry(file, text string) Entry {
 	e := Entry{Name: strings.TrimSuffix(strings.TrimSuffix(file, ".yaml"), ".csv"), Kind: Kind(file, []byte(text))}
-	for line := range strings.Lines(text) {
-		if about, ok := strings.CutPrefix(line, "# "); ok {
-			e.About = strings.TrimSpace(about)
-			break
-		}
-
-		if about, ok := strings.CutPrefix(line, "CM_ \""); ok {
-			e.About = strings.TrimRight(strings.TrimSpace(about), "\";")
-			break
-		}
+	if about := firstComment.FindStringSubmatch(text); about != nil {
+		e.About = strings.TrimSpace(about[1])
 	}
-
 	return e
 }

@@ -65,19 +65,14 @@ func (v Value) In(want Wanted) (float64, error) {
 // Spelled is the unit of v as written, or that of its dimension.
 func (v Value) Spelled() string { return cmp.Or(v.unit, v.Dim.String()) }
 
-// factor is the size of the unit in which v was written.
-func (v Value) factor() float64 {
-	if u, err := Parse(v.unit); err == nil && v.unit != "" {
-		return u.Factor
-	}
-	return 1
-}
-
 // Like is v in the unit of base, where v was written without one; ok is false of two units
 // that do not fit.
 func (v Value) Like(base Value) (Value, bool) {
 	if v.Bare && !base.Bare {
-		v.SI, v.Dim, v.Bare, v.unit, v.degC = v.SI*base.factor(), base.Dim, false, base.unit, base.degC
+		if u, err := Parse(base.unit); err == nil { // no error of an empty unit, whose factor is 1
+			v.SI *= u.Factor
+		}
+		v.Dim, v.Bare, v.unit, v.degC = base.Dim, false, base.unit, base.degC
 		if v.degC {
 			v.SI += zeroCelsius
 		}

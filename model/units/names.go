@@ -1,8 +1,6 @@
 package units
 
-import (
-	"strings"
-)
+import "strings"
 
 // Meant is " (did you mean x?)" of the name that is near, or nothing where none is.
 func Meant(name string, known []string) string {

@@ -287,12 +287,15 @@ func (w Wanted) Format(si float64) string {
 	return Format(si/w.Factor, w.Spelled)
 }
 
-// Format prints "3 bar", and a bare number alone.
-func Format(x float64, unit string) string {
-	if cmp.Or(unit, "1") == "1" {
-		return fmt.Sprintf("%.9g", x)
+// Format prints a number of nine digits with its unit: "3 bar".
+func Format(x float64, unit string) string { return WithUnit(fmt.Sprintf("%.9g", x), unit) }
+
+// WithUnit returns a number with its unit, without one if it has no dimension.
+func WithUnit(number, unit string) string {
+	if unit == "" || unit == "1" {
+		return number
 	}
-	return fmt.Sprintf("%.9g %s", x, unit)
+	return number + " " + unit
 }
 
 // DropRounding drops what is rounding in a difference.

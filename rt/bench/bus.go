@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
+	"lockstep/model/units"
 )
 
 // Bus is one CAN bus of a bench.
@@ -54,9 +54,18 @@ func readBus(r *yamlfile.Reader, e yamlfile.Field) *Bus {
 	if s["database"].IsMissing() {
 		r.FailAt(e.KeyAt, "%s: the database is missing (database: FILE.dbc)", what)
 	}
-	b.Interface = readInterface(r, s["interface"], what)
+	if b.Interface = r.Scalar(s["interface"], what+": interface"); !isInterfaceName(b.Interface.Text) {
+		r.Fail(s["interface"], "%s: %q cannot be the name of a CAN interface: %s", what, b.Interface.Text, interfaceForm)
+	}
 	b.Database = r.Scalar(s["database"], what+": database")
-	b.Units = readUnits(r, s["units"], what+": units")
+	for _, f := range r.FieldsOf(s["units"], what+": units") {
+		u := Unit{f.KeyScalar(), r.Scalar(f, what+": units: "+f.Key).Text}
+		if _, err := units.Parse(u.Is); err != nil {
+			r.Fail(f, "%s: units: %s", what, units.Reason(err))
+		}
+		b.Units = append(b.Units, u)
+	}
+
 	for _, list := range []string{"frames", "restbus"} {
 		for _, f := range r.FieldsOf(s[list], what+": "+list) {
 			b.readFrame(r, f, list == "restbus")
@@ -103,7 +112,13 @@ func (b *Bus) readFrame(r *yamlfile.Reader, e yamlfile.Field, rest bool) {
 		f.Repeats = r.Integer(repeat, what+": repeat", 0, 1000)
 	}
 	for _, v := range b.readPart(r, s["values"], at, "values", what+": values") {
-		f.Values = append(f.Values, readConstant(r, v, what+": values: "+v.Key))
+		c, what := sigmap.Constant{Signal: v.Key}, what+": values: "+v.Key
+		if yamlfile.IsMapping(v.Node) {
+			c.Waveform = ReadWaveform(r, v, what, readBareNumber)
+		} else {
+			c.Text = r.Scalar(v, what).Text
+		}
+		f.Values = append(f.Values, c)
 	}
 	if f.CycleNs == 0 && f.Send != sigmap.OnChange && !rest {
 		r.FailAt(e.KeyAt, "%s: the cycle is missing (cycle: 10 ms)", what)
@@ -122,15 +137,25 @@ func (b *Bus) readPart(r *yamlfile.Reader, f yamlfile.Field, at sigmap.Place, pa
 	return list
 }
 
-// readProtection reads the protections of the entry at a place, and stores their positions.
+// readProtection reads one protection or a list of protections of the entry at a place, and stores
+// the positions of their profiles. The keys are those that the fields of sigmap.ProtectionSpec name.
 func (b *Bus) readProtection(r *yamlfile.Reader, f yamlfile.Field, at sigmap.Place, what string,
 ) (specs []sigmap.ProtectionSpec) {
-	for i, p := range readProtection(r, f, what) {
+	for i, group := range r.OneOrItems(f, what) {
+		var spec sigmap.ProtectionSpec
+		fields := readTaggedFields(r, group, what, &spec, 1<<16)
+		profile := slices.IndexFunc(fields, func(f yamlfile.Field) bool { return f.Key == "profile" })
+		if profile < 0 {
+			r.Fail(group, "%s: the profile is missing (profile: e2e-2)", what)
+		}
 		at.Part, at.Item = "protect", i
-		b.positions[at] = p.At
-		specs = append(specs, p.Spec)
+		b.positions[at] = fields[profile].Scalar(spec.Profile)
+		specs = append(specs, spec)
 	}
 
+	if len(specs) == 0 {
+		r.Fail(f, "%s: the list is empty", what)
+	}
 	return specs
 }
 
@@ -138,24 +163,20 @@ func (b *Bus) readProtection(r *yamlfile.Reader, f yamlfile.Field, at sigmap.Pla
 func (b *Bus) readLinks(r *yamlfile.Reader, f yamlfile.Field, what, list, form string) (links []sigmap.Link) {
 	for i, item := range r.Items(f, what+": "+list) {
 		b.positions[sigmap.Place{List: list, Index: i}] = item.Scalar("")
-		links = append(links, readLink(r, item, form, list == sigmap.InReceive))
+		text := r.Scalar(item, "link").Text
+		from, to, ok := strings.Cut(text, "->")
+		wire, port := strings.TrimSpace(from), strings.TrimSpace(to)
+		if list == sigmap.InSend {
+			wire, port = port, wire
+		}
+		message, signal, dot := strings.Cut(wire, ".")
+		if !ok || !dot || signal == "" || port == "" {
+			r.Fail(item, "link %q is not of the form %s", text, form)
+		}
+		links = append(links, sigmap.Link{Message: message, Signal: signal, Port: port})
 	}
 
 	return links
-}
-
-func readLink(r *yamlfile.Reader, f yamlfile.Field, form string, receive bool) sigmap.Link {
-	text := r.Scalar(f, "link").Text
-	from, to, ok := strings.Cut(text, "->")
-	wire, port := strings.TrimSpace(from), strings.TrimSpace(to)
-	if !receive {
-		wire, port = port, wire
-	}
-	message, signal, dot := strings.Cut(wire, ".")
-	if !ok || !dot || signal == "" || port == "" {
-		r.Fail(f, "link %q is not of the form %s", text, form)
-	}
-	return sigmap.Link{Message: message, Signal: signal, Port: port}
 }
 
 // readBitRate reads a bit rate: "500 kbit/s".
@@ -276,15 +297,6 @@ func sendType(text string) sigmap.SendType {
 	}
 
 	return sigmap.Cyclic
-}
-
-// positionOf returns the position in the file for an error of Bind.
-func (b *Bus) positionOf(err error) yamlfile.Scalar {
-	var e *sigmap.SpecError
-	if !errors.As(err, &e) {
-		return b.Database
-	}
-	return b.positions[e.Place]
 }
 
 // IsHostInterface reports whether an interface is a network interface of this host.

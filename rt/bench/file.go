@@ -332,14 +332,6 @@ func (b *Bench) ControlUnitArgs(bus string) []string {
 	return args
 }
 
-func readInterface(r *yamlfile.Reader, f yamlfile.Field, what string) yamlfile.Scalar {
-	w := r.Scalar(f, what+": interface")
-	if !isInterfaceName(w.Text) {
-		r.Fail(f, "%s: %q cannot be the name of a CAN interface: %s", what, w.Text, interfaceForm)
-	}
-	return w
-}
-
 // interfaceForm describes the names that isInterfaceName accepts.
 const interfaceForm = "1 to 15 letters, digits, \".\", \"_\" and \"-\", like vcan0; or pair, or file:LOG, or file:LOG@CHANNEL"
 

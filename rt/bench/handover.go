@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/gob"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -108,14 +107,12 @@ func (h *Handover) Hashes() ([]Hash, error) {
 	files = append([]record.File{{Role: "bench", Name: h.Bench.File, Text: h.Bench.text}}, files...)
 	var list []Hash
 	for _, f := range files {
-		sum := sha256.Sum256(f.Text)
-		list = append(list, Hash{f.Role, f.Name, hex.EncodeToString(sum[:])})
+		list = append(list, Hash{f.Role, f.Name, fmt.Sprintf("%x", sha256.Sum256(f.Text))})
 	}
 
 	list = append(list, Hash{"tables", h.Tables.Name, DigestOfData(h.Tables)})
 	if h.Mark != "" {
-		sum := sha256.Sum256([]byte(h.Mark))
-		list = append(list, Hash{"target", h.Mark, hex.EncodeToString(sum[:])})
+		list = append(list, Hash{"target", h.Mark, fmt.Sprintf("%x", sha256.Sum256([]byte(h.Mark)))})
 	}
 
 	return list, nil
@@ -166,7 +163,7 @@ func DigestOfData(data any) string {
 	}
 
 	walk(reflect.ValueOf(data))
-	return hex.EncodeToString(h.Sum(nil))
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
 // DigestOfBytes returns the SHA-256 of texts and their lengths, hexadecimal.
@@ -177,7 +174,7 @@ func DigestOfBytes(data ...[]byte) string {
 		h.Write(d)
 	}
 
-	return hex.EncodeToString(h.Sum(nil))
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
 // Digest returns the digest of a bench file and of every file that it names.

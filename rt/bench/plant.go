@@ -26,18 +26,6 @@ type Unit struct {
 	Is string          // known unit, such as "km/h"
 }
 
-func readUnits(r *yamlfile.Reader, f yamlfile.Field, what string) (list []Unit) {
-	for _, g := range r.FieldsOf(f, what) {
-		u := Unit{g.KeyScalar(), r.Scalar(g, what+": "+g.Key).Text}
-		if _, err := units.Parse(u.Is); err != nil {
-			r.Fail(g, "%s: %s", what, units.Reason(err))
-		}
-		list = append(list, u)
-	}
-
-	return list
-}
-
 // Database reads the database of a bus leniently (check lists the deviations) and applies the
 // units of the bench file to its signals.
 func (b *Bench) Database(bus *Bus) (*messages.Database, error) {
@@ -108,7 +96,7 @@ func DescribeSource(s *model.Source, unit string) string {
 		return "follows its own table"
 	}
 
-	return "stays at " + WithUnit(fmt.Sprintf("%.6g", kernel.SourceAt(s, 0)), unit)
+	return "stays at " + units.WithUnit(fmt.Sprintf("%.6g", kernel.SourceAt(s, 0)), unit)
 }
 
 // Database returns the database of a bus and reads it on the first call.
@@ -125,14 +113,6 @@ func (h *Handover) Database(bus int) (*messages.Database, error) {
 	}
 
 	return h.databases[bus], nil
-}
-
-// WithUnit returns a number with its unit, without one if it has no dimension.
-func WithUnit(number, unit string) string {
-	if unit == "" || unit == "1" {
-		return number
-	}
-	return number + " " + unit
 }
 
 // LoadPlant reads and assembles a plant: the file called name if it exists, else the embedded

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -234,7 +235,11 @@ func PortNames(ports []units.Port) []string {
 func (b *Bench) bind(bus *Bus, db *messages.Database, t *kernel.Tables) (*sigmap.Map, error) {
 	m, err := sigmap.Bind(db, bus.spec(db, b.PeriodNs), t.Inputs, t.Outputs)
 	if err != nil {
-		return nil, b.Errorf(bus.positionOf(err), "bus %q: %w", bus.Name.Text, err)
+		at, e := bus.Database, &sigmap.SpecError{}
+		if errors.As(err, &e) {
+			at = bus.positions[e.Place]
+		}
+		return nil, b.Errorf(at, "bus %q: %w", bus.Name.Text, err)
 	}
 	return m, b.checkAddresses(bus, m)
 }

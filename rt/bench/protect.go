@@ -3,7 +3,6 @@ package bench
 import (
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,35 +11,6 @@ import (
 	"lockstep/io/yamlfile"
 	"lockstep/model/units"
 )
-
-// readProtection reads one protection or a list of protections.
-func readProtection(r *yamlfile.Reader, f yamlfile.Field, what string) (list []Protect) {
-	for _, group := range r.OneOrItems(f, what) {
-		list = append(list, readProtectionGroup(r, group, what))
-	}
-	if len(list) == 0 {
-		r.Fail(f, "%s: the list is empty", what)
-	}
-	return list
-}
-
-// Protect is a protection of a message.
-type Protect struct {
-	At   yamlfile.Scalar // profile, with its position
-	Spec sigmap.ProtectionSpec
-}
-
-// readProtectionGroup reads the keys that the fields of sigmap.ProtectionSpec name.
-func readProtectionGroup(r *yamlfile.Reader, f yamlfile.Field, what string) (p Protect) {
-	fields := readTaggedFields(r, f, what, &p.Spec, 1<<16)
-	at := slices.IndexFunc(fields, func(f yamlfile.Field) bool { return f.Key == "profile" })
-	if at < 0 {
-		r.Fail(f, "%s: the profile is missing (profile: e2e-2)", what)
-	}
-	p.At = fields[at].Scalar(p.Spec.Profile)
-
-	return p
-}
 
 // readTaggedFields reads keys into the fields of a struct whose tags name them; most is the largest
 // whole number accepted.
@@ -110,23 +80,11 @@ func readTagged(r *yamlfile.Reader, f yamlfile.Field, what string, into any, mos
 	}
 }
 
-// readConstant reads the value of a signal: SIGNAL: value, {table: [[t, v], ...], period: T},
-// {sine: {mean: M, amplitude: A, frequency: F}} or {formula: F(t), period: T}.
-func readConstant(r *yamlfile.Reader, f yamlfile.Field, what string) sigmap.Constant {
-	c := sigmap.Constant{Signal: f.Key}
-	if yamlfile.IsMapping(f.Node) {
-		c.Waveform = ReadWaveform(r, f, what, readBareNumber)
-	} else {
-		c.Text = r.Scalar(f, what).Text
-	}
-
-	return c
-}
-
 // numberReader reads a number of a waveform; f is its field for errors.
 type numberReader func(r *yamlfile.Reader, f yamlfile.Field, text, what string) float64
 
-// ReadWaveform reads a waveform; value reads one number.
+// ReadWaveform reads a waveform: {table: [[t, v], ...], period: T}, {sine: {mean: M, amplitude: A,
+// frequency: F}} or {formula: F(t), period: T}; value reads one number.
 func ReadWaveform(r *yamlfile.Reader, f yamlfile.Field, what string, value numberReader) *sigmap.Waveform {
 	s := r.Section(f, what, "table", "period", "sine", "formula")
 	c := &sigmap.Waveform{Period: readNanoseconds(r, s["period"], what+": period", 1e3, 1e15)}

@@ -33,7 +33,8 @@ func TestEveryFieldOfAProtectionIsReadByItsKey(t *testing.T) {
 	}
 	var r yamlfile.Reader
 	node := r.Document([]byte(write(reflect.TypeFor[sigmap.ProtectionSpec]())))
-	spec := reflect.ValueOf(readProtectionGroup(&r, yamlfile.Root(node), "protect").Spec)
+	b := Bus{positions: map[sigmap.Place]yamlfile.Scalar{}}
+	spec := reflect.ValueOf(b.readProtection(&r, yamlfile.Root(node), sigmap.Place{}, "protect")[0])
 	if r.Err != nil {
 		t.Fatal(r.Err)
 	}

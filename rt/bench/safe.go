@@ -191,7 +191,7 @@ func (b *Bench) checkSafe(bus *Bus, m *sigmap.Map, t *kernel.Tables, values []fl
 			at := slices.IndexFunc(b.Safe.Values, func(v SafeValue) bool { return v.Port.Text == name })
 			if at < 0 {
 				return b.Errorf(b.Safe.At, "safe: no value for %s, which bus %s sends in frame %s (%s: %s)",
-					name, bus.Name.Text, tx.Name, name, WithUnit("0", t.Outputs[f.Index].Unit))
+					name, bus.Name.Text, tx.Name, name, units.WithUnit("0", t.Outputs[f.Index].Unit))
 			}
 
 			if raw := (values[f.Index] - f.Offset) / f.Factor; !(raw >= f.Lo-0.5 && raw <= f.Hi+0.5) {

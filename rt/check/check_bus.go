@@ -128,7 +128,7 @@ func (v *interfaceTable) reaction(r *sigmap.Reaction) string {
 	var list []string
 	for _, s := range r.Values {
 		p := &v.t.Inputs[s.Index]
-		list = append(list, p.Name+" is "+bench.WithUnit(fmt.Sprintf("%g", s.Value), p.Unit))
+		list = append(list, p.Name+" is "+units.WithUnit(fmt.Sprintf("%g", s.Value), p.Unit))
 	}
 
 	return strings.Join(list, ", ")

@@ -9,7 +9,7 @@ import (
 	"lockstep/rt/bench/benchtest"
 )
 
-// checkedFile is what check writes about a file, its warnings and its error.
+// checkedFile returns the output of check for a file, its warnings and its error.
 func checkedFile(t *testing.T, file string, strict bool) (out, warnings string, err error) {
 	t.Helper()
 	var b, w strings.Builder

@@ -144,14 +144,14 @@ func (c *Check) partition(p *checkedPlant) {
 
 // checkBudget refuses a partitioned plant whose worst tick exceeds the budget of the bench, or
 // half of the period.
-func checkBudget(p *checkedPlant, dearest time.Duration) error {
+func checkBudget(p *checkedPlant, worst time.Duration) error {
 	part, budget := p.sys.Partition, time.Duration(cmp.Or(p.budget, p.tables.PeriodNs/2))
-	if part == nil || dearest <= budget {
+	if part == nil || worst <= budget {
 		return nil
 	}
 	return fmt.Errorf("%s: partition: N_sub %d with N_iter %d takes %v in the worst tick, "+
-		"more than the budget of %v; take fewer of them, or a longer period",
-		part.Place, part.Sub, part.Iter, dearest.Round(100*time.Nanosecond), budget)
+		"more than the budget of %v; use a smaller N_sub or N_iter, or a longer period",
+		part.Place, part.Sub, part.Iter, worst.Round(100*time.Nanosecond), budget)
 }
 
 // matrices writes the matrices of the open plant with the names of rows and columns.

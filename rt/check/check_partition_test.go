@@ -14,7 +14,7 @@ import (
 	"lockstep/model/plants"
 )
 
-// partedRail is the file of the rail car with a partition.
+// partedRail writes the file of the rail car with a partition.
 func partedRail(t *testing.T, keys string) string {
 	t.Helper()
 	data, err := plants.Read("rail17")
@@ -91,12 +91,12 @@ func TestPartitionBeyondTheBudgetOfATickIsRefused(t *testing.T) {
 	if err := checkBudget(p, 500*time.Microsecond); err != nil {
 		t.Errorf("half of the period: %v", err)
 	}
-	want := "a.yaml:1:1: partition: N_sub 2 with N_iter 3 takes 501µs in the worst tick, more than the budget of 500µs; take fewer of them, or a longer period"
+	want := "a.yaml:1:1: partition: N_sub 2 with N_iter 3 takes 501µs in the worst tick, more than the budget of 500µs; use a smaller N_sub or N_iter, or a longer period"
 	if err := checkBudget(p, 501*time.Microsecond); err == nil || err.Error() != want {
 		t.Errorf("refused with %v, want %q", err, want)
 	}
 	if p.budget = 3e5; checkBudget(p, 301*time.Microsecond) == nil || checkBudget(p, 300*time.Microsecond) != nil {
-		t.Error("the budget of a bench is not kept")
+		t.Error("the budget of a bench is ignored")
 	}
 	if p.sys.Partition = nil; checkBudget(p, time.Second) != nil {
 		t.Error("a plant without a partition is refused")

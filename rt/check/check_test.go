@@ -15,7 +15,7 @@ import (
 	"lockstep/rt/scenario"
 )
 
-// checked is what check writes about a plant, and its warnings.
+// checked returns the output of check for a plant, and its warnings.
 func checked(t *testing.T, plant string, c Check) (out, warnings string) {
 	t.Helper()
 	p, err := plantfile.Load("t.yaml", []byte(plant), library.Elements())
@@ -35,8 +35,8 @@ func checked(t *testing.T, plant string, c Check) (out, warnings string) {
 	return b.String(), warnings
 }
 
-// Rows (1, 0), (0, 1), (1, 1), (2, 0): the first and the last depend on each other,
-// and with either of them the second and the third.
+// Rows (1, 0), (0, 1), (1, 1), (2, 0): the first and the last are dependent, and either of them
+// with the second and the third.
 func TestDependentFindsTheSmallestSets(t *testing.T) {
 	w := [][2]float64{{1, 0}, {0, 1}, {1, 1}, {2, 0}}
 	gram := make([]float64, 16)
@@ -52,7 +52,7 @@ func TestDependentFindsTheSmallestSets(t *testing.T) {
 	}
 }
 
-// 24 equal brakes on one shaft: every pair, and the search ends.
+// With 24 equal brakes on one shaft the search finds every pair and ends.
 func TestSearchOfDependentSetsIsBounded(t *testing.T) {
 	const mc = 24
 	sets, all := dependent(slices.Repeat([]float64{-1}, mc*mc), mc)
@@ -128,8 +128,8 @@ func TestMatricesAreAlignedAndSplitAtTheWidth(t *testing.T) {
 	}
 }
 
-// A shaft of 80 parts with a brake on each, two of which share a rigid part: what is not
-// a matrix per lock set is said.
+// A shaft has 80 parts with a brake on each; two brakes share a rigid part. The output describes
+// the sparse steps in place of matrices per lock set.
 func TestCheckReportsSparseSteps(t *testing.T) {
 	var plant strings.Builder
 	plant.WriteString("plant: t\nelements:\n")
@@ -151,8 +151,8 @@ func TestCheckReportsSparseSteps(t *testing.T) {
 	}
 }
 
-// A spring with four regions on each side of a clutch: what the combinations take is
-// said, and that a clearance never closes at both ends.
+// A spring with four regions is on each side of a clutch. The output has the memory of the
+// combinations, and no lock set with both stops of a clearance.
 func TestCheckReportsTheMemoryOfRegions(t *testing.T) {
 	const plant = `
 plant: t
@@ -211,6 +211,6 @@ func TestScenarioIsDescribedAfterItsBench(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := s.Describe(h); text == "" || !strings.HasSuffix(out.String(), "\n"+text) {
-		t.Errorf("it ends %q, want %q", out.String()[max(0, out.Len()-len(text)):], text)
+		t.Errorf("the output ends with %q, want %q", out.String()[max(0, out.Len()-len(text)):], text)
 	}
 }

@@ -137,7 +137,7 @@ func (p *checkedPlant) exercises() ([]*exercise, error) {
 type ranges struct{ low, high []float64 }
 
 // newRanges returns the ranges of the inputs. An input without a range gets twice the
-// largest value of its own source, at least 1, on both sides.
+// largest value of its own waveform, at least 1, on both sides.
 func newRanges(sys *model.System) *ranges {
 	r := &ranges{}
 	for _, in := range sys.Inputs {

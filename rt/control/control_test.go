@@ -164,7 +164,7 @@ func TestRunAnswersQueriesAndCommands(t *testing.T) {
 	if _, err := c.ask("fault", "frame=Speeds", "drop"); err == nil || err.Error() != "ctl: open_bench: the run has ended" {
 		t.Errorf("after the end: %v", err)
 	}
-	if a := c.must("status"); a.State != "over: stopped" {
+	if a := c.must("status"); a.State != "ended: stopped" {
 		t.Errorf("after the end: %+v", a)
 	}
 }

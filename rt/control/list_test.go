@@ -64,7 +64,7 @@ func TestRunIsListedFromItsStatusBlock(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	p.StartNs.Store(uint64(sched.Now() - int64(2*time.Second)))
-	if v := newListedRun(r, 12); !strings.HasPrefix(v.State, "stands still for ") {
+	if v := newListedRun(r, 12); !strings.HasPrefix(v.State, "no tick for ") {
 		t.Errorf("%+v", v)
 	}
 	p.SafeReason.Store(uint64(rt.BusLost))

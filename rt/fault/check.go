@@ -11,16 +11,16 @@ import (
 
 // Reasons to refuse a command. The tick refuses commands too, so the errors are made in advance.
 var (
-	errCommand     = errors.New("there is no such command")
-	errSlot        = errors.New("there is no such slot")
-	errTarget      = errors.New("there is no such bus, message, signal or input")
+	errCommand     = errors.New("unknown command")
+	errSlot        = errors.New("slot does not exist")
+	errTarget      = errors.New("bus, message, signal or input does not exist")
 	errInputKept   = errors.New("nothing drives the input, and the plant cannot release it")
 	errInputDriven = errors.New("a bus drives the input")
 	errKind        = errors.New("this target has no fault of this kind")
 	errNumber      = errors.New("a number is not finite, or is negative where it must not be")
 	errDelay       = fmt.Errorf("a delay is at most %d ticks, and of a frame at least 1", MaxDelay)
 	errHeld        = fmt.Errorf("more than %d frames would be held back at once", MaxHeld)
-	errRange       = errors.New("the input has no range: name a value (stuck)")
+	errRange       = errors.New("the input has no range: use a value (stuck)")
 	errNoChecksum  = errors.New("the frame has no checksum")
 	errNoCounter   = errors.New("the frame has no counter")
 	errOffset      = errors.New("the offset leaves a checksum as it is")
@@ -61,9 +61,11 @@ func (s *Set) Check(c *Command) error {
 	return nil
 }
 
+// checkFault returns why a fault is refused.
+//
 //go:nosplit
 func (s *Set) checkFault(f *Fault) error {
-	if err := s.checkPlace(f); err != nil {
+	if err := s.checkTarget(f); err != nil {
 		return err
 	}
 	switch {
@@ -71,7 +73,7 @@ func (s *Set) checkFault(f *Fault) error {
 		return errKind
 	case !finite(f.A) || !finite(f.B) || f.Kind == Leak && f.B < 0:
 		return errNumber
-	case f.Last < 0 || f.Frames && (f.Where == Input || f.Where == Bus):
+	case f.Duration < 0 || f.Frames && (f.Where == Input || f.Where == Bus):
 		return errDuration
 	}
 
@@ -116,10 +118,10 @@ func (k Kind) fits(w Where) bool {
 	return w == SentFrame || w == ReceivedFrame && (k == Drop || k == DelayFrame)
 }
 
-// checkPlace checks that the target of f exists.
+// checkTarget checks that the target of f exists.
 //
 //go:nosplit
-func (s *Set) checkPlace(f *Fault) error {
+func (s *Set) checkTarget(f *Fault) error {
 	if f.Where == Input {
 		switch {
 		case f.Input < 0 || f.Input >= s.M:

@@ -6,7 +6,7 @@ import "lockstep/io/sigmap"
 const (
 	Max      = 64   // faults at once: slots
 	MaxDelay = 1000 // longest delay of a value or a frame, ticks
-	// frames that a fault can hold back at once; a further one, of a message without a cycle, is
+	// frames that a fault can hold back at once; further frames of a message without a cycle are
 	// dropped
 	MaxHeld  = 64
 	MaxBurst = 64 // times that a frame can be repeated at its tick
@@ -73,7 +73,7 @@ type Fault struct {
 	Where Where
 
 	Bus     int // of Signal, SentFrame, ReceivedFrame and Bus: index of the map
-	Message int // of Signal and SentFrame: index in Map.Tx; of ReceivedFrame: in Map.Rx
+	Message int // of Signal and SentFrame: index in Map.Tx; of ReceivedFrame: index in Map.Rx
 	Field   int // of Signal: index in Tx.Fields
 	Input   int // of Input: index in u
 
@@ -83,9 +83,9 @@ type Fault struct {
 	N    int64  // see Kind
 	Seed uint64 // of Noise and ChecksumRandom
 
-	Start  Trigger
-	Last   int64 // duration, ticks; 0: until it is cleared
-	Frames bool  // Last counts frames of the message, not ticks
+	Start    Trigger
+	Duration int64 // duration, ticks; 0: until it is cleared
+	Frames   bool  // Last counts frames of the message, not ticks
 }
 
 // Trigger starts a fault at the first tick at which all of its parts hold.

@@ -20,15 +20,15 @@ type message struct {
 
 // frameOut collects the effects of the faults on the frame at hand.
 type frameOut struct {
-	found  uint64    // counters before PrepareCounters
-	counts uint64    // counters after PrepareCounters
-	sums   [4]uint32 // right checksums
-	wrong  bool      // the checksums were changed
-	length int64     // 1 + new length, bytes; 0: unchanged
-	again  int64     // number of repetitions
-	delay  int64     // delay, ticks
-	keeper int       // 1 + slot that holds the frame back; 0: none
-	keep   bool      // the frame is kept from the bus
+	found    uint64    // counters before PrepareCounters
+	counts   uint64    // counters after PrepareCounters
+	sums     [4]uint32 // right checksums
+	wrong    bool      // the checksums were changed
+	length   int64     // 1 + new length, bytes; 0: unchanged
+	again    int64     // number of repetitions
+	delay    int64     // delay, ticks
+	holder   int       // 1 + slot that holds the frame back; 0: none
+	withhold bool      // the frame is kept from the bus
 }
 
 // BusIsOff reports whether a fault keeps the node off bus b.
@@ -56,7 +56,7 @@ func (s *Set) FilterReceived(b int, f *can.Frame, at can.Stamp) (withheld bool) 
 	l := &s.on[ReceivedFrame]
 	for i := range l.n {
 		x := &s.slots[l.at[i]]
-		if x.Bus != b || s.Maps[b].Rx[x.Message].ID != f.ID || !x.left() {
+		if x.Bus != b || s.Maps[b].Rx[x.Message].ID != f.ID || !x.framesLeft() {
 			continue
 		}
 		x.count++
@@ -76,11 +76,11 @@ func (s *Set) FilterReceived(b int, f *can.Frame, at can.Stamp) (withheld bool) 
 }
 
 // NextDelayed releases the next received frame of a bus that was withheld until this tick or an
-// earlier one, as if it arrived now; false: there is none.
+// earlier one, as if it arrived now; false: none.
 //
 //go:nosplit
 func (s *Set) NextDelayed(b int, f *can.Frame, at *can.Stamp) bool {
-	h := s.take(ReceivedFrame, b, s.tick)
+	h := s.takeHeld(ReceivedFrame, b, s.tick)
 	if h != nil {
 		*f, *at = h.frame, h.stamp
 	}
@@ -116,7 +116,7 @@ func (s *Set) RestoreCounters(b, i int) { s.Maps[b].Tx[i].SetCounts(s.frame.foun
 //go:nosplit
 func (s *Set) DisturbFrame(f *can.Frame, b, i int, k int64) (again int64, withheld bool) {
 	o, m := &s.frame, &s.sent[s.first[b]+i]
-	o.wrong, o.length, o.again, o.delay, o.keeper, o.keep = false, 0, 0, 0, 0, s.BusIsOff(b)
+	o.wrong, o.length, o.again, o.delay, o.holder, o.withhold = false, 0, 0, 0, 0, s.BusIsOff(b)
 	t := &s.Maps[b].Tx[i]
 	for j := range t.Protect {
 		o.sums[j&3] = t.Protect[j].Checksum.Load(&f.Data)
@@ -126,25 +126,25 @@ func (s *Set) DisturbFrame(f *can.Frame, b, i int, k int64) (again int64, withhe
 	for j := range l.n {
 		if x := &s.slots[l.at[j]]; x.isOn(b, i) {
 			x.count++
-			s.spoil(int(l.at[j]), f)
+			s.applyToFrame(int(l.at[j]), f)
 		}
 	}
 
 	if o.length > 0 { // last, because the checksums keep their place
-		cut(f, o.length-1)
+		setLength(f, o.length-1)
 	}
 	m.any, m.counts = true, o.counts
 	if !o.wrong {
 		m.sums = o.sums
 	}
 	switch {
-	case o.keep:
+	case o.withhold:
 		return 0, true
-	case o.keeper == 0:
+	case o.holder == 0:
 		return o.again, false
 	}
 
-	if h := s.hold(&s.slots[o.keeper-1], f, k+o.delay); h != nil {
+	if h := s.hold(&s.slots[o.holder-1], f, k+o.delay); h != nil {
 		h.message, h.again = i, o.again
 	}
 	return 0, true
@@ -163,11 +163,11 @@ func (s *Set) countSignals(b, i int) {
 }
 
 // NextHeld releases the next frame of a bus that was withheld until tick k or an earlier one. It is
-// message i, to be sent 1 + again times; false: there is none.
+// message i, to be sent 1 + again times; false: none.
 //
 //go:nosplit
 func (s *Set) NextHeld(f *can.Frame, b int, k int64) (i int, again int64, ok bool) {
-	h := s.take(SentFrame, b, k)
+	h := s.takeHeld(SentFrame, b, k)
 	if h == nil {
 		return 0, 0, false
 	}
@@ -178,55 +178,55 @@ func (s *Set) NextHeld(f *can.Frame, b int, k int64) (i int, again int64, ok boo
 // HasHeld reports whether NextHeld has a frame to release.
 //
 //go:nosplit
-func (s *Set) HasHeld(b int, k int64) bool { return s.due(SentFrame, b, k) != nil }
+func (s *Set) HasHeld(b int, k int64) bool { return s.dueFault(SentFrame, b, k) != nil }
 
 // isOn reports whether the fault acts on the next frame of message i of a bus.
 //
 //go:nosplit
-func (x *slot) isOn(b, i int) bool { return x.Bus == b && x.Message == i && x.left() }
+func (x *slot) isOn(b, i int) bool { return x.Bus == b && x.Message == i && x.framesLeft() }
 
-// left reports whether the fault has frames left to disturb.
+// framesLeft reports whether the fault has frames left to disturb.
 //
 //go:nosplit
-func (x *slot) left() bool { return !x.Frames || x.Last == 0 || x.count < uint64(x.Last) }
+func (x *slot) framesLeft() bool { return !x.Frames || x.Duration == 0 || x.count < uint64(x.Duration) }
 
-// spoil applies the fault in a slot to frame f.
+// applyToFrame applies the fault in a slot to frame f.
 //
 //go:nosplit
-func (s *Set) spoil(slot int, f *can.Frame) {
+func (s *Set) applyToFrame(slot int, f *can.Frame) {
 	x, o := &s.slots[slot], &s.frame
 	switch x.Kind {
 	case Drop:
-		o.keep = true
+		o.withhold = true
 	case WrongLength:
 		o.length = 1 + x.N
 	case DelayFrame:
 		o.delay += x.N
-		o.keeper = 1 + slot
+		o.holder = 1 + slot
 	case Duplicate:
 		o.again = min(o.again+1, MaxBurst)
 	case Burst:
 		o.again = min(o.again+x.N, MaxBurst)
 	case ChecksumValue, ChecksumFrozen, ChecksumRandom, ChecksumOffset:
 		o.wrong = true
-		s.falsify(x, f)
+		s.changeChecksums(x, f)
 	}
 }
 
-// cut makes f n bytes long.
+// setLength makes f n bytes long, with zeros at its end.
 //
 //go:nosplit
-func cut(f *can.Frame, n int64) {
+func setLength(f *can.Frame, n int64) {
 	for j := int(n); j < int(f.Len); j++ {
 		f.Data[j&63] = 0
 	}
 	f.Len = uint8(n)
 }
 
-// falsify changes the checksums of a frame.
+// changeChecksums changes the checksums of a frame.
 //
 //go:nosplit
-func (s *Set) falsify(x *slot, f *can.Frame) {
+func (s *Set) changeChecksums(x *slot, f *can.Frame) {
 	list := s.Maps[x.Bus].Tx[x.Message].Protect
 	for j := range list {
 		p := &list[j]
@@ -269,10 +269,10 @@ func (s *Set) hold(x *slot, f *can.Frame, due int64) *heldFrame {
 	return h
 }
 
-// due returns the first fault that holds a frame to be released at tick k; nil: none does.
+// dueFault returns the first fault that holds a frame to be released at tick k; nil: none.
 //
 //go:nosplit
-func (s *Set) due(w Where, b int, k int64) *slot {
+func (s *Set) dueFault(w Where, b int, k int64) *slot {
 	if s.waiting == 0 {
 		return nil
 	}
@@ -286,11 +286,11 @@ func (s *Set) due(w Where, b int, k int64) *slot {
 	return nil
 }
 
-// take removes and returns the first frame to be released at tick k; nil: there is none.
+// takeHeld removes and returns the first frame to be released at tick k; nil: none.
 //
 //go:nosplit
-func (s *Set) take(w Where, b int, k int64) *heldFrame {
-	x := s.due(w, b, k)
+func (s *Set) takeHeld(w Where, b int, k int64) *heldFrame {
+	x := s.dueFault(w, b, k)
 	if x == nil {
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 	"lockstep/io/can"
 )
 
-// A message sent on change has no cycle: nobody knows beforehand how many frames a delay
-// of 100 ticks holds.
+// A message sent on change has no cycle, so the number of frames in a delay of 100 ticks is not
+// known in advance.
 func TestDelayHoldsMaxHeldFramesAndDropsTheRest(t *testing.T) {
 	r := newRig(t, Plan{Faults: []Fault{{Kind: DelayFrame, Where: SentFrame, Message: 1, N: 100}}})
 	var out []int64
@@ -41,7 +41,7 @@ func TestDelayHoldsMaxHeldFramesAndDropsTheRest(t *testing.T) {
 		want = append(want, k+101)
 	}
 	if !slices.Equal(out, want) {
-		t.Errorf("given back at %v, want %v", out, want)
+		t.Errorf("released at %v, want %v", out, want)
 	}
 	if s, n := r.State(0); s != Active || n != 80 {
 		t.Errorf("%v, %d frames disturbed; want active, 80", s, n)
@@ -50,7 +50,7 @@ func TestDelayHoldsMaxHeldFramesAndDropsTheRest(t *testing.T) {
 
 func TestFramesOfTwoDelaysAreReleasedWhenDue(t *testing.T) {
 	r := newRig(t, Plan{Faults: []Fault{
-		{Kind: DelayFrame, Where: SentFrame, Message: 1, N: 20, Last: 1, Frames: true}, {Kind: DelayFrame, Where: SentFrame, Message: 1, N: 2},
+		{Kind: DelayFrame, Where: SentFrame, Message: 1, N: 20, Duration: 1, Frames: true}, {Kind: DelayFrame, Where: SentFrame, Message: 1, N: 2},
 	}})
 	var out [][2]int64
 	for k := int64(1); k <= 40; k++ {
@@ -73,7 +73,7 @@ func TestFramesOfTwoDelaysAreReleasedWhenDue(t *testing.T) {
 	}
 }
 
-// A new fault in the slot of one that still holds frames lets go of them.
+// A new fault drops the frames that its slot still holds.
 func TestNewFaultInASlotDropsTheFramesHeldThere(t *testing.T) {
 	r := newRig(t, Plan{Faults: []Fault{{Kind: DelayFrame, Where: SentFrame, N: 5}}})
 	r.tick(1, 0)
@@ -82,14 +82,14 @@ func TestNewFaultInASlotDropsTheFramesHeldThere(t *testing.T) {
 	r.DisturbFrame(&f, 0, 0, 1)
 	r.tick(2, 0, Command{Op: Put, Fault: Fault{Kind: Drop, Where: SentFrame}})
 	if r.HasHeld(0, 100) {
-		t.Error("a frame of the fault before is still there")
+		t.Error("a frame of the replaced fault is still held")
 	}
 	if _, _, ok := r.NextHeld(&f, 0, 100); ok {
-		t.Error("and comes back")
+		t.Error("a frame of the replaced fault was released")
 	}
 }
 
-// What comes over shared memory can be anything.
+// Commands in shared memory may hold any bytes.
 func TestRandomCommandsDoNotBreakTheSet(t *testing.T) {
 	r := newRig(t, Plan{})
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -128,6 +128,6 @@ func TestRandomCommandsDoNotBreakTheSet(t *testing.T) {
 		}
 	}
 	if accepted < 1000 {
-		t.Errorf("%d commands are accepted: this proves little", accepted)
+		t.Errorf("%d commands were accepted, want 1000 or more", accepted)
 	}
 }

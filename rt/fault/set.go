@@ -50,12 +50,12 @@ type Set struct {
 
 // input is the state of an input of the plant.
 type input struct {
-	bus    bool    // a bus drives it
-	course bool    // it follows a stimulus
-	set    bool    // it has a live value
-	value  float64 // the live value
-	driven bool    // the plant follows u for this input
-	seen   int64   // tick for which u holds its own value
+	bus      bool    // a bus drives the input
+	stimulus bool    // the input follows a stimulus
+	set      bool    // the input has a live value
+	value    float64 // the live value
+	driven   bool    // the plant follows u for this input
+	seen     int64   // last tick with the value of its own waveform in u
 }
 
 // list holds slot numbers in ascending order.
@@ -68,18 +68,18 @@ type list struct {
 type slot struct {
 	Fault
 	state  State
-	fresh  bool   // it has not acted on a value yet
-	count  uint64 // ticks or frames disturbed: Change.Count
-	began  int64  // tick at which it became active
-	value  float64
-	share  float64 // of a Leak: share of the remaining distance covered in a tick
-	random uint64
+	unused bool    // the fault has not acted on a value yet
+	count  uint64  // ticks or frames disturbed: Change.Count
+	began  int64   // first active tick
+	value  float64 // for Hold, Leak and Ramp: held or start value
+	share  float64 // for Leak: share of the remaining distance per tick, 0 to 1
+	random uint64  // state of the random numbers
 
-	past  [MaxDelay]float64 // of a Delay: values of the last ticks, by tick modulo MaxDelay
+	past  [MaxDelay]float64 // for Delay: values of the last ticks, by tick modulo MaxDelay
 	since int64             // first tick in past; 0: none yet
 
 	held  [MaxHeld]heldFrame // ring buffer of frames held back
-	first int                // index of the oldest one
+	first int                // index of the oldest frame
 	n     int                // frames held back
 }
 
@@ -112,7 +112,7 @@ func New(p Plan, sys System) (*Set, error) {
 	}
 
 	for i := range p.Stimuli {
-		if err := s.stimulus(i); err != nil {
+		if err := s.addStimulus(i); err != nil {
 			return nil, fmt.Errorf("fault: stimulus %d: %w", i+1, err)
 		}
 	}
@@ -120,17 +120,18 @@ func New(p Plan, sys System) (*Set, error) {
 	return s, nil
 }
 
-func (s *Set) stimulus(i int) error {
+// addStimulus checks stimulus i and notes its input.
+func (s *Set) addStimulus(i int) error {
 	st := &s.stim[i]
 	c := Command{Op: Release, Input: st.Input}
 	if err := s.Check(&c); err != nil {
 		return err
 	}
 	in := &s.inputs[st.Input]
-	if in.course {
+	if in.stimulus {
 		return fmt.Errorf("input %d has a stimulus already", st.Input)
 	}
-	in.course = true
+	in.stimulus = true
 	return st.Waveform.Check()
 }
 
@@ -152,7 +153,7 @@ func (s *Set) Apply(c *Command) {
 		s.waiting -= x.n
 		x.Fault = c.Fault
 		s.used = max(s.used, c.Slot+1)
-		x.count, x.n, x.since, x.fresh, x.random = 0, 0, 0, true, c.Fault.Seed
+		x.count, x.n, x.since, x.unused, x.random = 0, 0, 0, true, c.Fault.Seed
 		s.change(c.Slot, Armed)
 	case Clear:
 		x := &s.slots[c.Slot]
@@ -176,6 +177,8 @@ func (s *Set) end(x *slot) {
 	}
 }
 
+// change sets the state of a slot and reports the change.
+//
 //go:nosplit
 func (s *Set) change(slot int, to State) {
 	x := &s.slots[slot]
@@ -224,7 +227,7 @@ func (s *Set) BeginTick(k int64, y []float64) {
 				s.change(i, Active)
 			}
 		case Active:
-			if x.Last > 0 && (x.Frames && x.count >= uint64(x.Last) || !x.Frames && k-x.began >= x.Last) {
+			if x.Duration > 0 && (x.Frames && x.count >= uint64(x.Duration) || !x.Frames && k-x.began >= x.Duration) {
 				s.end(x)
 				s.change(i, Over)
 			}
@@ -234,23 +237,25 @@ func (s *Set) BeginTick(k int64, y []float64) {
 	s.tick = k
 	if s.dirty {
 		s.dirty = false
-		s.arrange()
+		s.updateActive()
 	}
 
 	for w := range s.on {
 		l := &s.on[w]
 		for i := range l.n {
-			if x := &s.slots[l.at[i]]; x.state == Active && !x.byFrame() {
+			if x := &s.slots[l.at[i]]; x.state == Active && !x.countsFrames() {
 				x.count++
 			}
 		}
 	}
 }
 
-// byFrame reports whether the fault counts frames, not ticks.
+// countsFrames reports whether the fault counts frames, not ticks.
 //
 //go:nosplit
-func (x *slot) byFrame() bool { return x.Where == SentFrame || x.Where == ReceivedFrame || x.Frames }
+func (x *slot) countsFrames() bool {
+	return x.Where == SentFrame || x.Where == ReceivedFrame || x.Frames
+}
 
 // triggered reports whether a fault starts at tick k. Before tick 2 there are no inputs and outputs
 // for a condition.
@@ -263,11 +268,11 @@ func (s *Set) triggered(t *Trigger, k int64, y []float64) bool {
 	return t.When.Hold(y, s.u)
 }
 
-// arrange lists the active slots by target and switches the plant's inputs between u and their own
-// waveforms.
+// updateActive lists the active slots by target and switches the plant's inputs between u and their
+// own waveforms.
 //
 //go:nosplit
-func (s *Set) arrange() {
+func (s *Set) updateActive() {
 	for w := range s.on {
 		s.on[w].n = 0
 	}
@@ -285,7 +290,7 @@ func (s *Set) arrange() {
 		if in.bus {
 			continue
 		}
-		on := in.set || in.course
+		on := in.set || in.stimulus
 		l := &s.on[Input]
 		for j := range l.n {
 			x := &s.slots[l.at[j]]

@@ -46,7 +46,7 @@ func TestFaultStartsAtTheTickAfterItsConditionsHold(t *testing.T) {
 		{Trigger{When: [2]Condition{{}, u}}, "32 0 active 0"}, // u of 31 is above 30.5
 		{Trigger{When: [2]Condition{y, u}}, "32 0 active 0"},
 		{Trigger{Tick: 40, When: [2]Condition{y, u}}, "40 0 active 0"},
-		{Trigger{When: [2]Condition{{Set: true, Output: true, Limit: 1000}}}, "2 0 active 0"}, // there is nothing before tick 1
+		{Trigger{When: [2]Condition{{Set: true, Output: true, Limit: 1000}}}, "2 0 active 0"}, // no outputs before tick 1
 		{Trigger{When: [2]Condition{{Set: true, Limit: 0}}}, ""},
 	} {
 		r := newRig(t, Plan{Faults: []Fault{{Kind: Stuck, Start: c.start, Where: Signal}}})
@@ -58,13 +58,13 @@ func TestFaultStartsAtTheTickAfterItsConditionsHold(t *testing.T) {
 }
 
 func TestStateChangesAreReportedAtTheirTickWithTheirCounts(t *testing.T) {
-	stuck := Fault{Kind: Stuck, Start: Trigger{Tick: 10}, Last: 5}
+	stuck := Fault{Kind: Stuck, Start: Trigger{Tick: 10}, Duration: 5}
 	r := newRig(t, Plan{Faults: []Fault{stuck}})
 	list := r.history(100, straight, map[int64][]Command{
 		30: {{Op: Put, Slot: 2, Fault: Fault{Kind: Gain}}, {Op: Put, Slot: 0, Fault: stuck}},
 		40: {{Op: Clear, Slot: 2}, {Op: Clear, Slot: 0}, {Op: Clear, Slot: 5}},
 		50: {{Op: Put, Slot: 2, Fault: Fault{Kind: Gain}}},
-		60: {{Op: Put, Slot: 2, Fault: Fault{Kind: Gain, Last: 1}}},
+		60: {{Op: Put, Slot: 2, Fault: Fault{Kind: Gain, Duration: 1}}},
 	})
 	want := []string{"1 0 armed 0", "10 0 active 0", "15 0 over 5",
 		"30 2 armed 0", "30 0 armed 0", "30 0 active 0", "30 2 active 0", "35 0 over 5",
@@ -90,17 +90,17 @@ func TestAllSlotsCanChangeAtOneTick(t *testing.T) {
 	}
 }
 
-// Input 1's own source is 100 + tick.
-func TestFaultTakesAnUndrivenInputFromItsSourceWhileActive(t *testing.T) {
+// The own waveform of input 1 is 100 + tick.
+func TestActiveFaultOverridesTheOwnWaveformOfAnInput(t *testing.T) {
 	r := newRig(t, Plan{Faults: []Fault{
-		{Kind: Offset, A: 0.5, Input: source, Start: Trigger{Tick: 5}, Last: 10},
-		{Kind: Gain, A: 2, Input: source, Start: Trigger{Tick: 10}, Last: 10},
+		{Kind: Offset, A: 0.5, Input: source, Start: Trigger{Tick: 5}, Duration: 10},
+		{Kind: Gain, A: 2, Input: source, Start: Trigger{Tick: 10}, Duration: 10},
 	}})
 	for k := int64(1); k <= 30; k++ {
 		got, want := r.tick(k, 0)[source], 100+float64(k)
 		switch {
 		case k < 5 || k >= 20:
-			want = -1 // what is handed in: the plant does not read it
+			want = -1 // not read by the plant
 		case k < 10:
 			want += 0.5
 		case k < 15:
@@ -117,12 +117,12 @@ func TestFaultTakesAnUndrivenInputFromItsSourceWhileActive(t *testing.T) {
 	}
 }
 
-func TestLiveValueOverridesTheStimulusAndTheStimulusTheSource(t *testing.T) {
-	course := sigmap.Waveform{At: []int64{0, 1e9}, Value: []float64{0, 100}} // 0.5 per tick
+func TestLiveValueOverridesTheStimulusWhichOverridesTheWaveform(t *testing.T) {
+	waveform := sigmap.Waveform{At: []int64{0, 1e9}, Value: []float64{0, 100}} // 0.5 per tick
 	for _, with := range []bool{false, true} {
 		var p Plan
 		if with {
-			p.Stimuli = []Stimulus{{Input: source, Waveform: course}}
+			p.Stimuli = []Stimulus{{Input: source, Waveform: waveform}}
 		}
 		r := newRig(t, p)
 		for k := int64(1); k <= 12; k++ {
@@ -203,7 +203,7 @@ func TestInvalidCommandIsRefusedAndChangesNothing(t *testing.T) {
 		errNoCounter:   {put(Fault{Kind: FreezeCounter, Where: SentFrame})},
 		errLength:      {put(Fault{Kind: WrongLength, Where: SentFrame, N: 8}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 9}), put(Fault{Kind: WrongLength, Where: SentFrame, N: -1}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 12})},
 		errBurst:       {put(Fault{Kind: Burst, Where: SentFrame}), put(Fault{Kind: Burst, Where: SentFrame, N: MaxBurst + 1})},
-		errDuration:    {put(Fault{Kind: Stuck, Last: -1}), put(Fault{Kind: Stuck, Frames: true}), put(Fault{Kind: BusOff, Where: Bus, Frames: true})},
+		errDuration:    {put(Fault{Kind: Stuck, Duration: -1}), put(Fault{Kind: Stuck, Frames: true}), put(Fault{Kind: BusOff, Where: Bus, Frames: true})},
 		errTrigger:     {put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Output: true, Index: 1}}}}), put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Index: -1}}}})},
 	} {
 		for _, c := range list {
@@ -219,17 +219,17 @@ func TestInvalidCommandIsRefusedAndChangesNothing(t *testing.T) {
 }
 
 func TestInvalidPlanIsRefused(t *testing.T) {
-	course := sigmap.Waveform{At: []int64{0}, Value: []float64{1}}
+	waveform := sigmap.Waveform{At: []int64{0}, Value: []float64{1}}
 	system := System{PeriodNs: hNs, M: 2, P: 1, Maps: []*sigmap.Map{testMap(t)}, Plant: &plant{on: make([]bool, 2)}}
 	for _, c := range []struct {
 		plan Plan
-		kind error // nil: the text alone tells
+		kind error // nil: only the text is checked
 		want string
 	}{
 		{Plan{Faults: make([]Fault, Max+1)}, nil, "65 faults"},
 		{Plan{Faults: []Fault{{Kind: Stuck}, {}}}, errKind, "fault 2: "},
-		{Plan{Stimuli: []Stimulus{{Input: driven, Waveform: course}}}, errInputDriven, "stimulus 1: "},
-		{Plan{Stimuli: []Stimulus{{Input: source, Waveform: course}, {Input: source, Waveform: course}}}, nil, "stimulus 2: input 1 has"},
+		{Plan{Stimuli: []Stimulus{{Input: driven, Waveform: waveform}}}, errInputDriven, "stimulus 1: "},
+		{Plan{Stimuli: []Stimulus{{Input: source, Waveform: waveform}, {Input: source, Waveform: waveform}}}, nil, "stimulus 2: input 1 has"},
 		{Plan{Stimuli: []Stimulus{{Input: source}}}, nil, "stimulus 1: a waveform has 1 to"},
 	} {
 		_, err := New(c.plan, system)
@@ -239,12 +239,12 @@ func TestInvalidPlanIsRefused(t *testing.T) {
 	}
 	system.Plant = nil
 	if _, err := New(Plan{Faults: []Fault{{Kind: Stuck, Input: source}}}, system); !errors.Is(err, errInputKept) {
-		t.Errorf("a plant that keeps its inputs: %v", err)
+		t.Errorf("a plant without Driver: %v", err)
 	}
 }
 
-// Every refusal has a text of its own, with the bound that holds.
-func TestEveryRefusalHasAnError(t *testing.T) {
+// The texts differ, and name the limit.
+func TestEveryRefusalHasItsOwnError(t *testing.T) {
 	all := []error{
 		errCommand, errSlot, errTarget, errInputKept, errInputDriven, errKind, errNumber, errDelay, errHeld, errRange,
 		errNoChecksum, errNoCounter, errOffset, errLength, errBurst, errDuration, errTrigger,
@@ -252,7 +252,7 @@ func TestEveryRefusalHasAnError(t *testing.T) {
 	texts := map[string]bool{"": true}
 	for _, err := range all {
 		if texts[err.Error()] {
-			t.Errorf("twice, or nothing: %q", err)
+			t.Errorf("not unique, or empty: %q", err)
 		}
 		texts[err.Error()] = true
 	}

@@ -2,7 +2,7 @@ package fault
 
 import "embed"
 
-// Text is the source of this package, of which generated targets are built.
+// Text is the source of this package; generated targets are built from it.
 //
 //go:embed check.go doc.go fault.go frame.go set.go value.go
 var Text embed.FS

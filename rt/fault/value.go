@@ -21,7 +21,7 @@ func (s *Set) DisturbInputs(k int64, u []float64) []float64 {
 	for i := range l.n {
 		x := &s.slots[l.at[i]]
 		at := x.Input
-		if in := &s.inputs[at]; !in.bus && !in.set && !in.course && in.seen != k {
+		if in := &s.inputs[at]; !in.bus && !in.set && !in.stimulus && in.seen != k {
 			in.seen, s.u[at] = k, s.Plant.Own(at)
 		}
 		lo, hi := 0.0, 0.0
@@ -80,8 +80,8 @@ func (s *Set) disturbed(x *slot, v, lo, hi float64) float64 {
 		return late
 	}
 
-	if x.fresh {
-		x.fresh, x.value = false, v
+	if x.unused {
+		x.unused, x.value = false, v
 		if x.Kind == Leak {
 			x.share = 1 - decay(s.h/x.B)
 		}

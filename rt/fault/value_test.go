@@ -21,11 +21,11 @@ const (
 	source = 1 // input that nothing drives, 0 to 10 bar
 )
 
-// plant notes which inputs are driven; input i's own source is 100·i + its tick.
+// plant records switches of its inputs; the own waveform of input i is 100·i + tick.
 type plant struct {
 	on   []bool
 	tick int64
-	log  []int64 // the ticks at which something changed, negative when given back
+	log  []int64 // ticks of switches to u; negative: back to the own waveform
 }
 
 func (p *plant) Drive(i int, on bool) {
@@ -89,8 +89,8 @@ func newRig(t testing.TB, p Plan) *rig {
 	return r
 }
 
-// tick makes tick k, at which the inputs from the bus and the output are v, and returns
-// the input of the step.
+// tick runs tick k with v as the input from the bus and as the output. It returns the inputs of the
+// step.
 func (r *rig) tick(k int64, v float64, commands ...Command) (u []float64) {
 	r.plant.tick = k
 	for i := range commands {
@@ -105,7 +105,7 @@ func (r *rig) tick(k int64, v float64, commands ...Command) (u []float64) {
 	return u
 }
 
-// sent is the number in frame i of the map.
+// sent encodes frame i of the map and returns its first value.
 func (r *rig) sent(t testing.TB, i int) (float64, can.Frame) {
 	t.Helper()
 	var f can.Frame
@@ -118,18 +118,18 @@ func (r *rig) sent(t testing.TB, i int) (float64, can.Frame) {
 	return float64(f.Data[0])*0.1 - 12, f
 }
 
-// truth is the value without a fault at tick k.
+// truth returns the value without a fault at tick k.
 func truth(k int64) float64 { return 3 + math.Sin(float64(k)/7) + 0.01*float64(k) }
 
-// begins and lasts are those of the faults of the tests.
+// begins is the first tick of the faults in the tests, lasts their duration.
 const (
 	begins = 11
 	lasts  = 30
 )
 
-// formulas say what each kind makes of truth at tick k of a fault from begins on, beside
-// the engine. Those that have a range have -30 to 40 as an input, and as a signal the
-// largest numbers that its bits hold.
+// formulas returns, per kind, the expected value at tick k of a fault from begins on, independent
+// of the package. The range is -30 to 40 for the input; for the signal it is the largest numbers
+// that its bits hold.
 func formulas() map[Kind]struct {
 	Fault
 	want func(k int64, signal bool) float64
@@ -172,7 +172,7 @@ func TestValueFaultsFollowTheirFormulasForTheirDuration(t *testing.T) {
 	for kind, c := range formulas() {
 		for _, where := range []Where{Input, Signal} {
 			f := c.Fault
-			f.Kind, f.Where, f.Start.Tick, f.Last = kind, where, begins, lasts
+			f.Kind, f.Where, f.Start.Tick, f.Duration = kind, where, begins, lasts
 			r := newRig(t, Plan{Faults: []Fault{f}})
 			for k := int64(1); k < begins+lasts+20; k++ {
 				got := r.tick(k, truth(k))[driven]
@@ -194,7 +194,7 @@ func TestValueFaultsFollowTheirFormulasForTheirDuration(t *testing.T) {
 	}
 }
 
-// The sum of twelve uniform numbers of 53 bits from SplitMix64, computed anew.
+// The reference is the sum of twelve uniform numbers of 53 bits from SplitMix64.
 func TestNoiseIsNormalAndRepeatable(t *testing.T) {
 	const n, a = 20_000, 0.25
 	r := newRig(t, Plan{Faults: []Fault{{Kind: Noise, A: a, Seed: 42}}})
@@ -262,7 +262,7 @@ func TestForcedSignalIsLimitedByItsBitsNotByItsRange(t *testing.T) {
 	}
 }
 
-// What is open stays open, whatever is added to nothing; what is shorted or stuck is not.
+// Only stuck and short override open.
 func TestOpenSignalIgnoresOtherFaults(t *testing.T) {
 	for kind, want := range map[Kind]byte{Offset: 0xFF, Gain: 0xFF, Hold: 0xFF, Floor: 0xFF, Stuck: 140, Short: 20} {
 		r := newRig(t, Plan{Faults: []Fault{{Kind: Open, Where: Signal, Message: 1}, {Kind: kind, A: 2, Where: Signal, Message: 1}}})
@@ -285,7 +285,7 @@ func TestConstantOfTheBenchCanBeDisturbed(t *testing.T) {
 }
 
 func TestFrameSentOnChangeSeesTheDisturbedValue(t *testing.T) {
-	r := newRig(t, Plan{Faults: []Fault{{Kind: Stuck, A: 2, Where: Signal, Message: 1, Start: Trigger{Tick: 10}, Last: 10}}})
+	r := newRig(t, Plan{Faults: []Fault{{Kind: Stuck, A: 2, Where: Signal, Message: 1, Start: Trigger{Tick: 10}, Duration: 10}}})
 	var due []int64
 	for k := int64(1); k <= 30; k++ {
 		r.tick(k, 1)

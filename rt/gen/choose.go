@@ -82,7 +82,7 @@ func generated(h *bench.Handover) (file, mark string, err error) {
 		return file, want.String(), nil
 	}
 
-	files, _, err := targetFiles(h, codegen.PackageOf(h.Bench.Name), "lockstep run -kernel generated")
+	files, _, err := targetFiles(h, codegen.PackageName(h.Bench.Name), "lockstep run -kernel generated")
 	if err != nil {
 		return "", "", err
 	}

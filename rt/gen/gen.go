@@ -194,12 +194,12 @@ func (r *Request) files() (codegen.Files, codegen.Report, error) {
 	if err != nil {
 		return nil, codegen.Report{}, err
 	}
-	make := codegen.Go
+	make := codegen.GenerateGo
 	switch {
 	case r.FMU != 0:
 		make = func(j codegen.Job) (codegen.Files, codegen.Report, error) { return packFMU(j, r.FMU) }
 	case r.Lang == "c":
-		make = codegen.C
+		make = codegen.GenerateC
 	}
 
 	files, report, err := make(job)
@@ -218,7 +218,7 @@ const largeTables = 4 << 20
 
 // packFMU returns an FMU as one file, with a binary for this machine if a compiler is installed.
 func packFMU(job codegen.Job, version int) (codegen.Files, codegen.Report, error) {
-	files, err := codegen.FMU(job, version)
+	files, err := codegen.GenerateFMU(job, version)
 	if err != nil {
 		return nil, codegen.Report{}, err
 	}
@@ -313,7 +313,7 @@ func (r *Request) packageName(name string) string {
 	if r.Package != "" {
 		return r.Package
 	}
-	return codegen.PackageOf(name)
+	return codegen.PackageName(name)
 }
 
 // sorted returns the paths of files in order.

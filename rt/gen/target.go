@@ -59,7 +59,7 @@ func targetFiles(h *bench.Handover, name, command string) (codegen.Files, codege
 	}
 	job := codegen.Job{Tables: h.Tables, Hash: mark.Plant, Command: command, Package: name}
 	files := codegen.Files{}
-	own, report, err := codegen.Go(job)
+	own, report, err := codegen.GenerateGo(job)
 	if err != nil {
 		return nil, report, err
 	}

@@ -53,7 +53,7 @@ func TestATargetContainsEveryPackageItImports(t *testing.T) {
 
 func TestPackageNamesAreLegal(t *testing.T) {
 	for name, want := range map[string]string{"powershift-bench": "powershift_bench", "Rail 17": "rail_17", "17": "plant_17", "": "plant_", "Größe": "gr__e", "type": "plant_type", "main": "plant_main", "vendor": "plant_vendor", "math": "plant_math", "double": "double"} {
-		if got := codegen.PackageOf(name); got != want {
+		if got := codegen.PackageName(name); got != want {
 			t.Errorf("%q makes %q, want %q", name, got, want)
 		}
 	}

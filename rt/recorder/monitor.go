@@ -245,7 +245,7 @@ func (c *Recorder) writeMonitorLosses() {
 // report returns the counts of monitored frames, after the end of the record.
 func (o *monitor) report() (list []report.MonitoredBus) {
 	for _, w := range o.buses {
-		list = append(list, report.MonitoredBus{Bus: w.bus.Name.Text, Heard: w.recorded, Lost: w.reportedLost})
+		list = append(list, report.MonitoredBus{Bus: w.bus.Name.Text, Frames: w.recorded, Lost: w.reportedLost})
 	}
 	return list
 }

@@ -103,7 +103,7 @@ func TestMonitoredFramesAreRecordedOrCounted(t *testing.T) {
 		}
 	}
 	got := c.monitor.report()[0]
-	if w.recorded != uint64(len(list)) || unheard < extra || got.Lost != unheard || got.Heard != w.recorded ||
+	if w.recorded != uint64(len(list)) || unheard < extra || got.Lost != unheard || got.Frames != w.recorded ||
 		w.recorded+unheard != maxMonitored+extra+uint64(known) || known < 10 || c.Incomplete() != "" {
 		t.Errorf("%d frames in the record, %d of them with identifiers of the bench, %d missing, %+v; want %d of a flood in all, at least %d missing; %s",
 			len(list), known, unheard, got, maxMonitored+extra, extra, c.Incomplete())

@@ -9,31 +9,31 @@ import (
 	"lockstep/io/can"
 )
 
-// BusState is how a bus that is an interface of this host fared.
+// BusState describes a bus on an interface of this host: its states, error frames and changes.
 type BusState struct {
 	Bus       string `json:"bus"`
 	Interface string `json:"interface"`
 
-	// at the end: error-active, error-warning, error-passive, bus-off, stopped; up, where there is no
-	// controller; down; gone
+	// state at the end: error-active, error-warning, error-passive, bus-off, stopped, down or gone;
+	// up for an interface without a controller
 	State string `json:"state"`
 
-	Seconds  map[string]float64 `json:"seconds"`
-	TxErrors *int               `json:"tx_errors,omitempty"` // the controller's error counters, as it told them last
-	RxErrors *int               `json:"rx_errors,omitempty"`
+	Seconds  map[string]float64 `json:"seconds"`             // time in each state during the run, s
+	TxErrors *int               `json:"tx_errors,omitempty"` // last known transmit error counter; nil: unknown
+	RxErrors *int               `json:"rx_errors,omitempty"` // last known receive error counter; nil: unknown
 
-	ErrorFrames uint64 `json:"error_frames"`        // by which the supervisor knows what follows
-	Unread      uint64 `json:"error_frames_unread"` // came faster than it reads them, and count for nothing
+	ErrorFrames uint64 `json:"error_frames"`        // error frames read, the source of ErrorCounts
+	Unread      uint64 `json:"error_frames_unread"` // error frames lost because they came too fast
 
 	can.ErrorCounts
 
-	Changes []BusChange `json:"changes,omitempty"` // of all buses a thousand are kept
+	Changes []BusChange `json:"changes,omitempty"` // changes of state; at most 1000 for all buses
 }
 
-// shownChanges is how many changes of a bus the report in words has.
+// shownChanges is how many changes of a bus the text report lists.
 const shownChanges = 6
 
-// Lines are the bus in words; none if there is nothing to say of it.
+// Lines formats the bus for the text report; nil for a bus without errors or changes.
 func (v *BusState) Lines() (list []string) {
 	if v.ErrorFrames == 0 && len(v.Changes) == 0 && (v.State == BusUp || v.State == can.Active.String()) {
 		return nil
@@ -44,7 +44,7 @@ func (v *BusState) Lines() (list []string) {
 	}
 	now := v.State
 	if v.TxErrors != nil {
-		now += fmt.Sprintf(" with %d errors in sending, %d in receiving", *v.TxErrors, *v.RxErrors)
+		now += fmt.Sprintf(" with %d transmit errors, %d receive errors", *v.TxErrors, *v.RxErrors)
 	}
 	list = append(list, fmt.Sprintf("%s on %s: %s; at the end %s", v.Bus, v.Interface, strings.Join(spent, ", "), now))
 	if v.ErrorFrames+v.Unread > 0 {
@@ -63,7 +63,7 @@ func (v *BusState) Lines() (list []string) {
 	return list
 }
 
-// counts says what was in the error frames.
+// counts formats what the error frames reported.
 func (v *BusState) counts() string {
 	lost := "arbitration lost"
 	if v.LostBit > 0 {
@@ -72,24 +72,23 @@ func (v *BusState) counts() string {
 	parts := nonZero(
 		count{"error-warning", v.Warnings}, count{"error-passive", v.Passives}, count{"bus-off", v.Offs},
 		count{"restarted", v.Restarts}, count{lost, v.Arbitration}, count{"not acknowledged", v.NoAck},
-		count{"bus errors", v.ErrorCounts.Bus}, count{"timeouts in sending", v.TxTimeout},
-		count{"receive buffer of the controller full", v.RxOverflow}, count{"its send buffer full", v.TxOverflow},
-		count{"errors of the transceiver", v.Transceiver}, count{"came too fast and were not read", v.Unread},
+		count{"bus errors", v.ErrorCounts.Bus}, count{"transmit timeouts", v.TxTimeout},
+		count{"controller receive buffer full", v.RxOverflow}, count{"controller transmit buffer full", v.TxOverflow},
+		count{"transceiver errors", v.Transceiver}, count{"not read because they came too fast", v.Unread},
 	)
 	return fmt.Sprintf("%d error frames: %s", v.ErrorFrames, strings.Join(parts, ", "))
 }
 
-// BusUp is how a bus stands that is up and whose interface says nothing of a controller.
+// BusUp is the state of an interface that is up and reports no controller state.
 const BusUp = "up"
 
-// BusChange is an instant at which a bus began to stand otherwise, or something was
-// done about it.
+// BusChange is a change of a bus's state, or an action on the bus.
 type BusChange struct {
-	At    float64 `json:"at_s"` // simulated time; 0: before the first tick
-	Tick  int64   `json:"tick"`
-	State string  `json:"state"`
-	Text  string  `json:"text"`
+	At    float64 `json:"at_s"`  // simulated time, s; 0: before the first tick
+	Tick  int64   `json:"tick"`  // tick at that time; 0: before the first tick
+	State string  `json:"state"` // state since the change
+	Text  string  `json:"text"`  // description, beginning with "bus NAME (INTERFACE): "
 
-	Bus  string `json:"-"`
-	Time int64  `json:"-"` // ns since 1970
+	Bus  string `json:"-"` // name of the bus
+	Time int64  `json:"-"` // real time, ns since 1970
 }

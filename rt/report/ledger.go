@@ -12,21 +12,21 @@ import (
 	"lockstep/rt/bench"
 )
 
-// maxLateTicks is how many late ticks a report lists; all are counted.
+// maxLateTicks is how many late ticks a report lists; the report counts all.
 const maxLateTicks = 1000
 
-// Ledger collects what the loop enters, before it is overwritten, and what the
-// host tells about that time.
+// Ledger collects the late ticks of a run from the overrun ledger of its status block, with the
+// interrupts of the loop's CPU.
 type Ledger struct {
-	CPU     int // of the loop
-	Entries []LateTick
-	Lost    uint64 // entries that were overwritten before they were read
-	next    uint64
-	irqs    map[string]uint64 // interrupts of the loop's CPU when it last looked
+	CPU     int               // CPU of the loop
+	Entries []LateTick        // at most maxLateTicks
+	Lost    uint64            // entries overwritten before they were read
+	next    uint64            // index of the first unread entry
+	irqs    map[string]uint64 // interrupts of the loop's CPU at the last Collect, by name
 }
 
-// Collect reads what is new of a run. It is called several times per second, often enough
-// for a ledger of 512 entries to lose none at a period of 1 ms.
+// Collect reads the new entries of a run. At a call every 100 ms and a period of 1 ms, a ledger of
+// 512 entries loses none.
 func (l *Ledger) Collect(v View) {
 	now := interrupts("/", l.CPU)
 	since := map[string]uint64{}
@@ -44,8 +44,8 @@ func (l *Ledger) Collect(v View) {
 	})
 }
 
-// interrupts reads how many interrupts a CPU has had, by number and device, from
-// /proc/interrupts below root; none where that cannot be read.
+// interrupts returns the interrupts of a CPU since boot, by number and device, from
+// /proc/interrupts below root; nil if the file cannot be read or lacks the CPU.
 func interrupts(root string, cpu int) map[string]uint64 {
 	text, _ := os.ReadFile(filepath.Join(root, "proc/interrupts"))
 	lines := strings.Split(string(text), "\n")
@@ -72,29 +72,29 @@ func interrupts(root string, cpu int) map[string]uint64 {
 	return counts
 }
 
-// LateTick is one entry of the overrun ledger in a report. Times are real time.
+// LateTick is one entry of the overrun ledger in a report. Durations are real time.
 type LateTick struct {
-	Tick int64   `json:"tick"`   // index of the grid point, the first of those lost
-	Time float64 `json:"time_s"` // simulated time of it
+	Tick int64   `json:"tick"`   // index of the grid point; the first one if several were lost
+	Time float64 `json:"time_s"` // simulated time of that grid point, s
 
-	// grid points that passed before the wake-up, besides the one it served
+	// grid points that passed before the wake-up, without the one that the wake-up served
 	Lost int64 `json:"lost"`
 
-	LateNs      int64    `json:"late_ns"`           // from its due time to the wake-up
-	Phase       string   `json:"phase"`             // which part took the most time
-	Spent       Phases   `json:"spent_ns"`          // how long each part took
-	Late        []string `json:"frames_late"`       // messages that went out at this wake-up
-	Unsent      []string `json:"frames_unsent"`     // messages due at lost points that did not go out
-	Minor       int64    `json:"page_faults_minor"` // of the loop's thread since the tick before
-	Major       int64    `json:"page_faults_major"`
-	Voluntary   int64    `json:"switches_voluntary"`
-	Involuntary int64    `json:"switches_involuntary"`
+	LateNs      int64    `json:"late_ns"`              // wake-up latency: from the due time to the wake-up, ns
+	Phase       string   `json:"phase"`                // phase that took the most time
+	Spent       Phases   `json:"spent_ns"`             // duration of each phase, ns
+	Late        []string `json:"frames_late"`          // messages sent at this wake-up
+	Unsent      []string `json:"frames_unsent"`        // messages due at lost grid points and not sent
+	Minor       int64    `json:"page_faults_minor"`    // minor page faults of the loop's thread since the previous tick
+	Major       int64    `json:"page_faults_major"`    // major page faults since the previous tick
+	Voluntary   int64    `json:"switches_voluntary"`   // voluntary context switches since the previous tick
+	Involuntary int64    `json:"switches_involuntary"` // involuntary context switches since the previous tick
 
-	// of the loop's CPU around that time, between two looks of the supervisor, 100 ms apart
+	// interrupts of the loop's CPU between two polls of the supervisor, 100 ms apart
 	IRQs map[string]uint64 `json:"interrupts"`
 }
 
-// Phases is the time that each part of a tick took, ns.
+// Phases is the duration of each phase of a tick, ns.
 type Phases struct {
 	Before  int64 `json:"tick_before"`
 	WakeUp  int64 `json:"wake_up"`
@@ -103,8 +103,8 @@ type Phases struct {
 	Send    int64 `json:"send"`
 }
 
-// NewLateTick puts an entry of the loop into words; irqs are the interrupts that its CPU had
-// between two looks of the supervisor, by name.
+// NewLateTick converts an entry of the loop's ledger. irqs are the interrupts of the loop's CPU
+// between two polls of the supervisor, by name.
 func NewLateTick(h *bench.Handover, e *rt.LateTick, irqs map[string]uint64) LateTick {
 	s := e.Spent
 	v := LateTick{
@@ -129,15 +129,15 @@ func NewLateTick(h *bench.Handover, e *rt.LateTick, irqs map[string]uint64) Late
 	return v
 }
 
-// String is the entry in one line of the report for people.
+// String formats the entry in one line.
 func (v *LateTick) String() string {
 	text := fmt.Sprintf("tick %d at %.3f s: %.3f ms late", v.Tick, v.Time, float64(v.LateNs)/1e6)
 	if v.Lost > 0 {
-		text += fmt.Sprintf(", %d points lost", v.Lost)
+		text += fmt.Sprintf(", %d grid points lost", v.Lost)
 	}
-	text += ", most in " + v.Phase
+	text += ", most time in " + v.Phase
 	if v.Involuntary > 0 {
-		text += fmt.Sprintf("; its CPU was taken %d times", v.Involuntary)
+		text += fmt.Sprintf("; preempted %d times", v.Involuntary)
 	}
 	if n := v.Minor + v.Major; n > 0 {
 		text += fmt.Sprintf("; %d page faults", n)

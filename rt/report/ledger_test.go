@@ -11,7 +11,7 @@ import (
 	"lockstep/rt/bench"
 )
 
-func TestInterruptsAreThoseOfTheLoopsCPU(t *testing.T) {
+func TestInterruptsAreCountedForTheCPUOfTheLoop(t *testing.T) {
 	root := t.TempDir()
 	text := `           CPU0       CPU2
   1:          9          7   IO-APIC   1-edge      i8042
@@ -33,7 +33,7 @@ MIS:          0
 	}
 	for _, cpu := range []int{1, 3, -1} {
 		if got := interrupts(root, cpu); got != nil {
-			t.Errorf("CPU %d, which is not there, had %v", cpu, got)
+			t.Errorf("absent CPU %d had %v", cpu, got)
 		}
 	}
 	if got := interrupts(t.TempDir(), 0); got != nil {
@@ -57,7 +57,8 @@ func TestLateTickIsPrintedAsASentence(t *testing.T) {
 	if v.Time != 2 || strings.Join(v.Late, " ") != "Speeds" || strings.Join(v.Unsent, " ") != "Torque Status" || v.Spent.Receive != 9e6 {
 		t.Errorf("%+v; want at 2 s, Speeds late, Torque and Status not sent, 9 ms in receiving", v)
 	}
-	want := "tick 400 at 2.000 s: 11.000 ms late, 2 points lost, most in receiving; its CPU was taken 3 times; 1 page faults"
+	want := "tick 400 at 2.000 s: 11.000 ms late, 2 grid points lost, most time in receiving; " +
+		"preempted 3 times; 1 page faults"
 	if got := v.String(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -11,16 +11,16 @@ import (
 	"lockstep/rt/bench"
 )
 
-// Received is what a run says of a message it receives.
+// Received counts the frames of a received message.
 type Received struct {
 	Bus     string `json:"bus"`
-	Message string `json:"message"` // "Speeds"; "Speeds on drive" where there are several buses
-	ID      uint32 `json:"id"`      // without the flag of 29 bits, see extended
-	EFF     bool   `json:"extended,omitempty"`
-	Frames  uint64 `json:"frames"`
+	Message string `json:"message"`            // "Speeds"; "Speeds on drive" in a bench of several buses
+	ID      uint32 `json:"id"`                 // identifier without the extended flag
+	EFF     bool   `json:"extended,omitempty"` // 29-bit identifier
+	Frames  uint64 `json:"frames"`             // frames received
 
-	// Of a protected one, frames by state, as AUTOSAR names them; OK includes INITIAL
-	// and SYNC. NONEWDATA are cycles without a frame, of an unprotected one too.
+	// Frames of a protected message by state, in the names of AUTOSAR E2E; OK includes INITIAL
+	// and SYNC. NONEWDATA counts cycles without a frame, also of an unprotected message.
 	Protected bool   `json:"protected"`
 	OK        uint64 `json:"ok"`
 	SomeLost  uint64 `json:"ok_somelost"`
@@ -28,21 +28,21 @@ type Received struct {
 	Sequence  uint64 `json:"wrongsequence"`
 	Errors    uint64 `json:"error"`
 	NoNew     uint64 `json:"nonewdata"`
-	State     string `json:"state,omitempty"`  // of the last frame, or cycle without one
-	Window    string `json:"window,omitempty"` // NODATA, INIT, VALID, INVALID
+	State     string `json:"state,omitempty"`  // E2E state of the last frame or empty cycle
+	Window    string `json:"window,omitempty"` // E2E state of the message: NODATA, INIT, VALID, INVALID
 
-	Length   uint64 `json:"wrong_length"`
-	Range    uint64 `json:"out_of_range"` // frames with a value that was; it kept its last one
-	Invalid  uint64 `json:"invalid"`      // frames with a raw value that says that there is none
+	Length   uint64 `json:"wrong_length"` // frames of a wrong length
+	Range    uint64 `json:"out_of_range"` // frames with a value out of range; its input keeps the last value
+	Invalid  uint64 `json:"invalid"`      // frames with a raw value that means "not available"
 	Timeouts uint64 `json:"timeouts"`
-	Late     bool   `json:"late"` // at the end
+	Late     bool   `json:"late"` // timeout active at the end
 
-	Cycle  *Cycle `json:"cycle_ns,omitempty"` // nil: there were no two frames
-	AgeMax int64  `json:"age_max_ns"`         // at a tick, of the last valid frame; from the first on
+	Cycle  *Cycle `json:"cycle_ns,omitempty"` // nil: fewer than two frames
+	AgeMax int64  `json:"age_max_ns"`         // largest age of the last valid frame at a tick, ns
 }
 
-// Cycle is the time from one frame to the next, ns: by the kernel's stamps, or in whole
-// ticks where there are none.
+// Cycle is the time from one frame to the next, ns: from kernel time stamps, or in whole ticks
+// without them.
 type Cycle struct {
 	Min    int64 `json:"min"`
 	Mean   int64 `json:"mean"`
@@ -50,7 +50,7 @@ type Cycle struct {
 	Jitter int64 `json:"jitter"` // standard deviation
 }
 
-// messageLabel is the name of a message, with that of its bus where there are several.
+// messageLabel returns the name of a message; with several buses, its bus is added.
 func messageLabel(h *bench.Handover, bus int, message string) string {
 	if len(h.Maps) > 1 {
 		message += " on " + h.Bench.Buses[bus].Name.Text
@@ -58,7 +58,7 @@ func messageLabel(h *bench.Handover, bus int, message string) string {
 	return message
 }
 
-// ReceivedMessages says what the page knows of the received messages.
+// ReceivedMessages returns the counts of all received messages from the status block.
 func (v View) ReceivedMessages() (list []Received) {
 	p, h := v.Status, v.Handover
 	for b, m := range h.Maps {
@@ -93,36 +93,36 @@ func receivedMessage(w *rt.RxWords, rx *sigmap.Rx) Received {
 	return v
 }
 
-// count is how often something happened.
+// count is a number of occurrences.
 type count struct {
-	what string
+	name string
 	n    uint64
 }
 
-// nonZero lists counts in words, but for those that are 0: "repeated 1".
+// nonZero formats the counts above 0: "repeated 1".
 func nonZero(counts ...count) (list []string) {
 	for _, c := range counts {
 		if c.n > 0 {
-			list = append(list, fmt.Sprintf("%s %d", c.what, c.n))
+			list = append(list, fmt.Sprintf("%s %d", c.name, c.n))
 		}
 	}
 
 	return list
 }
 
-// wrong lists in words what was wrong with a message: "wrong checksum 12, repeated 1".
-func (v *Received) wrong() []string {
+// problems formats the counts of faulty frames: "wrong checksum 12", "repeated 1".
+func (v *Received) problems() []string {
 	return nonZero(
-		count{"wrong checksum", v.wrongSum()}, count{"wrong sequence", v.Sequence}, count{"repeated", v.Repeated},
+		count{"wrong checksum", v.wrongChecksum()}, count{"wrong sequence", v.Sequence}, count{"repeated", v.Repeated},
 		count{"wrong length", v.Length}, count{"timeouts", v.Timeouts}, count{"some lost", v.SomeLost},
 		count{"out of range", v.Range}, count{"no value", v.Invalid},
 	)
 }
 
-// wrongSum are the errors of a protected message but those of a wrong length.
-func (v *Received) wrongSum() uint64 { return v.Errors - min(v.Errors, v.Length) }
+// wrongChecksum counts the frames in state ERROR that have the right length.
+func (v *Received) wrongChecksum() uint64 { return v.Errors - min(v.Errors, v.Length) }
 
-// String is a line of the report.
+// String formats the message for the text report.
 func (v *Received) String() string {
 	text := fmt.Sprintf("%s: %d frames", v.Message, v.Frames)
 	if c := v.Cycle; c != nil {
@@ -136,14 +136,14 @@ func (v *Received) String() string {
 	if v.Protected {
 		text += ", " + v.Window
 	}
-	if list := v.wrong(); len(list) > 0 {
+	if list := v.problems(); len(list) > 0 {
 		text += "; " + strings.Join(list, ", ")
 	}
 	return text
 }
 
-// cutName is a name in at most 24 letters.
-func cutName(text string) string {
+// shortName cuts a name to 24 letters.
+func shortName(text string) string {
 	const most = 24
 	name := []rune(text)
 	if len(name) > most {
@@ -152,13 +152,13 @@ func cutName(text string) string {
 	return string(name)
 }
 
-// Dropped is how many frames of a message the bus did not take.
+// Dropped counts the frames of a message that the bus did not take.
 type Dropped struct {
 	Message string `json:"message"`
 	Frames  uint64 `json:"frames"`
 }
 
-// droppedFrames lists the messages of which some were dropped.
+// droppedFrames lists the messages with dropped frames.
 func (v View) droppedFrames() (list []Dropped) {
 	at := 0
 	for b, m := range v.Handover.Maps {

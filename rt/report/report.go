@@ -10,110 +10,110 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 )
 
-// Report is what a run or a simulation says at its end. The JSON keys are a
-// contract (`lockstep run -report FILE.json`): add to them, never rename one.
-// Times are simulated unless said otherwise; counters are the ticking process's
-// own, from its first tick to its last.
+// Report is the report of a run or a simulation. The JSON keys are a contract
+// (`lockstep run -report FILE.json`): keys may be added, never renamed. Times are simulated unless
+// the comment says real time. The ticking process counts, from its first tick to its last.
 type Report struct {
-	Plant  string `json:"plant"`
-	Bench  string `json:"bench,omitempty"`
-	Kernel string `json:"kernel,omitempty"` // of the target: "table", or "generated"
+	Plant  string `json:"plant"`            // name of the plant
+	Bench  string `json:"bench,omitempty"`  // name of the bench; "": a plant alone
+	Kernel string `json:"kernel,omitempty"` // kernel in use: "table" or "generated"
 	StepNs int64  `json:"step_ns"`          // period of the grid, ns
 
 	Ticks  uint64 `json:"ticks"`   // grid points stepped
-	Missed uint64 `json:"missed"`  // grid points nobody was there for in time
-	Late   Spread `json:"late_ns"` // of every tick, missed ones included
+	Missed uint64 `json:"missed"`  // grid points without a wake-up in time
+	Late   Spread `json:"late_ns"` // wake-up latency of every tick, including missed ones
 
-	// Of a target that had to be killed or died: what the clock passed without it.
-	Unserved uint64  `json:"unserved"` // grid points since its last tick, in neither Ticks nor Missed
-	Still    float64 `json:"still_s"`  // how long no tick came although one was due, real time
+	// Grid points and time after the last tick of a target that died or was killed.
+	Unserved uint64  `json:"unserved"` // grid points since the last tick, neither in Ticks nor in Missed
+	Still    float64 `json:"still_s"`  // time for which the next tick was overdue, real time, s
 
-	Tick Spread `json:"tick_ns"`
+	Tick Spread `json:"tick_ns"` // duration of a tick
 
-	// bus to bus: from the arrival of a valid frame, by the kernel's stamp, until the frames of its
-	// tick were out; nil: no frame had a stamp
+	// response time from bus to bus: from the kernel time stamp of a valid frame until the frames
+	// of its tick are sent; nil: no frame had a time stamp
 	Response *Spread `json:"response_ns,omitempty"`
 
-	// the same, eight classes per octave; those that are empty are left out
+	// histogram of the response time, eight classes per octave, without empty classes
 	Responses []Class `json:"response_histogram,omitempty"`
 
-	// entries of the overrun ledger: wake-ups that found points lost, and ticks over their budget
+	// entries of the overrun ledger: wake-ups after lost grid points, and ticks over the budget
 	LateTicks uint64 `json:"late_ticks"`
 
-	// a tick whose frames are out later than this after it was due is late
+	// budget of a tick: longest time from its due time until its frames are sent, ns
 	BudgetNs int64 `json:"tick_budget_ns"`
 
-	Ledger     []LateTick `json:"ledger,omitempty"`      // the first thousand of them
-	LedgerLost uint64     `json:"ledger_lost,omitempty"` // of them overwritten before the supervisor had read them
-	Switches   *Switches  `json:"switches,omitempty"`    // of the loop's thread
-	Safe       string     `json:"safe,omitempty"`        // why the bus carried the safe values, or none, before the end
-	SafeSince  float64    `json:"safe_since_s"`          // simulated time at which that began
-	SafeFrames int        `json:"safe_frames,omitempty"` // sent by the supervisor in a dead target's place
+	Ledger     []LateTick `json:"ledger,omitempty"`      // first 1000 late ticks
+	LedgerLost uint64     `json:"ledger_lost,omitempty"` // late ticks overwritten before the supervisor read them
+	Switches   *Switches  `json:"switches,omitempty"`    // context switches of the loop's thread
+	Safe       string     `json:"safe,omitempty"`        // reason for the safe state; "": not reached
+	SafeSince  float64    `json:"safe_since_s"`          // start of the safe state, s
+	SafeFrames int        `json:"safe_frames,omitempty"` // safe frames sent by the supervisor for a dead target
 
-	// from the last grid point that the target served to the first of them
+	// real time from the last grid point of a dead target to the first safe frame, s
 	SafeAfter float64 `json:"safe_after_s,omitempty"`
 
-	Events      uint64  `json:"events"`      // instants at which elements changed their state, or a law its branch
-	Transitions uint64  `json:"transitions"` // changes of a friction element's state
-	LagMax      float64 `json:"lag_max_s"`
-	Lag         float64 `json:"lag_s"` // owed at the last tick
+	Events      uint64  `json:"events"`      // instants at which elements changed state or laws changed region
+	Transitions uint64  `json:"transitions"` // changes of state of friction elements
+	LagMax      float64 `json:"lag_max_s"`   // largest lag of the plant behind the grid, s
+	Lag         float64 `json:"lag_s"`       // lag at the last tick, s
 
-	*Usage // nil: the ticking process died before it could say
+	*Usage // nil: the ticking process died and left no counts
 
-	RxFrames   uint64 `json:"rx_frames"`
-	TxFrames   uint64 `json:"tx_frames"`
-	RxUnknown  uint64 `json:"rx_unknown"`  // identifier not in the map
-	RxShort    uint64 `json:"rx_short"`    // fewer bytes than the message has in the database
-	RxRange    uint64 `json:"rx_range"`    // a signal outside its range: it kept its last value
-	RxInvalid  uint64 `json:"rx_invalid"`  // a signal that said it has no value: it kept its last one
-	RxBad      uint64 `json:"rx_bad"`      // not decoded: their protection was not as it should be
-	RxOverflow uint64 `json:"rx_overflow"` // lost in the receive buffer
-	RxBadSize  uint64 `json:"rx_bad_size"` // of no frame's size
-	RxBound    uint64 `json:"rx_bound"`    // ticks that left frames for the next one: they had read as many as a tick may
-	RxStale    uint64 `json:"rx_stale"`    // from before the first tick, thrown away and not in rx_frames
+	RxFrames   uint64 `json:"rx_frames"`   // frames received
+	TxFrames   uint64 `json:"tx_frames"`   // frames sent
+	RxUnknown  uint64 `json:"rx_unknown"`  // frames with an identifier that the bench does not receive
+	RxShort    uint64 `json:"rx_short"`    // frames shorter than the message in the database
+	RxRange    uint64 `json:"rx_range"`    // signals out of range; the input keeps the last value
+	RxInvalid  uint64 `json:"rx_invalid"`  // signals "not available"; the input keeps the last value
+	RxBad      uint64 `json:"rx_bad"`      // frames not decoded because a counter or checksum was wrong
+	RxOverflow uint64 `json:"rx_overflow"` // frames lost in the receive buffer
+	RxBadSize  uint64 `json:"rx_bad_size"` // reads that returned no whole CAN frame
+	RxBound    uint64 `json:"rx_bound"`    // ticks that reached the limit of frames per tick and left frames unread
+	RxStale    uint64 `json:"rx_stale"`    // frames from before the first tick, dropped and not in rx_frames
 
-	// not taken by the bus: its send buffer, of about 25 frames, was full, or it was down
+	// frames not taken by the bus: its send buffer of about 25 frames was full, or the bus was down
 	TxDropped uint64 `json:"tx_dropped"`
 
-	TxAgain   uint64 `json:"tx_again"`   // tried again at the next tick, with newer values, after that
-	TxLost    uint64 `json:"tx_lost"`    // due at a missed grid point and not sent
-	TxRefused uint64 `json:"tx_refused"` // not sent because a signal was no number
-	Saturated uint64 `json:"saturated"`  // signals sent at the border of their range
+	TxAgain   uint64 `json:"tx_again"`   // dropped frames sent again at the next tick with newer values
+	TxLost    uint64 `json:"tx_lost"`    // frames due at missed grid points and not sent
+	TxRefused uint64 `json:"tx_refused"` // frames not sent because a signal was not a number
+	Saturated uint64 `json:"saturated"`  // signals limited to their range
 	BusDown   uint64 `json:"bus_down"`   // ticks that found a bus down
-	BusErrors uint64 `json:"bus_errors"` // calls to a bus that failed for another reason
-	BusOffs   uint64 `json:"bus_offs"`   // how often a controller has said that it goes off its bus
+	BusErrors uint64 `json:"bus_errors"` // other failed calls to a bus
+	BusOffs   uint64 `json:"bus_offs"`   // bus-off reports of the controllers
 
-	Buses []BusState `json:"buses,omitempty"` // those that are interfaces of this host
+	Buses []BusState `json:"buses,omitempty"` // buses on interfaces of this host
 
-	Virtual bool `json:"virtual,omitempty"` // of a bench in virtual time: nothing is late, and there is nothing to measure
+	Virtual bool `json:"virtual,omitempty"` // bench in virtual time: nothing is late, no time is measured
 
-	BestEffort     bool     `json:"besteffort"`
-	BestEffortWhy  []string `json:"besteffort_why"`            // what was missing
-	BestEffortHelp []string `json:"besteffort_help,omitempty"` // what helps
+	BestEffort     bool     `json:"besteffort"`                // run without all real-time rights
+	BestEffortWhy  []string `json:"besteffort_why"`            // rights and settings that were missing
+	BestEffortHelp []string `json:"besteffort_help,omitempty"` // remedies
 
-	Overrun     string          `json:"overrun,omitempty"`        // the policy
-	SimTime     float64         `json:"sim_time_s"`               // ticks · period
-	Ended       string          `json:"ended"`                    // why, in words
-	Clean       bool            `json:"clean"`                    // no policy was broken, and the target and the unit were there
-	Silent      []Silence       `json:"silent,omitempty"`         // received messages that had stopped, or came too short
-	Messages    []Received      `json:"messages,omitempty"`       // received
+	Overrun     string          `json:"overrun,omitempty"`        // overrun policy
+	SimTime     float64         `json:"sim_time_s"`               // ticks · period, s
+	Ended       string          `json:"ended"`                    // reason for the end
+	Clean       bool            `json:"clean"`                    // no policy broken, target and control unit lasted
+	Silent      []Silence       `json:"silent,omitempty"`         // received messages missing or too short at the end
+	Messages    []Received      `json:"messages,omitempty"`       // received messages
 	Dropped     []Dropped       `json:"dropped,omitempty"`        // tx_dropped by message
-	Soak        *Verdict        `json:"soak,omitempty"`           // of a soak
-	Scenario    *ScenarioResult `json:"scenario,omitempty"`       // what became of the scenario
+	Soak        *Verdict        `json:"soak,omitempty"`           // verdict of a soak
+	Scenario    *ScenarioResult `json:"scenario,omitempty"`       // result of the scenario
 	Record      string          `json:"record,omitempty"`         // file of the record
-	RecordError string          `json:"record_trouble,omitempty"` // what is missing in it, and why
-	Monitored   []MonitoredBus  `json:"record_others,omitempty"`  // what the record has besides, by bus
-	Addresses   []string        `json:"addresses,omitempty"`      // of J1939: how each stands, and who has it
-	Played      []string        `json:"played,omitempty"`         // what became of the logs that stood in for buses
+	RecordError string          `json:"record_trouble,omitempty"` // why the record is incomplete; "": complete
+	Monitored   []MonitoredBus  `json:"record_others,omitempty"`  // monitored frames in the record, by bus
+	Addresses   []string        `json:"addresses,omitempty"`      // J1939 addresses: state and owner
+	Played      []string        `json:"played,omitempty"`         // results of the logs played as buses
 
-	// what the virtual control unit said last, or how it ended before the run did
+	// last line of the virtual control unit, or how the unit ended before the run
 	Unit string `json:"unit,omitempty"`
 }
 
-// Usage is what the ticking process used between its first and its last tick, by
-// the runtime's and the kernel's own counters.
+// Usage counts the resources used by the ticking process from its first tick to its last, from
+// the counters of the Go runtime and of the kernel.
 type Usage struct {
 	Allocs      uint64 `json:"allocs"`
 	GCCycles    uint64 `json:"gc_cycles"`
@@ -121,14 +121,14 @@ type Usage struct {
 	MajorFaults uint64 `json:"page_faults_major"`
 }
 
-// Switches are the context switches of the loop's thread per tick: it slept, or
-// something else was given its CPU.
+// Switches counts the context switches of the loop's thread per tick: voluntary ones to sleep,
+// involuntary ones by preemption.
 type Switches struct {
 	Voluntary   float64 `json:"voluntary_per_tick"`
 	Involuntary float64 `json:"involuntary_per_tick"`
 }
 
-// Spread is a distribution in nanoseconds of real time.
+// Spread holds quantiles of a distribution of real time, ns.
 type Spread struct {
 	P50  int64 `json:"p50"`
 	P99  int64 `json:"p99"`
@@ -136,15 +136,14 @@ type Spread struct {
 	Max  int64 `json:"max"`
 }
 
-// Silence is a message that did not come any more, in its full length, when the
-// run ended.
+// Silence is a received message without a valid frame since Last.
 type Silence struct {
 	Bus     string  `json:"bus"`
-	Message string  `json:"message"` // "Speeds"; "Speeds on drive" where there are several buses
-	Last    float64 `json:"last_s"`  // simulated time of the last one; 0 when none came
-	For     float64 `json:"for_s"`   // from then to the end
+	Message string  `json:"message"` // "Speeds"; "Speeds on drive" in a bench of several buses
+	Last    float64 `json:"last_s"`  // simulated time of the last valid frame, s; 0: no valid frame
+	For     float64 `json:"for_s"`   // simulated time since then, s
 
-	Substituted bool `json:"substituted,omitempty"` // inputs had taken the values declared for that
+	Substituted bool `json:"substituted,omitempty"` // the inputs have their substitute values
 }
 
 // JSON writes the report as one object.
@@ -154,21 +153,48 @@ func (r *Report) JSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// printer writes the lines of a report, aligned, one per subject.
+// Widths of the text report, columns.
+const (
+	lineColumns = 79 // longest line; a longer one would wrap on a terminal of 80 columns
+	headColumns = 17 // width of the subject
+)
+
+// wrap breaks a text between words so that its lines fit lineColumns. The first line starts at
+// column indent, the others are indented by it. A longer word stays whole.
+func wrap(text string, indent int) string {
+	out, column := &strings.Builder{}, indent
+	for i, word := range strings.Split(text, " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i > 0 && column+1+n > lineColumns:
+			fmt.Fprintf(out, "\n%*s", indent, "")
+			column = indent
+		case i > 0:
+			out.WriteByte(' ')
+			column++
+		}
+		out.WriteString(word)
+		column += n
+	}
+
+	return out.String()
+}
+
+// printer writes the lines of a report, one or more per subject.
 type printer struct{ to io.Writer }
 
 func (p printer) line(head, format string, args ...any) {
-	fmt.Fprintf(p.to, "  %-13s%s\n", head, fmt.Sprintf(format, args...))
+	fmt.Fprintf(p.to, "  %-*s%s\n", headColumns, head, wrap(fmt.Sprintf(format, args...), 2+headColumns))
 }
 
-// lineIf writes a line that is there only when there is something to say.
+// lineIf writes a line if when holds.
 func (p printer) lineIf(when bool, head, format string, args ...any) {
 	if when {
 		p.line(head, format, args...)
 	}
 }
 
-// list writes a line for each text; the first one has the head.
+// list writes a line for each text, the head before the first.
 func (p printer) list(head string, texts []string) {
 	for _, text := range texts {
 		p.line(head, "%s", text)
@@ -176,26 +202,30 @@ func (p printer) list(head string, texts []string) {
 	}
 }
 
-// Text writes the report for people.
+// Text writes the report as text.
 func (r *Report) Text(w io.Writer) {
 	p := printer{w}
-	fmt.Fprintf(w, "%s: %s, after %.3f s\n\n", cmp.Or(r.Bench, r.Plant), r.Ended, r.SimTime)
+	fmt.Fprintf(w, "%s\n\n", wrap(fmt.Sprintf("%s: %s, after %.3f s", cmp.Or(r.Bench, r.Plant), r.Ended, r.SimTime), 0))
 	policy := ""
 	if r.Overrun != "" {
 		policy = " (policy " + r.Overrun + ")"
 	}
 	real := r.Bench != "" && !r.Virtual
 	p.line("ticks", "%d of %g ms, missed %d%s", r.Ticks, float64(r.StepNs)/1e6, r.Missed, policy)
-	p.lineIf(real, "lateness", "%s", r.Late)
-	p.lineIf(r.Unserved > 0, "stood still", "%.3f s before the end; %d grid points were not served", r.Still, r.Unserved)
+	p.lineIf(real, "wake-up latency", "%s", r.Late)
+	p.lineIf(r.Unserved > 0, "stalled", "%.3f s before the end; %d grid points were not served", r.Still, r.Unserved)
 	p.line("tick time", "%s", r.Tick)
 	if r.Response != nil {
 		p.line("bus to bus", "%s", *r.Response)
 		p.list("", histogram(r.Responses))
 	}
 
-	p.lineIf(real, "late ticks", "%d, over the budget of %g ms or after lost points%s",
-		r.LateTicks, float64(r.BudgetNs)/1e6, r.worstLateTick())
+	p.lineIf(real, "late ticks", "%d, over the budget of %g ms or after lost grid points",
+		r.LateTicks, float64(r.BudgetNs)/1e6)
+	if real && len(r.Ledger) > 0 {
+		worst := slices.MaxFunc(r.Ledger, func(a, b LateTick) int { return cmp.Compare(a.LateNs, b.LateNs) })
+		p.line("", "worst: %s", &worst)
+	}
 	if r.Bench != "" {
 		p.line("frames in", "%d; unknown %d, short %d, out of range %d, lost %d",
 			r.RxFrames, r.RxUnknown, r.RxShort+r.RxBadSize, r.RxRange, r.RxOverflow)
@@ -208,7 +238,7 @@ func (r *Report) Text(w io.Writer) {
 		}
 		p.line("frames out", "%d; dropped %d, %s", r.TxFrames, r.TxDropped, missed)
 		for _, d := range r.Dropped {
-			p.line("", "%s: %d not taken by the bus; the newest values are sent at the next tick, once", d.Message, d.Frames)
+			p.line("", "%s: %d not taken by the bus; the next tick sends the newest values, once", d.Message, d.Frames)
 		}
 	}
 
@@ -229,51 +259,43 @@ func (r *Report) Text(w io.Writer) {
 // catchesUp reports whether missed ticks were stepped later, with their frames.
 func (r *Report) catchesUp() bool { return strings.HasPrefix(r.Overrun, "catchup") }
 
-// worstLateTick is the latest of the late ticks.
-func (r *Report) worstLateTick() string {
-	if len(r.Ledger) == 0 {
-		return ""
-	}
-	worst := slices.MaxFunc(r.Ledger, func(a, b LateTick) int { return cmp.Compare(a.LateNs, b.LateNs) })
-	return "\n" + strings.Repeat(" ", 15) + "worst: " + worst.String()
-}
-
-// printRights are the lines about what the host has granted.
+// printRights writes the lines about real-time rights.
 func (r *Report) printRights(p printer) {
-	p.lineIf(r.Virtual, "virtual time", "the bench's loop and its control unit in one process, as fast as they go")
-	p.lineIf(!r.Virtual && r.Bench != "" && !r.BestEffort, "best effort", "no: all rights were there")
+	p.lineIf(r.Virtual, "virtual time", "loop and control unit in one process, not in real time")
+	p.lineIf(!r.Virtual && r.Bench != "" && !r.BestEffort, "best effort", "no: the host granted all rights")
 	p.list("best effort", r.BestEffortWhy)
 	for _, help := range r.BestEffortHelp {
 		p.line("", "-> %s", help)
 	}
 }
 
-// printNotes are the lines that are there only when there is something to say.
+// printNotes writes the lines about the safe state, errors, addresses, logs, the record and the
+// control unit.
 func (r *Report) printNotes(p printer) {
 	p.lineIf(r.Safe != "", "safe state", "since %.3f s: %s", r.SafeSince, r.Safe)
 	p.lineIf(r.SafeFrames > 0, "safe state",
 		"%d frames sent by the supervisor, the first %.3f ms after the target's last grid point", r.SafeFrames, r.SafeAfter*1e3)
-	p.lineIf(r.BusDown+r.BusErrors+r.BusOffs > 0, "bus trouble",
-		"%d ticks found it down, %d calls failed otherwise, %d times a controller went off", r.BusDown, r.BusErrors, r.BusOffs)
+	p.lineIf(r.BusDown+r.BusErrors+r.BusOffs > 0, "bus errors",
+		"%d ticks with a bus down, %d other failed calls, %d times bus-off", r.BusDown, r.BusErrors, r.BusOffs)
 	for i := range r.Buses {
 		p.list("bus", r.Buses[i].Lines())
 	}
-	p.lineIf(r.RxBound+r.RxStale > 0, "backlog in",
-		"%d ticks left frames for the next one; %d frames from before the first tick were thrown away", r.RxBound, r.RxStale)
+	p.lineIf(r.RxBound+r.RxStale > 0, "receive backlog",
+		"%d ticks left frames for the next tick; %d frames from before the first tick dropped", r.RxBound, r.RxStale)
 	p.lineIf(r.TxDropped > 0 && r.Missed > 0 && r.catchesUp(), "",
-		"-> late frames of more than about 25 at once do not fit the send buffer; what is dropped is counted above")
+		"-> the send buffer takes about 25 frames at once; dropped late frames are counted above")
 	p.lineIf(r.Saturated+r.TxRefused > 0, "signals out",
-		"%d held at the border of their range; %d frames not sent for a value that is no number", r.Saturated, r.TxRefused)
+		"%d limited to their range; %d frames not sent because a value was not a number", r.Saturated, r.TxRefused)
 	p.list("addresses", r.Addresses)
 	for _, played := range r.Played {
 		p.line("played", "%s", played)
 	}
 	if r.Record != "" {
-		trouble := ""
+		incomplete := ""
 		if r.RecordError != "" {
-			trouble = "; INCOMPLETE: " + r.RecordError
+			incomplete = "; INCOMPLETE: " + r.RecordError
 		}
-		p.line("record", "%s%s", r.Record, trouble)
+		p.line("record", "%s%s", r.Record, incomplete)
 		for _, v := range r.Monitored {
 			p.line("", "%s", v)
 		}
@@ -285,60 +307,59 @@ func (r *Report) printNotes(p printer) {
 	}
 }
 
-// String is the silence in the report.
+// String formats the silence for the report.
 func (s Silence) String() string {
 	switch {
 	case s.Substituted:
-		return fmt.Sprintf("%s for %.3f s; the plant went on with the values declared for that", s.Message, s.For)
+		return fmt.Sprintf("%s for %.3f s; substitute values used", s.Message, s.For)
 	case s.Last == 0:
-		return fmt.Sprintf("no valid frame of %s ever came; the plant kept the values it started with", s.Message)
+		return fmt.Sprintf("no valid frame of %s; start values kept", s.Message)
 	}
 
-	return fmt.Sprintf("%s after %.3f s; the plant went on with the last valid command for %.3f s", s.Message, s.Last, s.For)
+	return fmt.Sprintf("%s after %.3f s; last valid command kept for %.3f s", s.Message, s.Last, s.For)
 }
 
-// String is the spread in microseconds.
+// String formats the quantiles in microseconds.
 func (s Spread) String() string {
 	us := func(ns int64) string { return fmt.Sprintf("%.1f", float64(ns)/1e3) }
 	return fmt.Sprintf("p50 %-8s p99 %-8s p99.9 %-8s max %s us", us(s.P50), us(s.P99), us(s.P999), us(s.Max))
 }
 
-// Save writes the report so that a host that loses its power now has it.
+// Save writes the report to a file and syncs the file, so that it survives a loss of power.
 func Save(report *Report, file *os.File) error {
 	if err := report.JSON(file); err != nil {
 		return err
 	}
-	if err := file.Sync(); !errors.Is(err, syscall.EINVAL) { // a pipe and a device have nothing to sync
+	if err := file.Sync(); !errors.Is(err, syscall.EINVAL) { // EINVAL: a pipe or a device, which cannot be synced
 		return err
 	}
 	return nil
 }
 
-// MonitoredBus is what was heard on a bus beside the frames that the target received and
-// sent, for the record.
+// MonitoredBus counts the frames of a bus that the bench neither receives nor sends.
 type MonitoredBus struct {
-	Bus   string `json:"bus"`
-	Heard uint64 `json:"heard"` // frames, in the record
-	Lost  uint64 `json:"lost"`  // frames that are not; some may be the target's own
+	Bus    string `json:"bus"`   // name of the bus
+	Frames uint64 `json:"heard"` // monitored frames in the record
+	Lost   uint64 `json:"lost"`  // frames missing in the record; frames of the target may be among them
 }
 
-// String is it in words.
+// String formats the counts for the text report.
 func (v MonitoredBus) String() string {
-	text := fmt.Sprintf("with %d frames on %s beside those that the bench receives and sends", v.Heard, v.Bus)
+	text := fmt.Sprintf("with %d monitored frames on %s", v.Frames, v.Bus)
 	if v.Lost > 0 {
-		text += fmt.Sprintf("; %d came too fast and are not in it", v.Lost)
+		text += fmt.Sprintf("; %d came too fast and are not recorded", v.Lost)
 	}
 	return text
 }
 
-// Line is the silence as the status line says it.
+// Line formats the silence for the status line.
 func (s Silence) Line() string {
-	name := cutName(s.Message)
+	name := shortName(s.Message)
 	if s.Last == 0 {
-		return fmt.Sprintf("no valid frame from %s yet", name)
+		return fmt.Sprintf("no valid %s yet", name)
 	}
 	if s.For >= 100 {
-		return fmt.Sprintf("no valid frame from %s for %.0f s", name, s.For)
+		return fmt.Sprintf("no valid %s for %.0f s", name, s.For)
 	}
-	return fmt.Sprintf("no valid frame from %s for %.1f s", name, s.For)
+	return fmt.Sprintf("no valid %s for %.1f s", name, s.For)
 }

@@ -6,21 +6,21 @@ import (
 	"io"
 )
 
-// Finding is what became of an expectation.
+// Finding is the result of an expectation.
 type Finding struct {
-	Demand
-	Time float64 `json:"time_s"` // simulated time that was judged, s: of the window, to the answer, of the run
+	Criterion
+	Time float64 `json:"time_s"` // simulated time judged, s: of the window, until the answer, or of the run
 }
 
-// ScenarioResult is what became of a scenario in a run.
+// ScenarioResult is the result of a scenario.
 type ScenarioResult struct {
-	Scenario string    `json:"scenario"`
-	File     string    `json:"file"`
-	Pass     bool      `json:"pass"` // every expectation held
-	Findings []Finding `json:"expectations"`
+	Scenario string    `json:"scenario"`     // name of the scenario
+	File     string    `json:"file"`         // path of its file
+	Pass     bool      `json:"pass"`         // every expectation held
+	Findings []Finding `json:"expectations"` // one per expectation
 }
 
-// Text writes the result for people, a line for each expectation.
+// Text writes the result as text, one entry per expectation.
 func (t *ScenarioResult) Text(w io.Writer) {
 	held := 0
 	for _, f := range t.Findings {
@@ -31,31 +31,31 @@ func (t *ScenarioResult) Text(w io.Writer) {
 
 	fmt.Fprintf(w, "\n  scenario %s: %d of %d expectations held\n\n", t.Scenario, held, len(t.Findings))
 	for _, f := range t.Findings {
-		fmt.Fprintf(w, "  %-7s%s\n", word(f.Held, "held", "broken"), &f)
+		fmt.Fprintf(w, "  %-7s%s\n", choose(f.Held, "held", "broken"), wrap(f.String(), 9))
 	}
 }
 
-// String is the finding in one line, without how it ended.
+// String formats the finding in one line, without "held" or "broken".
 func (f *Finding) String() string {
 	name := f.What + ": "
-	if f.What == f.Want { // it has no name of its own
+	if f.What == f.Want { // expectation without a name
 		name = ""
 	}
-	return fmt.Sprintf("%swanted %s; seen %s", name, f.Want, f.Seen)
+	return fmt.Sprintf("%sexpected %s; saw %s", name, f.Want, f.Seen)
 }
 
-// Line is the finding as a record has it.
-func (f *Finding) Line() string { return word(f.Held, "held", "broken") + ": " + f.String() }
+// Line formats the finding for a record, beginning with "held" or "broken".
+func (f *Finding) Line() string { return choose(f.Held, "held", "broken") + ": " + f.String() }
 
-// word is the word of a verdict.
-func word(pass bool, good, bad string) string {
+// choose returns good if pass holds, otherwise bad.
+func choose(pass bool, good, bad string) string {
 	if pass {
 		return good
 	}
 	return bad
 }
 
-// Failed names the expectations that did not hold; nil: all did.
+// Failed returns an error that names the expectations that did not hold; nil if all held.
 func (t *ScenarioResult) Failed() error {
 	var list []error
 	for i := range t.Findings {
@@ -67,93 +67,97 @@ func (t *ScenarioResult) Failed() error {
 	return errors.Join(list...)
 }
 
-// Verdict is what a soak says at its end.
+// Verdict is the result of a soak.
 type Verdict struct {
-	Pass    bool     `json:"pass"` // every demand held
-	Load    string   `json:"load"` // what else the host had to do
-	Demands []Demand `json:"demands"`
+	Pass     bool        `json:"pass"`    // every criterion held
+	Load     string      `json:"load"`    // load on the host during the soak
+	Criteria []Criterion `json:"demands"` // criteria of the soak
 
-	*Legs // of a soak that is made of legs
+	*Segments // segments of the soak; nil: the soak is one run
 }
 
-// Demand is one line of a verdict.
-type Demand struct {
-	What string `json:"what"`
-	Want string `json:"demanded"`
-	Seen string `json:"seen"`
-	Held bool   `json:"held"`
+// Criterion is one line of a verdict.
+type Criterion struct {
+	What string `json:"what"`     // subject, such as "missed ticks"
+	Want string `json:"demanded"` // required value
+	Seen string `json:"seen"`     // observed value
+	Held bool   `json:"held"`     // observed value meets the required value
 }
 
-// Demand adds a line; want and seen are what it says, held is whether they agree.
-func (d *Verdict) Demand(held bool, what, want, seen string, args ...any) {
-	d.Demands = append(d.Demands, Demand{what, want, fmt.Sprintf(seen, args...), held})
+// AddCriterion adds a criterion; seen is a format for args.
+func (d *Verdict) AddCriterion(held bool, what, want, seen string, args ...any) {
+	d.Criteria = append(d.Criteria, Criterion{what, want, fmt.Sprintf(seen, args...), held})
 }
 
-// Text writes the verdict for people.
+// Text writes the verdict as text, two lines or more per criterion.
 func (d *Verdict) Text(w io.Writer) {
-	fmt.Fprintf(w, "\n  soak %s; load: %s\n\n", word(d.Pass, "PASSED", "FAILED"), d.Load)
-	for _, l := range d.Demands {
-		fmt.Fprintf(w, "  %-7s%-20sdemanded %s\n%-29sseen     %s\n", word(l.Held, "ok", "FAILED"), l.What, l.Want, "", l.Seen)
+	fmt.Fprintf(w, "\n  %s\n\n", wrap(fmt.Sprintf("soak %s; load: %s", choose(d.Pass, "PASSED", "FAILED"), d.Load), 2))
+	for _, l := range d.Criteria {
+		fmt.Fprintf(w, "  %-7s%-20sexpected %s\n%-29ssaw      %s\n",
+			choose(l.Held, "ok", "FAILED"), l.What, wrap(l.Want, 38), "", wrap(l.Seen, 38))
 	}
 }
 
-// Failed names the demands that did not hold; nil: all did.
+// Failed returns an error that names the criteria that did not hold; nil if all held.
 func (d *Verdict) Failed() error {
 	var list []error
-	for _, l := range d.Demands {
+	for _, l := range d.Criteria {
 		if !l.Held {
-			list = append(list, fmt.Errorf("soak: %s: demanded %s; seen %s", l.What, l.Want, l.Seen))
+			list = append(list, fmt.Errorf("soak: %s: expected %s; saw %s", l.What, l.Want, l.Seen))
 		}
 	}
 
 	return errors.Join(list...)
 }
 
-// Binary is a version of this program and what it has run.
+// Binary counts what one version of this program ran in a soak.
 type Binary struct {
-	Version string `json:"version"` // and the first digits of its SHA-256
-	Legs    int    `json:"legs"`
-	Ticks   uint64 `json:"ticks"`
+	Version  string `json:"version"` // version and the first digits of the SHA-256 of the program
+	Segments int    `json:"legs"`    // segments run
+	Ticks    uint64 `json:"ticks"`   // ticks run
 }
 
-// Legs is what a soak is made of.
-type Legs struct {
-	Done      int        `json:"legs"`        // that ended by themselves
-	Broken    int        `json:"legs_broken"` // of them
-	Cut       int        `json:"legs_cut"`    // that were not: nothing of them is counted
-	CutTime   float64    `json:"cut_s"`       // simulated time of these, about
-	Starts    int        `json:"starts"`      // of the soak
-	Missing   float64    `json:"missing_s"`   // time between them, s
-	Unwritten int        `json:"unwritten"`   // how often the state file could not be written
-	Binaries  []*Binary  `json:"binaries"`    // that ran them
-	Kinds     []*LegKind `json:"kinds"`       // of legs
+// Segments counts the segments of a soak.
+type Segments struct {
+	Done      int            `json:"legs"`        // segments that ran to their end
+	Broken    int            `json:"legs_broken"` // segments of these with a broken criterion
+	Cut       int            `json:"legs_cut"`    // segments interrupted by a kill; no other count includes them
+	CutTime   float64        `json:"cut_s"`       // approximate simulated time of the interrupted segments, s
+	Starts    int            `json:"starts"`      // starts of the soak
+	Missing   float64        `json:"missing_s"`   // real time without a run between the starts, s
+	Unwritten int            `json:"unwritten"`   // failed writes of the state file
+	Binaries  []*Binary      `json:"binaries"`    // programs that ran the segments
+	Kinds     []*SegmentKind `json:"kinds"`       // counts by kind of segment
 }
 
-// LegKind is what became of the legs of a kind.
-type LegKind struct {
-	Kind   string `json:"kind"` // "plain", "faults" or "scenario NAME"
-	Legs   int    `json:"legs"`
-	Broken int    `json:"broken"`
-	Cut    int    `json:"cut"`
-	Ticks  uint64 `json:"ticks"`
-	Missed uint64 `json:"missed"`
-	Faults int    `json:"faults"` // on purpose
-	First  string `json:"first,omitempty"`
+// SegmentKind counts the segments of one kind.
+type SegmentKind struct {
+	Kind     string `json:"kind"`            // "plain", "faults" or "scenario NAME"
+	Segments int    `json:"legs"`            // segments that ran to their end
+	Broken   int    `json:"broken"`          // segments with a broken criterion
+	Cut      int    `json:"cut"`             // interrupted segments
+	Ticks    uint64 `json:"ticks"`           // ticks
+	Missed   uint64 `json:"missed"`          // missed ticks
+	Faults   int    `json:"faults"`          // injected faults
+	First    string `json:"first,omitempty"` // first broken criterion; "": none
 }
 
-// Text writes what the legs were.
-func (l *Legs) Text(w io.Writer) {
-	fmt.Fprintf(w, "\n  %d legs, %d broken, %d cut (about %.1f s, not counted), from %d starts with %.1f s between them\n", l.Done, l.Broken, l.Cut, l.CutTime, l.Starts, l.Missing)
+// Text writes the counts as text.
+func (l *Segments) Text(w io.Writer) {
+	fmt.Fprintf(w, "\n  %s\n", wrap(fmt.Sprintf(
+		"%d legs, %d broken, %d cut (about %.1f s, not counted), from %d starts with %.1f s between them",
+		l.Done, l.Broken, l.Cut, l.CutTime, l.Starts, l.Missing), 2))
 	for _, k := range l.Kinds {
-		fmt.Fprintf(w, "  %-7s%s: %d legs, %d ticks, missed %d, %d faults on purpose\n",
-			word(k.Broken == 0, "ok", "FAILED"), k.Kind, k.Legs, k.Ticks, k.Missed, k.Faults)
+		fmt.Fprintf(w, "  %-7s%s\n", choose(k.Broken == 0, "ok", "FAILED"), wrap(fmt.Sprintf(
+			"%s: %d legs, %d ticks, missed %d, %d injected faults",
+			k.Kind, k.Segments, k.Ticks, k.Missed, k.Faults), 9))
 		if k.First != "" {
-			fmt.Fprintf(w, "         %s\n", k.First)
+			fmt.Fprintf(w, "         %s\n", wrap(k.First, 9))
 		}
 	}
 
 	for _, b := range l.Binaries {
-		fmt.Fprintf(w, "  by %s: %d legs, %d ticks\n", b.Version, b.Legs, b.Ticks)
+		fmt.Fprintf(w, "  %s\n", wrap(fmt.Sprintf("by %s: %d legs, %d ticks", b.Version, b.Segments, b.Ticks), 2))
 	}
 	if l.Unwritten > 0 {
 		fmt.Fprintf(w, "  the state file could not be written %d times\n", l.Unwritten)

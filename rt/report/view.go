@@ -14,15 +14,14 @@ import (
 	"lockstep/sched"
 )
 
-// View is a run as every part beside its loop sees it: the plan that it was prepared from,
-// and the status block that its target writes.
+// View reads a run from outside its loop.
 type View struct {
-	Handover *bench.Handover
-	Status   *rt.StatusBlock
+	Handover *bench.Handover // plan of the run
+	Status   *rt.StatusBlock // status block, written by the target
 }
 
-// Safe says why the run went to the safe state, and when, simulated time; "" it did
-// not.
+// Safe returns why the run went to the safe state and when, simulated time in s; "" if the run
+// did not.
 func (v View) Safe() (why string, since float64) {
 	reason := rt.Reason(v.Status.SafeReason.Load())
 	if reason == rt.NotEnded {
@@ -35,10 +34,10 @@ func (v View) Safe() (why string, since float64) {
 	return why, float64(int64(v.Status.SafeTick.Load())*v.Handover.Tables.PeriodNs) / 1e9
 }
 
-// Behind tells for an instant, ns on CLOCK_MONOTONIC, how long a tick has been due
-// that has not come, and how many grid points have passed since the last one.
-// The clock decides: a target that stands still cannot count what it misses.
-func (v View) Behind(now int64) (still time.Duration, points int64) {
+// Behind returns how long the next tick is overdue at the time now, ns on CLOCK_MONOTONIC, and
+// how many grid points have passed since the last tick. Both follow from the clock, because a
+// stalled target cannot count its missed ticks.
+func (v View) Behind(now int64) (overdue time.Duration, points int64) {
 	start, ticks := int64(v.Status.StartNs.Load()), int64(v.Status.Ticks.Load())
 	grid := sched.Grid{Start: start, Period: v.Handover.Tables.PeriodNs}
 	last := v.Handover.Loop.Ticks
@@ -52,16 +51,16 @@ func (v View) Behind(now int64) (still time.Duration, points int64) {
 	return time.Duration(now - grid.Due(ticks+1)), points
 }
 
-// Silent lists the received messages that have been away, or too short, for longer
-// than quiet; one that drives nothing and has no cycle is not waited for.
+// Silent lists the received messages without a frame of full length for silenceLimit. It leaves
+// out a message without inputs, cycle and timeout.
 func (v View) Silent() (list []Silence) {
 	tick, period := int64(v.Status.Ticks.Load()), v.Handover.Tables.PeriodNs
 	i := 0
 	for b, m := range v.Handover.Maps {
 		for _, rx := range m.Rx {
 			last := int64(v.Status.LastRx[i].Load())
-			awaited := len(rx.Fields) > 0 || rx.CycleTicks > 0 || rx.TimeoutTicks > 0
-			if i++; awaited && (tick-last)*period >= int64(silenceLimit) {
+			expected := len(rx.Fields) > 0 || rx.CycleTicks > 0 || rx.TimeoutTicks > 0
+			if i++; expected && (tick-last)*period >= int64(silenceLimit) {
 				list = append(list, Silence{
 					Bus: v.Handover.Bench.Buses[b].Name.Text, Message: messageLabel(v.Handover, b, rx.Name),
 					Last: float64(last*period) / 1e9, For: float64((tick-last)*period) / 1e9,
@@ -74,15 +73,15 @@ func (v View) Silent() (list []Silence) {
 	return list
 }
 
-// silenceLimit is how long a received message may stay away before the display and the
-// report say so.
+// silenceLimit is the time without a valid frame after which the status line and the report name
+// a message as silent.
 const silenceLimit = 500 * time.Millisecond
 
-// Standstill is how late a tick may be before the display says so.
-const Standstill = 100 * time.Millisecond
+// StallLimit is how long a tick may be overdue before the status line shows it.
+const StallLimit = 100 * time.Millisecond
 
-// MessageProblem is what is wrong with a received message right now, in at most 60 columns;
-// "" nothing. With now only of one whose last frame was bad.
+// MessageProblem describes a fault of a received message in at most 60 columns; "" if there is
+// none. With now, it describes only messages whose last frame was faulty.
 func (v View) MessageProblem(now bool) string {
 	at := 0
 	for _, m := range v.Handover.Maps {
@@ -90,13 +89,14 @@ func (v View) MessageProblem(now bool) string {
 			w := &v.Status.Rx[at]
 			at++
 			s := w.Load()
-			bad := s.Protected && (s.Frame == sigmap.FrameError || s.Frame == sigmap.FrameRepeated || s.Frame == sigmap.FrameWrongSequence)
-			if !bad && (now || !s.Late && !(s.Protected && s.Window == sigmap.WindowInvalid)) {
+			faulty := s.Protected && (s.Frame == sigmap.FrameError || s.Frame == sigmap.FrameRepeated ||
+				s.Frame == sigmap.FrameWrongSequence)
+			if !faulty && (now || !s.Late && !(s.Protected && s.Window == sigmap.WindowInvalid)) {
 				continue
 			}
 			got := receivedMessage(w, &m.Rx[i])
-			if list := got.wrong(); len(list) > 0 && got.Frames > 0 {
-				return fmt.Sprintf("%s: %s", cutName(m.Rx[i].Name), list[0])
+			if list := got.problems(); len(list) > 0 && got.Frames > 0 {
+				return fmt.Sprintf("%s: %s", shortName(m.Rx[i].Name), list[0])
 			}
 		}
 	}
@@ -104,26 +104,26 @@ func (v View) MessageProblem(now bool) string {
 	return ""
 }
 
-// State says how a run is doing.
+// State describes the state of the run, such as "running" or "ended: done".
 func (v View) State() string {
 	p := v.Status
-	still, _ := v.Behind(sched.Now())
+	overdue, _ := v.Behind(sched.Now())
 	switch {
 	case rt.State(p.State.Load()) == rt.Preparing:
 		return "preparing"
 	case rt.Reason(p.Reason.Load()) != rt.NotEnded:
-		return "over: " + rt.Reason(p.Reason.Load()).String()
+		return "ended: " + rt.Reason(p.Reason.Load()).String()
 	case rt.Reason(p.SafeReason.Load()) != rt.NotEnded:
 		return "safe: " + rt.Reason(p.SafeReason.Load()).String()
-	case still > Standstill:
-		return fmt.Sprintf("stands still for %.1f s", still.Seconds())
+	case overdue > StallLimit:
+		return fmt.Sprintf("no tick for %.1f s", overdue.Seconds())
 	}
 
 	return "running"
 }
 
-// Ended says why a run whose target has ended by itself is over, and whether that is as it
-// should be. stop is the signal that asked it to end, overdue why the supervisor did; "" neither.
+// Ended returns why a run ended whose target was not killed, and whether the end was clean. stop is
+// the signal that asked for the end, overdue the supervisor's reason to end the run; "" for neither.
 func (v View) Ended(stop, overdue string) (why string, clean bool) {
 	reason := rt.Reason(v.Status.Reason.Load())
 	unsafe, since := v.Safe()
@@ -148,7 +148,8 @@ func (v View) Ended(stop, overdue string) (why string, clean bool) {
 	return reason.String(), false
 }
 
-// copyCounts copies the counts of the page to the fields of dst, a pointer to a struct, that have their names.
+// copyCounts copies the counters of the status block to the fields of the same names in the struct
+// that dst points to.
 func copyCounts(dst any, p *rt.StatusBlock) {
 	to, from := reflect.ValueOf(dst).Elem(), reflect.ValueOf(p).Elem()
 	for i := range to.NumField() {
@@ -160,8 +161,8 @@ func copyCounts(dst any, p *rt.StatusBlock) {
 	}
 }
 
-// SetSpreads sets what the histograms of a page say: lateness, tick time and, of frames that
-// had a stamp, the time to the answer.
+// SetSpreads sets the wake-up latency, the tick time and, if any frame had a time stamp, the
+// response time from their histograms.
 func (r *Report) SetSpreads(late, work, response *sched.Histogram) {
 	r.Late, r.Tick = quantiles(late), quantiles(work)
 	if response.N() == 0 {
@@ -174,7 +175,7 @@ func (r *Report) SetSpreads(late, work, response *sched.Histogram) {
 	}
 }
 
-// Report is what the status block and the plan say of a run.
+// Report returns the report of a run as far as the status block and the plan determine it.
 func (v View) Report() *Report {
 	p, h := v.Status, v.Handover
 	r := &Report{
@@ -205,15 +206,13 @@ func quantiles(h *sched.Histogram) Spread {
 	return Spread{P50: h.Quantile(0.5), P99: h.Quantile(0.99), P999: h.Quantile(0.999), Max: h.Max()}
 }
 
-// Class is a class of a histogram: the longest time that belongs to it, ns, and how
-// many do. In the JSON it is a pair.
+// Class is a class of a histogram: its largest time, ns, and its count. In JSON it is a pair.
 type Class [2]int64
 
-// barColumns is how many columns the bar of the largest class takes.
-const barColumns = 40
+// barColumns is the width of the longest bar, columns.
+const barColumns = 32
 
-// histogram draws classes, one row per octave: a class of a million beside one of
-// three, and the worst case in the last row.
+// histogram draws classes, one row per octave; the last row holds the worst case.
 func histogram(list []Class) (rows []string) {
 	var octaves []Class
 	for _, c := range list {
@@ -229,7 +228,7 @@ func histogram(list []Class) (rows []string) {
 		most = max(most, c[1])
 	}
 	for _, c := range octaves {
-		bar := strings.Repeat("#", int((c[1]*barColumns+most-1)/most)) // what is there has one at least
+		bar := strings.Repeat("#", int((c[1]*barColumns+most-1)/most)) // at least one for a count above 0
 		rows = append(rows, fmt.Sprintf("to %9.1f us %9d %s", float64(c[0]+1)/1e3, c[1], bar))
 	}
 

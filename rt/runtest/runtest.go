@@ -1,9 +1,9 @@
 // Package runtest owns benches that tick in the process of a test: their loop in virtual time, and
-// the control unit's end of their bus. It serves tests of the rooms above rt/bench and supervises,
-// records and judges nothing.
+// the control unit's end of their bus. It serves tests of the packages above rt/bench. It does not
+// supervise, record or judge.
 //
-// It is a room of its own, apart from benchtest, because tests of rt/bench need texts of benches
-// and cannot import what imports rt/bench.
+// It is separate from benchtest, because tests of rt/bench use benchtest and cannot import a
+// package that imports rt/bench.
 package runtest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"lockstep/sched"
 )
 
-// Run is a prepared bench, and the loop that ticks it.
+// Run is a prepared bench with its loop.
 type Run struct {
 	Handover *bench.Handover
 	Status   *rt.StatusBlock
@@ -29,7 +29,7 @@ type Run struct {
 	Unit     *can.Bus // the control unit's end of the bus
 }
 
-// Demo is the embedded demo bench.
+// Demo prepares the embedded demo bench.
 func Demo(t testing.TB) *Run {
 	t.Helper()
 	b, err := bench.Load("powershift-bench")
@@ -39,7 +39,7 @@ func Demo(t testing.TB) *Run {
 	return start(t, b)
 }
 
-// Guarded is the bench of a text, with the database of benchtest.GuardedFolder.
+// Guarded prepares the bench in text, with the database of benchtest.GuardedFolder.
 func Guarded(t testing.TB, text string) *Run {
 	t.Helper()
 	b, err := bench.Parse("b.yaml", benchtest.GuardedFolder(t), []byte(text))
@@ -49,7 +49,7 @@ func Guarded(t testing.TB, text string) *Run {
 	return start(t, b)
 }
 
-// start makes the loop of a bench with one bus.
+// start creates the loop of a bench with one bus.
 func start(t testing.TB, b *bench.Bench) *Run {
 	t.Helper()
 	h, err := bench.Prepare(b)
@@ -78,7 +78,8 @@ func start(t testing.TB, b *bench.Bench) *Run {
 	return r
 }
 
-// Commands is the sending side of a control unit of the guarded bench: it sends two pressures.
+// Commands returns the signal map of a control unit for the guarded bench, which sends two
+// pressures.
 func (r *Run) Commands(t testing.TB) *sigmap.Map {
 	t.Helper()
 	bus := r.Handover.Bench.Buses[0]

@@ -12,18 +12,18 @@ import (
 	"lockstep/rt/fault"
 )
 
-// argument is what a kind of faults takes.
+// argument is the argument of a kind of fault.
 type argument struct {
-	keys    []string                            // of its value where that is a mapping
-	resolve func(b *binding, text string) error // sets it in the fault; text is "" of a mapping
+	keys    []string                            // keys of its value, if that may be a mapping
+	resolve func(b *binding, text string) error // sets it in the fault; text is "" for a mapping
 
-	// What EveryFault tries: examples in turn, or for a number a level at this part of the range of
-	// the target, or a difference of this part.
-	examples    []string
-	place, part float64
+	// Values that EveryFault tries: the examples in turn; without examples, a number.
+	examples []string
+	level    float64 // its place in the range of the target, 0 to 1; 0: see share
+	share    float64 // its share of the width of that range
 }
 
-// binding is a fault on the way from its words to its numbers.
+// binding is a fault that is being resolved.
 type binding struct {
 	*faultSpec
 	*fault.Fault
@@ -31,7 +31,7 @@ type binding struct {
 	t *resolvedTarget
 }
 
-// number makes the resolve of an argument that is a number.
+// number returns a resolve function that sets A to a number.
 func number(read func(t *resolvedTarget, text string) (float64, error)) func(*binding, string) error {
 	return func(b *binding, text string) (err error) {
 		b.A, err = read(b.t, text)
@@ -40,32 +40,32 @@ func number(read func(t *resolvedTarget, text string) (float64, error)) func(*bi
 }
 
 var (
-	// "true", or the word alone
-	noArgument = argument{examples: []string{"true"}, resolve: func(b *binding, text string) error {
+	// "true", or the key alone
+	takesNothing = argument{examples: []string{"true"}, resolve: func(b *binding, text string) error {
 		if text != "true" {
-			return fmt.Errorf("it takes no value, got %q: write %s: true", text, b.kind.Text)
+			return fmt.Errorf("this kind takes no value, got %q: write %s: true", text, b.kind.Text)
 		}
 		return nil
 	}}
 
 	// a value of the target
-	takesLevel = argument{place: 0.3, resolve: number((*resolvedTarget).parseLevel)}
+	takesLevel = argument{level: 0.3, resolve: number((*resolvedTarget).parseLevel)}
 
-	// a value of the target, or nothing: the largest one
+	// a value of the target; true: the largest one
 	takesCapacity = argument{examples: []string{"true"}, resolve: func(b *binding, text string) (err error) {
 		if b.A = b.t.hi; text != "true" {
 			b.A, err = b.t.parseLevel(text)
 		}
 		if math.IsInf(b.A, 0) {
-			err = fmt.Errorf("the input has no largest value: name one (%s: 20 bar)", b.kind.Text)
+			err = fmt.Errorf("the input has no largest value: give a value (%s: 20 bar)", b.kind.Text)
 		}
 		return err
 	}}
 
-	// in the unit of the target; > 0; per second
-	takesDifference = argument{part: 0.05, resolve: number((*resolvedTarget).parseDifference)}
-	takesSpread     = argument{part: 0.02, resolve: number((*resolvedTarget).parseDeviation)}
-	takesRate       = argument{part: 0.2, resolve: number((*resolvedTarget).parseRate)}
+	// in the unit of the target: a difference; a deviation, > 0; a difference per second
+	takesDifference = argument{share: 0.05, resolve: number((*resolvedTarget).parseDifference)}
+	takesSpread     = argument{share: 0.02, resolve: number((*resolvedTarget).parseDeviation)}
+	takesRate       = argument{share: 0.2, resolve: number((*resolvedTarget).parseRate)}
 
 	// a bare number
 	takesFactor = argument{
@@ -109,7 +109,7 @@ var (
 	// bytes
 	takesSize = argument{examples: []string{"7", "4", "2", "0", "8", "12", "16"}, resolve: (*binding).size}
 
-	// of frames
+	// a number of frames
 	takesCount = argument{examples: []string{"3"}, resolve: func(b *binding, text string) (err error) {
 		b.N, err = parseWhole(text, 1, fault.MaxBurst)
 		return err
@@ -127,7 +127,7 @@ func (t *resolvedTarget) parseDeviation(text string) (float64, error) {
 func (b *binding) leak(string) (err error) {
 	share, time := b.text("leak.share"), b.text("leak.time")
 	if share == "" || time == "" {
-		return errors.New("share and time are wanted: {share: 30 %, time: 200 ms}")
+		return errors.New("expected share and time: {share: 30 %, time: 200 ms}")
 	}
 	if b.A, err = parseQuantity(share, "1"); err == nil && !(b.A > 0 && b.A <= 1) {
 		err = fmt.Errorf("share: %s is not more than 0 and at most 100 %%", share)
@@ -146,7 +146,7 @@ func (b *binding) size(text string) (err error) {
 		err = fmt.Errorf("no frame of this kind has %d bytes: 0 to 8, or with CAN FD 12, 16, 20, 24, 32, 48, 64", b.N)
 	}
 	if err == nil && b.N == int64(b.h.Maps[b.Bus].Tx[b.Message].Len) {
-		err = fmt.Errorf("the frame has %d bytes: that is its length", b.N)
+		err = fmt.Errorf("the frame has %d bytes already", b.N)
 	}
 	return err
 }
@@ -174,7 +174,7 @@ func (b *binding) checksum(text string) (err error) {
 	return err
 }
 
-// checksumBits is the width of the narrowest checksum of a frame; 0: there is none.
+// checksumBits returns the width of the narrowest checksum of a frame; 0: none.
 func checksumBits(tx *sigmap.Tx) (bits int) {
 	for i := range tx.Protect {
 		n, split := 0, &tx.Protect[i].Checksum
@@ -198,7 +198,7 @@ func parseWhole(text string, lo, hi int64) (int64, error) {
 	return v, nil
 }
 
-// parseLevel reads a value that the target itself can have; of a signal a text, too.
+// parseLevel reads a value of the target; for a signal, it may be a text of the value table.
 func (t *resolvedTarget) parseLevel(text string) (float64, error) {
 	if t.sig != nil {
 		for _, v := range t.sig.Values {
@@ -210,14 +210,14 @@ func (t *resolvedTarget) parseLevel(text string) (float64, error) {
 
 	v, err := t.Read(text)
 	if v = t.toFault(v); err == nil && t.Where == fault.Signal && !(v >= t.lo-t.slack && v <= t.hi+t.slack) {
-		err = fmt.Errorf("%s is beyond what the signal carries, %s",
+		err = fmt.Errorf("%s is outside the range of the signal, %s",
 			text, formatRange(t.fromFault(t.lo), t.fromFault(t.hi), t.scale.name))
 	}
 
 	return v, err
 }
 
-// toFault is a value as package fault wants it.
+// toFault converts a value from SI to the unit of package fault.
 func (t *resolvedTarget) toFault(si float64) float64 {
 	if t.ownUnit {
 		return t.fromSI(si)
@@ -225,7 +225,7 @@ func (t *resolvedTarget) toFault(si float64) float64 {
 	return si
 }
 
-// fromFault is the inverse: such a value as a number in the unit of the target.
+// fromFault converts a value from the unit of package fault to the unit of the target.
 func (t *resolvedTarget) fromFault(v float64) float64 {
 	if t.ownUnit {
 		return v
@@ -233,7 +233,8 @@ func (t *resolvedTarget) fromFault(v float64) float64 {
 	return t.fromSI(v)
 }
 
-// parseDifference reads a difference of values, as package fault wants it; rate one per second.
+// parseDifference reads a difference of values in the unit of package fault, parseRate one per
+// second.
 func (t *resolvedTarget) parseDifference(text string) (float64, error) {
 	return t.toFaultScale(t.Difference(text))
 }
@@ -248,7 +249,7 @@ func (t *resolvedTarget) toFaultScale(si float64, err error) (float64, error) {
 	return si, err
 }
 
-// maxTicks bounds what is counted in ticks.
+// maxTicks is the largest number of ticks that is accepted.
 const maxTicks = 1 << 50
 
 // parseTicks reads "40 ticks" or a time, rounded up to the grid.
@@ -260,7 +261,7 @@ func parseTicks(h *bench.Handover, text string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// A time in decimals is no whole number of ns in binary.
+	// A decimal time is not a whole number of ns in binary.
 	n := math.Ceil(math.RoundToEven(s*1e9) / float64(h.Tables.PeriodNs))
 	if !(n >= 0 && n <= maxTicks) {
 		return 0, fmt.Errorf("%s is not from 0 s to %g s", text, float64(maxTicks*h.Tables.PeriodNs)/1e9)
@@ -275,7 +276,7 @@ func parseCount(text, thing string) (int64, bool) {
 	return n, err == nil && n >= 0 && n <= maxTicks && strings.TrimSuffix(what, "s") == thing
 }
 
-// ParseInstant reads when something is: "3 s" or "tick 600".
+// ParseInstant reads an instant, "3 s" or "tick 600", as a tick.
 func ParseInstant(h *bench.Handover, text string) (int64, error) {
 	if number, ok := strings.CutPrefix(text, "tick "); ok {
 		n, err := parseWhole(number, 0, maxTicks)
@@ -285,16 +286,16 @@ func ParseInstant(h *bench.Handover, text string) (int64, error) {
 	return parseTicks(h, text)
 }
 
-// resolveDuration sets how long a fault is active.
+// resolveDuration sets the duration of a fault.
 func resolveDuration(h *bench.Handover, f *fault.Fault, s *faultSpec, text string) (err error) {
-	if f.Last, f.Frames = parseCount(text, "frame"); !f.Frames {
-		f.Last, err = parseTicks(h, text)
+	if f.Duration, f.Frames = parseCount(text, "frame"); !f.Frames {
+		f.Duration, err = parseTicks(h, text)
 	} else if f.Where == fault.Input || f.Where == fault.Bus {
-		err = fmt.Errorf("%s %s has no frames of its own to count: name a time or ticks", s.target.Text, s.on.Text)
+		err = fmt.Errorf("%s %s has no frames to count: use a time or ticks", s.target.Text, s.on.Text)
 	}
 
-	if err == nil && f.Last < 1 {
-		err = fmt.Errorf("%s is not more than nothing; without it a fault is there until it is cleared", text)
+	if err == nil && f.Duration < 1 {
+		err = fmt.Errorf("%s is not a positive duration; without for, a fault lasts until it is cleared", text)
 	}
 	return err
 }

@@ -16,19 +16,19 @@ import (
 // FaultSlot is the fault in a slot; its Name is "" while the slot is free.
 type FaultSlot struct {
 	bench.NamedFault
-	Set bool // by `set`, not by `fault`
+	Set bool // made by `set`, not by `fault`
 }
 
-// FaultSlots says which fault is in which slot.
+// FaultSlots holds the faults of a run by slot.
 type FaultSlots [fault.Max]FaultSlot
 
-// find returns the slot of the fault called name; -1: there is none.
+// find returns the slot of the fault called name; -1: none.
 func (l *FaultSlots) find(name string) int {
 	return slices.IndexFunc(l[:], func(f FaultSlot) bool { return f.Name == name })
 }
 
-// assign gives a fault its slot: that of the fault with its name, which it replaces, or the
-// first free one.
+// assign puts a fault into a slot: it replaces the fault of the same name, or takes the first free
+// slot.
 func (l *FaultSlots) assign(f bench.NamedFault) (slot int, err error) {
 	if slot = l.find(f.Name); slot < 0 {
 		slot = l.find("")
@@ -40,7 +40,7 @@ func (l *FaultSlots) assign(f bench.NamedFault) (slot int, err error) {
 	return slot, nil
 }
 
-// names lists the faults there are.
+// names returns the names of the faults.
 func (l *FaultSlots) names() (list []string) {
 	for _, f := range l {
 		if f.Name != "" {
@@ -51,16 +51,16 @@ func (l *FaultSlots) names() (list []string) {
 	return list
 }
 
-// Commands translates the lines that change one run. Its slots are a function of the
-// scenario's faults and of the lines translated since, in their order: the reader of a
-// record finds the same slots as the run that took the lines.
+// Commands translates the lines that change one run. The slots depend only on the scenario's faults
+// and on the lines translated so far, in their order. A reader of a record therefore finds the
+// slots of the run.
 type Commands struct {
 	h     *bench.Handover
 	Slots FaultSlots
-	set   []string // what the line at hand has set
+	set   []string // ports set by the current line
 }
 
-// NewCommands returns the commands of a run that begins with the faults of its scenario.
+// NewCommands returns the Commands of a run that begins with the faults in h.Named.
 func NewCommands(h *bench.Handover) *Commands {
 	c := &Commands{h: h}
 	for slot, f := range h.Named {
@@ -69,27 +69,26 @@ func NewCommands(h *bench.Handover) *Commands {
 	return c
 }
 
-// Translate translates a line that `lockstep ctl` has sent and that changes the run, words
-// as the shell quotes them:
+// Translate translates a line of `lockstep ctl` that changes the run. Its words are quoted as in a
+// shell:
 //
-//	fault KEY=VALUE...        see faultSpec; one that has the name of another takes its place
+//	fault KEY=VALUE...        see faultSpec; replaces the fault of the same name
 //	clear NAME... | all
 //	set PORT=VALUE...         an input that no bus drives, or a MESSAGE.SIGNAL that no port drives
-//	release PORT... | all     their own sources again
+//	release PORT... | all     return to their own waveforms
 //
-// What it returns takes effect at one tick. The slots follow from all lines so far, so
-// each line that a run has taken must be translated once, in their order; one that is
-// refused changes nothing.
+// The commands take effect at one tick. Translate every line that a run has accepted, once and in
+// order, because the slots depend on all lines so far. A refused line changes nothing.
 func (c *Commands) Translate(line string) ([]fault.Command, error) {
 	if len(line) > record.MaxText {
-		return nil, fmt.Errorf("a change of %d bytes; a record has room for %d: make two of it", len(line), record.MaxText)
+		return nil, fmt.Errorf("the change has %d bytes; a record holds at most %d: split it", len(line), record.MaxText)
 	}
 	words, err := SplitWords(line)
 	if err != nil {
 		return nil, err
 	}
 	if len(words) == 0 || words[0] != "fault" && verbs[words[0]].each == nil {
-		return nil, fmt.Errorf("%.60q is no command that changes a run", line)
+		return nil, fmt.Errorf("%.60q is not a command that changes a run", line)
 	}
 	next := Commands{h: c.h, Slots: c.Slots}
 	list, err := next.translate(words[0], words[1:])
@@ -97,7 +96,7 @@ func (c *Commands) Translate(line string) ([]fault.Command, error) {
 		return nil, err
 	}
 	if len(list) > fault.Max {
-		return nil, fmt.Errorf("%s: %d changes; %d are possible at once", words[0], len(list), fault.Max)
+		return nil, fmt.Errorf("%s: %d changes; at most %d are possible at once", words[0], len(list), fault.Max)
 	}
 	if err := c.h.CheckFaults(list); err != nil {
 		return nil, fmt.Errorf("%s: %w", words[0], err)
@@ -106,15 +105,15 @@ func (c *Commands) Translate(line string) ([]fault.Command, error) {
 	return list, nil
 }
 
-// verbs are the commands that change one thing with each of their words.
+// verbs are the commands that make one change per argument.
 var verbs = map[string]struct {
-	missing string                   // said where there is no word
-	all     func(*Commands) []string // the words that "all" stands for; nil: it is no such word
-	each    func(c *Commands, word string) (fault.Command, error)
+	missing string                   // error without an argument
+	all     func(*Commands) []string // arguments that "all" stands for; nil: no "all"
+	each    func(c *Commands, arg string) (fault.Command, error)
 }{
 	"clear":   {"name a fault, or all", func(c *Commands) []string { return c.Slots.names() }, (*Commands).clearFault},
 	"set":     {"PORT=VALUE is missing", nil, (*Commands).setValue},
-	"release": {"name what was set, or all", (*Commands).settable, (*Commands).releaseInput},
+	"release": {"name an input or signal that was set, or all", (*Commands).settable, (*Commands).releaseInput},
 }
 
 func (c *Commands) translate(name string, words []string) (list []fault.Command, err error) {
@@ -145,13 +144,13 @@ func (c *Commands) translate(name string, words []string) (list []fault.Command,
 	return list, nil
 }
 
-// armFault makes the command that arms a fault.
+// armFault returns the command that arms a fault.
 func (c *Commands) armFault(spec *faultSpec) (command fault.Command, err error) {
 	err = spec.Try(func() {
 		command.Fault = spec.resolve(c.h)
 		if n := c.h.Loop.Ticks; n > 0 && command.Fault.Start.Tick > n {
 			at := spec.get("at")
-			spec.fail(at, "at: %s is after the end of the run, at tick %d: it would never start", at.Text, n)
+			spec.fail(at, "at: %s is after the end of the run, at tick %d: the fault would never start", at.Text, n)
 		}
 	})
 	if err != nil {
@@ -170,13 +169,13 @@ func (c *Commands) clearFault(name string) (fault.Command, error) {
 	return fault.Command{Op: fault.Clear, Slot: slot}, nil
 }
 
-// setValue makes the command that gives one thing a value. A signal that no port drives is
-// stuck at it, by a fault of its own name.
-func (c *Commands) setValue(word string) (command fault.Command, err error) {
-	name, value, ok := strings.Cut(word, "=")
+// setValue returns the command that sets an input or a signal. For a signal it is a fault `stuck`
+// that has the name of the signal.
+func (c *Commands) setValue(arg string) (command fault.Command, err error) {
+	name, value, ok := strings.Cut(arg, "=")
 	switch {
 	case !ok || name == "" || value == "":
-		return command, fmt.Errorf("%.60q is not PORT=VALUE", word)
+		return command, fmt.Errorf("%.60q is not PORT=VALUE", arg)
 	case slices.Contains(c.set, name):
 		return command, fmt.Errorf("%s is set twice", name)
 	}
@@ -199,7 +198,7 @@ func (c *Commands) setValue(word string) (command fault.Command, err error) {
 	return command, err
 }
 
-// driveInput makes the command that gives an input a value.
+// driveInput returns the command that sets an input.
 func driveInput(h *bench.Handover, input int, value string) (fault.Command, error) {
 	t := targetOfInput(h, input)
 	v, err := t.parseLevel(value)
@@ -209,7 +208,7 @@ func driveInput(h *bench.Handover, input int, value string) (fault.Command, erro
 	return fault.Command{Op: fault.Drive, Input: input, Value: v}, err
 }
 
-// setSpec is the fault behind `set MESSAGE.SIGNAL=VALUE`.
+// setSpec returns the fault for `set MESSAGE.SIGNAL=VALUE`.
 func setSpec(signal, value string) *faultSpec {
 	e := &entry{Reader: bench.NewCommandReader("set"), what: "fault"}
 	for _, w := range [][2]string{{"name", signal}, {"signal", signal}, {"stuck", value}} {
@@ -218,12 +217,12 @@ func setSpec(signal, value string) *faultSpec {
 	return newFaultSpec(e)
 }
 
-// findSettable returns the index of the input called name, if no bus drives it; -1 of a
-// signal that is sent and that no port drives.
+// findSettable returns the index of the input called name, which no bus drives; -1 if name is a
+// sent signal that no port drives.
 func findSettable(h *bench.Handover, name string) (int, error) {
 	if i := bench.PortIndex(h.Tables.Inputs, name); i >= 0 {
 		if by := drivenBy(h, name); by != "" {
-			return 0, fmt.Errorf("%s drives it: use a fault, like fault 'input=%s' 'stuck=...'", by, name)
+			return 0, fmt.Errorf("%s drives the input: use a fault, like fault 'input=%s' 'stuck=...'", by, name)
 		}
 		return i, nil
 	}
@@ -238,7 +237,7 @@ func findSettable(h *bench.Handover, name string) (int, error) {
 	}
 
 	if port := portOf(h, m, sig); port != "" || !m.sent {
-		why := map[bool]string{true: "output " + port + " drives it", false: "it is received"}[m.sent]
+		why := map[bool]string{true: "output " + port + " drives the signal", false: "the signal is received"}[m.sent]
 		return 0, fmt.Errorf("%s: use a fault, like fault 'signal=%s' 'stuck=...'", why, name)
 	}
 
@@ -260,7 +259,7 @@ func (c *Commands) releaseInput(name string) (fault.Command, error) {
 	return c.clearFault(name)
 }
 
-// settable is what `release all` releases.
+// settable returns the inputs and signals that `release all` releases.
 func (c *Commands) settable() (names []string) {
 	for _, p := range c.h.Tables.Inputs {
 		if drivenBy(c.h, p.Name) == "" {
@@ -277,7 +276,7 @@ func (c *Commands) settable() (names []string) {
 	return names
 }
 
-// ParseRequest returns the words of a request, which has none but printable characters.
+// ParseRequest returns the words of a request. A character that cannot be printed is an error.
 func ParseRequest(line string) ([]string, error) {
 	if !yamlfile.IsPrintable(line) {
 		return nil, errors.New("the request has characters that cannot be printed")
@@ -285,8 +284,8 @@ func ParseRequest(line string) ([]string, error) {
 	return SplitWords(line)
 }
 
-// SplitWords takes a line apart as the shell does: blanks part words, '...' is as it is,
-// in "..." and outside a backslash makes the next character one like any other.
+// SplitWords splits a line into words as a shell does: at blanks outside of quotes. Text in '...'
+// is literal. In "..." and outside of quotes, a backslash makes the next character literal.
 func SplitWords(line string) (words []string, err error) {
 	var word strings.Builder
 	in, open, escaped := false, rune(0), false
@@ -325,7 +324,7 @@ func SplitWords(line string) (words []string, err error) {
 	return words, nil
 }
 
-// QuoteWord is a word as SplitWords, and the shell, read it.
+// QuoteWord quotes a word for SplitWords and for the shell.
 func QuoteWord(w string) string {
 	if w != "" && !strings.ContainsAny(w, " \t\r\n'\"\\{}$`*?<>|&;()#~!") {
 		return w

@@ -16,7 +16,7 @@ import (
 	"lockstep/rt/fault"
 )
 
-// openBench is the bench of benchtest.OpenFile.
+// openBench prepares the bench of benchtest.OpenFile.
 func openBench(t testing.TB) *bench.Handover {
 	t.Helper()
 	b, err := bench.Load(benchtest.OpenFile(t))
@@ -30,7 +30,7 @@ func openBench(t testing.TB) *bench.Handover {
 	return h
 }
 
-func TestWordsArePartedAsByTheShell(t *testing.T) {
+func TestLinesAreSplitIntoWordsAsByTheShell(t *testing.T) {
 	for _, line := range []string{
 		"fault input=p stuck=3", "  a   b  ", `a'b c'd`, `"a b" 'c d'`, `'it'\''s'`, `a\ b \'c\" \\`, `"a\"b\\c\d\$e"`, `'' "" x`, `'a\b'`, `"it's"`, "ä='ö ü'",
 	} {
@@ -50,7 +50,7 @@ func TestWordsArePartedAsByTheShell(t *testing.T) {
 	}
 }
 
-func TestQuotedWordsAreReadAsTheyWere(t *testing.T) {
+func TestQuotedWordsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "words")
 		quoted := make([]string, len(words))
@@ -63,7 +63,7 @@ func TestQuotedWordsAreReadAsTheyWere(t *testing.T) {
 	})
 }
 
-// session is what a user types, with the operations and slots that it means.
+// session has lines of a user with the slots of their commands.
 var session = []struct {
 	line  string
 	slots []int
@@ -73,13 +73,13 @@ var session = []struct {
 	{"fault name=c bus=drive bus_off 'for=100 ms'", []int{2}},
 	{"clear b", []int{1}},
 	{"fault name=d signal=Speeds.w1 'offset=100 rpm'", []int{1}},
-	{"fault name=a input=clutch1.pressure hold", []int{0}}, // takes the place of the first
+	{"fault name=a input=clutch1.pressure hold", []int{0}}, // replaces the first
 	{"set clutch7.pressure=3bar Status.lag=0.001 'clutch8.pressure=500 kPa'", []int{0, 3, 0}},
 	{"release all", []int{0, 0, 3}},
 	{"clear all", []int{0, 1, 2}},
 }
 
-func TestSlotsFollowFromTheCommandsAlone(t *testing.T) {
+func TestSlotsDependOnTheCommandsOnly(t *testing.T) {
 	first, second := NewCommands(openBench(t)), NewCommands(openBench(t))
 	for _, c := range session {
 		list, err := first.Translate(c.line)
@@ -100,7 +100,7 @@ func TestSlotsFollowFromTheCommandsAlone(t *testing.T) {
 	}
 }
 
-func TestTheFaultsOfAScenarioHaveTheFirstSlots(t *testing.T) {
+func TestFaultsOfAScenarioHaveTheFirstSlots(t *testing.T) {
 	h := openBench(t)
 	h.Named = []bench.NamedFault{{Name: "x", Spec: "..."}, {Name: "y", Spec: "..."}}
 	commands := NewCommands(h)
@@ -113,7 +113,7 @@ func TestTheFaultsOfAScenarioHaveTheFirstSlots(t *testing.T) {
 	}
 }
 
-func TestSetGivesInputsTheirValuesInSI(t *testing.T) {
+func TestSetConvertsValuesToSI(t *testing.T) {
 	h := openBench(t)
 	list, err := NewCommands(h).Translate("set 'clutch7.pressure=3 bar' clutch8.pressure=400kPa Status.lag=0.001")
 	if err != nil || len(list) != 3 {
@@ -130,34 +130,34 @@ func TestSetGivesInputsTheirValuesInSI(t *testing.T) {
 	}
 }
 
-func TestARefusedLineChangesNothingAndSaysWhatToDo(t *testing.T) {
+func TestRefusedLineChangesNothing(t *testing.T) {
 	commands := NewCommands(openBench(t))
 	if _, err := commands.Translate("fault name=a frame=Speeds drop"); err != nil {
 		t.Fatal(err)
 	}
 	before := commands.Slots
 	for line, want := range map[string]string{
-		"set a=" + strings.Repeat("1", 4096): "a change of 4102 bytes; a record has room for 4096",
-		"":                                   `"" is no command that changes a run`,
-		"stop":                               `"stop" is no command that changes a run`,
+		"set a=" + strings.Repeat("1", 4096): "the change has 4102 bytes; a record holds at most 4096",
+		"":                                   `"" is not a command that changes a run`,
+		"stop":                               `"stop" is not a command that changes a run`,
 		"set":                                "set: PORT=VALUE is missing",
 		"set x":                              `set: "x" is not PORT=VALUE`,
 		"set clutch7.presure=1bar":           `set: clutch7.presure: there is no input "clutch7.presure" (did you mean clutch7.pressure?)`,
-		"set clutch1.pressure=1bar":          "set: clutch1.pressure: TCU_Pressure_1.pressure_C1 drives it: use a fault, like fault 'input=clutch1.pressure' 'stuck=...'",
+		"set clutch1.pressure=1bar":          "set: clutch1.pressure: TCU_Pressure_1.pressure_C1 drives the input: use a fault, like fault 'input=clutch1.pressure' 'stuck=...'",
 		"set clutch7.pressure=50bar":         "set: clutch7.pressure: 50bar is outside the range of the input, 0 to ",
 		"set clutch7.pressure=NaN":           "set: clutch7.pressure: ",
 		"set clutch7.pressure=3rpm":          "set: clutch7.pressure: ",
 		"set clutch7.pressure=1bar clutch7.pressure=2bar": "set: clutch7.pressure is set twice",
-		"set Speeds.w1=3":                     "set: Speeds.w1: output w1 drives it: use a fault",
-		"set TCU_Pressure_1.pressure_C1=3bar": "set: TCU_Pressure_1.pressure_C1: it is received: use a fault",
-		"release":                             "release: name what was set, or all",
+		"set Speeds.w1=3":                     "set: Speeds.w1: output w1 drives the signal: use a fault",
+		"set TCU_Pressure_1.pressure_C1=3bar": "set: TCU_Pressure_1.pressure_C1: the signal is received: use a fault",
+		"release":                             "release: name an input or signal that was set, or all",
 		"release Status.lag":                  "release: Status.lag was not set",
-		"release clutch1.pressure":            "release: clutch1.pressure: TCU_Pressure_1.pressure_C1 drives it",
+		"release clutch1.pressure":            "release: clutch1.pressure: TCU_Pressure_1.pressure_C1 drives the input",
 		"clear":                               "clear: name a fault, or all",
 		"clear b":                             `clear: there is no fault called "b"; there are a`,
 		"clear ''":                            `clear: there is no fault called ""`,
 		"clear a b":                           `clear: there is no fault called "b"`,
-		"fault":                               "fault: word 1: what it is of is missing",
+		"fault":                               "fault: word 1: the target is missing",
 		"fault name=b frame=Speds drop":       "fault: word 2: fault: there is no message that the bench sends or receives called \"Speds\" (did you mean Speeds?)",
 		"fault 'name=b":                       "a quotation is not closed",
 	} {
@@ -166,12 +166,12 @@ func TestARefusedLineChangesNothingAndSaysWhatToDo(t *testing.T) {
 			t.Errorf("%s: %+v\ngot  %v\nwant %s", line, list, err, want)
 		}
 		if !reflect.DeepEqual(before, commands.Slots) {
-			t.Fatalf("%s: the book has changed", line)
+			t.Fatalf("%s: the slots have changed", line)
 		}
 	}
 }
 
-func TestThereIsRoomForAsManyFaultsAsThereAreSlots(t *testing.T) {
+func TestEverySlotTakesAFault(t *testing.T) {
 	commands := NewCommands(openBench(t))
 	for i := range fault.Max {
 		if _, err := commands.Translate(fmt.Sprintf("fault name=f%d frame=Speeds drop", i)); err != nil {
@@ -186,7 +186,7 @@ func TestThereIsRoomForAsManyFaultsAsThereAreSlots(t *testing.T) {
 	}
 }
 
-func FuzzCommandLinesAreTakenWholeOrNotAtAll(f *testing.F) {
+func FuzzCommandLinesApplyWhollyOrNotAtAll(f *testing.F) {
 	for _, c := range session {
 		f.Add(c.line)
 	}
@@ -204,7 +204,7 @@ func FuzzCommandLinesAreTakenWholeOrNotAtAll(f *testing.F) {
 		list, err := commands.Translate(line)
 		if err != nil {
 			if list != nil || strings.Contains(err.Error(), "\n") || !reflect.DeepEqual(before, commands.Slots) {
-				t.Errorf("%q: %v with %d commands; the book must stay as it was", line, err, len(list))
+				t.Errorf("%q: %v with %d commands; the slots must not change", line, err, len(list))
 			}
 			return
 		}
@@ -219,11 +219,11 @@ func FuzzCommandLinesAreTakenWholeOrNotAtAll(f *testing.F) {
 	})
 }
 
-func TestFaultAfterTheEndOfTheRunIsRefusedLiveToo(t *testing.T) {
+func TestLiveFaultAfterTheEndOfTheRunIsRefused(t *testing.T) {
 	h := openBench(t)
 	h.Loop.Ticks = 400
 	commands := NewCommands(h)
-	if _, err := commands.Translate("fault frame=Speeds drop 'at=tick 401'"); err == nil || !strings.Contains(err.Error(), "at: tick 401 is after the end of the run, at tick 400: it would never start") {
+	if _, err := commands.Translate("fault frame=Speeds drop 'at=tick 401'"); err == nil || !strings.Contains(err.Error(), "at: tick 401 is after the end of the run, at tick 400: the fault would never start") {
 		t.Errorf("%v", err)
 	}
 	if list, err := commands.Translate("fault frame=Speeds drop 'at=2 s'"); err != nil || len(list) != 1 {

@@ -1,16 +1,12 @@
-// Package scenario owns what happens in a run and what is expected of it. It has the scenario
-// files, the faults and live changes that files and commands name, and the judge of the
-// expectations. The language is described in SCENARIO.md.
+// Package scenario owns scenario files, live commands that change a run, and the judge of
+// expectations. SCENARIO.md describes the language.
 //
-// The package disturbs nothing (rt/fault) and runs nothing. A Judge is fed with the entries of the
-// ring; the recorder reads them (rt/recorder).
+// The package applies no fault (rt/fault) and runs nothing. The recorder (rt/recorder) passes the
+// entries of the ring to a Judge. The verdict goes into the report (rt/report) and to JUnit XML.
 //
-// JUnit XML stands here, beside the judge whose verdict it prints. A report (rt/report) has the
-// same verdict as findings.
-//
-// Reading order: scenario.go (Scenario), entry.go (an entry of its lists, as written), fault.go (the
-// kinds of faults), argument.go (what a kind takes), fault_bind.go (the place of a fault in a bench),
-// reading.go (values, units and conditions), expect.go (expectations), judge.go (Judge), run.go (a
-// scenario of one run, its verdict and JUnit XML), command.go (live changes), every_fault.go (one
-// fault of every kind), guide.go (SCENARIO.md).
+// Reading order: scenario.go (Scenario), entry.go (an entry of its lists), fault.go (kinds and
+// targets of faults), argument.go (arguments of kinds), fault_bind.go (a fault resolved for a
+// bench), reading.go (values, units and conditions), expect.go (expectations), judge.go (Judge),
+// run.go (a scenario of one run, its verdict and JUnit XML), command.go (live changes),
+// every_fault.go (one fault of every kind), guide.go (SCENARIO.md).
 package scenario

@@ -7,23 +7,23 @@ import (
 	"lockstep/rt/bench"
 )
 
-// entry is an entry of a list of a scenario file, or a fault in the words of a command: keys with
-// their values, in the order in which they are written.
+// entry is an entry of a list in a scenario file, or a fault of a command: keys with their values,
+// in the order of the file.
 type entry struct {
 	*yamlfile.Reader
-	what   string          // for errors: "fault", "expect"
-	at     yamlfile.Scalar // where it begins
+	what   string          // name of the list in errors: "fault", "expect"
+	at     yamlfile.Scalar // first position
 	fields []field
 }
 
-// field is a key with its value. Where the value is a mapping it has no text, and the keys of the
-// mapping follow as fields of their own: "leak", "leak.share", "leak.time".
+// field is a key with its value. A mapping has no text; its keys follow as further fields: "leak",
+// "leak.share", "leak.time".
 type field struct {
 	key string
 	yamlfile.Scalar
 }
 
-// readEntry reads an entry; what names it in errors, and parts has the keys of a value that may be a
+// readEntry reads an entry; what names it in errors. parts has the keys of each value that may be a
 // mapping.
 func readEntry(r *yamlfile.Reader, f yamlfile.Field, what string, keys []string, parts map[string][]string) *entry {
 	e := &entry{Reader: r, what: what, at: f.Scalar(what)}
@@ -51,7 +51,7 @@ func readEntry(r *yamlfile.Reader, f yamlfile.Field, what string, keys []string,
 
 func (e *entry) add(key string, w yamlfile.Scalar) { e.fields = append(e.fields, field{key, w}) }
 
-// get is the value of a key; it has no text where the key is missing or a mapping.
+// get returns the value of a key. Its text is "" if the key is missing or the value is a mapping.
 func (e *entry) get(key string) yamlfile.Scalar {
 	for _, f := range e.fields {
 		if f.key == key {
@@ -64,7 +64,7 @@ func (e *entry) get(key string) yamlfile.Scalar {
 
 func (e *entry) text(key string) string { return e.get(key).Text }
 
-// parts are the fields of the mapping that is the value of a key.
+// parts returns the fields of a mapping, the value of key.
 func (e *entry) parts(key string) (list []field) {
 	for _, f := range e.fields {
 		if name, ok := strings.CutPrefix(f.key, key+"."); ok {
@@ -75,13 +75,12 @@ func (e *entry) parts(key string) (list []field) {
 	return list
 }
 
-// fail is an error at a place.
+// fail ends reading with an error at a position.
 func (e *entry) fail(at yamlfile.Scalar, format string, args ...any) {
 	e.FailAt(at.At(), e.what+": "+format, args...)
 }
 
-// check is the error of reading a key, if there is one. A key in a mapping is called as the
-// mapping is.
+// check ends reading if err is not nil. For a key in a mapping, the error names the mapping.
 func (e *entry) check(key string, err error) {
 	if err != nil {
 		name, _, _ := strings.Cut(key, ".")
@@ -89,7 +88,7 @@ func (e *entry) check(key string, err error) {
 	}
 }
 
-// instant reads when something is; 0 where the key is missing.
+// instant reads an instant as a tick; 0 if the key is missing.
 func (e *entry) instant(h *bench.Handover, key string) (tick int64) {
 	if text := e.text(key); text != "" {
 		var err error
@@ -100,7 +99,7 @@ func (e *entry) instant(h *bench.Handover, key string) (tick int64) {
 	return tick
 }
 
-// conditions reads conditions; none is set where the key is missing.
+// conditions reads conditions; none is set if the key is missing.
 func (e *entry) conditions(h *bench.Handover, key string) (list Conditions) {
 	if text := e.text(key); text != "" {
 		var err error

@@ -9,23 +9,23 @@ import (
 	"lockstep/rt/fault"
 )
 
-// ShortestFaultGap is how many ticks at least lie between two faults of every kind.
-const ShortestFaultGap = 6
+// MinFaultSpacing is the minimum number of ticks between the starts of two faults from EveryFault.
+const MinFaultSpacing = 6
 
-// EveryFault is one fault of every kind of every place that the bench has, as the keys
-// of a scenario; round by round of another port, message or element. What the bench has
-// nothing for is left out.
+// EveryFault returns one fault of every kind on every group of targets of the bench, as the keys of
+// a scenario. Each round takes other ports, messages and elements. Kinds that the bench has no
+// target for are left out.
 func EveryFault(h *bench.Handover, round int) (list []string) {
-	places := targetGroups(h)
+	groups := targetGroups(h)
 	for _, k := range faultKinds {
-		for i := range places {
-			p := &places[i]
-			if !slices.Contains(k.of, p.where) {
+		for i := range groups {
+			g := &groups[i]
+			if !slices.Contains(k.targets, g.where) {
 				continue
 			}
-			for j := range p.names {
-				on := p.names[(round+len(list)+j)%len(p.names)]
-				if text := sampleFault(h, k, p.target, on, round); text != "" {
+			for j := range g.names {
+				name := g.names[(round+len(list)+j)%len(g.names)]
+				if text := sampleFault(h, k, g.key, name, round); text != "" {
 					list = append(list, text)
 					break
 				}
@@ -36,14 +36,14 @@ func EveryFault(h *bench.Handover, round int) (list []string) {
 	return list[:min(len(list), fault.Max)]
 }
 
-// targetGroup is where faults can be: a word of faultTargets, and what the bench has there.
+// targetGroup is the targets of a bench of one kind.
 type targetGroup struct {
-	target string
-	where  fault.Where
-	names  []string
+	key   string // key of faultTargets
+	where fault.Where
+	names []string
 }
 
-// targetGroups are all of a bench.
+// targetGroups returns all targets of a bench.
 func targetGroups(h *bench.Handover) []targetGroup {
 	var signals, sent, received []string
 	on := make([]string, len(h.Maps))
@@ -74,15 +74,15 @@ func targetGroups(h *bench.Handover) []targetGroup {
 	}
 }
 
-// sampleFault is a fault of a kind as the keys of a scenario, with the first of some values
-// that is possible; "": there is none.
-func sampleFault(h *bench.Handover, k faultKind, target, on string, round int) string {
-	t, err := faultTargets[slices.Index(targetWords(), target)].find(h, on)
+// sampleFault returns a fault of a kind as the keys of a scenario, with the first sample value that
+// the target accepts; "": none.
+func sampleFault(h *bench.Handover, k faultKind, key, name string, round int) string {
+	t, err := faultTargets[slices.Index(targetKeys(), key)].find(h, name)
 	if err != nil {
 		return ""
 	}
-	for _, value := range t.samples(k.takes, round) {
-		text := fmt.Sprintf("%s: %s, %s: %s", target, strconv.Quote(on), k.word, value)
+	for _, value := range t.samples(k.argument, round) {
+		text := fmt.Sprintf("%s: %s, %s: %s", key, strconv.Quote(name), k.key, value)
 		if _, err := Parse("faults", []byte("scenario: faults\nfaults: [{"+text+"}]\n"), h); err == nil {
 			return text
 		}
@@ -91,19 +91,18 @@ func sampleFault(h *bench.Handover, k faultKind, target, on string, round int) s
 	return ""
 }
 
-// samples are values of a fault that may be possible, as a scenario writes them; those
-// of a value are parts of the range of the target.
-func (t *resolvedTarget) samples(takes argument, round int) []string {
-	if n := len(takes.examples); n > 0 {
-		return slices.Concat(takes.examples[round%n:], takes.examples[:round%n])
+// samples returns values to try for an argument, as a scenario writes them.
+func (t *resolvedTarget) samples(arg argument, round int) []string {
+	if n := len(arg.examples); n > 0 {
+		return slices.Concat(arg.examples[round%n:], arg.examples[:round%n])
 	}
 	lo, hi := t.fromFault(t.lo), t.fromFault(t.hi)
 	if !(hi-lo < 1e9) {
 		lo, hi = 0, 1
 	}
-	v := takes.part * (hi - lo)
-	if takes.place > 0 {
-		v = lo + takes.place*(hi-lo)
+	v := arg.share * (hi - lo)
+	if arg.level > 0 {
+		v = lo + arg.level*(hi-lo)
 	}
 	return []string{fmt.Sprintf("%.6g", v)}
 }

@@ -12,54 +12,55 @@ import (
 	"lockstep/rt/bench"
 )
 
-// Expectation is something that a scenario demands, resolved.
+// Expectation is an expectation of a scenario, resolved.
 type Expectation struct {
-	Name yamlfile.Scalar // [what is wanted]
-	Want string          // in words
+	Name yamlfile.Scalar // default: Want
+	Want string          // expected value, for people
 
-	begin func() criterion // for a run
+	newEvaluator func() evaluator // evaluator of one run
 }
 
-// windowCriterion demands a value between limits in a window.
-type windowCriterion struct {
+// windowEvaluator expects a value between limits in a window.
+type windowEvaluator struct {
 	Reading
-	lo, hi   float64 // SI
+	lo, hi   float64 // limits, SI
 	open     bool    // the limits themselves are outside
-	from, to int64   // ticks, both judged; to 0: the end of the run
-	display  scale   // to people
+	from, to int64   // first and last tick of the window; to 0: the end of the run
+	display  scale   // unit of messages
 
-	ticks   int64   // judged,
-	outside int64   // of them outside,
-	margin  float64 // and how far inside the worst one was
-	worst   float64
-	at      int64 // its tick
+	ticks   int64   // ticks evaluated
+	outside int64   // ticks with the value outside the limits
+	margin  float64 // smallest distance to a limit, SI; < 0: outside
+	worst   float64 // value at that distance, SI
+	at      int64   // tick of that value
 }
 
-// answerCriterion demands something within a time after its cause.
-type answerCriterion struct {
-	slot  int        // of the fault whose begin is the cause; -1: it is a tick or a condition
-	cause Conditions // when all of these that are set hold
-	holds Conditions // the answer: that these hold
-	frame *message   // or that this one comes; nil: it is a condition
-	ns    int64      // within
-	after string     // the cause in words
+// answerEvaluator expects an answer within a time after its cause.
+type answerEvaluator struct {
+	slot  int        // slot of the fault whose start is the cause; -1: the cause is a tick or a condition
+	cause Conditions // conditions whose start is the cause
+	holds Conditions // conditions that are the answer
+	frame *message   // message that is the answer; nil: holds is
+	ns    int64      // longest time from cause to answer, ns
+	after string     // cause, for people
 
-	begun      int64 // tick of the cause; -1: it has not come
-	cleared    bool  // and will not: the fault was cleared before
-	answeredNs int64 // ns, from its cause to it; -1: it has not come
-	at         int64 // tick that brought it
-	stamped    bool  // it is by the kernel's stamp
+	begun      int64 // tick of the cause; -1: none so far
+	cleared    bool  // the fault was cleared before it started
+	answeredNs int64 // time from cause to answer, ns; -1: no answer so far
+	at         int64 // tick of the answer
+	stamped    bool  // answeredNs is by the kernel's stamp, otherwise by ticks
 }
 
-// countCriterion demands a number of frames.
-type countCriterion struct {
+// countEvaluator expects a number of frames.
+type countEvaluator struct {
 	message
-	of     string
+	of     string // one of countNames
 	lo, hi uint64
 	seen   uint64
 }
 
-// expectKeys are the keys of an expectation, expectParts those of its values that are mappings.
+// expectKeys are the keys of an expectation; expectParts are the keys of its values that are
+// mappings.
 var (
 	expectKeys = []string{
 		"name", "answer", "after", "count", "value", "within", "of", "above", "below", "from", "to",
@@ -68,14 +69,14 @@ var (
 	expectParts = map[string][]string{"answer": {"frame"}, "after": {"fault", "when"}, "count": {"message", "of"}}
 )
 
-// expectSpec is an expectation as it is written, of a scenario for a bench.
+// expectSpec is an expectation as a scenario file has it.
 type expectSpec struct {
 	*entry
 	s *Scenario
 	h *bench.Handover
 }
 
-// resolve makes an expectation of it.
+// resolve resolves the expectation for the bench.
 func (w expectSpec) resolve() (e Expectation) {
 	var kinds []string
 	for _, kind := range []string{"value", "answer", "count"} {
@@ -85,7 +86,7 @@ func (w expectSpec) resolve() (e Expectation) {
 	}
 
 	if len(kinds) != 1 {
-		w.fail(w.at, "one of value: PORT, answer: CONDITION and count: {message: M, of: WHAT} is wanted")
+		w.fail(w.at, "expected one of value: PORT, answer: CONDITION and count: {message: M, of: WHAT}")
 	}
 	switch kinds[0] {
 	case "value":
@@ -100,7 +101,7 @@ func (w expectSpec) resolve() (e Expectation) {
 		e.Name = yamlfile.Scalar{Text: e.Want, Line: w.at.Line, Col: w.at.Col}
 	}
 	if slices.ContainsFunc(w.s.Expect, func(o Expectation) bool { return o.Name.Text == e.Name.Text }) {
-		w.fail(e.Name, "two are called %q: give one another name (name: ...)", e.Name.Text)
+		w.fail(e.Name, "two expectations are named %q: give one of them another name (name: ...)", e.Name.Text)
 	}
 	return e
 }
@@ -117,7 +118,7 @@ func (w expectSpec) checkKeys(kind string, keys ...string) {
 
 func (w expectSpec) resolveValue(e *Expectation) {
 	w.checkKeys("a value", "value", "within", "of", "above", "below", "from", "to")
-	v := windowCriterion{lo: math.Inf(-1), hi: math.Inf(1), open: true, margin: math.Inf(1)}
+	v := windowEvaluator{lo: math.Inf(-1), hi: math.Inf(1), open: true, margin: math.Inf(1)}
 	value := w.get("value")
 	var err error
 	if v.Reading, err = FindReading(w.h, value.Text); err != nil {
@@ -132,21 +133,21 @@ func (w expectSpec) resolveValue(e *Expectation) {
 	case within+of == "" && limit != "":
 		want = w.setLimits(&v)
 	default:
-		w.fail(value, "%s: within: 2 %% and of: X are wanted, or above: X, or below: X", value.Text)
+		w.fail(value, "%s: expected within: 2 %% and of: X, or above: X, or below: X", value.Text)
 	}
 
 	e.Want = value.Text + " " + want + w.setWindow(&v)
-	e.begin = func() criterion { c := v; return &c }
+	e.newEvaluator = func() evaluator { c := v; return &c }
 }
 
-// setTolerance sets the limits to a tolerance around a value; in % it is of the value.
-func (w expectSpec) setTolerance(v *windowCriterion, within, of string) (want string) {
+// setTolerance sets the limits to a tolerance around a value; a tolerance in % is relative to it.
+func (w expectSpec) setTolerance(v *windowEvaluator, within, of string) (want string) {
 	middle := w.readLimit(v, "of")
 	var tolerance float64
 	var err error
 	if number, ok := strings.CutSuffix(within, "%"); ok {
 		if tolerance, err = strconv.ParseFloat(strings.TrimSpace(number), 64); err != nil {
-			err = fmt.Errorf("%q is no number of %%", within)
+			err = fmt.Errorf("%q is not a percentage", within)
 		}
 		tolerance *= math.Abs(middle) / 100
 	} else {
@@ -154,8 +155,8 @@ func (w expectSpec) setTolerance(v *windowCriterion, within, of string) (want st
 	}
 
 	if err == nil && !(tolerance > 0 && !math.IsInf(tolerance, 0)) {
-		err = fmt.Errorf("%s of %s is no tolerance: it must be more than 0; beside 0 write it like %s",
-			within, of, bench.WithUnit("0.1", v.scale.name))
+		err = fmt.Errorf("%s of %s is not a positive tolerance; around 0 use a tolerance with a unit, like %s",
+			within, of, units.WithUnit("0.1", v.scale.name))
 	}
 
 	w.check("within", err)
@@ -163,8 +164,8 @@ func (w expectSpec) setTolerance(v *windowCriterion, within, of string) (want st
 	return "within " + within + " of " + of
 }
 
-// setLimits sets one limit or both.
-func (w expectSpec) setLimits(v *windowCriterion) (want string) {
+// setLimits sets the lower limit, the upper limit or both.
+func (w expectSpec) setLimits(v *windowEvaluator) (want string) {
 	var list []string
 	if above := w.text("above"); above != "" {
 		v.lo, list = w.readLimit(v, "above"), append(list, "above "+above)
@@ -174,13 +175,13 @@ func (w expectSpec) setLimits(v *windowCriterion) (want string) {
 	}
 	want = strings.Join(list, " and ")
 	if !(v.lo < v.hi) {
-		w.fail(w.get("below"), "%s: nothing is", want)
+		w.fail(w.get("below"), "%s: no value is", want)
 	}
 	return want
 }
 
-// readLimit reads a limit; its unit is what people are shown.
-func (w expectSpec) readLimit(v *windowCriterion, key string) float64 {
+// readLimit reads a limit; its unit becomes the unit of messages.
+func (w expectSpec) readLimit(v *windowEvaluator, key string) float64 {
 	text := w.text(key)
 	limit, err := v.Read(text)
 	if _, unit, ok := strings.Cut(text, " "); ok && err == nil {
@@ -193,13 +194,13 @@ func (w expectSpec) readLimit(v *windowCriterion, key string) float64 {
 	return limit
 }
 
-// format is a value for people.
-func (v *windowCriterion) format(value float64) string {
-	return bench.WithUnit(fmt.Sprintf("%.6g", v.display.fromSI(value)), v.display.name)
+// format formats a value for people.
+func (v *windowEvaluator) format(value float64) string {
+	return units.WithUnit(fmt.Sprintf("%.6g", v.display.fromSI(value)), v.display.name)
 }
 
-// setWindow sets the ticks that are judged, and returns them in words.
-func (w expectSpec) setWindow(v *windowCriterion) (want string) {
+// setWindow sets the window and returns it in words.
+func (w expectSpec) setWindow(v *windowEvaluator) (want string) {
 	for _, key := range []string{"from", "to"} {
 		if at := w.text(key); at != "" {
 			want += " " + key + " " + at
@@ -209,7 +210,7 @@ func (w expectSpec) setWindow(v *windowCriterion) (want string) {
 	v.from, v.to = max(1, w.instant(w.h, "from")), w.instant(w.h, "to")
 	if to := w.text("to"); to != "" {
 		if t, err := parseQuantity(to, "s"); err == nil && math.RoundToEven(t*1e9) < float64(v.to*w.h.Tables.PeriodNs) {
-			v.to-- // the last tick in the window, not the first after it
+			v.to-- // a time is rounded up to a tick; the window ends at the last tick before it
 		}
 		if v.to < v.from {
 			w.fail(w.get("to"), "to: no tick lies in the window%s", want)
@@ -220,32 +221,33 @@ func (w expectSpec) setWindow(v *windowCriterion) (want string) {
 	return want
 }
 
-// checkEnd refuses what lies beyond the end of the run; of two keys the last one that is there says so.
+// checkEnd refuses a tick after the end of the run. The error is at key last, or at first if last
+// is missing.
 func (w expectSpec) checkEnd(tick int64, first, last string) {
 	at := w.get(last)
 	if at.Text == "" {
 		at = w.get(first)
 	}
 	if w.s.Ticks > 0 && tick > w.s.Ticks {
-		w.fail(at, "%s is beyond the end of the run, at %s: it could not be judged", at.Text, w.s.FormatTick(w.s.Ticks, w.h))
+		w.fail(at, "%s is after the end of the run, at %s: the expectation could not be judged", at.Text, w.s.FormatTick(w.s.Ticks, w.h))
 	}
 }
 
 func (w expectSpec) resolveAnswer(e *Expectation) {
 	w.checkKeys("an answer", "answer", "after", "within")
-	a := answerCriterion{slot: -1, begun: -1, answeredNs: -1, holds: w.conditions(w.h, "answer")}
+	a := answerEvaluator{slot: -1, begun: -1, answeredNs: -1, holds: w.conditions(w.h, "answer")}
 	want := w.text("answer")
 	if name := w.text("answer.frame"); name != "" {
 		m, err := findMessage(w.h, name)
 		if err == nil && m.sent {
-			err = fmt.Errorf("message %s is sent by the bench: it is no answer", name)
+			err = fmt.Errorf("the bench sends message %s: an answer must be a received message", name)
 		}
 		w.check("answer.frame", err)
 		a.frame, want = &m, "frame "+name
 	}
 
 	if want == "" {
-		w.fail(w.at, "answer: a condition or {frame: MESSAGE} is wanted")
+		w.fail(w.at, "answer: expected a condition or {frame: MESSAGE}")
 	}
 	w.setCause(&a)
 	text := w.text("within")
@@ -254,18 +256,18 @@ func (w expectSpec) resolveAnswer(e *Expectation) {
 	}
 	within, err := parseQuantity(text, "s")
 	if err == nil && !(within > 0 && within < 1e6) {
-		err = fmt.Errorf("%s is not more than 0 s", text)
+		err = fmt.Errorf("%s is not more than 0 s and less than 1e6 s", text)
 	}
 	w.check("within", err)
 	if a.ns = int64(math.RoundToEven(within * 1e9)); a.begun >= 0 {
 		w.checkEnd(a.begun+a.ns/w.h.Tables.PeriodNs, "after", "within")
 	}
 	e.Want = want + " within " + text + " after " + a.after
-	e.begin = func() criterion { c := a; return &c }
+	e.newEvaluator = func() evaluator { c := a; return &c }
 }
 
-// setCause sets what an answer is timed from.
-func (w expectSpec) setCause(a *answerCriterion) {
+// setCause sets the cause of an answer.
+func (w expectSpec) setCause(a *answerEvaluator) {
 	tick, name, when := w.text("after"), w.text("after.fault"), w.text("after.when")
 	switch {
 	case tick != "":
@@ -278,11 +280,11 @@ func (w expectSpec) setCause(a *answerCriterion) {
 			w.check("after.fault", unknownName("fault", name, w.s.FaultNames()))
 		}
 	default:
-		w.fail(w.at, "answer: after: 3 s, {fault: NAME} or {when: CONDITION} is wanted")
+		w.fail(w.at, "answer: expected after: 3 s, {fault: NAME} or {when: CONDITION}")
 	}
 }
 
-// countNames are what is counted of a received message, as Received has them.
+// countNames are the counts of a received message, by their names in report.Received.
 var countNames = []string{
 	"frames", "errors", "repeated", "sequence", "some_lost", "no_new", "timeouts", "length", "invalid", "range",
 }
@@ -291,9 +293,9 @@ func (w expectSpec) resolveCount(e *Expectation) {
 	w.checkKeys("a count", "count", "is", "at_least", "at_most")
 	name, of := w.get("count.message"), w.get("count.of")
 	if name.Text == "" || of.Text == "" {
-		w.fail(w.at, "count: {message: M, of: WHAT} is wanted, with of one of %s", strings.Join(countNames, ", "))
+		w.fail(w.at, "count: expected {message: M, of: WHAT}, with of one of %s", strings.Join(countNames, ", "))
 	}
-	c := countCriterion{of: of.Text, hi: math.MaxUint64}
+	c := countEvaluator{of: of.Text, hi: math.MaxUint64}
 	var err error
 	c.message, err = findMessage(w.h, name.Text)
 	w.check("count.message", err)
@@ -303,9 +305,9 @@ func (w expectSpec) resolveCount(e *Expectation) {
 	case !slices.Contains(countNames, c.of):
 		w.fail(of, "count: of: %w", unknownName("count", c.of, countNames))
 	case c.sent && c.of != "frames":
-		w.fail(of, "count: of: the bench sends %s: only its frames are counted", name.Text)
+		w.fail(of, "count: of: the bench sends %s: only the frames of a sent message are counted", name.Text)
 	case (is != "") == (least+most != ""):
-		w.fail(name, "count: is: 5 is wanted, or at_least: 5, or at_most: 5")
+		w.fail(name, "count: expected is: 5, or at_least: 5, or at_most: 5")
 	}
 
 	var list []string
@@ -330,5 +332,5 @@ func (w expectSpec) resolveCount(e *Expectation) {
 		w.fail(w.get("at_least"), "count: no number is at least %d and at most %d", c.lo, c.hi)
 	}
 	e.Want = c.of + " of " + name.Text + ": " + strings.Join(list, ", ")
-	e.begin = func() criterion { run := c; return &run }
+	e.newEvaluator = func() evaluator { run := c; return &run }
 }

@@ -10,122 +10,121 @@ import (
 	"lockstep/rt/fault"
 )
 
-// faultSpec is a fault as a scenario file or a command writes it; resolve
-// makes a fault.Fault of it. Its entry has as well
+// faultSpec is a fault as a scenario file or a command has it; resolve makes a fault.Fault of it.
+// Its entry also holds
 //
-//	at     when it starts: "3 s", "tick 600"; "" at once
-//	when   or under which conditions: "w1 > 1500 rpm and w4 < 0 rpm"; "" under any
-//	for    how long: "200 ms", "40 ticks", "5 frames"; "" until cleared
-//	seed   of what is random; "" 1
+//	at     start: "3 s", "tick 600"; "": at once
+//	when   conditions of the start: "w1 > 1500 rpm and w4 < 0 rpm"; "": none
+//	for    duration: "200 ms", "40 ticks", "5 frames"; "": until cleared
+//	seed   seed of random numbers; "": 1
 type faultSpec struct {
 	*entry
-	Name   yamlfile.Scalar // [the target and the kind]
-	target yamlfile.Scalar // what on is: a word of faultTargets
-	on     yamlfile.Scalar // a port, MESSAGE.SIGNAL, a message, a bus or a friction element
-	kind   yamlfile.Scalar // a word of faultKinds
-	value  yamlfile.Scalar // of the kind; of a mapping the first one in it
+	Name   yamlfile.Scalar // default: target and kind
+	target yamlfile.Scalar // a key of faultTargets
+	on     yamlfile.Scalar // the target: a port, MESSAGE.SIGNAL, a message, a bus or a friction element
+	kind   yamlfile.Scalar // a key of faultKinds
+	value  yamlfile.Scalar // argument of the kind; the first value of a mapping
 }
 
-// faultKind is a kind of faults: the key that asks for it, what it can be of, and what
-// it takes.
+// faultKind is a kind of fault.
 type faultKind struct {
-	word  string
-	kind  fault.Kind
-	of    []fault.Where
-	takes argument
+	key      string // in a scenario file
+	kind     fault.Kind
+	targets  []fault.Where
+	argument argument
 }
 
 var (
-	ofValues   = []fault.Where{fault.Input, fault.Signal}
-	ofSent     = []fault.Where{fault.SentFrame}
-	ofFrames   = []fault.Where{fault.SentFrame, fault.ReceivedFrame}
-	ofBuses    = []fault.Where{fault.Bus}
-	ofElements = []fault.Where{element}
+	valueTargets = []fault.Where{fault.Input, fault.Signal}
+	sentFrames   = []fault.Where{fault.SentFrame}
+	frames       = []fault.Where{fault.SentFrame, fault.ReceivedFrame}
+	buses        = []fault.Where{fault.Bus}
+	elements     = []fault.Where{element}
 )
 
-// element is the target of a fault that package fault knows as its input.
+// element is a friction element; package fault has its input instead.
 const element = fault.Where(255)
 
-// faultKinds lists every kind there is.
+// faultKinds are all kinds of faults.
 var faultKinds = []faultKind{
-	{"stuck", fault.Stuck, ofValues, takesLevel},
-	{"hold", fault.Hold, ofValues, noArgument},
-	{"offset", fault.Offset, ofValues, takesDifference},
-	{"gain", fault.Gain, ofValues, takesFactor},
-	{"noise", fault.Noise, ofValues, takesSpread},
-	{"ramp", fault.Ramp, ofValues, takesRate},
-	{"drift", fault.Drift, ofValues, takesRate},
-	{"floor", fault.Floor, ofValues, takesLevel},
-	{"ceiling", fault.Ceiling, ofValues, takesLevel},
-	{"leak", fault.Leak, ofValues, takesLeak},
-	{"delay", fault.Delay, ofValues, takesTime},
-	{"open", fault.Open, ofValues, noArgument},
-	{"short", fault.Short, ofValues, takesRail},
-	{"drop", fault.Drop, ofFrames, noArgument},
-	{"delay", fault.DelayFrame, ofFrames, takesTime},
-	{"freeze_counter", fault.FreezeCounter, ofSent, noArgument},
-	{"checksum", fault.ChecksumValue, ofSent, takesChecksum},
-	{"length", fault.WrongLength, ofSent, takesSize},
-	{"duplicate", fault.Duplicate, ofSent, noArgument},
-	{"burst", fault.Burst, ofSent, takesCount},
-	{"bus_off", fault.BusOff, ofBuses, noArgument},
-	{"does_not_open", fault.Floor, ofElements, takesCapacity},
-	{"does_not_close", fault.Ceiling, ofElements, noArgument},
+	{"stuck", fault.Stuck, valueTargets, takesLevel},
+	{"hold", fault.Hold, valueTargets, takesNothing},
+	{"offset", fault.Offset, valueTargets, takesDifference},
+	{"gain", fault.Gain, valueTargets, takesFactor},
+	{"noise", fault.Noise, valueTargets, takesSpread},
+	{"ramp", fault.Ramp, valueTargets, takesRate},
+	{"drift", fault.Drift, valueTargets, takesRate},
+	{"floor", fault.Floor, valueTargets, takesLevel},
+	{"ceiling", fault.Ceiling, valueTargets, takesLevel},
+	{"leak", fault.Leak, valueTargets, takesLeak},
+	{"delay", fault.Delay, valueTargets, takesTime},
+	{"open", fault.Open, valueTargets, takesNothing},
+	{"short", fault.Short, valueTargets, takesRail},
+	{"drop", fault.Drop, frames, takesNothing},
+	{"delay", fault.DelayFrame, frames, takesTime},
+	{"freeze_counter", fault.FreezeCounter, sentFrames, takesNothing},
+	{"checksum", fault.ChecksumValue, sentFrames, takesChecksum},
+	{"length", fault.WrongLength, sentFrames, takesSize},
+	{"duplicate", fault.Duplicate, sentFrames, takesNothing},
+	{"burst", fault.Burst, sentFrames, takesCount},
+	{"bus_off", fault.BusOff, buses, takesNothing},
+	{"does_not_open", fault.Floor, elements, takesCapacity},
+	{"does_not_close", fault.Ceiling, elements, takesNothing},
 }
 
-// faultTargets lists what a fault can be of.
+// faultTargets are all kinds of targets.
 var faultTargets = []struct {
-	word string // the key that says so
-	of   []fault.Where
-	find func(h *bench.Handover, name string) (*resolvedTarget, error)
+	key   string // in a scenario file
+	where []fault.Where
+	find  func(h *bench.Handover, name string) (*resolvedTarget, error)
 }{
-	{"input", ofValues, findInput},
-	{"signal", ofValues, findSignalTarget},
-	{"frame", ofFrames, findFrame},
-	{"bus", ofBuses, findBus},
-	{"element", ofElements, findElement},
+	{"input", valueTargets, findInput},
+	{"signal", valueTargets, findSignalTarget},
+	{"frame", frames, findFrame},
+	{"bus", buses, findBus},
+	{"element", elements, findElement},
 }
 
-// targetWords are the keys that say what a fault is of.
-func targetWords() (words []string) {
+// targetKeys returns the keys of faultTargets.
+func targetKeys() (keys []string) {
 	for _, t := range faultTargets {
-		words = append(words, t.word)
+		keys = append(keys, t.key)
 	}
-	return words
+	return keys
 }
 
-// readFault reads one fault.
+// readFault reads a fault.
 func readFault(r *yamlfile.Reader, f yamlfile.Field) *faultSpec {
-	keys := slices.Concat([]string{"name", "at", "when", "for", "seed"}, targetWords())
+	keys := slices.Concat([]string{"name", "at", "when", "for", "seed"}, targetKeys())
 	parts := map[string][]string{}
 	for _, k := range faultKinds {
-		if !slices.Contains(keys, k.word) { // "delay" is of values and of frames
-			keys = append(keys, k.word)
+		if !slices.Contains(keys, k.key) { // "delay" is there twice, for values and for frames
+			keys = append(keys, k.key)
 		}
-		parts[k.word] = k.takes.keys
+		parts[k.key] = k.argument.keys
 	}
 
 	return newFaultSpec(readEntry(r, f, "fault", keys, parts))
 }
 
-// newFaultSpec finds target and kind among the keys of a fault.
+// newFaultSpec finds the target and the kind among the keys of a fault.
 func newFaultSpec(e *entry) *faultSpec {
 	s := &faultSpec{entry: e, Name: e.get("name")}
 	once := func(dst *yamlfile.Scalar, f field, group string) {
 		if dst.Text != "" {
-			s.fail(f.Scalar, "%s and %s: one %s is wanted", dst.Text, f.key, group)
+			s.fail(f.Scalar, "%s and %s: expected one %s", dst.Text, f.key, group)
 		}
 		*dst = yamlfile.Scalar{Text: f.key, Line: f.Line, Col: f.Col}
 	}
 
-	targets, of := targetWords(), -1
+	targets, of := targetKeys(), -1
 	for _, f := range e.fields {
 		if i := slices.Index(targets, f.key); i >= 0 {
 			once(&s.target, f, "target")
 			s.on, of = f.Scalar, i
 		}
 
-		if slices.ContainsFunc(faultKinds, func(k faultKind) bool { return k.word == f.key }) {
+		if slices.ContainsFunc(faultKinds, func(k faultKind) bool { return k.key == f.key }) {
 			once(&s.kind, f, "kind")
 			s.value = f.Scalar
 			if parts := e.parts(f.key); len(parts) > 0 {
@@ -136,10 +135,10 @@ func newFaultSpec(e *entry) *faultSpec {
 
 	switch {
 	case of < 0:
-		s.fail(s.at, "what it is of is missing: one of %s", strings.Join(targets, ", "))
+		s.fail(s.at, "the target is missing: one of %s", strings.Join(targets, ", "))
 	case s.kind.Text == "":
-		s.fail(s.at, "of %s %s: its kind is missing: one of %s",
-			s.target.Text, s.on.Text, strings.Join(kindWords(faultTargets[of].of...), ", "))
+		s.fail(s.at, "%s %s: the kind is missing: one of %s",
+			s.target.Text, s.on.Text, strings.Join(kindKeys(faultTargets[of].where...), ", "))
 	}
 
 	if s.Name.Text == "" {
@@ -148,29 +147,29 @@ func newFaultSpec(e *entry) *faultSpec {
 	return s
 }
 
-// kindWords are the kinds that such targets can have.
-func kindWords(of ...fault.Where) (words []string) {
+// kindKeys returns the keys of the kinds that such targets can have.
+func kindKeys(of ...fault.Where) (keys []string) {
 	for _, k := range faultKinds {
-		if slices.ContainsFunc(k.of, func(w fault.Where) bool { return slices.Contains(of, w) }) {
-			words = append(words, k.word)
+		if slices.ContainsFunc(k.targets, func(w fault.Where) bool { return slices.Contains(of, w) }) {
+			keys = append(keys, k.key)
 		}
 	}
 
-	return words
+	return keys
 }
 
-// maxWord bounds a word of a command, bytes.
-const maxWord = 500
+// maxArgument is the length limit of one argument of a command, bytes.
+const maxArgument = 500
 
-// parseFault reads a fault from the words of a command, KEY=VALUE each, or a KEY alone
-// where it takes no value. Errors name the word by its number, from 1.
+// parseFault reads a fault from the arguments of a command, KEY=VALUE each, or KEY alone if it
+// takes no value. Errors give the number of the argument, from 1.
 func parseFault(words []string) (*faultSpec, error) {
 	r := bench.NewCommandReader("fault")
 	var text strings.Builder
 	for i, w := range words {
 		key, value, given := strings.Cut(w, "=")
 		switch {
-		case !yamlfile.IsPrintable(w) || key == "" || len(w) > maxWord:
+		case !yamlfile.IsPrintable(w) || key == "" || len(w) > maxArgument:
 			return nil, r.Errorf(yamlfile.Scalar{Line: i + 1}, "%.60q is not KEY=VALUE", w)
 		case !given:
 			value = "true"
@@ -183,7 +182,7 @@ func parseFault(words []string) (*faultSpec, error) {
 
 	if len(words) == 0 {
 		return nil, r.Errorf(yamlfile.Scalar{Line: 1},
-			"what it is of is missing: KEY=VALUE ... with one of %s", strings.Join(targetWords(), ", "))
+			"the target is missing: KEY=VALUE ... with one of %s", strings.Join(targetKeys(), ", "))
 	}
 
 	var s *faultSpec
@@ -191,7 +190,7 @@ func parseFault(words []string) (*faultSpec, error) {
 	return s, err
 }
 
-// String is the fault in words that parseFault reads, as the shell quotes them.
+// String formats the fault as arguments that parseFault reads, quoted for the shell.
 func (s *faultSpec) String() string {
 	kind := s.kind.Text
 	var parts []string

@@ -15,25 +15,25 @@ import (
 )
 
 // resolve resolves a fault: names to indices, quantities to numbers in the unit of the port, times
-// to ticks, rounded up to the grid. Errors carry the place of the word.
+// to ticks, rounded up to the grid. Errors have the position in the file or the argument's number.
 func (s *faultSpec) resolve(h *bench.Handover) fault.Fault {
-	t, err := faultTargets[slices.Index(targetWords(), s.target.Text)].find(h, s.on.Text)
+	t, err := faultTargets[slices.Index(targetKeys(), s.target.Text)].find(h, s.on.Text)
 	if err != nil {
 		s.fail(s.on, "%w", err)
 	}
 	t.name = s.target.Text + " " + s.on.Text
 	i := slices.IndexFunc(faultKinds, func(k faultKind) bool {
-		return k.word == s.kind.Text && slices.Contains(k.of, t.kindOf())
+		return k.key == s.kind.Text && slices.Contains(k.targets, t.kindOf())
 	})
 	if i < 0 {
-		words := kindWords(t.kindOf())
+		keys := kindKeys(t.kindOf())
 		s.fail(s.kind, "%s does not fit %s%s; its kinds are %s",
-			s.kind.Text, t.name, units.Meant(s.kind.Text, words), strings.Join(words, ", "))
+			s.kind.Text, t.name, units.Meant(s.kind.Text, keys), strings.Join(keys, ", "))
 	}
 
 	f := t.Fault
 	f.Kind, f.Seed = faultKinds[i].kind, 1
-	s.checkValue(t, faultKinds[i].takes.resolve(&binding{s, &f, h, t}, s.text(s.kind.Text)))
+	s.checkValue(t, faultKinds[i].argument.resolve(&binding{s, &f, h, t}, s.text(s.kind.Text)))
 	if seed := s.get("seed"); seed.Text != "" {
 		if f.Seed, err = strconv.ParseUint(seed.Text, 0, 64); err != nil {
 			s.fail(seed, "seed: %q is not a whole number from 0 on", seed.Text)
@@ -49,27 +49,27 @@ func (s *faultSpec) resolve(h *bench.Handover) fault.Fault {
 	return f
 }
 
-// checkValue is what is wrong with the value of the kind.
+// checkValue ends reading if err is not nil, with the position of the argument.
 func (s *faultSpec) checkValue(t *resolvedTarget, err error) {
 	if err != nil {
 		s.fail(s.value, "%s of %s: %w", s.kind.Text, t.name, err)
 	}
 }
 
-// resolvedTarget is what a fault is of.
+// resolvedTarget is the target of a fault.
 type resolvedTarget struct {
 	fault.Fault                  // Where and indices
-	element     bool             // it is of the friction element that follows the input
+	element     bool             // a friction element, whose capacity follows the input
 	name        string           // for messages
-	scale                        // in which its values are written
-	ownUnit     bool             // which package fault wants, too; else SI
-	lo, hi      float64          // what it can be, as package fault wants it
-	slack       float64          // and how far beyond that is still taken
-	sig         *messages.Signal // nil: of an input by its port
+	scale                        // unit of values in the file
+	ownUnit     bool             // package fault has values in that unit; otherwise in SI
+	lo, hi      float64          // range of values, in the unit of package fault
+	slack       float64          // tolerance of the range, in the same unit
+	sig         *messages.Signal // nil: an input, named as a port
 	msg         *messages.Message
 }
 
-// kindOf is what the kinds of a fault are of: Where, or element.
+// kindOf returns the kind of target: Where, or element.
 func (t *resolvedTarget) kindOf() fault.Where {
 	if t.element {
 		return element
@@ -86,7 +86,7 @@ func findBus(h *bench.Handover, name string) (*resolvedTarget, error) {
 	return &resolvedTarget{Fault: fault.Fault{Where: fault.Bus, Bus: i}}, nil
 }
 
-// unknownName says that there is no such thing, which is nearest, or which there are.
+// unknownName returns an error with the nearest name, or else with the known names.
 func unknownName(what, name string, names []string) error {
 	if near := units.Meant(name, names); near != "" || len(names) == 0 {
 		return fmt.Errorf("there is no %s %q%s", what, name, near)
@@ -112,7 +112,7 @@ func targetOfInput(h *bench.Handover, i int) *resolvedTarget {
 	return &resolvedTarget{Fault: fault.Fault{Where: fault.Input, Input: i}, scale: scaleOf(p.Unit), lo: p.Min, hi: p.Max}
 }
 
-// findElement is the input that a friction element's capacity follows.
+// findElement returns the input that the capacity of a friction element follows.
 func findElement(h *bench.Handover, name string) (*resolvedTarget, error) {
 	i := slices.Index(h.Tables.Frictions, name)
 	if i < 0 {
@@ -120,23 +120,23 @@ func findElement(h *bench.Handover, name string) (*resolvedTarget, error) {
 	}
 	in := slices.Index(h.Tables.InputSignal, h.Tables.Friction[i].Signal)
 	if in < 0 {
-		return nil, fmt.Errorf("the capacity of %s follows no input: name what it depends on (input: ...)", name)
+		return nil, fmt.Errorf("the capacity of %s follows no input of the plant: use a fault of an input (input: ...)", name)
 	}
 	t := targetOfInput(h, in)
 	t.element = true
 	return t, nil
 }
 
-// message is where a bus has a message.
+// message is a message that a bench sends or receives.
 type message struct {
 	bus  int
 	sent bool
-	at   int // in sigmap.Map.Tx or .Rx
+	at   int // index in sigmap.Map.Tx if it is sent, else in Rx
 	name string
-	msg  *messages.Message // in its database, where it has been looked up
+	msg  *messages.Message // entry of the database; nil: not looked up
 }
 
-// messagesOf are those that a bench sends or receives.
+// messagesOf returns the messages that a bench sends or receives.
 func messagesOf(h *bench.Handover) (list []message) {
 	for b, mp := range h.Maps {
 		for i := range mp.Tx {
@@ -208,7 +208,7 @@ func findSignal(h *bench.Handover, name string) (m message, sig *messages.Signal
 	return m, sig, nil
 }
 
-// portOf is the one that a link ties a signal to; "" none does.
+// portOf returns the port that a signal is bound to; "": none.
 func portOf(h *bench.Handover, m message, sig *messages.Signal) string {
 	bus := &h.Bench.Buses[m.bus]
 	if m.sent {
@@ -238,7 +238,7 @@ func findSignalTarget(h *bench.Handover, name string) (*resolvedTarget, error) {
 	i := slices.IndexFunc(tx.Fields, func(f sigmap.Field) bool { return f.Name == sig.Name })
 	if i < 0 {
 		if part := protectionOf(h, m, sig); part != "" {
-			return nil, fmt.Errorf("signal %s is %s: what disturbs it is of the frame "+
+			return nil, fmt.Errorf("signal %s is %s: use a fault of the frame "+
 				"(frame: %s, with freeze_counter or checksum)", name, part, m.msg.Name)
 		}
 
@@ -253,13 +253,13 @@ func findSignalTarget(h *bench.Handover, name string) (*resolvedTarget, error) {
 	a, b := f.Lo*f.Factor+f.Offset, f.Hi*f.Factor+f.Offset
 	t.lo, t.hi = math.Min(a, b), math.Max(a, b)
 	if !f.Float {
-		t.slack = math.Abs(f.Factor) / 2 // half a bit: it is rounded
+		t.slack = math.Abs(f.Factor) / 2 // half a bit: values are rounded
 	}
 	return t, nil
 }
 
-// protectionOf says what a signal is of the frame that carries it, a counter or a checksum; ""
-// neither.
+// protectionOf returns the role of a signal in the protection of its frame, such as "the counter";
+// "": none.
 func protectionOf(h *bench.Handover, m message, sig *messages.Signal) string {
 	for _, f := range h.Bench.Buses[m.bus].Frames {
 		if f.Message == m.msg.Name && f.Counter == sig.Name {

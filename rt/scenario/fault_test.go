@@ -18,7 +18,7 @@ import (
 	"lockstep/rt/fault"
 )
 
-// faultBench is the bench of benchtest.FaultFolder.
+// faultBench prepares the bench of benchtest.FaultFolder.
 func faultBench(t *testing.T) *bench.Handover {
 	t.Helper()
 	b, err := bench.Load(filepath.Join(benchtest.FaultFolder(t), "b.yaml"))
@@ -32,7 +32,7 @@ func faultBench(t *testing.T) *bench.Handover {
 	return h
 }
 
-// yamlFault is a fault in a scenario file; the words of a command are its lines.
+// yamlFault parses a fault as an entry of a scenario file.
 func yamlFault(t *testing.T, h *bench.Handover, text string) (fault.Fault, *faultSpec, error) {
 	t.Helper()
 	s, err := Parse("s.yaml", []byte("scenario: test\nfaults:\n  - {"+text+"}\n"), h)
@@ -54,13 +54,13 @@ func TestFaultIsResolvedToIndicesTicksAndTheUnitOfItsPort(t *testing.T) {
 	sent := func(name string, f fault.Fault) fault.Fault { f.Where, f.Message = fault.SentFrame, tx(name); return f }
 	for text, want := range map[string]fault.Fault{
 		`input: clutch1.pressure, stuck: 3 bar`:                                     in(fault.Fault{Kind: fault.Stuck, A: 3e5}),
-		`input: clutch1.pressure, stuck: 60 bar`:                                    in(fault.Fault{Kind: fault.Stuck, A: 6e6}), // no value of the unit's, but of a defect
+		`input: clutch1.pressure, stuck: 60 bar`:                                    in(fault.Fault{Kind: fault.Stuck, A: 6e6}), // outside the range of the control unit, possible for a defect
 		`input: clutch1.pressure, hold: true, at: 3 s`:                              in(fault.Fault{Kind: fault.Hold, Start: fault.Trigger{Tick: 600}}),
 		`input: clutch1.pressure, offset: -1 bar, at: tick 7`:                       in(fault.Fault{Kind: fault.Offset, A: -1e5, Start: fault.Trigger{Tick: 7}}),
-		`input: clutch1.pressure, gain: 110 %, for: 200 ms`:                         in(fault.Fault{Kind: fault.Gain, A: 1.1, Last: 40}),
+		`input: clutch1.pressure, gain: 110 %, for: 200 ms`:                         in(fault.Fault{Kind: fault.Gain, A: 1.1, Duration: 40}),
 		`input: clutch1.pressure, noise: 0.1 bar, seed: 7`:                          in(fault.Fault{Kind: fault.Noise, A: 1e4, Seed: 7}),
-		`input: clutch1.pressure, ramp: 1 bar/s, for: 40 ticks`:                     in(fault.Fault{Kind: fault.Ramp, A: 1e5, Last: 40}),
-		`input: clutch1.pressure, drift: -60 bar/min, for: 1 tick`:                  in(fault.Fault{Kind: fault.Drift, A: -1e5, Last: 1}),
+		`input: clutch1.pressure, ramp: 1 bar/s, for: 40 ticks`:                     in(fault.Fault{Kind: fault.Ramp, A: 1e5, Duration: 40}),
+		`input: clutch1.pressure, drift: -60 bar/min, for: 1 tick`:                  in(fault.Fault{Kind: fault.Drift, A: -1e5, Duration: 1}),
 		`input: clutch1.pressure, floor: 2 bar, at: 12 ms`:                          in(fault.Fault{Kind: fault.Floor, A: 2e5, Start: fault.Trigger{Tick: 3}}), // rounded up
 		`input: clutch1.pressure, ceiling: 5e5`:                                     in(fault.Fault{Kind: fault.Ceiling, A: 5e5}),
 		`"input": clutch1.pressure, leak: {share: 30 %, time: 200 ms}`:              in(fault.Fault{Kind: fault.Leak, A: 0.3, B: 0.2}),
@@ -69,12 +69,12 @@ func TestFaultIsResolvedToIndicesTicksAndTheUnitOfItsPort(t *testing.T) {
 		`input: clutch1.pressure, short: ground`:                                    in(fault.Fault{Kind: fault.Short}),
 		`input: clutch1.pressure, short: supply`:                                    in(fault.Fault{Kind: fault.Short, N: 1}),
 		`signal: TCU_Pressure_1.pressure_C1, stuck: 3`:                              in(fault.Fault{Kind: fault.Stuck, A: 3e5}), // a bare number is in the signal's unit
-		`signal: Speeds.w1, stuck: 1500 rpm, for: 5 frames`:                         {Where: fault.Signal, Kind: fault.Stuck, A: 1500 * rpm, Last: 5, Frames: true},
+		`signal: Speeds.w1, stuck: 1500 rpm, for: 5 frames`:                         {Where: fault.Signal, Kind: fault.Stuck, A: 1500 * rpm, Duration: 5, Frames: true},
 		`signal: Speeds.w4, offset: 1`:                                              {Where: fault.Signal, Field: 3, Kind: fault.Offset, A: 1},
 		`signal: Motor.speed, stuck: 1500, when: "w1 > 1500 rpm and w4 < -1 rad/s"`: {Where: fault.Signal, Message: tx("Motor"), Kind: fault.Stuck, A: 1500, Start: fault.Trigger{When: fault.Conditions{{Set: true, Output: true, Above: true, Index: w1, Limit: 1500 * rpm}, {Set: true, Output: true, Index: w4, Limit: -1}}}},
 		`signal: Motor.speed, stuck: 50 Hz*60`:                                      {}, // see below
 		`signal: Motor.mode, stuck: running`:                                        {Where: fault.Signal, Message: tx("Motor"), Field: 2, Kind: fault.Stuck, A: 3},
-		`frame: Speeds, drop: true, for: 3 frames`:                                  sent("Speeds", fault.Fault{Kind: fault.Drop, Last: 3, Frames: true}),
+		`frame: Speeds, drop: true, for: 3 frames`:                                  sent("Speeds", fault.Fault{Kind: fault.Drop, Duration: 3, Frames: true}),
 		`frame: Speeds, freeze_counter: true`:                                       sent("Speeds", fault.Fault{Kind: fault.FreezeCounter}),
 		`frame: Torque, checksum: {value: 0x00}`:                                    sent("Torque", fault.Fault{Kind: fault.ChecksumValue}),
 		`frame: Torque, checksum: {value: 0xFF}`:                                    sent("Torque", fault.Fault{Kind: fault.ChecksumValue, N: 255}),
@@ -118,7 +118,7 @@ func TestFaultIsResolvedToIndicesTicksAndTheUnitOfItsPort(t *testing.T) {
 
 func near(a, b float64) bool { return scalar.EqualWithinAbsOrRel(a, b, 1e-12, 1e-12) }
 
-// checkWords sees to it that a fault of a file, as words, is the same fault.
+// checkWords checks that String of a fault parses to the same fault.
 func checkWords(t *testing.T, h *bench.Handover, text string, spec *faultSpec, want fault.Fault) {
 	t.Helper()
 	words, err := SplitWords(spec.String())
@@ -138,27 +138,27 @@ func checkWords(t *testing.T, h *bench.Handover, text string, spec *faultSpec, w
 	}
 }
 
-// TestMistakesInAFaultAreNamed holds what is said of a fault after its place.
+// TestMistakesInAFaultAreNamed checks the error and its position.
 func TestMistakesInAFaultAreNamed(t *testing.T) {
 	h := faultBench(t)
 	for _, c := range []struct{ text, at, want string }{
 		{`input: clutch1.presure, stuck: 3 bar`, "clutch1.presure", `there is no input "clutch1.presure" (did you mean clutch1.pressure?)`},
 		{`inputs: clutch1.pressure, stuck: 3 bar`, "inputs", `unknown key "inputs" (did you mean input?)`},
 		{`input: clutch1.pressure, stick: 3 bar`, "stick", `unknown key "stick" (did you mean stuck?)`},
-		{`input: clutch1.pressure`, "{input", "of input clutch1.pressure: its kind is missing: one of stuck, hold,"},
-		{`stuck: 3 bar`, "{stuck", "what it is of is missing: one of input, signal, frame, bus, element"},
-		{`input: clutch1.pressure, frame: Speeds, drop: true`, "Speeds", "input and frame: one target is wanted"},
-		{`input: clutch1.pressure, stuck: 3 bar, gain: 2`, "2", "stuck and gain: one kind is wanted"},
+		{`input: clutch1.pressure`, "{input", "input clutch1.pressure: the kind is missing: one of stuck, hold,"},
+		{`stuck: 3 bar`, "{stuck", "the target is missing: one of input, signal, frame, bus, element"},
+		{`input: clutch1.pressure, frame: Speeds, drop: true`, "Speeds", "input and frame: expected one target"},
+		{`input: clutch1.pressure, stuck: 3 bar, gain: 2`, "2", "stuck and gain: expected one kind"},
 		{`signal: Speeds.w1, stuck: 3 bar`, "3 bar", `stuck of signal Speeds.w1: "3 bar": unit bar`},
-		{`signal: Speeds.w1, stuck: 4000 rpm`, "4000 rpm", "4000 rpm is beyond what the signal carries, -327.68 to 327.66 rad/s"},
-		{`signal: Motor.speed, floor: 9000`, "9000", "9000 is beyond what the signal carries, 0 to 8000 rpm"},
+		{`signal: Speeds.w1, stuck: 4000 rpm`, "4000 rpm", "4000 rpm is outside the range of the signal, -327.68 to 327.66 rad/s"},
+		{`signal: Motor.speed, floor: 9000`, "9000", "9000 is outside the range of the signal, 0 to 8000 rpm"},
 		{`signal: Speeds.w1, stuck: .nan`, ".nan", "is not a finite number"},
 		{`input: clutch1.pressure, stuck: 1e999 bar`, "1e999", "stuck of input clutch1.pressure"},
 		{`signal: Speeds.w9, stuck: 1`, "Speeds.w9", `there is no signal of Speeds called "w9" (did you mean w1?)`},
 		{`signal: Speed.w1, stuck: 1`, "Speed.w1", `called "Speed" (did you mean Speeds?)`},
 		{`signal: w1, stuck: 1`, "w1", `"w1" is not of the form MESSAGE.SIGNAL`},
-		{`signal: Speeds.counter_S, stuck: 1`, "Speeds.counter_S", "signal Speeds.counter_S is the counter: what disturbs it is of the frame (frame: Speeds, with freeze_counter or checksum)"},
-		{`signal: Torque.counter_T, stuck: 1`, "Torque.counter_T", "is counter of e2e-2: what disturbs it"},
+		{`signal: Speeds.counter_S, stuck: 1`, "Speeds.counter_S", "signal Speeds.counter_S is the counter: use a fault of the frame (frame: Speeds, with freeze_counter or checksum)"},
+		{`signal: Torque.counter_T, stuck: 1`, "Torque.counter_T", "is counter of e2e-2: use a fault of the frame"},
 		{`signal: Motor.level, stuck: 1`, "Motor.level", `called "level"`},
 		{`signal: Klemmen.level, stuck: 1`, "Klemmen.level", "no port and no value of the bench drives it (values: {level: ...})"},
 		{`frame: TCU_Pressure_1, delay: 700 ms`, "700 ms", "delay of frame TCU_Pressure_1: more than 64 frames would be held back at once"},
@@ -170,10 +170,10 @@ func TestMistakesInAFaultAreNamed(t *testing.T) {
 		{`input: clutch1.pressure, drop: true`, "true", "drop does not fit input clutch1.pressure; its kinds are stuck, hold,"},
 		{`frame: TCU_Pressure_1, burst: 3`, "3", "burst does not fit frame TCU_Pressure_1; its kinds are drop, delay"},
 		{`element: clutch1, stuck: 3 bar`, "3 bar", "its kinds are does_not_open, does_not_close"},
-		{`input: clutch1.pressure, hold: 3 bar`, "3 bar", `it takes no value, got "3 bar"`},
+		{`input: clutch1.pressure, hold: 3 bar`, "3 bar", `this kind takes no value, got "3 bar"`},
 		{`input: clutch1.pressure, noise: 0 bar`, "0 bar", "the deviation 0 bar is not positive"},
 		{`input: clutch1.pressure, ramp: 1 bar`, "1 bar", "(Pa)/s"},
-		{`input: clutch1.pressure, leak: 30 %`, "30 %", "share and time are wanted: {share: 30 %, time: 200 ms}"},
+		{`input: clutch1.pressure, leak: 30 %`, "30 %", "expected share and time: {share: 30 %, time: 200 ms}"},
 		{`input: clutch1.pressure, leak: {share: 130 %, time: 1 s}`, "130 %", "share: 130 % is not more than 0 and at most 100 %"},
 		{`input: clutch1.pressure, leak: {share: 30 %, time: 0 s}`, "30 %", "time: 0 s is not positive"},
 		{`input: clutch1.pressure, delay: 0 s`, "0 s", "0 s is 0 ticks; 1 to 1000 are possible"},
@@ -184,13 +184,13 @@ func TestMistakesInAFaultAreNamed(t *testing.T) {
 		{`frame: Torque, checksum: wrong`, "wrong", `"wrong" is not one of: {value: 0x00}, frozen, random, {offset: 1}`},
 		{`frame: Speeds, checksum: frozen`, "frozen", "the frame has no checksum"},
 		{`frame: Motor, freeze_counter: true`, "true", "the frame has no counter"},
-		{`frame: Speeds, length: 8`, "8}", "the frame has 8 bytes: that is its length"},
+		{`frame: Speeds, length: 8`, "8}", "the frame has 8 bytes already"},
 		{`frame: Speeds, length: 12`, "12", "no frame of this kind has 12 bytes"},
 		{`frame: Speeds, burst: 0`, "0}", `"0" is not a whole number from 1 to 64`},
 		{`frame: Speeds, drop: true, at: tick -1`, "tick -1", `at: "-1" is not a whole number`},
 		{`frame: Speeds, drop: true, at: -1 s`, "-1 s", "at: -1 s is not from 0 s"},
-		{`frame: Speeds, drop: true, for: 0 ticks`, "0 ticks", "0 ticks is not more than nothing"},
-		{`input: clutch1.pressure, hold: true, for: 5 frames`, "5 frames", "has no frames of its own to count"},
+		{`frame: Speeds, drop: true, for: 0 ticks`, "0 ticks", "0 ticks is not a positive duration"},
+		{`input: clutch1.pressure, hold: true, for: 5 frames`, "5 frames", "has no frames to count"},
 		{`frame: Speeds, drop: true, when: w1`, "w1", `"w1" is not of the form PORT > VALUE`},
 		{`frame: Speeds, drop: true, when: w1 >= 3`, "w1 >=", "only > and < are compared"},
 		{`frame: Speeds, drop: true, when: w1 > 3 bar`, "w1 >", "w1: \"3 bar\": unit bar"},
@@ -210,13 +210,13 @@ func TestMistakesInAFaultAreNamed(t *testing.T) {
 	}
 }
 
-func TestWordsOfACommandAreNamedByTheirNumber(t *testing.T) {
+func TestErrorsNumberTheArgumentsOfACommand(t *testing.T) {
 	h := faultBench(t)
 	for _, c := range []struct {
 		words []string
 		want  string
 	}{
-		{nil, "fault: word 1: what it is of is missing: KEY=VALUE"},
+		{nil, "fault: word 1: the target is missing: KEY=VALUE"},
 		{[]string{"input=clutch1.pressure", "stick=3 bar"}, `fault: word 2: fault: unknown key "stick" (did you mean stuck?)`},
 		{[]string{"=3"}, `fault: word 1: "=3" is not KEY=VALUE`},
 		{[]string{"input=clutch1.pressure", "stuck=3 bar\nfor: 1 s"}, `fault: word 2: "stuck=3 bar\nfor: 1 s" is not KEY=VALUE`},
@@ -234,20 +234,20 @@ func TestWordsOfACommandAreNamedByTheirNumber(t *testing.T) {
 	}
 }
 
-// Each kind of package fault has a word; TestGuideListsTheKeys finds each word in the guide.
-func TestEveryKindCanBeAskedFor(t *testing.T) {
+// Each kind of package fault has a key; TestGuideListsTheKeys finds each key in the guide.
+func TestEveryKindOfFaultHasAKey(t *testing.T) {
 	asked := map[fault.Kind]bool{fault.ChecksumFrozen: true, fault.ChecksumRandom: true, fault.ChecksumOffset: true}
 	for _, k := range faultKinds {
 		asked[k.kind] = true
 	}
 	for k := fault.None + 1; k <= fault.BusOff; k++ {
 		if !asked[k] {
-			t.Errorf("no word asks for kind %d of package fault", k)
+			t.Errorf("no key for kind %d of package fault", k)
 		}
 	}
 }
 
-// fuzzed is a bench made once: a fuzz target is called many times.
+// fuzzed prepares a bench once, because a fuzz target is called many times.
 var fuzzed = sync.OnceValue(func() *bench.Handover {
 	b, err := bench.Load("powershift-bench")
 	if err != nil {
@@ -260,8 +260,8 @@ var fuzzed = sync.OnceValue(func() *bench.Handover {
 	return h
 })
 
-// FuzzFaultWords: any words end in a fault or in an error of one line, and a fault says
-// of itself the words that it can be read from again.
+// FuzzFaultWords checks that any arguments give a fault or an error of one line, and that String of
+// the fault parses to the same fault.
 func FuzzFaultWords(f *testing.F) {
 	for _, s := range []string{
 		"input=clutch1.pressure\nstuck=3 bar\nat=3 s\nfor=200 ms", "frame=Speeds\ndrop\nfor=5 frames", "name=a'b\nsignal=Speeds.w1\nnoise=1 rpm\nseed=7",
@@ -278,27 +278,27 @@ func FuzzFaultWords(f *testing.F) {
 			got, err = resolved(h, s)
 		}
 		if err != nil {
-			if strings.Contains(err.Error(), "\n") || len(err.Error()) > 10*maxWord {
+			if strings.Contains(err.Error(), "\n") || len(err.Error()) > 10*maxArgument {
 				t.Fatalf("%q: an error of more than a line: %v", text, err)
 			}
 			return
 		}
 		words, err := SplitWords(s.String())
 		if err != nil {
-			t.Fatalf("%q says of itself %s: %v", text, s.String(), err)
+			t.Fatalf("%q is formatted as %s: %v", text, s.String(), err)
 		}
 		again, err := parseFault(words)
 		if err != nil {
-			t.Fatalf("%q says of itself %s: %v", text, s.String(), err)
+			t.Fatalf("%q is formatted as %s: %v", text, s.String(), err)
 		}
 		same, err := resolved(h, again)
 		if err != nil || !reflect.DeepEqual(same, got) {
-			t.Fatalf("%q says of itself %s, which is %+v (%v), not %+v", text, s.String(), same, err, got)
+			t.Fatalf("%q is formatted as %s, which is %+v (%v), not %+v", text, s.String(), same, err, got)
 		}
 	})
 }
 
-// FuzzScenario: any text ends in a scenario or in an error of one line with its place.
+// FuzzScenario checks that any text gives a scenario or an error of one line with a position.
 func FuzzScenario(f *testing.F) {
 	for _, s := range []string{
 		"scenario: a\nfor: 1 s\nstimuli: {clutch1.pressure: 1}\n", "scenario: a\nfaults:\n  - {frame: Speeds, drop: true}\n",
@@ -320,8 +320,8 @@ func FuzzScenario(f *testing.F) {
 	})
 }
 
-// The words of a fault are read by the layer that reads files.
-func TestTheWordsOfAFaultHaveNoAnchorsAndNoKeyTwice(t *testing.T) {
+// Arguments of a fault are read as YAML, with the restrictions of a file.
+func TestAnchorsAndRepeatedKeysInAFaultAreRefused(t *testing.T) {
 	for word, want := range map[string]string{
 		"about={a: &a one}":    `"&": anchors, `,
 		"about={<<: {b: 1}}":   `"<<": anchors, `,
@@ -336,7 +336,7 @@ func TestTheWordsOfAFaultHaveNoAnchorsAndNoKeyTwice(t *testing.T) {
 	}
 }
 
-// resolved is the fault that a spec is of a bench, or what is wrong with it.
+// resolved resolves a fault for a bench.
 func resolved(h *bench.Handover, s *faultSpec) (f fault.Fault, err error) {
 	err = s.Try(func() { f = s.resolve(h) })
 	return f, err

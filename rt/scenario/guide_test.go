@@ -67,7 +67,7 @@ func same(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// prepared is a bench, ready for a scenario.
+// prepared loads and prepares a bench.
 func prepared(t *testing.T, name string) *bench.Handover {
 	t.Helper()
 	b, err := bench.Load(name)
@@ -81,12 +81,12 @@ func prepared(t *testing.T, name string) *bench.Handover {
 	return h
 }
 
-// protectedBench has protected frames both ways, and an input that no bus drives.
+// protectedBench has protected sent and received frames, and an input that no bus drives.
 func protectedBench(t *testing.T) *bench.Handover {
 	return prepared(t, filepath.Join(benchtest.FaultFolder(t), "b.yaml"))
 }
 
-// The first scenario is a whole file; its verdict and its JUnit XML are those that the guide shows.
+// The first scenario of the guide has the verdict and the JUnit XML that the guide shows.
 func TestGuideExampleRuns(t *testing.T) {
 	dir := t.TempDir()
 	file, junit := filepath.Join(dir, "ice.yaml"), filepath.Join(dir, "verdict.xml")
@@ -121,7 +121,7 @@ func TestGuideExampleRuns(t *testing.T) {
 	}
 }
 
-// Each fragment of a scenario is one of a bench that comes with the command.
+// Each fragment in the guide is valid for an embedded bench.
 func TestGuideFragmentsAreRead(t *testing.T) {
 	benches := []*bench.Handover{prepared(t, "powershift-bench"), prepared(t, "truck-bench")}
 	fragments := 0
@@ -145,7 +145,7 @@ func TestGuideFragmentsAreRead(t *testing.T) {
 	}
 }
 
-// known returns what an error of a scenario lists.
+// known returns the list in an error of a scenario.
 func known(t *testing.T, h *bench.Handover, text, after string) []string {
 	t.Helper()
 	_, err := scenario.Parse("s.yaml", []byte(text), h)
@@ -170,8 +170,8 @@ func TestGuideListsTheKeys(t *testing.T) {
 	same(t, "checksum", []string{"value", "offset"}, known(t, h, "scenario: s\nfaults: [{checksum: {x: 1}}]", "known are "))
 }
 
-// A kind of faults is of the targets that the guide names, takes its example, and is a topic.
-func TestGuideKindsAreOfTheirTargets(t *testing.T) {
+// Each kind of fault has the targets and the example of the guide, and is a topic.
+func TestGuideListsTheTargetsOfEachKind(t *testing.T) {
 	h := protectedBench(t)
 	targets := map[string]string{
 		"input": "input: clutch8.pressure", "signal": "signal: Speeds.w1", "sent": "frame: Torque", "received": "frame: TCU_Pressure_1",
@@ -205,8 +205,8 @@ func TestGuideKindsAreOfTheirTargets(t *testing.T) {
 	}
 }
 
-// The values that the sections of single kinds name.
-func TestGuideValuesOfKindsAreTaken(t *testing.T) {
+// The values in the sections of single kinds are accepted or refused as described.
+func TestGuideNamesTheValuesOfEachKind(t *testing.T) {
 	h := protectedBench(t)
 	take := func(text string, ok bool) {
 		t.Helper()

@@ -11,34 +11,33 @@ import (
 	"lockstep/rt/report"
 )
 
-// Judge holds what a run does against what its scenario expects. It is fed with the
-// entries of the ring in their order, each once, and holds a few numbers for each
-// expectation, however long the run is.
+// Judge compares a run with the expectations of its scenario. It gets each entry of the ring once,
+// in order. Its memory does not grow with the run.
 type Judge struct {
-	period int64 // ns
-	start  int64 // grid point 0 on CLOCK_REALTIME, ns; 0: time is what the ticks say
-	page   *rt.StatusBlock
-	rx     []int // per bus, index in Page.Rx of its first message
-	Last   int64 // tick
-	length int64 // of the run as it is asked for, ticks; 0: nobody has said
-	cases  []activeCase
+	period int64           // ns
+	start  int64           // grid point 0 on CLOCK_REALTIME, ns; 0: answers are timed by ticks
+	status *rt.StatusBlock // counts of received messages
+	rx     []int           // per bus, index in StatusBlock.Rx of its first message
+	Last   int64           // last tick
+	length int64           // planned length of the run, ticks; 0: none
+	cases  []runningExpectation
 }
 
-// activeCase is an expectation at work.
-type activeCase struct {
+// runningExpectation is an expectation with its evaluator of one run.
+type runningExpectation struct {
 	*Expectation
-	criterion
+	evaluator
 }
 
-// criterion is what an expectation demands, and what a run has done of it.
-type criterion interface {
-	entry(j *Judge, e *rt.Entry)     // takes an entry of the ring
-	end(j *Judge, f *report.Finding) // says what was seen, and whether it held
+// evaluator evaluates one expectation in one run.
+type evaluator interface {
+	addEntry(j *Judge, e *rt.Entry)     // evaluates an entry of the ring
+	finish(j *Judge, f *report.Finding) // sets Held, Seen and Time
 }
 
-// NewJudge returns the judge of a run that p is the page of.
+// NewJudge returns the judge of a run with status block p.
 func NewJudge(s *Scenario, h *bench.Handover, p *rt.StatusBlock) *Judge {
-	j := &Judge{period: h.Tables.PeriodNs, page: p, length: s.Ticks}
+	j := &Judge{period: h.Tables.PeriodNs, status: p, length: s.Ticks}
 	n := 0
 	for _, m := range h.Maps {
 		j.rx = append(j.rx, n)
@@ -46,17 +45,15 @@ func NewJudge(s *Scenario, h *bench.Handover, p *rt.StatusBlock) *Judge {
 	}
 
 	for i := range s.Expect {
-		j.cases = append(j.cases, activeCase{&s.Expect[i], s.Expect[i].begin()})
+		j.cases = append(j.cases, runningExpectation{&s.Expect[i], s.Expect[i].newEvaluator()})
 	}
 	return j
 }
 
-// Begin tells when grid point 0 was, on CLOCK_REALTIME, ns. Without it answers are timed
-// by ticks.
+// Begin sets the time of grid point 0 on CLOCK_REALTIME, ns. Without it answers are timed by ticks.
 func (j *Judge) Begin(startNs int64) { j.start = startNs }
 
-// Entry takes an entry of the ring. Frames that a fault keeps from the bus, or from the bench,
-// are none.
+// Entry evaluates an entry of the ring. Frames that a fault withholds do not count.
 func (j *Judge) Entry(e *rt.Entry) {
 	if e.Kind == rt.KindStep {
 		j.Last = e.Tick
@@ -65,18 +62,18 @@ func (j *Judge) Entry(e *rt.Entry) {
 		return
 	}
 	for _, c := range j.cases {
-		c.entry(j, e)
+		c.addEntry(j, e)
 	}
 }
 
-// End judges; overflow is how many entries the ring had no room for.
+// End returns the findings; overflow is the number of entries that the ring has lost.
 func (j *Judge) End(overflow uint64) (list []report.Finding) {
 	for _, c := range j.cases {
-		f := report.Finding{Demand: report.Demand{What: c.Name.Text, Want: c.Want}}
-		c.end(j, &f)
-		n, ok := c.criterion.(*countCriterion)
-		if onPage := ok && !n.sent; overflow > 0 && !onPage {
-			f.Held, f.Seen = false, fmt.Sprintf("not judged: %d entries found no room in the ring", overflow)
+		f := report.Finding{Criterion: report.Criterion{What: c.Name.Text, Want: c.Want}}
+		c.finish(j, &f)
+		n, ok := c.evaluator.(*countEvaluator)
+		if fromStatus := ok && !n.sent; overflow > 0 && !fromStatus {
+			f.Held, f.Seen = false, fmt.Sprintf("not judged: %d entries of the ring were lost", overflow)
 		}
 		list = append(list, f)
 	}
@@ -86,16 +83,16 @@ func (j *Judge) End(overflow uint64) (list []report.Finding) {
 
 func (j *Judge) seconds(ticks int64) float64 { return float64(ticks) * float64(j.period) / 1e9 }
 
-// notJudged is why there is no verdict.
+// notJudged returns why an expectation could not be judged.
 func (j *Judge) notJudged() string {
 	return fmt.Sprintf("not judged: the run ended at %.9g s", j.seconds(j.Last))
 }
 
-func (w *windowCriterion) entry(_ *Judge, e *rt.Entry) {
+func (w *windowEvaluator) addEntry(_ *Judge, e *rt.Entry) {
 	if e.Kind != rt.KindStep || e.Tick < w.from || w.to > 0 && e.Tick > w.to {
 		return
 	}
-	v := w.Of(e.Y, e.U)
+	v := w.Value(e.Y, e.U)
 	inside := v >= w.lo && v <= w.hi
 	if w.open {
 		inside = v > w.lo && v < w.hi
@@ -112,7 +109,7 @@ func (w *windowCriterion) entry(_ *Judge, e *rt.Entry) {
 	}
 }
 
-func (w *windowCriterion) end(j *Judge, f *report.Finding) {
+func (w *windowEvaluator) finish(j *Judge, f *report.Finding) {
 	f.Time = j.seconds(w.ticks)
 	f.Held = w.outside == 0 && cmp.Or(w.to, j.length) <= j.Last && w.ticks > 0
 	if w.outside == 0 && !f.Held {
@@ -126,9 +123,9 @@ func (w *windowCriterion) end(j *Judge, f *report.Finding) {
 	}
 }
 
-// entry waits for the cause, then for the answer. A slot that was cleared while the run went on
-// is another fault's from then on.
-func (a *answerCriterion) entry(j *Judge, e *rt.Entry) {
+// addEntry waits for the cause, then for the answer. A slot that was cleared may hold another fault
+// afterwards.
+func (a *answerEvaluator) addEntry(j *Judge, e *rt.Entry) {
 	switch e.Kind {
 	case rt.KindStep:
 		if a.begun < 0 && a.cause[0].Set && a.cause.Hold(e.Y, e.U) {
@@ -152,9 +149,9 @@ func (a *answerCriterion) entry(j *Judge, e *rt.Entry) {
 	}
 }
 
-// addFrame notes the first frame that came after its cause. What tick k reads came
-// before it was due: without a stamp an answer to it is read at k+1 at the earliest.
-func (a *answerCriterion) addFrame(j *Judge, e *rt.Entry) {
+// addFrame times the first frame after the cause. A frame that tick k reads arrived before tick k
+// was due. Without a stamp, an answer to tick k is therefore read at k+1 at the earliest.
+func (a *answerEvaluator) addFrame(j *Judge, e *rt.Entry) {
 	if a.begun < 0 || a.answeredNs >= 0 {
 		return
 	}
@@ -168,7 +165,7 @@ func (a *answerCriterion) addFrame(j *Judge, e *rt.Entry) {
 	}
 }
 
-func (a *answerCriterion) end(j *Judge, f *report.Finding) {
+func (a *answerEvaluator) finish(j *Judge, f *report.Finding) {
 	f.Time = float64(max(0, a.answeredNs)) / 1e9
 	passed := (j.Last - a.begun) * j.period
 	switch {
@@ -179,30 +176,30 @@ func (a *answerCriterion) end(j *Judge, f *report.Finding) {
 	case a.answeredNs < 0 && passed < a.ns:
 		f.Seen = j.notJudged()
 	case a.answeredNs < 0:
-		f.Seen = fmt.Sprintf("no answer to tick %d until the end, %g ms later", a.begun, float64(passed)/1e6)
+		f.Seen = fmt.Sprintf("no answer within %g ms from tick %d to the end", float64(passed)/1e6, a.begun)
 	default:
 		f.Held = a.answeredNs <= a.ns
-		how := fmt.Sprintf("by ticks, at tick %d", a.at)
+		how := fmt.Sprintf("at tick %d, timed by ticks", a.at)
 		if a.stamped {
-			how = fmt.Sprintf("by the kernel's stamp, read at tick %d", a.at)
+			how = fmt.Sprintf("read at tick %d, timed by the kernel's stamp", a.at)
 		}
-		f.Seen = fmt.Sprintf("after %g ms %s; its cause was at tick %d", float64(a.answeredNs)/1e6, how, a.begun)
+		f.Seen = fmt.Sprintf("an answer after %g ms, %s; cause at tick %d", float64(a.answeredNs)/1e6, how, a.begun)
 		if a.frame == nil && a.answeredNs == 0 {
-			f.Seen += ", and it held there"
+			f.Seen += ", where the answer held already"
 		}
 	}
 }
 
-func (n *countCriterion) entry(_ *Judge, e *rt.Entry) {
+func (n *countEvaluator) addEntry(_ *Judge, e *rt.Entry) {
 	if e.Kind == rt.KindFrame && n.sent && e.Fate == rt.Sent && e.Bus == n.bus && e.Message == n.at {
 		n.seen++
 	}
 }
 
-func (n *countCriterion) end(j *Judge, f *report.Finding) {
+func (n *countEvaluator) finish(j *Judge, f *report.Finding) {
 	f.Time = j.seconds(j.Last)
 	if !n.sent {
-		w := j.page.Rx[j.rx[n.bus]+n.at].Counts()
+		w := j.status.Rx[j.rx[n.bus]+n.at].Counts()
 		n.seen = map[string]uint64{
 			"frames": w.Frames, "errors": w.Errors, "repeated": w.Repeated, "sequence": w.Sequence, "some_lost": w.SomeLost,
 			"no_new": w.NoNew, "timeouts": w.Timeouts, "length": w.Length, "invalid": w.Invalid, "range": w.Range,
@@ -211,8 +208,8 @@ func (n *countCriterion) end(j *Judge, f *report.Finding) {
 
 	f.Held = n.seen >= n.lo && n.seen <= n.hi
 	f.Seen = fmt.Sprint(n.seen)
-	// What is still to come in the time that was asked for can only make it more.
+	// In a run that ended early, the count could still have grown.
 	if j.Last < j.length && n.seen <= n.hi && !(f.Held && n.hi == math.MaxUint64) {
-		f.Held, f.Seen = false, fmt.Sprintf("%s, at %d", j.notJudged(), n.seen)
+		f.Held, f.Seen = false, fmt.Sprintf("%s with a count of %d", j.notJudged(), n.seen)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"lockstep/rt/report"
 )
 
-// fedJudge is a judge that a test feeds; ticks are of 5 ms.
+// fedJudge is a judge with the entries of a test; a tick is 5 ms.
 type fedJudge struct {
 	t    *testing.T
 	h    *bench.Handover
@@ -27,7 +27,7 @@ type fedJudge struct {
 	e    rt.Entry // at hand
 }
 
-// begin makes the judge of one expectation, and a fault called f in slot 0.
+// begin returns a judge of one expectation, with a fault called f in slot 0.
 func begin(t *testing.T, expect string) *fedJudge {
 	t.Helper()
 	h := fuzzed()
@@ -43,27 +43,27 @@ func begin(t *testing.T, expect string) *fedJudge {
 	}
 }
 
-// step is tick k, at which w1 and the pressure of clutch 1 have these values.
+// step adds tick k with these values of w1 and of the pressure of clutch 1.
 func (r *fedJudge) step(k int64, w1, c1 float64) {
 	r.y[bench.PortIndex(r.h.Tables.Outputs, "w1")], r.u[bench.PortIndex(r.h.Tables.Inputs, "clutch1.pressure")] = w1, c1
 	r.e = rt.Entry{Kind: rt.KindStep, Tick: k, U: r.u, Y: r.y}
 	r.j.Entry(&r.e)
 }
 
-// steps are the ticks from one to another, w1 by tick.
+// steps adds the ticks from one to another, with w1 by tick.
 func (r *fedJudge) steps(from, to int64, w1 func(k int64) float64) {
 	for k := from; k <= to; k++ {
 		r.step(k, w1(k), 0)
 	}
 }
 
-// received is a frame of TCU_Pressure_1 that tick k reads, at an instant, ns.
+// received adds a frame of TCU_Pressure_1 that tick k reads; stamp is its time, ns.
 func (r *fedJudge) received(k, stamp int64) {
 	r.e = rt.Entry{Kind: rt.KindFrame, Tick: k, Fate: rt.Received, Stamp: can.Stamp{Soft: stamp}}
 	r.j.Entry(&r.e)
 }
 
-// verdict expects this of the only expectation; seen is part of what was seen.
+// verdict checks the finding of the only expectation; seen is part of Seen.
 func (r *fedJudge) verdict(held bool, seen string) report.Finding {
 	r.t.Helper()
 	list := r.j.End(0)
@@ -75,7 +75,7 @@ func (r *fedJudge) verdict(held bool, seen string) report.Finding {
 
 func constant(v float64) func(int64) float64 { return func(int64) float64 { return v } }
 
-func TestWindowIncludesItsFirstAndItsLastTick(t *testing.T) {
+func TestWindowIncludesItsFirstAndLastTick(t *testing.T) {
 	const window = "value: w1, within: 2 %, of: 100, from: 50 ms, to: 100 ms" // ticks 10 to 20
 	for bad, held := range map[int64]bool{9: true, 10: false, 15: false, 20: false, 21: true} {
 		r := begin(t, window)
@@ -93,7 +93,7 @@ func TestWindowIncludesItsFirstAndItsLastTick(t *testing.T) {
 	}
 }
 
-func TestWindowWhoseTimesAreNotOnTheGridHasTheTicksInside(t *testing.T) {
+func TestWindowOffTheGridHasTheTicksInside(t *testing.T) {
 	const window = "value: w1, below: 5, from: 12 ms, to: 24 ms" // 15 ms and 20 ms
 	for bad, held := range map[int64]bool{2: true, 3: false, 4: false, 5: true} {
 		r := begin(t, window)
@@ -102,7 +102,7 @@ func TestWindowWhoseTimesAreNotOnTheGridHasTheTicksInside(t *testing.T) {
 	}
 }
 
-func TestLimitsAndTolerancesAreInTheUnitTheyAreWrittenIn(t *testing.T) {
+func TestLimitsAndTolerancesHaveTheirOwnUnits(t *testing.T) {
 	rpm := math.Pi / 30
 	for _, c := range []struct {
 		expect string
@@ -115,8 +115,8 @@ func TestLimitsAndTolerancesAreInTheUnitTheyAreWrittenIn(t *testing.T) {
 		{"value: w1, within: 2 %, of: -1500 rpm", -1531 * rpm, false, "worst -1531 rpm"}, // % of the size
 		{"value: w1, within: 10 rpm, of: 1500 rpm", 1490.1 * rpm, true, ""},
 		{"value: w1, within: 10 rpm, of: 1500 rpm", 1489.9 * rpm, false, ""},
-		{"value: w1, within: 10, of: 0 rpm", -10, true, ""},      // the border is inside; bare numbers are rad/s
-		{"value: w1, above: 100", 100, false, "worst 100 rad/s"}, // here it is not
+		{"value: w1, within: 10, of: 0 rpm", -10, true, ""},      // the limit is inside; numbers without a unit are in rad/s
+		{"value: w1, above: 100", 100, false, "worst 100 rad/s"}, // the limit is outside
 		{"value: w1, above: 100", 100.001, true, ""},
 		{"value: w1, below: 100", 100, false, ""},
 		{"value: w1, above: 1 rpm, below: 3 rpm", 2 * rpm, true, "2 rpm"},
@@ -132,7 +132,7 @@ func TestLimitsAndTolerancesAreInTheUnitTheyAreWrittenIn(t *testing.T) {
 	}
 }
 
-func TestNaNIsTheWorstOfAllValues(t *testing.T) {
+func TestNaNIsTheWorstValue(t *testing.T) {
 	r := begin(t, "value: w1, below: 5")
 	r.step(1, 7, 0)
 	r.step(2, math.NaN(), 0)
@@ -140,12 +140,12 @@ func TestNaNIsTheWorstOfAllValues(t *testing.T) {
 	r.verdict(false, "worst NaN rad/s at 0.01 s, outside at 3 of 3 ticks")
 }
 
-func TestWhatTheRunDidNotReachIsNotJudgedAndFails(t *testing.T) {
+func TestExpectationAfterTheEndOfTheRunFails(t *testing.T) {
 	r := begin(t, "value: w1, below: 5, from: 50 ms, to: 100 ms")
 	r.steps(1, 19, constant(1)) // 95 ms
 	r.verdict(false, "not judged: the run ended at 0.095 s")
 	r = begin(t, "value: w1, below: 5, from: 50 ms, to: 100 ms")
-	r.steps(1, 19, constant(6)) // but broken it is
+	r.steps(1, 19, constant(6)) // outside before the end: broken
 	r.verdict(false, "worst 6 rad/s")
 	r = begin(t, "value: w1, below: 5, from: 50 ms")
 	r.steps(1, 9, constant(1))
@@ -168,25 +168,25 @@ func TestWhatTheRunDidNotReachIsNotJudgedAndFails(t *testing.T) {
 	r.verdict(false, "not judged: w1 < 0 never held")
 }
 
-func TestEntriesLostInTheRingAreNoVerdict(t *testing.T) {
+func TestLostEntriesOfTheRingBreakExpectations(t *testing.T) {
 	r := begin(t, "value: w1, below: 5")
 	r.steps(1, 19, constant(1))
-	if f := r.j.End(3); f[0].Held || f[0].Seen != "not judged: 3 entries found no room in the ring" {
+	if f := r.j.End(3); f[0].Held || f[0].Seen != "not judged: 3 entries of the ring were lost" {
 		t.Errorf("%+v", f)
 	}
 }
 
-func TestAnswerIsTimedFromTheTickOfItsCause(t *testing.T) {
+func TestAnswerIsTimedFromTheTickOfTheCause(t *testing.T) {
 	for _, c := range []struct {
 		answer int64 // tick
 		held   bool
 		seen   string
 	}{
-		{200, true, "after 0 ms by ticks, at tick 200; its cause was at tick 200, and it held there"},
-		{203, true, "after 15 ms by ticks, at tick 203; its cause was at tick 200"},
+		{200, true, "an answer after 0 ms, at tick 200, timed by ticks; cause at tick 200, where the answer held already"},
+		{203, true, "an answer after 15 ms, at tick 203, timed by ticks; cause at tick 200"},
 		{210, true, "after 50 ms"},
 		{211, false, "after 55 ms"},
-		{999, false, "no answer to tick 200 until the end, 500 ms later"},
+		{999, false, "no answer within 500 ms from tick 200 to the end"},
 	} {
 		r := begin(t, "answer: w1 > 3, after: 1 s, within: 50 ms")
 		r.steps(1, 300, func(k int64) float64 { return map[bool]float64{true: 4, false: 1}[k >= c.answer || k < 100] })
@@ -194,7 +194,7 @@ func TestAnswerIsTimedFromTheTickOfItsCause(t *testing.T) {
 	}
 }
 
-func TestAnswerToAFaultIsTimedFromItsFirstActiveTick(t *testing.T) {
+func TestAnswerToAFaultIsTimedFromTheFirstActiveTick(t *testing.T) {
 	r := begin(t, "answer: clutch1.pressure < 1 bar, after: {fault: f}, within: 50 ms")
 	for k := range int64(100) {
 		state := fault.Armed
@@ -207,32 +207,32 @@ func TestAnswerToAFaultIsTimedFromItsFirstActiveTick(t *testing.T) {
 		}
 		r.step(k, 0, map[bool]float64{true: 0.5e5, false: 2e5}[k >= 25])
 	}
-	r.verdict(true, "after 25 ms by ticks, at tick 25; its cause was at tick 20")
+	r.verdict(true, "an answer after 25 ms, at tick 25, timed by ticks; cause at tick 20")
 }
 
-func TestAnswerToAConditionIsTimedFromTheFirstTickAtWhichAllOfItHolds(t *testing.T) {
+func TestAnswerToConditionsIsTimedFromTheFirstTickWithAllOfThem(t *testing.T) {
 	r := begin(t, "answer: w1 > 50, after: {when: w1 > 10 and clutch1.pressure > 1 bar}, within: 20 ms")
 	for k := range int64(100) {
 		r.step(k, float64(k), map[bool]float64{true: 2e5, false: 0}[k >= 48])
 	}
-	r.verdict(true, "after 15 ms by ticks, at tick 51; its cause was at tick 48")
+	r.verdict(true, "an answer after 15 ms, at tick 51, timed by ticks; cause at tick 48")
 }
 
-func TestFrameThatAnswersIsTimedByItsStamp(t *testing.T) {
+func TestAnsweringFrameIsTimedByItsStamp(t *testing.T) {
 	const start = 1_000_000_000_000
 	at := func(tick, ns int64) int64 { return start + tick*5e6 + ns }
 	r := begin(t, "answer: {frame: TCU_Pressure_1}, after: 1 s, within: 9 ms")
 	r.j.Begin(start)
 	r.steps(1, 199, constant(0))
-	r.received(200, at(200, -1_000_000)) // before tick 200 was due: it answers nothing
+	r.received(200, at(200, -1_000_000)) // before tick 200 was due: no answer
 	r.steps(200, 201, constant(0))
 	r.received(202, at(200, 8_765_432))
 	r.received(203, at(202, 1))
 	r.steps(202, 300, constant(0))
-	r.verdict(true, "after 8.765432 ms by the kernel's stamp, read at tick 202; its cause was at tick 200")
+	r.verdict(true, "an answer after 8.765432 ms, read at tick 202, timed by the kernel's stamp; cause at tick 200")
 }
 
-func TestFrameWithoutAStampIsTimedByTheTickThatReadsIt(t *testing.T) {
+func TestFrameWithoutAStampIsTimedByItsTick(t *testing.T) {
 	r := begin(t, "answer: {frame: TCU_Pressure_1}, after: 1 s, within: 9 ms")
 	r.steps(1, 199, constant(0))
 	r.received(200, 0)
@@ -240,12 +240,12 @@ func TestFrameWithoutAStampIsTimedByTheTickThatReadsIt(t *testing.T) {
 	r.j.Entry(&other)
 	lost := rt.Entry{Kind: rt.KindFrame, Tick: 201, Fate: rt.Received, Withheld: true}
 	r.j.Entry(&lost)
-	r.received(202, 77) // without the start of the grid a stamp says nothing
+	r.received(202, 77) // a stamp is useless without the start of the grid
 	r.steps(200, 300, constant(0))
-	r.verdict(false, "after 10 ms by ticks, at tick 202")
+	r.verdict(false, "after 10 ms, at tick 202, timed by ticks")
 }
 
-func TestCountsAreThoseOfTheLoopAndOfTheFramesSent(t *testing.T) {
+func TestCountsAreOfReceivedMessagesAndOfSentFrames(t *testing.T) {
 	for _, name := range countNames {
 		r := begin(t, "count: {message: TCU_Pressure_2, of: "+name+"}, is: 5")
 		r.page.Rx[1].StoreCounts(&sigmap.Counts{
@@ -267,7 +267,7 @@ func TestCountsAreThoseOfTheLoopAndOfTheFramesSent(t *testing.T) {
 	}
 }
 
-func TestAJudgeTakesNoMemoryAsTheRunGoes(t *testing.T) {
+func TestJudgeDoesNotAllocate(t *testing.T) {
 	r := begin(t, "value: w1, below: 5")
 	k := int64(0)
 	if n := testing.AllocsPerRun(1000, func() { k++; r.step(k, 9, 0); r.received(k, k) }); n != 0 {
@@ -275,7 +275,7 @@ func TestAJudgeTakesNoMemoryAsTheRunGoes(t *testing.T) {
 	}
 }
 
-func TestRunThatEndsBeforeItsTimeLeavesOpenWhatGoesToItsEnd(t *testing.T) {
+func TestExpectationsUpToTheEndFailWhenTheRunEndsEarly(t *testing.T) {
 	for _, c := range []struct {
 		expect string
 		ticks  int64 // of 30
@@ -288,7 +288,7 @@ func TestRunThatEndsBeforeItsTimeLeavesOpenWhatGoesToItsEnd(t *testing.T) {
 		{"value: w1, below: 5", 10, 1, false, "not judged"},
 		{"value: w1, below: 5", 10, 6, false, "worst 6 rad/s at 0.005 s, outside at 10 of 10 ticks"},
 		{"value: w1, below: 5, to: 50 ms", 10, 1, true, "worst 1 rad/s"},
-		{"count: {message: Speeds, of: frames}, is: 10", 10, 1, false, "not judged: the run ended at 0.05 s, at 10"},
+		{"count: {message: Speeds, of: frames}, is: 10", 10, 1, false, "not judged: the run ended at 0.05 s with a count of 10"},
 		{"count: {message: Speeds, of: frames}, is: 9", 10, 1, false, "10"},
 		{"count: {message: Speeds, of: frames}, at_most: 20", 10, 1, false, "not judged"},
 		{"count: {message: Speeds, of: frames}, at_most: 20", 30, 1, false, "30"},
@@ -306,7 +306,7 @@ func TestRunThatEndsBeforeItsTimeLeavesOpenWhatGoesToItsEnd(t *testing.T) {
 	}
 }
 
-func TestFaultThatTakesTheSlotOfAnotherIsNotItsCause(t *testing.T) {
+func TestFaultInAReusedSlotIsNotTheCause(t *testing.T) {
 	r := begin(t, "answer: w1 > 3, after: {fault: f}, within: 50 ms")
 	for k, s := range []fault.State{fault.Armed, fault.Free, fault.Armed, fault.Active} {
 		r.j.Entry(&rt.Entry{Kind: rt.KindFault, Tick: int64(k + 1), State: s})

@@ -16,21 +16,21 @@ import (
 
 // Reading is an input or output of the plant, named as a port or by the signal that is bound to it.
 type Reading struct {
-	scale       // in which its values are written
-	Output bool // in y, otherwise in u
-	Index  int
-	SI     string // unit in which Run tells of it
+	scale         // unit of its values in the file
+	Output bool   // an entry of y; else of u
+	Index  int    // index in y or u
+	SI     string // unit in y or u
 }
 
-// Of is the value there.
-func (r Reading) Of(y, u []float64) float64 {
+// Value returns the value of the reading.
+func (r Reading) Value(y, u []float64) float64 {
 	if r.Output {
 		return y[r.Index]
 	}
 	return u[r.Index]
 }
 
-// FindReading finds an output, an input that is known outside of the plant, or a bound signal.
+// FindReading finds an output, an input whose value the loop has, or a bound signal.
 func FindReading(h *bench.Handover, name string) (r Reading, err error) {
 	outputs, inputs := h.Tables.Outputs, h.Tables.Inputs
 	if i := bench.PortIndex(outputs, name); i >= 0 {
@@ -40,7 +40,7 @@ func FindReading(h *bench.Handover, name string) (r Reading, err error) {
 		return Reading{scaleOf(inputs[i].Unit), false, i, inputs[i].Unit}, checkVisible(h, i)
 	}
 	m, sig, err := findSignal(h, name)
-	if err != nil && m.msg == nil { // nor is there such a message
+	if err != nil && m.msg == nil { // not a message either
 		ports := append(bench.PortNames(outputs), bench.PortNames(inputs)...)
 		return r, unknownName("input, output or bound signal", name, ports)
 	}
@@ -57,10 +57,10 @@ func FindReading(h *bench.Handover, name string) (r Reading, err error) {
 	return r, err
 }
 
-// Conditions are of outputs, inputs and signals.
+// Conditions are conditions on outputs, inputs and signals.
 type Conditions = fault.Conditions
 
-// ParseConditions reads "w1 > 1500 rpm", or two of these joined by " and ".
+// ParseConditions parses "w1 > 1500 rpm", or two conditions joined by " and ".
 func ParseConditions(h *bench.Handover, text string) (list Conditions, err error) {
 	parts := strings.Split(text, " and ")
 	if len(parts) > len(list) {
@@ -90,8 +90,8 @@ func ParseConditions(h *bench.Handover, text string) (list Conditions, err error
 	return list, nil
 }
 
-// checkVisible refuses an input that moves by itself: the loop has the values that it gives to
-// the plant, not those that the plant has of its own.
+// checkVisible refuses an input that follows the plant's own waveform: the loop does not have its
+// value.
 func checkVisible(h *bench.Handover, input int) error {
 	name := h.Tables.Inputs[input].Name
 	does := bench.DescribeSource(&h.Tables.Signals[h.Tables.InputSignal[input]].Source, "")
@@ -100,20 +100,20 @@ func checkVisible(h *bench.Handover, input int) error {
 		return nil
 	}
 
-	return fmt.Errorf("input %s %s, which is not seen outside of the plant: "+
-		"give it a course (stimuli: {%s: ...}) or name an output", name, does, name)
+	return fmt.Errorf("input %s %s, a value that the loop does not have: "+
+		"give the input a waveform (stimuli: {%s: ...}) or name an output", name, does, name)
 }
 
-// scale is a unit in which numbers are written and shown; bare ones count in it. One
-// that package model/units does not know has bare numbers only.
+// scale is the unit of a number without a unit, in files and in messages. A unit that package
+// model/units does not know has numbers without a unit only.
 type scale struct {
 	name   string
-	unit   string  // that quantities are asked for in: of the same dimension
-	factor float64 // SI per unit
-	zero   float64 // SI where the number is 0
+	unit   string  // unit of the same dimension, for package units
+	factor float64 // SI value of one unit
+	zero   float64 // SI value of the number 0
 }
 
-// scaleOf is a unit as a plant or a database has it.
+// scaleOf returns the scale of a unit of a plant or a database.
 func scaleOf(name string) scale {
 	name = cmp.Or(name, "1")
 	if name == "degC" || name == "°C" {
@@ -122,7 +122,7 @@ func scaleOf(name string) scale {
 	return scale{name, name, factorOf(name), 0}
 }
 
-// factorOf is a unit in SI; 1 of one that is unknown.
+// factorOf returns the SI value of one unit; 1 if the unit is unknown.
 func factorOf(unit string) float64 {
 	u, err := units.Parse(unit)
 	if err != nil {
@@ -131,11 +131,11 @@ func factorOf(unit string) float64 {
 	return u.Factor
 }
 
-// toSI is a number as SI, number is its inverse.
+// toSI converts a number to SI, fromSI back.
 func (m *scale) toSI(number float64) float64 { return number*m.factor + m.zero }
 func (m *scale) fromSI(si float64) float64   { return (si - m.zero) / m.factor }
 
-// Read reads a value as SI; a bare number is in the unit of the gauge.
+// Read parses a value to SI; a number without a unit is in the unit of the scale.
 func (m *scale) Read(text string) (float64, error) {
 	if v, ok := parseNumber(text); ok {
 		return m.toSI(v), nil
@@ -143,10 +143,10 @@ func (m *scale) Read(text string) (float64, error) {
 	return parseQuantity(text, m.unit)
 }
 
-// Difference is Read for a difference of values, such as a tolerance.
+// Difference parses a difference of values, such as a tolerance, to SI.
 func (m *scale) Difference(text string) (float64, error) { return m.parseScaled(text, m.unit) }
 
-// perSecond is Read for a difference per second.
+// perSecond parses a difference per second to SI.
 func (m *scale) perSecond(text string) (float64, error) { return m.parseScaled(text, "("+m.unit+")/s") }
 
 func (m *scale) parseScaled(text, unit string) (float64, error) {
@@ -157,7 +157,7 @@ func (m *scale) parseScaled(text, unit string) (float64, error) {
 }
 
 func formatRange(lo, hi float64, unit string) string {
-	return bench.WithUnit(fmt.Sprintf("%.9g to %.9g", lo, hi), unit)
+	return units.WithUnit(fmt.Sprintf("%.9g to %.9g", lo, hi), unit)
 }
 
 func parseNumber(text string) (float64, bool) {
@@ -165,7 +165,7 @@ func parseNumber(text string) (float64, bool) {
 	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
 }
 
-// parseQuantity reads a quantity as SI.
+// parseQuantity parses a quantity to SI.
 func parseQuantity(text, unit string) (float64, error) {
 	v, err := units.Quantity(text, unit, nil)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"lockstep/rt/bench"
 )
 
-func TestBareNumbersCountInTheUnitOfASignal(t *testing.T) {
+func TestNumbersWithoutAUnitAreInTheUnitOfTheSignal(t *testing.T) {
 	for _, c := range []struct {
 		unit, text string
 		want       float64 // SI; 0 where it is refused
@@ -34,7 +34,7 @@ func TestBareNumbersCountInTheUnitOfASignal(t *testing.T) {
 	}
 }
 
-func TestNumbersWithoutDimensionAreShownAlone(t *testing.T) {
+func TestNumbersWithoutDimensionAreShownWithoutAUnit(t *testing.T) {
 	for unit, want := range map[string]string{"1": "stays at 0.2", "": "stays at 0.2", "Pa": "stays at 0.2 Pa"} {
 		if got := bench.DescribeSource(&model.Source{T: []float64{0}, V: []float64{0.2}}, unit); got != want {
 			t.Errorf("in %q: %q, want %q", unit, got, want)

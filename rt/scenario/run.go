@@ -15,7 +15,7 @@ import (
 	"lockstep/rt/report"
 )
 
-// junitSuites is the root of the JUnit XML that is written.
+// junitSuites is the root element of JUnit XML.
 type junitSuites struct {
 	XMLName  xml.Name   `xml:"testsuites"`
 	Tests    int        `xml:"tests,attr"`
@@ -47,12 +47,11 @@ type junitFailure struct {
 	Type    string `xml:"type,attr"`
 }
 
-// junitTime is a time, s, as the schemas of JUnit XML take it: without an exponent, to
-// the ms.
+// junitTime formats a time, s, for the schemas of JUnit XML: without an exponent, in steps of 1 ms.
 func junitTime(s float64) string { return strconv.FormatFloat(math.Round(s*1e3)/1e3, 'f', -1, 64) }
 
-// writeJUnit writes the verdict on a run as JUnit XML: a case for each expectation, and one
-// more for a run that broke its policy. Times are simulated.
+// writeJUnit writes the verdict as JUnit XML: one case per expectation, and one more if the run
+// broke its policy. Times are simulated.
 func writeJUnit(r *report.Report, w io.Writer) error {
 	t := r.Scenario
 	s := junitSuite{Name: t.Scenario, Time: junitTime(r.SimTime), Out: r.Ended}
@@ -88,14 +87,14 @@ func writeJUnit(r *report.Report, w io.Writer) error {
 	return err
 }
 
-// Run is a scenario that a run follows, and the file for its verdict.
+// Run is the scenario of a run and the file of its verdict.
 type Run struct {
-	Scenario *Scenario // nil: there is none
-	junit    *os.File  // nil: none is wanted
+	Scenario *Scenario // nil: none
+	junit    *os.File  // nil: none
 }
 
-// Open reads a scenario, a file or embedded; the file for its verdict as JUnit
-// XML, "" none, is there at once, so that a wrong name is told before the run.
+// Open loads a scenario, a file or embedded; name "": none. It creates the JUnit XML file at once,
+// so that a wrong name is refused before the run; junit "": none.
 func Open(h *bench.Handover, name, junit string) (s Run, err error) {
 	if name == "" {
 		return s, nil
@@ -109,8 +108,7 @@ func Open(h *bench.Handover, name, junit string) (s Run, err error) {
 	return s, nil
 }
 
-// Report adds the verdict of the findings to the report of the run, and writes it to the
-// file.
+// Report adds the verdict to the report of the run, and writes the JUnit XML file.
 func (s *Run) Report(r *report.Report, findings []report.Finding) error {
 	if s.Scenario == nil {
 		return nil

@@ -13,19 +13,19 @@ import (
 	"lockstep/rt/report"
 )
 
-// triedReport is a report with two expectations, one of which is broken, in characters that
-// XML does not take as they are.
+// triedReport returns a report with one broken expectation of two, and with characters that XML
+// must escape.
 func triedReport() *report.Report {
 	return &report.Report{
 		Bench: "demo", Clean: true, Ended: "done", SimTime: 4,
 		Scenario: &report.ScenarioResult{Scenario: "hard", File: "hard.yaml", Findings: []report.Finding{
-			{Demand: report.Demand{What: "slow", Want: `w1 > 3 "rpm" & more`, Seen: "worst <2> at 3 s", Held: false}, Time: 1.005},
-			{Demand: report.Demand{What: "errors of M: is 0", Want: "errors of M: is 0", Seen: "0", Held: true}, Time: 4},
+			{Criterion: report.Criterion{What: "slow", Want: `w1 > 3 "rpm" & more`, Seen: "worst <2> at 3 s", Held: false}, Time: 1.005},
+			{Criterion: report.Criterion{What: "errors of M: is 0", Want: "errors of M: is 0", Seen: "0", Held: true}, Time: 4},
 		}},
 	}
 }
 
-func TestJUnitHasACaseForEachExpectation(t *testing.T) {
+func TestJUnitHasOneCasePerExpectation(t *testing.T) {
 	var out bytes.Buffer
 	if err := writeJUnit(triedReport(), &out); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestJUnitHasACaseForEachExpectation(t *testing.T) {
 	}
 	a, b := suite.Nodes[0], suite.Nodes[1]
 	if a.XMLName.Local != "testcase" || attr(a, "classname") != "demo.hard" || attr(a, "name") != "slow" || attr(a, "time") != "1.005" ||
-		attr(a.Nodes[0], "message") != `slow: wanted w1 > 3 "rpm" & more; seen worst <2> at 3 s` {
+		attr(a.Nodes[0], "message") != `slow: expected w1 > 3 "rpm" & more; saw worst <2> at 3 s` {
 		t.Errorf("the broken one: %+v", a)
 	}
 	if attr(b, "name") != "errors of M: is 0" || attr(b, "time") != "4" || len(b.Nodes) != 1 || b.Nodes[0].XMLName.Local != "system-out" {
@@ -62,7 +62,7 @@ func TestJUnitHasACaseForEachExpectation(t *testing.T) {
 	}
 }
 
-func TestARunThatBrokeItsPolicyIsACaseOfItsOwn(t *testing.T) {
+func TestRunThatBrokeItsPolicyIsAJUnitCase(t *testing.T) {
 	r := triedReport()
 	r.Clean, r.Ended = false, "a tick was missed (stop)"
 	var out bytes.Buffer
@@ -74,7 +74,7 @@ func TestARunThatBrokeItsPolicyIsACaseOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestJUnitHasTimesAsItsSchemasTakeThem(t *testing.T) {
+func TestJUnitTimesFitTheSchemas(t *testing.T) {
 	r := triedReport()
 	r.SimTime = 259200.005
 	for s, want := range map[float64]string{0.000_05: "0", 0.0125: "0.013", 1.005: "1.005", 4: "4", 2.5e7: "25000000"} {
@@ -109,27 +109,27 @@ for c in e.parse(sys.argv[1]).getroot().iter("testcase"):
     f = c.find("failure")
     print(c.get("name"), float(c.get("time")), f.get("message") if f is not None else "held")
 `, file).CombinedOutput()
-	const want = "slow 1.005 slow: wanted w1 > 3 \"rpm\" & more; seen worst <2> at 3 s\nerrors of M: is 0 4.0 held\n"
+	const want = "slow 1.005 slow: expected w1 > 3 \"rpm\" & more; saw worst <2> at 3 s\nerrors of M: is 0 4.0 held\n"
 	if err != nil || string(out) != want {
 		t.Errorf("%v:\n%swant\n%s", err, out, want)
 	}
 }
 
-func TestReportsTellEveryExpectation(t *testing.T) {
+func TestReportsShowEveryExpectation(t *testing.T) {
 	r := triedReport()
 	var text, machine bytes.Buffer
 	r.Scenario.Text(&text)
 	const want = `
   scenario hard: 1 of 2 expectations held
 
-  broken slow: wanted w1 > 3 "rpm" & more; seen worst <2> at 3 s
-  held   wanted errors of M: is 0; seen 0
+  broken slow: expected w1 > 3 "rpm" & more; saw worst <2> at 3 s
+  held   expected errors of M: is 0; saw 0
 `
 	if text.String() != want {
 		t.Errorf("got\n%swant\n%s", text.String(), want)
 	}
-	if err := r.Scenario.Failed(); err == nil || err.Error() != `scenario hard: slow: wanted w1 > 3 "rpm" & more; seen worst <2> at 3 s` {
-		t.Errorf("what did not hold: %v", err)
+	if err := r.Scenario.Failed(); err == nil || err.Error() != `scenario hard: slow: expected w1 > 3 "rpm" & more; saw worst <2> at 3 s` {
+		t.Errorf("broken expectations: %v", err)
 	}
 	if err := r.JSON(&machine); err != nil {
 		t.Fatal(err)

@@ -13,22 +13,22 @@ import (
 	"lockstep/rt/fault"
 )
 
-// Scenario is what happens in a run and what is expected of it. SCENARIO.md describes its file.
+// Scenario is a scenario file resolved for a bench. SCENARIO.md describes the file.
 type Scenario struct {
 	File   string
 	Name   string
 	About  string
-	Ticks  int64        // the length of the run; 0: it goes on until it is stopped
-	Faults []*faultSpec // by slot
-	Plan   fault.Plan
-	named  []bench.NamedFault // the faults by slot
+	Ticks  int64              // length of the run; 0: until it is stopped
+	Faults []*faultSpec       // by slot
+	Plan   fault.Plan         // stimuli, and the faults by slot
+	named  []bench.NamedFault // names of the faults by slot
 	Expect []Expectation
 
-	Source []byte // the file itself
+	Source []byte // content of the file
 }
 
-// Parse reads a scenario for a bench. Errors are "FILE:LINE:COL: bench: ...".
-// Where h.Loop.Ticks says how long the run is, that holds, not the file's own length.
+// Parse reads a scenario for a bench. A length of the run in h.Loop.Ticks takes precedence over the
+// file. Errors are "FILE:LINE:COL: bench: ...".
 func Parse(file string, data []byte, h *bench.Handover) (s *Scenario, err error) {
 	r := bench.NewReader(file)
 	err = r.Try(func() { s = read(r, r.Document(data), h) })
@@ -38,7 +38,7 @@ func Parse(file string, data []byte, h *bench.Handover) (s *Scenario, err error)
 	return s, err
 }
 
-// FromTree is Parse for a file that is a tree already.
+// FromTree is Parse for a parsed YAML tree.
 func FromTree(file string, n yamlfile.Node, h *bench.Handover) (s *Scenario, err error) {
 	r := bench.NewReader(file)
 	err = r.Try(func() { s = read(r, n, h) })
@@ -66,7 +66,7 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 	}
 
 	s.Ticks = cmp.Or(h.Loop.Ticks, s.Ticks)
-	h.Loop.Faults.Stimuli = s.Plan.Stimuli // which inputs are known
+	h.Loop.Faults.Stimuli = s.Plan.Stimuli // makes these inputs visible to conditions
 	s.resolveFaults(h)
 	for _, e := range expect {
 		s.Expect = append(s.Expect, expectSpec{e, s, h}.resolve())
@@ -75,7 +75,7 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 	return s
 }
 
-// readLength reads how long a run is, ticks.
+// readLength reads the length of the run, ticks.
 func readLength(r *yamlfile.Reader, f yamlfile.Field, h *bench.Handover) int64 {
 	w := r.Scalar(f, "for")
 	ticks, err := parseTicks(h, w.Text)
@@ -83,24 +83,24 @@ func readLength(r *yamlfile.Reader, f yamlfile.Field, h *bench.Handover) int64 {
 	case err != nil:
 		r.Fail(f, "for: %v", err)
 	case ticks < 1:
-		r.Fail(f, "for: %s is not more than nothing", w.Text)
+		r.Fail(f, "for: %s is not a positive duration", w.Text)
 	}
 
 	return ticks
 }
 
-// resolveFaults puts the faults into their slots.
+// resolveFaults resolves the faults and assigns their slots.
 func (s *Scenario) resolveFaults(h *bench.Handover) {
 	for i, spec := range s.Faults {
 		f := spec.resolve(h)
 		switch {
 		case slices.Contains(s.FaultNames(), spec.Name.Text):
-			spec.fail(spec.Name, "two are called %s: give one another name (name: ...)", spec.Name.Text)
+			spec.fail(spec.Name, "two faults are named %s: give one of them another name (name: ...)", spec.Name.Text)
 		case i >= fault.Max:
-			spec.fail(spec.target, "more than %d at once are not possible", fault.Max)
+			spec.fail(spec.target, "more than %d faults", fault.Max)
 		case s.Ticks > 0 && f.Start.Tick > s.Ticks:
 			at := spec.get("at")
-			spec.fail(at, "at: %s is after the end of the run, at %s: it would never start",
+			spec.fail(at, "at: %s is after the end of the run, at %s: the fault would never start",
 				at.Text, s.FormatTick(s.Ticks, h))
 		}
 
@@ -109,12 +109,12 @@ func (s *Scenario) resolveFaults(h *bench.Handover) {
 	}
 }
 
-// FormatTick is a tick in seconds, for messages.
+// FormatTick formats a tick as a time in s, for messages.
 func (s *Scenario) FormatTick(tick int64, h *bench.Handover) string {
 	return fmt.Sprintf("%.9g s", float64(tick)*float64(h.Tables.PeriodNs)/1e9)
 }
 
-// readStimuli reads the courses of inputs that no bus drives.
+// readStimuli reads the waveforms of inputs that no bus drives.
 func readStimuli(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Handover) {
 	for _, g := range r.FieldsOf(f, "stimuli") {
 		i, by := bench.PortIndex(h.Tables.Inputs, g.Key), drivenBy(h, g.Key)
@@ -126,12 +126,12 @@ func readStimuli(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Han
 				g.Key, by, g.Key)
 		}
 
-		course := readStimulus(r, g, &h.Tables.Inputs[i])
-		s.Plan.Stimuli = append(s.Plan.Stimuli, fault.Stimulus{Input: i, Waveform: course})
+		w := readStimulus(r, g, &h.Tables.Inputs[i])
+		s.Plan.Stimuli = append(s.Plan.Stimuli, fault.Stimulus{Input: i, Waveform: w})
 	}
 }
 
-// drivenBy is the signal that drives an input; "" none does.
+// drivenBy returns the received signal that drives an input; "": none.
 func drivenBy(h *bench.Handover, port string) string {
 	for _, bus := range h.Bench.Buses {
 		for _, l := range bus.Receive {
@@ -144,7 +144,7 @@ func drivenBy(h *bench.Handover, port string) string {
 	return ""
 }
 
-// readStimulus reads a value or a course, within the range of its port.
+// readStimulus reads a value or a waveform within the range of its port.
 func readStimulus(r *yamlfile.Reader, f yamlfile.Field, p *units.Port) sigmap.Waveform {
 	what := "stimuli: " + p.Name
 	number := func(r *yamlfile.Reader, f yamlfile.Field, text, what string) float64 {
@@ -159,15 +159,15 @@ func readStimulus(r *yamlfile.Reader, f yamlfile.Field, p *units.Port) sigmap.Wa
 
 	for _, v := range []float64{slices.Min(c.Value), slices.Max(c.Value)} {
 		if !(v >= p.Min && v <= p.Max) {
-			r.Fail(f, "%s: %s is beyond the range of the input, %s",
-				what, bench.WithUnit(fmt.Sprintf("%.9g", v), p.Unit), formatRange(p.Min, p.Max, p.Unit))
+			r.Fail(f, "%s: %s is outside the range of the input, %s",
+				what, units.WithUnit(fmt.Sprintf("%.9g", v), p.Unit), formatRange(p.Min, p.Max, p.Unit))
 		}
 	}
 
 	return *c
 }
 
-// Apply makes the scenario part of the hand-over to the target.
+// Apply puts the scenario into the hand-over to the target.
 func Apply(h *bench.Handover, s *Scenario) {
 	h.Loop.Faults.Faults, h.Loop.Faults.Stimuli = s.Plan.Faults, s.Plan.Stimuli
 	h.Loop.Ticks, h.Named = s.Ticks, s.named
@@ -186,7 +186,7 @@ func Load(h *bench.Handover, name string) (*Scenario, error) {
 	return s, err
 }
 
-// FaultNames are those of the faults.
+// FaultNames returns the names of the faults by slot.
 func (s *Scenario) FaultNames() (list []string) {
 	for _, f := range s.named {
 		list = append(list, f.Name)
@@ -194,7 +194,7 @@ func (s *Scenario) FaultNames() (list []string) {
 	return list
 }
 
-// Describe says what was understood, for people.
+// Describe formats the resolved scenario for people.
 func (s *Scenario) Describe(h *bench.Handover) string {
 	out := &strings.Builder{}
 	length := "until it is stopped"
@@ -209,7 +209,7 @@ func (s *Scenario) Describe(h *bench.Handover) string {
 		if len(c.Waveform.Value) > 1 {
 			text = fmt.Sprintf("%d points from %.6g to %.6g", len(c.Waveform.Value), lo, hi)
 		}
-		text = bench.WithUnit(text, p.Unit)
+		text = units.WithUnit(text, p.Unit)
 		if c.Waveform.Period > 0 {
 			text += fmt.Sprintf(", every %g s", float64(c.Waveform.Period)/1e9)
 		}
@@ -228,8 +228,8 @@ func (s *Scenario) Describe(h *bench.Handover) string {
 		}
 
 		last := "until cleared"
-		if f.Last > 0 {
-			last = fmt.Sprintf("for %d %s", f.Last, map[bool]string{true: "frames", false: "ticks"}[f.Frames])
+		if f.Duration > 0 {
+			last = fmt.Sprintf("for %d %s", f.Duration, map[bool]string{true: "frames", false: "ticks"}[f.Frames])
 		}
 		fmt.Fprintf(out, "  fault     %s; %s, %s\n", s.named[i], start, last)
 	}

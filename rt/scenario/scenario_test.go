@@ -14,58 +14,58 @@ import (
 	"lockstep/rt/bench/benchtest"
 )
 
-// TestMistakesInAScenarioAreNamedWithTheirPlace puts lines into a scenario of 4 s. The
-// error must start with the place of at and contain want.
-func TestMistakesInAScenarioAreNamedWithTheirPlace(t *testing.T) {
+// TestMistakesInAScenarioAreNamedWithTheirPosition adds lines to a scenario of 4 s. The error must
+// start with the position of at and contain want.
+func TestMistakesInAScenarioAreNamedWithTheirPosition(t *testing.T) {
 	h := faultBench(t)
 	for _, c := range []struct{ lines, at, want string }{
 		{"expct: []", "expct", `scenario file: unknown key "expct" (did you mean expect?)`},
 		{"stimuli: {clutch9.pressure: 3 bar}", "clutch9", `stimuli: there is no input "clutch9.pressure" (did you mean clutch1.pressure?)`},
 		{"stimuli: {clutch1.pressure: 3 bar}", "clutch1", "stimuli: input clutch1.pressure is driven by TCU_Pressure_1.pressure_C1: use a fault (faults: [{input: clutch1.pressure, stuck: ...}])"},
-		{"stimuli: {clutch8.pressure: 50 bar}", "50 bar", "stimuli: clutch8.pressure: 5000000 Pa is beyond the range of the input, 0 to 4000000 Pa"},
+		{"stimuli: {clutch8.pressure: 50 bar}", "50 bar", "stimuli: clutch8.pressure: 5000000 Pa is outside the range of the input, 0 to 4000000 Pa"},
 		{"stimuli: {clutch8.pressure: 3 rpm}", "3 rpm", "unit rpm"},
-		{"stimuli: {clutch8.pressure: {table: [[0 s, 0], [1 s, 60 bar]]}}", "{table", "6000000 Pa is beyond the range"},
+		{"stimuli: {clutch8.pressure: {table: [[0 s, 0], [1 s, 60 bar]]}}", "{table", "6000000 Pa is outside the range"},
 		{"stimuli: {clutch8.pressure: {table: [[1 s, 0], [0 s, 6 bar]]}}", "{table", "point 2 of the waveform, at 0 s, is earlier than the point before it, at 1 s"},
-		{"stimuli: {clutch8.pressure: {sine: {mean: 5 bar, amplitude: 6 bar, frequency: 1 Hz}}}", "{sine", "-100000 Pa is beyond the range"},
-		{"faults: [{name: a, bus: drive, bus_off: true}, {name: a, bus: drive, bus_off: true}]", "a, bus: drive, bus_off: true}]", "fault: two are called a"},
-		{"faults: [{bus: drive, bus_off: true}, {bus: drive, bus_off: true}]", "drive, bus_off: true}]", "fault: two are called drive bus_off"},
-		{"faults: [{bus: drive, bus_off: true, at: 5 s}]", "5 s", "fault: at: 5 s is after the end of the run, at 4 s: it would never start"},
-		{"faults: [{bus: drive, bus_off: true, at: tick 801}]", "tick 801", "it would never start"},
+		{"stimuli: {clutch8.pressure: {sine: {mean: 5 bar, amplitude: 6 bar, frequency: 1 Hz}}}", "{sine", "-100000 Pa is outside the range"},
+		{"faults: [{name: a, bus: drive, bus_off: true}, {name: a, bus: drive, bus_off: true}]", "a, bus: drive, bus_off: true}]", "fault: two faults are named a:"},
+		{"faults: [{bus: drive, bus_off: true}, {bus: drive, bus_off: true}]", "drive, bus_off: true}]", "fault: two faults are named drive bus_off:"},
+		{"faults: [{bus: drive, bus_off: true, at: 5 s}]", "5 s", "fault: at: 5 s is after the end of the run, at 4 s: the fault would never start"},
+		{"faults: [{bus: drive, bus_off: true, at: tick 801}]", "tick 801", "the fault would never start"},
 		{"faults: {bus: drive, bus_off: true}", "{bus", "faults: expected a list, got a mapping"},
-		{"expect: [{value: w1, below: 5, from: 5 s}]", "5 s", "expect: 5 s is beyond the end of the run, at 4 s: it could not be judged"},
-		{"expect: [{value: w1, below: 5, from: 1 s, to: 4.01 s}]", "4.01", "beyond the end of the run"},
+		{"expect: [{value: w1, below: 5, from: 5 s}]", "5 s", "expect: 5 s is after the end of the run, at 4 s: the expectation could not be judged"},
+		{"expect: [{value: w1, below: 5, from: 1 s, to: 4.01 s}]", "4.01", "after the end of the run"},
 		{"expect: [{value: w1, below: 5, from: 2 s, to: 1 s}]", "1 s}", "no tick lies in the window from 2 s to 1 s"},
 		{"expect: [{value: w1, below: 5, from: 1 ms, to: 4 ms}]", "4 ms", "no tick lies in the window"},
 		{"expect: [{value: w9, below: 5}]", "w9", `there is no input, output or bound signal "w9" (did you mean w1?)`},
-		{"expect: [{value: clutch8.pressure, below: 5 bar}]", "clutch8", "expect: input clutch8.pressure follows its own table, which is not seen outside of the plant: give it a course (stimuli: {clutch8.pressure: ...})"},
-		{"faults: [{bus: drive, bus_off: true, when: clutch8.pressure > 5 bar}]", "clutch8", "when: input clutch8.pressure follows its own table, which is not seen"},
+		{"expect: [{value: clutch8.pressure, below: 5 bar}]", "clutch8", "expect: input clutch8.pressure follows its own table, a value that the loop does not have: give the input a waveform (stimuli: {clutch8.pressure: ...})"},
+		{"faults: [{bus: drive, bus_off: true, when: clutch8.pressure > 5 bar}]", "clutch8", "when: input clutch8.pressure follows its own table, a value that the loop does not have"},
 		{"expect: [{value: w1, below: 5 bar}]", "5 bar", "expect: below: \"5 bar\": unit bar"},
-		{"expect: [{value: w1}]", "w1", "expect: w1: within: 2 % and of: X are wanted, or above: X, or below: X"},
-		{"expect: [{value: w1, within: 2 %}]", "w1", "within: 2 % and of: X are wanted"},
-		{"expect: [{value: w1, within: 2 %, of: 0}]", "2 %", "2 % of 0 is no tolerance: it must be more than 0; beside 0 write it like 0.1 rad/s"},
-		{"expect: [{value: clutch1.mode, within: 2 %, of: 0}]", "2 %", "beside 0 write it like 0.1\x00"},
-		{"expect: [{value: w1, within: -1 rpm, of: 0}]", "-1 rpm", "no tolerance"},
-		{"expect: [{value: w1, within: nan %, of: 1}]", "nan %", "no tolerance"},
-		{"expect: [{value: w1, above: 3, below: 2}]", "2}", "expect: above 3 and below 2: nothing is"},
+		{"expect: [{value: w1}]", "w1", "expect: w1: expected within: 2 % and of: X, or above: X, or below: X"},
+		{"expect: [{value: w1, within: 2 %}]", "w1", "expected within: 2 % and of: X"},
+		{"expect: [{value: w1, within: 2 %, of: 0}]", "2 %", "2 % of 0 is not a positive tolerance; around 0 use a tolerance with a unit, like 0.1 rad/s"},
+		{"expect: [{value: clutch1.mode, within: 2 %, of: 0}]", "2 %", "around 0 use a tolerance with a unit, like 0.1\x00"},
+		{"expect: [{value: w1, within: -1 rpm, of: 0}]", "-1 rpm", "is not a positive tolerance"},
+		{"expect: [{value: w1, within: nan %, of: 1}]", "nan %", "is not a positive tolerance"},
+		{"expect: [{value: w1, above: 3, below: 2}]", "2}", "expect: above 3 and below 2: no value is"},
 		{"expect: [{value: w1, below: 3, after: 1 s}]", "1 s", `"1 s" does not belong to an expectation of a value`},
-		{"expect: [{below: 3}]", "{below", "one of value: PORT, answer: CONDITION and count: {message: M, of: WHAT} is wanted"},
+		{"expect: [{below: 3}]", "{below", "expected one of value: PORT, answer: CONDITION and count: {message: M, of: WHAT}"},
 		{"expect: [{value: w1, answer: w1 > 3}]", "{value", "one of value:"},
-		{"expect: [{answer: w1 > 3, within: 50 ms}]", "{answer", "after: 3 s, {fault: NAME} or {when: CONDITION} is wanted"},
+		{"expect: [{answer: w1 > 3, within: 50 ms}]", "{answer", "expected after: 3 s, {fault: NAME} or {when: CONDITION}"},
 		{"expect: [{answer: w1 > 3, after: 1 s}]", "{answer", "the time is missing (within: 50 ms)"},
-		{"expect: [{answer: w1 > 3, after: 1 s, within: 0 s}]", "0 s", "0 s is not more than 0 s"},
-		{"expect: [{answer: w1 > 3, after: 3.98 s, within: 50 ms}]", "50 ms", "beyond the end of the run"},
+		{"expect: [{answer: w1 > 3, after: 1 s, within: 0 s}]", "0 s", "0 s is not more than 0 s and less than 1e6 s"},
+		{"expect: [{answer: w1 > 3, after: 3.98 s, within: 50 ms}]", "50 ms", "after the end of the run"},
 		{"expect: [{answer: w1 > 3, after: {fault: f}, within: 50 ms}]", "f}", `there is no fault "f"`},
-		{"expect: [{answer: {frame: Speeds}, after: 1 s, within: 50 ms}]", "Speeds", "message Speeds is sent by the bench: it is no answer"},
+		{"expect: [{answer: {frame: Speeds}, after: 1 s, within: 50 ms}]", "Speeds", "the bench sends message Speeds: an answer must be a received message"},
 		{"expect: [{answer: {frame: TCU_Presure_1}, after: 1 s, within: 50 ms}]", "TCU_Presure_1", "(did you mean TCU_Pressure_1?)"},
 		{"expect: [{count: {message: TCU_Pressure_1, of: error}, is: 5}]", "error", `there is no count "error" (did you mean errors?)`},
-		{"expect: [{count: {message: Speeds}, is: 5}]", "{count", "count: {message: M, of: WHAT} is wanted, with of one of frames, errors"},
-		{"expect: [{count: {of: frames}, is: 5}]", "{count", "count: {message: M, of: WHAT} is wanted"},
-		{"expect: [{count: {message: Speeds, of: errors}, is: 5}]", "errors", "the bench sends Speeds: only its frames are counted"},
-		{"expect: [{count: {message: Speeds, of: frames}}]", "Speeds", "count: is: 5 is wanted, or at_least: 5, or at_most: 5"},
+		{"expect: [{count: {message: Speeds}, is: 5}]", "{count", "count: expected {message: M, of: WHAT}, with of one of frames, errors"},
+		{"expect: [{count: {of: frames}, is: 5}]", "{count", "count: expected {message: M, of: WHAT}"},
+		{"expect: [{count: {message: Speeds, of: errors}, is: 5}]", "errors", "the bench sends Speeds: only the frames of a sent message are counted"},
+		{"expect: [{count: {message: Speeds, of: frames}}]", "Speeds", "count: expected is: 5, or at_least: 5, or at_most: 5"},
 		{"expect: [{count: {message: Speeds, of: frames}, is: -5}]", "-5", `"-5" is not a whole number`},
 		{"expect: [{count: {message: Speeds, of: frames}, at_least: 5, at_most: 4}]", "5", "no number is at least 5 and at most 4"},
-		{"expect: [{name: a, value: w1, below: 5}, {name: a, value: w2, below: 5}]", "a, value: w2", `expect: two are called "a"`},
-		{"for: 0 s", "0 s", "for: 0 s is not more than nothing"},
+		{"expect: [{name: a, value: w1, below: 5}, {name: a, value: w2, below: 5}]", "a, value: w2", `expect: two expectations are named "a"`},
+		{"for: 0 s", "0 s", "for: 0 s is not a positive duration"},
 	} {
 		head := "scenario: test\nfor: 4 s\n"
 		if strings.HasPrefix(c.lines, "for:") {
@@ -85,7 +85,7 @@ func TestMistakesInAScenarioAreNamedWithTheirPlace(t *testing.T) {
 	}
 }
 
-func TestInputWithACourseIsJudged(t *testing.T) {
+func TestInputWithAStimulusCanBeJudged(t *testing.T) {
 	h := faultBench(t)
 	const text = "scenario: test\nstimuli: {clutch8.pressure: 3 bar}\nexpect: [{value: clutch8.pressure, below: 5 bar}, {answer: clutch1.pressure > 1 bar, after: {when: clutch8.pressure > 1 bar}, within: 1 s}]\n"
 	if s, err := Parse("s.yaml", []byte(text), h); err != nil || len(s.Expect) != 2 {
@@ -99,7 +99,7 @@ func TestMoreFaultsThanSlotsAreRefused(t *testing.T) {
 	for i := range 65 {
 		text += "  - {name: f" + strconv.Itoa(i) + ", bus: drive, bus_off: true}\n"
 	}
-	if _, err := Parse("s.yaml", []byte(text), h); err == nil || !strings.Contains(err.Error(), "more than 64 at once") {
+	if _, err := Parse("s.yaml", []byte(text), h); err == nil || !strings.Contains(err.Error(), "more than 64 faults") {
 		t.Errorf("65 faults: %v", err)
 	}
 	if s, err := Parse("s.yaml", []byte(strings.TrimSuffix(text, "  - {name: f64, bus: drive, bus_off: true}\n")), h); err != nil || len(s.Plan.Faults) != 64 {
@@ -107,7 +107,7 @@ func TestMoreFaultsThanSlotsAreRefused(t *testing.T) {
 	}
 }
 
-func TestLengthOfARunIsWhatItWasAskedForAndElseTheScenarios(t *testing.T) {
+func TestRequestedLengthTakesPrecedenceOverTheScenario(t *testing.T) {
 	h := faultBench(t)
 	const text = "scenario: test\nfor: 4 s\nexpect: [{value: w1, below: 5, to: 3 s}]\n"
 	if s, err := Parse("s.yaml", []byte(text), h); err != nil || s.Ticks != 800 {
@@ -118,12 +118,12 @@ func TestLengthOfARunIsWhatItWasAskedForAndElseTheScenarios(t *testing.T) {
 		t.Errorf("%+v (%v), want 1000 ticks", s, err)
 	}
 	h.Loop.Ticks = 400
-	if _, err := Parse("s.yaml", []byte(text), h); err == nil || !strings.Contains(err.Error(), "3 s is beyond the end of the run, at 2 s") {
-		t.Errorf("a window beyond what was asked for: %v", err)
+	if _, err := Parse("s.yaml", []byte(text), h); err == nil || !strings.Contains(err.Error(), "3 s is after the end of the run, at 2 s") {
+		t.Errorf("a window after the requested length: %v", err)
 	}
 }
 
-func TestStimuliAreCoursesInTheUnitOfTheirPort(t *testing.T) {
+func TestStimuliAreWaveformsInSI(t *testing.T) {
 	h := faultBench(t)
 	c8 := bench.PortIndex(h.Tables.Inputs, "clutch8.pressure")
 	for text, want := range map[string]sigmap.Waveform{
@@ -146,7 +146,7 @@ func TestStimuliAreCoursesInTheUnitOfTheirPort(t *testing.T) {
 	}
 }
 
-func TestScenarioSaysWhatWasUnderstood(t *testing.T) {
+func TestDescribeShowsTheResolvedScenario(t *testing.T) {
 	h := faultBench(t)
 	s, err := Parse("s.yaml", []byte(`scenario: all
 for: 4 s

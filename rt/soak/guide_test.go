@@ -24,7 +24,7 @@ import (
 
 var row = regexp.MustCompile("(?m)^\\| `([^`]+)`")
 
-// firstColumn returns what the rows of the n-th table of a section of the guide begin with, n from 0.
+// firstColumn returns the first cells of table n (from 0) of a section of the guide.
 func firstColumn(t *testing.T, topic string, n int) (list []string) {
 	t.Helper()
 	s, _ := guide.Guide{Source: Guide}.Section(topic)
@@ -39,7 +39,7 @@ func firstColumn(t *testing.T, topic string, n int) (list []string) {
 	return list
 }
 
-// same compares two lists, whatever their order.
+// same compares two lists in any order.
 func same(t *testing.T, what string, told, is []string) {
 	t.Helper()
 	told, is = slices.Sorted(slices.Values(told)), slices.Sorted(slices.Values(is))
@@ -48,7 +48,7 @@ func same(t *testing.T, what string, told, is []string) {
 	}
 }
 
-// criteria are the names of all demands that the source of this package makes.
+// criteria returns the names of all criteria in the source of this package.
 func criteria(t *testing.T) (list []string) {
 	t.Helper()
 	add := func(e ast.Expr) {
@@ -82,7 +82,7 @@ func criteria(t *testing.T) (list []string) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Demand" {
+				if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "AddCriterion" {
 					add(n.Args[1])
 				}
 			case *ast.KeyValueExpr:
@@ -96,7 +96,7 @@ func criteria(t *testing.T) (list []string) {
 	return list
 }
 
-// keys are those of a struct in JSON.
+// keys returns the JSON keys of a struct.
 func keys(v any) (list []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
@@ -111,7 +111,7 @@ func TestGuideListsWhatTheCodeHas(t *testing.T) {
 	same(t, "load", firstColumn(t, "load-of-a-soak", 0), load.Kinds())
 	same(t, "keys of the verdict", firstColumn(t, "report-of-a-soak", 0), keys(report.Verdict{}))
 	s, _ := guide.Guide{Source: Guide}.Section("report-of-a-soak")
-	for _, list := range [][]string{keys(report.LegKind{}), keys(report.Demand{}), keys(report.Binary{})} {
+	for _, list := range [][]string{keys(report.SegmentKind{}), keys(report.Criterion{}), keys(report.Binary{})} {
 		for _, key := range list {
 			if !strings.Contains(string(s.Source), "`"+key+"`") {
 				t.Errorf("the guide has no key %s", key)
@@ -125,14 +125,14 @@ func TestGuideListsWhatTheCodeHas(t *testing.T) {
 			t.Errorf("the guide does not say %q", want)
 		}
 	}
-	if Shortest.Seconds() != 10 || heartbeat.Seconds() != 10 || stranded.Minutes() != 5 || worstRoom != 32 ||
-		spareSupervisor != (footprint{KB: 4096, Threads: 4}) || spareTarget != (footprint{KB: 64}) {
+	if MinDuration.Seconds() != 10 || saveInterval.Seconds() != 10 || maxOutage.Minutes() != 5 || maxWorstTicks != 32 ||
+		supervisorGrowth != (footprint{KB: 4096, Threads: 4}) || targetGrowth != (footprint{KB: 64}) {
 		t.Error("the limits are not those of the guide")
 	}
 }
 
-// The flags of the command, and the first soak of the guide: in one leg, without the load. What a
-// shared machine misses may break it, and its keys are the same.
+// The guide lists the flags of the command. Its first soak runs as one segment without the load; a
+// shared machine may miss ticks and break the segment, but not the keys of the report.
 func TestGuideSoakRuns(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "lockstep")

@@ -11,8 +11,8 @@ import (
 	"lockstep/rt/supervisor"
 )
 
-// Between two legs of a soak nobody takes what they have, and the next target holds it, too.
-func TestALegHoldsWhatTheOneBeforeItHad(t *testing.T) {
+// No other process can reserve the CPU or the interface of a soak between two segments.
+func TestSegmentsPreserveTheReservationsOfTheOneBefore(t *testing.T) {
 	h, by := &host.Reservations{Owner: "soaked"}, fmt.Sprintf("held by soaked, process %d: end that one", os.Getpid())
 	want := host.Request{CPU: 1000 + os.Getpid()%1000, Buses: []host.Interface{{Bus: "drive", Name: fmt.Sprintf("%d-legs", os.Getpid())}}}
 	for i := range 3 {
@@ -28,12 +28,12 @@ func TestALegHoldsWhatTheOneBeforeItHad(t *testing.T) {
 		for _, f := range files {
 			f.Close()
 		}
-		k := &legs{Soak: &Soak{}, store: &store{busy: make(chan struct{}, 1)}, state: &soakState{}}
+		k := &series{Soak: &Soak{}, store: &store{busy: make(chan struct{}, 1)}, state: &soakState{}}
 		r.Reservations.NameTarget(1_000_000 + i)
 		h = r.Reservations
-		k.after(r)
-		if k.holds != h || r.Reservations != nil {
-			t.Fatalf("leg %d: kept %v", i, k.holds)
+		k.endSegment(r)
+		if k.reservations != h || r.Reservations != nil {
+			t.Fatalf("leg %d: kept %v", i, k.reservations)
 		}
 		for _, refused := range []host.Request{{CPU: want.CPU}, {CPU: want.CPU + 1000, Buses: want.Buses}} {
 			var other host.Reservations
@@ -46,8 +46,8 @@ func TestALegHoldsWhatTheOneBeforeItHad(t *testing.T) {
 	h.Close()
 }
 
-func TestTheLoadLeavesOtherLoopsTheirCPUs(t *testing.T) {
-	all := besides(-1, nil)
+func TestLoadAvoidsTheCPUsOfOtherLoops(t *testing.T) {
+	all := loadCPUs(-1, nil)
 	mine, other := &host.Reservations{Owner: "mine"}, &host.Reservations{Owner: "other"}
 	defer other.Close()
 	const cpu = 999
@@ -55,15 +55,15 @@ func TestTheLoadLeavesOtherLoopsTheirCPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if loops := mine.OtherLoops(); !slices.Contains(loops, cpu) {
-		t.Errorf("loops of others on %v", loops)
+		t.Errorf("other loops on %v, want CPU 999 among them", loops)
 	}
 	if loops := other.OtherLoops(); slices.Contains(loops, cpu) {
-		t.Errorf("the own one is another's: %v", loops)
+		t.Errorf("own loop listed among other loops: %v", loops)
 	}
-	if got := besides(-1, all[:1]); len(all) > 1 && !slices.Equal(got, all[1:]) {
+	if got := loadCPUs(-1, all[:1]); len(all) > 1 && !slices.Equal(got, all[1:]) {
 		t.Errorf("%v of %v without %d", got, all, all[0])
 	}
-	if got := besides(7, all); !slices.Equal(got, []int{7}) {
-		t.Errorf("%v where every other CPU has a loop, want the own one", got)
+	if got := loadCPUs(7, all); !slices.Equal(got, []int{7}) {
+		t.Errorf("load on CPUs %v where all have loops, want the loop's own CPU 7", got)
 	}
 }

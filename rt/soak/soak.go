@@ -1,14 +1,15 @@
-// Package soak owns long proofs of a bench: the load during a run, the criteria that must hold, and
-// the verdict. A soak is one run, or a series of runs (legs): plain ones, and between them scenarios
-// and faults. It can be continued after an interruption. Its use is described in SOAK.md.
+// Package soak owns long tests of a bench: the load during a run, the criteria that must hold, and
+// the verdict. A soak is one run, or a series of runs, its segments: plain ones, and between them
+// scenarios and faults. It can be continued after an interruption. Its use is described in SOAK.md,
+// where a segment is called a leg.
 //
 // The package does not run a bench: each run is a supervisor.Session. A soak starts it, observes it
-// (supervisor.Options.Look) and judges it by its report. The caller passes the function that makes
-// the load.
+// (supervisor.Options.OnPoll) and checks its report. The caller passes the function that makes the
+// load.
 //
-// Reading order: soak.go (Soak, one run), verdict.go (the criteria of one run), legs.go (a soak of
-// legs, their records, legs that cannot begin), rotation.go (order of the legs), state.go (the state
-// file, and the sums over legs that it holds).
+// Reading order: soak.go (Soak, one run), verdict.go (the criteria of one run), segments.go (a soak
+// of segments, their records, segments that cannot begin), schedule.go (order of the segments),
+// state.go (the state file, and the totals that it holds).
 package soak
 
 import (
@@ -31,63 +32,63 @@ import (
 	"lockstep/sched/hostinfo"
 )
 
-// Soak makes a long proof of a run: with its virtual control unit, on a named bus
-// too, under a load, and with a verdict at the end.
+// Soak is a long test of a bench with its virtual control unit, under a load.
 type Soak struct {
-	Options supervisor.Options // of the run, or of each leg; For is the whole length
+	Options supervisor.Options // options of each run; For is the length of the whole soak
 
-	// Load starts the load on these CPUs and says what it is; stop ends it and says if
-	// it had ended before. nil: there is none.
+	// Load starts the load on these CPUs and returns its description. stop ends the load; it returns
+	// an error if the load had ended before. nil: no load.
 	Load    func(cpus []int) (what string, stop func() error, err error)
-	UnitBus string // interface of the unit where it is not the bench's first bus; ""
+	UnitBus string // interface of the control unit; "": the first bus of the bench
 
-	// Of RunWhole: Begun is called once, soon after the first tick, and must not block; nil: nobody
-	// is told. A process that is told does other things as well, and its growth is not judged.
-	Begun func(r *supervisor.Session)
+	// OnFirstTick is called once by RunWhole, soon after the first tick, and must not block. If it is
+	// set, this process does other work, and its growth is not checked.
+	OnFirstTick func(r *supervisor.Session)
 
-	// Of RunSegments, which makes legs of it:
-	Leg      time.Duration // the longest leg, but for the last one
-	NoFaults bool          // no leg with one fault of every kind
-	State    string        // file that holds the sums, so that it goes on after a cut; "" none
-	Fresh    bool          // start anew, whatever is in there
-	Keep     int           // records in the folder Options.Record: the latest, and as many of broken legs
+	// Options of RunSegments.
+	Segment  time.Duration // longest segment; 0: Options.For. The last one may be half as long again
+	NoFaults bool          // no segment with one fault of every kind
+	State    string        // state file, from which the soak can be continued; "": none
+	Fresh    bool          // ignore the state file
+	Keep     int           // records preserved in the folder Options.Record, and as many of broken segments
 
-	// In rotation between the plain legs, files or embedded; nil: those that are listed for the bench.
+	// Scenarios are the files or embedded scenarios that run between the plain segments; nil: the
+	// embedded ones that are listed for the bench.
 	Scenarios []string
 }
 
-// observation is what a soak sees of a run.
+// observation is what a soak observes of one run.
 type observation struct {
-	soak *Soak
-	r    *supervisor.Session
-	leg  *leg   // of RunSegments; nil: the run stands alone
-	load string // what it is
-	over error  // what stopping the load said
+	soak    *Soak
+	r       *supervisor.Session
+	segment *segment // nil: RunWhole
+	load    string   // description of the load
+	loadErr error    // error of stopping the load
 
-	entries uint64 // of the overrun ledger, read or overwritten before
-	gone    uint64 // of them overwritten
-	lost    int64  // grid points lost, by the entries
-	most    int64  // of them at once
-	unsent  int64  // frames due at these
-	ahead   int64  // looks that found more ticks than the clock allows
-	level   int64  // the latest tick that was seen with no lag; 0: none was
+	entries     uint64 // entries of the overrun ledger, overwritten ones included
+	overwritten uint64 // entries overwritten before they were read
+	lost        int64  // grid points lost, by the entries
+	maxLost     int64  // most grid points lost at once
+	unsentDue   int64  // frames due at lost grid points
+	ahead       int64  // polls that found more ticks than the clock allows
+	onGridTick  int64  // last tick seen without lag; 0: none
 
 	y           []float64
-	first, last [2]footprint // after the first tenth, and the latest: of the supervisor, of the target
-	samples     int
-	next        time.Time
-	trouble     error // with the latest
-	begun       bool  // a tick was seen
+	first, last [2]footprint // of supervisor and target: after the first tenth of the run, and the latest
+	samples     int          // footprints measured
+	next        time.Time    // time of the next footprint
+	sampleErr   error        // error of the latest footprint
+	begun       bool         // a tick was seen
 
-	beat func(ticks int64) // is told at every look how far the leg is; nil: nobody is
-	busy func() bool       // tells whether this process writes a file just now; nil: it does not
+	onProgress func(ticks int64) // called at every poll; nil: none
+	busy       func() bool       // reports whether this process is writing a file; nil: never
 }
 
-// Shortest is the shortest soak: what grows is looked for from its first tenth on.
-const Shortest = 10 * time.Second
+// MinDuration is the shortest soak in which growth can be measured.
+const MinDuration = 10 * time.Second
 
-// RunWhole runs a bench once, as a soak, and reports, with the verdict. The report is nil of a run
-// that did not begin.
+// RunWhole runs a bench once and returns the report with the verdict. The report is nil if the run
+// could not begin.
 func (s *Soak) RunWhole(b *bench.Bench) (*report.Report, error) {
 	o := s.observe(b, s.Options, nil)
 	defer o.r.Close()
@@ -98,31 +99,31 @@ func (s *Soak) RunWhole(b *bench.Bench) (*report.Report, error) {
 	if err := o.run(signals); err != nil {
 		return nil, err
 	}
-	v, err := o.conclude()
+	v, err := o.finishRun()
 	return v, o.r.Finish(v, err, signals)
 }
 
-// observe makes the session of a run, and what the soak will see of it.
-func (s *Soak) observe(b *bench.Bench, options supervisor.Options, l *leg) *observation {
-	o := &observation{soak: s, leg: l}
-	options.Priority, options.OnPoll = true, o.look
+// observe returns the observation of a new session.
+func (s *Soak) observe(b *bench.Bench, options supervisor.Options, l *segment) *observation {
+	o := &observation{soak: s, segment: l}
+	options.Priority, options.OnPoll = true, o.poll
 	o.r = supervisor.New(b, options)
 	return o
 }
 
-// run starts the load, then the unit, then the target, and returns when the target has ended, and
-// the load with it. The unit, which on a bus with a name sees no end of it, is asked to end.
+// run starts the load, then the control unit, then the target. It returns when the target and the
+// load have ended. The control unit gets SIGINT, because on a named bus it does not see the end.
 func (o *observation) run(signals chan os.Signal) error {
 	r := o.r
 	o.y = make([]float64, len(r.Handover.Tables.Outputs))
 	if o.load = "none"; o.soak.Load != nil {
-		cpus := besides(r.Handover.Thread.CPU, r.Reservations.OtherLoops())
+		cpus := loadCPUs(r.Handover.Thread.CPU, r.Reservations.OtherLoops())
 		what, stop, err := o.soak.Load(cpus)
 		if err != nil {
 			return host.Exitf(3, "soak: %w", err)
 		}
 		o.load = fmt.Sprintf("%s on CPU %s", what, strings.Trim(fmt.Sprint(cpus), "[]"))
-		defer func() { o.over = stop() }()
+		defer func() { o.loadErr = stop() }()
 	}
 
 	bus := o.soak.UnitBus
@@ -134,7 +135,7 @@ func (o *observation) run(signals chan os.Signal) error {
 	}
 
 	r.Title = fmt.Sprintf("soak of %v; load: %s\n", r.Options.For, o.load)
-	if l := o.leg; l != nil {
+	if l := o.segment; l != nil {
 		r.Title = fmt.Sprintf("leg %d, %s, for %v; load: %s\n", l.number, l.kind, r.Options.For, o.load)
 	}
 
@@ -145,17 +146,17 @@ func (o *observation) run(signals chan os.Signal) error {
 	return err
 }
 
-// conclude returns the report of the run, with the verdict.
-func (o *observation) conclude() (*report.Report, error) {
+// finishRun returns the report of the run with the verdict.
+func (o *observation) finishRun() (*report.Report, error) {
 	o.read()
 	v, err := o.r.Shutdown()
-	v.Soak = o.judge(v)
+	v.Soak = o.verdict(v)
 	return v, err
 }
 
-// besides lists the CPUs of this process but one, and but those of other loops; where
-// there is no other, that one.
-func besides(cpu int, loops []int) []int {
+// loadCPUs returns the CPUs of this process without cpu and without those of other loops. If none
+// is left, it returns cpu.
+func loadCPUs(cpu int, loops []int) []int {
 	list := hostinfo.CPUsWithout(sched.Allowed(), append([]int{cpu}, loops...))
 	if len(list) == 0 {
 		return []int{cpu}
@@ -163,26 +164,26 @@ func besides(cpu int, loops []int) []int {
 	return list
 }
 
-// look takes in what has happened since the last call.
-func (o *observation) look(now time.Time) {
+// poll updates the observation from the status block.
+func (o *observation) poll(now time.Time) {
 	p, h := o.r.Status, o.r.Handover
 	o.read()
 	ticks, start := int64(p.Ticks.Load()), int64(p.StartNs.Load())
 	if start == 0 {
 		return
 	}
-	if ticks > 0 && !o.begun && o.soak.Begun != nil {
-		o.soak.Begun(o.r)
+	if ticks > 0 && !o.begun && o.soak.OnFirstTick != nil {
+		o.soak.OnFirstTick(o.r)
 	}
 	o.begun = ticks > 0
 	if ticks > (sched.Now()-start)/h.Tables.PeriodNs {
 		o.ahead++
 	}
 	if tick, ok := p.Outputs(o.y); ok && (h.Loop.Watch.Lag < 0 || o.y[h.Loop.Watch.Lag] == 0) {
-		o.level = tick
+		o.onGridTick = tick
 	}
-	if o.beat != nil {
-		o.beat(ticks)
+	if o.onProgress != nil {
+		o.onProgress(ticks)
 	}
 	length := o.r.Options.For
 	if ticks*h.Tables.PeriodNs >= int64(length/10) && now.After(o.next) && (o.busy == nil || !o.busy()) {
@@ -193,15 +194,15 @@ func (o *observation) look(now time.Time) {
 
 // read reads the new entries of the overrun ledger.
 func (o *observation) read() {
-	o.gone += o.r.Status.ReadLedger(&o.entries, func(e *rt.LateTick) {
+	o.overwritten += o.r.Status.ReadLedger(&o.entries, func(e *rt.LateTick) {
 		o.lost += e.Lost
-		o.most = max(o.most, e.Lost)
-		o.unsent += framesDue(o.r.Handover, e.Tick, e.Tick+e.Lost-1)
+		o.maxLost = max(o.maxLost, e.Lost)
+		o.unsentDue += framesDue(o.r.Handover, e.Tick, e.Tick+e.Lost-1)
 	})
 }
 
-// framesDue is how many frames are due from grid point first to last, by their cycles
-// and phases.
+// framesDue returns how many frames are due from grid point first to last, by their cycles and
+// phases.
 func framesDue(h *bench.Handover, first, last int64) (n int64) {
 	for _, m := range h.Maps {
 		for i := range m.Tx {
@@ -214,7 +215,7 @@ func framesDue(h *bench.Handover, first, last int64) (n int64) {
 	return n
 }
 
-// occurrences is how often t is due from grid point 1 to k.
+// occurrences returns how often t is due from grid point 1 to k.
 func occurrences(t *sigmap.Tx, k int64) int64 {
 	first := cmp.Or(t.PhaseTicks, t.CycleTicks)
 	if k < first {
@@ -223,9 +224,8 @@ func occurrences(t *sigmap.Tx, k int64) int64 {
 	return (k-first)/t.CycleTicks + 1
 }
 
-// sample measures the two processes. The supervisor first gives back what it does
-// not need: what is left is what it keeps. A target that ends just then holds
-// nothing any more.
+// sample measures the supervisor and the target. It drops the measurement if a client came or went,
+// or if the target has ended.
 func (o *observation) sample() {
 	clients := o.r.Control.Clients()
 	own, err := measureSelf(clients)
@@ -236,7 +236,7 @@ func (o *observation) sample() {
 	if rt.State(o.r.Status.State.Load()) == rt.Ended || o.r.Target.WaitEnded(0) {
 		return
 	}
-	if o.trouble = cmp.Or(err, failed); o.trouble != nil {
+	if o.sampleErr = cmp.Or(err, failed); o.sampleErr != nil {
 		return
 	}
 	o.last = [2]footprint{own, target}
@@ -245,15 +245,15 @@ func (o *observation) sample() {
 	}
 }
 
-// footprint is what a process holds.
+// footprint is the use of resources by a process.
 type footprint struct {
 	KB      int64 // resident memory, kB
 	Threads int64
 	Files   int64 // open descriptors
 }
 
-// measureSelf is the footprint of this process without the descriptors of the clients of lockstep
-// ctl, which come and go, and without the memory that it can give back.
+// measureSelf returns the footprint of this process after it has returned its free memory to the
+// host. The descriptors of the clients of lockstep ctl do not count.
 func measureSelf(clients int64) (footprint, error) {
 	debug.FreeOSMemory()
 	f, err := measureProcess("/", os.Getpid())
@@ -271,8 +271,8 @@ func measureProcess(root string, pid int) (f footprint, err error) {
 		}
 	}
 
-	// The folder of a process with capabilities of its own is closed to others. Then
-	// FDSize, the room for descriptors, grows with them by powers of two.
+	// The folder of a process with capabilities is closed to others. FDSize, the size of its table
+	// of descriptors, grows by powers of two.
 	if list := files.ReadDir(dir + "/fd"); list != nil {
 		f.Files = int64(len(list))
 	}

@@ -20,7 +20,7 @@ import (
 	"lockstep/sched"
 )
 
-// demoRun is the session of the demo bench, which this process does not tick.
+// demoRun returns a session of the demo bench without a target.
 func demoRun(t *testing.T) *supervisor.Session {
 	t.Helper()
 	run := runtest.Demo(t)
@@ -29,8 +29,8 @@ func demoRun(t *testing.T) *supervisor.Session {
 	return r
 }
 
-// asked is the control socket of a run, with one client that says nothing.
-func asked(t *testing.T, v report.View) *control.Server {
+// withClient returns a control server with one connected client.
+func withClient(t *testing.T, v report.View) *control.Server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ctl") // short: a socket's path is
 	if err != nil {
@@ -53,14 +53,14 @@ func asked(t *testing.T, v report.View) *control.Server {
 	t.Cleanup(func() { client.Close() })
 	for end := time.Now().Add(time.Minute); c.Clients() == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the client is not let in")
+			t.Fatal("the server did not accept the client within a minute")
 		}
 	}
 	return c
 }
 
-// soaked is a soak of the demo bench, of 60,000 ticks, that has kept everything,
-// and its report.
+// soaked returns an observation of 60,000 ticks of the demo bench that fulfils all criteria, and
+// its report.
 func soaked(t *testing.T) (*observation, *report.Report) {
 	t.Helper()
 	r := demoRun(t)
@@ -71,7 +71,7 @@ func soaked(t *testing.T) (*observation, *report.Report) {
 	r.Unit = &host.Process{}
 	held := [2]footprint{{10_000, 10, 20}, {50_000, 8, 15}}
 	s := &observation{
-		soak: &Soak{}, r: r, load: "none", entries: 4, lost: 9, most: 5, unsent: 18, level: 59_998,
+		soak: &Soak{}, r: r, load: "none", entries: 4, lost: 9, maxLost: 5, unsentDue: 18, onGridTick: 59_998,
 		first: held, last: held, samples: 20,
 	}
 	return s, &report.Report{
@@ -81,15 +81,15 @@ func soaked(t *testing.T) (*observation, *report.Report) {
 	}
 }
 
-// verdictOf is the verdict that a soak adds to a report.
+// verdictOf adds the verdict of a soak to a report.
 func verdictOf(s *observation, v *report.Report) *report.Verdict {
-	v.Soak = s.judge(v)
+	v.Soak = s.verdict(v)
 	return v.Soak
 }
 
-// broken are the demands that do not hold.
+// broken returns the criteria that did not hold.
 func broken(d *report.Verdict) (list []string) {
-	for _, l := range d.Demands {
+	for _, l := range d.Criteria {
 		if !l.Held {
 			list = append(list, l.What)
 		}
@@ -97,30 +97,32 @@ func broken(d *report.Verdict) (list []string) {
 	return list
 }
 
-func TestSoakThatKeptEverythingPasses(t *testing.T) {
+func TestSoakPassesWhenAllCriteriaHold(t *testing.T) {
 	s, v := soaked(t)
-	if d := verdictOf(s, v); !d.Pass || d.Failed() != nil || len(d.Demands) < 15 {
-		t.Errorf("%d demands, broken %v", len(d.Demands), broken(d))
+	if d := verdictOf(s, v); !d.Pass || d.Failed() != nil || len(d.Criteria) < 15 {
+		t.Errorf("%d criteria, broken %v", len(d.Criteria), broken(d))
 	}
 }
 
-func TestEachDemandOfASoakFailsByItself(t *testing.T) {
+func TestEachCriterionOfASoakFailsByItself(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(s *observation, v *report.Report)
 		want string
 	}{
 		{"safe state", func(s *observation, v *report.Report) { v.Clean = false }, "end"},
-		{"too short", func(s *observation, v *report.Report) { v.Ticks, v.TxFrames, s.level = 59_998, 120_000-18-4, 59_997 }, "ticks"},
+		{"too short", func(s *observation, v *report.Report) {
+			v.Ticks, v.TxFrames, s.onGridTick = 59_998, 120_000-18-4, 59_997
+		}, "ticks"},
 		{"ahead of the clock at the end", func(s *observation, v *report.Report) { s.r.Target.EndedNs = int64(5*time.Minute) - 5_000_000 }, "ticks"},
 		{"ahead of the clock before", func(s *observation, v *report.Report) { s.ahead = 1 }, "ticks"},
-		{"too many missed at once", func(s *observation, v *report.Report) { s.most = 201 }, "missed ticks"},
+		{"too many missed at once", func(s *observation, v *report.Report) { s.maxLost = 201 }, "missed ticks"},
 		{"not served at the end", func(s *observation, v *report.Report) { v.Unserved = 1 }, "missed ticks"},
 		{"a missed tick without an entry", func(s *observation, v *report.Report) { v.Missed++ }, "ledger"},
 		{"an entry not read", func(s *observation, v *report.Report) { v.LateTicks++ }, "ledger"},
-		{"an entry overwritten", func(s *observation, v *report.Report) { s.gone++ }, "ledger"},
-		{"lag", func(s *observation, v *report.Report) { s.level = 40_000 }, "lag"},
-		{"lag that is no number", func(s *observation, v *report.Report) { s.level = 0 }, "lag"},
+		{"an entry overwritten", func(s *observation, v *report.Report) { s.overwritten++ }, "ledger"},
+		{"lag", func(s *observation, v *report.Report) { s.onGridTick = 40_000 }, "lag"},
+		{"lag that is no number", func(s *observation, v *report.Report) { s.onGridTick = 0 }, "lag"},
 		{"allocation", func(s *observation, v *report.Report) { v.Usage.Allocs++ }, "allocations"},
 		{"collection", func(s *observation, v *report.Report) { v.Usage.GCCycles++ }, "allocations"},
 		{"minor fault", func(s *observation, v *report.Report) { v.Usage.MinorFaults++ }, "page faults"},
@@ -141,17 +143,17 @@ func TestEachDemandOfASoakFailsByItself(t *testing.T) {
 		{"nothing in", func(s *observation, v *report.Report) { v.RxFrames = 0 }, "frames in"},
 		{"unit died", func(s *observation, v *report.Report) { v.Unit = "powershift ended at 3.000 s: signal: killed" }, "control unit"},
 		{"unit lost frames", func(s *observation, v *report.Report) { v.Unit = strings.Replace(v.Unit, "0 lost", "1 lost", 1) }, "control unit"},
-		{"unit took a frame for malformed", func(s *observation, v *report.Report) { v.Unit = strings.Replace(v.Unit, "0 malf", "1 malf", 1) }, "control unit"},
-		{"unit heard nothing", func(s *observation, v *report.Report) { v.Unit = strings.Replace(v.Unit, "90000", "0", 1) }, "control unit"},
-		{"one look", func(s *observation, v *report.Report) { s.samples = 1 }, "processes"},
-		{"no look", func(s *observation, v *report.Report) { s.trouble = errors.New("gone") }, "processes"},
+		{"unit received a malformed frame", func(s *observation, v *report.Report) { v.Unit = strings.Replace(v.Unit, "0 malf", "1 malf", 1) }, "control unit"},
+		{"unit received nothing", func(s *observation, v *report.Report) { v.Unit = strings.Replace(v.Unit, "90000", "0", 1) }, "control unit"},
+		{"one sample", func(s *observation, v *report.Report) { s.samples = 1 }, "processes"},
+		{"no sample", func(s *observation, v *report.Report) { s.sampleErr = errors.New("gone") }, "processes"},
 		{"supervisor grows", func(s *observation, v *report.Report) { s.last[0].KB += 4097 }, "supervisor memory"},
 		{"target grows", func(s *observation, v *report.Report) { s.last[1].KB += 65 }, "target memory"},
 		{"supervisor keeps a file", func(s *observation, v *report.Report) { s.last[0].Files++ }, "supervisor files"},
 		{"target closes one", func(s *observation, v *report.Report) { s.last[1].Files-- }, "target files"},
 		{"supervisor starts threads", func(s *observation, v *report.Report) { s.last[0].Threads += 5 }, "supervisor threads"},
 		{"target starts one", func(s *observation, v *report.Report) { s.last[1].Threads++ }, "target threads"},
-		{"load ended", func(s *observation, v *report.Report) { s.over = errors.New("deploy: the load cpu ended by itself") }, "load"},
+		{"load ended", func(s *observation, v *report.Report) { s.loadErr = errors.New("deploy: the load cpu ended by itself") }, "load"},
 	} {
 		s, v := soaked(t)
 		c.do(s, v)
@@ -159,25 +161,25 @@ func TestEachDemandOfASoakFailsByItself(t *testing.T) {
 		if got := broken(d); d.Pass || !slices.Equal(got, []string{c.want}) {
 			t.Errorf("%s: pass %t, broken %v, want %s", c.name, d.Pass, got, c.want)
 		}
-		if err := d.Failed(); err == nil || !strings.HasPrefix(err.Error(), "soak: "+c.want+": demanded ") {
+		if err := d.Failed(); err == nil || !strings.HasPrefix(err.Error(), "soak: "+c.want+": expected ") {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }
 
-func TestUnderStopASoakBearsNoMissedTick(t *testing.T) {
+func TestUnderStopAnyMissedTickBreaksASoak(t *testing.T) {
 	s, v := soaked(t)
 	s.r.Bench.Overrun = rt.Overrun{Policy: rt.Stop}
 	if got := broken(verdictOf(s, v)); !slices.Contains(got, "missed ticks") {
 		t.Errorf("broken %v", got)
 	}
-	v.Missed, v.LateTicks, s.lost, s.entries, v.TxLost, v.TxFrames, s.unsent = 0, 0, 0, 0, 0, 120_000, 0
+	v.Missed, v.LateTicks, s.lost, s.entries, v.TxLost, v.TxFrames, s.unsentDue = 0, 0, 0, 0, 0, 120_000, 0
 	if got := broken(verdictOf(s, v)); got != nil {
 		t.Errorf("without one: broken %v", got)
 	}
 }
 
-func TestUnderCatchUpTheFramesOfMissedTicksAreSent(t *testing.T) {
+func TestUnderCatchUpFramesOfMissedTicksMustBeSent(t *testing.T) {
 	s, v := soaked(t)
 	s.r.Bench.Overrun = rt.Overrun{Policy: rt.CatchUp, Max: 200}
 	if got := broken(verdictOf(s, v)); !slices.Equal(got, []string{"frames out"}) {
@@ -191,7 +193,7 @@ func TestUnderCatchUpTheFramesOfMissedTicksAreSent(t *testing.T) {
 
 // After a planned end the safe values go out for 20 ticks: 20 Speeds, 10 Torques and
 // 10 Status, and the first of each whether due or not.
-func TestSafeFramesAfterTheEndAreNotTakenForTooMany(t *testing.T) {
+func TestSafeFramesAfterTheEndAreExpected(t *testing.T) {
 	s, v := soaked(t)
 	s.r.Status.Reason.Store(uint64(rt.Done))
 	s.r.Handover.Loop.Safe.Ends = 1 << rt.Done
@@ -205,7 +207,7 @@ func TestSafeFramesAfterTheEndAreNotTakenForTooMany(t *testing.T) {
 	}
 }
 
-func TestDueFramesAreThoseTheLoopSends(t *testing.T) {
+func TestDueFramesMatchTheFramesTheLoopSends(t *testing.T) {
 	for _, tx := range []sigmap.Tx{
 		{CycleTicks: 1}, {CycleTicks: 2}, {CycleTicks: 2, PhaseTicks: 1}, {CycleTicks: 7, PhaseTicks: 6}, {CycleTicks: 40},
 	} {
@@ -224,54 +226,54 @@ func TestDueFramesAreThoseTheLoopSends(t *testing.T) {
 	}
 }
 
-func TestSoakLooksAtLagClockAndProcesses(t *testing.T) {
+func TestSoakObservesLagClockAndProcesses(t *testing.T) {
 	r := demoRun(t)
 	r.Options.For = 10 * time.Second
 	r.Bench.Unit.Text = ""
 	r.Target = &host.Process{PID: os.Getpid(), FD: -1, Done: make(chan struct{})}
 	s := &observation{soak: &Soak{}, r: r, y: make([]float64, len(r.Handover.Tables.Outputs))}
 	now := time.Now()
-	s.look(now) // before the first tick
+	s.poll(now) // before the first tick
 	if s.samples != 0 || s.ahead != 0 {
 		t.Errorf("%d samples before the first tick", s.samples)
 	}
 	period := r.Handover.Tables.PeriodNs
 	r.Status.StartNs.Store(uint64(sched.Now() - 300*period))
 	r.Status.Ticks.Store(150) // less than a tenth
-	s.look(now)
+	s.poll(now)
 	if s.samples != 0 || s.ahead != 0 {
 		t.Errorf("%d samples after 0.75 s of 10 s, %d times ahead of the clock", s.samples, s.ahead)
 	}
 	r.Status.Ticks.Store(200)
 	s.busy = func() bool { return true } // with a file of its own open
-	if s.look(now); s.samples != 0 {
+	if s.poll(now); s.samples != 0 {
 		t.Error("a sample while this process writes")
 	}
 	s.busy = nil
-	c := asked(t, r.View) // lockstep ps has a descriptor of this process
-	s.look(now)
+	c := withClient(t, r.View) // lockstep ps has a descriptor of this process
+	s.poll(now)
 	with := s.last[0].Files
 	s.samples, s.next = 0, time.Time{}
 	r.Control = c
-	if s.look(now); s.last[0].Files != with-1 {
+	if s.poll(now); s.last[0].Files != with-1 {
 		t.Errorf("%d files with a client, %d without", s.last[0].Files, with)
 	}
 	r.Control, s.samples, s.next = &control.Server{}, 0, time.Time{}
-	s.look(now)
-	s.look(now.Add(100 * time.Millisecond)) // too early for another one
-	s.look(now.Add(time.Second))
-	if s.samples != 2 || s.trouble != nil || s.ahead != 0 {
-		t.Errorf("%d samples, %v, %d times ahead of the clock; want 2", s.samples, s.trouble, s.ahead)
+	s.poll(now)
+	s.poll(now.Add(100 * time.Millisecond)) // too early for another one
+	s.poll(now.Add(time.Second))
+	if s.samples != 2 || s.sampleErr != nil || s.ahead != 0 {
+		t.Errorf("%d samples, %v, %d times ahead of the clock; want 2", s.samples, s.sampleErr, s.ahead)
 	}
 	if f := s.first[1]; f.KB < 1000 || f.Threads < 2 || f.Files < 3 {
 		t.Errorf("this process holds %+v", f)
 	}
 	r.Status.State.Store(uint64(rt.Ended))
-	if s.look(now.Add(2 * time.Second)); s.samples != 2 || s.trouble != nil {
-		t.Errorf("%d samples, %v after the target has ended, want 2 as before", s.samples, s.trouble)
+	if s.poll(now.Add(2 * time.Second)); s.samples != 2 || s.sampleErr != nil {
+		t.Errorf("%d samples, %v after the target has ended, want 2 as before", s.samples, s.sampleErr)
 	}
 	r.Status.Ticks.Store(1 << 30)
-	if s.look(now); s.ahead != 1 {
+	if s.poll(now); s.ahead != 1 {
 		t.Errorf("%d times ahead of the clock, want 1", s.ahead)
 	}
 }
@@ -309,12 +311,12 @@ func TestFootprintIsReadFromProc(t *testing.T) {
 	}
 }
 
-func TestLoadLeavesTheLoopsCPUAlone(t *testing.T) {
-	all := besides(-1, nil)
+func TestLoadAvoidsTheCPUOfTheLoop(t *testing.T) {
+	all := loadCPUs(-1, nil)
 	if len(all) == 0 {
 		t.Fatal("this process has no CPU")
 	}
-	rest := besides(all[0], nil)
+	rest := loadCPUs(all[0], nil)
 	if want := all[1:]; len(want) > 0 && !slices.Equal(rest, want) || len(want) == 0 && !slices.Equal(rest, all) {
 		t.Errorf("CPUs %v besides %d: %v", all, all[0], rest)
 	}

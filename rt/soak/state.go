@@ -22,52 +22,52 @@ import (
 	"lockstep/sched"
 )
 
-// soakState is all that a soak has seen so far: what its state file holds.
+// soakState is the state of a soak, as its state file holds it.
 type soakState struct {
-	Bench   string           `json:"bench"`    // its name
-	Made    string           `json:"made_of"`  // SHA-256 of the bench file and of all that it names
-	Events  string           `json:"events"`   // of the scenarios
-	Options string           `json:"options"`  // in words
-	Starts  int              `json:"starts"`   // of the soak
-	Missing int64            `json:"missing"`  // between the starts, ns
-	Cut     int              `json:"cut"`      // legs that have not ended by themselves
-	CutNs   int64            `json:"cut_ns"`   // simulated time of them, about
-	Going   *going           `json:"going"`    // the leg that runs; nil: none does
-	Load    string           `json:"load"`     // what it was
-	Binary  []*report.Binary `json:"binaries"` // that have run it
-	Tally   tally            `json:"tally"`
-	instant                  // when it was last written
+	Bench   string           `json:"bench"`    // name of the bench
+	Made    string           `json:"made_of"`  // SHA-256 of the bench file and of the files that it names
+	Events  string           `json:"events"`   // SHA-256 of the scenarios
+	Options string           `json:"options"`  // see series.options
+	Starts  int              `json:"starts"`   // starts of the soak
+	Missing int64            `json:"missing"`  // time between the starts, ns
+	Cut     int              `json:"cut"`      // interrupted segments
+	CutNs   int64            `json:"cut_ns"`   // simulated time of interrupted segments, ns, about
+	Running *running         `json:"going"`    // the running segment; nil: none
+	Load    string           `json:"load"`     // description of the load
+	Binary  []*report.Binary `json:"binaries"` // versions that ran segments
+	Totals  totals           `json:"tally"`
+	instant                  // time of the last write
 }
 
-// going is a leg that runs.
-type going struct {
+// running is the running segment.
+type running struct {
 	Number int    `json:"leg"`
 	Kind   string `json:"kind"`
-	Ticks  int64  `json:"ticks"` // about
-	Target int    `json:"target"`
-	Began  uint32 `json:"target_began"` // see rt.Identity
+	Ticks  int64  `json:"ticks"`        // ticks so far, about
+	Target int    `json:"target"`       // process id
+	Began  uint32 `json:"target_began"` // start of the process, see rt.Identity
 }
 
-// stateVersion is that of the state file; one that is larger is of a newer program.
+// stateVersion is the version of the state file that this program reads and writes.
 const stateVersion = 1
 
-// stateFile is a state as its file holds it.
+// stateFile is the content of a state file.
 type stateFile struct {
 	Version int             `json:"lockstep_soak"`
-	Sum     string          `json:"sha256"` // of State
+	Sum     string          `json:"sha256"` // SHA-256 of State
 	State   json.RawMessage `json:"state"`
 }
 
-// store keeps a state in a file, which is replaced as a whole.
+// store writes the state file, which is replaced as a whole.
 type store struct {
-	path string        // "" it is kept nowhere
-	lock *os.File      // nobody else has it
-	busy chan struct{} // full while the file is written
-	bad  int           // how often it could not be written
-	why  error
+	path     string        // state file; "": none
+	lock     *os.File      // lock file
+	busy     chan struct{} // full during a write
+	failures int           // failed writes
+	lastErr  error         // error of the last failed write
 }
 
-// openStore takes the state file for this process alone.
+// openStore locks the state file for this process.
 func openStore(path string) (*store, error) {
 	s := &store{path: path, busy: make(chan struct{}, 1)}
 	if path == "" {
@@ -82,19 +82,19 @@ func openStore(path string) (*store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("soak: state: %w", err)
 	}
-	_ = lock.Truncate(0) // it only helps who is refused
+	_ = lock.Truncate(0) // the process id is only for the message above
 	_, _ = fmt.Fprintf(lock, "%d", os.Getpid())
 	s.lock = lock
 	return s, nil
 }
 
-// close gives the file back.
+// close unlocks the state file.
 func (s *store) close() {
 	s.wait()
-	s.lock.Close() // of nil an error of no interest
+	s.lock.Close() // nil: returns an error
 }
 
-// read reads the state; nil: there is none.
+// read reads the state file; nil: there is none.
 func (s *store) read() (*soakState, error) {
 	data, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,24 +110,24 @@ func (s *store) read() (*soakState, error) {
 	return v, nil
 }
 
-// parseState reads what marshal has written.
+// parseState parses a state file.
 func parseState(data []byte) (*soakState, error) {
 	var f stateFile
 	var v soakState
 	if err := json.Unmarshal(data, &f); err != nil || f.Version == 0 {
-		return nil, errors.New("it is damaged, or no state of a soak")
+		return nil, errors.New("file is damaged, or not the state of a soak")
 	}
 	if f.Version > stateVersion {
-		return nil, fmt.Errorf("it is of version %d, from a newer lockstep; this one reads %d", f.Version, stateVersion)
+		return nil, fmt.Errorf("file has version %d, from a newer lockstep; this one reads version %d", f.Version, stateVersion)
 	}
 	var plain bytes.Buffer
 	if json.Compact(&plain, f.State) != nil || bench.DigestOfBytes(plain.Bytes()) != f.Sum || json.Unmarshal(f.State, &v) != nil {
-		return nil, errors.New("it is damaged: its sum is not that of what it holds")
+		return nil, errors.New("file is damaged: wrong SHA-256")
 	}
 	return &v, nil
 }
 
-// marshal is the state as a file.
+// marshal formats the state file.
 func (v *soakState) marshal() ([]byte, error) {
 	v.instant = thisInstant()
 	state, err := json.Marshal(v)
@@ -137,45 +137,45 @@ func (v *soakState) marshal() ([]byte, error) {
 	return json.Marshal(stateFile{stateVersion, bench.DigestOfBytes(state), state})
 }
 
-// write replaces the file, so that after a loss of power there is the one before or this
-// one. What goes wrong is kept: the next one may succeed.
+// write replaces the state file, so that a loss of power leaves the old file or the new one. It
+// counts an error, because the next write may succeed.
 func (s *store) write(v *soakState) {
 	s.busy <- struct{}{}
-	s.put(v.marshal())
+	s.finishWrite(v.marshal())
 }
 
 // begin starts an asynchronous write; it does nothing while one is running.
-func (s *store) begin(v *soakState) {
+func (s *store) beginWrite(v *soakState) {
 	select {
 	case s.busy <- struct{}{}:
-		go s.put(v.marshal()) // what it holds now: the write alone is not waited for
+		go s.finishWrite(v.marshal()) // marshal runs here, only the write in the goroutine
 	default:
 	}
 }
 
-// put ends a write.
-func (s *store) put(data []byte, err error) {
+// finishWrite writes the file and ends a write.
+func (s *store) finishWrite(data []byte, err error) {
 	if err == nil && s.path != "" {
 		err = replace(s.path, data)
 	}
 	if err != nil {
-		s.bad++
-		s.why = err
+		s.failures++
+		s.lastErr = err
 	}
 
 	<-s.busy
 }
 
-// wait waits until nothing is being written.
+// wait waits for the end of a running write.
 func (s *store) wait() {
 	s.busy <- struct{}{}
 	<-s.busy
 }
 
-// writing tells whether the file is being written.
+// writing reports whether a write is running.
 func (s *store) writing() bool { return len(s.busy) > 0 }
 
-// replace writes a file beside path, and puts it in its place.
+// replace writes data to path through a new file that it renames.
 func replace(path string, data []byte) error {
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
@@ -183,7 +183,7 @@ func replace(path string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		_ = os.Remove(path + ".new") // a full disk has room again
+		_ = os.Remove(path + ".new") // frees room on a full disk
 		return err
 	}
 
@@ -198,23 +198,23 @@ func replace(path string, data []byte) error {
 	return nil
 }
 
-// fits says in what a state is of another soak; nil: in nothing.
-func (v *soakState) fits(now *soakState) error {
+// checkSame checks that state v is of the same soak as now.
+func (v *soakState) checkSame(now *soakState) error {
 	switch {
 	case v.Bench != now.Bench:
-		return fmt.Errorf("it is of bench %s, not of %s", v.Bench, now.Bench)
+		return fmt.Errorf("file is of bench %s, not of %s", v.Bench, now.Bench)
 	case v.Made != now.Made:
 		return fmt.Errorf("bench %s, its plant or its databases have changed since", v.Bench)
 	case v.Events != now.Events:
-		return errors.New("its scenarios have changed since")
+		return errors.New("the scenarios have changed since")
 	case v.Options != now.Options:
-		return fmt.Errorf("it is of other options: %s; now %s", v.Options, now.Options)
+		return fmt.Errorf("file is of other options: %s; now %s", v.Options, now.Options)
 	}
 
 	return nil
 }
 
-// thisBinary is the version of this program, which is another one when its file is.
+// thisBinary returns the version of this program with the first digits of its file's SHA-256.
 func thisBinary() string {
 	sum, err := host.Executable()
 	if err != nil {
@@ -223,11 +223,11 @@ func thisBinary() string {
 	return fmt.Sprintf("lockstep %s, %.12s", host.Version(), sum)
 }
 
-// maxBinaries is how many versions are told apart; later ones count with the last.
+// maxBinaries is the maximum number of versions in a report; further ones share the last entry.
 const maxBinaries = 16
 
-// binaryOf is the entry of a version.
-func (v *soakState) binaryOf(version string) *report.Binary {
+// binary returns the entry of a version.
+func (v *soakState) binary(version string) *report.Binary {
 	same := func(b *report.Binary) bool { return b.Version == version }
 	if len(v.Binary) == maxBinaries && !slices.ContainsFunc(v.Binary, same) {
 		v.Binary[maxBinaries-1].Version, version = "other versions", "other versions"
@@ -235,60 +235,61 @@ func (v *soakState) binaryOf(version string) *report.Binary {
 	return entry(&v.Binary, same, &report.Binary{Version: version})
 }
 
-// instant is a time that outlives this process: by the clock on the wall, which may be set,
-// and by the one that begins with each boot.
+// instant is a time that other processes can compare: by the real-time clock, which may be set, and
+// by the clock since boot.
 type instant struct {
 	Wall   int64  `json:"last_ns"` // ns since 1970
-	Boot   string `json:"boot"`    // id
-	Uptime int64  `json:"boot_ns"` // since it, ns
+	Boot   string `json:"boot"`    // id of the boot
+	Uptime int64  `json:"boot_ns"` // time since the boot, ns
 }
 
 func thisInstant() instant {
 	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // there since 2.6.39
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // exists since Linux 2.6.39
 	return instant{time.Now().UnixNano(), host.BootID(), t.Nano()}
 }
 
-// since is how long before now an instant was, ns: exact within a boot, and otherwise by the
-// clock on the wall, at least the time since the boot.
+// since returns the time from then to now, ns. Within one boot it is exact. Otherwise it is by the
+// real-time clock, and at least the time since the boot.
 func (now instant) since(then instant) int64 {
 	if then.Boot == now.Boot && now.Boot != "" {
 		return max(0, now.Uptime-then.Uptime)
 	}
-	if then.Boot == "" { // the file is of an earlier version
+	if then.Boot == "" { // written by an earlier version
 		return max(0, now.Wall-then.Wall)
 	}
 	return max(now.Uptime, now.Wall-then.Wall)
 }
 
-// tally adds legs up. It stays as large as it is, however many there are.
-type tally struct {
-	Legs   int           `json:"legs"` // done, broken ones included
-	Broken int           `json:"broken"`
-	Asked  int64         `json:"asked"`   // ticks of these
-	WallNs int64         `json:"wall_ns"` // from their first grid points to their ends
-	Sum    report.Report `json:"sum"`     // counts added, the largest of largest ones
-	Late   *histograms   `json:"histograms"`
+// totals are the sums over segments. Their size does not grow with the number of segments.
+type totals struct {
+	Segments int           `json:"legs"`    // segments that have ended, broken ones included
+	Broken   int           `json:"broken"`  // of Segments, those in which a criterion did not hold
+	Asked    int64         `json:"asked"`   // planned ticks of Segments
+	WallNs   int64         `json:"wall_ns"` // real time from first grid point to end, summed, ns
+	Sum      report.Report `json:"sum"`     // sums of counts, maxima of maxima
+	Late     *histograms   `json:"histograms"`
 
-	Unit    ecu.Counts        `json:"unit"` // of the control unit, in legs in which no frame is disturbed on purpose
-	Demands []*demandSum      `json:"demands"`
-	Kinds   []*report.LegKind `json:"kinds"`
+	Unit     ecu.Counts            `json:"unit"` // sums over segments without disturbed frames
+	Criteria []*criterionTotals    `json:"demands"`
+	Kinds    []*report.SegmentKind `json:"kinds"`
 }
 
-// histograms are those of a page.
+// histograms are the sums of the histograms of a status block.
 type histograms struct{ Late, Work, Response sched.Histogram }
 
-// demandSum is what became of one demand in all legs.
-type demandSum struct {
-	report.Demand        // of the latest leg
-	Legs          int    `json:"legs"`
-	Broken        int    `json:"broken"`
-	First         string `json:"first,omitempty"` // that was broken
+// criterionTotals is one criterion over all segments.
+type criterionTotals struct {
+	report.Criterion        // result in the last segment
+	Segments         int    `json:"legs"`            // segments checked
+	Broken           int    `json:"broken"`          // of Segments, those in which it did not hold
+	First            string `json:"first,omitempty"` // first segment in which it did not hold
 }
 
-// entry returns the element of a list that is meant, and adds made where there is none.
-func entry[T any](list *[]*T, meant func(*T) bool, made *T) *T {
-	i := slices.IndexFunc(*list, meant)
+// entry returns the first element of a list for which matches is true; it appends made if there is
+// none.
+func entry[T any](list *[]*T, matches func(*T) bool, made *T) *T {
+	i := slices.IndexFunc(*list, matches)
 	if i < 0 {
 		i = len(*list)
 		*list = append(*list, made)
@@ -297,15 +298,15 @@ func entry[T any](list *[]*T, meant func(*T) bool, made *T) *T {
 	return (*list)[i]
 }
 
-// kind is the entry of a kind of legs.
-func (t *tally) kind(name string) *report.LegKind {
-	return entry(&t.Kinds, func(k *report.LegKind) bool { return k.Kind == name }, &report.LegKind{Kind: name})
+// kind returns the entry of a kind of segment.
+func (t *totals) kind(name string) *report.SegmentKind {
+	return entry(&t.Kinds, func(k *report.SegmentKind) bool { return k.Kind == name }, &report.SegmentKind{Kind: name})
 }
 
-// add takes a leg that has ended; v has its verdict.
-func (t *tally) add(o *observation, v *report.Report) {
+// add adds a segment that has ended; v is its report with the verdict.
+func (t *totals) add(o *observation, v *report.Report) {
 	p := o.r.Status
-	t.Legs++
+	t.Segments++
 	t.Asked += o.r.Handover.Loop.Ticks
 	t.WallNs += o.wall()
 	if t.Late == nil {
@@ -316,8 +317,8 @@ func (t *tally) add(o *observation, v *report.Report) {
 	t.Late.Response.Merge(&p.Response)
 	addReport(&t.Sum, v)
 
-	k := t.kind(o.leg.kind)
-	k.Legs, k.Ticks, k.Missed = k.Legs+1, k.Ticks+v.Ticks, k.Missed+v.Missed
+	k := t.kind(o.segment.kind)
+	k.Segments, k.Ticks, k.Missed = k.Segments+1, k.Ticks+v.Ticks, k.Missed+v.Missed
 	if s := o.r.Scenario.Scenario; s != nil {
 		k.Faults += len(s.Faults)
 	}
@@ -325,40 +326,40 @@ func (t *tally) add(o *observation, v *report.Report) {
 		addCounts[int64](&t.Unit, &u)
 	}
 	if err := v.Soak.Failed(); err != nil {
-		t.broke(o.leg, k, firstLine(err))
+		t.countBroken(o.segment, k, firstLine(err))
 	}
-	for _, d := range v.Soak.Demands {
-		t.demand(o.leg, d)
+	for _, d := range v.Soak.Criteria {
+		t.addCriterion(o.segment, d)
 	}
 }
 
-// broke counts a broken leg; the first of a kind is named.
-func (t *tally) broke(l *leg, k *report.LegKind, why string) {
+// countBroken counts a broken segment. The entry of its kind names the first one.
+func (t *totals) countBroken(l *segment, k *report.SegmentKind, why string) {
 	t.Broken++
 	k.Broken++
 	k.First = cmp.Or(k.First, fmt.Sprintf("leg %d: %s", l.number, why))
 }
 
-// notBegun adds a leg of which nothing can be judged.
-func (t *tally) notBegun(l *leg, err error) {
-	t.Legs++
+// refuse adds a segment that could not begin.
+func (t *totals) refuse(l *segment, err error) {
+	t.Segments++
 	k := t.kind(l.kind)
-	k.Legs++
-	t.broke(l, k, "it did not begin: "+firstLine(err))
-	t.demand(l, report.Demand{What: "start", Want: "it begins", Seen: firstLine(err)})
+	k.Segments++
+	t.countBroken(l, k, "it could not begin: "+firstLine(err))
+	t.addCriterion(l, report.Criterion{What: "start", Want: "the leg begins", Seen: firstLine(err)})
 }
 
-// demand adds what became of a demand in a leg.
-func (t *tally) demand(l *leg, d report.Demand) {
-	e := entry(&t.Demands, func(e *demandSum) bool { return e.What == d.What }, &demandSum{})
-	e.Demand = d
-	if e.Legs++; !d.Held {
+// addCriterion adds the result of a criterion in a segment.
+func (t *totals) addCriterion(l *segment, d report.Criterion) {
+	e := entry(&t.Criteria, func(e *criterionTotals) bool { return e.What == d.What }, &criterionTotals{})
+	e.Criterion = d
+	if e.Segments++; !d.Held {
 		e.Broken++
-		e.First = cmp.Or(e.First, fmt.Sprintf("leg %d, %s: demanded %s; seen %s", l.number, l.kind, d.Want, d.Seen))
+		e.First = cmp.Or(e.First, fmt.Sprintf("leg %d, %s: expected %s; saw %s", l.number, l.kind, d.Want, d.Seen))
 	}
 }
 
-// addCounts adds the counts of a struct, which are its fields of type N: uint64 in a report.
+// addCounts adds the counts of v to sum. Its counts are the fields of type N: uint64 in a report.
 func addCounts[N uint64 | int64, T any](sum, v *T) {
 	to, from := reflect.ValueOf(sum).Elem(), reflect.ValueOf(v).Elem()
 	for i := range to.NumField() {
@@ -368,7 +369,7 @@ func addCounts[N uint64 | int64, T any](sum, v *T) {
 	}
 }
 
-// addReport adds the counts of v; what is the same in all runs is v's.
+// addReport adds the counts of v to r and copies the fields that are the same in all runs.
 func addReport(r *report.Report, v *report.Report) {
 	addCounts[uint64](r, v)
 	if r.Usage == nil {
@@ -382,7 +383,7 @@ func addReport(r *report.Report, v *report.Report) {
 	r.Plant, r.Bench, r.Kernel, r.StepNs, r.BudgetNs, r.Overrun = v.Plant, v.Bench, v.Kernel, v.StepNs, v.BudgetNs, v.Overrun
 	r.BestEffort = r.BestEffort || v.BestEffort
 	for i, why := range v.BestEffortWhy {
-		if !slices.Contains(r.BestEffortWhy, why) && len(r.BestEffortWhy) < worstRoom {
+		if !slices.Contains(r.BestEffortWhy, why) && len(r.BestEffortWhy) < maxWorstTicks {
 			r.BestEffortWhy = append(r.BestEffortWhy, why)
 			if i < len(v.BestEffortHelp) && !slices.Contains(r.BestEffortHelp, v.BestEffortHelp[i]) {
 				r.BestEffortHelp = append(r.BestEffortHelp, v.BestEffortHelp[i])
@@ -392,14 +393,14 @@ func addReport(r *report.Report, v *report.Report) {
 
 	r.Ledger = append(r.Ledger, v.Ledger...)
 	slices.SortStableFunc(r.Ledger, func(a, b report.LateTick) int { return cmp.Compare(b.LateNs, a.LateNs) })
-	r.Ledger = slices.Clone(r.Ledger[:min(len(r.Ledger), worstRoom)])
+	r.Ledger = slices.Clone(r.Ledger[:min(len(r.Ledger), maxWorstTicks)])
 }
 
-// worstRoom is how many of the latest ticks the report of a soak lists.
-const worstRoom = 32
+// maxWorstTicks is how many of the worst ticks the report of a soak lists.
+const maxWorstTicks = 32
 
-// report is that of all legs, without a verdict; unit is the control unit's name.
-func (t *tally) report(unit string) *report.Report {
+// report returns the report on all segments, without a verdict; unit is the control unit's name.
+func (t *totals) report(unit string) *report.Report {
 	v := t.Sum
 	if v.BestEffortWhy == nil {
 		v.BestEffortWhy = []string{}
@@ -413,35 +414,35 @@ func (t *tally) report(unit string) *report.Report {
 	return &v
 }
 
-// verdict is that on all legs; length is how long they are to be together.
-func (t *tally) verdict(length time.Duration, load string) *report.Verdict {
+// verdict returns the verdict on all segments of a soak of this length.
+func (t *totals) verdict(length time.Duration, load string) *report.Verdict {
 	d := &report.Verdict{Load: load}
-	for _, e := range t.Demands {
-		sum := e.Demand
-		if sum.Held = e.Broken == 0; t.Legs > 1 {
-			sum.Seen = fmt.Sprintf("held in %d of %d legs; in the last one %s", e.Legs-e.Broken, e.Legs, e.Seen)
+	for _, e := range t.Criteria {
+		sum := e.Criterion
+		if sum.Held = e.Broken == 0; t.Segments > 1 {
+			sum.Seen = fmt.Sprintf("held in %d of %d legs; in the last one %s", e.Segments-e.Broken, e.Segments, e.Seen)
 		}
 		if e.What == "ticks" {
 			asked := int64(length) / t.Sum.StepNs
 			sum.Held = sum.Held && t.Asked >= asked
-			sum.Want = ticksWanted(asked, t.Sum.StepNs, length)
+			sum.Want = expectedTicks(asked, t.Sum.StepNs, length)
 			sum.Seen = fmt.Sprintf("%d in %.3f s", t.Sum.Ticks, float64(t.WallNs)/1e9)
 		}
 
-		if e.Broken > 0 && t.Legs > 1 {
+		if e.Broken > 0 && t.Segments > 1 {
 			sum.Seen += "; first broken in " + e.First
 		}
-		d.Demands = append(d.Demands, sum)
+		d.Criteria = append(d.Criteria, sum)
 	}
 
-	if t.Legs == 0 {
-		d.Demand(false, "ticks", length.String(), "no leg is done")
+	if t.Segments == 0 {
+		d.AddCriterion(false, "ticks", length.String(), "no leg is done")
 	}
 	d.Pass = d.Failed() == nil
 	return d
 }
 
-// ticksWanted is how many ticks are demanded of a length.
-func ticksWanted(ticks, stepNs int64, length time.Duration) string {
+// expectedTicks formats the number of ticks expected in a length.
+func expectedTicks(ticks, stepNs int64, length time.Duration) string {
 	return fmt.Sprintf("%d, %v / %g ms", ticks, length, float64(stepNs)/1e6)
 }

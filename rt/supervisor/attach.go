@@ -14,9 +14,9 @@ import (
 	"lockstep/sched"
 )
 
-// Attach takes the place of a supervisor that has ended while its target went on:
-// it shows the run, watches over it and reports at its end. which is the name of
-// the bench or the target's process id; "" will do where there is one target.
+// Attach replaces a supervisor that ended before its target: Attach shows the run, supervises it
+// and reports at its end. which is the name of the bench or the process id of the target; "" selects
+// the only target.
 func Attach(which string, o Options) error {
 	pid, err := control.FindOrphan(which)
 	if err != nil {
@@ -36,9 +36,9 @@ func Attach(which string, o Options) error {
 	}
 	r.restore = host.TimersOf(r.Handover.Thread.CPU, r.Reservations).Release
 	r.applyAffinity()
-	go r.guard.watch(r.Target)
+	go r.watchdog.watch(r.Target)
 	r.states.watch()
-	_ = r.claims.open(r.View) // a bus that is gone has nobody to claim against
+	_ = r.claims.open(r.View) // fails for a bus that is gone, which needs no claims
 	r.claims.defend()
 	control.NameFaults(r.View)
 	r.head = fmt.Sprintf("%s: attached to the target, process %d; Ctrl-C ends the run\n", r.Bench.Name, pid)
@@ -48,8 +48,8 @@ func Attach(which string, o Options) error {
 	return r.Finish(report, err, signals)
 }
 
-// replaceSupervisor puts this process in the place of the supervisor that has ended. Of two
-// that try, one does.
+// replaceSupervisor makes this process the supervisor of the target. It fails while the old
+// supervisor lives, and for all but one of several processes that try at once.
 func (r *Session) replaceSupervisor() error {
 	old := r.Status.Supervisor.Load()
 	if host.Alive(old) || !r.Status.Supervisor.CompareAndSwap(old, host.SelfIdentity()) {
@@ -58,17 +58,17 @@ func (r *Session) replaceSupervisor() error {
 	return nil
 }
 
-var errSupervised = errors.New("it has a supervisor")
+var errSupervised = errors.New("the target has a supervisor")
 
-// takeOver prepares r to be the supervisor of a target that somebody else has
-// started. Until succeed nothing of the run has changed.
+// takeOver prepares r to supervise a target that another process started. It changes nothing in
+// the run; replaceSupervisor does.
 func (r *Session) takeOver(pid int) (err error) {
 	since := host.StartTime("/", pid)
 	if r.View, err = control.OpenTarget(pid); err != nil {
 		return err
 	}
 	if rt.State(r.Status.State.Load()) == rt.Preparing {
-		return errors.New("it has not begun to tick yet: try again")
+		return errors.New("the target does not tick yet: try again")
 	}
 	r.Bench, r.missing, r.startedAt, r.ledger.CPU = r.Handover.Bench, r.Handover.Missing, sched.Now(), r.Handover.Thread.CPU
 	if r.Target, err = host.OpenProcess(pid, since); err != nil {
@@ -76,7 +76,7 @@ func (r *Session) takeOver(pid int) (err error) {
 	}
 	r.Reservations = &host.Reservations{Owner: r.Bench.Name}
 	if err := r.Reservations.TakeOver(r.Target.FD, target.FirstBusFD+len(r.Bench.Buses), r.Handover.Reservations); err != nil {
-		return fmt.Errorf("what it holds: %w: use sudo", err)
+		return fmt.Errorf("its reservations: %w: use sudo", err)
 	}
 	if err := r.openParts(); err != nil {
 		return err

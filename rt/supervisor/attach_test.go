@@ -9,7 +9,7 @@ import (
 	"lockstep/rt/report"
 )
 
-// The kernel gives ids away again: who has that of a supervisor that has ended is none.
+// The kernel reuses process ids: the start time tells the processes apart.
 func TestTargetIsTakenOverWhenAnotherProcessHasTheIDOfItsSupervisor(t *testing.T) {
 	me := os.Getpid()
 	r := &Session{View: report.View{Status: new(rt.StatusBlock)}}

@@ -16,9 +16,9 @@ import (
 	"lockstep/sched"
 )
 
-// awaitInterfaces waits until the run's interfaces are there and up, as they are some time after
-// a boot, at most as long as was asked. What is amiss then is said by who opens them.
-func (r *Session) awaitInterfaces() {
+// waitForInterfaces waits until the interfaces of the run exist and are up, at most Options.Wait.
+// After that time, opening a bus reports the missing interface.
+func (r *Session) waitForInterfaces() {
 	if r.Options.Wait == 0 {
 		return
 	}
@@ -29,25 +29,25 @@ func (r *Session) awaitInterfaces() {
 	defer links.Close()
 	until := time.Now().Add(r.Options.Wait)
 	for _, bus := range r.Bench.Buses {
-		name, told := bus.Interface.Text, false
+		name, announced := bus.Interface.Text, false
 		for bench.IsHostInterface(name) && time.Now().Before(until) {
 			if link, err := links.Query(name); err == nil && link.Up {
 				break
 			}
-			if !told {
-				fmt.Fprintf(r.Options.Out, "bus %s: waiting for %s, %v at most\n", bus.Name.Text, name, r.Options.Wait)
+			if !announced {
+				fmt.Fprintf(r.Options.Out, "bus %s: waiting for %s, at most %v\n", bus.Name.Text, name, r.Options.Wait)
 			}
-			told = true
+			announced = true
 			time.Sleep(pollInterval)
 		}
 	}
 }
 
-// refuseBusOff says why a run cannot begin on the buses as they are.
+// refuseBusOff returns an error if a controller is bus-off before the start.
 func (s *busStates) refuseBusOff() error {
 	for _, w := range s.buses {
 		if name := w.bus.Interface.Text; w.errors.State == can.Off {
-			return fmt.Errorf("bus %s: %s is bus-off: mend the wiring, the bit rate or the termination, then ip link set %s down && ip link set %s up%s restart-ms 100",
+			return fmt.Errorf("bus %s: %s is bus-off: repair the wiring, the bit rate or the termination, then ip link set %s down && ip link set %s up%s restart-ms 100",
 				w.bus.Name.Text, name, name, name, upRate(w.bus))
 		}
 	}
@@ -55,7 +55,7 @@ func (s *busStates) refuseBusOff() error {
 	return nil
 }
 
-// upRate is what the command that takes the bus's interface up needs besides.
+// upRate returns the arguments that `ip link set NAME up` needs for the bit rate of the bus.
 func upRate(bus *bench.Bus) string {
 	if bus.BitRate == 0 {
 		return " type can bitrate 500000"
@@ -63,12 +63,12 @@ func upRate(bus *bench.Bus) string {
 	return fmt.Sprintf(" type can bitrate %.0f", bus.BitRate)
 }
 
-// warnings are what is odd about the buses before the first tick, one line each.
+// warnings returns a line for each anomaly of a bus before the first tick.
 func (s *busStates) warnings() (list []string) {
 	for _, w := range s.buses {
 		name := w.bus.Name.Text
 		if w.errors.State > can.Active {
-			list = append(list, fmt.Sprintf("bus %s: %s is %s: is another node there, and at the same bit rate?",
+			list = append(list, fmt.Sprintf("bus %s: %s is %s: check that another node is on the bus and has the same bit rate",
 				name, w.bus.Interface.Text, w.describe()))
 		}
 
@@ -81,7 +81,7 @@ func (s *busStates) warnings() (list []string) {
 	return list
 }
 
-// missingRights is what the host refuses of what the buses' rules need.
+// missingRights returns the rights that the recovery rules of the buses need and the host refuses.
 func (s *busStates) missingRights() (list []sched.Missing) {
 	if sched.Capable(unix.CAP_NET_ADMIN) {
 		return nil
@@ -89,7 +89,7 @@ func (s *busStates) missingRights() (list []sched.Missing) {
 	for _, w := range s.buses {
 		if w.bus.RestartNs > 0 && w.link.Card {
 			list = append(list, sched.Missing{
-				What: fmt.Sprintf("no right to restart %s (recover of bus %s): that needs CAP_NET_ADMIN",
+				What: fmt.Sprintf("no right to restart %s (recover of bus %s): CAP_NET_ADMIN is missing",
 					w.bus.Interface.Text, w.bus.Name.Text),
 				Help: fmt.Sprintf("add cap_net_admin to the capabilities of the command, or leave it to the driver: recover: wait, and ip link set %s up%s restart-ms %d",
 					w.bus.Interface.Text, upRate(w.bus), w.bus.RestartNs/1e6),
@@ -100,8 +100,8 @@ func (s *busStates) missingRights() (list []sched.Missing) {
 	return list
 }
 
-// checkRights asks what the host refuses. A bus with a name is somebody's unit under
-// test: without the rights the run is refused there, unless best effort will do.
+// checkRights collects the rights that the host refuses. A run on a real bus fails without them,
+// unless Options.BestEffort is set.
 func (r *Session) checkRights() error {
 	r.missing = sched.Probe(r.Handover.Thread)
 	budget, err := r.overBudget()
@@ -119,19 +119,19 @@ func (r *Session) checkRights() error {
 	for _, m := range r.missing {
 		list = append(list, fmt.Errorf("run: %s: %s", m.What, m.Help))
 	}
-	list = append(list, errors.New("run: refused on a real bus without these; -besteffort runs anyway and says so"))
+	list = append(list, errors.New("run: refused on a real bus without these rights; -besteffort runs without them"))
 	return &host.Exit{Code: 3, Err: errors.Join(list...)}
 }
 
-// hasRealBus says that a bus of the run is outside of it.
+// hasRealBus reports whether a bus of the run is neither a pair nor a log.
 func (r *Session) hasRealBus() bool {
 	return slices.ContainsFunc(r.Bench.Buses, func(b bench.Bus) bool {
 		return b.Interface.Text != bench.PairInterface && !strings.HasPrefix(b.Interface.Text, bench.LogPrefix)
 	})
 }
 
-// overBudget measures the dearest tick on this host against the bench's budget for
-// one, where it names one.
+// overBudget measures the worst tick on this host and compares it with the tick_budget of the
+// bench. It returns nil if the tick fits or the bench has no budget.
 func (r *Session) overBudget() ([]sched.Missing, error) {
 	budget := time.Duration(r.Bench.BudgetNs)
 	if budget == 0 {
@@ -141,10 +141,9 @@ func (r *Session) overBudget() ([]sched.Missing, error) {
 	if err != nil || worst.WorstNs <= int64(budget) {
 		return nil, err
 	}
-	dearest := time.Duration(worst.WorstNs).Round(100 * time.Nanosecond)
 	return []sched.Missing{{
-		What: fmt.Sprintf("the dearest tick takes %v, longer than the tick_budget of %v (%s)",
-			dearest, budget, worst.Under),
+		What: fmt.Sprintf("the worst tick takes %v, longer than the tick_budget of %v (%s)",
+			time.Duration(worst.WorstNs).Round(100*time.Nanosecond), budget, worst.Under),
 		Help: "raise tick_budget, make the plant smaller or use a faster CPU; `lockstep check` measures it",
 	}}, nil
 }

@@ -16,59 +16,58 @@ import (
 	"lockstep/sched"
 )
 
-// What the watch over the buses may cost: every hearing it reads at most heard error
-// frames of each bus, 1280 per second; what comes beyond is dropped by the kernel and
-// counted. Every asking it asks the kernel how the interfaces stand: not every driver
-// makes error frames of all it knows, and some may have been lost.
+// Limits of the bus monitoring: at most 1280 error frames of each bus per second; the kernel drops
+// and counts the rest. The kernel is also queried, because some drivers send no error frames for
+// some states, and error frames may be lost.
 const (
-	errorInterval  = 50 * time.Millisecond
-	maxErrorFrames = 64
-	linkInterval   = time.Second
+	errorInterval  = 50 * time.Millisecond // between two polls
+	maxErrorFrames = 64                    // error frames of a bus read per poll
+	linkInterval   = time.Second           // between two queries of the kernel
 
-	maxLinks   = 256  // changes of interfaces read per hearing
-	maxChanges = 1000 // of the buses' states that are kept
+	maxLinks   = 256  // changes of interfaces read per poll
+	maxChanges = 1000 // changes of the buses' states kept
 )
 
-// busStates follows the buses that are interfaces of this host: how their controllers
-// stand, by their error frames and by what the kernel says. It is the supervisor's and
-// delays nothing. That a controller is off its bus, the target hears for itself.
+// busStates follows the states of the buses on interfaces of this host, from error frames and from
+// the kernel. It runs in the supervisor and delays no tick. The target receives a bus-off on its
+// own socket.
 type busStates struct {
 	report.View
-	links *can.Links // nil: no bus is followed any more
-	asked time.Time
-	stop  func() // ends follow
+	links   *can.Links // nil: closed
+	queried time.Time  // last query of the kernel
+	stop    func()     // ends watch
 
-	mu       sync.Mutex // of what follows, and of what is in the lines, which only follow's goroutine changes
+	mu       sync.Mutex // protects the fields below and the buses; only watch's goroutine changes the buses
 	buses    []*watchedBus
 	changes  []report.BusChange // at most maxChanges
-	recorded int                // of changes, by the recorder
+	recorded int                // changes already returned by events
 }
 
-// watchedBus is one of these buses.
+// watchedBus is the state of one bus.
 type watchedBus struct {
 	bus        *bench.Bus
-	filters    []can.Filter
-	shared     *can.Bus // the socket of the target
-	listener   *can.Bus // of error frames; nil while there is no interface
-	errorsLeft int      // error frames that may still be read in this hearing
-	unread     uint64   // those lost by listeners before that one
-	errors     can.Errors
-	link       can.Link
+	filters    []can.Filter // filters of the target's socket
+	shared     *can.Bus     // socket of the target
+	listener   *can.Bus     // socket for error frames; nil: no interface
+	errorsLeft int          // error frames that this poll may still read
+	unread     uint64       // error frames lost by closed listeners
+	errors     can.Errors   // state and counts from the error frames
+	link       can.Link     // last known state of the interface
 
-	lastState   string           // how it stood at the last change
-	since       int64            // when that was, ns on CLOCK_MONOTONIC
-	spent       map[string]int64 // how it stood for how long, ns of the run
-	restartedAt int64            // when a restart was, likewise
-	lastAction  string           // what became of it
+	lastState   string           // state since the last change
+	since       int64            // time of the last change, ns on CLOCK_MONOTONIC
+	spent       map[string]int64 // time in each state during the run, ns
+	restartedAt int64            // time of the last restart, ns on CLOCK_MONOTONIC
+	lastAction  string           // last action noted; "": none since the last change
 }
 
-// How a bus stands whose interface says nothing of a controller, or is not there.
+// States of an interface without a state of its controller.
 const (
 	busDown = "down"
 	busGone = "gone"
 )
 
-// currentState says how the bus stands.
+// currentState returns the present state of the bus.
 func (w *watchedBus) currentState() string {
 	switch {
 	case w.link.Gone:
@@ -82,32 +81,32 @@ func (w *watchedBus) currentState() string {
 	return report.BusUp
 }
 
-// describe is what is known of how the bus stands.
+// describe returns the present state of the bus with its error counters.
 func (w *watchedBus) describe() string {
 	text := w.currentState()
 	if s := w.errors.State; w.link.Gone || !w.link.Up || s == can.Unknown || s == can.Off {
 		return text
 	}
 	if e := &w.errors; e.HasCounters {
-		text += fmt.Sprintf(", %d errors in sending, %d in receiving", e.Tx, e.Rx)
+		text += fmt.Sprintf(", %d transmit errors, %d receive errors", e.Tx, e.Rx)
 	} else if e.State != can.Active {
-		text += map[[2]bool]string{{true, false}: " by what it sends", {false, true}: " by what it receives",
-			{true, true}: " by what it sends and receives"}[[2]bool{e.ByTx, e.ByRx}]
+		text += map[[2]bool]string{{true, false}: " from transmit errors", {false, true}: " from receive errors",
+			{true, true}: " from transmit and receive errors"}[[2]bool{e.ByTx, e.ByRx}]
 	}
 
 	return text
 }
 
-// newBusStates opens what is needed to follow a run's buses.
+// newBusStates opens the netlink sockets that report the states of interfaces.
 func newBusStates(r report.View) (*busStates, error) {
 	links, err := can.OpenLinks()
 	if err != nil {
-		return nil, fmt.Errorf("%w: where a service is confined, allow it AF_NETLINK", err)
+		return nil, fmt.Errorf("%w: a confined service needs AF_NETLINK (RestrictAddressFamilies)", err)
 	}
 	return &busStates{View: r, links: links, stop: func() {}}, nil
 }
 
-// add takes in a bus; shared is the supervisor's hold of the target's socket.
+// add adds a bus; shared is the supervisor's descriptor of the target's socket.
 func (s *busStates) add(bus int, shared *can.Bus) error {
 	b := &s.Handover.Bench.Buses[bus]
 	w := &watchedBus{bus: b, filters: s.Handover.Maps[bus].Filters(), shared: shared, since: sched.Now(),
@@ -125,16 +124,16 @@ func (s *busStates) add(bus int, shared *can.Bus) error {
 	return nil
 }
 
-// watch follows the buses until finish.
+// watch starts to follow the buses; close ends it.
 func (s *busStates) watch() {
-	stop := host.Repeat(errorInterval, func(now time.Time) { s.poll(now.Sub(s.asked) >= linkInterval) })
+	stop := host.Repeat(errorInterval, func(now time.Time) { s.poll(now.Sub(s.queried) >= linkInterval) })
 	s.stop = func() {
 		stop()
 		s.poll(true)
 	}
 }
 
-// close ends that, and gives up the sockets.
+// close ends watch after a last poll, and closes the sockets.
 func (s *busStates) close() {
 	if s.links == nil {
 		return
@@ -147,13 +146,14 @@ func (s *busStates) close() {
 	}
 }
 
-// poll takes in what has happened; ask: the kernel is asked how all stand.
-func (s *busStates) poll(ask bool) {
+// poll reads the error frames and the changes of interfaces. With query, or after lost changes,
+// it also queries the kernel.
+func (s *busStates) poll(query bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.buses {
 		w.errorsLeft = maxErrorFrames
-		s.readErrors(w) // what it has said came before what is known of its interface
+		s.readErrors(w) // before the changes of the interface, which are newer
 	}
 
 	complete := s.links.Changes(maxLinks, func(link can.Link) {
@@ -163,19 +163,18 @@ func (s *busStates) poll(ask bool) {
 			}
 		}
 	})
-	if ask = ask || !complete; ask {
-		s.asked = time.Now()
+	if query = query || !complete; query {
+		s.queried = time.Now()
 	}
 	for _, w := range s.buses {
-		if ask {
+		if query {
 			s.queryLink(w)
 		}
 		s.recover(w)
 	}
 }
 
-// matchesLink says that link is the interface of the bus, or the one that has taken its
-// place.
+// matchesLink reports whether link is the interface of the bus or its replacement.
 func (w *watchedBus) matchesLink(link *can.Link) bool {
 	if w.link.Gone {
 		return link.Name == w.bus.Interface.Text
@@ -183,7 +182,7 @@ func (w *watchedBus) matchesLink(link *can.Link) bool {
 	return link.Index == w.link.Index
 }
 
-// updateLink takes in how the interface is now; the error frames that have come are older.
+// updateLink stores a state of the interface, after the error frames that came before it.
 func (s *busStates) updateLink(w *watchedBus, link can.Link) {
 	s.readErrors(w)
 	w.setLink(link)
@@ -194,7 +193,7 @@ func (w *watchedBus) setLink(link can.Link) {
 	w.link = link
 	switch {
 	case link.Gone || !link.Up:
-		w.errors.State, w.errors.HasCounters = can.Unknown, false // it starts anew
+		w.errors.State, w.errors.HasCounters = can.Unknown, false // the controller starts anew
 	case link.Card && link.State != can.Unknown:
 		w.errors.State = link.State
 		if link.HasCounters {
@@ -203,7 +202,7 @@ func (w *watchedBus) setLink(link can.Link) {
 	}
 }
 
-// readErrors takes in the error frames that wait.
+// readErrors reads the pending error frames.
 func (s *busStates) readErrors(w *watchedBus) {
 	if w.listener == nil {
 		return
@@ -215,7 +214,7 @@ func (s *busStates) readErrors(w *watchedBus) {
 	behind := sched.Realtime() - sched.Now()
 	for i := range frames[:n] {
 		if !w.link.Up || !w.errors.Add(&frames[i]) {
-			continue // from before it went down
+			continue // from before the interface went down
 		}
 		at := sched.Now()
 		if stamps[i].Soft != 0 {
@@ -225,7 +224,7 @@ func (s *busStates) readErrors(w *watchedBus) {
 	}
 }
 
-// closeListener closes the listener.
+// closeListener closes the listener and keeps its count of lost frames.
 func (w *watchedBus) closeListener() {
 	if w.listener == nil {
 		return
@@ -236,12 +235,12 @@ func (w *watchedBus) closeListener() {
 	w.listener = nil
 }
 
-// queryLink asks the kernel how a bus stands, and binds its sockets to an interface that has
-// been made again.
+// queryLink queries the kernel for the state of an interface. It binds the sockets of the bus to an
+// interface that was created again.
 func (s *busStates) queryLink(w *watchedBus) {
 	name := w.bus.Interface.Text
 	if !w.link.Gone {
-		name = w.link.Name // it may have been called otherwise meanwhile
+		name = w.link.Name // the interface may have been renamed
 	}
 	var link can.Link
 	var err error
@@ -269,7 +268,7 @@ func (s *busStates) queryLink(w *watchedBus) {
 	s.noteAction(w, text)
 }
 
-// recover restarts a controller that is off its bus, where the bench says so.
+// recover restarts a bus-off controller after the time that the bench file gives for it.
 func (s *busStates) recover(w *watchedBus) {
 	now := sched.Now()
 	if w.bus.RestartNs == 0 || w.errors.State != can.Off || now < max(w.since, w.restartedAt)+w.bus.RestartNs {
@@ -283,23 +282,23 @@ func (s *busStates) recover(w *watchedBus) {
 	case err == nil:
 		w.lastAction = ""
 		s.noteAction(w, "restarted by the supervisor")
-	case errors.Is(err, unix.EBUSY): // it is back already, or its driver does it by itself
-	case errors.Is(err, unix.EOPNOTSUPP): // some drivers cannot, and vcan has none
+	case errors.Is(err, unix.EBUSY): // already restarted, or the driver restarts it
+	case errors.Is(err, unix.EOPNOTSUPP): // vcan and some drivers
 		s.noteAction(w, fmt.Sprintf("%v: sudo ip link set %s down && sudo ip link set %s up", err, name, name))
 	default:
 		s.noteAction(w, fmt.Sprintf("%v: sudo ip link set %s type can restart", err, name))
 	}
 }
 
-// unlocked does what may take as long as the kernel's lock of all interfaces is held; who
-// shows or records how the buses stand does not wait for it.
+// unlocked calls do without the mutex. do may wait for the kernel's lock of all interfaces; the
+// status line and the recorder do not wait with it.
 func (s *busStates) unlocked(do func()) {
 	s.mu.Unlock()
 	defer s.mu.Lock()
 	do()
 }
 
-// noteAction notes what was done about a bus, once.
+// noteAction adds an action on a bus to the changes, without repeating the last one.
 func (s *busStates) noteAction(w *watchedBus, text string) {
 	if text != w.lastAction {
 		w.lastAction = text
@@ -307,8 +306,8 @@ func (s *busStates) noteAction(w *watchedBus, text string) {
 	}
 }
 
-// noteState notes that a bus stands otherwise than before, from an instant on, ns on
-// CLOCK_MONOTONIC.
+// noteState adds a change of state to the changes if the state differs from the last one. at is the
+// time of the change, ns on CLOCK_MONOTONIC.
 func (s *busStates) noteState(w *watchedBus, at int64) {
 	if w.currentState() == w.lastState {
 		return
@@ -318,8 +317,8 @@ func (s *busStates) noteState(w *watchedBus, at int64) {
 	s.addChange(w, at, w.describe())
 }
 
-// addTime adds the time until now to how the bus has stood; what was before the first
-// tick, or comes after the last one, is not of the run.
+// addTime adds the time since the last change to the last state. Only the time from the first tick
+// to the last counts.
 func (s *busStates) addTime(w *watchedBus, now int64) {
 	start, period := int64(s.Status.StartNs.Load()), s.Handover.Tables.PeriodNs
 	until := now
@@ -332,10 +331,10 @@ func (s *busStates) addTime(w *watchedBus, now int64) {
 	w.since = now
 }
 
-// addChange keeps a change.
+// addChange keeps a change, up to maxChanges.
 func (s *busStates) addChange(w *watchedBus, at int64, text string) {
 	if len(s.changes) == maxChanges {
-		return // the counts tell it
+		return // the counts still include the change
 	}
 	c := report.BusChange{Bus: w.bus.Name.Text, State: w.lastState, Text: fmt.Sprintf("bus %s (%s): %s",
 		w.bus.Name.Text, w.bus.Interface.Text, text), Time: at + sched.Realtime() - sched.Now()}

@@ -15,8 +15,8 @@ import (
 	"lockstep/rt/bench"
 )
 
-// states is the following of one bus, can0, without anything that is asked of a kernel,
-// 10 ticks of 5 ms after the first.
+// states returns the states of one bus, can0, without queries of the kernel, 10 ticks of 5 ms after
+// the first.
 func states(t *testing.T) (*busStates, *watchedBus) {
 	t.Helper()
 	r, _ := demoRun(t)
@@ -31,8 +31,8 @@ func states(t *testing.T) (*busStates, *watchedBus) {
 	return s, w
 }
 
-// goes lets a controller say something at a time of the run, s.
-func (s *busStates) goes(w *watchedBus, at float64, classes uint32, data ...byte) {
+// addError adds an error frame at a time of the run, s.
+func (s *busStates) addError(w *watchedBus, at float64, classes uint32, data ...byte) {
 	f := can.Frame{ID: can.ERR | classes, Len: 8}
 	copy(f.Data[:], data)
 	w.errors.Add(&f)
@@ -42,11 +42,11 @@ func (s *busStates) goes(w *watchedBus, at float64, classes uint32, data ...byte
 func TestStatesOfABusAndTheirTimesAreReported(t *testing.T) {
 	s, w := states(t)
 	const crtl = unix.CAN_ERR_CRTL | unix.CAN_ERR_CNT
-	s.goes(w, -0.05, crtl, 0, unix.CAN_ERR_CRTL_TX_WARNING, 0, 0, 0, 0, 96, 0) // before the first tick
-	s.goes(w, 0.010, crtl, 0, unix.CAN_ERR_CRTL_TX_PASSIVE, 0, 0, 0, 0, 128, 1)
-	s.goes(w, 0.012, unix.CAN_ERR_ACK) // no other state
-	s.goes(w, 0.020, unix.CAN_ERR_BUSOFF)
-	s.goes(w, 0.045, unix.CAN_ERR_RESTARTED)
+	s.addError(w, -0.05, crtl, 0, unix.CAN_ERR_CRTL_TX_WARNING, 0, 0, 0, 0, 96, 0) // before the first tick
+	s.addError(w, 0.010, crtl, 0, unix.CAN_ERR_CRTL_TX_PASSIVE, 0, 0, 0, 0, 128, 1)
+	s.addError(w, 0.012, unix.CAN_ERR_ACK) // same state
+	s.addError(w, 0.020, unix.CAN_ERR_BUSOFF)
+	s.addError(w, 0.045, unix.CAN_ERR_RESTARTED)
 	s.Status.State.Store(uint64(rt.Ended))
 	list := s.report()
 	if len(list) != 1 {
@@ -63,10 +63,10 @@ func TestStatesOfABusAndTheirTimesAreReported(t *testing.T) {
 		got = append(got, c.Text)
 	}
 	if want := []string{
-		"bus drive (can0): error-warning, 96 errors in sending, 0 in receiving",
-		"bus drive (can0): error-passive, 128 errors in sending, 1 in receiving",
+		"bus drive (can0): error-warning, 96 transmit errors, 0 receive errors",
+		"bus drive (can0): error-passive, 128 transmit errors, 1 receive errors",
 		"bus drive (can0): bus-off",
-		"bus drive (can0): error-active, 128 errors in sending, 1 in receiving",
+		"bus drive (can0): error-active, 128 transmit errors, 1 receive errors",
 	}; !slices.Equal(got, want) {
 		t.Errorf("changes %q, want %q", got, want)
 	}
@@ -78,11 +78,11 @@ func TestStatesOfABusAndTheirTimesAreReported(t *testing.T) {
 	}
 	lines := v.Lines()
 	if want := []string{
-		"drive on can0: bus-off 0.025 s, error-active 0.005 s, error-passive 0.010 s, error-warning 0.010 s; at the end error-active with 128 errors in sending, 1 in receiving",
+		"drive on can0: bus-off 0.025 s, error-active 0.005 s, error-passive 0.010 s, error-warning 0.010 s; at the end error-active with 128 transmit errors, 1 receive errors",
 		"5 error frames: error-warning 1, error-passive 1, bus-off 1, restarted 1, not acknowledged 1",
-		"0.000 s: error-warning, 96 errors in sending, 0 in receiving",
+		"0.000 s: error-warning, 96 transmit errors, 0 receive errors",
 	}; len(lines) != 6 || !slices.Equal(lines[:3], want) {
-		t.Errorf("in words %q, want it to begin with %q", lines, want)
+		t.Errorf("lines of the report %q, want the first %q", lines, want)
 	}
 	if events := s.events(); len(events) != 4 || events[1].Text != got[1] || events[2].Tick != 4 || len(s.events()) != 0 {
 		t.Errorf("the record's events are %+v", events)
@@ -107,30 +107,30 @@ func TestHealthyBusIsNotMentioned(t *testing.T) {
 
 func TestStatusLineShowsTheStateOfABus(t *testing.T) {
 	s, w := states(t)
-	say := func(want string) {
+	expect := func(want string) {
 		t.Helper()
 		if got := s.problem(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	s.goes(w, 1, unix.CAN_ERR_CRTL|unix.CAN_ERR_CNT, 0, unix.CAN_ERR_CRTL_RX_PASSIVE, 0, 0, 0, 0, 7, 130)
-	say("bus drive is error-passive (7/130)")
-	s.goes(w, 2, unix.CAN_ERR_BUSOFF)
-	say("bus drive is off")
+	s.addError(w, 1, unix.CAN_ERR_CRTL|unix.CAN_ERR_CNT, 0, unix.CAN_ERR_CRTL_RX_PASSIVE, 0, 0, 0, 0, 7, 130)
+	expect("bus drive is error-passive (7/130)")
+	s.addError(w, 2, unix.CAN_ERR_BUSOFF)
+	expect("bus drive is off")
 	w.setLink(can.Link{Index: 3, Name: "can0", Card: true, State: can.Stopped})
 	s.noteState(w, 3e9)
-	say("bus drive is down")
+	expect("bus drive is down")
 	w.setLink(can.Link{Gone: true})
 	s.noteState(w, 4e9)
-	say("bus drive is gone")
+	expect("bus drive is gone")
 	w.setLink(can.Link{Index: 4, Name: "can0", Up: true, Card: true, State: can.Active})
 	s.noteState(w, 5e9)
-	say("")
+	expect("")
 }
 
-// An interface keeps its index, whatever it is called; one that is gone is replaced by
-// the next of its name.
-func TestBusIsTheInterfaceOfItsName(t *testing.T) {
+// An interface keeps its index when it is renamed. After its end, the next interface of its name
+// replaces it.
+func TestBusFollowsTheIndexOfItsInterface(t *testing.T) {
 	_, w := states(t)
 	for _, c := range []struct {
 		gone bool
@@ -143,7 +143,7 @@ func TestBusIsTheInterfaceOfItsName(t *testing.T) {
 		{true, can.Link{Index: 3, Name: "can7"}, false},
 	} {
 		if w.link.Gone = c.gone; w.matchesLink(&c.link) != c.want {
-			t.Errorf("gone %t: %+v concerns the bus: %t, want %t", c.gone, c.link, !c.want, c.want)
+			t.Errorf("gone %t: %+v matches the bus: %t, want %t", c.gone, c.link, !c.want, c.want)
 		}
 	}
 }
@@ -151,15 +151,15 @@ func TestBusIsTheInterfaceOfItsName(t *testing.T) {
 func TestBusChangesAreKeptUpToALimit(t *testing.T) {
 	s, w := states(t)
 	for range maxChanges {
-		s.goes(w, 1, unix.CAN_ERR_BUSOFF)
-		s.goes(w, 1, unix.CAN_ERR_RESTARTED)
+		s.addError(w, 1, unix.CAN_ERR_BUSOFF)
+		s.addError(w, 1, unix.CAN_ERR_RESTARTED)
 	}
 	if n := len(s.events()); n != maxChanges || w.errors.Offs != maxChanges {
 		t.Errorf("%d changes kept, %d times off; want %d and %d", n, w.errors.Offs, maxChanges, maxChanges)
 	}
 }
 
-func TestBusThatIsOffAtTheStartIsRefused(t *testing.T) {
+func TestRunIsRefusedOnABusThatIsOff(t *testing.T) {
 	s, w := states(t)
 	w.setLink(can.Link{Index: 3, Name: "can0", Up: true, Card: true, State: can.Passive, HasCounters: true, Tx: 300, Rx: 2, BitRate: 250_000})
 	w.bus.BitRate = 500e3
@@ -167,7 +167,7 @@ func TestBusThatIsOffAtTheStartIsRefused(t *testing.T) {
 		t.Errorf("error-passive is refused: %v", err)
 	}
 	if got, want := s.warnings(), []string{
-		"bus drive: can0 is error-passive, 255 errors in sending, 2 in receiving: is another node there, and at the same bit rate?",
+		"bus drive: can0 is error-passive, 255 transmit errors, 2 receive errors: check that another node is on the bus and has the same bit rate",
 		"bus drive: can0 runs at 250 kbit/s, the bench file says 500 kbit/s: ip link set can0 down && ip link set can0 up type can bitrate 500000",
 	}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -184,7 +184,7 @@ func TestRunWarnsOfADatabaseThatBreaksItsFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for odd, want := range map[string]string{
-		"": "", "\nBA_ \"Nonsense\" 5;\nBA_ \"More\" 6;\n": "database mine.dbc does not keep to the format in 2 places: lockstep check says where\n",
+		"": "", "\nBA_ \"Nonsense\" 5;\nBA_ \"More\" 6;\n": "database mine.dbc breaks its format in 2 places: lockstep check lists them\n",
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "mine.dbc"), append(data, odd...), 0o666); err != nil {
@@ -200,7 +200,7 @@ func TestRunWarnsOfADatabaseThatBreaksItsFormat(t *testing.T) {
 		}
 		r.states = &busStates{View: r.View}
 		if got := r.announcement(); strings.Contains(got, "database mine.dbc") != (want != "") || !strings.Contains(got, want) {
-			t.Errorf("%q: the run says\n%s\nwant %q", odd, got, want)
+			t.Errorf("%q: the announcement is\n%s\nwant %q", odd, got, want)
 		}
 	}
 }

@@ -16,47 +16,46 @@ import (
 	"lockstep/sched"
 )
 
-// What claims take: how often they listen, how many frames they read then, and how long
-// a contest before the first tick may last.
+// Limits of address claiming.
 const (
-	claimInterval  = 20 * time.Millisecond
-	maxClaimFrames = 32
-	claimTimeout   = 5 * time.Second
-	maxClaimNews   = 1000 // of the news that are kept
+	claimInterval  = 20 * time.Millisecond // between two polls
+	maxClaimFrames = 32                    // frames of a bus read per poll
+	claimTimeout   = 5 * time.Second       // longest contest for an address before the first tick
+	maxClaimEvents = 1000                  // events kept
 )
 
-// addressClaims holds the addresses of the buses with a name: it claims them before the first
-// tick, on sockets of its own, and defends them until the run is over. A bus without a
-// name has no other node that could claim one.
+// addressClaims claims the J1939 addresses of the bench before the first tick, on sockets of its
+// own, and defends them until the end of the run. It covers only buses on interfaces; a pair or a
+// log has no other node that could claim an address.
 type addressClaims struct {
 	report.View
 	buses []*claimedBus
-	stop  func() // ends the defence; nil: there is none
+	stop  func() // ends defend; nil: not started
 
-	mu       sync.Mutex // of what follows, and of the nodes
-	news     []record.Event
-	recorded int    // of news, by the recorder
-	lost     string // the first address that was, and to whom, where the run cannot do without
-	ends     bool   // and the run is to end for it
+	mu       sync.Mutex // protects the fields below and the nodes
+	changes  []record.Event
+	recorded int    // changes already returned by events
+	lost     string // first lost address under the rules stop and safe; "": none
+	ends     bool   // the lost address ends the run
 }
 
-// claimedBus are the addresses of one bus.
+// claimedBus is a bus with claimed addresses.
 type claimedBus struct {
 	bus   *bench.Bus
 	on    *can.Bus
 	nodes []claimedNode
-	queue []can.Frame // what the bus has not taken yet
-	down  uint64      // can.Stats.Down so far
+	queue []can.Frame // frames that the bus has not taken yet
+	down  uint64      // can.Stats.Down at the last poll
 }
 
-// claimedNode is one of these addresses.
+// claimedNode is one claimed address.
 type claimedNode struct {
 	j1939.Node
-	reported j1939.State // in the news
-	defended int         // how often it was defended
+	reported j1939.State // state in the last event
+	defended int         // number of defences
 }
 
-// open claims the addresses of a run's buses.
+// open opens the sockets of the buses with addresses and sends the first claims.
 func (c *addressClaims) open(r report.View) error {
 	c.View = r
 	for i := range r.Handover.Bench.Buses {
@@ -74,7 +73,7 @@ func (c *addressClaims) open(r report.View) error {
 	return nil
 }
 
-// add claims the addresses of a bus on a socket, which is the claims' own.
+// add claims the addresses of a bus on a socket, which addressClaims closes.
 func (c *addressClaims) add(bus *bench.Bus, on *can.Bus) {
 	w := &claimedBus{bus: bus, on: on}
 	for _, a := range bus.J1939.Addresses {
@@ -84,7 +83,7 @@ func (c *addressClaims) add(bus *bench.Bus, on *can.Bus) {
 	c.buses = append(c.buses, w)
 }
 
-// claimAll claims all addresses of the bus, anew if need be.
+// claimAll queues a claim of each address of the bus.
 func (w *claimedBus) claimAll(now int64) {
 	w.queue = w.queue[:0]
 	for i := range w.nodes {
@@ -92,14 +91,14 @@ func (w *claimedBus) claimAll(now int64) {
 	}
 }
 
-// waitClaimed waits until each address is held or lost. One that is lost before the first
-// tick is an error, unless the bench goes on without.
+// waitClaimed waits until each address is held or lost. A lost address is an error, unless the rule
+// of the bus is continue.
 func (c *addressClaims) waitClaimed() error {
 	end := sched.Now() + int64(claimTimeout)
-	for waits := len(c.buses) > 0; waits; { // 250 ms, and more where others contend
+	for waits := len(c.buses) > 0; waits; { // 250 ms; longer if another node contends
 		time.Sleep(claimInterval)
 		if waits = c.poll(); waits && sched.Now() > end {
-			return fmt.Errorf("another node has claimed an address of the bench again and again for %v: %s",
+			return fmt.Errorf("another node has contested an address of the bench for %v: %s",
 				claimTimeout, strings.Join(c.lines(), "; "))
 		}
 	}
@@ -115,18 +114,18 @@ func (c *addressClaims) defend() {
 	c.stop = host.Repeat(claimInterval, func(time.Time) { c.poll() })
 }
 
-// close ends the defence and gives up the sockets.
+// close ends defend and closes the sockets.
 func (c *addressClaims) close() {
 	if c.stop != nil {
 		c.stop()
 	}
 	for _, w := range c.buses {
-		w.on.Close() // a second time is no harm
+		w.on.Close() // may be called twice
 	}
 }
 
-// poll takes in what has come, sends what is due, and tells whether an address still
-// waits.
+// poll reads the received frames and sends the due ones. It reports whether an address still waits
+// for the end of its claim.
 func (c *addressClaims) poll() (waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +151,7 @@ func (c *addressClaims) poll() (waits bool) {
 			c.noteState(w, &w.nodes[n])
 		}
 
-		if w.on.Stats.Down > w.down { // others may have come while it was away
+		if w.on.Stats.Down > w.down { // nodes may have joined while the bus was down
 			w.claimAll(now)
 		}
 		for len(w.queue) > 0 && w.on.Send(&w.queue[0]) {
@@ -164,7 +163,8 @@ func (c *addressClaims) poll() (waits bool) {
 	return waits
 }
 
-// noteState notes what has become of a node.
+// noteState adds an event for a node whose address was held or lost, and follows the rule of the
+// bus for a lost one.
 func (c *addressClaims) noteState(w *claimedBus, n *claimedNode) {
 	if n.State == n.reported || n.State == j1939.Waiting {
 		return
@@ -172,7 +172,7 @@ func (c *addressClaims) noteState(w *claimedBus, n *claimedNode) {
 	n.reported = n.State
 	text := fmt.Sprintf("address 0x%02X of bus %s ", n.Address, w.bus.Name.Text)
 	if n.State == j1939.Lost {
-		text += fmt.Sprintf("was lost to NAME %v (%s), ours is %v", n.Rival, n.Rival.Describe(), n.Name)
+		text += fmt.Sprintf("was lost to NAME %v (%s); the bench has NAME %v", n.Rival, n.Rival.Describe(), n.Name)
 		if rule := w.bus.J1939.Lost; rule != "continue" && c.lost == "" {
 			c.lost, c.ends = text, rule == "stop"
 			if rule == "safe" {
@@ -183,13 +183,13 @@ func (c *addressClaims) noteState(w *claimedBus, n *claimedNode) {
 		text += fmt.Sprintf("is held for NAME %v (%s)", n.Name, n.Name.Describe())
 	}
 
-	if len(c.news) < maxClaimNews {
-		c.news = append(c.news, record.Event{Kind: record.BusState, Tick: int64(c.Status.Ticks.Load()),
+	if len(c.changes) < maxClaimEvents {
+		c.changes = append(c.changes, record.Event{Kind: record.BusState, Tick: int64(c.Status.Ticks.Load()),
 			Time: sched.Realtime(), Text: text})
 	}
 }
 
-// endReason says why the run is to end, "" that it is not.
+// endReason returns the lost address that ends the run; "" if none does.
 func (c *addressClaims) endReason() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,16 +199,16 @@ func (c *addressClaims) endReason() string {
 	return c.lost
 }
 
-// events are what the recorder has not written yet.
+// events returns the events since the last call.
 func (c *addressClaims) events() []record.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := c.news[c.recorded:]
-	c.recorded = len(c.news)
+	list := c.changes[c.recorded:]
+	c.recorded = len(c.changes)
 	return list
 }
 
-// lines are lines for the report, one for each address.
+// lines returns a line of the report for each address.
 func (c *addressClaims) lines() (list []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,7 +217,7 @@ func (c *addressClaims) lines() (list []string) {
 			n := &w.nodes[i]
 			text := fmt.Sprintf("%s: 0x%02X %s, %s", w.bus.Name.Text, n.Address, n.State, n.Name.Describe())
 			if n.State == j1939.Lost {
-				text += fmt.Sprintf("; NAME %v has it (%s)", n.Rival, n.Rival.Describe())
+				text += fmt.Sprintf("; held by NAME %v (%s)", n.Rival, n.Rival.Describe())
 			}
 			if n.defended > 0 {
 				text += fmt.Sprintf("; defended %d times", n.defended)

@@ -15,7 +15,7 @@ import (
 	"lockstep/rt/report"
 )
 
-// rig is claims on one end of a pair; the test is the other node.
+// rig has the address claims on one end of a pair; the test is the node at the other end.
 type rig struct {
 	t     *testing.T
 	c     *addressClaims
@@ -63,7 +63,7 @@ func (g *rig) claimed() (uint8, j1939.Name) {
 	}
 	id := j1939.ParseID(binary.NativeEndian.Uint32(b))
 	if id.PGN != j1939.PGNClaim {
-		g.t.Fatalf("%+v is no claim", id)
+		g.t.Fatalf("%+v is not an address claim", id)
 	}
 	return id.Source, j1939.Name(binary.LittleEndian.Uint64(b[8:]))
 }
@@ -102,13 +102,13 @@ func TestAddressesAreClaimedDefendedAndReported(t *testing.T) {
 	}
 	g.send(claimBy(0, 5)) // lower
 	g.expect(j1939.Null, 10)
-	if why := g.c.endReason(); !strings.HasPrefix(why, "address 0x00 of bus drive was lost to NAME 0000000000000005 (engine, identity 5, manufacturer 0), ours is 000000000000000A") {
+	if why := g.c.endReason(); !strings.HasPrefix(why, "address 0x00 of bus drive was lost to NAME 0000000000000005 (engine, identity 5, manufacturer 0); the bench has NAME 000000000000000A") {
 		t.Errorf("ends: %q", why)
 	}
 	g.c.close()
-	if list := g.c.lines(); len(list) != 2 || !strings.HasPrefix(list[0], "drive: 0x00 lost, engine, identity 10") || !strings.HasSuffix(list[0], "NAME 0000000000000005 has it (engine, identity 5, manufacturer 0)") ||
+	if list := g.c.lines(); len(list) != 2 || !strings.HasPrefix(list[0], "drive: 0x00 lost, engine, identity 10") || !strings.HasSuffix(list[0], "held by NAME 0000000000000005 (engine, identity 5, manufacturer 0)") ||
 		list[1] != "drive: 0x0B held, engine, identity 20, manufacturer 0; defended 1 times" {
-		t.Errorf("says %q", list)
+		t.Errorf("lines of the report: %q", list)
 	}
 	if list := g.c.events(); len(list) != 3 || len(g.c.events()) != 0 {
 		t.Errorf("events %v", list)
@@ -129,8 +129,8 @@ func TestLostAddressFollowsTheDeclaredRule(t *testing.T) {
 	}
 }
 
-// Of what has no cycle and drives nothing nobody says that it is silent.
-func TestAddressClaimIsNotMissed(t *testing.T) {
+// An address claim has no cycle and no inputs.
+func TestAddressClaimIsNotReportedAsSilent(t *testing.T) {
 	b, err := bench.Load("truck-bench")
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,6 @@ func TestAddressClaimIsNotMissed(t *testing.T) {
 	}
 }
 
-// A bus without a name has no other node.
 func TestPairNeedsNoAddressClaims(t *testing.T) {
 	b, err := bench.Load("truck-bench")
 	if err != nil {

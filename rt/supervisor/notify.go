@@ -10,25 +10,25 @@ import (
 	"lockstep/rt"
 )
 
-// readyAfter is how many ticks in a row without a miss make a run ready.
+// readyAfter is the number of consecutive ticks without a miss after which a run is ready.
 const readyAfter = 100
 
-// notifier tells a service manager how the run is doing, by the protocol of
-// sd_notify(3): READY after some clean ticks, WATCHDOG as long as ticks come.
+// notifier sends the state of the run to a service manager by the protocol of sd_notify(3): READY
+// after readyAfter ticks without a miss, WATCHDOG while ticks come.
 type notifier struct {
-	to     *net.UnixConn // nil: there is no service manager
-	every  time.Duration // of WATCHDOG; 0: it is not wanted
+	to     *net.UnixConn // nil: no service manager
+	every  time.Duration // interval of WATCHDOG; 0: not requested
 	status *rt.StatusBlock
 
-	ready  bool
-	missed uint64 // at the first of the clean ticks
-	clean  uint64 // that tick
-	gap    bool   // ticks were missed since the look before
-	ticks  uint64 // at the last WATCHDOG
-	last   time.Time
+	ready  bool      // READY was sent
+	missed uint64    // missed ticks at the last poll
+	clean  uint64    // first tick since the last missed one
+	gap    bool      // ticks were missed since the previous poll
+	ticks  uint64    // ticks at the last WATCHDOG
+	last   time.Time // time of the last WATCHDOG
 }
 
-// newNotifier takes the socket from the environment, where the manager puts it.
+// newNotifier connects to the socket that the service manager names in NOTIFY_SOCKET.
 func newNotifier(page *rt.StatusBlock) (*notifier, error) {
 	n := &notifier{status: page}
 	name := os.Getenv("NOTIFY_SOCKET")
@@ -37,7 +37,7 @@ func newNotifier(page *rt.StatusBlock) (*notifier, error) {
 	}
 	to, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err != nil {
-		return nil, fmt.Errorf("run: NOTIFY_SOCKET: %w: unset it where no service manager is", err)
+		return nil, fmt.Errorf("run: NOTIFY_SOCKET: %w: unset the variable if there is no service manager", err)
 	}
 	n.to = to
 	if us, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64); err == nil && us > 0 {
@@ -46,7 +46,7 @@ func newNotifier(page *rt.StatusBlock) (*notifier, error) {
 	return n, nil
 }
 
-// poll says what is to be said now; it is called several times per second.
+// poll sends the due messages; the supervisor calls it several times per second.
 func (n *notifier) poll(now time.Time) {
 	if n.to == nil {
 		return
@@ -54,7 +54,7 @@ func (n *notifier) poll(now time.Time) {
 	ticks, missed := n.status.Ticks.Load(), n.status.Missed.Load()
 	switch {
 	case missed != n.missed:
-		n.missed, n.gap = missed, true // the points of this gap may be ticks only after this look
+		n.missed, n.gap = missed, true // ticks of this gap may be counted only after this poll
 	case n.gap:
 		n.clean, n.gap = ticks, false
 	}
@@ -62,18 +62,18 @@ func (n *notifier) poll(now time.Time) {
 	if !n.ready && !n.gap && ticks >= n.clean+readyAfter {
 		n.ready = n.send(fmt.Sprintf("READY=1\nSTATUS=ticking, %d missed so far", missed))
 	}
-	over := rt.Reason(n.status.Reason.Load()) != rt.NotEnded // no tick follows, but the safe values may
-	if n.every > 0 && (ticks != n.ticks || over) && now.Sub(n.last) >= n.every {
+	ended := rt.Reason(n.status.Reason.Load()) != rt.NotEnded // safe values may follow, without ticks
+	if n.every > 0 && (ticks != n.ticks || ended) && now.Sub(n.last) >= n.every {
 		n.ticks, n.last = ticks, now
 		n.send("WATCHDOG=1")
 	}
 }
 
-// sendStopping says that the run is over, and why.
+// sendStopping sends the end of the run and its reason.
 func (n *notifier) sendStopping(why string) { n.send("STOPPING=1\nSTATUS=" + why) }
 
-// send sends a message and tells whether it has gone. A manager that does not listen
-// is no reason to end a run, nor to wait.
+// send sends a message and reports whether the socket took it. It waits at most pollInterval/10 for
+// a service manager that does not read.
 func (n *notifier) send(text string) bool {
 	if n.to == nil {
 		return false

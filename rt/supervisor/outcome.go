@@ -14,7 +14,7 @@ import (
 	"lockstep/sched"
 )
 
-// announcement says what is about to run.
+// announcement returns the lines that describe the run at its start.
 func (r *Session) announcement() string {
 	b, out := r.Bench, &strings.Builder{}
 	fmt.Fprintf(out, "%s: plant %s every %g ms", b.Name, r.Handover.Tables.Name, float64(b.PeriodNs)/1e6)
@@ -28,23 +28,23 @@ func (r *Session) announcement() string {
 	case r.Unit != nil:
 		fmt.Fprintf(out, ", virtual control unit %s", b.Unit.Text)
 	case b.Unit.Text != "":
-		fmt.Fprintf(out, " (a virtual unit for it: lockstep %s)",
+		fmt.Fprintf(out, " (start its virtual control unit with: lockstep %s)",
 			strings.Join(b.ControlUnitArgs(b.Buses[0].Interface.Text), " "))
 	}
 
 	fmt.Fprint(out, "; Ctrl-C ends it\n")
 	if list := r.Handover.Uncommanded(); len(list) > 0 {
-		fmt.Fprintf(out, "not driven: %s\n", strings.Join(list, ", "))
+		fmt.Fprintf(out, "not commanded: %s\n", strings.Join(list, ", "))
 	}
 	for _, bus := range b.Buses {
 		if n := bus.Deviations(); n > 0 {
-			fmt.Fprintf(out, "database %s does not keep to the format in %d places: lockstep check says where\n",
+			fmt.Fprintf(out, "database %s breaks its format in %d places: lockstep check lists them\n",
 				bus.Database.Text, n)
 		}
 	}
 
-	for _, note := range r.states.warnings() {
-		fmt.Fprintln(out, note)
+	for _, warning := range r.states.warnings() {
+		fmt.Fprintln(out, warning)
 	}
 	for _, m := range r.missing {
 		fmt.Fprintf(out, "best effort: %s\n", m.What)
@@ -52,11 +52,11 @@ func (r *Session) announcement() string {
 	return out.String()
 }
 
-// report collects what the page, the processes and the host say at the end.
+// report makes the report from the status block, the processes and the host.
 func (r *Session) report() *report.Report {
-	if r.Target.IsChild() { // the target tells who started it what the host has refused it
+	if r.Target.IsChild() { // the target writes to its parent what the host refused
 		var refused []sched.Missing
-		_ = json.Unmarshal(r.Target.Stdout.Bytes(), &refused) // one that died first has said nothing
+		_ = json.Unmarshal(r.Target.Stdout.Bytes(), &refused) // empty for a target that died before
 		for _, m := range refused {
 			if !slices.ContainsFunc(r.missing, func(e sched.Missing) bool { return e.Of == m.Of }) {
 				r.missing = append(r.missing, m)
@@ -67,9 +67,9 @@ func (r *Session) report() *report.Report {
 	r.ledger.Collect(r.View)
 	if r.loop.migrated.Load() {
 		r.missing = append(r.missing, sched.Missing{
-			What: fmt.Sprintf("the loop lost CPU %d while it ran: it was taken offline, or somebody moved the loop",
+			What: fmt.Sprintf("the loop lost CPU %d during the run: the CPU went offline, or the affinity was changed",
 				r.Handover.Thread.CPU),
-			Help: fmt.Sprintf("leave it online: echo 1 > /sys/devices/system/cpu/cpu%d/online", r.Handover.Thread.CPU),
+			Help: fmt.Sprintf("keep the CPU online: echo 1 > /sys/devices/system/cpu/cpu%d/online", r.Handover.Thread.CPU),
 		})
 	}
 
@@ -85,21 +85,21 @@ func (r *Session) report() *report.Report {
 
 	v.LateTicks, v.BudgetNs = r.Status.LateCount(), cmp.Or(r.Bench.BudgetNs, r.Bench.PeriodNs/2)
 	v.Ledger, v.LedgerLost = r.ledger.Entries, r.ledger.Lost
-	v.SafeFrames, v.SafeAfter = r.guard.frames, r.guard.safeAfter.Seconds()
+	v.SafeFrames, v.SafeAfter = r.watchdog.frames, r.watchdog.safeAfter.Seconds()
 	v.Buses = r.states.report()
 	v.Addresses = r.claims.lines()
 	v.Ended, v.Clean = r.outcome()
 	if rt.State(r.Status.State.Load()) != rt.Ended {
-		still, points := r.Behind(r.Target.EndedNs)
-		v.Still, v.Unserved = still.Seconds(), uint64(points)
+		overdue, points := r.Behind(r.Target.EndedNs)
+		v.Still, v.Unserved = overdue.Seconds(), uint64(points)
 	}
 
 	r.reportUnit(v)
 	return v
 }
 
-// reportUnit adds how the virtual control unit fared. A run whose unit was never
-// there has tested nothing.
+// reportUnit adds the end of the virtual control unit. A run is not clean if its unit ended before
+// the first frame.
 func (r *Session) reportUnit(v *report.Report) {
 	name := r.Bench.Unit.Text
 	switch {
@@ -118,16 +118,16 @@ func (r *Session) reportUnit(v *report.Report) {
 	}
 }
 
-// outcome says why the run is over, and whether that is as it should be.
+// outcome returns the reason for the end of the run and whether the end was clean.
 func (r *Session) outcome() (why string, clean bool) {
 	p := r.Status
 	reason := rt.Reason(p.Reason.Load())
 	died := rt.State(p.State.Load()) != rt.Ended
 	switch {
-	case died && r.guard.hung != "":
-		return r.guard.hung + "; the target process was killed", false
+	case died && r.watchdog.timeout != "":
+		return r.watchdog.timeout + "; the target process was killed", false
 	case died && r.killed:
-		return "the target process was killed, as lockstep stop -now wanted", false
+		return "the target process was killed by lockstep stop -now", false
 	case died && r.Target.Killed:
 		why := r.overdue
 		if r.Stop != "" {
@@ -143,7 +143,7 @@ func (r *Session) outcome() (why string, clean bool) {
 	return r.View.Ended(r.Stop, r.overdue)
 }
 
-// report is how the buses fared.
+// report returns the states of the buses for the report.
 func (s *busStates) report() (list []report.BusState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +174,7 @@ func (s *busStates) report() (list []report.BusState) {
 	return list
 }
 
-// events are the changes since the last call, as a record keeps them.
+// events returns the changes since the last call as events of a record.
 func (s *busStates) events() (list []record.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,8 +185,7 @@ func (s *busStates) events() (list []record.Event) {
 	return list
 }
 
-// problem is what is wrong with the buses right now, in at most 60 columns; "" is
-// nothing.
+// problem describes the first bus that is not active, in at most 60 columns; "" if all are.
 func (s *busStates) problem() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,14 +15,14 @@ import (
 	"lockstep/rt/runtest"
 )
 
-// sessionOf is the session of a bench that ticks in this process.
+// sessionOf returns the session of a bench that ticks in this process.
 func sessionOf(run *runtest.Run) *Session {
 	r := New(run.Handover.Bench, Options{Out: os.Stdout})
 	r.View = report.View{Handover: run.Handover, Status: run.Status}
 	return r
 }
 
-// guardedRun is the bench of a text, its loop and the other end of its bus.
+// guardedRun returns the session and the run of a bench file.
 func guardedRun(t *testing.T, text string) (*Session, *runtest.Run) {
 	t.Helper()
 	run := runtest.Guarded(t, text)
@@ -31,7 +31,7 @@ func guardedRun(t *testing.T, text string) (*Session, *runtest.Run) {
 
 func TestProtectedBenchKeepsEveryPhaseAndCycle(t *testing.T) {
 	r, run := guardedRun(t, benchtest.GuardedText(t))
-	loop, unit, say := run.Loop, run.Unit, run.Commands(t)
+	loop, unit, commands := run.Loop, run.Unit, run.Commands(t)
 	check, err := sigmap.NewProtection(r.Bench.Buses[0].Frames[1].Protect[0], &messages.Message{Name: "Torque", Len: 8, Signals: []messages.Signal{
 		{Name: "counter_T", Start: 51, Len: 4, BigEndian: true, Factor: 1}}})
 	if err != nil {
@@ -40,9 +40,9 @@ func TestProtectedBenchKeepsEveryPhaseAndCycle(t *testing.T) {
 	at := map[uint32][]int64{}
 	frames := make([]can.Frame, 64)
 	for k := int64(1); k <= 400; k++ {
-		for i := range say.Tx {
+		for i := range commands.Tx {
 			var f can.Frame
-			if say.Due(i, k, nil, false) && (!say.Encode(&f, i, k, nil, false) || !unit.Send(&f)) {
+			if commands.Due(i, k, nil, false) && (!commands.Encode(&f, i, k, nil, false) || !unit.Send(&f)) {
 				t.Fatal("the unit cannot send")
 			}
 		}
@@ -100,10 +100,10 @@ func TestProtectedBenchKeepsEveryPhaseAndCycle(t *testing.T) {
 
 func TestFailingProtectionTakesTheBusToTheSafeState(t *testing.T) {
 	r, run := guardedRun(t, benchtest.GuardedText(t))
-	loop, unit, say := run.Loop, run.Unit, run.Commands(t)
+	loop, unit, commands := run.Loop, run.Unit, run.Commands(t)
 	for k := int64(1); k <= 100 && r.Status.SafeReason.Load() == 0; k++ {
 		var f can.Frame
-		say.Encode(&f, 0, 0, nil, false)
+		commands.Encode(&f, 0, 0, nil, false)
 		if k > 20 {
 			f.Data[0] ^= 1
 		}
@@ -120,13 +120,13 @@ func TestFailingProtectionTakesTheBusToTheSafeState(t *testing.T) {
 
 func TestReportAndStatusShowTheStateOfReceivedMessages(t *testing.T) {
 	r, run := guardedRun(t, benchtest.GuardedText(t))
-	loop, unit, say := run.Loop, run.Unit, run.Commands(t)
+	loop, unit, commands := run.Loop, run.Unit, run.Commands(t)
 	s := newStatus(r)
 	defer s.end()
 	step := func(change func(f *can.Frame)) {
-		for i := range say.Tx {
+		for i := range commands.Tx {
 			var f can.Frame
-			say.Encode(&f, i, 0, nil, false)
+			commands.Encode(&f, i, 0, nil, false)
 			if i == 0 {
 				change(&f)
 			}
@@ -139,7 +139,7 @@ func TestReportAndStatusShowTheStateOfReceivedMessages(t *testing.T) {
 		step(func(*can.Frame) {})
 	}
 	if got := s.problem(); got != "" {
-		t.Errorf("without trouble: %q", got)
+		t.Errorf("without a fault: %q", got)
 	}
 	for range 2 {
 		step(func(f *can.Frame) { f.Data[0] ^= 1 })
@@ -177,7 +177,7 @@ func TestReportAndStatusShowTheStateOfReceivedMessages(t *testing.T) {
 	for range 100 {
 		loop.Tick(1)
 	}
-	if got := s.problem(); got != "no valid frame from TCU_Pressure_1 for 0.7 s" {
+	if got := s.problem(); got != "no valid TCU_Pressure_1 for 0.7 s" {
 		t.Errorf("silent: %q", got)
 	}
 	if v := r.Silent(); len(v) != 2 || !v[0].Substituted || v[1].Substituted {
@@ -196,14 +196,14 @@ func TestTargetGetsTheProtectionAndTheWaveforms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	say := run.Commands(t)
+	commands := run.Commands(t)
 	here, there := r.Handover.Maps[0], h.Maps[0]
 	y := make([]float64, len(r.Handover.Tables.Outputs))
 	u, v := make([]float64, len(r.Handover.Tables.Inputs)), make([]float64, len(r.Handover.Tables.Inputs))
 	for k := int64(1); k <= 200; k++ {
 		var in, a, b can.Frame
 		if k%3 != 0 && k < 100 {
-			say.Encode(&in, 0, 0, nil, false)
+			commands.Encode(&in, 0, 0, nil, false)
 			here.Decode(u, &in)
 			there.Decode(v, &in)
 		}

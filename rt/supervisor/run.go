@@ -22,88 +22,87 @@ import (
 	"lockstep/sched"
 )
 
-// Options are what a run is asked beyond its bench file.
+// Options are the settings of a run that are not in its bench file.
 type Options struct {
-	For        time.Duration // how long; 0: until stopped
-	Wait       time.Duration // so long at most for interfaces that are not there or down; 0: refuse at once
-	Bus        []string      // "vcan0", or "drive=vcan0" where there are several: interfaces to use instead
-	BestEffort bool          // run without the rights a named bus asks for
-	Report     string        // file for the report as JSON; "" none
-	Record     string        // file for the record; "" none
-	Older      int           // records of starts before that are kept, as Record.1 (the latest), Record.2, ...
-	Scenario   string        // what happens and what is expected, a file or embedded; "" nothing
-	JUnit      string        // file for the verdict on it as JUnit XML; "" none
-	Out        *os.File      // status line and closing report
-	Every      time.Duration // between two lines of status that go to no terminal; 0: a second
-	Choose     bench.Chooser // which executable ticks; nil: this one, with the table kernel
+	For        time.Duration // length of the run; 0: until stopped
+	Wait       time.Duration // longest wait for interfaces that are missing or down; 0: refuse at once
+	Bus        []string      // interfaces instead of those of the bench: "vcan0", or "drive=vcan0" with several buses
+	BestEffort bool          // run on a real bus without the real-time rights
+	Report     string        // file for the report as JSON; "": none
+	Record     string        // file for the record; "": none
+	Older      int           // number of older records kept, as Record.1 (the latest), Record.2, ...
+	Scenario   string        // file or name of an embedded scenario; "": none
+	JUnit      string        // file for the result of the scenario as JUnit XML; "": none
+	Out        *os.File      // output of the status line and the text report
+	Every      time.Duration // interval of status lines if Out is no terminal; 0: one second
+	Choose     bench.Chooser // chooses the executable of the target; nil: this one, with the table kernel
 
-	// The virtual control unit has the least real-time priority: it does not wait for the
-	// load of this host.
+	// Priority runs the virtual control unit at the lowest real-time priority, so that load on
+	// the host does not delay it.
 	Priority bool
 
-	// Look is called several times per second while the run lasts, by the goroutine that
-	// supervises it; nil: nobody looks.
+	// OnPoll is called several times per second during the run, by the goroutine of StartAndWatch;
+	// nil: not called.
 	OnPoll func(now time.Time)
 
-	// Plan makes the scenario of the run, in the place of Scenario; it returns nil where
-	// there is none.
+	// Plan makes the scenario of the run instead of Scenario; it returns nil for no scenario.
 	Plan func(h *bench.Handover) (*scenario.Scenario, error)
 }
 
-// Session is one run as the supervisor sees it, from its preparation to its report.
+// Session is one run in its supervisor, from the preparation to the report.
 type Session struct {
 	report.View
 	Options Options
 	Bench   *bench.Bench
-	Title   string   // line before the announcement; "" none
-	Known   bool     // the announcement is left out: a run before this one has made it
-	head    string   // what the display begins with
-	file    *os.File // of the report, written at the end; nil: there is none
+	Title   string   // line before the announcement; "": none
+	Known   bool     // leave out the announcement; an earlier run of the same soak made it
+	head    string   // lines before the first status line
+	file    *os.File // file of the report, written at the end; nil: none
 
-	Reservations *host.Reservations // the CPU of the loop and the interfaces
+	Reservations *host.Reservations // CPU of the loop and interfaces
 	Scenario     scenario.Run
 	preparation
 	processes
 
-	// The parts of the supervisor; idle until they are made.
-	guard   *guard
-	notify  *notifier
-	record  *recorder.Recorder
-	Control *control.Server    // idle: lockstep ctl cannot reach the run
-	claims  *addressClaims     // of addresses
-	states  *busStates         // of the buses that are interfaces
-	players []*recorder.Player // of the buses that are logs
-	ledger  report.Ledger
-	loop    loopWatch
+	// The parts of the supervisor; idle until opened.
+	watchdog *watchdog
+	notify   *notifier
+	record   *recorder.Recorder
+	Control  *control.Server    // idle: lockstep ctl cannot reach the run
+	claims   *addressClaims     // J1939 addresses
+	states   *busStates         // states of the buses on interfaces
+	players  []*recorder.Player // one per bus played from a log
+	ledger   report.Ledger
+	loop     loopWatch
 
 	ending
 }
 
-// preparation is what Prepare has found and made for the start.
+// preparation holds the results of Prepare for the start.
 type preparation struct {
-	missing []sched.Missing // what the host refuses
-	shared  *sched.Missing  // another loop has the CPU, too; nil: it is free
-	program string          // file of the target; "" this binary
+	missing []sched.Missing // rights and settings that the host refuses
+	shared  *sched.Missing  // another loop uses the CPU, too; nil: no other loop does
+	program string          // file of the target; "": this binary
 	inherit inheritance
-	restore func() // undoes what was changed on the host
+	restore func() // restores the settings of the host
 }
 
-// processes are those of a run beside the supervisor.
+// processes are the processes of a run besides the supervisor.
 type processes struct {
 	Target      *host.Process
-	Unit        *host.Process // nil: there is no virtual control unit
+	Unit        *host.Process // nil: no virtual control unit
 	unitEndedAt float64       // simulated time at which the unit ended before the run, s; < 0: it did not
-	startedAt   int64         // when the target was started, ns on CLOCK_MONOTONIC
+	startedAt   int64         // start of the target, ns on CLOCK_MONOTONIC
 }
 
-// inheritance is what the processes of a run inherit from the supervisor.
+// inheritance holds the files that the processes of a run inherit from the supervisor.
 type inheritance struct {
 	target []*os.File // hand-over, status block, buses, reservations
-	unit   *os.File   // the unit's end of a pair; nil: there is no pair
-	life   *os.File   // a pipe that ends with this process; the unit holds its other end
+	unit   *os.File   // unit's end of a pair; nil: no pair
+	life   *os.File   // supervisor's end of a pipe; the unit ends when this process ends
 }
 
-// close closes what a process has inherited, so that each end of a bus has one owner.
+// close closes the inherited files, so that each end of a bus has one owner.
 func (i *inheritance) close() {
 	for _, f := range i.target {
 		f.Close()
@@ -114,24 +113,24 @@ func (i *inheritance) close() {
 	i.target, i.unit = nil, nil
 }
 
-// loopWatch is what the supervisor has seen of the thread of the loop.
+// loopWatch is the supervisor's view of the thread of the loop.
 type loopWatch struct {
-	affinity *host.Affinity // of all other threads
-	ticked   bool           // the target was seen to tick
-	pinned   bool           // the thread was seen on its CPU alone
-	migrated atomic.Bool    // and later it was not
+	affinity *host.Affinity // affinity of all other threads
+	ticked   bool           // the target has ticked
+	pinned   bool           // the thread was pinned to its CPU
+	migrated atomic.Bool    // the thread left its CPU afterwards
 }
 
-// ending is why the supervisor ended a run.
+// ending holds the reasons why the supervisor ended a run.
 type ending struct {
-	Stop    string // the signal that ended it; "" none
-	killed  bool   // the target, by somebody's wish
-	overdue string // why the supervisor ended the run by itself; "" it did not
+	Stop    string // signal that ended the run; "": none
+	killed  bool   // a user asked to kill the target
+	overdue string // reason why the supervisor itself ended the run; "": it did not
 }
 
-// Run prepares a bench, runs it until its time is over or a signal comes, and
-// reports. An *Exit carries the exit code of a run that broke its policy (1) or a
-// host that refuses (3).
+// Run prepares a bench, runs it until its time is over or a signal comes, and reports. A
+// *host.Exit carries the exit code: 1 for a run that did not end cleanly, 3 for a host that refuses
+// it.
 func Run(b *bench.Bench, o Options) error {
 	r := New(b, o)
 	defer r.Close()
@@ -146,17 +145,17 @@ func Run(b *bench.Bench, o Options) error {
 	return r.Finish(report, err, signals)
 }
 
-// New returns the session of a bench; Prepare is next, and Close is due whatever happens.
+// New returns the session of a bench. Prepare comes next; Close must be called in any case.
 func New(b *bench.Bench, o Options) *Session {
 	return &Session{
 		Bench: b, Options: o,
 		preparation: preparation{restore: func() {}}, processes: processes{unitEndedAt: -1},
-		guard: &guard{}, notify: &notifier{}, claims: &addressClaims{}, states: &busStates{},
+		watchdog: &watchdog{}, notify: &notifier{}, claims: &addressClaims{}, states: &busStates{},
 		record: &recorder.Recorder{}, Control: &control.Server{},
 	}
 }
 
-// StartAndWatch starts what is prepared, and returns when the target has ended.
+// StartAndWatch starts the prepared run and returns when the target has ended.
 func (r *Session) StartAndWatch(signals chan os.Signal) error {
 	if err := r.start(); err != nil {
 		return refused(err)
@@ -170,7 +169,8 @@ func (r *Session) StartAndWatch(signals chan os.Signal) error {
 	return nil
 }
 
-// openControl lets `lockstep ctl` in. A run does without where it cannot, and says so.
+// openControl opens the socket for `lockstep ctl`. If that fails, the run goes on without it and
+// shows a message.
 func (r *Session) openControl(signals chan os.Signal) {
 	c, err := control.Open(host.ControlDir(), r.View, r.Target.PID, r.record.EventLog(), signals)
 	if err != nil {
@@ -181,8 +181,8 @@ func (r *Session) openControl(signals chan os.Signal) {
 	r.Control = c
 }
 
-// Signals takes the signals that end a run. A reader that has gone, as of `lockstep
-// run | head -1`, does not: the write fails, and the display stops.
+// Signals returns a channel of the signals that end a run. SIGPIPE does not end it: after `lockstep
+// run | head -1` only the display stops.
 func Signals() chan os.Signal {
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 4)
@@ -190,7 +190,7 @@ func Signals() chan os.Signal {
 	return signals
 }
 
-// Prepare does all that may fail before the start.
+// Prepare reserves, opens and checks all that the run needs; it starts nothing.
 func (r *Session) Prepare() (err error) {
 	if err := sched.UseOrdinaryPolicy(); err != nil {
 		return refused(fmt.Errorf("run: %w", err))
@@ -207,7 +207,7 @@ func (r *Session) Prepare() (err error) {
 	if err := host.AwaitHostSettings(r.Options.Out, sched.HostSettings, host.SettingsTimeout); err != nil {
 		return refused(err)
 	}
-	r.awaitInterfaces()
+	r.waitForInterfaces()
 
 	r.ledger.CPU = r.Handover.Thread.CPU
 	if r.Options.For > 0 {
@@ -253,11 +253,11 @@ func (r *Session) Prepare() (err error) {
 	return r.createReport()
 }
 
-// refused is an error of the host: exit code 3.
+// refused returns err with exit code 3: the host refuses the run.
 func refused(err error) error { return &host.Exit{Code: 3, Err: err} }
 
-// reserve takes the run's interfaces and the CPU of its loop, but for what it has from a segment
-// before it.
+// reserve reserves the interfaces of the run and the CPU of its loop. It keeps reservations of an
+// earlier segment of a soak.
 func (r *Session) reserve() error {
 	if r.Reservations == nil {
 		r.Reservations = &host.Reservations{Owner: r.Bench.Name}
@@ -275,7 +275,7 @@ func (r *Session) reserve() error {
 	return err
 }
 
-// openScenario reads the scenario that the run is asked to follow.
+// openScenario reads the scenario of the run.
 func (r *Session) openScenario() (err error) {
 	if r.Options.Plan == nil {
 		r.Scenario, err = scenario.Open(r.Handover, r.Options.Scenario, r.Options.JUnit)
@@ -288,7 +288,7 @@ func (r *Session) openScenario() (err error) {
 	return err
 }
 
-// saveHandover makes the hand-over, the first of what the target inherits.
+// saveHandover writes the hand-over, the first file that the target inherits.
 func (r *Session) saveHandover() error {
 	r.Handover.Missing, r.Handover.Reservations = r.missing, r.Reservations.Names()
 	handover, err := r.Handover.Save()
@@ -298,14 +298,14 @@ func (r *Session) saveHandover() error {
 	return err
 }
 
-// open makes what the target inherits besides the hand-over: the page, the bus
-// sockets; and the supervisor's own ends of the buses.
+// open makes the status block and the bus sockets that the target inherits, and the supervisor's
+// own descriptors of the buses.
 func (r *Session) open() error {
-	file, page, err := rt.CreateStatusBlock()
+	file, status, err := rt.CreateStatusBlock()
 	if err != nil {
 		return err
 	}
-	r.Status = page
+	r.Status = status
 	r.inherit.target = append(r.inherit.target, file)
 	if err := r.openParts(); err != nil {
 		return err
@@ -324,7 +324,7 @@ func (r *Session) open() error {
 	return r.states.refuseBusOff()
 }
 
-// openParts makes the parts of the supervisor that need the status block.
+// openParts opens the parts of the supervisor that need the status block.
 func (r *Session) openParts() error {
 	notify, err := newNotifier(r.Status)
 	if err != nil {
@@ -337,24 +337,24 @@ func (r *Session) openParts() error {
 	}
 
 	r.notify, r.states = notify, states
-	r.guard = &guard{View: r.View, done: make(chan struct{})}
+	r.watchdog = &watchdog{View: r.View, done: make(chan struct{})}
 	return nil
 }
 
-// addBus gives the guard its own end of a bus, and follows how it stands.
+// addBus gives the watchdog a descriptor of a bus, and starts to follow the state of an interface.
 func (r *Session) addBus(bus int, f *os.File) error {
 	own, err := can.Share(f)
 	if err != nil {
 		return err
 	}
-	r.guard.buses = append(r.guard.buses, own)
+	r.watchdog.buses = append(r.watchdog.buses, own)
 	if !bench.IsHostInterface(r.Bench.Buses[bus].Interface.Text) {
 		return nil
 	}
 	return r.states.add(bus, own)
 }
 
-// dial opens one bus. The control unit gets the other end of a pair.
+// dial opens one bus. The virtual control unit gets the other end of a pair.
 func (r *Session) dial(name string, filters []can.Filter) (*os.File, error) {
 	if strings.HasPrefix(name, bench.LogPrefix) {
 		p, target, err := recorder.OpenPlayer(name, filters)
@@ -377,16 +377,16 @@ func (r *Session) dial(name string, filters []can.Filter) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.inherit.unit = unit // there is one pair at most: Prepare sees to it
+	r.inherit.unit = unit // at most one pair: bench.Prepare checks it
 	return target, nil
 }
 
-// Shutdown ends what is beside the target, and returns what is to be reported.
+// Shutdown ends all parts of the run besides the target, and returns the report.
 func (r *Session) Shutdown() (report *report.Report, err error) {
 	r.Control.Close()
-	<-r.guard.done
+	<-r.watchdog.done
 	r.states.close()
-	r.guard.close() // so that the control unit sees the end of its bus
+	r.watchdog.close() // the control unit sees the end of its bus
 	if r.Unit != nil && !r.Unit.WaitDone(Grace) {
 		r.Unit.Kill()
 	}
@@ -394,9 +394,9 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 		p.Finish()
 	}
 	r.claims.close()
-	trouble := r.record.Finish()
+	incomplete := r.record.Finish()
 	report = r.report()
-	report.Record, report.RecordError, report.Monitored = r.Options.Record, trouble, r.record.Monitored()
+	report.Record, report.RecordError, report.Monitored = r.Options.Record, incomplete, r.record.Monitored()
 	for _, p := range r.players {
 		report.Played = append(report.Played, p.Report())
 	}
@@ -405,8 +405,8 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 	return report, err
 }
 
-// Finish writes the report and the closing lines, and returns how the run ended; err is what
-// went wrong before. The files come first: a terminal may not be read.
+// Finish writes the report to its file and then to the output, which may block. It returns the
+// error of the run with its exit code; err is an earlier error.
 func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) error {
 	r.notify.sendStopping(rep.Ended)
 	if r.file != nil {
@@ -415,7 +415,7 @@ func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) 
 		}
 	}
 
-	signal.Stop(signals) // from here on they kill
+	signal.Stop(signals) // a signal now kills this process
 	out := host.Fold(r.Options.Out)
 	fmt.Fprintln(out)
 	rep.Text(out)
@@ -441,7 +441,7 @@ func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) 
 	return nil
 }
 
-// createReport makes the file of the report, where one is asked for.
+// createReport creates the file of the report, if Options.Report names one.
 func (r *Session) createReport() (err error) {
 	if r.Options.Report == "" {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"lockstep/sched"
 )
 
-// openBench is the bench of benchtest.OpenFile.
+// openBench returns the bench of benchtest.OpenFile.
 func openBench(t *testing.T) *bench.Bench {
 	t.Helper()
 	b, err := bench.Load(benchtest.OpenFile(t))
@@ -26,14 +26,13 @@ func openBench(t *testing.T) *bench.Bench {
 	return b
 }
 
-// unreserved is the name of an interface that nobody else reserves.
+// unreserved returns the name of an interface that no other test reserves.
 func unreserved(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("%d-%s", os.Getpid(), t.Name()[len("Test"):][:6])
 }
 
-// What a session is given is kept: it reserves no more than what it lacks.
-func TestSessionKeepsItsReservations(t *testing.T) {
+func TestSessionKeepsTheReservationsOfAnEarlierSession(t *testing.T) {
 	b := openBench(t)
 	b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, unreserved(t)
 	var held *host.Reservations
@@ -51,7 +50,7 @@ func TestReservedInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
 	iface := unreserved(t)
 	begin := func(o Options) (*Session, error) {
 		b := openBench(t)
-		b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, iface // no CPU that another test takes
+		b.CPU, b.Buses[0].Interface.Text = 1000+os.Getpid()%1000, iface // a CPU that no other test reserves
 		r := &Session{View: report.View{Handover: &bench.Handover{ForSupervisors: bench.ForSupervisors{Bench: b}}}, Bench: b, Options: o}
 		return r, r.reserve()
 	}
@@ -70,7 +69,7 @@ func TestReservedInterfaceIsRefusedEvenAtBestEffort(t *testing.T) {
 func TestWithAllCPUsReservedARealBusIsRefusedAndAPairShares(t *testing.T) {
 	open, iface := openBench(t), unreserved(t)
 	cpus := sched.LoopCPUs()
-	for _, cpu := range cpus { // some may be another test's: they are held, too
+	for _, cpu := range cpus { // other tests may hold some of them already
 		other := &host.Reservations{Owner: "other"}
 		defer other.Close()
 		if _, _, err := other.Reserve(host.Request{CPU: cpu, Share: true}); err != nil {
@@ -101,9 +100,9 @@ func TestWithAllCPUsReservedARealBusIsRefusedAndAPairShares(t *testing.T) {
 
 func TestControlUnitThatCannotBeStartedIsNamedOnce(t *testing.T) {
 	b := openBench(t)
-	b.Unit.Text = "no\x00unit" // of which no argument can be made
+	b.Unit.Text = "no\x00unit" // not valid as an argument
 	err := New(b, Options{}).StartNamedUnit("vcan0")
 	if text := fmt.Sprint(err); !errors.Is(err, syscall.EINVAL) || !strings.HasPrefix(text, "control unit "+b.Unit.Text+": ") {
-		t.Errorf("%q: who starts it says for what", text)
+		t.Errorf("%q, want the name of the control unit once", text)
 	}
 }

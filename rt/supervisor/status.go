@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -21,25 +22,25 @@ import (
 	"lockstep/sched"
 )
 
-// status draws the line that shows a run: on a terminal one line, redrawn five
-// times per second, otherwise a line per second.
+// status draws the status line of a run: on a terminal one line, redrawn five times per second,
+// otherwise a new line per second.
 type status struct {
 	r        *Session
 	out      *os.File
 	terminal bool
-	every    time.Duration
+	every    time.Duration // interval of lines
 
-	y      []float64
-	clutch []string // short names of the friction elements
-	mode   []int    // their modes, indices in y
-	engine int      // index in y; -1 none
-	wheel  int
-	widest int  // of the clutches so far, so that the columns stay
-	closed bool // the reader has: nothing more is drawn
+	y      []float64 // outputs of the plant
+	clutch []string  // short names of the friction elements
+	mode   []int     // outputs of their modes, indices in y
+	engine int       // output of the engine speed, index in y; -1: none
+	wheel  int       // output of the wheel speed, index in y; -1: none
+	widest int       // widest list of clutches so far, columns
+	closed bool      // the reader has closed the output; nothing more is drawn
 
-	last time.Time     // when it was last asked for
-	todo chan struct{} // asks for a line
-	done chan struct{} // closed when no more is drawn
+	last     time.Time     // time of the last request
+	requests chan struct{} // requests for a line
+	done     chan struct{} // closed when nothing more is drawn
 }
 
 func newStatus(r *Session) *status {
@@ -56,12 +57,12 @@ func newStatus(r *Session) *status {
 		s.every = 200 * time.Millisecond
 	}
 	s.last = time.Now()
-	s.todo, s.done = make(chan struct{}, 1), make(chan struct{})
+	s.requests, s.done = make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		defer close(s.done)
 		_, err := io.WriteString(host.Fold(s.out), r.head)
 		s.closed = err != nil
-		for range s.todo {
+		for range s.requests {
 			s.draw()
 		}
 	}()
@@ -69,27 +70,27 @@ func newStatus(r *Session) *status {
 	return s
 }
 
-// requestDraw asks for a line when it is time for one. A terminal that does not take it
-// holds up nobody but itself.
+// requestDraw requests a line when its interval is over. It never blocks: a slow terminal delays
+// only the drawing goroutine.
 func (s *status) requestDraw(now time.Time) {
 	if now.Sub(s.last) < s.every-pollInterval/2 {
 		return
 	}
 	s.last = now
 	select {
-	case s.todo <- struct{}{}:
-	default: // it still draws the last one
+	case s.requests <- struct{}{}:
+	default: // the last line is still being drawn
 	}
 }
 
-// shorten drops what all names begin with: "clutch1", "clutch2" are "1", "2".
+// shorten removes the common prefix of names: "clutch1", "clutch2" become "1", "2".
 func shorten(names []string) []string {
 	if len(names) < 2 {
 		return names
 	}
 	n := 0
-	ends := func(name string) bool { return n >= len(name)-1 || name[n] != names[0][n] }
-	for !slices.ContainsFunc(names, ends) {
+	differs := func(name string) bool { return n >= len(name)-1 || name[n] != names[0][n] }
+	for !slices.ContainsFunc(names, differs) {
 		n++
 	}
 	short := make([]string, len(names))
@@ -112,12 +113,12 @@ func (s *status) draw() {
 		form = "\r%s\x1b[K"
 	}
 	_, err := fmt.Fprintf(s.out, form, s.line(width))
-	s.closed = err != nil // nobody reads it any more
+	s.closed = err != nil // the reader has gone
 }
 
-// end takes the line away from a terminal.
+// end ends the drawing and clears the line on a terminal.
 func (s *status) end() {
-	close(s.todo)
+	close(s.requests)
 	select {
 	case <-s.done:
 	case <-time.After(pollInterval): // the terminal is stopped
@@ -129,30 +130,41 @@ func (s *status) end() {
 	}
 }
 
-// columns is how wide a line may be where no terminal says it: one of 80 would wrap a longer one.
+// columns is the longest line if the output is no terminal: it does not wrap at 80 columns.
 const columns = 79
 
-// line is the state of the run in at most width columns. The parts that must be shown are cut; of the
-// others it holds those that fit, the lateness before the speeds, the clutches and the ratio.
+// Parts of the line, in their order from left to right.
+const (
+	timePart = iota
+	effortPart
+	missedPart
+	problemPart
+	clutchPart
+	ratioPart
+	speedPart
+	latencyPart
+	partCount
+)
+
+// line returns the state of the run in at most width columns. It adds the parts by their
+// importance as long as they fit; a problem is cut to the columns left.
 func (s *status) line(width int) string {
-	all, must := s.parts()
-	list := make([]string, len(all))
-	copy(list, all[:must])
-	line := []rune(joinParts(list))
-	for _, i := range []int{latencyPart, speedPart, clutchPart, ratioPart} {
-		if must == len(all) {
-			break
+	var list [partCount]string
+	all, line := s.parts(), ""
+	for _, i := range []int{timePart, effortPart, missedPart, latencyPart, problemPart, speedPart, clutchPart, ratioPart} {
+		list[i] = all[i]
+		longer := joinParts(list[:])
+		if excess := utf8.RuneCountInString(longer) - width; excess > 0 {
+			part := []rune(all[i])
+			list[i] = ""
+			if i == problemPart && len(part) > excess+3 {
+				list[i] = strings.TrimRight(string(part[:len(part)-excess-3]), ". ") + "..."
+			}
 		}
-		list[must+i] = all[must+i]
-		longer := []rune(joinParts(list))
-		if len(longer) > width {
-			list[must+i] = ""
-			continue
-		}
-		line = longer
+		line = joinParts(list[:])
 	}
 
-	return string(line[:min(len(line), width)])
+	return line
 }
 
 // joinParts joins the parts that are not empty.
@@ -160,59 +172,47 @@ func joinParts(list []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(list), func(part string) bool { return part == "" }), " ")
 }
 
-// Parts of the line after those that must be shown.
-const (
-	clutchPart = iota
-	ratioPart
-	speedPart
-	latencyPart
-)
-
-// parts are the parts of the line in their order; "" is left out. The first must of them tell how
-// far the run is, whether it is at best effort, what it has missed and what is wrong. The other
-// four are there while the target ticks.
-func (s *status) parts() (list []string, must int) {
+// parts returns the parts of the line; "" is left out. The clutches, the ratio, the speeds and the
+// latency are empty unless the target ticks.
+func (s *status) parts() (list [partCount]string) {
 	p := s.r.Status
 	_, ticking := p.Outputs(s.y)
 	seconds := float64(p.SimNs.Load()) / 1e9
-	first := fmt.Sprintf("%5.1f s", seconds)
+	list[timePart] = fmt.Sprintf("%5.1f s", seconds)
 	if seconds >= 1e4 {
-		first = fmt.Sprintf("%.0f s", seconds)
+		list[timePart] = fmt.Sprintf("%.0f s", seconds)
 	}
 	switch {
 	case rt.State(p.State.Load()) == rt.Preparing:
-		first, ticking = "preparing", false
+		list[timePart], ticking = "preparing", false
 	case !ticking:
-		first = "waiting for the first tick"
+		list[timePart] = "waiting for the first tick"
 	}
 
-	list = []string{first}
 	if len(s.r.missing) > 0 {
-		list = append(list, "best effort")
+		list[effortPart] = "best effort"
 	}
-	trouble := s.problem()
-	if ticking {
-		missed := fmt.Sprintf("missed %d", p.Missed.Load())
-		if late := p.LateCount(); late > 0 && trouble == "" {
-			missed += fmt.Sprintf(" late %d", late)
-		}
-		list = append(list, missed)
+	list[problemPart] = s.problem()
+	if !ticking {
+		return list
 	}
 
-	list = append(list, trouble)
-	if must = len(list); ticking {
-		list = append(list, s.lockedClutches(), s.ratio(), s.speeds(), latencyText(&p.Late))
+	list[missedPart] = fmt.Sprintf("missed %d", p.Missed.Load())
+	if late := p.LateCount(); late > 0 && list[problemPart] == "" {
+		list[missedPart] += fmt.Sprintf(" late %d", late)
 	}
-	return list, must
+	list[clutchPart], list[ratioPart] = s.lockedClutches(), s.ratio()
+	list[speedPart], list[latencyPart] = s.speeds(), latencyText(&p.Late)
+	return list
 }
 
-// problem is what is wrong right now, in at most 60 columns; "" is nothing.
+// problem describes the most important present fault, in at most 60 columns; "" if there is none.
 func (s *status) problem() string {
 	if why := rt.Reason(s.r.Status.SafeReason.Load()); why != rt.NotEnded {
 		return fmt.Sprintf("SAFE since %.3f s", float64(int64(s.r.Status.SafeTick.Load())*s.r.Handover.Tables.PeriodNs)/1e9)
 	}
 	if why := rt.Reason(s.r.Status.Reason.Load()); why != rt.NotEnded {
-		return "over: " + why.String() // the safe values follow
+		return "ended: " + why.String() // the safe values follow
 	}
 	if text := s.r.states.problem(); text != "" {
 		return text
@@ -223,9 +223,8 @@ func (s *status) problem() string {
 	if s.r.loop.migrated.Load() {
 		return fmt.Sprintf("the loop lost CPU %d", s.r.Handover.Thread.CPU)
 	}
-	still, _ := s.r.Behind(sched.Now())
-	if still > report.Standstill {
-		return fmt.Sprintf("stands still for %.1f s", still.Seconds())
+	if overdue, _ := s.r.Behind(sched.Now()); overdue > report.StallLimit {
+		return fmt.Sprintf("no tick for %.1f s", overdue.Seconds())
 	}
 	if text := s.r.MessageProblem(true); text != "" {
 		return text
@@ -261,7 +260,7 @@ func (s *status) lockedClutches() string {
 	return fmt.Sprintf("%-*s", s.widest, list)
 }
 
-// ratio is the overall ratio, engine over wheel; blank while the wheel stands.
+// ratio returns the overall ratio, engine speed over wheel speed; "-" while the wheel stands.
 func (s *status) ratio() string {
 	if s.engine < 0 || s.wheel < 0 {
 		return ""
@@ -272,7 +271,7 @@ func (s *status) ratio() string {
 	return "  -  :1"
 }
 
-// speeds are the engine's and the wheel's, in rpm where they are angular speeds.
+// speeds returns the speeds of engine and wheel, angular speeds in rpm.
 func (s *status) speeds() (text string) {
 	last := ""
 	for _, c := range []struct {
@@ -288,7 +287,7 @@ func (s *status) speeds() (text string) {
 			v, unit = v*30/math.Pi, "rpm"
 		}
 		one := fmt.Sprintf("%s %*.0f", c.name, c.width, v)
-		if unit != last { // one unit for both, after the second
+		if unit != last { // a unit common to both speeds follows the second
 			one += " " + unit
 		}
 		last = unit
@@ -298,7 +297,7 @@ func (s *status) speeds() (text string) {
 	return text
 }
 
-// latencyText is its 99th percentile, of all ticks.
+// latencyText returns the 99th percentile of the wake-up latency of all ticks.
 func latencyText(h *sched.Histogram) string {
 	p99 := float64(h.Quantile(0.99))
 	switch {

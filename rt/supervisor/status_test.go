@@ -16,8 +16,7 @@ import (
 	"lockstep/sched"
 )
 
-// demoRun is the demo bench in this process, under virtual time, with nobody at the
-// other end of its bus.
+// demoRun runs the demo bench in this process, in virtual time, without a control unit.
 func demoRun(t *testing.T) (*Session, *rt.Loop) {
 	t.Helper()
 	run := runtest.Demo(t)
@@ -51,14 +50,14 @@ func TestStatusLineShowsTheGearboxWithin80Columns(t *testing.T) {
 	check("999.9 s best effort missed 100 [1 3 6] 48.00:1 eng ", " whl ", " rpm p99 99.0ms")
 	r.Status.SimNs.Store(1e18) // a billion seconds
 	for width := range 120 {
-		list, must := s.parts()
-		whole, least, late := joinParts(list), joinParts(list[:must]), list[len(list)-1]
+		parts := s.parts()
+		whole, least := joinParts(parts[:]), joinParts([]string{parts[timePart], parts[effortPart], parts[missedPart]})
 		got := s.line(width)
-		if len(got) > width || !strings.HasPrefix(got, least[:min(width, len(least))]) {
-			t.Errorf("in %d columns: %q, want as much of %q as fits", width, got, least)
+		if fits := width >= len(least); len(got) > width || fits && !strings.HasPrefix(got, least) {
+			t.Errorf("in %d columns: %q, want %q where it fits", width, got, least)
 		}
-		if room := width >= len(least+" "+late); room != strings.HasSuffix(got, " p99 99.0ms") {
-			t.Errorf("in %d columns: %q, want the lateness at the end: %t", width, got, room)
+		if fits := width >= len(least+" p99 99.0ms"); fits && !strings.HasSuffix(got, " p99 99.0ms") {
+			t.Errorf("in %d columns: %q, want the p99 at the end", width, got)
 		}
 		if (got == whole) != (width >= len(whole)) {
 			t.Errorf("in %d columns: %q, want %q where it fits", width, got, whole)
@@ -67,20 +66,20 @@ func TestStatusLineShowsTheGearboxWithin80Columns(t *testing.T) {
 	for range 6 {
 		loop.Tick(20)
 	}
-	check(" s best effort missed 214 no valid frame from TCU_Pressure_1 yet [1 3 6]")
+	check(" s best effort missed 214 no valid TCU_Pressure_1 yet [1 3 6] ", " p99 99.0ms")
 	r.Status.LastRx[0].Store(20)
 	r.Status.LastRx[1].Store(20)
-	check(" s best effort missed 214 no valid frame from TCU_Pressure_1 for 0.7 s")
+	check(" s best effort missed 214 no valid TCU_Pressure_1 for 0.7 s p99 99.0ms")
 	r.Status.BusOff.Store(1)
 	check(" s best effort missed 214 bus drive is off eng ", " rpm p99 99.0ms")
 	r.Status.BusOff.Store(0)
 	r.Handover.Maps[0].Rx[0].Name = strings.Repeat("x", 100)
 	r.Status.Ticks.Store(2e7) // 27 hours
 	r.Status.SimNs.Store(2e7 * 5e6)
-	check("100000 s best effort missed 214 no valid frame from " + strings.Repeat("x", 21) + "...")
+	check("100000 s best effort missed 214 no valid "+strings.Repeat("x", 21)+"... ", "... p99 99.0ms")
 }
 
-func TestStatusLineSaysThatTheTargetStandsStill(t *testing.T) {
+func TestStatusLineShowsThatTheTargetIsStalled(t *testing.T) {
 	r, loop := demoRun(t)
 	s := newStatus(r)
 	for range 40 {
@@ -88,31 +87,31 @@ func TestStatusLineSaysThatTheTargetStandsStill(t *testing.T) {
 	}
 	tick40 := func(ago time.Duration) { r.Status.StartNs.Store(uint64(sched.Now() - 41*5e6 - int64(ago))) }
 	tick40(50 * time.Millisecond)
-	if got := s.line(columns); strings.Contains(got, "still") {
+	if got := s.line(columns); strings.Contains(got, "no tick") {
 		t.Errorf("50 ms late: %q", got)
 	}
 	tick40(3210 * time.Millisecond)
-	if got := s.line(columns); !strings.Contains(got, "0.2 s missed 0 stands still for 3.2 s [1 3 6]") {
+	if got := s.line(columns); !strings.Contains(got, "0.2 s missed 0 no tick for 3.2 s [1 3 6]") {
 		t.Errorf("3.21 s late: %q", got)
 	}
 	now := sched.Now()
 	r.Status.StartNs.Store(uint64(now - 1e9))
-	if still, points := r.Behind(now); still != 1e9-41*5e6 || points != 160 {
-		t.Errorf("40 of 200 grid points: still for %v, %d not served; want 795 ms, 160", still, points)
+	if overdue, points := r.Behind(now); overdue != 1e9-41*5e6 || points != 160 {
+		t.Errorf("40 of 200 grid points: overdue for %v, %d not served; want 795 ms, 160", overdue, points)
 	}
 	r.Handover.Loop.Ticks = 60
 	if _, points := r.Behind(now); points != 20 {
 		t.Errorf("40 of 60 ticks: %d not served, want 20", points)
 	}
 	if got := r.overdueReason(now); got != "" {
-		t.Errorf("0.7 s after its end the run is given up: %s", got)
+		t.Errorf("the supervisor ends the run 0.7 s after its last grid point: %s", got)
 	}
 	if got := r.overdueReason(now + 2e9); !strings.Contains(got, "20 grid points were not served") {
 		t.Errorf("2.7 s after its end: %q", got)
 	}
 	r.Handover.Loop.Ticks = 40
-	if still, points := r.Behind(now); still != 0 || points != 0 {
-		t.Errorf("all ticks served: still for %v, %d points", still, points)
+	if overdue, points := r.Behind(now); overdue != 0 || points != 0 {
+		t.Errorf("all ticks served: overdue for %v, %d points", overdue, points)
 	}
 	r.Status.StartNs.Store(0)
 	r.startedAt = now - 31e9
@@ -149,7 +148,7 @@ func TestClosedOutputEndsTheDisplayOnly(t *testing.T) {
 	s.draw() // EPIPE
 	s.draw()
 	if !s.closed {
-		t.Error("it goes on drawing")
+		t.Error("the status line is still drawn")
 	}
 }
 
@@ -209,27 +208,33 @@ func TestReportStatesTheOutcomeOfARun(t *testing.T) {
 	r.Text(&text)
 	for _, want := range []string{
 		"demo: done, after 3.000 s\n",
-		"ticks        600 of 5 ms, missed 2 (policy skip 20)\n",
-		"lateness     p50 40.0     p99 90.5     p99.9 1200.0   max 6000.0 us\n",
-		"frames in    120; unknown 0, short 0, out of range 0, lost 0\n",
-		"frames out   1198; dropped 0, not sent at missed ticks 4\n",
-		"lag          largest 3.600 ms, now 0.000 ms\n",
-		"memory       allocations 0, GC cycles 0, page faults 0 minor, 0 major\n",
-		"best effort  no priority\n               no memory\n               -> setcap\n",
-		"bus trouble  3 ticks found it down, 0 calls failed otherwise, 2 times a controller went off\n",
-		"backlog in   2 ticks left frames for the next one; 4 frames from before the first tick were thrown away\n",
-		"stood still  0.400 s before the end; 80 grid points were not served\n",
-		"control unit powershift ended at 0.600 s: signal: killed\n",
-		"silent       TCU_Pressure_1 after 0.600 s; the plant went on with the last valid command for 2.400 s\n",
-		"silent       no valid frame of TCU_Pressure_2 ever came; the plant kept the values it started with\n",
+		"ticks            600 of 5 ms, missed 2 (policy skip 20)\n",
+		"wake-up latency  p50 40.0     p99 90.5     p99.9 1200.0   max 6000.0 us\n",
+		"frames in        120; unknown 0, short 0, out of range 0, lost 0\n",
+		"frames out       1198; dropped 0, not sent at missed ticks 4\n",
+		"lag              largest 3.600 ms, now 0.000 ms\n",
+		"memory           allocations 0, GC cycles 0, page faults 0 minor, 0 major\n",
+		"best effort      no priority\n                   no memory\n                   -> setcap\n",
+		"bus errors       3 ticks with a bus down, 0 other failed calls, 2 times\n                   bus-off\n",
+		"receive backlog  2 ticks left frames for the next tick; 4 frames from before\n" +
+			"                   the first tick dropped\n",
+		"stalled          0.400 s before the end; 80 grid points were not served\n",
+		"control unit     powershift ended at 0.600 s: signal: killed\n",
+		"silent           TCU_Pressure_1 after 0.600 s; last valid command kept for\n                   2.400 s\n",
+		"silent           no valid frame of TCU_Pressure_2; start values kept\n",
 	} {
 		if !strings.Contains(text.String(), want) {
-			t.Errorf("the report does not say %q:\n%s", want, &text)
+			t.Errorf("the report does not contain %q:\n%s", want, &text)
+		}
+	}
+	for line := range strings.Lines(text.String()) {
+		if len(line) > 80 {
+			t.Errorf("the line %q is longer than 79 columns", line)
 		}
 	}
 	r.Overrun, r.TxDropped = "catchup 20", 7
 	text.Reset()
-	if r.Text(&text); !strings.Contains(text.String(), "do not fit the send buffer") {
+	if r.Text(&text); !strings.Contains(text.String(), "the send buffer takes about 25 frames") {
 		t.Errorf("frames dropped after a catch-up are not explained:\n%s", &text)
 	}
 	r.Usage = nil
@@ -262,7 +267,7 @@ func TestMessagesOfSeveralBusesNameTheirBus(t *testing.T) {
 	}
 	r.Handover.Maps = append(r.Handover.Maps, r.Handover.Maps[0])
 	r.Bench.Buses = append(r.Bench.Buses, bench.Bus{Name: yamlfile.Scalar{Text: "second"}})
-	if got := r.Silent(); len(got) != 4 || got[0].Message != "TCU_Pressure_1 on drive" || got[2].Line() != "no valid frame from TCU_Pressure_1 on second yet" {
+	if got := r.Silent(); len(got) != 4 || got[0].Message != "TCU_Pressure_1 on drive" || got[2].Line() != "no valid TCU_Pressure_1 on second yet" {
 		t.Errorf("two buses: %+v", got)
 	}
 }

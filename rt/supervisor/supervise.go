@@ -17,7 +17,7 @@ import (
 	"lockstep/sched"
 )
 
-// start starts the control unit, where it is virtual, and the target.
+// start starts the virtual control unit on a pair, and the target.
 func (r *Session) start() (err error) {
 	if r.Handover.Timer.Sleep == sched.Timerfd {
 		t := host.TimersOf(r.Handover.Thread.CPU, r.Reservations)
@@ -39,8 +39,7 @@ func (r *Session) start() (err error) {
 	if err != nil {
 		return fmt.Errorf("run: target process: %w", err)
 	}
-	// The runtime's settings come before its first instruction: no collection in
-	// the whole life of the target, and a second processor for the runtime's own.
+	// The target never collects garbage; its runtime has a second processor for its own threads.
 	env := []string{"GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=2"}
 	if r.Target, err = host.Spawn(r.program, env, r.inherit.target, target.Command); err != nil {
 		return fmt.Errorf("run: target process: %w", err)
@@ -49,7 +48,7 @@ func (r *Session) start() (err error) {
 	r.Reservations.NameTarget(r.Target.PID)
 	r.inherit.close()
 	r.applyAffinity()
-	go r.guard.watch(r.Target)
+	go r.watchdog.watch(r.Target)
 	r.states.watch()
 	r.claims.defend()
 	for _, p := range r.players {
@@ -59,10 +58,11 @@ func (r *Session) start() (err error) {
 	return nil
 }
 
-// startUnit starts the virtual control unit on a bus; it inherits files.
+// startUnit starts the virtual control unit on a bus. The unit inherits files; without files, it
+// inherits a pipe that ends with this process.
 func (r *Session) startUnit(bus string, files ...*os.File) (err error) {
 	args := r.Bench.ControlUnitArgs(bus)
-	if len(files) == 0 { // on a bus with a name it sees no end of the run
+	if len(files) == 0 { // on an interface the unit cannot see the end of the run
 		ours, theirs, err := os.Pipe()
 		if err != nil {
 			return fmt.Errorf("control unit %s: %w", r.Bench.Unit.Text, err)
@@ -84,9 +84,8 @@ func (r *Session) startUnit(bus string, files ...*os.File) (err error) {
 	return nil
 }
 
-// StartNamedUnit starts the virtual control unit on a bus with a name, which it reaches as its
-// own node, and waits until it listens there. It does nothing where the unit is on a pair or
-// the bench names none.
+// StartNamedUnit starts the virtual control unit on the interface bus and waits until the unit
+// listens. It does nothing for a unit on a pair or a bench without a unit.
 func (r *Session) StartNamedUnit(bus string) error {
 	name := r.Bench.Unit.Text
 	if r.inherit.unit != nil || name == "" {
@@ -95,7 +94,7 @@ func (r *Session) StartNamedUnit(bus string) error {
 	if err := r.startUnit(bus); err != nil {
 		return err
 	}
-	for range starting / pollInterval { // it speaks when it listens
+	for range startTimeout / pollInterval { // the unit prints a line when it listens
 		if len(r.Unit.Stdout.Bytes()) > 0 {
 			return nil
 		}
@@ -104,16 +103,16 @@ func (r *Session) StartNamedUnit(bus string) error {
 		}
 	}
 
-	return fmt.Errorf("control unit %s does not listen to %s within %v", name, bus, starting)
+	return fmt.Errorf("control unit %s did not listen on %s within %v", name, bus, startTimeout)
 }
 
-// Close ends what this supervisor has started and is still there, and leaves the host
-// as it was. A target that it has failed to take over goes on.
+// Close kills the processes that this supervisor started, closes all files and restores the
+// settings of the host. A target that was not taken over continues.
 func (r *Session) Close() {
 	r.inherit.close()
 	r.Control.Close()
 	for _, f := range []*os.File{r.inherit.life, r.file} {
-		f.Close() // of nil it does nothing
+		f.Close() // no effect on nil
 	}
 	for _, p := range []*host.Process{r.Target, r.Unit} {
 		if p != nil && p.IsChild() {
@@ -126,7 +125,7 @@ func (r *Session) Close() {
 		p.Log.Close()
 	}
 	r.states.close()
-	r.guard.close()
+	r.watchdog.close()
 	r.claims.close()
 	r.notify.close()
 	r.record.Release()
@@ -134,18 +133,18 @@ func (r *Session) Close() {
 	r.Reservations.Close()
 }
 
-// What the supervisor waits for, real time.
+// Limits of waiting, real time.
 const (
-	starting = 30 * time.Second // from the start of the target to its first grid point
-	Grace    = 2 * time.Second  // from the last grid point to the end, and from asking for the end to it
+	startTimeout = 30 * time.Second // from the start of the target to its first grid point
+	Grace        = 2 * time.Second  // from the last grid point, or the request to end, to the end of the target
 )
 
-// checkAffinity looks whether the loop's thread is still on its CPU: the kernel moves it away
-// when that is taken offline.
+// checkAffinity notes whether the loop's thread is still pinned to its CPU. The kernel moves the
+// thread when the CPU goes offline.
 func (r *Session) checkAffinity() {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(int(r.Status.Thread.Load()), &set) != nil {
-		return // it has ended
+		return // the thread has ended
 	}
 	if set.Count() == 1 && set.IsSet(r.Handover.Thread.CPU) {
 		r.loop.pinned = true
@@ -154,8 +153,8 @@ func (r *Session) checkAffinity() {
 	}
 }
 
-// overdueReason returns why the supervisor has to end the run: the target has not begun, or not ended,
-// in time, or an address that the run needs is lost. "" is no reason.
+// overdueReason returns why the supervisor must end the run: the target did not start or end in
+// time, or the run lost a required address; "" for no reason.
 func (r *Session) overdueReason(now int64) string {
 	start, last := int64(r.Status.StartNs.Load()), r.Handover.Loop.Ticks
 	grid := sched.Grid{Start: start, Period: r.Handover.Tables.PeriodNs}
@@ -163,24 +162,24 @@ func (r *Session) overdueReason(now int64) string {
 	switch {
 	case lost != "":
 		return lost
-	case start == 0 && now > r.startedAt+int64(starting):
-		return fmt.Sprintf("no tick within %v", starting)
+	case start == 0 && now > r.startedAt+int64(startTimeout):
+		return fmt.Sprintf("no tick within %v", startTimeout)
 	case start != 0 && last > 0 && now > grid.Due(last+r.Handover.Loop.Safe.Ticks)+int64(Grace):
 		_, points := r.Behind(now)
-		return fmt.Sprintf("%v after its end %d grid points were not served", Grace, points)
+		return fmt.Sprintf("%d grid points were not served %v after the end of the run", points, Grace)
 	}
 
 	return ""
 }
 
-// pollInterval is how often the supervisor looks at the page.
+// pollInterval is the time between two polls of the status block.
 const pollInterval = 100 * time.Millisecond
 
-// repeatWindow is how long after the first signal another one is the same wish: timeout(1)
-// and a terminal that is closed say it twice.
+// repeatWindow is the time after the first signal in which further signals count as the same
+// request: timeout(1) and a closing terminal send two.
 const repeatWindow = 500 * time.Millisecond
 
-// poll is done again and again while the target ticks.
+// poll does the periodic work of the supervisor while the target ticks.
 func (r *Session) poll(now time.Time) {
 	r.notify.poll(now)
 	r.ledger.Collect(r.View)
@@ -200,21 +199,22 @@ func (r *Session) poll(now time.Time) {
 	}
 }
 
-// applyAffinity keeps the threads of the run's processes off the CPUs of loops, see affinity.
+// applyAffinity keeps all threads of the run except the loop off the CPUs of loops, see
+// host.Affinity.
 func (r *Session) applyAffinity() {
 	if r.loop.affinity == nil {
 		r.loop.affinity = host.NewAffinity(r.Handover.Thread.CPU, r.Reservations)
 	}
-	var others []int
+	var unit []int
 	if r.Unit != nil {
-		others = append(others, r.Unit.PID)
+		unit = append(unit, r.Unit.PID)
 	}
-	r.loop.affinity.Apply(r.Target.PID, int(r.Status.Thread.Load()), others...)
+	r.loop.affinity.Apply(r.Target.PID, int(r.Status.Thread.Load()), unit...)
 }
 
-// watch follows the run until the target has ended. The first signal, or a target
-// that should have ended, asks it to end, another one, or two seconds of no answer,
-// kill it. It never waits for the terminal.
+// watch supervises the run until the target has ended. The first signal, or a reason from
+// overdueReason, asks the target to end. A second signal, or Grace without an end, kills the target.
+// watch never waits for the terminal.
 func (r *Session) watch(signals <-chan os.Signal) {
 	show := newStatus(r)
 	defer show.end()
@@ -224,11 +224,11 @@ func (r *Session) watch(signals <-chan os.Signal) {
 	if r.Unit != nil {
 		unitDone = r.Unit.Done
 	}
-	var patience, ripe <-chan time.Time
-	insists := false // another signal is a second wish
-	end := func(how uint64) {
+	var killDue, windowOver <-chan time.Time
+	killOnSignal := false // the next signal is a second request
+	requestStop := func(how uint64) {
 		r.Status.Stop.Store(how)
-		patience = time.After(Grace + time.Duration((2+r.Handover.Loop.Safe.Ticks)*r.Handover.Tables.PeriodNs))
+		killDue = time.After(Grace + time.Duration((2+r.Handover.Loop.Safe.Ticks)*r.Handover.Tables.PeriodNs))
 	}
 
 	for {
@@ -238,12 +238,12 @@ func (r *Session) watch(signals <-chan os.Signal) {
 			r.poll(now)
 			if r.Stop == "" && r.overdue == "" {
 				if r.overdue = r.overdueReason(sched.Now()); r.overdue != "" {
-					end(rt.StopPlanned)
+					requestStop(rt.StopPlanned)
 				}
 			}
 		case s := <-signals:
 			r.killed = s == control.Request(control.StopNow)
-			if r.killed || insists {
+			if r.killed || killOnSignal {
 				r.Target.Kill()
 				return
 			}
@@ -251,14 +251,14 @@ func (r *Session) watch(signals <-chan os.Signal) {
 			if r.Stop != "" {
 				continue
 			}
-			r.Stop, ripe = strings.ToLower(s.String()), time.After(repeatWindow)
-			end(map[bool]uint64{true: rt.StopShutdown, false: rt.StopPlanned}[s == syscall.SIGTERM])
-		case <-ripe:
-			for len(signals) > 0 { // on a busy host the same wish may still lie there
+			r.Stop, windowOver = strings.ToLower(s.String()), time.After(repeatWindow)
+			requestStop(map[bool]uint64{true: rt.StopShutdown, false: rt.StopPlanned}[s == syscall.SIGTERM])
+		case <-windowOver:
+			for len(signals) > 0 { // signals of the first request, delayed on a busy host
 				<-signals
 			}
-			insists = true
-		case <-patience:
+			killOnSignal = true
+		case <-killDue:
 			r.Target.Kill()
 			return
 		case <-unitDone:
@@ -269,8 +269,8 @@ func (r *Session) watch(signals <-chan os.Signal) {
 	}
 }
 
-// Target is the process that ticks with the table kernel: this binary, executed again.
-// An *Exit carries exit code 1 when the end was not a clean one.
+// Target runs the target process with the table kernel, in this binary executed again. A
+// *host.Exit carries exit code 1 if the run did not end cleanly.
 func Target() error {
 	if err := target.Run("", tableKernel); err != nil {
 		return &host.Exit{Code: 1, Err: err}
@@ -278,7 +278,7 @@ func Target() error {
 	return nil
 }
 
-// tableKernel makes the kernel of the tables that follow the hand-over.
+// tableKernel makes the kernel from the tables that follow the hand-over.
 func tableKernel(h *target.Handover) (target.Parts, error) {
 	t := &kernel.Tables{}
 	if err := h.Next(t); err != nil {

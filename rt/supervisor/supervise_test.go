@@ -17,7 +17,7 @@ import (
 	"lockstep/sched"
 )
 
-// sleeper is a process that somebody else has started, taken over.
+// sleeper starts a process that is not a child of a session, and opens it.
 func sleeper(t *testing.T) *host.Process {
 	t.Helper()
 	cmd := exec.Command("sleep", "1000")
@@ -52,30 +52,29 @@ func TestOnlyOneOfTwoAttachesSucceeds(t *testing.T) {
 		t.Errorf("the first: %v, the supervisor is %d, want %d", err, control.SupervisorOf(r.Status), os.Getpid())
 	}
 	if err := r.replaceSupervisor(); !errors.Is(err, errSupervised) {
-		t.Errorf("the second: %v, want that it has a supervisor", err)
+		t.Errorf("the second: %v, want an error that names the supervisor", err)
 	}
 }
 
-// After the end of a run no tick comes, but the safe values go out.
-func TestWatchdogWaitsOutTheSafeValuesAfterAnEnd(t *testing.T) {
+func TestWatchdogWaitsForTheSafeValuesAfterTheEndOfARun(t *testing.T) {
 	r, _ := demoRun(t)
 	r.Bench.WatchNs, r.Handover.Loop.Safe.Ticks = 300e6, 1000
-	g := &guard{View: r.View}
-	if d := g.hangLimit(); d != 300*time.Millisecond {
-		t.Errorf("while it ticks: %v, want 300 ms", d)
+	w := &watchdog{View: r.View}
+	if d := w.limit(); d != 300*time.Millisecond {
+		t.Errorf("during the run: %v, want 300 ms", d)
 	}
 	r.Status.Reason.Store(uint64(rt.Stopped))
-	if d := g.hangLimit(); d != 5300*time.Millisecond {
+	if d := w.limit(); d != 5300*time.Millisecond {
 		t.Errorf("after the end, with safe values for 5 s: %v, want 5.3 s", d)
 	}
 	s := newStatus(r)
 	defer s.end()
-	if got := s.problem(); got != "over: stopped" {
-		t.Errorf("the display says %q, want over: stopped", got)
+	if got := s.problem(); got != "ended: stopped" {
+		t.Errorf("the status line shows %q, want ended: stopped", got)
 	}
 }
 
-// watched is a run that is watched, of a target that does not listen.
+// watched starts watch on a run whose target does not react to requests.
 func watched(t *testing.T, signals chan os.Signal) (r *Session, over chan struct{}) {
 	t.Helper()
 	r, _ = demoRun(t)
@@ -85,7 +84,7 @@ func watched(t *testing.T, signals chan os.Signal) (r *Session, over chan struct
 	}
 	t.Cleanup(func() { null.Close() })
 	r.Options.Out, r.startedAt, r.Target = null, sched.Now(), sleeper(t)
-	r.Handover.Loop.Safe.Ticks = 12_000 // a minute of safe values, so long it would not be killed for its silence
+	r.Handover.Loop.Safe.Ticks = 12_000 // a minute of safe values, so that Grace does not end
 	if r.notify, err = newNotifier(r.Status); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +101,7 @@ func TestRepeatedSignalIsOneRequest(t *testing.T) {
 	for r.Status.Stop.Load() == 0 || len(signals) > 0 {
 		time.Sleep(time.Millisecond)
 	}
-	r.Target.Signal(syscall.SIGTERM) // it ends by itself
+	r.Target.Signal(syscall.SIGTERM) // ends the sleeper
 	if <-over; r.Target.Killed || r.Stop != "terminated" {
 		t.Errorf("stopped by %q, killed: %t; want by terminated, not killed", r.Stop, r.Target.Killed)
 	}
@@ -122,10 +121,10 @@ func TestSecondSignalKillsATargetThatDoesNotStop(t *testing.T) {
 		}
 		time.Sleep(repeatWindow / 10)
 	}
-	t.Error("1000 signals have not ended it")
+	t.Error("1000 signals have not ended the target")
 }
 
-// A message is waited for by nobody: it would hold up Ctrl-C and the end of the run.
+// A blocked message would delay Ctrl-C and the end of the run.
 func TestServiceManagerThatDoesNotReadDoesNotBlock(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
@@ -144,24 +143,24 @@ func TestServiceManagerThatDoesNotReadDoesNotBlock(t *testing.T) {
 		full = !n.send("WATCHDOG=1")
 	}
 	if !full {
-		t.Fatal("10,000 messages that nobody reads have gone")
+		t.Fatal("the socket took 10,000 messages that nobody read")
 	}
 	n.status.Ticks.Store(readyAfter)
 	if n.poll(time.Now()); n.ready {
-		t.Error("READY is taken for said although it has not gone")
+		t.Error("READY counts as sent although the socket did not take it")
 	}
 	text := make([]byte, 100)
 	if _, err := manager.Read(text); err != nil {
 		t.Fatal(err)
 	}
 	if n.poll(time.Now()); !n.ready {
-		t.Error("READY is not said when there is room again")
+		t.Error("READY is not sent when the socket has room again")
 	}
 }
 
 func TestReportNamesTheCauseOfEachEnd(t *testing.T) {
 	r, _ := demoRun(t)
-	r.Target, r.guard = &host.Process{}, &guard{}
+	r.Target, r.watchdog = &host.Process{}, &watchdog{}
 	r.Status.State.Store(uint64(rt.Ended))
 	for reason, want := range map[rt.Reason]string{
 		rt.MissedTick: "a tick was missed (skip 200)", rt.BusLost: "a bus was down or off",

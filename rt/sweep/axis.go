@@ -14,22 +14,22 @@ import (
 	"lockstep/model/units"
 )
 
-// axis are the values of a parameter, in one unit.
+// axis holds the values of a parameter, in one unit.
 type axis struct {
 	unit   string
 	values []float64
 }
 
-// text is the i-th value as it stands in a file.
+// text formats value i for a file.
 func (a *axis) text(i int64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(a.values[i], 'g', -1, 64)+" "+a.unit, " ")
 }
 
-// random is the i-th number of a seed, between 0 and 1 and neither of them: splitmix64
+// random returns number i of a seed, more than 0 and less than 1: SplitMix64
 // (Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014).
 func random(seed, i uint64) float64 { return within01(mix(seed, i)) }
 
-// within01 takes 52 bits: with one more the half would be rounded, at the end to 1.
+// within01 uses 52 bits; with 53, adding the half would round, and could give 1.
 func within01(bits uint64) float64 { return (float64(bits>>12) + 0.5) / (1 << 52) }
 
 func mix(seed, i uint64) uint64 {
@@ -39,16 +39,16 @@ func mix(seed, i uint64) uint64 {
 	return z ^ z>>31
 }
 
-// seeded is a seed of the file for one parameter: two with the same seed are independent.
+// seeded derives the seed of one parameter, so that parameters with equal seeds are independent.
 func seeded(seed int64, name string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name))
 	return mix(h.Sum64(), uint64(seed))
 }
 
-// The values of a parameter are spread over the shares 0 to 1 of what lies below them.
+// A share, 0 to 1, is the cumulative probability of a value, or its place in a range.
 
-// evenly are n shares, both ends included.
+// evenly returns n equally spaced shares from 0 to 1.
 func evenly(n int64) []float64 {
 	shares := make([]float64, n)
 	for i := range shares {
@@ -57,7 +57,7 @@ func evenly(n int64) []float64 {
 	return shares
 }
 
-// randomly are n random shares.
+// randomly returns n random shares.
 func randomly(n int64, seed uint64) []float64 {
 	shares := make([]float64, n)
 	for i := range shares {
@@ -66,7 +66,7 @@ func randomly(n int64, seed uint64) []float64 {
 	return shares
 }
 
-// inStrata are the shares of a latin hypercube: of n equal strata each has one case.
+// inStrata returns the shares of a Latin hypercube: one random share in each of n equal strata.
 func inStrata(n int64, seed uint64) []float64 {
 	strata := make([]int32, n)
 	for i := range strata {
@@ -82,7 +82,7 @@ func inStrata(n int64, seed uint64) []float64 {
 	return shares
 }
 
-// number splits "8.5 bar" into number and unit; "" of a bare one.
+// number splits "8.5 bar" into number and unit; unit "": none.
 func number(text string) (v float64, unit string, err error) {
 	first, unit, _ := strings.Cut(text, " ")
 	if share, ok := strings.CutSuffix(first, "%"); ok {
@@ -97,7 +97,7 @@ func number(text string) (v float64, unit string, err error) {
 	return v, unit, nil
 }
 
-// numbers converts values to the unit of the first.
+// numbers parses values and converts them to the unit of the first.
 func (s *spec) numbers(list ...yamlfile.Scalar) (values []float64, unit string) {
 	for i, w := range list {
 		v, u, err := number(w.Text)
@@ -109,7 +109,7 @@ func (s *spec) numbers(list ...yamlfile.Scalar) (values []float64, unit string) 
 		} else if u != unit {
 			factor, err := units.Convert(u, unit)
 			if u == "" || unit == "" || err != nil {
-				s.FailAt(w.At(), "%q and %q have not the same unit", list[0].Text, w.Text)
+				s.FailAt(w.At(), "%q and %q have different units", list[0].Text, w.Text)
 			}
 			v *= factor
 		}
@@ -122,14 +122,14 @@ func (s *spec) numbers(list ...yamlfile.Scalar) (values []float64, unit string) 
 
 const maxCases = 1_000_000
 
-// axisKeys are the keys of a parameter; of and values have lists.
+// axisKeys and axisLists are the keys of a parameter; the values of axisLists are lists.
 var (
 	axisLists = []string{"values", "of"}
 	axisKeys  = []string{"from", "to", "steps", "random", "mean", "deviation", "seed", "n"}
 )
 
-// spreads are how values are spread, by the key random; "": it has none. Of normal the ends are
-// mean and deviation.
+// spreads are the distributions of values, by the key random; "": equal spacing. a and b are the
+// ends of the range; for normal, mean and deviation.
 var spreads = map[string]struct {
 	keys  []string
 	value func(a, b, share float64) float64
@@ -151,7 +151,7 @@ func linear(a, b, share float64) float64 {
 	return a + (b-a)*share
 }
 
-// axis makes the values of a parameter; strata: how many cases a latin hypercube has, and its seed.
+// axis returns the values of a parameter. strata and seed are of a Latin hypercube; strata 0: none.
 func (s *spec) axis(strata, seed int64) (a axis) {
 	s.checkKeys(strata > 0)
 	if s.has("values") {
@@ -167,9 +167,9 @@ func (s *spec) axis(strata, seed int64) (a axis) {
 	a.unit = unit
 	switch {
 	case random == "normal" && !(ends[1] > 0):
-		s.fail("deviation", "deviation: %s is not more than 0", to.Text)
+		s.fail("deviation", "deviation: %s is not positive", to.Text)
 	case random == "log" && !(ends[0] > 0 && ends[1] > 0):
-		s.fail("from", "from %s to %s: both must be more than 0 to be spread by their logarithm", from.Text, to.Text)
+		s.fail("from", "from %s to %s: both must be positive for a logarithmic distribution", from.Text, to.Text)
 	}
 
 	switch {
@@ -178,7 +178,7 @@ func (s *spec) axis(strata, seed int64) (a axis) {
 	case random == "":
 		a.values = evenly(s.whole("steps", 1, maxCases))
 		if len(a.values) == 1 && ends[0] != ends[1] {
-			s.fail("steps", "steps: %s and %s are two values, 1 step is one", from.Text, to.Text)
+			s.fail("steps", "steps: one value cannot be both %s and %s; use at least 2 steps", from.Text, to.Text)
 		}
 	default:
 		seed = s.whole("seed", 0, math.MaxInt64)
@@ -191,14 +191,14 @@ func (s *spec) axis(strata, seed int64) (a axis) {
 	return a
 }
 
-// checkKeys refuses a parameter with keys that are missing, or too many.
+// checkKeys refuses a parameter with missing or superfluous keys.
 func (s *spec) checkKeys(strata bool) {
 	random := s.get("random").Text
 	spread, known := spreads[random]
 	want := spread.keys
 	switch {
 	case s.has("values") && strata:
-		s.fail("", "a latin hypercube takes ranges (from, to), no lists")
+		s.fail("", "a latin hypercube takes ranges (from, to), not lists")
 	case s.has("values"):
 		want = []string{"values"}
 	case !known:
@@ -212,21 +212,22 @@ func (s *spec) checkKeys(strata bool) {
 	for _, key := range append([]string{"values"}, axisKeys...) {
 		switch wanted := slices.Contains(want, key); {
 		case wanted && !s.has(key):
-			s.fail("", "%s is missing; a list, {from, to, steps} or {random, from, to, seed, n} is wanted", key)
+			s.fail("", "%s is missing; expected a list, {from, to, steps} or {random, from, to, seed, n}", key)
 		case !wanted && s.has(key):
-			s.fail("", "%s does not go with %s", key, want[0])
+			s.fail("", "%s cannot be combined with %s", key, want[0])
 		}
 	}
 }
 
-// spec is a mapping of the sweep file: a parameter, a result, or how cases are made.
+// spec is a mapping of the sweep file: a parameter, a result, or the key cases.
 type spec struct {
 	*yamlfile.Reader
 	name  yamlfile.Scalar
-	given map[string][]yamlfile.Scalar // by key; one value, or those of a list
+	given map[string][]yamlfile.Scalar // values by key; several for a list
 }
 
-// readSpec reads a mapping. The keys in lists may have a list, and a bare list is that of the first.
+// readSpec reads a mapping. The keys in lists may have a list. A list in place of the mapping is
+// the value of the first of them.
 func readSpec(r *yamlfile.Reader, f yamlfile.Field, lists []string, keys ...string) spec {
 	s := spec{r, yamlfile.Scalar{Text: f.Key, Line: f.KeyAt.Line, Col: f.KeyAt.Col}, map[string][]yamlfile.Scalar{}}
 	if len(lists) > 0 && yamlfile.IsList(f.Node) {
@@ -248,7 +249,7 @@ func readSpec(r *yamlfile.Reader, f yamlfile.Field, lists []string, keys ...stri
 	return s
 }
 
-// get is the value of a key; its text is "" where the key is missing.
+// get returns the value of a key; its text is "" if the key is missing.
 func (s *spec) get(key string) yamlfile.Scalar {
 	if list := s.given[key]; len(list) > 0 {
 		return list[0]
@@ -258,7 +259,7 @@ func (s *spec) get(key string) yamlfile.Scalar {
 
 func (s *spec) has(key string) bool { return len(s.given[key]) > 0 }
 
-// fail ends the reading with an error at a key, or where it is missing at the name.
+// fail ends reading with an error at a key, or at the name if the key is missing.
 func (s *spec) fail(key, format string, args ...any) {
 	at := s.name
 	if s.has(key) {

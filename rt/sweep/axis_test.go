@@ -23,7 +23,7 @@ results:
   phi: {final: phi}
 `
 
-func TestALatinHypercubeHasOneCaseInEachStratum(t *testing.T) {
+func TestLatinHypercubeHasOneCaseInEachStratum(t *testing.T) {
 	s := load(t, folder(t, spread))
 	if s.Cases != 1000 {
 		t.Fatalf("%d cases", s.Cases)
@@ -43,9 +43,9 @@ func TestALatinHypercubeHasOneCaseInEachStratum(t *testing.T) {
 			columns[p] = append(columns[p], v)
 			seen[int(v*float64(s.Cases))]++
 		}
-		// A value at the border of its stratum may be rounded into the next.
+		// A value at the edge of its stratum may be rounded into the next one.
 		if n := s.Cases - int64(len(slices.DeleteFunc(seen, func(n int) bool { return n != 1 }))); !(n <= 4) {
-			t.Errorf("parameter %d: %d strata have not one case", p, n)
+			t.Errorf("parameter %d: %d strata do not have one case", p, n)
 		}
 	}
 	for _, pair := range [][2]int{{0, 1}, {0, 2}, {1, 2}} {
@@ -59,7 +59,7 @@ func TestALatinHypercubeHasOneCaseInEachStratum(t *testing.T) {
 	}
 }
 
-func TestRandomValuesHaveTheirDistributionAndAreTheSameEachTime(t *testing.T) {
+func TestRandomValuesHaveTheirDistributionAndAreRepeatable(t *testing.T) {
 	text := strings.NewReplacer("to: 1}", "to: 1, seed: 3, n: 4000}", "100e-3 kg.m2}", "100e-3 kg.m2, seed: 3, n: 4000}",
 		"w: {of: wheel.w_start,", "w: {of: wheel.w_start, random: uniform, seed: 3, n: 4000,", "{latin_hypercube: 1000, seed: 7}", "zip").Replace(spread)
 	file := folder(t, text)
@@ -85,12 +85,12 @@ func TestRandomValuesHaveTheirDistributionAndAreTheSameEachTime(t *testing.T) {
 			t.Errorf("parameter %d: the mean is off by %.3g deviations", p, mean)
 		}
 		if ratio := math.Sqrt(squares/n) / want[1]; !(math.Abs(ratio-1) < 4/math.Sqrt(2*n)) {
-			t.Errorf("parameter %d: the deviation is %.3g times what it should be", p, ratio)
+			t.Errorf("parameter %d: the deviation is %.3g times the expected one", p, ratio)
 		}
 	}
 }
 
-func TestShardsShareTheCasesAndTheValuesOfTheFastestParameter(t *testing.T) {
+func TestShardsDivideCasesAndFastestValuesEvenly(t *testing.T) {
 	for _, all := range []int64{1, 5, 16, 17, 1000} {
 		for _, n := range []int64{1, 2, 4, 7, 40} {
 			seen := make([]int, all)
@@ -115,7 +115,7 @@ func TestShardsShareTheCasesAndTheValuesOfTheFastestParameter(t *testing.T) {
 	}
 }
 
-// BenchmarkCase holds a case against a simulation of the same plant, in turns.
+// BenchmarkCase compares a case with a simulation of the same plant, alternately.
 func BenchmarkCase(b *testing.B) {
 	for _, c := range []struct{ plant, of, value string }{{"rotor.yaml", "wheel.J", "1.5"}, {"automatic4", "crank.J", "0.25"}} {
 		b.Run(c.plant, func(b *testing.B) {

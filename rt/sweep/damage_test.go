@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-func TestADamagedShardIsMadeAgainAndAWholeOneIsNot(t *testing.T) {
+func TestOnlyADamagedShardIsComputedAgain(t *testing.T) {
 	s, dir := load(t, folder(t, mixed)), t.TempDir()
 	o := do(t, s, dir, 2, Shard{0, 2, ""})
 	first := o
@@ -23,7 +23,7 @@ func TestADamagedShardIsMadeAgainAndAWholeOneIsNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if o := do(t, s, dir, 2, Shard{0, 2, ""}); !o.Already || o.Rows != 15 || o.Failed != first.Failed || first.Failed == 0 {
-		t.Errorf("a shard that is whole: already %v, %d rows, %d failed", o.Already, o.Rows, o.Failed)
+		t.Errorf("a complete shard: already %v, %d rows, %d failed", o.Already, o.Rows, o.Failed)
 	}
 	damaged := func(data []byte) {
 		t.Helper()
@@ -46,11 +46,11 @@ func TestADamagedShardIsMadeAgainAndAWholeOneIsNot(t *testing.T) {
 	}
 	again, err := os.ReadFile(o.Path)
 	if err != nil || !bytes.Equal(again, whole) {
-		t.Errorf("the shard made again is another one (%v)", err)
+		t.Errorf("the shard computed again differs (%v)", err)
 	}
 }
 
-func TestAJournalIsReadUpToItsLastWholeRow(t *testing.T) {
+func TestJournalIsReadUpToItsLastCompleteRow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	values := []float64{0.1, math.Copysign(0, -1), math.MaxFloat64, math.SmallestNonzeroFloat64}
 	rows := []Row{
@@ -65,7 +65,7 @@ func TestAJournalIsReadUpToItsLastWholeRow(t *testing.T) {
 	}
 	var ends []int64
 	for i := range rows {
-		if err := j.put(rows[i]); err != nil {
+		if err := j.add(rows[i]); err != nil {
 			t.Fatal(err)
 		}
 		ends = append(ends, j.end)
@@ -98,7 +98,7 @@ func TestAJournalIsReadUpToItsLastWholeRow(t *testing.T) {
 			if err != nil || len(got) != want || !reflect.DeepEqual(got, rows[:want]) && want > 0 {
 				t.Fatalf("cut at %d, bent %v: %v (%v), want %d rows", cut, bend, got, err, want)
 			}
-			if err := j.put(rows[2]); err != nil {
+			if err := j.add(rows[2]); err != nil {
 				t.Fatal(err)
 			}
 			j.Close()
@@ -113,7 +113,7 @@ func TestAJournalIsReadUpToItsLastWholeRow(t *testing.T) {
 	}
 }
 
-func TestAFileThatChangesBeforeItsShardRunsIsNoticed(t *testing.T) {
+func TestFileThatChangesBeforeItsShardRunsIsRefused(t *testing.T) {
 	file := folder(t, mixed)
 	s := load(t, file)
 	plant := filepath.Join(filepath.Dir(file), "rotor.yaml")
@@ -128,9 +128,10 @@ func TestAFileThatChangesBeforeItsShardRunsIsNoticed(t *testing.T) {
 	}
 }
 
-// A kill while a shard's file is written leaves a hidden draft; the next start of the shard uses
-// it up, after a change of the sweep, too, and waits for one that somebody is writing.
-func TestWhatAKillHasLeftIsGoneAfterTheNextStart(t *testing.T) {
+// A kill during the write of a shard's file leaves a hidden draft. The next start of the shard
+// reuses it, even after a change of the sweep, and waits for a draft that another process is
+// writing.
+func TestDraftOfAKilledProcessIsReused(t *testing.T) {
 	s, dir := load(t, folder(t, mixed)), t.TempDir()
 	p := Shard{1, 3, "test"}
 	if err := os.WriteFile(filepath.Join(dir, ".mixed-shard-1-of-3.draft"), bytes.Repeat([]byte("half"), 1e5), 0o600); err != nil {
@@ -153,13 +154,13 @@ func TestWhatAKillHasLeftIsGoneAfterTheNextStart(t *testing.T) {
 		t.Error("the shard did not wait for who writes a file of its name")
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != "another version" {
-		t.Errorf("what somebody wrote is %q, %v", text, err)
+		t.Errorf("the file of the other process is %q, %v", text, err)
 	}
 	if _, _, err := readParquet(o.Path); err != nil {
 		t.Error(err)
 	}
-	do(t, s, dir, 1, p) // it is whole
+	do(t, s, dir, 1, p) // the shard is complete
 	if list, _ := os.ReadDir(dir); len(list) != 2 {
-		t.Errorf("there are %v", list)
+		t.Errorf("files %v", list)
 	}
 }

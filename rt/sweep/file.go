@@ -19,40 +19,40 @@ import (
 	"lockstep/rt/host"
 )
 
-// Sweep is a sweep file that was read and checked.
+// Sweep is a sweep file, read and checked.
 type Sweep struct {
 	yamlfile.Origin
 	Name  string
-	Hash  string // of all that decides about the results, hexadecimal
+	Hash  string // SHA-256 of everything that determines the results, hexadecimal
 	Cases int64
 
-	Plant  string // or bench
-	Ticks  int64  // of the first case
-	StepNs int64
+	Plant  string // name of the plant or bench
+	Ticks  int64  // length of the first case, ticks
+	StepNs int64  // period, ns
 
 	Columns []Column
 
-	program      string // that simulates
-	text         []byte // the file itself
+	program      string // identity of the simulating program, see program
+	text         []byte // content of the file
 	dir          string
-	given        map[string]yamlfile.Scalar // the keys with one value
-	step, length time.Duration              // of a plant alone, of a case; 0: not said
+	given        map[string]yamlfile.Scalar // keys with one value
+	step, length time.Duration              // period of a plant without a bench, length of a case; 0: default
 	parameters   []parameter
-	cases        spec // of a latin hypercube
+	cases        spec // key cases of a Latin hypercube
 	results      []spec
-	judged       bool // a scenario expects something
+	judged       bool // the scenario has expectations
 }
 
-// parameter is one column of values and where they go.
+// parameter is a varied parameter: a column of values, and the addresses that get them.
 type parameter struct {
 	spec
 	axis
-	targets []yamlfile.Scalar
-	stride  int64 // of a grid: cases between two values
+	targets []yamlfile.Scalar // addresses
+	stride  int64             // cases between two values in a grid
 }
 
-// Load reads a sweep, a file or an embedded one, and checks it: names, units and the first
-// case. Errors are "FILE:LINE:COL: ...".
+// Load reads a sweep, a file or embedded, and checks its names, its units and the first case.
+// Errors are "FILE:LINE:COL: ...".
 func Load(name string) (*Sweep, error) {
 	file, data, err := bench.ReadAny(name)
 	if err != nil {
@@ -85,9 +85,10 @@ func Load(name string) (*Sweep, error) {
 	return s, nil
 }
 
-// program says which program simulates, as far as bits depend on it: its version with the
-// compiler's, and the architecture with its level, from which on products and sums are
-// fused. Sources without a commit may be any: then it is the executable itself.
+// program identifies the simulating program as far as results depend on it bit for bit: its
+// version, the compiler's version and the architecture with its level, which decides about fused
+// products and sums. If the sources have uncommitted changes, the SHA-256 of the executable is
+// added.
 func program() (string, error) {
 	words := host.Version() + " " + host.Arch()
 	if changed, known := host.Changed(); known && !changed {
@@ -139,33 +140,33 @@ func (s *Sweep) read(r *yamlfile.Reader, top yamlfile.Field) {
 	case !plain.MatchString(s.Name) || len(s.Name) > 64:
 		r.FailAt(name.At(), "sweep: %q is not a name (at most 64 letters, digits, _ and -)", s.Name)
 	case (plant.Text == "") == (bench.Text == ""):
-		r.FailAt(bench.At(), "plant: NAME or bench: NAME is wanted, one of them")
+		r.FailAt(bench.At(), "expected either plant: NAME or bench: NAME")
 	case bench.Text != "" && s.step != 0:
 		r.Fail(step, "step: a bench has its own period: vary it by bench.period")
 	case len(s.parameters) == 0:
-		r.Fail(top, "nothing is varied: parameters: {NAME: {from: 1, to: 2, steps: 5}} is missing")
+		r.Fail(top, "no parameter is varied: parameters: {NAME: {from: 1, to: 2, steps: 5}} is missing")
 	case len(s.results) == 0:
-		r.Fail(top, "nothing is asked for: results: {NAME: {final: OUTPUT}} is missing")
+		r.Fail(top, "there is no result: results: {NAME: {final: OUTPUT}} is missing")
 	}
 }
 
-// readSpan reads a time, more than 0.
+// readSpan reads a positive duration.
 func readSpan(r *yamlfile.Reader, f yamlfile.Field) time.Duration {
 	w := r.Scalar(f, f.Key)
 	v := bench.ReadQuantity(r, f, w.Text, "s", f.Key)
 	if !(v*1e9 >= 1 && v < 1e9) {
-		r.Fail(f, "%s: %s is not more than nothing", f.Key, w.Text)
+		r.Fail(f, "%s: %s is not a positive duration", f.Key, w.Text)
 	}
 	return time.Duration(math.RoundToEven(v * 1e9))
 }
 
-// What the names of columns and of sweeps are made of; the latter are parts of files' names.
+// legal matches names of columns, plain matches names of sweeps, which are part of file names.
 var (
 	legal = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.\[\]-]*$`)
 	plain = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
 )
 
-// combine makes the values of the parameters and counts the cases.
+// combine computes the values of the parameters and the number of cases.
 func (s *Sweep) combine(r *yamlfile.Reader) {
 	rule := s.given["cases"]
 	var strata, seed int64
@@ -200,8 +201,8 @@ func (s *Sweep) combine(r *yamlfile.Reader) {
 	}
 
 	if all > maxCases {
-		r.FailAt(first.name.At(), "cases: %.12g are too many, at most %d are possible; "+
-			"a latin hypercube takes as many as you say", all, maxCases)
+		r.FailAt(first.name.At(), "cases: %.12g cases, at most %d are possible; "+
+			"a latin hypercube has a number of cases that you choose", all, maxCases)
 	}
 
 	s.Cases = 1
@@ -211,31 +212,31 @@ func (s *Sweep) combine(r *yamlfile.Reader) {
 	}
 }
 
-// index is which of its values a parameter has in a case.
+// index returns the index of the parameter's value in a case.
 func (p *parameter) index(number int64) int64 { return number / p.stride % int64(len(p.values)) }
 
-// Column is one of the table of results.
+// Column is a column of the table of results.
 type Column struct {
 	Name string `json:"name"`
-	Unit string `json:"unit"` // "" of what has none
+	Unit string `json:"unit"` // "": none
 	Kind Kind   `json:"kind"`
 }
 
-// Kind is what a column holds.
+// Kind is the kind of a column.
 type Kind string
 
-// The kinds. A result, and what follows from one, may be null.
+// The kinds.
 const (
-	Number    Kind = "number"    // of the case
-	Parameter Kind = "parameter" // a float
-	Result    Kind = "result"    // a float, or null
-	Verdict   Kind = "verdict"   // a truth value, or null
-	Text      Kind = "text"      // or null
+	Number    Kind = "number"    // number of the case, int64
+	Parameter Kind = "parameter" // float64
+	Result    Kind = "result"    // float64 or null
+	Verdict   Kind = "verdict"   // bool or null
+	Text      Kind = "text"      // string or null
 )
 
 var ownColumns = []string{"case", "held", "broken", "failed"}
 
-// makeColumns makes the columns that the file names.
+// makeColumns sets the columns of parameters and results.
 func (s *Sweep) makeColumns(r *yamlfile.Reader) {
 	taken := slices.Clone(ownColumns)
 	add := func(name yamlfile.Scalar, kind Kind) {
@@ -243,7 +244,7 @@ func (s *Sweep) makeColumns(r *yamlfile.Reader) {
 		case !legal.MatchString(name.Text):
 			r.FailAt(name.At(), "%q cannot be the name of a column (letters, digits, _, -, . and [])", name.Text)
 		case slices.Contains(taken, name.Text):
-			r.FailAt(name.At(), "a column of the table is already called %s", name.Text)
+			r.FailAt(name.At(), "two columns of the table are named %s", name.Text)
 		}
 
 		taken = append(taken, name.Text)
@@ -259,12 +260,12 @@ func (s *Sweep) makeColumns(r *yamlfile.Reader) {
 	}
 }
 
-// check holds names and units against the plant and, where there are ones, the bench and
-// the scenario, with the values of these files: what is beyond a range is the case's.
+// check checks names and units with the plant, the bench and the scenario, with the values of their
+// files. A value outside a range is an error of its case, not of the sweep.
 func (s *Sweep) check(w *worker) error {
 	c, err := w.prepare()
 	if err != nil {
-		return s.ErrorAt(yamlfile.Pos{}, "%s cannot be simulated as its files stand: %w", s.Plant, err)
+		return s.ErrorAt(yamlfile.Pos{}, "%s cannot be simulated with the values of its files: %w", s.Plant, err)
 	}
 	defer c.Close()
 	s.Ticks, s.StepNs = c.Handover.Loop.Ticks, c.Handover.Tables.PeriodNs
@@ -286,8 +287,8 @@ func (s *Sweep) check(w *worker) error {
 	return nil
 }
 
-// hash is of all that decides about the results: the file, those that it names, the
-// version of the command and the architecture.
+// hash returns the SHA-256 of everything that determines the results: the sweep file, the files
+// that it names, the version of the command and the architecture.
 func (s *Sweep) hash(files map[string][]byte) string {
 	h := sha256.New()
 	put := func(text []byte) { fmt.Fprintf(h, "%d:%s", len(text), text) }

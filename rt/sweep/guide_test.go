@@ -27,7 +27,7 @@ func section(t *testing.T, topic string) string {
 
 var row = regexp.MustCompile("(?m)^\\| `([^`]+)`")
 
-// firstColumn returns what the rows of the n-th table of a section begin with, n from 0.
+// firstColumn returns the first cells of table n (from 0) of a section.
 func firstColumn(t *testing.T, topic string, n int) (list []string) {
 	t.Helper()
 	tables := strings.Split(section(t, topic), "\n|---")
@@ -80,7 +80,7 @@ func TestGuideListsTheKeys(t *testing.T) {
 	}
 }
 
-func TestGuideLimitsAreThoseOfTheCode(t *testing.T) {
+func TestGuideLimitsMatchTheCode(t *testing.T) {
 	text := strings.ReplaceAll(string(Guide), "\n", " ")
 	for _, want := range []string{"At most 1 000 000 cases", "N at most 100 000", "`step` | 5 ms"} {
 		if !strings.Contains(text, want) {
@@ -92,7 +92,7 @@ func TestGuideLimitsAreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-// examples writes the files of the guide to a folder; the table is the one that it shows.
+// examples writes the files of the guide to a folder, and returns the table of the guide.
 func examples(t *testing.T) (dir, table string, sweeps []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -141,8 +141,8 @@ func TestGuideExamplesRun(t *testing.T) {
 	}
 }
 
-// checkStops compares the flywheel with its closed form: it stops after J·w/tau, and all of its
-// energy is heat.
+// checkStops compares the flywheel with its closed form: it stops after J·w/tau, and its energy
+// becomes heat.
 func checkStops(t *testing.T, o *Outcome) {
 	t.Helper()
 	w, stop, heat := 1500*math.Pi/30, o.get(t, "t_stop"), o.get(t, "heat")
@@ -154,7 +154,8 @@ func checkStops(t *testing.T, o *Outcome) {
 	}
 }
 
-// checkTable merges a folder and compares the titles and the case numbers with a table of the guide.
+// checkTable merges a folder and compares the titles and the case numbers with a table of the
+// guide.
 func checkTable(t *testing.T, dir, want string) {
 	t.Helper()
 	file := filepath.Join(dir, "table.csv")
@@ -179,7 +180,7 @@ func checkTable(t *testing.T, dir, want string) {
 
 func TestGuideAddressesAreFound(t *testing.T) {
 	dir, _, _ := examples(t)
-	from := func(name, scenario string) []place {
+	from := func(name, scenario string) []location {
 		v, err := virtual.NewVariation(dir, name)
 		if err == nil && scenario != "" {
 			err = v.SetScenario(dir, scenario)
@@ -187,9 +188,9 @@ func TestGuideAddressesAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return places(v)
+		return locations(v)
 	}
-	var all []place
+	var all []location
 	all = append(all, from("automatic4", "automatic4-leaking-clutch")...)
 	all = append(all, from("abs-bench", "abs-dry")...)
 	all = append(all, from("flywheel.yaml", "")...)

@@ -16,8 +16,8 @@ import (
 	"lockstep/rt/host"
 )
 
-// Merge puts the shards in a folder together into one table, out: .parquet or .csv. hash is
-// that of the sweep they are to be of, whose files alone count; "" takes any, but one only.
+// Merge merges the shards in a folder into one table, out: .parquet or .csv. hash selects the
+// shards of a sweep; "": all shards, which must be of one sweep.
 func Merge(dir, out, hash string) (*Outcome, error) {
 	ending := filepath.Ext(out)
 	if ending != ".parquet" && ending != ".csv" {
@@ -43,15 +43,15 @@ func Merge(dir, out, hash string) (*Outcome, error) {
 		_, twice := shards[h.Shard]
 		switch {
 		case h.Hash != hash:
-			return nil, fmt.Errorf("sweep: %s %w, %s-%s and not %s: other numbers, another version of the command "+
-				"or another architecture made it; sweep SWEEP -merge takes those of one alone",
+			return nil, fmt.Errorf("sweep: %s %w, %s-%s and not %s: the values, the version of the command or "+
+				"the architecture differ; sweep SWEEP -merge merges the shards of one sweep only",
 				path, ErrOtherSweep, h.Sweep, h.Hash[:12], hash[:12])
 		case h.Shards != first.Shards:
 			return nil, fmt.Errorf("sweep: %s is of %d shards, %s of %d", path, h.Shards, paths[0], first.Shards)
 		case twice:
-			return nil, fmt.Errorf("sweep: %s is shard %d, and so is another file in %s", path, h.Shard, dir)
+			return nil, fmt.Errorf("sweep: %s is shard %d, like another file in %s", path, h.Shard, dir)
 		case h.Rows != (Shard{I: h.Shard, N: h.Shards}).cases(h.Cases):
-			return nil, fmt.Errorf("sweep: %s has %d rows, and not all of its cases", path, h.Rows)
+			return nil, fmt.Errorf("sweep: %s has %d rows: cases are missing", path, h.Rows)
 		}
 
 		shards[h.Shard] = rows
@@ -63,8 +63,8 @@ func Merge(dir, out, hash string) (*Outcome, error) {
 	return first.merge(shards, out)
 }
 
-// shardsToMerge lists the files of shards in a folder; of the sweep with that hash alone, if
-// there are any: others of it may be there that were made before its file was changed.
+// shardsToMerge returns the files of shards in a folder. If there are files with the hash, it
+// returns these only, since older ones may be from before a change of the sweep.
 func shardsToMerge(dir, hash string) ([]string, error) {
 	files, err := shardFiles(dir)
 	if err != nil {
@@ -82,7 +82,7 @@ func shardsToMerge(dir, hash string) ([]string, error) {
 
 	switch {
 	case len(all) == 0:
-		return nil, fmt.Errorf("sweep: %w is in %s", ErrNoShard, dir)
+		return nil, fmt.Errorf("sweep: %w in %s", ErrNoShard, dir)
 	case len(own) == 0:
 		return all, nil
 	}
@@ -90,13 +90,13 @@ func shardsToMerge(dir, hash string) ([]string, error) {
 	return own, nil
 }
 
-// Why shards are not put together.
+// Reasons to refuse a merge.
 var (
 	ErrOtherSweep = errors.New("is of another sweep")
-	ErrNoShard    = errors.New("no file of a shard")
+	ErrNoShard    = errors.New("there is no file of a shard")
 )
 
-// missing names the shards that are not there; of many the first ones.
+// missing returns an error with the first 20 missing shards; nil: none is missing.
 func missing(shards map[int64][]record, n int64, dir string) error {
 	var list []string
 	for i := range n {
@@ -113,7 +113,7 @@ func missing(shards map[int64][]record, n int64, dir string) error {
 		list = append(list[:20], "...")
 	}
 
-	return fmt.Errorf("sweep: %d of %d shards are not in %s: %s", count, n, dir, strings.Join(list, ", "))
+	return fmt.Errorf("sweep: %d of %d shards are missing in %s: %s", count, n, dir, strings.Join(list, ", "))
 }
 
 // merge writes the table in the order of the cases: case c is row c/N of its shard.
@@ -136,7 +136,7 @@ func (h head) merge(shards map[int64][]record, out string) (*Outcome, error) {
 	return o, replace(out, filepath.Base(out), func(f io.Writer) error { return writeCSV(f, h.Columns, rows) })
 }
 
-// writeCSV writes name[unit] as head, and nothing for null.
+// writeCSV writes a header of name[unit]; null is an empty field.
 func writeCSV(to io.Writer, columns []Column, rows []record) error {
 	w := csv.NewWriter(to)
 	fields := make([]string, len(columns))
@@ -155,7 +155,7 @@ func writeCSV(to io.Writer, columns []Column, rows []record) error {
 	return errors.Join(err, w.Error())
 }
 
-// title is the column's name with its unit.
+// title returns the column's name with its unit.
 func (c Column) title() string {
 	if c.Unit == "" {
 		return c.Name
@@ -176,9 +176,9 @@ func field(v parquet.Value) string {
 	return v.String()
 }
 
-// Barren is the error of a whole table in which every case failed; nil of any other. What
-// the first one says is said.
-func (o *Outcome) Barren() error {
+// AllFailed returns an error, with the reason of the first case, if every case of a whole table
+// failed; otherwise nil.
+func (o *Outcome) AllFailed() error {
 	if o.Failed == 0 || o.Failed < o.Rows || o.Head.Shards != 1 {
 		return nil
 	}
@@ -187,8 +187,8 @@ func (o *Outcome) Barren() error {
 		o.Rows, row[0].Int64(), row[len(row)-1].ByteArray())}
 }
 
-// Text says what the table holds, for people: of each result the least and the most, and
-// in which cases.
+// Text writes a summary for people: the smallest and the largest value of each result, with their
+// cases.
 func (o *Outcome) Text(w io.Writer) {
 	for i, c := range o.Head.Columns {
 		if c.Kind != Result {
@@ -202,7 +202,7 @@ func (o *Outcome) Text(w io.Writer) {
 		}
 
 		if len(with) == 0 {
-			fmt.Fprintf(w, "  %-24s no case has one\n", c.title())
+			fmt.Fprintf(w, "  %-24s none in all cases\n", c.title())
 			continue
 		}
 
@@ -219,7 +219,7 @@ func (o *Outcome) Text(w io.Writer) {
 	o.verdicts(w)
 }
 
-// verdicts says in how many cases what the scenario expects held.
+// verdicts writes in how many cases all expectations held.
 func (o *Outcome) verdicts(w io.Writer) {
 	i := slices.IndexFunc(o.Head.Columns, func(c Column) bool { return c.Kind == Verdict })
 	if i < 0 {

@@ -12,56 +12,56 @@ import (
 	"lockstep/rt/virtual"
 )
 
-// rules are the keys of a result that say what it is of its value; resultKeys go with them.
+// rules are the rules by which a result is computed; resultKeys are the further keys of a result.
 var (
 	rules      = []string{"final", "min", "max", "mean", "rms", "integral", "first", "settles", "count"}
 	resultKeys = []string{"within", "to", "of", "from", "unit"}
 )
 
-// rule is the rule of a result and what it is of.
+// rule returns the rule of a result and its value or condition.
 func (s *spec) rule() (rule string, of yamlfile.Scalar) {
 	list := slices.DeleteFunc(slices.Clone(rules), func(key string) bool { return !s.has(key) })
 	if len(list) != 1 {
-		s.fail("", "one of %s is wanted, with what it is of", strings.Join(rules, ", "))
+		s.fail("", "expected one of %s, with an output or a condition", strings.Join(rules, ", "))
 	}
 	rule = list[0]
 	of = s.get(rule)
 	switch {
 	case rule == "settles" && !(s.has("within") && s.has("of")):
-		s.fail(rule, "{settles: %s, within: TOLERANCE, of: VALUE} is wanted", of.Text)
+		s.fail(rule, "expected {settles: %s, within: TOLERANCE, of: VALUE}", of.Text)
 	case rule != "settles" && (s.has("within") || s.has("of")):
-		s.fail(rule, "within and of go with settles")
+		s.fail(rule, "within and of are keys of settles")
 	case rule == "count" && s.has("unit"):
-		s.fail("unit", "unit: it is a number")
+		s.fail("unit", "unit: a count has no unit")
 	case timed(rule) && s.has("unit"):
-		s.fail("unit", "unit: it is a time, in s")
+		s.fail("unit", "unit: the result is a time in s")
 	}
 
 	return rule, of
 }
 
-// timed tells whether a result has a unit of its own.
+// timed reports whether the rule sets the unit of the result.
 func timed(rule string) bool { return rule == "first" || rule == "settles" || rule == "count" }
 
 // meter measures one result in one case.
 type meter struct {
 	rule       string
-	unit       string // of the result
-	scale      float64
-	of         []scenario.Reading // one, or two that are multiplied
-	conditions *scenario.Conditions
-	from, to   int64   // grid points
-	lo, hi     float64 // of settles
-	period     float64 // s
+	unit       string               // unit of the result
+	scale      float64              // result in that unit per SI value
+	of         []scenario.Reading   // one reading, or two factors
+	conditions *scenario.Conditions // nil: of is measured
+	from, to   int64                // first and last grid point
+	lo, hi     float64              // limits of settles, SI
+	period     float64              // s
 
-	points int64
-	value  float64 // so far
-	last   float64 // value of the grid point before
-	first  float64
-	held   bool
+	points int64   // grid points measured
+	value  float64 // result so far, SI; NaN: none
+	last   float64 // reading at the last grid point, SI
+	first  float64 // reading at the first grid point, SI
+	held   bool    // conditions or limits held at the last grid point
 }
 
-// newMeter makes the meter of a result for a case.
+// newMeter returns the meter of a result for a case.
 func newMeter(s spec, c *virtual.Case) (m *meter, err error) {
 	s.Reader = &yamlfile.Reader{Origin: s.Origin}
 	err = s.Try(func() { m = s.meter(c) })
@@ -83,7 +83,7 @@ func (s *spec) meter(c *virtual.Case) *meter {
 	instant("from", &m.from)
 	instant("to", &m.to)
 	if m.from > m.to || m.to > c.Handover.Loop.Ticks {
-		s.fail(rule, "the window from %.6g s to %.6g s is empty, or beyond the end of the case at %.6g s",
+		s.fail(rule, "the window from %.6g s to %.6g s is empty, or after the end of the case at %.6g s",
 			float64(m.from)*m.period, float64(m.to)*m.period, float64(c.Handover.Loop.Ticks)*m.period)
 	}
 
@@ -95,7 +95,7 @@ func (s *spec) meter(c *virtual.Case) *meter {
 		}
 		m.conditions = &list
 	case rule == "first":
-		s.fail(rule, "first: a condition is wanted, like v < 0.1 m/s")
+		s.fail(rule, "first: expected a condition, like v < 0.1 m/s")
 	default:
 		m.read(s, of, c)
 	}
@@ -106,7 +106,7 @@ func (s *spec) meter(c *virtual.Case) *meter {
 	return m
 }
 
-// read finds what a result is of, and its unit.
+// read finds the readings of a result and its unit.
 func (m *meter) read(s *spec, of yamlfile.Scalar, c *virtual.Case) {
 	var units []string
 	for name := range strings.SplitSeq(of.Text, "*") {
@@ -119,7 +119,7 @@ func (m *meter) read(s *spec, of yamlfile.Scalar, c *virtual.Case) {
 	}
 
 	if len(m.of) > 2 || len(m.of) > 1 && timed(m.rule) {
-		s.fail(m.rule, "%s: %q multiplies too many", m.rule, of.Text)
+		s.fail(m.rule, "%s: %q has too many factors", m.rule, of.Text)
 	}
 
 	switch m.rule {
@@ -131,21 +131,21 @@ func (m *meter) read(s *spec, of yamlfile.Scalar, c *virtual.Case) {
 		}
 		tolerance, err := m.of[0].Difference(s.get("within").Text)
 		if err == nil && !(tolerance > 0) {
-			err = fmt.Errorf("%s is not more than 0", s.get("within").Text)
+			err = fmt.Errorf("%s is not positive", s.get("within").Text)
 		}
 		if err != nil {
 			s.fail("within", "within: %w", err)
 		}
 		m.lo, m.hi = middle-tolerance, middle+tolerance
 	case "integral":
-		m.show(s, append(units, "s"))
+		m.setUnit(s, append(units, "s"))
 	default:
-		m.show(s, units)
+		m.setUnit(s, units)
 	}
 }
 
-// show sets the unit of a result whose SI unit is the product of units.
-func (m *meter) show(s *spec, spelled []string) {
+// setUnit sets the unit of a result whose SI unit is the product of these units.
+func (m *meter) setUnit(s *spec, spelled []string) {
 	m.unit = spelled[0]
 	if len(spelled) > 1 {
 		u, err := units.Parse("(" + strings.Join(spelled, ").(") + ")")
@@ -171,8 +171,8 @@ func (m *meter) show(s *spec, spelled []string) {
 	}
 }
 
-// take takes grid point k.
-func (m *meter) take(k int64, y, u []float64) {
+// measure evaluates grid point k.
+func (m *meter) measure(k int64, y, u []float64) {
 	if k < m.from || k > m.to {
 		return
 	}
@@ -181,9 +181,9 @@ func (m *meter) take(k int64, y, u []float64) {
 	if m.conditions != nil {
 		holds = m.conditions.Hold(y, u)
 	} else {
-		v = m.of[0].Of(y, u)
+		v = m.of[0].Value(y, u)
 		for _, factor := range m.of[1:] {
-			v *= factor.Of(y, u)
+			v *= factor.Value(y, u)
 		}
 		holds = v >= m.lo && v <= m.hi
 	}
@@ -197,7 +197,7 @@ func (m *meter) take(k int64, y, u []float64) {
 		m.value = v
 	case "min", "max":
 		if begins || v != v || m.rule == "min" && v < m.value || m.rule == "max" && v > m.value {
-			m.value = v // once NaN, always
+			m.value = v // NaN stays
 		}
 	case "first":
 		if holds && math.IsNaN(m.value) {
@@ -234,7 +234,7 @@ func (m *meter) take(k int64, y, u []float64) {
 	m.last, m.held = v, holds
 }
 
-// result is what was measured; NaN: there is none.
+// result returns the result; NaN: none.
 func (m *meter) result() float64 {
 	length := float64(m.points-1) * m.period
 	v := m.value

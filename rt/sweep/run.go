@@ -15,31 +15,31 @@ import (
 	"lockstep/rt/host"
 )
 
-// Run is one shard of a sweep at work.
+// Run runs one shard of a sweep.
 type Run struct {
 	*Sweep
 	Shard    Shard
-	Dir      string // where its file goes
-	Workers  int    // >= 1
-	Progress io.Writer
-	Terminal bool             // Progress is one: it is shown in one line
-	Stop     <-chan os.Signal // ends the run, with what is done in the journal
+	Dir      string           // folder of the shard's file
+	Workers  int              // concurrent simulations, >= 1
+	Progress io.Writer        // destination of progress lines
+	Terminal bool             // Progress is a terminal: progress is one line
+	Stop     <-chan os.Signal // a signal ends the run; finished cases stay in the journal
 
-	path    string // without its ending
+	path    string // path of the file without its ending
 	journal *journal
-	rows    map[int64]Row // what is done, by its case
-	resumed int           // of them, done by a run before
+	rows    map[int64]Row // finished cases, by number
+	resumed int           // of these, cases of an earlier run
 	begun   time.Time
-	failed  int
+	failed  int // of these, failed cases
 }
 
-// Outcome is what became of a shard.
+// Outcome is the result of a shard.
 type Outcome struct {
 	Path    string
-	Already bool // it was there and whole
-	Rows    int
-	Resumed int // of them, done by a run before
-	Failed  int
+	Already bool // the file was complete before this run
+	Rows    int  // cases
+	Resumed int  // of Rows, cases of an earlier run
+	Failed  int  // of Rows, failed cases
 	Took    time.Duration
 	Head    head
 	records []record
@@ -56,15 +56,15 @@ func newOutcome(path string, h head, rows []record) *Outcome {
 	return o
 }
 
-// Do runs the cases of the shard that are not done, and writes its file. A shard whose
-// file is there and whole is left alone. A *host.Exit carries code 3 where the disk or
-// another process is in the way, and 1 where the run was stopped.
+// Do runs the unfinished cases of the shard and writes its file. It does nothing if the file is
+// complete. The error is a *host.Exit with code 3 if the disk or another process prevents the run,
+// and with code 1 if the run was stopped.
 func (r *Run) Do() (*Outcome, error) {
 	r.path = filepath.Join(r.Dir, r.file(r.Shard))
 	if err := os.MkdirAll(r.Dir, 0o777); err != nil {
 		return nil, refused(err)
 	}
-	if err := r.otherNumber(); err != nil {
+	if err := r.checkNumber(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -72,7 +72,7 @@ func (r *Run) Do() (*Outcome, error) {
 		return nil, err
 	}
 	defer r.journal.Close()
-	if done := r.whole(); done != nil {
+	if done := r.readFinished(); done != nil {
 		return done, r.remove()
 	}
 	if err := r.resume(); err != nil {
@@ -84,15 +84,15 @@ func (r *Run) Do() (*Outcome, error) {
 	return r.finish()
 }
 
-// ErrChanged says that a file of a sweep is not as it was when the sweep was read.
+// ErrChanged is the error of a file that has changed since the sweep was read.
 var ErrChanged = errors.New("has changed since the sweep began")
 
-// otherNumber refuses a folder with shards of the same sweep in another number.
-func (r *Run) otherNumber() error {
+// checkNumber refuses a folder with shards of the same sweep in another number of shards.
+func (r *Run) checkNumber() error {
 	files, err := shardFiles(r.Dir)
 	for _, f := range files {
 		if f.sweep == r.Name && f.hash == r.Hash[:12] && f.N != r.Shard.N {
-			return fmt.Errorf("sweep: %s is of %d shards, this one of %d: name that number (-shard I/%d) "+
+			return fmt.Errorf("sweep: %s is one of %d shards, this run one of %d: use that number (-shard I/%d) "+
 				"or another folder (-o DIR)", filepath.Join(r.Dir, f.name), f.N, r.Shard.N, f.N)
 		}
 	}
@@ -100,16 +100,16 @@ func (r *Run) otherNumber() error {
 	return err
 }
 
-// whole returns what is in the shard's file if it is there and whole; nil otherwise.
-func (r *Run) whole() *Outcome {
+// readFinished returns the content of the shard's file if it is complete; otherwise nil.
+func (r *Run) readFinished() *Outcome {
 	h, rows, err := readParquet(r.path + ".parquet")
 	own := h.Hash == r.Hash && h.Shard == r.Shard.I && h.Shards == r.Shard.N && h.Rows == r.Shard.cases(r.Cases)
 	if err == nil && !own {
-		err = fmt.Errorf("%s.parquet is of another shard than its name says", r.path)
+		err = fmt.Errorf("%s.parquet holds another shard than its name says", r.path)
 	}
 	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
-			r.say("%v: it is made again\n", err)
+			r.printf("%v: the shard is computed again\n", err)
 		}
 		return nil
 	}
@@ -119,11 +119,12 @@ func (r *Run) whole() *Outcome {
 	return o
 }
 
-func (r *Run) say(format string, args ...any) {
+// printf prints a line of progress.
+func (r *Run) printf(format string, args ...any) {
 	fmt.Fprintf(r.Progress, r.Name+": "+format, args...)
 }
 
-// resume takes over what is in the journal.
+// resume reads the finished cases from the journal.
 func (r *Run) resume() error {
 	rows, err := r.journal.rows()
 	if err != nil {
@@ -133,24 +134,24 @@ func (r *Run) resume() error {
 	for _, row := range rows {
 		_, twice := r.rows[row.Case]
 		if !twice && row.Case >= 0 && row.Case < r.Cases && shardOf(row.Case, r.Shard.N) == r.Shard.I {
-			r.take(row)
+			r.addRow(row)
 		}
 	}
 
 	if r.resumed = len(r.rows); r.resumed > 0 {
-		r.say("goes on after %d of %d cases\n", r.resumed, r.Shard.cases(r.Cases))
+		r.printf("continues after %d of %d cases\n", r.resumed, r.Shard.cases(r.Cases))
 	}
 	return nil
 }
 
-func (r *Run) take(row Row) {
+func (r *Run) addRow(row Row) {
 	r.rows[row.Case] = row
 	if row.Failed != "" {
 		r.failed++
 	}
 }
 
-// work runs what is not done.
+// work runs the unfinished cases.
 func (r *Run) work() error {
 	var todo []int64
 	for block := range r.Shard.cases(r.Cases) {
@@ -195,18 +196,18 @@ func (r *Run) work() error {
 	return r.collect(rows, &stop)
 }
 
-// How often progress is shown: in a line of a terminal, and in lines of a log.
+// Time between two displays of progress.
 const (
-	blink = 200 * time.Millisecond
-	line  = 10 * time.Second
+	terminalInterval = 200 * time.Millisecond // in a line of a terminal
+	logInterval      = 10 * time.Second       // in lines of a log
 )
 
-// collect writes rows into the journal as they come, until there are no more. A signal and
-// a disk that refuses stop the workers.
+// collect writes rows into the journal until the channel is closed. A signal or a failed write
+// stops the workers.
 func (r *Run) collect(rows <-chan Row, stop *atomic.Bool) (err error) {
-	clock := time.NewTicker(line)
+	clock := time.NewTicker(logInterval)
 	if r.Terminal {
-		clock.Reset(blink)
+		clock.Reset(terminalInterval)
 	}
 	defer clock.Stop()
 	for {
@@ -221,9 +222,9 @@ func (r *Run) collect(rows <-chan Row, stop *atomic.Bool) (err error) {
 				return err
 			}
 
-			r.take(row)
+			r.addRow(row)
 			if err == nil {
-				if err = r.journal.put(row); err != nil {
+				if err = r.journal.add(row); err != nil {
 					stop.Store(true)
 				}
 			}
@@ -231,7 +232,7 @@ func (r *Run) collect(rows <-chan Row, stop *atomic.Bool) (err error) {
 			r.Stop = nil
 			stop.Store(true)
 			if err == nil {
-				err = &host.Exit{Code: 1, Err: fmt.Errorf("sweep: stopped by %v; run the same command again to go on", s)}
+				err = &host.Exit{Code: 1, Err: fmt.Errorf("sweep: stopped by %v; run the same command again to continue", s)}
 			}
 		case <-clock.C:
 			r.show()
@@ -239,7 +240,7 @@ func (r *Run) collect(rows <-chan Row, stop *atomic.Bool) (err error) {
 	}
 }
 
-// show tells how far it is.
+// show prints the progress.
 func (r *Run) show() {
 	all, spent := r.Shard.cases(r.Cases), time.Since(r.begun).Seconds()
 	rate := float64(len(r.rows)-r.resumed) / spent
@@ -267,14 +268,14 @@ func (r *Run) finish() (*Outcome, error) {
 	}
 	o := newOutcome(r.path+".parquet", h, rows)
 	o.Resumed, o.Took = r.resumed, time.Since(r.begun)
-	draft := fmt.Sprintf("%s-shard-%d-of-%d", r.Name, r.Shard.I, r.Shard.N) // also of the sweep as it was before
+	draft := fmt.Sprintf("%s-shard-%d-of-%d", r.Name, r.Shard.I, r.Shard.N) // the same name for every version of the sweep
 	if err := writeParquet(o.Path, draft, h, rows); err != nil {
 		return nil, err
 	}
 	return o, r.remove()
 }
 
-// remove removes the journal, whose lock is still held.
+// remove removes the journal, which stays locked.
 func (r *Run) remove() error {
 	if err := os.Remove(r.path + ".partial"); err != nil {
 		return refused(err)
@@ -282,7 +283,7 @@ func (r *Run) remove() error {
 	return nil
 }
 
-// About says what is about to run, for people.
+// About describes the run for people.
 func (r *Run) About() string {
 	part := "all of them"
 	if r.Shard.N > 1 {

@@ -21,12 +21,12 @@ import (
 // Shard is one part of a sweep; see number.
 type Shard struct {
 	I, N int64
-	From string // what said so, for people; "" nobody did, it is all of it
+	From string // source of I and N, for people; "": none, the only shard
 }
 
 const maxShards = 100_000
 
-// The variables of Slurm's job arrays and of Kubernetes' indexed jobs.
+// Environment variables of Slurm job arrays and of Kubernetes indexed jobs.
 const (
 	slurmTask  = "SLURM_ARRAY_TASK_ID"
 	slurmMin   = "SLURM_ARRAY_TASK_MIN"
@@ -35,7 +35,8 @@ const (
 	indexedJob = "JOB_COMPLETION_INDEX"
 )
 
-// ParseShard reads "I/N", or "N" with I from the environment; "" takes both from there.
+// ParseShard parses "I/N", or "N" with I from the environment; for "" both are from the
+// environment.
 func ParseShard(text string, env func(string) string) (Shard, error) {
 	first, second, both := strings.Cut(text, "/")
 	switch {
@@ -48,20 +49,20 @@ func ParseShard(text string, env func(string) string) (Shard, error) {
 			}
 		}
 
-		return Shard{}, fmt.Errorf("sweep: -shard %s: which one is missing: -shard 0/%s, or %s or %s in the environment",
+		return Shard{}, fmt.Errorf("sweep: -shard %s: the number of the shard is missing: use -shard 0/%s, or set %s or %s",
 			text, text, slurmTask, indexedJob)
 	case env(slurmTask) != "":
-		// A task that is submitted again alone counts itself only.
+		// A single task that is submitted again has a count of 1.
 		last, err := strconv.Atoi(env(slurmMax))
 		if env(slurmMin) != "0" || err != nil || strconv.Itoa(last+1) != env(slurmCount) {
 			return Shard{}, fmt.Errorf("sweep: the job array is not --array=0-N (%s=%s, %s=%s, %s=%s): "+
-				"say of how many shards this is one (-shard N)",
+				"give the number of shards (-shard N)",
 				slurmMin, env(slurmMin), slurmMax, env(slurmMax), slurmCount, env(slurmCount))
 		}
 
 		return shard(env(slurmTask), env(slurmCount), slurmTask+" of "+slurmCount)
 	case env(indexedJob) != "":
-		return Shard{}, fmt.Errorf("sweep: %s=%s: say of how many shards this is one (-shard N)", indexedJob, env(indexedJob))
+		return Shard{}, fmt.Errorf("sweep: %s=%s: give the number of shards (-shard N)", indexedJob, env(indexedJob))
 	}
 
 	return Shard{0, 1, ""}, nil
@@ -71,26 +72,26 @@ func shard(first, second, from string) (Shard, error) {
 	i, errI := strconv.ParseInt(first, 10, 64)
 	n, errN := strconv.ParseInt(second, 10, 64)
 	if errI != nil || errN != nil || n < 1 || n > maxShards || i < 0 || i >= n {
-		return Shard{}, fmt.Errorf("sweep: shard %s of %s: shards are counted from 0 to N-1, N at most %d (-shard 0/16)",
+		return Shard{}, fmt.Errorf("sweep: shard %s of %s: shards are numbered from 0 to N-1, with N at most %d (-shard 0/16)",
 			first, second, maxShards)
 	}
 
 	return Shard{i, n, from}, nil
 }
 
-// number is the shard's case of a block: each N cases in a row are one block, and each shard
-// has one of them. Blocks are turned against each other, so that no shard has the same value
-// of the fastest parameter again and again.
+// number returns the shard's case in a block. A block is N consecutive cases, one per shard. Blocks
+// are rotated by a pseudo-random number, so that no shard gets one value of the fastest parameter
+// too often.
 func (p Shard) number(block int64) int64 {
-	return block*p.N + (p.I+p.N-turn(block, p.N))%p.N
+	return block*p.N + (p.I+p.N-rotationOf(block, p.N))%p.N
 }
 
-// shardOf is which of n shards has a case.
-func shardOf(number, n int64) int64 { return (number%n + turn(number/n, n)) % n }
+// shardOf returns which of n shards has a case.
+func shardOf(number, n int64) int64 { return (number%n + rotationOf(number/n, n)) % n }
 
-func turn(block, n int64) int64 { return int64(mix(0, uint64(block)) % uint64(n)) }
+func rotationOf(block, n int64) int64 { return int64(mix(0, uint64(block)) % uint64(n)) }
 
-// cases is how many of all cases the shard has; one in each block, but perhaps in the last.
+// cases returns how many of all cases the shard has: one per block, except perhaps in the last.
 func (p Shard) cases(all int64) int64 {
 	n := all / p.N
 	if p.number(n) < all {
@@ -99,21 +100,21 @@ func (p Shard) cases(all int64) int64 {
 	return n
 }
 
-// file is the name of the shard's file without its ending.
+// file returns the name of the shard's file without its ending.
 func (s *Sweep) file(p Shard) string {
 	return fmt.Sprintf("%s-%s-shard-%d-of-%d", s.Name, s.Hash[:12], p.I, p.N)
 }
 
-// shardFile is what the name of a shard's file says.
+// shardFile is the name of a shard's file and its parts.
 type shardFile struct {
-	name, sweep, hash string // of the hash 12 digits
+	name, sweep, hash string // hash: its first 12 digits
 	Shard
-	ending string // "parquet", or "partial" of a journal
+	ending string // "parquet", or "partial" for a journal
 }
 
 var shardName = regexp.MustCompile(`^(.+)-([0-9a-f]{12})-shard-([0-9]{1,6})-of-([0-9]{1,6})\.(parquet|partial)$`)
 
-// shardFiles are the files of shards in a folder, in the order of their names.
+// shardFiles returns the files of shards in a folder, sorted by name.
 func shardFiles(dir string) (files []shardFile, err error) {
 	list, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -130,22 +131,22 @@ func shardFiles(dir string) (files []shardFile, err error) {
 	return files, nil
 }
 
-// journal holds the rows of a shard while it runs, in the order in which they were done. A
-// kill leaves it readable up to its last whole row. Its lock is that of the shard.
+// journal holds the finished rows of a running shard. After a kill it is readable up to its last
+// complete row. Its lock is the lock of the shard.
 //
 // A row is a line: its checksum (crc32, IEEE, hexadecimal) and the Row as JSON.
 type journal struct {
 	*os.File
 	results int
-	end     int64 // of the last whole row
+	end     int64 // end of the last complete row, bytes
 }
 
-// openJournal opens the journal of a shard, or makes it, and locks it.
+// openJournal opens or creates the journal of a shard, and locks it.
 func openJournal(path string, results int) (*journal, error) {
 	f, err := openLocked(func() (*os.File, error) { return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666) }, unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, &host.Exit{Code: 3, Err: fmt.Errorf("sweep: another process works on this shard (%s is locked): "+
-			"let it end, or run another one (-shard)", path)}
+		return nil, &host.Exit{Code: 3, Err: fmt.Errorf("sweep: another process runs this shard (%s is locked): "+
+			"wait for it, or run another shard (-shard)", path)}
 	}
 
 	if err != nil {
@@ -154,8 +155,8 @@ func openJournal(path string, results int) (*journal, error) {
 	return &journal{File: f, results: results}, nil
 }
 
-// openLocked opens a file and locks it; it opens it again where who had the lock has removed or
-// renamed it.
+// openLocked opens and locks a file. It opens the file again if the former owner of the lock has
+// removed or renamed it.
 func openLocked(open func() (*os.File, error), how int) (*os.File, error) {
 	for {
 		f, err := open()
@@ -176,20 +177,20 @@ func openLocked(open func() (*os.File, error), how int) (*os.File, error) {
 	}
 }
 
-// refused is an error of the disk.
+// refused returns an error of the disk with a remedy.
 func refused(err error) error {
 	help := ""
 	switch {
 	case errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT):
-		help = ": make room and run the same command again, cases that are done are kept"
+		help = ": make room and run the same command again; finished cases are kept"
 	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EROFS) || errors.Is(err, unix.ENOENT):
-		help = ": name a folder that can be written (-o DIR)"
+		help = ": use a folder that can be written (-o DIR)"
 	}
 
 	return &host.Exit{Code: 3, Err: fmt.Errorf("sweep: %w%s", err, help)}
 }
 
-// rows reads what was done; what follows the last whole row is cut off.
+// rows reads the rows and truncates the file after the last complete row.
 func (j *journal) rows() (list []Row, err error) {
 	data, err := io.ReadAll(j.File)
 	if err != nil {
@@ -217,8 +218,8 @@ func (j *journal) rows() (list []Row, err error) {
 	return list, nil
 }
 
-// put appends a row.
-func (j *journal) put(r Row) error {
+// add appends a row.
+func (j *journal) add(r Row) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err

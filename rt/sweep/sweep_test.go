@@ -20,8 +20,8 @@ import (
 	"lockstep/rt/virtual"
 )
 
-// rotor is a wheel that a brake stops from w: it slides until J·w/tau, with tau = mu·fn at
-// a radius of 1 m.
+// rotor is a wheel that a brake stops from speed w: it slides until J·w/tau, with tau = mu·fn at a
+// radius of 1 m.
 const rotor = `plant: rotor
 inputs:
   fn: {unit: N, min: 0, max: 1000, default: {table: [[0, 100], [10, 100]]}}
@@ -35,7 +35,7 @@ outputs:
   heat: {torque: brake}
 `
 
-// folder is a folder with the rotor and a sweep of it.
+// folder creates a folder with the rotor and a sweep of it.
 func folder(t testing.TB, text string) (file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func do(t testing.TB, s *Sweep, dir string, workers int, p Shard) *Outcome {
 	return o
 }
 
-// get is a column of what came out; NaN is null.
+// get returns a column of the table; null is NaN.
 func (o *Outcome) get(t testing.TB, name string) (list []float64) {
 	t.Helper()
 	i := slices.IndexFunc(o.Head.Columns, func(c Column) bool { return c.Name == name })
@@ -84,7 +84,7 @@ func (o *Outcome) get(t testing.TB, name string) (list []float64) {
 	return list
 }
 
-func TestASlidingBrakeStopsAsItsClosedFormSays(t *testing.T) {
+func TestSlidingBrakeMatchesItsClosedForm(t *testing.T) {
 	o := do(t, load(t, folder(t, `sweep: slide
 plant: rotor.yaml
 step: 5 ms
@@ -144,7 +144,7 @@ results:
 	}
 }
 
-func TestStoppingDistanceGrowsAsTheRoadGetsSlippery(t *testing.T) {
+func TestStoppingDistanceGrowsOnSlipperyRoads(t *testing.T) {
 	o := do(t, load(t, folder(t, `sweep: roads
 bench: abs-bench
 scenario: abs-dry
@@ -170,7 +170,7 @@ results:
 	}
 }
 
-func TestACaseIsTheSimulationOfTheChangedFile(t *testing.T) {
+func TestCaseEqualsASimulationOfTheChangedFile(t *testing.T) {
 	s := load(t, folder(t, `sweep: one
 plant: automatic4
 for: 1 s
@@ -220,7 +220,7 @@ results:
   stop: {first: w < 99 rad/s}
 `
 
-func TestWorkersAndShardsMakeNoDifferenceToAnyBit(t *testing.T) {
+func TestWorkersAndShardsDoNotChangeTheTable(t *testing.T) {
 	s := load(t, folder(t, mixed))
 	var want []byte
 	for _, v := range []struct{ workers, shards int64 }{{1, 1}, {2, 1}, {3, 5}, {1, 7}, {2, 40}} {
@@ -240,12 +240,12 @@ func TestWorkersAndShardsMakeNoDifferenceToAnyBit(t *testing.T) {
 			want = got
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("%d workers and %d shards give another table than one of each", v.workers, v.shards)
+			t.Errorf("%d workers and %d shards give a different table than one of each", v.workers, v.shards)
 		}
 	}
 }
 
-func TestACaseThatFailsIsARowWithItsReason(t *testing.T) {
+func TestFailedCaseIsARowWithItsReason(t *testing.T) {
 	o := do(t, load(t, folder(t, mixed)), t.TempDir(), 2, Shard{0, 1, ""})
 	J, tau, phi := o.get(t, "J"), o.get(t, "tau"), o.get(t, "phi")
 	for i, row := range o.records {
@@ -266,7 +266,7 @@ func TestACaseThatFailsIsARowWithItsReason(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsWrongIsRefusedBeforeTheFirstCase(t *testing.T) {
+func TestWrongFileIsRefusedBeforeTheFirstCase(t *testing.T) {
 	good := `sweep: good
 plant: rotor.yaml
 for: 1 s
@@ -277,33 +277,33 @@ results:
 `
 	load(t, folder(t, good))
 	for _, c := range [][3]string{ // replace, by, the error
-		{"brake.mu", "brake.my", `5:12: sweep: nothing called brake.my stands in the files (did you mean brake.mu?)`},
-		{"brake.mu", "wheel.type", `5:12: sweep: wheel.type is no number but "inertia"`},
+		{"brake.mu", "brake.my", `5:12: sweep: the files have no value brake.my (did you mean brake.mu?)`},
+		{"brake.mu", "wheel.type", `5:12: sweep: wheel.type is not a number: "inertia"`},
 		{"from: 0.2", "from: .nan", `5:28: sweep: mu: from: .nan is not a finite number`},
 		{"to: 0.6", "to: .inf", `5:37: sweep: mu: to: .inf is not a finite number`},
-		{"from: 0.2, to: 0.6", "from: 1 kg, to: 2 kg", `5:12: sweep: brake.mu: unit "kg" (kg) does not fit what stands there (1); there stands "0.5"`},
-		{"to: 0.6", "to: 6 %", `5:37: sweep: "0.2" and "6 %" have not the same unit`},
+		{"from: 0.2, to: 0.6", "from: 1 kg, to: 2 kg", `5:12: sweep: brake.mu: unit "kg" (kg) does not fit what stands there (1); the file has "0.5"`},
+		{"to: 0.6", "to: 6 %", `5:37: sweep: "0.2" and "6 %" have different units`},
 		{"steps: 5", "steps: 2000000", `5:49: sweep: mu: steps: "2000000" is not a whole number from 1 to 1000000`},
-		{"steps: 5", "steps: 1", `5:49: sweep: mu: steps: 0.2 and 0.6 are two values, 1 step is one`},
+		{"steps: 5", "steps: 1", `5:49: sweep: mu: steps: one value cannot be both 0.2 and 0.6; use at least 2 steps`},
 		{"steps: 5", "stops: 5", `5:42: sweep: mu: unknown key "stops" (did you mean steps?); known are values, of,`},
-		{", steps: 5", "", `5:3: sweep: mu: steps is missing; a list, {from, to, steps} or {random, from, to, seed, n} is wanted`},
+		{", steps: 5", "", `5:3: sweep: mu: steps is missing; expected a list, {from, to, steps} or {random, from, to, seed, n}`},
 		{"from: 0.2", "random: flat, from: 0.2", `5:30: sweep: mu: random: "flat" is unknown`},
-		{"steps: 5}", "steps: 1000}\n  J: {of: wheel.J, from: 1, to: 2, steps: 1001}", `5:3: sweep: cases: 1001000 are too many, at most 1000000 are possible`},
+		{"steps: 5}", "steps: 1000}\n  J: {of: wheel.J, from: 1, to: 2, steps: 1001}", `5:3: sweep: cases: 1001000 cases, at most 1000000 are possible`},
 		{"steps: 5}", "steps: 5}\n  J: {of: wheel.J, values: [1, 2]}\ncases: zip", `6:3: sweep: cases: zip: J has 2 values, mu has 5`},
-		{"steps: 5}", "steps: 5}\n  nu: {of: brake.mu, values: [1, 2]}", `6:12: sweep: brake.mu is varied twice, also as brake.mu in line 5`},
+		{"steps: 5}", "steps: 5}\n  nu: {of: brake.mu, values: [1, 2]}", `6:12: sweep: brake.mu is varied twice: it is also brake.mu in line 5`},
 		{"phi}", "psi}", `7:16: sweep: phi: final: there is no input, output or bound signal "psi" (did you mean phi?)`},
 		{"phi}", "phi, unit: kg}", `7:27: sweep: phi: unit "rad" (1) does not fit "kg" (kg)`},
-		{"phi}", "phi, to: 2 s}", `7:16: sweep: phi: the window from 0 s to 2 s is empty, or beyond the end of the case at 1 s`},
-		{"final: phi", "first: phi", `7:16: sweep: phi: first: a condition is wanted, like v < 0.1 m/s`},
-		{"final: phi", "final: phi, max: phi", `7:3: sweep: phi: one of final, min`},
-		{"phi: {", "failed: {", `7:3: sweep: a column of the table is already called failed`},
+		{"phi}", "phi, to: 2 s}", `7:16: sweep: phi: the window from 0 s to 2 s is empty, or after the end of the case at 1 s`},
+		{"final: phi", "first: phi", `7:16: sweep: phi: first: expected a condition, like v < 0.1 m/s`},
+		{"final: phi", "final: phi, max: phi", `7:3: sweep: phi: expected one of final, min`},
+		{"phi: {", "failed: {", `7:3: sweep: two columns of the table are named failed`},
 		{"rotor.yaml", "rotor", `2:8: sweep: plant: no file rotor, and no embedded file`},
 		{"plant: rotor.yaml", "bench: rotor.yaml", `2:8: sweep: bench: rotor.yaml is a plant: write plant: rotor.yaml`},
 		{"sweep: good", "sweep: a b", `1:8: sweep: sweep: "a b" is not a name`},
 		{"sweep: good", "sweep: a[1]", `1:8: sweep: sweep: "a[1]" is not a name`},
 		{"from: 0.2", "from: many", `5:28: sweep: "many" is not a finite number with or without a unit, like 0.1 or 8 bar`},
 		{"for: 1 s", "for: 1 kg", `3:6: sweep: for: "1 kg": unit kg`},
-		{"for: 1 s", "for: 0 s", `3:6: sweep: for: 0 s is not more than nothing`},
+		{"for: 1 s", "for: 0 s", `3:6: sweep: for: 0 s is not a positive duration`},
 		{"results:", "result:", `6:1: sweep: sweep file: unknown key "result" (did you mean results?)`},
 		{"parameters:\n  mu:", "parameters:\n  mu: [", `sweep: `},
 	} {
@@ -316,7 +316,7 @@ results:
 	}
 }
 
-func TestMergingNamesWhatIsMissingAndRefusesWhatIsForeign(t *testing.T) {
+func TestMergeNamesMissingShardsAndRefusesForeignOnes(t *testing.T) {
 	s, dir := load(t, folder(t, mixed)), t.TempDir()
 	for _, i := range []int64{0, 2, 4} {
 		do(t, s, dir, 2, Shard{i, 5, ""})
@@ -328,7 +328,7 @@ func TestMergingNamesWhatIsMissingAndRefusesWhatIsForeign(t *testing.T) {
 		}
 	}
 	two := func(err error) bool {
-		return err != nil && err.Error() == "sweep: 2 of 5 shards are not in "+dir+": 1, 3"
+		return err != nil && err.Error() == "sweep: 2 of 5 shards are missing in "+dir+": 1, 3"
 	}
 	foreign := func(err error) bool { return errors.Is(err, ErrOtherSweep) }
 	want(dir, "", two)
@@ -344,16 +344,16 @@ func TestMergingNamesWhatIsMissingAndRefusesWhatIsForeign(t *testing.T) {
 		do(t, s, dir, 2, Shard{i, 5, ""})
 	}
 	if o, err := Merge(dir, filepath.Join(t.TempDir(), "all.csv"), s.Hash); err != nil || int64(o.Rows) != s.Cases {
-		t.Errorf("beside a shard of another sweep: %v, %v", o, err)
+		t.Errorf("with a shard of another sweep in the folder: %v, %v", o, err)
 	}
 	want(t.TempDir(), "", func(err error) bool { return errors.Is(err, ErrNoShard) })
 	_, err := (&Run{Sweep: s, Shard: Shard{1, 6, ""}, Dir: dir, Workers: 1, Progress: io.Discard}).Do()
-	if err == nil || !strings.Contains(err.Error(), "is of 5 shards, this one of 6: name that number (-shard I/5)") {
-		t.Errorf("a shard of 6 beside those of 5: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "is one of 5 shards, this run one of 6: use that number (-shard I/5)") {
+		t.Errorf("a shard of 6 with shards of 5: %v", err)
 	}
 }
 
-func TestTheEmbeddedSweepTradesHeatAgainstJerk(t *testing.T) {
+func TestEmbeddedSweepTradesHeatForJerk(t *testing.T) {
 	o := do(t, load(t, "automatic4-ramps"), t.TempDir(), 2, Shard{0, 1, ""})
 	heat, most, n := o.get(t, "heat"), o.get(t, "a_most"), 6
 	for i := range heat {

@@ -16,27 +16,27 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// The library is at v0.25.1 on purpose: later ones link protocol buffers and geometry into
-// the command, 8 MB more.
+// parquet-go stays at v0.25.1: later versions link protocol buffers and geometry into the command,
+// which makes it 8 MB larger.
 
-// head is what a Parquet file of a sweep says of itself, as JSON under the key "lockstep".
+// head is the metadata of a Parquet file of a sweep, as JSON under the key "lockstep".
 type head struct {
 	Sweep   string   `json:"sweep"`
 	Hash    string   `json:"hash"`
 	Shard   int64    `json:"shard"`
-	Shards  int64    `json:"shards"` // 1 of a table that was merged
-	Cases   int64    `json:"cases"`  // of the sweep
-	Rows    int64    `json:"rows"`   // of the file
+	Shards  int64    `json:"shards"` // 1 for a merged table
+	Cases   int64    `json:"cases"`  // cases of the sweep
+	Rows    int64    `json:"rows"`   // rows of the file
 	Columns []Column `json:"columns"`
-	File    string   `json:"file"` // the sweep file itself
+	File    string   `json:"file"` // content of the sweep file
 }
 
 const headKey = "lockstep"
 
-// record is a row of a file: a value for each column, in their order.
+// record is a row of a file: one value per column.
 type record []parquet.Value
 
-// group is a group of columns in an order of their own.
+// group is a group of columns in a given order.
 type group struct {
 	parquet.Group
 	order []string
@@ -50,7 +50,7 @@ func (g group) Fields() []parquet.Field {
 	return fields
 }
 
-// nodes are the types of the kinds of columns.
+// nodes are the Parquet types of columns, by kind.
 var nodes = map[Kind]parquet.Node{
 	Number:    parquet.Leaf(parquet.Int64Type),
 	Parameter: parquet.Leaf(parquet.DoubleType),
@@ -69,7 +69,7 @@ func schema(name string, columns []Column) *parquet.Schema {
 	return parquet.NewSchema(name, g)
 }
 
-// record is the row of a case.
+// record returns the row of a case.
 func (s *Sweep) record(r Row) record {
 	list := record{parquet.Int64Value(r.Case)}
 	for i := range s.parameters {
@@ -101,12 +101,12 @@ func (s *Sweep) record(r Row) record {
 	return append(list, text(r.Failed))
 }
 
-// mark begins the seal of a file, a value of its metadata: sha256 of the whole file with
-// zeros in the place of the sum, hexadecimal. It is checked before the library reads the
-// file, which may not come to an end of one that is damaged.
+// mark begins the checksum of a file in its metadata: SHA-256 of the file with zeros in place of
+// the sum, hexadecimal. It is checked first, because the library may not terminate on a damaged
+// file.
 const mark = "lockstep-sha256:"
 
-// seal is the place of the sum in a file, and what it should be; nil where there is none.
+// seal returns the place of the checksum in a file, nil if there is none, and the right checksum.
 func seal(data []byte) (place []byte, sum string) {
 	at := bytes.LastIndex(data, []byte(mark)) + len(mark)
 	if at < len(mark) || at+2*sha256.Size > len(data) {
@@ -122,7 +122,7 @@ func seal(data []byte) (place []byte, sum string) {
 
 var unsealed = strings.Repeat("0", 2*sha256.Size)
 
-// writeParquet writes a file as a draft first.
+// writeParquet writes a file, through a draft.
 func writeParquet(path, draft string, h head, rows []record) error {
 	h.Rows = int64(len(rows))
 	about, err := json.Marshal(h)
@@ -163,8 +163,8 @@ func writeParquet(path, draft string, h head, rows []record) error {
 	})
 }
 
-// replace writes a file as a hidden draft beside it, and renames that when it is on the disk. A
-// draft that a kill has left is used again; who else writes one of that name is waited for.
+// replace writes a file through a hidden draft in the same folder, which it renames after a sync.
+// It reuses the draft of a killed process, and waits for another process that has it locked.
 func replace(path, draft string, write func(io.Writer) error) (err error) {
 	draft = filepath.Join(filepath.Dir(path), "."+draft+".draft")
 	f, err := openLocked(func() (*os.File, error) { return os.OpenFile(draft, os.O_RDWR|os.O_CREATE, 0o644) }, 0)
@@ -182,7 +182,7 @@ func replace(path, draft string, write func(io.Writer) error) (err error) {
 	if err = errors.Join(f.Truncate(0), write(f), f.Sync()); err != nil {
 		return err
 	}
-	if err = errors.Join(os.Rename(draft, path), f.Close()); err != nil { // in this order, for its lock
+	if err = errors.Join(os.Rename(draft, path), f.Close()); err != nil { // renamed before the lock is released
 		return err
 	}
 	folder, err := os.Open(filepath.Dir(path))
@@ -192,11 +192,10 @@ func replace(path, draft string, write func(io.Writer) error) (err error) {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// ErrDamaged says that a file is not as a shard was written.
-var ErrDamaged = errors.New("is damaged, or no file of a sweep")
+// ErrDamaged is the error of a file that is not an intact file of a sweep.
+var ErrDamaged = errors.New("is damaged, or not a file of a sweep")
 
-// readParquet reads a file of a sweep; one that is not whole, or of something else, is an
-// error.
+// readParquet reads a file of a sweep. A damaged file, or another kind of file, is an error.
 func readParquet(path string) (h head, rows []record, err error) {
 	defer func() {
 		if err != nil {
@@ -209,7 +208,7 @@ func readParquet(path string) (h head, rows []record, err error) {
 		return h, nil, err
 	}
 	if place, sum := seal(data); place == nil || string(place) != sum {
-		return h, nil, errors.New("it is not as it was written")
+		return h, nil, errors.New("wrong SHA-256")
 	}
 	p, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -217,7 +216,7 @@ func readParquet(path string) (h head, rows []record, err error) {
 	}
 	about, ok := p.Lookup(headKey)
 	if !ok {
-		return h, nil, fmt.Errorf("it says nothing of a sweep")
+		return h, nil, errors.New("no metadata of a sweep")
 	}
 	if err := json.Unmarshal([]byte(about), &h); err != nil {
 		return h, nil, err

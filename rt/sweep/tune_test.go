@@ -9,7 +9,7 @@ import (
 	"lockstep/rt/bench"
 )
 
-// tuned is a folder with abs-bench, whose unit names its parameters, and a sweep of it.
+// tuned creates a folder with abs-bench, whose unit names its parameters, and a sweep of it.
 func tuned(t *testing.T, unit, sweep string) string {
 	t.Helper()
 	file := folder(t, sweep)
@@ -33,7 +33,7 @@ results:
   s: {final: s}
 `
 
-func TestASweepTunesTheControlUnit(t *testing.T) {
+func TestSweepVariesParametersOfTheControlUnit(t *testing.T) {
 	text := strings.NewReplacer("BENCH", "mine.yaml", "ADDRESS", "bench.control_unit.slip", "VALUES", "0.12, 0.04, 2").Replace(stops)
 	o := do(t, load(t, tuned(t, "{name: abs, slip: 0.1}", text)), t.TempDir(), 2, Shard{0, 1, ""})
 	text = strings.NewReplacer("BENCH", "abs-bench", "ADDRESS", "scenario.road.fl", "VALUES", "1").Replace(stops)

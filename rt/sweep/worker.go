@@ -14,27 +14,27 @@ import (
 	"lockstep/rt/virtual"
 )
 
-// Row is one case of the table without its parameters.
+// Row is the result of one case.
 type Row struct {
 	Case    int64
-	Results []*float64 // nil: none
-	Judged  bool       // what was expected was judged
-	Broken  string     // names of the expectations that did not hold; "" none
-	Failed  string     // why there are no results; "" there are
+	Results []*float64 // nil: no result
+	Judged  bool       // the expectations were judged
+	Broken  string     // names of the expectations that did not hold; "": none
+	Failed  string     // why the case has no results; "": it has results
 }
 
-// worker runs cases, one after the other, on files of its own.
+// worker runs cases one after the other, with its own copy of the files.
 type worker struct {
-	sweep  *Sweep
-	from   *virtual.Variation
-	places [][]*place // of each parameter
-	page   *rt.StatusBlock
-	stop   *atomic.Bool
+	sweep   *Sweep
+	from    *virtual.Variation
+	targets [][]*location // values set by each parameter
+	status  *rt.StatusBlock
+	stop    *atomic.Bool
 }
 
-// worker reads the plant or bench, and the scenario, and finds the places of all parameters.
+// worker reads the plant or bench and the scenario, and finds the values of all parameters.
 func (s *Sweep) worker() (*worker, error) {
-	w := &worker{sweep: s, page: new(rt.StatusBlock), stop: new(atomic.Bool)}
+	w := &worker{sweep: s, status: new(rt.StatusBlock), stop: new(atomic.Bool)}
 	key := "plant"
 	if s.given["bench"].Text != "" {
 		key = "bench"
@@ -56,7 +56,7 @@ func (s *Sweep) worker() (*worker, error) {
 	return w, w.find()
 }
 
-// at gives an error that has no place of its own that of the key that led to it.
+// at adds the position of a key to an error that has no position.
 func (s *Sweep) at(key string, err error) error {
 	if text, ok := strings.CutPrefix(err.Error(), "bench: "); ok {
 		return s.Errorf(s.given[key], "%s: %s", key, text)
@@ -64,44 +64,44 @@ func (s *Sweep) at(key string, err error) error {
 	return err
 }
 
-// find finds the places of all parameters.
+// find finds the values of all parameters.
 func (w *worker) find() error {
-	all, taken := places(w.from), map[yamlfile.Node]yamlfile.Scalar{}
+	all, taken := locations(w.from), map[yamlfile.Node]yamlfile.Scalar{}
 	for _, p := range w.sweep.parameters {
-		var list []*place
+		var list []*location
 		for _, name := range p.targets {
 			there, err := find(all, name.Text)
 			if err != nil {
 				return p.Errorf(name, "%w", err)
 			}
 			if before, ok := taken[there.Node]; ok {
-				return p.Errorf(name, "%s is varied twice, also as %s in line %d", name.Text, before.Text, before.Line)
+				return p.Errorf(name, "%s is varied twice: it is also %s in line %d", name.Text, before.Text, before.Line)
 			}
 			taken[there.Node] = name
 			list = append(list, there)
 		}
 
-		w.places = append(w.places, list)
+		w.targets = append(w.targets, list)
 	}
 
 	return nil
 }
 
-// prepare makes a case of the values that stand in the files now.
+// prepare prepares a case with the current values of the files.
 func (w *worker) prepare() (*virtual.Case, error) {
-	*w.page = rt.StatusBlock{}
-	return w.from.Prepare(w.page)
+	*w.status = rt.StatusBlock{}
+	return w.from.Prepare(w.status)
 }
 
-// fit holds the units of the parameters against what stands in the files; a parameter
-// without one has that of the place.
+// fit checks the units of the parameters. A parameter without a unit has the unit of its first
+// value.
 func (w *worker) fit() error {
 	for i := range w.sweep.parameters {
 		p := &w.sweep.parameters[i]
 		column := &w.sweep.Columns[1+i]
 		column.Unit = p.unit
-		for j, place := range w.places[i] {
-			unit, err := place.fit(p.unit)
+		for j, at := range w.targets[i] {
+			unit, err := at.fit(p.unit)
 			if err != nil {
 				return p.Errorf(p.targets[j], "%w", err)
 			}
@@ -114,7 +114,7 @@ func (w *worker) fit() error {
 	return nil
 }
 
-// run simulates a case; false: it was stopped before its end.
+// run simulates a case; done is false if it was stopped before its end.
 func (w *worker) run(number int64) (row Row, done bool) {
 	row = Row{Case: number, Results: make([]*float64, len(w.sweep.results))}
 	if err := w.simulate(&row); err != nil {
@@ -125,7 +125,7 @@ func (w *worker) run(number int64) (row Row, done bool) {
 	return row, !w.stop.Load()
 }
 
-// simulate fills the row of a case. A plant that panics is a case that failed.
+// simulate fills the row of a case. A panic is an error of the case.
 func (w *worker) simulate(row *Row) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -135,8 +135,8 @@ func (w *worker) simulate(row *Row) (err error) {
 
 	for i := range w.sweep.parameters {
 		p := &w.sweep.parameters[i]
-		for _, place := range w.places[i] {
-			place.Set(p.text(p.index(row.Case)))
+		for _, at := range w.targets[i] {
+			at.Set(p.text(p.index(row.Case)))
 		}
 	}
 
@@ -154,7 +154,7 @@ func (w *worker) simulate(row *Row) (err error) {
 
 	report, err := c.Run(func(k int64, y, u []float64) bool {
 		for _, m := range meters {
-			m.take(k, y, u)
+			m.measure(k, y, u)
 		}
 		return !w.stop.Load()
 	})
@@ -184,22 +184,22 @@ func (w *worker) simulate(row *Row) (err error) {
 	return nil
 }
 
-// place is a value in the tree of a file, and its name in a sweep file.
-type place struct {
+// location is a value in the tree of a file, with its address in a sweep file.
+type location struct {
 	yamlfile.Leaf
-	name string
-	of   *plantfile.Draft // nil: not of a plant
+	name  string
+	plant *plantfile.Draft // nil: a value of a bench or scenario
 }
 
-// places are all values that a sweep can vary: those of the scenario, of the bench and of the
-// plant. Some sections may be left out of a name.
-func places(v *virtual.Variation) (list []place) {
-	add := func(prefix string, top yamlfile.Node, of *plantfile.Draft, sections ...string) {
+// locations returns all values that a sweep can vary: values of the scenario, the bench and the
+// plant. Some sections may be left out of an address.
+func locations(v *virtual.Variation) (list []location) {
+	add := func(prefix string, top yamlfile.Node, plant *plantfile.Draft, sections ...string) {
 		leaves := yamlfile.Leaves(top)
 		for _, section := range sections {
 			for _, leaf := range leaves {
 				if name, ok := strings.CutPrefix(leaf.Path, section); ok {
-					list = append(list, place{leaf, prefix + name, of})
+					list = append(list, location{leaf, prefix + name, plant})
 				}
 			}
 		}
@@ -215,9 +215,9 @@ func places(v *virtual.Variation) (list []place) {
 	return list
 }
 
-// find looks a name up; that of an input alone means its default.
-func find(list []place, name string) (*place, error) {
-	i := slices.IndexFunc(list, func(p place) bool { return p.name == name || p.name == name+".default" })
+// find finds the value with an address. The name of an input is the address of its default.
+func find(list []location, name string) (*location, error) {
+	i := slices.IndexFunc(list, func(p location) bool { return p.name == name || p.name == name+".default" })
 	if i >= 0 {
 		return &list[i], nil
 	}
@@ -225,17 +225,17 @@ func find(list []place, name string) (*place, error) {
 	for _, p := range list {
 		known = append(known, strings.TrimSuffix(p.name, ".default"))
 	}
-	return nil, fmt.Errorf("nothing called %s stands in the files%s", name, units.Meant(name, known))
+	return nil, fmt.Errorf("the files have no value %s%s", name, units.Meant(name, known))
 }
 
-// fit holds the unit of a parameter against what stands at its place, and returns the one in
-// which a bare number counts there; "" where that is not known.
-func (p *place) fit(unit string) (bare string, err error) {
+// fit checks the unit of a parameter with the value in the file. bare is the unit of a number
+// without a unit at this address; "": unknown.
+func (p *location) fit(unit string) (bare string, err error) {
 	text, _ := yamlfile.ScalarText(p.Node)
 	is := true
-	if p.of != nil {
-		if bare, is = p.of.Number(p.Node); unit != "" && unit != "degC" {
-			err = p.of.Fits(p.Node, unit)
+	if p.plant != nil {
+		if bare, is = p.plant.Number(p.Node); unit != "" && unit != "degC" {
+			err = p.plant.Fits(p.Node, unit)
 		}
 	} else if _, there, wrong := number(text); wrong != nil {
 		is = strings.ContainsAny(text, "+-*/()") // a calculation
@@ -245,9 +245,9 @@ func (p *place) fit(unit string) (bare string, err error) {
 
 	switch {
 	case !is:
-		return "", fmt.Errorf("%s is no number but %q", p.name, text)
+		return "", fmt.Errorf("%s is not a number: %q", p.name, text)
 	case err != nil:
-		return "", fmt.Errorf("%s: %s; there stands %q", p.name, units.Reason(err), text)
+		return "", fmt.Errorf("%s: %s; the file has %q", p.name, units.Reason(err), text)
 	}
 
 	return bare, nil

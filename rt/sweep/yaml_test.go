@@ -12,8 +12,8 @@ import (
 	"lockstep/rt/scenario"
 )
 
-// Every kind of file is read by one layer.
-func TestEveryKindOfFileRefusesAnchorsAndKeysThatAppearTwice(t *testing.T) {
+// All kinds of files are read by one layer.
+func TestEveryKindOfFileRefusesAnchorsAndRepeatedKeys(t *testing.T) {
 	readers := map[string]func(text string) error{
 		"model": func(text string) error {
 			_, err := plantfile.Load("f.yaml", []byte("plant: p\n"+text), library.Elements())

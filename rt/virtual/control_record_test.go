@@ -25,8 +25,8 @@ import (
 	"lockstep/sched"
 )
 
-// startLoop ticks the bench of a view in a goroutine, faster than its clock, with a
-// hand-over of its own, as a target has; end asks for its end and waits for it.
+// startLoop ticks the bench of a view in a goroutine, faster than real time, with its own copy of
+// the hand-over, as a target has. end stops the loop and waits for it.
 func startLoop(t *testing.T, v report.View) (end func()) {
 	t.Helper()
 	target, unit, err := can.Pair()
@@ -69,7 +69,7 @@ func startLoop(t *testing.T, v report.View) (end func()) {
 	return end
 }
 
-// openControl opens a control socket of a run; ask sends a request there as lockstep ctl does.
+// openControl opens the control socket of a run; ask sends a request as lockstep ctl does.
 func openControl(t *testing.T, v report.View, lines *recorder.EventLog) (ask func(words ...string) error) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ctl") // short: a socket's path is
@@ -115,9 +115,9 @@ func openControl(t *testing.T, v report.View, lines *recorder.EventLog) (ask fun
 	}
 }
 
-// Clients, the recorder with its judge and the loop meet at the page; the race detector
-// looks on.
-func TestManyWhoChangeARecordedRunAtOnceReplay(t *testing.T) {
+// Clients, the recorder with its judge and the loop share the status block; the race detector
+// checks their accesses.
+func TestConcurrentLiveChangesReplay(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "changed.rec")
 	b, err := bench.Load(benchtest.OpenFile(t))
 	if err != nil {

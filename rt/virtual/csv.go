@@ -21,19 +21,19 @@ import (
 	"lockstep/rt/bench"
 )
 
-// stimulus is a file of inputs: values per time for some inputs of a plant.
+// stimulus is a file of inputs: values over time for some inputs of a plant.
 //
-// A row holds from its time until the next one. Under a grid that means: the step
-// that ends at grid point k uses the last row whose time is not after grid point
-// k-1. Before the first row an input has its own source's value at time 0.
+// A row holds from its time until the next row. The step that ends at grid point k uses the last
+// row whose time is not after grid point k-1. Before the first row, an input has the value of its
+// own waveform at time 0.
 type stimulus struct {
-	Port  []int     // indices into the plant's inputs, one per column
+	Port  []int     // index in the plant's inputs, per column
 	Ns    []int64   // times of the rows, ns, increasing
 	Value []float64 // rows × len(Port), SI
 }
 
-// readStimulus reads a CSV file, or the embedded one of that name: first column time[s], then
-// name[unit] of inputs. Units are converted to the ports'. Errors are "FILE:LINE:COL: ...".
+// readStimulus reads a CSV file, or the embedded file of that name. The first column is time[s],
+// the others are name[unit] of inputs. Values are converted to SI. Errors are "FILE:LINE:COL: ...".
 func readStimulus(name string, inputs []units.Port) (*stimulus, error) {
 	f, err := os.Open(name)
 	if err == nil {
@@ -101,12 +101,12 @@ func parseStimulus(file string, from io.Reader, inputs []units.Port) (*stimulus,
 // column is one column of a file of inputs.
 type column struct {
 	name, unit string
-	factor     float64 // to SI
-	time       bool
-	min, max   float64 // SI
+	factor     float64 // SI value of one unit
+	time       bool    // the column of times
+	min, max   float64 // range of the input, SI
 }
 
-// column binds one field of the header.
+// column parses a field of the header and binds it to an input.
 func (s *stimulus) column(i int, head string, inputs []units.Port) (c column, err error) {
 	name, unit, ok := strings.Cut(strings.TrimSuffix(head, "]"), "[")
 	if !ok {
@@ -115,7 +115,7 @@ func (s *stimulus) column(i int, head string, inputs []units.Port) (c column, er
 	c.name, c.unit = name, unit
 	if i == 0 {
 		if name != "time" {
-			return c, fmt.Errorf("the first column is %q, it must be time[s]", head)
+			return c, fmt.Errorf("expected time[s] as the first column, got %q", head)
 		}
 		c.time = true
 		c.factor, err = units.Convert(unit, "s")
@@ -140,7 +140,7 @@ func (s *stimulus) column(i int, head string, inputs []units.Port) (c column, er
 	return c, err
 }
 
-// value appends one field of a row.
+// value parses and appends a field of a row.
 func (s *stimulus) value(c column, text string) error {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -152,14 +152,14 @@ func (s *stimulus) value(c column, text string) error {
 	}
 	if !(v >= c.min && v <= c.max) || math.IsInf(v, 0) {
 		limits := fmt.Sprintf("%.9g to %.9g", c.min/c.factor, c.max/c.factor)
-		return fmt.Errorf("%s is outside the range of the input, %s", bench.WithUnit(text, c.unit), bench.WithUnit(limits, c.unit))
+		return fmt.Errorf("%s is outside the range of the input, %s", units.WithUnit(text, c.unit), units.WithUnit(limits, c.unit))
 	}
 
 	s.Value = append(s.Value, v)
 	return nil
 }
 
-// row begins a row at v seconds.
+// row begins a row at time v, s.
 func (s *stimulus) row(v float64, text string) error {
 	if !(v >= 0 && v < 1e9) {
 		return fmt.Errorf("%s is not between 0 and 1e9 s", text)
@@ -172,9 +172,8 @@ func (s *stimulus) row(v float64, text string) error {
 	return nil
 }
 
-// apply writes into u what holds at ns; row is the row that held before (start
-// with -1) and the returned one is to be given to the next call. A nil stimulus
-// has no rows.
+// apply writes the values at time ns into u. row is the row of the previous call, -1 at first;
+// apply returns the row for the next call. A nil stimulus has no rows.
 func (s *stimulus) apply(u []float64, ns int64, row int) int {
 	if s == nil {
 		return row
@@ -191,8 +190,8 @@ func (s *stimulus) apply(u []float64, ns int64, row int) int {
 	return row
 }
 
-// csvTable writes a CSV file of numbers and plain words, whose fields need no quotes.
-// close returns the first error.
+// csvTable writes a CSV file of numbers and words that need no quotes. close returns the first
+// error.
 type csvTable struct {
 	w     *bufio.Writer
 	file  io.Closer
@@ -200,7 +199,7 @@ type csvTable struct {
 	begun bool
 }
 
-// newTable begins a file with its heads: "-" is the standard output, "" none.
+// newTable creates a file and writes its header. Name "-" is the standard output, "" no file.
 func newTable(name string, head []string) (*csvTable, error) {
 	if name == "" {
 		return nil, nil
@@ -213,7 +212,7 @@ func newTable(name string, head []string) (*csvTable, error) {
 		}
 	}
 
-	t := &csvTable{w: bufio.NewWriterSize(f, 1<<16), file: f, field: make([]byte, 0, 256)} // no field grows in the run
+	t := &csvTable{w: bufio.NewWriterSize(f, 1<<16), file: f, field: make([]byte, 0, 256)} // longer than any field
 	for _, h := range head {
 		t.text(h)
 	}
@@ -221,7 +220,7 @@ func newTable(name string, head []string) (*csvTable, error) {
 	return t, nil
 }
 
-// newPortTable is a table of all ports of a plant, by time.
+// newPortTable creates a table of the time and all ports of a plant.
 func newPortTable(name string, tables *kernel.Tables) (*csvTable, error) {
 	head := []string{"time[s]"}
 	for _, p := range slices.Concat(tables.Outputs, tables.Inputs) {
@@ -247,7 +246,7 @@ func (t *csvTable) end() {
 	t.w.WriteByte('\n')
 }
 
-// close writes what is left; a nil table has nothing.
+// close flushes and closes the file; a nil table has none.
 func (t *csvTable) close() error {
 	if t == nil {
 		return nil

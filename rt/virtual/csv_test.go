@@ -45,12 +45,12 @@ func TestStimulusIsHeldBetweenRowsAndConvertedToSI(t *testing.T) {
 	}
 }
 
-func TestBadStimulusIsNamedWithItsPlace(t *testing.T) {
+func TestBadStimulusIsNamedWithItsPosition(t *testing.T) {
 	const head = "time[s],clutch1.pressure[bar]\n"
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "in.csv:1:1: bench: the file is empty"},
 		{"only a header", head, "in.csv:2:1: bench: the file has a header and no row"},
-		{"no time", "clutch1.pressure[bar]\n1\n", `in.csv:1:1: bench: the first column is "clutch1.pressure[bar]", it must be time[s]`},
+		{"no time", "clutch1.pressure[bar]\n1\n", `in.csv:1:1: bench: expected time[s] as the first column, got "clutch1.pressure[bar]"`},
 		{"time in bar", "time[bar]\n1\n", "in.csv:1:1: bench: model: unit \"bar\""},
 		{"no unit", "time[s],clutch1.pressure\n0,1\n", `in.csv:1:9: bench: column "clutch1.pressure" has no unit: write clutch1.pressure[unit]`},
 		{"unit that does not fit", "time[s],clutch1.pressure[N.m]\n0,1\n", `in.csv:1:9: bench: input "clutch1.pressure": model: unit "N.m"`},
@@ -82,7 +82,7 @@ func TestSourceIsLinearBetweenItsRowsAndJumpsAtEqualTimes(t *testing.T) {
 	}
 }
 
-func TestByteOrderMarkOfInputsIsNoText(t *testing.T) {
+func TestByteOrderMarkOfInputsIsIgnored(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "in.csv")
 	if err := os.WriteFile(file, []byte("\xef\xbb\xbftime[s],tau[N.m]\n0,1\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestByteOrderMarkOfInputsIsNoText(t *testing.T) {
 	}
 }
 
-func TestAFileOfInputsThatIsTooLargeIsRefused(t *testing.T) {
+func TestTooLargeFileOfInputsIsRefused(t *testing.T) {
 	if _, err := parseStimulus("in.csv", bench.LimitReader(strings.NewReader("time[s],tau[N.m]\n0,1\n"), 18), twoInputs()); !errors.Is(err, bench.ErrTooLarge) {
 		t.Errorf("%v", err)
 	}

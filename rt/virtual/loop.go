@@ -25,10 +25,11 @@ import (
 	"lockstep/sched"
 )
 
-// begin makes buses, unit, loop, record and judge. The scenario has said how long the run is, if one does.
+// begin creates the buses, the control unit, the loop and the recorder. A scenario has set the
+// length of the run by now.
 func (w *simulation) begin() (err error) {
 	h := w.view.Handover
-	if h.Loop.Ticks == 0 && w.For == 0 { // nobody says
+	if h.Loop.Ticks == 0 && w.For == 0 {
 		h.Loop.Ticks = int64(defaultLength / w.Step)
 	}
 	if h.Loop.Ticks < 1 {
@@ -45,7 +46,7 @@ func (w *simulation) begin() (err error) {
 	return err
 }
 
-// makeBuses makes the buses, and puts the unit at the end of its own.
+// makeBuses creates the buses and connects the control unit to its bus.
 func (w *simulation) makeBuses() (err error) {
 	b := w.view.Handover.Bench
 	w.bus = max(0, slices.IndexFunc(b.Buses, func(b bench.Bus) bool { return b.Interface.Text == bench.PairInterface }))
@@ -68,14 +69,14 @@ func (w *simulation) makeBuses() (err error) {
 		}
 	}
 
-	if b.Unit.Text == "" || w.unitEnds[w.bus] == nil { // or a log is there
+	if b.Unit.Text == "" || w.unitEnds[w.bus] == nil { // no unit, or a log in its place
 		return nil
 	}
 	w.unit, err = ecu.NewStepped(b.Unit.Text, unitWriter{w.unitEnds[w.bus].Fd()}, &w.unitOutput, b.Settings...)
 	return err
 }
 
-// addBus takes the two ends of a bus; end is nil where somebody else has it.
+// addBus adds the two ends of a bus; end is nil if a player has it.
 func (w *simulation) addBus(target, end *os.File) error {
 	bus, err := can.Inherit(target)
 	if err != nil {
@@ -93,28 +94,29 @@ func (w *simulation) addBus(target, end *os.File) error {
 	return nil
 }
 
-// unitWriter writes frames to the unit's bus; a full one refuses, as a controller does.
+// unitWriter writes frames of the control unit to its bus. A full bus refuses a frame, as a
+// controller does.
 type unitWriter struct{ fd int }
 
 func (e unitWriter) Write(b []byte) (int, error) {
 	return unix.SendmsgN(e.fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 
-// run ticks until the run is over. Of a plant alone it counts what the steps allocate.
+// run ticks until the end of the run. For a plant alone it counts the allocations of the steps.
 func (w *simulation) run() error {
 	if w.isPlantOnly() {
 		defer w.measureUsage()()
 	}
 	w.kernel.Output(w.loop.Y)
 	row := w.stimulus.apply(w.loop.U, 0, -1)
-	w.handleGridPoint(0, w.loop.U) // the inputs from there on
+	w.handleGridPoint(0, w.loop.U) // with the inputs of the first step
 	w.progress.start()
 	page := w.view.Status
 	page.State.Store(uint64(rt.Running))
 	defer w.progress.end()
 	defer page.State.Store(uint64(rt.Ended))
 
-	turn := max(1, int64(recorder.FlushInterval/w.Step)) // the ring holds far more
+	flush := max(1, int64(recorder.FlushInterval/w.Step)) // ticks; the ring holds far more
 	for k := int64(1); !w.loop.Over(); k++ {
 		due := time.Duration(k) * w.Step
 		if w.stopped == nil {
@@ -125,12 +127,12 @@ func (w *simulation) run() error {
 			}
 		}
 
-		if err := w.advanceOthers(due - 1); err != nil {
+		if err := w.advanceUnit(due - 1); err != nil {
 			return err
 		}
 		w.loop.Tick(w.clock.Wait())
 		w.deliverSent(due)
-		u := w.loop.LastInputs() // of the step that ends there
+		u := w.loop.LastInputs() // of the step that ends at k
 		if w.stimulus != nil {
 			row = w.stimulus.apply(w.loop.U, int64(due), row)
 			u = w.loop.U
@@ -141,7 +143,7 @@ func (w *simulation) run() error {
 			w.writeTransitions()
 		}
 
-		if w.record != nil && k%turn == 0 {
+		if w.record != nil && k%flush == 0 {
 			w.record.Write(time.Now())
 		}
 		w.progress.show(int64(due))
@@ -150,11 +152,11 @@ func (w *simulation) run() error {
 	return nil
 }
 
-// measureUsage begins to count allocations and page faults; what it returns ends that.
+// measureUsage counts allocations and page faults until end is called.
 func (w *simulation) measureUsage() (end func()) {
 	var before, after runtime.MemStats
 	var minor, major int64
-	percent := debug.SetGCPercent(-1) // waits for a collection that is under way
+	percent := debug.SetGCPercent(-1) // waits for a running collection
 	end = func() {
 		minorEnd, majorEnd := sched.Faults()
 		runtime.ReadMemStats(&after)
@@ -166,12 +168,12 @@ func (w *simulation) measureUsage() (end func()) {
 	}
 
 	runtime.ReadMemStats(&before)
-	runtime.ReadMemStats(&before) // the first may count what it needs itself
+	runtime.ReadMemStats(&before) // the first call may allocate
 	minor, major = sched.Faults()
 	return end
 }
 
-// handleGridPoint shows grid point k, with the inputs u.
+// handleGridPoint writes grid point k with the inputs u, and passes it to each.
 func (w *simulation) handleGridPoint(k int64, u []float64) {
 	if k%int64(w.Every) == 0 {
 		w.writePorts(k*int64(w.Step), u)
@@ -181,8 +183,8 @@ func (w *simulation) handleGridPoint(k int64, u []float64) {
 	}
 }
 
-// writePorts writes the ports at a grid time: the outputs there, and of the inputs u those that
-// something drives; the others have their own sources.
+// writePorts writes a row of the ports at ns: the outputs and the inputs. Inputs that nothing
+// drives have the values of the plant's own waveforms.
 func (w *simulation) writePorts(ns int64, u []float64) {
 	if w.out == nil {
 		return
@@ -218,8 +220,8 @@ func (w *simulation) writeTransitions() {
 	}
 }
 
-// advanceOthers lets the unit and the logs do what is due until now.
-func (w *simulation) advanceOthers(now time.Duration) error {
+// advanceUnit advances the control unit and the played logs to now.
+func (w *simulation) advanceUnit(now time.Duration) error {
 	for _, p := range w.players {
 		p.PlayUntil(int64(now))
 	}
@@ -229,7 +231,7 @@ func (w *simulation) advanceOthers(now time.Duration) error {
 	return w.unit.Tick(now)
 }
 
-// deliverSent tells the unit what the loop has sent; what nobody hears is thrown away.
+// deliverSent passes the frames that the loop has sent to the control unit; others are dropped.
 func (w *simulation) deliverSent(now time.Duration) {
 	for i, end := range w.unitEnds {
 		if end == nil {
@@ -247,7 +249,7 @@ func (w *simulation) deliverSent(now time.Duration) {
 	}
 }
 
-// finish reports and completes the files; why is what ended the run beside the loop.
+// finish completes the files and returns the report; why is an error of the control unit or nil.
 func (w *simulation) finish(why error) (*report.Report, error) {
 	report, err := w.finishReport(why)
 	if report.RecordError != "" {
@@ -256,7 +258,7 @@ func (w *simulation) finish(why error) (*report.Report, error) {
 	if report.Scenario != nil {
 		err = errors.Join(report.Scenario.Failed(), err)
 	}
-	signal.Stop(w.stop) // from here on they kill
+	signal.Stop(w.stop) // from now on a signal kills
 	incomplete := errors.Join(w.out.close(), w.events.close())
 	if w.reportFile != nil {
 		incomplete = errors.Join(incomplete, report.JSON(w.reportFile), w.reportFile.Close())
@@ -276,7 +278,7 @@ func (w *simulation) finish(why error) (*report.Report, error) {
 	return report, nil
 }
 
-// finishReport reports, with the verdict of the scenario.
+// finishReport returns the report with the verdict of the scenario.
 func (w *simulation) finishReport(why error) (report *report.Report, err error) {
 	report = w.makeReport(why)
 	if c := w.record; c != nil {
@@ -289,7 +291,7 @@ func (w *simulation) finishReport(why error) (report *report.Report, err error) 
 	return report, err
 }
 
-// makeReport says what the page, the unit and the logs say at the end.
+// makeReport returns the report from the status block, the control unit and the players.
 func (w *simulation) makeReport(err error) *report.Report {
 	r, b := w.view, w.view.Handover.Bench
 	rep := r.Report()
@@ -308,7 +310,7 @@ func (w *simulation) makeReport(err error) *report.Report {
 	case w.unit != nil:
 		rep.Unit = w.unit.Close()
 	case len(w.players) == 0 && len(b.Buses) > 0:
-		rep.Unit = "none: nothing came in"
+		rep.Unit = "none: no frames received"
 	}
 
 	for _, p := range w.players {
@@ -317,7 +319,7 @@ func (w *simulation) makeReport(err error) *report.Report {
 	return rep
 }
 
-// close gives up the buses.
+// close closes the buses and the players.
 func (w *simulation) close() {
 	for _, b := range slices.Concat(w.buses, w.unitEnds) {
 		if b != nil {
@@ -331,13 +333,13 @@ func (w *simulation) close() {
 	}
 }
 
-// progress redraws one line of a terminal while a simulation lasts: the first
-// time after a second. It does not allocate.
+// progress redraws one line of a terminal during a simulation, from its second second on. It does
+// not allocate.
 type progress struct {
 	to     *os.File // nil: none
 	length time.Duration
 
-	next  int64 // ns of sched.Now
+	next  int64 // time of the next drawing, ns of sched.Now
 	ticks int
 	shown bool
 	line  [64]byte
@@ -345,7 +347,7 @@ type progress struct {
 
 func (p *progress) start() { p.next = sched.Now() + 1e9 }
 
-// show draws the line where it is time to; ns is the simulated time.
+// show draws the line every 0.2 s; ns is the simulated time.
 func (p *progress) show(ns int64) {
 	if p.ticks++; p.to == nil || p.ticks%64 != 0 || sched.Now() < p.next {
 		return
@@ -358,10 +360,10 @@ func (p *progress) show(ns int64) {
 	b = append(b, " s, "...)
 	b = strconv.AppendInt(b, 100*ns/int64(p.length), 10)
 	b = append(b, " %\x1b[K"...)
-	_, _ = p.to.Write(b) // nobody is looking then
+	_, _ = p.to.Write(b) // an error only loses the line
 }
 
-// end takes the line away.
+// end clears the line.
 func (p *progress) end() {
 	if p.shown {
 		_, _ = p.to.WriteString("\r\x1b[K")

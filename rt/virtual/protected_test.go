@@ -14,7 +14,7 @@ import (
 	"lockstep/rt/runtest"
 )
 
-func TestRecordOfAProtectedBenchRunsAgainBitForBit(t *testing.T) {
+func TestRecordOfAProtectedBenchReplays(t *testing.T) {
 	r := runtest.Guarded(t, strings.Replace(benchtest.GuardedText(t), "on_error: safe", "on_error: {substitute: {clutch2.pressure: 1 bar}}", 1))
 	say := r.Commands(t)
 	file := filepath.Join(t.TempDir(), "record")
@@ -51,7 +51,7 @@ func TestRecordOfAProtectedBenchRunsAgainBitForBit(t *testing.T) {
 	}
 	w := &r.Status.Rx[0]
 	if w.Counts().Timeouts < 4 || w.Counts().Errors == 0 || r.Status.SafeReason.Load() != 0 {
-		t.Errorf("%d timeouts, %d errors, %v: this proves little", w.Counts().Timeouts, w.Counts().Errors, rt.Reason(r.Status.SafeReason.Load()))
+		t.Errorf("%d timeouts, %d errors, %v: too few for this test", w.Counts().Timeouts, w.Counts().Errors, rt.Reason(r.Status.SafeReason.Load()))
 	}
 	rec.End()
 	if why := rec.Incomplete(); why != "" {

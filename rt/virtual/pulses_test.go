@@ -15,8 +15,8 @@ import (
 	"lockstep/rt/report"
 )
 
-// A wheel of 48 teeth that speeds up from 4 rad/s to 84 rad/s, runs on, is braked to rest
-// in 0.8 s, stands, and turns back; w is in the frame beside the pulses.
+// A wheel of 48 teeth accelerates from 4 rad/s to 84 rad/s, turns at that speed, is braked to rest
+// in 0.8 s, stands, and turns back. Its frame holds w and the pulses.
 const pulsesPlant = `plant: wheel
 elements:
   wheel: {type: inertia, J: 2, w_start: 4}
@@ -75,16 +75,16 @@ func pulsesRun(t *testing.T, scheme string) (*report.Report, string) {
 	return r, file
 }
 
-// A receiver that knows nothing but the frames has the mean speed between the last edges
-// of two frames, which is that of the wheel to what half a microsecond at each end makes
-// of it; the edges are many in a frame and none. The count of 8 bits wraps.
-func TestAReceiverHasTheSpeedOfTheWheelFromItsPulses(t *testing.T) {
+// A receiver computes the mean speed between the last edges of two frames. It agrees with the wheel
+// within the error of half a microsecond at each edge. Frames have many edges or none, and the
+// count of 8 bits wraps.
+func TestPulsesGiveAReceiverTheSpeedOfTheWheel(t *testing.T) {
 	report, file := pulsesRun(t, "complete")
 	if report.Saturated != 0 || report.TxFrames < 1200 {
-		t.Errorf("%d values held at the border of their range, %d frames", report.Saturated, report.TxFrames)
+		t.Errorf("%d values limited to their range, %d frames", report.Saturated, report.TxFrames)
 	}
 	const pitch, tick = 2 * math.Pi / 48, 5e-3
-	// The angle of the wheel, closed form by pieces of constant acceleration.
+	// The angle of the wheel in closed form, by intervals of constant acceleration.
 	starts, rates := []float64{0, 2, 2.8, 3.6, 4.2}, []float64{40, 0, -105, 0, -15}
 	angle := func(at float64) (phi float64) {
 		w := 4.0
@@ -137,7 +137,7 @@ func TestAReceiverHasTheSpeedOfTheWheelFromItsPulses(t *testing.T) {
 	t.Logf("%d speeds, worst %.3f of what the signals resolve", compared, worst)
 }
 
-func TestABenchWithPulsesReplays(t *testing.T) {
+func TestBenchWithPulsesReplays(t *testing.T) {
 	for _, scheme := range []string{"complete", "papers"} {
 		_, file := pulsesRun(t, scheme)
 		same, err := Replay{Record: file}.Run()
@@ -147,9 +147,9 @@ func TestABenchWithPulsesReplays(t *testing.T) {
 	}
 }
 
-// On both brake benches the first sensor of the frames of pulses tells the speed that the
-// frames of speeds have: the mean between two edges lies among those of the ticks around.
-func TestPulsesOfTheBrakeBenchesTellTheSpeedsOfTheirWheels(t *testing.T) {
+// On both brake benches the pulses of the first sensor agree with the frames of speeds: the mean
+// speed between two edges is within the speeds of the ticks around them.
+func TestPulsesOfTheBrakeBenchesAgreeWithTheirSpeeds(t *testing.T) {
 	const room = 0.3 // rad/s: what a wheel does between ticks, and the pitch of the body
 	for _, b := range []struct {
 		name           string
@@ -181,7 +181,7 @@ func TestPulsesOfTheBrakeBenchesTellTheSpeedsOfTheirWheels(t *testing.T) {
 					got := float64(d[0]-n) * 2 * math.Pi / b.teeth / ((at - edge) * 5e-3)
 					near := w[int(edge) : e.Frame.Tick+1]
 					if low, high := slices.Min(near), slices.Max(near); !(got > low-room && got < high+room) {
-						t.Errorf("%s: at tick %d the edges tell %.3f rad/s, the speeds %.2f to %.2f", b.name, e.Frame.Tick, got, low, high)
+						t.Errorf("%s: tick %d: %.3f rad/s by the edges, %.2f to %.2f by the speeds", b.name, e.Frame.Tick, got, low, high)
 					}
 					compared++
 				}

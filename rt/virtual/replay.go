@@ -19,37 +19,36 @@ import (
 	"lockstep/rt/scenario"
 )
 
-// Replay runs a record again: the inputs of every tick, decoded from the frames that
-// came in, through the same kernel, and its outputs into the frames that went out.
+// Replay computes the run of a record again: it decodes the received frames, steps the same kernel,
+// and encodes the sent frames. It compares all of them with the record.
 type Replay struct {
-	Record string // file
-	Out    string // CSV file of all ports, as replayed; "" none, "-" standard output
+	Record string // file of the record
+	Out    string // CSV file of all ports, as computed; "": none; "-": standard output
 }
 
-// replay is a Replay at work.
+// replay is a running Replay.
 type replay struct {
 	in     *record.Reader
 	h      *bench.Handover
 	kernel *kernel.Kernel
 	u, y   []float64
 	out    *csvTable
-	last   int64 // tick stepped to
+	last   int64 // last tick stepped
 
 	Replayed
 
-	// Of faults on purpose: the engine of the loop, and what it says that has not been found in
-	// the record yet.
+	// The faults as in the loop, and their effects that the record has not shown yet.
 	set          *fault.Set
 	names        *recorder.EventLog
-	started      int64          // the last tick begun
-	changes      []record.Event // of faults' states, at its start
-	delayed      []record.Frame // received before, reaching the plant at it
-	frame        can.Frame      // sent last,
-	copiesLeft   int64          // and how often it is still to be sent
-	pendingError error          // a difference, if the plant was stepped after it: after the end of a run nothing is disturbed
+	started      int64          // last tick begun
+	changes      []record.Event // state changes of faults at the start of that tick
+	delayed      []record.Frame // delayed frames that reach the plant at that tick
+	frame        can.Frame      // last frame sent
+	copiesLeft   int64          // further times that this frame must be sent
+	pendingError error          // difference that counts only if another tick follows: no fault acts after the end
 }
 
-// Replayed counts what a replay has found identical, bit for bit.
+// Replayed counts the ticks and frames that a replay found identical, bit for bit.
 type Replayed struct {
 	Ticks, Frames int64
 }
@@ -61,7 +60,7 @@ func (r Replayed) String() string {
 // DifferenceError is the first difference between a record and its replay.
 type DifferenceError struct {
 	Tick int64
-	Of   string // the input, output, frame or change that differs; "": what follows the tick is missing
+	Of   string // input, output, frame or change that differs; "": the record ends after the tick
 	Err  error
 }
 
@@ -72,21 +71,21 @@ func difference(tick int64, of, format string, args ...any) error {
 	return &DifferenceError{tick, of, fmt.Errorf(format, args...)}
 }
 
-// firstDifference is a difference whose text begins with its tick.
+// firstDifference returns a difference whose text begins with its tick.
 func firstDifference(tick int64, of, format string, args ...any) error {
 	return difference(tick, of, "the first difference is at tick %d: %s", tick, fmt.Sprintf(format, args...))
 }
 
-// incomplete is the error of a record that lacks what follows the last tick.
+// incomplete returns the error of a record that has a gap or ends after the last tick.
 func (r *replay) incomplete(format string, args ...any) error {
 	return difference(r.last, "", "identical up to tick %d%s", r.last, fmt.Sprintf(format, args...))
 }
 
-// frameID is the identifier of a frame as errors call it.
+// frameID formats the identifier of a frame for errors.
 func frameID(id uint32) string { return fmt.Sprintf("0x%X", id&can.MaskEFF) }
 
-// Run replays and returns how much was identical. An *Exit with code 1 has the first
-// difference, or what is missing in the record.
+// Run replays the record and returns the counts. The error is an *Exit with code 1 for a difference
+// or an incomplete record.
 func (p Replay) Run() (same Replayed, err error) {
 	r := &replay{}
 	if r.in, err = record.Open(p.Record); err != nil {
@@ -105,7 +104,7 @@ func (p Replay) Run() (same Replayed, err error) {
 	return r.Replayed, nil
 }
 
-// prepare makes the kernel and the signal maps of the files in the record.
+// prepare prepares the kernel and the signal maps from the files in the record.
 func (r *replay) prepare() (err error) {
 	h := &r.in.Header
 	var b *bench.Bench
@@ -125,10 +124,10 @@ func (r *replay) prepare() (err error) {
 	}
 
 	if b == nil {
-		return errors.New("there is no bench in it")
+		return errors.New("the record has no bench")
 	}
 	b.Files = files
-	for i := range b.Buses { // as they were, whatever -bus was
+	for i := range b.Buses { // the interfaces of the run, from the file or from -bus
 		if i < len(h.Buses) {
 			b.Buses[i].Interface.Text = h.Buses[i].Interface
 		}
@@ -141,7 +140,7 @@ func (r *replay) prepare() (err error) {
 	case h.GOARCH != runtime.GOARCH:
 		return fmt.Errorf("made on %s, this is %s: results are the same bit for bit on one architecture only", h.GOARCH, runtime.GOARCH)
 	case got != h.Hashes["tables"]:
-		return fmt.Errorf("made by %s, whose matrices differ from those of this version: replay it with that one", h.Version)
+		return fmt.Errorf("made by %s, whose matrices differ from those of this version: replay it with that version", h.Version)
 	}
 
 	r.kernel = kernel.New(r.h.Tables)
@@ -151,7 +150,7 @@ func (r *replay) prepare() (err error) {
 	return r.prepareFaults(scenario)
 }
 
-// run goes through the record until its end or the first difference.
+// run replays the record until its end or the first difference.
 func (r *replay) run() error {
 	for {
 		e, err := r.in.Next()
@@ -177,7 +176,7 @@ func (r *replay) replayEntry(e *record.Entry) error {
 	case e.Kind == record.TickEntry:
 		return r.checkTick(&e.Tick)
 	case e.Kind == record.FrameEntry && e.Frame.Other:
-		return nil // it never reached the plant
+		return nil // a monitored frame, which the loop did not receive
 	case e.Kind == record.FrameEntry && e.Frame.Sent:
 		return r.checkSentFrame(&e.Frame)
 	case e.Kind == record.FrameEntry && int(e.Frame.Bus) < len(r.h.Maps):
@@ -193,15 +192,15 @@ func (r *replay) replayEntry(e *record.Entry) error {
 	return nil
 }
 
-// checkTick steps the plant and compares bits.
+// checkTick steps the plant and compares inputs and outputs bit for bit.
 func (r *replay) checkTick(t *record.Tick) error {
 	if t.Index != r.last+1 {
-		return r.incomplete("; the next in the record is %d", t.Index)
+		return r.incomplete("; the next tick in the record is %d", t.Index)
 	}
 	if err := r.checkTickStart(t.Index); err != nil {
 		return err
 	}
-	if t.Flags&record.Missed == 0 { // as the loop does it
+	if t.Flags&record.Missed == 0 { // as in the loop
 		for _, m := range r.h.Maps {
 			m.Tick(r.u, t.Index)
 		}
@@ -211,7 +210,7 @@ func (r *replay) checkTick(t *record.Tick) error {
 	for i, v := range t.U {
 		if math.Float64bits(v) != math.Float64bits(u[i]) {
 			name := r.in.Header.Inputs[i].Name
-			return firstDifference(t.Index, name, "input %s is %v, the frames received say %v", name, v, u[i])
+			return firstDifference(t.Index, name, "input %s is %v in the record, %v by the frames received", name, v, u[i])
 		}
 	}
 
@@ -221,7 +220,7 @@ func (r *replay) checkTick(t *record.Tick) error {
 	for i, v := range t.Y {
 		if math.Float64bits(v) != math.Float64bits(r.y[i]) {
 			name := r.in.Header.Outputs[i].Name
-			return firstDifference(t.Index, name, "output %s was %v, is %v", name, v, r.y[i])
+			return firstDifference(t.Index, name, "output %s is %v in the record, %v in the replay", name, v, r.y[i])
 		}
 	}
 
@@ -236,21 +235,21 @@ func (r *replay) checkTick(t *record.Tick) error {
 	return nil
 }
 
-// checkSentFrame encodes a frame that went out, or that no bus took, and compares bytes.
+// checkSentFrame encodes a frame that was sent, or that the bus refused, and compares the bytes.
 func (r *replay) checkSentFrame(f *record.Frame) error {
 	if int(f.Bus) >= len(r.h.Maps) {
 		return difference(f.Tick, frameID(f.ID), "tick %d: a frame on bus %d of %d", f.Tick, f.Bus, len(r.h.Maps))
 	}
 	if f.Tick != r.last && !f.Safe {
-		return r.incomplete("; the next in the record, as its frames say, is %d", f.Tick)
+		return r.incomplete("; the next tick in the record, by its frames, is %d", f.Tick)
 	}
-	b, m, acts := int(f.Bus), r.h.Maps[f.Bus], f.Tick == r.last // as the loop does it
+	b, m, acts := int(f.Bus), r.h.Maps[f.Bus], f.Tick == r.last // as in the loop
 	if err := r.checkOrder(f, acts); err != nil || f.Copy {
 		return err
 	}
 	i := slices.IndexFunc(m.Tx, func(t sigmap.Tx) bool { return t.ID == f.ID })
 	if i < 0 {
-		return difference(f.Tick, frameID(f.ID), "tick %d: frame %s was sent, the bench has none such", f.Tick, frameID(f.ID))
+		return difference(f.Tick, frameID(f.ID), "tick %d: frame %s was sent, but the bench sends no such frame", f.Tick, frameID(f.ID))
 	}
 	y := r.y
 	if f.Safe {
@@ -273,10 +272,10 @@ func (r *replay) checkSentFrame(f *record.Frame) error {
 	return nil
 }
 
-// prepareFaults makes the engine of the scenario in the record, if there was one.
+// prepareFaults prepares the faults of the scenario in the record, if there is one.
 func (r *replay) prepareFaults(file *record.File) (err error) {
 	if file != nil {
-		r.h.Loop.Ticks = math.MaxInt64 // the run was as long as it was
+		r.h.Loop.Ticks = math.MaxInt64 // the record has the length
 		s, err := scenario.Parse(file.Name, file.Text, r.h)
 		if err != nil {
 			return err
@@ -314,8 +313,8 @@ func (r *replay) beginTick(k int64) {
 	}
 }
 
-// checkTickStart begins the tick that is to be stepped, and says what of its start is missing in
-// the record.
+// checkTickStart begins tick k. An error is an effect of a fault at its start that the record does
+// not have.
 func (r *replay) checkTickStart(k int64) error {
 	r.beginTick(k)
 	switch {
@@ -334,7 +333,7 @@ func (r *replay) checkTickStart(k int64) error {
 	return nil
 }
 
-// applyCommand carries out a change that was made while running.
+// applyCommand applies a live change of the run.
 func (r *replay) applyCommand(e *record.Event) error {
 	list, err := r.names.Translate(e.Text)
 	if err != nil {
@@ -349,7 +348,7 @@ func (r *replay) applyCommand(e *record.Event) error {
 	return nil
 }
 
-// checkFaultChange compares a change of a fault's state.
+// checkFaultChange compares a state change of a fault.
 func (r *replay) checkFaultChange(e *record.Event) error {
 	r.beginTick(r.last + 1)
 	if len(r.changes) == 0 {
@@ -364,7 +363,7 @@ func (r *replay) checkFaultChange(e *record.Event) error {
 	return nil
 }
 
-// receiveFrame takes a frame that came in.
+// receiveFrame decodes a received frame and checks whether it was withheld.
 func (r *replay) receiveFrame(f *record.Frame) error {
 	r.Frames++
 	r.beginTick(r.last + 1)
@@ -382,15 +381,15 @@ func (r *replay) receiveFrame(f *record.Frame) error {
 	}
 
 	if withheld != f.Withheld && r.pendingError == nil {
-		r.pendingError = firstDifference(f.Tick, frameID(f.ID), "frame %s received: withheld %t, late %t in the record, which is not so",
+		r.pendingError = firstDifference(f.Tick, frameID(f.ID), "frame %s received: withheld %t, late %t in the record, but not in the replay",
 			frameID(f.ID), f.Withheld, f.Copy)
 	}
 
 	return nil
 }
 
-// checkOrder looks whether a frame sent is one that had to be sent again or only now, and
-// none else had.
+// checkOrder checks a sent frame that is a copy or was held back, and that no such frame is missing
+// before it.
 func (r *replay) checkOrder(f *record.Frame, acts bool) error {
 	b, off := int(f.Bus), false
 	switch {
@@ -400,7 +399,7 @@ func (r *replay) checkOrder(f *record.Frame, acts bool) error {
 	case !f.Copy:
 		return nil
 	case r.copiesLeft > 0:
-		off = r.set.BusIsOff(b) // of one held back; others are not sent again then
+		off = r.set.BusIsOff(b) // true only for a frame held back: others have no copies then
 		r.copiesLeft--
 	default:
 		var ok bool
@@ -417,9 +416,9 @@ func (r *replay) checkOrder(f *record.Frame, acts bool) error {
 	return nil
 }
 
-// frameDifference is the error for a frame sent.
+// frameDifference returns the error of a sent frame that differs.
 func frameDifference(f *record.Frame, name string, got *can.Frame, withheld bool) error {
 	withheldText := map[bool]string{true: ", withheld"}
-	return firstDifference(f.Tick, name, "frame %s was % X%s, is % X%s",
+	return firstDifference(f.Tick, name, "frame %s is % X%s in the record, % X%s in the replay",
 		name, f.Data[:f.Len], withheldText[f.Withheld], got.Data[:got.Len], withheldText[withheld])
 }

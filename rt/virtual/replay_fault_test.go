@@ -35,7 +35,8 @@ var disturbances = []string{
 	"bus: drive, bus_off: true",
 }
 
-// randomScenario is one of some of them, at random times and under random conditions.
+// randomScenario returns a scenario of some disturbances, at random times and under random
+// conditions.
 func randomScenario(seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 0))
 	text := "scenario: random\nstimuli: {grade: {sine: {mean: 0, amplitude: 0.02, frequency: 0.5 Hz}}}\nfaults:\n"
@@ -55,8 +56,8 @@ func randomScenario(seed uint64) string {
 	return text
 }
 
-// protectedTruck is the truck bench with a counter and a checksum in CCVS1, under an
-// overrun policy.
+// protectedTruck returns the truck bench with a counter and a checksum in CCVS1 and an overrun
+// policy.
 func protectedTruck(t *testing.T, policy string) string {
 	t.Helper()
 	_, data, err := bench.ReadAny("truck-bench")
@@ -80,17 +81,17 @@ func protectedTruck(t *testing.T, policy string) string {
 	return file
 }
 
-// troubled is a run in virtual time.
-type troubled struct {
+// virtualRun is a run in virtual time with faults and missed ticks.
+type virtualRun struct {
 	bench, scenario string
-	commands        []string // from the first tick on
+	commands        []string // at the first tick
 	length          time.Duration
-	misses          [][2]int64 // lost grid points: at, how many
-	broken          bool       // its policy is
+	misses          [][2]int64 // lost grid points: first tick and number
+	broken          bool       // the run breaks its policy
 }
 
-// run returns the record.
-func (c troubled) run(t *testing.T) string {
+// run runs it and returns the record.
+func (c virtualRun) run(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	script, file := filepath.Join(dir, "scenario.yaml"), filepath.Join(dir, "run.rec")
@@ -125,12 +126,12 @@ func (c troubled) run(t *testing.T) string {
 	return file
 }
 
-func TestRunsWithRandomFaultsReplayBitForBit(t *testing.T) {
+func TestRunsWithRandomFaultsReplay(t *testing.T) {
 	bench := map[bool]string{false: protectedTruck(t, "skip 100"), true: protectedTruck(t, "catchup 100")}
 	kinds, marks := map[string]int{}, [3]int{}
 	for seed := range uint64(12) {
 		scenario := randomScenario(seed)
-		file := troubled{bench: bench[seed%2 == 1], scenario: scenario, commands: []string{"fault name=live 'input=C4.pressure' 'offset=0.3 bar' 'for=50 ticks'"},
+		file := virtualRun{bench: bench[seed%2 == 1], scenario: scenario, commands: []string{"fault name=live 'input=C4.pressure' 'offset=0.3 bar' 'for=50 ticks'"},
 			length: 3 * time.Second, misses: [][2]int64{{40, 5}, {90, 1}, {91, 2}, {170, 3}}}.run(t)
 		same, err := Replay{Record: file}.Run()
 		if err != nil {
@@ -153,12 +154,12 @@ func TestRunsWithRandomFaultsReplayBitForBit(t *testing.T) {
 		}
 	}
 	if kinds["armed:"] < 12*31 || kinds["active:"] < 200 || kinds["over:"] < 100 || kinds["fault"] != 12 || slices.Min(marks[:]) < 20 {
-		t.Errorf("%v, frames %v: this proves little", kinds, marks)
+		t.Errorf("%v, frames %v: too few for this test", kinds, marks)
 	}
 }
 
-// The safe state begins with a stop so long that the plant is behind for several
-// wake-ups; safe values follow the end.
+// The safe state begins after a gap so long that the plant catches up over several wake-ups. Safe
+// values follow the end.
 func TestRunsWithFaultsInTheSafeStateAndAfterTheEndReplay(t *testing.T) {
 	data, err := os.ReadFile(protectedTruck(t, "skip 2"))
 	if err != nil {
@@ -172,7 +173,7 @@ func TestRunsWithFaultsInTheSafeStateAndAfterTheEndReplay(t *testing.T) {
 	for seed := range uint64(2) {
 		seed += 100
 		scenario := randomScenario(seed) + "  - {name: deaf, frame: TSC1, drop: true}\n  - {name: slow, frame: CCVS1, delay: 90 ms}\n  - {name: off, bus: drive, bus_off: true, at: 17.95 s}\n"
-		record := troubled{bench: file, scenario: scenario, length: 18 * time.Second, misses: [][2]int64{{100, 1400}}, broken: true}.run(t)
+		record := virtualRun{bench: file, scenario: scenario, length: 18 * time.Second, misses: [][2]int64{{100, 1400}}, broken: true}.run(t)
 		same, err := Replay{Record: record}.Run()
 		if err != nil || same.Ticks != 1800 || same.Frames == 0 {
 			t.Errorf("seed %d: %+v, %v in\n%s", seed, same, err, scenario)
@@ -186,12 +187,12 @@ func TestRunsWithFaultsInTheSafeStateAndAfterTheEndReplay(t *testing.T) {
 			}
 		}
 		if safe < 200 || after < 200 {
-			t.Errorf("seed %d: %d frames with the safe values, %d after the end: this proves little", seed, safe, after)
+			t.Errorf("seed %d: %d frames with the safe values, %d after the end: too few for this test", seed, safe, after)
 		}
 	}
 }
 
-// rewritten is a record with the header of another one, and other entries.
+// rewritten writes a record with the header of another record and other entries.
 func rewritten(t *testing.T, from string, list []record.Entry) string {
 	t.Helper()
 	r, err := record.Open(from)
@@ -223,7 +224,7 @@ func rewritten(t *testing.T, from string, list []record.Entry) string {
 	return file
 }
 
-// someFaults withhold, repeat and hold back frames, both ways.
+// someFaults drop, repeat and delay sent and received frames.
 const someFaults = `scenario: some
 faults:
   - {name: drop, frame: EEC1, drop: true, at: tick 20, for: 3 frames}
@@ -233,10 +234,10 @@ faults:
   - {name: slow, frame: ClutchPressures, delay: 2 ticks, at: tick 110, for: 2 frames}
 `
 
-// What a record says of faults is held against what the faults do.
-func TestReplayFindsWhatTheFaultsOfARecordDidNotDo(t *testing.T) {
+// A replay compares the faults in the record with their effects.
+func TestReplayFindsFalseEffectsOfFaultsInARecord(t *testing.T) {
 	command := "fault name=live input=throttle stuck=0.9"
-	file := troubled{bench: protectedTruck(t, "skip 100"), scenario: someFaults, commands: []string{command}, length: 3 * time.Second}.run(t)
+	file := virtualRun{bench: protectedTruck(t, "skip 100"), scenario: someFaults, commands: []string{command}, length: 3 * time.Second}.run(t)
 	entries := recordtest.Entries(t, file)
 	first := func(is func(e *record.Entry) bool) func(list []record.Entry) int {
 		return func(list []record.Entry) int {

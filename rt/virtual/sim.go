@@ -1,8 +1,8 @@
-// Package virtual owns runs in virtual time: a plant alone or a bench with its virtual control
-// unit, as fast as it goes, in one process; and replays of records.
+// Package virtual owns runs in virtual time: a plant alone, or a bench with its virtual control
+// unit, in one process and as fast as the host allows. It also owns replays of records.
 //
-// The package uses no real-time thread, no interface of this host and no second process. The
-// tick is that of package rt, so that a virtual run and a replay are the same bit for bit.
+// The package uses no real-time thread, no interface of this host and no second process. It uses
+// the tick of package rt, so a replay of a virtual run is identical bit for bit.
 //
 // Reading order: sim.go (Simulation: a plant alone or a bench, prepared), loop.go (its buses, its
 // loop, its report), csv.go (inputs from a file), vary.go (Variation, for many runs of varied
@@ -37,71 +37,69 @@ import (
 	"lockstep/sched"
 )
 
-// Simulation is a plant on its own, or a bench with its virtual control unit, as fast
-// as it goes, in one process: the loop of a run with a virtual clock.
+// Simulation is a simulation of a plant, or of a bench with its virtual control unit, in virtual
+// time.
 type Simulation struct {
-	Plant  string        // an embedded plant or bench, or a file
-	For    time.Duration // 0: to the last row of In, otherwise as long as the plant's own tables last
-	Step   time.Duration // period of the grid; 0: 5 ms, or the bench's
-	Scheme string        // "papers" or "complete"; "" is the kernel's default
-	Form   string        // "projected" or "held"; "" is the kernel's default
-	In     string        // CSV file of inputs, or embedded ones; "" none
-	Out    string        // CSV file of all ports; "" none, "-" standard output
-	Events string        // CSV file of the transitions; "" none
-	Every  int           // rows of Out: one in so many grid points; >= 1
-	Report string        // JSON file; "" none
+	Plant  string        // embedded plant or bench, or file
+	For    time.Duration // length; 0: to the last row of In, otherwise to the end of the plant's own waveforms
+	Step   time.Duration // period of the grid; 0: 5 ms, or the period of the bench
+	Scheme string        // "papers" or "complete"; "": default of the kernel
+	Form   string        // "projected" or "held"; "": default of the kernel
+	In     string        // CSV file of inputs, file or embedded; "": none
+	Out    string        // CSV file of all ports; "": none; "-": standard output
+	Events string        // CSV file of the transitions; "": none
+	Every  int           // grid points per row of Out; >= 1
+	Report string        // JSON file of the report; "": none
 
-	Scenario string // file or embedded; "" none
-	JUnit    string // file for its verdict; "" none
-	Record   string // file, of a bench; "" none
+	Scenario string // scenario, file or embedded; "": none
+	JUnit    string // JUnit XML file of its verdict; "": none
+	Record   string // record of a bench; "": none
 
-	Progress *os.File // a terminal that shows how far it is; nil: none
+	Progress *os.File // terminal for the progress line; nil: none
 }
 
-// simulation is a Simulation at work: the loop of a run on a grid that passes at once. A bench
-// has its buses as pairs, and its virtual control unit at the other end of one. All have their
-// turns in one goroutine, so that the same files give the same record, but for the stamps of its
-// header.
+// simulation is a running Simulation: the loop of a run with a virtual clock. The buses of a bench
+// are socket pairs, with the virtual control unit at the other end of one. All of it runs in one
+// goroutine, so the same files give the same record except for the time stamps of its header.
 //
-// Before grid point k the unit does what is due until then; what it sends is read at k.
-// What the loop sends at k the unit hears at k, before it does what is due at k. A log
-// that stands in for a bus is played likewise. A bus with nobody at its other end
-// carries nothing in. A plant, alone or with a scenario, is a bench without buses.
+// Before grid point k the control unit advances to the time of k; its frames are read at k. The
+// frames that the loop sends at k reach the unit before it advances further. A log in the place of
+// a bus is played the same way. On any other bus no frame is received. A plant without a bench is a
+// bench without buses.
 type simulation struct {
 	Simulation
 	view     report.View
-	sys      *model.System // whose inputs that nobody drives are shown; the tables have them delayed
+	sys      *model.System // source of the undriven inputs in Out; in the tables they are delayed
 	kernel   *kernel.Kernel
 	loop     *rt.Loop
 	clock    *sched.Virtual
-	stimulus *stimulus // of a plant alone; nil: its inputs have their own sources
+	stimulus *stimulus // inputs from Simulation.In; nil: none
 	scenario scenario.Run
-	record   *recorder.Recorder // nil: nothing is recorded or judged
+	record   *recorder.Recorder // nil: no record and no scenario
 
-	players    []*recorder.Player // of the buses that are logs
+	players    []*recorder.Player // players of the buses that are logs
 	buses      []*can.Bus         // the loop's ends
-	unitEnds   []*can.Bus         // the other ones; nil: a player has it
+	unitEnds   []*can.Bus         // the other ends; nil: a player has it
 	unit       *ecu.Stepped
-	unitOutput host.Capture // by the unit
-	bus        int          // the unit's
+	unitOutput host.Capture // output of the control unit
+	bus        int          // index of the control unit's bus
 	frame      [128]byte
 
-	each        func(k int64, y, u []float64) bool // takes each grid point, and says whether to go on; nil: nobody does
+	each        func(k int64, y, u []float64) bool // see Case.Run; nil: none
 	out, events *csvTable
 	reportFile  *os.File
-	usage       *report.Usage // of the steps of a plant alone; nil: the loop was not alone in its process
+	usage       *report.Usage // usage of the steps of a plant alone; nil: not measured
 	stop        chan os.Signal
-	stopped     os.Signal // what ended it; nil: nothing did
+	stopped     os.Signal // signal that stopped the run; nil: none
 	progress    progress
 }
 
-// defaultLength is how long a bench runs in virtual time that nobody says more about.
+// defaultLength is the default length of a bench in virtual time.
 const defaultLength = 10 * time.Second
 
-// Run simulates and writes the files; the report is for the caller to show. An
-// *Exit carries exit code 1 when the plant's state became non-finite, or the bench
-// broke its policy. SIGINT and SIGTERM end it early, with the files complete; a second
-// one kills.
+// Run simulates, writes the files and returns the report. The error is an *Exit with code 1 if the
+// state of the plant became non-finite, or the bench broke its policy. SIGINT and SIGTERM end the
+// run early, with complete files; a second signal kills.
 func (s Simulation) Run() (*report.Report, error) {
 	w := &simulation{Simulation: s, view: report.View{Status: new(rt.StatusBlock)}, stop: make(chan os.Signal, 1)}
 	defer w.close()
@@ -109,11 +107,11 @@ func (s Simulation) Run() (*report.Report, error) {
 		return nil, err
 	}
 	signal.Notify(w.stop, syscall.SIGINT, syscall.SIGTERM)
-	runtime.Gosched() // what the runtime starts for signals allocates: before the count
+	runtime.Gosched() // lets the runtime start its signal handling, which allocates, before the count
 	return w.finish(w.run())
 }
 
-// prepare does all that may fail before the first step; the files are the last.
+// prepare prepares the run. It creates the output files last.
 func (w *simulation) prepare() error {
 	if err := w.checkFiles(); err != nil {
 		return err
@@ -121,7 +119,7 @@ func (w *simulation) prepare() error {
 	file, data, err := bench.ReadAny(w.Plant)
 	kind := "plant"
 	switch {
-	case err != nil: // preparePlant says so
+	case err != nil: // preparePlant returns the error
 	case plants.Kind(file, data) == "bench":
 		kind = "bench"
 	case plants.Kind(file, data) == "plant" && w.Scenario != "":
@@ -154,17 +152,17 @@ func (w *simulation) prepare() error {
 	return w.createFiles()
 }
 
-// checkFlags says which flag does not fit what is simulated.
+// checkFlags refuses flags that do not fit the kind of run.
 func (w *simulation) checkFlags(kind string) error {
 	const forPlant = "is for a plant; %s is a bench, and "
-	const forAlone = "is for a plant without a scenario; %s is a plant with one, and "
+	const forAlone = "is for a plant without a scenario; %s has a scenario, and "
 	for _, f := range []struct{ kind, flag, text, why string }{
 		{"plant", "-record", w.Record, "is for a bench; %s is a plant"},
-		{"plant", "-junit", w.JUnit, "is for the verdict of a scenario: name one (-scenario FILE)"},
+		{"plant", "-junit", w.JUnit, "is for the verdict of a scenario: name a scenario (-scenario FILE)"},
 		{"bench", "-in", w.In, forPlant + "its inputs come from its buses and from a scenario's stimuli (-scenario FILE)"},
-		{"bench", "-scheme", w.Scheme, forPlant + "its file says it (scheme: papers)"},
-		{"bench", "-form", w.Form, forPlant + "it has its own"},
-		{"bench", "-step", w.Step.String(), forPlant + "its file says it (period: 5 ms)"},
+		{"bench", "-scheme", w.Scheme, forPlant + "its file sets the scheme (scheme: papers)"},
+		{"bench", "-form", w.Form, forPlant + "a bench has a form of its own"},
+		{"bench", "-step", w.Step.String(), forPlant + "its file sets the period (period: 5 ms)"},
 		{"plant with a scenario", "-in", w.In, forAlone + "its inputs follow the scenario's stimuli"},
 		{"plant with a scenario", "-form", w.Form, forAlone + "its form is projected"},
 		{"plant with a scenario", "-record", w.Record, "is for a bench; %s is a plant"},
@@ -205,7 +203,7 @@ func (w *simulation) preparePlant() (err error) {
 	if err != nil {
 		return bench.WithFile(w.Plant, err)
 	}
-	if w.For == 0 && w.stimulus != nil { // to its last row
+	if w.For == 0 && w.stimulus != nil {
 		if last := time.Duration(w.stimulus.Ns[len(w.stimulus.Ns)-1]); last >= step {
 			w.For = last
 		}
@@ -221,7 +219,7 @@ func (w *simulation) preparePlant() (err error) {
 	return w.begin()
 }
 
-// prepareBench prepares a bench, and the scenario that open reads for it.
+// prepareBench prepares a bench and its scenario, which open loads.
 func (w *simulation) prepareBench(b *bench.Bench, open func(*bench.Handover) (scenario.Run, error)) error {
 	h, err := bench.Prepare(b)
 	if err != nil {
@@ -235,17 +233,17 @@ func (w *simulation) prepareBench(b *bench.Bench, open func(*bench.Handover) (sc
 	return w.begin()
 }
 
-// isPlantOnly says that a plant is simulated without a scenario.
+// isPlantOnly reports whether a plant is simulated without a scenario.
 func (w *simulation) isPlantOnly() bool { return w.view.Handover.Bench.Plant.Text == "" }
 
-// setHandover takes over what runs, for as long as is asked for.
+// setHandover sets the hand-over, with the requested length.
 func (w *simulation) setHandover(h *bench.Handover) {
 	w.Step = time.Duration(h.Tables.PeriodNs)
 	h.Loop.Ticks = int64(w.For / w.Step)
 	w.view.Handover = h
 }
 
-// SameFileError says that one file has two uses of which one writes it.
+// SameFileError is the error of a file that would be overwritten while it has another use.
 type SameFileError struct {
 	One, Other string // flags, or "the plant"
 	File       string
@@ -255,7 +253,7 @@ func (e *SameFileError) Error() string {
 	return fmt.Sprintf("sim: %s and %s are the same file, %s", e.One, e.Other, e.File)
 }
 
-// checkFiles refuses to write two things to one file, or over one that is read.
+// checkFiles refuses to write one file twice, or to overwrite a file that is read.
 func (w *simulation) checkFiles() error {
 	type use struct{ flag, file string }
 	reads := []use{{"the plant", w.Plant}, {"-in", w.In}, {"-scenario", w.Scenario}}
@@ -271,8 +269,8 @@ func (w *simulation) checkFiles() error {
 	return nil
 }
 
-// sameFile reports whether two names are of one file; devices, such as /dev/null, may
-// be shared.
+// sameFile reports whether two names are of the same regular file. Devices such as /dev/null may be
+// shared.
 func sameFile(a, b string) bool {
 	if a == "-" || b == "-" || b == "" {
 		return a == b

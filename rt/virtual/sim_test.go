@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSameSeesThroughLinksAndPaths(t *testing.T) {
+func TestSameFileFollowsLinksAndPaths(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a"), filepath.Join(dir, "l")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {

@@ -22,7 +22,7 @@ import (
 	"lockstep/rt/recorder"
 )
 
-func TestABenchInVirtualTimeIsTheSameTwice(t *testing.T) {
+func TestBenchInVirtualTimeIsRepeatable(t *testing.T) {
 	dir := t.TempDir()
 	var lists [2][]record.Entry
 	var csv [2][]byte
@@ -33,7 +33,7 @@ func TestABenchInVirtualTimeIsTheSameTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The unit shifts three times in 4 s; it has missed nothing, and nothing is late.
+		// The unit shifts three times in 4 s, with no missed cycle and no late tick.
 		if r.Ticks != 800 || !r.Virtual || !r.Clean || r.LateTicks != 0 || r.Missed != 0 || r.Transitions < 12 || r.RxFrames != 2*399 || r.TxFrames != 1600 {
 			t.Errorf("%+v", r)
 		}
@@ -54,12 +54,12 @@ func TestABenchInVirtualTimeIsTheSameTwice(t *testing.T) {
 		t.Error("the records differ")
 	}
 	if string(csv[0]) != string(csv[1]) || strings.Count(string(csv[0]), "\n") != 802 {
-		t.Errorf("the tables differ, or have not a header and 801 rows: %d lines", strings.Count(string(csv[0]), "\n"))
+		t.Errorf("the tables differ, or do not have a header and 801 rows: %d lines", strings.Count(string(csv[0]), "\n"))
 	}
 }
 
-// Faults that are random, an answer of the unit to each of them, and all of it again.
-func TestAScenarioInVirtualTimeIsTheSameTwiceAndReplays(t *testing.T) {
+// Scenarios with random faults and answers of the unit give the same record twice, and replay.
+func TestScenarioInVirtualTimeIsRepeatableAndReplays(t *testing.T) {
 	dir := t.TempDir()
 	noisy := filepath.Join(dir, "noisy.yaml")
 	text := "scenario: noisy\nfor: 4 s\nfaults:\n  - {input: clutch2.pressure, noise: 0.5 bar, at: 500 ms, seed: 3}\n" +
@@ -91,28 +91,28 @@ func TestAScenarioInVirtualTimeIsTheSameTwiceAndReplays(t *testing.T) {
 			}
 		}
 		if !reflect.DeepEqual(lists[0], lists[1]) || faults < 4 {
-			t.Errorf("%s, %s: the records differ, or tell of no faults: %d changes", c.bench, c.scenario, faults)
+			t.Errorf("%s, %s: the records differ, or have too few state changes of faults: %d", c.bench, c.scenario, faults)
 		}
 	}
 }
 
-func TestABenchWithoutAUnitSaysThatNothingCameIn(t *testing.T) {
+func TestBenchWithoutAUnitReportsNoReceivedFrames(t *testing.T) {
 	file := benchtest.DemoFile(t, "control_unit: powershift ", "#control_unit: powershift ", "interface: pair ", "interface: can0 ")
 	r, err := Simulation{Plant: file, For: time.Second, Every: 1}.Run()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Unit != "none: nothing came in" || r.RxFrames != 0 || r.TxFrames != 400 || len(r.Silent) != 2 {
+	if r.Unit != "none: no frames received" || r.RxFrames != 0 || r.TxFrames != 400 || len(r.Silent) != 2 {
 		t.Errorf("control unit %q, %d frames in, %d out, silent %v", r.Unit, r.RxFrames, r.TxFrames, r.Silent)
 	}
-	// With its unit's name the same bench has one, whatever the interface is called.
+	// A bench that names its unit gets it, whatever the name of the interface.
 	file = benchtest.DemoFile(t, "interface: pair ", "interface: can0 ")
 	if r, err = (Simulation{Plant: file, For: time.Second, Every: 1}).Run(); err != nil || r.RxFrames != 2*99 {
 		t.Errorf("%v, %d frames in, want 198", err, r.RxFrames)
 	}
 }
 
-func TestALogStandsInForTheUnitInVirtualTime(t *testing.T) {
+func TestLogReplacesTheUnitInVirtualTime(t *testing.T) {
 	dir := t.TempDir()
 	first := filepath.Join(dir, "a.rec")
 	if _, err := (Simulation{Plant: "powershift-bench", For: 3 * time.Second, Every: 1, Record: first}).Run(); err != nil {
@@ -128,7 +128,7 @@ func TestALogStandsInForTheUnitInVirtualTime(t *testing.T) {
 	}
 }
 
-func TestABrokenExpectationEndsAVirtualBenchWithCode1(t *testing.T) {
+func TestBrokenExpectationEndsAVirtualBenchWithCode1(t *testing.T) {
 	dir := t.TempDir()
 	scenario, junit, report := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "j.xml"), filepath.Join(dir, "r.json")
 	text := "scenario: two\nfor: 1 s\nexpect:\n" +
@@ -159,14 +159,14 @@ func TestABrokenExpectationEndsAVirtualBenchWithCode1(t *testing.T) {
 	}
 }
 
-func TestAVerdictDoesNotWaitForADiskThatIsFull(t *testing.T) {
+func TestFullDiskDoesNotChangeTheVerdict(t *testing.T) {
 	report, err := Simulation{Plant: "powershift-bench", For: 4 * time.Second, Scenario: "powershift-clutch-sticks", Record: "/dev/full", Every: 1}.Run()
 	if !errors.Is(err, recorder.ErrIncomplete) || !strings.Contains(err.Error(), "/dev/full") || report == nil || report.Scenario == nil || !report.Scenario.Pass {
 		t.Errorf("%+v (%v); want a verdict that held", report, err)
 	}
 }
 
-func TestTheTruckInVirtualTimeIsTheSameTwice(t *testing.T) {
+func TestTruckInVirtualTimeIsRepeatable(t *testing.T) {
 	var lists [2][]record.Entry
 	for i := range lists {
 		file := filepath.Join(t.TempDir(), "a.rec")
@@ -181,8 +181,8 @@ func TestTheTruckInVirtualTimeIsTheSameTwice(t *testing.T) {
 	}
 }
 
-// What is sent when the run is over is sent in virtual time, too.
-func TestTheSafeValuesFollowTheEndOfAVirtualBench(t *testing.T) {
+// The safe values after the end are sent in virtual time too.
+func TestSafeValuesFollowTheEndOfAVirtualBench(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.rec")
 	bench := benchtest.DemoFile(t, "planned: silence ", "planned: safe ")
 	if _, err := (Simulation{Plant: bench, For: time.Second, Every: 1, Record: file}).Run(); err != nil {
@@ -200,8 +200,8 @@ func TestTheSafeValuesFollowTheEndOfAVirtualBench(t *testing.T) {
 	}
 }
 
-// The stimuli are those of a driver; the fault steps on the brake for a second.
-func TestAScenarioDrivesAPlantWithoutABench(t *testing.T) {
+// The stimuli drive off; the fault applies the brake for a second.
+func TestScenarioDrivesAPlantWithoutABench(t *testing.T) {
 	dir := t.TempDir()
 	scenario, out := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "o.csv")
 	text := "scenario: half throttle\nfor: 3 s\nstimuli:\n  throttle: {table: [[0 s, 0], [2 s, 50 %]]}\nfaults:\n" +

@@ -18,24 +18,24 @@ import (
 	"lockstep/rt/scenario"
 )
 
-// Variation is a plant, or a bench with its virtual control unit, that is simulated often
-// in virtual time, each time with other values in its files, which are read and parsed
-// once. It is not safe for concurrent use: each goroutine has its own.
+// Variation is a plant, or a bench with its virtual control unit, for many simulations in virtual
+// time with varied values. Its files are read and parsed once. It is not safe for concurrent use:
+// each goroutine needs its own.
 type Variation struct {
 	Plant    *plantfile.Draft
-	Bench    yamlfile.Node // tree of the bench file; nil: there is none, the plant is alone
-	Scenario yamlfile.Node // tree of the scenario; nil: there is none
-	Step     time.Duration // period of a plant alone; 0: 5 ms
-	For      time.Duration // 0: as the scenario says, otherwise 10 s
+	Bench    yamlfile.Node // tree of the bench file; nil: a plant without a bench
+	Scenario yamlfile.Node // tree of the scenario; nil: none
+	Step     time.Duration // period of a plant without a bench; 0: 5 ms
+	For      time.Duration // length; 0: the scenario's, or else 10 s
 
-	Files map[string][]byte // all that was read, by name
+	Files map[string][]byte // content of every file read, by name
 
 	name, file, dir string
-	scenario        string // its file
+	scenario        string // file of the scenario
 	files           map[string]bench.FileContent
 }
 
-// NewVariation reads a plant or bench: a file in dir, else as ReadAny finds it.
+// NewVariation reads a plant or bench: a file in dir, or else a name that bench.ReadAny finds.
 func NewVariation(dir, name string) (*Variation, error) {
 	n := &Variation{name: fileIn(dir, name), Files: map[string][]byte{}}
 	file, data, kind, err := bench.ReadKind("sweep", n.name, "plant", "bench")
@@ -55,7 +55,7 @@ func NewVariation(dir, name string) (*Variation, error) {
 	return n, err
 }
 
-// fileIn is the file called name in dir where there is one.
+// fileIn returns the path of the file name in dir if it exists, otherwise name.
 func fileIn(dir, name string) string {
 	path := filepath.Join(dir, name)
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !filepath.IsAbs(name) {
@@ -87,8 +87,8 @@ func (n *Variation) readBench(file string, data []byte) error {
 	})
 }
 
-// expandControlUnit lets all parameters of the virtual control unit stand in the tree of a bench, so
-// that they can be varied; they count as standing where the unit does.
+// expandControlUnit writes all parameters of the virtual control unit into the tree of a bench, so
+// that they can be varied. Their position is the position of the unit.
 func expandControlUnit(r *yamlfile.Reader, top yamlfile.Node) {
 	const key = "control_unit"
 	for _, f := range r.FieldsOf(yamlfile.Root(top), "bench file") {
@@ -109,7 +109,7 @@ func expandControlUnit(r *yamlfile.Reader, top yamlfile.Node) {
 	}
 }
 
-// SetScenario lets all cases follow a scenario, found likewise.
+// SetScenario sets the scenario of all cases: a file in dir, or an embedded scenario.
 func (n *Variation) SetScenario(dir, name string) error {
 	file, data, _, err := bench.ReadKind("sweep", fileIn(dir, name), "scenario")
 	if err != nil {
@@ -121,7 +121,7 @@ func (n *Variation) SetScenario(dir, name string) error {
 	return r.Err
 }
 
-// bench is the bench as its tree is now, or one without a bus around the plant.
+// bench returns the bench of the current tree, or a bench without buses around the plant.
 func (n *Variation) bench() (*bench.Bench, error) {
 	b := bench.FromPlant(n.name, n.file, n.Step, "")
 	if n.Bench != nil {
@@ -139,18 +139,18 @@ func (n *Variation) bench() (*bench.Bench, error) {
 // Case is one simulation of a Variation.
 type Case struct {
 	Handover *bench.Handover
-	Scenario *scenario.Scenario // nil: there is none
+	Scenario *scenario.Scenario // nil: none
 	sim      *simulation
 }
 
-// Prepare makes a simulation of the values that stand in the trees now. page is of the
-// case alone until it has run, and all zero. The case is to be closed.
-func (n *Variation) Prepare(page *rt.StatusBlock) (*Case, error) {
+// Prepare prepares a simulation with the current values of the trees. status must be zero, and
+// belongs to the case until the end of Run. Close the case afterwards.
+func (n *Variation) Prepare(status *rt.StatusBlock) (*Case, error) {
 	b, err := n.bench()
 	if err != nil {
 		return nil, err
 	}
-	w := &simulation{Simulation: Simulation{For: n.For, Every: 1}, view: report.View{Status: page}}
+	w := &simulation{Simulation: Simulation{For: n.For, Every: 1}, view: report.View{Status: status}}
 	err = w.prepareBench(b, func(h *bench.Handover) (run scenario.Run, err error) {
 		if n.Scenario != nil {
 			if run.Scenario, err = scenario.FromTree(n.scenario, n.Scenario, h); err == nil {
@@ -168,12 +168,12 @@ func (n *Variation) Prepare(page *rt.StatusBlock) (*Case, error) {
 	return &Case{w.view.Handover, w.scenario.Scenario, w}, nil
 }
 
-// Close gives up what the case holds.
+// Close closes the buses of the case.
 func (c *Case) Close() { c.sim.close() }
 
-// Run simulates. each takes every grid point: its number from 0 on, the outputs there and
-// the inputs of the step that ends there, SI; false ends the run. The error is what broke
-// it: a policy of the bench, or a state of the plant that is no number any more.
+// Run simulates the case. It calls each with every grid point k from 0 on, the outputs at k and the
+// inputs of the step that ends at k, SI; if each returns false, the run ends. An error is a broken
+// policy of the bench or a non-finite state of the plant.
 func (c *Case) Run(each func(k int64, y, u []float64) bool) (*report.Report, error) {
 	c.sim.each = each
 	report, err := c.sim.finishReport(c.sim.run())

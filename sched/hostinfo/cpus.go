@@ -26,13 +26,13 @@ func ParseCPUs(text string) ([]int, error) {
 			last, err = strconv.ParseUint(hi, 10, 31)
 		}
 		if err != nil || last < first || last >= MaxCPUs {
-			return nil, fmt.Errorf("hostinfo: %q is no list of CPUs below %d", text, MaxCPUs)
+			return nil, fmt.Errorf("hostinfo: invalid list of CPUs %q: use numbers below %d, like 0-2,5", text, MaxCPUs)
 		}
 		for cpu := first; cpu <= last; cpu++ {
 			list = append(list, int(cpu))
 		}
 		if len(list) > 2*MaxCPUs {
-			return nil, fmt.Errorf("hostinfo: a list of CPUs names some more than once")
+			return nil, fmt.Errorf("hostinfo: invalid list of CPUs: too many repetitions")
 		}
 	}
 
@@ -45,13 +45,13 @@ func ParseCPUs(text string) ([]int, error) {
 func ParseMask(text string) ([]int, error) {
 	digits := strings.ReplaceAll(strings.TrimSpace(text), ",", "")
 	if digits == "" || len(digits) > MaxCPUs/4 {
-		return nil, fmt.Errorf("hostinfo: %q is no mask of at most %d CPUs", text, MaxCPUs)
+		return nil, fmt.Errorf("hostinfo: invalid mask of CPUs %q: use 1 to %d hexadecimal digits", text, MaxCPUs/4)
 	}
 	var list []int
 	for i := range len(digits) {
 		value, err := strconv.ParseUint(digits[len(digits)-1-i:len(digits)-i], 16, 4)
 		if err != nil {
-			return nil, fmt.Errorf("hostinfo: %q is no mask of CPUs", text)
+			return nil, fmt.Errorf("hostinfo: invalid mask of CPUs %q: use hexadecimal digits", text)
 		}
 		for bit := range 4 {
 			if value&(1<<bit) != 0 {

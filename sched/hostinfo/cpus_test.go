@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestCPUListsAreReadAsTheKernelWritesThem(t *testing.T) {
+func TestParseCPUsReadsTheListsOfTheKernel(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		want []int
@@ -32,7 +32,7 @@ func TestCPUListsAreReadAsTheKernelWritesThem(t *testing.T) {
 	}
 }
 
-func TestCPUMasksAreReadAsTheKernelWritesThem(t *testing.T) {
+func TestParseMaskReadsTheMasksOfTheKernel(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		want []int
@@ -52,7 +52,7 @@ func TestCPUMasksAreReadAsTheKernelWritesThem(t *testing.T) {
 	}
 }
 
-func TestCPUMasksAreReadAsWritten(t *testing.T) {
+func TestParseMaskReadsTheOutputOfFormatMask(t *testing.T) {
 	for _, list := range [][]int{{0}, {0, 2}, {3, 31}, {0, 32}, {5, 63, 64, 127}} {
 		if got, err := ParseMask(FormatMask(list)); err != nil || !slices.Equal(got, list) {
 			t.Errorf("%v is written %s and read %v, %v", list, FormatMask(list), got, err)

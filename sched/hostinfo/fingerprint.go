@@ -148,8 +148,8 @@ func (h *Host) canCard(name string) CANCard {
 	return c
 }
 
-// StolenTicks returns how long the hypervisor has kept a CPU of the host below root from running
-// since boot, in ticks of 10 ms, proc_stat(5); 0 if the kernel does not say.
+// StolenTicks returns the time since boot for which the hypervisor kept a CPU of the host below root
+// from running, in ticks of 10 ms, proc_stat(5); 0 if unknown.
 func StolenTicks(root string, cpu int) int64 {
 	text, _ := os.ReadFile(filepath.Join(root, "proc/stat"))
 	for line := range strings.Lines(string(text)) {

@@ -1,10 +1,9 @@
-// Package hostinfo owns what is known of a Linux host and of how it was booted: kernel, CPUs and
-// their isolation, hypervisor, container, CAN cards. It reads files below a root, so that a host
-// may also be a folder of files.
+// Package hostinfo owns the properties read from a Linux host: kernel, CPUs and their isolation,
+// hypervisor, container, CAN cards. It reads files below a root, so a host may also be a folder of
+// files.
 //
-// It does not judge a host (package doctor), and changes nothing. It is a separate package because
-// the loop's thread, the doctor, the latency measurement and the certificate all read a host
-// without needing each other.
+// It changes nothing and does not judge a host (package doctor). The loop's thread, the doctor, the latency
+// measurement and the certificate use this package independently of each other.
 //
 // Reading order: files.go (Files, below a root), host.go (Host), thread.go (Thread), cpus.go (lists
 // and masks of CPUs), fingerprint.go (Machine, StolenTicks).
@@ -24,20 +23,20 @@ type Host struct {
 
 	Release       string // kernel release: "6.1.0-40-rt-amd64"
 	Realtime      bool   // PREEMPT_RT
-	Hypervisor    string // hypervisor that runs this host; empty: none seen
-	Container     string // container of this process; empty: none seen
-	KernelThreads bool   // kernel threads are visible
+	Hypervisor    string // hypervisor that runs this host; "" if none is known
+	Container     string // container of this process; "" if none is known
+	KernelThreads bool   // true if kernel threads are visible
 
-	CPU       int   // CPU of the loop: the one asked for, or the one that a run would take
-	Online    []int // online CPUs; nil: not known
-	Isolated  []int // CPUs that the scheduler keeps other work off
-	Reachable []int // CPUs this process may move its threads to
+	CPU       int   // CPU of the loop: the requested one, or the one that a run would take
+	Online    []int // online CPUs; nil if unknown
+	Isolated  []int // CPUs that the scheduler keeps free of other work
+	Reachable []int // CPUs to which this process may move its threads
 
 	Status map[string]string // lines of /proc/PID/status of this process, by name
 }
 
-// Read reads the files of a host below root, "/" for the running one. cpu is the loop's; -1: the
-// CPU that a run would take.
+// Read reads the files of a host below root, "/" for the running one. cpu is the CPU of the loop; -1
+// stands for the CPU that a run would take.
 func Read(root string, cpu int) *Host {
 	h := &Host{Files: Files(root)}
 	self := "proc/self/status"
@@ -135,11 +134,11 @@ func (h *Host) partitionsOf(group string, depth int) (list []Partition) {
 }
 
 // chooseCPU returns the CPU of the loop, as sched.Thread.ChooseCPU does on a host without other
-// benches: the one asked for (>= 0), else the highest isolated one, else the highest of those the
-// process starts with.
-func (h *Host) chooseCPU(asked int) int {
-	if asked >= 0 {
-		return asked
+// benches: the requested one (>= 0), else the highest isolated one, else the highest in the
+// affinity of the process at start.
+func (h *Host) chooseCPU(requested int) int {
+	if requested >= 0 {
+		return requested
 	}
 	isolated := h.CPUs("isolated")
 	allowed, _ := ParseCPUs(h.Status["Cpus_allowed_list"])
@@ -158,7 +157,7 @@ func (h *Host) Siblings() []int {
 	return CommonCPUs(list, h.Online)
 }
 
-// findHypervisor names the hypervisor that runs this host; empty: none seen.
+// findHypervisor returns the name of the hypervisor that runs this host; "" if none is known.
 func (h *Host) findHypervisor() string {
 	dmi := h.Text("sys/class/dmi/id/sys_vendor") + " " + h.Text("sys/class/dmi/id/product_name")
 	name := ""
@@ -182,15 +181,15 @@ func (h *Host) findHypervisor() string {
 		return "a hypervisor of the device tree"
 	case flagged && name == "":
 		return "a hypervisor that does not say its name"
-	case flagged, name != "" && name != "Amazon EC2" && name != "OpenStack": // these two rent out whole machines, too
+	case flagged, name != "" && name != "Amazon EC2" && name != "OpenStack": // these two also run physical machines
 		return name
 	}
 
 	return ""
 }
 
-// findContainer names the container of this process; empty: none seen. The marker files of an image
-// also exist in machines made from one, but there the kernel threads are visible.
+// findContainer returns the name of this process's container; "" if none is known. The marker files
+// of a container image also exist in machines made from it, but there kernel threads are visible.
 func (h *Host) findContainer() string {
 	if name := h.Text("run/systemd/container"); name != "" {
 		return name

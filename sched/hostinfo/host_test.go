@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestHostHasAFingerprint(t *testing.T) {
+func TestMachineDescribesTheHost(t *testing.T) {
 	b := Read("testdata/hosts/tuned", -1).Machine()
 	if b.Processor != "11th Gen Intel(R) Core(TM) i5-1145GRE @ 2.60GHz" || !b.Realtime || b.CPUs != "0-3" || b.Cmdline == "" || b.Isolated != "3" || b.Governor != "performance" {
 		t.Errorf("%+v", b)
@@ -16,11 +16,11 @@ func TestHostHasAFingerprint(t *testing.T) {
 		t.Errorf("cards %+v", b.CAN)
 	}
 	if empty := Read(t.TempDir(), 0).Machine(); empty.MemoryKB != 0 || empty.ID != "" || len(empty.CAN) != 0 {
-		t.Errorf("of nothing: %+v", empty)
+		t.Errorf("an empty folder: %+v", empty)
 	}
 }
 
-func TestStolenTimeIsThatOfTheMeasuredCPU(t *testing.T) {
+func TestStolenTicksCountsOneCPU(t *testing.T) {
 	const stat = "cpu  10 0 20 30 0 0 0 99 0 0\ncpu0 5 0 10 15 0 0 0 92 0 0\ncpu1 5 0 10 15 0 0 0 7 0 0\ncpu10 1 1 1 1 1 1 1 5 0 0\nintr 1\n"
 	root := t.TempDir()
 	if err := errors.Join(os.Mkdir(filepath.Join(root, "proc"), 0o755), os.WriteFile(filepath.Join(root, "proc/stat"), []byte(stat), 0o644)); err != nil {

@@ -21,7 +21,7 @@ type Thread struct {
 	Nice     int    // nice value, -20 to 19; in force when a real-time thread loses its priority
 	CPUs     []int  // CPUs that it may run on
 	Start    uint64 // start, clock ticks after boot
-	Fixed    bool   // the kernel lets nobody move it from its CPUs (PF_NO_SETAFFINITY)
+	Fixed    bool   // true if the kernel refuses to change its CPUs (PF_NO_SETAFFINITY)
 	Dir      string // folder below the root: "proc/412/task/412"
 }
 
@@ -47,7 +47,7 @@ func (f Files) ProcessesNamed(name string) (list []int) {
 	return list
 }
 
-// KernelThread returns the id of the kernel's own thread of that name, 0 if there is none.
+// KernelThread returns the id of the kernel thread with a name; 0 if there is none.
 func (f Files) KernelThread(name string) int {
 	const kthreadd = 2 // parent of all kernel threads
 	for _, pid := range f.ProcessesNamed(name) {
@@ -59,24 +59,24 @@ func (f Files) KernelThread(name string) int {
 	return 0
 }
 
-// ParseStat parses a line of /proc/PID/stat. The name may hold spaces and parentheses: it ends at
-// the last one.
+// ParseStat parses a line of /proc/PID/stat. The name of the thread may contain spaces and
+// parentheses: the name ends at the last parenthesis.
 func ParseStat(text string) (Thread, error) {
 	open, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if open < 0 || end < open {
-		return Thread{}, fmt.Errorf("hostinfo: a stat line without a name: %.80q", text)
+		return Thread{}, fmt.Errorf("hostinfo: invalid stat line, no name: %.80q", text)
 	}
 	name := text[open+1 : end]
 	field := append([]string{"", strings.TrimSpace(text[:open]), name}, strings.Fields(text[end+1:])...)
 	if len(field) < 42 { // fields are numbered from 1
-		return Thread{}, fmt.Errorf("hostinfo: a stat line of %d fields, wanted 41: %.80q", len(field)-1, text)
+		return Thread{}, fmt.Errorf("hostinfo: invalid stat line, expected 41 fields, got %d: %.80q", len(field)-1, text)
 	}
 
 	var bad error
 	number := func(i int) int {
 		n, err := strconv.Atoi(field[i])
 		if err != nil && bad == nil {
-			bad = fmt.Errorf("hostinfo: %q in the stat line of %q is no number", field[i], name)
+			bad = fmt.Errorf("hostinfo: invalid number %q in the stat line of %q", field[i], name)
 		}
 		return n
 	}
@@ -92,7 +92,7 @@ func ParseStat(text string) (Thread, error) {
 	return t, nil
 }
 
-// policies are the names of the policies, by number, as in chrt(1).
+// policies lists the names of the policies by number, as in chrt(1).
 var policies = []string{"OTHER", "FIFO", "RR", "BATCH", "", "IDLE", "DEADLINE"}
 
 // FormatPolicy formats policy and priority: "FIFO 81", "OTHER".
@@ -117,7 +117,7 @@ func ParsePolicy(text string) (policy, priority int, err error) {
 	known := policy >= 0 && policy != unix.SCHED_DEADLINE && name != "" &&
 		realtime == (policy == unix.SCHED_FIFO || policy == unix.SCHED_RR)
 	if err != nil || !known || realtime && (priority < 1 || priority > 99) {
-		return 0, 0, fmt.Errorf("hostinfo: %q is no policy that a thread can be given", text)
+		return 0, 0, fmt.Errorf("hostinfo: invalid scheduling policy %q: use one like OTHER or FIFO 81", text)
 	}
 	return policy, priority, nil
 }
@@ -130,7 +130,7 @@ func (t Thread) Scheduling() string {
 	return FormatPolicy(t.Policy, t.Priority)
 }
 
-// Rank returns the scheduler's order: 100 for DEADLINE, 1 to 99 for FIFO and RR, 0 for other
+// Rank returns the precedence of the thread: 100 for DEADLINE, 1 to 99 for FIFO and RR, 0 for other
 // policies.
 func (t Thread) Rank() int {
 	switch t.Policy {

@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statLine is a line of /proc/PID/stat.
+// statLine returns a line of /proc/PID/stat.
 func statLine(pid int, name string, priority, policy int) string {
 	return fmt.Sprintf("%d (%s) S 2 0 0 0 -1 69238848 0 0 0 0 0 41 0 0 -51 0 1 0 60 0 0 18446744073709551615 0 0 0 0 0 0 0 2147483647 0 0 0 0 17 3 %d %d 0 0 0 0 0 0 0 0 0 0 0",
 		pid, name, priority, policy)
 }
 
-func TestThreadNameInAStatLineMayHoldAnyCharacter(t *testing.T) {
+func TestParseStatAcceptsAnyThreadName(t *testing.T) {
 	for _, name := range []string{"ktimers/3", "a) S 1 (b", "", " ", "((", "irq/129-kvaser_"} {
 		got, err := ParseStat(statLine(42, name, 50, unix.SCHED_FIFO))
 		if err != nil || got.Name != name || got.PID != 42 || got.Priority != 50 || got.Policy != unix.SCHED_FIFO {
@@ -22,7 +22,7 @@ func TestThreadNameInAStatLineMayHoldAnyCharacter(t *testing.T) {
 	}
 }
 
-func TestSchedulingPoliciesAreReadAsWritten(t *testing.T) {
+func TestParsePolicyReadsTheOutputOfFormatPolicy(t *testing.T) {
 	for policy := range policies {
 		text := FormatPolicy(policy, 81)
 		got, priority, err := ParsePolicy(text)
@@ -33,7 +33,7 @@ func TestSchedulingPoliciesAreReadAsWritten(t *testing.T) {
 	}
 	for _, text := range []string{"", "FIFO", "FIFO 0", "FIFO 100", "FIFO x", "OTHER 5", "fifo 5", "DEADLINE", "7"} {
 		if policy, priority, err := ParsePolicy(text); err == nil {
-			t.Errorf("%q is policy %d %d", text, policy, priority)
+			t.Errorf("%q was accepted as policy %d %d", text, policy, priority)
 		}
 	}
 }

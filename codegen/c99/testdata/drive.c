@@ -1,10 +1,10 @@
-// drive runs kernels on commands from its standard input and writes what they give, both
-// as plain numbers of this machine: three whole numbers, what to do and with which input,
-// and for a step its inputs. plants.h includes the kernels and lists them.
+// drive executes operations on a kernel and writes the results. Input and output are binary numbers
+// in native byte order. An operation is three int64: the operation, an input, on or off; the inputs
+// of a step follow as doubles. plants.h includes the kernels and lists them.
 //
-//	drive NAME            steps, resets, drives, copies
-//	drive NAME RUNS       reads the inputs of all ticks first; prints the ns per step: of
-//	                      each piece of PIECE steps the least of all runs
+//	drive NAME            executes operations
+//	drive NAME RUNS       reads the number of ticks and the inputs of all ticks; prints the time per
+//	                      step, ns, from the fastest run of each block of BLOCK steps
 #define _POSIX_C_SOURCE 199309L // clock_gettime
 #include "plants.h"
 
@@ -16,7 +16,7 @@
 
 enum { STEP, RESET, OUTPUT, DRIVE, OWN, SAVE, RESTORE };
 
-enum { PIECE = 20 }; // short, so that some run of each is not disturbed
+enum { BLOCK = 20 }; // steps; short, so that other processes leave some run of each block undisturbed
 
 static void give(const double *y, size_t n) {
 	if (fwrite(y, sizeof *y, n, stdout) != n) exit(3);
@@ -66,15 +66,15 @@ static double seconds(void) {
 			name##_reset(&k);                                                                \
 			for (int64_t i = 0; i < NAME##_INPUTS; i++) name##_drive(&k, i, true);           \
 			for (long n = 0; n < ticks;) {                                                   \
-				double *piece = least + n, start = seconds();                                \
-				for (long end = n + PIECE; n < end && n < ticks; n++) {                      \
+				double *block = least + n, start = seconds();                                \
+				for (long end = n + BLOCK; n < end && n < ticks; n++) {                      \
 					name##_step(&k, y, u + n * NAME##_INPUTS);                               \
 				}                                                                            \
-				*piece = fmin(*piece, seconds() - start);                                    \
+				*block = fmin(*block, seconds() - start);                                    \
 			}                                                                                \
 			sum += y[0];                                                                     \
 		}                                                                                    \
-		for (long n = 0; n < ticks; n += PIECE) all += least[n];                             \
+		for (long n = 0; n < ticks; n += BLOCK) all += least[n];                             \
 		free(least);                                                                         \
 		printf("%.4f %.17g\n", all / (double)ticks * 1e9, sum);                              \
 		return 0;                                                                            \
@@ -94,7 +94,7 @@ static const struct {
 #undef X
 };
 
-// timed reads the inputs of ticks, whose number comes first.
+// timed reads the number of ticks and their inputs, and times the steps.
 static int timed(size_t i, long runs) {
 	int64_t ticks;
 	if (fread(&ticks, sizeof ticks, 1, stdin) != 1) return 3;

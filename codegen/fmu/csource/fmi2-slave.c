@@ -1,4 +1,4 @@
-/* The plant as FMI 2.0 sees it, for co-simulation. */
+/* The interface of FMI 2.0 for co-simulation. */
 #include "fmi-plant.h"
 #define CATEGORY "logStatusError"
 #include "fmi-slave.h"
@@ -26,7 +26,7 @@ typedef struct {
 	fmi2ComponentEnvironment componentEnvironment;
 } fmi2CallbackFunctions;
 
-static void say(const instance *s, const char *line)
+static void logError(const instance *s, const char *line)
 {
 	if (s->logger != NULL)
 		((fmi2CallbackLogger)s->logger)(s->environment, s->name, fmi2Error, CATEGORY, line);
@@ -45,20 +45,20 @@ EXPORT const char *FMI(fmi2GetVersion)(void)
 EXPORT fmi2Status FMI(fmi2SetDebugLogging)(fmi2Component c, fmi2Boolean on, size_t n, const fmi2String category[])
 {
 	(void)on;
-	return (fmi2Status)categories(c, "fmi2SetDebugLogging", n, category);
+	return (fmi2Status)checkCategories(c, "fmi2SetDebugLogging", n, category);
 }
 
 EXPORT fmi2Component FMI(fmi2Instantiate)(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources, const fmi2CallbackFunctions *functions, fmi2Boolean visible, fmi2Boolean logging)
 {
 	const fmi2CallbackLogger logger = functions == NULL ? NULL : functions->logger;
 	void *environment = functions == NULL ? NULL : functions->componentEnvironment;
-	const char *trouble = misnamed(name, guid);
+	const char *error = identityError(name, guid);
 	(void)resources, (void)visible, (void)logging;
-	if (trouble == NULL && type != fmi2CoSimulation)
-		trouble = "the plant is for co-simulation only";
-	instance *s = trouble == NULL ? create(name, environment, (void (*)(void))logger) : NULL;
+	if (error == NULL && type != fmi2CoSimulation)
+		error = "the FMU supports co-simulation only";
+	instance *s = error == NULL ? createInstance(name, environment, (void (*)(void))logger) : NULL;
 	if (s == NULL && logger != NULL)
-		logger(environment, name == NULL ? "" : name, fmi2Error, CATEGORY, trouble == NULL ? "no memory for an instance" : trouble);
+		logger(environment, name == NULL ? "" : name, fmi2Error, CATEGORY, error == NULL ? "no memory for an instance" : error);
 	return s;
 }
 
@@ -67,41 +67,41 @@ EXPORT void FMI(fmi2FreeInstance)(fmi2Component c)
 	free(c);
 }
 
-EXPORT fmi2Status FMI(fmi2SetupExperiment)(fmi2Component c, fmi2Boolean tolerant, fmi2Real tolerance, fmi2Real start, fmi2Boolean stops, fmi2Real stop)
+EXPORT fmi2Status FMI(fmi2SetupExperiment)(fmi2Component c, fmi2Boolean tolerant, fmi2Real tolerance, fmi2Real start, fmi2Boolean hasStop, fmi2Real stop)
 {
 	(void)tolerant, (void)tolerance;
-	return (fmi2Status)(allowed(c, CREATED, "fmi2SetupExperiment") ? setup(c, start, stops, stop) : ERROR);
+	return (fmi2Status)(checkPhase(c, INSTANTIATED, "fmi2SetupExperiment") ? setTimes(c, start, hasStop, stop) : ERROR);
 }
 
-/* to takes an instance from one part of its life to the next. */
-static fmi2Status to(instance *s, int from, int next, const char *call)
+/* changePhase takes an instance from one phase to the next. */
+static fmi2Status changePhase(instance *s, int from, int next, const char *call)
 {
-	if (!allowed(s, from, call))
+	if (!checkPhase(s, from, call))
 		return fmi2Error;
-	s->now.life = next;
+	s->state.phase = next;
 	return fmi2OK;
 }
 
 EXPORT fmi2Status FMI(fmi2EnterInitializationMode)(fmi2Component c)
 {
-	return to(c, CREATED, INITIALIZING, "fmi2EnterInitializationMode");
+	return changePhase(c, INSTANTIATED, INITIALIZING, "fmi2EnterInitializationMode");
 }
 
 EXPORT fmi2Status FMI(fmi2ExitInitializationMode)(fmi2Component c)
 {
-	return to(c, INITIALIZING, STEPPING, "fmi2ExitInitializationMode");
+	return changePhase(c, INITIALIZING, STEPPING, "fmi2ExitInitializationMode");
 }
 
 EXPORT fmi2Status FMI(fmi2Terminate)(fmi2Component c)
 {
-	return to(c, STEPPING, TERMINATED, "fmi2Terminate");
+	return changePhase(c, STEPPING, TERMINATED, "fmi2Terminate");
 }
 
 EXPORT fmi2Status FMI(fmi2Reset)(fmi2Component c)
 {
 	if (c == NULL)
 		return fmi2Error;
-	restart(c);
+	resetInstance(c);
 	return fmi2OK;
 }
 
@@ -115,22 +115,22 @@ EXPORT fmi2Status FMI(fmi2SetReal)(fmi2Component c, const fmi2ValueReference ref
 	return (fmi2Status)setValues(c, "fmi2SetReal", reference, n, value);
 }
 
-/* NONE are the calls for a type of which there are no variables. */
-#define NONE(Type) \
+/* UNSUPPORTED_TYPE defines the calls for a type without variables. */
+#define UNSUPPORTED_TYPE(Type) \
 	EXPORT fmi2Status FMI(fmi2Get##Type)(fmi2Component c, const fmi2ValueReference reference[], size_t n, fmi2##Type value[]) \
 	{ \
 		(void)reference, (void)value; \
-		return (fmi2Status)refused(c, "fmi2Get" #Type, n); \
+		return (fmi2Status)unsupported(c, "fmi2Get" #Type, n); \
 	} \
 	EXPORT fmi2Status FMI(fmi2Set##Type)(fmi2Component c, const fmi2ValueReference reference[], size_t n, const fmi2##Type value[]) \
 	{ \
 		(void)reference, (void)value; \
-		return (fmi2Status)refused(c, "fmi2Set" #Type, n); \
+		return (fmi2Status)unsupported(c, "fmi2Set" #Type, n); \
 	}
 
-NONE(Integer)
-NONE(Boolean)
-NONE(String)
+UNSUPPORTED_TYPE(Integer)
+UNSUPPORTED_TYPE(Boolean)
+UNSUPPORTED_TYPE(String)
 
 EXPORT fmi2Status FMI(fmi2GetFMUstate)(fmi2Component c, fmi2FMUstate *state)
 {
@@ -165,35 +165,35 @@ EXPORT fmi2Status FMI(fmi2DeSerializeFMUstate)(fmi2Component c, const fmi2Byte b
 EXPORT fmi2Status FMI(fmi2GetDirectionalDerivative)(fmi2Component c, const fmi2ValueReference unknown[], size_t unknowns, const fmi2ValueReference known[], size_t knowns, const fmi2Real dknown[], fmi2Real dunknown[])
 {
 	(void)unknown, (void)known, (void)knowns, (void)dknown, (void)dunknown;
-	return (fmi2Status)refused(c, "fmi2GetDirectionalDerivative", unknowns);
+	return (fmi2Status)unsupported(c, "fmi2GetDirectionalDerivative", unknowns);
 }
 
 EXPORT fmi2Status FMI(fmi2SetRealInputDerivatives)(fmi2Component c, const fmi2ValueReference reference[], size_t n, const fmi2Integer order[], const fmi2Real value[])
 {
 	(void)reference, (void)order, (void)value;
-	return (fmi2Status)refused(c, "fmi2SetRealInputDerivatives", n);
+	return (fmi2Status)unsupported(c, "fmi2SetRealInputDerivatives", n);
 }
 
 EXPORT fmi2Status FMI(fmi2GetRealOutputDerivatives)(fmi2Component c, const fmi2ValueReference reference[], size_t n, const fmi2Integer order[], fmi2Real value[])
 {
 	(void)reference, (void)order, (void)value;
-	return (fmi2Status)refused(c, "fmi2GetRealOutputDerivatives", n);
+	return (fmi2Status)unsupported(c, "fmi2GetRealOutputDerivatives", n);
 }
 
 EXPORT fmi2Status FMI(fmi2DoStep)(fmi2Component c, fmi2Real at, fmi2Real length, fmi2Boolean noStatesBefore)
 {
-	(void)noStatesBefore; /* nothing is kept for them */
-	return (fmi2Status)(allowed(c, STEPPING, "fmi2DoStep") ? advance(c, at, length) : ERROR);
+	(void)noStatesBefore; /* an instance saves no states by itself */
+	return (fmi2Status)(checkPhase(c, STEPPING, "fmi2DoStep") ? advance(c, at, length) : ERROR);
 }
 
 EXPORT fmi2Status FMI(fmi2CancelStep)(fmi2Component c)
 {
-	return (fmi2Status)refused(c, "fmi2CancelStep", 1); /* no step is ever pending */
+	return (fmi2Status)unsupported(c, "fmi2CancelStep", 1); /* a step is never pending */
 }
 
-/* Of a step, which is never pending, there is the time it reached and whether the plant
-   goes on; the rest is not to be had, which ends nothing. */
-static fmi2Status unknown(const instance *s, const char *call)
+/* discard answers a question about the status of a step that is not supported: it logs a reason and
+   changes nothing. A step is never pending. */
+static fmi2Status discard(const instance *s, const char *call)
 {
 	if (s == NULL)
 		return fmi2Error;
@@ -205,33 +205,33 @@ static fmi2Status unknown(const instance *s, const char *call)
 EXPORT fmi2Status FMI(fmi2GetStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2Status *value)
 {
 	(void)kind, (void)value;
-	return unknown(c, "fmi2GetStatus: no step is pending");
+	return discard(c, "fmi2GetStatus: no step is pending");
 }
 
 EXPORT fmi2Status FMI(fmi2GetRealStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2Real *value)
 {
 	if (c == NULL || kind != fmi2LastSuccessfulTime || value == NULL)
-		return unknown(c, "fmi2GetRealStatus: only the last successful time is known");
-	*value = now(c);
+		return discard(c, "fmi2GetRealStatus: only fmi2LastSuccessfulTime is supported");
+	*value = currentTime(c);
 	return fmi2OK;
 }
 
 EXPORT fmi2Status FMI(fmi2GetIntegerStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2Integer *value)
 {
 	(void)kind, (void)value;
-	return unknown(c, "fmi2GetIntegerStatus: there is none");
+	return discard(c, "fmi2GetIntegerStatus: not supported");
 }
 
 EXPORT fmi2Status FMI(fmi2GetBooleanStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean *value)
 {
 	if (c == NULL || kind != fmi2Terminated || value == NULL)
-		return unknown(c, "fmi2GetBooleanStatus: only whether it is terminated is known");
-	*value = ((const instance *)c)->now.life == FAILED;
+		return discard(c, "fmi2GetBooleanStatus: only fmi2Terminated is supported");
+	*value = ((const instance *)c)->state.phase == FAILED;
 	return fmi2OK;
 }
 
 EXPORT fmi2Status FMI(fmi2GetStringStatus)(fmi2Component c, const fmi2StatusKind kind, fmi2String *value)
 {
 	(void)kind, (void)value;
-	return unknown(c, "fmi2GetStringStatus: no step is pending");
+	return discard(c, "fmi2GetStringStatus: no step is pending");
 }

@@ -1,4 +1,4 @@
-/* The plant as FMI 3.0 sees it, for co-simulation. */
+/* The interface of FMI 3.0 for co-simulation. */
 #include "fmi-plant.h"
 #define CATEGORY "logStatusError"
 #include "fmi-slave.h"
@@ -30,7 +30,7 @@ typedef void (*fmi3IntermediateUpdateCallback)(fmi3InstanceEnvironment, fmi3Floa
 typedef void (*fmi3LockPreemptionCallback)(void);
 typedef void (*fmi3UnlockPreemptionCallback)(void);
 
-static void say(const instance *s, const char *line)
+static void logError(const instance *s, const char *line)
 {
 	if (s->logger != NULL)
 		((fmi3LogMessageCallback)s->logger)(s->environment, fmi3Error, CATEGORY, line);
@@ -44,39 +44,39 @@ EXPORT const char *FMI(fmi3GetVersion)(void)
 EXPORT fmi3Status FMI(fmi3SetDebugLogging)(fmi3Instance c, fmi3Boolean on, size_t n, const fmi3String category[])
 {
 	(void)on;
-	return (fmi3Status)categories(c, "fmi3SetDebugLogging", n, category);
+	return (fmi3Status)checkCategories(c, "fmi3SetDebugLogging", n, category);
 }
 
-/* none is what an instantiation gives that cannot be: it says why. */
-static fmi3Instance none(fmi3LogMessageCallback logger, fmi3InstanceEnvironment environment, const char *trouble)
+/* reject logs the error of an instantiation and returns NULL. */
+static fmi3Instance reject(fmi3LogMessageCallback logger, fmi3InstanceEnvironment environment, const char *error)
 {
 	if (logger != NULL)
-		logger(environment, fmi3Error, CATEGORY, trouble);
+		logger(environment, fmi3Error, CATEGORY, error);
 	return NULL;
 }
 
 EXPORT fmi3Instance FMI(fmi3InstantiateModelExchange)(fmi3String name, fmi3String token, fmi3String resources, fmi3Boolean visible, fmi3Boolean logging, fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger)
 {
 	(void)name, (void)token, (void)resources, (void)visible, (void)logging;
-	return none(logger, environment, "the plant is for co-simulation only");
+	return reject(logger, environment, "the FMU supports co-simulation only");
 }
 
 EXPORT fmi3Instance FMI(fmi3InstantiateScheduledExecution)(fmi3String name, fmi3String token, fmi3String resources, fmi3Boolean visible, fmi3Boolean logging, fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger, fmi3ClockUpdateCallback update, fmi3LockPreemptionCallback lock, fmi3UnlockPreemptionCallback unlock)
 {
 	(void)name, (void)token, (void)resources, (void)visible, (void)logging, (void)update, (void)lock, (void)unlock;
-	return none(logger, environment, "the plant is for co-simulation only");
+	return reject(logger, environment, "the FMU supports co-simulation only");
 }
 
 EXPORT fmi3Instance FMI(fmi3InstantiateCoSimulation)(fmi3String name, fmi3String token, fmi3String resources, fmi3Boolean visible, fmi3Boolean logging, fmi3Boolean events, fmi3Boolean early, const fmi3ValueReference intermediate[], size_t n, fmi3InstanceEnvironment environment, fmi3LogMessageCallback logger, fmi3IntermediateUpdateCallback update)
 {
-	const char *trouble = misnamed(name, token);
+	const char *error = identityError(name, token);
 	(void)resources, (void)visible, (void)logging, (void)early, (void)intermediate, (void)n, (void)update;
-	if (trouble == NULL && events)
-		trouble = "the plant has no event mode";
-	if (trouble != NULL)
-		return none(logger, environment, trouble);
-	instance *s = create(name, environment, (void (*)(void))logger);
-	return s != NULL ? s : none(logger, environment, "no memory for an instance");
+	if (error == NULL && events)
+		error = "the FMU has no event mode";
+	if (error != NULL)
+		return reject(logger, environment, error);
+	instance *s = createInstance(name, environment, (void (*)(void))logger);
+	return s != NULL ? s : reject(logger, environment, "no memory for an instance");
 }
 
 EXPORT void FMI(fmi3FreeInstance)(fmi3Instance c)
@@ -84,95 +84,96 @@ EXPORT void FMI(fmi3FreeInstance)(fmi3Instance c)
 	free(c);
 }
 
-/* to takes an instance from one part of its life to the next. */
-static fmi3Status to(instance *s, int from, int next, const char *call)
+/* changePhase takes an instance from one phase to the next. */
+static fmi3Status changePhase(instance *s, int from, int next, const char *call)
 {
-	if (!allowed(s, from, call))
+	if (!checkPhase(s, from, call))
 		return fmi3Error;
-	s->now.life = next;
+	s->state.phase = next;
 	return fmi3OK;
 }
 
-EXPORT fmi3Status FMI(fmi3EnterInitializationMode)(fmi3Instance c, fmi3Boolean tolerant, fmi3Float64 tolerance, fmi3Float64 start, fmi3Boolean stops, fmi3Float64 stop)
+EXPORT fmi3Status FMI(fmi3EnterInitializationMode)(fmi3Instance c, fmi3Boolean tolerant, fmi3Float64 tolerance, fmi3Float64 start, fmi3Boolean hasStop, fmi3Float64 stop)
 {
 	(void)tolerant, (void)tolerance;
-	if (!allowed(c, CREATED, "fmi3EnterInitializationMode") || setup(c, start, stops, stop) != OK)
+	if (!checkPhase(c, INSTANTIATED, "fmi3EnterInitializationMode") || setTimes(c, start, hasStop, stop) != OK)
 		return fmi3Error;
-	return to(c, CREATED, INITIALIZING, "fmi3EnterInitializationMode");
+	return changePhase(c, INSTANTIATED, INITIALIZING, "fmi3EnterInitializationMode");
 }
 
 EXPORT fmi3Status FMI(fmi3ExitInitializationMode)(fmi3Instance c)
 {
-	return to(c, INITIALIZING, STEPPING, "fmi3ExitInitializationMode");
+	return changePhase(c, INITIALIZING, STEPPING, "fmi3ExitInitializationMode");
 }
 
 EXPORT fmi3Status FMI(fmi3Terminate)(fmi3Instance c)
 {
-	return to(c, STEPPING, TERMINATED, "fmi3Terminate");
+	return changePhase(c, STEPPING, TERMINATED, "fmi3Terminate");
 }
 
 EXPORT fmi3Status FMI(fmi3Reset)(fmi3Instance c)
 {
 	if (c == NULL)
 		return fmi3Error;
-	restart(c);
+	resetInstance(c);
 	return fmi3OK;
 }
 
-/* many tells whether there are as many values as references: no variable is an array. */
-static bool many(instance *s, const char *call, size_t references, size_t values)
+/* checkLengths reports whether there is one value for each reference, since no variable is an
+   array; otherwise it fails. */
+static bool checkLengths(instance *s, const char *call, size_t references, size_t values)
 {
 	if (s == NULL || references == values)
 		return s != NULL;
-	failed(s, "%s: %zu values for %zu variables", call, values, references);
+	fail(s, "%s: %zu values for %zu variables", call, values, references);
 	return false;
 }
 
 EXPORT fmi3Status FMI(fmi3GetFloat64)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, fmi3Float64 value[], size_t values)
 {
-	return (fmi3Status)(many(c, "fmi3GetFloat64", n, values) ? getValues(c, "fmi3GetFloat64", reference, n, value) : ERROR);
+	return (fmi3Status)(checkLengths(c, "fmi3GetFloat64", n, values) ? getValues(c, "fmi3GetFloat64", reference, n, value) : ERROR);
 }
 
 EXPORT fmi3Status FMI(fmi3SetFloat64)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, const fmi3Float64 value[], size_t values)
 {
-	return (fmi3Status)(many(c, "fmi3SetFloat64", n, values) ? setValues(c, "fmi3SetFloat64", reference, n, value) : ERROR);
+	return (fmi3Status)(checkLengths(c, "fmi3SetFloat64", n, values) ? setValues(c, "fmi3SetFloat64", reference, n, value) : ERROR);
 }
 
-/* NONE are the calls for a type of which there are no variables. */
-#define NONE(Type) \
+/* UNSUPPORTED_TYPE defines the calls for a type without variables. */
+#define UNSUPPORTED_TYPE(Type) \
 	EXPORT fmi3Status FMI(fmi3Get##Type)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, fmi3##Type value[], size_t values) \
 	{ \
 		(void)reference, (void)value; \
-		return (fmi3Status)refused(c, "fmi3Get" #Type, n + values); \
+		return (fmi3Status)unsupported(c, "fmi3Get" #Type, n + values); \
 	} \
 	EXPORT fmi3Status FMI(fmi3Set##Type)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, const fmi3##Type value[], size_t values) \
 	{ \
 		(void)reference, (void)value; \
-		return (fmi3Status)refused(c, "fmi3Set" #Type, n + values); \
+		return (fmi3Status)unsupported(c, "fmi3Set" #Type, n + values); \
 	}
 
-NONE(Float32)
-NONE(Int8)
-NONE(UInt8)
-NONE(Int16)
-NONE(UInt16)
-NONE(Int32)
-NONE(UInt32)
-NONE(Int64)
-NONE(UInt64)
-NONE(Boolean)
-NONE(String)
+UNSUPPORTED_TYPE(Float32)
+UNSUPPORTED_TYPE(Int8)
+UNSUPPORTED_TYPE(UInt8)
+UNSUPPORTED_TYPE(Int16)
+UNSUPPORTED_TYPE(UInt16)
+UNSUPPORTED_TYPE(Int32)
+UNSUPPORTED_TYPE(UInt32)
+UNSUPPORTED_TYPE(Int64)
+UNSUPPORTED_TYPE(UInt64)
+UNSUPPORTED_TYPE(Boolean)
+UNSUPPORTED_TYPE(String)
 
 EXPORT fmi3Status FMI(fmi3GetBinary)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, size_t size[], fmi3Binary value[], size_t values)
 {
 	(void)reference, (void)size, (void)value;
-	return (fmi3Status)refused(c, "fmi3GetBinary", n + values);
+	return (fmi3Status)unsupported(c, "fmi3GetBinary", n + values);
 }
 
 EXPORT fmi3Status FMI(fmi3SetBinary)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, const size_t size[], const fmi3Binary value[], size_t values)
 {
 	(void)reference, (void)size, (void)value;
-	return (fmi3Status)refused(c, "fmi3SetBinary", n + values);
+	return (fmi3Status)unsupported(c, "fmi3SetBinary", n + values);
 }
 
 EXPORT fmi3Status FMI(fmi3GetFMUState)(fmi3Instance c, fmi3FMUState *state)
@@ -207,139 +208,139 @@ EXPORT fmi3Status FMI(fmi3DeserializeFMUState)(fmi3Instance c, const fmi3Byte by
 
 EXPORT fmi3Status FMI(fmi3DoStep)(fmi3Instance c, fmi3Float64 at, fmi3Float64 length, fmi3Boolean noStatesBefore, fmi3Boolean *event, fmi3Boolean *terminate, fmi3Boolean *early, fmi3Float64 *reached)
 {
-	(void)noStatesBefore; /* nothing is kept for them */
-	if (!allowed(c, STEPPING, "fmi3DoStep"))
+	(void)noStatesBefore; /* an instance saves no states by itself */
+	if (!checkPhase(c, STEPPING, "fmi3DoStep"))
 		return fmi3Error;
 	if (event == NULL || terminate == NULL || early == NULL || reached == NULL)
-		return (fmi3Status)failed(c, "fmi3DoStep: NULL for a result");
+		return (fmi3Status)fail(c, "fmi3DoStep: NULL pointer for a result");
 	const int status = advance(c, at, length);
 	*event = *terminate = *early = false;
-	*reached = now(c);
+	*reached = currentTime(c);
 	return (fmi3Status)status;
 }
 
-/* What the description says the plant does not have: calls that take an instance and,
-   some of them, how much is asked for, are refused in one way. */
-#define LACKS(Call) \
+/* Calls of features that modelDescription.xml does not offer. A call with a number of values fails
+   if this number is not 0, the others always. */
+#define UNSUPPORTED(Call) \
 	EXPORT fmi3Status FMI(fmi3##Call)(fmi3Instance c) \
 	{ \
-		return (fmi3Status)refused(c, "fmi3" #Call, 1); \
+		return (fmi3Status)unsupported(c, "fmi3" #Call, 1); \
 	}
 
-LACKS(EnterEventMode)
-LACKS(EnterConfigurationMode)
-LACKS(ExitConfigurationMode)
-LACKS(EvaluateDiscreteStates)
-LACKS(EnterContinuousTimeMode)
-LACKS(EnterStepMode)
+UNSUPPORTED(EnterEventMode)
+UNSUPPORTED(EnterConfigurationMode)
+UNSUPPORTED(ExitConfigurationMode)
+UNSUPPORTED(EvaluateDiscreteStates)
+UNSUPPORTED(EnterContinuousTimeMode)
+UNSUPPORTED(EnterStepMode)
 
-#define LACKS_VALUES(Call, Value) \
+#define UNSUPPORTED_VALUES(Call, Value) \
 	EXPORT fmi3Status FMI(fmi3##Call)(fmi3Instance c, Value value[], size_t n) \
 	{ \
 		(void)value; \
-		return (fmi3Status)refused(c, "fmi3" #Call, n); \
+		return (fmi3Status)unsupported(c, "fmi3" #Call, n); \
 	}
 
-LACKS_VALUES(SetContinuousStates, const fmi3Float64)
-LACKS_VALUES(GetContinuousStateDerivatives, fmi3Float64)
-LACKS_VALUES(GetEventIndicators, fmi3Float64)
-LACKS_VALUES(GetContinuousStates, fmi3Float64)
-LACKS_VALUES(GetNominalsOfContinuousStates, fmi3Float64)
+UNSUPPORTED_VALUES(SetContinuousStates, const fmi3Float64)
+UNSUPPORTED_VALUES(GetContinuousStateDerivatives, fmi3Float64)
+UNSUPPORTED_VALUES(GetEventIndicators, fmi3Float64)
+UNSUPPORTED_VALUES(GetContinuousStates, fmi3Float64)
+UNSUPPORTED_VALUES(GetNominalsOfContinuousStates, fmi3Float64)
 
-#define LACKS_CLOCK(Call, Value) \
+#define UNSUPPORTED_CLOCK(Call, Value) \
 	EXPORT fmi3Status FMI(fmi3##Call)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, Value value[]) \
 	{ \
 		(void)reference, (void)value; \
-		return (fmi3Status)refused(c, "fmi3" #Call, n); \
+		return (fmi3Status)unsupported(c, "fmi3" #Call, n); \
 	}
 
-LACKS_CLOCK(GetClock, fmi3Clock)
-LACKS_CLOCK(SetClock, const fmi3Clock)
-LACKS_CLOCK(GetShiftDecimal, fmi3Float64)
-LACKS_CLOCK(SetShiftDecimal, const fmi3Float64)
-LACKS_CLOCK(SetIntervalDecimal, const fmi3Float64)
+UNSUPPORTED_CLOCK(GetClock, fmi3Clock)
+UNSUPPORTED_CLOCK(SetClock, const fmi3Clock)
+UNSUPPORTED_CLOCK(GetShiftDecimal, fmi3Float64)
+UNSUPPORTED_CLOCK(SetShiftDecimal, const fmi3Float64)
+UNSUPPORTED_CLOCK(SetIntervalDecimal, const fmi3Float64)
 
-#define LACKS_FRACTION(Call, Value) \
+#define UNSUPPORTED_FRACTION(Call, Value) \
 	EXPORT fmi3Status FMI(fmi3##Call)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, Value counter[], Value resolution[]) \
 	{ \
 		(void)reference, (void)counter, (void)resolution; \
-		return (fmi3Status)refused(c, "fmi3" #Call, n); \
+		return (fmi3Status)unsupported(c, "fmi3" #Call, n); \
 	}
 
-LACKS_FRACTION(GetShiftFraction, fmi3UInt64)
-LACKS_FRACTION(SetShiftFraction, const fmi3UInt64)
-LACKS_FRACTION(SetIntervalFraction, const fmi3UInt64)
+UNSUPPORTED_FRACTION(GetShiftFraction, fmi3UInt64)
+UNSUPPORTED_FRACTION(SetShiftFraction, const fmi3UInt64)
+UNSUPPORTED_FRACTION(SetIntervalFraction, const fmi3UInt64)
 
 EXPORT fmi3Status FMI(fmi3GetIntervalDecimal)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, fmi3Float64 interval[], fmi3IntervalQualifier qualifier[])
 {
 	(void)reference, (void)interval, (void)qualifier;
-	return (fmi3Status)refused(c, "fmi3GetIntervalDecimal", n);
+	return (fmi3Status)unsupported(c, "fmi3GetIntervalDecimal", n);
 }
 
 EXPORT fmi3Status FMI(fmi3GetIntervalFraction)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, fmi3UInt64 counter[], fmi3UInt64 resolution[], fmi3IntervalQualifier qualifier[])
 {
 	(void)reference, (void)counter, (void)resolution, (void)qualifier;
-	return (fmi3Status)refused(c, "fmi3GetIntervalFraction", n);
+	return (fmi3Status)unsupported(c, "fmi3GetIntervalFraction", n);
 }
 
 EXPORT fmi3Status FMI(fmi3GetNumberOfVariableDependencies)(fmi3Instance c, fmi3ValueReference reference, size_t *n)
 {
 	(void)reference, (void)n;
-	return (fmi3Status)refused(c, "fmi3GetNumberOfVariableDependencies", 1);
+	return (fmi3Status)unsupported(c, "fmi3GetNumberOfVariableDependencies", 1);
 }
 
 EXPORT fmi3Status FMI(fmi3GetVariableDependencies)(fmi3Instance c, fmi3ValueReference dependent, size_t element[], fmi3ValueReference independent[], size_t elementOf[], fmi3DependencyKind kind[], size_t n)
 {
 	(void)dependent, (void)element, (void)independent, (void)elementOf, (void)kind, (void)n;
-	return (fmi3Status)refused(c, "fmi3GetVariableDependencies", 1);
+	return (fmi3Status)unsupported(c, "fmi3GetVariableDependencies", 1);
 }
 
-#define LACKS_DERIVATIVE(Call) \
+#define UNSUPPORTED_DERIVATIVE(Call) \
 	EXPORT fmi3Status FMI(fmi3##Call)(fmi3Instance c, const fmi3ValueReference unknown[], size_t unknowns, const fmi3ValueReference known[], size_t knowns, const fmi3Float64 seed[], size_t seeds, fmi3Float64 sensitivity[], size_t sensitivities) \
 	{ \
 		(void)unknown, (void)known, (void)knowns, (void)seed, (void)seeds, (void)sensitivity, (void)sensitivities; \
-		return (fmi3Status)refused(c, "fmi3" #Call, unknowns); \
+		return (fmi3Status)unsupported(c, "fmi3" #Call, unknowns); \
 	}
 
-LACKS_DERIVATIVE(GetDirectionalDerivative)
-LACKS_DERIVATIVE(GetAdjointDerivative)
+UNSUPPORTED_DERIVATIVE(GetDirectionalDerivative)
+UNSUPPORTED_DERIVATIVE(GetAdjointDerivative)
 
 EXPORT fmi3Status FMI(fmi3GetOutputDerivatives)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, const fmi3Int32 order[], fmi3Float64 value[], size_t values)
 {
 	(void)reference, (void)order, (void)value;
-	return (fmi3Status)refused(c, "fmi3GetOutputDerivatives", n + values);
+	return (fmi3Status)unsupported(c, "fmi3GetOutputDerivatives", n + values);
 }
 
 EXPORT fmi3Status FMI(fmi3UpdateDiscreteStates)(fmi3Instance c, fmi3Boolean *update, fmi3Boolean *terminate, fmi3Boolean *nominals, fmi3Boolean *states, fmi3Boolean *defined, fmi3Float64 *next)
 {
 	(void)update, (void)terminate, (void)nominals, (void)states, (void)defined, (void)next;
-	return (fmi3Status)refused(c, "fmi3UpdateDiscreteStates", 1);
+	return (fmi3Status)unsupported(c, "fmi3UpdateDiscreteStates", 1);
 }
 
 EXPORT fmi3Status FMI(fmi3CompletedIntegratorStep)(fmi3Instance c, fmi3Boolean noStatesBefore, fmi3Boolean *event, fmi3Boolean *terminate)
 {
 	(void)noStatesBefore, (void)event, (void)terminate;
-	return (fmi3Status)refused(c, "fmi3CompletedIntegratorStep", 1);
+	return (fmi3Status)unsupported(c, "fmi3CompletedIntegratorStep", 1);
 }
 
 EXPORT fmi3Status FMI(fmi3SetTime)(fmi3Instance c, fmi3Float64 time)
 {
 	(void)time;
-	return (fmi3Status)refused(c, "fmi3SetTime", 1);
+	return (fmi3Status)unsupported(c, "fmi3SetTime", 1);
 }
 
-#define LACKS_NUMBER(Call) \
+#define UNSUPPORTED_NUMBER(Call) \
 	EXPORT fmi3Status FMI(fmi3##Call)(fmi3Instance c, size_t *n) \
 	{ \
 		(void)n; \
-		return (fmi3Status)refused(c, "fmi3" #Call, 1); \
+		return (fmi3Status)unsupported(c, "fmi3" #Call, 1); \
 	}
 
-LACKS_NUMBER(GetNumberOfEventIndicators)
-LACKS_NUMBER(GetNumberOfContinuousStates)
+UNSUPPORTED_NUMBER(GetNumberOfEventIndicators)
+UNSUPPORTED_NUMBER(GetNumberOfContinuousStates)
 
 EXPORT fmi3Status FMI(fmi3ActivateModelPartition)(fmi3Instance c, fmi3ValueReference clock, fmi3Float64 time)
 {
 	(void)clock, (void)time;
-	return (fmi3Status)refused(c, "fmi3ActivateModelPartition", 1);
+	return (fmi3Status)unsupported(c, "fmi3ActivateModelPartition", 1);
 }

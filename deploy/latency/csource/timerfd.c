@@ -1,7 +1,7 @@
-// timerfd waits on the absolute grid of a timerfd, as the real-time programs of
-// the field do, and counts how late each wake-up is: what lockstep's own timerfd
-// ticker is compared with. It measures as lockstep does: 1 us classes up to
-// 10 ms, counted against the first grid point that was not served.
+// timerfd waits on the absolute grid of a timerfd and counts wake-ups by latency.
+// It is the reference for lockstep's timerfd ticker and measures like lockstep:
+// classes of 1 us up to 10 ms; the latency counts from the first missed grid
+// point.
 //
 // usage: timerfd CPU PRIORITY PERIOD_NS WARMUP SAMPLES
 #define _GNU_SOURCE
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 		}
 		long long late = now() - (start + (k + 1) * period);
 		k += points;
-		if (k > warmup) // a stall that outlasts the warm-up counts
+		if (k > warmup) // a delay beyond the end of the warm-up is counted
 			record(late, points, period);
 	}
 	print();

@@ -1,16 +1,16 @@
-// Coupled clutches in C: the yardstick of TestCostAgainstC, the method of
-// model/kernel for one plant and nothing else. Per lock set the exact transition
-// matrices are made before the run; inputs are parabolas over a piece; a slip that
-// reaches zero and a lock torque that reaches the static capacity are located and
-// hit, each element makes one transition there, and the rest of the tick is done.
+// Coupled clutches in C: the reference of TestCostAgainstC, the method of model/kernel for one
+// plant. The exact transition matrices of each lock set are computed before the run; inputs are
+// parabolas over a substep. The kernel locates a slip that reaches zero and a lock torque that
+// reaches the static capacity. Each element makes one transition at the event; then the kernel
+// finishes the tick.
 //
 //	torque -> J1 -- clutch1 -- J2 -- clutch2 -- J3 -- clutch3 -- J4
 //
 //	cost_kernel PERIOD_NS TICKS RUNS sources|commands [trajectory]
 //
-// prints the least ns per step of RUNS runs, then with "trajectory" the outputs of
-// every tick: the state, then mode, slip and torque of each clutch. "commands"
-// holds all four inputs over each tick, as they come from a bus.
+// prints the minimum time per step of RUNS runs, ns. With "trajectory" it then prints the outputs
+// of every tick: the state, then mode, slip and torque of each clutch. "commands" holds all four
+// inputs over each tick, like values from a bus.
 #define _POSIX_C_SOURCE 199309L // clock_gettime
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 enum { N = 8, K = 3, M = 1, W = M + K, SETS = 1 << K, DEG = 5, P = N + 3 * K, FREE = 2 };
 
 static const double pi = 3.14159265358979323846;
-static const double peak = 1.1, gain = 10, slip0 = 1e-9, gap = 1e-12; // -, N·m, rad/s, s
+static const double peak = 1.1, gain = 10, slip0 = 1e-9, tolerance = 1e-12; // -, N·m, rad/s, s
 static const double slipRow[K][N] = {{-1, 1}, {0, -1, 1}, {0, 0, -1, 1}}; // s = slipRow·x
 static const double act[N][W] = {{1, 1}, {0, -1, 1}, {0, 0, -1, 1}, {0, 0, 0, -1}}; // x' = a·x + act·(tau, friction), J = 1 kg·m²
 static const double motion[N][N] = {{0}, {0}, {0}, {0}, {1}, {-1, 1}, {0, -1, 1}, {0, 0, -1, 1}};
@@ -116,7 +116,8 @@ static void prepare(int kappa) {
 			}
 }
 
-// sources are torque and clutch1..3 as fractions at time t, on the side of mid.
+// sources sets v to the torque, N·m, and the fractions of clutch1..3 at time t. mid is an instant of
+// the substep, which selects the side of a jump at t.
 static void sources(double t, double mid, double *v) {
 	v[0] = 10 * sin(2 * pi * 5 * t);
 	v[1] = sin(2 * pi * 0.2 * t + pi / 2);
@@ -124,13 +125,13 @@ static void sources(double t, double mid, double *v) {
 	v[3] = mid >= 0.9;
 }
 
-static double corner(double t) { return t < 0.4 - gap ? 0.4 : t < 0.9 - gap ? 0.9 : INFINITY; }
+static double breakpoint(double t) { return t < 0.4 - tolerance ? 0.4 : t < 0.9 - tolerance ? 0.9 : INFINITY; }
 
 static void parabola(double a, double b, double e, double *q0, double *q1, double *q2) {
 	*q0 = a, *q2 = 2 * (a - b) + 2 * (e - b), *q1 = e - a - *q2;
 }
 
-static void direct(int i) { // torque of a slipping element over the piece
+static void setTorque(int i) { // torque of a slipping element over the substep
 	double d = mode[i] == FREE ? 0 : mode[i];
 	w0[M + i] = d * cap[i][0], w1[M + i] = d * cap[i][1], w2[M + i] = d * cap[i][2];
 }
@@ -146,7 +147,7 @@ static void inputs(double t, double len) {
 	for (int i = 0; i < K; i++) {
 		double *q = cap[i];
 		parabola(gain * fmax(0, a[i + 1]), gain * fmax(0, b[i + 1]), gain * fmax(0, e[i + 1]), q, q + 1, q + 2);
-		direct(i);
+		setTorque(i);
 	}
 }
 
@@ -157,15 +158,15 @@ static void lockTorques(const double *at_x, double theta) {
 		tau[i] = mode[i] == 0 ? dot(N, set->t[i], at_x) + dot(W, set->u[i], w) : mode[i] == FREE ? 0 : w[M + i];
 }
 
-static void choose(void) { set = &sets[(mode[0] == 0) | (mode[1] == 0) << 1 | (mode[2] == 0) << 2]; }
+static void selectSet(void) { set = &sets[(mode[0] == 0) | (mode[1] == 0) << 1 | (mode[2] == 0) << 2]; }
 
-// settle lets overloaded locks break, the worst first, and puts the state on the
-// constraint. force is a lock that is at its capacity, or -1.
-static void settle(double theta, int force) {
+// resolveModes releases overloaded locks, the worst first, and projects the state onto the locks.
+// force is a lock at its static capacity, or -1.
+static void resolveModes(double theta, int force) {
 	for (int n = 0; n <= K; n++) {
 		int worst = -1;
 		double most = 1 + 1e-9;
-		choose();
+		selectSet();
 		lockTorques(x, theta);
 		for (int i = 0; i < K; i++) {
 			double r = mode[i] || tau[i] == 0 ? 0 : i == force ? 2 : fabs(tau[i]) / (peak * at(cap[i], theta));
@@ -173,14 +174,14 @@ static void settle(double theta, int force) {
 		}
 		if (worst < 0) break;
 		mode[worst] = tau[worst] > 0 ? 1 : -1, fresh[worst] = 1, force = -1;
-		direct(worst);
+		setTorque(worst);
 	}
 	for (int i = 0; i < N; i++) x1[i] = dot(N, set->p[i], x);
 	memcpy(x, x1, sizeof x);
-	for (int i = 0; i < K; i++) direct(i);
+	for (int i = 0; i < K; i++) setTorque(i);
 }
 
-static void begin(void) { // modes at the start of a piece
+static void startSubstep(void) { // modes at the start of a substep
 	int again = 0;
 	for (int i = 0; i < K; i++) {
 		int was = mode[i], active = cap[i][0] + cap[i][1] / 2 + cap[i][2] / 4 > 0;
@@ -188,16 +189,16 @@ static void begin(void) { // modes at the start of a piece
 		if (!active) mode[i] = FREE;
 		else if (was == FREE) mode[i] = slip[i] > slip0 ? 1 : slip[i] < -slip0 ? -1 : 0;
 		again |= was != mode[i] && (was == 0 || mode[i] == 0);
-		if (was != mode[i]) direct(i);
+		if (was != mode[i]) setTorque(i);
 		if (fabs(slip[i]) > 10 * slip0) fresh[i] = 0;
 	}
-	choose();
+	selectSet();
 	lockTorques(x, 0);
 	for (int i = 0; i < K; i++) again |= mode[i] == 0 && fabs(tau[i]) > peak * fmax(0, cap[i][0]) * (1 + 1e-9);
-	if (again) settle(0, -1);
+	if (again) resolveModes(0, -1);
 }
 
-static void expand(double len) { // Taylor coefficients of x over the piece
+static void expand(double len) { // Taylor coefficients of x over the substep
 	const double *w[3] = {w0, w1, w2};
 	memcpy(c[0], x, sizeof x);
 	for (int j = 0; j < DEG; j++)
@@ -205,44 +206,44 @@ static void expand(double len) { // Taylor coefficients of x over the piece
 			c[j + 1][i] = len / (j + 1) * (dot(N, set->a[i], c[j]) + (j < 3 ? dot(W, set->b[i], w[j]) : 0));
 }
 
-static void place(double theta, double *dst) {
+static void evaluate(double theta, double *dst) {
 	for (int i = 0; i < N; i++) {
 		dst[i] = c[DEG][i];
 		for (int j = DEG - 1; j >= 0; j--) dst[i] = dst[i] * theta + c[j][i];
 	}
 }
 
-static int sags(double a, double b, double r) {
+static int dipsBelowZero(double a, double b, double r) {
 	double q = b - a - r;
 	return r < 0 && q > 0 && a - r * r / (4 * q) <= 0.05 * (q - r);
 }
 
-// suspect is the side (+1, -1) on which element i may have an event in the piece.
-static int suspect(int i, double len, double tau0) {
+// mayHoldEvent returns the side (+1, -1) on which element i may have an event in the substep, or 0.
+static int mayHoldEvent(int i, double len, double tau0) {
 	if (mode[i] == FREE) return 0;
 	if (mode[i]) {
 		double a = mode[i] * slip[i], b = mode[i] * dot(N, slipRow[i], x1);
-		return fresh[i] || b <= 0 || sags(a, b, mode[i] * dot(N, slipRow[i], xd) * len) ? mode[i] : 0;
+		return fresh[i] || b <= 0 || dipsBelowZero(a, b, mode[i] * dot(N, slipRow[i], xd) * len) ? mode[i] : 0;
 	}
 	double limit = peak * at(cap[i], 1), slope = len * dot(N, set->t[i], xd) + dot(W, set->u[i], w1);
 	if (fabs(tau[i]) > limit * (1 + 1e-9)) return tau[i] > 0 ? 1 : -1;
 	for (int s = 1; s >= -1; s -= 2)
-		if (sags(peak * cap[i][0] - s * tau0, limit - s * tau[i], peak * cap[i][1] - s * slope)) return s;
+		if (dipsBelowZero(peak * cap[i][0] - s * tau0, limit - s * tau[i], peak * cap[i][1] - s * slope)) return s;
 	return 0;
 }
 
-static double value(const double *q, double theta) {
+static double polynomial(const double *q, double theta) {
 	double s = 0;
 	for (int j = DEG; j >= 0; j--) s = s * theta + q[j];
 	return s;
 }
 
-// root is the first place in [0, 1] where q becomes negative, 2 for none.
+// root returns the first point in [0, 1] where q becomes negative; 2: none.
 static double root(const double *q) {
-	double a = 0, fa = value(q, 0);
+	double a = 0, fa = polynomial(q, 0);
 	if (fa < 0) return 0;
 	for (int n = 1; n <= 16; n++) {
-		double b = n / 16., fb = value(q, b);
+		double b = n / 16., fb = polynomial(q, b);
 		if (fb >= 0) {
 			a = b, fa = fb;
 			continue;
@@ -251,7 +252,7 @@ static double root(const double *q) {
 			double m = k % 3 == 2 ? a + (b - a) / 2 : b - fb * (b - a) / (fb - fa);
 			if (m <= a || m >= b) m = a + (b - a) / 2;
 			if (m <= a || m >= b) break;
-			double fm = value(q, m);
+			double fm = polynomial(q, m);
 			if (fm >= 0) a = m, fa = fm;
 			else b = m, fb = fm;
 		}
@@ -260,7 +261,7 @@ static double root(const double *q) {
 	return 2;
 }
 
-static double curve(int i, int side) { // first event of element i
+static double firstEvent(int i, int side) { // first event of element i
 	double q[DEG + 1] = {0};
 	for (int j = 0; j <= DEG; j++) q[j] = mode[i] ? side * dot(N, slipRow[i], c[j]) : -side * dot(N, set->t[i], c[j]);
 	if (mode[i]) {
@@ -272,59 +273,59 @@ static double curve(int i, int side) { // first event of element i
 	return root(q);
 }
 
-// walk goes to the end of the piece or to the first event in it.
-static double walk(double len) {
+// advance steps to the end of the substep or to the first event in it. It returns the time, s.
+static double advance(double len) {
 	int side[K], any = 0, cause = -1, whole = len == h;
 	double tau0[K], theta = 2;
 	if (whole) {
 		for (int i = 0; i < N; i++)
 			x1[i] = dot(N, set->phi[i], x) + dot(W, set->g0[i], w0) + dot(W, set->g1[i], w1) + dot(W, set->g2[i], w2);
 	} else {
-		expand(len), place(1, x1);
+		expand(len), evaluate(1, x1);
 	}
 	for (int i = 0; i < N; i++) xd[i] = dot(N, set->a[i], x) + dot(W, set->b[i], w0);
 	for (int i = 0; i < K; i++) slip[i] = dot(N, slipRow[i], x);
 	memcpy(tau0, tau, sizeof tau);
 	lockTorques(x1, 1);
-	for (int i = 0; i < K; i++) any |= side[i] = suspect(i, len, tau0[i]);
+	for (int i = 0; i < K; i++) any |= side[i] = mayHoldEvent(i, len, tau0[i]);
 	if (any && whole) expand(len);
 	for (int i = 0; any && i < K; i++) {
-		double e = side[i] ? curve(i, side[i]) : 2;
+		double e = side[i] ? firstEvent(i, side[i]) : 2;
 		if (e < theta) theta = e, cause = i;
 	}
 	if (cause < 0) {
 		memcpy(x, x1, sizeof x);
 		return len;
 	}
-	place(theta, x);
+	evaluate(theta, x);
 	int force = mode[cause] == 0 ? cause : -1;
 	for (int i = 0; i < K; i++)
 		if (mode[i] != FREE && (i == cause || (!fresh[i] && fabs(dot(N, slipRow[i], x)) <= 2 * slip0))) {
 			mode[i] = 0;
-			direct(i);
+			setTorque(i);
 		}
-	settle(theta, force);
+	resolveModes(theta, force);
 	return theta * len;
 }
 
 static void step(double *y) {
 	double t0 = tick * h, local = 0, now[4];
-	for (int n = 0; n < 64 && h - local > gap; n++) {
-		double left = h - local, next = corner(t0 + local) - t0 - local, len = held ? left : fmin(left, next);
-		if (len > h - gap) len = h;
+	for (int n = 0; n < 64 && h - local > tolerance; n++) {
+		double left = h - local, next = breakpoint(t0 + local) - t0 - local, len = held ? left : fmin(left, next);
+		if (len > h - tolerance) len = h;
 		inputs(t0 + local, len);
-		begin();
-		local += walk(len);
+		startSubstep();
+		local += advance(len);
 	}
 	tick++;
 	if (held) memcpy(now, in, sizeof in);
-	else sources(tick * h, tick * h + gap, now);
+	else sources(tick * h, tick * h + tolerance, now);
 	parabola(now[0], now[0], now[0], w0, w1, w2);
 	for (int i = 0; i < K; i++) {
 		cap[i][0] = gain * fmax(0, now[i + 1]), cap[i][1] = cap[i][2] = 0;
-		direct(i);
+		setTorque(i);
 	}
-	choose();
+	selectSet();
 	lockTorques(x, 0);
 	memcpy(y, x, sizeof x);
 	for (int i = 0; i < K; i++) y[N + 3 * i] = mode[i], y[N + 3 * i + 1] = dot(N, slipRow[i], x), y[N + 3 * i + 2] = tau[i];
@@ -348,7 +349,7 @@ int main(int argc, char **argv) {
 	double y[P], best = INFINITY, *u = malloc(ticks * sizeof in);
 	h = atol(argv[1]) * 1e-9, held = !strcmp(argv[4], "commands");
 	for (int i = 0; i < SETS; i++) prepare(i);
-	for (long k = 0; k < ticks; k++) sources(k * h, k * h + gap, u + 4 * k);
+	for (long k = 0; k < ticks; k++) sources(k * h, k * h + tolerance, u + 4 * k);
 	for (long r = 0; r < runs; r++) {
 		reset();
 		double start = seconds();

@@ -1,12 +1,12 @@
-/* The rail car of plant rail17 by plain Runge and Kutta of order four with steps of 0.5 ms,
- * written out: what lockstep's step of 5 ms is set against. A wheel whose speed passes zero
- * stops, and turns again when the adhesion exceeds its brake, both at the end of a step.
+/* The rail car of plant rail17 by Runge-Kutta of order four with steps of 0.5 ms. rail_test.go
+ * compares its time with that of lockstep's step of 5 ms. A wheel whose speed passes zero locks at
+ * the end of the step; it turns again when the adhesion exceeds its brake.
  *
  *	cost_rail RUNS [trajectory]
  *
- * writes the ns that 5 ms take, in the mean over 8 s and the dearest, each the least of
- * some runs; then every 20 ms time, the speed of the car and those of the four wheels at
- * the rim, m/s.
+ * prints the time for 5 ms, ns: the mean over 8 s and the worst one, each the minimum of RUNS runs.
+ * With "trajectory" it then prints every 20 ms the time, s, the speed of the car and the rim speeds
+ * of the four wheels, m/s.
  */
 #define _POSIX_C_SOURCE 199309L
 #include <math.h>
@@ -26,7 +26,7 @@ static const double mu0 = 0.1, A = 0.2, vstar = 5, Tsgn = 0.05, F_res = 100, FN0
 static int locked[4];
 static double adhesion[4], capacity[4];
 
-/* path is linear between its rows. */
+/* path interpolates a table linearly. */
 static double path(const double (*row)[2], int rows, double t) {
 	if (t <= row[0][0])
 		return row[0][1];
@@ -145,16 +145,16 @@ static void ride(int show) {
 }
 
 int main(int argc, char **argv) {
-	double mean = 0, dearest = 0;
+	double mean = 0, worst = 0;
 	for (int k = 0; k < TICKS; k++)
 		least[k] = INFINITY;
 	for (int n = argc > 1 ? atoi(argv[1]) : 1; n > 0; n--)
 		ride(0);
 	for (int k = 0; k < TICKS; k++) {
 		mean += least[k] / TICKS;
-		dearest = fmax(dearest, least[k]);
+		worst = fmax(worst, least[k]);
 	}
-	printf("%.1f,%.1f\n", mean, dearest);
+	printf("%.1f,%.1f\n", mean, worst);
 	if (argc > 2)
 		ride(1);
 	return 0;

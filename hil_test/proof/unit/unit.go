@@ -1,6 +1,6 @@
-// Package unit owns the other side of the proof: virtual control units of a gearbox that share no
-// line with the product. The script unit.py is one on python3-can and python3-crccheck. This
-// package is one on brutella/can with checksums of its own, for the classic frames.
+// Package unit owns the virtual control units of package proof, which share no code with the
+// product. The script unit.py is a unit on python3-can and python3-crccheck. This package is a unit
+// on brutella/can with its own checksums, for the classic frames.
 package unit
 
 import (
@@ -17,49 +17,49 @@ import (
 )
 
 const (
-	cycle = 10 * time.Millisecond // of TCU_1
-	quiet = 4 * time.Second       // nothing for so long: the bench has ended
+	cycle = 10 * time.Millisecond // cycle of TCU_1
+	quiet = 4 * time.Second       // silence after which the bench counts as ended
 	idTCU = 0x110
 )
 
-// Seen is what was seen of a frame.
+// Seen counts the received frames of a message.
 type Seen struct {
 	Frames   int `json:"frames"`
-	Wrong    int `json:"wrong"`    // checksums
-	Repeated int `json:"repeated"` // counters
-	Lost     int `json:"lost"`     // frames, by their counters
-	Length   int `json:"length"`   // frames of the wrong one: not judged any further
-	Flags    int `json:"flags"`    // frames that are no classic data frames
+	Wrong    int `json:"wrong"`    // frames with a wrong checksum
+	Repeated int `json:"repeated"` // frames with a repeated counter
+	Lost     int `json:"lost"`     // missing frames, by the counter
+	Length   int `json:"length"`   // frames of a wrong length, which are not checked further
+	Flags    int `json:"flags"`    // frames other than classic data frames
 	Phase    int `json:"phase"`    // frames of a grid point at which none is due
 	Old      int `json:"old"`      // frames of a grid point before the newest
-	Split    int `json:"split"`    // frames whose groups disagree about what was lost
+	Split    int `json:"split"`    // frames with groups that disagree about the lost frames
 	Grids    int `json:"grids"`    // different grid points
 }
 
-// Testimony is what a unit says at its end.
-type Testimony struct {
-	Frames  map[string]*Seen `json:"frames"`
+// Result is the output of a unit at its end.
+type Result struct {
+	Frames  map[string]*Seen `json:"frames"`  // by message
 	Unknown int              `json:"unknown"` // frames of other identifiers
-	Sent    int              `json:"sent"`
-	Refused int              `json:"refused"`
+	Sent    int              `json:"sent"`    // sent frames
+	Refused int              `json:"refused"` // attempts to send that the bus refused
 }
 
-// frame is what is known of a frame.
+// frame is the description of a message and the state of its check.
 type frame struct {
 	name         string
 	length       uint8
-	cycle, phase int                             // grid points
-	grid         int                             // first byte of its grid point; 0: it has none
-	counter      func(d []byte) (n, modulus int) // nil: as in byte 1
-	check        func(d []byte) bool
+	cycle, phase int // grid points
+	grid         int // first byte of the grid point; 0: none
+	counter      func(d []byte) (n, modulus int)
+	check        func(d []byte) bool // reports whether the checksum is right
 	seen         Seen
 	begun        bool
 	last         int
 	grids        map[int]bool
 }
 
-// witness judges what comes.
-type witness struct {
+// monitor checks the received frames.
+type monitor struct {
 	frames  map[uint32]*frame
 	unknown int
 	newest  int
@@ -94,7 +94,7 @@ func network() map[uint32]*frame {
 		0x303: {name: "ChassisC", length: 8, cycle: 4, phase: 1, grid: 4, counter: nibble(6, 4, 16), check: func(d []byte) bool {
 			x := byte(0x5A)
 			for _, b := range d {
-				x ^= b // the checksum itself makes it 0
+				x ^= b // the checksum is included: the result is 0
 			}
 			return x == 0
 		}},
@@ -104,7 +104,7 @@ func network() map[uint32]*frame {
 	}
 }
 
-// nibble is a counter of four bits.
+// nibble returns the reader of a counter of four bits.
 func nibble(at, shift, modulus int) func(d []byte) (int, int) {
 	return func(d []byte) (int, int) { return int(d[at]>>shift) & 15, modulus }
 }
@@ -158,7 +158,7 @@ func nibbles(d []byte) bool {
 	return d[6]>>4 == s&15
 }
 
-// ids are the data identifiers by counter, of AUTOSAR's profile 2.
+// ids are the data identifiers by counter, for AUTOSAR profile 2.
 var ids = [16]byte{7, 42, 99, 1, 200, 17, 33, 64, 5, 91, 120, 250, 3, 77, 18, 155}
 
 func crc2(d []byte) byte {
@@ -167,8 +167,8 @@ func crc2(d []byte) byte {
 
 func profile2(d []byte) bool { return d[0] == crc2(d) }
 
-// see judges a frame.
-func (w *witness) see(f *can.Frame) {
+// receive checks a frame.
+func (w *monitor) receive(f *can.Frame) {
 	k := w.frames[f.ID]
 	if k == nil {
 		w.unknown++
@@ -212,8 +212,8 @@ func (w *witness) see(f *can.Frame) {
 	k.grids[grid] = true
 }
 
-func (w *witness) report() *Testimony {
-	t := &Testimony{Frames: map[string]*Seen{}, Unknown: w.unknown}
+func (w *monitor) result() *Result {
+	t := &Result{Frames: map[string]*Seen{}, Unknown: w.unknown}
 	for _, f := range w.frames {
 		if f.seen.Frames > 0 {
 			f.seen.Grids = len(f.grids)
@@ -224,14 +224,14 @@ func (w *witness) report() *Testimony {
 	return t
 }
 
-// law keeps the wheel between 9.5 and 11 rad/s: in ratio 12 the vehicle gains speed, in
-// ratio 4 it loses some.
-type law struct {
+// controller keeps the wheel between 9.5 and 11 rad/s: in ratio 12 the vehicle accelerates, in
+// ratio 4 it slows down.
+type controller struct {
 	high bool
-	bar  [4]float64 // of clutches 4, 5, 7, 8
+	bar  [4]float64 // pressures of clutches 4, 5, 7, 8, bar
 }
 
-func (l *law) step(wheel float64) {
+func (l *controller) step(wheel float64) {
 	switch {
 	case wheel >= 11:
 		l.high = true
@@ -245,7 +245,8 @@ func (l *law) step(wheel float64) {
 	}
 }
 
-// TCU1 is TCU_1 with the n-th counter and the pressures of clutches 4, 5, 7 and 8, bar.
+// TCU1 returns the frame TCU_1 with the n-th counter and the pressures of clutches 4, 5, 7 and 8,
+// bar.
 func TCU1(n int, bar [4]float64) can.Frame {
 	f := can.Frame{ID: idTCU, Length: 8}
 	f.Data[1] = byte(n & 15)
@@ -260,8 +261,8 @@ func TCU1(n int, bar [4]float64) can.Frame {
 	return f
 }
 
-// Run is the unit on a bus: args are BUS SECONDS. It says "ready", waits for the bench,
-// sends TCU_1 every 10 ms for so long, and prints its Testimony when the bus is silent.
+// Run runs the unit on a bus; args are BUS SECONDS. It prints "ready", waits for the bench, sends
+// TCU_1 every 10 ms for SECONDS, and prints its Result as JSON when the bus is silent.
 func Run(args []string, out io.Writer) error {
 	i, err := net.InterfaceByName(args[0])
 	if err != nil {
@@ -275,11 +276,11 @@ func Run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	w := &witness{frames: network()}
+	w := &monitor{frames: network()}
 	var (
 		mu    sync.Mutex
 		wheel atomic.Int64 // w4 backward, 0.001 rad/s
-		heard atomic.Int64 // when something last came, ns since 1970; 0: nothing has
+		last  atomic.Int64 // time of the last frame of the bench, ns since 1970; 0: none yet
 	)
 	go func() {
 		for {
@@ -291,22 +292,22 @@ func Run(args []string, out io.Writer) error {
 				wheel.Store(-int64(int16(uint16(f.Data[4])<<8 | uint16(f.Data[5]))))
 			}
 			mu.Lock()
-			w.see(&f)
+			w.receive(&f)
 			mu.Unlock()
 			if f.ID != 0x111 && f.ID != 0x112 { // the other unit may be first
-				heard.Store(time.Now().UnixNano())
+				last.Store(time.Now().UnixNano())
 			}
 		}
 	}()
 
 	fmt.Fprintln(out, "ready")
-	for end := time.Now().Add(time.Minute); heard.Load() == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); last.Load() == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
-	sent, refused, l := 0, 0, law{}
+	sent, refused, l := 0, 0, controller{}
 	end := time.Now().Add(time.Duration(seconds * 1e9))
 	for due := time.Now(); due.Before(end); due = due.Add(cycle) {
 		if time.Sleep(time.Until(due)); time.Now().After(end) {
-			break // what is late is not sent any more
+			break // too late to send
 		}
 		l.step(float64(wheel.Load()) / 1000)
 		for f := TCU1(sent, l.bar); bus.WriteFrame(f) != nil; time.Sleep(time.Millisecond) {
@@ -315,12 +316,12 @@ func Run(args []string, out io.Writer) error {
 		sent++
 	}
 
-	for time.Since(time.Unix(0, heard.Load())) < quiet {
+	for time.Since(time.Unix(0, last.Load())) < quiet {
 		time.Sleep(100 * time.Millisecond)
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	t := w.report()
+	t := w.result()
 	t.Sent, t.Refused = sent, refused
 	return json.NewEncoder(out).Encode(t)
 }

@@ -1,13 +1,12 @@
 #!/usr/bin/python3
-"""unit.py BUS fd|classic SECONDS | LOG is a control unit and a witness on python3-can with
-the checksums of python3-crccheck: it shares no code with lockstep.
+"""unit.py BUS fd|classic SECONDS | LOG is a control unit and a bus monitor on python3-can
+with the checksums of python3-crccheck: it shares no code with lockstep.
 
-It judges every frame of the bus by the description below, which is that of gearbox.dbc
-and of the bench put into words a second time. Each frame of the bench carries the grid
-point it belongs to, so that this side can tell which one is missing, out of its phase,
-late or old. From the bench's first frame on it sends TCU_2, or TCU_2C on a bus without
-CAN FD, every 10 ms for SECONDS. It prints one JSON object when the bus has been silent,
-or at once about the frames of a log.
+It checks every frame of the bus with the description below, which repeats gearbox.dbc and
+the bench file independently. Each frame of the bench carries its grid point, so that the
+unit detects frames that are missing, out of phase, late or old. From the first frame of the
+bench on the unit sends TCU_2, or TCU_2C on a bus without CAN FD, every 10 ms for SECONDS. It
+prints one JSON object when the bus is silent, or at once for the frames of a LOG.
 """
 
 import json
@@ -74,7 +73,7 @@ def nibble(at, shift=0):
 
 
 class Frame:
-    """What is known of a frame, and what was seen of it. Cycle and phase are grid points."""
+    """The description and the counts of a message. Cycle and phase are in grid points."""
 
     def __init__(self, name, length, cycle, phase, grid, groups, fd=False, brs=False):
         self.name, self.length, self.cycle, self.phase, self.grid = name, length, cycle, phase, grid
@@ -83,7 +82,7 @@ class Frame:
         self.gaps, self.out = [], dict.fromkeys(("frames", "wrong", "repeated", "lost", "length", "flags", "phase", "old", "split"), 0)
 
     def see(self, m, newest):
-        """Counts a frame; returns its grid point, or None."""
+        """Checks and counts a frame. Returns its grid point, or None."""
         out, d = self.out, bytes(m.data)
         out["frames"] += 1
         if self.last is not None:
@@ -140,13 +139,13 @@ class Witness:
     def __init__(self):
         self.frames, self.unknown, self.errors, self.newest = network(), 0, 0, 0
         self.stamps = []  # grid point and time of each Wheels
-        self.probe = []  # grid points and raw values that are not on its course
+        self.probe = []  # grid points and raw values that differ from the waveform
 
     def see(self, m):
         if m.is_error_frame:
             self.errors += 1
             return
-        if m.arbitration_id in (0x111, 0x112):  # its own
+        if m.arbitration_id in (0x111, 0x112):  # sent by this unit
             return
         f = self.frames.get(m.arbitration_id)
         if f is None or m.is_extended_id != (m.arbitration_id > 0x7FF):
@@ -162,18 +161,18 @@ class Witness:
             self.check_probe(grid, int.from_bytes(m.data[6:8], "big", signed=True))
 
     def check_probe(self, grid, raw):
-        """Notes what is not the course declared: from -50 to 50 bar and back in 20 s."""
+        """Records values that differ from the waveform: from -50 to 50 bar and back in 20 s."""
         k = grid % 4000
         if raw != (-5000 + 5 * k if k <= 2000 else 15000 - 5 * k):
             self.probe.append((grid, raw))
 
     def gone(self):
-        """Grid points of Motion that were not seen, from the first to the last."""
+        """Returns the grid points of Motion that were not received, from the first to the last."""
         grids = next((f.grids for f in self.frames.values() if f.name.startswith("Motion") and f.grids), {0})
         return sorted(set(range(min(grids), max(grids))) - grids)
 
     def late(self):
-        """Grid points of Wheels that came more than 2 ms later than the earliest, in ms."""
+        """Returns grid points of Wheels and their delay, ms, if more than 2 ms over the smallest one."""
         if not self.stamps:
             return []
         delays = [(grid, stamp - grid * 0.005) for grid, stamp in self.stamps]
@@ -182,7 +181,7 @@ class Witness:
 
 
 def frame(n, fd, clutch6=0.0):
-    """TCU_2, or TCU_2C, with the n-th counter: clutch 2 engaged, 24 bar, the others open."""
+    """Returns TCU_2 or TCU_2C with the n-th counter: clutch 2 has 24 bar, the others are open."""
     if fd:
         d = bytearray(24)
         d[2], d[13] = n & 255, n & 15
@@ -199,8 +198,8 @@ def frame(n, fd, clutch6=0.0):
 
 
 def send(bus, frames, count, begin):
-    """Sends the frames again and again, count in all, one every 10 ms from begin on; late ones
-    at once, but none when the time of all is over. Returns how many, and how often the bus was full."""
+    """Sends the frames in turn, count in all, one every 10 ms from begin on. Late frames follow at
+    once, but none after the end of the time. Returns the number sent and the number refused."""
     refused = 0
     for n in range(count):
         time.sleep(max(0, begin + n * CYCLE - time.time()))
@@ -217,9 +216,9 @@ def send(bus, frames, count, begin):
 
 
 def sender(channel, fd, count):
-    """Starts a process of its own: who listens may be slow. Returns the descriptor that takes
-    when to begin, and the one on which it says what send returns, in a line."""
-    frames = [frame(n, fd) for n in range(256 if fd else 15)]  # then their counters begin anew
+    """Starts a separate process that sends, since the receiver may be slow. Returns the descriptor
+    that takes the time to begin, and the one that gives the result of send as a line."""
+    frames = [frame(n, fd) for n in range(256 if fd else 15)]  # the period of the counters
     go, told = os.pipe(), os.pipe()
     if os.fork() > 0:
         os.nice(10)
@@ -232,7 +231,7 @@ def sender(channel, fd, count):
 
 
 def listen(bus, begin):
-    """Returns all messages up to a silence of 4 s; calls begin with the time of the bench's first."""
+    """Returns all messages up to a silence of 4 s. Calls begin with the time of the bench's first message."""
     messages, m, begun = [], bus.recv(60), False
     while m is not None:
         messages.append(m)

@@ -42,8 +42,23 @@ type rail struct {
 // largest force while |v_s| < T_sgn.
 func readRail(e *element.Element) element.Declared {
 	r := rail{tyre: tyre{Element: e, road: -1, force: "N"}, most: 1}
-	law := r.lawOf()
-	r.roller()
+	law := e.Word("law")
+	for _, other := range slices.Sorted(maps.Keys(adhesions)) {
+		for _, key := range adhesions[other] {
+			if !slices.Contains(adhesions[law], key) {
+				e.Forbid("goes with law: "+other, key)
+			}
+		}
+	}
+
+	radius := 1.0 // a wheel that moves has the speed of its rim
+	if a := &e.Network.Nodes[e.Node("a")]; a.Domain != network.Translational {
+		radius = e.Number("radius")
+	} else {
+		e.Forbid(fmt.Sprintf("goes with a wheel that turns; %q moves with its rim", a.Name), "radius")
+	}
+
+	r.roll(radius)
 	r.load = e.Waveform("fn")
 	e.NameForm("fn", network.SignalOf(r.load))
 	r.guardZero(r.load)
@@ -61,32 +76,6 @@ func (r *rail) heavy(l *network.Law, f network.Form, slope float64) *network.Law
 	i := l.Read(f, slope)
 	r.Network.SizeSlope(l, i, 0, r.load)
 	return l.Again(i)
-}
-
-// lawOf reads which law it is, and refuses the keys of the others.
-func (r *rail) lawOf() string {
-	name := r.Word("law")
-	for _, other := range slices.Sorted(maps.Keys(adhesions)) {
-		for _, key := range adhesions[other] {
-			if !slices.Contains(adhesions[name], key) {
-				r.Forbid("goes with law: "+other, key)
-			}
-		}
-	}
-
-	return name
-}
-
-// roller reads the radius of a wheel that turns; one that moves has the speed of its rim.
-func (r *rail) roller() {
-	radius := 1.0
-	if a := &r.Network.Nodes[r.Node("a")]; a.Domain != network.Translational {
-		radius = r.Number("radius")
-	} else {
-		r.Forbid(fmt.Sprintf("goes with a wheel that turns; %q moves with its rim", a.Name), "radius")
-	}
-
-	r.roll(radius)
 }
 
 // track reads the condition of the track: a factor over time, and rows of position and

@@ -183,11 +183,21 @@ func (t *tyre) readRelaxation() {
 	t.AddGuard(g.Do(model.Sub))
 }
 
-// readFormula reads the coefficients of the magic formula.
+// readFormula reads the coefficients of the magic formula: numbers, or rows of load and number.
 func (t *tyre) readFormula() {
 	t.shape, t.steepest = map[string]model.Table{}, 1
 	for _, key := range []string{"B", "C", "D", "E"} {
-		table := t.readCoefficient(key)
+		if !t.Has(key) {
+			t.Refuse(t.At, "tyre needs %s (of the magic formula), or mu", key)
+		}
+		var table model.Table
+		if t.IsScalar(key) {
+			table = element.Constant(t.Number(key))
+		} else {
+			table = t.Table(key)
+		}
+
+		t.GuardPoints(network.SignalOf(t.load), table.Breakpoints())
 		if key != "E" {
 			t.steepest *= network.Largest(table.Z)
 		}
@@ -198,22 +208,6 @@ func (t *tyre) readFormula() {
 	if t.road >= 0 {
 		t.steepest *= t.Network.MaxAbs(t.road)
 	}
-}
-
-// readCoefficient reads a coefficient: a number, or rows of load and number.
-func (t *tyre) readCoefficient(key string) model.Table {
-	if !t.Has(key) {
-		t.Refuse(t.At, "tyre needs %s (of the magic formula), or mu", key)
-	}
-	var m model.Table
-	if t.IsScalar(key) {
-		m = element.Constant(t.Number(key))
-	} else {
-		m = t.Table(key)
-	}
-
-	t.GuardPoints(network.SignalOf(t.load), m.Breakpoints())
-	return m
 }
 
 // push pushes a coefficient at the load that is argument fn.

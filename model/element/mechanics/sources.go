@@ -106,25 +106,23 @@ func followExactly(e *element.Element, n *network.Node, ref int) {
 		return network.SignalOf(e.AddSignal(name, network.Signal{Source: s}))
 	}
 
-	first := rate(source, "the source")
-	state := network.State{Name: "w"}
-	if e.Kind.Name == "speed" {
-		accel := add("accel", first)
-		state.Start = startOfSource(source)
-		i := e.AddState(state)
-		n.Driven = i + 1
-		e.Network.States[i].Der = accel.Plus(wanted.Scaled(recall)).Plus(network.StateOf(i).Scaled(-recall))
+	isSpeed := e.Kind.Name == "speed"
+	speed, what := source, "the source"
+	if !isSpeed {
+		speed, what = rate(source, what), "its speed"
+	}
+	accel := add("accel", rate(speed, what))
+	i := e.AddState(network.State{Name: "w", Start: startOfSource(speed)})
+	n.Driven = i + 1
+	w := network.StateOf(i)
+	if isSpeed {
+		e.Network.States[i].Der = accel.Plus(wanted.Scaled(recall)).Plus(w.Scaled(-recall))
 		return
 	}
 
-	accel := add("accel", rate(first, "its speed"))
-	state.Start = startOfSource(first)
-	i := e.AddState(state)
-	n.Driven = i + 1
-	w := network.StateOf(i)
 	n.Phi0 = startOfSource(source)
 	phi := network.StateOf(e.AddState(network.State{Name: "phi", Der: w, Start: n.Phi0}))
-	e.Network.States[i].Der = accel.Plus(add("speed", first).Scaled(2 * recall)).Plus(w.Scaled(-2 * recall)).
+	e.Network.States[i].Der = accel.Plus(add("speed", speed).Scaled(2 * recall)).Plus(w.Scaled(-2 * recall)).
 		Plus(wanted.Scaled(recall * recall)).Plus(phi.Scaled(-recall * recall))
 }
 

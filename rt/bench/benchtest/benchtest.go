@@ -36,12 +36,14 @@ func DemoFile(t testing.TB, replace ...string) string {
 	return filepath.Join(folder(t, "bench.yaml", DemoText(t, replace...)), "bench.yaml")
 }
 
-// folder makes a folder with a file and returns its name.
-func folder(t testing.TB, name, text string) string {
+// folder makes a folder with files, each a name and a text, and returns its name.
+func folder(t testing.TB, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
+	for i := 0; i < len(files); i += 2 {
+		if err := os.WriteFile(filepath.Join(dir, files[i]), []byte(files[i+1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
@@ -119,10 +121,6 @@ func GuardedFolder(t testing.TB) string {
 // bench is that of GuardedText, in which nobody drives clutch 8.
 func FaultFolder(t testing.TB) string {
 	t.Helper()
-	dir := GuardedFolder(t)
 	text := strings.Replace(GuardedText(t), "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "", 1)
-	if err := os.WriteFile(filepath.Join(dir, "b.yaml"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return folder(t, "guarded.dbc", GuardedDatabase(t), "b.yaml", text)
 }

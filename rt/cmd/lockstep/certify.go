@@ -17,7 +17,7 @@ import (
 
 // certifyArgs is the command line of certify.
 type certifyArgs struct {
-	certify.Order
+	certify.Measurement
 	out      string // file to write; "": none
 	old, now string // certificates to compare; now "": a new measurement
 	length   time.Duration
@@ -32,7 +32,7 @@ func defineCertify(a *args) func() error {
 		"print what changed from the certificate OLD.json to NEW.json, or to a new measurement with the "+
 			"settings of OLD.json")
 	a.hostFlags(&c.Bus, &c.BestEffort)
-	a.loadFlags(&c.UnitBus, &c.Asked.Load)
+	a.loadFlags(&c.UnitBus, &c.Request.Load)
 	a.StringVar(&c.Kernel, "kernel table|generated|FILE", "table",
 		"kernel in use: table, generated, or a target executable")
 
@@ -87,8 +87,8 @@ func (c *certifyArgs) check() error {
 	switch {
 	case c.out == "" && c.old == "":
 		return usageError{"certify: -o FILE.html is missing: the file of the certificate"}
-	case c.length < soak.Shortest:
-		return usageError{fmt.Sprintf("certify: -for %v: at least %v are needed", c.length, soak.Shortest)}
+	case c.length < soak.MinDuration:
+		return usageError{fmt.Sprintf("certify: -for %v: at least %v are needed", c.length, soak.MinDuration)}
 	}
 
 	return nil
@@ -113,7 +113,7 @@ func readCertificate(name string) (*certify.Certificate, error) {
 
 // reuseSettings takes over the settings of an older certificate that the command line does not set.
 func (c *certifyArgs) reuseSettings(old *certify.Certificate) {
-	was := old.Asked
+	was := old.Request
 	for flag, set := range map[string]func(){
 		"bench":      func() { c.Bench = was.Bench },
 		"for":        func() { c.length = time.Duration(was.ForNs) },
@@ -121,7 +121,7 @@ func (c *certifyArgs) reuseSettings(old *certify.Certificate) {
 		"unitbus":    func() { c.UnitBus = was.UnitBus },
 		"besteffort": func() { c.BestEffort = was.BestEffort },
 		"kernel":     func() { c.Kernel = was.Kernel },
-		"load":       func() { c.Asked.Load = was.Load },
+		"load":       func() { c.Request.Load = was.Load },
 	} {
 		if !c.given[flag] {
 			set()
@@ -139,11 +139,11 @@ func (c *certifyArgs) measure(old *certify.Certificate) error {
 		c.reuseSettings(old)
 	}
 	c.ForNs, c.Out, c.Choose = int64(c.length), os.Stdout, kernelOf(c.Kernel)
-	if err := c.Complete(); err != nil {
+	if err := c.MakeAbsolute(); err != nil {
 		return err
 	}
-	if c.Asked.Load {
-		c.Order.Load = startLoad
+	if c.Request.Load {
+		c.Measurement.Load = startLoad
 	}
 	files, err := certify.Create(c.out)
 	if err != nil {

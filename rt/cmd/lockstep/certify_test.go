@@ -98,8 +98,8 @@ func TestACertificateHasTheFiguresOfItsRunAndCanBeMeasuredAgain(t *testing.T) {
 	if !slices.Equal(roles, []string{"bench", "plant", "dbc", "tables"}) {
 		t.Errorf("hashes of %q", roles)
 	}
-	if c.Beside != nil && c.Beside.Cyclictest != nil && (c.Beside.Loop.RatioP50 == nil || c.Beside.Loop.Samples < 100 || c.Beside.Alone == nil) {
-		t.Errorf("beside cyclictest: %+v", c.Beside.Loop)
+	if c.Reference != nil && c.Reference.Cyclictest != nil && (c.Reference.Loop.RatioP50 == nil || c.Reference.Loop.Samples < 100 || c.Reference.Alone == nil) {
+		t.Errorf("beside cyclictest: %+v", c.Reference.Loop)
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 2 {
 		t.Errorf("it left %v", list)
@@ -147,9 +147,9 @@ func measuredAgain(t *testing.T, old string) {
 			t.Errorf("%s is worse: code %d: %s", f.Name, code, &s.errors)
 		}
 	}
-	was.Asked.ForNs = int64(11 * time.Second)
-	if !reflect.DeepEqual(was.Asked, now.Asked) {
-		t.Errorf("asked for %+v, then for %+v", was.Asked, now.Asked)
+	was.Request.ForNs = int64(11 * time.Second)
+	if !reflect.DeepEqual(was.Request, now.Request) {
+		t.Errorf("asked for %+v, then for %+v", was.Request, now.Request)
 	}
 }
 

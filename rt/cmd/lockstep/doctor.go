@@ -16,7 +16,7 @@ import (
 
 // doctorArgs is the command line of doctor.
 type doctorArgs struct {
-	ask       doctor.Ask
+	ask       doctor.Requirements
 	json      bool
 	root      string
 	fix, undo bool
@@ -26,7 +26,7 @@ type doctorArgs struct {
 }
 
 func defineDoctor(a *args) func() error {
-	d := doctorArgs{ask: doctor.Ask{Timer: sched.Timerfd}}
+	d := doctorArgs{ask: doctor.Requirements{Timer: sched.Timerfd}}
 	a.BoolVar(&d.json, "json", false, "print one JSON object")
 	a.StringVar(&d.root, "root DIR", "/", "check the files of another host, below DIR")
 	a.IntVar(&d.ask.CPU, "cpu N", -1,

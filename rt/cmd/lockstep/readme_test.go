@@ -40,7 +40,7 @@ func TestThePlantAndTheBenchOfTheReadmeRun(t *testing.T) {
 	if code != 0 || errors != "" || !strings.Contains(out, "Speeds.n_load") {
 		t.Errorf("check: code %d, %s%s", code, out, errors)
 	}
-	if out, errors, code = lockstep(t, "sim", bench, "-for", "1s"); code != 0 || !strings.Contains(out, "frames out   100;") {
+	if out, errors, code = lockstep(t, "sim", bench, "-for", "1s"); code != 0 || !strings.Contains(out, "frames out       100;") {
 		t.Errorf("sim: code %d, %s%s", code, out, errors)
 	}
 }

@@ -119,16 +119,16 @@ func defineSoak(a *args) func() error {
 		"write the closing report to this file, as JSON, with the verdict under soak")
 
 	return func() error {
-		if *length < soak.Shortest {
-			return usageError{fmt.Sprintf("soak: -for %v: at least %v are needed to see what grows", *length, soak.Shortest)}
+		if *length < soak.MinDuration {
+			return usageError{fmt.Sprintf("soak: -for %v: at least %v are needed to see what grows", *length, soak.MinDuration)}
 		}
-		if *leg < soak.Shortest {
-			return usageError{fmt.Sprintf("soak: -leg %v: at least %v are needed to see what grows", *leg, soak.Shortest)}
+		if *leg < soak.MinDuration {
+			return usageError{fmt.Sprintf("soak: -leg %v: at least %v are needed to see what grows", *leg, soak.MinDuration)}
 		}
 		if s.Keep < 1 {
 			return usageError{fmt.Sprintf("soak: -keep %d: at least 1 record is kept; without -record none is written", s.Keep)}
 		}
-		o.For, s.Leg, s.NoFaults = *length, *leg, !*faults
+		o.For, s.Segment, s.NoFaults = *length, *leg, !*faults
 		if *scenarios != "" {
 			s.Scenarios = strings.Split(*scenarios, ",")
 		}

@@ -199,7 +199,7 @@ func TestTargetThatHangsIsDetectedAndEnded(t *testing.T) {
 		t.Errorf("%d ticks, %d not served, stood still for %g s; want 400 together, more than 2 s, and no longer than since it was stopped, %g s", r.Ticks, r.Unserved, r.Still, took)
 	}
 	if still := regexp.MustCompile(`(?m)^ *\d+\.\d s .* 2\.\d s`); !still.MatchString(s.out.String()) || !has(s.out.String(), fmt.Sprintf("%.3f s", r.Still), fmt.Sprint(r.Unserved), r.Ended) {
-		t.Errorf("the output does not say for how long it stands still, and stood at last:\n%s", s.out.String())
+		t.Errorf("the output does not say how long no tick came:\n%s", s.out.String())
 	}
 }
 

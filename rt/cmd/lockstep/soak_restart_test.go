@@ -58,16 +58,16 @@ func TestSoakResumesAfterAKillAndAddsUp(t *testing.T) {
 	}
 	code := second.end()
 	r := readReport(t, report)
-	if r.Soak == nil || r.Soak.Legs == nil {
+	if r.Soak == nil || r.Soak.Segments == nil {
 		t.Fatalf("no verdict: %+v", r)
 	}
-	if l := r.Soak.Legs; r.Ticks != 6400 || l.Done != 3 || l.Cut != 1 || l.Starts != 2 || !(l.Missing > 0 && l.Missing < 60) || len(l.Binaries) != 1 {
+	if l := r.Soak.Segments; r.Ticks != 6400 || l.Done != 3 || l.Cut != 1 || l.Starts != 2 || !(l.Missing > 0 && l.Missing < 60) || len(l.Binaries) != 1 {
 		t.Errorf("%d ticks, %+v; want 6400 of 3 legs, one cut, 2 starts", r.Ticks, l)
 	}
-	if k := r.Soak.Kinds; len(k) != 2 || k[0].Kind != "plain" || k[0].Legs != 2 || k[1].Kind != "faults" || k[1].Legs != 1 || k[1].Cut != 1 || k[1].Faults != 37 || k[0].Ticks+k[1].Ticks != 6400 {
+	if k := r.Soak.Kinds; len(k) != 2 || k[0].Kind != "plain" || k[0].Segments != 2 || k[1].Kind != "faults" || k[1].Segments != 1 || k[1].Cut != 1 || k[1].Faults != 37 || k[0].Ticks+k[1].Ticks != 6400 {
 		t.Errorf("kinds %+v", k)
 	}
-	for _, d := range r.Soak.Demands {
+	for _, d := range r.Soak.Criteria {
 		if !d.Held && (d.What == "ticks" || d.What == "ledger" || d.What == "faults" || d.What == "end") {
 			t.Errorf("%+v", d)
 		}
@@ -128,13 +128,13 @@ func TestSoakResumesForALongerDurationButNotForAnotherBenchOrOptions(t *testing.
 	}
 	longer.end()
 	if r := readReport(t, report); r.Ticks != 4000 || r.Soak.Done != 2 || r.Soak.Starts != 2 {
-		t.Errorf("%d ticks, %+v, want 4000 of 2 legs and starts", r.Ticks, r.Soak.Legs)
+		t.Errorf("%d ticks, %+v, want 4000 of 2 legs and starts", r.Ticks, r.Soak.Segments)
 	}
 	if err := os.WriteFile(state, []byte("no state"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	lockstep(t, args("-for", "10s", "-fresh")...)
 	if r := readReport(t, report); r.Ticks != 2000 || r.Soak.Done != 1 || r.Soak.Starts != 1 {
-		t.Errorf("fresh: %d ticks, %+v", r.Ticks, r.Soak.Legs)
+		t.Errorf("fresh: %d ticks, %+v", r.Ticks, r.Soak.Segments)
 	}
 }

@@ -52,7 +52,7 @@ func TestInterruptedSoakFailsForItsDurationAndReports(t *testing.T) {
 		t.Fatalf("code %d, %s, verdict %+v\n%s", code, r.Ended, r.Soak, s.errors.String())
 	}
 	broken := map[string]bool{}
-	for _, d := range r.Soak.Demands {
+	for _, d := range r.Soak.Criteria {
 		broken[d.What] = !d.Held
 	}
 	if !broken["ticks"] || broken["allocations"] || broken["frames out"] || broken["ledger"] {

@@ -68,13 +68,13 @@ func runShard(r *sweep.Run) error {
 	out := host.Fold(os.Stdout)
 	if o.Already {
 		fmt.Fprintf(out, "%s: %s is complete, %d cases, %d failed: nothing to do\n", r.Name, o.Path, o.Rows, o.Failed)
-		return o.Barren()
+		return o.AllFailed()
 	}
 
 	fmt.Fprintf(out, "%s: %d cases in %v, %d failed; %s\n\n",
 		r.Name, o.Rows-o.Resumed, o.Took.Round(10*time.Millisecond), o.Failed, o.Path)
 	o.Text(out)
-	return o.Barren()
+	return o.AllFailed()
 }
 
 func mergeShards(s *sweep.Sweep, dir, out string) error {
@@ -89,5 +89,5 @@ func mergeShards(s *sweep.Sweep, dir, out string) error {
 	to := host.Fold(os.Stdout)
 	fmt.Fprintf(to, "%s: %d cases, %d failed; %s\n\n", o.Head.Sweep, o.Rows, o.Failed, o.Path)
 	o.Text(to)
-	return o.Barren()
+	return o.AllFailed()
 }

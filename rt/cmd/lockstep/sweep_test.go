@@ -102,7 +102,7 @@ func TestAKilledSweepResumesWithoutLosingRows(t *testing.T) {
 				fmt.Sscan(m[1], &done)
 			}
 			if done <= before {
-				t.Fatalf("after %d kills it goes on after %d cases, before after %d", kills, done, before)
+				t.Fatalf("after %d kills it continues after %d cases, before after %d", kills, done, before)
 			}
 			before = done
 		}

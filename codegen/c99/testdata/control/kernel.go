@@ -1,4 +1,5 @@
-// Package control is a sample of what the C translator takes, with the entry points of a kernel.
+// Package control is a sample for the C translator: statements. It has the entry points of a
+// kernel.
 package control
 
 // The lengths of u and y.

@@ -1,6 +1,6 @@
 package control
 
-// Kernel goes all ways that a statement can take.
+// Kernel uses every form of statement.
 type Kernel struct {
 	x     [4]float64 // a state
 	n     int
@@ -18,13 +18,13 @@ func (k *Kernel) reset() {
 	k.calls = 0
 	k.trace = 0
 	for i := range 4 {
-		// at first nothing moves
+		// all speeds are zero
 		k.x[i] = 0
 		k.on[i] = false
 	}
 }
 
-// note is a call that can be told from others by its order.
+// note records its argument and the order of its calls.
 //
 //go:nosplit
 func (k *Kernel) note(i int) int {
@@ -39,7 +39,7 @@ func (k *Kernel) is(i int, x float64) bool {
 	return x > 0
 }
 
-// pair gives both of what it got, and counts.
+// pair swaps its arguments and counts the call.
 //
 //go:nosplit
 func (k *Kernel) pair(a, b float64) (float64, float64) {
@@ -83,7 +83,7 @@ func (k *Kernel) step(y *[P]float64, u *[M]float64) {
 //go:nosplit
 func (k *Kernel) loops(u *[M]float64) float64 {
 	sum := 0.0
-	// three times the same
+	// range without a variable
 	for range 3 {
 		sum += 0.125
 	}
@@ -118,7 +118,7 @@ func (k *Kernel) loops(u *[M]float64) float64 {
 	return sum + float64(n)
 }
 
-// order has calls whose order shows.
+// order has calls whose order changes the result.
 //
 //go:nosplit
 func (k *Kernel) order(u *[M]float64) float64 {
@@ -148,7 +148,7 @@ func (k *Kernel) add(a, b, c float64) float64 {
 	return a + b + c
 }
 
-// hidden has variables that hide others, and names that C has for itself.
+// hidden has variables that hide others, and names that C reserves.
 //
 //go:nosplit
 func hidden(x, int_ float64) float64 {

@@ -1,4 +1,5 @@
-// Package doubles is a sample of what the C translator takes, with the entry points of a kernel.
+// Package doubles is a sample for the C translator: floating-point numbers. It has the entry points
+// of a kernel.
 package doubles
 
 // The lengths of u and y.

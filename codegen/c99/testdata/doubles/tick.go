@@ -2,7 +2,7 @@ package doubles
 
 import "math"
 
-// Numbers that have to read back to their bits.
+// Constants that C must read back with the same bits.
 const (
 	tiny          = 0x1p-1074
 	huge          = math.MaxFloat64
@@ -11,10 +11,10 @@ const (
 	zero0         = 0
 )
 
-// numbers is a table with values that are easily lost.
+// numbers is a table of values whose decimal form needs many digits.
 var numbers = [9]float64{0, 1, third, tiny, -huge, 0.1, 1e23, 2.2250738585072014e-308, 6.02214076e23}
 
-// limits has what Go has no constant for.
+// limits has values for which Go has no constants.
 var limits = [4]float64{math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1)}
 
 var scale = 2.5e-3 // of the inputs
@@ -90,7 +90,7 @@ func negative(x float64) float64 {
 	return zero + 0*x
 }
 
-// flags are comparisons in which NaN takes part.
+// flags returns a bit for each comparison; arguments may be NaN.
 //
 //go:nosplit
 func flags(a, b float64) float64 {

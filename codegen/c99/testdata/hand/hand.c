@@ -1,12 +1,12 @@
-// Coupled clutches by hand: what somebody writes in C who knows this plant and nothing but
-// it, the yardstick of the generated kernels.
+// Plant coupled-clutches, written by hand in C for this plant alone: the reference for the speed of
+// generated kernels.
 //
 //	tau -> J1 -- clutch1 -- J2 -- clutch2 -- J3 -- clutch3 -- J4      J = 1 kg·m² each
 //
-// All torques are parabolas over a piece, so speeds are cubic and angles quartic, exactly.
-// Bodies that are locked together move as one; of the eight lock sets each has its own
-// lines. A slip that reaches zero and a lock that is overloaded are located on these
-// polynomials, each clutch makes one transition there, and the tick goes on.
+// All torques are parabolas over a substep, so speeds are exactly cubic and angles quartic. Bodies
+// that are locked together move as one; each of the eight lock sets has its own equations. Events
+// are a slip that reaches zero and a lock that is overloaded. They are located on these polynomials.
+// Each clutch makes at most one transition at an event, and the next substep begins there.
 #include "hand.h"
 
 #include <math.h>
@@ -15,10 +15,10 @@
 enum { FREE = 2, EVENTS = 64 };
 
 static const double pi = 3.14159265358979323846, period = 1e-3; // s
-static const double peak = 1.1, gain = 10, slip0 = 1e-9, gap = 1e-12; // -, N·m, rad/s, s
+static const double peak = 1.1, gain = 10, slip0 = 1e-9, tol = 1e-12; // -, N·m, rad/s, s
 
-// balance gives the accelerations and the torques of locked clutches for one power of
-// theta: f holds those of the others.
+// balance computes the accelerations and the torques of locked clutches for one power of theta. f
+// holds the torques of the other clutches.
 static inline void balance(unsigned locked, double t, double *f0, double *f1, double *f2, double a[4]) {
 	switch (locked) {
 	case 0: a[0] = t + *f0, a[1] = *f1 - *f0, a[2] = *f2 - *f1, a[3] = -*f2; break;
@@ -32,7 +32,7 @@ static inline void balance(unsigned locked, double t, double *f0, double *f1, do
 	}
 }
 
-// forces sets all torques and accelerations of the piece in the modes at hand.
+// forces computes all torques and accelerations of the substep in the present modes.
 static void forces(hand_kernel *k) {
 	const unsigned locked = (k->mode[0] == 0) | (k->mode[1] == 0) << 1 | (k->mode[2] == 0) << 2;
 	double d[3], a[4];
@@ -51,7 +51,8 @@ static inline void parabola(double q[3], double a, double b, double e) {
 	q[2] = 2 * (a - b) + 2 * (e - b), q[0] = a, q[1] = e - a - q[2];
 }
 
-// own is what an input's source gives at time t, on the side of mid.
+// own returns the value of an input's own source at time t. At a jump it is the value on the side of
+// time mid.
 static double own(int i, double t, double mid) {
 	switch (i) {
 	case 0: return sin(2 * pi * 0.2 * t + pi / 2);
@@ -75,9 +76,9 @@ static void inputs(hand_kernel *k, double t, double len) {
 
 static inline double slip(const hand_kernel *k, int i) { return k->w[i + 1] - k->w[i]; }
 
-// settle lets overloaded locks break, the worst first; force is one that is at its
-// capacity, or -1. Then locked bodies get one speed, which differs by rounding alone.
-static void settle(hand_kernel *k, double theta, int force) {
+// resolve_locks releases overloaded locks, the most overloaded first. force is a clutch at its
+// capacity, or -1. Then it sets locked bodies to one speed; their speeds differ by rounding only.
+static void resolve_locks(hand_kernel *k, double theta, int force) {
 	for (int n = 0; n <= 3; n++) {
 		int worst = -1;
 		double most = 1 + 1e-9;
@@ -99,8 +100,8 @@ static void settle(hand_kernel *k, double theta, int force) {
 	}
 }
 
-// begin brings the modes in line with the capacities at the start of a piece.
-static void begin(hand_kernel *k) {
+// update_modes adapts the modes to the capacities at the start of a substep.
+static void update_modes(hand_kernel *k) {
 	bool again = false;
 	int before[3];
 	memcpy(before, k->mode, sizeof before);
@@ -113,16 +114,16 @@ static void begin(hand_kernel *k) {
 	}
 	forces(k);
 	for (int i = 0; i < 3; i++) again |= k->mode[i] == 0 && fabs(k->f[i][0]) > peak * k->cap[i][0] * (1 + 1e-9);
-	if (again) settle(k, 0, -1);
+	if (again) resolve_locks(k, 0, -1);
 	int changed = 0;
 	for (int i = 0; i < 3; i++) changed += k->mode[i] != before[i];
 	k->transitions += changed, k->events += changed > 0;
 }
 
-// value of a cubic.
+// value returns the value of a cubic.
 static inline double value(const double q[4], double x) { return q[0] + x * (q[1] + x * (q[2] + x * q[3])); }
 
-// root is the first place in [0, 1] where q becomes negative, 2 for none.
+// root returns the first point in [0, 1] at which q becomes negative; 2: none.
 static double root(const double q[4]) {
 	double a = 0, fa = q[0];
 	if (fa < 0) return 0;
@@ -145,13 +146,13 @@ static double root(const double q[4]) {
 	return 2;
 }
 
-// sags says whether a curve from a to b with slope r at its start could pass 0 between.
-static inline bool sags(double a, double b, double r) {
+// may_cross reports whether a curve from a to b with slope r at its start may pass 0 between.
+static inline bool may_cross(double a, double b, double r) {
 	const double q = b - a - r;
 	return r < 0 && q > 0 && a - r * r / (4 * q) <= 0.05 * (q - r);
 }
 
-// event is the first event of clutch i in the piece, 2 for none.
+// event returns the first event of clutch i in the substep, a fraction of len; 2: none.
 static double event(const hand_kernel *k, int i, double len) {
 	const int mode = k->mode[i];
 	if (mode == FREE) return 2;
@@ -160,12 +161,12 @@ static double event(const hand_kernel *k, int i, double len) {
 		for (int j = 0; j < 3; j++) p[j] = mode * len * (k->a[i + 1][j] - k->a[i][j]);
 		q[0] = s + (k->fresh[i] ? slip0 : 0), q[1] = p[0], q[2] = p[1] / 2, q[3] = p[2] / 3;
 		const double end = s + q[1] + q[2] + q[3];
-		return k->fresh[i] || end <= 0 || sags(s, end, p[0]) ? root(q) : 2;
+		return k->fresh[i] || end <= 0 || may_cross(s, end, p[0]) ? root(q) : 2;
 	}
 	const double limit = peak * at(k->cap[i], 1), tau = at(k->f[i], 1);
-	for (int side = 1; side >= -1; side -= 2) { // the reserve
+	for (int side = 1; side >= -1; side -= 2) { // reserve of the lock in both directions
 		const double *f = k->f[i], *c = k->cap[i];
-		if (side * tau > limit * (1 + 1e-9) || sags(peak * c[0] - side * f[0], limit - side * tau, peak * c[1] - side * f[1])) {
+		if (side * tau > limit * (1 + 1e-9) || may_cross(peak * c[0] - side * f[0], limit - side * tau, peak * c[1] - side * f[1])) {
 			double q[4] = {0};
 			for (int j = 0; j < 3; j++) q[j] = peak * (1 + 5e-10) * c[j] - side * f[j];
 			return root(q);
@@ -174,8 +175,8 @@ static double event(const hand_kernel *k, int i, double len) {
 	return 2;
 }
 
-// go takes the state on to theta.
-static void go(hand_kernel *k, double len, double theta) {
+// advance integrates the state up to the fraction theta of a substep.
+static void advance(hand_kernel *k, double len, double theta) {
 	double dw[4], dphi[4];
 	for (int i = 0; i < 4; i++) {
 		const double *a = k->a[i], x = theta * len;
@@ -187,8 +188,9 @@ static void go(hand_kernel *k, double len, double theta) {
 	for (int i = 0; i < 4; i++) k->w[i] += dw[i];
 }
 
-// walk goes to the end of the piece or to the first event in it.
-static double walk(hand_kernel *k, double len) {
+// step_to_event advances to the end of a substep or to the first event in it. It returns the time
+// advanced, s.
+static double step_to_event(hand_kernel *k, double len) {
 	double theta = 2;
 	int cause = -1;
 	for (int i = 0; i < 3; i++) {
@@ -196,22 +198,23 @@ static double walk(hand_kernel *k, double len) {
 		if (e < theta) theta = e, cause = i;
 	}
 	if (cause < 0) {
-		go(k, len, 1);
+		advance(k, len, 1);
 		return len;
 	}
-	go(k, len, theta);
+	advance(k, len, theta);
 	int before[3], changed = 0, force = k->mode[cause] == 0 ? cause : -1;
 	memcpy(before, k->mode, sizeof before);
 	for (int i = 0; i < 3; i++)
 		if (k->mode[i] != FREE && (i == cause || (!k->fresh[i] && fabs(slip(k, i)) <= 2 * slip0))) k->mode[i] = 0;
-	settle(k, theta, force);
+	resolve_locks(k, theta, force);
 	for (int i = 0; i < 3; i++) changed += k->mode[i] != before[i];
 	k->transitions += changed, k->events += changed > 0;
 	return theta * len;
 }
 
-static double corner(const hand_kernel *k, double t) {
-	return !k->driven[1] && t < 0.4 - gap ? 0.4 : !k->driven[2] && t < 0.9 - gap ? 0.9 : INFINITY;
+// next_jump returns the time of the next jump of an input's own source after t, s.
+static double next_jump(const hand_kernel *k, double t) {
+	return !k->driven[1] && t < 0.4 - tol ? 0.4 : !k->driven[2] && t < 0.9 - tol ? 0.9 : INFINITY;
 }
 
 int hand_step(hand_kernel *k, double *y, const double *u) {
@@ -219,12 +222,12 @@ int hand_step(hand_kernel *k, double *y, const double *u) {
 	double local = 0;
 	memcpy(k->u, u, sizeof k->u);
 	k->eta = 1;
-	for (int n = 0; n < EVENTS && period - local > gap; n++) {
-		const double left = period - local, next = corner(k, t0 + local) - t0 - local;
+	for (int n = 0; n < EVENTS && period - local > tol; n++) {
+		const double left = period - local, next = next_jump(k, t0 + local) - t0 - local;
 		const double len = next < left ? next : left;
 		inputs(k, t0 + local, len);
-		begin(k);
-		const double done = walk(k, len);
+		update_modes(k);
+		const double done = step_to_event(k, len);
 		if (done < len && k->eta == 1) k->eta = (local + done) / period;
 		local += done;
 	}
@@ -236,7 +239,7 @@ int hand_step(hand_kernel *k, double *y, const double *u) {
 void hand_output(hand_kernel *k, double *y) {
 	const double t = (double)k->tick * period;
 	for (int i = 0; i < 4; i++) {
-		const double now = k->driven[i] ? k->u[i] : own(i, t, t + gap);
+		const double now = k->driven[i] ? k->u[i] : own(i, t, t + tol);
 		if (i == 3) parabola(k->torque, now, now, now);
 		else parabola(k->cap[i], gain * (now > 0 ? now : 0), gain * (now > 0 ? now : 0), gain * (now > 0 ? now : 0));
 	}

@@ -1,4 +1,4 @@
-// Package integers is a sample of what the C translator takes, with the entry points of a kernel.
+// Package integers is a sample for the C translator: integers. It has the entry points of a kernel.
 package integers
 
 // The lengths of u and y.

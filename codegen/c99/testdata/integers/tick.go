@@ -12,7 +12,7 @@ const (
 	pattern uint64 = 0x9e3779b97f4a7c15
 )
 
-// steps is a table of whole numbers.
+// steps is a table of integers.
 var steps = [8]int32{3, -1, 4, -1, 5, -9, 2, 6}
 
 var wide = [4]uint64{0, 1, 1<<64 - 1, 0x8000000000000000}
@@ -54,18 +54,18 @@ func (k *Kernel) reset() {
 	}
 }
 
-// bitsOf is the pattern of an input.
+// bitsOf returns the bits of an input.
 //
 //go:nosplit
 func bitsOf(x float64) int64 { return int64(math.Float64bits(x)) }
 
-// step goes through operators, widths and shifts; nothing of it may overflow in C.
+// step uses all operators, widths and shifts; none may overflow in C.
 //
 //go:nosplit
 func (k *Kernel) step(y *[P]float64, u *[M]float64) {
 	n := bitsOf(u[0])
 	m := bitsOf(u[1])
-	s := uint64(m) % 70 // a shift, sometimes too far
+	s := uint64(m) % 70 // count of a shift, sometimes above 63
 	k.a += 1
 	k.b = int8(int64(k.b) + 3)
 	k.e += n * m
@@ -98,7 +98,7 @@ func (k *Kernel) step(y *[P]float64, u *[M]float64) {
 //go:nosplit
 func one(s int) int { return 1<<(s&31) + 1<<s }
 
-// divide has divisors of all kinds; 0 is not among them, since Go would stop.
+// divide has constant, signed and variable divisors except 0, at which Go panics.
 //
 //go:nosplit
 func (k *Kernel) divide(n, m int64) float64 {
@@ -135,7 +135,7 @@ func (k *Kernel) rolled(n int, y *[P]float64) float64 {
 	return sum
 }
 
-// convert makes whole numbers of what may not fit.
+// convert converts numbers to integers that may be too small for them.
 //
 //go:nosplit
 func convert(x float64) float64 {

@@ -1,6 +1,6 @@
 /*
- * The calls of an FMU, VERSION 2 or 3, in one form. It shares no text with the FMU: it
- * declares what it calls by the standard's text alone.
+ * The calls of an FMU in one form for VERSION 2 and 3. This file declares them by the text of the
+ * standard and shares no text with the FMU.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char said[512]; /* the last line of a logger */
-static int lines;
+static char logged[512]; /* last message to the logger */
+static int lines;        /* number of messages to the logger */
 
 #define CHECK(what) \
 	do \
 		if (!(what)) { \
-			printf("%s:%d: %s; last said: %s\n", __FILE__, __LINE__, #what, said); \
+			printf("%s:%d: %s; last message: %s\n", __FILE__, __LINE__, #what, logged); \
 			exit(1); \
 		} \
 	while (0)
@@ -37,14 +37,14 @@ static void *find(const char *name)
 	return f;
 }
 
-/* CALL calls a function of the object whose parameters are those types. */
+/* CALL calls a function of the object, given the types of its result and parameters. */
 #define CALL(name, result, parameters) ((result(*) parameters)find(name))
 
 #if VERSION == 2
 static void logger(void *environment, const char *instance, int status, const char *category, const char *message, ...)
 {
-	CHECK(environment == (void *)said && strcmp(instance, "one") == 0 && strcmp(category, "logStatusError") == 0 && status >= 2);
-	snprintf(said, sizeof said, "%s", message);
+	CHECK(environment == (void *)logged && strcmp(instance, "one") == 0 && strcmp(category, "logStatusError") == 0 && status >= 2);
+	snprintf(logged, sizeof logged, "%s", message);
 	lines++;
 }
 
@@ -56,7 +56,7 @@ typedef struct {
 	void *environment;
 } callbacks;
 
-static const callbacks functions = {logger, calloc, free, NULL, said};
+static const callbacks functions = {logger, calloc, free, NULL, logged};
 
 static void *instantiate(const char *name, const char *by)
 {
@@ -87,8 +87,8 @@ static int step(void *c, double at, double length)
 #else
 static void logger(void *environment, int status, const char *category, const char *message)
 {
-	CHECK(environment == (void *)said && strcmp(category, "logStatusError") == 0 && status == 3);
-	snprintf(said, sizeof said, "%s", message);
+	CHECK(environment == (void *)logged && strcmp(category, "logStatusError") == 0 && status == 3);
+	snprintf(logged, sizeof logged, "%s", message);
 	lines++;
 }
 
@@ -96,7 +96,7 @@ typedef void log3(void *, int, const char *, const char *);
 
 static void *instantiate(const char *name, const char *by)
 {
-	return CALL("fmi3InstantiateCoSimulation", void *, (const char *, const char *, const char *, bool, bool, bool, bool, const uint32_t *, size_t, void *, log3 *, void (*)(void)))(name, by, NULL, false, false, false, false, NULL, 0, said, logger, NULL);
+	return CALL("fmi3InstantiateCoSimulation", void *, (const char *, const char *, const char *, bool, bool, bool, bool, const uint32_t *, size_t, void *, log3 *, void (*)(void)))(name, by, NULL, false, false, false, false, NULL, 0, logged, logger, NULL);
 }
 
 static int initialize(void *c, double start, bool stops, double stop)

@@ -1,5 +1,5 @@
-// Command signals moves random frames and values through signal maps twice, by their
-// tables and by the code that was generated for them, and says where the two differ.
+// Command signals compares signals code with the tables of the same maps. It decodes random frames
+// and encodes random values both ways, and prints the first difference.
 package main
 
 import (
@@ -16,13 +16,14 @@ import (
 	"lockstep/rt"
 )
 
-// pack is what the test hands over.
-type pack struct {
+// input is the file that the test writes.
+type input struct {
 	Maps []*sigmap.Map
 	M, P int // inputs, outputs
 }
 
-func load(file string) (p pack) {
+// load reads the file of the test.
+func load(file string) (p input) {
 	f, err := os.Open(file)
 	if err == nil {
 		err = gob.NewDecoder(f).Decode(&p)
@@ -34,12 +35,12 @@ func load(file string) (p pack) {
 }
 
 func main() {
-	one, other := load(os.Args[1]), load(os.Args[1])
-	code := newSignals(other.Maps)
+	tables, copied := load(os.Args[1]), load(os.Args[1])
+	code := newSignals(copied.Maps)
 	seen := map[sigmap.Result]int{}
-	for b := range one.Maps {
-		r := &rig{table: one.Maps[b], state: other.Maps[b], code: code[b], rnd: rand.New(rand.NewPCG(1, uint64(b))), seen: seen}
-		r.u, r.v, r.y = make([]float64, one.M), make([]float64, one.M), make([]float64, one.P)
+	for b := range tables.Maps {
+		r := &comparison{table: tables.Maps[b], state: copied.Maps[b], code: code[b], rnd: rand.New(rand.NewPCG(1, uint64(b))), seen: seen}
+		r.u, r.v, r.y = make([]float64, tables.M), make([]float64, tables.M), make([]float64, tables.P)
 		for k := int64(1); k <= 3000; k++ {
 			if err := r.tick(k); err != nil {
 				fmt.Printf("bus %d, tick %d: %v\n", b, k, err)
@@ -47,23 +48,25 @@ func main() {
 			}
 		}
 	}
-	fmt.Println(seen[sigmap.OK], seen[sigmap.Unknown], seen[sigmap.Short], seen[sigmap.Range], seen[sigmap.Invalid], seen[sigmap.Bad], made, refused)
-	speed(one, code)
+	fmt.Println(seen[sigmap.OK], seen[sigmap.Unknown], seen[sigmap.Short], seen[sigmap.Range], seen[sigmap.Invalid], seen[sigmap.Bad], encoded, refused)
+	printSpeed(tables, code)
 }
 
-var made, refused int
+// encoded and refused count the messages that were encoded, and those that were not because of NaN.
+var encoded, refused int
 
-// rig is one map twice.
-type rig struct {
+// comparison has one map twice: table decodes and encodes by itself, code uses state.
+type comparison struct {
 	table, state *sigmap.Map
 	code         rt.Signals
-	u, v, y      []float64
-	forced       bool // values are forced at this tick
+	u, v, y      []float64 // inputs by the tables, inputs by the code, outputs
+	forced       bool      // values are forced at this tick
 	rnd          *rand.Rand
 	seen         map[sigmap.Result]int
 }
 
-func (r *rig) tick(k int64) error {
+// tick decodes frames and encodes all messages of tick k.
+func (r *comparison) tick(k int64) error {
 	for range 3 {
 		f := r.frame()
 		i, got := r.code.Decode(r.v, &f)
@@ -74,7 +77,7 @@ func (r *rig) tick(k int64) error {
 		}
 	}
 	if r.table.Tick(r.u, k) != r.state.Tick(r.v, k) || !same(r.u, r.v) {
-		return fmt.Errorf("judged otherwise")
+		return fmt.Errorf("timeouts differ: inputs by the code %v, by the tables %v", r.v, r.u)
 	}
 	for i := range r.y {
 		r.y[i] = r.value()
@@ -82,16 +85,16 @@ func (r *rig) tick(k int64) error {
 	r.force()
 	for i := range r.table.Tx {
 		if a, b := r.code.Due(i, k, r.y, r.forced), r.table.Due(i, k, r.y, r.forced); a != b {
-			return fmt.Errorf("message %s: due %v, by the table %v", r.table.Tx[i].Name, a, b)
+			return fmt.Errorf("message %s: due by the code %v, by the tables %v", r.table.Tx[i].Name, a, b)
 		}
 		var f, g can.Frame
-		f.Data[63], g.Data[63] = 7, 7 // of the frame before
+		f.Data[63], g.Data[63] = 7, 7 // left over from another frame
 		a, b := r.code.Encode(&f, i, k, r.y, r.forced), r.table.Encode(&g, i, k, r.y, r.forced)
 		if a != b || f != g {
-			return fmt.Errorf("message %s: %v % X, by the table %v % X; values %v", r.table.Tx[i].Name, a, f, b, g, r.y)
+			return fmt.Errorf("message %s: by the code %v % X, by the tables %v % X; values %v", r.table.Tx[i].Name, a, f, b, g, r.y)
 		}
 		if a {
-			made++
+			encoded++
 		} else {
 			refused++
 		}
@@ -102,8 +105,8 @@ func (r *rig) tick(k int64) error {
 	return r.compare()
 }
 
-// compare compares all that the maps keep.
-func (r *rig) compare() error {
+// compare compares the states of both maps.
+func (r *comparison) compare() error {
 	bare := func(m *sigmap.Map) sigmap.Map {
 		c := *m
 		c.Rx, c.Tx = append([]sigmap.Rx(nil), m.Rx...), append([]sigmap.Tx(nil), m.Tx...)
@@ -111,12 +114,12 @@ func (r *rig) compare() error {
 			c.Rx[i].Protect = strip(c.Rx[i].Protect)
 		}
 		for i := range c.Tx {
-			c.Tx[i].Protect, c.Tx[i].LastDue = strip(c.Tx[i].Protect), 0 // nobody asks it of a cyclic one
+			c.Tx[i].Protect, c.Tx[i].LastDue = strip(c.Tx[i].Protect), 0 // the code has none for cyclic messages
 			c.Tx[i].Fields = append([]sigmap.Field(nil), c.Tx[i].Fields...)
 			for j := range c.Tx[i].Fields {
 				c.Tx[i].Fields[j].Value = 0 // can be NaN
 				if c.Tx[i].Send == sigmap.Cyclic {
-					c.Tx[i].Fields[j].Sent = 0 // likewise
+					c.Tx[i].Fields[j].Sent = 0 // the code has none for cyclic messages
 				}
 			}
 		}
@@ -124,14 +127,16 @@ func (r *rig) compare() error {
 	}
 	a, b := bare(r.table), bare(r.state)
 	if a.Saturated != b.Saturated || !equal(a.Rx, b.Rx) || !equal(a.Tx, b.Tx) {
-		return fmt.Errorf("the maps keep\n%+v\n%+v", a, b)
+		return fmt.Errorf("the states differ: by the tables\n%+v\nby the code\n%+v", a, b)
 	}
 	return nil
 }
 
+// equal reports whether two lists are deeply equal.
 func equal[T any](a, b []T) bool { return reflect.DeepEqual(a, b) }
 
-// strip drops what only one way uses: the code, and, by way of gob, the register.
+// strip returns protections without the compiled checksum and without unexported fields, which gob
+// does not carry.
 func strip(list []sigmap.Protection) (bare []sigmap.Protection) {
 	for _, p := range list {
 		p.Compiled = nil
@@ -146,6 +151,7 @@ func strip(list []sigmap.Protection) (bare []sigmap.Protection) {
 	return bare
 }
 
+// same reports whether two vectors have the same bits.
 func same(a, b []float64) bool {
 	for i := range a {
 		if math.Float64bits(a[i]) != math.Float64bits(b[i]) {
@@ -155,9 +161,9 @@ func same(a, b []float64) bool {
 	return true
 }
 
-// frame is one of the map with random bytes, sometimes of another length or identifier,
-// and sometimes one that its protection takes.
-func (r *rig) frame() (f can.Frame) {
+// frame returns a random frame, usually of a message of the map. Its length or identifier is
+// sometimes wrong, its checksum and counter are usually right.
+func (r *comparison) frame() (f can.Frame) {
 	f.ID, f.Len = uint32(r.rnd.IntN(0x800)), uint8(r.rnd.IntN(9))
 	if len(r.table.Rx) == 0 || r.rnd.IntN(20) == 0 {
 		return f
@@ -190,8 +196,8 @@ func (r *rig) frame() (f can.Frame) {
 	return f
 }
 
-// force stands for values now and then, in both maps.
-func (r *rig) force() {
+// force forces values at random, in both maps.
+func (r *comparison) force() {
 	r.forced = r.rnd.IntN(4) > 0
 	for i := range r.table.Tx {
 		for j := range r.table.Tx[i].Fields {
@@ -207,7 +213,8 @@ func (r *rig) force() {
 	}
 }
 
-func (r *rig) value() float64 {
+// value returns a random number, sometimes a special one.
+func (r *comparison) value() float64 {
 	switch r.rnd.IntN(60) {
 	case 0:
 		return math.NaN()
@@ -225,12 +232,12 @@ func (r *rig) value() float64 {
 	return math.Ldexp(r.rnd.Float64()-0.3, r.rnd.IntN(34))
 }
 
-// speed says how much longer the tables take, per frame.
-func speed(p pack, code []rt.Signals) {
+// printSpeed prints the ratio of the encoding times: tables over code.
+func printSpeed(p input, code []rt.Signals) {
 	var f can.Frame
 	y := make([]float64, p.P)
-	turn := func(encode func(b, i int)) time.Duration {
-		begun := time.Now()
+	measure := func(encode func(b, i int)) time.Duration {
+		start := time.Now()
 		for range 2000 {
 			for b, m := range p.Maps {
 				for i := range m.Tx {
@@ -238,12 +245,12 @@ func speed(p pack, code []rt.Signals) {
 				}
 			}
 		}
-		return time.Since(begun)
+		return time.Since(start)
 	}
 	var least [2]time.Duration
 	for range 5 {
-		a := turn(func(b, i int) { p.Maps[b].Encode(&f, i, 0, y, false) })
-		b := turn(func(b, i int) { code[b].Encode(&f, i, 0, y, false) })
+		a := measure(func(b, i int) { p.Maps[b].Encode(&f, i, 0, y, false) })
+		b := measure(func(b, i int) { code[b].Encode(&f, i, 0, y, false) })
 		if least[0] == 0 || a < least[0] {
 			least[0] = a
 		}

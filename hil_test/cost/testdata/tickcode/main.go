@@ -1,5 +1,5 @@
-// Command tickcode has one function for everything that has no place in a tick, and
-// one that has nothing of it: what tick_code_test.go must find, and must not.
+// Command tickcode has a function for each kind of call that is forbidden in a tick, and the
+// function clean without such a call. tick_code_test.go must find the former and accept the latter.
 package main
 
 import (

@@ -1,5 +1,4 @@
-// Command tickprotect does to protected frames what a tick does to them, for
-// tick_protect_test.go.
+// Command tickprotect protects and checks a frame as a tick does, for tick_protect_test.go.
 package main
 
 import (
@@ -10,13 +9,13 @@ import (
 
 //go:noinline
 //go:nosplit
-func sends(p *sigmap.Protection, data *[64]byte) {
+func protects(p *sigmap.Protection, data *[64]byte) {
 	p.Protect(data, len(os.Args), 0x100)
 }
 
 //go:noinline
 //go:nosplit
-func judges(p *sigmap.Protection, data *[64]byte) sigmap.Status {
+func checks(p *sigmap.Protection, data *[64]byte) sigmap.Status {
 	p.CheckMissing()
 	return p.Check(data, len(os.Args), 0x100)
 }
@@ -24,6 +23,6 @@ func judges(p *sigmap.Protection, data *[64]byte) sigmap.Status {
 func main() {
 	var p sigmap.Protection
 	var data [64]byte
-	sends(&p, &data)
-	os.Exit(int(judges(&p, &data).Frame))
+	protects(&p, &data)
+	os.Exit(int(checks(&p, &data).Frame))
 }

@@ -12,8 +12,8 @@ import (
 	"lockstep/rt/scenario"
 )
 
-// rotated is the rotation of an embedded bench, with what it is made from.
-func rotated(t *testing.T, name string, k *Soak, longest time.Duration) (*rotation, *bench.Handover) {
+// scheduleOf returns the schedule of an embedded bench and its handover.
+func scheduleOf(t *testing.T, name string, k *Soak, longest time.Duration) (*schedule, *bench.Handover) {
 	t.Helper()
 	b, err := bench.Load(name)
 	if err != nil {
@@ -23,37 +23,37 @@ func rotated(t *testing.T, name string, k *Soak, longest time.Duration) (*rotati
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, _, err := k.rotation(h, longest)
+	r, _, err := k.newSchedule(h, longest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r, h
 }
 
-// faultsOf is the leg with one fault of every kind, of a round.
-func faultsOf(t *testing.T, r *rotation, h *bench.Handover, round int) *scenario.Scenario {
+// faultsOf returns the scenario with one fault of every kind of a round.
+func faultsOf(t *testing.T, r *schedule, h *bench.Handover, round int) *scenario.Scenario {
 	t.Helper()
-	s, err := r.turns[0].plan(round)(h)
+	s, err := r.entries[0].plan(round)(h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func TestFaultsOfALegComeOneAfterTheOtherAndEndBeforeIt(t *testing.T) {
+func TestFaultsOfASegmentDoNotOverlapAndEndBeforeIt(t *testing.T) {
 	for _, longest := range []time.Duration{10 * time.Second, 10 * time.Minute} {
-		r, h := rotated(t, "powershift-bench", &Soak{}, longest)
+		r, h := scheduleOf(t, "powershift-bench", &Soak{}, longest)
 		for round := range 3 {
 			s := faultsOf(t, r, h, round)
 			end := int64(0)
 			for i, f := range s.Plan.Faults {
-				if f.Start.Tick <= end || f.Last < 1 {
+				if f.Start.Tick <= end || f.Duration < 1 {
 					t.Errorf("legs of %v: %s begins at tick %d, the one before ends at %d", longest, s.Faults[i].Name.Text, f.Start.Tick, end)
 				}
-				end = f.Start.Tick + f.Last
+				end = f.Start.Tick + f.Duration
 			}
-			if s.Ticks != r.turns[0].ticks || end >= s.Ticks || time.Duration(s.Ticks*h.Tables.PeriodNs) > longest {
-				t.Errorf("legs of %v: %d ticks, the turn has %d, the last fault ends at %d", longest, s.Ticks, r.turns[0].ticks, end)
+			if s.Ticks != r.entries[0].ticks || end >= s.Ticks || time.Duration(s.Ticks*h.Tables.PeriodNs) > longest {
+				t.Errorf("legs of %v: %d ticks, the schedule has %d, the last fault ends at %d", longest, s.Ticks, r.entries[0].ticks, end)
 			}
 		}
 		if a, b := faultsOf(t, r, h, 0), faultsOf(t, r, h, 1); slices.Equal(a.Source, b.Source) {
@@ -65,17 +65,17 @@ func TestFaultsOfALegComeOneAfterTheOtherAndEndBeforeIt(t *testing.T) {
 	}
 }
 
-func TestLegsRotateAndFillTheTime(t *testing.T) {
-	r, h := rotated(t, "powershift-bench", &Soak{}, 2*time.Minute)
+func TestScheduleAlternatesSegmentsAndFillsTheDuration(t *testing.T) {
+	r, h := scheduleOf(t, "powershift-bench", &Soak{}, 2*time.Minute)
 	ticks := func(d time.Duration) int64 { return int64(d) / h.Tables.PeriodNs }
 	left, names := ticks(20*time.Minute), []string{}
 	for n := 1; left > 0; n++ {
-		l := r.leg(n, left)
+		l := r.segment(n, left)
 		if l.number != n || l.ticks < 1 || 2*l.ticks > 3*r.longest {
 			t.Fatalf("leg %d: %+v of %d", n, l, left)
 		}
-		if again := r.leg(n, left); again.kind != l.kind || again.ticks != l.ticks {
-			t.Fatalf("leg %d is another one the second time", n)
+		if again := r.segment(n, left); again.kind != l.kind || again.ticks != l.ticks {
+			t.Fatalf("segment %d differs the second time", n)
 		}
 		left -= l.ticks
 		names = append(names, l.kind)
@@ -84,13 +84,13 @@ func TestLegsRotateAndFillTheTime(t *testing.T) {
 	if left != 0 || len(names) < len(want) || !slices.Equal(names[:len(want)], want) {
 		t.Errorf("%d ticks left, legs %q, want them to begin with %q", left, names, want)
 	}
-	if l := r.leg(1, ticks(time.Second)); l.kind != "plain" || l.ticks != ticks(Shortest) {
-		t.Errorf("of a second, in which nothing can be judged: %+v", l)
+	if l := r.segment(1, ticks(time.Second)); l.kind != "plain" || l.ticks != ticks(MinDuration) {
+		t.Errorf("1 s left: %+v, want a plain segment of MinDuration", l)
 	}
 }
 
-func TestWrongRotationsAreRefused(t *testing.T) {
-	_, h := rotated(t, "powershift-bench", &Soak{}, time.Minute)
+func TestInvalidSchedulesAreRefused(t *testing.T) {
+	_, h := scheduleOf(t, "powershift-bench", &Soak{}, time.Minute)
 	for _, c := range []struct {
 		k       Soak
 		longest time.Duration
@@ -109,7 +109,7 @@ func TestWrongRotationsAreRefused(t *testing.T) {
 		{Soak{Scenarios: []string{"powershift-off-the-bus"}, NoFaults: true}, 3 * time.Second, nil, "soak: scenario powershift-off-the-bus lasts 4 s, longer than a leg of 3s: -leg 4s"},
 		{Soak{}, time.Second, nil, "soak: legs of 1s are too short for 37 faults one after the other: -leg 1.17s, or -faults=false"},
 	} {
-		if _, _, err := c.k.rotation(h, c.longest); err == nil || c.is != nil && !c.is(err) || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := c.k.newSchedule(h, c.longest); err == nil || c.is != nil && !c.is(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %s", c.k, err, c.want)
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"lockstep/rt/supervisor"
 )
 
-// summed adds so many legs of five minutes, each with more late ticks, and returns the
-// soak that they are of and the sums.
+// summed adds n segments of five minutes to a new state; segment i has a wake-up latency of i ns.
+// It returns the last observation and the state.
 func summed(t *testing.T, n int, do func(i int, s *observation, v *report.Report)) (*observation, *soakState) {
 	t.Helper()
 	base, report := soaked(t)
@@ -36,14 +36,14 @@ func summed(t *testing.T, n int, do func(i int, s *observation, v *report.Report
 		if do != nil {
 			do(i, s, &v)
 		}
-		v.Soak = s.judge(&v)
-		s.leg = &leg{number: i + 1, kind: plainLeg}
-		st.Tally.add(s, &v)
+		v.Soak = s.verdict(&v)
+		s.segment = &segment{number: i + 1, kind: plainSegment}
+		st.Totals.add(s, &v)
 	}
 	return s, st
 }
 
-// reread is a state as its file gives it back.
+// reread writes a state to a file format and parses it again.
 func reread(t *testing.T, st *soakState) *soakState {
 	t.Helper()
 	data, err := st.marshal()
@@ -57,13 +57,13 @@ func reread(t *testing.T, st *soakState) *soakState {
 	return back
 }
 
-func TestLegsAddUpAcrossTheStateFile(t *testing.T) {
+func TestTotalsContinueAcrossTheStateFile(t *testing.T) {
 	_, st := summed(t, 3, nil)
 	st = reread(t, st)
-	v := st.Tally.report("powershift")
-	d := st.Tally.verdict(15*time.Minute, "none")
+	v := st.Totals.report("powershift")
+	d := st.Totals.verdict(15*time.Minute, "none")
 	if !d.Pass || v.Ticks != 180_000 || v.Missed != 27 || v.TxFrames != 3*(120_000-18) || v.TxLost != 54 || v.RxFrames != 177_000 || v.SimTime != 0 ||
-		st.Tally.Late.Late.N() != 3 || v.Late.Max != 2 || v.Unit != "powershift: 88500 cycles sent, 9 missed, 0 frames dropped, 270000 frames heard, 0 malformed, 0 lost by their counters" {
+		st.Totals.Late.Late.N() != 3 || v.Late.Max != 2 || v.Unit != "powershift: 88500 cycles sent, 9 missed, 0 frames dropped, 270000 frames heard, 0 malformed, 0 lost by their counters" {
 		t.Errorf("pass %t, broken %v, %+v", d.Pass, broken(d), v)
 	}
 	const held = "held in 3 of 3 legs; in the last one "
@@ -72,14 +72,14 @@ func TestLegsAddUpAcrossTheStateFile(t *testing.T) {
 		"ledger": held + "4 of 4 late ticks, 9 of 9 points", "target memory": held + "50000 kB",
 		"frames out": held + "119982 sent, 0 dropped, 0 refused, 18 of missed ticks",
 	}
-	for _, e := range d.Demands {
+	for _, e := range d.Criteria {
 		if w := want[e.What]; w != "" && w != e.Seen {
 			t.Errorf("%s: seen %q, want %q", e.What, e.Seen, w)
 		}
 	}
 }
 
-func TestOneBrokenLegBreaksTheSoakAndIsNamed(t *testing.T) {
+func TestVerdictNamesTheFirstBrokenSegment(t *testing.T) {
 	_, st := summed(t, 5, func(i int, s *observation, v *report.Report) {
 		if i == 2 {
 			v.Usage.MinorFaults = 7
@@ -88,33 +88,33 @@ func TestOneBrokenLegBreaksTheSoakAndIsNamed(t *testing.T) {
 			v.Usage.Allocs++
 		}
 	})
-	d := reread(t, st).Tally.verdict(25*time.Minute, "none")
+	d := reread(t, st).Totals.verdict(25*time.Minute, "none")
 	if got := broken(d); !slices.Equal(got, []string{"allocations", "page faults"}) {
 		t.Errorf("broken %v", got)
 	}
 	want := []string{
-		"soak: allocations: demanded 0, and 0 GC cycles; seen held in 2 of 5 legs; in the last one 1, 0; first broken in leg 3, plain: demanded 0, and 0 GC cycles; seen 1, 0",
-		"soak: page faults: demanded 0; seen held in 4 of 5 legs; in the last one 0 minor, 0 major; first broken in leg 3, plain: demanded 0; seen 7 minor, 0 major",
+		"soak: allocations: expected 0, and 0 GC cycles; saw held in 2 of 5 legs; in the last one 1, 0; first broken in leg 3, plain: expected 0, and 0 GC cycles; saw 1, 0",
+		"soak: page faults: expected 0; saw held in 4 of 5 legs; in the last one 0 minor, 0 major; first broken in leg 3, plain: expected 0; saw 7 minor, 0 major",
 	}
 	if err := d.Failed(); err == nil || err.Error() != strings.Join(want, "\n") {
 		t.Errorf("%v", err)
 	}
-	if k := st.Tally.Kinds[0]; st.Tally.Broken != 3 || k.Broken != 3 || k.Legs != 5 || !strings.HasPrefix(k.First, "leg 3: soak: allocations: ") {
-		t.Errorf("%d broken, %+v", st.Tally.Broken, k)
+	if k := st.Totals.Kinds[0]; st.Totals.Broken != 3 || k.Broken != 3 || k.Segments != 5 || !strings.HasPrefix(k.First, "leg 3: soak: allocations: ") {
+		t.Errorf("%d broken, %+v", st.Totals.Broken, k)
 	}
 }
 
-func TestASoakOfTooFewLegsFailsForItsTicks(t *testing.T) {
+func TestSoakWithTooFewSegmentsFailsByItsTicks(t *testing.T) {
 	_, st := summed(t, 2, nil)
-	if got := broken(st.Tally.verdict(15*time.Minute, "none")); !slices.Equal(got, []string{"ticks"}) {
+	if got := broken(st.Totals.verdict(15*time.Minute, "none")); !slices.Equal(got, []string{"ticks"}) {
 		t.Errorf("broken %v", got)
 	}
-	if d := (&tally{}).verdict(time.Hour, "none"); d.Pass || !slices.Equal(broken(d), []string{"ticks"}) {
+	if d := (&totals{}).verdict(time.Hour, "none"); d.Pass || !slices.Equal(broken(d), []string{"ticks"}) {
 		t.Errorf("without a leg: pass %t, broken %v", d.Pass, broken(d))
 	}
 }
 
-func TestStateStaysAsLargeAsItIs(t *testing.T) {
+func TestStateFileDoesNotGrowWithTheSegments(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	size := func(n int) int {
 		_, st := summed(t, n, func(i int, s *observation, v *report.Report) {
@@ -126,7 +126,7 @@ func TestStateStaysAsLargeAsItIs(t *testing.T) {
 			for j := range 50 {
 				v.Ledger = append(v.Ledger, report.LateTick{Tick: int64(j), LateNs: random.Int64N(1e9)})
 			}
-			s.trouble = fmt.Errorf("process %d has ended", i)
+			s.sampleErr = fmt.Errorf("process %d has ended", i)
 		})
 		data, err := st.marshal()
 		if err != nil {
@@ -140,7 +140,7 @@ func TestStateStaysAsLargeAsItIs(t *testing.T) {
 	}
 }
 
-func TestStateFileThatIsDamagedForeignOrNewerIsRefused(t *testing.T) {
+func TestDamagedForeignOrNewerStateFileIsRefused(t *testing.T) {
 	_, st := summed(t, 1, nil)
 	good, err := st.marshal()
 	if err != nil {
@@ -151,13 +151,13 @@ func TestStateFileThatIsDamagedForeignOrNewerIsRefused(t *testing.T) {
 		data []byte
 		want string
 	}{
-		{good[:len(good)/2], "it is damaged, or no state of a soak"},
-		{nil, "it is damaged, or no state of a soak"},
-		{[]byte("{}"), "it is damaged, or no state of a soak"},
-		{[]byte(`{"plant": "powershift", "ticks": 3}`), "it is damaged, or no state of a soak"},
-		{[]byte("time[s],v[m/s]\n0,1\n"), "it is damaged, or no state of a soak"},
-		{bytes.Replace(good, []byte(`"asked":60000`), []byte(`"asked":90000`), 1), "it is damaged: its sum is not that of what it holds"},
-		{bytes.Replace(good, []byte(`{"lockstep_soak":1`), []byte(`{"lockstep_soak":2`), 1), "it is of version 2, from a newer lockstep; this one reads 1"},
+		{good[:len(good)/2], "file is damaged, or not the state of a soak"},
+		{nil, "file is damaged, or not the state of a soak"},
+		{[]byte("{}"), "file is damaged, or not the state of a soak"},
+		{[]byte(`{"plant": "powershift", "ticks": 3}`), "file is damaged, or not the state of a soak"},
+		{[]byte("time[s],v[m/s]\n0,1\n"), "file is damaged, or not the state of a soak"},
+		{bytes.Replace(good, []byte(`"asked":60000`), []byte(`"asked":90000`), 1), "file is damaged: wrong SHA-256"},
+		{bytes.Replace(good, []byte(`{"lockstep_soak":1`), []byte(`{"lockstep_soak":2`), 1), "file has version 2, from a newer lockstep; this one reads version 1"},
 	} {
 		if bytes.Equal(c.data, good) {
 			t.Fatalf("nothing was changed for %q", c.want)
@@ -178,23 +178,23 @@ func TestStateOfAnotherSoakIsRefused(t *testing.T) {
 		do   func(s *soakState)
 		want string
 	}{
-		{func(s *soakState) { s.Bench = "b" }, "it is of bench a, not of b"},
+		{func(s *soakState) { s.Bench = "b" }, "file is of bench a, not of b"},
 		{func(s *soakState) { s.Made = "x" }, "bench a, its plant or its databases have changed since"},
-		{func(s *soakState) { s.Events = "x" }, "its scenarios have changed since"},
-		{func(s *soakState) { s.Options = "legs of 1m0s" }, "it is of other options: legs of 10m0s; now legs of 1m0s"},
+		{func(s *soakState) { s.Events = "x" }, "the scenarios have changed since"},
+		{func(s *soakState) { s.Options = "legs of 1m0s" }, "file is of other options: legs of 10m0s; now legs of 1m0s"},
 	} {
 		now := old
 		c.do(&now)
-		if err := old.fits(&now); err == nil || err.Error() != c.want {
+		if err := old.checkSame(&now); err == nil || err.Error() != c.want {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
-	if err := old.fits(&old); err != nil {
+	if err := old.checkSame(&old); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestStateFileIsOfOneSoakAtATime(t *testing.T) {
+func TestStateFileIsLockedByOneSoak(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	first, err := openStore(path)
 	if err != nil {
@@ -212,57 +212,57 @@ func TestStateFileIsOfOneSoakAtATime(t *testing.T) {
 	second.close()
 }
 
-func TestStateThatCannotBeWrittenLeavesTheOneBefore(t *testing.T) {
+func TestFailedWriteLeavesTheOldStateFile(t *testing.T) {
 	dir := t.TempDir()
 	_, st := summed(t, 1, nil)
 	s := &store{path: filepath.Join(dir, "state"), busy: make(chan struct{}, 1)}
 	s.write(st)
 	before, err := os.ReadFile(s.path)
-	if err != nil || s.bad != 0 {
-		t.Fatal(err, s.why)
+	if err != nil || s.failures != 0 {
+		t.Fatal(err, s.lastErr)
 	}
-	for _, write := range []func(*soakState){s.begin, s.write} {
+	for _, write := range []func(*soakState){s.beginWrite, s.write} {
 		if err := os.Symlink("/dev/full", s.path+".new"); err != nil { // a disk without room
 			t.Fatal(err)
 		}
 		write(st)
 		s.wait()
 	}
-	if s.bad != 2 || !errors.Is(s.why, unix.ENOSPC) {
-		t.Errorf("%d failed: %v", s.bad, s.why)
+	if s.failures != 2 || !errors.Is(s.lastErr, unix.ENOSPC) {
+		t.Errorf("%d failed: %v", s.failures, s.lastErr)
 	}
 	if now, err := os.ReadFile(s.path); err != nil || !bytes.Equal(now, before) {
-		t.Errorf("%v: the state is another one", err)
+		t.Errorf("%v: the state file has changed", err)
 	}
 	if list, _ := filepath.Glob(dir + "/*"); len(list) != 1 {
-		t.Errorf("left behind: %q", list)
+		t.Errorf("files left: %q", list)
 	}
 	s.write(st)
-	if back, err := s.read(); err != nil || back.Tally.Legs != 1 {
+	if back, err := s.read(); err != nil || back.Totals.Segments != 1 {
 		t.Errorf("with room again: %v", err)
 	}
 }
 
-func TestVersionsOfTheProgramAreToldApart(t *testing.T) {
+func TestVersionsOfTheProgramAreCountedSeparately(t *testing.T) {
 	st := &soakState{}
 	for i := range 40 {
-		st.binaryOf(fmt.Sprint(i)).Legs++
+		st.binary(fmt.Sprint(i)).Segments++
 	}
-	st.binaryOf("3").Legs++
-	legs := 0
+	st.binary("3").Segments++
+	segments := 0
 	for _, b := range st.Binary {
-		legs += b.Legs
+		segments += b.Segments
 	}
-	if len(st.Binary) != maxBinaries || legs != 41 || st.Binary[3].Legs != 2 || st.Binary[maxBinaries-1].Legs != 25 {
+	if len(st.Binary) != maxBinaries || segments != 41 || st.Binary[3].Segments != 2 || st.Binary[maxBinaries-1].Segments != 25 {
 		data, _ := json.Marshal(st.Binary)
-		t.Errorf("%d legs: %s", legs, data)
+		t.Errorf("%d segments, %s; want 41 in %d versions", segments, data, maxBinaries)
 	}
 }
 
-// Of a soak before it the folder may have records of higher numbers.
-func TestTheLatestRecordsAreKeptWhateverTheirNumbers(t *testing.T) {
+// The folder may hold records of an earlier soak with higher numbers.
+func TestLatestRecordsArePreservedByTime(t *testing.T) {
 	dir := t.TempDir()
-	k := &legs{Soak: &Soak{Keep: 2, Options: supervisor.Options{Record: dir}}}
+	k := &series{Soak: &Soak{Keep: 2, Options: supervisor.Options{Record: dir}}}
 	now := time.Now()
 	for i, number := range []int{40, 41, 42, 1} {
 		file := filepath.Join(dir, fmt.Sprintf("leg-%06d.rec", number))
@@ -273,37 +273,37 @@ func TestTheLatestRecordsAreKeptWhateverTheirNumbers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k.recorded(&report.Report{Record: filepath.Join(dir, "leg-000001.rec"), Soak: &report.Verdict{Pass: true}})
+	k.pruneRecords(&report.Report{Record: filepath.Join(dir, "leg-000001.rec"), Soak: &report.Verdict{Pass: true}})
 	left, _ := filepath.Glob(filepath.Join(dir, "*"))
 	for i := range left {
 		left[i] = filepath.Base(left[i])
 	}
 	if !slices.Equal(left, []string{"leg-000001.rec", "leg-000042.rec"}) {
-		t.Errorf("left are %q", left)
+		t.Errorf("records left: %q", left)
 	}
 }
 
-// Ctrl-C in the first moments of a plain leg: the unit has not been heard yet.
-func TestALegThatIsTooShortToBeJudgedCountsAsCut(t *testing.T) {
+// A plain segment that Ctrl-C ends before minJudged counts as cut.
+func TestTooShortSegmentCountsAsCut(t *testing.T) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	k := &legs{Soak: &Soak{Options: supervisor.Options{Out: null}}, state: &soakState{}, period: 5e6}
+	k := &series{Soak: &Soak{Options: supervisor.Options{Out: null}}, state: &soakState{}, period: 5e6}
 	r := &supervisor.Session{}
 	r.Stop = "interrupt"
-	k.take(&observation{soak: k.Soak, r: r, leg: &leg{number: 1, kind: plainLeg}}, &report.Report{Ticks: 199})
-	if st := k.state; st.Cut != 1 || st.CutNs != 995e6 || st.Tally.Legs != 0 || st.Tally.Asked != 0 {
+	k.addSegment(&observation{soak: k.Soak, r: r, segment: &segment{number: 1, kind: plainSegment}}, &report.Report{Ticks: 199})
+	if st := k.state; st.Cut != 1 || st.CutNs != 995e6 || st.Totals.Segments != 0 || st.Totals.Asked != 0 {
 		t.Errorf("%+v", st)
 	}
 }
 
-func TestWhatIsLeftOfASoakIsNoShorterThanASoak(t *testing.T) {
-	r := &rotation{longest: 120_000, shortest: 2000}
+func TestLastSegmentLastsAtLeastMinDuration(t *testing.T) {
+	r := &schedule{longest: 120_000, shortest: 2000}
 	for left, want := range map[int64]int64{1: 2000, 2000: 2000, 2001: 2001, 180_000: 180_000, 180_001: 120_000} {
-		if l := r.leg(1, left); l.ticks != want {
-			t.Errorf("%d are left: a leg of %d, want %d", left, l.ticks, want)
+		if l := r.segment(1, left); l.ticks != want {
+			t.Errorf("%d ticks left: a segment of %d, want %d", left, l.ticks, want)
 		}
 	}
 }

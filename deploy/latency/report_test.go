@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// aReport is a report of all methods, each with a tail off every chart.
-func aReport() *Report {
+// sampleReport returns a report of all methods; each has a latency off every chart.
+func sampleReport() *Report {
 	state := func(base int64) *ByMethod {
 		l := &ByMethod{Tickers: map[string]*Figures{}}
 		for i, m := range methods {
@@ -21,9 +21,9 @@ func aReport() *Report {
 			}
 			r := []*record{recordOf(1_000_000, late...)}
 			switch f := figures(r, r); m.name {
-			case peerCyclictest:
+			case methodCyclictest:
 				l.Cyclictest = f
-			case peerTimerfd:
+			case methodTimerfdC:
 				l.CTimerfd = f
 			default:
 				l.Tickers[m.name] = f
@@ -41,7 +41,7 @@ func aReport() *Report {
 
 func TestTextFitsATerminalOf79Columns(t *testing.T) {
 	var out bytes.Buffer
-	aReport().Text(&out)
+	sampleReport().Text(&out)
 	for line := range strings.Lines(out.String()) {
 		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 79 {
 			t.Errorf("%d columns: %s", n, line)
@@ -63,13 +63,13 @@ func TestTextFitsATerminalOf79Columns(t *testing.T) {
 }
 
 func TestAReportWithoutObjectionsDoesNotSayNotRepresentative(t *testing.T) {
-	r := aReport()
+	r := sampleReport()
 	r.Representative, r.Reasons, r.Load = true, nil, noLoad
 	var out bytes.Buffer
 	r.Text(&out)
 	for _, text := range []string{out.String(), string(r.SVG())} {
 		if strings.Contains(strings.ToLower(text), "not representative") || strings.Contains(text, "under load") {
-			t.Errorf("of a representative host without load: %.2000s", text)
+			t.Errorf("report of a representative host without load: %.2000s", text)
 		}
 	}
 }
@@ -88,18 +88,17 @@ func TestBarsGrowWithTheLogarithm(t *testing.T) {
 		last = level
 	}
 	if u, l := bar(0, 10); u != " " || l != " " {
-		t.Errorf("nothing is drawn as %q above %q", u, l)
+		t.Errorf("a count of 0 is drawn as %q above %q", u, l)
 	}
 	if u, l := bar(1, 1_000_000); u != " " || l != "▁" {
-		t.Errorf("one is drawn as %q above %q", u, l)
+		t.Errorf("a count of 1 is drawn as %q above %q", u, l)
 	}
 	if u, l := bar(1_000_000, 1_000_000); u != "█" || l != "█" {
-		t.Errorf("all are drawn as %q above %q", u, l)
+		t.Errorf("the largest count is drawn as %q above %q", u, l)
 	}
 }
 
-// Every count is in a class of the chart or off it.
-func TestChartsLoseNoCount(t *testing.T) {
+func TestChartsShowEveryWakeUp(t *testing.T) {
 	r := recordOf(1_000_000, 0, 999, 1000, 47_999, 48_000, 9_999_999, 10_000_000)
 	f := figures([]*record{r}, nil)
 	for _, c := range []struct{ width, n int }{{1, 48}, {1, 500}, {2, 70}, {20, 3}} {
@@ -119,7 +118,7 @@ func TestChartsLoseNoCount(t *testing.T) {
 
 func TestSVGIsWellFormedAndShowsEveryMethod(t *testing.T) {
 	texts, paths := map[string]int{}, 0
-	for d := xml.NewDecoder(bytes.NewReader(aReport().SVG())); ; {
+	for d := xml.NewDecoder(bytes.NewReader(sampleReport().SVG())); ; {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
 			break
@@ -132,7 +131,7 @@ func TestSVGIsWellFormedAndShowsEveryMethod(t *testing.T) {
 			texts[strings.TrimSpace(string(e))]++
 		case xml.StartElement:
 			for _, a := range e.Attr {
-				if a.Name.Local == "d" && strings.Count(a.Value, "L") == 15 { // 7 classes of two points, from foot to foot
+				if a.Name.Local == "d" && strings.Count(a.Value, "L") == 15 { // 7 classes of two points, with both ends
 					paths++
 				}
 				if strings.Contains(a.Value, "NaN") || strings.Contains(a.Value, "Inf") {
@@ -149,10 +148,10 @@ func TestSVGIsWellFormedAndShowsEveryMethod(t *testing.T) {
 	}
 	for _, m := range methods {
 		if texts[m.name] != 2 {
-			t.Errorf("%s is named %d times, want in both panels", m.name, texts[m.name])
+			t.Errorf("%s is named %d times, want 2: one for each panel", m.name, texts[m.name])
 		}
 	}
-	for _, want := range []string{"idle", "under load", "off: 50 us and later", aReport().Reasons[0]} {
+	for _, want := range []string{"idle", "under load", "off: 50 us and later", sampleReport().Reasons[0]} {
 		if texts[want] == 0 {
 			t.Errorf("no text %q", want)
 		}

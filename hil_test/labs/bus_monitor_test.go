@@ -19,15 +19,15 @@ import (
 	"lockstep/io/record"
 )
 
-// noted is a frame as a log of candump has it.
-type noted struct {
+// loggedFrame is a frame of a log of candump.
+type loggedFrame struct {
 	us    int64 // since 1970
 	frame string
 }
 
-// candumped are the frames of a log of candump -L from an instant on, ns since 1970, and
-// what it says of their directions.
-func candumped(t *testing.T, text string, from int64) (list []noted, directions string) {
+// parseCandump returns the frames of a log of candump -L from an instant on, ns since 1970, and
+// their directions, a character for each frame.
+func parseCandump(t *testing.T, text string, from int64) (list []loggedFrame, directions string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
@@ -41,10 +41,10 @@ func candumped(t *testing.T, text string, from int64) (list []noted, directions 
 		if us < from/1000 {
 			continue
 		}
-		if i := strings.Index(f[2], "##") + 2; i > 1 && f[2][i] >= '4' { // kernels from 6.1 on say here that it is an FD frame
+		if i := strings.Index(f[2], "##") + 2; i > 1 && f[2][i] >= '4' { // from Linux 6.1 on, 4 marks a CAN FD frame
 			f[2] = f[2][:i] + string(f[2][i]-4) + f[2][i+1:]
 		}
-		list = append(list, noted{us, f[2]})
+		list = append(list, loggedFrame{us, f[2]})
 		if directions += "-"; len(f) > 3 {
 			directions = directions[:len(directions)-1] + f[3]
 		}
@@ -52,8 +52,8 @@ func candumped(t *testing.T, text string, from int64) (list []noted, directions 
 	return list, directions
 }
 
-// differences are the frames that one list has more often than the other.
-func differences(a, b []noted) map[string]int {
+// differences returns for each frame how much more often it is in a than in b, if not 0.
+func differences(a, b []loggedFrame) map[string]int {
 	count := map[string]int{}
 	for _, f := range a {
 		count[f.frame]++
@@ -65,10 +65,10 @@ func differences(a, b []noted) map[string]int {
 	return count
 }
 
-// busyRun is a record with frames of all kinds beside the bench's, what candump has seen
-// meanwhile, and how many frames came from two senders, half of them with the bench's
-// identifiers.
-func busyRun(t *testing.T, rate string) (rec, witness string, sent, heard, lost uint64) {
+// busyRun records a run with frames of all kinds from two other senders; half of these frames have
+// identifiers of the bench. It returns the path of the record, the log of candump, the number of
+// frames of the senders, and the numbers of frames that the bus monitor received and lost.
+func busyRun(t *testing.T, rate string) (rec, log string, sent, monitored, lost uint64) {
 	t.Helper()
 	dir := t.TempDir()
 	rec = filepath.Join(dir, "run.rec")
@@ -78,25 +78,26 @@ func busyRun(t *testing.T, rate string) (rec, witness string, sent, heard, lost 
 	b := lab.StartDemoOn(t, "vcan0", lab.UntilStopped, nil, "-besteffort", "-record", rec)
 	unit := lab.Start(t, lab.Command(t), "ecu", "powershift", "-bus", "vcan0")
 	b.AwaitTicking()
-	// 200 to 202 are what the bench sends: of another program on this host, and of another
-	// node, as which appears what the kernel's gateway forwards.
+	// The bench sends 200 to 202, too. Here they come from another program on this host and,
+	// through the gateway of the kernel, from another node.
 	ids := []string{"7ff", "123", "1abcdef", "200", "201", "202"}
-	here, there := lab.SendGarbage(t, "vcan0", rate, "3", ids...), lab.SendGarbage(t, "vcan1", rate, "3", ids...)
+	here, there := lab.SendRandom(t, "vcan0", rate, "3", ids...), lab.SendRandom(t, "vcan1", rate, "3", ids...)
 	lab.Shell(t, "cansend vcan0 123##3112233445566778899AABBCC && cansend vcan0 1ABCDEF0#R && cansend vcan0 7FF#R3")
 	sent = lab.AwaitSender(t, here) + lab.AwaitSender(t, there)
-	unit.Signal(syscall.SIGTERM) // what it sent after the end would be in no record
+	unit.Signal(syscall.SIGTERM) // before the end of the record
 	unit.Wait()
 	b.Stop()
 	lab.AwaitQuiet(dump)
 	dump.Signal(syscall.SIGINT)
 	dump.Wait()
-	heard, lost = others(t, b)
-	replaysAlike(t, rec)
-	return rec, dump.Out.String(), sent, heard, lost
+	monitored, lost = monitorCounts(t, b)
+	checkReplay(t, rec)
+	return rec, dump.Out.String(), sent, monitored, lost
 }
 
-// others is what a report says of the frames that were heard beside the loop, and lost.
-func others(t *testing.T, b *lab.Bench) (heard, lost uint64) {
+// monitorCounts returns the numbers of frames that the bus monitor received and lost, by the
+// report.
+func monitorCounts(t *testing.T, b *lab.Bench) (monitored, lost uint64) {
 	t.Helper()
 	var full struct {
 		Others []struct {
@@ -111,8 +112,8 @@ func others(t *testing.T, b *lab.Bench) (heard, lost uint64) {
 	return v.Heard, v.Lost
 }
 
-// replaysAlike replays a record, which has to be identical.
-func replaysAlike(t *testing.T, rec string) {
+// checkReplay replays a record and checks that the replay is identical.
+func checkReplay(t *testing.T, rec string) {
 	t.Helper()
 	p := lab.Start(t, lab.Command(t), "replay", rec)
 	if code := p.Wait(); code != 0 {
@@ -121,7 +122,7 @@ func replaysAlike(t *testing.T, rec string) {
 	t.Logf("replay: %s", strings.TrimSpace(p.Out.String()))
 }
 
-// recorded is what a record holds but for its ticks.
+// recorded returns the entries of a record without its ticks.
 func recorded(t *testing.T, path string) (list []record.Entry) {
 	t.Helper()
 	r, err := record.Open(path)
@@ -142,19 +143,19 @@ func recorded(t *testing.T, path string) (list []record.Entry) {
 	}
 }
 
-// candump is a socket of its own: what it has seen was on the bus.
+// The test compares a record with the log of candump.
 func TestLabRecordHoldsEveryFrameOnABus(t *testing.T) {
 	if !lab.InVCAN(t, "candump", "cangw", "cansend") {
 		return
 	}
-	rec, witness, sent, heard, lost := busyRun(t, "400")
+	rec, dumped, sent, monitored, lost := busyRun(t, "400")
 	in, err := record.Open(rec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	in.Close()
-	seen, _ := candumped(t, witness, in.Header.Start)
-	left := map[noted]int{}
+	seen, _ := parseCandump(t, dumped, in.Header.Start)
+	left := map[loggedFrame]int{}
 	for _, f := range seen {
 		left[f]++
 	}
@@ -162,7 +163,7 @@ func TestLabRecordHoldsEveryFrameOnABus(t *testing.T) {
 	for _, m := range in.Header.Buses[0].Messages {
 		sentIDs[m.ID] = m.Sent
 	}
-	beside, theirs, received, wrong := uint64(0), 0, 0, 0
+	other, sameID, received, wrong := uint64(0), 0, 0, 0
 	for _, e := range recorded(t, rec) {
 		if e.Kind == record.EventEntry && (e.Event.Kind == record.Lost || e.Event.Kind == record.MonitorLost) {
 			t.Errorf("%+v", e.Event)
@@ -170,23 +171,23 @@ func TestLabRecordHoldsEveryFrameOnABus(t *testing.T) {
 		if e.Kind != record.FrameEntry || e.Frame.Sent {
 			continue
 		}
-		// The kernel stamps a frame once, whoever reads it.
-		key := noted{e.Frame.Time / 1000, text(&e.Frame)}
+		// All sockets get the same stamp of a frame.
+		key := loggedFrame{e.Frame.Time / 1000, formatFrame(&e.Frame)}
 		if left[key]--; left[key] < 0 {
 			if wrong++; wrong < 4 {
-				t.Errorf("%+v is in the record, candump has it not, or not so often or at another time", key)
+				t.Errorf("%+v is in the record; candump has it less often or at another time", key)
 			}
 		}
 		received++
 		if e.Frame.Other {
-			if beside++; sentIDs[e.Frame.ID] {
-				theirs++
+			if other++; sentIDs[e.Frame.ID] {
+				sameID++
 			}
 		}
 	}
-	if beside != heard || lost != 0 || theirs == 0 || uint64(theirs)+3 < sent/2 || received == int(beside) || wrong > 0 {
-		t.Errorf("%d frames beside those of the bench, %d with an identifier that it sends, of %d that others have sent; %d of them candump has not; the report says %d, and %d lost",
-			beside, theirs, received, wrong, heard, lost)
+	if other != monitored || lost != 0 || sameID == 0 || uint64(sameID)+3 < sent/2 || received == int(other) || wrong > 0 {
+		t.Errorf("%d monitored frames in the record, %d with an identifier of the bench, of %d received ones; candump lacks %d; the report says %d, and %d lost",
+			other, sameID, received, wrong, monitored, lost)
 	}
 	log := filepath.Join(t.TempDir(), "run.log")
 	lab.Shell(t, lab.Command(t)+" export "+rec+" -o "+log)
@@ -194,19 +195,19 @@ func TestLabRecordHoldsEveryFrameOnABus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exported, directions := candumped(t, string(data), 0)
+	exported, directions := parseCandump(t, string(data), 0)
 	if diff := differences(seen, exported); len(diff) != 0 || len(seen) < 2000 {
-		t.Errorf("candump has seen %d frames, the export has %d; more often in the first than in the second, by frame: %.2000s", len(seen), len(exported), fmt.Sprint(diff))
+		t.Errorf("candump has %d frames, the export %d; surplus of candump by frame: %.2000s", len(seen), len(exported), fmt.Sprint(diff))
 	}
 	ours := strings.Count(directions, "T")
-	t.Logf("candump: %d frames; export: %d, %d of them sent by the bench; others %d, %d of them with an identifier of the bench",
-		len(seen), len(exported), ours, beside, theirs)
-	stampsOf(t, seen, exported, len(exported)-ours)
+	t.Logf("candump: %d frames; export: %d, %d of them sent by the bench; %d monitored, %d of them with an identifier of the bench",
+		len(seen), len(exported), ours, other, sameID)
+	compareStamps(t, seen, exported, len(exported)-ours)
 }
 
-// stampsOf compares the times of an export with candump's: no frame is earlier, and as
-// good as all that others have sent, so many, have the same.
-func stampsOf(t *testing.T, seen, exported []noted, others int) {
+// compareStamps compares the times of an export with those of candump. At least nine tenths of the
+// received frames must have equal times.
+func compareStamps(t *testing.T, seen, exported []loggedFrame, received int) {
 	t.Helper()
 	at := map[string][]int64{}
 	for _, f := range seen {
@@ -217,7 +218,7 @@ func stampsOf(t *testing.T, seen, exported []noted, others int) {
 	for _, f := range exported {
 		list := at[f.frame]
 		if len(list) == 0 {
-			continue // told already
+			continue // reported by the caller
 		}
 		i := slices.Index(list, f.us)
 		if i < 0 {
@@ -232,13 +233,13 @@ func stampsOf(t *testing.T, seen, exported []noted, others int) {
 	if len(off) > 0 {
 		t.Logf("%d times are equal to the microsecond, %d differ, by %d to %d us, half of them by less than %d", equal, len(off), off[0], off[len(off)-1], off[len(off)/2])
 	}
-	if 10*equal < 9*others {
-		t.Errorf("%d of %d times are those of candump, %d frames are of others", equal, len(exported), others)
+	if 10*equal < 9*received {
+		t.Errorf("%d of %d times are equal to those of candump, want nine tenths of %d received frames", equal, len(exported), received)
 	}
 }
 
-// text is a frame as candump writes it.
-func text(f *record.Frame) string {
+// formatFrame returns a frame in the form of candump.
+func formatFrame(f *record.Frame) string {
 	var h record.Header
 	h.Period, h.Buses = 1, []record.Bus{{Interface: "vcan0"}}
 	var b file
@@ -255,7 +256,7 @@ func text(f *record.Frame) string {
 	return strings.Fields(string(b))[2]
 }
 
-// file is one in memory, from its beginning to its end.
+// file is a file in memory that is only appended to.
 type file []byte
 
 func (b *file) Write(p []byte) (int, error) {
@@ -265,8 +266,8 @@ func (b *file) Write(p []byte) (int, error) {
 
 func (b *file) WriteAt([]byte, int64) (int, error) { return 0, errors.ErrUnsupported }
 
-// backlog is how many packets the kernel has dropped between an interface and all
-// sockets: the second column of softnet_stat, of each CPU.
+// backlog returns the number of packets that the kernel has dropped between all interfaces and
+// sockets: the sum of the second column of softnet_stat over all CPUs.
 func backlog(t *testing.T) (n uint64) {
 	t.Helper()
 	for line := range strings.Lines(lab.ReadTrimmed(t, "/proc/net/softnet_stat")) {
@@ -279,7 +280,7 @@ func backlog(t *testing.T) (n uint64) {
 	return n
 }
 
-// carried is how many frames vcan0 has carried.
+// carried returns the number of frames that vcan0 has carried.
 func carried(t *testing.T) int {
 	t.Helper()
 	n, err := strconv.Atoi(strings.TrimSpace(lab.ReadTrimmed(t, "/sys/class/net/vcan0/statistics/tx_packets")))
@@ -289,9 +290,9 @@ func carried(t *testing.T) int {
 	return n
 }
 
-// What comes while the supervisor stands still, beyond what the kernel keeps for it, is
-// missing, and every frame of it is counted; the loop does not notice.
-func TestLabFloodBesideTheLoopIsCountedToTheFrame(t *testing.T) {
+// While the supervisor is stopped, the kernel drops frames for which the socket of the bus monitor
+// has no room. Every dropped frame is counted, and the loop is not affected.
+func TestLabBusMonitorCountsEveryFrameOfAFlood(t *testing.T) {
 	if !lab.InVCAN(t, "candump") {
 		return
 	}
@@ -299,22 +300,22 @@ func TestLabFloodBesideTheLoopIsCountedToTheFrame(t *testing.T) {
 	b := lab.StartDemoOn(t, "vcan0", lab.UntilStopped, nil, "-besteffort", "-record", rec)
 	b.AwaitTicking()
 	before := backlog(t)
-	flood := lab.SendGarbage(t, "vcan0", "20000", "90", "7ff", "123", "1abcdef")
+	flood := lab.SendRandom(t, "vcan0", "20000", "90", "7ff", "123", "1abcdef")
 	begun := carried(t)
 	lab.Await(t, "the flood runs", func() bool { return carried(t) > begun+1000 })
 	b.Signal(syscall.SIGSTOP)
-	for from, end := carried(t), time.Now().Add(lab.Patience); carried(t) < from+50000 && time.Now().Before(end); {
-		time.Sleep(100 * time.Millisecond) // a lab may be too slow for the kernel to run out of room within seconds
+	for from, end := carried(t), time.Now().Add(lab.Timeout); carried(t) < from+50000 && time.Now().Before(end); {
+		time.Sleep(100 * time.Millisecond) // a slow lab takes long to fill the socket
 	}
 	b.Signal(syscall.SIGCONT)
 	flood.Signal(syscall.SIGTERM)
 	n := lab.AwaitSender(t, flood)
-	r := b.Stop() // not before: what comes after the end is in no record
-	heard, lost := others(t, b)
-	nobodys := backlog(t) - before // reached no socket
-	if r.RxFrames+r.RxUnknown+r.RxOverflow != 0 || heard == 0 || lost == 0 || heard+lost+nobodys < n || heard+lost+nobodys > n+r.TxFrames {
-		t.Errorf("%d heard and %d lost of a flood of %d, beside %d frames of the bench, %d more reached no socket; the loop has read %d, and lost %d",
-			heard, lost, n, r.TxFrames, nobodys, r.RxFrames, r.RxOverflow)
+	r := b.Stop() // after the flood, so that the record holds all frames
+	monitored, lost := monitorCounts(t, b)
+	dropped := backlog(t) - before
+	if r.RxFrames+r.RxUnknown+r.RxOverflow != 0 || monitored == 0 || lost == 0 || monitored+lost+dropped < n || monitored+lost+dropped > n+r.TxFrames {
+		t.Errorf("%d monitored and %d lost of a flood of %d and %d frames of the bench, %d dropped before the sockets; the loop has read %d, and lost %d",
+			monitored, lost, n, r.TxFrames, dropped, r.RxFrames, r.RxOverflow)
 	}
 	in, missing := 0, uint64(0)
 	for _, e := range recorded(t, rec) {
@@ -325,14 +326,14 @@ func TestLabFloodBesideTheLoopIsCountedToTheFrame(t *testing.T) {
 			missing += e.Event.Count
 		}
 	}
-	if uint64(in) != heard || missing != lost {
-		t.Errorf("the record has %d frames and says that %d are missing, the report %d and %d", in, missing, heard, lost)
+	if uint64(in) != monitored || missing != lost {
+		t.Errorf("%d monitored frames and %d lost ones in the record, %d and %d in the report", in, missing, monitored, lost)
 	}
-	replaysAlike(t, rec)
-	t.Logf("a flood of %d: %d heard, %d lost, %d reached no socket", n, heard, lost, nobodys)
+	checkReplay(t, rec)
+	t.Logf("a flood of %d: %d monitored, %d lost, %d dropped before the sockets", n, monitored, lost, dropped)
 }
 
-// The socket beside the loop follows the interface as the loop's does.
+// The bus monitor binds to a new interface of the same name, as the loop does.
 func TestLabFramesOnANewInterfaceAreRecorded(t *testing.T) {
 	if !lab.InVCAN(t, "ip", "cansend") {
 		return
@@ -346,17 +347,17 @@ func TestLabFramesOnANewInterfaceAreRecorded(t *testing.T) {
 	lab.Await(t, "a frame on the new interface is in the record", func() bool {
 		lab.Shell(t, "cansend vcan1 7F1##002")
 		return slices.ContainsFunc(recorded(t, rec), func(e record.Entry) bool {
-			return e.Kind == record.FrameEntry && e.Frame.Other && text(&e.Frame) == "7F1##002"
+			return e.Kind == record.FrameEntry && e.Frame.Other && formatFrame(&e.Frame) == "7F1##002"
 		})
 	})
 	b.Stop()
 	var got []string
 	for _, e := range recorded(t, rec) {
 		if e.Kind == record.FrameEntry && e.Frame.Other {
-			got = append(got, text(&e.Frame))
+			got = append(got, formatFrame(&e.Frame))
 		}
 	}
 	if want := []string{"7F0#01", "7F1##002"}; len(got) < 2 || !slices.Equal(slices.Compact(got), want) {
-		t.Errorf("beside the bench's the record has %q, want %q, the second some times", got, want)
+		t.Errorf("monitored frames in the record %q, want %q, the second one or more times", got, want)
 	}
 }

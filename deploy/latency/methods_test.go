@@ -11,8 +11,8 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// cyclictestSays is what cyclictest 2.40 wrote, with fewer classes and a stall.
-const cyclictestSays = `{
+// cyclictestReport is a report of cyclictest 2.40, with fewer classes and a delay of 250 ms.
+const cyclictestReport = `{
   "file_version": 1,
   "cmdline:": "cyclictest -m -p80 -i1000 -l1000 -t1 -a1 -h 200000 -q --json=out.json",
   "rt_test_version:": "2.40",
@@ -32,12 +32,12 @@ const cyclictestSays = `{
   }
 }`
 
-func TestCyclictestIsReadByItsHistogram(t *testing.T) {
-	r, err := parseCyclictest([]byte(cyclictestSays), 1_000_000)
+func TestParseCyclictestReadsTheHistogram(t *testing.T) {
+	r, err := parseCyclictest([]byte(cyclictestReport), 1_000_000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Beside the histogram there is one wake-up, which must be the largest.
+	// One wake-up is not in the histogram: it counts as the largest.
 	if r.Samples != 1000 || r.OffChart != 2 || r.Max != 250_000_000 {
 		t.Errorf("%d samples, %d off the chart, max %d ns; want 1000, 2, 250000000", r.Samples, r.OffChart, r.Max)
 	}
@@ -51,12 +51,12 @@ func TestCyclictestIsReadByItsHistogram(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotCyclictestsReportIsAnError(t *testing.T) {
+func TestParseCyclictestRefusesInvalidReports(t *testing.T) {
 	for _, text := range []string{
-		"", "{}", "[]", "nonsense", cyclictestSays[:300],
-		strings.Replace(cyclictestSays, `"thread": {`, `"thread": {"1": {},`, 1),
-		strings.Replace(cyclictestSays, `"30": 44`, `"30": -44`, 1),
-		strings.Replace(cyclictestSays, `"30": 44`, `"-30": 44`, 1),
+		"", "{}", "[]", "nonsense", cyclictestReport[:300],
+		strings.Replace(cyclictestReport, `"thread": {`, `"thread": {"1": {},`, 1),
+		strings.Replace(cyclictestReport, `"30": 44`, `"30": -44`, 1),
+		strings.Replace(cyclictestReport, `"30": 44`, `"-30": 44`, 1),
 		`{"thread": {"0": {"histogram": {}, "cycles": 0, "max": 0}}}`,
 	} {
 		if r, err := parseCyclictest([]byte(text), 1_000_000); err == nil || strings.Contains(err.Error(), "\n") {
@@ -65,9 +65,8 @@ func TestWhatIsNotCyclictestsReportIsAnError(t *testing.T) {
 	}
 }
 
-// The C program counts as the measuring process does: each wake-up in one class,
-// each grid point passed by a wake-up or missed.
-func TestTheCProgramCountsEveryPoint(t *testing.T) {
+// The C program counts like the measuring process: each wake-up in one class, each grid point once.
+func TestTheCProgramCountsEveryGridPoint(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		lab.Skip(t, "no C compiler (cc): apt-get install gcc libc6-dev")
 	}
@@ -75,8 +74,8 @@ func TestTheCProgramCountsEveryPoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &chore{Period: 500_000, Warmup: 10, Points: 200, CPU: 0, Priority: 1}
-	cmd := timerfdC(program, c)
+	c := &turn{Period: 500_000, Warmup: 10, Points: 200, CPU: 0, Priority: 1}
+	cmd := timerfdCommand(program, c)
 	out, err := output(t.Context(), cmd)
 	if err != nil {
 		t.Fatal(err)
@@ -88,15 +87,15 @@ func TestTheCProgramCountsEveryPoint(t *testing.T) {
 	checkRecord(t, r, c)
 }
 
-// checkRecord checks that every grid point of a chore was counted, once.
-func checkRecord(t *testing.T, r *record, c *chore) {
+// checkRecord checks that every grid point of a turn was counted once.
+func checkRecord(t *testing.T, r *record, c *turn) {
 	t.Helper()
 	sum := r.OffChart
 	for _, n := range r.Histogram {
 		sum += n
 	}
-	// The last wake-up may be late and pass points beyond the end, the last of the
-	// warm-up may pass some that count.
+	// A late last wake-up passes points beyond the end. A late last wake-up of the warm-up passes
+	// points that are counted.
 	if points := r.Samples + r.Missed; sum != r.Samples || (r.Missed == 0 && points != c.Points) || r.Samples > c.Points || r.Samples < 1 {
 		t.Errorf("%d wake-ups in classes, %d in all, %d missed, of %d points", sum, r.Samples, r.Missed, c.Points)
 	}
@@ -105,9 +104,9 @@ func checkRecord(t *testing.T, r *record, c *chore) {
 	}
 }
 
-func TestASourceThatDoesNotCompileSaysWhyInOneLine(t *testing.T) {
+func TestAFailedCompilationIsAnErrorOfOneLine(t *testing.T) {
 	if _, err := compile(t.Context(), "/nonexistent"); err == nil || strings.Contains(err.Error(), "\n") {
-		t.Errorf("compiled into a folder that is not there: %v", err)
+		t.Errorf("compiled into a missing folder: %v", err)
 	}
 	t.Setenv("PATH", "/nonexistent")
 	if _, err := compile(t.Context(), t.TempDir()); !errors.Is(err, errNoCompiler) {

@@ -1,0 +1,118 @@
+package supervisor
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/io/can"
+	"lockstep/rt"
+	"lockstep/rt/host"
+	"lockstep/rt/report"
+	"lockstep/sched"
+)
+
+// watchdog supervises the target and waits for nothing else: no terminal, no file. It kills a
+// target that stops ticking. When the target has died, it sends the safe values on the buses within
+// two ticks.
+type watchdog struct {
+	report.View
+	target *host.Process // target process; set by watch
+	buses  []*can.Bus    // sockets of the supervisor, which only send
+
+	done      chan struct{} // closed after the end of the target and of the safe values
+	timeout   string        // reason why the watchdog killed the target; "": it did not
+	frames    int           // safe frames sent for the target
+	safeAfter time.Duration // from the last grid point of the target to the first safe frame
+}
+
+// watchdogInterval is the time between two reads of the tick counter.
+const watchdogInterval = 20 * time.Millisecond
+
+// watch supervises the target until its end. Its thread has nice value -20 if the host grants it,
+// so that load on the host does not delay the safe values. The thread has no real-time priority: it
+// would starve the garbage collector of this process on its CPU and then wait for it forever.
+func (w *watchdog) watch(target *host.Process) {
+	w.target = target
+	defer close(w.done)
+	runtime.LockOSThread()                                      // never unlocked: the thread ends with its nice value
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // best effort
+	for !w.waitEnded() {
+		if w.timeout != "" {
+			continue
+		}
+		if overdue, _ := w.Behind(sched.Now()); overdue > w.limit() {
+			w.timeout = fmt.Sprintf("no tick for %.1f s (watchdog)", overdue.Seconds())
+			w.target.Signal(unix.SIGKILL)
+		}
+	}
+
+	p := w.Status
+	incomplete := rt.State(p.State.Load()) != rt.Ended || rt.Reason(p.Reason.Load()) == rt.TimerFailed
+	if p.StartNs.Load() != 0 && incomplete && w.Handover.Bench.End.TargetGone {
+		w.sendSafeValues(sched.Now())
+	}
+}
+
+// limit returns how long a tick may be overdue. While the target sends safe values after the end of
+// the run, no tick comes.
+func (w *watchdog) limit() time.Duration {
+	d := w.Handover.Bench.WatchNs
+	if rt.Reason(w.Status.Reason.Load()) != rt.NotEnded {
+		d += w.Handover.Loop.Safe.Ticks * w.Handover.Tables.PeriodNs
+	}
+	return time.Duration(d)
+}
+
+// waitEnded waits at most watchdogInterval and reports whether the loop has ended. The kernel
+// reports the end of the loop's thread before the end of the process.
+func (w *watchdog) waitEnded() bool {
+	died, known := w.Status.WaitThreadExit(watchdogInterval)
+	if !known {
+		return w.target.WaitEnded(watchdogInterval)
+	}
+	return died || w.target.WaitEnded(0)
+}
+
+// sendSafeValues sends the safe values: every frame at once, then each frame in its cycle. The
+// counters continue from those of the target.
+func (w *watchdog) sendSafeValues(now int64) {
+	h, p := w.Handover, w.Status
+	grid := sched.Grid{Start: int64(p.StartNs.Load()), Period: h.Tables.PeriodNs}
+	at := 0
+	for _, m := range h.Maps {
+		for i := range m.Tx {
+			m.Tx[i].SetCounts(p.TxCount[at].Load())
+			at++
+		}
+	}
+
+	first := (now - grid.Start) / grid.Period
+	for k := first; k <= first+h.Loop.Safe.Ticks; k++ {
+		if k > first {
+			time.Sleep(time.Duration(grid.Due(k) - sched.Now()))
+		}
+		var f can.Frame
+		for b, m := range h.Maps {
+			for i := range m.Tx {
+				if (k == first || m.Tx[i].Due(k)) && m.Encode(&f, i, k, h.Loop.Safe.Values, false) && w.buses[b].Send(&f) {
+					w.frames++
+				}
+			}
+		}
+
+		if k == first {
+			w.safeAfter = time.Duration(sched.Now() - grid.Due(int64(p.Ticks.Load())))
+		}
+	}
+}
+
+// close closes the buses.
+func (w *watchdog) close() {
+	for _, b := range w.buses {
+		b.Close()
+	}
+	w.buses = nil
+}
