@@ -194,7 +194,7 @@ type levelError struct{ is, want string }
 
 func (e *levelError) Unwrap() error { return ErrLevel }
 func (e *levelError) Error() string {
-	return fmt.Sprintf("built with %s, this lockstep with %s: the two may round differently; "+
+	return fmt.Sprintf("built with %s, this lockstep with %s, and the two may round differently: "+
 		"build the target with %[2]s", e.is, e.want)
 }
 
