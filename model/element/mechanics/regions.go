@@ -33,7 +33,7 @@ func regionKinds() []element.Kind {
 			Parameters: parameters{
 				number("d_delta", "N.m.s/rad2|N.s/m2", "", notNegative, "damping per deflection"),
 				number("d", damping, "0", notNegative, "damping without deflection"),
-				number("phi_range|s_range", angle, "1", positive, "deflection up to which the step is short enough"),
+				number("phi_range|s_range", angle, "1", positive, "largest deflection expected"),
 				relaxed, begin,
 			}},
 	}
