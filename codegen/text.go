@@ -2,7 +2,7 @@ package codegen
 
 import "embed"
 
-// ownText is the source of this package; the rooms below it have their own.
+// ownText is the source of this package; the packages below have their own.
 //
 //go:embed job.go
 var ownText embed.FS

@@ -1,8 +1,8 @@
 // Package load owns load on CPUs, made on purpose: one process of this binary for each kind of
 // load, without priority, that ends with the process that started it.
 //
-// It does not choose the CPUs and measures nothing. It is a room of its own because a soak and a
-// certificate start the same load as the measurement of latencies, and need nothing else of that.
+// It does not choose the CPUs and measures nothing. It is a separate package because a soak and a
+// certificate start the same load as the measurement of latencies, without the rest of it.
 package load
 
 import (

@@ -1,14 +1,15 @@
-// Command study compares ways to step a mass on a spring with regions, those of 000
-// chapter 3 and the kernel's, and leaves tables and plots:
+// Command study compares ways to step a mass on a spring with regions, those of Reiter,
+// chapter 3 (000), and of the kernel, and writes tables and plots:
 //
 //	go run ./hil_test/study -o DIR
 //
-// and, with judder, looks for the torques at which the vehicle of 001 sticks and slips:
+// and, with judder, looks for the torques at which the vehicle of the judder paper (001)
+// sticks and slips:
 //
 //	go run ./hil_test/study judder -o DIR
 //
-// and, with rail, compares ways to step a rail car, those of 003 chapter 9 and the
-// kernel's:
+// and, with rail, compares ways to step a rail car, those of Gyebroszki, chapter
+// 9 (003), and of the kernel:
 //
 //	go run ./hil_test/study rail -o DIR
 //
@@ -16,10 +17,10 @@
 //
 //	go run ./hil_test/study trains -o DIR
 //
-// It is no part of the product and no test. README.md says what to conclude.
+// It is not part of the product, and not a test. README.md in its folder has the conclusions;
+// model/kernel/METHOD.md names the papers.
 //
-// A study is an extent (how much of it is done), what it finds, and the files that it makes of
-// that. Reading order: main.go (the studies; files, pages, plots, plants), then study.go (spring.go,
+// A study has an extent (how much of it is run), results, and the files made of them. Reading order: main.go (the studies; files, pages, plots, plants), then study.go (spring.go,
 // methods.go, report.go), judder.go (judder_vehicle.go, judder_compare.go, judder_report.go), rail.go
 // (railreport.go) and trains.go.
 package main

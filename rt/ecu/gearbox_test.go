@@ -2,7 +2,7 @@ package ecu
 
 import "math"
 
-// gearbox is the plant of 004 section 5 written once more, for these tests
+// gearbox is the plant of Morselli, section 5 written once more, for these tests
 // alone: explicit Euler with the friction as impulses (J.J. Moreau's time
 // stepping), found by Gauss-Seidel iteration. A clutch sticks exactly.
 type gearbox struct {

@@ -1,8 +1,8 @@
 // Package runtest owns benches that tick in the process of a test: their loop in virtual time, and
-// the control unit's end of their bus. It serves tests of the rooms above rt/bench and supervises,
-// records and judges nothing.
+// the control unit's end of their bus. It serves tests of the packages above rt/bench and
+// supervises, records and judges nothing.
 //
-// It is a room of its own, apart from benchtest, because tests of rt/bench need texts of benches
+// It is separate from benchtest, because tests of rt/bench need texts of benches
 // and cannot import what imports rt/bench.
 package runtest
 

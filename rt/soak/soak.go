@@ -3,7 +3,7 @@
 // and faults. It can be continued after an interruption. Its use is described in SOAK.md.
 //
 // The package does not run a bench: each run is a supervisor.Session. A soak starts it, observes it
-// (supervisor.Options.Look) and judges it by its report. The caller passes the function that makes
+// (supervisor.Options.OnPoll) and judges it by its report. The caller passes the function that makes
 // the load.
 //
 // Reading order: soak.go (Soak, one run), verdict.go (the criteria of one run), legs.go (a soak of

@@ -19,18 +19,18 @@
 // # What the processes share
 //
 //	descriptor 3   the Handover, encoding/gob in a sealed memfd
-//	descriptor 4   the status block (rt.Page), written by the target
+//	descriptor 4   the status block (rt.StatusBlock), written by the target
 //	descriptor 5.. one bus socket each, opened and bound by the supervisor; after them the
 //	               sockets of the reservations, which the target only keeps open
 //	standard output of the target: what the host refused it, as JSON, before the first tick
 //
 // # How a run ends
 //
-// The target ends by itself after rt.Config.Ticks, at the supervisor's request (Page.Stop), at
-// SIGTERM, and when its policy says so. It outlives the supervisor: at each tick it asks the
-// kernel whether the supervisor process (Page.Supervisor) has ended, and then follows the bench.
+// The target ends by itself after rt.Config.Ticks, at the supervisor's request
+// (StatusBlock.Stop), at SIGTERM, and when its policy says so. It outlives the supervisor: at each tick it asks the
+// kernel whether the supervisor process (StatusBlock.Supervisor) has ended, and then follows the bench.
 // Attach puts another supervisor in its place. The supervisor waits for the end of the loop's
-// thread, which the kernel itself reports on the status block (Page.Died).
+// thread, which the kernel itself reports in the status block (StatusBlock.WaitThreadExit).
 //
 // # States of the buses
 //
@@ -40,8 +40,8 @@
 // present state; the report and the record have each change with its time. Of each bus 1280
 // error frames per second are read, the rest is counted.
 //
-// An interface that is made again is bound again, under the target's own socket. The target
-// hears on that socket when its controller goes off the bus, and when it is back. It then
-// follows the bench (end: bus_off), with a supervisor or without. The plant keeps its time
+// An interface that is made again is bound again, under the target's own socket. Error
+// frames on that socket tell the target when its controller goes off the bus and comes back. It
+// then follows the bench (end: bus_off), with or without a supervisor. The plant keeps its time
 // whatever the bus does.
 package supervisor

@@ -41,8 +41,8 @@ type Options struct {
 	// load of this host.
 	Priority bool
 
-	// Look is called several times per second while the run lasts, by the goroutine that
-	// supervises it; nil: nobody looks.
+	// OnPoll is called several times per second while the run lasts, by the goroutine that
+	// supervises it; may be nil.
 	OnPoll func(now time.Time)
 
 	// Plan makes the scenario of the run, in the place of Scenario; it returns nil where

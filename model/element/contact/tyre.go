@@ -81,7 +81,7 @@ type tyre struct {
 	low      float64                // v_low
 }
 
-// readTyre reads a tyre: Coulomb friction (mu), or the magic formula (000 eq. 135 to
+// readTyre reads a tyre: Coulomb friction (mu), or the magic formula (Reiter, eq. 135 to
 // 138).
 func readTyre(e *element.Element) element.Declared {
 	t := tyre{Element: e, road: -1, force: e.Per("N.m", "N")}
