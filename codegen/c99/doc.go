@@ -1,15 +1,15 @@
 // Package c99 owns the translation of the Go of a kernel's tick to C99, statement by statement.
 //
-// It knows no plant: package codegen brings the Go, and what the C says of itself. It compiles
-// nothing.
+// It knows no plant: package codegen brings the Go source and the header comment of the C. It does
+// not compile.
 //
-// It takes what package specialise writes: numbers, bool, fixed arrays and structs; constant
+// It translates the Go that package specialise writes: numbers, bool, fixed arrays and structs; constant
 // tables; functions and methods that get scalars and pointers and give scalars; assignments of one
 // value, if, loops with a condition or over a number, break, continue, return; of the standard
-// library what an instruction does. Integers are computed in 64 bits; narrower ones only hold
+// library the functions that are one instruction. Integers are computed in 64 bits; narrower ones only hold
 // values. Everything else is refused with its place.
 //
-// All that Go defines and C does not keeps Go's meaning. Whole numbers wrap around, and any shift
+// Operations that Go defines and C does not keep the meaning of Go. Whole numbers wrap around, and any shift
 // and conversion has a value. Operands and calls go from left to right, -0 and NaN stay what they are.
 //
 // Pointers are followed over the whole text. So a function gets const where nothing is written

@@ -5,12 +5,11 @@
 // side by side. signals.go has the types of the buses and where bits lie, receive.go the frames
 // received, send.go those sent, sum.go the checksums.
 //
-// Of a bench the decoding and encoding of frames become code, with their
-// checksums. What a message has besides stays in the tables of package sigmap, which
-// a target is built with: the state machine of end-to-end protection, timeouts, and when a
-// message is due, on change too. Their numbers are a handful per message that one text compares with
-// counters; written out for each message it would be a second text of what decides whether a
-// value counts.
+// The decoding and encoding of frames and their checksums become code. The other parts of a
+// message stay in the tables of package sigmap, which a target contains: the state machine of
+// end-to-end protection, timeouts, and when a message is due, on change too. They need a few
+// numbers per message. Generated code for them would be a second implementation of the decision
+// whether a value is valid.
 package signals
 
 import (

@@ -1,9 +1,9 @@
 // Package certify owns the certificate of a bench on a host: it measures a bench, writes the
-// certificate as a page for people and as JSON, and compares two. What a certificate says, and how
-// it is compared, is described in ../CERTIFICATE.md.
+// certificate as a page for people and as JSON, and compares two. ../CERTIFICATE.md describes
+// the contents of a certificate and the comparison.
 //
-// The package does not judge a host (package doctor) and does not run a bench: the supervisor does,
-// which only measure.go calls.
+// The package does not judge a host (package doctor) and does not run a bench: measure.go calls the
+// supervisor for that.
 //
 // Reading order: certificate.go (Certificate, the reasons against its figures), measure.go
 // (Order.Measure), files.go (both files appear complete, the summary for a terminal), html.go (the

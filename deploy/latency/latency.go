@@ -2,12 +2,12 @@
 // compares the tickers of a run with cyclictest and with a C program on a timerfd, in short turns,
 // idle and under a load. Reference measures cyclictest beside a loop that already ticks.
 //
-// It does not judge the settings of a host (package doctor); it says what speaks against its own
-// figures. The load is that of package load.
+// It does not judge the settings of a host (package doctor); it lists objections to its own
+// figures. Package load makes the load.
 //
-// Reading order: latency.go (Measurement), methods.go (the table of what is compared, and the C
+// Reading order: latency.go (Measurement), methods.go (the table of the methods compared, and the C
 // programs), child.go (the process of one turn), record.go (histograms to figures), reference.go
-// (Reference), host.go (Objections), report.go (what is shown: keys, text and picture).
+// (Reference), host.go (Objections), report.go (keys, text and plot).
 package latency
 
 import (

@@ -1,6 +1,6 @@
-// Package lab owns what a test needs to observe the product from outside: the labs, the lockstep
-// command, a bench and its report, candump, and threads in /proc. It judges nothing of the product
-// but what each of these checks by itself.
+// Package lab owns the observation of the product from outside for tests: the labs, the lockstep
+// command, a bench and its report, candump, and threads in /proc. It does not judge the product,
+// except for the checks that each of these makes by itself.
 package lab
 
 import (

@@ -1,14 +1,14 @@
 // Package ecu owns the virtual control units: programs at the other end of the bus that behave as
-// the real unit would. It is the second, independent implementation of what is on the wire, built
-// on github.com/brutella/can with its own packing of the frames. It does not import any other
+// the real unit would. It is a second, independent implementation of the frames, built
+// on github.com/brutella/can with its own packing. It does not import any other
 // package of lockstep, nor do its tests, and the ticking process does not use it.
 //
 // A unit is a law: frames and cycles, no clock. Run gives a unit a bus and the host's clock; the
 // caller of a Stepped gives it the instants.
 //
-// Reading order: run.go (Run, law), session.go (what all units have in common and what they count;
+// Reading order: run.go (Run, law), session.go (common parts and counters of all units;
 // Stepped), powershift.go (a gearbox), truck.go (SAE J1939), brake.go with abs.go and wsp.go
-// (brakes and their sensors). settings.go is the numbers that tune a unit, open.go its bus,
+// (brakes and their sensors). settings.go has the parameters of a unit, open.go its bus,
 // packing.go the bits of frames.
 package ecu
 

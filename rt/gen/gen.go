@@ -1,10 +1,10 @@
-// Package gen owns what `lockstep gen` writes and `lockstep run -kernel` starts: the kernel of a
-// plant in a folder of files, and the target executable of a bench.
+// Package gen owns the output of `lockstep gen`, which `lockstep run -kernel` starts: the kernel of
+// a plant as a folder of files, and the target executable of a bench.
 //
-// It makes no text of a kernel (package codegen) and does not tick (package target).
+// It does not generate the source of a kernel (package codegen) and does not tick (package target).
 //
 // Reading order: gen.go (Request), folder.go (files are replaced as a whole), target.go (the
-// sources of a target, and the mark of what an executable was made of), build.go (the Go
+// sources of a target, and the mark that identifies the sources of an executable), build.go (the Go
 // toolchain), choose.go (the executable for a run, and the cache of those built).
 package gen
 

@@ -1,6 +1,6 @@
-// Package plot owns the look of lockstep's pictures: curves and histograms over two axes, dark on
-// white, as SVG. gonum/plot draws them. The package does not know what its curves are: callers name
-// them and choose their colours.
+// Package plot owns the layout of lockstep's plots: curves and histograms over two axes, dark on
+// white, as SVG. gonum/plot draws them. The package does not know the quantities: callers name the
+// curves and choose their colours.
 package plot
 
 import (

@@ -1,8 +1,8 @@
-// Package report owns what a run or a simulation says at its end, as text and as JSON, and what
-// can be said of it while it lasts from its status block alone.
+// Package report owns the report of a run or a simulation, as text and as JSON, and the state of a
+// run in progress as its status block shows it.
 //
-// The package judges nothing: verdicts are made by rt/scenario and rt/soak and are carried here.
-// It watches no process and no bus; who does fills the fields of a Report.
+// The package judges nothing: rt/scenario and rt/soak make the verdicts that a Report carries. It
+// watches no process and no bus: the packages that do fill the fields of a Report.
 //
 // Reading order: report.go (Report), view.go (View, a run by its plan and its status block;
 // histograms), messages.go (received and dropped messages), bus.go (states of a bus), ledger.go

@@ -1,9 +1,9 @@
 // Package target owns the process that ticks: it takes the hand-over, enters its thread and ticks
 // until the run is over.
 //
-// It reads no bench and assembles no plant. Where the kernel comes from is its caller's: tables in
-// the command, compiled code in a generated executable. Such an executable is made of this
-// package, of what it imports, and of nothing else.
+// It reads no bench and assembles no plant. The caller brings the kernel: tables in the command,
+// compiled code in a generated executable. Such an executable consists of this package and its
+// imports.
 //
 // Reading order: target.go (Main, Run), handover.go (Handover, Open).
 package target

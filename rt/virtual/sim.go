@@ -1,8 +1,8 @@
 // Package virtual owns runs in virtual time: a plant alone or a bench with its virtual control
 // unit, as fast as it goes, in one process; and replays of records.
 //
-// The package uses no real-time thread, no interface of this host and no second process. The
-// tick is that of package rt, so that a virtual run and a replay are the same bit for bit.
+// The package uses no real-time thread, no interface of this host and no second process. It
+// runs the tick of package rt, so that a virtual run and a replay are the same bit for bit.
 //
 // Reading order: sim.go (Simulation: a plant alone or a bench, prepared), loop.go (its buses, its
 // loop, its report), csv.go (inputs from a file), vary.go (Variation, for many runs of varied

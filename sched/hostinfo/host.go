@@ -1,4 +1,4 @@
-// Package hostinfo owns what is known of a Linux host and of how it was booted: kernel, CPUs and
+// Package hostinfo owns the reading of a Linux host and its boot parameters: kernel, CPUs and
 // their isolation, hypervisor, container, CAN cards. It reads files below a root, so that a host
 // may also be a folder of files.
 //

@@ -1,5 +1,5 @@
-// Package machine owns the element types of machines that their maps describe: engine and torque
-// converter. Their inertias are not in them: these are elements of their own.
+// Package machine owns the element types of machines described by maps: engine and torque
+// converter. They have no inertia: an inertia is an element of its own.
 package machine
 
 import (

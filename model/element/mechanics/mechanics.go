@@ -1,10 +1,10 @@
 // Package mechanics owns the element types along one coordinate that turns or moves: inertias,
-// springs, gears, friction, sources, loads and sensors. They are those of Mechanics.Rotational and
-// .Translational of the Modelica Standard Library, where it has them. Wheels on a road or rail are
-// not among them.
+// springs, gears, friction, sources, loads and sensors. Types and parameters have the names
+// of Mechanics.Rotational and .Translational of the Modelica Standard Library, where it has them.
+// Wheels on a road or rail are not here: see package contact.
 //
-// mechanics.go lists the types and has what they share; each other file declares and reads one kind
-// of them: basic.go (inertias, springs), sources.go, gaps.go, clearance.go and regions.go (play,
+// mechanics.go lists the types and has their common parts; each other file declares and reads one
+// group of types: basic.go (inertias, springs), sources.go, gaps.go, clearance.go and regions.go (play,
 // springs with regions), gears.go, friction.go, loads.go, sensors.go.
 package mechanics
 

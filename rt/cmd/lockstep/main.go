@@ -1,14 +1,14 @@
 // Command lockstep is the target side of a hardware-in-the-loop bench: it simulates a drivetrain
 // in step with a CAN bus.
 //
-// This package owns the command line: names, flags, exit codes. It does not do what the commands
-// say: rt/supervisor, rt/virtual, rt/control, rt/check, rt/soak, rt/gen, rt/sweep, rt/ecu and the
+// This package owns the command line: names, flags, exit codes. It does not execute the commands:
+// rt/supervisor, rt/virtual, rt/control, rt/check, rt/soak, rt/gen, rt/sweep, rt/ecu and the
 // packages below deploy do.
 //
 // Reading order: main.go (main, exit codes), commands.go (the table of commands), flags.go (flags,
-// usage, help), then the commands: run.go (run, soak), sim.go (sim, replay, export), ctl.go (what is
-// done with runs that go on), check.go (check, plants), and a file for each other one. shell.go
-// writes the manual page and completions of that table.
+// usage, help), then the commands: run.go (run, soak), sim.go (sim, replay, export), ctl.go (commands
+// for a run in progress), check.go (check, plants), and a file for each other command. shell.go
+// writes the manual page and the completions from the table of commands.
 package main
 
 import (
