@@ -1,5 +1,5 @@
-// Package contact owns the element types of a wheel on what it rolls on: tyre and rail. The wheel
-// and the vehicle are not among them: they are of other families.
+// Package contact owns the element types of a wheel on a road or rail: tyre and rail_contact. The
+// wheel and the vehicle are not here: they are elements of other families.
 //
 // Reading order: tyre.go, rail.go.
 package contact
