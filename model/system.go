@@ -1,8 +1,9 @@
-// Package model owns the system of matrices that a plant is to those who step it: states,
-// signals, friction elements, laws and ports, as plain data. It does not know plant files or
-// elements, and discretises and steps nothing.
+// Package model owns the system of matrices of a plant: states, signals, friction elements, laws
+// and ports, as plain data. It does not know plant files or elements, and discretises and steps
+// nothing.
 //
-// A plant comes to be in rooms below this one, each of which knows those before it:
+// The packages below it make a System of a plant file. Each package knows only the packages
+// listed before it:
 //
 //	units      how quantities, units and names are written
 //	network    nodes, and what acts between them: what elements make of themselves
@@ -11,9 +12,9 @@
 //	library    the list of all element types, which is passed to plantfile
 //	assemble   from a network to a System
 //
-// The network is no part of this package, since it would bring what a file says of a signal
-// or a friction element beside what the kernel is told of it, under the same names, and into
-// the source that code generation reads. Package model/kernel steps a System.
+// The network is a separate package for two reasons: it has signals and friction elements of its
+// own with the same names, and code generation reads the source of package model.
+// Package model/kernel steps a System.
 package model
 
 import "lockstep/model/units"
@@ -75,7 +76,7 @@ type Pace struct {
 }
 
 // Affine is a signal that is Slope[i]·z + Offset[i] while Switches[Switch] is in
-// region i (000 eq. 28, 34). It need not be continuous.
+// region i (Reiter, eq. 28, 34). It need not be continuous.
 type Affine struct {
 	Switch        int
 	Slope, Offset []float64 // len(Borders) + 1

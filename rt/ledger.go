@@ -47,11 +47,11 @@ type LateTick struct {
 	LateNs      int64         // wake-up latency of Tick, ns
 	Spent       [phases]int64 // time per phase, ns
 	Minor       int64         // minor page faults of the loop's thread since the previous tick
-	Major       int64
-	Voluntary   int64      // voluntary switches of the thread since then: one per wake-up is normal
-	Involuntary int64      // involuntary switches of the thread: something else was given its CPU
-	Sent        MessageSet // messages sent late at this wake-up
-	Unsent      MessageSet // messages due at missed points, not sent
+	Major       int64         // major page faults of the loop's thread since the previous tick
+	Voluntary   int64         // voluntary context switches since the previous tick; one per wake-up is normal
+	Involuntary int64         // involuntary context switches since the previous tick
+	Sent        MessageSet    // messages sent late at this wake-up
+	Unsent      MessageSet    // messages due at missed points, not sent
 }
 
 // Phase returns the phase that took the most time.

@@ -61,16 +61,16 @@ func (w *RxWords) Load() RxStatus {
 	return RxStatus{sigmap.State(s), sigmap.Window(s >> 8), s>>16&1 != 0, s>>17&1 != 0}
 }
 
-// arrival holds when the latest frames of a message came.
+// arrival holds the times of the latest frames of a message.
 type arrival struct {
-	stamped   bool  // the times are the kernel's; else the grid's
-	seen      bool  // a frame has come
-	valid     bool  // a valid frame has come
+	stamped   bool  // the times are stamps of the kernel; else times of the grid
+	seen      bool  // a frame was received
+	valid     bool  // a valid frame was received
 	last      int64 // arrival of the last frame, ns
 	lastValid int64 // arrival of the last valid frame, ns
 }
 
-// recordArrival records a frame that came at an instant, ns.
+// recordArrival records a frame received at an instant, ns.
 //
 //go:nosplit
 func (w *RxWords) recordArrival(a *arrival, at int64, valid bool) {
@@ -92,8 +92,8 @@ func (w *RxWords) recordArrival(a *arrival, at int64, valid bool) {
 	}
 }
 
-// receive decodes the frames that have come in, at most MaxRecv per bus, into U. Frames that come
-// in before grid point k are answered at k.
+// receive decodes the frames received, at most MaxRecv per bus, into U. Frames received before grid
+// point k are answered at k.
 //
 //go:nosplit
 func (l *Loop) receive() {
@@ -110,7 +110,7 @@ func (l *Loop) receive() {
 	}
 }
 
-// decodeFrame decodes the frame at index at, which came in before grid point k, unless a fault
+// decodeFrame decodes the frame at index at, received before grid point k, unless a fault
 // withholds it. late marks a frame that a delay fault releases in this tick.
 //
 //go:nosplit
@@ -137,7 +137,7 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 	switch result {
 	case sigmap.OK:
 		l.response.noteArrival(l.stamps[at].Soft)
-	case sigmap.Range: // the unit is alive, and its other signals are valid
+	case sigmap.Range: // the control unit is alive, and its other signals are valid
 		l.status.RxRange.Add(1)
 	case sigmap.Invalid:
 		l.status.RxInvalid.Add(1)
@@ -150,8 +150,8 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 	l.recordArrival(l.firstRx[b]+i, k, l.wire[b].busTime(&l.stamps[at]), result != sigmap.Bad && result != sigmap.Short)
 }
 
-// recordArrival records that a frame of message i came before grid point k, at an instant in ns; 0:
-// the frame has no stamp.
+// recordArrival records that a frame of message i was received before grid point k, at an instant in
+// ns; 0: the frame has no stamp.
 //
 //go:nosplit
 func (l *Loop) recordArrival(i int, k, at int64, valid bool) {

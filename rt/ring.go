@@ -39,7 +39,7 @@ const (
 	KindCommand // commands take effect: Tick, Batch; before all other entries of their tick
 )
 
-// Fate is what became of a frame.
+// Fate is the outcome of a frame.
 type Fate uint8
 
 // The fates.
@@ -63,7 +63,7 @@ type Entry struct {
 	Bus      int           // of a frame
 	Copy     bool          // of a frame: sent or decoded late or again by a fault
 	Fate     Fate          // of a frame
-	Withheld bool          // of a frame: a fault keeps it from the bus, although it is Sent, or from the plant
+	Withheld bool          // of a frame: a fault keeps a Sent frame from the bus, a Received one from the plant
 	Message  int           // of a frame: index in Map.Rx or Map.Tx; -1: unknown
 	Stamp    can.Stamp     // of a frame: when it came in or went out
 	At       int64         // of a timing: the wake-up, ns on CLOCK_MONOTONIC

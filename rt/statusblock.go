@@ -66,7 +66,7 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason %d", uint64(r))
 }
 
-// Clean reports whether the run ended as it was asked to.
+// Clean reports whether the run ended as requested.
 func (r Reason) Clean() bool { return r == Done || r == Stopped || r == Shutdown }
 
 // Values of StatusBlock.Stop.
@@ -132,7 +132,7 @@ type StatusBlock struct {
 	RxRange    atomic.Uint64 // frames read with a signal out of range, which kept its last value
 	RxInvalid  atomic.Uint64 // frames read with a signal marked invalid, which kept its last value
 	RxBad      atomic.Uint64 // frames read that failed their protection; not decoded
-	RxBadSize  atomic.Uint64 // datagrams that are no frame
+	RxBadSize  atomic.Uint64 // datagrams that are not a frame
 	RxOverflow atomic.Uint64 // frames the kernel dropped because its buffer was full
 	RxBound    atomic.Uint64 // ticks that left frames unread because they had read MaxRecv
 	RxStale    atomic.Uint64 // frames from before the first tick, discarded
@@ -147,10 +147,10 @@ type StatusBlock struct {
 
 	Allocs      atomic.Uint64 // allocations of the process between first and last tick
 	GCCycles    atomic.Uint64 // garbage collections between first and last tick
-	MinorFaults atomic.Uint64 // page faults between first and last tick
-	MajorFaults atomic.Uint64
-	Voluntary   atomic.Uint64 // context switches of the loop's thread between first and last tick: it slept
-	Involuntary atomic.Uint64 // context switches likewise: another thread was given its CPU
+	MinorFaults atomic.Uint64 // minor page faults between first and last tick
+	MajorFaults atomic.Uint64 // major page faults between first and last tick
+	Voluntary   atomic.Uint64 // voluntary context switches of the loop's thread between first and last tick
+	Involuntary atomic.Uint64 // involuntary context switches of the loop's thread between first and last tick
 
 	TxCount [MaxTx]atomic.Uint64 // per message of Map.Tx, bus after bus: the next counters, sigmap.Tx.Counts
 	TxDrops [MaxTx]atomic.Uint64 // per message of Map.Tx, bus after bus: frames the bus did not take

@@ -2,23 +2,24 @@ package sched
 
 import (
 	"fmt"
-	"lockstep/sched/hostinfo"
 	"os"
 	"slices"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lockstep/sched/hostinfo"
 )
 
 // maxPasses bounds how often changeThreads passes over the threads of a process that keeps starting
 // new ones.
 const maxPasses = 20
 
-// Confine keeps every thread of process pid off CPU cpu, except thread except (0: no exception);
-// threads that end meanwhile do not matter. A new thread inherits the setting from the thread that
-// starts it. A thread that may run on no other CPU gets those of the caller; it is an error if the
-// caller has none.
+// Confine keeps every thread of process pid off CPU cpu, except thread except (0: no exception).
+// It ignores threads that end meanwhile. A new thread inherits the setting from the thread that
+// starts it. A thread without another CPU gets the CPUs of the caller; it is an error if the
+// caller has no other CPU.
 func Confine(pid, cpu, except int) error {
 	var others unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &others); err != nil {
@@ -87,9 +88,9 @@ func UseOrdinaryPolicy() error {
 	return nil
 }
 
-// changeThreads calls change for each thread of a process but one, until two passes in a row change
-// none. A thread that is being started during one pass is caught by a later one; the pause between
-// passes serves busy hosts.
+// changeThreads calls change for each thread of a process except one, until two passes in a row
+// change nothing. A thread that starts during one pass is changed by a later pass. The pause between
+// passes helps on busy hosts.
 func changeThreads(pid, except int, change func(tid int) (bool, error)) error {
 	quiet := 0
 	for range maxPasses {
@@ -119,7 +120,7 @@ func changeThreads(pid, except int, change func(tid int) (bool, error)) error {
 		time.Sleep(time.Millisecond)
 	}
 
-	return fmt.Errorf("after %d walks there are still new threads", maxPasses)
+	return fmt.Errorf("after %d passes there are still new threads", maxPasses)
 }
 
 // removeCPU removes cpu from the CPUs of thread tid; moved: the thread was allowed on it.
@@ -137,8 +138,8 @@ func removeCPU(tid, cpu int, others *unix.CPUSet) (moved bool, err error) {
 	return true, unix.SchedSetaffinity(tid, &set)
 }
 
-// candidates lists the CPUs for a loop on the host below root: isolated ones that try gets, then
-// the allowed ones, each from the highest down.
+// candidates lists the CPUs for a loop on the host below root: isolated CPUs for which try succeeds,
+// then the allowed CPUs, each from the highest down.
 func candidates(root string, allowed *unix.CPUSet, try func(cpu int) error) (list []int) {
 	files := hostinfo.Files(root)
 	for _, cpu := range slices.Backward(hostinfo.CommonCPUs(files.CPUs("isolated"), files.CPUs("online"))) {
@@ -156,7 +157,7 @@ func candidates(root string, allowed *unix.CPUSet, try func(cpu int) error) (lis
 	return list
 }
 
-// moveTo allows the calling thread CPU cpu only.
+// moveTo restricts the calling thread to CPU cpu.
 func moveTo(cpu int) error {
 	var own unix.CPUSet
 	own.Set(cpu)

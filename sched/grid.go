@@ -25,10 +25,10 @@ type Ticker interface {
 	Start() error
 	// Wait sleeps until the next grid point has passed and returns the number
 	// of points passed since the last Wait: >= 1, more if some were missed; 0 if
-	// the timer failed, and Err says how. It allocates nothing and cannot be
+	// the timer failed: see Err. It allocates nothing and cannot be
 	// preempted by the Go scheduler.
 	Wait() int64
-	// Err says why Wait returned 0; nil as long as it did not.
+	// Err returns the error with which Wait returned 0, nil before.
 	Err() error
 	// Now returns the instant, ns on the clock of Grid.
 	Now() int64
@@ -46,9 +46,8 @@ func Realtime() int64 {
 	return int64(ts.Sec)*1e9 + int64(ts.Nsec)
 }
 
-// Now returns the instant, ns on CLOCK_MONOTONIC. It asks the kernel by a raw
-// system call: the wrapper of the library would hand this thread's processor of
-// the Go runtime over.
+// Now returns the instant, ns on CLOCK_MONOTONIC. It makes a raw system call: the
+// wrapper of the library would give up the thread's processor of the Go runtime.
 //
 //go:nosplit
 func Now() int64 {
@@ -62,12 +61,12 @@ func Now() int64 {
 // and the instant is that of the last grid point passed. Point 0 is at 0 ns.
 type Virtual struct {
 	grid   Grid
-	k      int64  // the last grid point passed
-	misses []miss // by k
-	next   int    // index in misses: still to come
+	k      int64  // last grid point passed
+	misses []miss // late wake-ups, by k
+	next   int    // index in misses of the next one
 }
 
-// miss says that the wake-up of grid point k comes n points late.
+// miss makes the wake-up of grid point k n points late.
 type miss struct{ k, n int64 }
 
 // NewVirtual returns a ticker of the given period.
@@ -82,15 +81,15 @@ func (v *Virtual) Miss(k, n int64) {
 	slices.SortStableFunc(v.misses[v.next:], func(a, b miss) int { return int(a.k - b.k) })
 }
 
-// Start puts the ticker back to grid point 0; misses that have come do not come
-// again.
+// Start sets the ticker back to grid point 0; a miss that has taken effect is not
+// repeated.
 func (v *Virtual) Start() error {
 	v.k = 0
 	return nil
 }
 
-// Wait passes the next grid point and those that Miss has added to it, and
-// returns how many these are.
+// Wait passes the next grid point and the points that Miss has added to it, and
+// returns their number.
 //
 //go:nosplit
 func (v *Virtual) Wait() int64 {
@@ -112,7 +111,7 @@ func (v *Virtual) Err() error { return nil }
 //go:nosplit
 func (v *Virtual) Now() int64 { return v.grid.Due(v.k) }
 
-// Grid returns the grid.
+// Grid returns the grid of the ticker.
 //
 //go:nosplit
 func (v *Virtual) Grid() Grid { return v.grid }

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"lockstep/sched/hostinfo"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"lockstep/sched/hostinfo"
 )
 
 // HoldLatency keeps the CPUs of the host out of slow sleep states until the returned file is
@@ -48,9 +49,9 @@ type Timers struct {
 	CPU  int
 }
 
-// Raised is what Raise has changed.
+// Raised is a change made by Raise.
 type Raised struct {
-	Was      *unix.SchedAttr // attributes before
+	Was      *unix.SchedAttr // attributes before the change
 	Priority int             // SCHED_FIFO priority that was set
 }
 
@@ -153,7 +154,7 @@ func realtimePriority(a *unix.SchedAttr) int {
 func missingTimers(root string, cpu, priority int) *Missing {
 	m := &Missing{
 		Of: ResourceTimers,
-		What: fmt.Sprintf("timers of CPU %[1]d expire in a thread of the kernel that is not to be seen: "+
+		What: fmt.Sprintf("timers of CPU %[1]d expire in a kernel thread that this process does not see: "+
 			"no ktimers/%[1]d in /proc", cpu),
 		Help: fmt.Sprintf("on the host: sudo chrt -f -p %d $(pgrep -x ktimers/%d), or `timer: %s` in the bench",
 			priority, cpu, Nanosleep),

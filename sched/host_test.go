@@ -150,8 +150,8 @@ func TestRaiseTimersNamesTheRemedyWhereItFails(t *testing.T) {
 	}{
 		{"not PREEMPT_RT", t.TempDir(), "", nil, true},
 		{"no thread for timers alone", realtimeHost(t, 2, map[int]string{30: "ksoftirqd/3"}), "no ktimers/3", []string{"timer: nanosleep", "chrt -f -p 81 30"}, false},
-		{"a container", realtimeHost(t, 2, nil), "not to be seen", []string{"on the host", "chrt -f -p 81"}, false},
-		{"a program of that name", realtimeHost(t, 1, map[int]string{30: "ktimers/3"}), "not to be seen", []string{"chrt"}, false},
+		{"a container", realtimeHost(t, 2, nil), "does not see", []string{"on the host", "chrt -f -p 81"}, false},
+		{"a program of that name", realtimeHost(t, 1, map[int]string{30: "ktimers/3"}), "does not see", []string{"chrt"}, false},
 		{"the thread has ended", realtimeHost(t, 2, map[int]string{1<<22 + 1: "ktimers/3"}), "expire in ktimers/3 below SCHED_FIFO 81: no such process", []string{"chrt -f -p 81 4194305"}, false},
 	} {
 		was, m := Timers{c.root, 3}.Raise(81, nil)

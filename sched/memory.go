@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPrefault is the largest mapping that prefault brings in, bytes: above it
-// are reservations of a runtime (the race detector's shadow, a large heap's
-// arenas), not what a tick touches.
+// maxPrefault is the largest mapping that prefault makes present, bytes. A larger mapping is a
+// reservation of the runtime, such as the race detector's shadow or the arenas of a large heap; a
+// tick does not touch it.
 const maxPrefault = 256 << 20
 
 // mapping is one line of /proc/PID/maps.
@@ -48,9 +48,8 @@ func parseMaps(text string) []mapping {
 	return list
 }
 
-// advice returns the madvise(2) advice that makes the pages of m present, 0 for
-// a mapping to leave alone: one without access, one of the kernel's own
-// ([vvar], [vdso], [vsyscall]), a huge one.
+// advice returns the madvise(2) advice that makes the pages of m present; 0 for a mapping without
+// access, of the kernel ([vvar], [vdso], [vsyscall]) or larger than maxPrefault.
 func (m mapping) advice() int {
 	switch {
 	case m.end-m.start > maxPrefault, strings.HasPrefix(m.name, "[v"):
@@ -82,7 +81,7 @@ func prefault() {
 	}
 }
 
-// touched keeps the reads of touch.
+// touched sums the bytes read by touch, so that the compiler keeps the reads.
 var touched byte
 
 // touch reads a byte of every page. On kernels before 5.14 only this makes pages present. User-mode

@@ -80,8 +80,8 @@ func probe(root string, t Thread) (missing []Missing, fifo bool) {
 	return missing, fifo
 }
 
-// Throttling returns, as the end of a sentence, the share of a CPU that real-time threads may use
-// together; "": they are not throttled.
+// Throttling returns, as the end of a sentence, the share of a CPU that all real-time threads
+// together may use; "": no throttling.
 func Throttling() string { return throttling("/") }
 
 func throttling(root string) string {
@@ -107,7 +107,7 @@ func Capable(bit int) bool {
 type Missing struct {
 	Of   Resource // "" for something that this package does not ask for
 	What string   // message
-	Help string   // command, or what to change
+	Help string   // remedy: a command or a setting
 }
 
 // Resource is something that a loop needs from the host.
@@ -127,7 +127,7 @@ const (
 // cpuRefusal returns why a thread does not get a CPU.
 func cpuRefusal(err error) string {
 	if errors.Is(err, unix.EINVAL) {
-		return "it is offline, or the cpuset of the control group is without it"
+		return "it is offline, or not in the cpuset of the control group"
 	}
 	return err.Error()
 }

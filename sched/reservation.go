@@ -55,11 +55,12 @@ func Reserve(what string) (int, error) {
 type Reservation struct {
 	What    string // KIND/NAME
 	Role    string // role of the process
-	Process int
+	Process int    // process id
 	Owner   string // bench or command that holds the reservation
 }
 
-// String returns that name. Any user can bind such a name, so its reader must not trust it.
+// String returns the name of the second socket. Any user can bind such a name, so its reader must
+// not trust it.
 func (c Reservation) String() string {
 	return fmt.Sprintf("%s/%s/%d/%s", c.What, c.Role, c.Process, c.Owner)
 }

@@ -17,9 +17,9 @@ type Thread struct {
 	Priority int    // SCHED_FIFO priority, 1 to 99; 0: ordinary policy
 	Sleep    string // sleep of the timer, Timerfd or Nanosleep; "": Timerfd
 
-	// Deadline asks for SCHED_DEADLINE, and for SCHED_FIFO where that is
-	// refused. The kernel then grants RuntimeNs of CPU time in each PeriodNs,
-	// and takes the CPU away for the rest of the period when they are used up.
+	// Deadline asks for SCHED_DEADLINE, and for SCHED_FIFO if the host refuses it. Under
+	// SCHED_DEADLINE the kernel grants RuntimeNs of CPU time in each PeriodNs and suspends a
+	// thread that has used it up until the next period.
 	Deadline  bool
 	RuntimeNs int64 // ns; 1024 to PeriodNs
 	PeriodNs  int64 // period and deadline, ns: the period of the grid
@@ -53,7 +53,7 @@ func (t Thread) Enter() []Missing {
 }
 
 // ChooseCPU returns the thread with its CPU decided. A given CPU stays. -1 becomes the highest
-// isolated CPU (isolcpus=) that the process may have, else the highest of those it starts with.
+// isolated CPU (isolcpus=) that the process may have, else the highest CPU it starts with.
 // Call it before Confine, once for both processes, because Confine changes the CPUs of the process.
 func (t Thread) ChooseCPU() Thread {
 	if list := LoopCPUs(); t.CPU < 0 && len(list) > 0 {
@@ -62,8 +62,8 @@ func (t Thread) ChooseCPU() Thread {
 	return t
 }
 
-// LoopCPUs lists the CPUs that a loop may have, the best first: isolated ones (isolcpus=) that the
-// process gets, then those it starts with, each from the highest down.
+// LoopCPUs lists the CPUs that a loop may have, the best first: isolated CPUs (isolcpus=) that
+// the process gets, then the CPUs it starts with, each from the highest down.
 func LoopCPUs() []int {
 	var allowed unix.CPUSet
 	if unix.SchedGetaffinity(0, &allowed) != nil {
@@ -74,8 +74,8 @@ func LoopCPUs() []int {
 	})
 }
 
-// enterCPU moves this thread to its CPU and all others away from it. An isolated CPU is not among
-// those that a process starts with, but may be granted, so enterCPU asks the kernel.
+// enterCPU moves this thread to its CPU and all others away from it. A process does not
+// start with isolated CPUs but may be granted one, so enterCPU asks the kernel.
 func (t Thread) enterCPU() []Missing {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {

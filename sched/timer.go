@@ -42,19 +42,19 @@ const minClockRead = 10
 type Timer struct {
 	fd     int // the timerfd, or byClock
 	grid   Grid
-	spin   int64  // how long before a grid point it wakes up, ns
-	woken  int64  // the last grid point that it has woken up for
-	passed int64  // the last grid point that Wait has counted
-	count  uint64 // what the kernel writes at a read: expirations since the last one
+	spin   int64  // time from the wake-up to the grid point, ns
+	woken  int64  // last grid point with a wake-up
+	passed int64  // last grid point that Wait has counted
+	count  uint64 // expirations since the last read, written by the kernel
 	spec   unix.ItimerSpec
 	until  unix.Timespec
-	errno  unix.Errno // why Wait failed
+	errno  unix.Errno // error of the sleep; 0: none
 }
 
 // NewTimer returns a ticker of the given period, > 0, that sleeps in the named
 // system call. It wakes up spin before each grid point and then reads the clock
-// until the point has come, so that the way out of the sleep is not seen; 0: not
-// at all, at most a quarter of the period and MaxSpin. Close it.
+// until the point has come, which hides the wake-up latency. spin is 0 (no spin) to
+// a quarter of the period, at most MaxSpin. The caller closes the timer.
 func NewTimer(sleep string, period, spin time.Duration) (*Timer, error) {
 	switch {
 	case period <= 0:
@@ -77,7 +77,7 @@ func NewTimer(sleep string, period, spin time.Duration) (*Timer, error) {
 	return t, nil
 }
 
-// Start places the grid: point 1 is due one period from now. Wait comes after it.
+// Start places the grid: point 1 is due one period from now. Call it before Wait.
 func (t *Timer) Start() error {
 	t.woken, t.passed = 0, 0
 	t.grid.Start = Now()
@@ -102,8 +102,8 @@ func (t *Timer) Wait() int64 {
 	}
 	last := max(t.woken, t.passed+1)
 	if t.spin > 0 {
-		// Woken late it may be before the last of several points: that one is
-		// left to the next Wait, which sleeps only if a further one was due.
+		// After a late wake-up the last of several points may not be due yet: it is
+		// left to the next Wait.
 		if now := t.spinUntil(t.grid.Due(t.passed + 1)); last > t.passed+1 && now < t.grid.Due(last) {
 			last--
 		}
@@ -114,8 +114,8 @@ func (t *Timer) Wait() int64 {
 	return n
 }
 
-// sleep sleeps until the wake-up for the next grid point and notes the last one
-// that a wake-up was due for meanwhile; false: the timer failed.
+// sleep sleeps until the wake-up for the next grid point and sets woken to the last
+// point whose wake-up was due meanwhile; false: the timer failed.
 //
 //go:nosplit
 func (t *Timer) sleep() bool {
@@ -162,7 +162,7 @@ func (t *Timer) spinUntil(due int64) int64 {
 	return now
 }
 
-// Err says why Wait returned 0; nil as long as it did not.
+// Err returns the error with which Wait returned 0, nil before.
 func (t *Timer) Err() error {
 	switch {
 	case t.errno == 0:

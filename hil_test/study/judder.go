@@ -13,7 +13,7 @@ import (
 	"lockstep/model/kernel"
 )
 
-// The cases of 001 section 4.
+// The cases of the judder paper, section 4.
 var (
 	case1 = juddering{
 		name: "case 1", muStatic: 0.8, mu: 0.75, static: 400, slides: 320, engine: 200, v: 5,
@@ -60,7 +60,7 @@ var judderVariants = []struct {
 	name  string
 	edits []edit
 }{
-	{"as in 001", nil},
+	{"as in the judder paper", nil},
 	{"no reaction of the engine on the body", noReaction},
 	{"no rolling resistance", rolling(0)},
 	{"rolling resistance of 10 mm", rolling(0.01)},
@@ -81,7 +81,7 @@ type caseFound struct {
 	windows []windowOf // per variant
 	lives   []lifeAt
 	second  [2]float64 // window of the nonlinear vehicle, N·m
-	printed lifeAt     // result at the torque of 001
+	printed lifeAt     // result at the torque of the judder paper
 }
 
 // windowOf is the window of torques of a variant, and the motion in its middle.
@@ -187,7 +187,7 @@ func rolling(delta float64) []edit {
 	return []edit{{"delta: 5 mm", fmt.Sprintf("delta: %g m", delta)}}
 }
 
-// stribeck gives the clutch the law of case 2 of 001, as a table over the slip that is dense where
+// stribeck gives the clutch the law of case 2 of the judder paper, as a table over the slip that is dense where
 // the exponent 0.6 makes the law steep.
 func stribeck(c *juddering) edit {
 	var rows []string

@@ -14,7 +14,7 @@ import (
 func (r *judderResult) markdown() []byte {
 	p := &page{}
 	p.line("# A vehicle whose clutch judders\n")
-	p.line("Cases of section 4 of 001, on the plants judder and judder-ice in steps of 5 ms. For comparison, "+
+	p.line("Cases of section 4 of the judder paper, on the plants judder and judder-ice in steps of 5 ms. For comparison, "+
 		"a vehicle at any angle in steps of %g ms shares no code with the "+
 		"kernel.\n", fineStep*1e3)
 	p.line("## Effect of large angles (case 1, %g s)\n", r.until)
@@ -42,7 +42,7 @@ func (r *judderResult) markdown() []byte {
 				judderVariants[j].name, w.low, w.high, w.width(), w.period*1e3, w.slip, w.jerk, w.pitch, w.sticks*100)
 		}
 
-		p.line("\nThe vehicle at any angle, as in 001: %.3f to %.3f N·m. At the %g N·m of 001 stick-slip "+
+		p.line("\nThe vehicle at any angle, as in the judder paper: %.3f to %.3f N·m. At the %g N·m of the judder paper stick-slip "+
 			"lasts %s.", s.second[0], s.second[1], s.engine, s.printed.text(r.longest))
 		p.line("Largest slip of the other contacts: %.1e.", s.windows[0].otherSlip)
 	}
@@ -85,7 +85,7 @@ func (r *judderResult) stribeckTime() float64 {
 	return t[len(t)-1]
 }
 
-// claims writes the claims of 001 with the results and verdicts.
+// claims writes the claims of the judder paper with the results and verdicts.
 func (r *judderResult) claims(p *page) {
 	two, three := r.cases[0], r.cases[1]
 	verdict := func(holds bool) string {
@@ -100,8 +100,8 @@ func (r *judderResult) claims(p *page) {
 		return math.Abs(c.engine-(w.low+w.high)/2) <= w.width()/2
 	}
 
-	p.line("\n## The claims of 001\n")
-	p.table("| 001 | here | verdict |")
+	p.line("\n## The claims of the judder paper\n")
+	p.table("| the judder paper | here | verdict |")
 	p.line("| case 2: at 323.47 N·m clutch judder is a steady state | it lasts %s; from %.3f to %.3f N·m it lasts %g s | %s |",
 		two.printed.text(r.longest), two.windows[0].low, two.windows[0].high, r.until, verdict(within(two) && two.printed.end == lasts))
 	p.line("| 323.47 N·m is high enough to initiate stick-slip | every lower torque is, too, while " +
@@ -162,7 +162,7 @@ func (r *judderResult) files() files {
 			Y:     plot.Axis{Name: "s", High: r.longest * 1.05},
 			Curves: []plot.Curve{
 				curve("until the last transition", "#1f77b4", 1.6, torque, last),
-				curve("the torque of 001", "#d62728", 1.2, []float64{s.engine, s.engine}, []float64{0, r.longest}),
+				curve("the torque of the judder paper", "#d62728", 1.2, []float64{s.engine, s.engine}, []float64{0, r.longest}),
 			},
 		})
 	}
@@ -187,14 +187,14 @@ func (r *judderResult) files() files {
 	return out
 }
 
-// figure is a figure of 001 section 4: columns of a plant over time.
+// figure is a figure of the judder paper, section 4: columns of a plant over time.
 type figure struct {
 	number  string
 	up      string // name of the vertical axis
 	columns []string
 }
 
-// figures are the figures of a case at the torque of 001, from and to in s: the whole launch, or a
+// figures are the figures of a case at the torque of the judder paper, from and to in s: the whole launch, or a
 // section of the steady state.
 type figures struct {
 	*juddering

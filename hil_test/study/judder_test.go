@@ -107,7 +107,7 @@ func TestJudderFilesAreWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"judder.md": "| case 2: at 323.47 N·m", "judder-windows.csv": "as in 001", "judder-lives.csv": "case 3",
+		"judder.md": "| case 2: at 323.47 N·m", "judder-windows.csv": "as in the judder paper", "judder-lives.csv": "case 3",
 		"judder-life-2.svg": "<svg", "judder-life-3.svg": "<svg", "judder-figure13.svg": "Stribeck", "judder-figure18.svg": "<svg",
 	}
 	for _, f := range judderFigures {

@@ -8,21 +8,21 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// juddering is the vehicle of 001 with one of its cases: a body on two wheels in translational
+// juddering is the vehicle of the judder paper with one of its cases: a body on two wheels in translational
 // joints, with the driveline of figure 2 in front. Forces are positive forward and up. Wheels and
 // shafts turn positive when driving forward, the body counter-clockwise, nose up. Parameters that
-// 001 does not print are those of E1_case1.json.
+// the judder paper does not print are those of E1_case1.json.
 type juddering struct {
 	name           string
 	muStatic, mu   float64 // static and sliding friction between tyre and road, 1
 	static, slides float64 // static capacity and sliding torque of the clutch, N·m
 	stribeck       float64 // speed of the Stribeck effect, rad/s; 0: Coulomb
 	engine         float64 // torque, N·m
-	harmonics      bool    // harmonics of the engine torque (001 section 4)
+	harmonics      bool    // harmonics of the engine torque (the judder paper, section 4)
 	v              float64 // speed at the start, m/s
 }
 
-// Parameters of 001 section 4; the mass of the tyre and the unloaded length of the
+// Parameters of the judder paper, section 4; the mass of the tyre and the unloaded length of the
 // suspension are not printed.
 const (
 	bodyMass, bodyJ     = 1400.0, 1200.0 // kg, kg·m²
@@ -103,7 +103,7 @@ func along(j *[2][4]float64, i int, v *[freedoms]float64) float64 {
 	return j[i][0]*v[qX] + j[i][1]*v[qY] + j[i][2]*v[qPhi] + j[i][3]*v[qS1+i]
 }
 
-// torque returns the engine torque at an angle, N·m. 001 prints sin(2·theta'·t), which is read as
+// torque returns the engine torque at an angle, N·m. The paper prints sin(2·theta'·t), which is read as
 // sin(2·theta).
 func (c *juddering) torque(angle float64) float64 {
 	if !c.harmonics {

@@ -1,8 +1,8 @@
 // Command study compares methods of published theses with the kernel and writes tables and plots:
 //
-//	go run ./hil_test/study -o DIR           methods of 000, chapter 3, for a mass on a spring with regions
-//	go run ./hil_test/study judder -o DIR    torques at which the vehicle of 001 shows stick-slip
-//	go run ./hil_test/study rail -o DIR      methods of 003, chapter 9, for a rail car
+//	go run ./hil_test/study -o DIR           methods of Reiter, chapter 3, for a mass on a spring with regions
+//	go run ./hil_test/study judder -o DIR    torques at which the vehicle of the judder paper shows stick-slip
+//	go run ./hil_test/study rail -o DIR      methods of Gyebroszki, chapter 9, for a rail car
 //	go run ./hil_test/study trains -o DIR    cost of a tick over the length of a train
 //
 // The command is not part of the product and not a test. README.md has the conclusions.

@@ -12,7 +12,7 @@ import (
 // method is a method to step the mass from tick to tick.
 type method struct {
 	name   string
-	source string // place in 000
+	source string // place in Reiter
 	order  int    // theoretical order of the error; 0: the method does not converge; exact: rounding only
 	colour string // colour in the plots
 	start  func(p *problem, h float64) runner

@@ -30,7 +30,7 @@ type railExtent struct {
 	rounds int       // repetitions of the measurement of cost
 }
 
-// The configurations of 003 chapter 9.
+// The configurations of Gyebroszki, chapter 9.
 var wholeRail = railExtent{
 	until: 8 * time.Second, steps: []time.Duration{50 * ms, 20 * ms, 10 * ms, 5 * ms, 2 * ms}, iters: []int{0, 1, 2, 3, 4, 5},
 	subs:  []int{1, 2, 5, 10, 15, 20},
@@ -151,7 +151,7 @@ func runAll(list []setting, until time.Duration) []*ride {
 	return out
 }
 
-// off returns the integrated errors of 003 eq. 9.3.1 per second of motion: of the positions, m, and
+// off returns the integrated errors of Gyebroszki, eq. 9.3.1 per second of motion: of the positions, m, and
 // of the speeds, m/s. Each is the error of the car plus the mean error of the wheels. NaN stays
 // NaN.
 func (r *ride) off(truth *ride) (place, speed float64) {
@@ -189,7 +189,7 @@ type railResult struct {
 	railExtent
 	truth *ride
 	maps  map[setting]*finding // by configuration of chapter 9; sub 0: the whole step of the kernel
-	cost  [4]float64           // a, b, c and d of 003 eq. 9.4.1 for the time of a step, in units
+	cost  [4]float64           // a, b, c and d of Gyebroszki, eq. 9.4.1 for the time of a step, in units
 	unit  float64              // time of a step with N_sub 1 and N_iter 0, ns
 	scans []signRow
 }
@@ -197,7 +197,7 @@ type railResult struct {
 // finding is a ride with its errors.
 type finding struct {
 	*ride
-	place, speed float64 // 003 eq. 9.3.1, m and m/s
+	place, speed float64 // Gyebroszki, eq. 9.3.1, m and m/s
 	shake        float64 // m/s
 }
 
@@ -208,7 +208,7 @@ type signRow struct {
 	rolled float64 // error of the speeds against a contact that rolls, m/s
 }
 
-const paperSign = 0.05 // T_sgn of 003, m/s
+const paperSign = 0.05 // T_sgn of Gyebroszki, m/s
 
 func doRail(e railExtent) *railResult {
 	r := &railResult{railExtent: e, maps: map[setting]*finding{}}
@@ -241,7 +241,7 @@ func (r *railResult) at(h time.Duration, sub, iter int) *finding {
 	return r.maps[setting{h, sub, iter, paperSign}]
 }
 
-// growth fits 003 eq. 8.3.1, Err = a·dt^b with dt in s, to the errors with the largest N_sub.
+// growth fits Gyebroszki, eq. 8.3.1, Err = a·dt^b with dt in s, to the errors with the largest N_sub.
 func (r *railResult) growth(iter int, of func(f *finding) float64) (a, b float64) {
 	var h, e []float64
 	for _, step := range r.steps {

@@ -9,7 +9,7 @@ import (
 )
 
 // allowed is the allowed error of section 9.5, m/s. paperCoarse and paperFine are the
-// configurations that 003 calls equivalent.
+// configurations that Gyebroszki calls equivalent.
 const allowed = 0.02
 
 var (
@@ -17,7 +17,7 @@ var (
 	paperFine   = setting{5 * time.Millisecond, 1, 1, paperSign}
 )
 
-// classLimits are the limits of the classes of oscillation, m/s; 003 prints none.
+// classLimits are the limits of the classes of oscillation, m/s; Gyebroszki prints none.
 var classLimits = [4]float64{1e-4, 1e-3, 1e-2, 1e-1}
 
 func class(shake float64) int {

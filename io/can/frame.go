@@ -44,7 +44,7 @@ var (
 const (
 	EFF     uint32 = 1 << 31 // extended: 29-bit identifier
 	RTR     uint32 = 1 << 30 // remote request, carries no data
-	ERR     uint32 = 1 << 29 // error report of the controller, no frame of the bus
+	ERR     uint32 = 1 << 29 // error report of the controller, not a frame on the bus
 	MaskSFF uint32 = 1<<11 - 1
 	MaskEFF uint32 = 1<<29 - 1
 )

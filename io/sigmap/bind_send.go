@@ -64,9 +64,9 @@ func (b *binder) setTiming(s *Sending, t *Tx) {
 	period := b.m.PeriodNs
 	switch {
 	case s.GapNs < 0 || s.GapNs%period != 0:
-		refuse("least gap %g ms is not a multiple of the period %g ms", ms(s.GapNs), ms(period))
+		refuse("min_gap %g ms is not a multiple of the period %g ms", ms(s.GapNs), ms(period))
 	case s.GapNs > 0 && s.Send == Cyclic:
-		refuse("a least gap needs a frame sent on change; this one is cyclic")
+		refuse("min_gap needs a frame sent on change; this one is cyclic")
 	case s.Repeats > 0 && s.Send == Cyclic:
 		refuse("repetitions need a frame sent on change; this one is cyclic")
 	case s.Repeats < 0 || s.EveryNs < 0 || s.EveryNs%period != 0:

@@ -94,7 +94,7 @@ func (k *Kernel) openSeparated() {
 // between them. Later ones rebound only if they last a minimum substep.
 const maxRebounds = 40
 
-// handleImpact applies the impact of clearance i (000 eq. 107, 108). The impulse passes through
+// handleImpact applies the impact of clearance i (Reiter, eq. 107, 108). The impulse passes through
 // closed clearances and freewheels, one after the other, except those hit from both sides at once.
 // Clutches and springs transmit no impulse; a locked clutch may slip afterwards. It reports whether
 // the clearance closed.

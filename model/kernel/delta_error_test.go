@@ -8,7 +8,7 @@ import (
 	"lockstep/model"
 )
 
-// damped is the oscillator of 000 table 17, state (x', x), with a region boundary at x = 0 that
+// damped is the oscillator of Reiter, table 17, state (x', x), with a region boundary at x = 0 that
 // changes nothing: each crossing is an event.
 func damped(x0 [2]float64) *model.System {
 	r := rig{J: []float64{1}, Drag: []float64{5}, X0: x0[:], Springs: []spring{{-1, 0, 10, 0}}}
@@ -29,7 +29,7 @@ func dampedAt(x0 [2]float64, t float64) [2]float64 {
 
 var deltaSteps = map[string]float64{"0031": 0.031, "0062": 0.0616, "0093": 0.093, "0154": 0.154, "01Teig": 0.32446229407788896}
 
-// The part eta of a step in the held form is a straight line (000 eq. 141): its error
+// The part eta of a step in the held form is a straight line (Reiter, eq. 141): its error
 // is at most e1_max (eq. 146), and equals it in some direction. The projected form
 // has no such error.
 func TestPartOfAHeldStepIsWithinTheBoundOfTheThesis(t *testing.T) {

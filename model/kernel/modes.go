@@ -182,7 +182,7 @@ func (t *Tables) discretise(m *Mode, e []float64) {
 	m.G2 = scale(product(m.P, product(full[3], hb, n, n, mw), n, n, mw), 2)
 }
 
-// buildHeldModes replaces every mode by the papers' form over the whole step (000 eq. 7-9), with
+// buildHeldModes replaces every mode by the papers' form over the whole step (Reiter, eq. 7-9), with
 // the lock torque held:
 //
 //	tau_L = -(W_L·Hc_L)⁺·W_L·(Phi·x + Hv·v + Hc_S·tau_S)

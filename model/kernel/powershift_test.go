@@ -11,7 +11,7 @@ import (
 	"lockstep/model/units"
 )
 
-// The Powershift gearbox of paper 004, section 5, assembled by hand from the
+// The Powershift gearbox of Morselli, section 5, assembled by hand from the
 // parameters of the reference file: R, J, b, sources and capacities.
 var (
 	psJ = []float64{1, 0.3, 0.5, 2500}     // kg·m²

@@ -109,7 +109,7 @@ func splitCases() []namedCase {
 	return []namedCase{
 		{
 			// Of 9 and 2 N·m the split of smallest norm gives each half the load and
-			// overloads the second from 4 N·m on; 004 eq. 18 would let it slip only
+			// overloads the second from 4 N·m on; Morselli, eq. 18 would let it slip only
 			// where no split holds: from 11 N·m on, at 0.11 s.
 			name: "redundant locks hold while an admissible split exists",
 			text: `elements:

@@ -8,7 +8,7 @@ import (
 )
 
 // Switch is a switch of the plant and what its region selects. The slopes of the affine signals on
-// the switch become part of A; their offsets are their values over a substep (000 eq. 32, 36).
+// the switch become part of A; their offsets are their values over a substep (Reiter, eq. 32, 36).
 // Regions with the same slopes form a class and share their matrices, such as the two sides of a
 // symmetric spring.
 type Switch struct {

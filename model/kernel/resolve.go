@@ -6,7 +6,7 @@ import (
 )
 
 // resolveModes determines the modes of all elements at rest from the state, the inputs and the
-// capacities of this instant: which stick, and which slip in which direction (004 eq. 18). No
+// capacities of this instant: which stick, and which slip in which direction (Morselli, eq. 18). No
 // element breaks away while some split of the lock torques is within the capacities. An element
 // that breaks away drops from its static to its kinetic torque, and the modes are determined again.
 // An element that the others then carry back returns to rest.

@@ -70,7 +70,7 @@ func (k *Kernel) expand(x []float64) {
 	}
 }
 
-// expandLine is expand in the held form: the papers' straight line (000 eq. 14), with w at the
+// expandLine is expand in the held form: the papers' straight line (Reiter, eq. 14), with w at the
 // middle of the elapsed part of the substep.
 //
 //go:nosplit

@@ -1,6 +1,6 @@
 // Package library owns the list of element types that a plant file may use. It has no type of its
-// own: each is in the package of its family below model/element. The list is a room of its own so
-// that model/plantfile and the families do not import each other.
+// own: each is in the package of its family below model/element. The list is a separate package
+// so that model/plantfile and the families do not import each other.
 package library
 
 import (

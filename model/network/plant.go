@@ -2,8 +2,7 @@
 // and what acts on them. For errors it has places in the plant file. Elements build it and
 // model/assemble makes matrices of it. It checks nothing and does not know element types.
 //
-// It is a room of its own because elements and assembly share it, and the kernel needs nothing of
-// it.
+// It is a separate package because elements and assembly share it, and the kernel does not need it.
 //
 // Reading order: plant.go (Plant), law.go (laws, losses of contacts and gears), waveform.go (values
 // over time and their ranges).

@@ -25,10 +25,10 @@ import (
 	"lockstep/model/units"
 )
 
-// Load reads a plant file, whose language model/PLANT.md describes. file names it in
-// errors, which read FILE:LINE:COL: model: what is wrong and what would be right.
+// Load reads a plant file in the language of model/PLANT.md. file is its name in errors,
+// "FILE:LINE:COL: model: ...".
 //
-// What follows only from the whole network is checked by package assemble.
+// Package assemble checks the properties of the whole network.
 func Load(file string, data []byte, kinds []element.Kind) (*network.Plant, error) {
 	d, err := Parse(file, data, kinds)
 	if err != nil {

@@ -124,7 +124,7 @@ func TestJudderOnIceIsTheSameCar(t *testing.T) {
 	}
 }
 
-// A wheel that leaves the road carries and pulls nothing until it is back (001 eq. 5).
+// A wheel that leaves the road carries and pulls nothing until it is back (judder paper, eq. 5).
 func TestJudderWheelLiftsOff(t *testing.T) {
 	text := judderText(t, "judder", "y_start: h, phi_start: 0,", "y_start: h, phi_start: 0, v_y_start: 3 m/s,")
 	tables, err := kernel.Prepare(assembled(t, "judder", []byte(text)), kernel.Options{Period: 5 * time.Millisecond})

@@ -112,7 +112,7 @@ func (s *second) cross(b *border, by int) {
 	s.bind()
 }
 
-// blow is an impact (000 eq. 107, 108): friction transmits no impulse, and may slip after it.
+// blow is an impact (Reiter, eq. 107, 108): friction transmits no impulse, and may slip after it.
 func (s *second) blow(p *stop) {
 	rate, e := dot(p.row, s.x), p.e
 	if rate < -atRest {

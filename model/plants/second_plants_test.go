@@ -23,7 +23,7 @@ func bends(c, at []float64) (f affine) {
 
 func (f affine) force(z float64, b border) float64 { return f.c[b.region]*z + f.offset[b.region] }
 
-// swing is the oscillator of 000 ch. 3: 1 kg let go at x on a spring beside a damper.
+// swing is the oscillator of Reiter, ch. 3: 1 kg let go at x on a spring beside a damper.
 type swing struct {
 	x              float64
 	spring, damper affine
@@ -57,7 +57,7 @@ func (w swing) solve() *second {
 	return s.ready()
 }
 
-// crash is the plant of 000 ch. 4.2, with tables 13 and 14; both springs rest at 0. Its
+// crash is the plant of Reiter, ch. 4.2, with tables 13 and 14; both springs rest at 0. Its
 // gap x2 - x1 is a state, where its digits matter.
 type crash struct{ c1, c2, d1, d2, m1, m2, ks, cr, x1, v1 float64 }
 
@@ -73,7 +73,7 @@ func (p crash) solve() *second {
 	return s.ready()
 }
 
-// The states of the hybrid drivetrain (000 eq. 104), speeds first. The gears leave of the
+// The states of the hybrid drivetrain (Reiter, eq. 104), speeds first. The gears leave of the
 // Ravigneaux set w_cR = 2.5·w_F - 1.5·w_R3 (its carrier, the sun of set 3),
 // w_s2 = 3·w_cR - 2·w_M and w_s1 = 2.8·w_M - 1.8·w_cR.
 const (
@@ -190,7 +190,7 @@ type tyre struct {
 	borders []border // where it has corners
 }
 
-// grip is 000 eq. 138 with the parameters of ch. 5.2.
+// grip is Reiter, eq. 138 with the parameters of ch. 5.2.
 func grip(kappa float64) float64 {
 	const B, C, D, E = 10, 1.9, 800, 0.97
 	z := B * kappa

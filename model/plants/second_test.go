@@ -70,7 +70,7 @@ type stop struct {
 	gap     func(x []float64) float64
 	row     []float64
 	e       float64 // restitution
-	ks      float64 // of the force in contact, what the body that pushes gets (000 eq. 128)
+	ks      float64 // of the force in contact, what the body that pushes gets (Reiter, eq. 128)
 	way     int     // border whose region 1 means that both move ahead; with ks != 1
 	touches bool
 	force   float64 // in contact

@@ -26,7 +26,7 @@ outputs: {x1: {s_rel: k1}, v1: {speed: one}, v2: {speed: two}, s: {s_rel: gap}, 
 `, p.m1, p.x1, p.v1, p.m2, p.c1, p.d1, p.c2, p.d2, p.cr, p.ks)
 }
 
-// oscillator is that of 000 ch. 3 as a file, let go at x.
+// oscillator is that of Reiter, ch. 3 as a file, let go at x.
 func oscillator(x float64, spring string, others ...string) string {
 	return fmt.Sprintf(`plant: oscillator
 elements:
@@ -55,7 +55,7 @@ func varied(t *testing.T, name string, parts ...string) string {
 	return text
 }
 
-// The tables of the thesis (000), and where each row is held against something that is not
+// The tables of the thesis (Reiter), and where each row is held against something that is not
 // this kernel. What is printed with a jump in it (tables 2 and 3) is refused; the errata
 // that make it continuous are both here.
 //
@@ -181,7 +181,7 @@ func drives(t *testing.T) []row {
 	return rows
 }
 
-// tyres are the four comparisons of 000 ch. 5.2, which give no numbers: a start at
+// tyres are the four comparisons of Reiter, ch. 5.2, which give no numbers: a start at
 // speed, an acceleration just below the peak of the formula, one beyond it, and two
 // pulses; then a launch, and a passage through standstill to reverse.
 func tyres(t *testing.T) (rows []row) {

@@ -2,7 +2,7 @@ package units
 
 import "strings"
 
-// Meant is " (did you mean x?)" of the name that is near, or nothing where none is.
+// Meant returns " (did you mean x?)" with the known name nearest to name, "" if no name is near.
 func Meant(name string, known []string) string {
 	if n := Nearest(name, known); n != "" {
 		return " (did you mean " + n + "?)"
@@ -10,8 +10,8 @@ func Meant(name string, known []string) string {
 	return ""
 }
 
-// Nearest returns the known name that name was probably meant to be, or "" when
-// none is near: at most a third of its letters, and always two, may be wrong.
+// Nearest returns the known name that name was probably meant to be, "" if no name is near. Up to
+// a third of the letters, and always two, may be wrong.
 func Nearest(name string, known []string) string {
 	best, found := 1+max(2, len(name)/3), ""
 	for _, k := range known {

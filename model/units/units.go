@@ -1,8 +1,8 @@
-// Package units owns how quantities are written: units of measure, numbers and expressions with
-// them, names, and the ports that carry a quantity in a unit. It does not know what a quantity is
-// for.
+// Package units owns the notation of quantities: units of measure, numbers and expressions with
+// units, names, and the ports that carry a quantity in a unit. It does not know the purpose of a
+// quantity.
 //
-// Reading order: units.go (Unit, what unit is wanted, Port), expr.go (Quantity: expressions),
+// Reading order: units.go (Unit, Wanted, Port), expr.go (Quantity: expressions),
 // names.go (the nearest name).
 package units
 

@@ -90,7 +90,7 @@ func TestFirstThreeShiftsHappenAtTheTimesOfThePaper(t *testing.T) {
 			engaged[u.gear.String()] = now
 		}
 	})
-	// Begin of each swap in 004 section 5, and of the next one (3.5 s: the end).
+	// Begin of each swap in Morselli, section 5, and of the next one (3.5 s: the end).
 	for g, between := range map[string][2]float64{"2-3-6": {0.5, 1.7}, "1-5-6": {1.7, 2.5}, "2-4-7": {2.5, 3.5}} {
 		if at, ok := engaged[g]; !(ok && at > between[0] && at < between[1]) {
 			t.Errorf("gear %s engaged at %v s, want between %v and %v s\n%s", g, at, between[0], between[1], log)
@@ -149,7 +149,7 @@ func TestUnitThatStartsLateTakesOverTheVehicle(t *testing.T) {
 }
 
 func TestOwnGearboxAgreesWithTheReference(t *testing.T) {
-	// Tangential forces, N, over time, s, of 004 section 5 as an accurate
+	// Tangential forces, N, over time, s, of Morselli, section 5 as an accurate
 	// integrator was given them, and the speeds it found at 3.5 s, rad/s.
 	profile := [8][][2]float64{
 		{{0.5, 900}, {0.56, 0}, {1.7, 0}, {1.9, 450}, {2, 900}, {2.5, 900}, {2.56, 0}},

@@ -2,7 +2,7 @@ package ecu
 
 import "math"
 
-// gearbox is a second implementation of the plant of 004 section 5 for these
+// gearbox is a second implementation of the plant of Morselli section 5 for these
 // tests: explicit Euler with the friction as impulses (J.J. Moreau's time
 // stepping), found by Gauss-Seidel iteration. A clutch sticks exactly.
 type gearbox struct {

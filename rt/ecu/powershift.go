@@ -184,7 +184,7 @@ type order struct {
 var first = gear{1, 3, 6} // ratio 48
 
 // opening is the start of a drive: single, double and triple swap at the times
-// and near the pressures of 004 figures 8 to 10. The slip force must be above
+// and near the pressures of Morselli figures 8 to 10. The slip force must be above
 // what the gear transmits once it is engaged (250 N·m times the ratios before
 // the clutch), and larger by more towards the wheel, so that the inner shafts
 // settle first.

@@ -1,6 +1,6 @@
 // Package ecu owns the virtual control units: programs at the other end of the bus that behave as
-// the real unit would. It is the second, independent implementation of what is on the wire, built
-// on github.com/brutella/can with its own packing of the frames. It does not import any other
+// the real unit would. It is a second, independent implementation of the frames, built
+// on github.com/brutella/can with its own packing. It does not import any other
 // package of lockstep, nor do its tests, and the ticking process does not use it.
 //
 // A unit is a control law: frames and cycles, no clock. Run connects a unit to a bus and the clock of

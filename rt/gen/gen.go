@@ -1,5 +1,5 @@
-// Package gen owns what `lockstep gen` writes and `lockstep run -kernel` starts: the kernel of a
-// plant in a folder of files, and the target executable of a bench.
+// Package gen owns the output of `lockstep gen`, which `lockstep run -kernel` starts: the kernel of
+// a plant as a folder of files, and the target executable of a bench.
 //
 // It does not generate the text of kernels (package codegen) and does not run the loop (package
 // target).

@@ -2,13 +2,13 @@
 // status block, passes entries to the judge of a scenario, and writes ticks, frames and events.
 //
 // The package does not know the file format (io/record), judge (scenario.Judge) or decide when a
-// run ends. It delays no other part: what a slow or full disk cannot take is missing in the record,
-// and counted.
+// run ends. It delays no other part: entries that a slow or full disk cannot take are missing in
+// the record, and counted.
 //
 // The player of a log is here because it is the counterpart of the recorder: it sends the received
 // frames of a record or a log on a bus, with the frames of io/record.
 //
-// Reading order: recorder.go (Recorder), header.go (what a record needs to run again), eventlog.go
+// Reading order: recorder.go (Recorder), header.go (the data that a replay needs), eventlog.go
 // (EventLog, the names of live changes and faults), monitor.go (frames of other nodes), player.go
 // (Player, a log in place of a bus).
 //

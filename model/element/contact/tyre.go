@@ -1,5 +1,5 @@
-// Package contact owns the element types of a wheel on what it rolls on: tyre and rail. The wheel
-// and the vehicle are not among them: they are of other families.
+// Package contact owns the element types of a wheel on a road or rail: tyre and rail_contact. The
+// wheel and the vehicle are not here: they are elements of other families.
 //
 // Reading order: tyre.go, rail.go.
 package contact
@@ -81,7 +81,7 @@ type tyre struct {
 	low      float64                // v_low
 }
 
-// readTyre reads a tyre: Coulomb friction (mu), or the magic formula (000 eq. 135 to
+// readTyre reads a tyre: Coulomb friction (mu), or the magic formula (Reiter, eq. 135 to
 // 138).
 func readTyre(e *element.Element) element.Declared {
 	t := tyre{Element: e, road: -1, force: e.Per("N.m", "N")}

@@ -16,7 +16,7 @@ import (
 	"lockstep/model/plantfile"
 )
 
-// magicFormula is 000 eq. 135.
+// magicFormula is Reiter, eq. 135.
 func magicFormula(b, c, d, e, kappa float64) float64 {
 	return d * math.Sin(c*math.Atan(b*kappa-e*(b*kappa-math.Atan(b*kappa))))
 }

@@ -1,5 +1,6 @@
 // Package fluid owns the element types with oil or air in them: actuators of clutches, wheel brake
-// circuits, brake cylinders. The clutch or brake that their pressure presses on is not among them.
+// circuits, brake cylinders. The clutch or brake that the pressure acts on is not here:
+// see package mechanics.
 //
 // Reading order: fluid.go (types, actuators and cylinders), hydraulics.go (wheel brake circuits).
 package fluid

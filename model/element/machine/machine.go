@@ -1,5 +1,5 @@
-// Package machine owns the element types of machines that their maps describe: engine and torque
-// converter. Their inertias are not in them: these are elements of their own.
+// Package machine owns the element types of machines described by maps: engine and torque
+// converter. They have no inertia: an inertia is an element of its own.
 package machine
 
 import (
@@ -45,7 +45,7 @@ func Kinds() []element.Kind {
 				rows("lambda", "1, N.m.s2", "or K", free, "[nu, pump torque over squared speed]"),
 				rows("K", "1, 1", "or lambda", positive, "[nu, speed over root of pump torque], rad/s and N.m"),
 				rows("ratio", "1, 1", "", free, "[nu, turbine torque over pump torque]"),
-				number("w_max", "rad/s", "650", positive, "speed up to which the step is short enough"),
+				number("w_max", "rad/s", "650", positive, "largest speed expected"),
 			}},
 	}
 }

@@ -104,7 +104,7 @@ func readGap(e *element.Element) element.Declared {
 }
 
 // readClearance is phi_min <= phi_rel <= phi_max: two rigid stops, or one. A stop that
-// is hit throws back with the coefficient of restitution (000 ch. 4), and pushes only.
+// is hit throws back with the coefficient of restitution (Reiter, ch. 4), and pushes only.
 func readClearance(e *element.Element) element.Declared {
 	unit, lowest, highest := e.UnitOf("phi_min"), e.Per("phi_min", "s_min"), e.Per("phi_max", "s_max")
 	low, high := e.NumberOr("phi_min", math.Inf(-1)), e.NumberOr("phi_max", math.Inf(1))
@@ -157,7 +157,7 @@ func addStop(e *element.Element, name string, ks float64, g model.Gap) network.F
 }
 
 // addContactLoss takes (k_s - 1)·N from the body that pushes the other in the direction in which
-// both move (000 eq. 128).
+// both move (Reiter, eq. 128).
 func addContactLoss(e *element.Element, c network.ContactLoss, name string, sign float64) {
 	for _, way := range []struct {
 		name    string

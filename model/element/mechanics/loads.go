@@ -45,7 +45,7 @@ func loadKinds() []element.Kind {
 				number("Cr", "1", "0", notNegative, "coefficient of rolling resistance"),
 				over("inclination", "1", "0", unbounded, "tangent of the slope, positive uphill"),
 				number("g", "m/s2", "9.80665", notNegative, "gravitational acceleration"),
-				number("v_max", "m/s", "100", positive, "speed up to which the step is short enough"),
+				number("v_max", "m/s", "100", positive, "largest speed expected"),
 			}, initial),
 			Adds: adds{{Key: "f_air", Unit: "N", Meaning: "force of the air, with A and Cd above 0"},
 				{Key: "f_slope", Unit: "N", Meaning: "force of the slope, with inclination"}}},

@@ -33,7 +33,7 @@ func regionKinds() []element.Kind {
 			Parameters: parameters{
 				number("d_delta", "N.m.s/rad2|N.s/m2", "", notNegative, "damping per deflection"),
 				number("d", damping, "0", notNegative, "damping without deflection"),
-				number("phi_range|s_range", angle, "1", positive, "deflection up to which the step is short enough"),
+				number("phi_range|s_range", angle, "1", positive, "largest deflection expected"),
 				relaxed, begin,
 			}},
 	}
@@ -43,7 +43,7 @@ func regionKinds() []element.Kind {
 const maxRegions = 100
 
 // readAffine reads a spring or damper whose torque is affine in regions of its
-// deflection or slip (000 ch. 3.1.2, 3.1.3).
+// deflection or slip (Reiter, ch. 3.1.2, 3.1.3).
 func readAffine(e *element.Element) element.Declared {
 	r := regions{Element: e, torque: e.Per("N.m", "N")}
 	s := network.Region{At: e.At}
@@ -215,7 +215,7 @@ func mirrored(v []float64, sign float64, middle ...float64) []float64 {
 	return append(append(out, middle...), v...)
 }
 
-// readDeflectionDamper is tau = (d + d_delta·|phi_rel - phi_rel0|)·w_rel (000 eq. 38;
+// readDeflectionDamper is tau = (d + d_delta·|phi_rel - phi_rel0|)·w_rel (Reiter, eq. 38;
 // its Coulomb part is a friction element beside it).
 func readDeflectionDamper(e *element.Element) element.Declared {
 	d, more, most := e.Number("d"), e.Number("d_delta"), e.Number("phi_range")

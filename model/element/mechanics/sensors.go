@@ -11,7 +11,7 @@ func sensorKinds() []element.Kind {
 	ends, on := element.Ends, element.OnSupport
 	path := adds{{Key: "phi_rel", Unit: angle, Meaning: "the measured value as a state"}}
 	size := func(unit string) parameters {
-		return parameters{number("range", unit, "as it starts", positive, "largest size of the signal that is expected")}
+		return parameters{number("range", unit, "as it starts", positive, "largest absolute value expected")}
 	}
 	return []element.Kind{
 		{Name: "speed_sensor", Flanges: on(either), Gives: speed, Parameters: size(speed), Read: readSpeedSensor},

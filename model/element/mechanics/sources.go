@@ -27,7 +27,7 @@ func sourceKinds() []element.Kind {
 				over("tau", "N.m", "", unbounded, "mean torque"),
 				rows("orders", "1, 1", "", unbounded, "[order, amplitude], orders > 0"),
 				number("phi_rel_start", "rad", "from angles", unbounded, "angle at the start"),
-				number("w_max", "rad/s", "650", positive, "speed up to which the step is short enough"),
+				number("w_max", "rad/s", "650", positive, "largest speed expected"),
 			},
 			Adds: adds{{Key: "phi_rel", Unit: "rad", Meaning: "angle of the flange against the support"}}},
 		{Name: "speed", Owns: true, Flanges: on(either), Read: readSpeed, Adds: adds{driven},

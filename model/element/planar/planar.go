@@ -1,9 +1,8 @@
-// Package planar owns the element types of bodies in the plane: body, line and joint. What
-// acts between their nodes is of other families.
+// Package planar owns the element types of bodies in the plane: body, line and joint. It has no
+// springs or forces: these are elements of other families between the nodes of bodies.
 //
-// Bodies in the plane are no new mathematics: the coordinates of a body are three nodes,
-// and what is fixed to it moves as a rigid combination of them, by a tie like a gear's
-// (Gyebroszki, Efficient numerical time-domain simulation of rail vehicles with coupled
+// The coordinates of a body are three nodes. A point of the body is a rigid combination of them,
+// by a tie like that of a gear (Gyebroszki, Efficient numerical time-domain simulation of rail vehicles with coupled
 // simulator systems, ch. 1). With x to the front, y upwards and phi from x to y,
 //
 //	x_node = x - y_rel·phi        y_node = y + x_rel·phi

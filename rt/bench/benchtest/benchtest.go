@@ -1,6 +1,6 @@
 // Package benchtest owns the bench files that tests of several packages run: the embedded demo
-// bench with changes. It knows text alone, not what a bench file means. It is a room of its own so
-// that tests of rt/bench may import it, too: it imports nothing of rt.
+// bench with changes. It knows text alone, not what a bench file means. It is a separate
+// package that imports nothing of rt, so that tests of rt/bench can import it, too.
 package benchtest
 
 import (
