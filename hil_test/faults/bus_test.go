@@ -25,7 +25,7 @@ func unitSilent(a *trial) {
 	}
 	a.must(r.Silent[0].Last > 0.3 && r.Silent[1].Last > 0.3, "silent: %+v; want from 0.4 s on", r.Silent)
 	s.says("no valid TCU_Pressure_1 for ")
-	s.says("last valid command kept for ")
+	s.says("last valid command kept")
 }
 
 func unitDeaf(a *trial) {

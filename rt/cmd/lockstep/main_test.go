@@ -284,6 +284,9 @@ func has(text string, words ...string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 }
 
+// unwrapped returns the text of a report without its line breaks and its indentation.
+func unwrapped(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // failure is the error of a command line that ends before anything has begun.
 func failure(words ...string) error {
 	c, err := find(words[0])

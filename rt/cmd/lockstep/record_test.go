@@ -290,7 +290,7 @@ func TestALogDrivesThePlant(t *testing.T) {
 	for _, file := range []string{log, first, log + "@pair"} {
 		out, errors, code := lockstep(t, "run", patientBench(t), "-bus", "file:"+file, "-for", "4s", "-record", again, "-report", report)
 		r := readReport(t, report)
-		if code != 0 || r.RxFrames != uint64(commands) || r.RxUnknown != 0 || r.Transitions < 12 || len(r.Played) != 1 || !strings.HasPrefix(r.Played[0], file+" ") || !has(out, r.Played[0]) {
+		if code != 0 || r.RxFrames != uint64(commands) || r.RxUnknown != 0 || r.Transitions < 12 || len(r.Played) != 1 || !strings.HasPrefix(r.Played[0], file+" ") || !has(unwrapped(out), r.Played[0]) {
 			t.Errorf("%s: code %d, %s, %d frames in of %d, %d transitions; want all, and the three shifts\n%s",
 				file, code, errors, r.RxFrames, commands, r.Transitions, out)
 		}
@@ -299,7 +299,7 @@ func TestALogDrivesThePlant(t *testing.T) {
 		}
 	}
 	out, errors, code := lockstep(t, "run", patientBench(t), "-bus", "file:"+log+"@can7", "-for", "1s", "-report", report)
-	if r := readReport(t, report); r.RxFrames != 0 || len(r.Played) != 1 || !strings.HasPrefix(r.Played[0], log+"@can7 ") || !has(out, r.Played[0]) {
+	if r := readReport(t, report); r.RxFrames != 0 || len(r.Played) != 1 || !strings.HasPrefix(r.Played[0], log+"@can7 ") || !has(unwrapped(out), r.Played[0]) {
 		t.Errorf("a channel that is not there: code %d, %s, %d frames in\n%s", code, errors, r.RxFrames, out)
 	}
 	for bus, want := range map[string]string{"file:": `"file:"`, "file:" + filepath.Join(dir, "none"): filepath.Join(dir, "none"), "file:" + report: report} {

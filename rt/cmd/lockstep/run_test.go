@@ -104,7 +104,7 @@ func TestCtrlCEndsTheRunWithItsReport(t *testing.T) {
 	}
 	code := s.end()
 	r := readReport(t, file)
-	if code != 0 || !r.Clean || r.Ticks == 0 || r.Usage == nil || !has(r.Ended, "interrupt") || !has(s.out.String(), r.Ended) {
+	if code != 0 || !r.Clean || r.Ticks == 0 || r.Usage == nil || !has(r.Ended, "interrupt") || !has(unwrapped(s.out.String()), r.Ended) {
 		t.Errorf("code %d, report %+v, %s\n%s", code, r, s.errors.String(), s.out.String())
 	}
 }
@@ -198,7 +198,7 @@ func TestTargetThatStandsStillIsSeenAndEnded(t *testing.T) {
 	if r.Unserved == 0 || r.Ticks+r.Unserved != 400 || !(r.Still > 2 && r.Still < took+2) {
 		t.Errorf("%d ticks, %d not served, stood still for %g s; want 400 together, more than 2 s, and no longer than since it was stopped, %g s", r.Ticks, r.Unserved, r.Still, took)
 	}
-	if still := regexp.MustCompile(`(?m)^ *\d+\.\d s .* 2\.\d s`); !still.MatchString(s.out.String()) || !has(s.out.String(), fmt.Sprintf("%.3f s", r.Still), fmt.Sprint(r.Unserved), r.Ended) {
+	if still := regexp.MustCompile(`(?m)^ *\d+\.\d s .* 2\.\d s`); !still.MatchString(s.out.String()) || !has(unwrapped(s.out.String()), fmt.Sprintf("%.3f s", r.Still), fmt.Sprint(r.Unserved), r.Ended) {
 		t.Errorf("the output does not say how long no tick came:\n%s", s.out.String())
 	}
 }
