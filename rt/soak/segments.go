@@ -303,7 +303,7 @@ func (k *series) addSegment(o *observation, v *report.Report) {
 }
 
 // printf prints a line of the soak itself.
-func (k *series) printf(format string, args ...any) { fmt.Fprintf(k.Options.Out, format, args...) }
+func (k *series) printf(format string, args ...any) { fmt.Fprintf(host.Fold(k.Options.Out), format, args...) }
 
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
@@ -370,9 +370,10 @@ func (k *series) finish() (err error) {
 	}
 
 	k.printf("\n")
-	v.Text(k.Options.Out)
-	v.Soak.Text(k.Options.Out)
-	v.Soak.Segments.Text(k.Options.Out)
+	out := host.Fold(k.Options.Out)
+	v.Text(out)
+	v.Soak.Text(out)
+	v.Soak.Segments.Text(out)
 	if err = errors.Join(v.Soak.Failed(), err); err != nil {
 		return &host.Exit{Code: 1, Err: err}
 	}
