@@ -166,7 +166,7 @@ func TestGuideCProgramRuns(t *testing.T) {
 		name, _, _ = strings.Cut(name, "(")
 		listed = append(listed, name)
 	}
-	for _, m := range regexp.MustCompile(`(?m)^(?:\} |#define |extern .*|[a-z ]+)\b((?i:flywheel)_\w+)(?:;|\(| "?\d|\[\];)`).FindAllStringSubmatch(string(header), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(?:\} |#define |extern .*|[a-z ]+)\b((?i:flywheel)_\w+)(?:;|\(| "?[\da-f]|\[\];)`).FindAllStringSubmatch(string(header), -1) {
 		declared = append(declared, m[1])
 	}
 	for _, m := range regexp.MustCompile(`\b(flywheel_\w+)\[\]`).FindAllStringSubmatch(string(header), -1) {
