@@ -68,16 +68,15 @@ func (u brakeUnit) test(t *testing.T, scenario string, attempts int) {
 }
 
 // Patterns of the largest wake-up latency, us, and of the longest times between frames of the unit,
-// ms, in a report without line breaks.
+// ms.
 var (
-	latency = regexp.MustCompile(`wake-up latency .*? max ([0-9.]+) us`)
+	latency = regexp.MustCompile(`wake-up latency .* max ([0-9.]+) us\n`)
 	gaps    = regexp.MustCompile(` frames every [0-9.]+ ms \([0-9.]+ to ([0-9.]+)\)`)
 )
 
 // keptTime reports whether the lab has kept time well enough for the unit.
 func (u brakeUnit) keptTime(t *testing.T, out string) bool {
 	t.Helper()
-	out = strings.Join(strings.Fields(out), " ")
 	found, longest := append(latency.FindAllStringSubmatch(out, -1), gaps.FindAllStringSubmatch(out, -1)...), u.limit
 	if len(found) < 2 {
 		t.Fatalf("no wake-up latency and times of frames in\n%s", out)

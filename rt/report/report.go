@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 )
 
 // Report is the report of a run or a simulation. The JSON keys are a contract
@@ -153,38 +152,14 @@ func (r *Report) JSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Widths of the text report, columns.
-const (
-	lineColumns = 79 // longest line; a longer one would wrap on a terminal of 80 columns
-	headColumns = 17 // width of the subject
-)
-
-// wrap breaks a text between words so that its lines fit lineColumns. The first line starts at
-// column indent, the others are indented by it. A longer word stays whole.
-func wrap(text string, indent int) string {
-	out, column := &strings.Builder{}, indent
-	for i, word := range strings.Split(text, " ") {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i > 0 && column+1+n > lineColumns:
-			fmt.Fprintf(out, "\n%*s", indent, "")
-			column = indent
-		case i > 0:
-			out.WriteByte(' ')
-			column++
-		}
-		out.WriteString(word)
-		column += n
-	}
-
-	return out.String()
-}
+// headColumns is the width of the subject of a line of the text report, columns.
+const headColumns = 17
 
 // printer writes the lines of a report, one or more per subject.
 type printer struct{ to io.Writer }
 
 func (p printer) line(head, format string, args ...any) {
-	fmt.Fprintf(p.to, "  %-*s%s\n", headColumns, head, wrap(fmt.Sprintf(format, args...), 2+headColumns))
+	fmt.Fprintf(p.to, "  %-*s%s\n", headColumns, head, fmt.Sprintf(format, args...))
 }
 
 // lineIf writes a line if when holds.
@@ -205,7 +180,7 @@ func (p printer) list(head string, texts []string) {
 // Text writes the report as text.
 func (r *Report) Text(w io.Writer) {
 	p := printer{w}
-	fmt.Fprintf(w, "%s\n\n", wrap(fmt.Sprintf("%s: %s, after %.3f s", cmp.Or(r.Bench, r.Plant), r.Ended, r.SimTime), 0))
+	fmt.Fprintf(w, "%s: %s, after %.3f s\n\n", cmp.Or(r.Bench, r.Plant), r.Ended, r.SimTime)
 	policy := ""
 	if r.Overrun != "" {
 		policy = " (policy " + r.Overrun + ")"

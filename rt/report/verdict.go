@@ -31,7 +31,7 @@ func (t *ScenarioResult) Text(w io.Writer) {
 
 	fmt.Fprintf(w, "\n  scenario %s: %d of %d expectations held\n\n", t.Scenario, held, len(t.Findings))
 	for _, f := range t.Findings {
-		fmt.Fprintf(w, "  %-7s%s\n", choose(f.Held, "held", "broken"), wrap(f.String(), 9))
+		fmt.Fprintf(w, "  %-7s%s\n", choose(f.Held, "held", "broken"), &f)
 	}
 }
 
@@ -91,10 +91,10 @@ func (d *Verdict) AddCriterion(held bool, what, want, seen string, args ...any) 
 
 // Text writes the verdict as text, two lines or more per criterion.
 func (d *Verdict) Text(w io.Writer) {
-	fmt.Fprintf(w, "\n  %s\n\n", wrap(fmt.Sprintf("soak %s; load: %s", choose(d.Pass, "PASSED", "FAILED"), d.Load), 2))
+	fmt.Fprintf(w, "\n  soak %s; load: %s\n\n", choose(d.Pass, "PASSED", "FAILED"), d.Load)
 	for _, l := range d.Criteria {
 		fmt.Fprintf(w, "  %-7s%-20sexpected %s\n%-29ssaw      %s\n",
-			choose(l.Held, "ok", "FAILED"), l.What, wrap(l.Want, 38), "", wrap(l.Seen, 38))
+			choose(l.Held, "ok", "FAILED"), l.What, l.Want, "", l.Seen)
 	}
 }
 
@@ -144,20 +144,18 @@ type SegmentKind struct {
 
 // Text writes the counts as text.
 func (l *Segments) Text(w io.Writer) {
-	fmt.Fprintf(w, "\n  %s\n", wrap(fmt.Sprintf(
-		"%d legs, %d broken, %d cut (about %.1f s, not counted), from %d starts with %.1f s between them",
-		l.Done, l.Broken, l.Cut, l.CutTime, l.Starts, l.Missing), 2))
+	fmt.Fprintf(w, "\n  %d legs, %d broken, %d cut (about %.1f s, not counted), from %d starts with %.1f s between them\n",
+		l.Done, l.Broken, l.Cut, l.CutTime, l.Starts, l.Missing)
 	for _, k := range l.Kinds {
-		fmt.Fprintf(w, "  %-7s%s\n", choose(k.Broken == 0, "ok", "FAILED"), wrap(fmt.Sprintf(
-			"%s: %d legs, %d ticks, missed %d, %d injected faults",
-			k.Kind, k.Segments, k.Ticks, k.Missed, k.Faults), 9))
+		fmt.Fprintf(w, "  %-7s%s: %d legs, %d ticks, missed %d, %d injected faults\n",
+			choose(k.Broken == 0, "ok", "FAILED"), k.Kind, k.Segments, k.Ticks, k.Missed, k.Faults)
 		if k.First != "" {
-			fmt.Fprintf(w, "         %s\n", wrap(k.First, 9))
+			fmt.Fprintf(w, "         %s\n", k.First)
 		}
 	}
 
 	for _, b := range l.Binaries {
-		fmt.Fprintf(w, "  %s\n", wrap(fmt.Sprintf("by %s: %d legs, %d ticks", b.Version, b.Segments, b.Ticks), 2))
+		fmt.Fprintf(w, "  by %s: %d legs, %d ticks\n", b.Version, b.Segments, b.Ticks)
 	}
 	if l.Unwritten > 0 {
 		fmt.Fprintf(w, "  the state file could not be written %d times\n", l.Unwritten)
