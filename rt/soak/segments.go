@@ -303,7 +303,9 @@ func (k *series) addSegment(o *observation, v *report.Report) {
 }
 
 // printf prints a line of the soak itself.
-func (k *series) printf(format string, args ...any) { fmt.Fprintf(host.Fold(k.Options.Out), format, args...) }
+func (k *series) printf(format string, args ...any) {
+	fmt.Fprintf(host.Fold(k.Options.Out), format, args...)
+}
 
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
