@@ -15,13 +15,13 @@ import (
 
 func TestDemoShiftsAndEndsCleanWithoutOneAllocation(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
-	out, errors, code := lockstep(t, "run", patientBench(t), "-for=4s", "--report", file)
+	out, errors, code := lockstep(t, "run", patientBench(t), "-for=6s", "--report", file)
 	if code != 0 || errors != "" {
 		t.Fatalf("code %d, %s\n%s", code, errors, out)
 	}
 	r := readReport(t, file)
-	if r.Ticks != 800 || r.SimTime != 4 || r.StepNs != 5e6 || r.Missed > r.Ticks {
-		t.Errorf("%d ticks, %d missed, %g s; want 800 ticks of 5 ms", r.Ticks, r.Missed, r.SimTime)
+	if r.Ticks != 1200 || r.SimTime != 6 || r.StepNs != 5e6 || r.Missed > r.Ticks {
+		t.Errorf("%d ticks, %d missed, %g s; want 1200 ticks of 5 ms", r.Ticks, r.Missed, r.SimTime)
 	}
 	if r.Usage == nil || r.Allocs != 0 || r.GCCycles != 0 || r.MinorFaults != 0 || r.MajorFaults != 0 {
 		t.Errorf("allocations, collections, page faults: %+v; want none", r.Usage)
@@ -42,7 +42,7 @@ func TestDemoShiftsAndEndsCleanWithoutOneAllocation(t *testing.T) {
 	if r.BestEffort != (len(r.BestEffortWhy) > 0) || !r.Clean || r.Plant != "powershift" {
 		t.Errorf("best effort %v because %q, clean %v, plant %q", r.BestEffort, r.BestEffortWhy, r.Clean, r.Plant)
 	}
-	if !has(out, "[2 4 7]", "12.00:1", "800") { // last gear and ratio, and the closing report
+	if !has(out, "[2 4 7]", "12.00:1", "1200") { // last gear and ratio, and the closing report
 		t.Errorf("the output:\n%s", out)
 	}
 	lines := 0
@@ -55,7 +55,7 @@ func TestDemoShiftsAndEndsCleanWithoutOneAllocation(t *testing.T) {
 		}
 	}
 	if lines < 2 {
-		t.Errorf("%d lines of status in 4 s:\n%s", lines, out)
+		t.Errorf("%d lines of status in 6 s:\n%s", lines, out)
 	}
 }
 
