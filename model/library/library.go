@@ -1,5 +1,5 @@
-// Package library owns the list of element types that a plant file may use. It has no type of its
-// own: each is in the package of its family below model/element. The list is a room of its own so
+// Package library owns the list of element types that a plant file may use. It declares no type
+// itself: each type is in the package of its family below model/element. The list is a package so
 // that model/plantfile and the families do not import each other.
 package library
 
@@ -12,7 +12,7 @@ import (
 	"lockstep/model/element/planar"
 )
 
-// Elements are the element types of a plant file, in the order of its documentation.
+// Elements returns the element types of a plant file, in the order of the documentation.
 func Elements() []element.Kind {
 	var all []element.Kind
 	for _, list := range [][]element.Kind{mechanics.Kinds(), planar.Kinds(), contact.Kinds(), machine.Kinds(), fluid.Kinds()} {
