@@ -5,9 +5,9 @@
 // The packages below it make a System of a plant file. Each package knows only the packages
 // listed before it:
 //
-//	units      how quantities, units and names are written
-//	network    nodes, and what acts between them: what elements make of themselves
-//	element    what an element is; its families mechanics, planar, contact, machine, fluid
+//	units      notation of quantities, units and names
+//	network    nodes, and the ties, torques and laws between them
+//	element    element types and their parameters; families mechanics, planar, contact, machine, fluid
 //	plantfile  the language of plant files: from a file to a network
 //	library    the list of all element types, which is passed to plantfile
 //	assemble   from a network to a System
@@ -19,14 +19,14 @@ package model
 
 import "lockstep/model/units"
 
-// System is an assembled plant: one form for everything the file can say.
+// System is an assembled plant in matrix form:
 //
 //	x' = A·x + B·v + Bc·tau        s = W·x        y = C·x + D·v + Dc·tau
 //
-// x are the independent speeds, then the deflections and other states something
-// reads; v the signals (sources, inputs, laws); tau the friction torques, tau > 0
-// where the slip s = w_b - w_a is positive. Matrices are row-major; the shape is
-// the comment. It is plain data and never changes once package assemble has made it.
+// x are the independent speeds, then the deflections and other states that something reads; v the
+// signals (sources, inputs, laws); tau the friction torques, tau > 0 where the slip s = w_b - w_a
+// is positive. Matrices are row-major; the comment gives the shape. A System is plain data and
+// never changes after package assemble has made it.
 type System struct {
 	Name      string
 	States    []units.Port // n
@@ -35,23 +35,23 @@ type System struct {
 	B         []float64    // n×m
 	Bc        []float64    // n×mc
 	W         []float64    // mc×n
-	E         []float64    // n×n, symmetric: the stored energy is ½·xᵀ·E·x, J, and what affine signals store
-	Signals   []Signal     // m; affine ones come after the sources, the laws last
+	E         []float64    // n×n, symmetric: the stored energy is ½·xᵀ·E·x, J, without that of affine signals
+	Signals   []Signal     // m; sources, then affine signals, then laws
 	Switches  []Switch     // deflections and speeds whose region the affine signals depend on
-	Guards    []Program    // places where a law has a corner: it is passed where the value crosses 0
-	Inputs    []Input      // which signals can be driven from outside
+	Guards    []Program    // event indicators of laws: a law passes a breakpoint where the value crosses 0
+	Inputs    []Input      // signals that can be driven from outside
 	Frictions []Friction   // mc
 	Outputs   []units.Port // p
 	Pulses    []Pulses
-	Paces     []Pace     // of what acts and of what has a state
+	Paces     []Pace     // of each effort and each state
 	C         []float64  // p×n
 	D         []float64  // p×m
 	Dc        []float64  // p×mc
-	Partition *Partition // nil: stepped as one
+	Partition *Partition // nil: the plant is stepped as one part
 }
 
-// Signal is one entry of v: a law of the state, affine in a switch, or else what it
-// is as long as nobody drives it.
+// Signal is one entry of v: a law of the state, an affine function of a switch, or a source. The
+// source of an input holds while nothing drives the input.
 type Signal struct {
 	Name   string
 	Source Source
@@ -59,8 +59,8 @@ type Signal struct {
 	Affine *Affine
 }
 
-// Switch is z = Row·x + Const and the regions it can be in: region i lies between
-// Borders[i-1] and Borders[i], the first and the last have no end.
+// Switch is z = Row·x + Const with its regions: region i lies between Borders[i-1] and Borders[i];
+// the first and the last region are unbounded.
 type Switch struct {
 	Name    string    // of the element
 	Row     []float64 // n
@@ -68,7 +68,7 @@ type Switch struct {
 	Borders []float64 // increasing
 }
 
-// Pace is how fast an element would be if it were alone: which one makes a plant fast.
+// Pace is the rate that an element would have alone; the largest ones limit the step.
 type Pace struct {
 	Name  string
 	Place string  // FILE:LINE:COL of the element
@@ -91,25 +91,25 @@ type Input struct {
 
 // Friction is a friction element: clutch, brake, bearing, freewheel.
 //
-// Its torque is bounded by ±capacity while it slips and by ±Peak·capacity while
-// it is stuck, with capacity = Gain·max(0, v[Signal] - Offset). A freewheel
-// (OneWay) never slips backward: stuck, its torque has no lower bound.
+// Its torque is bounded by ±capacity while it slips and by ±Peak·capacity while it is locked, with
+// capacity = Gain·max(0, v[Signal] - Offset). A freewheel (OneWay) never slips backward: locked, its
+// torque has no lower bound.
 type Friction struct {
 	Name   string
 	Signal int     // index into System.Signals
 	Gain   float64 // N·m per unit of the signal; >= 0
-	Offset float64 // unit of the signal: below it nothing is transmitted
+	Offset float64 // unit of the signal; below it the capacity is 0
 	Peak   float64 // static over kinetic friction; >= 1
 	OneWay bool
-	Floor  float64 // N·m, >= 0: least static capacity of a freewheel
+	Floor  float64 // N·m, >= 0; least static capacity of a freewheel
 
-	Translational bool // the slip is in m/s, the torque a force, N
+	Translational bool // the slip is in m/s, the torque is a force, N
 
-	Gap *Gap // a OneWay without capacity that exists only while the gap is closed; nil for others
+	Gap *Gap // nil: no gap; else a OneWay without capacity that acts only while the gap is closed
 }
 
-// Gap is one side of a clearance: Sign·(x[State] - Limit) >= 0, with the slip as its
-// rate. It closes with an impact after which the slip is -Restitution times what it was.
+// Gap is one side of a clearance: Sign·(x[State] - Limit) >= 0, with the slip as its rate. After an
+// impact that closes the gap, the slip is -Restitution times the slip before.
 type Gap struct {
 	State       int
 	Sign        float64 // 1 or -1
@@ -117,10 +117,10 @@ type Gap struct {
 	Restitution float64 // 0 to 1
 }
 
-// Pulses is a wheel-speed sensor. Its outputs are Output, the number of edges passed
-// since the start in either direction; Output+1, the time since the last one (or the
-// start), s; and Output+2, the time between the last two, s, 0 until there are two. C, D
-// and Dc are 0 there. Edge i, a whole number, is passed at the angle
+// Pulses is a wheel-speed sensor with three outputs, for which C, D and Dc are 0. Output is the
+// number of edges since the start, in either direction; Output+1 the time since the last edge, or
+// since the start, s; Output+2 the time between the last two edges, s, 0 before the second edge.
+// Edge i, a whole number, lies at the angle
 //
 //	x[State] = 2π/Teeth·(i + 1/2 + Runout·sin(2π·i/Teeth))
 type Pulses struct {
@@ -130,27 +130,28 @@ type Pulses struct {
 	Runout float64 // share of a pitch, 0 to 0.5
 }
 
-// Source is a value known in advance as a function of time: its table plus its
-// sine, or, where Sum is given, a sum of products of such.
+// Source is a value known in advance as a function of time: a table plus a sine or, with Sum, a sum
+// of products of sources.
 //
-// A table is linear between its rows, or held with Held, and constant outside
-// them; two rows of equal time are a jump; one row is a constant; no row is 0.
-// With Period > 0 it repeats from Start on, its times counted from there.
+// A table is linear between its rows, or constant with Held, and constant outside them. Two rows
+// of equal time are a jump; one row is a constant; an empty table is 0. With Period > 0 the table
+// repeats from Start on, and its times count from Start.
 type Source struct {
 	T      []float64 // s, not decreasing
 	V      []float64 // unit of the signal, len(T)
 	Held   bool
-	Start  float64 // s: begin of the periodic table, and of the sine
+	Start  float64 // s; begin of the periodic table, and of the sine
 	Period float64 // s; 0: the table does not repeat
 
 	Amplitude float64 // sine from Start on: Amplitude·sin(2π·Frequency·(t-Start) + Phase)
 	Frequency float64 // Hz
 	Phase     float64 // rad
 
-	Sum [][]Source // leaves only: the value is the sum over the products of the inner lists
+	Sum [][]Source // sum over the products of the inner lists; their sources have no Sum
 }
 
-// Leaves are the sources that the value is made of: s itself, or the factors of its products.
+// Leaves returns the sources without Sum that make up the value: s itself, or the factors of its
+// products.
 func (s *Source) Leaves() []*Source {
 	if len(s.Sum) == 0 {
 		return []*Source{s}
@@ -165,11 +166,11 @@ func (s *Source) Leaves() []*Source {
 	return list
 }
 
-// Program computes a value from linear functionals of the state and the signals,
-// by a short list of operations on a stack of at most MaxStack values.
+// Program computes a value from linear functionals of the state and the signals by a list of
+// operations on a stack of at most MaxStack values.
 type Program struct {
 	Args   []Functional
-	Slopes []float64 // len(Args): largest |d value / d arg| to be expected
+	Slopes []float64 // len(Args): largest |d value / d arg| expected
 	Ops    []Op
 	Tables []Table
 }
@@ -177,9 +178,9 @@ type Program struct {
 // MaxStack is the depth of the stack of a Program.
 const MaxStack = 16
 
-// Functional is Row·x + sum of Coef[k]·v[Signal[k]] + Tau·tau + Const. A signal
-// it reads stands before the law that reads it. With Tau it reads the friction
-// torques, and so any torque of the plant: a gear's, an inertia's.
+// Functional is Row·x + sum of Coef[k]·v[Signal[k]] + Tau·tau + Const. Signals have a lower index
+// than the laws that read them. With Tau the value can be any torque of the plant, such as that of
+// a gear or of an inertia.
 type Functional struct {
 	Row    []float64 // n, or nil
 	Tau    []float64 // mc, or nil
@@ -195,14 +196,13 @@ type Op struct {
 	Value float64
 }
 
-// Code is the kind of an operation. In the comments a is the value below b, the
-// top of the stack.
+// Code is the kind of an operation. In the comments b is the top of the stack and a the value below.
 type Code uint8
 
 const (
 	Push  Code = iota // Value
 	Arg               // value of Args[Index]
-	Side              // +1 or -1: the side of System.Guards[Index] on which this piece lies
+	Side              // +1 or -1: sign of System.Guards[Index] in this substep
 	Add               // a + b
 	Sub               // a - b
 	Mul               // a·b
@@ -219,22 +219,22 @@ const (
 	Cos               // cos(b)
 	Look              // Tables[Index] at b
 	Look2             // Tables[Index] at row a, column b
-	If                // a where the side of Guards[Index] is +1, otherwise b
+	If                // a where the sign of Guards[Index] is +1, otherwise b
 )
 
-// Table is a function of one or two variables, linear (bilinear) between its
-// points, extended by its last two points with Extend and constant otherwise.
+// Table is a function of one or two variables, linear (bilinear) between its points. Outside them it
+// continues the line of the two outermost points with Extend, and is constant otherwise.
 type Table struct {
 	X, Y   []float64 // increasing; Y is empty for one variable
 	Z      []float64 // len(X), or len(X)×len(Y)
 	Extend bool
 }
 
-// Partition has a plant stepped in two parts: what friction and laws alone turn by Sub
-// micro steps of the period, the linear rest by one (Gyebroszki, Efficient numerical
-// time-domain simulation of rail vehicles with coupled simulator systems, ch. 7).
+// Partition divides a plant into two parts: nodes that only friction and laws drive take Sub micro
+// steps per period, the linear rest takes one step (Gyebroszki, Efficient numerical time-domain
+// simulation of rail vehicles with coupled simulator systems, ch. 7).
 type Partition struct {
-	Sub   int    // micro steps of a period, 1 to 20
-	Iter  int    // additional iterations that refine it, 0 to 5
+	Sub   int    // micro steps per period, 1 to 20
+	Iter  int    // additional iterations per period, 0 to 5
 	Place string // FILE:LINE:COL
 }

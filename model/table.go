@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Breakpoints are the inner points of a table of one variable at which it has a corner;
-// its ends count where it is not extended.
+// Breakpoints returns the points of a table of one variable at which its slope changes. The ends
+// count only if the table is not extended.
 func (t Table) Breakpoints() []float64 {
 	var list []float64
 	for i, x := range t.X {
@@ -30,10 +30,10 @@ func (t Table) Breakpoints() []float64 {
 	return list
 }
 
-// slope is that of interval i of a table of one variable.
+// slope returns the slope of a table of one variable in interval i.
 func slope(t Table, i int) float64 { return (t.Z[i+1] - t.Z[i]) / (t.X[i+1] - t.X[i]) }
 
-// At is the value of a table of one variable that is not extended.
+// At returns the value at x of a table of one variable that is not extended.
 func (t Table) At(x float64) float64 {
 	for i := range len(t.X) - 1 {
 		if x < t.X[i+1] {
@@ -44,7 +44,7 @@ func (t Table) At(x float64) float64 {
 	return t.Z[len(t.Z)-1]
 }
 
-// MaxSlope is the largest slope of a table along its first variable.
+// MaxSlope returns the largest absolute slope of a table along its first variable.
 func (t Table) MaxSlope() float64 {
 	s, c := 0.0, max(1, len(t.Y))
 	for i := range len(t.X) - 1 {
@@ -56,7 +56,7 @@ func (t Table) MaxSlope() float64 {
 	return s
 }
 
-// At is z in state x and the region in which it lies.
+// At returns z in state x and the index of its region.
 func (s *Switch) At(x []float64) (z float64, region int) {
 	z = s.Const
 	for i, c := range s.Row {
@@ -68,7 +68,7 @@ func (s *Switch) At(x []float64) (z float64, region int) {
 	return z, region
 }
 
-// OpenAt is A without locks and laws, with the slopes of the regions in which state x lies.
+// OpenAt returns A without locks and laws, n×n, with the slopes of the regions in which x lies.
 func (s *System) OpenAt(x []float64) []float64 {
 	a, n, m := slices.Clone(s.A), len(s.X0), len(s.Signals)
 	for j, signal := range s.Signals {

@@ -2,8 +2,7 @@ package model
 
 import "embed"
 
-// Text is the source of what the kernel's source refers to. How a plant is read and assembled is
-// no part of that.
+// Text holds the source of the types that the kernel uses; code generation reads it.
 //
 //go:embed system.go
 var Text embed.FS

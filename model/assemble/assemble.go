@@ -236,7 +236,7 @@ func (a *assembly) checkElements() {
 func (a *assembly) carriedByJoints(r network.Row) bool {
 	return slices.ContainsFunc(r, func(t network.Term) bool {
 		n := &a.Nodes[t.Node]
-		return n.Framed && n.Owner != "fixed" && network.Largest(a.rows[t.Node]) == 0
+		return n.OfBody && n.Owner != "fixed" && network.Largest(a.rows[t.Node]) == 0
 	})
 }
 

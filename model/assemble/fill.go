@@ -203,7 +203,7 @@ func (a *assembly) splitForm(f, x, v, tau []float64) {
 	copy(tau, f[a.ofTorques():a.ofMassless()])
 }
 
-// programs writes the programs of the laws and guards.
+// programs writes the programs of the laws and the event indicators.
 func (a *assembly) programs(sys *model.System) {
 	from := make([]int, a.m) // index of each signal of the System among the used ones
 	for i, j := range a.signalPlace {
@@ -238,13 +238,13 @@ func (a *assembly) programs(sys *model.System) {
 		addIndirectSlopes(sys, p)
 	}
 
-	for _, g := range a.guards {
+	for _, g := range a.indicators {
 		sys.Guards = append(sys.Guards, *a.program(&g.Law, a.arguments(&g.Law, g.At, g.Name)))
 	}
 }
 
-// addIndirectSlopes adds to a law how steeply it follows the state through the laws that it reads:
-// as arguments that no operation uses.
+// addIndirectSlopes adds to a law its slopes along the state through the laws that it reads, as
+// arguments that no operation uses.
 func addIndirectSlopes(sys *model.System, p *model.Program) {
 	through := func(row []float64, slope float64) {
 		p.Args = append(p.Args, model.Functional{Row: row})

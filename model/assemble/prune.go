@@ -8,16 +8,16 @@ import (
 	"lockstep/model/network"
 )
 
-// usedParts are the states, signals, switches and guards of a plant that something reads: those
-// that act on the plant, those that outputs and friction elements read, and those on which these
-// depend. The index lists map from the lists of the plant to these.
+// usedParts holds the states, signals, switches and event indicators of a plant that something
+// reads: those that act on the plant, those that outputs and friction elements read, and those on
+// which these depend. The index lists map from the lists of the plant to these.
 type usedParts struct {
-	states   []network.State
-	signals  []network.Signal // plus one for constants where needed
-	switches []network.Region
-	guards   []network.Guard
+	states     []network.State
+	signals    []network.Signal // plus one for constants where needed
+	switches   []network.Region
+	indicators []network.Indicator
 
-	stateOf, signalOf, switchOf, guardOf []int
+	stateOf, signalOf, switchOf, indicatorOf []int
 }
 
 // prune finds the used parts.
@@ -50,15 +50,15 @@ func (a *assembly) prune() {
 		}
 	}
 
-	guards := make([]bool, len(p.Guards))
-	for i, g := range p.Guards {
-		guards[i] = u.guardUsed(g)
+	indicators := make([]bool, len(p.Indicators))
+	for i, g := range p.Indicators {
+		indicators[i] = u.indicatorUsed(g)
 	}
 
 	a.states, a.stateOf = selectMarked(p.States, u.states)
 	a.signals, a.signalOf = selectMarked(p.Signals, u.signals)
 	a.switches, a.switchOf = selectMarked(p.Switches, u.switches)
-	a.guards, a.guardOf = selectMarked(p.Guards, guards)
+	a.indicators, a.indicatorOf = selectMarked(p.Indicators, indicators)
 }
 
 // selectMarked returns the marked items of a list, and the new index of each item of the list.
@@ -73,12 +73,12 @@ func selectMarked[T any](list []T, marked []bool) (some []T, at []int) {
 	return some, at
 }
 
-// ops returns the operations of a law, with indices of used guards.
+// ops returns the operations of a law, with indices of used indicators.
 func (k *usedParts) ops(l *network.Law) []model.Op {
 	ops := slices.Clone(l.Ops)
 	for i, op := range ops {
 		if op.Code == model.If || op.Code == model.Side {
-			ops[i].Index = k.guardOf[op.Index]
+			ops[i].Index = k.indicatorOf[op.Index]
 		}
 	}
 
@@ -129,8 +129,8 @@ func (u *usage) markSignal(i int) {
 	}
 }
 
-// guardUsed reports whether a guard belongs to an element with a used law.
-func (u *usage) guardUsed(g network.Guard) bool {
+// indicatorUsed reports whether an event indicator belongs to an element with a used law.
+func (u *usage) indicatorUsed(g network.Indicator) bool {
 	for i, s := range u.Plant.Signals {
 		if u.signals[i] && s.Law != nil && (s.Name == g.Name || strings.HasPrefix(s.Name, g.Name+".")) {
 			return true

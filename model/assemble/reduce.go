@@ -151,17 +151,17 @@ func pivot(p *network.Plant, r []float64) int {
 			}
 		}
 
-		if n.Framed && n.Domain == network.Rotational { // the angle of a body
+		if n.OfBody && n.Domain == network.Rotational { // the angle of a body
 			k++
 		}
-		framed := n.Framed && n.J > 0
+		framed := n.OfBody && n.J > 0
 		if framed && math.Abs(v) < 0.01*scale {
 			k = 6
 		}
 		if v == 0 || n.Driven > 0 || k > rank {
 			continue
 		}
-		if k == rank && framed && p.Nodes[best].Framed && math.Abs(v) < math.Abs(r[best]) {
+		if k == rank && framed && p.Nodes[best].OfBody && math.Abs(v) < math.Abs(r[best]) {
 			continue
 		}
 		best, rank = i, k
@@ -174,7 +174,7 @@ func pivot(p *network.Plant, r []float64) int {
 // along some of its coordinates.
 func immobileNodes(p *network.Plant, pivots [][]float64) (names []string) {
 	for q, n := range p.Nodes {
-		if !n.Framed && immobile(pivots, q) {
+		if !n.OfBody && immobile(pivots, q) {
 			names = append(names, strconv.Quote(n.Name))
 		}
 	}
@@ -186,7 +186,7 @@ func immobileNodes(p *network.Plant, pivots [][]float64) (names []string) {
 func immobileBody(p *network.Plant, pivots [][]float64) []string {
 	moves, names := map[string]bool{}, map[string][]string{}
 	for q, n := range p.Nodes {
-		if n.Framed && n.J > 0 {
+		if n.OfBody && n.J > 0 {
 			moves[n.By] = moves[n.By] || !immobile(pivots, q)
 			names[n.By] = append(names[n.By], strconv.Quote(n.Name))
 		}
@@ -288,7 +288,7 @@ func LayoutOf(p *network.Plant) (l *Layout, err error) {
 			if l.Bodies = append(l.Bodies, n.Name); !slices.Contains(b.nodes, i) && network.Largest(b.rows[i]) == 0 {
 				l.Held = append(l.Held, n.Name)
 			}
-		case n.Framed:
+		case n.OfBody:
 			name := n.Name
 			if n.Owner == "body" {
 				name = name[:strings.LastIndexByte(name, '.')] // of .x and .y

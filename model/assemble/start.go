@@ -64,10 +64,10 @@ func (a *assembly) refuseMixed(s *network.State) {
 	var place, loose *network.Node
 	for _, t := range s.Along {
 		n := &a.Nodes[t.Node]
-		if n.Fixes {
+		if n.InPlane {
 			place = n
 		}
-		if n.Loose {
+		if n.Displaced {
 			loose = n
 		}
 	}
@@ -99,7 +99,7 @@ func (a *assembly) driveStart(s *network.State) float64 {
 // in a joint give their distance, not the rotation of a body.
 func (a *assembly) placeOf(i int) (at float64, placed bool) {
 	n := &a.Nodes[i]
-	if n.Placed || n.Framed {
+	if n.Placed || n.OfBody {
 		return n.Phi0, n.Placed
 	}
 	at = n.Phi0
@@ -151,7 +151,7 @@ func startSignals(sys *model.System) []float64 {
 }
 
 // programAt estimates the value of a program in state x with the signals v: without friction, with
-// all guards positive, and with tables of two variables at their largest value.
+// all event indicators positive, and with tables of two variables at their largest value.
 func programAt(p *model.Program, x, v []float64) float64 {
 	var s []float64
 	for _, op := range p.Ops {

@@ -9,8 +9,8 @@ import (
 	"lockstep/model/units"
 )
 
-// AddTwist makes the state phi_rel - phi_rel0 of an elastic element with stiffness c
-// (0: it is no linear spring), and declares it with the torque tau.
+// AddTwist makes the state phi_rel - phi_rel0 of an elastic element, and declares it. c is the
+// stiffness of a linear spring, otherwise 0.
 func (e *Element) AddTwist(c float64) Declared {
 	unit, rest := e.UnitOf("phi_rel0"), e.Number("phi_rel0")
 	start := e.NumberOr("phi_rel_start", rest)
@@ -21,24 +21,24 @@ func (e *Element) AddTwist(c float64) Declared {
 	return Declared{Rel: e.Between, Unit: e.Per("N.m", "N"), Angle: unit, Twist: e.AddState(s), Rest: rest}
 }
 
-// Resist lets the element exert tau against its relative speed.
+// Resist makes the element exert tau against its relative speed.
 func (e *Element) Resist(tau network.Form) Declared {
 	e.Exert(e.Between, tau.Scaled(-1))
 	return Declared{Rel: e.Between, Tau: tau, Unit: e.Per("N.m", "N")}
 }
 
-// Drive lets the element exert tau along its relative speed.
+// Drive makes the element exert tau along its relative speed.
 func (e *Element) Drive(tau network.Form) Declared {
 	e.Exert(e.Between, tau)
 	return Declared{Rel: e.Between, Tau: tau, Unit: e.Per("N.m", "N")}
 }
 
-// AddFriction makes a friction element whose capacity is gain·max(0, v[signal] - offset).
+// AddFriction makes a friction element with the capacity Gain·max(0, v[Signal] - Offset).
 func (e *Element) AddFriction(k model.Friction) Declared {
 	k.Name = e.Name
 	k.Translational = len(e.Between) > 0 && e.Network.Nodes[e.Between[0].Node].Domain == network.Translational
 	own := network.Add(&e.Network.Frictions,
-		network.Friction{Friction: k, At: e.At, Rel: e.Between, Press: k.Signal, Rough: k.Gain * k.Peak})
+		network.Friction{Friction: k, At: e.At, Rel: e.Between, Press: k.Signal, PerPress: k.Gain * k.Peak})
 	if math.IsInf(k.Gain, 0) {
 		e.Refuse(e.At, "mu·cgeo·area is not a finite number")
 	}
@@ -47,15 +47,15 @@ func (e *Element) AddFriction(k model.Friction) Declared {
 	return d
 }
 
-// PressedBy tells of the friction element d, made last, what presses it, and its torque at
-// most for each N of that.
-func (e *Element) PressedBy(d Declared, fn int, rough float64) Declared {
+// PressedBy sets the signal of the normal force of the last friction element, and its largest torque
+// per N of that force.
+func (e *Element) PressedBy(d Declared, fn int, perPress float64) Declared {
 	f := &e.Network.Frictions[len(e.Network.Frictions)-1]
-	f.Press, f.Rough = fn, rough
+	f.Press, f.PerPress = fn, perPress
 	return d
 }
 
-// Tie connects nodes rigidly: Σ coef·w = 0. Flanges left out are ground.
+// Tie connects nodes rigidly: Σ coef·w = 0. Terms of ground are left out.
 func (e *Element) Tie(terms ...network.Term) *network.Tie {
 	var r network.Row
 	for _, t := range terms {
@@ -68,37 +68,37 @@ func (e *Element) Tie(terms ...network.Term) *network.Tie {
 	return &e.Network.Ties[len(e.Network.Ties)-1]
 }
 
-// Own is the signal of the element's name.
+// Own returns the signal with the name of the element.
 func (e *Element) Own() *network.Signal { return &e.Network.Signals[e.OwnSignal] }
 
-// AddSignal makes the signal NAME.name of the element.
+// AddSignal makes the signal NAME.name and returns its index.
 func (e *Element) AddSignal(name string, s network.Signal) int {
 	s.Name, s.At, s.Read = e.Name+"."+name, e.At, true
 	return network.Add(&e.Network.Signals, s)
 }
 
-// AddConstant makes the signal NAME.name of a constant.
+// AddConstant makes the signal NAME.name with a constant value.
 func (e *Element) AddConstant(name string, v float64) int {
 	return e.AddSignal(name, network.Signal{Source: network.Constant(v)})
 }
 
-// AddLaw makes the signal NAME.name of a law.
+// AddLaw makes the signal NAME.name with a law.
 func (e *Element) AddLaw(name, unit string, l *network.Law) network.Form {
 	return network.SignalOf(e.AddSignal(name, network.Signal{Law: l, Unit: units.Want(unit).Unit}))
 }
 
-// NameLaw is AddLaw of a signal that outputs can read; the type declares it.
+// NameLaw is AddLaw for a signal that outputs can read; the type declares it in Kind.Adds.
 func (e *Element) NameLaw(name string, l *network.Law) network.Form {
 	return e.NameForm(name, e.AddLaw(name, e.added(name), l))
 }
 
-// NameForm lets outputs read f as NAME.name, which the type declares.
+// NameForm makes f readable by outputs as NAME.name; the type declares it in Kind.Adds.
 func (e *Element) NameForm(name string, f network.Form) network.Form {
 	e.Named[name] = Reading{Form: f, Unit: e.added(name)}
 	return f
 }
 
-// added returns the unit of a quantity that the type declares.
+// added returns the unit of a quantity in Kind.Adds.
 func (e *Element) added(name string) string {
 	for _, q := range e.Kind.Adds {
 		if q.Key == name {
@@ -108,47 +108,47 @@ func (e *Element) added(name string) string {
 	panic("element: " + e.Kind.Name + " does not declare " + name)
 }
 
-// AddGuard makes a guard of the element.
-func (e *Element) AddGuard(l *network.Law) int {
-	return network.Add(&e.Network.Guards, network.Guard{Name: e.Name, At: e.At, Law: *l})
+// AddIndicator makes an event indicator of the element and returns its index.
+func (e *Element) AddIndicator(l *network.Law) int {
+	return network.Add(&e.Network.Indicators, network.Indicator{Name: e.Name, At: e.At, Law: *l})
 }
 
-// AddState makes a state of the element, which the type declares; its name is made of both.
+// AddState makes the state NAME.name, which the type declares in Kind.Adds, and returns its index.
 func (e *Element) AddState(s network.State) int {
 	s.Name, s.Unit, s.At = e.Name+"."+s.Name, e.added(s.Name), e.At
 	return network.Add(&e.Network.States, s)
 }
 
-// AddLag is the state that follows a value by the time constant lag, s.
+// AddLag makes a state that follows a value with the time constant lag, s.
 func (e *Element) AddLag(s network.State, value network.Form, lag float64) network.Form {
 	i := e.AddState(s)
 	e.Network.States[i].Der = value.Scaled(1 / lag).Plus(network.StateOf(i).Scaled(-1 / lag))
 	return network.StateOf(i)
 }
 
-// Exert lets the element exert value along row.
+// Exert makes the element exert value along r.
 func (e *Element) Exert(r network.Row, value network.Form) {
 	e.Network.Efforts = append(e.Network.Efforts, network.Effort{Element: e.Name, At: e.At, Row: r, Value: value})
 }
 
-// GuardPoints places a guard where f passes one of the points.
-func (e *Element) GuardPoints(f network.Form, points []float64) {
-	e.GuardLaw(network.LawOf(f, 0), points)
+// AddBreakpoints makes an event indicator that crosses 0 where f passes one of the points.
+func (e *Element) AddBreakpoints(f network.Form, points []float64) {
+	e.AddLawBreakpoints(network.LawOf(f, 0), points)
 }
 
-// GuardSlip places a guard on the corners of tables over |w_rel|.
-func (e *Element) GuardSlip(tables ...model.Table) {
+// AddSlipBreakpoints makes an event indicator for the breakpoints of tables over |w_rel|.
+func (e *Element) AddSlipBreakpoints(tables ...model.Table) {
 	var points []float64
 	for _, t := range tables {
 		points = append(points, t.Breakpoints()...)
 	}
 	points = slices.DeleteFunc(points, func(x float64) bool { return x <= 0 })
-	e.GuardLaw(network.LawOf(e.Between.Speeds(1), 0).Do(model.Abs), points)
+	e.AddLawBreakpoints(network.LawOf(e.Between.Speeds(1), 0).Do(model.Abs), points)
 }
 
-// GuardLaw places a guard where a law passes one of the points: one for all, a function that
-// changes its sign at each of them.
-func (e *Element) GuardLaw(l *network.Law, points []float64) {
+// AddLawBreakpoints makes one event indicator for all points: it changes its sign where the law l
+// passes one of them.
+func (e *Element) AddLawBreakpoints(l *network.Law, points []float64) {
 	slices.Sort(points)
 	points = slices.Compact(points)
 	if len(points) == 0 {
@@ -166,5 +166,5 @@ func (e *Element) GuardLaw(l *network.Law, points []float64) {
 		sign = -sign
 	}
 
-	e.AddGuard(l.Look(t))
+	e.AddIndicator(l.Look(t))
 }

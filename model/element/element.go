@@ -1,9 +1,8 @@
-// Package element owns what an element of a plant file is: its type, how it reads its parameters
-// and their bounds, and what it can add to the network. It holds no element type and does not read
-// files: what loads them gives each Element its entry and its Namespace.
+// Package element owns the framework of element types: their declaration, the reading of parameters
+// within bounds, and the functions that add to the network. It declares no element type and does not
+// read files: model/plantfile gives each Element its entry and its Namespace.
 //
-// The types are in packages by family, mechanics, planar, contact, machine and fluid, so that a
-// family can grow without the others.
+// The types are in packages by family: mechanics, planar, contact, machine and fluid.
 //
 // Reading order: element.go (Kind, Element), parameters.go (what an element reads), build.go (what
 // it adds to the network).
@@ -18,29 +17,30 @@ import (
 	"lockstep/model/units"
 )
 
-// Kind is an element type: the nodes it touches, its parameters, and how its entry becomes
-// part of the plant.
+// Kind is an element type: its flanges, its parameters, and the function that adds an element to the
+// plant.
 type Kind struct {
 	Name       string
-	Owns       bool           // it is a node itself, of domain itself
-	Itself     network.Domain // of the node it owns
+	Owns       bool           // an element is itself a node, of domain Itself
+	Itself     network.Domain // domain of the node that an element owns
 	Flanges    []Flange
 	Parameters []Parameter
-	Gives      string           // unit of the signal of its own name, "" where it has none
-	Adds       []Quantity       // what outputs can read of it beside what follows from its flanges
-	Hint       string           // where its nodes are, for a flange that names it as NAME; "": it has none inside
-	Early      func(e *Element) // makes the nodes of a kind that owns several
+	Gives      string           // unit of the signal with the name of the element; "": no such signal
+	Adds       []Quantity       // further quantities that outputs can read, besides those of the flanges
+	Hint       string           // names of the nodes inside element NAME, for errors; "": there are none
+	MakeNodes  func(e *Element) // makes the nodes of a type that owns several; nil: none
 	Read       func(e *Element) Declared
 }
 
-// Quantity is what outputs read of an element as NAME.Key: a signal or a state.
+// Quantity is a signal or a state of an element, which outputs read as NAME.Key.
 type Quantity struct {
 	Key     string
-	Unit    string // SI; as that of a Parameter
+	Unit    string // SI, in the form of Parameter.Unit
 	Meaning string // noun phrase
 }
 
-// Domain returns the domain of all elements of the type; network.AnyDomain where their nodes decide.
+// Domain returns the domain of all elements of the type; network.AnyDomain if it depends on their
+// nodes.
 func (k *Kind) Domain() network.Domain {
 	d, any := k.Itself, false
 	for _, f := range k.Flanges {
@@ -70,11 +70,11 @@ func (k *Kind) Keys() []string {
 // Flange is a key that names a node.
 type Flange struct {
 	Key      string
-	Domain   network.Domain // network.AnyDomain: that of the other flanges of the element
-	Optional bool           // left out, it is ground
+	Domain   network.Domain // network.AnyDomain: as the other flanges of the element
+	Optional bool           // default: ground
 }
 
-// Flanges are keys that each name a node of domain d.
+// Flanges returns flanges of domain d.
 func Flanges(d network.Domain, keys ...string) []Flange {
 	var list []Flange
 	for _, key := range keys {
@@ -83,49 +83,49 @@ func Flanges(d network.Domain, keys ...string) []Flange {
 	return list
 }
 
-// Ends are the flanges of an element between two nodes.
+// Ends returns the flanges of an element between two nodes.
 func Ends(d network.Domain) []Flange { return Flanges(d, "a", "b") }
 
-// OnSupport are the flanges of an element on a node, with a support that may be left out.
+// OnSupport returns the flanges of an element at one node, with an optional support.
 func OnSupport(d network.Domain) []Flange {
 	return []Flange{{"flange", d, false}, {"support", d, true}}
 }
 
-// Element is one entry of the section elements while it is read.
+// Element is one entry of the section elements during reading.
 type Element struct {
 	*yamlfile.Reader
 	*Plant
 	Namespace
-	Name      string // with the names of the sub-assemblies around it: left.brake
-	Assembly  string // in which it is declared; "" for the plant
+	Name      string // name in the whole plant: left.brake in sub-assembly left
+	Assembly  string // name of the assembly that declares the element; "": the plant
 	Kind      *Kind
 	At        network.Pos
 	Fields    map[string]Field
-	Nodes     map[string]int // by flange key
-	Domain    network.Domain // of its flanges
+	Nodes     map[string]int // index of the node, by flange key
+	Domain    network.Domain // domain of its flanges
 	Between   network.Row    // w_b - w_a, or w_flange - w_support
-	OwnNode   int            // of an element that is a node
-	OwnSignal int            // signal of its name; -1: it has none
+	OwnNode   int            // index of the node, if the type is a node
+	OwnSignal int            // index of the signal with its name; -1: none
 	Named     map[string]Reading
-	Data      any // what its family keeps of it for the other elements
+	Data      any // data that the family shares between its elements
 }
 
-// Namespace reads values that may name parameters, inputs and signals: those that are
-// known where an element stands.
+// Namespace reads values that may contain names. It knows the parameters, inputs and signals of the
+// plant or of the sub-assembly that holds the element.
 type Namespace interface {
 	Quantity(f Field, what string, want units.Wanted) float64 // in SI
 	Signal(f Field, what, name string, want units.Wanted) int // an index into the signals of the network
 	FullName(name string) string                              // name in the whole plant
 }
 
-// Plant is the plant that is being read, with what its elements know of each other.
+// Plant is the plant during reading, with all elements.
 type Plant struct {
 	Network  *network.Plant
 	Elements []*Element
-	angles   map[int]int // node -> the state that is its angle
+	angles   map[int]int // state that is the angle, by node
 }
 
-// Angle is the state that integrates the speed of node n.
+// Angle returns the state that integrates the speed of node n; the first call makes it.
 func (p *Plant) Angle(n int) int {
 	if i, ok := p.angles[n]; ok {
 		return i
@@ -140,7 +140,7 @@ func (p *Plant) Angle(n int) int {
 	return p.angles[n]
 }
 
-// What names the element in a message.
+// What names the element in an error.
 func (e *Element) What() string {
 	if e.Assembly != "" {
 		return fmt.Sprintf("element %q of assembly %q", e.Name, e.Assembly)
@@ -148,40 +148,40 @@ func (e *Element) What() string {
 	return fmt.Sprintf("element %q", e.Name)
 }
 
-// Field is an entry of the file with its places.
+// Field is an entry of the file with its positions.
 type Field = yamlfile.Field
 
-// Refuse refuses the element in a message that begins with its name. It ends the reading of the
-// file, as every error does.
+// Refuse reports an error that begins with the name of the element. It ends the reading of the file,
+// as every error does.
 func (e *Element) Refuse(at network.Pos, format string, args ...any) {
 	e.FailAt(at, "%s: %s", e.What(), fmt.Sprintf(format, args...))
 }
 
-// Declared is an element as the section outputs sees it.
+// Declared holds the quantities of an element that the section outputs can read.
 type Declared struct {
 	Kind     string
-	Rel      network.Row  // w_b - w_a; nil: it has none
+	Rel      network.Row  // w_b - w_a; nil: none
 	Tau      network.Form // its own torque or force; nil: none
 	Unit     string
-	Angle    string // unit of phi_rel where a state of it exists
-	Twist    int    // that state, phi_rel - rest
+	Angle    string // unit of phi_rel; "": there is no state
+	Twist    int    // index of the state phi_rel - Rest; valid if Angle is set
 	Rest     float64
 	Friction bool
 	Named    map[string]Reading
 }
 
-// Reading is a quantity that outputs can read by name.
+// Reading is a value that an output can read.
 type Reading struct {
 	Form network.Form
 	Unit string
 }
 
-// Term is coef times the speed of a flange.
+// Term returns coef times the speed of a flange.
 func (e *Element) Term(key string, coef float64) network.Term {
 	return network.TermOf(e.Node(key), coef)
 }
 
-// Node is the node of a flange, or ground.
+// Node returns the node of a flange, network.Ground for a missing one.
 func (e *Element) Node(key string) int {
 	if i, ok := e.Nodes[key]; ok {
 		return i

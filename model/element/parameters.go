@@ -12,25 +12,25 @@ import (
 	"lockstep/model/units"
 )
 
-// Parameter is a key of an element type: what is checked where it is read, and what the guide
-// prints. A "|" parts two spellings: of an element that turns, and of one that moves.
+// Parameter declares a key of an element type, for its reading and for the guide. In "ROT|TRANS" the
+// first spelling is for elements that turn, the second for those that move.
 type Parameter struct {
 	Key     string
 	Form    Form
-	Unit    string   // SI; of rows one for each column
-	Default string   // a number or a word; "": required; other text: Read decides
-	Bound   Bound    // of a number, of each in a list, of the last column of rows
-	Words   []string // that are known; nil: any
+	Unit    string   // SI; for rows one per column, joined by ", "
+	Default string   // number or word; "": the key is required; other text: the element sets the default
+	Bound   Bound    // bound of a number, of each number in a list, of the last column of rows
+	Words   []string // accepted words; nil: any
 	Meaning string   // noun phrase
 }
 
-// Form is how the value of a key is written.
+// Form is the notation of a value.
 type Form string
 
 const (
 	AsNumber   Form = "number"
-	OverTime   Form = "over time" // a number, a waveform or a name
-	AsRows     Form = "rows"      // the first column increases
+	OverTime   Form = "over time" // number, waveform, or name of a signal
+	AsRows     Form = "rows"      // rows of numbers; the first column increases
 	AsList     Form = "list"
 	AsMap      Form = "map"
 	AsWord     Form = "word"
@@ -38,22 +38,22 @@ const (
 	NumberList Form = "number or list"
 )
 
-// Of declares a parameter of the form.
+// Of declares a parameter of form f; missing is its default.
 func (f Form) Of(key, unit, missing string, b Bound, meaning string) Parameter {
 	return Parameter{Key: key, Form: f, Unit: unit, Default: missing, Bound: b, Meaning: meaning}
 }
 
-// Word declares one of the words.
+// Word declares a parameter that accepts one of words.
 func Word(key, missing, meaning string, words ...string) Parameter {
 	return Parameter{Key: key, Form: AsWord, Default: missing, Meaning: meaning, Words: words}
 }
 
-// Flag declares a choice of true and false.
+// Flag declares a parameter that accepts true and false.
 func Flag(key, missing, meaning string) Parameter {
 	return Word(key, missing, meaning, "true", "false")
 }
 
-// Bound is the range of a number, as the guide prints it.
+// Bound is the valid range of a number, as text for the guide.
 type Bound string
 
 const (
@@ -66,7 +66,7 @@ const (
 	Fraction    Bound = "> 0 to 1"
 )
 
-// wrong returns what is wrong with a number; "" if nothing is.
+// wrong describes why a number is outside the bound; "" if it is inside.
 func (b Bound) wrong(x float64) string {
 	switch {
 	case b == Positive && !(x > 0):
@@ -86,7 +86,7 @@ func (b Bound) wrong(x float64) string {
 	return ""
 }
 
-// In returns the parameter as an element of domain d spells it.
+// In returns the parameter in the spelling of domain d.
 func (p Parameter) In(d network.Domain) Parameter {
 	p.Key, p.Default, p.Meaning = d.Spell(p.Key), d.Spell(p.Default), d.Spell(p.Meaning)
 	list := p.Units()
@@ -97,10 +97,10 @@ func (p Parameter) In(d network.Domain) Parameter {
 	return p
 }
 
-// Units returns the units of the columns of rows; of a number that one.
+// Units returns the units of the columns of rows, or the one unit of a number.
 func (p Parameter) Units() []string { return strings.Split(p.Unit, ", ") }
 
-// declared returns the parameter of a key, which is spelled as by an element that turns.
+// declared returns the parameter with a key; key has the rotational spelling.
 func (e *Element) declared(key string) Parameter {
 	for _, p := range e.Kind.Parameters {
 		if network.Rotational.Spell(p.Key) == key {
@@ -110,19 +110,19 @@ func (e *Element) declared(key string) Parameter {
 	panic("element: " + e.Kind.Name + " does not declare " + key)
 }
 
-// Field returns the entry of a key, and whether it is written.
+// Field returns the entry of a key, and whether the file gives it.
 func (e *Element) Field(key string) (Field, bool) {
 	f, ok := e.Fields[e.declared(key).Key]
 	return f, ok
 }
 
-// Has tells whether a key is written.
+// Has reports whether the file gives a key.
 func (e *Element) Has(key string) bool {
 	_, ok := e.Field(key)
 	return ok
 }
 
-// Place is where the value of a key stands; where it is left out, the element.
+// Place returns the position of the value of a key; of the element if the key is missing.
 func (e *Element) Place(key string) network.Pos {
 	if f, ok := e.Field(key); ok {
 		return f.At
@@ -133,7 +133,7 @@ func (e *Element) Place(key string) network.Pos {
 // UnitOf returns the unit of a key.
 func (e *Element) UnitOf(key string) string { return e.declared(key).Unit }
 
-// entry is an entry that must be there.
+// entry returns the entry of a required key.
 func (e *Element) entry(p Parameter) Field {
 	f, ok := e.Fields[p.Key]
 	if !ok {
@@ -154,7 +154,7 @@ func (e *Element) entry(p Parameter) Field {
 	return f
 }
 
-// Number reads a number. Left out it is the declared default; without one it is refused.
+// Number reads a number. A missing key gives the declared default; without a default it is an error.
 func (e *Element) Number(key string) float64 {
 	p := e.declared(key)
 	missing, err := strconv.ParseFloat(p.Default, 64)
@@ -164,7 +164,7 @@ func (e *Element) Number(key string) float64 {
 	return e.NumberOr(key, missing)
 }
 
-// NumberOr reads a number that is missing where it is left out.
+// NumberOr reads a number and returns missing for a missing key.
 func (e *Element) NumberOr(key string, missing float64) float64 {
 	p := e.declared(key)
 	f, ok := e.Fields[p.Key]
@@ -174,7 +174,7 @@ func (e *Element) NumberOr(key string, missing float64) float64 {
 	return e.value(f, p)
 }
 
-// value reads a number in the last unit of p, within its bound.
+// value reads a number in the last unit of p and checks the bound.
 func (e *Element) value(f Field, p Parameter) float64 {
 	list := p.Units()
 	unit := list[len(list)-1]
@@ -185,14 +185,14 @@ func (e *Element) value(f Field, p Parameter) float64 {
 	return x
 }
 
-// ReadStart reads where a node starts, and how fast.
+// ReadStart reads the initial speed and the initial position of a node from two keys.
 func (e *Element) ReadStart(n *network.Node, speed, place string) {
 	n.Start, n.Phi0 = e.Number(speed), e.Number(place)
 	n.Given, n.Placed = e.Has(speed), e.Has(place)
 }
 
-// Waveform reads a value over time: an index into the signals of the network. A bound holds for
-// what is known of the values.
+// Waveform reads a value over time and returns the index of its signal. The bound is checked against
+// the known range of the signal.
 func (e *Element) Waveform(key string) int {
 	p := e.declared(key)
 	f := e.entry(p)
@@ -208,7 +208,7 @@ func (e *Element) Waveform(key string) int {
 	return i
 }
 
-// OptionalWaveform reads a value over time; nil where it is left out.
+// OptionalWaveform reads a value over time and returns its signal; nil for a missing key.
 func (e *Element) OptionalWaveform(key string) network.Form {
 	if !e.Has(key) {
 		return nil
@@ -216,10 +216,10 @@ func (e *Element) OptionalWaveform(key string) network.Form {
 	return network.SignalOf(e.Waveform(key))
 }
 
-// Per chooses a spelling by the element's domain.
+// Per returns trans for an element that moves, else rot.
 func (e *Element) Per(rot, trans string) string { return e.Domain.Per(rot, trans) }
 
-// Word reads a word.
+// Word reads a word; a missing key gives the declared default.
 func (e *Element) Word(key string) string {
 	p := e.declared(key)
 	if p.Default != "" && !e.Has(key) {
@@ -233,10 +233,10 @@ func (e *Element) Word(key string) string {
 	return text
 }
 
-// Flag reads true or false.
+// Flag reads true or false, as Word does.
 func (e *Element) Flag(key string) bool { return e.Word(key) == "true" }
 
-// Forbid refuses keys that are written although they must not be; why goes on after the key.
+// Forbid refuses keys that the file gives; why continues the error after the key.
 func (e *Element) Forbid(why string, keys ...string) {
 	for _, key := range keys {
 		if f, ok := e.Field(key); ok {
@@ -245,7 +245,7 @@ func (e *Element) Forbid(why string, keys ...string) {
 	}
 }
 
-// Together tells whether two keys are written; one alone is refused.
+// Together reports whether the file gives both keys; one alone is an error.
 func (e *Element) Together(a, b string) bool {
 	for _, key := range []string{a, b} {
 		if f, ok := e.Field(key); ok && e.Has(a) != e.Has(b) {
@@ -256,7 +256,7 @@ func (e *Element) Together(a, b string) bool {
 	return e.Has(a)
 }
 
-// CheckSpelling refuses keys of the other domain.
+// CheckSpelling refuses keys in the spelling of the other domain.
 func (e *Element) CheckSpelling() {
 	other := network.Rotational
 	if e.Domain != network.Translational {
@@ -270,7 +270,7 @@ func (e *Element) CheckSpelling() {
 	}
 }
 
-// Items reads a list; what names it in messages, behind the element.
+// Items reads a list; what names the list in errors.
 func (e *Element) Items(f Field, what string) []Field {
 	return e.Reader.Items(f, e.What()+": "+what)
 }
@@ -281,7 +281,7 @@ func (e *Element) Numbers(key string) []float64 {
 	return e.NumbersOf(e.entry(p), p)
 }
 
-// NumbersOf reads a list of numbers, each as p declares them.
+// NumbersOf reads a list of numbers with the unit and the bound of p.
 func (e *Element) NumbersOf(f Field, p Parameter) (list []float64) {
 	for _, g := range e.Items(f, p.Key) {
 		list = append(list, e.value(g, p))
@@ -289,7 +289,7 @@ func (e *Element) NumbersOf(f Field, p Parameter) (list []float64) {
 	return list
 }
 
-// IsScalar tells whether a key has one value: not a list, a mapping or rows.
+// IsScalar reports whether the value of a key is a single one, not a list or a mapping.
 func (e *Element) IsScalar(key string) bool {
 	f, _ := e.Field(key)
 	_, ok := yamlfile.ScalarText(f.Node)
@@ -302,10 +302,11 @@ func (e *Element) Table(key string) model.Table {
 	return model.Table{X: cols[0], Z: cols[1]}
 }
 
-// Constant is a table of one value.
+// Constant returns a table with one value.
 func Constant(v float64) model.Table { return model.Table{X: []float64{0}, Z: []float64{v}} }
 
-// Columns reads rows of as many values as the parameter has units; the first column must increase.
+// Columns reads rows with one value per unit of the parameter and returns them by column; the first
+// column must increase.
 func (e *Element) Columns(key string) [][]float64 {
 	p := e.declared(key)
 	f, spelled := e.entry(p), p.Units()
@@ -334,7 +335,7 @@ func (e *Element) Columns(key string) [][]float64 {
 	return cols
 }
 
-// mustIncrease refuses v unless it is above the last of those before.
+// mustIncrease refuses v unless it is above the last of the values before.
 func (e *Element) mustIncrease(at network.Pos, what, which string, before []float64, v float64, unit string) {
 	if k := len(before) - 1; k >= 0 && !(v > before[k]) {
 		want := units.Want(unit)
@@ -356,8 +357,8 @@ func (e *Element) axis(f Field, p Parameter) (list []float64) {
 	return list
 }
 
-// Map2 reads {KEY_X: [...], KEY_Y: [...], KEY_Z: [[...], ...]}: rows over x, columns
-// over y.
+// Map2 reads a table of two variables, {KEY_X: [...], KEY_Y: [...], KEY_Z: [[...], ...]}, with one
+// row per value of x and one column per value of y.
 func (e *Element) Map2(key string, keys [3]string) model.Table {
 	p := e.declared(key)
 	f := e.entry(p)

@@ -12,7 +12,7 @@ import (
 	"lockstep/model/element/planar"
 )
 
-// Elements are the element types of a plant file, in the order of its documentation.
+// Elements returns the element types of a plant file, in the order of the documentation.
 func Elements() []element.Kind {
 	var all []element.Kind
 	for _, list := range [][]element.Kind{mechanics.Kinds(), planar.Kinds(), contact.Kinds(), machine.Kinds(), fluid.Kinds()} {

@@ -1,5 +1,5 @@
-// Package modeltest owns what tests make of the text of a plant: its system, a kernel that steps,
-// or its error. It is for tests alone and holds no expectation of its own.
+// Package modeltest owns the helpers of tests that start from the text of a plant: they return its
+// system, a kernel that steps it, or its error. It is only for tests and holds no expectations.
 package modeltest
 
 import (
@@ -20,15 +20,16 @@ type Bench struct {
 	Kernel *kernel.Kernel
 	Tables *kernel.Tables
 	Y, U   []float64 // outputs and inputs
-	Ticks  int       // made so far
+	Ticks  int       // steps so far
 }
 
-// New prepares a plant for a period; NewWith takes the other options of a kernel as well.
+// New prepares a plant for a period.
 func New(t *testing.T, text string, period time.Duration) *Bench {
 	t.Helper()
 	return NewWith(t, text, kernel.Options{Period: period})
 }
 
+// NewWith prepares a plant with options of the kernel; all inputs are driven.
 func NewWith(t *testing.T, text string, opt kernel.Options) *Bench {
 	t.Helper()
 	sys := System(t, text)
@@ -43,7 +44,7 @@ func NewWith(t *testing.T, text string, opt kernel.Options) *Bench {
 	return b
 }
 
-// To steps until the given time; hook sees every grid time.
+// To steps until a time, s, and calls hook after each step; hook may be nil.
 func (b *Bench) To(seconds float64, hook func(at float64)) *Bench {
 	h := float64(b.Tables.PeriodNs) * 1e-9
 	for float64(b.Ticks)*h < seconds-h/2 {
@@ -57,7 +58,7 @@ func (b *Bench) To(seconds float64, hook func(at float64)) *Bench {
 	return b
 }
 
-// Get is the value of an output.
+// Get returns the value of an output.
 func (b *Bench) Get(name string) float64 {
 	b.t.Helper()
 	return b.Y[b.find("output", name, b.Tables.Outputs)]
@@ -73,12 +74,12 @@ func (b *Bench) find(kind, name string, ports []units.Port) int {
 	return i
 }
 
-// Set drives an input, in SI.
+// Set sets an input, in SI.
 func (b *Bench) Set(name string, v float64) {
 	b.U[b.find("input", name, b.Tables.Inputs)] = v
 }
 
-// Is checks an output against a closed form.
+// Is checks that an output has the value want, within tol, absolute or relative.
 func (b *Bench) Is(name string, want, tol float64) {
 	b.t.Helper()
 	if got := b.Get(name); !scalar.EqualWithinAbsOrRel(got, want, tol, tol) {
@@ -86,7 +87,7 @@ func (b *Bench) Is(name string, want, tol float64) {
 	}
 }
 
-// PlantOf wraps elements and outputs, one per line, to a plant.
+// PlantOf returns the text of a plant with elements and outputs, one per line.
 func PlantOf(elements, outputs string) string {
 	indent := func(s string) string {
 		return "  " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ") + "\n"

@@ -14,7 +14,7 @@ import (
 	"lockstep/model/plantfile"
 )
 
-// Train is a small sound plant, of which tests spoil one place.
+// Train is a small valid plant; tests change it in one place.
 const Train = `plant: train
 about: two wheels and a clutch
 parameters:
@@ -37,7 +37,7 @@ outputs:
   tau: {torque: [grip, shaft], onto: wheel}
 `
 
-// CutMarks removes the marks «» from text; at is the place of the first, as line:col.
+// CutMarks removes the marks «» from text; at is the position of the first, as line:col.
 func CutMarks(text string) (plain, at string) {
 	before, rest, found := strings.Cut(text, "«")
 	if !found {
@@ -48,7 +48,7 @@ func CutMarks(text string) (plain, at string) {
 	return before + strings.Replace(rest, "»", "", 1), fmt.Sprintf("%d:%d", line, col)
 }
 
-// assembled is the system of a plant, whose file is called t.yaml.
+// assembled returns the system of a plant; its file is called t.yaml.
 func assembled(text string) (*model.System, error) {
 	p, err := plantfile.Load("t.yaml", []byte(text), library.Elements())
 	if err != nil {
@@ -57,13 +57,14 @@ func assembled(text string) (*model.System, error) {
 	return assemble.System(p)
 }
 
-// Check loads and assembles a plant.
+// Check loads and assembles a plant and returns the error.
 func Check(text string) error {
 	_, err := assembled(text)
 	return err
 }
 
-// Refuse checks the error of a plant with one change; its place is marked, or written out.
+// Refuse checks the error of a plant in which old is replaced by new, and the position in the error.
+// Marks in new give the position; without marks, want begins with it.
 func Refuse(t *testing.T, plant, old, new, want string) {
 	t.Helper()
 	if !strings.Contains(plant, old) {
@@ -87,7 +88,7 @@ func Refuse(t *testing.T, plant, old, new, want string) {
 	}
 }
 
-// System is a sound plant assembled.
+// System returns the system of a valid plant.
 func System(t *testing.T, text string) *model.System {
 	t.Helper()
 	sys, err := assembled(text)

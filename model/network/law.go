@@ -6,7 +6,7 @@ import (
 	"lockstep/model"
 )
 
-// Law is a model.Program in the making, over quantities of the plant.
+// Law is a model.Program before assembly, over quantities of the plant.
 type Law struct {
 	Args    []Form
 	Slopes  []float64
@@ -14,21 +14,21 @@ type Law struct {
 	Tables  []model.Table
 	Stiff   []Stiffness
 	Unsized []Unsized
-	Loss    int // 1 + the loss whose load is args[0]; 0: it is no law of a lossy gear
+	Loss    int // 1 + index of the GearLoss whose load is Args[0]; 0: not a law of a lossy gear
 }
 
-// Stiffness says that the law has a spring of stiffness c in it, on the argument
-// whose rate is args[rate], or swings by itself with up to own, rad/s, as that argument
-// goes on: both make the law faster than the slopes alone say.
+// Stiffness describes a law that is faster than its slopes alone: the law contains a spring of
+// stiffness C, whose deflection has the rate Args[Rate], or its value oscillates with up to Own,
+// rad/s, while that deflection grows.
 type Stiffness struct {
 	Rate   int
 	C, Own float64
 }
 
-// LawOf is the law f; slope is the largest |d value / d f| of what the law becomes.
+// LawOf begins a law with f; slope is the largest |d value / d f| of the finished law.
 func LawOf(f Form, slope float64) *Law { return new(Law).Arg(f, slope) }
 
-// Product is the law f·g.
+// Product returns the law f·g.
 func Product(f, g Form) *Law { return LawOf(f, 0).Arg(g, 0).Do(model.Mul) }
 
 // Read gives the law the argument f and returns its index; slope is the largest
@@ -65,10 +65,10 @@ func (l *Law) Do(codes ...model.Code) *Law {
 // Times multiplies the top by v.
 func (l *Law) Times(v float64) *Law { return l.Push(v).Do(model.Mul) }
 
-// Look replaces the top by its value in a table of one variable; Look2 the two
-// topmost, row and column.
+// Look replaces the top by its value in a table of one variable.
 func (l *Law) Look(t model.Table) *Law { return l.withTable(model.Look, t) }
 
+// Look2 replaces the two topmost values, row and column, by their value in a table of two variables.
 func (l *Law) Look2(t model.Table) *Law { return l.withTable(model.Look2, t) }
 
 func (l *Law) withTable(c model.Code, t model.Table) *Law {
@@ -76,39 +76,39 @@ func (l *Law) withTable(c model.Code, t model.Table) *Law {
 	return l.operate(model.Op{Code: c, Index: len(l.Tables) - 1})
 }
 
-// Choose leaves a where guard g is positive, otherwise b, the top.
-func (l *Law) Choose(g int) *Law { return l.operate(model.Op{Code: model.If, Index: g}) }
+// Choose leaves a where event indicator i is positive, otherwise b, the top.
+func (l *Law) Choose(i int) *Law { return l.operate(model.Op{Code: model.If, Index: i}) }
 
-// Side pushes the side of guard g, +1 or -1.
-func (l *Law) Side(g int) *Law { return l.operate(model.Op{Code: model.Side, Index: g}) }
+// Side pushes the sign of event indicator i, +1 or -1.
+func (l *Law) Side(i int) *Law { return l.operate(model.Op{Code: model.Side, Index: i}) }
 
-// Unsized is an argument of a law whose slope grows with the size of another one, by, that
-// is not known, the force of a spring, say: so much was assumed.
+// Unsized is an argument of a law whose slope grows with the size of argument By. That size is not
+// known before assembly, as of the force of a spring; the slope holds for the size Assumed.
 type Unsized struct {
 	Arg, By int
 	Assumed float64
 }
 
-// SizeSlope notes that the slope of argument arg grows with the size of a signal, which the
-// law reads as its argument by.
+// SizeSlope records that the slope of argument arg grows with the size of a signal, which the law
+// reads as argument by. A signal of known range needs no record.
 func (p *Plant) SizeSlope(l *Law, arg, by, signal int) {
 	if low, high := p.Range(signal); math.IsInf(low, 0) || math.IsInf(high, 0) {
 		l.Unsized = append(l.Unsized, Unsized{arg, by, p.MaxAbs(signal)})
 	}
 }
 
-// ContactLoss is the loss k·N of a contact that carries N, taken from the body that pushes in
+// ContactLoss is the loss K·N of a contact that carries N. The loss acts on the body that pushes in
 // one direction of the motion.
 type ContactLoss struct {
 	Name    string
 	At      Pos
 	Rel     Row
-	Contact int // friction element
-	Own     int // signal of the loss
+	Contact int // index of the friction element
+	Own     int // index of the signal of the loss
 	K       float64
 }
 
-// GearLoss is the friction of a lossy gear, with what its law needs from the whole plant.
+// GearLoss is the friction of a lossy gear. Its law needs the load, which depends on the whole plant.
 type GearLoss struct {
 	Name          string
 	At            Pos

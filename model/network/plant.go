@@ -17,11 +17,10 @@ import (
 	"lockstep/model/units"
 )
 
-// Pos is a place in the plant file.
+// Pos is a position in the plant file.
 type Pos = yamlfile.Pos
 
-// Plant is a plant file that was read and checked: a network of nodes and of what
-// acts between them. All values are SI.
+// Plant is the network of a plant file that has been read and checked. All values are SI.
 type Plant struct {
 	Name  string
 	About string
@@ -34,7 +33,7 @@ type Plant struct {
 	Frictions     []Friction
 	Signals       []Signal // the inputs first, in their order
 	Switches      []Region
-	Guards        []Guard
+	Indicators    []Indicator
 	GearLosses    []GearLoss
 	ContactLosses []ContactLoss
 	Inputs        []model.Input // Signal is an index into signals
@@ -49,8 +48,7 @@ func Add[T any](list *[]T, item T) int {
 	return len(*list) - 1
 }
 
-// Domain is what a node does: it turns or it moves. A speed of either kind is a
-// coordinate of the same network.
+// Domain tells whether a node turns or moves. Speeds of both kinds are coordinates of one network.
 type Domain int
 
 const (
@@ -63,7 +61,7 @@ func (d Domain) String() string {
 	return [...]string{"of any kind", "rotational", "translational"}[d]
 }
 
-// Per chooses a spelling: that of what moves, or else that of what turns.
+// Per returns trans for a node that moves, else rot.
 func (d Domain) Per(rot, trans string) string {
 	if d == Translational {
 		return trans
@@ -71,7 +69,7 @@ func (d Domain) Per(rot, trans string) string {
 	return rot
 }
 
-// Spell chooses of "ROT|TRANS" as Per does; any other text is one spelling.
+// Spell returns one half of "ROT|TRANS", as Per does, and any other text unchanged.
 func (d Domain) Spell(text string) string {
 	rot, trans, two := strings.Cut(text, "|")
 	if two {
@@ -80,24 +78,24 @@ func (d Domain) Spell(text string) string {
 	return text
 }
 
-// Node is a speed, rad/s or m/s. Without inertia, it follows from the gears, or from
-// the springs and dampers at it.
+// Node is a coordinate with a speed, rad/s or m/s. The speed of a node without inertia follows from
+// gears, or from the springs and dampers at the node.
 type Node struct {
-	Name   string
-	At     Pos     // where it is declared, or first used
-	Owner  string  // the kind that owns it: "inertia", "fixed", ...; "" massless
-	Domain Domain  // AnyDomain counts as rotational
-	By     string  // the element that fixed the domain
-	J      float64 // kg·m² or kg; > 0 for an inertia or mass, else 0
-	Start  float64 // initial speed
-	Given  bool    // start was written
-	Phi0   float64 // initial angle or position
-	Placed bool    // phi0 was written
-	Framed bool    // it is of a body, which alone says where it starts
-	Fixes  bool    // phi0 is a place in the plane,
-	Loose  bool    // or it leaves out an offset from the centre of a body, of which no place was written
-	Driven int     // 1 + the state that is its speed; 0: it is not prescribed
-	Users  []string
+	Name      string
+	At        Pos      // where the node is declared, or first used
+	Owner     string   // type of the element that owns the node: "inertia", "fixed", ...; "": massless
+	Domain    Domain   // AnyDomain counts as rotational
+	By        string   // element that determined the domain
+	J         float64  // inertia, kg·m², or mass, kg; 0: massless
+	Start     float64  // initial speed, rad/s or m/s
+	Given     bool     // the file gives Start
+	Phi0      float64  // initial angle, rad, or position, m
+	Placed    bool     // the file gives Phi0
+	OfBody    bool     // the node belongs to a body, which alone determines Phi0
+	InPlane   bool     // Phi0 is a position in the plane
+	Displaced bool     // Phi0 lacks an offset from the centre of a body whose position the file does not give
+	Driven    int      // 1 + index of the state that is its speed; 0: the speed is not prescribed
+	Users     []string // elements with a flange at the node
 }
 
 // Row is a linear form of the speeds: Σ coef·w[node].
@@ -109,30 +107,29 @@ type Term struct {
 	Coef float64
 }
 
-// Tie is a rigid connection: row = 0. It exerts a multiplier along row.
+// Tie is a rigid connection: Row = 0. Its Lagrange multiplier acts along Row.
 type Tie struct {
 	Name  string
 	At    Pos
 	Row   Row
-	Gap   float64 // what row is of places (angles) instead of speeds
-	Joint bool    // it must take a degree of freedom
+	Gap   float64 // value of Row for positions (angles) instead of speeds
+	Joint bool    // the tie must remove a degree of freedom
 }
 
-// State is a quantity with der as its rate: the twist of a spring, an angle, a
-// temperature, a lag.
+// State is a quantity with the rate Der: the twist of a spring, an angle, a temperature, a lag.
 type State struct {
 	Name  string
 	Unit  string // SI
 	At    Pos
 	Der   Form
 	Start float64
-	Speed Row     // start is the speed along these nodes where one of them is given
-	Along Row     // the angles (positions) of these nodes are added to start where they are known
-	Stays bool    // where none of them is known, start holds; otherwise the state is 0 then
-	C     float64 // the stored energy is ½·c·x²
+	Speed Row     // the initial value is the speed along these nodes if one of their speeds is given
+	Along Row     // the known angles (positions) of these nodes are added to Start
+	Stays bool    // true: Start holds if no angle in Along is known; false: the state starts at 0 then
+	C     float64 // the stored energy is ½·C·x², J
 }
 
-// Effort is a torque or force: value acts along row, on node n with its coefficient.
+// Effort is a torque or force of an element. On each node in Row acts Value times its coefficient.
 type Effort struct {
 	Element string
 	At      Pos
@@ -140,79 +137,78 @@ type Effort struct {
 	Value   Form
 }
 
-// Friction is a friction element: |tau| <= gain·max(0, v[signal] - offset).
+// Friction is a friction element: |tau| <= Gain·max(0, v[Signal] - Offset).
 type Friction struct {
 	model.Friction
-	At    Pos
-	Rel   Row     // w_b - w_a
-	Press int     // signal of its normal force
-	Rough float64 // torque at most for each N of that; 0: not known
+	At       Pos
+	Rel      Row     // w_b - w_a
+	Press    int     // signal of the normal force
+	PerPress float64 // largest torque per N of normal force; 0: unknown
 }
 
-// Signal is a value over time, in SI: a source, or a law of the plant.
+// Signal is a value over time, in SI: a source, a law, or affine in a switch.
 type Signal struct {
 	Name     string
 	Source   model.Source
 	Law      *Law
 	Affine   *model.Affine
-	Waveform Waveform // as it was written, of an element; nil: not
+	Waveform Waveform // waveform in the file, of an element; nil: none
 	Unit     units.Unit
-	MaxAbs   float64 // largest absolute value to be expected; 0: unknown
-	Linear   Form    // the same value as a form of signals, where it is one
+	MaxAbs   float64 // largest absolute value expected; 0: unknown
+	Linear   Form    // the same value as a linear form; nil: it is not linear
 	At       Pos
-	Read     bool // something depends on it
+	Read     bool // something reads the signal
 }
 
-// Guard is a place where a law has a corner.
-type Guard struct {
+// Indicator is an event indicator: the laws of its element have a breakpoint where Law crosses 0.
+type Indicator struct {
 	Name string
 	At   Pos
 	Law  Law
 }
 
-// Region is a Switch in the making: z as a form of speeds and states.
+// Region is a Switch before assembly: Form is z without Const.
 type Region struct {
 	model.Switch
 	At   Pos
 	Form Form
 }
 
-// Output is a port: a linear form of what the plant has.
+// Output is a port with its value as a linear form.
 type Output struct {
 	units.Port
 	At   Pos
 	Form Form
 }
 
-// Form is a sum of quantities.
+// Form is a linear form: a sum of quantities of the plant with coefficients.
 type Form []measure
 
-// measure is coef times one quantity of the plant; index is into the list that
-// kind says.
+// measure is Coef times one quantity of the plant; Kind tells in which list Index counts.
 type measure struct {
 	Kind  MeasureKind
 	Index int
 	Coef  float64
 }
 
-// MeasureKind says of what a Measure is.
+// MeasureKind is the kind of a quantity.
 type MeasureKind int
 
 const (
 	OfOne         MeasureKind = iota // the number 1
 	OfSpeed                          // nodes
 	OfAccel                          // nodes: the rate of their speed; in outputs and laws only
-	OfDrive                          // nodes: what drives a prescribed one; in outputs and laws only
+	OfDrive                          // nodes: the torque that drives a prescribed one; in outputs and laws only
 	OfTie                            // ties: the multiplier; in outputs and laws only
-	OfGearLoad                       // losses: the torque into flange a without the gear's own friction; in laws only
-	OfGearShare                      // losses: how much of its friction torque flange a gives; a number, in laws only
-	OfContactLoss                    // pushes: the loss of a contact; in laws only
+	OfGearLoad                       // losses: torque into flange a without the gear's own friction; in laws only
+	OfGearShare                      // losses: share of its friction torque that flange a gives, a number; in laws only
+	OfContactLoss                    // contact losses: the loss; in laws only
 	OfState                          // states
 	OfSignal                         // signals
-	OfFriction                       // frictions: tau; not in rates
+	OfFriction                       // frictions: tau; not in rates of states
 )
 
-// Speeds is the row as a form, times scale.
+// Speeds returns the row as a form, times scale.
 func (r Row) Speeds(scale float64) Form {
 	var f Form
 	for _, t := range r {
@@ -221,7 +217,7 @@ func (r Row) Speeds(scale float64) Form {
 	return f
 }
 
-// Scaled is f times the number k.
+// Scaled returns f times k.
 func (f Form) Scaled(k float64) Form {
 	out := slices.Clone(f)
 	for i := range out {
@@ -230,13 +226,13 @@ func (f Form) Scaled(k float64) Form {
 	return out
 }
 
-// Index is that of the only quantity of f.
+// Index returns the index of the only quantity of f.
 func (f Form) Index() int { return f[0].Index }
 
-// Plus is f + g.
+// Plus returns f + g.
 func (f Form) Plus(g Form) Form { return append(append(Form(nil), f...), g...) }
 
-// The quantities of a plant as forms, with coefficient 1; one is a number.
+// These functions return one quantity as a form with coefficient 1; One returns a number.
 func One(v float64) Form       { return Form{{OfOne, 0, v}} }
 func AccelOf(n int) Form       { return Form{{OfAccel, n, 1}} }
 func DriveOf(n int) Form       { return Form{{OfDrive, n, 1}} }
@@ -248,7 +244,7 @@ func StateOf(i int) Form       { return Form{{OfState, i, 1}} }
 func SignalOf(i int) Form      { return Form{{OfSignal, i, 1}} }
 func FrictionOf(i int) Form    { return Form{{OfFriction, i, 1}} }
 
-// Coef is the coefficient of node n.
+// Coef returns the coefficient of node n.
 func (r Row) Coef(n int) (c float64) {
 	for _, t := range r {
 		if t.Node == n {
@@ -259,13 +255,13 @@ func (r Row) Coef(n int) (c float64) {
 	return c
 }
 
-// TermOf is coef·w[n].
+// TermOf returns coef·w[n].
 func TermOf(n int, coef float64) Term { return Term{n, coef} }
 
-// RowOf is w[n].
+// RowOf returns w[n].
 func RowOf(n int) Row { return Row{TermOf(n, 1)} }
 
-// Difference is w[plus] - w[minus]; ground does not move.
+// Difference returns w[plus] - w[minus]; ground does not move.
 func Difference(plus, minus int) Row {
 	var r Row
 	if plus != Ground {
@@ -277,14 +273,14 @@ func Difference(plus, minus int) Row {
 	return r
 }
 
-// Ground is the node that does not move, where a support is left out.
+// Ground is the index of the node that does not move, the default of a support.
 const Ground = -1
 
-// SpeedUnit is the unit of the speed of a node, AngleUnit that of its angle or position.
+// SpeedUnit returns the unit of the speed of a node, AngleUnit that of its angle or position.
 func (n *Node) SpeedUnit() string { return n.Domain.Per("rad/s", "m/s") }
 func (n *Node) AngleUnit() string { return n.Domain.Per("rad", "m") }
 
-// Scaled is r times the number k.
+// Scaled returns r times k.
 func (r Row) Scaled(k float64) Row {
 	out := slices.Clone(r)
 	for i := range out {

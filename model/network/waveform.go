@@ -7,7 +7,7 @@ import (
 	"lockstep/model"
 )
 
-// SourceRange bounds the values of a single source.
+// SourceRange returns bounds of the values of a source without Sum.
 func SourceRange(s model.Source) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, v := range s.V {
@@ -16,7 +16,7 @@ func SourceRange(s model.Source) (low, high float64) {
 	return low - math.Abs(s.Amplitude), high + math.Abs(s.Amplitude)
 }
 
-// Largest is the largest absolute value of a list.
+// Largest returns the largest absolute value of a list.
 func Largest(list []float64) (most float64) {
 	for _, v := range list {
 		most = max(most, math.Abs(v))
@@ -24,19 +24,19 @@ func Largest(list []float64) (most float64) {
 	return most
 }
 
-// Constant is the source of one value.
+// Constant returns a source with one value.
 func Constant(v float64) model.Source { return model.Source{T: []float64{0}, V: []float64{v}} }
 
-// Waveform is a value over time while it is read: a sum of products of factors.
+// Waveform is a value over time as a plant file gives it: a sum of products of factors.
 type Waveform [][]Factor
 
 // Factor is a source, or a signal of the plant.
 type Factor struct {
 	Leaf   model.Source
-	Signal int // -1: leaf counts
+	Signal int // index of the signal; -1: Leaf applies
 }
 
-// Source is a waveform without signals.
+// Source returns a waveform without signals as a source.
 func (c Waveform) Source() model.Source {
 	if len(c) == 1 && len(c[0]) == 1 {
 		return c[0][0].Leaf
@@ -53,8 +53,8 @@ func (c Waveform) Source() model.Source {
 	return s
 }
 
-// Linear is a sum of signals with constant factors, and constants, as a form; nil for
-// others.
+// Linear returns a waveform as a form if it is a sum of constants and of signals with constant
+// factors, otherwise nil.
 func (c Waveform) Linear() (f Form) {
 	for _, term := range c {
 		m := measure{Kind: OfOne, Coef: 1}
@@ -75,7 +75,7 @@ func (c Waveform) Linear() (f Form) {
 	return f
 }
 
-// Range are the least and the largest value of a signal, as far as that is known.
+// Range returns the least and the largest value of a signal; ±Inf if unknown.
 func (p *Plant) Range(i int) (low, high float64) {
 	s := &p.Signals[i]
 	switch {
@@ -95,7 +95,7 @@ func (p *Plant) Range(i int) (low, high float64) {
 	return low, high
 }
 
-// termSpan is that of a product.
+// termSpan returns the least and the largest value of a product.
 func (p *Plant) termSpan(term []Factor) (least, most float64) {
 	least, most = 1, 1
 	for _, f := range term {
@@ -110,7 +110,7 @@ func (p *Plant) termSpan(term []Factor) (least, most float64) {
 	return least, most
 }
 
-// boundTimes is a·b, 0 where one of them is 0 and the other has no bound.
+// boundTimes returns a·b; 0 if one of them is 0, also if the other is infinite.
 func boundTimes(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return 0
@@ -118,14 +118,14 @@ func boundTimes(a, b float64) float64 {
 	return a * b
 }
 
-// MaxAbs is the largest absolute value of a signal as far as it is known, else 1; of a
-// sum what its terms that are known add up to: the force of an element is not.
+// MaxAbs returns the largest absolute value expected of a signal; 1 if unknown. Of a sum it counts
+// the terms with a known range, so not the force of an element.
 func (p *Plant) MaxAbs(i int) float64 {
 	low, high := p.Range(i)
 	m := max(math.Abs(low), math.Abs(high))
 	if s := &p.Signals[i]; math.IsInf(m, 0) {
 		m = s.MaxAbs
-		if s.Law == nil && len(s.Source.Sum) == 0 { // what an input without a range is by itself
+		if s.Law == nil && len(s.Source.Sum) == 0 { // the default of an input without a range
 			low, high = SourceRange(s.Source)
 			m = max(m, math.Abs(low), math.Abs(high))
 		}

@@ -19,9 +19,9 @@ func (l *loader) readElements(f yamlfile.Field, start network.Pos) {
 	}
 	l.expand(l.FieldsOf(f, "elements"), l.global)
 	l.connect()
-	for _, early := range []bool{true, false} { // bodies first, since others ask where they are
+	for _, early := range []bool{true, false} { // bodies first: other elements need their points
 		for _, e := range l.Elements {
-			if early == (e.Kind.Early != nil) {
+			if early == (e.Kind.MakeNodes != nil) {
 				d := e.Kind.Read(e)
 				d.Kind, d.Named = e.Kind.Name, e.Named
 				l.elements[e.Name] = d
@@ -32,7 +32,7 @@ func (l *loader) readElements(f yamlfile.Field, start network.Pos) {
 	l.checkNodes()
 }
 
-// expand reads the elements of the file, or of an assembly in it, to the list of the loader.
+// expand adds the elements of the file, or of an assembly, to the list of the loader.
 func (l *loader) expand(list []yamlfile.Field, s *scope) {
 	for _, f := range list {
 		if len(l.Elements) >= maxElements {
@@ -54,7 +54,7 @@ func (l *loader) expand(list []yamlfile.Field, s *scope) {
 	}
 }
 
-// readKind reads an element's type and keys, and makes its node if it is one.
+// readKind reads the type and the keys of an element, and makes its own nodes and its signal.
 func (l *loader) readKind(e *element.Element, in *scope, entries []yamlfile.Field) {
 	var names []string
 	for _, k := range l.kinds {
@@ -91,9 +91,9 @@ func (l *loader) readKind(e *element.Element, in *scope, entries []yamlfile.Fiel
 		l.nodes[e.Name] = e.OwnNode
 	}
 
-	if k.Early != nil {
+	if k.MakeNodes != nil {
 		first := len(l.Network.Nodes)
-		k.Early(e)
+		k.MakeNodes(e)
 		for i, n := range l.Network.Nodes[first:] {
 			l.nodes[n.Name] = first + i
 		}
@@ -106,8 +106,8 @@ func (l *loader) readKind(e *element.Element, in *scope, entries []yamlfile.Fiel
 	}
 }
 
-// connect finds the nodes of all flanges, makes the massless ones, and tells which
-// nodes turn and which move.
+// connect finds the nodes of all flanges, makes the massless nodes, and determines which nodes turn
+// and which move.
 func (l *loader) connect() {
 	for _, late := range []bool{false, true} {
 		for _, e := range l.Elements {
@@ -118,7 +118,7 @@ func (l *loader) connect() {
 	for _, e := range l.Elements {
 		for _, f := range e.Kind.Flanges {
 			if n, ok := e.Nodes[f.Key]; ok && f.Domain != network.AnyDomain {
-				claim(e, n, f.Domain)
+				setDomain(e, n, f.Domain)
 			}
 		}
 	}
@@ -135,8 +135,8 @@ func (l *loader) connect() {
 	}
 }
 
-// connectFlanges finds the node of each flange. A name that holds a dot is a node inside a
-// sub-assembly: it is looked up last, when all are known.
+// connectFlanges finds the node of each flange. A name with a dot is a node inside a sub-assembly;
+// it is looked up in the second pass, late, when all nodes are known.
 func (l *loader) connectFlanges(e *element.Element, late bool) {
 	for _, f := range e.Kind.Flanges {
 		given, ok := e.Fields[f.Key]
@@ -159,10 +159,10 @@ func (l *loader) connectFlanges(e *element.Element, late bool) {
 	}
 }
 
-// nodeAt is the node that name means in a scope; ok is false until it is known.
+// nodeAt returns the node that a name means in a scope; ok is false until the node is known.
 func (l *loader) nodeAt(e *element.Element, s *scope, name string, f yamlfile.Field, key string,
 	late bool) (int, bool) {
-	if outer, rest, ok := s.handed(name); ok {
+	if outer, rest, ok := s.flangeNamed(name); ok {
 		return l.nodeAt(e, s.outer, outer.name+rest, outer.field, key, late)
 	}
 	full := s.prefix + name
@@ -188,15 +188,15 @@ func (l *loader) nodeAt(e *element.Element, s *scope, name string, f yamlfile.Fi
 	return network.Ground, false
 }
 
-// handed is the flange of an assembly that a name means, or begins with before a dot:
-// rest is what follows.
-func (s *scope) handed(name string) (b binding, rest string, ok bool) {
+// flangeNamed returns the flange of the assembly that a name means, or begins with before a dot; rest
+// is the part from the dot on.
+func (s *scope) flangeNamed(name string) (b binding, rest string, ok bool) {
 	head, _, _ := strings.Cut(name, ".")
 	b, ok = s.flanges[head]
 	return b, name[len(head):], ok
 }
 
-// nodeHint tells which nodes an element has inside.
+// nodeHint describes the nodes inside an element.
 func (l *loader) nodeHint(name string) string {
 	for _, e := range l.Elements {
 		if e.Name == name && e.Kind.Hint != "" {
@@ -209,9 +209,8 @@ func (l *loader) nodeHint(name string) string {
 
 func (l *loader) nodeNames() []string { return slices.Sorted(maps.Keys(l.nodes)) }
 
-// claim fixes the domain of a node by an element; one that another element fixed
-// otherwise is a mistake.
-func claim(e *element.Element, i int, d network.Domain) {
+// setDomain sets the domain of a node for an element, and refuses a node of another domain.
+func setDomain(e *element.Element, i int, d network.Domain) {
 	n := &e.Network.Nodes[i]
 	if n.Domain == network.AnyDomain {
 		n.Domain, n.By = d, e.Name
@@ -221,7 +220,7 @@ func claim(e *element.Element, i int, d network.Domain) {
 	}
 }
 
-// spreadDomain carries the domain of one flange to the others of the element.
+// spreadDomain gives all flanges of an element the domain of one of them; false if nothing changed.
 func spreadDomain(e *element.Element) bool {
 	if e.Domain != network.AnyDomain {
 		return false
@@ -238,12 +237,12 @@ func spreadDomain(e *element.Element) bool {
 		return false
 	}
 	for _, n := range open {
-		claim(e, n, e.Domain)
+		setDomain(e, n, e.Domain)
 	}
 	return true
 }
 
-// orient finds the relative speed of the element's two ends.
+// orient sets the relative speed of the two ends of an element, its domain and its unit.
 func orient(e *element.Element) {
 	first, second := "a", "b"
 	plus, minus := second, first
@@ -273,8 +272,8 @@ func orient(e *element.Element) {
 	}
 }
 
-// checkNodes refuses massless nodes that only one element touches: most are typing
-// errors.
+// checkNodes refuses massless nodes with only one element, which are mostly misspelled, and a plant
+// without inertia.
 func (l *loader) checkNodes() {
 	mass := false
 	for _, n := range l.Network.Nodes {

@@ -10,18 +10,17 @@ import (
 	"lockstep/model/units"
 )
 
-// exertion is a signal that may be read before its element is: what the element exerts,
-// NAME.f or NAME.tau, or the part of its capacity that a friction element takes,
-// NAME.share.
+// exertion is the torque or force of an element as a signal, NAME.tau or NAME.f, or the share of its
+// capacity that a friction element transmits, NAME.share. A file may read it before its element.
 type exertion struct {
 	element, key string
-	signal       int
+	signal       int // index of the signal
 }
 
-// exertionUnits are the keys.
+// exertionUnits holds the keys with their units.
 var exertionUnits = map[string]string{"f": "N", "tau": "N.m", "share": "1"}
 
-// exertion is the signal of that name; -1 where there is no such element.
+// exertion returns the index of the signal with a name, -1 if there is no such element.
 func (l *loader) exertion(name string) int {
 	i := max(0, strings.LastIndexByte(name, '.'))
 	x := exertion{element: name[:i], key: name[min(i+1, len(name)):]}
@@ -40,10 +39,9 @@ func (l *loader) exertion(name string) int {
 	return x.signal
 }
 
-// exert gives the exertions their laws, when all elements are read. Laws that read a
-// force, a torque or a sum of them get what these are made of: what is linear in the
-// state is then no law of its own, to be followed.
-func (l *loader) exert() {
+// setExertions makes the laws of the exertions after all elements have been read. Laws that read a
+// linear signal, such as the force of a spring, read its linear form instead.
+func (l *loader) setExertions() {
 	for _, x := range l.exertions {
 		d, s := l.elements[x.element], &l.Network.Signals[x.signal]
 		k := slices.IndexFunc(l.Network.Frictions, func(k network.Friction) bool { return k.Name == x.element })
@@ -69,33 +67,33 @@ func (l *loader) exert() {
 		}
 	}
 
-	for i := range l.Network.Guards {
-		inline(l.Network, &l.Network.Guards[i].Law)
+	for i := range l.Network.Indicators {
+		inline(l.Network, &l.Network.Indicators[i].Law)
 	}
-	l.jams()
+	l.checkJamming()
 }
 
-// jams refuses friction that presses itself on: where |tau| <= rough·(N + gain·tau), from
-// rough·gain = 1 on there is no torque that slips one way, and none that is found the other.
-func (l *loader) jams() {
+// checkJamming refuses self-locking friction: |tau| <= PerPress·(N + gain·tau) has no solution for
+// slip in one direction if PerPress·gain >= 1.
+func (l *loader) checkJamming() {
 	for i, f := range l.Network.Frictions {
 		gain := 0.0
-		for _, m := range spread(l.Network, linearPart(l.Network, f.Press), maxNesting) {
+		for _, m := range expandLinear(l.Network, linearPart(l.Network, f.Press), maxNesting) {
 			if m.Kind == network.OfFriction && m.Index == i {
 				gain += m.Coef
 			}
 		}
 
-		if all := f.Rough * math.Abs(gain); !(all < 1) {
+		if all := f.PerPress * math.Abs(gain); !(all < 1) {
 			l.FailAt(f.At, "element %q: its normal force grows by %g for each 1 that it exerts, "+
 				"and that by up to %g for each 1 of normal force; from a product of 1 on it jams, here it is %g",
-				f.Name, units.DropRounding(gain), units.DropRounding(f.Rough), units.DropRounding(all))
+				f.Name, units.DropRounding(gain), units.DropRounding(f.PerPress), units.DropRounding(all))
 		}
 	}
 }
 
-// shiftOffset takes the constants of a sum into the offset of a friction element: an input and a
-// constant are then no law.
+// shiftOffset moves the constants of a sum into the offset of a friction element, so that the sum of
+// an input and a constant needs no law.
 func shiftOffset(p *network.Plant, f *network.Friction) {
 	signal, sum := -1, 0.0
 	for _, m := range p.Signals[f.Signal].Linear {
@@ -114,7 +112,7 @@ func shiftOffset(p *network.Plant, f *network.Friction) {
 	}
 }
 
-// linearPart is what of a signal is linear: of a sum the terms that are.
+// linearPart returns the linear terms of a signal.
 func linearPart(p *network.Plant, signal int) (f network.Form) {
 	s := &p.Signals[signal]
 	if s.Linear != nil {
@@ -126,27 +124,28 @@ func linearPart(p *network.Plant, signal int) (f network.Form) {
 	return f
 }
 
-// pushShare is the torque of friction element k over its capacity while it slips, 0 where it
-// has none.
+// pushShare pushes the torque of friction element k over its capacity while it slips; 0 if the
+// capacity is 0.
 func pushShare(l *network.Law, k int, f *network.Friction) {
 	l.Arg(network.FrictionOf(k), 0)
 	l.Arg(append(network.SignalOf(f.Signal), network.One(-f.Offset)...), 0)
 	l.Push(0).Do(model.Max).Times(f.Gain).Do(model.Div)
 }
 
-// inline puts linear forms in the place of the signals that they are, in what a law reads.
+// inline replaces linear signals in the arguments of a law by their linear forms.
 func inline(p *network.Plant, l *network.Law) {
 	for i, f := range l.Args {
-		l.Args[i] = spread(p, f, maxNesting)
+		l.Args[i] = expandLinear(p, f, maxNesting)
 	}
 }
 
-// spread is a form with linear signals taken apart, sums of sums as deep as depth.
-func spread(p *network.Plant, f network.Form, depth int) network.Form {
+// expandLinear returns a form in which linear signals are replaced by their linear forms, up to a
+// depth.
+func expandLinear(p *network.Plant, f network.Form, depth int) network.Form {
 	var out network.Form
 	for _, m := range f {
 		if m.Kind == network.OfSignal && depth > 0 && p.Signals[m.Index].Linear != nil {
-			out = out.Plus(spread(p, p.Signals[m.Index].Linear, depth-1).Scaled(m.Coef))
+			out = out.Plus(expandLinear(p, p.Signals[m.Index].Linear, depth-1).Scaled(m.Coef))
 			continue
 		}
 

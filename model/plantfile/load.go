@@ -1,16 +1,16 @@
-// Package plantfile owns the language of plant files: Load makes the network of a plant of
-// one. It does not know the element types, which are passed to it (model/library lists
-// them), and does not make matrices of the network: model/assemble does.
+// Package plantfile owns the language of plant files: Load makes a network from a plant file. It does
+// not know the element types, which the caller passes (model/library lists them), and does not make
+// matrices from the network: model/assemble does.
 //
 // Reading order: load.go (Load; Draft: a parsed file; inputs, the partition), scope.go (names,
 // assemblies), elements.go (entries and their nodes), waveforms.go (values over time), exert.go
 // (torques and forces of elements as signals), outputs.go.
 //
-// Values are SI inside; a file may write other units, which are checked and converted when it is
-// read. An error names its place in the file: FILE:LINE:COL.
+// Values of a network are SI. A file may use other units, which Load checks and converts. An error
+// gives the position in the file: FILE:LINE:COL.
 //
-// The language is described in model/PLANT.md, which `lockstep help plant` prints. Its tables of
-// element types are written from what package element declares (go test ./model -run Guide -update).
+// model/PLANT.md describes the language; `lockstep help plant` prints it. Its tables of element types
+// are generated from the declarations (go test ./model -run Guide -update).
 package plantfile
 
 import (
@@ -39,10 +39,10 @@ func Load(file string, data []byte, kinds []element.Kind) (*network.Plant, error
 
 const (
 	maxElements = 2000
-	maxPorts    = 1000 // inputs, and outputs
-	maxDelay    = 1.0  // s, dead time of an input
+	maxPorts    = 1000 // inputs, and also outputs
+	maxDelay    = 1.0  // dead time of an input, s
 	maxSub      = 20   // N_sub of a partition
-	maxIter     = 5    // N_iter
+	maxIter     = 5    // N_iter of a partition
 )
 
 // loader fills a plant section by section.
@@ -50,15 +50,15 @@ type loader struct {
 	yamlfile.Reader
 	*element.Plant
 	kinds      []element.Kind
-	global     *scope         // of the plant itself
-	inputs     map[string]int // name -> signal
+	global     *scope         // names of the plant itself
+	inputs     map[string]int // index of the signal, by name
 	assemblies map[string]*definition
-	used       map[string]bool // names of the sub-assemblies in the plant
+	used       map[string]bool // names of the sub-assemblies
 	elements   map[string]element.Declared
 	nodes      map[string]int
-	provided   map[string]int                 // signals of elements, by the element's name
-	exertions  []exertion                     // what elements exert, where that is read as a signal
-	asked      map[yamlfile.Node]units.Wanted // where a number was taken, and in which unit
+	provided   map[string]int                 // index of the signal of an element, by its name
+	exertions  []exertion                     // efforts of elements that are read as signals
+	asked      map[yamlfile.Node]units.Wanted // unit of each number that was read
 }
 
 func (l *loader) load(top yamlfile.Node) {
@@ -80,7 +80,7 @@ func (l *loader) load(top yamlfile.Node) {
 	l.readElements(section["elements"], file.At)
 	l.readOutputs(section["outputs"])
 	l.readPartition(section["partition"])
-	l.exert()
+	l.setExertions()
 	for i := range l.Network.Inputs {
 		s := l.Network.Signals[i]
 		if !s.Read {
@@ -89,7 +89,7 @@ func (l *loader) load(top yamlfile.Node) {
 	}
 }
 
-// optional returns the entries of a section that may be missing or empty.
+// optional returns the entries of an optional section, which may also be empty.
 func (l *loader) optional(f yamlfile.Field, what string) []yamlfile.Field {
 	if yamlfile.IsEmpty(f.Node) {
 		return nil
@@ -115,7 +115,7 @@ func (l *loader) readInputs(f yamlfile.Field) {
 	}
 }
 
-// ports are the entries of inputs, or of outputs.
+// ports returns the entries of the section inputs or outputs.
 func (l *loader) ports(f yamlfile.Field, what string) []yamlfile.Field {
 	list := l.optional(f, what)
 	if len(list) > maxPorts {
@@ -161,7 +161,7 @@ func (l *loader) readInput(f yamlfile.Field) {
 	l.Network.Inputs = append(l.Network.Inputs, model.Input{Port: port, Signal: l.inputs[f.Key], Delay: delay})
 }
 
-// readDefault reads what an input is while nobody drives it.
+// readDefault reads the value of an input while nothing drives it.
 func (l *loader) readDefault(s *network.Signal, d yamlfile.Field, at network.Pos, port units.Port, want units.Wanted) {
 	what := fmt.Sprintf("input %q", port.Name)
 	if d.Key != "" {
@@ -194,8 +194,8 @@ func (l *loader) readRange(p *units.Port, fields map[string]yamlfile.Field, what
 	}
 }
 
-// Draft is a plant file that is parsed, and not read yet: whoever changes values in its
-// tree reads it again, without the parsing.
+// Draft is a parsed plant file. The caller may change values in its tree and call Load again without
+// parsing.
 type Draft struct {
 	file  string
 	top   yamlfile.Node
@@ -203,7 +203,7 @@ type Draft struct {
 	asked map[yamlfile.Node]units.Wanted
 }
 
-// Parse parses a plant file. Errors are as those of Load.
+// Parse parses a plant file. Its errors have the form of those of Load.
 func Parse(file string, data []byte, kinds []element.Kind) (*Draft, error) {
 	r := yamlfile.Reader{Origin: origin(file)}
 	top := r.Document(data)
@@ -212,10 +212,10 @@ func Parse(file string, data []byte, kinds []element.Kind) (*Draft, error) {
 
 func origin(file string) yamlfile.Origin { return yamlfile.Origin{File: file, Owner: "model"} }
 
-// Top is the tree, whose leaves may be set.
+// Top returns the tree of the file; the caller may set its leaves.
 func (d *Draft) Top() yamlfile.Node { return d.top }
 
-// Load reads the plant as the tree is now.
+// Load reads the plant from the present tree.
 func (d *Draft) Load() (*network.Plant, error) {
 	d.asked = map[yamlfile.Node]units.Wanted{}
 	l := loader{
@@ -230,14 +230,14 @@ func (d *Draft) Load() (*network.Plant, error) {
 	return l.Network, nil
 }
 
-// Number tells whether the last Load took a number at n, and the unit of a bare one; ""
-// of a parameter, which has that of where it is used.
+// Number reports whether the last Load read a number at n, and the unit of a number without one; ""
+// for a parameter, whose unit depends on its use.
 func (d *Draft) Number(n yamlfile.Node) (unit string, ok bool) {
 	want, ok := d.asked[n]
 	return want.Spelled, ok
 }
 
-// Fits tells whether a number in that unit can stand at n.
+// Fits returns an error if a number in that unit is not valid at n.
 func (d *Draft) Fits(n yamlfile.Node, unit string) error {
 	want := d.asked[n]
 	u, err := units.Parse(unit)

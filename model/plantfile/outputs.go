@@ -14,7 +14,7 @@ import (
 	"lockstep/model/units"
 )
 
-// outputKeys say what an output is.
+// outputKeys holds the keys of the quantity that an output reads.
 var outputKeys = []string{"speed", "w_rel", "phi_rel", "torque", "signal", "angle", "position", "acceleration",
 	"v_rel", "s_rel", "force", "power", "state", "pulses"}
 
@@ -29,7 +29,7 @@ func (l *loader) readOutputs(f yamlfile.Field) {
 	}
 }
 
-// reserved tells whether the kernel adds an output of this name.
+// reserved reports whether the kernel adds an output with this name.
 func (l *loader) reserved(name string) bool {
 	if slices.Contains([]string{"eta", "lag", "events", "transitions", "fault"}, name) {
 		return true
@@ -38,33 +38,33 @@ func (l *loader) reserved(name string) bool {
 	return l.elements[name[:i]].Friction && slices.Contains([]string{".mode", ".w_rel", ".tau", ".v_rel", ".f"}, name[i:])
 }
 
-// readOutput reads one of outputKeys, with onto beside torque and force, teeth and runout
-// beside pulses, and factor, per, min and max beside any other.
+// readOutput reads one of outputKeys with its options: onto for torque and force, teeth and runout
+// for pulses, and factor, per, min and max for all keys except pulses.
 func (l *loader) readOutput(f yamlfile.Field, what string) {
 	known := append(outputKeys, "onto", "teeth", "runout", "factor", "per", "min", "max")
-	main, beside := l.oneOf(outputKeys, f, what, "output; make two", known)
+	main, options := l.oneOf(outputKeys, f, what, "output; make two", known)
 	if main.Key == "" {
 		l.FailAt(f.At, "%s: one of %s is wanted", what, strings.Join(outputKeys, ", "))
 	}
-	if on := beside["onto"]; on.Key != "" && main.Key != "torque" && main.Key != "force" {
+	if on := options["onto"]; on.Key != "" && main.Key != "torque" && main.Key != "force" {
 		l.FailAt(on.KeyAt, "%s: onto goes with torque", what)
 	}
 	if main.Key == "pulses" {
-		l.readPulses(f, main, beside, what)
+		l.readPulses(f, main, options, what)
 		return
 	}
-	l.forbid(beside, what, "goes with pulses", "teeth", "runout")
+	l.forbid(options, what, "goes with pulses", "teeth", "runout")
 
 	o := network.Output{Port: units.Port{Name: f.Key}, At: f.KeyAt}
-	r := l.reading(main, beside["onto"], what+": "+main.Key)
+	r := l.reading(main, options["onto"], what+": "+main.Key)
 	o.Unit, o.Form = r.Unit, r.Form
-	l.outputRange(&o, beside, what)
+	l.outputRange(&o, options, what)
 	l.Network.Outputs = append(l.Network.Outputs, o)
 }
 
-func (l *loader) outputRange(o *network.Output, beside map[string]yamlfile.Field, what string) {
-	o.Form = o.Form.Scaled(l.global.option(beside, "factor", what, units.Want("1"), 1))
-	if g, ok := beside["per"]; ok {
+func (l *loader) outputRange(o *network.Output, options map[string]yamlfile.Field, what string) {
+	o.Form = o.Form.Scaled(l.global.option(options, "factor", what, units.Want("1"), 1))
+	if g, ok := options["per"]; ok {
 		whole := l.global.Quantity(g, what+": per", units.Want(o.Unit))
 		if !(whole != 0) {
 			l.FailAt(g.At, "%s: per is 0 %s; the output is a share of it", what, o.Unit)
@@ -72,10 +72,10 @@ func (l *loader) outputRange(o *network.Output, beside map[string]yamlfile.Field
 		o.Form, o.Unit = o.Form.Scaled(1/whole), "1"
 	}
 
-	l.readRange(&o.Port, beside, what, units.Want(o.Unit))
+	l.readRange(&o.Port, options, what, units.Want(o.Unit))
 }
 
-// reading is what an output reads.
+// reading returns the value that an output reads.
 func (l *loader) reading(f, on yamlfile.Field, what string) element.Reading {
 	switch f.Key {
 	case "speed", "acceleration", "angle", "position":
@@ -106,7 +106,7 @@ func (l *loader) reading(f, on yamlfile.Field, what string) element.Reading {
 	return l.readTorques(f, on, what)
 }
 
-// matches checks that a key for turning, or one for moving, fits what is read.
+// matches refuses a rotational key for a translational quantity, and the reverse.
 func (l *loader) matches(f yamlfile.Field, what string, d network.Domain) {
 	for _, k := range [][2]string{{"angle", "position"}, {"w_rel", "v_rel"}, {"phi_rel", "s_rel"}, {"torque", "force"}} {
 		switch {
@@ -118,7 +118,7 @@ func (l *loader) matches(f yamlfile.Field, what string, d network.Domain) {
 	}
 }
 
-// motion is speed, acceleration, angle or position of a node.
+// motion returns speed, acceleration, angle or position of a node.
 func (l *loader) motion(f yamlfile.Field, what string) element.Reading {
 	i := l.nodeNamed(f, what)
 	n := &l.Network.Nodes[i]
@@ -133,8 +133,8 @@ func (l *loader) motion(f yamlfile.Field, what string) element.Reading {
 	return element.Reading{Form: network.StateOf(l.Angle(i)), Unit: n.AngleUnit()}
 }
 
-// twist is phi_rel of an element: of a spring a state, of a clutch or damper an angle
-// that is integrated because it is read.
+// twist returns phi_rel of an element: the state of a spring, or for a clutch or damper a new state
+// that integrates the relative speed.
 func (l *loader) twist(f yamlfile.Field, what string) element.Reading {
 	name := l.Text(f, what)
 	d, n := l.related(f, what, "angle; name a spring or spring_damper")
@@ -152,7 +152,7 @@ func (l *loader) twist(f yamlfile.Field, what string) element.Reading {
 	return element.Reading{Form: r, Unit: d.Angle}
 }
 
-// related is an element with two ends, and a node of one.
+// related returns an element with two ends, and the node of one end.
 func (l *loader) related(f yamlfile.Field, what, wanted string) (element.Declared, *network.Node) {
 	d := l.elementNamed(f, what)
 	if len(d.Rel) == 0 {
@@ -163,8 +163,7 @@ func (l *loader) related(f yamlfile.Field, what, wanted string) (element.Declare
 	return d, n
 }
 
-// readSignal is an input, the signal of an element, or a quantity that an element
-// names.
+// readSignal returns an input, the signal of an element, or a quantity in Kind.Adds.
 func (l *loader) readSignal(f yamlfile.Field, what string) element.Reading {
 	name := l.Text(f, what)
 	if i, _ := l.global.signalNamed(name); i >= 0 {
@@ -204,27 +203,27 @@ func named[T any](l *loader, f yamlfile.Field, what, kind string, list map[strin
 	return item
 }
 
-// maxTeeth is more than any encoder has.
+// maxTeeth bounds the edges per turn; encoders have fewer.
 const maxTeeth = 100000
 
-// readPulses is a wheel-speed sensor on a node: three outputs.
-func (l *loader) readPulses(f, main yamlfile.Field, beside map[string]yamlfile.Field, what string) {
+// readPulses reads a wheel-speed sensor on a node, which has three outputs.
+func (l *loader) readPulses(f, main yamlfile.Field, options map[string]yamlfile.Field, what string) {
 	what += ": pulses"
-	l.forbid(beside, what, "does not go with pulses; they are counted", "onto", "factor", "per", "min", "max")
+	l.forbid(options, what, "does not go with pulses; they are counted", "onto", "factor", "per", "min", "max")
 
 	n := l.nodeNamed(main, what)
 	if l.Network.Nodes[n].Domain == network.Translational {
 		l.FailAt(main.At, "%s: %q moves and does not turn; name a node that turns", what, l.Network.Nodes[n].Name)
 	}
-	teeth, ok := beside["teeth"]
+	teeth, ok := options["teeth"]
 	if !ok {
 		l.FailAt(main.KeyAt, "%s: teeth, the edges of a turn, are wanted", what)
 	}
 	s := model.Pulses{Output: len(l.Network.Outputs)}
 	s.Teeth = l.global.whole(teeth, what+": teeth", 1, maxTeeth)
-	s.Runout = l.global.option(beside, "runout", what, units.Want("1"), 0)
+	s.Runout = l.global.option(options, "runout", what, units.Want("1"), 0)
 	if !(s.Runout >= 0 && s.Runout <= 0.5) {
-		l.FailAt(beside["runout"].At, "%s: runout %g is outside 0 to 0.5 of a pitch", what, s.Runout)
+		l.FailAt(options["runout"].At, "%s: runout %g is outside 0 to 0.5 of a pitch", what, s.Runout)
 	}
 
 	s.State = l.Angle(n)
@@ -240,7 +239,7 @@ func (l *loader) readPulses(f, main yamlfile.Field, beside map[string]yamlfile.F
 	}
 }
 
-// checkOutput refuses a name that is taken.
+// checkOutput refuses the name of another port.
 func (l *loader) checkOutput(name string, at network.Pos, what string) {
 	if _, taken := l.inputs[name]; taken {
 		l.FailAt(at, "%s: an input has the same name", what)
@@ -253,7 +252,7 @@ func (l *loader) checkOutput(name string, at network.Pos, what string) {
 	}
 }
 
-// power is torque times relative speed of an element, as a law.
+// power returns torque times relative speed of an element, a law.
 func (l *loader) power(f yamlfile.Field, what string) element.Reading {
 	d := l.elementNamed(f, what)
 	if d.Tau == nil || len(d.Rel) == 0 {
@@ -264,8 +263,8 @@ func (l *loader) power(f yamlfile.Field, what string) element.Reading {
 	return element.Reading{Form: network.SignalOf(network.Add(&l.Network.Signals, s)), Unit: "W"}
 }
 
-// readTorques reads torque: an element or a list of them. With onto: NODE it is what
-// they exert on that node; without, the sum of their own tau.
+// readTorques reads the key torque or force: one element or a list. With onto: NODE the output is the
+// torque of these elements on that node, otherwise the sum of their tau.
 func (l *loader) readTorques(f, on yamlfile.Field, what string) element.Reading {
 	list := []yamlfile.Field{f}
 	if _, single := yamlfile.ScalarText(f.Node); !single {
@@ -294,7 +293,7 @@ func (l *loader) readTorques(f, on yamlfile.Field, what string) element.Reading 
 			l.FailAt(g.At, "%s: type %s has no torque to read; %s", what, d.Kind, l.torqueHint(l.Text(g, what)))
 		}
 		of := network.Rotational
-		if d.Unit == "N" { // also of a joint between bodies that only turn
+		if d.Unit == "N" { // also for a joint between bodies that only turn
 			of = network.Translational
 		}
 		l.matches(g, what, of)
@@ -304,7 +303,7 @@ func (l *loader) readTorques(f, on yamlfile.Field, what string) element.Reading 
 	return r
 }
 
-// torqueHint says how to read a torque of an element that has none of its own.
+// torqueHint tells how to read the torque of an element without tau.
 func (l *loader) torqueHint(name string) string {
 	if slices.ContainsFunc(l.Network.Ties, func(t network.Tie) bool { return t.Name == name }) {
 		return fmt.Sprintf("with onto: NODE beside it, it is what %q exerts on that node", name)
@@ -312,8 +311,8 @@ func (l *loader) torqueHint(name string) string {
 	return "name a torque, spring, damper, clutch, brake or inertia"
 }
 
-// exerted is what an element exerts on node at: by its own torques, and as a gear. A
-// tie to a node of its own is inside the element.
+// exerted returns the torque of an element on node at, from its efforts and from its ties as a gear.
+// A tie to the node of the element itself is internal and does not count.
 func (l *loader) exerted(f yamlfile.Field, at int, d element.Declared, what, node string) network.Form {
 	name := l.Text(f, what)
 	var sum network.Form

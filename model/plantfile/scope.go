@@ -13,21 +13,21 @@ import (
 	"lockstep/model/units"
 )
 
-// scope is where names are looked up: the plant, or one use of an assembly.
+// scope resolves names: those of the plant, or of one use of an assembly.
 type scope struct {
 	*loader
-	assembly string // its name; "" for the plant
-	prefix   string // of the names of elements and nodes in it: "left."
+	assembly string // name of the assembly; "": the plant
+	prefix   string // prefix of the names of its elements and nodes: "left."
 	params   map[string]units.Value
-	signals  map[string]binding // signals handed in
-	flanges  map[string]binding // names that mean nodes outside
+	signals  map[string]binding // signals that the use passes
+	flanges  map[string]binding // flanges that the use connects
 	outer    *scope
 	depth    int
 }
 
-// binding is what a use hands to its assembly.
+// binding is a signal or flange that a use passes to its assembly.
 type binding struct {
-	name  string // of the node
+	name  string // name of the node in the scope around the use
 	what  string
 	field yamlfile.Field
 	scope *scope
@@ -40,15 +40,15 @@ type definition struct {
 	signals    []yamlfile.Field
 	flanges    []yamlfile.Field
 	elements   []yamlfile.Field
-	open       bool // being expanded
+	open       bool // the assembly is being expanded
 }
 
 const maxNesting = 8
 
-// FullName is a name in the whole plant; a flange that was handed in may have a node of a body
-// or its flanges behind a dot.
+// FullName returns a name in the whole plant. A flange of the assembly may continue behind a dot with
+// a node of a body.
 func (s *scope) FullName(name string) string {
-	if outer, rest, ok := s.handed(name); ok {
+	if outer, rest, ok := s.flangeNamed(name); ok {
 		return s.outer.FullName(outer.name + rest)
 	}
 	return s.prefix + name
@@ -97,7 +97,7 @@ func (l *loader) formal(f yamlfile.Field, what string) []yamlfile.Field {
 	return list
 }
 
-// use expands an assembly in the place of an element.
+// use adds the elements of an assembly in place of an element.
 func (outer *scope) use(e *element.Element, d *definition, at network.Pos, entries []yamlfile.Field) {
 	what := e.What()
 	if d.open {
@@ -139,8 +139,8 @@ func (outer *scope) use(e *element.Element, d *definition, at network.Pos, entri
 	d.open = false
 }
 
-// bind evaluates the parameters of a use: those given in the scope around it, the
-// others as the assembly says.
+// bind evaluates the parameters of a use: given ones in the scope around it, other ones with their
+// defaults in the assembly.
 func (outer *scope) bind(e *element.Element, d *definition, s *scope) {
 	for _, p := range d.parameters {
 		what := fmt.Sprintf("assembly %q: parameter %q", d.name, p.Key)
@@ -168,7 +168,7 @@ func (outer *scope) bind(e *element.Element, d *definition, s *scope) {
 	}
 }
 
-// Quantity evaluates a scalar to SI.
+// Quantity evaluates a scalar and returns it in SI.
 func (s *scope) Quantity(f yamlfile.Field, what string, want units.Wanted) float64 {
 	s.asked[f.Node] = want
 	text := s.Text(f, what)
@@ -183,7 +183,7 @@ func (s *scope) Quantity(f yamlfile.Field, what string, want units.Wanted) float
 	return x
 }
 
-// option is a quantity of a section, missing where it is left out.
+// option reads a quantity of a section and returns missing for a missing key.
 func (s *scope) option(section map[string]yamlfile.Field, key, what string, want units.Wanted, missing float64) float64 {
 	f, ok := section[key]
 	if !ok {
@@ -213,7 +213,7 @@ func (s *scope) parameter(f yamlfile.Field, what string) units.Value {
 	return v
 }
 
-// explain adds the near name to an error about an unknown one.
+// explain returns the text of an error; for an unknown name with the nearest known one.
 func (s *scope) explain(err error) string {
 	var unknown *units.UnknownName
 	if !errors.As(err, &unknown) {

@@ -11,6 +11,7 @@ import (
 	"lockstep/model/units"
 )
 
+// single returns a waveform of one source.
 func single(s model.Source) network.Waveform { return network.Waveform{{{Leaf: s, Signal: -1}}} }
 
 // Bounds of a sum of products.
@@ -20,14 +21,13 @@ const (
 	maxUnroll  = 1000 // periods of a pulse that ends
 )
 
-// waveformKeys are the ways to write a value over time.
+// waveformKeys holds the keys of a value over time.
 var waveformKeys = []string{"constant", "table", "step", "ramp", "sine", "pulse", "trapezoid", "sum", "product"}
 
-// tableKeys go with table.
+// tableKeys holds the options of table.
 var tableKeys = []string{"held", "period", "startTime"}
 
-// waveform reads a value over time. With named, names of inputs and of signals of
-// elements are accepted.
+// waveform reads a value over time. named accepts names of inputs and of signals of elements.
 func (in *scope) waveform(f yamlfile.Field, what string, want units.Wanted, named bool) network.Waveform {
 	if text, ok := yamlfile.ScalarText(f.Node); ok && named {
 		if c, ok := in.namedWaveform(f, text, what, want); ok {
@@ -38,13 +38,13 @@ func (in *scope) waveform(f yamlfile.Field, what string, want units.Wanted, name
 	if !yamlfile.IsMapping(f.Node) {
 		return single(network.Constant(in.Quantity(f, what, want)))
 	}
-	main, beside := in.oneOf(waveformKeys, f, what, "value; write a sum", append(waveformKeys, tableKeys...))
+	main, options := in.oneOf(waveformKeys, f, what, "value; write a sum", append(waveformKeys, tableKeys...))
 	if main.Key == "" {
 		in.FailAt(f.At, "%s: empty; a value or {table: [[t, v], ...]} is wanted", what)
 	}
 	what += ": " + main.Key
 	if main.Key != "table" {
-		in.forbid(beside, what, "goes with table", tableKeys...)
+		in.forbid(options, what, "goes with table", tableKeys...)
 	}
 
 	switch main.Key {
@@ -55,22 +55,22 @@ func (in *scope) waveform(f yamlfile.Field, what string, want units.Wanted, name
 	case "constant":
 		return single(network.Constant(in.Quantity(main, what, want)))
 	case "table":
-		return single(in.tableSource(main, beside, what, want))
+		return single(in.tableSource(main, options, what, want))
 	}
 
 	return single(in.shape(main, what, want))
 }
 
-// oneOf is the entry of f whose key is one of keys, and those beside it, all of known keys.
+// oneOf returns the entry of f with one of keys, and the other entries, whose keys must be known.
 func (l *loader) oneOf(keys []string, f yamlfile.Field, what, twice string, known []string) (
-	main yamlfile.Field, beside map[string]yamlfile.Field) {
+	main yamlfile.Field, options map[string]yamlfile.Field) {
 	fields := l.FieldsOf(f, what)
 	l.CheckKeys(fields, what, known...)
-	beside = map[string]yamlfile.Field{}
+	options = map[string]yamlfile.Field{}
 	for _, g := range fields {
 		switch {
 		case !slices.Contains(keys, g.Key):
-			beside[g.Key] = g
+			options[g.Key] = g
 		case main.Key != "":
 			l.FailAt(g.KeyAt, "%s: %s and %s in one %s", what, main.Key, g.Key, twice)
 		default:
@@ -78,10 +78,10 @@ func (l *loader) oneOf(keys []string, f yamlfile.Field, what, twice string, know
 		}
 	}
 
-	return main, beside
+	return main, options
 }
 
-// forbid refuses keys that are written although they must not be; why goes on after the key.
+// forbid refuses keys that the section has; why continues the error after the key.
 func (l *loader) forbid(section map[string]yamlfile.Field, what, why string, keys ...string) {
 	for _, key := range keys {
 		if f, ok := section[key]; ok {
@@ -90,8 +90,8 @@ func (l *loader) forbid(section map[string]yamlfile.Field, what, why string, key
 	}
 }
 
-// namedWaveform resolves a name: a signal of the enclosing assembly, of an element, or
-// an input.
+// namedWaveform resolves the name of an input, of a signal of an element, or of one that the use of
+// the assembly passes; false if the name is none of them.
 func (in *scope) namedWaveform(f yamlfile.Field, name, what string, want units.Wanted) (network.Waveform, bool) {
 	if b, ok := in.signals[name]; ok {
 		return b.scope.waveform(b.field, b.what, want, true), true
@@ -103,7 +103,7 @@ func (in *scope) namedWaveform(f yamlfile.Field, name, what string, want units.W
 	s := &in.Network.Signals[i]
 	s.Read = true
 	if s.At == (network.Pos{}) {
-		s.At = f.At // of an element that may be read later
+		s.At = f.At // the element may be read later
 	}
 	if s.Unit.Dim != want.Dim {
 		in.FailAt(f.At, "%s: %s %q is in %s; %s is wanted", what, kind, name, s.Unit.SI, want.Spelled)
@@ -111,8 +111,8 @@ func (in *scope) namedWaveform(f yamlfile.Field, name, what string, want units.W
 	return network.Waveform{{{Leaf: model.Source{}, Signal: i}}}, true
 }
 
-// signalNamed is the signal of an element in the scope, an input, or what an element
-// exerts; -1 if there is none.
+// signalNamed returns the index of the signal of an element in the scope, of an input, or of an
+// exertion, and its kind for errors; -1 if there is none.
 func (in *scope) signalNamed(name string) (i int, kind string) {
 	for _, full := range []string{in.prefix + name, name} {
 		if i, ok := in.provided[full]; ok {
@@ -147,8 +147,8 @@ func (in *scope) sumWaveforms(f yamlfile.Field, what string, want units.Wanted, 
 	return all
 }
 
-// multiplyWaveforms multiplies out. Signals and inputs have their units, the first factor
-// what is left of the wanted one, the others are numbers.
+// multiplyWaveforms multiplies factors out. Signals and inputs have their own units, the first factor
+// has the rest of the wanted unit, and other factors are numbers.
 func (in *scope) multiplyWaveforms(f yamlfile.Field, what string, want units.Wanted, named bool) network.Waveform {
 	all := network.Waveform{{}}
 	items := in.Items(f, what)
@@ -192,8 +192,8 @@ func (in *scope) multiplyWaveforms(f yamlfile.Field, what string, want units.Wan
 	return all
 }
 
-// Signal reads what drives an element: the name of an input or signal, a source of
-// its own, or sums and products of these. It returns an index into the signals of the network.
+// Signal reads a value over time and returns the index of its signal: an input, the signal of an
+// element, or a new signal of that name for a source or for sums and products.
 func (in *scope) Signal(f yamlfile.Field, what, name string, want units.Wanted) int {
 	c := in.waveform(f, what, want, true)
 	if len(c) == 1 && len(c[0]) == 1 && c[0][0].Signal >= 0 {
@@ -208,8 +208,7 @@ func (in *scope) Signal(f yamlfile.Field, what, name string, want units.Wanted) 
 	return network.Add(&in.Network.Signals, s)
 }
 
-// mixed is the law of a waveform that reads signals; its sources become signals of
-// their own.
+// mixed returns the law of a waveform that reads signals; its sources become new signals.
 func (l *loader) mixed(c network.Waveform, s network.Signal) *network.Law {
 	var m network.Law
 	for i, term := range c {
@@ -222,7 +221,7 @@ func (l *loader) mixed(c network.Waveform, s network.Signal) *network.Law {
 				continue
 			}
 
-			m.Arg(network.SignalOf(f.Signal), l.others(term, k))
+			m.Arg(network.SignalOf(f.Signal), l.productWithout(term, k))
 			if signals = append(signals, f.Signal); len(signals) > 1 {
 				m.Do(model.Mul)
 			}
@@ -253,8 +252,8 @@ func (l *loader) mixed(c network.Waveform, s network.Signal) *network.Law {
 	return &m
 }
 
-// others bounds the product of all factors of a term but the k-th.
-func (l *loader) others(term []network.Factor, k int) float64 {
+// productWithout returns a bound of the product of all factors of a term except the k-th.
+func (l *loader) productWithout(term []network.Factor, k int) float64 {
 	p := 1.0
 	for i, f := range term {
 		if i == k {
@@ -272,8 +271,8 @@ func (l *loader) others(term []network.Factor, k int) float64 {
 	return p
 }
 
-// tableSource reads table: [[t, v], ...] with held, period and startTime beside it.
-func (in *scope) tableSource(f yamlfile.Field, beside map[string]yamlfile.Field, what string,
+// tableSource reads table: [[t, v], ...] with the options held, period and startTime.
+func (in *scope) tableSource(f yamlfile.Field, options map[string]yamlfile.Field, what string,
 	want units.Wanted) model.Source {
 	var s model.Source
 	for _, row := range in.Items(f, what) {
@@ -292,21 +291,21 @@ func (in *scope) tableSource(f yamlfile.Field, beside map[string]yamlfile.Field,
 	if len(s.T) == 0 {
 		in.FailAt(f.At, "%s: empty; at least one row [time, value] is wanted", what)
 	}
-	if g, ok := beside["held"]; ok {
+	if g, ok := options["held"]; ok {
 		text := in.Text(g, what+": held")
 		if s.Held = text == "true"; text != "true" && text != "false" {
 			in.FailAt(g.At, "%s: held: %q is neither true nor false", what, text)
 		}
 	}
 
-	if g, ok := beside["period"]; ok {
+	if g, ok := options["period"]; ok {
 		s.Period = in.Quantity(g, what+": period", units.Want("s"))
 		if last := s.T[len(s.T)-1]; !(s.Period > 0 && s.Period >= last && s.T[0] >= 0) {
 			in.FailAt(g.At, "%s: period %g s does not hold the table, %g s to %g s", what, s.Period, s.T[0], last)
 		}
 	}
 
-	s.Start = in.option(beside, "startTime", what, units.Want("s"), 0)
+	s.Start = in.option(options, "startTime", what, units.Want("s"), 0)
 	if s.Start != 0 && s.Period == 0 {
 		for i := range s.T {
 			s.T[i] += s.Start
@@ -317,6 +316,7 @@ func (in *scope) tableSource(f yamlfile.Field, beside map[string]yamlfile.Field,
 	return s
 }
 
+// shapeKeys holds the parameters of each shape.
 var shapeKeys = map[string][]string{
 	"step":      {"height", "offset", "startTime"},
 	"ramp":      {"height", "duration", "offset", "startTime"},
@@ -325,7 +325,7 @@ var shapeKeys = map[string][]string{
 	"trapezoid": {"amplitude", "rising", "width", "falling", "period", "nperiod", "offset", "startTime"},
 }
 
-// shape reads the sources that have parameters: named and meant as in Modelica.Blocks.
+// shape reads a source with parameters, with the names and meanings of Modelica.Blocks.
 func (in *scope) shape(f yamlfile.Field, what string, want units.Wanted) model.Source {
 	given := in.Section(f, what, shapeKeys[f.Key]...)
 	get := func(key, unit string, missing float64) float64 {
@@ -380,7 +380,8 @@ func (in *scope) shape(f yamlfile.Field, what string, want units.Wanted) model.S
 	return in.unroll(s, get("nperiod", "1", -1), f.At, what)
 }
 
-// unroll makes a plain table of a periodic one that ends after n periods.
+// unroll returns a periodic source that ends after n periods as a plain table; n < 0: it never ends
+// and stays periodic.
 func (in *scope) unroll(s model.Source, n float64, at network.Pos, what string) model.Source {
 	if n < 0 {
 		return s

@@ -1,6 +1,6 @@
-// Package plants owns the files that come with the command: plants, inputs for them, benches,
-// scenarios, sweeps and databases. Its trains are one text for any number of cars. It does not
-// read them.
+// Package plants owns the files that are embedded in the command: plants, inputs for them, benches,
+// scenarios, sweeps and databases. One template makes trains of any number of cars. It does not
+// interpret the files.
 package plants
 
 import (
@@ -18,13 +18,13 @@ var files embed.FS
 
 // Entry is one embedded file.
 type Entry struct {
-	Name  string // as Read takes it
+	Name  string // name for Read
 	Kind  string // "plant", "inputs", "bench", "scenario", "sweep" or "database"
 	About string // the first line of the file, without its comment signs
 }
 
-// Read returns a file: "powershift" and "powershift.yaml" are the same one, and so
-// for inputs without their ".csv". "train1" to "train40" are trains of so many cars.
+// Read returns an embedded file; the extensions ".yaml" and ".csv" may be left out. "train1" to
+// "train40" are trains of 1 to 40 cars.
 func Read(name string) ([]byte, error) {
 	for _, try := range []string{name, name + ".yaml", name + ".csv"} {
 		if data, err := files.ReadFile(try); err == nil {
@@ -50,7 +50,7 @@ func Names() []string {
 // List returns every embedded file: plants, then inputs, benches, scenarios, sweeps and databases.
 func List() []Entry {
 	var list []Entry
-	dir, _ := files.ReadDir(".") // what is embedded can be read
+	dir, _ := files.ReadDir(".") // embedded files can always be read
 	for _, f := range dir {
 		data, _ := files.ReadFile(f.Name())
 		list = append(list, entry(f.Name(), string(data)))
@@ -68,8 +68,7 @@ func List() []Entry {
 	return list
 }
 
-// Kind tells what a file is: a "bench", a "scenario", a "sweep", a file of "inputs", a "database" or
-// else a "plant".
+// Kind returns the kind of a file: "bench", "scenario", "sweep", "inputs", "database", else "plant".
 func Kind(file string, data []byte) string {
 	switch {
 	case path.Ext(file) == ".dbc":
@@ -87,7 +86,7 @@ func Kind(file string, data []byte) string {
 	return "plant"
 }
 
-// firstComment finds the first line that begins with # or, in a database, with the comment CM_.
+// firstComment matches the first line that begins with # or, in a database, with the comment CM_.
 var firstComment = regexp.MustCompile(`(?m)^(?:# |CM_ ")(.*?)[";]*$`)
 
 func entry(file, text string) Entry {

@@ -12,25 +12,26 @@ import (
 //go:embed train.yaml.tmpl
 var trainText string
 
-// mostCars is the longest train there is.
+// mostCars is the number of cars of the longest train.
 const mostCars = 40
 
-// listed are the trains that List names.
+// listed holds the numbers of cars of the trains that List names.
 var listed = []int{3, 20}
 
-// train is what trainText is filled with: so many cars of rail17 in a row.
+// train is the data of the template trainText: a train of equal cars, each as rail17.
 type train struct{ Cars int }
 
-// brake is one of car Cars−Behind, which act one after the other from the front.
+// brake is the brake of one wheel. The brakes of a car begin to act 0.3 s after those of the car in
+// front.
 type brake struct {
 	Name  string
-	Force int     // N, of the first braking
-	from  float64 // s
+	Force int     // force of the first braking, N
+	from  float64 // time at which the brake begins to act, s
 }
 
 type link struct{ Rear, Front int }
 
-// trainOf returns the train of that name, "train1" to "train40"; nil for another name.
+// trainOf returns the file of a train, "train1" to "train40"; nil for another name.
 func trainOf(name string) []byte {
 	cars, _ := strconv.Atoi(strings.TrimPrefix(name, "train"))
 	t := train{cars}
@@ -50,7 +51,7 @@ func (t train) Freedoms() int { return 17 * t.Cars }
 
 func (t train) Wheelsets() int { return 4 * t.Cars }
 
-// Count is the number of cars as it is written.
+// Count returns the number of cars as a word up to twelve, else in digits.
 func (t train) Count() string {
 	words := strings.Fields("One Two Three Four Five Six Seven Eight Nine Ten Eleven Twelve")
 	if t.Cars <= len(words) {
@@ -59,7 +60,7 @@ func (t train) Count() string {
 	return fmt.Sprint(t.Cars)
 }
 
-// Pull is the force of the locomotive, N: what chains bear within their travel.
+// Pull returns the force of the locomotive, N, which keeps the chains within their travel.
 func (t train) Pull() int { return min(200000, 100000*((t.Cars+2)/3)) }
 
 func (t train) Each() (list []int) {
@@ -76,7 +77,7 @@ func (t train) Couplers() (list []link) {
 	return list
 }
 
-// Brakes lock the wheels of the first car alone.
+// Brakes returns the brakes of all wheels. Only those of the first car lock their wheels.
 func (t train) Brakes() (list []brake) {
 	for behind := range t.Cars {
 		force := 9000
@@ -92,5 +93,5 @@ func (t train) Brakes() (list []brake) {
 	return list
 }
 
-// At is the time so much after the brake begins to act, s.
+// At returns the time, s, that lies after seconds behind the begin of the brake.
 func (b brake) At(after float64) string { return fmt.Sprintf("%.2f", b.from+after) }

@@ -12,11 +12,10 @@ import (
 
 // Quantity evaluates text to a finite value in siUnit.
 //
-// The text is a number, a number with a unit ("120 rpm"), a parameter, pi, or
-// arithmetic between these with + - * / and parentheses ("75/50", "2*J_wheel"), and
-// sin, cos, exp, sqrt and abs of numbers without a unit. A temperature can be in degC,
-// alone.
-// A number without a unit is in siUnit. Parameters given here carry no unit.
+// The text is a number, a number with a unit ("120 rpm"), a parameter, pi, or arithmetic of these with
+// + - * / and parentheses ("75/50", "2*J_wheel"), and sin, cos, exp, sqrt and abs of numbers without a
+// unit. A temperature in degC cannot be part of arithmetic. A number without a unit is in siUnit;
+// params carry no unit.
 func Quantity(text, siUnit string, params map[string]float64) (float64, error) {
 	want, err := Parse(siUnit)
 	if err != nil {
@@ -40,15 +39,14 @@ func Quantity(text, siUnit string, params map[string]float64) (float64, error) {
 type Value struct {
 	SI   float64
 	Dim  Dim
-	Bare bool   // no unit was written anywhere: fits every dimension
-	unit string // as written, while the expression has exactly one unit
-	degC bool   // a temperature in degC: nothing but its sign can be calculated with
+	Bare bool   // no part of the text has a unit: fits every dimension
+	unit string // as written, if the expression has exactly one unit
+	degC bool   // a temperature in degC, which only takes a sign
 }
 
 const zeroCelsius = 273.15 // K
 
-// In checks that v fits the wanted unit and returns it in SI; a bare number counts
-// in the wanted unit itself.
+// In returns v in SI and an error if v does not fit the wanted unit; a bare number is in that unit.
 func (v Value) In(want Wanted) (float64, error) {
 	if v.Bare {
 		v.SI *= want.Factor
@@ -62,14 +60,13 @@ func (v Value) In(want Wanted) (float64, error) {
 	return v.SI, nil
 }
 
-// Spelled is the unit of v as written, or that of its dimension.
+// Spelled returns the unit of v as written, or the SI unit of its dimension.
 func (v Value) Spelled() string { return cmp.Or(v.unit, v.Dim.String()) }
 
-// Like is v in the unit of base, where v was written without one; ok is false of two units
-// that do not fit.
+// Like returns v, in the unit of base if v has none; ok is false if the units do not fit.
 func (v Value) Like(base Value) (Value, bool) {
 	if v.Bare && !base.Bare {
-		if u, err := Parse(base.unit); err == nil { // no error of an empty unit, whose factor is 1
+		if u, err := Parse(base.unit); err == nil { // the factor of an empty unit is 1
 			v.SI *= u.Factor
 		}
 		v.Dim, v.Bare, v.unit, v.degC = base.Dim, false, base.unit, base.degC
@@ -86,7 +83,7 @@ const (
 	maxDepth = 50   // nested parentheses and signs
 )
 
-// Evaluate reads an expression; params are in SI.
+// Evaluate returns the value of an expression; params are in SI.
 func Evaluate(text string, params map[string]Value) (Value, error) {
 	if len(text) > maxExpr {
 		return Value{}, fmt.Errorf("expression of %d characters is longer than %d", len(text), maxExpr)
@@ -105,7 +102,7 @@ func Evaluate(text string, params map[string]Value) (Value, error) {
 	return v, nil
 }
 
-// expr is a recursive-descent parser; rest never starts with a blank.
+// expr is a recursive-descent parser; rest does not begin with a blank.
 type expr struct {
 	rest   string
 	params map[string]Value
@@ -127,7 +124,7 @@ func (e *expr) sum(depth int) (Value, error) { return e.chain("+-", e.product, V
 
 func (e *expr) product(depth int) (Value, error) { return e.chain("*/", e.sign, Value.times, depth) }
 
-// chain reads operands with operators between them, from the left to the right.
+// chain reads operands with operators between them, from left to right.
 func (e *expr) chain(operators string, operand func(int) (Value, error),
 	join func(v, w Value, inverse bool) (Value, error), depth int) (Value, error) {
 	v, err := operand(depth)
@@ -149,7 +146,7 @@ func (e *expr) chain(operators string, operand func(int) (Value, error),
 	return v, err
 }
 
-// add is v+w, or v-w.
+// add returns v+w, or v-w.
 func (v Value) add(w Value, subtract bool) (Value, error) {
 	if v.Bare != w.Bare || v.Dim != w.Dim {
 		return v, fmt.Errorf("units %s and %s cannot be added", v.Spelled(), w.Spelled())
@@ -161,7 +158,7 @@ func (v Value) add(w Value, subtract bool) (Value, error) {
 	return v, nil
 }
 
-// times is v·w, or v/w.
+// times returns v·w, or v/w.
 func (v Value) times(w Value, divide bool) (Value, error) {
 	power := 1
 	if divide {
@@ -215,12 +212,12 @@ func (e *expr) sign(depth int) (Value, error) {
 	return e.atom(depth)
 }
 
-// functions are those of numbers; angles are in rad.
+// functions holds the functions of numbers; angles are in rad.
 var functions = map[string]func(float64) float64{
 	"sin": math.Sin, "cos": math.Cos, "exp": math.Exp, "sqrt": math.Sqrt, "abs": math.Abs,
 }
 
-// call is a function of what follows in parentheses.
+// call reads the argument of a function and returns its value.
 func (e *expr) call(name string, depth int) (Value, error) {
 	v, err := e.sign(depth)
 	switch {
@@ -236,7 +233,7 @@ func (e *expr) call(name string, depth int) (Value, error) {
 	return v, err
 }
 
-// atom is a number with or without a unit, a parameter, pi, or a function.
+// atom reads a number with or without a unit, a parameter, pi, or a function.
 func (e *expr) atom(depth int) (Value, error) {
 	if name := nameForm.FindString(e.rest); name != "" {
 		e.skip(len(name))
@@ -268,7 +265,7 @@ func (e *expr) atom(depth int) (Value, error) {
 	return e.measured(x)
 }
 
-// measured is a number with the unit that follows it.
+// measured reads the unit, if any, that follows the number x.
 func (e *expr) measured(x float64) (Value, error) {
 	n := atomLen(e.rest)
 	switch name := e.rest[:n]; {
@@ -297,8 +294,9 @@ func (e *expr) measured(x float64) (Value, error) {
 	return Value{SI: x * u.Factor, Dim: u.Dim, unit: text}, nil
 }
 
-// refusedPower is the length of a joint at the start of rest and of the unit behind it, if that
-// has a power that Parse refuses: "/s^99" and "/s99" are no division by a parameter. 0 otherwise.
+// refusedPower returns the length of a sign at the start of rest and of the unit with a power behind
+// it, 0 if there is no such unit: Parse refuses the power of "/s^99" and of "/s99", which do not
+// divide by a parameter.
 func refusedPower(rest string) int {
 	join := len(joinForm.FindString(rest))
 	n := join + atomLen(rest[join:])
@@ -310,12 +308,12 @@ func refusedPower(rest string) int {
 	return n + power
 }
 
-// UnknownName is a name in an expression that is no parameter.
+// UnknownName is the error for a name in an expression that is not a parameter.
 type UnknownName struct{ Name string }
 
 func (u *UnknownName) Error() string { return fmt.Sprintf("%q is not a known parameter", u.Name) }
 
-// A name is letters, digits and "_", and "." between them.
+// Forms of a name, with "." between its parts, and of a number.
 var (
 	nameForm   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*`)
 	numberForm = regexp.MustCompile(`^([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`)

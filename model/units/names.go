@@ -26,8 +26,8 @@ func Nearest(name string, known []string) string {
 	return found
 }
 
-// Distance is the number of letters, of any case, to insert, delete or replace to
-// make b of a, in bytes (Levenshtein, Soviet Physics Doklady 10(8), 1966).
+// Distance returns the number of bytes to insert, delete or replace to change a into b, without
+// regard to case (Levenshtein, Soviet Physics Doklady 10(8), 1966).
 func Distance(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	d := make([]int, len(b)+1)
@@ -50,8 +50,8 @@ func Distance(a, b string) int {
 	return d[len(b)]
 }
 
-// IsName tells whether s is letters, digits and "_", not starting with a digit;
-// dotted allows several of these joined by ".".
+// IsName reports whether s consists of letters, digits and "_", not a digit first; dotted accepts
+// several such parts joined by ".".
 func IsName(s string, dotted bool) bool {
 	return len(s) <= 100 && s != "" && nameForm.FindString(s) == s && (dotted || !strings.Contains(s, "."))
 }

@@ -19,8 +19,8 @@ import (
 
 // Unit is a unit of measure: value_SI = value·Factor.
 //
-// Angles are numbers (rad = 1), as in the SI, so that N·m·s/rad and N·m·s are
-// one unit. Cycles are not: 5 Hz is no angular speed, while 5 rpm is one.
+// Angles are numbers (rad = 1), as in the SI, so that N·m·s/rad and N·m·s are the same unit. Cycles
+// are a dimension: rpm is a unit of angular speed, Hz is not.
 type Unit struct {
 	Factor float64 // > 0
 	Dim    Dim
@@ -50,10 +50,10 @@ func (d Dim) String() string {
 	return cmp.Or(strings.Join(over, "."), "1") + under
 }
 
-// maxExponent bounds every exponent of a unit, so that products stay in int8.
+// maxExponent bounds the exponents of a unit, so that products fit int8.
 const maxExponent = 12
 
-// plus is the dimension of a product with e to the power n.
+// plus returns the dimension of a product with e to the power n.
 func (d Dim) plus(e Dim, n int) (Dim, error) {
 	for i := range d {
 		x := int(d[i]) + n*int(e[i])
@@ -66,7 +66,7 @@ func (d Dim) plus(e Dim, n int) (Dim, error) {
 	return d, nil
 }
 
-// perMinute are spellings of rpm; they are no quotients.
+// perMinute holds spellings of rpm, which are not read as quotients.
 var perMinute = []string{"1/min", "U/min", "rev/min"}
 
 // Parse reads a unit such as "N.m.s/rad", "kg·m²", "bar", "rpm" or "N/bar".
@@ -94,11 +94,11 @@ func Parse(s string) (Unit, error) {
 	return Unit{}, fmt.Errorf("model: unit %q: %w", s, err)
 }
 
-// Reason is the text of an error of this package without the name of its owner.
+// Reason returns the text of an error of this package without its prefix.
 func Reason(err error) string { return strings.TrimPrefix(err.Error(), "model: ") }
 
-// unitProduct reads the factors at the start of s that are units; the error says why what follows
-// them in rest is none. one: the number 1 is a factor, too.
+// unitProduct reads the units at the start of s; rest follows them, and err tells why rest does not
+// begin with a further unit. With one, the number 1 is also a factor.
 func unitProduct(s string, one bool, depth int) (u Unit, rest string, err error) {
 	u, rest, err = unitFactor(s, one, depth)
 	for err == nil {
@@ -167,7 +167,7 @@ func unitFactor(s string, one bool, depth int) (u Unit, rest string, err error) 
 	return u, rest, nil
 }
 
-// powerForm is an exponent: "2", "^-1", "²", "⁻¹".
+// Forms of the sign between factors and of an exponent: "2", "^-1", "²", "⁻¹".
 var (
 	joinForm     = regexp.MustCompile(`^[./·]`)
 	powerForm    = regexp.MustCompile(`^(\^-?[0-9]+|[0-9]+|⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)`)
@@ -175,7 +175,7 @@ var (
 		"⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9")
 )
 
-// times is u·f, or u/f.
+// times returns u·f, or u/f.
 func (u Unit) times(f Unit, divide bool) (Unit, error) {
 	power, join, si := 1, ".", f.SI
 	u.Factor *= f.Factor
@@ -193,7 +193,7 @@ func (u Unit) times(f Unit, divide bool) (Unit, error) {
 	return u, err
 }
 
-// atomLen is the length in bytes of the unit name at the start of s.
+// atomLen returns the length of the unit name at the start of s, bytes.
 func atomLen(s string) int {
 	for i, r := range s {
 		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("%°µμ", r)) {
@@ -204,7 +204,7 @@ func atomLen(s string) int {
 	return len(s)
 }
 
-// atoms are the units with a name of their own.
+// atoms holds the units that take no prefix.
 var atoms = map[string]Unit{
 	"1": {1, Dim{}, "1"}, "%": {0.01, Dim{}, "1"},
 	"rad": {1, Dim{}, "rad"}, "deg": {math.Pi / 180, Dim{}, "rad"}, "°": {math.Pi / 180, Dim{}, "rad"},
@@ -227,7 +227,7 @@ var atoms = map[string]Unit{
 	"psi": {0.45359237 * 9.80665 / (0.0254 * 0.0254), Dim{-1, 1, -2}, "Pa"},
 }
 
-// derived are the units that take prefixes.
+// derived holds the units that take prefixes.
 var (
 	derived = map[string]Dim{
 		"N": {1, 1, -2}, "Pa": {-1, 1, -2}, "J": {2, 1, -2}, "W": {2, 1, -3},
@@ -236,7 +236,7 @@ var (
 	prefixes = map[string]float64{"": 1, "m": 1e-3, "k": 1e3, "M": 1e6, "h": 1e2}
 )
 
-// unitAtom is a named unit with its prefix: "kN", "bar", "mm".
+// unitAtom returns a unit by its name with prefix: "kN", "bar", "mm".
 func unitAtom(name string) (Unit, bool) {
 	if u, ok := atoms[name]; ok {
 		return u, true
@@ -270,24 +270,24 @@ func Convert(from, to string) (factor float64, err error) {
 	return f.Factor / t.Factor, nil
 }
 
-// Wanted is the unit that a value is asked in; a bare number counts in it.
+// Wanted is the expected unit of a value, also of a number without a unit.
 type Wanted struct {
 	Unit
 	Spelled string
 }
 
-// Want is a known unit as wanted.
+// Want returns a known unit as Wanted.
 func Want(spelled string) Wanted {
 	u, _ := Parse(spelled)
 	return Wanted{u, spelled}
 }
 
-// Format prints an SI value in the wanted unit.
+// Format formats an SI value in the wanted unit.
 func (w Wanted) Format(si float64) string {
 	return Format(si/w.Factor, w.Spelled)
 }
 
-// Format prints a number of nine digits with its unit: "3 bar".
+// Format formats a number with up to nine digits and its unit: "3 bar".
 func Format(x float64, unit string) string { return WithUnit(fmt.Sprintf("%.9g", x), unit) }
 
 // WithUnit returns a number with its unit, without one if it has no dimension.
@@ -298,25 +298,25 @@ func WithUnit(number, unit string) string {
 	return number + " " + unit
 }
 
-// DropRounding drops what is rounding in a difference.
+// DropRounding rounds a difference to nine digits, for errors.
 func DropRounding(v float64) float64 {
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 9, 64), 64)
 	return short
 }
 
-// Port is a scalar at the border of a plant.
+// Port is an input or an output of a plant.
 type Port struct {
 	Name     string
 	Unit     string  // SI, spelled as Parse reads it; "1" for a bare number
-	Min, Max float64 // accepted range in Unit; ±Inf where there is none
+	Min, Max float64 // accepted range in Unit; ±Inf: no limit
 	Beyond   Beyond
 }
 
-// Beyond says what a signal carries of an output that is beyond what it can hold.
+// Beyond tells which value a signal carries for an output outside the range of the signal.
 type Beyond uint8
 
 const (
-	Border Beyond = iota // the end of its range: the output was not meant to go there
-	Rests                // the same, as meant: a timer that has run out
-	Wraps                // a counter: it goes on from the other end
+	Border Beyond = iota // the end of the range, which counts as saturation
+	Rests                // the end of the range, as intended: a timer that has expired
+	Wraps                // the value continues from the other end, as of a counter
 )

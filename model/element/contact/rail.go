@@ -11,20 +11,19 @@ import (
 	"lockstep/model/network"
 )
 
-// adhesions are the laws of a rail_contact, with their keys.
+// adhesions holds the keys of each law of a rail_contact.
 var adhesions = map[string][]string{
 	"gyebroszki":       {"mu0", "A", "v_star", "T_sgn", "peak"},
 	"curtius_kniffler": {"T_sgn", "peak"},
 	"polach":           {"mu0", "A", "B", "C", "a_ellipse", "b_ellipse", "k_A", "k_S", "v_low"},
 }
 
-// rail is what readRail makes of a wheel (flange a) that rolls on a rail under its axle
-// (flange b).
+// rail is the contact of a wheel (flange a) with a rail under its axle (flange b) during reading.
 type rail struct {
 	tyre
-	heaviest float64      // largest normal force to be expected, N
-	most     float64      // largest friction of the track
-	way      *model.Table // friction over the position of the axle
+	heaviest float64      // largest normal force expected, N
+	most     float64      // largest condition of the track, 1
+	way      *model.Table // condition of the track over the position of the axle; nil: 1
 }
 
 // readRail reads the adhesion of a wheel on the rail: with v_s = radius·w_a - v_b, N =
@@ -38,8 +37,8 @@ type rail struct {
 // Gyebroszki, Efficient numerical time-domain simulation of rail vehicles with coupled
 // simulator systems, eq. 6.5.1 to 6.5.4; Curtius and Kniffler, Elektrische Bahnen 9, 1944;
 // Polach, Creep forces in simulations of traction vehicles running on adhesion limit, Wear
-// 258, 2005. The first two hold a wheel that rolls, or with T_sgn are v_s/T_sgn of their
-// largest force while |v_s| < T_sgn.
+// 258, 2005. The first two are friction elements, which can lock. With T_sgn they are v_s/T_sgn times
+// their largest force while |v_s| < T_sgn.
 func readRail(e *element.Element) element.Declared {
 	r := rail{tyre: tyre{Element: e, road: -1, force: "N"}, most: 1}
 	law := e.Word("law")
@@ -61,7 +60,7 @@ func readRail(e *element.Element) element.Declared {
 	r.roll(radius)
 	r.load = e.Waveform("fn")
 	e.NameForm("fn", network.SignalOf(r.load))
-	r.guardZero(r.load)
+	r.addZeroBreakpoint(r.load)
 	r.heaviest = e.Network.MaxAbs(r.load)
 	r.track()
 	r.heaviest *= r.most
@@ -71,15 +70,14 @@ func readRail(e *element.Element) element.Declared {
 	return r.coulombs(law)
 }
 
-// heavy pushes f in a law that begins with the grip; its slope grows with the load.
-func (r *rail) heavy(l *network.Law, f network.Form, slope float64) *network.Law {
+// readSized pushes f in a law that begins with pushLoad; the slope along f grows with the load.
+func (r *rail) readSized(l *network.Law, f network.Form, slope float64) *network.Law {
 	i := l.Read(f, slope)
 	r.Network.SizeSlope(l, i, 0, r.load)
 	return l.Again(i)
 }
 
-// track reads the condition of the track: a factor over time, and rows of position and
-// factor along the way.
+// track reads the condition of the track: a factor over time, and rows [position, factor].
 func (r *rail) track() {
 	r.readRoad()
 	if r.road >= 0 {
@@ -94,38 +92,38 @@ func (r *rail) track() {
 	}
 	r.way = &t
 	r.most *= slices.Max(t.Z)
-	r.GuardPoints(network.StateOf(r.Angle(r.Node("b"))), t.Breakpoints())
+	r.AddBreakpoints(network.StateOf(r.Angle(r.Node("b"))), t.Breakpoints())
 }
 
-// grip pushes the normal force times the condition of the track; steep is the largest
-// |d value / d grip| of l.
-func (r *rail) grip(steep float64) *network.Law {
+// pushLoad begins a law with the normal force times the condition of the track; steep is the largest
+// slope of the law along that product.
+func (r *rail) pushLoad(steep float64) *network.Law {
 	l := network.LawOf(network.SignalOf(r.load), steep*r.most).Push(0).Do(model.Max)
 	r.pushRoad(l)
 	if r.way != nil {
 		slope := steep * r.heaviest / r.most * r.way.MaxSlope()
-		r.heavy(l, network.StateOf(r.Angle(r.Node("b"))), slope).Look(*r.way).Do(model.Mul)
+		r.readSized(l, network.StateOf(r.Angle(r.Node("b"))), slope).Look(*r.way).Do(model.Mul)
 	}
 
 	return l
 }
 
-// pushFalling pushes mu0·((1 - A)·exp(-rate·|v_s|) + A).
+// pushFalling replaces the top, v_s, by mu0·((1 - A)·exp(-rate·|v_s|) + A).
 func (r *rail) pushFalling(l *network.Law, mu0, A, rate float64) *network.Law {
 	return l.Do(model.Abs).Times(-rate).Do(model.Exp).Times(mu0 * (1 - A)).Push(mu0 * A).Do(model.Add)
 }
 
-// coulombs is a law with a largest force: a friction element, or with T_sgn a slope up to
-// that force.
+// coulombs makes a law with a largest force: a friction element, or with T_sgn a slope up to that
+// force.
 func (r *rail) coulombs(name string) element.Declared {
-	steep, l := 0.0, r.grip(1)
+	steep, l := 0.0, r.pushLoad(1)
 	if name == "gyebroszki" {
 		mu0, A, fall := r.Number("mu0"), r.Number("A"), r.Number("v_star")
 		steep = mu0
-		r.pushFalling(r.heavy(l, r.vs, mu0*(1-A)/fall*r.heaviest), mu0, A, 1/fall)
+		r.pushFalling(r.readSized(l, r.vs, mu0*(1-A)/fall*r.heaviest), mu0, A, 1/fall)
 	} else {
 		steep = 7.5/44 + 0.161
-		r.heavy(l.Push(7.5), r.v, 3.6*7.5/(44*44)*r.heaviest)
+		r.readSized(l.Push(7.5), r.v, 3.6*7.5/(44*44)*r.heaviest)
 		l.Do(model.Abs).Times(3.6).Push(44).Do(model.Add, model.Div).Push(0.161).Do(model.Add)
 	}
 
@@ -138,13 +136,14 @@ func (r *rail) coulombs(name string) element.Declared {
 	}
 
 	r.Forbid("goes without T_sgn; a slope has no static friction", "peak")
-	r.heavy(l, r.vs, steep*r.heaviest/creep)
+	r.readSized(l, r.vs, steep*r.heaviest/creep)
 	l.Times(1/creep).Push(1).Do(model.Min).Push(-1).Do(model.Max, model.Mul)
-	r.AddGuard(network.LawOf(r.vs, 0).Do(model.Abs).Push(creep).Do(model.Sub))
+	r.AddIndicator(network.LawOf(r.vs, 0).Do(model.Abs).Push(creep).Do(model.Sub))
 	return r.Resist(r.AddLaw("f", "N", l))
 }
 
-// polach has the largest slope 2/pi·(k_A + k_S)·G/v_low at rest, where G = 2/3·C·pi·a²·b.
+// polach makes the law of Polach. Its largest slope, at v_s = 0, is 2/pi·(k_A + k_S)·G/v_low with
+// G = 2/3·C·pi·a²·b.
 func (r *rail) polach() element.Declared {
 	mu0, A, fall := r.Number("mu0"), r.Number("A"), r.Number("B")
 	a, b := r.Number("a_ellipse"), r.Number("b_ellipse")
@@ -154,8 +153,8 @@ func (r *rail) polach() element.Declared {
 		r.Refuse(r.Place("k_S"), "k_S %g is above k_A %g; slip takes more than adhesion then", kS, kA)
 	}
 
-	capacity := r.grip(mu0)
-	r.pushFalling(r.heavy(capacity, r.vs, mu0*(1-A)*fall*r.heaviest), mu0, A, fall).Do(model.Mul)
+	capacity := r.pushLoad(mu0)
+	r.pushFalling(r.readSized(capacity, r.vs, mu0*(1-A)*fall*r.heaviest), mu0, A, fall).Do(model.Mul)
 	var l network.Law
 	vs := l.Read(r.vs, 2/math.Pi*(kA+kS)*G/low)
 	v := l.Read(r.v, 0)
@@ -169,6 +168,6 @@ func (r *rail) polach() element.Declared {
 	stretch(kA)
 	stretch(kA).Do(model.Mul, model.Add, model.Div)
 	stretch(kS).Do(model.Atan, model.Add).Times(2 / math.Pi).Again(limit).Do(model.Mul)
-	r.AddGuard(network.LawOf(r.v, 0).Do(model.Abs).Push(low).Do(model.Sub))
+	r.AddIndicator(network.LawOf(r.v, 0).Do(model.Abs).Push(low).Do(model.Sub))
 	return r.Resist(r.AddLaw("f", "N", &l))
 }

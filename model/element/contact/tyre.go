@@ -14,7 +14,7 @@ import (
 	"lockstep/model/network"
 )
 
-// Kinds are the contacts of a wheel with what it rolls on.
+// Kinds returns the element types of the family.
 func Kinds() []element.Kind {
 	number, over, formula := element.AsNumber.Of, element.OverTime.Of, element.NumberRows.Of
 	unbounded, positive, notNegative := element.Any, element.Positive, element.NotNegative
@@ -66,17 +66,17 @@ func Kinds() []element.Kind {
 	}
 }
 
-// tyre is what readTyre makes of a wheel (flange a) that rolls on the road under a
-// vehicle (flange b): slip speed v_s = radius·w_a - v_b.
+// tyre is the contact of a wheel (flange a) with the road under a vehicle (flange b) during reading;
+// the slip speed is v_s = radius·w_a - v_b.
 type tyre struct {
 	*element.Element
-	load, road int // signals; road -1: the friction of the road is 1
+	load, road int // signals of normal force and friction of the road; road -1: the friction is 1
 	vs, v      network.Form
 	force      string // unit
 
 	// Of the magic formula:
 	shape    map[string]model.Table // B, C, D and E: numbers or tables over fn
-	steepest float64                // largest force per 1 of slip
+	steepest float64                // largest slope of the force over the slip, N
 	length   float64                // relaxation length; 0: none
 	low      float64                // v_low
 }
@@ -95,8 +95,8 @@ func readTyre(e *element.Element) element.Declared {
 
 	t.load = e.Waveform("fn")
 	t.readRoad()
-	if t.road >= 0 || !e.Has("mu") { // Coulomb friction alone follows its load itself
-		t.guardZero(t.load)
+	if t.road >= 0 || !e.Has("mu") { // the capacity of Coulomb friction alone needs no event indicator
+		t.addZeroBreakpoint(t.load)
 	}
 	const or = "and mu: a tyre is Coulomb friction (mu, peak) or the magic formula (B, C, D, E)"
 	if e.Has("mu") {
@@ -108,35 +108,35 @@ func readTyre(e *element.Element) element.Declared {
 	return e.Resist(t.magic())
 }
 
-// roll sets the speeds of a wheel of a radius.
+// roll sets the speeds of a wheel with a radius, m.
 func (t *tyre) roll(radius float64) {
 	t.Between = network.Row{t.Term("b", -1), t.Term("a", radius)}
 	t.vs, t.v = t.Between.Speeds(1), network.RowOf(t.Node("b")).Speeds(1)
 }
 
-// readRoad reads the friction of what the wheel rolls on.
+// readRoad reads the friction of the road or rail.
 func (t *tyre) readRoad() {
 	if t.Has("friction") {
 		t.road = t.Waveform("friction")
-		t.guardZero(t.road)
+		t.addZeroBreakpoint(t.road)
 	}
 }
 
-// pushRoad multiplies the top by the friction of the road.
+// pushRoad multiplies the top by the friction of the road or rail.
 func (t *tyre) pushRoad(l *network.Law) {
 	if t.road >= 0 {
 		l.Arg(network.SignalOf(t.road), 0).Push(0).Do(model.Max, model.Mul)
 	}
 }
 
-// guardZero guards the place where a signal passes zero, below which it counts as zero.
-func (t *tyre) guardZero(signal int) {
+// addZeroBreakpoint makes a breakpoint where a signal passes 0; below it the signal counts as 0.
+func (t *tyre) addZeroBreakpoint(signal int) {
 	if low, _ := t.Network.Range(signal); low < 0 {
-		t.GuardPoints(network.SignalOf(signal), []float64{0})
+		t.AddBreakpoints(network.SignalOf(signal), []float64{0})
 	}
 }
 
-// coulomb is |force| <= mu·fn·friction.
+// coulomb makes a friction element: |force| <= mu·fn·friction.
 func (t *tyre) coulomb() element.Declared {
 	mu := t.Number("mu")
 	k := model.Friction{Gain: mu, Signal: t.load, Peak: t.Number("peak")}
@@ -163,8 +163,8 @@ func (t *tyre) slip() network.Form {
 	return t.NameLaw("slip", l.Do(model.Max, model.Div).Push(shift).Do(model.Add))
 }
 
-// readRelaxation reads the relaxation length and what goes with it or without it, guarding the
-// corners of the slip.
+// readRelaxation reads the relaxation length and v_low, and makes an event indicator for the
+// breakpoint of the slip.
 func (t *tyre) readRelaxation() {
 	if t.Has("relaxation") {
 		t.Forbid("goes without relaxation", "v_low")
@@ -180,7 +180,7 @@ func (t *tyre) readRelaxation() {
 		g.Arg(t.vs, 0).Do(model.Abs)
 	}
 
-	t.AddGuard(g.Do(model.Sub))
+	t.AddIndicator(g.Do(model.Sub))
 }
 
 // readFormula reads the coefficients of the magic formula: numbers, or rows of load and number.
@@ -197,7 +197,7 @@ func (t *tyre) readFormula() {
 			table = t.Table(key)
 		}
 
-		t.GuardPoints(network.SignalOf(t.load), table.Breakpoints())
+		t.AddBreakpoints(network.SignalOf(t.load), table.Breakpoints())
 		if key != "E" {
 			t.steepest *= network.Largest(table.Z)
 		}
@@ -210,7 +210,7 @@ func (t *tyre) readFormula() {
 	}
 }
 
-// push pushes a coefficient at the load that is argument fn.
+// push pushes a coefficient for the normal force, which is argument fn.
 func (t *tyre) push(l *network.Law, key string, fn int) *network.Law {
 	if table := t.shape[key]; len(table.X) > 1 {
 		return l.Again(fn).Look(table)
@@ -230,7 +230,7 @@ func (t *tyre) sine(l *network.Law, kappa, fn int) {
 	t.push(l, "C", fn).Do(model.Mul, model.Sin)
 }
 
-// magic is the force at a slip:
+// magic makes the signal of the force:
 //
 //	friction·fn·D·sin(C·atan(B·kappa - E·(B·kappa - atan(B·kappa)))) + S_v
 func (t *tyre) magic() network.Form {
@@ -254,20 +254,20 @@ func (t *tyre) magic() network.Form {
 	return t.AddLaw(t.Per("tau", "f"), t.force, l.Push(shift).Do(model.Add))
 }
 
-// mostShort is by how much a slip can shorten the relaxation length.
+// mostShort is the largest factor by which slip shortens the relaxation length.
 const mostShort = 100
 
-// tread pushes what a tread gives that the slip stretches, up to g, what the formula has
-// at it, and returns the argument that is the load; k is both over the slope of the formula at
-// no slip:
+// tread pushes the force of a tread with a relaxation length and returns the argument that is the
+// load. g is the value of the formula divided by its slope at slip 0; the deflection k of the tread
+// follows g:
 //
 //	k' = r·(g - k),  r = min(p, v_range)/relaxation,  p = max(|v|, |v_s|)·kappa/g
 //	force = friction·fn·B·C·D·(k + lead·(g - k)) + S_v,  lead = min(1, max(damping·r, 1 - v_range/p))
 //
-// At standstill k is the deflection of a spring over the relaxation length and damping its
-// damper, at speed the force is that of the formula. Beyond its peak a locked wheel has
-// stretched the tread no more than the force it bears: it does not throw the car back.
-// The tread gives no more than it took, whatever the speed.
+// At standstill the tread is a spring with deflection k over the relaxation length, and damping is
+// its damper; at speed the force is that of the formula. The deflection under a locked wheel is
+// limited by the force of the formula, also beyond its peak, so the tread does not push the car
+// back. At no speed does the tread return more energy than it took.
 func (t *tyre) tread(l *network.Law, slip network.Form) (load int) {
 	fast, lag := t.Number("v_range"), t.Number("damping")
 	state := t.AddState(network.State{Name: "k"})
@@ -298,10 +298,10 @@ func (t *tyre) tread(l *network.Law, slip network.Form) (load int) {
 	t.push(l, "B", load)
 	t.push(l, "C", load).Do(model.Mul, model.Mul)
 
-	corner := fast // where the lead begins and ends to grow
+	breakpoint := fast // of the lead
 	if lag*fast >= t.length {
-		corner = t.length / lag
+		breakpoint = t.length / lag
 	}
-	t.AddGuard(network.LawOf(p, 0).Push(corner).Do(model.Sub))
+	t.AddIndicator(network.LawOf(p, 0).Push(breakpoint).Do(model.Sub))
 	return load
 }

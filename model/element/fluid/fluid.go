@@ -14,7 +14,7 @@ import (
 	"lockstep/model/units"
 )
 
-// Kinds are hydraulic and pneumatic elements.
+// Kinds returns the element types of the family.
 func Kinds() []element.Kind {
 	type parameters = []element.Parameter
 	type adds = []element.Quantity
@@ -78,23 +78,22 @@ func Kinds() []element.Kind {
 	}
 }
 
-// readActuator turns the current of a solenoid into the pressure at a piston.
+// readActuator reads an actuator: the current of a solenoid determines the pressure at a piston.
 //
-// pressure_map gives the pressure of the valve over the current (dead band and
-// saturation are its shape), lag its first-order lag. With fill_volume, oil flows to
-// the piston and fills it from fill_pressure to kiss_pressure, where the plates
-// touch; from there on the pressure rises with the stiffness of the pack:
+// pressure_map gives the pressure of the valve over the current, with dead band and saturation; lag
+// is a first-order lag. With fill_volume, oil flows to the piston and fills it from fill_pressure to
+// kiss_pressure, where the plates touch. Above, the pressure rises with the stiffness of the pack:
 //
 //	V' = flow·dp/sqrt(|dp| + flow_range),  dp = p_valve - p(V)
 //
-// and flow_range, a pressure, keeps it bounded around dp = 0. The signal of the
-// element's name is the pressure at the piston.
+// where flow_range, a pressure, bounds the slope at dp = 0. The signal with the element's name is the
+// pressure at the piston.
 func readActuator(e *element.Element) element.Declared {
 	current := network.SignalOf(e.Waveform("current"))
 	t := e.Table("pressure_map")
 	lag := e.Number("lag")
 	valve := e.NameLaw("p_map", network.LawOf(current, 0).Look(t))
-	e.GuardPoints(current, t.Breakpoints())
+	e.AddBreakpoints(current, t.Breakpoints())
 	e.Own().MaxAbs = network.Largest(t.Z)
 	if lag > 0 {
 		valve = e.AddLag(network.State{Name: "p_valve", Start: t.Z[0]}, valve, lag)
@@ -110,34 +109,34 @@ func readActuator(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// fillPiston adds the piston: its volume is a state, p(V) the pressure.
+// fillPiston adds the piston: the volume V is a state, the pressure is p(V).
 func fillPiston(e *element.Element, valve network.Form) {
 	volume, low, kiss := e.Number("fill_volume"), e.Number("fill_pressure"), e.Number("kiss_pressure")
 	if !(kiss >= low) {
 		e.Refuse(e.Place("kiss_pressure"), "kiss_pressure %s is below fill_pressure %s",
 			units.Format(kiss, "Pa"), units.Format(low, "Pa"))
 	}
-	stiff, flow, bend := e.Number("stiffness"), e.Number("flow")/math.Sqrt(1e5), e.Number("flow_range")
+	stiff, flow, laminar := e.Number("stiffness"), e.Number("flow")/math.Sqrt(1e5), e.Number("flow_range")
 	p := model.Table{Extend: true, X: []float64{-volume, 0, volume, 2 * volume},
 		Z: []float64{low - stiff*volume, low, kiss, kiss + stiff*volume}}
 	state := e.AddState(network.State{Name: "V"})
 	V := e.NameForm("V", network.StateOf(state))
 	e.Own().Law = network.LawOf(V, stiff).Look(p)
-	e.GuardPoints(V, []float64{0, volume})
+	e.AddBreakpoints(V, []float64{0, volume})
 
-	q := network.LawOf(valve, 0).Arg(V, stiff*flow/math.Sqrt(bend)).Look(p).Do(model.Sub)
-	q.Again(0).Again(1).Look(p).Do(model.Sub, model.Abs).Push(bend).Do(model.Add, model.Sqrt, model.Div).Times(flow)
+	q := network.LawOf(valve, 0).Arg(V, stiff*flow/math.Sqrt(laminar)).Look(p).Do(model.Sub)
+	q.Again(0).Again(1).Look(p).Do(model.Sub, model.Abs).Push(laminar).Do(model.Add, model.Sqrt, model.Div).Times(flow)
 	e.Network.States[state].Der = e.AddLaw("Q", "m3/s", q)
 }
 
-// readCylinder is a brake cylinder behind the two magnet valves of a wheel slide
-// protection, which without current let it follow the demand:
+// readCylinder reads a brake cylinder behind the two magnet valves of a wheel slide protection.
+// Without current the pressure follows the demand:
 //
 //	p' = (1 - hold)·(1 - vent)·(demand - p)/T - vent·p/T_vent
 //
-// with T = T_fill while the demand is above p, otherwise T_release, and p, above the
-// atmosphere, the signal of the element's name. Times are what a test of the brake gives:
-// from 0 it takes 2.3·T_fill to 90 % of the demand, and 2.3·T_vent to lose 90 %.
+// with T = T_fill while the demand is above p, otherwise T_release. p, relative to the atmosphere, is
+// the signal with the element's name. Filling from 0 to 90 % of the demand takes 2.3·T_fill, venting
+// to 10 % takes 2.3·T_vent, so a brake test gives these times.
 func readCylinder(e *element.Element) element.Declared {
 	asked := e.Waveform("demand")
 	vent, fill, start := e.Number("T_vent"), e.Number("T_fill"), e.Number("p_start")
@@ -153,7 +152,7 @@ func readCylinder(e *element.Element) element.Declared {
 	}
 	pushOpening(l.Arg(p, 1/vent), open).Do(model.Mul).Times(1 / vent).Do(model.Sub)
 	if fill != release {
-		e.AddGuard(network.LawOf(missing, 0))
+		e.AddIndicator(network.LawOf(missing, 0))
 	}
 	e.Network.States[i].Der = e.AddLaw("rate", "Pa/s", l)
 	s := e.Own()

@@ -9,29 +9,28 @@ import (
 	"lockstep/model/units"
 )
 
-// circuit is what readWheelCircuit makes of the brake of one wheel and the valves
-// before it.
+// circuit is the brake of one wheel with its valves during reading.
 type circuit struct {
 	*element.Element
-	rate      float64 // C_d·sqrt(2/rho): the flow through 1 m2 at 1 Pa, were it turbulent
-	bend      float64 // pressure difference below which flows are laminar, Pa
-	stiffness float64 // of the caliper, where it is largest, Pa/m3
+	rate      float64 // C_d·sqrt(2/rho): turbulent flow through 1 m² at 1 Pa, m³/s
+	laminar   float64 // pressure difference below which flows are laminar, Pa
+	stiffness float64 // largest stiffness of the caliper, Pa/m³
 }
 
-// readWheelCircuit is a caliper behind an inlet valve, open without current, and an
-// outlet valve, closed without current:
+// readWheelCircuit reads a caliper behind an inlet valve, open without current, and an outlet valve,
+// closed without current:
 //
 //	V' = Q_in - Q_out
 //	Q_in = Q((1 - inlet)·A_inlet, master - p) + Q(A_check, min(0, master - p + p_check))
 //	Q_out = Q(outlet·A_outlet, p - drain)
 //	Q(A, dp) = C_d·A·sqrt(2/rho)·dp/(dp² + p_transition²)^(1/4)
 //
-// with p = p(V), the signal of the element's name. The flow through an orifice,
-// C_d·A·sqrt(2·|dp|/rho), has no bounded slope at dp = 0, where no step is short enough;
-// below p_transition it is laminar, proportional to dp, as in Simscape. Above, it falls
-// short of the turbulent one by 1 % at 5 and by 0.25 % at 10 times p_transition.
+// with p = p(V), the signal with the element's name. The turbulent flow through an orifice,
+// C_d·A·sqrt(2·|dp|/rho), has an infinite slope at dp = 0. Below p_transition the flow is therefore
+// laminar, proportional to dp, as in Simscape. Above, it is smaller than the turbulent flow by 1 % at
+// 5 and by 0.25 % at 10 times p_transition.
 func readWheelCircuit(e *element.Element) element.Declared {
-	c := circuit{Element: e, rate: e.Number("C_d") * math.Sqrt(2/e.Number("rho")), bend: e.Number("p_transition")}
+	c := circuit{Element: e, rate: e.Number("C_d") * math.Sqrt(2/e.Number("rho")), laminar: e.Number("p_transition")}
 	master := e.Waveform("master")
 	inlet, outlet, check := e.Number("A_inlet"), e.Number("A_outlet"), e.Number("A_check")
 	drain, tank := c.drain()
@@ -48,12 +47,12 @@ func readWheelCircuit(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// readAccumulator takes what the outlet valves let out that name it as their drain, and
-// a return pump empties it into the lines before the inlet valves:
+// readAccumulator reads an accumulator, which takes the flow of the outlet valves that name it as
+// their drain. A return pump empties it into the lines before the inlet valves:
 //
 //	V' = sum of Q_out - flow·pump·min(1, p/p_suction)
 //
-// with p = p(V). The master pressure is given, so what comes back does not change it.
+// with p = p(V). The master pressure is an input, so the flow of the pump does not change it.
 func readAccumulator(e *element.Element) element.Declared {
 	p := makeChamber(e, readPressureOverVolume(e))
 	if !e.Together("pump", "flow") {
@@ -62,7 +61,7 @@ func readAccumulator(e *element.Element) element.Declared {
 	flow, suction := e.Number("flow"), e.Number("p_suction")
 	l := network.LawOf(p, flow/suction).Times(1 / suction).Push(0).Do(model.Max).Push(1).Do(model.Min)
 	pushOpening(l, readShare(e, "pump"))
-	e.GuardPoints(p, []float64{suction})
+	e.AddBreakpoints(p, []float64{suction})
 	fill(e, e.NameLaw("Q_pump", l.Do(model.Mul).Times(flow)).Scaled(-1))
 	return element.Declared{}
 }
@@ -73,8 +72,8 @@ func fill(e *element.Element, flow network.Form) {
 	s.Der = s.Der.Plus(flow)
 }
 
-// volume is the state V of the element. Circuits and the accumulator behind them are read
-// in any order: whoever comes first makes it.
+// volume returns the state V of the element; the first call makes it, since a circuit may be read
+// before its accumulator.
 func volume(e *element.Element) network.Form {
 	if r, ok := e.Named["V"]; ok {
 		return r.Form
@@ -82,11 +81,11 @@ func volume(e *element.Element) network.Form {
 	return e.NameForm("V", network.StateOf(e.AddState(network.State{Name: "V", Start: e.Number("V_start")})))
 }
 
-// makeChamber makes p(V) the signal of the element.
+// makeChamber makes p(V) the signal with the name of the element, and returns it.
 func makeChamber(e *element.Element, curve model.Table) network.Form {
 	V := volume(e)
 	e.Own().Law = network.LawOf(V, curve.MaxSlope()).Look(curve)
-	e.GuardPoints(V, curve.Breakpoints())
+	e.AddBreakpoints(V, curve.Breakpoints())
 	return network.SignalOf(e.OwnSignal)
 }
 
@@ -107,7 +106,7 @@ func readCaliper(e *element.Element) model.Table {
 	return model.Table{Extend: true, X: []float64{0, gap, 2 * gap}, Z: []float64{0, 0, stiff * gap}}
 }
 
-// readPressureOverVolume reads rows [V, p] that go on as they end; p must not fall.
+// readPressureOverVolume reads rows [V, p], extended at both ends; p must not fall.
 func readPressureOverVolume(e *element.Element) model.Table {
 	t, at := e.Table("p_V"), e.Place("p_V")
 	t.Extend = true
@@ -124,7 +123,7 @@ func readPressureOverVolume(e *element.Element) model.Table {
 	return t
 }
 
-// drain is the pressure behind the outlet valve, and the accumulator there if it is one.
+// drain returns the pressure behind the outlet valve, nil for 0, and the accumulator there, if any.
 func (c *circuit) drain() (network.Form, *element.Element) {
 	drain := c.OptionalWaveform("drain")
 	if drain == nil {
@@ -142,19 +141,19 @@ func (c *circuit) drain() (network.Form, *element.Element) {
 	return drain, nil
 }
 
-// readShare reads a command from 0 to 1, of a valve or a motor; nil where it is left out, 0.
+// readShare reads a command of a valve or a motor, 0 to 1; nil for a missing key, which means 0.
 func readShare(e *element.Element, key string) network.Form {
 	share := e.OptionalWaveform(key)
 	if share == nil {
 		return nil
 	}
 	if low, high := e.Network.Range(share.Index()); math.IsInf(low, 0) || math.IsInf(high, 0) {
-		e.GuardPoints(share, []float64{0, 1})
+		e.AddBreakpoints(share, []float64{0, 1})
 	}
 	return share
 }
 
-// pushOpening pushes a share.
+// pushOpening pushes a command, limited to 0 to 1.
 func pushOpening(l *network.Law, share network.Form) *network.Law {
 	if share == nil {
 		return l.Push(0)
@@ -162,23 +161,22 @@ func pushOpening(l *network.Law, share network.Form) *network.Law {
 	return l.Arg(share, 0).Push(0).Do(model.Max).Push(1).Do(model.Min)
 }
 
-// orifice pushes the flow through an opening of area at the pressure difference that dp
-// pushes.
+// orifice pushes the flow through an opening of an area, m²; dp pushes the pressure difference.
 func (c *circuit) orifice(l *network.Law, area float64, dp func()) {
 	dp()
 	dp()
 	dp()
-	l.Do(model.Mul).Push(c.bend*c.bend).Do(model.Add, model.Sqrt, model.Sqrt, model.Div).Times(c.rate * area)
+	l.Do(model.Mul).Push(c.laminar*c.laminar).Do(model.Add, model.Sqrt, model.Sqrt, model.Div).Times(c.rate * area)
 }
 
-// steep tells of a flow through an opening how it follows the volume in the caliper, most
-// where there is no difference of pressures. No operation uses that argument.
-func (c *circuit) steep(l *network.Law, area float64) {
-	l.Read(volume(c.Element), c.stiffness*c.rate*area/math.Sqrt(c.bend))
+// addVolumeSlope gives a flow through an opening its slope along the volume in the caliper, which is
+// largest at pressure difference 0. No operation uses that argument.
+func (c *circuit) addVolumeSlope(l *network.Law, area float64) {
+	l.Read(volume(c.Element), c.stiffness*c.rate*area/math.Sqrt(c.laminar))
 }
 
-// line is the flow from the master cylinder at fall = master - p: through the inlet valve,
-// and back through the check valve beside it.
+// line returns the flow from the master cylinder at fall = master - p: through the inlet valve, and
+// back through the parallel check valve.
 func (c *circuit) line(area, check float64, fall network.Form) network.Form {
 	crack := c.Number("p_check")
 	share := readShare(c.Element, "inlet")
@@ -187,27 +185,27 @@ func (c *circuit) line(area, check float64, fall network.Form) network.Form {
 	}
 	var l network.Law
 	dp := l.Read(fall, 0)
-	c.steep(&l, area+check)
+	c.addVolumeSlope(&l, area+check)
 	c.orifice(&l, area, func() { l.Again(dp) })
 	pushOpening(&l, share).Push(1).Do(model.Sub, model.Mul, model.Neg)
 	if check > 0 {
 		c.orifice(&l, check, func() { l.Again(dp).Push(crack).Do(model.Add).Push(0).Do(model.Min) })
 		l.Do(model.Add)
-		c.AddGuard(network.LawOf(fall, 0).Push(crack).Do(model.Add))
+		c.AddIndicator(network.LawOf(fall, 0).Push(crack).Do(model.Add))
 	}
 
 	return c.NameLaw("Q_in", &l)
 }
 
-// outlet is the flow through the outlet valve from p to drain.
+// outlet returns the flow through the outlet valve from p to drain.
 func (c *circuit) outlet(area float64, p, drain network.Form) network.Form {
 	share := readShare(c.Element, "outlet")
 	var l network.Law
 	dp := l.Read(p.Plus(drain.Scaled(-1)), 0)
-	if len(drain) > 0 { // how it follows what is behind it
-		l.Read(drain, area*c.rate/math.Sqrt(c.bend))
+	if len(drain) > 0 { // the slope along the pressure of the drain
+		l.Read(drain, area*c.rate/math.Sqrt(c.laminar))
 	}
-	c.steep(&l, area)
+	c.addVolumeSlope(&l, area)
 	c.orifice(&l, area, func() { l.Again(dp) })
 	return c.NameLaw("Q_out", pushOpening(&l, share).Do(model.Mul))
 }

@@ -11,7 +11,7 @@ import (
 	"lockstep/model/network"
 )
 
-// Kinds are the element types of the family.
+// Kinds returns the element types of the family.
 func Kinds() []element.Kind {
 	type parameters = []element.Parameter
 	type adds = []element.Quantity
@@ -50,20 +50,19 @@ func Kinds() []element.Kind {
 	}
 }
 
-// engine is what readEngine makes of an engine: its law and what that reads.
+// engine is an engine during reading: its law l and the values that the law reads.
 type engine struct {
 	*element.Element
 	w          network.Form // speed
 	throttle   network.Form // 0 to 1; nil: none
-	full, drag model.Table  // torque over speed, the map over throttle too; drag without points: 0
+	full, drag model.Table  // torque over speed, a map also over throttle; drag without points: 0
 	isMap      bool
 	l          network.Law
-	speed      int // argument of the law
+	speed      int // argument of the law that is w
 }
 
-// readEngine is a torque over speed and throttle (map), or between the drag and the
-// full-load torque over speed, with an idle controller, a limiter and a first-order
-// lag of what burns.
+// readEngine reads an engine: a torque over speed and throttle (map), or between the drag and the
+// full-load torque over speed, with an idle controller, a limiter and a first-order lag.
 func readEngine(e *element.Element) element.Declared {
 	at := network.RowOf(e.Node("flange"))
 	g := engine{Element: e, w: at.Speeds(1)}
@@ -79,12 +78,12 @@ func readEngine(e *element.Element) element.Declared {
 	g.pushFired()
 	g.addIdle()
 	g.addLimiter()
-	if on := e.OptionalWaveform("on"); on != nil { // 1: it runs, 0: it gets no fuel
+	if on := e.OptionalWaveform("on"); on != nil { // 1: runs, 0: no fuel
 		g.fade(func() { g.l.Arg(on, 0) })
 	}
 
 	tau := e.NameLaw("tau_burn", &g.l)
-	e.GuardPoints(g.w, points)
+	e.AddBreakpoints(g.w, points)
 	if lag := e.Number("lag"); lag > 0 {
 		tau = e.AddLag(network.State{Name: "tau", Start: e.Number("tau_start")}, tau, lag)
 	}
@@ -93,20 +92,20 @@ func readEngine(e *element.Element) element.Declared {
 	return element.Declared{Rel: at, Tau: tau, Unit: "N.m"}
 }
 
-// readOverride is what another controller leaves of the driver's demand, 0 to 1. Its
-// mode is that of SAE J1939's TSC1, SPN 695: 2 asks for a torque, 3 is a limit; 0 is
-// off, and 1, a speed, this engine does not control.
+// readOverride returns the throttle after the override of another controller, 0 to 1. The mode is that
+// of TSC1 in SAE J1939, SPN 695: 0 off, 1 speed control, which has no effect here, 2 torque control,
+// 3 limit.
 func readOverride(e *element.Element, throttle network.Form) network.Form {
 	if !e.Together("override", "override_mode") {
 		return throttle
 	}
-	const far = 10 // more than any demand
+	const far = 10 // above any demand
 	l := network.LawOf(throttle, 0)
 	asked := l.Read(network.SignalOf(e.Waveform("override")), 0)
 	mode := l.Read(network.SignalOf(e.Waveform("override_mode")), 0)
-	// asked in mode 2 and 3 is the most
+	// in modes 2 and 3 asked is the upper limit
 	l.Again(asked).Push(2).Again(mode).Do(model.Sub).Push(0).Do(model.Max).Times(far).Do(model.Add, model.Min)
-	// and in mode 2 the least
+	// in mode 2 asked is also the lower limit
 	l.Again(asked).Again(mode).Push(2).Do(model.Sub, model.Abs).Times(far).Do(model.Sub, model.Max)
 	return e.AddLaw("demand", "1", l.Push(0).Do(model.Max).Push(1).Do(model.Min))
 }
@@ -127,7 +126,7 @@ func (g *engine) pushFired() {
 	}
 }
 
-// pushDrag pushes what the engine takes without fuel.
+// pushDrag pushes the torque without fuel.
 func (g *engine) pushDrag() {
 	switch {
 	case g.isMap:
@@ -139,7 +138,7 @@ func (g *engine) pushDrag() {
 	}
 }
 
-// readTables reads the torques of an engine.
+// readTables reads the map, or the full-load torque and the drag.
 func (g *engine) readTables() {
 	if g.isMap = g.Has("map"); g.isMap == g.Has("full_load") {
 		g.Refuse(g.At, "engine needs either map or full_load")
@@ -169,7 +168,7 @@ func (g *engine) addIdle() {
 	idle, gain, most := g.Number("idle_speed"), g.Number("idle_gain"), g.Number("idle_torque")
 	g.l.Slopes[g.speed] += gain
 	g.l.Push(idle).Again(g.speed).Do(model.Sub).Times(gain).Push(0).Do(model.Max).Push(most).Do(model.Min, model.Add)
-	g.GuardPoints(g.w, []float64{idle - most/gain, idle})
+	g.AddBreakpoints(g.w, []float64{idle - most/gain, idle})
 }
 
 // addLimiter fades the torque to the drag from limit_speed on, over limit_range.
@@ -187,7 +186,7 @@ func (g *engine) addLimiter() {
 		g.l.Push(limit + span).Again(g.speed).Do(model.Sub).Times(1 / span)
 		g.l.Push(0).Do(model.Max).Push(1).Do(model.Min)
 	})
-	g.GuardPoints(g.w, []float64{limit, limit + span})
+	g.AddBreakpoints(g.w, []float64{limit, limit + span})
 }
 
 // fade replaces the top by drag + part·(top - drag).
@@ -200,12 +199,12 @@ func (g *engine) fade(part func()) {
 	g.l.Do(model.Add)
 }
 
-// readConverter is, with nu = w_turbine/w_impeller,
+// readConverter reads a torque converter; with nu = w_turbine/w_impeller,
 //
 //	tau_pump = lambda(nu)·w_impeller·|w_impeller|, tau_turbine = ratio(nu)·tau_pump
 //
-// or lambda = 1/K². Tables that end at nu <= 1 are mirrored there: beyond the
-// coupling point the torque changes its sign and is not multiplied.
+// or lambda = 1/K². A table of lambda that ends at nu <= 1 is mirrored at nu = 1: beyond the coupling
+// point the torque changes its sign and is not multiplied.
 func readConverter(e *element.Element) element.Declared {
 	lambda, ratio := readConverterTables(e)
 	fast := e.Number("w_max")
@@ -229,18 +228,19 @@ func readConverter(e *element.Element) element.Declared {
 	out := e.NameLaw("tau_turbine", torque(ratio))
 	e.Exert(network.RowOf(pump), in.Scaled(-1))
 	e.Exert(network.RowOf(turbine), out)
-	e.GuardLaw(network.LawOf(wt, 0).Arg(wp, 0).Do(model.Div), append(lambda.Breakpoints(), ratio.Breakpoints()...))
+	points := append(lambda.Breakpoints(), ratio.Breakpoints()...)
+	e.AddLawBreakpoints(network.LawOf(wt, 0).Arg(wp, 0).Do(model.Div), points)
 	return element.Declared{Rel: network.Difference(turbine, pump), Tau: out, Unit: "N.m"}
 }
 
-// converterSlopes bounds how the torque lambda·ratio·w_impeller² follows both speeds,
-// up to the speed fast of the impeller.
+// converterSlopes returns bounds of the slopes of the torque lambda·ratio·w_impeller² along both
+// speeds, up to the speed fast of the impeller, rad/s.
 func converterSlopes(lambda, ratio model.Table, fast float64) (byTurbine, byPump float64) {
 	product := func(x float64) float64 { return lambda.At(x) * ratio.At(x) }
 	points := slices.Concat(lambda.X, ratio.X)
 	slices.Sort(points)
 	points = slices.Compact(points)
-	for i := range len(points) - 1 { // it is a parabola between: steepest at an end
+	for i := range len(points) - 1 { // a parabola between two points is steepest at one of them
 		a, b := points[i], points[i+1]
 		for _, end := range [2][2]float64{{a, a + (b-a)*1e-3}, {b, b - (b-a)*1e-3}} {
 			x, near := end[0], end[1]

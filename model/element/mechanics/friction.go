@@ -10,7 +10,7 @@ import (
 
 func frictionKinds() []element.Kind {
 	ends, on := element.Ends, element.OnSupport
-	grip := func(cgeo, peak string) parameters {
+	pressed := func(cgeo, peak string) parameters {
 		return parameters{
 			number("mu", "1", "or mu_pos", notNegative, "coefficient of friction"),
 			rows("mu_pos", speed+", 1", "or mu", notNegative, "[slip, coefficient], from slip 0 on"),
@@ -34,17 +34,16 @@ func frictionKinds() []element.Kind {
 		number("peak", "1", "1.001 or 1", element.AtLeastOne, "static over sliding friction; 1 with rows"),
 	}
 	return []element.Kind{
-		{Name: "clutch", Flanges: ends(turns), Parameters: grip("", "1"), Read: readClutch},
-		{Name: "brake", Flanges: on(either), Parameters: grip("required|1", "1"), Read: readClutch},
-		{Name: "one_way_clutch", Flanges: ends(turns), Parameters: grip("", "1.0001"), Read: readClutch},
+		{Name: "clutch", Flanges: ends(turns), Parameters: pressed("", "1"), Read: readClutch},
+		{Name: "brake", Flanges: on(either), Parameters: pressed("required|1", "1"), Read: readClutch},
+		{Name: "one_way_clutch", Flanges: ends(turns), Parameters: pressed("", "1.0001"), Read: readClutch},
 		{Name: "freewheel", Flanges: ends(turns), Read: readFreewheel},
 		{Name: "bearing_friction", Flanges: on(turns), Parameters: bearing, Read: readBearing},
 		{Name: "support_friction", Flanges: on(moves), Parameters: bearing, Read: readBearing},
 	}
 }
 
-// readClutch reads a clutch, brake or freewheel with a clutch beside it. Its torque
-// is at most mu·cgeo·fn.
+// readClutch reads a clutch, a brake or a one-way clutch, whose torque is at most mu·cgeo·fn.
 func readClutch(e *element.Element) element.Declared {
 	mu := readCoefficient(e)
 	cgeo := e.Number("cgeo")
@@ -66,7 +65,7 @@ func readClutch(e *element.Element) element.Declared {
 	e.Network.SizeSlope(l, 0, 1, k.Signal)
 	fn := k.Signal
 	k.Signal, k.Offset = e.AddLaw("mu_fn", "1", l).Index(), 0
-	e.GuardSlip(mu)
+	e.AddSlipBreakpoints(mu)
 	return e.PressedBy(e.AddFriction(k), fn, slices.Max(mu.Z)*k.Gain*k.Peak)
 }
 
@@ -89,8 +88,8 @@ func readSlipTable(e *element.Element, key string) model.Table {
 	return t
 }
 
-// readNormalForce reads fn, or fn_max·f_normalized, or area·max(0, pressure - p0), as
-// gain·max(0, signal - offset); most is fn_max where it is known.
+// readNormalForce reads fn, or fn_max·f_normalized, or area·max(0, pressure - p0), and returns it as
+// gain·max(0, signal - offset). most is fn_max, 0 if unknown.
 func readNormalForce(e *element.Element) (gain, offset, most float64, signal int) {
 	given := slices.DeleteFunc([]string{"fn", "f_normalized", "pressure"}, func(key string) bool { return !e.Has(key) })
 	if len(given) != 1 {
@@ -112,7 +111,7 @@ func readNormalForce(e *element.Element) (gain, offset, most float64, signal int
 	}
 }
 
-// readFreewheel is w_b >= w_a, and no torque while w_b > w_a.
+// readFreewheel reads a freewheel: w_b >= w_a, without torque while w_b > w_a.
 func readFreewheel(e *element.Element) element.Declared {
 	return e.AddFriction(model.Friction{Signal: e.AddConstant("fn", 0), Gain: 1, Peak: 1, OneWay: true})
 }
@@ -133,7 +132,7 @@ func readBearing(e *element.Element) element.Declared {
 
 		l := network.LawOf(e.Between.Speeds(1), t.MaxSlope()).Do(model.Abs).Look(t)
 		k.Signal = e.AddLaw(name, unit, l).Index()
-		e.GuardSlip(t)
+		e.AddSlipBreakpoints(t)
 		return e.AddFriction(k)
 	}
 

@@ -29,8 +29,8 @@ func gapKinds() []element.Kind {
 	}
 }
 
-// contact is an elastic contact with the law it makes, over the twist x and the relative
-// speed w.
+// contact is an elastic contact with its law l, whose arguments x and w are the twist and the
+// relative speed.
 type contact struct {
 	*element.Element
 	element.Declared
@@ -39,7 +39,7 @@ type contact struct {
 	x, w int
 }
 
-// begin begins the law.
+// begin makes the twist and the arguments of the law.
 func (t *contact) begin() {
 	t.Declared = t.AddTwist(0)
 	t.x = t.l.Read(network.StateOf(t.Twist), 2*t.c)
@@ -47,39 +47,39 @@ func (t *contact) begin() {
 	t.l.Stiff = []network.Stiffness{{Rate: t.w, C: 2 * t.c}}
 }
 
-// addSide adds the law of one side of a contact that is side·x deep, x = phi_rel -
-// phi_rel0, from the gap on; it is >= 0:
+// addSide adds the law of one side of a contact. The depth is side·x beyond the gap, with x =
+// phi_rel - phi_rel0; the torque is >= 0:
 //
 //	tau_c = c·max(0, side·x - gap), tau_d = d·side·w_rel
 //	tau   = max(0, tau_c + min(tau_c, tau_d)), or with jump
 //	tau   = max(0, tau_c + tau_d) while there is contact
 //
-// It is written with the sides of its corners, so that it stays smooth over a piece
-// that ends at one of them.
+// The law uses the signs of event indicators at its breakpoints. So it is smooth within a substep,
+// which ends at a breakpoint.
 func (t *contact) addSide(side, gap float64, jump bool) {
 	depth := t.l.Args[t.x].Scaled(side).Plus(network.One(-gap))
 	rate := t.l.Args[t.w].Scaled(side)
-	guard := func(f network.Form) int { return t.AddGuard(network.LawOf(f, 0)) }
-	inside := guard(depth)
-	pushing := guard(depth.Scaled(t.c).Plus(rate.Scaled(t.d)))
+	indicator := func(f network.Form) int { return t.AddIndicator(network.LawOf(f, 0)) }
+	inside := indicator(depth)
+	pushing := indicator(depth.Scaled(t.c).Plus(rate.Scaled(t.d)))
 	elastic := func() *network.Law {
 		return t.l.Again(t.x).Times(side).Push(gap).Do(model.Sub).Times(t.c)
 	}
 	elastic().Again(t.w).Times(side * t.d).Do(model.Add)
 	if !jump {
-		elastic().Times(2).Choose(guard(depth.Scaled(t.c).Plus(rate.Scaled(-t.d))))
+		elastic().Times(2).Choose(indicator(depth.Scaled(t.c).Plus(rate.Scaled(-t.d))))
 	}
 	t.l.Push(0).Choose(pushing).Push(0).Choose(inside)
 }
 
-// exert exerts the law.
+// exert makes the signal of the law and exerts it.
 func (t *contact) exert(name string) element.Declared {
 	t.Tau = t.Resist(t.AddLaw(name, t.Unit, &t.l)).Tau
 	return t.Declared
 }
 
-// readBacklash is a spring-damper with a total gap backlash (b in the Modelica Standard
-// Library); with 0 it is a plain one.
+// readBacklash reads a spring-damper with the total play backlash (b in the Modelica Standard
+// Library); with play 0 it is a plain spring-damper.
 func readBacklash(e *element.Element) element.Declared {
 	t := contact{Element: e, c: e.Number("c"), d: e.Number("d")}
 	b := e.Number("backlash")
@@ -94,7 +94,7 @@ func readBacklash(e *element.Element) element.Declared {
 	return t.exert("tau")
 }
 
-// readGap is a contact that pushes while s_rel < s_rel0.
+// readGap reads a contact that pushes while s_rel < s_rel0.
 func readGap(e *element.Element) element.Declared {
 	t := contact{Element: e, c: e.Number("c"), d: e.Number("d")}
 	t.begin()
@@ -117,7 +117,7 @@ func readClearance(e *element.Element) element.Declared {
 			highest, units.Format(high, unit), lowest, units.Format(low, unit))
 	}
 
-	zero := low // the state counts from a stop, where its digits matter
+	zero := low // the state is the distance from a stop, so that it is exact there
 	if math.IsInf(low, 0) {
 		zero = high
 	}
@@ -141,8 +141,8 @@ func readClearance(e *element.Element) element.Declared {
 	return d
 }
 
-// addStop is one end of a clearance: a friction element along sign·w_rel. It returns its
-// torque along w_rel.
+// addStop adds one end of a clearance, a friction element along sign·w_rel, and returns its torque
+// along w_rel.
 func addStop(e *element.Element, name string, ks float64, g model.Gap) network.Form {
 	k := model.Friction{Name: e.Name + "." + name, Gain: 1, Peak: 1, OneWay: true, Gap: &g,
 		Signal: e.AddConstant(name, 0), Translational: e.Domain == network.Translational}
@@ -174,11 +174,11 @@ func addContactLoss(e *element.Element, c network.ContactLoss, name string, sign
 		e.Network.ContactLosses = append(e.Network.ContactLosses, c)
 		body := network.Difference(node, network.Ground)
 
-		// Between 0 and the force of the contact: nothing without contact, no corner at its end.
+		// Limited to 0 and the force of the contact: 0 without contact, and continuous at its end.
 		l := network.LawOf(network.ContactLossOf(len(e.Network.ContactLosses)-1), 1)
 		n := l.Read(network.FrictionOf(c.Contact).Scaled(-1e9), 0)
 		l.Again(n).Push(0).Do(model.Max, model.Min).Again(n).Push(0).Do(model.Min, model.Max)
-		l.Push(0).Choose(e.AddGuard(network.LawOf(body.Speeds(way.forward), 0)))
+		l.Push(0).Choose(e.AddIndicator(network.LawOf(body.Speeds(way.forward), 0)))
 		loss := e.AddLaw(name+".loss_"+way.name, e.Per("N.m", "N"), l)
 		e.Exert(body, loss.Scaled(-way.forward))
 	}

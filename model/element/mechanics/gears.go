@@ -38,14 +38,14 @@ func gearKinds() []element.Kind {
 	}
 }
 
-// readGear is w_a - w_support = ratio·(w_b - w_support).
+// readGear reads a gear: w_a - w_support = ratio·(w_b - w_support).
 func readGear(e *element.Element) element.Declared {
 	ratio := e.Number("ratio")
 	e.Tie(e.Term("a", 1), e.Term("b", -ratio), e.Term("support", ratio-1))
 	return element.Declared{}
 }
 
-// readPlanetary is (1 + ratio)·w_carrier = w_sun + ratio·w_ring, and with a pair of
+// readPlanetary reads a planetary set: (1 + ratio)·w_carrier = w_sun + ratio·w_ring; with pairs of
 // planets between sun and ring (1 - ratio)·w_carrier = w_sun - ratio·w_ring.
 func readPlanetary(e *element.Element) element.Declared {
 	g := e.Number("ratio")
@@ -56,8 +56,8 @@ func readPlanetary(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// readRavigneaux is two planetary sets on one carrier and ring: the large sun with
-// single planets, the small sun with double ones.
+// readRavigneaux reads two planetary sets on one carrier and one ring: the large sun with single
+// planets, the small sun with pairs of planets.
 func readRavigneaux(e *element.Element) element.Declared {
 	small, large := e.Number("ratio_small"), e.Number("ratio_large")
 	e.Tie(e.Term("carrier", 1-small), e.Term("sun_small", -1), e.Term("ring", small))
@@ -65,15 +65,15 @@ func readRavigneaux(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// readDifferential is w_drive = ratio·(w_left + w_right)/2.
+// readDifferential reads a differential: w_drive = ratio·(w_left + w_right)/2.
 func readDifferential(e *element.Element) element.Declared {
 	ratio := e.Number("ratio")
 	e.Tie(e.Term("drive", 1), e.Term("left", -ratio/2), e.Term("right", -ratio/2))
 	return element.Declared{}
 }
 
-// readRolling is w_a·radius = v_b for a wheel, w_a = ratio·v_b for a gear, relative to
-// the supports.
+// readRolling reads a rolling wheel, w_a·radius = v_b, or a rack and pinion, w_a = ratio·v_b, both
+// relative to the supports.
 func readRolling(e *element.Element) element.Declared {
 	var ratio float64
 	if e.Kind.Name == "ideal_rolling_wheel" {
@@ -86,46 +86,46 @@ func readRolling(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// The side of a lossy gear outlasts its end by a part of the load and by a torque,
-// N·m, and its capacity is larger by twice that: without load there is no side, only
-// rounding, and a gear that just holds its load holds it.
+// Hysteresis of the event indicators of a lossy gear: marginPart times the load plus marginTau, N·m.
+// The capacity is larger by twice the hysteresis. Without it rounding would decide the direction of
+// power at zero load, and whether a gear holds a load equal to its capacity.
 const (
 	marginPart = 1e-11
 	marginTau  = 1e-12
 )
 
-// selfLocking is how much more than flange b can ask for a gear holds that b cannot
-// drive: without it, a worm at rest has nothing in reserve but rounding.
+// selfLocking is the factor on the capacity of a gear that flange b cannot drive. With 1 rounding
+// would decide whether a worm gear at rest stays locked.
 const selfLocking = 2
 
-// lossTable is over |w_a|: efficiencies with flange a and with flange b driving, and
-// the bearing friction, N·m on the side of a, in both cases.
+// lossTable holds tables over |w_a|: the efficiencies with flange a driving and with flange b
+// driving, and the bearing friction in both cases, N·m on the side of a.
 type lossTable struct {
 	eta1, eta2, tau1, tau2 model.Table
 }
 
 func (t lossTable) all() []model.Table { return []model.Table{t.eta1, t.eta2, t.tau1, t.tau2} }
 
-// lossy is a lossy gear while it is read.
+// lossy is a lossy gear during reading.
 type lossy struct {
 	*element.Element
 	lossTable
-	at int // index of the loss
+	at int // index of the GearLoss
 }
 
-// readLossyGear is an ideal gear and a friction element from flange a to the support.
-// With load the torque into flange a, its torque is tau_loss while w_a > 0,
+// readLossyGear reads an ideal gear with a friction element from flange a to the support. load is
+// the torque into flange a. While w_a > 0 the friction torque is
 //
 //	tau_loss = max((1 - eta1)·load + tau1, (1 - 1/eta2)·load + tau2)
 //
-// and backward the same with both torques negative. It takes part in the load itself:
-// load = load0 + share·tau_loss, so that the capacity, of load0 alone, is
+// and while w_a < 0 the same with both torques negative. The loss changes the load, load = load0 +
+// share·tau_loss, so the capacity as a function of load0 is
 //
 //	max(((1 - eta1)·load0 + tau1)/(1 - (1 - eta1)·share),
 //	    (eta2·tau2 - (1 - eta2)·load0)/(eta2 + (1 - eta2)·share))
 //
-// with -load0 backward, the second times selfLocking where eta2 reaches 0. Stuck, the sign of
-// its own torque is the side.
+// with -load0 for w_a < 0, and with selfLocking times the second term if eta2 reaches 0. While the
+// gear is locked, the sign of its friction torque takes the place of the sign of w_a.
 func readLossyGear(e *element.Element) element.Declared {
 	readGear(e)
 	g := lossy{Element: e, lossTable: readLossTable(e), at: len(e.Network.GearLosses)}
@@ -148,30 +148,30 @@ func readLossyGear(e *element.Element) element.Declared {
 	var side network.Law
 	load := side.Read(network.GearLoadOf(g.at), 0)
 	side.Arg(network.FrictionOf(own), 0)
-	side.Arg(e.Between.Speeds(1), 0).Times(1e-6).Do(model.Add) // tells the side at the start
-	forward := g.addLastingGuard(&side, load)
+	side.Arg(e.Between.Speeds(1), 0).Times(1e-6).Do(model.Add) // decides at the start
+	forward := g.addLastingIndicator(&side, load)
 
 	capacity := g.pushLosses(forward).Do(model.Max)
 	capacity.Loss = g.at + 1
 	margin(capacity, 0).Times(2).Do(model.Add)
 	e.Network.Frictions[own].Signal = e.AddLaw("tau_max", "N.m", capacity).Index()
-	g.addLastingGuard(g.pushLosses(forward).Do(model.Sub), 0)
-	e.GuardSlip(g.all()...)
+	g.addLastingIndicator(g.pushLosses(forward).Do(model.Sub), 0)
+	e.AddSlipBreakpoints(g.all()...)
 	return d
 }
 
-// addLastingGuard makes a guard of l that keeps its side until the other is plain, under a load.
-func (g *lossy) addLastingGuard(l *network.Law, load int) int {
-	return g.AddGuard(margin(l, load).Side(len(g.Network.Guards)).Do(model.Mul, model.Add))
+// addLastingIndicator makes an event indicator of l with hysteresis; load is the argument of its size.
+func (g *lossy) addLastingIndicator(l *network.Law, load int) int {
+	return g.AddIndicator(margin(l, load).Side(len(g.Network.Indicators)).Do(model.Mul, model.Add))
 }
 
-// margin pushes how far a side outlasts its end.
+// margin pushes the hysteresis under a load, which is an argument of l.
 func margin(l *network.Law, load int) *network.Law {
 	return l.Again(load).Do(model.Abs).Times(marginPart).Push(marginTau).Do(model.Add)
 }
 
-// pushLosses pushes the loss with flange a driving and that with flange b driving, both on the
-// side of a guard. The load is argument 0.
+// pushLosses pushes the loss with flange a driving and the loss with flange b driving, both for the
+// sign of an event indicator. The load is argument 0.
 func (g *lossy) pushLosses(side int) *network.Law {
 	var l network.Law
 	load := l.Read(network.GearLoadOf(g.at), 0)
@@ -204,9 +204,9 @@ func (g *lossy) pushLosses(side int) *network.Law {
 	return &l
 }
 
-// readLossTable reads rows [|w_a|, eta_mf1, eta_mf2, tau_bf1, tau_bf2]. They go on like the
-// last two until an efficiency has halved or reached 1, or a torque has reached 0, and
-// stay as they are from there on.
+// readLossTable reads rows [|w_a|, eta_mf1, eta_mf2, tau_bf1, tau_bf2]. Beyond the last row the
+// columns continue their last slope until an efficiency has halved or reached 1, or a torque has
+// reached 0, and are constant from there on.
 func readLossTable(e *element.Element) lossTable {
 	cols := [][]float64{{0}, {1}, {1}, {0}, {0}}
 	if f, ok := e.Field("lossTable"); ok {
@@ -251,7 +251,7 @@ func readLossTable(e *element.Element) lossTable {
 	return lossTable{table(1), table(2), table(3), table(4)}
 }
 
-// checkLosses refuses what is no gear.
+// checkLosses refuses values that a gear cannot have.
 func checkLosses(e *element.Element, f element.Field, cols [][]float64) {
 	if cols[0][0] != 0 {
 		e.Refuse(f.At, "lossTable: the first row is at speed %g; 0 is wanted", cols[0][0])

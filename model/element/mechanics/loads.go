@@ -52,12 +52,12 @@ func loadKinds() []element.Kind {
 	}
 }
 
-// readLinearLoad is tau = tau_nominal·w/w_nominal.
+// readLinearLoad reads a load tau = tau_nominal·w/w_nominal.
 func readLinearLoad(e *element.Element) element.Declared {
 	return e.Drive(e.Between.Speeds(e.Number("tau_nominal") / e.Number("w_nominal")))
 }
 
-// readQuadraticLoad is tau = tau_nominal·(w/w_nominal)²·sign(w).
+// readQuadraticLoad reads a load tau = tau_nominal·(w/w_nominal)²·sign(w).
 func readQuadraticLoad(e *element.Element) element.Declared {
 	tau, w := e.Number("tau_nominal"), e.Number("w_nominal")
 	l := network.LawOf(e.Between.Speeds(1), 4*tau/w) // up to twice the nominal speed
@@ -65,8 +65,8 @@ func readQuadraticLoad(e *element.Element) element.Declared {
 	return e.Drive(e.AddLaw(e.Per("tau", "f"), e.Per("N.m", "N"), l))
 }
 
-// readEddy is tau = 2·tau_nominal·e²·x/(1 + x²) against the slip, with
-// x = w_rel/(w_nominal·(1 + alpha·(T - TRef))); its loss heats C, which G cools.
+// readEddy reads an eddy-current brake: tau = 2·tau_nominal·e²·x/(1 + x²) against the slip, with
+// x = w_rel/(w_nominal·(1 + alpha·(T - TRef))). Its loss heats the capacity C, which G cools.
 func readEddy(e *element.Element) element.Declared {
 	tau, w := e.Number("tau_nominal"), e.Number("w_nominal")
 	alpha, ref := e.Number("alpha20"), e.Number("TRef")
@@ -91,12 +91,12 @@ func readEddy(e *element.Element) element.Declared {
 	return e.Resist(brake)
 }
 
-// readVehicle is a mass on wheels of radius R:
+// readVehicle reads a mass on wheels of radius R:
 //
 //	m·v' = f_wheel - m·g·sin(a) - m·g·cos(a)·Cr (friction) - ½·rho·Cd·A·|v - wind|·(v - wind)
 //
-// with tan(a) = inclination. The rolling resistance is a friction element: it holds
-// the vehicle on a slope that is not too steep.
+// with tan(a) = inclination. The rolling resistance is a friction element, which can hold the vehicle
+// on a small slope.
 func readVehicle(e *element.Element) element.Declared {
 	own := e.OwnNode
 	n := &e.Network.Nodes[own]

@@ -15,20 +15,20 @@ import (
 	"lockstep/model/network"
 )
 
-// Kinds are the elements along one coordinate.
+// Kinds returns the element types of the family.
 func Kinds() []element.Kind {
 	return slices.Concat(basicKinds(), sourceKinds(), gapKinds(), regionKinds(), gearKinds(), frictionKinds(), loadKinds(),
 		sensorKinds())
 }
 
-// What a node of an element does.
+// Domains of the nodes of an element.
 const (
 	turns  = network.Rotational
 	moves  = network.Translational
 	either = network.AnyDomain
 )
 
-// Units of elements that turn and that move.
+// Units of elements that turn, and of those that move.
 const (
 	angle     = "rad|m"
 	speed     = "rad/s|m/s"
@@ -60,7 +60,7 @@ var (
 	twist   = adds{{Key: "twist", Unit: angle, Meaning: "deflection beyond the unloaded one"}}
 )
 
-// initial are the parameters of how a node starts.
+// initial holds the parameters of the initial speed and position of a node.
 var initial = parameters{
 	number("w_start|v_start", speed, "0", unbounded, "speed at the start"),
 	number("phi_start|s_start", angle, "0", unbounded, "angle at the start|position at the start"),
@@ -81,7 +81,7 @@ func basicKinds() []element.Kind {
 	}
 }
 
-// readInertia reads an inertia or a mass: the node of its own name.
+// readInertia reads an inertia or a mass, which is a node.
 func readInertia(e *element.Element) element.Declared {
 	own := e.OwnNode
 	n := &e.Network.Nodes[own]
@@ -96,7 +96,7 @@ func readFixed(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// readLink is tau = c·(phi_rel - phi_rel0) + d·w_rel.
+// readLink reads a spring, a damper or both: tau = c·(phi_rel - phi_rel0) + d·w_rel.
 func readLink(e *element.Element) element.Declared {
 	d := element.Declared{Rel: e.Between, Unit: e.Per("N.m", "N")}
 	if e.Kind.Name != "damper" {

@@ -71,7 +71,7 @@ func readAffine(e *element.Element) element.Declared {
 	if d.Angle != "" && e.Has("hysteresis") {
 		width := r.each("hysteresis")
 		for i := range width {
-			width[i] /= 2 // the torque lies above the spring's on one way and below on the other
+			width[i] /= 2 // the torque lies above the spring's in one direction and below in the other
 		}
 		loop := r.addSignal("hysteresis", make([]float64, len(width)), width)
 		ring := e.AddFriction(model.Friction{Gain: 1, Peak: 1, Signal: loop})
@@ -81,8 +81,8 @@ func readAffine(e *element.Element) element.Declared {
 	return d
 }
 
-// regions reads borders, slopes and offsets, and mirrors those that are given for
-// |z| only.
+// regions reads the boundaries (key borders), slopes and offsets of regions of z, and mirrors those
+// that the file gives for |z| only.
 type regions struct {
 	*element.Element
 	z, unit, torque          string
@@ -90,7 +90,7 @@ type regions struct {
 	borders, slopes, offsets []float64
 }
 
-// addSignal makes a signal of the element that depends on the last switch.
+// addSignal makes an affine signal of the last switch and returns its index.
 func (r *regions) addSignal(name string, slope, offset []float64) int {
 	return r.AddSignal(name, network.Signal{Unit: units.Want(r.torque).Unit,
 		Affine: &model.Affine{Switch: len(r.Network.Switches) - 1, Slope: slope, Offset: offset}})
@@ -124,7 +124,7 @@ func (r *regions) read(slope string) {
 	}
 }
 
-// list reads a value for each region that the borders make.
+// list reads one value per region between the boundaries.
 func (r *regions) list(key string) []float64 {
 	list, n := r.Numbers(key), len(r.borders)
 	if len(list) != n+1 {
@@ -133,8 +133,8 @@ func (r *regions) list(key string) []float64 {
 	return list
 }
 
-// join computes the offsets for which the torque is continuous, and 0 at z = 0
-// unless they are given; those must be continuous.
+// join computes the offsets of a continuous torque, which is 0 at z = 0. It refuses offsets of the
+// file that are not continuous.
 func (r *regions) join() {
 	home, first := 0, 0.0 // the region whose offset is known
 	at := r.Place("offsets")
@@ -174,7 +174,7 @@ func (r *regions) join() {
 	}
 }
 
-// each reads one value for all regions or one for each.
+// each reads one value for all regions, or one value per region.
 func (r *regions) each(key string) []float64 {
 	n := len(r.slopes)
 	if r.IsScalar(key) {
@@ -191,8 +191,8 @@ func (r *regions) each(key string) []float64 {
 	return list
 }
 
-// damp is d[i]·w_rel, i the region of the twist: a law of the mean of the first and the
-// last, and half a step at each border, up beyond it and down before.
+// damp returns d[i]·w_rel, where i is the region of the twist. The law adds to the mean of the first
+// and the last damping half of each step at a boundary, with the sign of the side of the twist.
 func (r *regions) damp(twist int, d []float64) network.Form {
 	if slices.Min(d) == slices.Max(d) {
 		return r.Between.Speeds(d[0])
@@ -200,13 +200,13 @@ func (r *regions) damp(twist int, d []float64) network.Form {
 	l := new(network.Law).Push((d[0] + d[len(d)-1]) / 2)
 	for i, b := range r.borders {
 		beyond := network.LawOf(network.StateOf(twist).Plus(network.One(-b)), 0)
-		l.Side(r.AddGuard(beyond)).Times((d[i+1] - d[i]) / 2).Do(model.Add)
+		l.Side(r.AddIndicator(beyond)).Times((d[i+1] - d[i]) / 2).Do(model.Add)
 	}
 
 	return r.AddLaw("damping", r.torque, l.Arg(r.Between.Speeds(1), slices.Max(d)).Do(model.Mul))
 }
 
-// mirrored is sign·v backwards, middle, v.
+// mirrored returns sign·v in reverse order, then middle, then v.
 func mirrored(v []float64, sign float64, middle ...float64) []float64 {
 	var out []float64
 	for _, x := range slices.Backward(v) {
@@ -221,7 +221,8 @@ func readDeflectionDamper(e *element.Element) element.Declared {
 	d, more, most := e.Number("d"), e.Number("d_delta"), e.Number("phi_range")
 	out := e.AddTwist(0)
 	twist := network.StateOf(out.Twist)
-	l := network.LawOf(twist, 0).Side(e.AddGuard(network.LawOf(twist, 0))).Do(model.Mul).Times(more).Push(d).Do(model.Add)
+	sign := e.AddIndicator(network.LawOf(twist, 0))
+	l := network.LawOf(twist, 0).Side(sign).Do(model.Mul).Times(more).Push(d).Do(model.Add)
 	l.Arg(e.Between.Speeds(1), d+more*most).Do(model.Mul)
 	out.Tau = e.Resist(e.AddLaw(e.Per("tau", "f"), out.Unit, l)).Tau
 	return out

@@ -37,7 +37,7 @@ func readAngleSensor(e *element.Element) element.Declared {
 	return element.Declared{Rel: e.Between, Twist: i, Angle: e.Per("rad", "m")}
 }
 
-// readTorqueSensor joins its flanges rigidly. What it measures goes from a to b.
+// readTorqueSensor ties its flanges rigidly and measures the torque or power from a to b.
 func readTorqueSensor(e *element.Element) element.Declared {
 	e.Tie(e.Term("a", 1), e.Term("b", -1))
 	tau := network.TieOf(len(e.Network.Ties) - 1).Scaled(-1)
@@ -48,12 +48,12 @@ func readTorqueSensor(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// readPositionTable is a value along the way: rows [position, value] of the flange, linear
+// readPositionTable reads a value over the position of the flange: rows [position, value], linear
 // between them and constant outside.
 func readPositionTable(e *element.Element) element.Declared {
 	t := e.Table("table")
 	s := network.StateOf(e.Angle(e.Node("flange")))
-	e.GuardPoints(s, t.Breakpoints())
+	e.AddBreakpoints(s, t.Breakpoints())
 	own := e.Own()
 	own.Law = network.LawOf(s, t.MaxSlope()).Look(t)
 	own.MaxAbs = max(-slices.Min(t.Z), slices.Max(t.Z))

@@ -43,12 +43,12 @@ func readTorque(e *element.Element) element.Declared {
 	return e.Drive(network.SignalOf(e.Waveform("tau")))
 }
 
-// readSpeed drives a flange with a given speed or angle. The element is a node whose
-// speed is a state of its own, with the given rate; a tie carries it to the flange.
+// readSpeed drives a flange with a given speed or angle. The element is a node whose speed is a
+// state; a tie connects it to the flange.
 //
-// With exact the rate is the derivative of the source, and for an angle its second
-// one, with a slow return to the source itself. Otherwise, as in the Modelica Standard
-// Library, a low-pass filter of f_crit makes the motion smooth:
+// With exact the rate of that state is the first derivative of a speed, or the second derivative of
+// an angle, with a slow return to the source. Otherwise, as in the Modelica Standard Library, a
+// low-pass filter of f_crit makes the motion smooth:
 //
 //	speed     w' = w_crit·(w_ref - w)
 //	position  w' = w_crit·((phi_ref - phi)·w_crit - 1.3617·w)/0.6180,  phi' = w
@@ -87,7 +87,8 @@ func followFiltered(e *element.Element, n *network.Node, ref int, crit float64) 
 		Plus(phi.Scaled(-crit * crit / bf)).Plus(w.Scaled(-crit * af / bf))
 }
 
-// followExactly needs a source that is known in advance and smooth enough.
+// followExactly makes the states of an exact motion. The source must be known in advance and must not
+// jump, for an angle also its first derivative.
 func followExactly(e *element.Element, n *network.Node, ref int) {
 	at, s := e.Place("exact"), &e.Network.Signals[ref]
 	if s.Law != nil || ref < len(e.Network.Inputs) {
@@ -116,21 +117,21 @@ func followExactly(e *element.Element, n *network.Node, ref int) {
 	n.Driven = i + 1
 	w := network.StateOf(i)
 	if isSpeed {
-		e.Network.States[i].Der = accel.Plus(wanted.Scaled(recall)).Plus(w.Scaled(-recall))
+		e.Network.States[i].Der = accel.Plus(wanted.Scaled(returnRate)).Plus(w.Scaled(-returnRate))
 		return
 	}
 
 	n.Phi0 = startOfSource(source)
 	phi := network.StateOf(e.AddState(network.State{Name: "phi", Der: w, Start: n.Phi0}))
-	e.Network.States[i].Der = accel.Plus(add("speed", speed).Scaled(2 * recall)).Plus(w.Scaled(-2 * recall)).
-		Plus(wanted.Scaled(recall * recall)).Plus(phi.Scaled(-recall * recall))
+	e.Network.States[i].Der = accel.Plus(add("speed", speed).Scaled(2 * returnRate)).Plus(w.Scaled(-2 * returnRate)).
+		Plus(wanted.Scaled(returnRate * returnRate)).Plus(phi.Scaled(-returnRate * returnRate))
 }
 
-// recall is how fast, 1/s, an exact motion returns to its source: what a sine is more than
-// parabolas over pieces of a step would otherwise add up, to a drift.
-const recall = 1.0
+// returnRate is the rate, 1/s, at which an exact motion returns to its source. A substep integrates
+// a sine as a parabola; without the return these errors would add up to a drift.
+const returnRate = 1.0
 
-// startOfSource is its value at time 0.
+// startOfSource returns the value of a source at time 0.
 func startOfSource(s model.Source) float64 {
 	if len(s.Sum) > 0 {
 		total := 0.0
@@ -155,7 +156,7 @@ func startOfSource(s model.Source) float64 {
 	return v
 }
 
-// tableStart is the value of a table at time 0.
+// tableStart returns the value of the table of a source at time 0.
 func tableStart(s model.Source) float64 {
 	t := 0.0
 	if s.Period > 0 {
@@ -176,7 +177,7 @@ func tableStart(s model.Source) float64 {
 	return s.V[last] + (s.V[last+1]-s.V[last])*(t-s.T[last])/(s.T[last+1]-s.T[last])
 }
 
-// derivative is the rate of a source; false if the source jumps.
+// derivative returns the rate of a source; false if the source jumps.
 func derivative(s model.Source) (model.Source, bool) {
 	if len(s.Sum) == 0 {
 		return leafDerivative(s)
@@ -202,6 +203,7 @@ func derivative(s model.Source) (model.Source, bool) {
 	return d, true
 }
 
+// leafDerivative is derivative for a source without Sum.
 func leafDerivative(s model.Source) (model.Source, bool) {
 	d := model.Source{Held: true, Start: s.Start, Period: s.Period}
 	if s.Amplitude != 0 {
@@ -235,9 +237,9 @@ func leafDerivative(s model.Source) (model.Source, bool) {
 	return d, true
 }
 
-// readHarmonics is a torque with the orders of an engine over its angle (Modeling and
-// simulation of longitudinal dynamics coupled with clutch judder, section 4, where the
-// angle is misprinted as speed times time):
+// readHarmonics reads a torque with engine orders over the angle (Modeling and simulation of
+// longitudinal dynamics coupled with clutch judder, section 4, which misprints the angle as speed
+// times time):
 //
 //	tau·(1 + sum of amplitude·sin(order·phi_rel))
 func readHarmonics(e *element.Element) element.Declared {

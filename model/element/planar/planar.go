@@ -19,14 +19,14 @@ import (
 	"lockstep/model/units"
 )
 
-// Kinds are the element types of the family.
+// Kinds returns the element types of the family.
 func Kinds() []element.Kind {
 	type parameters = []element.Parameter
 	number, free, positive := element.AsNumber.Of, element.Any, element.Positive
 	a := element.Word("a", "", "body, or node of a body")
 	b := element.Word("b", "", "body, or node of a body")
 	return []element.Kind{
-		{Name: "body", Early: makeBody, Read: readBody,
+		{Name: "body", MakeNodes: makeBody, Read: readBody,
 			Hint: "its flanges are NAME.x, NAME.y, NAME.phi, and those of its nodes",
 			Parameters: parameters{
 				number("m", "kg", "with x or y", positive, "mass"),
@@ -53,16 +53,16 @@ func Kinds() []element.Kind {
 type frame struct {
 	name string
 	body *body
-	rel  [2]float64 // from the centre, m
-	node [2]int     // its flanges x and y; of the centre those of the body
+	rel  [2]float64 // position relative to the centre, m
+	node [2]int     // nodes x and y; not used for the centre
 }
 
-// body is what frames need of it; its coordinates are x, y, phi.
+// body is a body with its points; its coordinates are x, y, phi.
 type body struct {
 	node    [3]int
 	moves   [3]bool
-	start   [3]float64 // m, m, rad
-	written [3]bool    // start was
+	start   [3]float64 // initial position, m, m, rad
+	written [3]bool    // the file gives start
 	points  []*frame   // the centre first
 }
 
@@ -71,8 +71,8 @@ var (
 	domains     = []network.Domain{network.Translational, network.Translational, network.Rotational}
 )
 
-// makeBody makes the nodes of a body: NAME.x, NAME.y, NAME.phi, and NAME.POINT.x and .y of
-// each of its points. What does not move is fixed.
+// makeBody makes the nodes of a body: NAME.x, NAME.y, NAME.phi, and NAME.POINT.x and .y of each of
+// its points. Coordinates that do not move are fixed nodes.
 func makeBody(e *element.Element) {
 	b := &body{moves: [3]bool{true, true, true}}
 	if f, ok := e.Field("dof"); ok {
@@ -108,17 +108,17 @@ func makeBody(e *element.Element) {
 	}
 }
 
-// addNode makes a node of the element; one that does not move is fixed.
+// addNode makes a node of the element, a fixed one unless it moves.
 func addNode(e *element.Element, name string, d network.Domain, moves bool) int {
 	owner := e.Kind.Name
 	if !moves {
 		owner = "fixed"
 	}
-	n := network.Node{Name: name, At: e.At, Owner: owner, Domain: d, By: e.Name, Framed: true}
+	n := network.Node{Name: name, At: e.At, Owner: owner, Domain: d, By: e.Name, OfBody: true}
 	return network.Add(&e.Network.Nodes, n)
 }
 
-// pointFields are the entries of nodes.
+// pointFields returns the entries of the key nodes.
 func pointFields(e *element.Element) []element.Field {
 	f, ok := e.Field("nodes")
 	if !ok {
@@ -127,7 +127,7 @@ func pointFields(e *element.Element) []element.Field {
 	return e.FieldsOf(f, e.What()+": nodes")
 }
 
-// readBody gives a body its inertia, its points and where it starts.
+// readBody reads the inertia, the points and the initial values of a body.
 func readBody(e *element.Element) element.Declared {
 	b := e.Data.(*body)
 	m, J := 0.0, 0.0
@@ -145,7 +145,7 @@ func readBody(e *element.Element) element.Declared {
 		}
 		e.ReadStart(n, speed, place)
 		b.start[i], b.written[i] = n.Phi0, n.Placed
-		n.Fixes = n.Placed && i < 2
+		n.InPlane = n.Placed && i < 2
 		if !b.moves[i] {
 			n.J = 0
 			forbidAlong(e, c, speed)
@@ -166,7 +166,7 @@ func readBody(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// forbidAlong refuses a key of a motion that the body does not make.
+// forbidAlong refuses a key of a coordinate along which the body does not move.
 func forbidAlong(e *element.Element, coordinate, key string) {
 	if f, ok := e.Field(key); ok {
 		e.Refuse(f.KeyAt, "%s: it does not move along %s; add that to dof", key, coordinate)
@@ -185,7 +185,7 @@ func readPoint(e *element.Element, f element.Field, p *frame) {
 		dir[i] = 1
 		n := &e.Network.Nodes[own]
 		n.Phi0, n.Placed = p.place(dir)
-		n.Fixes, n.Loose = p.reckoning(dir)
+		n.InPlane, n.Displaced = p.placeKind(dir)
 		if r := p.along(dir); len(r) > 0 {
 			followRigidly(e, own, r)
 		} else {
@@ -194,7 +194,7 @@ func readPoint(e *element.Element, f element.Field, p *frame) {
 	}
 }
 
-// along is the speed of a point in a direction.
+// along returns the speed of a point in a direction.
 func (p *frame) along(dir [2]float64) network.Row {
 	var r network.Row
 	for i, c := range [3]float64{dir[0], dir[1], p.rel[0]*dir[1] - p.rel[1]*dir[0]} {
@@ -206,14 +206,15 @@ func (p *frame) along(dir [2]float64) network.Row {
 	return r
 }
 
-// at is the place of a point in a direction, with phi or without it, m.
+// at returns the position of a point in a direction, m, for an angle phi of the body.
 func (p *frame) at(dir [2]float64, phi float64) float64 {
 	return dir[0]*(p.body.start[0]+p.rel[0]) + dir[1]*(p.body.start[1]+p.rel[1]) +
 		phi*(p.rel[0]*dir[1]-p.rel[1]*dir[0])
 }
 
-// place is where a point starts in a direction, m. A coordinate that was not written is a
-// displacement and has no offset; where nothing was, the place is not known.
+// place returns the initial position of a point in a direction, m. A coordinate that the file does
+// not give counts as a displacement, without the offset of the point. known is false if the file
+// gives no coordinate.
 func (p *frame) place(dir [2]float64) (at float64, known bool) {
 	turn := p.rel[0]*dir[1] - p.rel[1]*dir[0]
 	at, known = p.body.start[2]*turn, p.body.written[2] && turn != 0
@@ -228,18 +229,18 @@ func (p *frame) place(dir [2]float64) (at float64, known bool) {
 	return at, known
 }
 
-// reckoning tells whether the place of a point in a direction is one in the plane, and
-// whether it leaves out an offset from the centre, as a displacement does.
-func (p *frame) reckoning(dir [2]float64) (fixes, loose bool) {
+// placeKind reports whether the initial position of a point in a direction is one in the plane, and
+// whether it lacks an offset from the centre, as a displacement does.
+func (p *frame) placeKind(dir [2]float64) (inPlane, displaced bool) {
 	for i, c := range dir {
-		fixes = fixes || c != 0 && p.body.written[i]
-		loose = loose || c*p.rel[i] != 0 && !p.body.written[i]
+		inPlane = inPlane || c != 0 && p.body.written[i]
+		displaced = displaced || c*p.rel[i] != 0 && !p.body.written[i]
 	}
 
-	return fixes, loose
+	return inPlane, displaced
 }
 
-// followRigidly ties a node to others, where they start as well.
+// followRigidly ties node own to other nodes, also their initial positions.
 func followRigidly(e *element.Element, own int, r network.Row) {
 	t := e.Tie(append(r.Scaled(-1), network.TermOf(own, 1))...)
 	for _, x := range t.Row {
@@ -247,7 +248,7 @@ func followRigidly(e *element.Element, own int, r network.Row) {
 	}
 }
 
-// pointAt is the point that a key names.
+// pointAt returns the point that a key names.
 func pointAt(e *element.Element, key string) *frame {
 	name := e.FullName(e.Word(key))
 	var names []string
@@ -269,7 +270,7 @@ func pointAt(e *element.Element, key string) *frame {
 	return nil
 }
 
-// readPair reads the two points of an element and the direction of its angle, or of the line
+// readPair reads the two points of an element and its direction: that of the key angle, or of the line
 // from a to b.
 func readPair(e *element.Element) (a, b *frame, dir [2]float64) {
 	a, b = pointAt(e, "a"), pointAt(e, "b")
@@ -288,7 +289,7 @@ func readPair(e *element.Element) (a, b *frame, dir [2]float64) {
 		return a, b, dir
 	}
 
-	wantPlaces(e, a, b)
+	requirePlaces(e, a, b)
 	dx, dy := b.at(xAxis, 0)-a.at(xAxis, 0), b.at(yAxis, 0)-a.at(yAxis, 0)
 	length := math.Hypot(dx, dy)
 	if !(length > 0) {
@@ -299,13 +300,13 @@ func readPair(e *element.Element) (a, b *frame, dir [2]float64) {
 
 var xAxis, yAxis = [2]float64{1, 0}, [2]float64{0, 1}
 
-// angleTo is the direction from one point to another, in degrees.
+// angleTo returns the direction from a point to another, degrees.
 func (p *frame) angleTo(to *frame) float64 {
 	return math.Atan2(to.at(yAxis, 0)-p.at(yAxis, 0), to.at(xAxis, 0)-p.at(xAxis, 0)) * 180 / math.Pi
 }
 
-// wantPlaces fails unless both bodies have places in the plane.
-func wantPlaces(e *element.Element, list ...*frame) {
+// requirePlaces refuses points of bodies without a position in the plane.
+func requirePlaces(e *element.Element, list ...*frame) {
 	for _, p := range list {
 		if !(p.body.written[0] && p.body.written[1]) {
 			e.Refuse(e.At, "the place of %q is not known; give its body x_start and y_start", p.name)
@@ -313,37 +314,37 @@ func wantPlaces(e *element.Element, list ...*frame) {
 	}
 }
 
-// parting is the speed at which two points part in a direction.
-func parting(a, b *frame, dir [2]float64) network.Row {
+// separation returns the speed at which two points separate in a direction.
+func separation(a, b *frame, dir [2]float64) network.Row {
 	return append(b.along(dir), a.along(dir).Scaled(-1)...)
 }
 
-// readLine makes the distance of two points a node: its speed is that at which they part
-// along the line, and what pushes it pushes them apart. The line keeps its direction.
+// readLine makes a node of the distance between two points. Its speed is that at which they separate
+// along the line, and a positive force on it pushes them apart. The line keeps its direction.
 func readLine(e *element.Element) element.Declared {
 	a, b, dir := readPair(e)
-	own, r := e.OwnNode, parting(a, b, dir)
+	own, r := e.OwnNode, separation(a, b, dir)
 	if len(r) == 0 {
 		e.Refuse(e.At, "neither %q nor %q moves along it", a.name, b.name)
 	}
 	n := &e.Network.Nodes[own]
 	from, known := a.place(dir)
 	to, also := b.place(dir)
-	n.Framed, n.Phi0, n.Placed = true, to-from, known || also
+	n.OfBody, n.Phi0, n.Placed = true, to-from, known || also
 	for _, p := range []*frame{a, b} {
-		fixes, loose := p.reckoning(dir)
-		n.Fixes, n.Loose = n.Fixes || fixes, n.Loose || loose
+		inPlane, displaced := p.placeKind(dir)
+		n.InPlane, n.Displaced = n.InPlane || inPlane, n.Displaced || displaced
 	}
 
-	if n.Fixes && n.Loose {
-		wantPlaces(e, a, b)
+	if n.InPlane && n.Displaced {
+		requirePlaces(e, a, b)
 	}
 	followRigidly(e, own, r)
 	return element.Declared{Rel: network.RowOf(own)}
 }
 
-// readSlide lets point b slide along an axis of body a: no motion across it, where the
-// axis turns with the body and b is at the distance d along it,
+// readSlide makes point b slide along an axis of body a, without motion across it. The axis turns
+// with the body, and b is at the distance d along it:
 //
 //	across·(v_b - v_a) - d·w_a = 0
 //
@@ -351,9 +352,9 @@ func readLine(e *element.Element) element.Declared {
 func readSlide(e *element.Element) element.Declared {
 	a, b, axis := readPair(e)
 	across := [2]float64{-axis[1], axis[0]}
-	r := parting(a, b, across)
+	r := separation(a, b, across)
 	if a.body.moves[2] {
-		wantPlaces(e, a, b)
+		requirePlaces(e, a, b)
 		d := b.at(axis, 0) - a.at(axis, 0)
 		beside := b.at(across, b.body.start[2]) - a.at(across, a.body.start[2]) - d*a.body.start[2]
 		if !(math.Abs(beside) <= 1e-5*(1+math.Abs(d))) { // an angle may be rounded
@@ -369,13 +370,13 @@ func readSlide(e *element.Element) element.Declared {
 	e.Tie(r...).Joint = true
 	reaction := element.Declared{Rel: r, Tau: network.TieOf(len(e.Network.Ties) - 1).Scaled(-1), Unit: "N"}
 	if e.Word("rotation") == "locked" {
-		e.Tie(append(b.turning(), a.turning().Scaled(-1)...)...).Joint = true
+		e.Tie(append(b.angularSpeed(), a.angularSpeed().Scaled(-1)...)...).Joint = true
 	}
 	return reaction
 }
 
-// turning is the angular speed of a point's body.
-func (p *frame) turning() network.Row {
+// angularSpeed returns the angular speed of the body of a point.
+func (p *frame) angularSpeed() network.Row {
 	if p.body.moves[2] {
 		return network.RowOf(p.body.node[2])
 	}
