@@ -52,7 +52,7 @@ func TestFastPackagesPassTheirTestsOnArm64(t *testing.T) {
 	for _, p := range []struct{ name, without string }{
 		// These execute themselves, which this kernel does not without binfmt_misc.
 		// TestProcessesRunOnArm64 covers some of them. The emulator is too slow for the spin.
-		{"sched", "Confine|Probe|Enter|Deadline|FreshMemory|SpinDoesNotHold"},
+		{"sched", "Confine|Probe|Enter|Deadline|FreshMemory|SpinDoesNotDelay"},
 		{"rt", "KilledProcess|OnTheRealClock"},
 		{"rt/target", ""},
 		{"rt/fault", ""},
