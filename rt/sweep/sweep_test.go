@@ -165,7 +165,7 @@ results:
 	}
 	n := len(o.Head.Columns)
 	first, last := o.records[0], o.records[2]
-	if !first[n-3].Boolean() || !first[n-2].IsNull() || last[n-3].Boolean() || !strings.Contains(string(last[n-2].ByteArray()), "before it does on locked wheels") {
+	if !first[n-3].Boolean() || !first[n-2].IsNull() || last[n-3].Boolean() || !strings.Contains(string(last[n-2].ByteArray()), "shorter stop than on locked wheels") {
 		t.Errorf("the scenario's verdict on the dry road is %v %v, on the wet one %v %v", first[n-3], first[n-2], last[n-3], last[n-2])
 	}
 }
