@@ -28,8 +28,8 @@ var plantGuide = guide.Guide{Name: "plant", Source: model.Guide}
 // generated is a part of the guide between its marker lines; the first names element types.
 var generated = regexp.MustCompile(`(?s)<!-- ([a-z0-9_ ]+) -->\n.*?<!-- end -->\n`)
 
-// TestGuideTablesAreThoseOfTheCode writes them with -update.
-func TestGuideTablesAreThoseOfTheCode(t *testing.T) {
+// TestGuideTablesMatchTheCode writes them with -update.
+func TestGuideTablesMatchTheCode(t *testing.T) {
 	w := wordsOf(t)
 	text := generated.ReplaceAllStringFunc(string(model.Guide), func(old string) string {
 		names := generated.FindStringSubmatch(old)[1]
@@ -46,7 +46,7 @@ func TestGuideTablesAreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-func TestGuideHasATopicOfEveryElementTypeAndOfNoOther(t *testing.T) {
+func TestGuideHasATopicForEachElementTypeOnly(t *testing.T) {
 	var types, parts, topics []string
 	for _, k := range library.Elements() {
 		types = append(types, k.Name)
@@ -75,8 +75,8 @@ func TestGuideHasATopicOfEveryElementTypeAndOfNoOther(t *testing.T) {
 	}
 }
 
-// TestGuideTextLosesNoStars wants formulas in a text as code: Markdown takes a * for emphasis.
-func TestGuideTextLosesNoStars(t *testing.T) {
+// TestGuideWritesProductsAsCode wants formulas in a text as code: Markdown takes a * for emphasis.
+func TestGuideWritesProductsAsCode(t *testing.T) {
 	code := false
 	for i, line := range strings.Split(string(model.Guide), "\n") {
 		if strings.HasPrefix(line, "```") {
@@ -155,9 +155,9 @@ func TestGuideExamplesRun(t *testing.T) {
 	}
 }
 
-// TestGuideHasTheKeysOfEachSectionAndNoOther asks the reader for its keys: an unknown one is refused
+// TestGuideListsExactlyTheKeysOfEachSection asks the reader for its keys: an unknown one is refused
 // with a list of those that are known.
-func TestGuideHasTheKeysOfEachSectionAndNoOther(t *testing.T) {
+func TestGuideListsExactlyTheKeysOfEachSection(t *testing.T) {
 	const body = "elements: {x: {type: inertia, J: 1}}\n"
 	known := map[string][]string{} // topic -> keys
 	for _, c := range []struct{ topic, text string }{
@@ -217,9 +217,9 @@ func TestGuideHasTheKeysOfEachSectionAndNoOther(t *testing.T) {
 	}
 }
 
-// TestGuideDefaultsOverTimeAreThoseOfTheCode writes each of them that the plant with every element
+// TestGuideDefaultsOverTimeMatchTheCode writes each of them that the plant with every element
 // leaves out: nothing may change. Numbers have their default from the table itself.
-func TestGuideDefaultsOverTimeAreThoseOfTheCode(t *testing.T) {
+func TestGuideDefaultsOverTimeMatchTheCode(t *testing.T) {
 	w, written := wordsOf(t), 0
 	run := func(text string) []float64 {
 		return modeltest.New(t, text, 5*time.Millisecond).To(0.5, nil).Y

@@ -18,7 +18,7 @@ import (
 	"lockstep/sched"
 )
 
-func TestRunEndsWhenItsTicksAreServed(t *testing.T) {
+func TestRunEndsAfterItsLastTick(t *testing.T) {
 	b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Ticks, cfg.Start, cfg.Warmup = 200, []float64{4}, 50 })
 	for range 5 {
 		b.command(t, -99) // from before the start
@@ -134,7 +134,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// handOver is what the target of TestARunOnTheRealClock is given.
+// handOver is what the target of TestNoTickIsLostUncountedOnTheRealClock is given.
 type handOver struct {
 	Config Config
 	Map    *sigmap.Map
@@ -248,7 +248,7 @@ func attend(cmd *exec.Cmd, page *StatusBlock, unit *can.Bus, u float64, at uint6
 // A target process on the real clock, stopped for some ticks on the way: no tick
 // and no frame is lost uncounted, the plant is where the grid says, and the
 // process has neither allocated nor faulted.
-func TestARunOnTheRealClock(t *testing.T) {
+func TestNoTickIsLostUncountedOnTheRealClock(t *testing.T) {
 	const ticks, u, h = 400, 2.5, 2 * time.Millisecond
 	m := database(t)
 	m.Tx = m.Tx[:1] // State, at every tick whatever the period

@@ -56,7 +56,7 @@ func TestSafeValuesAreSentAtOnceWhileThePlantFollowsTheClock(t *testing.T) {
 	}
 }
 
-func TestSafeStateWithoutSafeValuesIsSilence(t *testing.T) {
+func TestSafeStateWithoutSafeValuesSendsNothing(t *testing.T) {
 	b := newBench(t, Overrun{Safe, 0}, func(cfg *Config, _ *integrator) { cfg.Ticks = 30 })
 	b.ticker.Miss(10, 1)
 	b.turn(100)

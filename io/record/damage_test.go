@@ -148,7 +148,7 @@ func tornBy(r *Reader, why string) bool {
 	return strings.HasPrefix(r.torn, r.name+": ") && strings.Contains(r.torn, why)
 }
 
-func TestTornNamesPlaceAndCause(t *testing.T) {
+func TestTornReportsPositionAndCause(t *testing.T) {
 	file, _ := sample(t)
 	last := chunks(file)[len(chunks(file))-1]
 	for _, c := range []struct {

@@ -81,7 +81,7 @@ outputs:
 }
 
 // A gear in a moving housing: w_s - w_h = ratio·(w_b - w_h).
-func TestGearSupportTakesItsTorque(t *testing.T) {
+func TestGearSupportReceivesItsTorque(t *testing.T) {
 	sys := modeltest.System(t, `
 plant: bearing
 elements:
@@ -181,7 +181,7 @@ outputs:
 
 // Random trees of inertias, gears, massless wheels, springs and clutches: the gears
 // hold, and every part has the power of its law.
-func TestRandomTreesKeepGearsAndPower(t *testing.T) {
+func TestRandomTreesPreserveGearRatiosAndPower(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var b strings.Builder

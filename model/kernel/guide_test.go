@@ -228,7 +228,7 @@ func TestGuideListsEveryFile(t *testing.T) {
 }
 
 // What the guide says of the share of a lock set in memory is what Tables.Bytes counts.
-func TestGuideSaysWhatALockSetTakes(t *testing.T) {
+func TestGuideStatesTheMemoryOfALockSet(t *testing.T) {
 	tables := example(t, kernel.Complete, kernel.Projected)
 	n, m, mc := tables.N, tables.M, tables.Mc
 	if want := 2 * 8 * (3*n*n + 4*n*(m+mc) + mc*(n+m+mc)); tables.Bytes() != want {

@@ -167,7 +167,7 @@ func TestBrakeLocksOnTimeAndHolds(t *testing.T) {
 // J1 = 1 at 10 rad/s and J2 = 3 at -2 rad/s: momentum 4, so they end at 1 rad/s.
 // The capacity rises by 40 per second from 0.1 s: the slip 12 is gone when
 // 20·(t - 0.1)²·(1/J1 + 1/J2) = 12.
-func TestClutchKeepsMomentumAndLeavesOneSpeed(t *testing.T) {
+func TestClutchPreservesMomentumAndEqualisesSpeeds(t *testing.T) {
 	lock := 0.1 + math.Sqrt(12/(20*(1+1./3)))
 	r := rig{
 		J: []float64{1, 3}, X0: []float64{10, -2},

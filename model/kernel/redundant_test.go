@@ -242,7 +242,7 @@ func vertex(clutch []int, basis, bound uint32, capacity [8]float64, load, slack 
 // Random capacities on sets with one, two and three locks too many, under a load
 // on shaft 4: they hold exactly where a vertex of the admissible splits exists.
 // Cases within 0.1 % of the limit are left out.
-func TestRedundantLocksHoldExactlyWhereALinearProgramSaysSo(t *testing.T) {
+func TestRedundantLocksHoldExactlyIfALinearProgramIsFeasible(t *testing.T) {
 	rnd := rand.New(rand.NewSource(1))
 	held, moved := 0, 0
 	for _, load := range []float64{1500, -1500} {

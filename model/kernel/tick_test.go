@@ -138,7 +138,7 @@ func TestSameTablesAndInputsGiveTheSameBits(t *testing.T) {
 // The chatter has about 16 events in each of six elements per tick, more than
 // any budget: the lag must stay bounded in either scheme, and the friction of
 // 0.001 of the amplitude still stops it within 1000 half cycles.
-func TestLagKeepsItsBoundAndGoesBackToZero(t *testing.T) {
+func TestLagStaysBelowItsBoundAndReturnsToZero(t *testing.T) {
 	for name, b := range busy() {
 		for _, scheme := range bothSchemes {
 			for _, opt := range []Options{{}, {EventBudget: 1, LagBound: ms(5)}} {

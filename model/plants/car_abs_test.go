@@ -205,7 +205,7 @@ func (c *car) apply(u *carInputs) {
 
 // The whole car against Runge and Kutta at 10 us, written from the equations: body, load
 // transfer, tyres, brakes, accumulators, dead time of the valves.
-func TestCarBrakesAsASecondSolverSays(t *testing.T) {
+func TestBrakingCarAgreesWithASecondSolver(t *testing.T) {
 	const h = 1e-5
 	for _, period := range []time.Duration{time.Millisecond, 5 * time.Millisecond} {
 		c := newCar(t, period)

@@ -111,7 +111,7 @@ func TestJudderJointsDoNotDrift(t *testing.T) {
 }
 
 // judder-ice.yaml is judder.yaml with other numbers, and a head of its own.
-func TestJudderOnIceIsTheSameCar(t *testing.T) {
+func TestJudderOnIceDiffersInItsNumbersOnly(t *testing.T) {
 	body := func(text string) string { return text[strings.Index(text, "plant: "):] }
 	want := body(judderText(t, "judder",
 		"plant: judder\n", "plant: judder-ice\n",

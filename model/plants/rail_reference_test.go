@@ -129,7 +129,7 @@ func (c *car17) to(length float64) {
 
 // Commands that nobody would give, both ways: pulled, pushed and braked at random on rail
 // that is dry or wet. The bound is what RK4 loses at the corners of the adhesion.
-func TestRailCarUnderRandomCommandsMovesByItsEquations(t *testing.T) {
+func TestRailCarUnderRandomCommandsFollowsItsEquations(t *testing.T) {
 	sys := load(t, "rail17")
 	tables, err := kernel.Prepare(sys, kernel.Options{Period: 5 * time.Millisecond, Driven: slices.Repeat([]bool{true}, len(sys.Inputs))})
 	if err != nil {

@@ -136,7 +136,7 @@ func coupler(s float64) float64 {
 	return energy
 }
 
-func TestTrainGainsTheMomentumThatTheLocomotiveGivesIt(t *testing.T) {
+func TestMomentumOfATrainIsTheImpulseOfItsLocomotive(t *testing.T) {
 	r := newTrain(t, "F_res: 100 N ", "F_res: 0 N ")
 	given, slack := 0.0, 0.0
 	for tick := 1; tick <= 300; tick++ {

@@ -205,7 +205,7 @@ func (s *second) note(follow func()) {
 }
 
 // The second solver goes as the truth files say, which others have made.
-func TestTheSecondSolverGoesAsTheTruthFilesSay(t *testing.T) {
+func TestSecondSolverAgreesWithTheTruthFiles(t *testing.T) {
 	all := rows(t)
 	for name, c := range map[string]struct {
 		file string

@@ -235,7 +235,7 @@ func table(rows [][2]float64) string {
 
 func rows(t *testing.T) []row { return slices.Concat(swings(), crashes(), drives(t), tyres(t)) }
 
-func TestEveryRowOfTheTablesGoesAsAnotherSolverSays(t *testing.T) {
+func TestEveryRowOfTheTablesAgreesWithAnotherSolver(t *testing.T) {
 	for _, r := range rows(t) {
 		t.Run(r.name, r.check)
 	}

@@ -285,7 +285,7 @@ func TestGuideListsTheKeys(t *testing.T) {
 	}
 }
 
-func TestGuideListsTheWords(t *testing.T) {
+func TestGuideListsTheValuesOfKeys(t *testing.T) {
 	without := func(list []string, drop ...string) []string {
 		return slices.DeleteFunc(list, func(w string) bool { return slices.Contains(drop, w) })
 	}
@@ -363,7 +363,7 @@ func tree(t *testing.T, text string) (*bench.Bench, error) {
 }
 
 // A default that the guide gives as a value is what the key has where it is left out.
-func TestGuideDefaults(t *testing.T) {
+func TestGuideDefaultsMatchTheCode(t *testing.T) {
 	checked := 0
 	for topic, n := range map[string]int{"file-format": 0, "end": 1, "buses": 0, "messages": 0, "protect": 0, "j1939": 0} {
 		for _, row := range tableOf(t, topic, n) {
@@ -404,7 +404,7 @@ func TestGuideDefaults(t *testing.T) {
 var span = regexp.MustCompile(`^(-?[0-9.e+-]+)( [a-zA-Z/]+)? to (-?[0-9.e+-]+)?( ?[a-zA-Z/]+)?`)
 
 // The ends of a range are accepted, and what is beyond is refused.
-func TestGuideRanges(t *testing.T) {
+func TestGuideRangesMatchTheCode(t *testing.T) {
 	checked := 0
 	for topic, n := range map[string]int{"file-format": 0, "safe": 0, "buses": 0, "frames": 0, "messages": 0, "name": 0} {
 		for _, row := range tableOf(t, topic, n) {
@@ -495,7 +495,7 @@ func specOf(profile string) sigmap.ProtectionSpec {
 }
 
 // Each profile is a topic, and its numbers are those of the code.
-func TestGuideProfiles(t *testing.T) {
+func TestGuideProfilesMatchTheCode(t *testing.T) {
 	topics := benchGuide.Topics()
 	m := protected(t)
 	at := func(s sigmap.Split) string {
@@ -633,7 +633,7 @@ func TestGuideProtectionKeysAreForTheirProfiles(t *testing.T) {
 	}
 }
 
-func TestGuideStatesAndWindows(t *testing.T) {
+func TestGuideListsFrameStatesAndWindows(t *testing.T) {
 	var states, windows []string
 	for s := sigmap.FrameNoNewData; s <= sigmap.FrameSync; s++ {
 		states = append(states, s.String())
@@ -656,7 +656,7 @@ func TestGuideStatesAndWindows(t *testing.T) {
 }
 
 // The named CRCs have the check values of their publications: the CRC of "123456789".
-func TestGuideNamedCRCs(t *testing.T) {
+func TestGuideCRCsHaveTheirPublishedCheckValues(t *testing.T) {
 	check := map[string]uint32{
 		"SAE J1850": 0x4B, "AUTOSAR CRC-8H2F": 0xDF, "SMBus": 0xF4, "Maxim": 0xA1, "CCITT-FALSE": 0x29B1, "ARC": 0xBB3D,
 	}
@@ -689,7 +689,7 @@ func TestGuideNamedCRCs(t *testing.T) {
 	}
 }
 
-func TestGuideControlUnits(t *testing.T) {
+func TestGuideDescribesEveryControlUnit(t *testing.T) {
 	var topics []string
 	for _, name := range ecu.Names() {
 		if slices.Contains(benchGuide.Topics(), name) {
@@ -735,7 +735,7 @@ func TestGuideControlUnits(t *testing.T) {
 }
 
 // Every unit of the table is read, and every unit that is read and has a name of its own is in it.
-func TestGuideUnits(t *testing.T) {
+func TestGuideListsTheUnits(t *testing.T) {
 	var listed []string
 	for _, row := range tableOf(t, "quantities", 0) {
 		for _, unit := range strings.Split(row["units"], ", ") {

@@ -138,7 +138,7 @@ func TestUnitSleepsUntilItReceivesSpeeds(t *testing.T) {
 	}
 }
 
-func TestBothPressureFramesComeEveryCycleWithACounterWithoutGap(t *testing.T) {
+func TestBothPressureFramesAreSentEveryCycleWithoutACounterGap(t *testing.T) {
 	b := connect(t)
 	var frames []can.Frame
 	for range 60 { // 0.3 s, before the first shift
@@ -336,7 +336,7 @@ func TestBusErrorIsReturned(t *testing.T) {
 	}
 }
 
-func TestFullQueueDropsFramesAndTheUnitGoesOn(t *testing.T) {
+func TestFullQueueDropsFramesAndTheUnitContinues(t *testing.T) {
 	l := &line{packets: make(chan []byte), failure: io.EOF, full: syscall.ENOBUFS, writes: make(chan struct{})}
 	var log journal
 	end := make(chan error, 1)

@@ -233,7 +233,7 @@ func TestGuideNamesTheValuesOfEachKind(t *testing.T) {
 	}
 }
 
-func TestGuideFaultStates(t *testing.T) {
+func TestGuideListsTheFaultStates(t *testing.T) {
 	var want []string
 	for s := fault.Free; s <= fault.Over; s++ {
 		want = append(want, s.String())

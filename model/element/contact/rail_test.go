@@ -31,7 +31,7 @@ outputs:
 
 // Each law as it is printed, over a drive that makes the wheel spin and brakes it to a
 // slip the other way.
-func TestAdhesionIsThatOfItsLaw(t *testing.T) {
+func TestAdhesionFollowsItsLaw(t *testing.T) {
 	const fn = 80e3
 	swing := "{table: [[0, 0], [1, 8000], [2, 8000], [4, -14000], [5, 0]]}"
 	falling := func(mu0, A, x float64) float64 { return mu0 * ((1-A)*math.Exp(-x) + A) }
@@ -114,7 +114,7 @@ func TestThresholdGoingToZeroLeadsToRolling(t *testing.T) {
 }
 
 // A locked wheel slides from dry to wet rail: v² falls by 2·mu·g per metre.
-func TestTrackConditionCountsFromTheWay(t *testing.T) {
+func TestTrackConditionFollowsTheDistance(t *testing.T) {
 	b := modeltest.New(t, `plant: t
 elements:
   axle: {type: mass, m: 8000, v_start: 10, s_start: -5}

@@ -27,7 +27,7 @@ func tread(length, load, b, k float64) float64 { return length * load * b * 1.9 
 // A tyre gives no energy that it did not get: the energy of a car that nothing drives, and
 // of the treads that it stretches, never rises, at speed and near standstill, where
 // the slip changes its sign time and again. Without a relaxation length nothing is stored.
-func TestTyreGivesNoEnergyFromNothing(t *testing.T) {
+func TestTyreCreatesNoEnergy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, tyre := range []struct {
 		keys      string

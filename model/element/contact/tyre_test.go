@@ -114,7 +114,7 @@ func TestLockedWheelDoesNotThrowTheCarBack(t *testing.T) {
 
 // Launched from rest with more torque than the road takes, at 10 ms: the wheel spins, the
 // car pulls away with what sliding leaves, and grips when the torque is gone.
-func TestSpinningWheelLaunchesTheCarAndGripsAgain(t *testing.T) {
+func TestSpinningWheelLaunchesTheCarAndRollsAgain(t *testing.T) {
 	b := modeltest.New(t, quarter(0, 0, "0", "{table: [[0, 0], [0.5, 0], [0.5, 2000], [1.5, 2000], [1.5, 0]]}"), 10*time.Millisecond)
 	spin := 0.0
 	b.To(1.5, func(at float64) {
@@ -174,7 +174,7 @@ engine: {type: torque, flange: drive, tau: 600}`, "v: {speed: car}\nl: {speed: l
 }
 
 // Coulomb's tyre on a moving car: mu·fn·friction while it slips.
-func TestCoulombTyreIsAClutchToTheRoad(t *testing.T) {
+func TestCoulombTyreActsAsAClutchToTheRoad(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 wheel: {type: inertia, J: 2, w_start: 0}
 car: {type: mass, m: 500, v_start: 10}
@@ -194,7 +194,7 @@ tyre: {type: tyre, a: wheel, b: car, radius: 0.5, fn: 2000, friction: {table: [[
 
 // A wheel that leaves the road and comes back brakes with the impulse of its load alone,
 // wherever in a step that happens.
-func TestWheelThatLiftsBrakesWithTheImpulseOfItsLoad(t *testing.T) {
+func TestLiftingWheelBrakesWithTheImpulseOfItsLoad(t *testing.T) {
 	load := "{table: [[0, 3000], [1.003, 3000], [2.1, -3000], [3.1, 3000], [4, 3000]]}"
 	impulse := 3000*1.003 + 1500*(1.097/2) + 1500*0.5 + 3000*0.9
 	for _, keys := range []string{
@@ -215,7 +215,7 @@ tyre: {type: tyre, a: wheel, b: car, radius: 0.3, %s}`, keys), "v: {speed: car}"
 }
 
 // The pieces of a step are as short for a load that is added up as for the load itself.
-func TestLoadThatIsAddedUpIsAsFast(t *testing.T) {
+func TestLoadGivenAsASumHasTheSameTimeConstant(t *testing.T) {
 	fastest := func(fn string) float64 {
 		p, err := plantfile.Load("t.yaml", []byte(strings.Replace(modeltest.PlantOf(`
 wheel: {type: inertia, J: 1.2}

@@ -141,7 +141,7 @@ func rungeKutta(rate func([2]float64) [2]float64, x [2]float64, h float64) [2]fl
 
 // Held for a minute, nothing happens any more: the check valve and the pressures that
 // meet make no events.
-func TestWheelBrakeAtRestIsQuiet(t *testing.T) {
+func TestWheelBrakeAtRestHasNoEvents(t *testing.T) {
 	for _, in := range []float64{0, 1} {
 		b := modeltest.New(t, wheelBrake("", "stiffness: 7e12 Pa/m3, A_check: 0.1 mm2", ""), 5*time.Millisecond)
 		b.Set("master", 5e6)

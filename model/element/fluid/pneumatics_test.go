@@ -77,7 +77,7 @@ func TestBrakeCylinderReleasesAsItVents(t *testing.T) {
 
 // A slope along the way: m·v'= -m·g·rise(s), so speed and place keep the energy that the
 // height takes; the table is constant beyond its ends.
-func TestPositionTableTakesTheHeightFromTheEnergy(t *testing.T) {
+func TestSlopeOfAPositionTablePreservesTheEnergy(t *testing.T) {
 	for _, period := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond} {
 		b := modeltest.New(t, modeltest.PlantOf(`
 car: {type: mass, m: 40000, v_start: 20}

@@ -77,7 +77,7 @@ outputs:
 }
 
 // A first-order lag follows a step of the throttle as 1 - exp(-t/T).
-func TestEngineMapLags(t *testing.T) {
+func TestTorqueOfAnEngineMapHasItsLag(t *testing.T) {
 	b := modeltest.New(t, `
 plant: t
 elements:
@@ -111,7 +111,7 @@ outputs: {v: {speed: car}, s: {position: car}}
 }
 
 // ½·rho·Cd·A·v² with the wind against it.
-func TestVehicleFeelsTheWind(t *testing.T) {
+func TestAirDragFollowsTheWind(t *testing.T) {
 	b := modeltest.New(t, `
 plant: t
 inputs: {wind: {unit: m/s, default: -10}}
@@ -126,7 +126,7 @@ outputs: {f: {signal: car.f_air}, F: {force: car, onto: car}}
 
 // Pressure follows the current through the map and the lag; the dead time is that of
 // the input.
-func TestActuatorLagsAndWaits(t *testing.T) {
+func TestActuatorHasLagAndDeadTime(t *testing.T) {
 	b := modeltest.New(t, `
 plant: t
 inputs: {i: {unit: mA, min: 0, max: 1000, delay: 12 ms}}
@@ -177,7 +177,7 @@ func setGear(b *modeltest.Bench, pressures ...float64) {
 
 // The reverse gear, standing on a slope with the engine stopped and started again,
 // first gear uphill and engine braking downhill: nothing breaks and nothing chatters.
-func TestAutomatic4DrivesItsScenarios(t *testing.T) {
+func TestAutomatic4RunsItsScenarios(t *testing.T) {
 	data, err := os.ReadFile("../../plants/automatic4.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -286,7 +286,7 @@ func TestAutomatic4ShiftsUpAndDown(t *testing.T) {
 }
 
 // An assembly counts a bare temperature in the unit of its default.
-func TestAssemblyTakesDegreesCelsius(t *testing.T) {
+func TestAssemblyAcceptsDegreesCelsius(t *testing.T) {
 	b := modeltest.New(t, `plant: t
 assemblies:
   retarder:

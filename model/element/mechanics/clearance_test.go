@@ -16,7 +16,7 @@ import (
 )
 
 // A mass between two elastic stops goes to and fro: a triangle over time.
-func TestElasticMassBetweenTwoStopsGoesToAndFro(t *testing.T) {
+func TestElasticMassBetweenTwoStopsMovesBackAndForth(t *testing.T) {
 	for _, turns := range []bool{false, true} {
 		text := modeltest.PlantOf(`
 body: {type: mass, m: 2, v_start: 3}
@@ -82,7 +82,7 @@ bounce: {type: clearance, a: floor, b: ball, s_min: 0, restitution: %g}`, drop, 
 }
 
 // Equal masses that hit each other elastically hand the speed on: only the last moves.
-func TestElasticMassesHandTheSpeedOn(t *testing.T) {
+func TestElasticImpactsPassTheSpeedToTheNextMass(t *testing.T) {
 	elements, outputs := "", ""
 	for i := range 6 {
 		elements += fmt.Sprintf("m%d: {type: mass, m: 1.5, s_start: %g, v_start: %d}\n", i, 0.1*float64(i), max(0, 2-2*i))
@@ -106,7 +106,7 @@ func TestElasticMassesHandTheSpeedOn(t *testing.T) {
 }
 
 // A closed contact hands a blow on: the body behind the one that is hit leaves.
-func TestBlowGoesThroughAClosedContact(t *testing.T) {
+func TestImpactPassesThroughAClosedContact(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 hammer: {type: mass, m: 1, s_start: -1, v_start: 1}
 first: {type: mass, m: 1, s_start: 0}
@@ -127,7 +127,7 @@ touch: {type: clearance, a: first, b: second, s_min: 0, restitution: 0}`, "v0: {
 }
 
 // A brake transmits no blow: the body that is hit slips against it at once.
-func TestStuckBrakeSlipsUnderABlow(t *testing.T) {
+func TestLockedBrakeSlipsUnderAnImpact(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 hammer: {type: mass, m: 1, s_start: -1, v_start: 2}
 anvil: {type: mass, m: 3}
@@ -148,7 +148,7 @@ blow: {type: clearance, a: hammer, b: anvil, s_min: 0, restitution: 0.5}`, "v0: 
 
 // A blow on a geared shaft turns what is geared to it, and one against a freewheel that
 // is closed drags the shaft behind it along; one that opens it does not.
-func TestBlowTurnsWhatIsGearedAndWhatAFreewheelHolds(t *testing.T) {
+func TestImpactTurnsGearedShaftsAndThoseBehindAClosedFreewheel(t *testing.T) {
 	for _, start := range []float64{-4, 4} { // of the hammer, rad/s
 		b := modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
 hammer: {type: inertia, J: 1, w_start: %g, phi_start: %g}
@@ -248,7 +248,7 @@ func TestRandomRowsOfClearancesKeepMomentumAndNeverOverlap(t *testing.T) {
 
 // With k_s the body that pushes gets k_s times what the pushed one gets: F = (m1 +
 // k_s·m2)·a, in both directions and at either stop.
-func TestUnequalContactForcesTakeFromTheBodyThatPushes(t *testing.T) {
+func TestUnequalContactForcesHaveTheirRatio(t *testing.T) {
 	for _, c := range []struct {
 		stops      string
 		force, end float64 // on body one; gap at which they touch
@@ -270,7 +270,7 @@ gap: {type: clearance, a: one, b: two, %s, k_s: %g}`, c.force, c.stops, ks), "a1
 }
 
 // Test case 4 of the thesis (ch. 4): in contact the energy falls by (k_s - 1)·N·|v|.
-func TestContactWithLossesFallsAsItSays(t *testing.T) {
+func TestContactWithLossesDissipatesItsPower(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 ground: {type: fixed}
 one: {type: mass, m: 10, s_start: -0.5}

@@ -36,7 +36,7 @@ push: {type: harmonic_torque, flange: crank, support: frame, tau: 10, orders: [[
 	}
 }
 
-func TestHarmonicTorqueRefusesOrdersThatAreNone(t *testing.T) {
+func TestInvalidOrdersOfAHarmonicTorqueAreRefused(t *testing.T) {
 	for orders, want := range map[string]string{
 		"":                       "t.yaml:4:3: model: element \"push\": harmonic_torque needs orders",
 		", orders: [[0, 1]]":     "order 0 is not positive",

@@ -14,7 +14,7 @@ import (
 // A light ball that lies on an anvil is hit by a hammer: a pile of blows at one instant.
 // Whatever the restitutions, the hammer does not go through the ball into the anvil, and
 // the step has no part in what comes out.
-func TestPileOfBlowsAtOneInstantLetsNothingThrough(t *testing.T) {
+func TestAccumulationOfImpactsCausesNoPenetration(t *testing.T) {
 	for _, e := range [][2]float64{{0, 0}, {0, 0.3}, {0.3, 0}, {0.3, 0.3}, {0.9, 0}, {0.9, 0.3}, {1, 0.3}} {
 		for _, light := range []float64{1e-3, 0.1, 1} {
 			last := math.NaN()
@@ -62,7 +62,7 @@ touch: {type: clearance, a: ball, b: anvil, s_min: 0, restitution: %g}`, light, 
 
 // What the gaps say is where the bodies are, whatever the masses and however many
 // blows a tick has.
-func TestGapsOfVeryUnequalMassesAreWhereTheBodiesAre(t *testing.T) {
+func TestGapsOfVeryUnequalMassesMatchThePositions(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 9))
 	for seed := range 60 {
 		n := 3 + rnd.IntN(3)
@@ -108,7 +108,7 @@ func TestGapsOfVeryUnequalMassesAreWhereTheBodiesAre(t *testing.T) {
 
 // Four springs of many regions on one light mass, which passes dozens of borders in a
 // step of 5 ms: no energy comes or goes.
-func TestManyBordersInOneStepKeepTheEnergy(t *testing.T) {
+func TestManyRegionBoundariesInOneStepPreserveTheEnergy(t *testing.T) {
 	c := []float64{10, 2000, 50, 9000, 100, 200, 20000, 3000, 40000}
 	elements, start := "g: {type: fixed}\nm: {type: mass, m: 1}\n", 0.025
 	var borders [4][]float64
@@ -148,7 +148,7 @@ func TestManyBordersInOneStepKeepTheEnergy(t *testing.T) {
 
 // Two bodies hit a third from both sides at one instant: they go back by the restitution,
 // whatever the third weighs, and it stays.
-func TestBlowsFromBothSidesAtOneInstantAreSymmetric(t *testing.T) {
+func TestImpactsFromBothSidesAtOneInstantAreSymmetric(t *testing.T) {
 	for _, e := range []float64{0, 0.4, 1} {
 		for _, middle := range []float64{0.1, 1, 5} {
 			for _, period := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {

@@ -16,7 +16,7 @@ import (
 // Random trees of lossy gears, springs and clutches under random torques: every tick
 // ends in time, friction takes power only, and what one gear loses agrees with what
 // goes through it, whatever the others do; 1 and 5 ms end alike.
-func TestRandomLossyGearsLoseWhatTheirTableSays(t *testing.T) {
+func TestRandomLossyGearsHaveTheLossesOfTheirTable(t *testing.T) {
 	stuck, driving, braking := 0, 0, 0
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 3))

@@ -84,7 +84,7 @@ var gears = []geared{
 
 // In all four quadrants, with either side driving: the accelerations, the torques at
 // the flanges and the loss are those of the closed form.
-func TestLossyGearMovesAsItsFormulaSays(t *testing.T) {
+func TestLossyGearFollowsItsFormula(t *testing.T) {
 	for _, g := range gears {
 		for _, w := range []float64{100, -100} {
 			for _, Ta := range []float64{3, -3, 0, 0.2} {
@@ -333,7 +333,7 @@ func TestLossyGearDemo3FindsTheDrivingSide(t *testing.T) {
 
 // A loss table over the speed, with a torque that follows a damper: the energy that is
 // missing is what the gear reports as its loss.
-func TestLossyGearLosesWhatItReports(t *testing.T) {
+func TestLossyGearReportsItsLosses(t *testing.T) {
 	text := modeltest.PlantOf(`
 one: {type: inertia, J: 0.5, w_start: 30}
 two: {type: inertia, J: 4}

@@ -197,7 +197,7 @@ func TestFourSpringsOfFourRegionsAndSixClutchesStayBounded(t *testing.T) {
 	t.Logf("%g events, %g transitions", events, transitions)
 }
 
-func TestRegionsBuiltInTheTickAreThoseOfTheTable(t *testing.T) {
+func TestRegionsBuiltInTheTickEqualTheTable(t *testing.T) {
 	text := modeltest.PlantOf(`
 ground: {type: fixed}
 a: {type: inertia, J: 1, w_start: 5}

@@ -71,7 +71,7 @@ func list(v []float64) string {
 
 // Random rows of affine springs, stops on both sides and a brake go as a solver says that
 // knows nothing of the kernel, on any step and in either scheme.
-func TestRandomRowsOfRegionsAndStopsGoAsAnotherSolverSays(t *testing.T) {
+func TestRandomRowsOfRegionsAndStopsAgreeWithAnotherSolver(t *testing.T) {
 	impacts := 0
 	for seed := range 16 {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 21))

@@ -270,7 +270,7 @@ func (f *flat) motion(t float64) []float64 {
 	return mat.Col(nil, 0, &q)
 }
 
-func TestRandomVehiclesMoveByTheirMatrices(t *testing.T) {
+func TestRandomVehiclesFollowTheirMatrices(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(17, 51))
 	joints, fixed, farthest := 0, 0, 0.0
 	for range 60 {

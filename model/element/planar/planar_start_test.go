@@ -11,7 +11,7 @@ import (
 
 // Two places in a joint are apart; neither body has turned for that. The spring under the
 // angle is relaxed, and nothing moves.
-func TestBodyIsUprightWhereNoAngleIsWritten(t *testing.T) {
+func TestBodyWithoutAnAngleIsUpright(t *testing.T) {
 	for _, first := range []string{"car", "wheel"} {
 		car := "car: {type: body, m: 10, J: 4, x_start: 0, y_start: 0.6, nodes: {front: [1, 0.3]}}\n"
 		wheel := "wheel: {type: body, m: 1, J: 0.1, x_start: 2, y_start: 0.9}\n"
@@ -42,7 +42,7 @@ torque: {torque: spring}
 
 // A mass that a sensor joins with a hook stands where the hook is, not where the centre of
 // its body is; behind it a spring is stretched by what is written.
-func TestMassAtAHookStandsWhereTheHookIs(t *testing.T) {
+func TestMassAtAHookStartsAtTheHook(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 car: {type: body, m: 10, dof: [x], x_start: 5, y_start: 0, nodes: {hook: [-1, 0]}}
 load: {type: force_sensor, a: car.hook.x, b: drawbar}
@@ -66,7 +66,7 @@ load: {signal: load}
 
 // A slide on a fixed base is held along two of its coordinates, and that is no fault: it
 // swings along the base, whose joint carries its weight.
-func TestSlideOnAFixedBaseSwingsAlongIt(t *testing.T) {
+func TestSlideOnAFixedBaseOscillatesAlongTheBase(t *testing.T) {
 	for _, angle := range []float64{0, 30, 90} {
 		for _, rotation := range []string{"free", "locked"} {
 			s, c := math.Sincos(angle * math.Pi / 180)
@@ -97,7 +97,7 @@ held: {force: guide}
 }
 
 // Two levers that only turn: the force of their joint is a force.
-func TestJointBetweenLeversHasAForce(t *testing.T) {
+func TestJointBetweenLeversReportsAForce(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 one: {type: body, J: 3, dof: [phi], x_start: 0, y_start: 0, nodes: {end: [1, 0]}}
 two: {type: body, J: 5, dof: [phi], x_start: 3, y_start: 0, nodes: {end: [-1, 0]}}

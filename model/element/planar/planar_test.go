@@ -160,7 +160,7 @@ vc: {speed: car.y}
 
 // A body in an assembly, and a body handed to one: its flanges and its points are names
 // behind a dot.
-func TestAssembliesTakeBodiesByTheirName(t *testing.T) {
+func TestAssembliesAcceptNamesOfBodies(t *testing.T) {
 	b := modeltest.New(t, `plant: t
 assemblies:
   bogie:
@@ -189,7 +189,7 @@ outputs:
 }
 
 // A body falls and lies on a spring: m·g is there where g is given.
-func TestWeightActsWhereGIsGiven(t *testing.T) {
+func TestWeightActsIfGIsGiven(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 ground: {type: fixed}
 stone: {type: body, m: 3, dof: [y], y_start: -0.3, g: 9.81}
@@ -201,7 +201,7 @@ y: {position: stone.y}
 }
 
 // A lever turns only: its end beside the pivot does not move along it.
-func TestLeverMovesAcrossItselfOnly(t *testing.T) {
+func TestLeverMovesPerpendicularToItselfOnly(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 ground: {type: fixed}
 lever: {type: body, J: 2, dof: [phi], phi_start: 0.1, nodes: {tip: [0.5, 0]}}
@@ -221,7 +221,7 @@ across: {position: lever.tip.x}
 // A progressive spring s·d² between two bodies, as a linear one of a·s with the difference
 // fed back from its deflection (Gyebroszki, eq. 4.2.1 to 4.2.5): there the force comes a
 // step late, here it belongs to the instant, whatever the step.
-func TestForceFedBackFromADeflectionIsNotLate(t *testing.T) {
+func TestFeedbackOfADeflectionHasNoDelay(t *testing.T) {
 	const s, m1, m2, pull = 4e5, 300.0, 200.0, 2000.0
 	rate := func(d, v float64) float64 { return pull/m2 - (1/m1+1/m2)*(s*d*d+300*v) }
 	for _, c := range []struct {
