@@ -84,7 +84,7 @@ func TestRandomRowsOfRegionsAndStopsAgreeWithAnotherSolver(t *testing.T) {
 		}
 		for tick := range 200 {
 			at := float64(tick+1) * 0.01
-			if r.to(at); r.gaveUp {
+			if r.solveUntil(at); r.gaveUp {
 				t.Fatalf("plant %d: the other solver does not get on at %g s", seed, r.t)
 			}
 			for _, b := range benches {
