@@ -6,7 +6,7 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// tram is a small sound plant of a wheel on a rail.
+// tram is a small valid plant of a wheel on a rail.
 const tram = `plant: tram
 inputs: {press: {unit: N, min: 0, max: 1000}}
 elements:

@@ -6,7 +6,7 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// brakes is a small sound plant of wheel brakes.
+// brakes is a small valid plant of wheel brakes.
 const brakes = `plant: brakes
 inputs:
   pedal: {unit: bar, min: 0, max: 200}

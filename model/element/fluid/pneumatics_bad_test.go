@@ -6,7 +6,7 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// coach is a small sound plant with an air brake on a slope.
+// coach is a small valid plant with an air brake on a slope.
 const coach = `plant: coach
 inputs:
   demand: {unit: bar, min: 0, max: 6}

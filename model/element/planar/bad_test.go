@@ -6,7 +6,7 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// cart is a small sound plant of bodies.
+// cart is a small valid plant of bodies.
 const cart = `plant: cart
 elements:
   ground: {type: fixed}
