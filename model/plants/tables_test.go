@@ -264,7 +264,7 @@ func (r row) check(t *testing.T) {
 func (r row) solved(t *testing.T) (tr truth.Table, events []happening) {
 	t.Helper()
 	for at := 0.01; at < r.length+0.5; at = float64(len(tr.Time)+1) * 0.01 {
-		if err := r.other.to(at); err != nil {
+		if err := r.other.solveUntil(at); err != nil {
 			t.Fatal(err)
 		}
 		names, values := r.other.seen()

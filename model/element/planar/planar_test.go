@@ -34,7 +34,7 @@ over: {position: bar.front.x}
 }
 
 // For a force beside the centre of a free body, the centre moves by F·t²/(2m) and the body turns by
-// F·a·t²/(2J). Both agree to 1e-12 although all eigenvalues are zero.
+// F·a·t²/(2J). Both are exact to 1e-11 although all eigenvalues are zero.
 func TestFreeBodyUnderAForceBesideItsCentreMovesAndTurns(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 body: {type: body, m: 4, J: 2, nodes: {side: [0.3, -0.5]}, v_x_start: 1.5}
