@@ -10,8 +10,8 @@ import (
 	"lockstep/model"
 )
 
-// follow steps a rig for the given time and compares body 0 with want(t) at every grid time; while
-// there is lag the prediction must equal it as well.
+// follow steps a rig for the given time and compares body 0 with want(t) at every grid time. During
+// lag the prediction must equal want(t), too.
 func follow(t *testing.T, name string, k *run, until, tol float64, want func(t float64) float64) {
 	t.Helper()
 	for range int(until/k.h + 0.5) {
@@ -275,8 +275,8 @@ func TestCommandHoldsFromItsTickWhileThereIsLag(t *testing.T) {
 	}
 }
 
-// A brake of 1e-6 kg·m² beside one of 1e7: the rank of the locks must not depend
-// on the scale of the bodies, or the heavy one creeps while it is "stuck".
+// One brake acts on 1e-6 kg·m², another on 1e7 kg·m². If the rank of the locks depended on the scale
+// of the bodies, the heavy body would creep while locked.
 func TestInertiasManyOrdersApartLockAndHold(t *testing.T) {
 	r := rig{
 		J: []float64{1e-6, 1e7}, X0: []float64{0, 3e-3},
