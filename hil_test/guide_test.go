@@ -42,7 +42,7 @@ func column(text string, n int) (list []string) {
 	return list
 }
 
-// same compares what the guide lists with what the files have, in any order.
+// same compares the list of the guide with the list of the files, in any order.
 func same(t *testing.T, what string, listed, have []string) {
 	t.Helper()
 	listed, have = slices.Compact(slices.Sorted(slices.Values(listed))), slices.Compact(slices.Sorted(slices.Values(have)))

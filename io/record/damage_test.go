@@ -66,7 +66,7 @@ func TestEveryFlippedBitIsDetected(t *testing.T) {
 		}
 		rest := slices.DeleteFunc(got, func(s string) bool { return strings.Contains(s, "damage") })
 		at := 0
-		for _, s := range rest { // what is left is in order, and nothing is invented
+		for _, s := range rest { // the remaining ticks are in order and unchanged
 			j := slices.Index(want[at:], s)
 			if j < 0 {
 				t.Fatalf("bit %d: %s was never written", i, s)

@@ -85,7 +85,7 @@ func (p *refPlant) static(i int) float64 {
 	return f.Peak * p.kinetic(i)
 }
 
-// active reports whether the capacity of element i is above zero.
+// active reports whether element i is one-way or has a capacity above zero.
 func (p *refPlant) active(i int) bool {
 	f := p.sys.Frictions[i]
 	return f.OneWay || p.v[f.Signal] > f.Offset

@@ -84,7 +84,7 @@ func (l table) column(name string) (cells []string) {
 	return cells
 }
 
-// same compares what the guide lists with what the code has, in any order.
+// same compares the list of the guide with the list of the code, in any order.
 func same(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	got, want = slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))

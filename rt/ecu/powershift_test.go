@@ -282,7 +282,7 @@ func TestEndOfTheBusIsNoError(t *testing.T) {
 
 func TestStopEndsAUnitWithoutAReader(t *testing.T) {
 	b := connect(t)
-	// The smallest buffer the kernel allows holds a few frames; nobody takes them.
+	// The smallest buffer that the kernel allows holds a few frames; no one reads them.
 	if err := syscall.SetsockoptInt(b.fd, syscall.SOL_SOCKET, syscall.SO_SNDBUF, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -161,8 +161,8 @@ push: {type: torque, flange: a, tau: {table: [[0, 4], [1, 4], [1, -4]]}}`, "a: {
 	b.Is("tau", 0, 0)
 }
 
-// A freewheel that the plant starts against its direction closes with a plastic impact,
-// whatever slips beside it; a damper is then in the region of the speed behind that.
+// A freewheel that starts against its direction closes with a plastic impact, with any other slipping
+// element. A damper is then in the region of the speed after the impact.
 func TestFreewheelStartedBackwardCloses(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 a: {type: inertia, J: 3, w_start: 12}

@@ -195,8 +195,8 @@ link: {type: damper, a: lr, b: rl, d: 0.5}`, "l: {speed: lr}\nr: {speed: rr}\nta
 	}
 }
 
-// A bar that is shaken at one end for minutes: what a sine is more than parabolas does not
-// add up to a drift.
+// A bar is shaken at one end for minutes. The difference between a sine and its parabolas causes no
+// drift.
 func TestExactPositionDoesNotDriftAway(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 ground: {type: fixed}
