@@ -42,7 +42,7 @@ func column(text string, n int) (list []string) {
 	return list
 }
 
-// same compares what the guide lists with what the files have, in any order.
+// same compares the list of the guide with the list of the files, in any order.
 func same(t *testing.T, what string, listed, have []string) {
 	t.Helper()
 	listed, have = slices.Compact(slices.Sorted(slices.Values(listed))), slices.Compact(slices.Sorted(slices.Values(have)))
@@ -125,7 +125,7 @@ func TestGuideListsTheVariables(t *testing.T) {
 }
 
 // Each case is a text of the guide and the line of a script that it describes.
-func TestGuideSaysWhatTheScriptsDo(t *testing.T) {
+func TestGuideDescribesTheScripts(t *testing.T) {
 	for _, c := range []struct{ topic, text, file, line string }{
 		{"lab-rules", "120 in `vcan`", "vcan", "limit=${LAB_TIMEOUT:-120}"},
 		{"lab-rules", "300 in `preempt_rt`", "preempt_rt", "limit=${LAB_TIMEOUT:-300}"},

@@ -28,14 +28,14 @@ var plantGuide = guide.Guide{Name: "plant", Source: model.Guide}
 // generated is a part of the guide between its marker lines; the first names element types.
 var generated = regexp.MustCompile(`(?s)<!-- ([a-z0-9_ ]+) -->\n.*?<!-- end -->\n`)
 
-// TestGuideTablesAreThoseOfTheCode writes them with -update.
-func TestGuideTablesAreThoseOfTheCode(t *testing.T) {
+// TestGuideTablesMatchTheCode writes the tables into PLANT.md with -update.
+func TestGuideTablesMatchTheCode(t *testing.T) {
 	w := wordsOf(t)
 	text := generated.ReplaceAllStringFunc(string(model.Guide), func(old string) string {
 		names := generated.FindStringSubmatch(old)[1]
 		part := fmt.Sprintf("<!-- %s -->\n\n%s\n<!-- end -->\n", names, w.part(t, strings.Fields(names)))
 		if part != old && !*update {
-			t.Errorf("PLANT.md is not what the code says of %s; go test ./model -run Guide -update writes\n%s", names, part)
+			t.Errorf("PLANT.md differs from the code for %s; go test ./model -run Guide -update writes\n%s", names, part)
 		}
 		return part
 	})
@@ -46,7 +46,7 @@ func TestGuideTablesAreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-func TestGuideHasATopicOfEveryElementTypeAndOfNoOther(t *testing.T) {
+func TestGuideHasATopicForEachElementTypeOnly(t *testing.T) {
 	var types, parts, topics []string
 	for _, k := range library.Elements() {
 		types = append(types, k.Name)
@@ -75,8 +75,8 @@ func TestGuideHasATopicOfEveryElementTypeAndOfNoOther(t *testing.T) {
 	}
 }
 
-// TestGuideTextLosesNoStars wants formulas in a text as code: Markdown takes a * for emphasis.
-func TestGuideTextLosesNoStars(t *testing.T) {
+// TestGuideWritesProductsAsCode requires formulas in backquotes: Markdown reads * as emphasis.
+func TestGuideWritesProductsAsCode(t *testing.T) {
 	code := false
 	for i, line := range strings.Split(string(model.Guide), "\n") {
 		if strings.HasPrefix(line, "```") {
@@ -88,7 +88,7 @@ func TestGuideTextLosesNoStars(t *testing.T) {
 	}
 }
 
-// worked is the plant of the guide with that name.
+// worked returns the plant of the guide with a name.
 func worked(t *testing.T, name string) string {
 	t.Helper()
 	for _, b := range plantGuide.Blocks() {
@@ -121,8 +121,8 @@ func TestGuidePlantsRun(t *testing.T) {
 	}
 }
 
-// TestGuideExamplesRun wants each example of an element in the plant that has every element, or in
-// another plant of the guide, whose text runs.
+// TestGuideExamplesRun requires each example of an element in a plant of the guide, since
+// TestGuidePlantsRun runs these plants.
 func TestGuideExamplesRun(t *testing.T) {
 	all, types := "", map[string]bool{}
 	for _, b := range plantGuide.Blocks() {
@@ -155,9 +155,9 @@ func TestGuideExamplesRun(t *testing.T) {
 	}
 }
 
-// TestGuideHasTheKeysOfEachSectionAndNoOther asks the reader for its keys: an unknown one is refused
-// with a list of those that are known.
-func TestGuideHasTheKeysOfEachSectionAndNoOther(t *testing.T) {
+// TestGuideListsExactlyTheKeysOfEachSection gets the keys from the reader, whose error for an
+// unknown key lists all known keys.
+func TestGuideListsExactlyTheKeysOfEachSection(t *testing.T) {
 	const body = "elements: {x: {type: inertia, J: 1}}\n"
 	known := map[string][]string{} // topic -> keys
 	for _, c := range []struct{ topic, text string }{
@@ -217,9 +217,9 @@ func TestGuideHasTheKeysOfEachSectionAndNoOther(t *testing.T) {
 	}
 }
 
-// TestGuideDefaultsOverTimeAreThoseOfTheCode writes each of them that the plant with every element
-// leaves out: nothing may change. Numbers have their default from the table itself.
-func TestGuideDefaultsOverTimeAreThoseOfTheCode(t *testing.T) {
+// TestGuideDefaultsOverTimeMatchTheCode writes each default over time that the plant with every
+// element omits; the motion must not change. Defaults that are numbers come from the table.
+func TestGuideDefaultsOverTimeMatchTheCode(t *testing.T) {
 	w, written := wordsOf(t), 0
 	run := func(text string) []float64 {
 		return modeltest.New(t, text, 5*time.Millisecond).To(0.5, nil).Y
@@ -247,12 +247,12 @@ func TestGuideDefaultsOverTimeAreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-// words tells what the plant with every element says of its elements.
+// words describes the elements of the plant with every element.
 type words struct {
 	text  string
 	plant *network.Plant
 	kinds map[string]element.Kind
-	named map[string]string // type -> an element of it
+	named map[string]string // name of an element, by type
 }
 
 func wordsOf(t *testing.T) words {
@@ -273,14 +273,14 @@ func wordsOf(t *testing.T) words {
 	return w
 }
 
-// can tells whether an output of that form loads.
+// can reports whether an output of a form loads.
 func (w words) can(format string, args ...any) bool {
 	text := strings.Replace(w.text, "\noutputs:\n", "\noutputs:\n  probe: {"+fmt.Sprintf(format, args...)+"}\n", 1)
 	_, err := plantfile.Load("probe", []byte(text), library.Elements())
 	return err == nil && text != w.text
 }
 
-// part is what the code says of element types that share a section.
+// part returns the generated text of element types that share a section.
 func (w words) part(t *testing.T, names []string) string {
 	var kinds []element.Kind
 	for _, name := range names {
@@ -300,10 +300,10 @@ func (w words) part(t *testing.T, names []string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// quoted joins keys, each in backquotes.
+// quoted returns keys in backquotes, separated by commas.
 func quoted(keys []string) string { return "`" + strings.Join(keys, "`, `") + "`" }
 
-// domainOf is the domain of types, AnyDomain where they differ.
+// domainOf returns the domain of types, or AnyDomain if they differ.
 func domainOf(kinds []element.Kind) network.Domain {
 	for _, k := range kinds {
 		if k.Domain() != kinds[0].Domain() {
@@ -313,7 +313,7 @@ func domainOf(kinds []element.Kind) network.Domain {
 	return kinds[0].Domain()
 }
 
-// flangesOf says which nodes the types join or are.
+// flangesOf describes the flanges of the types, and the node that an element itself forms.
 func flangesOf(kinds []element.Kind) string {
 	does, do := [...]string{"turns or moves", "turns", "moves"}, [...]string{"turn or move", "turn", "move"}
 	mixed := domainOf(kinds) == network.AnyDomain && kinds[0].Domain() != network.AnyDomain
@@ -370,7 +370,7 @@ func flangesOf(kinds []element.Kind) string {
 	return wrap(strings.Join(said, " "))
 }
 
-// parametersOf are those of all the types, and the types that have them.
+// parametersOf returns the parameters of all types, and the types of each parameter by its key.
 func parametersOf(kinds []element.Kind) (list []element.Parameter, users map[string][]string) {
 	users = map[string][]string{}
 	longest := slices.SortedStableFunc(slices.Values(kinds), func(a, b element.Kind) int { return len(b.Parameters) - len(a.Parameters) })
@@ -393,7 +393,7 @@ func parametersOf(kinds []element.Kind) (list []element.Parameter, users map[str
 	return list, users
 }
 
-// tableOf is the table of the parameters, and what differs where the element moves.
+// tableOf returns the table of parameters, and the differences for translational elements.
 func tableOf(kinds []element.Kind) string {
 	list, users := parametersOf(kinds)
 	if list == nil {
@@ -406,7 +406,7 @@ func tableOf(kinds []element.Kind) string {
 		switch f := kinds[0].Flanges; {
 		case len(kinds) > 1 && kinds[1].Domain() == other:
 			where = "Of `" + kinds[1].Name + "`"
-		case len(f) > 1 && f[1].Domain == network.AnyDomain && f[0].Domain == d: // a tyre, whose vehicle moves
+		case len(f) > 1 && f[1].Domain == network.AnyDomain && f[0].Domain == d: // a tyre: its vehicle is translational
 			d, other, where = other, d, "Where `"+f[1].Key+"` turns"
 		}
 	}
@@ -447,7 +447,7 @@ func tableOf(kinds []element.Kind) string {
 	return out.String()
 }
 
-// valueOf says how a value is written, and its range.
+// valueOf describes the form and the range of a value.
 func valueOf(p element.Parameter) string {
 	text := string(p.Form)
 	switch p.Form {
@@ -467,11 +467,11 @@ func valueOf(p element.Parameter) string {
 	return text
 }
 
-// readsOf says what outputs can read of the types, and which events they have: what it says is
-// tried on the plant with every element.
+// readsOf describes the outputs and events of the types. It tries each output on the plant with
+// every element.
 func (w words) readsOf(t *testing.T, kinds []element.Kind) string {
 	var order []string
-	of := map[string][]string{} // line -> types
+	of := map[string][]string{} // types, by line
 	note := func(k element.Kind, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
 		if of[text] == nil {
@@ -493,7 +493,7 @@ func (w words) readsOf(t *testing.T, kinds []element.Kind) string {
 		for _, pair := range [][2]string{{"torque", "force"}, {"power", "power"}, {"w_rel", "v_rel"}, {"phi_rel", "s_rel"}} {
 			turns, moves := w.can("%s: %s", pair[0], name), w.can("%s: %s", pair[1], name)
 			switch {
-			case len(k.Flanges) == 0 && !k.Owns && (turns || moves): // it has no nodes that decide
+			case len(k.Flanges) == 0 && !k.Owns && (turns || moves): // no node of its own decides the domain
 				keys = append(keys, "`"+map[bool]string{true: pair[0], false: pair[1]}[turns]+"`")
 			case turns || moves:
 				keys = append(keys, spell(pair[0], pair[1]))
@@ -502,7 +502,7 @@ func (w words) readsOf(t *testing.T, kinds []element.Kind) string {
 		if !strings.Contains(strings.Join(keys, " "), "torque") && !strings.Contains(strings.Join(keys, " "), "force") && w.exerts(name) {
 			effort := spell("torque", "force")
 			for _, f := range k.Flanges {
-				if f.Domain != k.Flanges[0].Domain { // it joins what turns with what moves
+				if f.Domain != k.Flanges[0].Domain { // rotational and translational flanges
 					effort = "`torque` or `force`"
 				}
 			}
@@ -547,13 +547,13 @@ func (w words) readsOf(t *testing.T, kinds []element.Kind) string {
 	return out
 }
 
-// exerts tells whether an element joins nodes rigidly or exerts on one.
+// exerts reports whether an element is a rigid joint or exerts a torque or force on a node.
 func (w words) exerts(name string) bool {
 	return slices.ContainsFunc(w.plant.Ties, func(t network.Tie) bool { return t.Name == name }) ||
 		slices.ContainsFunc(w.plant.Efforts, func(e network.Effort) bool { return e.Element == name })
 }
 
-// unitOf spells a unit for what turns, and for what moves, behind a comma; nothing of a bare number.
+// unitOf returns ", " and the unit in each domain; "" for a number without unit.
 func unitOf(d network.Domain, unit string) string {
 	turns, moves := network.Rotational.Spell(unit), network.Translational.Spell(unit)
 	switch {
@@ -565,7 +565,7 @@ func unitOf(d network.Domain, unit string) string {
 	return ", " + turns + " (" + moves + ")"
 }
 
-// wrap breaks a text into lines of at most 100 columns.
+// wrap returns a text in lines of at most 100 columns.
 func wrap(text string) string {
 	out, line := "", ""
 	for word := range strings.FieldsSeq(text) {

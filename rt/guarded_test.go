@@ -58,15 +58,15 @@ func newGuarded(t testing.TB, o Overrun, faults []fault.Fault, change ...func(*C
 	return b
 }
 
-// unitSide is what a control unit makes of the Guarded frames, with code of its own.
+// unitSide is the result of an independent check of the Guarded frames, as in a control unit.
 type unitSide struct {
 	frames, wrong, short, repeated, lost int
 
-	tick  []int // at which each frame came
-	steps []int // in it
+	tick  []int // tick of each frame
+	steps []int // steps in each frame
 	sums  []byte
-	right []byte // the checksums that they should have
-	last  int    // counter of the last right one, -1: none yet
+	right []byte // expected checksums
+	last  int    // counter of the last correct frame; -1: none yet
 }
 
 // crc8 is the checksum of the first seven bytes, bit by bit.

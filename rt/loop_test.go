@@ -257,7 +257,7 @@ func TestFloodOfFramesIsReadInPartsAndInOrder(t *testing.T) {
 
 func TestFramesThatTheBusDoesNotTakeAreCounted(t *testing.T) {
 	b := newBench(t, Overrun{})
-	b.turn(1000) // nobody reads the other end
+	b.turn(1000) // without a reader at the other end
 	p := b.page
 	if due := uint64(1000 + 250); p.TxDropped.Load() == 0 || p.TxFrames.Load()+p.TxDropped.Load()-p.TxAgain.Load() != due {
 		t.Errorf("%d frames sent, %d dropped, %d of them tried again; want some dropped and %d in all",

@@ -30,7 +30,7 @@ type integrator struct {
 	h       float64 // period, s
 	x       float64
 	steps   float64
-	lag     float64 // s, what it reports
+	lag     float64 // reported lag, s
 	failsAt float64 // the step at which its state is lost, 0: never
 	resets  int
 	during  func(step int) // what happens in a step; nil: nothing
@@ -175,8 +175,8 @@ func (b *bench) command(t testing.TB, u float64) {
 	}
 }
 
-// sent is what the unit has received: per State frame the steps in it and its
-// counter, and the steps in each Slow frame.
+// sent holds the frames that the unit has received: steps and counter of each State frame, and the
+// steps of each Slow frame.
 type sent struct {
 	steps, count, slow []int
 	x                  []float64

@@ -8,10 +8,10 @@ import (
 	"lockstep/io/can"
 )
 
-// What the ring tells is what the plant computed and what the unit received.
+// The entries of the ring equal the steps of the plant and the frames that the unit received.
 func TestRingHasEveryStepAndFrame(t *testing.T) {
 	b := newBench(t, Overrun{Skip, 9})
-	b.turn(3) // nobody listens
+	b.turn(3) // the ring is closed
 	b.received()
 	b.page.OpenRing()
 	b.ticker.Miss(10, 2)
@@ -57,8 +57,7 @@ func TestRingHasEveryStepAndFrame(t *testing.T) {
 	}
 }
 
-// A reader that stands still loses whole entries, which are counted; what it gets
-// afterwards is whole again.
+// A stopped reader loses whole entries, which are counted. Later entries are complete.
 func TestFullRingDropsWholeEntries(t *testing.T) {
 	r := &StatusBlock{}
 	r.OpenRing()

@@ -18,7 +18,7 @@ import (
 	"lockstep/sched"
 )
 
-func TestRunEndsWhenItsTicksAreServed(t *testing.T) {
+func TestRunEndsAfterItsLastTick(t *testing.T) {
 	b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Ticks, cfg.Start, cfg.Warmup = 200, []float64{4}, 50 })
 	for range 5 {
 		b.command(t, -99) // from before the start
@@ -134,15 +134,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// handOver is what the target of TestARunOnTheRealClock is given.
+// handOver is the input of the target of TestNoTickIsLostUncountedOnTheRealClock.
 type handOver struct {
 	Config Config
 	Map    *sigmap.Map
 	Thread sched.Thread
 }
 
-// target is the process that ticks: the hand-over on descriptor 3, the page on
-// 4, its bus on 5.
+// target is the main function of the process that ticks. It inherits the hand-over on descriptor 3,
+// the status block on 4 and its bus on 5.
 func target() error {
 	var h handOver
 	if err := json.NewDecoder(os.NewFile(3, "hand-over")).Decode(&h); err != nil {
@@ -209,15 +209,15 @@ func startTarget(t *testing.T, h handOver) (cmd *exec.Cmd, page *StatusBlock, un
 	return cmd, page, unit
 }
 
-// unitLog is what the unit's side of a run saw.
+// unitLog counts the frames of the unit in a run.
 type unitLog struct {
 	received, sent uint64 // frames
 	stopped        bool   // the target was stopped for ten ticks
 }
 
-// attend plays the unit until the target ends: it commands u at about every tick
-// and stops the target once, at tick at.
-func attend(cmd *exec.Cmd, page *StatusBlock, unit *can.Bus, u float64, at uint64) (log unitLog, err error) {
+// runUnit acts as the unit until the target ends. It sends the command u at about every tick and
+// stops the target once for ten ticks, at tick at.
+func runUnit(cmd *exec.Cmd, page *StatusBlock, unit *can.Bus, u float64, at uint64) (log unitLog, err error) {
 	const h = 2 * time.Millisecond
 	ended := make(chan error)
 	go func() { ended <- cmd.Wait() }()
@@ -245,13 +245,13 @@ func attend(cmd *exec.Cmd, page *StatusBlock, unit *can.Bus, u float64, at uint6
 	return log, err
 }
 
-// A target process on the real clock, stopped for some ticks on the way: no tick
-// and no frame is lost uncounted, the plant is where the grid says, and the
-// process has neither allocated nor faulted.
-func TestARunOnTheRealClock(t *testing.T) {
+// A target process runs on the real clock and is stopped for some ticks. No tick and no frame is lost
+// uncounted, the state of the plant fits the grid, and the process has no allocation and no page
+// fault.
+func TestNoTickIsLostUncountedOnTheRealClock(t *testing.T) {
 	const ticks, u, h = 400, 2.5, 2 * time.Millisecond
 	m := database(t)
-	m.Tx = m.Tx[:1] // State, at every tick whatever the period
+	m.Tx = m.Tx[:1] // State, due at every tick for any period
 	cmd, p, unit := startTarget(t, handOver{
 		Config: Config{
 			Period: h, Ticks: ticks, Overrun: Overrun{Skip, maxOverrun}, Start: []float64{u}, Warmup: 100,
@@ -259,7 +259,7 @@ func TestARunOnTheRealClock(t *testing.T) {
 		},
 		Map: m, Thread: sched.Thread{CPU: -1, Priority: 10},
 	})
-	log, err := attend(cmd, p, unit, u, ticks/4)
+	log, err := runUnit(cmd, p, unit, u, ticks/4)
 	if err != nil {
 		t.Fatalf("the target ended: %v", err)
 	}

@@ -115,8 +115,8 @@ func TestRaiseTimersRaisesAndRestores(t *testing.T) {
 	}
 }
 
-// On PREEMPT_RT the thread of the timers has the priority asked for until restore,
-// as the kernel tells; elsewhere there is nothing to raise.
+// On PREEMPT_RT the kernel reports the requested priority of the timer thread until restore. Other
+// kernels have no such thread.
 func TestRaiseTimersOnThisHost(t *testing.T) {
 	cpu := Thread{CPU: -1}.ChooseCPU().CPU
 	pid := hostinfo.Files("/").KernelThread(fmt.Sprintf("ktimers/%d", cpu))

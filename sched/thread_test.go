@@ -18,26 +18,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// entered is what a child process says about itself after Enter, from the
-// kernel's own files.
+// entered describes the thread of a child process after Enter, as the kernel reports it.
 type entered struct {
-	At       Thread // as chosen
+	At       Thread // request, with the chosen CPU
 	Missing  []Missing
-	CPU      int    // where the thread of the loop may run
-	Own      string // its list of CPUs
+	CPU      int    // CPU of the loop's thread
+	Own      string // list of CPUs allowed to this thread
 	Others   []string
 	Policy   uint32
 	Priority uint32
 	Flags    uint64
 	Deadline []uint64 // runtime, deadline, period, ns
 	Blocked  string   // signals, hexadecimal
-	Slack    string   // of timers, ns
-	Locked   int      // kB
+	Slack    string   // timer slack, ns
+	Locked   int      // locked memory, kB
 	Faults   int64
 	Major    int64
 }
 
-// fifo7 asks for what most tests ask for.
+// fifo7 is the request of most tests.
 var fifo7 = Thread{CPU: -1, Priority: 7}
 
 const childVariable = "SCHED_TEST_CHILD"
@@ -49,16 +48,16 @@ func TestMain(m *testing.M) {
 	case "threads":
 		haveThreads()
 	default:
-		enterAndTell(at)
+		enterAndPrint(at)
 	}
 }
 
-// enterAndTell is the child: it enters what the text says, touches memory that it
-// has never touched, and prints what the kernel says of it.
-func enterAndTell(at string) {
+// enterAndPrint is the main function of the child. It calls Enter with a Thread in JSON, touches
+// fresh memory, and prints an entered.
+func enterAndPrint(at string) {
 	fresh := make([]byte, 8<<20)
 	stop := make(chan bool)
-	for range 3 { // some threads to move away
+	for range 3 { // threads that Enter must move to other CPUs
 		go func() {
 			runtime.LockOSThread()
 			<-stop
@@ -100,8 +99,8 @@ func enterAndTell(at string) {
 	close(stop)
 }
 
-// haveThreads is a child with three threads more than the runtime's, until its
-// standard input ends.
+// haveThreads is the main function of a child with three threads more than the runtime has. It runs
+// until its standard input ends.
 func haveThreads() {
 	ready, stop := make(chan bool), make(chan bool)
 	for range 3 {
@@ -122,7 +121,7 @@ func timerSlack() string {
 	return fmt.Sprint(ns, err)
 }
 
-// inChild runs enterAndTell in a process of its own, without any right if plain.
+// inChild runs enterAndPrint in a separate process, without any right if plain.
 func inChild(t *testing.T, at Thread, plain bool) entered {
 	t.Helper()
 	exe, err := os.Executable()
@@ -138,7 +137,7 @@ func inChild(t *testing.T, at Thread, plain bool) entered {
 	cmd.Env = append(os.Environ(), childVariable+"="+string(text))
 	cmd.Stderr = os.Stderr
 	if plain && os.Geteuid() == 0 {
-		dir := t.TempDir() // the binary must be readable for nobody
+		dir := t.TempDir() // user nobody must be able to read the binary
 		for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
 			if err := os.Chmod(d, 0o755); err != nil {
 				t.Fatal(err)
@@ -170,8 +169,8 @@ func lacks(missing []Missing, resources ...Resource) bool {
 	return slices.ContainsFunc(missing, func(m Missing) bool { return slices.Contains(resources, m.Of) })
 }
 
-// Enter either has what was asked for, as the kernel tells, or says that it is
-// missing, with a command that helps.
+// checkEntered checks that the kernel has granted each part of the request, or that Enter reports
+// the part as missing, with a command that helps.
 func checkEntered(t *testing.T, e entered) {
 	t.Helper()
 	fifo := e.Policy == unix.SCHED_FIFO && e.Priority == 7 && e.Flags&unix.SCHED_FLAG_RESET_ON_FORK != 0
@@ -223,14 +222,14 @@ func TestEnterWithoutRightsStillGetsItsCPU(t *testing.T) {
 	}
 }
 
-// A deadline is granted, as sched_getattr(2) tells, or its absence is said, and the
-// thread has SCHED_FIFO instead.
+// Either the deadline is granted, according to sched_getattr(2), or it is reported as missing and
+// the thread has SCHED_FIFO.
 func TestDeadlineIsGrantedOrReported(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		at    Thread
 		plain bool
-		help  string // where it is refused
+		help  string // part of the help for a refused request
 	}{
 		{"5 ms in 10 ms", Thread{CPU: -1, Priority: 7, Deadline: true, RuntimeNs: 5e6, PeriodNs: 1e7}, false, ""},
 		{"without rights", Thread{CPU: -1, Priority: 7, Deadline: true, RuntimeNs: 5e6, PeriodNs: 1e7}, true, "cap_sys_nice"},

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kinds are the timers, all of which keep the same promises.
+// kinds are the combinations of sleep and spin of the tested timers.
 var kinds = []struct {
 	sleep string
 	spin  time.Duration
@@ -38,10 +38,9 @@ func withTimer(t *testing.T, period time.Duration, f func(t *testing.T, tk *Time
 	}
 }
 
-// point waits once and checks what it says against the clock: point k, the last
-// one counted so far, has passed when Wait returns, and no point that had passed
-// when Wait began is left out. With a spin a timer that is late has counted the
-// points whose wake-up had come, so that the last one may be left to the next
+// point waits once and checks the result against the clock. Point k, the last counted point, has
+// passed when Wait returns, and no point that had passed when Wait began is omitted. A late timer
+// with spin counts the points whose wake-up time had come, so the last point may remain for the next
 // Wait.
 func point(t *testing.T, tk *Timer, k int64) int64 {
 	t.Helper()

@@ -82,7 +82,7 @@ var scenarios = []scenario{
 // attempts is how often a scenario may run on a host that is too busy.
 const attempts = 3
 
-func TestFaults(t *testing.T) {
+func TestFaultsHaveTheirDocumentedEffect(t *testing.T) {
 	for _, s := range scenarios {
 		if s.check == nil {
 			continue

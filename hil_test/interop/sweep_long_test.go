@@ -270,7 +270,7 @@ func TestArrowReadsTheTableOfASweep(t *testing.T) {
 }
 
 // kubeconform checks the job against the schema in the sources of Kubernetes.
-func TestKubernetesTakesTheJobOfASweep(t *testing.T) {
+func TestKubernetesAcceptsTheJobOfASweep(t *testing.T) {
 	const kubernetes = "k8s.io/kubernetes@v1.34.1"
 	var module struct{ Dir string }
 	if err := json.Unmarshal([]byte(lab.MustOutput(t, "go", "mod", "download", "-json", kubernetes)), &module); err != nil {

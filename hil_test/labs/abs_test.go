@@ -22,7 +22,7 @@ import (
 //
 // The result counts only if the lab has kept time, since a unit cannot act without frames. In any
 // case the unit must have controlled all wheels.
-func TestLabBrakes(t *testing.T) {
+func TestLabBrakesPreventLockedWheels(t *testing.T) {
 	for _, d := range []struct {
 		name     string
 		unit     brakeUnit

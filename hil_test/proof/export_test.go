@@ -15,7 +15,7 @@ import (
 // In virtual time no grid point is lost. The sent frames, exported as a candump log and checked
 // with python-can and crccheck, show each fault exactly as often as requested. Each value of the
 // probe is exactly that of its fault.
-func TestProofEveryKindOfFaultInVirtualTime(t *testing.T) {
+func TestProofEveryKindOfFaultAppearsInVirtualTime(t *testing.T) {
 	t.Parallel()
 	for _, module := range []string{"can", "crccheck"} {
 		if exec.Command("/usr/bin/python3", "-c", "import "+module).Run() != nil {

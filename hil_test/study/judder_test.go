@@ -56,7 +56,7 @@ var foundJudder = sync.OnceValue(func() *judderResult { return doJudder(shortJud
 
 // The windows of the kernel and of the vehicle at any angle, which shares no code with the kernel,
 // agree within a part of their width.
-func TestStickSlipLivesInANarrowWindow(t *testing.T) {
+func TestStickSlipOccursInANarrowWindow(t *testing.T) {
 	r := foundJudder()
 	for _, s := range r.cases {
 		for j, w := range s.windows {
@@ -81,7 +81,7 @@ func TestStickSlipLivesInANarrowWindow(t *testing.T) {
 	}
 }
 
-func TestLargeAnglesAreASecondOrder(t *testing.T) {
+func TestLinearStrutsAndAngleLawsReduceTheError(t *testing.T) {
 	a := foundJudder().angles
 	rigid, straight, laws := a[0].errors, a[1].errors, a[2].errors
 	for j := range 3 { // pitch and normal forces
@@ -91,7 +91,7 @@ func TestLargeAnglesAreASecondOrder(t *testing.T) {
 	}
 }
 
-func TestStribeckShakesMore(t *testing.T) {
+func TestStribeckFrictionIncreasesJudder(t *testing.T) {
 	s := foundJudder().stribeck
 	if !(s[1].swing > 2*s[0].swing) || !(s[0].differs <= 1e-6) || !(s[1].differs <= 2e-2) {
 		t.Errorf("range of acceleration: Coulomb %g m/s², difference %.1e; Stribeck %g m/s², difference %.1e", s[0].swing, s[0].differs, s[1].swing, s[1].differs)

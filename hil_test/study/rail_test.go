@@ -71,7 +71,7 @@ func TestRailCarInTwoPartsDependsOnStepAndIterations(t *testing.T) {
 	}
 }
 
-func TestErrorOfARideKeepsNaN(t *testing.T) {
+func TestErrorOfARailRunPreservesNaN(t *testing.T) {
 	truth := &ride{setting: setting{h: time.Millisecond}, rows: make([][10]float64, 4)}
 	r := &ride{setting: setting{h: 2 * time.Millisecond}, rows: make([][10]float64, 2)}
 	r.rows[1] = [10]float64{1, 2, 4, 0, 0, 0, 0, 0, 0, 8}

@@ -152,7 +152,7 @@ func TestHeldInputReducesTheOrderToOne(t *testing.T) {
 	}
 }
 
-func TestErrorKeepsNaN(t *testing.T) {
+func TestErrorPreservesNaN(t *testing.T) {
 	nan := math.NaN()
 	if e := solve(&table6, 1).off(0.5, vec{0, nan}); !math.IsNaN(e) {
 		t.Errorf("error %g of a speed that is not a number, want NaN", e)

@@ -17,7 +17,7 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-func TestReadKeepsEventsAndNaN(t *testing.T) {
+func TestReadPreservesEventsAndNaN(t *testing.T) {
 	table := Read(t, file(t, "# by hand\ntime[s],w[rad/s],mode\n0,1,free\n1,3,locked\n1,-2,2\n"))
 	if !slices.Equal(table.Names, []string{"time", "w", "mode"}) || !slices.Equal(table.Time, []float64{0, 1, 1}) {
 		t.Errorf("names %q, times %v", table.Names, table.Time)

@@ -73,9 +73,8 @@ func recvAll(b *Bus) (ids []uint32) {
 	return ids
 }
 
-// recvAtLeast returns the identifiers of n frames and of any that come with them. The
-// kernel delivers in a thread of its own when it is busy; so this waits, but not
-// for ever.
+// recvAtLeast returns the identifiers of at least n frames, or of fewer after 1 s. A busy kernel
+// delivers frames later, in a separate thread.
 func recvAtLeast(b *Bus, n int) (ids []uint32) {
 	for range 1000 {
 		ids = append(ids, recvAll(b)...)
@@ -141,7 +140,7 @@ func TestOverflowCountIsExact(t *testing.T) {
 	for i := range frames {
 		tx.Send(&Frame{ID: 0x321, Len: 8})
 		if i%500 == 0 {
-			time.Sleep(time.Millisecond) // the backlog of vcan is short
+			time.Sleep(time.Millisecond) // vcan has a short backlog
 		}
 	}
 	time.Sleep(50 * time.Millisecond)
@@ -231,8 +230,8 @@ func TestInterfaceDownIsCountedAndBusWorksAgainWhenUp(t *testing.T) {
 	}
 }
 
-// 200 kbit/s are some 1500 frames/s, 160 bytes 10 frames at once; the queue of
-// the interface has room for all 200, the socket's own lets far fewer in.
+// 200 kbit/s are about 1500 frames/s, and a burst of 160 bytes is 10 frames. The queue of the
+// interface has room for all 200 frames; the socket's own queue has room for far fewer.
 func TestSlowInterfaceDropsOnlyAtTheSender(t *testing.T) {
 	addInterface(t, "vcan9", "72")
 	ip(t, "link", "set", "vcan9", "up")
@@ -242,7 +241,7 @@ func TestSlowInterfaceDropsOnlyAtTheSender(t *testing.T) {
 	for i := range 200 {
 		tx.Send(&Frame{ID: uint32(i), Len: 8})
 	}
-	most := 60 + uint64(2000*time.Since(begin).Seconds()) // the queue, and the frames sent meanwhile
+	most := 60 + uint64(2000*time.Since(begin).Seconds()) // the queue and the frames sent in the meantime
 	if s := tx.Stats; s.Tx == 0 || s.Tx > most || s.Tx+s.TxDropped != 200 || s.Errors+s.Down != 0 {
 		t.Errorf("sender %+v: want a short queue and the rest of 200 frames dropped", s)
 	}
@@ -250,7 +249,7 @@ func TestSlowInterfaceDropsOnlyAtTheSender(t *testing.T) {
 		t.Errorf("received %d frames of %d the kernel took", len(got), tx.Stats.Tx)
 	}
 	sent := false
-	for range 1000 { // the receiver sees a frame before the sender's queue is rid of it
+	for range 1000 { // a frame leaves the sender's queue after the receiver has got it
 		if sent = tx.Send(&Frame{ID: 0x7FF}); sent {
 			break
 		}
@@ -296,7 +295,7 @@ func TestSocketDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A receiver that polls sees every frame of a flood or counts it.
+// A polling receiver gets or counts every frame of a flood.
 func TestFloodOnTheSocketIsReceivedOrCounted(t *testing.T) {
 	rx, tx := dialOrSkip(t, "vcan0", exact(0x42), exact(0x700)), dialOrSkip(t, "vcan0")
 	stop := make(chan struct{})

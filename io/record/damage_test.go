@@ -66,7 +66,7 @@ func TestEveryFlippedBitIsDetected(t *testing.T) {
 		}
 		rest := slices.DeleteFunc(got, func(s string) bool { return strings.Contains(s, "damage") })
 		at := 0
-		for _, s := range rest { // what is left is in order, and nothing is invented
+		for _, s := range rest { // the remaining ticks are in order and unchanged
 			j := slices.Index(want[at:], s)
 			if j < 0 {
 				t.Fatalf("bit %d: %s was never written", i, s)
@@ -148,7 +148,7 @@ func tornBy(r *Reader, why string) bool {
 	return strings.HasPrefix(r.torn, r.name+": ") && strings.Contains(r.torn, why)
 }
 
-func TestTornNamesPlaceAndCause(t *testing.T) {
+func TestTornReportsPositionAndCause(t *testing.T) {
 	file, _ := sample(t)
 	last := chunks(file)[len(chunks(file))-1]
 	for _, c := range []struct {

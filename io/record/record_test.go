@@ -139,7 +139,7 @@ func draw(t *rapid.T, m, p, phases int) (all written) {
 	return all
 }
 
-func TestEverythingWrittenComesBackBitForBit(t *testing.T) {
+func TestRecordIsReadBackBitForBit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, p, phases := rapid.IntRange(0, 5).Draw(t, "m"), rapid.IntRange(0, 5).Draw(t, "p"), rapid.IntRange(0, 3).Draw(t, "phases")
 		all := draw(t, m, p, phases)
@@ -193,7 +193,7 @@ func sample(t testing.TB) (file []byte, all written) {
 	return record(t, header(1, 2, 1), all), all
 }
 
-func TestHeaderComesBackWhole(t *testing.T) {
+func TestHeaderIsReadBackUnchanged(t *testing.T) {
 	h := header(2, 3, 1)
 	h.Hashes = map[string]string{"matrices": "abc"}
 	r, err := NewReader("r", bytes.NewReader(record(t, h, nil)))

@@ -34,7 +34,7 @@ func trajectory(t *Tick, k int64) {
 	}
 }
 
-func TestTickTakesAFewBytesPerMovingValue(t *testing.T) {
+func TestTickNeedsAFewBytesPerChangingValue(t *testing.T) {
 	const ticks, values, perSecond = 20_000, 100, 200
 	var out bytes.Buffer
 	w, err := New(&out, header(20, 80, 5))
@@ -67,7 +67,7 @@ func TestTickTakesAFewBytesPerMovingValue(t *testing.T) {
 	}
 }
 
-func TestConstantOrLinearValueTakesOneByte(t *testing.T) {
+func TestConstantOrLinearValueNeedsOneByte(t *testing.T) {
 	h := header(1, 2, 1)
 	c := newCodec(&h)
 	for k := range 4 {

@@ -71,7 +71,7 @@ func TestFieldsUseTheBitsOfTheDatabase(t *testing.T) {
 	}
 }
 
-func TestStoreChangesOnlyItsOwnBits(t *testing.T) {
+func TestStoreChangesOnlyTheBitsOfItsField(t *testing.T) {
 	for _, c := range positions {
 		s := messages.Signal{Start: c.start, Len: c.len, BigEndian: c.big}
 		bits, ok := s.Bits()

@@ -25,9 +25,9 @@ func counted(t *testing.T, name string, spec ProtectionSpec) Protection {
 // letters abbreviate states in the tables below.
 const letters = ".OLRWEIS" // NONEWDATA OK OK_SOMELOST REPEATED WRONGSEQUENCE ERROR INITIAL SYNC
 
-// hear passes frames with the given counters to p: "-" is a cycle without a frame,
-// "x" a frame with a wrong checksum.
-func hear(p *Protection, words string) string {
+// receive passes frames with the given counters to p and returns the letters of their states: "-"
+// is a cycle without a frame, "x" a frame with a wrong checksum.
+func receive(p *Protection, words string) string {
 	var got strings.Builder
 	sends := *p
 	for _, word := range strings.Fields(words) {
@@ -90,7 +90,7 @@ func TestCounterErrorsGetTheStatesOfTheProfile(t *testing.T) {
 		{"of 5", "counter-only", ProtectionSpec{Modulus: 5}, "3 4 0 2 7", "IOOLE"},
 	} {
 		p := counted(t, c.profile, c.spec)
-		if got := hear(&p, c.words); got != c.want {
+		if got := receive(&p, c.words); got != c.want {
 			t.Errorf("%s: %s: %s: %s, want %s", c.profile, c.name, c.words, got, c.want)
 		}
 	}
@@ -186,11 +186,11 @@ func (m *classicModel) check(counter int) State {
 	return FrameSync
 }
 
-// windowModel is E2E_SMCheck over the list of all states so far.
+// windowModel is E2E_SMCheck computed from the list of all states since INIT.
 type windowModel struct {
 	WindowLimits
 	state Window
-	heard []State // since INIT
+	since []State // states since INIT
 }
 
 func (m *windowModel) check(s State) Window {
@@ -200,10 +200,10 @@ func (m *windowModel) check(s State) Window {
 		}
 		return m.state
 	}
-	m.heard = append(m.heard, s)
+	m.since = append(m.since, s)
 	ok, wrong := 0, 0
-	for i := max(0, len(m.heard)-m.WindowSize); i < len(m.heard); i++ {
-		switch m.heard[i] {
+	for i := max(0, len(m.since)-m.WindowSize); i < len(m.since); i++ {
+		switch m.since[i] {
 		case FrameOK, FrameSomeLost, FrameSync:
 			ok++
 		case FrameError:
@@ -250,18 +250,18 @@ func TestRandomSequencesMatchTheReferenceModels(t *testing.T) {
 		p := counted(t, name, spec)
 		frame := classicModel{modulus: int(p.Modulus), maxDeltaCounterInit: spec.MaxDelta, maxNoNewOrRepeatedData: *spec.MaxNoNew, syncCounterInit: spec.SyncCounter}
 		window := windowModel{WindowLimits: w}
-		trouble := 1 + r.IntN(30) // one frame in as many
+		interval := 1 + r.IntN(30) // frames per disturbance
 		sends := p
 		for i := range 1500 {
 			if i%200 == 0 {
-				trouble = 1 + r.IntN(30)
+				interval = 1 + r.IntN(30)
 			}
 			counter := int(sends.Next)
 			var got Status
 			var data [64]byte
 			sends.Protect(&data, 8, 0x100)
 			what := 9
-			if r.IntN(trouble) == 0 {
+			if r.IntN(interval) == 0 {
 				what = r.IntN(5)
 			}
 			switch what {
@@ -306,12 +306,12 @@ func TestWindowFollowsStartFailureAndRecovery(t *testing.T) {
 	p := counted(t, "e2e-5", ProtectionSpec{Window: &w})
 	var got strings.Builder
 	for _, word := range strings.Fields("- x 0 1 2 - - - - 3 4 5 x 6 x 7 8 9 10") {
-		hear(&p, word)
+		receive(&p, word)
 		got.WriteString(map[Window]string{WindowNoData: "n", WindowInit: "i", WindowValid: "V", WindowInvalid: "x"}[p.Window])
 	}
-	// Two of nothing, INIT, two good; the fourth miss leaves nothing good in the
-	// window; three good, one wrong is let pass, the second is not; then three good
-	// and no wrong one must be in it.
+	// Two cycles give NODATA; INIT lasts until two frames are good. The fourth missing frame leaves
+	// no good frame in the window. After three good frames the window allows one wrong frame but not
+	// two. Then it needs three good frames and no wrong one.
 	if want := "nniiV" + "VVVx" + "xxVVVx" + "xxxV"; got.String() != want {
 		t.Errorf("%s, want %s", &got, want)
 	}

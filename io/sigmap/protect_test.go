@@ -30,9 +30,8 @@ func upTo(n int) (list []uint32) {
 	return list
 }
 
-// The first two bytes of frames of eight zero bytes with data identifier 0x0123 and
-// counters 0, 1 ... 14, 0, as two independent implementations of AUTOSAR's
-// profiles have them.
+// The table has the first two bytes of frames of eight zero bytes with data identifier 0x0123 and
+// counters 0, 1 ... 14, 0. Two independent implementations of AUTOSAR's profiles give the same bytes.
 func TestProfilesOneAndElevenGiveTheKnownFrames(t *testing.T) {
 	both := "cc00 9101 7602 2b03 a504 f805 1f06 4207 1e08 4309 a40a f90b 770c 2a0d cd0e cc00"
 	nibble := "2a10 7711 9012 cd13 4314 1e15 f916 a417 f818 a519 421a 1f1b 911c cc1d 2b1e 2a10"
@@ -55,7 +54,7 @@ func TestProfilesOneAndElevenGiveTheKnownFrames(t *testing.T) {
 func TestProfilesTwoAndTwentyTwoGiveTheKnownFrames(t *testing.T) {
 	for _, name := range []string{"e2e-2", "e2e-22"} {
 		p := protection(t, 8, 0x100, ProtectionSpec{Profile: name, DataIDs: upTo(16)})
-		for _, want := range []string{"6101", "bc02"} { // the counter is stepped before the first frame
+		for _, want := range []string{"6101", "bc02"} { // the counter increases before the first frame
 			data := [64]byte{2: 2, 3, 4, 5, 6, 7}
 			p.Protect(&data, 8, 0x100)
 			if got := hex.EncodeToString(data[:8]); got != want+"020304050607" {
@@ -245,8 +244,8 @@ func TestEverySingleWrongBitIsFound(t *testing.T) {
 				bad, then := data, judge
 				bad[bit/8] ^= 1 << (bit % 8)
 				got := then.Check(&bad, n, 0x100).Frame
-				// Another counter takes another data identifier, which may undo
-				// what it changed; then the counter is wrong.
+				// Another counter selects another data identifier, which may cancel the change of the
+				// checksum; then the counter is wrong.
 				counter := f.ids == idAlternating || f.ids == idList
 				counter = counter && p.Counter.Load(&bad) != p.Counter.Load(&data)
 				if got == FrameOK || got != FrameError && !counter {

@@ -163,7 +163,7 @@ func TestChecksumsOfRealNetworksAreReproduced(t *testing.T) {
 
 // Hyundai and Kia's checksum on CAN FD is written elsewhere as a CRC with another
 // constant for every length; these are the constants.
-func TestHyundaiFDIsProfileFive(t *testing.T) {
+func TestHyundaiFDEqualsProfileFive(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	xmodem := profile{width: 16, poly: 0x1021}
 	for n, xor := range map[int]uint32{8: 0x5F29, 16: 0x041D, 24: 0x819D, 32: 0x9F5B} {
@@ -183,7 +183,7 @@ func TestHyundaiFDIsProfileFive(t *testing.T) {
 	}
 }
 
-func TestFoldedSumsAreThreeAndFourBitsInAWiderPlace(t *testing.T) {
+func TestFoldedSumsAreThreeAndFourBitsInAWiderField(t *testing.T) {
 	for name, most := range map[string]uint32{"j1939-tsc1": 7, "j1939-xbr": 15} {
 		p := protection(t, 8, 0x0C000003|can.EFF, ProtectionSpec{Profile: name, Checksum: one("48|8")})
 		seen := uint32(0)

@@ -61,7 +61,7 @@ outputs:
 	same(t, "X0", sys.X0, []float64{3})
 }
 
-// An inertia whose initial speed is given stays a state, whatever its place.
+// An inertia with a given initial speed stays a state, wherever it stands in the file.
 func TestGivenSpeedSelectsTheState(t *testing.T) {
 	sys := modeltest.System(t, `
 plant: gear
@@ -81,7 +81,7 @@ outputs:
 }
 
 // A gear in a moving housing: w_s - w_h = ratio·(w_b - w_h).
-func TestGearSupportTakesItsTorque(t *testing.T) {
+func TestGearSupportReceivesItsTorque(t *testing.T) {
 	sys := modeltest.System(t, `
 plant: bearing
 elements:
@@ -143,7 +143,7 @@ outputs:
 	same(t, "one", sys.Signals[0].Source.V, []float64{1})
 }
 
-// tau > 0 where w_b > w_a, and flange b gets -tau; flange b of a brake is its flange.
+// For w_b > w_a tau is positive, and flange b gets -tau. Flange b of a brake is its only flange.
 func TestFrictionActsAgainstTheSlip(t *testing.T) {
 	sys := modeltest.System(t, `
 plant: grips
@@ -179,9 +179,9 @@ outputs:
 	}
 }
 
-// Random trees of inertias, gears, massless wheels, springs and clutches: the gears
-// hold, and every part has the power of its law.
-func TestRandomTreesKeepGearsAndPower(t *testing.T) {
+// In random trees of inertias, gears, massless wheels, springs and clutches, every gear keeps its
+// ratio and every part has the power of its law.
+func TestRandomTreesPreserveGearRatiosAndPower(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var b strings.Builder
@@ -207,7 +207,7 @@ func TestRandomTreesKeepGearsAndPower(t *testing.T) {
 			}
 		}
 		b.WriteString("  frame: {type: fixed}\n  extra: {type: inertia, J: 7}\n")
-		for i := range n { // every node has a second user
+		for i := range n { // a second element at every node
 			fmt.Fprintf(&b, "  c%d: {type: clutch, a: n%d, b: extra, mu: 1, cgeo: 1, fn: 1}\n", i, i)
 		}
 		b.WriteString("outputs:\n")
@@ -225,7 +225,7 @@ func TestRandomTreesKeepGearsAndPower(t *testing.T) {
 type tree struct {
 	J, ratio []float64
 	parent   []int
-	springs  []int // node i hangs on its parent by c = i, d = 2i
+	springs  []int // nodes connected to their parents by a spring of c = i, d = 2i
 }
 
 func checkTree(t *testing.T, sys *model.System, g tree) {
@@ -299,8 +299,8 @@ func TestAssembleIsRepeatable(t *testing.T) {
 	}
 }
 
-// Sensors, temperatures and actuators that nothing reads become neither states nor laws: they may be
-// in the file for later use.
+// Sensors, temperatures and actuators without a reader become neither states nor laws. A plant file
+// may hold them for later use.
 func TestOnlyUsedPartsBecomeStates(t *testing.T) {
 	sys := modeltest.System(t, `
 plant: idle

@@ -90,7 +90,7 @@ r: {torque: twin, onto: free}`), 5*time.Millisecond)
 
 // In random trees of gears, springs and clutches the torques at every node add up to
 // J·w', and a gear takes no power.
-func TestRandomTreesKeepTheBalanceOfTorques(t *testing.T) {
+func TestTorquesOfRandomTreesAreInBalance(t *testing.T) {
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		var elements, outputs strings.Builder

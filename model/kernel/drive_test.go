@@ -8,7 +8,7 @@ import (
 
 // The torque 5 + 2t on J = 2 is -3 from 0.1 s to 0.2 s. With a dead time d its source is
 // delayed by d, and -3 starts d after 0.1 s; until then the torque stays.
-func TestInputFollowsCommandsWhileDrivenAndThenItsSource(t *testing.T) {
+func TestDrivenInputFollowsCommandsAndReleasedInputItsSource(t *testing.T) {
 	const J, from, to = 2.0, 20, 40 // ticks of 5 ms
 	for _, d := range []float64{0, 0.012} {
 		own := func(at float64) float64 { return 5 + 2*max(0, at-d) }
@@ -60,7 +60,7 @@ func TestInputFollowsCommandsWhileDrivenAndThenItsSource(t *testing.T) {
 }
 
 // Drive does not release an input that the tables command through u.
-func TestInputOfABusDoesNotReturnToItsSource(t *testing.T) {
+func TestInputDrivenByABusDoesNotReturnToItsSource(t *testing.T) {
 	sys := rig{J: []float64{2}, Torques: []torque{{0, always(5)}}}.system()
 	k := prepare(t, sys, Options{Period: ms(5), Driven: []bool{true}})
 	_, p := k.Dims()

@@ -36,7 +36,7 @@ func (g gear) ratio() float64 {
 
 func (g gear) has(clutch int) bool { return clutch == g[0] || clutch == g[1] || clutch == g[2] }
 
-// locked reports whether the clutches of g are stuck and no other is.
+// locked reports whether exactly the clutches of g are locked.
 func (k *run) locked(g gear) bool {
 	for c := range 8 {
 		if (k.modeOf(c) == Stuck) != g.has(c) {
@@ -46,8 +46,8 @@ func (k *run) locked(g gear) bool {
 	return true
 }
 
-// shift commands a change of gear, s seconds after its start: the clutches that open are free after
-// 0.06 s, those that close have full capacity after 0.2 s.
+// shift commands a change of gear, s seconds after its start. Opening clutches are free after
+// 0.06 s; closing clutches have full capacity after 0.2 s.
 func (k *run) shift(from, to gear, s float64) {
 	for c := range 8 {
 		switch {
@@ -64,8 +64,8 @@ func (k *run) shift(from, to gear, s float64) {
 	k.step()
 }
 
-// engage shifts until the gear is locked, checks its exact ratio over another tenth of a second and
-// returns the ticks that locking took.
+// engage shifts until the gear is locked and checks its exact ratio for another 0.1 s. It returns the
+// number of ticks until the lock.
 func (k *run) engage(t *testing.T, from, to gear) int {
 	t.Helper()
 	const most, hold = 1000, 20 // ticks of 5 ms
@@ -94,7 +94,7 @@ func (k *run) engage(t *testing.T, from, to gear) int {
 	return 0
 }
 
-// allDriven are the capacities of a powershift that a control unit commands.
+// allDriven marks the capacities of a powershift as commanded by a control unit.
 var allDriven = []bool{true, true, true, true, true, true, true, true}
 
 func TestEveryGearEngagesAndEveryShiftLocksAtItsRatio(t *testing.T) {

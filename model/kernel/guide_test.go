@@ -57,7 +57,7 @@ func number(t *testing.T, s string) float64 {
 	return v
 }
 
-// same reports whether a is b to the digits that a guide prints.
+// same reports whether a equals b to the digits that the guide prints.
 func same(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(1, math.Abs(b)) }
 
 // example returns the tables of the plant of the worked example.
@@ -186,7 +186,7 @@ func TestGuideListsTheOutputs(t *testing.T) {
 	}
 }
 
-// The bounds of the errors in the guide are those of the test in model/plants.
+// The bounds of the errors in the guide equal those of the test in model/plants.
 func TestGuideListsTheBoundsOfTheErrors(t *testing.T) {
 	text, err := os.ReadFile("../plants/truth_test.go")
 	if err != nil {
@@ -227,8 +227,8 @@ func TestGuideListsEveryFile(t *testing.T) {
 	}
 }
 
-// What the guide says of the share of a lock set in memory is what Tables.Bytes counts.
-func TestGuideSaysWhatALockSetTakes(t *testing.T) {
+// The memory of a lock set in the guide equals the count of Tables.Bytes.
+func TestGuideStatesTheMemoryOfALockSet(t *testing.T) {
 	tables := example(t, kernel.Complete, kernel.Projected)
 	n, m, mc := tables.N, tables.M, tables.Mc
 	if want := 2 * 8 * (3*n*n + 4*n*(m+mc) + mc*(n+m+mc)); tables.Bytes() != want {

@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// untold are constants that are no numbers of the method: names for cases.
+// untold are constants that are not numbers of the method but names of cases.
 var untold = []string{"noEvent", "polynomial", "tooMany", "Impact", "Backward", "Stuck", "Forward", "Free"}
 
-// valueOf evaluates an expression of numbers alone.
+// valueOf evaluates an expression of numbers only.
 func valueOf(e ast.Expr) (v constant.Value, ok bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -31,7 +31,7 @@ func valueOf(e ast.Expr) (v constant.Value, ok bool) {
 	return nil, false
 }
 
-// numbers returns the constants of the package by name, those of elementary.go left out.
+// numbers returns the constants of the package by name, without those of elementary.go.
 func numbers(t *testing.T) map[string]float64 {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

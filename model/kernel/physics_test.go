@@ -10,8 +10,8 @@ import (
 	"lockstep/model"
 )
 
-// follow steps a rig for the given time and compares body 0 with want(t) at every grid time; while
-// there is lag the prediction must equal it as well.
+// follow steps a rig for the given time and compares body 0 with want(t) at every grid time. During
+// lag the prediction must equal want(t), too.
 func follow(t *testing.T, name string, k *run, until, tol float64, want func(t float64) float64) {
 	t.Helper()
 	for range int(until/k.h + 0.5) {
@@ -167,7 +167,7 @@ func TestBrakeLocksOnTimeAndHolds(t *testing.T) {
 // J1 = 1 at 10 rad/s and J2 = 3 at -2 rad/s: momentum 4, so they end at 1 rad/s.
 // The capacity rises by 40 per second from 0.1 s: the slip 12 is gone when
 // 20·(t - 0.1)²·(1/J1 + 1/J2) = 12.
-func TestClutchKeepsMomentumAndLeavesOneSpeed(t *testing.T) {
+func TestClutchPreservesMomentumAndEqualisesSpeeds(t *testing.T) {
 	lock := 0.1 + math.Sqrt(12/(20*(1+1./3)))
 	r := rig{
 		J: []float64{1, 3}, X0: []float64{10, -2},
@@ -275,8 +275,8 @@ func TestCommandHoldsFromItsTickWhileThereIsLag(t *testing.T) {
 	}
 }
 
-// A brake of 1e-6 kg·m² beside one of 1e7: the rank of the locks must not depend
-// on the scale of the bodies, or the heavy one creeps while it is "stuck".
+// One brake acts on 1e-6 kg·m², another on 1e7 kg·m². If the rank of the locks depended on the scale
+// of the bodies, the heavy body would creep while locked.
 func TestInertiasManyOrdersApartLockAndHold(t *testing.T) {
 	r := rig{
 		J: []float64{1e-6, 1e7}, X0: []float64{0, 3e-3},

@@ -103,8 +103,8 @@ func follows(t *testing.T, what string, k *run, i int, edges []float64, until fl
 
 var gridPeriods = []int{1, 5, 10} // ms
 
-// A body under a constant torque: the edges are the roots of a quadratic. The cases are forward,
-// backward, a reversal inside a tick, from rest, and 1600 edges in a tick.
+// For a body under a constant torque the edges are the roots of a quadratic. The cases are forward,
+// backward, a reversal inside a tick, a start from rest, and 1600 edges in a tick.
 func TestPulsesOfAConstantAccelerationAreAtTheRoots(t *testing.T) {
 	worst := 0.0
 	for _, c := range []struct {
@@ -148,8 +148,8 @@ func TestPulsesOfAConstantAccelerationAreAtTheRoots(t *testing.T) {
 	t.Logf("largest error of a time %.2g s", worst)
 }
 
-// The angle is the deflection of a spring: a cosine, of less and of more than a radian
-// in a tick, that reverses many times, within a pitch and over many pitches.
+// The angle is the deflection of a spring: a cosine that turns less or more than a radian in a
+// tick. It reverses many times, within a pitch and over many pitches.
 func TestPulsesOfAnOscillationAreAtItsAngles(t *testing.T) {
 	worst := 0.0
 	for _, omega := range []float64{3, 70, 900} {
@@ -174,9 +174,9 @@ func TestPulsesOfAnOscillationAreAtItsAngles(t *testing.T) {
 	t.Logf("largest error of a time %.2g s", worst)
 }
 
-// A brake stops a wheel inside a tick: it slows down evenly, and then passes no more
-// edges. In the papers' scheme the time after the stop stays in the lag for a while, and the
-// outputs are the prediction.
+// A brake stops a wheel inside a tick with constant deceleration; then the wheel passes no edges.
+// In the papers' scheme the lag lasts for some ticks after the stop, and the outputs are the
+// prediction.
 func TestPulsesEndWhereABrakeStopsTheWheel(t *testing.T) {
 	for _, w0 := range []float64{20, -20} {
 		const decel = 31.7
@@ -201,8 +201,7 @@ func TestPulsesEndWhereABrakeStopsTheWheel(t *testing.T) {
 	}
 }
 
-// While there is lag the count is that at the grid time, not at the
-// plant time.
+// During lag the count is the count at the grid time, not at the plant time.
 func TestPulsesArePredictedWhileThereIsLag(t *testing.T) {
 	// The brake of body 0 stops it at 0.1012 s; body 1 turns on.
 	r := rig{J: []float64{1, 1}, Frictions: []contact{{W: []float64{1, 0}, K: always(10)}}, X0: []float64{1.012, 500, 0, 0}}
@@ -227,8 +226,8 @@ func TestPulsesArePredictedWhileThereIsLag(t *testing.T) {
 	}
 }
 
-// A wheel at rest exactly on an edge, and one that oscillates there by less than any
-// sensor detects, give no edge after the first.
+// A wheel at rest exactly on an edge, or with an oscillation below the resolution of a sensor,
+// gives no edge after the first.
 func TestAWheelAtRestOnAnEdgeGivesNoPulses(t *testing.T) {
 	d := model.Pulses{Teeth: 48}
 	for _, c := range []struct{ angle, tremble float64 }{
@@ -247,7 +246,7 @@ func TestAWheelAtRestOnAnEdgeGivesNoPulses(t *testing.T) {
 	}
 }
 
-// Every other output has the same bits with and without a sensor.
+// All other outputs have the same bits with and without a sensor.
 func TestSensorsDoNotChangeTheMotion(t *testing.T) {
 	for name, b := range busy() {
 		for _, scheme := range bothSchemes {
@@ -257,7 +256,7 @@ func TestSensorsDoNotChangeTheMotion(t *testing.T) {
 				n, m, mc := len(with.X0), len(with.Signals), len(with.Frictions)
 				p := len(with.Outputs)
 				with.Outputs = append([]units.Port(nil), with.Outputs...)
-				for state := range 3 { // here a speed may stand for an angle
+				for state := range 3 { // in this test a speed can replace an angle
 					with.Pulses = append(with.Pulses, model.Pulses{Output: p + 3*state, State: state, Teeth: 7 + state, Runout: 0.1})
 					for range 3 {
 						with.Outputs = append(with.Outputs, units.Port{Name: "p", Unit: "1"})

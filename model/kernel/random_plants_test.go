@@ -80,7 +80,7 @@ func (b *builder) grip(kind, ends string) {
 	b.add("f%d: {type: %s, %s, mu: 1, cgeo: 1, peak: %.17g, fn: %s}", b.frictions, kind, ends, peak, fn)
 }
 
-// body adds inertia i and what joins it to an earlier one.
+// body adds inertia i and an element that joins it to an earlier inertia.
 func (b *builder) body(i int) {
 	start, kind := "", 2
 	if i > 0 {
@@ -106,7 +106,7 @@ func (b *builder) body(i int) {
 	}
 }
 
-// across adds a brake, a clutch or a damper beside the tree.
+// across adds a brake, a clutch or a damper in parallel to the tree.
 func (b *builder) across(bodies int) {
 	switch at := b.below("at", bodies); b.below("kind", 3) {
 	case 0:
@@ -265,9 +265,9 @@ func TestRandomPlantsAgreeWithTheReference(t *testing.T) {
 	}
 }
 
-// Plants with dozens of friction elements; the reference uses Lemke's method.
-// Static friction is the kinetic one: the motion is unique, no run is cut. With
-// other seeds the reference itself may find events without end, and the test fails.
+// Plants with up to 20 friction elements, for which the reference uses Lemke's method. Static
+// friction equals kinetic friction, so the motion is unique and no run is cut. With other seeds the
+// reference may find events without end, and the test fails.
 func TestLargeRandomPlantsAgreeWithTheReference(t *testing.T) {
 	steady(t)
 	var all tally

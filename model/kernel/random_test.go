@@ -107,9 +107,8 @@ func (w *watch) work(t *testing.T, e float64) {
 	w.energy = e
 }
 
-// For any connections and any commands: the numbers stay finite, no
-// torque exceeds its capacity, stuck elements do not slip, friction and drag
-// never do work, and the lag keeps its bound.
+// For any connections and commands all values are finite, no torque exceeds its capacity, locked
+// elements do not slip, friction and drag add no energy, and the lag stays within its bound.
 func TestRandomPlantsObeyPhysics(t *testing.T) {
 	plants := 100
 	if testing.Short() {
@@ -155,8 +154,8 @@ func TestRandomPlantsObeyPhysics(t *testing.T) {
 	}
 }
 
-// randomTable is a capacity over 1 s: ramps from and to nothing, plateaus and
-// jumps, at any time.
+// randomTable returns a capacity over 1 s with ramps from and to zero, plateaus and jumps at any
+// time.
 func randomTable(rnd *rand.Rand) (s model.Source) {
 	at := 0.0
 	for at < 1 {
@@ -168,11 +167,9 @@ func randomTable(rnd *rand.Rand) (s model.Source) {
 	return s
 }
 
-// Commands that change every 10 ms, and capacities that change at any time, give
-// the same motion on every grid and in every scheme, and whether the lock sets are
-// precomputed or factorised in the tick: an event that a long step misses
-// or misplaces shows here. Between events the kernel is exact, so 1e-7 allows
-// for the errors that events amplify.
+// Commands change every 10 ms, capacities at any time. The motion is the same on every grid, in every
+// scheme, and with precomputed or factorised lock sets. An event that a long step misses or misplaces
+// changes the motion. Between events the kernel is exact; 1e-7 allows for errors that events amplify.
 func TestGridAndSchemeDoNotChangeTheMotion(t *testing.T) {
 	plants := 120
 	if testing.Short() {
@@ -225,10 +222,9 @@ func TestGridAndSchemeDoNotChangeTheMotion(t *testing.T) {
 	t.Logf("%d plants: within %.1e", plants, worst)
 }
 
-// Bodies and clutches at random, redundant ones among them, all at rest under
-// random torques: one instant decides which break away. A stuck element stays within its
-// static capacity, a slipping one is driven in its direction, and the modes found are
-// kept: the next steps have no event. With whole numbers many of them are
+// Random bodies and clutches, some redundant, are at rest under random torques. One instant decides
+// which clutches break away. A locked clutch stays within its static capacity, and a slipping clutch
+// accelerates in its direction. The next steps have no event. With whole numbers many clutches are
 // exactly at their limit.
 func TestModesAtRestAreResolvedInOneInstant(t *testing.T) {
 	plants := 1200

@@ -24,7 +24,7 @@ func under(capacity [8]float64, load model.Source) *model.System {
 	return s
 }
 
-// rankOf is the number of independent rows of the radii of a set of clutches.
+// rankOf returns the number of independent rows of the radii of a set of clutches.
 func rankOf(set uint32) int {
 	if set == 0 {
 		return 0
@@ -42,9 +42,8 @@ func rankOf(set uint32) int {
 	return svd.Rank(1e-9)
 }
 
-// From the moving start, all 256 sets of clutches are closed at once with 100 kN
-// each. Friction only takes energy; stuck elements do not slip; a set of full
-// rank is at rest.
+// All 256 sets of clutches close at once with 100 kN each, from a moving start. Friction adds no
+// energy, locked elements do not slip, and a set of full rank is at rest.
 func TestEveryLockSetHoldsItsElementsOnly(t *testing.T) {
 	for _, scheme := range bothSchemes {
 		for _, form := range bothForms {
@@ -150,8 +149,8 @@ func TestLocksSlipWhereNoAdmissibleSplitExists(t *testing.T) {
 	}
 }
 
-// With 500 each, the largest load that can be held is 1500 (lambda 500, 0, -500).
-// It rises by 1000 N·m per second.
+// With 500 each, the clutches hold a load up to 1500 N·m (lambda 500, 0, -500). The load rises by
+// 1000 N·m per second.
 func TestRampThroughTheLimitBreaksRedundantLocksInTime(t *testing.T) {
 	for _, scheme := range bothSchemes {
 		for _, period := range []int{1, 5, 10} {
@@ -178,9 +177,9 @@ func TestRampThroughTheLimitBreaksRedundantLocksInTime(t *testing.T) {
 	}
 }
 
-// feasible reports whether torques within slack times the capacities hold the
-// load on shaft 4: R^T·lambda = (0, 0, 0, load). If any do, a vertex does, with
-// all but as many as there are equations at their bound: it tries them all.
+// feasible reports whether torques within slack times the capacities hold the load on shaft 4:
+// R^T·lambda = (0, 0, 0, load). If a solution exists, a vertex is one. In a vertex all torques
+// except as many as there are equations are at their bound. feasible tries all vertices.
 func feasible(set uint32, capacity [8]float64, load, slack float64) bool {
 	var clutch []int
 	for c := range 8 {
@@ -239,10 +238,10 @@ func vertex(clutch []int, basis, bound uint32, capacity [8]float64, load, slack 
 	return true
 }
 
-// Random capacities on sets with one, two and three locks too many, under a load
-// on shaft 4: they hold exactly where a vertex of the admissible splits exists.
-// Cases within 0.1 % of the limit are left out.
-func TestRedundantLocksHoldExactlyWhereALinearProgramSaysSo(t *testing.T) {
+// Sets with one, two and three redundant locks and random capacities carry a load on shaft 4. They
+// hold exactly if a vertex of the admissible splits exists. Cases within 0.1 % of the limit are
+// skipped.
+func TestRedundantLocksHoldExactlyIfALinearProgramIsFeasible(t *testing.T) {
 	rnd := rand.New(rand.NewSource(1))
 	held, moved := 0, 0
 	for _, load := range []float64{1500, -1500} {

@@ -65,10 +65,10 @@ func shaken(sys *model.System, rng *rand.Rand) []float64 {
 	return x
 }
 
-// Tyres, rolling resistance and the clutch at rest in any combination, the others sliding,
-// with any torque of the engine, normal forces from the state, wheels in the air among
-// them: the accelerations are those of a linear complementarity problem that Lemke's method
-// solves, and so are the torques where they are determined.
+// Tyres, rolling resistance and the clutch are at rest in any combination; the others slide. The
+// torque of the engine is random, the normal forces follow the state, and wheels may be in the air.
+// The accelerations equal those of a linear complementarity problem solved by Lemke's method, and so
+// do all determined torques.
 func TestCoupledContactsMatchAComplementaritySolver(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 14))
 	seen := map[string]int{}
@@ -120,8 +120,8 @@ func (p *refPlant) compare(t *testing.T, tables *kernel.Tables, want []float64, 
 	return worst
 }
 
-// solve puts the elements of rest to rest in x, solves for their torques and returns the
-// outputs there.
+// solve sets the slip of the elements of rest to zero in x, solves for their torques and returns the
+// outputs.
 func (p *refPlant) solve(x []float64, rest uint, seen map[string]int) []float64 {
 	for i := range p.mode {
 		if p.mode[i] = free; rest>>i&1 == 1 {

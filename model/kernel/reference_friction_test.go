@@ -48,8 +48,8 @@ func (p *refPlant) holds(t float64, x []float64, scale float64) bool {
 	return true
 }
 
-// share solves the mixed complementarity problem of the elements of set with the
-// given bounds; the others act as their modes say. All of set must be stuck.
+// share solves the mixed complementarity problem of the elements of set with the given bounds. All
+// elements of set must be locked; the other elements act by their modes.
 func (p *refPlant) share(t float64, x []float64, set []int, bound func(int) float64) (tau, slip []float64) {
 	p.open(t, x)
 	k := len(set)
@@ -67,12 +67,12 @@ func (p *refPlant) share(t float64, x []float64, set []int, bound func(int) floa
 	return tau, slip
 }
 
-// decide gives the elements at rest their modes at time t and state x: all stuck
-// if that holds; else the assignment in which the fewest slip, those that slip
-// transmitting their kinetic torque in the direction in which they begin to slip.
+// decide sets the modes of the elements at rest at time t and state x: all locked if that holds;
+// else the assignment with the fewest slipping elements. A slipping element transmits its kinetic
+// torque in the direction in which it begins to slip.
 //
-// sure is false where the decision is undecided or several motions fit;
-// both need a static friction above the kinetic.
+// sure is false if the decision is undecided or several motions fit. Both need a static friction
+// above the kinetic one.
 func (p *refPlant) decide(t float64, x []float64, rest []int, arrived bool) (sure bool) {
 	peaked := p.peaked(rest)
 	for _, i := range rest {
@@ -95,12 +95,12 @@ func (p *refPlant) decide(t float64, x []float64, rest []int, arrived bool) (sur
 	return p.enumerate(t, x, rest) && sure
 }
 
-// peaked reports whether any of set holds more than it transmits sliding.
+// peaked reports whether an element of set has a static capacity above its kinetic one.
 func (p *refPlant) peaked(set []int) bool {
 	return slices.ContainsFunc(set, func(i int) bool { return p.static(i) > p.kinetic(i)*(1+1e-9) })
 }
 
-// enumerate tries every assignment of stuck, forward and backward.
+// enumerate tries every assignment of locked, forward and backward.
 func (p *refPlant) enumerate(t float64, x []float64, rest []int) (unique bool) {
 	type answer struct {
 		mode []int8

@@ -126,8 +126,7 @@ func TestTwentyFrictionElementsAgreeWithTheReference(t *testing.T) {
 	}
 }
 
-// Options{Memory: 1} changes how the matrices of a lock set are computed, not what
-// they are.
+// Options{Memory: 1} changes the computation of the matrices of a lock set, not their values.
 func TestModesFactorisedInTheTickGiveThePrecomputedMotion(t *testing.T) {
 	worst := 0.0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -85,13 +85,13 @@ func (p *refPlant) static(i int) float64 {
 	return f.Peak * p.kinetic(i)
 }
 
-// active reports whether element i can transmit anything now.
+// active reports whether element i is one-way or has a capacity above zero.
 func (p *refPlant) active(i int) bool {
 	f := p.sys.Frictions[i]
 	return f.OneWay || p.v[f.Signal] > f.Offset
 }
 
-// along is row i of W times x.
+// along returns row i of W times x.
 func (p *refPlant) along(i int, x []float64) float64 {
 	s := 0.0
 	for j, w := range p.sys.W[i*p.n : (i+1)*p.n] {
@@ -100,7 +100,7 @@ func (p *refPlant) along(i int, x []float64) float64 {
 	return s
 }
 
-// gram is W_i·Bc_j: the slip acceleration of i per torque of j.
+// gram returns W_i·Bc_j: the slip acceleration of i per torque of j.
 func (p *refPlant) gram(i, j int) float64 {
 	s := 0.0
 	for k := range p.n {
@@ -190,7 +190,7 @@ func (p *refPlant) rate(t float64, x []float64) {
 	}
 }
 
-// settle takes the slip of the locks out of x and keeps the momentum.
+// settle removes the slip of the locks from x; the momentum is constant.
 func (p *refPlant) settle(x []float64) {
 	slip := make([]float64, len(p.locks))
 	for r, i := range p.locks {

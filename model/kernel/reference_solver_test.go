@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	refTol  = 1e-11 // relative, of one step
-	refRest = 1e-9  // slip at rest, rad/s
-	refEps  = 1e-10 // slip on the wrong side that is an event, rad/s
+	refTol  = 1e-11 // relative tolerance of a step
+	refRest = 1e-9  // largest slip that counts as zero, rad/s
+	refEps  = 1e-10 // slip against the direction of the mode that is an event, rad/s
 )
 
 // refEvent is a transition of a friction element.
@@ -23,18 +23,17 @@ type refEvent struct {
 	from, to int8
 }
 
-// reference solves a System from event to event: Dormand-Prince 5(4) between
-// them, restarted at corners of sources and changes of commands, instants found
-// by bisection on the length of a true step, friction decided by enumeration or
-// Lemke's method.
+// reference solves a System from event to event with Dormand-Prince 5(4). It restarts at breakpoints
+// of sources and at changes of commands, locates events by bisection of the step length, and decides
+// friction by enumeration or Lemke's method.
 type reference struct {
 	*refPlant
 	t, h    float64
 	x, size []float64
 	events  []refEvent
 	steps   int
-	near    bool    // a stuck element is within knifeShare of its capacity
-	knife   float64 // first instant at which the other decision is right as well
+	near    bool    // a locked element is within knifeShare of its capacity
+	knife   float64 // first instant at which both decisions are right, s; +Inf: none
 	corners []float64
 	k       [7][]float64
 	y       []float64
@@ -56,7 +55,7 @@ func newReference(sys *model.System, driven []bool, end float64) *reference {
 	return r
 }
 
-// begin finds the modes at time 0.
+// begin sets the modes at time 0.
 func (r *reference) begin() {
 	r.start = false
 	for i := range r.mode {
@@ -73,7 +72,7 @@ func (r *reference) begin() {
 	}
 }
 
-// advance goes to time end with commands u.
+// advance solves up to time end, s, with commands u.
 func (r *reference) advance(t rapid.TB, end float64, u []float64) {
 	t.Helper()
 	copy(r.u, u)
@@ -98,7 +97,7 @@ func (r *reference) advance(t rapid.TB, end float64, u []float64) {
 	}
 }
 
-// stepTo makes one accepted step towards to, or up to the first event in it.
+// stepTo tries one step towards time to, s. If the step contains an event, it ends there.
 func (r *reference) stepTo(t rapid.TB, to float64) {
 	if r.steps++; r.steps > 2e5 {
 		t.Fatal("reference: too many steps")
@@ -137,8 +136,8 @@ func (r *reference) stepTo(t rapid.TB, to float64) {
 	}
 }
 
-// probe looks for an event in the step of length h to x1 and returns a share of
-// h at which one is due.
+// probe reports whether an event is due in the step of length h to x1, and returns a share of h at
+// which it is due.
 func (r *reference) probe(h float64, x1 []float64) (float64, bool) {
 	k0 := slices.Clone(r.k[0])
 	r.rate(r.t+h, x1)
@@ -163,7 +162,7 @@ func (r *reference) probe(h float64, x1 []float64) (float64, bool) {
 	return 1, r.due(r.t+h, x1)
 }
 
-// lowest is the share of h at which the slip of element i turns.
+// lowest returns the share of h at which the slip of element i is smallest.
 func (r *reference) lowest(h float64, i int) float64 {
 	a, b := 0.0, 1.0
 	for range 40 {
@@ -178,8 +177,7 @@ func (r *reference) lowest(h float64, i int) float64 {
 	return b
 }
 
-// partial is the state after one step of length h from the present state, whose
-// rate is k[0].
+// partial returns the state after one step of length h from the present state, whose rate is k[0].
 func (r *reference) partial(h float64) []float64 {
 	k0 := slices.Clone(r.k[0])
 	x, _ := r.dormandPrince(h)
@@ -187,8 +185,8 @@ func (r *reference) partial(h float64) []float64 {
 	return slices.Clone(x)
 }
 
-// locate steps to the first instant at which an event is due, at most at share
-// bad of h, and lets it happen.
+// locate steps to the first instant at which an event is due, at most at share bad of h, and applies
+// the event.
 func (r *reference) locate(t rapid.TB, h, bad float64) {
 	a, b := 0.0, bad
 	for range 60 {
@@ -204,7 +202,7 @@ func (r *reference) locate(t rapid.TB, h, bad float64) {
 	r.h = min(r.h, 1e-5)
 }
 
-// due reports whether anything changes at time t and state x.
+// due reports whether an event is due at time t, s, and state x.
 func (r *reference) due(t float64, x []float64) bool {
 	r.signals(t, x)
 	for i, m := range r.mode {
@@ -223,11 +221,11 @@ func (r *reference) due(t float64, x []float64) bool {
 // settleEvents changes modes until nothing is due at the present instant.
 func (r *reference) settleEvents(t rapid.TB, x []float64) {
 	before := slices.Clone(r.mode)
-	for round := 0; r.due(r.t, x); round++ {
-		if round > 20 {
+	for iteration := 0; r.due(r.t, x); iteration++ {
+		if iteration > 20 {
 			t.Fatalf("reference: no end of events at %.12g s, modes %v", r.t, r.mode)
 		}
-		r.happen(x)
+		r.switchModes(x)
 	}
 	for i, from := range before {
 		if to := r.mode[i]; to != from {
@@ -237,8 +235,8 @@ func (r *reference) settleEvents(t rapid.TB, x []float64) {
 	r.near = false
 }
 
-// happen is one round of transitions.
-func (r *reference) happen(x []float64) {
+// switchModes applies one iteration of transitions.
+func (r *reference) switchModes(x []float64) {
 	r.signals(r.t, x)
 	for g := range r.side {
 		if r.side[g]*r.program(&r.sys.Guards[g], x) < 0 {
@@ -288,8 +286,8 @@ var (
 	dpE = [7]float64{71. / 57600, 0, -71. / 16695, 71. / 1920, -17253. / 339200, 22. / 525, -1. / 40}
 )
 
-// dormandPrince makes one step of length h from x with rate k[0]. It returns the
-// new state, valid until the next call, and the error over the tolerance.
+// dormandPrince takes one step of length h from x with rate k[0]. It returns the new state, valid
+// until the next call, and the ratio of error to tolerance.
 func (r *reference) dormandPrince(h float64) ([]float64, float64) {
 	for s := 1; s < 7; s++ {
 		for i := range r.y {

@@ -48,7 +48,7 @@ func refSource(s model.Source, t, mid float64) float64 {
 	return v + (v0*(t1-t)+v1*(t-t0))/(t1-t0)
 }
 
-// refCorners are the instants in (0, end) at which s is not smooth.
+// refCorners returns the breakpoints of s in (0, end), s.
 func refCorners(s model.Source, end float64) []float64 {
 	var at []float64
 	for _, list := range s.Sum {

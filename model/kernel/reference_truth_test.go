@@ -14,10 +14,9 @@ import (
 	"lockstep/model/plants"
 )
 
-// The reference itself against the truth file of CoupledClutches, an independent
-// solution at tolerance 1e-11: speeds within 1e-8 rad/s of a range of 10, and of
-// the transitions the four of a lock or break-away that the Modelica Association
-// publishes to 1e-5 s.
+// The reference agrees with the truth file of CoupledClutches, an independent solution at tolerance
+// 1e-11. The speeds, of range 10, agree within 1e-8 rad/s. The times of the four locks and
+// break-aways that the Modelica Association publishes agree to 1e-5 s.
 func TestReferenceAgreesWithTheTruthOfCoupledClutches(t *testing.T) {
 	data, err := plants.Read("coupled-clutches")
 	if err != nil {

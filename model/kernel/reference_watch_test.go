@@ -143,7 +143,7 @@ func (m *meter) jumps(at float64) bool {
 	return slices.ContainsFunc(m.corners, func(c float64) bool { return math.Abs(c-at) < 1e-9 })
 }
 
-// checkTorques compares with the capacities of the commands that were in force.
+// checkTorques compares the torques with the capacities of the commands in force.
 func (w *watch) checkTorques(k int, at float64) {
 	w.Helper()
 	n, m := len(w.sys.X0), w.meter

@@ -43,7 +43,7 @@ func outputDifference(a, b [][]float64, from, to int) float64 {
 
 // Eight seconds of pulling, braking until all wheels lock, rolling on and braking to
 // standstill: speeds of cars and wheels.
-func TestSparseTrainMovesAsTheDenseOne(t *testing.T) {
+func TestSparseStepsOfATrainMatchDenseOnes(t *testing.T) {
 	for _, cars := range []int{1, 3} {
 		sys := stopAndGo(cars, 0.05)
 		dense := start(t, sys, Options{Period: ms(5), Stepping: Dense})
@@ -81,7 +81,7 @@ func TestUnlocatedEventsHardlyChangeTheMotionOfATrain(t *testing.T) {
 }
 
 // 70 bodies, each with its own brake: w falls by K/J·t and stays at 0.
-func TestPlantsMayHaveMoreElementsThanALockSetHasBits(t *testing.T) {
+func TestPlantsCanHaveMoreElementsThanALockSetHasBits(t *testing.T) {
 	var r rig
 	for i := range 70 {
 		w := make([]float64, 70)

@@ -195,7 +195,7 @@ func TestMoreEventsThanTheBudgetAreLocatedInEitherScheme(t *testing.T) {
 
 // An accumulation of impacts is the same with precomputed and with factorised modes, impact by impact, except for
 // rounding that accumulations of elastic impacts amplify.
-func TestSqueezedStacksAreTheSameWithoutPrecomputedModes(t *testing.T) {
+func TestSqueezedStacksMoveTheSameWithoutPrecomputedModes(t *testing.T) {
 	blows := 0
 	for seed := range 40 {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 5))

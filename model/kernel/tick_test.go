@@ -31,7 +31,7 @@ func chatter() rig {
 	return r
 }
 
-// busy are plants and runs that reach every path of the tick.
+// busy returns plants and runs that reach every path of the tick.
 func busy() map[string]struct {
 	sys   *model.System
 	ticks int
@@ -60,8 +60,8 @@ func eachBusy(t *testing.T, fact func(t *testing.T, k *run, ticks int)) {
 	}
 }
 
-// leastAllocations returns how much a run allocates at least: what the rest of the process
-// allocates is counted as well, but not in every run.
+// leastAllocations returns the smallest number of allocations over several runs. The count includes
+// the other threads of the process, which do not allocate in every run.
 func leastAllocations(run func()) float64 {
 	least := math.Inf(1)
 	for range 3 {
@@ -135,10 +135,10 @@ func TestSameTablesAndInputsGiveTheSameBits(t *testing.T) {
 	})
 }
 
-// The chatter has about 16 events in each of six elements per tick, more than
-// any budget: the lag must stay bounded in either scheme, and the friction of
-// 0.001 of the amplitude still stops it within 1000 half cycles.
-func TestLagKeepsItsBoundAndGoesBackToZero(t *testing.T) {
+// The chatter has about 16 events in each of six elements per tick, more than any budget. In both
+// schemes the lag stays bounded, and friction of 0.001 of the amplitude stops the bodies within
+// 1000 half cycles.
+func TestLagStaysBelowItsBoundAndReturnsToZero(t *testing.T) {
 	for name, b := range busy() {
 		for _, scheme := range bothSchemes {
 			for _, opt := range []Options{{}, {EventBudget: 1, LagBound: ms(5)}} {
@@ -161,8 +161,8 @@ func TestLagKeepsItsBoundAndGoesBackToZero(t *testing.T) {
 	}
 }
 
-// After 28 hours an instant is known to 1.5e-11 s; the powershift with all its
-// sources that much later moves as it does from zero.
+// After 28 hours an instant is accurate to 1.5e-11 s. The powershift with all its sources delayed by
+// this time moves as from zero.
 func TestMotionIsTheSameAfterADayOfSimulatedTime(t *testing.T) {
 	const day = 20_000_000 // ticks of 5 ms
 	late := powershift()
@@ -191,8 +191,8 @@ func TestMotionIsTheSameAfterADayOfSimulatedTime(t *testing.T) {
 	}
 }
 
-// Clutch 2 locks at 0.7157743641 s, inside the tick that ends at 0.720 s. The
-// state stops at the lock, the outputs are the truth at 0.720 s.
+// Clutch 2 locks at 0.7157743641 s, inside the tick that ends at 0.720 s. The state stops at the
+// lock; the outputs are exact at 0.720 s.
 func TestOutputsAreThePredictionWhileThereIsLag(t *testing.T) {
 	const lock, at = 0.7157743641328, 720 // s, ms
 	table := powershiftTruth(t)
@@ -218,8 +218,8 @@ func TestOutputsAreThePredictionWhileThereIsLag(t *testing.T) {
 	}
 }
 
-// Body 0 locks after 2.5 ms and the plant stops there; body 1 locks after 3.3 ms,
-// which only the prediction reaches.
+// Body 0 locks after 2.5 ms and the plant stops there. Body 1 locks after 3.3 ms; only the
+// prediction reaches this lock.
 func TestPredictionIncludesTheEventsOfTheLag(t *testing.T) {
 	r := rig{
 		J: []float64{1, 0.001}, X0: []float64{10, 10.01},
@@ -239,8 +239,8 @@ func TestPredictionIncludesTheEventsOfTheLag(t *testing.T) {
 	}
 }
 
-// The brake of body 0 locks after 1.2 ms of the tick, the torque on body 1 jumps
-// from 1 to 5 after 7 ms of it.
+// The brake of body 0 locks 1.2 ms after the start of the tick; the torque on body 1 jumps from 1
+// to 5 after 7 ms.
 func TestPredictionFollowsTheSources(t *testing.T) {
 	r := rig{
 		J: []float64{1, 1}, X0: []float64{0.012, 0},
@@ -283,14 +283,13 @@ func TestInputThatIsNotFiniteSetsFaultAndHoldsThePlant(t *testing.T) {
 	}
 }
 
-// The same where redundant locks share a load: no idle share may keep the
-// NaN of a command.
+// Redundant locks share a load. No idle share may keep the NaN of a command.
 func TestFaultUnderRedundantLocksLeavesFiniteOutputs(t *testing.T) {
 	for input := range 8 {
 		k := start(t, under([8]float64{5: 505, 6: 30, 7: 510}, always(1500)), Options{Period: ms(5), Driven: allDriven})
 		k.step()
 		for i := range k.u {
-			k.u[i] += 100 // others engage in the same tick
+			k.u[i] += 100 // other clutches engage in the same tick
 		}
 		k.u[input] = math.NaN()
 		for range 3 {
@@ -307,8 +306,8 @@ func TestFaultUnderRedundantLocksLeavesFiniteOutputs(t *testing.T) {
 	}
 }
 
-// Body 2 is unstable with 1e5 1/s: its state is not finite after two ticks, and
-// the fault names its state, not the first.
+// Body 2 is unstable with 1e5 1/s. Its state is not finite after two ticks, and the fault names
+// this state, not state 0.
 func TestFaultNamesTheStateThatDiverged(t *testing.T) {
 	r := rig{J: []float64{1, 1, 1}, X0: []float64{1, 1, 1}, Drag: []float64{0, 0, -5e4}}
 	k := start(t, r.system(), Options{Period: ms(5)})

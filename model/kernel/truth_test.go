@@ -177,10 +177,10 @@ func TestLockedGearHasItsExactRatio(t *testing.T) {
 	}
 }
 
-// The plant without drag, with the angles of shafts 1 and 4 as states: the work
-// of the sources is 250·dtheta1 + 1500·dtheta4 exactly, and what the energy does
-// beyond it is the work of friction. 1e-8 J is the rounding of an energy of 1e5 J;
-// 1e-5 J is what the issue allows the lock torque held over a step.
+// The plant has no drag and has the angles of shafts 1 and 4 as states. The work of the sources is
+// exactly 250·dtheta1 + 1500·dtheta4; the rest of the change of energy is the work of friction.
+// 1e-8 J is the rounding of an energy of 1e5 J; 1e-5 J is the limit for the lock torque held over a
+// step.
 func TestFrictionNeverCreatesEnergy(t *testing.T) {
 	for _, period := range []int{1, 5, 10} {
 		for _, scheme := range bothSchemes {

@@ -57,7 +57,7 @@ outputs:
   worm: {torque: [worm, engine], onto: crank}
 `
 
-func TestLorryIsSound(t *testing.T) {
+func TestLorryPassesTheCheck(t *testing.T) {
 	if err := modeltest.Check(lorry); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ var lorryCases = []struct {
 	{"massless nodes that nothing holds", "  fan:", "  f1: {type: torque, flange: «n1», tau: 1}\n  g1: {type: ideal_gear, a: n1, b: n2, ratio: 2}\n  g2: {type: ideal_gear, a: n2, b: n3, ratio: 2}\n  f2: {type: torque, flange: n3, tau: 1}\n  fan:", `node "n1" is massless and nothing determines its speed (it touches f1, g1); give it an inertia, or a gear to a node that has one`},
 }
 
-func TestBadElementsAreNamedByPlace(t *testing.T) {
+func TestErrorsOfElementsHaveAPosition(t *testing.T) {
 	for _, c := range lorryCases {
 		t.Run(c.name, func(t *testing.T) { modeltest.Refuse(t, lorry, c.old, c.new, c.want) })
 	}

@@ -10,7 +10,7 @@ import (
 	"lockstep/model/plantfile"
 )
 
-func TestADraftThatIsLoadedTwiceIsThePlantOfItsFile(t *testing.T) {
+func TestDraftLoadedTwiceIsThePlantOfItsFile(t *testing.T) {
 	for _, name := range []string{"automatic4", "car-abs", "rail17"} {
 		data, err := os.ReadFile("../plants/" + name + ".yaml")
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"lockstep/model/plantfile"
 )
 
-func TestTrainIsSound(t *testing.T) {
+func TestTrainPassesTheCheck(t *testing.T) {
 	if err := modeltest.Check(modeltest.Train); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ var badCases = []struct {
 	{"start against the gear", "  grip: {", "  «rim»: {type: inertia, J: 1, w_start: 10}\n  pair2: {type: ideal_gear, a: motor, b: rim, ratio: 2}\n  grip: {", `element "rim": w_start 10 rad/s contradicts the gears, which make it 6.28318531 rad/s`},
 }
 
-func TestBadFilesAreNamedByPlace(t *testing.T) {
+func TestErrorsOfPlantFilesHaveAPosition(t *testing.T) {
 	for _, c := range badCases {
 		t.Run(c.name, func(t *testing.T) { modeltest.Refuse(t, modeltest.Train, c.old, c.new, c.want) })
 	}

@@ -101,8 +101,8 @@ func TestBuffersAndChainsInAllCombinationsMatchAnIndependentSolution(t *testing.
 	}
 }
 
-// Each coupling has its chain slack or taut, its buffers apart or pushed: the plant goes
-// through all four, and keeps what the locomotive gives it.
+// Each coupling has its chain slack or taut and its buffers apart or compressed. The plant passes
+// through all four combinations, and its momentum is the impulse of the locomotive.
 func TestCarsWithBuffersKeepMomentumAndGainNoEnergy(t *testing.T) {
 	for _, period := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond} {
 		tables, err := kernel.Prepare(load(t, "buffers"), kernel.Options{Period: period})
@@ -164,9 +164,8 @@ func TestCarsWithBuffersKeepMomentumAndGainNoEnergy(t *testing.T) {
 // yard pushes and pulls at the second of two cars.
 var yard = [][2]float64{{0, 0}, {1, 1e5}, {2, -2e5}, {4, 2.5e5}, {6, -1e5}, {8, 0}}
 
-// twoCars are coupled as in section 4.2 of the paper, without plates: the chain pulls at
-// what is more than slack apart, and the buffers push, with a damper of their own, at less
-// than zero.
+// twoCars are coupled as in section 4.2 of the paper, without plates. The chain pulls at distances
+// above slack; the buffers, with their own damper, push at distances below zero.
 func twoCars(slack float64) *second {
 	s := &second{names: []string{"one", "two", "d"}, inertia: [][]float64{{40e3, 0}, {0, 30e3}}, x: []float64{1.5, 0, 60e-3}, step: 1e-3}
 	apart := func(x []float64) float64 { return x[2] }

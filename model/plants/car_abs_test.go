@@ -11,7 +11,7 @@ import (
 	"lockstep/model/units"
 )
 
-// What the second solver needs of car-abs.yaml, SI; front before rear.
+// Parameters of car-abs.yaml for the second solver, SI; front before rear.
 const (
 	carM, carJ           = 1500.0, 2300.0
 	carG, carH, carR     = 9.81, 0.55, 0.3
@@ -205,7 +205,7 @@ func (c *car) apply(u *carInputs) {
 
 // The whole car against Runge and Kutta at 10 us, written from the equations: body, load
 // transfer, tyres, brakes, accumulators, dead time of the valves.
-func TestCarBrakesAsASecondSolverSays(t *testing.T) {
+func TestBrakingCarAgreesWithASecondSolver(t *testing.T) {
 	const h = 1e-5
 	for _, period := range []time.Duration{time.Millisecond, 5 * time.Millisecond} {
 		c := newCar(t, period)
@@ -252,8 +252,8 @@ func TestCarBrakesAsASecondSolverSays(t *testing.T) {
 	}
 }
 
-// Sliding on locked wheels, what brakes is the sliding friction of the weight, whatever
-// the springs do; the front axle carries m·a·h/L more, the rear one less.
+// On locked wheels the braking force is the sliding friction of the weight, for any motion of the
+// springs. The load of the front axle rises by m·a·h/L; the load of the rear axle falls by as much.
 func TestLockedWheelsSlideAndTakeLoadToTheFront(t *testing.T) {
 	for _, road := range []float64{1, 0.7} {
 		c := newCar(t, 5*time.Millisecond)

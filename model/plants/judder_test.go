@@ -30,8 +30,8 @@ func judderText(t testing.TB, name string, replace ...string) string {
 	return text
 }
 
-// The truth has bodies at any angle; the plant is linear about the standing vehicle, with
-// what that misses in second order as laws. No contact slips in 20 s.
+// The truth has bodies at any angle. The plant is linearised about the standing vehicle, with laws
+// for the terms of second order. No contact slips in 20 s.
 func TestJudderMatchesTheNonlinearVehicle(t *testing.T) {
 	tr := truth.Read(t, "testdata/E1_case1.csv").AfterEvents()
 	loose := map[string]float64{
@@ -110,8 +110,8 @@ func TestJudderJointsDoNotDrift(t *testing.T) {
 	t.Logf("drift %.1e m over %.0f m with a clutch that stuck %d times", drift, most, sticks)
 }
 
-// judder-ice.yaml is judder.yaml with other numbers, and a head of its own.
-func TestJudderOnIceIsTheSameCar(t *testing.T) {
+// judder-ice.yaml is judder.yaml with other numbers and another head comment.
+func TestJudderOnIceDiffersInItsNumbersOnly(t *testing.T) {
 	body := func(text string) string { return text[strings.Index(text, "plant: "):] }
 	want := body(judderText(t, "judder",
 		"plant: judder\n", "plant: judder-ice\n",
@@ -124,7 +124,7 @@ func TestJudderOnIceIsTheSameCar(t *testing.T) {
 	}
 }
 
-// A wheel that leaves the road carries and pulls nothing until it is back (judder paper, eq. 5).
+// A wheel in the air has no normal force and no traction (judder paper, eq. 5).
 func TestJudderWheelLiftsOff(t *testing.T) {
 	text := judderText(t, "judder", "y_start: h, phi_start: 0,", "y_start: h, phi_start: 0, v_y_start: 3 m/s,")
 	tables, err := kernel.Prepare(assembled(t, "judder", []byte(text)), kernel.Options{Period: 5 * time.Millisecond})

@@ -58,8 +58,8 @@ func TestNonlinearPlantsMatchIndependentSolutions(t *testing.T) {
 	}
 }
 
-// everyWay is each grid complete, in the papers' scheme, and with every mode built in the
-// tick.
+// everyWay returns each grid with the complete scheme, with the papers' scheme, and with every mode
+// built in the tick.
 func everyWay(grids []grid) (all []grid) {
 	for _, g := range grids {
 		for _, opt := range []kernel.Options{{}, {Scheme: kernel.Papers}, {Memory: 1}} {
@@ -93,14 +93,14 @@ func within(t *testing.T, g grid, names []string, worst map[string]float64) {
 	t.Logf("%v: %d columns within %.1e of their range (%s)", g, compared, most, at)
 }
 
-// happening is an event by the name that both sides give it.
+// happening is an event with the name used by the truth files.
 type happening struct {
 	time float64
 	name string
 }
 
-// readNonlinear reads the events of a truth file: of impacts those that close faster
-// than 1e-6. Regions are counted from the middle.
+// readNonlinear reads the events of a truth file without impacts of a closing speed up to 1e-6.
+// Regions are counted from the middle.
 func readNonlinear(t *testing.T, file string) (list []happening) {
 	t.Helper()
 	for _, e := range truth.ReadEvents(t, file) {
@@ -126,7 +126,7 @@ func readNonlinear(t *testing.T, file string) (list []happening) {
 	return list
 }
 
-// happened names the events of a run, but what the truth never lists.
+// happened returns the events of a run with names that the truth lists.
 func happened(tables *kernel.Tables, events []kernel.Event, want []happening) (list []happening) {
 	listed := map[string]bool{}
 	for _, w := range want {
@@ -140,8 +140,7 @@ func happened(tables *kernel.Tables, events []kernel.Event, want []happening) (l
 	return list
 }
 
-// called is the name of an event in the truth files. A clutch that becomes active or
-// free has none.
+// called returns the name of an event in the truth files; "" if a clutch becomes active or free.
 func called(tables *kernel.Tables, e kernel.Event) string {
 	if s := e.Friction - len(tables.Frictions); s >= 0 {
 		middle, kind := len(tables.Switches[s].Borders)/2, ""
@@ -166,8 +165,8 @@ func called(tables *kernel.Tables, e kernel.Event) string {
 	return "slip_" + clutch
 }
 
-// inOrder checks that the events are those of the truth, one by one; slow impacts may
-// come before a contact.
+// inOrder checks that the events equal those of the truth in their order. Slow impacts may precede
+// a contact.
 func inOrder(t *testing.T, g grid, want, have []happening) (worst float64) {
 	t.Helper()
 	for i, w := range want {
@@ -186,8 +185,7 @@ func inOrder(t *testing.T, g grid, want, have []happening) (worst float64) {
 	return worst
 }
 
-// A thousand swings without damping: what the
-// spring and the mass store does not change.
+// In 1000 oscillations without damping the energy of spring and mass is constant.
 func TestUndampedSpringWithRegionsKeepsItsEnergy(t *testing.T) {
 	const ticks = 22026 // 1000 swings of 2.2026 s
 	tables, err := kernel.Prepare(load(t, "A9_energy_T6_undamped"), kernel.Options{Period: 100 * time.Millisecond})

@@ -103,7 +103,7 @@ func TestFourClassesOfSimulatorKeepTheirErrors(t *testing.T) {
 	}
 }
 
-func TestIterationsTakeTheErrorOfTwoPartsBeyondOrderOne(t *testing.T) {
+func TestIterationsRaiseTheOrderOfTwoPartsAboveOne(t *testing.T) {
 	tr := truth.Read(t, "testdata/G_rail17.csv").AfterEvents()
 	order := func(iter int) float64 {
 		coarse, _ := wheelSpeeds(t, tr, 10*time.Millisecond, 5, iter)
@@ -119,7 +119,7 @@ func TestIterationsTakeTheErrorOfTwoPartsBeyondOrderOne(t *testing.T) {
 
 // A contact without T_sgn is a friction element between the wheel, which is active, and
 // the axle, which is latent.
-func TestContactThatRollsIsHeldAcrossTheParts(t *testing.T) {
+func TestRollingContactHoldsAcrossTheParts(t *testing.T) {
 	text := railText(t, "T_sgn: 0.05 m/s, ", "")
 	s, one := inParts(t, text, 5*time.Millisecond, 5, 2), inParts(t, text, 5*time.Millisecond, 0, 0)
 	held := 0
@@ -180,7 +180,7 @@ outputs:
   phi: {angle: wheel}
 `
 
-func TestLinearPartIsExactUnderForcesThatAPassCanFollow(t *testing.T) {
+func TestLinearPartIsExactUnderForcesOfLowDegree(t *testing.T) {
 	for push, iter := range map[string]int{"300": 0, "{table: [[0, 0], [2, 800]]}": 1} {
 		text := strings.Replace(separate, "PUSH", push, 1)
 		a, b := inParts(t, text, 20*time.Millisecond, 3, iter), inParts(t, text, 20*time.Millisecond, 0, 0)
@@ -219,7 +219,7 @@ func TestStepInTwoPartsAllocatesNothingAndRepeatsItsBits(t *testing.T) {
 	}
 }
 
-func TestPlantThatCannotBeParted(t *testing.T) {
+func TestPlantThatCannotBePartitionedIsRefused(t *testing.T) {
 	for name, want := range map[string]string{
 		"coupled-clutches": "no linear part",
 		"hybrid-clearance": `element "stop.max" hits its stop`,

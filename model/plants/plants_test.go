@@ -57,7 +57,7 @@ func TestListNamesKindAndContent(t *testing.T) {
 	}
 }
 
-func TestReadNamesWhatThereIs(t *testing.T) {
+func TestReadOfAnUnknownNameListsTheEmbeddedFiles(t *testing.T) {
 	_, err := plants.Read("nothing")
 	if err == nil || !strings.Contains(err.Error(), "powershift") {
 		t.Errorf("error %v does not list the embedded files", err)

@@ -10,15 +10,15 @@ import (
 	"lockstep/model/kernel"
 )
 
-// car17 is rail17 written out by hand and stepped by RK4: q and v of the car, the bogies
-// (x, y, phi of each) and the axles, u the speeds of the rims. A wheel that stands is
-// locked; the others are braked against dir.
+// car17 is rail17 written by hand and stepped by RK4. q and v are positions and speeds of the car,
+// the bogies (x, y, phi of each) and the axles; u are the speeds of the rims. A standing wheel is
+// locked; the brakes of the other wheels act against dir.
 type car17 struct {
 	q, v, u []float64 // 13, 13, 4
 	locked  [4]bool
 	dir     [4]float64
 	loco    float64
-	block   [4]float64 // N
+	block   [4]float64 // brake forces at the rims, N
 	wet     float64
 }
 
@@ -26,10 +26,10 @@ func newCar17() *car17 {
 	return &car17{q: make([]float64, 13), v: make([]float64, 13), u: make([]float64, 4), locked: [4]bool{true, true, true, true}}
 }
 
-// capacity is what brake i can hold at the rim, N.
+// capacity returns the capacity of brake i at the rim, N.
 func (c *car17) capacity(i int) float64 { return c.block[i] + 100 }
 
-// rates are the accelerations at q, v, u, and the adhesion of each wheel.
+// rates returns the accelerations at q, v, u, and the adhesion of each wheel.
 func (c *car17) rates(q, v, u []float64) (a, du []float64, adhesion [4]float64) {
 	a, du = make([]float64, 13), make([]float64, 4)
 	a[0], a[2] = c.loco, 0.8*c.loco
@@ -92,7 +92,7 @@ func (c *car17) step(h float64) (q, v, u []float64) {
 	return q, v, u
 }
 
-// to goes on for a time: a wheel that comes to a stand in a step ends it there.
+// to solves for a length of time, s. A step ends at the instant at which a wheel locks.
 func (c *car17) to(length float64) {
 	for length > 1e-12 {
 		_, _, f := c.rates(c.q, c.v, c.u)
@@ -127,9 +127,9 @@ func (c *car17) to(length float64) {
 	}
 }
 
-// Commands that nobody would give, both ways: pulled, pushed and braked at random on rail
-// that is dry or wet. The bound is what RK4 loses at the corners of the adhesion.
-func TestRailCarUnderRandomCommandsMovesByItsEquations(t *testing.T) {
+// The commands are unrealistic: random pull, push and braking in both directions on dry or wet rail.
+// The bound is the error of RK4 at the breakpoints of the adhesion.
+func TestRailCarUnderRandomCommandsFollowsItsEquations(t *testing.T) {
 	sys := load(t, "rail17")
 	tables, err := kernel.Prepare(sys, kernel.Options{Period: 5 * time.Millisecond, Driven: slices.Repeat([]bool{true}, len(sys.Inputs))})
 	if err != nil {

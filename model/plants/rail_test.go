@@ -27,8 +27,8 @@ var wheelLocks = []string{
 	"7.57342086911 lock bogie1.front.brake", "7.57392336521 lock bogie2.front.brake",
 }
 
-// train is train3 at its own end: without brakes, locomotive and bearing friction, car1
-// running at 1 m/s into the others. Everything that stores energy is an output.
+// train is train3 without brakes, locomotive and bearing friction; car1 runs into the other cars at
+// 1 m/s. All stores of energy are outputs.
 type train struct {
 	t      *testing.T
 	k      *kernel.Kernel
@@ -95,9 +95,9 @@ func (r *train) sum(end string, f func(v float64) float64) (total float64) {
 	return total
 }
 
-// What wheel and rail exert on each other changes the momentum of the axle and J·w/r of
-// the wheel by opposite amounts, whatever the adhesion: their sum over the train changes
-// by what the locomotive and the brakes exert alone.
+// The force between wheel and rail changes the momentum of the axle and J·w/r of the wheel by
+// opposite amounts, for any adhesion. So only the locomotive and the brakes change their sum over the
+// train.
 const wheelRadius, wheelJ = 0.46, 100.0
 
 func times(m float64) func(float64) float64 { return func(v float64) float64 { return m * v } }
@@ -136,7 +136,7 @@ func coupler(s float64) float64 {
 	return energy
 }
 
-func TestTrainGainsTheMomentumThatTheLocomotiveGivesIt(t *testing.T) {
+func TestMomentumOfATrainIsTheImpulseOfItsLocomotive(t *testing.T) {
 	r := newTrain(t, "F_res: 100 N ", "F_res: 0 N ")
 	given, slack := 0.0, 0.0
 	for tick := 1; tick <= 300; tick++ {

@@ -58,7 +58,7 @@ func randomCrash(r *rand.Rand) row {
 	return row{"", p.file(), p.solve(), 10, on(10*time.Millisecond, 1e-9, 1e-9, 1e-9, 1e-9)}
 }
 
-func TestRandomPlantsGoAsTheSecondSolverSays(t *testing.T) {
+func TestRandomPlantsAgreeWithTheSecondSolver(t *testing.T) {
 	for seed := range 40 {
 		r := rand.New(rand.NewPCG(uint64(seed), 5))
 		t.Run(fmt.Sprintf("swing %d", seed), randomSwing(r).check)

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	atRest  = 1e-9  // m/s or rad/s: a slip, or a rebound, that may be none
-	nothing = 1e-13 // N or N·m: a force that may be none
-	soon    = 1e-6  // s
+	atRest  = 1e-9  // slip or rebound that counts as zero, m/s or rad/s
+	nothing = 1e-13 // force that counts as zero, N or N·m
+	soon    = 1e-6  // time after an event at which misfit compares modes, s
 )
 
-// settle tries every case of what is at rest and takes the one that fits best.
-func (s *second) settle() {
+// chooseModes tries every combination of contacts and locks at rest and takes the best fit.
+func (s *second) chooseModes() {
 	var rubs []*rub
 	var stops []*stop
 	cases := 1
@@ -50,8 +50,8 @@ func (s *second) settle() {
 	s.hold(s.x[:len(s.inertia)]) // takes out rounding
 }
 
-// misfit is by how much the forces of what rests, or the motions of what does not, are
-// wrong: a moment later, since at the instant itself they may be none.
+// misfit returns the largest violation by the forces of locks and contacts, or by the accelerations
+// of the others. It computes them soon after the event, since they may be zero at the event.
 func (s *second) misfit(rubs []*rub, stops []*stop) (bad float64) {
 	defer s.back(s.t, append([]float64(nil), s.x...))
 	s.advance(soon)
@@ -74,7 +74,7 @@ func (s *second) misfit(rubs []*rub, stops []*stop) (bad float64) {
 	return bad
 }
 
-// ended is what has ended the present case where the plant is; nil: nothing.
+// ended returns the change of modes that is due in the present state; nil: none.
 func (s *second) ended() (follow func()) {
 	for i := range s.borders {
 		b := &s.borders[i]
@@ -89,21 +89,21 @@ func (s *second) ended() (follow func()) {
 	for i := range s.stops {
 		p := &s.stops[i]
 		if p.touches && !(p.force >= -nothing) {
-			return s.settle
+			return s.chooseModes
 		} else if gap := p.gap(s.x); !p.touches && (gap < 0 && dot(p.row, s.x) < 0 || gap < -1e-9) {
-			return func() { s.blow(p) }
+			return func() { s.applyImpact(p) }
 		}
 	}
 	for i := range s.rubs {
 		r := &s.rubs[i]
 		if r.way == 0 && !(math.Abs(r.force) <= r.capacity(s.t, s.x)+nothing) || float64(r.way)*dot(r.row, s.x) < -atRest/1e4 {
-			return s.settle
+			return s.chooseModes
 		}
 	}
 	return nil
 }
 
-// cross goes into the next region.
+// cross changes the region by 1 or -1.
 func (s *second) cross(b *border, by int) {
 	b.region += by
 	if b.name != "" {
@@ -112,8 +112,9 @@ func (s *second) cross(b *border, by int) {
 	s.bind()
 }
 
-// blow is an impact (Reiter, eq. 107, 108): friction transmits no impulse, and may slip after it.
-func (s *second) blow(p *stop) {
+// applyImpact applies an impact (Reiter, eq. 107, 108). Friction transmits no impulse and may slip
+// afterwards.
+func (s *second) applyImpact(p *stop) {
 	rate, e := dot(p.row, s.x), p.e
 	if rate < -atRest {
 		s.events = append(s.events, happening{s.t, "impact"})
@@ -130,14 +131,14 @@ func (s *second) blow(p *stop) {
 			s.rubs[i].way = int(math.Copysign(1, v))
 		}
 	}
-	s.settle()
+	s.chooseModes()
 }
 
-// to solves up to a time.
-func (s *second) to(end float64) error {
+// solveUntil solves up to a time, s.
+func (s *second) solveUntil(end float64) error {
 	for tries := 0; s.t < end-1e-13; tries++ {
 		if tries > 1e4 {
-			return fmt.Errorf("the second solver does not get on at %g s", s.t)
+			return fmt.Errorf("the second solver makes no progress at %g s", s.t)
 		}
 		for len(s.corners) > 0 && s.corners[0] <= s.t+1e-13 {
 			s.corners = s.corners[1:]
@@ -168,20 +169,20 @@ func (s *second) to(end float64) error {
 		}
 		s.back(t, x)
 		s.advance(high)
-		s.note(s.ended())
+		s.changeModes(s.ended())
 		s.next = soon / 100
 	}
 	return nil
 }
 
-// back goes back to time t and state x.
+// back restores time t and state x.
 func (s *second) back(t float64, x []float64) {
 	s.t = t
 	copy(s.x, x)
 }
 
-// note lets follow what ends a case, and records it.
-func (s *second) note(follow func()) {
+// changeModes applies a change of modes and records its events.
+func (s *second) changeModes(follow func()) {
 	rubs, stops := append([]rub(nil), s.rubs...), append([]stop(nil), s.stops...)
 	follow()
 	record := func(name string) { s.events = append(s.events, happening{s.t, name}) }
@@ -204,12 +205,12 @@ func (s *second) note(follow func()) {
 	}
 }
 
-// The second solver goes as the truth files say, which others have made.
-func TestTheSecondSolverGoesAsTheTruthFilesSay(t *testing.T) {
+// The second solver agrees with the truth files, which come from independent programs.
+func TestSecondSolverAgreesWithTheTruthFiles(t *testing.T) {
 	all := rows(t)
 	for name, c := range map[string]struct {
 		file string
-		tol  float64 // of the range
+		tol  float64 // tolerance as part of the range
 	}{
 		"table 2":                          {"A2_pwa_spring_T2_continuous", 1e-10},
 		"table 6":                          {"A4_pwa_spring_T6", 1e-10},
@@ -220,13 +221,13 @@ func TestTheSecondSolverGoesAsTheTruthFilesSay(t *testing.T) {
 		"table 12, case 1":                 {"D2_spring_case1", 1e-10},
 		"table 16, case 1":                 {"D3_clearance_case1", 1e-10},
 		"chapter 5, comparison 1, clutch":  {"D4_tyre1_high_speed_start_clutch", 1e-9},
-		"chapter 5, comparison 1, formula": {"D4_tyre1_high_speed_start_pacejka", 1e-7}, // the file's own doubt
+		"chapter 5, comparison 1, formula": {"D4_tyre1_high_speed_start_pacejka", 1e-7}, // accuracy of the file
 	} {
 		s := all[slices.IndexFunc(all, func(r row) bool { return r.name == name })].other
 		tr, worst := truth.Read(t, "testdata/"+c.file+".csv").AfterEvents(), map[string]float64{}
 		span := tr.Spans()
 		for i, at := range tr.Time {
-			if err := s.to(at); err != nil {
+			if err := s.solveUntil(at); err != nil {
 				t.Fatal(err)
 			}
 			names, values := s.seen()

@@ -5,37 +5,36 @@ import (
 	"strings"
 )
 
-// second is a plant solved a second time, for tests: bodies with an inertia matrix, dry
-// friction, a stop and forces that are smooth between borders, written down by hand. It
-// extrapolates the midpoint rule (Gragg, Bulirsch, Stoer; order 12) within one case of
-// what sticks, what touches and what lies between which borders, halves the step in
-// which that changes until it ends there, and finds what is at rest by trying every case.
-// It shares no code with the kernel, nor with the assembly.
+// second is an independent solver with a plant written by hand: bodies with an inertia matrix, dry
+// friction, stops, and forces that are smooth between region boundaries. With fixed locks, contacts
+// and regions it extrapolates the midpoint rule (Gragg, Bulirsch, Stoer; order 12). It locates their
+// changes by bisection of the step. At rest it tries every combination of locks and contacts. It
+// shares no code with the kernel or the assembly.
 type second struct {
-	names   []string    // of the states; the first n are speeds
+	names   []string    // names of the states; the first n are speeds
 	inertia [][]float64 // n×n, kg or kg·m²
 	x       []float64
-	t       float64 // s
-	step    float64 // longest, s
+	t       float64 // time, s
+	step    float64 // longest step, s
 	// motion sets d to the forces on the n speeds, without those of rubs and stops, and to
 	// the rates of the other states.
 	motion  func(t float64, x, d []float64)
 	rubs    []rub
 	stops   []stop
 	borders []border
-	corners []float64 // s, ascending: where a force or a capacity bends over time
+	corners []float64 // breakpoints of forces and capacities over time, s, ascending
 	events  []happening
 
-	inverse [][]float64 // of inertia
-	next    float64     // s, the next step: short after an event, since a flight may be
-	bonds   []bond      // what sticks and touches
+	inverse [][]float64 // inverse of inertia
+	next    float64     // next step, s; short after an event, since a flight may be short
+	bonds   []bond      // active locks and contacts
 	stages  [3][]float64
 	columns [order / 2][]float64
 }
 
-const order = 12 // of a step
+const order = 12 // order of a step
 
-// seen are the states and what holds what sticks or touches.
+// seen returns the names and values of the states, of the friction forces and of the contact forces.
 func (s *second) seen() (names []string, values []float64) {
 	names, values = append(names, s.names...), append(values, s.x[:len(s.names)]...)
 	s.rate(s.t, s.x, make([]float64, len(s.x)))
@@ -57,26 +56,26 @@ func (s *second) seen() (names []string, values []float64) {
 
 // rub is dry friction along row·v.
 type rub struct {
-	lock, slip string // how its events are called
+	lock, slip string // names of its events
 	row        []float64
 	capacity   func(t float64, x []float64) float64 // N or N·m
-	way        int                                  // 0 sticks, 1 or -1 slips
-	force      float64                              // what it takes while it sticks
+	way        int                                  // direction of slip, 1 or -1; 0: locked
+	force      float64                              // force in lock, N or N·m
 }
 
 // stop is a rigid stop that keeps gap(x) >= 0; its rate is row·v.
 type stop struct {
-	name    string // of its force
+	name    string // name of its force
 	gap     func(x []float64) float64
 	row     []float64
 	e       float64 // restitution
-	ks      float64 // of the force in contact, what the body that pushes gets (Reiter, eq. 128)
-	way     int     // border whose region 1 means that both move ahead; with ks != 1
+	ks      float64 // ratio of the contact forces on the pushing and the pushed body (Reiter, eq. 128)
+	way     int     // index of the border whose region 1 means that both move ahead; if ks != 1
 	touches bool
-	force   float64 // in contact
+	force   float64 // contact force, N or N·m
 }
 
-// border is what ends a step at value(x) = at[i]; between them are regions.
+// border is a list of region boundaries at value(x) = at[i]; a step ends at each.
 type border struct {
 	name   string // "": no event
 	value  func(x []float64) float64
@@ -84,13 +83,13 @@ type border struct {
 	region int
 }
 
-// bond keeps row·v = 0 by a force, which accelerates the bodies by push.
+// bond is a lock or contact that keeps row·v = 0 by a force; push is the acceleration by force 1.
 type bond struct {
 	row, push []float64
 	force     *float64
 }
 
-// ready computes what follows from the rest; the plant is in the case in which it starts.
+// ready computes the derived fields and the initial modes.
 func (s *second) ready() *second {
 	n := len(s.inertia)
 	for i := range n {
@@ -119,7 +118,7 @@ func (s *second) ready() *second {
 			s.rubs[i].way = int(math.Copysign(1, v))
 		}
 	}
-	s.settle()
+	s.chooseModes()
 	s.next = s.step
 	return s
 }
@@ -130,7 +129,7 @@ func eliminate(a [][]float64) []float64 {
 	for p := range n {
 		best := p
 		for i := p; i < n; i++ {
-			if !(math.Abs(a[i][p]) <= math.Abs(a[best][p])) { // what is no number shows in x
+			if !(math.Abs(a[i][p]) <= math.Abs(a[best][p])) { // NaN propagates to x
 				best = i
 			}
 		}
@@ -157,7 +156,7 @@ func dot(a, b []float64) (sum float64) {
 	return sum
 }
 
-// bind lists the bonds of the present case: of stops first.
+// bind lists the bonds of the present modes, stops first.
 func (s *second) bind() {
 	s.bonds = s.bonds[:0]
 	for i := range s.stops {
@@ -180,7 +179,7 @@ func (s *second) bind() {
 	}
 }
 
-// pushed is how a force accelerates the bodies.
+// pushed returns the accelerations of the bodies by a force.
 func (s *second) pushed(force []float64) []float64 {
 	a := make([]float64, len(force))
 	for i, r := range s.inverse {
@@ -189,7 +188,7 @@ func (s *second) pushed(force []float64) []float64 {
 	return a
 }
 
-// hold changes v by the bonds' forces, or impulses, until every row·v = 0.
+// hold computes the forces of the bonds, or impulses, and changes v by them so that every row·v = 0.
 func (s *second) hold(v []float64) {
 	n := len(s.bonds)
 	g := make([][]float64, n)
@@ -208,7 +207,7 @@ func (s *second) hold(v []float64) {
 	}
 }
 
-// rate sets d to the rates of x, and the forces of the bonds.
+// rate sets d to the derivatives of x, and sets the forces of the bonds.
 func (s *second) rate(t float64, x, d []float64) {
 	s.motion(t, x, d)
 	n := len(s.inertia)
@@ -224,7 +223,7 @@ func (s *second) rate(t float64, x, d []float64) {
 	s.hold(d[:n])
 }
 
-// advance goes h on from where the plant is, in the present case.
+// advance solves one step of length h, s, with the present modes.
 func (s *second) advance(h float64) {
 	d := make([]float64, len(s.x))
 	for k := range s.columns {

@@ -12,7 +12,7 @@ import (
 	"lockstep/model/plants"
 )
 
-// file is the plant of crash as a file.
+// file returns the plant of a crash as a file.
 func (p crash) file() string {
 	return fmt.Sprintf(`plant: collision
 elements:
@@ -26,7 +26,7 @@ outputs: {x1: {s_rel: k1}, v1: {speed: one}, v2: {speed: two}, s: {s_rel: gap}, 
 `, p.m1, p.x1, p.v1, p.m2, p.c1, p.d1, p.c2, p.d2, p.cr, p.ks)
 }
 
-// oscillator is that of Reiter, ch. 3 as a file, let go at x.
+// oscillator returns the oscillator of Reiter, ch. 3, as a file; it starts at rest at x, m.
 func oscillator(x float64, spring string, others ...string) string {
 	return fmt.Sprintf(`plant: oscillator
 elements:
@@ -38,7 +38,7 @@ outputs: {x: {s_rel: spring}, v: {speed: body}}
 `, spring, x, strings.Join(others, "\n  "))
 }
 
-// varied is an embedded plant with parts of its text replaced: old, new, old, new.
+// varied returns an embedded plant with parts of its text replaced: old, new, old, new.
 func varied(t *testing.T, name string, parts ...string) string {
 	t.Helper()
 	data, err := plants.Read(name)
@@ -55,9 +55,9 @@ func varied(t *testing.T, name string, parts ...string) string {
 	return text
 }
 
-// The tables of the thesis (Reiter), and where each row is held against something that is not
-// this kernel. What is printed with a jump in it (tables 2 and 3) is refused; the errata
-// that make it continuous are both here.
+// The list names the tables of the thesis (Reiter) and, for each row, the test that compares it with
+// another solver. Tables 2 and 3 are printed with a jump, which the plant file refuses. Both possible
+// corrections that make the curve continuous are tested.
 //
 //	chapter 2       no table; the plant hybrid: TestPlantsMatchIndependentSolutions
 //	table 1         A1: TestNonlinearPlantsMatchIndependentSolutions
@@ -70,16 +70,16 @@ func varied(t *testing.T, name string, parts ...string) string {
 //	chapter 5       no table; tyres; the first comparison also D4
 //	table 17        the bounds of appendix A: model/kernel, delta_error_test.go
 
-// row is a row of a table: a plant as a file and by hand, and how close they are.
+// row is a row of a table: a plant as a file, the other solver, and the tolerances.
 type row struct {
 	name, text string
 	other      *second
-	length     float64 // s
+	length     float64 // compared time, s
 	grids      []grid
 }
 
-// on are the grids of 1 ms and of the long step, this one in every way: part of the
-// range, and s of an event.
+// on returns the grid of 1 ms and the grids of a long period with all options. tol and tolLong are
+// tolerances as parts of the range; late and lateLong are tolerances of event times, s.
 func on(long time.Duration, tol, tolLong, late, lateLong float64) []grid {
 	return append(everyWay([]grid{{period: time.Millisecond, tol: tol, late: late}})[:1],
 		everyWay([]grid{{period: long, tol: tolLong, late: lateLong}})...)
@@ -87,8 +87,8 @@ func on(long time.Duration, tol, tolLong, late, lateLong float64) []grid {
 
 const tenth = 100 * time.Millisecond
 
-// swings are tables 2 to 10. Forces of a sine and of a deflection damper are parabolas over
-// a piece.
+// swings returns tables 2 to 10. The kernel approximates forces of a sine and of a deflection damper
+// by a parabola over a substep.
 func swings() (list []row) {
 	soft := bends([]float64{0.05, 1, 2, 10}, []float64{0.05, 0.1, 0.15})
 	const softly = "c: [0.05, 1, 2, 10], borders: [0.05, 0.1, 0.15]"
@@ -127,11 +127,11 @@ func swings() (list []row) {
 	for i := range list {
 		list[i].length = 30
 	}
-	list[len(list)-1].length = 10 // on its stiff regions an error grows to 60 times of it, and to 1e6 in 30 s
+	list[len(list)-1].length = 10 // stiff regions amplify an error 60 times in 10 s and 1e6 times in 30 s
 	return list
 }
 
-// crashes are tables 13 and 14.
+// crashes returns tables 13 and 14.
 func crashes() (rows []row) {
 	for i, p := range []crash{
 		{20, 20, 0, 0, 10, 10, 1, 1, -0.5, 0},
@@ -146,9 +146,9 @@ func crashes() (rows []row) {
 		r := row{fmt.Sprintf("table 13, case %d", i+1), p.file(), p.solve(), 20, on(tenth, 1e-10, 1e-10, 1e-9, 1e-9)}
 		switch i {
 		case 7:
-			r.name = "table 13, case 6 but plastic" // the contact shows its k_s
+			r.name = "table 13, case 6 but plastic" // a plastic contact lasts, so k_s has an effect
 			fallthrough
-		case 3: // the loss is a parabola over a piece
+		case 3: // the kernel approximates the loss by a parabola over a substep
 			r.grids = on(tenth, 1e-10, 1e-6, 1e-9, 1e-6)
 		case 4:
 			r.grids = on(2*tenth, 1e-10, 1e-10, 1e-9, 1e-9)
@@ -158,7 +158,7 @@ func crashes() (rows []row) {
 	return rows
 }
 
-// drives are tables 11, 12, 15 and 16.
+// drives returns tables 11, 12, 15 and 16.
 func drives(t *testing.T) []row {
 	base := hybrid{d: 1, motor: [][2]float64{{0, 0}, {0.2, 0}, {0.25, 10}, {3, 10}, {3.02, 40}},
 		c1: [][2]float64{{0, 600}}, c2: [][2]float64{{0, 0}, {1, 0}, {1.6, 60}, {2.2, 150}}}
@@ -181,9 +181,9 @@ func drives(t *testing.T) []row {
 	return rows
 }
 
-// tyres are the four comparisons of Reiter, ch. 5.2, which give no numbers: a start at
-// speed, an acceleration just below the peak of the formula, one beyond it, and two
-// pulses; then a launch, and a passage through standstill to reverse.
+// tyres returns the four comparisons of Reiter, ch. 5.2, which has no numbers: a start at speed, an
+// acceleration just below the peak of the formula, an acceleration beyond the peak, and two pulses.
+// A launch and a reversal through standstill follow.
 func tyres(t *testing.T) (rows []row) {
 	const motor, c2, vehicle = "[[0, 0], [2.0, 0], [2.1, 40], [8.0, 40], [8.1, 0], [10.0, 0]]", "[[0, 0], [1.5, 0], [2.0, 250], [7.9, 250], [8.0, 0], [10.0, 0]]", "w_start: 60 rad/s"
 	const formula = "B: 10, C: 1.9, D: 1, E: 0.97, v_low: 20"
@@ -235,7 +235,7 @@ func table(rows [][2]float64) string {
 
 func rows(t *testing.T) []row { return slices.Concat(swings(), crashes(), drives(t), tyres(t)) }
 
-func TestEveryRowOfTheTablesGoesAsAnotherSolverSays(t *testing.T) {
+func TestEveryRowOfTheTablesAgreesWithAnotherSolver(t *testing.T) {
 	for _, r := range rows(t) {
 		t.Run(r.name, r.check)
 	}
@@ -259,12 +259,12 @@ func (r row) check(t *testing.T) {
 	}
 }
 
-// solved is the trajectory of the other solver every 10 ms, longer than what is compared of
-// the events, which may lag; of columns that rest there is none.
+// solved returns the trajectory of the other solver every 10 ms and its events. The trajectory is
+// longer than the compared time, since events may lag. Constant columns have the name "".
 func (r row) solved(t *testing.T) (tr truth.Table, events []happening) {
 	t.Helper()
 	for at := 0.01; at < r.length+0.5; at = float64(len(tr.Time)+1) * 0.01 {
-		if err := r.other.to(at); err != nil {
+		if err := r.other.solveUntil(at); err != nil {
 			t.Fatal(err)
 		}
 		names, values := r.other.seen()
@@ -279,7 +279,7 @@ func (r row) solved(t *testing.T) (tr truth.Table, events []happening) {
 	return tr, r.other.events
 }
 
-// inTime are the events in the time that is compared, without what rounding decides.
+// inTime returns the events within the compared time, without those that depend on rounding.
 func (r row) inTime(events []happening) (list []happening) {
 	for _, e := range decided(piled(events)) {
 		if e.time < r.length {
@@ -289,8 +289,8 @@ func (r row) inTime(events []happening) (list []happening) {
 	return list
 }
 
-// piled leaves of a pile of impacts that ends in contact only its contact from 1e-8 s before
-// it on: rebounds are as small as rounding there.
+// piled removes the other events within 1e-8 s of a contact that ends an accumulation of impacts:
+// rebounds there are as small as rounding errors.
 func piled(events []happening) (list []happening) {
 	const near = 1e-8
 	around := func(at float64, name string) (times []float64) {
@@ -311,8 +311,8 @@ func piled(events []happening) (list []happening) {
 	return list
 }
 
-// decided leaves out what holds for less than 1e-6 s: a contact without a force, a slip that
-// touches zero.
+// decided removes modes that last less than 1e-6 s: a contact without force, a slip that touches
+// zero.
 func decided(events []happening) (list []happening) {
 	ends := map[string]string{"contact_begin": "separation", "stick": "v_sign"}
 	for _, e := range events {

@@ -43,7 +43,7 @@ func trainKernel(t *testing.T, sys *model.System, opt kernel.Options) (*kernel.K
 	return kernel.New(tables), tables
 }
 
-func TestTrainsHaveTheirCars(t *testing.T) {
+func TestTrainsHaveTheNumberOfCarsInTheirName(t *testing.T) {
 	for _, cars := range []int{1, 3, 20} {
 		sys := trainSystem(t, fmt.Sprintf("train%d", cars))
 		speeds, wheels := 0, 0
@@ -68,7 +68,7 @@ func TestTrainsHaveTheirCars(t *testing.T) {
 
 // Pulling, taking up the slack, braking until the wheels of the first car lock, rolling
 // on: speeds and places of cars, wheels, forces on wheels and in couplers.
-func TestTrainOfThreeCarsMovesAsByDenseMatrices(t *testing.T) {
+func TestTrainOfThreeCarsAgreesWithDenseMatrices(t *testing.T) {
 	sys := trainSystem(t, "train3")
 	sparse, tables := trainKernel(t, sys, kernel.Options{Stepping: kernel.Sparse})
 	dense, _ := trainKernel(t, sys, kernel.Options{Stepping: kernel.Dense})

@@ -112,8 +112,8 @@ func TestTruckHasFourGears(t *testing.T) {
 	}
 }
 
-// A broken shaft carries nothing, whatever the engine does: vehicle and wheels coast,
-// slowed down by air and tyres alone,
+// A broken shaft transmits no torque of the engine: vehicle and wheels coast, and only air and tyres
+// slow them down,
 //
 //	(m + J/R²)·v' = -k·v² - Cr·m·g, v = a·tan(atan(v0/a) - k·a·t/(m + J/R²)), a² = Cr·m·g/k
 func TestTruckCoastsWithABrokenShaft(t *testing.T) {
@@ -136,9 +136,9 @@ func TestTruckCoastsWithABrokenShaft(t *testing.T) {
 	}
 }
 
-// With ice under the left wheel the differential gives both wheels the same torque, so
-// that the right one pushes with what the ice carries and no more; the left one spins up
-// with the rest. As T is the torque of the shaft,
+// With ice under the left wheel the differential gives both wheels the same torque. So the right
+// wheel pushes only with the adhesion of the ice, and the left wheel spins up. With T, the torque of
+// the shaft,
 //
 //	J·wl' = i·T/2 - mu·N·R (while its tread slides), F_right = mu·N + J/R·(wl' - wr')
 //	(m + Jf/R²)·v' = F_left + F_right - k·v² - Cr·m·g
@@ -171,9 +171,8 @@ func TestTruckSpinsAWheelOnIce(t *testing.T) {
 	}
 }
 
-// A clutch that does not open: into third gear while C5 still holds. C4 and C5 hold the
-// gearbox in second gear's ratio whatever C3 wants, until what is weakest slips: the
-// kinematics say which members turn together.
+// C5 does not open in a shift to third gear. C4 and C5 hold the gearbox in the ratio of second gear
+// against C3 until the weakest clutch slips. The kinematics determine which members turn together.
 func TestTruckTiesUpWhenAClutchDoesNotOpen(t *testing.T) {
 	v := newTruck(t)
 	v.set("throttle", 0.6)
@@ -184,9 +183,9 @@ func TestTruckTiesUpWhenAClutchDoesNotOpen(t *testing.T) {
 	v.set("C5.pressure", 18e5) // does not open
 	before := v.get("v")
 	v.run(1)
-	// C5 holds the large sun, and C3 and C4 make the set one piece: the whole is a brake
-	// on the output, until the shaft is at rest or something slips. C5 has 9 kN·m, more
-	// than C3 and C4 with 4.5 each on their paths: one of these slips.
+	// C5 locks the large sun, and C3 and C4 lock the set as a block: the gearbox brakes the output
+	// until the shaft is at rest or a clutch slips. C5 has 9 kN·m, C3 and C4 have 4.5 kN·m each on
+	// their paths, so C3 or C4 slips.
 	slips := 0
 	for _, clutch := range []string{"C3.mode", "C4.mode", "C5.mode"} {
 		if mode := v.get(clutch); mode != 0 {
@@ -212,8 +211,8 @@ func TestTruckTiesUpWhenAClutchDoesNotOpen(t *testing.T) {
 	}
 }
 
-// A leak leaves a clutch the capacity of its pressure: what a slipping C4 carries in
-// second gear is mu·cgeo·area·p, 500 N·m per bar.
+// With a leak a clutch has the capacity of its remaining pressure. A slipping C4 transmits
+// mu·cgeo·area·p in second gear, 500 N·m per bar.
 func TestTruckClutchSlipsWithALeak(t *testing.T) {
 	v := newTruck(t)
 	v.set("throttle", 1)

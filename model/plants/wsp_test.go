@@ -14,7 +14,7 @@ import (
 	"lockstep/model/plants"
 )
 
-// wspAxles are the wheelsets of wsp-car and where they are, m from the middle.
+// wspAxles are the wheelsets of wsp-car and their positions, m from the middle.
 var wspAxles = []struct {
 	name string
 	x    float64
@@ -27,7 +27,7 @@ var wspBodies = []struct {
 	m, J, x, h float64
 }{{"car", 32000, 1.6e6, 0, 0.46 + 0.25 + 0.35 + 1}, {"bogie1.frame", 3000, 2500, -9.5, 0.46 + 0.25}, {"bogie2.frame", 3000, 2500, 9.5, 0.46 + 0.25}}
 
-// newWspCar is wsp-car with all inputs driven, and all its accelerations as outputs.
+// newWspCar returns wsp-car with all inputs driven, and all its accelerations as outputs.
 func newWspCar(t *testing.T, period time.Duration) *car {
 	t.Helper()
 	data, err := plants.Read("wsp-car")
@@ -57,9 +57,9 @@ func newWspCar(t *testing.T, period time.Duration) *car {
 	return driven(t, sys, period)
 }
 
-// Along, upwards, and about the rail under the middle of the car: what the rail, the air and
-// the track exert is what the bodies do, while all brakes and valves do as they like. The
-// brakes, between bogies and wheels, drop out; with the wrong sign at one end they would not.
+// The forces of rail, air and track balance the motion of the bodies along, upwards and about the
+// rail under the middle of the car, under random brakes and valves. The forces of the brakes,
+// between bogies and wheels, cancel; with a wrong sign at one end they would not.
 func TestWspCarKeepsMomentumOnEveryRail(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	c := newWspCar(t, 5*time.Millisecond)
@@ -94,12 +94,12 @@ func TestWspCarKeepsMomentumOnEveryRail(t *testing.T) {
 	}
 	t.Logf("off by %.1e of the weight along, %.1e upwards, %.1e of its moment in pitch, wheels by %.1e; wheels near rest in %d ticks, sliding in %d", worst[0], worst[1], worst[2], worst[3], locked, slid)
 	if !(max(worst[0], worst[1], worst[2], worst[3]) < 1e-9) || slid < 500 || locked < 50 {
-		t.Error("what is exerted is not what moves, or too little happened")
+		t.Error("forces and motion do not balance, or too few ticks slide or lock")
 	}
 }
 
-// wspBalance is what is missing in the balances of momentum along and upwards and of angular
-// momentum, of the weight of 44 t and 1 m, and that of the worst wheelset.
+// wspBalance returns the residuals of momentum along and upwards, of angular momentum, and of the
+// worst wheelset, relative to the weight of 44 t and a lever of 1 m.
 func wspBalance(c *car) (off [4]float64) {
 	const weight, r = 44e3 * 9.81, 0.46
 	along := c.get("Fair") + c.get("Fgrav") + c.u[c.port(c.tables.Inputs, "loco.force")]

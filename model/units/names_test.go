@@ -2,7 +2,7 @@ package units
 
 import "testing"
 
-func TestNearestNameIsFoundAndAStrangeOneIsNot(t *testing.T) {
+func TestNearestNameIsFoundIfItIsSimilar(t *testing.T) {
 	known := []string{"run", "sim", "check", "clutch1.pressure", "clutch2.pressure"}
 	for name, want := range map[string]string{
 		"rum": "run", "Sim": "sim", "chek": "check", "clutch1.presure": "clutch1.pressure",
@@ -14,7 +14,7 @@ func TestNearestNameIsFoundAndAStrangeOneIsNot(t *testing.T) {
 	}
 }
 
-func TestDistanceCountsLettersOfAnyCase(t *testing.T) {
+func TestDistanceIgnoresCase(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want int

@@ -70,7 +70,7 @@ func TestUnitsConvertToSI(t *testing.T) {
 	}
 }
 
-func TestUnitsRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestUnknownUnitsAreRefused(t *testing.T) {
 	for _, unit := range []string{
 		"bars", "kgm2", "m0", "m^", "m^-", "m13", "m12.m", "/s", "m/", "m//s", "m/(s", "(m", "m)", "m s", "2", "10", "rpm2",
 		"²", "N,m", "\xff", strings.Repeat("m.", 60) + "m", strings.Repeat("(", 20),
@@ -81,7 +81,7 @@ func TestUnitsRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestConvertKeepsTheDimension(t *testing.T) {
+func TestConvertPreservesTheDimension(t *testing.T) {
 	for _, c := range []struct {
 		from, to string
 		factor   float64
@@ -101,7 +101,7 @@ func TestConvertKeepsTheDimension(t *testing.T) {
 	}
 }
 
-func TestQuantityEvaluates(t *testing.T) {
+func TestQuantitiesAreEvaluated(t *testing.T) {
 	params := map[string]float64{"J_wheel": 0.3, "i1": 1.5, "axle.J": 2, "r1": 4, "s_x": 8}
 	for _, c := range []struct {
 		text, unit string
@@ -149,7 +149,7 @@ func TestQuantityEvaluates(t *testing.T) {
 	}
 }
 
-func TestQuantityRefuses(t *testing.T) {
+func TestInvalidQuantitiesAreRefused(t *testing.T) {
 	for _, c := range []struct{ text, unit, want string }{
 		{"", "m", "a value is missing"},
 		{"1 +", "m", "a value is missing at the end"},

@@ -84,7 +84,7 @@ func (l table) column(name string) (cells []string) {
 	return cells
 }
 
-// same compares what the guide lists with what the code has, in any order.
+// same compares the list of the guide with the list of the code, in any order.
 func same(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	got, want = slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))
@@ -93,7 +93,7 @@ func same(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// The first bench is a whole file; its events are those that the guide shows, on a card as well.
+// The first bench is a complete file. On a pair and on a card its events are those of the guide.
 func TestGuideExampleRuns(t *testing.T) {
 	var first, card, shown string
 	for _, b := range benchGuide.Blocks() {
@@ -161,11 +161,11 @@ func plain(t *testing.T, data []byte) map[string]any {
 	return m
 }
 
-// written is the inverse: a line for each key, the name of the bench first.
+// written is the inverse of plain: it writes a line for each key, the name of the bench first.
 func written(t *testing.T, m map[string]any) (text string) {
 	t.Helper()
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		value, err := json.Marshal(m[key]) // which is YAML as well
+		value, err := json.Marshal(m[key]) // JSON is valid YAML
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,8 +178,8 @@ func written(t *testing.T, m map[string]any) (text string) {
 	return text
 }
 
-// merge puts a fragment of a bench file into a whole one. A section of the file, a bus and a list of
-// messages are merged by their keys; what is below, such as a frame, takes the place of the old one.
+// merge puts a fragment of a bench file into a complete one. It merges sections, buses and lists of
+// messages by their keys; deeper entries, such as a frame, replace the old ones.
 func merge(into, from map[string]any, depth int) {
 	rest, _ := from["restbus"].(map[string]any)
 	frames, _ := into["frames"].(map[string]any)
@@ -232,7 +232,7 @@ func TestGuideFragmentsArePrepared(t *testing.T) {
 	}
 }
 
-// known returns what an error lists as known.
+// known returns the keys that an error lists as known.
 func known(t *testing.T, text, after string) []string {
 	t.Helper()
 	_, err := bench.Parse("b.yaml", "", []byte(text))
@@ -285,7 +285,7 @@ func TestGuideListsTheKeys(t *testing.T) {
 	}
 }
 
-func TestGuideListsTheWords(t *testing.T) {
+func TestGuideListsTheValuesOfKeys(t *testing.T) {
 	without := func(list []string, drop ...string) []string {
 		return slices.DeleteFunc(list, func(w string) bool { return slices.Contains(drop, w) })
 	}
@@ -335,10 +335,10 @@ func TestGuideListsTheWords(t *testing.T) {
 	same(t, "lost", []string{"stop", "safe", "continue"}, known(t, inBus("j1939: {lost: x}"), "known are "))
 }
 
-// least is a bench file with what is required, and a section safe.
+// least is a bench file with the required keys and a section safe.
 const least = "bench: b\nplant: p\nperiod: 10 s\nbuses: {b: {interface: can0, database: d}}\nsafe: {time: 1 s}\n"
 
-// templates are bench files with an entry at a place, %s, and other keys that it needs.
+// templates are bench files with %s in place of an entry, and with the other keys that it needs.
 var templates = map[string]string{
 	"file-format": least + "%s\n",
 	"safe":        strings.Replace(least, "safe: {time: 1 s}", "safe: {%s}", 1),
@@ -362,8 +362,8 @@ func tree(t *testing.T, text string) (*bench.Bench, error) {
 	return bench.FromTree("b.yaml", "", yamlfile.Node(n))
 }
 
-// A default that the guide gives as a value is what the key has where it is left out.
-func TestGuideDefaults(t *testing.T) {
+// A bench file with the default of the guide equals the file without the key.
+func TestGuideDefaultsMatchTheCode(t *testing.T) {
 	checked := 0
 	for topic, n := range map[string]int{"file-format": 0, "end": 1, "buses": 0, "messages": 0, "protect": 0, "j1939": 0} {
 		for _, row := range tableOf(t, topic, n) {
@@ -381,7 +381,7 @@ func TestGuideDefaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			spec := func(b *bench.Bench) any { // a word for what is not given is one as good as ""
+			spec := func(b *bench.Bench) any { // "none" equals an omitted value
 				for i := range b.Buses[0].Messages {
 					for j := range b.Buses[0].Messages[i].Protect {
 						if p := &b.Buses[0].Messages[i].Protect[j]; p.IncludeID == "none" {
@@ -403,8 +403,8 @@ func TestGuideDefaults(t *testing.T) {
 
 var span = regexp.MustCompile(`^(-?[0-9.e+-]+)( [a-zA-Z/]+)? to (-?[0-9.e+-]+)?( ?[a-zA-Z/]+)?`)
 
-// The ends of a range are accepted, and what is beyond is refused.
-func TestGuideRanges(t *testing.T) {
+// The reader accepts both ends of a range and refuses values outside.
+func TestGuideRangesMatchTheCode(t *testing.T) {
 	checked := 0
 	for topic, n := range map[string]int{"file-format": 0, "safe": 0, "buses": 0, "frames": 0, "messages": 0, "name": 0} {
 		for _, row := range tableOf(t, topic, n) {
@@ -464,7 +464,7 @@ func TestGuideRanges(t *testing.T) {
 	}
 }
 
-// protected is a message with room for every profile.
+// protected returns a message with room for every profile.
 func protected(t *testing.T) *messages.Message {
 	t.Helper()
 	db, err := dbc.Parse("m.dbc", []byte("VERSION \"\"\nBU_: A\nBO_ 2147483649 M: 16 A\n SG_ a : 32|4@1+ (1,0) [0|0] \"\" A\n"))
@@ -474,7 +474,7 @@ func protected(t *testing.T) *messages.Message {
 	return &db.Messages[0]
 }
 
-// specOf is a protection of a profile, with what it requires.
+// specOf returns a protection of a profile with its required keys.
 func specOf(profile string) sigmap.ProtectionSpec {
 	s := sigmap.ProtectionSpec{Profile: profile, Counter: []string{"8|4"}}
 	switch {
@@ -494,8 +494,8 @@ func specOf(profile string) sigmap.ProtectionSpec {
 	return s
 }
 
-// Each profile is a topic, and its numbers are those of the code.
-func TestGuideProfiles(t *testing.T) {
+// Each profile has a topic, and the numbers there equal the numbers of the code.
+func TestGuideProfilesMatchTheCode(t *testing.T) {
 	topics := benchGuide.Topics()
 	m := protected(t)
 	at := func(s sigmap.Split) string {
@@ -539,7 +539,7 @@ func TestGuideProfiles(t *testing.T) {
 	}
 }
 
-// The judgement of a classic profile and of a profile without INITIAL.
+// The guide lists the classic profiles and the profiles without the state INITIAL.
 func TestGuideNamesTheClassicProfiles(t *testing.T) {
 	m := protected(t)
 	var classic, later []string
@@ -572,7 +572,7 @@ func TestGuideNamesTheClassicProfiles(t *testing.T) {
 	}
 }
 
-// A key of a protection is for the profiles that the guide names.
+// Only the profiles that the guide names accept a key of a protection.
 func TestGuideProtectionKeysAreForTheirProfiles(t *testing.T) {
 	all := sigmap.Profiles()
 	sums := []string{"sum", "nibble-sum", "bit-sum"}
@@ -633,7 +633,7 @@ func TestGuideProtectionKeysAreForTheirProfiles(t *testing.T) {
 	}
 }
 
-func TestGuideStatesAndWindows(t *testing.T) {
+func TestGuideListsFrameStatesAndWindows(t *testing.T) {
 	var states, windows []string
 	for s := sigmap.FrameNoNewData; s <= sigmap.FrameSync; s++ {
 		states = append(states, s.String())
@@ -656,7 +656,7 @@ func TestGuideStatesAndWindows(t *testing.T) {
 }
 
 // The named CRCs have the check values of their publications: the CRC of "123456789".
-func TestGuideNamedCRCs(t *testing.T) {
+func TestGuideCRCsHaveTheirPublishedCheckValues(t *testing.T) {
 	check := map[string]uint32{
 		"SAE J1850": 0x4B, "AUTOSAR CRC-8H2F": 0xDF, "SMBus": 0xF4, "Maxim": 0xA1, "CCITT-FALSE": 0x29B1, "ARC": 0xBB3D,
 	}
@@ -689,7 +689,7 @@ func TestGuideNamedCRCs(t *testing.T) {
 	}
 }
 
-func TestGuideControlUnits(t *testing.T) {
+func TestGuideDescribesEveryControlUnit(t *testing.T) {
 	var topics []string
 	for _, name := range ecu.Names() {
 		if slices.Contains(benchGuide.Topics(), name) {
@@ -734,8 +734,8 @@ func TestGuideControlUnits(t *testing.T) {
 	}
 }
 
-// Every unit of the table is read, and every unit that is read and has a name of its own is in it.
-func TestGuideUnits(t *testing.T) {
+// The reader accepts every unit of the table, and the table has every named unit of the code.
+func TestGuideListsTheUnits(t *testing.T) {
 	var listed []string
 	for _, row := range tableOf(t, "quantities", 0) {
 		for _, unit := range strings.Split(row["units"], ", ") {

@@ -47,7 +47,7 @@ func TestHandoverArrivesUnchangedAndIsSealed(t *testing.T) {
 	again.Close()
 }
 
-// A record is replayed by another process: what it compares must not depend on one.
+// Another process replays a record, so the digest must not depend on the process.
 func TestEqualTablesHaveOneDigest(t *testing.T) {
 	seen := map[string]string{}
 	for _, e := range plants.List() {

@@ -151,7 +151,7 @@ func TestAbsHoldsWheelsUnderALightPedal(t *testing.T) {
 	}
 }
 
-func TestAbsLeavesTheBrakesAloneWhereNoWheelSlips(t *testing.T) {
+func TestAbsDoesNotActWhereNoWheelSlips(t *testing.T) {
 	g := newAbsRig(t, 28, 1)
 	for i := range 400 {
 		g.pedal = 20

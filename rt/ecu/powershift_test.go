@@ -138,7 +138,7 @@ func TestUnitSleepsUntilItReceivesSpeeds(t *testing.T) {
 	}
 }
 
-func TestBothPressureFramesComeEveryCycleWithACounterWithoutGap(t *testing.T) {
+func TestBothPressureFramesAreSentEveryCycleWithoutACounterGap(t *testing.T) {
 	b := connect(t)
 	var frames []can.Frame
 	for range 60 { // 0.3 s, before the first shift
@@ -282,7 +282,7 @@ func TestEndOfTheBusIsNoError(t *testing.T) {
 
 func TestStopEndsAUnitWithoutAReader(t *testing.T) {
 	b := connect(t)
-	// The smallest buffer the kernel allows holds a few frames; nobody takes them.
+	// The smallest buffer that the kernel allows holds a few frames; no one reads them.
 	if err := syscall.SetsockoptInt(b.fd, syscall.SOL_SOCKET, syscall.SO_SNDBUF, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestBusErrorIsReturned(t *testing.T) {
 	}
 }
 
-func TestFullQueueDropsFramesAndTheUnitGoesOn(t *testing.T) {
+func TestFullQueueDropsFramesAndTheUnitContinues(t *testing.T) {
 	l := &line{packets: make(chan []byte), failure: io.EOF, full: syscall.ENOBUFS, writes: make(chan struct{})}
 	var log journal
 	end := make(chan error, 1)

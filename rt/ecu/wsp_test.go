@@ -143,7 +143,7 @@ func TestWspUsesTheAdhesionOfTheRail(t *testing.T) {
 	}
 }
 
-func TestWspLeavesTheBrakesAloneWhereNoAxleSlides(t *testing.T) {
+func TestWspDoesNotActWhereNoAxleSlides(t *testing.T) {
 	g := newWspRig(t, 28, 0.2)
 	for range 800 {
 		g.demand = 2.5

@@ -37,7 +37,7 @@ func TestFoldBreaksLongLinesBetweenWordsAndBeforeColumns(t *testing.T) {
 	}
 }
 
-func TestFoldLeavesFilesAsTheyAre(t *testing.T) {
+func TestFoldDoesNotChangeFiles(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)

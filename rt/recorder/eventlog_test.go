@@ -107,7 +107,7 @@ func TestRunKeepsTheFilesItStartedWith(t *testing.T) {
 }
 
 // A judge reads the ring, too, but needs no lines.
-func TestLinesAreKeptOnlyForARecord(t *testing.T) {
+func TestEventLinesArePreservedForARecordOnly(t *testing.T) {
 	v := report.View{Handover: openRecorded(t), Status: new(rt.StatusBlock)}
 	if (&Recorder{}).EventLog() != nil {
 		t.Error("lines are kept for a run without a recorder")

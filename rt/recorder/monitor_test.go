@@ -110,7 +110,7 @@ func TestMonitoredFramesAreRecordedOrCounted(t *testing.T) {
 }
 
 // The kernel marks frames sent from this host, but not the socket.
-func TestMonitorTellsFramesOfTheTargetFromOthers(t *testing.T) {
+func TestMonitorDistinguishesFramesOfTheTarget(t *testing.T) {
 	run := runtest.Guarded(t, benchtest.GuardedText(t))
 	c, w, _ := listening(t, run)
 	run.Status.StartNs.Store(uint64(sched.Now()))

@@ -260,9 +260,9 @@ var fuzzed = sync.OnceValue(func() *bench.Handover {
 	return h
 })
 
-// FuzzFaultWords checks that any arguments give a fault or an error of one line, and that String of
+// FuzzFaultArguments checks that any arguments give a fault or an error of one line, and that String of
 // the fault parses to the same fault.
-func FuzzFaultWords(f *testing.F) {
+func FuzzFaultArguments(f *testing.F) {
 	for _, s := range []string{
 		"input=clutch1.pressure\nstuck=3 bar\nat=3 s\nfor=200 ms", "frame=Speeds\ndrop\nfor=5 frames", "name=a'b\nsignal=Speeds.w1\nnoise=1 rpm\nseed=7",
 		"input=clutch1.pressure\nleak={share: 30 %, time: 200 ms}", "frame=Speeds\nchecksum={value: 0x00}", "element=clutch1\ndoes_not_open\nwhen=w1 > 3 and w2 < 4",

@@ -58,7 +58,7 @@ func first(rows [][]string) (list []string) {
 	return list
 }
 
-// same compares what the guide lists with what the code has, in any order.
+// same compares the list of the guide with the list of the code, in any order.
 func same(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	got, want = slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))
@@ -233,7 +233,7 @@ func TestGuideNamesTheValuesOfEachKind(t *testing.T) {
 	}
 }
 
-func TestGuideFaultStates(t *testing.T) {
+func TestGuideListsTheFaultStates(t *testing.T) {
 	var want []string
 	for s := fault.Free; s <= fault.Over; s++ {
 		want = append(want, s.String())
@@ -241,7 +241,7 @@ func TestGuideFaultStates(t *testing.T) {
 	same(t, "states", first(rows(t, "fault-state", 0)), want)
 }
 
-// The commands of the guide are those of ctl; its examples change a run.
+// The guide lists the commands of ctl; its examples change a run.
 func TestGuideListsTheRequests(t *testing.T) {
 	same(t, "ctl", slices.DeleteFunc(first(rows(t, "ctl", 0)), func(r string) bool { return r == "stop now" || r == "stop wait" }),
 		strings.Split(control.Usage(), " | "))

@@ -106,7 +106,7 @@ func keys(v any) (list []string) {
 	return list
 }
 
-func TestGuideListsWhatTheCodeHas(t *testing.T) {
+func TestGuideListsCriteriaLoadsKeysAndLimits(t *testing.T) {
 	same(t, "criteria", firstColumn(t, "verdict-of-a-soak", 0), criteria(t))
 	same(t, "load", firstColumn(t, "load-of-a-soak", 0), load.Kinds())
 	same(t, "keys of the verdict", firstColumn(t, "report-of-a-soak", 0), keys(report.Verdict{}))

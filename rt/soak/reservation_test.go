@@ -12,7 +12,7 @@ import (
 )
 
 // No other process can reserve the CPU or the interface of a soak between two segments.
-func TestSegmentsPreserveTheReservationsOfTheOneBefore(t *testing.T) {
+func TestSegmentsPreserveTheReservationsOfTheirPredecessor(t *testing.T) {
 	h, by := &host.Reservations{Owner: "soaked"}, fmt.Sprintf("held by soaked, process %d: end that one", os.Getpid())
 	want := host.Request{CPU: 1000 + os.Getpid()%1000, Buses: []host.Interface{{Bus: "drive", Name: fmt.Sprintf("%d-legs", os.Getpid())}}}
 	for i := range 3 {

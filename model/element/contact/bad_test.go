@@ -6,7 +6,7 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// tram is a small sound plant of a wheel on a rail.
+// tram is a small valid plant of a wheel on a rail.
 const tram = `plant: tram
 inputs: {press: {unit: N, min: 0, max: 1000}}
 elements:
@@ -55,13 +55,13 @@ var tramCases = []struct{ name, old, new, want string }{
 	{"share of a damper", "brake.share", "«back.share»", `"back.share": element "back" is of type damper and has no capacity; name a clutch or brake`},
 }
 
-func TestTramIsSound(t *testing.T) {
+func TestTramPassesTheCheck(t *testing.T) {
 	if err := modeltest.Check(tram); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestBadContactsAreNamedByPlace(t *testing.T) {
+func TestErrorsOfContactsHaveAPosition(t *testing.T) {
 	for _, c := range tramCases {
 		t.Run(c.name, func(t *testing.T) { modeltest.Refuse(t, tram, c.old, c.new, c.want) })
 	}

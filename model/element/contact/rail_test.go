@@ -29,9 +29,9 @@ outputs:
 `, v, v/0.5, tau, contact)
 }
 
-// Each law as it is printed, over a drive that makes the wheel spin and brakes it to a
-// slip the other way.
-func TestAdhesionIsThatOfItsLaw(t *testing.T) {
+// Each law follows its published formula while the wheel spins and is then braked to a slip in the
+// other direction.
+func TestAdhesionFollowsItsLaw(t *testing.T) {
 	const fn = 80e3
 	swing := "{table: [[0, 0], [1, 8000], [2, 8000], [4, -14000], [5, 0]]}"
 	falling := func(mu0, A, x float64) float64 { return mu0 * ((1-A)*math.Exp(-x) + A) }
@@ -77,12 +77,12 @@ func TestAdhesionIsThatOfItsLaw(t *testing.T) {
 	}
 }
 
-// Without T_sgn the contact holds a wheel that rolls: no slip at all below mu0·fn, and one
-// event where it breaks away.
+// Without T_sgn the contact locks a rolling wheel: below mu0·fn there is no slip, and the break-away
+// is one event.
 func TestRollingWheelHasNoSlipWithoutThreshold(t *testing.T) {
 	b := modeltest.New(t, wheelOnRail("law: gyebroszki, fn: 80 kN, mu0: 0.1, A: 0.2, v_star: 5 m/s", "{ramp: {height: 8000, duration: 2}}", 3), 5*time.Millisecond)
-	// Rolling, the mass of axle and wheel is m + J/r² and the rail gives tau/r less what
-	// the wheel takes: f = tau/r·m/(m + J/r²).
+	// In rolling the mass of axle and wheel is m + J/r². The force of the rail is tau/r less the
+	// inertia force of the wheel: f = tau/r·m/(m + J/r²).
 	breaks := 0.1 * 80e3 / (4000 / 0.5 * 8000 / (8000 + 50/0.25))
 	at := math.NaN()
 	b.To(1.5, func(now float64) {
@@ -98,7 +98,7 @@ func TestRollingWheelHasNoSlipWithoutThreshold(t *testing.T) {
 	}
 }
 
-// A threshold that goes to zero leads to the wheel that is held.
+// As the threshold goes to zero, the motion converges to that of the locked wheel.
 func TestThresholdGoingToZeroLeadsToRolling(t *testing.T) {
 	const law = "law: gyebroszki, fn: 80 kN, mu0: 0.1, A: 0.2, v_star: 5 m/s"
 	drive := "{table: [[0, 0], [0.5, 6000], [1, -2000], [2, -2000]]}"
@@ -114,7 +114,7 @@ func TestThresholdGoingToZeroLeadsToRolling(t *testing.T) {
 }
 
 // A locked wheel slides from dry to wet rail: v² falls by 2·mu·g per metre.
-func TestTrackConditionCountsFromTheWay(t *testing.T) {
+func TestTrackConditionFollowsTheDistance(t *testing.T) {
 	b := modeltest.New(t, `plant: t
 elements:
   axle: {type: mass, m: 8000, v_start: 10, s_start: -5}
@@ -139,9 +139,8 @@ outputs:
 	b.Is("f", -0.25*0.2*80e3, 1e-9)
 }
 
-// The normal force may read what elements exert, and the part of its capacity that a brake
-// takes: here the block lifts the wheel by what it holds while the wheel is locked and
-// slides, f = mu·(N - f).
+// The normal force can depend on forces of elements and on the used share of a brake's capacity.
+// Here the brake block lifts the locked, sliding wheel by its own force: f = mu·(N - f).
 func TestNormalForceReadsForcesAndShares(t *testing.T) {
 	b := modeltest.New(t, `plant: t
 inputs: {block: {unit: N, default: 30 kN}}
@@ -169,7 +168,7 @@ outputs:
 	})
 }
 
-// A wheel that is lifted transmits nothing, and what comes down again does.
+// A lifted wheel transmits no force; after touch-down it does.
 func TestLiftedWheelTransmitsNothing(t *testing.T) {
 	for _, threshold := range []string{"", ", T_sgn: 0.05"} {
 		b := modeltest.New(t, wheelOnRail("law: curtius_kniffler, fn: {sine: {amplitude: 80 kN, f: 1 Hz, offset: 20 kN}}"+threshold, "500", 3), 5*time.Millisecond)

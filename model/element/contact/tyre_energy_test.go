@@ -9,7 +9,7 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// carOnTwoWheels is closed: nothing drives or brakes it.
+// carOnTwoWheels returns a car without drive and brakes.
 func carOnTwoWheels(v, front, rear float64, tyre string) string {
 	return modeltest.PlantOf(fmt.Sprintf(`
 front: {type: inertia, J: 1.2, w_start: %g}
@@ -20,14 +20,13 @@ r: {type: tyre, a: rear, b: car, radius: 0.35, fn: 3500, friction: 0.2, C: 1.9, 
 		"v: {speed: car}\nwf: {speed: front}\nwr: {speed: rear}\nsf: {v_rel: f}\nsr: {v_rel: r}\nkf: {signal: f.slip}\nkr: {signal: r.slip}")
 }
 
-// tread is what the tread of a tyre with a relaxation length stores at a deflection k: a
-// spring as stiff as the formula is steep.
+// tread returns the energy in the tread of a tyre with a relaxation length at a deflection k. The
+// tread is a spring with the slope of the formula as its stiffness.
 func tread(length, load, b, k float64) float64 { return length * load * b * 1.9 * k * k / 2 }
 
-// A tyre gives no energy that it did not get: the energy of a car that nothing drives, and
-// of the treads that it stretches, never rises, at speed and near standstill, where
-// the slip changes its sign time and again. Without a relaxation length nothing is stored.
-func TestTyreGivesNoEnergyFromNothing(t *testing.T) {
+// The energy of an undriven car and its treads never rises, at speed and near standstill, where the
+// slip changes its sign many times. Without a relaxation length a tread stores no energy.
+func TestTyreCreatesNoEnergy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, tyre := range []struct {
 		keys      string

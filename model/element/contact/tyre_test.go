@@ -21,7 +21,7 @@ func magicFormula(b, c, d, e, kappa float64) float64 {
 	return d * math.Sin(c*math.Atan(b*kappa-e*(b*kappa-math.Atan(b*kappa))))
 }
 
-// What the tyre gives at rest over its slip: at once, forwards and backwards, with
+// The static force of the tyre follows the formula over its slip: forwards and backwards, with
 // shifts, under other loads and on ice.
 func TestTyreFollowsTheMagicFormula(t *testing.T) {
 	for _, c := range []struct {
@@ -92,9 +92,9 @@ func TestLockedWheelBringsTheCarToRestWithoutRinging(t *testing.T) {
 	}
 }
 
-// Sliding, a tread is stretched by what its force is over its stiffness, 8 mm here: a car that
-// comes to rest on a locked wheel is thrown back by that spring, and no farther; by as much
-// as its relaxation length it would be.
+// The stretch of a sliding tread is its force divided by its stiffness, here 8 mm. This spring
+// throws back a car that stops on a locked wheel. A stretch of the relaxation length would throw it
+// back much farther.
 func TestLockedWheelDoesNotThrowTheCarBack(t *testing.T) {
 	for _, road := range []float64{1, 0.1} {
 		text := strings.Replace(quarter(8, 8/0.3, "9000", "0"), "fn: 4000", fmt.Sprintf("fn: 4000, friction: %g", road), 1)
@@ -105,16 +105,16 @@ func TestLockedWheelDoesNotThrowTheCarBack(t *testing.T) {
 		})
 		bears := 0.92 * 4000 * road              // N
 		stretch := 0.92 * 0.3 / 19               // m, of a spring of fn·B·C·D/relaxation
-		most := math.Sqrt(bears * stretch / 400) // m/s, all that the spring stores
+		most := math.Sqrt(bears * stretch / 400) // m/s, from all energy of the spring
 		if !(back > most/10) || !(back < most) || !(far-b.Get("s") < 2*stretch) {
 			t.Errorf("road %g: back at %g m/s, by %g m; the tread stores %g m/s", road, back, far-b.Get("s"), most)
 		}
 	}
 }
 
-// Launched from rest with more torque than the road takes, at 10 ms: the wheel spins, the
-// car pulls away with what sliding leaves, and grips when the torque is gone.
-func TestSpinningWheelLaunchesTheCarAndGripsAgain(t *testing.T) {
+// The torque of a launch from rest exceeds the adhesion, at 10 ms. The wheel spins, sliding friction
+// accelerates the car, and the wheel rolls again after the end of the torque.
+func TestSpinningWheelLaunchesTheCarAndRollsAgain(t *testing.T) {
 	b := modeltest.New(t, quarter(0, 0, "0", "{table: [[0, 0], [0.5, 0], [0.5, 2000], [1.5, 2000], [1.5, 0]]}"), 10*time.Millisecond)
 	spin := 0.0
 	b.To(1.5, func(at float64) {
@@ -131,7 +131,7 @@ func TestSpinningWheelLaunchesTheCarAndGripsAgain(t *testing.T) {
 	b.Is("f", 0, 1e-3)
 }
 
-// The same at 10 ms and 1 ms.
+// Grids of 10 ms and 1 ms give the same motion.
 func TestRelaxedTyreIsTheSameOnEveryGrid(t *testing.T) {
 	text := quarter(15, 50, "{table: [[0, 0], [0.3, 0], [0.5, 900], [1.5, 900], [1.6, 0]]}", "{table: [[0, 0], [2, 0], [2.2, 800], [4, 800]]}")
 	fine, coarse := modeltest.New(t, text, time.Millisecond), modeltest.New(t, text, 10*time.Millisecond)
@@ -174,7 +174,7 @@ engine: {type: torque, flange: drive, tau: 600}`, "v: {speed: car}\nl: {speed: l
 }
 
 // Coulomb's tyre on a moving car: mu·fn·friction while it slips.
-func TestCoulombTyreIsAClutchToTheRoad(t *testing.T) {
+func TestCoulombTyreActsAsAClutchToTheRoad(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 wheel: {type: inertia, J: 2, w_start: 0}
 car: {type: mass, m: 500, v_start: 10}
@@ -192,9 +192,9 @@ tyre: {type: tyre, a: wheel, b: car, radius: 0.5, fn: 2000, friction: {table: [[
 	b.Is("f", 0, 1e-9)
 }
 
-// A wheel that leaves the road and comes back brakes with the impulse of its load alone,
-// wherever in a step that happens.
-func TestWheelThatLiftsBrakesWithTheImpulseOfItsLoad(t *testing.T) {
+// A wheel that leaves the road and returns brakes with the impulse of its load only, at any instant
+// within a step.
+func TestLiftingWheelBrakesWithTheImpulseOfItsLoad(t *testing.T) {
 	load := "{table: [[0, 3000], [1.003, 3000], [2.1, -3000], [3.1, 3000], [4, 3000]]}"
 	impulse := 3000*1.003 + 1500*(1.097/2) + 1500*0.5 + 3000*0.9
 	for _, keys := range []string{
@@ -214,8 +214,8 @@ tyre: {type: tyre, a: wheel, b: car, radius: 0.3, %s}`, keys), "v: {speed: car}"
 	}
 }
 
-// The pieces of a step are as short for a load that is added up as for the load itself.
-func TestLoadThatIsAddedUpIsAsFast(t *testing.T) {
+// A load given as a sum has the same substeps as the load as one number.
+func TestLoadGivenAsASumHasTheSameTimeConstant(t *testing.T) {
 	fastest := func(fn string) float64 {
 		p, err := plantfile.Load("t.yaml", []byte(strings.Replace(modeltest.PlantOf(`
 wheel: {type: inertia, J: 1.2}

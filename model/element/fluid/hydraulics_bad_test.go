@@ -6,7 +6,7 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// brakes is a small sound plant of wheel brakes.
+// brakes is a small valid plant of wheel brakes.
 const brakes = `plant: brakes
 inputs:
   pedal: {unit: bar, min: 0, max: 200}
@@ -21,13 +21,13 @@ outputs:
   p: {signal: rear}
 `
 
-func TestBrakesAreSound(t *testing.T) {
+func TestBrakesPassTheCheck(t *testing.T) {
 	if err := modeltest.Check(brakes); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestBadBrakesAreNamedByPlace(t *testing.T) {
+func TestErrorsOfBrakesHaveAPosition(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"no pressure comes in", "  rear: {type: wheel_brake_circuit, master: pedal, ", "  «rear»: {type: wheel_brake_circuit, ", `element "rear": wheel_brake_circuit needs master (pressure of the master cylinder, Pa, or the name of an input)`},
 		{"no inlet valve", "  rear: {type: wheel_brake_circuit, master: pedal, A_inlet: 0.2 mm2, ", "  «rear»: {type: wheel_brake_circuit, master: pedal, ", `element "rear": wheel_brake_circuit needs A_inlet (cross-section of the inlet valve, m2)`},

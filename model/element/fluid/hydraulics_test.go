@@ -8,19 +8,19 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// What the element has where nothing is written.
+// Defaults of the element.
 const (
 	discharge  = 0.7
 	density    = 1050.0 // kg/m3
 	transition = 1e5    // Pa
 )
 
-// through is the flow through an opening, m3/s, laminar below the transition pressure.
+// through returns the flow through an opening, m3/s, laminar below the transition pressure.
 func through(area, dp, transition float64) float64 {
 	return discharge * area * math.Sqrt(2/density) * dp / math.Pow(dp*dp+transition*transition, 0.25)
 }
 
-// wheelBrake is a plant with one wheel brake; inputs, keys and elements are added to it.
+// wheelBrake returns a plant with one wheel brake and with more inputs, keys and elements.
 func wheelBrake(inputs, keys, more string) string {
 	return `
 plant: t
@@ -59,8 +59,8 @@ func TestOutletEmptiesTheCaliperOnAParabola(t *testing.T) {
 	}
 }
 
-// Against small steps of Runge and Kutta: build-up through a gap, dead time of the inlet,
-// dump into an accumulator that fills, and the pump that empties it.
+// The brake agrees with Runge-Kutta in small steps: build-up through a gap, dead time of the inlet,
+// dump into an accumulator until it is full, and a pump that empties the accumulator.
 func TestWheelBrakeFollowsItsEquations(t *testing.T) {
 	text := wheelBrake(`  pump: {unit: "1", min: 0, max: 1}`, "p_V: [[0, 0], [0.3 cm3, 1 bar], [1.5 cm3, 90 bar], [2 cm3, 150 bar]], drain: store, A_check: 0.1 mm2, p_check: 0.2 bar",
 		"  store: {type: low_pressure_accumulator, p_V: [[0, 0], [0.1 cm3, 2 bar], [3 cm3, 6 bar]], pump: pump, flow: 3 cm3/s}")
@@ -139,9 +139,8 @@ func rungeKutta(rate func([2]float64) [2]float64, x [2]float64, h float64) [2]fl
 	return add(add(add(add(x, k1, h/6), k2, h/3), k3, h/3), k4, h/6)
 }
 
-// Held for a minute, nothing happens any more: the check valve and the pressures that
-// meet make no events.
-func TestWheelBrakeAtRestIsQuiet(t *testing.T) {
+// In a minute of constant pressure the check valve and equal pressures cause no events.
+func TestWheelBrakeAtRestHasNoEvents(t *testing.T) {
 	for _, in := range []float64{0, 1} {
 		b := modeltest.New(t, wheelBrake("", "stiffness: 7e12 Pa/m3, A_check: 0.1 mm2", ""), 5*time.Millisecond)
 		b.Set("master", 5e6)

@@ -6,7 +6,7 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// coach is a small sound plant with an air brake on a slope.
+// coach is a small valid plant with an air brake on a slope.
 const coach = `plant: coach
 inputs:
   demand: {unit: bar, min: 0, max: 6}
@@ -22,13 +22,13 @@ outputs:
   p: {signal: cylinder}
 `
 
-func TestCoachIsSound(t *testing.T) {
+func TestCoachPassesTheCheck(t *testing.T) {
 	if err := modeltest.Check(coach); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestBadAirBrakesAndTracksAreNamedByPlace(t *testing.T) {
+func TestErrorsOfAirBrakesAndTracksHaveAPosition(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"nobody asks", "  cylinder: {type: brake_cylinder, demand: demand, ", "  «cylinder»: {type: brake_cylinder, ", `element "cylinder": brake_cylinder needs demand (pressure that the brake asks for, Pa, or the name of an input)`},
 		{"no time to fill", "  cylinder: {type: brake_cylinder, demand: demand, hold: valve, vent: 0, T_fill: 0.4 s, ", "  «cylinder»: {type: brake_cylinder, demand: demand, hold: valve, vent: 0, ", `element "cylinder": brake_cylinder needs T_fill (time constant of filling, s)`},

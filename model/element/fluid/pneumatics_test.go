@@ -8,7 +8,7 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// cylinder is a brake cylinder of which everything is an input.
+// cylinder is a brake cylinder with an input for every signal.
 const cylinder = `
 plant: t
 inputs:
@@ -25,13 +25,13 @@ outputs:
   p_state: {state: brake.p}
 `
 
-// Filled, held after the dead time of the valve, vented and filled again, released: each a
-// piece of an exponential.
+// The cylinder is filled, held after the dead time of the valve, vented, filled again and released.
+// Each phase is part of an exponential.
 func TestBrakeCylinderFollowsItsTimeConstants(t *testing.T) {
 	for _, c := range []struct {
 		period time.Duration
 		tol    float64
-	}{{time.Millisecond, 1e-9}, {5 * time.Millisecond, 1e-9}, {50 * time.Millisecond, 2e-6}} { // a law is a parabola over a piece
+	}{{time.Millisecond, 1e-9}, {5 * time.Millisecond, 1e-9}, {50 * time.Millisecond, 2e-6}} { // a law is a parabola over a substep
 		b := modeltest.New(t, cylinder, c.period)
 		b.Set("demand", 4e5)
 		b.To(0.5, nil)
@@ -64,7 +64,7 @@ func TestBrakeCylinderFollowsItsTimeConstants(t *testing.T) {
 	}
 }
 
-// Where T_release is left out it is T_vent; a demand that is met keeps its pressure.
+// T_release is T_vent if omitted. At the demanded pressure the pressure is constant.
 func TestBrakeCylinderReleasesAsItVents(t *testing.T) {
 	b := modeltest.New(t, cylinder, 5*time.Millisecond)
 	b.Set("demand", 0.5e5)
@@ -75,9 +75,9 @@ func TestBrakeCylinderReleasesAsItVents(t *testing.T) {
 	b.Is("p", 0.5e5, 1e-9)
 }
 
-// A slope along the way: m·v'= -m·g·rise(s), so speed and place keep the energy that the
-// height takes; the table is constant beyond its ends.
-func TestPositionTableTakesTheHeightFromTheEnergy(t *testing.T) {
+// On a slope over the distance, m·v'= -m·g·rise(s), the sum of kinetic and potential energy is
+// constant. The table is constant beyond its ends.
+func TestSlopeOfAPositionTablePreservesTheEnergy(t *testing.T) {
 	for _, period := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond} {
 		b := modeltest.New(t, modeltest.PlantOf(`
 car: {type: mass, m: 40000, v_start: 20}
@@ -103,7 +103,7 @@ rise: {signal: rise}
 		}
 		height := func(s float64) float64 {
 			h := 0.0
-			for i := range 4000 { // exact but for the pieces with a corner in them
+			for i := range 4000 { // exact except in substeps with a breakpoint
 				h += rise((float64(i)+0.5)*s/4000) * s / 4000
 			}
 			return h

@@ -11,8 +11,8 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// A stalled turbine gets ratio(0)·lambda(0)·w²; one that is faster than the pump
-// drives it.
+// The torque on a stalled turbine is ratio(0)·lambda(0)·w². A turbine faster than the pump drives
+// the pump.
 func TestConverterStallsAndCoasts(t *testing.T) {
 	for _, table := range []string{
 		"lambda: [[0, 0.004], [0.8, 0.003], [1, 0]]",
@@ -49,8 +49,8 @@ outputs:
 	}
 }
 
-// The idle controller is a proportional one: it balances the load at idle_speed -
-// load/gain; the limiter balances full load at the fade.
+// The idle controller is proportional: it balances the load at idle_speed - load/gain. The limiter
+// balances full load within its fade.
 func TestEngineIdlesAndIsLimited(t *testing.T) {
 	b := modeltest.New(t, `
 plant: t
@@ -77,7 +77,7 @@ outputs:
 }
 
 // A first-order lag follows a step of the throttle as 1 - exp(-t/T).
-func TestEngineMapLags(t *testing.T) {
+func TestTorqueOfAnEngineMapHasItsLag(t *testing.T) {
 	b := modeltest.New(t, `
 plant: t
 elements:
@@ -90,8 +90,8 @@ outputs: {tau: {torque: engine}}
 	b.Is("tau", to+(from*(1-math.Exp(-0.5))-to)*math.Exp(-2), 1e-5)
 }
 
-// A vehicle holds on a slope below its rolling resistance and rolls with g·(sin -
-// Cr·cos) on a steeper one.
+// A vehicle holds on a slope below its rolling resistance and accelerates with g·(sin - Cr·cos) on
+// a steeper slope.
 func TestVehicleStandsAndRolls(t *testing.T) {
 	b := modeltest.New(t, `
 plant: t
@@ -110,8 +110,8 @@ outputs: {v: {speed: car}, s: {position: car}}
 	b.Is("v", -2*10*(math.Sin(a)-0.02*math.Cos(a)), 1e-7)
 }
 
-// ½·rho·Cd·A·v² with the wind against it.
-func TestVehicleFeelsTheWind(t *testing.T) {
+// The air drag is ½·rho·Cd·A·v², with v relative to a head wind.
+func TestAirDragFollowsTheWind(t *testing.T) {
 	b := modeltest.New(t, `
 plant: t
 inputs: {wind: {unit: m/s, default: -10}}
@@ -124,9 +124,9 @@ outputs: {f: {signal: car.f_air}, F: {force: car, onto: car}}
 	b.Is("F", -0.36*900, 1e-12)
 }
 
-// Pressure follows the current through the map and the lag; the dead time is that of
-// the input.
-func TestActuatorLagsAndWaits(t *testing.T) {
+// The pressure follows the current through the map and the lag. The dead time is the delay of the
+// input.
+func TestActuatorHasLagAndDeadTime(t *testing.T) {
 	b := modeltest.New(t, `
 plant: t
 inputs: {i: {unit: mA, min: 0, max: 1000, delay: 12 ms}}
@@ -136,15 +136,15 @@ elements:
   b: {type: brake, flange: body, mu: 0.1, cgeo: 1, area: 10 cm2, pressure: valve}
 outputs: {p: {signal: valve}, cap: {state: valve.p_valve}}
 `[1:], 5*time.Millisecond)
-	b.Set("i", 0.5) // from time 0 on; it has its effect from 12 ms on
+	b.Set("i", 0.5) // set at 0 s, effective from 12 ms
 	b.To(0.01, nil)
 	b.Is("p", 0, 1e-9)
 	b.To(0.05, nil)
 	b.Is("p", 8e5*(1-math.Exp(-38./20)), 1e-9)
 }
 
-// Oil fills the piston at the flow of the pressure difference; afterwards the
-// pressure is that of the valve.
+// The pressure difference determines the flow of oil that fills the piston. Afterwards the piston
+// has the pressure of the valve.
 func TestActuatorFillsToTheKissPoint(t *testing.T) {
 	b := modeltest.New(t, `
 plant: t
@@ -175,9 +175,9 @@ func setGear(b *modeltest.Bench, pressures ...float64) {
 	}
 }
 
-// The reverse gear, standing on a slope with the engine stopped and started again,
-// first gear uphill and engine braking downhill: nothing breaks and nothing chatters.
-func TestAutomatic4DrivesItsScenarios(t *testing.T) {
+// The scenarios are reverse gear, standstill on a slope with the engine stopped and restarted,
+// first gear uphill, and engine braking downhill. There is no fault and no chatter.
+func TestAutomatic4RunsItsScenarios(t *testing.T) {
 	data, err := os.ReadFile("../../plants/automatic4.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -235,8 +235,8 @@ func TestAutomatic4DrivesItsScenarios(t *testing.T) {
 	}
 }
 
-// A clutch beside the converter locks it up: both sides turn as one and the oil
-// carries nothing.
+// A clutch parallel to the converter locks pump and turbine together. Then the oil transmits no
+// torque.
 func TestLockUpClutchBridgesTheConverter(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 pump: {type: inertia, J: 0.2, w_start: 100}
@@ -251,8 +251,8 @@ push: {type: torque, flange: pump, tau: 3}`, "P: {signal: c.tau_pump}\nwp: {spee
 	b.Is("tau", 1, 1e-6)
 }
 
-// Up and down through the gears under load, braking with the engine in each: every
-// gear reaches its ratio, and the slips that end do not start again by themselves.
+// The gearbox shifts up and down under load, with engine braking in each gear. Every gear reaches
+// its ratio, and a clutch that has locked does not slip again without a command.
 func TestAutomatic4ShiftsUpAndDown(t *testing.T) {
 	data, err := os.ReadFile("../../plants/automatic4.yaml")
 	if err != nil {
@@ -285,8 +285,8 @@ func TestAutomatic4ShiftsUpAndDown(t *testing.T) {
 	}
 }
 
-// An assembly counts a bare temperature in the unit of its default.
-func TestAssemblyTakesDegreesCelsius(t *testing.T) {
+// A temperature without unit is in the unit of the assembly's default.
+func TestAssemblyAcceptsDegreesCelsius(t *testing.T) {
 	b := modeltest.New(t, `plant: t
 assemblies:
   retarder:
@@ -305,7 +305,7 @@ outputs: {T1: {state: one.rotor.T}, T2: {state: two.rotor.T}, T3: {state: three.
 	b.Is("T3", 300, 1e-12)
 }
 
-// What is left of the driver's demand, by mode and request: SAE J1939-71, SPN 695.
+// The override modes of SAE J1939-71, SPN 695, limit or replace the driver's demand.
 func TestEngineIsOverridden(t *testing.T) {
 	b := modeltest.New(t, `
 plant: t
@@ -322,10 +322,10 @@ outputs:
   share: {torque: engine, per: 2 kN.m}
 `[1:], 10*time.Millisecond)
 	for _, c := range []struct{ pedal, request, mode, want float64 }{
-		{0.6, 0.2, 0, 0.6}, {0.6, -1.25, 0, 0.6}, // off
-		{0.6, 0.2, 1, 0.6},                     // a speed, which it does not control
-		{0.6, 0.2, 2, 0.2}, {0.1, 0.9, 2, 0.9}, // instead of the pedal
-		{0.6, 0.2, 3, 0.2}, {0.1, 0.9, 3, 0.1}, // at most
+		{0.6, 0.2, 0, 0.6}, {0.6, -1.25, 0, 0.6}, // mode 0: off
+		{0.6, 0.2, 1, 0.6},                     // mode 1: a speed, which the model does not control
+		{0.6, 0.2, 2, 0.2}, {0.1, 0.9, 2, 0.9}, // mode 2: replaces the pedal
+		{0.6, 0.2, 3, 0.2}, {0.1, 0.9, 3, 0.1}, // mode 3: upper limit
 		{0.6, -0.3, 3, 0}, {0.6, 1.25, 2, 1}, {1, 1.25, 3, 1},
 	} {
 		b.Set("pedal", c.pedal)

@@ -83,7 +83,7 @@ tyre: {type: ideal_rolling_wheel, a: wheel, b: car, radius: 0.5, support_t: belt
 	b.Is("b", 1, 1e-12)
 }
 
-// C·T' = tau·w - G·(T - T_ambient): what is not stored as heat has left through G.
+// C·T' = tau·w - G·(T - T_ambient): heat is stored in C or leaves through G.
 func TestEddyBrakeHeatsAndCools(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 body: {type: inertia, J: 1, w_start: 50}

@@ -99,7 +99,7 @@ screw: {type: ideal_gear_r2t, a: nut, b: rod, ratio: 20 rad/m}`, "w: {speed: nut
 }
 
 // Willis, with the torques that keep a held set in balance.
-func TestPlanetarySetsKeepWillis(t *testing.T) {
+func TestPlanetarySetsSatisfyTheWillisEquation(t *testing.T) {
 	for planets, g := range map[string]float64{"single": 2.5, "double": -2.5} {
 		b := modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
 sun: {type: inertia, J: 1, w_start: 3}
@@ -118,7 +118,7 @@ push: {type: torque, flange: carrier, tau: 6}`, planets), "s: {speed: sun}\nr: {
 	}
 }
 
-func TestRavigneauxIsTwoPlanetarySets(t *testing.T) {
+func TestRavigneauxEqualsTwoPlanetarySets(t *testing.T) {
 	body := `
 small: {type: inertia, J: 0.1, w_start: 10}
 large: {type: inertia, J: 0.2}
@@ -147,7 +147,7 @@ push: {type: torque, flange: shaft, tau: 10}`, "l: {speed: left}\nr: {speed: rig
 }
 
 // A freewheel carries b when a is faster and lets it run ahead.
-func TestFreewheelCarriesOneWayOnly(t *testing.T) {
+func TestFreewheelTransmitsInOneDirectionOnly(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 a: {type: inertia, J: 1}
 b: {type: inertia, J: 3}
@@ -161,8 +161,8 @@ push: {type: torque, flange: a, tau: {table: [[0, 4], [1, 4], [1, -4]]}}`, "a: {
 	b.Is("tau", 0, 0)
 }
 
-// A freewheel that the plant starts against its direction closes with a plastic impact,
-// whatever slips beside it; a damper is then in the region of the speed behind that.
+// A freewheel that starts against its direction closes with a plastic impact, with any other slipping
+// element. A damper is then in the region of the speed after the impact.
 func TestFreewheelStartedBackwardCloses(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 a: {type: inertia, J: 3, w_start: 12}

@@ -15,8 +15,8 @@ import (
 	"lockstep/model/plantfile"
 )
 
-// A mass between two elastic stops goes to and fro: a triangle over time.
-func TestElasticMassBetweenTwoStopsGoesToAndFro(t *testing.T) {
+// The position of a mass between two elastic stops is a triangle over time.
+func TestElasticMassBetweenTwoStopsMovesBackAndForth(t *testing.T) {
 	for _, turns := range []bool{false, true} {
 		text := modeltest.PlantOf(`
 body: {type: mass, m: 2, v_start: 3}
@@ -40,8 +40,8 @@ play: {type: clearance, a: ground, b: body, s_min: -0.1, s_max: 0.4, restitution
 	}
 }
 
-// A ball on a floor, e = 0.9: it comes to rest after a known time, with infinitely many
-// rebounds that the tick cuts off, and lies there.
+// A ball on a floor with e = 0.9 comes to rest after a known time and infinitely many rebounds; the
+// tick cuts off the last ones.
 func TestBouncingBallComesToRest(t *testing.T) {
 	const g, e, drop = 9.81, 0.9, 1.0
 	v := math.Sqrt(2 * g * drop)
@@ -53,7 +53,7 @@ weight: {type: force, flange: ball, f: %.17g}
 bounce: {type: clearance, a: floor, b: ball, s_min: 0, restitution: %g}`, drop, -0.5*g, e), "v: {speed: ball}\nx: {s_rel: bounce}\nf: {force: bounce}")
 	for _, c := range []struct {
 		period time.Duration
-		tol    float64 // a tick ends the pile early
+		tol    float64 // a tick cuts off the last rebounds
 	}{{time.Millisecond, 1e-4}, {10 * time.Millisecond, 1e-3}, {100 * time.Millisecond, 0.1}} {
 		b := modeltest.New(t, text, c.period)
 		struck, landed := 0, math.NaN()
@@ -81,8 +81,8 @@ bounce: {type: clearance, a: floor, b: ball, s_min: 0, restitution: %g}`, drop, 
 	}
 }
 
-// Equal masses that hit each other elastically hand the speed on: only the last moves.
-func TestElasticMassesHandTheSpeedOn(t *testing.T) {
+// In elastic impacts of equal masses the speed passes to the next mass; one mass moves at a time.
+func TestElasticImpactsPassTheSpeedToTheNextMass(t *testing.T) {
 	elements, outputs := "", ""
 	for i := range 6 {
 		elements += fmt.Sprintf("m%d: {type: mass, m: 1.5, s_start: %g, v_start: %d}\n", i, 0.1*float64(i), max(0, 2-2*i))
@@ -105,8 +105,8 @@ func TestElasticMassesHandTheSpeedOn(t *testing.T) {
 	})
 }
 
-// A closed contact hands a blow on: the body behind the one that is hit leaves.
-func TestBlowGoesThroughAClosedContact(t *testing.T) {
+// An impact passes through a closed contact: the body behind the struck one moves away, too.
+func TestImpactPassesThroughAClosedContact(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 hammer: {type: mass, m: 1, s_start: -1, v_start: 1}
 first: {type: mass, m: 1, s_start: 0}
@@ -120,14 +120,14 @@ touch: {type: clearance, a: first, b: second, s_min: 0, restitution: 0}`, "v0: {
 	b.Is("g", 0, 1e-15)
 	b.To(1.5, nil)
 	sum := b.Get("v0") + b.Get("v1") + b.Get("v2")
-	b.Is("v1", b.Get("v2"), 1e-12) // plastic: they go on together
+	b.Is("v1", b.Get("v2"), 1e-12) // plastic: equal speeds
 	if !(math.Abs(sum-1) < 1e-12) || !(b.Get("v2") > 0.4) {
 		t.Errorf("speeds %g, %g, %g m/s: %g of the momentum 1 is left", b.Get("v0"), b.Get("v1"), b.Get("v2"), sum)
 	}
 }
 
-// A brake transmits no blow: the body that is hit slips against it at once.
-func TestStuckBrakeSlipsUnderABlow(t *testing.T) {
+// A brake transmits no impulse: the struck body slips against the brake at once.
+func TestLockedBrakeSlipsUnderAnImpact(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 hammer: {type: mass, m: 1, s_start: -1, v_start: 2}
 anvil: {type: mass, m: 3}
@@ -146,10 +146,10 @@ blow: {type: clearance, a: hammer, b: anvil, s_min: 0, restitution: 0.5}`, "v0: 
 	b.Is("hold.mode", 0, 0)
 }
 
-// A blow on a geared shaft turns what is geared to it, and one against a freewheel that
-// is closed drags the shaft behind it along; one that opens it does not.
-func TestBlowTurnsWhatIsGearedAndWhatAFreewheelHolds(t *testing.T) {
-	for _, start := range []float64{-4, 4} { // of the hammer, rad/s
+// An impact on a geared shaft also turns the other shaft of the gear. An impact that closes the
+// freewheel turns the shaft behind it; an impact that opens the freewheel does not.
+func TestImpactTurnsGearedShaftsAndThoseBehindAClosedFreewheel(t *testing.T) {
+	for _, start := range []float64{-4, 4} { // speed of the hammer, rad/s
 		b := modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
 hammer: {type: inertia, J: 1, w_start: %g, phi_start: %g}
 anvil: {type: inertia, J: 2, phi_start: 0}
@@ -161,11 +161,11 @@ blow: {type: clearance, a: anvil, b: hammer, %s, restitution: 0.25}`, start, -st
 			map[bool]string{true: "phi_max: 0", false: "phi_min: 0"}[start > 0]),
 			"h: {speed: hammer}\na: {speed: anvil}\nf: {speed: fast}\nb: {speed: behind}"), 10*time.Millisecond)
 		b.To(0.5, nil)
-		heavy := 2 + 0.5*9 // anvil with what is geared to it
+		heavy := 2 + 0.5*9 // inertia of the anvil and the geared shaft, kg·m²
 		if start < 0 {
-			heavy += 4 // the freewheel is closed that way
+			heavy += 4 // this direction closes the freewheel
 		}
-		// Restitution is that of hammer and anvil as they part; the freewheel then takes its share.
+		// Restitution applies to the speeds of hammer and anvil; then the freewheel closes.
 		p := 1.25 * start / (1 + 1/(2+0.5*9))
 		anvil := p / heavy
 		b.Is("a", anvil, 1e-12)
@@ -179,8 +179,8 @@ blow: {type: clearance, a: anvil, b: hammer, %s, restitution: 0.25}`, start, -st
 	}
 }
 
-// Random rows of masses with springs, stops on both sides and friction between them:
-// nothing overlaps, the impulse is kept and energy never appears.
+// In random rows of masses with springs, stops on both sides and friction between them, no masses
+// overlap, the momentum is constant and the energy never rises.
 func TestRandomRowsOfClearancesKeepMomentumAndNeverOverlap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 2))
 	impacts := 0
@@ -246,12 +246,12 @@ func TestRandomRowsOfClearancesKeepMomentumAndNeverOverlap(t *testing.T) {
 	t.Logf("%d impacts", impacts)
 }
 
-// With k_s the body that pushes gets k_s times what the pushed one gets: F = (m1 +
-// k_s·m2)·a, in both directions and at either stop.
-func TestUnequalContactForcesTakeFromTheBodyThatPushes(t *testing.T) {
+// With k_s the contact force on the pushing body is k_s times the force on the pushed body:
+// F = (m1 + k_s·m2)·a, in both directions and at either stop.
+func TestUnequalContactForcesHaveTheirRatio(t *testing.T) {
 	for _, c := range []struct {
 		stops      string
-		force, end float64 // on body one; gap at which they touch
+		force, end float64 // force on body one, N; gap in contact, m
 	}{{"s_min: 0.1", 6, 0.1}, {"s_max: 0.5", -6, 0.5}} {
 		for _, ks := range []float64{1, 1.5, 10} {
 			b := modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
@@ -270,7 +270,7 @@ gap: {type: clearance, a: one, b: two, %s, k_s: %g}`, c.force, c.stops, ks), "a1
 }
 
 // Test case 4 of the thesis (ch. 4): in contact the energy falls by (k_s - 1)·N·|v|.
-func TestContactWithLossesFallsAsItSays(t *testing.T) {
+func TestContactWithLossesDissipatesItsPower(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 ground: {type: fixed}
 one: {type: mass, m: 10, s_start: -0.5}
@@ -304,8 +304,8 @@ gap: {type: clearance, a: one, b: two, s_min: 0, restitution: 0, k_s: 10}`,
 	}
 }
 
-// Everything at once on rows of shafts: springs and dampers in regions, stops, clutches
-// that open and close, a freewheel.
+// Rows of shafts with springs and dampers in regions, stops, clutches that open and close, and a
+// freewheel.
 func TestRandomRowsOfEverythingKeepMomentumAndLoseEnergy(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(11, 5))
 	events, contacts := 0.0, 0
@@ -371,7 +371,7 @@ func TestRandomRowsOfEverythingKeepMomentumAndLoseEnergy(t *testing.T) {
 	t.Logf("%g events, %d contacts", events, contacts)
 }
 
-// The form of the papers is for friction: a contact chatters in it.
+// The form held applies to friction only: with it a contact chatters.
 func TestFormHeldIsRefusedWithAClearance(t *testing.T) {
 	p, err := plantfile.Load("t.yaml", []byte(modeltest.PlantOf(`
 body: {type: mass, m: 1}

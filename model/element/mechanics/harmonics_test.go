@@ -11,8 +11,8 @@ import (
 	"lockstep/model/plantfile"
 )
 
-// Between two inertias the torque is tau·(1 + a·sin(n·phi) + ...): what it has done is its
-// integral over the angle between them, and it leaves the momentum as it is.
+// Between two inertias the torque is tau·(1 + a·sin(n·phi) + ...). Its work is its integral over the
+// relative angle, and the momentum is constant.
 func TestHarmonicTorqueDoesTheWorkOfItsIntegral(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 crank: {type: inertia, J: 0.5, w_start: 20}
@@ -36,7 +36,7 @@ push: {type: harmonic_torque, flange: crank, support: frame, tau: 10, orders: [[
 	}
 }
 
-func TestHarmonicTorqueRefusesOrdersThatAreNone(t *testing.T) {
+func TestInvalidOrdersOfAHarmonicTorqueAreRefused(t *testing.T) {
 	for orders, want := range map[string]string{
 		"":                       "t.yaml:4:3: model: element \"push\": harmonic_torque needs orders",
 		", orders: [[0, 1]]":     "order 0 is not positive",

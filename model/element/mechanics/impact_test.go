@@ -11,10 +11,10 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// A light ball that lies on an anvil is hit by a hammer: a pile of blows at one instant.
-// Whatever the restitutions, the hammer does not go through the ball into the anvil, and
-// the step has no part in what comes out.
-func TestPileOfBlowsAtOneInstantLetsNothingThrough(t *testing.T) {
+// A hammer strikes a light ball that lies on an anvil, which gives an accumulation of impacts at
+// one instant. For any restitutions the hammer does not pass through the ball into the anvil, and
+// the result does not depend on the step.
+func TestAccumulationOfImpactsCausesNoPenetration(t *testing.T) {
 	for _, e := range [][2]float64{{0, 0}, {0, 0.3}, {0.3, 0}, {0.3, 0.3}, {0.9, 0}, {0.9, 0.3}, {1, 0.3}} {
 		for _, light := range []float64{1e-3, 0.1, 1} {
 			last := math.NaN()
@@ -60,9 +60,9 @@ touch: {type: clearance, a: ball, b: anvil, s_min: 0, restitution: %g}`, light, 
 	}
 }
 
-// What the gaps say is where the bodies are, whatever the masses and however many
-// blows a tick has.
-func TestGapsOfVeryUnequalMassesAreWhereTheBodiesAre(t *testing.T) {
+// The reported gaps match the positions of the bodies for any masses and any number of impacts in
+// a tick.
+func TestGapsOfVeryUnequalMassesMatchThePositions(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 9))
 	for seed := range 60 {
 		n := 3 + rnd.IntN(3)
@@ -106,9 +106,9 @@ func TestGapsOfVeryUnequalMassesAreWhereTheBodiesAre(t *testing.T) {
 	}
 }
 
-// Four springs of many regions on one light mass, which passes dozens of borders in a
-// step of 5 ms: no energy comes or goes.
-func TestManyBordersInOneStepKeepTheEnergy(t *testing.T) {
+// Four springs of many regions act on one light mass, which passes dozens of region boundaries in a
+// step of 5 ms. The energy is constant.
+func TestManyRegionBoundariesInOneStepPreserveTheEnergy(t *testing.T) {
 	c := []float64{10, 2000, 50, 9000, 100, 200, 20000, 3000, 40000}
 	elements, start := "g: {type: fixed}\nm: {type: mass, m: 1}\n", 0.025
 	var borders [4][]float64
@@ -122,7 +122,7 @@ func TestManyBordersInOneStepKeepTheEnergy(t *testing.T) {
 	energy := func() float64 {
 		x, v := math.Abs(b.Get("x")), b.Get("v")
 		sum := v * v / 2
-		for i := range borders { // slope by slope
+		for i := range borders { // energy of each region
 			sum += c[0] * x * x / 2
 			for j, at := range borders[i] {
 				out := max(0, x-at)
@@ -146,9 +146,9 @@ func TestManyBordersInOneStepKeepTheEnergy(t *testing.T) {
 	}
 }
 
-// Two bodies hit a third from both sides at one instant: they go back by the restitution,
-// whatever the third weighs, and it stays.
-func TestBlowsFromBothSidesAtOneInstantAreSymmetric(t *testing.T) {
+// Two bodies hit a third from both sides at one instant. They rebound by the restitution for any
+// mass of the third body, which stays at rest.
+func TestImpactsFromBothSidesAtOneInstantAreSymmetric(t *testing.T) {
 	for _, e := range []float64{0, 0.4, 1} {
 		for _, middle := range []float64{0.1, 1, 5} {
 			for _, period := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {

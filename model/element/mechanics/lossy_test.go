@@ -18,16 +18,16 @@ func (l losses) String() string {
 	return fmt.Sprintf("[[0, %g, %g, %g, %g]]", l.eta1, l.eta2, l.tau1, l.tau2)
 }
 
-// geared is two inertias J1, J2 and the lossy gear between them, from first principles:
+// geared solves two inertias J1, J2 and the lossy gear between them from first principles:
 // J1·w1' = Ta - load, J2·w2' = Tb + ratio·(load - loss), w1 = ratio·w2.
 type geared struct {
 	J1, J2, ratio float64
 	losses
 }
 
-// moving is the acceleration of J1 and the loss, for the direction d = ±1 of w1. In
-// both cases of the driving side all is linear; the case that agrees with itself
-// counts: the load above the bearing friction of side a, as the library has it.
+// moving returns the acceleration of J1, rad/s², and the loss, N·m, for the direction d = ±1 of w1.
+// For each driving side the equations are linear; the consistent solution counts. Side a drives if
+// the load is at least its bearing friction, as in the Modelica library.
 func (g geared) moving(d, Ta, Tb float64) (a, loss float64) {
 	Ta, Tb = d*Ta, d*Tb // mirrored, so that w1 > 0
 	bearing := g.tau1 / 2
@@ -46,11 +46,11 @@ func (g geared) moving(d, Ta, Tb float64) (a, loss float64) {
 			return d * a, d * (k*load + b)
 		}
 	}
-	return d * a, d * ((1-1/g.eta2)*(Ta-g.J1*a) + g.tau2) // on the corner, both are the same
+	return d * a, d * ((1-1/g.eta2)*(Ta-g.J1*a) + g.tau2) // on the region boundary both solutions agree
 }
 
-// stuck tells whether the gear holds, and with which torque.
-func (g geared) stuck(Ta, Tb float64) (loss float64, holds bool) {
+// locked reports whether the gear holds, and returns the loss at which it is locked, N·m.
+func (g geared) locked(Ta, Tb float64) (loss float64, holds bool) {
 	loss = Ta + Tb/g.ratio
 	limit := func(load float64) float64 {
 		return max((1-g.eta1)*load+g.tau1, (1-1/g.eta2)*load+g.tau2)
@@ -77,14 +77,14 @@ a1: {torque: one}`)
 var gears = []geared{
 	{1, 1.5, 2, losses{0.5, 0.5, 0, 0}},
 	{1, 1.5, -2, losses{0.9, 0.7, 0, 0}},
-	{0.01, 20, 50, losses{0.6, 0.2, 0.3, 0.8}}, // eta far below a half
+	{0.01, 20, 50, losses{0.6, 0.2, 0.3, 0.8}}, // eta far below 0.5
 	{0.001, 0.001, 1, losses{0.25, 0.25, 0.625, 2.5}},
 	{3, 0.1, 0.3, losses{1, 1, 0.4, 0.4}},
 }
 
-// In all four quadrants, with either side driving: the accelerations, the torques at
-// the flanges and the loss are those of the closed form.
-func TestLossyGearMovesAsItsFormulaSays(t *testing.T) {
+// In all four quadrants and with either driving side, the accelerations, the torques at the flanges
+// and the loss equal the closed form.
+func TestLossyGearFollowsItsFormula(t *testing.T) {
 	for _, g := range gears {
 		for _, w := range []float64{100, -100} {
 			for _, Ta := range []float64{3, -3, 0, 0.2} {
@@ -94,7 +94,7 @@ func TestLossyGearMovesAsItsFormulaSays(t *testing.T) {
 					a, loss := g.moving(d, Ta, Tb)
 					at := 3e-3
 					if d*(w+a*at) < 0 {
-						continue // it has turned
+						continue // the direction has reversed
 					}
 					b.Is("loss", loss, 1e-8)
 					b.To(at, nil)
@@ -115,18 +115,18 @@ func TestLossyGearMovesAsItsFormulaSays(t *testing.T) {
 	}
 }
 
-// At rest it holds exactly what the formula holds and breaks away beyond.
+// At rest the gear holds exactly up to the torque of the formula and breaks away beyond.
 func TestLossyGearHoldsAndBreaksAway(t *testing.T) {
 	for _, g := range gears {
 		held, moved := 0, 0
 		for _, Ta := range []float64{0, 0.1, -0.1, 1, -1, 5, -5} {
 			for _, part := range []float64{0, 0.3, -0.3, -0.52, -0.9, -0.99, -1.01, -1.2, -2.1, -6} {
-				Tb := g.ratio * part * Ta // -1: in balance
+				Tb := g.ratio * part * Ta // part -1: balance without loss
 				if Ta == 0 {
 					Tb = part
 				}
 				b := modeltest.New(t, g.plant("0", fmt.Sprint(Ta), fmt.Sprint(Tb)), time.Millisecond).To(0.02, nil)
-				if loss, holds := g.stuck(Ta, Tb); holds {
+				if loss, holds := g.locked(Ta, Tb); holds {
 					held++
 					b.Is("w1", 0, 1e-12)
 					b.Is("loss", loss, 1e-12)
@@ -134,7 +134,7 @@ func TestLossyGearHoldsAndBreaksAway(t *testing.T) {
 					continue
 				}
 				moved++
-				loss, _ := g.stuck(Ta, Tb)
+				loss, _ := g.locked(Ta, Tb)
 				a, _ := g.moving(math.Copysign(1, loss), Ta, Tb)
 				b.Is("w1", a*0.02, 1e-9)
 				if t.Failed() {
@@ -148,8 +148,8 @@ func TestLossyGearHoldsAndBreaksAway(t *testing.T) {
 	}
 }
 
-// A load that swings on a rope, bearing friction in the worm, nobody at the motor: it
-// stands still, and no tick owes the grid anything.
+// A worm gear with bearing friction holds a load that swings on a rope, with no torque at the
+// motor. The motor stands still and the lag stays zero.
 func TestWormGearHoldsASwingingLoadOnEveryGrid(t *testing.T) {
 	for _, step := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
 		b := modeltest.New(t, modeltest.PlantOf(`
@@ -172,7 +172,7 @@ push: {type: torque, flange: load, tau: {sine: {amplitude: 300, f: 1}}}`,
 	}
 }
 
-// A worm gear with eta_mf2 = 0: no load on b moves it, a torque on a does.
+// No load on b moves a worm gear with eta_mf2 = 0; a torque on a does.
 func TestWormGearLocksItself(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 motor: {type: inertia, J: 0.01}
@@ -191,7 +191,7 @@ push: {type: torque, flange: motor, tau: {step: {height: 50, startTime: 1}}}`,
 	}
 }
 
-// An ideal loss table is an ideal gear: free, without loss.
+// A gear with an ideal loss table equals an ideal gear.
 func TestLossyGearWithoutLossesIsIdeal(t *testing.T) {
 	g := geared{1, 2, 3, losses{1, 1, 0, 0}}
 	b := modeltest.New(t, g.plant("4", "{sine: {amplitude: 5, f: 2}}", "1"), 5*time.Millisecond)
@@ -211,8 +211,8 @@ right: {type: torque, flange: two, tau: 1}`, "w1: {speed: one}\nload: {torque: g
 	})
 }
 
-// reference integrates a geared pair through stops, break-aways and changes of the
-// driving side with steps halved onto them, Ta and Tb over time.
+// reference integrates a geared pair under the torques Ta and Tb over time. It locates standstill,
+// break-away and changes of the driving side by bisection of the step.
 func (g geared) reference(w, until float64, Ta, Tb func(float64) float64, see func(at, w float64)) {
 	mode := math.Copysign(1, w)
 	if w == 0 {
@@ -225,15 +225,15 @@ func (g geared) reference(w, until float64, Ta, Tb func(float64) float64, see fu
 		a, _ := g.moving(mode, Ta(at), Tb(at))
 		return a
 	}
-	// breaks is the direction in which the gear leaves rest at a time, or 0.
+	// breaks returns the direction of break-away at a time, or 0.
 	breaks := func(at float64) float64 {
-		loss, holds := g.stuck(Ta(at), Tb(at))
+		loss, holds := g.locked(Ta(at), Tb(at))
 		if holds {
 			return 0
 		}
 		return math.Copysign(1, loss)
 	}
-	side := func(at float64) bool { // whose sign the corner of the loss has
+	side := func(at float64) bool { // reports whether side a drives
 		a, _ := g.moving(mode, Ta(at), Tb(at))
 		return (Ta(at)-g.J1*a)*mode >= (g.tau1-g.tau2)/(g.eta1-1/g.eta2)
 	}
@@ -277,8 +277,8 @@ func (g geared) reference(w, until float64, Ta, Tb func(float64) float64, see fu
 	}
 }
 
-// Modelica.Mechanics.Rotational.Examples.LossyGearDemo1, and the same with other
-// losses: all modes, over 2 s, against an independent integration.
+// Modelica.Mechanics.Rotational.Examples.LossyGearDemo1, with its own and with other losses, agrees
+// with an independent integration over 2 s and all modes.
 func TestLossyGearDemoAgreesWithAReference(t *testing.T) {
 	for _, g := range []geared{
 		{1, 1.5, 2, losses{0.5, 0.5, 0, 0}},
@@ -312,8 +312,7 @@ func TestLossyGearDemoAgreesWithAReference(t *testing.T) {
 	}
 }
 
-// LossyGearDemo3: the driving side is not obvious, and there is no load at all before
-// 0.5 s but that of the bearings.
+// In LossyGearDemo3 the driving side is not obvious. Before 0.5 s the bearings are the only load.
 func TestLossyGearDemo3FindsTheDrivingSide(t *testing.T) {
 	g := geared{0.001, 0.001, 1, losses{0.25, 0.25, 0.625, 2.5}}
 	b := modeltest.New(t, g.plant("10", "0", "{step: {height: 1, startTime: 0.5}}"), time.Millisecond)
@@ -324,16 +323,15 @@ func TestLossyGearDemo3FindsTheDrivingSide(t *testing.T) {
 	b.Is("w1", 0, 1e-9)
 	b.To(1, nil)
 	want := 0.0
-	if loss, holds := g.stuck(0, 1); !holds {
+	if loss, holds := g.locked(0, 1); !holds {
 		a, _ = g.moving(math.Copysign(1, loss), 0, 1)
 		want = 0.5 * a
 	}
 	b.Is("w1", want, 1e-6)
 }
 
-// A loss table over the speed, with a torque that follows a damper: the energy that is
-// missing is what the gear reports as its loss.
-func TestLossyGearLosesWhatItReports(t *testing.T) {
+// With a loss table over the speed, the missing energy equals the loss that the gear reports.
+func TestLossyGearReportsItsLosses(t *testing.T) {
 	text := modeltest.PlantOf(`
 one: {type: inertia, J: 0.5, w_start: 30}
 two: {type: inertia, J: 4}
@@ -357,7 +355,7 @@ twist: {phi_rel: shaft}`)
 		start, balance, lost := energy(), 0.0, 0.0
 		net := []float64{b.Get("Pin") - b.Get("P")}
 		b.To(0.12, func(at float64) { net = append(net, b.Get("Pin")-b.Get("P")); lost += h * b.Get("P") })
-		for i := 0; i+2 < len(net); i += 2 { // Simpson; it does not stop in this time
+		for i := 0; i+2 < len(net); i += 2 { // Simpson's rule; the gear does not stop in this time
 			balance += h / 3 * (net[i] + 4*net[i+1] + net[i+2])
 		}
 		if got := energy() - start; !scalar.EqualWithinAbs(got, balance, tol*start) || !(lost > 1) {

@@ -57,7 +57,7 @@ s: {type: speed, flange: body, f_crit: 5, w_ref: {step: {height: 3, startTime: 0
 	b.Is("tau", -3*2*math.Pi*5*e, 1e-7)
 }
 
-func TestFilteredPositionSourceArrives(t *testing.T) {
+func TestFilteredPositionSourceReachesItsReference(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 body: {type: inertia, J: 2}
 other: {type: inertia, J: 1}
@@ -126,7 +126,7 @@ push: {type: torque, flange: a, tau: 1 + 1/4 + 1/36}`, "a: {speed: a}\nc: {speed
 }
 
 // Angles follow the gears from where they are given.
-func TestAnglesStartWhereTheyAreGiven(t *testing.T) {
+func TestAnglesStartAtTheGivenValues(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 a: {type: inertia, J: 1, phi_start: 90 deg, w_start: 2}
 g: {type: ideal_gear, a: a, b: out, ratio: 2}
@@ -140,7 +140,7 @@ e: {type: angle_sensor, flange: a, support: b}`, "phi: {angle: a}\nout: {angle: 
 }
 
 // A car of four wheel ends, each used with its own parameters, is the car written out.
-func TestAssembliesAreTheirElementsWrittenOut(t *testing.T) {
+func TestAssembliesEqualTheirElementsWrittenOut(t *testing.T) {
 	used := `
 plant: t
 parameters: {J: 2 kg.m2}
@@ -195,8 +195,8 @@ link: {type: damper, a: lr, b: rl, d: 0.5}`, "l: {speed: lr}\nr: {speed: rr}\nta
 	}
 }
 
-// A bar that is shaken at one end for minutes: what a sine is more than parabolas does not
-// add up to a drift.
+// A bar is shaken at one end for minutes. The difference between a sine and its parabolas causes no
+// drift.
 func TestExactPositionDoesNotDriftAway(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 ground: {type: fixed}

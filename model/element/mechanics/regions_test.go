@@ -17,8 +17,8 @@ import (
 	"lockstep/model/plantfile"
 )
 
-// What the torque is at rest at a place: soft inside, stiff outside, continuous, and
-// with a preload where the offsets give one.
+// The torque at rest follows the curve: soft inside, stiff outside, continuous, and with a preload
+// if the offsets define one.
 func TestAffineSpringFollowsItsCurve(t *testing.T) {
 	for _, c := range []struct {
 		spring string
@@ -49,7 +49,7 @@ k: {type: affine_spring, a: ground, b: body, phi_rel_start: %.17g, %s}`, rest+x,
 	}
 }
 
-// Until the first turn the loss is the friction of the ring along the way.
+// Until the first reversal the loss is the friction of the ring over the distance.
 func TestHysteresisIsFrictionOfHalfTheLoop(t *testing.T) {
 	for _, spring := range []string{
 		"c: [4, 40], borders: [0.5], hysteresis: [0.6, 1.8]",
@@ -63,7 +63,7 @@ k: {type: affine_spring, a: ground, b: body, `+spring+`}`, "v: {speed: body}\nx:
 	}
 }
 
-// losesHalfTheLoop checks the energy of that body on its way out.
+// losesHalfTheLoop checks the energy of a body until its first reversal.
 func losesHalfTheLoop(t *testing.T, b *modeltest.Bench) {
 	t.Helper()
 	beyond, turned := 0, false
@@ -87,7 +87,8 @@ func losesHalfTheLoop(t *testing.T, b *modeltest.Bench) {
 	}
 }
 
-// chain is n masses, affine springs between them and to ground, and what they store.
+// chain returns the text of n masses with affine springs between them and to the ground, and their
+// energy, J.
 func chain(rnd *rand.Rand, n int) (text string, energy func(v, x []float64) float64) {
 	type spring struct{ borders, c []float64 }
 	var springs []spring
@@ -154,8 +155,8 @@ func TestRandomChainsOfAffineSpringsKeepTheirEnergy(t *testing.T) {
 	t.Logf("energy within %.1e over %g crossings", worst, crossings)
 }
 
-// fourAndSix is a chain of five bodies on four springs of four regions, and six
-// clutches and brakes that close and open.
+// fourAndSix returns a chain of five bodies on four springs of four regions, with six clutches and
+// brakes that close and open.
 func fourAndSix() string {
 	text := "ground: {type: fixed}\nb0: {type: inertia, J: 0.5, w_start: 20}\n"
 	for i := 1; i < 5; i++ {
@@ -172,7 +173,8 @@ func fourAndSix() string {
 	return modeltest.PlantOf(text, "w0: {speed: b0}\nw1: {speed: b1}\nw2: {speed: b2}\nw3: {speed: b3}\nw4: {speed: b4}\nx1: {phi_rel: k1}\nx4: {phi_rel: k4}")
 }
 
-// 4⁴ combinations and 2⁶ lock sets do not fit: the tick builds them, in bounded room.
+// 4⁴ combinations of regions and 2⁶ lock sets exceed the memory for precomputed modes. The tick
+// builds them in bounded memory.
 func TestFourSpringsOfFourRegionsAndSixClutchesStayBounded(t *testing.T) {
 	fine, coarse := modeltest.New(t, fourAndSix(), time.Millisecond), modeltest.New(t, fourAndSix(), 5*time.Millisecond)
 	if c := coarse.Tables; c.Modes != nil || c.Combinations != 256 || c.Mc != 6 || !(c.Workspace() < 100e3) {
@@ -197,7 +199,7 @@ func TestFourSpringsOfFourRegionsAndSixClutchesStayBounded(t *testing.T) {
 	t.Logf("%g events, %g transitions", events, transitions)
 }
 
-func TestRegionsBuiltInTheTickAreThoseOfTheTable(t *testing.T) {
+func TestRegionsBuiltInTheTickEqualTheTable(t *testing.T) {
 	text := modeltest.PlantOf(`
 ground: {type: fixed}
 a: {type: inertia, J: 1, w_start: 5}
@@ -245,7 +247,7 @@ push: {type: torque, flange: a, tau: {sine: {amplitude: 20, f: 2 Hz}}}`, "w: {sp
 	}
 }
 
-// The law of a damper that depends on both, against Runge and Kutta in steps of 10 µs.
+// The law of a damper that depends on deflection and speed, against Runge-Kutta with 10 µs steps.
 func TestDeflectionDamperFollowsItsLaw(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 body: {type: mass, m: 1}
@@ -268,7 +270,7 @@ d: {type: deflection_damper, a: ground, b: body, d: 0.1, d_delta: 5, s_rel_start
 	})
 }
 
-// A massless node between an affine spring and a damper: they carry the same.
+// At a massless node between an affine spring and a damper both have the same torque.
 func TestAffineSpringOnAMasslessNode(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 body: {type: inertia, J: 1, w_start: 2}
@@ -280,7 +282,7 @@ d: {type: damper, a: middle, b: ground, d: 4}`, "w: {speed: body}\nk: {torque: k
 		b.Is("d", b.Get("k"), 1e-12)
 		impulse += (b.Get("k") + before) / 2 * 0.005
 		before = b.Get("k")
-		b.Is("w", 2+impulse, 2e-3) // trapezoids
+		b.Is("w", 2+impulse, 2e-3) // trapezoidal rule
 		if math.Abs(b.Get("x")) > 0.1 {
 			stiff++
 		}
@@ -290,8 +292,8 @@ d: {type: damper, a: middle, b: ground, d: 4}`, "w: {speed: body}\nk: {torque: k
 	}
 }
 
-// Springs that make more combinations than Prepare looks at, and no modes: the fastest
-// is still found, whichever side of the spring is the stiff one.
+// The springs have more combinations than Prepare examines, and there are no precomputed modes.
+// Prepare still finds the fastest combination, on whichever side the spring is stiff.
 func TestFastestOfVeryManyCombinationsIsFound(t *testing.T) {
 	for _, c := range []string{"[1, 10, 100, 1e3, 1e4, 1e6]", "[1e6, 1e4, 1e3, 100, 10, 1]"} {
 		elements := "g: {type: fixed}\n"

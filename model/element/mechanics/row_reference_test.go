@@ -2,23 +2,22 @@ package mechanics_test
 
 import "math"
 
-// springRow is a row of bodies solved anew, for tests: affine springs between neighbours and to
-// the ground, a stop on either side of each gap, one brake. It takes small steps of
-// Runge and Kutta within one set of regions, locks and contacts, halves the step in which
-// that changes until it ends there, and finds what is at rest by trying every case. It
-// shares no code with the kernel.
+// springRow is an independent solver for a row of bodies: affine springs between neighbours and to
+// the ground, a stop on either side of each gap, one brake. It takes small Runge-Kutta steps with
+// fixed regions, locks and contacts, and locates their changes by bisection. At rest it tries every
+// combination of locks and contacts. It shares no code with the kernel.
 type springRow struct {
 	m       []float64
-	springs []rowSpring // spring i pulls body i and i-1; 0: the ground
+	springs []rowSpring // spring i acts on bodies i and i-1; spring 0 on body 0 and the ground
 	stops   []rowStop
 	brake   int
-	hold    float64 // N
+	hold    float64 // capacity of the brake, N
 	push    func(t float64) float64
 	pushed  int
 	t       float64
 	x, v    []float64
 	region  []int
-	sliding float64 // of the brake: 1, -1 or 0
+	sliding float64 // direction of slip of the brake: 1, -1; 0: locked
 	contact []bool
 	impacts int
 	gaveUp  bool
@@ -41,8 +40,8 @@ func (r *springRow) stretch(i int) (z, rate float64) {
 	return r.x[i] - r.x[i-1], r.v[i] - r.v[i-1]
 }
 
-// pull are the forces on all bodies but those of contacts and a brake that holds.
-func (r *springRow) pull() []float64 {
+// forces returns the forces on all bodies, N, without those of contacts and of a locked brake.
+func (r *springRow) forces() []float64 {
 	f := make([]float64, len(r.m))
 	for i, s := range r.springs {
 		z, rate := r.stretch(i)
@@ -61,8 +60,8 @@ func (r *springRow) opening(s rowStop) (gap, rate float64) {
 	return s.sign * (r.x[s.b] - r.x[s.a] - s.limit), s.sign * (r.v[s.b] - r.v[s.a])
 }
 
-// rows are the constraints in force: contacts, then the brake where it holds.
-func (r *springRow) rows(touch []bool, holds bool) [][]float64 {
+// constraints returns the active constraints: contacts, then the brake if it holds.
+func (r *springRow) constraints(touch []bool, holds bool) [][]float64 {
 	var w [][]float64
 	for i, s := range r.stops {
 		if touch[i] {
@@ -79,9 +78,9 @@ func (r *springRow) rows(touch []bool, holds bool) [][]float64 {
 	return w
 }
 
-// bound is the acceleration with constraints w, and their forces.
-func (r *springRow) bound(w [][]float64) (a, lambda []float64) {
-	a = r.pull()
+// accelerations returns the accelerations under constraints w, m/s², and the constraint forces, N.
+func (r *springRow) accelerations(w [][]float64) (a, lambda []float64) {
+	a = r.forces()
 	for i := range a {
 		a[i] /= r.m[i]
 	}
@@ -94,7 +93,7 @@ func (r *springRow) bound(w [][]float64) (a, lambda []float64) {
 	return a, lambda
 }
 
-// solveRows is lambda of w·(a + M⁻¹·wᵀ·lambda) = 0, by elimination.
+// solveRows returns lambda of w·(a + M⁻¹·wᵀ·lambda) = 0 by Gauss-Jordan elimination with pivoting.
 func solveRows(w [][]float64, m, a []float64) []float64 {
 	n := len(w)
 	g := make([][]float64, n)
@@ -133,10 +132,10 @@ func solveRows(w [][]float64, m, a []float64) []float64 {
 	return out
 }
 
-const rowZero = 1e-9 // m/s
+const rowZero = 1e-9 // speed that counts as zero, m/s
 
-// settle tries every case of what is at rest and takes the one that fits best.
-func (r *springRow) settle() {
+// chooseModes tries every combination of contacts and locks at rest and takes the best fit.
+func (r *springRow) chooseModes() {
 	var at []int
 	for i, s := range r.stops {
 		if gap, rate := r.opening(s); gap <= 1e-12 && math.Abs(rate) < rowZero {
@@ -158,7 +157,7 @@ func (r *springRow) settle() {
 		for _, way := range ways {
 			r.sliding = way
 			bad := 0.0
-			a, lambda := r.bound(r.rows(touch, way == 0))
+			a, lambda := r.accelerations(r.constraints(touch, way == 0))
 			k := 0
 			for i, s := range r.stops {
 				if touch[i] {
@@ -180,8 +179,8 @@ func (r *springRow) settle() {
 		}
 	}
 	r.contact, r.sliding = bestTouch, bestWay
-	w := r.rows(r.contact, r.sliding == 0)
-	jump := solveRows(w, r.m, r.v) // takes out rounding
+	w := r.constraints(r.contact, r.sliding == 0)
+	jump := solveRows(w, r.m, r.v) // removes rounding errors
 	for k, c := range w {
 		for i := range r.v {
 			r.v[i] += c[i] * jump[k] / r.m[i]
@@ -189,8 +188,9 @@ func (r *springRow) settle() {
 	}
 }
 
-// blow is the impact on stop i, handed on by what is closed, the fastest first.
-func (r *springRow) blow(i int) {
+// applyImpact applies the impact on stop i and the impacts that it causes on closed stops, the
+// fastest first.
+func (r *springRow) applyImpact(i int) {
 	for n := 0; i >= 0; n++ {
 		s := r.stops[i]
 		_, rate := r.opening(s)
@@ -219,7 +219,7 @@ func (r *springRow) blow(i int) {
 	}
 }
 
-// step is one of Runge and Kutta from where the row is.
+// step takes one Runge-Kutta step of length h, s, from the present state.
 func (r *springRow) step(h float64) {
 	n := len(r.m)
 	t, x, v := r.t, append([]float64(nil), r.x...), append([]float64(nil), r.v...)
@@ -232,7 +232,7 @@ func (r *springRow) step(h float64) {
 			}
 		}
 		kx[k] = append([]float64(nil), r.v...)
-		kv[k], _ = r.bound(r.rows(r.contact, r.sliding == 0))
+		kv[k], _ = r.accelerations(r.constraints(r.contact, r.sliding == 0))
 	}
 	for i := range n {
 		r.x[i] = x[i] + h/6*(kx[0][i]+2*kx[1][i]+2*kx[2][i]+kx[3][i])
@@ -241,7 +241,8 @@ func (r *springRow) step(h float64) {
 	r.t = t + h
 }
 
-// changed is what ends the present case where the row is: 0 nothing.
+// changed returns the change of mode due in the present state and the index of its part. what is 0
+// for none, 1 for a region, 2 for a contact that opens, 3 for an impact, 4 for the brake.
 func (r *springRow) changed() (what, which int) {
 	for i, s := range r.springs {
 		z, _ := r.stretch(i)
@@ -251,7 +252,7 @@ func (r *springRow) changed() (what, which int) {
 			return 1, i + 1
 		}
 	}
-	_, lambda := r.bound(r.rows(r.contact, r.sliding == 0))
+	_, lambda := r.accelerations(r.constraints(r.contact, r.sliding == 0))
 	k := 0
 	for i, s := range r.stops {
 		gap, rate := r.opening(s)
@@ -274,8 +275,8 @@ func (r *springRow) changed() (what, which int) {
 	return 0, 0
 }
 
-// to solves up to a time.
-func (r *springRow) to(end float64) {
+// solveUntil solves up to a time, s.
+func (r *springRow) solveUntil(end float64) {
 	const h = 1e-4
 	for tries := 0; r.t < end-1e-13; tries++ {
 		if tries > 1e5 {
@@ -311,15 +312,15 @@ func (r *springRow) to(end float64) {
 				r.region[-which-1]--
 			}
 		case 3:
-			r.blow(which)
-			r.settle()
+			r.applyImpact(which)
+			r.chooseModes()
 		case 4:
 			if r.sliding != 0 {
 				r.v[r.brake] = 0
 			}
-			r.settle()
+			r.chooseModes()
 		default:
-			r.settle()
+			r.chooseModes()
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"lockstep/model/modeltest"
 )
 
-// cart is a small sound plant of bodies.
+// cart is a small valid plant of bodies.
 const cart = `plant: cart
 elements:
   ground: {type: fixed}
@@ -19,13 +19,13 @@ elements:
 outputs: {v: {speed: car.x}}
 `
 
-func TestCartIsSound(t *testing.T) {
+func TestCartPassesTheCheck(t *testing.T) {
 	if err := modeltest.Check(cart); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestBadBodiesAreNamedByPlace(t *testing.T) {
+func TestErrorsOfBodiesHaveAPosition(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
 		{"body without mass", "  car: {type: body, m: 10, J: 4,", "  «car»: {type: body, J: 4,", `element "car": body needs m (mass, kg)`},
 		{"body without moment of inertia", "  car: {type: body, m: 10, J: 4,", "  «car»: {type: body, m: 10,", `element "car": body needs J (moment of inertia, kg.m2)`},

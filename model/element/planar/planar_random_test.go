@@ -23,7 +23,7 @@ type flat struct {
 	free     []bool
 	k, s     *mat.Dense
 	joints   [][]float64
-	places   []float64 // where q starts: x, y, 0 of each body
+	places   []float64 // initial q: x, y, 0 of each body
 	text     strings.Builder
 }
 
@@ -93,7 +93,7 @@ func (f *flat) line(format string, args ...any) {
 	fmt.Fprintf(&f.text, "  "+format+"\n", args...)
 }
 
-// row is how a point moves in a direction with q.
+// row returns the derivative of a point's displacement in a direction by q.
 func (f *flat) row(p point, dir [2]float64) []float64 {
 	r := make([]float64, len(f.m))
 	for i, c := range [3]float64{dir[0], dir[1], p.rel[0]*dir[1] - p.rel[1]*dir[0]} {
@@ -119,8 +119,8 @@ func minus(a, b []float64) []float64 {
 	return out
 }
 
-// connect puts a spring and damper between two nodes, or a node and the ground: along x, y,
-// their line or an angle; it starts with a pull.
+// connect puts a spring and damper with an initial force between two nodes, or a node and the
+// ground: along x, y, their line or an angle.
 func (f *flat) connect(rnd *rand.Rand, i int, nodes []point, places [][2]float64) {
 	a, b := nodes[rnd.IntN(len(nodes))], nodes[rnd.IntN(len(nodes))]
 	c, d, pull := 100+400*rnd.Float64(), 3*rnd.Float64(), 0.1*rnd.NormFloat64()
@@ -163,8 +163,8 @@ func (f *flat) add(r []float64, c, d, pull float64) {
 	}
 }
 
-// guide lets b slide along the axis from a to b, where that takes a freedom; it may hold
-// their rotation, too.
+// guide adds a translational joint along the axis from a to b if the joint removes a degree of
+// freedom. The joint may also lock the rotation.
 func (f *flat) guide(rnd *rand.Rand, a, b point, places [][2]float64) {
 	x, y := places[b.body][0]+b.rel[0]-places[a.body][0]-a.rel[0], places[b.body][1]+b.rel[1]-places[a.body][1]-a.rel[1]
 	length := math.Hypot(x, y)
@@ -183,7 +183,7 @@ func (f *flat) guide(rnd *rand.Rand, a, b point, places [][2]float64) {
 	}
 }
 
-// turn is how the body of a point turns with q.
+// turn returns the derivative of the angle of a point's body by q.
 func (f *flat) turn(p point) []float64 {
 	r := make([]float64, len(f.m))
 	if f.free[3*p.body+2] {
@@ -192,7 +192,7 @@ func (f *flat) turn(p point) []float64 {
 	return r
 }
 
-// moves tells whether every joint takes a freedom, and none the last one of a body.
+// moves reports whether every joint removes a degree of freedom, and every body keeps at least one.
 func (f *flat) moves(joints [][]float64) bool {
 	v := f.left(joints)
 	_, z := v.Dims()
@@ -206,7 +206,8 @@ func (f *flat) moves(joints [][]float64) bool {
 	return z == before-len(joints)
 }
 
-// left is a basis of all motions that the freedoms and joints leave, by singular values.
+// left returns a basis of all motions that the degrees of freedom and joints allow, from a singular
+// value decomposition.
 func (f *flat) left(joints [][]float64) mat.Matrix {
 	n := len(f.m)
 	rows := mat.NewDense(n+len(joints), n, nil)
@@ -270,7 +271,7 @@ func (f *flat) motion(t float64) []float64 {
 	return mat.Col(nil, 0, &q)
 }
 
-func TestRandomVehiclesMoveByTheirMatrices(t *testing.T) {
+func TestRandomVehiclesFollowTheirMatrices(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(17, 51))
 	joints, fixed, farthest := 0, 0, 0.0
 	for range 60 {

@@ -11,7 +11,7 @@ import (
 
 // Two places in a joint are apart; neither body has turned for that. The spring under the
 // angle is relaxed, and nothing moves.
-func TestBodyIsUprightWhereNoAngleIsWritten(t *testing.T) {
+func TestBodyWithoutAnAngleIsUpright(t *testing.T) {
 	for _, first := range []string{"car", "wheel"} {
 		car := "car: {type: body, m: 10, J: 4, x_start: 0, y_start: 0.6, nodes: {front: [1, 0.3]}}\n"
 		wheel := "wheel: {type: body, m: 1, J: 0.1, x_start: 2, y_start: 0.9}\n"
@@ -40,9 +40,9 @@ torque: {torque: spring}
 	}
 }
 
-// A mass that a sensor joins with a hook stands where the hook is, not where the centre of
-// its body is; behind it a spring is stretched by what is written.
-func TestMassAtAHookStandsWhereTheHookIs(t *testing.T) {
+// A mass that a sensor joins to a hook starts at the hook, not at the centre of the body. The spring
+// behind the mass has its written stretch.
+func TestMassAtAHookStartsAtTheHook(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 car: {type: body, m: 10, dof: [x], x_start: 5, y_start: 0, nodes: {hook: [-1, 0]}}
 load: {type: force_sensor, a: car.hook.x, b: drawbar}
@@ -60,13 +60,13 @@ load: {signal: load}
 		b.Is("at", 3.5+x, 1e-12)
 		b.Is("hook", 3.5+x, 1e-12)
 		b.Is("rope", 120*x, 1e-10)
-		b.Is("load", 10*120*x/12, 1e-10) // what the car gives to the mass
+		b.Is("load", 10*120*x/12, 1e-10) // force of the car on the mass
 	})
 }
 
-// A slide on a fixed base is held along two of its coordinates, and that is no fault: it
-// swings along the base, whose joint carries its weight.
-func TestSlideOnAFixedBaseSwingsAlongIt(t *testing.T) {
+// A joint to a fixed base holds a slide along two of its coordinates without a fault. The slide
+// oscillates along the base, and the joint carries its weight.
+func TestSlideOnAFixedBaseOscillatesAlongTheBase(t *testing.T) {
 	for _, angle := range []float64{0, 30, 90} {
 		for _, rotation := range []string{"free", "locked"} {
 			s, c := math.Sincos(angle * math.Pi / 180)
@@ -90,14 +90,14 @@ held: {force: guide}
 				b.Is("y", 2+s*d, 1e-12)
 				b.Is("lug", 2.1+s*d, 1e-12)
 				b.Is("phi", 0, 1e-13)
-				b.Is("held", -2*9.81*c, 1e-11) // the slide gets it upwards
+				b.Is("held", -2*9.81*c, 1e-11) // upwards on the slide
 			})
 		}
 	}
 }
 
-// Two levers that only turn: the force of their joint is a force.
-func TestJointBetweenLeversHasAForce(t *testing.T) {
+// The joint between two levers that only turn reports a force, not a torque.
+func TestJointBetweenLeversReportsAForce(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 one: {type: body, J: 3, dof: [phi], x_start: 0, y_start: 0, nodes: {end: [1, 0]}}
 two: {type: body, J: 5, dof: [phi], x_start: 3, y_start: 0, nodes: {end: [-1, 0]}}
@@ -113,7 +113,7 @@ held: {force: guide}
 	b.To(1, func(at float64) {
 		b.Is("one", a*at, 1e-13)
 		b.Is("two", -2*a*at, 1e-13)
-		b.Is("held", -5*2*a, 1e-12) // lever two gets it upwards at its end
+		b.Is("held", -5*2*a, 1e-12) // upwards on the end of lever two
 	})
 }
 

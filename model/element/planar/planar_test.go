@@ -33,8 +33,8 @@ over: {position: bar.front.x}
 	})
 }
 
-// A free body that is struck beside its centre: the centre moves with F·t²/(2m), the
-// body turns with F·a·t²/(2J), twelve orders exactly although all eigenvalues are zero.
+// For a force beside the centre of a free body, the centre moves by F·t²/(2m) and the body turns by
+// F·a·t²/(2J). Both are exact to 1e-11 although all eigenvalues are zero.
 func TestFreeBodyUnderAForceBesideItsCentreMovesAndTurns(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 body: {type: body, m: 4, J: 2, nodes: {side: [0.3, -0.5]}, v_x_start: 1.5}
@@ -158,9 +158,8 @@ vc: {speed: car.y}
 	b.Is("vy", b.Get("vc")+2*w, 1e-11)
 }
 
-// A body in an assembly, and a body handed to one: its flanges and its points are names
-// behind a dot.
-func TestAssembliesTakeBodiesByTheirName(t *testing.T) {
+// The flanges and points of a body in an assembly, or passed to an assembly, are names after a dot.
+func TestAssembliesAcceptNamesOfBodies(t *testing.T) {
 	b := modeltest.New(t, `plant: t
 assemblies:
   bogie:
@@ -188,8 +187,8 @@ outputs:
 	}
 }
 
-// A body falls and lies on a spring: m·g is there where g is given.
-func TestWeightActsWhereGIsGiven(t *testing.T) {
+// A body falls, and a body lies on a spring. The weight m·g acts only if g is given.
+func TestWeightActsIfGIsGiven(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 ground: {type: fixed}
 stone: {type: body, m: 3, dof: [y], y_start: -0.3, g: 9.81}
@@ -200,8 +199,8 @@ y: {position: stone.y}
 	b.To(2, func(float64) { b.Is("y", -0.3, 1e-13) })
 }
 
-// A lever turns only: its end beside the pivot does not move along it.
-func TestLeverMovesAcrossItselfOnly(t *testing.T) {
+// A lever only turns: its end does not move along the lever.
+func TestLeverMovesPerpendicularToItselfOnly(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(`
 ground: {type: fixed}
 lever: {type: body, J: 2, dof: [phi], phi_start: 0.1, nodes: {tip: [0.5, 0]}}
@@ -218,10 +217,10 @@ across: {position: lever.tip.x}
 	})
 }
 
-// A progressive spring s·d² between two bodies, as a linear one of a·s with the difference
-// fed back from its deflection (Gyebroszki, eq. 4.2.1 to 4.2.5): there the force comes a
-// step late, here it belongs to the instant, whatever the step.
-func TestForceFedBackFromADeflectionIsNotLate(t *testing.T) {
+// A progressive spring s·d² between two bodies is a linear spring of a·s plus the difference, fed
+// back from the deflection (Gyebroszki, eq. 4.2.1 to 4.2.5). In the paper this force is a step late;
+// here it has no delay for any step.
+func TestFeedbackOfADeflectionHasNoDelay(t *testing.T) {
 	const s, m1, m2, pull = 4e5, 300.0, 200.0, 2000.0
 	rate := func(d, v float64) float64 { return pull/m2 - (1/m1+1/m2)*(s*d*d+300*v) }
 	for _, c := range []struct {

@@ -109,7 +109,7 @@ func TestCtrlCEndsTheRunWithItsReport(t *testing.T) {
 	}
 }
 
-func TestPlantGoesOnWithTheLastCommandWhenTheUnitIsKilled(t *testing.T) {
+func TestPlantContinuesWithTheLastCommandWhenTheUnitIsKilled(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "r.json")
 	s := begin(t, nil, "run", patientBench(t), "-for", "3s", "-report", file)
