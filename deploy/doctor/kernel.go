@@ -12,7 +12,7 @@ func (h *host) checkKernel(c Check) Check {
 		return c.ok(h.Release + ", PREEMPT_RT")
 	}
 	version := strings.Fields(h.Text("proc/sys/kernel/version"))
-	kind := "no preemption named"
+	kind := "no PREEMPT option in its version"
 	if i := slices.IndexFunc(version, func(w string) bool { return strings.HasPrefix(w, "PREEMPT") }); i >= 0 {
 		kind = version[i]
 	}
@@ -62,7 +62,7 @@ func (h *host) debianArch() string {
 
 func (h *host) checkVirtualisation(c Check) Check {
 	if h.Hypervisor == "" {
-		return c.ok("none seen")
+		return c.ok("none detected")
 	}
 	return c.wrong("virtual machine ("+h.Hypervisor+")",
 		"run on the hardware; lockstep latency measures this virtual machine", Outside)
@@ -70,7 +70,7 @@ func (h *host) checkVirtualisation(c Check) Check {
 
 func (h *host) checkContainer(c Check) Check {
 	if h.Container == "" {
-		return c.ok("none seen")
+		return c.ok("none detected")
 	}
 	return c.ok(h.Container)
 }
