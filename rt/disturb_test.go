@@ -207,7 +207,7 @@ func TestSafeFramesCarryTheSafeValuesAndFrameFaultsStillAct(t *testing.T) {
 	b := newGuarded(t, Overrun{Safe, 0}, []fault.Fault{
 		{Kind: fault.Stuck, A: 500, Where: fault.Signal, Field: 1, Start: at},
 		{Kind: fault.Drop, Where: fault.SentFrame, Start: fault.Trigger{Tick: 20}, Duration: 4, Frames: true},
-	}, func(c *Config, _ *integrator) { c.Safe, c.Ticks = farewell(Done), 30 })
+	}, func(c *Config, _ *integrator) { c.Safe, c.Ticks = testSafeValues(Done), 30 })
 	b.ticker.Miss(11, 1) // 11 is lost
 	s := b.drive(100)
 	var want []int
@@ -219,7 +219,7 @@ func TestSafeFramesCarryTheSafeValuesAndFrameFaultsStillAct(t *testing.T) {
 
 func TestFaultsEndWithTheRun(t *testing.T) {
 	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.BusOff, Where: fault.Bus, Start: fault.Trigger{Tick: 4}},
-		{Kind: fault.DelayFrame, N: 2, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}}}, func(c *Config, _ *integrator) { c.Safe, c.Ticks = farewell(Done), 10 })
+		{Kind: fault.DelayFrame, N: 2, Where: fault.SentFrame, Start: fault.Trigger{Tick: 3}}}, func(c *Config, _ *integrator) { c.Safe, c.Ticks = testSafeValues(Done), 10 })
 	for range 10 {
 		b.turn(1)
 	}

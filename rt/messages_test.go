@@ -28,7 +28,7 @@ func TestLateMessageIsReportedAndHandledAtItsTick(t *testing.T) {
 		u      float64
 		reason Reason
 	}{{sigmap.Hold, 5, NotEnded}, {sigmap.Substitute, -3, NotEnded}, {sigmap.SafeState, 5, MessageLate}} {
-		b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Safe = farewell() })
+		b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Safe = testSafeValues() })
 		watched(c.action)(b.maps[0])
 		w := &b.page.Rx[0]
 		for k := 1; k <= 20; k++ {

@@ -13,8 +13,8 @@ import (
 	"lockstep/io/can"
 )
 
-// farewell is what the bus carries in the safe state: x = -7 m, 77 steps.
-func farewell(reasons ...Reason) SafeValues {
+// testSafeValues is what the bus carries in the safe state: x = -7 m, 77 steps.
+func testSafeValues(reasons ...Reason) SafeValues {
 	f := SafeValues{Values: make([]float64, outputs), Ticks: 6}
 	f.Values[outX], f.Values[outSteps] = -7, 77
 	for _, r := range reasons {
@@ -26,7 +26,7 @@ func farewell(reasons ...Reason) SafeValues {
 func TestSafeValuesAreSentAtOnceWhileThePlantFollowsTheClock(t *testing.T) {
 	for _, o := range []Overrun{{Safe, 0}, {Skip, 2}, {CatchUp, 2}} {
 		b := newBench(t, o, func(cfg *Config, _ *integrator) {
-			cfg.Ticks, cfg.Start, cfg.Safe = 30, []float64{2}, farewell(Done)
+			cfg.Ticks, cfg.Start, cfg.Safe = 30, []float64{2}, testSafeValues(Done)
 		})
 		b.ticker.Miss(11, 3) // 11 to 13 are lost, the wake-up is at 14: no Slow is due there
 		b.turn(11)
@@ -78,7 +78,7 @@ func TestSafeValuesFollowTheDeclaredEndsOnly(t *testing.T) {
 	for reason, cause := range ends {
 		for _, declared := range []bool{true, false} {
 			b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) {
-				cfg.Ticks, cfg.Bus.Action, cfg.Safe = 12, GoEnd, farewell()
+				cfg.Ticks, cfg.Bus.Action, cfg.Safe = 12, GoEnd, testSafeValues()
 				cfg.Safe.Ends = 1 << reason
 				if !declared {
 					cfg.Safe.Ends = ^cfg.Safe.Ends
@@ -120,7 +120,7 @@ func TestSafeValuesFollowTheDeclaredEndsOnly(t *testing.T) {
 // The frames of the last tick are the plant's, in their cycles: what goes out at once,
 // due or not, are the safe values.
 func TestSafeValuesFollowTheLastTickAtOnce(t *testing.T) {
-	b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Ticks, cfg.Safe = 10, farewell(Done) })
+	b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Ticks, cfg.Safe = 10, testSafeValues(Done) })
 	b.turn(100)
 	got := b.received()
 	if want := append(span(1, 10), 77, 77, 77, 77, 77, 77); !slices.Equal(got.steps, want) {
@@ -134,7 +134,7 @@ func TestSafeValuesFollowTheLastTickAtOnce(t *testing.T) {
 // What the unit says and what the bus does not take after the end is counted as
 // before it.
 func TestCountersContinueAfterTheEnd(t *testing.T) {
-	b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Ticks, cfg.Safe = 10, farewell(Done) })
+	b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Ticks, cfg.Safe = 10, testSafeValues(Done) })
 	b.turn(11)
 	b.command(t, 1)
 	b.turn(1)

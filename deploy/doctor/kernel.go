@@ -87,7 +87,7 @@ func (h *host) checkThrottling(c Check) Check {
 	case err == nil:
 		period := h.Text(fmt.Sprintf("%s/cpu%d/period", fair, h.CPU))
 		return h.wrongSetting(c, fileSetting(server), "0", fmt.Sprintf("the fair server has %s of %s ns", runtime, period))
-	case refused(err):
+	case readFailed(err):
 		return c.unreadable("only root can read /" + fair)
 	case h.KernelAtLeast(6, 12) && len(h.ReadDir("sys/kernel/debug")) == 0:
 		return c.unknown("the fair server of this kernel shows in debugfs, which is not mounted",
@@ -138,7 +138,7 @@ func (h *host) checkHugePages(c Check) Check {
 	_, chosen, _ := strings.Cut(text, "[")
 	chosen, _, _ = strings.Cut(chosen, "]")
 	switch {
-	case refused(err):
+	case readFailed(err):
 		return c.unreadable("/" + file + " cannot be read")
 	case err != nil:
 		return c.ok("not in this kernel")
@@ -152,7 +152,7 @@ func (h *host) checkHugePages(c Check) Check {
 func (h *host) checkNUMA(c Check) Check {
 	const file = "proc/sys/kernel/numa_balancing"
 	switch text, err := h.ReadFile(file); {
-	case refused(err):
+	case readFailed(err):
 		return c.unreadable("kernel.numa_balancing cannot be read")
 	case err != nil:
 		return c.ok("not in this kernel")
