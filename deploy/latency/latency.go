@@ -49,15 +49,15 @@ var stateNames = map[bool]string{false: "idle", true: "loaded"}
 type session struct {
 	Measurement
 	ctx        context.Context
-	folder     string            // folder of the C program and of cyclictest's result
-	programs   map[string]string // paths of the C programs by method
-	loadCPUs   []int             // all CPUs except the measured one
-	rounds     int               // rounds, with one turn of every method each
-	turnLength time.Duration     // length of a turn of weight 1
-	records    map[bool]map[string][]*record
+	folder     string                        // folder of the C program and of cyclictest's result
+	programs   map[string]string             // paths of the C programs by method
+	loadCPUs   []int                         // all CPUs except the measured one
+	rounds     int                           // rounds, with one turn of every method each
+	turnLength time.Duration                 // length of a turn of weight 1
+	records    map[bool]map[string][]*record // by state (true: loaded), method and round
 	host       *hostinfo.Host
-	reasons    []string
-	left       time.Duration
+	reasons    []string      // reasons why the figures are not representative
+	left       time.Duration // length of the turns not yet run
 }
 
 // Run measures all methods. It returns ctx.Err() if ctx ends before.
@@ -99,7 +99,7 @@ func (l Measurement) Run(ctx context.Context) (*Report, error) {
 	return s.report()
 }
 
-// Check returns an error of one line if the measurement is invalid.
+// Check returns an error, one line, if a field of the measurement is out of range.
 func (l *Measurement) Check() error {
 	const minTicks = 20 // ticks of the shortest turn
 	if l.Period < 100*time.Microsecond || l.Period > 100*time.Millisecond || l.Period%time.Microsecond != 0 {

@@ -257,7 +257,8 @@ func (b *Bench) loop(t *kernel.Tables) rt.Config {
 // the first tick.
 const warmup = 100
 
-// WatchedOutputs returns the indices of the outputs that the loop counts.
+// WatchedOutputs returns the indices of the outputs that the loop reads at each tick: events,
+// transitions, lag and fault.
 func WatchedOutputs(outputs []units.Port) rt.Watch {
 	return rt.Watch{
 		Events: PortIndex(outputs, "events"), Transitions: PortIndex(outputs, "transitions"),
@@ -265,7 +266,8 @@ func WatchedOutputs(outputs []units.Port) rt.Watch {
 	}
 }
 
-// inputRanges returns the range of each input: of its port and of the signal that drives it.
+// inputRanges returns for each input the intersection of two ranges: of its port, and of the signal
+// that drives it.
 func inputRanges(t *kernel.Tables, maps []*sigmap.Map) [][2]float64 {
 	list := make([][2]float64, len(t.Inputs))
 	for i, p := range t.Inputs {

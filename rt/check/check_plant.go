@@ -287,7 +287,7 @@ func (p *checkedPlant) frequencies(w io.Writer, rates []complex128) {
 		withHead("grows with time constants ", atMost(growing, 12))))
 }
 
-// coarseSubsteps is the least number of substeps per step of which check warns.
+// coarseSubsteps is the least number of substeps per step that check warns of.
 const coarseSubsteps = 16
 
 // substeps writes the substeps of a step, and warns of a coarse step.

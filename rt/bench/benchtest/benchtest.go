@@ -12,7 +12,7 @@ import (
 	"lockstep/model/plants"
 )
 
-// DemoText is the embedded demo bench with pieces of it replaced: an old one, a new one, and so on.
+// DemoText returns the embedded demo bench with replacements: an old text, its new text, and so on.
 func DemoText(t testing.TB, replace ...string) string {
 	t.Helper()
 	data, err := plants.Read("powershift-bench")
@@ -48,7 +48,7 @@ func folder(t testing.TB, files ...string) string {
 	return dir
 }
 
-// Place is the line and column of a piece of text, both from 1.
+// Place returns the line and column, both from 1, of the first occurrence of piece in text.
 func Place(t testing.TB, text, piece string) (line, col int) {
 	t.Helper()
 	i := strings.Index(text, piece)
@@ -58,7 +58,7 @@ func Place(t testing.TB, text, piece string) (line, col int) {
 	return 1 + strings.Count(text[:i], "\n"), i - strings.LastIndex(text[:i], "\n")
 }
 
-// GuardedText is the demo bench with protected frames both ways and a restbus.
+// GuardedText returns the demo bench with protected frames both ways and a restbus.
 func GuardedText(t testing.TB) string {
 	t.Helper()
 	text := DemoText(t, "Torque: {cycle: 10 ms, counter: counter_T}",
@@ -80,7 +80,7 @@ func GuardedText(t testing.TB) string {
 `
 }
 
-// GuardedDatabase is that of the demo bench with a restbus.
+// GuardedDatabase returns the database of the demo bench, extended by the messages of a restbus.
 func GuardedDatabase(t testing.TB) string {
 	t.Helper()
 	data, err := plants.Read("powershift.dbc")
@@ -101,8 +101,8 @@ BO_ 1026 Slow: 2 Motor
 CM_ "The`, 1) + "VAL_ 1024 mode 0 \"off\" 3 \"running\" ;\nBA_ \"GenMsgCycleTime\" BO_ 1024 10;\n"
 }
 
-// OpenFile writes the demo bench called "open bench", with two pressures that no bus drives
-// and a lag that no port does, and returns its name.
+// OpenFile writes the demo bench under the name "open bench" and returns the name of its file. No bus
+// drives two of its pressures, and no port drives its signal lag.
 func OpenFile(t testing.TB) string {
 	return DemoFile(t, "bench: powershift-bench", "bench: open bench",
 		"      - TCU_Pressure_2.pressure_C7 -> clutch7.pressure\n", "",
@@ -117,8 +117,8 @@ func GuardedFolder(t testing.TB) string {
 	return folder(t, "guarded.dbc", GuardedDatabase(t))
 }
 
-// FaultFolder makes a folder with the bench b.yaml and its database, and returns its name: the
-// bench is that of GuardedText, in which nobody drives clutch 8.
+// FaultFolder makes a folder with the bench b.yaml and its database, and returns its name. The bench
+// is the one of GuardedText, without the link to clutch8.pressure.
 func FaultFolder(t testing.TB) string {
 	t.Helper()
 	text := strings.Replace(GuardedText(t), "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "", 1)

@@ -189,8 +189,8 @@ func (d *doctorArgs) runUndo() error {
 	return errors.Join(writeErr, refusal(err, steps))
 }
 
-// refusal returns an error with exit code 3 if doctor refused all changes or some of them failed.
-// The error has one line for each failed step.
+// refusal returns err with exit code 3 if doctor refused all changes or if steps failed. Each failed
+// step is a line of the error.
 func refusal(err error, steps []doctor.Step) error {
 	var r doctor.Refused
 	failed := doctor.Failed(steps)

@@ -174,7 +174,7 @@ func (a *args) gridFlags(scheme, form *string) (step *time.Duration) {
 	a.choice(scheme, "scheme", "what a plant does after an event in a step: complete (finishes the step, the default) or "+
 		"papers (puts the rest into the lag buffer); a bench file sets its own", "complete", "papers")
 	a.choice(form, "form", "how a plant keeps an element locked: projected (exact, the default) or "+
-		"held (the papers' torque, constant over the step)", "projected", "held")
+		"held (lock torque constant over the step, as in the papers)", "projected", "held")
 	return a.duration("step 5ms", 0, "period of a plant (default 5ms); a bench file sets its own")
 }
 
