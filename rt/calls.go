@@ -23,9 +23,9 @@ type calls struct {
 	disturbSignals func(s *fault.Set, k int64, y []float64)           // evaluates waveforms
 
 	// Send: all of these are called below send.
-	sendHeld        func(l *Loop, b int, k int64)                                 // transmits, 280 bytes deep
-	encodeAndSend   func(l *Loop, b, i int, k int64, y []float64, acts bool) bool // transmits, 310 bytes deep
-	prepareCounters func(s *fault.Set, b, i int)                                  // below encodeAndSend
+	sendHeld        func(l *Loop, b int, k int64)                                      // transmits, 280 bytes deep
+	encodeAndSend   func(l *Loop, b, i int, k int64, y []float64, faultsAct bool) bool // transmits, 310 bytes deep
+	prepareCounters func(s *fault.Set, b, i int)                                       // below encodeAndSend
 
 	// below encodeAndSend; changes checksums, 310 bytes deep
 	disturbFrame func(s *fault.Set, f *can.Frame, b, i int, k int64) (int64, bool)

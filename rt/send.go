@@ -21,21 +21,21 @@ func (l *Loop) send(k int64, served bool) {
 	if y == nil || l.reason == NonFinite && l.shutdownTicks == 0 {
 		return
 	}
-	acts := k == l.k // faults act only on frames of a point that the plant has reached
+	faultsAct := k == l.k // faults act only on frames of a point that the plant has reached
 	for b, m := range l.maps {
 		if !served {
 			l.countUnsent(b, k)
 			continue
 		}
 
-		if acts {
+		if faultsAct {
 			l.calls.sendHeld(l, b, k)
 		}
-		l.resend(b, k, y, acts)
+		l.resend(b, k, y, faultsAct)
 		for i := range m.Tx {
 			d := &l.departures[l.firstTx[b]+i]
-			if due := l.coders[b].Due(i, k, y, l.forcesSignals(acts)); (due || urgent) && d.retriedAt != k {
-				d.retry = !l.calls.encodeAndSend(l, b, i, k, y, acts)
+			if due := l.coders[b].Due(i, k, y, l.forcesSignals(faultsAct)); (due || urgent) && d.retriedAt != k {
+				d.retry = !l.calls.encodeAndSend(l, b, i, k, y, faultsAct)
 			}
 		}
 	}
@@ -52,7 +52,9 @@ func (l *Loop) send(k int64, served bool) {
 // sent.
 //
 //go:nosplit
-func (l *Loop) forcesSignals(acts bool) bool { return acts && !l.safe && l.reason != NonFinite }
+func (l *Loop) forcesSignals(faultsAct bool) bool {
+	return faultsAct && !l.safe && l.reason != NonFinite
+}
 
 // countUnsent counts the frames due at a missed point.
 //
@@ -77,37 +79,37 @@ func (l *Loop) countUnsent(b int, k int64) {
 // until the bus takes it.
 //
 //go:nosplit
-func (l *Loop) resend(b int, k int64, y []float64, acts bool) {
+func (l *Loop) resend(b int, k int64, y []float64, faultsAct bool) {
 	for i := range l.maps[b].Tx {
 		d := &l.departures[l.firstTx[b]+i]
 		if !d.retry {
 			continue
 		}
 		d.retry, d.retriedAt = false, k
-		due := l.coders[b].Due(i, k, y, l.forcesSignals(acts)) // then the retry is this tick's frame
+		due := l.coders[b].Due(i, k, y, l.forcesSignals(faultsAct)) // then the retry is this tick's frame
 		if !due {
 			l.status.TxAgain.Store(l.status.TxAgain.Load() + 1)
 		}
-		taken := l.calls.encodeAndSend(l, b, i, k, y, acts)
+		taken := l.calls.encodeAndSend(l, b, i, k, y, faultsAct)
 		d.retry = !taken && (due || l.maps[b].Tx[i].Send == sigmap.OnChange)
 	}
 }
 
-// encodeAndSend sends one frame, after frame faults if acts is true; false: the bus does not take
+// encodeAndSend sends one frame, after frame faults if faultsAct is true; false: the bus does not take
 // the frame.
 //
 //go:nosplit
-func (l *Loop) encodeAndSend(b, i int, k int64, y []float64, acts bool) bool {
+func (l *Loop) encodeAndSend(b, i int, k int64, y []float64, faultsAct bool) bool {
 	m, at := l.maps[b], l.firstTx[b]+i
 	l.entry.beginFrame(k, b, i)
 	l.entry.Fate, l.entry.Safe = Sent, l.safe || l.reason == NonFinite
-	if acts {
+	if faultsAct {
 		l.calls.prepareCounters(l.faults, b, i)
 	}
-	again, made := int64(0), l.coders[b].Encode(&l.frame, i, k, y, l.forcesSignals(acts))
+	again, made := int64(0), l.coders[b].Encode(&l.frame, i, k, y, l.forcesSignals(faultsAct))
 	l.status.TxCount[at].Store(m.Tx[i].Counts())
 	if !made {
-		if acts {
+		if faultsAct {
 			l.faults.RestoreCounters(b, i)
 		}
 		l.entry.Fate = Refused
@@ -116,7 +118,7 @@ func (l *Loop) encodeAndSend(b, i int, k int64, y []float64, acts bool) bool {
 		return true
 	}
 
-	if acts {
+	if faultsAct {
 		again, l.entry.Withheld = l.calls.disturbFrame(l.faults, &l.frame, b, i, k)
 	}
 	taken := l.transmit(b, i)

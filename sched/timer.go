@@ -15,15 +15,15 @@ const (
 	Nanosleep = "nanosleep" // clock_nanosleep(2): a hard timer for a real-time thread on PREEMPT_RT
 )
 
-// MaxSpin bounds how long before a grid point a Timer may wake up, together with
-// a quarter of the period: a spinning thread keeps its CPU from all others.
+// MaxSpin is the longest spin of a Timer; a quarter of its period is the other limit.
+// A spinning thread keeps all other threads off its CPU.
 const MaxSpin = time.Millisecond
 
-// byClock replaces the descriptor of a timerfd: sleep in clock_nanosleep.
+// byClock is the Timer.fd of a timer without a timerfd: it sleeps in clock_nanosleep.
 const byClock = -2
 
-// minClockRead is less than the duration of any clock reading, ns: it bounds how often a spin of
-// given length reads the clock.
+// minClockRead is less than the duration of any clock reading, ns. The length of a spin divided by
+// minClockRead limits the readings of the spin.
 const minClockRead = 10
 
 // Timer is the Ticker of a run in real time. It sleeps until the absolute
@@ -33,8 +33,8 @@ const minClockRead = 10
 // point passes uncounted, however late the thread gets to run.
 //
 // The system calls are raw: the Go runtime takes the thread for one that
-// computes, so it keeps its processor of the runtime while it sleeps and needs
-// nobody to get one at the wake-up. After 10 ms the runtime would preempt such a
+// computes, so the sleeping thread keeps its processor of the runtime and can
+// continue at the wake-up at once. After 10 ms the runtime would preempt such a
 // goroutine at its next function call; Wait and what it calls cannot be
 // preempted (nosplit), and neither may be the loop around it. The price is that
 // the runtime cannot stop the world, nor finish a garbage collection, before the
@@ -92,8 +92,9 @@ func (t *Timer) Start() error {
 	return nil
 }
 
-// Wait sleeps until the next grid point and returns how many have passed since
-// the last Wait, >= 1; 0 if the timer failed. A signal neither ends nor shifts it.
+// Wait sleeps until the next grid point and returns the number of grid points passed
+// since the last Wait, >= 1; 0 if the timer failed. A signal neither ends nor shifts
+// the sleep.
 //
 //go:nosplit
 func (t *Timer) Wait() int64 {
@@ -102,8 +103,8 @@ func (t *Timer) Wait() int64 {
 	}
 	last := max(t.woken, t.passed+1)
 	if t.spin > 0 {
-		// After a late wake-up the last of several points may not be due yet: it is
-		// left to the next Wait.
+		// After a late wake-up the last of several points may not be due yet: the next
+		// Wait returns this point.
 		if now := t.spinUntil(t.grid.Due(t.passed + 1)); last > t.passed+1 && now < t.grid.Due(last) {
 			last--
 		}
@@ -129,7 +130,7 @@ func (t *Timer) sleep() bool {
 			_, _, errno = unix.RawSyscall(unix.SYS_READ, uintptr(t.fd), uintptr(unsafe.Pointer(&t.count)), unsafe.Sizeof(t.count))
 		}
 
-		if errno != unix.EINTR { // the instant is absolute: asking again shifts nothing
+		if errno != unix.EINTR { // the instant is absolute: another call does not shift it
 			break
 		}
 	}

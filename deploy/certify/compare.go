@@ -47,7 +47,7 @@ func Compare(old, now *Certificate) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Boxes: differentBoxes(old, now)}
+	c := &Comparison{Boxes: describeDifferentHosts(old, now)}
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -146,8 +146,8 @@ func (f facts) setting(key string) string {
 	}
 }
 
-// differentBoxes describes both hosts if the certificates are of different ones; otherwise "".
-func differentBoxes(old, now *Certificate) string {
+// describeDifferentHosts describes both hosts if the certificates are of different ones; otherwise "".
+func describeDifferentHosts(old, now *Certificate) string {
 	a, b := old.Box, now.Box
 	if a.ID == b.ID && a.Board == b.Board && a.Processor == b.Processor && (a.ID != "" || a.Name == b.Name) {
 		return ""
@@ -172,7 +172,7 @@ func (c *Comparison) Worse() []Compared {
 // Text writes the comparison for a terminal.
 func (c *Comparison) Text(w io.Writer) {
 	if c.Boxes != "" {
-		fmt.Fprintf(w, "DIFFERENT BOXES: %s\n\n", c.Boxes)
+		fmt.Fprintf(w, "DIFFERENT HOSTS: %s\n\n", c.Boxes)
 	}
 	for _, s := range c.Settings {
 		fmt.Fprintf(w, "  %s\n    was  %s\n    is   %s\n", s.What, cmp.Or(s.Old, "-"), cmp.Or(s.New, "-"))

@@ -77,8 +77,8 @@ type source struct {
 	facts
 }
 
-// samples returns the histogram of a key; ok tells whether the key is one of a histogram, d is nil
-// if the certificate does not have it.
+// samples returns the histogram of a key. ok reports whether the key belongs to a histogram; d is nil
+// if the certificate does not have this histogram.
 func (s source) samples(key string) (d *Distribution, ok bool) {
 	d, ok = map[string]*Distribution{
 		"run.late_ns": s.Late, "run.tick_ns": s.Tick, "run.response_ns": s.Response,
@@ -150,10 +150,10 @@ func judgeSize(x, y, factor, delta float64) (Verdict, string) {
 
 // judgeQuantile compares the q-quantiles x and y of a and b, ns.
 func judgeQuantile(x, y, q float64, a, b *Distribution) (Verdict, string) {
-	al, ah := a.confidence(q)
-	bl, bh := b.confidence(q)
-	if !(bl > ah || bh < al) {
-		return Noise, fmt.Sprintf("%.0f to %.0f us against %.0f to %.0f us by the samples", al, ah, bl, bh)
+	lowA, highA := a.confidence(q)
+	lowB, highB := b.confidence(q)
+	if !(lowB > highA || highB < lowA) {
+		return Noise, fmt.Sprintf("confidence intervals overlap: %.0f to %.0f us and %.0f to %.0f us", lowA, highA, lowB, highB)
 	}
 	return judgeSize(x, y, maxFactor, maxDeltaNs)
 }
@@ -191,7 +191,7 @@ func judgeCounts(x, y, ticksX, ticksY float64) (Verdict, string) {
 	return judgeSize(x/ticksX, y/ticksY, maxFactor, 0)
 }
 
-// confidence returns the interval, µs, in which the q-quantile lies within maxDeviations.
+// confidence returns the confidence interval of the q-quantile, µs, maxDeviations to each side.
 func (d *Distribution) confidence(q float64) (low, high float64) {
 	n := float64(d.Samples)
 	width := maxDeviations * math.Sqrt(n*q*(1-q))

@@ -212,7 +212,7 @@ func (h *host) change(s Setting, value string) error {
 // readBackError is the error of a setting that has another value than the one written.
 type readBackError struct{ got string }
 
-func (e *readBackError) Error() string { return fmt.Sprintf("after writing it is %q", e.got) }
+func (e *readBackError) Error() string { return fmt.Sprintf("the value read back is %q", e.got) }
 
 func (h *host) write(s Setting, value string) error {
 	tid, _ := strconv.Atoi(path.Base(s.File)) // for a setting of a thread
@@ -258,7 +258,7 @@ func kernelOperations() operations {
 	return operations{write: write, schedule: schedule, setAffinity: setAffinity, link: queryLink, setRestart: setRestart}
 }
 
-// errGone is the error of a thread that has ended or of a card that was unplugged.
+// errGone is the error of a thread that has ended or of a CAN interface that was removed.
 var errGone = errors.New("the thread or interface no longer exists")
 
 // errLinkUp is the error of setting restart-ms of an interface that is up.

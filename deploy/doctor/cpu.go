@@ -65,7 +65,7 @@ func (h *host) checkGovernor(c Check) Check {
 	dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq", h.CPU)
 	governor, err := h.ReadFile(dir + "/scaling_governor")
 	switch {
-	case refused(err):
+	case readFailed(err):
 		return c.unreadable("/" + dir + "/scaling_governor cannot be read")
 	case err != nil:
 		return c.ok("no frequency scaling")

@@ -46,7 +46,7 @@ const (
 	Unknown Verdict = "unknown"
 )
 
-// Can tells where a property can be changed, and when the change takes effect.
+// Can is the place where a property can be changed, and the time at which the change takes effect.
 type Can string
 
 // Can is "" if no change is needed, or if the change is not known.
@@ -125,7 +125,7 @@ var checks = []struct {
 		"the kernel belongs to the host: kernel settings are read and changed on the host"},
 	{(*host).checkCPU, "cpu", Must,
 		"one CPU for the loop and one for all other work, both allowed for this process",
-		"a thread of lockstep on the CPU of the loop and the loop delay each other"},
+		"without a second CPU, the loop and the other threads of lockstep delay each other"},
 	{(*host).checkIsolation, "isolation", Must,
 		"CPU {cpu} isolated by isolcpus=domain or an isolated cpuset partition",
 		"other work runs kernel code with preemption or interrupts off; no priority of the loop interrupts it"},
@@ -240,7 +240,7 @@ func (h *host) diagnose() Diagnosis {
 	return d
 }
 
-// Check returns the check with a name; nil if there is none.
+// Check returns the check called name; nil if there is none.
 func (d Diagnosis) Check(name string) *Check {
 	i := slices.IndexFunc(d.Checks, func(c Check) bool { return c.Name == name })
 	if i < 0 {
@@ -259,12 +259,12 @@ func (c Check) wrong(found, command string, can Can) Check {
 	return c
 }
 
-// unreadable is a check of a property that this user or this container cannot read.
+// unreadable returns the check with verdict Unknown: this user or container cannot read the property.
 func (c Check) unreadable(found string) Check {
 	return c.unknown(found, "sudo "+hostinfo.Executable()+" doctor")
 }
 
-// unknown is a check without a result; command shows the property.
+// unknown returns the check with verdict Unknown; command shows the property to the user.
 func (c Check) unknown(found, command string) Check {
 	c.Verdict, c.Found, c.Command = Unknown, found, command
 	return c
@@ -297,8 +297,8 @@ func newHost(root string, req Requirements) *host {
 	return h
 }
 
-// refused reports whether err is another error than a missing file.
-func refused(err error) bool { return err != nil && !errors.Is(err, fs.ErrNotExist) }
+// readFailed reports whether err is an error other than a missing file.
+func readFailed(err error) bool { return err != nil && !errors.Is(err, fs.ErrNotExist) }
 
 // housekeeping returns the CPUs for all work except loops. It leaves out the loop's CPU, then the
 // other isolated CPUs, which belong to other loops, then the siblings of the loop's CPU; the last

@@ -160,7 +160,7 @@ func (h *host) checkChangeable() error {
 	return nil
 }
 
-// findReservation returns the first reservation whose name has a prefix.
+// findReservation returns the first reservation whose name starts with prefix.
 func (h *host) findReservation(prefix string) sched.Reservation {
 	for _, r := range sched.Reservations(string(h.Files)) {
 		if strings.HasPrefix(r.What, prefix) {
@@ -177,7 +177,7 @@ type Step struct {
 	Now  string `json:"now"`            // value before
 	Then string `json:"then"`           // intended value
 	Done bool   `json:"done"`           // true if the setting was written and has the intended value
-	Left string `json:"left,omitempty"` // reason why the setting was not written; "" if it was tried
+	Left string `json:"left,omitempty"` // reason why the setting was not written; "" if it was written or failed
 	Err  string `json:"error,omitempty"`
 
 	cause error // cause of Left or Err, for errors.Is
@@ -196,8 +196,8 @@ var (
 )
 
 // Apply makes the changes one after the other, reads each setting back, and returns the result of
-// each. A failed change does not end it. The file state is complete before the first change, so
-// Undo can restore all settings also if this process is killed. Without changes it writes nothing.
+// each. It continues after a failed change. The file state is complete before the first change, so
+// Undo can restore all settings even if this process is killed. A plan without changes writes nothing.
 func (p *Plan) Apply(state string) (steps []Step, err error) {
 	if len(p.Changes) == 0 {
 		return nil, nil

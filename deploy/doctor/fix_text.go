@@ -31,7 +31,7 @@ func (p *Plan) Text(w io.Writer) error {
 
 func (p *Plan) changes(b *strings.Builder) {
 	if len(p.Changes) == 0 {
-		b.WriteString("nothing to change while it runs\n\n")
+		b.WriteString("nothing to change while the host runs\n\n")
 		return
 	}
 
@@ -81,7 +81,7 @@ func (p *Plan) left(b *strings.Builder) {
 	if len(p.Left) == 0 {
 		return
 	}
-	b.WriteString("\nnot done here:\n\n")
+	b.WriteString("\nnot corrected by these changes:\n\n")
 	for _, c := range p.Left {
 		printLine(b, fmt.Sprintf("  %-8s%s", c.mark(), c.Name), c.Found)
 		c.printRemedy(b, p.Host)

@@ -36,8 +36,8 @@ func (h *host) managed(i interrupt) bool {
 	return strings.Contains(h.Text("sys/kernel/debug/irq/irqs/"+i.number), "IRQD_AFFINITY_MANAGED")
 }
 
-// disturbs reports whether an interrupt may stop the loop. The unused interrupt of a device's queue
-// for this CPU alone does not: it answers requests made on this CPU, and the loop makes none.
+// disturbs reports whether an interrupt may stop the loop. An unused queue interrupt bound to this
+// CPU alone does not: the device raises it for requests from this CPU only, and the loop makes none.
 func (h *host) disturbs(i interrupt) bool {
 	unused := slices.Equal(i.mask, []int{h.CPU}) && i.counts[h.CPU] == 0 && h.isolatesManaged()
 	return slices.Contains(i.cpus, h.CPU) && len(h.canIRQs[i.number]) == 0 && !unused
@@ -80,12 +80,12 @@ func (h *host) checkInterrupts(c Check) Check {
 
 	preset, err := hostinfo.ParseMask(h.Text("proc/irq/default_smp_affinity"))
 	const presetFile = "/proc/irq/default_smp_affinity"
-	fresh := err == nil && slices.Contains(preset, h.CPU)
-	if fresh && len(h.Online) > 1 {
+	allowsNew := err == nil && slices.Contains(preset, h.CPU)
+	if allowsNew && len(h.Online) > 1 {
 		c = h.addChange(c, Setting{Kind: CPUMask, File: presetFile}, hostinfo.FormatMask(h.housekeeping()))
 	}
 	switch {
-	case len(found) == 0 && !fresh:
+	case len(found) == 0 && !allowsNew:
 		return c.ok(fmt.Sprintf("none of %d", len(h.interrupts)))
 	case len(h.Online) < 2:
 		return c.wrong(abbreviate(found), "use a host with two CPUs", Hardware)
@@ -106,9 +106,9 @@ func (h *host) checkInterrupts(c Check) Check {
 	return c.wrong(abbreviate(found), command, Now)
 }
 
-// findCANIRQs returns the interrupts of the CAN cards with their interfaces. Drivers name interrupts
-// after the interface, the device or the driver, so the device decides: the first device with an
-// interrupt from the interface upwards. For a USB adapter this is its host controller.
+// findCANIRQs returns the interrupts of the CAN cards with their interfaces. The name of an interrupt
+// depends on the driver, so the device tree decides: the search goes from the interface upwards to
+// the first device with an interrupt. For a USB adapter this device is its host controller.
 func (h *host) findCANIRQs() map[string][]string {
 	irqs := map[string][]string{}
 	top, err := filepath.EvalSymlinks(h.Path("sys/devices"))
@@ -150,19 +150,19 @@ func (h *host) handlesCAN(t hostinfo.Thread) bool {
 }
 
 func (h *host) checkCANInterrupts(c Check) Check {
-	var served, without []string
+	var withIRQ, withoutIRQ []string
 	for _, names := range h.canIRQs {
-		served = append(served, names...)
+		withIRQ = append(withIRQ, names...)
 	}
 	for _, name := range h.CANInterfaces() {
-		if h.Exists("sys/class/net/"+name+"/device") && !slices.Contains(served, name) {
-			without = append(without, name)
+		if h.Exists("sys/class/net/"+name+"/device") && !slices.Contains(withIRQ, name) {
+			withoutIRQ = append(withoutIRQ, name)
 		}
 	}
 
 	switch {
-	case len(without) > 0:
-		return c.unknown("no interrupt found for "+strings.Join(without, ", "), "cat /proc/interrupts")
+	case len(withoutIRQ) > 0:
+		return c.unknown("no interrupt found for "+strings.Join(withoutIRQ, ", "), "cat /proc/interrupts")
 	case len(h.canIRQs) == 0:
 		return c.ok("no CAN card")
 	case !h.Realtime:

@@ -12,7 +12,7 @@ func (h *host) checkKernel(c Check) Check {
 		return c.ok(h.Release + ", PREEMPT_RT")
 	}
 	version := strings.Fields(h.Text("proc/sys/kernel/version"))
-	kind := "no preemption named"
+	kind := "no PREEMPT option in its version"
 	if i := slices.IndexFunc(version, func(w string) bool { return strings.HasPrefix(w, "PREEMPT") }); i >= 0 {
 		kind = version[i]
 	}
@@ -62,7 +62,7 @@ func (h *host) debianArch() string {
 
 func (h *host) checkVirtualisation(c Check) Check {
 	if h.Hypervisor == "" {
-		return c.ok("none seen")
+		return c.ok("none detected")
 	}
 	return c.wrong("virtual machine ("+h.Hypervisor+")",
 		"run on the hardware; lockstep latency measures this virtual machine", Outside)
@@ -70,7 +70,7 @@ func (h *host) checkVirtualisation(c Check) Check {
 
 func (h *host) checkContainer(c Check) Check {
 	if h.Container == "" {
-		return c.ok("none seen")
+		return c.ok("none detected")
 	}
 	return c.ok(h.Container)
 }
@@ -87,7 +87,7 @@ func (h *host) checkThrottling(c Check) Check {
 	case err == nil:
 		period := h.Text(fmt.Sprintf("%s/cpu%d/period", fair, h.CPU))
 		return h.wrongSetting(c, fileSetting(server), "0", fmt.Sprintf("the fair server has %s of %s ns", runtime, period))
-	case refused(err):
+	case readFailed(err):
 		return c.unreadable("only root can read /" + fair)
 	case h.KernelAtLeast(6, 12) && len(h.ReadDir("sys/kernel/debug")) == 0:
 		return c.unknown("the fair server of this kernel shows in debugfs, which is not mounted",
@@ -138,7 +138,7 @@ func (h *host) checkHugePages(c Check) Check {
 	_, chosen, _ := strings.Cut(text, "[")
 	chosen, _, _ = strings.Cut(chosen, "]")
 	switch {
-	case refused(err):
+	case readFailed(err):
 		return c.unreadable("/" + file + " cannot be read")
 	case err != nil:
 		return c.ok("not in this kernel")
@@ -152,7 +152,7 @@ func (h *host) checkHugePages(c Check) Check {
 func (h *host) checkNUMA(c Check) Check {
 	const file = "proc/sys/kernel/numa_balancing"
 	switch text, err := h.ReadFile(file); {
-	case refused(err):
+	case readFailed(err):
 		return c.unreadable("kernel.numa_balancing cannot be read")
 	case err != nil:
 		return c.ok("not in this kernel")

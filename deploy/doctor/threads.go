@@ -102,8 +102,8 @@ func (h *host) checkKsoftirqd(c Check) Check {
 	return c.ok(t.Scheduling())
 }
 
-// exempt reports whether a thread may be above a loop: kernel threads that move threads or cool the
-// CPU, and threads that other checks judge (sugov:3 disappears with its governor).
+// exempt reports whether a thread may have a higher priority than a loop: kernel threads that move
+// threads or cool the CPU, and threads of other checks (sugov:3 disappears with its governor).
 func (h *host) exempt(t hostinfo.Thread) bool {
 	kind, _, _ := strings.Cut(strings.Replace(t.Name, ":", "/", 1), "/")
 	above := []string{"migration", "watchdog", "idle_inject", "ktimers", "ksoftirqd", "sugov"}

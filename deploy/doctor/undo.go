@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// UndoFile is the default file for -undo. Only root can write to its folder, which is empty after a
-// boot, like the changes.
+// UndoFile is the default file for -undo. Only root can write to its folder. A boot empties the folder
+// and reverts the changes.
 const UndoFile = "/run/lockstep-doctor-undo.json"
 
 // undo is the content of the undo file: every changed setting, in the order of the changes.
@@ -27,15 +27,15 @@ type entry struct {
 	Before string `json:"before"` // value that Undo restores
 	After  string `json:"after"`  // value that -fix has set; Undo leaves any other value
 
-	// Between is the value set by an earlier -fix, until the later -fix has changed the setting.
+	// Between is the value set by an earlier -fix; it is set only while a later -fix changes the setting.
 	Between string `json:"between,omitempty"`
 }
 
 // boot returns the id of the current boot; "" if unknown.
 func (h *host) boot() string { return h.Text("proc/sys/kernel/random/boot_id") }
 
-// readUndo reads the undo file; a missing file or one of another boot is empty. Undo writes the
-// file's values to the kernel, so only this user may have write access to the file.
+// readUndo reads the undo file; a missing file and a file of another boot count as empty. Undo writes
+// the file's values to the kernel, so only this user may have write access to the file.
 func (h *host) readUndo(name string) (*undo, error) {
 	u := &undo{Boot: h.boot()}
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
@@ -151,7 +151,7 @@ func writeAtomically(name string, value any) error {
 }
 
 // Undo restores the settings that still have the value set by -fix, the last change first. It skips
-// settings that were changed since or are gone. Failed settings stay in the file for another
+// settings that another process has changed since or that no longer exist. Failed settings stay in the file for another
 // attempt.
 func Undo(root, state string) ([]Step, error) {
 	h, err := openHost(root, Requirements{CPU: -1, Priority: 80})

@@ -39,8 +39,8 @@ type turn struct {
 	Priority int // SCHED_FIFO priority, 1 to 99
 }
 
-// Child runs a child process of a measurement if list, the arguments after `lockstep latency`, are
-// those of a child; is tells whether they are.
+// Child runs a child process of a measurement if list, the arguments after `lockstep latency`, starts
+// one. is reports whether list does.
 func Child(list []string) (is bool, err error) {
 	if len(list) != 2 {
 		return false, nil
@@ -221,7 +221,7 @@ func (t *turn) supervise() error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("latency: %w", err)
 	}
-	_ = sched.Confine(os.Getpid(), t.CPU, 0) // fails on a host with one CPU: both share it
+	_ = sched.Confine(os.Getpid(), t.CPU, 0) // fails on a host with one CPU, which both processes then share
 	load.BusyProcess()
 	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("latency: %w", err)

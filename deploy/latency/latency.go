@@ -49,15 +49,15 @@ var stateNames = map[bool]string{false: "idle", true: "loaded"}
 type session struct {
 	Measurement
 	ctx        context.Context
-	folder     string            // folder of the C program and of cyclictest's result
-	programs   map[string]string // paths of the C programs by method
-	loadCPUs   []int             // all CPUs except the measured one
-	rounds     int               // rounds, with one turn of every method each
-	turnLength time.Duration     // length of a turn of weight 1
-	records    map[bool]map[string][]*record
+	folder     string                        // folder of the C program and of cyclictest's result
+	programs   map[string]string             // paths of the C programs by method
+	loadCPUs   []int                         // all CPUs except the measured one
+	rounds     int                           // rounds, with one turn of every method each
+	turnLength time.Duration                 // length of a turn of weight 1
+	records    map[bool]map[string][]*record // by state (true: loaded), method and round
 	host       *hostinfo.Host
-	reasons    []string
-	left       time.Duration
+	reasons    []string      // reasons why the figures are not representative
+	left       time.Duration // length of the turns not yet run
 }
 
 // Run measures all methods. It returns ctx.Err() if ctx ends before.
@@ -84,22 +84,22 @@ func (l Measurement) Run(ctx context.Context) (*Report, error) {
 	lower, refused := host.RaiseTimers(l.CPU, min(l.Priority+1, 99), "latency")
 	defer lower()
 	if refused != nil {
-		s.reason(refused.What + ": " + refused.Help)
+		s.addReason(refused.What + ": " + refused.Help)
 	}
 	stolen := WatchStolen(s.CPU)
 	for round := range s.rounds {
-		if err := s.round(round); err != nil {
+		if err := s.runRound(round); err != nil {
 			return nil, err
 		}
 	}
 
 	if text := stolen.Text(); text != "" {
-		s.reason(text)
+		s.addReason(text)
 	}
 	return s.report()
 }
 
-// Check returns an error of one line if the measurement is invalid.
+// Check returns an error, one line, if a field of the measurement is out of range.
 func (l *Measurement) Check() error {
 	const minTicks = 20 // ticks of the shortest turn
 	if l.Period < 100*time.Microsecond || l.Period > 100*time.Millisecond || l.Period%time.Microsecond != 0 {
@@ -139,8 +139,8 @@ func (l *Measurement) states() []bool {
 	return []bool{false}
 }
 
-// reason adds a reason why the figures are not representative, unless it is known.
-func (s *session) reason(text string) {
+// addReason adds a reason why the figures are not representative, unless it is known.
+func (s *session) addReason(text string) {
 	if !slices.Contains(s.reasons, text) {
 		s.reasons = append(s.reasons, text)
 	}
@@ -149,24 +149,24 @@ func (s *session) reason(text string) {
 // prepare finds the C programs and collects the objections to the host.
 func (s *session) prepare() {
 	for _, o := range Objections(s.host) {
-		s.reason(o.Text)
+		s.addReason(o.Text)
 	}
 	if path, err := exec.LookPath(methodCyclictest); err == nil {
 		s.programs[methodCyclictest] = path
 	} else {
-		s.reason("no cyclictest to compare with: apt-get install rt-tests")
+		s.addReason("no cyclictest to compare with: apt-get install rt-tests")
 	}
 
 	if path, err := compile(s.ctx, s.folder); err == nil {
 		s.programs[methodTimerfdC] = path
 	} else {
-		s.reason("no C program on a timerfd to compare with: " + err.Error())
+		s.addReason("no C program on a timerfd to compare with: " + err.Error())
 	}
 }
 
-// round measures every method once, idle and then loaded. The order is reversed in every other
+// runRound measures every method once, idle and then loaded. The order is reversed in every other
 // round, so that the predecessor of a method alternates.
-func (s *session) round(round int) error {
+func (s *session) runRound(round int) error {
 	for _, loaded := range s.states() {
 		stop := func() error { return nil }
 		if loaded {
@@ -180,7 +180,7 @@ func (s *session) round(round int) error {
 			if round%2 == 1 {
 				i = len(methods) - 1 - i
 			}
-			s.turn(&methods[i], round, loaded)
+			s.runTurn(&methods[i], round, loaded)
 		}
 
 		if err := stop(); err != nil {
@@ -194,8 +194,8 @@ func (s *session) round(round int) error {
 	return nil
 }
 
-// turn measures a method once. A failed turn has a nil record and adds a reason.
-func (s *session) turn(m *method, round int, loaded bool) {
+// runTurn measures a method once. A failed turn has a nil record and adds a reason.
+func (s *session) runTurn(m *method, round int, loaded bool) {
 	weight := m.weight(loaded)
 	_, found := s.programs[m.name]
 	if weight == 0 || s.ctx.Err() != nil || (m.child == "" && !found) {
@@ -221,7 +221,7 @@ func (s *session) turn(m *method, round int, loaded bool) {
 	defer cancel()
 	r, err := m.measure(ctx, s.programs[m.name], s.folder, t)
 	if err != nil && s.ctx.Err() == nil {
-		s.reason(fmt.Sprintf("a turn of %s failed: %v", m.name, err))
+		s.addReason(fmt.Sprintf("a turn of %s failed: %v", m.name, err))
 	}
 	if r != nil {
 		for _, missing := range r.Missing {
@@ -229,7 +229,7 @@ func (s *session) turn(m *method, round int, loaded bool) {
 			if m.child == "" {
 				text = m.name + ": " + text
 			}
-			s.reason(text)
+			s.addReason(text)
 		}
 	}
 
@@ -298,7 +298,7 @@ func (s *session) report() (*Report, error) {
 
 	if fewest < minSamples {
 		need := time.Duration(float64(s.For) * 1.02 * minSamples / float64(fewest)).Round(time.Second)
-		s.reason(fmt.Sprintf("p99.9 and max need %d wake-ups; a method has only %d: use -for %v", minSamples, fewest, need))
+		s.addReason(fmt.Sprintf("p99.9 and max need %d wake-ups; a method has only %d: use -for %v", minSamples, fewest, need))
 	}
 
 	r.Reasons, r.Representative = s.reasons, len(s.reasons) == 0

@@ -25,7 +25,7 @@ const (
 type method struct {
 	name         string
 	against      string  // name of the C counterpart; "" for a C program
-	idle, loaded float64 // weights of a turn; 0 for no turn: a supervised ticker has its own load
+	idle, loaded float64 // weights of a turn; 0: no turn, as for a supervised ticker, which makes its own load
 	child        string  // childMeasure, childSupervise; "" for a C program
 	sleep        string  // system call of the ticker
 	spin         bool
@@ -156,8 +156,8 @@ func timerfdCommand(program string, t *turn) *exec.Cmd {
 	return exec.Command(program, words...)
 }
 
-// cyclictestClasses is the last class of cyclictest's histogram, µs. It exceeds 10 ms, the end of
-// lockstep's histogram: missed grid points are counted from it.
+// cyclictestClasses is the last class of cyclictest's histogram, µs. Missed grid points are counted
+// from these classes, so the last one exceeds 10 ms, the end of lockstep's histogram.
 const cyclictestClasses = 200_000
 
 // cyclictestCommand returns the command of cyclictest for a turn: the same period, priority, CPU and

@@ -43,8 +43,8 @@ func newRecord(h *sched.Histogram) *record {
 }
 
 // quantile returns the latency, ns, that the share q of the wake-ups does not exceed, 0 < q <= 1;
-// NaN without wake-ups. It interpolates linearly inside a class: a ratio of two whole µs near 10
-// would change by a tenth with 1 µs. Wake-ups off the chart count as the largest.
+// NaN without wake-ups. It interpolates linearly within a class: with whole µs, a change from 10 µs to
+// 11 µs would change a ratio by a tenth. Wake-ups off the chart count as the largest.
 func (r *record) quantile(q float64) float64 {
 	if r.Samples <= 0 || !(q > 0 && q <= 1) {
 		return math.NaN()
@@ -95,7 +95,7 @@ func figures(rounds, against []*record) *Figures {
 	return f
 }
 
-// paired returns the rounds that have a record in against, too.
+// paired returns the records of those rounds for which against has a record, too.
 func paired(rounds, against []*record) (both []*record) {
 	for i, r := range rounds {
 		if i < len(against) && against[i] != nil {

@@ -78,9 +78,9 @@ func (b *Reference) Turn(ctx context.Context, length time.Duration, start int64,
 	return err
 }
 
-// waitForSecond waits until a full second has just begun. It returns the next full second, ns, at
-// which cyclictest starts if it is called now. Cyclictest called after 900 ms of a second would
-// skip the next one.
+// waitForSecond waits until a second of the clock has just begun and returns the start of the next
+// second, ns: cyclictest, called now, starts there. Called in the last 100 ms of a second, cyclictest
+// would start one second later.
 func waitForSecond(ctx context.Context) (int64, error) {
 	const full, latest = int64(time.Second), int64(300 * time.Millisecond)
 	now := sched.Now()
@@ -100,8 +100,8 @@ func waitForSecond(ctx context.Context) (int64, error) {
 // otherCPUs lists the CPUs that this thread may use, except cpu.
 func otherCPUs(cpu int) []int { return hostinfo.CPUsWithout(sched.Allowed(), []int{cpu}) }
 
-// loopRecord converts the histogram of a loop, which counts every grid point: a missed grid point
-// is at least a period late.
+// loopRecord converts the histogram of a loop. The histogram counts every grid point; a missed grid
+// point is at least a period late.
 func loopRecord(h *sched.Histogram, period int64) *record {
 	r := newRecord(h)
 	r.Missed = r.OffChart
@@ -115,14 +115,14 @@ func loopRecord(h *sched.Histogram, period int64) *record {
 	return r
 }
 
-// AddAlone adds the latencies of the loop while cyclictest did not run.
+// AddAlone adds latencies that the loop recorded while cyclictest did not run.
 func (b *Reference) AddAlone(late *sched.Histogram) {
 	b.alone = append(b.alone, loopRecord(late, int64(b.Period)))
 }
 
-// Figures summarizes the loop in the turns, with its ratio to cyclictest, cyclictest itself, and the
-// loop between the turns. Turns in which cyclictest failed are left out. A result without
-// samples is nil.
+// Figures summarizes three records: the loop during the turns, with its ratio to cyclictest;
+// cyclictest; and the loop between the turns. Turns in which cyclictest failed are left out. A result
+// without samples is nil.
 func (b *Reference) Figures() (loop, cyclictest, alone *Figures) {
 	loop = figures(paired(b.loop, b.cyclictest), paired(b.cyclictest, b.cyclictest))
 	cyclictest, alone = figures(b.cyclictest, nil), figures(b.alone, nil)

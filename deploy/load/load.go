@@ -131,7 +131,7 @@ func (p process) ended(d time.Duration) bool {
 	return errors.Is(err, io.EOF)
 }
 
-// endLoads kills the processes; an error names those that had ended before.
+// endLoads kills the processes; the error names the processes that had ended before.
 func endLoads(list []process) (err error) {
 	for _, p := range list {
 		if p.ended(time.Millisecond) {
@@ -148,7 +148,7 @@ func endLoads(list []process) (err error) {
 	return err
 }
 
-// Run runs a load of a kind in this process until the process is killed. It writes a byte to
+// Run runs the load kind in this process until the process is killed. It writes a byte to
 // standard output when the load runs.
 func Run(kind string) error {
 	n := runtime.GOMAXPROCS(0) // CPUs of this process

@@ -27,7 +27,7 @@ type Bus struct {
 	J1939     *J1939 // nil: no address is claimed
 	RestartNs int64  // delay after which the supervisor restarts a bus-off controller, ns; 0: no restart
 
-	deviations int // deviations of the database from the format, once it is read
+	deviations int // deviations of the database from the format; 0 until the database is read
 	positions  map[sigmap.Place]yamlfile.Scalar
 }
 
@@ -126,7 +126,7 @@ func (b *Bus) readFrame(r *yamlfile.Reader, e yamlfile.Field, rest bool) {
 	b.Frames = append(b.Frames, f)
 }
 
-// readPart returns the entries of a part of the entry at a place, and stores their positions.
+// readPart returns the items of the key part of the entry at at, and stores their positions.
 func (b *Bus) readPart(r *yamlfile.Reader, f yamlfile.Field, at sigmap.Place, part, what string) []yamlfile.Field {
 	list := r.FieldsOf(f, what)
 	for i, g := range list {
@@ -138,7 +138,7 @@ func (b *Bus) readPart(r *yamlfile.Reader, f yamlfile.Field, at sigmap.Place, pa
 }
 
 // readProtection reads one protection or a list of protections of the entry at a place, and stores
-// the positions of their profiles. The keys are those that the fields of sigmap.ProtectionSpec name.
+// the positions of their profiles. The tags of sigmap.ProtectionSpec name the keys.
 func (b *Bus) readProtection(r *yamlfile.Reader, f yamlfile.Field, at sigmap.Place, what string,
 ) (specs []sigmap.ProtectionSpec) {
 	for i, group := range r.OneOrItems(f, what) {
@@ -317,7 +317,7 @@ func (b *Bench) SetBuses(list []string) error {
 	for _, text := range list {
 		name, iface, several := strings.Cut(text, "=")
 		if strings.HasPrefix(text, LogPrefix) {
-			several = false // the "=" is of the file's name
+			several = false // the "=" belongs to the file's name
 		}
 		if !several {
 			name, iface = names[0], text

@@ -1,13 +1,13 @@
 // Package bench owns the bench file and the plan that is made of it. Load reads the file. Prepare
 // assembles the plant, binds every signal to its port and returns a Handover: plain data, all that
-// the target process needs. The language is described in BENCH.md.
+// the target process needs. BENCH.md describes the language.
 //
-// Everything of a bench that can fail, be parsed or be looked up is done here, before the start.
-// Errors are "FILE:LINE:COL: bench: ...".
+// The package does all parsing, look-ups and checks of a bench, before the start. Errors are
+// "FILE:LINE:COL: bench: ...".
 //
 // The package does not run a bench: rt/supervisor does in real time, rt/virtual in virtual time. It
 // does not tick (package rt), know the mathematics of a plant (model, model/kernel) or open a bus
-// (io/can). What is expected of a run is in rt/scenario.
+// (io/can). Package rt/scenario holds the expectations of a run.
 //
 // Reading order: file.go (Bench, Load), plant.go (its plant, units of its databases), bus.go (buses,
 // frames, messages), protect.go (protected groups, values over time), claim_file.go (J1939

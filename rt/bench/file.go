@@ -40,13 +40,13 @@ type Bench struct {
 	Priority int             // priority of SCHED_FIFO, 1 to 99
 	Deadline bool            // SCHED_DEADLINE instead of SCHED_FIFO
 	Overrun  rt.Overrun
-	// Budget of a tick: its frames must be sent so many ns after it was due; 0: half the period, and
-	// no check before the start.
+	// BudgetNs is the longest time from the due instant of a tick until its frames are sent, ns;
+	// 0: half the period, and the run does not check the worst tick before the start.
 	BudgetNs int64
 	WatchNs  int64 // longest time without a tick before the watchdog ends the target, ns
 	Safe     SafeState
 	End      Ends
-	Unit     yamlfile.Scalar // virtual control unit to try the bench with; "" none
+	Unit     yamlfile.Scalar // virtual control unit of the bench; "": none
 	Settings []ecu.Setting   // parameters of the virtual control unit
 	Engine   yamlfile.Scalar // output shown as engine speed; "" none
 	Wheel    yamlfile.Scalar // output shown as wheel speed; Engine/Wheel is the overall ratio
@@ -70,7 +70,7 @@ type FileContent struct {
 // Load reads a bench: the file of that name if there is one, the embedded bench
 // otherwise. Errors are "FILE:LINE:COL: bench: ...".
 func Load(name string) (*Bench, error) {
-	file, data, _, err := ReadKind("bench", name, "bench", "plant") // Parse reports what a plant lacks to be a bench
+	file, data, _, err := ReadKind("bench", name, "bench", "plant") // for a plant, Parse reports the missing keys of a bench
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func Load(name string) (*Bench, error) {
 	return Parse(file, dir, data)
 }
 
-// NotFoundError is the error for a name of neither a file nor an embedded file.
+// NotFoundError is the error for a name that is neither a file nor an embedded file.
 type NotFoundError struct{ Name string } // name as written
 
 func (e *NotFoundError) Error() string {
@@ -161,7 +161,7 @@ func (b *limitedReader) Read(p []byte) (int, error) {
 }
 
 // Read returns the plant or database called name: a file in the folder of the bench file,
-// else an embedded one; shown is its name for errors.
+// else an embedded one. shown is the name of the file for errors.
 func (b *Bench) Read(name yamlfile.Scalar) (shown string, data []byte, err error) {
 	if f, ok := b.Files[name.Text]; ok {
 		return f.Shown, f.Data, nil
@@ -217,7 +217,7 @@ func (b *Bench) SetPlant(plant *plantfile.Draft) { b.draft = plant }
 // FileText returns the content of the bench file.
 func (b *Bench) FileText() []byte { return b.text }
 
-// FromTree is Parse for a parsed YAML tree.
+// FromTree reads a bench like Parse, from a parsed YAML tree.
 func FromTree(file, dir string, n yamlfile.Node) (b *Bench, err error) {
 	r := NewReader(file)
 	err = r.Try(func() { b = readBench(r, dir, n) })
@@ -275,7 +275,7 @@ func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 	if b.SpinNs > b.PeriodNs/4 {
 		r.Fail(s["spin"], "spin: %v is longer than a quarter of the period, %v", time.Duration(b.SpinNs), period)
 	}
-	if b.WatchNs == 0 { // the policy may tolerate so many missed ticks at once
+	if b.WatchNs == 0 { // the policy tolerates Overrun.Max missed ticks in a row
 		b.WatchNs = int64(2*time.Second) + int64(b.Overrun.Max+1)*b.PeriodNs
 	}
 

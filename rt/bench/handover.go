@@ -158,7 +158,7 @@ func DigestOfData(data any) string {
 		case reflect.Uint8, reflect.Uint64:
 			put(v.Uint())
 		default:
-			panic("bench: digest of a " + v.Kind().String()) // a test makes one of every plant
+			panic("bench: digest of a " + v.Kind().String()) // a test computes the digest of every plant
 		}
 	}
 

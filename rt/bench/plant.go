@@ -91,7 +91,7 @@ func QuantityError(text string, err error) string {
 func DescribeSource(s *model.Source, unit string) string {
 	switch {
 	case len(s.Sum) > 0 || s.Amplitude != 0 || s.Period > 0:
-		return "follows its own course"
+		return "follows its own waveform"
 	case len(s.T) > 1:
 		return "follows its own table"
 	}
@@ -130,7 +130,7 @@ func LoadPlant(command, name string) (*model.System, error) {
 }
 
 // WithFile prefixes an error of the kernel with the file of the plant, unless the error names
-// a place itself.
+// a location itself.
 func WithFile(file string, err error) error {
 	if at := new(kernel.PlaceError); errors.As(err, &at) {
 		return err

@@ -33,8 +33,8 @@ type Handover struct {
 
 	uncommanded []string // descriptions of inputs that no bus drives; not sent to the target
 
-	engine    *fault.Set           // fault set that checks commands; nil: not made yet
-	databases []*messages.Database // databases by bus; nil: not read yet, see Database
+	faultChecker *fault.Set           // fault set that checks commands; nil: not made yet
+	databases    []*messages.Database // databases by bus; nil: not read yet, see Database
 }
 
 // Uncommanded describes the inputs that no bus drives.
@@ -43,24 +43,24 @@ func (h *Handover) Uncommanded() []string { return h.uncommanded }
 // Clone returns a copy for another goroutine that shares no caches.
 func (h *Handover) Clone() *Handover {
 	own := *h
-	own.engine, own.databases = nil, slices.Clone(h.databases)
+	own.faultChecker, own.databases = nil, slices.Clone(h.databases)
 	return &own
 }
 
 // CheckFaults refuses the commands that the loop would refuse, because the loop itself cannot
 // report errors.
 func (h *Handover) CheckFaults(list []fault.Command) error {
-	if h.engine == nil {
+	if h.faultChecker == nil {
 		m, p := len(h.Tables.Inputs), len(h.Tables.Outputs)
 		system := fault.System{PeriodNs: h.Tables.PeriodNs, M: m, P: p, Maps: h.Maps, Plant: kernel.New(h.Tables)}
 		var err error
-		if h.engine, err = fault.New(fault.Plan{Ranges: h.Loop.Faults.Ranges}, system); err != nil {
+		if h.faultChecker, err = fault.New(fault.Plan{Ranges: h.Loop.Faults.Ranges}, system); err != nil {
 			return err
 		}
 	}
 
 	for i := range list {
-		if err := h.engine.Check(&list[i]); err != nil {
+		if err := h.faultChecker.Check(&list[i]); err != nil {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func Prepare(b *Bench) (*Handover, error) {
 	}
 
 	h.Loop.Faults.Ranges = inputRanges(tables, h.Maps)
-	if h.Loop.Safe, err = b.makeFarewell(tables, h.Maps); err != nil {
+	if h.Loop.Safe, err = b.prepareSafeValues(tables, h.Maps); err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -257,7 +257,8 @@ func (b *Bench) loop(t *kernel.Tables) rt.Config {
 // the first tick.
 const warmup = 100
 
-// WatchedOutputs returns the indices of the outputs that the loop counts.
+// WatchedOutputs returns the indices of the outputs that the loop reads at each tick: events,
+// transitions, lag and fault.
 func WatchedOutputs(outputs []units.Port) rt.Watch {
 	return rt.Watch{
 		Events: PortIndex(outputs, "events"), Transitions: PortIndex(outputs, "transitions"),
@@ -265,7 +266,8 @@ func WatchedOutputs(outputs []units.Port) rt.Watch {
 	}
 }
 
-// inputRanges returns the range of each input: of its port and of the signal that drives it.
+// inputRanges returns for each input the intersection of two ranges: of its port, and of the signal
+// that drives it.
 func inputRanges(t *kernel.Tables, maps []*sigmap.Map) [][2]float64 {
 	list := make([][2]float64, len(t.Inputs))
 	for i, p := range t.Inputs {

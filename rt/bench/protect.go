@@ -12,8 +12,8 @@ import (
 	"lockstep/model/units"
 )
 
-// readTaggedFields reads keys into the fields of a struct whose tags name them; most is the largest
-// whole number accepted.
+// readTaggedFields reads keys into the struct that into points to; the tags of its fields name the
+// keys. most is the largest whole number accepted.
 func readTaggedFields(r *yamlfile.Reader, f yamlfile.Field, what string, into any, most uint64,
 ) []yamlfile.Field {
 	v, at := reflect.ValueOf(into).Elem(), map[string]int{}
@@ -76,7 +76,7 @@ func readTagged(r *yamlfile.Reader, f yamlfile.Field, what string, into any, mos
 		*into = &sigmap.WindowLimits{}
 		readTaggedFields(r, f, what, *into, 64)
 	default:
-		panic("bench: a key of a protection of an unknown type") // a test reads all of them
+		panic("bench: a protection has a key of an unknown type") // a test reads all keys
 	}
 }
 
@@ -88,7 +88,7 @@ type numberReader func(r *yamlfile.Reader, f yamlfile.Field, text, what string) 
 func ReadWaveform(r *yamlfile.Reader, f yamlfile.Field, what string, value numberReader) *sigmap.Waveform {
 	s := r.Section(f, what, "table", "period", "sine", "formula")
 	c := &sigmap.Waveform{Period: readNanoseconds(r, s["period"], what+": period", 1e3, 1e15)}
-	table, ways := what+": table", 0
+	table, forms := what+": table", 0
 	for _, row := range r.Items(s["table"], table) {
 		cells := r.Texts(row, table)
 		if len(cells) != 2 {
@@ -98,14 +98,14 @@ func ReadWaveform(r *yamlfile.Reader, f yamlfile.Field, what string, value numbe
 		c.Value = append(c.Value, value(r, row, cells[1], table))
 	}
 
-	for _, way := range []bool{len(c.At) > 0, !s["sine"].IsMissing(), !s["formula"].IsMissing()} {
-		if way {
-			ways++
+	for _, given := range []bool{len(c.At) > 0, !s["sine"].IsMissing(), !s["formula"].IsMissing()} {
+		if given {
+			forms++
 		}
 	}
 
 	switch formula, isFormula := s["formula"]; {
-	case ways > 1:
+	case forms > 1:
 		r.Fail(f, "%s: expected one of table, sine and formula, got several", what)
 	case isFormula:
 		c = readFormula(r, formula, what+": formula", c.Period)
@@ -123,17 +123,17 @@ func ReadWaveform(r *yamlfile.Reader, f yamlfile.Field, what string, value numbe
 	return c
 }
 
-// readFormula reads an expression of the time t, s, as 1024 lines per period; its value is in the
-// unit of the signal or port.
+// readFormula reads an expression of the time t, s, as a table of 1024 line segments per period. The
+// value is in the unit of the signal or port.
 func readFormula(r *yamlfile.Reader, f yamlfile.Field, what string, period int64) *sigmap.Waveform {
-	const lines = 1024
+	const segments = 1024
 	c := &sigmap.Waveform{Period: period}
 	if period == 0 {
 		r.Fail(f, "%s: its period is missing (period: 2 s)", what)
 	}
 	text := r.Scalar(f, what).Text
-	for i := range lines + 1 {
-		at := int64(math.RoundToEven(float64(period) * float64(i) / lines))
+	for i := range segments + 1 {
+		at := int64(math.RoundToEven(float64(period) * float64(i) / segments))
 		v, err := units.Quantity(text, "1", map[string]float64{"t": float64(at) / 1e9})
 		if err != nil {
 			r.Fail(f, "%s: at t = %g s: %s", what, float64(at)/1e9, QuantityError(text, err))

@@ -130,8 +130,8 @@ func readAction(r *yamlfile.Reader, f yamlfile.Field, what, form string, plain, 
 	return word, int64(seconds * 1e9)
 }
 
-// makeFarewell returns the safe values that the loop sends, and the ends after which it does.
-func (b *Bench) makeFarewell(t *kernel.Tables, maps []*sigmap.Map) (rt.SafeValues, error) {
+// prepareSafeValues returns the safe values that the loop sends, and the ends after which it does.
+func (b *Bench) prepareSafeValues(t *kernel.Tables, maps []*sigmap.Map) (rt.SafeValues, error) {
 	f := rt.SafeValues{Ticks: (b.Safe.TimeNs + b.PeriodNs - 1) / b.PeriodNs}
 	if b.Safe.At.Text == "" {
 		return rt.SafeValues{}, nil

@@ -28,7 +28,7 @@ type Check struct {
 	Warn     func(text string) // receiver of warnings, one line each
 }
 
-// File checks the plant, bench or database called name, a file or embedded.
+// File checks a plant, bench or database; name is a file or an embedded file.
 func (c *Check) File(name string) error {
 	command, wanted := "check", []string{"plant", "bench", "database"}
 	if c.Scenario != "" {

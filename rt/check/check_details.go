@@ -25,7 +25,7 @@ func (p *checkedPlant) redundant(w io.Writer) {
 		sets, whole := dependent(b.Gram, len(b.Elements))
 		all = all && whole
 		for _, set := range sets {
-			if p.opposite(b.Elements, set) {
+			if p.hasBothStops(b.Elements, set) {
 				continue
 			}
 			var names []string
@@ -44,12 +44,12 @@ func (p *checkedPlant) redundant(w io.Writer) {
 	list(w, "redundant", found, text)
 }
 
-// opposite reports whether a set of elements contains both stops of a clearance, which are
+// hasBothStops reports whether a set of elements contains both stops of a clearance, which are
 // never closed at the same time.
-func (p *checkedPlant) opposite(of []int, set uint64) bool {
+func (p *checkedPlant) hasBothStops(elements []int, set uint64) bool {
 	ends := map[int]bool{}
 	for rest := set; rest != 0; rest &= rest - 1 {
-		if g := p.tables.Friction[of[bits.TrailingZeros64(rest)]].Gap; g != nil {
+		if g := p.tables.Friction[elements[bits.TrailingZeros64(rest)]].Gap; g != nil {
 			if ends[g.State] {
 				return true
 			}
@@ -63,9 +63,9 @@ func (p *checkedPlant) opposite(of []int, set uint64) bool {
 // maxSets limits the search of dependent.
 const maxSets = 4000
 
-// dependent returns the smallest sets of elements whose rows of W are linearly dependent, from
-// their Gram matrix, mc×mc, those with the fewest elements first. all is false if maxSets
-// ended the search.
+// dependent returns the smallest sets of elements whose rows of W are linearly dependent, the sets
+// with the fewest elements first. gram is the mc×mc Gram matrix of these rows. all is false if
+// maxSets ended the search.
 func dependent(gram []float64, mc int) (sets []uint64, all bool) {
 	if mc == 0 || independent(gram, mc, 1<<mc-1) {
 		return nil, true
@@ -96,8 +96,9 @@ func dependent(gram []float64, mc int) (sets []uint64, all bool) {
 	return sets, true
 }
 
-// independent reports whether the part of gram, negative definite where it has full rank, that set
-// selects has full rank: the pivots of its Cholesky factors, over the diagonal, are not 0.
+// independent reports whether the rows and columns of gram that set selects have full rank. gram is
+// negative semidefinite: the function negates it, scales its diagonal to 1, factorises it (Cholesky)
+// and requires that no pivot is 0.
 func independent(gram []float64, mc int, set uint64) bool {
 	var of []int
 	for rest := set; rest != 0; rest &= rest - 1 {

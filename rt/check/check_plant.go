@@ -119,7 +119,7 @@ func width(w io.Writer) int {
 	return most
 }
 
-// list writes a head, a number n, -1 for none, and wrapped items.
+// list writes a heading, the number n (no number if n is -1) and the wrapped items.
 func list(w io.Writer, head string, n int, items []string) {
 	if n == 0 && len(items) == 0 {
 		items = []string{"none"}
@@ -188,7 +188,7 @@ func withHead(head string, items []string) []string {
 	return append([]string{head + items[0]}, items[1:]...)
 }
 
-// laws writes the laws computed from the state inside the step.
+// laws writes the laws that the kernel evaluates from the state within a step.
 func (p *checkedPlant) laws(w io.Writer) {
 	var names []string
 	for _, s := range p.sys.Signals {
@@ -244,7 +244,7 @@ func (p *checkedPlant) modes(w io.Writer) {
 
 	redundant, all := 0, t.Blocks()[0].Elements
 	for i := range t.Modes {
-		if kappa := uint64(i) & (1<<t.Mc - 1); t.Modes[i].Rank < bits.OnesCount64(kappa) && !p.opposite(all, kappa) {
+		if kappa := uint64(i) & (1<<t.Mc - 1); t.Modes[i].Rank < bits.OnesCount64(kappa) && !p.hasBothStops(all, kappa) {
 			redundant++
 		}
 	}
@@ -265,28 +265,29 @@ func eigenvalues(a []float64, n int) ([]complex128, error) {
 
 // frequencies writes the eigenvalues of the open plant, with no element locked and without laws.
 func (p *checkedPlant) frequencies(w io.Writer, rates []complex128) {
-	var swing, decay, grow []string
-	still, most := 0, cmplx.Abs(rates[len(rates)-1])
+	var oscillating, decaying, growing []string
+	free, fastest := 0, cmplx.Abs(rates[len(rates)-1])
 	for _, r := range rates {
-		size := cmplx.Abs(r)
+		magnitude := cmplx.Abs(r)
 		switch {
-		case size <= 1e-9*max(most, 1):
-			still++
+		case magnitude <= 1e-9*max(fastest, 1):
+			free++
 		case imag(r) > 0:
-			swing = append(swing, fmt.Sprintf("%.4g Hz (damping ratio %.3g)", size/(2*math.Pi), -real(r)/size+0))
+			oscillating = append(oscillating,
+				fmt.Sprintf("%.4g Hz (damping ratio %.3g)", magnitude/(2*math.Pi), -real(r)/magnitude+0))
 		case imag(r) == 0 && real(r) > 0:
-			grow = append(grow, fmt.Sprintf("%.4g s", 1/size))
+			growing = append(growing, fmt.Sprintf("%.4g s", 1/magnitude))
 		case imag(r) == 0:
-			decay = append(decay, fmt.Sprintf("%.4g s", 1/size))
+			decaying = append(decaying, fmt.Sprintf("%.4g s", 1/magnitude))
 		}
 	}
 
-	list(w, "rates", len(rates), slices.Concat([]string{"no element locked and no law: " + count(still, "free motion")},
-		withHead("decays with time constants ", atMost(decay, 12)), withHead("oscillates with ", atMost(swing, 12)),
-		withHead("grows with time constants ", atMost(grow, 12))))
+	list(w, "rates", len(rates), slices.Concat([]string{"no element locked and no law: " + count(free, "free motion")},
+		withHead("decays with time constants ", atMost(decaying, 12)), withHead("oscillates with ", atMost(oscillating, 12)),
+		withHead("grows with time constants ", atMost(growing, 12))))
 }
 
-// coarseSubsteps is the number of substeps per step from which on check warns.
+// coarseSubsteps is the least number of substeps per step that check warns of.
 const coarseSubsteps = 16
 
 // substeps writes the substeps of a step, and warns of a coarse step.
@@ -298,7 +299,7 @@ func (c *Check) substeps(p *checkedPlant, rates []complex128) {
 	}
 
 	if fastest == 0 {
-		list(c.Out, "step", -1, []string{"any: nothing in the plant is fast"})
+		list(c.Out, "step", -1, []string{"any: the plant has no fast mode"})
 		return
 	}
 

@@ -2,9 +2,9 @@
 // what the program read from the file, warnings, and the worst tick measured on this host.
 //
 // The package starts no run and opens no bus. It reads no file format itself: model, rt/bench,
-// rt/scenario and io/dbc do.
+// rt/scenario and io/dbc read the files.
 //
-// Reading order: check.go (Check), check_plant.go (a plant), check_details.go (redundant locks, a
-// step in two parts, the matrices), check_bus.go (a bus and its messages), check_database.go (a
+// Reading order: check.go (Check), check_plant.go (a plant), check_details.go (redundant locks,
+// partitioned plants, the matrices), check_bus.go (a bus and its messages), check_database.go (a
 // database), worst_tick.go and worst_tick_locks.go (the worst tick, measured).
 package check

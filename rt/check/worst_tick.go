@@ -27,15 +27,15 @@ type exercise struct {
 	costNs      []int64   // processor time of each tick, least of all passes, ns
 	locks       []lockSet // lock set at the end of each tick
 	mostNs      int64     // longest tick of all passes by the wall clock, ns
-	fault       string    // first state that became non-finite, "" none
+	fault       string    // name of a state that became non-finite; "": all states stayed finite
 	unconverged uint64    // substeps of all passes in which laws did not converge
 }
 
 // tickPreparer prepares tick i of an exercise: it sets u and may call Reset of the kernel.
 type tickPreparer func(k *kernel.Kernel, u []float64, i int, random *rand.Rand)
 
-func newExercise(name string, t *kernel.Tables, ticks int, before tickPreparer) *exercise {
-	return &exercise{ExerciseCost: ExerciseCost{Name: name, Ticks: ticks}, tables: t, prepareTick: before}
+func newExercise(name string, t *kernel.Tables, ticks int, prepare tickPreparer) *exercise {
+	return &exercise{ExerciseCost: ExerciseCost{Name: name, Ticks: ticks}, tables: t, prepareTick: prepare}
 }
 
 const (
@@ -81,8 +81,8 @@ func (c *Check) worstTick(p *checkedPlant) error {
 	return checkBudget(p, time.Duration(w.WorstNs))
 }
 
-// exercises returns the exercises of a plant: with its own input waveforms, and with commands
-// at their worst. Inputs of a bench that no bus drives keep their own waveforms.
+// exercises returns the exercises of a plant: with its own input waveforms, and with worst-case
+// commands. Inputs of a bench that no bus drives keep their own waveforms.
 func (p *checkedPlant) exercises() ([]*exercise, error) {
 	own, driven := p.tables, p.tables
 	again := func(which []bool) (*kernel.Tables, error) {
@@ -129,7 +129,7 @@ func (p *checkedPlant) exercises() ([]*exercise, error) {
 	return append(list,
 		newExercise("all commands jump at once", driven, passTicks, jump),
 		newExercise("random commands", driven, passTicks, random),
-		newExercise("random commands at borders", driven, passTicks, switching),
+		newExercise("random commands at limits", driven, passTicks, switching),
 		r.lockSetsFromRest(driven)), nil
 }
 
@@ -169,7 +169,7 @@ func (r *ranges) set(u []float64, high func(j int) bool) {
 }
 
 // lockSetsFromRest restarts the plant repeatedly with all slips at zero and each command at a
-// limit, so that one lock set after the other is locked from the start. Two ticks later all
+// limit, so that successive restarts begin in different lock sets. Two ticks later all
 // commands jump to other limits.
 func (r *ranges) lockSetsFromRest(driven *kernel.Tables) *exercise {
 	t := *driven
@@ -206,9 +206,9 @@ func (e *exercise) run() {
 	defer runtime.UnlockOSThread()
 	began := threadTime()
 	e.pass(k, true)
-	one, stable := threadTime()-began, 0
+	firstNs, stable := threadTime()-began, 0
 	for e.Times = 1; e.Times < mostPasses && (e.Times < leastPasses || stable < 2) &&
-		threadTime()-began+one <= longest; e.Times++ {
+		threadTime()-began+firstNs <= longest; e.Times++ {
 		before := slices.Max(e.costNs)
 		if e.pass(k, false); slices.Max(e.costNs) > before-before/20 {
 			stable++

@@ -81,7 +81,7 @@ type LockCost struct {
 const maxLockSets = 1024
 
 // MeasureWorstTick measures the worst tick of the plant and the cost by lock set, as
-// `lockstep check` does: with the table kernel, on the CPU on which it runs.
+// `lockstep check` does: with the table kernel, on the CPU of the caller.
 func MeasureWorstTick(h *bench.Handover) (*WorstCase, error) {
 	p, err := newCheckedBench(h)
 	if err != nil {

@@ -12,8 +12,8 @@
 // Several faults on one target act in the order of their slots, each on the result of the one
 // before.
 //
-// A value fault on an input acts last before the step. Received frames, and substitutes for missing
-// ones, go on updating the input underneath, and it returns to them when the fault is over. An
+// A value fault on an input acts last before the step. Meanwhile received frames, and substitutes
+// for missing ones, still update the value underneath; after the fault the input has this value. An
 // input that nothing drives is sampled at each tick while a fault is on it. A value fault on a
 // signal acts on the physical value before encoding, so a frame sent on change sees it. The value
 // is limited to what the signal's bits can carry, not to its declared range. While the bus carries

@@ -23,8 +23,8 @@ type field struct {
 	yamlfile.Scalar
 }
 
-// readEntry reads an entry; what names it in errors. parts has the keys of each value that may be a
-// mapping.
+// readEntry reads an entry; what names the entry in errors. parts lists the allowed keys of each value
+// that may be a mapping.
 func readEntry(r *yamlfile.Reader, f yamlfile.Field, what string, keys []string, parts map[string][]string) *entry {
 	e := &entry{Reader: r, what: what, at: f.Scalar(what)}
 	fields := r.FieldsOf(f, what)
@@ -64,7 +64,7 @@ func (e *entry) get(key string) yamlfile.Scalar {
 
 func (e *entry) text(key string) string { return e.get(key).Text }
 
-// parts returns the fields of a mapping, the value of key.
+// parts returns the fields of the mapping that is the value of key.
 func (e *entry) parts(key string) (list []field) {
 	for _, f := range e.fields {
 		if name, ok := strings.CutPrefix(f.key, key+"."); ok {
@@ -99,7 +99,7 @@ func (e *entry) instant(h *bench.Handover, key string) (tick int64) {
 	return tick
 }
 
-// conditions reads conditions; none is set if the key is missing.
+// conditions reads conditions; the list is empty if the key is missing.
 func (e *entry) conditions(h *bench.Handover, key string) (list Conditions) {
 	if text := e.text(key); text != "" {
 		var err error

@@ -1,7 +1,7 @@
 // Package soak owns long tests of a bench: the load during a run, the criteria that must hold, and
 // the verdict. A soak is one run, or a series of runs, its segments: plain ones, and between them
-// scenarios and faults. It can be continued after an interruption. Its use is described in SOAK.md,
-// where a segment is called a leg.
+// scenarios and faults. It can be continued after an interruption. SOAK.md describes its use
+// and calls a segment a leg.
 //
 // The package does not run a bench: each run is a supervisor.Session. A soak starts it, observes it
 // (supervisor.Options.OnPoll) and checks its report. The caller passes the function that makes the

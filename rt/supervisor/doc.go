@@ -27,9 +27,10 @@
 //
 // The target ends by itself after rt.Config.Ticks, at the supervisor's request (StatusBlock.Stop),
 // at SIGTERM, and when its policy demands it. The target outlives the supervisor: at each tick it
-// asks the kernel whether the supervisor process (StatusBlock.Supervisor) has ended, and then
-// follows the bench. Attach replaces the supervisor. The supervisor waits for the end of the loop's
-// thread, which the kernel reports in the status block (StatusBlock.WaitThreadExit).
+// asks the kernel whether the supervisor process (StatusBlock.Supervisor) has ended. If so, the
+// target does what the bench demands (end: supervisor_gone). Attach replaces the supervisor. The
+// supervisor waits for the end of the loop's thread, which the kernel reports in the status block
+// (StatusBlock.WaitThreadExit).
 //
 // # States of the buses
 //
@@ -40,6 +41,7 @@
 // of each bus per second and counts the rest.
 //
 // If an interface is created again, the supervisor binds the target's socket to it. The target
-// receives bus-off and restart of its controller on that socket. It then follows the bench
-// (end: bus_off), with or without a supervisor. The plant keeps its time in every state of the bus.
+// receives bus-off and restart of its controller on that socket. It then does what the bench
+// demands (end: bus_off), with or without a supervisor. The plant keeps its time in every state of
+// the bus.
 package supervisor

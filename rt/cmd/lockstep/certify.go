@@ -64,8 +64,8 @@ func defineCertify(a *args) func() error {
 // read takes over the arguments of the command line.
 func (c *certifyArgs) read(a *args) error {
 	a.Visit(func(f *flag.Flag) { c.given[f.Name] = true })
-	if len(a.names) == 1 && c.old != "" && strings.HasSuffix(a.names[0], ".json") {
-		c.now = a.names[0]
+	if len(a.operands) == 1 && c.old != "" && strings.HasSuffix(a.operands[0], ".json") {
+		c.now = a.operands[0]
 		for name := range c.given {
 			if name != "compare" {
 				return usageError{fmt.Sprintf("certify: -%s needs a measurement; two certificates are compared as they are", name)}
@@ -76,8 +76,8 @@ func (c *certifyArgs) read(a *args) error {
 	}
 
 	c.Bench = demo
-	if len(a.names) == 1 {
-		c.Bench, c.given["bench"] = a.names[0], true
+	if len(a.operands) == 1 {
+		c.Bench, c.given["bench"] = a.operands[0], true
 	}
 
 	return c.check()

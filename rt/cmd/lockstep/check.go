@@ -29,7 +29,7 @@ func defineCheck(a *args) func() error {
 	return func() error {
 		c.Step = cmp.Or(*step, bench.PlantPeriod)
 		var all error
-		for _, name := range a.names {
+		for _, name := range a.operands {
 			all = errors.Join(all, c.File(name))
 		}
 		return all
@@ -38,7 +38,7 @@ func defineCheck(a *args) func() error {
 
 func definePlants(a *args) func() error {
 	return func() error {
-		if len(a.names) == 0 {
+		if len(a.operands) == 0 {
 			w := tabwriter.NewWriter(host.Fold(os.Stdout), 0, 0, 2, ' ', 0)
 			for _, e := range plants.List() {
 				fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, e.Kind, e.About)
@@ -46,9 +46,9 @@ func definePlants(a *args) func() error {
 			return w.Flush()
 		}
 
-		data, err := plants.Read(a.names[0])
+		data, err := plants.Read(a.operands[0])
 		if err != nil {
-			return fmt.Errorf("%w%s", err, units.Meant(a.names[0], plants.Names()))
+			return fmt.Errorf("%w%s", err, units.Meant(a.operands[0], plants.Names()))
 		}
 		_, err = os.Stdout.Write(data)
 		return err

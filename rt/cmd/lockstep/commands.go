@@ -15,9 +15,9 @@ import (
 // command is a command of lockstep, such as run. Usage, help, manual page and completion are
 // generated from the table of commands and the flags that each command declares.
 type command struct {
-	name  string
-	names []string // arguments: "[BENCH]" is optional, "FILE..." is one or more
-	about string
+	name     string
+	operands []string // "[BENCH]" is optional, "FILE..." is one or more
+	about    string
 
 	// define declares the flags of the command and returns the function that runs it.
 	define func(a *args) (run func() error)
@@ -25,7 +25,7 @@ type command struct {
 
 // commands returns all commands in the order of the help.
 func commands() []command {
-	units := strings.Join(ecu.Names(), "|")
+	controlUnits := strings.Join(ecu.Names(), "|")
 	return []command{
 		{"run", []string{"[BENCH.yaml]"}, "run a bench in real time on its CAN buses; without a file, the demo", defineRun},
 		{"attach", []string{"[BENCH|PROCESS]"}, "take over a run whose supervisor has ended", defineAttach},
@@ -39,7 +39,7 @@ func commands() []command {
 		{"check", []string{"FILE..."}, "read plants, benches and databases and describe them", defineCheck},
 		{"gen", []string{"[PLANT]"}, "write the kernel of a plant as Go, C or an FMU, or the target executable of a bench", defineGen},
 		{"plants", []string{"[NAME]"}, "list the embedded files, or print one to start from", definePlants},
-		{"ecu", []string{units}, "run a virtual control unit on a bus", defineECU},
+		{"ecu", []string{controlUnits}, "run a virtual control unit on a bus", defineECU},
 		{"doctor", nil, "check whether this host is fit for a real-time run, and list what to change", defineDoctor},
 		{"latency", nil, "measure the wake-up latency of this host, with cyclictest as the reference", defineLatency},
 		{"soak", []string{"BENCH"}, "run a bench with its control unit under load, and give a verdict", defineSoak},
@@ -87,17 +87,17 @@ func help(to *os.File) {
 func defineHelp(a *args) func() error {
 	html := a.Bool("html", false, "print the guide as an HTML page")
 	return func() error {
-		if len(a.names) == 0 {
+		if len(a.operands) == 0 {
 			help(os.Stdout)
 			return nil
 		}
 
-		c, err := find(a.names[0])
+		c, err := find(a.operands[0])
 		if err == nil && !*html {
 			c.args().help()
 			fmt.Println()
 		}
-		if found, failed := printGuide(a.names[0], *html); found {
+		if found, failed := printGuide(a.operands[0], *html); found {
 			return failed
 		}
 

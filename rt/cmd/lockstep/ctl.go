@@ -16,12 +16,12 @@ func defineStop(a *args) func() error {
 	now := a.Bool("now", false, "kill the targets; their supervisors send the safe state on the buses")
 
 	return func() error {
-		if *all == (len(a.names) == 1) {
+		if *all == (len(a.operands) == 1) {
 			return usageError{"stop: name one run, or use -all; usage: lockstep " + a.usage()}
 		}
 		clean := true
 		out := host.Fold(os.Stdout)
-		err := control.Stop(a.name(), *all, *now, func(e *control.Answer) {
+		err := control.Stop(a.operand(), *all, *now, func(e *control.Answer) {
 			fmt.Fprintln(out, e.EndLine())
 			clean = clean && (e.Clean || *now)
 		})
@@ -37,7 +37,7 @@ func defineAttach(a *args) func() error {
 	a.StringVar(&o.Report, "report FILE.json", "", "write the closing report to this file, as JSON")
 
 	return func() error {
-		return supervisor.Attach(a.name(), o)
+		return supervisor.Attach(a.operand(), o)
 	}
 }
 
@@ -45,14 +45,14 @@ func defineCtl(a *args) func() error {
 	asJSON := a.Bool("json", false, "print the answer as one line of JSON")
 
 	return func() error {
-		answer, err := control.Ask(a.names[0], a.names[1:])
+		answer, err := control.Ask(a.operands[0], a.operands[1:])
 		if err != nil {
 			return err
 		}
 		if *asJSON {
 			return json.NewEncoder(os.Stdout).Encode(answer)
 		}
-		return answer.Print(host.Fold(os.Stdout), a.names[1])
+		return answer.Print(host.Fold(os.Stdout), a.operands[1])
 	}
 }
 

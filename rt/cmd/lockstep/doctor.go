@@ -16,28 +16,28 @@ import (
 
 // doctorArgs is the command line of doctor.
 type doctorArgs struct {
-	ask       doctor.Requirements
+	req       doctor.Requirements
 	json      bool
 	root      string
 	fix, undo bool
 	yes       bool     // changes confirmed on the command line
-	keep      []string // names of the checks whose findings -fix leaves
+	keep      []string // names of the checks whose settings -fix does not change
 	state     string   // file that holds the undo steps
 }
 
 func defineDoctor(a *args) func() error {
-	d := doctorArgs{ask: doctor.Requirements{Timer: sched.Timerfd}}
+	d := doctorArgs{req: doctor.Requirements{Timer: sched.Timerfd}}
 	a.BoolVar(&d.json, "json", false, "print one JSON object")
 	a.StringVar(&d.root, "root DIR", "/", "check the files of another host, below DIR")
-	a.IntVar(&d.ask.CPU, "cpu N", -1,
+	a.IntVar(&d.req.CPU, "cpu N", -1,
 		"CPU of the loop (default: the CPU that run would choose if no bench ran)")
-	a.IntVar(&d.ask.Priority, "priority N", 80, "SCHED_FIFO priority of the loop, 1 to 99")
-	a.choice(&d.ask.Timer, "timer",
+	a.IntVar(&d.req.Priority, "priority N", 80, "SCHED_FIFO priority of the loop, 1 to 99")
+	a.choice(&d.req.Timer, "timer",
 		"timer of the loop: timerfd (the default) or nanosleep", sched.Timerfd, sched.Nanosleep)
-	a.list(&d.ask.Buses, "bus INTERFACE,...", "CAN interfaces that must be up")
+	a.list(&d.req.Buses, "bus INTERFACE,...", "CAN interfaces that must be up")
 	a.BoolVar(&d.fix, "fix", false, "show what can be changed while the host runs, and change it after confirmation")
 	a.BoolVar(&d.yes, "yes", false, "with -fix: change without asking, for scripts")
-	a.list(&d.keep, "keep CHECK,...", "with -fix: leave the findings of these checks, such as throttling,smt")
+	a.list(&d.keep, "keep CHECK,...", "with -fix: do not change the settings of these checks, such as throttling,smt")
 	a.BoolVar(&d.undo, "undo", false, "restore what -fix has changed")
 	a.StringVar(&d.state, "state FILE", doctor.UndoFile, "file that holds the undo steps")
 
@@ -52,7 +52,7 @@ func defineDoctor(a *args) func() error {
 			return d.runUndo()
 		}
 
-		found, err := doctor.Examine(d.root, d.ask)
+		found, err := doctor.Examine(d.root, d.req)
 		if err != nil {
 			return err
 		}
@@ -74,10 +74,10 @@ func defineDoctor(a *args) func() error {
 func (d *doctorArgs) check() error {
 	text := ""
 	switch {
-	case d.ask.CPU < -1:
-		text = fmt.Sprintf("-cpu %d: it must be 0 or more", d.ask.CPU)
-	case d.ask.Priority < 1 || d.ask.Priority > 99:
-		text = fmt.Sprintf("-priority %d: it must be 1 to 99", d.ask.Priority)
+	case d.req.CPU < -1:
+		text = fmt.Sprintf("-cpu %d: it must be 0 or more", d.req.CPU)
+	case d.req.Priority < 1 || d.req.Priority > 99:
+		text = fmt.Sprintf("-priority %d: it must be 1 to 99", d.req.Priority)
 	case d.fix && d.undo:
 		text = "-fix and -undo are opposites: give one of them"
 	case d.yes && !d.fix:
@@ -93,21 +93,21 @@ func (d *doctorArgs) check() error {
 	return usageError{"doctor: " + text}
 }
 
-// fixed is the output of `doctor -fix -json`.
-type fixed struct {
+// fixOutput is the output of `doctor -fix -json`.
+type fixOutput struct {
 	Plan  *doctor.Plan  `json:"plan"`
 	Steps []doctor.Step `json:"steps"` // empty: nothing was changed
 	Fit   bool          `json:"fit"`   // fitness after the changes
 }
 
-// undone is the output of `doctor -undo -json`.
-type undone struct {
+// undoOutput is the output of `doctor -undo -json`.
+type undoOutput struct {
 	Steps []doctor.Step `json:"steps"`
 }
 
 // runFix shows the possible changes and makes them after confirmation.
 func (d *doctorArgs) runFix() error {
-	p, err := doctor.NewPlan(d.root, d.ask, d.keep)
+	p, err := doctor.NewPlan(d.root, d.req, d.keep)
 	if err != nil {
 		return refusal(err, nil)
 	}
@@ -145,12 +145,12 @@ func (d *doctorArgs) confirm(changes int) bool {
 
 // report prints the result of each step and whether the host is fit now.
 func (d *doctorArgs) report(p *doctor.Plan, steps []doctor.Step) error {
-	now, err := doctor.Examine(d.root, d.ask)
+	now, err := doctor.Examine(d.root, d.req)
 	if err != nil {
 		return err
 	}
 	if d.json {
-		return printJSON(fixed{p, append([]doctor.Step{}, steps...), now.Fit})
+		return printJSON(fixOutput{p, append([]doctor.Step{}, steps...), now.Fit})
 	}
 	if len(steps) == 0 {
 		return nil
@@ -177,7 +177,7 @@ func (d *doctorArgs) runUndo() error {
 	var writeErr error
 	switch {
 	case d.json:
-		writeErr = printJSON(undone{append([]doctor.Step{}, steps...)})
+		writeErr = printJSON(undoOutput{append([]doctor.Step{}, steps...)})
 	case len(steps) > 0:
 		writeErr = doctor.StepsText(os.Stdout, steps)
 		done, left, failed := doctor.Sum(steps)
@@ -189,7 +189,8 @@ func (d *doctorArgs) runUndo() error {
 	return errors.Join(writeErr, refusal(err, steps))
 }
 
-// refusal gives exit code 3 to a refusal of the host: of all changes, or of some, one line each.
+// refusal returns err with exit code 3 if doctor refused all changes or if steps failed. Each failed
+// step is a line of the error.
 func refusal(err error, steps []doctor.Step) error {
 	var r doctor.Refused
 	failed := doctor.Failed(steps)

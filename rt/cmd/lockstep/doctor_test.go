@@ -74,7 +74,7 @@ func TestFixShowsItsChangesAndMakesNoneWithoutConfirmation(t *testing.T) {
 			t.Errorf("%s: code %d, want %d; %q\n%s", c.host, code, c.code, errors, out)
 		}
 		object, _, again := lockstep(t, append(line, "-json")...)
-		var told fixed
+		var told fixOutput
 		if err := json.Unmarshal([]byte(object), &told); err != nil || again != code || told.Steps == nil || len(told.Steps) > 0 || len(told.Plan.Changes) != c.n {
 			t.Fatalf("%s: -json: code %d, %+v: %v", c.host, again, told, err)
 		}

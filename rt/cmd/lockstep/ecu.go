@@ -34,10 +34,10 @@ func defineECU(a *args) func() error {
 	until := a.Int("until N", -1, "file descriptor of a pipe; the unit ends when the pipe is closed (for the process that starts it)")
 
 	return func() error {
-		if !slices.Contains(ecu.Names(), a.names[0]) {
-			return fmt.Errorf("ecu: no control unit %q; there are: %s", a.names[0], strings.Join(ecu.Names(), ", "))
+		if !slices.Contains(ecu.Names(), a.operands[0]) {
+			return fmt.Errorf("ecu: no control unit %q; there are: %s", a.operands[0], strings.Join(ecu.Names(), ", "))
 		}
-		if err := ecu.Check(a.names[0], settings); err != nil {
+		if err := ecu.Check(a.operands[0], settings); err != nil {
 			return err
 		}
 		// The name of the first thread is the name in ps; prctl can set it only from that thread.
@@ -59,6 +59,6 @@ func defineECU(a *args) func() error {
 			}()
 		}
 
-		return exit1(ecu.Run(a.names[0], line, os.Stdout, ctx.Done(), settings...))
+		return exit1(ecu.Run(a.operands[0], line, os.Stdout, ctx.Done(), settings...))
 	}
 }

@@ -29,7 +29,7 @@ type args struct {
 	run      func() error
 	options  []option // flags, sorted by name
 	required string   // name of the mandatory flag; "": none
-	names    []string // arguments given
+	operands []string // arguments given, without flags
 }
 
 // option describes a flag: -Name Value. Value is "" for a flag without a value.
@@ -58,8 +58,8 @@ func (c command) args() *args {
 	return a
 }
 
-// name returns the argument of a command with at most one; "" if it is not given.
-func (a *args) name() string { return strings.Join(a.names, "") }
+// operand returns the operand of a command that takes at most one; "" if it is not given.
+func (a *args) operand() string { return strings.Join(a.operands, "") }
 
 // execute reads flags before, between and after the arguments, and runs the command.
 func (a *args) execute(list []string) error {
@@ -72,15 +72,15 @@ func (a *args) execute(list []string) error {
 		}
 
 		if list = a.Args(); len(list) > 0 {
-			a.names = append(a.names, list[0])
+			a.operands = append(a.operands, list[0])
 			list = list[1:]
 		}
 	}
 
-	known := a.command.names
+	known := a.command.operands
 	mandatory := len(slices.DeleteFunc(slices.Clone(known), func(name string) bool { return name[0] == '[' }))
 	repeats := len(known) > 0 && strings.Contains(known[len(known)-1], "...")
-	if n := len(a.names); n < mandatory || n > len(known) && !repeats {
+	if n := len(a.operands); n < mandatory || n > len(known) && !repeats {
 		return usageError{fmt.Sprintf("%s: got %d arguments; usage: lockstep %s", a.Name(), n, a.usage())}
 	}
 	if a.required != "" && a.Lookup(a.required).Value.String() == "" {
@@ -114,7 +114,7 @@ func (a *args) explain(err error) error {
 
 // usage returns a line like "sim PLANT|BENCH [-every N] [-for 25s]".
 func (a *args) usage() string {
-	words := append([]string{a.Name()}, a.command.names...)
+	words := append([]string{a.Name()}, a.command.operands...)
 	for _, o := range a.options {
 		word := "-" + o.Name
 		switch {
@@ -174,7 +174,7 @@ func (a *args) gridFlags(scheme, form *string) (step *time.Duration) {
 	a.choice(scheme, "scheme", "what a plant does after an event in a step: complete (finishes the step, the default) or "+
 		"papers (puts the rest into the lag buffer); a bench file sets its own", "complete", "papers")
 	a.choice(form, "form", "how a plant keeps an element locked: projected (exact, the default) or "+
-		"held (the papers' torque, constant over the step)", "projected", "held")
+		"held (lock torque constant over the step, as in the papers)", "projected", "held")
 	return a.duration("step 5ms", 0, "period of a plant (default 5ms); a bench file sets its own")
 }
 

@@ -12,11 +12,11 @@ func TestFlagsMayComeBeforeAndAfterArgumentsWithOneDashOrTwo(t *testing.T) {
 	} {
 		var buses []string
 		number, ran := 0, false
-		c := command{name: "try", names: []string{"[BENCH]"}, define: func(a *args) func() error {
+		c := command{name: "try", operands: []string{"[BENCH]"}, define: func(a *args) func() error {
 			best := false
 			a.hostFlags(&buses, &best)
 			a.IntVar(&number, "n N", 1, "a number")
-			return func() error { ran = slices.Equal(a.names, []string{"x.yaml"}); return nil }
+			return func() error { ran = slices.Equal(a.operands, []string{"x.yaml"}); return nil }
 		}}
 		if err := c.args().execute(strings.Fields(line)); err != nil || !ran || number != 3 || !slices.Equal(buses, []string{"drive=file:a,b.log"}) {
 			t.Errorf("try %s: %v, names right %v, -n %d, -bus %q", line, err, ran, number, buses)

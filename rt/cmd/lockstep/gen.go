@@ -29,7 +29,7 @@ func defineGen(a *args) func() error {
 			"at events, rounded differently from sim")
 
 	return func() error {
-		r.Plant, r.Step = a.name(), *step
+		r.Plant, r.Step = a.operand(), *step
 		return r.Run(host.Fold(os.Stdout))
 	}
 }

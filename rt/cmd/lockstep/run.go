@@ -39,8 +39,8 @@ func defineRun(a *args) func() error {
 		}
 
 		name := demo
-		if len(a.names) == 1 {
-			name = a.names[0]
+		if len(a.operands) == 1 {
+			name = a.operands[0]
 		}
 		b, err := bench.Load(name)
 		if err != nil {
@@ -141,7 +141,7 @@ func defineSoak(a *args) func() error {
 		if load {
 			s.Load = startLoad
 		}
-		b, err := bench.Load(a.names[0])
+		b, err := bench.Load(a.operands[0])
 		if err != nil {
 			return err
 		}

@@ -40,8 +40,8 @@ func defineMan(a *args) func() error {
 		if s, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 			p.Date = time.Unix(s, 0).UTC().Format(time.DateOnly)
 		}
-		if len(a.names) > 0 {
-			return printManual(a.names[0], p.Date)
+		if len(a.operands) > 0 {
+			return printManual(a.operands[0], p.Date)
 		}
 		for _, c := range commands() {
 			a := c.args()
@@ -67,9 +67,9 @@ const completeCommand = "complete"
 
 func defineCompletion(a *args) func() error {
 	return func() error {
-		text, err := shells.ReadFile("completion/lockstep." + filepath.Base(a.names[0]))
+		text, err := shells.ReadFile("completion/lockstep." + filepath.Base(a.operands[0]))
 		if err != nil {
-			return usageError{fmt.Sprintf("completion: unknown shell %q; use bash, zsh or fish", a.names[0])}
+			return usageError{fmt.Sprintf("completion: unknown shell %q; use bash, zsh or fish", a.operands[0])}
 		}
 		_, err = os.Stdout.Write(text)
 
@@ -129,14 +129,14 @@ func complete(words []string, last string) (list []proposal) {
 		return list
 	}
 
-	if n := len(c.names); n > 0 && strings.HasSuffix(c.names[n-1], "...") {
+	if n := len(c.operands); n > 0 && strings.HasSuffix(c.operands[n-1], "...") {
 		position = min(position, n-1)
 	}
-	if position >= len(c.names) {
+	if position >= len(c.operands) {
 		return nil
 	}
 
-	return proposals(c.names[position])
+	return proposals(c.operands[position])
 }
 
 // value returns the value of a flag as the usage shows it; "" for a flag without a value.

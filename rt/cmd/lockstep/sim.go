@@ -34,7 +34,7 @@ func defineSim(a *args) func() error {
 		if s.Every < 1 {
 			return usageError{"sim: -every must be at least 1"}
 		}
-		s.Plant, s.For, s.Step = a.names[0], *length, *step
+		s.Plant, s.For, s.Step = a.operands[0], *length, *step
 		if term.IsTerminal(int(os.Stderr.Fd())) {
 			s.Progress = os.Stderr
 		}
@@ -55,7 +55,7 @@ func defineReplay(a *args) func() error {
 	out := a.String("out FILE.csv", "", "write every port of every tick to this CSV file; - is the standard output")
 
 	return func() error {
-		same, err := virtual.Replay{Record: a.names[0], Out: *out}.Run()
+		same, err := virtual.Replay{Record: a.operands[0], Out: *out}.Run()
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func defineExport(a *args) func() error {
 		if format == "" {
 			return usageError{fmt.Sprintf("export: unknown format %q; use .log, .asc, .blf, .mf4 or .csv, or -format", filepath.Ext(*file))}
 		}
-		r, err := record.Open(a.names[0])
+		r, err := record.Open(a.operands[0])
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func defineExport(a *args) func() error {
 			return exit1(err)
 		}
 		if torn := r.Torn(); torn != "" {
-			fmt.Fprintf(os.Stderr, "lockstep: %s: %s\n", a.names[0], torn)
+			fmt.Fprintf(os.Stderr, "lockstep: %s: %s\n", a.operands[0], torn)
 		}
 		return f.Close()
 	}

@@ -29,7 +29,7 @@ func defineSweep(a *args) func() error {
 		switch {
 		case *from != "" && (*out == "" || *text != ""):
 			return usageError{"sweep: -merge DIR needs -o FILE.parquet or -o FILE.csv, and no -shard"}
-		case *from == "" && len(a.names) == 0:
+		case *from == "" && len(a.operands) == 0:
 			return usageError{"sweep: SWEEP is missing; usage: lockstep " + a.usage()}
 		case *workers < 1:
 			return usageError{"sweep: -j must be at least 1"}
@@ -37,8 +37,8 @@ func defineSweep(a *args) func() error {
 
 		var s *sweep.Sweep
 		var err error
-		if len(a.names) > 0 {
-			if s, err = sweep.Load(a.names[0]); err != nil {
+		if len(a.operands) > 0 {
+			if s, err = sweep.Load(a.operands[0]); err != nil {
 				return err
 			}
 		}
