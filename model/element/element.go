@@ -1,6 +1,6 @@
 // Package element owns what an element of a plant file is: its type, how it reads its parameters
 // and their bounds, and what it can add to the network. It holds no element type and does not read
-// files: what loads them gives each Element its entry and its Namespace.
+// files: the caller gives each Element its entry in the file and its Namespace.
 //
 // The types are in packages by family, mechanics, planar, contact, machine and fluid, so that a
 // family can grow without the others.
@@ -40,7 +40,8 @@ type Quantity struct {
 	Meaning string // noun phrase
 }
 
-// Domain returns the domain of all elements of the type; network.AnyDomain where their nodes decide.
+// Domain returns the domain of all elements of the type; network.AnyDomain where their nodes
+// decide.
 func (k *Kind) Domain() network.Domain {
 	d, any := k.Itself, false
 	for _, f := range k.Flanges {

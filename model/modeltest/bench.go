@@ -1,5 +1,5 @@
-// Package modeltest owns what tests make of the text of a plant: its system, a kernel that steps,
-// or its error. It is for tests alone and holds no expectation of its own.
+// Package modeltest owns the steps by which tests turn the text of a plant into a system, a kernel
+// that steps, or an error. It is for tests only and holds no expected results.
 package modeltest
 
 import (
@@ -20,7 +20,7 @@ type Bench struct {
 	Kernel *kernel.Kernel
 	Tables *kernel.Tables
 	Y, U   []float64 // outputs and inputs
-	Ticks  int       // made so far
+	Ticks  int       // ticks stepped so far
 }
 
 // New prepares a plant for a period; NewWith takes the other options of a kernel as well.
@@ -43,7 +43,7 @@ func NewWith(t *testing.T, text string, opt kernel.Options) *Bench {
 	return b
 }
 
-// To steps until the given time; hook sees every grid time.
+// To steps until a time, s. It calls hook, unless nil, with the time of every grid point, s.
 func (b *Bench) To(seconds float64, hook func(at float64)) *Bench {
 	h := float64(b.Tables.PeriodNs) * 1e-9
 	for float64(b.Ticks)*h < seconds-h/2 {

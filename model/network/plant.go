@@ -1,6 +1,7 @@
-// Package network owns a plant as a network: nodes that turn or move, what is rigid between them
-// and what acts on them. For errors it has places in the plant file. Elements build it and
-// model/assemble makes matrices of it. It checks nothing and does not know element types.
+// Package network owns a plant as a network: nodes that turn or move, rigid constraints between
+// them, and torques and forces on them. For errors it has positions in the plant file. Elements
+// build it and model/assemble makes matrices of it. It checks nothing and does not know element
+// types.
 //
 // It is a separate package because elements and assembly share it, and the kernel does not need it.
 //
@@ -236,7 +237,8 @@ func (f Form) Index() int { return f[0].Index }
 // Plus is f + g.
 func (f Form) Plus(g Form) Form { return append(append(Form(nil), f...), g...) }
 
-// The quantities of a plant as forms, with coefficient 1; one is a number.
+// One and the functions below return a quantity of the plant as a form with coefficient 1. One
+// returns the number v.
 func One(v float64) Form       { return Form{{OfOne, 0, v}} }
 func AccelOf(n int) Form       { return Form{{OfAccel, n, 1}} }
 func DriveOf(n int) Form       { return Form{{OfDrive, n, 1}} }

@@ -1,6 +1,6 @@
-// Package plantfile owns the language of plant files: Load makes the network of a plant of
-// one. It does not know the element types, which are passed to it (model/library lists
-// them), and does not make matrices of the network: model/assemble does.
+// Package plantfile owns the language of plant files: Load reads a plant file into the network of
+// its plant. It does not know the element types, which are passed to it (model/library lists them),
+// and does not make matrices of the network: model/assemble does.
 //
 // Reading order: load.go (Load; Draft: a parsed file; inputs, the partition), scope.go (names,
 // assemblies), elements.go (entries and their nodes), waveforms.go (values over time), exert.go
@@ -10,7 +10,8 @@
 // read. An error names its place in the file: FILE:LINE:COL.
 //
 // The language is described in model/PLANT.md, which `lockstep help plant` prints. Its tables of
-// element types are written from what package element declares (go test ./model -run Guide -update).
+// element types are written from what package element declares (go test ./model -run Guide
+// -update).
 package plantfile
 
 import (

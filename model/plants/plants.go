@@ -1,6 +1,6 @@
 // Package plants owns the files that come with the command: plants, inputs for them, benches,
-// scenarios, sweeps and databases. Its trains are one text for any number of cars. It does not
-// read them.
+// scenarios, sweeps and databases. One text describes trains of any number of cars. The package
+// does not read the files.
 package plants
 
 import (
@@ -68,8 +68,8 @@ func List() []Entry {
 	return list
 }
 
-// Kind tells what a file is: a "bench", a "scenario", a "sweep", a file of "inputs", a "database" or
-// else a "plant".
+// Kind tells what a file is: a "bench", a "scenario", a "sweep", a file of "inputs", a "database"
+// or else a "plant".
 func Kind(file string, data []byte) string {
 	switch {
 	case path.Ext(file) == ".dbc":

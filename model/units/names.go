@@ -10,8 +10,8 @@ func Meant(name string, known []string) string {
 	return ""
 }
 
-// Nearest returns the known name that name was probably meant to be, "" if no name is near. Up to
-// a third of the letters, and always two, may be wrong.
+// Nearest returns the known name with the smallest Distance from name, "" if no name is near. A
+// near name differs in at most two letters, or a third of them if this is more.
 func Nearest(name string, known []string) string {
 	best, found := 1+max(2, len(name)/3), ""
 	for _, k := range known {
@@ -26,8 +26,8 @@ func Nearest(name string, known []string) string {
 	return found
 }
 
-// Distance is the number of letters, of any case, to insert, delete or replace to
-// make b of a, in bytes (Levenshtein, Soviet Physics Doklady 10(8), 1966).
+// Distance returns the number of bytes to insert, delete or replace to turn a into b, ignoring case
+// (Levenshtein, Soviet Physics Doklady 10(8), 1966).
 func Distance(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	d := make([]int, len(b)+1)
@@ -50,8 +50,8 @@ func Distance(a, b string) int {
 	return d[len(b)]
 }
 
-// IsName tells whether s is letters, digits and "_", not starting with a digit;
-// dotted allows several of these joined by ".".
+// IsName reports whether s has 1 to 100 letters, digits and "_", and does not start with a digit.
+// With dotted, several such names may be joined by ".".
 func IsName(s string, dotted bool) bool {
 	return len(s) <= 100 && s != "" && nameForm.FindString(s) == s && (dotted || !strings.Contains(s, "."))
 }

@@ -298,13 +298,13 @@ func WithUnit(number, unit string) string {
 	return number + " " + unit
 }
 
-// DropRounding drops what is rounding in a difference.
+// DropRounding returns a difference without its rounding: v to 9 digits.
 func DropRounding(v float64) float64 {
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 9, 64), 64)
 	return short
 }
 
-// Port is a scalar at the border of a plant.
+// Port is a scalar input or output of a plant.
 type Port struct {
 	Name     string
 	Unit     string  // SI, spelled as Parse reads it; "1" for a bare number
@@ -312,11 +312,11 @@ type Port struct {
 	Beyond   Beyond
 }
 
-// Beyond says what a signal carries of an output that is beyond what it can hold.
+// Beyond says how a bus signal encodes an output that is outside the range of the signal.
 type Beyond uint8
 
 const (
-	Border Beyond = iota // the end of its range: the output was not meant to go there
-	Rests                // the same, as meant: a timer that has run out
-	Wraps                // a counter: it goes on from the other end
+	Border Beyond = iota // limited to the range and counted as saturated: not intended
+	Rests                // limited to the range, not counted: for example a timer that has run out
+	Wraps                // a counter: wrapped around to the other end of the range
 )
