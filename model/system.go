@@ -38,7 +38,7 @@ type System struct {
 	E         []float64    // n×n, symmetric: the stored energy is ½·xᵀ·E·x, J, and what affine signals store
 	Signals   []Signal     // m; affine ones come after the sources, the laws last
 	Switches  []Switch     // deflections and speeds whose region the affine signals depend on
-	Guards    []Program    // places where a law has a corner: it is passed where the value crosses 0
+	Guards    []Program    // event indicators: a law has a breakpoint where the value crosses 0
 	Inputs    []Input      // which signals can be driven from outside
 	Frictions []Friction   // mc
 	Outputs   []units.Port // p
@@ -202,7 +202,7 @@ type Code uint8
 const (
 	Push  Code = iota // Value
 	Arg               // value of Args[Index]
-	Side              // +1 or -1: the side of System.Guards[Index] on which this piece lies
+	Side              // sign of System.Guards[Index] in this substep, +1 or -1
 	Add               // a + b
 	Sub               // a - b
 	Mul               // a·b
@@ -219,7 +219,7 @@ const (
 	Cos               // cos(b)
 	Look              // Tables[Index] at b
 	Look2             // Tables[Index] at row a, column b
-	If                // a where the side of Guards[Index] is +1, otherwise b
+	If                // a if the sign of Guards[Index] is +1, otherwise b
 )
 
 // Table is a function of one or two variables, linear (bilinear) between its

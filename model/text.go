@@ -2,8 +2,8 @@ package model
 
 import "embed"
 
-// Text is the source of what the kernel's source refers to. How a plant is read and assembled is
-// no part of that.
+// Text holds the source file to which package kernel refers, for code generation. The source that
+// reads and assembles a plant is not part of Text.
 //
 //go:embed system.go
 var Text embed.FS

@@ -18,11 +18,10 @@ import (
 	"lockstep/model/units"
 )
 
-// Pos is a place in the plant file.
+// Pos is a position in the plant file.
 type Pos = yamlfile.Pos
 
-// Plant is a plant file that was read and checked: a network of nodes and of what
-// acts between them. All values are SI.
+// Plant is the network of a plant file that was read and checked. All values are SI.
 type Plant struct {
 	Name  string
 	About string
@@ -38,9 +37,9 @@ type Plant struct {
 	Guards        []Guard
 	GearLosses    []GearLoss
 	ContactLosses []ContactLoss
-	Inputs        []model.Input // Signal is an index into signals
+	Inputs        []model.Input // Signal is an index into Signals
 	Outputs       []Output
-	Pulses        []model.Pulses   // State is an index into states
+	Pulses        []model.Pulses   // State is an index into States
 	Partition     *model.Partition // nil: none
 }
 
@@ -50,8 +49,7 @@ func Add[T any](list *[]T, item T) int {
 	return len(*list) - 1
 }
 
-// Domain is what a node does: it turns or it moves. A speed of either kind is a
-// coordinate of the same network.
+// Domain says whether a node turns or moves. One network has nodes of both domains.
 type Domain int
 
 const (
@@ -64,7 +62,7 @@ func (d Domain) String() string {
 	return [...]string{"of any kind", "rotational", "translational"}[d]
 }
 
-// Per chooses a spelling: that of what moves, or else that of what turns.
+// Per returns trans if the domain is Translational, otherwise rot.
 func (d Domain) Per(rot, trans string) string {
 	if d == Translational {
 		return trans
@@ -72,7 +70,7 @@ func (d Domain) Per(rot, trans string) string {
 	return rot
 }
 
-// Spell chooses of "ROT|TRANS" as Per does; any other text is one spelling.
+// Spell returns one half of "ROT|TRANS", as Per does; a text without | is returned unchanged.
 func (d Domain) Spell(text string) string {
 	rot, trans, two := strings.Cut(text, "|")
 	if two {
@@ -85,19 +83,19 @@ func (d Domain) Spell(text string) string {
 // the springs and dampers at it.
 type Node struct {
 	Name   string
-	At     Pos     // where it is declared, or first used
-	Owner  string  // the kind that owns it: "inertia", "fixed", ...; "" massless
-	Domain Domain  // AnyDomain counts as rotational
-	By     string  // the element that fixed the domain
+	At     Pos     // position of its declaration or first use
+	Owner  string  // element type that owns the node: "inertia", "fixed", ...; "": a node without mass
+	Domain Domain  // AnyDomain is treated as rotational
+	By     string  // element that decided the domain
 	J      float64 // kg·m² or kg; > 0 for an inertia or mass, else 0
 	Start  float64 // initial speed
-	Given  bool    // start was written
+	Given  bool    // the file gives Start
 	Phi0   float64 // initial angle or position
-	Placed bool    // phi0 was written
-	Framed bool    // it is of a body, which alone says where it starts
-	Fixes  bool    // phi0 is a place in the plane,
-	Loose  bool    // or it leaves out an offset from the centre of a body, of which no place was written
-	Driven int     // 1 + the state that is its speed; 0: it is not prescribed
+	Placed bool    // the file gives Phi0
+	Framed bool    // node of a body, which alone gives the start values
+	Fixes  bool    // Phi0 depends on a position in the plane
+	Loose  bool    // Phi0 lacks the offset from the centre of a body whose position the file omits
+	Driven int     // 1 + index of the state that is the prescribed speed; 0: not prescribed
 	Users  []string
 }
 
@@ -115,25 +113,24 @@ type Tie struct {
 	Name  string
 	At    Pos
 	Row   Row
-	Gap   float64 // what row is of places (angles) instead of speeds
-	Joint bool    // it must take a degree of freedom
+	Gap   float64 // value of Row with positions (angles) in place of speeds
+	Joint bool    // constraint of a mechanical joint, which must remove a degree of freedom
 }
 
-// State is a quantity with der as its rate: the twist of a spring, an angle, a
-// temperature, a lag.
+// State is a quantity with the rate Der: the twist of a spring, an angle, a temperature, a lag.
 type State struct {
 	Name  string
 	Unit  string // SI
 	At    Pos
 	Der   Form
 	Start float64
-	Speed Row     // start is the speed along these nodes where one of them is given
-	Along Row     // the angles (positions) of these nodes are added to start where they are known
-	Stays bool    // where none of them is known, start holds; otherwise the state is 0 then
-	C     float64 // the stored energy is ½·c·x²
+	Speed Row     // if the file gives a start speed of these nodes: the row that replaces Start
+	Along Row     // row of angles (positions) that is added to Start, if one is known
+	Stays bool    // without known angles: true: the state starts at Start, false: at 0
+	C     float64 // stiffness: the stored energy is ½·C·x²
 }
 
-// Effort is a torque or force: value acts along row, on node n with its coefficient.
+// Effort is a torque or force: a node of Row gets Value times its coefficient.
 type Effort struct {
 	Element string
 	At      Pos
@@ -147,7 +144,7 @@ type Friction struct {
 	At    Pos
 	Rel   Row     // w_b - w_a
 	Press int     // signal of its normal force
-	Rough float64 // torque at most for each N of that; 0: not known
+	Rough float64 // largest torque per N of the normal force, N·m/N; 0: unknown
 }
 
 // Signal is a value over time, in SI: a source, or a law of the plant.
@@ -156,29 +153,29 @@ type Signal struct {
 	Source   model.Source
 	Law      *Law
 	Affine   *model.Affine
-	Waveform Waveform // as it was written, of an element; nil: not
+	Waveform Waveform // value over time in the file, if an element has one; nil: none
 	Unit     units.Unit
-	MaxAbs   float64 // largest absolute value to be expected; 0: unknown
-	Linear   Form    // the same value as a form of signals, where it is one
+	MaxAbs   float64 // largest absolute value expected; 0: unknown
+	Linear   Form    // the value as a form; nil: it is not linear
 	At       Pos
-	Read     bool // something depends on it
+	Read     bool // an element or output reads the signal
 }
 
-// Guard is a place where a law has a corner.
+// Guard is an event indicator: a law of the plant has a breakpoint where Law crosses 0.
 type Guard struct {
 	Name string
 	At   Pos
 	Law  Law
 }
 
-// Region is a Switch in the making: z as a form of speeds and states.
+// Region is a model.Switch before assembly: its variable z is a form of speeds and states.
 type Region struct {
 	model.Switch
 	At   Pos
 	Form Form
 }
 
-// Output is a port: a linear form of what the plant has.
+// Output is a port and its value as a form.
 type Output struct {
 	units.Port
 	At   Pos
@@ -188,32 +185,32 @@ type Output struct {
 // Form is a sum of quantities.
 type Form []measure
 
-// measure is coef times one quantity of the plant; index is into the list that
-// kind says.
+// measure is Coef times one quantity of the plant. Index is an index into the list that Kind
+// selects.
 type measure struct {
 	Kind  MeasureKind
 	Index int
 	Coef  float64
 }
 
-// MeasureKind says of what a Measure is.
+// MeasureKind selects the quantity of a measure.
 type MeasureKind int
 
 const (
 	OfOne         MeasureKind = iota // the number 1
 	OfSpeed                          // nodes
-	OfAccel                          // nodes: the rate of their speed; in outputs and laws only
-	OfDrive                          // nodes: what drives a prescribed one; in outputs and laws only
+	OfAccel                          // nodes: acceleration; in outputs and laws only
+	OfDrive                          // nodes: torque or force that drives a prescribed node; in outputs and laws only
 	OfTie                            // ties: the multiplier; in outputs and laws only
-	OfGearLoad                       // losses: the torque into flange a without the gear's own friction; in laws only
-	OfGearShare                      // losses: how much of its friction torque flange a gives; a number, in laws only
-	OfContactLoss                    // pushes: the loss of a contact; in laws only
+	OfGearLoad                       // GearLosses: the torque into flange a without the gear's own friction; in laws only
+	OfGearShare                      // GearLosses: share of the friction torque that flange a gives, 1; in laws only
+	OfContactLoss                    // ContactLosses: the loss of a contact; in laws only
 	OfState                          // states
 	OfSignal                         // signals
-	OfFriction                       // frictions: tau; not in rates
+	OfFriction                       // Frictions: tau; not in rates
 )
 
-// Speeds is the row as a form, times scale.
+// Speeds returns the row as a form, times scale.
 func (r Row) Speeds(scale float64) Form {
 	var f Form
 	for _, t := range r {
@@ -222,7 +219,7 @@ func (r Row) Speeds(scale float64) Form {
 	return f
 }
 
-// Scaled is f times the number k.
+// Scaled returns f times the number k.
 func (f Form) Scaled(k float64) Form {
 	out := slices.Clone(f)
 	for i := range out {
@@ -231,10 +228,10 @@ func (f Form) Scaled(k float64) Form {
 	return out
 }
 
-// Index is that of the only quantity of f.
+// Index returns the index of the first quantity of f, for a form of one quantity.
 func (f Form) Index() int { return f[0].Index }
 
-// Plus is f + g.
+// Plus returns f + g.
 func (f Form) Plus(g Form) Form { return append(append(Form(nil), f...), g...) }
 
 // One and the functions below return a quantity of the plant as a form with coefficient 1. One
@@ -250,7 +247,7 @@ func StateOf(i int) Form       { return Form{{OfState, i, 1}} }
 func SignalOf(i int) Form      { return Form{{OfSignal, i, 1}} }
 func FrictionOf(i int) Form    { return Form{{OfFriction, i, 1}} }
 
-// Coef is the coefficient of node n.
+// Coef returns the coefficient of node n.
 func (r Row) Coef(n int) (c float64) {
 	for _, t := range r {
 		if t.Node == n {
@@ -261,13 +258,13 @@ func (r Row) Coef(n int) (c float64) {
 	return c
 }
 
-// TermOf is coef·w[n].
+// TermOf returns coef·w[n].
 func TermOf(n int, coef float64) Term { return Term{n, coef} }
 
-// RowOf is w[n].
+// RowOf returns w[n].
 func RowOf(n int) Row { return Row{TermOf(n, 1)} }
 
-// Difference is w[plus] - w[minus]; ground does not move.
+// Difference returns w[plus] - w[minus]; the speed of Ground is 0.
 func Difference(plus, minus int) Row {
 	var r Row
 	if plus != Ground {
@@ -279,14 +276,14 @@ func Difference(plus, minus int) Row {
 	return r
 }
 
-// Ground is the node that does not move, where a support is left out.
+// Ground stands for the node that does not move, in place of a support that is left out.
 const Ground = -1
 
-// SpeedUnit is the unit of the speed of a node, AngleUnit that of its angle or position.
+// SpeedUnit returns the unit of a node's speed, AngleUnit the unit of its angle or position.
 func (n *Node) SpeedUnit() string { return n.Domain.Per("rad/s", "m/s") }
 func (n *Node) AngleUnit() string { return n.Domain.Per("rad", "m") }
 
-// Scaled is r times the number k.
+// Scaled returns r times the number k.
 func (r Row) Scaled(k float64) Row {
 	out := slices.Clone(r)
 	for i := range out {

@@ -50,20 +50,20 @@ func Kinds() []element.Kind {
 	}
 }
 
-// engine is what readEngine makes of an engine: its law and what that reads.
+// engine holds an engine while readEngine builds its law.
 type engine struct {
 	*element.Element
 	w          network.Form // speed
 	throttle   network.Form // 0 to 1; nil: none
-	full, drag model.Table  // torque over speed, the map over throttle too; drag without points: 0
+	full, drag model.Table  // torque over speed, of a map also over throttle; a drag without points is 0
 	isMap      bool
 	l          network.Law
-	speed      int // argument of the law
+	speed      int // argument of the law that is the speed
 }
 
-// readEngine is a torque over speed and throttle (map), or between the drag and the
-// full-load torque over speed, with an idle controller, a limiter and a first-order
-// lag of what burns.
+// readEngine reads an engine. Its torque is a map over speed and throttle, or lies between the drag
+// and the full-load torque over speed. An idle controller, a limiter and a first-order lag of the
+// torque are optional.
 func readEngine(e *element.Element) element.Declared {
 	at := network.RowOf(e.Node("flange"))
 	g := engine{Element: e, w: at.Speeds(1)}
@@ -93,9 +93,9 @@ func readEngine(e *element.Element) element.Declared {
 	return element.Declared{Rel: at, Tau: tau, Unit: "N.m"}
 }
 
-// readOverride is what another controller leaves of the driver's demand, 0 to 1. Its
-// mode is that of SAE J1939's TSC1, SPN 695: 2 asks for a torque, 3 is a limit; 0 is
-// off, and 1, a speed, this engine does not control.
+// readOverride returns the driver's demand, 0 to 1, after the override by another controller. The
+// mode has the values of SAE J1939's TSC1, SPN 695: 2 replaces the demand, 3 limits it, 0 is off.
+// Mode 1, speed control, is treated as off.
 func readOverride(e *element.Element, throttle network.Form) network.Form {
 	if !e.Together("override", "override_mode") {
 		return throttle
@@ -104,14 +104,14 @@ func readOverride(e *element.Element, throttle network.Form) network.Form {
 	l := network.LawOf(throttle, 0)
 	asked := l.Read(network.SignalOf(e.Waveform("override")), 0)
 	mode := l.Read(network.SignalOf(e.Waveform("override_mode")), 0)
-	// asked in mode 2 and 3 is the most
+	// in modes 2 and 3, asked is the upper limit
 	l.Again(asked).Push(2).Again(mode).Do(model.Sub).Push(0).Do(model.Max).Times(far).Do(model.Add, model.Min)
-	// and in mode 2 the least
+	// in mode 2, asked is the lower limit too
 	l.Again(asked).Again(mode).Push(2).Do(model.Sub, model.Abs).Times(far).Do(model.Sub, model.Max)
 	return e.AddLaw("demand", "1", l.Push(0).Do(model.Max).Push(1).Do(model.Min))
 }
 
-// pushFired pushes the torque at the speed and the throttle.
+// pushFired pushes the torque with fuel, at the speed and the throttle.
 func (g *engine) pushFired() {
 	g.l.Again(g.speed)
 	switch {
@@ -127,7 +127,7 @@ func (g *engine) pushFired() {
 	}
 }
 
-// pushDrag pushes what the engine takes without fuel.
+// pushDrag pushes the torque without fuel, at the speed.
 func (g *engine) pushDrag() {
 	switch {
 	case g.isMap:
@@ -190,7 +190,7 @@ func (g *engine) addLimiter() {
 	g.GuardPoints(g.w, []float64{limit, limit + span})
 }
 
-// fade replaces the top by drag + part·(top - drag).
+// fade replaces the torque on top of the stack by drag + part·(torque - drag).
 func (g *engine) fade(part func()) {
 	g.pushDrag()
 	g.l.Do(model.Sub)
@@ -200,7 +200,7 @@ func (g *engine) fade(part func()) {
 	g.l.Do(model.Add)
 }
 
-// readConverter is, with nu = w_turbine/w_impeller,
+// readConverter reads a torque converter. With nu = w_turbine/w_impeller,
 //
 //	tau_pump = lambda(nu)·w_impeller·|w_impeller|, tau_turbine = ratio(nu)·tau_pump
 //
@@ -233,14 +233,14 @@ func readConverter(e *element.Element) element.Declared {
 	return element.Declared{Rel: network.Difference(turbine, pump), Tau: out, Unit: "N.m"}
 }
 
-// converterSlopes bounds how the torque lambda·ratio·w_impeller² follows both speeds,
-// up to the speed fast of the impeller.
+// converterSlopes returns upper bounds of the slopes of the torque lambda·ratio·w_impeller² over
+// both speeds, N·m·s/rad, up to the impeller speed fast, rad/s.
 func converterSlopes(lambda, ratio model.Table, fast float64) (byTurbine, byPump float64) {
 	product := func(x float64) float64 { return lambda.At(x) * ratio.At(x) }
 	points := slices.Concat(lambda.X, ratio.X)
 	slices.Sort(points)
 	points = slices.Compact(points)
-	for i := range len(points) - 1 { // it is a parabola between: steepest at an end
+	for i := range len(points) - 1 { // between two points the product is a parabola, steepest at an end
 		a, b := points[i], points[i+1]
 		for _, end := range [2][2]float64{{a, a + (b-a)*1e-3}, {b, b - (b-a)*1e-3}} {
 			x, near := end[0], end[1]
@@ -270,7 +270,7 @@ func readConverterTables(e *element.Element) (lambda, ratio model.Table) {
 
 	ratio = e.Table("ratio")
 	if len(lambda.X) < 2 {
-		e.Refuse(e.At, "lambda or K: one row; at least two are wanted")
+		e.Refuse(e.At, "lambda or K has one row; give at least two")
 	}
 
 	if last := lambda.X[len(lambda.X)-1]; last <= 1 {
