@@ -2,7 +2,7 @@
 // and ports, as plain data. It does not know plant files or elements, and discretises and steps
 // nothing.
 //
-// The packages below it make a System of a plant file. Each package knows only the packages
+// The packages below it make a System from a plant file. Each package knows only the packages
 // listed before it:
 //
 //	units      notation of quantities, units and names
@@ -12,9 +12,9 @@
 //	library    the list of all element types, which is passed to plantfile
 //	assemble   from a network to a System
 //
-// The network is a separate package for two reasons: it has signals and friction elements of its
-// own with the same names, and code generation reads the source of package model.
-// Package model/kernel steps a System.
+// Package network is separate from this package for two reasons: both have types named Signal and
+// Friction, and code generation reads the source of package model. Package model/kernel steps a
+// System.
 package model
 
 import "lockstep/model/units"

@@ -15,8 +15,9 @@
 // Integers are computed in 64 bits; narrower types only hold values. Other Go text is an error with
 // its position.
 //
-// Where C leaves the behaviour open, the C text has Go's. Integers wrap around, and every shift and
-// conversion has a value. Operands and calls are evaluated from left to right. -0 and NaN are kept.
+// Where C leaves the behaviour open, the C text behaves like Go. Integers wrap around, and every
+// shift and conversion has a value. Operands and calls are evaluated from left to right. -0 and NaN
+// are kept.
 //
 // Pointers are followed through the whole text. The target of a pointer is const if nothing is
 // written through it. A pointer is restrict if no other parameter of its function can share memory

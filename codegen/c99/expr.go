@@ -266,8 +266,8 @@ func (g *translator) binary(x *ast.BinaryExpr) operand {
 	return g.arithmetic(x, x.Op, t, a, b)
 }
 
-// shortCircuit translates && and ||. Hoisted calls of the right side are evaluated only if the
-// right side is.
+// shortCircuit translates && and ||. The C text evaluates hoisted calls of the right side only if
+// the left side does not decide.
 func (g *translator) shortCircuit(x *ast.BinaryExpr) operand {
 	binds := logic[x.Op]
 	if !g.hoistCalls || !g.containsCall(x.Y) {
@@ -300,8 +300,8 @@ func (g *translator) shortCircuit(x *ast.BinaryExpr) operand {
 	return operand{t, bindsPostfix, interval{}}
 }
 
-// complementary reports whether one of two comparisons holds for all values. Compilers warn of such
-// a condition.
+// complementary reports whether exactly one of two comparisons holds, for all values. Compilers
+// warn of "x || y" then, since the condition is always true.
 func (g *translator) complementary(x, y ast.Expr) bool {
 	a, ok := ast.Unparen(x).(*ast.BinaryExpr)
 	b, ok2 := ast.Unparen(y).(*ast.BinaryExpr)

@@ -20,8 +20,8 @@ type Metadata struct {
 // Port is an input or output.
 type Port struct{ Name, Unit string }
 
-// mark returns the marker line as a comment of C90. It must stay one line: gen recognises its own
-// files by it, and an FMU repeats it in each source.
+// mark returns the marker line as a comment of C90. The marker must stay one line: gen
+// recognises its own files by this line, and an FMU repeats it in each source.
 func (a *Metadata) mark() string {
 	line := strings.TrimPrefix(a.Marker, "// ")
 	return "/* " + strings.ReplaceAll(line, "*/", "* /") + " */"

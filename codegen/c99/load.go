@@ -108,7 +108,8 @@ func (t *tickText) collect() {
 	}
 }
 
-// docOf returns the comment of a declaration: its own, or that of a group of one.
+// docOf returns the comment of a declaration: its own comment, or the comment above the keyword if
+// the declaration has no parentheses.
 func docOf(d *ast.GenDecl, own *ast.CommentGroup) *ast.CommentGroup {
 	if own == nil && !d.Lparen.IsValid() {
 		return d.Doc

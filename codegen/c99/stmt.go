@@ -224,11 +224,11 @@ func (g *translator) assign(s *ast.AssignStmt) {
 // assignOp writes dst = dst op src, as op= where C's operator gives Go's result.
 func (g *translator) assignOp(l ast.Expr, op token.Token, dst, src operand) {
 	t := g.basic(l)
-	own := t.Info()&types.IsFloat != 0 || op == token.AND || op == token.OR || op == token.XOR
-	if !own {
+	same := t.Info()&types.IsFloat != 0 || op == token.AND || op == token.OR || op == token.XOR
+	if !same {
 		o := g.arithmetic(l, op, t, dst, src)
-		own = o.text == dst.in(fits[op].binds)+" "+op.String()+" "+src.in(fits[op].binds+1) && fits[op].helper != ""
-		if !own {
+		same = o.text == dst.in(fits[op].binds)+" "+op.String()+" "+src.in(fits[op].binds+1) && fits[op].helper != ""
+		if !same {
 			g.out.put("%s = %s;", dst.text, o.text)
 			return
 		}

@@ -20,8 +20,8 @@ import (
 var slaveOptions = []string{"-std=c99", "-O2", "-ffp-contract=off"}
 
 // Build compiles the sources of an FMU for this machine and adds the shared object to its files.
-// gcc is the compiler, "" for "gcc"; more are further options. After an error the FMU has its
-// sources only.
+// gcc is the compiler, "" for "gcc"; more holds further options of the compiler. After an error the
+// FMU has its sources only.
 func Build(files map[string][]byte, gcc string, more ...string) error {
 	if gcc == "" {
 		gcc = "gcc"

@@ -140,7 +140,7 @@ func (p *Plant) variables() []variable {
 		return name
 	}
 
-	list := []variable{{}} // the time comes last, since it gives way to a port of its name
+	list := []variable{{}} // entry 0 is the time; it is named last, so that a port "time" keeps its name
 	for i, port := range p.Tables.Inputs {
 		about := "follows the plant's own source until it is set"
 		if d := p.Tables.Delay[i]; d > 0 {
@@ -165,8 +165,8 @@ func (p *Plant) variables() []variable {
 type unitDefinition struct{ Name, Powers string }
 
 // unitDefinitions returns the definitions of the units of all variables. FMI has an exponent for
-// rad, package units has none. It is computed by replacing rad by A: the exponent of A grows by
-// that of rad.
+// rad, package units has none. The function finds the exponent by parsing the unit again with A in
+// place of rad: the exponent of A grows by that of rad.
 func unitDefinitions(list []variable) (defined []unitDefinition, err error) {
 	names := map[string]bool{}
 	for _, v := range list {

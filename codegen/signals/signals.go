@@ -9,8 +9,8 @@
 //
 // The code decodes and encodes frames and computes checksums. Three parts stay in the tables of
 // package sigmap, which a target contains: the state machine of end-to-end protection, timeouts,
-// and the times at which a message is sent, on change too. They decide whether a value is valid,
-// and need few numbers per message; generated code would repeat these decisions for every message.
+// and the decision when a message is sent, also for messages sent on change. These parts need few
+// numbers per message. Generated code would repeat the same decisions for every message.
 package signals
 
 import (

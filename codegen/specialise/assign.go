@@ -101,7 +101,7 @@ func (f *frame) bind(obj types.Object, v *value, define bool) {
 		}
 
 		return
-	case define && v.stable && !f.multi[obj]: // another name for a value that does not change
+	case define && v.stable && !f.reassigned[obj]: // another name for a value that does not change
 		b.val = v
 		return
 	case b.name != "" && b.fresh && v.text == b.name:
@@ -116,7 +116,7 @@ func (f *frame) bind(obj types.Object, v *value, define bool) {
 
 	f.emit(st)
 	b.val, b.fresh = f.variable(obj, b.name), true
-	b.val.plus = v.plus
+	b.val.notNegZero = v.notNegZero
 }
 
 // freezeOffsets returns a reference whose offsets later assignments do not change.
@@ -145,7 +145,7 @@ func (f *frame) update(e ast.Expr, op token.Token, v *value) {
 	case b.fresh && b.val.con == nil && sum.con == nil && sum != v && b.val.text == b.name:
 		f.emit(&stmt{kind: set, names: []string{b.name}, right: v.text, text: assigns(op), pure: f.pure(v.text)})
 		b.val = f.variable(obj, b.name)
-		b.val.plus = sum.plus
+		b.val.notNegZero = sum.notNegZero
 		f.vars[obj] = b
 	default:
 		f.bind(obj, sum, false)
@@ -182,9 +182,9 @@ func (f *frame) join(other map[types.Object]binding) {
 			b.fresh = b.fresh && o.fresh
 		case !same:
 			b.val, b.fresh = f.variable(obj, b.name), true
-		case !o.val.plus:
+		case !o.val.notNegZero:
 			v := *b.val
-			v.plus = false
+			v.notNegZero = false
 			b.val = &v
 		}
 
@@ -195,7 +195,7 @@ func (f *frame) join(other map[types.Object]binding) {
 // variable returns the value of a variable of the generated code.
 func (f *frame) variable(obj types.Object, name string) *value {
 	v := dynamic(name, operand, obj.Type())
-	v.stable = !f.multi[obj]
+	v.stable = !f.reassigned[obj]
 	return v
 }
 
@@ -219,9 +219,9 @@ func (f *frame) declareVars(list []types.Object, forget bool) {
 
 		b.fresh = true
 		if forget || b.val.con == nil {
-			plus := b.val.plus && !forget
+			notNegZero := b.val.notNegZero && !forget
 			b.val = f.variable(obj, b.name)
-			b.val.plus = plus
+			b.val.notNegZero = notNegZero
 		}
 
 		f.vars[obj] = b

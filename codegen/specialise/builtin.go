@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// silent are the names of calls without an effect.
-var silent = namesOf(`float64 int int64 uint64 uint int8 int32 uint8 uint32
+// pureCalls are the names of calls without an effect.
+var pureCalls = namesOf(`float64 int int64 uint64 uint int8 int32 uint8 uint32
 	min max lesser greater atMost atLeast
 	math.Abs math.Sqrt math.Floor math.Trunc math.Copysign math.Inf math.NaN
 	math.Float64bits math.Float64frombits math.IsNaN math.IsInf
@@ -39,7 +39,7 @@ func (f *frame) converted(v *value, t types.Type) *value {
 	}
 
 	out := dynamic(goType(t)+"("+v.text+")", operand, t)
-	out.plus = v.plus || !isFloat(v.typ) && isFloat(t)
+	out.notNegZero = v.notNegZero || !isFloat(v.typ) && isFloat(t)
 	return out
 }
 
@@ -92,14 +92,14 @@ func (s *spec) minMax(name string, a, b *value) *value {
 }
 
 // minMaxFloat returns min or max of floating-point numbers by comparisons, which the processor
-// predicts. The compiler's own form takes a dozen instructions, each of which waits for the
+// predicts. The compiler's own form takes a dozen instructions, and each waits for the
 // previous one.
 func (s *spec) minMaxFloat(name string, a, b *value) *value {
 	if a.con != nil {
 		a, b = b, a // the choice between two NaN does not matter
 	}
 	bound, known := b.con.(float64)
-	known = known && b.plus && bound == bound
+	known = known && b.notNegZero && bound == bound
 	helper := "lesser"
 	switch {
 	case name == "max" && known:
@@ -112,7 +112,7 @@ func (s *spec) minMaxFloat(name string, a, b *value) *value {
 
 	s.helper[helper] = true
 	out := dynamic(helper+"("+a.text+", "+b.text+")", operand, types.Typ[types.Float64])
-	out.plus = name == "max" && (a.plus || b.plus) || a.plus && b.plus
+	out.notNegZero = name == "max" && (a.notNegZero || b.notNegZero) || a.notNegZero && b.notNegZero
 	return out
 }
 
@@ -125,7 +125,7 @@ func (f *frame) copyTo(dst, src *value) {
 	if n.key() != src.len.key() {
 		n = f.minMax("min", n, src.len)
 	}
-	f.setElements(dst, n, func(i *value) *value { return f.load(f.nth(src, i)) })
+	f.setElements(dst, n, func(i *value) *value { return f.load(f.elementRef(src, i)) })
 }
 
 // setElements sets the first n elements of dst.
@@ -134,7 +134,7 @@ func (f *frame) setElements(dst, n *value, from func(i *value) *value) {
 	if known && count <= maxCopy {
 		for i := range int(count) {
 			i := wholeNumber(i)
-			f.store(f.nth(dst, i).at, from(i))
+			f.store(f.elementRef(dst, i).at, from(i))
 		}
 
 		return
@@ -142,7 +142,7 @@ func (f *frame) setElements(dst, n *value, from func(i *value) *value) {
 
 	i := dynamic(f.unique("i"), operand, types.Typ[types.Int])
 	i.stable, i.ranged, i.hi = true, known, count-1
-	body := f.block(func() { f.store(f.nth(dst, i).at, from(i)) })
+	body := f.block(func() { f.store(f.elementRef(dst, i).at, from(i)) })
 	if len(body) > 0 {
 		f.emit(&stmt{kind: loop, names: []string{i.text}, right: n.text, body: body})
 	}
@@ -164,7 +164,7 @@ func (f *frame) library(e *ast.CallExpr, name string) []*value {
 		return f.declareResults(name+"("+list+")", tup, nil)
 	}
 	out := dynamic(name+"("+list+")", operand, typ)
-	out.plus = name == "math.Abs"
+	out.notNegZero = name == "math.Abs"
 	return []*value{out}
 }
 
@@ -193,7 +193,7 @@ func (f *frame) declareResults(call string, tup *types.Tuple, wanted []ast.Expr)
 	return out
 }
 
-// knownLibrary returns the value of a call with known arguments.
+// knownLibrary returns the value of a call with known arguments; nil if it is not known.
 func knownLibrary(name string, args []*value) *value {
 	float := func(x float64) *value { return constantValue(x, types.Typ[types.Float64]) }
 	if name == "math.NaN" {
@@ -213,7 +213,8 @@ func knownLibrary(name string, args []*value) *value {
 	return nil
 }
 
-// writeHelpers appends the functions that replace builtin functions that compile badly.
+// writeHelpers appends the helper functions in use. They replace builtin functions that compile to
+// slow code.
 func (s *spec) writeHelpers(b *strings.Builder) {
 	for _, h := range []string{"lesser", "greater", "atMost", "atLeast"} {
 		if s.helper[h] {
@@ -222,9 +223,9 @@ func (s *spec) writeHelpers(b *strings.Builder) {
 	}
 }
 
-// helperTexts are these functions, by name.
+// helperTexts are the texts of the helper functions, by name.
 var helperTexts = map[string]string{
-	"lesser": `// lesser is the builtin min: -0 is less than 0, and NaN wins.
+	"lesser": `// lesser is the builtin min: -0 is less than 0, and NaN if an operand is NaN.
 //
 //go:nosplit
 func lesser(a, b float64) float64 {
@@ -238,7 +239,7 @@ func lesser(a, b float64) float64 {
 }
 
 `,
-	"greater": `// greater is the builtin max: 0 is greater than -0, and NaN wins.
+	"greater": `// greater is the builtin max: 0 is greater than -0, and NaN if an operand is NaN.
 //
 //go:nosplit
 func greater(a, b float64) float64 {

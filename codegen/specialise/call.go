@@ -42,7 +42,7 @@ func (f *frame) call(e *ast.CallExpr, how callMode) []*value {
 
 		name := runtime.FuncForPC(f.address(fun).at.family().list[0].Pointer()).Name()
 		how.indirect = true
-		return f.invoke(f.program.named[name[strings.LastIndex(name, ".")+1:]], f.args(e.Args), how)
+		return f.invoke(f.program.kernelMethods[name[strings.LastIndex(name, ".")+1:]], f.args(e.Args), how)
 	}
 
 	f.fail("call of %T", e.Fun)
@@ -88,8 +88,8 @@ func (f *frame) resultTypes(d *ast.FuncDecl) (list []types.Type) {
 	return list
 }
 
-// invoke calls a function of the source, its receiver among the arguments: in place, or as a
-// function specialised to the known arguments.
+// invoke calls a function of the source: inlined, or as a function specialised to the known
+// arguments. A receiver is the first argument.
 func (f *frame) invoke(d *ast.FuncDecl, args []*value, how callMode) []*value {
 	if d == nil {
 		f.fail("call of a function that is not in the source")
@@ -119,21 +119,21 @@ func (f *frame) invoke(d *ast.FuncDecl, args []*value, how callMode) []*value {
 		f.fn.below = max(f.fn.below, g.depth)
 	}
 	f.fn.effects = f.fn.effects || g.effects
-	return f.residual(g, args, how)
+	return f.emitCall(g, args, how)
 }
 
-// inlining says if a call is followed in place.
+// inlining says whether a call is inlined: followed in the function that makes it.
 type inlining uint8
 
 const (
-	never inlining = iota
-	brief          // where it is a few statements
-	perhaps
+	never   inlining = iota
+	brief            // if it is a few statements
+	perhaps          // if its statements are within the limit
 	always
 )
 
-// inPlace decides whether a call is followed in place. A function that returns references must be.
-// A single expression, or loops over arrays among the arguments, gain by it.
+// inliningOf decides whether a call is inlined. A call of a function that returns references must
+// be inlined. Inlining simplifies a single expression, and loops over arrays among the arguments.
 func (f *frame) inliningOf(d *ast.FuncDecl, args []*value, how callMode) inlining {
 	for _, t := range f.resultTypes(d) {
 		if _, ok := t.Underlying().(*types.Basic); !ok {
@@ -145,7 +145,7 @@ func (f *frame) inliningOf(d *ast.FuncDecl, args []*value, how callMode) inlinin
 	switch {
 	case how.indirect:
 		return never
-	case isStraightLine(d) || d.Recv == nil && len(args) > 0 && selects(args[0]):
+	case isStraightLine(d) || d.Recv == nil && len(args) > 0 && isInteger(args[0]):
 		return perhaps
 	case ofKernel:
 		return brief
@@ -162,8 +162,8 @@ func (f *frame) isSlice(p *ast.Field) bool {
 	return ok
 }
 
-// selects reports whether an argument is a known number that selects what a function does.
-func selects(v *value) bool {
+// isInteger reports whether an argument is a known integer, which may select a branch.
+func isInteger(v *value) bool {
 	_, ok := v.integer()
 	return ok
 }
@@ -184,7 +184,7 @@ func isStraightLine(d *ast.FuncDecl) bool {
 	return ok
 }
 
-// inline follows a call in place.
+// inline follows a call inside the function that makes it, and returns its results.
 func (f *frame) inline(d *ast.FuncDecl, args []*value) []*value {
 	if f.level > 30 {
 		f.fail("calls of %s are nested more than 30 deep", d.Name.Name)
@@ -199,11 +199,11 @@ func (f *frame) inline(d *ast.FuncDecl, args []*value) []*value {
 	}
 
 	g.bindResults(d)
-	if end := g.list(d.Body.List); end == falls && len(g.types) > 0 {
+	if end := g.execList(d.Body.List); end == falls && len(g.types) > 0 {
 		f.fail("%s has no return", d.Name.Name)
 	}
 	f.at = at
-	return g.back
+	return g.inlineResults
 }
 
 // bindResults binds the named results of a function.
@@ -244,9 +244,9 @@ func (f *frame) freezeAll(v *value, name string) *value {
 	return f.freezeOffsets(v)
 }
 
-// residual emits a call of a generated function, unless its results are known and it has no effect.
+// emitCall emits a call of a generated function, unless its results are known and it has no effect.
 // It returns the results.
-func (f *frame) residual(g *fn, args []*value, how callMode) []*value {
+func (f *frame) emitCall(g *fn, args []*value, how callMode) []*value {
 	out := make([]*value, len(g.results))
 	copy(out, g.returns)
 	known := !slices.Contains(out, nil)
@@ -254,9 +254,9 @@ func (f *frame) residual(g *fn, args []*value, how callMode) []*value {
 		return out
 	}
 	if g.effects {
-		clear(f.fn.kept)
+		clear(f.fn.stackCells)
 	} else if !g.indirect {
-		f.silent[g.callee()] = true
+		f.pureFuncs[g.callee()] = true
 	}
 
 	passed := f.arguments(args)
@@ -294,7 +294,8 @@ func (g *fn) callee() string {
 	return g.name
 }
 
-// passed returns the arguments that a generated function takes: the values that the tick computes.
+// arguments returns the arguments that a generated function takes: the values that the tick
+// computes.
 func (f *frame) arguments(args []*value) (list []string) {
 	for _, a := range args {
 		f.replaceComputed(a, func(v *value) *value { list = append(list, v.text); return v })
@@ -302,13 +303,14 @@ func (f *frame) arguments(args []*value) (list []string) {
 	return list
 }
 
-// parts replaces the values that the tick computes in an argument by those of hole, in one order.
-func (f *frame) replaceComputed(a *value, hole func(*value) *value) *value {
+// replaceComputed returns an argument in which replace has replaced each value that the tick
+// computes. The order of the calls of replace depends on the form of the argument only.
+func (f *frame) replaceComputed(a *value, replace func(*value) *value) *value {
 	w := *a
 	switch a.kind {
 	case scalar:
 		if a.con == nil {
-			return hole(a)
+			return replace(a)
 		}
 	case ref, slice:
 		root := a.at
@@ -316,16 +318,16 @@ func (f *frame) replaceComputed(a *value, hole func(*value) *value) *value {
 			root = root.parent
 		}
 		if root.param {
-			hole(&value{kind: ref, at: root, text: root.text, typ: root.typ})
+			replace(&value{kind: ref, at: root, text: root.text, typ: root.typ})
 		}
-		w.at = f.withIndices(a.at, hole)
+		w.at = f.withIndices(a.at, replace)
 		if a.kind == slice {
-			w.off, w.len = f.replaceComputed(a.off, hole), f.replaceComputed(a.len, hole)
+			w.off, w.len = f.replaceComputed(a.off, replace), f.replaceComputed(a.len, replace)
 		}
 	case tuple, record:
 		w.list = nil
 		for _, el := range a.list {
-			w.list = append(w.list, f.replaceComputed(el, hole))
+			w.list = append(w.list, f.replaceComputed(el, replace))
 		}
 	}
 

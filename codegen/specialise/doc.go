@@ -59,28 +59,28 @@
 //
 // # Bits
 //
-// A sum is folded only where its bits stay: 0·x is left out of a sum that is not -0, and 1·x is x.
-// This does not hold where x is not finite: in the tick in which a plant leaves the range of
-// float64, and after this tick. There the modes, torques and the state that "fault" names may differ from
-// those of the table kernel. Both kernels stop in the same tick.
+// A sum is folded only if its bits do not change: 0·x is left out of a sum that is not -0, and 1·x
+// is x. This does not hold where x is not finite: in the tick in which a plant leaves the range of
+// float64, and after this tick. In these ticks the modes, the torques and the state named by
+// "fault" may differ from those of the table kernel. Both kernels stop in the same tick.
 //
 // # Stack and bounds
 //
 // Every function is marked nosplit like those of the tick (package kernel). Functions that may use
 // much stack are called through the variable jump, where the linker restarts its count (stack.go).
-// An index that is not a loop's is masked, and its array is as long as a power of two, so that the
-// compiler leaves out the bounds check. Where the tick computes the start of a slice, the start is
-// masked once for all elements.
+// An index other than a loop counter is masked, and the length of its array is a power of two, so
+// that the compiler leaves out the bounds check. Where the tick computes the start of a slice, the
+// start is masked once for all elements.
 //
 // # Speed
 //
 // The compiler stores an assignment to the kernel to memory at once and loads it again. So the sums
 // of unrolled matrix rows grow in local variables (passes.go). If the tick computes the rows, this
 // needs the directive //lockstep:noalias (load.go). The compiler hoists nothing out of a loop, so
-// masks that a loop does not change are written before it (passes.go). Its min and max are chains
-// of a dozen instructions; comparisons that the processor predicts replace them.
+// masks that a loop does not change are written before it (passes.go). The compiler's min and
+// max are chains of a dozen instructions; comparisons that the processor predicts replace them.
 //
 // SIMD (simd/archsimd of Go 1.26) was tried for states that are adjacent in memory. The polynomial
-// of 32 states takes 0.6 µs by Float64x4 and by plain Go. Such loops were 6 (automatic4) to 20
-// percent (rail17) of a tick. Sparse rows have no adjacent elements.
+// of 32 states takes 0.6 µs with Float64x4 and also in plain Go. Such loops take 6 (automatic4) to
+// 20 percent (rail17) of a tick. Sparse rows have no adjacent elements.
 package specialise

@@ -13,15 +13,15 @@ import (
 // frame is a call of a source function while it is followed.
 type frame struct {
 	*spec
-	fn      *fn
-	vars    map[types.Object]binding // values of the variables
-	dyn     int                      // depth of branches and loops that the tick decides
-	loops   []*cycle                 // loops around the present statement; nil stands for a switch
-	inlined bool                     // the call is followed in place
-	results []types.Object           // named results
-	types   []types.Type
-	back    []*value // results of an inlined call
-	level   int      // depth of calls
+	fn            *fn
+	vars          map[types.Object]binding // values of the variables
+	dyn           int                      // depth of branches and loops that the tick decides
+	loops         []*activeLoop            // loops around the present statement; nil stands for a switch
+	inlined       bool                     // the call is followed in place
+	results       []types.Object           // named results
+	types         []types.Type
+	inlineResults []*value
+	level         int // depth of calls
 }
 
 // binding is the value of a variable.
@@ -32,8 +32,8 @@ type binding struct {
 	dyn   int    // depth at which it was declared
 }
 
-// cycle is a loop of the source while it is followed.
-type cycle struct {
+// activeLoop is a loop of the source while it is followed.
+type activeLoop struct {
 	unrolled bool // the loop is unrolled
 	dyn      int
 }
@@ -116,12 +116,12 @@ func (f *frame) ident(e *ast.Ident) *value {
 
 // table returns a tuple of constants as a table of the tick.
 func (f *frame) table(name string, v *value) *value {
-	at := whole(name, v.typ, sliceOf(v))
+	at := variablePlace(name, v.typ, sliceOf(v))
 	at.fixed = true
 	return refer(at)
 }
 
-// solid returns a tuple of constants as a Go slice.
+// sliceOf returns a tuple of constants as a Go slice.
 func sliceOf(v *value) reflect.Value {
 	of := reflect.TypeOf(v.list[0].con)
 	out := reflect.MakeSlice(reflect.SliceOf(of), len(v.list), len(v.list))
@@ -187,19 +187,19 @@ func (f *frame) binary(e *ast.BinaryExpr) *value {
 	return f.isNil(a)
 }
 
-// either returns a && b or a || b; b is computed only where it counts.
+// either returns a && b or a || b. The tick evaluates b only if a does not decide.
 func (f *frame) either(e *ast.BinaryExpr, a *value) *value {
 	if a.con != nil {
 		return f.eval(e.Y)
 	}
 	var b *value
-	before, kept := f.clone(), maps.Clone(f.fn.kept)
+	before, kept := f.cloneVars(), maps.Clone(f.fn.stackCells)
 	f.dyn++
 	body := f.block(func() { b = f.eval(e.Y) })
 	f.dyn--
-	f.vars, f.fn.kept = before, kept
+	f.vars, f.fn.stackCells = before, kept
 	if len(body) > 0 {
-		clear(f.fn.kept)
+		clear(f.fn.stackCells)
 	}
 	impure := func(st *stmt) bool { return st.kind != declare || !st.pure }
 	if b.con != nil && !slices.ContainsFunc(body, impure) {
@@ -232,7 +232,7 @@ func (f *frame) either(e *ast.BinaryExpr, a *value) *value {
 	return v
 }
 
-// onlyRows reports whether statements do nothing but point at rows of tables.
+// onlyRows reports whether all statements declare pointers to rows of tables.
 func onlyRows(list []*stmt) bool {
 	others := func(st *stmt) bool { return st.kind != declare || !strings.HasPrefix(st.right, "&") }
 	return !slices.ContainsFunc(list, others)
@@ -240,8 +240,8 @@ func onlyRows(list []*stmt) bool {
 
 // pure reports whether an expression calls no function that may have an effect.
 func (s *spec) pure(text string) bool {
-	loud := func(name string) bool { return !silent[name] && !s.silent[name] }
-	return !slices.ContainsFunc(callNames(text), loud)
+	mayHaveEffect := func(name string) bool { return !pureCalls[name] && !s.pureFuncs[name] }
+	return !slices.ContainsFunc(callNames(text), mayHaveEffect)
 }
 
 // isNil returns whether a reference is nil.

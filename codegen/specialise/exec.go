@@ -21,8 +21,8 @@ const (
 	continues             // at the next iteration of such a loop
 )
 
-// clone returns a copy of the variables.
-func (f *frame) clone() map[types.Object]binding { return maps.Clone(f.vars) }
+// cloneVars returns a copy of the variables.
+func (f *frame) cloneVars() map[types.Object]binding { return maps.Clone(f.vars) }
 
 // block collects the statements that do emits.
 func (f *frame) block(do func()) []*stmt {
@@ -35,10 +35,11 @@ func (f *frame) block(do func()) []*stmt {
 	return list
 }
 
-// attempt runs do, and undoes it where the code becomes too long or a jump is impossible.
+// attempt runs do and reports true. It undoes do and reports false if the code becomes too long or
+// a jump is impossible.
 func (f *frame) attempt(limit int, do func()) (ok bool) {
 	fn, was, frame := f.fn, *f.fn, *f
-	vars, kept, rows := f.clone(), maps.Clone(fn.kept), map[string]string{}
+	vars, kept, rows := f.cloneVars(), maps.Clone(fn.stackCells), map[string]string{}
 	var list []*stmt
 	fn.out, fn.rows, fn.bound = &list, append(fn.rows, rows), min(fn.bound, fn.emitted+limit)
 	defer func() {
@@ -52,7 +53,7 @@ func (f *frame) attempt(limit int, do func()) (ok bool) {
 		}
 
 		f.vars, f.dyn, f.loops = vars, frame.dyn, frame.loops
-		fn.emitted, fn.effects, fn.kept = was.emitted, was.effects, kept
+		fn.emitted, fn.effects, fn.stackCells = was.emitted, was.effects, kept
 		if r != tooLong && r != cannot {
 			panic(r)
 		}
@@ -97,8 +98,8 @@ func (f *frame) attemptBrief(do func()) (ok bool) {
 // unlimited is a bound of statements that is never reached.
 const unlimited = math.MaxInt
 
-// list follows statements until one does not end at the next.
-func (f *frame) list(stmts []ast.Stmt) flow {
+// execList follows statements up to the first one that does not end at the next statement.
+func (f *frame) execList(stmts []ast.Stmt) flow {
 	for _, st := range stmts {
 		if end := f.exec(st); end != falls {
 			return end
@@ -116,7 +117,7 @@ func (f *frame) exec(st ast.Stmt) flow {
 	f.at = st
 	switch st := st.(type) {
 	case *ast.BlockStmt:
-		return f.list(st.List)
+		return f.execList(st.List)
 	case *ast.ExprStmt:
 		for _, v := range f.call(st.X.(*ast.CallExpr), callMode{discard: true}) {
 			f.effect(v)
@@ -150,7 +151,7 @@ func (f *frame) exec(st ast.Stmt) flow {
 	return falls
 }
 
-// declared binds the variables of a declaration.
+// declStmt binds the variables of a declaration.
 func (f *frame) declStmt(d *ast.GenDecl) {
 	for _, s := range d.Specs {
 		v := s.(*ast.ValueSpec)
@@ -167,7 +168,7 @@ func (f *frame) declStmt(d *ast.GenDecl) {
 	}
 }
 
-// leave follows a return statement.
+// returnStmt follows a return statement.
 func (f *frame) returnStmt(st *ast.ReturnStmt) flow {
 	var got []*value
 	for _, e := range st.Results {
@@ -197,7 +198,7 @@ func (f *frame) returnStmt(st *ast.ReturnStmt) flow {
 		for i, v := range got {
 			got[i] = f.final(v)
 		}
-		f.back = got
+		f.inlineResults = got
 		return returns
 	}
 
@@ -214,7 +215,8 @@ func (f *frame) returnStmt(st *ast.ReturnStmt) flow {
 	return leaves
 }
 
-// final returns a result; a variable of the inlined call does not change after it.
+// final returns result v of an inlined call. A variable of the call is marked stable, since it does
+// not change after the call.
 func (f *frame) final(v *value) *value {
 	for _, b := range f.vars {
 		if b.name != "" && v.kind == scalar && v.con == nil && v.text == b.name {
@@ -264,11 +266,12 @@ func (f *frame) breakOrContinue(st *ast.BranchStmt) flow {
 // ifStmt follows an if statement.
 func (f *frame) ifStmt(st *ast.IfStmt) flow {
 	f.exec(st.Init)
-	body, els := func() flow { return f.list(st.Body.List) }, func() flow { return f.exec(st.Else) }
+	body, els := func() flow { return f.execList(st.Body.List) }, func() flow { return f.exec(st.Else) }
 	return f.followBranches(f.eval(st.Cond), f.assignedIn(st.Body, st.Else), body, els)
 }
 
-// fork follows both branches where the tick decides.
+// followBranches follows the branch that a known condition selects, or both branches if the tick
+// computes the condition.
 func (f *frame) followBranches(cond *value, assigned []types.Object, body, els func() flow) flow {
 	switch {
 	case cond.is(true):
@@ -278,17 +281,17 @@ func (f *frame) followBranches(cond *value, assigned []types.Object, body, els f
 	}
 
 	f.declareVars(assigned, false)
-	before := f.clone()
+	before := f.cloneVars()
 	f.dyn++
 	var a, b flow
-	kept := maps.Clone(f.fn.kept)
+	kept := maps.Clone(f.fn.stackCells)
 	st := &stmt{kind: branch, text: cond.text, pure: f.pure(cond.text)}
 	st.body = f.block(func() { a = body() })
-	after, left := f.vars, f.fn.kept
-	f.vars, f.fn.kept = before, kept
+	after, left := f.vars, f.fn.stackCells
+	f.vars, f.fn.stackCells = before, kept
 	st.els = f.block(func() { b = els() })
 	f.dyn--
-	maps.DeleteFunc(f.fn.kept, func(cell string, v *value) bool { return left[cell] != v })
+	maps.DeleteFunc(f.fn.stackCells, func(cell string, v *value) bool { return left[cell] != v })
 	if max(a, b) > leaves {
 		panic(cannot)
 	}
@@ -305,7 +308,7 @@ func (f *frame) followBranches(cond *value, assigned []types.Object, body, els f
 	return falls
 }
 
-// choose follows a switch statement.
+// switchStmt follows a switch statement.
 func (f *frame) switchStmt(st *ast.SwitchStmt) flow {
 	f.exec(st.Init)
 	var tag *value
@@ -318,10 +321,10 @@ func (f *frame) switchStmt(st *ast.SwitchStmt) flow {
 	return end
 }
 
-// cases follows the cases of a switch; other are the statements of its default.
+// cases follows the cases of a switch. other holds the statements of its default.
 func (f *frame) cases(tag *value, list, other []ast.Stmt) flow {
 	if len(list) == 0 {
-		return f.list(other)
+		return f.execList(other)
 	}
 	c := list[0].(*ast.CaseClause)
 	if c.List == nil {
@@ -336,6 +339,6 @@ func (f *frame) cases(tag *value, list, other []ast.Stmt) flow {
 		cond = arith(token.LOR, cond, v)
 	}
 
-	body, els := func() flow { return f.list(c.Body) }, func() flow { return f.cases(tag, list[1:], other) }
+	body, els := func() flow { return f.execList(c.Body) }, func() flow { return f.cases(tag, list[1:], other) }
 	return f.followBranches(cond, f.assignedIn(slices.Concat(list, other)...), body, els)
 }

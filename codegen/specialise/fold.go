@@ -24,11 +24,11 @@ func arith(op token.Token, a, b *value) *value {
 
 	v := dynamic(a.in(p)+" "+op.String()+" "+b.in(p+1), p, typ)
 	if isFloat(a.typ) {
-		v.plus = op == token.ADD && (a.plus || b.plus)
+		v.notNegZero = op == token.ADD && (a.notNegZero || b.notNegZero)
 		v.zeroProduct = op == token.MUL && (isZero(a) || isZero(b))
 	}
 
-	v.span(op, a, b)
+	v.spanRange(op, a, b)
 	return v
 }
 
@@ -44,8 +44,8 @@ func isOf(t types.Type, kind types.BasicInfo) bool {
 // isZero reports whether a value is the constant 0 or -0.
 func isZero(v *value) bool { c, ok := v.con.(float64); return ok && c == 0 }
 
-// span keeps the range of a loop's index through sums with constants and products by constants.
-func (v *value) span(op token.Token, a, b *value) {
+// spanRange sets the range of v = a op b, for a sum, difference or product of values with ranges.
+func (v *value) spanRange(op token.Token, a, b *value) {
 	alo, ahi, aok := a.bounds()
 	blo, bhi, bok := b.bounds()
 	if !aok || !bok {
@@ -77,13 +77,13 @@ func identity(op token.Token, a, b *value) *value {
 	switch op {
 	case token.ADD:
 		switch {
-		case isNumber(b, 0) && (!float || a.plus), b.zeroProduct && a.plus:
+		case isNumber(b, 0) && (!float || a.notNegZero), b.zeroProduct && a.notNegZero:
 			return a
-		case isNumber(a, 0) && (!float || b.plus), a.zeroProduct && b.plus:
+		case isNumber(a, 0) && (!float || b.notNegZero), a.zeroProduct && b.notNegZero:
 			return b
 		}
 	case token.SUB:
-		if isNumber(b, 0) || b.zeroProduct && a.plus {
+		if isNumber(b, 0) || b.zeroProduct && a.notNegZero {
 			return a
 		}
 	case token.MUL:

@@ -20,13 +20,13 @@ import (
 
 // program is the checked source of the tick.
 type program struct {
-	fset  *token.FileSet
-	info  *types.Info
-	pkg   *types.Package
-	funcs map[types.Object]*ast.FuncDecl
-	named map[string]*ast.FuncDecl // methods of Kernel by name
-	vars  map[types.Object]ast.Expr
-	multi map[types.Object]bool // variables that are assigned after their declaration
+	fset          *token.FileSet
+	info          *types.Info
+	pkg           *types.Package
+	funcs         map[types.Object]*ast.FuncDecl
+	kernelMethods map[string]*ast.FuncDecl // methods of Kernel by name
+	vars          map[types.Object]ast.Expr
+	reassigned    map[types.Object]bool // variables that are assigned after their declaration
 
 	noalias map[*ast.FuncDecl]bool // functions with the directive noalias
 	errors  []error                // errors of the type checker, outside the tick
@@ -35,8 +35,8 @@ type program struct {
 // loadTick parses and checks the source that the binary carries, once.
 var loadTick = sync.OnceValues(func() (*program, error) {
 	p := &program{
-		fset: token.NewFileSet(), funcs: map[types.Object]*ast.FuncDecl{}, named: map[string]*ast.FuncDecl{},
-		vars: map[types.Object]ast.Expr{}, multi: map[types.Object]bool{}, noalias: map[*ast.FuncDecl]bool{},
+		fset: token.NewFileSet(), funcs: map[types.Object]*ast.FuncDecl{}, kernelMethods: map[string]*ast.FuncDecl{},
+		vars: map[types.Object]ast.Expr{}, reassigned: map[types.Object]bool{}, noalias: map[*ast.FuncDecl]bool{},
 		info: &types.Info{
 			Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
 			Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
@@ -67,11 +67,11 @@ var loadTick = sync.OnceValues(func() (*program, error) {
 	return p, nil
 })
 
-// tickImports are the packages to which the tick's source may refer. Code that refers to others is
-// not part of a tick.
+// tickImports are the packages to which the tick's source may refer. Code that refers to other
+// packages is not part of a tick.
 type tickImports map[string]*types.Package
 
-// Import returns a package, which is empty for others.
+// Import returns a package of the tick, or an empty package for any other path.
 func (t tickImports) Import(name string) (*types.Package, error) {
 	if p := t[name]; p != nil {
 		return p, nil
@@ -111,20 +111,21 @@ func (p *program) load(name string, text fs.FS, known tickImports) ([]*ast.File,
 	return files, nil
 }
 
-// index records functions, package variables and variables assigned more than once.
+// index records functions, package variables, and variables that are assigned after their
+// declaration.
 func (p *program) index(d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
 		p.funcs[p.info.Defs[d.Name]] = d
 		if d.Recv != nil && types.ExprString(d.Recv.List[0].Type) == "*Kernel" {
-			p.named[d.Name.Name] = d
+			p.kernelMethods[d.Name.Name] = d
 		}
 		for _, n := range names(d.Type.Results) {
-			p.multi[p.info.Defs[n]] = true
+			p.reassigned[p.info.Defs[n]] = true
 		}
-		for _, id := range assigned(d) {
+		for _, id := range assignedNames(d) {
 			if obj := p.info.Uses[id]; obj != nil {
-				p.multi[obj] = true
+				p.reassigned[obj] = true
 			}
 		}
 	case *ast.GenDecl:
@@ -138,8 +139,8 @@ func (p *program) index(d ast.Decl) {
 	}
 }
 
-// assigned lists the names that statements in a node declare or assign to.
-func assigned(node ast.Node) (list []*ast.Ident) {
+// assignedNames lists the names that statements in a node declare or assign to.
+func assignedNames(node ast.Node) (list []*ast.Ident) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		var to []ast.Expr
 		switch n := n.(type) {
@@ -171,7 +172,7 @@ func (p *program) assignedIn(nodes ...ast.Stmt) (list []types.Object) {
 		if node == nil {
 			continue
 		}
-		for _, id := range assigned(node) {
+		for _, id := range assignedNames(node) {
 			if obj := p.info.Defs[id]; obj != nil {
 				inside[obj] = true
 			}
@@ -188,8 +189,8 @@ func (p *program) assignedIn(nodes ...ast.Stmt) (list []types.Object) {
 //
 //	//lockstep:noalias
 //
-// in the doc comment of a function says that no vector that it assigns to overlaps another of its
-// vectors. Generated code may then add up the rows of a product one after the other.
+// in the doc comment of a function says that a vector to which the function assigns overlaps none
+// of its other vectors. Generated code may then add up the rows of a product one after the other.
 const directivePrefix = "//lockstep:"
 
 // errDirective is the error of a directive that is unknown or stands where it has no effect.

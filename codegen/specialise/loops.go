@@ -32,7 +32,7 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 	}
 
 	f.inLoop(st, []ast.Stmt{st.Body, st.Post}, func() {
-		entry := f.clone()
+		entry := f.cloneVars()
 		out := &stmt{kind: loop}
 		if st.Cond != nil {
 			var cond *value
@@ -48,10 +48,10 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 			}
 		}
 
-		out.body = f.block(func() { f.list(st.Body.List) })
+		out.body = f.block(func() { f.execList(st.Body.List) })
 		if st.Post != nil {
 			f.vars = entry
-			f.step(st, out, f.block(func() { f.exec(st.Post) }))
+			f.addPost(st, out, f.block(func() { f.exec(st.Post) }))
 		}
 
 		f.emit(out)
@@ -63,12 +63,12 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 // known in the loop or after it.
 func (f *frame) inLoop(st ast.Stmt, body []ast.Stmt, follow func()) {
 	f.declareVars(f.assignedIn(body...), true)
-	entry := f.clone()
-	clear(f.fn.kept)
+	entry := f.cloneVars()
+	clear(f.fn.stackCells)
 	f.dyn++
-	f.within(false, follow)
+	f.followLoop(false, follow)
 	f.dyn--
-	clear(f.fn.kept)
+	clear(f.fn.stackCells)
 
 	for obj, b := range entry {
 		if obj.Pos() >= st.Pos() && obj.Pos() < st.End() {
@@ -82,16 +82,17 @@ func (f *frame) inLoop(st ast.Stmt, body []ast.Stmt, follow func()) {
 	f.vars = entry
 }
 
-// within follows the iterations of a loop.
-func (f *frame) within(unrolled bool, follow func()) {
+// followLoop follows the iterations of a loop.
+func (f *frame) followLoop(unrolled bool, follow func()) {
 	loops := f.loops
-	f.loops = append(loops, &cycle{unrolled: unrolled, dyn: f.dyn})
+	f.loops = append(loops, &activeLoop{unrolled: unrolled, dyn: f.dyn})
 	follow()
 	f.loops = loops
 }
 
-// step adds the post statement of a loop: to its head where it is an assignment.
-func (f *frame) step(st *ast.ForStmt, out *stmt, post []*stmt) {
+// addPost adds the post statement of a loop: an assignment to the head of the loop, other
+// statements to the end of its body.
+func (f *frame) addPost(st *ast.ForStmt, out *stmt, post []*stmt) {
 	if len(post) == 1 && post[0].kind == set {
 		op := post[0].text
 		if op == "" {
@@ -110,8 +111,8 @@ func (f *frame) step(st *ast.ForStmt, out *stmt, post []*stmt) {
 	out.body = append(out.body, post...)
 }
 
-// indexed reports whether a loop has a variable that selects elements, so that unrolling it may
-// gain.
+// indexed reports whether a loop has a variable that selects elements, so that unrolling the
+// loop may make it faster.
 func (f *frame) indexed(st *ast.ForStmt) bool {
 	if a, ok := st.Init.(*ast.AssignStmt); ok {
 		return f.selects(st.Body, a.Lhs[0])
@@ -122,7 +123,7 @@ func (f *frame) indexed(st *ast.ForStmt) bool {
 
 // unrollFor follows the iterations of a loop while its condition is known.
 func (f *frame) unrollFor(st *ast.ForStmt, limit int) (end flow) {
-	f.within(true, func() {
+	f.followLoop(true, func() {
 		for n := 0; !end.stops(); n++ {
 			cond := f.eval(st.Cond)
 			switch {
@@ -163,7 +164,7 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 	if small && f.products(st, x) && f.attemptAsOne(f.limit*dispatchFactor, func() { f.unrollProducts(st, x, int(count)) }) {
 		return falls
 	}
-	records := x.kind == tuple || small && f.records(st, x) // slices have no other form
+	records := x.kind == tuple || small && f.overStructs(st, x) // slices have no other form
 	if records || count == 1 || known && count <= maxIterations && (isNamed(st.Value) || f.selects(st.Body, st.Key)) {
 		end, limit := falls, f.limit
 		if records {
@@ -197,7 +198,7 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 		}
 		out.body = f.block(func() {
 			f.bindLoopVars(st, x, i)
-			f.list(st.Body.List)
+			f.execList(st.Body.List)
 		})
 		f.emit(out)
 	})
@@ -249,13 +250,13 @@ func (f *frame) bindLoopVars(st *ast.RangeStmt, x, i *value) {
 		f.assign(st.Key, i)
 	}
 	if isNamed(st.Value) {
-		f.assign(st.Value, f.load(f.nth(x, i)))
+		f.assign(st.Value, f.load(f.elementRef(x, i)))
 	}
 }
 
 // unrollRange follows the iterations of a range loop with a known count.
 func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) (end flow) {
-	f.within(true, func() {
+	f.followLoop(true, func() {
 		for n := 0; n < count && !end.stops(); n++ {
 			end = f.withElementComment(st.Body, []ast.Expr{st.Key, st.Value}, func() flow {
 				f.bindLoopVars(st, x, constantValue(int64(n), f.keyType(st)))
@@ -266,9 +267,9 @@ func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) (end flow) {
 	return end.after()
 }
 
-// records reports whether a loop goes through the operations of a program, which are records of the
-// tables.
-func (f *frame) records(st *ast.RangeStmt, x *value) bool {
+// overStructs reports whether a loop ranges over structs of the tables, such as the operations of a
+// program.
+func (f *frame) overStructs(st *ast.RangeStmt, x *value) bool {
 	if !isNamed(st.Value) || x.kind != slice || !x.at.fixed || !x.at.known {
 		return false
 	}
@@ -367,7 +368,7 @@ func (f *frame) selects(body ast.Node, variable ast.Expr) bool {
 func (f *frame) iteration(stmts []ast.Stmt) flow {
 	for i, st := range stmts {
 		c, ok := st.(*ast.IfStmt)
-		if !ok || c.Else != nil || !early(c.Body) {
+		if !ok || c.Else != nil || !endsWithContinue(c.Body) {
 			if end := f.exec(st); end != falls {
 				return end
 			}
@@ -377,15 +378,15 @@ func (f *frame) iteration(stmts []ast.Stmt) flow {
 		f.exec(c.Init)
 		first, rest := c.Body.List[:len(c.Body.List)-1], stmts[i+1:]
 		assigned := f.assignedIn(slices.Concat(first, rest)...)
-		goOn, others := func() flow { return f.list(first) }, func() flow { return f.iteration(rest) }
-		return f.followBranches(f.eval(c.Cond), assigned, goOn, others)
+		body, els := func() flow { return f.execList(first) }, func() flow { return f.iteration(rest) }
+		return f.followBranches(f.eval(c.Cond), assigned, body, els)
 	}
 
 	return falls
 }
 
-// early reports whether a block ends with continue.
-func early(b *ast.BlockStmt) bool {
+// endsWithContinue reports whether a block ends with continue.
+func endsWithContinue(b *ast.BlockStmt) bool {
 	if len(b.List) == 0 {
 		return false
 	}

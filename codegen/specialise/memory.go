@@ -16,7 +16,7 @@ func (f *frame) address(x ast.Expr) *value {
 	case *ast.SelectorExpr:
 		return f.through(f.eval(x.X), f.info.Selections[x].Index())
 	case *ast.IndexExpr:
-		return f.nth(f.eval(x.X), f.eval(x.Index))
+		return f.elementRef(f.eval(x.X), f.eval(x.Index))
 	case *ast.StarExpr:
 		return f.eval(x.X)
 	}
@@ -40,8 +40,8 @@ func (f *frame) through(base *value, path []int) *value {
 	return base
 }
 
-// nth returns the place of an element.
-func (f *frame) nth(base, i *value) *value {
+// elementRef returns a reference to element i of base.
+func (f *frame) elementRef(base, i *value) *value {
 	i = f.converted(i, types.Typ[types.Int])
 	switch base.kind {
 	case tuple:
@@ -87,7 +87,7 @@ func (f *frame) wholeSlice(at *place) *value {
 
 // number returns the scalar at a place: a constant where nothing assigns to it.
 func (f *frame) number(at *place) *value {
-	if v := f.fn.kept[at.cell()]; v != nil {
+	if v := f.fn.stackCells[at.cell()]; v != nil {
 		return v
 	}
 	switch {
@@ -137,7 +137,7 @@ func (f *frame) distance(lo, hi ast.Expr) (*value, bool) {
 	return wholeNumber(int(rest[""])), rest != nil
 }
 
-// sum is a sum of variables with whole factors; the constant has the name "". It is nil for an
+// sum is a sum of variables with integer factors; the constant has the name "". It is nil for an
 // expression that is not such a sum.
 type sum map[string]int64
 
@@ -250,7 +250,7 @@ func (f *frame) effect(v *value) {
 	}
 }
 
-// alwaysHolds reports whether every cell that a place can be is v after New.
+// alwaysHolds reports whether every cell that a place can stand for has the value v after New.
 func (f *frame) alwaysHolds(at *place, v *value) bool {
 	for _, m := range at.family().list {
 		if m.IsValid() {
@@ -299,11 +299,12 @@ func (f *frame) unique(name string) string {
 	}
 }
 
-// isStackCell reports whether a cell belongs to the stack of programs. Its values pass through
-// variables where the tick has no choice.
+// isStackCell reports whether a cell belongs to the stack of programs. If the index of such a cell
+// is known, generated code holds its value in a variable.
 func isStackCell(cell string) bool { return strings.HasPrefix(cell, "k.stack[") }
 
-// dropStackStores removes the stores to such cells: each is stored again before it is read.
+// dropStackStores removes the stores to cells of the stack of programs: each cell is stored again
+// before it is read.
 func dropStackStores(list []*stmt) (left []*stmt) {
 	for _, st := range list {
 		st.body, st.els = dropStackStores(st.body), dropStackStores(st.els)
@@ -315,12 +316,12 @@ func dropStackStores(list []*stmt) (left []*stmt) {
 	return left
 }
 
-// recordCell records the value of such a cell.
+// recordCell records the value of a cell of the stack of programs.
 func (f *frame) recordCell(cell string, v *value, op token.Token) {
 	if op != token.ASSIGN || strings.Contains(cell, "*") {
-		clear(f.fn.kept)
+		clear(f.fn.stackCells)
 		return
 	}
 
-	f.fn.kept[cell] = v
+	f.fn.stackCells[cell] = v
 }

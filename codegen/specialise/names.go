@@ -155,7 +155,7 @@ func (s *spec) kindIn(call *ast.CallExpr, obj types.Object, depth int) string {
 func (f *frame) withElementComment(body ast.Node, vars []ast.Expr, follow func() flow) flow {
 	from := len(*f.fn.out)
 	end := follow()
-	const minStatements = 4 // below, a comment is not worth its line
+	const minStatements = 4 // fewer statements get no comment
 	if size((*f.fn.out)[from:]) < minStatements {
 		return end
 	}

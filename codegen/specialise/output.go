@@ -64,11 +64,11 @@ func (s *spec) files(j *Plant) (map[string][]byte, Report, error) {
 	r.Lines = append(r.Lines, about)
 
 	used := map[string]bool{}
-	for _, name := range words(code.String()) {
+	for _, name := range identifiers(code.String()) {
 		used[name] = true
 	}
 	var long []string
-	for _, t := range s.list {
+	for _, t := range s.tableList {
 		if !used[t.name] {
 			continue
 		}
@@ -221,9 +221,9 @@ const PlantHash = {{printf "%q" .Plant.Hash}}
 // PeriodNs is the period of the grid, ns.
 const PeriodNs = {{.Tables.PeriodNs}}
 
-// Port is an input or output: its SI unit, and its range in that unit. Beyond says what a signal
-// carries for a value outside its range: 0 the end of the range, unintended, 1 the same, intended,
-// 2 a counter, which wraps around.
+// Port is an input or output: its SI unit, and its range in that unit. Beyond says how a bus signal
+// encodes a value that does not fit it: 0 limited, counted as saturated; 1 limited, not
+// counted; 2 wrapped around, as for a counter.
 type Port struct {
 	Name, Unit string
 	Min, Max   float64
@@ -303,8 +303,8 @@ func (k *Kernel) Driven(i int) bool { return k.driven(known(i)) }
 //go:nosplit
 func (k *Kernel) Own(i int) float64 { return k.own(known(i)) }
 
-// known returns the index of an input and panics on others, which the tick would mask to an
-// existing one.
+// known returns i if it is the index of an input, and panics otherwise: the tick would mask i to
+// the index of another input.
 //
 //go:nosplit
 func known(i int) int {

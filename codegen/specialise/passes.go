@@ -8,14 +8,15 @@ import (
 	"unicode"
 )
 
-// own matches an element of an array of the kernel, or of one of its rows, that is known at
-// generation.
-var own = regexp.MustCompile(`^(k\.\pL[\pL\pN_]*)\[(?:\d+|(\pL[\pL\pN_]* ?& ?\d+)(?: ?\+ ?\d+)?)\]$`)
+// kernelElement matches an element of an array of the kernel whose index, or whose index in a
+// masked row, is known at generation.
+var kernelElement = regexp.MustCompile(`^(k\.\pL[\pL\pN_]*)\[(?:\d+|(\pL[\pL\pN_]* ?& ?\d+)(?: ?\+ ?\d+)?)\]$`)
 
 // inner matches the innermost brackets and their content.
 var inner = regexp.MustCompile(`\[[^\[\]]*\]`)
 
-// sink is the elements of a vector to which products are added that do not depend on the vector.
+// sink is the set of elements of a vector to which a loop adds products. The products do not depend
+// on the vector.
 type sink struct{ of map[string]bool }
 
 // unrollProducts writes out a loop that adds products to a vector.
@@ -38,7 +39,7 @@ func (f *frame) sinkOf(st *ast.RangeStmt) *sink {
 		if n, ok := f.lengthOf(to).integer(); ok {
 			s := &sink{map[string]bool{}}
 			for i := range int(n) {
-				s.of[f.nth(to, wholeNumber(i)).at.full()] = true
+				s.of[f.elementRef(to, wholeNumber(i)).at.full()] = true
 			}
 			return s
 		}
@@ -79,7 +80,7 @@ func (f *frame) terms(list []*stmt) (n int, again bool) {
 			break
 		}
 		name := st.names[0]
-		m := own.FindStringSubmatch(name)
+		m := kernelElement.FindStringSubmatch(name)
 		if m == nil || row != nil && !slices.Equal(m[1:], row) || callNames(st.right) != nil {
 			break
 		}
@@ -119,7 +120,7 @@ func (s *sink) has(names map[string]bool) bool {
 	return true
 }
 
-// sums writes such statements element by element.
+// sums regroups statements that terms has found: all terms of one element, then those of the next.
 func (f *frame) sums(list []*stmt) (out []*stmt) {
 	of, order := map[string][]*stmt{}, []string{}
 	for _, st := range list {

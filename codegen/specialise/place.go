@@ -12,9 +12,9 @@ import (
 // place is a cell: in the tables, in the generated Kernel, or in an array that a function receives.
 // It is a field or an element of its parent.
 type place struct {
-	parent *place
-	nth    int    // number of a field in its parent
-	index  *value // index of an element in its parent
+	parent     *place
+	fieldIndex int    // index of a field in its parent
+	index      *value // index of an element in its parent
 
 	text  string // generated code, up to the last index
 	sub   string // names of the fields after it, joined
@@ -28,20 +28,20 @@ type place struct {
 	family func() family // values after New
 }
 
-// family lists the values that a place can be, by an index that the tick computes.
+// family lists the values that a place can stand for, and the index by which the tick selects one.
 type family struct {
 	list []reflect.Value // values; invalid where they cannot be reached
-	at   *value
+	at   *value          // index into list
 }
 
-// whole returns the place of a variable.
-func whole(name string, typ types.Type, v reflect.Value) *place {
+// variablePlace returns the place of a variable.
+func variablePlace(name string, typ types.Type, v reflect.Value) *place {
 	one := family{list: []reflect.Value{v}, at: wholeNumber(0)}
 	return &place{text: name, key: name, wild: name, typ: typ, known: true, family: func() family { return one }}
 }
 
-// each returns the family of a part of every member.
-func (p *place) each(part func(reflect.Value) reflect.Value) func() family {
+// partFamily returns the family of one part, such as a field, of every value of p's family.
+func (p *place) partFamily(part func(reflect.Value) reflect.Value) func() family {
 	return sync.OnceValue(func() family {
 		from := p.family()
 		out := family{at: from.at}
@@ -77,8 +77,8 @@ func dotted(text, sub string) string {
 func (p *place) field(i int) *place {
 	f := structOf(p.typ).Field(i)
 	q := *p
-	q.parent, q.nth, q.index, q.typ = p, i, nil, f.Type()
-	q.family = p.each(func(v reflect.Value) reflect.Value { return v.Field(i) })
+	q.parent, q.fieldIndex, q.index, q.typ = p, i, nil, f.Type()
+	q.family = p.partFamily(func(v reflect.Value) reflect.Value { return v.Field(i) })
 	if _, pointer := f.Type().Underlying().(*types.Pointer); pointer {
 		q.fixed = true // a kernel points to nothing but its tables
 	}
@@ -96,7 +96,8 @@ func pointed(v reflect.Value) reflect.Value {
 	return v
 }
 
-// joined returns a name in the form in which it continues another.
+// joined returns name as the continuation of before in camel case: with a capital, unless before is
+// empty.
 func joined(before, name string) string {
 	if before == "" {
 		return name
@@ -119,7 +120,7 @@ func (s *spec) element(p *place, i *value) *place {
 
 	index := fmt.Sprintf("[%d]", n)
 	q.text, q.key = p.full()+index, p.cell()+index
-	q.family = p.each(func(v reflect.Value) reflect.Value {
+	q.family = p.partFamily(func(v reflect.Value) reflect.Value {
 		if n < 0 || int(n) >= v.Len() {
 			return reflect.Value{}
 		}
@@ -158,7 +159,7 @@ func (s *spec) withIndices(p *place, change func(*value) *value) *place {
 		if parent == p.parent {
 			return p
 		}
-		return parent.field(p.nth)
+		return parent.field(p.fieldIndex)
 	}
 
 	index := p.index

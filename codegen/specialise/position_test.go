@@ -39,13 +39,13 @@ func TestErrorsOfTheSpecialiserNameTheirPlace(t *testing.T) {
 	s.program, changed.funcs = &changed, maps.Clone(changed.funcs)
 
 	for _, name := range []string{"Step", "Output", "writePlantOutputs"} { // entries, and a function that one of them calls
-		obj, d := s.named[name], *s.named[name]
+		obj, d := s.kernelMethods[name], *s.kernelMethods[name]
 		at := d.Body.List[len(d.Body.List)-1]
 		body := append([]ast.Stmt{&ast.GoStmt{Go: at.Pos()}}, d.Body.List...)
 		d.Body = &ast.BlockStmt{List: body}
-		was := changed.named
-		changed.named = maps.Clone(was)
-		changed.named[name] = &d
+		was := changed.kernelMethods
+		changed.kernelMethods = maps.Clone(was)
+		changed.kernelMethods[name] = &d
 		def := s.info.Defs[obj.Name]
 		changed.funcs[def] = &d
 		err := s.runPasses()
@@ -53,6 +53,6 @@ func TestErrorsOfTheSpecialiserNameTheirPlace(t *testing.T) {
 		if err == nil || !strings.HasSuffix(err.Error(), want) || !strings.HasPrefix(err.Error(), "codegen: kernel/") {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
-		changed.named, changed.funcs[def] = was, obj
+		changed.kernelMethods, changed.funcs[def] = was, obj
 	}
 }

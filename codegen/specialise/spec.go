@@ -16,7 +16,7 @@ import (
 )
 
 // spec specialises the tick to one plant, in passes. Each pass assumes that the cells of the kernel
-// keep their values after New, except for those that earlier passes found to be assigned another.
+// keep their values after New, except for cells that an earlier pass saw assigned another value.
 // The last pass finds nothing new.
 type spec struct {
 	*program
@@ -31,19 +31,19 @@ type spec struct {
 	numbers    map[string]*data
 	keptLoops  map[string]bool // functions with a loop that is not unrolled
 
-	at      ast.Node // source node that this pass has reached
-	read    cells    // cells that this pass reads
-	changed bool     // this pass found something new
-	fns     map[string]*fn
-	order   []*fn
-	used    map[string]bool // names at the top of the package
-	tables  map[string]*tickTable
-	list    []*tickTable
-	padded  map[string]int // lengths of the arrays of the kernel that are longer than their content
-	helper  map[string]bool
-	shapes  map[string]*place // one of the cells of each shape
-	sizes   map[string]int    // lengths of the arrays that contain these cells
-	silent  map[string]bool   // generated functions without an effect, by the name of their calls
+	at        ast.Node // source node that this pass has reached
+	read      cells    // cells that this pass reads
+	changed   bool     // this pass found something new
+	fns       map[string]*fn
+	order     []*fn           // generated functions, callees first
+	used      map[string]bool // names at the top of the package
+	tables    map[string]*tickTable
+	tableList []*tickTable      // in the order of their first use
+	padded    map[string]int    // lengths of the arrays of the kernel that are longer than their content
+	helper    map[string]bool   // helper functions in use
+	shapes    map[string]*place // one of the cells of each shape
+	sizes     map[string]int    // lengths of the arrays that contain these cells
+	pureFuncs map[string]bool   // generated functions without an effect, by the name of their calls
 }
 
 // fn is a function of the generated tick.
@@ -57,21 +57,21 @@ type fn struct {
 	effects     bool // the function assigns to the kernel
 	busy        bool // the function is being generated
 	indirect    bool // calls of the function are indirect: the linker restarts its count of the stack
-	method      bool
+	method      bool // the function uses the kernel k
 	key         string
-	depth       int // largest stack of the function and its calls, bytes
-	below       int // largest stack of its calls, bytes
-	entry       bool
+	depth       int  // largest stack of the function and its calls, bytes
+	below       int  // largest stack of its calls, bytes
+	entry       bool // the function is called from outside the tick
 	decl        *ast.FuncDecl
 
-	out       *[]*stmt
-	emitted   int
-	bound     int // limit of emitted, for attempts
-	strict    int // limit of emitted, for attempts to be brief
-	names     map[string]int
-	rows      []map[string]string // pointers to rows of tables, by block
-	kept      map[string]*value   // values of the cells of the stack of programs
-	readsCell bool                // the function reads such a cell in place
+	out        *[]*stmt
+	emitted    int // statements written so far
+	bound      int // limit of emitted, for attempts
+	strict     int // limit of emitted, while a call is inlined as a few statements
+	names      map[string]int
+	rows       []map[string]string // pointers to rows of tables, by block
+	stackCells map[string]*value   // known values of cells of the stack of programs, by cell
+	readsCell  bool                // the function reads such a cell in place
 }
 
 // newSpec returns the specialisation of a plant, before its first pass.
@@ -85,7 +85,7 @@ func newSpec(j *Plant) (*spec, error) {
 		assigned: cells{}, numbers: map[string]*data{}, largeStack: map[string]bool{}, limit: unrollLimit, maxInline: inlineLimit,
 	}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
-	s.root = whole("k", typ, reflect.ValueOf(kernel.New(j.Tables)).Elem())
+	s.root = variablePlace("k", typ, reflect.ValueOf(kernel.New(j.Tables)).Elem())
 	return s, nil
 }
 
@@ -101,7 +101,7 @@ func (s *spec) runPasses() (err error) {
 	for range maxPasses {
 		s.runPass()
 		switch {
-		case s.limit > smallUnrollLimit && s.statements() > largeTick:
+		case s.limit > smallUnrollLimit && s.countStatements() > largeTick:
 			if s.maxInline > 0 {
 				s.maxInline = 0
 			} else {
@@ -137,8 +137,8 @@ const (
 	largeTick        = 12000
 )
 
-// statements returns the number of statements of the tick.
-func (s *spec) statements() (n int) {
+// countStatements returns the number of statements of the tick.
+func (s *spec) countStatements() (n int) {
 	for _, f := range s.reached() {
 		n += size(f.body)
 	}
@@ -148,9 +148,9 @@ func (s *spec) statements() (n int) {
 // runPass follows the tick once.
 func (s *spec) runPass() {
 	s.changed, s.read, s.fns, s.order = false, cells{}, map[string]*fn{}, nil
-	s.used, s.tables, s.list, s.padded = maps.Clone(reservedNames), map[string]*tickTable{}, nil, map[string]int{}
+	s.used, s.tables, s.tableList, s.padded = maps.Clone(reservedNames), map[string]*tickTable{}, nil, map[string]int{}
 	s.shapes, s.sizes = map[string]*place{}, map[string]int{}
-	s.silent, s.helper, s.keptLoops = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	s.pureFuncs, s.helper, s.keptLoops = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	s.keepEventLog()
 	s.addEntry("step", "Step", s.array("y", len(s.plant.Outputs)), s.array("u", len(s.plant.Inputs)))
 	s.addEntry("output", "Output", s.array("y", len(s.plant.Outputs)))
@@ -160,7 +160,7 @@ func (s *spec) runPass() {
 	s.addEntry("own", "Own", nil)
 }
 
-// reservedNames are the names that names at the top of the package must not hide or repeat.
+// reservedNames are the names that a package-level name must not hide or repeat.
 var reservedNames = newReservedNames()
 
 // newReservedNames returns the package's own names, Go's predeclared names and its keywords.
@@ -179,14 +179,14 @@ func newReservedNames() map[string]bool {
 // array returns a slice parameter of float64 of length n.
 func (s *spec) array(name string, n int) *value {
 	typ := types.NewSlice(types.Typ[types.Float64])
-	at := whole(name, types.NewArray(types.Typ[types.Float64], int64(n)), reflect.Value{})
+	at := variablePlace(name, types.NewArray(types.Typ[types.Float64], int64(n)), reflect.Value{})
 	at.param = true
 	return &value{kind: slice, typ: typ, at: at, off: wholeNumber(0), len: wholeNumber(n)}
 }
 
 // addEntry generates a function that is called from outside.
 func (s *spec) addEntry(name, source string, args ...*value) {
-	d := s.named[source]
+	d := s.kernelMethods[source]
 	for i, n := range names(d.Type.Params) {
 		if args[i] == nil {
 			args[i] = dynamic(n.Name, operand, s.info.TypeOf(n))
@@ -200,7 +200,7 @@ func (s *spec) addEntry(name, source string, args ...*value) {
 }
 
 // cells is a set of cells of the kernel; * stands for an index that the tick computes. It also
-// holds the shape of each cell, after the word any.
+// holds the shape of each cell, after shapePrefix.
 type cells map[string]bool
 
 func (c cells) add(at *place) { c[at.cell()], c[shapePrefix+at.shape()] = true, true }
@@ -209,7 +209,7 @@ const shapePrefix = "any "
 
 var index = regexp.MustCompile(`\[(\d+)\]`)
 
-// has reports whether a cell is in the set, with any of its indices open.
+// has reports whether the set has a cell, or the cell with * for some of its indices.
 func (c cells) has(p *place) bool {
 	cell := p.cell()
 	switch {
@@ -238,7 +238,7 @@ func (c cells) has(p *place) bool {
 	return false
 }
 
-// recordAssigned adds a cell to the assigned ones.
+// recordAssigned adds a cell to the assigned cells.
 func (s *spec) recordAssigned(at *place) {
 	if !s.assigned[at.cell()] {
 		s.assigned.add(at)
@@ -250,7 +250,7 @@ func (s *spec) recordAssigned(at *place) {
 func powerOfTwo(n int) int { return 1 << bits.Len(uint(max(n, 1)-1)) }
 
 // boundedIndex returns the text of index i into p, within bounds that the compiler sees: an index
-// that is not a loop's is masked, and the array is as long as a power of two.
+// other than a loop counter is masked, and the length of the array is a power of two.
 func (s *spec) boundedIndex(p *place, i *value) string {
 	if p.fixed {
 		return i.text
@@ -272,7 +272,8 @@ func (s *spec) boundedIndex(p *place, i *value) string {
 	return i.masked(n).text
 }
 
-// arrayLength returns the length of an array; of several, the longest.
+// arrayLength returns the length of the array at a place; the largest one if the place can be
+// several arrays.
 func (s *spec) arrayLength(p *place) (n int) {
 	if p.param {
 		return int(p.typ.(*types.Array).Len())

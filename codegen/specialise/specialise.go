@@ -13,8 +13,8 @@ import (
 // number among its arguments.
 const shortFunction = 250
 
-// generalise makes known numbers parameters if a function is long, or if they simplify no
-// operation.
+// generalise turns known numbers among the arguments into parameters if the function is long, or if
+// the number is neither 0 nor 1 and so simplifies no operation.
 func (f *frame) generalise(d *ast.FuncDecl, args []*value) []*value {
 	size := 0
 	ast.Inspect(d.Body, func(n ast.Node) bool { size++; return true })
@@ -33,11 +33,11 @@ func (f *frame) generalise(d *ast.FuncDecl, args []*value) []*value {
 func (f *frame) specialise(d *ast.FuncDecl, indirect bool, args []*value) *fn {
 	s := f.spec
 	g := &fn{
-		names: map[string]int{}, rows: []map[string]string{{}}, kept: map[string]*value{},
+		names: map[string]int{}, rows: []map[string]string{{}}, stackCells: map[string]*value{},
 		indirect: indirect, decl: d, results: f.resultTypes(d), bound: unlimited, strict: unlimited,
 	}
 	h := &frame{spec: s, fn: g, vars: map[types.Object]binding{}, types: g.results}
-	key, about := h.bindParameters(d, args)
+	key, suffix := h.bindParameters(d, args)
 	if indirect {
 		key += " indirect"
 	}
@@ -50,16 +50,16 @@ func (f *frame) specialise(d *ast.FuncDecl, indirect bool, args []*value) *fn {
 
 	at := s.at
 	s.fns[key], g.key = g, key
-	g.name, g.about, g.busy = s.unusedTopName(d.Name.Name+about), h.describeArguments(d), true
+	g.name, g.about, g.busy = s.unusedTopName(d.Name.Name+suffix), h.describeArguments(d), true
 	var body []*stmt
 	g.out = &body
 	h.bindResults(d)
-	h.list(d.Body.List)
+	h.execList(d.Body.List)
 	s.at = at
 	if !g.readsCell {
 		body = dropStackStores(body)
 	}
-	g.body, g.busy = h.hoistMasks(h.groupSums(tidy(body))), false
+	g.body, g.busy = h.hoistMasks(h.groupSums(removeUnread(body))), false
 	own := frameOf(g)
 	if g.depth = own + g.below; own > wideFrame && !s.largeStack[key] {
 		s.largeStack[key], s.changed = true, true
@@ -70,8 +70,9 @@ func (f *frame) specialise(d *ast.FuncDecl, indirect bool, args []*value) *fn {
 }
 
 // bindParameters binds the parameters of a function: known values, and parameters for the others.
-// It returns the known values in full, as a key, and abbreviated, for a name.
-func (f *frame) bindParameters(d *ast.FuncDecl, args []*value) (key, about string) {
+// It returns a key, which has the known values in full, and a suffix for the function's name, which
+// has them abbreviated.
+func (f *frame) bindParameters(d *ast.FuncDecl, args []*value) (key, suffix string) {
 	key = f.fset.Position(d.Pos()).String()
 	for i, n := range names(d.Recv, d.Type.Params) {
 		obj := f.info.Defs[n]
@@ -81,7 +82,7 @@ func (f *frame) bindParameters(d *ast.FuncDecl, args []*value) (key, about strin
 		if v.con != nil {
 			v = constantValue(v.con, obj.Type())
 		}
-		about += nameSuffix(n.Name, v)
+		suffix += nameSuffix(n.Name, v)
 		b := binding{val: v}
 		if v.kind == scalar && v.con == nil {
 			b = binding{val: f.variable(obj, v.text), name: v.text, fresh: true}
@@ -89,7 +90,7 @@ func (f *frame) bindParameters(d *ast.FuncDecl, args []*value) (key, about strin
 		f.vars[obj] = b
 	}
 
-	return key, about
+	return key, suffix
 }
 
 // nameSuffix returns the part of a function's name that a known argument adds.
@@ -144,10 +145,11 @@ func (f *frame) parameter(name string, v *value) *value {
 	name = f.unique(name)
 	g.params, g.args = append(g.params, name+" "+goType(v.typ)), append(g.args, name)
 	out := dynamic(name, operand, v.typ)
-	out.stable, out.plus = true, false
+	out.stable, out.notNegZero = true, false
 	return out
 }
 
+// arrayType returns the generated type of a pointer to an array.
 func arrayType(t types.Type) string {
 	arr := t.(*types.Array)
 	return "*[" + strconv.FormatInt(arr.Len(), 10) + "]" + goType(arr.Elem())

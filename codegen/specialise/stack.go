@@ -1,8 +1,8 @@
 package specialise
 
 // The linker allows 792 bytes of stack for a chain of nosplit functions, and restarts the count at
-// an indirect call. Only the compiler knows the stack of a function. Here its upper bound is
-// estimated from the variables in use at the same time.
+// an indirect call. Only the compiler knows the stack of a function. This file estimates an
+// upper bound from the number of variables in use at the same time.
 const (
 	longFunction = 60  // statements above which a function is called indirectly
 	deepStack    = 250 // stack of a call, bytes, above which it is indirect
@@ -37,7 +37,7 @@ func frameOf(g *fn) int {
 
 // usage is the first and the last statement at which each variable is in use.
 type usage struct {
-	at       int
+	at       int // statements walked so far
 	from, to map[string]int
 }
 

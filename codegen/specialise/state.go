@@ -14,8 +14,8 @@ type field struct {
 	size int    // length of an array; 0: not an array
 }
 
-// state returns the kernel's struct and the function that sets its initial values as text, and its
-// size, bytes.
+// state returns the text of the kernel's struct and of the function that sets its initial values,
+// and the size of a kernel, bytes.
 func (s *spec) state() (text string, size int) {
 	keys := slices.Sorted(maps.Keys(s.shapes))
 	keys = slices.DeleteFunc(keys, func(key string) bool { return !s.assigned[shapePrefix+key] || !s.read[shapePrefix+key] })
@@ -39,7 +39,7 @@ func (s *spec) state() (text string, size int) {
 	b.WriteString("// create sets the initial values of a new kernel.\n//\n//go:nosplit\n")
 	b.WriteString("func (k *Kernel) create() {\n")
 	for _, key := range keys {
-		for _, at := range s.all(s.shapes[key]) {
+		for _, at := range s.placesOfShape(s.shapes[key]) {
 			if con := plain(at.family().list[0]); !sameBits(con, zeroOf(at.typ).con) {
 				fmt.Fprintf(&b, "%s = %s\n", at.full(), literal(con))
 			}
@@ -55,14 +55,14 @@ const eventText = `// Event is one transition: its time, s; the element, an inde
 // region.
 `
 
-// all returns the places with the shape of p.
-func (s *spec) all(p *place) (list []*place) {
+// placesOfShape returns the places with the shape of p.
+func (s *spec) placesOfShape(p *place) (list []*place) {
 	if p.parent == nil {
 		return []*place{p}
 	}
-	for _, q := range s.all(p.parent) {
+	for _, q := range s.placesOfShape(p.parent) {
 		if p.index == nil {
-			list = append(list, q.field(p.nth))
+			list = append(list, q.field(p.fieldIndex))
 			continue
 		}
 
@@ -74,8 +74,8 @@ func (s *spec) all(p *place) (list []*place) {
 	return list
 }
 
-// layOut adds the field of a shape of cells to its struct, and the arrays that contain it to
-// theirs.
+// layOut adds the field of a shape of cells to its struct. If the struct is an element of an array,
+// it adds the array to the struct that contains it, up to the Kernel.
 func (s *spec) layOut(structs map[string]map[string]field, key string) {
 	p := s.shapes[key]
 	typ := goType(p.typ)

@@ -125,8 +125,8 @@ func reads(list []*stmt) map[string]int {
 // reads calls give for each variable that a statement reads, without the statements inside it.
 func (st *stmt) reads(give func(name string)) {
 	text := func(t string) {
-		for from, name := range words(t) {
-			if from == 0 || t[from-1] != '.' { // a field
+		for from, name := range identifiers(t) {
+			if from == 0 || t[from-1] != '.' { // not a field
 				give(name)
 			}
 		}
@@ -148,20 +148,21 @@ func (st *stmt) reads(give func(name string)) {
 	text(st.right)
 }
 
-// tidy removes variables that are never read, repeatedly.
-func tidy(list []*stmt) []*stmt {
+// removeUnread removes variables that are never read, repeatedly.
+func removeUnread(list []*stmt) []*stmt {
 	for dropped := true; dropped; {
 		dropped = false
-		list = drop(list, reads(list), &dropped)
+		list = removeUnreadOnce(list, reads(list), &dropped)
 	}
 
 	return list
 }
 
-// drop removes such variables once.
-func drop(list []*stmt, reads map[string]int, dropped *bool) (kept []*stmt) {
+// removeUnreadOnce removes variables that reads does not contain, and sets dropped if it changed
+// a statement.
+func removeUnreadOnce(list []*stmt, reads map[string]int, dropped *bool) (kept []*stmt) {
 	for _, st := range list {
-		st.body, st.els = drop(st.body, reads, dropped), drop(st.els, reads, dropped)
+		st.body, st.els = removeUnreadOnce(st.body, reads, dropped), removeUnreadOnce(st.els, reads, dropped)
 		switch {
 		case st.kind == declare || st.kind == set:
 			unread := 0
@@ -221,8 +222,8 @@ func letter(c byte) bool {
 // digit reports whether a byte is a decimal digit.
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// words iterates over the names in a text and their positions.
-func words(text string) iter.Seq2[int, string] {
+// identifiers iterates over the names in a text and their positions.
+func identifiers(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for from := 0; from < len(text); from++ {
 			to := from

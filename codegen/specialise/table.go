@@ -11,13 +11,13 @@ import (
 
 // tickTable is a constant table that the tick reads by an index.
 type tickTable struct {
-	name   string
-	typ    types.Type
-	rows   [][]any // nil: never read
-	width  int     // elements of a row
-	flat   bool    // one row
-	masked bool    // the index of the row, or of a flat table, is masked
-	wide   bool    // the index into a row is masked
+	name         string
+	typ          types.Type
+	rows         [][]any // nil: never read
+	width        int     // elements of a row
+	flat         bool    // one row
+	rowMasked    bool    // the index of the row is masked: the number of rows is a power of two
+	columnMasked bool    // the index into a row is masked: the width is a power of two
 }
 
 // lookup returns the element at an index that the tick computes.
@@ -35,7 +35,7 @@ func (f *frame) lookup(at *place) *value {
 		return dynamic(fmt.Sprintf("%s[%d]", row, n), operand, at.typ)
 	}
 
-	if d.all {
+	if d.uniform {
 		return constantValue(d.same, at.typ)
 	}
 	if len(d.rows) == 1 && isIndex(d.rows[0]) {
@@ -54,9 +54,9 @@ func (f *frame) lookup(at *place) *value {
 
 // data are the numbers of an array, or of a family of arrays.
 type data struct {
-	rows [][]any
-	same any // the common value of all of them; nil: they differ
-	all  bool
+	rows    [][]any
+	same    any // the value that all of them have, if uniform
+	uniform bool
 }
 
 // data reads the numbers at a place, once.
@@ -75,7 +75,7 @@ func (s *spec) data(p *place) *data {
 		}
 	}
 
-	d.same, d.all = common(slices.Concat(d.rows...))
+	d.same, d.uniform = common(slices.Concat(d.rows...))
 	s.numbers[key] = d
 	return d
 }
@@ -108,7 +108,7 @@ func (t *tickTable) inside(i *value) string {
 	if i.within(t.width) {
 		return i.text
 	}
-	t.wide = true
+	t.columnMasked = true
 	return i.masked(t.width).text
 }
 
@@ -137,7 +137,8 @@ func sameBits(a, b any) bool {
 	return a == b
 }
 
-// columnOf returns a number of the thing at a place, or of a member of its family.
+// columnOf returns number of the value at a place, such as the length of a slice. If the place can
+// be several values, it is a constant they share or an element of a table.
 func (f *frame) columnOf(at *place, typ types.Type, suffix string, number func(reflect.Value) any) *value {
 	fam := at.family()
 	list := make([]any, len(fam.list))
@@ -168,7 +169,7 @@ func (f *frame) tableOf(key string, rows [][]any, typ types.Type) *tickTable {
 		t.width = max(t.width, len(r))
 	}
 	f.tables[key] = t
-	f.spec.list = append(f.spec.list, t)
+	f.tableList = append(f.tableList, t)
 	return t
 }
 
@@ -187,7 +188,7 @@ func tableName(key string) string {
 	return strings.ToLower(name[:1]) + name[1:]
 }
 
-// top returns a name that the package does not have yet.
+// unusedTopName returns a package-level name that is not in use yet.
 func (s *spec) unusedTopName(name string) string {
 	for try, n := name, 2; ; n++ {
 		if !s.used[try] {
@@ -210,7 +211,7 @@ func (f *frame) row(t *tickTable, i *value) string {
 
 	index := i.text
 	if !i.within(len(t.rows)) {
-		t.masked = true
+		t.rowMasked = true
 		index = i.masked(len(t.rows)).text
 	}
 
@@ -223,10 +224,10 @@ func (f *frame) row(t *tickTable, i *value) string {
 // write appends the declaration of a table and returns its size, bytes.
 func (t *tickTable) write(b *strings.Builder) (size int) {
 	width, rows := t.width, len(t.rows)
-	if t.wide {
+	if t.columnMasked {
 		width = powerOfTwo(width)
 	}
-	if t.masked {
+	if t.rowMasked {
 		rows = powerOfTwo(rows)
 	}
 	typ := goType(t.typ)

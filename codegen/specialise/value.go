@@ -23,7 +23,7 @@ type value struct {
 	text        string // expression in the generated code
 	prec        int    // precedence of the expression: a token's, 6 for a unary, 7 for an operand
 	stable      bool   // the expression names a value that does not change
-	plus        bool   // the value is a float64 and not -0
+	notNegZero  bool   // the value is a float64 and not -0
 	zeroProduct bool   // 0 times a finite value: 0 of either sign
 	ranged      bool   // the value is a loop's index, possibly plus a constant, in [lo, hi]
 	lo, hi      int64
@@ -53,8 +53,8 @@ const (
 // operand is the precedence of an expression that needs no parentheses.
 const operand = 7
 
-// constantValue returns a constant as a variable of a type holds it; nil stands for an element out
-// of range and gives 0.
+// constantValue returns a constant converted to a type. nil stands for an element out of range and
+// gives 0.
 func constantValue(con any, typ types.Type) *value {
 	if con == nil {
 		return zeroOf(typ)
@@ -62,7 +62,7 @@ func constantValue(con any, typ types.Type) *value {
 	con = wrapped(con, typ)
 	v := &value{typ: typ, con: con, stable: true, prec: operand, text: literal(con)}
 	if f, ok := con.(float64); ok {
-		v.plus = !(f == 0 && math.Signbit(f))
+		v.notNegZero = !(f == 0 && math.Signbit(f))
 	}
 	if strings.HasPrefix(v.text, "-") {
 		v.prec = 6
@@ -73,7 +73,7 @@ func constantValue(con any, typ types.Type) *value {
 // sizes are the sizes of types on the machines that run a tick.
 var sizes = types.SizesFor("gc", "amd64")
 
-// wrapped returns an integer as a variable of type t holds it; other constants stay unchanged.
+// wrapped returns an integer wrapped around to the bits of type t; other constants are unchanged.
 func wrapped(con any, t types.Type) any {
 	b, basic := t.Underlying().(*types.Basic)
 	n, whole := (&value{con: con}).integer()
@@ -144,7 +144,7 @@ func formOf(t types.Type) reflect.Type {
 	return nil
 }
 
-// plain returns a number as constants hold it.
+// plain returns a Go value in the type of value.con: float64, int64, uint64, bool or string.
 func plain(v reflect.Value) any {
 	switch {
 	case v.CanFloat():
@@ -223,7 +223,7 @@ func (v *value) masked(n int) *value {
 // is reports whether the value is the constant b.
 func (v *value) is(b bool) bool { c, ok := v.con.(bool); return ok && c == b }
 
-// key returns what is known at the time of writing: two values with one key are equal.
+// key returns a text that identifies what is known of a value: two values with one key are equal.
 func (v *value) key() string {
 	switch v.kind {
 	case scalar:

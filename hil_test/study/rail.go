@@ -30,7 +30,7 @@ type railExtent struct {
 	rounds int       // repetitions of the measurement of cost
 }
 
-// The configurations of Gyebroszki, chapter 9.
+// wholeRail holds the configurations of Gyebroszki, chapter 9.
 var wholeRail = railExtent{
 	until: 8 * time.Second, steps: []time.Duration{50 * ms, 20 * ms, 10 * ms, 5 * ms, 2 * ms}, iters: []int{0, 1, 2, 3, 4, 5},
 	subs:  []int{1, 2, 5, 10, 15, 20},
@@ -151,9 +151,9 @@ func runAll(list []setting, until time.Duration) []*ride {
 	return out
 }
 
-// off returns the integrated errors of Gyebroszki, eq. 9.3.1 per second of motion: of the positions, m, and
-// of the speeds, m/s. Each is the error of the car plus the mean error of the wheels. NaN stays
-// NaN.
+// off returns the integrated errors of Gyebroszki, eq. 9.3.1 per second of motion: of the
+// positions, m, and of the speeds, m/s. Each is the error of the car plus the mean error of the
+// wheels. NaN stays NaN.
 func (r *ride) off(truth *ride) (place, speed float64) {
 	every := int(r.h / truth.h)
 	for i, row := range r.rows {
@@ -241,7 +241,8 @@ func (r *railResult) at(h time.Duration, sub, iter int) *finding {
 	return r.maps[setting{h, sub, iter, paperSign}]
 }
 
-// growth fits Gyebroszki, eq. 8.3.1, Err = a·dt^b with dt in s, to the errors with the largest N_sub.
+// growth fits Gyebroszki, eq. 8.3.1, Err = a·dt^b with dt in s, to the errors with the largest
+// N_sub.
 func (r *railResult) growth(iter int, of func(f *finding) float64) (a, b float64) {
 	var h, e []float64
 	for _, step := range r.steps {

@@ -5,8 +5,8 @@
 // variables and all attributes except those that messages.Message and messages.Signal have.
 //
 // The package has its own parser because go.einride.tech/can/pkg/dbc v0.17.0 reads only 167 of 203
-// public files. That one lacks m0M, Windows-1252 and 29-bit identifiers without bit 31, returns
-// nothing of such files, and skips SG_MUL_VAL_. This parser reads all 203 and reports each
+// public files. That package lacks m0M, Windows-1252 and 29-bit identifiers without bit 31, returns
+// nothing from such files, and skips SG_MUL_VAL_. This parser reads all 203 and reports each
 // deviation by line.
 //
 // Reading order: parse.go (Parse, ParseLenient), tokens.go (tokens), message.go (messages and

@@ -41,9 +41,9 @@ func (s *Signal) rawNumber(raw uint64) float64 {
 	return float64(raw)
 }
 
-// Selectors lists s and its multiplexors, from s up, without the one that is in every frame. Each
-// entry is in a frame only if its own multiplexor has a value within the Ranges of the entry. s is
-// a signal of m, which must have passed Check.
+// Selectors returns s, its multiplexor, the multiplexor of that multiplexor and so on, but not the
+// last one, which is in every frame. Each entry is in a frame only if its own multiplexor has a
+// value within the Ranges of the entry. s is a signal of m, which must have passed Check.
 func (m *Message) Selectors(s *Signal) (list []*Signal) {
 	for ; s.MuxedBy != ""; s = m.Signal(s.MuxedBy) {
 		list = append(list, s)

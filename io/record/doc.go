@@ -34,7 +34,7 @@
 //	        varints  phases, each minus the phase of the tick before, ns
 //	frame   byte     bits: 1 sent, 0 received; 2 not accepted by the bus; 4 with the safe
 //	                 values; 8 withheld, 16 a copy: see Frame; 32 with a time of the
-//	                 controller; 64 other
+//	                 controller; 64 Other: see Frame
 //	        byte     bus
 //	        varint   tick, minus the index of the last tick record
 //	        varint   time, minus the time of the frame or event before, ns
@@ -42,13 +42,13 @@
 //	        4 1 1    identifier with the bits of can.Frame, length, flags of can.Frame
 //	        length   data
 //	event   byte     kind
-//	        varint   tick, as of a frame
-//	        varint   time, as of a frame
+//	        varint   tick, as for a frame
+//	        varint   time, as for a frame
 //	        uvarint  count
 //	        uvarint  length of the text, then the text
 //
 // A file of version "lockrec2" has no bit 64; one of version "lockrec1" also has no bits 8,
-// 16 and 32. They are the same otherwise, and Reader reads all three.
+// 16 and 32. The rest of the format is the same, and Reader reads all three.
 //
 // All differences start from 0 in every chunk, so that each chunk can be read alone.
 //
@@ -63,7 +63,7 @@
 // Writer.Flush passes all data to the kernel, where it survives the death of the process.
 // Writer.Sync also waits until the data is on the disk, where it survives a loss of power.
 // A truncated or damaged chunk fails its CRC-32C: Reader skips to the next valid chunk and
-// returns an event Damage in its place; Reader.Torn tells what is missing at the end.
+// returns an event Damage in its place; Reader.Torn describes what is missing at the end.
 // Writer and Reader hold one or two chunks in memory, independent of the length of the run.
 //
 // # Other formats

@@ -27,7 +27,7 @@ type Field struct {
 	Invalid [][2]uint64 // received: ranges of raw values that mean "no value", lowest and highest
 
 	Sent  uint64 // raw bits sent last; see Map.Due
-	Wraps bool   // sent: a value beyond Hi continues from Lo, as of a counter
+	Wraps bool   // sent: a value beyond Hi continues from Lo, as for a counter
 	Rests bool   // sent: a value limited to Lo or Hi does not count as saturated
 
 	Force Force   // sent: replacement of the value in forced calls of Due and Encode
@@ -41,7 +41,7 @@ type Force uint8
 const (
 	NoForce    Force = iota
 	ForceValue       // Field.Value, limited to the range of the bits
-	ForceOnes        // all bits are ones, as a rule "no value"
+	ForceOnes        // all bits are ones, usually "no value"
 )
 
 // Selector is a multiplexor with the raw values that select a signal.
@@ -139,8 +139,8 @@ func (f *Field) rawNumber(raw uint64) float64 {
 	return float64(raw)
 }
 
-// rawBits is the inverse of rawNumber; r is within the field's range, and a whole number
-// unless the field is Float.
+// rawBits returns the raw bits of a number, as the inverse of rawNumber. r is within the field's
+// range, and a whole number unless the field is Float.
 //
 //go:nosplit
 func (f *Field) rawBits(r float64) uint64 {
@@ -234,7 +234,7 @@ func (s *Split) Load(data *[64]byte) (v uint32) {
 	return v
 }
 
-// Store stores the lowest bits of v and overwrites the old ones.
+// Store stores the lowest bits of v and overwrites the old bits.
 //
 //go:nosplit
 //go:noinline

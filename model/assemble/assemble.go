@@ -1,6 +1,6 @@
 // Package assemble owns the step from the network of a plant to its matrices. It eliminates rigid
 // gears, solves for massless nodes, orders the signals and finds the initial states. It refuses
-// errors that only the whole network shows. It does not read files, and discretises nothing.
+// plants with errors that only the whole network shows. It reads no file and discretises nothing.
 //
 // Reading order: assemble.go (System), prune.go (parts that nothing reads), reduce.go (gears;
 // Layout), massless.go (nodes without inertia), start.go (initial states and values), fill.go (the
@@ -74,8 +74,8 @@ type assembly struct {
 	usedParts
 	n, m, mc       int             // numbers of states, signals and friction torques
 	constant       int             // signal for constants; -1: none
-	along          [][]float64     // per effort, its row over the columns of N
-	values         [][]float64     // per effort, its torque or force as a form
+	along          [][]float64     // row of each effort over the columns of N
+	values         [][]float64     // torque or force of each effort, as a form
 	massless       [][]float64     // u₂ as forms without u₂
 	staticForms    [][]float64     // forms of the twists that massless nodes keep at zero
 	rates          [][]float64     // x' as forms
@@ -114,12 +114,13 @@ func (a *assembly) countParts() {
 	a.n, a.m, a.mc = a.freeCount+len(a.states), len(a.signals), len(a.Frictions)
 }
 
-// Index of the first entry of each part of a form.
+// ofSignals and the functions below return the index of the first entry of each part of a form.
 func (a *assembly) ofSignals() int  { return a.n }
 func (a *assembly) ofTorques() int  { return a.n + a.m }
 func (a *assembly) ofMassless() int { return a.n + a.m + a.mc }
 func (a *assembly) ofOne() int      { return a.n + a.m + a.mc + a.masslessCount }
 
+// zero returns a form whose entries are all 0.
 func (a *assembly) zero() []float64 { return make([]float64, a.ofOne()+1) }
 
 // column returns the index in a form of the speed of column j of N: a state, or a massless speed.
@@ -277,7 +278,7 @@ func (a *assembly) computeRates() {
 	}
 }
 
-// force returns the sum of all torques along column j of N.
+// force returns the sum of all torques along column j of N, as a form.
 func (a *assembly) force(j int) []float64 {
 	f := a.zero()
 	for i := range a.Efforts {

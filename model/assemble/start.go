@@ -58,8 +58,8 @@ func (a *assembly) startState() []float64 {
 	return x
 }
 
-// refuseMixed refuses a distance between a place in the plane and a node that is only a
-// displacement, and would be taken as lying at the centre of its body.
+// refuseMixed refuses a distance between a node with a position in the plane and a node of a body
+// without one. The second node would be taken to lie at the centre of its body.
 func (a *assembly) refuseMixed(s *network.State) {
 	var place, loose *network.Node
 	for _, t := range s.Along {
@@ -79,8 +79,8 @@ func (a *assembly) refuseMixed(s *network.State) {
 	}
 }
 
-// driveStart returns the initial speed of a prescribed node: a filtered one starts at the speed of
-// its flange, if that is given.
+// driveStart returns the initial speed of a prescribed node. A filtered source starts at the start
+// speed of its flange, if the file gives one.
 func (a *assembly) driveStart(s *network.State) float64 {
 	v, given := 0.0, false
 	for _, t := range s.Speed {
@@ -94,9 +94,9 @@ func (a *assembly) driveStart(s *network.State) float64 {
 	return s.Start
 }
 
-// placeOf returns the angle (position) at which node i starts, as given or through the gears, and
-// whether it follows from given values. A body is placed only by its own start values: two places
-// in a joint give their distance, not the rotation of a body.
+// placeOf returns the angle (position) at which node i starts, as given or through the gears.
+// placed reports whether it follows from given values. A body is placed only by its own start
+// values: two places in a joint give their distance, not the rotation of a body.
 func (a *assembly) placeOf(i int) (at float64, placed bool) {
 	n := &a.Nodes[i]
 	if n.Placed || n.OfBody {

@@ -1,6 +1,7 @@
-// Package network owns a plant as a network: nodes that turn or move, what is rigid between them
-// and what acts on them. For errors it has places in the plant file. Elements build it and
-// model/assemble makes matrices of it. It checks nothing and does not know element types.
+// Package network owns a plant as a network: nodes that turn or move, rigid constraints between
+// them, and torques and forces on them. For errors it has positions in the plant file. Elements
+// build it and model/assemble makes matrices of it. It checks nothing and does not know element
+// types.
 //
 // It is a separate package because elements and assembly share it, and the kernel does not need it.
 //
@@ -36,9 +37,9 @@ type Plant struct {
 	Indicators    []Indicator
 	GearLosses    []GearLoss
 	ContactLosses []ContactLoss
-	Inputs        []model.Input // Signal is an index into signals
+	Inputs        []model.Input // Signal is an index into Signals
 	Outputs       []Output
-	Pulses        []model.Pulses   // State is an index into states
+	Pulses        []model.Pulses   // State is an index into States
 	Partition     *model.Partition // nil: none
 }
 

@@ -94,7 +94,7 @@ var lorryCases = []struct {
 	{"idle gain alone", "idle_speed: 750 rpm, idle_gain: 2, idle_torque: 50", "«idle_gain»: 2", `element "engine": idle_gain goes with idle_speed`},
 	{"negative lag", "lag: 20 ms", "lag: «-20 ms»", `element "valve": lag -0.02 s is negative (time constant of the valve)`},
 	{"converter without table", "lambda: [[0, 0.003], [0.8, 0.002]], ", "", `18:3: model: element "converter": torque_converter needs either lambda (N.m.s2) or K (rad/s over the root of N.m)`},
-	{"converter of one row", "lambda: [[0, 0.003], [0.8, 0.002]]", "lambda: [[0, 0.003]]", `18:3: model: element "converter": lambda or K: one row; at least two are wanted`},
+	{"converter of one row", "lambda: [[0, 0.003], [0.8, 0.002]]", "lambda: [[0, 0.003]]", `18:3: model: element "converter": lambda or K has one row; give at least two`},
 	{"fill data without a volume", "lag: 20 ms", "«flow»: 1", `element "valve": flow goes with fill_volume`},
 	{"kiss below fill", "lag: 20 ms", "fill_volume: 1 cm3, fill_pressure: 2 bar, kiss_pressure: «1 bar», stiffness: 1e11, flow: 1e-4", `element "valve": kiss_pressure 100000 Pa is below fill_pressure 200000 Pa`},
 	{"actuator without current", "current: i, ", "", `20:3: model: element "valve": hydraulic_actuator needs current (current of the solenoid, A, or the name of an input)`},

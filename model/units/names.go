@@ -10,8 +10,8 @@ func Meant(name string, known []string) string {
 	return ""
 }
 
-// Nearest returns the known name that name was probably meant to be, "" if no name is near. Up to
-// a third of the letters, and always two, may be wrong.
+// Nearest returns the known name with the smallest Distance from name, "" if no name is near. A
+// near name differs in at most two letters, or a third of them if this is more.
 func Nearest(name string, known []string) string {
 	best, found := 1+max(2, len(name)/3), ""
 	for _, k := range known {

@@ -144,7 +144,7 @@ func (s *store) write(v *soakState) {
 	s.finishWrite(v.marshal())
 }
 
-// begin starts an asynchronous write; it does nothing while one is running.
+// beginWrite starts an asynchronous write; it does nothing while one is running.
 func (s *store) beginWrite(v *soakState) {
 	select {
 	case s.busy <- struct{}{}:

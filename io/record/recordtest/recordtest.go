@@ -1,5 +1,5 @@
 // Package recordtest owns the reading of records for tests: it serves the tests of several
-// packages. It judges nothing and imports nothing of ours but io/record.
+// packages. It judges nothing, and of lockstep it imports io/record only.
 package recordtest
 
 import (

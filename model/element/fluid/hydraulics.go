@@ -111,7 +111,7 @@ func readPressureOverVolume(e *element.Element) model.Table {
 	t, at := e.Table("p_V"), e.Place("p_V")
 	t.Extend = true
 	if len(t.X) < 2 {
-		e.Refuse(at, "p_V: one row; at least two are wanted")
+		e.Refuse(at, "p_V has one row; give at least two")
 	}
 	for i, p := range t.Z {
 		if i > 0 && !(p >= t.Z[i-1]) {

@@ -37,7 +37,7 @@ func TestErrorsOfBrakesHaveAPosition(t *testing.T) {
 		{"area in cm", "A_inlet: 0.2 mm2, A_outlet: 0.3 mm2, p_V", "A_inlet: «0.2 mm», A_outlet: 0.3 mm2, p_V", `element "rear": A_inlet: "0.2 mm": unit mm does not fit, m2 is wanted`},
 		{"no caliper", "  rear: {type: wheel_brake_circuit, master: pedal, A_inlet: 0.2 mm2, A_outlet: 0.3 mm2, p_V: [[0, 0], [1 cm3, 60 bar]]}", "  «rear»: {type: wheel_brake_circuit, master: pedal, A_inlet: 0.2 mm2, A_outlet: 0.3 mm2}", `element "rear": wheel_brake_circuit needs stiffness (of the caliper, Pa/m3), or p_V (rows of volume and pressure)`},
 		{"caliper twice", "p_V: [[0, 0], [1 cm3, 60 bar]]", "p_V: [[0, 0], [1 cm3, 60 bar]], «stiffness»: 1e12", `element "rear": stiffness and p_V; the table has all of the curve`},
-		{"caliper of one row", "[[0, 0], [1 cm3, 60 bar]]", "«[»[0, 0]]", `element "rear": p_V: one row; at least two are wanted`},
+		{"caliper of one row", "[[0, 0], [1 cm3, 60 bar]]", "«[»[0, 0]]", `element "rear": p_V has one row; give at least two`},
 		{"caliper that softens", "[[0, 0], [1 cm3, 60 bar]]", "«[»[0, 0], [1 cm3, -60 bar]]", `element "rear": p_V: pressure -6000000 Pa in row 2 is below the 0 Pa before; it must not fall with the volume`},
 		{"caliper over pressure", "[[0, 0], [1 cm3, 60 bar]]", "[[0, 0], [«60 bar», 1 cm3]]", `element "rear": p_V: "60 bar": unit bar does not fit, m3 is wanted`},
 		{"stiffness of zero", "stiffness: 70 bar/cm3", "stiffness: «0»", `element "front": stiffness 0 Pa/m3 is not positive (stiffness of the caliper)`},

@@ -110,7 +110,7 @@ func readOverride(e *element.Element, throttle network.Form) network.Form {
 	return e.AddLaw("demand", "1", l.Push(0).Do(model.Max).Push(1).Do(model.Min))
 }
 
-// pushFired pushes the torque at the speed and the throttle.
+// pushFired pushes the torque with fuel, at the speed and the throttle.
 func (g *engine) pushFired() {
 	g.l.Again(g.speed)
 	switch {
@@ -189,7 +189,7 @@ func (g *engine) addLimiter() {
 	g.AddBreakpoints(g.w, []float64{limit, limit + span})
 }
 
-// fade replaces the top by drag + part·(top - drag).
+// fade replaces the torque on top of the stack by drag + part·(torque - drag).
 func (g *engine) fade(part func()) {
 	g.pushDrag()
 	g.l.Do(model.Sub)
@@ -270,7 +270,7 @@ func readConverterTables(e *element.Element) (lambda, ratio model.Table) {
 
 	ratio = e.Table("ratio")
 	if len(lambda.X) < 2 {
-		e.Refuse(e.At, "lambda or K: one row; at least two are wanted")
+		e.Refuse(e.At, "lambda or K has one row; give at least two")
 	}
 
 	if last := lambda.X[len(lambda.X)-1]; last <= 1 {

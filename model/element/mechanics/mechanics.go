@@ -1,7 +1,7 @@
 // Package mechanics owns the element types along one coordinate that turns or moves: inertias,
-// springs, gears, friction, sources, loads and sensors. Types and parameters have the names
-// of Mechanics.Rotational and .Translational of the Modelica Standard Library, where it has them.
-// Wheels on a road or rail are not here: see package contact.
+// springs, gears, friction, sources, loads and sensors. Types and parameters have the names of
+// Mechanics.Rotational and .Translational of the Modelica Standard Library, where the library has
+// them. Wheels on a road or rail are not here: see package contact.
 //
 // Reading order: mechanics.go (the list of the types, what they share, inertias, springs and
 // dampers), sources.go, gaps.go (play, stops), regions.go (springs and dampers with regions),
