@@ -256,7 +256,7 @@ func TestPackageScriptRefusesWrongArguments(t *testing.T) {
 		"-version next":       "-version next: use a digit, then",
 		"-version":            "-version: a value is missing",
 		"-colour red":         "unknown flag -colour",
-		"-version 1 -arch x,": "-arch x,: amd64",
+		"-version 1 -arch x,": "-arch x,: use amd64 or arm64",
 	} {
 		cmd := exec.Command("../../deploy/package", strings.Fields(line)...)
 		out, _ := cmd.CombinedOutput()
