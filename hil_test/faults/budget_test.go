@@ -18,7 +18,7 @@ func budget(a *attempt) {
 	}
 	a.Log(got)
 	a.must(s.cmd.ProcessState.ExitCode() == 3, "exit code %d, want 3", s.cmd.ProcessState.ExitCode())
-	for _, want := range []string{"run: the worst tick takes ", "µs, longer than the tick_budget of 1µs (", ": raise tick_budget, make the plant smaller or use a faster CPU", "-besteffort runs anyway"} {
+	for _, want := range []string{"run: the worst tick takes ", "µs, longer than the tick_budget of 1µs (", ": raise tick_budget, make the plant smaller or use a faster CPU", "-besteffort runs without them"} {
 		a.must(strings.Contains(got, want), "the refusal does not say %q:\n%s", want, got)
 	}
 	a.must(len(s.bus.end()) == 0, "%d frames of a refused run, want none", len(s.bus.all()))
