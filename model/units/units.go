@@ -3,7 +3,7 @@
 // quantity.
 //
 // Reading order: units.go (Unit, Wanted, Port), expr.go (Quantity: expressions),
-// names.go (the nearest name).
+// typed.go (the rule for typed numbers), names.go (the nearest name).
 package units
 
 import (
