@@ -78,7 +78,7 @@ var badCases = []struct {
 	{"compound unit does not fit", "J: 2*J_wheel", "J: «J_wheel/2 s»", `element "motor": J: "J_wheel/2 s": unit kg.m2/s does not fit, kg.m2 is wanted`},
 	{"percent is no length", "cgeo: 0.5 m", "cgeo: «50 %»", `element "grip": cgeo: "50 %": unit % does not fit, m is wanted`},
 	{"frequency is no speed", "120 rpm", "«2 Hz»", `element "motor": w_start: "2 Hz": unit Hz does not fit, rad/s is wanted`},
-	{"unknown unit", "J: 2*J_wheel", "J: «3 kgm2»", `element "motor": J: "3 kgm2": "kgm2" is not a known unit (products are written with *)`},
+	{"unknown unit", "J: 2*J_wheel", "J: «3 kgm2»", `element "motor": J: "3 kgm2": "kgm2" is not a known unit; write 3 kg.m2`},
 	{"unknown parameter", "J: 2*J_wheel", "J: «2*J_whel»", `element "motor": J: "2*J_whel": "J_whel" is not a known parameter (did you mean J_wheel?)`},
 	{"parameter used too early", "J_wheel: 0.5 kg.m2", "J_wheel: «i1»", `parameter "J_wheel": "i1": "i1" is not a known parameter; a parameter may use those above it`},
 	{"adding unlike units", "2*J_wheel", "«J_wheel + 1 bar»", `element "motor": J: "J_wheel + 1 bar": units kg.m2 and bar cannot be added`},
