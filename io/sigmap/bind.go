@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"lockstep/io/messages"
 	"lockstep/model/units"
@@ -71,10 +72,13 @@ func (b *binder) findEnds(l *Link, kind string, ports []units.Port) (*messages.M
 	return msg, sig, findPort(l.Port, kind, ports)
 }
 
-// compileField compiles a signal to the unit of port, which has the given index, with the
+// compileField compiles a signal of msg to the unit of port, which has the given index, with the
 // range of the database.
-func (b *binder) compileField(sig *messages.Signal, index int, port *units.Port) Field {
+func (b *binder) compileField(msg *messages.Message, sig *messages.Signal, index int, port *units.Port) Field {
 	unit, zero, err := unitScale(sig.Unit, port.Unit)
+	if hint := statedUnit(msg, sig, port); err != nil && hint != "" {
+		refuse("port in %q, signal (%s) %s", port.Unit, b.lineOf(sig), hint)
+	}
 	if err != nil {
 		refuse("signal in %q (%s), port in %q: %w", sig.Unit, b.lineOf(sig), port.Unit, err)
 	}
@@ -132,6 +136,29 @@ func unitScale(from, to string) (factor, zero float64, err error) {
 
 	factor, err = units.Convert(from, to)
 	return factor, 0, err
+}
+
+// statedUnit tells how the bench states the unit of a signal whose unit in the database is missing or
+// not known; "" if it is known.
+func statedUnit(msg *messages.Message, sig *messages.Signal, port *units.Port) string {
+	if _, err := units.Parse(sig.Unit); err == nil && sig.Unit != "" {
+		return ""
+	}
+	unit := port.Unit
+	if right := units.Respell(sig.Unit); right == "degC" && unit == "K" {
+		unit = right
+	} else if _, err := units.Convert(right, unit); err == nil {
+		unit = right
+	}
+
+	if sig.Unit == "" {
+		return fmt.Sprintf("without a unit in the database: state it in the bench: units: {%s.%s: %s}", msg.Name, sig.Name, unit)
+	}
+	key := sig.Unit
+	if !units.IsName(key, false) {
+		key = strconv.Quote(key)
+	}
+	return fmt.Sprintf("in %q, which is not a known unit: state it in the bench: units: {%s: %s}", sig.Unit, key, unit)
 }
 
 // narrow reduces the raw range to values from lo to hi, in the port's unit.
