@@ -136,6 +136,7 @@ func (in *scope) sumWaveforms(f yamlfile.Field, what string, want units.Wanted, 
 	var all network.Waveform
 	for _, g := range in.Items(f, what) {
 		all = append(all, in.waveform(g, what, want, named)...)
+		want = want.Difference() // further terms of a temperature
 		if len(all) > maxTerms {
 			in.FailAt(f.At, "%s: more than %d terms", what, maxTerms)
 		}
@@ -152,6 +153,9 @@ func (in *scope) sumWaveforms(f yamlfile.Field, what string, want units.Wanted, 
 func (in *scope) multiplyWaveforms(f yamlfile.Field, what string, want units.Wanted, named bool) network.Waveform {
 	all := network.Waveform{{}}
 	items := in.Items(f, what)
+	if len(items) > 1 && want.Zero != 0 {
+		in.FailAt(f.At, "%s: a temperature in %s cannot be multiplied; declare it in %s", what, want.Spelled, want.SI)
+	}
 	each := make([]units.Wanted, len(items))
 	for i, g := range items {
 		each[i] = units.Want("1")
@@ -330,8 +334,11 @@ func (in *scope) shape(f yamlfile.Field, what string, want units.Wanted) model.S
 	given := in.Section(f, what, shapeKeys[f.Key]...)
 	get := func(key, unit string, missing float64) float64 {
 		w := want
-		if unit != "" {
+		switch {
+		case unit != "":
 			w = units.Want(unit)
+		case key != "offset":
+			w = want.Difference()
 		}
 		v := in.option(given, key, what, w, missing)
 		if math.IsNaN(v) {
@@ -348,7 +355,7 @@ func (in *scope) shape(f yamlfile.Field, what string, want units.Wanted) model.S
 		return v
 	}
 
-	start, offset, need := get("startTime", "s", 0), get("offset", "", 0), math.NaN()
+	start, offset, need := get("startTime", "s", 0), get("offset", "", want.Zero), math.NaN()
 	switch f.Key {
 	case "step", "ramp":
 		end := start
