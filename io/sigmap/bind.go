@@ -76,11 +76,9 @@ func (b *binder) findEnds(l *Link, kind string, ports []units.Port) (*messages.M
 // range of the database.
 func (b *binder) compileField(msg *messages.Message, sig *messages.Signal, index int, port *units.Port) Field {
 	unit, zero, err := unitScale(sig.Unit, port.Unit)
-	if hint := statedUnit(msg, sig, port); err != nil && hint != "" {
-		refuse("port in %q, signal (%s) %s", port.Unit, b.lineOf(sig), hint)
-	}
 	if err != nil {
-		refuse("signal in %q (%s), port in %q: %w", sig.Unit, b.lineOf(sig), port.Unit, err)
+		refuse("signal in %q (%s), port in %q: %s", sig.Unit, b.lineOf(sig), port.DeclaredUnit().Spelled,
+			cmp.Or(stateUnit(sig, msg.Name+"."+sig.Name, port.DeclaredUnit()), units.Reason(err)))
 	}
 	f := rawField(sig)
 	f.Index, f.Factor, f.Offset = index, sig.Factor*unit, sig.Offset*unit+zero
@@ -138,27 +136,26 @@ func unitScale(from, to string) (factor, zero float64, err error) {
 	return factor, 0, err
 }
 
-// statedUnit tells how the bench states the unit of a signal whose unit in the database is missing or
-// not known; "" if it is known.
-func statedUnit(msg *messages.Message, sig *messages.Signal, port *units.Port) string {
+// stateUnit returns the advice to state the unit of a signal in the bench if the database has none, or
+// one that is not known; "" if it is known. name is the name of the signal; the advised unit is one
+// that fits want.
+func stateUnit(sig *messages.Signal, name string, want units.Wanted) string {
 	if _, err := units.Parse(sig.Unit); err == nil && sig.Unit != "" {
 		return ""
 	}
-	unit := port.Unit
-	if right := units.Respell(sig.Unit); right == "degC" && unit == "K" {
-		unit = right
-	} else if _, err := units.Convert(right, unit); err == nil {
-		unit = right
+	unit := want.Spelled
+	if u, err := units.ParseWanted(units.Respell(sig.Unit)); err == nil && u.Dim == want.Dim {
+		unit = units.Respell(sig.Unit)
 	}
 
 	if sig.Unit == "" {
-		return fmt.Sprintf("without a unit in the database: state it in the bench: units: {%s.%s: %s}", msg.Name, sig.Name, unit)
+		return fmt.Sprintf("the database gives no unit; state it in the bench: units: {%s: %s}", name, unit)
 	}
 	key := sig.Unit
 	if !units.IsName(key, false) {
 		key = strconv.Quote(key)
 	}
-	return fmt.Sprintf("in %q, which is not a known unit: state it in the bench: units: {%s: %s}", sig.Unit, key, unit)
+	return fmt.Sprintf("%q is not a known unit; state it in the bench: units: {%s: %s}", sig.Unit, key, unit)
 }
 
 // narrow reduces the raw range to values from lo to hi, in the port's unit.

@@ -80,11 +80,12 @@ func parseNumber(s *messages.Signal, text string) (float64, error) {
 		}
 	}
 
-	v, err := units.Quantity(text, s.Unit, nil)
-	if err != nil {
-		return 0, err
-	}
 	unit, err := units.Parse(s.Unit)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number, and the unit of the signal, %q, is not known; "+
+			"write a number without a unit, or state the unit in the bench (units)", text, s.Unit)
+	}
+	v, err := units.Quantity(text, s.Unit, nil)
 	return v / unit.Factor, err
 }
 
