@@ -89,6 +89,7 @@ func ReadWaveform(r *yamlfile.Reader, f yamlfile.Field, what string, value numbe
 	s := r.Section(f, what, "table", "period", "sine", "formula")
 	c := &sigmap.Waveform{Period: readNanoseconds(r, s["period"], what+": period", 1e3, 1e15)}
 	table, forms := what+": table", 0
+	r.CheckRows(s["table"], table, 2)
 	for _, row := range r.Items(s["table"], table) {
 		cells := r.Texts(row, table)
 		if len(cells) != 2 {
