@@ -17,6 +17,7 @@ type usedParts struct {
 	switches   []network.Region
 	indicators []network.Indicator
 
+	used                                     []bool // the states of the plant
 	stateOf, signalOf, switchOf, indicatorOf []int
 }
 
@@ -55,6 +56,7 @@ func (a *assembly) prune() {
 		indicators[i] = u.indicatorUsed(g)
 	}
 
+	a.used = u.states
 	a.states, a.stateOf = selectMarked(p.States, u.states)
 	a.signals, a.signalOf = selectMarked(p.Signals, u.signals)
 	a.switches, a.switchOf = selectMarked(p.Switches, u.switches)

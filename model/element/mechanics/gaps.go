@@ -41,7 +41,7 @@ type contact struct {
 
 // begin makes the twist and the arguments of the law.
 func (t *contact) begin() {
-	t.Declared = t.AddTwist(0)
+	t.Declared = t.AddTwist(0, 0)
 	t.x = t.l.Read(network.StateOf(t.Twist), 2*t.c)
 	t.w = t.l.Read(t.Between.Speeds(1), t.d)
 	t.l.Stiff = []network.Stiffness{{Rate: t.w, C: 2 * t.c}}
@@ -121,12 +121,7 @@ func readClearance(e *element.Element) element.Declared {
 	if math.IsInf(low, 0) {
 		zero = high
 	}
-	start := e.NumberOr("phi_rel_start", 0)
-	s := network.State{Name: "play", Der: e.Between.Speeds(1), Start: start - zero, Stays: true}
-	if !e.Has("phi_rel_start") {
-		s.Along = e.Between
-	}
-	i := e.AddState(s)
+	i := e.AddDeflection(network.State{Name: "play", Start: -zero})
 	d := element.Declared{Rel: e.Between, Unit: e.Per("N.m", "N"), Friction: true, Angle: unit, Twist: i, Rest: zero}
 	if e.Has("phi_min") {
 		gap := model.Gap{State: i, Sign: 1, Limit: low - zero, Restitution: rest}

@@ -86,13 +86,12 @@ func readInertia(e *element.Element) element.Declared {
 	own := e.OwnNode
 	n := &e.Network.Nodes[own]
 	n.J = e.Number("J")
-	e.ReadStart(n, "w_start", "phi_start")
+	e.ReadNodeStart(own, "w_start", "phi_start")
 	return element.Declared{Rel: network.RowOf(own), Tau: network.AccelOf(own).Scaled(n.J), Unit: e.Per("N.m", "N")}
 }
 
 func readFixed(e *element.Element) element.Declared {
-	n := &e.Network.Nodes[e.OwnNode]
-	n.Phi0, n.Placed = e.Number("phi0"), e.Has("phi0")
+	e.Network.Nodes[e.OwnNode].Phi0 = e.Number("phi0")
 	return element.Declared{}
 }
 
@@ -101,7 +100,7 @@ func readLink(e *element.Element) element.Declared {
 	d := element.Declared{Rel: e.Between, Unit: e.Per("N.m", "N")}
 	if e.Kind.Name != "damper" {
 		c := e.Number("c")
-		d = e.AddTwist(c)
+		d = e.AddTwist(c, c)
 		d.Tau = network.StateOf(d.Twist).Scaled(c)
 	}
 
