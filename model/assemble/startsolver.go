@@ -103,24 +103,28 @@ func (s *startSolver) fit(list []*startCondition, rank network.StartRank) error 
 		return nil
 	}
 	n := len(s.pivots) - first
-	if n == 0 {
-		return nil
-	}
-	a, b := mat.NewDense(len(list), n, nil), mat.NewVecDense(len(list), nil)
+	var a, b []float64
 	for i, c := range list {
-		weight, value := math.Sqrt(c.Weight), c.value
+		weight, value, row := math.Sqrt(c.Weight), c.value, make([]float64, n)
 		for j, v := range parts[i] {
 			if j < first {
 				value -= v * s.pivots[j].value
 			} else {
-				a.Set(i, j-first, weight*v)
+				row[j-first] = weight * v
 			}
 		}
-		b.SetVec(i, weight*value)
+
+		if network.Largest(row) > 0 { // otherwise earlier ranks determine it
+			a, b = append(a, row...), append(b, weight*value)
+		}
+	}
+
+	if len(b) == 0 {
+		return nil
 	}
 
 	var x mat.VecDense
-	if err := x.SolveVec(a, b); err != nil {
+	if err := x.SolveVec(mat.NewDense(len(b), n, a), mat.NewVecDense(len(b), b)); err != nil {
 		return err
 	}
 	for j := range n {

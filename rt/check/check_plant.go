@@ -26,6 +26,7 @@ import (
 type checkedPlant struct {
 	file   string
 	layout *assemble.Layout
+	start  []assemble.Start
 	sys    *model.System
 	tables *kernel.Tables
 	budget int64 // budget of a tick, ns; 0: half of the period
@@ -61,7 +62,10 @@ func (p *checkedPlant) assemble(plant *network.Plant) (err error) {
 	if p.sys, err = assemble.System(plant); err != nil {
 		return err
 	}
-	p.layout, err = assemble.LayoutOf(plant)
+	if p.layout, err = assemble.LayoutOf(plant); err != nil {
+		return err
+	}
+	p.start, err = assemble.StartOf(plant)
 	return err
 }
 
@@ -77,6 +81,7 @@ func (c *Check) plant(p *checkedPlant) error {
 		list(w, "held", len(held), withHead("by joints: ", held))
 	}
 	list(w, "massless", len(p.layout.Carried)+len(p.layout.Geared)+len(p.layout.Balanced), massless(p.layout))
+	list(w, "start", len(p.start), startTexts(p.start))
 	inputs := make([]string, len(p.sys.Inputs))
 	for i, in := range p.sys.Inputs {
 		inputs[i] = portText(in.Port)
@@ -170,6 +175,15 @@ func portTexts(ports []units.Port) []string {
 	var text []string
 	for _, p := range ports {
 		text = append(text, portText(p))
+	}
+	return text
+}
+
+// startTexts formats the values at the start, each with its origin.
+func startTexts(start []assemble.Start) (text []string) {
+	for _, s := range start {
+		value := units.Format(units.DropRounding(s.Value), s.Unit)
+		text = append(text, fmt.Sprintf("%s %s (%s)", s.Name, value, s.Origin))
 	}
 	return text
 }
