@@ -76,6 +76,12 @@ carrier: {type: inertia, J: 1, phi_start: 2}
 ring: {type: inertia, J: 1, w_start: 1}
 x: {type: ideal_planetary, sun: sun, carrier: carrier, ring: ring, ratio: 2}`,
 			map[string]float64{"ring.phi": 2.5, "carrier.w": 2}},
+		{"planetary set with one start speed", `
+sun: {type: inertia, J: 1, w_start: 4}
+carrier: {type: inertia, J: 1}
+ring: {type: inertia, J: 1}
+x: {type: ideal_planetary, sun: sun, carrier: carrier, ring: ring, ratio: 2}`,
+			map[string]float64{"sun.w": 4, "carrier.w": 0, "ring.w": -2}},
 		{"vehicle on a wheel", `
 rim: {type: inertia, J: 1}
 car: {type: vehicle, flange: rim, m: 1000, R: 0.5, Cr: 0, s_start: 10, v_start: 3}`,

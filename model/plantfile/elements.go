@@ -136,10 +136,10 @@ func (l *loader) connect() {
 	}
 }
 
-// setOwnDomain gives an element that is a node, and that nothing else makes turn or move, the domain
-// of its keys.
+// setOwnDomain gives a node that no other element makes turn or move, a fixed one, the domain of its
+// keys.
 func setOwnDomain(e *element.Element) {
-	if !e.Kind.Owns || e.Network.Nodes[e.OwnNode].Domain != network.AnyDomain {
+	if !e.Kind.Owns || len(e.Kind.Flanges) > 0 || e.Network.Nodes[e.OwnNode].Domain != network.AnyDomain {
 		return
 	}
 	for _, p := range e.Kind.Parameters {

@@ -56,14 +56,14 @@ var (
 	elastic = number("c", stiffness, "", positive, "stiffness")
 	viscous = number("d", damping, "", notNegative, "damping")
 	relaxed = number("phi_rel0|s_rel0", angle, "0", unbounded, "unloaded deflection")
-	begin   = number("phi_rel_start|s_rel_start", angle, "from angles", unbounded, "deflection at the start")
+	begin   = number("phi_rel_start|s_rel_start", angle, "solved", unbounded, "deflection at the start")
 	twist   = adds{{Key: "twist", Unit: angle, Meaning: "deflection beyond the unloaded one"}}
 )
 
 // initial holds the parameters of the initial speed and position of a node.
 var initial = parameters{
-	number("w_start|v_start", speed, "0", unbounded, "speed at the start"),
-	number("phi_start|s_start", angle, "0", unbounded, "angle at the start|position at the start"),
+	number("w_start|v_start", speed, "solved", unbounded, "speed at the start"),
+	number("phi_start|s_start", angle, "solved", unbounded, "angle at the start|position at the start"),
 }
 
 func basicKinds() []element.Kind {

@@ -26,7 +26,7 @@ func sourceKinds() []element.Kind {
 			Parameters: parameters{
 				over("tau", "N.m", "", unbounded, "mean torque"),
 				rows("orders", "1, 1", "", unbounded, "[order, amplitude], orders > 0"),
-				number("phi_rel_start", "rad", "from angles", unbounded, "angle at the start"),
+				number("phi_rel_start", "rad", "solved", unbounded, "angle at the start"),
 				number("w_max", "rad/s", "650", positive, "largest speed expected"),
 			},
 			Adds: adds{{Key: "phi_rel", Unit: "rad", Meaning: "angle of the flange against the support"}}},

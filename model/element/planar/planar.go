@@ -34,12 +34,12 @@ func Kinds() []element.Kind {
 				element.AsList.Of("dof", "", "[x, y, phi]", free, "coordinates that move"),
 				element.AsMap.Of("nodes", "m", "none", free, "{POINT: [x, y], ...} from the centre"),
 				number("g", "m/s2", "0", free, "gravitational acceleration, for the weight along -y"),
-				number("x_start", "m", "0", free, "position of the centre along x at the start"),
-				number("y_start", "m", "0", free, "position of the centre along y at the start"),
-				number("phi_start", "rad", "0", free, "angle at the start"),
-				number("v_x_start", "m/s", "0", free, "speed along x at the start"),
-				number("v_y_start", "m/s", "0", free, "speed along y at the start"),
-				number("w_start", "rad/s", "0", free, "angular speed at the start"),
+				number("x_start", "m", "solved", free, "position of the centre along x at the start"),
+				number("y_start", "m", "solved", free, "position of the centre along y at the start"),
+				number("phi_start", "rad", "solved", free, "angle at the start"),
+				number("v_x_start", "m/s", "solved", free, "speed along x at the start"),
+				number("v_y_start", "m/s", "solved", free, "speed along y at the start"),
+				number("w_start", "rad/s", "solved", free, "angular speed at the start"),
 			}},
 		{Name: "line", Owns: true, Itself: network.Translational, Read: readLine,
 			Parameters: parameters{a, b, number("angle", "rad", "from a to b", free, "direction, from x to y")}},
@@ -143,7 +143,7 @@ func readBody(e *element.Element) element.Declared {
 		if n.J = m; i == 2 {
 			n.J, speed = J, "w_start"
 		}
-		n.Phi0 = e.Number(place)
+		n.Phi0 = e.NumberOr(place, 0)
 		b.start[i], b.written[i] = n.Phi0, e.Has(place)
 		n.InPlane = b.written[i] && i < 2
 		if b.moves[i] {
