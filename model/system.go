@@ -66,6 +66,7 @@ type Switch struct {
 	Row     []float64 // n
 	Const   float64
 	Borders []float64 // increasing
+	Inner   bool      // part of an element whose state another switch shows: no output, not in events
 }
 
 // Pace is the rate that an element would have alone; the largest ones limit the step.
@@ -75,11 +76,47 @@ type Pace struct {
 	Rate  float64 // rad/s; >= 0
 }
 
-// Affine is a signal that is Slope[i]·z + Offset[i] while Switches[Switch] is in
-// region i (Reiter, eq. 28, 34). It need not be continuous.
+// Affine is a signal that is Slope[i]·z + Offset[i] while Switches[Switch] is in region i and all
+// gates are open, otherwise 0 (Reiter, eq. 28, 34). It need not be continuous.
 type Affine struct {
 	Switch        int
 	Slope, Offset []float64 // len(Borders) + 1
+	Gates         []Gate
+}
+
+// Gate is open while Switches[Switch] is in a region.
+type Gate struct{ Switch, Region int }
+
+// Passes reports whether all gates are open in the regions of the switches.
+//
+//go:nosplit
+func (a *Affine) Passes(region []int) bool {
+	for i := range a.Gates {
+		if region[a.Gates[i].Switch] != a.Gates[i].Region {
+			return false
+		}
+	}
+	return true
+}
+
+// SlopeIn returns the slope in the regions of the switches.
+//
+//go:nosplit
+func (a *Affine) SlopeIn(region []int) float64 {
+	if !a.Passes(region) {
+		return 0
+	}
+	return a.Slope[region[a.Switch]]
+}
+
+// OffsetIn returns the offset in the regions of the switches.
+//
+//go:nosplit
+func (a *Affine) OffsetIn(region []int) float64 {
+	if !a.Passes(region) {
+		return 0
+	}
+	return a.Offset[region[a.Switch]]
 }
 
 // Input is a signal that a bus or a file of inputs may drive.
