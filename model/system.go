@@ -87,36 +87,14 @@ type Affine struct {
 // Gate is open while Switches[Switch] is in a region.
 type Gate struct{ Switch, Region int }
 
-// Passes reports whether all gates are open in the regions of the switches.
-//
-//go:nosplit
-func (a *Affine) Passes(region []int) bool {
-	for i := range a.Gates {
-		if region[a.Gates[i].Switch] != a.Gates[i].Region {
-			return false
+// In returns the slope and the offset in the regions of the switches.
+func (a *Affine) In(region []int) (slope, offset float64) {
+	for _, g := range a.Gates {
+		if region[g.Switch] != g.Region {
+			return 0, 0
 		}
 	}
-	return true
-}
-
-// SlopeIn returns the slope in the regions of the switches.
-//
-//go:nosplit
-func (a *Affine) SlopeIn(region []int) float64 {
-	if !a.Passes(region) {
-		return 0
-	}
-	return a.Slope[region[a.Switch]]
-}
-
-// OffsetIn returns the offset in the regions of the switches.
-//
-//go:nosplit
-func (a *Affine) OffsetIn(region []int) float64 {
-	if !a.Passes(region) {
-		return 0
-	}
-	return a.Offset[region[a.Switch]]
+	return a.Slope[region[a.Switch]], a.Offset[region[a.Switch]]
 }
 
 // Input is a signal that a bus or a file of inputs may drive.

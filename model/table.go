@@ -86,7 +86,7 @@ func (s *System) OpenAt(x []float64) []float64 {
 			continue
 		}
 		on := &s.Switches[signal.Affine.Switch]
-		slope := signal.Affine.SlopeIn(region)
+		slope, _ := signal.Affine.In(region)
 		for i := range n {
 			for q, c := range on.Row {
 				a[i*n+q] += slope * s.B[i*m+j] * c

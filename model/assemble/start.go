@@ -136,7 +136,8 @@ func startSignals(sys *model.System) []float64 {
 			v[j] = programAt(s.Law, sys.X0, v)
 		case s.Affine != nil:
 			z, _ := sys.Switches[s.Affine.Switch].At(sys.X0)
-			v[j] = s.Affine.SlopeIn(region)*z + s.Affine.OffsetIn(region)
+			slope, offset := s.Affine.In(region)
+			v[j] = slope*z + offset
 		default:
 			if low, high := network.SourceRange(s.Source); high >= low {
 				v[j] = high

@@ -81,7 +81,8 @@ func (t *Tables) groupOf(leader []int, of int) (g Group) {
 		var slopes []float64
 		for _, s := range g.Switches {
 			for _, j := range t.Switches[s].Signals {
-				slopes = append(slopes, t.Signals[j].Affine.SlopeIn(region))
+				slope, _ := t.Signals[j].Affine.In(region)
+				slopes = append(slopes, slope)
 			}
 		}
 		class := slices.IndexFunc(known, func(have []float64) bool { return slices.Equal(have, slopes) })
@@ -112,7 +113,10 @@ func (t *Tables) withClasses(a []float64, classOf func(*Group) int) []float64 {
 			region[g.Switches[q]] = r
 		}
 	}
-	t.addSlopes(out, t.Open.B, t.N, region)
+	for j := t.FirstAffine; j < t.FirstLaw; j++ {
+		slope, _ := t.Signals[j].Affine.In(region)
+		t.addSlope(out, t.Open.B, t.N, j, slope)
+	}
 	return out
 }
 
@@ -139,7 +143,8 @@ func (t *Tables) steepest(g *Group) (class int) {
 		size := 0.0
 		for _, s := range g.Switches {
 			for _, j := range t.Switches[s].Signals {
-				size += math.Abs(t.Signals[j].Affine.SlopeIn(region))
+				slope, _ := t.Signals[j].Affine.In(region)
+				size += math.Abs(slope)
 			}
 		}
 		if size > largest {
@@ -185,16 +190,6 @@ func (t *Tables) storedEnergy(e []float64) []float64 {
 	return out
 }
 
-// addSlopes adds the slopes in the regions of the switches to out, rows×n, on which the signals act
-// by in, rows×(m+mc).
-//
-//go:nosplit
-func (t *Tables) addSlopes(out, in []float64, rows int, region []int) {
-	for j := t.FirstAffine; j < t.FirstLaw; j++ {
-		t.addSlope(out, in, rows, j, t.Signals[j].Affine.SlopeIn(region))
-	}
-}
-
 // addSlope adds the slope of affine signal j to out, rows×n, on which the signals act by in,
 // rows×(m+mc).
 //
@@ -228,8 +223,10 @@ func (k *Kernel) currentUnlocked() *Mode {
 func (k *Kernel) buildUnlocked() {
 	copy(k.unlockedMode.A, k.t.Open.A)
 	copy(k.unlockedWA, k.t.WA)
-	k.t.addSlopes(k.unlockedMode.A, k.t.Open.B, k.t.N, k.region)
-	k.t.addSlopes(k.unlockedWA, k.t.WB, k.t.Mc, k.region)
+	for i, slope := range k.slope {
+		k.t.addSlope(k.unlockedMode.A, k.t.Open.B, k.t.N, k.t.FirstAffine+i, slope)
+		k.t.addSlope(k.unlockedWA, k.t.WB, k.t.Mc, k.t.FirstAffine+i, slope)
+	}
 
 	k.unlockedBase = k.base
 }
@@ -282,7 +279,12 @@ func (sw *Switch) regionOf(z float64) int {
 func (k *Kernel) selectCombination() {
 	for i := range k.slope {
 		a := k.t.Signals[k.t.FirstAffine+i].Affine
-		k.slope[i], k.offset[i] = a.SlopeIn(k.region), a.OffsetIn(k.region)
+		k.slope[i], k.offset[i] = a.Slope[k.region[a.Switch]], a.Offset[k.region[a.Switch]]
+		for g := range a.Gates {
+			if k.region[a.Gates[g].Switch] != a.Gates[g].Region {
+				k.slope[i], k.offset[i] = 0, 0
+			}
+		}
 	}
 	combination := 0
 	for g := range k.t.Groups {

@@ -124,7 +124,7 @@ func (k *Kernel) correctSpringWork(s int) {
 		return
 	}
 	for _, j := range sw.Signals {
-		if !k.t.Signals[j].Affine.Passes(k.region) {
+		if len(k.t.Signals[j].Affine.Gates) > 0 { // of a contact
 			continue
 		}
 		slope, work := k.t.Signals[j].Affine.Slope, 0.0
