@@ -3,9 +3,9 @@
 // plants with errors that only the whole network shows. It reads no file and discretises nothing.
 //
 // Reading order: assemble.go (System), prune.go (parts that nothing reads), reduce.go (gears;
-// Layout), massless.go (nodes without inertia), start.go (the initial state; Start),
-// startsolver.go (start conditions), fill.go (the matrices, and the rates of elements), reaction.go
-// (torques of gears, losses of gears and contacts).
+// Layout), massless.go (nodes without inertia), start.go (the initial state; StartOf),
+// startsolver.go (solver of start conditions), fill.go (the matrices, and the rates of elements),
+// reaction.go (torques of gears, losses of gears and contacts).
 package assemble
 
 import (
@@ -33,7 +33,7 @@ import (
 // An error names the element and its place in the file.
 func System(p *network.Plant) (sys *model.System, err error) {
 	defer yamlfile.Catch(&err)
-	a := begin(p)
+	a := analyseNetwork(p)
 	x0 := a.solveStart().state()
 	a.computeRates()
 	a.solveGearLosses()
@@ -46,8 +46,8 @@ func System(p *network.Plant) (sys *model.System, err error) {
 	return s, nil
 }
 
-// begin does the steps of System on which the initial state depends.
-func begin(p *network.Plant) *assembly {
+// analyseNetwork does the steps of System on which the initial state depends.
+func analyseNetwork(p *network.Plant) *assembly {
 	a := &assembly{Plant: p, basis: reduce(p)}
 	a.prune()
 	a.countParts()

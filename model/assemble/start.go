@@ -28,7 +28,7 @@ func (a *assembly) solveStart() *initial {
 		in.places.add(in.balance(r), network.StartGiven)
 	}
 
-	var soft [2][network.StartDefault][]*startCondition // of places and of speeds
+	var soft [2][network.StartDefault][]*startEquation // of places and of speeds
 	for i := range a.Starts {
 		s := &a.Starts[i]
 		c, speed := in.condition(s)
@@ -44,7 +44,7 @@ func (a *assembly) solveStart() *initial {
 
 	for rank := network.StartGuess; rank < network.StartDefault; rank++ {
 		for i, solver := range []*startSolver{&in.places, &in.speeds} {
-			if err := solver.fit(soft[i][rank], rank); err != nil {
+			if err := solver.fitRank(soft[i][rank], rank); err != nil {
 				refuseAt(a.Plant, wholeFile, "the springs differ too much in stiffness to find where they start: %v", err)
 			}
 		}
@@ -60,14 +60,14 @@ func (in *initial) addDefaults() {
 	for j := range in.nodes {
 		row := make([]float64, len(in.nodes))
 		row[j] = 1
-		in.speeds.add(&startCondition{row: row}, network.StartDefault)
-		in.places.add(&startCondition{row: in.widened(row)}, network.StartDefault)
+		in.speeds.add(&startEquation{row: row}, network.StartDefault)
+		in.places.add(&startEquation{row: in.widened(row)}, network.StartDefault)
 	}
 
 	for i, s := range in.Plant.States {
 		if s.Along == nil && s.Speed == nil {
 			row, _, _, _ := in.ofState(i)
-			in.places.add(&startCondition{row: row, value: s.Start}, network.StartDefault)
+			in.places.add(&startEquation{row: row, value: s.Start}, network.StartDefault)
 		}
 	}
 }
@@ -110,8 +110,8 @@ func (a *assembly) ofState(i int) (row []float64, constant, size float64, speed 
 }
 
 // condition returns a start condition over the unknowns, and whether it is one of speeds.
-func (in *initial) condition(s *network.Start) (c *startCondition, speed bool) {
-	c, speed = &startCondition{Start: s}, s.Speed
+func (in *initial) condition(s *network.StartCondition) (c *startEquation, speed bool) {
+	c, speed = &startEquation{StartCondition: s}, s.Speed
 	constant := 0.0
 	if s.State > 0 {
 		c.row, constant, c.size, speed = in.ofState(s.State - 1)
@@ -125,8 +125,8 @@ func (in *initial) condition(s *network.Start) (c *startCondition, speed bool) {
 
 // balance returns the condition that the forces of springs on massless nodes balance, of a form over
 // states.
-func (in *initial) balance(form []float64) *startCondition {
-	c := &startCondition{row: in.widened(make([]float64, len(in.nodes))), text: "the balance of springs at a massless node"}
+func (in *initial) balance(form []float64) *startEquation {
+	c := &startEquation{row: in.widened(make([]float64, len(in.nodes))), text: "the balance of springs at a massless node"}
 	for i := range in.Plant.States {
 		if !in.used[i] {
 			continue
@@ -144,7 +144,7 @@ func (in *initial) balance(form []float64) *startCondition {
 }
 
 // require adds a condition that the file gives, and refuses one that contradicts those before it.
-func (in *initial) require(c *startCondition, speed bool) {
+func (in *initial) require(c *startEquation, speed bool) {
 	solver := &in.places
 	if speed {
 		solver = &in.speeds
@@ -209,19 +209,22 @@ func (a *assembly) refuseMixedRow(r network.Row, element string, at network.Pos)
 // A value that the file gives is returned to the last bit.
 func (in *initial) along(r network.Row, speed bool) (v float64, origin string) {
 	row, constant, size := in.ofRow(r, speed)
-	same := func(s *network.Start) bool { return s.State == 0 && s.Speed == speed && slices.Equal(s.Row, r) }
-	return in.read(row, constant, size, speed, same)
+	same := func(s *network.StartCondition) bool {
+		return s.State == 0 && s.Speed == speed && slices.Equal(s.Row, r)
+	}
+	return in.readValue(row, constant, size, speed, same)
 }
 
 // ofPlainState returns a state that is no position and no speed at the start, and its origin.
 func (in *initial) ofPlainState(i int) (v float64, origin string) {
 	row, _, _, _ := in.ofState(i)
-	return in.read(row, 0, 0, false, func(s *network.Start) bool { return s.State == 1+i })
+	return in.readValue(row, 0, 0, false, func(s *network.StartCondition) bool { return s.State == 1+i })
 }
 
-// read returns the value of a row over the unknowns plus a constant, and its origin. same reports
+// readValue returns the value of a row over the unknowns plus a constant, and its origin. same reports
 // whether a start condition is one of this value.
-func (in *initial) read(row []float64, constant, size float64, speed bool, same func(*network.Start) bool) (float64, string) {
+func (in *initial) readValue(row []float64, constant, size float64, speed bool,
+	same func(*network.StartCondition) bool) (v float64, origin string) {
 	solver := &in.places
 	if speed {
 		solver = &in.speeds
@@ -232,7 +235,7 @@ func (in *initial) read(row []float64, constant, size float64, speed bool, same 
 		v = 0
 	}
 
-	var by *network.Start
+	var by *network.StartCondition
 	for i := range in.Starts {
 		s := &in.Starts[i]
 		if same(s) && math.Abs(s.Value-v) <= startAgree*size && (by == nil || s.Rank < by.Rank) {
@@ -240,7 +243,7 @@ func (in *initial) read(row []float64, constant, size float64, speed bool, same 
 		}
 	}
 
-	origin := [...]string{"solved", "guess", "springs relaxed", "default", "default"}[rank]
+	origin = [...]string{"solved", "guess", "springs relaxed", "default", "default"}[rank]
 	if by != nil {
 		v = by.Value
 		if by.Rank == network.StartGiven {
@@ -279,9 +282,9 @@ func (in *initial) state() (x []float64) {
 	return x
 }
 
-// Start is a value at the start of a plant: a position, angle or speed of a node with inertia, or a
+// StartValue is a value at the start of a plant: a position, angle or speed of a node with inertia, or a
 // state.
-type Start struct {
+type StartValue struct {
 	Name   string
 	Value  float64
 	Unit   string // SI
@@ -290,14 +293,14 @@ type Start struct {
 
 // StartOf returns the start of a plant: its nodes with inertia, then its states. It fails where
 // System fails to find the initial state.
-func StartOf(p *network.Plant) (list []Start, err error) {
+func StartOf(p *network.Plant) (list []StartValue, err error) {
 	defer yamlfile.Catch(&err)
-	in := begin(p).solveStart()
+	in := analyseNetwork(p).solveStart()
 	known := map[string]bool{}
 	add := func(name, unit string, v float64, origin string) {
 		if !known[name] {
 			known[name] = true
-			list = append(list, Start{name, v, unit, origin})
+			list = append(list, StartValue{name, v, unit, origin})
 		}
 	}
 
@@ -333,14 +336,15 @@ func scaleSlopes(p *model.Program, open []network.Unsized, x, v []float64) {
 // startSignals returns the signals at the start of the plant, by their index: sources at their
 // largest value, without friction.
 func startSignals(sys *model.System) []float64 {
-	v := make([]float64, len(sys.Signals))
+	v, region := make([]float64, len(sys.Signals)), sys.RegionsAt(sys.X0)
 	for j := range v {
 		switch s := &sys.Signals[j]; {
 		case s.Law != nil:
 			v[j] = programAt(s.Law, sys.X0, v)
 		case s.Affine != nil:
-			z, r := sys.Switches[s.Affine.Switch].At(sys.X0)
-			v[j] = s.Affine.Slope[r]*z + s.Affine.Offset[r]
+			z, _ := sys.Switches[s.Affine.Switch].At(sys.X0)
+			slope, offset := s.Affine.In(region)
+			v[j] = slope*z + offset
 		default:
 			if low, high := network.SourceRange(s.Source); high >= low {
 				v[j] = high

@@ -28,13 +28,13 @@ func networkOf(t *testing.T, elements, outputs string) *network.Plant {
 }
 
 // startOf returns the start of a plant by name.
-func startOf(t *testing.T, p *network.Plant) map[string]assemble.Start {
+func startOf(t *testing.T, p *network.Plant) map[string]assemble.StartValue {
 	t.Helper()
 	list, err := assemble.StartOf(p)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	start := map[string]assemble.Start{}
+	start := map[string]assemble.StartValue{}
 	for _, s := range list {
 		start[s.Name] = s
 	}
@@ -177,8 +177,8 @@ x: {type: differential, drive: m, left: n, right: o}`,
 			`element "o": w_start 3 rad/s contradicts w_start 1 rad/s of "m" and w_start 2 rad/s of "n", which make it 0 rad/s`},
 		{`
 m: {type: mass, m: 1, s_start: 0.1}
-s: {type: position, flange: m, exact: «true», s_ref: 2 m}`,
-			`element "s": s 2 m contradicts s_start 0.1 m of "m", which makes it 0.1 m`},
+s: {type: position, flange: m, exact: true, s_ref: «2 m»}`,
+			`element "s": s_ref 2 m contradicts s_start 0.1 m of "m", which makes it 0.1 m`},
 		{`
 m: {type: mass, m: 1}
 g: {type: fixed}
@@ -225,7 +225,7 @@ n: {type: mass, m: 1, s_start: 4}
 o: {type: mass, m: 1}
 k: {type: spring, a: g, b: m, c: 1e9, s_rel0: 7}
 l: {type: spring, a: m, b: o, c: 10, s_rel0: 2}`, "w: {speed: m}")
-	for _, s := range []network.Start{
+	for _, s := range []network.StartCondition{
 		{Row: network.RowOf(1), Value: 1, Weight: 3}, {Row: network.RowOf(1), Value: 2, Weight: 1},
 		{Row: network.RowOf(2), Value: 9, Weight: 1e6}, {Row: network.RowOf(3), Speed: true, Value: 5, Weight: 1},
 	} {

@@ -15,9 +15,9 @@ import (
 // other, they hold in the sense of weighted least squares.
 type startSolver struct{ pivots []startPivot }
 
-// startCondition is the condition row·unknowns = value.
-type startCondition struct {
-	*network.Start
+// startEquation is the condition row·unknowns = value.
+type startEquation struct {
+	*network.StartCondition
 	row   []float64
 	value float64
 	size  float64 // largest term of value
@@ -26,7 +26,7 @@ type startCondition struct {
 
 // startPivot is an independent condition without the unknowns of those before it.
 type startPivot struct {
-	*startCondition
+	*startEquation
 	row   []float64 // 1 at col, 0 at the columns of earlier pivots
 	col   int
 	value float64
@@ -61,7 +61,7 @@ func (s *startSolver) reduce(row []float64) (rest, parts []float64, value, size 
 
 // add adds a condition if it is independent of those before it. Otherwise it returns the value by
 // which the condition differs from what they determine, 0 if they agree.
-func (s *startSolver) add(c *startCondition, rank network.StartRank) (parts []float64, independent bool, off float64) {
+func (s *startSolver) add(c *startEquation, rank network.StartRank) (parts []float64, independent bool, off float64) {
 	rest, parts, value, size := s.reduce(c.row)
 	size = max(size, c.size)
 	off = c.value - value
@@ -88,9 +88,9 @@ func (s *startSolver) add(c *startCondition, rank network.StartRank) (parts []fl
 	return parts, true, 0
 }
 
-// fit adds the conditions of a rank after StartGiven, those of large weight first.
-func (s *startSolver) fit(list []*startCondition, rank network.StartRank) error {
-	slices.SortStableFunc(list, func(c, d *startCondition) int { return cmp.Compare(d.Weight, c.Weight) })
+// fitRank adds the conditions of a rank after StartGiven, those of large weight first.
+func (s *startSolver) fitRank(list []*startEquation, rank network.StartRank) error {
+	slices.SortStableFunc(list, func(c, d *startEquation) int { return cmp.Compare(d.Weight, c.Weight) })
 	first, agree := len(s.pivots), true
 	parts := make([][]float64, len(list))
 	for i, c := range list {
@@ -148,7 +148,7 @@ func (s *startSolver) value(row []float64) (value, size float64, rank network.St
 }
 
 // sources returns the conditions that determine a row whose parts reduce returned.
-func (s *startSolver) sources(parts []float64) (list []*startCondition) {
+func (s *startSolver) sources(parts []float64) (list []*startEquation) {
 	left := slices.Clone(parts)
 	for j := len(left) - 1; j >= 0; j-- {
 		p := &s.pivots[j]
@@ -156,7 +156,7 @@ func (s *startSolver) sources(parts []float64) (list []*startCondition) {
 		if math.Abs(share) <= 1e-10*network.Largest(parts) {
 			continue
 		}
-		list = append(list, p.startCondition)
+		list = append(list, p.startEquation)
 		for i, v := range p.parts[:j] {
 			left[i] -= share * v
 		}

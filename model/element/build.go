@@ -14,7 +14,8 @@ import (
 func (e *Element) AddTwist(c, pull float64) Declared {
 	unit, rest := e.UnitOf("phi_rel0"), e.Number("phi_rel0")
 	i := e.AddDeflection(network.State{Name: "twist", Start: -rest, C: c})
-	s := network.Start{Row: e.Between, Value: rest, Unit: unit, At: e.At, Rank: network.StartRelaxed, Weight: pull}
+	s := network.StartCondition{Row: e.Between, Value: rest, Unit: unit, At: e.At,
+		Rank: network.StartRelaxed, Weight: pull}
 	if !(pull > 0) {
 		s.Rank, s.Weight = network.StartInPlay, 1
 	}
@@ -26,12 +27,12 @@ func (e *Element) AddTwist(c, pull float64) Declared {
 // gives phi_rel at the start.
 func (e *Element) AddDeflection(s network.State) int {
 	s.Der, s.Along = e.Between.Speeds(1), e.Between
-	e.ReadStart("phi_rel_start", network.Start{Row: e.Between})
+	e.ReadStart("phi_rel_start", network.StartCondition{Row: e.Between})
 	return e.AddState(s)
 }
 
 // AddStart adds a start condition of the element.
-func (e *Element) AddStart(s network.Start) {
+func (e *Element) AddStart(s network.StartCondition) {
 	s.Element = e.Name
 	e.Network.Starts = append(e.Network.Starts, s)
 }

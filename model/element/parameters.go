@@ -186,7 +186,7 @@ func (e *Element) value(f Field, p Parameter) float64 {
 }
 
 // ReadStart reads a start condition from a key, if the file gives the key.
-func (e *Element) ReadStart(key string, s network.Start) {
+func (e *Element) ReadStart(key string, s network.StartCondition) {
 	if f, ok := e.Field(key); ok {
 		p := e.declared(key)
 		s.Key, s.Unit, s.Value, s.At = p.Key, p.Unit, e.value(f, p), f.At
@@ -196,8 +196,8 @@ func (e *Element) ReadStart(key string, s network.Start) {
 
 // ReadNodeStart reads the initial speed and the initial angle (position) of node n from two keys.
 func (e *Element) ReadNodeStart(n int, speed, place string) {
-	e.ReadStart(speed, network.Start{Row: network.RowOf(n), Speed: true})
-	e.ReadStart(place, network.Start{Row: network.RowOf(n)})
+	e.ReadStart(speed, network.StartCondition{Row: network.RowOf(n), Speed: true})
+	e.ReadStart(place, network.StartCondition{Row: network.RowOf(n)})
 }
 
 // Waveform reads a value over time and returns the index of its signal. The bound is checked against

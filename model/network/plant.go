@@ -30,7 +30,7 @@ type Plant struct {
 	Nodes         []Node
 	Ties          []Tie
 	States        []State
-	Starts        []Start
+	Starts        []StartCondition
 	Efforts       []Effort
 	Frictions     []Friction
 	Signals       []Signal // the inputs first, in their order
@@ -121,15 +121,15 @@ type State struct {
 	Unit  string // SI
 	At    Pos
 	Der   Form
-	Start float64 // initial value unless a Start gives it
+	Start float64 // initial value unless a StartCondition gives it
 	Along Row     // the state is Start plus the angle (position) along these nodes; nil: it is not an angle
 	Speed Row     // the state is the speed along these nodes; nil: it is not a speed
 	C     float64 // the stored energy is ½·C·x², J
 }
 
-// Start is a condition on the initial state: the angle (position) along Row is Value, or the speed
+// StartCondition is a condition on the initial state: the angle (position) along Row is Value, or the speed
 // along Row, or a state.
-type Start struct {
+type StartCondition struct {
 	Element string
 	Key     string // key of the element, such as phi_start; "": a default
 	At      Pos

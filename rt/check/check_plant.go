@@ -26,7 +26,7 @@ import (
 type checkedPlant struct {
 	file   string
 	layout *assemble.Layout
-	start  []assemble.Start
+	start  []assemble.StartValue
 	sys    *model.System
 	tables *kernel.Tables
 	budget int64 // budget of a tick, ns; 0: half of the period
@@ -180,7 +180,7 @@ func portTexts(ports []units.Port) []string {
 }
 
 // startTexts formats the values at the start, each with its origin.
-func startTexts(start []assemble.Start) (text []string) {
+func startTexts(start []assemble.StartValue) (text []string) {
 	for _, s := range start {
 		value := units.Format(units.DropRounding(s.Value), s.Unit)
 		text = append(text, fmt.Sprintf("%s %s (%s)", s.Name, value, s.Origin))
@@ -218,7 +218,7 @@ func (p *checkedPlant) laws(w io.Writer) {
 	if t := p.tables; len(t.Switches) > 0 {
 		var regions []string
 		for i := range t.Switches {
-			regions = append(regions, fmt.Sprintf("%s in %d", t.Switches[i].Name, len(t.Switches[i].Class)))
+			regions = append(regions, fmt.Sprintf("%s in %d", t.Switches[i].Name, len(t.Switches[i].Borders)+1))
 		}
 		list(w, "regions", t.Combinations, withHead("combinations of slopes: ", atMost(regions, 20)))
 	}

@@ -79,7 +79,7 @@ func volume(e *element.Element) network.Form {
 		return r.Form
 	}
 	i := e.AddState(network.State{Name: "V", Start: e.Number("V_start")})
-	e.ReadStart("V_start", network.Start{State: 1 + i})
+	e.ReadStart("V_start", network.StartCondition{State: 1 + i})
 	return e.NameForm("V", network.StateOf(i))
 }
 

@@ -79,7 +79,7 @@ func readEddy(e *element.Element) element.Declared {
 	}
 
 	i := e.AddState(network.State{Name: "T", Start: start})
-	e.ReadStart("T_start", network.Start{State: 1 + i})
+	e.ReadStart("T_start", network.StartCondition{State: 1 + i})
 	T := e.NameForm("T", network.StateOf(i))
 	l := network.LawOf(e.Between.Speeds(1), 2*tau/w).Push(w)
 	l.Arg(T.Plus(network.One(-ref)), 0).Times(alpha).Push(1).Do(model.Add, model.Mul, model.Div) // x

@@ -115,8 +115,12 @@ func followExactly(e *element.Element, n *network.Node, ref int) {
 	accel := add("accel", rate(speed, what))
 	i := e.AddState(network.State{Name: "w", Speed: own})
 	n.Driven = i + 1
-	e.AddStart(network.Start{Key: e.Per("w", "v"), At: at, Row: own, Speed: true, Value: startOfSource(speed),
-		Unit: n.SpeedUnit()})
+	begin := network.StartCondition{Key: e.Per("w_ref", "v_ref"), At: s.At, Row: own, Speed: true,
+		Value: startOfSource(speed), Unit: n.SpeedUnit()}
+	if !isSpeed {
+		begin.Key = e.Per("rate of phi_ref", "rate of s_ref")
+	}
+	e.AddStart(begin)
 	w := network.StateOf(i)
 	if isSpeed {
 		e.Network.States[i].Der = accel.Plus(wanted.Scaled(returnRate)).Plus(w.Scaled(-returnRate))
@@ -124,7 +128,8 @@ func followExactly(e *element.Element, n *network.Node, ref int) {
 	}
 
 	phi := network.StateOf(e.AddState(network.State{Name: "phi", Der: w, Along: own}))
-	e.AddStart(network.Start{Key: e.Per("phi", "s"), At: at, Row: own, Value: startOfSource(source), Unit: n.AngleUnit()})
+	e.AddStart(network.StartCondition{Key: e.Per("phi_ref", "s_ref"), At: s.At, Row: own,
+		Value: startOfSource(source), Unit: n.AngleUnit()})
 	e.Network.States[i].Der = accel.Plus(add("speed", speed).Scaled(2 * returnRate)).Plus(w.Scaled(-2 * returnRate)).
 		Plus(wanted.Scaled(returnRate * returnRate)).Plus(phi.Scaled(-returnRate * returnRate))
 }

@@ -155,7 +155,8 @@ func readBody(e *element.Element) element.Declared {
 	}
 
 	if b.moves[2] && !b.written[2] && (b.written[0] || b.written[1]) { // upright, whatever its springs pull
-		e.AddStart(network.Start{At: e.At, Row: network.RowOf(b.node[2]), Unit: "rad", Rank: network.StartGuess, Weight: 1})
+		e.AddStart(network.StartCondition{At: e.At, Row: network.RowOf(b.node[2]), Unit: "rad",
+			Rank: network.StartGuess, Weight: 1})
 	}
 	for i, f := range pointFields(e) {
 		readPoint(e, f, b.points[1+i])
