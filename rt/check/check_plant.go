@@ -81,7 +81,11 @@ func (c *Check) plant(p *checkedPlant) error {
 		list(w, "held", len(held), withHead("by joints: ", held))
 	}
 	list(w, "massless", len(p.layout.Carried)+len(p.layout.Geared)+len(p.layout.Balanced), massless(p.layout))
-	list(w, "start", len(p.start), startTexts(p.start))
+	start := startTexts(p.start)
+	if !c.Matrices && len(start) > mostStart {
+		start = append(atMost(start, mostStart), "which -matrices prints")
+	}
+	list(w, "start", len(p.start), start)
 	inputs := make([]string, len(p.sys.Inputs))
 	for i, in := range p.sys.Inputs {
 		inputs[i] = portText(in.Port)
@@ -178,6 +182,9 @@ func portTexts(ports []units.Port) []string {
 	}
 	return text
 }
+
+// mostStart is the largest number of start values that check prints without the matrices.
+const mostStart = 200
 
 // startTexts formats the values at the start, each with its origin.
 func startTexts(start []assemble.StartValue) (text []string) {
