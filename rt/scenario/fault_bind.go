@@ -61,7 +61,7 @@ type resolvedTarget struct {
 	fault.Fault                  // Where and indices
 	element     bool             // a friction element, whose capacity follows the input
 	name        string           // for messages
-	scale                        // unit of values in the file
+	scale                        // declared unit of the input, or unit of the signal
 	ownUnit     bool             // package fault has values in that unit; otherwise in SI
 	lo, hi      float64          // range of values, in the unit of package fault
 	slack       float64          // tolerance of the range, in the same unit
@@ -109,7 +109,7 @@ func findInput(h *bench.Handover, name string) (*resolvedTarget, error) {
 
 func targetOfInput(h *bench.Handover, i int) *resolvedTarget {
 	p := &h.Tables.Inputs[i]
-	return &resolvedTarget{Fault: fault.Fault{Where: fault.Input, Input: i}, scale: scaleOf(p.Unit), lo: p.Min, hi: p.Max}
+	return &resolvedTarget{Fault: fault.Fault{Where: fault.Input, Input: i}, scale: scale{Wanted: p.DeclaredUnit()}, lo: p.Min, hi: p.Max}
 }
 
 // findElement returns the input that the capacity of a friction element follows.

@@ -117,7 +117,7 @@ func (w *windowEvaluator) finish(j *Judge, f *report.Finding) {
 		return
 	}
 
-	f.Seen = fmt.Sprintf("worst %s at %.9g s", w.format(w.worst), j.seconds(w.at))
+	f.Seen = fmt.Sprintf("worst %s at %.9g s", w.display.format(w.worst, 6), j.seconds(w.at))
 	if w.outside > 0 {
 		f.Seen += fmt.Sprintf(", outside at %d of %d ticks", w.outside, w.ticks)
 	}

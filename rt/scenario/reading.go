@@ -16,10 +16,9 @@ import (
 
 // Reading is an input or output of the plant, named as a port or by the signal that is bound to it.
 type Reading struct {
-	scale         // unit of its values in the file
-	Output bool   // an entry of y; else of u
-	Index  int    // index in y or u
-	SI     string // unit in y or u
+	scale       // declared unit of the port, or unit of the signal
+	Output bool // an entry of y; else of u
+	Index  int  // index in y or u
 }
 
 // Value returns the value of the reading.
@@ -34,10 +33,10 @@ func (r Reading) Value(y, u []float64) float64 {
 func FindReading(h *bench.Handover, name string) (r Reading, err error) {
 	outputs, inputs := h.Tables.Outputs, h.Tables.Inputs
 	if i := bench.PortIndex(outputs, name); i >= 0 {
-		return Reading{scaleOf(outputs[i].Unit), true, i, outputs[i].Unit}, nil
+		return Reading{scale{Wanted: outputs[i].DeclaredUnit()}, true, i}, nil
 	}
 	if i := bench.PortIndex(inputs, name); i >= 0 {
-		return Reading{scaleOf(inputs[i].Unit), false, i, inputs[i].Unit}, checkVisible(h, i)
+		return Reading{scale{Wanted: inputs[i].DeclaredUnit()}, false, i}, checkVisible(h, i)
 	}
 	m, sig, err := findSignal(h, name)
 	if err != nil && m.msg == nil { // not a message either
@@ -104,70 +103,76 @@ func checkVisible(h *bench.Handover, input int) error {
 		"give the input a waveform (stimuli: {%s: ...}) or name an output", name, does, name)
 }
 
-// scale is the unit of a number without a unit, in files and in messages. A unit that package
-// model/units does not know has numbers without a unit only.
+// scale is the unit in which people read and type values: the declared unit of a port, or the unit of
+// a signal in its database.
 type scale struct {
-	name   string
-	unit   string  // unit of the same dimension, for package units
-	factor float64 // SI value of one unit
-	zero   float64 // SI value of the number 0
+	units.Wanted
+	unknown bool // a unit of a database that package units does not know: values are bare numbers
 }
 
-// scaleOf returns the scale of a unit of a plant or a database.
+// scaleOf returns the scale of a unit of a database.
 func scaleOf(name string) scale {
-	name = cmp.Or(name, "1")
-	if name == "degC" || name == "°C" {
-		return scale{name, "K", 1, 273.15}
-	}
-	return scale{name, name, factorOf(name), 0}
-}
-
-// factorOf returns the SI value of one unit; 1 if the unit is unknown.
-func factorOf(unit string) float64 {
-	u, err := units.Parse(unit)
+	w, err := units.ParseWanted(name)
 	if err != nil {
-		return 1
+		return scale{units.Wanted{Unit: units.Unit{Factor: 1}, Spelled: name}, true}
 	}
-	return u.Factor
+	return scale{Wanted: w}
 }
 
-// toSI converts a number to SI, fromSI back.
-func (m *scale) toSI(number float64) float64 { return number*m.factor + m.zero }
-func (m *scale) fromSI(si float64) float64   { return (si - m.zero) / m.factor }
+// Read reads a value to SI.
+func (m *scale) Read(text string) (float64, error) { return m.read(text, m.Wanted) }
 
-// Read parses a value to SI; a number without a unit is in the unit of the scale.
-func (m *scale) Read(text string) (float64, error) {
-	if v, ok := parseNumber(text); ok {
-		return m.toSI(v), nil
+// ReadDifference reads a difference of values, such as a tolerance, to SI.
+func (m *scale) ReadDifference(text string) (float64, error) {
+	return m.read(text, m.Difference())
+}
+
+// readRate reads a difference per second to SI.
+func (m *scale) readRate(text string) (float64, error) {
+	per := m.Difference()
+	if number, ok := strings.CutSuffix(text, "/s"); ok && per.Dim == (units.Dim{}) {
+		return m.read(strings.TrimSuffix(number, " 1"), per) // "0.1/s" is not an expression of package units
 	}
-	return parseQuantity(text, m.unit)
-}
-
-// Difference parses a difference of values, such as a tolerance, to SI.
-func (m *scale) Difference(text string) (float64, error) { return m.parseScaled(text, m.unit) }
-
-// perSecond parses a difference per second to SI.
-func (m *scale) perSecond(text string) (float64, error) { return m.parseScaled(text, "("+m.unit+")/s") }
-
-func (m *scale) parseScaled(text, unit string) (float64, error) {
-	if v, ok := parseNumber(text); ok {
-		return v * m.factor, nil
+	if !m.unknown {
+		per = units.Want(cmp.Or(per.Spelled, "1") + "/s")
 	}
-	return parseQuantity(text, unit)
+	return m.read(text, per)
 }
 
-func formatRange(lo, hi float64, unit string) string {
-	return units.WithUnit(fmt.Sprintf("%.9g to %.9g", lo, hi), unit)
-}
-
-func parseNumber(text string) (float64, bool) {
+func (m *scale) read(text string, unit units.Wanted) (float64, error) {
+	if !m.unknown {
+		return readTyped(text, unit)
+	}
 	v, err := strconv.ParseFloat(text, 64)
-	return v, err == nil && !math.IsNaN(v) && !math.IsInf(v, 0)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%q is not a number; the unit %q of the signal is not known, so its values are bare numbers",
+			text, m.Spelled)
+	}
+	return v, nil
 }
 
-// parseQuantity parses a quantity to SI.
-func parseQuantity(text, unit string) (float64, error) {
-	v, err := units.Quantity(text, unit, nil)
+// format formats an SI value with up to so many digits.
+func (m *scale) format(si float64, digits int) string {
+	return units.WithUnit(strconv.FormatFloat(m.FromSI(si), 'g', digits, 64), m.Spelled)
+}
+
+// formatRange formats a range of SI values.
+func (m *scale) formatRange(lo, hi float64) string {
+	return units.WithUnit(fmt.Sprintf("%.9g to %.9g", m.FromSI(lo), m.FromSI(hi)), m.Spelled)
+}
+
+// Units of times, and of numbers without dimension.
+var (
+	seconds = units.Want("s")
+	number  = units.Want("1")
+)
+
+// readTyped reads a quantity to SI by the rule for typed text.
+func readTyped(text string, unit units.Wanted) (float64, error) {
+	v, err := unit.Typed(text)
+	if missing := new(units.MissingUnit); errors.As(err, &missing) {
+		return 0, missing
+	}
 	if err != nil {
 		err = errors.New(bench.QuantityError(text, err))
 	}
