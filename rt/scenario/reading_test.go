@@ -26,7 +26,6 @@ func TestTypedValuesHaveTheirUnit(t *testing.T) {
 		{"bar", "3 bar", difference, 3e5, ""},
 		{"bar", "60 bar/min", rate, 1e5, ""},
 		{"bar", "3", rate, 0, "3 needs a unit: 3 bar/s?"},
-		{"bar", "3/s", rate, 0, "unit"},
 		{"bar", "3 bar", rate, 0, `"3 bar": unit bar does not fit, bar/s is wanted`},
 		{"degC", "90 degC", level, 363.15, ""},
 		{"degC", "300 K", level, 300, ""},
