@@ -153,7 +153,10 @@ func (s *Sweep) read(r *yamlfile.Reader, top yamlfile.Field) {
 // readSpan reads a positive duration.
 func readSpan(r *yamlfile.Reader, f yamlfile.Field) time.Duration {
 	w := r.Scalar(f, f.Key)
-	v := bench.ReadQuantity(r, f, w.Text, "s", f.Key)
+	v, err := units.Want("s").Typed(w.Text)
+	if err != nil {
+		r.Fail(f, "%s: %s", f.Key, units.Reason(err))
+	}
 	if !(v*1e9 >= 1 && v < 1e9) {
 		r.Fail(f, "%s: %s is not a positive duration", f.Key, w.Text)
 	}
