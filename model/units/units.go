@@ -320,6 +320,20 @@ func (w Wanted) FromSI(si float64) float64 { return (si - w.Zero) / w.Factor }
 // Format formats an SI value in w.
 func (w Wanted) Format(si float64) string { return Format(w.FromSI(si), w.Spelled) }
 
+// FormatRange formats a range of SI values in w: "0 to 40 bar".
+func (w Wanted) FormatRange(low, high float64) string {
+	return WithUnit(fmt.Sprintf("%.9g to %.9g", w.FromSI(low), w.FromSI(high)), w.Spelled)
+}
+
+// Spell returns another unit of the same dimension.
+func (w Wanted) Spell(unit string) (Wanted, error) {
+	other, err := ParseWanted(unit)
+	if err == nil && other.Dim != w.Dim {
+		err = fmt.Errorf("model: unit %q (%v) does not fit %q (%v)", unit, other.Dim, w.Spelled, w.Dim)
+	}
+	return other, err
+}
+
 // Format formats a number with up to nine digits and its unit: "3 bar".
 func Format(x float64, unit string) string { return WithUnit(fmt.Sprintf("%.9g", x), unit) }
 

@@ -88,7 +88,7 @@ func QuantityError(text string, err error) string {
 }
 
 // DescribeSource describes the waveform of an input that nothing drives.
-func DescribeSource(s *model.Source, unit string) string {
+func DescribeSource(s *model.Source, unit units.Wanted) string {
 	switch {
 	case len(s.Sum) > 0 || s.Amplitude != 0 || s.Period > 0:
 		return "follows its own waveform"
@@ -96,7 +96,7 @@ func DescribeSource(s *model.Source, unit string) string {
 		return "follows its own table"
 	}
 
-	return "stays at " + units.WithUnit(fmt.Sprintf("%.6g", kernel.SourceAt(s, 0)), unit)
+	return "stays at " + unit.Format(kernel.SourceAt(s, 0))
 }
 
 // Database returns the database of a bus and reads it on the first call.

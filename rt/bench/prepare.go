@@ -105,7 +105,7 @@ func Prepare(b *Bench) (*Handover, error) {
 	}
 	for i, in := range sys.Inputs {
 		if !driven[i] {
-			h.uncommanded = append(h.uncommanded, in.Name+" "+DescribeSource(&sys.Signals[in.Signal].Source, in.Unit))
+			h.uncommanded = append(h.uncommanded, in.Name+" "+DescribeSource(&sys.Signals[in.Signal].Source, in.DeclaredUnit()))
 		}
 	}
 

@@ -24,6 +24,7 @@ import (
 type Replay struct {
 	Record string // file of the record
 	Out    string // CSV file of all ports, as computed; "": none; "-": standard output
+	SI     bool   // Out in SI units, not in the declared ones
 }
 
 // replay is a running Replay.
@@ -32,7 +33,7 @@ type replay struct {
 	h      *bench.Handover
 	kernel *kernel.Kernel
 	u, y   []float64
-	out    *csvTable
+	out    portTable
 	last   int64 // last tick stepped
 
 	Replayed
@@ -95,7 +96,7 @@ func (p Replay) Run() (same Replayed, err error) {
 	if err := r.prepare(); err != nil {
 		return same, fmt.Errorf("replay: %s: %w", p.Record, err)
 	}
-	if r.out, err = newPortTable(p.Out, r.h.Tables); err != nil {
+	if r.out, err = newPortTable(p.Out, r.h.Tables, p.SI); err != nil {
 		return same, err
 	}
 	if err := errors.Join(r.run(), r.out.close()); err != nil {
@@ -224,12 +225,8 @@ func (r *replay) checkTick(t *record.Tick) error {
 		}
 	}
 
-	if r.out != nil {
-		r.out.number(float64(t.Index*r.in.Header.Period) / 1e9)
-		for _, v := range slices.Concat(r.y, u) {
-			r.out.number(v)
-		}
-		r.out.end()
+	if r.out.csvTable != nil {
+		r.out.row(float64(t.Index*r.in.Header.Period)/1e9, r.y, u)
 	}
 
 	return nil
