@@ -129,7 +129,7 @@ func TestRunAnswersQueriesAndCommands(t *testing.T) {
 	if a.Bench != "open bench" || a.Process != os.Getpid() || a.State != "running" || len(a.Outputs) != len(c.Handover.Tables.Outputs) {
 		t.Errorf("status: %+v", a)
 	}
-	if _, ok := a.Outputs["w1[rad/s]"]; !ok {
+	if _, ok := a.Outputs["w1[rpm]"]; !ok {
 		t.Errorf("status has no w1: %v", a.Outputs)
 	}
 	if a = c.must("faults"); len(a.Faults) != 0 {

@@ -87,7 +87,7 @@ func TestWindowIncludesItsFirstAndLastTick(t *testing.T) {
 		})
 		if f := r.verdict(held, "worst "); !scalar.EqualWithinAbs(f.Time, 0.055, 1e-12) {
 			t.Errorf("judged for %v s, 11 ticks are 0.055 s", f.Time)
-		} else if !held && !strings.Contains(f.Seen, fmt.Sprintf("worst 102.5 rad/s at %g s, outside at 1 of 11 ticks", float64(bad)*0.005)) {
+		} else if !held && !strings.Contains(f.Seen, fmt.Sprintf("worst 978.803 rpm at %g s, outside at 1 of 11 ticks", float64(bad)*0.005)) {
 			t.Errorf("tick %d was outside: %s", bad, f.Seen)
 		}
 	}
@@ -115,12 +115,13 @@ func TestLimitsAndTolerancesHaveTheirOwnUnits(t *testing.T) {
 		{"value: w1, within: 2 %, of: -1500 rpm", -1531 * rpm, false, "worst -1531 rpm"}, // % of the size
 		{"value: w1, within: 10 rpm, of: 1500 rpm", 1490.1 * rpm, true, ""},
 		{"value: w1, within: 10 rpm, of: 1500 rpm", 1489.9 * rpm, false, ""},
-		{"value: w1, within: 10 rad/s, of: 0", -10, true, ""},          // the limit is inside
-		{"value: w1, above: 100 rad/s", 100, false, "worst 100 rad/s"}, // the limit is outside
+		{"value: w1, within: 10 rad/s, of: 0", -10, true, ""},           // the limit is inside
+		{"value: w1, above: 100 rad/s", 100, false, "worst 954.93 rpm"}, // the limit is outside; w1 is declared in rpm
 		{"value: w1, above: 100 rad/s", 100.001, true, ""},
 		{"value: w1, below: 100 rad/s", 100, false, ""},
 		{"value: w1, above: 1 rpm, below: 3 rpm", 2 * rpm, true, "2 rpm"},
 		{"value: w1, above: 1 rpm, below: 3 rpm", 4 * rpm, false, "4 rpm"},
+		{"value: clutch1.w_rel, below: 30 rpm", 0, true, "worst 0 rpm"}, // no declared unit: that of the limit
 		{"value: Speeds.w1, above: 100 rad/s", 101, true, "101 rad/s"}, // the port that the signal is bound to
 		{"value: w1, below: 1e300 rad/s", math.NaN(), false, "worst NaN"},
 		{"value: w1, above: 1 rad/s", math.Inf(1), false, "worst +Inf"},
@@ -137,7 +138,7 @@ func TestNaNIsTheWorstValue(t *testing.T) {
 	r.step(1, 7, 0)
 	r.step(2, math.NaN(), 0)
 	r.step(3, 9, 0)
-	r.verdict(false, "worst NaN rad/s at 0.01 s, outside at 3 of 3 ticks")
+	r.verdict(false, "worst NaN rpm at 0.01 s, outside at 3 of 3 ticks")
 }
 
 func TestExpectationAfterTheEndOfTheRunFails(t *testing.T) {
@@ -146,7 +147,7 @@ func TestExpectationAfterTheEndOfTheRunFails(t *testing.T) {
 	r.verdict(false, "not judged: the run ended at 0.095 s")
 	r = begin(t, "value: w1, below: 5 rad/s, from: 50 ms, to: 100 ms")
 	r.steps(1, 19, constant(6)) // outside before the end: broken
-	r.verdict(false, "worst 6 rad/s")
+	r.verdict(false, "worst 57.2958 rpm")
 	r = begin(t, "value: w1, below: 5 rad/s, from: 50 ms")
 	r.steps(1, 9, constant(1))
 	r.verdict(false, "not judged: the run ended at 0.045 s")
@@ -283,11 +284,11 @@ func TestExpectationsUpToTheEndFailWhenTheRunEndsEarly(t *testing.T) {
 		held   bool
 		seen   string
 	}{
-		{"value: w1, below: 5 rad/s, from: 20 ms", 30, 1, true, "worst 1 rad/s"},
+		{"value: w1, below: 5 rad/s, from: 20 ms", 30, 1, true, "worst 9.5493 rpm"},
 		{"value: w1, below: 5 rad/s, from: 20 ms", 29, 1, false, "not judged: the run ended at 0.145 s"},
 		{"value: w1, below: 5 rad/s", 10, 1, false, "not judged"},
-		{"value: w1, below: 5 rad/s", 10, 6, false, "worst 6 rad/s at 0.005 s, outside at 10 of 10 ticks"},
-		{"value: w1, below: 5 rad/s, to: 50 ms", 10, 1, true, "worst 1 rad/s"},
+		{"value: w1, below: 5 rad/s", 10, 6, false, "worst 57.2958 rpm at 0.005 s, outside at 10 of 10 ticks"},
+		{"value: w1, below: 5 rad/s, to: 50 ms", 10, 1, true, "worst 9.5493 rpm"},
 		{"count: {message: Speeds, of: frames}, is: 10", 10, 1, false, "not judged: the run ended at 0.05 s with a count of 10"},
 		{"count: {message: Speeds, of: frames}, is: 9", 10, 1, false, "10"},
 		{"count: {message: Speeds, of: frames}, at_most: 20", 10, 1, false, "not judged"},

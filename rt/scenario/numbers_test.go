@@ -3,6 +3,7 @@ package scenario
 import (
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ var (
 			{"input: clutch8.pressure, stuck: #", "bar", "300 kPa", 3e5, faultA},
 			{"signal: TCU_Pressure_1.pressure_C1, stuck: #", "bar", "300 kPa", 3e5, faultA},
 			{"signal: Motor.speed, stuck: #", "rpm", "3 1/min", 3, faultA}, // no port: in the signal's own unit
-			{"input: clutch8.pressure, stuck: 3 bar, when: w1 > #", "rad/s", "90 rpm/pi", 3, faultLimit},
+			{"input: clutch8.pressure, stuck: 3 bar, when: w1 > #", "rpm", "0.1 rad/s*pi", math.Pi / 10, faultLimit},
 		},
 		"offset":         {{"signal: Speeds.w1, offset: #", "rad/s", "90 rpm/pi", 3, faultA}},
 		"gain":           {{"input: clutch8.pressure, gain: #", "", "300 %", 3, faultA}},
@@ -73,20 +74,20 @@ var (
 		"bus_off": nil, "name": nil, "input": nil, "signal": nil, "frame": nil, "bus": nil, "element": nil,
 	}
 	expectNumbers = map[string][]typedNumber{
-		"above": {{"value: w1, above: #", "rad/s", "90 rpm/pi", 3, func(s *Scenario) float64 { return window(s).lo }}},
+		"above": {{"value: w1, above: #", "rpm", "0.1 rad/s*pi", math.Pi / 10, func(s *Scenario) float64 { return window(s).lo }}},
 		"below": {{"value: TCU_Pressure_1.pressure_C1, below: #", "bar", "300 kPa", 3e5, func(s *Scenario) float64 { return window(s).hi }}},
-		"of":    {{"value: w1, within: 1 rad/s, of: #", "rad/s", "90 rpm/pi", 3, func(s *Scenario) float64 { return window(s).lo + 1 }}},
+		"of":    {{"value: w1, within: 1 rad/s, of: #", "rpm", "0.1 rad/s*pi", math.Pi / 10, func(s *Scenario) float64 { return window(s).lo + 1 }}},
 		"within": {
-			{"value: w1, within: #, of: 0", "rad/s", "90 rpm/pi", 3, func(s *Scenario) float64 { return window(s).hi }},
+			{"value: w1, within: #, of: 0", "rpm", "0.1 rad/s*pi", math.Pi / 10, func(s *Scenario) float64 { return window(s).hi }},
 			{"answer: w1 > 0, after: 1 s, within: #", "s", "3000 ms", 3e9, func(s *Scenario) float64 { return float64(answer(s).ns) }},
 		},
 		"from": {{"value: w1, above: 0, from: #", "s", "tick 600", 600, func(s *Scenario) float64 { return float64(window(s).from) }}},
 		"to":   {{"value: w1, above: 0, to: #", "s", "tick 600", 600, func(s *Scenario) float64 { return float64(window(s).to) }}},
-		"answer": {{"answer: w1 > #, after: 1 s, within: 1 s", "rad/s", "90 rpm/pi", 3,
+		"answer": {{"answer: w1 > #, after: 1 s, within: 1 s", "rpm", "0.1 rad/s*pi", math.Pi / 10,
 			func(s *Scenario) float64 { return answer(s).holds[0].Limit }}},
 		"after": {
 			{"answer: w1 > 0, after: #, within: 1 s", "s", "tick 600", 600, func(s *Scenario) float64 { return float64(answer(s).begun) }},
-			{"answer: w1 > 0, after: {when: w1 > #}, within: 1 s", "rad/s", "90 rpm/pi", 3,
+			{"answer: w1 > 0, after: {when: w1 > #}, within: 1 s", "rpm", "0.1 rad/s*pi", math.Pi / 10,
 				func(s *Scenario) float64 { return answer(s).cause[0].Limit }},
 		},
 		"is":       {{"count: {message: Speeds, of: frames}, is: #", "", "0x3", 3, func(s *Scenario) float64 { return float64(count(s).lo) }}},

@@ -65,7 +65,7 @@ func TestTypedValuesHaveTheirUnit(t *testing.T) {
 
 func TestNumbersWithoutDimensionAreShownWithoutAUnit(t *testing.T) {
 	for unit, want := range map[string]string{"1": "stays at 0.2", "": "stays at 0.2", "Pa": "stays at 0.2 Pa"} {
-		if got := bench.DescribeSource(&model.Source{T: []float64{0}, V: []float64{0.2}}, unit); got != want {
+		if got := bench.DescribeSource(&model.Source{T: []float64{0}, V: []float64{0.2}}, scaleOf(unit).Wanted); got != want {
 			t.Errorf("in %q: %q, want %q", unit, got, want)
 		}
 	}

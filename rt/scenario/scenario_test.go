@@ -42,7 +42,7 @@ func TestMistakesInAScenarioAreNamedWithTheirPosition(t *testing.T) {
 		{"expect: [{value: w1, below: 5 bar}]", "5 bar", "expect: below: \"5 bar\": unit bar"},
 		{"expect: [{value: w1}]", "w1", "expect: w1: expected within: 2 % and of: X, or above: X, or below: X"},
 		{"expect: [{value: w1, within: 2 %}]", "w1", "expected within: 2 % and of: X"},
-		{"expect: [{value: w1, within: 2 %, of: 0}]", "2 %", "2 % of 0 is not a positive tolerance; around 0 use a tolerance with a unit, like 0.1 rad/s"},
+		{"expect: [{value: w1, within: 2 %, of: 0}]", "2 %", "2 % of 0 is not a positive tolerance; around 0 use a tolerance with a unit, like 0.1 rpm"},
 		{"expect: [{value: clutch1.mode, within: 2 %, of: 0}]", "2 %", "around 0 use a tolerance with a unit, like 0.1\x00"},
 		{"expect: [{value: w1, within: -1 rpm, of: 0}]", "-1 rpm", "is not a positive tolerance"},
 		{"expect: [{value: w1, within: nan %, of: 1 rad/s}]", "nan %", "is not a positive tolerance"},
