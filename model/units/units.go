@@ -278,6 +278,7 @@ type Wanted struct {
 
 	NeedsUnit  bool // the rule of Typed holds; else a number without a unit is in this one
 	difference bool // a difference of two values, which cannot be in degC
+	unknown    bool // a unit of a database that this package does not know; the factor is 1
 }
 
 // Want returns a known unit as Wanted.
@@ -293,6 +294,16 @@ func ParseWanted(spelled string) (Wanted, error) {
 	}
 	u, err := Parse(spelled)
 	return Wanted{Unit: u, Spelled: spelled}, err
+}
+
+// WantSignal returns the unit of a signal in its database. Values in a unit that this package does not
+// know are numbers without a unit, or with exactly that text.
+func WantSignal(spelled string) Wanted {
+	w, err := ParseWanted(spelled)
+	if err != nil {
+		return Wanted{Unit: Unit{Factor: 1}, Spelled: spelled, unknown: true}
+	}
+	return w
 }
 
 func isCelsius(unit string) bool { return unit == "degC" || unit == "°C" }

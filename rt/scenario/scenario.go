@@ -148,18 +148,11 @@ func drivenBy(h *bench.Handover, port string) string {
 func readStimulus(r *yamlfile.Reader, f yamlfile.Field, p *units.Port) sigmap.Waveform {
 	what := "stimuli: " + p.Name
 	unit := scale{Wanted: p.DeclaredUnit()}
-	number := func(r *yamlfile.Reader, f yamlfile.Field, text, what string) float64 {
-		v, err := unit.Read(text)
-		if err != nil {
-			r.Fail(f, "%s: %w", what, err)
-		}
-		return v
-	}
 	c := &sigmap.Waveform{At: []int64{0}}
 	if yamlfile.IsMapping(f.Node) {
-		c = bench.ReadWaveform(r, f, what, number)
+		c = bench.ReadWaveform(r, f, what, unit.Wanted)
 	} else {
-		c.Value = []float64{number(r, f, r.Scalar(f, what).Text, what)}
+		c.Value = []float64{bench.ReadQuantity(r, f, r.Scalar(f, what).Text, unit.Wanted, what)}
 	}
 
 	for _, v := range []float64{slices.Min(c.Value), slices.Max(c.Value)} {
