@@ -190,7 +190,6 @@ func TestSignalsWithoutAPortCarryConstantsOrStartValues(t *testing.T) {
 		{"Odd", []Constant{{Signal: "all", Text: "9007199254740993"}}, [4]byte{1, 0, 0, 0}},
 		{"Odd", []Constant{{Signal: "all", Text: "18446744073709551615"}}, [4]byte{255, 255, 255, 255}},
 		{"Signed", []Constant{{Signal: "all", Text: "-9007199254740993"}}, [4]byte{255, 255, 255, 255}},
-		{"Heat", []Constant{{Signal: "warm", Text: "0x14"}}, [4]byte{60, 0, 0, 0}},
 		{"Heat", []Constant{{Signal: "warm", Text: "20 degC"}}, [4]byte{60, 0, 0, 0}},
 		{"Heat", []Constant{{Signal: "warm", Waveform: &Waveform{At: []int64{0}, Value: []float64{30}}}}, [4]byte{70, 0, 0, 0}},
 		{"Truck", nil, [4]byte{255, 255, 255, 255}},

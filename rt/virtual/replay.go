@@ -12,6 +12,7 @@ import (
 	"lockstep/io/record"
 	"lockstep/io/sigmap"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
@@ -210,8 +211,9 @@ func (r *replay) checkTick(t *record.Tick) error {
 	u := r.set.DisturbInputs(t.Index, r.u)
 	for i, v := range t.U {
 		if math.Float64bits(v) != math.Float64bits(u[i]) {
-			name := r.in.Header.Inputs[i].Name
-			return firstDifference(t.Index, name, "input %s is %v in the record, %v by the frames received", name, v, u[i])
+			p := &r.h.Tables.Inputs[i]
+			was, is := formatBoth(p, v, u[i])
+			return firstDifference(t.Index, p.Name, "input %s is %s in the record, %s by the frames received", p.Name, was, is)
 		}
 	}
 
@@ -220,8 +222,9 @@ func (r *replay) checkTick(t *record.Tick) error {
 	r.last, r.Ticks = t.Index, r.Ticks+1
 	for i, v := range t.Y {
 		if math.Float64bits(v) != math.Float64bits(r.y[i]) {
-			name := r.in.Header.Outputs[i].Name
-			return firstDifference(t.Index, name, "output %s is %v in the record, %v in the replay", name, v, r.y[i])
+			p := &r.h.Tables.Outputs[i]
+			was, is := formatBoth(p, v, r.y[i])
+			return firstDifference(t.Index, p.Name, "output %s is %s in the record, %s in the replay", p.Name, was, is)
 		}
 	}
 
@@ -230,6 +233,16 @@ func (r *replay) checkTick(t *record.Tick) error {
 	}
 
 	return nil
+}
+
+// formatBoth formats two values of a port that differ in some bit: with nine digits in its declared
+// unit, or with all digits in SI if nine are equal.
+func formatBoth(p *units.Port, a, b float64) (string, string) {
+	shown := p.DeclaredUnit()
+	if x, y := shown.Format(a), shown.Format(b); x != y {
+		return x, y
+	}
+	return units.WithUnit(fmt.Sprint(a), p.Unit), units.WithUnit(fmt.Sprint(b), p.Unit)
 }
 
 // checkSentFrame encodes a frame that was sent, or that the bus refused, and compares the bytes.
