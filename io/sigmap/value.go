@@ -31,6 +31,9 @@ func parseRaw(s *messages.Signal, text string) uint64 {
 		refuse("%w%s", missing, notAText(s, near))
 	}
 	if err != nil {
+		if _, bad := units.Evaluate(text, nil); bad == nil {
+			refuse("%s", units.Reason(err))
+		}
 		refuse("%q is not a number in %q%s", text, s.Unit, notAText(s, near))
 	}
 	f.Factor, f.Offset = s.Factor, s.Offset

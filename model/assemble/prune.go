@@ -124,9 +124,17 @@ func (u *usage) markSignal(i int) {
 	}
 
 	if a := u.Plant.Signals[i].Affine; a != nil {
-		u.switches[a.Switch] = true
-		u.markForm(u.Plant.Switches[a.Switch].Form)
+		u.markSwitch(a.Switch)
+		for _, g := range a.Gates {
+			u.markSwitch(g.Switch)
+		}
 	}
+}
+
+// markSwitch marks a switch and what its level reads.
+func (u *usage) markSwitch(s int) {
+	u.switches[s] = true
+	u.markForm(u.Plant.Switches[s].Form)
 }
 
 // indicatorUsed reports whether an event indicator belongs to an element with a used law.

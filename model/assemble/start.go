@@ -129,14 +129,15 @@ func scaleSlopes(p *model.Program, open []network.Unsized, x, v []float64) {
 // startSignals returns the signals at the start of the plant, by their index: sources at their
 // largest value, without friction.
 func startSignals(sys *model.System) []float64 {
-	v := make([]float64, len(sys.Signals))
+	v, region := make([]float64, len(sys.Signals)), sys.RegionsAt(sys.X0)
 	for j := range v {
 		switch s := &sys.Signals[j]; {
 		case s.Law != nil:
 			v[j] = programAt(s.Law, sys.X0, v)
 		case s.Affine != nil:
-			z, r := sys.Switches[s.Affine.Switch].At(sys.X0)
-			v[j] = s.Affine.Slope[r]*z + s.Affine.Offset[r]
+			z, _ := sys.Switches[s.Affine.Switch].At(sys.X0)
+			slope, offset := s.Affine.In(region)
+			v[j] = slope*z + offset
 		default:
 			if low, high := network.SourceRange(s.Source); high >= low {
 				v[j] = high

@@ -205,7 +205,7 @@ func (p *checkedPlant) laws(w io.Writer) {
 	if t := p.tables; len(t.Switches) > 0 {
 		var regions []string
 		for i := range t.Switches {
-			regions = append(regions, fmt.Sprintf("%s in %d", t.Switches[i].Name, len(t.Switches[i].Class)))
+			regions = append(regions, fmt.Sprintf("%s in %d", t.Switches[i].Name, len(t.Switches[i].Borders)+1))
 		}
 		list(w, "regions", t.Combinations, withHead("combinations of slopes: ", atMost(regions, 20)))
 	}

@@ -3,6 +3,8 @@ package check
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/model/library"
 	"lockstep/model/plantfile"
+	"lockstep/model/plants"
 	"lockstep/rt/bench"
 	"lockstep/rt/scenario"
 )
@@ -105,6 +108,34 @@ func TestCheckWarnsOfACoarseStep(t *testing.T) {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("%q is missing in\n%s", want, warnings)
 		}
+	}
+}
+
+// A step shorter than its worst tick is refused, and the error names a step that works.
+func TestAStepShorterThanItsWorstTickIsRefused(t *testing.T) {
+	text, err := plants.Read("powershift")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plantfile.Load("t.yaml", text, library.Elements())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := newCheckedPlant("t.yaml", p, kernel.Options{Period: time.Microsecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Check{Out: io.Discard, Warn: func(string) {}}
+	if err = c.plant(u); err == nil {
+		t.Fatal("a step of 1 µs is accepted")
+	}
+	form := regexp.MustCompile(`^t\.yaml: the worst tick takes \S+, longer than the step of 1µs \(.*\); on this host a step of (\S+) works$`)
+	found := form.FindStringSubmatch(err.Error())
+	if found == nil {
+		t.Fatal(err)
+	}
+	if step, err := time.ParseDuration(found[1]); err != nil || step < 100*time.Microsecond {
+		t.Errorf("a step of %s works, it says (%v)", found[1], err)
 	}
 }
 
