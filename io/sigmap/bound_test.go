@@ -201,6 +201,23 @@ func TestSignalsWithoutAPortCarryConstantsOrStartValues(t *testing.T) {
 	}
 }
 
+// A number of a signal carries the unit of the signal, or one that fits.
+func TestAConstantWithoutItsUnitIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"20":    "signal level: 20 needs a unit: 20 bar?",
+		"20 N":  `signal level: "20 N": unit N does not fit, bar is wanted`,
+		"0x14":  `signal level: "0x14" is not a number in "bar"`,
+		"20 br": `signal level: "20 br" is not a number in "bar"`,
+	} {
+		_, err := Bind(rich(), Spec{PeriodNs: period, Sendings: []Sending{
+			{Message: "Plain", CycleNs: period, Values: []Constant{{Signal: "level", Text: text}}},
+		}}, nil, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
 func TestInvalidRawValuesAreNotDecoded(t *testing.T) {
 	in := bindRich(t, Spec{
 		Receive: []Link{{"Truck", "gear", "u0"}, {"Truck", "speed", "u1"}, {"Truck", "lock", "u2"}, {"Truck", "kind", "u3"}},

@@ -32,7 +32,7 @@ func parseRaw(s *messages.Signal, text string) uint64 {
 	}
 	if err != nil {
 		if _, bad := units.Evaluate(text, nil); bad == nil {
-			refuse("%s", units.Reason(err))
+			refuse("%q: %s", text, units.Reason(err))
 		}
 		refuse("%q is not a number in %q%s", text, s.Unit, notAText(s, near))
 	}
