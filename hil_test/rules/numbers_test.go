@@ -51,17 +51,16 @@ var numberReaders = map[string]string{
 	"rt/bench.readBitRate ParseFloat":        typed, // bit/s, kbit/s or Mbit/s
 	"rt/bench.ReadSetting Typed":             typed,
 	"rt/cmd/lockstep.duration ParseDuration": typed,
-	"rt/scenario.read ParseFloat":            plain, // of a signal in an unknown unit
 	"rt/scenario.readLimit Evaluate":         typed,
 	"rt/scenario.readStimulus ReadQuantity":  typed,
 	"rt/scenario.readTyped Typed":            typed,
 	"rt/scenario.setTolerance ParseFloat":    typed, // of a share in %
-	"rt/sweep.axis Typed":                    typed,
 	"rt/sweep.fit Evaluate":                  typed,
 	"rt/sweep.fit Typed":                     typed,
 	"rt/sweep.number ParseFloat":             typed, // fit compares it with the rule of its key
+	"rt/sweep.readSpan ReadQuantity":         typed,
 	"rt/sweep.numbers Typed":                 typed,
-	"rt/sweep.readSpan Typed":                typed,
+	"rt/sweep.quantity Typed":                typed,
 	"rt/virtual.value ParseFloat":            beside, // in the head of the column
 	"sched.throttling ParseFloat":            file,
 }

@@ -210,10 +210,10 @@ func (t *resolvedTarget) parseLevel(text string) (float64, error) {
 		}
 	}
 
-	v, err := t.Read(text)
+	v, err := readTyped(text, t.Wanted)
 	if v = t.toFault(v); err == nil && t.Where == fault.Signal && !(v >= t.lo-t.slack && v <= t.hi+t.slack) {
 		err = fmt.Errorf("%s is outside the range of the signal, %s",
-			text, t.formatRange(t.toSI(t.lo), t.toSI(t.hi)))
+			text, formatRange(t.toSI(t.lo), t.toSI(t.hi), t.Wanted))
 	}
 
 	return v, err
@@ -238,10 +238,10 @@ func (t *resolvedTarget) toSI(v float64) float64 {
 // parseDifference reads a difference of values in the unit of package fault, parseRate one per
 // second.
 func (t *resolvedTarget) parseDifference(text string) (float64, error) {
-	return t.toFaultScale(t.ReadDifference(text))
+	return t.toFaultScale(readTyped(text, t.Difference()))
 }
 func (t *resolvedTarget) parseRate(text string) (float64, error) {
-	return t.toFaultScale(t.readRate(text))
+	return t.toFaultScale(readRate(text, t.Wanted))
 }
 
 func (t *resolvedTarget) toFaultScale(si float64, err error) (float64, error) {

@@ -203,7 +203,7 @@ func driveInput(h *bench.Handover, input int, value string) (fault.Command, erro
 	t := targetOfInput(h, input)
 	v, err := t.parseLevel(value)
 	if err == nil && !(v >= t.lo && v <= t.hi) {
-		err = fmt.Errorf("%s is outside the range of the input, %s", value, t.formatRange(t.lo, t.hi))
+		err = fmt.Errorf("%s is outside the range of the input, %s", value, formatRange(t.lo, t.hi, t.Wanted))
 	}
 	return fault.Command{Op: fault.Drive, Input: input, Value: v}, err
 }

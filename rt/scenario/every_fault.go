@@ -105,11 +105,11 @@ func (t *resolvedTarget) samples(arg argument, round int) []string {
 	if arg.level > 0 {
 		v, unit = lo+arg.level*(hi-lo), t.Spelled
 	}
-	if t.unknown {
+	if t.TakesBare() {
 		unit = ""
 	}
 	text := units.WithUnit(fmt.Sprintf("%.6g", v), unit)
-	if arg.perSecond && !t.unknown {
+	if arg.perSecond {
 		text += "/s"
 	}
 	return []string{text}

@@ -23,10 +23,10 @@ type Expectation struct {
 // windowEvaluator expects a value between limits in a window.
 type windowEvaluator struct {
 	Reading
-	lo, hi   float64 // limits, SI
-	open     bool    // the limits themselves are outside
-	from, to int64   // first and last tick of the window; to 0: the end of the run
-	display  scale   // unit of the verdict
+	lo, hi   float64      // limits, SI
+	open     bool         // the limits themselves are outside
+	from, to int64        // first and last tick of the window; to 0: the end of the run
+	display  units.Wanted // unit of the verdict
 
 	ticks   int64   // ticks evaluated
 	outside int64   // ticks with the value outside the limits
@@ -124,7 +124,7 @@ func (w expectSpec) resolveValue(e *Expectation) {
 	if v.Reading, err = FindReading(w.h, value.Text); err != nil {
 		w.fail(value, "%w", err)
 	}
-	v.display = v.scale
+	v.display = v.Wanted
 
 	var want string
 	switch within, of, limit := w.text("within"), w.text("of"), w.text("above")+w.text("below"); {
@@ -151,7 +151,7 @@ func (w expectSpec) setTolerance(v *windowEvaluator, within, of string) (want st
 		}
 		tolerance *= math.Abs(middle) / 100
 	} else {
-		tolerance, err = v.ReadDifference(within)
+		tolerance, err = readTyped(within, v.Difference())
 	}
 
 	if err == nil && !(tolerance > 0 && !math.IsInf(tolerance, 0)) {
@@ -183,10 +183,10 @@ func (w expectSpec) setLimits(v *windowEvaluator) (want string) {
 // readLimit reads a limit. For a value without a declared unit, the verdict has the unit of the limit.
 func (w expectSpec) readLimit(v *windowEvaluator, key string) float64 {
 	text := w.text(key)
-	limit, err := v.Read(text)
+	limit, err := readTyped(text, v.Wanted)
 	w.check(key, err)
 	if typed, err := units.Evaluate(text, nil); err == nil && !typed.Bare && v.Spelled == v.SI {
-		v.display = scaleOf(typed.Spelled())
+		v.display = units.Want(typed.Spelled())
 	}
 	return limit
 }

@@ -35,7 +35,9 @@ func window(s *Scenario) *windowEvaluator { return s.Expect[0].newEvaluator().(*
 func answer(s *Scenario) *answerEvaluator { return s.Expect[0].newEvaluator().(*answerEvaluator) }
 func count(s *Scenario) *countEvaluator   { return s.Expect[0].newEvaluator().(*countEvaluator) }
 
-// value returns the last value of a stimulus, instant its last instant in s.
+func period(s *Scenario) float64 { return float64(s.Plan.Stimuli[0].Waveform.Period) }
+
+// value returns the last value of a stimulus.
 func value(s *Scenario) float64 {
 	return s.Plan.Stimuli[0].Waveform.Value[len(s.Plan.Stimuli[0].Waveform.Value)-1]
 }
@@ -43,8 +45,15 @@ func value(s *Scenario) float64 {
 // Numbers by the key that has them. Ticks are of 5 ms.
 var (
 	fileNumbers = map[string][]typedNumber{
-		"for":     {{"for: #", "s", "3000 ms", 600, func(s *Scenario) float64 { return float64(s.Ticks) }}},
-		"stimuli": {{"stimuli: {clutch8.pressure: #}", "bar", "300 kPa", 3e5, value}},
+		"for": {{"for: #", "s", "3000 ms", 600, func(s *Scenario) float64 { return float64(s.Ticks) }}},
+		"stimuli": {
+			{"stimuli: {clutch8.pressure: #}", "bar", "300 kPa", 3e5, value},
+			{"stimuli: {clutch8.pressure: {sine: {mean: #, frequency: 1 Hz}}}", "bar", "300 kPa", 3e5, value},
+			{"stimuli: {clutch8.pressure: {sine: {mean: 5 bar, amplitude: #, frequency: 1 Hz}}}", "bar", "300 kPa", 8e5,
+				func(s *Scenario) float64 { return slices.Max(s.Plan.Stimuli[0].Waveform.Value) }},
+			{"stimuli: {clutch8.pressure: {sine: {mean: 5 bar, frequency: #}}}", "Hz", "6 Hz/2", 333_333_333, period},
+			{"stimuli: {clutch8.pressure: {table: [[0, 0], [1, 5]], period: #}}", "s", "3000 ms", 3e9, period},
+		},
 	}
 	faultNumbers = map[string][]typedNumber{
 		"stuck": {
@@ -159,6 +168,30 @@ func checkListed(t *testing.T, what string, keys []string, numbers map[string][]
 	listed := slices.Sorted(maps.Keys(numbers))
 	if keys = slices.Compact(slices.Sorted(slices.Values(keys))); !slices.Equal(keys, listed) {
 		t.Errorf("%s: the code reads %q; numbers are listed of %q", what, keys, listed)
+	}
+}
+
+// The rows of a table are in s and in the unit of the input, or in the units that the table states.
+func TestTableStatesItsUnitsOnce(t *testing.T) {
+	h := faultBench(t)
+	for table, want := range map[string]float64{ // the last value, Pa, at 2 s
+		"{table: [[0, 0], [2, 5]]}": 5e5, "{table: [[0 s, 0 bar], [2000 ms, 500 kPa]]}": 5e5,
+		"{table: [[0, 0], [2000, 500]], units: [ms, kPa]}": 5e5, "{table: [[0, 0], [2 s, 5 bar]], units: [ms, kPa]}": 5e5,
+	} {
+		s, err := Parse("s.yaml", []byte("scenario: s\nstimuli: {clutch8.pressure: "+table+"}\n"), h.Clone())
+		if err != nil || !near(value(s), want) || s.Plan.Stimuli[0].Waveform.At[1] != 2e9 {
+			t.Errorf("%s: %v, want %v at 2 s", table, err, want)
+		}
+	}
+	for table, want := range map[string]string{
+		"{formula: 3+t, period: 1 s}":                "3+t needs a unit, such as bar",
+		"{table: [[0, 0], [2, 5 rpm]]}":              "unit rpm does not fit, bar is wanted",
+		"{table: [[0, 0], [2 bar, 5]]}":              "unit bar does not fit, s is wanted",
+		"{table: [[0, 0], [2, 5]], units: [s, rpm]}": `unit "rpm"`,
+	} {
+		if _, err := Parse("s.yaml", []byte("scenario: s\nstimuli: {clutch8.pressure: "+table+"}\n"), h.Clone()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", table, err, want)
+		}
 	}
 }
 

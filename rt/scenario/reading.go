@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"lockstep/model/units"
@@ -16,9 +14,9 @@ import (
 
 // Reading is an input or output of the plant, named as a port or by the signal that is bound to it.
 type Reading struct {
-	scale       // declared unit of the port, or unit of the signal
-	Output bool // an entry of y; else of u
-	Index  int  // index in y or u
+	units.Wanted      // declared unit of the port, or unit of the signal
+	Output       bool // an entry of y; else of u
+	Index        int  // index in y or u
 }
 
 // Value returns the value of the reading.
@@ -33,10 +31,10 @@ func (r Reading) Value(y, u []float64) float64 {
 func FindReading(h *bench.Handover, name string) (r Reading, err error) {
 	outputs, inputs := h.Tables.Outputs, h.Tables.Inputs
 	if i := bench.PortIndex(outputs, name); i >= 0 {
-		return Reading{scale{Wanted: outputs[i].DeclaredUnit()}, true, i}, nil
+		return Reading{outputs[i].DeclaredUnit(), true, i}, nil
 	}
 	if i := bench.PortIndex(inputs, name); i >= 0 {
-		return Reading{scale{Wanted: inputs[i].DeclaredUnit()}, false, i}, checkVisible(h, i)
+		return Reading{inputs[i].DeclaredUnit(), false, i}, checkVisible(h, i)
 	}
 	m, sig, err := findSignal(h, name)
 	if err != nil && m.msg == nil { // not a message either
@@ -52,7 +50,7 @@ func FindReading(h *bench.Handover, name string) (r Reading, err error) {
 		return r, fmt.Errorf("signal %s is bound to no port", name)
 	}
 	r, err = FindReading(h, port)
-	r.scale = scaleOf(sig.Unit)
+	r.Wanted = units.WantSignal(sig.Unit)
 	return r, err
 }
 
@@ -80,7 +78,7 @@ func ParseConditions(h *bench.Handover, text string) (list Conditions, err error
 			return list, err
 		}
 		c := fault.Condition{Set: true, Output: v.Output, Above: p[at] == '>', Index: v.Index}
-		if c.Limit, err = v.Read(limit); err != nil {
+		if c.Limit, err = readTyped(limit, v.Wanted); err != nil {
 			return list, fmt.Errorf("%s: %w", name, err)
 		}
 		list[i] = c
@@ -103,64 +101,6 @@ func checkVisible(h *bench.Handover, input int) error {
 		"give the input a waveform (stimuli: {%s: ...}) or name an output", name, does, name)
 }
 
-// scale is the unit in which people read and type values: the declared unit of a port, or the unit of
-// a signal in its database.
-type scale struct {
-	units.Wanted
-	unknown bool // a unit of a database that package units does not know: values are bare numbers
-}
-
-// scaleOf returns the scale of a unit of a database.
-func scaleOf(name string) scale {
-	w, err := units.ParseWanted(name)
-	if err != nil {
-		return scale{units.Wanted{Unit: units.Unit{Factor: 1}, Spelled: name}, true}
-	}
-	return scale{Wanted: w}
-}
-
-// Read reads a value to SI.
-func (m *scale) Read(text string) (float64, error) { return m.read(text, m.Wanted) }
-
-// ReadDifference reads a difference of values, such as a tolerance, to SI.
-func (m *scale) ReadDifference(text string) (float64, error) {
-	return m.read(text, m.Difference())
-}
-
-// readRate reads a difference per second to SI.
-func (m *scale) readRate(text string) (float64, error) {
-	per := m.Difference()
-	if number, ok := strings.CutSuffix(text, "/s"); ok && per.Dim == (units.Dim{}) {
-		return m.read(strings.TrimSuffix(number, " 1"), per) // "0.1/s" is not an expression of package units
-	}
-	if !m.unknown {
-		per = units.Want(cmp.Or(per.Spelled, "1") + "/s")
-	}
-	return m.read(text, per)
-}
-
-func (m *scale) read(text string, unit units.Wanted) (float64, error) {
-	if !m.unknown {
-		return readTyped(text, unit)
-	}
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("%q is not a number; the unit %q of the signal is not known, so its values are bare numbers",
-			text, m.Spelled)
-	}
-	return v, nil
-}
-
-// format formats an SI value with up to so many digits.
-func (m *scale) format(si float64, digits int) string {
-	return units.WithUnit(strconv.FormatFloat(m.FromSI(si), 'g', digits, 64), m.Spelled)
-}
-
-// formatRange formats a range of SI values.
-func (m *scale) formatRange(lo, hi float64) string {
-	return units.WithUnit(fmt.Sprintf("%.9g to %.9g", m.FromSI(lo), m.FromSI(hi)), m.Spelled)
-}
-
 // Units of times, and of numbers without dimension.
 var (
 	seconds = units.Want("s")
@@ -170,11 +110,22 @@ var (
 // readTyped reads a quantity to SI by the rule for typed text.
 func readTyped(text string, unit units.Wanted) (float64, error) {
 	v, err := unit.Typed(text)
-	if missing := new(units.MissingUnit); errors.As(err, &missing) {
-		return 0, missing
-	}
 	if err != nil {
 		err = errors.New(bench.QuantityError(text, err))
 	}
 	return v, err
+}
+
+// readRate reads a difference of values in a unit per second, to SI.
+func readRate(text string, unit units.Wanted) (float64, error) {
+	unit = unit.Difference()
+	if number, ok := strings.CutSuffix(text, "/s"); ok && unit.Dim == (units.Dim{}) {
+		return readTyped(strings.TrimSuffix(number, " 1"), unit) // "0.1/s" is no expression of package units
+	}
+	return readTyped(text, units.WantSignal(cmp.Or(unit.Spelled, "1")+"/s"))
+}
+
+// formatRange formats a range of SI values.
+func formatRange(lo, hi float64, unit units.Wanted) string {
+	return units.WithUnit(fmt.Sprintf("%.9g to %.9g", unit.FromSI(lo), unit.FromSI(hi)), unit.Spelled)
 }

@@ -5,14 +5,20 @@ import (
 	"testing"
 
 	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 )
 
+// readDifference reads as faults and tolerances do.
+func readDifference(text string, unit units.Wanted) (float64, error) {
+	return readTyped(text, unit.Difference())
+}
+
 func TestTypedValuesHaveTheirUnit(t *testing.T) {
-	level, difference, rate := (*scale).Read, (*scale).ReadDifference, (*scale).readRate
+	level, difference, rate := readTyped, readDifference, readRate
 	for _, c := range []struct {
 		unit, text string
-		read       func(*scale, string) (float64, error)
+		read       func(text string, unit units.Wanted) (float64, error)
 		want       float64 // SI
 		refused    string
 	}{
@@ -39,8 +45,11 @@ func TestTypedValuesHaveTheirUnit(t *testing.T) {
 		{"degC", "5", difference, 0, "5 needs a unit: 5 K?"},
 		{"degC", "2 K/s", rate, 2, ""},
 		{"Grad", "7", level, 7, ""},
-		{"Grad", "7 bar", level, 0, `"7 bar" is not a number; the unit "Grad" of the signal is not known`},
-		{"Grad", "nan", level, 0, `"nan" is not a number`},
+		{"Grad", "7 Grad", level, 7, ""},
+		{"Grad", "7", rate, 7, ""},
+		{"Grad", "7 Grad/s", rate, 7, ""},
+		{"Grad", "7 bar", level, 0, `"7 bar": the unit "Grad" of the signal is not known`},
+		{"Grad", "nan", level, 0, `"nan" is not a known parameter`},
 		{"", "2", level, 2, ""},
 		{"", "30 %", level, 0.3, ""},
 		{"", "0.1/s", rate, 0.1, ""},
@@ -50,8 +59,8 @@ func TestTypedValuesHaveTheirUnit(t *testing.T) {
 		{"%", "30 %", level, 0.3, ""},
 		{"%", "30", level, 0, "30 needs a unit: 30 %?"},
 	} {
-		unit := scaleOf(c.unit)
-		got, err := c.read(&unit, c.text)
+		unit := units.WantSignal(c.unit)
+		got, err := c.read(c.text, unit)
 		switch {
 		case c.refused != "":
 			if err == nil || !strings.Contains(err.Error(), c.refused) {
@@ -65,7 +74,7 @@ func TestTypedValuesHaveTheirUnit(t *testing.T) {
 
 func TestNumbersWithoutDimensionAreShownWithoutAUnit(t *testing.T) {
 	for unit, want := range map[string]string{"1": "stays at 0.2", "": "stays at 0.2", "Pa": "stays at 0.2 Pa"} {
-		if got := bench.DescribeSource(&model.Source{T: []float64{0}, V: []float64{0.2}}, scaleOf(unit).Wanted); got != want {
+		if got := bench.DescribeSource(&model.Source{T: []float64{0}, V: []float64{0.2}}, units.Want(unit)); got != want {
 			t.Errorf("in %q: %q, want %q", unit, got, want)
 		}
 	}

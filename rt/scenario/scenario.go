@@ -147,17 +147,17 @@ func drivenBy(h *bench.Handover, port string) string {
 // readStimulus reads a value or a waveform within the range of its port.
 func readStimulus(r *yamlfile.Reader, f yamlfile.Field, p *units.Port) sigmap.Waveform {
 	what := "stimuli: " + p.Name
-	unit := scale{Wanted: p.DeclaredUnit()}
+	unit := p.DeclaredUnit()
 	c := &sigmap.Waveform{At: []int64{0}}
 	if yamlfile.IsMapping(f.Node) {
-		c = bench.ReadWaveform(r, f, what, unit.Wanted)
+		c = bench.ReadWaveform(r, f, what, unit)
 	} else {
-		c.Value = []float64{bench.ReadQuantity(r, f, r.Scalar(f, what).Text, unit.Wanted, what)}
+		c.Value = []float64{bench.ReadQuantity(r, f, r.Scalar(f, what).Text, unit, what)}
 	}
 
 	for _, v := range []float64{slices.Min(c.Value), slices.Max(c.Value)} {
 		if !(v >= p.Min && v <= p.Max) {
-			r.Fail(f, "%s: %s is outside the range of the input, %s", what, unit.format(v, 9), unit.formatRange(p.Min, p.Max))
+			r.Fail(f, "%s: %s is outside the range of the input, %s", what, unit.Format(v), formatRange(p.Min, p.Max, unit))
 		}
 	}
 
@@ -202,10 +202,10 @@ func (s *Scenario) Describe(h *bench.Handover) string {
 	for _, c := range s.Plan.Stimuli {
 		p := &h.Tables.Inputs[c.Input]
 		lo, hi := slices.Min(c.Waveform.Value), slices.Max(c.Waveform.Value)
-		unit := scale{Wanted: p.DeclaredUnit()}
-		text := unit.format(lo, 6)
+		unit := p.DeclaredUnit()
+		text := unit.Format(lo)
 		if len(c.Waveform.Value) > 1 {
-			text = fmt.Sprintf("%d points from %s", len(c.Waveform.Value), unit.formatRange(lo, hi))
+			text = fmt.Sprintf("%d points from %s", len(c.Waveform.Value), formatRange(lo, hi, unit))
 		}
 		if c.Waveform.Period > 0 {
 			text += fmt.Sprintf(", every %g s", float64(c.Waveform.Period)/1e9)

@@ -12,6 +12,7 @@ import (
 
 	"lockstep/io/yamlfile"
 	"lockstep/model/units"
+	"lockstep/rt/bench"
 )
 
 // axis holds the values of a parameter, in one unit.
@@ -127,7 +128,7 @@ func (s *spec) numbers(list ...yamlfile.Scalar) (values []float64, unit string) 
 		want := units.Want(unit)
 		si, err := want.Typed(w.Text)
 		if err != nil {
-			s.FailAt(w.At(), "%s: %s", s.name.Text, units.Reason(err))
+			s.FailAt(w.At(), "%s: %s", s.name.Text, bench.QuantityError(w.Text, err))
 		}
 		values[i] = want.FromSI(si)
 	}
@@ -182,11 +183,7 @@ func (s *spec) axis(strata, seed int64) (a axis) {
 	a.unit = unit
 	if random == "normal" && unit != "" {
 		want := units.Want(unit).Difference()
-		si, err := want.Typed(to.Text)
-		if err != nil {
-			s.fail("deviation", "deviation: %s", units.Reason(err))
-		}
-		ends[1] = si / want.Factor
+		ends[1] = want.FromSI(s.quantity("deviation", want))
 	}
 
 	switch {
@@ -290,6 +287,16 @@ func (s *spec) fail(key, format string, args ...any) {
 		at = s.get(key)
 	}
 	s.FailAt(at.At(), s.name.Text+": %w", fmt.Errorf(format, args...))
+}
+
+// quantity reads a quantity to SI.
+func (s *spec) quantity(key string, unit units.Wanted) float64 {
+	text := s.get(key).Text
+	v, err := unit.Typed(text)
+	if err != nil {
+		s.fail(key, "%s: %s", key, bench.QuantityError(text, err))
+	}
+	return v
 }
 
 // whole reads a whole number from lo to hi.

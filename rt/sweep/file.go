@@ -153,10 +153,7 @@ func (s *Sweep) read(r *yamlfile.Reader, top yamlfile.Field) {
 // readSpan reads a positive duration.
 func readSpan(r *yamlfile.Reader, f yamlfile.Field) time.Duration {
 	w := r.Scalar(f, f.Key)
-	v, err := units.Want("s").Typed(w.Text)
-	if err != nil {
-		r.Fail(f, "%s: %s", f.Key, units.Reason(err))
-	}
+	v := bench.ReadQuantity(r, f, w.Text, units.Want("s"), f.Key)
 	if !(v*1e9 >= 1 && v < 1e9) {
 		r.Fail(f, "%s: %s is not a positive duration", f.Key, w.Text)
 	}

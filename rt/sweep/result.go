@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -123,16 +122,9 @@ func (m *meter) read(s *spec, of yamlfile.Scalar, c *virtual.Case) {
 	switch m.rule {
 	case "count":
 	case "settles":
-		middle, err := m.of[0].Read(s.get("of").Text)
-		if err != nil {
-			s.fail("of", "of: %w", err)
-		}
-		tolerance, err := m.of[0].ReadDifference(s.get("within").Text)
-		if err == nil && !(tolerance > 0) {
-			err = fmt.Errorf("%s is not positive", s.get("within").Text)
-		}
-		if err != nil {
-			s.fail("within", "within: %w", err)
+		middle, tolerance := s.quantity("of", m.of[0].Wanted), s.quantity("within", m.of[0].Difference())
+		if !(tolerance > 0) {
+			s.fail("within", "within: %s is not positive", s.get("within").Text)
 		}
 		m.lo, m.hi = middle-tolerance, middle+tolerance
 	default:

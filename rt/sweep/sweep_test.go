@@ -312,7 +312,7 @@ results:
 		{"sweep: good", "sweep: a b", `1:8: sweep: sweep: "a b" is not a name`},
 		{"sweep: good", "sweep: a[1]", `1:8: sweep: sweep: "a[1]" is not a name`},
 		{"from: 0.2", "from: many", `5:28: sweep: "many" is not a finite number with or without a unit, like 0.1 or 8 bar`},
-		{"for: 1 s", "for: 1 kg", `3:6: sweep: for: unit kg does not fit, s is wanted`},
+		{"for: 1 s", "for: 1 kg", `3:6: sweep: for: "1 kg": unit kg does not fit, s is wanted`},
 		{"for: 1 s", "for: 0 s", `3:6: sweep: for: 0 s is not a positive duration`},
 		{"results:", "result:", `6:1: sweep: sweep file: unknown key "result" (did you mean results?)`},
 		{"parameters:\n  mu:", "parameters:\n  mu: [", `sweep: `},
