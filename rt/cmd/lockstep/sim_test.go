@@ -72,6 +72,26 @@ func TestSimWritesARowPerGridPointWithEveryPort(t *testing.T) {
 	}
 }
 
+// The table of sim is in the declared units, with -si in SI, and each header names its unit.
+func TestSimWritesDeclaredOrSIUnits(t *testing.T) {
+	declared, _, _ := lockstep(t, "sim", "powershift", "-for", "0.1s", "-out", "-")
+	si, _, _ := lockstep(t, "sim", "powershift", "-for", "0.1s", "-out", "-", "-si")
+	head, rows := columns(t, declared)
+	headSI, rowsSI := columns(t, si)
+	for name, factor := range map[string][2]string{"w1": {"rpm", "rad/s"}, "clutch1.pressure": {"bar", "Pa"}} {
+		i, j := slices.Index(head, name+"["+factor[0]+"]"), slices.Index(headSI, name+"["+factor[1]+"]")
+		if i < 0 || i != j {
+			t.Fatalf("%s: columns %d of %v, %d of %v", name, i, head, j, headSI)
+		}
+		scale := map[string]float64{"rpm": math.Pi / 30, "bar": 1e5}[factor[0]]
+		for k := range rows {
+			if !scalar.EqualWithinRel(rows[k][i]*scale, rowsSI[k][j], 1e-12) {
+				t.Errorf("row %d: %s is %v %s and %v %s", k, name, rows[k][i], factor[0], rowsSI[k][j], factor[1])
+			}
+		}
+	}
+}
+
 func TestSimTakesInputsFromAFileAndListsTransitions(t *testing.T) {
 	dir := t.TempDir()
 	in, events := filepath.Join(dir, "in.csv"), filepath.Join(dir, "e.csv")
