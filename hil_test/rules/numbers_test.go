@@ -182,6 +182,7 @@ var benchValues = map[string]typedNumber{
 	"amplitude":       {"amplitude: 5 N.m", "amplitude: #", "7 N.m", "5 N.m", "0.005 kN.m", "10 rpm"},
 	"frequency":       {"frequency: 2 Hz", "frequency: #", "7 Hz", "2 Hz", "(1 + 1)*1 Hz", "2 rpm"},
 	"formula":         {"{sine: {mean: 10 N.m, amplitude: 5 N.m, frequency: 2 Hz}}", "{formula: #, period: 1 s}", "7 N.m", "5 N.m*t", "5 N*1 m*t", "5 rpm*t"},
+	"unit of a table": {"[0.1 s, 200]], ", "[0.1 s, 200]], units: [s, #], ", "", "rpm", "rad/s", "bar"},
 	"control unit":    {"control_unit: powershift ", "control_unit: {name: truck, up_2: #} ", "7 rad/s", "80 rad/s", "800 rpm", "5 bar"},
 }
 
