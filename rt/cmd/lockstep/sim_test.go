@@ -45,7 +45,7 @@ func TestSimWritesARowPerGridPointWithEveryPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	head, rows := columns(t, string(text))
-	for _, name := range []string{"time[s]", "w1[rad/s]", "w4[rad/s]", "tau_output[N.m]", "clutch1.mode[1]", "clutch8.w_rel[rad/s]",
+	for _, name := range []string{"time[s]", "w1[rpm]", "w4[rpm]", "tau_output[N.m]", "clutch1.mode[1]", "clutch8.w_rel[rad/s]",
 		"clutch8.tau[N.m]", "eta[1]", "lag[s]", "events[1]", "transitions[1]", "clutch1.pressure[bar]"} {
 		if !slices.Contains(head, name) {
 			t.Errorf("no column %s", name)
@@ -60,11 +60,11 @@ func TestSimWritesARowPerGridPointWithEveryPort(t *testing.T) {
 		}
 	}
 	at := func(name string) int { return slices.Index(head, name) }
-	if w := rows[0][at("w1[rad/s]")]; w != 100 {
-		t.Errorf("w1 starts at %v rad/s, want 100", w)
+	if w := rows[0][at("w1[rpm]")]; !scalar.EqualWithinRel(w, 3000/math.Pi, 1e-12) {
+		t.Errorf("w1 starts at %v rpm, want 3000/pi", w)
 	}
 	last := rows[700]
-	if ratio := -last[at("w1[rad/s]")] / last[at("w4[rad/s]")]; !scalar.EqualWithinRel(ratio, 12, 1e-9) {
+	if ratio := -last[at("w1[rpm]")] / last[at("w4[rpm]")]; !scalar.EqualWithinRel(ratio, 12, 1e-9) {
 		t.Errorf("the last ratio is %v, want 12: gear of clutches 2, 4, 7", ratio)
 	}
 	if p := rows[0][at("clutch1.pressure[bar]")]; p != 18 {
