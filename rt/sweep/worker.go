@@ -228,8 +228,9 @@ func find(list []location, name string) (*location, error) {
 	return nil, fmt.Errorf("the files have no value %s%s", name, units.Meant(name, known))
 }
 
-// fit checks that the file has a number at this address, and the unit of its values. bare is the unit
-// of values without one; "": none.
+// fit checks that the file has a number at this address, and the unit of its values. Only a parameter
+// of an element may be bare, where the file shows no other unit than SI. bare is the unit of values
+// without one; "": none.
 func (p *location) fit(a *axis, h *bench.Handover) (bare string, err error) {
 	text, _ := yamlfile.ScalarText(p.Node)
 	there, wrong := units.Evaluate(text, nil)
@@ -241,12 +242,17 @@ func (p *location) fit(a *axis, h *bench.Handover) (bare string, err error) {
 		return "", fmt.Errorf("%s is not a number: %q", p.name, text)
 	}
 
-	want, known := p.declared(h)
-	if !known && wrong == nil && !there.Bare {
+	want, known := p.stimulusUnit(h)
+	switch {
+	case known:
+	case p.plant != nil && strings.HasPrefix(p.Path, "inputs."):
+		want, known = units.Want(bare), true
+	case wrong == nil && !there.Bare:
 		want = units.Want(there.Spelled())
 		si := want.Factor == 1 && want.Zero == 0
-		known = a.unit != "" || bare == "" || !si // else a parameter of an element, which may be bare
+		known = a.unit != "" || !si || bare == "" || !strings.Contains("."+p.Path, ".elements.")
 	}
+
 	switch {
 	case known:
 		_, err = want.Typed(a.largest())
@@ -266,23 +272,18 @@ func (p *location) isTitle() bool {
 	return slices.Contains([]string{"bench", "scenario", "about", "name"}, key) && !strings.HasPrefix(p.Path, "stimuli.")
 }
 
-func (p *location) isInput() bool { return p.plant != nil && strings.HasPrefix(p.Path, "inputs.") }
-
-// declared returns the unit that is declared for the value: of an input of the plant, or of a time
-// in a table.
-func (p *location) declared(h *bench.Handover) (want units.Wanted, ok bool) {
+// stimulusUnit returns the unit of a value of a stimulus, or of a time in a table of a bench or scenario.
+func (p *location) stimulusUnit(h *bench.Handover) (want units.Wanted, ok bool) {
+	if p.plant != nil {
+		return want, false
+	}
 	if tableTime.MatchString(p.Path) {
 		return units.Want("s"), true
 	}
 	name, stimulus := strings.CutPrefix(p.Path, "stimuli.")
-	if p.isInput() {
-		name = strings.TrimPrefix(p.Path, "inputs.")
-	} else if !stimulus || p.plant != nil {
-		return want, false
-	}
 	for i := range h.Tables.Inputs {
 		in := &h.Tables.Inputs[i]
-		if rest, of := strings.CutPrefix(name, in.Name); of && ofInput.MatchString(rest) {
+		if rest, of := strings.CutPrefix(name, in.Name); stimulus && of && stimulusValue.MatchString(rest) {
 			return in.DeclaredUnit(), true
 		}
 	}
@@ -290,9 +291,9 @@ func (p *location) declared(h *bench.Handover) (want units.Wanted, ok bool) {
 	return want, false
 }
 
-// tableTime matches the path of a time in a table, ofInput the end of the path of a value in the unit
-// of its input.
+// tableTime matches the path of a time in a table, stimulusValue the end of the path of a value in the
+// unit of its input.
 var (
-	tableTime = regexp.MustCompile(`\.table\[[0-9]+\]\[0\]$`)
-	ofInput   = regexp.MustCompile(`^(\.default)?(\.table\[[0-9]+\]\[1\]|\.sine\.mean|)$|^\.(min|max)$`)
+	tableTime     = regexp.MustCompile(`\.table\[[0-9]+\]\[0\]$`)
+	stimulusValue = regexp.MustCompile(`^(\.table\[[0-9]+\]\[1\]|\.sine\.mean)?$`)
 )
