@@ -100,7 +100,7 @@ var badCases = []struct {
 	{"row of three", "[1 s, 5]", "«[»1 s, 5, 6]", `input "press": default: table: row of 3 values; [time, value] is wanted`},
 	{"row is a number", "[1 s, 5]", "«1»", `input "press": default: table: row: expected a list, got "1"`},
 	{"pressure in metres", "[1 s, 5]", "[1 s, «5 m»]", `input "press": default: table: value: "5 m": unit m does not fit, bar is wanted`},
-	{"unknown source", "{table: [", "{«tabel»: [", `input "press": default: unknown key "tabel" (did you mean table?); known are constant, table, step, ramp, sine, pulse, trapezoid, sum, product, held, period, startTime`},
+	{"unknown source", "{table: [", "{«tabel»: [", `input "press": default: unknown key "tabel" (did you mean table?); known are constant, table, step, ramp, sine, pulse, trapezoid, sum, product, units, held, period, startTime`},
 	{"input named like a parameter", "  pedal: {unit", "  «i1»: {unit", `input "i1": a parameter has the same name`},
 
 	{"output of an unknown node", "speed: wheel", "speed: «weel»", `output "w": speed: "weel" is not a node (did you mean wheel?)`},

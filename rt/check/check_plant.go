@@ -168,9 +168,10 @@ func count(n int, what string) string {
 }
 
 func portText(p units.Port) string {
-	s := fmt.Sprintf("%s[%s]", p.Name, p.Unit)
+	unit := p.DeclaredUnit()
+	s := fmt.Sprintf("%s[%s]", p.Name, unit.Spelled)
 	if p.Min > -1e300 || p.Max < 1e300 {
-		s += fmt.Sprintf(" %g..%g", p.Min, p.Max)
+		s += fmt.Sprintf(" %.9g..%.9g", unit.FromSI(p.Min), unit.FromSI(p.Max))
 	}
 	return s
 }
