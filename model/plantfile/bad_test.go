@@ -197,7 +197,7 @@ var lorryCases = []struct {
 	{"torque of a mass", "{signal: valve}", "{«torque»: hitch}", `output "p": torque: it moves and does not turn; force is wanted`},
 	{"output range upside down", "min: -10 km/h", "min: 10 m/s, max: «1 m/s»", `output "v": max 1 m/s is below min 10 m/s`},
 	{"output range without a unit", "min: -10 km/h", "min: «10»", `output "v": min: 10 needs a unit: 10 m/s?`},
-	{"output unit that does not fit", "{signal: valve}", "{signal: valve, unit: «m»}", `output "p": unit m does not fit; the output is in Pa`},
+	{"output unit that does not fit", "{signal: valve}", "{signal: valve, unit: «m»}", `output "p": unit "m" (m) does not fit "Pa" (kg/m/s2)`},
 	{"unknown output unit", "{signal: valve}", "{signal: valve, unit: «barr»}", `output "p": unit "barr": "barr" is not a known unit`},
 	{"share of a number without a unit", "{signal: valve}", "{signal: valve, per: «2»}", `output "p": per: 2 needs a unit: 2 Pa?`},
 	{"unit of pulses", "runout: 0.1", "«unit»: rpm", `output "sensor": pulses: unit does not go with pulses; they are counted`},

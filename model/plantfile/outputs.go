@@ -74,13 +74,9 @@ func (l *loader) outputRange(o *network.Output, options map[string]yamlfile.Fiel
 
 	want := units.Want(o.Unit).Strict()
 	if u, ok := options["unit"]; ok {
-		text := l.Text(u, what+": unit")
-		shown, err := units.ParseWanted(text)
-		switch {
-		case err != nil:
+		shown, err := want.Spell(l.Text(u, what+": unit"))
+		if err != nil {
 			l.FailAt(u.At, "%s: %s", what, units.Reason(err))
-		case shown.Dim != want.Dim:
-			l.FailAt(u.At, "%s: unit %s does not fit; the output is in %s", what, text, o.Unit)
 		}
 		want, o.Declared = shown, declared(shown)
 	}

@@ -25,7 +25,7 @@ const (
 var waveformKeys = []string{"constant", "table", "step", "ramp", "sine", "pulse", "trapezoid", "sum", "product"}
 
 // tableKeys holds the options of table.
-var tableKeys = []string{"held", "period", "startTime"}
+var tableKeys = []string{"units", "held", "period", "startTime"}
 
 // waveform reads a value over time. named accepts names of inputs and of signals of elements.
 func (in *scope) waveform(f yamlfile.Field, what string, want units.Wanted, named bool) network.Waveform {
@@ -275,18 +275,25 @@ func (l *loader) productWithout(term []network.Factor, k int) float64 {
 	return p
 }
 
-// tableSource reads table: [[t, v], ...] with the options held, period and startTime.
+// tableSource reads table: [[t, v], ...] with the options units, held, period and startTime.
 func (in *scope) tableSource(f yamlfile.Field, options map[string]yamlfile.Field, what string,
 	want units.Wanted) model.Source {
 	var s model.Source
 	in.CheckRows(f, what, 2)
+	columns := []units.Wanted{units.Want("s"), want}
+	if g, ok := options["units"]; ok {
+		var err error
+		if columns, err = units.SpellColumns(in.Texts(g, what+": units"), columns...); err != nil {
+			in.FailAt(g.At, "%s: units: %s", what, units.Reason(err))
+		}
+	}
 	for _, row := range in.Items(f, what) {
 		pair := in.Items(row, what+": row")
 		if len(pair) != 2 {
 			in.FailAt(row.At, "%s: row of %d values; [time, value] is wanted", what, len(pair))
 		}
-		t := in.Quantity(pair[0], what+": time", units.Want("s"))
-		v := in.Quantity(pair[1], what+": value", want)
+		t := in.Quantity(pair[0], what+": time", columns[0])
+		v := in.Quantity(pair[1], what+": value", columns[1])
 		if k := len(s.T); k > 0 && !(t >= s.T[k-1]) {
 			in.FailAt(row.At, "%s: time %g s comes after %g s; times must not decrease", what, t, s.T[k-1])
 		}

@@ -51,6 +51,8 @@ func (v Value) In(want Wanted) (float64, error) {
 	switch {
 	case v.Bare:
 		v.SI = want.ToSI(v.SI)
+	case want.unknown:
+		return 0, fmt.Errorf("the unit %q of the signal is not known: its values are numbers without a unit", want.Spelled)
 	case v.Dim != want.Dim:
 		return 0, fmt.Errorf("unit %s does not fit, %s is wanted", v.Spelled(), cmp.Or(want.Spelled, "1"))
 	case v.degC && want.difference:

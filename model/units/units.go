@@ -292,6 +292,7 @@ type Wanted struct {
 
 	NeedsUnit  bool // the rule of Typed holds; else a number without a unit is in this one
 	difference bool // a difference of two values, which cannot be in degC
+	unknown    bool // a unit of a database that this package does not know; the factor is 1
 }
 
 // Want returns a known unit as Wanted.
@@ -307,6 +308,16 @@ func ParseWanted(spelled string) (Wanted, error) {
 	}
 	u, err := Parse(spelled)
 	return Wanted{Unit: u, Spelled: spelled}, err
+}
+
+// WantSignal returns the unit of a signal in its database. Values in a unit that this package does not
+// know are numbers without a unit, or with exactly that text.
+func WantSignal(spelled string) Wanted {
+	w, err := ParseWanted(spelled)
+	if err != nil {
+		return Wanted{Unit: Unit{Factor: 1}, Spelled: spelled, unknown: true}
+	}
+	return w
 }
 
 func isCelsius(unit string) bool { return unit == "degC" || unit == "°C" }
@@ -333,6 +344,20 @@ func (w Wanted) FromSI(si float64) float64 { return (si - w.Zero) / w.Factor }
 
 // Format formats an SI value in w.
 func (w Wanted) Format(si float64) string { return Format(w.FromSI(si), w.Spelled) }
+
+// FormatRange formats a range of SI values in w: "0 to 40 bar".
+func (w Wanted) FormatRange(low, high float64) string {
+	return WithUnit(fmt.Sprintf("%.9g to %.9g", w.FromSI(low), w.FromSI(high)), w.Spelled)
+}
+
+// Spell returns another unit of the same dimension.
+func (w Wanted) Spell(unit string) (Wanted, error) {
+	other, err := ParseWanted(unit)
+	if err == nil && other.Dim != w.Dim {
+		err = fmt.Errorf("model: unit %q (%v) does not fit %q (%v)", unit, other.Dim, w.Spelled, w.Dim)
+	}
+	return other, err
+}
 
 // Format formats a number with up to nine digits and its unit: "3 bar".
 func Format(x float64, unit string) string { return WithUnit(fmt.Sprintf("%.9g", x), unit) }
