@@ -48,6 +48,9 @@ func readStimulus(name string, inputs []units.Port) (*stimulus, error) {
 	if data, err := plants.Read(embedded); err == nil {
 		return parseStimulus(embedded, bytes.NewReader(data), inputs)
 	}
+	if err := bench.CheckFile("sim -in", name, "inputs"); err != nil {
+		return nil, err
+	}
 	return nil, fmt.Errorf("bench: inputs: %w%s", err, units.Meant(name, plants.Names()))
 }
 
@@ -59,7 +62,13 @@ func parseStimulus(file string, from io.Reader, inputs []units.Port) (*stimulus,
 	fail := func(line, col int, err error) (*stimulus, error) {
 		return nil, &yamlfile.FileError{File: file, Line: line, Col: col, Owner: "bench", Err: err}
 	}
-	if line, col, mark := otherSeparator(text); mark != "" {
+	head, _ := text.Peek(longestHead)
+	if len(head) > 0 {
+		if _, err := bench.CheckKind("sim -in", file, head, "inputs"); err != nil {
+			return nil, err
+		}
+	}
+	if line, col, mark := otherSeparator(head); mark != "" {
 		return fail(line, col, fmt.Errorf("the columns are separated by %s: separate them by ',', "+
 			"and write decimals with a point", mark))
 	}
@@ -105,11 +114,12 @@ func parseStimulus(file string, from io.Reader, inputs []units.Port) (*stimulus,
 	}
 }
 
+// longestHead is the longest header that is examined, with the comments above it, bytes.
+const longestHead = 4 << 10
+
 // otherSeparator returns the position and the name of the separator in the header of a file, if it is
-// not a comma; "" if it is, or if there is one column. Lines begin at text, which is not consumed.
-func otherSeparator(text *bufio.Reader) (line, col int, mark string) {
-	const longest = 1 << 12 // bytes of a header and of the comments above it
-	head, _ := text.Peek(longest)
+// not a comma; "" if it is, or if there is one column.
+func otherSeparator(head []byte) (line, col int, mark string) {
 	for header := range strings.Lines(string(head)) {
 		line++
 		if header = strings.TrimRight(header, "\r\n"); header == "" || header[0] == '#' {
