@@ -85,13 +85,14 @@ func lineOf(data []byte, number int) string {
 // Ends of a decimal number that a comma cuts: "0" of "0,2 kg.m2", and "2 kg.m2".
 var (
 	beforeComma = regexp.MustCompile(`(^|[^0-9.])[0-9]+$`)
+	groups      = regexp.MustCompile(`([0-9])\.([0-9]{3})$`) // of thousands: "1.000" of "1.000,5"
 	afterComma  = regexp.MustCompile(`^[0-9]+([eE][+-]?[0-9]+)?($|[^0-9.])`)
 )
 
 // checkDecimalComma refuses a key that is the rest of the number in the entry before it.
 func (r *Reader) checkDecimalComma(before *ast.MappingValueNode, key string) {
 	text, ok := ScalarText(before.Value)
-	if ok && beforeComma.MatchString(text) && afterComma.MatchString(key) {
+	if text = groups.ReplaceAllString(text, "$1$2"); ok && beforeComma.MatchString(text) && afterComma.MatchString(key) {
 		r.FailAt(NodePos(before.Value), "%s: a comma ends the value; decimals follow a point: %s.%s",
 			before.Key.GetToken().Value, text, key)
 	}
@@ -120,13 +121,13 @@ func (r *Reader) CheckRows(f Field, what string, n int) {
 	switch {
 	case len(texts) < len(items) || len(items) == 0:
 	case len(texts) == 1 && n == 2:
-		r.FailAt(f.At, "%s: one value, where rows are wanted; write rows: [[0, %s]]", what, texts[0])
+		r.FailAt(f.At, "%s: one value, where rows are wanted; write %s: [[0, %s]]", what, f.Key, texts[0])
 	case len(texts)%n == 0:
 		var rows []string
 		for row := range slices.Chunk(texts, n) {
 			rows = append(rows, "["+strings.Join(row, ", ")+"]")
 		}
-		r.FailAt(f.At, "%s: a list of values, where rows are wanted; write rows: [%s]", what, strings.Join(rows, ", "))
+		r.FailAt(f.At, "%s: a list of values, where rows are wanted; write %s: [%s]", what, f.Key, strings.Join(rows, ", "))
 	}
 }
 

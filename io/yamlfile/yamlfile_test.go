@@ -88,6 +88,7 @@ func TestFrequentMistakesGetTheirReason(t *testing.T) {
 		"a:\n  b: 1\n \tc: 2\n":        "f.yaml:3:2: test: the line is indented with a tab: indent with blanks",
 		"a: {b: 1,\tc: 2}\n":           "write blanks instead of tabs",
 		"a: {J: 0,2 kg.m2}\n":          "f.yaml:1:8: test: J: a comma ends the value; decimals follow a point: 0.2 kg.m2",
+		"a: {J: 1.000,5 N.m}\n":        "f.yaml:1:8: test: J: a comma ends the value; decimals follow a point: 1000.5 N.m",
 		"a: {J: -1,5e-3, w: 3,5e-3}\n": "f.yaml:1:8: test: J: a comma ends the value; decimals follow a point: -1.5e-3",
 		"a: 1\nb:\na: 2\n":             `f.yaml:3:1: test: key "a" appears twice, first at line 1, column 1`,
 	} {
@@ -106,9 +107,9 @@ func TestFrequentMistakesGetTheirReason(t *testing.T) {
 // A table whose rows lack their brackets, or hold a decimal comma, is refused with the rows to write.
 func TestTablesAreRefusedWithTheRowsToWrite(t *testing.T) {
 	for text, want := range map[string]string{
-		"[0, 0.5]":           "f.yaml:1:5: test: mu: a list of values, where rows are wanted; write rows: [[0, 0.5]]",
-		"[0, 1, 2, 3]":       "f.yaml:1:5: test: mu: a list of values, where rows are wanted; write rows: [[0, 1], [2, 3]]",
-		"0.5":                "f.yaml:1:5: test: mu: one value, where rows are wanted; write rows: [[0, 0.5]]",
+		"[0, 0.5]":           "f.yaml:1:5: test: mu: a list of values, where rows are wanted; write mu: [[0, 0.5]]",
+		"[0, 1, 2, 3]":       "f.yaml:1:5: test: mu: a list of values, where rows are wanted; write mu: [[0, 1], [2, 3]]",
+		"0.5":                "f.yaml:1:5: test: mu: one value, where rows are wanted; write mu: [[0, 0.5]]",
 		"[[0, 1], [1, 0,5]]": "f.yaml:1:14: test: mu: row of 3 values; 2 are wanted; decimals follow a point: 0.5",
 		"[[0, 0.5]]":         "",
 		"[[0,5], [1,2,3]]":   "", // the caller refuses a row of three

@@ -304,7 +304,7 @@ func (e *expr) measured(x float64) (Value, error) {
 	text := e.rest[:len(e.rest)-len(rest)]
 	if refused := refusedPower(rest); rest == e.rest || refused > 0 {
 		text += rest[:max(refused, n+len(powerForm.FindString(e.rest[n:]))-len(text))]
-		return Value{}, fmt.Errorf("%q is not a known unit; %s", text, cmp.Or(writeUnit(text), joinFactors))
+		return Value{}, fmt.Errorf("%q is not a known unit; %s", text, cmp.Or(writeUnit(text), listUnits))
 	}
 
 	e.skip(len(text))

@@ -67,7 +67,7 @@ var words = map[string]string{
 	"per": "/", "squar": "2", "inver": "^-1",
 	"kilo": "k-", "milli": "m-", "mega": "M-", "hecto": "h-",
 	"newto": "N", "newton": "N", "newtons": "N", "meter": "m", "meters": "m", "metre": "m", "metres": "m",
-	"gram": "g", "grams": "g", "pasca": "Pa", "pascal": "Pa", "bar": "bar", "watt": "W", "joule": "J",
+	"gram": "g", "grams": "g", "pasca": "Pa", "pascal": "Pa", "bar": "bar", "bars": "bar", "watt": "W", "joule": "J",
 	"volt": "V", "volts": "V", "amper": "A", "ampere": "A", "amp": "A", "amps": "A", "kelvi": "K", "kelvin": "K",
 	"sec": "s", "secs": "s", "secon": "s", "second": "s", "seconds": "s", "msec": "ms", "usec": "us",
 	"mins": "min", "minut": "min", "minute": "min", "minutes": "min", "hr": "h", "hrs": "h", "hour": "h", "hours": "h",
@@ -147,8 +147,11 @@ func joinParts(parts []string) (text string) {
 	return text
 }
 
-// joinFactors is the advice for a product of units.
-const joinFactors = "the factors of a unit are joined with a dot, as in N.m"
+// Advice for a product of units, and for an unknown unit.
+const (
+	joinFactors = "the factors of a unit are joined with a dot, as in N.m"
+	listUnits   = "`lockstep help numbers-and-units` lists the units"
+)
 
 // writeUnit returns the advice to write a unit as Respell proposes; "" without a proposal.
 func writeUnit(unit string) string {

@@ -29,12 +29,12 @@ func TestAnUnknownSpellingOfAUnitGetsItsRightOne(t *testing.T) {
 		"%":        "percent, Unit_PerCent, per cent",
 		"degC":     "C, celsius, °c, DegC, Unit_DegreCelsi",
 		"deg/s":    "Unit_DegreOfArcPerSecon, deg/sec",
-		"bar":      "BAR, Bar, Unit_Bar",
+		"bar":      "BAR, Bar, bars, Unit_Bar",
 		"mbar":     "Unit_MilliBar, MBAR",
 		"ms":       "msec, Unit_MilliSecon",
 		"Hz":       "hz, HZ, Unit_Hertz",
 		"kN":       "KN, Unit_KiloNewto",
-		"":         "bars, rads, rps, lbf.ft, mpa, x, N/m*s:, J_wheel, pi, a, s_x, kg.m2, rpm, Nm, 1/s, m", // not clear, or right already
+		"":         "rads, rps, lbf.ft, mpa, x, N/m*s:, J_wheel, pi, a, s_x, kg.m2, rpm, Nm, 1/s, m", // not clear, or right already
 	} {
 		for unit := range strings.SplitSeq(list, ", ") {
 			if got := Respell(unit); got != right {
@@ -61,7 +61,8 @@ func TestARefusedQuantityProposesItsRightSpelling(t *testing.T) {
 		{"2·10^-3 m", `"2·10^-3 m": a number has a decimal point and no other separators; write 2e-3 m`},
 		{"3 kgm2 + J", `"3 kgm2 + J": "kgm2" is not a known unit; write kg.m2`},
 		{"J + 3 N*m", `"J + 3 N*m": "m" is not a known parameter; the factors of a unit are joined with a dot, as in N.m`},
-		{"3 bars", `"3 bars": "bars" is not a known unit; the factors of a unit are joined with a dot, as in N.m`},
+		{"3 rps", "\"3 rps\": \"rps\" is not a known unit; `lockstep help numbers-and-units` lists the units"},
+		{"3 bars", `"3 bars": "bars" is not a known unit; write 3 bar`},
 		{"0,2 + J", `"0,2 + J": unexpected ",2 + J"; decimals follow a point, as in 0.2`},
 	} {
 		_, err := Evaluate(c.text, map[string]Value{"J": {SI: 1, Bare: true}})
