@@ -96,16 +96,17 @@ func (e *NotFoundError) Error() string {
 }
 
 // ReadAny reads the file called name if it exists, else the embedded file of that name; file
-// is its name for errors.
-func ReadAny(name string) (file string, data []byte, err error) {
-	if file, data, err = readNamed(name, name); err != nil {
+// is its name for errors. An error proposes a file of one of the kinds want.
+func ReadAny(name string, want ...string) (file string, data []byte, err error) {
+	if file, data, err = readNamed(name, name, want...); err != nil {
 		err = fmt.Errorf("bench: %w", err)
 	}
 	return file, data, err
 }
 
-// readNamed reads the file at path if it exists, else the embedded file called name.
-func readNamed(path, name string) (file string, data []byte, err error) {
+// readNamed reads the file at path if it exists, else the embedded file called name. An error proposes a
+// file of one of the kinds want.
+func readNamed(path, name string, want ...string) (file string, data []byte, err error) {
 	data, err = readFile(path)
 	folder := errors.Is(err, syscall.EISDIR)
 	if !folder && !errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +119,7 @@ func readNamed(path, name string) (file string, data []byte, err error) {
 		return name, data, nil
 	}
 
-	near := withExtension(path)
+	near := withExtension(path, want...)
 	if folder && near == "" {
 		return "", nil, fmt.Errorf("%s %w", name, syscall.EISDIR)
 	}
@@ -183,7 +184,7 @@ func (b *Bench) Read(name yamlfile.Scalar, kind string) (shown string, data []by
 		path = filepath.Join(b.dir, path)
 	}
 
-	shown, data, err = readNamed(path, name.Text)
+	shown, data, err = readNamed(path, name.Text, kind)
 	if err == nil || errors.Is(err, ErrTooLarge) {
 		if _, wrong := CheckKind("", shown, data, kind); wrong != nil {
 			err = wrong

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -148,8 +149,8 @@ var looksLikeYAML = regexp.MustCompile(`^(#[^\n]*\n|\s*\n|---[^\n]*\n)*(\{|["']?
 // file that does not exist is an error only if it exists with an extension.
 func CheckFile(command, name string, want ...string) error {
 	info, err := os.Stat(name)
-	if err != nil && withExtension(name) != "" {
-		return fmt.Errorf("%s: no file %s (did you mean %s?)", command, name, withExtension(name))
+	if near := withExtension(name, want...); err != nil && near != "" {
+		return fmt.Errorf("%s: no file %s (did you mean %s?)", command, name, near)
 	}
 	if err != nil || !info.Mode().IsRegular() {
 		return nil // the reader says why it cannot open the file
@@ -180,19 +181,24 @@ func readHead(name string) ([]byte, error) {
 // extensions are those of the files that lockstep reads.
 var extensions = []string{".yaml", ".yml", ".dbc", ".csv", ".rec", ".json", ".log", ".asc"}
 
-// withExtension returns the name of an existing file that is name with an extension; "" if there is none.
-func withExtension(name string) string {
+// withExtension returns the name of an existing file that is name with an extension, of one of the kinds
+// want if there is one; "" if there is no file.
+func withExtension(name string, want ...string) (found string) {
 	for _, ext := range extensions {
-		if info, err := os.Stat(name + ext); err == nil && info.Mode().IsRegular() && filepath.Base(name) != "." {
+		if info, err := os.Stat(name + ext); err != nil || !info.Mode().IsRegular() || filepath.Base(name) == "." {
+			continue
+		}
+		if data, _ := readHead(name + ext); slices.Contains(want, Kind(name+ext, data)) {
 			return name + ext
 		}
+		found = cmp.Or(found, name+ext)
 	}
-	return ""
+	return found
 }
 
 // ReadKind is ReadAny for a file of one of the kinds want; command names the caller in errors.
 func ReadKind(command, name string, want ...string) (file string, data []byte, kind string, err error) {
-	file, data, err = ReadAny(name)
+	file, data, err = ReadAny(name, want...)
 	if err != nil && !errors.Is(err, ErrTooLarge) {
 		return "", nil, "", err
 	}

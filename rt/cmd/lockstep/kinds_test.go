@@ -153,3 +153,37 @@ func patientBenchText(t *testing.T) string {
 	}
 	return string(text)
 }
+
+// A name without its extension, and a file of the wrong kind, get a line that says what to do.
+func TestAWrongFileGetsTheCommandThatTakesIt(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"b.yaml": patientBenchText(t), "b.dbc": "BU_: A\n", "p.yaml": "plant: p\nelements: {}\n", "s.yaml": "sweep: s\nbench: b.yaml\n",
+		"r.rec": "lockrec1", "d.arxml": "<?xml version='1.0'?><AUTOSAR/>", "in.csv": "time[s],a[bar]\n",
+		"uses.yaml": strings.Replace(patientBenchText(t), "plant: powershift ", "plant: p ", 1),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	for line, want := range map[string]string{
+		"run b":                 "bench: no file b (did you mean b.yaml?)",
+		"check b":               "bench: no file b (did you mean b.yaml?)",
+		"replay r":              "replay: no file r (did you mean r.rec?)",
+		"sim automatic4 -in in": "sim -in: no file in (did you mean in.csv?)",
+		"run p.yaml":            "bench: p.yaml is a plant (lockstep sim p.yaml); expected a bench (bench: NAME)",
+		"run b.dbc":             "bench: b.dbc is a database (lockstep check b.dbc; database: b.dbc in a bench); expected a bench (bench: NAME)",
+		"run r.rec":             "bench: r.rec is a record (lockstep replay r.rec, lockstep export r.rec -o FILE); expected a bench (bench: NAME)",
+		"sim s.yaml":            "sim: s.yaml is a sweep (lockstep sweep s.yaml); expected a plant (plant: NAME) or a bench (bench: NAME)",
+		"check d.arxml": "check: d.arxml is an AUTOSAR description (ARXML), which no command reads: convert it to a database (DBC); " +
+			"expected a plant (plant: NAME), a bench (bench: NAME) or a database (DBC)",
+		"sweep b.yaml":                   "sweep: b.yaml is a bench (lockstep run b.yaml, lockstep gen -bench b.yaml); expected a sweep (sweep: NAME)",
+		"sweep -merge b.yaml -o out.csv": "sweep: -merge b.yaml is a file; name the folder of the shards",
+		"check uses.yaml":                "uses.yaml:10:8: bench: no file p (did you mean p.yaml?)",
+	} {
+		if err := failure(strings.Fields(line)...); err == nil || err.Error() != want {
+			t.Errorf("lockstep %s: %v\nwant %s", line, err, want)
+		}
+	}
+}
