@@ -10,10 +10,9 @@ import (
 
 func gearKinds() []element.Kind {
 	flanges := element.Flanges
-	gear := append(element.Ends(turns), element.Flange{Key: "support", Domain: turns, Optional: true})
+	gear := append(element.Ends(turns), element.Support("support", turns))
 	rolling := append(flanges(turns, "a"), flanges(moves, "b")...)
-	rolling = append(rolling, element.Flange{Key: "support_r", Domain: turns, Optional: true},
-		element.Flange{Key: "support_t", Domain: moves, Optional: true})
+	rolling = append(rolling, element.Support("support_r", turns), element.Support("support_t", moves))
 	ratio := number("ratio", "1", "", element.Nonzero, "speed of a over speed of b")
 	losses := rows("lossTable", "rad/s, 1, 1, N.m, N.m", "no losses", unbounded,
 		"[speed of a, eta_mf1, eta_mf2, tau_bf1, tau_bf2], from speed 0 on")
