@@ -39,6 +39,7 @@ type System struct {
 	Signals   []Signal     // m; sources, then affine signals, then laws
 	Switches  []Switch     // deflections and speeds whose region the affine signals depend on
 	Guards    []Program    // event indicators of laws: a law passes a breakpoint where the value crosses 0
+	Contacts  []Contact    // the event indicators that open and close an elastic contact
 	Inputs    []Input      // signals that can be driven from outside
 	Frictions []Friction   // mc
 	Outputs   []units.Port // p
@@ -48,6 +49,12 @@ type System struct {
 	D         []float64  // p×m
 	Dc        []float64  // p×mc
 	Partition *Partition // nil: the plant is stepped as one part
+}
+
+// Contact is an elastic contact: it is closed while an event indicator is positive.
+type Contact struct {
+	Name  string
+	Guard int // index in System.Guards
 }
 
 // Signal is one entry of v: a law of the state, an affine function of a switch, or a source. The

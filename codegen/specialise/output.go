@@ -248,10 +248,11 @@ var States = []string{ {{- range .Tables.StateName}}
 	{{printf "%q" .}},{{end}}
 }
 
-// Elements names the elements with events: friction elements, then those with regions.
+// Elements names the elements with events: friction elements, those with regions, elastic contacts.
 var Elements = []string{ {{- range .Tables.Frictions}}
 	{{printf "%q" .}},{{end}}{{range .Tables.Switches}}
-	{{printf "%q" .Name}},{{end}}
+	{{printf "%q" .Name}},{{end}}{{range .Tables.Contacts}}
+	{{printf "%q" .}},{{end}}
 }
 
 // New returns a kernel at rest.

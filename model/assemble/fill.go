@@ -238,7 +238,10 @@ func (a *assembly) programs(sys *model.System) {
 		addIndirectSlopes(sys, p)
 	}
 
-	for _, g := range a.indicators {
+	for i, g := range a.indicators {
+		if g.Contact != "" {
+			sys.Contacts = append(sys.Contacts, model.Contact{Name: g.Contact, Guard: i})
+		}
 		sys.Guards = append(sys.Guards, *a.program(&g.Law, a.arguments(&g.Law, g.At, g.Name)))
 	}
 }

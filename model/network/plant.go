@@ -161,11 +161,13 @@ type Signal struct {
 	Read     bool // something reads the signal
 }
 
-// Indicator is an event indicator: the laws of its element have a breakpoint where Law crosses 0.
+// Indicator is an event indicator: the laws of its element have a breakpoint where Law crosses 0. The
+// indicator of an elastic contact is positive while the contact is closed.
 type Indicator struct {
-	Name string
-	At   Pos
-	Law  Law
+	Name    string
+	At      Pos
+	Law     Law
+	Contact string // name of the elastic contact; "" for a breakpoint
 }
 
 // Region is a Switch before assembly: Form is z without Const.

@@ -55,12 +55,13 @@ func (t *contact) begin() {
 //	tau   = max(0, tau_c + tau_d) while there is contact
 //
 // The law uses the signs of event indicators at its breakpoints. So it is smooth within a substep,
-// which ends at a breakpoint.
-func (t *contact) addSide(side, gap float64, jump bool) {
+// which ends at a breakpoint. name is the name of the contact in events.
+func (t *contact) addSide(name string, side, gap float64, jump bool) {
 	depth := t.l.Args[t.x].Scaled(side).Plus(network.One(-gap))
 	rate := t.l.Args[t.w].Scaled(side)
 	indicator := func(f network.Form) int { return t.AddIndicator(network.LawOf(f, 0)) }
 	inside := indicator(depth)
+	t.Network.Indicators[inside].Contact = name
 	pushing := indicator(depth.Scaled(t.c).Plus(rate.Scaled(t.d)))
 	elastic := func() *network.Law {
 		return t.l.Again(t.x).Times(side).Push(gap).Do(model.Sub).Times(t.c)
@@ -88,8 +89,8 @@ func readBacklash(e *element.Element) element.Declared {
 	}
 	t.begin()
 	jump := e.Kind.Name == "elasto_backlash2"
-	t.addSide(1, b/2, jump)
-	t.addSide(-1, b/2, jump)
+	t.addSide(e.Name+".max", 1, b/2, jump)
+	t.addSide(e.Name+".min", -1, b/2, jump)
 	t.l.Do(model.Sub)
 	return t.exert("tau")
 }
@@ -98,7 +99,7 @@ func readBacklash(e *element.Element) element.Declared {
 func readGap(e *element.Element) element.Declared {
 	t := contact{Element: e, c: e.Number("c"), d: e.Number("d")}
 	t.begin()
-	t.addSide(-1, 0, false)
+	t.addSide(e.Name, -1, 0, false)
 	t.l.Do(model.Neg)
 	return t.exert("f")
 }
