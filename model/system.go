@@ -39,7 +39,6 @@ type System struct {
 	Signals   []Signal     // m; sources, then affine signals, then laws
 	Switches  []Switch     // deflections and speeds whose region the affine signals depend on
 	Guards    []Program    // event indicators of laws: a law passes a breakpoint where the value crosses 0
-	Contacts  []Contact    // the event indicators that open and close an elastic contact
 	Inputs    []Input      // signals that can be driven from outside
 	Frictions []Friction   // mc
 	Outputs   []units.Port // p
@@ -49,12 +48,6 @@ type System struct {
 	D         []float64  // p×m
 	Dc        []float64  // p×mc
 	Partition *Partition // nil: the plant is stepped as one part
-}
-
-// Contact is an elastic contact: it is closed while an event indicator is positive.
-type Contact struct {
-	Name  string
-	Guard int // index in System.Guards
 }
 
 // Signal is one entry of v: a law of the state, an affine function of a switch, or a source. The
@@ -73,6 +66,7 @@ type Switch struct {
 	Row     []float64 // n
 	Const   float64
 	Borders []float64 // increasing
+	Inner   bool      // part of an element whose state another switch shows: no output, not in events
 }
 
 // Pace is the rate that an element would have alone; the largest ones limit the step.
@@ -82,11 +76,25 @@ type Pace struct {
 	Rate  float64 // rad/s; >= 0
 }
 
-// Affine is a signal that is Slope[i]·z + Offset[i] while Switches[Switch] is in
-// region i (Reiter, eq. 28, 34). It need not be continuous.
+// Affine is a signal that is Slope[i]·z + Offset[i] while Switches[Switch] is in region i and all
+// gates are open, otherwise 0 (Reiter, eq. 28, 34). It need not be continuous.
 type Affine struct {
 	Switch        int
 	Slope, Offset []float64 // len(Borders) + 1
+	Gates         []Gate
+}
+
+// Gate is open while Switches[Switch] is in a region.
+type Gate struct{ Switch, Region int }
+
+// In returns the slope and the offset in the regions of the switches.
+func (a *Affine) In(region []int) (slope, offset float64) {
+	for _, g := range a.Gates {
+		if region[g.Switch] != g.Region {
+			return 0, 0
+		}
+	}
+	return a.Slope[region[a.Switch]], a.Offset[region[a.Switch]]
 }
 
 // Input is a signal that a bus or a file of inputs may drive.

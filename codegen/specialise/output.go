@@ -248,11 +248,10 @@ var States = []string{ {{- range .Tables.StateName}}
 	{{printf "%q" .}},{{end}}
 }
 
-// Elements names the elements with events: friction elements, those with regions, elastic contacts.
+// Elements names the elements with events: friction elements, then those with regions.
 var Elements = []string{ {{- range .Tables.Frictions}}
 	{{printf "%q" .}},{{end}}{{range .Tables.Switches}}
-	{{printf "%q" .Name}},{{end}}{{range .Tables.Contacts}}
-	{{printf "%q" .}},{{end}}
+	{{printf "%q" .Name}},{{end}}
 }
 
 // New returns a kernel at rest.

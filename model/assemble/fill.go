@@ -91,6 +91,10 @@ func (a *assembly) ports() *model.System {
 		if s.Affine != nil {
 			on := *s.Affine
 			on.Switch = a.switchOf[on.Switch]
+			on.Gates = slices.Clone(on.Gates)
+			for i := range on.Gates {
+				on.Gates[i].Switch = a.switchOf[on.Gates[i].Switch]
+			}
 			s.Affine = &on
 		}
 
@@ -238,10 +242,7 @@ func (a *assembly) programs(sys *model.System) {
 		addIndirectSlopes(sys, p)
 	}
 
-	for i, g := range a.indicators {
-		if g.Contact != "" {
-			sys.Contacts = append(sys.Contacts, model.Contact{Name: g.Contact, Guard: i})
-		}
+	for _, g := range a.indicators {
 		sys.Guards = append(sys.Guards, *a.program(&g.Law, a.arguments(&g.Law, g.At, g.Name)))
 	}
 }

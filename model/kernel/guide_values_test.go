@@ -14,7 +14,7 @@ import (
 )
 
 // untold are constants that are not numbers of the method but names of cases.
-var untold = []string{"noEvent", "polynomial", "tooMany", "Impact", "Backward", "Stuck", "Forward", "Free", "Open", "Closed"}
+var untold = []string{"noEvent", "polynomial", "tooMany", "Impact", "Backward", "Stuck", "Forward", "Free"}
 
 // valueOf evaluates an expression of numbers only.
 func valueOf(e ast.Expr) (v constant.Value, ok bool) {

@@ -21,29 +21,17 @@ const maxEvents = 64
 // projected state, far below any measurable slip.
 const slipZero = 1e-9
 
-// States of an elastic contact in events.
-const (
-	Open   int8 = 0
-	Closed int8 = 1
-)
-
-// Event is one transition of a friction element, of a switch that leaves a region, or of an elastic
-// contact.
+// Event is one transition of a friction element, or of a switch that leaves a region.
 type Event struct {
 	Time     float64 // plant time, s
-	Friction int     // index into Tables.Frictions, then into Tables.Switches, then into Tables.Contacts
-	From, To int8    // modes, also Impact; of a switch, regions counted from 0; of a contact, Open or Closed
+	Friction int     // index into Tables.Frictions; len(Frictions) + i is Tables.Switches[i]
+	From, To int8    // modes, also Impact; for a switch, regions counted from 0
 }
 
 // EventNames returns the name of an event's element and the names of its state before and after. A
 // region of a switch is named by its number, counted from 0.
 func (t *Tables) EventNames(e Event) (element, from, to string) {
-	s := e.Friction - t.Mc
-	if c := s - len(t.Switches); c >= 0 {
-		states := [...]string{Open: "open", Closed: "closed"}
-		return t.Contacts[c], states[e.From], states[e.To]
-	}
-	if s >= 0 {
+	if s := e.Friction - t.Mc; s >= 0 {
 		return t.Switches[s].Name, strconv.Itoa(int(e.From)), strconv.Itoa(int(e.To))
 	}
 	return t.Frictions[e.Friction], modeName(e.From), modeName(e.To)
@@ -72,6 +60,8 @@ type Kernel struct {
 	plantState             // at plant time
 	input        []int     // signals: index of the entry of u that the signal follows, or -1; see Drive
 	base         int       // combination of the regions; precomputed: index in Modes of the mode without locks
+	slope        []float64 // affine signals, slope in the present regions
+	offset       []float64 // affine signals, value at z = 0 in the present regions
 	indicatorMax []float64 // event indicators, largest absolute value so far
 	tick         int64     // the step starts at grid time tick·h
 	lag          float64   // s
@@ -154,6 +144,7 @@ func New(t *Tables) *Kernel {
 	k := &Kernel{
 		t: t, h: float64(t.PeriodNs) * 1e-9, calls: newCalls(t), partition: newPartitionWork(t),
 		plantState: newPlantState(t), input: make([]int, t.M), indicatorMax: vec(len(t.Indicators)),
+		slope: vec(t.FirstLaw - t.FirstAffine), offset: vec(t.FirstLaw - t.FirstAffine),
 		impacts: make([]int, mc), termMax: vec(mc), contactTol: vec(mc), heldClosed: make([]bool, mc),
 		history: vec(t.History * len(t.Inputs)), published: vec(t.M),
 		sensors: sensors{make([]pulse, len(t.Pulses)), make([]int64, len(t.Pulses))},
@@ -386,7 +377,7 @@ func (k *Kernel) writePlantOutputs(y []float64) {
 		y[p+3*i+2] = k.tau[i]
 	}
 
-	for s, r := range k.region {
-		y[p+3*k.t.Mc+s] = float64(r)
+	for i, s := range k.t.Shown {
+		y[p+3*k.t.Mc+i] = float64(k.region[s])
 	}
 }

@@ -75,15 +75,15 @@ type Tables struct {
 	LawPressed   []int   // friction elements whose capacity is a law
 	WavePressed  []int   // friction elements whose capacity follows a wave
 	Switches     []Switch
-	Combinations int             // number of combinations of the classes of all switches
+	Shown        []int           // switches whose region is an output
+	Groups       []Group         // switches whose regions select slopes together
+	Combinations int             // number of combinations of the classes of all groups
 	History      int             // number of ticks of which u is kept
 	Delay        []float64       // s, dead time of each input
 	InputSignal  []int           // index of the signal of each input
 	FirstState   []int           `digest:"-"` // the first state on which each input acts; older records lack it
 	Steepness    float64         // how fast a law can follow the motion it causes, rad/s
 	Indicators   []model.Program // event indicators (System.Guards)
-	Contacts     []string        // names of the elastic contacts
-	ContactOf    []int           // event indicators: index in Contacts, or -1
 	Reads        []Reads         // inputs of each event indicator
 	ReadsTau     bool            // whether a law or an event indicator reads the friction torques
 	Delta        float64         // longest substep, s
@@ -181,7 +181,6 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 
 	bindSignals(t, sys, opt.Driven)
 	bindSwitches(t, sys)
-	t.bindContacts(sys)
 	t.Reads = t.indicatorReads()
 	t.Breakpoints = t.maxBreakpoints()
 	listOutputs(t, sys)
@@ -330,15 +329,6 @@ func (t *Tables) addCapacityIndicators() {
 	}
 }
 
-// bindContacts lists the elastic contacts and their event indicators.
-func (t *Tables) bindContacts(sys *model.System) {
-	t.ContactOf = slices.Repeat([]int{-1}, len(t.Indicators))
-	for c, contact := range sys.Contacts {
-		t.Contacts = append(t.Contacts, contact.Name)
-		t.ContactOf[contact.Guard] = c
-	}
-}
-
 // firstStateOf returns the first state on which signal j acts, directly or as the capacity of a
 // friction element; 0 where it acts through a law.
 func firstStateOf(sys *model.System, j int) int {
@@ -390,8 +380,11 @@ func listOutputs(t *Tables, sys *model.System) {
 		port(f.Name+".tau", "N.m", -inf, inf)
 	}
 
-	for _, s := range sys.Switches {
-		port(s.Name+".region", "1", 0, float64(len(s.Borders)))
+	for i, s := range sys.Switches {
+		if !s.Inner {
+			t.Shown = append(t.Shown, i)
+			port(s.Name+".region", "1", 0, float64(len(s.Borders)))
+		}
 	}
 	port("eta", "1", 0, 1)
 	port("lag", "s", 0, inf)

@@ -346,7 +346,7 @@ func (k *Kernel) handleEvent(local, theta float64, cause int) bool {
 	}
 	k.coincident++
 	if cause < noEvent {
-		k.passIndicator(-2-cause, local)
+		k.side[-2-cause] = -k.side[-2-cause]
 		k.events++
 		return false
 	}
@@ -378,22 +378,6 @@ func (k *Kernel) handleEvent(local, theta float64, cause int) bool {
 		k.events++
 	}
 	return changed
-}
-
-// passIndicator changes the side of event indicator g. It logs an elastic contact that closes or
-// opens.
-//
-//go:nosplit
-func (k *Kernel) passIndicator(g int, local float64) {
-	from := Open
-	if k.side[g] > 0 {
-		from = Closed
-	}
-	k.side[g] = -k.side[g]
-	if c := k.t.ContactOf[g]; c >= 0 {
-		element := k.t.Mc + len(k.t.Switches) + c
-		k.logEvent(Event{Time: k.gridTime() + local, Friction: element, From: from, To: Open + Closed - from})
-	}
 }
 
 // Bounds lists the bounds of the loops in a tick.

@@ -142,11 +142,7 @@ func happened(tables *kernel.Tables, events []kernel.Event, want []happening) (l
 
 // called returns the name of an event in the truth files; "" if a clutch becomes active or free.
 func called(tables *kernel.Tables, e kernel.Event) string {
-	s := e.Friction - len(tables.Frictions)
-	switch {
-	case s >= len(tables.Switches):
-		return ""
-	case s >= 0:
+	if s := e.Friction - len(tables.Frictions); s >= 0 {
 		middle, kind := len(tables.Switches[s].Borders)/2, ""
 		if tables.Switches[s].Name == "damper" {
 			kind = "damper "
