@@ -43,6 +43,8 @@ var tickJumps = map[string][]string{
 	kernelCode + "microStep":                {kernelCode + "updateModes", kernelCode + "resolveModes"},
 	kernelCode + "updateModes":              {kernelCode + "startSubstep"},
 	kernelCode + "advanceTo":                {kernelCode + "setSignals", kernelCode + "startSubstep", kernelCode + "advanceSubstep"},
+	kernelCode + "endAtZero":                {kernelCode + "setSignals"},
+	kernelCode + "firstZero":                {kernelCode + "firstRoot"},
 	kernelCode + "countPath":                {kernelCode + "countEdges"},
 	kernelCode + "startSubstep":             {kernelCode + "resolveModes"},
 	kernelCode + "handleEvent":              {kernelCode + "resolveModes", kernelCode + "handleImpact", kernelCode + "derive"},
