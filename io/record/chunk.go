@@ -10,29 +10,26 @@ import (
 	"io"
 )
 
-const (
-	magic    = "lockrec4" // version 3 is unused: it differs from 2 by one bit, which damage could flip
-	oldMagic = "lockrec1" // oldest version that is read
-)
-
-// forms lists the versions that are read.
-var forms = []string{oldMagic, "lockrec2", magic}
+// magic begins every record: a fixed word and the version of the format, one digit.
+const magic = "lockrec5"
 
 // marker begins every chunk; its first and last bytes are not text.
 var marker = [4]byte{0x9e, 'L', 'C', 0xe9}
 
 // Kinds of chunks.
 const (
-	headerChunk = 1
-	dataChunk   = 2
-	endChunk    = 3
+	headerChunk   = 1
+	dataChunk     = 2
+	endChunk      = 3
+	handoverChunk = 4
 )
 
 const (
-	headSize  = 24
-	maxHeader = 64 << 20 // size of a header, bytes: it contains plants and databases
-	maxData   = 1 << 20  // size of a data chunk, bytes
-	chunkFull = 64 << 10 // size at which a data chunk is written, bytes
+	headSize    = 24
+	maxHeader   = 64 << 20  // size of a header, bytes: it contains plants and databases
+	maxHandover = 256 << 20 // size of a hand-over, bytes: it contains the matrices of every lock set
+	maxData     = 1 << 20   // size of a data chunk, bytes
+	chunkFull   = 64 << 10  // size at which a data chunk is written, bytes
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -119,10 +116,13 @@ func (u *unpacker) read(r io.ReaderAt, at int64) (f foundChunk, err error) {
 	stored, full := int64(word(12)), int64(word(16))
 	f = foundChunk{kind: u.head[8], number: word(4), next: at + headSize + stored}
 	limit := int64(maxData)
-	if f.kind == headerChunk {
+	switch f.kind {
+	case headerChunk:
 		limit = maxHeader
+	case handoverChunk:
+		limit = maxHandover
 	}
-	if f.kind < headerChunk || f.kind > endChunk || u.head[9] > 1 || stored > limit || full > limit {
+	if f.kind < headerChunk || f.kind > handoverChunk || u.head[9] > 1 || stored > limit || full > limit {
 		return f, errHead
 	}
 	u.stored.Reset()

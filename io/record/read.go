@@ -1,10 +1,10 @@
 package record
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 )
 
 // Reader reads a record from its beginning.
@@ -14,6 +14,8 @@ type Reader struct {
 	name   string
 	file   io.ReaderAt
 	closer io.Closer // file to close; nil: the caller owns the file
+
+	handover int64 // offset of the chunk after the header
 
 	at      int64  // offset of the next chunk
 	number  uint32 // expected number of the next chunk
@@ -45,12 +47,13 @@ func Open(path string) (*Reader, error) {
 func NewReader(name string, from io.ReaderAt) (*Reader, error) {
 	r := &Reader{name: name, file: from}
 	var m [len(magic)]byte
-	if n, err := r.file.ReadAt(m[:], 0); n < len(m) || !slices.Contains(forms, string(m[:])) {
+	if n, err := r.file.ReadAt(m[:], 0); n < len(m) || string(m[:]) != magic {
 		if err != nil && err != io.EOF {
 			return nil, fmt.Errorf("record: %w", err)
 		}
 		if string(m[:len(magic)-1]) == magic[:len(magic)-1] {
-			return nil, fmt.Errorf("record: %s: the record has version %q, this program reads %q", r.name, m, forms)
+			return nil, fmt.Errorf("record: %s: the record has version %q, this program reads %q: "+
+				"use the version of lockstep that made the record", r.name, m, magic)
 		}
 		return nil, fmt.Errorf("record: %s: not a record: it does not begin with %q", r.name, magic)
 	}
@@ -66,11 +69,26 @@ func NewReader(name string, from io.ReaderAt) (*Reader, error) {
 		return nil, fmt.Errorf("record: %s: the header cannot be read: %w", r.name, err)
 	}
 	h := &r.Header
-	r.at, r.number, r.codec = c.next, 1, newCodec(h)
+	r.handover, r.at, r.number, r.codec = c.next, c.next, 1, newCodec(h)
 	r.entry.Tick = Tick{
 		U: make([]float64, len(h.Inputs)), Y: make([]float64, len(h.Outputs)), Phases: make([]int64, len(h.Phases)),
 	}
 	return r, nil
+}
+
+// Handover reads the hand-over of the run. Call it before the first call of Next. The error names a
+// hand-over that is damaged, or that is not the one of the header. The slice is valid until Next.
+func (r *Reader) Handover() ([]byte, error) {
+	c, err := r.unpack.read(r.file, r.handover)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("record: %s: the hand-over cannot be read: %w", r.name, err)
+	case c.kind != handoverChunk:
+		return nil, fmt.Errorf("record: %s: the hand-over is missing", r.name)
+	case fmt.Sprintf("%x", sha256.Sum256(c.payload)) != r.Header.HandoverSHA256:
+		return nil, fmt.Errorf("record: %s: the hand-over does not have the hash of the header: the file was changed", r.name)
+	}
+	return c.payload, nil
 }
 
 // Next reads the next entry, which is valid until the next call. At the end of the record
@@ -115,13 +133,13 @@ func (r *Reader) nextChunk() (lost *Event, err error) {
 	}
 
 	r.at, r.number = c.next, r.number+1
-	if c.kind == endChunk {
+	switch c.kind {
+	case endChunk:
 		r.ended = true
-		return nil, nil
+	case dataChunk:
+		r.codec.reset()
+		r.pending = c.payload
 	}
-
-	r.codec.reset()
-	r.pending = c.payload
 	return nil, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"lockstep/io/can"
@@ -204,32 +205,41 @@ func TestHeaderIsReadBackUnchanged(t *testing.T) {
 	if got.Run == "" || string(got.Files[0].Text) != "period: 5 ms\n\xe4" || len(got.Files[0].SHA256) != 64 {
 		t.Errorf("header %+v", got)
 	}
-	got.Run, got.Files[0].SHA256, h.Files[0].SHA256 = "", "", ""
+	got.Run, got.HandoverSHA256, got.Files[0].SHA256, h.Files[0].SHA256 = "", "", "", ""
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", h) {
 		t.Errorf("got  %+v\nwant %+v", got, h)
 	}
 }
 
-// Records of older versions have no monitored frames; the oldest have neither marks of
-// faults nor times of the controller.
-func TestRecordsOfOlderVersionsAreRead(t *testing.T) {
-	h := header(1, 1, 0)
-	all := written{
-		&Frame{Bus: 1, Sent: true, Lost: true, Tick: 1, Time: 5, Frame: can.Frame{ID: 0x123, Len: 2, Data: [64]byte{7, 8}}},
-		&Tick{Index: 1, U: []float64{1}, Y: []float64{2}, Phases: []int64{}},
-		&Frame{Safe: true, Tick: 1, Time: 6, Frame: can.Frame{ID: 0x124, Len: 1, Data: [64]byte{9}}},
-	}
-	file := record(t, h, all)
-	if string(file[:8]) != magic {
-		t.Fatalf("the file begins with %q", file[:8])
-	}
-	for _, form := range forms[:2] {
-		r, err := NewReader("old", bytes.NewReader(append([]byte(form), file[8:]...)))
+func TestHandoverIsReadBackAndAnotherOneIsRefused(t *testing.T) {
+	var file [2][]byte
+	for i, text := range []string{"matrices", "other matrices"} {
+		h := header(1, 1, 0)
+		h.Run, h.Handover = "run", []byte(text)
+		file[i] = record(t, h, nil)
+		r, err := NewReader("r", bytes.NewReader(file[i]))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := readAll(r); err != nil || !slices.Equal(got, texts(all)) {
-			t.Errorf("%s: read %q, %v; want %q", form, got, err, texts(all))
+		if got, err := r.Handover(); err != nil || string(got) != text {
+			t.Errorf("%q, %v; want %q", got, err, text)
+		}
+		if list, err := readAll(r); err != nil || len(list) != 0 || r.Torn() != "" {
+			t.Errorf("entries %q, %v, torn %q", list, err, r.Torn())
+		}
+	}
+	a, b := chunks(file[0]), chunks(file[1])
+	for want, bad := range map[string][]byte{
+		"r: the hand-over does not have the hash of the header": slices.Concat(file[0][:a[1]], file[1][b[1]:b[2]], file[0][a[2]:]),
+		"r: the hand-over cannot be read: the CRC-32C":          flip(file[0], a[1]+headSize),
+		"r: the hand-over is missing":                           slices.Concat(file[0][:a[1]], file[0][a[2]:]),
+	} {
+		r, err := NewReader("r", bytes.NewReader(bad))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Handover(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q, %v; want %q", got, err, want)
 		}
 	}
 }
