@@ -177,7 +177,7 @@ func (r *replay) checkTick(t *record.Tick) error {
 
 	u := r.set.DisturbInputs(t.Index, r.u)
 	for i, v := range t.U {
-		if math.Float64bits(v) != math.Float64bits(u[i]) {
+		if differs(v, u[i]) {
 			name := r.in.Header.Inputs[i].Name
 			return firstDifference(t.Index, name, "input %s is %v in the record, %v by the frames received", name, v, u[i])
 		}
@@ -187,7 +187,7 @@ func (r *replay) checkTick(t *record.Tick) error {
 	r.set.DisturbSignals(t.Index, r.y)
 	r.last, r.Ticks = t.Index, r.Ticks+1
 	for i, v := range t.Y {
-		if math.Float64bits(v) != math.Float64bits(r.y[i]) {
+		if differs(v, r.y[i]) {
 			name := r.in.Header.Outputs[i].Name
 			return firstDifference(t.Index, name, "output %s is %v in the record, %v in the replay", name, v, r.y[i])
 		}
@@ -202,6 +202,11 @@ func (r *replay) checkTick(t *record.Tick) error {
 	}
 
 	return nil
+}
+
+// differs reports whether two values differ in a bit. The bits of a NaN depend on the processor.
+func differs(a, b float64) bool {
+	return math.Float64bits(a) != math.Float64bits(b) && !(math.IsNaN(a) && math.IsNaN(b))
 }
 
 // checkSentFrame encodes a frame that was sent, or that the bus refused, and compares the bytes.
