@@ -10,8 +10,8 @@ import (
 	"io"
 )
 
-// magic begins every record: a fixed word and the version of the format, one digit.
-const magic = "lockrec5"
+// magic begins a record; its last byte is the version.
+const magic = "lockrec6"
 
 // marker begins every chunk; its first and last bytes are not text.
 var marker = [4]byte{0x9e, 'L', 'C', 0xe9}

@@ -1,8 +1,8 @@
 // Package record owns the record of a run, its export to common log formats, and the reading of
 // logs and records as a source of frames.
 //
-// It knows frames (package can) and named numbers. It does not know plants or signal maps, does
-// not block and starts no goroutine.
+// It knows frames (package can) and named numbers with their units. It does not know plants or signal
+// maps, does not block and starts no goroutine.
 //
 // Reading order: header.go (Header, Entry, Tick, Frame, Event), write.go (Writer), read.go
 // (Reader); chunk.go and codec.go are the file format. Then the other formats: export.go
@@ -14,7 +14,7 @@
 // A record is a file of this format. Numbers are little endian; a varint is that of
 // encoding/binary, in zigzag form if signed.
 //
-//	file    magic "lockrec5", then chunks: one header, one hand-over, data chunks, one end
+//	file    magic "lockrec6", then chunks: one header, one hand-over, data chunks, one end
 //	chunk    0  4  marker 9e 4c 43 e9
 //	         4  4  number of the chunk in its file, from 0
 //	         8  1  kind: 1 header, 2 data, 3 end, 4 hand-over
@@ -48,8 +48,7 @@
 //	        uvarint  count
 //	        uvarint  length of the text, then the text
 //
-// The last character of the magic is the version of the format. Reader reads its own version only;
-// its error names the version of the file.
+// Reader refuses a file of another version and names the version.
 //
 // All differences start from 0 in every chunk, so that each chunk can be read alone.
 //

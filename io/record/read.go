@@ -52,8 +52,8 @@ func NewReader(name string, from io.ReaderAt) (*Reader, error) {
 			return nil, fmt.Errorf("record: %w", err)
 		}
 		if string(m[:len(magic)-1]) == magic[:len(magic)-1] {
-			return nil, fmt.Errorf("record: %s: the record has version %q, this program reads %q: "+
-				"use the version of lockstep that made the record", r.name, m, magic)
+			return nil, fmt.Errorf("record: %s: the record has version %q, this program reads %q only: make the record anew",
+				r.name, m, magic)
 		}
 		return nil, fmt.Errorf("record: %s: not a record: it does not begin with %q", r.name, magic)
 	}

@@ -23,10 +23,10 @@ func header(m, p, phases int) Header {
 		Buses: []Bus{{Name: "powertrain", Interface: "vcan0"}, {Name: "chassis", Interface: "vcan1"}},
 		Files: []File{{Role: "bench", Name: "b.yaml", Text: []byte("period: 5 ms\n\xe4")}}}
 	for i := range m {
-		h.Inputs = append(h.Inputs, Signal{fmt.Sprintf("u%d", i), "bar"})
+		h.Inputs = append(h.Inputs, Signal{Name: fmt.Sprintf("u%d", i), Unit: "Pa"})
 	}
 	for i := range p {
-		h.Outputs = append(h.Outputs, Signal{fmt.Sprintf("y%d", i), "rad/s"})
+		h.Outputs = append(h.Outputs, Signal{Name: fmt.Sprintf("y%d", i), Unit: "rad/s"})
 	}
 	for i := range phases {
 		h.Phases = append(h.Phases, fmt.Sprintf("phase %d", i))

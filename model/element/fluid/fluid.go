@@ -143,6 +143,7 @@ func readCylinder(e *element.Element) element.Declared {
 	release := e.NumberOr("T_release", vent)
 	hold, open := readShare(e, "hold"), readShare(e, "vent")
 	i := e.AddState(network.State{Name: "p", Start: start})
+	e.ReadStart("p_start", network.StartCondition{State: 1 + i})
 	p := network.StateOf(i)
 	missing := network.SignalOf(asked).Plus(p.Scaled(-1))
 	l := network.LawOf(missing, 1/min(fill, release)).Push(0).Do(model.Max).Times(1 / fill)

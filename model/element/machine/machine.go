@@ -86,6 +86,7 @@ func readEngine(e *element.Element) element.Declared {
 	e.AddBreakpoints(g.w, points)
 	if lag := e.Number("lag"); lag > 0 {
 		tau = e.AddLag(network.State{Name: "tau", Start: e.Number("tau_start")}, tau, lag)
+		e.ReadStart("tau_start", network.StartCondition{State: 1 + tau.Index()})
 	}
 
 	e.Exert(at, tau)
