@@ -33,7 +33,7 @@ func (k *Kernel) locateEvent(
 			k.halveUntilConverged(local)
 		}
 		k.horner(k.x1, 1)
-	case k.length != k.t.Delta || k.t.Modes == nil:
+	case k.length != k.t.Delta || k.t.Modes == nil || k.waveDegree > 2:
 		k.calls.expand(k, k.x)
 		k.horner(k.x1, 1)
 	default:

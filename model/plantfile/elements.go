@@ -189,7 +189,7 @@ func (l *loader) connectFlanges(e *element.Element, late bool) {
 	for _, f := range e.Kind.Flanges {
 		given, ok := e.Fields[f.Key]
 		if !ok {
-			if !f.Optional {
+			if f.Missing == "" {
 				e.Refuse(e.At, "%s needs %s (the name of a node)", e.Kind.Name, f.Key)
 			}
 			continue
