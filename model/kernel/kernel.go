@@ -142,7 +142,7 @@ func New(t *Tables) *Kernel {
 	n, mc, mw, laws := t.N, t.Mc, t.M+t.Mc, t.M-t.FirstLaw
 	vec := func(n int) []float64 { return make([]float64, n) }
 	k := &Kernel{
-		t: t, h: float64(t.PeriodNs) * 1e-9, calls: newCalls(t), partition: newPartitionWork(t),
+		t: t, h: float64(float64(t.PeriodNs) * 1e-9), calls: newCalls(t), partition: newPartitionWork(t),
 		plantState: newPlantState(t), input: make([]int, t.M), indicatorMax: vec(len(t.Indicators)),
 		slope: vec(t.FirstLaw - t.FirstAffine), offset: vec(t.FirstLaw - t.FirstAffine),
 		impacts: make([]int, mc), termMax: vec(mc), contactTol: vec(mc), heldClosed: make([]bool, mc),
@@ -270,7 +270,7 @@ func (k *Kernel) Step(y, u []float64) {
 	}
 	k.logged = 0
 	if k.fault == 0 && k.acceptInputs(u) {
-		k.timeTol = minTimeTol + 1e-15*k.gridTime()
+		k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
 		copy(k.savedX, k.x)
 		copy(k.savedPulse, k.pulse)
 		k.advanceTick()

@@ -48,12 +48,12 @@ const (
 //
 //go:nosplit
 func (k *Kernel) termsNeeded(size, least float64) int {
-	r, j := max(k.t.Radius, k.t.WaveRate)*k.length, 1
+	r, j := float64(max(k.t.Radius, k.t.WaveRate)*k.length), 1
 	if k.coarse {
 		least = remainderCoarse
 	}
-	for term := r * size; j < k.t.Degree && term > least; j++ {
-		term *= r / float64(j+1)
+	for term := float64(r * size); j < k.t.Degree && term > least; j++ {
+		term = float64(term * (r / float64(j+1)))
 	}
 	return max(min(j, k.t.Degree), 4)
 }
@@ -77,7 +77,7 @@ func (k *Kernel) expandSparse(x []float64) {
 func (k *Kernel) extendExpansion() {
 	n, mc, middle, top := k.t.N, k.t.Mc, 1.0, k.termsNeeded(1, remainder)
 	for j := range top {
-		if middle /= 2; j < k.degree {
+		if middle = float64(middle / 2); j < k.degree {
 			continue
 		}
 		switch {
@@ -95,7 +95,7 @@ func (k *Kernel) extendExpansion() {
 
 		next := k.c[(j+1)*n : (j+2)*n]
 		for _, i := range k.t.Sparse.StatesRead {
-			k.lawStates[i] += middle * next[i]
+			k.lawStates[i] += float64(middle * next[i])
 			k.lawStates[n+i] += next[i]
 		}
 	}
@@ -158,7 +158,7 @@ func (k *Kernel) correctExpansion(change float64) {
 	k.correctTerm(1, 0.25, nil, k.dw1)
 	k.correctTerm(2, middle, k.term, k.dw2)
 	for j := 3; j < top; j++ {
-		middle /= 2
+		middle = float64(middle / 2)
 		k.correctTerm(j, middle, k.term, nil)
 	}
 }
@@ -172,14 +172,14 @@ func (k *Kernel) correctTerm(j int, middle float64, x, w []float64) {
 	k.calls.derive(k, k.next, x, w, k.dtau)
 	part, c := k.length/float64(j+1), k.c[(j+1)*n:(j+2)*n]
 	for i, v := range k.next {
-		v *= part
+		v = float64(v * part)
 		k.term[i] = v
 		c[i] += v
 	}
 
 	axpy(k.tauPoly[j*mc:(j+1)*mc], 1, k.dtau)
 	for _, i := range k.t.Sparse.StatesRead {
-		k.lawStates[i] += middle * k.term[i]
+		k.lawStates[i] += float64(middle * k.term[i])
 		k.lawStates[n+i] += k.term[i]
 	}
 }
@@ -200,7 +200,7 @@ func (k *Kernel) expandFrictions() {
 func (k *Kernel) lockTorqueAt(i int, theta float64) float64 {
 	s := 0.0
 	for j := k.degree; j >= 0; j-- {
-		s = s*theta + k.tauPoly[j*k.t.Mc+i]
+		s = float64(s*theta) + k.tauPoly[j*k.t.Mc+i]
 	}
 	return s
 }
@@ -237,7 +237,7 @@ func (k *Kernel) prepareIndicator(g int) bool {
 			poly[j] = k.argRows.dot(p.row+a, c)
 			for i, signal := range f.Signal {
 				if j <= max(2, k.waveDegree) {
-					poly[j] += f.Coef[i] * k.signalCoefficient(j, signal)
+					poly[j] += float64(f.Coef[i] * k.signalCoefficient(j, signal))
 				}
 				if signal >= k.t.FirstAffine && signal < k.t.FirstLaw {
 					s := k.t.Signals[signal].Affine
@@ -245,7 +245,7 @@ func (k *Kernel) prepareIndicator(g int) bool {
 					if j == 0 {
 						z = k.level(s.Switch, c)
 					}
-					poly[j] += f.Coef[i] * k.slope[signal-k.t.FirstAffine] * z
+					poly[j] += float64(f.Coef[i] * k.slope[signal-k.t.FirstAffine] * z)
 				}
 			}
 		}
@@ -273,10 +273,10 @@ func (k *Kernel) prepareIndicator(g int) bool {
 //go:nosplit
 func (k *Kernel) tableMinimum(t *model.Table, side, reach float64) float64 {
 	from, to := k.argPoly[0]-reach, k.argPoly[0]+reach
-	lowest := min(side*lookup(t, from), side*lookup(t, to))
+	lowest := min(float64(side*lookup(t, from)), float64(side*lookup(t, to)))
 	for i, x := range t.X {
 		if x > from && x < to {
-			lowest = min(lowest, side*t.Z[i])
+			lowest = min(lowest, float64(side*t.Z[i]))
 		}
 	}
 
@@ -297,7 +297,7 @@ func (k *Kernel) indicatorAt(g int, theta float64) float64 {
 	for a := range p.Args {
 		s := 0.0
 		for j := k.degree; j >= 0; j-- {
-			s = s*theta + k.argPoly[a*width+j]
+			s = float64(s*theta) + k.argPoly[a*width+j]
 		}
 		k.args[a] = k.argTauRows.dotFrom(s, p.row+a, k.tau)
 	}

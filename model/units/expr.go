@@ -185,7 +185,7 @@ func (v Value) times(w Value, divide bool) (Value, error) {
 		power = -1
 		v.SI /= w.SI
 	} else {
-		v.SI *= w.SI
+		v.SI = float64(v.SI * w.SI)
 	}
 
 	switch {
@@ -308,7 +308,7 @@ func (e *expr) measured(x float64) (Value, error) {
 	}
 
 	e.skip(len(text))
-	return Value{SI: x * u.Factor, Dim: u.Dim, unit: text}, nil
+	return Value{SI: float64(x * u.Factor), Dim: u.Dim, unit: text}, nil
 }
 
 // refusedPower returns the length of a sign at the start of rest and of the unit with a power behind

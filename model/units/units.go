@@ -192,10 +192,10 @@ var (
 // times returns u·f, or u/f.
 func (u Unit) times(f Unit, divide bool) (Unit, error) {
 	power, join, si := 1, ".", f.SI
-	u.Factor *= f.Factor
+	u.Factor = float64(u.Factor * f.Factor)
 	if divide {
 		power, join = -1, "/"
-		u.Factor /= f.Factor * f.Factor
+		u.Factor /= float64(f.Factor * f.Factor)
 		if strings.ContainsAny(si, "/.") {
 			si = "(" + si + ")"
 		}
@@ -337,7 +337,7 @@ func (w Wanted) Difference() Wanted {
 }
 
 // ToSI converts a number in w to SI.
-func (w Wanted) ToSI(x float64) float64 { return x*w.Factor + w.Zero }
+func (w Wanted) ToSI(x float64) float64 { return float64(x*w.Factor) + w.Zero }
 
 // FromSI converts an SI value to a number in w.
 func (w Wanted) FromSI(si float64) float64 { return (si - w.Zero) / w.Factor }
