@@ -224,7 +224,7 @@ func (k *Kernel) missingForce(g *Group, at, impulse, shift float64) (f float64) 
 	for q, s := range g.Switches {
 		for _, j := range k.t.Switches[s].Signals {
 			i := j - k.t.FirstAffine
-			slope, offset := k.t.Signals[j].Affine.In(k.contactRegion)
+			slope, offset := k.affineIn(i, k.contactRegion)
 			f += (slope-k.slope[i])*k.contact[q].z + offset - k.offset[i]
 		}
 	}
