@@ -135,6 +135,11 @@ type scratch struct {
 	savedX          []float64   // n, state before the tick
 	savedState      plantState  // state kept while the plant advances to a prediction
 	stack           [16]float64 // model.MaxStack, values of a program
+
+	// Used by correctContact, by switch of the group but contactRegion:
+	contact       []contactLevel
+	contactC      []float64 // ×(Tables.Degree+1), Taylor coefficients of the levels without their constants
+	contactRegion []int     // switches, regions at an instant
 }
 
 // New returns a kernel at rest on tables t, which it never changes.
@@ -163,6 +168,12 @@ func New(t *Tables) *Kernel {
 		},
 	}
 	k.bindRows()
+	k.contactRegion = make([]int, len(t.Switches))
+	for g := range t.Groups {
+		if n := len(t.Groups[g].Switches); n > len(k.contact) {
+			k.contact, k.contactC = make([]contactLevel, n), vec(n*(t.Degree+1))
+		}
+	}
 	largest := t.largestBlock()
 	k.waves = newWaves(t)
 	k.factor = factor{taken: make([]int, largest), l: vec(largest * largest), rhs: vec(largest * (2*n + mw))}

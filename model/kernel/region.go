@@ -278,13 +278,7 @@ func (sw *Switch) regionOf(z float64) int {
 //go:nosplit
 func (k *Kernel) selectCombination() {
 	for i := range k.slope {
-		a := k.t.Signals[k.t.FirstAffine+i].Affine
-		k.slope[i], k.offset[i] = a.Slope[k.region[a.Switch]], a.Offset[k.region[a.Switch]]
-		for g := range a.Gates {
-			if k.region[a.Gates[g].Switch] != a.Gates[g].Region {
-				k.slope[i], k.offset[i] = 0, 0
-			}
-		}
+		k.slope[i], k.offset[i] = k.affineIn(i, k.region)
 	}
 	combination := 0
 	for g := range k.t.Groups {
@@ -298,6 +292,19 @@ func (k *Kernel) selectCombination() {
 	if k.base = combination; k.t.Modes != nil {
 		k.base <<= k.t.Mc
 	}
+}
+
+// affineIn returns the slope and the offset of affine signal i in the regions of the switches.
+//
+//go:nosplit
+func (k *Kernel) affineIn(i int, region []int) (slope, offset float64) {
+	a := k.t.Signals[k.t.FirstAffine+i].Affine
+	for g := range a.Gates {
+		if region[a.Gates[g].Switch] != a.Gates[g].Region {
+			return 0, 0
+		}
+	}
+	return a.Slope[region[a.Switch]], a.Offset[region[a.Switch]]
 }
 
 // setOffsets sets the affine signals in v to their offsets.
