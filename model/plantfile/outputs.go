@@ -58,21 +58,39 @@ func (l *loader) readOutput(f yamlfile.Field, what string) {
 	o := network.Output{Port: units.Port{Name: f.Key}, At: f.KeyAt}
 	r := l.reading(main, options["onto"], what+": "+main.Key)
 	o.Unit, o.Form = r.Unit, r.Form
+	if main.Key == "signal" {
+		o.Declared = l.inputUnit(l.Text(main, what))
+	}
 	l.outputRange(&o, options, what)
 	l.Network.Outputs = append(l.Network.Outputs, o)
 }
 
+// inputUnit returns the declared unit of an input, "" if it has none or if name is no input.
+func (l *loader) inputUnit(name string) string {
+	for i := range l.Network.Inputs {
+		if p := &l.Network.Inputs[i].Port; p.Name == name {
+			return p.Declared
+		}
+	}
+	return ""
+}
+
+// outputRange reads the options of an output. A declared unit that o has holds without the option unit.
 func (l *loader) outputRange(o *network.Output, options map[string]yamlfile.Field, what string) {
-	o.Form = o.Form.Scaled(l.global.option(options, "factor", what, units.Want("1"), 1))
+	factor := l.global.option(options, "factor", what, units.Want("1"), 1)
+	o.Form = o.Form.Scaled(factor)
+	if factor != 1 && o.DeclaredUnit().Zero != 0 {
+		o.Declared = "" // a multiple of a temperature is in K
+	}
 	if g, ok := options["per"]; ok {
 		whole := l.global.Quantity(g, what+": per", units.Want(o.Unit).Strict())
 		if !(whole != 0) {
 			l.FailAt(g.At, "%s: per is 0 %s; the output is a share of it", what, o.Unit)
 		}
-		o.Form, o.Unit = o.Form.Scaled(1/whole), "1"
+		o.Form, o.Unit, o.Declared = o.Form.Scaled(1/whole), "1", ""
 	}
 
-	want := units.Want(o.Unit).Strict()
+	want := o.DeclaredUnit().Strict()
 	if u, ok := options["unit"]; ok {
 		shown, err := want.Spell(l.Text(u, what+": unit"))
 		if err != nil {

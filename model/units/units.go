@@ -219,7 +219,7 @@ var atoms = map[string]Unit{
 	"kmh": {1 / 3.6, Dim{1, 0, -1}, "m/s"}, "kph": {1 / 3.6, Dim{1, 0, -1}, "m/s"},
 	"mph": {0.44704, Dim{1, 0, -1}, "m/s"},
 
-	"kg": {1, Dim{0, 1}, "kg"}, "g": {1e-3, Dim{0, 1}, "kg"}, "t": {1e3, Dim{0, 1}, "kg"},
+	"kg": {1, Dim{0, 1}, "kg"}, "g": {1e-3, Dim{0, 1}, "kg"}, "mg": {1e-6, Dim{0, 1}, "kg"}, "t": {1e3, Dim{0, 1}, "kg"},
 
 	"Nm":  {1, Dim{2, 1, -2}, "N.m"},
 	"bar": {1e5, Dim{-1, 1, -2}, "Pa"}, "mbar": {1e2, Dim{-1, 1, -2}, "Pa"},
