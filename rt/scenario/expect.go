@@ -140,12 +140,16 @@ func (w expectSpec) resolveValue(e *Expectation) {
 	e.newEvaluator = func() evaluator { c := v; return &c }
 }
 
-// setTolerance sets the limits to a tolerance around a value; a tolerance in % is relative to it.
+// setTolerance sets the limits to a tolerance around a value. A tolerance in % is relative to the value,
+// and a difference if the value is in % itself.
 func (w expectSpec) setTolerance(v *windowEvaluator, within, of string) (want string) {
 	middle := w.readLimit(v, "of")
 	var tolerance float64
 	var err error
-	if number, ok := strings.CutSuffix(within, "%"); ok {
+	if number, ok := strings.CutSuffix(within, "%"); ok && v.Spelled != "%" && !strings.HasSuffix(of, "%") {
+		if v.Dim == units.Want("K").Dim {
+			w.check("within", fmt.Errorf("%s of %s is no tolerance of a temperature; write it in K", within, of))
+		}
 		if tolerance, err = strconv.ParseFloat(strings.TrimSpace(number), 64); err != nil {
 			err = fmt.Errorf("%q is not a percentage", within)
 		}
