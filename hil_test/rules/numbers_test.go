@@ -54,6 +54,7 @@ var numberReaders = map[string]string{
 	"rt/scenario.readLimit Evaluate":         typed,
 	"rt/scenario.readStimulus ReadQuantity":  typed,
 	"rt/scenario.readTyped Typed":            typed,
+	"rt/scenario.readRate Typed":             typed,
 	"rt/scenario.setTolerance ParseFloat":    typed, // of a share in %
 	"rt/sweep.fit Evaluate":                  typed,
 	"rt/sweep.fit Typed":                     typed,
