@@ -55,7 +55,7 @@ var numberReaders = map[string]string{
 	"rt/scenario.readStimulus ReadQuantity":  typed,
 	"rt/scenario.readTyped Typed":            typed,
 	"rt/scenario.readRate Typed":             typed,
-	"rt/scenario.setTolerance ParseFloat":    typed, // of a share in %
+	"rt/scenario.setTolerance Evaluate":      typed, // a share in %
 	"rt/sweep.fit Evaluate":                  typed,
 	"rt/sweep.fit Typed":                     typed,
 	"rt/sweep.number ParseFloat":             typed, // fit compares it with the rule of its key

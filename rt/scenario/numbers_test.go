@@ -210,6 +210,8 @@ func TestAToleranceInPercentIsAShareOrADifference(t *testing.T) {
 		{units.Port{Unit: "1"}, "within: 5 %, of: 30 %", 0.25, 0.35, ""},
 		{units.Port{Unit: "1"}, "within: 5 %, of: 0.3", 0.285, 0.315, ""},
 		{units.Port{Unit: "Pa", Declared: "bar"}, "within: 5 %, of: 20 bar", 19e5, 21e5, ""},
+		{units.Port{Unit: "Pa", Declared: "bar"}, "within: 2*2.5 %, of: 20 bar", 19e5, 21e5, ""},
+		{units.Port{Unit: "Pa", Declared: "bar"}, "within: 20 bar*5 %, of: 20 bar", 19e5, 21e5, ""},
 		{units.Port{Unit: "K", Declared: "degC"}, "within: 5 K, of: 20 degC", 288.15, 298.15, ""},
 		{units.Port{Unit: "K", Declared: "degC"}, "within: 5 %, of: 20 degC", 0, 0, "5 % of 20 degC is no tolerance of a temperature; write it in K"},
 	} {
