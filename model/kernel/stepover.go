@@ -190,14 +190,14 @@ func (k *Kernel) correctContact(g int, theta float64) {
 		}
 	}
 
-	part := theta * k.length / contactParts
+	part := float64(theta * k.length / contactParts)
 	impulse, shift := 0.0, 0.0 // integrals over time of the missing force and of the impulse
 	for i := range contactParts {
-		at := theta / contactParts * float64(i)
+		at := float64(theta / contactParts * float64(i))
 		f := k.missingForce(on, at, impulse, shift)
-		f = k.missingForce(on, at+theta/(2*contactParts), impulse+f*part/2, shift+impulse*part/2)
-		shift += impulse*part + f*part*part/2
-		impulse += f * part
+		f = k.missingForce(on, at+float64(theta/(2*contactParts)), impulse+float64(f*part/2), shift+float64(impulse*part/2))
+		shift += float64(impulse*part) + float64(f*part*part/2)
+		impulse += float64(f * part)
 	}
 
 	axpy(k.x, impulse, k.x1)
@@ -214,10 +214,10 @@ func (k *Kernel) missingForce(g *Group, at, impulse, shift float64) (f float64) 
 	for q, s := range g.Switches {
 		z, c := 0.0, k.contactC[q*(k.t.Degree+1):]
 		for j := k.degree; j >= 0; j-- {
-			z = z*at + c[j]
+			z = float64(z*at) + c[j]
 		}
 		v := &k.contact[q]
-		v.z = z + k.t.Switches[s].Const + v.direct*impulse + v.flow*shift
+		v.z = z + k.t.Switches[s].Const + float64(v.direct*impulse) + float64(v.flow*shift)
 		k.contactRegion[s] = k.t.Switches[s].regionOf(v.z)
 	}
 
@@ -225,7 +225,7 @@ func (k *Kernel) missingForce(g *Group, at, impulse, shift float64) (f float64) 
 		for _, j := range k.t.Switches[s].Signals {
 			i := j - k.t.FirstAffine
 			slope, offset := k.affineIn(i, k.contactRegion)
-			f += (slope-k.slope[i])*k.contact[q].z + offset - k.offset[i]
+			f += float64((slope-k.slope[i])*k.contact[q].z) + offset - k.offset[i]
 		}
 	}
 	return f

@@ -54,6 +54,12 @@ func (l *loader) readOutput(f yamlfile.Field, what string) {
 
 	r := l.scaledReading(main, options, what)
 	o := network.Output{Port: units.Port{Name: f.Key, Unit: r.Unit}, At: f.KeyAt, Form: r.Form}
+	if main.Key == "signal" {
+		o.Declared = l.inputUnit(l.Text(main, what))
+	}
+	if options["factor"].Key != "" && o.DeclaredUnit().Zero != 0 {
+		o.Declared = "" // a multiple of a temperature is in K
+	}
 	l.outputRange(&o, options, what)
 	l.Network.Outputs = append(l.Network.Outputs, o)
 }
@@ -106,16 +112,27 @@ func (l *loader) sum(f yamlfile.Field, what string) (sum element.Reading) {
 	return sum
 }
 
+// inputUnit returns the declared unit of an input, "" if it has none or if name is no input.
+func (l *loader) inputUnit(name string) string {
+	for i := range l.Network.Inputs {
+		if p := &l.Network.Inputs[i].Port; p.Name == name {
+			return p.Declared
+		}
+	}
+	return ""
+}
+
+// outputRange reads the options of an output. A declared unit that o has holds without the option unit.
 func (l *loader) outputRange(o *network.Output, options map[string]yamlfile.Field, what string) {
 	if g, ok := options["per"]; ok {
 		whole := l.global.Quantity(g, what+": per", units.Want(o.Unit).Strict())
 		if !(whole != 0) {
 			l.FailAt(g.At, "%s: per is 0 %s; the output is a share of it", what, o.Unit)
 		}
-		o.Form, o.Unit = o.Form.Scaled(1/whole), "1"
+		o.Form, o.Unit, o.Declared = o.Form.Scaled(1/whole), "1", ""
 	}
 
-	want := units.Want(o.Unit).Strict()
+	want := o.DeclaredUnit().Strict()
 	if u, ok := options["unit"]; ok {
 		shown, err := want.Spell(l.Text(u, what+": unit"))
 		if err != nil {

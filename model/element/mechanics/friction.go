@@ -141,11 +141,11 @@ func readBearing(e *element.Element) element.Declared {
 	if !e.Has("tau_Stribeck") {
 		e.Forbid("goes with "+name+"_Stribeck", "fexp")
 	}
-	fexp := e.NumberOr("fexp", 0)
 	if extra == 0 {
+		e.NumberOr("fexp", 0) // without effect, but checked
 		k.Signal = e.AddConstant(name, coulomb)
 	} else {
-		fexp = e.Number("fexp")
+		fexp := e.Number("fexp")
 		l := network.LawOf(e.Between.Speeds(1), extra*fexp).Do(model.Abs).Times(-fexp).Do(model.Exp)
 		k.Signal = e.AddLaw(name, unit, l.Times(extra).Push(coulomb).Do(model.Add)).Index()
 	}
