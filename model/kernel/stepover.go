@@ -15,7 +15,7 @@ func (k *Kernel) stepOverEvents(local, theta float64) {
 		k.calls.countPulses(k, local, theta, true)
 	}
 	copy(k.x, k.x1)
-	local += theta * k.length
+	local += float64(theta * k.length)
 	k.setInstant(theta)
 	k.setTorquesRead(k.x, theta)
 	for g := range k.side {
@@ -98,15 +98,15 @@ func (k *Kernel) brakeReversed(theta float64) bool {
 			continue
 		}
 		reversed = true
-		after := theta * k.length * min(1, s/(s-k.slip[i]))
-		impulse := 2 * k.capNow[i] * after
+		after := float64(theta * k.length * min(1, s/(s-k.slip[i])))
+		impulse := float64(2 * k.capNow[i] * after)
 		if k.t.Friction[i].OneWay || math.Abs(s) <= -gram*impulse {
 			k.setMode(i, Stuck)
 			continue
 		}
 
 		k.setMode(i, -k.mode[i])
-		k.bcT.axpy(k.x, -(d * impulse), i)
+		k.bcT.axpy(k.x, -(float64(d * impulse)), i)
 	}
 
 	return reversed
@@ -129,10 +129,10 @@ func (k *Kernel) correctSpringWork(s int) {
 		}
 		slope, work := k.t.Signals[j].Affine.Slope, 0.0
 		for r := from; r < to; r++ {
-			work += (slope[r+1] - slope[r]) * (z - sw.Borders[r]) * (z - sw.Borders[r]) / 2
+			work += float64((slope[r+1] - slope[r]) * (z - sw.Borders[r]) * (z - sw.Borders[r]) / 2)
 		}
 		for r := from; r > to; r-- {
-			work += (slope[r-1] - slope[r]) * (z - sw.Borders[r-1]) * (z - sw.Borders[r-1]) / 2
+			work += float64((slope[r-1] - slope[r]) * (z - sw.Borders[r-1]) * (z - sw.Borders[r-1]) / 2)
 		}
 		k.setSignalEffect(j)
 		direct := k.levels.dot(s, k.x1)
@@ -143,7 +143,7 @@ func (k *Kernel) correctSpringWork(s int) {
 		}
 		k.setFlow(k.x)
 		rate := k.levels.dot(s, k.xd)
-		p := (rate - math.Copysign(math.Sqrt(max(0, rate*rate-2*mobility*work)), rate)) / mobility
+		p := (rate - math.Copysign(math.Sqrt(max(0, float64(rate*rate)-float64(2*mobility*work))), rate)) / mobility
 		axpy(k.x, p, k.x1)
 	}
 }

@@ -2,6 +2,7 @@ package plantfile_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ outputs:
   air_now: {signal: air, min: -40 degC}
   air_K: {signal: air, unit: K}
   twice: {signal: air, factor: 2}
+  warmer: {signal: air, offset: 5 K}
   p_now: {signal: p, max: 300 kPa}
   p_share: {signal: p, per: 40 bar}
   n_now: {signal: n}
@@ -60,6 +62,7 @@ func TestPortsKnowTheirDeclaredUnit(t *testing.T) {
 			{Name: "load", Unit: "1", Declared: "%", Min: -inf, Max: 1.5},
 			{Name: "air_now", Unit: "K", Declared: "degC", Min: 233.15, Max: inf},
 			{Name: "air_K", Unit: "K", Min: -inf, Max: inf},
+			{Name: "warmer", Unit: "K", Declared: "degC", Min: -inf, Max: inf},
 			{Name: "twice", Unit: "K", Min: -inf, Max: inf},
 			{Name: "p_now", Unit: "Pa", Declared: "bar", Min: -inf, Max: 3e5},
 			{Name: "p_share", Unit: "1", Min: -inf, Max: inf},
@@ -98,6 +101,47 @@ func TestAWaveformInDegCHasTheZeroPointOfItsUnit(t *testing.T) {
 		}
 		if p.Name == "idle_now" && !(math.Abs(y[i]-273.15) <= 1e-9) {
 			t.Errorf("an input in degC without a default is %v K; want 273.15", y[i])
+		}
+	}
+}
+
+// An output is factor times its entry plus offset, a share of that with per, and a sum adds such entries.
+func TestOutputsHaveOffsetsAndSums(t *testing.T) {
+	b := modeltest.New(t, `plant: sums
+elements:
+  crank: {type: inertia, J: 1, w_start: 20, phi_start: 3}
+  load: {type: inertia, J: 1, w_start: -5}
+  flex: {type: spring_damper, a: crank, b: load, c: 100, d: 1, phi_rel_start: 0.25}
+outputs:
+  w: {speed: crank}
+  v: {speed: load}
+  phi: {angle: crank}
+  T: {torque: flex}
+  shifted: {angle: crank, factor: 2, offset: -6 rad}
+  share: {torque: flex, offset: 50 N.m, per: 200 N.m}
+  slip: {sum: [{speed: crank}, {speed: load, factor: -2.5, offset: 1 rad/s}], factor: 3, offset: 30 rpm, unit: rpm}
+  both: {sum: [{torque: flex, onto: crank}, {torque: load}]}
+`, 5*time.Millisecond)
+	check := func(float64) {
+		b.Is("shifted", 2*b.Get("phi")-6, 1e-12)
+		b.Is("share", (b.Get("T")+50)/200, 1e-12)
+		b.Is("slip", 3*(b.Get("w")-2.5*b.Get("v")+1)+math.Pi, 1e-12)
+		b.Is("both", 0, 1e-9) // the spring is all that accelerates the load
+	}
+	check(0)
+	b.To(0.5, check)
+	if !(math.Abs(b.Get("slip")) > 1) {
+		t.Errorf("slip is %g rad/s", b.Get("slip"))
+	}
+}
+
+// An offset is a difference in the unit of the input that the output reads.
+func TestTheOffsetOfAnOutputIsADifference(t *testing.T) {
+	for offset, want := range map[string]string{
+		"5 degC": "a difference of temperatures cannot be in degC; write it in K", "5": "offset: 5 needs a unit: 5 K?",
+	} {
+		if err := modeltest.Check(strings.Replace(declared, "offset: 5 K", "offset: "+offset, 1)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("offset: %s: %v; want %q", offset, err, want)
 		}
 	}
 }
