@@ -178,8 +178,9 @@ type Declared struct {
 
 // Reading is a value that an output can read.
 type Reading struct {
-	Form network.Form
-	Unit string
+	Form     network.Form
+	Unit     string
+	Declared string // unit that the plant file declares for it; "": none
 }
 
 // Term returns coef times the speed of a flange.

@@ -1,6 +1,7 @@
 package plantfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -53,13 +54,7 @@ func (l *loader) readOutput(f yamlfile.Field, what string) {
 	l.forbid(options, what, "goes with pulses", "teeth", "runout")
 
 	r := l.scaledReading(main, options, what)
-	o := network.Output{Port: units.Port{Name: f.Key, Unit: r.Unit}, At: f.KeyAt, Form: r.Form}
-	if main.Key == "signal" {
-		o.Declared = l.inputUnit(l.Text(main, what))
-	}
-	if options["factor"].Key != "" && o.DeclaredUnit().Zero != 0 {
-		o.Declared = "" // a multiple of a temperature is in K
-	}
+	o := network.Output{Port: units.Port{Name: f.Key, Unit: r.Unit, Declared: r.Declared}, At: f.KeyAt, Form: r.Form}
 	l.outputRange(&o, options, what)
 	l.Network.Outputs = append(l.Network.Outputs, o)
 }
@@ -87,8 +82,13 @@ func (l *loader) scaledReading(main yamlfile.Field, options map[string]yamlfile.
 	} else {
 		r = l.reading(main, options["onto"], what+": "+main.Key)
 	}
-	r.Form = r.Form.Scaled(l.global.option(options, "factor", what, units.Want("1"), 1))
-	if offset := l.global.option(options, "offset", what, units.Want(r.Unit).Strict(), 0); offset != 0 {
+	factor := l.global.option(options, "factor", what, units.Want("1"), 1)
+	r.Form = r.Form.Scaled(factor)
+	want := units.Want(cmp.Or(r.Declared, r.Unit))
+	if factor != 1 && want.Zero != 0 {
+		r.Declared = "" // a multiple of a temperature is in K
+	}
+	if offset := l.global.option(options, "offset", what, want.Difference().Strict(), 0); offset != 0 {
 		r.Form = r.Form.Plus(network.One(offset))
 	}
 	return r
@@ -110,16 +110,6 @@ func (l *loader) sum(f yamlfile.Field, what string) (sum element.Reading) {
 		sum = element.Reading{Form: sum.Form.Plus(r.Form), Unit: r.Unit}
 	}
 	return sum
-}
-
-// inputUnit returns the declared unit of an input, "" if it has none or if name is no input.
-func (l *loader) inputUnit(name string) string {
-	for i := range l.Network.Inputs {
-		if p := &l.Network.Inputs[i].Port; p.Name == name {
-			return p.Declared
-		}
-	}
-	return ""
 }
 
 // outputRange reads the options of an output. A declared unit that o has holds without the option unit.
@@ -237,7 +227,13 @@ func (l *loader) readSignal(f yamlfile.Field, what string) element.Reading {
 	name := l.Text(f, what)
 	if i, _ := l.global.signalNamed(name); i >= 0 {
 		l.Network.Signals[i].Read = true
-		return element.Reading{Form: network.SignalOf(i), Unit: l.Network.Signals[i].Unit.SI}
+		r := element.Reading{Form: network.SignalOf(i), Unit: l.Network.Signals[i].Unit.SI}
+		for k := range l.Network.Inputs {
+			if in := &l.Network.Inputs[k]; in.Signal == i {
+				r.Declared = in.Port.Declared
+			}
+		}
+		return r
 	}
 
 	known := append(slices.Sorted(maps.Keys(l.inputs)), slices.Sorted(maps.Keys(l.provided))...)

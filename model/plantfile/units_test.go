@@ -2,6 +2,7 @@ package plantfile_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ outputs:
   air_now: {signal: air, min: -40 degC}
   air_K: {signal: air, unit: K}
   twice: {signal: air, factor: 2}
+  warmer: {signal: air, offset: 5 K}
   p_now: {signal: p, max: 300 kPa}
   p_share: {signal: p, per: 40 bar}
   n_now: {signal: n}
@@ -60,6 +62,7 @@ func TestPortsKnowTheirDeclaredUnit(t *testing.T) {
 			{Name: "load", Unit: "1", Declared: "%", Min: -inf, Max: 1.5},
 			{Name: "air_now", Unit: "K", Declared: "degC", Min: 233.15, Max: inf},
 			{Name: "air_K", Unit: "K", Min: -inf, Max: inf},
+			{Name: "warmer", Unit: "K", Declared: "degC", Min: -inf, Max: inf},
 			{Name: "twice", Unit: "K", Min: -inf, Max: inf},
 			{Name: "p_now", Unit: "Pa", Declared: "bar", Min: -inf, Max: 3e5},
 			{Name: "p_share", Unit: "1", Min: -inf, Max: inf},
@@ -129,6 +132,17 @@ outputs:
 	b.To(0.5, check)
 	if !(math.Abs(b.Get("slip")) > 1) {
 		t.Errorf("slip is %g rad/s", b.Get("slip"))
+	}
+}
+
+// An offset is a difference in the unit of the input that the output reads.
+func TestTheOffsetOfAnOutputIsADifference(t *testing.T) {
+	for offset, want := range map[string]string{
+		"5 degC": "a difference of temperatures cannot be in degC; write it in K", "5": "offset: 5 needs a unit: 5 K?",
+	} {
+		if err := modeltest.Check(strings.Replace(declared, "offset: 5 K", "offset: "+offset, 1)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("offset: %s: %v; want %q", offset, err, want)
+		}
 	}
 }
 
