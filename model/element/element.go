@@ -69,9 +69,9 @@ func (k *Kind) Keys() []string {
 
 // Flange is a key that names a node.
 type Flange struct {
-	Key      string
-	Domain   network.Domain // network.AnyDomain: as the other flanges of the element
-	Optional bool           // default: ground
+	Key     string
+	Domain  network.Domain // network.AnyDomain: as the other flanges of the element
+	Missing string         // what takes the place of the node if the key is left out; "": the key is required
 }
 
 // Flanges returns flanges of domain d.
@@ -88,7 +88,12 @@ func Ends(d network.Domain) []Flange { return Flanges(d, "a", "b") }
 
 // OnSupport returns the flanges of an element at one node, with an optional support.
 func OnSupport(d network.Domain) []Flange {
-	return []Flange{{"flange", d, false}, {"support", d, true}}
+	return append(Flanges(d, "flange"), Support("support", d))
+}
+
+// Support returns an optional flange that is otherwise the ground.
+func Support(key string, d network.Domain) Flange {
+	return Flange{Key: key, Domain: d, Missing: "ground"}
 }
 
 // Element is one entry of the section elements during reading.
@@ -107,7 +112,8 @@ type Element struct {
 	OwnNode   int            // index of the node, if the type is a node
 	OwnSignal int            // index of the signal with its name; -1: none
 	Named     map[string]Reading
-	Data      any // data that the family shares between its elements
+	Data      any             // data that the family shares between its elements
+	used      map[string]bool // keys whose values have been read
 }
 
 // Namespace reads values that may contain names. It knows the parameters, inputs and signals of the

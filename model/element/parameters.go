@@ -110,21 +110,47 @@ func (e *Element) declared(key string) Parameter {
 	panic("element: " + e.Kind.Name + " does not declare " + key)
 }
 
-// Field returns the entry of a key, and whether the file gives it.
-func (e *Element) Field(key string) (Field, bool) {
+// Field returns the entry of a key for reading, and whether the file gives it.
+func (e *Element) Field(key string) (Field, bool) { return e.use(e.declared(key)) }
+
+// use returns the entry of a parameter, and marks it as read.
+func (e *Element) use(p Parameter) (Field, bool) {
+	f, ok := e.Fields[p.Key]
+	if ok {
+		if e.used == nil {
+			e.used = map[string]bool{}
+		}
+		e.used[p.Key] = true
+	}
+	return f, ok
+}
+
+// CheckUsed refuses a key whose value the type has not read.
+func (e *Element) CheckUsed() {
+	for _, p := range e.Kind.Parameters {
+		p = p.In(e.Domain)
+		if f, ok := e.Fields[p.Key]; ok && !e.used[p.Key] {
+			e.Refuse(f.KeyAt, "%s has no effect with the other keys of this %s; leave it out (%s)",
+				p.Key, e.Kind.Name, p.Meaning)
+		}
+	}
+}
+
+// given returns the entry of a key without reading it, and whether the file gives it.
+func (e *Element) given(key string) (Field, bool) {
 	f, ok := e.Fields[e.declared(key).Key]
 	return f, ok
 }
 
 // Has reports whether the file gives a key.
 func (e *Element) Has(key string) bool {
-	_, ok := e.Field(key)
+	_, ok := e.given(key)
 	return ok
 }
 
 // Place returns the position of the value of a key; of the element if the key is missing.
 func (e *Element) Place(key string) network.Pos {
-	if f, ok := e.Field(key); ok {
+	if f, ok := e.given(key); ok {
 		return f.At
 	}
 	return e.At
@@ -135,7 +161,7 @@ func (e *Element) UnitOf(key string) string { return e.declared(key).Unit }
 
 // entry returns the entry of a required key.
 func (e *Element) entry(p Parameter) Field {
-	f, ok := e.Fields[p.Key]
+	f, ok := e.use(p)
 	if !ok {
 		needs := p.Meaning
 		switch {
@@ -167,7 +193,7 @@ func (e *Element) Number(key string) float64 {
 // NumberOr reads a number and returns missing for a missing key.
 func (e *Element) NumberOr(key string, missing float64) float64 {
 	p := e.declared(key)
-	f, ok := e.Fields[p.Key]
+	f, ok := e.use(p)
 	if !ok {
 		return missing
 	}
@@ -248,7 +274,7 @@ func (e *Element) Flag(key string) bool { return e.Word(key) == "true" }
 // Forbid refuses keys that the file gives; why continues the error after the key.
 func (e *Element) Forbid(why string, keys ...string) {
 	for _, key := range keys {
-		if f, ok := e.Field(key); ok {
+		if f, ok := e.given(key); ok {
 			e.Refuse(f.KeyAt, "%s %s", f.Key, why)
 		}
 	}
@@ -257,7 +283,7 @@ func (e *Element) Forbid(why string, keys ...string) {
 // Together reports whether the file gives both keys; one alone is an error.
 func (e *Element) Together(a, b string) bool {
 	for _, key := range []string{a, b} {
-		if f, ok := e.Field(key); ok && e.Has(a) != e.Has(b) {
+		if f, ok := e.given(key); ok && e.Has(a) != e.Has(b) {
 			e.Refuse(f.KeyAt, "%s and %s go together", a, b)
 		}
 	}
@@ -300,7 +326,7 @@ func (e *Element) NumbersOf(f Field, p Parameter) (list []float64) {
 
 // IsScalar reports whether the value of a key is a single one, not a list or a mapping.
 func (e *Element) IsScalar(key string) bool {
-	f, _ := e.Field(key)
+	f, _ := e.given(key)
 	_, ok := yamlfile.ScalarText(f.Node)
 	return ok
 }
@@ -320,6 +346,7 @@ func (e *Element) Columns(key string) [][]float64 {
 	p := e.declared(key)
 	f, spelled := e.entry(p), p.Units()
 	cols := make([][]float64, len(spelled))
+	e.CheckRows(f, e.What()+": "+p.Key, len(spelled))
 	for _, g := range e.Items(f, p.Key) {
 		row := e.Items(g, p.Key+": row")
 		if len(row) != len(spelled) {
@@ -391,8 +418,8 @@ func (e *Element) Map2(key string, keys [3]string) model.Table {
 	for _, g := range rows {
 		row := e.NumbersOf(g, part[2])
 		if len(row) != len(t.Y) {
-			e.Refuse(g.At, "%s: row of %d values; one for each of the %d values of %s is wanted",
-				what, len(row), len(t.Y), keys[1])
+			e.Refuse(g.At, "%s: row of %d values; one for each of the %d values of %s is wanted%s",
+				what, len(row), len(t.Y), keys[1], e.DecimalAdvice(g))
 		}
 
 		t.Z = append(t.Z, row...)

@@ -6,6 +6,7 @@ import "math"
 //
 //go:nosplit
 func (k *Kernel) mayHoldEvent() bool {
+	passes := k.indicatorsMayPass()
 	k.slips.mul(k.slip1, k.x1)
 	k.setRates(k.w0)
 	k.setInstant(1)
@@ -35,9 +36,67 @@ func (k *Kernel) mayHoldEvent() bool {
 		}
 	}
 
+	return passes
+}
+
+// nearZero is the part of an indicator's largest value below which it may turn at zero within a
+// substep.
+const nearZero = 0.1
+
+// indicatorsMayPass reports whether an event indicator can change its side in the expanded substep.
+// It can where it has changed it in the middle or at the end. Where one of these values is near
+// zero, the parabola through them and the start must also stay clear of zero.
+//
+//go:nosplit
+func (k *Kernel) indicatorsMayPass() bool {
+	if len(k.side) == 0 {
+		return false
+	}
+	k.setInstant(1)
 	k.setTorquesRead(k.x1, 1)
 	for g := range k.side {
-		if k.indicatorPassed(g, k.x1) {
+		if k.indicatorEnd[g] = k.indicatorValue(g, k.x1); k.indicatorEnd[g] < -k.indicatorNoise(g) {
+			return true
+		}
+	}
+	if k.coarse || k.t.FirstLaw == k.t.M { // coarse: the substep is checked again
+		return false
+	}
+
+	x := k.lawStates // in the middle, then at the end
+	if k.t.Sparse == nil {
+		x = k.xd
+		k.horner(x, 0.5)
+	}
+	k.setInstant(0.5)
+	k.setTorquesRead(x, 0.5)
+	near := false
+	for g := range k.side {
+		k.indicatorMiddle[g] = k.indicatorValue(g, x[:k.t.N])
+		if k.indicatorMiddle[g] < -k.indicatorNoise(g) {
+			return true
+		}
+		near = near || min(k.indicatorMiddle[g], k.indicatorEnd[g]) < nearZero*k.indicatorMax[g]
+	}
+
+	return near && k.indicatorTurns()
+}
+
+// indicatorTurns reports whether an event indicator near zero can turn beyond zero and back in the
+// substep: whether the parabola through its values at the start, in the middle and at the end comes
+// as close to zero as a sine of one radian deviates from that parabola.
+//
+//go:nosplit
+func (k *Kernel) indicatorTurns() bool {
+	k.setInstant(0)
+	k.setTorquesRead(k.x, 0)
+	for g := range k.side {
+		if !(min(k.indicatorMiddle[g], k.indicatorEnd[g]) < nearZero*k.indicatorMax[g]) {
+			continue
+		}
+		start := k.indicatorValue(g, k.x)
+		c1, c2 := parabola(start, k.indicatorMiddle[g], k.indicatorEnd[g])
+		if c1 < -k.indicatorNoise(g) && -c1 < 2*c2 && start-c1*c1/(4*c2) < 0.02*(c2-c1) {
 			return true
 		}
 	}
@@ -49,14 +108,29 @@ func (k *Kernel) mayHoldEvent() bool {
 // A torque of rounding has no side.
 const indicatorTol = 1e-12
 
+// indicatorValue returns the value of event indicator g in state x, with w and tau as set, positive
+// on the present side of the indicator.
+//
+//go:nosplit
+func (k *Kernel) indicatorValue(g int, x []float64) float64 {
+	v := k.evaluateProgram(k.indicatorProgram(g), x, k.w[:k.t.M])
+	k.indicatorMax[g] = max(k.indicatorMax[g], math.Abs(v))
+	return float64(k.side[g] * v)
+}
+
 // indicatorPassed reports whether event indicator g has changed its side in state x, with w and tau
 // as set.
 //
 //go:nosplit
 func (k *Kernel) indicatorPassed(g int, x []float64) bool {
-	v := k.evaluateProgram(k.indicatorProgram(g), x, k.w[:k.t.M])
-	k.indicatorMax[g] = max(k.indicatorMax[g], math.Abs(v))
-	return k.side[g]*v < -indicatorTol*(1+k.indicatorMax[g])
+	return k.indicatorValue(g, x) < -k.indicatorNoise(g)
+}
+
+// indicatorNoise returns the size below which a value of event indicator g is zero.
+//
+//go:nosplit
+func (k *Kernel) indicatorNoise(g int) float64 {
+	return float64(indicatorTol * (1 + k.indicatorMax[g]))
 }
 
 // overloadSide returns the side, +1 or -1, on which the lock torque of stuck element i can exceed
@@ -71,19 +145,19 @@ func (k *Kernel) overloadSide(i int) float64 {
 	}
 	tau0 := k.tau0[i]
 	tau1, slope := k.endLockTorque(i)
-	static := f.Peak * k.capNow[i]
+	static := float64(f.Peak * k.capNow[i])
 	if f.OneWay {
-		if tau1 > max(static, f.Floor)*(1+overload)+4*k.torqueTol || f.Gap != nil && mayReachZero(-tau0, -tau1, -slope) {
+		if tau1 > float64(max(static, f.Floor)*(1+overload))+float64(4*k.torqueTolOf(i)) || f.Gap != nil && mayReachZero(-tau0, -tau1, -slope) {
 			return 1
 		}
 		return 0
 	}
 
-	if math.Abs(tau1) > static*(1+overload)+4*k.torqueTol {
+	if math.Abs(tau1) > float64(static*(1+overload))+float64(4*k.torqueTolOf(i)) {
 		return math.Copysign(1, tau1)
 	}
 	for _, side := range [2]float64{1, -1} {
-		if mayReachZero(f.Peak*k.capC[3*i]-side*tau0, static-side*tau1, f.Peak*k.capC[3*i+1]-side*slope) {
+		if mayReachZero(float64(f.Peak*k.capC[3*i])-float64(side*tau0), static-float64(side*tau1), float64(f.Peak*k.capC[3*i+1])-float64(side*slope)) {
 			return side
 		}
 	}
@@ -100,7 +174,7 @@ func (k *Kernel) endLockTorque(i int) (tau1, slope float64) {
 		return k.lockTorqueAt(i, 1), k.tauPoly[k.t.Mc+i]
 	}
 	m := k.currentMode()
-	return dotRow(m.T, i, k.x1) + dotRow(m.U, i, k.w), k.length*dotRow(m.T, i, k.xd) + dotRow(m.U, i, k.w1)
+	return dotRow(m.T, i, k.x1) + dotRow(m.U, i, k.w), float64(k.length*dotRow(m.T, i, k.xd)) + dotRow(m.U, i, k.w1)
 }
 
 // mayReachZero reports whether a curve that starts at a with slope r and ends at b, both positive,
@@ -120,8 +194,8 @@ func mayReachZero(a, b, r float64) bool {
 //go:nosplit
 func (k *Kernel) slipMayReachZero(i int) bool {
 	d := k.direction(i)
-	s0, s1 := d*k.slip[i], d*k.slip1[i]
-	return k.leavingZero[i] || s1 <= 0 || mayReachZero(s0, s1, d*k.slips.dot(i, k.xd)*k.length)
+	s0, s1 := float64(d*k.slip[i]), float64(d*k.slip1[i])
+	return k.leavingZero[i] || s1 <= 0 || mayReachZero(s0, s1, float64(d*k.slips.dot(i, k.xd)*k.length))
 }
 
 // firstEvent locates the first event of the expanded substep and returns its place and cause.
@@ -185,7 +259,7 @@ func (k *Kernel) slipPoly(i int) {
 	n, d := k.t.N, float64(k.mode[i])
 	clear(k.poly)
 	for j := range k.degree + 1 {
-		k.poly[j] = d * k.slips.dot(i, k.c[j*n:(j+1)*n])
+		k.poly[j] = float64(d * k.slips.dot(i, k.c[j*n:(j+1)*n]))
 	}
 	if k.leavingZero[i] {
 		k.poly[0] += slipZero
@@ -200,27 +274,33 @@ func (k *Kernel) torquePoly(i int, side float64) {
 	f := &k.t.Friction[i]
 	clear(k.poly)
 	if f.Peak*k.capNow[i] < f.Floor {
-		k.poly[0] = f.Floor * (1 + overload/2)
+		k.poly[0] = float64(f.Floor * (1 + overload/2))
 	} else {
 		for j := range 3 {
-			k.poly[j] = f.Peak * (1 + overload/2) * k.capC[3*i+j]
+			k.poly[j] = float64(f.Peak * (1 + overload/2) * k.capC[3*i+j])
+		}
+		for j := 3; j <= k.waveDegree; j++ {
+			k.poly[j] = float64(f.Peak * (1 + overload/2) * k.capacityTerm(i, j))
 		}
 	}
 
-	k.poly[0] += 2 * k.torqueTol
+	k.poly[0] += float64(2 * k.torqueTolOf(i))
 	if k.t.Sparse != nil {
 		for j := range k.degree + 1 {
-			k.poly[j] -= side * k.tauPoly[j*k.t.Mc+i]
+			k.poly[j] -= float64(side * k.tauPoly[j*k.t.Mc+i])
 		}
 		return
 	}
 
 	m, n := k.currentMode(), k.t.N
 	for j := range k.degree + 1 {
-		k.poly[j] -= side * dotRow(m.T, i, k.c[j*n:(j+1)*n])
+		k.poly[j] -= float64(side * dotRow(m.T, i, k.c[j*n:(j+1)*n]))
 	}
 	for j, w := range [3][]float64{k.w0, k.w1, k.w2} {
-		k.poly[j] -= side * dotRow(m.U, i, w)
+		k.poly[j] -= float64(side * dotRow(m.U, i, w))
+	}
+	for j := 3; j <= k.waveDegree; j++ {
+		k.poly[j] -= float64(side * dotRow(m.U, i, k.waveTerms(j)))
 	}
 }
 
@@ -281,12 +361,15 @@ func (k *Kernel) setIndicatorInputs(g int, theta float64) {
 	for _, i := range r.States {
 		s := k.c[k.degree*n+i]
 		for j := k.degree - 1; j >= 0; j-- {
-			s = s*theta + k.c[j*n+i]
+			s = float64(s*theta) + k.c[j*n+i]
 		}
 		k.xd[i] = s
 	}
 
 	for _, j := range r.Signals {
-		k.w[j] = k.w0[j] + theta*(k.w1[j]+theta*k.w2[j])
+		k.w[j] = k.w0[j] + float64(theta*(k.w1[j]+float64(theta*k.w2[j])))
+		if q := k.t.Signals[j].Wave; q >= 0 {
+			k.w[j] += k.waveAbove(q, theta)
+		}
 	}
 }

@@ -78,7 +78,7 @@ func (k *Kernel) halveUntilConverged(local float64) {
 		for j := k.t.FirstLaw; j < k.t.M; j++ { // their extrapolation is no good guess
 			k.w1[j], k.w2[j] = 0, 0
 		}
-		k.restartSubstep(local, k.length/2)
+		k.restartSubstep(local, float64(k.length/2))
 		k.calls.solveLaws(k)
 		if k.t.Sparse != nil {
 			k.calls.iterateLaws(k, false)
@@ -112,12 +112,49 @@ func (k *Kernel) updateLaws(p int, theta float64) bool {
 	return settled
 }
 
+// lawAtZero sets atZero of the elements whose capacity is a law: whether the law is at the offset of
+// the capacity at theta, 0 or 1, of the substep. It reports whether there is one.
+//
+//go:nosplit
+func (k *Kernel) lawAtZero(theta float64) bool {
+	any := false
+	for _, i := range k.t.LawPressed {
+		f := &k.t.Friction[i]
+		j := f.Signal
+		v := k.w0[j] + float64(theta*(k.w1[j]+k.w2[j])) - f.Offset
+		k.atZero[i] = math.Abs(v) <= indicatorTol*k.lawMax[j-k.t.FirstLaw]
+		any = any || k.atZero[i]
+	}
+
+	return any
+}
+
+// ahead is the part of a substep at which a capacity that starts at zero shows whether it begins.
+const ahead = 1e-3
+
+// setRising sets rising of the elements whose capacity is a law: whether the capacity is above zero
+// soon after the start of the substep.
+//
+//go:nosplit
+func (k *Kernel) setRising() {
+	k.setRates(k.w0)
+	for i, v := range k.x {
+		k.x1[i] = v + float64(ahead*k.length*k.xd[i])
+	}
+	k.setInstant(ahead)
+	k.evaluateLaws(k.w[:k.t.M], k.x1)
+	for _, i := range k.t.LawPressed {
+		f := &k.t.Friction[i]
+		k.rising[i] = k.w[f.Signal]-f.Offset > indicatorTol*k.lawMax[f.Signal-k.t.FirstLaw]
+	}
+}
+
 // parabola returns the coefficients of a + w1·theta + w2·theta² through a, b and c at 0, 1/2 and 1.
 // They are exactly 0 for a constant.
 //
 //go:nosplit
 func parabola(a, b, c float64) (w1, w2 float64) {
-	w2 = 2*(a-b) + 2*(c-b)
+	w2 = float64(2*(a-b)) + float64(2*(c-b))
 	return c - a - w2, w2
 }
 
@@ -153,7 +190,7 @@ func (k *Kernel) argument(p *program, a int, x, v []float64) float64 {
 	f := &p.Args[a]
 	s := k.argRows.dotFrom(f.Const, p.row+a, x)
 	for i, j := range f.Signal {
-		s += f.Coef[i] * v[j]
+		s += float64(f.Coef[i] * v[j])
 	}
 	s = k.argTauRows.dotFrom(s, p.row+a, k.tau)
 	if p.readsAffine {
@@ -208,7 +245,7 @@ func binary(c model.Code, a, b float64) float64 {
 	case model.Sub:
 		return a - b
 	case model.Mul:
-		return a * b
+		return float64(a * b)
 	case model.Min:
 		return min(a, b)
 	case model.Max:
@@ -256,7 +293,7 @@ func lookup(t *model.Table, v float64) float64 {
 		return t.Z[0]
 	}
 	i, f := interval(t.X, v, t.Extend)
-	return t.Z[i] + f*(t.Z[i+1]-t.Z[i])
+	return t.Z[i] + float64(f*(t.Z[i+1]-t.Z[i]))
 }
 
 // lookup2 returns the value of table t at row v and column w; both need at least two points.
@@ -266,9 +303,9 @@ func lookup2(t *model.Table, v, w float64) float64 {
 	i, f := interval(t.X, v, t.Extend)
 	j, g := interval(t.Y, w, t.Extend)
 	c := len(t.Y)
-	a := t.Z[i*c+j] + g*(t.Z[i*c+j+1]-t.Z[i*c+j])
-	b := t.Z[(i+1)*c+j] + g*(t.Z[(i+1)*c+j+1]-t.Z[(i+1)*c+j])
-	return a + f*(b-a)
+	a := t.Z[i*c+j] + float64(g*(t.Z[i*c+j+1]-t.Z[i*c+j]))
+	b := t.Z[(i+1)*c+j] + float64(g*(t.Z[(i+1)*c+j+1]-t.Z[(i+1)*c+j]))
+	return a + float64(f*(b-a))
 }
 
 // interval returns the index i of the interval of x that contains v, and the place of v in it,

@@ -33,7 +33,7 @@ func (k *Kernel) locateEvent(
 			k.halveUntilConverged(local)
 		}
 		k.horner(k.x1, 1)
-	case k.length != k.t.Delta || k.t.Modes == nil:
+	case k.length != k.t.Delta || k.t.Modes == nil || k.waveDegree > 2:
 		k.calls.expand(k, k.x)
 		k.horner(k.x1, 1)
 	default:
@@ -76,7 +76,7 @@ func (k *Kernel) locateEventSparse(local float64) (theta float64, cause int) {
 	if k.isAtStart(theta) {
 		return theta, cause
 	}
-	part := theta * k.length * (1 + nearEvent)
+	part := float64(theta * k.length * (1 + nearEvent))
 	shortened := theta < nearEvent && k.canShorten(part)
 	if shortened {
 		k.restartSubstep(local, part)
@@ -108,7 +108,7 @@ func (k *Kernel) lengthTo(theta float64) float64 {
 	if k.t.Sparse != nil {
 		margin = 1e-5
 	}
-	return theta * k.length * (1 + margin)
+	return float64(theta * k.length * (1 + margin))
 }
 
 // canShorten reports whether the substep can be shortened to length, s.

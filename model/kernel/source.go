@@ -28,7 +28,7 @@ func tableRow(T []float64, t float64) int {
 // splitAtOffset returns s with an added row wherever its table passes through v between two rows.
 // Then max(0, s - v) is straight between rows as well. Other sources are returned unchanged.
 func splitAtOffset(s model.Source, v float64) model.Source {
-	if s.Held || s.Amplitude != 0 || len(s.Sum) > 0 {
+	if s.Held || !isStraight(&s) || len(s.Sum) > 0 {
 		return s
 	}
 	out := s
@@ -122,7 +122,7 @@ func sourceAt(s *model.Source, t, mid float64) float64 {
 	for _, factors := range s.Sum {
 		p := 1.0
 		for i := range factors {
-			p *= leafAt(&factors[i], t, mid)
+			p = float64(p * leafAt(&factors[i], t, mid))
 		}
 		total += p
 	}
@@ -136,7 +136,7 @@ func sourceAt(s *model.Source, t, mid float64) float64 {
 func leafAt(s *model.Source, t, mid float64) float64 {
 	v := tableAt(s, t, mid)
 	if s.Amplitude != 0 && mid >= s.Start {
-		v += s.Amplitude * sin(2*math.Pi*s.Frequency*(t-s.Start)+s.Phase)
+		v += float64(s.Amplitude * sin(float64(2*math.Pi*s.Frequency*(t-s.Start))+s.Phase))
 	}
 	return v
 }
@@ -152,7 +152,7 @@ func tableAt(s *model.Source, t, mid float64) float64 {
 		if mid < s.Start {
 			return s.V[0]
 		}
-		shift := s.Start + s.Period*floor((mid-s.Start)/s.Period)
+		shift := s.Start + float64(s.Period*floor((mid-s.Start)/s.Period))
 		t, mid = t-shift, mid-shift
 	}
 
@@ -166,7 +166,7 @@ func tableAt(s *model.Source, t, mid float64) float64 {
 		return s.V[i]
 	}
 
-	return s.V[i] + (s.V[i+1]-s.V[i])*((t-s.T[i])/(s.T[i+1]-s.T[i]))
+	return s.V[i] + float64((s.V[i+1]-s.V[i])*((t-s.T[i])/(s.T[i+1]-s.T[i])))
 }
 
 // breakpointAfter returns the first breakpoint of s after time t, +Inf where there is none.
@@ -199,7 +199,7 @@ func leafBreakpoint(s *model.Source, t float64) float64 {
 	}
 	shift := 0.0
 	if s.Period > 0 {
-		shift = s.Start + s.Period*floor((t-s.Start)/s.Period)
+		shift = s.Start + float64(s.Period*floor((t-s.Start)/s.Period))
 		next = min(next, shift+s.Period)
 	}
 
@@ -229,7 +229,7 @@ func (k *Kernel) nextChange(local float64) float64 {
 		if i > 0 && d == k.t.Delay[i-1] {
 			continue
 		}
-		next = min(next, float64(floorTicks((local+k.timeTol-d)/k.h)+1)*k.h+d)
+		next = min(next, float64(float64(floorTicks((local+k.timeTol-d)/k.h)+1)*k.h)+d)
 	}
 
 	return next
@@ -238,7 +238,7 @@ func (k *Kernel) nextChange(local float64) float64 {
 // gridTime returns the grid time at the start of this tick, s.
 //
 //go:nosplit
-func (k *Kernel) gridTime() float64 { return float64(k.tick) * k.h }
+func (k *Kernel) gridTime() float64 { return float64(float64(k.tick) * k.h) }
 
 // floorTicks returns the largest whole number that is not above x; |x| must be below History.
 //
@@ -293,39 +293,50 @@ func (k *Kernel) Driven(i int) bool { return k.input[k.t.InputSignal[i]] >= 0 }
 //
 //go:nosplit
 func (k *Kernel) Own(i int) float64 {
-	at := k.gridTime() + k.h/2 + k.t.Delay[i] // the source in the tables is delayed by the dead time
+	at := k.gridTime() + float64(k.h/2) + k.t.Delay[i] // the source in the tables is delayed by the dead time
 	return sourceAt(&k.t.Signals[k.t.InputSignal[i]].Source, at, at)
 }
 
 // setSignals sets w over the substep that starts at a local time and lasts length, s. Commands are
-// held. Sources are the parabola through their values at the start, the middle and the end; this is
-// exact for tables, since substeps end at breakpoints. Laws hold their value at the start until
+// held. Tables are straight, since substeps end at breakpoints, and waves are their Taylor
+// polynomials; in the held form a wave is the parabola through its values at the start, the middle
+// and the end. Laws hold their value at the start until
 // solveLaws refines them. The torque of slipping elements follows the clipped capacity. With x nil
 // the substep starts as the previous one did, and solveLaws does the rest.
 //
 //go:nosplit
 func (k *Kernel) setSignals(x []float64, local, length float64) {
 	k.length = length
-	mid := local + length/2
+	mid := local + float64(length/2)
 	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
 		k.w1[j], k.w2[j] = 0, 0
 	}
 	k.setOffsets(k.w0)
+	k.waveDegree = 0
 	for j := range k.t.Signals[:k.t.FirstAffine] {
 		sig := &k.t.Signals[j]
 		if i := k.input[j]; i >= 0 {
 			k.w0[j], k.w1[j], k.w2[j] = k.commandAt(i, mid), 0, 0
+			if sig.Wave >= 0 {
+				clear(k.waveRow(sig.Wave))
+			}
 			continue
 		}
 
 		t, tm := k.gridTime()+local, k.gridTime()+mid
+		if q := sig.Wave; q >= 0 {
+			k.setWave(q, t, tm)
+			k.w0[j], k.w1[j], k.w2[j] = k.waveTerm(q, 0), k.waveTerm(q, 1), k.waveTerm(q, 2)
+			continue
+		}
+
 		if local == 0 && k.publishedAt == k.tick && length > 0 {
 			k.w0[j] = k.published[j]
 		} else {
 			k.w0[j] = sourceAt(&sig.Source, t, tm)
 		}
 
-		if sig.Source.Amplitude == 0 && len(sig.Source.Sum) == 0 { // straight between breakpoints
+		if isStraight(&sig.Source) {
 			k.w1[j], k.w2[j] = sourceAt(&sig.Source, t+length, tm)-k.w0[j], 0
 			continue
 		}
@@ -399,8 +410,8 @@ func (k *Kernel) setSignalsNow(x []float64) {
 func (k *Kernel) setCapacities() {
 	for i := range k.capNow {
 		f, at := &k.t.Friction[i], k.t.M+i
-		k.capNow[i] = f.Gain * max(0, k.w[f.Signal]-f.Offset)
-		k.w[at] = k.direction(i) * k.capNow[i]
+		k.capNow[i] = float64(f.Gain * max(0, k.w[f.Signal]-f.Offset))
+		k.w[at] = float64(k.direction(i) * k.capNow[i])
 		if k.isIdle(i) {
 			k.w[at] = k.idleTorque(i)
 		}

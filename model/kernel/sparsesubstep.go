@@ -48,12 +48,12 @@ const (
 //
 //go:nosplit
 func (k *Kernel) termsNeeded(size, least float64) int {
-	r, j := k.t.Radius*k.length, 1
+	r, j := float64(max(k.t.Radius, k.t.WaveRate)*k.length), 1
 	if k.coarse {
 		least = remainderCoarse
 	}
-	for term := r * size; j < k.t.Degree && term > least; j++ {
-		term *= r / float64(j+1)
+	for term := float64(r * size); j < k.t.Degree && term > least; j++ {
+		term = float64(term * (r / float64(j+1)))
 	}
 	return max(min(j, k.t.Degree), 4)
 }
@@ -77,23 +77,25 @@ func (k *Kernel) expandSparse(x []float64) {
 func (k *Kernel) extendExpansion() {
 	n, mc, middle, top := k.t.N, k.t.Mc, 1.0, k.termsNeeded(1, remainder)
 	for j := range top {
-		if middle /= 2; j < k.degree {
+		if middle = float64(middle / 2); j < k.degree {
 			continue
 		}
-		switch j {
-		case 0:
+		switch {
+		case j == 0:
 			k.addTerm(j, k.w0)
-		case 1:
+		case j == 1:
 			k.addTerm(j, k.w1)
-		case 2:
+		case j == 2:
 			k.addTerm(j, k.w2)
+		case j <= k.waveDegree:
+			k.addTerm(j, k.waveTerms(j))
 		default:
 			k.addTerm(j, nil)
 		}
 
 		next := k.c[(j+1)*n : (j+2)*n]
 		for _, i := range k.t.Sparse.StatesRead {
-			k.lawStates[i] += middle * next[i]
+			k.lawStates[i] += float64(middle * next[i])
 			k.lawStates[n+i] += next[i]
 		}
 	}
@@ -137,9 +139,14 @@ func (k *Kernel) signalCoefficient(j, i int) float64 {
 		return k.w0[i]
 	case 1:
 		return k.w1[i]
+	case 2:
+		return k.w2[i]
 	}
 
-	return k.w2[i]
+	if q := k.t.Signals[i].Wave; q >= 0 {
+		return k.waveTerm(q, j)
+	}
+	return 0
 }
 
 // correctExpansion adds the effect of the changes dw1 and dw2 of w to the expanded substep. They
@@ -151,7 +158,7 @@ func (k *Kernel) correctExpansion(change float64) {
 	k.correctTerm(1, 0.25, nil, k.dw1)
 	k.correctTerm(2, middle, k.term, k.dw2)
 	for j := 3; j < top; j++ {
-		middle /= 2
+		middle = float64(middle / 2)
 		k.correctTerm(j, middle, k.term, nil)
 	}
 }
@@ -165,14 +172,14 @@ func (k *Kernel) correctTerm(j int, middle float64, x, w []float64) {
 	k.calls.derive(k, k.next, x, w, k.dtau)
 	part, c := k.length/float64(j+1), k.c[(j+1)*n:(j+2)*n]
 	for i, v := range k.next {
-		v *= part
+		v = float64(v * part)
 		k.term[i] = v
 		c[i] += v
 	}
 
 	axpy(k.tauPoly[j*mc:(j+1)*mc], 1, k.dtau)
 	for _, i := range k.t.Sparse.StatesRead {
-		k.lawStates[i] += middle * k.term[i]
+		k.lawStates[i] += float64(middle * k.term[i])
 		k.lawStates[n+i] += k.term[i]
 	}
 }
@@ -193,7 +200,7 @@ func (k *Kernel) expandFrictions() {
 func (k *Kernel) lockTorqueAt(i int, theta float64) float64 {
 	s := 0.0
 	for j := k.degree; j >= 0; j-- {
-		s = s*theta + k.tauPoly[j*k.t.Mc+i]
+		s = float64(s*theta) + k.tauPoly[j*k.t.Mc+i]
 	}
 	return s
 }
@@ -229,8 +236,8 @@ func (k *Kernel) prepareIndicator(g int) bool {
 			c := k.c[j*n : (j+1)*n]
 			poly[j] = k.argRows.dot(p.row+a, c)
 			for i, signal := range f.Signal {
-				if j <= 2 {
-					poly[j] += f.Coef[i] * k.signalCoefficient(j, signal)
+				if j <= max(2, k.waveDegree) {
+					poly[j] += float64(f.Coef[i] * k.signalCoefficient(j, signal))
 				}
 				if signal >= k.t.FirstAffine && signal < k.t.FirstLaw {
 					s := k.t.Signals[signal].Affine
@@ -238,7 +245,7 @@ func (k *Kernel) prepareIndicator(g int) bool {
 					if j == 0 {
 						z = k.level(s.Switch, c)
 					}
-					poly[j] += f.Coef[i] * k.slope[signal-k.t.FirstAffine] * z
+					poly[j] += float64(f.Coef[i] * k.slope[signal-k.t.FirstAffine] * z)
 				}
 			}
 		}
@@ -266,10 +273,10 @@ func (k *Kernel) prepareIndicator(g int) bool {
 //go:nosplit
 func (k *Kernel) tableMinimum(t *model.Table, side, reach float64) float64 {
 	from, to := k.argPoly[0]-reach, k.argPoly[0]+reach
-	lowest := min(side*lookup(t, from), side*lookup(t, to))
+	lowest := min(float64(side*lookup(t, from)), float64(side*lookup(t, to)))
 	for i, x := range t.X {
 		if x > from && x < to {
-			lowest = min(lowest, side*t.Z[i])
+			lowest = min(lowest, float64(side*t.Z[i]))
 		}
 	}
 
@@ -290,7 +297,7 @@ func (k *Kernel) indicatorAt(g int, theta float64) float64 {
 	for a := range p.Args {
 		s := 0.0
 		for j := k.degree; j >= 0; j-- {
-			s = s*theta + k.argPoly[a*width+j]
+			s = float64(s*theta) + k.argPoly[a*width+j]
 		}
 		k.args[a] = k.argTauRows.dotFrom(s, p.row+a, k.tau)
 	}

@@ -15,7 +15,7 @@ func (k *Kernel) stepOverEvents(local, theta float64) {
 		k.calls.countPulses(k, local, theta, true)
 	}
 	copy(k.x, k.x1)
-	local += theta * k.length
+	local += float64(theta * k.length)
 	k.setInstant(theta)
 	k.setTorquesRead(k.x, theta)
 	for g := range k.side {
@@ -101,15 +101,15 @@ func (k *Kernel) brakeReversed(theta float64) bool {
 			continue
 		}
 		reversed = true
-		after := theta * k.length * min(1, s/(s-k.slip[i]))
-		impulse := 2 * k.capNow[i] * after
+		after := float64(theta * k.length * min(1, s/(s-k.slip[i])))
+		impulse := float64(2 * k.capNow[i] * after)
 		if k.t.Friction[i].OneWay || math.Abs(s) <= -gram*impulse {
 			k.setMode(i, Stuck)
 			continue
 		}
 
 		k.setMode(i, -k.mode[i])
-		k.bcT.axpy(k.x, -(d * impulse), i)
+		k.bcT.axpy(k.x, -(float64(d * impulse)), i)
 	}
 
 	return reversed
@@ -132,10 +132,10 @@ func (k *Kernel) correctSpringWork(s int) {
 		}
 		slope, work := k.t.Signals[j].Affine.Slope, 0.0
 		for r := from; r < to; r++ {
-			work += (slope[r+1] - slope[r]) * (z - sw.Borders[r]) * (z - sw.Borders[r]) / 2
+			work += float64((slope[r+1] - slope[r]) * (z - sw.Borders[r]) * (z - sw.Borders[r]) / 2)
 		}
 		for r := from; r > to; r-- {
-			work += (slope[r-1] - slope[r]) * (z - sw.Borders[r-1]) * (z - sw.Borders[r-1]) / 2
+			work += float64((slope[r-1] - slope[r]) * (z - sw.Borders[r-1]) * (z - sw.Borders[r-1]) / 2)
 		}
 		k.setSignalEffect(j)
 		direct := k.levels.dot(s, k.x1)
@@ -146,7 +146,7 @@ func (k *Kernel) correctSpringWork(s int) {
 		}
 		k.setFlow(k.x)
 		rate := k.levels.dot(s, k.xd)
-		p := (rate - math.Copysign(math.Sqrt(max(0, rate*rate-2*mobility*work)), rate)) / mobility
+		p := (rate - math.Copysign(math.Sqrt(max(0, float64(rate*rate)-float64(2*mobility*work))), rate)) / mobility
 		axpy(k.x, p, k.x1)
 	}
 }
@@ -195,9 +195,9 @@ func (k *Kernel) correctContact(g int, theta float64) {
 	for i := range contactParts {
 		at := theta / contactParts * float64(i)
 		f := k.missingForce(on, at, impulse, shift)
-		f = k.missingForce(on, at+theta/(2*contactParts), impulse+f*part/2, shift+impulse*part/2)
-		shift += impulse*part + f*part*part/2
-		impulse += f * part
+		f = k.missingForce(on, at+theta/(2*contactParts), impulse+float64(f*part/2), shift+float64(impulse*part/2))
+		shift += float64(impulse*part) + float64(f*part*part/2)
+		impulse += float64(f * part)
 	}
 
 	axpy(k.x, impulse, k.x1)
@@ -214,10 +214,10 @@ func (k *Kernel) missingForce(g *Group, at, impulse, shift float64) (f float64) 
 	for q, s := range g.Switches {
 		z, c := 0.0, k.contactC[q*(k.t.Degree+1):]
 		for j := k.degree; j >= 0; j-- {
-			z = z*at + c[j]
+			z = float64(z*at) + c[j]
 		}
 		v := &k.contact[q]
-		v.z = z + k.t.Switches[s].Const + v.direct*impulse + v.flow*shift
+		v.z = z + k.t.Switches[s].Const + float64(v.direct*impulse) + float64(v.flow*shift)
 		k.contactRegion[s] = k.t.Switches[s].regionOf(v.z)
 	}
 
@@ -225,7 +225,7 @@ func (k *Kernel) missingForce(g *Group, at, impulse, shift float64) (f float64) 
 		for _, j := range k.t.Switches[s].Signals {
 			i := j - k.t.FirstAffine
 			slope, offset := k.affineIn(i, k.contactRegion)
-			f += (slope-k.slope[i])*k.contact[q].z + offset - k.offset[i]
+			f += float64((slope-k.slope[i])*k.contact[q].z) + offset - k.offset[i]
 		}
 	}
 	return f

@@ -279,6 +279,7 @@ func (l *loader) productWithout(term []network.Factor, k int) float64 {
 func (in *scope) tableSource(f yamlfile.Field, options map[string]yamlfile.Field, what string,
 	want units.Wanted) model.Source {
 	var s model.Source
+	in.CheckRows(f, what, 2)
 	columns := []units.Wanted{units.Want("s"), want}
 	if g, ok := options["units"]; ok {
 		var err error

@@ -68,6 +68,8 @@ func readEngine(e *element.Element) element.Declared {
 	g := engine{Element: e, w: at.Speeds(1)}
 	if e.Has("throttle") {
 		g.throttle = readOverride(e, network.SignalOf(e.Waveform("throttle")))
+	} else {
+		e.Forbid("goes with throttle", "override", "override_mode")
 	}
 	g.readTables()
 	points := slices.Clone(g.full.X)
@@ -87,6 +89,8 @@ func readEngine(e *element.Element) element.Declared {
 	if lag := e.Number("lag"); lag > 0 {
 		tau = e.AddLag(network.State{Name: "tau", Start: e.Number("tau_start")}, tau, lag)
 		e.ReadStart("tau_start", network.StartCondition{State: 1 + tau.Index()})
+	} else {
+		e.Forbid("goes with lag above 0", "tau_start")
 	}
 
 	e.Exert(at, tau)
@@ -175,6 +179,7 @@ func (g *engine) addIdle() {
 // addLimiter fades the torque to the drag from limit_speed on, over limit_range.
 func (g *engine) addLimiter() {
 	if !g.Has("limit_speed") {
+		g.Forbid("goes with limit_speed", "limit_range")
 		return
 	}
 	limit, span := g.Number("limit_speed"), g.Number("limit_range")

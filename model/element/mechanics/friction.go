@@ -122,7 +122,7 @@ func readBearing(e *element.Element) element.Declared {
 	name, unit := e.Per("tau", "f"), e.Per("N.m", "N")
 	k := model.Friction{Gain: 1}
 	if e.Has("tau_pos") {
-		e.Forbid("and "+name+"_pos; one of them is wanted", "tau_Coulomb", "tau_Stribeck", "tau_prop")
+		e.Forbid("and "+name+"_pos; one of them is wanted", "tau_Coulomb", "tau_Stribeck", "tau_prop", "fexp")
 		t := readSlipTable(e, "tau_pos")
 		k.Peak = e.NumberOr("peak", 1)
 		if len(t.X) == 1 {
@@ -138,10 +138,14 @@ func readBearing(e *element.Element) element.Declared {
 
 	coulomb, extra, prop := e.Number("tau_Coulomb"), e.Number("tau_Stribeck"), e.Number("tau_prop")
 	k.Peak = e.NumberOr("peak", 1.001)
+	if !e.Has("tau_Stribeck") {
+		e.Forbid("goes with "+name+"_Stribeck", "fexp")
+	}
+	fexp := e.NumberOr("fexp", 0)
 	if extra == 0 {
 		k.Signal = e.AddConstant(name, coulomb)
 	} else {
-		fexp := e.Number("fexp")
+		fexp = e.Number("fexp")
 		l := network.LawOf(e.Between.Speeds(1), extra*fexp).Do(model.Abs).Times(-fexp).Do(model.Exp)
 		k.Signal = e.AddLaw(name, unit, l.Times(extra).Push(coulomb).Do(model.Add)).Index()
 	}

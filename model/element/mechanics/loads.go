@@ -7,6 +7,7 @@ import (
 	"lockstep/model"
 	"lockstep/model/element"
 	"lockstep/model/network"
+	"lockstep/model/units"
 )
 
 func loadKinds() []element.Kind {
@@ -14,6 +15,7 @@ func loadKinds() []element.Kind {
 	nominal := parameters{
 		number("tau_nominal|f_nominal", torque, "", unbounded, "value at the nominal speed; negative: a load"),
 		number("w_nominal|v_nominal", speed, "", positive, "nominal speed"),
+		element.Flag("TorqueDirection|ForceDirection", "true", "true: the same direction at any sign of the speed"),
 	}
 	return []element.Kind{
 		{Name: "linear_speed_dependent_torque", Flanges: on(turns), Parameters: nominal, Read: readLinearLoad},
@@ -25,7 +27,7 @@ func loadKinds() []element.Kind {
 				number("tau_nominal", "N.m", "", notNegative, "largest braking torque"),
 				number("w_nominal", "rad/s", "", positive, "slip of the largest torque at TRef"),
 				over("excitation", "1", "1", unbounded, "coil current over the nominal one"),
-				number("alpha20", "1/K", "0", notNegative, "temperature coefficient of the resistance"),
+				number("alpha20", "1/K", "0", notNegative, "temperature coefficient of the resistance at 20 degC"),
 				number("TRef", "K", "293.15", unbounded, "temperature at which w_nominal holds"),
 				number("C", "J/K", "infinite", positive, "heat capacity"),
 				number("T_start", "K", "TRef", unbounded, "temperature at the start"),
@@ -34,15 +36,17 @@ func loadKinds() []element.Kind {
 			},
 			Adds: adds{{Key: "T", Unit: "K", Meaning: "temperature"},
 				{Key: "lossPower", Unit: "W", Meaning: "braking power"}}},
-		{Name: "vehicle", Owns: true, Itself: moves, Flanges: element.Flanges(turns, "flange"), Read: readVehicle,
+		{Name: "vehicle", Owns: true, Itself: moves, Read: readVehicle,
+			Flanges: []element.Flange{{Key: "flange", Domain: turns, Missing: "no driven wheels"}},
 			Parameters: slices.Concat(parameters{
 				number("m", "kg", "", positive, "mass"),
-				number("R", "m", "", positive, "radius of the wheels"),
+				number("R", "m", "with flange", positive, "radius of the wheels"),
+				number("J", "kg.m2", "0", notNegative, "moment of inertia of the wheels, with flange"),
 				number("A", "m2", "0", notNegative, "frontal area"),
 				number("Cd", "1", "0", notNegative, "drag coefficient"),
 				number("rho", "kg/m3", "1.2", notNegative, "density of the air"),
 				over("wind", "m/s", "0", unbounded, "speed of the wind, positive from behind"),
-				number("Cr", "1", "0", notNegative, "coefficient of rolling resistance"),
+				number("Cr", "1", "0.015", notNegative, "coefficient of rolling resistance"),
 				over("inclination", "1", "0", unbounded, "tangent of the slope, positive uphill"),
 				number("g", "m/s2", "9.80665", notNegative, "gravitational acceleration"),
 				number("v_max", "m/s", "100", positive, "largest speed expected"),
@@ -52,24 +56,50 @@ func loadKinds() []element.Kind {
 	}
 }
 
-// readLinearLoad reads a load tau = tau_nominal·w/w_nominal.
+// readLinearLoad reads a load tau = tau_nominal·w/w_nominal, or with |w| if TorqueDirection is true.
 func readLinearLoad(e *element.Element) element.Declared {
-	return e.Drive(e.Between.Speeds(e.Number("tau_nominal") / e.Number("w_nominal")))
-}
-
-// readQuadraticLoad reads a load tau = tau_nominal·(w/w_nominal)²·sign(w).
-func readQuadraticLoad(e *element.Element) element.Declared {
-	tau, w := e.Number("tau_nominal"), e.Number("w_nominal")
-	l := network.LawOf(e.Between.Speeds(1), 4*tau/w) // up to twice the nominal speed
-	l.Again(0).Do(model.Abs, model.Mul).Times(tau / (w * w))
+	slope := e.Number("tau_nominal") / e.Number("w_nominal")
+	w := e.Between.Speeds(1)
+	if !e.Flag("TorqueDirection") {
+		return e.Drive(w.Scaled(slope))
+	}
+	e.AddBreakpoints(w, []float64{0})
+	l := network.LawOf(w, slope).Do(model.Abs).Times(slope)
 	return e.Drive(e.AddLaw(e.Per("tau", "f"), e.Per("N.m", "N"), l))
 }
 
+// readQuadraticLoad reads a load tau = tau_nominal·(w/w_nominal)², times sign(w) unless
+// TorqueDirection is true.
+func readQuadraticLoad(e *element.Element) element.Declared {
+	tau, w := e.Number("tau_nominal"), e.Number("w_nominal")
+	l := network.LawOf(e.Between.Speeds(1), 4*tau/w).Again(0) // up to twice the nominal speed
+	if !e.Flag("TorqueDirection") {
+		l.Do(model.Abs)
+	}
+	l.Do(model.Mul).Times(tau / (w * w))
+	return e.Drive(e.AddLaw(e.Per("tau", "f"), e.Per("N.m", "N"), l))
+}
+
+// celsius20 is 20 degC, the temperature of alpha20, K.
+const celsius20 = 293.15
+
 // readEddy reads an eddy-current brake: tau = 2·tau_nominal·e²·x/(1 + x²) against the slip, with
-// x = w_rel/(w_nominal·(1 + alpha·(T - TRef))). Its loss heats the capacity C, which G cools.
+// x = w_rel/(w_nominal·(1 + alpha·(T - TRef))). Its loss heats the capacity C, which G cools. As in the
+// Modelica Standard Library alpha = alpha20/(1 + alpha20·(TRef - 20 degC)).
 func readEddy(e *element.Element) element.Declared {
 	tau, w := e.Number("tau_nominal"), e.Number("w_nominal")
 	alpha, ref := e.Number("alpha20"), e.Number("TRef")
+	if from20 := 1 + alpha*(ref-celsius20); from20 > 0 {
+		alpha /= from20
+	} else {
+		e.Refuse(e.Place("TRef"), "TRef %s: the resistance would be 0 or negative there with this alpha20",
+			units.Format(ref, "K"))
+	}
+	if !e.Has("C") {
+		e.Forbid("goes with C; without it the temperature stays at T_start", "G", "T_ambient")
+	} else if !e.Has("G") {
+		e.Forbid("goes with G", "T_ambient")
+	}
 	heat, loss := e.NumberOr("C", math.Inf(1)), e.Number("G")
 	start := e.NumberOr("T_start", ref)
 	ambient := e.NumberOr("T_ambient", start)
@@ -94,21 +124,31 @@ func readEddy(e *element.Element) element.Declared {
 
 // readVehicle reads a mass on wheels of radius R:
 //
-//	m·v' = f_wheel - m·g·sin(a) - m·g·cos(a)·Cr (friction) - ½·rho·Cd·A·|v - wind|·(v - wind)
+//	(m + J/R²)·v' = f_wheel - m·g·sin(a) - m·g·cos(a)·Cr (friction) - ½·rho·Cd·A·|v - wind|·(v - wind)
 //
 // with tan(a) = inclination. The rolling resistance is a friction element, which can hold the vehicle
-// on a small slope.
+// on a small slope. Without a flange it has no driven wheels.
 func readVehicle(e *element.Element) element.Declared {
 	own := e.OwnNode
 	n := &e.Network.Nodes[own]
-	n.J = e.Number("m")
+	m := e.Number("m")
+	n.J = m
 	e.ReadNodeStart(own, "w_start", "phi_start")
-	e.Tie(e.Term("flange", e.Number("R")), network.TermOf(own, -1))
-	area, cd, rho := e.Number("A"), e.Number("Cd"), e.Number("rho")
-	cr, weight, fast := e.Number("Cr"), n.J*e.Number("g"), e.Number("v_max")
+	if _, driven := e.Nodes["flange"]; driven {
+		r := e.Number("R")
+		n.J += e.Number("J") / (r * r)
+		e.Tie(e.Term("flange", r), network.TermOf(own, -1))
+	} else {
+		e.Forbid("goes with flange", "R", "J")
+	}
+	if !e.Together("A", "Cd") {
+		e.Forbid("goes with A and Cd", "rho", "wind", "v_max")
+	}
+	area, cd, rho, wind := e.Number("A"), e.Number("Cd"), e.Number("rho"), e.OptionalWaveform("wind")
+	cr, weight, fast := e.Number("Cr"), m*e.Number("g"), e.Number("v_max")
 	e.Between = network.RowOf(own)
 	if k := rho * cd * area / 2; k > 0 {
-		air := e.Between.Speeds(1).Plus(e.OptionalWaveform("wind").Scaled(-1))
+		air := e.Between.Speeds(1).Plus(wind.Scaled(-1))
 		l := network.LawOf(air, 2*k*fast).Again(0).Do(model.Abs, model.Mul).Times(-k)
 		e.Exert(e.Between, e.NameLaw("f_air", l))
 	}

@@ -27,9 +27,11 @@ func sourceKinds() []element.Kind {
 				over("tau", "N.m", "", unbounded, "mean torque"),
 				rows("orders", "1, 1", "", unbounded, "[order, amplitude], orders > 0"),
 				number("phi_rel_start", "rad", "solved", unbounded, "angle at the start"),
+				element.Word("angle", "relative", "angle in the sines: against the support, or that of the flange",
+					"relative", "absolute"),
 				number("w_max", "rad/s", "650", positive, "largest speed expected"),
 			},
-			Adds: adds{{Key: "phi_rel", Unit: "rad", Meaning: "angle of the flange against the support"}}},
+			Adds: adds{{Key: "phi_rel", Unit: "rad", Meaning: "angle of the flange against the support, unless absolute"}}},
 		{Name: "speed", Owns: true, Flanges: on(either), Read: readSpeed, Adds: adds{driven},
 			Parameters: append(parameters{over("w_ref|v_ref", speed, "", unbounded, "speed of the flange")}, filter...)},
 		{Name: "position", Owns: true, Flanges: on(either), Read: readSpeed,
@@ -64,6 +66,7 @@ func readSpeed(e *element.Element) element.Declared {
 	crit := 2 * math.Pi * e.Number("f_crit")
 	e.Tie(network.TermOf(own, 1), e.Term("flange", -1), e.Term("support", 1))
 	if e.Flag("exact") {
+		e.Forbid("goes with exact: false", "f_crit")
 		followExactly(e, n, ref)
 	} else {
 		followFiltered(e, n, ref, crit)
@@ -75,8 +78,13 @@ func readSpeed(e *element.Element) element.Declared {
 func followFiltered(e *element.Element, n *network.Node, ref int, crit float64) {
 	i := e.AddState(network.State{Name: "w", Speed: e.Between})
 	n.Driven = i + 1
+	isSpeed := e.Kind.Name == "speed"
+	if s := &e.Network.Signals[ref]; s.Law == nil {
+		e.AddStart(network.StartCondition{Row: e.Between, Speed: isSpeed, Value: startOfSource(s.Source), At: e.At,
+			Rank: network.StartGuess, Weight: 1})
+	}
 	source, w := network.SignalOf(ref), network.StateOf(i)
-	if e.Kind.Name == "speed" {
+	if isSpeed {
 		e.Network.States[i].Der = source.Scaled(crit).Plus(w.Scaled(-crit))
 		return
 	}
@@ -249,6 +257,8 @@ func leafDerivative(s model.Source) (model.Source, bool) {
 // times time):
 //
 //	tau·(1 + sum of amplitude·sin(order·phi_rel))
+//
+// With angle: absolute, phi_rel is the angle of the flange itself.
 func readHarmonics(e *element.Element) element.Declared {
 	mean := e.Waveform("tau")
 	rows := e.Columns("orders")
@@ -261,7 +271,15 @@ func readHarmonics(e *element.Element) element.Declared {
 		size, steep = size+a, steep+a*order
 	}
 
-	turn := e.AddDeflection(network.State{Name: "phi_rel"})
+	absolute := e.Word("angle") == "absolute"
+	var turn int
+	along := e.Between
+	if absolute {
+		e.Forbid("goes with angle: relative; the flange starts at its phi_start", "phi_rel_start")
+		turn, along = e.Angle(e.Node("flange")), network.RowOf(e.Node("flange"))
+	} else {
+		turn = e.AddDeflection(network.State{Name: "phi_rel"})
+	}
 	most := e.Network.MaxAbs(mean)
 	if mean < len(e.Network.Inputs) {
 		if in := e.Network.Inputs[mean]; !math.IsInf(in.Max-in.Min, 0) {
@@ -270,7 +288,7 @@ func readHarmonics(e *element.Element) element.Declared {
 	}
 
 	var l network.Law
-	angle, rate := l.Read(network.StateOf(turn), most*steep), l.Read(e.Between.Speeds(1), 0)
+	angle, rate := l.Read(network.StateOf(turn), most*steep), l.Read(along.Speeds(1), 0)
 	fast := e.Number("w_max")
 	l.Stiff = []network.Stiffness{{Rate: rate, Own: rows[0][len(rows[0])-1] * fast}}
 	l.Push(1)
@@ -279,6 +297,8 @@ func readHarmonics(e *element.Element) element.Declared {
 	}
 	l.Arg(network.SignalOf(mean), size).Do(model.Mul)
 	d := e.Drive(e.AddLaw("tau", "N.m", &l))
-	d.Twist, d.Angle = turn, "rad"
+	if !absolute {
+		d.Twist, d.Angle = turn, "rad"
+	}
 	return d
 }

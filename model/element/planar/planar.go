@@ -130,7 +130,7 @@ func pointFields(e *element.Element) []element.Field {
 // readBody reads the inertia, the points and the initial values of a body.
 func readBody(e *element.Element) element.Declared {
 	b := e.Data.(*body)
-	m, J := 0.0, 0.0
+	m, J := e.NumberOr("m", 0), e.NumberOr("J", 0) // of no effect for coordinates that do not move
 	if b.moves[0] || b.moves[1] {
 		m = e.Number("m")
 	}
@@ -183,7 +183,8 @@ func forbidAlong(e *element.Element, coordinate, key string) {
 func readPoint(e *element.Element, f element.Field, p *frame) {
 	pair := e.NumbersOf(f, element.Parameter{Key: "nodes: " + f.Key, Unit: "m"})
 	if len(pair) != 2 {
-		e.Refuse(f.At, "nodes: %s: %d values; [x, y] from the centre of the body are wanted", f.Key, len(pair))
+		e.Refuse(f.At, "nodes: %s: %d values; [x, y] from the centre of the body are wanted%s",
+			f.Key, len(pair), e.DecimalAdvice(f))
 	}
 	p.rel = [2]float64(pair)
 	for i, own := range p.node {
