@@ -49,3 +49,26 @@ func TestContactsBeyondTheEventBudgetKeepTheirForce(t *testing.T) {
 		})
 	}
 }
+
+// A contact in a plant stepped in two parts acts while it is closed, and only then.
+func TestContactsInTwoPartsFollowTheWholePlant(t *testing.T) {
+	const elements = `
+car: {type: mass, m: 1000, v_start: 10, s_start: 0}
+head: {type: mass, m: 500, s_start: 0.2, v_start: 9}
+gap: {type: elasto_gap, a: car, b: head, c: 2e5, d: 3e3}
+play: {type: elasto_backlash, a: car, b: head, c: 2e5, d: 3e2, backlash: 0.5}
+spring: {type: spring_damper, a: car, b: head, c: 1e3, d: 10, s_rel0: 0.1}
+wheel: {type: inertia, J: 10, w_start: 20}
+tread: {type: ideal_rolling_wheel, a: wheel, b: rim, radius: 0.5}
+rim: {type: mass, m: 1}
+brake: {type: brake, flange: wheel, mu: 0.3, cgeo: 1, fn: 3 kN}
+rail: {type: rail_contact, a: rim, b: car, law: gyebroszki, mu0: 0.2, A: 0.4, v_star: 5 m/s, fn: 5 kN}`
+	text := modeltest.PlantOf(elements, "v: {speed: car}\nvh: {speed: head}")
+	whole := modeltest.New(t, text, time.Millisecond)
+	parts := modeltest.New(t, text+"partition: {N_sub: 20, N_iter: 2}\n", 5*time.Millisecond)
+	parts.To(1, func(at float64) {
+		whole.To(at, nil)
+		parts.Is("v", whole.Get("v"), 2e-3)
+		parts.Is("vh", whole.Get("vh"), 2e-3)
+	})
+}
