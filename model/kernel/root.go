@@ -19,7 +19,8 @@ func (k *Kernel) curveAt(c int, theta float64) float64 {
 			return float64(k.side[c]*k.indicatorAt(c, theta)) + float64(indicatorTol*(1+k.indicatorMax[c]))
 		}
 		k.setIndicatorInputs(c, theta)
-		return float64(k.side[c]*k.evaluateProgram(k.indicatorProgram(c), k.xd, k.w[:k.t.M])) + float64(indicatorTol*(1+k.indicatorMax[c]))
+		return float64(k.side[c]*k.evaluateProgram(k.indicatorProgram(c), k.xd, k.w[:k.t.M])) +
+			float64(indicatorTol*(1+k.indicatorMax[c]))
 	}
 
 	return k.polyAt(theta)
