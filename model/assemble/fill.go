@@ -215,6 +215,10 @@ func (a *assembly) programs(sys *model.System) {
 		}
 	}
 
+	for _, g := range a.indicators {
+		sys.Guards = append(sys.Guards, *a.program(&g.Law, a.arguments(&g.Law, g.At, g.Name)))
+	}
+
 	start := startSignals(sys)
 	for j, i := range from {
 		l, p := a.signals[i].Law, sys.Signals[j].Law
@@ -236,10 +240,6 @@ func (a *assembly) programs(sys *model.System) {
 		}
 
 		addIndirectSlopes(sys, p)
-	}
-
-	for _, g := range a.indicators {
-		sys.Guards = append(sys.Guards, *a.program(&g.Law, a.arguments(&g.Law, g.At, g.Name)))
 	}
 }
 
@@ -280,7 +280,7 @@ func (a *assembly) arguments(l *network.Law, at network.Pos, what string) (list 
 
 // program returns the program of a law with these arguments.
 func (a *assembly) program(l *network.Law, args [][]float64) *model.Program {
-	p := &model.Program{Slopes: slices.Clone(l.Slopes), Ops: a.ops(l), Tables: l.Tables}
+	p := &model.Program{Slopes: slices.Clone(l.Slopes), Ops: a.ops(l), Tables: l.Tables, Borders: l.Borders}
 	for _, v := range args {
 		t := model.Functional{Const: v[a.ofOne()]}
 		if row := v[:a.n:a.n]; network.Largest(row) > 0 {
@@ -311,8 +311,10 @@ func stackDepth(ops []model.Op) int {
 		switch op.Code {
 		case model.Push, model.Arg, model.Side:
 			now++
-		case model.Add, model.Sub, model.Mul, model.Div, model.Min, model.Max, model.Look2, model.If:
+		case model.Add, model.Sub, model.Mul, model.Div, model.Min, model.Max, model.Look2, model.If, model.Line:
 			now--
+		case model.Patch:
+			now -= 3
 		}
 
 		deepest = max(deepest, now)

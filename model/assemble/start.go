@@ -133,7 +133,7 @@ func startSignals(sys *model.System) []float64 {
 	for j := range v {
 		switch s := &sys.Signals[j]; {
 		case s.Law != nil:
-			v[j] = programAt(s.Law, sys.X0, v)
+			v[j] = programAt(sys, s.Law, v, nil)
 		case s.Affine != nil:
 			z, r := sys.Switches[s.Affine.Switch].At(sys.X0)
 			v[j] = s.Affine.Slope[r]*z + s.Affine.Offset[r]
@@ -150,9 +150,32 @@ func startSignals(sys *model.System) []float64 {
 	return v
 }
 
-// programAt estimates the value of a program in state x with the signals v: without friction, with
-// all event indicators positive, and with tables of two variables at their largest value.
-func programAt(p *model.Program, x, v []float64) float64 {
+// sideAt returns the side of event indicator g at the start; 1 where it depends on itself. within are
+// the indicators that depend on it.
+func sideAt(sys *model.System, g int, v []float64, within []int) float64 {
+	if slices.Contains(within, g) {
+		return 1
+	}
+	p := &sys.Guards[g]
+	value := programAt(sys, p, v, append(within, g))
+	if len(p.Borders) == 0 {
+		if value < 0 {
+			return -1
+		}
+		return 1
+	}
+	side := 0.0
+	for _, b := range p.Borders {
+		if value >= b {
+			side++
+		}
+	}
+	return side
+}
+
+// programAt estimates the value of a program at the start with the signals v: without friction, and
+// with tables of two variables at their largest value.
+func programAt(sys *model.System, p *model.Program, v []float64, within []int) float64 {
 	var s []float64
 	for _, op := range p.Ops {
 		top := len(s) - 1
@@ -160,13 +183,24 @@ func programAt(p *model.Program, x, v []float64) float64 {
 		case model.Push:
 			s = append(s, op.Value)
 		case model.Arg:
-			s = append(s, functionalAt(&p.Args[op.Index], x, v))
+			s = append(s, functionalAt(&p.Args[op.Index], sys.X0, v))
 		case model.Side:
-			s = append(s, 1)
+			s = append(s, sideAt(sys, op.Index, v, within))
+		case model.If:
+			if sideAt(sys, op.Index, v, within) < 0 {
+				s[top-1] = s[top]
+			}
+			s = s[:top]
 		case model.Look:
 			s[top] = p.Tables[op.Index].At(s[top])
+		case model.Line:
+			t, i := &p.Tables[op.Index], int(s[top])
+			s = s[:top]
+			s[top-1] = t.Z[i] + (s[top-1]-t.X[i])/(t.X[i+1]-t.X[i])*(t.Z[i+1]-t.Z[i])
 		case model.Look2:
 			s = append(s[:top-1], network.Largest(p.Tables[op.Index].Z))
+		case model.Patch:
+			s = append(s[:top-3], network.Largest(p.Tables[op.Index].Z))
 		default:
 			if f, ok := ofTwo[op.Code]; ok {
 				s = append(s[:top-1], f(s[top-1], s[top]))
@@ -192,7 +226,6 @@ var (
 			return a / b
 		},
 		model.Min: math.Min, model.Max: math.Max,
-		model.If: func(a, _ float64) float64 { return a },
 	}
 	ofOneValue = map[model.Code]func(b float64) float64{
 		model.Neg: func(b float64) float64 { return -b },

@@ -1,10 +1,12 @@
 package element
 
 import (
+	"errors"
 	"math"
 	"slices"
 
 	"lockstep/model"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -83,13 +85,67 @@ func (e *Element) AddConstant(name string, v float64) int {
 }
 
 // AddLaw makes the signal NAME.name with a law.
-func (e *Element) AddLaw(name, unit string, l *network.Law) network.Form {
-	return network.SignalOf(e.AddSignal(name, network.Signal{Law: l, Unit: units.Want(unit).Unit}))
+func (e *Element) AddLaw(name, unit string, value *law.Expr) network.Form {
+	s := e.AddSignal(name, network.Signal{Unit: units.Want(unit).Unit})
+	e.setLaw(s, value)
+	return network.SignalOf(s)
 }
 
 // NameLaw is AddLaw for a signal that outputs can read; the type declares it in Kind.Adds.
-func (e *Element) NameLaw(name string, l *network.Law) network.Form {
-	return e.NameForm(name, e.AddLaw(name, e.added(name), l))
+func (e *Element) NameLaw(name string, value *law.Expr) network.Form {
+	return e.NameForm(name, e.AddLaw(name, e.added(name), value))
+}
+
+// AddProgram is AddLaw for a law that is not an expression.
+func (e *Element) AddProgram(name, unit string, l *network.Law) network.Form {
+	return network.SignalOf(e.AddSignal(name, network.Signal{Law: l, Unit: units.Want(unit).Unit}))
+}
+
+// NameProgram is NameLaw for a law that is not an expression.
+func (e *Element) NameProgram(name string, l *network.Law) network.Form {
+	return e.NameForm(name, e.AddProgram(name, e.added(name), l))
+}
+
+// OwnLaw makes the signal with the name of the element a law.
+func (e *Element) OwnLaw(value *law.Expr) { e.setLaw(e.OwnSignal, value) }
+
+// setLaw makes a signal a law of the element.
+func (e *Element) setLaw(signal int, value *law.Expr) {
+	e.DeferLaw(signal, law.Owner{Name: e.Name, At: e.At}, value, func(err error) {
+		at := e.At
+		var slope *law.SlopeError
+		if errors.As(err, &slope) && e.Has(slope.Key) {
+			at = e.Place(slope.Key)
+		}
+		e.Refuse(at, "%v", err)
+	})
+}
+
+// pendingLaw is the law of a signal before all elements have been read: the ranges of the signals
+// that it reads are not yet known.
+type pendingLaw struct {
+	signal int
+	owner  law.Owner
+	value  *law.Expr
+	refuse func(error)
+}
+
+// DeferLaw makes a signal a law with a value; refuse reports an error in it.
+func (p *Plant) DeferLaw(signal int, owner law.Owner, value *law.Expr, refuse func(error)) {
+	p.Network.Signals[signal].Law = new(network.Law)
+	p.laws = append(p.laws, pendingLaw{signal, owner, value, refuse})
+}
+
+// CompileLaws makes the laws after all elements have been read.
+func (p *Plant) CompileLaws() {
+	for _, pending := range p.laws {
+		l, err := law.Compile(p.Network, pending.owner, pending.value)
+		if err != nil {
+			pending.refuse(err)
+			continue
+		}
+		*p.Network.Signals[pending.signal].Law = *l
+	}
 }
 
 // NameForm makes f readable by outputs as NAME.name; the type declares it in Kind.Adds.
@@ -146,25 +202,10 @@ func (e *Element) AddSlipBreakpoints(tables ...model.Table) {
 	e.AddLawBreakpoints(network.LawOf(e.Between.Speeds(1), 0).Do(model.Abs), points)
 }
 
-// AddLawBreakpoints makes one event indicator for all points: it changes its sign where the law l
-// passes one of them.
+// AddLawBreakpoints makes one event indicator for all points that the law l passes.
 func (e *Element) AddLawBreakpoints(l *network.Law, points []float64) {
 	slices.Sort(points)
-	points = slices.Compact(points)
-	if len(points) == 0 {
-		return
+	if l.Borders = slices.Compact(points); len(points) > 0 {
+		e.AddIndicator(l)
 	}
-
-	t := model.Table{Extend: true, X: []float64{points[0] - 1}, Z: []float64{-1}}
-	sign := 1.0
-	for i, x := range points {
-		next := x + 1
-		if i+1 < len(points) {
-			next = x + (points[i+1]-x)/2
-		}
-		t.X, t.Z = append(t.X, x, next), append(t.Z, 0, sign)
-		sign = -sign
-	}
-
-	e.AddIndicator(l.Look(t))
 }

@@ -45,9 +45,21 @@ func (k *Kernel) mayHoldEvent() bool {
 	return false
 }
 
-// indicatorTol is the part of an indicator's largest value so far, and of one, that counts as zero.
-// A torque of rounding has no side.
+// indicatorTol is the part of an indicator's largest value so far, and of one, that counts as zero. A
+// torque of rounding has no side.
 const indicatorTol = 1e-12
+
+// indicatorZero returns the distance from a border within which event indicator g counts as on it. A
+// quotient may have been infinite elsewhere, so of it the outermost borders count and not its largest
+// value.
+//
+//go:nosplit
+func (k *Kernel) indicatorZero(g int) float64 {
+	if p := &k.t.Indicators[g]; len(p.Borders) > 0 && len(p.Ops) > 1 {
+		return indicatorTol * (1 + max(math.Abs(p.Borders[0]), math.Abs(p.Borders[len(p.Borders)-1])))
+	}
+	return indicatorTol * (1 + k.indicatorMax[g])
+}
 
 // indicatorPassed reports whether event indicator g has changed its side in state x, with w and tau
 // as set.
@@ -56,7 +68,69 @@ const indicatorTol = 1e-12
 func (k *Kernel) indicatorPassed(g int, x []float64) bool {
 	v := k.evaluateProgram(k.indicatorProgram(g), x, k.w[:k.t.M])
 	k.indicatorMax[g] = max(k.indicatorMax[g], math.Abs(v))
-	return k.side[g]*v < -indicatorTol*(1+k.indicatorMax[g])
+	if k.indicatorMargin(g, v) < -k.indicatorZero(g) {
+		k.sidePassed = k.sideBeyond(g, v)
+		return true
+	}
+	return false
+}
+
+// indicatorMargin returns how far value v of event indicator g is inside its present side; negative
+// outside.
+//
+//go:nosplit
+func (k *Kernel) indicatorMargin(g int, v float64) float64 {
+	borders := k.t.Indicators[g].Borders
+	if len(borders) == 0 {
+		return k.side[g] * v
+	}
+	margin, i := math.Inf(1), int(k.side[g])
+	if i > 0 {
+		margin = v - borders[i-1]
+	}
+	if i < len(borders) {
+		margin = min(margin, borders[i]-v)
+	}
+	return margin
+}
+
+// sideAt returns the side of event indicator g at value v.
+//
+//go:nosplit
+func (k *Kernel) sideAt(g int, v float64) float64 {
+	borders := k.t.Indicators[g].Borders
+	if len(borders) == 0 {
+		if v < 0 {
+			return -1
+		}
+		return 1
+	}
+
+	side := 0.0
+	for _, b := range borders {
+		if v >= b {
+			side++
+		}
+	}
+	return side
+}
+
+// sideBeyond returns the side that event indicator g takes at value v, outside of its present side
+// or at its end.
+//
+//go:nosplit
+func (k *Kernel) sideBeyond(g int, v float64) float64 {
+	borders, side := k.t.Indicators[g].Borders, k.side[g]
+	if len(borders) == 0 {
+		return -side
+	}
+	if to := k.sideAt(g, v); to != side {
+		return to
+	}
+	if i := int(side); i == len(borders) || i > 0 && v-borders[i-1] < borders[i]-v {
+		return side - 1
+	}
+	return side + 1
 }
 
 // overloadSide returns the side, +1 or -1, on which the lock torque of stuck element i can exceed
@@ -172,6 +246,7 @@ func (k *Kernel) firstEvent() (theta float64, cause int) {
 		}
 		if at, ok := k.calls.firstRoot(k, g); ok && (cause == noEvent || at < theta) {
 			theta, cause = at, -2-g
+			k.sidePassed = k.sideBeyond(g, k.indicatorValue(g, at))
 		}
 	}
 

@@ -105,6 +105,7 @@ type substep struct {
 	lawValues  []float64 // laws×2, law values at the middle and the end
 	lawStart   []float64 // laws, values at the start
 	lawMax     []float64 // laws, largest absolute value so far
+	sidePassed float64   // side that the event indicator passed last takes
 }
 
 // scratch is working memory that holds nothing between calls.
@@ -207,10 +208,13 @@ func (k *Kernel) Reset() {
 		k.side[i] = 1
 	}
 	k.setSignals(k.x, 0, min(k.t.Delta, k.nextChange(0)))
-	for i := range k.side {
-		if k.evaluateProgram(k.indicatorProgram(i), k.x, k.w0[:k.t.M]) < 0 {
-			k.side[i] = -1
+	for changed, tries := true, 0; changed && tries <= len(k.side); tries++ { // a side may depend on a law with another side
+		changed = false
+		for i, before := range k.side {
+			k.side[i] = k.sideAt(i, k.evaluateProgram(k.indicatorProgram(i), k.x, k.w0[:k.t.M]))
+			changed = changed || k.side[i] != before
 		}
+		k.setSignals(k.x, 0, min(k.t.Delta, k.nextChange(0)))
 	}
 
 	k.setSignals(k.x, 0, k.length)

@@ -183,6 +183,12 @@ func (k *Kernel) execute(p *program) float64 {
 		case model.Look2:
 			top--
 			s[top] = lookup2(&p.Tables[op.Index], s[top], s[top+1])
+		case model.Line:
+			top--
+			s[top] = lineAt(&p.Tables[op.Index], int(s[top+1]), s[top])
+		case model.Patch:
+			top -= 3
+			s[top] = patchAt(&p.Tables[op.Index], int(s[top+1]), int(s[top+3]), s[top], s[top+2])
 		case model.If:
 			if top--; k.side[op.Index] < 0 {
 				s[top] = s[top+1]
@@ -258,6 +264,29 @@ func lookup(t *model.Table, v float64) float64 {
 	i, f := interval(t.X, v, t.Extend)
 	return t.Z[i] + f*(t.Z[i+1]-t.Z[i])
 }
+
+// lineAt returns the value at v of the line through points i and i+1 of table t.
+//
+//go:nosplit
+func lineAt(t *model.Table, i int, v float64) float64 {
+	return t.Z[i] + share(t.X, i, v)*(t.Z[i+1]-t.Z[i])
+}
+
+// patchAt returns the value at row v and column w of table t, continued from its interval i of rows
+// and j of columns.
+//
+//go:nosplit
+func patchAt(t *model.Table, i, j int, v, w float64) float64 {
+	c, g := len(t.Y), share(t.Y, j, w)
+	a := t.Z[i*c+j] + g*(t.Z[i*c+j+1]-t.Z[i*c+j])
+	b := t.Z[(i+1)*c+j] + g*(t.Z[(i+1)*c+j+1]-t.Z[(i+1)*c+j])
+	return a + share(t.X, i, v)*(b-a)
+}
+
+// share returns the place of v in interval i of x, 0 to 1 inside.
+//
+//go:nosplit
+func share(x []float64, i int, v float64) float64 { return (v - x[i]) / (x[i+1] - x[i]) }
 
 // lookup2 returns the value of table t at row v and column w; both need at least two points.
 //

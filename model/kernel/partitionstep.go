@@ -175,11 +175,9 @@ func (k *Kernel) interpolateLatent(theta float64) {
 //
 //go:nosplit
 func (k *Kernel) updateModes(theta float64, iterations int) {
-	for _, g := range k.t.Partition.SideIndicators {
+	for g := range k.side {
 		k.side[g] = 1
-		if k.evaluateProgram(k.indicatorProgram(g), k.x, k.w[:k.t.M]) < 0 {
-			k.side[g] = -1
-		}
+		k.side[g] = k.sideAt(g, k.evaluateProgram(k.indicatorProgram(g), k.x, k.w[:k.t.M]))
 	}
 
 	k.updateForces(theta, iterations)

@@ -14,7 +14,19 @@ type Law struct {
 	Tables  []model.Table
 	Stiff   []Stiffness
 	Unsized []Unsized
-	Loss    int // 1 + index of the GearLoss whose load is Args[0]; 0: not a law of a lossy gear
+	Ranges  []Range   // of the arguments: the slopes hold there
+	Limits  []Limit   // further conditions for the slopes
+	Borders []float64 // of an event indicator: see model.Program
+	Loss    int       // 1 + index of the GearLoss whose load is Args[0]; 0: not a law of a lossy gear
+}
+
+// Range is an interval of values in operation.
+type Range struct{ Low, High float64 }
+
+// Limit is the range in operation of a part of a law.
+type Limit struct {
+	Ops []model.Op
+	Range
 }
 
 // Stiffness describes a law that is faster than its slopes alone: the law contains a spring of

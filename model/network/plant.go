@@ -183,10 +183,10 @@ type Output struct {
 }
 
 // Form is a linear form: a sum of quantities of the plant with coefficients.
-type Form []measure
+type Form []Measure
 
-// measure is Coef times one quantity of the plant; Kind tells in which list Index counts.
-type measure struct {
+// Measure is Coef times one quantity of the plant; Kind tells in which list Index counts.
+type Measure struct {
 	Kind  MeasureKind
 	Index int
 	Coef  float64
@@ -213,7 +213,7 @@ const (
 func (r Row) Speeds(scale float64) Form {
 	var f Form
 	for _, t := range r {
-		f = append(f, measure{OfSpeed, t.Node, scale * t.Coef})
+		f = append(f, Measure{OfSpeed, t.Node, scale * t.Coef})
 	}
 	return f
 }

@@ -39,8 +39,7 @@ func (l *loader) exertion(name string) int {
 	return x.signal
 }
 
-// setExertions makes the laws of the exertions after all elements have been read. Laws that read a
-// linear signal, such as the force of a spring, read its linear form instead.
+// setExertions makes the laws of the exertions after all elements have been read.
 func (l *loader) setExertions() {
 	for _, x := range l.exertions {
 		d, s := l.elements[x.element], &l.Network.Signals[x.signal]
@@ -61,6 +60,12 @@ func (l *loader) setExertions() {
 		}
 	}
 
+	l.checkJamming()
+}
+
+// inlineLinear makes laws and event indicators that read a linear signal, such as the force of a
+// spring, read its linear form instead.
+func (l *loader) inlineLinear() {
 	for _, s := range l.Network.Signals {
 		if s.Law != nil {
 			inline(l.Network, s.Law)
@@ -70,7 +75,6 @@ func (l *loader) setExertions() {
 	for i := range l.Network.Indicators {
 		inline(l.Network, &l.Network.Indicators[i].Law)
 	}
-	l.checkJamming()
 }
 
 // checkJamming refuses self-locking friction: |tau| <= PerPress·(N + gain·tau) has no solution for

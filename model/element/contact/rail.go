@@ -131,7 +131,7 @@ func (r *rail) coulombs(name string) element.Declared {
 	l.Slopes[0] *= steep
 	creep := r.Number("T_sgn")
 	if creep == 0 {
-		k := model.Friction{Gain: 1, Peak: r.Number("peak"), Signal: r.AddLaw("grip", "N", l).Index()}
+		k := model.Friction{Gain: 1, Peak: r.Number("peak"), Signal: r.AddProgram("grip", "N", l).Index()}
 		return r.PressedBy(r.AddFriction(k), r.load, steep*r.most*k.Peak)
 	}
 
@@ -139,7 +139,7 @@ func (r *rail) coulombs(name string) element.Declared {
 	r.readSized(l, r.vs, steep*r.heaviest/creep)
 	l.Times(1/creep).Push(1).Do(model.Min).Push(-1).Do(model.Max, model.Mul)
 	r.AddIndicator(network.LawOf(r.vs, 0).Do(model.Abs).Push(creep).Do(model.Sub))
-	return r.Resist(r.AddLaw("f", "N", l))
+	return r.Resist(r.AddProgram("f", "N", l))
 }
 
 // polach makes the law of Polach. Its largest slope, at v_s = 0, is 2/pi·(k_A + k_S)·G/v_low with
@@ -158,7 +158,7 @@ func (r *rail) polach() element.Declared {
 	var l network.Law
 	vs := l.Read(r.vs, 2/math.Pi*(kA+kS)*G/low)
 	v := l.Read(r.v, 0)
-	limit := l.Read(r.AddLaw("grip", "N", capacity), 1)
+	limit := l.Read(r.AddProgram("grip", "N", capacity), 1)
 	stretch := func(k float64) *network.Law { // k·e, with the sign of v_s
 		l.Again(vs).Again(v).Do(model.Abs).Push(low).Do(model.Max, model.Div)
 		return l.Times(k * G).Again(limit).Do(model.Div)
@@ -169,5 +169,5 @@ func (r *rail) polach() element.Declared {
 	stretch(kA).Do(model.Mul, model.Add, model.Div)
 	stretch(kS).Do(model.Atan, model.Add).Times(2 / math.Pi).Again(limit).Do(model.Mul)
 	r.AddIndicator(network.LawOf(r.v, 0).Do(model.Abs).Push(low).Do(model.Sub))
-	return r.Resist(r.AddLaw("f", "N", &l))
+	return r.Resist(r.AddProgram("f", "N", &l))
 }

@@ -144,7 +144,7 @@ func (t *tyre) coulomb() element.Declared {
 		return t.AddFriction(k)
 	}
 	l := network.LawOf(network.SignalOf(t.load), 0).Push(0).Do(model.Max)
-	k.Signal = t.AddLaw("grip", "N", l.Arg(network.SignalOf(t.road), 0).Do(model.Mul)).Index()
+	k.Signal = t.AddProgram("grip", "N", l.Arg(network.SignalOf(t.road), 0).Do(model.Mul)).Index()
 	return t.PressedBy(t.AddFriction(k), t.load, mu*k.Peak*t.Network.MaxAbs(t.road))
 }
 
@@ -160,7 +160,7 @@ func (t *tyre) slip() network.Form {
 		l = network.LawOf(t.vs, 1/t.length).Arg(t.v, 0).Do(model.Abs).Again(0).Do(model.Abs)
 	}
 
-	return t.NameLaw("slip", l.Do(model.Max, model.Div).Push(shift).Do(model.Add))
+	return t.NameProgram("slip", l.Do(model.Max, model.Div).Push(shift).Do(model.Add))
 }
 
 // readRelaxation reads the relaxation length and v_low, and makes an event indicator for the
@@ -251,7 +251,7 @@ func (t *tyre) magic() network.Form {
 
 	t.push(&l, "D", fn).Do(model.Mul).Again(fn).Push(0).Do(model.Max, model.Mul)
 	t.pushRoad(&l)
-	return t.AddLaw(t.Per("tau", "f"), t.force, l.Push(shift).Do(model.Add))
+	return t.AddProgram(t.Per("tau", "f"), t.force, l.Push(shift).Do(model.Add))
 }
 
 // mostShort is the largest factor by which slip shortens the relaxation length.
@@ -277,16 +277,16 @@ func (t *tyre) tread(l *network.Law, slip network.Form) (load int) {
 	kappa, fn := sine.Read(slip, 1), sine.Read(network.SignalOf(t.load), 0)
 	t.sine(&sine, kappa, fn)
 	t.push(&sine, "B", fn)
-	g := t.AddLaw("stretch", "1", t.push(&sine, "C", fn).Do(model.Mul, model.Div))
+	g := t.AddProgram("stretch", "1", t.push(&sine, "C", fn).Do(model.Mul, model.Div))
 
 	path := network.LawOf(slip, 0).Do(model.Abs).Arg(g, 0).Do(model.Abs, model.Div)
 	path.Push(1).Do(model.Max).Push(mostShort).Do(model.Min)
 	path.Arg(t.v, 0).Do(model.Abs).Arg(t.vs, 0).Do(model.Abs, model.Max, model.Mul)
-	p := t.AddLaw("path", t.Per("rad/s", "m/s"), path)
+	p := t.AddProgram("path", t.Per("rad/s", "m/s"), path)
 
 	rate := network.LawOf(g, 1).Arg(stretch, fast/t.length).Do(model.Sub)
 	rate.Arg(p, 0).Push(fast).Do(model.Min, model.Mul).Times(1 / t.length)
-	t.Network.States[state].Der = t.AddLaw("slip_rate", "1/s", rate)
+	t.Network.States[state].Der = t.AddProgram("slip_rate", "1/s", rate)
 
 	k, to, way := l.Read(stretch, t.steepest), l.Read(g, t.steepest*lag), l.Read(p, 0)
 	load = l.Read(network.SignalOf(t.load), 0)

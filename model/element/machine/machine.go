@@ -82,7 +82,7 @@ func readEngine(e *element.Element) element.Declared {
 		g.fade(func() { g.l.Arg(on, 0) })
 	}
 
-	tau := e.NameLaw("tau_burn", &g.l)
+	tau := e.NameProgram("tau_burn", &g.l)
 	e.AddBreakpoints(g.w, points)
 	if lag := e.Number("lag"); lag > 0 {
 		tau = e.AddLag(network.State{Name: "tau", Start: e.Number("tau_start")}, tau, lag)
@@ -107,7 +107,7 @@ func readOverride(e *element.Element, throttle network.Form) network.Form {
 	l.Again(asked).Push(2).Again(mode).Do(model.Sub).Push(0).Do(model.Max).Times(far).Do(model.Add, model.Min)
 	// in mode 2 asked is also the lower limit
 	l.Again(asked).Again(mode).Push(2).Do(model.Sub, model.Abs).Times(far).Do(model.Sub, model.Max)
-	return e.AddLaw("demand", "1", l.Push(0).Do(model.Max).Push(1).Do(model.Min))
+	return e.AddProgram("demand", "1", l.Push(0).Do(model.Max).Push(1).Do(model.Min))
 }
 
 // pushFired pushes the torque with fuel, at the speed and the throttle.
@@ -224,8 +224,8 @@ func readConverter(e *element.Element) element.Declared {
 		return l.Again(p).Do(model.Mul).Again(p).Do(model.Abs, model.Mul)
 	}
 
-	in := e.NameLaw("tau_pump", torque(element.Constant(1)))
-	out := e.NameLaw("tau_turbine", torque(ratio))
+	in := e.NameProgram("tau_pump", torque(element.Constant(1)))
+	out := e.NameProgram("tau_turbine", torque(ratio))
 	e.Exert(network.RowOf(pump), in.Scaled(-1))
 	e.Exert(network.RowOf(turbine), out)
 	points := append(lambda.Breakpoints(), ratio.Breakpoints()...)

@@ -64,7 +64,7 @@ func readClutch(e *element.Element) element.Declared {
 	l.Arg(network.SignalOf(k.Signal).Plus(network.One(-k.Offset)), 0).Push(0).Do(model.Max, model.Mul)
 	e.Network.SizeSlope(l, 0, 1, k.Signal)
 	fn := k.Signal
-	k.Signal, k.Offset = e.AddLaw("mu_fn", "1", l).Index(), 0
+	k.Signal, k.Offset = e.AddProgram("mu_fn", "1", l).Index(), 0
 	e.AddSlipBreakpoints(mu)
 	return e.PressedBy(e.AddFriction(k), fn, slices.Max(mu.Z)*k.Gain*k.Peak)
 }
@@ -131,7 +131,7 @@ func readBearing(e *element.Element) element.Declared {
 		}
 
 		l := network.LawOf(e.Between.Speeds(1), t.MaxSlope()).Do(model.Abs).Look(t)
-		k.Signal = e.AddLaw(name, unit, l).Index()
+		k.Signal = e.AddProgram(name, unit, l).Index()
 		e.AddSlipBreakpoints(t)
 		return e.AddFriction(k)
 	}
@@ -143,7 +143,7 @@ func readBearing(e *element.Element) element.Declared {
 	} else {
 		fexp := e.Number("fexp")
 		l := network.LawOf(e.Between.Speeds(1), extra*fexp).Do(model.Abs).Times(-fexp).Do(model.Exp)
-		k.Signal = e.AddLaw(name, unit, l.Times(extra).Push(coulomb).Do(model.Add)).Index()
+		k.Signal = e.AddProgram(name, unit, l.Times(extra).Push(coulomb).Do(model.Add)).Index()
 	}
 
 	d := e.AddFriction(k)

@@ -74,7 +74,7 @@ func (t *contact) addSide(side, gap float64, jump bool) {
 
 // exert makes the signal of the law and exerts it.
 func (t *contact) exert(name string) element.Declared {
-	t.Tau = t.Resist(t.AddLaw(name, t.Unit, &t.l)).Tau
+	t.Tau = t.Resist(t.AddProgram(name, t.Unit, &t.l)).Tau
 	return t.Declared
 }
 
@@ -179,7 +179,7 @@ func addContactLoss(e *element.Element, c network.ContactLoss, name string, sign
 		n := l.Read(network.FrictionOf(c.Contact).Scaled(-1e9), 0)
 		l.Again(n).Push(0).Do(model.Max, model.Min).Again(n).Push(0).Do(model.Min, model.Max)
 		l.Push(0).Choose(e.AddIndicator(network.LawOf(body.Speeds(way.forward), 0)))
-		loss := e.AddLaw(name+".loss_"+way.name, e.Per("N.m", "N"), l)
+		loss := e.AddProgram(name+".loss_"+way.name, e.Per("N.m", "N"), l)
 		e.Exert(body, loss.Scaled(-way.forward))
 	}
 }

@@ -154,7 +154,7 @@ func readLossyGear(e *element.Element) element.Declared {
 	capacity := g.pushLosses(forward).Do(model.Max)
 	capacity.Loss = g.at + 1
 	margin(capacity, 0).Times(2).Do(model.Add)
-	e.Network.Frictions[own].Signal = e.AddLaw("tau_max", "N.m", capacity).Index()
+	e.Network.Frictions[own].Signal = e.AddProgram("tau_max", "N.m", capacity).Index()
 	g.addLastingIndicator(g.pushLosses(forward).Do(model.Sub), 0)
 	e.AddSlipBreakpoints(g.all()...)
 	return d

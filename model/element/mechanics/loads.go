@@ -62,7 +62,7 @@ func readQuadraticLoad(e *element.Element) element.Declared {
 	tau, w := e.Number("tau_nominal"), e.Number("w_nominal")
 	l := network.LawOf(e.Between.Speeds(1), 4*tau/w) // up to twice the nominal speed
 	l.Again(0).Do(model.Abs, model.Mul).Times(tau / (w * w))
-	return e.Drive(e.AddLaw(e.Per("tau", "f"), e.Per("N.m", "N"), l))
+	return e.Drive(e.AddProgram(e.Per("tau", "f"), e.Per("N.m", "N"), l))
 }
 
 // readEddy reads an eddy-current brake: tau = 2·tau_nominal·e²·x/(1 + x²) against the slip, with
@@ -85,8 +85,8 @@ func readEddy(e *element.Element) element.Declared {
 	// 2·x/(1 + x²) = sin(2·atan(x))
 	l.Do(model.Atan).Times(2).Do(model.Sin).Times(tau)
 	excited := l.Read(field, 0)
-	brake := e.AddLaw("tau", "N.m", l.Again(excited).Again(excited).Do(model.Mul, model.Mul))
-	power := e.NameLaw("lossPower", network.Product(brake, e.Between.Speeds(1)))
+	brake := e.AddProgram("tau", "N.m", l.Again(excited).Again(excited).Do(model.Mul, model.Mul))
+	power := e.NameProgram("lossPower", network.Product(brake, e.Between.Speeds(1)))
 	e.Network.States[i].Der = power.Scaled(1 / heat).Plus(T.Scaled(-loss / heat)).Plus(network.One(loss * ambient / heat))
 	return e.Resist(brake)
 }
@@ -109,7 +109,7 @@ func readVehicle(e *element.Element) element.Declared {
 	if k := rho * cd * area / 2; k > 0 {
 		air := e.Between.Speeds(1).Plus(e.OptionalWaveform("wind").Scaled(-1))
 		l := network.LawOf(air, 2*k*fast).Again(0).Do(model.Abs, model.Mul).Times(-k)
-		e.Exert(e.Between, e.NameLaw("f_air", l))
+		e.Exert(e.Between, e.NameProgram("f_air", l))
 	}
 
 	slope := e.OptionalWaveform("inclination") // tangent, positive uphill; nil: flat
@@ -118,7 +118,7 @@ func readVehicle(e *element.Element) element.Declared {
 		if slope == nil {
 			k.Signal = e.AddConstant("cos", 1)
 		} else {
-			k.Signal = e.AddLaw("cos", "1", network.LawOf(slope, 0).Do(model.Atan, model.Cos)).Index()
+			k.Signal = e.AddProgram("cos", "1", network.LawOf(slope, 0).Do(model.Atan, model.Cos)).Index()
 		}
 
 		e.AddFriction(k)
@@ -126,7 +126,7 @@ func readVehicle(e *element.Element) element.Declared {
 
 	if slope != nil && weight > 0 {
 		l := network.LawOf(slope, 0).Do(model.Atan, model.Sin).Times(-weight)
-		e.Exert(e.Between, e.NameLaw("f_slope", l))
+		e.Exert(e.Between, e.NameProgram("f_slope", l))
 	}
 
 	return element.Declared{Rel: e.Between, Friction: cr > 0}

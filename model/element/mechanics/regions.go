@@ -203,7 +203,7 @@ func (r *regions) damp(twist int, d []float64) network.Form {
 		l.Side(r.AddIndicator(beyond)).Times((d[i+1] - d[i]) / 2).Do(model.Add)
 	}
 
-	return r.AddLaw("damping", r.torque, l.Arg(r.Between.Speeds(1), slices.Max(d)).Do(model.Mul))
+	return r.AddProgram("damping", r.torque, l.Arg(r.Between.Speeds(1), slices.Max(d)).Do(model.Mul))
 }
 
 // mirrored returns sign·v in reverse order, then middle, then v.
@@ -224,6 +224,6 @@ func readDeflectionDamper(e *element.Element) element.Declared {
 	sign := e.AddIndicator(network.LawOf(twist, 0))
 	l := network.LawOf(twist, 0).Side(sign).Do(model.Mul).Times(more).Push(d).Do(model.Add)
 	l.Arg(e.Between.Speeds(1), d+more*most).Do(model.Mul)
-	out.Tau = e.Resist(e.AddLaw(e.Per("tau", "f"), out.Unit, l)).Tau
+	out.Tau = e.Resist(e.AddProgram(e.Per("tau", "f"), out.Unit, l)).Tau
 	return out
 }

@@ -275,7 +275,7 @@ func readHarmonics(e *element.Element) element.Declared {
 		l.Again(angle).Times(order).Do(model.Sin).Times(rows[1][i]).Do(model.Add)
 	}
 	l.Arg(network.SignalOf(mean), size).Do(model.Mul)
-	d := e.Drive(e.AddLaw("tau", "N.m", &l))
+	d := e.Drive(e.AddProgram("tau", "N.m", &l))
 	d.Twist, d.Angle = turn, "rad"
 	return d
 }

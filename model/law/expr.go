@@ -1,0 +1,218 @@
+// Package law owns the laws of elements as expressions: a formula as in a textbook becomes the
+// operations of a law, the event indicators of its corners and bounds of its slopes.
+//
+// An element gives a formula and the quantities in it; nobody writes operations, indicators or slopes
+// by hand. The package does not know element types or plant files.
+//
+// Reading order: expr.go (expressions), formula.go (their text), compile.go (operations and event
+// indicators), span.go (interval arithmetic), slope.go (bounds of slopes).
+package law
+
+import (
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+
+	"lockstep/model"
+	"lockstep/model/network"
+)
+
+// Expr is an expression: a number, a quantity of the plant, or an operation on expressions. It never
+// changes.
+type Expr struct {
+	op     operation
+	value  float64            // of a number
+	form   network.Form       // of a quantity
+	table  model.Table        // of a table
+	args   []*Expr            // operands
+	bounds span               // values in operation; the whole line if they are not declared
+	names  map[string]float64 // numbers of the formula by name, for errors
+	spring *spring            // nil: none
+	slopes []declaredSlope
+}
+
+// operation is the kind of an expression.
+type operation int
+
+const (
+	number operation = iota
+	quantity
+	add
+	sub
+	mul
+	div
+	neg
+	abs
+	sign
+	minimum
+	maximum
+	sqrt
+	exp
+	atan
+	sin
+	cos
+	lookup  // value of the table at one operand
+	lookup2 // value of the table at row and column
+	choose  // the second operand where the first is positive or 0, otherwise the third
+)
+
+// Of returns a quantity of the plant.
+func Of(f network.Form) *Expr { return &Expr{op: quantity, form: f, bounds: everything} }
+
+// Number returns a number.
+func Number(v float64) *Expr { return &Expr{op: number, value: v, bounds: everything} }
+
+// Within declares that x lies between low and high in operation. The bounds of slopes hold there;
+// beyond, the value is right, but the step may be too long for it.
+func (x *Expr) Within(low, high float64) *Expr {
+	y := *x
+	y.bounds = span{low, high}
+	return &y
+}
+
+// declaredSlope is a bound of the slope along a quantity.
+type declaredSlope struct {
+	along network.Form
+	bound float64
+}
+
+// WithSlope declares a bound of the slope of x along a quantity, where interval arithmetic finds none
+// or a much larger one.
+func (x *Expr) WithSlope(along network.Form, bound float64) *Expr {
+	y := *x
+	y.slopes = append(slices.Clone(x.slopes), declaredSlope{along, math.Abs(bound)})
+	return &y
+}
+
+// slopeOf returns the declared bound of the slope along a quantity, otherwise the computed one.
+func (x *Expr) slopeOf(along network.Form, compute func() float64) float64 {
+	for _, d := range x.slopes {
+		if reflect.DeepEqual(d.along, along) {
+			return d.bound
+		}
+	}
+	return compute()
+}
+
+// spring is a network.Stiffness before it is compiled.
+type spring struct {
+	rate   network.Form
+	c, own float64
+}
+
+// WithSpring declares that x contains a spring of stiffness c whose deflection has a rate, or that x
+// oscillates with up to own, rad/s, while that deflection grows.
+func (x *Expr) WithSpring(rate network.Form, c, own float64) *Expr {
+	y := *x
+	y.spring = &spring{rate, c, own}
+	return &y
+}
+
+// Lookup returns the value of a table of one variable at x.
+func Lookup(t model.Table, x *Expr) *Expr {
+	if len(t.X) == 1 {
+		return Number(t.Z[0])
+	}
+	return &Expr{op: lookup, table: t, args: []*Expr{x}, bounds: everything}
+}
+
+// isNumber reports whether x is the number v.
+func (x *Expr) isNumber(v float64) bool { return x.op == number && x.value == v }
+
+// apply returns an operation on operands. Operations on numbers alone become numbers, and those
+// without an effect are left out.
+func apply(op operation, args ...*Expr) *Expr {
+	numbers := true
+	for _, a := range args {
+		numbers = numbers && a.op == number
+	}
+	if numbers && op < lookup {
+		return Number(evaluate(op, args))
+	}
+
+	a := args[0]
+	var b *Expr
+	if len(args) > 1 {
+		b = args[1]
+	}
+	switch {
+	case op == add && a.isNumber(0), op == mul && a.isNumber(1), op == mul && b.isNumber(0):
+		return b
+	case (op == add || op == sub) && b.isNumber(0), (op == mul || op == div) && b.isNumber(1), op == mul && a.isNumber(0):
+		return a
+	case op == sub && a.isNumber(0), op == mul && a.isNumber(-1):
+		return apply(neg, b)
+	case op == neg && a.op == neg:
+		return a.args[0]
+	}
+	return &Expr{op: op, args: args, bounds: everything}
+}
+
+// evaluate returns the value of an operation on numbers.
+func evaluate(op operation, args []*Expr) float64 {
+	v := point(args[0].value)
+	w := v
+	if len(args) > 1 {
+		w = point(args[1].value)
+	}
+	return values(op, v, w).low
+}
+
+// linear returns x as a linear form; ok is false if it is none.
+func (x *Expr) linear() (f network.Form, ok bool) {
+	switch x.op {
+	case number:
+		if x.value == 0 {
+			return nil, true
+		}
+		return network.One(x.value), true
+	case quantity:
+		return x.form, true
+	case neg:
+		f, ok = x.args[0].linear()
+		return f.Scaled(-1), ok
+	case add, sub:
+		f, ok = x.args[0].linear()
+		g, also := x.args[1].linear()
+		if x.op == sub {
+			g = g.Scaled(-1)
+		}
+		return f.Plus(g), ok && also
+	case div:
+		if d := x.args[1]; d.op == number && d.value != 0 {
+			f, ok = x.args[0].linear()
+			return f.Scaled(1 / d.value), ok
+		}
+	case mul:
+		for i, a := range x.args {
+			if a.op == number {
+				f, ok = x.args[1-i].linear()
+				return f.Scaled(a.value), ok
+			}
+		}
+	}
+	return nil, false
+}
+
+// mergedNames returns all named numbers of expressions.
+func mergedNames(list ...*Expr) map[string]float64 {
+	all := map[string]float64{}
+	for _, x := range list {
+		maps.Copy(all, x.names)
+	}
+	return all
+}
+
+// sharpest returns the named number whose size is farthest from 1, and its name; "" without any.
+func (x *Expr) sharpest() (name string, value float64) {
+	most := -1.0
+	for _, key := range slices.Sorted(maps.Keys(x.names)) {
+		if v := x.names[key]; v != 0 {
+			if far := math.Abs(math.Log(math.Abs(v))); far > most {
+				name, value, most = key, v, far
+			}
+		}
+	}
+	return name, value
+}
