@@ -47,7 +47,9 @@ func Formula(text string, names Names) *Expr {
 		case float64:
 			x.names[name] = is
 		case *Expr:
-			maps.Copy(x.names, is.names)
+			if is != nil {
+				maps.Copy(x.names, is.names)
+			}
 		}
 	}
 	return &x
