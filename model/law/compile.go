@@ -27,14 +27,19 @@ func Compile(p *network.Plant, owner Owner, x *Expr) (*network.Law, error) {
 	l := &network.Law{Args: slices.Clone(g.leaves)}
 	c.emit(l, x)
 	for i := range g.leaves {
-		slope := x.slopeOf(g.leaves[i], func() float64 { return g.steepest(i) })
+		d, ok := x.declared(g.leaves[i])
+		slope := d.bound
+		if !ok {
+			slope = g.steepest(i)
+		}
 		if math.IsNaN(slope) || math.IsInf(slope, 0) {
 			return nil, c.refuseSlope()
 		}
 		l.Slopes = append(l.Slopes, slope)
 		l.Ranges = append(l.Ranges, network.Range{Low: g.ranges[i].low, High: g.ranges[i].high})
+		l.Combined = append(l.Combined, d.combined)
 	}
-	c.recordSizes(l, g)
+	c.recordSizes(l, x, g)
 	if s := x.spring; s != nil {
 		rate := slices.IndexFunc(l.Args, func(f network.Form) bool { return reflect.DeepEqual(f, s.rate) })
 		if rate < 0 {
@@ -129,7 +134,7 @@ func (c *compiler) sizeUnknown(f network.Form) bool {
 }
 
 // recordSizes records which slopes grow with a quantity of unknown size.
-func (c *compiler) recordSizes(l *network.Law, g *graph) {
+func (c *compiler) recordSizes(l *network.Law, x *Expr, g *graph) {
 	for by, f := range g.leaves {
 		if g.given[by] || !c.sizeUnknown(f) {
 			continue
@@ -137,7 +142,7 @@ func (c *compiler) recordSizes(l *network.Law, g *graph) {
 		known := g.ranges[by]
 		g.ranges[by] = known.times(point(2))
 		for arg := range g.leaves {
-			if arg != by && g.steepest(arg) > 1.5*l.Slopes[arg] {
+			if _, ok := x.declared(g.leaves[arg]); arg != by && !ok && g.steepest(arg) > 1.5*l.Slopes[arg] {
 				l.Unsized = append(l.Unsized, network.Unsized{Arg: arg, By: by, Assumed: known.size()})
 			}
 		}

@@ -73,26 +73,34 @@ func (x *Expr) Within(low, high float64) *Expr {
 
 // declaredSlope is a bound of the slope along a quantity.
 type declaredSlope struct {
-	along network.Form
-	bound float64
+	along    network.Form
+	bound    float64
+	combined bool
 }
 
 // WithSlope declares a bound of the slope of x along a quantity, where interval arithmetic finds none
 // or a much larger one.
 func (x *Expr) WithSlope(along network.Form, bound float64) *Expr {
 	y := *x
-	y.slopes = append(slices.Clone(x.slopes), declaredSlope{along, math.Abs(bound)})
+	y.slopes = append(slices.Clone(x.slopes), declaredSlope{along, math.Abs(bound), false})
 	return &y
 }
 
-// slopeOf returns the declared bound of the slope along a quantity, otherwise the computed one.
-func (x *Expr) slopeOf(along network.Form, compute func() float64) float64 {
-	for _, d := range x.slopes {
-		if reflect.DeepEqual(d.along, along) {
-			return d.bound
-		}
+// WithCombinedSlope declares the slope that x has along a quantity together with the other laws of
+// its element. Alone x may be steeper: where it is, they are flatter.
+func (x *Expr) WithCombinedSlope(along network.Form, bound float64) *Expr {
+	y := x.WithSlope(along, bound)
+	y.slopes[len(y.slopes)-1].combined = true
+	return y
+}
+
+// declared returns the declared bound of the slope along a quantity.
+func (x *Expr) declared(along network.Form) (d declaredSlope, ok bool) {
+	i := slices.IndexFunc(x.slopes, func(d declaredSlope) bool { return reflect.DeepEqual(d.along, along) })
+	if i < 0 {
+		return declaredSlope{}, false
 	}
-	return compute()
+	return x.slopes[i], true
 }
 
 // spring is a network.Stiffness before it is compiled.

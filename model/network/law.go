@@ -8,16 +8,17 @@ import (
 
 // Law is a model.Program before assembly, over quantities of the plant.
 type Law struct {
-	Args    []Form
-	Slopes  []float64
-	Ops     []model.Op
-	Tables  []model.Table
-	Stiff   []Stiffness
-	Unsized []Unsized
-	Ranges  []Range   // of the arguments: the slopes hold there
-	Limits  []Limit   // further conditions for the slopes
-	Borders []float64 // of an event indicator: see model.Program
-	Loss    int       // 1 + index of the GearLoss whose load is Args[0]; 0: not a law of a lossy gear
+	Args     []Form
+	Slopes   []float64
+	Ops      []model.Op
+	Tables   []model.Table
+	Stiff    []Stiffness
+	Unsized  []Unsized
+	Ranges   []Range   // of the arguments: the slopes hold there
+	Combined []bool    // of the arguments: the slope is that of all laws of the element together
+	Limits   []Limit   // further conditions for the slopes
+	Borders  []float64 // of an event indicator: see model.Program
+	Loss     int       // 1 + index of the GearLoss whose load is Args[0]; 0: not a law of a lossy gear
 }
 
 // Range is an interval of values in operation.
