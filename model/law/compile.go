@@ -207,7 +207,7 @@ func (c *compiler) emit(l *network.Law, x *Expr) {
 	case lookup:
 		lines, borders := straight(x.table)
 		operands()
-		if c.passes(x.args[0], borders) {
+		if !x.smooth && c.passes(x.args[0], borders) {
 			push(model.Side, c.indicator(x.args[0], borders))
 			push(model.Line, c.table(l, lines))
 		} else {
@@ -246,9 +246,14 @@ func (c *compiler) corner(x *Expr) (g int, ok bool) {
 	return c.indicator(x, nil), true
 }
 
-// passes reports whether x can pass one of the values over the declared ranges.
+// passes reports whether x can pass one of the values over the known and declared ranges.
 func (c *compiler) passes(x *Expr, at []float64) bool {
-	g := newGraph(x, c.rangeOf)
+	g := newGraph(x, func(f network.Form) span {
+		if c.sizeUnknown(f) {
+			return everything
+		}
+		return c.rangeOf(f)
+	})
 	v, _, ok := g.over(g.ranges, -1, make([]span, len(g.nodes)), make([]span, len(g.nodes)))
 	return ok && slices.ContainsFunc(at, func(b float64) bool { return !(v.low >= b || v.high <= b) })
 }

@@ -30,6 +30,7 @@ type Expr struct {
 	names  map[string]float64 // numbers of the formula by name, for errors
 	spring *spring            // nil: none
 	slopes []declaredSlope
+	smooth bool // no event indicator for the corners of the table
 }
 
 // operation is the kind of an expression.

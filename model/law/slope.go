@@ -131,8 +131,8 @@ func chosen(c, a, b span) span {
 
 // Of the search for the largest slope:
 const (
-	maxBoxes   = 1000 // boxes examined
-	slopeSlack = 1.002// bound over the largest slope found at which the search ends
+	maxBoxes   = 1000  // boxes examined
+	slopeSlack = 1.002 // bound over the largest slope found at which the search ends
 )
 
 // box is a part of the ranges of the quantities with a bound of the slope in it; a negative one if a

@@ -243,7 +243,7 @@ const mostShort = 100.
 // limited by the force of the formula, also beyond its peak, so the tread does not push the car
 // back. At no speed does the tread return more energy than it took.
 //
-// The slip is steep at a low speed, where lead and r are small: the slopes along g and p are those of
+// kappa/g is 1 at slip 0, where rounding moves it. The slip is steep at a low speed, where lead and r are small: the slopes along g and p are those of
 // the laws together.
 func (t *tyre) tread(slip network.Form, names law.Names) *law.Expr {
 	fast, lag := t.Number("v_range"), t.Number("damping")
@@ -252,7 +252,7 @@ func (t *tyre) tread(slip network.Form, names law.Names) *law.Expr {
 	k := network.StateOf(state)
 	g := t.AddLaw("stretch", "1", t.formula("sine/(B*C)", law.Names{"sine": t.sine(slip)}))
 
-	path := law.Formula("clamp(slip/g, 1, most)*max(abs(v), abs(v_s))",
+	path := law.Formula("limited(slip/g, 1, most)*max(abs(v), abs(v_s))",
 		law.Names{"slip": slip, "g": g, "most": mostShort, "v": t.v, "v_s": t.vs})
 	for _, along := range []network.Form{slip, g, t.v, t.vs} {
 		path = path.WithCombinedSlope(along, 0)
