@@ -42,6 +42,7 @@ var tickJumps = map[string][]string{
 	kernelCode + "macroStep":                {kernelCode + "updateModes", kernelCode + "microStep"},
 	kernelCode + "microStep":                {kernelCode + "updateModes", kernelCode + "resolveModes"},
 	kernelCode + "updateModes":              {kernelCode + "startSubstep"},
+	kernelCode + "updateForces":             {kernelCode + "evaluateOnSides"},
 	kernelCode + "advanceTo":                {kernelCode + "setSignals", kernelCode + "startSubstep", kernelCode + "advanceSubstep"},
 	kernelCode + "countPath":                {kernelCode + "countEdges"},
 	kernelCode + "startSubstep":             {kernelCode + "resolveModes"},

@@ -20,6 +20,8 @@ type calls struct {
 	updateModes func(k *Kernel, theta float64, iterations int)
 	// limit: macroStep, microStep, a law
 	microStep func(k *Kernel, s int)
+	// limit: microStep, rungeKutta, updateForces, a law
+	evaluateOnSides func(k *Kernel, v, x []float64)
 
 	// A substep: its signals, the modes at its start, the motion to its end or first event.
 	// limit: Step, writeOutputs, writePlantOutputs, setSignalsNow, setSignals, a law
@@ -81,7 +83,8 @@ type calls struct {
 func newCalls(t *Tables) calls {
 	c := calls{
 		macroStep: (*Kernel).macroStep, updateModes: (*Kernel).updateModes, microStep: (*Kernel).microStep,
-		setSignals: (*Kernel).setSignals, startSubstep: (*Kernel).startSubstep, advanceSubstep: (*Kernel).advanceSubstep,
+		evaluateOnSides: (*Kernel).evaluateOnSides,
+		setSignals:      (*Kernel).setSignals, startSubstep: (*Kernel).startSubstep, advanceSubstep: (*Kernel).advanceSubstep,
 		locateEvent: (*Kernel).locateEvent, stepOverEvents: (*Kernel).stepOverEvents,
 		expand: (*Kernel).expand, solveLaws: (*Kernel).solveLaws, iterateLaws: (*Kernel).iterateLaws,
 		correctExpansion: (*Kernel).correctExpansion, setTorques: (*Kernel).setTorques, derive: (*Kernel).derive,

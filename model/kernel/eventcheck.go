@@ -115,6 +115,19 @@ func (k *Kernel) sideAt(g int, v float64) float64 {
 	return side
 }
 
+// updateSides sets the side of every event indicator in state x with the signals v. It reports whether
+// one has changed.
+//
+//go:nosplit
+func (k *Kernel) updateSides(x, v []float64) bool {
+	changed := false
+	for g, before := range k.side {
+		k.side[g] = k.sideAt(g, k.evaluateProgram(k.indicatorProgram(g), x, v))
+		changed = changed || k.side[g] != before
+	}
+	return changed
+}
+
 // sideBeyond returns the side that event indicator g takes at value v, outside of its present side
 // or at its end.
 //

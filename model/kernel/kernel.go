@@ -208,11 +208,9 @@ func (k *Kernel) Reset() {
 		k.side[i] = 1
 	}
 	k.setSignals(k.x, 0, min(k.t.Delta, k.nextChange(0)))
-	for changed, tries := true, 0; changed && tries <= len(k.side); tries++ { // a side may depend on a law with another side
-		changed = false
-		for i, before := range k.side {
-			k.side[i] = k.sideAt(i, k.evaluateProgram(k.indicatorProgram(i), k.x, k.w0[:k.t.M]))
-			changed = changed || k.side[i] != before
+	for range k.side { // a side may follow from a law that depends on another side
+		if !k.updateSides(k.x, k.w0[:k.t.M]) {
+			break
 		}
 		k.setSignals(k.x, 0, min(k.t.Delta, k.nextChange(0)))
 	}

@@ -175,11 +175,6 @@ func (k *Kernel) interpolateLatent(theta float64) {
 //
 //go:nosplit
 func (k *Kernel) updateModes(theta float64, iterations int) {
-	for g := range k.side {
-		k.side[g] = 1
-		k.side[g] = k.sideAt(g, k.evaluateProgram(k.indicatorProgram(g), k.x, k.w[:k.t.M]))
-	}
-
 	k.updateForces(theta, iterations)
 	copy(k.w0, k.w)
 	clear(k.w1)
@@ -210,7 +205,7 @@ func (k *Kernel) updateForces(theta float64, iterations int) {
 			k.setTorques(k.x)
 		}
 
-		k.evaluateLaws(k.w[:k.t.M], k.x)
+		k.calls.evaluateOnSides(k, k.w[:k.t.M], k.x)
 		k.setCapacities()
 		k.setTorques(k.x)
 		change, size := 0.0, 0.0
@@ -222,6 +217,24 @@ func (k *Kernel) updateForces(theta float64, iterations int) {
 		if change <= torqueNoise*size {
 			return
 		}
+	}
+}
+
+// maxSidePasses is how often the laws are repeated because the side of an event indicator has changed
+// with them.
+const maxSidePasses = 2
+
+// evaluateOnSides is evaluateLaws on the present sides of the event indicators: a step in two parts
+// locates no event.
+//
+//go:nosplit
+func (k *Kernel) evaluateOnSides(v, x []float64) {
+	k.evaluateLaws(v, x)
+	for range maxSidePasses {
+		if !k.updateSides(x, v) {
+			return
+		}
+		k.evaluateLaws(v, x)
 	}
 }
 
