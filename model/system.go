@@ -66,6 +66,7 @@ type Switch struct {
 	Row     []float64 // n
 	Const   float64
 	Borders []float64 // increasing
+	Inner   bool      // part of an element whose state another switch shows: no output, not in events
 }
 
 // Pace is the rate that an element would have alone; the largest ones limit the step.
@@ -75,11 +76,25 @@ type Pace struct {
 	Rate  float64 // rad/s; >= 0
 }
 
-// Affine is a signal that is Slope[i]·z + Offset[i] while Switches[Switch] is in
-// region i (Reiter, eq. 28, 34). It need not be continuous.
+// Affine is a signal that is Slope[i]·z + Offset[i] while Switches[Switch] is in region i and all
+// gates are open, otherwise 0 (Reiter, eq. 28, 34). It need not be continuous.
 type Affine struct {
 	Switch        int
 	Slope, Offset []float64 // len(Borders) + 1
+	Gates         []Gate
+}
+
+// Gate is open while Switches[Switch] is in a region.
+type Gate struct{ Switch, Region int }
+
+// In returns the slope and the offset in the regions of the switches.
+func (a *Affine) In(region []int) (slope, offset float64) {
+	for _, g := range a.Gates {
+		if region[g.Switch] != g.Region {
+			return 0, 0
+		}
+	}
+	return a.Slope[region[a.Switch]], a.Offset[region[a.Switch]]
 }
 
 // Input is a signal that a bus or a file of inputs may drive.

@@ -78,18 +78,28 @@ func (s *Switch) At(x []float64) (z float64, region int) {
 	return z, region
 }
 
+// RegionsAt returns the region of each switch in state x.
+func (s *System) RegionsAt(x []float64) (region []int) {
+	for i := range s.Switches {
+		_, r := s.Switches[i].At(x)
+		region = append(region, r)
+	}
+	return region
+}
+
 // OpenAt returns A without locks and laws, n×n, with the slopes of the regions in which x lies.
 func (s *System) OpenAt(x []float64) []float64 {
 	a, n, m := slices.Clone(s.A), len(s.X0), len(s.Signals)
+	region := s.RegionsAt(x)
 	for j, signal := range s.Signals {
 		if signal.Affine == nil {
 			continue
 		}
 		on := &s.Switches[signal.Affine.Switch]
-		_, region := on.At(x)
+		slope, _ := signal.Affine.In(region)
 		for i := range n {
 			for q, c := range on.Row {
-				a[i*n+q] += signal.Affine.Slope[region] * s.B[i*m+j] * c
+				a[i*n+q] += slope * s.B[i*m+j] * c
 			}
 		}
 	}

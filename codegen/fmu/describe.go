@@ -25,7 +25,8 @@ var descriptions = template.Must(template.New("").Funcs(template.FuncMap{"xml": 
 {{- define "unitDefinitions"}}  <UnitDefinitions>
 {{range .Units}}    <Unit name="{{xml .Name}}">
       <BaseUnit{{.Powers}}/>
-    </Unit>
+{{range .Shown}}      <DisplayUnit name="{{xml .Name}}" factor="{{.Factor}}"{{with .Offset}} offset="{{.}}"{{end}}/>
+{{end}}    </Unit>
 {{end}}  </UnitDefinitions>
 {{end}}
 
@@ -42,7 +43,7 @@ name="{{xml .Name}}" valueReference="{{.Reference}}" causality="{{.Causality}}" 
 {{- end}}
 
 {{- define "value" -}}
-unit="{{xml .Unit}}"{{bound "min" .Min}}{{bound "max" .Max}}{{with .Start}} start="{{.}}"{{end}}
+unit="{{xml .Unit}}"{{with .Declared}} displayUnit="{{xml .}}"{{end}}{{bound "min" .Min}}{{bound "max" .Max}}{{with .Start}} start="{{.}}"{{end}}
 {{- end}}
 
 {{- define "unknowns2"}}{{range .}}      <Unknown index="{{.Index}}" dependencies=""/>
@@ -161,8 +162,37 @@ func (p *Plant) variables() []variable {
 	return list
 }
 
-// unitDefinition is a unit with the exponents of its base units, as attributes of XML.
-type unitDefinition struct{ Name, Powers string }
+// unitDefinition is a unit with the exponents of its base units, as attributes of XML, and the units
+// that the plant file declares for quantities in it.
+type unitDefinition struct {
+	Name, Powers string
+	Shown        []displayUnit
+}
+
+// displayUnit is a unit in which people read a quantity: number = value·Factor + Offset.
+type displayUnit struct {
+	Name, Factor string
+	Offset       string // "": 0
+}
+
+// displayUnits returns the units that variables declare for quantities in a unit.
+func displayUnits(list []variable, unit string) (shown []displayUnit) {
+	for i := range list {
+		v := &list[i]
+		w := v.DeclaredUnit()
+		known := slices.ContainsFunc(shown, func(d displayUnit) bool { return d.Name == v.Declared })
+		if v.Unit != unit || v.Declared == "" || known {
+			continue
+		}
+		d := displayUnit{Name: v.Declared, Factor: decimal(1 / w.Factor)}
+		if w.Zero != 0 {
+			d.Offset = decimal(-w.Zero / w.Factor)
+		}
+		shown = append(shown, d)
+	}
+
+	return shown
+}
 
 // unitDefinitions returns the definitions of the units of all variables. FMI has an exponent for
 // rad, package units has none. The function finds the exponent by parsing the unit again with A in
@@ -195,7 +225,7 @@ func unitDefinitions(list []variable) (defined []unitDefinition, err error) {
 		if factor := u.Factor * math.Pow(2*math.Pi, float64(turns)); factor != 1 {
 			text += fmt.Sprintf(" factor=%q", decimal(factor))
 		}
-		defined = append(defined, unitDefinition{name, text})
+		defined = append(defined, unitDefinition{name, text, displayUnits(list, name)})
 	}
 
 	return defined, nil

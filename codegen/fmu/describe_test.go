@@ -15,6 +15,8 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/model/plants"
 	"lockstep/model/units"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 // element is an XML element.
@@ -104,6 +106,37 @@ func (e *element) number(t *testing.T, name string) float64 {
 		t.Errorf("%s of %v is not a finite number", name, e.Attrs)
 	}
 	return v
+}
+
+// A variable names the declared unit of its port as displayUnit, and its unit defines the conversion.
+func TestModelDescriptionDefinesTheDeclaredUnits(t *testing.T) {
+	checked := 0
+	forEachFMU(t, func(t *testing.T, j Plant, version int, files map[string][]byte) {
+		d := parse(t, version, files)
+		for i, p := range slices.Concat(j.Tables.Inputs, j.Tables.Outputs) {
+			v := d.variables[1+i]
+			shown := slices.IndexFunc(v.Attrs, func(a xml.Attr) bool { return a.Name.Local == "displayUnit" })
+			if p.Declared == "" && shown < 0 {
+				continue
+			}
+			if shown < 0 || v.Attrs[shown].Value != p.Declared {
+				t.Fatalf("%s, declared in %q: %v", p.Name, p.Declared, v.Attrs)
+			}
+			for _, u := range d.root.part(t, "UnitDefinitions").Inner {
+				for _, s := range u.Inner {
+					if u.attr(t, "name") == p.Unit && s.XMLName.Local == "DisplayUnit" && s.attr(t, "name") == p.Declared {
+						checked++
+						if got, want := 5*s.number(t, "factor"), p.DeclaredUnit().FromSI(5); !scalar.EqualWithinRel(got, want, 1e-12) {
+							t.Errorf("5 %s are %g %s, want %g", p.Unit, got, p.Declared, want)
+						}
+					}
+				}
+			}
+		}
+	})
+	if checked < 100 {
+		t.Errorf("%d declared units are defined; the embedded plants have more", checked)
+	}
 }
 
 func TestModelDescriptionListsThePortsOfThePlant(t *testing.T) {

@@ -28,7 +28,7 @@ type brakeBench struct {
 // same car without the frames of the unit.
 func TestAbsBeatsLockedWheels(t *testing.T) {
 	t.Parallel()
-	b := brakeBench{bench: "abs-bench", frames: []string{"AbsFront", "AbsRear"}, pressure: "p_pedal[Pa]", stop: "36 s", ratio: 0.96}
+	b := brakeBench{bench: "abs-bench", frames: []string{"AbsFront", "AbsRear"}, pressure: "p_pedal[bar]", stop: "36 s", ratio: 0.96}
 	for _, name := range []string{"abs-dry", "abs-wet", "abs-ice"} {
 		t.Run(name, func(t *testing.T) { b.beatsLockedWheels(t, name) })
 	}
@@ -45,7 +45,7 @@ func TestAbsBeatsLockedWheelsWithLostFrames(t *testing.T) {
 			lost += fmt.Sprintf("  - {name: %s %d, frame: %s, drop: true, at: %g s, for: 4 frames}\n", f, k, f, 1.2+0.4*float64(k))
 		}
 	}
-	b := brakeBench{bench: "abs-bench", pressure: "p_pedal[Pa]"}
+	b := brakeBench{bench: "abs-bench", pressure: "p_pedal[bar]"}
 	for name, faults := range map[string]string{
 		"no pedal": "  - {frame: Chassis, drop: true, at: 2 s}\n",
 		"no edges": "  - {frame: PulsesFront, drop: true, at: 2 s}\n  - {frame: PulsesRear, drop: true, at: 2 s}\n",
@@ -62,7 +62,7 @@ func TestAbsBeatsLockedWheelsWithLostFrames(t *testing.T) {
 // distance grows by less than 12 %, and no wheel locks.
 func TestAbsOnASplitRoadStopsWithin112PercentOfLockedWheels(t *testing.T) {
 	t.Parallel()
-	b := brakeBench{bench: "abs-bench", frames: []string{"AbsFront", "AbsRear"}, pressure: "p_pedal[Pa]", stop: "12 s"}
+	b := brakeBench{bench: "abs-bench", frames: []string{"AbsFront", "AbsRear"}, pressure: "p_pedal[bar]", stop: "12 s"}
 	before, _, cut := strings.Cut(lab.MustRun(t, "plants", "abs-split"), "\nfaults:\n")
 	if !cut {
 		t.Fatal("no faults in abs-split")
@@ -82,7 +82,7 @@ func TestAbsOnASplitRoadStopsWithin112PercentOfLockedWheels(t *testing.T) {
 // The rail car gains more: its law of adhesion has the maximum at zero slip and falls to 0.4 of it.
 func TestWspBeatsLockedWheels(t *testing.T) {
 	t.Parallel()
-	b := brakeBench{bench: "wsp-bench", frames: []string{"DumpValves"}, pressure: "p_demand[Pa]", stop: "80 s", ratio: 0.6}
+	b := brakeBench{bench: "wsp-bench", frames: []string{"DumpValves"}, pressure: "p_demand[bar]", stop: "80 s", ratio: 0.6}
 	for _, name := range []string{"wsp-dry", "wsp-wet"} {
 		t.Run(name, func(t *testing.T) { b.beatsLockedWheels(t, name) })
 	}
@@ -147,7 +147,7 @@ func TestWspBeatsLockedWheelsOnPolachsRail(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(dir, "car.yaml"), strings.Replace(car, plain, polach, 1))
 	writeFile(t, filepath.Join(dir, "wsp.dbc"), lab.MustRun(t, "plants", "wsp.dbc"))
-	b := brakeBench{frames: []string{"DumpValves"}, pressure: "p_demand[Pa]", stop: "24 s"}
+	b := brakeBench{frames: []string{"DumpValves"}, pressure: "p_demand[bar]", stop: "24 s"}
 	b.bench = writeFile(t, filepath.Join(dir, "bench.yaml"), strings.Replace(lab.MustRun(t, "plants", "wsp-bench"), "plant: wsp-car", "plant: car.yaml", 1))
 	scenario := "scenario: polach\nfor: 17 s\n"
 	braked, pedal := b.stopsAt(t, writeFile(t, filepath.Join(dir, "braked.yaml"), scenario))

@@ -37,10 +37,10 @@ var wrong = []struct{ old, bad, want string }{
 	{"# watchdog: 3 s", "watchdog: «soon»", `watchdog: "soon": "soon" is not a known parameter`},
 
 	{"w1: 0, w2", "«w9»: 0, w2", `safe: plant powershift has no output "w9" (did you mean w1?)`},
-	{"w1: 0, w2", "w1: «3 bar», w2", `safe: w1: "3 bar": unit bar does not fit, rad/s is wanted`},
+	{"w1: 0, w2", "w1: «3 bar», w2", `safe: w1: "3 bar": unit bar does not fit, rpm is wanted`},
 	{"w1: 0, w2", "w1: «.nan», w2", `safe: w1: .nan is not a finite number`},
-	{"w1: 0, w2", "w1: «400», w2", `safe: w1: 400 is beyond the range of its signal in frame Speeds`},
-	{"w1: 0, w2", "w2", `safe: no value for w1, which bus drive sends in frame Speeds (w1: 0 rad/s)`},
+	{"w1: 0, w2", "w1: «400 rad/s», w2", `safe: w1: 400 rad/s is beyond the range of its signal in frame Speeds`},
+	{"w1: 0, w2", "w2", `safe: no value for w1, which bus drive sends in frame Speeds (w1: 0 rpm)`},
 	{"time: 100 ms ", "time: 7 ms ", `safe: the time, 7ms, is shorter than the cycle of frame Torque, 10ms`},
 	{"time: 100 ms ", "time: «2 min» ", `safe: time: "2 min" is not between 1ms and 1m0s`},
 	{"  time: 100 ms          # so long after an end\n", "", `safe: the time is missing for which the values are sent after an end (time: 100 ms)`},

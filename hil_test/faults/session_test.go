@@ -108,7 +108,7 @@ type plan struct {
 var defaults = []string{
 	"overrun: skip 200", "overrun: skip 1000",
 	"values: {w1: 0, w2: 0, w3: 0, w4: 0, tau_engine: 0, tau_load: 0, tau_output: 0,",
-	"values: {w1: 10 rad/s, w2: 20, w3: 30, w4: 4, tau_engine: 100, tau_load: 200 N.m, tau_output: 300,",
+	"values: {w1: 10 rad/s, w2: 20 rad/s, w3: 30 rad/s, w4: 4 rad/s, tau_engine: 100 N.m, tau_load: 200 N.m, tau_output: 300 N.m,",
 }
 
 // file writes the bench of a scenario and returns its path.

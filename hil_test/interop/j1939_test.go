@@ -39,7 +39,7 @@ func TestTruckGroupsAreDecodedByAnIndependentProgram(t *testing.T) {
 	}
 	dir := t.TempDir()
 	rec, log, table := filepath.Join(dir, "drive.rec"), filepath.Join(dir, "drive.log"), filepath.Join(dir, "drive.csv")
-	lab.MustRun(t, "sim", "truck-bench", "-for", "30s", "-record", rec, "-out", table)
+	lab.MustRun(t, "sim", "truck-bench", "-for", "30s", "-record", rec, "-out", table, "-si")
 	if out := lab.MustRun(t, "replay", rec); !strings.Contains(out, " 3000 ticks") {
 		t.Errorf("output of replay %q, want 3000 ticks", out)
 	}

@@ -25,7 +25,7 @@ var ours = map[string][]string{
 	"io/dbc":               {"io/can", "io/messages"},
 	"io/j1939":             {"io/can"},
 	"io/messages":          {"io/can"},
-	"io/record":            {"io/can"},
+	"io/record":            {"io/can", "model/units"},
 	"io/record/recordtest": {"io/record"},
 	"io/sigmap":            {"io/can", "io/messages", "model/units"},
 	"io/yamlfile":          {"model/units"},

@@ -10,13 +10,8 @@ import (
 	"io"
 )
 
-const (
-	magic    = "lockrec4" // version 3 is unused: it differs from 2 by one bit, which damage could flip
-	oldMagic = "lockrec1" // oldest version that is read
-)
-
-// forms lists the versions that are read.
-var forms = []string{oldMagic, "lockrec2", magic}
+// magic begins a record; its last byte is the version.
+const magic = "lockrec5"
 
 // marker begins every chunk; its first and last bytes are not text.
 var marker = [4]byte{0x9e, 'L', 'C', 0xe9}

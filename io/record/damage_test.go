@@ -127,7 +127,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	}{
 		"empty":   {nil, "not a record"},
 		"text":    {[]byte("period: 5 ms\nplant: x\n"), "not a record"},
-		"version": {append([]byte("lockrec3"), file[8:]...), `version "lockrec3"`},
+		"version": {append([]byte("lockrec4"), file[8:]...), `the record has version "lockrec4", this program reads "lockrec5" only`},
 		"header":  {flip(file, 60), "the header cannot be read"},
 	} {
 		_, err := NewReader("r", bytes.NewReader(c.file))

@@ -1,8 +1,8 @@
 // Package record owns the record of a run, its export to common log formats, and the reading of
 // logs and records as a source of frames.
 //
-// It knows frames (package can) and named numbers. It does not know plants or signal maps, does
-// not block and starts no goroutine.
+// It knows frames (package can) and named numbers with their units. It does not know plants or signal
+// maps, does not block and starts no goroutine.
 //
 // Reading order: header.go (Header, Entry, Tick, Frame, Event), write.go (Writer), read.go
 // (Reader); chunk.go and codec.go are the file format. Then the other formats: export.go
@@ -14,7 +14,7 @@
 // A record is a file of this format. Numbers are little endian; a varint is that of
 // encoding/binary, in zigzag form if signed.
 //
-//	file    magic "lockrec4", then chunks: one header, data chunks, one end
+//	file    magic "lockrec5", then chunks: one header, data chunks, one end
 //	chunk    0  4  marker 9e 4c 43 e9
 //	         4  4  number of the chunk in its file, from 0
 //	         8  1  kind: 1 header, 2 data, 3 end
@@ -47,8 +47,7 @@
 //	        uvarint  count
 //	        uvarint  length of the text, then the text
 //
-// A file of version "lockrec2" has no bit 64; one of version "lockrec1" also has no bits 8,
-// 16 and 32. The rest of the format is the same, and Reader reads all three.
+// Reader refuses a file of another version and names the version.
 //
 // All differences start from 0 in every chunk, so that each chunk can be read alone.
 //

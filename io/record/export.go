@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"lockstep/model/units"
 )
 
 // Exporter writes entries in the format of another program. Only MDF4 and CSV contain
@@ -46,6 +48,8 @@ func Formats() (names []string) {
 
 // NewExporter starts an export into an empty file.
 //
+// Values of ticks are in the declared units of their signals; see Header.DropDeclaredUnits.
+//
 // Times count from Header.Start, in candump logs from 1970 UTC. Times never decrease,
 // because readers expect logs in the order of time: where entries of the record are out of
 // order by microseconds, the later entry gets the time of the one before.
@@ -54,11 +58,49 @@ func NewExporter(format string, to Target, h *Header) (Exporter, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("record: unknown format %q; use one of %s", format, strings.Join(Formats(), ", "))
 	}
-	x, err := formats[i].start(to, h)
+	shown := *h
+	c := unitConverter{}
+	shown.Inputs = c.addSignals(h.Inputs)
+	shown.Outputs = c.addSignals(h.Outputs)
+	x, err := formats[i].start(to, &shown)
 	if err != nil {
 		return nil, fmt.Errorf("record: %s: %w", format, err)
 	}
-	return busFrames{x}, nil
+	c.Exporter, c.values = busFrames{x}, make([]float64, len(c.wanted))
+	return &c, nil
+}
+
+// unitConverter converts the values of ticks to the declared units of their signals.
+type unitConverter struct {
+	Exporter
+	wanted []units.Wanted // of the inputs, then of the outputs
+	values []float64
+}
+
+// addSignals appends the units of signals and returns the signals with these units.
+func (c *unitConverter) addSignals(list []Signal) []Signal {
+	shown := slices.Clone(list)
+	for i := range shown {
+		w := shown[i].wanted()
+		c.wanted = append(c.wanted, w)
+		shown[i].Unit = w.Spelled
+	}
+	return shown
+}
+
+func (c *unitConverter) Write(e *Entry) error {
+	if e.Kind != TickEntry {
+		return c.Exporter.Write(e)
+	}
+	m := len(e.Tick.U)
+	copy(c.values, e.Tick.U)
+	copy(c.values[m:], e.Tick.Y)
+	for i := range c.values {
+		c.values[i] = c.wanted[i].FromSI(c.values[i])
+	}
+	shown := Entry{Kind: TickEntry, Tick: e.Tick}
+	shown.Tick.U, shown.Tick.Y = c.values[:m], c.values[m:]
+	return c.Exporter.Write(&shown)
 }
 
 // busFrames writes the frames that were on the bus: it leaves out frames that no bus

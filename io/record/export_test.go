@@ -156,7 +156,7 @@ func TestCSVReadsBackToTheSameValues(t *testing.T) {
 	list[0].Tick.Y[0] = math.NaN()
 	_, file := exported(t, "csv", &h, list)
 	rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
-	if err != nil || len(rows) != 101 || strings.Join(rows[0], ";") != "time[s];a,b[bar];y0[rad/s];y1[rad/s];flags[1];phase 0[ns]" {
+	if err != nil || len(rows) != 101 || strings.Join(rows[0], ";") != "time[s];a,b[Pa];y0[rad/s];y1[rad/s];flags[1];phase 0[ns]" {
 		t.Fatalf("%v, %d rows, head %q", err, len(rows), rows[0])
 	}
 	for k, row := range rows[1:] {
@@ -172,6 +172,34 @@ func TestCSVReadsBackToTheSameValues(t *testing.T) {
 				t.Errorf("row %d, column %d: %s, want %g", k, i, row[i], want)
 			}
 		}
+	}
+}
+
+// CSV and MDF4 carry the numbers in the unit that their column names.
+func TestExportsAreInTheDeclaredUnit(t *testing.T) {
+	h := header(1, 2, 0)
+	h.Inputs[0].Declared, h.Outputs[0].Declared = "bar", "rpm"
+	list := []Entry{{Kind: TickEntry, Tick: Tick{Index: 1, U: []float64{50e5}, Y: []float64{100 * math.Pi, 2}, Phases: []int64{}}}}
+	for _, c := range []struct {
+		csv  string
+		unit string
+		u    float64
+	}{
+		{"time[s],u0[bar],y0[rpm],y1[rad/s],flags[1]\n0.005,50,3000,2,0\n", "bar", 50},
+		{"time[s],u0[Pa],y0[rad/s],y1[rad/s],flags[1]\n0.005,5e+06,314.1592653589793,2,0\n", "Pa", 50e5},
+	} {
+		if _, file := exported(t, "csv", &h, list); string(file) != c.csv {
+			t.Errorf("CSV is %q, want %q", file, c.csv)
+		}
+		_, file := exported(t, "mdf4", &h, list)
+		groups, _ := readMDF(t, file)
+		if g := groups[0]; g.units["u0"] != c.unit || g.channels["u0"][0] != c.u {
+			t.Errorf("MDF4 has %v %s, want %v %s", g.channels["u0"], g.units["u0"], c.u, c.unit)
+		}
+		if list[0].Tick.U[0] != 50e5 {
+			t.Fatal("the export changed its entry")
+		}
+		h.DropDeclaredUnits()
 	}
 }
 

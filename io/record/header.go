@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"slices"
 
 	"lockstep/io/can"
+	"lockstep/model/units"
 )
 
 // Header is the start of a record. It suffices to repeat the run without any other file. Its field
@@ -34,8 +36,30 @@ type Header struct {
 	Notes  map[string]string // further notes
 }
 
-// Signal is a column of the ticks.
-type Signal struct{ Name, Unit string }
+// Signal is a column of the ticks. Its values are in Unit.
+type Signal struct {
+	Name     string
+	Unit     string // SI
+	Declared string // unit in which Export writes the values; "": Unit
+}
+
+// wanted returns the unit in which Export writes the values.
+func (s *Signal) wanted() units.Wanted {
+	w, err := units.ParseWanted(cmp.Or(s.Declared, s.Unit))
+	if err != nil { // no unit of this program: the values stay
+		return units.Wanted{Unit: units.Unit{Factor: 1}, Spelled: s.Unit}
+	}
+	return w
+}
+
+// DropDeclaredUnits makes Export write SI values.
+func (h *Header) DropDeclaredUnits() {
+	for _, list := range [...][]Signal{h.Inputs, h.Outputs} {
+		for i := range list {
+			list[i].Declared = ""
+		}
+	}
+}
 
 // Bus is a bus of the bench.
 type Bus struct {

@@ -234,7 +234,7 @@ func TestMDF4HoldsEveryValueFrameAndEvent(t *testing.T) {
 		t.Errorf("events %q, want %q", events, want)
 	}
 	ticks, bus := groups[0], map[string]mdfGroup{"CAN_DataFrame": groups[1], "CAN_RemoteFrame": groups[2], "CAN_ErrorFrame": groups[3]}
-	if ticks.units["u0"] != "bar" || ticks.units["y1"] != "rad/s" || ticks.units["time"] != "s" {
+	if ticks.units["u0"] != "Pa" || ticks.units["y1"] != "rad/s" || ticks.units["time"] != "s" {
 		t.Errorf("units %v", ticks.units)
 	}
 	at := map[string]int{}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 )
 
 // Reader reads a record from its beginning.
@@ -45,12 +44,13 @@ func Open(path string) (*Reader, error) {
 func NewReader(name string, from io.ReaderAt) (*Reader, error) {
 	r := &Reader{name: name, file: from}
 	var m [len(magic)]byte
-	if n, err := r.file.ReadAt(m[:], 0); n < len(m) || !slices.Contains(forms, string(m[:])) {
+	if n, err := r.file.ReadAt(m[:], 0); n < len(m) || string(m[:]) != magic {
 		if err != nil && err != io.EOF {
 			return nil, fmt.Errorf("record: %w", err)
 		}
 		if string(m[:len(magic)-1]) == magic[:len(magic)-1] {
-			return nil, fmt.Errorf("record: %s: the record has version %q, this program reads %q", r.name, m, forms)
+			return nil, fmt.Errorf("record: %s: the record has version %q, this program reads %q only: make the record anew",
+				r.name, m, magic)
 		}
 		return nil, fmt.Errorf("record: %s: not a record: it does not begin with %q", r.name, magic)
 	}

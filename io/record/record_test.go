@@ -22,10 +22,10 @@ func header(m, p, phases int) Header {
 		Buses: []Bus{{Name: "powertrain", Interface: "vcan0"}, {Name: "chassis", Interface: "vcan1"}},
 		Files: []File{{Role: "bench", Name: "b.yaml", Text: []byte("period: 5 ms\n\xe4")}}}
 	for i := range m {
-		h.Inputs = append(h.Inputs, Signal{fmt.Sprintf("u%d", i), "bar"})
+		h.Inputs = append(h.Inputs, Signal{Name: fmt.Sprintf("u%d", i), Unit: "Pa"})
 	}
 	for i := range p {
-		h.Outputs = append(h.Outputs, Signal{fmt.Sprintf("y%d", i), "rad/s"})
+		h.Outputs = append(h.Outputs, Signal{Name: fmt.Sprintf("y%d", i), Unit: "rad/s"})
 	}
 	for i := range phases {
 		h.Phases = append(h.Phases, fmt.Sprintf("phase %d", i))
@@ -207,30 +207,6 @@ func TestHeaderIsReadBackUnchanged(t *testing.T) {
 	got.Run, got.Files[0].SHA256, h.Files[0].SHA256 = "", "", ""
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", h) {
 		t.Errorf("got  %+v\nwant %+v", got, h)
-	}
-}
-
-// Records of older versions have no monitored frames; the oldest have neither marks of
-// faults nor times of the controller.
-func TestRecordsOfOlderVersionsAreRead(t *testing.T) {
-	h := header(1, 1, 0)
-	all := written{
-		&Frame{Bus: 1, Sent: true, Lost: true, Tick: 1, Time: 5, Frame: can.Frame{ID: 0x123, Len: 2, Data: [64]byte{7, 8}}},
-		&Tick{Index: 1, U: []float64{1}, Y: []float64{2}, Phases: []int64{}},
-		&Frame{Safe: true, Tick: 1, Time: 6, Frame: can.Frame{ID: 0x124, Len: 1, Data: [64]byte{9}}},
-	}
-	file := record(t, h, all)
-	if string(file[:8]) != magic {
-		t.Fatalf("the file begins with %q", file[:8])
-	}
-	for _, form := range forms[:2] {
-		r, err := NewReader("old", bytes.NewReader(append([]byte(form), file[8:]...)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := readAll(r); err != nil || !slices.Equal(got, texts(all)) {
-			t.Errorf("%s: read %q, %v; want %q", form, got, err, texts(all))
-		}
 	}
 }
 

@@ -177,12 +177,13 @@ func (b *binder) compileSubstitute(v *PortValue, msg *messages.Message) Substitu
 	if b.drivers[index].Message != msg.Name {
 		refuse("the message does not drive port %s", v.Port)
 	}
-	value, err := units.Quantity(v.Text, port.Unit, nil)
+	unit := port.DeclaredUnit()
+	value, err := unit.Typed(v.Text)
 	if err != nil {
-		refuse("%w", err)
+		refuse("%s", units.Reason(err))
 	}
 	if !(value >= port.Min && value <= port.Max) {
-		refuse("port %s takes %s, not %s", v.Port, formatRange(port.Min, port.Max, port.Unit), v.Text)
+		refuse("port %s takes %s, not %s", v.Port, unit.FormatRange(port.Min, port.Max), v.Text)
 	}
 	return SubstituteValue{index, value}
 }

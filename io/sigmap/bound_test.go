@@ -190,7 +190,6 @@ func TestSignalsWithoutAPortCarryConstantsOrStartValues(t *testing.T) {
 		{"Odd", []Constant{{Signal: "all", Text: "9007199254740993"}}, [4]byte{1, 0, 0, 0}},
 		{"Odd", []Constant{{Signal: "all", Text: "18446744073709551615"}}, [4]byte{255, 255, 255, 255}},
 		{"Signed", []Constant{{Signal: "all", Text: "-9007199254740993"}}, [4]byte{255, 255, 255, 255}},
-		{"Heat", []Constant{{Signal: "warm", Text: "0x14"}}, [4]byte{60, 0, 0, 0}},
 		{"Heat", []Constant{{Signal: "warm", Text: "20 degC"}}, [4]byte{60, 0, 0, 0}},
 		{"Heat", []Constant{{Signal: "warm", Waveform: &Waveform{At: []int64{0}, Value: []float64{30}}}}, [4]byte{70, 0, 0, 0}},
 		{"Truck", nil, [4]byte{255, 255, 255, 255}},
@@ -198,6 +197,23 @@ func TestSignalsWithoutAPortCarryConstantsOrStartValues(t *testing.T) {
 	} {
 		if got := [4]byte(send(c.message, c.values...)); got != c.want {
 			t.Errorf("%s with %v: % x, want % x", c.message, c.values, got, c.want)
+		}
+	}
+}
+
+// A number of a signal carries the unit of the signal, or one that fits.
+func TestAConstantWithoutItsUnitIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"20":    "signal level: 20 needs a unit: 20 bar?",
+		"20 N":  `signal level: "20 N": unit N does not fit, bar is wanted`,
+		"0x14":  `signal level: "0x14" is not a number in "bar"`,
+		"20 br": `signal level: "20 br" is not a number in "bar"`,
+	} {
+		_, err := Bind(rich(), Spec{PeriodNs: period, Sendings: []Sending{
+			{Message: "Plain", CycleNs: period, Values: []Constant{{Signal: "level", Text: text}}},
+		}}, nil, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }

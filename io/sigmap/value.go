@@ -2,6 +2,7 @@ package sigmap
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -19,11 +20,20 @@ func parseRaw(s *messages.Signal, text string) uint64 {
 	if i >= 0 {
 		return uint64(s.Values[i].Raw) & f.mask()
 	}
-	if raw, ok := parseCount(s, text); ok {
-		return raw
+	number, own := strings.CutSuffix(text, " "+s.Unit)
+	if own || units.WantSignal(s.Unit).TakesBare() {
+		if raw, ok := parseCount(s, number); ok {
+			return raw
+		}
 	}
 	v, err := parseNumber(s, text)
+	if missing := new(units.MissingUnit); errors.As(err, &missing) {
+		refuse("%w%s", missing, notAText(s, near))
+	}
 	if err != nil {
+		if _, bad := units.Evaluate(text, nil); bad == nil {
+			refuse("%q: %s", text, units.Reason(err))
+		}
 		refuse("%q is not a number in %q%s", text, s.Unit, notAText(s, near))
 	}
 	f.Factor, f.Offset = s.Factor, s.Offset
@@ -67,25 +77,24 @@ func parseCount(s *messages.Signal, text string) (raw uint64, ok bool) {
 	return raw, ok && (!(s.Min < s.Max) || s.Min <= v && v <= s.Max)
 }
 
-// parseNumber reads a text as a number in the signal's unit: a plain number, decimal or 0x, a
-// number with the signal's unit (known or not) or a compatible one, or arithmetic.
+// parseNumber reads a text as a number in the signal's unit: a number with that unit (known or not) or
+// a compatible one, or arithmetic. A signal without a unit takes plain numbers, decimal or 0x.
 func parseNumber(s *messages.Signal, text string) (float64, error) {
-	text = strings.TrimSuffix(text, " "+s.Unit)
-	if v, err := strconv.ParseFloat(text, 64); err == nil {
-		return v, nil
-	}
-	if hex, is := strings.CutPrefix(text, "0x"); is {
-		if n, err := strconv.ParseUint(hex, 16, 64); err == nil {
-			return float64(n), nil
+	unit := units.WantSignal(s.Unit)
+	number, own := strings.CutSuffix(text, " "+s.Unit)
+	if own || unit.TakesBare() { // no conversion, which could round
+		if v, err := strconv.ParseFloat(number, 64); err == nil {
+			return v, nil
+		}
+		if hex, is := strings.CutPrefix(number, "0x"); is {
+			if n, err := strconv.ParseUint(hex, 16, 64); err == nil {
+				return float64(n), nil
+			}
 		}
 	}
 
-	v, err := units.Quantity(text, s.Unit, nil)
-	if err != nil {
-		return 0, err
-	}
-	unit, err := units.Parse(s.Unit)
-	return v / unit.Factor, err
+	si, err := unit.Typed(text)
+	return unit.FromSI(si), err
 }
 
 // notAText continues an error about a value of s; near lists the most similar value texts.

@@ -3,9 +3,9 @@
 // plants with errors that only the whole network shows. It reads no file and discretises nothing.
 //
 // Reading order: assemble.go (System), prune.go (parts that nothing reads), reduce.go (gears;
-// Layout), massless.go (nodes without inertia), start.go (initial states and values), fill.go (the
-// matrices, and the rates of elements), reaction.go (torques of gears, losses of gears and
-// contacts).
+// Layout), massless.go (nodes without inertia), start.go (the initial state; StartOf),
+// startsolver.go (solver of start conditions), fill.go (the matrices, and the rates of elements),
+// reaction.go (torques of gears, losses of gears and contacts).
 package assemble
 
 import (
@@ -33,13 +33,8 @@ import (
 // An error names the element and its place in the file.
 func System(p *network.Plant) (sys *model.System, err error) {
 	defer yamlfile.Catch(&err)
-	a := &assembly{Plant: p, basis: reduce(p)}
-	a.prune()
-	x0 := a.startState()
-	a.countParts()
-	a.checkElements()
-	a.solveMassless()
-	a.balanceStart(x0)
+	a := analyseNetwork(p)
+	x0 := a.solveStart().state()
 	a.computeRates()
 	a.solveGearLosses()
 	a.solveContactLosses()
@@ -49,6 +44,16 @@ func System(p *network.Plant) (sys *model.System, err error) {
 	a.fill(s)
 	a.checkFinite(s)
 	return s, nil
+}
+
+// analyseNetwork does the steps of System on which the initial state depends.
+func analyseNetwork(p *network.Plant) *assembly {
+	a := &assembly{Plant: p, basis: reduce(p)}
+	a.prune()
+	a.countParts()
+	a.checkElements()
+	a.solveMassless()
+	return a
 }
 
 // refuseAt refuses a plant at a position in its file; the exported function returns the error.

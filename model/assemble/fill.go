@@ -91,6 +91,10 @@ func (a *assembly) ports() *model.System {
 		if s.Affine != nil {
 			on := *s.Affine
 			on.Switch = a.switchOf[on.Switch]
+			on.Gates = slices.Clone(on.Gates)
+			for i := range on.Gates {
+				on.Gates[i].Switch = a.switchOf[on.Gates[i].Switch]
+			}
 			s.Affine = &on
 		}
 

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/mat"
-
 	"lockstep/model/network"
 )
 
@@ -112,36 +110,4 @@ func (a *assembly) gauss(rows [][]float64) (solved, rest [][]float64) {
 	}
 
 	return solved, rest
-}
-
-// balanceStart moves massless nodes between springs to their balance at the start: turning node j
-// changes the twists as its speed changes their rates.
-func (a *assembly) balanceStart(x0 []float64) {
-	if len(a.staticForms) == 0 {
-		return
-	}
-	gain, off := mat.NewDense(len(a.staticForms), a.masslessCount, nil), mat.NewVecDense(len(a.staticForms), nil)
-	change := make([][]float64, len(a.states))
-	for q, s := range a.states {
-		change[q] = a.rawForm(s.Der)[a.ofMassless():a.ofOne()]
-	}
-	for i, r := range a.staticForms {
-		for q := range a.states {
-			v := r[a.freeCount+q]
-			off.SetVec(i, off.AtVec(i)-v*x0[a.freeCount+q])
-			for j := range a.masslessCount {
-				gain.Set(i, j, gain.At(i, j)+v*change[q][j])
-			}
-		}
-	}
-
-	var turn mat.VecDense
-	if err := turn.SolveVec(gain, off); err != nil {
-		refuseAt(a.Plant, wholeFile, "the massless nodes between springs have no place of rest: %v", err)
-	}
-	for q := range a.states {
-		for j := range a.masslessCount {
-			x0[a.freeCount+q] += change[q][j] * turn.AtVec(j)
-		}
-	}
 }

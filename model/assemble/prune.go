@@ -17,6 +17,7 @@ type usedParts struct {
 	switches   []network.Region
 	indicators []network.Indicator
 
+	used                                     []bool // the states of the plant
 	stateOf, signalOf, switchOf, indicatorOf []int
 }
 
@@ -55,6 +56,7 @@ func (a *assembly) prune() {
 		indicators[i] = u.indicatorUsed(g)
 	}
 
+	a.used = u.states
 	a.states, a.stateOf = selectMarked(p.States, u.states)
 	a.signals, a.signalOf = selectMarked(p.Signals, u.signals)
 	a.switches, a.switchOf = selectMarked(p.Switches, u.switches)
@@ -124,9 +126,17 @@ func (u *usage) markSignal(i int) {
 	}
 
 	if a := u.Plant.Signals[i].Affine; a != nil {
-		u.switches[a.Switch] = true
-		u.markForm(u.Plant.Switches[a.Switch].Form)
+		u.markSwitch(a.Switch)
+		for _, g := range a.Gates {
+			u.markSwitch(g.Switch)
+		}
 	}
+}
+
+// markSwitch marks a switch and what its level reads.
+func (u *usage) markSwitch(s int) {
+	u.switches[s] = true
+	u.markForm(u.Plant.Switches[s].Form)
 }
 
 // indicatorUsed reports whether an event indicator belongs to an element with a used law.

@@ -8,6 +8,7 @@ import (
 
 	"lockstep/io/yamlfile"
 	"lockstep/model/network"
+	"lockstep/model/units"
 )
 
 // basis is the null-space basis of the rigid connections: w = N·u. u are the speeds of the
@@ -31,10 +32,20 @@ func reduce(p *network.Plant) *basis {
 	n := len(p.Nodes)
 	pivots := make([][]float64, n) // dependent node: 0 = row·w, with 1 at the node; otherwise nil
 	gaps := make([]float64, n)     // offset of the node's place
+	given := make([]bool, n)       // the file gives the speed of the node
+	for _, s := range p.Starts {
+		if s.Speed && s.Key != "" && len(s.Row) == 1 {
+			given[s.Row[0].Node] = true
+		}
+	}
+
 	for _, t := range p.Ties {
 		r, gap := make([]float64, n), t.Gap
+		size := math.Abs(gap)
 		for _, x := range t.Row {
-			if p.Nodes[x.Node].Owner != "fixed" {
+			if at := x.Coef * p.Nodes[x.Node].Phi0; p.Nodes[x.Node].Owner == "fixed" {
+				gap, size = gap-at, max(size, math.Abs(at))
+			} else {
 				r[x.Node] += x.Coef
 			}
 		}
@@ -42,19 +53,26 @@ func reduce(p *network.Plant) *basis {
 		scale := network.Largest(r)
 		for q, pr := range pivots {
 			if pr != nil {
-				gap -= r[q] * gaps[q]
+				gap, size = gap-r[q]*gaps[q], max(size, math.Abs(r[q]*gaps[q]))
 				sweep(r, pr, q)
 			}
 		}
 
 		clean(r, scale)
-		q := pivot(p, r)
+		if !(math.Abs(gap) > 1e-12*size) {
+			gap = 0
+		}
+		q := pivot(p, r, given)
 		switch {
 		case q < 0 && network.Largest(r) > 0:
 			refuse(p, t.Name, t.At, "the speed it gives contradicts the gears and the other speed sources")
 		case q < 0 && t.Joint:
 			refuse(p, t.Name, t.At, "it over-constrains: another joint already removes this motion; "+
 				"remove it, or the other joint")
+		case q < 0 && math.Abs(gap) > 1e-9*size:
+			refuse(p, t.Name, t.At,
+				"the other gears, or where the bodies start, hold its ends %s apart; correct where they start",
+				units.Format(units.DropRounding(math.Abs(gap)), p.Nodes[t.Row[0].Node].AngleUnit()))
 		case q < 0:
 			continue
 		}
@@ -140,13 +158,13 @@ func clean(r []float64, scale float64) {
 }
 
 // pivot returns the node of r to eliminate; -1 if r is zero.
-func pivot(p *network.Plant, r []float64) int {
+func pivot(p *network.Plant, r []float64, given []bool) int {
 	best, rank, scale := -1, 7, network.Largest(r)
 	for i, v := range r {
 		n, k := &p.Nodes[i], 0
 		if n.J > 0 {
 			k = 2
-			if n.Given {
+			if given[i] {
 				k = 4
 			}
 		}

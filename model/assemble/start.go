@@ -1,68 +1,194 @@
 package assemble
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
 
-// startState returns the initial state. It checks that the given speeds of dependent nodes agree
-// with the gears.
-func (a *assembly) startState() []float64 {
-	u := make([]float64, len(a.nodes))
-	for j, n := range a.nodes {
-		u[j] = a.Nodes[n].Start
-		if a.Nodes[n].Driven > 0 {
-			u[j] = a.driveStart(&a.states[a.driveState(j)])
+// initial is the solved start of a plant. The unknowns of places are the positions (angles) of the
+// independent nodes, then the states that are no positions and no speeds.
+type initial struct {
+	*assembly
+	places, speeds startSolver
+}
+
+// solveStart solves the start conditions of the plant together with its gears. It refuses
+// conditions that contradict each other.
+func (a *assembly) solveStart() *initial {
+	in := &initial{assembly: a}
+	a.refuseMixed()
+	for _, r := range a.staticForms {
+		in.places.add(in.balance(r), network.StartGiven)
+	}
+
+	var soft [2][network.StartDefault][]*startEquation // of places and of speeds
+	for i := range a.Starts {
+		s := &a.Starts[i]
+		c, speed := in.condition(s)
+		switch {
+		case s.Rank == network.StartGiven:
+			in.require(c, speed)
+		case speed:
+			soft[1][s.Rank] = append(soft[1][s.Rank], c)
+		default:
+			soft[0][s.Rank] = append(soft[0][s.Rank], c)
 		}
 	}
 
-	x := slices.Clone(u[:a.freeCount])
-	places, placed := make([]float64, len(a.Nodes)), make([]bool, len(a.Nodes))
-	for i, n := range a.Nodes {
-		places[i], placed[i] = a.placeOf(i)
-		w, size, known := 0.0, math.Abs(n.Start), true
-		for j, c := range a.rows[i] {
-			w += c * u[j]
-			size = max(size, math.Abs(c*u[j]))
-			known = known && (c == 0 || j < a.freeCount || j >= a.freeCount+a.masslessCount)
-		}
-
-		if n.Given && known && !(math.Abs(w-n.Start) <= 1e-9*size) {
-			refuse(a.Plant, n.Name, n.At, "%s %.9g %s contradicts the gears, which make it %.9g %s",
-				n.Domain.Per("w_start", "v_start"), n.Start, n.SpeedUnit(), w, n.SpeedUnit())
+	for rank := network.StartGuess; rank < network.StartDefault; rank++ {
+		for i, solver := range []*startSolver{&in.places, &in.speeds} {
+			if err := solver.fitRank(soft[i][rank], rank); err != nil {
+				refuseAt(a.Plant, wholeFile, "the springs differ too much in stiffness to find where they start: %v", err)
+			}
 		}
 	}
 
-	for _, s := range a.states {
-		a.refuseMixed(&s)
-		v, any := s.Start, false
-		for _, t := range s.Along {
-			v += t.Coef * places[t.Node]
-			any = any || placed[t.Node]
-		}
+	in.addDefaults()
+	return in
+}
 
-		if s.Along != nil && !any && !s.Stays {
-			v = 0
-		}
-		if s.Speed != nil {
-			v = a.driveStart(&s)
-		}
-		x = append(x, v)
+// addDefaults lets all that is still open start at 0, in the order of the columns of N, and states at
+// their own defaults.
+func (in *initial) addDefaults() {
+	for j := range in.nodes {
+		row := make([]float64, len(in.nodes))
+		row[j] = 1
+		in.speeds.add(&startEquation{row: row}, network.StartDefault)
+		in.places.add(&startEquation{row: in.widened(row)}, network.StartDefault)
 	}
 
-	return x
+	for i, s := range in.Plant.States {
+		if s.Along == nil && s.Speed == nil {
+			row, _, _, _ := in.ofState(i)
+			in.places.add(&startEquation{row: row, value: s.Start}, network.StartDefault)
+		}
+	}
+}
+
+// widened returns a row over the columns of N as a row over the unknowns of places.
+func (a *assembly) widened(row []float64) []float64 {
+	return append(slices.Clone(row), make([]float64, len(a.Plant.States))...)
+}
+
+// ofRow returns the position (angle) or the speed along a row of nodes: the row over the unknowns, a
+// constant, and the largest term of the constant.
+func (a *assembly) ofRow(r network.Row, speed bool) (row []float64, constant, size float64) {
+	if row = a.form(r); speed {
+		return row, 0, 0
+	}
+	for _, t := range r {
+		at := a.offsets[t.Node]
+		if n := &a.Nodes[t.Node]; n.Owner == "fixed" {
+			at = n.Phi0
+		}
+		constant, size = constant+t.Coef*at, max(size, math.Abs(t.Coef*at))
+	}
+
+	return a.widened(row), constant, size
+}
+
+// ofState returns a state as ofRow does, and whether it is a speed.
+func (a *assembly) ofState(i int) (row []float64, constant, size float64, speed bool) {
+	s := &a.Plant.States[i]
+	if speed = s.Speed != nil; speed {
+		row, constant, size = a.ofRow(s.Speed, true)
+		return row, constant, size, true
+	}
+	row, constant, size = a.ofRow(s.Along, false)
+	if s.Along == nil {
+		row[len(a.nodes)+i] = 1
+		return row, 0, 0, false
+	}
+	return row, constant + s.Start, max(size, math.Abs(s.Start)), false
+}
+
+// condition returns a start condition over the unknowns, and whether it is one of speeds.
+func (in *initial) condition(s *network.StartCondition) (c *startEquation, speed bool) {
+	c, speed = &startEquation{StartCondition: s}, s.Speed
+	constant := 0.0
+	if s.State > 0 {
+		c.row, constant, c.size, speed = in.ofState(s.State - 1)
+	} else {
+		c.row, constant, c.size = in.ofRow(s.Row, speed)
+	}
+	c.value, c.size = s.Value-constant, max(c.size, math.Abs(s.Value))
+	c.text = fmt.Sprintf("%s %s of %q", s.Key, units.Format(s.Value, s.Unit), s.Element)
+	return c, speed
+}
+
+// balance returns the condition that the forces of springs on massless nodes balance, of a form over
+// states.
+func (in *initial) balance(form []float64) *startEquation {
+	c := &startEquation{row: in.widened(make([]float64, len(in.nodes))), text: "the balance of springs at a massless node"}
+	for i := range in.Plant.States {
+		if !in.used[i] {
+			continue
+		}
+		v := form[in.freeCount+in.stateOf[i]]
+		row, constant, size, _ := in.ofState(i)
+		if v != 0 {
+			addTo(c.row, v, row)
+			c.value -= v * constant
+			c.size = max(c.size, math.Abs(v)*size)
+		}
+	}
+
+	return c
+}
+
+// require adds a condition that the file gives, and refuses one that contradicts those before it.
+func (in *initial) require(c *startEquation, speed bool) {
+	solver := &in.places
+	if speed {
+		solver = &in.speeds
+	}
+	parts, _, off := solver.add(c, network.StartGiven)
+	if off == 0 {
+		return
+	}
+	var others []string
+	for _, other := range solver.sources(parts) {
+		others = append(others, other.text)
+	}
+	by, makes := "the gears and joints", "make"
+	if k := len(others); k > 0 {
+		by = others[k-1]
+		if k > 1 {
+			by = strings.Join(others[:k-1], ", ") + " and " + by
+		} else {
+			makes = "makes"
+		}
+	}
+
+	refuse(in.Plant, c.Element, c.At, "%s %s contradicts %s, which %s it %s", c.Key,
+		units.Format(c.Value, c.Unit), by, makes, units.Format(units.DropRounding(c.Value-off), c.Unit))
 }
 
 // refuseMixed refuses a distance between a node with a position in the plane and a node of a body
 // without one. The second node would be taken to lie at the centre of its body.
-func (a *assembly) refuseMixed(s *network.State) {
+func (a *assembly) refuseMixed() {
+	for _, t := range a.Ties {
+		own := func(x network.Term) bool { return a.Nodes[x.Node].By == t.Name } // a line checks its points by itself
+		if !slices.ContainsFunc(t.Row, own) {
+			a.refuseMixedRow(t.Row, t.Name, t.At)
+		}
+	}
+
+	for _, s := range a.states {
+		a.refuseMixedRow(s.Along, s.Name[:max(0, strings.LastIndexByte(s.Name, '.'))], s.At)
+	}
+}
+
+func (a *assembly) refuseMixedRow(r network.Row, element string, at network.Pos) {
 	var place, loose *network.Node
-	for _, t := range s.Along {
+	for _, t := range r {
 		n := &a.Nodes[t.Node]
 		if n.InPlane {
 			place = n
@@ -73,47 +199,128 @@ func (a *assembly) refuseMixed(s *network.State) {
 	}
 
 	if place != nil && loose != nil {
-		refuse(a.Plant, s.Name[:strings.LastIndexByte(s.Name, '.')], s.At, "where %q is in the plane is not known, "+
+		refuse(a.Plant, element, at, "where %q is in the plane is not known, "+
 			"but %q is at %s; give x_start and y_start to both bodies or to none",
 			loose.Name, place.Name, units.Format(units.DropRounding(place.Phi0), "m"))
 	}
 }
 
-// driveStart returns the initial speed of a prescribed node. A filtered source starts at the start
-// speed of its flange, if the file gives one.
-func (a *assembly) driveStart(s *network.State) float64 {
-	v, given := 0.0, false
-	for _, t := range s.Speed {
-		v += t.Coef * a.Nodes[t.Node].Start
-		given = given || a.Nodes[t.Node].Given
+// along returns the position (angle) or the speed along a row of nodes at the start, and its origin.
+// A value that the file gives is returned to the last bit.
+func (in *initial) along(r network.Row, speed bool) (v float64, origin string) {
+	row, constant, size := in.ofRow(r, speed)
+	same := func(s *network.StartCondition) bool {
+		return s.State == 0 && s.Speed == speed && slices.Equal(s.Row, r)
 	}
-
-	if given {
-		return v
-	}
-	return s.Start
+	return in.readValue(row, constant, size, speed, same)
 }
 
-// placeOf returns the angle (position) at which node i starts, as given or through the gears.
-// placed reports whether it follows from given values. A body is placed only by its own start
-// values: two places in a joint give their distance, not the rotation of a body.
-func (a *assembly) placeOf(i int) (at float64, placed bool) {
-	n := &a.Nodes[i]
-	if n.Placed || n.OfBody {
-		return n.Phi0, n.Placed
+// ofPlainState returns a state that is no position and no speed at the start, and its origin.
+func (in *initial) ofPlainState(i int) (v float64, origin string) {
+	row, _, _, _ := in.ofState(i)
+	return in.readValue(row, 0, 0, false, func(s *network.StartCondition) bool { return s.State == 1+i })
+}
+
+// readValue returns the value of a row over the unknowns plus a constant, and its origin. same reports
+// whether a start condition is one of this value.
+func (in *initial) readValue(row []float64, constant, size float64, speed bool,
+	same func(*network.StartCondition) bool) (v float64, origin string) {
+	solver := &in.places
+	if speed {
+		solver = &in.speeds
 	}
-	at = n.Phi0
-	for j, c := range a.rows[i] {
-		if from := &a.Nodes[a.nodes[j]]; a.nodes[j] != i && c != 0 {
-			at += c * from.Phi0
-			placed = placed || from.Placed
+	v, largest, rank := solver.value(row)
+	size = max(size, largest)
+	if v += constant; math.Abs(v) <= startZero*size {
+		v = 0
+	}
+
+	var by *network.StartCondition
+	for i := range in.Starts {
+		s := &in.Starts[i]
+		if same(s) && math.Abs(s.Value-v) <= startAgree*size && (by == nil || s.Rank < by.Rank) {
+			by = s
 		}
 	}
 
-	if placed {
-		at += a.offsets[i]
+	origin = [...]string{"solved", "guess", "springs relaxed", "default", "default"}[rank]
+	if by != nil {
+		v = by.Value
+		if by.Rank == network.StartGiven {
+			origin = fmt.Sprintf("%s of %s", by.Key, by.Element)
+		}
 	}
-	return at, placed
+	return v, origin
+}
+
+// stateValue returns state i of the plant at the start, and its origin.
+func (in *initial) stateValue(i int) (v float64, origin string) {
+	switch s := &in.Plant.States[i]; {
+	case s.Speed != nil:
+		return in.along(s.Speed, true)
+	case s.Along == nil:
+		return in.ofPlainState(i)
+	default:
+		v, origin = in.along(s.Along, false)
+		return s.Start + v, origin
+	}
+}
+
+// state returns the initial state of the System.
+func (in *initial) state() (x []float64) {
+	for _, n := range in.nodes[:in.freeCount] {
+		v, _ := in.along(network.RowOf(n), true)
+		x = append(x, v)
+	}
+	for i := range in.Plant.States {
+		if in.used[i] {
+			v, _ := in.stateValue(i)
+			x = append(x, v)
+		}
+	}
+
+	return x
+}
+
+// StartValue is a value at the start of a plant: a position, angle or speed of a node with inertia, or a
+// state.
+type StartValue struct {
+	Name   string
+	Value  float64
+	Unit   string // SI
+	Origin string // start key and its element, "solved", "springs relaxed", "guess" or "default"
+}
+
+// StartOf returns the start of a plant: its nodes with inertia, then its states. It fails where
+// System fails to find the initial state.
+func StartOf(p *network.Plant) (list []StartValue, err error) {
+	defer yamlfile.Catch(&err)
+	in := analyseNetwork(p).solveStart()
+	known := map[string]bool{}
+	add := func(name, unit string, v float64, origin string) {
+		if !known[name] {
+			known[name] = true
+			list = append(list, StartValue{name, v, unit, origin})
+		}
+	}
+
+	for i, n := range in.Nodes {
+		if n.J > 0 {
+			at, origin := in.along(network.RowOf(i), false)
+			add(n.Name+n.Domain.Per(".phi", ".s"), n.AngleUnit(), at, origin)
+			v, origin := in.along(network.RowOf(i), true)
+			add(n.Name+n.Domain.Per(".w", ".v"), n.SpeedUnit(), v, origin)
+		}
+	}
+
+	for i, s := range in.Plant.States {
+		if in.used[i] {
+			v, origin := in.stateValue(i)
+			add(s.Name, s.Unit, v, origin)
+		}
+	}
+
+	return list, nil
 }
 
 // scaleSlopes enlarges slopes to their size at the start of the plant, in state x with the signals
@@ -129,14 +336,15 @@ func scaleSlopes(p *model.Program, open []network.Unsized, x, v []float64) {
 // startSignals returns the signals at the start of the plant, by their index: sources at their
 // largest value, without friction.
 func startSignals(sys *model.System) []float64 {
-	v := make([]float64, len(sys.Signals))
+	v, region := make([]float64, len(sys.Signals)), sys.RegionsAt(sys.X0)
 	for j := range v {
 		switch s := &sys.Signals[j]; {
 		case s.Law != nil:
 			v[j] = programAt(sys, s.Law, v, nil)
 		case s.Affine != nil:
-			z, r := sys.Switches[s.Affine.Switch].At(sys.X0)
-			v[j] = s.Affine.Slope[r]*z + s.Affine.Offset[r]
+			z, _ := sys.Switches[s.Affine.Switch].At(sys.X0)
+			slope, offset := s.Affine.In(region)
+			v[j] = slope*z + offset
 		default:
 			if low, high := network.SourceRange(s.Source); high >= low {
 				v[j] = high

@@ -12,15 +12,31 @@ import (
 )
 
 // AddTwist makes the state phi_rel - phi_rel0 of an elastic element, and declares it. c is the
-// stiffness of a linear spring, otherwise 0.
-func (e *Element) AddTwist(c float64) Declared {
+// stiffness of a linear spring, otherwise 0. pull is the stiffness at phi_rel0; 0 in a play.
+func (e *Element) AddTwist(c, pull float64) Declared {
 	unit, rest := e.UnitOf("phi_rel0"), e.Number("phi_rel0")
-	start := e.NumberOr("phi_rel_start", rest)
-	s := network.State{Name: "twist", Der: e.Between.Speeds(1), Start: start - rest, C: c}
-	if !e.Has("phi_rel_start") {
-		s.Start, s.Along = -rest, e.Between
+	i := e.AddDeflection(network.State{Name: "twist", Start: -rest, C: c})
+	s := network.StartCondition{Row: e.Between, Value: rest, Unit: unit, At: e.At,
+		Rank: network.StartRelaxed, Weight: pull}
+	if !(pull > 0) {
+		s.Rank, s.Weight = network.StartInPlay, 1
 	}
-	return Declared{Rel: e.Between, Unit: e.Per("N.m", "N"), Angle: unit, Twist: e.AddState(s), Rest: rest}
+	e.AddStart(s)
+	return Declared{Rel: e.Between, Unit: e.Per("N.m", "N"), Angle: unit, Twist: i, Rest: rest}
+}
+
+// AddDeflection makes a state that is phi_rel + s.Start, and returns its index. The key phi_rel_start
+// gives phi_rel at the start.
+func (e *Element) AddDeflection(s network.State) int {
+	s.Der, s.Along = e.Between.Speeds(1), e.Between
+	e.ReadStart("phi_rel_start", network.StartCondition{Row: e.Between})
+	return e.AddState(s)
+}
+
+// AddStart adds a start condition of the element.
+func (e *Element) AddStart(s network.StartCondition) {
+	s.Element = e.Name
+	e.Network.Starts = append(e.Network.Starts, s)
 }
 
 // Resist makes the element exert tau against its relative speed.

@@ -185,10 +185,19 @@ func (e *Element) value(f Field, p Parameter) float64 {
 	return x
 }
 
-// ReadStart reads the initial speed and the initial position of a node from two keys.
-func (e *Element) ReadStart(n *network.Node, speed, place string) {
-	n.Start, n.Phi0 = e.Number(speed), e.Number(place)
-	n.Given, n.Placed = e.Has(speed), e.Has(place)
+// ReadStart reads a start condition from a key, if the file gives the key.
+func (e *Element) ReadStart(key string, s network.StartCondition) {
+	if f, ok := e.Field(key); ok {
+		p := e.declared(key)
+		s.Key, s.Unit, s.Value, s.At = p.Key, p.Unit, e.value(f, p), f.At
+		e.AddStart(s)
+	}
+}
+
+// ReadNodeStart reads the initial speed and the initial angle (position) of node n from two keys.
+func (e *Element) ReadNodeStart(n int, speed, place string) {
+	e.ReadStart(speed, network.StartCondition{Row: network.RowOf(n), Speed: true})
+	e.ReadStart(place, network.StartCondition{Row: network.RowOf(n)})
 }
 
 // Waveform reads a value over time and returns the index of its signal. The bound is checked against

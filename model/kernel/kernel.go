@@ -60,6 +60,8 @@ type Kernel struct {
 	plantState             // at plant time
 	input        []int     // signals: index of the entry of u that the signal follows, or -1; see Drive
 	base         int       // combination of the regions; precomputed: index in Modes of the mode without locks
+	slope        []float64 // affine signals, slope in the present regions
+	offset       []float64 // affine signals, value at z = 0 in the present regions
 	indicatorMax []float64 // event indicators, largest value so far
 	tick         int64     // the step starts at grid time tick·h
 	lag          float64   // s
@@ -136,6 +138,7 @@ func New(t *Tables) *Kernel {
 	k := &Kernel{
 		t: t, h: float64(t.PeriodNs) * 1e-9, calls: newCalls(t), partition: newPartitionWork(t),
 		plantState: newPlantState(t), input: make([]int, t.M), indicatorMax: vec(len(t.Indicators)),
+		slope: vec(t.FirstLaw - t.FirstAffine), offset: vec(t.FirstLaw - t.FirstAffine),
 		impacts: make([]int, mc), heldClosed: make([]bool, mc), history: vec(t.History * len(t.Inputs)), published: vec(t.M),
 		sensors: sensors{make([]pulse, len(t.Pulses)), make([]int64, len(t.Pulses))},
 		substep: substep{
@@ -362,7 +365,7 @@ func (k *Kernel) writePlantOutputs(y []float64) {
 		y[p+3*i+2] = k.tau[i]
 	}
 
-	for s, r := range k.region {
-		y[p+3*k.t.Mc+s] = float64(r)
+	for i, s := range k.t.Shown {
+		y[p+3*k.t.Mc+i] = float64(k.region[s])
 	}
 }

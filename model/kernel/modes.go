@@ -76,7 +76,19 @@ func (t *Tables) modesFit(budget int) bool {
 func (t *Tables) chooseSubstep(sys *model.System) {
 	var all [][]float64
 	if t.Combinations > maxCombinationsMeasured { // a stiffer spring never makes a plant slower: the steepest suffices
-		all = append(all, t.withSlopes(t.Open.A, t.steepestCombination()))
+		all = append(all, t.withClasses(t.Open.A, t.steepest))
+		for i := range t.Groups { // of a contact, the steepest class is not always the fastest
+			for class := range t.Groups[i].First {
+				if len(t.Groups[i].Switches) > 1 {
+					all = append(all, t.withClasses(t.Open.A, func(g *Group) int {
+						if g == &t.Groups[i] {
+							return class
+						}
+						return t.steepest(g)
+					}))
+				}
+			}
+		}
 	} else {
 		for c := range t.Combinations {
 			all = append(all, t.withSlopes(t.Open.A, c))

@@ -128,14 +128,12 @@ func (t *Tables) actedOnBy(i int, active []bool) bool {
 func (p *Partition) discretise(t *Tables, sys *model.System) {
 	l := len(p.Latent)
 	p.InnerSlope = make([]float64, t.FirstLaw-t.FirstAffine)
-	for s := range t.Switches {
-		sw := &t.Switches[s]
-		for _, j := range sw.Signals {
-			p.InnerSlope[j-t.FirstAffine] = t.Signals[j].Affine.Slope[t.steepestRegion(sw)]
-		}
+	bent, stored := slices.Clone(t.Open.A), t.storedEnergy(sys.E)
+	for j := t.FirstAffine; j < t.FirstLaw; j++ {
+		p.InnerSlope[j-t.FirstAffine] = t.steepestSlope(j)
+		t.addSlope(bent, t.Open.B, t.N, j, t.steepestSlope(j))
 	}
 
-	bent, stored := t.withSlopes(t.Open.A, t.steepestCombination()), t.storedEnergy(sys.E)
 	a, e := make([]float64, l*l), make([]float64, l)
 	for q, i := range p.Latent {
 		e[q] = stored[i]

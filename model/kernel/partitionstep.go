@@ -248,7 +248,7 @@ func (k *Kernel) setLatentForces(f []float64) {
 	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
 		a := k.t.Signals[j].Affine
 		z := k.level(a.Switch, k.x)
-		p.force[j] += a.Slope[k.region[a.Switch]]*z -
+		p.force[j] += k.slope[j-k.t.FirstAffine]*z -
 			k.t.Partition.InnerSlope[j-k.t.FirstAffine]*(z-k.t.Switches[a.Switch].Const)
 	}
 

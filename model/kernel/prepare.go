@@ -71,7 +71,9 @@ type Tables struct {
 	FirstAffine  int // the signals from this index on are affine in a switch
 	FirstLaw     int // the signals from this index on are laws
 	Switches     []Switch
-	Combinations int             // number of combinations of the classes of all switches
+	Shown        []int           // switches whose region is an output
+	Groups       []Group         // switches whose regions select slopes together
+	Combinations int             // number of combinations of the classes of all groups
 	History      int             // number of ticks of which u is kept
 	Delay        []float64       // s, dead time of each input
 	InputSignal  []int           // index of the signal of each input
@@ -346,8 +348,11 @@ func listOutputs(t *Tables, sys *model.System) {
 		port(f.Name+".tau", "N.m", -inf, inf)
 	}
 
-	for _, s := range sys.Switches {
-		port(s.Name+".region", "1", 0, float64(len(s.Borders)))
+	for i, s := range sys.Switches {
+		if !s.Inner {
+			t.Shown = append(t.Shown, i)
+			port(s.Name+".region", "1", 0, float64(len(s.Borders)))
+		}
 	}
 	port("eta", "1", 0, 1)
 	port("lag", "s", 0, inf)

@@ -58,17 +58,27 @@ func (p *refPlant) signals(t float64, x []float64) {
 		case s.Law != nil:
 			p.v[j] = p.program(s.Law, x)
 		case s.Affine != nil:
-			w := p.sys.Switches[s.Affine.Switch]
-			z := dot(w.Row, x) + w.Const
-			r := 0
-			for r < len(w.Borders) && z > w.Borders[r] {
-				r++
-			}
+			z, r := p.level(s.Affine.Switch, x)
 			p.v[j] = s.Affine.Slope[r]*z + s.Affine.Offset[r]
+			for _, g := range s.Affine.Gates {
+				if _, r := p.level(g.Switch, x); r != g.Region {
+					p.v[j] = 0
+				}
+			}
 		default:
 			p.v[j] = refSource(s.Source, t, p.segment)
 		}
 	}
+}
+
+// level returns z of switch i in state x and its region.
+func (p *refPlant) level(i int, x []float64) (z float64, r int) {
+	w := p.sys.Switches[i]
+	z = dot(w.Row, x) + w.Const
+	for r < len(w.Borders) && z > w.Borders[r] {
+		r++
+	}
+	return z, r
 }
 
 // kinetic and static capacity of element i from v.

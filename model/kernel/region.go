@@ -7,77 +7,116 @@ import (
 	"lockstep/model"
 )
 
-// Switch is a switch of the plant and what its region selects. The slopes of the affine signals on
-// the switch become part of A; their offsets are their values over a substep (Reiter, eq. 32, 36).
-// Regions with the same slopes form a class and share their matrices, such as the two sides of a
-// symmetric spring.
+// Switch is a switch of the plant with the affine signals on its level z. The slopes of the signals
+// become part of A; their offsets are their values over a substep (Reiter, eq. 32, 36).
 type Switch struct {
 	model.Switch
 	Signals []int // signals that are affine in the level z
-	Class   []int // class of each region
-	Weight  int   // weight of a class in the number of a combination
 }
 
-// bindSwitches lists the switches, their classes and the number of combinations of the classes.
-func bindSwitches(t *Tables, sys *model.System) {
-	t.Combinations = 1
-	for s := range sys.Switches {
-		sw := Switch{Switch: sys.Switches[s], Weight: t.Combinations}
-		for j := range t.Signals {
-			if a := t.Signals[j].Affine; a != nil && a.Switch == s {
-				sw.Signals = append(sw.Signals, j)
-			}
-		}
+// Group is the switches whose regions select slopes together, joined by the gates of signals.
+// Joint regions of a group with the same slopes form a class and share their matrices, such as the
+// two sides of a symmetric spring.
+type Group struct {
+	Switches, Stride []int   // a joint region is the sum of stride·region
+	Class            []int   // class of each joint region
+	First            [][]int // regions of the first joint region of each class, by switch of the group
+	Weight           int     // weight of a class in the number of a combination
+}
 
-		sw.Class = []int{0}
-		for r := 1; r <= len(sw.Borders); r++ {
-			class := sw.classes()
-			for q, c := range sw.Class {
-				if t.sameSlopes(&sw, q, r) {
-					class = c
+// bindSwitches lists the switches, their groups and the number of combinations of the classes.
+func bindSwitches(t *Tables, sys *model.System) {
+	leader := make([]int, len(sys.Switches)) // least switch of the group
+	for s := range sys.Switches {
+		t.Switches, leader[s] = append(t.Switches, Switch{Switch: sys.Switches[s]}), s
+	}
+
+	for j := t.FirstAffine; j < t.FirstLaw; j++ {
+		a := t.Signals[j].Affine
+		t.Switches[a.Switch].Signals = append(t.Switches[a.Switch].Signals, j)
+		for _, g := range a.Gates {
+			from, to := max(leader[a.Switch], leader[g.Switch]), min(leader[a.Switch], leader[g.Switch])
+			for s := range leader {
+				if leader[s] == from {
+					leader[s] = to
 				}
 			}
-
-			sw.Class = append(sw.Class, class)
-		}
-
-		t.Switches = append(t.Switches, sw)
-		if t.Combinations > math.MaxInt/sw.classes() {
-			t.Combinations = tooMany
-		} else {
-			t.Combinations *= sw.classes()
 		}
 	}
+
+	t.Combinations = 1
+	for s := range leader {
+		if leader[s] != s {
+			continue
+		}
+		g := t.groupOf(leader, s)
+		g.Weight = t.Combinations
+		t.Groups = append(t.Groups, g)
+		if t.Combinations > math.MaxInt/len(g.First) {
+			t.Combinations = tooMany
+		} else {
+			t.Combinations *= len(g.First)
+		}
+	}
+}
+
+// groupOf returns the group of a leader with its classes.
+func (t *Tables) groupOf(leader []int, of int) (g Group) {
+	joints := 1
+	for s := range leader {
+		if leader[s] == of {
+			g.Switches, g.Stride = append(g.Switches, s), append(g.Stride, joints)
+			joints *= len(t.Switches[s].Borders) + 1
+		}
+	}
+
+	var known [][]float64 // slopes of each class
+	region := make([]int, len(leader))
+	for joint := range joints {
+		var regions []int
+		for i, s := range g.Switches {
+			region[s] = joint / g.Stride[i] % (len(t.Switches[s].Borders) + 1)
+			regions = append(regions, region[s])
+		}
+		var slopes []float64
+		for _, s := range g.Switches {
+			for _, j := range t.Switches[s].Signals {
+				slope, _ := t.Signals[j].Affine.In(region)
+				slopes = append(slopes, slope)
+			}
+		}
+		class := slices.IndexFunc(known, func(have []float64) bool { return slices.Equal(have, slopes) })
+		if class < 0 {
+			class = len(known)
+			known, g.First = append(known, slopes), append(g.First, regions)
+		}
+		g.Class = append(g.Class, class)
+	}
+
+	return g
 }
 
 // tooMany is the number of combinations where there are too many to count.
 const tooMany = math.MaxInt
 
-// sameSlopes reports whether regions q and r of a switch have the same slopes.
-func (t *Tables) sameSlopes(sw *Switch, q, r int) bool {
-	for _, j := range sw.Signals {
-		if s := t.Signals[j].Affine.Slope; s[q] != s[r] {
-			return false
-		}
-	}
-
-	return true
-}
-
 // withSlopes returns a, n×n, plus the slopes of a combination of classes.
 func (t *Tables) withSlopes(a []float64, combination int) []float64 {
-	out := append([]float64(nil), a...)
-	for s := range t.Switches {
-		sw := &t.Switches[s]
-		class := combination / sw.Weight % sw.classes()
-		for r, c := range sw.Class {
-			if c == class {
-				t.addSlopes(out, t.Open.B, t.N, sw, r)
-				break
-			}
+	return t.withClasses(a, func(g *Group) int { return combination / g.Weight % len(g.First) })
+}
+
+// withClasses returns a, n×n, plus the slopes of the class that classOf returns for each group.
+func (t *Tables) withClasses(a []float64, classOf func(*Group) int) []float64 {
+	out, region := append([]float64(nil), a...), make([]int, len(t.Switches))
+	for i := range t.Groups {
+		g := &t.Groups[i]
+		for q, r := range g.First[classOf(g)] {
+			region[g.Switches[q]] = r
 		}
 	}
-
+	for j := t.FirstAffine; j < t.FirstLaw; j++ {
+		slope, _ := t.Signals[j].Affine.In(region)
+		t.addSlope(out, t.Open.B, t.N, j, slope)
+	}
 	return out
 }
 
@@ -94,34 +133,36 @@ func fastestElement(paces []model.Pace, fastest float64) (c model.Pace) {
 	return c
 }
 
-// classes returns the number of classes.
-func (sw *Switch) classes() int { return 1 + slices.Max(sw.Class) }
-
-// steepestCombination returns the combination with the largest slopes.
-func (t *Tables) steepestCombination() int {
-	combination := 0
-	for s := range t.Switches {
-		sw := &t.Switches[s]
-		combination += sw.Class[t.steepestRegion(sw)] * sw.Weight
-	}
-
-	return combination
-}
-
-// steepestRegion returns the region of a switch with the largest slopes.
-func (t *Tables) steepestRegion(sw *Switch) int {
-	region, largest := 0, -1.0
-	for r := range sw.Class {
+// steepest returns the class of a group with the largest slopes.
+func (t *Tables) steepest(g *Group) (class int) {
+	largest, region := -1.0, make([]int, len(t.Switches))
+	for c, regions := range g.First {
+		for q, r := range regions {
+			region[g.Switches[q]] = r
+		}
 		size := 0.0
-		for _, j := range sw.Signals {
-			size += math.Abs(t.Signals[j].Affine.Slope[r])
+		for _, s := range g.Switches {
+			for _, j := range t.Switches[s].Signals {
+				slope, _ := t.Signals[j].Affine.In(region)
+				size += math.Abs(slope)
+			}
 		}
 		if size > largest {
-			region, largest = r, size
+			class, largest = c, size
 		}
 	}
 
-	return region
+	return class
+}
+
+// steepestSlope returns the slope of affine signal j of the largest size, whatever its gates.
+func (t *Tables) steepestSlope(j int) (slope float64) {
+	for _, s := range t.Signals[j].Affine.Slope {
+		if math.Abs(s) > math.Abs(slope) {
+			slope = s
+		}
+	}
+	return slope
 }
 
 // storedEnergy returns the diagonal of the energy e, n×n, with springs at their steepest; it gives
@@ -149,18 +190,15 @@ func (t *Tables) storedEnergy(e []float64) []float64 {
 	return out
 }
 
-// addSlopes adds the slopes of region r to out, rows×n, on which the signals act by in,
+// addSlope adds the slope of affine signal j to out, rows×n, on which the signals act by in,
 // rows×(m+mc).
 //
 //go:nosplit
-func (t *Tables) addSlopes(out, in []float64, rows int, sw *Switch, r int) {
+func (t *Tables) addSlope(out, in []float64, rows, j int, slope float64) {
 	n, mw := t.N, t.M+t.Mc
-	for _, j := range sw.Signals {
-		slope := t.Signals[j].Affine.Slope[r]
-		for i := range rows {
-			if g := slope * in[i*mw+j]; g != 0 {
-				axpy(out[i*n:(i+1)*n], g, sw.Row)
-			}
+	for i := range rows {
+		if g := slope * in[i*mw+j]; g != 0 {
+			axpy(out[i*n:(i+1)*n], g, t.Switches[t.Signals[j].Affine.Switch].Row)
 		}
 	}
 }
@@ -185,10 +223,9 @@ func (k *Kernel) currentUnlocked() *Mode {
 func (k *Kernel) buildUnlocked() {
 	copy(k.unlockedMode.A, k.t.Open.A)
 	copy(k.unlockedWA, k.t.WA)
-	for s := range k.t.Switches {
-		sw := &k.t.Switches[s]
-		k.t.addSlopes(k.unlockedMode.A, k.t.Open.B, k.t.N, sw, k.region[s])
-		k.t.addSlopes(k.unlockedWA, k.t.WB, k.t.Mc, sw, k.region[s])
+	for i, slope := range k.slope {
+		k.t.addSlope(k.unlockedMode.A, k.t.Open.B, k.t.N, k.t.FirstAffine+i, slope)
+		k.t.addSlope(k.unlockedWA, k.t.WB, k.t.Mc, k.t.FirstAffine+i, slope)
 	}
 
 	k.unlockedBase = k.base
@@ -217,9 +254,7 @@ func (k *Kernel) setRegions(x []float64) {
 func (k *Kernel) updateRegions(local float64) {
 	for s, from := range k.region {
 		if to := k.t.Switches[s].regionOf(k.level(s, k.x)); to != from {
-			k.logEvent(Event{Time: k.gridTime() + local, Friction: k.t.Mc + s, From: int8(from), To: int8(to)})
-			k.region[s] = to
-			k.events++
+			k.enterRegion(s, to, local)
 		}
 	}
 
@@ -238,13 +273,27 @@ func (sw *Switch) regionOf(z float64) int {
 	return r
 }
 
-// selectCombination selects the matrices of the present regions.
+// selectCombination selects the matrices, slopes and offsets of the present regions.
 //
 //go:nosplit
 func (k *Kernel) selectCombination() {
+	for i := range k.slope {
+		a := k.t.Signals[k.t.FirstAffine+i].Affine
+		k.slope[i], k.offset[i] = a.Slope[k.region[a.Switch]], a.Offset[k.region[a.Switch]]
+		for g := range a.Gates {
+			if k.region[a.Gates[g].Switch] != a.Gates[g].Region {
+				k.slope[i], k.offset[i] = 0, 0
+			}
+		}
+	}
 	combination := 0
-	for s, r := range k.region {
-		combination += k.t.Switches[s].Class[r] * k.t.Switches[s].Weight
+	for g := range k.t.Groups {
+		on := &k.t.Groups[g]
+		joint := 0
+		for i, s := range on.Switches {
+			joint += k.region[s] * on.Stride[i]
+		}
+		combination += on.Class[joint] * on.Weight
 	}
 	if k.base = combination; k.t.Modes != nil {
 		k.base <<= k.t.Mc
@@ -256,8 +305,7 @@ func (k *Kernel) selectCombination() {
 //go:nosplit
 func (k *Kernel) setOffsets(v []float64) {
 	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
-		a := k.t.Signals[j].Affine
-		v[j] = a.Offset[k.region[a.Switch]]
+		v[j] = k.offset[j-k.t.FirstAffine]
 	}
 }
 
@@ -268,9 +316,8 @@ func (k *Kernel) setOffsets(v []float64) {
 func (k *Kernel) slopePart(f *model.Functional, x []float64) float64 {
 	sum := 0.0
 	for i, j := range f.Signal {
-		if j >= k.t.FirstAffine && j < k.t.FirstLaw {
-			a := k.t.Signals[j].Affine
-			sum += f.Coef[i] * a.Slope[k.region[a.Switch]] * k.level(a.Switch, x)
+		if a := j - k.t.FirstAffine; a >= 0 && a < len(k.slope) {
+			sum += f.Coef[i] * k.slope[a] * k.level(k.t.Signals[j].Affine.Switch, x)
 		}
 	}
 
@@ -283,7 +330,7 @@ func (k *Kernel) slopePart(f *model.Functional, x []float64) float64 {
 func (k *Kernel) addSlopeOutputs(y []float64) {
 	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
 		a := k.t.Signals[j].Affine
-		f := a.Slope[k.region[a.Switch]] * k.level(a.Switch, k.x)
+		f := k.slope[j-k.t.FirstAffine] * k.level(a.Switch, k.x)
 		for i := range y {
 			for p := k.outV.rowStart(i); p < k.outV.End[i]; p++ {
 				if k.outV.Col[p] == j {
@@ -346,10 +393,20 @@ func (k *Kernel) crossBoundary(s int, local float64) {
 	if !isUp || isDown && math.Abs(z-down) < math.Abs(up-z) {
 		to -= 2
 	}
-	k.logEvent(Event{Time: k.gridTime() + local, Friction: k.t.Mc + s, From: int8(k.region[s]), To: int8(to)})
-	k.region[s] = to
+	k.enterRegion(s, to, local)
 	k.selectCombination()
-	k.events++
+}
+
+// enterRegion sets the region of switch s, and logs and counts the event unless the switch is an
+// inner one.
+//
+//go:nosplit
+func (k *Kernel) enterRegion(s, to int, local float64) {
+	if !k.t.Switches[s].Inner {
+		k.logEvent(Event{Time: k.gridTime() + local, Friction: k.t.Mc + s, From: int8(k.region[s]), To: int8(to)})
+		k.events++
+	}
+	k.region[s] = to
 }
 
 // logEvent adds an event to the log while there is room.

@@ -118,10 +118,10 @@ func (k *Kernel) totalSignals(x, w []float64) []float64 {
 //
 //go:nosplit
 func (k *Kernel) setSlopeParts(x []float64) {
-	for s, r := range k.region {
+	for s := range k.region {
 		z := k.levels.dot(s, x)
 		for _, j := range k.t.Switches[s].Signals {
-			k.signals[j] = k.t.Signals[j].Affine.Slope[r] * z
+			k.signals[j] = k.slope[j-k.t.FirstAffine] * z
 		}
 	}
 }

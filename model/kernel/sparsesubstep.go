@@ -234,7 +234,7 @@ func (k *Kernel) prepareIndicator(g int) bool {
 					if j == 0 {
 						z = k.level(s.Switch, c)
 					}
-					poly[j] += f.Coef[i] * s.Slope[k.region[s.Switch]] * z
+					poly[j] += f.Coef[i] * k.slope[signal-k.t.FirstAffine] * z
 				}
 			}
 		}

@@ -59,9 +59,8 @@ func (t *Tables) applyRates(dst, x []float64, sign func(float64) float64) {
 		for p := net.Levels.rowStart(s); p < net.Levels.End[s]; p++ {
 			z += sign(net.Levels.Val[p]) * x[net.Levels.Col[p]]
 		}
-		r := t.steepestRegion(sw)
 		for _, j := range sw.Signals {
-			drive[j] += sign(t.Signals[j].Affine.Slope[r]) * z
+			drive[j] += sign(t.steepestSlope(j)) * z
 		}
 	}
 
@@ -251,7 +250,7 @@ func (t *Tables) steepness() float64 {
 	rows, acts := t.gains()
 	direct := radius(product(rows, acts, count, n, count), count)
 	moves := make([]float64, n*n)
-	for i, v := range t.withSlopes(t.Open.A, t.steepestCombination()) {
+	for i, v := range t.withClasses(t.Open.A, t.steepest) {
 		moves[i] = math.Abs(v)
 	}
 	indirect := radius(product(rows, product(moves, acts, n, n, count), count, n, count), count)

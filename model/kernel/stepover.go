@@ -124,6 +124,9 @@ func (k *Kernel) correctSpringWork(s int) {
 		return
 	}
 	for _, j := range sw.Signals {
+		if len(k.t.Signals[j].Affine.Gates) > 0 { // of a contact
+			continue
+		}
 		slope, work := k.t.Signals[j].Affine.Slope, 0.0
 		for r := from; r < to; r++ {
 			work += (slope[r+1] - slope[r]) * (z - sw.Borders[r]) * (z - sw.Borders[r]) / 2

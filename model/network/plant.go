@@ -30,6 +30,7 @@ type Plant struct {
 	Nodes         []Node
 	Ties          []Tie
 	States        []State
+	Starts        []StartCondition
 	Efforts       []Effort
 	Frictions     []Friction
 	Signals       []Signal // the inputs first, in their order
@@ -88,13 +89,10 @@ type Node struct {
 	Domain    Domain   // AnyDomain counts as rotational
 	By        string   // element that determined the domain
 	J         float64  // inertia, kg·m², or mass, kg; 0: massless
-	Start     float64  // initial speed, rad/s or m/s
-	Given     bool     // the file gives Start
-	Phi0      float64  // initial angle, rad, or position, m
-	Placed    bool     // the file gives Phi0
-	OfBody    bool     // the node belongs to a body, which alone determines Phi0
-	InPlane   bool     // Phi0 is a position in the plane
-	Displaced bool     // Phi0 lacks an offset from the centre of a body whose position the file does not give
+	Phi0      float64  // angle, rad, or position, m, of a fixed node or of a body as the file gives it
+	OfBody    bool     // the node belongs to a body
+	InPlane   bool     // its position is one in the plane
+	Displaced bool     // its position lacks an offset from the centre of a body that the file does not place
 	Driven    int      // 1 + index of the state that is its speed; 0: the speed is not prescribed
 	Users     []string // elements with a flange at the node
 }
@@ -123,12 +121,38 @@ type State struct {
 	Unit  string // SI
 	At    Pos
 	Der   Form
-	Start float64
-	Speed Row     // the initial value is the speed along these nodes if one of their speeds is given
-	Along Row     // the known angles (positions) of these nodes are added to Start
-	Stays bool    // true: Start holds if no angle in Along is known; false: the state starts at 0 then
+	Start float64 // initial value unless a StartCondition gives it
+	Along Row     // the state is Start plus the angle (position) along these nodes; nil: it is not an angle
+	Speed Row     // the state is the speed along these nodes; nil: it is not a speed
 	C     float64 // the stored energy is ½·C·x², J
 }
+
+// StartCondition is a condition on the initial state: the angle (position) along Row is Value, or the speed
+// along Row, or a state.
+type StartCondition struct {
+	Element string
+	Key     string // key of the element, such as phi_start; "": a default
+	At      Pos
+	Row     Row
+	Speed   bool // Row is a speed
+	State   int  // 1 + index of the state; 0: Row applies
+	Value   float64
+	Unit    string // SI
+	Rank    StartRank
+	Weight  float64 // > 0, against other conditions of the same rank; not used for StartGiven
+}
+
+// StartRank orders start conditions. A condition determines only what no condition of an earlier
+// rank determines.
+type StartRank int
+
+const (
+	StartGiven   StartRank = iota // the file gives it: it holds exactly
+	StartGuess                    // a guess
+	StartRelaxed                  // the unloaded deflection of a spring; the weight is the stiffness
+	StartInPlay                   // the unloaded deflection of an element with play
+	StartDefault                  // 0, or the default of a state
+)
 
 // Effort is a torque or force of an element. On each node in Row acts Value times its coefficient.
 type Effort struct {

@@ -131,7 +131,21 @@ func (l *loader) connect() {
 	}
 
 	for _, e := range l.Elements {
+		setOwnDomain(e)
 		orient(e)
+	}
+}
+
+// setOwnDomain gives a node that no other element makes turn or move, a fixed one, the domain of its
+// keys.
+func setOwnDomain(e *element.Element) {
+	if !e.Kind.Owns || len(e.Kind.Flanges) > 0 || e.Network.Nodes[e.OwnNode].Domain != network.AnyDomain {
+		return
+	}
+	for _, p := range e.Kind.Parameters {
+		if _, ok := e.Fields[network.Translational.Spell(p.Key)]; ok && p.Key != network.Translational.Spell(p.Key) {
+			setDomain(e, e.OwnNode, network.Translational)
+		}
 	}
 }
 

@@ -136,17 +136,16 @@ func (l *loader) readInput(f yamlfile.Field) {
 	}
 	fields := l.Section(f, what, "unit", "min", "max", "default", "delay")
 	u, ok := fields["unit"]
-	unit, err := units.Parse(l.Text(u, what+": unit"))
+	want, err := units.ParseWanted(l.Text(u, what+": unit"))
 	if !ok {
 		l.FailAt(f.KeyAt, "%s: unit is missing; write 1 for a bare number", what)
 	} else if err != nil {
 		l.FailAt(u.At, "%s: %s", what, units.Reason(err))
 	}
 
-	want := units.Wanted{Unit: unit, Spelled: l.Text(u, what)}
-	port := units.Port{Name: f.Key, Unit: unit.SI}
+	port := units.Port{Name: f.Key, Unit: want.SI, Declared: declared(want)}
 	l.readRange(&port, fields, what, want)
-	s := network.Signal{Name: f.Key, At: f.KeyAt, Unit: unit, Source: network.Constant(0)}
+	s := network.Signal{Name: f.Key, At: f.KeyAt, Unit: want.Unit, Source: network.Constant(0)}
 	l.readDefault(&s, fields["default"], f.KeyAt, port, want)
 	delay := l.global.option(fields, "delay", what, units.Want("s"), 0)
 	if !(delay >= 0 && delay <= maxDelay) {
@@ -161,6 +160,14 @@ func (l *loader) readInput(f yamlfile.Field) {
 
 	l.inputs[f.Key] = network.Add(&l.Network.Signals, s)
 	l.Network.Inputs = append(l.Network.Inputs, model.Input{Port: port, Signal: l.inputs[f.Key], Delay: delay})
+}
+
+// declared returns the spelling of a unit in a file; "" if it is the SI unit or 1.
+func declared(u units.Wanted) string {
+	if u.Spelled == u.SI || u.Unit == units.Want("1").Unit {
+		return ""
+	}
+	return u.Spelled
 }
 
 // readDefault reads the value of an input while nothing drives it.

@@ -100,7 +100,7 @@ var badCases = []struct {
 	{"row of three", "[1 s, 5]", "«[»1 s, 5, 6]", `input "press": default: table: row of 3 values; [time, value] is wanted`},
 	{"row is a number", "[1 s, 5]", "«1»", `input "press": default: table: row: expected a list, got "1"`},
 	{"pressure in metres", "[1 s, 5]", "[1 s, «5 m»]", `input "press": default: table: value: "5 m": unit m does not fit, bar is wanted`},
-	{"unknown source", "{table: [", "{«tabel»: [", `input "press": default: unknown key "tabel" (did you mean table?); known are constant, table, step, ramp, sine, pulse, trapezoid, sum, product, held, period, startTime`},
+	{"unknown source", "{table: [", "{«tabel»: [", `input "press": default: unknown key "tabel" (did you mean table?); known are constant, table, step, ramp, sine, pulse, trapezoid, sum, product, units, held, period, startTime`},
 	{"input named like a parameter", "  pedal: {unit", "  «i1»: {unit", `input "i1": a parameter has the same name`},
 
 	{"output of an unknown node", "speed: wheel", "speed: «weel»", `output "w": speed: "weel" is not a node (did you mean wheel?)`},
@@ -118,7 +118,7 @@ var badCases = []struct {
 	{"clutch on a massless node", "  pair: {type: ideal_gear, a: motor, b: loose, ratio: -i1}\n  grip", "  pair: {type: damper, a: motor, b: loose, d: 1}\n  «grip»", `element "grip": it rubs on massless node "loose", whose speed no gear determines; give the node an inertia, or a gear to a node with inertia`},
 	{"massless node", "  drag:", "  pair2: {type: ideal_gear, a: «p», b: q, ratio: 2}\n  t: {type: torque, flange: p, tau: 1}\n  t2: {type: torque, flange: q, tau: 1}\n  drag:", `node "p" is massless and nothing determines its speed (it touches pair2, t); give it an inertia, or a gear to a node that has one`},
 	{"clutch across a gear", "  grip: {", "  pair2: {type: ideal_gear, a: loose, b: l2, ratio: -1/i1}\n  «lock»: {type: clutch, a: motor, b: l2, mu: 1, cgeo: 1, fn: 1}\n  grip: {", `element "lock": its sides turn together rigidly, it can never slip; remove it`},
-	{"start against the gear", "  grip: {", "  «rim»: {type: inertia, J: 1, w_start: 10}\n  pair2: {type: ideal_gear, a: motor, b: rim, ratio: 2}\n  grip: {", `element "rim": w_start 10 rad/s contradicts the gears, which make it 6.28318531 rad/s`},
+	{"start against the gear", "  grip: {", "  rim: {type: inertia, J: 1, w_start: «10»}\n  pair2: {type: ideal_gear, a: motor, b: rim, ratio: 2}\n  grip: {", `element "rim": w_start 10 rad/s contradicts w_start 12.5663706 rad/s of "motor", which makes it 6.28318531 rad/s`},
 }
 
 func TestErrorsOfPlantFilesHaveAPosition(t *testing.T) {

@@ -39,9 +39,9 @@ func (l *loader) reserved(name string) bool {
 }
 
 // readOutput reads one of outputKeys with its options: onto for torque and force, teeth and runout
-// for pulses, and factor, per, min and max for all keys except pulses.
+// for pulses, and factor, per, unit, min and max for all keys except pulses.
 func (l *loader) readOutput(f yamlfile.Field, what string) {
-	known := append(outputKeys, "onto", "teeth", "runout", "factor", "per", "min", "max")
+	known := append(outputKeys, "onto", "teeth", "runout", "factor", "per", "unit", "min", "max")
 	main, options := l.oneOf(outputKeys, f, what, "output; make two", known)
 	if main.Key == "" {
 		l.FailAt(f.At, "%s: one of %s is wanted", what, strings.Join(outputKeys, ", "))
@@ -65,14 +65,23 @@ func (l *loader) readOutput(f yamlfile.Field, what string) {
 func (l *loader) outputRange(o *network.Output, options map[string]yamlfile.Field, what string) {
 	o.Form = o.Form.Scaled(l.global.option(options, "factor", what, units.Want("1"), 1))
 	if g, ok := options["per"]; ok {
-		whole := l.global.Quantity(g, what+": per", units.Want(o.Unit))
+		whole := l.global.Quantity(g, what+": per", units.Want(o.Unit).Strict())
 		if !(whole != 0) {
 			l.FailAt(g.At, "%s: per is 0 %s; the output is a share of it", what, o.Unit)
 		}
 		o.Form, o.Unit = o.Form.Scaled(1/whole), "1"
 	}
 
-	l.readRange(&o.Port, options, what, units.Want(o.Unit))
+	want := units.Want(o.Unit).Strict()
+	if u, ok := options["unit"]; ok {
+		shown, err := want.Spell(l.Text(u, what+": unit"))
+		if err != nil {
+			l.FailAt(u.At, "%s: %s", what, units.Reason(err))
+		}
+		want, o.Declared = shown, declared(shown)
+	}
+
+	l.readRange(&o.Port, options, what, want)
 }
 
 // reading returns the value that an output reads.
@@ -209,7 +218,7 @@ const maxTeeth = 100000
 // readPulses reads a wheel-speed sensor on a node, which has three outputs.
 func (l *loader) readPulses(f, main yamlfile.Field, options map[string]yamlfile.Field, what string) {
 	what += ": pulses"
-	l.forbid(options, what, "does not go with pulses; they are counted", "onto", "factor", "per", "min", "max")
+	l.forbid(options, what, "does not go with pulses; they are counted", "onto", "factor", "per", "unit", "min", "max")
 
 	n := l.nodeNamed(main, what)
 	if l.Network.Nodes[n].Domain == network.Translational {

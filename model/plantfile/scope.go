@@ -177,7 +177,13 @@ func (s *scope) Quantity(f yamlfile.Field, what string, want units.Wanted) float
 		s.FailAt(f.At, "%s: %s", what, s.explain(err))
 	}
 	x, err := v.In(want)
-	if err != nil {
+	if want.NeedsUnit {
+		x, err = v.Typed(text, want)
+	}
+	switch {
+	case errors.As(err, new(*units.MissingUnit)):
+		s.FailAt(f.At, "%s: %v", what, err)
+	case err != nil:
 		s.FailAt(f.At, "%s: %q: %v", what, text, err)
 	}
 	return x

@@ -25,7 +25,7 @@ const (
 var waveformKeys = []string{"constant", "table", "step", "ramp", "sine", "pulse", "trapezoid", "sum", "product"}
 
 // tableKeys holds the options of table.
-var tableKeys = []string{"held", "period", "startTime"}
+var tableKeys = []string{"units", "held", "period", "startTime"}
 
 // waveform reads a value over time. named accepts names of inputs and of signals of elements.
 func (in *scope) waveform(f yamlfile.Field, what string, want units.Wanted, named bool) network.Waveform {
@@ -136,6 +136,7 @@ func (in *scope) sumWaveforms(f yamlfile.Field, what string, want units.Wanted, 
 	var all network.Waveform
 	for _, g := range in.Items(f, what) {
 		all = append(all, in.waveform(g, what, want, named)...)
+		want = want.Difference() // further terms of a temperature
 		if len(all) > maxTerms {
 			in.FailAt(f.At, "%s: more than %d terms", what, maxTerms)
 		}
@@ -152,6 +153,9 @@ func (in *scope) sumWaveforms(f yamlfile.Field, what string, want units.Wanted, 
 func (in *scope) multiplyWaveforms(f yamlfile.Field, what string, want units.Wanted, named bool) network.Waveform {
 	all := network.Waveform{{}}
 	items := in.Items(f, what)
+	if len(items) > 1 && want.Zero != 0 {
+		in.FailAt(f.At, "%s: a temperature in %s cannot be multiplied; declare it in %s", what, want.Spelled, want.SI)
+	}
 	each := make([]units.Wanted, len(items))
 	for i, g := range items {
 		each[i] = units.Want("1")
@@ -271,17 +275,24 @@ func (l *loader) productWithout(term []network.Factor, k int) float64 {
 	return p
 }
 
-// tableSource reads table: [[t, v], ...] with the options held, period and startTime.
+// tableSource reads table: [[t, v], ...] with the options units, held, period and startTime.
 func (in *scope) tableSource(f yamlfile.Field, options map[string]yamlfile.Field, what string,
 	want units.Wanted) model.Source {
 	var s model.Source
+	columns := []units.Wanted{units.Want("s"), want}
+	if g, ok := options["units"]; ok {
+		var err error
+		if columns, err = units.SpellColumns(in.Texts(g, what+": units"), columns...); err != nil {
+			in.FailAt(g.At, "%s: units: %s", what, units.Reason(err))
+		}
+	}
 	for _, row := range in.Items(f, what) {
 		pair := in.Items(row, what+": row")
 		if len(pair) != 2 {
 			in.FailAt(row.At, "%s: row of %d values; [time, value] is wanted", what, len(pair))
 		}
-		t := in.Quantity(pair[0], what+": time", units.Want("s"))
-		v := in.Quantity(pair[1], what+": value", want)
+		t := in.Quantity(pair[0], what+": time", columns[0])
+		v := in.Quantity(pair[1], what+": value", columns[1])
 		if k := len(s.T); k > 0 && !(t >= s.T[k-1]) {
 			in.FailAt(row.At, "%s: time %g s comes after %g s; times must not decrease", what, t, s.T[k-1])
 		}
@@ -330,8 +341,11 @@ func (in *scope) shape(f yamlfile.Field, what string, want units.Wanted) model.S
 	given := in.Section(f, what, shapeKeys[f.Key]...)
 	get := func(key, unit string, missing float64) float64 {
 		w := want
-		if unit != "" {
+		switch {
+		case unit != "":
 			w = units.Want(unit)
+		case key != "offset":
+			w = want.Difference()
 		}
 		v := in.option(given, key, what, w, missing)
 		if math.IsNaN(v) {
@@ -348,7 +362,7 @@ func (in *scope) shape(f yamlfile.Field, what string, want units.Wanted) model.S
 		return v
 	}
 
-	start, offset, need := get("startTime", "s", 0), get("offset", "", 0), math.NaN()
+	start, offset, need := get("startTime", "s", 0), get("offset", "", want.Zero), math.NaN()
 	switch f.Key {
 	case "step", "ramp":
 		end := start

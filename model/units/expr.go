@@ -27,7 +27,7 @@ func Quantity(text, siUnit string, params map[string]float64) (float64, error) {
 	}
 	v, err := Evaluate(text, known)
 	if err == nil {
-		v.SI, err = v.In(Wanted{want, siUnit})
+		v.SI, err = v.In(Wanted{Unit: want, Spelled: siUnit})
 	}
 	if err != nil {
 		return 0, fmt.Errorf("model: %w", err)
@@ -48,10 +48,15 @@ const zeroCelsius = 273.15 // K
 
 // In returns v in SI and an error if v does not fit the wanted unit; a bare number is in that unit.
 func (v Value) In(want Wanted) (float64, error) {
-	if v.Bare {
-		v.SI *= want.Factor
-	} else if v.Dim != want.Dim {
+	switch {
+	case v.Bare:
+		v.SI = want.ToSI(v.SI)
+	case want.unknown:
+		return 0, fmt.Errorf("the unit %q of the signal is not known: its values are numbers without a unit", want.Spelled)
+	case v.Dim != want.Dim:
 		return 0, fmt.Errorf("unit %s does not fit, %s is wanted", v.Spelled(), cmp.Or(want.Spelled, "1"))
+	case v.degC && want.difference:
+		return 0, fmt.Errorf("a difference of temperatures cannot be in %s; write it in K", v.unit)
 	}
 
 	if math.IsNaN(v.SI) || math.IsInf(v.SI, 0) {
@@ -269,7 +274,7 @@ func (e *expr) atom(depth int) (Value, error) {
 func (e *expr) measured(x float64) (Value, error) {
 	n := atomLen(e.rest)
 	switch name := e.rest[:n]; {
-	case name == "degC" || name == "°C":
+	case isCelsius(name):
 		e.skip(n)
 		return Value{SI: x + zeroCelsius, Dim: Dim{4: 1}, unit: name, degC: true}, nil
 	case n == 0 && !strings.HasPrefix(e.rest, "1/min"):

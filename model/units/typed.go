@@ -10,34 +10,74 @@ import (
 // it in SI. It is Quantity with the rule for typed text: a number without a unit is refused unless
 // unit is 1; 0 needs no unit except as a temperature.
 func Typed(text, unit string) (float64, error) {
-	si, err := typed(text, unit)
+	w, err := ParseWanted(unit)
+	if err != nil {
+		return 0, err
+	}
+	return w.Typed(text)
+}
+
+// Typed is the function Typed for a quantity in w.
+func (w Wanted) Typed(text string) (float64, error) {
+	v, err := w.evaluate(text)
+	if err == nil {
+		v.SI, err = v.Typed(text, w)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("model: %w", err)
 	}
-	return si, nil
+	return v.SI, nil
 }
 
-func typed(text, unit string) (float64, error) {
-	celsius := unit == "degC" || unit == "°C"
-	spelled := unit
-	if celsius {
-		spelled = "K"
+// Beside evaluates text whose unit is stated beside it, as for a table: a number without a unit is in w.
+func (w Wanted) Beside(text string) (float64, error) {
+	v, err := w.evaluate(text)
+	if err == nil {
+		v.SI, err = v.In(w)
 	}
-	u, err := Parse(spelled)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("model: %w", err)
 	}
-	v, err := Evaluate(text, nil)
-	if err != nil {
-		return 0, err
+	return v.SI, nil
+}
+
+func (w Wanted) evaluate(text string) (Value, error) {
+	if w.unknown {
+		text = strings.TrimSuffix(text, " "+w.Spelled)
+	}
+	return Evaluate(text, nil)
+}
+
+// SpellColumns returns the units that a table states for its columns.
+func SpellColumns(stated []string, columns ...Wanted) ([]Wanted, error) {
+	if len(stated) != len(columns) {
+		return nil, fmt.Errorf("model: the table has %d columns, got %d units", len(columns), len(stated))
+	}
+	for i, unit := range stated {
+		var err error
+		if columns[i], err = columns[i].Spell(unit); err != nil {
+			return nil, err
+		}
+	}
+	return columns, nil
+}
+
+// Typed is In with the rule for typed text; v is the value of text.
+func (v Value) Typed(text string, want Wanted) (float64, error) {
+	zero := v.SI == 0 && (want.Dim != Dim{4: 1} || want.difference)
+	switch {
+	case !v.Bare || want.TakesBare():
+		return v.In(want)
+	case zero:
+		return 0, nil
 	}
 
-	bare := spelled == "" || spelled == "-" || spelled == "1" // "%" is a unit: 30 or 0.3?
-	zero := v.SI == 0 && u.Dim != Dim{4: 1}
-	if v.Bare && !bare && !zero {
-		return 0, &MissingUnit{Text: text, Unit: unit}
-	}
-	return v.In(Wanted{u, unit})
+	return 0, &MissingUnit{Text: text, Unit: want.Spelled}
+}
+
+// TakesBare reports whether a quantity in w is a number without a unit.
+func (w Wanted) TakesBare() bool {
+	return w.unknown || w.Spelled == "" || w.Spelled == "-" || w.Spelled == "1" // "%" is a unit: 30 or 0.3?
 }
 
 // MissingUnit is the error for a typed number without the unit that its quantity needs.
@@ -47,6 +87,9 @@ func (m *MissingUnit) Error() string {
 	text := strings.TrimSpace(m.Text)
 	if _, err := strconv.ParseFloat(text, 64); err != nil {
 		return fmt.Sprintf("%s needs a unit, such as %s", text, m.Unit)
+	}
+	if m.Unit == "s" { // of a time, both are usual
+		return fmt.Sprintf("%s needs a unit: %s ms or %s s?", text, text, text)
 	}
 	return fmt.Sprintf("%s needs a unit: %s?", text, WithUnit(text, m.Unit))
 }

@@ -270,21 +270,79 @@ func Convert(from, to string) (factor float64, err error) {
 	return f.Factor / t.Factor, nil
 }
 
-// Wanted is the expected unit of a value, also of a number without a unit.
+// Wanted is the unit in which people read and type a quantity: value_SI = value·Factor + Zero.
 type Wanted struct {
 	Unit
-	Spelled string
+	Spelled string  // the unit as people write it: "bar", "degC"
+	Zero    float64 // SI value of the number 0; 273.15 for degC, else 0
+
+	NeedsUnit  bool // the rule of Typed holds; else a number without a unit is in this one
+	difference bool // a difference of two values, which cannot be in degC
+	unknown    bool // a unit of a database that this package does not know; the factor is 1
 }
 
 // Want returns a known unit as Wanted.
 func Want(spelled string) Wanted {
-	u, _ := Parse(spelled)
-	return Wanted{u, spelled}
+	w, _ := ParseWanted(spelled)
+	return w
 }
 
-// Format formats an SI value in the wanted unit.
-func (w Wanted) Format(si float64) string {
-	return Format(si/w.Factor, w.Spelled)
+// ParseWanted reads a unit as Parse does, and also degC.
+func ParseWanted(spelled string) (Wanted, error) {
+	if isCelsius(spelled) {
+		return Wanted{Unit: Unit{1, Dim{4: 1}, "K"}, Spelled: spelled, Zero: zeroCelsius}, nil
+	}
+	u, err := Parse(spelled)
+	return Wanted{Unit: u, Spelled: spelled}, err
+}
+
+// WantSignal returns the unit of a signal in its database. Values in a unit that this package does not
+// know are numbers without a unit, or with exactly that text.
+func WantSignal(spelled string) Wanted {
+	w, err := ParseWanted(spelled)
+	if err != nil {
+		return Wanted{Unit: Unit{Factor: 1}, Spelled: spelled, unknown: true}
+	}
+	return w
+}
+
+func isCelsius(unit string) bool { return unit == "degC" || unit == "°C" }
+
+// Strict returns w with the rule for typed text.
+func (w Wanted) Strict() Wanted {
+	w.NeedsUnit = true
+	return w
+}
+
+// Difference returns the unit of a difference of two values in w: K for degC.
+func (w Wanted) Difference() Wanted {
+	if w.difference = true; w.Zero != 0 {
+		w.Spelled, w.Zero = w.SI, 0
+	}
+	return w
+}
+
+// ToSI converts a number in w to SI.
+func (w Wanted) ToSI(x float64) float64 { return x*w.Factor + w.Zero }
+
+// FromSI converts an SI value to a number in w.
+func (w Wanted) FromSI(si float64) float64 { return (si - w.Zero) / w.Factor }
+
+// Format formats an SI value in w.
+func (w Wanted) Format(si float64) string { return Format(w.FromSI(si), w.Spelled) }
+
+// FormatRange formats a range of SI values in w: "0 to 40 bar".
+func (w Wanted) FormatRange(low, high float64) string {
+	return WithUnit(fmt.Sprintf("%.9g to %.9g", w.FromSI(low), w.FromSI(high)), w.Spelled)
+}
+
+// Spell returns another unit of the same dimension.
+func (w Wanted) Spell(unit string) (Wanted, error) {
+	other, err := ParseWanted(unit)
+	if err == nil && other.Dim != w.Dim {
+		err = fmt.Errorf("model: unit %q (%v) does not fit %q (%v)", unit, other.Dim, w.Spelled, w.Dim)
+	}
+	return other, err
 }
 
 // Format formats a number with up to nine digits and its unit: "3 bar".
@@ -308,9 +366,14 @@ func DropRounding(v float64) float64 {
 type Port struct {
 	Name     string
 	Unit     string  // SI, spelled as Parse reads it; "1" for a bare number
+	Declared string  // unit that the plant file declares: "bar", "degC"; "" for none, which is Unit
 	Min, Max float64 // accepted range in Unit; ±Inf: no limit
 	Beyond   Beyond
 }
+
+// DeclaredUnit returns the unit in which people read and type the values of p. The values of a plant
+// are in Unit.
+func (p *Port) DeclaredUnit() Wanted { return Want(cmp.Or(p.Declared, p.Unit)) }
 
 // Beyond tells which value a signal carries for an output outside the range of the signal.
 type Beyond uint8

@@ -37,6 +37,33 @@ type Frame struct {
 	sigmap.Sending
 	Rest bool // the frame belongs to the restbus
 	Sent bool // the file gives Send; false: the database does
+
+	waveforms []waveformField
+}
+
+// waveformField is a waveform in the file. Its signal's unit is in the database, which is read later.
+type waveformField struct {
+	value int // index in Values
+	field yamlfile.Field
+	what  string
+}
+
+// readWaveforms reads the waveforms of the frame, in the units of their signals.
+func (f *Frame) readWaveforms(r *yamlfile.Reader, db *messages.Database) {
+	for _, w := range f.waveforms {
+		c := &f.Values[w.value]
+		for _, m := range db.Messages {
+			for _, s := range m.Signals {
+				if m.Name == f.Message && s.Name == c.Signal { // sigmap.Bind refuses others
+					unit := units.WantSignal(s.Unit)
+					c.Waveform = ReadWaveform(r, w.field, w.what, unit)
+					for i, si := range c.Waveform.Value {
+						c.Waveform.Value[i] = unit.FromSI(si)
+					}
+				}
+			}
+		}
+	}
 }
 
 // Deviations returns the number of deviations of the database from the format.
@@ -114,7 +141,7 @@ func (b *Bus) readFrame(r *yamlfile.Reader, e yamlfile.Field, rest bool) {
 	for _, v := range b.readPart(r, s["values"], at, "values", what+": values") {
 		c, what := sigmap.Constant{Signal: v.Key}, what+": values: "+v.Key
 		if yamlfile.IsMapping(v.Node) {
-			c.Waveform = ReadWaveform(r, v, what, readBareNumber)
+			f.waveforms = append(f.waveforms, waveformField{len(f.Values), v, what})
 		} else {
 			c.Text = r.Scalar(v, what).Text
 		}

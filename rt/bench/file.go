@@ -311,7 +311,7 @@ func ReadControlUnit(r *yamlfile.Reader, f yamlfile.Field) (w yamlfile.Scalar, s
 	}
 
 	for _, p := range list {
-		s, err := ecu.ParseSetting(p.Key + "=" + r.Scalar(p, "control_unit").Text)
+		s, err := ReadSetting(w.Text, p.Key, r.Scalar(p, "control_unit").Text)
 		if set = append(set, s); err == nil {
 			err = ecu.Check(w.Text, set)
 		}
@@ -323,11 +323,37 @@ func ReadControlUnit(r *yamlfile.Reader, f yamlfile.Field) (w yamlfile.Scalar, s
 	return w, set
 }
 
+// ReadSetting reads a value of a parameter of the control unit called name. ecu.Check refuses
+// parameters that the unit does not have.
+func ReadSetting(name, parameter, text string) (ecu.Setting, error) {
+	unit := settingUnit(name, parameter)
+	si, err := unit.Typed(text)
+	if err != nil {
+		return ecu.Setting{}, fmt.Errorf("ecu: %s: %s", parameter, QuantityError(text, err))
+	}
+	return ecu.Setting{Name: parameter, Value: unit.FromSI(si)}, nil
+}
+
+// FormatSetting formats the value of a setting for ReadSetting.
+func FormatSetting(name string, s ecu.Setting) string {
+	return units.WithUnit(strconv.FormatFloat(s.Value, 'g', -1, 64), settingUnit(name, s.Name).Spelled)
+}
+
+// settingUnit returns the unit of a parameter; 1 for an unknown parameter.
+func settingUnit(name, parameter string) units.Wanted {
+	for _, p := range ecu.Parameters(name) {
+		if p.Name == parameter && p.Unit != "" {
+			return units.Want(p.Unit)
+		}
+	}
+	return units.Want("1")
+}
+
 // ControlUnitArgs returns the arguments that start the virtual control unit on a bus.
 func (b *Bench) ControlUnitArgs(bus string) []string {
 	args := []string{"ecu", b.Unit.Text, "-bus", bus}
 	for _, s := range b.Settings {
-		args = append(args, "-set", s.String())
+		args = append(args, "-set", s.Name+"="+FormatSetting(b.Unit.Text, s))
 	}
 	return args
 }

@@ -73,7 +73,9 @@ func TestErrorsOfABenchFileHaveAPosition(t *testing.T) {
 		{"no unit of time", "period: 5 ms", "period: 5 bar", "5 bar", "period:"},
 		{"period 0", "period: 5 ms", "period: 0 ms", "0 ms", `period: "0 ms" is not between 100µs and 10s`},
 		{"negative period", "period: 5 ms", "period: -5 ms", "-5 ms", `period: "-5 ms" is not between 100µs and 10s`},
-		{"period too long", "period: 5 ms", "period: 20", "20\n", `period: "20" is not between 100µs and 10s`},
+		{"period too long", "period: 5 ms", "period: 20 s", "20 s\n", `period: "20 s" is not between 100µs and 10s`},
+		{"period without a unit", "period: 5 ms", "period: 5", "5\n", "period: 5 needs a unit: 5 ms or 5 s?"},
+		{"delay without a unit", "supervisor_gone: stop after 1 s", "supervisor_gone: stop after 5", "stop after 5", "end: supervisor_gone: 5 needs a unit: 5 ms or 5 s?"},
 		{"fraction of a nanosecond", "period: 5 ms", "period: 5000.0005 us", "5000.0005 us", "not a whole number of nanoseconds"},
 		{"unknown scheme", "scheme: papers", "scheme: paper", "paper ", `scheme: "paper" is unknown (did you mean papers?); known are papers, complete`},
 		{"negative cpu", "cpu: auto", "cpu: -1", "-1", "is not a whole number from 0 to 1023"},
@@ -101,7 +103,8 @@ func TestErrorsOfABenchFileHaveAPosition(t *testing.T) {
 
 		{"setting that a unit has not", "control_unit: powershift ", "control_unit: {name: abs, slipp: 0.1} ", "slipp", `"slipp"`},
 		{"setting out of range", "control_unit: powershift ", "control_unit: {name: abs, slip: 1.5} ", "slip: 1.5", "slip of abs: 1.5"},
-		{"setting with a unit", "control_unit: powershift ", "control_unit: {name: abs, crawl: 2 m/s} ", "crawl", `"crawl=2 m/s"`},
+		{"setting without a unit", "control_unit: powershift ", "control_unit: {name: abs, crawl: 2} ", "crawl", "control_unit: crawl: 2 needs a unit: 2 m/s?"},
+		{"setting in another unit", "control_unit: powershift ", "control_unit: {name: abs, follow: 3 bar/s} ", "follow", `control_unit: follow: "3 bar/s": unit bar/s does not fit, bar/s/(m/s) is wanted`},
 		{"settings of nobody", "control_unit: powershift ", "control_unit: {slip: 0.1} ", "{slip", "control_unit: name is missing: {name: powershift, PARAMETER: VALUE}"},
 		{"pair without a unit", "control_unit: powershift ", "# control_unit: powershift ", "pair  ", `bus "drive": nothing is connected to the other end of this pair: name a virtual control unit (control_unit: powershift)`},
 		{"second pair", "  drive:", "  drive:\n    interface: pair\n    database: powershift.dbc\n  second:", "pair  ", `bus "second": nothing is connected to the other end of this pair, the control unit is on bus "drive"`},
@@ -132,10 +135,11 @@ func TestErrorsOfABenchFileHaveAPosition(t *testing.T) {
 		{"bus off later", "bus_off: continue ", "bus_off: stop after 2 s  ", "stop after 2 s  ", `bus_off: "stop after 2 s" is not one of: continue, safe, stop`},
 		{"no safe time", "  time: 100 ms ", "  # time: 100 ms ", "values:", "safe: the time is missing"},
 		{"short safe time", "  time: 100 ms ", "  time: 9 ms ", "time: 9", "safe: the time, 9ms, is shorter than the cycle of frame Torque, 10ms"},
-		{"missing safe value", "w3: 0, ", "", "time: 100", "safe: no value for w3, which bus drive sends in frame Speeds (w3: 0 rad/s)"},
+		{"missing safe value", "w3: 0, ", "", "time: 100", "safe: no value for w3, which bus drive sends in frame Speeds (w3: 0 rpm)"},
 		{"unknown safe output", "w3: 0, ", "w3: 0, w33: 0, ", "w33: 0", `safe: plant powershift has no output "w33"`},
 		{"safe value of another unit", "w3: 0, ", "w3: 3 bar, ", "3 bar", "safe: w3: "},
-		{"safe value beyond its signal", "w3: 0, ", "w3: 1e9, ", "1e9", "safe: w3: 1e9 is beyond the range of its signal in frame Speeds"},
+		{"safe value without a unit", "w3: 0, ", "w3: 50, ", "50, w4", "safe: w3: 50 needs a unit: 50 rpm?"},
+		{"safe value beyond its signal", "w3: 0, ", "w3: 1e9 rpm, ", "1e9", "safe: w3: 1e9 rpm is beyond the range of its signal in frame Speeds"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := benchtest.DemoText(t, c.old, c.new)
@@ -214,7 +218,7 @@ func TestSeveralBusesOfABenchAreBound(t *testing.T) {
 }
 
 func TestPeriodOf100MicrosecondsIsAccepted(t *testing.T) {
-	for text, want := range map[string]int64{"100 us": 100_000, "0.1 ms": 100_000, "0.0001": 100_000, "10 s": 10e9} {
+	for text, want := range map[string]int64{"100 us": 100_000, "0.1 ms": 100_000, "0.0001 s": 100_000, "10 s": 10e9} {
 		if b, err := Parse("b.yaml", "", []byte(benchtest.DemoText(t, "period: 5 ms", "period: "+text))); err != nil || b.PeriodNs != want {
 			t.Errorf("period %s: %v", text, err)
 		}

@@ -69,7 +69,7 @@ func (b *Bench) Database(bus *Bus) (*messages.Database, error) {
 // readNanoseconds reads a time from lo to hi, a whole number of ns.
 func readNanoseconds(r *yamlfile.Reader, f yamlfile.Field, what string, lo, hi float64) int64 {
 	w := r.Scalar(f, what)
-	s := ReadQuantity(r, f, w.Text, "s", what)
+	s := ReadQuantity(r, f, w.Text, units.Want("s"), what)
 	ns := math.RoundToEven(s * 1e9)
 	switch {
 	case !(ns >= lo && ns <= hi):
@@ -83,12 +83,15 @@ func readNanoseconds(r *yamlfile.Reader, f yamlfile.Field, what string, lo, hi f
 
 // QuantityError returns an error of package units with the text of the quantity exactly once.
 func QuantityError(text string, err error) string {
+	if errors.As(err, new(*units.MissingUnit)) {
+		return units.Reason(err)
+	}
 	text = fmt.Sprintf("%q: ", text)
 	return text + strings.TrimPrefix(units.Reason(err), text)
 }
 
 // DescribeSource describes the waveform of an input that nothing drives.
-func DescribeSource(s *model.Source, unit string) string {
+func DescribeSource(s *model.Source, unit units.Wanted) string {
 	switch {
 	case len(s.Sum) > 0 || s.Amplitude != 0 || s.Period > 0:
 		return "follows its own waveform"
@@ -96,7 +99,7 @@ func DescribeSource(s *model.Source, unit string) string {
 		return "follows its own table"
 	}
 
-	return "stays at " + units.WithUnit(fmt.Sprintf("%.6g", kernel.SourceAt(s, 0)), unit)
+	return "stays at " + unit.Format(kernel.SourceAt(s, 0))
 }
 
 // Database returns the database of a bus and reads it on the first call.

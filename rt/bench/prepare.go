@@ -105,7 +105,7 @@ func Prepare(b *Bench) (*Handover, error) {
 	}
 	for i, in := range sys.Inputs {
 		if !driven[i] {
-			h.uncommanded = append(h.uncommanded, in.Name+" "+DescribeSource(&sys.Signals[in.Signal].Source, in.Unit))
+			h.uncommanded = append(h.uncommanded, in.Name+" "+DescribeSource(&sys.Signals[in.Signal].Source, in.DeclaredUnit()))
 		}
 	}
 
@@ -233,6 +233,15 @@ func PortNames(ports []units.Port) []string {
 
 // bind binds the signals of a bus to the ports.
 func (b *Bench) bind(bus *Bus, db *messages.Database, t *kernel.Tables) (*sigmap.Map, error) {
+	r := NewReader(b.File)
+	err := r.Try(func() {
+		for i := range bus.Frames {
+			bus.Frames[i].readWaveforms(r, db)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
 	m, err := sigmap.Bind(db, bus.spec(db, b.PeriodNs), t.Inputs, t.Outputs)
 	if err != nil {
 		at, e := bus.Database, &sigmap.SpecError{}

@@ -80,24 +80,13 @@ func readTagged(r *yamlfile.Reader, f yamlfile.Field, what string, into any, mos
 	}
 }
 
-// numberReader reads a number of a waveform; f is its field for errors.
-type numberReader func(r *yamlfile.Reader, f yamlfile.Field, text, what string) float64
-
-// ReadWaveform reads a waveform: {table: [[t, v], ...], period: T}, {sine: {mean: M, amplitude: A,
-// frequency: F}} or {formula: F(t), period: T}; value reads one number.
-func ReadWaveform(r *yamlfile.Reader, f yamlfile.Field, what string, value numberReader) *sigmap.Waveform {
-	s := r.Section(f, what, "table", "period", "sine", "formula")
+// ReadWaveform reads a waveform in SI: {table: [[t, v], ...], units: [s, bar], period: T}, {sine: {mean:
+// M, amplitude: A, frequency: F}} or {formula: F(t), period: T}. unit is the unit of the signal or port.
+func ReadWaveform(r *yamlfile.Reader, f yamlfile.Field, what string, unit units.Wanted) *sigmap.Waveform {
+	s := r.Section(f, what, "table", "units", "period", "sine", "formula")
 	c := &sigmap.Waveform{Period: readNanoseconds(r, s["period"], what+": period", 1e3, 1e15)}
-	table, forms := what+": table", 0
-	for _, row := range r.Items(s["table"], table) {
-		cells := r.Texts(row, table)
-		if len(cells) != 2 {
-			r.Fail(row, "%s: a row is [time, value], got %d numbers", table, len(cells))
-		}
-		c.At = append(c.At, int64(math.RoundToEven(ReadQuantity(r, row, cells[0], "s", table)*1e9)))
-		c.Value = append(c.Value, value(r, row, cells[1], table))
-	}
-
+	c.At, c.Value = readTable(r, s["table"], s["units"], what+": table", unit)
+	forms := 0
 	for _, given := range []bool{len(c.At) > 0, !s["sine"].IsMissing(), !s["formula"].IsMissing()} {
 		if given {
 			forms++
@@ -108,12 +97,12 @@ func ReadWaveform(r *yamlfile.Reader, f yamlfile.Field, what string, value numbe
 	case forms > 1:
 		r.Fail(f, "%s: expected one of table, sine and formula, got several", what)
 	case isFormula:
-		c = readFormula(r, formula, what+": formula", c.Period)
+		c = readFormula(r, formula, what+": formula", c.Period, unit)
 	case s["sine"].IsMissing():
 	case c.Period > 0:
 		r.Fail(f, "%s: a sine has no key period; give its frequency", what)
 	default:
-		c = readSine(r, s["sine"], what+": sine", value)
+		c = readSine(r, s["sine"], what+": sine", unit)
 	}
 
 	if err := c.Check(); err != nil {
@@ -123,9 +112,37 @@ func ReadWaveform(r *yamlfile.Reader, f yamlfile.Field, what string, value numbe
 	return c
 }
 
-// readFormula reads an expression of the time t, s, as a table of 1024 line segments per period. The
-// value is in the unit of the signal or port.
-func readFormula(r *yamlfile.Reader, f yamlfile.Field, what string, period int64) *sigmap.Waveform {
+// readTable reads rows of time and value: in s and unit, or in the units that the file states.
+func readTable(r *yamlfile.Reader, f, stated yamlfile.Field, what string, unit units.Wanted,
+) (at []int64, value []float64) {
+	columns := []units.Wanted{units.Want("s"), unit}
+	if !stated.IsMissing() {
+		var err error
+		if columns, err = units.SpellColumns(r.Texts(stated, what+": units"), columns...); err != nil {
+			r.Fail(stated, "%s: units: %s", what, units.Reason(err))
+		}
+	}
+
+	for _, row := range r.Items(f, what) {
+		cells := r.Texts(row, what)
+		if len(cells) != 2 {
+			r.Fail(row, "%s: a row is [time, value], got %d numbers", what, len(cells))
+		}
+		var pair [2]float64
+		for i, text := range cells {
+			var err error
+			if pair[i], err = columns[i].Beside(text); err != nil {
+				r.Fail(row, "%s: %s", what, QuantityError(text, err))
+			}
+		}
+		at, value = append(at, int64(math.RoundToEven(pair[0]*1e9))), append(value, pair[1])
+	}
+
+	return at, value
+}
+
+// readFormula reads an expression of the time t, s, as a table of 1024 line segments per period.
+func readFormula(r *yamlfile.Reader, f yamlfile.Field, what string, period int64, unit units.Wanted) *sigmap.Waveform {
 	const segments = 1024
 	c := &sigmap.Waveform{Period: period}
 	if period == 0 {
@@ -134,30 +151,31 @@ func readFormula(r *yamlfile.Reader, f yamlfile.Field, what string, period int64
 	text := r.Scalar(f, what).Text
 	for i := range segments + 1 {
 		at := int64(math.RoundToEven(float64(period) * float64(i) / segments))
-		v, err := units.Quantity(text, "1", map[string]float64{"t": float64(at) / 1e9})
+		v, err := units.Evaluate(text, map[string]units.Value{"t": {SI: float64(at) / 1e9, Bare: true}})
+		if err == nil {
+			v.SI, err = v.Typed(text, unit)
+		}
 		if err != nil {
 			r.Fail(f, "%s: at t = %g s: %s", what, float64(at)/1e9, QuantityError(text, err))
 		}
-		c.At, c.Value = append(c.At, at), append(c.Value, v)
+		c.At, c.Value = append(c.At, at), append(c.Value, v.SI)
 	}
 
 	return c
 }
 
 // readSine reads {mean: M, amplitude: A, frequency: F}.
-func readSine(r *yamlfile.Reader, f yamlfile.Field, what string, value numberReader) *sigmap.Waveform {
+func readSine(r *yamlfile.Reader, f yamlfile.Field, what string, unit units.Wanted) *sigmap.Waveform {
 	s := r.Section(f, what, "mean", "amplitude", "frequency")
-	number := func(key string, read numberReader) float64 {
+	number := func(key string, unit units.Wanted) float64 {
 		if s[key].IsMissing() {
-			return 0
+			return unit.Zero
 		}
-		return read(r, s[key], r.Scalar(s[key], what).Text, what+": "+key)
+		return ReadQuantity(r, s[key], r.Scalar(s[key], what).Text, unit, what+": "+key)
 	}
 
-	mean, amplitude := number("mean", value), number("amplitude", value)
-	frequency := number("frequency", func(r *yamlfile.Reader, f yamlfile.Field, text, what string) float64 {
-		return ReadQuantity(r, f, text, "Hz", what)
-	})
+	mean, amplitude := number("mean", unit), number("amplitude", unit.Difference())
+	frequency := number("frequency", units.Want("Hz"))
 	if !(frequency >= 1e-5 && frequency <= 1e5) {
 		r.Fail(f, "%s: a frequency of %g Hz is not between 1e-5 Hz and 1e5 Hz", what, frequency)
 	}
@@ -165,19 +183,9 @@ func readSine(r *yamlfile.Reader, f yamlfile.Field, what string, value numberRea
 	return sigmap.Sine(mean, amplitude, frequency)
 }
 
-// readBareNumber reads a number without a unit: the unit of the signal is in its database, which
-// is not read yet.
-func readBareNumber(r *yamlfile.Reader, f yamlfile.Field, text, what string) float64 {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		r.Fail(f, "%s: %q is not a bare number, in the signal's unit", what, text)
-	}
-	return v
-}
-
-// ReadQuantity reads a quantity and converts it to an SI unit; a number without a unit is in unit.
-func ReadQuantity(r *yamlfile.Reader, f yamlfile.Field, text, unit, what string) float64 {
-	v, err := units.Quantity(text, unit, nil)
+// ReadQuantity reads a quantity by the rule for typed text and converts it to SI.
+func ReadQuantity(r *yamlfile.Reader, f yamlfile.Field, text string, unit units.Wanted, what string) float64 {
+	v, err := unit.Typed(text)
 	if err != nil {
 		r.Fail(f, "%s: %s", what, QuantityError(text, err))
 	}

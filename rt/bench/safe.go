@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -122,7 +123,10 @@ func readAction(r *yamlfile.Reader, f yamlfile.Field, what, form string, plain, 
 	if !timed && slices.Contains(plain, word) {
 		return word, 0
 	}
-	seconds, err := units.Quantity(after, "s", nil)
+	seconds, err := units.Typed(after, "s")
+	if errors.As(err, new(*units.MissingUnit)) {
+		r.Fail(f, "%s: %s", what, units.Reason(err))
+	}
 	if err != nil || !slices.Contains(later, word) || !(seconds >= least && seconds <= 3600) {
 		r.Fail(f, "%s: %q is not one of: %s", what, text, form)
 	}
@@ -144,7 +148,7 @@ func (b *Bench) prepareSafeValues(t *kernel.Tables, maps []*sigmap.Map) (rt.Safe
 				b.Plant.Text, v.Port.Text, units.Meant(v.Port.Text, PortNames(t.Outputs)))
 		}
 
-		x, err := units.Quantity(v.Value.Text, t.Outputs[i].Unit, nil)
+		x, err := t.Outputs[i].DeclaredUnit().Typed(v.Value.Text)
 		if err != nil {
 			return f, b.Errorf(v.Value, "safe: %s: %s", v.Port.Text, QuantityError(v.Value.Text, err))
 		}
@@ -191,7 +195,7 @@ func (b *Bench) checkSafe(bus *Bus, m *sigmap.Map, t *kernel.Tables, values []fl
 			at := slices.IndexFunc(b.Safe.Values, func(v SafeValue) bool { return v.Port.Text == name })
 			if at < 0 {
 				return b.Errorf(b.Safe.At, "safe: no value for %s, which bus %s sends in frame %s (%s: %s)",
-					name, bus.Name.Text, tx.Name, name, units.WithUnit("0", t.Outputs[f.Index].Unit))
+					name, bus.Name.Text, tx.Name, name, units.WithUnit("0", t.Outputs[f.Index].DeclaredUnit().Spelled))
 			}
 
 			if raw := (values[f.Index] - f.Offset) / f.Factor; !(raw >= f.Lo-0.5 && raw <= f.Hi+0.5) {

@@ -13,7 +13,7 @@ import (
 
 // A restbus follows a formula of time: its frames carry it, rounded to their bits.
 func TestRestbusFollowsAFormulaOfTime(t *testing.T) {
-	text := strings.Replace(benchtest.GuardedText(t), "{sine: {mean: 10, amplitude: 5, frequency: 2 Hz}}", "{formula: 10 + 5*sin(2*pi*t)*exp(-t), period: 1 s}", 1)
+	text := strings.Replace(benchtest.GuardedText(t), "{sine: {mean: 10 N.m, amplitude: 5 N.m, frequency: 2 Hz}}", "{formula: 10 N.m + 5 N.m*sin(2*pi*t)*exp(-t), period: 1 s}", 1)
 	b, err := guardedBench(t, text)
 	if err != nil {
 		t.Fatal(err)

@@ -122,7 +122,7 @@ func (c *Check) bench(name string) error {
 	}
 	for i, in := range p.sys.Inputs {
 		if s := &h.Tables.Signals[in.Signal]; s.Input < 0 {
-			fmt.Fprintf(c.Out, "not driven: %s %s\n", h.Tables.Inputs[i].Name, bench.DescribeSource(&s.Source, in.Unit))
+			fmt.Fprintf(c.Out, "not driven: %s %s\n", h.Tables.Inputs[i].Name, bench.DescribeSource(&s.Source, in.DeclaredUnit()))
 		}
 	}
 

@@ -128,7 +128,7 @@ func (v *interfaceTable) reaction(r *sigmap.Reaction) string {
 	var list []string
 	for _, s := range r.Values {
 		p := &v.t.Inputs[s.Index]
-		list = append(list, p.Name+" is "+units.WithUnit(fmt.Sprintf("%g", s.Value), p.Unit))
+		list = append(list, p.Name+" is "+p.DeclaredUnit().Format(s.Value))
 	}
 
 	return strings.Join(list, ", ")
@@ -196,9 +196,10 @@ func (v *interfaceTable) sourceOf(msg *messages.Message, s *messages.Signal, f *
 // port formats a port with its unit, and its range if it has one.
 func port(list []units.Port, name string) string {
 	p := &list[bench.PortIndex(list, name)]
-	text := fmt.Sprintf("%s[%s]", p.Name, p.Unit)
+	unit := p.DeclaredUnit()
+	text := fmt.Sprintf("%s[%s]", p.Name, unit.Spelled)
 	if !math.IsInf(p.Min, 0) || !math.IsInf(p.Max, 0) {
-		text += fmt.Sprintf(" %g to %g", p.Min, p.Max)
+		text += fmt.Sprintf(" %.9g to %.9g", unit.FromSI(p.Min), unit.FromSI(p.Max))
 	}
 	switch p.Beyond {
 	case units.Wraps:

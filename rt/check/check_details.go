@@ -155,6 +155,55 @@ func checkBudget(p *checkedPlant, worst time.Duration) error {
 		part.Place, part.Sub, part.Iter, worst.Round(100*time.Nanosecond), budget)
 }
 
+// stepsTried are the steps of which refuseStep measures those near the refused one.
+var stepsTried = []time.Duration{100 * time.Microsecond, 200 * time.Microsecond, 500 * time.Microsecond,
+	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond}
+
+// refuseStep returns the error for a step that is shorter than its worst tick, with a step that
+// works on this host. It measures longer steps first, then shorter ones.
+func (p *checkedPlant) refuseStep(w *WorstCase) error {
+	worst := time.Duration(w.WorstNs).Round(100 * time.Nanosecond)
+	refused := fmt.Sprintf("%s: the worst tick takes %v, longer than the step of %v (%s)", p.file, worst, p.period(), w.Under)
+	at, _ := slices.BinarySearch(stepsTried, p.period()+1)
+	shorter := slices.Clone(stepsTried[:at])
+	slices.Reverse(shorter)
+	for _, step := range slices.Concat(stepsTried[at:], shorter) {
+		if step != p.period() && p.stepWorks(step) {
+			return fmt.Errorf("%s; on this host a step of %v works", refused, step)
+		}
+	}
+
+	pace := "its elements"
+	if fastest := p.tables.Fastest(); p.tables.Split > 1 {
+		pace = fmt.Sprintf("its fastest law or mode (%.4g rad/s)", fastest)
+	}
+	return fmt.Errorf("%s; no step from %v to %v works on this host: %s cost more time than the step: "+
+		"use softer contacts, heavier parts or a faster CPU", refused, stepsTried[0], stepsTried[len(stepsTried)-1], pace)
+}
+
+// workingShare is the share of its period that a worst tick may take in a step that is recommended.
+const workingShare = 0.8
+
+// stepWorks reports whether the worst tick of the plant at another step fits into it with a margin.
+func (p *checkedPlant) stepWorks(step time.Duration) bool {
+	tables, err := kernel.Prepare(p.sys, kernel.Options{Period: step, Scheme: p.tables.Scheme, Form: p.tables.Form})
+	if err != nil {
+		return false
+	}
+	other := checkedPlant{file: p.file, sys: p.sys, tables: tables}
+	list, err := other.exercises()
+	if err != nil {
+		return false
+	}
+	for _, e := range list {
+		e.limitNs = longest / 12
+		if e.run(); float64(e.WorstNs) > workingShare*float64(step) {
+			return false
+		}
+	}
+	return true
+}
+
 // matrices writes the matrices of the open plant with the names of rows and columns.
 func (p *checkedPlant) matrices(w io.Writer) {
 	s := p.sys

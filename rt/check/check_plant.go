@@ -26,6 +26,7 @@ import (
 type checkedPlant struct {
 	file   string
 	layout *assemble.Layout
+	start  []assemble.StartValue
 	sys    *model.System
 	tables *kernel.Tables
 	budget int64 // budget of a tick, ns; 0: half of the period
@@ -61,7 +62,10 @@ func (p *checkedPlant) assemble(plant *network.Plant) (err error) {
 	if p.sys, err = assemble.System(plant); err != nil {
 		return err
 	}
-	p.layout, err = assemble.LayoutOf(plant)
+	if p.layout, err = assemble.LayoutOf(plant); err != nil {
+		return err
+	}
+	p.start, err = assemble.StartOf(plant)
 	return err
 }
 
@@ -77,6 +81,11 @@ func (c *Check) plant(p *checkedPlant) error {
 		list(w, "held", len(held), withHead("by joints: ", held))
 	}
 	list(w, "massless", len(p.layout.Carried)+len(p.layout.Geared)+len(p.layout.Balanced), massless(p.layout))
+	start := startTexts(p.start)
+	if !c.Matrices && len(start) > mostStart {
+		start = append(atMost(start, mostStart), "which -matrices prints")
+	}
+	list(w, "start", len(p.start), start)
 	inputs := make([]string, len(p.sys.Inputs))
 	for i, in := range p.sys.Inputs {
 		inputs[i] = portText(in.Port)
@@ -159,9 +168,10 @@ func count(n int, what string) string {
 }
 
 func portText(p units.Port) string {
-	s := fmt.Sprintf("%s[%s]", p.Name, p.Unit)
+	unit := p.DeclaredUnit()
+	s := fmt.Sprintf("%s[%s]", p.Name, unit.Spelled)
 	if p.Min > -1e300 || p.Max < 1e300 {
-		s += fmt.Sprintf(" %g..%g", p.Min, p.Max)
+		s += fmt.Sprintf(" %.9g..%.9g", unit.FromSI(p.Min), unit.FromSI(p.Max))
 	}
 	return s
 }
@@ -170,6 +180,18 @@ func portTexts(ports []units.Port) []string {
 	var text []string
 	for _, p := range ports {
 		text = append(text, portText(p))
+	}
+	return text
+}
+
+// mostStart is the largest number of start values that check prints without the matrices.
+const mostStart = 200
+
+// startTexts formats the values at the start, each with its origin.
+func startTexts(start []assemble.StartValue) (text []string) {
+	for _, s := range start {
+		value := units.Format(units.DropRounding(s.Value), s.Unit)
+		text = append(text, fmt.Sprintf("%s %s (%s)", s.Name, value, s.Origin))
 	}
 	return text
 }
@@ -204,7 +226,7 @@ func (p *checkedPlant) laws(w io.Writer) {
 	if t := p.tables; len(t.Switches) > 0 {
 		var regions []string
 		for i := range t.Switches {
-			regions = append(regions, fmt.Sprintf("%s in %d", t.Switches[i].Name, len(t.Switches[i].Class)))
+			regions = append(regions, fmt.Sprintf("%s in %d", t.Switches[i].Name, len(t.Switches[i].Borders)+1))
 		}
 		list(w, "regions", t.Combinations, withHead("combinations of slopes: ", atMost(regions, 20)))
 	}

@@ -3,6 +3,8 @@ package check
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/model/library"
 	"lockstep/model/plantfile"
+	"lockstep/model/plants"
 	"lockstep/rt/bench"
 	"lockstep/rt/scenario"
 )
@@ -98,6 +101,26 @@ func TestCheckWritesFrequenciesAndTimeConstants(t *testing.T) {
 	}
 }
 
+// Every value of the start has its unit and its origin.
+func TestCheckPrintsTheStartWithItsOrigins(t *testing.T) {
+	out, _ := checked(t, `plant: t
+elements:
+  m: {type: mass, m: 1, s_start: 300 mm}
+  n: {type: mass, m: 1}
+  k: {type: spring, a: m, b: n, c: 10, s_rel0: 0.1}
+  brake: {type: brake_cylinder, demand: 1 bar, T_fill: 1 s, T_vent: 1 s, p_start: 0.5 bar}
+  hold: {type: brake, flange: n, mu: 1, cgeo: 1, area: 1 cm2, pressure: brake}
+  wall: {type: clearance, a: m, b: n, s_min: 0}
+outputs: {s: {position: n}}
+`, Check{Step: time.Millisecond})
+	out = strings.Join(strings.Fields(out), " ")
+	want := "start 7 m.s 0.3 m (s_start of m), m.v 0 m/s (default), n.s 0.4 m (springs relaxed), n.v 0 m/s (default), " +
+		"k.twist 0 m (springs relaxed), brake.p 50000 Pa (p_start of brake), wall.play 0.1 m (springs relaxed)"
+	if !strings.Contains(out, want) {
+		t.Errorf("no %q in\n%s", want, out)
+	}
+}
+
 func TestCheckWarnsOfACoarseStep(t *testing.T) {
 	_, warnings := checked(t, swinging, Check{Step: 100 * time.Millisecond})
 	for _, want := range []string{"coarse for the fastest mode of any lock set 50 Hz", "32 substeps per step; a step of 25ms takes 8",
@@ -105,6 +128,34 @@ func TestCheckWarnsOfACoarseStep(t *testing.T) {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("%q is missing in\n%s", want, warnings)
 		}
+	}
+}
+
+// A step shorter than its worst tick is refused, and the error names a step that works.
+func TestAStepShorterThanItsWorstTickIsRefused(t *testing.T) {
+	text, err := plants.Read("powershift")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plantfile.Load("t.yaml", text, library.Elements())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := newCheckedPlant("t.yaml", p, kernel.Options{Period: time.Microsecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Check{Out: io.Discard, Warn: func(string) {}}
+	if err = c.plant(u); err == nil {
+		t.Fatal("a step of 1 µs is accepted")
+	}
+	form := regexp.MustCompile(`^t\.yaml: the worst tick takes \S+, longer than the step of 1µs \(.*\); on this host a step of (\S+) works$`)
+	found := form.FindStringSubmatch(err.Error())
+	if found == nil {
+		t.Fatal(err)
+	}
+	if step, err := time.ParseDuration(found[1]); err != nil || step < 100*time.Microsecond {
+		t.Errorf("a step of %s works, it says (%v)", found[1], err)
 	}
 }
 

@@ -28,6 +28,7 @@ type exercise struct {
 	locks       []lockSet // lock set at the end of each tick
 	mostNs      int64     // longest tick of all passes by the wall clock, ns
 	fault       string    // name of a state that became non-finite; "": all states stayed finite
+	limitNs     int64     // limit of the processor time of all passes, ns
 	unconverged uint64    // substeps of all passes in which laws did not converge
 }
 
@@ -35,7 +36,7 @@ type exercise struct {
 type tickPreparer func(k *kernel.Kernel, u []float64, i int, random *rand.Rand)
 
 func newExercise(name string, t *kernel.Tables, ticks int, prepare tickPreparer) *exercise {
-	return &exercise{ExerciseCost: ExerciseCost{Name: name, Ticks: ticks}, tables: t, prepareTick: prepare}
+	return &exercise{ExerciseCost: ExerciseCost{Name: name, Ticks: ticks}, tables: t, prepareTick: prepare, limitNs: longest}
 }
 
 const (
@@ -44,7 +45,7 @@ const (
 	passTime    = 100e6         // limit of the first pass of an exercise with commands, ns
 	passTicks   = 50_000        // limit of ticks of a pass
 	leastTicks  = 500           // ticks of a pass before the limits of time apply
-	longest     = 6_000_000_000 // limit of an exercise, ns: a slow plant gets fewer passes, then fewer ticks
+	longest     = 6_000_000_000 // default limit of an exercise, ns: a slow plant gets fewer passes, then fewer ticks
 )
 
 // worstTick measures the ticks of the plant under all exercises, and writes the worst tick
@@ -74,7 +75,10 @@ func (c *Check) worstTick(p *checkedPlant) error {
 	w := p.worst(list)
 	fmt.Fprintf(c.Out, "    worst tick %.1f us, %.3g %% of %v (%s); with interference from this machine up to %.1f us\n",
 		float64(w.WorstNs)/1e3, w.Share*100, p.period(), w.Under, float64(most)/1e3)
-	if w.Share > 0.5 {
+	switch {
+	case w.Share > 1:
+		return p.refuseStep(w)
+	case w.Share > 0.5:
 		c.warn("%s: the worst tick takes %.0f %% of the period of %v on this machine", p.file, w.Share*100, p.period())
 	}
 
@@ -208,7 +212,7 @@ func (e *exercise) run() {
 	e.pass(k, true)
 	firstNs, stable := threadTime()-began, 0
 	for e.Times = 1; e.Times < mostPasses && (e.Times < leastPasses || stable < 2) &&
-		threadTime()-began+firstNs <= longest; e.Times++ {
+		threadTime()-began+firstNs <= e.limitNs; e.Times++ {
 		before := slices.Max(e.costNs)
 		if e.pass(k, false); slices.Max(e.costNs) > before-before/20 {
 			stable++
@@ -258,11 +262,11 @@ func (e *exercise) pass(k *kernel.Kernel, first bool) {
 			k.Reset()
 		}
 
-		limit := int64(longest) // the plant's own waveforms run in full
+		limit := e.limitNs // the plant's own waveforms run in full
 		if e.prepareTick != nil && i+1 >= leastTicks {
 			limit = passTime
 		} else if e.prepareTick != nil {
-			limit = longest / leastPasses
+			limit = e.limitNs / leastPasses
 		}
 
 		if first && end-began > limit {

@@ -74,7 +74,7 @@ type Answer struct {
 	State     string             `json:"state,omitempty"` // of `status`: "running", or the fault
 	Missed    uint64             `json:"missed,omitempty"`
 	LateTicks uint64             `json:"late_ticks,omitempty"`
-	Outputs   map[string]float64 `json:"outputs,omitempty"` // outputs of the plant, SI; non-finite ones are left out
+	Outputs   map[string]float64 `json:"outputs,omitempty"` // outputs by NAME[UNIT], in the declared unit; finite ones only
 }
 
 // FaultState is a fault in the answer to `faults`.
@@ -253,7 +253,8 @@ func (c *Server) answerStatus(_ string, a *Answer) error {
 	a.Outputs = map[string]float64{}
 	for i, o := range outputs {
 		if !math.IsNaN(y[i]) && !math.IsInf(y[i], 0) { // JSON has no NaN and no infinity
-			a.Outputs[o.Name+"["+o.Unit+"]"] = y[i]
+			unit := o.DeclaredUnit()
+			a.Outputs[o.Name+"["+unit.Spelled+"]"] = unit.FromSI(y[i])
 		}
 	}
 

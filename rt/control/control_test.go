@@ -129,7 +129,7 @@ func TestRunAnswersQueriesAndCommands(t *testing.T) {
 	if a.Bench != "open bench" || a.Process != os.Getpid() || a.State != "running" || len(a.Outputs) != len(c.Handover.Tables.Outputs) {
 		t.Errorf("status: %+v", a)
 	}
-	if _, ok := a.Outputs["w1[rad/s]"]; !ok {
+	if _, ok := a.Outputs["w1[rpm]"]; !ok {
 		t.Errorf("status has no w1: %v", a.Outputs)
 	}
 	if a = c.must("faults"); len(a.Faults) != 0 {
@@ -140,7 +140,7 @@ func TestRunAnswersQueriesAndCommands(t *testing.T) {
 	if a.Tick <= before || len(a.Slots) != 1 || a.Slots[0] != 0 || len(a.Faults) != 1 || a.Faults[0].State != "active" && a.Faults[0].State != "over" {
 		t.Errorf("fault: %+v; want slot 0, begun, after tick %d", a, before) // it may be over when the answer comes
 	}
-	a = c.must("set", "clutch7.pressure=3 bar", "Status.lag=0.001")
+	a = c.must("set", "clutch7.pressure=3 bar", "Status.lag=1ms")
 	if at := c.must("release", "all").Tick; !(at > a.Tick) {
 		t.Errorf("set at tick %d, released at %d", a.Tick, at)
 	}

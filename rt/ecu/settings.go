@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // Parameter is a tunable number of a control unit.
 type Parameter struct {
 	Name        string
-	Unit        string   // unit of measure; "": none
+	Unit        string   // unit of measure, "bar/(m/s)"; "": none
 	Least, Most float64  // valid range
 	Value       *float64 // value in the law, at first the default
 }
@@ -20,19 +19,6 @@ type Parameter struct {
 type Setting struct {
 	Name  string
 	Value float64
-}
-
-// String formats the setting for ParseSetting.
-func (s Setting) String() string { return s.Name + "=" + strconv.FormatFloat(s.Value, 'g', -1, 64) }
-
-// ParseSetting reads NAME=VALUE.
-func ParseSetting(text string) (Setting, error) {
-	name, number, ok := strings.Cut(text, "=")
-	v, err := strconv.ParseFloat(number, 64)
-	if !ok || name == "" || err != nil {
-		return Setting{}, fmt.Errorf("ecu: %q is not NAME=VALUE with a bare number, like slip=0.14", text)
-	}
-	return Setting{name, v}, nil
 }
 
 // Check returns an error if the control unit called name does not accept the settings.

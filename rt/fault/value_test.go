@@ -55,7 +55,7 @@ func testMap(t testing.TB) *sigmap.Map {
 		PeriodNs: hNs,
 		Receive:  []sigmap.Link{{Message: "Command", Signal: "u", Port: "u"}},
 		Send:     []sigmap.Link{{Message: "Exact", Signal: "y", Port: "y"}, {Message: "Coarse", Signal: "y", Port: "y"}},
-		Sendings: []sigmap.Sending{{Message: "Exact", CycleNs: hNs}, {Message: "Coarse", Send: sigmap.OnChange, Values: []sigmap.Constant{{Signal: "T", Text: "21"}}}},
+		Sendings: []sigmap.Sending{{Message: "Exact", CycleNs: hNs}, {Message: "Coarse", Send: sigmap.OnChange, Values: []sigmap.Constant{{Signal: "T", Text: "21 degC"}}}},
 	}, ports("u", "rad/s"), ports("y", "rad/s"))
 	if err != nil {
 		t.Fatal(err)

@@ -88,7 +88,7 @@ func TestRunKeepsTheFilesItStartedWith(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "guarded.dbc"), []byte("VERSION \"another\"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	const line = "fault name=a signal=Speeds.w1 stuck=3"
+	const line = "fault name=a signal=Speeds.w1 'stuck=3 rad/s'"
 	for who, c := range map[string]*scenario.Commands{"the supervisor": scenario.NewCommands(h), "its record": NewEventLog(h).commands, "who attaches": scenario.NewCommands(attached), "its record, too": NewEventLog(attached).commands} {
 		if list, err := c.Translate(line); err != nil || len(list) != 1 {
 			t.Errorf("%s: %s: %+v (%v)", who, line, list, err)

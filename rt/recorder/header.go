@@ -22,10 +22,10 @@ func (c *Recorder) header(start, offset int64) (*record.Header, error) {
 		Notes:  map[string]string{"kernel": c.Handover.KernelInUse()},
 	}
 	for _, p := range t.Inputs {
-		h.Inputs = append(h.Inputs, record.Signal{Name: p.Name, Unit: p.Unit})
+		h.Inputs = append(h.Inputs, record.Signal{Name: p.Name, Unit: p.Unit, Declared: p.Declared})
 	}
 	for _, p := range t.Outputs {
-		h.Outputs = append(h.Outputs, record.Signal{Name: p.Name, Unit: p.Unit})
+		h.Outputs = append(h.Outputs, record.Signal{Name: p.Name, Unit: p.Unit, Declared: p.Declared})
 	}
 	h.Files = append(h.Files, record.File{Role: "bench", Name: b.File, Text: b.FileText()})
 	if s := c.scenario; s != nil {

@@ -91,9 +91,9 @@ func (r *Run) Commands(t testing.TB) *sigmap.Map {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := sigmap.Sending{Message: "TCU_Pressure_1", CycleNs: 10e6, Values: []sigmap.Constant{{Signal: "pressure_C1", Text: "20"}}}
+	first := sigmap.Sending{Message: "TCU_Pressure_1", CycleNs: 10e6, Values: []sigmap.Constant{{Signal: "pressure_C1", Text: "20 bar"}}}
 	first.Protect = bus.Messages[0].Protect
-	second := sigmap.Sending{Message: "TCU_Pressure_2", CycleNs: 10e6, Values: []sigmap.Constant{{Signal: "pressure_C5", Text: "10"}}}
+	second := sigmap.Sending{Message: "TCU_Pressure_2", CycleNs: 10e6, Values: []sigmap.Constant{{Signal: "pressure_C5", Text: "10 bar"}}}
 	m, err := sigmap.Bind(db, sigmap.Spec{PeriodNs: 5e6, Sendings: []sigmap.Sending{first, second}}, nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,8 @@ type argument struct {
 	examples []string
 	level    float64 // its place in the range of the target, 0 to 1; 0: see share
 	share    float64 // its share of the width of that range
+
+	perSecond bool // of the share
 }
 
 // binding is a fault that is being resolved.
@@ -31,8 +33,8 @@ type binding struct {
 	t *resolvedTarget
 }
 
-// number returns a resolve function that sets A to a number.
-func number(read func(t *resolvedTarget, text string) (float64, error)) func(*binding, string) error {
+// setNumber returns a resolve function that sets A to a number.
+func setNumber(read func(t *resolvedTarget, text string) (float64, error)) func(*binding, string) error {
 	return func(b *binding, text string) (err error) {
 		b.A, err = read(b.t, text)
 		return err
@@ -49,7 +51,7 @@ var (
 	}}
 
 	// a value of the target
-	takesLevel = argument{level: 0.3, resolve: number((*resolvedTarget).parseLevel)}
+	takesLevel = argument{level: 0.3, resolve: setNumber((*resolvedTarget).parseLevel)}
 
 	// a value of the target; true: the largest one
 	takesCapacity = argument{examples: []string{"true"}, resolve: func(b *binding, text string) (err error) {
@@ -63,14 +65,14 @@ var (
 	}}
 
 	// in the unit of the target: a difference; a deviation, > 0; a difference per second
-	takesDifference = argument{share: 0.05, resolve: number((*resolvedTarget).parseDifference)}
-	takesSpread     = argument{share: 0.02, resolve: number((*resolvedTarget).parseDeviation)}
-	takesRate       = argument{share: 0.2, resolve: number((*resolvedTarget).parseRate)}
+	takesDifference = argument{share: 0.05, resolve: setNumber((*resolvedTarget).parseDifference)}
+	takesSpread     = argument{share: 0.02, resolve: setNumber((*resolvedTarget).parseDeviation)}
+	takesRate       = argument{share: 0.2, perSecond: true, resolve: setNumber((*resolvedTarget).parseRate)}
 
 	// a bare number
 	takesFactor = argument{
 		examples: []string{"1.1"},
-		resolve:  number(func(_ *resolvedTarget, text string) (float64, error) { return parseQuantity(text, "1") }),
+		resolve:  setNumber(func(_ *resolvedTarget, text string) (float64, error) { return readTyped(text, number) }),
 	}
 
 	takesLeak = argument{
@@ -129,13 +131,13 @@ func (b *binding) leak(string) (err error) {
 	if share == "" || time == "" {
 		return errors.New("expected share and time: {share: 30 %, time: 200 ms}")
 	}
-	if b.A, err = parseQuantity(share, "1"); err == nil && !(b.A > 0 && b.A <= 1) {
+	if b.A, err = readTyped(share, number); err == nil && !(b.A > 0 && b.A <= 1) {
 		err = fmt.Errorf("share: %s is not more than 0 and at most 100 %%", share)
 	}
 	if err != nil {
 		return err
 	}
-	if b.B, err = parseQuantity(time, "s"); err == nil && !(b.B > 0) {
+	if b.B, err = readTyped(time, seconds); err == nil && !(b.B > 0) {
 		err = fmt.Errorf("time: %s is not positive", time)
 	}
 	return err
@@ -203,15 +205,15 @@ func (t *resolvedTarget) parseLevel(text string) (float64, error) {
 	if t.sig != nil {
 		for _, v := range t.sig.Values {
 			if v.Text == text {
-				return t.toFault(t.toSI(t.sig.Value(uint64(v.Raw) & (math.MaxUint64 >> (64 - t.sig.Len))))), nil
+				return t.toFault(t.ToSI(t.sig.Value(uint64(v.Raw) & (math.MaxUint64 >> (64 - t.sig.Len))))), nil
 			}
 		}
 	}
 
-	v, err := t.Read(text)
+	v, err := readTyped(text, t.Wanted)
 	if v = t.toFault(v); err == nil && t.Where == fault.Signal && !(v >= t.lo-t.slack && v <= t.hi+t.slack) {
 		err = fmt.Errorf("%s is outside the range of the signal, %s",
-			text, formatRange(t.fromFault(t.lo), t.fromFault(t.hi), t.scale.name))
+			text, formatRange(t.toSI(t.lo), t.toSI(t.hi), t.Wanted))
 	}
 
 	return v, err
@@ -220,31 +222,31 @@ func (t *resolvedTarget) parseLevel(text string) (float64, error) {
 // toFault converts a value from SI to the unit of package fault.
 func (t *resolvedTarget) toFault(si float64) float64 {
 	if t.ownUnit {
-		return t.fromSI(si)
+		return t.FromSI(si)
 	}
 	return si
 }
 
-// fromFault converts a value from the unit of package fault to the unit of the target.
-func (t *resolvedTarget) fromFault(v float64) float64 {
+// toSI converts a value from the unit of package fault to SI.
+func (t *resolvedTarget) toSI(v float64) float64 {
 	if t.ownUnit {
-		return v
+		return t.ToSI(v)
 	}
-	return t.fromSI(v)
+	return v
 }
 
 // parseDifference reads a difference of values in the unit of package fault, parseRate one per
 // second.
 func (t *resolvedTarget) parseDifference(text string) (float64, error) {
-	return t.toFaultScale(t.Difference(text))
+	return t.toFaultScale(readTyped(text, t.Difference()))
 }
 func (t *resolvedTarget) parseRate(text string) (float64, error) {
-	return t.toFaultScale(t.perSecond(text))
+	return t.toFaultScale(readRate(text, t.Wanted))
 }
 
 func (t *resolvedTarget) toFaultScale(si float64, err error) (float64, error) {
 	if t.ownUnit {
-		si /= t.factor
+		si /= t.Factor
 	}
 	return si, err
 }
@@ -257,7 +259,7 @@ func parseTicks(h *bench.Handover, text string) (int64, error) {
 	if n, ok := parseCount(text, "tick"); ok {
 		return n, nil
 	}
-	s, err := parseQuantity(text, "s")
+	s, err := readTyped(text, seconds)
 	if err != nil {
 		return 0, err
 	}

@@ -74,7 +74,7 @@ var session = []struct {
 	{"clear b", []int{1}},
 	{"fault name=d signal=Speeds.w1 'offset=100 rpm'", []int{1}},
 	{"fault name=a input=clutch1.pressure hold", []int{0}}, // replaces the first
-	{"set clutch7.pressure=3bar Status.lag=0.001 'clutch8.pressure=500 kPa'", []int{0, 3, 0}},
+	{"set clutch7.pressure=3bar Status.lag=1ms 'clutch8.pressure=500 kPa'", []int{0, 3, 0}},
 	{"release all", []int{0, 0, 3}},
 	{"clear all", []int{0, 1, 2}},
 }
@@ -115,7 +115,7 @@ func TestFaultsOfAScenarioHaveTheFirstSlots(t *testing.T) {
 
 func TestSetConvertsValuesToSI(t *testing.T) {
 	h := openBench(t)
-	list, err := NewCommands(h).Translate("set 'clutch7.pressure=3 bar' clutch8.pressure=400kPa Status.lag=0.001")
+	list, err := NewCommands(h).Translate("set 'clutch7.pressure=3 bar' clutch8.pressure=400kPa Status.lag=1ms")
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%+v, %v", list, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 )
@@ -96,13 +97,20 @@ func (t *resolvedTarget) samples(arg argument, round int) []string {
 	if n := len(arg.examples); n > 0 {
 		return slices.Concat(arg.examples[round%n:], arg.examples[:round%n])
 	}
-	lo, hi := t.fromFault(t.lo), t.fromFault(t.hi)
+	lo, hi := t.FromSI(t.toSI(t.lo)), t.FromSI(t.toSI(t.hi))
 	if !(hi-lo < 1e9) {
 		lo, hi = 0, 1
 	}
-	v := arg.share * (hi - lo)
+	v, unit := arg.share*(hi-lo), t.Difference().Spelled
 	if arg.level > 0 {
-		v = lo + arg.level*(hi-lo)
+		v, unit = lo+arg.level*(hi-lo), t.Spelled
 	}
-	return []string{fmt.Sprintf("%.6g", v)}
+	if t.TakesBare() {
+		unit = ""
+	}
+	text := units.WithUnit(fmt.Sprintf("%.6g", v), unit)
+	if arg.perSecond {
+		text += "/s"
+	}
+	return []string{text}
 }

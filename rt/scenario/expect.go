@@ -23,10 +23,10 @@ type Expectation struct {
 // windowEvaluator expects a value between limits in a window.
 type windowEvaluator struct {
 	Reading
-	lo, hi   float64 // limits, SI
-	open     bool    // the limits themselves are outside
-	from, to int64   // first and last tick of the window; to 0: the end of the run
-	display  scale   // unit of messages
+	lo, hi   float64      // limits, SI
+	open     bool         // the limits themselves are outside
+	from, to int64        // first and last tick of the window; to 0: the end of the run
+	display  units.Wanted // unit of the verdict
 
 	ticks   int64   // ticks evaluated
 	outside int64   // ticks with the value outside the limits
@@ -124,7 +124,7 @@ func (w expectSpec) resolveValue(e *Expectation) {
 	if v.Reading, err = FindReading(w.h, value.Text); err != nil {
 		w.fail(value, "%w", err)
 	}
-	v.display = v.scale
+	v.display = v.Wanted
 
 	var want string
 	switch within, of, limit := w.text("within"), w.text("of"), w.text("above")+w.text("below"); {
@@ -151,12 +151,12 @@ func (w expectSpec) setTolerance(v *windowEvaluator, within, of string) (want st
 		}
 		tolerance *= math.Abs(middle) / 100
 	} else {
-		tolerance, err = v.Difference(within)
+		tolerance, err = readTyped(within, v.Difference())
 	}
 
 	if err == nil && !(tolerance > 0 && !math.IsInf(tolerance, 0)) {
 		err = fmt.Errorf("%s of %s is not a positive tolerance; around 0 use a tolerance with a unit, like %s",
-			within, of, units.WithUnit("0.1", v.scale.name))
+			within, of, units.WithUnit("0.1", v.Difference().Spelled))
 	}
 
 	w.check("within", err)
@@ -180,23 +180,15 @@ func (w expectSpec) setLimits(v *windowEvaluator) (want string) {
 	return want
 }
 
-// readLimit reads a limit; its unit becomes the unit of messages.
+// readLimit reads a limit. For a value without a declared unit, the verdict has the unit of the limit.
 func (w expectSpec) readLimit(v *windowEvaluator, key string) float64 {
 	text := w.text(key)
-	limit, err := v.Read(text)
-	if _, unit, ok := strings.Cut(text, " "); ok && err == nil {
-		if _, err := units.Convert(unit, v.unit); err == nil || unit == "degC" {
-			v.display = scaleOf(unit)
-		}
-	}
-
+	limit, err := readTyped(text, v.Wanted)
 	w.check(key, err)
+	if typed, err := units.Evaluate(text, nil); err == nil && !typed.Bare && v.Spelled == v.SI {
+		v.display = units.Want(typed.Spelled())
+	}
 	return limit
-}
-
-// format formats a value for people.
-func (v *windowEvaluator) format(value float64) string {
-	return units.WithUnit(fmt.Sprintf("%.6g", v.display.fromSI(value)), v.display.name)
 }
 
 // setWindow sets the window and returns it in words.
@@ -209,7 +201,7 @@ func (w expectSpec) setWindow(v *windowEvaluator) (want string) {
 
 	v.from, v.to = max(1, w.instant(w.h, "from")), w.instant(w.h, "to")
 	if to := w.text("to"); to != "" {
-		if t, err := parseQuantity(to, "s"); err == nil && math.RoundToEven(t*1e9) < float64(v.to*w.h.Tables.PeriodNs) {
+		if t, err := readTyped(to, seconds); err == nil && math.RoundToEven(t*1e9) < float64(v.to*w.h.Tables.PeriodNs) {
 			v.to-- // a time is rounded up to a tick; the window ends at the last tick before it
 		}
 		if v.to < v.from {
@@ -254,7 +246,7 @@ func (w expectSpec) resolveAnswer(e *Expectation) {
 	if text == "" {
 		w.fail(w.at, "within: the time is missing (within: 50 ms)")
 	}
-	within, err := parseQuantity(text, "s")
+	within, err := readTyped(text, seconds)
 	if err == nil && !(within > 0 && within < 1e6) {
 		err = fmt.Errorf("%s is not more than 0 s and less than 1e6 s", text)
 	}

@@ -95,16 +95,22 @@ func targetKeys() (keys []string) {
 
 // readFault reads a fault.
 func readFault(r *yamlfile.Reader, f yamlfile.Field) *faultSpec {
-	keys := slices.Concat([]string{"name", "at", "when", "for", "seed"}, targetKeys())
 	parts := map[string][]string{}
+	for _, k := range faultKinds {
+		parts[k.key] = k.argument.keys
+	}
+	return newFaultSpec(readEntry(r, f, "fault", faultKeys(), parts))
+}
+
+// faultKeys returns the keys of a fault.
+func faultKeys() []string {
+	keys := slices.Concat([]string{"name", "at", "when", "for", "seed"}, targetKeys())
 	for _, k := range faultKinds {
 		if !slices.Contains(keys, k.key) { // "delay" is there twice, for values and for frames
 			keys = append(keys, k.key)
 		}
-		parts[k.key] = k.argument.keys
 	}
-
-	return newFaultSpec(readEntry(r, f, "fault", keys, parts))
+	return keys
 }
 
 // newFaultSpec finds the target and the kind among the keys of a fault.

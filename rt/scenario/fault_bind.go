@@ -58,15 +58,15 @@ func (s *faultSpec) checkValue(t *resolvedTarget, err error) {
 
 // resolvedTarget is the target of a fault.
 type resolvedTarget struct {
-	fault.Fault                  // Where and indices
-	element     bool             // a friction element, whose capacity follows the input
-	name        string           // for messages
-	scale                        // unit of values in the file
-	ownUnit     bool             // package fault has values in that unit; otherwise in SI
-	lo, hi      float64          // range of values, in the unit of package fault
-	slack       float64          // tolerance of the range, in the same unit
-	sig         *messages.Signal // nil: an input, named as a port
-	msg         *messages.Message
+	fault.Fault                   // Where and indices
+	element      bool             // a friction element, whose capacity follows the input
+	name         string           // for messages
+	units.Wanted                  // declared unit of the input, or unit of the signal
+	ownUnit      bool             // package fault has values in that unit; otherwise in SI
+	lo, hi       float64          // range of values, in the unit of package fault
+	slack        float64          // tolerance of the range, in the same unit
+	sig          *messages.Signal // nil: an input, named as a port
+	msg          *messages.Message
 }
 
 // kindOf returns the kind of target: Where, or element.
@@ -109,7 +109,7 @@ func findInput(h *bench.Handover, name string) (*resolvedTarget, error) {
 
 func targetOfInput(h *bench.Handover, i int) *resolvedTarget {
 	p := &h.Tables.Inputs[i]
-	return &resolvedTarget{Fault: fault.Fault{Where: fault.Input, Input: i}, scale: scaleOf(p.Unit), lo: p.Min, hi: p.Max}
+	return &resolvedTarget{Fault: fault.Fault{Where: fault.Input, Input: i}, Wanted: p.DeclaredUnit(), lo: p.Min, hi: p.Max}
 }
 
 // findElement returns the input that the capacity of a friction element follows.
@@ -229,7 +229,7 @@ func findSignalTarget(h *bench.Handover, name string) (*resolvedTarget, error) {
 		}
 		t, err := findInput(h, port)
 		if err == nil {
-			t.sig, t.scale = sig, scaleOf(sig.Unit)
+			t.sig, t.Wanted = sig, units.WantSignal(sig.Unit)
 		}
 		return t, err
 	}
@@ -248,7 +248,7 @@ func findSignalTarget(h *bench.Handover, name string) (*resolvedTarget, error) {
 	f := &tx.Fields[i]
 	t := &resolvedTarget{
 		Fault: fault.Fault{Where: fault.Signal, Bus: m.bus, Message: m.at, Field: i},
-		sig:   sig, msg: m.msg, scale: scaleOf(sig.Unit), ownUnit: f.Index < 0,
+		sig:   sig, msg: m.msg, Wanted: units.WantSignal(sig.Unit), ownUnit: f.Index < 0,
 	}
 	a, b := f.Lo*f.Factor+f.Offset, f.Hi*f.Factor+f.Offset
 	t.lo, t.hi = math.Min(a, b), math.Max(a, b)

@@ -174,7 +174,7 @@ func TestGuideListsTheKeys(t *testing.T) {
 func TestGuideListsTheTargetsOfEachKind(t *testing.T) {
 	h := protectedBench(t)
 	targets := map[string]string{
-		"input": "input: clutch8.pressure", "signal": "signal: Speeds.w1", "sent": "frame: Torque", "received": "frame: TCU_Pressure_1",
+		"input": "input: clutch8.pressure", "signal": "signal: TCU_Pressure_1.pressure_C1", "sent": "frame: Torque", "received": "frame: TCU_Pressure_1",
 		"bus": "bus: drive", "element": "element: clutch1",
 	}
 	kinds := rows(t, "faults", 1)
@@ -225,9 +225,9 @@ func TestGuideNamesTheValuesOfEachKind(t *testing.T) {
 		"input: clutch8.pressure, delay: 1000 ticks": true, "input: clutch8.pressure, delay: 1001 ticks": false,
 		"frame: Speeds, delay: 64 ticks": true, "frame: Speeds, delay: 65 ticks": false,
 		"frame: Speeds, burst: 64": true, "frame: Speeds, burst: 65": false, "frame: Speeds, length: 8": false, "frame: Speeds, length: 12": false,
-		"input: clutch8.pressure, gain: 110 %": true, "input: clutch8.pressure, stuck: 99 bar": true, "signal: Speeds.w1, stuck: 400": false,
+		"input: clutch8.pressure, gain: 110 %": true, "input: clutch8.pressure, stuck: 99 bar": true, "signal: Speeds.w1, stuck: 400 rad/s": false,
 		"input: clutch8.pressure, hold: true, for: 5 frames": false, "signal: Speeds.w1, hold: true, for: 5 frames": true,
-		"frame: Speeds, drop: true, when: w1 > 1 and w2 > 1 and w3 > 1": false, "frame: Speeds, drop: true, when: w1 >= 1": false,
+		"frame: Speeds, drop: true, when: w1 > 0 and w2 > 0 and w3 > 0": false, "frame: Speeds, drop: true, when: w1 >= 0": false,
 	} {
 		take(text, ok)
 	}

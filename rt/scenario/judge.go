@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
@@ -117,7 +118,8 @@ func (w *windowEvaluator) finish(j *Judge, f *report.Finding) {
 		return
 	}
 
-	f.Seen = fmt.Sprintf("worst %s at %.9g s", w.format(w.worst), j.seconds(w.at))
+	f.Seen = fmt.Sprintf("worst %s at %.9g s",
+		units.WithUnit(fmt.Sprintf("%.6g", w.display.FromSI(w.worst)), w.display.Spelled), j.seconds(w.at))
 	if w.outside > 0 {
 		f.Seen += fmt.Sprintf(", outside at %d of %d ticks", w.outside, w.ticks)
 	}

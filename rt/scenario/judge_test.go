@@ -76,7 +76,7 @@ func (r *fedJudge) verdict(held bool, seen string) report.Finding {
 func constant(v float64) func(int64) float64 { return func(int64) float64 { return v } }
 
 func TestWindowIncludesItsFirstAndLastTick(t *testing.T) {
-	const window = "value: w1, within: 2 %, of: 100, from: 50 ms, to: 100 ms" // ticks 10 to 20
+	const window = "value: w1, within: 2 %, of: 100 rad/s, from: 50 ms, to: 100 ms" // ticks 10 to 20
 	for bad, held := range map[int64]bool{9: true, 10: false, 15: false, 20: false, 21: true} {
 		r := begin(t, window)
 		r.steps(1, 30, func(k int64) float64 {
@@ -87,14 +87,14 @@ func TestWindowIncludesItsFirstAndLastTick(t *testing.T) {
 		})
 		if f := r.verdict(held, "worst "); !scalar.EqualWithinAbs(f.Time, 0.055, 1e-12) {
 			t.Errorf("judged for %v s, 11 ticks are 0.055 s", f.Time)
-		} else if !held && !strings.Contains(f.Seen, fmt.Sprintf("worst 102.5 rad/s at %g s, outside at 1 of 11 ticks", float64(bad)*0.005)) {
+		} else if !held && !strings.Contains(f.Seen, fmt.Sprintf("worst 978.803 rpm at %g s, outside at 1 of 11 ticks", float64(bad)*0.005)) {
 			t.Errorf("tick %d was outside: %s", bad, f.Seen)
 		}
 	}
 }
 
 func TestWindowOffTheGridHasTheTicksInside(t *testing.T) {
-	const window = "value: w1, below: 5, from: 12 ms, to: 24 ms" // 15 ms and 20 ms
+	const window = "value: w1, below: 5 rad/s, from: 12 ms, to: 24 ms" // 15 ms and 20 ms
 	for bad, held := range map[int64]bool{2: true, 3: false, 4: false, 5: true} {
 		r := begin(t, window)
 		r.steps(1, 10, func(k int64) float64 { return map[bool]float64{true: 6, false: 1}[k == bad] })
@@ -115,16 +115,17 @@ func TestLimitsAndTolerancesHaveTheirOwnUnits(t *testing.T) {
 		{"value: w1, within: 2 %, of: -1500 rpm", -1531 * rpm, false, "worst -1531 rpm"}, // % of the size
 		{"value: w1, within: 10 rpm, of: 1500 rpm", 1490.1 * rpm, true, ""},
 		{"value: w1, within: 10 rpm, of: 1500 rpm", 1489.9 * rpm, false, ""},
-		{"value: w1, within: 10, of: 0 rpm", -10, true, ""},      // the limit is inside; numbers without a unit are in rad/s
-		{"value: w1, above: 100", 100, false, "worst 100 rad/s"}, // the limit is outside
-		{"value: w1, above: 100", 100.001, true, ""},
-		{"value: w1, below: 100", 100, false, ""},
+		{"value: w1, within: 10 rad/s, of: 0", -10, true, ""},           // the limit is inside
+		{"value: w1, above: 100 rad/s", 100, false, "worst 954.93 rpm"}, // the limit is outside; w1 is declared in rpm
+		{"value: w1, above: 100 rad/s", 100.001, true, ""},
+		{"value: w1, below: 100 rad/s", 100, false, ""},
 		{"value: w1, above: 1 rpm, below: 3 rpm", 2 * rpm, true, "2 rpm"},
 		{"value: w1, above: 1 rpm, below: 3 rpm", 4 * rpm, false, "4 rpm"},
-		{"value: Speeds.w1, above: 100", 101, true, "101 rad/s"}, // the port that the signal is bound to
-		{"value: w1, below: 1e300", math.NaN(), false, "worst NaN"},
-		{"value: w1, above: 1", math.Inf(1), false, "worst +Inf"},
-		{"value: w1, within: 2 %, of: 100", math.NaN(), false, "NaN"},
+		{"value: clutch1.w_rel, below: 30 rpm", 0, true, "worst 0 rpm"}, // no declared unit: that of the limit
+		{"value: Speeds.w1, above: 100 rad/s", 101, true, "101 rad/s"},  // the port that the signal is bound to
+		{"value: w1, below: 1e300 rad/s", math.NaN(), false, "worst NaN"},
+		{"value: w1, above: 1 rad/s", math.Inf(1), false, "worst +Inf"},
+		{"value: w1, within: 2 %, of: 100 rad/s", math.NaN(), false, "NaN"},
 	} {
 		r := begin(t, c.expect)
 		r.steps(1, 3, constant(c.v))
@@ -133,26 +134,26 @@ func TestLimitsAndTolerancesHaveTheirOwnUnits(t *testing.T) {
 }
 
 func TestNaNIsTheWorstValue(t *testing.T) {
-	r := begin(t, "value: w1, below: 5")
+	r := begin(t, "value: w1, below: 5 rad/s")
 	r.step(1, 7, 0)
 	r.step(2, math.NaN(), 0)
 	r.step(3, 9, 0)
-	r.verdict(false, "worst NaN rad/s at 0.01 s, outside at 3 of 3 ticks")
+	r.verdict(false, "worst NaN rpm at 0.01 s, outside at 3 of 3 ticks")
 }
 
 func TestExpectationAfterTheEndOfTheRunFails(t *testing.T) {
-	r := begin(t, "value: w1, below: 5, from: 50 ms, to: 100 ms")
+	r := begin(t, "value: w1, below: 5 rad/s, from: 50 ms, to: 100 ms")
 	r.steps(1, 19, constant(1)) // 95 ms
 	r.verdict(false, "not judged: the run ended at 0.095 s")
-	r = begin(t, "value: w1, below: 5, from: 50 ms, to: 100 ms")
+	r = begin(t, "value: w1, below: 5 rad/s, from: 50 ms, to: 100 ms")
 	r.steps(1, 19, constant(6)) // outside before the end: broken
-	r.verdict(false, "worst 6 rad/s")
-	r = begin(t, "value: w1, below: 5, from: 50 ms")
+	r.verdict(false, "worst 57.2958 rpm")
+	r = begin(t, "value: w1, below: 5 rad/s, from: 50 ms")
 	r.steps(1, 9, constant(1))
 	r.verdict(false, "not judged: the run ended at 0.045 s")
-	r = begin(t, "value: w1, below: 5")
+	r = begin(t, "value: w1, below: 5 rad/s")
 	r.verdict(false, "not judged: the run ended at 0 s")
-	for _, expect := range []string{"answer: w1 > 3, after: 1 s, within: 50 ms", "answer: {frame: TCU_Pressure_1}, after: 1 s, within: 50 ms"} {
+	for _, expect := range []string{"answer: w1 > 3 rad/s, after: 1 s, within: 50 ms", "answer: {frame: TCU_Pressure_1}, after: 1 s, within: 50 ms"} {
 		r = begin(t, expect)
 		r.steps(1, 150, constant(1))
 		r.verdict(false, "not judged: the run ended at 0.75 s")
@@ -160,16 +161,16 @@ func TestExpectationAfterTheEndOfTheRunFails(t *testing.T) {
 		r.steps(1, 205, constant(1)) // 25 ms of the 50
 		r.verdict(false, "not judged: the run ended at 1.025 s")
 	}
-	r = begin(t, "answer: w1 > 3, after: {fault: f}, within: 50 ms")
+	r = begin(t, "answer: w1 > 3 rad/s, after: {fault: f}, within: 50 ms")
 	r.steps(1, 100, constant(9))
 	r.verdict(false, "not judged: fault f never became active")
-	r = begin(t, "answer: w1 > 3, after: {when: w1 < 0}, within: 50 ms")
+	r = begin(t, "answer: w1 > 3 rad/s, after: {when: w1 < 0}, within: 50 ms")
 	r.steps(1, 100, constant(9))
 	r.verdict(false, "not judged: w1 < 0 never held")
 }
 
 func TestLostEntriesOfTheRingBreakExpectations(t *testing.T) {
-	r := begin(t, "value: w1, below: 5")
+	r := begin(t, "value: w1, below: 5 rad/s")
 	r.steps(1, 19, constant(1))
 	if f := r.j.End(3); f[0].Held || f[0].Seen != "not judged: 3 entries of the ring were lost" {
 		t.Errorf("%+v", f)
@@ -188,7 +189,7 @@ func TestAnswerIsTimedFromTheTickOfTheCause(t *testing.T) {
 		{211, false, "after 55 ms"},
 		{999, false, "no answer within 500 ms from tick 200 to the end"},
 	} {
-		r := begin(t, "answer: w1 > 3, after: 1 s, within: 50 ms")
+		r := begin(t, "answer: w1 > 3 rad/s, after: 1 s, within: 50 ms")
 		r.steps(1, 300, func(k int64) float64 { return map[bool]float64{true: 4, false: 1}[k >= c.answer || k < 100] })
 		r.verdict(c.held, c.seen)
 	}
@@ -211,7 +212,7 @@ func TestAnswerToAFaultIsTimedFromTheFirstActiveTick(t *testing.T) {
 }
 
 func TestAnswerToConditionsIsTimedFromTheFirstTickWithAllOfThem(t *testing.T) {
-	r := begin(t, "answer: w1 > 50, after: {when: w1 > 10 and clutch1.pressure > 1 bar}, within: 20 ms")
+	r := begin(t, "answer: w1 > 50 rad/s, after: {when: w1 > 10 rad/s and clutch1.pressure > 1 bar}, within: 20 ms")
 	for k := range int64(100) {
 		r.step(k, float64(k), map[bool]float64{true: 2e5, false: 0}[k >= 48])
 	}
@@ -268,7 +269,7 @@ func TestCountsAreOfReceivedMessagesAndOfSentFrames(t *testing.T) {
 }
 
 func TestJudgeDoesNotAllocate(t *testing.T) {
-	r := begin(t, "value: w1, below: 5")
+	r := begin(t, "value: w1, below: 5 rad/s")
 	k := int64(0)
 	if n := testing.AllocsPerRun(1000, func() { k++; r.step(k, 9, 0); r.received(k, k) }); n != 0 {
 		t.Errorf("%v allocations per tick", n)
@@ -283,11 +284,11 @@ func TestExpectationsUpToTheEndFailWhenTheRunEndsEarly(t *testing.T) {
 		held   bool
 		seen   string
 	}{
-		{"value: w1, below: 5, from: 20 ms", 30, 1, true, "worst 1 rad/s"},
-		{"value: w1, below: 5, from: 20 ms", 29, 1, false, "not judged: the run ended at 0.145 s"},
-		{"value: w1, below: 5", 10, 1, false, "not judged"},
-		{"value: w1, below: 5", 10, 6, false, "worst 6 rad/s at 0.005 s, outside at 10 of 10 ticks"},
-		{"value: w1, below: 5, to: 50 ms", 10, 1, true, "worst 1 rad/s"},
+		{"value: w1, below: 5 rad/s, from: 20 ms", 30, 1, true, "worst 9.5493 rpm"},
+		{"value: w1, below: 5 rad/s, from: 20 ms", 29, 1, false, "not judged: the run ended at 0.145 s"},
+		{"value: w1, below: 5 rad/s", 10, 1, false, "not judged"},
+		{"value: w1, below: 5 rad/s", 10, 6, false, "worst 57.2958 rpm at 0.005 s, outside at 10 of 10 ticks"},
+		{"value: w1, below: 5 rad/s, to: 50 ms", 10, 1, true, "worst 9.5493 rpm"},
 		{"count: {message: Speeds, of: frames}, is: 10", 10, 1, false, "not judged: the run ended at 0.05 s with a count of 10"},
 		{"count: {message: Speeds, of: frames}, is: 9", 10, 1, false, "10"},
 		{"count: {message: Speeds, of: frames}, at_most: 20", 10, 1, false, "not judged"},
@@ -307,7 +308,7 @@ func TestExpectationsUpToTheEndFailWhenTheRunEndsEarly(t *testing.T) {
 }
 
 func TestFaultInAReusedSlotIsNotTheCause(t *testing.T) {
-	r := begin(t, "answer: w1 > 3, after: {fault: f}, within: 50 ms")
+	r := begin(t, "answer: w1 > 3 rad/s, after: {fault: f}, within: 50 ms")
 	for k, s := range []fault.State{fault.Armed, fault.Free, fault.Armed, fault.Active} {
 		r.j.Entry(&rt.Entry{Kind: rt.KindFault, Tick: int64(k + 1), State: s})
 		r.step(int64(k+1), 5, 0)

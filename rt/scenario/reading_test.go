@@ -1,42 +1,80 @@
 package scenario
 
 import (
+	"strings"
 	"testing"
 
 	"lockstep/model"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 )
 
-func TestNumbersWithoutAUnitAreInTheUnitOfTheSignal(t *testing.T) {
+// readDifference reads as faults and tolerances do.
+func readDifference(text string, unit units.Wanted) (float64, error) {
+	return readTyped(text, unit.Difference())
+}
+
+func TestTypedValuesHaveTheirUnit(t *testing.T) {
+	level, difference, rate := readTyped, readDifference, readRate
 	for _, c := range []struct {
 		unit, text string
-		want       float64 // SI; 0 where it is refused
-		per        string  // "" a value; "-" a difference; "/s" one per second
+		read       func(text string, unit units.Wanted) (float64, error)
+		want       float64 // SI
+		refused    string
 	}{
-		{"bar", "3", 3e5, ""}, {"bar", "3 bar", 3e5, ""}, {"bar", "300 kPa", 3e5, ""}, {"bar", "3 rpm", 0, ""},
-		{"bar", "3", 3e5, "/s"}, {"bar", "60 bar/min", 1e5, "/s"}, {"bar", "3 bar", 0, "/s"},
-		{"degC", "90", 363.15, ""}, {"degC", "90 degC", 363.15, ""}, {"degC", "300 K", 300, ""},
-		{"degC", "5", 5, "-"}, {"degC", "5 K", 5, "-"}, {"degC", "2 K/s", 2, "/s"}, {"°C", "90", 363.15, ""},
-		{"Grad", "7", 7, ""}, {"Grad", "7 Grad", 0, ""}, {"", "2", 2, ""}, {"%", "30", 0.3, ""}, {"", "30 %", 0.3, ""},
-		{"bar", "nan", 0, ""}, {"bar", "inf", 0, "-"},
+		{"bar", "3 bar", level, 3e5, ""},
+		{"bar", "300 kPa", level, 3e5, ""},
+		{"bar", "0", level, 0, ""},
+		{"bar", "3", level, 0, "3 needs a unit: 3 bar?"},
+		{"bar", "3 rpm", level, 0, `"3 rpm": unit rpm does not fit, bar is wanted`},
+		{"bar", "nan", level, 0, `"nan" is not a known parameter`},
+		{"bar", "1e999 bar", level, 0, "1e999 is not a finite number"},
+		{"bar", "3 bar", difference, 3e5, ""},
+		{"bar", "60 bar/min", rate, 1e5, ""},
+		{"bar", "3", rate, 0, "3 needs a unit: 3 bar/s?"},
+		{"bar", "3 bar", rate, 0, `"3 bar": unit bar does not fit, bar/s is wanted`},
+		{"degC", "90 degC", level, 363.15, ""},
+		{"degC", "300 K", level, 300, ""},
+		{"°C", "90 °C", level, 363.15, ""},
+		{"degC", "90", level, 0, "90 needs a unit: 90 degC?"},
+		{"degC", "0", level, 0, "0 needs a unit: 0 degC?"},
+		{"degC", "5 K", difference, 5, ""},
+		{"degC", "0", difference, 0, ""},
+		{"degC", "5 degC", difference, 0, "a difference of temperatures cannot be in degC; write it in K"},
+		{"K", "5 degC", difference, 0, "a difference of temperatures cannot be in degC; write it in K"},
+		{"degC", "5", difference, 0, "5 needs a unit: 5 K?"},
+		{"degC", "2 K/s", rate, 2, ""},
+		{"Grad", "7", level, 7, ""},
+		{"Grad", "7 Grad", level, 7, ""},
+		{"Grad", "7", rate, 7, ""},
+		{"Grad", "7 Grad/s", rate, 7, ""},
+		{"Grad", "7 bar", level, 0, `"7 bar": the unit "Grad" of the signal is not known`},
+		{"Grad", "nan", level, 0, `"nan" is not a known parameter`},
+		{"", "2", level, 2, ""},
+		{"", "30 %", level, 0.3, ""},
+		{"", "0.1/s", rate, 0.1, ""},
+		{"", "0.1 1/s", rate, 0.1, ""},
+		{"", "10 %/s", rate, 0.1, ""},
+		{"", "0.1", rate, 0, "0.1 needs a unit: 0.1 1/s?"},
+		{"%", "30 %", level, 0.3, ""},
+		{"%", "30", level, 0, "30 needs a unit: 30 %?"},
 	} {
-		g := scaleOf(c.unit)
-		got, err := g.Read(c.text)
-		if c.per != "" {
-			got, err = map[string]func(string) (float64, error){"-": g.Difference, "/s": g.perSecond}[c.per](c.text)
-		}
-		if (err != nil) != (c.want == 0) || err == nil && !near(got, c.want) {
-			t.Errorf("%q in %q, %q: %v (%v), want %v", c.text, c.unit, c.per, got, err, c.want)
-		}
-		if c.per == "" && err == nil && !near(g.toSI(g.fromSI(got)), got) {
-			t.Errorf("%v in %q and back is %v", got, c.unit, g.toSI(g.fromSI(got)))
+		unit := units.WantSignal(c.unit)
+		got, err := c.read(c.text, unit)
+		switch {
+		case c.refused != "":
+			if err == nil || !strings.Contains(err.Error(), c.refused) {
+				t.Errorf("%q in %q: %v (%v), want %q", c.text, c.unit, got, err, c.refused)
+			}
+		case err != nil || !near(got, c.want):
+			t.Errorf("%q in %q: %v (%v), want %v", c.text, c.unit, got, err, c.want)
 		}
 	}
 }
 
 func TestNumbersWithoutDimensionAreShownWithoutAUnit(t *testing.T) {
 	for unit, want := range map[string]string{"1": "stays at 0.2", "": "stays at 0.2", "Pa": "stays at 0.2 Pa"} {
-		if got := bench.DescribeSource(&model.Source{T: []float64{0}, V: []float64{0.2}}, unit); got != want {
+		if got := bench.DescribeSource(&model.Source{T: []float64{0}, V: []float64{0.2}}, units.Want(unit)); got != want {
 			t.Errorf("in %q: %q, want %q", unit, got, want)
 		}
 	}

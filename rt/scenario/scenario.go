@@ -147,20 +147,17 @@ func drivenBy(h *bench.Handover, port string) string {
 // readStimulus reads a value or a waveform within the range of its port.
 func readStimulus(r *yamlfile.Reader, f yamlfile.Field, p *units.Port) sigmap.Waveform {
 	what := "stimuli: " + p.Name
-	number := func(r *yamlfile.Reader, f yamlfile.Field, text, what string) float64 {
-		return bench.ReadQuantity(r, f, text, p.Unit, what)
-	}
+	unit := p.DeclaredUnit()
 	c := &sigmap.Waveform{At: []int64{0}}
 	if yamlfile.IsMapping(f.Node) {
-		c = bench.ReadWaveform(r, f, what, number)
+		c = bench.ReadWaveform(r, f, what, unit)
 	} else {
-		c.Value = []float64{number(r, f, r.Scalar(f, what).Text, what)}
+		c.Value = []float64{bench.ReadQuantity(r, f, r.Scalar(f, what).Text, unit, what)}
 	}
 
 	for _, v := range []float64{slices.Min(c.Value), slices.Max(c.Value)} {
 		if !(v >= p.Min && v <= p.Max) {
-			r.Fail(f, "%s: %s is outside the range of the input, %s",
-				what, units.WithUnit(fmt.Sprintf("%.9g", v), p.Unit), formatRange(p.Min, p.Max, p.Unit))
+			r.Fail(f, "%s: %s is outside the range of the input, %s", what, unit.Format(v), formatRange(p.Min, p.Max, unit))
 		}
 	}
 
@@ -205,11 +202,11 @@ func (s *Scenario) Describe(h *bench.Handover) string {
 	for _, c := range s.Plan.Stimuli {
 		p := &h.Tables.Inputs[c.Input]
 		lo, hi := slices.Min(c.Waveform.Value), slices.Max(c.Waveform.Value)
-		text := fmt.Sprintf("%.6g", lo)
+		unit := p.DeclaredUnit()
+		text := unit.Format(lo)
 		if len(c.Waveform.Value) > 1 {
-			text = fmt.Sprintf("%d points from %.6g to %.6g", len(c.Waveform.Value), lo, hi)
+			text = fmt.Sprintf("%d points from %s", len(c.Waveform.Value), formatRange(lo, hi, unit))
 		}
-		text = units.WithUnit(text, p.Unit)
 		if c.Waveform.Period > 0 {
 			text += fmt.Sprintf(", every %g s", float64(c.Waveform.Period)/1e9)
 		}

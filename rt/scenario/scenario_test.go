@@ -22,39 +22,39 @@ func TestMistakesInAScenarioAreNamedWithTheirPosition(t *testing.T) {
 		{"expct: []", "expct", `scenario file: unknown key "expct" (did you mean expect?)`},
 		{"stimuli: {clutch9.pressure: 3 bar}", "clutch9", `stimuli: there is no input "clutch9.pressure" (did you mean clutch1.pressure?)`},
 		{"stimuli: {clutch1.pressure: 3 bar}", "clutch1", "stimuli: input clutch1.pressure is driven by TCU_Pressure_1.pressure_C1: use a fault (faults: [{input: clutch1.pressure, stuck: ...}])"},
-		{"stimuli: {clutch8.pressure: 50 bar}", "50 bar", "stimuli: clutch8.pressure: 5000000 Pa is outside the range of the input, 0 to 4000000 Pa"},
+		{"stimuli: {clutch8.pressure: 50 bar}", "50 bar", "stimuli: clutch8.pressure: 50 bar is outside the range of the input, 0 to 40 bar"},
 		{"stimuli: {clutch8.pressure: 3 rpm}", "3 rpm", "unit rpm"},
-		{"stimuli: {clutch8.pressure: {table: [[0 s, 0], [1 s, 60 bar]]}}", "{table", "6000000 Pa is outside the range"},
+		{"stimuli: {clutch8.pressure: {table: [[0 s, 0], [1 s, 60 bar]]}}", "{table", "60 bar is outside the range"},
 		{"stimuli: {clutch8.pressure: {table: [[1 s, 0], [0 s, 6 bar]]}}", "{table", "point 2 of the waveform, at 0 s, is earlier than the point before it, at 1 s"},
-		{"stimuli: {clutch8.pressure: {sine: {mean: 5 bar, amplitude: 6 bar, frequency: 1 Hz}}}", "{sine", "-100000 Pa is outside the range"},
+		{"stimuli: {clutch8.pressure: {sine: {mean: 5 bar, amplitude: 6 bar, frequency: 1 Hz}}}", "{sine", "-1 bar is outside the range"},
 		{"faults: [{name: a, bus: drive, bus_off: true}, {name: a, bus: drive, bus_off: true}]", "a, bus: drive, bus_off: true}]", "fault: two faults are named a:"},
 		{"faults: [{bus: drive, bus_off: true}, {bus: drive, bus_off: true}]", "drive, bus_off: true}]", "fault: two faults are named drive bus_off:"},
 		{"faults: [{bus: drive, bus_off: true, at: 5 s}]", "5 s", "fault: at: 5 s is after the end of the run, at 4 s: the fault would never start"},
 		{"faults: [{bus: drive, bus_off: true, at: tick 801}]", "tick 801", "the fault would never start"},
 		{"faults: {bus: drive, bus_off: true}", "{bus", "faults: expected a list, got a mapping"},
-		{"expect: [{value: w1, below: 5, from: 5 s}]", "5 s", "expect: 5 s is after the end of the run, at 4 s: the expectation could not be judged"},
-		{"expect: [{value: w1, below: 5, from: 1 s, to: 4.01 s}]", "4.01", "after the end of the run"},
-		{"expect: [{value: w1, below: 5, from: 2 s, to: 1 s}]", "1 s}", "no tick lies in the window from 2 s to 1 s"},
-		{"expect: [{value: w1, below: 5, from: 1 ms, to: 4 ms}]", "4 ms", "no tick lies in the window"},
-		{"expect: [{value: w9, below: 5}]", "w9", `there is no input, output or bound signal "w9" (did you mean w1?)`},
+		{"expect: [{value: w1, below: 5 rad/s, from: 5 s}]", "5 s", "expect: 5 s is after the end of the run, at 4 s: the expectation could not be judged"},
+		{"expect: [{value: w1, below: 5 rad/s, from: 1 s, to: 4.01 s}]", "4.01", "after the end of the run"},
+		{"expect: [{value: w1, below: 5 rad/s, from: 2 s, to: 1 s}]", "1 s}", "no tick lies in the window from 2 s to 1 s"},
+		{"expect: [{value: w1, below: 5 rad/s, from: 1 ms, to: 4 ms}]", "4 ms", "no tick lies in the window"},
+		{"expect: [{value: w9, below: 5 rad/s}]", "w9", `there is no input, output or bound signal "w9" (did you mean w1?)`},
 		{"expect: [{value: clutch8.pressure, below: 5 bar}]", "clutch8", "expect: input clutch8.pressure follows its own table, a value that the loop does not have: give the input a waveform (stimuli: {clutch8.pressure: ...})"},
 		{"faults: [{bus: drive, bus_off: true, when: clutch8.pressure > 5 bar}]", "clutch8", "when: input clutch8.pressure follows its own table, a value that the loop does not have"},
 		{"expect: [{value: w1, below: 5 bar}]", "5 bar", "expect: below: \"5 bar\": unit bar"},
 		{"expect: [{value: w1}]", "w1", "expect: w1: expected within: 2 % and of: X, or above: X, or below: X"},
 		{"expect: [{value: w1, within: 2 %}]", "w1", "expected within: 2 % and of: X"},
-		{"expect: [{value: w1, within: 2 %, of: 0}]", "2 %", "2 % of 0 is not a positive tolerance; around 0 use a tolerance with a unit, like 0.1 rad/s"},
+		{"expect: [{value: w1, within: 2 %, of: 0}]", "2 %", "2 % of 0 is not a positive tolerance; around 0 use a tolerance with a unit, like 0.1 rpm"},
 		{"expect: [{value: clutch1.mode, within: 2 %, of: 0}]", "2 %", "around 0 use a tolerance with a unit, like 0.1\x00"},
 		{"expect: [{value: w1, within: -1 rpm, of: 0}]", "-1 rpm", "is not a positive tolerance"},
-		{"expect: [{value: w1, within: nan %, of: 1}]", "nan %", "is not a positive tolerance"},
-		{"expect: [{value: w1, above: 3, below: 2}]", "2}", "expect: above 3 and below 2: no value is"},
-		{"expect: [{value: w1, below: 3, after: 1 s}]", "1 s", `"1 s" does not belong to an expectation of a value`},
+		{"expect: [{value: w1, within: nan %, of: 1 rad/s}]", "nan %", "is not a positive tolerance"},
+		{"expect: [{value: w1, above: 3 rad/s, below: 2 rad/s}]", "2 rad/s}", "expect: above 3 rad/s and below 2 rad/s: no value is"},
+		{"expect: [{value: w1, below: 3 rad/s, after: 1 s}]", "1 s", `"1 s" does not belong to an expectation of a value`},
 		{"expect: [{below: 3}]", "{below", "expected one of value: PORT, answer: CONDITION and count: {message: M, of: WHAT}"},
-		{"expect: [{value: w1, answer: w1 > 3}]", "{value", "one of value:"},
-		{"expect: [{answer: w1 > 3, within: 50 ms}]", "{answer", "expected after: 3 s, {fault: NAME} or {when: CONDITION}"},
-		{"expect: [{answer: w1 > 3, after: 1 s}]", "{answer", "the time is missing (within: 50 ms)"},
-		{"expect: [{answer: w1 > 3, after: 1 s, within: 0 s}]", "0 s", "0 s is not more than 0 s and less than 1e6 s"},
-		{"expect: [{answer: w1 > 3, after: 3.98 s, within: 50 ms}]", "50 ms", "after the end of the run"},
-		{"expect: [{answer: w1 > 3, after: {fault: f}, within: 50 ms}]", "f}", `there is no fault "f"`},
+		{"expect: [{value: w1, answer: w1 > 3 rad/s}]", "{value", "one of value:"},
+		{"expect: [{answer: w1 > 3 rad/s, within: 50 ms}]", "{answer", "expected after: 3 s, {fault: NAME} or {when: CONDITION}"},
+		{"expect: [{answer: w1 > 3 rad/s, after: 1 s}]", "{answer", "the time is missing (within: 50 ms)"},
+		{"expect: [{answer: w1 > 3 rad/s, after: 1 s, within: 0 s}]", "0 s", "0 s is not more than 0 s and less than 1e6 s"},
+		{"expect: [{answer: w1 > 3 rad/s, after: 3.98 s, within: 50 ms}]", "50 ms", "after the end of the run"},
+		{"expect: [{answer: w1 > 3 rad/s, after: {fault: f}, within: 50 ms}]", "f}", `there is no fault "f"`},
 		{"expect: [{answer: {frame: Speeds}, after: 1 s, within: 50 ms}]", "Speeds", "the bench sends message Speeds: an answer must be a received message"},
 		{"expect: [{answer: {frame: TCU_Presure_1}, after: 1 s, within: 50 ms}]", "TCU_Presure_1", "(did you mean TCU_Pressure_1?)"},
 		{"expect: [{count: {message: TCU_Pressure_1, of: error}, is: 5}]", "error", `there is no count "error" (did you mean errors?)`},
@@ -64,7 +64,7 @@ func TestMistakesInAScenarioAreNamedWithTheirPosition(t *testing.T) {
 		{"expect: [{count: {message: Speeds, of: frames}}]", "Speeds", "count: expected is: 5, or at_least: 5, or at_most: 5"},
 		{"expect: [{count: {message: Speeds, of: frames}, is: -5}]", "-5", `"-5" is not a whole number`},
 		{"expect: [{count: {message: Speeds, of: frames}, at_least: 5, at_most: 4}]", "5", "no number is at least 5 and at most 4"},
-		{"expect: [{name: a, value: w1, below: 5}, {name: a, value: w2, below: 5}]", "a, value: w2", `expect: two expectations are named "a"`},
+		{"expect: [{name: a, value: w1, below: 5 rad/s}, {name: a, value: w2, below: 5 rad/s}]", "a, value: w2", `expect: two expectations are named "a"`},
 		{"for: 0 s", "0 s", "for: 0 s is not a positive duration"},
 	} {
 		head := "scenario: test\nfor: 4 s\n"
@@ -109,7 +109,7 @@ func TestMoreFaultsThanSlotsAreRefused(t *testing.T) {
 
 func TestRequestedLengthTakesPrecedenceOverTheScenario(t *testing.T) {
 	h := faultBench(t)
-	const text = "scenario: test\nfor: 4 s\nexpect: [{value: w1, below: 5, to: 3 s}]\n"
+	const text = "scenario: test\nfor: 4 s\nexpect: [{value: w1, below: 5 rad/s, to: 3 s}]\n"
 	if s, err := Parse("s.yaml", []byte(text), h); err != nil || s.Ticks != 800 {
 		t.Errorf("%+v (%v), want 800 ticks", s, err)
 	}
@@ -163,7 +163,7 @@ expect:
 		t.Fatal(err)
 	}
 	const want = `s.yaml: scenario all, for 4 s, 800 ticks
-  stimulus  clutch8.pressure: 2 points from 0 to 2e+06 Pa, every 4 s
+  stimulus  clutch8.pressure: 2 points from 0 to 20 bar, every 4 s
   fault     sticks: element=clutch1 'does_not_open=18 bar' 'at=1 s' 'for=500 ms'; from tick 200 on, for 100 ticks
   fault     Speeds drop: frame=Speeds drop 'when=w1 > 1500 rpm' 'for=5 frames'; when w1 > 1500 rpm, for 5 frames
   expected  slow: w1 within 2 % of 1500 rpm from 3 s to 4 s

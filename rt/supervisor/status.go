@@ -271,7 +271,7 @@ func (s *status) ratio() string {
 	return "  -  :1"
 }
 
-// speeds returns the speeds of engine and wheel, angular speeds in rpm.
+// speeds returns the speeds of engine and wheel in their declared units.
 func (s *status) speeds() (text string) {
 	last := ""
 	for _, c := range []struct {
@@ -282,11 +282,9 @@ func (s *status) speeds() (text string) {
 		if c.i < 0 {
 			continue
 		}
-		v, unit := s.y[c.i], s.r.Handover.Tables.Outputs[c.i].Unit
-		if unit == "rad/s" {
-			v, unit = v*30/math.Pi, "rpm"
-		}
-		one := fmt.Sprintf("%s %*.0f", c.name, c.width, v)
+		shown := s.r.Handover.Tables.Outputs[c.i].DeclaredUnit()
+		unit := shown.Spelled
+		one := fmt.Sprintf("%s %*.0f", c.name, c.width, shown.FromSI(s.y[c.i]))
 		if unit != last { // a unit common to both speeds follows the second
 			one += " " + unit
 		}

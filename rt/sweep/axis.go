@@ -12,6 +12,7 @@ import (
 
 	"lockstep/io/yamlfile"
 	"lockstep/model/units"
+	"lockstep/rt/bench"
 )
 
 // axis holds the values of a parameter, in one unit.
@@ -23,6 +24,17 @@ type axis struct {
 // text formats value i for a file.
 func (a *axis) text(i int64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(a.values[i], 'g', -1, 64)+" "+a.unit, " ")
+}
+
+// largest formats the value of the largest size.
+func (a *axis) largest() string {
+	at := 0
+	for i, v := range a.values {
+		if math.Abs(v) > math.Abs(a.values[at]) {
+			at = i
+		}
+	}
+	return a.text(int64(at))
 }
 
 // random returns number i of a seed, more than 0 and less than 1: SplitMix64
@@ -91,30 +103,34 @@ func number(text string) (v float64, unit string, err error) {
 	if v, err = strconv.ParseFloat(first, 64); err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, "", fmt.Errorf("%q is not a finite number with or without a unit, like 0.1 or 8 bar", text)
 	}
-	if _, err = units.Parse(unit); err != nil && unit != "degC" {
+	if _, err = units.ParseWanted(unit); err != nil {
 		return 0, "", fmt.Errorf("%q: %s", text, units.Reason(err))
 	}
 	return v, unit, nil
 }
 
-// numbers parses values and converts them to the unit of the first.
+// numbers parses values and converts them to the first unit among them; "": none has a unit.
 func (s *spec) numbers(list ...yamlfile.Scalar) (values []float64, unit string) {
+	own := make([]string, len(list))
+	values = make([]float64, len(list))
 	for i, w := range list {
-		v, u, err := number(w.Text)
-		if err != nil {
+		var err error
+		if values[i], own[i], err = number(w.Text); err != nil {
 			s.FailAt(w.At(), "%w", err)
 		}
-		if i == 0 {
-			unit = u
-		} else if u != unit {
-			factor, err := units.Convert(u, unit)
-			if u == "" || unit == "" || err != nil {
-				s.FailAt(w.At(), "%q and %q have different units", list[0].Text, w.Text)
-			}
-			v *= factor
-		}
+		unit = cmp.Or(unit, own[i])
+	}
 
-		values = append(values, v)
+	for i, w := range list {
+		if own[i] == unit {
+			continue
+		}
+		want := units.Want(unit)
+		si, err := want.Typed(w.Text)
+		if err != nil {
+			s.FailAt(w.At(), "%s: %s", s.name.Text, bench.QuantityError(w.Text, err))
+		}
+		values[i] = want.FromSI(si)
 	}
 
 	return values, unit
@@ -165,6 +181,11 @@ func (s *spec) axis(strata, seed int64) (a axis) {
 	}
 	ends, unit := s.numbers(from, to)
 	a.unit = unit
+	if random == "normal" && unit != "" {
+		want := units.Want(unit).Difference()
+		ends[1] = want.FromSI(s.quantity("deviation", want))
+	}
+
 	switch {
 	case random == "normal" && !(ends[1] > 0):
 		s.fail("deviation", "deviation: %s is not positive", to.Text)
@@ -266,6 +287,16 @@ func (s *spec) fail(key, format string, args ...any) {
 		at = s.get(key)
 	}
 	s.FailAt(at.At(), s.name.Text+": %w", fmt.Errorf(format, args...))
+}
+
+// quantity reads a quantity to SI.
+func (s *spec) quantity(key string, unit units.Wanted) float64 {
+	text := s.get(key).Text
+	v, err := unit.Typed(text)
+	if err != nil {
+		s.fail(key, "%s: %s", key, bench.QuantityError(text, err))
+	}
+	return v
 }
 
 // whole reads a whole number from lo to hi.

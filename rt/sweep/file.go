@@ -153,7 +153,7 @@ func (s *Sweep) read(r *yamlfile.Reader, top yamlfile.Field) {
 // readSpan reads a positive duration.
 func readSpan(r *yamlfile.Reader, f yamlfile.Field) time.Duration {
 	w := r.Scalar(f, f.Key)
-	v := bench.ReadQuantity(r, f, w.Text, "s", f.Key)
+	v := bench.ReadQuantity(r, f, w.Text, units.Want("s"), f.Key)
 	if !(v*1e9 >= 1 && v < 1e9) {
 		r.Fail(f, "%s: %s is not a positive duration", f.Key, w.Text)
 	}
@@ -222,6 +222,14 @@ type Column struct {
 	Kind Kind   `json:"kind"`
 }
 
+// columnUnit returns the unit of a column; "" for a number.
+func columnUnit(unit string) string {
+	if unit == "1" || unit == "-" {
+		return ""
+	}
+	return unit
+}
+
 // Kind is the kind of a column.
 type Kind string
 
@@ -269,7 +277,7 @@ func (s *Sweep) check(w *worker) error {
 	}
 	defer c.Close()
 	s.Ticks, s.StepNs = c.Handover.Loop.Ticks, c.Handover.Tables.PeriodNs
-	if err := w.fit(); err != nil {
+	if err := w.fit(c.Handover); err != nil {
 		return err
 	}
 	for i := range s.results {
@@ -277,7 +285,7 @@ func (s *Sweep) check(w *worker) error {
 		if err != nil {
 			return err
 		}
-		s.Columns[1+len(s.parameters)+i].Unit = m.unit
+		s.Columns[1+len(s.parameters)+i].Unit = columnUnit(m.unit.Spelled)
 	}
 
 	if s.judged = c.Scenario != nil && len(c.Scenario.Expect) > 0; s.judged {

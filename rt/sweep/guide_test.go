@@ -159,7 +159,7 @@ func checkStops(t *testing.T, o *Outcome) {
 func checkTable(t *testing.T, dir, want string) {
 	t.Helper()
 	file := filepath.Join(dir, "table.csv")
-	if _, err := Merge(dir, file, ""); err != nil {
+	if _, err := Merge(dir, file, "", false); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)

@@ -13,12 +13,13 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"lockstep/model/units"
 	"lockstep/rt/host"
 )
 
 // Merge merges the shards in a folder into one table, out: .parquet or .csv. hash selects the
-// shards of a sweep; "": all shards, which must be of one sweep.
-func Merge(dir, out, hash string) (*Outcome, error) {
+// shards of a sweep; "": all shards, which must be of one sweep. With si, the table is in SI.
+func Merge(dir, out, hash string, si bool) (*Outcome, error) {
 	ending := filepath.Ext(out)
 	if ending != ".parquet" && ending != ".csv" {
 		return nil, fmt.Errorf("sweep: -o %s: a table is written as .parquet or .csv", out)
@@ -60,7 +61,7 @@ func Merge(dir, out, hash string) (*Outcome, error) {
 	if err := missing(shards, first.Shards, dir); err != nil {
 		return nil, err
 	}
-	return first.merge(shards, out)
+	return first.merge(shards, out, si)
 }
 
 // shardsToMerge returns the files of shards in a folder. If there are files with the hash, it
@@ -117,7 +118,7 @@ func missing(shards map[int64][]record, n int64, dir string) error {
 }
 
 // merge writes the table in the order of the cases: case c is row c/N of its shard.
-func (h head) merge(shards map[int64][]record, out string) (*Outcome, error) {
+func (h head) merge(shards map[int64][]record, out string, si bool) (*Outcome, error) {
 	var rows []record
 	for number := range h.Cases {
 		shard := shardOf(number, h.Shards)
@@ -128,12 +129,40 @@ func (h head) merge(shards map[int64][]record, out string) (*Outcome, error) {
 		rows = append(rows, row)
 	}
 
+	if si {
+		if err := h.toSI(rows); err != nil {
+			return nil, err
+		}
+	}
 	h.Shard, h.Shards = 0, 1
 	o := newOutcome(out, h, rows)
 	if filepath.Ext(out) == ".parquet" {
 		return o, writeParquet(out, filepath.Base(out), h, rows)
 	}
 	return o, replace(out, filepath.Base(out), func(f io.Writer) error { return writeCSV(f, h.Columns, rows) })
+}
+
+// toSI converts the columns with a unit to SI.
+func (h *head) toSI(rows []record) error {
+	h.Columns = slices.Clone(h.Columns)
+	for i := range h.Columns {
+		c := &h.Columns[i]
+		unit, err := units.ParseWanted(c.Unit)
+		if err != nil {
+			return fmt.Errorf("sweep: column %s: %s", c.Name, units.Reason(err))
+		}
+		if c.Kind != Parameter && c.Kind != Result || unit.Factor == 1 && unit.Zero == 0 {
+			continue
+		}
+		c.Unit = columnUnit(unit.SI)
+		for _, row := range rows {
+			if !row[i].IsNull() {
+				row[i] = parquet.DoubleValue(unit.ToSI(row[i].Double()))
+			}
+		}
+	}
+
+	return nil
 }
 
 // writeCSV writes a header of name[unit]; null is an empty field.

@@ -1,7 +1,7 @@
 package sweep
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -46,8 +46,7 @@ func timed(rule string) bool { return rule == "first" || rule == "settles" || ru
 // meter measures one result in one case.
 type meter struct {
 	rule       string
-	unit       string               // unit of the result
-	scale      float64              // result in that unit per SI value
+	unit       units.Wanted         // unit of the result
 	of         []scenario.Reading   // one reading, or two factors
 	conditions *scenario.Conditions // nil: of is measured
 	from, to   int64                // first and last grid point
@@ -70,7 +69,7 @@ func newMeter(s spec, c *virtual.Case) (m *meter, err error) {
 
 func (s *spec) meter(c *virtual.Case) *meter {
 	rule, of := s.rule()
-	m := &meter{rule: rule, scale: 1, to: c.Handover.Loop.Ticks, period: float64(c.Handover.Tables.PeriodNs) / 1e9, value: math.NaN()}
+	m := &meter{rule: rule, unit: units.Want("1"), to: c.Handover.Loop.Ticks, period: float64(c.Handover.Tables.PeriodNs) / 1e9, value: math.NaN()}
 	instant := func(key string, at *int64) {
 		if s.has(key) {
 			var err error
@@ -101,21 +100,19 @@ func (s *spec) meter(c *virtual.Case) *meter {
 	}
 
 	if rule == "first" || rule == "settles" {
-		m.unit = "s"
+		m.unit = units.Want("s")
 	}
 	return m
 }
 
 // read finds the readings of a result and its unit.
 func (m *meter) read(s *spec, of yamlfile.Scalar, c *virtual.Case) {
-	var units []string
 	for name := range strings.SplitSeq(of.Text, "*") {
 		reading, err := scenario.FindReading(c.Handover, strings.TrimSpace(name))
 		if err != nil {
 			s.fail(m.rule, "%s: %w", m.rule, err)
 		}
 		m.of = append(m.of, reading)
-		units = append(units, reading.SI)
 	}
 
 	if len(m.of) > 2 || len(m.of) > 1 && timed(m.rule) {
@@ -125,49 +122,58 @@ func (m *meter) read(s *spec, of yamlfile.Scalar, c *virtual.Case) {
 	switch m.rule {
 	case "count":
 	case "settles":
-		middle, err := m.of[0].Read(s.get("of").Text)
-		if err != nil {
-			s.fail("of", "of: %w", err)
-		}
-		tolerance, err := m.of[0].Difference(s.get("within").Text)
-		if err == nil && !(tolerance > 0) {
-			err = fmt.Errorf("%s is not positive", s.get("within").Text)
-		}
-		if err != nil {
-			s.fail("within", "within: %w", err)
+		middle, tolerance := s.quantity("of", m.of[0].Wanted), s.quantity("within", m.of[0].Difference())
+		if !(tolerance > 0) {
+			s.fail("within", "within: %s is not positive", s.get("within").Text)
 		}
 		m.lo, m.hi = middle-tolerance, middle+tolerance
-	case "integral":
-		m.setUnit(s, append(units, "s"))
 	default:
-		m.setUnit(s, units)
+		m.setUnit(s)
 	}
 }
 
-// setUnit sets the unit of a result whose SI unit is the product of these units.
-func (m *meter) setUnit(s *spec, spelled []string) {
-	m.unit = spelled[0]
+// setUnit sets the unit of the result: by the key unit, else the declared unit of the value. A
+// product is in SI.
+func (m *meter) setUnit(s *spec) {
+	m.unit = m.of[0].Wanted
+	var spelled []string
+	for _, factor := range m.of {
+		spelled = append(spelled, factor.SI)
+	}
+	if m.rule == "integral" {
+		spelled = append(spelled, "s")
+	}
+
 	if len(spelled) > 1 {
 		u, err := units.Parse("(" + strings.Join(spelled, ").(") + ")")
 		if err != nil {
 			s.fail("", "%w", err)
 		}
-		m.unit = u.SI
+		m.unit = units.Wanted{Unit: units.Unit{Factor: 1, Dim: u.Dim}, Spelled: u.SI}
 		if u.Dim.String() != "1" {
-			m.unit = u.Dim.String()
+			m.unit.Spelled = u.Dim.String()
+		}
+		// The integral of bar is in bar.s; that of 1/min is not 1/min.s, in which the minute is a time.
+		own, err := units.ParseWanted(m.of[0].Spelled + ".s")
+		if len(m.of) == 1 && err == nil && own.Factor == m.of[0].Factor {
+			m.unit = own
 		}
 	}
 
+	if m.rule == "rms" { // in degC it would depend on the zero
+		m.unit = m.unit.Difference()
+	}
 	if s.has("unit") {
-		scale, err := units.Convert(m.unit, s.get("unit").Text)
-		if err != nil {
+		want, err := units.ParseWanted(s.get("unit").Text)
+		switch {
+		case err != nil:
 			s.fail("unit", "%s", units.Reason(err))
+		case want.Dim != m.unit.Dim:
+			s.fail("unit", "unit %q does not fit; the result is in %s", want.Spelled, cmp.Or(m.unit.Spelled, "1"))
+		case want.Zero != 0 && (m.rule == "rms" || len(spelled) > 1):
+			s.fail("unit", "unit: %s of this value cannot be in %s; write K", m.rule, want.Spelled)
 		}
-		m.scale, m.unit = scale, s.get("unit").Text
-	}
-
-	if m.unit == "1" {
-		m.unit = ""
+		m.unit = want
 	}
 }
 
@@ -249,5 +255,5 @@ func (m *meter) result() float64 {
 		v = math.Sqrt(v / length)
 	}
 
-	return v * m.scale
+	return m.unit.FromSI(v)
 }

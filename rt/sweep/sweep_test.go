@@ -229,7 +229,7 @@ func TestWorkersAndShardsDoNotChangeTheTable(t *testing.T) {
 			do(t, s, dir, int(v.workers), Shard{i, v.shards, ""})
 		}
 		table := filepath.Join(dir, "all.parquet")
-		if _, err := Merge(dir, table, s.Hash); err != nil {
+		if _, err := Merge(dir, table, s.Hash, false); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(table)
@@ -278,11 +278,21 @@ results:
 	load(t, folder(t, good))
 	for _, c := range [][3]string{ // replace, by, the error
 		{"brake.mu", "brake.my", `5:12: sweep: the files have no value brake.my (did you mean brake.mu?)`},
+		{"brake.mu, from: 0.2, to: 0.6", "fn.max, from: 100, to: 600", `5:12: sweep: fn.max: 600 needs a unit: 600 N?; the file has "1000"`},
+		{"brake.mu, from: 0.2, to: 0.6", "\"fn.default.table[1][1]\", from: 100, to: 600", `5:12: sweep: fn.default.table[1][1]: 600 needs a unit: 600 N?; the file has "100"`},
+		{"brake.mu, from: 0.2, to: 0.6", "\"fn.default.table[1][0]\", from: 5, to: 10", `5:12: sweep: fn.default.table[1][0]: 10 needs a unit: 10 ms or 10 s?; the file has "10"`},
+		{"brake.mu, from: 0.2, to: 0.6", "fn.max, from: 0, to: 6 rpm", `5:12: sweep: fn.max: unit rpm does not fit, N is wanted; the file has "1000"`},
+		{"brake.mu, from: 0.2, to: 0.6", "brake.mu, from: 0.2 kN, to: 0.6", `5:40: sweep: mu: 0.6 needs a unit: 0.6 kN?`},
+		{"for: 1 s", "for: 1", `3:6: sweep: for: 1 needs a unit: 1 ms or 1 s?`},
+		{"phi}", "phi, to: 0.5}", `7:25: sweep: phi: to: 0.5 needs a unit: 0.5 ms or 0.5 s?`},
+		{"{final: phi}", "{settles: w, within: 1, of: 0}", `7:29: sweep: phi: within: 1 needs a unit: 1 rad/s?`},
+		{"{final: phi}", "{settles: w, within: 1 rpm, of: 3}", `7:40: sweep: phi: of: 3 needs a unit: 3 rad/s?`},
+		{"{final: phi}", "{first: w < 3}", `7:16: sweep: phi: first: w: 3 needs a unit: 3 rad/s?`},
 		{"brake.mu", "wheel.type", `5:12: sweep: wheel.type is not a number: "inertia"`},
 		{"from: 0.2", "from: .nan", `5:28: sweep: mu: from: .nan is not a finite number`},
 		{"to: 0.6", "to: .inf", `5:37: sweep: mu: to: .inf is not a finite number`},
 		{"from: 0.2, to: 0.6", "from: 1 kg, to: 2 kg", `5:12: sweep: brake.mu: unit "kg" (kg) does not fit what stands there (1); the file has "0.5"`},
-		{"to: 0.6", "to: 6 %", `5:37: sweep: "0.2" and "6 %" have different units`},
+		{"to: 0.6", "to: 6 %", `5:28: sweep: mu: 0.2 needs a unit: 0.2 %?`},
 		{"steps: 5", "steps: 2000000", `5:49: sweep: mu: steps: "2000000" is not a whole number from 1 to 1000000`},
 		{"steps: 5", "steps: 1", `5:49: sweep: mu: steps: one value cannot be both 0.2 and 0.6; use at least 2 steps`},
 		{"steps: 5", "stops: 5", `5:42: sweep: mu: unknown key "stops" (did you mean steps?); known are values, of,`},
@@ -292,7 +302,7 @@ results:
 		{"steps: 5}", "steps: 5}\n  J: {of: wheel.J, values: [1, 2]}\ncases: zip", `6:3: sweep: cases: zip: J has 2 values, mu has 5`},
 		{"steps: 5}", "steps: 5}\n  nu: {of: brake.mu, values: [1, 2]}", `6:12: sweep: brake.mu is varied twice: it is also brake.mu in line 5`},
 		{"phi}", "psi}", `7:16: sweep: phi: final: there is no input, output or bound signal "psi" (did you mean phi?)`},
-		{"phi}", "phi, unit: kg}", `7:27: sweep: phi: unit "rad" (1) does not fit "kg" (kg)`},
+		{"phi}", "phi, unit: kg}", `7:27: sweep: phi: unit "kg" does not fit; the result is in rad`},
 		{"phi}", "phi, to: 2 s}", `7:16: sweep: phi: the window from 0 s to 2 s is empty, or after the end of the case at 1 s`},
 		{"final: phi", "first: phi", `7:16: sweep: phi: first: expected a condition, like v < 0.1 m/s`},
 		{"final: phi", "final: phi, max: phi", `7:3: sweep: phi: expected one of final, min`},
@@ -302,7 +312,7 @@ results:
 		{"sweep: good", "sweep: a b", `1:8: sweep: sweep: "a b" is not a name`},
 		{"sweep: good", "sweep: a[1]", `1:8: sweep: sweep: "a[1]" is not a name`},
 		{"from: 0.2", "from: many", `5:28: sweep: "many" is not a finite number with or without a unit, like 0.1 or 8 bar`},
-		{"for: 1 s", "for: 1 kg", `3:6: sweep: for: "1 kg": unit kg`},
+		{"for: 1 s", "for: 1 kg", `3:6: sweep: for: "1 kg": unit kg does not fit, s is wanted`},
 		{"for: 1 s", "for: 0 s", `3:6: sweep: for: 0 s is not a positive duration`},
 		{"results:", "result:", `6:1: sweep: sweep file: unknown key "result" (did you mean results?)`},
 		{"parameters:\n  mu:", "parameters:\n  mu: [", `sweep: `},
@@ -323,7 +333,7 @@ func TestMergeNamesMissingShardsAndRefusesForeignOnes(t *testing.T) {
 	}
 	want := func(dir, hash string, is func(error) bool) {
 		t.Helper()
-		if _, err := Merge(dir, filepath.Join(t.TempDir(), "all.csv"), hash); !is(err) {
+		if _, err := Merge(dir, filepath.Join(t.TempDir(), "all.csv"), hash, false); !is(err) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -343,7 +353,7 @@ func TestMergeNamesMissingShardsAndRefusesForeignOnes(t *testing.T) {
 	for _, i := range []int64{1, 3} {
 		do(t, s, dir, 2, Shard{i, 5, ""})
 	}
-	if o, err := Merge(dir, filepath.Join(t.TempDir(), "all.csv"), s.Hash); err != nil || int64(o.Rows) != s.Cases {
+	if o, err := Merge(dir, filepath.Join(t.TempDir(), "all.csv"), s.Hash, false); err != nil || int64(o.Rows) != s.Cases {
 		t.Errorf("with a shard of another sweep in the folder: %v, %v", o, err)
 	}
 	want(t.TempDir(), "", func(err error) bool { return errors.Is(err, ErrNoShard) })

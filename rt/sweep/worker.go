@@ -1,8 +1,10 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,6 +13,7 @@ import (
 	"lockstep/model/plantfile"
 	"lockstep/model/units"
 	"lockstep/rt"
+	"lockstep/rt/bench"
 	"lockstep/rt/virtual"
 )
 
@@ -93,21 +96,18 @@ func (w *worker) prepare() (*virtual.Case, error) {
 	return w.from.Prepare(w.status)
 }
 
-// fit checks the units of the parameters. A parameter without a unit has the unit of its first
-// value.
-func (w *worker) fit() error {
+// fit checks the units of the parameters and sets those of their columns.
+func (w *worker) fit(h *bench.Handover) error {
 	for i := range w.sweep.parameters {
 		p := &w.sweep.parameters[i]
 		column := &w.sweep.Columns[1+i]
 		column.Unit = p.unit
 		for j, at := range w.targets[i] {
-			unit, err := at.fit(p.unit)
+			bare, err := at.fit(&p.axis, h)
 			if err != nil {
 				return p.Errorf(p.targets[j], "%w", err)
 			}
-			if p.unit == "" && unit != "1" {
-				column.Unit = unit
-			}
+			column.Unit = cmp.Or(column.Unit, columnUnit(bare))
 		}
 	}
 
@@ -228,27 +228,72 @@ func find(list []location, name string) (*location, error) {
 	return nil, fmt.Errorf("the files have no value %s%s", name, units.Meant(name, known))
 }
 
-// fit checks the unit of a parameter with the value in the file. bare is the unit of a number
-// without a unit at this address; "": unknown.
-func (p *location) fit(unit string) (bare string, err error) {
+// fit checks that the file has a number at this address, and the unit of its values. Only a parameter
+// of an element may be bare, where the file shows no other unit than SI. bare is the unit of values
+// without one; "": none.
+func (p *location) fit(a *axis, h *bench.Handover) (bare string, err error) {
 	text, _ := yamlfile.ScalarText(p.Node)
-	is := true
+	there, wrong := units.Evaluate(text, nil)
+	is := wrong == nil && !p.isTitle()
 	if p.plant != nil {
-		if bare, is = p.plant.Number(p.Node); unit != "" && unit != "degC" {
-			err = p.plant.Fits(p.Node, unit)
-		}
-	} else if _, there, wrong := number(text); wrong != nil {
-		is = strings.ContainsAny(text, "+-*/()") // a calculation
-	} else if unit != "" && there != "" && unit != there {
-		_, err = units.Convert(unit, there)
+		bare, is = p.plant.Number(p.Node)
+	}
+	if !is {
+		return "", fmt.Errorf("%s is not a number: %q", p.name, text)
+	}
+
+	want, known := p.stimulusUnit(h)
+	switch {
+	case known:
+	case p.plant != nil && strings.HasPrefix(p.Path, "inputs."):
+		want, known = units.Want(bare), true
+	case wrong == nil && !there.Bare:
+		want = units.Want(there.Spelled())
+		si := want.Factor == 1 && want.Zero == 0
+		known = a.unit != "" || !si || bare == "" || !strings.Contains("."+p.Path, ".elements.")
 	}
 
 	switch {
-	case !is:
-		return "", fmt.Errorf("%s is not a number: %q", p.name, text)
-	case err != nil:
+	case known:
+		_, err = want.Typed(a.largest())
+	case p.plant != nil && a.unit != "":
+		err = p.plant.Fits(p.Node, a.unit)
+	}
+	if err != nil {
 		return "", fmt.Errorf("%s: %s; the file has %q", p.name, units.Reason(err), text)
 	}
 
 	return bare, nil
 }
+
+// isTitle reports whether the value is text for people, which may look like a number.
+func (p *location) isTitle() bool {
+	key := p.Path[strings.LastIndex(p.Path, ".")+1:]
+	return slices.Contains([]string{"bench", "scenario", "about", "name"}, key) && !strings.HasPrefix(p.Path, "stimuli.")
+}
+
+// stimulusUnit returns the unit of a value of a stimulus, or of a time in a table of a bench or scenario.
+func (p *location) stimulusUnit(h *bench.Handover) (want units.Wanted, ok bool) {
+	if p.plant != nil {
+		return want, false
+	}
+	if tableTime.MatchString(p.Path) {
+		return units.Want("s"), true
+	}
+	name, stimulus := strings.CutPrefix(p.Path, "stimuli.")
+	for i := range h.Tables.Inputs {
+		in := &h.Tables.Inputs[i]
+		if rest, of := strings.CutPrefix(name, in.Name); stimulus && of && stimulusValue.MatchString(rest) {
+			return in.DeclaredUnit(), true
+		}
+	}
+
+	return want, false
+}
+
+// tableTime matches the path of a time in a table, stimulusValue the end of the path of a value in the
+// unit of its input.
+var (
+	tableTime     = regexp.MustCompile(`\.table\[[0-9]+\]\[0\]$`)
+	stimulusValue = regexp.MustCompile(`^(\.table\[[0-9]+\]\[1\]|\.sine\.mean)?$`)
+)

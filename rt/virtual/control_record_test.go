@@ -148,8 +148,8 @@ func TestConcurrentLiveChangesReplay(t *testing.T) {
 				name := fmt.Sprintf("f%d", i)
 				for _, words := range [][]string{
 					{"fault", "name=" + name, "frame=Speeds", "drop", "for=2 frames"},
-					{"fault", "name=" + name, "signal=Speeds.w1", "noise=3", fmt.Sprintf("seed=%d", n)},
-					{"set", fmt.Sprintf("clutch7.pressure=%d bar", n), fmt.Sprintf("Status.lag=0.00%d", i)}, {"faults"}, {"status"}, {"clear", name},
+					{"fault", "name=" + name, "signal=Speeds.w1", "noise=3 rad/s", fmt.Sprintf("seed=%d", n)},
+					{"set", fmt.Sprintf("clutch7.pressure=%d bar", n), fmt.Sprintf("Status.lag=%d ms", i)}, {"faults"}, {"status"}, {"clear", name},
 				} {
 					if err := ask(words...); err != nil {
 						t.Errorf("%q: %v", words, err)

@@ -100,10 +100,10 @@ func parseStimulus(file string, from io.Reader, inputs []units.Port) (*stimulus,
 
 // column is one column of a file of inputs.
 type column struct {
-	name, unit string
-	factor     float64 // SI value of one unit
-	time       bool    // the column of times
-	min, max   float64 // range of the input, SI
+	name     string
+	unit     units.Wanted
+	time     bool    // the column of times
+	min, max float64 // range of the input, SI
 }
 
 // column parses a field of the header and binds it to an input.
@@ -112,13 +112,13 @@ func (s *stimulus) column(i int, head string, inputs []units.Port) (c column, er
 	if !ok {
 		return c, fmt.Errorf("column %q has no unit: write %s[unit]", head, head)
 	}
-	c.name, c.unit = name, unit
+	c.name = name
 	if i == 0 {
 		if name != "time" {
 			return c, fmt.Errorf("expected time[s] as the first column, got %q", head)
 		}
 		c.time = true
-		c.factor, err = units.Convert(unit, "s")
+		c.unit, err = units.Want("s").Spell(unit)
 		return c, err
 	}
 
@@ -134,7 +134,7 @@ func (s *stimulus) column(i int, head string, inputs []units.Port) (c column, er
 	}
 	s.Port = append(s.Port, k)
 	c.min, c.max = inputs[k].Min, inputs[k].Max
-	if c.factor, err = units.Convert(unit, inputs[k].Unit); err != nil {
+	if c.unit, err = units.Want(inputs[k].Unit).Spell(unit); err != nil {
 		err = fmt.Errorf("input %q: %w", name, err)
 	}
 	return c, err
@@ -146,13 +146,13 @@ func (s *stimulus) value(c column, text string) error {
 	if err != nil {
 		return fmt.Errorf("%q is not a number", text)
 	}
-	v *= c.factor
+	v = c.unit.ToSI(v)
 	if c.time {
 		return s.row(v, text)
 	}
 	if !(v >= c.min && v <= c.max) || math.IsInf(v, 0) {
-		limits := fmt.Sprintf("%.9g to %.9g", c.min/c.factor, c.max/c.factor)
-		return fmt.Errorf("%s is outside the range of the input, %s", units.WithUnit(text, c.unit), units.WithUnit(limits, c.unit))
+		return fmt.Errorf("%s is outside the range of the input, %s",
+			units.WithUnit(text, c.unit.Spelled), c.unit.FormatRange(c.min, c.max))
 	}
 
 	s.Value = append(s.Value, v)
@@ -220,13 +220,37 @@ func newTable(name string, head []string) (*csvTable, error) {
 	return t, nil
 }
 
-// newPortTable creates a table of the time and all ports of a plant.
-func newPortTable(name string, tables *kernel.Tables) (*csvTable, error) {
+// portTable is a CSV file of the time and all ports of a plant.
+type portTable struct {
+	*csvTable
+	shown []units.Wanted // of the outputs, then of the inputs
+}
+
+// newPortTable creates a table with the ports in their declared units, or in SI.
+func newPortTable(name string, tables *kernel.Tables, si bool) (t portTable, err error) {
 	head := []string{"time[s]"}
 	for _, p := range slices.Concat(tables.Outputs, tables.Inputs) {
-		head = append(head, p.Name+"["+p.Unit+"]")
+		if si {
+			p.Declared = ""
+		}
+		unit := p.DeclaredUnit()
+		t.shown = append(t.shown, unit)
+		head = append(head, p.Name+"["+unit.Spelled+"]")
 	}
-	return newTable(name, head)
+	t.csvTable, err = newTable(name, head)
+	return t, err
+}
+
+// row writes a row of the time, s, and of the SI values of outputs and inputs.
+func (t *portTable) row(at float64, y, u []float64) {
+	t.number(at)
+	for i, v := range y {
+		t.number(t.shown[i].FromSI(v))
+	}
+	for i, v := range u {
+		t.number(t.shown[len(y)+i].FromSI(v))
+	}
+	t.end()
 }
 
 func (t *csvTable) number(v float64) { t.put(strconv.AppendFloat(t.field[:0], v, 'g', -1, 64)) }

@@ -186,23 +186,17 @@ func (w *simulation) handleGridPoint(k int64, u []float64) {
 // writePorts writes a row of the ports at ns: the outputs and the inputs. Inputs that nothing
 // drives have the values of the plant's own waveforms.
 func (w *simulation) writePorts(ns int64, u []float64) {
-	if w.out == nil {
+	if w.out.csvTable == nil {
 		return
 	}
 	at := float64(ns) / 1e9
-	w.out.number(at)
-	for _, v := range w.loop.Y {
-		w.out.number(v)
-	}
 	for i, in := range w.sys.Inputs {
-		if w.kernel.Driven(i) {
-			w.out.number(u[i])
-		} else {
-			w.out.number(kernel.SourceAt(&w.sys.Signals[in.Signal].Source, at))
+		w.inputs[i] = u[i]
+		if !w.kernel.Driven(i) {
+			w.inputs[i] = kernel.SourceAt(&w.sys.Signals[in.Signal].Source, at)
 		}
 	}
-
-	w.out.end()
+	w.out.row(at, w.loop.Y, w.inputs)
 }
 
 // writeTransitions writes the transitions of the last step.

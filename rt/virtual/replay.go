@@ -12,6 +12,7 @@ import (
 	"lockstep/io/record"
 	"lockstep/io/sigmap"
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
@@ -24,6 +25,7 @@ import (
 type Replay struct {
 	Record string // file of the record
 	Out    string // CSV file of all ports, as computed; "": none; "-": standard output
+	SI     bool   // Out in SI units, not in the declared ones
 }
 
 // replay is a running Replay.
@@ -32,7 +34,7 @@ type replay struct {
 	h      *bench.Handover
 	kernel *kernel.Kernel
 	u, y   []float64
-	out    *csvTable
+	out    portTable
 	last   int64 // last tick stepped
 
 	Replayed
@@ -95,7 +97,7 @@ func (p Replay) Run() (same Replayed, err error) {
 	if err := r.prepare(); err != nil {
 		return same, fmt.Errorf("replay: %s: %w", p.Record, err)
 	}
-	if r.out, err = newPortTable(p.Out, r.h.Tables); err != nil {
+	if r.out, err = newPortTable(p.Out, r.h.Tables, p.SI); err != nil {
 		return same, err
 	}
 	if err := errors.Join(r.run(), r.out.close()); err != nil {
@@ -209,8 +211,9 @@ func (r *replay) checkTick(t *record.Tick) error {
 	u := r.set.DisturbInputs(t.Index, r.u)
 	for i, v := range t.U {
 		if math.Float64bits(v) != math.Float64bits(u[i]) {
-			name := r.in.Header.Inputs[i].Name
-			return firstDifference(t.Index, name, "input %s is %v in the record, %v by the frames received", name, v, u[i])
+			p := &r.h.Tables.Inputs[i]
+			was, is := formatBoth(p, v, u[i])
+			return firstDifference(t.Index, p.Name, "input %s is %s in the record, %s by the frames received", p.Name, was, is)
 		}
 	}
 
@@ -219,20 +222,27 @@ func (r *replay) checkTick(t *record.Tick) error {
 	r.last, r.Ticks = t.Index, r.Ticks+1
 	for i, v := range t.Y {
 		if math.Float64bits(v) != math.Float64bits(r.y[i]) {
-			name := r.in.Header.Outputs[i].Name
-			return firstDifference(t.Index, name, "output %s is %v in the record, %v in the replay", name, v, r.y[i])
+			p := &r.h.Tables.Outputs[i]
+			was, is := formatBoth(p, v, r.y[i])
+			return firstDifference(t.Index, p.Name, "output %s is %s in the record, %s in the replay", p.Name, was, is)
 		}
 	}
 
-	if r.out != nil {
-		r.out.number(float64(t.Index*r.in.Header.Period) / 1e9)
-		for _, v := range slices.Concat(r.y, u) {
-			r.out.number(v)
-		}
-		r.out.end()
+	if r.out.csvTable != nil {
+		r.out.row(float64(t.Index*r.in.Header.Period)/1e9, r.y, u)
 	}
 
 	return nil
+}
+
+// formatBoth formats two values of a port that differ in some bit: with nine digits in its declared
+// unit, or with all digits in SI if nine are equal.
+func formatBoth(p *units.Port, a, b float64) (string, string) {
+	shown := p.DeclaredUnit()
+	if x, y := shown.Format(a), shown.Format(b); x != y {
+		return x, y
+	}
+	return units.WithUnit(fmt.Sprint(a), p.Unit), units.WithUnit(fmt.Sprint(b), p.Unit)
 }
 
 // checkSentFrame encodes a frame that was sent, or that the bus refused, and compares the bytes.

@@ -39,7 +39,7 @@ var disturbances = []string{
 // conditions.
 func randomScenario(seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 0))
-	text := "scenario: random\nstimuli: {grade: {sine: {mean: 0, amplitude: 0.02, frequency: 0.5 Hz}}}\nfaults:\n"
+	text := "scenario: random\nstimuli: {grade: {sine: {mean: 0, amplitude: 2 %, frequency: 0.5 Hz}}}\nfaults:\n"
 	for i := range 30 {
 		f := strings.ReplaceAll(disturbances[r.IntN(len(disturbances))], "#", fmt.Sprint(1+r.IntN(9)))
 		start := []string{fmt.Sprintf("at: tick %d", r.IntN(250)), fmt.Sprintf("at: %d0 ms, when: w_engine > %d00 rpm", r.IntN(250), 5+r.IntN(15)),

@@ -49,6 +49,7 @@ type Simulation struct {
 	Out    string        // CSV file of all ports; "": none; "-": standard output
 	Events string        // CSV file of the transitions; "": none
 	Every  int           // grid points per row of Out; >= 1
+	SI     bool          // Out in SI units, not in the declared ones
 	Report string        // JSON file of the report; "": none
 
 	Scenario string // scenario, file or embedded; "": none
@@ -85,13 +86,15 @@ type simulation struct {
 	bus        int          // index of the control unit's bus
 	frame      [128]byte
 
-	each        func(k int64, y, u []float64) bool // see Case.Run; nil: none
-	out, events *csvTable
-	reportFile  *os.File
-	usage       *report.Usage // usage of the steps of a plant alone; nil: not measured
-	stop        chan os.Signal
-	stopped     os.Signal // signal that stopped the run; nil: none
-	progress    progress
+	each       func(k int64, y, u []float64) bool // see Case.Run; nil: none
+	out        portTable
+	inputs     []float64 // of a row of out
+	events     *csvTable
+	reportFile *os.File
+	usage      *report.Usage // usage of the steps of a plant alone; nil: not measured
+	stop       chan os.Signal
+	stopped    os.Signal // signal that stopped the run; nil: none
+	progress   progress
 }
 
 // defaultLength is the default length of a bench in virtual time.
@@ -287,9 +290,10 @@ func sameFile(a, b string) bool {
 
 // createFiles opens the output files and writes their headers.
 func (w *simulation) createFiles() (err error) {
-	if w.out, err = newPortTable(w.Out, w.view.Handover.Tables); err != nil {
+	if w.out, err = newPortTable(w.Out, w.view.Handover.Tables, w.SI); err != nil {
 		return err
 	}
+	w.inputs = make([]float64, len(w.sys.Inputs))
 	if w.events, err = newTable(w.Events, []string{"time[s]", "element", "from", "to"}); err != nil {
 		return err
 	}

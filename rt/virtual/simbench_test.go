@@ -223,7 +223,7 @@ func TestScenarioDrivesAPlantWithoutABench(t *testing.T) {
 		switch name {
 		case "throttle[1]":
 			throttle = i
-		case "brake.pressure[Pa]":
+		case "brake.pressure[bar]":
 			brake = i
 		}
 	}
@@ -240,10 +240,10 @@ func TestScenarioDrivesAPlantWithoutABench(t *testing.T) {
 	for k := 1; k <= 300; k++ { // of the step that ends at k
 		wanted, pressed := min(float64(k)/200*0.5, 0.5), 0.0
 		if k >= 100 && k < 150 {
-			pressed = 2e5
+			pressed = 2
 		}
 		if !scalar.EqualWithinAbs(at(k, throttle), wanted, 1e-9) || !scalar.EqualWithinAbs(at(k, brake), pressed, 1e-6) {
-			t.Fatalf("tick %d: throttle %g, brake %g Pa; want %g and %g", k, at(k, throttle), at(k, brake), wanted, pressed)
+			t.Fatalf("tick %d: throttle %g, brake %g bar; want %g and %g", k, at(k, throttle), at(k, brake), wanted, pressed)
 		}
 	}
 }

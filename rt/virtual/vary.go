@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"lockstep/io/yamlfile"
@@ -102,7 +101,7 @@ func expandControlUnit(r *yamlfile.Reader, top yamlfile.Node) {
 			if i := slices.IndexFunc(set, func(s ecu.Setting) bool { return s.Name == p.Name }); i >= 0 {
 				s = set[i]
 			}
-			text += ", " + strings.Replace(s.String(), "=", ": ", 1)
+			text += ", " + p.Name + ": " + bench.FormatSetting(w.Text, s)
 		}
 
 		yamlfile.SetValue(top, key, r.Document([]byte(text+"}")))

@@ -142,6 +142,7 @@ func readCylinder(e *element.Element) element.Declared {
 	release := e.NumberOr("T_release", vent)
 	hold, open := readOpening(e, "hold"), readOpening(e, "vent")
 	i := e.AddState(network.State{Name: "p", Start: start})
+	e.ReadStart("p_start", network.StartCondition{State: 1 + i})
 	p := network.StateOf(i)
 	most := max(start, e.Network.MaxAbs(asked))
 	rate := law.Formula("where(missing, missing/T_fill, missing/T_release)*(1 - hold)*(1 - vent) - vent*p/T_vent", law.Names{

@@ -71,7 +71,9 @@ func volume(e *element.Element) network.Form {
 	if r, ok := e.Named["V"]; ok {
 		return r.Form
 	}
-	return e.NameForm("V", network.StateOf(e.AddState(network.State{Name: "V", Start: e.Number("V_start")})))
+	i := e.AddState(network.State{Name: "V", Start: e.Number("V_start")})
+	e.ReadStart("V_start", network.StartCondition{State: 1 + i})
+	return e.NameForm("V", network.StateOf(i))
 }
 
 // makeChamber makes p(V) the signal with the name of the element, and returns it.

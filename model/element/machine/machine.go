@@ -77,6 +77,7 @@ func readEngine(e *element.Element) element.Declared {
 	tau := e.NameLaw("tau_burn", value)
 	if lag := e.Number("lag"); lag > 0 {
 		tau = e.AddLag(network.State{Name: "tau", Start: e.Number("tau_start")}, tau, lag)
+		e.ReadStart("tau_start", network.StartCondition{State: 1 + tau.Index()})
 	}
 
 	e.Exert(at, tau)

@@ -1,6 +1,7 @@
 package mechanics
 
 import (
+	"fmt"
 	"math"
 
 	"lockstep/model"
@@ -29,53 +30,66 @@ func gapKinds() []element.Kind {
 	}
 }
 
-// contact is an elastic contact with its law l, whose arguments x and w are the twist and the
-// relative speed.
+// contact is an elastic contact of stiffness c and damping d with regions of its twist x.
 type contact struct {
 	*element.Element
 	element.Declared
 	c, d float64
-	l    network.Law
-	x, w int
+	at   int // switch of the twist
 }
 
-// begin makes the twist and the arguments of the law.
-func (t *contact) begin() {
-	t.Declared = t.AddTwist(0)
-	t.x = t.l.Read(network.StateOf(t.Twist), 2*t.c)
-	t.w = t.l.Read(t.Between.Speeds(1), t.d)
-	t.l.Stiff = []network.Stiffness{{Rate: t.w, C: 2 * t.c}}
+// begin makes the twist and its switch, whose regions lie between the borders.
+func (t *contact) begin(borders ...float64) {
+	t.Declared = t.AddTwist(0, 0)
+	t.at = t.addSwitch(network.StateOf(t.Twist), model.Switch{Borders: borders})
+	t.Tau = nil
 }
 
-// addSide adds the law of one side of a contact. The depth is side·x beyond the gap, with x =
-// phi_rel - phi_rel0; the torque is >= 0:
+// addSwitch makes a switch of the element with level z and returns its index.
+func (t *contact) addSwitch(z network.Form, s model.Switch) int {
+	s.Name = t.Name
+	return network.Add(&t.Network.Switches, network.Region{At: t.At, Form: z, Switch: s})
+}
+
+// addSide adds one side of a contact, which is closed in a region of the twist. The depth is
+// e = side·x - gap, with x = phi_rel - phi_rel0; the torque on that side is >= 0:
 //
-//	tau_c = c·max(0, side·x - gap), tau_d = d·side·w_rel
+//	tau_c = c·e, tau_d = d·side·w_rel
 //	tau   = max(0, tau_c + min(tau_c, tau_d)), or with jump
-//	tau   = max(0, tau_c + tau_d) while there is contact
+//	tau   = max(0, tau_c + tau_d)
 //
-// The law uses the signs of event indicators at its breakpoints. So it is smooth within a substep,
-// which ends at a breakpoint.
-func (t *contact) addSide(side, gap float64, jump bool) {
-	depth := t.l.Args[t.x].Scaled(side).Plus(network.One(-gap))
-	rate := t.l.Args[t.w].Scaled(side)
-	indicator := func(f network.Form) int { return t.AddIndicator(network.LawOf(f, 0)) }
-	inside := indicator(depth)
-	pushing := indicator(depth.Scaled(t.c).Plus(rate.Scaled(t.d)))
-	elastic := func() *network.Law {
-		return t.l.Again(t.x).Times(side).Push(gap).Do(model.Sub).Times(t.c)
+// It is tau_c + tau_d while that lies between 0 and 2·tau_c, so the sides of e + d/c·side·w_rel and
+// of e - d/c·side·w_rel select its slopes.
+func (t *contact) addSide(side, gap float64, region int, jump bool) {
+	if t.d == 0 {
+		t.addTorque("elastic", t.at, region, side, gap, t.c)
+		return
 	}
-	elastic().Again(t.w).Times(side * t.d).Do(model.Add)
-	if !jump {
-		elastic().Times(2).Choose(indicator(depth.Scaled(t.c).Plus(rate.Scaled(-t.d))))
+
+	closed := model.Gate{Switch: t.at, Region: region}
+	depth, rate := network.StateOf(t.Twist).Scaled(side), t.Between.Speeds(side*t.d/t.c)
+	inner := model.Switch{Borders: []float64{gap}, Inner: true}
+	pushing := t.addSwitch(depth.Plus(rate), inner)
+	if jump {
+		t.addTorque("damped", pushing, 1, side, gap, t.c, closed)
+		return
 	}
-	t.l.Push(0).Choose(pushing).Push(0).Choose(inside)
+	limited := t.addSwitch(depth.Plus(rate.Scaled(-1)), inner)
+	t.addTorque("damped", pushing, 1, side, gap, t.c, closed, model.Gate{Switch: limited, Region: 1})
+	t.addTorque("elastic", t.at, region, side, gap, 2*t.c, model.Gate{Switch: limited, Region: 0})
 }
 
-// exert makes the signal of the law and exerts it.
-func (t *contact) exert(name string) element.Declared {
-	t.Tau = t.Resist(t.AddProgram(name, t.Unit, &t.l)).Tau
-	return t.Declared
+// addTorque adds side·c·(e - gap) in one region of a switch while the gates are open, where e is the
+// level of the switch or, of the twist, side times its level.
+func (t *contact) addTorque(name string, on, region int, side, gap, c float64, gates ...model.Gate) {
+	n := len(t.Network.Switches[on].Borders) + 1
+	a := model.Affine{Switch: on, Slope: make([]float64, n), Offset: make([]float64, n), Gates: gates}
+	a.Slope[region], a.Offset[region] = side*c, -side*c*gap
+	if on == t.at {
+		a.Slope[region] = c
+	}
+	s := network.Signal{Unit: units.Want(t.Unit).Unit, Affine: &a}
+	t.Tau = t.Tau.Plus(network.SignalOf(t.AddSignal(fmt.Sprintf("%s%d", name, region), s)))
 }
 
 // readBacklash reads a spring-damper with the total play backlash (b in the Modelica Standard
@@ -86,21 +100,25 @@ func readBacklash(e *element.Element) element.Declared {
 	if b <= 1e-10 {
 		return readLink(e)
 	}
-	t.begin()
+	t.begin(-b/2, b/2)
 	jump := e.Kind.Name == "elasto_backlash2"
-	t.addSide(1, b/2, jump)
-	t.addSide(-1, b/2, jump)
-	t.l.Do(model.Sub)
-	return t.exert("tau")
+	t.addSide(1, b/2, 2, jump)
+	t.addSide(-1, b/2, 0, jump)
+	return t.exert()
 }
 
 // readGap reads a contact that pushes while s_rel < s_rel0.
 func readGap(e *element.Element) element.Declared {
 	t := contact{Element: e, c: e.Number("c"), d: e.Number("d")}
-	t.begin()
-	t.addSide(-1, 0, false)
-	t.l.Do(model.Neg)
-	return t.exert("f")
+	t.begin(0)
+	t.addSide(-1, 0, 0, false)
+	return t.exert()
+}
+
+// exert makes the element exert the torques of its sides.
+func (t *contact) exert() element.Declared {
+	t.Resist(t.Tau)
+	return t.Declared
 }
 
 // readClearance is phi_min <= phi_rel <= phi_max: two rigid stops, or one. A stop that
@@ -121,12 +139,7 @@ func readClearance(e *element.Element) element.Declared {
 	if math.IsInf(low, 0) {
 		zero = high
 	}
-	start := e.NumberOr("phi_rel_start", 0)
-	s := network.State{Name: "play", Der: e.Between.Speeds(1), Start: start - zero, Stays: true}
-	if !e.Has("phi_rel_start") {
-		s.Along = e.Between
-	}
-	i := e.AddState(s)
+	i := e.AddDeflection(network.State{Name: "play", Start: -zero})
 	d := element.Declared{Rel: e.Between, Unit: e.Per("N.m", "N"), Friction: true, Angle: unit, Twist: i, Rest: zero}
 	if e.Has("phi_min") {
 		gap := model.Gap{State: i, Sign: 1, Limit: low - zero, Restitution: rest}

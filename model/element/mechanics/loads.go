@@ -79,6 +79,7 @@ func readEddy(e *element.Element) element.Declared {
 	}
 
 	i := e.AddState(network.State{Name: "T", Start: start})
+	e.ReadStart("T_start", network.StartCondition{State: 1 + i})
 	T := e.NameForm("T", network.StateOf(i))
 	l := network.LawOf(e.Between.Speeds(1), 2*tau/w).Push(w)
 	l.Arg(T.Plus(network.One(-ref)), 0).Times(alpha).Push(1).Do(model.Add, model.Mul, model.Div) // x
@@ -101,7 +102,7 @@ func readVehicle(e *element.Element) element.Declared {
 	own := e.OwnNode
 	n := &e.Network.Nodes[own]
 	n.J = e.Number("m")
-	e.ReadStart(n, "w_start", "phi_start")
+	e.ReadNodeStart(own, "w_start", "phi_start")
 	e.Tie(e.Term("flange", e.Number("R")), network.TermOf(own, -1))
 	area, cd, rho := e.Number("A"), e.Number("Cd"), e.Number("rho")
 	cr, weight, fast := e.Number("Cr"), n.J*e.Number("g"), e.Number("v_max")

@@ -56,14 +56,14 @@ var (
 	elastic = number("c", stiffness, "", positive, "stiffness")
 	viscous = number("d", damping, "", notNegative, "damping")
 	relaxed = number("phi_rel0|s_rel0", angle, "0", unbounded, "unloaded deflection")
-	begin   = number("phi_rel_start|s_rel_start", angle, "from angles", unbounded, "deflection at the start")
+	begin   = number("phi_rel_start|s_rel_start", angle, "solved", unbounded, "deflection at the start")
 	twist   = adds{{Key: "twist", Unit: angle, Meaning: "deflection beyond the unloaded one"}}
 )
 
 // initial holds the parameters of the initial speed and position of a node.
 var initial = parameters{
-	number("w_start|v_start", speed, "0", unbounded, "speed at the start"),
-	number("phi_start|s_start", angle, "0", unbounded, "angle at the start|position at the start"),
+	number("w_start|v_start", speed, "solved", unbounded, "speed at the start"),
+	number("phi_start|s_start", angle, "solved", unbounded, "angle at the start|position at the start"),
 }
 
 func basicKinds() []element.Kind {
@@ -86,13 +86,12 @@ func readInertia(e *element.Element) element.Declared {
 	own := e.OwnNode
 	n := &e.Network.Nodes[own]
 	n.J = e.Number("J")
-	e.ReadStart(n, "w_start", "phi_start")
+	e.ReadNodeStart(own, "w_start", "phi_start")
 	return element.Declared{Rel: network.RowOf(own), Tau: network.AccelOf(own).Scaled(n.J), Unit: e.Per("N.m", "N")}
 }
 
 func readFixed(e *element.Element) element.Declared {
-	n := &e.Network.Nodes[e.OwnNode]
-	n.Phi0, n.Placed = e.Number("phi0"), e.Has("phi0")
+	e.Network.Nodes[e.OwnNode].Phi0 = e.Number("phi0")
 	return element.Declared{}
 }
 
@@ -101,7 +100,7 @@ func readLink(e *element.Element) element.Declared {
 	d := element.Declared{Rel: e.Between, Unit: e.Per("N.m", "N")}
 	if e.Kind.Name != "damper" {
 		c := e.Number("c")
-		d = e.AddTwist(c)
+		d = e.AddTwist(c, c)
 		d.Tau = network.StateOf(d.Twist).Scaled(c)
 	}
 

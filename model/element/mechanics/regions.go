@@ -51,7 +51,7 @@ func readAffine(e *element.Element) element.Declared {
 	if e.Kind.Name == "affine_spring" {
 		r.z = e.Per("phi_rel", "s_rel")
 		r.read("c")
-		d = e.AddTwist(0)
+		d = e.AddTwist(0, r.pull())
 		s.Form = network.StateOf(d.Twist)
 	} else {
 		r.z = e.Per("w_rel", "v_rel")
@@ -122,6 +122,18 @@ func (r *regions) read(slope string) {
 	if len(r.slopes) > maxRegions {
 		r.Refuse(r.Place(slope), "%d regions; at most %d are possible", len(r.slopes), maxRegions)
 	}
+}
+
+// pull returns the least slope beside z = 0.
+func (r *regions) pull() float64 {
+	least := math.Inf(1)
+	for i, slope := range r.slopes {
+		if (i == 0 || r.borders[i-1] <= 0) && (i == len(r.borders) || r.borders[i] >= 0) {
+			least = min(least, slope)
+		}
+	}
+
+	return least
 }
 
 // list reads one value per region between the boundaries.
@@ -219,7 +231,7 @@ func mirrored(v []float64, sign float64, middle ...float64) []float64 {
 // its Coulomb part is a friction element beside it).
 func readDeflectionDamper(e *element.Element) element.Declared {
 	d, more, most := e.Number("d"), e.Number("d_delta"), e.Number("phi_range")
-	out := e.AddTwist(0)
+	out := e.AddTwist(0, 0)
 	twist := network.StateOf(out.Twist)
 	sign := e.AddIndicator(network.LawOf(twist, 0))
 	l := network.LawOf(twist, 0).Side(sign).Do(model.Mul).Times(more).Push(d).Do(model.Add)

@@ -26,7 +26,7 @@ func sourceKinds() []element.Kind {
 			Parameters: parameters{
 				over("tau", "N.m", "", unbounded, "mean torque"),
 				rows("orders", "1, 1", "", unbounded, "[order, amplitude], orders > 0"),
-				number("phi_rel_start", "rad", "from angles", unbounded, "angle at the start"),
+				number("phi_rel_start", "rad", "solved", unbounded, "angle at the start"),
 				number("w_max", "rad/s", "650", positive, "largest speed expected"),
 			},
 			Adds: adds{{Key: "phi_rel", Unit: "rad", Meaning: "angle of the flange against the support"}}},
@@ -90,7 +90,7 @@ func followFiltered(e *element.Element, n *network.Node, ref int, crit float64) 
 // followExactly makes the states of an exact motion. The source must be known in advance and must not
 // jump, for an angle also its first derivative.
 func followExactly(e *element.Element, n *network.Node, ref int) {
-	at, s := e.Place("exact"), &e.Network.Signals[ref]
+	at, s, own := e.Place("exact"), &e.Network.Signals[ref], network.RowOf(e.OwnNode)
 	if s.Law != nil || ref < len(e.Network.Inputs) {
 		e.Refuse(at, "exact wants a source that is known in advance; %q is not, use f_crit", s.Name)
 	}
@@ -113,16 +113,23 @@ func followExactly(e *element.Element, n *network.Node, ref int) {
 		speed, what = rate(source, what), "its speed"
 	}
 	accel := add("accel", rate(speed, what))
-	i := e.AddState(network.State{Name: "w", Start: startOfSource(speed)})
+	i := e.AddState(network.State{Name: "w", Speed: own})
 	n.Driven = i + 1
+	begin := network.StartCondition{Key: e.Per("w_ref", "v_ref"), At: s.At, Row: own, Speed: true,
+		Value: startOfSource(speed), Unit: n.SpeedUnit()}
+	if !isSpeed {
+		begin.Key = e.Per("rate of phi_ref", "rate of s_ref")
+	}
+	e.AddStart(begin)
 	w := network.StateOf(i)
 	if isSpeed {
 		e.Network.States[i].Der = accel.Plus(wanted.Scaled(returnRate)).Plus(w.Scaled(-returnRate))
 		return
 	}
 
-	n.Phi0 = startOfSource(source)
-	phi := network.StateOf(e.AddState(network.State{Name: "phi", Der: w, Start: n.Phi0}))
+	phi := network.StateOf(e.AddState(network.State{Name: "phi", Der: w, Along: own}))
+	e.AddStart(network.StartCondition{Key: e.Per("phi_ref", "s_ref"), At: s.At, Row: own,
+		Value: startOfSource(source), Unit: n.AngleUnit()})
 	e.Network.States[i].Der = accel.Plus(add("speed", speed).Scaled(2 * returnRate)).Plus(w.Scaled(-2 * returnRate)).
 		Plus(wanted.Scaled(returnRate * returnRate)).Plus(phi.Scaled(-returnRate * returnRate))
 }
@@ -254,11 +261,7 @@ func readHarmonics(e *element.Element) element.Declared {
 		size, steep = size+a, steep+a*order
 	}
 
-	s := network.State{Name: "phi_rel", Der: e.Between.Speeds(1), Start: e.NumberOr("phi_rel_start", 0)}
-	if !e.Has("phi_rel_start") {
-		s.Along = e.Between
-	}
-	turn := e.AddState(s)
+	turn := e.AddDeflection(network.State{Name: "phi_rel"})
 	most := e.Network.MaxAbs(mean)
 	if mean < len(e.Network.Inputs) {
 		if in := e.Network.Inputs[mean]; !math.IsInf(in.Max-in.Min, 0) {

@@ -34,12 +34,12 @@ func Kinds() []element.Kind {
 				element.AsList.Of("dof", "", "[x, y, phi]", free, "coordinates that move"),
 				element.AsMap.Of("nodes", "m", "none", free, "{POINT: [x, y], ...} from the centre"),
 				number("g", "m/s2", "0", free, "gravitational acceleration, for the weight along -y"),
-				number("x_start", "m", "0", free, "position of the centre along x at the start"),
-				number("y_start", "m", "0", free, "position of the centre along y at the start"),
-				number("phi_start", "rad", "0", free, "angle at the start"),
-				number("v_x_start", "m/s", "0", free, "speed along x at the start"),
-				number("v_y_start", "m/s", "0", free, "speed along y at the start"),
-				number("w_start", "rad/s", "0", free, "angular speed at the start"),
+				number("x_start", "m", "solved", free, "position of the centre along x at the start"),
+				number("y_start", "m", "solved", free, "position of the centre along y at the start"),
+				number("phi_start", "rad", "solved", free, "angle at the start"),
+				number("v_x_start", "m/s", "solved", free, "speed along x at the start"),
+				number("v_y_start", "m/s", "solved", free, "speed along y at the start"),
+				number("w_start", "rad/s", "solved", free, "angular speed at the start"),
 			}},
 		{Name: "line", Owns: true, Itself: network.Translational, Read: readLine,
 			Parameters: parameters{a, b, number("angle", "rad", "from a to b", free, "direction, from x to y")}},
@@ -143,15 +143,21 @@ func readBody(e *element.Element) element.Declared {
 		if n.J = m; i == 2 {
 			n.J, speed = J, "w_start"
 		}
-		e.ReadStart(n, speed, place)
-		b.start[i], b.written[i] = n.Phi0, n.Placed
-		n.InPlane = n.Placed && i < 2
-		if !b.moves[i] {
+		n.Phi0 = e.NumberOr(place, 0)
+		b.start[i], b.written[i] = n.Phi0, e.Has(place)
+		n.InPlane = b.written[i] && i < 2
+		if b.moves[i] {
+			e.ReadNodeStart(b.node[i], speed, place)
+		} else {
 			n.J = 0
 			forbidAlong(e, c, speed)
 		}
 	}
 
+	if b.moves[2] && !b.written[2] && (b.written[0] || b.written[1]) { // upright, whatever its springs pull
+		e.AddStart(network.StartCondition{At: e.At, Row: network.RowOf(b.node[2]), Unit: "rad",
+			Rank: network.StartGuess, Weight: 1})
+	}
 	for i, f := range pointFields(e) {
 		readPoint(e, f, b.points[1+i])
 	}
@@ -184,7 +190,7 @@ func readPoint(e *element.Element, f element.Field, p *frame) {
 		var dir [2]float64
 		dir[i] = 1
 		n := &e.Network.Nodes[own]
-		n.Phi0, n.Placed = p.place(dir)
+		n.Phi0 = p.place(dir)
 		n.InPlane, n.Displaced = p.placeKind(dir)
 		if r := p.along(dir); len(r) > 0 {
 			followRigidly(e, own, r)
@@ -212,21 +218,18 @@ func (p *frame) at(dir [2]float64, phi float64) float64 {
 		phi*(p.rel[0]*dir[1]-p.rel[1]*dir[0])
 }
 
-// place returns the initial position of a point in a direction, m. A coordinate that the file does
-// not give counts as a displacement, without the offset of the point. known is false if the file
-// gives no coordinate.
-func (p *frame) place(dir [2]float64) (at float64, known bool) {
-	turn := p.rel[0]*dir[1] - p.rel[1]*dir[0]
-	at, known = p.body.start[2]*turn, p.body.written[2] && turn != 0
+// place returns the position of a point in a direction, m, as the file gives that of its body. A
+// coordinate that the file does not give counts as a displacement, without the offset of the point.
+func (p *frame) place(dir [2]float64) float64 {
+	at := p.body.start[2] * (p.rel[0]*dir[1] - p.rel[1]*dir[0])
 	for i, c := range dir {
 		at += c * p.body.start[i]
-		if p.body.written[i] && c != 0 {
+		if p.body.written[i] {
 			at += c * p.rel[i]
-			known = true
 		}
 	}
 
-	return at, known
+	return at
 }
 
 // placeKind reports whether the initial position of a point in a direction is one in the plane, and
@@ -240,12 +243,19 @@ func (p *frame) placeKind(dir [2]float64) (inPlane, displaced bool) {
 	return inPlane, displaced
 }
 
-// followRigidly ties node own to other nodes, also their initial positions.
+// followRigidly ties node own to other nodes.
 func followRigidly(e *element.Element, own int, r network.Row) {
-	t := e.Tie(append(r.Scaled(-1), network.TermOf(own, 1))...)
+	tieAsGiven(e, append(r.Scaled(-1), network.TermOf(own, 1)))
+}
+
+// tieAsGiven ties nodes rigidly in the positions that the file gives their bodies.
+func tieAsGiven(e *element.Element, r network.Row) *network.Tie {
+	t := e.Tie(r...)
 	for _, x := range t.Row {
 		t.Gap += x.Coef * e.Network.Nodes[x.Node].Phi0
 	}
+
+	return t
 }
 
 // pointAt returns the point that a key names.
@@ -328,9 +338,7 @@ func readLine(e *element.Element) element.Declared {
 		e.Refuse(e.At, "neither %q nor %q moves along it", a.name, b.name)
 	}
 	n := &e.Network.Nodes[own]
-	from, known := a.place(dir)
-	to, also := b.place(dir)
-	n.OfBody, n.Phi0, n.Placed = true, to-from, known || also
+	n.OfBody, n.Phi0 = true, b.place(dir)-a.place(dir)
 	for _, p := range []*frame{a, b} {
 		inPlane, displaced := p.placeKind(dir)
 		n.InPlane, n.Displaced = n.InPlane || inPlane, n.Displaced || displaced
@@ -367,10 +375,10 @@ func readSlide(e *element.Element) element.Declared {
 		}
 	}
 
-	e.Tie(r...).Joint = true
+	tieAsGiven(e, r).Joint = true
 	reaction := element.Declared{Rel: r, Tau: network.TieOf(len(e.Network.Ties) - 1).Scaled(-1), Unit: "N"}
 	if e.Word("rotation") == "locked" {
-		e.Tie(append(b.angularSpeed(), a.angularSpeed().Scaled(-1)...)...).Joint = true
+		tieAsGiven(e, append(b.angularSpeed(), a.angularSpeed().Scaled(-1)...)).Joint = true
 	}
 	return reaction
 }

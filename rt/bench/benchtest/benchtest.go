@@ -74,7 +74,7 @@ func GuardedText(t testing.TB) string {
         on_error: safe
         invalid: {pressure_C4: [0xFFF, 4000-4094]}
     restbus:
-      Motor: {values: {speed: {table: [[0 s, 100], [0.1 s, 200]], period: 0.1 s}, torque: {sine: {mean: 10, amplitude: 5, frequency: 2 Hz}}, mode: running}}
+      Motor: {values: {speed: {table: [[0 s, 100], [0.1 s, 200]], period: 0.1 s}, torque: {sine: {mean: 10 N.m, amplitude: 5 N.m, frequency: 2 Hz}}, mode: running}}
       Klemmen: {send: on_change, min_gap: 10 ms, values: {key: {table: [[0, 0], [0.05, 0], [0.05, 1]]}}}
       Slow: {cycle: 20 ms}
 `

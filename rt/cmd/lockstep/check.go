@@ -20,7 +20,7 @@ func defineCheck(a *args) func() error {
 		Warn: func(text string) { fmt.Fprintln(host.Fold(os.Stderr), "lockstep: warning:", text) },
 	}
 	step := a.gridFlags(&c.Scheme, &c.Form)
-	a.BoolVar(&c.Matrices, "matrices", false, "print the matrices of a plant with the names of rows and columns")
+	a.BoolVar(&c.Matrices, "matrices", false, "print the matrices of a plant with the names of rows and columns, and every start value")
 	a.BoolVar(&c.Strict, "strict", false,
 		"refuse a database that deviates from the format, instead of warning line by line")
 	a.StringVar(&c.Scenario, "scenario SCENARIO|FILE", "",

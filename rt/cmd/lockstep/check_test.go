@@ -12,7 +12,7 @@ func TestCheckDescribesAPlant(t *testing.T) {
 	for _, want := range []string{ // their text is a test of rt/bench
 		"powershift.yaml: plant powershift, ", "5ms", "complete", "projected",
 		" 4  shaft1.w[rad/s], shaft2.w[rad/s]", "wheel1, wheel2",
-		"clutch1.pressure[Pa] 0..4e+06",
+		"clutch1.pressure[bar] 0..40",
 		"{clutch3, clutch4, clutch5}", "{clutch6, clutch7, clutch8}",
 		" 256  ",
 		" 5000 s,", "50 s, 50 s, 30 s", // J/d of shaft4, shaft1, shaft3, shaft2

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"lockstep/rt/bench"
 	"lockstep/rt/ecu"
 	"lockstep/rt/host"
 )
@@ -17,7 +18,7 @@ import (
 func defineECU(a *args) func() error {
 	a.required = "bus"
 	bus := a.String("bus INTERFACE", "", "CAN interface, like vcan0")
-	var settings []ecu.Setting
+	var set []string
 	known := ""
 	for _, name := range ecu.Names() {
 		if text := ecu.Describe(name); text != "" {
@@ -27,15 +28,26 @@ func defineECU(a *args) func() error {
 
 	a.Func("set",
 		"set a parameter of the unit, `NAME=VALUE` (repeatable)"+known, func(text string) error {
-			s, err := ecu.ParseSetting(text)
-			settings = append(settings, s)
-			return err
+			if name, _, ok := strings.Cut(text, "="); !ok || name == "" {
+				return fmt.Errorf("%q is not NAME=VALUE, like slip=0.14", text)
+			}
+			set = append(set, text)
+			return nil
 		})
 	until := a.Int("until N", -1, "file descriptor of a pipe; the unit ends when the pipe is closed (for the process that starts it)")
 
 	return func() error {
 		if !slices.Contains(ecu.Names(), a.operands[0]) {
 			return fmt.Errorf("ecu: no control unit %q; there are: %s", a.operands[0], strings.Join(ecu.Names(), ", "))
+		}
+		var settings []ecu.Setting
+		for _, text := range set {
+			name, value, _ := strings.Cut(text, "=")
+			s, err := bench.ReadSetting(a.operands[0], name, value)
+			if err != nil {
+				return err
+			}
+			settings = append(settings, s)
 		}
 		if err := ecu.Check(a.operands[0], settings); err != nil {
 			return err

@@ -350,7 +350,7 @@ func TestPrintedPlantsPassCheck(t *testing.T) {
 		}
 	}
 	out, errors, code := lockstep(t, "check", filepath.Join(dir, "powershift"), filepath.Join(dir, "b.yaml"), filepath.Join(dir, "powershift.dbc"))
-	for _, want := range []string{"plant powershift", "256", "bench powershift-bench", "TCU_Pressure_1.pressure_C1", "clutch1.pressure[Pa]", "400 frames/s", "54.0 kbit/s"} {
+	for _, want := range []string{"plant powershift", "256", "bench powershift-bench", "TCU_Pressure_1.pressure_C1", "clutch1.pressure[bar]", "400 frames/s", "54.0 kbit/s"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("check does not say %q", want)
 		}

@@ -53,7 +53,7 @@ func TestAReplayIsIdenticalBitForBit(t *testing.T) {
 		t.Errorf("code %d, %s", code, errors)
 	}
 	data, err := os.ReadFile(csv)
-	if lines := bytes.Count(data, []byte("\n")); err != nil || lines != 601 || !bytes.HasPrefix(data, []byte("time[s],w1[rad/s],")) {
+	if lines := bytes.Count(data, []byte("\n")); err != nil || lines != 601 || !bytes.HasPrefix(data, []byte("time[s],w1[rpm],")) {
 		t.Errorf("%v, %d lines; want a header and one for each tick", err, lines)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"lockstep/rt/virtual"
 )
 
+const aboutSI = "write values in SI units, not in the units that the plant file declares"
+
 func defineSim(a *args) func() error {
 	var s virtual.Simulation
 	length := a.duration("for 25s", 0,
@@ -28,6 +30,7 @@ func defineSim(a *args) func() error {
 		"write every port at every grid point to this CSV file; - is the standard output")
 	a.StringVar(&s.Events, "events FILE.csv", "", "write every change of a friction element's mode to this CSV file")
 	a.IntVar(&s.Every, "every N", 1, "write only every N-th grid point")
+	a.BoolVar(&s.SI, "si", false, aboutSI)
 	a.StringVar(&s.Report, "report FILE.json", "", "write the report to this file, as JSON")
 
 	return func() error {
@@ -53,9 +56,10 @@ func defineSim(a *args) func() error {
 
 func defineReplay(a *args) func() error {
 	out := a.String("out FILE.csv", "", "write every port of every tick to this CSV file; - is the standard output")
+	si := a.Bool("si", false, aboutSI)
 
 	return func() error {
-		same, err := virtual.Replay{Record: a.operands[0], Out: *out}.Run()
+		same, err := virtual.Replay{Record: a.operands[0], Out: *out, SI: *si}.Run()
 		if err != nil {
 			return err
 		}
@@ -72,6 +76,7 @@ func defineReplay(a *args) func() error {
 func defineExport(a *args) func() error {
 	a.required = "o"
 	file := a.String("o FILE", "", "output file")
+	si := a.Bool("si", false, aboutSI)
 	format := ""
 	a.choice(&format, "format", "default: by the file name, .log (candump), .asc, .blf, .mf4 or .csv", record.Formats()...)
 
@@ -89,6 +94,9 @@ func defineExport(a *args) func() error {
 			return err
 		}
 		defer r.Close()
+		if *si {
+			r.Header.DropDeclaredUnits()
+		}
 		f, err := os.Create(*file)
 		if err != nil {
 			return fmt.Errorf("export: %w", err)

@@ -45,8 +45,8 @@ func TestSimWritesARowPerGridPointWithEveryPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	head, rows := columns(t, string(text))
-	for _, name := range []string{"time[s]", "w1[rad/s]", "w4[rad/s]", "tau_output[N.m]", "clutch1.mode[1]", "clutch8.w_rel[rad/s]",
-		"clutch8.tau[N.m]", "eta[1]", "lag[s]", "events[1]", "transitions[1]", "clutch1.pressure[Pa]"} {
+	for _, name := range []string{"time[s]", "w1[rpm]", "w4[rpm]", "tau_output[N.m]", "clutch1.mode[1]", "clutch8.w_rel[rad/s]",
+		"clutch8.tau[N.m]", "eta[1]", "lag[s]", "events[1]", "transitions[1]", "clutch1.pressure[bar]"} {
 		if !slices.Contains(head, name) {
 			t.Errorf("no column %s", name)
 		}
@@ -60,15 +60,35 @@ func TestSimWritesARowPerGridPointWithEveryPort(t *testing.T) {
 		}
 	}
 	at := func(name string) int { return slices.Index(head, name) }
-	if w := rows[0][at("w1[rad/s]")]; w != 100 {
-		t.Errorf("w1 starts at %v rad/s, want 100", w)
+	if w := rows[0][at("w1[rpm]")]; !scalar.EqualWithinRel(w, 3000/math.Pi, 1e-12) {
+		t.Errorf("w1 starts at %v rpm, want 3000/pi", w)
 	}
 	last := rows[700]
-	if ratio := -last[at("w1[rad/s]")] / last[at("w4[rad/s]")]; !scalar.EqualWithinRel(ratio, 12, 1e-9) {
+	if ratio := -last[at("w1[rpm]")] / last[at("w4[rpm]")]; !scalar.EqualWithinRel(ratio, 12, 1e-9) {
 		t.Errorf("the last ratio is %v, want 12: gear of clutches 2, 4, 7", ratio)
 	}
-	if p := rows[0][at("clutch1.pressure[Pa]")]; p != 18e5 {
-		t.Errorf("clutch1.pressure starts at %v Pa, want 18 bar from the plant's table", p)
+	if p := rows[0][at("clutch1.pressure[bar]")]; p != 18 {
+		t.Errorf("clutch1.pressure starts at %v bar, want 18 from the plant's table", p)
+	}
+}
+
+// The table of sim is in the declared units, with -si in SI, and each header names its unit.
+func TestSimWritesDeclaredOrSIUnits(t *testing.T) {
+	declared, _, _ := lockstep(t, "sim", "powershift", "-for", "0.1s", "-out", "-")
+	si, _, _ := lockstep(t, "sim", "powershift", "-for", "0.1s", "-out", "-", "-si")
+	head, rows := columns(t, declared)
+	headSI, rowsSI := columns(t, si)
+	for name, factor := range map[string][2]string{"w1": {"rpm", "rad/s"}, "clutch1.pressure": {"bar", "Pa"}} {
+		i, j := slices.Index(head, name+"["+factor[0]+"]"), slices.Index(headSI, name+"["+factor[1]+"]")
+		if i < 0 || i != j {
+			t.Fatalf("%s: columns %d of %v, %d of %v", name, i, head, j, headSI)
+		}
+		scale := map[string]float64{"rpm": math.Pi / 30, "bar": 1e5}[factor[0]]
+		for k := range rows {
+			if !scalar.EqualWithinRel(rows[k][i]*scale, rowsSI[k][j], 1e-12) {
+				t.Errorf("row %d: %s is %v %s and %v %s", k, name, rows[k][i], factor[0], rowsSI[k][j], factor[1])
+			}
+		}
 	}
 }
 

@@ -24,11 +24,14 @@ func defineSweep(a *args) func() error {
 		"part of the sweep: I/N, I from 0 to N-1; N alone takes I from SLURM_ARRAY_TASK_ID or "+
 			"JOB_COMPLETION_INDEX; default: SLURM_ARRAY_TASK_ID and _COUNT of a job array 0-N, else the whole sweep")
 	from := a.String("merge DIR", "", "merge the shards in this folder into one table")
+	si := a.Bool("si", false, "with -merge: the table in SI, not in the units of the sweep and of the plant")
 
 	return func() error {
 		switch {
 		case *from != "" && (*out == "" || *text != ""):
 			return usageError{"sweep: -merge DIR needs -o FILE.parquet or -o FILE.csv, and no -shard"}
+		case *from == "" && *si:
+			return usageError{"sweep: -si goes with -merge DIR: a shard keeps the units of the sweep"}
 		case *from == "" && len(a.operands) == 0:
 			return usageError{"sweep: SWEEP is missing; usage: lockstep " + a.usage()}
 		case *workers < 1:
@@ -44,7 +47,7 @@ func defineSweep(a *args) func() error {
 		}
 
 		if *from != "" {
-			return mergeShards(s, *from, *out)
+			return mergeShards(s, *from, *out, *si)
 		}
 		r := &sweep.Run{Sweep: s, Dir: cmp.Or(*out, "."), Workers: *workers, Progress: os.Stderr}
 		r.Terminal = term.IsTerminal(int(os.Stderr.Fd()))
@@ -77,12 +80,12 @@ func runShard(r *sweep.Run) error {
 	return o.AllFailed()
 }
 
-func mergeShards(s *sweep.Sweep, dir, out string) error {
+func mergeShards(s *sweep.Sweep, dir, out string, si bool) error {
 	hash := ""
 	if s != nil {
 		hash = s.Hash
 	}
-	o, err := sweep.Merge(dir, out, hash)
+	o, err := sweep.Merge(dir, out, hash, si)
 	if err != nil {
 		return err
 	}

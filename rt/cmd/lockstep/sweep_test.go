@@ -275,6 +275,7 @@ func TestWrongSweepCommandsEndWithOneLine(t *testing.T) {
 		{[]string{file}, "JOB_COMPLETION_INDEX=1", "sweep: JOB_COMPLETION_INDEX=1: (-shard"},
 		{[]string{file}, "SLURM_ARRAY_TASK_ID=3 SLURM_ARRAY_TASK_MIN=3 SLURM_ARRAY_TASK_MAX=7 SLURM_ARRAY_TASK_COUNT=2", "sweep: --array=0-N SLURM_ARRAY_TASK_MIN=3, SLURM_ARRAY_TASK_MAX=7,"},
 		{[]string{"-merge", "."}, "", "sweep: -merge -o"},
+		{[]string{file, "-si"}, "", "sweep: -si -merge"},
 		{[]string{"-merge", ".", "-o", "x.xls"}, "", "sweep: x.xls: .parquet .csv"},
 		{[]string{"powershift"}, "", "powershift.yaml:"},
 		{[]string{"automatic4-romps"}, "", "automatic4-romps, automatic4-ramps?)"},

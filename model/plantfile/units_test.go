@@ -1,0 +1,91 @@
+package plantfile_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"lockstep/model/kernel"
+	"lockstep/model/modeltest"
+	"lockstep/model/units"
+)
+
+const declared = `plant: declared
+inputs:
+  p: {unit: bar, min: 0, max: 40, default: 5}
+  air: {unit: degC, min: -40, max: 60, default: {sine: {amplitude: 10, f: 1, offset: 20}}}
+  n: {unit: "1", default: 0}
+assemblies:
+  half:
+    flanges: [axle]
+    signals: [p]
+    elements:
+      rim: {type: inertia, J: 1, w_start: 3000 rpm}
+      brake: {type: brake, flange: rim, mu: 0.1, cgeo: 1, area: 1 cm2, pressure: p}
+      flex: {type: spring_damper, a: axle, b: rim, c: 100, d: 1}
+elements:
+  rail: {type: fixed}
+  left: {type: half, axle: rail, p: p}
+  wheel: {type: inertia, J: 1}
+  drag: {type: brake, flange: wheel, mu: 1, cgeo: 1, fn: 1}
+outputs:
+  n_rim: {speed: left.rim, unit: rpm, min: -9000, max: 9000}
+  w_rim: {speed: left.rim, min: -1000 rpm, max: 0}
+  load: {torque: left.flex, per: 400 N.m, unit: "%", max: 150}
+  air_now: {signal: air, unit: degC, min: -40}
+  n_now: {signal: n}
+`
+
+// The declared unit goes with each port to the tables, also of a plant in parts. Ranges, defaults and
+// values are SI.
+func TestPortsKnowTheirDeclaredUnit(t *testing.T) {
+	inf := math.Inf(1)
+	for _, part := range []string{"", "partition: {N_sub: 2}\n"} {
+		tables, err := kernel.Prepare(modeltest.System(t, declared+part), kernel.Options{Period: 5 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []units.Port{
+			{Name: "p", Unit: "Pa", Declared: "bar", Min: 0, Max: 40e5},
+			{Name: "air", Unit: "K", Declared: "degC", Min: 233.15, Max: 333.15},
+			{Name: "n", Unit: "1", Min: -inf, Max: inf},
+			{Name: "n_rim", Unit: "rad/s", Declared: "rpm", Min: -300 * math.Pi, Max: 300 * math.Pi},
+			{Name: "w_rim", Unit: "rad/s", Min: -100 * math.Pi / 3, Max: 0},
+			{Name: "load", Unit: "1", Declared: "%", Min: -inf, Max: 1.5},
+			{Name: "air_now", Unit: "K", Declared: "degC", Min: 233.15, Max: inf},
+			{Name: "left.brake.w_rel", Unit: "rad/s", Min: -inf, Max: inf},
+		} {
+			found := false
+			for _, p := range append(tables.Inputs, tables.Outputs...) {
+				if p.Name == want.Name {
+					found = true
+					if p.Unit != want.Unit || p.Declared != want.Declared || !near(p.Min, want.Min) || !near(p.Max, want.Max) {
+						t.Errorf("%q: %+v; want %+v", part, p, want)
+					}
+				}
+			}
+			if !found {
+				t.Errorf("%q: no port %s", part, want.Name)
+			}
+		}
+	}
+}
+
+// The sine of an input in degC swings by 10 K around 20 degC.
+func TestAWaveformInDegCHasTheZeroPointOfItsUnit(t *testing.T) {
+	tables, err := kernel.Prepare(modeltest.System(t, declared), kernel.Options{Period: 5 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, y := kernel.New(tables), make([]float64, len(tables.Outputs))
+	for range 50 { // a quarter of the period of the sine
+		k.Step(y, make([]float64, len(tables.Inputs)))
+	}
+	for i, p := range tables.Outputs {
+		if p.Name == "air_now" && !(math.Abs(y[i]-303.15) <= 1e-9) {
+			t.Errorf("air is %v K after 0.25 s; want 303.15", y[i])
+		}
+	}
+}
+
+func near(a, b float64) bool { return a == b || math.Abs(a-b) <= 1e-12*math.Abs(b) }
