@@ -39,9 +39,9 @@ type calls struct {
 	// The motion over a substep, consistent with its laws.
 	// form, share: iterateLaws, refineExpansion, expand
 	expand func(k *Kernel, x []float64)
-	// form, share: locateEvent, halveUntilConverged, solveLaws, a law
+	// form, share: locateEvent, repeatUntilConverged, solveLaws, a law
 	solveLaws func(k *Kernel)
-	// share: locateEvent, halveUntilConverged, iterateLaws, a law
+	// share: locateEvent, repeatUntilConverged, iterateLaws, a law
 	iterateLaws func(k *Kernel, coarse bool)
 	// share: iterateLaws, correctExpansion, correctTerm, derive
 	correctExpansion func(k *Kernel, change float64)

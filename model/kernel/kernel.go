@@ -107,6 +107,9 @@ type substep struct {
 	lawValues  []float64 // laws×2, law values at the middle and the end
 	lawStart   []float64 // laws, values at the start
 	lawMax     []float64 // laws, largest absolute value so far
+	lawMaxKept []float64 // laws, lawMax before the law iteration
+	sidesKept  []float64 // event indicators, their sides before the law iteration
+	onValues   bool      // laws are iterated on the sides that their values have
 	sidePassed float64   // side that the event indicator passed last takes
 }
 
@@ -144,6 +147,7 @@ func New(t *Tables) *Kernel {
 		substep: substep{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n), degree: t.Degree,
 			slip: vec(mc), slip1: vec(mc), tau0: vec(mc), lawValues: vec(2 * laws), lawStart: vec(laws), lawMax: vec(laws),
+			lawMaxKept: vec(laws), sidesKept: vec(len(t.Indicators)),
 		},
 		scratch: scratch{
 			x1: vec(n), xd: vec(n), w: vec(mw), tau: vec(mc), capNow: vec(mc),

@@ -55,7 +55,7 @@ func (g *graph) leafOf(x *Expr, rangeOf func(network.Form) span) int {
 		}
 	}
 	g.leaves = append(g.leaves, x.form)
-	given := !math.IsInf(x.bounds.size(), 0)
+	given := x.bounds != everything
 	if g.given = append(g.given, given); given {
 		g.ranges = append(g.ranges, x.bounds)
 	} else {

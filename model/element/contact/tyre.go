@@ -259,7 +259,8 @@ func (t *tyre) tread(slip network.Form, names law.Names) *law.Expr {
 	}
 	p := t.AddLaw("path", t.Per("rad/s", "m/s"), path)
 
-	names["g"], names["k"], names["p"] = law.Of(g).Within(-most, most), law.Of(k).Within(-most, most), p
+	names["g"], names["k"] = law.Of(g).Within(-most, most), law.Of(k).Within(-most, most)
+	names["p"] = law.Of(p).Within(0, math.Inf(1))
 	names["v_range"], names["relaxation"], names["damping"] = fast, t.length, lag
 	rate := law.Formula("(g - k)/relaxation*min(p, v_range)", names).WithCombinedSlope(p, 0).WithCombinedSlope(g, 1)
 	t.Network.States[state].Der = t.AddLaw("slip_rate", "1/s", rate)
