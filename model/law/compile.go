@@ -44,6 +44,7 @@ func Compile(p *network.Plant, owner Owner, x *Expr) (*network.Law, error) {
 		rate := slices.IndexFunc(l.Args, func(f network.Form) bool { return reflect.DeepEqual(f, s.rate) })
 		if rate < 0 {
 			rate = l.Read(s.rate, 0)
+			l.Ranges, l.Combined = append(l.Ranges, network.Range{Low: math.Inf(-1), High: math.Inf(1)}), append(l.Combined, true)
 		}
 		l.Stiff = []network.Stiffness{{Rate: rate, C: s.c, Own: s.own}}
 	}
@@ -142,7 +143,7 @@ func (c *compiler) recordSizes(l *network.Law, x *Expr, g *graph) {
 		known := g.ranges[by]
 		g.ranges[by] = known.times(point(2))
 		for arg := range g.leaves {
-			if _, ok := x.declared(g.leaves[arg]); arg != by && !ok && g.steepest(arg) > 1.5*l.Slopes[arg] {
+			if _, ok := x.declared(g.leaves[arg]); !ok && g.steepest(arg) > 1.5*l.Slopes[arg] {
 				l.Unsized = append(l.Unsized, network.Unsized{Arg: arg, By: by, Assumed: known.size()})
 			}
 		}
@@ -167,7 +168,13 @@ func (c *compiler) emit(l *network.Law, x *Expr) {
 			c.emit(l, a)
 		}
 	}
-	switch x.op {
+	op := x.op
+	if x.plain && (op == abs || op == sign || op == minimum || op == maximum) {
+		operands()
+		push(codes[op], 0)
+		return
+	}
+	switch op {
 	case number:
 		l.Ops = append(l.Ops, model.Op{Code: model.Push, Value: x.value})
 		return
@@ -207,7 +214,7 @@ func (c *compiler) emit(l *network.Law, x *Expr) {
 	case lookup:
 		lines, borders := straight(x.table)
 		operands()
-		if !x.smooth && c.passes(x.args[0], borders) {
+		if !x.plain && c.passes(x.args[0], borders) {
 			push(model.Side, c.indicator(x.args[0], borders))
 			push(model.Line, c.table(l, lines))
 		} else {

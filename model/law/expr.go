@@ -30,7 +30,7 @@ type Expr struct {
 	names  map[string]float64 // numbers of the formula by name, for errors
 	spring *spring            // nil: none
 	slopes []declaredSlope
-	smooth bool // no event indicator for the corners of the table
+	plain  bool // no event indicators for its corners
 }
 
 // operation is the kind of an expression.
@@ -104,6 +104,18 @@ func (x *Expr) declared(along network.Form) (d declaredSlope, ok bool) {
 	return x.slopes[i], true
 }
 
+// Plain returns x without event indicators for its corners: for corners at an event of another kind, or
+// where rounding decides on the side.
+func (x *Expr) Plain() *Expr {
+	y := *x
+	y.plain = true
+	y.args = make([]*Expr, len(x.args))
+	for i, a := range x.args {
+		y.args[i] = a.Plain()
+	}
+	return &y
+}
+
 // spring is a network.Stiffness before it is compiled.
 type spring struct {
 	rate   network.Form
@@ -116,6 +128,12 @@ func (x *Expr) WithSpring(rate network.Form, c, own float64) *Expr {
 	y := *x
 	y.spring = &spring{rate, c, own}
 	return &y
+}
+
+// Power returns the power of a torque at a speed. It has no slopes: it is read as a signal, or warms a
+// heat capacity slowly.
+func Power(tau, w network.Form) *Expr {
+	return apply(mul, Of(tau), Of(w)).WithCombinedSlope(tau, 0).WithCombinedSlope(w, 0)
 }
 
 // Lookup returns the value of a table of one variable at x.

@@ -29,9 +29,8 @@ var operators = map[token.Token]operation{token.ADD: add, token.SUB: sub, token.
 // Formula returns the expression of a text as in a textbook: numbers, names, + - * / and parentheses,
 // tables, and the functions abs, sign, min, max, sqrt, exp, atan, sin, cos and
 //
-//	clamp(x, low, high)     x between two numbers
-//	limited(x, low, high)   the same without event indicator, for an x that rounding moves past a limit
-//	where(c, a, b)          a where c >= 0, otherwise b
+//	clamp(x, low, high)   x between two numbers
+//	where(c, a, b)        a where c >= 0, otherwise b
 //
 // A quotient by 0 is 0, and a root of a negative number is 0. The text is part of an element type: a
 // mistake in it panics.
@@ -113,11 +112,9 @@ func (f formula) call(name string, args []*Expr) *Expr {
 		}
 		return Lookup(t, args[0])
 	}
-	if name == "clamp" || name == "limited" {
+	if name == "clamp" {
 		ends := []float64{args[1].value, args[2].value}
-		x := *Lookup(model.Table{X: ends, Z: ends}, args[0])
-		x.smooth = name == "limited"
-		return &x
+		return Lookup(model.Table{X: ends, Z: ends}, args[0])
 	}
 	op, ok := functions[name]
 	if !ok {

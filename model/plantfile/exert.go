@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockstep/model"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -49,13 +49,13 @@ func (l *loader) setExertions() {
 			l.FailAt(s.At, "%q: element %q is of type %s and has no capacity; name a clutch or brake", s.Name, x.element, d.Kind)
 		case x.key == "share":
 			shiftOffset(l.Network, &l.Network.Frictions[k])
-			pushShare(s.Law, k, &l.Network.Frictions[k])
+			l.setLaw(x.signal, share(k, &l.Network.Frictions[k]))
 		case d.Tau == nil:
 			l.FailAt(s.At, "%q: element %q is of type %s and has no torque or force of its own", s.Name, x.element, d.Kind)
 		case d.Unit != s.Unit.SI:
 			l.FailAt(s.At, "%q: element %q exerts %s, not %s", s.Name, x.element, d.Unit, s.Unit.SI)
 		default:
-			s.Law.Arg(d.Tau, 1)
+			l.setLaw(x.signal, law.Of(d.Tau))
 			s.Linear = d.Tau
 		}
 	}
@@ -128,12 +128,19 @@ func linearPart(p *network.Plant, signal int) (f network.Form) {
 	return f
 }
 
-// pushShare pushes the torque of friction element k over its capacity while it slips; 0 if the
-// capacity is 0.
-func pushShare(l *network.Law, k int, f *network.Friction) {
-	l.Arg(network.FrictionOf(k), 0)
-	l.Arg(append(network.SignalOf(f.Signal), network.One(-f.Offset)...), 0)
-	l.Push(0).Do(model.Max).Times(f.Gain).Do(model.Div)
+// share returns the torque of friction element k over its capacity while it slips; 0 if the capacity is
+// 0. It is read as a signal.
+func share(k int, f *network.Friction) *law.Expr {
+	tau := network.FrictionOf(k)
+	pressed := append(network.SignalOf(f.Signal), network.One(-f.Offset)...)
+	return law.Formula("tau/(max(0, pressed)*gain)", law.Names{"tau": tau, "pressed": pressed, "gain": f.Gain}).Plain().
+		WithCombinedSlope(tau, 0).WithCombinedSlope(pressed, 0)
+}
+
+// setLaw makes a signal that the file names a law.
+func (l *loader) setLaw(signal int, value *law.Expr) {
+	s := &l.Network.Signals[signal]
+	l.DeferLaw(signal, law.Owner{Name: s.Name, At: s.At}, value, func(err error) { l.FailAt(s.At, "%q: %v", s.Name, err) })
 }
 
 // inline replaces linear signals in the arguments of a law by their linear forms.

@@ -90,14 +90,18 @@ func (r *rail) track() {
 // force.
 func (r *rail) coulombs(name string) element.Declared {
 	steep, names := 7.5/44+0.161, law.Names{"N": r.N, "v_s": r.vs, "v": r.v}
-	mu := "(7.5/(3.6*abs(v) + 44) + 0.161)"
+	mu, creep := "(7.5/(3.6*abs(v) + 44) + 0.161)", r.Number("T_sgn")
+	slip := law.Formula("abs(v_s)", names)
+	if creep == 0 { // the reversal of the slip is an event of the friction element
+		slip = slip.Plain()
+	}
+	names["slip"] = slip
 	if name == "gyebroszki" {
 		steep = r.Number("mu0")
 		names["mu0"], names["A"], names["v_star"] = steep, r.Number("A"), r.Number("v_star")
-		mu = "mu0*((1 - A)*exp(-1/v_star*abs(v_s)) + A)"
+		mu = "mu0*((1 - A)*exp(-1/v_star*slip) + A)"
 	}
 
-	creep := r.Number("T_sgn")
 	if creep == 0 {
 		k := model.Friction{Gain: 1, Peak: r.Number("peak"), Signal: r.AddLaw("grip", "N", law.Formula("N*"+mu, names)).Index()}
 		return r.PressedBy(r.AddFriction(k), r.load, steep*r.most*k.Peak)

@@ -252,8 +252,8 @@ func (t *tyre) tread(slip network.Form, names law.Names) *law.Expr {
 	k := network.StateOf(state)
 	g := t.AddLaw("stretch", "1", t.formula("sine/(B*C)", law.Names{"sine": t.sine(slip)}))
 
-	path := law.Formula("limited(slip/g, 1, most)*max(abs(v), abs(v_s))",
-		law.Names{"slip": slip, "g": g, "most": mostShort, "v": t.v, "v_s": t.vs})
+	short := law.Formula("clamp(slip/g, 1, most)", law.Names{"slip": slip, "g": g, "most": mostShort}).Plain()
+	path := law.Formula("short*max(abs(v), abs(v_s))", law.Names{"short": short, "v": t.v, "v_s": t.vs})
 	for _, along := range []network.Form{slip, g, t.v, t.vs} {
 		path = path.WithCombinedSlope(along, 0)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -188,11 +189,11 @@ func addContactLoss(e *element.Element, c network.ContactLoss, name string, sign
 		body := network.Difference(node, network.Ground)
 
 		// Limited to 0 and the force of the contact: 0 without contact, and continuous at its end.
-		l := network.LawOf(network.ContactLossOf(len(e.Network.ContactLosses)-1), 1)
-		n := l.Read(network.FrictionOf(c.Contact).Scaled(-1e9), 0)
-		l.Again(n).Push(0).Do(model.Max, model.Min).Again(n).Push(0).Do(model.Min, model.Max)
-		l.Push(0).Choose(e.AddIndicator(network.LawOf(body.Speeds(way.forward), 0)))
-		loss := e.AddProgram(name+".loss_"+way.name, e.Per("N.m", "N"), l)
+		own := network.ContactLossOf(len(e.Network.ContactLosses) - 1)
+		n := network.FrictionOf(c.Contact).Scaled(-1e9)
+		limited := law.Formula("max(min(loss, max(n, 0)), min(n, 0))", law.Names{"loss": own, "n": n}).Plain()
+		l := law.Formula("where(forward, loss, 0)", law.Names{"loss": limited, "forward": body.Speeds(way.forward)})
+		loss := e.AddLaw(name+".loss_"+way.name, e.Per("N.m", "N"), l.WithCombinedSlope(n, 0))
 		e.Exert(body, loss.Scaled(-way.forward))
 	}
 }
