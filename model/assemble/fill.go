@@ -230,8 +230,10 @@ func (a *assembly) programs(sys *model.System) {
 			continue
 		}
 		scaleSlopes(p, l.Unsized, sys.X0, start)
-		if k := l.Loss; k > 0 {
-			p.Slopes[0] = steepestLoss(a.GearLosses[k-1], a.gearShares[k-1])
+		for i, f := range l.Args {
+			if len(f) == 1 && f[0].Kind == network.OfGearLoad {
+				p.Slopes[i] = steepestLoss(a.GearLosses[f.Index()], a.gearShares[f.Index()])
+			}
 		}
 		for _, k := range l.Stiff {
 			g := 0.0

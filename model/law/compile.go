@@ -24,8 +24,12 @@ func Compile(p *network.Plant, owner Owner, x *Expr) (*network.Law, error) {
 	if err := c.checkNumbers(g); err != nil {
 		return nil, err
 	}
+	c.joinTables(g)
 	l := &network.Law{Args: slices.Clone(g.leaves)}
 	c.emit(l, x)
+	for _, e := range x.events {
+		c.condition(e)
+	}
 	for i := range g.leaves {
 		d, ok := x.declared(g.leaves[i])
 		slope := d.bound
@@ -63,7 +67,22 @@ func Compile(p *network.Plant, owner Owner, x *Expr) (*network.Law, error) {
 type compiler struct {
 	*network.Plant
 	owner   Owner
-	numbers *Expr // holds the named numbers
+	numbers *Expr               // holds the named numbers
+	borders map[*Expr][]float64 // breakpoints of all tables that are read at an expression
+}
+
+// joinTables gives tables that are read at one expression the breakpoints of all of them, so that they
+// share an event indicator.
+func (c *compiler) joinTables(g *graph) {
+	c.borders = map[*Expr][]float64{}
+	for _, n := range g.nodes {
+		if n.op == lookup && !n.plain {
+			at := n.Expr.args[0]
+			c.borders[at] = append(c.borders[at], straight(n.table).Breakpoints()...)
+			slices.Sort(c.borders[at])
+			c.borders[at] = slices.Compact(c.borders[at])
+		}
+	}
 }
 
 // checkNumbers refuses numbers that are not finite, such as a quotient by a square of 1e-200.
@@ -209,14 +228,16 @@ func (c *compiler) emit(l *network.Law, x *Expr) {
 	case choose:
 		c.emit(l, x.args[1])
 		c.emit(l, x.args[2])
-		push(model.If, c.indicator(x.args[0], nil))
+		push(model.If, c.condition(x.args[0]))
+		return
+	case latch:
+		push(model.Side, c.latch(x))
 		return
 	case lookup:
-		lines, borders := straight(x.table)
 		operands()
-		if !x.plain && c.passes(x.args[0], borders) {
+		if borders := c.borders[x.args[0]]; !x.plain && c.passes(x.args[0], borders) {
 			push(model.Side, c.indicator(x.args[0], borders))
-			push(model.Line, c.table(l, lines))
+			push(model.Line, c.table(l, withPoints(straight(x.table), borders)))
 		} else {
 			push(model.Look, c.table(l, x.table))
 		}
@@ -283,28 +304,53 @@ func (c *compiler) indicator(x *Expr, borders []float64) int {
 	return network.Add(&c.Indicators, network.Indicator{Name: c.owner.Name, At: c.owner.At, Law: l})
 }
 
-// straight returns a table of one variable as straight lines between breakpoints: it continues its
-// outermost lines, and no inner point lies on the line of its neighbours.
-func straight(t model.Table) (lines model.Table, borders []float64) {
-	lines.Extend = true
-	lines.X, lines.Z = slices.Clone(t.X), slices.Clone(t.Z)
-	if !t.Extend {
-		n := len(t.X) - 1
-		lines.X = padded(t.X)
-		lines.Z = slices.Concat(t.Z[:1], t.Z, t.Z[n:])
+// condition returns the event indicator of the sign of a condition.
+func (c *compiler) condition(x *Expr) int {
+	if x.op == latch {
+		return c.latch(x)
 	}
-	borders = lines.Breakpoints()
-	keep := func(x float64) bool {
-		return x == lines.X[0] || x == lines.X[len(lines.X)-1] || slices.Contains(borders, x)
+	return c.indicator(x, nil)
+}
+
+// latch returns the event indicator of a latch: its value reads its own side.
+func (c *compiler) latch(x *Expr) int {
+	var l network.Law
+	l.Args = newGraph(x, c.rangeOf).leaves
+	c.emit(&l, x.args[0])
+	c.emit(&l, x.args[1])
+	program := func(own int) network.Law {
+		p := l
+		p.Ops = append(slices.Clone(l.Ops), model.Op{Code: model.Side, Index: own}, model.Op{Code: model.Mul},
+			model.Op{Code: model.Add})
+		return p
 	}
-	var X, Z []float64
-	for i, x := range lines.X {
-		if keep(x) {
-			X, Z = append(X, x), append(Z, lines.Z[i])
+	for i, g := range c.Indicators {
+		if g.Name == c.owner.Name && reflect.DeepEqual(g.Law, program(i)) {
+			return i
 		}
 	}
-	lines.X, lines.Z = X, Z
-	return lines, borders
+	return network.Add(&c.Indicators, network.Indicator{Name: c.owner.Name, At: c.owner.At, Law: program(len(c.Indicators))})
+}
+
+// straight returns a table of one variable that continues its outermost lines.
+func straight(t model.Table) model.Table {
+	if t.Extend {
+		return t
+	}
+	n := len(t.X) - 1
+	return model.Table{Extend: true, X: padded(t.X), Z: slices.Concat(t.Z[:1], t.Z, t.Z[n:])}
+}
+
+// withPoints returns a straight table whose inner points are those given; it has no breakpoint beside
+// them.
+func withPoints(t model.Table, points []float64) model.Table {
+	x := padded(points)
+	x[0], x[len(x)-1] = min(x[0], t.X[0]), max(x[len(x)-1], t.X[len(t.X)-1])
+	with := model.Table{Extend: true, X: x}
+	for _, at := range x {
+		with.Z = append(with.Z, tableAt(&t, at))
+	}
+	return with
 }
 
 // padded returns points with one more beyond both ends.

@@ -30,7 +30,8 @@ type Expr struct {
 	names  map[string]float64 // numbers of the formula by name, for errors
 	spring *spring            // nil: none
 	slopes []declaredSlope
-	plain  bool // no event indicators for its corners
+	plain  bool    // no event indicators for its corners
+	events []*Expr // further event indicators: the sign of each
 }
 
 // operation is the kind of an expression.
@@ -56,6 +57,7 @@ const (
 	lookup  // value of the table at one operand
 	lookup2 // value of the table at row and column
 	choose  // the second operand where the first is positive or 0, otherwise the third
+	latch   // +1 or -1
 )
 
 // Of returns a quantity of the plant.
@@ -104,15 +106,19 @@ func (x *Expr) declared(along network.Form) (d declaredSlope, ok bool) {
 	return x.slopes[i], true
 }
 
-// Plain returns x without event indicators for its corners: for corners at an event of another kind, or
-// where rounding decides on the side.
+// Plain returns x without event indicators for the corners of its last operation: for a corner at an
+// event of another kind, or where rounding decides on the side.
 func (x *Expr) Plain() *Expr {
 	y := *x
 	y.plain = true
-	y.args = make([]*Expr, len(x.args))
-	for i, a := range x.args {
-		y.args[i] = a.Plain()
-	}
+	return &y
+}
+
+// WithEvent ends a substep also where the sign of another expression changes: at a corner of x that
+// is Plain.
+func (x *Expr) WithEvent(sign *Expr) *Expr {
+	y := *x
+	y.events = append(slices.Clone(x.events), sign)
 	return &y
 }
 

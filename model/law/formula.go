@@ -20,7 +20,7 @@ type Names map[string]any
 // functions are the functions of formulas by name.
 var functions = map[string]operation{
 	"abs": abs, "sign": sign, "min": minimum, "max": maximum, "sqrt": sqrt, "exp": exp, "atan": atan, "sin": sin,
-	"cos": cos, "where": choose,
+	"cos": cos, "where": choose, "latch": latch,
 }
 
 // operators are the operators of formulas.
@@ -31,6 +31,7 @@ var operators = map[token.Token]operation{token.ADD: add, token.SUB: sub, token.
 //
 //	clamp(x, low, high)   x between two numbers
 //	where(c, a, b)        a where c >= 0, otherwise b
+//	latch(x, m)           the sign of x, which changes only where x is beyond m on the other side
 //
 // A quotient by 0 is 0, and a root of a negative number is 0. The text is part of an element type: a
 // mistake in it panics.
@@ -132,7 +133,7 @@ func (f formula) call(name string, args []*Expr) *Expr {
 // operands returns the number of operands of an operation.
 func operands(op operation) int {
 	switch op {
-	case add, sub, mul, div, minimum, maximum, lookup2:
+	case add, sub, mul, div, minimum, maximum, lookup2, latch:
 		return 2
 	case choose:
 		return 3

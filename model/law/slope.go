@@ -76,7 +76,7 @@ func (g *graph) over(box []span, along int, v, d []span) (value, slope span, ok 
 			return span{}, span{}, false
 		}
 		switch n.op {
-		case number:
+		case number, latch:
 		case quantity:
 			if n.leaf == along {
 				d[i] = point(1)
@@ -114,6 +114,8 @@ func (n *node) values(box, v []span, a, b span) span {
 		return at
 	case choose:
 		return chosen(a, b, v[n.args[2]])
+	case latch:
+		return span{-1, 1}
 	}
 	return values(n.op, a, b)
 }

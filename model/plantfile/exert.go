@@ -133,7 +133,8 @@ func linearPart(p *network.Plant, signal int) (f network.Form) {
 func share(k int, f *network.Friction) *law.Expr {
 	tau := network.FrictionOf(k)
 	pressed := append(network.SignalOf(f.Signal), network.One(-f.Offset)...)
-	return law.Formula("tau/(max(0, pressed)*gain)", law.Names{"tau": tau, "pressed": pressed, "gain": f.Gain}).Plain().
+	positive := law.Formula("max(0, pressed)", law.Names{"pressed": pressed}).Plain()
+	return law.Formula("tau/(positive*gain)", law.Names{"tau": tau, "positive": positive, "gain": f.Gain}).
 		WithCombinedSlope(tau, 0).WithCombinedSlope(pressed, 0)
 }
 

@@ -191,8 +191,11 @@ func addContactLoss(e *element.Element, c network.ContactLoss, name string, sign
 		// Limited to 0 and the force of the contact: 0 without contact, and continuous at its end.
 		own := network.ContactLossOf(len(e.Network.ContactLosses) - 1)
 		n := network.FrictionOf(c.Contact).Scaled(-1e9)
-		limited := law.Formula("max(min(loss, max(n, 0)), min(n, 0))", law.Names{"loss": own, "n": n}).Plain()
-		l := law.Formula("where(forward, loss, 0)", law.Names{"loss": limited, "forward": body.Speeds(way.forward)})
+		names := law.Names{"loss": own, "n": n, "forward": body.Speeds(way.forward)}
+		names["above"], names["below"] = law.Formula("max(n, 0)", names).Plain(), law.Formula("min(n, 0)", names).Plain()
+		names["loss"] = law.Formula("min(loss, above)", names).Plain()
+		names["loss"] = law.Formula("max(loss, below)", names).Plain()
+		l := law.Formula("where(forward, loss, 0)", names)
 		loss := e.AddLaw(name+".loss_"+way.name, e.Per("N.m", "N"), l.WithCombinedSlope(n, 0))
 		e.Exert(body, loss.Scaled(-way.forward))
 	}
