@@ -213,9 +213,10 @@ func (a *assembly) programs(sys *model.System) {
 	for i, j := range a.signalPlace {
 		from[j] = i
 	}
+	laws := make([]*network.Law, a.m)
 	for j, i := range from {
 		if l := a.signals[i].Law; l != nil {
-			sys.Signals[j].Law = a.program(l, a.args[i])
+			laws[j], sys.Signals[j].Law = l, a.program(l, a.args[i])
 		}
 	}
 
@@ -223,9 +224,9 @@ func (a *assembly) programs(sys *model.System) {
 		sys.Guards = append(sys.Guards, *a.program(&g.Law, a.arguments(&g.Law, g.At, g.Name)))
 	}
 
-	start := startSignals(sys)
-	for j, i := range from {
-		l, p := a.signals[i].Law, sys.Signals[j].Law
+	start := startSignals(sys, laws)
+	for j := range from {
+		l, p := laws[j], sys.Signals[j].Law
 		if p == nil {
 			continue
 		}
@@ -235,13 +236,13 @@ func (a *assembly) programs(sys *model.System) {
 				p.Slopes[i] = steepestLoss(a.GearLosses[f.Index()], a.gearShares[f.Index()])
 			}
 		}
-		for _, k := range l.Stiff {
+		if swings := l.Swings; swings != nil {
 			g := 0.0
-			for q, r := range p.Args[k.Rate].Row {
+			for q, r := range p.Args[swings.Rate].Row {
 				g += r * sys.B[q*a.m+j]
 			}
-			if g != 0 { // twice the frequency of the oscillation on the spring
-				p.Slopes[k.Rate] = max(p.Slopes[k.Rate], 2*math.Sqrt(k.C/math.Abs(g)), k.Own/math.Abs(g))
+			if g != 0 {
+				p.Slopes[swings.Rate] = max(p.Slopes[swings.Rate], swings.Fastest/math.Abs(g))
 			}
 		}
 

@@ -334,17 +334,20 @@ func scaleSlopes(p *model.Program, open []network.Unsized, x, v []float64) {
 }
 
 // startSignals returns the signals at the start of the plant, by their index: sources at their
-// largest value, without friction.
-func startSignals(sys *model.System) []float64 {
-	v, region := make([]float64, len(sys.Signals)), sys.RegionsAt(sys.X0)
+// largest value, laws without friction torques. laws holds the laws among them.
+func startSignals(sys *model.System, laws []*network.Law) []float64 {
+	v := make([]float64, len(sys.Signals))
 	for j := range v {
 		switch s := &sys.Signals[j]; {
 		case s.Law != nil:
-			v[j] = programAt(sys, s.Law, v, nil)
+			args := make([]float64, len(s.Law.Args))
+			for i := range args {
+				args[i] = functionalAt(&s.Law.Args[i], sys.X0, v)
+			}
+			v[j], _ = laws[j].At(args)
 		case s.Affine != nil:
-			z, _ := sys.Switches[s.Affine.Switch].At(sys.X0)
-			slope, offset := s.Affine.In(region)
-			v[j] = slope*z + offset
+			z, r := sys.Switches[s.Affine.Switch].At(sys.X0)
+			v[j] = s.Affine.Slope[r]*z + s.Affine.Offset[r]
 		default:
 			if low, high := network.SourceRange(s.Source); high >= low {
 				v[j] = high
@@ -357,96 +360,6 @@ func startSignals(sys *model.System) []float64 {
 
 	return v
 }
-
-// sideAt returns the side of event indicator g at the start; 1 where it depends on itself. within are
-// the indicators that depend on it.
-func sideAt(sys *model.System, g int, v []float64, within []int) float64 {
-	if slices.Contains(within, g) {
-		return 1
-	}
-	p := &sys.Guards[g]
-	value := programAt(sys, p, v, append(within, g))
-	if len(p.Borders) == 0 {
-		if value < 0 {
-			return -1
-		}
-		return 1
-	}
-	side := 0.0
-	for _, b := range p.Borders {
-		if value >= b {
-			side++
-		}
-	}
-	return side
-}
-
-// programAt estimates the value of a program at the start with the signals v: without friction, and
-// with tables of two variables at their largest value.
-func programAt(sys *model.System, p *model.Program, v []float64, within []int) float64 {
-	var s []float64
-	for _, op := range p.Ops {
-		top := len(s) - 1
-		switch op.Code {
-		case model.Push:
-			s = append(s, op.Value)
-		case model.Arg:
-			s = append(s, functionalAt(&p.Args[op.Index], sys.X0, v))
-		case model.Side:
-			s = append(s, sideAt(sys, op.Index, v, within))
-		case model.If:
-			if sideAt(sys, op.Index, v, within) < 0 {
-				s[top-1] = s[top]
-			}
-			s = s[:top]
-		case model.Look:
-			s[top] = p.Tables[op.Index].At(s[top])
-		case model.Line:
-			t, i := &p.Tables[op.Index], int(s[top])
-			s = s[:top]
-			s[top-1] = t.Z[i] + (s[top-1]-t.X[i])/(t.X[i+1]-t.X[i])*(t.Z[i+1]-t.Z[i])
-		case model.Look2:
-			s = append(s[:top-1], network.Largest(p.Tables[op.Index].Z))
-		case model.Patch:
-			s = append(s[:top-3], network.Largest(p.Tables[op.Index].Z))
-		default:
-			if f, ok := ofTwo[op.Code]; ok {
-				s = append(s[:top-1], f(s[top-1], s[top]))
-			} else {
-				s[top] = ofOneValue[op.Code](s[top])
-			}
-		}
-	}
-
-	return s[0]
-}
-
-// ofTwo and ofOneValue are the operations on the top of the stack.
-var (
-	ofTwo = map[model.Code]func(a, b float64) float64{
-		model.Add: func(a, b float64) float64 { return a + b },
-		model.Sub: func(a, b float64) float64 { return a - b },
-		model.Mul: func(a, b float64) float64 { return a * b },
-		model.Div: func(a, b float64) float64 {
-			if b == 0 {
-				return 0
-			}
-			return a / b
-		},
-		model.Min: math.Min, model.Max: math.Max,
-	}
-	ofOneValue = map[model.Code]func(b float64) float64{
-		model.Neg: func(b float64) float64 { return -b },
-		model.Sign: func(b float64) float64 {
-			if b == 0 {
-				return 0
-			}
-			return math.Copysign(1, b)
-		},
-		model.Sqrt: func(b float64) float64 { return math.Sqrt(max(0, b)) },
-		model.Abs:  math.Abs, model.Exp: math.Exp, model.Atan: math.Atan, model.Sin: math.Sin, model.Cos: math.Cos,
-	}
-)
 
 // functionalAt returns the value of a functional in state x with the signals v.
 func functionalAt(f *model.Functional, x, v []float64) float64 {

@@ -3,7 +3,6 @@ package element
 import (
 	"errors"
 	"math"
-	"slices"
 
 	"lockstep/model"
 	"lockstep/model/law"
@@ -112,28 +111,21 @@ func (e *Element) NameLaw(name string, value *law.Expr) network.Form {
 	return e.NameForm(name, e.AddLaw(name, e.added(name), value))
 }
 
-// AddProgram is AddLaw for a law that is not an expression.
-func (e *Element) AddProgram(name, unit string, l *network.Law) network.Form {
-	return network.SignalOf(e.AddSignal(name, network.Signal{Law: l, Unit: units.Want(unit).Unit}))
-}
-
-// NameProgram is NameLaw for a law that is not an expression.
-func (e *Element) NameProgram(name string, l *network.Law) network.Form {
-	return e.NameForm(name, e.AddProgram(name, e.added(name), l))
-}
-
 // OwnLaw makes the signal with the name of the element a law.
 func (e *Element) OwnLaw(value *law.Expr) { e.setLaw(e.OwnSignal, value) }
 
 // setLaw makes a signal a law of the element.
 func (e *Element) setLaw(signal int, value *law.Expr) {
 	e.DeferLaw(signal, law.Owner{Name: e.Name, At: e.At}, value, func(err error) {
-		at := e.At
-		var slope *law.SlopeError
-		if errors.As(err, &slope) && e.Has(slope.Key) {
-			at = e.Place(slope.Key)
+		var steep *law.SlopeError
+		if errors.As(err, &steep) {
+			for _, key := range steep.Names {
+				if f, ok := e.given(key); ok {
+					e.Refuse(f.At, "%s %s makes its law infinitely steep; is its size right?", f.Key, e.Text(f, key))
+				}
+			}
 		}
-		e.Refuse(at, "%v", err)
+		e.Refuse(e.At, "%v", err)
 	})
 }
 
@@ -180,11 +172,6 @@ func (e *Element) added(name string) string {
 	panic("element: " + e.Kind.Name + " does not declare " + name)
 }
 
-// AddIndicator makes an event indicator of the element and returns its index.
-func (e *Element) AddIndicator(l *network.Law) int {
-	return network.Add(&e.Network.Indicators, network.Indicator{Name: e.Name, At: e.At, Law: *l})
-}
-
 // AddState makes the state NAME.name, which the type declares in Kind.Adds, and returns its index.
 func (e *Element) AddState(s network.State) int {
 	s.Name, s.Unit, s.At = e.Name+"."+s.Name, e.added(s.Name), e.At
@@ -201,27 +188,4 @@ func (e *Element) AddLag(s network.State, value network.Form, lag float64) netwo
 // Exert makes the element exert value along r.
 func (e *Element) Exert(r network.Row, value network.Form) {
 	e.Network.Efforts = append(e.Network.Efforts, network.Effort{Element: e.Name, At: e.At, Row: r, Value: value})
-}
-
-// AddBreakpoints makes an event indicator that crosses 0 where f passes one of the points.
-func (e *Element) AddBreakpoints(f network.Form, points []float64) {
-	e.AddLawBreakpoints(network.LawOf(f, 0), points)
-}
-
-// AddSlipBreakpoints makes an event indicator for the breakpoints of tables over |w_rel|.
-func (e *Element) AddSlipBreakpoints(tables ...model.Table) {
-	var points []float64
-	for _, t := range tables {
-		points = append(points, t.Breakpoints()...)
-	}
-	points = slices.DeleteFunc(points, func(x float64) bool { return x <= 0 })
-	e.AddLawBreakpoints(network.LawOf(e.Between.Speeds(1), 0).Do(model.Abs), points)
-}
-
-// AddLawBreakpoints makes one event indicator for all points that the law l passes.
-func (e *Element) AddLawBreakpoints(l *network.Law, points []float64) {
-	slices.Sort(points)
-	if l.Borders = slices.Compact(points); len(points) > 0 {
-		e.AddIndicator(l)
-	}
 }

@@ -110,6 +110,16 @@ func (e *Element) declared(key string) Parameter {
 	panic("element: " + e.Kind.Name + " does not declare " + key)
 }
 
+// given returns the entry of a key, if the type declares it and the file gives it.
+func (e *Element) given(key string) (Field, bool) {
+	for _, p := range e.Kind.Parameters {
+		if network.Rotational.Spell(p.Key) == key {
+			return e.Field(key)
+		}
+	}
+	return Field{}, false
+}
+
 // Field returns the entry of a key, and whether the file gives it.
 func (e *Element) Field(key string) (Field, bool) {
 	f, ok := e.Fields[e.declared(key).Key]

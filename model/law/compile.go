@@ -1,7 +1,6 @@
 package law
 
 import (
-	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -25,7 +24,7 @@ func Compile(p *network.Plant, owner Owner, x *Expr) (*network.Law, error) {
 		return nil, err
 	}
 	c.joinTables(g)
-	l := &network.Law{Args: slices.Clone(g.leaves)}
+	l := &network.Law{Args: slices.Clone(g.leaves), At: g.at}
 	c.emit(l, x)
 	for _, e := range x.events {
 		c.condition(e)
@@ -44,22 +43,15 @@ func Compile(p *network.Plant, owner Owner, x *Expr) (*network.Law, error) {
 		l.Combined = append(l.Combined, d.combined)
 	}
 	c.recordSizes(l, x, g)
-	if s := x.spring; s != nil {
+	if s := x.swings; s != nil {
 		rate := slices.IndexFunc(l.Args, func(f network.Form) bool { return reflect.DeepEqual(f, s.rate) })
 		if rate < 0 {
-			rate = l.Read(s.rate, 0)
-			l.Ranges, l.Combined = append(l.Ranges, network.Range{Low: math.Inf(-1), High: math.Inf(1)}), append(l.Combined, true)
+			rate = len(l.Args)
+			l.Args, l.Slopes = append(l.Args, s.rate), append(l.Slopes, 0)
+			l.Ranges = append(l.Ranges, network.Range{Low: math.Inf(-1), High: math.Inf(1)})
+			l.Combined = append(l.Combined, true)
 		}
-		l.Stiff = []network.Stiffness{{Rate: rate, C: s.c, Own: s.own}}
-	}
-	for _, n := range g.nodes {
-		if n.bounds != everything && n.op != quantity {
-			limit := network.Limit{Range: network.Range{Low: n.bounds.low, High: n.bounds.high}}
-			value := network.Law{Args: l.Args, Tables: l.Tables}
-			c.emit(&value, n.Expr)
-			limit.Ops, l.Tables = value.Ops, value.Tables
-			l.Limits = append(l.Limits, limit)
-		}
+		l.Swings = &network.Oscillation{Rate: rate, Fastest: s.fastest}
 	}
 	return l, nil
 }
@@ -95,24 +87,15 @@ func (c *compiler) checkNumbers(g *graph) error {
 	return nil
 }
 
-// SlopeError reports a law without a finite slope; Key is the parameter that is the likely cause, and
-// Value its value, SI.
-type SlopeError struct {
-	Key   string
-	Value float64
-}
+// SlopeError reports a law without a finite slope. Names are its numbers, those of the most extreme
+// size first.
+type SlopeError struct{ Names []string }
 
 func (e *SlopeError) Error() string {
-	if e.Key == "" {
-		return "its law has no finite slope"
-	}
-	return fmt.Sprintf("with %s %g its law has no finite slope", e.Key, e.Value)
+	return "its law is infinitely steep; is the size of a parameter right?"
 }
 
-func (c *compiler) refuseSlope() error {
-	key, value := c.numbers.sharpest()
-	return &SlopeError{key, value}
-}
+func (c *compiler) refuseSlope() error { return &SlopeError{c.numbers.extremes()} }
 
 // rangeOf returns the range of a quantity: that of its signals, everything for a speed or a state. A
 // signal without a known range has its expected size.

@@ -9,6 +9,7 @@
 package law
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"reflect"
@@ -28,7 +29,7 @@ type Expr struct {
 	args   []*Expr            // operands
 	bounds span               // values in operation; the whole line if they are not declared
 	names  map[string]float64 // numbers of the formula by name, for errors
-	spring *spring            // nil: none
+	swings *oscillation       // nil: none
 	slopes []declaredSlope
 	plain  bool    // no event indicators for its corners
 	events []*Expr // further event indicators: the sign of each
@@ -122,17 +123,17 @@ func (x *Expr) WithEvent(sign *Expr) *Expr {
 	return &y
 }
 
-// spring is a network.Stiffness before it is compiled.
-type spring struct {
-	rate   network.Form
-	c, own float64
+// oscillation is a network.Oscillation before it is compiled.
+type oscillation struct {
+	rate    network.Form
+	fastest float64
 }
 
-// WithSpring declares that x contains a spring of stiffness c whose deflection has a rate, or that x
-// oscillates with up to own, rad/s, while that deflection grows.
-func (x *Expr) WithSpring(rate network.Form, c, own float64) *Expr {
+// WithOscillation declares that x oscillates with up to fastest, rad/s, while the quantity that has
+// this rate grows.
+func (x *Expr) WithOscillation(rate network.Form, fastest float64) *Expr {
 	y := *x
-	y.spring = &spring{rate, c, own}
+	y.swings = &oscillation{rate, fastest}
 	return &y
 }
 
@@ -170,6 +171,8 @@ func apply(op operation, args ...*Expr) *Expr {
 		b = args[1]
 	}
 	switch {
+	case op == div && b.isNumber(0): // by a number that is too small; Compile refuses it
+		return Number(math.NaN())
 	case op == add && a.isNumber(0), op == mul && a.isNumber(1), op == mul && b.isNumber(0):
 		return b
 	case (op == add || op == sub) && b.isNumber(0), (op == mul || op == div) && b.isNumber(1), op == mul && a.isNumber(0):
@@ -182,12 +185,15 @@ func apply(op operation, args ...*Expr) *Expr {
 	return &Expr{op: op, args: args, bounds: everything}
 }
 
-// evaluate returns the value of an operation on numbers.
+// evaluate returns the value of an operation on numbers; a quotient by 0 is not finite.
 func evaluate(op operation, args []*Expr) float64 {
 	v := point(args[0].value)
 	w := v
 	if len(args) > 1 {
 		w = point(args[1].value)
+	}
+	if op == div {
+		return v.low / w.low
 	}
 	return values(op, v, w).low
 }
@@ -228,24 +234,10 @@ func (x *Expr) linear() (f network.Form, ok bool) {
 	return nil, false
 }
 
-// mergedNames returns all named numbers of expressions.
-func mergedNames(list ...*Expr) map[string]float64 {
-	all := map[string]float64{}
-	for _, x := range list {
-		maps.Copy(all, x.names)
-	}
-	return all
-}
-
-// sharpest returns the named number whose size is farthest from 1, and its name; "" without any.
-func (x *Expr) sharpest() (name string, value float64) {
-	most := -1.0
-	for _, key := range slices.Sorted(maps.Keys(x.names)) {
-		if v := x.names[key]; v != 0 {
-			if far := math.Abs(math.Log(math.Abs(v))); far > most {
-				name, value, most = key, v, far
-			}
-		}
-	}
-	return name, value
+// extremes returns the names of the numbers in x, those of the most extreme size first.
+func (x *Expr) extremes() []string {
+	size := func(name string) float64 { return math.Abs(math.Log(math.Abs(x.names[name]))) }
+	return slices.SortedStableFunc(maps.Keys(x.names), func(a, b string) int {
+		return cmp.Or(cmp.Compare(size(b), size(a)), cmp.Compare(a, b))
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"lockstep/model"
 	"lockstep/model/network"
 )
 
@@ -129,6 +130,37 @@ func chosen(c, a, b span) span {
 		return b
 	}
 	return a.with(b)
+}
+
+// at returns the value for values of the quantities, and whether all of it lies in the declared
+// ranges.
+func (g *graph) at(leaves []float64) (value float64, holds bool) {
+	holds = true
+	v := make([]float64, len(g.nodes))
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		a, b := v[n.args[0]], v[n.args[1]]
+		switch n.op {
+		case number:
+			v[i] = n.value
+		case quantity:
+			v[i] = leaves[n.leaf]
+		case lookup:
+			v[i] = tableAt(&n.table, a)
+		case lookup2:
+			v[i] = tableAt(&model.Table{X: n.table.X, Z: n.table.Column(b).Z}, a)
+		case choose:
+			if v[i] = b; a < 0 {
+				v[i] = v[n.args[2]]
+			}
+		case latch:
+			v[i] = math.Copysign(1, a)
+		default:
+			v[i] = values(n.op, point(a), point(b)).low
+		}
+		holds = holds && v[i] >= n.bounds.low && v[i] <= n.bounds.high
+	}
+	return v[len(v)-1], holds
 }
 
 // Of the search for the largest slope:

@@ -263,7 +263,7 @@ func readHarmonics(e *element.Element) element.Declared {
 			"amplitude": rows[1][i], "phi_rel": network.StateOf(turn)})
 	}
 	torque := law.Formula("tau*sum", law.Names{"tau": network.SignalOf(mean), "sum": sum})
-	d := e.Drive(e.AddLaw("tau", "N.m", torque.WithSpring(e.Between.Speeds(1), 0, rows[0][len(rows[0])-1]*e.Number("w_max"))))
+	d := e.Drive(e.AddLaw("tau", "N.m", torque.WithOscillation(e.Between.Speeds(1), rows[0][len(rows[0])-1]*e.Number("w_max"))))
 	d.Twist, d.Angle = turn, "rad"
 	return d
 }
