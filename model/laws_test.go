@@ -140,7 +140,7 @@ func TestParameterThatMakesALawInfinitelySteepIsNamed(t *testing.T) {
 	for _, c := range [][2]string{
 		{"type: quadratic_speed_dependent_torque, flange: wheel, tau_nominal: -1, w_nominal: «1e-200 rad/s»", "w_nominal 1e-200 rad/s"},
 		{"type: eddy_current_torque, flange: wheel, tau_nominal: 1, w_nominal: «1e-320»", "w_nominal 1e-320"},
-		{"type: bearing_friction, flange: wheel, tau_Coulomb: 1, tau_Stribeck: «1e200 N.m», fexp: 1e200", "tau_Stribeck 1e200 N.m"},
+		{"type: bearing_friction, flange: wheel, tau_Coulomb: 1, tau_Stribeck: 1e200 N.m, fexp: «1e200»", "fexp 1e200"},
 	} {
 		modeltest.Refuse(t, modeltest.Train, old, "  drag: {"+c[0]+"}",
 			`element "drag": `+c[1]+" makes its law infinitely steep; is its size right?")
