@@ -28,9 +28,10 @@ func (c *chance) add(format string, args ...any) {
 // input adds an input that is a capacity and returns its name.
 func (c *chance) input() string {
 	name := fmt.Sprintf("c%d", len(c.inputs))
-	text := fmt.Sprintf("  %s: {unit: N, min: 0, max: 60", name)
+	text := fmt.Sprintf("  %s: {unit: N, min: -30, max: 60", name)
 	if c.IntN(4) == 0 {
-		text += ", delay: 13 ms, default: {sine: {amplitude: 14, f: 1.3, offset: 15}}"
+		text += ", delay: 13 ms, default: {product: [{sine: {amplitude: 24, f: 1.3, offset: 15}}, " +
+			"{sine: {amplitude: 0.3, f: 0.4, offset: 1}}]}"
 	}
 	c.inputs = append(c.inputs, text+"}")
 	return name

@@ -328,7 +328,7 @@ func flangesOf(kinds []element.Kind) string {
 	flanges := kinds[0].Flanges
 	for i := 0; i < len(flanges); {
 		first, keys := flanges[i], []string(nil)
-		for ; i < len(flanges) && flanges[i].Domain == first.Domain && flanges[i].Optional == first.Optional; i++ {
+		for ; i < len(flanges) && flanges[i].Domain == first.Domain && flanges[i].Missing == first.Missing; i++ {
 			keys = append(keys, flanges[i].Key)
 		}
 		text := quoted(keys)
@@ -339,8 +339,8 @@ func flangesOf(kinds []element.Kind) string {
 		default:
 			text += " " + does[first.Domain]
 		}
-		if first.Optional {
-			text += " (ground if left out)"
+		if first.Missing != "" {
+			text += " (" + first.Missing + " if left out)"
 		}
 		joined = append(joined, text)
 	}

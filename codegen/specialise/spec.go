@@ -98,7 +98,7 @@ func (s *spec) runPasses() (err error) {
 		}
 	}()
 
-	for range maxPasses {
+	for pass := range maxPasses {
 		s.runPass()
 		switch {
 		case s.limit > smallUnrollLimit && s.countStatements() > largeTick:
@@ -112,6 +112,12 @@ func (s *spec) runPasses() (err error) {
 		case s.changed:
 		case maps.Equal(s.lastRead, s.read):
 			return nil
+		case pass > maxPasses/2: // passes alternate: keep each cell that any of them reads
+			known := len(s.lastRead)
+			if maps.Copy(s.lastRead, s.read); len(s.lastRead) == known {
+				s.read = s.lastRead
+				return nil
+			}
 		default:
 			s.lastRead = s.read
 		}

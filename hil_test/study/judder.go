@@ -156,10 +156,10 @@ func nonlinearWindow(s *stickSlip, w windowOf, e judderExtent) [2]float64 {
 	return [2]float64{low, edge(w.high-away, w.high+away, e.fine, slips, end)}
 }
 
-// end runs until a contact has come to its end, at most until, s.
+// end returns the outcome for a contact after until, s.
 func (m *judderModel) end(element int, until float64) outcome {
 	const interval = 0.1 // time between two checks, s
-	for m.t < until-interval/2 {
+	for m.changed[element] < until {
 		m.advance(m.t+interval, fineStep)
 		if m.t > m.changed[element]+quiet {
 			return endOf(m.mode[element] == 0)
@@ -260,13 +260,16 @@ func endOf(sticks bool) outcome {
 	return slips
 }
 
-// life runs until stick-slip has ended, at most until, s.
+// life runs until stick-slip has ended, or has lasted until, s.
 func (d *drive) life(contact string, torque, until float64) lifeAt {
 	d.reset(torque)
 	last, mode := 0.0, kernel.Stuck
-	for at := range d.steps(until) {
+	for at := range d.steps(until + 2*quiet) {
 		for e := range d.changes(contact) {
 			last, mode = e.Time, e.To
+		}
+		if last >= until {
+			break
 		}
 		if at > last+quiet {
 			return lifeAt{torque, last, endOf(mode == kernel.Stuck)}

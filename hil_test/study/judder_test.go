@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Independent code made the file, with 13 digits.
@@ -78,6 +79,27 @@ func TestStickSlipOccursInANarrowWindow(t *testing.T) {
 	}
 	if one, two := r.cases[0].windows[0], r.cases[0].windows[1]; !(math.Abs(one.low-two.low) < 50) {
 		t.Errorf("without the engine's reaction the window moves from %g to %g N·m", one.low, two.low)
+	}
+}
+
+// The windows in the comments of the plants and in README.md are exact to 0.01 N·m.
+func TestStickSlipLasts20SecondsInThePublishedWindow(t *testing.T) {
+	for _, c := range []struct {
+		*stickSlip
+		inside, outside [2]float64
+	}{
+		{&stickSlips[0], [2]float64{322.61, 323.40}, [2]float64{322.60, 323.41}},
+		{&stickSlips[1], [2]float64{-168.23, -168.57}, [2]float64{-168.22, -168.58}},
+	} {
+		d := newDrive(c.plant, 5*time.Millisecond)
+		for i, want := range []outcome{holds, slips} {
+			if l := d.life(c.contact, c.inside[i], 20); l.end != lasts {
+				t.Errorf("%s: at %g N·m it %v after %g s, want stick-slip for 20 s", c.name, c.inside[i], l.end, l.last)
+			}
+			if l := d.life(c.contact, c.outside[i], 20); l.end != want {
+				t.Errorf("%s: at %g N·m it %v after %g s, want: %v", c.name, c.outside[i], l.end, l.last, want)
+			}
+		}
 	}
 }
 

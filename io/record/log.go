@@ -36,6 +36,16 @@ type Log struct {
 // maxLine is the longest line of a log, bytes.
 const maxLine = 64 << 10
 
+// IsLog reports whether a file that begins with head is a log of candump -L or an ASC log. A log that
+// begins with a comment is not recognised.
+func IsLog(head []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("\n"))
+	if len(line) > 1 && line[0] == '(' {
+		return line[1] >= '0' && line[1] <= '9'
+	}
+	return !bytes.HasPrefix(line, []byte("//")) && isASC(line)
+}
+
 // NewLog reads a log; name is for errors.
 func NewLog(name string, from io.Reader) (*Log, error) {
 	l := &Log{name: name, in: bufio.NewReaderSize(from, maxLine)}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -40,6 +41,9 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
+// IsRecord reports whether a file that begins with head is a record, of any version.
+func IsRecord(head []byte) bool { return bytes.HasPrefix(head, []byte(magic[:len(magic)-1])) }
+
 // NewReader reads a record from memory or another source; name is for errors.
 func NewReader(name string, from io.ReaderAt) (*Reader, error) {
 	r := &Reader{name: name, file: from}
@@ -48,7 +52,7 @@ func NewReader(name string, from io.ReaderAt) (*Reader, error) {
 		if err != nil && err != io.EOF {
 			return nil, fmt.Errorf("record: %w", err)
 		}
-		if string(m[:len(magic)-1]) == magic[:len(magic)-1] {
+		if IsRecord(m[:]) {
 			return nil, fmt.Errorf("record: %s: the record has version %q, this program reads %q only: make the record anew",
 				r.name, m, magic)
 		}

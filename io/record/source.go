@@ -54,8 +54,8 @@ func OpenSource(path, channel string) (*Source, error) {
 
 // open starts reading f, a record or a log.
 func (s *Source) open(path string, f *os.File) error {
-	head := make([]byte, len(magic)-1) // without the version: NewReader reports an unknown version
-	if n, _ := f.ReadAt(head, 0); n < len(head) || string(head) != magic[:len(head)] {
+	head := make([]byte, len(magic))
+	if _, _ = f.ReadAt(head, 0); !IsRecord(head) {
 		l, err := NewLog(path, f)
 		if err != nil {
 			return err

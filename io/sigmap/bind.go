@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"lockstep/io/messages"
 	"lockstep/model/units"
@@ -71,12 +72,13 @@ func (b *binder) findEnds(l *Link, kind string, ports []units.Port) (*messages.M
 	return msg, sig, findPort(l.Port, kind, ports)
 }
 
-// compileField compiles a signal to the unit of port, which has the given index, with the
+// compileField compiles a signal of msg to the unit of port, which has the given index, with the
 // range of the database.
-func (b *binder) compileField(sig *messages.Signal, index int, port *units.Port) Field {
+func (b *binder) compileField(msg *messages.Message, sig *messages.Signal, index int, port *units.Port) Field {
 	unit, zero, err := unitScale(sig.Unit, port.Unit)
 	if err != nil {
-		refuse("signal in %q (%s), port in %q: %w", sig.Unit, b.lineOf(sig), port.Unit, err)
+		refuse("signal in %q (%s), port in %q: %s", sig.Unit, b.lineOf(sig), port.DeclaredUnit().Spelled,
+			cmp.Or(stateUnit(sig, msg.Name+"."+sig.Name, port.DeclaredUnit()), units.Reason(err)))
 	}
 	f := rawField(sig)
 	f.Index, f.Factor, f.Offset = index, sig.Factor*unit, sig.Offset*unit+zero
@@ -132,6 +134,28 @@ func unitScale(from, to string) (factor, zero float64, err error) {
 
 	factor, err = units.Convert(from, to)
 	return factor, 0, err
+}
+
+// stateUnit returns the advice to state the unit of a signal in the bench if the database has none, or
+// one that is not known; "" if it is known. name is the name of the signal; the advised unit is one
+// that fits want.
+func stateUnit(sig *messages.Signal, name string, want units.Wanted) string {
+	if _, err := units.Parse(sig.Unit); err == nil && sig.Unit != "" {
+		return ""
+	}
+	unit := want.Spelled
+	if u, err := units.ParseWanted(units.Respell(sig.Unit)); err == nil && u.Dim == want.Dim {
+		unit = units.Respell(sig.Unit)
+	}
+
+	if sig.Unit == "" {
+		return fmt.Sprintf("the database gives no unit; state it in the bench: units: {%s: %s}", name, unit)
+	}
+	key := sig.Unit
+	if !units.IsName(key, false) {
+		key = strconv.Quote(key)
+	}
+	return fmt.Sprintf("%q is not a known unit; state it in the bench: units: {%s: %s}", sig.Unit, key, unit)
 }
 
 // narrow reduces the raw range to values from lo to hi, in the port's unit.

@@ -18,7 +18,7 @@ func (b *binder) addReceived(l *Link) {
 		refuse("the port is driven by %s.%s already", other.Message, other.Signal)
 	}
 	rx, port := b.rxOf(msg), &b.inputs[index]
-	f := b.compileField(sig, index, port)
+	f := b.compileField(msg, sig, index, port)
 	f.narrow(port.Min, port.Max)
 	if !(f.Lo <= f.Hi) {
 		refuse("no value of the signal, [%g|%g] %q, is within the port's %g to %g %q",

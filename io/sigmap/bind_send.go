@@ -126,7 +126,7 @@ func (b *binder) addSent(l *Link) {
 		refuse("the signal (%s) is a multiplexor: give it a constant value", b.lineOf(sig))
 	}
 	b.checkFree(b.frames[i], sig)
-	f := b.compileField(sig, index, &b.outputs[index])
+	f := b.compileField(msg, sig, index, &b.outputs[index])
 	beyond := b.outputs[index].Beyond
 	if f.Wraps, f.Rests = beyond == units.Wraps, beyond == units.Rests; f.Wraps && f.Float {
 		refuse("the port is a count, and the signal (%s) a floating-point number, "+
@@ -195,7 +195,7 @@ func (b *binder) addConstant(t *Tx, f *txLayout, c *Constant) {
 	if err := c.Waveform.Check(); err != nil {
 		refuse("%w", err)
 	}
-	field := b.compileField(sig, -1, &units.Port{Unit: sig.Unit, Min: math.Inf(-1), Max: math.Inf(1)})
+	field := b.compileField(f.msg, sig, -1, &units.Port{Unit: sig.Unit, Min: math.Inf(-1), Max: math.Inf(1)})
 	for i, v := range c.Waveform.Value {
 		if raw := (v - field.Offset) / field.Factor; !(raw >= field.Lo-0.5 && raw <= field.Hi+0.5) {
 			refuse("point %d of its waveform, %g %s, is beyond the signal's range", i+1, v, sig.Unit)

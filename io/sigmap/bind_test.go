@@ -27,9 +27,15 @@ var wrongSpecs = []struct {
 	{"units", func(_ *messages.Database, _ *Spec, in, _ []units.Port) { in[0].Unit = "rad/s" },
 		[]string{"signal Pressure.p1, port c1", `signal in "bar" (gearbox.dbc:`, `port in "rad/s"`}},
 	{"units of a sent signal", func(db *messages.Database, _ *Spec, _, _ []units.Port) { db.Messages[2].Signals[0].Unit = "furlong" },
-		[]string{"signal Speeds.w1, port w1", `signal in "furlong"`, `port in "rad/s"`}},
+		[]string{"signal Speeds.w1, port w1", `signal in "furlong"`, `port in "rad/s": "furlong" is not a known unit; state it in the bench: units: {furlong: rad/s}`}},
+	{"units of a maker", func(db *messages.Database, _ *Spec, _, _ []units.Port) {
+		db.Messages[2].Signals[0].Unit = "Unit_MinutInver"
+	}, []string{`"Unit_MinutInver" is not a known unit; state it in the bench: units: {Unit_MinutInver: rpm}`}},
+	{"units in a declared unit", func(db *messages.Database, _ *Spec, _, out []units.Port) {
+		db.Messages[2].Signals[0].Unit, out[0].Declared = "1/minuto", "rpm"
+	}, []string{`port in "rpm": "1/minuto" is not a known unit; state it in the bench: units: {"1/minuto": rpm}`}},
 	{"number without a unit", func(db *messages.Database, _ *Spec, _, _ []units.Port) { db.Messages[2].Signals[0].Unit = "" },
-		[]string{"signal Speeds.w1, port w1", `signal in ""`, `port in "rad/s"`}},
+		[]string{"signal Speeds.w1, port w1", `signal in ""`, `port in "rad/s": the database gives no unit; state it in the bench: units: {Speeds.w1: rad/s}`}},
 	{"no common value", func(_ *messages.Database, _ *Spec, in, _ []units.Port) { in[0].Min, in[0].Max = 41e5, 50e5 },
 		[]string{"signal Pressure.p1, port c1", `[0|40] "bar"`, `4.1e+06 to 5e+06 "Pa"`}},
 	{"port range NaN", func(_ *messages.Database, _ *Spec, in, _ []units.Port) { in[0].Max = math.NaN() },

@@ -84,11 +84,11 @@ func (r *Reader) Document(data []byte) Node {
 	if r.checkTokens(tokens); r.Err != nil {
 		return nil
 	}
-	f, err := parser.Parse(tokens, 0)
+	f, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // checkMappings reports them
 	var syntax yaml.Error
 	switch {
 	case errors.As(err, &syntax):
-		r.FailAt(tokenPos(syntax.GetToken()), "YAML: %s", syntax.GetMessage())
+		r.failSyntax(data, syntax)
 	case err != nil:
 		r.FailAt(start, "YAML: %w", err)
 	case len(f.Docs) == 0 || f.Docs[0].Body == nil:
@@ -96,7 +96,9 @@ func (r *Reader) Document(data []byte) Node {
 	case len(f.Docs) > 1:
 		r.FailAt(NodePos(f.Docs[1].Body), "a second document begins here; a file holds one")
 	default:
-		return f.Docs[0].Body
+		if r.checkMappings(f.Docs[0].Body); r.Err == nil {
+			return f.Docs[0].Body
+		}
 	}
 
 	return nil

@@ -3,7 +3,8 @@
 // any file; the packages that own a format bring the keys: plants (model/plantfile), benches
 // (rt/bench), scenarios and faults (rt/scenario), sweeps (rt/sweep).
 //
-// Reading order: yamlfile.go (positions and errors), read.go (Reader, limits of the parser, Leaves).
+// Reading order: yamlfile.go (positions and errors), read.go (Reader, limits of the parser, Leaves),
+// hints.go (reasons for frequent mistakes).
 package yamlfile
 
 import (
@@ -100,7 +101,7 @@ const maxError = 1000 // longest text of an error, bytes
 // oneLine makes a text from a file safe for one line of a terminal or log.
 func oneLine(s string) string {
 	if len(s) > maxError {
-		s = s[:maxError] + "..."
+		s = s[:max(maxError/2, strings.LastIndexByte(s[:maxError], ' '))] + " ..."
 	}
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -69,9 +69,9 @@ func (k *Kind) Keys() []string {
 
 // Flange is a key that names a node.
 type Flange struct {
-	Key      string
-	Domain   network.Domain // network.AnyDomain: as the other flanges of the element
-	Optional bool           // default: ground
+	Key     string
+	Domain  network.Domain // network.AnyDomain: as the other flanges of the element
+	Missing string         // what takes the place of the node if the key is left out; "": the key is required
 }
 
 // Flanges returns flanges of domain d.
@@ -88,7 +88,12 @@ func Ends(d network.Domain) []Flange { return Flanges(d, "a", "b") }
 
 // OnSupport returns the flanges of an element at one node, with an optional support.
 func OnSupport(d network.Domain) []Flange {
-	return []Flange{{"flange", d, false}, {"support", d, true}}
+	return append(Flanges(d, "flange"), Support("support", d))
+}
+
+// Support returns an optional flange that is otherwise the ground.
+func Support(key string, d network.Domain) Flange {
+	return Flange{Key: key, Domain: d, Missing: "ground"}
 }
 
 // Element is one entry of the section elements during reading.

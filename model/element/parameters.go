@@ -330,6 +330,7 @@ func (e *Element) Columns(key string) [][]float64 {
 	p := e.declared(key)
 	f, spelled := e.entry(p), p.Units()
 	cols := make([][]float64, len(spelled))
+	e.CheckRows(f, e.What()+": "+p.Key, len(spelled))
 	for _, g := range e.Items(f, p.Key) {
 		row := e.Items(g, p.Key+": row")
 		if len(row) != len(spelled) {
@@ -401,8 +402,8 @@ func (e *Element) Map2(key string, keys [3]string) model.Table {
 	for _, g := range rows {
 		row := e.NumbersOf(g, part[2])
 		if len(row) != len(t.Y) {
-			e.Refuse(g.At, "%s: row of %d values; one for each of the %d values of %s is wanted",
-				what, len(row), len(t.Y), keys[1])
+			e.Refuse(g.At, "%s: row of %d values; one for each of the %d values of %s is wanted%s",
+				what, len(row), len(t.Y), keys[1], e.DecimalAdvice(g))
 		}
 
 		t.Z = append(t.Z, row...)

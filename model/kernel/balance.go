@@ -143,7 +143,7 @@ func (k *Kernel) violations(g *Block, atRest uint64) uint64 {
 		l := bits.TrailingZeros64(r)
 		i, bad := g.Elements[l], false
 		if k.atBound[i] == 0 {
-			slack := overload/4*k.limit[i] + k.torqueTol
+			slack := overload/4*k.limit[i] + k.torqueTolOf(i)
 			bad = k.trialTau[i] > k.limit[i]+slack || k.trialTau[i] < k.minTorque(i)-slack
 		} else {
 			a, size := k.trialAcceleration(g, atRest, l)

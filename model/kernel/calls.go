@@ -53,6 +53,8 @@ type calls struct {
 	// The place of an event in a substep.
 	// share: locateEvent, mayHoldEvent, an event indicator
 	mayHoldEvent func(k *Kernel) bool
+	// limit: mayHoldEvent, indicatorsMayPass, an event indicator
+	indicatorTurns func(k *Kernel) bool
 	// limit: locateEvent, firstEvent, firstRoot, an event indicator
 	firstRoot func(k *Kernel, curve int) (theta float64, ok bool)
 	// limit: countEdges, locateEdge, refineRoot, an event indicator
@@ -88,7 +90,7 @@ func newCalls(t *Tables) calls {
 		locateEvent: (*Kernel).locateEvent, stepOverEvents: (*Kernel).stepOverEvents,
 		expand: (*Kernel).expand, solveLaws: (*Kernel).solveLaws, iterateLaws: (*Kernel).iterateLaws,
 		correctExpansion: (*Kernel).correctExpansion, setTorques: (*Kernel).setTorques, derive: (*Kernel).derive,
-		mayHoldEvent: (*Kernel).mayHoldEvent, firstRoot: (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot,
+		mayHoldEvent: (*Kernel).mayHoldEvent, indicatorTurns: (*Kernel).indicatorTurns, firstRoot: (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot,
 		resolveModes: (*Kernel).resolveModes, resolveBlock: (*Kernel).resolveBlock,
 		solveLockTorques: (*Kernel).solveLockTorques, handleImpact: (*Kernel).handleImpact,
 		factorise: (*Kernel).factorise, buildUnlocked: (*Kernel).buildUnlocked,

@@ -332,7 +332,29 @@ func (k *Kernel) setModesAfterImpact() {
 	}
 }
 
-// largestTerm returns the largest term in the torque of contact i, N·m.
+// The load of a contact that counts as zero, as part of the largest term in it so far.
+const (
+	loadRounding = 2e-15 // of a loaded contact: it ends where its load does
+	noLoad       = 1e-12 // of a contact without load: bodies that swing with one frequency stay together on every grid
+)
+
+// setContactTol sets contactTol of contact i at the start of a substep, from its torque there.
+//
+//go:nosplit
+func (k *Kernel) setContactTol(i int) {
+	k.termMax[i] = max(k.termMax[i], k.largestTerm(i))
+	k.contactTol[i] = noLoad * k.termMax[i]
+	if k.mode[i] == Stuck && k.tau[i] < -k.contactTol[i] {
+		k.contactTol[i] = loadRounding * k.termMax[i]
+	}
+}
+
+// torqueTolOf returns the torque of element i that counts as zero, N·m.
+//
+//go:nosplit
+func (k *Kernel) torqueTolOf(i int) float64 { return max(k.torqueTol, k.contactTol[i]) }
+
+// largestTerm returns the largest term in the torque that would keep contact i closed, N·m.
 //
 //go:nosplit
 func (k *Kernel) largestTerm(i int) float64 {
@@ -344,8 +366,8 @@ func (k *Kernel) largestTerm(i int) float64 {
 		return largest / -k.mobility(i)
 	}
 
-	for j, c := range k.currentMode().T[i*k.t.N : (i+1)*k.t.N] {
+	for j, c := range k.t.WA[i*k.t.N : (i+1)*k.t.N] {
 		largest = max(largest, math.Abs(c*k.x[j]))
 	}
-	return largest
+	return largest / -k.mobility(i)
 }

@@ -6,6 +6,7 @@ import "math"
 //
 //go:nosplit
 func (k *Kernel) mayHoldEvent() bool {
+	passes := k.indicatorsMayPass()
 	k.slips.mul(k.slip1, k.x1)
 	k.setRates(k.w0)
 	k.setInstant(1)
@@ -35,9 +36,67 @@ func (k *Kernel) mayHoldEvent() bool {
 		}
 	}
 
+	return passes
+}
+
+// nearZero is the part of an indicator's largest value below which it may turn at zero within a
+// substep.
+const nearZero = 0.1
+
+// indicatorsMayPass reports whether an event indicator can change its side in the expanded substep.
+// It can where it has changed it in the middle or at the end. Where one of these values is near
+// zero, the parabola through them and the start must also stay clear of zero.
+//
+//go:nosplit
+func (k *Kernel) indicatorsMayPass() bool {
+	if len(k.side) == 0 {
+		return false
+	}
+	k.setInstant(1)
 	k.setTorquesRead(k.x1, 1)
 	for g := range k.side {
-		if k.indicatorPassed(g, k.x1) {
+		if k.indicatorEnd[g] = k.indicatorMargin(g, k.indicatorValue(g, k.x1)); k.indicatorEnd[g] < -k.indicatorNoise(g) {
+			return true
+		}
+	}
+	if k.coarse || k.t.FirstLaw == k.t.M { // coarse: the substep is checked again
+		return false
+	}
+
+	x := k.lawStates // in the middle, then at the end
+	if k.t.Sparse == nil {
+		x = k.xd
+		k.horner(x, 0.5)
+	}
+	k.setInstant(0.5)
+	k.setTorquesRead(x, 0.5)
+	near := false
+	for g := range k.side {
+		k.indicatorMiddle[g] = k.indicatorMargin(g, k.indicatorValue(g, x[:k.t.N]))
+		if k.indicatorMiddle[g] < -k.indicatorNoise(g) {
+			return true
+		}
+		near = near || min(k.indicatorMiddle[g], k.indicatorEnd[g]) < nearZero*k.indicatorSize(g)
+	}
+
+	return near && k.calls.indicatorTurns(k)
+}
+
+// indicatorTurns reports whether an event indicator near zero can turn beyond zero and back in the
+// substep: whether the parabola through its values at the start, in the middle and at the end comes
+// as close to zero as a sine of one radian deviates from that parabola.
+//
+//go:nosplit
+func (k *Kernel) indicatorTurns() bool {
+	k.setInstant(0)
+	k.setTorquesRead(k.x, 0)
+	for g := range k.side {
+		if !(min(k.indicatorMiddle[g], k.indicatorEnd[g]) < nearZero*k.indicatorSize(g)) {
+			continue
+		}
+		start := k.indicatorMargin(g, k.indicatorValue(g, k.x))
+		c1, c2 := parabola(start, k.indicatorMiddle[g], k.indicatorEnd[g])
+		if c1 < -k.indicatorNoise(g) && -c1 < 2*c2 && start-c1*c1/(4*c2) < 0.02*(c2-c1) {
 			return true
 		}
 	}
@@ -49,16 +108,24 @@ func (k *Kernel) mayHoldEvent() bool {
 // torque of rounding has no side.
 const indicatorTol = 1e-12
 
-// indicatorZero returns the distance from a border within which event indicator g counts as on it. A
-// quotient may have been infinite elsewhere, so of it the outermost borders count and not its largest
-// value.
+// indicatorSize returns the size of event indicator g: its largest value so far. A quotient may have
+// been infinite elsewhere; of it the outermost borders count.
 //
 //go:nosplit
-func (k *Kernel) indicatorZero(g int) float64 {
+func (k *Kernel) indicatorSize(g int) float64 {
 	if p := &k.t.Indicators[g]; len(p.Borders) > 0 && len(p.Ops) > 1 {
-		return indicatorTol * (1 + max(math.Abs(p.Borders[0]), math.Abs(p.Borders[len(p.Borders)-1])))
+		return max(math.Abs(p.Borders[0]), math.Abs(p.Borders[len(p.Borders)-1]))
 	}
-	return indicatorTol * (1 + k.indicatorMax[g])
+	return k.indicatorMax[g]
+}
+
+// indicatorValue returns the value of event indicator g in state x, with w and tau as set.
+//
+//go:nosplit
+func (k *Kernel) indicatorValue(g int, x []float64) float64 {
+	v := k.evaluateProgram(k.indicatorProgram(g), x, k.w[:k.t.M])
+	k.indicatorMax[g] = max(k.indicatorMax[g], math.Abs(v))
+	return v
 }
 
 // indicatorPassed reports whether event indicator g has changed its side in state x, with w and tau
@@ -66,9 +133,8 @@ func (k *Kernel) indicatorZero(g int) float64 {
 //
 //go:nosplit
 func (k *Kernel) indicatorPassed(g int, x []float64) bool {
-	v := k.evaluateProgram(k.indicatorProgram(g), x, k.w[:k.t.M])
-	k.indicatorMax[g] = max(k.indicatorMax[g], math.Abs(v))
-	if k.indicatorMargin(g, v) < -k.indicatorZero(g) {
+	v := k.indicatorValue(g, x)
+	if k.indicatorMargin(g, v) < -k.indicatorNoise(g) {
 		k.sidePassed = k.sideBeyond(g, v)
 		return true
 	}
@@ -146,6 +212,11 @@ func (k *Kernel) sideBeyond(g int, v float64) float64 {
 	return side + 1
 }
 
+// indicatorNoise returns the size below which a value of event indicator g is zero.
+//
+//go:nosplit
+func (k *Kernel) indicatorNoise(g int) float64 { return indicatorTol * (1 + k.indicatorSize(g)) }
+
 // overloadSide returns the side, +1 or -1, on which the lock torque of stuck element i can exceed
 // its static capacity, and 0 for none. It checks the end of the substep, and the parabola through
 // both ends and the slope in between.
@@ -160,13 +231,13 @@ func (k *Kernel) overloadSide(i int) float64 {
 	tau1, slope := k.endLockTorque(i)
 	static := f.Peak * k.capNow[i]
 	if f.OneWay {
-		if tau1 > max(static, f.Floor)*(1+overload)+4*k.torqueTol || f.Gap != nil && mayReachZero(-tau0, -tau1, -slope) {
+		if tau1 > max(static, f.Floor)*(1+overload)+4*k.torqueTolOf(i) || f.Gap != nil && mayReachZero(-tau0, -tau1, -slope) {
 			return 1
 		}
 		return 0
 	}
 
-	if math.Abs(tau1) > static*(1+overload)+4*k.torqueTol {
+	if math.Abs(tau1) > static*(1+overload)+4*k.torqueTolOf(i) {
 		return math.Copysign(1, tau1)
 	}
 	for _, side := range [2]float64{1, -1} {
@@ -259,7 +330,7 @@ func (k *Kernel) firstEvent() (theta float64, cause int) {
 		}
 		if at, ok := k.calls.firstRoot(k, g); ok && (cause == noEvent || at < theta) {
 			theta, cause = at, -2-g
-			k.sidePassed = k.sideBeyond(g, k.indicatorValue(g, at))
+			k.sidePassed = k.sideBeyond(g, k.valueAt(g, at))
 		}
 	}
 
@@ -293,9 +364,12 @@ func (k *Kernel) torquePoly(i int, side float64) {
 		for j := range 3 {
 			k.poly[j] = f.Peak * (1 + overload/2) * k.capC[3*i+j]
 		}
+		for j := 3; j <= k.waveDegree; j++ {
+			k.poly[j] = f.Peak * (1 + overload/2) * k.capacityTerm(i, j)
+		}
 	}
 
-	k.poly[0] += 2 * k.torqueTol
+	k.poly[0] += 2 * k.torqueTolOf(i)
 	if k.t.Sparse != nil {
 		for j := range k.degree + 1 {
 			k.poly[j] -= side * k.tauPoly[j*k.t.Mc+i]
@@ -309,6 +383,9 @@ func (k *Kernel) torquePoly(i int, side float64) {
 	}
 	for j, w := range [3][]float64{k.w0, k.w1, k.w2} {
 		k.poly[j] -= side * dotRow(m.U, i, w)
+	}
+	for j := 3; j <= k.waveDegree; j++ {
+		k.poly[j] -= side * dotRow(m.U, i, k.waveTerms(j))
 	}
 }
 
@@ -376,5 +453,8 @@ func (k *Kernel) setIndicatorInputs(g int, theta float64) {
 
 	for _, j := range r.Signals {
 		k.w[j] = k.w0[j] + theta*(k.w1[j]+theta*k.w2[j])
+		if q := k.t.Signals[j].Wave; q >= 0 {
+			k.w[j] += k.waveAbove(q, theta)
+		}
 	}
 }

@@ -62,7 +62,7 @@ type Kernel struct {
 	base         int       // combination of the regions; precomputed: index in Modes of the mode without locks
 	slope        []float64 // affine signals, slope in the present regions
 	offset       []float64 // affine signals, value at z = 0 in the present regions
-	indicatorMax []float64 // event indicators, largest value so far
+	indicatorMax []float64 // event indicators, largest absolute value so far
 	tick         int64     // the step starts at grid time tick·h
 	lag          float64   // s
 	unconverged  uint64    // substeps in which the law iteration hit its limit
@@ -74,9 +74,12 @@ type Kernel struct {
 	publishedAt int64     // tick number; -1: none
 	timeTol     float64   // s; two instants closer than this are one
 	impacts     []int     // mc, impacts in this advance
+	termMax     []float64 // mc, largest term so far in the torque of a contact, N·m; 0 of other elements
+	contactTol  []float64 // mc, load of a contact that counts as zero, N·m; 0 of other elements
 	heldClosed  []bool    // mc, clearances held in a minimum substep in which they would close
 
 	substep
+	waves
 	scratch
 	factor
 	sensors
@@ -115,23 +118,27 @@ type substep struct {
 
 // scratch is working memory that holds nothing between calls.
 type scratch struct {
-	x1, xd        []float64   // n
-	w             []float64   // m+mc, w at an instant
-	tau           []float64   // mc, friction torques at an instant, N·m
-	capNow        []float64   // mc, kinetic capacity at an instant, N·m
-	poly          []float64   // max(degree, 2)+1, the polynomial whose root is sought
-	modesBefore   []int8      // mc, modes before an event
-	brokeAway     []bool      // mc, inside resolveModes: the element broke away at this instant
-	limit         []float64   // mc, largest torque of the element while stuck, N·m
-	kinetic       []float64   // mc, torque of the element after it breaks away, N·m
-	applied       []float64   // mc, torque of an element outside kappa, N·m
-	unlockedAccel []float64   // mc, slip accelerations without the torques of the elements at rest, rad/s²
-	args          []float64   // arguments of a program
-	trialTau      []float64   // mc, torques tried by solveComplementarity, N·m
-	atBound       []int8      // mc, the bound of the torque: 1 upper, -1 lower, 0 between them
-	savedX        []float64   // n, state before the tick
-	savedState    plantState  // state kept while the plant advances to a prediction
-	stack         [16]float64 // model.MaxStack, values of a program
+	x1, xd          []float64   // n
+	w               []float64   // m+mc, w at an instant
+	tau             []float64   // mc, friction torques at an instant, N·m
+	capNow          []float64   // mc, kinetic capacity at an instant, N·m
+	poly            []float64   // max(degree, 2)+1, the polynomial whose root is sought
+	modesBefore     []int8      // mc, modes before an event
+	atZero          []bool      // mc, a law that is the capacity starts the substep at zero capacity
+	rising          []bool      // mc, where atZero: the capacity begins there
+	brokeAway       []bool      // mc, inside resolveModes: the element broke away at this instant
+	limit           []float64   // mc, largest torque of the element while stuck, N·m
+	kinetic         []float64   // mc, torque of the element after it breaks away, N·m
+	applied         []float64   // mc, torque of an element outside kappa, N·m
+	unlockedAccel   []float64   // mc, slip accelerations without the torques of the elements at rest, rad/s²
+	args            []float64   // arguments of a program
+	indicatorEnd    []float64   // event indicators, value at the end of the substep, positive on the present side
+	indicatorMiddle []float64   // the same in the middle of the substep
+	trialTau        []float64   // mc, torques tried by solveComplementarity, N·m
+	atBound         []int8      // mc, the bound of the torque: 1 upper, -1 lower, 0 between them
+	savedX          []float64   // n, state before the tick
+	savedState      plantState  // state kept while the plant advances to a prediction
+	stack           [16]float64 // model.MaxStack, values of a program
 }
 
 // New returns a kernel at rest on tables t, which it never changes.
@@ -142,7 +149,8 @@ func New(t *Tables) *Kernel {
 		t: t, h: float64(t.PeriodNs) * 1e-9, calls: newCalls(t), partition: newPartitionWork(t),
 		plantState: newPlantState(t), input: make([]int, t.M), indicatorMax: vec(len(t.Indicators)),
 		slope: vec(t.FirstLaw - t.FirstAffine), offset: vec(t.FirstLaw - t.FirstAffine),
-		impacts: make([]int, mc), heldClosed: make([]bool, mc), history: vec(t.History * len(t.Inputs)), published: vec(t.M),
+		impacts: make([]int, mc), termMax: vec(mc), contactTol: vec(mc), heldClosed: make([]bool, mc),
+		history: vec(t.History * len(t.Inputs)), published: vec(t.M),
 		sensors: sensors{make([]pulse, len(t.Pulses)), make([]int64, len(t.Pulses))},
 		substep: substep{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n), degree: t.Degree,
@@ -152,13 +160,16 @@ func New(t *Tables) *Kernel {
 		scratch: scratch{
 			x1: vec(n), xd: vec(n), w: vec(mw), tau: vec(mc), capNow: vec(mc),
 			poly: vec(max(t.Degree, 2) + 1), modesBefore: make([]int8, mc), brokeAway: make([]bool, mc),
+			atZero: make([]bool, mc), rising: make([]bool, mc),
 			limit: vec(mc), kinetic: vec(mc), applied: vec(mc),
+			indicatorEnd: vec(len(t.Indicators)), indicatorMiddle: vec(len(t.Indicators)),
 			unlockedAccel: vec(mc), trialTau: vec(mc), atBound: make([]int8, mc),
 			savedX: vec(n), savedState: newPlantState(t),
 		},
 	}
 	k.bindRows()
 	largest := t.largestBlock()
+	k.waves = newWaves(t)
 	k.factor = factor{taken: make([]int, largest), l: vec(largest * largest), rhs: vec(largest * (2*n + mw))}
 	switch {
 	case t.Sparse != nil:
@@ -202,6 +213,8 @@ func (k *Kernel) Reset() {
 	clear(k.lawStart)
 	clear(k.lawMax)
 	clear(k.indicatorMax)
+	clear(k.termMax)
+	clear(k.contactTol)
 	k.resetPulses()
 	k.publishedAt = -1
 	clear(k.kappa)
@@ -215,6 +228,7 @@ func (k *Kernel) Reset() {
 		k.side[i] = 1
 	}
 	k.setSignals(k.x, 0, min(k.t.Delta, k.nextChange(0)))
+	k.endAtZero(0)
 	for range k.side { // a side may follow from a law that depends on another side
 		if !k.updateSides(k.x, k.w0[:k.t.M]) {
 			break

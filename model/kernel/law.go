@@ -136,6 +136,43 @@ func (k *Kernel) updateLaws(p int, theta float64) bool {
 	return settled
 }
 
+// lawAtZero sets atZero of the elements whose capacity is a law: whether the law is at the offset of
+// the capacity at theta, 0 or 1, of the substep. It reports whether there is one.
+//
+//go:nosplit
+func (k *Kernel) lawAtZero(theta float64) bool {
+	any := false
+	for _, i := range k.t.LawPressed {
+		f := &k.t.Friction[i]
+		j := f.Signal
+		v := k.w0[j] + theta*(k.w1[j]+k.w2[j]) - f.Offset
+		k.atZero[i] = math.Abs(v) <= indicatorTol*k.lawMax[j-k.t.FirstLaw]
+		any = any || k.atZero[i]
+	}
+
+	return any
+}
+
+// ahead is the part of a substep at which a capacity that starts at zero shows whether it begins.
+const ahead = 1e-3
+
+// setRising sets rising of the elements whose capacity is a law: whether the capacity is above zero
+// soon after the start of the substep.
+//
+//go:nosplit
+func (k *Kernel) setRising() {
+	k.setRates(k.w0)
+	for i, v := range k.x {
+		k.x1[i] = v + ahead*k.length*k.xd[i]
+	}
+	k.setInstant(ahead)
+	k.evaluateLaws(k.w[:k.t.M], k.x1)
+	for _, i := range k.t.LawPressed {
+		f := &k.t.Friction[i]
+		k.rising[i] = k.w[f.Signal]-f.Offset > indicatorTol*k.lawMax[f.Signal-k.t.FirstLaw]
+	}
+}
+
 // parabola returns the coefficients of a + w1·theta + w2·theta² through a, b and c at 0, 1/2 and 1.
 // They are exactly 0 for a constant.
 //

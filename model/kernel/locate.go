@@ -37,7 +37,7 @@ func (k *Kernel) locateEvent(
 			k.repeatUntilConverged(local, maxHalvings)
 		}
 		k.horner(k.x1, 1)
-	case k.length != k.t.Delta || k.t.Modes == nil:
+	case k.length != k.t.Delta || k.t.Modes == nil || k.waveDegree > 2:
 		k.calls.expand(k, k.x)
 		k.horner(k.x1, 1)
 	default:

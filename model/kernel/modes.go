@@ -112,7 +112,7 @@ const maxCombinationsMeasured = 4096
 // in which a law can follow the motion it causes. In two parts it is the whole period.
 func (t *Tables) setSubstep(sys *model.System) {
 	h := float64(t.PeriodNs) * 1e-9
-	fastest := t.Fastest()
+	fastest := max(t.Fastest(), t.WaveRate)
 	t.Split, t.Delta = 1, h
 	for t.Form == Projected && sys.Partition == nil && !(fastest*t.Delta <= 1) {
 		t.Split *= 2
@@ -121,6 +121,9 @@ func (t *Tables) setSubstep(sys *model.System) {
 			fit := time.Duration(0.999 * MaxSplit / fastest * 1e9)
 			fit = fit.Truncate(max(1, fit/1000))
 			who := fastestElement(sys.Paces, fastest)
+			if t.WaveRate == fastest {
+				who = model.Pace{Name: t.fastestWave(sys)}
+			}
 			period := time.Duration(t.PeriodNs)
 			panic(refusal{who.Place, &TooFastError{Rate: fastest, Element: who.Name, Period: period, Fit: fit}})
 		}
@@ -131,7 +134,7 @@ func (t *Tables) setSubstep(sys *model.System) {
 		return
 	}
 
-	t.Degree = degree(t.Radius * t.Delta)
+	t.Degree = degree(max(t.Radius, t.WaveRate) * t.Delta)
 }
 
 // degree returns the degree of the Taylor polynomial whose remainder at radius·delta = r is below

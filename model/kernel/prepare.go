@@ -67,9 +67,13 @@ type Tables struct {
 	EventChecks int     // events located per period
 	LagBound    float64 // s
 
-	N, M, Mc     int // numbers of states, signals and friction elements
-	FirstAffine  int // the signals from this index on are affine in a switch
-	FirstLaw     int // the signals from this index on are laws
+	N, M, Mc     int     // numbers of states, signals and friction elements
+	FirstAffine  int     // the signals from this index on are affine in a switch
+	FirstLaw     int     // the signals from this index on are laws
+	Waves        []int   // signals whose source is not straight between its breakpoints; form projected only
+	WaveRate     float64 // rate of the fastest sine or product of sines, rad/s
+	LawPressed   []int   // friction elements whose capacity is a law
+	WavePressed  []int   // friction elements whose capacity follows a wave
 	Switches     []Switch
 	Shown        []int           // switches whose region is an output
 	Groups       []Group         // switches whose regions select slopes together
@@ -110,6 +114,7 @@ type Signal struct {
 	Source model.Source
 	Law    *model.Program
 	Affine *model.Affine
+	Wave   int // index in Tables.Waves, or -1
 }
 
 // Mode holds the matrices of one lock set; METHOD.md defines the symbols.
@@ -256,9 +261,9 @@ func completeOptions(sys *model.System, opt Options) (Options, error) {
 // bindSignals lists the signals and the inputs with their dead times. driven says which inputs u
 // commands.
 func bindSignals(t *Tables, sys *model.System, driven []bool) {
-	t.FirstLaw, t.Indicators = len(sys.Signals), sys.Guards
+	t.FirstLaw, t.Indicators = len(sys.Signals), slices.Clone(sys.Guards)
 	for j, s := range sys.Signals {
-		t.Signals = append(t.Signals, Signal{Input: -1, Source: s.Source, Law: s.Law, Affine: s.Affine})
+		t.Signals = append(t.Signals, Signal{Input: -1, Wave: -1, Source: s.Source, Law: s.Law, Affine: s.Affine})
 		if s.Law != nil {
 			t.FirstLaw = min(t.FirstLaw, j)
 		}
@@ -268,6 +273,7 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 	for t.FirstAffine > 0 && t.Signals[t.FirstAffine-1].Affine != nil {
 		t.FirstAffine--
 	}
+	t.addCapacityIndicators()
 	for _, p := range t.programs() {
 		for _, a := range p.Args {
 			t.ReadsTau = t.ReadsTau || a.Tau != nil
@@ -295,6 +301,32 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 	}
 
 	t.History = int(longest/h) + t.maxPeriods() + 2
+	if t.Form == Projected && sys.Partition == nil {
+		t.bindWaves()
+	}
+}
+
+// addCapacityIndicators adds an event indicator for each law that is a capacity: it crosses 0 where
+// the capacity begins or ends.
+func (t *Tables) addCapacityIndicators() {
+	type zero struct {
+		signal int
+		offset float64
+	}
+
+	seen := map[zero]bool{}
+	for i, f := range t.Friction {
+		law := t.Signals[f.Signal].Law
+		if law != nil {
+			t.LawPressed = append(t.LawPressed, i)
+		}
+		if z := (zero{f.Signal, f.Offset}); law != nil && !seen[z] {
+			seen[z] = true
+			p := *law
+			p.Ops = append(slices.Clone(law.Ops), model.Op{Code: model.Push, Value: f.Offset}, model.Op{Code: model.Sub})
+			t.Indicators = append(t.Indicators, p)
+		}
+	}
 }
 
 // firstStateOf returns the first state on which signal j acts, directly or as the capacity of a

@@ -228,7 +228,7 @@ func (k *Kernel) expandTorque(i int) {
 func (k *Kernel) anyOverloaded() bool {
 	for i, tau := range k.tau {
 		excess := max(tau-k.limit[i], k.minTorque(i)-tau)
-		if k.mode[i] == Stuck && excess > overload*k.limit[i]+4*k.torqueTol {
+		if k.mode[i] == Stuck && excess > overload*k.limit[i]+4*k.torqueTolOf(i) {
 			return true
 		}
 	}
@@ -260,7 +260,7 @@ func (k *Kernel) reversedBreakaway(g *Block, returned uint64) int {
 			a = k.freeAccel[i] + g.addedAcceleration(l, k.tau)
 		}
 
-		if k.direction(i)*a < -(1e-9*k.limit[i]+10*k.torqueTol)*math.Abs(k.mobility(i)) {
+		if k.direction(i)*a < -(1e-9*k.limit[i]+10*k.torqueTolOf(i))*math.Abs(k.mobility(i)) {
 			return l
 		}
 	}

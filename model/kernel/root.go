@@ -15,17 +15,17 @@ const polynomial = -1
 //go:nosplit
 func (k *Kernel) curveAt(c int, theta float64) float64 {
 	if c != polynomial {
-		return k.indicatorMargin(c, k.indicatorValue(c, theta)) + k.indicatorZero(c)
+		return k.indicatorMargin(c, k.valueAt(c, theta)) + k.indicatorNoise(c)
 	}
 
 	return k.polyAt(theta)
 }
 
-// indicatorValue returns the value of event indicator g at theta of the expanded substep; in a
+// valueAt returns the value of event indicator g at theta of the expanded substep; in a
 // sparse plant prepareIndicator has prepared it.
 //
 //go:nosplit
-func (k *Kernel) indicatorValue(g int, theta float64) float64 {
+func (k *Kernel) valueAt(g int, theta float64) float64 {
 	if k.t.Sparse != nil {
 		return k.indicatorAt(g, theta)
 	}

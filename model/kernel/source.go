@@ -28,7 +28,7 @@ func tableRow(T []float64, t float64) int {
 // splitAtOffset returns s with an added row wherever its table passes through v between two rows.
 // Then max(0, s - v) is straight between rows as well. Other sources are returned unchanged.
 func splitAtOffset(s model.Source, v float64) model.Source {
-	if s.Held || s.Amplitude != 0 || len(s.Sum) > 0 {
+	if s.Held || !isStraight(&s) || len(s.Sum) > 0 {
 		return s
 	}
 	out := s
@@ -298,8 +298,9 @@ func (k *Kernel) Own(i int) float64 {
 }
 
 // setSignals sets w over the substep that starts at a local time and lasts length, s. Commands are
-// held. Sources are the parabola through their values at the start, the middle and the end; this is
-// exact for tables, since substeps end at breakpoints. Laws hold their value at the start until
+// held. Tables are straight, since substeps end at breakpoints, and waves are their Taylor
+// polynomials; in the held form a wave is the parabola through its values at the start, the middle
+// and the end. Laws hold their value at the start until
 // solveLaws refines them. The torque of slipping elements follows the clipped capacity. With x nil
 // the substep starts as the previous one did, and solveLaws does the rest.
 //
@@ -311,21 +312,31 @@ func (k *Kernel) setSignals(x []float64, local, length float64) {
 		k.w1[j], k.w2[j] = 0, 0
 	}
 	k.setOffsets(k.w0)
+	k.waveDegree = 0
 	for j := range k.t.Signals[:k.t.FirstAffine] {
 		sig := &k.t.Signals[j]
 		if i := k.input[j]; i >= 0 {
 			k.w0[j], k.w1[j], k.w2[j] = k.commandAt(i, mid), 0, 0
+			if sig.Wave >= 0 {
+				clear(k.waveRow(sig.Wave))
+			}
 			continue
 		}
 
 		t, tm := k.gridTime()+local, k.gridTime()+mid
+		if q := sig.Wave; q >= 0 {
+			k.setWave(q, t, tm)
+			k.w0[j], k.w1[j], k.w2[j] = k.waveTerm(q, 0), k.waveTerm(q, 1), k.waveTerm(q, 2)
+			continue
+		}
+
 		if local == 0 && k.publishedAt == k.tick && length > 0 {
 			k.w0[j] = k.published[j]
 		} else {
 			k.w0[j] = sourceAt(&sig.Source, t, tm)
 		}
 
-		if sig.Source.Amplitude == 0 && len(sig.Source.Sum) == 0 { // straight between breakpoints
+		if isStraight(&sig.Source) {
 			k.w1[j], k.w2[j] = sourceAt(&sig.Source, t+length, tm)-k.w0[j], 0
 			continue
 		}

@@ -44,7 +44,7 @@ const (
 //
 //go:nosplit
 func (k *Kernel) termsNeeded(size, least float64) int {
-	r, j := k.t.Radius*k.length, 1
+	r, j := max(k.t.Radius, k.t.WaveRate)*k.length, 1
 	if k.coarse {
 		least = remainderCoarse
 	}
@@ -76,13 +76,15 @@ func (k *Kernel) extendExpansion() {
 		if middle /= 2; j < k.degree {
 			continue
 		}
-		switch j {
-		case 0:
+		switch {
+		case j == 0:
 			k.addTerm(j, k.w0)
-		case 1:
+		case j == 1:
 			k.addTerm(j, k.w1)
-		case 2:
+		case j == 2:
 			k.addTerm(j, k.w2)
+		case j <= k.waveDegree:
+			k.addTerm(j, k.waveTerms(j))
 		default:
 			k.addTerm(j, nil)
 		}
@@ -133,9 +135,14 @@ func (k *Kernel) signalCoefficient(j, i int) float64 {
 		return k.w0[i]
 	case 1:
 		return k.w1[i]
+	case 2:
+		return k.w2[i]
 	}
 
-	return k.w2[i]
+	if q := k.t.Signals[i].Wave; q >= 0 {
+		return k.waveTerm(q, j)
+	}
+	return 0
 }
 
 // correctExpansion adds the effect of the changes dw1 and dw2 of w to the expanded substep. They
@@ -225,7 +232,7 @@ func (k *Kernel) prepareIndicator(g int) bool {
 			c := k.c[j*n : (j+1)*n]
 			poly[j] = k.argRows.dot(p.row+a, c)
 			for i, signal := range f.Signal {
-				if j <= 2 {
+				if j <= max(2, k.waveDegree) {
 					poly[j] += f.Coef[i] * k.signalCoefficient(j, signal)
 				}
 				if signal >= k.t.FirstAffine && signal < k.t.FirstLaw {

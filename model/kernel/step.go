@@ -81,7 +81,21 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 			length = k.t.Delta
 		}
 		k.calls.setSignals(k, k.x, local, length)
+		if checksLeft > 0 && k.endAtZero(local) {
+			checksLeft--
+			length = k.length
+		}
+		transitions := k.transitions
 		k.calls.startSubstep(k, local)
+		if k.transitions != transitions && local-from > k.timeTol {
+			if found == 0 { // later ones need no part of the budget: the rows of tables are counted
+				k.eta, found = (local-from)/(to-from), 1
+			}
+			if stops && k.t.Scheme == Papers {
+				return local
+			}
+		}
+
 		theta, cause := k.calls.advanceSubstep(k, local, checksLeft > 0)
 		k.saveLawTrend(theta)
 		if k.stopIfNotFinite() {
@@ -106,7 +120,46 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 		}
 	}
 
+	if to-local <= k.timeTol && k.changesAt(local) {
+		k.calls.setSignals(k, k.x, local, min(k.t.Delta, max(k.nextChange(local)-local, k.timeTol)))
+		k.endAtZero(local)
+		k.calls.startSubstep(k, local)
+	}
 	return local
+}
+
+// endAtZero shortens the substep from a local time on, whose signals are set, to the first instant
+// at which a wave crosses the offset of a capacity. It reports whether there is one.
+//
+//go:nosplit
+func (k *Kernel) endAtZero(local float64) bool {
+	if len(k.t.WavePressed) == 0 {
+		return false
+	}
+	part := k.firstZero() * k.length
+	if part >= k.length-k.timeTol {
+		return false
+	}
+	k.calls.setSignals(k, k.x, local, max(part, k.timeTol))
+	return true
+}
+
+// changesAt reports whether a source, a law or a delayed command may change a mode at a local time,
+// at which the last substep ended. A mode that changes at a grid time then belongs to this tick.
+//
+//go:nosplit
+func (k *Kernel) changesAt(local float64) bool {
+	if k.nextBreakpoint-k.gridTime() <= local+k.timeTol || k.endsAtZero() || k.lawAtZero(1) {
+		return true
+	}
+	for i, d := range k.t.Delay {
+		if d > 0 && k.input[k.t.InputSignal[i]] >= 0 &&
+			k.commandAt(i, local-2*k.timeTol) != k.commandAt(i, local+2*k.timeTol) {
+			return true
+		}
+	}
+
+	return false
 }
 
 // tickEnds reports whether a tick ends at its event number found, when it has advanced by done, s.
@@ -125,6 +178,9 @@ func (k *Kernel) tickEnds(found int, done float64) bool {
 //
 //go:nosplit
 func (k *Kernel) startSubstep(local float64) {
+	if k.lawAtZero(0) {
+		k.setRising()
+	}
 	k.slips.mul(k.slip, k.x)
 	copy(k.modesBefore, k.mode)
 	resolve := false
@@ -170,10 +226,8 @@ func (k *Kernel) startSubstep(local float64) {
 		k.torqueTol = max(k.torqueTol, torqueNoise*math.Abs(tau), torqueNoise*k.limit[i])
 	}
 
-	for _, i := range k.t.Clearances { // a contact ends at torque 0, to the rounding of its terms
-		if k.carriesLoad(i) {
-			k.torqueTol = max(k.torqueTol, torqueNoise/50*k.largestTerm(i))
-		}
+	for _, i := range k.t.Clearances {
+		k.setContactTol(i)
 	}
 
 	for i := range k.mode {

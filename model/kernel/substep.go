@@ -6,6 +6,10 @@ package kernel
 func (k *Kernel) expandCapacity(i int) {
 	f := &k.t.Friction[i]
 	j := f.Signal
+	if q := k.t.Signals[j].Wave; q >= 0 {
+		k.expandWaveCapacity(i, q)
+		return
+	}
 	v, v1, v2 := k.w0[j], k.w1[j], k.w2[j]
 	a := f.Gain * max(0, v-f.Offset)
 	b := f.Gain * max(0, v+v1/2+v2/4-f.Offset)
@@ -20,10 +24,13 @@ func (k *Kernel) expandCapacity(i int) {
 //go:nosplit
 func (k *Kernel) hasCapacity(i int) bool {
 	f := &k.t.Friction[i]
-	if f.Gap != nil {
+	switch {
+	case f.Gap != nil:
 		return k.mode[i] == Stuck
+	case k.atZero[i]:
+		return k.rising[i] || f.OneWay
 	}
-	return f.OneWay || k.capC[3*i]+k.capC[3*i+1]/2+k.capC[3*i+2]/4 > 0
+	return f.OneWay || k.waveGain[i] > 0 || k.capC[3*i]+k.capC[3*i+1]/2+k.capC[3*i+2]/4 > 0
 }
 
 // setInstant sets w and capNow at place theta of the substep.
@@ -44,6 +51,7 @@ func (k *Kernel) setInstant(theta float64) {
 	for i := range k.capNow {
 		k.capNow[i] = max(0, k.capC[3*i]+theta*(k.capC[3*i+1]+theta*k.capC[3*i+2]))
 	}
+	k.addWaves(theta)
 }
 
 // expand sets the Taylor coefficients of the state over the substep, starting at x:
@@ -64,6 +72,8 @@ func (k *Kernel) expand(x []float64) {
 			mulAdd(next, m.B, k.w1)
 		case j == 2 && !isZero(k.w2): // tables are straight
 			mulAdd(next, m.B, k.w2)
+		case j > 2 && j <= k.waveDegree:
+			mulAdd(next, m.B, k.waveTerms(j))
 		}
 
 		scaleIn(next, k.length/float64(j+1))

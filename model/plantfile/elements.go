@@ -64,15 +64,11 @@ func (l *loader) readKind(e *element.Element, in *scope, entries []yamlfile.Fiel
 	t, ok := e.Fields["type"]
 	name := l.Text(t, e.What()+": type")
 	i := slices.Index(names, name)
-	hint := units.Meant(name, names)
-	if hint == "" {
-		hint = "; known are " + strings.Join(names, ", ")
-	}
 	switch {
 	case !ok:
 		e.Refuse(e.At, "type is missing; such as %s, ...", strings.Join(names[:8], ", "))
 	case i < 0:
-		e.Refuse(t.At, "unknown type %q%s", name, hint)
+		e.Refuse(t.At, "unknown type %q%s", name, typeAdvice(name, names))
 	}
 
 	if i >= len(l.kinds) {
@@ -81,6 +77,12 @@ func (l *loader) readKind(e *element.Element, in *scope, entries []yamlfile.Fiel
 	}
 
 	k := &l.kinds[i]
+	for _, f := range entries {
+		ours, ok := flangeKeys[f.Key]
+		if ok && slices.Contains(k.Keys(), ours) {
+			e.Refuse(f.KeyAt, "%s: the flange %s is called %s", k.Name, f.Key, ours)
+		}
+	}
 	l.CheckKeys(entries, fmt.Sprintf("%s: %s", e.What(), k.Name), k.Keys()...)
 	e.Kind = k
 	l.elements[e.Name] = element.Declared{Kind: k.Name}
@@ -104,6 +106,38 @@ func (l *loader) readKind(e *element.Element, in *scope, entries []yamlfile.Fiel
 		e.OwnSignal = network.Add(&l.Network.Signals, s)
 		l.provided[e.Name] = e.OwnSignal
 	}
+}
+
+// flangeKeys holds the keys of flanges by their names in the Modelica library.
+var flangeKeys = map[string]string{"flange_a": "a", "flange_b": "b", "frame_a": "a", "frame_b": "b"}
+
+// backlashAdvice continues the error for a flange b that has the value of a backlash, which the Modelica
+// library calls b.
+func backlashAdvice(e *element.Element, key string) string {
+	if key == "b" && slices.Contains(e.Kind.Keys(), "backlash") {
+		return "; b is the second flange, and the backlash is called backlash"
+	}
+	return ""
+}
+
+// typeAdvice continues the error for an unknown element type.
+func typeAdvice(name string, known []string) string {
+	if advice := element.Instead(name); advice != "" {
+		return ": there is none; " + strings.ReplaceAll(advice, "`", "")
+	}
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if slices.Contains(known, last) {
+		return " (did you mean " + last + "?)"
+	}
+	if near := units.Meant(last, known); near != "" {
+		return near
+	}
+
+	const all = "`lockstep help plant` lists the types"
+	if alike := units.Alike(last, known); len(alike) > 0 {
+		return "; alike are " + strings.Join(alike, ", ") + "; " + all
+	}
+	return "; " + all
 }
 
 // connect finds the nodes of all flanges, makes the massless nodes, and determines which nodes turn
@@ -155,7 +189,7 @@ func (l *loader) connectFlanges(e *element.Element, late bool) {
 	for _, f := range e.Kind.Flanges {
 		given, ok := e.Fields[f.Key]
 		if !ok {
-			if !f.Optional {
+			if f.Missing == "" {
 				e.Refuse(e.At, "%s needs %s (the name of a node)", e.Kind.Name, f.Key)
 			}
 			continue
@@ -191,7 +225,7 @@ func (l *loader) nodeAt(e *element.Element, s *scope, name string, f yamlfile.Fi
 	case isAssembly:
 		e.Refuse(f.At, "%s: %q is a sub-assembly, not a node; a node in it is %s.NAME", key, name, name)
 	case !units.IsName(name, true):
-		e.Refuse(f.At, "%s: %q is not a name for a node (letters, digits and _)", key, name)
+		e.Refuse(f.At, "%s: %q is not a name for a node (letters, digits and _)%s", key, name, backlashAdvice(e, key))
 	case units.IsName(name, false):
 		l.nodes[full] = network.Add(&e.Network.Nodes, network.Node{Name: full, At: f.At})
 		return l.nodes[full], true

@@ -14,6 +14,7 @@
 package plantfile
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -216,6 +217,11 @@ type Draft struct {
 func Parse(file string, data []byte, kinds []element.Kind) (*Draft, error) {
 	r := yamlfile.Reader{Origin: origin(file)}
 	top := r.Document(data)
+	var at *yamlfile.FileError
+	var twice *yamlfile.DuplicateKey
+	if errors.As(r.Err, &at) && errors.As(at.Err, &twice) && twice.Key == "b" {
+		at.Err = fmt.Errorf("%w; b is the second flange, and the backlash of elasto_backlash is called backlash", at.Err)
+	}
 	return &Draft{file: file, top: top, kinds: kinds}, r.Err
 }
 

@@ -15,9 +15,13 @@ import (
 	"lockstep/model/units"
 )
 
-// outputKeys holds the keys of the quantity that an output reads.
-var outputKeys = []string{"speed", "w_rel", "phi_rel", "torque", "signal", "angle", "position", "acceleration",
-	"v_rel", "s_rel", "force", "power", "state", "pulses"}
+// termKeys holds the keys of the quantity that an output, or a term of its sum, reads; outputKeys
+// holds those of an output.
+var (
+	termKeys = []string{"speed", "w_rel", "phi_rel", "torque", "signal", "angle", "position", "acceleration",
+		"v_rel", "s_rel", "force", "power", "state"}
+	outputKeys = append(slices.Clone(termKeys), "sum", "pulses")
+)
 
 func (l *loader) readOutputs(f yamlfile.Field) {
 	for _, f := range l.ports(f, "outputs") {
@@ -40,31 +44,70 @@ func (l *loader) reserved(name string) bool {
 }
 
 // readOutput reads one of outputKeys with its options: onto for torque and force, teeth and runout
-// for pulses, and factor, per, unit, min and max for all keys except pulses.
+// for pulses, and factor, offset, per, unit, min and max for all keys except pulses.
 func (l *loader) readOutput(f yamlfile.Field, what string) {
-	known := append(outputKeys, "onto", "teeth", "runout", "factor", "per", "unit", "min", "max")
-	main, options := l.oneOf(outputKeys, f, what, "output; make two", known)
-	if main.Key == "" {
-		l.FailAt(f.At, "%s: one of %s is wanted", what, strings.Join(outputKeys, ", "))
-	}
-	if on := options["onto"]; on.Key != "" && main.Key != "torque" && main.Key != "force" {
-		l.FailAt(on.KeyAt, "%s: onto goes with torque", what)
-	}
+	main, options := l.quantity(outputKeys, f, what, "output", "teeth", "runout", "per", "unit", "min", "max")
 	if main.Key == "pulses" {
 		l.readPulses(f, main, options, what)
 		return
 	}
 	l.forbid(options, what, "goes with pulses", "teeth", "runout")
 
-	o := network.Output{Port: units.Port{Name: f.Key}, At: f.KeyAt}
-	r := l.reading(main, options["onto"], what+": "+main.Key)
-	o.Unit, o.Form = r.Unit, r.Form
+	r := l.scaledReading(main, options, what)
+	o := network.Output{Port: units.Port{Name: f.Key, Unit: r.Unit}, At: f.KeyAt, Form: r.Form}
 	l.outputRange(&o, options, what)
 	l.Network.Outputs = append(l.Network.Outputs, o)
 }
 
+// quantity returns the entry of a mapping whose key is one of keys, and its other entries: onto,
+// factor, offset and more.
+func (l *loader) quantity(keys []string, f yamlfile.Field, what, kind string, more ...string) (
+	main yamlfile.Field, options map[string]yamlfile.Field) {
+	known := slices.Concat(keys, []string{"onto", "factor", "offset"}, more)
+	main, options = l.oneOf(keys, f, what, kind+"; make two", known)
+	if main.Key == "" {
+		l.FailAt(f.At, "%s: one of %s is wanted", what, strings.Join(keys, ", "))
+	}
+	if on := options["onto"]; on.Key != "" && main.Key != "torque" && main.Key != "force" {
+		l.FailAt(on.KeyAt, "%s: onto goes with torque", what)
+	}
+	return main, options
+}
+
+// scaledReading returns factor times what main reads, plus offset.
+func (l *loader) scaledReading(main yamlfile.Field, options map[string]yamlfile.Field, what string) element.Reading {
+	var r element.Reading
+	if main.Key == "sum" {
+		r = l.sum(main, what+": sum")
+	} else {
+		r = l.reading(main, options["onto"], what+": "+main.Key)
+	}
+	r.Form = r.Form.Scaled(l.global.option(options, "factor", what, units.Want("1"), 1))
+	if offset := l.global.option(options, "offset", what, units.Want(r.Unit).Strict(), 0); offset != 0 {
+		r.Form = r.Form.Plus(network.One(offset))
+	}
+	return r
+}
+
+// sum reads a list of terms, which have the same unit, and returns their sum.
+func (l *loader) sum(f yamlfile.Field, what string) (sum element.Reading) {
+	items := l.Items(f, what)
+	if len(items) == 0 {
+		l.FailAt(f.At, "%s: the list is empty; write terms such as {speed: NODE, factor: -1}", what)
+	}
+	for i, g := range items {
+		term := fmt.Sprintf("%s: term %d", what, i+1)
+		main, options := l.quantity(termKeys, g, term, "term")
+		r := l.scaledReading(main, options, term)
+		if i > 0 && r.Unit != sum.Unit {
+			l.FailAt(g.At, "%s is in %s, the first term in %s; a sum needs one unit", term, r.Unit, sum.Unit)
+		}
+		sum = element.Reading{Form: sum.Form.Plus(r.Form), Unit: r.Unit}
+	}
+	return sum
+}
+
 func (l *loader) outputRange(o *network.Output, options map[string]yamlfile.Field, what string) {
-	o.Form = o.Form.Scaled(l.global.option(options, "factor", what, units.Want("1"), 1))
 	if g, ok := options["per"]; ok {
 		whole := l.global.Quantity(g, what+": per", units.Want(o.Unit).Strict())
 		if !(whole != 0) {
@@ -219,7 +262,8 @@ const maxTeeth = 100000
 // readPulses reads a wheel-speed sensor on a node, which has three outputs.
 func (l *loader) readPulses(f, main yamlfile.Field, options map[string]yamlfile.Field, what string) {
 	what += ": pulses"
-	l.forbid(options, what, "does not go with pulses; they are counted", "onto", "factor", "per", "unit", "min", "max")
+	l.forbid(options, what, "does not go with pulses; they are counted", "onto", "factor", "offset", "per", "unit",
+		"min", "max")
 
 	n := l.nodeNamed(main, what)
 	if l.Network.Nodes[n].Domain == network.Translational {

@@ -88,4 +88,34 @@ func TestAWaveformInDegCHasTheZeroPointOfItsUnit(t *testing.T) {
 	}
 }
 
+// An output is factor times its entry plus offset, a share of that with per, and a sum adds such entries.
+func TestOutputsHaveOffsetsAndSums(t *testing.T) {
+	b := modeltest.New(t, `plant: sums
+elements:
+  crank: {type: inertia, J: 1, w_start: 20, phi_start: 3}
+  load: {type: inertia, J: 1, w_start: -5}
+  flex: {type: spring_damper, a: crank, b: load, c: 100, d: 1, phi_rel_start: 0.25}
+outputs:
+  w: {speed: crank}
+  v: {speed: load}
+  phi: {angle: crank}
+  T: {torque: flex}
+  shifted: {angle: crank, factor: 2, offset: -6 rad}
+  share: {torque: flex, offset: 50 N.m, per: 200 N.m}
+  slip: {sum: [{speed: crank}, {speed: load, factor: -2.5, offset: 1 rad/s}], factor: 3, offset: 30 rpm, unit: rpm}
+  both: {sum: [{torque: flex, onto: crank}, {torque: load}]}
+`, 5*time.Millisecond)
+	check := func(float64) {
+		b.Is("shifted", 2*b.Get("phi")-6, 1e-12)
+		b.Is("share", (b.Get("T")+50)/200, 1e-12)
+		b.Is("slip", 3*(b.Get("w")-2.5*b.Get("v")+1)+math.Pi, 1e-12)
+		b.Is("both", 0, 1e-9) // the spring is all that accelerates the load
+	}
+	check(0)
+	b.To(0.5, check)
+	if !(math.Abs(b.Get("slip")) > 1) {
+		t.Errorf("slip is %g rad/s", b.Get("slip"))
+	}
+}
+
 func near(a, b float64) bool { return a == b || math.Abs(a-b) <= 1e-12*math.Abs(b) }

@@ -247,6 +247,7 @@ func (l *loader) mixed(c network.Waveform, s network.Signal) *law.Expr {
 func (in *scope) tableSource(f yamlfile.Field, options map[string]yamlfile.Field, what string,
 	want units.Wanted) model.Source {
 	var s model.Source
+	in.CheckRows(f, what, 2)
 	columns := []units.Wanted{units.Want("s"), want}
 	if g, ok := options["units"]; ok {
 		var err error

@@ -4,7 +4,6 @@
 package plants
 
 import (
-	"bytes"
 	"embed"
 	"fmt"
 	"path"
@@ -19,7 +18,7 @@ var files embed.FS
 // Entry is one embedded file.
 type Entry struct {
 	Name  string // name for Read
-	Kind  string // "plant", "inputs", "bench", "scenario", "sweep" or "database"
+	Kind  string // see Kind
 	About string // the first line of the file, without its comment signs
 }
 
@@ -68,22 +67,46 @@ func List() []Entry {
 	return list
 }
 
-// Kind returns the kind of a file: "bench", "scenario", "sweep", "inputs", "database", else "plant".
+// Kind returns the kind of a text: "plant", "inputs", "bench", "scenario", "sweep" or "database"; "" if
+// it is none of them. A file whose name key is missing has the kind of its other keys.
 func Kind(file string, data []byte) string {
 	switch {
-	case path.Ext(file) == ".dbc":
+	case path.Ext(file) == ".dbc" || database.Match(data):
 		return "database"
-	case path.Ext(file) == ".csv" || bytes.Contains(data, []byte("\ntime[s],")):
+	case path.Ext(file) == ".csv" || inputs.Match(data):
 		return "inputs"
 	}
 
-	for _, kind := range []string{"bench", "scenario", "sweep"} {
-		if bytes.HasPrefix(data, []byte(kind+":")) || bytes.Contains(data, []byte("\n"+kind+":")) {
-			return kind
+	for _, k := range topKeys {
+		if k.form.Match(data) {
+			return k.kind
 		}
 	}
 
-	return "plant"
+	return ""
+}
+
+// Forms of a line of a database and of the header of inputs.
+var (
+	database = regexp.MustCompile(`(?m)^(VERSION\s*"|NS_\s*:|BS_\s*:|BU_\s*:|BO_ [0-9]+ )`)
+	inputs   = regexp.MustCompile(`^(#[^\n]*\n|\s*\n)*"?time(\[|"?\s*[,;])`)
+)
+
+// topKeys holds keys at the top of a file in the order in which they decide: a sweep may have a key
+// bench, plant or scenario, and a bench has a key plant.
+var topKeys = []struct {
+	form *regexp.Regexp
+	kind string
+}{
+	{topKey("sweep|results"), "sweep"},
+	{topKey("bench|buses|period|overrun"), "bench"},
+	{topKey("scenario|stimuli|faults|expect"), "scenario"},
+	{topKey("plant|elements"), "plant"},
+}
+
+// topKey returns the form of a line that begins with one of the keys.
+func topKey(keys string) *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(\{\s*)?["']?(` + keys + `)["']?\s*:(\s|$)`)
 }
 
 // firstComment matches the first line that begins with # or, in a database, with the comment CM_.

@@ -11,11 +11,12 @@ import (
 // changes by bisection of the step. At rest it tries every combination of locks and contacts. It
 // shares no code with the kernel or the assembly.
 type second struct {
-	names   []string    // names of the states; the first n are speeds
-	inertia [][]float64 // n×n, kg or kg·m²
-	x       []float64
-	t       float64 // time, s
-	step    float64 // longest step, s
+	unloaded bool        // the contact after the first impact carries no load, which the solver takes as open
+	names    []string    // names of the states; the first n are speeds
+	inertia  [][]float64 // n×n, kg or kg·m²
+	x        []float64
+	t        float64 // time, s
+	step     float64 // longest step, s
 	// motion sets d to the forces on the n speeds, without those of rubs and stops, and to
 	// the rates of the other states.
 	motion  func(t float64, x, d []float64)

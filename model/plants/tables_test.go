@@ -145,6 +145,8 @@ func crashes() (rows []row) {
 	} {
 		r := row{fmt.Sprintf("table 13, case %d", i+1), p.file(), p.solve(), 20, on(tenth, 1e-10, 1e-10, 1e-9, 1e-9)}
 		switch i {
+		case 1: // equal bodies on equal springs
+			r.other.unloaded = true
 		case 7:
 			r.name = "table 13, case 6 but plastic" // a plastic contact lasts, so k_s has an effect
 			fallthrough
@@ -245,6 +247,9 @@ func TestEveryRowOfTheTablesAgreesWithAnotherSolver(t *testing.T) {
 func (r row) check(t *testing.T) {
 	tr, want := r.solved(t)
 	want = r.inTime(want)
+	if r.other.unloaded {
+		want = slices.Insert(want, 1, happening{want[0].time, "contact_begin"})
+	}
 	for _, g := range r.grids {
 		worst, events, tables := run(t, assembled(t, "row", []byte(r.text)), g.opt, tr)
 		within(t, g, tr.Names[1:], worst)

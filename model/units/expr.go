@@ -88,8 +88,20 @@ const (
 	maxDepth = 50   // nested parentheses and signs
 )
 
-// Evaluate returns the value of an expression; params are in SI.
+// Evaluate returns the value of an expression; params are in SI. An error says how the quantity is
+// written, if this is clear.
 func Evaluate(text string, params map[string]Value) (Value, error) {
+	v, err := evaluate(text, params)
+	if err != nil && len(text) <= maxExpr && strings.TrimSpace(text) != "" {
+		if respelled := respellQuantity(text); respelled != nil {
+			err = respelled
+		}
+		err = fmt.Errorf("%q: %w", text, err)
+	}
+	return v, err
+}
+
+func evaluate(text string, params map[string]Value) (Value, error) {
 	if len(text) > maxExpr {
 		return Value{}, fmt.Errorf("expression of %d characters is longer than %d", len(text), maxExpr)
 	}
@@ -98,13 +110,13 @@ func Evaluate(text string, params map[string]Value) (Value, error) {
 		return Value{}, fmt.Errorf("a value is missing")
 	}
 	v, err := e.sum(0)
-	if err == nil && e.rest != "" {
+	switch {
+	case err == nil && strings.HasPrefix(e.rest, ","):
+		err = fmt.Errorf("unexpected %q; decimals follow a point, as in 0.2", e.rest)
+	case err == nil && e.rest != "":
 		err = fmt.Errorf("unexpected %q", e.rest)
 	}
-	if err != nil {
-		return Value{}, fmt.Errorf("%q: %w", text, err)
-	}
-	return v, nil
+	return v, err
 }
 
 // expr is a recursive-descent parser; rest does not begin with a blank.
@@ -277,11 +289,11 @@ func (e *expr) measured(x float64) (Value, error) {
 	case isCelsius(name):
 		e.skip(n)
 		return Value{SI: x + zeroCelsius, Dim: Dim{4: 1}, unit: name, degC: true}, nil
-	case n == 0 && !strings.HasPrefix(e.rest, "1/min"):
+	case n == 0 && !reciprocal.MatchString(e.rest):
 		return Value{SI: x, Bare: true}, nil
 	}
 
-	u, rest, _ := unitProduct(e.rest, false, 0)
+	u, rest, _ := unitProduct(e.rest, n == 0, 0)
 	for _, rpm := range perMinute {
 		if after, ok := strings.CutPrefix(e.rest, rpm); ok {
 			rest = after
@@ -292,7 +304,7 @@ func (e *expr) measured(x float64) (Value, error) {
 	text := e.rest[:len(e.rest)-len(rest)]
 	if refused := refusedPower(rest); rest == e.rest || refused > 0 {
 		text += rest[:max(refused, n+len(powerForm.FindString(e.rest[n:]))-len(text))]
-		return Value{}, fmt.Errorf("%q is not a known unit (products are written with *)", text)
+		return Value{}, fmt.Errorf("%q is not a known unit; %s", text, cmp.Or(writeUnit(text), listUnits))
 	}
 
 	e.skip(len(text))
@@ -316,10 +328,17 @@ func refusedPower(rest string) int {
 // UnknownName is the error for a name in an expression that is not a parameter.
 type UnknownName struct{ Name string }
 
-func (u *UnknownName) Error() string { return fmt.Sprintf("%q is not a known parameter", u.Name) }
+func (u *UnknownName) Error() string {
+	hint := ""
+	if _, isUnit := unitAtom(strings.TrimRight(u.Name, "0123456789")); isUnit {
+		hint = "; " + joinFactors
+	}
+	return fmt.Sprintf("%q is not a known parameter%s", u.Name, hint)
+}
 
-// Forms of a name, with "." between its parts, and of a number.
+// Forms of a name, with "." between its parts, of a number, and of a unit such as 1/s.
 var (
+	reciprocal = regexp.MustCompile(`^1/[A-Za-z%°µμ]`)
 	nameForm   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*`)
 	numberForm = regexp.MustCompile(`^([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`)
 )

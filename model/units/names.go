@@ -1,6 +1,10 @@
 package units
 
-import "strings"
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // Meant returns " (did you mean x?)" with the known name nearest to name, "" if no name is near.
 func Meant(name string, known []string) string {
@@ -25,6 +29,26 @@ func Nearest(name string, known []string) string {
 
 	return found
 }
+
+// Alike returns up to eight known names that share a part of at least four letters with name, where "_"
+// and capitals begin parts.
+func Alike(name string, known []string) (list []string) {
+	parts := strings.Split(strings.ToLower(capitals.ReplaceAllString(name, "${1}_$2")), "_")
+	shares := func(a, b string) bool {
+		return len(a) >= 4 && len(b) >= 4 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a) || Distance(a, b) == 1)
+	}
+	for _, k := range known {
+		if len(list) < 8 && len(name) <= 100 && slices.ContainsFunc(strings.Split(k, "_"), func(b string) bool {
+			return slices.ContainsFunc(parts, func(a string) bool { return shares(a, b) })
+		}) {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// capitals matches the end of a part of a name before a capital.
+var capitals = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
 // Distance returns the number of bytes to insert, delete or replace to change a into b, without
 // regard to case (Levenshtein, Soviet Physics Doklady 10(8), 1966).

@@ -3,7 +3,8 @@
 // quantity.
 //
 // Reading order: units.go (Unit, Wanted, Port), expr.go (Quantity: expressions),
-// typed.go (the rule for typed numbers), names.go (the nearest name).
+// typed.go (the rule for typed numbers), respell.go (proposals for unknown spellings), names.go (the
+// nearest name).
 package units
 
 import (
@@ -67,31 +68,44 @@ func (d Dim) plus(e Dim, n int) (Dim, error) {
 }
 
 // perMinute holds spellings of rpm, which are not read as quotients.
-var perMinute = []string{"1/min", "U/min", "rev/min"}
+var perMinute = []string{"1/min", "U/min", "rev/min", "min^-1", "min⁻¹"}
 
 // Parse reads a unit such as "N.m.s/rad", "kg·m²", "bar", "rpm" or "N/bar".
 //
 // Factors are joined by "." or "·"; "/" divides by the one factor after it, or by
 // a group in parentheses; powers are written m2, m^2, m², s^-1. "" and "1" are a
-// bare number; "1/min" and "U/min" are revolutions per minute.
+// bare number; "1/min", "min^-1" and "U/min" are revolutions per minute.
+//
+// An error proposes the right spelling, if it is clear.
 func Parse(s string) (Unit, error) {
+	if len(s) > 100 {
+		return Unit{}, fmt.Errorf("model: unit of %d characters is too long", len(s))
+	}
+	u, err := parse(s)
+	if err == nil {
+		return u, nil
+	}
+	if hint := writeUnit(s); hint != "" {
+		err = fmt.Errorf("%q is not a known unit; %s", s, hint)
+	}
+	return Unit{}, fmt.Errorf("model: unit %q: %w", s, err)
+}
+
+func parse(s string) (Unit, error) {
 	switch {
 	case s == "" || s == "-":
 		return Unit{Factor: 1, SI: "1"}, nil
 	case slices.Contains(perMinute, s):
-		return Parse("rpm")
-	case len(s) > 100:
-		return Unit{}, fmt.Errorf("model: unit of %d characters is too long", len(s))
+		return parse("rpm")
 	}
-
 	u, rest, err := unitProduct(s, true, 0)
-	if rest == "" {
-		return u, nil
-	}
-	if err == nil {
+	if err == nil && rest != "" {
 		err = fmt.Errorf("unexpected %q", rest)
 	}
-	return Unit{}, fmt.Errorf("model: unit %q: %w", s, err)
+	if rest != "" {
+		return Unit{}, err
+	}
+	return u, nil
 }
 
 // Reason returns the text of an error of this package without its prefix.

@@ -70,7 +70,7 @@ type FileContent struct {
 // Load reads a bench: the file of that name if there is one, the embedded bench
 // otherwise. Errors are "FILE:LINE:COL: bench: ...".
 func Load(name string) (*Bench, error) {
-	file, data, _, err := ReadKind("bench", name, "bench", "plant") // for a plant, Parse reports the missing keys of a bench
+	file, data, _, err := ReadKind("bench", name, "bench")
 	if err != nil {
 		return nil, err
 	}
@@ -82,24 +82,31 @@ func Load(name string) (*Bench, error) {
 }
 
 // NotFoundError is the error for a name that is neither a file nor an embedded file.
-type NotFoundError struct{ Name string } // name as written
+type NotFoundError struct {
+	Name string // name as written
+	Near string // name of a file that exists, such as Name with an extension; "": none
+}
 
 func (e *NotFoundError) Error() string {
+	if e.Near != "" {
+		return fmt.Sprintf("no file %s (did you mean %s?)", e.Name, e.Near)
+	}
 	return fmt.Sprintf("no file %s, and no embedded file of that name%s; `lockstep plants` lists the embedded files",
 		e.Name, units.Meant(e.Name, plants.Names()))
 }
 
 // ReadAny reads the file called name if it exists, else the embedded file of that name; file
-// is its name for errors.
-func ReadAny(name string) (file string, data []byte, err error) {
-	if file, data, err = readNamed(name, name); err != nil {
+// is its name for errors. An error proposes a file of one of the kinds want.
+func ReadAny(name string, want ...string) (file string, data []byte, err error) {
+	if file, data, err = readNamed(name, name, want...); err != nil {
 		err = fmt.Errorf("bench: %w", err)
 	}
 	return file, data, err
 }
 
-// readNamed reads the file at path if it exists, else the embedded file called name.
-func readNamed(path, name string) (file string, data []byte, err error) {
+// readNamed reads the file at path if it exists, else the embedded file called name. An error proposes a
+// file of one of the kinds want.
+func readNamed(path, name string, want ...string) (file string, data []byte, err error) {
 	data, err = readFile(path)
 	folder := errors.Is(err, syscall.EISDIR)
 	if !folder && !errors.Is(err, fs.ErrNotExist) {
@@ -112,11 +119,14 @@ func readNamed(path, name string) (file string, data []byte, err error) {
 		return name, data, nil
 	}
 
-	if folder {
+	near := withExtension(path, want...)
+	if folder && near == "" {
 		return "", nil, fmt.Errorf("%s %w", name, syscall.EISDIR)
 	}
-
-	return "", nil, &NotFoundError{name}
+	if near != "" {
+		near = name + filepath.Ext(near)
+	}
+	return "", nil, &NotFoundError{name, near}
 }
 
 // Size limits, bytes: maxText of a plant, bench or database; MaxInputs of a file of inputs,
@@ -160,9 +170,9 @@ func (b *limitedReader) Read(p []byte) (int, error) {
 	return b.LimitedReader.Read(p)
 }
 
-// Read returns the plant or database called name: a file in the folder of the bench file,
-// else an embedded one. shown is the name of the file for errors.
-func (b *Bench) Read(name yamlfile.Scalar) (shown string, data []byte, err error) {
+// Read returns the plant or database called name: a file in the folder of the bench file, else an
+// embedded one. kind is the kind that the file must have, and shown its name for errors.
+func (b *Bench) Read(name yamlfile.Scalar, kind string) (shown string, data []byte, err error) {
 	if f, ok := b.Files[name.Text]; ok {
 		return f.Shown, f.Data, nil
 	}
@@ -174,7 +184,13 @@ func (b *Bench) Read(name yamlfile.Scalar) (shown string, data []byte, err error
 		path = filepath.Join(b.dir, path)
 	}
 
-	if shown, data, err = readNamed(path, name.Text); err != nil {
+	shown, data, err = readNamed(path, name.Text, kind)
+	if err == nil || errors.Is(err, ErrTooLarge) {
+		if _, wrong := CheckKind("", shown, data, kind); wrong != nil {
+			err = wrong
+		}
+	}
+	if err != nil {
 		return "", nil, b.Errorf(name, "%w", err)
 	}
 	if b.Files == nil {
@@ -397,36 +413,6 @@ func readOverrun(r *yamlfile.Reader, f yamlfile.Field) (o rt.Overrun) {
 	o.Policy = policy
 
 	return o
-}
-
-// KindError is the error for a file of the wrong kind.
-type KindError struct {
-	Command, File string // command, and name of the file as given
-	Kind, Want    string // kind of the file and kind expected, by plants.Kind
-}
-
-func (e *KindError) Error() string {
-	use := map[string]string{
-		"bench":    "a bench (lockstep run %[1]s, lockstep gen -bench %[1]s)",
-		"plant":    "a plant (lockstep sim %s)",
-		"scenario": "a scenario (lockstep sim BENCH -scenario %s)",
-		"sweep":    "a sweep (lockstep sweep %s)",
-		"inputs":   "a file of inputs (lockstep sim PLANT -in %s)",
-		"database": "a database (lockstep check %s)",
-	}
-	return fmt.Sprintf("%s: %s is %s; a %[4]s begins with %[4]s: NAME",
-		e.Command, e.File, fmt.Sprintf(use[e.Kind], e.File), e.Want)
-}
-
-// ReadKind is ReadAny for a file of one of the kinds want; command names the caller in errors.
-func ReadKind(command, name string, want ...string) (file string, data []byte, kind string, err error) {
-	if file, data, err = ReadAny(name); err != nil {
-		return "", nil, "", err
-	}
-	if kind = plants.Kind(file, data); !slices.Contains(want, kind) {
-		err = &KindError{command, name, kind, want[0]}
-	}
-	return file, data, kind, err
 }
 
 // PlantPeriod is the default period of a plant without a bench.

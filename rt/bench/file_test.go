@@ -250,9 +250,18 @@ func TestByteOrderMarkIsIgnored(t *testing.T) {
 
 func TestFoldersAndMissingFilesAreRefused(t *testing.T) {
 	dir := t.TempDir()
-	for name, want := range map[string]error{"/dev/zero": ErrTooLarge, dir: syscall.EISDIR} {
+	large, database := filepath.Join(dir, "large.yaml"), filepath.Join(dir, "large.dbc")
+	for _, file := range []string{large, database} {
+		if err := os.WriteFile(file, []byte("bench: large\n"+strings.Repeat("#", maxText)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]error{large: ErrTooLarge, dir: syscall.EISDIR} {
 		if _, err := Load(name); !errors.Is(err, want) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+		if name == large {
+			name = database
 		}
 		b, err := Parse("b.yaml", dir, []byte(benchtest.DemoText(t, "database: powershift.dbc", "database: "+name)))
 		if err != nil {

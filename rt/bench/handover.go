@@ -75,17 +75,17 @@ type Chooser func(h *Handover) (file, mark string, err error)
 
 // Sources returns the plant and the databases of a bench.
 func (b *Bench) Sources() (list []record.File, err error) {
-	add := func(role string, name yamlfile.Scalar) {
-		if _, data, e := b.Read(name); e != nil {
+	add := func(role, kind string, name yamlfile.Scalar) {
+		if _, data, e := b.Read(name, kind); e != nil {
 			err = errors.Join(err, e)
 		} else {
 			list = append(list, record.File{Role: role, Name: name.Text, Text: data})
 		}
 	}
 
-	add("plant", b.Plant)
+	add("plant", "plant", b.Plant)
 	for _, bus := range b.Buses {
-		add("dbc", bus.Database)
+		add("dbc", "database", bus.Database)
 	}
 	return list, err
 }

@@ -29,7 +29,7 @@ type Unit struct {
 // Database reads the database of a bus leniently (check lists the deviations) and applies the
 // units of the bench file to its signals.
 func (b *Bench) Database(bus *Bus) (*messages.Database, error) {
-	file, data, err := b.Read(bus.Database)
+	file, data, err := b.Read(bus.Database, "database")
 	if err != nil {
 		return nil, err
 	}

@@ -161,7 +161,7 @@ func (b *Bench) ParsePlant() (*plantfile.Draft, error) {
 	if b.draft != nil {
 		return b.draft, nil
 	}
-	file, data, err := b.Read(b.Plant)
+	file, data, err := b.Read(b.Plant, "plant")
 	if err != nil {
 		return nil, err
 	}

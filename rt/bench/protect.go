@@ -123,6 +123,7 @@ func readTable(r *yamlfile.Reader, f, stated yamlfile.Field, what string, unit u
 		}
 	}
 
+	r.CheckRows(f, what, 2)
 	for _, row := range r.Items(f, what) {
 		cells := r.Texts(row, what)
 		if len(cells) != 2 {

@@ -36,7 +36,7 @@ func (c *Check) database(file string, data []byte) error {
 
 // warnDeviations warns of deviations in the database of a bus.
 func (c *Check) warnDeviations(b *bench.Bench, bus *bench.Bus) error {
-	file, data, err := b.Read(bus.Database)
+	file, data, err := b.Read(bus.Database, "database")
 	if err == nil {
 		_, err = c.readDatabase(file, data)
 	}

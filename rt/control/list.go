@@ -222,8 +222,13 @@ func (t *targetProcess) isOrphan() bool {
 	return t.err == nil && !host.Alive(t.Status.Supervisor.Load())
 }
 
-// FindOrphan returns the target without a supervisor that which names; "" if there is only one.
+// FindOrphan returns the target without a supervisor that which names, by its bench, its bench's file or
+// its process id; "" if there is only one.
 func FindOrphan(which string) (int, error) {
+	which, err := benchName(which)
+	if err != nil {
+		return 0, err
+	}
 	found, names, supervised := 0, []string{}, []string{}
 	for _, t := range findTargets() {
 		pid := strconv.Itoa(t.pid)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,6 +27,11 @@ func FromFile(file string) bench.Chooser {
 			return "", "", fmt.Errorf("-kernel %s: %w", file, err)
 		}
 		mark, err := ReadMark(file)
+		if errors.Is(err, ErrNotExecutable) {
+			if wrong := bench.CheckFile("", file, "executable"); wrong != nil {
+				err = fmt.Errorf("%w: %w", ErrNotExecutable, wrong)
+			}
+		}
 		if err != nil {
 			return fail(err)
 		}

@@ -237,11 +237,11 @@ func (r *Request) bench() (*bench.Bench, *bench.Handover, error) {
 		return nil, nil, err
 	}
 	if r.Plant != "" {
-		_, one, err := bench.ReadAny(r.Plant)
+		_, one, _, err := bench.ReadKind("gen", r.Plant, "plant")
 		if err != nil {
 			return nil, nil, err
 		}
-		if _, other, err := b.Read(b.Plant); err != nil {
+		if _, other, err := b.Read(b.Plant, "plant"); err != nil {
 			return nil, nil, err
 		} else if string(one) != string(other) {
 			return nil, nil, fmt.Errorf("gen: the plant of bench %s is %s, not %[3]s: omit %[3]s",

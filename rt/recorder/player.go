@@ -52,6 +52,9 @@ type Player struct {
 // OpenPlayer opens the log of an interface. The returned file is the target's end of the bus.
 func OpenPlayer(iface string, filters []can.Filter) (*Player, *os.File, error) {
 	path, channel := logChannel(iface)
+	if err := bench.CheckFile("interface "+iface, path, "log", "record"); err != nil {
+		return nil, nil, err
+	}
 	from, err := record.OpenSource(path, channel)
 	if err != nil {
 		return nil, nil, err

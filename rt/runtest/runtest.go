@@ -83,7 +83,7 @@ func start(t testing.TB, b *bench.Bench) *Run {
 func (r *Run) Commands(t testing.TB) *sigmap.Map {
 	t.Helper()
 	bus := r.Handover.Bench.Buses[0]
-	_, data, err := r.Handover.Bench.Read(bus.Database)
+	_, data, err := r.Handover.Bench.Read(bus.Database, "database")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -325,7 +325,7 @@ func TestAnchorsAndRepeatedKeysInAFaultAreRefused(t *testing.T) {
 	for word, want := range map[string]string{
 		"about={a: &a one}":    `"&": anchors, `,
 		"about={<<: {b: 1}}":   `"<<": anchors, `,
-		"about={b: 1, b: 3}":   `mapping key "b" already defined at `,
+		"about={b: 1, b: 3}":   `key "b" appears twice, first at `,
 		"about={x: !!str one}": `anchors, `,
 	} {
 		_, err := parseFault([]string{"frame=Speeds", word})

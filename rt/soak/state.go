@@ -73,6 +73,11 @@ func openStore(path string) (*store, error) {
 	if path == "" {
 		return s, nil
 	}
+	if info, err := os.Stat(path); err == nil && info.Size() > 0 { // -fresh overwrites a state only
+		if err := bench.CheckFile("soak -state", path, "state"); err != nil {
+			return nil, err
+		}
+	}
 	lock, err := host.OpenExclusive(path + ".lock")
 	if errors.Is(err, host.ErrFileTaken) {
 		pid, _ := os.ReadFile(path + ".lock")

@@ -253,8 +253,14 @@ func (r *Session) Prepare() (err error) {
 	return r.createReport()
 }
 
-// refused returns err with exit code 3: the host refuses the run.
-func refused(err error) error { return &host.Exit{Code: 3, Err: err} }
+// refused returns err with exit code 3: the host refuses the run. A file of the wrong kind, which an
+// interface names, has code 2.
+func refused(err error) error {
+	if errors.As(err, new(*bench.KindError)) {
+		return &host.Exit{Code: 2, Err: err}
+	}
+	return &host.Exit{Code: 3, Err: err}
+}
 
 // reserve reserves the interfaces of the run and the CPU of its loop. It keeps reservations of an
 // earlier segment of a soak.

@@ -54,7 +54,7 @@ type parameter struct {
 // Load reads a sweep, a file or embedded, and checks its names, its units and the first case.
 // Errors are "FILE:LINE:COL: ...".
 func Load(name string) (*Sweep, error) {
-	file, data, err := bench.ReadAny(name)
+	file, data, _, err := bench.ReadKind("sweep", name, "sweep")
 	if err != nil {
 		return nil, err
 	}

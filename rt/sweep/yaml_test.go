@@ -38,8 +38,8 @@ func TestEveryKindOfFileRefusesAnchorsAndRepeatedKeys(t *testing.T) {
 			"about: *a":                          `"*": anchors, `,
 			"about: !!str one":                   `anchors, `,
 			"about: {<<: {b: 1}}":                `"<<": anchors, `,
-			"about: {x: {b: 1, c: 2, b: 3}}":     `YAML: mapping key "b" already defined at [2:`,
-			"about: {x: 1, 'x': 2}":              `YAML: mapping key "x" already defined at [2:`,
+			"about: {x: {b: 1, c: 2, b: 3}}":     `key "b" appears twice, first at line 2, column `,
+			"about: {x: 1, 'x': 2}":              `key "x" appears twice, first at line 2, column `,
 			"about: [" + strings.Repeat("[", 16): `nested too deeply`,
 			"about: {" + strings.Repeat("b: 1, ", 10000) + "c: 1}": `more than 10000 keys`,
 		} {

@@ -48,6 +48,9 @@ func readStimulus(name string, inputs []units.Port) (*stimulus, error) {
 	if data, err := plants.Read(embedded); err == nil {
 		return parseStimulus(embedded, bytes.NewReader(data), inputs)
 	}
+	if err := bench.CheckFile("sim -in", name, "inputs"); err != nil {
+		return nil, err
+	}
 	return nil, fmt.Errorf("bench: inputs: %w%s", err, units.Meant(name, plants.Names()))
 }
 
@@ -56,17 +59,30 @@ func parseStimulus(file string, from io.Reader, inputs []units.Port) (*stimulus,
 	if begin, err := text.Peek(len(bench.ByteOrderMark)); err == nil && string(begin) == bench.ByteOrderMark {
 		_, _ = text.Discard(len(bench.ByteOrderMark))
 	}
-	c := csv.NewReader(text)
-	c.Comment, c.TrimLeadingSpace, c.ReuseRecord = '#', true, true
 	fail := func(line, col int, err error) (*stimulus, error) {
 		return nil, &yamlfile.FileError{File: file, Line: line, Col: col, Owner: "bench", Err: err}
 	}
+	head, _ := text.Peek(longestHead)
+	if len(head) > 0 {
+		if _, err := bench.CheckKind("sim -in", file, head, "inputs"); err != nil {
+			return nil, err
+		}
+	}
+	if line, col, mark := otherSeparator(head); mark != "" {
+		return fail(line, col, fmt.Errorf("the columns are separated by %s: separate them by ',', "+
+			"and write decimals with a point", mark))
+	}
+	c := csv.NewReader(text)
+	c.Comment, c.TrimLeadingSpace, c.ReuseRecord = '#', true, true
 	s := &stimulus{}
 	var columns []column
 	for {
 		row, err := c.Read()
 		var bad *csv.ParseError
 		switch {
+		case errors.Is(err, csv.ErrFieldCount) && errors.As(err, &bad):
+			return fail(bad.Line, 1, fmt.Errorf("row of %d fields, the header has %d; decimals follow a point",
+				len(row), len(columns)))
 		case errors.As(err, &bad):
 			return fail(bad.Line, bad.Column, bad.Err)
 		case errors.Is(err, io.EOF) && columns == nil:
@@ -96,6 +112,26 @@ func parseStimulus(file string, from io.Reader, inputs []units.Port) (*stimulus,
 			}
 		}
 	}
+}
+
+// longestHead is the longest header that is examined, with the comments above it, bytes.
+const longestHead = 4 << 10
+
+// otherSeparator returns the position and the name of the separator in the header of a file, if it is
+// not a comma; "" if it is, or if there is one column.
+func otherSeparator(head []byte) (line, col int, mark string) {
+	for header := range strings.Lines(string(head)) {
+		line++
+		if header = strings.TrimRight(header, "\r\n"); header == "" || header[0] == '#' {
+			continue
+		}
+		col = strings.IndexAny(header, ";\t|")
+		if col < 0 || strings.Contains(header, ",") {
+			return 0, 0, ""
+		}
+		return line, col + 1, map[byte]string{';': "';'", '\t': "tabs", '|': "'|'"}[header[col]]
+	}
+	return 0, 0, ""
 }
 
 // column is one column of a file of inputs.
@@ -144,6 +180,9 @@ func (s *stimulus) column(i int, head string, inputs []units.Port) (c column, er
 func (s *stimulus) value(c column, text string) error {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
+		if _, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64); err == nil {
+			return fmt.Errorf("%q is not a number; decimals follow a point: %s", text, strings.Replace(text, ",", ".", 1))
+		}
 		return fmt.Errorf("%q is not a number", text)
 	}
 	v = c.unit.ToSI(v)

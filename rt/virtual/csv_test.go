@@ -62,7 +62,13 @@ func TestBadStimulusIsNamedWithItsPosition(t *testing.T) {
 		{"infinite", "time[s],tau[N.m]\n0,Inf\n", "in.csv:2:3: bench: column tau: Inf N.m is outside the range"},
 		{"time goes back", head + "1,1\n0.5,1\n", "in.csv:3:1: bench: column time: 0.5 is not after the row before it"},
 		{"time NaN", head + "NaN,1\n", "in.csv:2:1: bench: column time: NaN is not between"},
-		{"short row", head + "1\n", "in.csv:2:1: bench: wrong number of fields"},
+		{"short row", head + "1\n", "in.csv:2:1: bench: row of 1 fields, the header has 2"},
+		{"semicolons", "# made by a spreadsheet\r\n\r\ntime[s];clutch1.pressure[bar]\r\n0,0;1,5\r\n",
+			"in.csv:3:8: bench: the columns are separated by ';': separate them by ',', and write decimals with a point"},
+		{"quoted and semicolons", "\"time[s]\";\"tau[N.m]\"\n0;1\n", "in.csv:1:10: bench: the columns are separated by ';'"},
+		{"tabs", "time[s]\tclutch1.pressure[bar]\n0\t1\n", "in.csv:1:8: bench: the columns are separated by tabs"},
+		{"decimal comma", head + "0,1,5\n", "in.csv:2:1: bench: row of 3 fields, the header has 2; decimals follow a point"},
+		{"quoted decimal comma", head + "0,\"1,5\"\n", `in.csv:2:3: bench: column clutch1.pressure: "1,5" is not a number; decimals follow a point: 1.5`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := parseStimulus("in.csv", strings.NewReader(c.text), twoInputs())

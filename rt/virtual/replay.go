@@ -90,6 +90,9 @@ func frameID(id uint32) string { return fmt.Sprintf("0x%X", id&can.MaskEFF) }
 // or an incomplete record.
 func (p Replay) Run() (same Replayed, err error) {
 	r := &replay{}
+	if err := bench.CheckFile("replay", p.Record, "record"); err != nil {
+		return same, err
+	}
 	if r.in, err = record.Open(p.Record); err != nil {
 		return same, err
 	}

@@ -24,7 +24,6 @@ import (
 	"lockstep/io/can"
 	"lockstep/model"
 	"lockstep/model/kernel"
-	"lockstep/model/plants"
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
@@ -119,16 +118,13 @@ func (w *simulation) prepare() error {
 	if err := w.checkFiles(); err != nil {
 		return err
 	}
-	file, data, err := bench.ReadAny(w.Plant)
-	kind := "plant"
-	switch {
-	case err != nil: // preparePlant returns the error
-	case plants.Kind(file, data) == "bench":
-		kind = "bench"
-	case plants.Kind(file, data) == "plant" && w.Scenario != "":
+	file, _, kind, err := bench.ReadKind("sim", w.Plant, "plant", "bench")
+	if err != nil {
+		return err
+	}
+	if kind == "plant" && w.Scenario != "" {
 		kind = "plant with a scenario"
 	}
-
 	if err := w.checkFlags(kind); err != nil {
 		return err
 	}

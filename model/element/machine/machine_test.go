@@ -3,6 +3,7 @@ package machine_test
 import (
 	"math"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,11 +118,35 @@ plant: t
 inputs: {wind: {unit: m/s, default: -10}}
 elements:
   axle: {type: inertia, J: 1}
-  car: {type: vehicle, flange: axle, m: 1000 kg, R: 0.5, A: 2, Cd: 0.3, rho: 1.2, wind: wind, v_start: 20}
+  car: {type: vehicle, flange: axle, m: 1000 kg, R: 0.5, A: 2, Cd: 0.3, rho: 1.2, Cr: 0, wind: wind, v_start: 20}
 outputs: {f: {signal: car.f_air}, F: {force: car, onto: car}}
 `[1:], 10*time.Millisecond)
 	b.Is("f", -0.36*900, 1e-12)
 	b.Is("F", -0.36*900, 1e-12)
+}
+
+// A vehicle without driven wheels coasts under air and rolling resistance: v' = -(a + b·v²). With
+// wheels, their inertia J counts as J/R².
+func TestVehicleCoastsWithoutDrivenWheels(t *testing.T) {
+	b := modeltest.New(t, `
+plant: t
+elements:
+  trailer: {type: vehicle, m: 1000 kg, A: 2, Cd: 0.5, rho: 1.2, v_start: 20}
+  axle: {type: inertia, J: 3}
+  engine: {type: torque, flange: axle, tau: 500}
+  car: {type: vehicle, flange: axle, m: 1000 kg, R: 0.5, J: 47, Cr: 0}
+outputs: {v: {speed: trailer}, w: {speed: axle}}
+`[1:], 10*time.Millisecond).To(5, nil)
+	a, k := 0.015*9.80665, 0.6e-3
+	b.Is("v", math.Sqrt(a/k)*math.Tan(math.Atan(20*math.Sqrt(k/a))-5*math.Sqrt(a*k)), 1e-6)
+	b.Is("w", 5*500/(3+47+1000*0.25), 1e-9)
+	for _, entry := range []string{"R: 0.3", "J: 1"} {
+		want := strings.Split(entry, ":")[0] + " goes with flange"
+		if err := modeltest.Check("plant: t\nelements:\n  car: {type: vehicle, m: 1000 kg, " + entry + "}\n"); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", entry, err, want)
+		}
+	}
 }
 
 // The pressure follows the current through the map and the lag. The dead time is the delay of the

@@ -1,7 +1,6 @@
 package mechanics
 
 import (
-	"math"
 	"slices"
 
 	"lockstep/model"
@@ -12,10 +11,9 @@ import (
 
 func gearKinds() []element.Kind {
 	flanges := element.Flanges
-	gear := append(element.Ends(turns), element.Flange{Key: "support", Domain: turns, Optional: true})
+	gear := append(element.Ends(turns), element.Support("support", turns))
 	rolling := append(flanges(turns, "a"), flanges(moves, "b")...)
-	rolling = append(rolling, element.Flange{Key: "support_r", Domain: turns, Optional: true},
-		element.Flange{Key: "support_t", Domain: moves, Optional: true})
+	rolling = append(rolling, element.Support("support_r", turns), element.Support("support_t", moves))
 	ratio := number("ratio", "1", "", element.Nonzero, "speed of a over speed of b")
 	losses := rows("lossTable", "rad/s, 1, 1, N.m, N.m", "no losses", unbounded,
 		"[speed of a, eta_mf1, eta_mf2, tau_bf1, tau_bf2], from speed 0 on")
@@ -177,9 +175,12 @@ func (g *lossy) capacity(own int) *law.Expr {
 		WithCombinedSlope(w, g.tau1.MaxSlope()+g.tau2.MaxSlope())
 }
 
+// maxFurther is the speed beyond the last row of a loss table up to which its torques continue, rad/s.
+const maxFurther = 1e6
+
 // readLossTable reads rows [|w_a|, eta_mf1, eta_mf2, tau_bf1, tau_bf2]. Beyond the last row the
-// columns continue their last slope until an efficiency has halved or reached 1, or a torque has
-// reached 0, and are constant from there on.
+// efficiencies are constant. The torques continue their last slope until one has reached 0, and are
+// constant from there on.
 func readLossTable(e *element.Element) lossTable {
 	cols := [][]float64{{0}, {1}, {1}, {0}, {0}}
 	if f, ok := e.Field("lossTable"); ok {
@@ -188,25 +189,15 @@ func readLossTable(e *element.Element) lossTable {
 	}
 
 	if n := len(cols[0]); n > 1 {
-		further := math.Inf(1)
-		slope := [5]float64{}
-		for j := 1; j < 5; j++ {
-			z := cols[j][n-1]
-			s := (z - cols[j][n-2]) / (cols[0][n-1] - cols[0][n-2])
-			slope[j] = s
-			switch {
-			case j < 3 && s > 0:
-				further = min(further, (1-z)/s)
-			case j < 3 && s < 0:
-				further = min(further, -z/2/s)
-			case s < 0:
-				further = min(further, -z/s)
+		further := maxFurther
+		slope := [5]float64{1}
+		for j := 3; j < 5; j++ {
+			slope[j] = (cols[j][n-1] - cols[j][n-2]) / (cols[0][n-1] - cols[0][n-2])
+			if slope[j] < 0 {
+				further = min(further, -cols[j][n-1]/slope[j])
 			}
 		}
-
-		if further > 0 && (slope != [5]float64{}) {
-			further = min(further, 1e6)
-			slope[0] = 1
+		if further > 0 && (slope[3] != 0 || slope[4] != 0) {
 			for j := range cols {
 				cols[j] = append(cols[j], max(0, cols[j][n-1]+further*slope[j]))
 			}

@@ -35,15 +35,17 @@ func loadKinds() []element.Kind {
 			},
 			Adds: adds{{Key: "T", Unit: "K", Meaning: "temperature"},
 				{Key: "lossPower", Unit: "W", Meaning: "braking power"}}},
-		{Name: "vehicle", Owns: true, Itself: moves, Flanges: element.Flanges(turns, "flange"), Read: readVehicle,
+		{Name: "vehicle", Owns: true, Itself: moves, Read: readVehicle,
+			Flanges: []element.Flange{{Key: "flange", Domain: turns, Missing: "no driven wheels"}},
 			Parameters: slices.Concat(parameters{
 				number("m", "kg", "", positive, "mass"),
-				number("R", "m", "", positive, "radius of the wheels"),
+				number("R", "m", "with flange", positive, "radius of the wheels"),
+				number("J", "kg.m2", "0", notNegative, "moment of inertia of the wheels, with flange"),
 				number("A", "m2", "0", notNegative, "frontal area"),
 				number("Cd", "1", "0", notNegative, "drag coefficient"),
 				number("rho", "kg/m3", "1.2", notNegative, "density of the air"),
 				over("wind", "m/s", "0", unbounded, "speed of the wind, positive from behind"),
-				number("Cr", "1", "0", notNegative, "coefficient of rolling resistance"),
+				number("Cr", "1", "0.015", notNegative, "coefficient of rolling resistance"),
 				over("inclination", "1", "0", unbounded, "tangent of the slope, positive uphill"),
 				number("g", "m/s2", "9.80665", notNegative, "gravitational acceleration"),
 				number("v_max", "m/s", "100", positive, "largest speed expected"),
@@ -96,18 +98,25 @@ func readEddy(e *element.Element) element.Declared {
 
 // readVehicle reads a mass on wheels of radius R:
 //
-//	m·v' = f_wheel - m·g·sin(a) - m·g·cos(a)·Cr (friction) - ½·rho·Cd·A·|v - wind|·(v - wind)
+//	(m + J/R²)·v' = f_wheel - m·g·sin(a) - m·g·cos(a)·Cr (friction) - ½·rho·Cd·A·|v - wind|·(v - wind)
 //
 // with tan(a) = inclination. The rolling resistance is a friction element, which can hold the vehicle
-// on a small slope.
+// on a small slope. Without a flange it has no driven wheels.
 func readVehicle(e *element.Element) element.Declared {
 	own := e.OwnNode
 	n := &e.Network.Nodes[own]
-	n.J = e.Number("m")
+	m := e.Number("m")
+	n.J = m
 	e.ReadNodeStart(own, "w_start", "phi_start")
-	e.Tie(e.Term("flange", e.Number("R")), network.TermOf(own, -1))
+	if _, driven := e.Nodes["flange"]; driven {
+		r := e.Number("R")
+		n.J += e.Number("J") / (r * r)
+		e.Tie(e.Term("flange", r), network.TermOf(own, -1))
+	} else {
+		e.Forbid("goes with flange", "R", "J")
+	}
 	area, cd, rho := e.Number("A"), e.Number("Cd"), e.Number("rho")
-	cr, weight, fast := e.Number("Cr"), n.J*e.Number("g"), e.Number("v_max")
+	cr, weight, fast := e.Number("Cr"), m*e.Number("g"), e.Number("v_max")
 	e.Between = network.RowOf(own)
 	if k := rho * cd * area / 2; k > 0 {
 		air := e.Between.Speeds(1).Plus(e.OptionalWaveform("wind").Scaled(-1))

@@ -3,6 +3,7 @@ package mechanics_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -360,6 +361,46 @@ twist: {phi_rel: shaft}`)
 		}
 		if got := energy() - start; !scalar.EqualWithinAbs(got, balance, tol*start) || !(lost > 1) {
 			t.Errorf("%v: the energy changes by %.9g J, torque and loss make %.9g J (loss %g J)", period, got, balance, lost)
+		}
+	}
+}
+
+// The line of elements around the lossy gear of Modelica.Mechanics.Rotational.Examples.HeatLosses is
+// accepted. Beyond the last row of its table the efficiencies are held and the torques go on.
+func TestLossyGearBeyondItsTable(t *testing.T) {
+	heat := modeltest.New(t, modeltest.PlantOf(`
+before: {type: inertia, J: 2}
+spring: {type: spring, a: before, b: in, c: 1e4}
+push: {type: torque, flange: before, tau: {sine: {amplitude: 20, f: 5}}}
+bearing: {type: bearing_friction, flange: before, tau_pos: [[0, 1]]}
+in: {type: inertia, J: 2}
+gear: {type: lossy_gear, a: in, b: out, ratio: 2, lossTable: [[0, 0.8, 0.8, 1, 1], [1, 0.7, 0.7, 2, 2]]}
+clutch: {type: clutch, a: out, b: five, mu: 0.5, cgeo: 1, fn_max: 10, f_normalized: {sine: {amplitude: 1, f: 0.2}}}
+five: {type: inertia, J: 2}
+oneWay: {type: one_way_clutch, a: five, b: six, mu: 0.5, cgeo: 1, fn_max: 1, f_normalized: {sine: {amplitude: 1, f: 0.2}}}
+six: {type: inertia, J: 2}
+brake: {type: brake, flange: six, mu: 0.5, cgeo: 1, fn_max: 2, f_normalized: {sine: {amplitude: 1, f: 0.2}}}`,
+		"w: {speed: in}"), 5*time.Millisecond)
+	moved := 0.0
+	heat.To(1, func(float64) { moved = max(moved, math.Abs(heat.Get("w"))); heat.Is("lag", 0, 0) })
+	if !(moved > 0.01) {
+		t.Errorf("the gear turns with %g rad/s at most", moved)
+	}
+
+	for _, c := range []struct {
+		table string
+		losses
+	}{
+		{"[[0, 0.8, 0.8, 1, 1], [1, 0.7, 0.6, 2, 2.5]]", losses{0.7, 0.6, 4, 5.5}},
+		{"[[0, 0.5, 0.5, 1, 1], [1, 0.99, 0.99, 2, 2]]", losses{0.99, 0.99, 4, 4}},
+		{"[[0, 0.8, 0.8, 3, 5], [1, 0.7, 0.7, 1, 4]]", losses{0.7, 0.7, 0, 3.5}},
+	} {
+		for _, Ta := range []float64{60, -60} { // side a drives, side b drives
+			g := geared{1, 1.5, 2, c.losses}
+			text := strings.Replace(g.plant("3", fmt.Sprint(Ta), "0"), fmt.Sprint(g.losses), c.table, 1)
+			b := modeltest.New(t, text, time.Millisecond)
+			_, loss := g.moving(1, Ta, 0)
+			b.Is("loss", loss, 1e-8)
 		}
 	}
 }

@@ -28,9 +28,11 @@ func sourceKinds() []element.Kind {
 				over("tau", "N.m", "", unbounded, "mean torque"),
 				rows("orders", "1, 1", "", unbounded, "[order, amplitude], orders > 0"),
 				number("phi_rel_start", "rad", "solved", unbounded, "angle at the start"),
+				element.Word("angle", "relative", "angle in the sines: against the support, or that of the flange",
+					"relative", "absolute"),
 				number("w_max", "rad/s", "650", positive, "largest speed expected"),
 			},
-			Adds: adds{{Key: "phi_rel", Unit: "rad", Meaning: "angle of the flange against the support"}}},
+			Adds: adds{{Key: "phi_rel", Unit: "rad", Meaning: "angle of the flange against the support, unless absolute"}}},
 		{Name: "speed", Owns: true, Flanges: on(either), Read: readSpeed, Adds: adds{driven},
 			Parameters: append(parameters{over("w_ref|v_ref", speed, "", unbounded, "speed of the flange")}, filter...)},
 		{Name: "position", Owns: true, Flanges: on(either), Read: readSpeed,
@@ -250,20 +252,32 @@ func leafDerivative(s model.Source) (model.Source, bool) {
 // times time):
 //
 //	tau·(1 + sum of amplitude·sin(order·phi_rel))
+//
+// With angle: absolute, phi_rel is the angle of the flange itself.
 func readHarmonics(e *element.Element) element.Declared {
 	mean := e.Waveform("tau")
 	rows := e.Columns("orders")
 	if !(rows[0][0] > 0) {
 		e.Refuse(e.Place("orders"), "orders: order %g is not positive; it counts periods per turn", rows[0][0])
 	}
-	turn := e.AddDeflection(network.State{Name: "phi_rel"})
+	absolute := e.Word("angle") == "absolute"
+	var turn int
+	along := e.Between
+	if absolute {
+		e.Forbid("goes with angle: relative; the flange starts at its phi_start", "phi_rel_start")
+		turn, along = e.Angle(e.Node("flange")), network.RowOf(e.Node("flange"))
+	} else {
+		turn = e.AddDeflection(network.State{Name: "phi_rel"})
+	}
 	sum := law.Number(1)
 	for i, order := range rows[0] {
 		sum = law.Formula("sum + amplitude*sin(order*phi_rel)", law.Names{"sum": sum, "order": order,
 			"amplitude": rows[1][i], "phi_rel": network.StateOf(turn)})
 	}
 	torque := law.Formula("tau*sum", law.Names{"tau": network.SignalOf(mean), "sum": sum})
-	d := e.Drive(e.AddLaw("tau", "N.m", torque.WithOscillation(e.Between.Speeds(1), rows[0][len(rows[0])-1]*e.Number("w_max"))))
-	d.Twist, d.Angle = turn, "rad"
+	d := e.Drive(e.AddLaw("tau", "N.m", torque.WithOscillation(along.Speeds(1), rows[0][len(rows[0])-1]*e.Number("w_max"))))
+	if !absolute {
+		d.Twist, d.Angle = turn, "rad"
+	}
 	return d
 }

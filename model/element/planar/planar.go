@@ -183,7 +183,8 @@ func forbidAlong(e *element.Element, coordinate, key string) {
 func readPoint(e *element.Element, f element.Field, p *frame) {
 	pair := e.NumbersOf(f, element.Parameter{Key: "nodes: " + f.Key, Unit: "m"})
 	if len(pair) != 2 {
-		e.Refuse(f.At, "nodes: %s: %d values; [x, y] from the centre of the body are wanted", f.Key, len(pair))
+		e.Refuse(f.At, "nodes: %s: %d values; [x, y] from the centre of the body are wanted%s",
+			f.Key, len(pair), e.DecimalAdvice(f))
 	}
 	p.rel = [2]float64(pair)
 	for i, own := range p.node {

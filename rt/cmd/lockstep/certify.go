@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockstep/deploy/certify"
+	"lockstep/rt/bench"
 	"lockstep/rt/host"
 	"lockstep/rt/soak"
 )
@@ -96,6 +97,9 @@ func (c *certifyArgs) check() error {
 
 // readCertificate reads a certificate from a file.
 func readCertificate(name string) (*certify.Certificate, error) {
+	if err := bench.CheckFile("certify", name, "certificate"); err != nil {
+		return nil, err
+	}
 	const maxSize = 64 << 20 // bytes; a certificate has a few MB
 	info, err := os.Stat(name)
 	if err == nil && info.Size() > maxSize {

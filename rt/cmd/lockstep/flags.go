@@ -171,7 +171,7 @@ func (a *args) duration(name string, def time.Duration, text string) *time.Durat
 // gridFlags declares the flags for scheme, form and period of a plant; the period is 0 if not
 // given.
 func (a *args) gridFlags(scheme, form *string) (step *time.Duration) {
-	a.choice(scheme, "scheme", "what a plant does after an event in a step: complete (finishes the step, the default) or "+
+	a.choice(scheme, "scheme", "what a plant does after an event in a step: complete (finishes the step, unless it has too many events; the default) or "+
 		"papers (puts the rest into the lag buffer); a bench file sets its own", "complete", "papers")
 	a.choice(form, "form", "how a plant keeps an element locked: projected (exact, the default) or "+
 		"held (lock torque constant over the step, as in the papers)", "projected", "held")

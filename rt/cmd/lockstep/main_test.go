@@ -228,7 +228,7 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 		{"run -for -3s", as[usageError], `run: "-3s" -for: 0`},
 		{"run -for NaN", as[usageError], `run: "NaN" -for: 10s 500ms`},
 		{"run -for 9999999h", as[usageError], `run: "9999999h" -for: 2562047h`},
-		{"run /dev/zero", is(bench.ErrTooLarge), "/dev/zero:"},
+		{"run /dev/zero", as[*bench.KindError], "/dev/zero is a binary file, a bench (bench: NAME)"},
 		{"run /tmp", is(syscall.EISDIR), "/tmp"},
 		{"run -bus vcan0;reboot", nil, `run: -bus: "vcan0;reboot"`},
 		{"run -for 1ms", nil, "run: 1ms 5ms"},

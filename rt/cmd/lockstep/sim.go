@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"lockstep/io/record"
+	"lockstep/rt/bench"
 	"lockstep/rt/host"
 	"lockstep/rt/virtual"
 )
@@ -88,6 +89,9 @@ func defineExport(a *args) func() error {
 
 		if format == "" {
 			return usageError{fmt.Sprintf("export: unknown format %q; use .log, .asc, .blf, .mf4 or .csv, or -format", filepath.Ext(*file))}
+		}
+		if err := bench.CheckFile("export", a.operands[0], "record"); err != nil {
+			return err
 		}
 		r, err := record.Open(a.operands[0])
 		if err != nil {

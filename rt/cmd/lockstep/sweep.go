@@ -81,6 +81,9 @@ func runShard(r *sweep.Run) error {
 }
 
 func mergeShards(s *sweep.Sweep, dir, out string, si bool) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return usageError{fmt.Sprintf("sweep: -merge %s is a file; name the folder of the shards", dir)}
+	}
 	hash := ""
 	if s != nil {
 		hash = s.Hash

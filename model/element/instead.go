@@ -1,0 +1,99 @@
+package element
+
+import "strings"
+
+// Instead returns what a plant file has in place of a component of the Modelica library that is not an
+// element type; "" if there is nothing to say. The name may have a path, capitals and "_".
+func Instead(name string) string { return instead[squeeze(name)] }
+
+// squeeze returns the last part of a name in small letters, without "_".
+func squeeze(name string) string {
+	name = name[strings.LastIndexByte(name, '.')+1:]
+	return strings.ToLower(strings.ReplaceAll(name, "_", ""))
+}
+
+// Advice that several components share. Names of element types are between `.
+const (
+	rigid = "elements are joined rigidly where they name the same node, " +
+		"inertias and masses by `ideal_gear` of ratio 1"
+	startValue  = "use w_start and phi_start (v_start, s_start) of an element"
+	asOutput    = "use an output, such as {w_rel: ELEMENT}"
+	speedOf     = "use `speed` with a value over time"
+	torqueOf    = "use `torque` or `force` with a value over time"
+	twoTorques  = "use `torque` or `force` with flange and support"
+	dryFriction = "use `bearing_friction` or `support_friction`"
+	otherInput  = "use `torque` or `position`, driven by an input of the plant"
+	planeBody   = "use `body`, which moves in a plane"
+	overTime    = "write the value over time where it is used, such as {step: {height: 5, startTime: 1}}"
+)
+
+// instead holds advice for components of Modelica.Mechanics, of Modelica.Blocks where a plant file has
+// a value over time, and for names of everyday use, by their squeezed names.
+var instead = map[string]string{
+	// Rotational and Translational
+	"rod":                         rigid,
+	"disc":                        rigid,
+	"gearbox":                     "use `lossy_gear` and, in series, `elasto_backlash`",
+	"initializeflange":            startValue,
+	"relativestates":              startValue,
+	"masswithstopandfriction":     "use `mass` with `support_friction`, and `clearance` or `elasto_gap` for the stops",
+	"backlash":                    "use `elasto_backlash`, or `clearance` for a backlash without elasticity",
+	"gap":                         "use `clearance` or `elasto_gap`",
+	"rollingresistance":           "use `vehicle` with Cr",
+	"friction":                    "use `bearing_friction`, `support_friction`, `clutch` or `brake`",
+	"torquetoangleadaptor":        otherInput,
+	"angletotorqueadaptor":        otherInput,
+	"forcetopositionadaptor":      otherInput,
+	"positiontoforceadaptor":      otherInput,
+	"accelerate":                  speedOf + ", such as {ramp: {height: 100 rad/s, duration: 2 s}}",
+	"move":                        "use `position` with a value over time",
+	"constantspeed":               speedOf,
+	"constanttorque":              torqueOf,
+	"constantforce":               torqueOf,
+	"torquestep":                  torqueOf + ", such as {step: {height: 50 N.m, startTime: 1 s}}",
+	"forcestep":                   torqueOf + ", such as {step: {height: 50 N, startTime: 1 s}}",
+	"torque2":                     twoTorques,
+	"force2":                      twoTorques,
+	"signtorque":                  dryFriction,
+	"signforce":                   dryFriction,
+	"eddycurrentforce":            "use `eddy_current_torque` behind an `ideal_gear_r2t`",
+	"inversespeeddependenttorque": "use `engine` with full_load: [[SPEED, TORQUE], ...]",
+	"accsensor":                   "use an output, {acceleration: NODE}",
+	"relanglesensor":              asOutput,
+	"relpositionsensor":           asOutput,
+	"relspeedsensor":              asOutput,
+	"relaccsensor":                asOutput,
+	"multisensor":                 "use `speed_sensor`, `torque_sensor` and `power_sensor`",
+	"flexibleshaft":               "use `spring_damper` between inertias",
+	"shaft":                       "use `spring_damper` between inertias for an elastic shaft; " + rigid,
+	"flywheel":                    "use `inertia`",
+	"gear":                        "use `ideal_gear` or `lossy_gear`",
+	"planetary":                   "use `ideal_planetary` or `ravigneaux`",
+	"motor":                       "use `inertia` with `torque`, or `engine`",
+	"wheel":                       "use `ideal_rolling_wheel`, `tyre` or `rail_contact`, with an `inertia`",
+	"road":                        "use inclination of `vehicle`",
+
+	// MultiBody
+	"world":             "give each `body` its g",
+	"bodyshape":         planeBody,
+	"bodybox":           planeBody,
+	"bodycylinder":      planeBody,
+	"pointmass":         planeBody,
+	"rigidbody":         planeBody,
+	"fixedtranslation":  "name points of a `body` under nodes, and join elements to NAME.POINT",
+	"prismatic":         "use `translational_joint`",
+	"actuatedprismatic": "use `translational_joint`",
+	"revolute":          "`translational_joint` is the only joint between bodies",
+	"bevelgear1d":       "use `ideal_gear`",
+
+	// Blocks
+	"constant":       overTime,
+	"step":           overTime,
+	"ramp":           overTime,
+	"sine":           overTime,
+	"pulse":          overTime,
+	"trapezoid":      overTime,
+	"timetable":      overTime,
+	"combitimetable": overTime,
+	"realexpression": overTime,
+}
