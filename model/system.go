@@ -7,6 +7,7 @@
 //
 //	units      notation of quantities, units and names
 //	network    nodes, and the ties, torques and laws between them
+//	law        formulas of laws, their event indicators and slopes
 //	element    element types and their parameters; families mechanics, planar, contact, machine, fluid
 //	plantfile  the language of plant files: from a file to a network
 //	library    the list of all element types, which is passed to plantfile

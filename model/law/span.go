@@ -25,15 +25,15 @@ func (a span) inside(b span) span { return span{max(a.low, b.low), min(a.high, b
 
 // times returns the products; 0 times infinity is 0.
 func (a span) times(b span) span {
-	s := point(product(a.low, b.low))
-	for _, p := range [3]float64{product(a.low, b.high), product(a.high, b.low), product(a.high, b.high)} {
+	s := point(zeroProduct(a.low, b.low))
+	for _, p := range [3]float64{zeroProduct(a.low, b.high), zeroProduct(a.high, b.low), zeroProduct(a.high, b.high)} {
 		s = s.with(point(p))
 	}
 	return s
 }
 
-// product returns a·b; 0 if one of them is 0.
-func product(a, b float64) float64 {
+// zeroProduct returns a·b; 0 if one of them is 0.
+func zeroProduct(a, b float64) float64 {
 	if a == 0 || b == 0 {
 		return 0
 	}
@@ -219,19 +219,16 @@ func tableAt(t *model.Table, x float64) float64 {
 	if !t.Extend {
 		x = min(max(x, t.X[0]), t.X[n-1])
 	}
-	return t.Z[i] + product((t.Z[i+1]-t.Z[i])/(t.X[i+1]-t.X[i]), x-t.X[i])
+	return t.Z[i] + zeroProduct((t.Z[i+1]-t.Z[i])/(t.X[i+1]-t.X[i]), x-t.X[i])
 }
 
-// mapValues returns the values of a table of two variables at rows a and columns b, and its slopes
-// along both.
+// mapValues returns the values of a table of two variables, which is not extended, at rows a and
+// columns b, and its slopes along both.
 func mapValues(t *model.Table, a, b span) (v, byRow, byColumn span) {
 	none := span{math.Inf(1), math.Inf(-1)}
 	v, byRow, byColumn = none, none, none
-	rows, columns := touched(t.X, a, t.Extend), touched(t.Y, b, t.Extend)
+	rows, columns := touched(t.X, a), touched(t.Y, b)
 	z := func(i, j int) float64 { return t.Z[i*len(t.Y)+j] }
-	if t.Extend {
-		panic("law: a table of two variables is not extended")
-	}
 	for i := rows[0]; i <= rows[1]; i++ {
 		for j := columns[0]; j <= columns[1]; j++ {
 			v = v.with(point(z(i, j)))
@@ -253,7 +250,7 @@ func mapValues(t *model.Table, a, b span) (v, byRow, byColumn span) {
 }
 
 // touched returns the first and the last point of the intervals of x that a touches.
-func touched(x []float64, a span, _ bool) [2]int {
+func touched(x []float64, a span) [2]int {
 	first, last := 0, len(x)-1
 	for first < len(x)-2 && x[first+1] < a.low {
 		first++

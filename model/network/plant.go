@@ -185,7 +185,8 @@ type Signal struct {
 	Read     bool // something reads the signal
 }
 
-// Indicator is an event indicator: the laws of its element have a breakpoint where Law crosses 0.
+// Indicator is an event indicator: the laws of its element have a breakpoint where Law crosses 0, or
+// one of its borders.
 type Indicator struct {
 	Name string
 	At   Pos
