@@ -47,7 +47,9 @@ func (c *chance) joins(a, b string) {
 		c.add("{type: freewheel, %s}", ends)
 	case 2:
 		c.add("{type: affine_spring, %s, borders: [0.01], c: [%g N.m/rad, %g N.m/rad]}", ends, c.between(0, 50), c.between(200, 2000))
-	case 4, 7:
+	case 4:
+		c.add("{type: elasto_backlash2, %s, c: %g N.m/rad, d: 0.1, backlash: 0.02}", ends, c.between(50, 900))
+	case 7:
 		c.add("{type: elasto_backlash, %s, c: %g N.m/rad, d: 0.1, backlash: 0.02}", ends, c.between(50, 900))
 	case 5:
 		c.add("{type: clearance, %s, phi_min: -0.1, phi_max: 0.2, restitution: %g}", ends, c.between(0, 0.8))

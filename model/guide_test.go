@@ -433,7 +433,9 @@ func tableOf(kinds []element.Kind) string {
 			if q.Key != p.Key {
 				text += " for `" + p.Key + "`"
 			}
-			text += " in " + q.Unit
+			if q.Unit != "" {
+				text += " in " + q.Unit
+			}
 			if strings.Contains(raw.Default, "|") && !strings.HasPrefix(q.Default, "or ") {
 				text += ", default " + q.Default
 			}

@@ -38,8 +38,11 @@ func (f *frame) converted(v *value, t types.Type) *value {
 		return &w
 	}
 
+	if isFloat(v.typ) && isFloat(t) {
+		return rounded(v)
+	}
 	out := dynamic(goType(t)+"("+v.text+")", operand, t)
-	out.notNegZero = v.notNegZero || !isFloat(v.typ) && isFloat(t)
+	out.notNegZero = !isFloat(v.typ) && isFloat(t)
 	return out
 }
 

@@ -26,10 +26,31 @@ func arith(op token.Token, a, b *value) *value {
 	if isFloat(a.typ) {
 		v.notNegZero = op == token.ADD && (a.notNegZero || b.notNegZero)
 		v.zeroProduct = op == token.MUL && (isZero(a) || isZero(b))
+		if op == token.QUO && isPowerOfTwo(b) {
+			return rounded(v)
+		}
 	}
 
 	v.spanRange(op, a, b)
 	return v
+}
+
+// rounded returns a float64 whose product or quotient is rounded before a sum: without the conversion
+// some processors fuse both into one operation. Other operations are always rounded.
+func rounded(v *value) *value {
+	if v.con != nil || v.prec != token.MUL.Precedence() || !isFloat(v.typ) {
+		return v
+	}
+	w := *v
+	w.text, w.prec = "float64("+v.text+")", operand
+	return &w
+}
+
+// isPowerOfTwo reports whether a value is a constant whose inverse a compiler may multiply by.
+func isPowerOfTwo(v *value) bool {
+	x, ok := v.con.(float64)
+	part, _ := math.Frexp(math.Abs(x))
+	return ok && part == 0.5
 }
 
 // isFloat reports whether a type is a floating-point type.
@@ -101,7 +122,7 @@ func identity(op token.Token, a, b *value) *value {
 		}
 	case token.QUO:
 		if isNumber(b, 1) {
-			return a
+			return rounded(a)
 		}
 	case token.LAND, token.LOR:
 		switch neutral := op == token.LAND; {

@@ -100,6 +100,9 @@ func (s *spec) runPasses() (err error) {
 
 	for pass := range maxPasses {
 		s.runPass()
+		if pass >= usualPasses {
+			maps.Copy(s.read, s.lastRead)
+		}
 		switch {
 		case s.limit > smallUnrollLimit && s.countStatements() > largeTick:
 			if s.maxInline > 0 {
@@ -129,8 +132,13 @@ func (s *spec) runPasses() (err error) {
 // fail ends the run with a message.
 func (s *spec) fail(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// maxPasses bounds the search for assigned and read cells. It takes about ten passes.
-const maxPasses = 40
+// maxPasses bounds the search for assigned and read cells. It takes about ten passes. After
+// usualPasses, cells of two passes count as read: a tick that does not store a cell may be short
+// enough for an inlined call that reads it, so that the passes would alternate.
+const (
+	usualPasses = 20
+	maxPasses   = 40
+)
 
 // In a tick of up to largeTick statements, loops of up to unrollLimit statements are unrolled and
 // methods of up to inlineLimit statements are inlined. A larger tick calls these methods. If it is

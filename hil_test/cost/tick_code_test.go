@@ -46,6 +46,8 @@ var tickJumps = map[string][]string{
 	kernelCode + "indicatorsMayPass":        {kernelCode + "indicatorTurns"},
 	kernelCode + "iterateOnce":              {kernelCode + "evaluateOnSides"},
 	kernelCode + "advanceTo":                {kernelCode + "setSignals", kernelCode + "startSubstep", kernelCode + "advanceSubstep"},
+	kernelCode + "endAtZero":                {kernelCode + "setSignals"},
+	kernelCode + "firstZero":                {kernelCode + "firstRoot"},
 	kernelCode + "countPath":                {kernelCode + "countEdges"},
 	kernelCode + "startSubstep":             {kernelCode + "resolveModes"},
 	kernelCode + "handleEvent":              {kernelCode + "resolveModes", kernelCode + "handleImpact", kernelCode + "derive"},
@@ -105,6 +107,7 @@ const tickCode = `^(main\.|lockstep/|math/bits\.|golang\.org/x/sys/unix\.RawSysc
 type codeFunction struct {
 	calls []string // names of called functions and of functions that it jumps to
 	jumps bool     // has a call through a register or memory
+	fused []string // FILE:LINE of operations that multiply and add without rounding the product
 	frame int      // stack with the return address, bytes; 0: unknown
 }
 
@@ -141,7 +144,7 @@ func disassembleFile(t *testing.T, bin string, rename func(string) string) codeL
 			name = rename(name)
 			list[name] = &codeFunction{}
 		} else if part := strings.FieldsFunc(lines.Text(), func(r rune) bool { return r == '\t' }); len(part) > 3 {
-			list[name].add(name, rename(strings.TrimSpace(part[3])))
+			list[name].add(name, strings.TrimSpace(part[0]), rename(strings.TrimSpace(part[3])))
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -157,8 +160,15 @@ func disassembleFile(t *testing.T, bin string, rename func(string) string) codeL
 // and the frame pointer, on arm64 with both.
 var codeFrame = regexp.MustCompile(`^(?:SUBQ \$(0x[0-9a-f]+), SP|ADDQ \$-(0x[0-9a-f]+), SP|MOVD\.W R30, -(\d+)\(RSP\)|SUB \$(\d+), RSP, R20)$`)
 
-// add adds an instruction of the function with a name.
-func (f *codeFunction) add(name, text string) {
+// codeFused matches the instructions of arm64 and of amd64 (GOAMD64=v3) that multiply and add. A
+// record then has other bits on other processors.
+var codeFused = regexp.MustCompile(`^(FN?M(ADD|SUB)|VFN?M(ADD|SUB))`)
+
+// add adds an instruction of the function with a name, from a line of the source.
+func (f *codeFunction) add(name, line, text string) {
+	if codeFused.MatchString(text) {
+		f.fused = append(f.fused, line)
+	}
 	if m := codeFrame.FindStringSubmatch(text); m != nil && f.frame <= 16 {
 		n, _ := strconv.ParseInt(strings.Join(m[1:], ""), 0, 64)
 		f.frame += int(n)
@@ -213,6 +223,9 @@ func (w *codeWalk) walk(name string) int {
 			w.report("calls %s", callee)
 		}
 	}
+	for _, line := range f.fused {
+		w.report("product not rounded before the sum at %s", line)
+	}
 	if f.jumps && w.jumps[name] == nil {
 		w.report("indirect call, not listed in tickJumps")
 	}
@@ -261,14 +274,15 @@ func TestCodeWalkFindsForbiddenCalls(t *testing.T) {
 		"storesPointer": "runtime.gcWriteBarrier", "locks": "sync.(*Mutex)", "readsMap": "runtime.mapaccess", "sends": "runtime.chansend",
 		"defers": "runtime.deferproc", "asserts": "runtime.typeAssert", "sine": "math.sin", "rounds": "math.Floor", "prints": "fmt.Fprint",
 		"blocks": "syscall.Syscall", "indirect": "indirect call", "recurses": "recursion to main.recurses",
+		"fuses": "product not rounded before the sum at main.go:",
 	}
 	for _, goarch := range processors() {
 		list := disassemble(t, "./testdata/tickcode", goarch)
 		for name, part := range want {
 			w := codeWalk{list: list, depth: map[string]int{}}
 			w.walk("main." + name)
-			if name == "rounds" && goarch == "arm64" {
-				continue // arm64 rounds with an instruction
+			if name == "rounds" && goarch == "arm64" || name == "fuses" && goarch == "amd64" {
+				continue // arm64 rounds with an instruction, and it alone fuses
 			}
 			if found := strings.Join(w.findings, "\n"); !strings.Contains(found, part) {
 				t.Errorf("%s: %s: found %q, want %q in it", goarch, name, found, part)

@@ -43,7 +43,7 @@ func targetGoneSilence(a *attempt) {
 const runaway = `plant: runaway
 elements:
   rotor: {type: inertia, J: 1 kg.m2, w_start: 1 rad/s}
-  drive: {type: linear_speed_dependent_torque, flange: rotor, tau_nominal: 1000 N.m, w_nominal: 1 rad/s}
+  drive: {type: linear_speed_dependent_torque, flange: rotor, tau_nominal: 1000 N.m, w_nominal: 1 rad/s, TorqueDirection: false}
 outputs:
   w: {speed: rotor}
 `

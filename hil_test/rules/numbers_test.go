@@ -35,7 +35,7 @@ var numberReaders = map[string]string{
 	"io/sigmap.parseNumber Typed":            typed,
 	"io/sigmap.parseRaw Evaluate":            typed, // words the error
 	"io/sigmap.compileSubstitute Typed":      typed,
-	"model/element.Number ParseFloat":        file, // the default in the table of parameters
+	"model/element.Number ParseFloat":        file,  // the default in the table of parameters
 	"model/law.expr ParseFloat":              plain, // of a formula in the code
 	"model/plantfile.Quantity Evaluate":      element,
 	"model/plantfile.Quantity In":            element,
@@ -55,7 +55,8 @@ var numberReaders = map[string]string{
 	"rt/scenario.readLimit Evaluate":         typed,
 	"rt/scenario.readStimulus ReadQuantity":  typed,
 	"rt/scenario.readTyped Typed":            typed,
-	"rt/scenario.setTolerance ParseFloat":    typed, // of a share in %
+	"rt/scenario.readRate Typed":             typed,
+	"rt/scenario.setTolerance Evaluate":      typed, // a share in %
 	"rt/sweep.fit Evaluate":                  typed,
 	"rt/sweep.fit Typed":                     typed,
 	"rt/sweep.number ParseFloat":             typed, // fit compares it with the rule of its key
@@ -282,9 +283,10 @@ var plantNumbers = map[string]typedNumber{
 	"table of an input":          {"[0, 1]", "[0, #]", "", "1 bar", "100 kPa", "1 m"},
 	"time in a table":            {"[1, 2]", "[#, 2]", "", "1 s", "1000 ms", "1 bar"},
 	"unit of a table":            {"[1, 2]]", "[1, 2]], units: [ms, #]", "", "bar", "kPa", "rpm"},
-	"delay":                      {"20 ms", "#", "", "20 ms", "0.02 s", "1 bar"},
+	"delay":                      {"20 ms", "#", timeHint, "20 ms", "0.02 s", "1 bar"},
 	"parameter of an element":    {"J: 1,", "J: #,", "", "1 kg.m2", "1000 g.m2", "1 bar"},
 	"minimum of an output in SI": {"min: -500 rpm", "min: #", "7 rad/s", "-50 rad/s", "-500 rpm", "1 bar"},
+	"minimum in an input's unit": {"min: -5000, max: 5000}", "min: -5000, max: 5000}\n  q: {signal: p, max: #}", barHint, "3 bar", "300 kPa", "1 m"},
 	"minimum of a declared one":  {"min: -5000", "min: #", "", "-5000 rpm", "-500 rad/s", "1 bar"},
 	"divisor of an output":       {"per: 400 N.m", "per: #", "7 N.m", "400 N.m", "0.4 kN.m", "1 bar"},
 	"unit of an output":          {"unit: rpm", "unit: #", "", "rad/s", "1/min", "bar"},

@@ -161,7 +161,9 @@ func (p *parser) applyAttributes() {
 	for i := range p.db.Messages {
 		m, of := &p.db.Messages[i], signalKey{message: i}
 		const most = 1e9 // ms, 11 days
-		ns := func(attribute string) int64 { return int64(math.Round(p.countAttribute(attribute, of, most) * 1e6)) }
+		ns := func(attribute string) int64 {
+			return int64(math.Round(float64(p.countAttribute(attribute, of, most) * 1e6)))
+		}
 		m.CycleNs = ns("GenMsgCycleTime")
 		m.FastNs = ns("GenMsgCycleTimeFast")
 		m.DelayNs = ns("GenMsgDelayTime")

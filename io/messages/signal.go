@@ -24,7 +24,7 @@ func (s *Signal) Raw(data *[64]byte) (raw uint64) {
 }
 
 // Value converts a raw value to Unit.
-func (s *Signal) Value(raw uint64) float64 { return s.rawNumber(raw)*s.Factor + s.Offset }
+func (s *Signal) Value(raw uint64) float64 { return float64(s.rawNumber(raw)*s.Factor) + s.Offset }
 
 // rawNumber returns a raw value as a number, before Factor and Offset.
 func (s *Signal) rawNumber(raw uint64) float64 {

@@ -11,23 +11,25 @@ import (
 )
 
 // magic begins a record; its last byte is the version.
-const magic = "lockrec5"
+const magic = "lockrec6"
 
 // marker begins every chunk; its first and last bytes are not text.
 var marker = [4]byte{0x9e, 'L', 'C', 0xe9}
 
 // Kinds of chunks.
 const (
-	headerChunk = 1
-	dataChunk   = 2
-	endChunk    = 3
+	headerChunk   = 1
+	dataChunk     = 2
+	endChunk      = 3
+	handoverChunk = 4
 )
 
 const (
-	headSize  = 24
-	maxHeader = 64 << 20 // size of a header, bytes: it contains plants and databases
-	maxData   = 1 << 20  // size of a data chunk, bytes
-	chunkFull = 64 << 10 // size at which a data chunk is written, bytes
+	headSize    = 24
+	maxHeader   = 64 << 20  // size of a header, bytes: it contains plants and databases
+	maxHandover = 256 << 20 // size of a hand-over, bytes: it contains the matrices of every lock set
+	maxData     = 1 << 20   // size of a data chunk, bytes
+	chunkFull   = 64 << 10  // size at which a data chunk is written, bytes
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -114,10 +116,13 @@ func (u *unpacker) read(r io.ReaderAt, at int64) (f foundChunk, err error) {
 	stored, full := int64(word(12)), int64(word(16))
 	f = foundChunk{kind: u.head[8], number: word(4), next: at + headSize + stored}
 	limit := int64(maxData)
-	if f.kind == headerChunk {
+	switch f.kind {
+	case headerChunk:
 		limit = maxHeader
+	case handoverChunk:
+		limit = maxHandover
 	}
-	if f.kind < headerChunk || f.kind > endChunk || u.head[9] > 1 || stored > limit || full > limit {
+	if f.kind < headerChunk || f.kind > handoverChunk || u.head[9] > 1 || stored > limit || full > limit {
 		return f, errHead
 	}
 	u.stored.Reset()

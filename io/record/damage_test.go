@@ -79,10 +79,10 @@ func TestEveryFlippedBitIsDetected(t *testing.T) {
 func TestDamageLosesOneChunkOnly(t *testing.T) {
 	file, all := sample(t)
 	for _, bad := range [][]byte{
-		flip(file, chunks(file)[2]+headSize+5),                                        // in the second data chunk
-		flip(file, chunks(file)[2]+12),                                                // in its length
-		append(slices.Clone(file[:chunks(file)[2]]), file[chunks(file)[3]:]...),       // gone
-		slices.Concat(file[:chunks(file)[2]], []byte("junk"), file[chunks(file)[2]:]), // in between
+		flip(file, chunks(file)[3]+headSize+5),                                        // in the second data chunk
+		flip(file, chunks(file)[3]+12),                                                // in its length
+		append(slices.Clone(file[:chunks(file)[3]]), file[chunks(file)[4]:]...),       // gone
+		slices.Concat(file[:chunks(file)[3]], []byte("junk"), file[chunks(file)[3]:]), // in between
 	} {
 		r, err := NewReader("r", bytes.NewReader(bad))
 		if err != nil {
@@ -127,7 +127,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	}{
 		"empty":   {nil, "not a record"},
 		"text":    {[]byte("period: 5 ms\nplant: x\n"), "not a record"},
-		"version": {append([]byte("lockrec4"), file[8:]...), `the record has version "lockrec4", this program reads "lockrec5" only`},
+		"version": {append([]byte("lockrec5"), file[8:]...), `the record has version "lockrec5", this program reads "lockrec6" only`},
 		"header":  {flip(file, 60), "the header cannot be read"},
 	} {
 		_, err := NewReader("r", bytes.NewReader(c.file))

@@ -12,14 +12,14 @@ import (
 	"lockstep/model/units"
 )
 
-// Header is the start of a record. It suffices to repeat the run without any other file. Its field
-// names are the keys of the JSON in the file.
+// Header is the start of a record. With the hand-over it suffices to repeat the run without any
+// other file. Its field names are the keys of the JSON in the file.
 type Header struct {
 	Run string // name of the run; generated if empty
 
 	Version    string // version of lockstep and of its build
 	Host       string // name, kernel and processor of the host
-	GOARCH     string // architecture; a replay on the same one is bit-identical
+	GOARCH     string // architecture of the run
 	BestEffort bool   // the run had no real-time rights
 
 	Period int64 // period of the grid, ns; > 0
@@ -34,6 +34,11 @@ type Header struct {
 	Files  []File            // bench, plant, databases and scenario with their whole text
 	Hashes map[string]string // hashes of derived data, such as the matrices
 	Notes  map[string]string // further notes
+
+	// Handover is the prepared data of the run, such as the matrices, in the encoding of the caller.
+	// The file has it in its own chunk; Reader.Handover reads it.
+	Handover       []byte `json:"-"`
+	HandoverSHA256 string // hash of Handover, hexadecimal; set by the writer
 }
 
 // Signal is a column of the ticks. Its values are in Unit.
@@ -119,6 +124,8 @@ func (h *Header) validate() error {
 	case len(h.Inputs)+len(h.Outputs)+len(h.Phases) > maxValues:
 		return fmt.Errorf("record: header: %d values per tick, at most %d are possible",
 			len(h.Inputs)+len(h.Outputs)+len(h.Phases), maxValues)
+	case len(h.Handover) > maxHandover:
+		return fmt.Errorf("record: hand-over: %d bytes, at most %d are possible", len(h.Handover), maxHandover)
 	}
 
 	return nil
@@ -129,6 +136,7 @@ func (h *Header) encode() ([]byte, error) {
 	for i := range h.Files {
 		h.Files[i].SHA256 = fmt.Sprintf("%x", sha256.Sum256(h.Files[i].Text))
 	}
+	h.HandoverSHA256 = fmt.Sprintf("%x", sha256.Sum256(h.Handover))
 
 	text, err := json.Marshal(h)
 	if err != nil {

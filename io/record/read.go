@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,8 @@ type Reader struct {
 	name   string
 	file   io.ReaderAt
 	closer io.Closer // file to close; nil: the caller owns the file
+
+	handover int64 // offset of the chunk after the header
 
 	at      int64  // offset of the next chunk
 	number  uint32 // expected number of the next chunk
@@ -70,11 +73,26 @@ func NewReader(name string, from io.ReaderAt) (*Reader, error) {
 		return nil, fmt.Errorf("record: %s: the header cannot be read: %w", r.name, err)
 	}
 	h := &r.Header
-	r.at, r.number, r.codec = c.next, 1, newCodec(h)
+	r.handover, r.at, r.number, r.codec = c.next, c.next, 1, newCodec(h)
 	r.entry.Tick = Tick{
 		U: make([]float64, len(h.Inputs)), Y: make([]float64, len(h.Outputs)), Phases: make([]int64, len(h.Phases)),
 	}
 	return r, nil
+}
+
+// Handover reads the hand-over of the run. Call it before the first call of Next. The error names a
+// hand-over that is damaged, or that is not the one of the header. The slice is valid until Next.
+func (r *Reader) Handover() ([]byte, error) {
+	c, err := r.unpack.read(r.file, r.handover)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("record: %s: the hand-over cannot be read: %w", r.name, err)
+	case c.kind != handoverChunk:
+		return nil, fmt.Errorf("record: %s: the hand-over is missing", r.name)
+	case fmt.Sprintf("%x", sha256.Sum256(c.payload)) != r.Header.HandoverSHA256:
+		return nil, fmt.Errorf("record: %s: the hand-over does not have the hash of the header: the file was changed", r.name)
+	}
+	return c.payload, nil
 }
 
 // Next reads the next entry, which is valid until the next call. At the end of the record
@@ -119,13 +137,13 @@ func (r *Reader) nextChunk() (lost *Event, err error) {
 	}
 
 	r.at, r.number = c.next, r.number+1
-	if c.kind == endChunk {
+	switch c.kind {
+	case endChunk:
 		r.ended = true
-		return nil, nil
+	case dataChunk:
+		r.codec.reset()
+		r.pending = c.payload
 	}
-
-	r.codec.reset()
-	r.pending = c.payload
 	return nil, nil
 }
 

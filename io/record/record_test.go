@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"lockstep/io/can"
@@ -204,9 +205,42 @@ func TestHeaderIsReadBackUnchanged(t *testing.T) {
 	if got.Run == "" || string(got.Files[0].Text) != "period: 5 ms\n\xe4" || len(got.Files[0].SHA256) != 64 {
 		t.Errorf("header %+v", got)
 	}
-	got.Run, got.Files[0].SHA256, h.Files[0].SHA256 = "", "", ""
+	got.Run, got.HandoverSHA256, got.Files[0].SHA256, h.Files[0].SHA256 = "", "", "", ""
 	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", h) {
 		t.Errorf("got  %+v\nwant %+v", got, h)
+	}
+}
+
+func TestHandoverIsReadBackAndAnotherOneIsRefused(t *testing.T) {
+	var file [2][]byte
+	for i, text := range []string{"matrices", "other matrices"} {
+		h := header(1, 1, 0)
+		h.Run, h.Handover = "run", []byte(text)
+		file[i] = record(t, h, nil)
+		r, err := NewReader("r", bytes.NewReader(file[i]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Handover(); err != nil || string(got) != text {
+			t.Errorf("%q, %v; want %q", got, err, text)
+		}
+		if list, err := readAll(r); err != nil || len(list) != 0 || r.Torn() != "" {
+			t.Errorf("entries %q, %v, torn %q", list, err, r.Torn())
+		}
+	}
+	a, b := chunks(file[0]), chunks(file[1])
+	for want, bad := range map[string][]byte{
+		"r: the hand-over does not have the hash of the header": slices.Concat(file[0][:a[1]], file[1][b[1]:b[2]], file[0][a[2]:]),
+		"r: the hand-over cannot be read: the CRC-32C":          flip(file[0], a[1]+headSize),
+		"r: the hand-over is missing":                           slices.Concat(file[0][:a[1]], file[0][a[2]:]),
+	} {
+		r, err := NewReader("r", bytes.NewReader(bad))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Handover(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q, %v; want %q", got, err, want)
+		}
 	}
 }
 

@@ -96,6 +96,7 @@ func New(out io.Writer, h Header) (*Writer, error) {
 	}
 	w := &Writer{header: h, out: out, codec: newCodec(&h), queue: []byte(magic)}
 	w.queueChunk(headerChunk, payload)
+	w.queueChunk(handoverChunk, h.Handover)
 	if err := w.writeQueue(); err != nil {
 		return nil, err
 	}

@@ -180,7 +180,7 @@ func (b *binder) compileSubstitute(v *PortValue, msg *messages.Message) Substitu
 	unit := port.DeclaredUnit()
 	value, err := unit.Typed(v.Text)
 	if err != nil {
-		refuse("%s", units.Reason(err))
+		refuse("%s: %s", v.Port, units.Reason(err))
 	}
 	if !(value >= port.Min && value <= port.Max) {
 		refuse("port %s takes %s, not %s", v.Port, unit.FormatRange(port.Min, port.Max), v.Text)

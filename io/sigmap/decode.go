@@ -202,7 +202,7 @@ func (r *Rx) decode(u []float64, f *can.Frame) Result {
 			continue
 		}
 
-		u[d.Index] = v*d.Factor + d.Offset
+		u[d.Index] = float64(v*d.Factor) + d.Offset
 	}
 
 	r.Count(result)

@@ -194,10 +194,10 @@ func (f *Field) rawRange() (lo, hi float64) {
 	}
 
 	if hi = 1; n > 0 {
-		hi = 2 * float64(uint64(1)<<(n-1))
+		hi = float64(2 * float64(uint64(1)<<(n-1)))
 	}
 	if n > 53 {
-		return lo, hi * (1 - 0x1p-53)
+		return lo, float64(hi * (1 - 0x1p-53))
 	}
 	return lo, hi - 1
 }

@@ -231,14 +231,14 @@ func (in *initial) readValue(row []float64, constant, size float64, speed bool,
 	}
 	v, largest, rank := solver.value(row)
 	size = max(size, largest)
-	if v += constant; math.Abs(v) <= startZero*size {
+	if v += constant; math.Abs(v) <= startRound*size {
 		v = 0
 	}
 
 	var by *network.StartCondition
 	for i := range in.Starts {
 		s := &in.Starts[i]
-		if same(s) && math.Abs(s.Value-v) <= startAgree*size && (by == nil || s.Rank < by.Rank) {
+		if same(s) && math.Abs(s.Value-v) <= agreeWithin(s, size) && (by == nil || s.Rank < by.Rank) {
 			by = s
 		}
 	}

@@ -120,6 +120,10 @@ s: {type: position, flange: m, phi_ref: 9}`, map[string]float64{"s.phi": 2, "s.w
 tank: {type: low_pressure_accumulator, p_V: [[0, 0], [3 cm3, 6 bar]], V_start: 2 cm3}
 m: {type: inertia, J: 1}
 grip: {type: brake, flange: m, mu: 1, cgeo: 1, area: 1 cm2, pressure: tank}`, map[string]float64{"tank.V": 2e-6}},
+		{"short distance far from the origin", `
+m: {type: mass, m: 1, s_start: 1024}
+n: {type: mass, m: 1, s_start: 1024.000000476837158203125}
+k: {type: spring, a: m, b: n, c: 10}`, map[string]float64{"k.twist": 0x1p-21}},
 		{"unused place", `
 wall: {type: fixed, s0: 3}
 m: {type: mass, m: 1}`, map[string]float64{"m.s": 0}},
@@ -157,6 +161,11 @@ m: {type: mass, m: 1, s_start: 0.1}
 n: {type: mass, m: 1, s_start: 0.5}
 k: {type: spring, a: m, b: n, c: 10, s_rel_start: «0.3»}`,
 			`element "k": s_rel_start 0.3 m contradicts s_start 0.1 m of "m" and s_start 0.5 m of "n", which make it 0.4 m`},
+		{`
+m: {type: mass, m: 1, s_start: 1024}
+n: {type: mass, m: 1, s_start: 1024.000000476837158203125}
+k: {type: spring, a: m, b: n, c: 10, s_rel_start: «0»}`,
+			`element "k": s_rel_start 0 m contradicts s_start 1024 m of "m" and s_start 1024 m of "n", which make it 4.76837158e-07 m`},
 		{`
 m: {type: mass, m: 1}
 g: {type: fixed, s0: 1}

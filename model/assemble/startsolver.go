@@ -30,15 +30,25 @@ type startPivot struct {
 	row   []float64 // 1 at col, 0 at the columns of earlier pivots
 	col   int
 	value float64
+	size  float64 // largest term of value, through all pivots
 	rank  network.StartRank
 	parts []float64 // the row of the condition is Σ parts·rows of the pivots up to this one
 }
 
-// Tolerances of the solver, relative to the largest term.
+// Tolerances of the solver.
 const (
-	startZero  = 1e-13 // a sum below it counts as 0
-	startAgree = 1e-9  // conditions that differ by less agree
+	startRound = 1e-12 // rounding of a sum, relative to its largest term
+	startAgree = 1e-9  // rounding of a value in the file, relative to that value
 )
+
+// agreeWithin returns the difference within which a condition agrees with the others. size is the largest
+// term of both. A distance between two positions far away is not rounded like the positions.
+func agreeWithin(c *network.StartCondition, size float64) float64 {
+	if c != nil && c.Rank == network.StartGiven {
+		return startRound*size + startAgree*math.Abs(c.Value)
+	}
+	return startRound * size
+}
 
 // reduce expresses a row by the pivots: row = Σ parts·rows of the pivots + rest. value is the value
 // of that sum, and size its largest term.
@@ -51,7 +61,7 @@ func (s *startSolver) reduce(row []float64) (rest, parts []float64, value, size 
 			continue
 		}
 		parts[i] = c
-		value, size, scale = value+c*p.value, max(size, math.Abs(c*p.value)), max(scale, math.Abs(c))
+		value, size, scale = value+c*p.value, max(size, math.Abs(c)*p.size), max(scale, math.Abs(c))
 		sweep(rest, p.row, p.col)
 	}
 
@@ -73,17 +83,17 @@ func (s *startSolver) add(c *startEquation, rank network.StartRank) (parts []flo
 	}
 
 	if rest[q] == 0 {
-		if math.Abs(off) <= startAgree*size {
+		if math.Abs(off) <= agreeWithin(c.StartCondition, size) {
 			off = 0
 		}
 		return parts, false, off
 	}
 
-	if math.Abs(off) <= startZero*size {
+	if math.Abs(off) <= startRound*size {
 		off = 0
 	}
 	parts = append(parts, rest[q])
-	s.pivots = append(s.pivots, startPivot{c, rest, q, off / rest[q], rank, parts})
+	s.pivots = append(s.pivots, startPivot{c, rest, q, off / rest[q], size / math.Abs(rest[q]), rank, parts})
 	divide(rest, rest[q])
 	return parts, true, 0
 }
@@ -128,7 +138,9 @@ func (s *startSolver) fitRank(list []*startEquation, rank network.StartRank) err
 		return err
 	}
 	for j := range n {
-		s.pivots[first+j].value = x.AtVec(j)
+		p := &s.pivots[first+j]
+		p.value = x.AtVec(j)
+		p.size = max(p.size, math.Abs(p.value))
 	}
 
 	return nil
@@ -138,6 +150,7 @@ func (s *startSolver) fitRank(list []*startEquation, rank network.StartRank) err
 // must be determined.
 func (s *startSolver) value(row []float64) (value, size float64, rank network.StartRank) {
 	_, parts, value, size := s.reduce(row)
+	clean(parts, network.Largest(parts))
 	for i, c := range parts {
 		if c != 0 {
 			rank = max(rank, s.pivots[i].rank)

@@ -120,6 +120,9 @@ func (e *Element) setLaw(signal int, value *law.Expr) {
 		var steep *law.SlopeError
 		if errors.As(err, &steep) {
 			for _, key := range steep.Names {
+				if !e.declares(key) {
+					continue
+				}
 				if f, ok := e.given(key); ok {
 					e.Refuse(f.At, "%s %s makes its law infinitely steep; is its size right?", f.Key, e.Text(f, key))
 				}

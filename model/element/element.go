@@ -112,7 +112,8 @@ type Element struct {
 	OwnNode   int            // index of the node, if the type is a node
 	OwnSignal int            // index of the signal with its name; -1: none
 	Named     map[string]Reading
-	Data      any // data that the family shares between its elements
+	Data      any             // data that the family shares between its elements
+	used      map[string]bool // keys whose values have been read
 }
 
 // Namespace reads values that may contain names. It knows the parameters, inputs and signals of the
@@ -178,8 +179,9 @@ type Declared struct {
 
 // Reading is a value that an output can read.
 type Reading struct {
-	Form network.Form
-	Unit string
+	Form     network.Form
+	Unit     string
+	Declared string // unit that the plant file declares for it; "": none
 }
 
 // Term returns coef times the speed of a flange.

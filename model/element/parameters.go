@@ -110,31 +110,52 @@ func (e *Element) declared(key string) Parameter {
 	panic("element: " + e.Kind.Name + " does not declare " + key)
 }
 
-// given returns the entry of a key, if the type declares it and the file gives it.
-func (e *Element) given(key string) (Field, bool) {
-	for _, p := range e.Kind.Parameters {
-		if network.Rotational.Spell(p.Key) == key {
-			return e.Field(key)
-		}
-	}
-	return Field{}, false
+// declares reports whether the type has a parameter with a key.
+func (e *Element) declares(key string) bool {
+	return slices.ContainsFunc(e.Kind.Parameters, func(p Parameter) bool { return network.Rotational.Spell(p.Key) == key })
 }
 
-// Field returns the entry of a key, and whether the file gives it.
-func (e *Element) Field(key string) (Field, bool) {
+// Field returns the entry of a key for reading, and whether the file gives it.
+func (e *Element) Field(key string) (Field, bool) { return e.use(e.declared(key)) }
+
+// use returns the entry of a parameter, and marks it as read.
+func (e *Element) use(p Parameter) (Field, bool) {
+	f, ok := e.Fields[p.Key]
+	if ok {
+		if e.used == nil {
+			e.used = map[string]bool{}
+		}
+		e.used[p.Key] = true
+	}
+	return f, ok
+}
+
+// CheckUsed refuses a key whose value the type has not read.
+func (e *Element) CheckUsed() {
+	for _, p := range e.Kind.Parameters {
+		p = p.In(e.Domain)
+		if f, ok := e.Fields[p.Key]; ok && !e.used[p.Key] {
+			e.Refuse(f.KeyAt, "%s has no effect with the other keys of this %s; leave it out (%s)",
+				p.Key, e.Kind.Name, p.Meaning)
+		}
+	}
+}
+
+// given returns the entry of a key without reading it, and whether the file gives it.
+func (e *Element) given(key string) (Field, bool) {
 	f, ok := e.Fields[e.declared(key).Key]
 	return f, ok
 }
 
 // Has reports whether the file gives a key.
 func (e *Element) Has(key string) bool {
-	_, ok := e.Field(key)
+	_, ok := e.given(key)
 	return ok
 }
 
 // Place returns the position of the value of a key; of the element if the key is missing.
 func (e *Element) Place(key string) network.Pos {
-	if f, ok := e.Field(key); ok {
+	if f, ok := e.given(key); ok {
 		return f.At
 	}
 	return e.At
@@ -145,7 +166,7 @@ func (e *Element) UnitOf(key string) string { return e.declared(key).Unit }
 
 // entry returns the entry of a required key.
 func (e *Element) entry(p Parameter) Field {
-	f, ok := e.Fields[p.Key]
+	f, ok := e.use(p)
 	if !ok {
 		needs := p.Meaning
 		switch {
@@ -177,7 +198,7 @@ func (e *Element) Number(key string) float64 {
 // NumberOr reads a number and returns missing for a missing key.
 func (e *Element) NumberOr(key string, missing float64) float64 {
 	p := e.declared(key)
-	f, ok := e.Fields[p.Key]
+	f, ok := e.use(p)
 	if !ok {
 		return missing
 	}
@@ -258,7 +279,7 @@ func (e *Element) Flag(key string) bool { return e.Word(key) == "true" }
 // Forbid refuses keys that the file gives; why continues the error after the key.
 func (e *Element) Forbid(why string, keys ...string) {
 	for _, key := range keys {
-		if f, ok := e.Field(key); ok {
+		if f, ok := e.given(key); ok {
 			e.Refuse(f.KeyAt, "%s %s", f.Key, why)
 		}
 	}
@@ -267,7 +288,7 @@ func (e *Element) Forbid(why string, keys ...string) {
 // Together reports whether the file gives both keys; one alone is an error.
 func (e *Element) Together(a, b string) bool {
 	for _, key := range []string{a, b} {
-		if f, ok := e.Field(key); ok && e.Has(a) != e.Has(b) {
+		if f, ok := e.given(key); ok && e.Has(a) != e.Has(b) {
 			e.Refuse(f.KeyAt, "%s and %s go together", a, b)
 		}
 	}
@@ -310,7 +331,7 @@ func (e *Element) NumbersOf(f Field, p Parameter) (list []float64) {
 
 // IsScalar reports whether the value of a key is a single one, not a list or a mapping.
 func (e *Element) IsScalar(key string) bool {
-	f, _ := e.Field(key)
+	f, _ := e.given(key)
 	_, ok := yamlfile.ScalarText(f.Node)
 	return ok
 }

@@ -99,15 +99,15 @@ func (k *Kernel) solveInterior(g *Block, atRest uint64) {
 		for p, j := range f.taken[:q+1] {
 			s := -g.Gram[i*mc+j]
 			if p == q {
-				s *= 1 + lockCompliance
+				s = float64(s * (1 + lockCompliance))
 			}
 			for c := range p {
-				s -= f.l[q*mc+c] * f.l[p*mc+c]
+				s -= float64(f.l[q*mc+c] * f.l[p*mc+c])
 			}
 			if p < q {
 				f.l[q*mc+p] = s / f.l[p*mc+p]
 			} else {
-				f.l[q*mc+q] = math.Sqrt(max(s, -g.Gram[i*mc+i]*lockCompliance/2))
+				f.l[q*mc+q] = math.Sqrt(max(s, float64(-g.Gram[i*mc+i]*lockCompliance/2)))
 			}
 		}
 
@@ -115,12 +115,12 @@ func (k *Kernel) solveInterior(g *Block, atRest uint64) {
 		for r := atRest; r != 0; r &= r - 1 {
 			j := bits.TrailingZeros64(r)
 			if k.atBound[g.Elements[j]] != 0 {
-				s += g.Gram[i*mc+j] * k.trialTau[g.Elements[j]]
+				s += float64(g.Gram[i*mc+j] * k.trialTau[g.Elements[j]])
 			}
 		}
 
 		for p := range q {
-			s -= f.l[q*mc+p] * f.rhs[p]
+			s -= float64(f.l[q*mc+p] * f.rhs[p])
 		}
 		f.rhs[q] = s / f.l[q*mc+q]
 	}
@@ -128,7 +128,7 @@ func (k *Kernel) solveInterior(g *Block, atRest uint64) {
 	for q := f.rank - 1; q >= 0; q-- {
 		s := f.rhs[q]
 		for p := q + 1; p < f.rank; p++ {
-			s -= f.l[p*mc+q] * k.trialTau[g.Elements[f.taken[p]]]
+			s -= float64(f.l[p*mc+q] * k.trialTau[g.Elements[f.taken[p]]])
 		}
 		k.trialTau[g.Elements[f.taken[q]]] = s / f.l[q*mc+q]
 	}
@@ -143,7 +143,7 @@ func (k *Kernel) violations(g *Block, atRest uint64) uint64 {
 		l := bits.TrailingZeros64(r)
 		i, bad := g.Elements[l], false
 		if k.atBound[i] == 0 {
-			slack := overload/4*k.limit[i] + k.torqueTolOf(i)
+			slack := float64(overload/4*k.limit[i]) + k.torqueTolOf(i)
 			bad = k.trialTau[i] > k.limit[i]+slack || k.trialTau[i] < k.minTorque(i)-slack
 		} else {
 			a, size := k.trialAcceleration(g, atRest, l)
@@ -164,11 +164,11 @@ func (k *Kernel) violations(g *Block, atRest uint64) uint64 {
 //go:nosplit
 func (k *Kernel) trialAcceleration(g *Block, atRest uint64, l int) (a, size float64) {
 	mc, i := len(g.Elements), g.Elements[l]
-	a = k.unlockedAccel[i] + lockCompliance*g.Gram[l*mc+l]*k.trialTau[i]
+	a = k.unlockedAccel[i] + float64(lockCompliance*g.Gram[l*mc+l]*k.trialTau[i])
 	size = math.Abs(k.unlockedAccel[i])
 	for r := atRest; r != 0; r &= r - 1 {
 		j := bits.TrailingZeros64(r)
-		part := g.Gram[l*mc+j] * k.trialTau[g.Elements[j]]
+		part := float64(g.Gram[l*mc+j] * k.trialTau[g.Elements[j]])
 		a += part
 		size += math.Abs(part)
 	}

@@ -19,7 +19,7 @@ const Impact int8 = 3
 //go:nosplit
 func (k *Kernel) clearance(i int, x []float64) float64 {
 	g := k.t.Friction[i].Gap
-	return g.Sign * (x[g.State] - g.Limit)
+	return float64(g.Sign * (x[g.State] - g.Limit))
 }
 
 // setClosed sets clearance i to exactly zero, which removes rounding only.
@@ -40,8 +40,8 @@ func (k *Kernel) mayClose(i int) bool {
 	if a <= 0 || b <= 0 {
 		return true
 	}
-	r, s := k.length*k.slip[i], k.length*k.slip1[i]
-	bend := k.length * k.length * k.slips.dot(i, k.xd)
+	r, s := float64(k.length*k.slip[i]), float64(k.length*k.slip1[i])
+	bend := float64(k.length * k.length * k.slips.dot(i, k.xd))
 	return min(a, a+r/3, b-s/3, b) <= 0.02*(math.Abs(r)+math.Abs(s)+math.Abs(bend))
 }
 
@@ -57,7 +57,7 @@ func (k *Kernel) clearancePoly(i int) {
 	n, g := k.t.N, k.t.Friction[i].Gap
 	clear(k.poly)
 	for j := range k.degree + 1 {
-		k.poly[j] = g.Sign * k.c[j*n+g.State]
+		k.poly[j] = float64(g.Sign * k.c[j*n+g.State])
 	}
 	k.poly[0] = max(0, k.clearance(i, k.x))
 	if k.poly[0] > 0 {
@@ -188,7 +188,7 @@ func (k *Kernel) applyImpacts(g *Block, set uint64) {
 			}
 		}
 
-		k.trialTau[i] = -(1 + k.trialTau[i]) * k.slip[i]
+		k.trialTau[i] = float64(-(1 + k.trialTau[i]) * k.slip[i])
 		f.taken[f.rank] = l
 		f.rank++
 	}
@@ -204,7 +204,7 @@ func (k *Kernel) applyImpacts(g *Block, set uint64) {
 func (k *Kernel) restitution(i int) float64 {
 	g := k.t.Friction[i].Gap
 	if g == nil || g.Restitution == 0 || 2*k.coincident > k.accumulationLimit() ||
-		k.reboundEnds(i, -g.Restitution*k.slip[i]) {
+		k.reboundEnds(i, float64(-g.Restitution*k.slip[i])) {
 		return 0
 	}
 	return g.Restitution
@@ -237,7 +237,7 @@ func (k *Kernel) applyImpulses(g *Block) {
 		for p, j := range f.taken[:q] {
 			part := f.l[q*mc+p] / f.l[p*mc+p]
 			axpy(f.l[q*mc+p:q*mc+f.rank], -part, f.l[p*mc+p:p*mc+f.rank])
-			k.trialTau[g.Elements[i]] -= part * k.trialTau[g.Elements[j]]
+			k.trialTau[g.Elements[i]] -= float64(part * k.trialTau[g.Elements[j]])
 		}
 
 		if own := g.Gram[i*mc+i]; f.l[q*mc+q] > 1e-11*own { // both negative
@@ -248,7 +248,7 @@ func (k *Kernel) applyImpulses(g *Block) {
 	for q := f.rank - 1; q >= 0; q-- {
 		i := g.Elements[f.taken[q]]
 		for c := q + 1; c < f.rank; c++ {
-			k.trialTau[i] -= f.l[q*mc+c] * k.trialTau[g.Elements[f.taken[c]]]
+			k.trialTau[i] -= float64(f.l[q*mc+c] * k.trialTau[g.Elements[f.taken[c]]])
 		}
 		k.trialTau[i] /= f.l[q*mc+q]
 	}
@@ -286,7 +286,7 @@ func (k *Kernel) slipAcceleration(i int) float64 {
 	m, a := k.currentMode(), 0.0
 	for r, c := range k.t.W[i*k.t.N : (i+1)*k.t.N] {
 		if c != 0 {
-			a += c * (dotRow(m.A, r, k.x) + dotRow(m.B, r, k.w))
+			a += float64(c * (dotRow(m.A, r, k.x) + dotRow(m.B, r, k.w)))
 		}
 	}
 
@@ -343,9 +343,9 @@ const (
 //go:nosplit
 func (k *Kernel) setContactTol(i int) {
 	k.termMax[i] = max(k.termMax[i], k.largestTerm(i))
-	k.contactTol[i] = noLoad * k.termMax[i]
+	k.contactTol[i] = float64(noLoad * k.termMax[i])
 	if k.mode[i] == Stuck && k.tau[i] < -k.contactTol[i] {
-		k.contactTol[i] = loadRounding * k.termMax[i]
+		k.contactTol[i] = float64(loadRounding * k.termMax[i])
 	}
 }
 
@@ -361,13 +361,13 @@ func (k *Kernel) largestTerm(i int) float64 {
 	largest := 0.0
 	if net := k.t.Sparse; net != nil {
 		for p := net.WA.rowStart(i); p < net.WA.End[i]; p++ {
-			largest = max(largest, math.Abs(net.WA.Val[p]*k.x[net.WA.Col[p]]))
+			largest = max(largest, math.Abs(float64(net.WA.Val[p]*k.x[net.WA.Col[p]])))
 		}
 		return largest / -k.mobility(i)
 	}
 
 	for j, c := range k.t.WA[i*k.t.N : (i+1)*k.t.N] {
-		largest = max(largest, math.Abs(c*k.x[j]))
+		largest = max(largest, math.Abs(float64(c*k.x[j])))
 	}
 	return largest / -k.mobility(i)
 }

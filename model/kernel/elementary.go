@@ -66,8 +66,8 @@ func turned(q int, hi, lo float64) float64 {
 //
 //go:nosplit
 func nearSin(hi, lo float64) float64 {
-	z := hi * hi
-	w, v := z*z, z*hi
+	z := float64(hi * hi)
+	w, v := float64(z*z), float64(z*hi)
 	r := axb(axb(2.75573137070700676789e-06, z, -1.98412698298579493134e-04), z, 8.33333333332248946124e-03)
 	r += float64(z * w * axb(1.58969099521155010221e-10, z, -2.50507602534068634195e-08))
 	t := float64(0.5*lo) - float64(v*r)
@@ -78,8 +78,8 @@ func nearSin(hi, lo float64) float64 {
 //
 //go:nosplit
 func nearCos(hi, lo float64) float64 {
-	z := hi * hi
-	w := z * z
+	z := float64(hi * hi)
+	w := float64(z * z)
 	r := axb(axb(2.48015872894767294178e-05, z, -1.38888888888741095749e-03), z, 4.16666666666666019037e-02)
 	t := axb(axb(-1.13596475577881948265e-11, z, 2.08757232129817482790e-09), z, -2.75573143513906633035e-07)
 	r = float64(z*r) + float64(w*w*t)
@@ -154,7 +154,7 @@ func quadrantFar(x float64) (q int, hi, lo float64) {
 	if b>>63 == 1 {
 		q = -q
 	}
-	return q, float64(int64(up&^0x7ff>>1)) * (2 * unit), float64(int64(up&0x7ff)) * unit
+	return q, float64(float64(int64(up&^0x7ff>>1)) * (2 * unit)), float64(float64(int64(up&0x7ff)) * unit)
 }
 
 // exp returns e to the power of x.
@@ -179,11 +179,11 @@ func exp(x float64) float64 {
 	hi := x - float64(whole*6.93147180369123816490e-01) // exact: the constant has 32 bits
 	lo := float64(whole * 1.90821492927058770002e-10)
 	r := hi - lo
-	z := r * r
+	z := float64(r * r)
 	c := axb(axb(4.13813679705723846039e-08, z, -1.65339022054652515390e-06), z, 6.61375632143793436117e-05)
 	c = r - float64(z*axb(axb(c, z, -2.77777777770155933842e-03), z, 1.66666666666666019037e-01))
 	y := 1 - ((lo - float64(r*c)/(2-c)) - hi)
-	return y * power2(k>>1) * power2(k-k>>1) // rounded only once where the result is below 2^-1022
+	return float64(y * power2(k>>1) * power2(k-k>>1)) // rounded only once where the result is below 2^-1022
 }
 
 // power2 returns 2^k, -1022 <= k <= 1023.
@@ -201,7 +201,7 @@ func atan(x float64) float64 {
 	switch {
 	case a < 7./16:
 	case a < 11./16:
-		hi, lo, r = 4.63647609000806093515e-01, 2.26987774529616870924e-17, (2*a-1)/(2+a)
+		hi, lo, r = 4.63647609000806093515e-01, 2.26987774529616870924e-17, (float64(2*a)-1)/(2+a)
 	case a < 19./16:
 		hi, lo, r = 7.85398163397448278999e-01, 3.06161699786838301793e-17, (a-1)/(a+1)
 	case a < 39./16:
@@ -210,8 +210,8 @@ func atan(x float64) float64 {
 		hi, lo, r = 1.57079632679489655800e+00, 6.12323399573676603587e-17, -1/a
 	}
 
-	z := r * r
-	w := z * z
+	z := float64(r * r)
+	w := float64(z * z)
 	s := axb(axb(axb(1.62858201153657823623e-02, w, 4.97687799461593236017e-02), w, 6.66107313738753120669e-02), w, 9.09088713343650656196e-02)
 	s = axb(axb(s, w, 1.42857142725034663711e-01), w, 3.33333333333329318027e-01)
 	t := axb(axb(axb(-3.65315727442169155270e-02, w, -5.83357013379057348645e-02), w, -7.69187620504482999495e-02), w, -1.11111104054623557880e-01)

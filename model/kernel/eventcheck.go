@@ -148,7 +148,7 @@ func (k *Kernel) indicatorPassed(g int, x []float64) bool {
 func (k *Kernel) indicatorMargin(g int, v float64) float64 {
 	borders := k.t.Indicators[g].Borders
 	if len(borders) == 0 {
-		return k.side[g] * v
+		return float64(k.side[g] * v)
 	}
 	margin, i := math.Inf(1), int(k.side[g])
 	if i > 0 {
@@ -215,7 +215,9 @@ func (k *Kernel) sideBeyond(g int, v float64) float64 {
 // indicatorNoise returns the size below which a value of event indicator g is zero.
 //
 //go:nosplit
-func (k *Kernel) indicatorNoise(g int) float64 { return indicatorTol * (1 + k.indicatorSize(g)) }
+func (k *Kernel) indicatorNoise(g int) float64 {
+	return float64(indicatorTol * (1 + k.indicatorSize(g)))
+}
 
 // overloadSide returns the side, +1 or -1, on which the lock torque of stuck element i can exceed
 // its static capacity, and 0 for none. It checks the end of the substep, and the parabola through
@@ -229,19 +231,19 @@ func (k *Kernel) overloadSide(i int) float64 {
 	}
 	tau0 := k.tau0[i]
 	tau1, slope := k.endLockTorque(i)
-	static := f.Peak * k.capNow[i]
+	static := float64(f.Peak * k.capNow[i])
 	if f.OneWay {
-		if tau1 > max(static, f.Floor)*(1+overload)+4*k.torqueTolOf(i) || f.Gap != nil && mayReachZero(-tau0, -tau1, -slope) {
+		if tau1 > float64(max(static, f.Floor)*(1+overload))+float64(4*k.torqueTolOf(i)) || f.Gap != nil && mayReachZero(-tau0, -tau1, -slope) {
 			return 1
 		}
 		return 0
 	}
 
-	if math.Abs(tau1) > static*(1+overload)+4*k.torqueTolOf(i) {
+	if math.Abs(tau1) > float64(static*(1+overload))+float64(4*k.torqueTolOf(i)) {
 		return math.Copysign(1, tau1)
 	}
 	for _, side := range [2]float64{1, -1} {
-		if mayReachZero(f.Peak*k.capC[3*i]-side*tau0, static-side*tau1, f.Peak*k.capC[3*i+1]-side*slope) {
+		if mayReachZero(float64(f.Peak*k.capC[3*i])-float64(side*tau0), static-float64(side*tau1), float64(f.Peak*k.capC[3*i+1])-float64(side*slope)) {
 			return side
 		}
 	}
@@ -258,7 +260,7 @@ func (k *Kernel) endLockTorque(i int) (tau1, slope float64) {
 		return k.lockTorqueAt(i, 1), k.tauPoly[k.t.Mc+i]
 	}
 	m := k.currentMode()
-	return dotRow(m.T, i, k.x1) + dotRow(m.U, i, k.w), k.length*dotRow(m.T, i, k.xd) + dotRow(m.U, i, k.w1)
+	return dotRow(m.T, i, k.x1) + dotRow(m.U, i, k.w), float64(k.length*dotRow(m.T, i, k.xd)) + dotRow(m.U, i, k.w1)
 }
 
 // mayReachZero reports whether a curve that starts at a with slope r and ends at b, both positive,
@@ -278,8 +280,8 @@ func mayReachZero(a, b, r float64) bool {
 //go:nosplit
 func (k *Kernel) slipMayReachZero(i int) bool {
 	d := k.direction(i)
-	s0, s1 := d*k.slip[i], d*k.slip1[i]
-	return k.leavingZero[i] || s1 <= 0 || mayReachZero(s0, s1, d*k.slips.dot(i, k.xd)*k.length)
+	s0, s1 := float64(d*k.slip[i]), float64(d*k.slip1[i])
+	return k.leavingZero[i] || s1 <= 0 || mayReachZero(s0, s1, float64(d*k.slips.dot(i, k.xd)*k.length))
 }
 
 // firstEvent locates the first event of the expanded substep and returns its place and cause.
@@ -344,7 +346,7 @@ func (k *Kernel) slipPoly(i int) {
 	n, d := k.t.N, float64(k.mode[i])
 	clear(k.poly)
 	for j := range k.degree + 1 {
-		k.poly[j] = d * k.slips.dot(i, k.c[j*n:(j+1)*n])
+		k.poly[j] = float64(d * k.slips.dot(i, k.c[j*n:(j+1)*n]))
 	}
 	if k.leavingZero[i] {
 		k.poly[0] += slipZero
@@ -359,33 +361,33 @@ func (k *Kernel) torquePoly(i int, side float64) {
 	f := &k.t.Friction[i]
 	clear(k.poly)
 	if f.Peak*k.capNow[i] < f.Floor {
-		k.poly[0] = f.Floor * (1 + overload/2)
+		k.poly[0] = float64(f.Floor * (1 + overload/2))
 	} else {
 		for j := range 3 {
-			k.poly[j] = f.Peak * (1 + overload/2) * k.capC[3*i+j]
+			k.poly[j] = float64(f.Peak * (1 + overload/2) * k.capC[3*i+j])
 		}
 		for j := 3; j <= k.waveDegree; j++ {
-			k.poly[j] = f.Peak * (1 + overload/2) * k.capacityTerm(i, j)
+			k.poly[j] = float64(f.Peak * (1 + overload/2) * k.capacityTerm(i, j))
 		}
 	}
 
-	k.poly[0] += 2 * k.torqueTolOf(i)
+	k.poly[0] += float64(2 * k.torqueTolOf(i))
 	if k.t.Sparse != nil {
 		for j := range k.degree + 1 {
-			k.poly[j] -= side * k.tauPoly[j*k.t.Mc+i]
+			k.poly[j] -= float64(side * k.tauPoly[j*k.t.Mc+i])
 		}
 		return
 	}
 
 	m, n := k.currentMode(), k.t.N
 	for j := range k.degree + 1 {
-		k.poly[j] -= side * dotRow(m.T, i, k.c[j*n:(j+1)*n])
+		k.poly[j] -= float64(side * dotRow(m.T, i, k.c[j*n:(j+1)*n]))
 	}
 	for j, w := range [3][]float64{k.w0, k.w1, k.w2} {
-		k.poly[j] -= side * dotRow(m.U, i, w)
+		k.poly[j] -= float64(side * dotRow(m.U, i, w))
 	}
 	for j := 3; j <= k.waveDegree; j++ {
-		k.poly[j] -= side * dotRow(m.U, i, k.waveTerms(j))
+		k.poly[j] -= float64(side * dotRow(m.U, i, k.waveTerms(j)))
 	}
 }
 
@@ -446,13 +448,13 @@ func (k *Kernel) setIndicatorInputs(g int, theta float64) {
 	for _, i := range r.States {
 		s := k.c[k.degree*n+i]
 		for j := k.degree - 1; j >= 0; j-- {
-			s = s*theta + k.c[j*n+i]
+			s = float64(s*theta) + k.c[j*n+i]
 		}
 		k.xd[i] = s
 	}
 
 	for _, j := range r.Signals {
-		k.w[j] = k.w0[j] + theta*(k.w1[j]+theta*k.w2[j])
+		k.w[j] = k.w0[j] + float64(theta*(k.w1[j]+float64(theta*k.w2[j])))
 		if q := k.t.Signals[j].Wave; q >= 0 {
 			k.w[j] += k.waveAbove(q, theta)
 		}

@@ -139,6 +139,11 @@ type scratch struct {
 	savedX          []float64   // n, state before the tick
 	savedState      plantState  // state kept while the plant advances to a prediction
 	stack           [16]float64 // model.MaxStack, values of a program
+
+	// Used by correctContact, by switch of the group but contactRegion:
+	contact       []contactLevel
+	contactC      []float64 // ×(Tables.Degree+1), Taylor coefficients of the levels without their constants
+	contactRegion []int     // switches, regions at an instant
 }
 
 // New returns a kernel at rest on tables t, which it never changes.
@@ -146,7 +151,7 @@ func New(t *Tables) *Kernel {
 	n, mc, mw, laws := t.N, t.Mc, t.M+t.Mc, t.M-t.FirstLaw
 	vec := func(n int) []float64 { return make([]float64, n) }
 	k := &Kernel{
-		t: t, h: float64(t.PeriodNs) * 1e-9, calls: newCalls(t), partition: newPartitionWork(t),
+		t: t, h: float64(float64(t.PeriodNs) * 1e-9), calls: newCalls(t), partition: newPartitionWork(t),
 		plantState: newPlantState(t), input: make([]int, t.M), indicatorMax: vec(len(t.Indicators)),
 		slope: vec(t.FirstLaw - t.FirstAffine), offset: vec(t.FirstLaw - t.FirstAffine),
 		impacts: make([]int, mc), termMax: vec(mc), contactTol: vec(mc), heldClosed: make([]bool, mc),
@@ -168,6 +173,12 @@ func New(t *Tables) *Kernel {
 		},
 	}
 	k.bindRows()
+	k.contactRegion = make([]int, len(t.Switches))
+	for g := range t.Groups {
+		if n := len(t.Groups[g].Switches); n > len(k.contact) {
+			k.contact, k.contactC = make([]contactLevel, n), vec(n*(t.Degree+1))
+		}
+	}
 	largest := t.largestBlock()
 	k.waves = newWaves(t)
 	k.factor = factor{taken: make([]int, largest), l: vec(largest * largest), rhs: vec(largest * (2*n + mw))}
@@ -276,7 +287,7 @@ func (k *Kernel) Step(y, u []float64) {
 	}
 	k.logged = 0
 	if k.fault == 0 && k.acceptInputs(u) {
-		k.timeTol = minTimeTol + 1e-15*k.gridTime()
+		k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
 		copy(k.savedX, k.x)
 		copy(k.savedPulse, k.pulse)
 		k.advanceTick()

@@ -104,7 +104,7 @@ func (k *Kernel) repeatUntilConverged(local float64, halvings int) {
 		if k.t.Sparse != nil {
 			k.calls.iterateLaws(k, false)
 		}
-		length = k.length / 2
+		length = float64(k.length / 2)
 	}
 
 	k.onValues = false
@@ -145,7 +145,7 @@ func (k *Kernel) lawAtZero(theta float64) bool {
 	for _, i := range k.t.LawPressed {
 		f := &k.t.Friction[i]
 		j := f.Signal
-		v := k.w0[j] + theta*(k.w1[j]+k.w2[j]) - f.Offset
+		v := k.w0[j] + float64(theta*(k.w1[j]+k.w2[j])) - f.Offset
 		k.atZero[i] = math.Abs(v) <= indicatorTol*k.lawMax[j-k.t.FirstLaw]
 		any = any || k.atZero[i]
 	}
@@ -163,7 +163,7 @@ const ahead = 1e-3
 func (k *Kernel) setRising() {
 	k.setRates(k.w0)
 	for i, v := range k.x {
-		k.x1[i] = v + ahead*k.length*k.xd[i]
+		k.x1[i] = v + float64(ahead*k.length*k.xd[i])
 	}
 	k.setInstant(ahead)
 	k.evaluateLaws(k.w[:k.t.M], k.x1)
@@ -178,7 +178,7 @@ func (k *Kernel) setRising() {
 //
 //go:nosplit
 func parabola(a, b, c float64) (w1, w2 float64) {
-	w2 = 2*(a-b) + 2*(c-b)
+	w2 = float64(2*(a-b)) + float64(2*(c-b))
 	return c - a - w2, w2
 }
 
@@ -214,7 +214,7 @@ func (k *Kernel) argument(p *program, a int, x, v []float64) float64 {
 	f := &p.Args[a]
 	s := k.argRows.dotFrom(f.Const, p.row+a, x)
 	for i, j := range f.Signal {
-		s += f.Coef[i] * v[j]
+		s += float64(f.Coef[i] * v[j])
 	}
 	s = k.argTauRows.dotFrom(s, p.row+a, k.tau)
 	if p.readsAffine {
@@ -275,7 +275,7 @@ func binary(c model.Code, a, b float64) float64 {
 	case model.Sub:
 		return a - b
 	case model.Mul:
-		return a * b
+		return float64(a * b)
 	case model.Min:
 		return min(a, b)
 	case model.Max:
@@ -323,14 +323,14 @@ func lookup(t *model.Table, v float64) float64 {
 		return t.Z[0]
 	}
 	i, f := interval(t.X, v, t.Extend)
-	return t.Z[i] + f*(t.Z[i+1]-t.Z[i])
+	return t.Z[i] + float64(f*(t.Z[i+1]-t.Z[i]))
 }
 
 // lineAt returns the value at v of the line through points i and i+1 of table t.
 //
 //go:nosplit
 func lineAt(t *model.Table, i int, v float64) float64 {
-	return t.Z[i] + share(t.X, i, v)*(t.Z[i+1]-t.Z[i])
+	return t.Z[i] + float64(share(t.X, i, v)*(t.Z[i+1]-t.Z[i]))
 }
 
 // patchAt returns the value at row v and column w of table t, continued from its interval i of rows
@@ -339,9 +339,9 @@ func lineAt(t *model.Table, i int, v float64) float64 {
 //go:nosplit
 func patchAt(t *model.Table, i, j int, v, w float64) float64 {
 	c, g := len(t.Y), share(t.Y, j, w)
-	a := t.Z[i*c+j] + g*(t.Z[i*c+j+1]-t.Z[i*c+j])
-	b := t.Z[(i+1)*c+j] + g*(t.Z[(i+1)*c+j+1]-t.Z[(i+1)*c+j])
-	return a + share(t.X, i, v)*(b-a)
+	a := t.Z[i*c+j] + float64(g*(t.Z[i*c+j+1]-t.Z[i*c+j]))
+	b := t.Z[(i+1)*c+j] + float64(g*(t.Z[(i+1)*c+j+1]-t.Z[(i+1)*c+j]))
+	return a + float64(share(t.X, i, v)*(b-a))
 }
 
 // share returns the place of v in interval i of x, 0 to 1 inside.
@@ -356,9 +356,9 @@ func lookup2(t *model.Table, v, w float64) float64 {
 	i, f := interval(t.X, v, t.Extend)
 	j, g := interval(t.Y, w, t.Extend)
 	c := len(t.Y)
-	a := t.Z[i*c+j] + g*(t.Z[i*c+j+1]-t.Z[i*c+j])
-	b := t.Z[(i+1)*c+j] + g*(t.Z[(i+1)*c+j+1]-t.Z[(i+1)*c+j])
-	return a + f*(b-a)
+	a := t.Z[i*c+j] + float64(g*(t.Z[i*c+j+1]-t.Z[i*c+j]))
+	b := t.Z[(i+1)*c+j] + float64(g*(t.Z[(i+1)*c+j+1]-t.Z[(i+1)*c+j]))
+	return a + float64(f*(b-a))
 }
 
 // interval returns the index i of the interval of x that contains v, and the place of v in it,

@@ -80,7 +80,7 @@ func (k *Kernel) locateEventSparse(local float64) (theta float64, cause int) {
 	if k.isAtStart(theta) {
 		return theta, cause
 	}
-	part := theta * k.length * (1 + nearEvent)
+	part := float64(theta * k.length * (1 + nearEvent))
 	shortened := theta < nearEvent && k.canShorten(part)
 	if shortened {
 		k.restartSubstep(local, part)
@@ -112,7 +112,7 @@ func (k *Kernel) lengthTo(theta float64) float64 {
 	if k.t.Sparse != nil {
 		margin = 1e-5
 	}
-	return theta * k.length * (1 + margin)
+	return float64(theta * k.length * (1 + margin))
 }
 
 // canShorten reports whether the substep can be shortened to length, s.

@@ -42,10 +42,10 @@ func (f *factor) addLock(gram []float64, mc, e int) bool {
 	for j, g := range f.taken[:q] {
 		s := -gram[e*mc+g]
 		for p := range j {
-			s -= row[p] * f.l[j*mc+p]
+			s -= float64(row[p] * f.l[j*mc+p])
 		}
 		row[j] = s / f.l[j*mc+j]
-		left -= row[j] * row[j]
+		left -= float64(row[j] * row[j])
 	}
 
 	if !(left > 1e-11*d) {
@@ -73,7 +73,7 @@ func (k *Kernel) canSlip(b, l int) bool {
 			continue
 		}
 		for c, p := range m.P[r*n : (r+1)*n] {
-			g += w * p * k.t.Bc[c*mc+i]
+			g += float64(w * p * k.t.Bc[c*mc+i])
 		}
 	}
 

@@ -97,10 +97,10 @@ func fourRows(a, x []float64) (s0, s1, s2, s3 float64) {
 	a0, a1, a2, a3 := a[:n], a[n:2*n], a[2*n:3*n], a[3*n:4*n]
 	a0, a1, a2, a3 = a0[:len(x)], a1[:len(x)], a2[:len(x)], a3[:len(x)]
 	for j, v := range x {
-		s0 += a0[j] * v
-		s1 += a1[j] * v
-		s2 += a2[j] * v
-		s3 += a3[j] * v
+		s0 += float64(a0[j] * v)
+		s1 += float64(a1[j] * v)
+		s2 += float64(a2[j] * v)
+		s3 += float64(a3[j] * v)
 	}
 
 	return s0, s1, s2, s3
@@ -157,7 +157,7 @@ func (s *SparseMatrix) dot(i int, x []float64) float64 { return s.dotFrom(0, i, 
 //go:norace
 func (s *SparseMatrix) dotFrom(sum float64, i int, x []float64) float64 {
 	for p := s.rowStart(i); p < s.End[i]; p++ {
-		sum += s.Val[p] * x[s.Col[p]]
+		sum += float64(s.Val[p] * x[s.Col[p]])
 	}
 	return sum
 }
@@ -167,7 +167,7 @@ func (s *SparseMatrix) dotFrom(sum float64, i int, x []float64) float64 {
 //go:nosplit
 func (s *SparseMatrix) axpy(dst []float64, a float64, i int) {
 	for p := s.rowStart(i); p < s.End[i]; p++ {
-		dst[s.Col[p]] += a * s.Val[p]
+		dst[s.Col[p]] += float64(a * s.Val[p])
 	}
 }
 
@@ -179,7 +179,7 @@ func (s *SparseMatrix) mul(dst, x []float64) {
 	for i, end := range s.End {
 		sum := 0.0
 		for ; p < end; p++ {
-			sum += s.Val[p] * x[s.Col[p]]
+			sum += float64(s.Val[p] * x[s.Col[p]])
 		}
 		dst[i] = sum
 	}
@@ -193,7 +193,7 @@ func (s *SparseMatrix) mulAdd(dst, x []float64) {
 	for i, end := range s.End {
 		sum := dst[i]
 		for ; p < end; p++ {
-			sum += s.Val[p] * x[s.Col[p]]
+			sum += float64(s.Val[p] * x[s.Col[p]])
 		}
 		dst[i] = sum
 	}
@@ -219,7 +219,7 @@ func dotRow(a []float64, i int, x []float64) float64 {
 	n := len(x)
 	s := 0.0
 	for j, v := range a[i*n : i*n+n : i*n+n] {
-		s += v * x[j]
+		s += float64(v * x[j])
 	}
 	return s
 }
@@ -230,7 +230,7 @@ func dotRow(a []float64, i int, x []float64) float64 {
 func axpy(dst []float64, a float64, x []float64) {
 	x = x[:len(dst)]
 	for i := range dst {
-		dst[i] += a * x[i]
+		dst[i] += float64(a * x[i])
 	}
 }
 
@@ -239,7 +239,7 @@ func axpy(dst []float64, a float64, x []float64) {
 //go:nosplit
 func scaleIn(dst []float64, a float64) {
 	for i := range dst {
-		dst[i] *= a
+		dst[i] = float64(dst[i] * a)
 	}
 }
 
@@ -271,6 +271,6 @@ func streamOf(s *SparseMatrix) (out stream) {
 func (s *stream) mulAdd(dst, x []float64) {
 	row, col := s.row[:len(s.val)], s.col[:len(s.val)]
 	for p, v := range s.val {
-		dst[row[p]] += v * x[col[p]]
+		dst[row[p]] += float64(v * x[col[p]])
 	}
 }

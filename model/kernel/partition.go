@@ -124,12 +124,15 @@ func (t *Tables) actedOnBy(i int, active []bool) bool {
 
 // discretise sets Phi, Omega0 and Omega1 by the exponential of the augmented matrix. Springs and
 // dampers with regions enter with their largest slopes: with a softer slope inside, an external
-// force would gain energy.
+// force would gain energy. A contact with gates stays outside: no single slope is right in its regions.
 func (p *Partition) discretise(t *Tables, sys *model.System) {
 	l := len(p.Latent)
 	p.InnerSlope = make([]float64, t.FirstLaw-t.FirstAffine)
 	bent, stored := slices.Clone(t.Open.A), t.storedEnergy(sys.E)
 	for j := t.FirstAffine; j < t.FirstLaw; j++ {
+		if len(t.Signals[j].Affine.Gates) > 0 {
+			continue
+		}
 		p.InnerSlope[j-t.FirstAffine] = t.steepestSlope(j)
 		t.addSlope(bent, t.Open.B, t.N, j, t.steepestSlope(j))
 	}

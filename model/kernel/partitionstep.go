@@ -62,7 +62,7 @@ func (k *Kernel) setSources() {
 	clear(p.dv)
 	for j := range k.t.Signals[:k.t.FirstAffine] {
 		if i := k.input[j]; i >= 0 {
-			p.v[j] = k.commandAt(i, k.h/2)
+			p.v[j] = k.commandAt(i, float64(k.h/2))
 		} else {
 			p.v[j] = sourceAt(&k.t.Signals[j].Source, k.gridTime(), k.gridTime()+k.timeTol)
 		}
@@ -77,7 +77,7 @@ func (k *Kernel) predictSources() {
 	p := &k.partition
 	for j := range k.t.Signals[:k.t.FirstAffine] {
 		if k.input[j] < 0 {
-			p.dv[j] = sourceAt(&k.t.Signals[j].Source, k.gridTime()+k.h, k.gridTime()+k.h/2) - p.v[j]
+			p.dv[j] = sourceAt(&k.t.Signals[j].Source, k.gridTime()+k.h, k.gridTime()+float64(k.h/2)) - p.v[j]
 		}
 	}
 
@@ -93,14 +93,14 @@ func (k *Kernel) predictSources() {
 func (k *Kernel) microStep(s int) {
 	t := k.t.Partition
 	d := 1 / float64(t.Sub)
-	theta := float64(s) * d
+	theta := float64(float64(s) * d)
 	if s > 0 {
 		k.calls.updateModes(k, theta, 1)
 	}
-	k.length = d * k.h
+	k.length = float64(d * k.h)
 	k.startPath(t.Wheels)
 	k.rungeKutta(theta, d)
-	k.countPath(t.Wheels, theta*k.h)
+	k.countPath(t.Wheels, float64(theta*k.h))
 	copy(k.modesBefore, k.mode)
 	k.slips.mul(k.slip, k.x)
 	passed := false
@@ -120,7 +120,7 @@ func (k *Kernel) microStep(s int) {
 	k.projectLocks()
 	k.calls.resolveModes(k)
 	k.projectLocks()
-	if k.recordTransitions((theta + d) * k.h) {
+	if k.recordTransitions(float64((theta + d) * k.h)) {
 		k.events++
 	}
 }
@@ -135,9 +135,9 @@ func (k *Kernel) rungeKutta(theta, d float64) {
 		p.x0[q], p.sum[q] = k.x[i], k.x[i]
 	}
 	k.rungeKuttaStage(theta, d, 1./6, 1./2)
-	k.updateForces(theta+d/2, 1)
+	k.updateForces(theta+float64(d/2), 1)
 	k.rungeKuttaStage(theta, d, 1./3, 1./2)
-	k.updateForces(theta+d/2, 1)
+	k.updateForces(theta+float64(d/2), 1)
 	k.rungeKuttaStage(theta, d, 1./3, 1)
 	k.updateForces(theta+d, 1)
 	k.rungeKuttaStage(theta, d, 1./6, 1)
@@ -153,11 +153,11 @@ func (k *Kernel) rungeKutta(theta, d float64) {
 func (k *Kernel) rungeKuttaStage(theta, d, weight, part float64) {
 	p := &k.partition
 	p.active.addUp(p.rate, k.x, k.w[:k.t.M], k.tau)
-	axpy(p.sum, weight*d*k.h, p.rate)
+	axpy(p.sum, float64(weight*d*k.h), p.rate)
 	for q, i := range k.t.Partition.Active {
-		k.x[i] = p.x0[q] + part*d*k.h*p.rate[q]
+		k.x[i] = p.x0[q] + float64(part*d*k.h*p.rate[q])
 	}
-	k.interpolateLatent(theta + part*d)
+	k.interpolateLatent(theta + float64(part*d))
 }
 
 // interpolateLatent sets the latent states on the straight line from their start to their end.
@@ -166,7 +166,7 @@ func (k *Kernel) rungeKuttaStage(theta, d, weight, part float64) {
 func (k *Kernel) interpolateLatent(theta float64) {
 	p := &k.partition
 	for q, i := range k.t.Partition.Latent {
-		k.x[i] = p.start[q] + theta*(p.end[q]-p.start[q])
+		k.x[i] = p.start[q] + float64(theta*(p.end[q]-p.start[q]))
 	}
 }
 
@@ -183,7 +183,7 @@ func (k *Kernel) updateModes(theta float64, iterations int) {
 		k.expandCapacity(i)
 	}
 	k.length = k.h / float64(k.t.Partition.Sub)
-	k.calls.startSubstep(k, theta*k.h)
+	k.calls.startSubstep(k, float64(theta*k.h))
 }
 
 // updateForces sets signals, capacities and torques at theta, for state x. Laws that read torques,
@@ -193,7 +193,7 @@ func (k *Kernel) updateModes(theta float64, iterations int) {
 func (k *Kernel) updateForces(theta float64, iterations int) {
 	p := &k.partition
 	for j := range k.t.FirstAffine {
-		k.w[j] = p.v[j] + theta*p.dv[j]
+		k.w[j] = p.v[j] + float64(theta*p.dv[j])
 	}
 	k.setOffsets(k.w)
 	if !k.t.ReadsTau {
@@ -248,8 +248,8 @@ func (k *Kernel) setLatentForces(f []float64) {
 	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
 		a := k.t.Signals[j].Affine
 		z := k.level(a.Switch, k.x)
-		p.force[j] += k.slope[j-k.t.FirstAffine]*z -
-			k.t.Partition.InnerSlope[j-k.t.FirstAffine]*(z-k.t.Switches[a.Switch].Const)
+		p.force[j] += float64(k.slope[j-k.t.FirstAffine]*z) -
+			float64(k.t.Partition.InnerSlope[j-k.t.FirstAffine]*(z-k.t.Switches[a.Switch].Const))
 	}
 
 	p.latent.addUp(f, k.x, p.force, k.tau)
@@ -280,7 +280,7 @@ func (k *Kernel) countPath(pulses []int, local float64) {
 	for _, i := range pulses {
 		state := k.t.Pulses[i].State
 		distance, r, s := k.x[state]-k.c[state], k.c[n+state], k.angleRate(state)
-		k.c[2*n+state], k.c[3*n+state] = 3*distance-2*r-s, r+s-2*distance
+		k.c[2*n+state], k.c[3*n+state] = float64(3*distance)-float64(2*r)-s, r+s-float64(2*distance)
 		if math.Abs(k.c[state]) < maxAngle && math.Abs(k.x[state]) < maxAngle {
 			k.calls.countEdges(k, i, local, 1)
 		}
@@ -291,5 +291,5 @@ func (k *Kernel) countPath(pulses []int, local float64) {
 //
 //go:nosplit
 func (k *Kernel) angleRate(state int) float64 {
-	return k.length * (dotRow(k.t.Open.A, state, k.x) + dotRow(k.t.Open.B, state, k.w))
+	return float64(k.length * (dotRow(k.t.Open.A, state, k.x) + dotRow(k.t.Open.B, state, k.w)))
 }

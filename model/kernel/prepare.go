@@ -81,7 +81,7 @@ type Tables struct {
 	History      int             // number of ticks of which u is kept
 	Delay        []float64       // s, dead time of each input
 	InputSignal  []int           // index of the signal of each input
-	FirstState   []int           `digest:"-"` // the first state on which each input acts; older records lack it
+	FirstState   []int           // the first state on which each input acts
 	Steepness    float64         // how fast a law can follow the motion it causes, rad/s
 	Indicators   []model.Program // event indicators (System.Guards)
 	Reads        []Reads         // inputs of each event indicator

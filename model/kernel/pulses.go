@@ -76,7 +76,7 @@ func (k *Kernel) mayPassEdge(i int) bool {
 		return true
 	}
 	r, s := k.endSlopes(d.State)
-	room := 0.02 * (math.Abs(r) + math.Abs(s) + math.Abs(b-a))
+	room := float64(0.02 * (math.Abs(r) + math.Abs(s) + math.Abs(b-a)))
 	lo, hi := min(a, a+r/3, b-s/3, b)-room, max(a, a+r/3, b-s/3, b)+room
 	if !(lo > -maxAngle && hi < maxAngle) {
 		return false
@@ -91,16 +91,16 @@ func (k *Kernel) endSlopes(state int) (r, s float64) {
 	n := k.t.N
 	if k.t.Sparse != nil { // the substep is expanded
 		for j := 1; j <= k.degree; j++ {
-			s += float64(j) * k.c[j*n+state]
+			s += float64(float64(j) * k.c[j*n+state])
 		}
 		return k.c[n+state], s
 	}
 
 	m := k.currentMode()
 	k.setInstant(0)
-	r = k.length * (dotRow(m.A, state, k.x) + dotRow(m.B, state, k.w))
+	r = float64(k.length * (dotRow(m.A, state, k.x) + dotRow(m.B, state, k.w)))
 	k.setInstant(1)
-	s = k.length * (dotRow(m.A, state, k.x1) + dotRow(m.B, state, k.w))
+	s = float64(k.length * (dotRow(m.A, state, k.x1) + dotRow(m.B, state, k.w)))
 	return r, s
 }
 
@@ -118,7 +118,7 @@ func (k *Kernel) countEdges(i int, local, end float64) {
 	if slope0 <= variation {
 		at, slope := 0.0, k.polyAt(0)
 		for j := 1; j <= rootSamples; j++ {
-			b := end * float64(j) / rootSamples
+			b := float64(end * float64(j) / rootSamples)
 			next := k.polyAt(b)
 			if slope*next < 0 {
 				k.anglePoly(state, 1, math.Copysign(1, slope))
@@ -145,9 +145,9 @@ func (k *Kernel) anglePoly(state, derivative int, side float64) {
 	n := k.t.N
 	clear(k.poly)
 	for j := derivative; j <= k.degree; j++ {
-		c := side * k.c[j*n+state]
+		c := float64(side * k.c[j*n+state])
 		if derivative == 1 {
-			c *= float64(j)
+			c = float64(c * float64(j))
 		}
 		k.poly[j-derivative] = c
 	}
@@ -168,7 +168,7 @@ func (k *Kernel) countMonotonic(i int, local, a, b float64) {
 	}
 	passed := side * (to - p.edge)
 	if passed == 1 && float64(side) == -p.side {
-		back := edgeHysteresis*2*math.Pi/float64(d.Teeth) + edgeRounding*math.Abs(end)
+		back := edgeHysteresis*2*math.Pi/float64(d.Teeth) + float64(edgeRounding*math.Abs(end))
 		if float64(side)*(end-edgeAt(d, next)) < back {
 			return
 		}
@@ -179,10 +179,10 @@ func (k *Kernel) countMonotonic(i int, local, a, b float64) {
 	}
 	last := next + side*(passed-1)
 	if passed > 1 {
-		p.last = edgeTime{k.tick, local + k.locateEdge(i, last-side, side, a, b)*k.length}
+		p.last = edgeTime{k.tick, local + float64(k.locateEdge(i, last-side, side, a, b)*k.length)}
 	}
 	p.beforeLast = p.last
-	p.last = edgeTime{k.tick, local + k.locateEdge(i, last, side, a, b)*k.length}
+	p.last = edgeTime{k.tick, local + float64(k.locateEdge(i, last, side, a, b)*k.length)}
 	p.edge, p.count, p.side = to, p.count+passed, float64(side)
 }
 
@@ -192,7 +192,7 @@ func (k *Kernel) countMonotonic(i int, local, a, b float64) {
 func (k *Kernel) locateEdge(i int, edge, side int64, a, b float64) float64 {
 	d := &k.t.Pulses[i]
 	k.anglePoly(d.State, 0, -float64(side))
-	k.poly[0] += float64(side) * edgeAt(d, edge)
+	k.poly[0] += float64(float64(side) * edgeAt(d, edge))
 	before, after := k.polyAt(a), k.polyAt(b)
 	if before <= 0 { // rounding has passed the edge already
 		return a
@@ -207,10 +207,10 @@ func edgeAt(d *model.Pulses, edge int64) float64 {
 	pitches := float64(edge) + 0.5
 	if d.Runout != 0 {
 		teeth := int64(d.Teeth)
-		pitches += d.Runout * sin(2*math.Pi*float64(edge%teeth)/float64(teeth))
+		pitches += float64(d.Runout * sin(2*math.Pi*float64(edge%teeth)/float64(teeth)))
 	}
 
-	return pitches * (2 * math.Pi / float64(d.Teeth))
+	return float64(pitches * (2 * math.Pi / float64(d.Teeth)))
 }
 
 // edgeBelow returns the last edge at or below an angle. Edge i lies within pitch i, as Runout is at
@@ -249,9 +249,9 @@ func (k *Kernel) writePulses(y []float64) {
 		p, at := &k.pulse[i], k.t.Pulses[i].Output
 		k.publishedCount[i] = max(k.publishedCount[i], p.count)
 		y[at] = float64(k.publishedCount[i])
-		y[at+1] = max(0, float64(k.tick-p.last.tick)*k.h-p.last.local)
+		y[at+1] = max(0, float64(float64(k.tick-p.last.tick)*k.h)-p.last.local)
 		if p.count > 1 {
-			y[at+2] = float64(p.last.tick-p.beforeLast.tick)*k.h + p.last.local - p.beforeLast.local
+			y[at+2] = float64(float64(p.last.tick-p.beforeLast.tick)*k.h) + p.last.local - p.beforeLast.local
 		}
 	}
 }

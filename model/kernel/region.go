@@ -197,7 +197,7 @@ func (t *Tables) storedEnergy(e []float64) []float64 {
 func (t *Tables) addSlope(out, in []float64, rows, j int, slope float64) {
 	n, mw := t.N, t.M+t.Mc
 	for i := range rows {
-		if g := slope * in[i*mw+j]; g != 0 {
+		if g := float64(slope * in[i*mw+j]); g != 0 {
 			axpy(out[i*n:(i+1)*n], g, t.Switches[t.Signals[j].Affine.Switch].Row)
 		}
 	}
@@ -278,13 +278,7 @@ func (sw *Switch) regionOf(z float64) int {
 //go:nosplit
 func (k *Kernel) selectCombination() {
 	for i := range k.slope {
-		a := k.t.Signals[k.t.FirstAffine+i].Affine
-		k.slope[i], k.offset[i] = a.Slope[k.region[a.Switch]], a.Offset[k.region[a.Switch]]
-		for g := range a.Gates {
-			if k.region[a.Gates[g].Switch] != a.Gates[g].Region {
-				k.slope[i], k.offset[i] = 0, 0
-			}
-		}
+		k.slope[i], k.offset[i] = k.affineIn(i, k.region)
 	}
 	combination := 0
 	for g := range k.t.Groups {
@@ -298,6 +292,19 @@ func (k *Kernel) selectCombination() {
 	if k.base = combination; k.t.Modes != nil {
 		k.base <<= k.t.Mc
 	}
+}
+
+// affineIn returns the slope and the offset of affine signal i in the regions of the switches.
+//
+//go:nosplit
+func (k *Kernel) affineIn(i int, region []int) (slope, offset float64) {
+	a := k.t.Signals[k.t.FirstAffine+i].Affine
+	for g := range a.Gates {
+		if region[a.Gates[g].Switch] != a.Gates[g].Region {
+			return 0, 0
+		}
+	}
+	return a.Slope[region[a.Switch]], a.Offset[region[a.Switch]]
 }
 
 // setOffsets sets the affine signals in v to their offsets.
@@ -317,7 +324,7 @@ func (k *Kernel) slopePart(f *model.Functional, x []float64) float64 {
 	sum := 0.0
 	for i, j := range f.Signal {
 		if a := j - k.t.FirstAffine; a >= 0 && a < len(k.slope) {
-			sum += f.Coef[i] * k.slope[a] * k.level(k.t.Signals[j].Affine.Switch, x)
+			sum += float64(f.Coef[i] * k.slope[a] * k.level(k.t.Signals[j].Affine.Switch, x))
 		}
 	}
 
@@ -330,11 +337,11 @@ func (k *Kernel) slopePart(f *model.Functional, x []float64) float64 {
 func (k *Kernel) addSlopeOutputs(y []float64) {
 	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
 		a := k.t.Signals[j].Affine
-		f := k.slope[j-k.t.FirstAffine] * k.level(a.Switch, k.x)
+		f := float64(k.slope[j-k.t.FirstAffine] * k.level(a.Switch, k.x))
 		for i := range y {
 			for p := k.outV.rowStart(i); p < k.outV.End[i]; p++ {
 				if k.outV.Col[p] == j {
-					y[i] += k.outV.Val[p] * f
+					y[i] += float64(k.outV.Val[p] * f)
 				}
 			}
 		}
@@ -350,8 +357,8 @@ func (k *Kernel) mayLeaveRegion(s int, side float64) bool {
 	if !ok {
 		return false
 	}
-	a, b := side*(border-k.level(s, k.x)), side*(border-k.level(s, k.x1))
-	return b < 0 || mayReachZero(a, b, -side*k.length*k.levels.dot(s, k.xd))
+	a, b := float64(side*(border-k.level(s, k.x))), float64(side*(border-k.level(s, k.x1)))
+	return b < 0 || mayReachZero(a, b, float64(-side*k.length*k.levels.dot(s, k.xd)))
 }
 
 // boundary returns the end of the present region of switch s on a side.
@@ -377,9 +384,9 @@ func (k *Kernel) levelPoly(s int, side float64) {
 	border, _ := k.boundary(s, side)
 	clear(k.poly)
 	for j := range k.degree + 1 {
-		k.poly[j] = -side * k.levels.dot(s, k.c[j*n:(j+1)*n])
+		k.poly[j] = float64(-side * k.levels.dot(s, k.c[j*n:(j+1)*n]))
 	}
-	k.poly[0] = max(0, k.poly[0]+side*(border-sw.Const))
+	k.poly[0] = max(0, k.poly[0]+float64(side*(border-sw.Const)))
 }
 
 // crossBoundary moves switch s across the nearer boundary of its region.

@@ -85,7 +85,7 @@ func (k *Kernel) idleTorque(i int) float64 {
 	if k.idleShare[i] < 0 && k.t.Friction[i].OneWay {
 		return k.idleShare[i]
 	}
-	return k.idleShare[i] * k.capNow[i]
+	return float64(k.idleShare[i] * k.capNow[i])
 }
 
 // setLimits sets the torques of some elements at this instant: limit while stuck, kinetic while
@@ -95,8 +95,8 @@ func (k *Kernel) idleTorque(i int) float64 {
 func (k *Kernel) setLimits(of []int) {
 	for _, i := range of {
 		f := &k.t.Friction[i]
-		k.limit[i], k.kinetic[i] = max(f.Peak*k.capNow[i], f.Floor), k.capNow[i]
-		k.applied[i] = k.direction(i) * k.kinetic[i]
+		k.limit[i], k.kinetic[i] = max(float64(f.Peak*k.capNow[i]), f.Floor), k.capNow[i]
+		k.applied[i] = float64(k.direction(i) * k.kinetic[i])
 		if k.isIdle(i) {
 			k.applied[i] = k.idleTorque(i)
 		}
@@ -219,7 +219,7 @@ func (k *Kernel) expandTorque(i int) {
 		}
 	}
 
-	k.w0[at], k.w1[at], k.w2[at] = d*k.capC[3*i], d*k.capC[3*i+1], d*k.capC[3*i+2]
+	k.w0[at], k.w1[at], k.w2[at] = float64(d*k.capC[3*i]), float64(d*k.capC[3*i+1]), float64(d*k.capC[3*i+2])
 }
 
 // anyOverloaded reports whether the torque of any lock exceeds its limit.
@@ -228,7 +228,7 @@ func (k *Kernel) expandTorque(i int) {
 func (k *Kernel) anyOverloaded() bool {
 	for i, tau := range k.tau {
 		excess := max(tau-k.limit[i], k.minTorque(i)-tau)
-		if k.mode[i] == Stuck && excess > overload*k.limit[i]+4*k.torqueTolOf(i) {
+		if k.mode[i] == Stuck && excess > float64(overload*k.limit[i])+float64(4*k.torqueTolOf(i)) {
 			return true
 		}
 	}
@@ -260,7 +260,7 @@ func (k *Kernel) reversedBreakaway(g *Block, returned uint64) int {
 			a = k.freeAccel[i] + g.addedAcceleration(l, k.tau)
 		}
 
-		if k.direction(i)*a < -(1e-9*k.limit[i]+10*k.torqueTolOf(i))*math.Abs(k.mobility(i)) {
+		if k.direction(i)*a < -(float64(1e-9*k.limit[i])+float64(10*k.torqueTolOf(i)))*math.Abs(k.mobility(i)) {
 			return l
 		}
 	}

@@ -39,7 +39,7 @@ func (k *Kernel) valueAt(g int, theta float64) float64 {
 func (k *Kernel) polyAt(theta float64) float64 {
 	s := 0.0
 	for j := len(k.poly) - 1; j >= 0; j-- {
-		s = s*theta + k.poly[j]
+		s = float64(s*theta) + k.poly[j]
 	}
 	return s
 }
@@ -66,7 +66,7 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 		before = math.Inf(-1)
 	}
 	for j := 1; j <= rootSamples; j++ {
-		b := float64(j) * step
+		b := float64(float64(j) * step)
 		fb := k.curveAt(c, b)
 		if before >= fa && fa <= fb && (c == polynomial || fa < max(before, fb)-fa) { // by the indicator's slope
 			low := k.locateMinimum(c, left, b)
@@ -94,7 +94,7 @@ func (k *Kernel) staysPositive() bool {
 		bends += math.Abs(c)
 	}
 	c0, c1 := k.poly[0], k.poly[1]
-	rounding := 1e-12 * (c0 + math.Abs(c1) + bends)
+	rounding := float64(1e-12 * (c0 + math.Abs(c1) + bends))
 	return c0 > rounding && (c1 > bends || c0-rounding > math.Abs(c1)+bends)
 }
 
@@ -126,7 +126,7 @@ func (k *Kernel) locateMinimum(c int, a, b float64) float64 {
 func (k *Kernel) refineRoot(c int, a, b, fa, fb float64) float64 {
 	kept := 0 // the end that stayed in the last step: -1 a, 1 b
 	for i := range 90 {
-		m := a + (b-a)/2
+		m := a + float64((b-a)/2)
 		if i%3 != 2 && fa > fb {
 			if s := b - fb*(b-a)/(fb-fa); s > a && s < b {
 				m = s
@@ -139,13 +139,13 @@ func (k *Kernel) refineRoot(c int, a, b, fa, fb float64) float64 {
 		if fm := k.curveAt(c, m); fm >= 0 {
 			a, fa = m, fm
 			if kept == 1 {
-				fb /= 2
+				fb = float64(fb / 2)
 			}
 			kept = 1
 		} else {
 			b, fb = m, fm
 			if kept == -1 {
-				fa /= 2
+				fa = float64(fa / 2)
 			}
 			kept = -1
 		}

@@ -122,7 +122,7 @@ func sourceAt(s *model.Source, t, mid float64) float64 {
 	for _, factors := range s.Sum {
 		p := 1.0
 		for i := range factors {
-			p *= leafAt(&factors[i], t, mid)
+			p = float64(p * leafAt(&factors[i], t, mid))
 		}
 		total += p
 	}
@@ -136,7 +136,7 @@ func sourceAt(s *model.Source, t, mid float64) float64 {
 func leafAt(s *model.Source, t, mid float64) float64 {
 	v := tableAt(s, t, mid)
 	if s.Amplitude != 0 && mid >= s.Start {
-		v += s.Amplitude * sin(2*math.Pi*s.Frequency*(t-s.Start)+s.Phase)
+		v += float64(s.Amplitude * sin(float64(2*math.Pi*s.Frequency*(t-s.Start))+s.Phase))
 	}
 	return v
 }
@@ -152,7 +152,7 @@ func tableAt(s *model.Source, t, mid float64) float64 {
 		if mid < s.Start {
 			return s.V[0]
 		}
-		shift := s.Start + s.Period*floor((mid-s.Start)/s.Period)
+		shift := s.Start + float64(s.Period*floor((mid-s.Start)/s.Period))
 		t, mid = t-shift, mid-shift
 	}
 
@@ -166,7 +166,7 @@ func tableAt(s *model.Source, t, mid float64) float64 {
 		return s.V[i]
 	}
 
-	return s.V[i] + (s.V[i+1]-s.V[i])*((t-s.T[i])/(s.T[i+1]-s.T[i]))
+	return s.V[i] + float64((s.V[i+1]-s.V[i])*((t-s.T[i])/(s.T[i+1]-s.T[i])))
 }
 
 // breakpointAfter returns the first breakpoint of s after time t, +Inf where there is none.
@@ -199,7 +199,7 @@ func leafBreakpoint(s *model.Source, t float64) float64 {
 	}
 	shift := 0.0
 	if s.Period > 0 {
-		shift = s.Start + s.Period*floor((t-s.Start)/s.Period)
+		shift = s.Start + float64(s.Period*floor((t-s.Start)/s.Period))
 		next = min(next, shift+s.Period)
 	}
 
@@ -229,7 +229,7 @@ func (k *Kernel) nextChange(local float64) float64 {
 		if i > 0 && d == k.t.Delay[i-1] {
 			continue
 		}
-		next = min(next, float64(floorTicks((local+k.timeTol-d)/k.h)+1)*k.h+d)
+		next = min(next, float64(float64(floorTicks((local+k.timeTol-d)/k.h)+1)*k.h)+d)
 	}
 
 	return next
@@ -238,7 +238,7 @@ func (k *Kernel) nextChange(local float64) float64 {
 // gridTime returns the grid time at the start of this tick, s.
 //
 //go:nosplit
-func (k *Kernel) gridTime() float64 { return float64(k.tick) * k.h }
+func (k *Kernel) gridTime() float64 { return float64(float64(k.tick) * k.h) }
 
 // floorTicks returns the largest whole number that is not above x; |x| must be below History.
 //
@@ -293,7 +293,7 @@ func (k *Kernel) Driven(i int) bool { return k.input[k.t.InputSignal[i]] >= 0 }
 //
 //go:nosplit
 func (k *Kernel) Own(i int) float64 {
-	at := k.gridTime() + k.h/2 + k.t.Delay[i] // the source in the tables is delayed by the dead time
+	at := k.gridTime() + float64(k.h/2) + k.t.Delay[i] // the source in the tables is delayed by the dead time
 	return sourceAt(&k.t.Signals[k.t.InputSignal[i]].Source, at, at)
 }
 
@@ -307,7 +307,7 @@ func (k *Kernel) Own(i int) float64 {
 //go:nosplit
 func (k *Kernel) setSignals(x []float64, local, length float64) {
 	k.length = length
-	mid := local + length/2
+	mid := local + float64(length/2)
 	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
 		k.w1[j], k.w2[j] = 0, 0
 	}
@@ -410,8 +410,8 @@ func (k *Kernel) setSignalsNow(x []float64) {
 func (k *Kernel) setCapacities() {
 	for i := range k.capNow {
 		f, at := &k.t.Friction[i], k.t.M+i
-		k.capNow[i] = f.Gain * max(0, k.w[f.Signal]-f.Offset)
-		k.w[at] = k.direction(i) * k.capNow[i]
+		k.capNow[i] = float64(f.Gain * max(0, k.w[f.Signal]-f.Offset))
+		k.w[at] = float64(k.direction(i) * k.capNow[i])
 		if k.isIdle(i) {
 			k.w[at] = k.idleTorque(i)
 		}

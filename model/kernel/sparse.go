@@ -41,7 +41,7 @@ type Block struct {
 func (g *Block) addedAcceleration(l int, tau []float64) float64 {
 	sum := 0.0
 	for p, i := range g.Elements {
-		sum += g.Gram[l*len(g.Elements)+p] * tau[i]
+		sum += float64(g.Gram[l*len(g.Elements)+p] * tau[i])
 	}
 	return sum
 }

@@ -80,8 +80,8 @@ func (k *Kernel) extrapolateLaws() {
 	l := k.length
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q := j - k.t.FirstLaw
-		k.w1[j], k.w2[j] = k.lawTrend[3*q]*l, k.lawTrend[3*q+1]*l*l
-		k.lawValues[2*q], k.lawValues[2*q+1] = k.w0[j]+k.w1[j]/2+k.w2[j]/4, k.w0[j]+k.w1[j]+k.w2[j]
+		k.w1[j], k.w2[j] = float64(k.lawTrend[3*q]*l), float64(k.lawTrend[3*q+1]*l*l)
+		k.lawValues[2*q], k.lawValues[2*q+1] = k.w0[j]+float64(k.w1[j]/2)+float64(k.w2[j]/4), k.w0[j]+k.w1[j]+k.w2[j]
 	}
 
 	k.expandFrictions()
@@ -118,19 +118,19 @@ func (k *Kernel) correctLaw(q int, before float64) {
 	if k.t.Sparse.Drives[q] {
 		f := &k.lawTrend[3*q+2]
 		da, db := a-k.lastIterate[4*q], b-k.lastIterate[4*q+1]
-		if before > 0 && max(math.Abs(da), math.Abs(db)) > max(minLearnedChange, minLearnedShare*before)*k.lawMax[q] {
+		if before > 0 && max(math.Abs(da), math.Abs(db)) > max(minLearnedChange, float64(minLearnedShare*before))*k.lawMax[q] {
 			oa, ob := fa-k.lastIterate[4*q+2], fb-k.lastIterate[4*q+3]
 			ma, mb := da/3-db/24, 2*da/3+db/6
 			own := k.t.Sparse.SelfRate[q]
-			*f = min(max((oa*db-ob*da)/(ma*db-mb*da)/k.length, -own), own)
+			*f = min(max((float64(oa*db)-float64(ob*da))/(float64(ma*db)-float64(mb*da))/k.length, -own), own)
 		}
 
 		k.lastIterate[4*q], k.lastIterate[4*q+1], k.lastIterate[4*q+2], k.lastIterate[4*q+3] = a, b, fa, fb
-		g := *f * k.length
+		g := float64(*f * k.length)
 		m11, m12, m21, m22 := 1-g/3, g/24, -2*g/3, 1-g/6
-		det := m11*m22 - m12*m21
+		det := float64(m11*m22) - float64(m12*m21)
 		ra, rb := fa-a, fb-b
-		fa, fb = a+(m22*ra-m12*rb)/det, b+(m11*rb-m21*ra)/det
+		fa, fb = a+(float64(m22*ra)-float64(m12*rb))/det, b+(float64(m11*rb)-float64(m21*ra))/det
 	}
 
 	k.lawValues[2*q], k.lawValues[2*q+1] = fa, fb
@@ -182,7 +182,7 @@ func (k *Kernel) setTorquesOfLaws(p int, first bool) {
 func (k *Kernel) modeNumber(b int) float64 {
 	s := 0.0
 	for _, i := range k.blocks[b].Elements {
-		s = 5*s + float64(k.mode[i])
+		s = float64(5*s) + float64(k.mode[i])
 	}
 	return s
 }
@@ -196,8 +196,8 @@ func (k *Kernel) saveLawTrend(theta float64) {
 	}
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q, l := j-k.t.FirstLaw, k.length
-		k.lawTrend[3*q], k.lawTrend[3*q+1] = (k.w1[j]+2*theta*k.w2[j])/l, k.w2[j]/(l*l)
-		k.lawStart[q] = k.w0[j] + theta*(k.w1[j]+theta*k.w2[j])
+		k.lawTrend[3*q], k.lawTrend[3*q+1] = (k.w1[j]+float64(2*theta*k.w2[j]))/l, k.w2[j]/(l*l)
+		k.lawStart[q] = k.w0[j] + float64(theta*(k.w1[j]+float64(theta*k.w2[j])))
 	}
 
 	if k.t.ReadsTau { // the torques that laws read also continue

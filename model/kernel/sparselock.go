@@ -35,17 +35,17 @@ func (k *Kernel) solveLockTorques(b int, tau []float64) {
 	for q, l := range f.taken[:f.rank] {
 		s := k.residualAccel[g.Elements[l]]
 		for p := range q {
-			s -= f.l[q*mc+p] * f.rhs[p]
+			s -= float64(f.l[q*mc+p] * f.rhs[p])
 		}
-		f.rhs[q] = s * f.inverseDiag[q]
+		f.rhs[q] = float64(s * f.inverseDiag[q])
 	}
 
 	for q := f.rank - 1; q >= 0; q-- {
 		s := f.rhs[q]
 		for p := q + 1; p < f.rank; p++ {
-			s -= f.l[p*mc+q] * f.rhs[p]
+			s -= float64(f.l[p*mc+q] * f.rhs[p])
 		}
-		f.rhs[q] = s * f.inverseDiag[q]
+		f.rhs[q] = float64(s * f.inverseDiag[q])
 		tau[g.Elements[f.taken[q]]] = f.rhs[q]
 	}
 }
@@ -121,7 +121,7 @@ func (k *Kernel) setSlopeParts(x []float64) {
 	for s := range k.region {
 		z := k.levels.dot(s, x)
 		for _, j := range k.t.Switches[s].Signals {
-			k.signals[j] = k.slope[j-k.t.FirstAffine] * z
+			k.signals[j] = float64(k.slope[j-k.t.FirstAffine] * z)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func (k *Kernel) appliedTorque(i int) float64 {
 		return 0
 	}
 
-	return k.direction(i) * k.capNow[i]
+	return float64(k.direction(i) * k.capNow[i])
 }
 
 // setLoads sets the limits and the torques of the friction elements at this instant.

@@ -44,12 +44,12 @@ const (
 //
 //go:nosplit
 func (k *Kernel) termsNeeded(size, least float64) int {
-	r, j := max(k.t.Radius, k.t.WaveRate)*k.length, 1
+	r, j := float64(max(k.t.Radius, k.t.WaveRate)*k.length), 1
 	if k.coarse {
 		least = remainderCoarse
 	}
-	for term := r * size; j < k.t.Degree && term > least; j++ {
-		term *= r / float64(j+1)
+	for term := float64(r * size); j < k.t.Degree && term > least; j++ {
+		term = float64(term * (r / float64(j+1)))
 	}
 	return max(min(j, k.t.Degree), 4)
 }
@@ -73,7 +73,7 @@ func (k *Kernel) expandSparse(x []float64) {
 func (k *Kernel) extendExpansion() {
 	n, mc, middle, top := k.t.N, k.t.Mc, 1.0, k.termsNeeded(1, remainder)
 	for j := range top {
-		if middle /= 2; j < k.degree {
+		if middle = float64(middle / 2); j < k.degree {
 			continue
 		}
 		switch {
@@ -91,7 +91,7 @@ func (k *Kernel) extendExpansion() {
 
 		next := k.c[(j+1)*n : (j+2)*n]
 		for _, i := range k.t.Sparse.StatesRead {
-			k.lawStates[i] += middle * next[i]
+			k.lawStates[i] += float64(middle * next[i])
 			k.lawStates[n+i] += next[i]
 		}
 	}
@@ -154,7 +154,7 @@ func (k *Kernel) correctExpansion(change float64) {
 	k.correctTerm(1, 0.25, nil, k.dw1)
 	k.correctTerm(2, middle, k.term, k.dw2)
 	for j := 3; j < top; j++ {
-		middle /= 2
+		middle = float64(middle / 2)
 		k.correctTerm(j, middle, k.term, nil)
 	}
 }
@@ -168,14 +168,14 @@ func (k *Kernel) correctTerm(j int, middle float64, x, w []float64) {
 	k.calls.derive(k, k.next, x, w, k.dtau)
 	part, c := k.length/float64(j+1), k.c[(j+1)*n:(j+2)*n]
 	for i, v := range k.next {
-		v *= part
+		v = float64(v * part)
 		k.term[i] = v
 		c[i] += v
 	}
 
 	axpy(k.tauPoly[j*mc:(j+1)*mc], 1, k.dtau)
 	for _, i := range k.t.Sparse.StatesRead {
-		k.lawStates[i] += middle * k.term[i]
+		k.lawStates[i] += float64(middle * k.term[i])
 		k.lawStates[n+i] += k.term[i]
 	}
 }
@@ -196,7 +196,7 @@ func (k *Kernel) expandFrictions() {
 func (k *Kernel) lockTorqueAt(i int, theta float64) float64 {
 	s := 0.0
 	for j := k.degree; j >= 0; j-- {
-		s = s*theta + k.tauPoly[j*k.t.Mc+i]
+		s = float64(s*theta) + k.tauPoly[j*k.t.Mc+i]
 	}
 	return s
 }
@@ -233,7 +233,7 @@ func (k *Kernel) prepareIndicator(g int) bool {
 			poly[j] = k.argRows.dot(p.row+a, c)
 			for i, signal := range f.Signal {
 				if j <= max(2, k.waveDegree) {
-					poly[j] += f.Coef[i] * k.signalCoefficient(j, signal)
+					poly[j] += float64(f.Coef[i] * k.signalCoefficient(j, signal))
 				}
 				if signal >= k.t.FirstAffine && signal < k.t.FirstLaw {
 					s := k.t.Signals[signal].Affine
@@ -241,7 +241,7 @@ func (k *Kernel) prepareIndicator(g int) bool {
 					if j == 0 {
 						z = k.level(s.Switch, c)
 					}
-					poly[j] += f.Coef[i] * k.slope[signal-k.t.FirstAffine] * z
+					poly[j] += float64(f.Coef[i] * k.slope[signal-k.t.FirstAffine] * z)
 				}
 			}
 		}
@@ -273,7 +273,7 @@ func (k *Kernel) indicatorAt(g int, theta float64) float64 {
 	for a := range p.Args {
 		s := 0.0
 		for j := k.degree; j >= 0; j-- {
-			s = s*theta + k.argPoly[a*width+j]
+			s = float64(s*theta) + k.argPoly[a*width+j]
 		}
 		k.args[a] = k.argTauRows.dotFrom(s, p.row+a, k.tau)
 	}

@@ -101,7 +101,7 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 		if k.stopIfNotFinite() {
 			return local
 		}
-		local += theta * k.length
+		local += float64(theta * k.length)
 		if cause == noEvent {
 			if k.length < length { // the event it was shortened for is not in it
 				checksLeft--
@@ -136,7 +136,7 @@ func (k *Kernel) endAtZero(local float64) bool {
 	if len(k.t.WavePressed) == 0 {
 		return false
 	}
-	part := k.firstZero() * k.length
+	part := float64(k.firstZero() * k.length)
 	if part >= k.length-k.timeTol {
 		return false
 	}
@@ -154,7 +154,7 @@ func (k *Kernel) changesAt(local float64) bool {
 	}
 	for i, d := range k.t.Delay {
 		if d > 0 && k.input[k.t.InputSignal[i]] >= 0 &&
-			k.commandAt(i, local-2*k.timeTol) != k.commandAt(i, local+2*k.timeTol) {
+			k.commandAt(i, local-float64(2*k.timeTol)) != k.commandAt(i, local+float64(2*k.timeTol)) {
 			return true
 		}
 	}
@@ -223,7 +223,7 @@ func (k *Kernel) startSubstep(local float64) {
 	k.torqueTol = 0
 	for i, tau := range k.tau {
 		k.tau0[i] = tau
-		k.torqueTol = max(k.torqueTol, torqueNoise*math.Abs(tau), torqueNoise*k.limit[i])
+		k.torqueTol = max(k.torqueTol, float64(torqueNoise*math.Abs(tau)), float64(torqueNoise*k.limit[i]))
 	}
 
 	for _, i := range k.t.Clearances {

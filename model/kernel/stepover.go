@@ -15,7 +15,7 @@ func (k *Kernel) stepOverEvents(local, theta float64) {
 		k.calls.countPulses(k, local, theta, true)
 	}
 	copy(k.x, k.x1)
-	local += theta * k.length
+	local += float64(theta * k.length)
 	k.setInstant(theta)
 	k.setTorquesRead(k.x, theta)
 	for g := range k.side {
@@ -26,6 +26,9 @@ func (k *Kernel) stepOverEvents(local, theta float64) {
 
 	for s := range k.region {
 		k.correctSpringWork(s)
+	}
+	for g := range k.t.Groups {
+		k.correctContact(g, theta)
 	}
 	resolve := k.brakeReversed(theta)
 	for _, i := range k.t.Clearances {
@@ -98,15 +101,15 @@ func (k *Kernel) brakeReversed(theta float64) bool {
 			continue
 		}
 		reversed = true
-		after := theta * k.length * min(1, s/(s-k.slip[i]))
-		impulse := 2 * k.capNow[i] * after
+		after := float64(theta * k.length * min(1, s/(s-k.slip[i])))
+		impulse := float64(2 * k.capNow[i] * after)
 		if k.t.Friction[i].OneWay || math.Abs(s) <= -gram*impulse {
 			k.setMode(i, Stuck)
 			continue
 		}
 
 		k.setMode(i, -k.mode[i])
-		k.bcT.axpy(k.x, -(d * impulse), i)
+		k.bcT.axpy(k.x, -(float64(d * impulse)), i)
 	}
 
 	return reversed
@@ -124,15 +127,15 @@ func (k *Kernel) correctSpringWork(s int) {
 		return
 	}
 	for _, j := range sw.Signals {
-		if len(k.t.Signals[j].Affine.Gates) > 0 { // of a contact
+		if len(k.t.Signals[j].Affine.Gates) > 0 { // correctContact
 			continue
 		}
 		slope, work := k.t.Signals[j].Affine.Slope, 0.0
 		for r := from; r < to; r++ {
-			work += (slope[r+1] - slope[r]) * (z - sw.Borders[r]) * (z - sw.Borders[r]) / 2
+			work += float64((slope[r+1] - slope[r]) * (z - sw.Borders[r]) * (z - sw.Borders[r]) / 2)
 		}
 		for r := from; r > to; r-- {
-			work += (slope[r-1] - slope[r]) * (z - sw.Borders[r-1]) * (z - sw.Borders[r-1]) / 2
+			work += float64((slope[r-1] - slope[r]) * (z - sw.Borders[r-1]) * (z - sw.Borders[r-1]) / 2)
 		}
 		k.setSignalEffect(j)
 		direct := k.levels.dot(s, k.x1)
@@ -143,9 +146,89 @@ func (k *Kernel) correctSpringWork(s int) {
 		}
 		k.setFlow(k.x)
 		rate := k.levels.dot(s, k.xd)
-		p := (rate - math.Copysign(math.Sqrt(max(0, rate*rate-2*mobility*work)), rate)) / mobility
+		p := (rate - math.Copysign(math.Sqrt(max(0, float64(rate*rate)-float64(2*mobility*work))), rate)) / mobility
 		axpy(k.x, p, k.x1)
 	}
+}
+
+// contactParts is the number of equal parts of a step in which correctContact follows a contact.
+const contactParts = 16
+
+// contactLevel is the level of one switch of a contact in correctContact.
+type contactLevel struct {
+	z      float64 // level
+	direct float64 // change of the level per unit of the impulse of the contact
+	flow   float64 // rate of the level per unit of the impulse of the contact
+}
+
+// correctContact corrects the motion along group g where it is a contact that changes regions in the
+// step. The contact acts on its own levels in small parts of the step; everything else moves as with
+// the regions of the start.
+//
+//go:nosplit
+func (k *Kernel) correctContact(g int, theta float64) {
+	on := &k.t.Groups[g]
+	if len(on.Switches) == 1 {
+		return // without gates: correctSpringWork
+	}
+	changed, acting := false, 0
+	for _, s := range on.Switches {
+		changed = changed || k.t.Switches[s].regionOf(k.level(s, k.x)) != k.region[s]
+		if len(k.t.Switches[s].Signals) > 0 {
+			acting = k.t.Switches[s].Signals[0]
+		}
+	}
+	if !changed {
+		return
+	}
+	k.setSignalEffect(acting)
+	k.setFlow(k.x1)
+	for q, s := range on.Switches {
+		k.contact[q].direct, k.contact[q].flow = k.levels.dot(s, k.x1), k.levels.dot(s, k.xd)
+		for j := range k.degree + 1 {
+			k.contactC[q*(k.t.Degree+1)+j] = k.levels.dot(s, k.c[j*k.t.N:(j+1)*k.t.N])
+		}
+	}
+
+	part := float64(theta * k.length / contactParts)
+	impulse, shift := 0.0, 0.0 // integrals over time of the missing force and of the impulse
+	for i := range contactParts {
+		at := float64(theta / contactParts * float64(i))
+		f := k.missingForce(on, at, impulse, shift)
+		f = k.missingForce(on, at+float64(theta/(2*contactParts)), impulse+float64(f*part/2), shift+float64(impulse*part/2))
+		shift += float64(impulse*part) + float64(f*part*part/2)
+		impulse += float64(f * part)
+	}
+
+	axpy(k.x, impulse, k.x1)
+	if len(k.t.Clearances) == 0 { // the shift could make one overlap
+		axpy(k.x, shift, k.xd)
+	}
+}
+
+// missingForce returns the force of contact g at part at of the substep beyond that of the regions of
+// the start, after the impulse and the shift of the missing force so far.
+//
+//go:nosplit
+func (k *Kernel) missingForce(g *Group, at, impulse, shift float64) (f float64) {
+	for q, s := range g.Switches {
+		z, c := 0.0, k.contactC[q*(k.t.Degree+1):]
+		for j := k.degree; j >= 0; j-- {
+			z = float64(z*at) + c[j]
+		}
+		v := &k.contact[q]
+		v.z = z + k.t.Switches[s].Const + float64(v.direct*impulse) + float64(v.flow*shift)
+		k.contactRegion[s] = k.t.Switches[s].regionOf(v.z)
+	}
+
+	for q, s := range g.Switches {
+		for _, j := range k.t.Switches[s].Signals {
+			i := j - k.t.FirstAffine
+			slope, offset := k.affineIn(i, k.contactRegion)
+			f += float64((slope-k.slope[i])*k.contact[q].z) + offset - k.offset[i]
+		}
+	}
+	return f
 }
 
 // setSignalEffect sets x1 to the state derivative per unit of signal j under the present locks.

@@ -11,9 +11,9 @@ func (k *Kernel) expandCapacity(i int) {
 		return
 	}
 	v, v1, v2 := k.w0[j], k.w1[j], k.w2[j]
-	a := f.Gain * max(0, v-f.Offset)
-	b := f.Gain * max(0, v+v1/2+v2/4-f.Offset)
-	c := f.Gain * max(0, v+v1+v2-f.Offset)
+	a := float64(f.Gain * max(0, v-f.Offset))
+	b := float64(f.Gain * max(0, v+float64(v1/2)+float64(v2/4)-f.Offset))
+	c := float64(f.Gain * max(0, v+v1+v2-f.Offset))
 	k.capC[3*i] = a
 	k.capC[3*i+1], k.capC[3*i+2] = parabola(a, b, c)
 }
@@ -30,7 +30,7 @@ func (k *Kernel) hasCapacity(i int) bool {
 	case k.atZero[i]:
 		return k.rising[i] || f.OneWay
 	}
-	return f.OneWay || k.waveGain[i] > 0 || k.capC[3*i]+k.capC[3*i+1]/2+k.capC[3*i+2]/4 > 0
+	return f.OneWay || k.waveGain[i] > 0 || k.capC[3*i]+float64(k.capC[3*i+1]/2)+float64(k.capC[3*i+2]/4) > 0
 }
 
 // setInstant sets w and capNow at place theta of the substep.
@@ -46,10 +46,10 @@ func (k *Kernel) setInstant(theta float64) {
 	}
 
 	for j := range k.w {
-		k.w[j] = k.w0[j] + theta*(k.w1[j]+theta*k.w2[j])
+		k.w[j] = k.w0[j] + float64(theta*(k.w1[j]+float64(theta*k.w2[j])))
 	}
 	for i := range k.capNow {
-		k.capNow[i] = max(0, k.capC[3*i]+theta*(k.capC[3*i+1]+theta*k.capC[3*i+2]))
+		k.capNow[i] = max(0, k.capC[3*i]+float64(theta*(k.capC[3*i+1]+float64(theta*k.capC[3*i+2]))))
 	}
 	k.addWaves(theta)
 }
@@ -92,9 +92,9 @@ func (k *Kernel) expandLine(x []float64) {
 	mul(k.c[2*n:3*n], m.G1, k.w1)
 	mul(k.c[3*n:], m.G2, k.w2)
 	for i := range n {
-		k.c[n+i] = part * (k.c[n+i] - x[i])
-		k.c[2*n+i] *= part
-		k.c[3*n+i] *= part
+		k.c[n+i] = float64(part * (k.c[n+i] - x[i]))
+		k.c[2*n+i] = float64(k.c[2*n+i] * part)
+		k.c[3*n+i] = float64(k.c[3*n+i] * part)
 	}
 }
 
@@ -154,7 +154,7 @@ func (k *Kernel) horner(dst []float64, theta float64) {
 	for i := four; i < len(dst); i++ {
 		s := k.c[last+i]
 		for at := last - n + i; at >= 0; at -= n {
-			s = s*theta + k.c[at]
+			s = float64(s*theta) + k.c[at]
 		}
 		dst[i] = s
 	}
@@ -169,7 +169,7 @@ func hornerFour(c []float64, last, n int, theta float64) (s0, s1, s2, s3 float64
 	s0, s1, s2, s3 = top[0], top[1], top[2], top[3]
 	for at := last - n; at >= 0; at -= n {
 		next := c[at : at+4]
-		s0, s1, s2, s3 = s0*theta+next[0], s1*theta+next[1], s2*theta+next[2], s3*theta+next[3]
+		s0, s1, s2, s3 = float64(s0*theta)+next[0], float64(s1*theta)+next[1], float64(s2*theta)+next[2], float64(s3*theta)+next[3]
 	}
 
 	return s0, s1, s2, s3
@@ -190,7 +190,7 @@ func (k *Kernel) setTorques(x []float64) {
 		case Free:
 			k.tau[i] = 0
 		default:
-			k.tau[i] = float64(k.mode[i]) * k.capNow[i]
+			k.tau[i] = float64(float64(k.mode[i]) * k.capNow[i])
 		}
 	}
 }

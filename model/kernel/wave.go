@@ -133,7 +133,7 @@ func (k *Kernel) multiply(degree, factor int) int {
 	for j := top; j >= 0; j-- {
 		sum := 0.0
 		for i := max(0, j-factor); i <= min(j, degree); i++ {
-			sum += k.product[i] * k.factorPoly[j-i]
+			sum += float64(k.product[i] * k.factorPoly[j-i])
 		}
 		k.product[j] = sum
 	}
@@ -155,20 +155,20 @@ func (k *Kernel) leafPoly(dst []float64, s *model.Source, t, mid float64) int {
 		return 1
 	}
 
-	rate := 2 * math.Pi * s.Frequency
-	phase := rate*(t-s.Start) + s.Phase
-	value, slope := s.Amplitude*sin(phase), s.Amplitude*cos(phase)
+	rate := float64(2 * math.Pi * s.Frequency)
+	phase := float64(rate*(t-s.Start)) + s.Phase
+	value, slope := float64(s.Amplitude*sin(phase)), float64(s.Amplitude*cos(phase))
 	dst[0] += value
 	part, degree := 1.0, 1
 	for j := 1; j < len(dst); j++ {
-		part *= rate * k.length / float64(j)
+		part = float64(part * (rate * k.length / float64(j)))
 		if j > 1 && math.Abs(part) < waveRemainder {
 			break
 		}
 		if j > 1 {
 			dst[j] = 0
 		}
-		dst[j] += part * slope
+		dst[j] += float64(part * slope)
 		value, slope, degree = slope, -value, j
 	}
 
@@ -181,9 +181,9 @@ func (k *Kernel) leafPoly(dst []float64, s *model.Source, t, mid float64) int {
 func (k *Kernel) waveAbove(q int, theta float64) float64 {
 	sum, row := 0.0, k.waveRow(q)
 	for j := k.waveDegree; j > 2; j-- {
-		sum = sum*theta + row[j]
+		sum = float64(sum*theta) + row[j]
 	}
-	return sum * theta * theta * theta
+	return float64(sum * theta * theta * theta)
 }
 
 // waveTerms returns coefficient j of w, from 3 to waveDegree.
@@ -194,7 +194,7 @@ func (k *Kernel) waveTerms(j int) []float64 {
 		k.termOf[s] = k.waveTerm(q, j)
 	}
 	for _, i := range k.t.WavePressed {
-		k.termOf[k.t.M+i] = k.torqueShare(i) * k.capacityTerm(i, j)
+		k.termOf[k.t.M+i] = float64(k.torqueShare(i) * k.capacityTerm(i, j))
 	}
 	return k.termOf
 }
@@ -207,7 +207,7 @@ func (k *Kernel) capacityTerm(i, j int) float64 {
 	if q < 0 || j > k.waveDegree {
 		return 0
 	}
-	return k.waveGain[i] * k.waveTerm(q, j)
+	return float64(k.waveGain[i] * k.waveTerm(q, j))
 }
 
 // addWaves adds the waves to w and capNow at theta, which hold their terms up to degree 2.
@@ -221,9 +221,9 @@ func (k *Kernel) addWaves(theta float64) {
 		k.w[s] += k.waveAbove(q, theta)
 	}
 	for _, i := range k.t.WavePressed {
-		above := k.waveGain[i] * k.waveAbove(k.t.Signals[k.t.Friction[i].Signal].Wave, theta)
-		k.capNow[i] = max(0, k.capC[3*i]+theta*(k.capC[3*i+1]+theta*k.capC[3*i+2])+above)
-		k.w[k.t.M+i] += k.torqueShare(i) * above
+		above := float64(k.waveGain[i] * k.waveAbove(k.t.Signals[k.t.Friction[i].Signal].Wave, theta))
+		k.capNow[i] = max(0, k.capC[3*i]+float64(theta*(k.capC[3*i+1]+float64(theta*k.capC[3*i+2])))+above)
+		k.w[k.t.M+i] += float64(k.torqueShare(i) * above)
 	}
 }
 
@@ -235,9 +235,9 @@ func (k *Kernel) expandWaveCapacity(i, q int) {
 	f := &k.t.Friction[i]
 	j := f.Signal
 	k.waveGain[i], k.capC[3*i], k.capC[3*i+1], k.capC[3*i+2] = 0, 0, 0, 0
-	if k.w0[j]+k.w1[j]/2+k.w2[j]/4+k.waveAbove(q, 0.5) > f.Offset {
+	if k.w0[j]+float64(k.w1[j]/2)+float64(k.w2[j]/4)+k.waveAbove(q, 0.5) > f.Offset {
 		k.waveGain[i] = f.Gain
-		k.capC[3*i], k.capC[3*i+1], k.capC[3*i+2] = f.Gain*(k.w0[j]-f.Offset), f.Gain*k.w1[j], f.Gain*k.w2[j]
+		k.capC[3*i], k.capC[3*i+1], k.capC[3*i+2] = float64(f.Gain*(k.w0[j]-f.Offset)), float64(f.Gain*k.w1[j]), float64(f.Gain*k.w2[j])
 	}
 }
 
@@ -292,7 +292,7 @@ func (k *Kernel) reservePoly(i int) bool {
 	}
 	k.poly[0] -= f.Offset
 	for j, c := range row[:len(row)-1] {
-		if math.Abs(k.poly[j]) <= zeroNoise*size+float64(j+1)*math.Abs(row[j+1])*soon {
+		if math.Abs(k.poly[j]) <= float64(zeroNoise*size)+float64(float64(j+1)*math.Abs(row[j+1])*soon) {
 			k.poly[j] = 0
 			continue
 		}
@@ -317,9 +317,9 @@ func (k *Kernel) endsAtZero() bool {
 		f := &k.t.Friction[i]
 		distance, slope, size := -f.Offset, 0.0, math.Abs(f.Offset)
 		for j, c := range k.waveRow(k.t.Signals[f.Signal].Wave) {
-			distance, slope, size = distance+c, slope+float64(j)*c, size+math.Abs(c)
+			distance, slope, size = distance+c, slope+float64(float64(j)*c), size+math.Abs(c)
 		}
-		if math.Abs(distance) <= zeroNoise*size+math.Abs(slope)*k.timeTol/k.length {
+		if math.Abs(distance) <= float64(zeroNoise*size)+math.Abs(slope)*k.timeTol/k.length {
 			return true
 		}
 	}

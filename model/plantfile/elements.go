@@ -23,6 +23,7 @@ func (l *loader) readElements(f yamlfile.Field, start network.Pos) {
 		for _, e := range l.Elements {
 			if early == (e.Kind.MakeNodes != nil) {
 				d := e.Kind.Read(e)
+				e.CheckUsed()
 				d.Kind, d.Named = e.Kind.Name, e.Named
 				l.elements[e.Name] = d
 			}

@@ -146,9 +146,9 @@ func (l *loader) readInput(f yamlfile.Field) {
 
 	port := units.Port{Name: f.Key, Unit: want.SI, Declared: declared(want)}
 	l.readRange(&port, fields, what, want)
-	s := network.Signal{Name: f.Key, At: f.KeyAt, Unit: want.Unit, Source: network.Constant(0)}
+	s := network.Signal{Name: f.Key, At: f.KeyAt, Unit: want.Unit, Source: network.Constant(want.Zero)}
 	l.readDefault(&s, fields["default"], f.KeyAt, port, want)
-	delay := l.global.option(fields, "delay", what, units.Want("s"), 0)
+	delay := l.global.option(fields, "delay", what, units.Want("s").Strict(), 0)
 	if !(delay >= 0 && delay <= maxDelay) {
 		l.FailAt(fields["delay"].At, "%s: delay %g s is outside 0 to %g s", what, delay, maxDelay)
 	}

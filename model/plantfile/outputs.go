@@ -1,6 +1,7 @@
 package plantfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -54,7 +55,7 @@ func (l *loader) readOutput(f yamlfile.Field, what string) {
 	l.forbid(options, what, "goes with pulses", "teeth", "runout")
 
 	r := l.scaledReading(main, options, what)
-	o := network.Output{Port: units.Port{Name: f.Key, Unit: r.Unit}, At: f.KeyAt, Form: r.Form}
+	o := network.Output{Port: units.Port{Name: f.Key, Unit: r.Unit, Declared: r.Declared}, At: f.KeyAt, Form: r.Form}
 	l.outputRange(&o, options, what)
 	l.Network.Outputs = append(l.Network.Outputs, o)
 }
@@ -82,8 +83,13 @@ func (l *loader) scaledReading(main yamlfile.Field, options map[string]yamlfile.
 	} else {
 		r = l.reading(main, options["onto"], what+": "+main.Key)
 	}
-	r.Form = r.Form.Scaled(l.global.option(options, "factor", what, units.Want("1"), 1))
-	if offset := l.global.option(options, "offset", what, units.Want(r.Unit).Strict(), 0); offset != 0 {
+	factor := l.global.option(options, "factor", what, units.Want("1"), 1)
+	r.Form = r.Form.Scaled(factor)
+	want := units.Want(cmp.Or(r.Declared, r.Unit))
+	if factor != 1 && want.Zero != 0 {
+		r.Declared = "" // a multiple of a temperature is in K
+	}
+	if offset := l.global.option(options, "offset", what, want.Difference().Strict(), 0); offset != 0 {
 		r.Form = r.Form.Plus(network.One(offset))
 	}
 	return r
@@ -107,16 +113,17 @@ func (l *loader) sum(f yamlfile.Field, what string) (sum element.Reading) {
 	return sum
 }
 
+// outputRange reads the options of an output. A declared unit that o has holds without the option unit.
 func (l *loader) outputRange(o *network.Output, options map[string]yamlfile.Field, what string) {
 	if g, ok := options["per"]; ok {
 		whole := l.global.Quantity(g, what+": per", units.Want(o.Unit).Strict())
 		if !(whole != 0) {
 			l.FailAt(g.At, "%s: per is 0 %s; the output is a share of it", what, o.Unit)
 		}
-		o.Form, o.Unit = o.Form.Scaled(1/whole), "1"
+		o.Form, o.Unit, o.Declared = o.Form.Scaled(1/whole), "1", ""
 	}
 
-	want := units.Want(o.Unit).Strict()
+	want := o.DeclaredUnit().Strict()
 	if u, ok := options["unit"]; ok {
 		shown, err := want.Spell(l.Text(u, what+": unit"))
 		if err != nil {
@@ -221,7 +228,13 @@ func (l *loader) readSignal(f yamlfile.Field, what string) element.Reading {
 	name := l.Text(f, what)
 	if i, _ := l.global.signalNamed(name); i >= 0 {
 		l.Network.Signals[i].Read = true
-		return element.Reading{Form: network.SignalOf(i), Unit: l.Network.Signals[i].Unit.SI}
+		r := element.Reading{Form: network.SignalOf(i), Unit: l.Network.Signals[i].Unit.SI}
+		for k := range l.Network.Inputs {
+			if in := &l.Network.Inputs[k]; in.Signal == i {
+				r.Declared = in.Port.Declared
+			}
+		}
+		return r
 	}
 
 	known := append(slices.Sorted(maps.Keys(l.inputs)), slices.Sorted(maps.Keys(l.provided))...)

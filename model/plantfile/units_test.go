@@ -2,6 +2,7 @@ package plantfile_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ inputs:
   p: {unit: bar, min: 0, max: 40, default: 5}
   air: {unit: degC, min: -40, max: 60, default: {sine: {amplitude: 10, f: 1, offset: 20}}}
   n: {unit: "1", default: 0}
+  idle: {unit: degC}
 assemblies:
   half:
     flanges: [axle]
@@ -32,12 +34,18 @@ outputs:
   n_rim: {speed: left.rim, unit: rpm, min: -9000, max: 9000}
   w_rim: {speed: left.rim, min: -1000 rpm, max: 0}
   load: {torque: left.flex, per: 400 N.m, unit: "%", max: 150}
-  air_now: {signal: air, unit: degC, min: -40}
+  air_now: {signal: air, min: -40 degC}
+  air_K: {signal: air, unit: K}
+  twice: {signal: air, factor: 2}
+  warmer: {signal: air, offset: 5 K}
+  p_now: {signal: p, max: 300 kPa}
+  p_share: {signal: p, per: 40 bar}
   n_now: {signal: n}
+  idle_now: {signal: idle}
 `
 
 // The declared unit goes with each port to the tables, also of a plant in parts. Ranges, defaults and
-// values are SI.
+// values are SI. An output that reads an input has the unit of the input.
 func TestPortsKnowTheirDeclaredUnit(t *testing.T) {
 	inf := math.Inf(1)
 	for _, part := range []string{"", "partition: {N_sub: 2}\n"} {
@@ -53,6 +61,12 @@ func TestPortsKnowTheirDeclaredUnit(t *testing.T) {
 			{Name: "w_rim", Unit: "rad/s", Min: -100 * math.Pi / 3, Max: 0},
 			{Name: "load", Unit: "1", Declared: "%", Min: -inf, Max: 1.5},
 			{Name: "air_now", Unit: "K", Declared: "degC", Min: 233.15, Max: inf},
+			{Name: "air_K", Unit: "K", Min: -inf, Max: inf},
+			{Name: "warmer", Unit: "K", Declared: "degC", Min: -inf, Max: inf},
+			{Name: "twice", Unit: "K", Min: -inf, Max: inf},
+			{Name: "p_now", Unit: "Pa", Declared: "bar", Min: -inf, Max: 3e5},
+			{Name: "p_share", Unit: "1", Min: -inf, Max: inf},
+			{Name: "n_now", Unit: "1", Min: -inf, Max: inf},
 			{Name: "left.brake.w_rel", Unit: "rad/s", Min: -inf, Max: inf},
 		} {
 			found := false
@@ -71,7 +85,7 @@ func TestPortsKnowTheirDeclaredUnit(t *testing.T) {
 	}
 }
 
-// The sine of an input in degC swings by 10 K around 20 degC.
+// The sine of an input in degC swings by 10 K around 20 degC; without a default the input is 0 degC.
 func TestAWaveformInDegCHasTheZeroPointOfItsUnit(t *testing.T) {
 	tables, err := kernel.Prepare(modeltest.System(t, declared), kernel.Options{Period: 5 * time.Millisecond})
 	if err != nil {
@@ -84,6 +98,9 @@ func TestAWaveformInDegCHasTheZeroPointOfItsUnit(t *testing.T) {
 	for i, p := range tables.Outputs {
 		if p.Name == "air_now" && !(math.Abs(y[i]-303.15) <= 1e-9) {
 			t.Errorf("air is %v K after 0.25 s; want 303.15", y[i])
+		}
+		if p.Name == "idle_now" && !(math.Abs(y[i]-273.15) <= 1e-9) {
+			t.Errorf("an input in degC without a default is %v K; want 273.15", y[i])
 		}
 	}
 }
@@ -115,6 +132,17 @@ outputs:
 	b.To(0.5, check)
 	if !(math.Abs(b.Get("slip")) > 1) {
 		t.Errorf("slip is %g rad/s", b.Get("slip"))
+	}
+}
+
+// An offset is a difference in the unit of the input that the output reads.
+func TestTheOffsetOfAnOutputIsADifference(t *testing.T) {
+	for offset, want := range map[string]string{
+		"5 degC": "a difference of temperatures cannot be in degC; write it in K", "5": "offset: 5 needs a unit: 5 K?",
+	} {
+		if err := modeltest.Check(strings.Replace(declared, "offset: 5 K", "offset: "+offset, 1)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("offset: %s: %v; want %q", offset, err, want)
+		}
 	}
 }
 

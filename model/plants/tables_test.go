@@ -87,7 +87,7 @@ func on(long time.Duration, tol, tolLong, late, lateLong float64) []grid {
 
 const tenth = 100 * time.Millisecond
 
-// swings returns tables 2 to 10. The kernel approximates forces of a sine and of a deflection damper
+// swings returns tables 2 to 10. The kernel approximates the force of a deflection damper
 // by a parabola over a substep.
 func swings() (list []row) {
 	soft := bends([]float64{0.05, 1, 2, 10}, []float64{0.05, 0.1, 0.15})

@@ -53,7 +53,7 @@ func (v Value) In(want Wanted) (float64, error) {
 		v.SI = want.ToSI(v.SI)
 	case want.unknown:
 		return 0, fmt.Errorf("the unit %q of the signal is not known: its values are numbers without a unit", want.Spelled)
-	case v.Dim != want.Dim:
+	case v.Dim != want.Dim || !v.written().fits(want.Unit):
 		return 0, fmt.Errorf("unit %s does not fit, %s is wanted", v.Spelled(), cmp.Or(want.Spelled, "1"))
 	case v.degC && want.difference:
 		return 0, fmt.Errorf("a difference of temperatures cannot be in %s; write it in K", v.unit)
@@ -63,6 +63,14 @@ func (v Value) In(want Wanted) (float64, error) {
 		return 0, fmt.Errorf("%g %s is not a finite number", v.SI, cmp.Or(want.Spelled, "1"))
 	}
 	return v.SI, nil
+}
+
+// written returns the unit of v, that of SI if the expression has not exactly one unit.
+func (v Value) written() Unit {
+	if u, err := Parse(v.unit); err == nil && v.unit != "" {
+		return u
+	}
+	return Unit{Factor: 1, Dim: v.Dim}
 }
 
 // Spelled returns the unit of v as written, or the SI unit of its dimension.
@@ -185,7 +193,7 @@ func (v Value) times(w Value, divide bool) (Value, error) {
 		power = -1
 		v.SI /= w.SI
 	} else {
-		v.SI *= w.SI
+		v.SI = float64(v.SI * w.SI)
 	}
 
 	switch {
@@ -308,7 +316,7 @@ func (e *expr) measured(x float64) (Value, error) {
 	}
 
 	e.skip(len(text))
-	return Value{SI: x * u.Factor, Dim: u.Dim, unit: text}, nil
+	return Value{SI: float64(x * u.Factor), Dim: u.Dim, unit: text}, nil
 }
 
 // refusedPower returns the length of a sign at the start of rest and of the unit with a power behind

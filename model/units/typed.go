@@ -91,5 +91,8 @@ func (m *MissingUnit) Error() string {
 	if m.Unit == "s" { // of a time, both are usual
 		return fmt.Sprintf("%s needs a unit: %s ms or %s s?", text, text, text)
 	}
+	if under, ok := strings.CutPrefix(m.Unit, "1/"); ok {
+		return fmt.Sprintf("%s needs a unit: %s/%s?", text, text, under)
+	}
 	return fmt.Sprintf("%s needs a unit: %s?", text, WithUnit(text, m.Unit))
 }

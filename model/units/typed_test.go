@@ -26,6 +26,7 @@ func TestATypedNumberCarriesItsUnit(t *testing.T) {
 		{"2*25", "bar", 0, "model: 2*25 needs a unit, such as bar"},
 		{"30", "%", 0, "model: 30 needs a unit: 30 %?"},
 		{"50", "s", 0, "model: 50 needs a unit: 50 ms or 50 s?"},
+		{"3", "1/s", 0, "model: 3 needs a unit: 3/s?"},
 		{"45", "deg", 0, "model: 45 needs a unit: 45 deg?"},
 		{"0", "K", 0, "model: 0 needs a unit: 0 K?"},
 		{"0", "degC", 0, "model: 0 needs a unit: 0 degC?"},

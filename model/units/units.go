@@ -31,6 +31,13 @@ type Unit struct {
 // Dim holds the exponents of m, kg, s, A, K and cycle.
 type Dim [6]int8
 
+// fits reports whether a value in u can be converted to w. A share in % is no angle, though both are
+// numbers in the SI.
+func (u Unit) fits(w Unit) bool {
+	percent := atoms["%"]
+	return u.Dim == w.Dim && !(u == percent && w.SI == "rad" || u.SI == "rad" && w == percent)
+}
+
 // String spells the dimension in base units: "kg.m2/s2"; "1" for a number.
 func (d Dim) String() string {
 	var over []string
@@ -192,10 +199,10 @@ var (
 // times returns u·f, or u/f.
 func (u Unit) times(f Unit, divide bool) (Unit, error) {
 	power, join, si := 1, ".", f.SI
-	u.Factor *= f.Factor
+	u.Factor = float64(u.Factor * f.Factor)
 	if divide {
 		power, join = -1, "/"
-		u.Factor /= f.Factor * f.Factor
+		u.Factor /= float64(f.Factor * f.Factor)
 		if strings.ContainsAny(si, "/.") {
 			si = "(" + si + ")"
 		}
@@ -233,7 +240,7 @@ var atoms = map[string]Unit{
 	"kmh": {1 / 3.6, Dim{1, 0, -1}, "m/s"}, "kph": {1 / 3.6, Dim{1, 0, -1}, "m/s"},
 	"mph": {0.44704, Dim{1, 0, -1}, "m/s"},
 
-	"kg": {1, Dim{0, 1}, "kg"}, "g": {1e-3, Dim{0, 1}, "kg"}, "t": {1e3, Dim{0, 1}, "kg"},
+	"kg": {1, Dim{0, 1}, "kg"}, "g": {1e-3, Dim{0, 1}, "kg"}, "mg": {1e-6, Dim{0, 1}, "kg"}, "t": {1e3, Dim{0, 1}, "kg"},
 
 	"Nm":  {1, Dim{2, 1, -2}, "N.m"},
 	"bar": {1e5, Dim{-1, 1, -2}, "Pa"}, "mbar": {1e2, Dim{-1, 1, -2}, "Pa"},
@@ -275,7 +282,7 @@ func Convert(from, to string) (factor float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if f.Dim != t.Dim {
+	if !f.fits(t) {
 		return 0, fmt.Errorf("model: unit %q (%v) does not fit %q (%v)", from, f.Dim, to, t.Dim)
 	}
 	if f.Factor == t.Factor {
@@ -337,7 +344,7 @@ func (w Wanted) Difference() Wanted {
 }
 
 // ToSI converts a number in w to SI.
-func (w Wanted) ToSI(x float64) float64 { return x*w.Factor + w.Zero }
+func (w Wanted) ToSI(x float64) float64 { return float64(x*w.Factor) + w.Zero }
 
 // FromSI converts an SI value to a number in w.
 func (w Wanted) FromSI(si float64) float64 { return (si - w.Zero) / w.Factor }
@@ -353,7 +360,7 @@ func (w Wanted) FormatRange(low, high float64) string {
 // Spell returns another unit of the same dimension.
 func (w Wanted) Spell(unit string) (Wanted, error) {
 	other, err := ParseWanted(unit)
-	if err == nil && other.Dim != w.Dim {
+	if err == nil && !other.fits(w.Unit) {
 		err = fmt.Errorf("model: unit %q (%v) does not fit %q (%v)", unit, other.Dim, w.Spelled, w.Dim)
 	}
 	return other, err

@@ -28,6 +28,7 @@ func TestUnitsConvertToSI(t *testing.T) {
 		{"1/s", 1, "1/s", "1/s"},
 		{"deg/s", 0.017453292519943295, "1/s", "rad/s"},
 		{"Hz", 1, "cycle/s", "Hz"},
+		{"mg", 1e-6, "kg", "kg"},
 		{"ms", 1e-3, "s", "s"},
 		{"µs", 1e-6, "s", "s"},
 		{"mm", 1e-3, "m", "m"},
@@ -96,7 +97,7 @@ func TestConvertPreservesTheDimension(t *testing.T) {
 			t.Errorf("%s to %s: %v, %v; want %v", c.from, c.to, f, err, c.factor)
 		}
 	}
-	for _, c := range [][2]string{{"bar", "N"}, {"Hz", "rad/s"}, {"bar", "barr"}, {"barr", "bar"}} {
+	for _, c := range [][2]string{{"bar", "N"}, {"Hz", "rad/s"}, {"bar", "barr"}, {"barr", "bar"}, {"%", "deg"}, {"rad", "%"}} {
 		if f, err := Convert(c[0], c[1]); err == nil {
 			t.Errorf("%s to %s gives %v", c[0], c[1], f)
 		}
@@ -170,6 +171,8 @@ func TestInvalidQuantitiesAreRefused(t *testing.T) {
 		{"cos(1", "1", "a closing parenthesis is missing"},
 		{strings.Repeat("sin(", 100) + "1", "1", "nested deeper than 50"},
 		{"1 2", "m", `unexpected "2"`},
+		{"2*15 %", "deg", "unit % does not fit, deg is wanted"},
+		{"30 deg", "%", "unit deg does not fit, % is wanted"},
 		{"3 m", "s", "unit m does not fit, s is wanted"},
 		{"3 m*2 m", "m", "unit m2 does not fit, m is wanted"},
 		{"1/(2-2)", "m", "division by zero"},

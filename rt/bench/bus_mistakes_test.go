@@ -22,7 +22,7 @@ func TestErrorsOfProtectionsAndMessagesHaveAPosition(t *testing.T) {
 		{"dlc: 8", "dlc: 5", "crc8", "5"},
 		{"{clutch1.pressure: 3 bar}", "{clutch9.pressure: 3 bar}", "clutch9", `no input "clutch9.pressure"`},
 		{"{clutch1.pressure: 3 bar}", "{clutch8.pressure: 3 bar}", "clutch8.pressure: 3", "clutch8.pressure"},
-		{"{clutch1.pressure: 3 bar}", "{clutch1.pressure: 3 rpm}", "clutch1.pressure: 3", "on_timeout:"},
+		{"{clutch1.pressure: 3 bar}", "{clutch1.pressure: 3 rpm}", "clutch1.pressure: 3", "on_timeout: clutch1.pressure: unit rpm does not fit, bar is wanted"},
 		{"on_error: safe", "on_error: sage", "sage\n", `"sage" is unknown (did you mean safe?); known are hold, safe`},
 		{"[0xFFF, 4000-4094]", "[4096]", "pressure_C4: [", "4095"},
 		{"mode: running", "mode: run", "mode: run", `"run"`},

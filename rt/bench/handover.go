@@ -1,11 +1,13 @@
 package bench
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -43,18 +45,53 @@ type ForSupervisors struct {
 // the caller closes it. The values follow one another, and each process reads only those that
 // it needs: a generated target skips the tables, and no target reads ForSupervisors.
 func (h *Handover) Save() (*os.File, error) {
-	f, err := rt.SealedFile("lockstep-handover", unix.F_SEAL_WRITE, func(f *os.File) error {
-		to := gob.NewEncoder(f)
-		return errors.Join(to.Encode(&h.Handover), to.Encode(h.Tables), to.Encode(&h.ForSupervisors))
-	})
+	f, err := rt.SealedFile("lockstep-handover", unix.F_SEAL_WRITE, func(f *os.File) error { return h.write(f) })
 	if err != nil {
 		return nil, fmt.Errorf("bench: hand-over: %w", err)
 	}
 	return f, nil
 }
 
+// write writes the values of the hand-over.
+func (h *Handover) write(to io.Writer) error {
+	values := gob.NewEncoder(to)
+	return errors.Join(values.Encode(&h.Handover), values.Encode(h.Tables), values.Encode(&h.ForSupervisors))
+}
+
+// ForRecord returns the hand-over as Save writes it, without the content of the files, which a
+// record has in its header.
+func (h *Handover) ForRecord() ([]byte, error) {
+	var to bytes.Buffer
+	b, short := *h.Bench, *h
+	b.Files, short.Bench = nil, &b
+	if err := short.write(&to); err != nil {
+		return nil, fmt.Errorf("bench: hand-over: %w", err)
+	}
+	return to.Bytes(), nil
+}
+
+// FromRecord returns the hand-over of a run from its record.
+//
+// It refuses tables that differ from those of the run: another version of lockstep wrote them with
+// other fields.
+func FromRecord(r *record.Reader) (*Handover, error) {
+	data, err := r.Handover()
+	if err != nil {
+		return nil, err
+	}
+	h, err := LoadHandover(bytes.NewReader(data))
+	if err != nil || h.Bench == nil || DigestOfData(h.Tables) != r.Header.Hashes["tables"] {
+		return nil, fmt.Errorf("made by %s, whose prepared data this version cannot read: replay it with that version", r.Header.Version)
+	}
+	h.Bench.Files = map[string]FileContent{}
+	for _, f := range r.Header.Files {
+		h.Bench.Files[f.Name] = FileContent{Shown: f.Name, Data: f.Text}
+	}
+	return h, nil
+}
+
 // LoadHandover reads a hand-over written by Save.
-func LoadHandover(f *os.File) (*Handover, error) {
+func LoadHandover(f io.ReadSeeker) (*Handover, error) {
 	first, err := target.Open(f)
 	if err != nil {
 		return nil, err
@@ -119,7 +156,7 @@ func (h *Handover) Hashes() ([]Hash, error) {
 }
 
 // DigestOfData returns the SHA-256 of plain data, hexadecimal: equal data have an equal digest in
-// every process. It ignores fields that are unexported or tagged `digest:"-"`.
+// every process. It ignores unexported fields.
 func DigestOfData(data any) string {
 	h := sha256.New()
 	put := func(v uint64) {
@@ -137,7 +174,7 @@ func DigestOfData(data any) string {
 			}
 		case reflect.Struct:
 			for i := range v.NumField() {
-				if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("digest") != "-" {
+				if v.Type().Field(i).IsExported() {
 					walk(v.Field(i))
 				}
 			}

@@ -55,8 +55,8 @@ func set(name string, list []Parameter, settings []Setting) error {
 
 		p := list[at]
 		if !(s.Value >= p.Least && s.Value <= p.Most) {
-			return fmt.Errorf("ecu: %s of %s: %g is not from %g to %g%s",
-				p.Name, name, s.Value, p.Least, p.Most, spaced(p.Unit))
+			return fmt.Errorf("ecu: %s of %s: %.9g%s is not from %g to %g%s",
+				p.Name, name, s.Value, spaced(p.Unit), p.Least, p.Most, spaced(p.Unit))
 		}
 
 		*p.Value = s.Value

@@ -44,7 +44,7 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 	}{
 		{[]Setting{{"slipp", 0.1}}, `abs has no parameter "slipp"; it has slip (0.12), margin (0.05 m/s)`},
 		{[]Setting{{"slip", 2}}, "slip of abs: 2 is not from 0 to 1"},
-		{[]Setting{{"margin", math.NaN()}}, "margin of abs: NaN is not from 0 to 10 m/s"},
+		{[]Setting{{"margin", math.NaN()}}, "margin of abs: NaN m/s is not from 0 to 10 m/s"},
 		{[]Setting{{"slip", 0.1}, {"slip", 0.2}}, "slip is set twice"},
 	} {
 		if err := Check("abs", c.list); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -86,7 +86,7 @@ type slot struct {
 // New returns the Set of a plan, with all faults armed.
 func New(p Plan, sys System) (*Set, error) {
 	s := &Set{
-		System: sys, h: float64(sys.PeriodNs) * 1e-9, ranges: p.Ranges, stim: p.Stimuli,
+		System: sys, h: float64(float64(sys.PeriodNs) * 1e-9), ranges: p.Ranges, stim: p.Stimuli,
 		slots: make([]slot, Max), inputs: make([]input, sys.M), u: make([]float64, sys.M), dirty: true,
 	}
 	for _, mp := range sys.Maps {

@@ -89,7 +89,7 @@ func (s *Set) disturbed(x *slot, v, lo, hi float64) float64 {
 		x.value += float64((float64((1-x.A)*v) - x.value) * x.share)
 	}
 
-	since := float64(s.tick-x.began) * s.h
+	since := float64(float64(s.tick-x.began) * s.h)
 	switch x.Kind {
 	case Stuck:
 		return x.A
@@ -98,7 +98,7 @@ func (s *Set) disturbed(x *slot, v, lo, hi float64) float64 {
 	case Offset:
 		return v + x.A
 	case Gain:
-		return v * x.A
+		return float64(v * x.A)
 	case Noise:
 		return v + float64(x.A*x.normal())
 	case Ramp:
@@ -144,7 +144,7 @@ func (x *slot) delayed(k int64, v float64) float64 {
 func (x *slot) normal() float64 {
 	sum := -6.0
 	for range 12 {
-		sum += float64(x.draw()>>11) * 0x1p-53
+		sum += float64(float64(x.draw()>>11) * 0x1p-53)
 	}
 	return sum
 }
@@ -170,14 +170,14 @@ func decay(x float64) float64 {
 	}
 	n := 0
 	for ; x > 0.125; n++ {
-		x /= 2
+		x = float64(x / 2)
 	}
 	e := 1.0
 	for i := 12; i > 0; i-- {
 		e = 1 - float64(x*e)/float64(i)
 	}
 	for range n {
-		e *= e
+		e = float64(e * e)
 	}
 	return e
 }

@@ -20,6 +20,8 @@ func (c *Recorder) header(start, offset int64) (*record.Header, error) {
 		Phases: []string{"the tick before", "wake-up", "receive", "step", "send"},
 		Hashes: map[string]string{"tables": bench.DigestOfData(t)},
 		Notes:  map[string]string{"kernel": c.Handover.KernelInUse()},
+
+		Handover: c.handover,
 	}
 	for _, p := range t.Inputs {
 		h.Inputs = append(h.Inputs, record.Signal{Name: p.Name, Unit: p.Unit, Declared: p.Declared})

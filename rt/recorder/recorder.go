@@ -32,6 +32,7 @@ type Recorder struct {
 	events     func() []record.Event // events of the run since the last call; nil: there are none
 	monitor    monitor               // idle if no bus is a host interface, or there is no record
 	eventLog   *EventLog             // nil: there is no record
+	handover   []byte                // for the record
 	judge      *scenario.Judge       // of the scenario; nil: there is none
 	w          *record.Writer        // nil: the target has not started, or there is no record
 	err        error                 // first disk error
@@ -77,6 +78,9 @@ func New(r report.View, what Options) (_ *Recorder, err error) {
 	}
 	if c.path != "" {
 		c.eventLog = NewEventLog(r.Handover)
+		if c.handover, err = r.Handover.ForRecord(); err != nil { // before the run, since it takes time
+			return nil, err
+		}
 		if c.file, err = createRecord(c.path, what.Older); err != nil { // a bad file name is reported before the run
 			return nil, fmt.Errorf("run: record: %w", err)
 		}

@@ -264,7 +264,7 @@ func parseTicks(h *bench.Handover, text string) (int64, error) {
 		return 0, err
 	}
 	// A decimal time is not a whole number of ns in binary.
-	n := math.Ceil(math.RoundToEven(s*1e9) / float64(h.Tables.PeriodNs))
+	n := math.Ceil(math.RoundToEven(float64(s*1e9)) / float64(h.Tables.PeriodNs))
 	if !(n >= 0 && n <= maxTicks) {
 		return 0, fmt.Errorf("%s is not from 0 s to %g s", text, float64(maxTicks*h.Tables.PeriodNs)/1e9)
 	}

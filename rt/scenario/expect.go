@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"lockstep/io/yamlfile"
@@ -140,18 +139,17 @@ func (w expectSpec) resolveValue(e *Expectation) {
 	e.newEvaluator = func() evaluator { c := v; return &c }
 }
 
-// setTolerance sets the limits to a tolerance around a value; a tolerance in % is relative to it.
+// setTolerance sets the limits to a tolerance around a value. A tolerance in % is relative to the value,
+// and a difference if the value is in % itself.
 func (w expectSpec) setTolerance(v *windowEvaluator, within, of string) (want string) {
 	middle := w.readLimit(v, "of")
-	var tolerance float64
-	var err error
-	if number, ok := strings.CutSuffix(within, "%"); ok {
-		if tolerance, err = strconv.ParseFloat(strings.TrimSpace(number), 64); err != nil {
-			err = fmt.Errorf("%q is not a percentage", within)
-		}
-		tolerance *= math.Abs(middle) / 100
-	} else {
+	typed, err := units.Evaluate(within, nil)
+	tolerance := typed.SI * math.Abs(middle)
+	switch share := err == nil && typed.Spelled() == "%" && v.Spelled != "%" && !strings.HasSuffix(of, "%"); {
+	case !share:
 		tolerance, err = readTyped(within, v.Difference())
+	case v.Dim == units.Want("K").Dim:
+		err = fmt.Errorf("%s of %s is no tolerance of a temperature; write it in K", within, of)
 	}
 
 	if err == nil && !(tolerance > 0 && !math.IsInf(tolerance, 0)) {

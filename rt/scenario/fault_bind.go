@@ -250,10 +250,10 @@ func findSignalTarget(h *bench.Handover, name string) (*resolvedTarget, error) {
 		Fault: fault.Fault{Where: fault.Signal, Bus: m.bus, Message: m.at, Field: i},
 		sig:   sig, msg: m.msg, Wanted: units.WantSignal(sig.Unit), ownUnit: f.Index < 0,
 	}
-	a, b := f.Lo*f.Factor+f.Offset, f.Hi*f.Factor+f.Offset
+	a, b := float64(f.Lo*f.Factor)+f.Offset, float64(f.Hi*f.Factor)+f.Offset
 	t.lo, t.hi = math.Min(a, b), math.Max(a, b)
 	if !f.Float {
-		t.slack = math.Abs(f.Factor) / 2 // half a bit: values are rounded
+		t.slack = float64(math.Abs(f.Factor) / 2) // half a bit: values are rounded
 	}
 	return t, nil
 }

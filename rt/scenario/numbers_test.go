@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"lockstep/io/yamlfile"
+	"lockstep/model/units"
+	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 )
 
@@ -191,6 +193,39 @@ func TestTableStatesItsUnitsOnce(t *testing.T) {
 	} {
 		if _, err := Parse("s.yaml", []byte("scenario: s\nstimuli: {clutch8.pressure: "+table+"}\n"), h.Clone()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", table, err, want)
+		}
+	}
+}
+
+// A tolerance in % is a share, of a value in % a difference. A share of a temperature is refused.
+func TestAToleranceInPercentIsAShareOrADifference(t *testing.T) {
+	for _, c := range []struct {
+		declared units.Port
+		expect   string
+		lo, hi   float64 // SI
+		refused  string
+	}{
+		{units.Port{Unit: "1", Declared: "%"}, "within: 5 %, of: 30 %", 0.25, 0.35, ""},
+		{units.Port{Unit: "1", Declared: "%"}, "within: 5 %, of: 0", -0.05, 0.05, ""},
+		{units.Port{Unit: "1"}, "within: 5 %, of: 30 %", 0.25, 0.35, ""},
+		{units.Port{Unit: "1"}, "within: 5 %, of: 0.3", 0.285, 0.315, ""},
+		{units.Port{Unit: "Pa", Declared: "bar"}, "within: 5 %, of: 20 bar", 19e5, 21e5, ""},
+		{units.Port{Unit: "Pa", Declared: "bar"}, "within: 2*2.5 %, of: 20 bar", 19e5, 21e5, ""},
+		{units.Port{Unit: "Pa", Declared: "bar"}, "within: 20 bar*5 %, of: 20 bar", 19e5, 21e5, ""},
+		{units.Port{Unit: "K", Declared: "degC"}, "within: 5 K, of: 20 degC", 288.15, 298.15, ""},
+		{units.Port{Unit: "K", Declared: "degC"}, "within: 5 %, of: 20 degC", 0, 0, "5 % of 20 degC is no tolerance of a temperature; write it in K"},
+	} {
+		h := faultBench(t)
+		p := &h.Tables.Outputs[bench.PortIndex(h.Tables.Outputs, "w1")]
+		p.Unit, p.Declared = c.declared.Unit, c.declared.Declared
+		s, err := Parse("s.yaml", []byte("scenario: s\nexpect: [{value: w1, "+c.expect+"}]\n"), h)
+		switch {
+		case c.refused != "":
+			if err == nil || !strings.Contains(err.Error(), c.refused) {
+				t.Errorf("%s: %v, want %q", c.expect, err, c.refused)
+			}
+		case err != nil || !near(window(s).lo, c.lo) || !near(window(s).hi, c.hi):
+			t.Errorf("%+v: %s: %v, want %v to %v", c.declared, c.expect, err, c.lo, c.hi)
 		}
 	}
 }

@@ -116,13 +116,22 @@ func readTyped(text string, unit units.Wanted) (float64, error) {
 	return v, err
 }
 
-// readRate reads a difference of values in a unit per second, to SI.
+// readRate reads a difference of values in a unit per second, to SI. Package units does not read "0.1/s".
 func readRate(text string, unit units.Wanted) (float64, error) {
 	unit = unit.Difference()
-	if number, ok := strings.CutSuffix(text, "/s"); ok && unit.Dim == (units.Dim{}) {
-		return readTyped(strings.TrimSuffix(number, " 1"), unit) // "0.1/s" is no expression of package units
+	perSecond := units.WantSignal(cmp.Or(unit.Spelled, "1") + "/s")
+	v, err := perSecond.Typed(text)
+	number, ok := strings.CutSuffix(text, "/s")
+	if ok && (errors.As(err, new(*units.UnknownName)) || strings.HasSuffix(number, " 1")) {
+		v, err = unit.Typed(strings.TrimSuffix(number, " 1"))
+		if missing := new(units.MissingUnit); errors.As(err, &missing) {
+			err = &units.MissingUnit{Text: missing.Text, Unit: perSecond.Spelled}
+		}
 	}
-	return readTyped(text, units.WantSignal(cmp.Or(unit.Spelled, "1")+"/s"))
+	if err != nil {
+		err = errors.New(bench.QuantityError(text, err))
+	}
+	return v, err
 }
 
 // formatRange formats a range of SI values.

@@ -55,7 +55,12 @@ func TestTypedValuesHaveTheirUnit(t *testing.T) {
 		{"", "0.1/s", rate, 0.1, ""},
 		{"", "0.1 1/s", rate, 0.1, ""},
 		{"", "10 %/s", rate, 0.1, ""},
-		{"", "0.1", rate, 0, "0.1 needs a unit: 0.1 1/s?"},
+		{"", "0.1", rate, 0, "0.1 needs a unit: 0.1/s?"},
+		{"%", "0.3/s", rate, 0, "0.3 needs a unit: 0.3 %/s?"},
+		{"rpm", "100/s", rate, 0, "100 needs a unit: 100 rpm/s?"},
+		{"bar", "5 N/s", rate, 0, "unit N/s does not fit, bar/s is wanted"},
+		{"degC", "5 degC/s", rate, 0, "a difference of temperatures cannot be in degC; write it in K"},
+		{"%", "3 deg", level, 0, "unit deg does not fit, % is wanted"},
 		{"%", "30 %", level, 0.3, ""},
 		{"%", "30", level, 0, "30 needs a unit: 30 %?"},
 	} {

@@ -73,10 +73,10 @@ func openStore(path string) (*store, error) {
 	if path == "" {
 		return s, nil
 	}
-	if info, err := os.Stat(path); err == nil && info.Size() > 0 { // -fresh overwrites a state only
-		if err := bench.CheckFile("soak -state", path, "state"); err != nil {
-			return nil, err
-		}
+	var wrong *bench.KindError // -fresh overwrites a damaged state, but no file of another kind
+	damaged := []string{"", "empty", "JSON", "binary"}
+	if err := bench.CheckFile("soak -state", path, "state"); errors.As(err, &wrong) && !slices.Contains(damaged, wrong.Kind) {
+		return nil, err
 	}
 	lock, err := host.OpenExclusive(path + ".lock")
 	if errors.Is(err, host.ErrFileTaken) {

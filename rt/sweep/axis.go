@@ -179,12 +179,14 @@ func (s *spec) axis(strata, seed int64) (a axis) {
 	if random == "normal" {
 		from, to = s.get("mean"), s.get("deviation")
 	}
-	ends, unit := s.numbers(from, to)
-	a.unit = unit
+	ends, unit := s.numbers(from)
 	if random == "normal" && unit != "" {
 		want := units.Want(unit).Difference()
-		ends[1] = want.FromSI(s.quantity("deviation", want))
+		ends = append(ends, want.FromSI(s.quantity("deviation", want)))
+	} else {
+		ends, unit = s.numbers(from, to)
 	}
+	a.unit = unit
 
 	switch {
 	case random == "normal" && !(ends[1] > 0):

@@ -239,6 +239,7 @@ results:
 		{"p: [0, 5 bar]", "wheel.w_start: [1600]", `wheel.w_start: 1600 needs a unit: 1600 rpm?; the file has "1500 rpm"`},
 		{"p: [0, 5 bar]", "wheel.J: [3 bar]", "wheel.J: unit bar does not fit"},
 		{"deviation: 5 K", "deviation: 5 degC", "a difference of temperatures cannot be in degC; write it in K"},
+		{"deviation: 5 K", "deviation: 5", "deviation: 5 needs a unit: 5 K?"},
 		{"{rms: T_room}", "{rms: T_room, unit: degC}", "rms of this value cannot be in degC; write K"},
 		{"{rms: T_room}", "{settles: T_room, within: 5 degC, of: 20 degC}", "a difference of temperatures cannot be in degC"},
 		{"{rms: T_room}", "{settles: T_room, within: 5 K, of: 20}", "of: 20 needs a unit: 20 degC?"},

@@ -4,7 +4,6 @@ import (
 	"encoding/gob"
 	"fmt"
 	"io"
-	"os"
 
 	"lockstep/io/sigmap"
 	"lockstep/rt"
@@ -30,7 +29,7 @@ type Timer struct {
 }
 
 // Open reads a hand-over from its beginning.
-func Open(f *os.File) (*Handover, error) {
+func Open(f io.ReadSeeker) (*Handover, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("target: hand-over: %w", err)
 	}

@@ -146,7 +146,11 @@ type column struct {
 func (s *stimulus) column(i int, head string, inputs []units.Port) (c column, err error) {
 	name, unit, ok := strings.Cut(strings.TrimSuffix(head, "]"), "[")
 	if !ok {
-		return c, fmt.Errorf("column %q has no unit: write %s[unit]", head, head)
+		want := "s"
+		if k := bench.PortIndex(inputs, head); i > 0 && k >= 0 {
+			want = inputs[k].DeclaredUnit().Spelled
+		}
+		return c, fmt.Errorf("column %q has no unit: write %s[%s]", head, head, want)
 	}
 	c.name = name
 	if i == 0 {
@@ -170,8 +174,8 @@ func (s *stimulus) column(i int, head string, inputs []units.Port) (c column, er
 	}
 	s.Port = append(s.Port, k)
 	c.min, c.max = inputs[k].Min, inputs[k].Max
-	if c.unit, err = units.Want(inputs[k].Unit).Spell(unit); err != nil {
-		err = fmt.Errorf("input %q: %w", name, err)
+	if c.unit, err = inputs[k].DeclaredUnit().Spell(unit); err != nil {
+		err = fmt.Errorf("input %q: %s", name, units.Reason(err))
 	}
 	return c, err
 }

@@ -16,7 +16,7 @@ import (
 
 func twoInputs() []units.Port {
 	return []units.Port{
-		{Name: "clutch1.pressure", Unit: "Pa", Min: 0, Max: 40e5},
+		{Name: "clutch1.pressure", Unit: "Pa", Declared: "bar", Min: 0, Max: 40e5},
 		{Name: "tau", Unit: "N.m", Min: math.Inf(-1), Max: math.Inf(1)},
 	}
 }
@@ -52,8 +52,8 @@ func TestBadStimulusIsNamedWithItsPosition(t *testing.T) {
 		{"only a header", head, "in.csv:2:1: bench: the file has a header and no row"},
 		{"no time", "clutch1.pressure[bar]\n1\n", `in.csv:1:1: bench: expected time[s] as the first column, got "clutch1.pressure[bar]"`},
 		{"time in bar", "time[bar]\n1\n", "in.csv:1:1: bench: model: unit \"bar\""},
-		{"no unit", "time[s],clutch1.pressure\n0,1\n", `in.csv:1:9: bench: column "clutch1.pressure" has no unit: write clutch1.pressure[unit]`},
-		{"unit that does not fit", "time[s],clutch1.pressure[N.m]\n0,1\n", `in.csv:1:9: bench: input "clutch1.pressure": model: unit "N.m"`},
+		{"no unit", "time[s],clutch1.pressure\n0,1\n", `in.csv:1:9: bench: column "clutch1.pressure" has no unit: write clutch1.pressure[bar]`},
+		{"unit that does not fit", "time[s],clutch1.pressure[N.m]\n0,1\n", `in.csv:1:9: bench: input "clutch1.pressure": unit "N.m" (kg.m2/s2) does not fit "bar"`},
 		{"unknown input", "time[s],clutch1.presure[bar]\n0,1\n", `in.csv:1:9: bench: the plant has no input "clutch1.presure" (did you mean clutch1.pressure?); it has clutch1.pressure, tau`},
 		{"twice", "time[s],tau[N.m],tau[N.m]\n0,1,1\n", `in.csv:1:18: bench: input "tau" appears twice`},
 		{"no number", head + "0,1\n0.1,x\n", `in.csv:3:5: bench: column clutch1.pressure: "x" is not a number`},

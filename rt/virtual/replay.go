@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"slices"
 
 	"lockstep/io/can"
@@ -17,11 +16,11 @@ import (
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
 	"lockstep/rt/recorder"
-	"lockstep/rt/scenario"
 )
 
-// Replay computes the run of a record again: it decodes the received frames, steps the same kernel,
-// and encodes the sent frames. It compares all of them with the record.
+// Replay computes the run of a record again with the prepared data of the run: it decodes the received
+// frames, steps the same kernel, and encodes the sent frames. It compares all of them with the record,
+// which may come from another architecture.
 type Replay struct {
 	Record string // file of the record
 	Out    string // CSV file of all ports, as computed; "": none; "-": standard output
@@ -109,50 +108,20 @@ func (p Replay) Run() (same Replayed, err error) {
 	return r.Replayed, nil
 }
 
-// prepare prepares the kernel and the signal maps from the files in the record.
+// prepare makes the kernel, the signal maps and the faults from the hand-over in the record.
 func (r *replay) prepare() (err error) {
-	h := &r.in.Header
-	var b *bench.Bench
-	files := map[string]bench.FileContent{}
-	var scenario *record.File
-	for _, f := range h.Files {
-		switch f.Role {
-		case "bench":
-			if b, err = bench.Parse(f.Name, "", f.Text); err != nil {
-				return err
-			}
-		case "scenario":
-			scenario = &f
-		default:
-			files[f.Name] = bench.FileContent{Shown: f.Name, Data: f.Text}
-		}
-	}
-
-	if b == nil {
-		return errors.New("the record has no bench")
-	}
-	b.Files = files
-	for i := range b.Buses { // the interfaces of the run, from the file or from -bus
-		if i < len(h.Buses) {
-			b.Buses[i].Interface.Text = h.Buses[i].Interface
-		}
-	}
-
-	if r.h, err = bench.Prepare(b); err != nil {
+	if r.h, err = bench.FromRecord(r.in); err != nil {
 		return err
 	}
-	switch got := bench.DigestOfData(r.h.Tables); {
-	case h.GOARCH != runtime.GOARCH:
-		return fmt.Errorf("made on %s, this is %s: results are the same bit for bit on one architecture only", h.GOARCH, runtime.GOARCH)
-	case got != h.Hashes["tables"]:
-		return fmt.Errorf("made by %s, whose matrices differ from those of this version: replay it with that version", h.Version)
-	}
-
 	r.kernel = kernel.New(r.h.Tables)
 	m, p := r.kernel.Dims()
 	r.u, r.y = make([]float64, m), make([]float64, p)
 	copy(r.u, r.h.Tables.Start)
-	return r.prepareFaults(scenario)
+	r.names = recorder.NewEventLog(r.h)
+	r.set, err = fault.New(r.h.Loop.Faults, fault.System{
+		PeriodNs: r.h.Tables.PeriodNs, M: m, P: p, Maps: r.h.Maps, Plant: r.kernel,
+	})
+	return err
 }
 
 // run replays the record until its end or the first difference.
@@ -213,7 +182,7 @@ func (r *replay) checkTick(t *record.Tick) error {
 
 	u := r.set.DisturbInputs(t.Index, r.u)
 	for i, v := range t.U {
-		if math.Float64bits(v) != math.Float64bits(u[i]) {
+		if differs(v, u[i]) {
 			p := &r.h.Tables.Inputs[i]
 			was, is := formatBoth(p, v, u[i])
 			return firstDifference(t.Index, p.Name, "input %s is %s in the record, %s by the frames received", p.Name, was, is)
@@ -224,7 +193,7 @@ func (r *replay) checkTick(t *record.Tick) error {
 	r.set.DisturbSignals(t.Index, r.y)
 	r.last, r.Ticks = t.Index, r.Ticks+1
 	for i, v := range t.Y {
-		if math.Float64bits(v) != math.Float64bits(r.y[i]) {
+		if differs(v, r.y[i]) {
 			p := &r.h.Tables.Outputs[i]
 			was, is := formatBoth(p, v, r.y[i])
 			return firstDifference(t.Index, p.Name, "output %s is %s in the record, %s in the replay", p.Name, was, is)
@@ -236,6 +205,11 @@ func (r *replay) checkTick(t *record.Tick) error {
 	}
 
 	return nil
+}
+
+// differs reports whether two values differ in a bit. The bits of a NaN depend on the processor.
+func differs(a, b float64) bool {
+	return math.Float64bits(a) != math.Float64bits(b) && !(math.IsNaN(a) && math.IsNaN(b))
 }
 
 // formatBoth formats two values of a port that differ in some bit: with nine digits in its declared
@@ -283,24 +257,6 @@ func (r *replay) checkSentFrame(f *record.Frame) error {
 	}
 	r.Frames++
 	return nil
-}
-
-// prepareFaults prepares the faults of the scenario in the record, if there is one.
-func (r *replay) prepareFaults(file *record.File) (err error) {
-	if file != nil {
-		r.h.Loop.Ticks = math.MaxInt64 // the record has the length
-		s, err := scenario.Parse(file.Name, file.Text, r.h)
-		if err != nil {
-			return err
-		}
-		scenario.Apply(r.h, s)
-	}
-
-	r.names = recorder.NewEventLog(r.h)
-	r.set, err = fault.New(r.h.Loop.Faults, fault.System{
-		PeriodNs: r.h.Tables.PeriodNs, M: len(r.u), P: len(r.y), Maps: r.h.Maps, Plant: r.kernel,
-	})
-	return err
 }
 
 // beginTick starts tick k, once.

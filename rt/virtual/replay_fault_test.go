@@ -201,7 +201,18 @@ func rewritten(t *testing.T, from string, list []record.Entry) string {
 	}
 	defer r.Close()
 	file := filepath.Join(t.TempDir(), "rewritten.rec")
-	w, err := record.Create(file, r.Header)
+	h := r.Header
+	if h.Handover, err = r.Handover(); err != nil {
+		t.Fatal(err)
+	}
+	writeRecord(t, file, h, list)
+	return file
+}
+
+// writeRecord writes a record with a header and entries.
+func writeRecord(t *testing.T, file string, h record.Header, list []record.Entry) {
+	t.Helper()
+	w, err := record.Create(file, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +232,40 @@ func rewritten(t *testing.T, from string, list []record.Entry) string {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return file
+}
+
+// A replay needs no source of the run: text that no program can prepare changes nothing. Tables that
+// are not those of the run are refused.
+func TestReplayTakesItsTablesFromTheRecord(t *testing.T) {
+	file := virtualRun{bench: protectedTruck(t, "skip 100"), scenario: someFaults, length: 2 * time.Second}.run(t)
+	r, err := record.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for i := range r.Header.Files {
+		if role := r.Header.Files[i].Role; role != "dbc" {
+			r.Header.Files[i].Text = []byte("not a " + role)
+		}
+	}
+	copied := filepath.Join(t.TempDir(), "copied.rec")
+	for _, refused := range []bool{false, true} {
+		if refused {
+			r.Header.Version, r.Header.Hashes["tables"] = "v0.0.1", "other tables"
+		}
+		h := r.Header
+		if h.Handover, err = r.Handover(); err != nil {
+			t.Fatal(err)
+		}
+		writeRecord(t, copied, h, recordtest.Entries(t, file))
+		same, err := Replay{Record: copied}.Run()
+		switch {
+		case !refused && (err != nil || same.Ticks != 200):
+			t.Errorf("%v, %v", same, err)
+		case refused && (err == nil || !strings.HasSuffix(err.Error(), "copied.rec: made by v0.0.1, whose prepared data this version cannot read: replay it with that version")):
+			t.Errorf("other tables: %v, %v", same, err)
+		}
+	}
 }
 
 // someFaults drop, repeat and delay sent and received frames.

@@ -67,6 +67,8 @@ func readEngine(e *element.Element) element.Declared {
 	g := engine{Element: e, w: at.Speeds(1)}
 	if e.Has("throttle") {
 		g.throttle = law.Of(readOverride(e, network.SignalOf(e.Waveform("throttle"))))
+	} else {
+		e.Forbid("goes with throttle", "override", "override_mode")
 	}
 	g.readTables()
 	value := g.limit(g.addIdle(g.fired()))
@@ -78,6 +80,8 @@ func readEngine(e *element.Element) element.Declared {
 	if lag := e.Number("lag"); lag > 0 {
 		tau = e.AddLag(network.State{Name: "tau", Start: e.Number("tau_start")}, tau, lag)
 		e.ReadStart("tau_start", network.StartCondition{State: 1 + tau.Index()})
+	} else {
+		e.Forbid("goes with lag above 0", "tau_start")
 	}
 
 	e.Exert(at, tau)
@@ -153,6 +157,7 @@ func (g *engine) addIdle(tau *law.Expr) *law.Expr {
 // limit fades a torque to the drag from limit_speed on, over limit_range.
 func (g *engine) limit(tau *law.Expr) *law.Expr {
 	if !g.Has("limit_speed") {
+		g.Forbid("goes with limit_speed", "limit_range")
 		return tau
 	}
 	return g.fade(law.Formula("clamp((limit_speed + limit_range - w)/limit_range, 0, 1)", law.Names{"w": g.w,

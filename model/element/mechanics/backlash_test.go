@@ -100,3 +100,40 @@ e: {type: eddy_current_torque, flange: body, tau_nominal: 20, w_nominal: 10, C: 
 		t.Errorf("heat %g J from %g J of motion", got, want)
 	}
 }
+
+// As in the Modelica library, alpha20 holds at 20 degC and is converted to TRef: the resistance at
+// 180 degC over that at 100 degC is (1 + alpha20*160)/(1 + alpha20*80).
+func TestEddyBrakeConvertsItsTemperatureCoefficient(t *testing.T) {
+	b := modeltest.New(t, modeltest.PlantOf(`
+body: {type: inertia, J: 1, w_start: 50}
+e: {type: eddy_current_torque, flange: body, tau_nominal: 20, w_nominal: 10, alpha20: 4e-3, TRef: 100 degC, T_start: 180 degC}`,
+		"tau: {torque: e}"), time.Millisecond)
+	x := 5 / ((1 + 4e-3*160) / (1 + 4e-3*80))
+	b.Is("tau", 2*20*x/(1+x*x), 1e-12)
+}
+
+// A filtered source starts at its own value, as in the Modelica library, unless the file gives the
+// flange another one.
+func TestFilteredSourcesStartAtTheirValue(t *testing.T) {
+	b := modeltest.New(t, `plant: t
+inputs: {v: {unit: rpm, default: 60}}
+elements:
+  a: {type: inertia, J: 1}
+  d: {type: speed, flange: a, w_ref: 5 rad/s}
+  b: {type: inertia, J: 1, w_start: 1}
+  e: {type: speed, flange: b, w_ref: 5 rad/s}
+  c: {type: inertia, J: 1}
+  f: {type: speed, flange: c, w_ref: v}
+  g: {type: inertia, J: 1}
+  free: {type: inertia, J: 1}
+  h: {type: position, flange: g, phi_ref: {sine: {amplitude: 1 rad, f: 1 Hz, phase: 90 deg}}}
+outputs: {a: {speed: a}, b: {speed: b}, c: {speed: c}, g: {angle: g}}
+`, time.Millisecond)
+	b.Is("a", 5, 1e-12)
+	b.Is("b", 1, 1e-12)
+	b.Is("c", 2*math.Pi, 1e-12)
+	b.Is("g", 1, 1e-12)
+	b.To(0.1, nil)
+	b.Is("a", 5, 1e-9)
+	b.Is("c", 2*math.Pi, 1e-9)
+}

@@ -127,7 +127,7 @@ func readBearing(e *element.Element) element.Declared {
 	name, unit := e.Per("tau", "f"), e.Per("N.m", "N")
 	k := model.Friction{Gain: 1}
 	if e.Has("tau_pos") {
-		e.Forbid("and "+name+"_pos; one of them is wanted", "tau_Coulomb", "tau_Stribeck", "tau_prop")
+		e.Forbid("and "+name+"_pos; one of them is wanted", "tau_Coulomb", "tau_Stribeck", "tau_prop", "fexp")
 		t := readSlipTable(e, "tau_pos")
 		k.Peak = e.NumberOr("peak", 1)
 		if len(t.X) == 1 {
@@ -141,7 +141,11 @@ func readBearing(e *element.Element) element.Declared {
 
 	coulomb, extra, prop := e.Number("tau_Coulomb"), e.Number("tau_Stribeck"), e.Number("tau_prop")
 	k.Peak = e.NumberOr("peak", 1.001)
+	if !e.Has("tau_Stribeck") {
+		e.Forbid("goes with "+name+"_Stribeck", "fexp")
+	}
 	if extra == 0 {
+		e.NumberOr("fexp", 0) // without effect, but checked
 		k.Signal = e.AddConstant(name, coulomb)
 	} else {
 		k.Signal = e.AddLaw(name, unit, law.Formula("tau_Coulomb + tau_Stribeck*exp(-fexp*w)", law.Names{

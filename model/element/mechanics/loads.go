@@ -8,6 +8,7 @@ import (
 	"lockstep/model/element"
 	"lockstep/model/law"
 	"lockstep/model/network"
+	"lockstep/model/units"
 )
 
 func loadKinds() []element.Kind {
@@ -15,6 +16,7 @@ func loadKinds() []element.Kind {
 	nominal := parameters{
 		number("tau_nominal|f_nominal", torque, "", unbounded, "value at the nominal speed; negative: a load"),
 		number("w_nominal|v_nominal", speed, "", positive, "nominal speed"),
+		element.Flag("TorqueDirection|ForceDirection", "true", "true: the same direction at any sign of the speed"),
 	}
 	return []element.Kind{
 		{Name: "linear_speed_dependent_torque", Flanges: on(turns), Parameters: nominal, Read: readLinearLoad},
@@ -26,7 +28,7 @@ func loadKinds() []element.Kind {
 				number("tau_nominal", "N.m", "", notNegative, "largest braking torque"),
 				number("w_nominal", "rad/s", "", positive, "slip of the largest torque at TRef"),
 				over("excitation", "1", "1", unbounded, "coil current over the nominal one"),
-				number("alpha20", "1/K", "0", notNegative, "temperature coefficient of the resistance"),
+				number("alpha20", "1/K", "0", notNegative, "temperature coefficient of the resistance at 20 degC"),
 				number("TRef", "K", "293.15", unbounded, "temperature at which w_nominal holds"),
 				number("C", "J/K", "infinite", positive, "heat capacity"),
 				number("T_start", "K", "TRef", unbounded, "temperature at the start"),
@@ -55,24 +57,51 @@ func loadKinds() []element.Kind {
 	}
 }
 
-// readLinearLoad reads a load tau = tau_nominal·w/w_nominal.
+// readLinearLoad reads a load tau = tau_nominal·w/w_nominal, or with |w| if TorqueDirection is true.
 func readLinearLoad(e *element.Element) element.Declared {
-	return e.Drive(e.Between.Speeds(e.Number("tau_nominal") / e.Number("w_nominal")))
+	if !e.Flag("TorqueDirection") {
+		return e.Drive(e.Between.Speeds(e.Number("tau_nominal") / e.Number("w_nominal")))
+	}
+	return driveLoad(e, "tau_nominal/w_nominal*abs(w)")
 }
 
-// readQuadraticLoad reads a load tau = tau_nominal·(w/w_nominal)²·sign(w).
-func readQuadraticLoad(e *element.Element) element.Declared {
-	tau, w := e.Number("tau_nominal"), e.Number("w_nominal")
-	load := law.Formula("tau_nominal/(w_nominal*w_nominal)*w*abs(w)", law.Names{"tau_nominal": tau, "w_nominal": w,
+// driveLoad exerts the formula of a load over the speed w, up to twice the nominal one.
+func driveLoad(e *element.Element, formula string) element.Declared {
+	w := e.Number("w_nominal")
+	load := law.Formula(formula, law.Names{"tau_nominal": e.Number("tau_nominal"), "w_nominal": w,
 		"w": law.Of(e.Between.Speeds(1)).Within(-2*w, 2*w)})
 	return e.Drive(e.AddLaw(e.Per("tau", "f"), e.Per("N.m", "N"), load))
 }
 
+// readQuadraticLoad reads a load tau = tau_nominal·(w/w_nominal)², times sign(w) unless
+// TorqueDirection is true.
+func readQuadraticLoad(e *element.Element) element.Declared {
+	if e.Flag("TorqueDirection") {
+		return driveLoad(e, "tau_nominal/(w_nominal*w_nominal)*w*w")
+	}
+	return driveLoad(e, "tau_nominal/(w_nominal*w_nominal)*w*abs(w)")
+}
+
+// celsius20 is 20 degC, the temperature of alpha20, K.
+const celsius20 = 293.15
+
 // readEddy reads an eddy-current brake: tau = 2·tau_nominal·e²·x/(1 + x²) against the slip, with
-// x = w_rel/(w_nominal·(1 + alpha·(T - TRef))). Its loss heats the capacity C, which G cools.
+// x = w_rel/(w_nominal·(1 + alpha·(T - TRef))). Its loss heats the capacity C, which G cools. As in the
+// Modelica Standard Library alpha = alpha20/(1 + alpha20·(TRef - 20 degC)).
 func readEddy(e *element.Element) element.Declared {
 	tau, w := e.Number("tau_nominal"), e.Number("w_nominal")
 	alpha, ref := e.Number("alpha20"), e.Number("TRef")
+	if from20 := 1 + alpha*(ref-celsius20); from20 > 0 {
+		alpha /= from20
+	} else {
+		e.Refuse(e.Place("TRef"), "TRef %s: the resistance would be 0 or negative there with this alpha20",
+			units.Format(ref, "K"))
+	}
+	if !e.Has("C") {
+		e.Forbid("goes with C; without it the temperature stays at T_start", "G", "T_ambient")
+	} else if !e.Has("G") {
+		e.Forbid("goes with G", "T_ambient")
+	}
 	heat, cooling := e.NumberOr("C", math.Inf(1)), e.Number("G")
 	start := e.NumberOr("T_start", ref)
 	ambient := e.NumberOr("T_ambient", start)
@@ -115,11 +144,14 @@ func readVehicle(e *element.Element) element.Declared {
 	} else {
 		e.Forbid("goes with flange", "R", "J")
 	}
-	area, cd, rho := e.Number("A"), e.Number("Cd"), e.Number("rho")
+	if !e.Together("A", "Cd") {
+		e.Forbid("goes with A and Cd", "rho", "wind", "v_max")
+	}
+	area, cd, rho, wind := e.Number("A"), e.Number("Cd"), e.Number("rho"), e.OptionalWaveform("wind")
 	cr, weight, fast := e.Number("Cr"), m*e.Number("g"), e.Number("v_max")
 	e.Between = network.RowOf(own)
 	if k := rho * cd * area / 2; k > 0 {
-		air := e.Between.Speeds(1).Plus(e.OptionalWaveform("wind").Scaled(-1))
+		air := e.Between.Speeds(1).Plus(wind.Scaled(-1))
 		drag := law.Formula("-k*v*abs(v)", law.Names{"k": k, "v": law.Of(air).Within(-fast, fast)})
 		e.Exert(e.Between, e.NameLaw("f_air", drag))
 	}

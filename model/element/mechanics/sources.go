@@ -67,6 +67,7 @@ func readSpeed(e *element.Element) element.Declared {
 	crit := 2 * math.Pi * e.Number("f_crit")
 	e.Tie(network.TermOf(own, 1), e.Term("flange", -1), e.Term("support", 1))
 	if e.Flag("exact") {
+		e.Forbid("goes with exact: false", "f_crit")
 		followExactly(e, n, ref)
 	} else {
 		followFiltered(e, n, ref, crit)
@@ -78,8 +79,13 @@ func readSpeed(e *element.Element) element.Declared {
 func followFiltered(e *element.Element, n *network.Node, ref int, crit float64) {
 	i := e.AddState(network.State{Name: "w", Speed: e.Between})
 	n.Driven = i + 1
+	isSpeed := e.Kind.Name == "speed"
+	if s := &e.Network.Signals[ref]; s.Law == nil {
+		e.AddStart(network.StartCondition{Row: e.Between, Speed: isSpeed, Value: startOfSource(s.Source), At: e.At,
+			Rank: network.StartGuess, Weight: 1})
+	}
 	source, w := network.SignalOf(ref), network.StateOf(i)
-	if e.Kind.Name == "speed" {
+	if isSpeed {
 		e.Network.States[i].Der = source.Scaled(crit).Plus(w.Scaled(-crit))
 		return
 	}

@@ -130,7 +130,7 @@ func pointFields(e *element.Element) []element.Field {
 // readBody reads the inertia, the points and the initial values of a body.
 func readBody(e *element.Element) element.Declared {
 	b := e.Data.(*body)
-	m, J := 0.0, 0.0
+	m, J := e.NumberOr("m", 0), e.NumberOr("J", 0) // of no effect for coordinates that do not move
 	if b.moves[0] || b.moves[1] {
 		m = e.Number("m")
 	}

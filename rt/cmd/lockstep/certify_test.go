@@ -167,7 +167,7 @@ func TestWrongCertifyCommandsAreRefusedInOneLine(t *testing.T) {
 		{"certify -o c.txt", "-o c.txt: "},
 		{"certify nosuch.yaml -o " + html, "nosuch.yaml"},
 		{"certify -compare /nosuch.json", "/nosuch.json: no such file"},
-		{"certify -compare " + text, text + ": "},
+		{"certify -compare " + text, text + " is a file in JSON, "},
 		{"certify -compare " + text + " " + text + " -for 10s", "-for "},
 		{"certify -bus drive=9 -bus x=can0 -o " + html, "-bus x=can0: "},
 		{"certify -cmopare x", "-compare?"},

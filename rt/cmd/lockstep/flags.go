@@ -157,7 +157,7 @@ func wrap(to *os.File, head, text string) string {
 func (a *args) duration(name string, def time.Duration, text string) *time.Duration {
 	d := def
 	a.Func(name, text, func(s string) (err error) {
-		if d, err = time.ParseDuration(s); err != nil {
+		if d, err = time.ParseDuration(strings.NewReplacer(" ", "", "min", "m").Replace(s)); err != nil {
 			return errors.New("use a duration such as 10s or 500ms, at most 2562047h") // 63 bits of ns
 		}
 		if d <= 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestFlagsMayComeBeforeAndAfterArgumentsWithOneDashOrTwo(t *testing.T) {
@@ -20,6 +21,23 @@ func TestFlagsMayComeBeforeAndAfterArgumentsWithOneDashOrTwo(t *testing.T) {
 		}}
 		if err := c.args().execute(strings.Fields(line)); err != nil || !ran || number != 3 || !slices.Equal(buses, []string{"drive=file:a,b.log"}) {
 			t.Errorf("try %s: %v, names right %v, -n %d, -bus %q", line, err, ran, number, buses)
+		}
+	}
+}
+
+// A duration is written as in the files, or as Go writes it.
+func TestADurationOfAFlagHasItsUnit(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"4s": 4e9, "4 s": 4e9, "50 ms": 50e6, "1h30m": 90 * time.Minute, "2 min": 2 * time.Minute,
+		"4": 0, "0.4": 0, "4 m/s": 0, "-4 s": 0, "": 0,
+	} {
+		var d *time.Duration
+		c := command{name: "try", define: func(a *args) func() error {
+			d = a.duration("for 1s", 0, "length")
+			return func() error { return nil }
+		}}
+		if err := c.args().execute([]string{"-for", text}); (err == nil) != (want > 0) || want > 0 && *d != want {
+			t.Errorf("-for %q: %v (%v), want %v", text, *d, err, want)
 		}
 	}
 }

@@ -98,8 +98,9 @@ func TestAFileOfTheWrongKindIsNamedByEveryCommand(t *testing.T) {
 		{"run powershift-bench -scenario $FILE", "", "scenario"},
 		{"check powershift -scenario $FILE", "", "scenario"},
 		{"soak powershift-bench -for 10s -scenarios $FILE", "", "scenario"},
-		{"soak powershift-bench -for 10s -state $FILE", "", "state empty"},
-		{"soak powershift-bench -for 10s -fresh -state $FILE", "", "state empty"},
+		// A damaged state is reported as such.
+		{"soak powershift-bench -for 10s -state $FILE", "", "state empty text JSON binary large"},
+		{"soak powershift-bench -for 10s -fresh -state $FILE", "", "state empty text JSON binary large"},
 		{"certify -compare $FILE -o $DIR/c.html", "", "certificate"},
 		{"run powershift-bench -kernel $FILE", "", "executable"},
 		{"run powershift-bench -bus file:$FILE", "", "log record text"}, // of a text the reader says what it misses

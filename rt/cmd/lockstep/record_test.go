@@ -167,7 +167,11 @@ func forge(t *testing.T, from, to string, change func(e *record.Entry) bool) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	w, err := record.Create(to, r.Header)
+	h := r.Header
+	if h.Handover, err = r.Handover(); err != nil {
+		t.Fatal(err)
+	}
+	w, err := record.Create(to, h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -277,7 +277,7 @@ func TestWrongSweepCommandsEndWithOneLine(t *testing.T) {
 		{[]string{"-merge", "."}, "", "sweep: -merge -o"},
 		{[]string{file, "-si"}, "", "sweep: -si -merge"},
 		{[]string{"-merge", ".", "-o", "x.xls"}, "", "sweep: x.xls: .parquet .csv"},
-		{[]string{"powershift"}, "", "powershift.yaml:"},
+		{[]string{"powershift"}, "", "sweep: powershift plant (sweep: NAME)"},
 		{[]string{"automatic4-romps"}, "", "automatic4-romps, automatic4-ramps?)"},
 	} {
 		cmd := exec.Command(program, append([]string{"sweep"}, c.args...)...)

@@ -26,13 +26,17 @@ type thing struct {
 //go:nosplit
 func clean(t *thing) {
 	t.at = (t.at + 1) & 63
-	t.data[t.at] = math.Sqrt(math.Abs(t.data[0]))
+	t.data[t.at] = math.Sqrt(math.Abs(t.data[0])) + float64(t.data[1]*t.data[2])
 	if t.at < len(t.list) {
 		t.list = t.list[:t.at]
 	}
 	copy(t.data[:8], t.data[8:])
 	syscall.RawSyscall6(syscall.SYS_GETPID, 0, 0, 0, 0, 0, 0)
 }
+
+//go:noinline
+//go:nosplit
+func fuses(t *thing) { t.data[0] += t.data[1] * t.data[2] }
 
 //go:noinline
 func grows(t *thing) { clean(t) }
@@ -117,7 +121,7 @@ func recursesToo(t *thing) { recurses(t) }
 func main() {
 	t := &thing{call: clean}
 	for _, f := range []func(*thing){
-		clean, deep, storesPointer, locks, sends, defers, sine, rounds, prints, blocks, indirect, recurses,
+		clean, fuses, deep, storesPointer, locks, sends, defers, sine, rounds, prints, blocks, indirect, recurses,
 	} {
 		f(t)
 	}
