@@ -7,6 +7,7 @@
 //
 //	units      notation of quantities, units and names
 //	network    nodes, and the ties, torques and laws between them
+//	law        formulas of laws, their event indicators and slopes
 //	element    element types and their parameters; families mechanics, planar, contact, machine, fluid
 //	plantfile  the language of plant files: from a file to a network
 //	library    the list of all element types, which is passed to plantfile
@@ -38,7 +39,7 @@ type System struct {
 	E         []float64    // n×n, symmetric: the stored energy is ½·xᵀ·E·x, J, without that of affine signals
 	Signals   []Signal     // m; sources, then affine signals, then laws
 	Switches  []Switch     // deflections and speeds whose region the affine signals depend on
-	Guards    []Program    // event indicators of laws: a law passes a breakpoint where the value crosses 0
+	Guards    []Program    // event indicators of laws: a law passes a breakpoint where the value passes a border
 	Inputs    []Input      // signals that can be driven from outside
 	Frictions []Friction   // mc
 	Outputs   []units.Port // p
@@ -188,6 +189,10 @@ type Program struct {
 	Slopes []float64 // len(Args): largest |d value / d arg| expected
 	Ops    []Op
 	Tables []Table
+
+	// Of an event indicator that has more than two sides: the values, increasing, between which the
+	// sides lie. Without them the sides are + and - of the value.
+	Borders []float64
 }
 
 // MaxStack is the depth of the stack of a Program.
@@ -217,7 +222,7 @@ type Code uint8
 const (
 	Push  Code = iota // Value
 	Arg               // value of Args[Index]
-	Side              // +1 or -1: sign of System.Guards[Index] in this substep
+	Side              // side of System.Guards[Index] in this substep: +1 or -1, or with Borders 0, 1, 2, ...
 	Add               // a + b
 	Sub               // a - b
 	Mul               // a·b
@@ -234,6 +239,8 @@ const (
 	Cos               // cos(b)
 	Look              // Tables[Index] at b
 	Look2             // Tables[Index] at row a, column b
+	Line              // Tables[Index] at a, continued from its interval b
+	Patch             // Tables[Index] at the row and the column below, each followed by its interval
 	If                // a where the sign of Guards[Index] is +1, otherwise b
 )
 

@@ -44,6 +44,16 @@ func (t Table) At(x float64) float64 {
 	return t.Z[len(t.Z)-1]
 }
 
+// Column returns the table of one variable that a table of two variables is at column y.
+func (t Table) Column(y float64) Table {
+	column := Table{X: t.X}
+	for i := range t.X {
+		row := Table{X: t.Y, Z: t.Z[i*len(t.Y) : (i+1)*len(t.Y)]}
+		column.Z = append(column.Z, row.At(y))
+	}
+	return column
+}
+
 // MaxSlope returns the largest absolute slope of a table along its first variable.
 func (t Table) MaxSlope() float64 {
 	s, c := 0.0, max(1, len(t.Y))

@@ -35,7 +35,8 @@ var numberReaders = map[string]string{
 	"io/sigmap.parseNumber Typed":            typed,
 	"io/sigmap.parseRaw Evaluate":            typed, // words the error
 	"io/sigmap.compileSubstitute Typed":      typed,
-	"model/element.Number ParseFloat":        file, // the default in the table of parameters
+	"model/element.Number ParseFloat":        file,  // the default in the table of parameters
+	"model/law.expr ParseFloat":              plain, // of a formula in the code
 	"model/plantfile.Quantity Evaluate":      element,
 	"model/plantfile.Quantity In":            element,
 	"model/plantfile.Quantity Typed":         typed, // of an output without unit

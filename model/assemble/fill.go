@@ -213,37 +213,40 @@ func (a *assembly) programs(sys *model.System) {
 	for i, j := range a.signalPlace {
 		from[j] = i
 	}
+	laws := make([]*network.Law, a.m)
 	for j, i := range from {
 		if l := a.signals[i].Law; l != nil {
-			sys.Signals[j].Law = a.program(l, a.args[i])
+			laws[j], sys.Signals[j].Law = l, a.program(l, a.args[i])
 		}
-	}
-
-	start := startSignals(sys)
-	for j, i := range from {
-		l, p := a.signals[i].Law, sys.Signals[j].Law
-		if p == nil {
-			continue
-		}
-		scaleSlopes(p, l.Unsized, sys.X0, start)
-		if k := l.Loss; k > 0 {
-			p.Slopes[0] = steepestLoss(a.GearLosses[k-1], a.gearShares[k-1])
-		}
-		for _, k := range l.Stiff {
-			g := 0.0
-			for q, r := range p.Args[k.Rate].Row {
-				g += r * sys.B[q*a.m+j]
-			}
-			if g != 0 { // twice the frequency of the oscillation on the spring
-				p.Slopes[k.Rate] = max(p.Slopes[k.Rate], 2*math.Sqrt(k.C/math.Abs(g)), k.Own/math.Abs(g))
-			}
-		}
-
-		addIndirectSlopes(sys, p)
 	}
 
 	for _, g := range a.indicators {
 		sys.Guards = append(sys.Guards, *a.program(&g.Law, a.arguments(&g.Law, g.At, g.Name)))
+	}
+
+	start := startSignals(sys, laws)
+	for j := range from {
+		l, p := laws[j], sys.Signals[j].Law
+		if p == nil {
+			continue
+		}
+		scaleSlopes(p, l.Unsized, sys.X0, start)
+		for i, f := range l.Args {
+			if len(f) == 1 && f[0].Kind == network.OfGearLoad {
+				p.Slopes[i] = steepestLoss(a.GearLosses[f.Index()], a.gearShares[f.Index()])
+			}
+		}
+		if swings := l.Swings; swings != nil {
+			g := 0.0
+			for q, r := range p.Args[swings.Rate].Row {
+				g += r * sys.B[q*a.m+j]
+			}
+			if g != 0 {
+				p.Slopes[swings.Rate] = max(p.Slopes[swings.Rate], swings.Fastest/math.Abs(g))
+			}
+		}
+
+		addIndirectSlopes(sys, p)
 	}
 }
 
@@ -284,7 +287,7 @@ func (a *assembly) arguments(l *network.Law, at network.Pos, what string) (list 
 
 // program returns the program of a law with these arguments.
 func (a *assembly) program(l *network.Law, args [][]float64) *model.Program {
-	p := &model.Program{Slopes: slices.Clone(l.Slopes), Ops: a.ops(l), Tables: l.Tables}
+	p := &model.Program{Slopes: slices.Clone(l.Slopes), Ops: a.ops(l), Tables: l.Tables, Borders: l.Borders}
 	for _, v := range args {
 		t := model.Functional{Const: v[a.ofOne()]}
 		if row := v[:a.n:a.n]; network.Largest(row) > 0 {
@@ -315,8 +318,10 @@ func stackDepth(ops []model.Op) int {
 		switch op.Code {
 		case model.Push, model.Arg, model.Side:
 			now++
-		case model.Add, model.Sub, model.Mul, model.Div, model.Min, model.Max, model.Look2, model.If:
+		case model.Add, model.Sub, model.Mul, model.Div, model.Min, model.Max, model.Look2, model.If, model.Line:
 			now--
+		case model.Patch:
+			now -= 3
 		}
 
 		deepest = max(deepest, now)

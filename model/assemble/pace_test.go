@@ -29,7 +29,7 @@ func TestElementTooFastForThePeriodIsNamed(t *testing.T) {
 		{"spring of regions", "s2: {type: affine_spring, a: g, b: m1, c: [10, 20], borders: [0.05]}\n  s: {type: affine_spring, a: g, b: m2, c: [1, 2, 1e12], borders: [0.02, 0.05]}", "8:3", 1e+06, "s"},
 		{"damper of regions", "s: {type: affine_damper, a: g, b: m1, d: [1e7, 1], borders: [1]}", "7:3", 1e+07, "s"},
 		{"damper of the deflection", "s: {type: deflection_damper, a: g, b: m1, d_delta: 1e7}", "7:3", 2e+07, "s"},
-		{"slip of a tyre", "w: {type: inertia, J: 1}\n  s: {type: tyre, a: w, b: m1, radius: 1, fn: 3000, B: 10, C: 1, D: 1, E: 0, v_low: 1e-3}", "8:3", 1.2e+08, "s"},
+		{"slip of a tyre", "w: {type: inertia, J: 1}\n  s: {type: tyre, a: w, b: m1, radius: 1, fn: 3000, B: 10, C: 1, D: 1, E: 0, v_low: 1e-3}", "8:3", 1.26e+08, "s"},
 		{"relaxation of a tyre", "w: {type: inertia, J: 1}\n  s: {type: tyre, a: w, b: m1, radius: 1, fn: 3, B: 10, C: 1, D: 1, E: 0, relaxation: 1e-6, damping: 0}", "8:3", 1e+08, "s.k"},
 	} {
 		text := "plant: t\nelements:\n  # bodies\n  g: {type: fixed}\n  m1: {type: mass, m: 1}\n  m2: {type: mass, m: 1}\n  " + c.elements + "\noutputs: {v: {speed: m1}}\n"

@@ -334,17 +334,20 @@ func scaleSlopes(p *model.Program, open []network.Unsized, x, v []float64) {
 }
 
 // startSignals returns the signals at the start of the plant, by their index: sources at their
-// largest value, without friction.
-func startSignals(sys *model.System) []float64 {
-	v, region := make([]float64, len(sys.Signals)), sys.RegionsAt(sys.X0)
+// largest value, laws without friction torques. laws holds the laws among them.
+func startSignals(sys *model.System, laws []*network.Law) []float64 {
+	v := make([]float64, len(sys.Signals))
 	for j := range v {
 		switch s := &sys.Signals[j]; {
 		case s.Law != nil:
-			v[j] = programAt(s.Law, sys.X0, v)
+			args := make([]float64, len(s.Law.Args))
+			for i := range args {
+				args[i] = functionalAt(&s.Law.Args[i], sys.X0, v)
+			}
+			v[j], _ = laws[j].At(args)
 		case s.Affine != nil:
-			z, _ := sys.Switches[s.Affine.Switch].At(sys.X0)
-			slope, offset := s.Affine.In(region)
-			v[j] = slope*z + offset
+			z, r := sys.Switches[s.Affine.Switch].At(sys.X0)
+			v[j] = s.Affine.Slope[r]*z + s.Affine.Offset[r]
 		default:
 			if low, high := network.SourceRange(s.Source); high >= low {
 				v[j] = high
@@ -357,63 +360,6 @@ func startSignals(sys *model.System) []float64 {
 
 	return v
 }
-
-// programAt estimates the value of a program in state x with the signals v: without friction, with
-// all event indicators positive, and with tables of two variables at their largest value.
-func programAt(p *model.Program, x, v []float64) float64 {
-	var s []float64
-	for _, op := range p.Ops {
-		top := len(s) - 1
-		switch op.Code {
-		case model.Push:
-			s = append(s, op.Value)
-		case model.Arg:
-			s = append(s, functionalAt(&p.Args[op.Index], x, v))
-		case model.Side:
-			s = append(s, 1)
-		case model.Look:
-			s[top] = p.Tables[op.Index].At(s[top])
-		case model.Look2:
-			s = append(s[:top-1], network.Largest(p.Tables[op.Index].Z))
-		default:
-			if f, ok := ofTwo[op.Code]; ok {
-				s = append(s[:top-1], f(s[top-1], s[top]))
-			} else {
-				s[top] = ofOneValue[op.Code](s[top])
-			}
-		}
-	}
-
-	return s[0]
-}
-
-// ofTwo and ofOneValue are the operations on the top of the stack.
-var (
-	ofTwo = map[model.Code]func(a, b float64) float64{
-		model.Add: func(a, b float64) float64 { return a + b },
-		model.Sub: func(a, b float64) float64 { return a - b },
-		model.Mul: func(a, b float64) float64 { return a * b },
-		model.Div: func(a, b float64) float64 {
-			if b == 0 {
-				return 0
-			}
-			return a / b
-		},
-		model.Min: math.Min, model.Max: math.Max,
-		model.If: func(a, _ float64) float64 { return a },
-	}
-	ofOneValue = map[model.Code]func(b float64) float64{
-		model.Neg: func(b float64) float64 { return -b },
-		model.Sign: func(b float64) float64 {
-			if b == 0 {
-				return 0
-			}
-			return math.Copysign(1, b)
-		},
-		model.Sqrt: func(b float64) float64 { return math.Sqrt(max(0, b)) },
-		model.Abs:  math.Abs, model.Exp: math.Exp, model.Atan: math.Atan, model.Sin: math.Sin, model.Cos: math.Cos,
-	}
-)
 
 // functionalAt returns the value of a functional in state x with the signals v.
 func functionalAt(f *model.Functional, x, v []float64) float64 {

@@ -1,10 +1,11 @@
 package element
 
 import (
+	"errors"
 	"math"
-	"slices"
 
 	"lockstep/model"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -99,13 +100,63 @@ func (e *Element) AddConstant(name string, v float64) int {
 }
 
 // AddLaw makes the signal NAME.name with a law.
-func (e *Element) AddLaw(name, unit string, l *network.Law) network.Form {
-	return network.SignalOf(e.AddSignal(name, network.Signal{Law: l, Unit: units.Want(unit).Unit}))
+func (e *Element) AddLaw(name, unit string, value *law.Expr) network.Form {
+	s := e.AddSignal(name, network.Signal{Unit: units.Want(unit).Unit})
+	e.setLaw(s, value)
+	return network.SignalOf(s)
 }
 
 // NameLaw is AddLaw for a signal that outputs can read; the type declares it in Kind.Adds.
-func (e *Element) NameLaw(name string, l *network.Law) network.Form {
-	return e.NameForm(name, e.AddLaw(name, e.added(name), l))
+func (e *Element) NameLaw(name string, value *law.Expr) network.Form {
+	return e.NameForm(name, e.AddLaw(name, e.added(name), value))
+}
+
+// OwnLaw makes the signal with the name of the element a law.
+func (e *Element) OwnLaw(value *law.Expr) { e.setLaw(e.OwnSignal, value) }
+
+// setLaw makes a signal a law of the element.
+func (e *Element) setLaw(signal int, value *law.Expr) {
+	e.DeferLaw(signal, law.Owner{Name: e.Name, At: e.At}, value, func(err error) {
+		var steep *law.SlopeError
+		if errors.As(err, &steep) {
+			for _, key := range steep.Names {
+				if !e.declares(key) {
+					continue
+				}
+				if f, ok := e.given(key); ok {
+					e.Refuse(f.At, "%s %s makes its law infinitely steep; is its size right?", f.Key, e.Text(f, key))
+				}
+			}
+		}
+		e.Refuse(e.At, "%v", err)
+	})
+}
+
+// pendingLaw is the law of a signal before all elements have been read: the ranges of the signals
+// that it reads are not yet known.
+type pendingLaw struct {
+	signal int
+	owner  law.Owner
+	value  *law.Expr
+	refuse func(error)
+}
+
+// DeferLaw makes a signal a law with a value; refuse reports an error in it.
+func (p *Plant) DeferLaw(signal int, owner law.Owner, value *law.Expr, refuse func(error)) {
+	p.Network.Signals[signal].Law = new(network.Law)
+	p.laws = append(p.laws, pendingLaw{signal, owner, value, refuse})
+}
+
+// CompileLaws makes the laws after all elements have been read.
+func (p *Plant) CompileLaws() {
+	for _, pending := range p.laws {
+		l, err := law.Compile(p.Network, pending.owner, pending.value)
+		if err != nil {
+			pending.refuse(err)
+			continue
+		}
+		*p.Network.Signals[pending.signal].Law = *l
+	}
 }
 
 // NameForm makes f readable by outputs as NAME.name; the type declares it in Kind.Adds.
@@ -124,11 +175,6 @@ func (e *Element) added(name string) string {
 	panic("element: " + e.Kind.Name + " does not declare " + name)
 }
 
-// AddIndicator makes an event indicator of the element and returns its index.
-func (e *Element) AddIndicator(l *network.Law) int {
-	return network.Add(&e.Network.Indicators, network.Indicator{Name: e.Name, At: e.At, Law: *l})
-}
-
 // AddState makes the state NAME.name, which the type declares in Kind.Adds, and returns its index.
 func (e *Element) AddState(s network.State) int {
 	s.Name, s.Unit, s.At = e.Name+"."+s.Name, e.added(s.Name), e.At
@@ -145,42 +191,4 @@ func (e *Element) AddLag(s network.State, value network.Form, lag float64) netwo
 // Exert makes the element exert value along r.
 func (e *Element) Exert(r network.Row, value network.Form) {
 	e.Network.Efforts = append(e.Network.Efforts, network.Effort{Element: e.Name, At: e.At, Row: r, Value: value})
-}
-
-// AddBreakpoints makes an event indicator that crosses 0 where f passes one of the points.
-func (e *Element) AddBreakpoints(f network.Form, points []float64) {
-	e.AddLawBreakpoints(network.LawOf(f, 0), points)
-}
-
-// AddSlipBreakpoints makes an event indicator for the breakpoints of tables over |w_rel|.
-func (e *Element) AddSlipBreakpoints(tables ...model.Table) {
-	var points []float64
-	for _, t := range tables {
-		points = append(points, t.Breakpoints()...)
-	}
-	points = slices.DeleteFunc(points, func(x float64) bool { return x <= 0 })
-	e.AddLawBreakpoints(network.LawOf(e.Between.Speeds(1), 0).Do(model.Abs), points)
-}
-
-// AddLawBreakpoints makes one event indicator for all points: it changes its sign where the law l
-// passes one of them.
-func (e *Element) AddLawBreakpoints(l *network.Law, points []float64) {
-	slices.Sort(points)
-	points = slices.Compact(points)
-	if len(points) == 0 {
-		return
-	}
-
-	t := model.Table{Extend: true, X: []float64{points[0] - 1}, Z: []float64{-1}}
-	sign := 1.0
-	for i, x := range points {
-		next := x + 1
-		if i+1 < len(points) {
-			next = x + (points[i+1]-x)/2
-		}
-		t.X, t.Z = append(t.X, x, next), append(t.Z, 0, sign)
-		sign = -sign
-	}
-
-	e.AddIndicator(l.Look(t))
 }

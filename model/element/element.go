@@ -129,6 +129,7 @@ type Plant struct {
 	Network  *network.Plant
 	Elements []*Element
 	angles   map[int]int // state that is the angle, by node
+	laws     []pendingLaw
 }
 
 // Angle returns the state that integrates the speed of node n; the first call makes it.

@@ -110,6 +110,11 @@ func (e *Element) declared(key string) Parameter {
 	panic("element: " + e.Kind.Name + " does not declare " + key)
 }
 
+// declares reports whether the type has a parameter with a key.
+func (e *Element) declares(key string) bool {
+	return slices.ContainsFunc(e.Kind.Parameters, func(p Parameter) bool { return network.Rotational.Spell(p.Key) == key })
+}
+
 // Field returns the entry of a key for reading, and whether the file gives it.
 func (e *Element) Field(key string) (Field, bool) { return e.use(e.declared(key)) }
 

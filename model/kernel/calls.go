@@ -20,6 +20,8 @@ type calls struct {
 	updateModes func(k *Kernel, theta float64, iterations int)
 	// limit: macroStep, microStep, a law
 	microStep func(k *Kernel, s int)
+	// limit: microStep, rungeKutta, updateForces, a law
+	evaluateOnSides func(k *Kernel, v, x []float64)
 
 	// A substep: its signals, the modes at its start, the motion to its end or first event.
 	// limit: Step, writeOutputs, writePlantOutputs, setSignalsNow, setSignals, a law
@@ -37,9 +39,9 @@ type calls struct {
 	// The motion over a substep, consistent with its laws.
 	// form, share: iterateLaws, refineExpansion, expand
 	expand func(k *Kernel, x []float64)
-	// form, share: locateEvent, halveUntilConverged, solveLaws, a law
+	// form, share: locateEvent, repeatUntilConverged, solveLaws, a law
 	solveLaws func(k *Kernel)
-	// share: locateEvent, halveUntilConverged, iterateLaws, a law
+	// share: locateEvent, repeatUntilConverged, iterateLaws, a law
 	iterateLaws func(k *Kernel, coarse bool)
 	// share: iterateLaws, correctExpansion, correctTerm, derive
 	correctExpansion func(k *Kernel, change float64)
@@ -51,6 +53,8 @@ type calls struct {
 	// The place of an event in a substep.
 	// share: locateEvent, mayHoldEvent, an event indicator
 	mayHoldEvent func(k *Kernel) bool
+	// limit: mayHoldEvent, indicatorsMayPass, an event indicator
+	indicatorTurns func(k *Kernel) bool
 	// limit: locateEvent, firstEvent, firstRoot, an event indicator
 	firstRoot func(k *Kernel, curve int) (theta float64, ok bool)
 	// limit: countEdges, locateEdge, refineRoot, an event indicator
@@ -81,11 +85,12 @@ type calls struct {
 func newCalls(t *Tables) calls {
 	c := calls{
 		macroStep: (*Kernel).macroStep, updateModes: (*Kernel).updateModes, microStep: (*Kernel).microStep,
-		setSignals: (*Kernel).setSignals, startSubstep: (*Kernel).startSubstep, advanceSubstep: (*Kernel).advanceSubstep,
+		evaluateOnSides: (*Kernel).evaluateOnSides,
+		setSignals:      (*Kernel).setSignals, startSubstep: (*Kernel).startSubstep, advanceSubstep: (*Kernel).advanceSubstep,
 		locateEvent: (*Kernel).locateEvent, stepOverEvents: (*Kernel).stepOverEvents,
 		expand: (*Kernel).expand, solveLaws: (*Kernel).solveLaws, iterateLaws: (*Kernel).iterateLaws,
 		correctExpansion: (*Kernel).correctExpansion, setTorques: (*Kernel).setTorques, derive: (*Kernel).derive,
-		mayHoldEvent: (*Kernel).mayHoldEvent, firstRoot: (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot,
+		mayHoldEvent: (*Kernel).mayHoldEvent, indicatorTurns: (*Kernel).indicatorTurns, firstRoot: (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot,
 		resolveModes: (*Kernel).resolveModes, resolveBlock: (*Kernel).resolveBlock,
 		solveLockTorques: (*Kernel).solveLockTorques, handleImpact: (*Kernel).handleImpact,
 		factorise: (*Kernel).factorise, buildUnlocked: (*Kernel).buildUnlocked,

@@ -55,7 +55,7 @@ func (k *Kernel) indicatorsMayPass() bool {
 	k.setInstant(1)
 	k.setTorquesRead(k.x1, 1)
 	for g := range k.side {
-		if k.indicatorEnd[g] = k.indicatorValue(g, k.x1); k.indicatorEnd[g] < -k.indicatorNoise(g) {
+		if k.indicatorEnd[g] = k.indicatorMargin(g, k.indicatorValue(g, k.x1)); k.indicatorEnd[g] < -k.indicatorNoise(g) {
 			return true
 		}
 	}
@@ -72,14 +72,14 @@ func (k *Kernel) indicatorsMayPass() bool {
 	k.setTorquesRead(x, 0.5)
 	near := false
 	for g := range k.side {
-		k.indicatorMiddle[g] = k.indicatorValue(g, x[:k.t.N])
+		k.indicatorMiddle[g] = k.indicatorMargin(g, k.indicatorValue(g, x[:k.t.N]))
 		if k.indicatorMiddle[g] < -k.indicatorNoise(g) {
 			return true
 		}
-		near = near || min(k.indicatorMiddle[g], k.indicatorEnd[g]) < nearZero*k.indicatorMax[g]
+		near = near || min(k.indicatorMiddle[g], k.indicatorEnd[g]) < nearZero*k.indicatorSize(g)
 	}
 
-	return near && k.indicatorTurns()
+	return near && k.calls.indicatorTurns(k)
 }
 
 // indicatorTurns reports whether an event indicator near zero can turn beyond zero and back in the
@@ -91,10 +91,10 @@ func (k *Kernel) indicatorTurns() bool {
 	k.setInstant(0)
 	k.setTorquesRead(k.x, 0)
 	for g := range k.side {
-		if !(min(k.indicatorMiddle[g], k.indicatorEnd[g]) < nearZero*k.indicatorMax[g]) {
+		if !(min(k.indicatorMiddle[g], k.indicatorEnd[g]) < nearZero*k.indicatorSize(g)) {
 			continue
 		}
-		start := k.indicatorValue(g, k.x)
+		start := k.indicatorMargin(g, k.indicatorValue(g, k.x))
 		c1, c2 := parabola(start, k.indicatorMiddle[g], k.indicatorEnd[g])
 		if c1 < -k.indicatorNoise(g) && -c1 < 2*c2 && start-c1*c1/(4*c2) < 0.02*(c2-c1) {
 			return true
@@ -104,18 +104,28 @@ func (k *Kernel) indicatorTurns() bool {
 	return false
 }
 
-// indicatorTol is the part of an indicator's largest value so far, and of one, that counts as zero.
-// A torque of rounding has no side.
+// indicatorTol is the part of an indicator's largest value so far, and of one, that counts as zero. A
+// torque of rounding has no side.
 const indicatorTol = 1e-12
 
-// indicatorValue returns the value of event indicator g in state x, with w and tau as set, positive
-// on the present side of the indicator.
+// indicatorSize returns the size of event indicator g: its largest value so far. A quotient may have
+// been infinite elsewhere; of it the outermost borders count.
+//
+//go:nosplit
+func (k *Kernel) indicatorSize(g int) float64 {
+	if p := &k.t.Indicators[g]; len(p.Borders) > 0 && len(p.Ops) > 1 {
+		return max(math.Abs(p.Borders[0]), math.Abs(p.Borders[len(p.Borders)-1]))
+	}
+	return k.indicatorMax[g]
+}
+
+// indicatorValue returns the value of event indicator g in state x, with w and tau as set.
 //
 //go:nosplit
 func (k *Kernel) indicatorValue(g int, x []float64) float64 {
 	v := k.evaluateProgram(k.indicatorProgram(g), x, k.w[:k.t.M])
 	k.indicatorMax[g] = max(k.indicatorMax[g], math.Abs(v))
-	return float64(k.side[g] * v)
+	return v
 }
 
 // indicatorPassed reports whether event indicator g has changed its side in state x, with w and tau
@@ -123,14 +133,90 @@ func (k *Kernel) indicatorValue(g int, x []float64) float64 {
 //
 //go:nosplit
 func (k *Kernel) indicatorPassed(g int, x []float64) bool {
-	return k.indicatorValue(g, x) < -k.indicatorNoise(g)
+	v := k.indicatorValue(g, x)
+	if k.indicatorMargin(g, v) < -k.indicatorNoise(g) {
+		k.sidePassed = k.sideBeyond(g, v)
+		return true
+	}
+	return false
+}
+
+// indicatorMargin returns how far value v of event indicator g is inside its present side; negative
+// outside.
+//
+//go:nosplit
+func (k *Kernel) indicatorMargin(g int, v float64) float64 {
+	borders := k.t.Indicators[g].Borders
+	if len(borders) == 0 {
+		return float64(k.side[g] * v)
+	}
+	margin, i := math.Inf(1), int(k.side[g])
+	if i > 0 {
+		margin = v - borders[i-1]
+	}
+	if i < len(borders) {
+		margin = min(margin, borders[i]-v)
+	}
+	return margin
+}
+
+// sideAt returns the side of event indicator g at value v.
+//
+//go:nosplit
+func (k *Kernel) sideAt(g int, v float64) float64 {
+	borders := k.t.Indicators[g].Borders
+	if len(borders) == 0 {
+		if v < 0 {
+			return -1
+		}
+		return 1
+	}
+
+	side := 0.0
+	for _, b := range borders {
+		if v >= b {
+			side++
+		}
+	}
+	return side
+}
+
+// updateSides sets the side of every event indicator in state x with the signals v. It reports whether
+// one has changed.
+//
+//go:nosplit
+func (k *Kernel) updateSides(x, v []float64) bool {
+	changed := false
+	for g, before := range k.side {
+		k.side[g] = k.sideAt(g, k.evaluateProgram(k.indicatorProgram(g), x, v))
+		changed = changed || k.side[g] != before
+	}
+	return changed
+}
+
+// sideBeyond returns the side that event indicator g takes at value v, outside of its present side
+// or at its end.
+//
+//go:nosplit
+func (k *Kernel) sideBeyond(g int, v float64) float64 {
+	borders, side := k.t.Indicators[g].Borders, k.side[g]
+	if len(borders) == 0 {
+		return -side
+	}
+	if to := k.sideAt(g, v); to != side {
+		return to
+	}
+	if i := int(side); i == len(borders) || i > 0 && v-borders[i-1] < borders[i]-v {
+		return side - 1
+	}
+	return side + 1
 }
 
 // indicatorNoise returns the size below which a value of event indicator g is zero.
 //
 //go:nosplit
 func (k *Kernel) indicatorNoise(g int) float64 {
-	return float64(indicatorTol * (1 + k.indicatorMax[g]))
+	return float64(indicatorTol * (1 + k.indicatorSize(g)))
 }
 
 // overloadSide returns the side, +1 or -1, on which the lock torque of stuck element i can exceed
@@ -248,6 +334,7 @@ func (k *Kernel) firstEvent() (theta float64, cause int) {
 		}
 		if at, ok := k.calls.firstRoot(k, g); ok && (cause == noEvent || at < theta) {
 			theta, cause = at, -2-g
+			k.sidePassed = k.sideBeyond(g, k.valueAt(g, at))
 		}
 	}
 

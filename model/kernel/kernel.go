@@ -110,6 +110,10 @@ type substep struct {
 	lawValues  []float64 // laws×2, law values at the middle and the end
 	lawStart   []float64 // laws, values at the start
 	lawMax     []float64 // laws, largest absolute value so far
+	lawMaxKept []float64 // laws, lawMax before the law iteration
+	sidesKept  []float64 // event indicators, their sides before the law iteration
+	onValues   bool      // laws are iterated on the sides that their values have
+	sidePassed float64   // side that the event indicator passed last takes
 }
 
 // scratch is working memory that holds nothing between calls.
@@ -156,6 +160,7 @@ func New(t *Tables) *Kernel {
 		substep: substep{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n), degree: t.Degree,
 			slip: vec(mc), slip1: vec(mc), tau0: vec(mc), lawValues: vec(2 * laws), lawStart: vec(laws), lawMax: vec(laws),
+			lawMaxKept: vec(laws), sidesKept: vec(len(t.Indicators)),
 		},
 		scratch: scratch{
 			x1: vec(n), xd: vec(n), w: vec(mw), tau: vec(mc), capNow: vec(mc),
@@ -235,10 +240,11 @@ func (k *Kernel) Reset() {
 	}
 	k.setSignals(k.x, 0, min(k.t.Delta, k.nextChange(0)))
 	k.endAtZero(0)
-	for i := range k.side {
-		if k.evaluateProgram(k.indicatorProgram(i), k.x, k.w0[:k.t.M]) < 0 {
-			k.side[i] = -1
+	for range k.side { // a side may follow from a law that depends on another side
+		if !k.updateSides(k.x, k.w0[:k.t.M]) {
+			break
 		}
+		k.setSignals(k.x, 0, min(k.t.Delta, k.nextChange(0)))
 	}
 
 	k.setSignals(k.x, 0, k.length)

@@ -39,6 +39,18 @@ func (k *Kernel) evaluateLaws(v, x []float64) {
 	}
 }
 
+// iterateOnce sets the laws of v in an iteration for state x: on the sides of the substep, or with
+// onValues on those of their values.
+//
+//go:nosplit
+func (k *Kernel) iterateOnce(v, x []float64) {
+	if k.onValues {
+		k.calls.evaluateOnSides(k, v, x)
+		return
+	}
+	k.evaluateLaws(v, x)
+}
+
 // solveLaws makes the laws over the substep consistent with the motion they cause. Each law signal
 // is the parabola through its values at the start, the middle and the end of the substep, and the
 // state follows exactly from these: collocation at the three Lobatto points, of order four where
@@ -66,25 +78,37 @@ func (k *Kernel) solveLaws() {
 // maxHalvings is how often a substep is halved in which laws do not converge.
 const maxHalvings = 5
 
-// halveUntilConverged halves a substep repeatedly until its laws converge, and counts it in
-// unconverged if they do not.
+// repeatUntilConverged repeats a substep whose laws do not converge: on the sides that their values
+// have, as the straight continuation of a limit may run away, and then halved until they converge. It
+// counts the substep in unconverged if they do not.
 //
 //go:nosplit
-func (k *Kernel) halveUntilConverged(local float64) {
-	for range maxHalvings {
-		if k.lawChange <= looseLawTol || !(k.length/2 > k.timeTol) {
+func (k *Kernel) repeatUntilConverged(local float64, halvings int) {
+	if k.lawChange <= looseLawTol {
+		return
+	}
+	copy(k.sidesKept, k.side)
+	k.onValues = true
+	length := k.length
+	for range 1 + halvings {
+		if k.lawChange <= looseLawTol || !(length > k.timeTol) {
 			break
 		}
 		for j := k.t.FirstLaw; j < k.t.M; j++ { // their extrapolation is no good guess
 			k.w1[j], k.w2[j] = 0, 0
 		}
-		k.restartSubstep(local, float64(k.length/2))
+		copy(k.side, k.sidesKept)
+		copy(k.lawMax, k.lawMaxKept)
+		k.restartSubstep(local, length)
 		k.calls.solveLaws(k)
 		if k.t.Sparse != nil {
 			k.calls.iterateLaws(k, false)
 		}
+		length = float64(k.length / 2)
 	}
 
+	k.onValues = false
+	copy(k.side, k.sidesKept)
 	if !(k.lawChange <= looseLawTol) {
 		k.unconverged++
 	}
@@ -98,12 +122,12 @@ func (k *Kernel) updateLaws(p int, theta float64) bool {
 	k.horner(k.x1, theta)
 	k.setInstant(theta)
 	k.setTorquesRead(k.x1, theta)
-	k.evaluateLaws(k.w[:k.t.M], k.x1)
+	k.iterateOnce(k.w[:k.t.M], k.x1)
 	settled := true
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q := j - k.t.FirstLaw
 		k.lawMax[q] = max(k.lawMax[q], math.Abs(k.w[j]))
-		if change := math.Abs(k.w[j] - k.lawValues[2*q+p]); !(change <= lawTol*k.lawMax[q]) {
+		if change := math.Abs(k.w[j] - k.lawValues[2*q+p]); !(change <= lawTol*min(k.lawMax[q], math.MaxFloat64)) {
 			settled, k.lawChange = false, max(k.lawChange, change/k.lawMax[q])
 		}
 		k.lawValues[2*q+p] = k.w[j]
@@ -220,6 +244,12 @@ func (k *Kernel) execute(p *program) float64 {
 		case model.Look2:
 			top--
 			s[top] = lookup2(&p.Tables[op.Index], s[top], s[top+1])
+		case model.Line:
+			top--
+			s[top] = lineAt(&p.Tables[op.Index], int(s[top+1]), s[top])
+		case model.Patch:
+			top -= 3
+			s[top] = patchAt(&p.Tables[op.Index], int(s[top+1]), int(s[top+3]), s[top], s[top+2])
 		case model.If:
 			if top--; k.side[op.Index] < 0 {
 				s[top] = s[top+1]
@@ -295,6 +325,29 @@ func lookup(t *model.Table, v float64) float64 {
 	i, f := interval(t.X, v, t.Extend)
 	return t.Z[i] + float64(f*(t.Z[i+1]-t.Z[i]))
 }
+
+// lineAt returns the value at v of the line through points i and i+1 of table t.
+//
+//go:nosplit
+func lineAt(t *model.Table, i int, v float64) float64 {
+	return t.Z[i] + float64(share(t.X, i, v)*(t.Z[i+1]-t.Z[i]))
+}
+
+// patchAt returns the value at row v and column w of table t, continued from its interval i of rows
+// and j of columns.
+//
+//go:nosplit
+func patchAt(t *model.Table, i, j int, v, w float64) float64 {
+	c, g := len(t.Y), share(t.Y, j, w)
+	a := t.Z[i*c+j] + float64(g*(t.Z[i*c+j+1]-t.Z[i*c+j]))
+	b := t.Z[(i+1)*c+j] + float64(g*(t.Z[(i+1)*c+j+1]-t.Z[(i+1)*c+j]))
+	return a + float64(share(t.X, i, v)*(b-a))
+}
+
+// share returns the place of v in interval i of x, 0 to 1 inside.
+//
+//go:nosplit
+func share(x []float64, i int, v float64) float64 { return (v - x[i]) / (x[i+1] - x[i]) }
 
 // lookup2 returns the value of table t at row v and column w; both need at least two points.
 //

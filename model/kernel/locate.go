@@ -23,14 +23,18 @@ func (k *Kernel) locateEvent(
 	case k.t.FirstLaw < k.t.M:
 		if !resume {
 			k.coarse = accuracy == convergeCoarse || accuracy == extrapolate
+			copy(k.lawMaxKept, k.lawMax)
 			k.calls.solveLaws(k)
 		}
 
 		if k.t.Sparse != nil && accuracy != extrapolate {
 			k.calls.iterateLaws(k, accuracy == convergeCoarse)
 		}
-		if accuracy == convergeOrHalve {
-			k.halveUntilConverged(local)
+		switch accuracy {
+		case converge:
+			k.repeatUntilConverged(local, 0)
+		case convergeOrHalve:
+			k.repeatUntilConverged(local, maxHalvings)
 		}
 		k.horner(k.x1, 1)
 	case k.length != k.t.Delta || k.t.Modes == nil || k.waveDegree > 2:

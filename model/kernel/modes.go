@@ -114,7 +114,7 @@ func (t *Tables) setSubstep(sys *model.System) {
 	h := float64(t.PeriodNs) * 1e-9
 	fastest := max(t.Fastest(), t.WaveRate)
 	t.Split, t.Delta = 1, h
-	for t.Form == Projected && sys.Partition == nil && fastest*t.Delta > 1 {
+	for t.Form == Projected && sys.Partition == nil && !(fastest*t.Delta <= 1) {
 		t.Split *= 2
 		t.Delta = h / float64(t.Split)
 		if t.Split > MaxSplit {

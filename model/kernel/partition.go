@@ -18,7 +18,6 @@ type Partition struct {
 	Omega0         []float64 // latent×latent, effect of a force that is constant over the period
 	Omega1         []float64 // latent×latent, effect of a force that grows from 0 to 1 over the period
 	InnerSlope     []float64 // affine signals: the slope in Phi, their largest
-	SideIndicators []int     // event indicators whose side a law reads
 	Wheels, Bodies []int     // pulses of the active part and of the latent part
 	Decay          float64   // how fast laws and dampers make the active part decay, 1/s
 }
@@ -52,12 +51,6 @@ func (t *Tables) buildPartition(sys *model.System) {
 	t.checkSeparable(p)
 	p.discretise(t, sys)
 	p.Decay = t.decay(p.Active)
-	for g := range t.Indicators {
-		if slices.ContainsFunc(t.Signals[t.FirstLaw:], func(law Signal) bool { return readsSide(law.Law, g) }) {
-			p.SideIndicators = append(p.SideIndicators, g)
-		}
-	}
-
 	for i := range t.Pulses {
 		if active[t.Pulses[i].State] {
 			p.Wheels = append(p.Wheels, i)
@@ -127,13 +120,6 @@ func (t *Tables) actedOnBy(i int, active []bool) bool {
 
 	at := i * (t.M + t.Mc)
 	return isZero(t.Open.B[at+t.FirstAffine : at+t.FirstLaw])
-}
-
-// readsSide reports whether a law depends on the side of event indicator g.
-func readsSide(law *model.Program, g int) bool {
-	return slices.ContainsFunc(law.Ops, func(op model.Op) bool {
-		return (op.Code == model.Side || op.Code == model.If) && op.Index == g
-	})
 }
 
 // discretise sets Phi, Omega0 and Omega1 by the exponential of the augmented matrix. Springs and

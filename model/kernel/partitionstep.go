@@ -175,13 +175,6 @@ func (k *Kernel) interpolateLatent(theta float64) {
 //
 //go:nosplit
 func (k *Kernel) updateModes(theta float64, iterations int) {
-	for _, g := range k.t.Partition.SideIndicators {
-		k.side[g] = 1
-		if k.evaluateProgram(k.indicatorProgram(g), k.x, k.w[:k.t.M]) < 0 {
-			k.side[g] = -1
-		}
-	}
-
 	k.updateForces(theta, iterations)
 	copy(k.w0, k.w)
 	clear(k.w1)
@@ -212,7 +205,7 @@ func (k *Kernel) updateForces(theta float64, iterations int) {
 			k.setTorques(k.x)
 		}
 
-		k.evaluateLaws(k.w[:k.t.M], k.x)
+		k.calls.evaluateOnSides(k, k.w[:k.t.M], k.x)
 		k.setCapacities()
 		k.setTorques(k.x)
 		change, size := 0.0, 0.0
@@ -224,6 +217,24 @@ func (k *Kernel) updateForces(theta float64, iterations int) {
 		if change <= torqueNoise*size {
 			return
 		}
+	}
+}
+
+// maxSidePasses is how often the laws are repeated because the side of an event indicator has changed
+// with them.
+const maxSidePasses = 2
+
+// evaluateOnSides is evaluateLaws on the present sides of the event indicators: a step in two parts
+// locates no event.
+//
+//go:nosplit
+func (k *Kernel) evaluateOnSides(v, x []float64) {
+	k.evaluateLaws(v, x)
+	for range maxSidePasses {
+		if !k.updateSides(x, v) {
+			return
+		}
+		k.evaluateLaws(v, x)
 	}
 }
 

@@ -131,7 +131,7 @@ func (p *refPlant) solve(x []float64, rest uint, seen map[string]int) []float64 
 	p.lock()
 	p.settle(x)
 	for g := range p.side {
-		p.side[g] = math.Copysign(1, p.program(&p.sys.Guards[g], x))
+		p.side[g] = p.sideAt(g, x)
 	}
 	p.signals(0, x)
 	var set []int

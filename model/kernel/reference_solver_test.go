@@ -65,10 +65,11 @@ func (r *reference) begin() {
 		r.side[g] = 1
 	}
 	r.signals(r.t, r.x)
-	for g := range r.side {
-		if r.program(&r.sys.Guards[g], r.x) < 0 {
-			r.side[g] = -1
+	for range len(r.side) + 1 { // a side may follow from a law that depends on another side
+		for g := range r.side {
+			r.side[g] = r.sideAt(g, r.x)
 		}
+		r.signals(r.t, r.x)
 	}
 }
 
@@ -211,7 +212,7 @@ func (r *reference) due(t float64, x []float64) bool {
 		}
 	}
 	for g := range r.side {
-		if r.side[g]*r.program(&r.sys.Guards[g], x) < 0 {
+		if r.side[g] != r.sideAt(g, x) {
 			return true
 		}
 	}
@@ -239,9 +240,7 @@ func (r *reference) settleEvents(t rapid.TB, x []float64) {
 func (r *reference) switchModes(x []float64) {
 	r.signals(r.t, x)
 	for g := range r.side {
-		if r.side[g]*r.program(&r.sys.Guards[g], x) < 0 {
-			r.side[g] = -r.side[g]
-		}
+		r.side[g] = r.sideAt(g, x)
 	}
 	var rest []int
 	arrived := false

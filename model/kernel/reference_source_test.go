@@ -98,6 +98,18 @@ func (p *refPlant) program(law *model.Program, x []float64) float64 {
 		case model.Look2:
 			column := pop()
 			v = refTable2(law.Tables[op.Index], pop(), column)
+		case model.Line:
+			i := int(pop())
+			v = refLine(law.Tables[op.Index].X, law.Tables[op.Index].Z, i, pop())
+		case model.Patch:
+			t := law.Tables[op.Index]
+			j, column, i, row := int(pop()), pop(), int(pop()), pop()
+			var ends [2]float64
+			for k := range ends {
+				ends[k] = refLine(t.Y, t.Z[(i+k)*len(t.Y):], j, column)
+			}
+			w := (row - t.X[i]) / (t.X[i+1] - t.X[i])
+			v = (1-w)*ends[0] + w*ends[1]
 		case model.If:
 			no := pop()
 			if v = pop(); p.side[op.Index] != 1 {
@@ -112,6 +124,30 @@ func (p *refPlant) program(law *model.Program, x []float64) float64 {
 		stack = append(stack, v)
 	}
 	return stack[len(stack)-1]
+}
+
+// refLine is the value at v of the line through points i and i+1.
+func refLine(x, z []float64, i int, v float64) float64 {
+	w := (v - x[i]) / (x[i+1] - x[i])
+	return (1-w)*z[i] + w*z[i+1]
+}
+
+// sideAt is the side of event indicator g in state x; at a border it keeps its present one.
+func (p *refPlant) sideAt(g int, x []float64) float64 {
+	v, borders := p.program(&p.sys.Guards[g], x), p.sys.Guards[g].Borders
+	if len(borders) == 0 {
+		if v == 0 {
+			return p.side[g]
+		}
+		return math.Copysign(1, v)
+	}
+	side := 0
+	for _, b := range borders {
+		if v > b || v == b && side < int(p.side[g]) {
+			side++
+		}
+	}
+	return float64(side)
 }
 
 func refBinary(c model.Code, a, b float64) float64 {

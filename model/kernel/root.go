@@ -15,15 +15,22 @@ const polynomial = -1
 //go:nosplit
 func (k *Kernel) curveAt(c int, theta float64) float64 {
 	if c != polynomial {
-		if k.t.Sparse != nil {
-			return float64(k.side[c]*k.indicatorAt(c, theta)) + float64(indicatorTol*(1+k.indicatorMax[c]))
-		}
-		k.setIndicatorInputs(c, theta)
-		return float64(k.side[c]*k.evaluateProgram(k.indicatorProgram(c), k.xd, k.w[:k.t.M])) +
-			float64(indicatorTol*(1+k.indicatorMax[c]))
+		return k.indicatorMargin(c, k.valueAt(c, theta)) + k.indicatorNoise(c)
 	}
 
 	return k.polyAt(theta)
+}
+
+// valueAt returns the value of event indicator g at theta of the expanded substep; in a
+// sparse plant prepareIndicator has prepared it.
+//
+//go:nosplit
+func (k *Kernel) valueAt(g int, theta float64) float64 {
+	if k.t.Sparse != nil {
+		return k.indicatorAt(g, theta)
+	}
+	k.setIndicatorInputs(g, theta)
+	return k.evaluateProgram(k.indicatorProgram(g), k.xd, k.w[:k.t.M])
 }
 
 // polyAt returns the value of the polynomial in poly at theta.

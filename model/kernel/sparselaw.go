@@ -49,7 +49,7 @@ func (k *Kernel) iterateLaws(coarse bool) {
 				k.setTorqueAt(i, theta)
 			}
 			k.setTorquesOfLaws(p+1, k.iterations == 0)
-			k.evaluateLaws(k.w[:k.t.M], k.lawStates[p*k.t.N:(p+1)*k.t.N])
+			k.iterateOnce(k.w[:k.t.M], k.lawStates[p*k.t.N:(p+1)*k.t.N])
 			k.recordLaws(p)
 		}
 

@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"math"
-
-	"lockstep/model"
-)
+import "math"
 
 // derive sets dst to the derivative of state x under w, and tau to its friction torques: those of w
 // and those of the locks. A nil x or w is zero.
@@ -253,34 +249,14 @@ func (k *Kernel) prepareIndicator(g int) bool {
 		poly[0] += f.Const
 	}
 
-	isTable := len(p.Ops) == 2 && p.Ops[0].Code == model.Arg && p.Ops[1].Code == model.Look
-	if !isTable && len(p.Ops) != 1 || k.argTauRows.rowStart(p.row) != k.argTauRows.End[p.row] {
+	if len(p.Ops) != 1 || k.argTauRows.rowStart(p.row) != k.argTauRows.End[p.row] {
 		return true
 	}
 	reach := 0.0
 	for _, c := range k.argPoly[1:width] {
 		reach += math.Abs(c)
 	}
-	if isTable {
-		return !(k.tableMinimum(&p.Tables[p.Ops[1].Index], k.side[g], reach) > 0)
-	}
-	return !(k.side[g]*k.argPoly[0] > reach)
-}
-
-// tableMinimum returns the lowest value of table t, times side, within reach of the first argument
-// at the start of the substep.
-//
-//go:nosplit
-func (k *Kernel) tableMinimum(t *model.Table, side, reach float64) float64 {
-	from, to := k.argPoly[0]-reach, k.argPoly[0]+reach
-	lowest := min(float64(side*lookup(t, from)), float64(side*lookup(t, to)))
-	for i, x := range t.X {
-		if x > from && x < to {
-			lowest = min(lowest, float64(side*t.Z[i]))
-		}
-	}
-
-	return lowest
+	return !(k.indicatorMargin(g, k.argPoly[0]) > reach)
 }
 
 // indicatorAt returns the value of event indicator g at theta of the substep, from the arguments

@@ -346,7 +346,7 @@ func (k *Kernel) handleEvent(local, theta float64, cause int) bool {
 	}
 	k.coincident++
 	if cause < noEvent {
-		k.side[-2-cause] = -k.side[-2-cause]
+		k.side[-2-cause] = k.sidePassed
 		k.events++
 		return false
 	}

@@ -20,7 +20,7 @@ func (k *Kernel) stepOverEvents(local, theta float64) {
 	k.setTorquesRead(k.x, theta)
 	for g := range k.side {
 		if k.indicatorPassed(g, k.x) {
-			k.side[g] = -k.side[g]
+			k.side[g] = k.sidePassed
 		}
 	}
 

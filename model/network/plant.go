@@ -185,7 +185,8 @@ type Signal struct {
 	Read     bool // something reads the signal
 }
 
-// Indicator is an event indicator: the laws of its element have a breakpoint where Law crosses 0.
+// Indicator is an event indicator: the laws of its element have a breakpoint where Law crosses 0, or
+// one of its borders.
 type Indicator struct {
 	Name string
 	At   Pos
@@ -207,10 +208,10 @@ type Output struct {
 }
 
 // Form is a linear form: a sum of quantities of the plant with coefficients.
-type Form []measure
+type Form []Measure
 
-// measure is Coef times one quantity of the plant; Kind tells in which list Index counts.
-type measure struct {
+// Measure is Coef times one quantity of the plant; Kind tells in which list Index counts.
+type Measure struct {
 	Kind  MeasureKind
 	Index int
 	Coef  float64
@@ -237,7 +238,7 @@ const (
 func (r Row) Speeds(scale float64) Form {
 	var f Form
 	for _, t := range r {
-		f = append(f, measure{OfSpeed, t.Node, scale * t.Coef})
+		f = append(f, Measure{OfSpeed, t.Node, scale * t.Coef})
 	}
 	return f
 }

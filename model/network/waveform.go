@@ -57,7 +57,7 @@ func (c Waveform) Source() model.Source {
 // factors, otherwise nil.
 func (c Waveform) Linear() (f Form) {
 	for _, term := range c {
-		m := measure{Kind: OfOne, Coef: 1}
+		m := Measure{Kind: OfOne, Coef: 1}
 		for _, x := range term {
 			switch {
 			case x.Signal >= 0 && m.Kind == OfOne:

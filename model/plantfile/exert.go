@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockstep/model"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -39,8 +39,7 @@ func (l *loader) exertion(name string) int {
 	return x.signal
 }
 
-// setExertions makes the laws of the exertions after all elements have been read. Laws that read a
-// linear signal, such as the force of a spring, read its linear form instead.
+// setExertions makes the laws of the exertions after all elements have been read.
 func (l *loader) setExertions() {
 	for _, x := range l.exertions {
 		d, s := l.elements[x.element], &l.Network.Signals[x.signal]
@@ -50,17 +49,23 @@ func (l *loader) setExertions() {
 			l.FailAt(s.At, "%q: element %q is of type %s and has no capacity; name a clutch or brake", s.Name, x.element, d.Kind)
 		case x.key == "share":
 			shiftOffset(l.Network, &l.Network.Frictions[k])
-			pushShare(s.Law, k, &l.Network.Frictions[k])
+			l.setLaw(x.signal, share(k, &l.Network.Frictions[k]))
 		case d.Tau == nil:
 			l.FailAt(s.At, "%q: element %q is of type %s and has no torque or force of its own", s.Name, x.element, d.Kind)
 		case d.Unit != s.Unit.SI:
 			l.FailAt(s.At, "%q: element %q exerts %s, not %s", s.Name, x.element, d.Unit, s.Unit.SI)
 		default:
-			s.Law.Arg(d.Tau, 1)
+			l.setLaw(x.signal, law.Of(d.Tau))
 			s.Linear = d.Tau
 		}
 	}
 
+	l.checkJamming()
+}
+
+// inlineLinear makes laws and event indicators that read a linear signal, such as the force of a
+// spring, read its linear form instead.
+func (l *loader) inlineLinear() {
 	for _, s := range l.Network.Signals {
 		if s.Law != nil {
 			inline(l.Network, s.Law)
@@ -70,7 +75,6 @@ func (l *loader) setExertions() {
 	for i := range l.Network.Indicators {
 		inline(l.Network, &l.Network.Indicators[i].Law)
 	}
-	l.checkJamming()
 }
 
 // checkJamming refuses self-locking friction: |tau| <= PerPress·(N + gain·tau) has no solution for
@@ -124,12 +128,20 @@ func linearPart(p *network.Plant, signal int) (f network.Form) {
 	return f
 }
 
-// pushShare pushes the torque of friction element k over its capacity while it slips; 0 if the
-// capacity is 0.
-func pushShare(l *network.Law, k int, f *network.Friction) {
-	l.Arg(network.FrictionOf(k), 0)
-	l.Arg(append(network.SignalOf(f.Signal), network.One(-f.Offset)...), 0)
-	l.Push(0).Do(model.Max).Times(f.Gain).Do(model.Div)
+// share returns the torque of friction element k over its capacity while it slips; 0 if the capacity is
+// 0. It is read as a signal.
+func share(k int, f *network.Friction) *law.Expr {
+	tau := network.FrictionOf(k)
+	pressed := append(network.SignalOf(f.Signal), network.One(-f.Offset)...)
+	positive := law.Formula("max(0, pressed)", law.Names{"pressed": pressed}).Plain()
+	return law.Formula("tau/(positive*gain)", law.Names{"tau": tau, "positive": positive, "gain": f.Gain}).
+		WithCombinedSlope(tau, 0).WithCombinedSlope(pressed, 0)
+}
+
+// setLaw makes a signal that the file names a law.
+func (l *loader) setLaw(signal int, value *law.Expr) {
+	s := &l.Network.Signals[signal]
+	l.DeferLaw(signal, law.Owner{Name: s.Name, At: s.At}, value, func(err error) { l.FailAt(s.At, "%q: %v", s.Name, err) })
 }
 
 // inline replaces linear signals in the arguments of a law by their linear forms.

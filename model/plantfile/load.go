@@ -82,6 +82,8 @@ func (l *loader) load(top yamlfile.Node) {
 	l.readOutputs(section["outputs"])
 	l.readPartition(section["partition"])
 	l.setExertions()
+	l.CompileLaws()
+	l.inlineLinear()
 	for i := range l.Network.Inputs {
 		s := l.Network.Signals[i]
 		if !s.Read {

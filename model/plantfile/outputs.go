@@ -11,6 +11,7 @@ import (
 	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -324,9 +325,10 @@ func (l *loader) power(f yamlfile.Field, what string) element.Reading {
 	if d.Tau == nil || len(d.Rel) == 0 {
 		l.FailAt(f.At, "%s: type %s has no power to read", what, d.Kind)
 	}
-	p := network.Product(d.Tau, d.Rel.Speeds(1))
-	s := network.Signal{Name: l.Text(f, what) + ".power", Law: p, Unit: units.Want("W").Unit, At: f.At, Read: true}
-	return element.Reading{Form: network.SignalOf(network.Add(&l.Network.Signals, s)), Unit: "W"}
+	s := network.Signal{Name: l.Text(f, what) + ".power", Unit: units.Want("W").Unit, At: f.At, Read: true}
+	i := network.Add(&l.Network.Signals, s)
+	l.setLaw(i, law.Power(d.Tau, d.Rel.Speeds(1)))
+	return element.Reading{Form: network.SignalOf(i), Unit: "W"}
 }
 
 // readTorques reads the key torque or force: one element or a list. With onto: NODE the output is the

@@ -7,6 +7,7 @@ import (
 
 	"lockstep/io/yamlfile"
 	"lockstep/model"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -204,75 +205,42 @@ func (in *scope) Signal(f yamlfile.Field, what, name string, want units.Wanted) 
 		return c[0][0].Signal
 	}
 	s := network.Signal{Name: name, At: f.At, Unit: want.Unit, Read: true, Waveform: c}
-	if slices.ContainsFunc(slices.Concat(c...), func(f network.Factor) bool { return f.Signal >= 0 }) {
-		s.Law, s.Linear = in.mixed(c, s), c.Linear()
-	} else {
+	if !slices.ContainsFunc(slices.Concat(c...), func(f network.Factor) bool { return f.Signal >= 0 }) {
 		s.Source = c.Source()
+		return network.Add(&in.Network.Signals, s)
 	}
-	return network.Add(&in.Network.Signals, s)
+	s.Linear = c.Linear()
+	value := in.mixed(c, s)
+	i := network.Add(&in.Network.Signals, s)
+	in.setLaw(i, value)
+	return i
 }
 
-// mixed returns the law of a waveform that reads signals; its sources become new signals.
-func (l *loader) mixed(c network.Waveform, s network.Signal) *network.Law {
-	var m network.Law
+// mixed returns the value of a waveform that reads signals; its sources become new signals.
+func (l *loader) mixed(c network.Waveform, s network.Signal) *law.Expr {
+	sum := law.Number(0)
 	for i, term := range c {
 		var pure []network.Factor
-		var signals []int // of the term; each is an argument, from first on
-		first := len(m.Args)
-		for k, f := range term {
+		product := law.Number(1)
+		times := func(signal int) {
+			product = law.Formula("product*signal", law.Names{"product": product, "signal": network.SignalOf(signal)})
+		}
+		for _, f := range term {
 			if f.Signal < 0 {
 				pure = append(pure, f)
-				continue
-			}
-
-			m.Arg(network.SignalOf(f.Signal), l.productWithout(term, k))
-			if signals = append(signals, f.Signal); len(signals) > 1 {
-				m.Do(model.Mul)
+			} else {
+				times(f.Signal)
 			}
 		}
-
-		for by, signal := range signals { // the slope of each other argument grows with the signal's size
-			for arg := range signals {
-				if arg != by {
-					l.Network.SizeSlope(&m, first+arg, first+by, signal)
-				}
-			}
-		}
-
 		if len(pure) > 0 {
 			part := network.Signal{Name: fmt.Sprintf("%s.%d", s.Name, i+1), At: s.At, Read: true}
 			part.Source = network.Waveform{pure}.Source()
-			m.Arg(network.SignalOf(network.Add(&l.Network.Signals, part)), 0)
-			if len(signals) > 0 {
-				m.Do(model.Mul)
-			}
+			times(network.Add(&l.Network.Signals, part))
 		}
-
-		if i > 0 {
-			m.Do(model.Add)
-		}
+		sum = law.Formula("sum + product", law.Names{"sum": sum, "product": product})
 	}
 
-	return &m
-}
-
-// productWithout returns a bound of the product of all factors of a term except the k-th.
-func (l *loader) productWithout(term []network.Factor, k int) float64 {
-	p := 1.0
-	for i, f := range term {
-		if i == k {
-			continue
-		}
-		if f.Signal >= 0 {
-			p *= l.Network.MaxAbs(f.Signal)
-			continue
-		}
-
-		low, high := network.SourceRange(f.Leaf)
-		p *= max(math.Abs(low), math.Abs(high))
-	}
-
-	return p
+	return sum
 }
 
 // tableSource reads table: [[t, v], ...] with the options units, held, period and startTime.

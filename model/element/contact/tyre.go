@@ -5,12 +5,15 @@
 package contact
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 )
 
@@ -75,10 +78,10 @@ type tyre struct {
 	force      string // unit
 
 	// Of the magic formula:
-	shape    map[string]model.Table // B, C, D and E: numbers or tables over fn
-	steepest float64                // largest slope of the force over the slip, N
-	length   float64                // relaxation length; 0: none
-	low      float64                // v_low
+	shape    law.Names // B, C, D and E: numbers or tables over fn
+	steepest float64   // largest slope of the force over the slip, N
+	flattest float64   // least B·C
+	length   float64   // relaxation length; 0: none
 }
 
 // readTyre reads a tyre: Coulomb friction (mu), or the magic formula (Reiter, eq. 135 to
@@ -95,9 +98,6 @@ func readTyre(e *element.Element) element.Declared {
 
 	t.load = e.Waveform("fn")
 	t.readRoad()
-	if t.road >= 0 || !e.Has("mu") { // the capacity of Coulomb friction alone needs no event indicator
-		t.addZeroBreakpoint(t.load)
-	}
 	const or = "and mu: a tyre is Coulomb friction (mu, peak) or the magic formula (B, C, D, E)"
 	if e.Has("mu") {
 		e.Forbid(or, "B", "C", "D", "E", "S_h", "S_v", "relaxation", "damping", "v_low", "v_range")
@@ -118,22 +118,16 @@ func (t *tyre) roll(radius float64) {
 func (t *tyre) readRoad() {
 	if t.Has("friction") {
 		t.road = t.Waveform("friction")
-		t.addZeroBreakpoint(t.road)
 	}
 }
 
-// pushRoad multiplies the top by the friction of the road or rail.
-func (t *tyre) pushRoad(l *network.Law) {
-	if t.road >= 0 {
-		l.Arg(network.SignalOf(t.road), 0).Push(0).Do(model.Max, model.Mul)
+// pressed returns the normal force times the friction of the road or rail.
+func (t *tyre) pressed() *law.Expr {
+	fn := network.SignalOf(t.load)
+	if t.road < 0 {
+		return law.Formula("max(0, fn)", law.Names{"fn": fn})
 	}
-}
-
-// addZeroBreakpoint makes a breakpoint where a signal passes 0; below it the signal counts as 0.
-func (t *tyre) addZeroBreakpoint(signal int) {
-	if low, _ := t.Network.Range(signal); low < 0 {
-		t.AddBreakpoints(network.SignalOf(signal), []float64{0})
-	}
+	return law.Formula("max(0, fn)*max(0, friction)", law.Names{"fn": fn, "friction": network.SignalOf(t.road)})
 }
 
 // coulomb makes a friction element: |force| <= mu·fn·friction.
@@ -143,49 +137,43 @@ func (t *tyre) coulomb() element.Declared {
 	if t.road < 0 {
 		return t.AddFriction(k)
 	}
-	l := network.LawOf(network.SignalOf(t.load), 0).Push(0).Do(model.Max)
-	k.Signal = t.AddLaw("grip", "N", l.Arg(network.SignalOf(t.road), 0).Do(model.Mul)).Index()
+	k.Signal = t.AddLaw("grip", "N", t.pressed()).Index()
 	return t.PressedBy(t.AddFriction(k), t.load, mu*k.Peak*t.Network.MaxAbs(t.road))
 }
 
 // slip makes the signal of the slip:
 //
 //	kappa = v_s/max(|v|, v_low) + S_h, or with a relaxation length v_s/max(|v|, |v_s|) + S_h
+//
+// Its slopes are those of a slip below 1, and with a relaxation length those of a speed of that length
+// per second or more; below, the tread is a spring. Along v the slope is that of the force, which is
+// flat where the slip is large.
 func (t *tyre) slip() network.Form {
-	shift := t.Number("S_h")
-	var l *network.Law
-	if t.length == 0 {
-		l = network.LawOf(t.vs, 1/t.low).Arg(t.v, 0).Do(model.Abs).Push(t.low)
-	} else {
-		l = network.LawOf(t.vs, 1/t.length).Arg(t.v, 0).Do(model.Abs).Again(0).Do(model.Abs)
+	low := t.Number("v_low")
+	least := law.Formula("max(abs(v), v_low)", law.Names{"v": t.v, "v_low": low})
+	if t.length > 0 {
+		low = t.length
+		least = law.Formula("max(abs(v), abs(v_s))", law.Names{"v": t.v, "v_s": t.vs}).Within(t.length, math.Inf(1))
 	}
-
-	return t.NameLaw("slip", l.Do(model.Max, model.Div).Push(shift).Do(model.Add))
+	kappa := law.Formula("v_s/least", law.Names{"v_s": t.vs, "least": least}).Within(-1, 1)
+	return t.NameLaw("slip", law.Formula("kappa + S_h", law.Names{"kappa": kappa, "S_h": t.Number("S_h")}).
+		WithCombinedSlope(t.v, 1/(t.flattest*low)))
 }
 
-// readRelaxation reads the relaxation length and v_low, and makes an event indicator for the
-// breakpoint of the slip.
+// readRelaxation reads the relaxation length.
 func (t *tyre) readRelaxation() {
 	if t.Has("relaxation") {
 		t.Forbid("goes without relaxation", "v_low")
 	} else {
 		t.Forbid("goes with relaxation", "damping", "v_range")
 	}
-
-	t.length, t.low = t.Number("relaxation"), t.Number("v_low")
-	g := network.LawOf(t.v, 0).Do(model.Abs) // |v|, and v_low or |v_s|
-	if t.length == 0 {
-		g.Push(t.low)
-	} else {
-		g.Arg(t.vs, 0).Do(model.Abs)
-	}
-
-	t.AddIndicator(g.Do(model.Sub))
+	t.length = t.Number("relaxation")
 }
 
 // readFormula reads the coefficients of the magic formula: numbers, or rows of load and number.
 func (t *tyre) readFormula() {
-	t.shape, t.steepest = map[string]model.Table{}, 1
+	fn := law.Of(network.SignalOf(t.load))
+	t.shape, t.steepest, t.flattest = law.Names{"fn": fn}, 1, 1
 	for _, key := range []string{"B", "C", "D", "E"} {
 		if !t.Has(key) {
 			t.Refuse(t.At, "tyre needs %s (of the magic formula), or mu", key)
@@ -193,15 +181,18 @@ func (t *tyre) readFormula() {
 		var table model.Table
 		if t.IsScalar(key) {
 			table = element.Constant(t.Number(key))
+			t.shape[key] = table.Z[0]
 		} else {
 			table = t.Table(key)
+			t.shape[key] = law.Lookup(table, fn)
 		}
 
-		t.AddBreakpoints(network.SignalOf(t.load), table.Breakpoints())
 		if key != "E" {
 			t.steepest *= network.Largest(table.Z)
 		}
-		t.shape[key] = table
+		if key == "B" || key == "C" {
+			t.flattest *= math.Abs(slices.MinFunc(table.Z, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) }))
+		}
 	}
 
 	t.steepest *= t.Network.MaxAbs(t.load)
@@ -210,24 +201,16 @@ func (t *tyre) readFormula() {
 	}
 }
 
-// push pushes a coefficient for the normal force, which is argument fn.
-func (t *tyre) push(l *network.Law, key string, fn int) *network.Law {
-	if table := t.shape[key]; len(table.X) > 1 {
-		return l.Again(fn).Look(table)
-	}
-	return l.Push(t.shape[key].Z[0])
+// formula returns the expression of a text with the coefficients and further names.
+func (t *tyre) formula(text string, further law.Names) *law.Expr {
+	names := maps.Clone(t.shape)
+	maps.Copy(names, further)
+	return law.Formula(text, names)
 }
 
-// sine pushes sin(C·atan(B·kappa - E·(B·kappa - atan(B·kappa)))).
-func (t *tyre) sine(l *network.Law, kappa, fn int) {
-	stretched := func() *network.Law { // B·kappa
-		return t.push(l, "B", fn).Again(kappa).Do(model.Mul)
-	}
-	stretched()
-	t.push(l, "E", fn)
-	stretched()
-	stretched().Do(model.Atan, model.Sub, model.Mul, model.Sub, model.Atan)
-	t.push(l, "C", fn).Do(model.Mul, model.Sin)
+// sine returns sin(C·atan(B·kappa - E·(B·kappa - atan(B·kappa)))).
+func (t *tyre) sine(kappa network.Form) *law.Expr {
+	return t.formula("sin(C*atan(x - E*(x - atan(x))))", law.Names{"x": t.formula("B*kappa", law.Names{"kappa": kappa})})
 }
 
 // magic makes the signal of the force:
@@ -236,30 +219,21 @@ func (t *tyre) sine(l *network.Law, kappa, fn int) {
 func (t *tyre) magic() network.Form {
 	t.readRelaxation()
 	t.readFormula()
-	shift := t.Number("S_v")
-	slip := t.slip()
-	var l network.Law
-	fn := 1
-	if t.length > 0 {
-		fn = t.tread(&l, slip)
+	names := law.Names{"pressed": t.pressed(), "S_v": t.Number("S_v")}
+	name := t.Per("tau", "f")
+	if slip := t.slip(); t.length > 0 {
+		return t.AddLaw(name, t.force, t.tread(slip, names))
 	} else {
-		kappa := l.Read(slip, t.steepest)
-		fn = l.Read(network.SignalOf(t.load), 0)
-		t.Network.SizeSlope(&l, kappa, fn, t.load)
-		t.sine(&l, kappa, fn)
+		names["sine"] = t.sine(slip)
 	}
-
-	t.push(&l, "D", fn).Do(model.Mul).Again(fn).Push(0).Do(model.Max, model.Mul)
-	t.pushRoad(&l)
-	return t.AddLaw(t.Per("tau", "f"), t.force, l.Push(shift).Do(model.Add))
+	return t.AddLaw(name, t.force, t.formula("pressed*D*sine + S_v", names))
 }
 
 // mostShort is the largest factor by which slip shortens the relaxation length.
-const mostShort = 100
+const mostShort = 100.
 
-// tread pushes the force of a tread with a relaxation length and returns the argument that is the
-// load. g is the value of the formula divided by its slope at slip 0; the deflection k of the tread
-// follows g:
+// tread returns the force of a tread with a relaxation length. g is the value of the formula divided
+// by its slope at slip 0; the deflection k of the tread follows g:
 //
 //	k' = r·(g - k),  r = min(p, v_range)/relaxation,  p = max(|v|, |v_s|)·kappa/g
 //	force = friction·fn·B·C·D·(k + lead·(g - k)) + S_v,  lead = min(1, max(damping·r, 1 - v_range/p))
@@ -268,40 +242,31 @@ const mostShort = 100
 // its damper; at speed the force is that of the formula. The deflection under a locked wheel is
 // limited by the force of the formula, also beyond its peak, so the tread does not push the car
 // back. At no speed does the tread return more energy than it took.
-func (t *tyre) tread(l *network.Law, slip network.Form) (load int) {
+//
+// kappa/g is 1 at slip 0, where rounding moves it. The slip is steep at a low speed, where lead and r are small: the slopes along g and p are those of
+// the laws together.
+func (t *tyre) tread(slip network.Form, names law.Names) *law.Expr {
 	fast, lag := t.Number("v_range"), t.Number("damping")
 	state := t.AddState(network.State{Name: "k"})
-	stretch := network.StateOf(state)
+	most := 1 / t.flattest
+	k := network.StateOf(state)
+	g := t.AddLaw("stretch", "1", t.formula("sine/(B*C)", law.Names{"sine": t.sine(slip)}))
 
-	var sine network.Law
-	kappa, fn := sine.Read(slip, 1), sine.Read(network.SignalOf(t.load), 0)
-	t.sine(&sine, kappa, fn)
-	t.push(&sine, "B", fn)
-	g := t.AddLaw("stretch", "1", t.push(&sine, "C", fn).Do(model.Mul, model.Div))
-
-	path := network.LawOf(slip, 0).Do(model.Abs).Arg(g, 0).Do(model.Abs, model.Div)
-	path.Push(1).Do(model.Max).Push(mostShort).Do(model.Min)
-	path.Arg(t.v, 0).Do(model.Abs).Arg(t.vs, 0).Do(model.Abs, model.Max, model.Mul)
+	short := law.Formula("clamp(slip/g, 1, most)", law.Names{"slip": slip, "g": g, "most": mostShort}).Plain()
+	path := law.Formula("short*max(abs(v), abs(v_s))", law.Names{"short": short, "v": t.v, "v_s": t.vs})
+	for _, along := range []network.Form{slip, g, t.v, t.vs} {
+		path = path.WithCombinedSlope(along, 0)
+	}
 	p := t.AddLaw("path", t.Per("rad/s", "m/s"), path)
 
-	rate := network.LawOf(g, 1).Arg(stretch, fast/t.length).Do(model.Sub)
-	rate.Arg(p, 0).Push(fast).Do(model.Min, model.Mul).Times(1 / t.length)
+	names["g"], names["k"] = law.Of(g).Within(-most, most), law.Of(k).Within(-most, most)
+	names["p"] = law.Of(p).Within(0, math.Inf(1))
+	names["v_range"], names["relaxation"], names["damping"] = fast, t.length, lag
+	rate := law.Formula("(g - k)/relaxation*min(p, v_range)", names).WithCombinedSlope(p, 0).WithCombinedSlope(g, 1)
 	t.Network.States[state].Der = t.AddLaw("slip_rate", "1/s", rate)
 
-	k, to, way := l.Read(stretch, t.steepest), l.Read(g, t.steepest*lag), l.Read(p, 0)
-	load = l.Read(network.SignalOf(t.load), 0)
-	t.Network.SizeSlope(l, k, load, t.load)
-	t.Network.SizeSlope(l, to, load, t.load)
-	l.Again(k).Again(to).Again(k).Do(model.Sub)
-	l.Again(way).Push(fast).Do(model.Min).Times(lag / t.length)
-	l.Push(1).Push(fast).Again(way).Do(model.Div, model.Sub, model.Max).Push(1).Do(model.Min, model.Mul, model.Add)
-	t.push(l, "B", load)
-	t.push(l, "C", load).Do(model.Mul, model.Mul)
-
-	breakpoint := fast // of the lead
-	if lag*fast >= t.length {
-		breakpoint = t.length / lag
-	}
-	t.AddIndicator(network.LawOf(p, 0).Push(breakpoint).Do(model.Sub))
-	return load
+	names["lead"] = law.Formula("where(p - v_range, max(min(1, damping*v_range/relaxation), 1 - v_range/p), "+
+		"min(1, damping/relaxation*p))", names)
+	return t.formula("pressed*B*C*D*(k + lead*(g - k)) + S_v", names).
+		WithCombinedSlope(g, t.steepest*lag).WithCombinedSlope(p, 0)
 }

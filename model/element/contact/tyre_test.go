@@ -235,7 +235,8 @@ tyre: {type: tyre, a: wheel, b: car, radius: 0.3, B: 10, C: 1.9, D: 1, E: 0.97, 
 		}
 		return tables.Fastest()
 	}
-	want := 2 * 10 * 1.9 * 3000 * (0.09/1.2 + 1/400.0) // twice B·C·D·fn/v_low on the inertias
+	// Twice B·C·D·fn/v_low on the inertias, and along the speed of the car D·fn/v_low.
+	want := 2 * 3000 * (10*1.9*(0.09/1.2+1/400.0) + 1/400.0)
 	for _, fn := range []string{"{sum: [3000, {product: [0, more]}]}", "{sum: [2500, 500, {product: [0, more]}]}", "{sum: [2000, more]}", "{sum: [4000, {product: [-2, more]}, -2000]}"} {
 		if got := fastest(fn); !scalar.EqualWithinRel(got, want, 1e-12) {
 			t.Errorf("fn %s: %g rad/s, want %g", fn, got, want)

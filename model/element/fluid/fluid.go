@@ -6,10 +6,9 @@
 package fluid
 
 import (
-	"math"
-
 	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -92,41 +91,41 @@ func readActuator(e *element.Element) element.Declared {
 	current := network.SignalOf(e.Waveform("current"))
 	t := e.Table("pressure_map")
 	lag := e.Number("lag")
-	valve := e.NameLaw("p_map", network.LawOf(current, 0).Look(t))
-	e.AddBreakpoints(current, t.Breakpoints())
+	valve := e.NameLaw("p_map", law.Formula("pressure_map(current)", law.Names{"pressure_map": t, "current": current}))
 	e.Own().MaxAbs = network.Largest(t.Z)
 	if lag > 0 {
 		valve = e.AddLag(network.State{Name: "p_valve", Start: t.Z[0]}, valve, lag)
 	}
 	e.NameForm("p_valve", valve)
 	if e.Has("fill_volume") {
-		fillPiston(e, valve)
+		fillPiston(e, valve, t)
 	} else {
 		e.Forbid("goes with fill_volume", "fill_pressure", "kiss_pressure", "stiffness", "flow", "flow_range")
-		e.Own().Law = network.LawOf(valve, 0)
+		e.OwnLaw(law.Of(valve))
 	}
 
 	return element.Declared{}
 }
 
-// fillPiston adds the piston: the volume V is a state, the pressure is p(V).
-func fillPiston(e *element.Element, valve network.Form) {
+// fillPiston adds the piston: the volume V is a state, the pressure is p(V). The pressure of the valve
+// is that of a map.
+func fillPiston(e *element.Element, valve network.Form, pressures model.Table) {
 	volume, low, kiss := e.Number("fill_volume"), e.Number("fill_pressure"), e.Number("kiss_pressure")
 	if !(kiss >= low) {
 		e.Refuse(e.Place("kiss_pressure"), "kiss_pressure %s is below fill_pressure %s",
 			units.Format(kiss, "Pa"), units.Format(low, "Pa"))
 	}
-	stiff, flow, laminar := e.Number("stiffness"), e.Number("flow")/math.Sqrt(1e5), e.Number("flow_range")
+	stiff := e.Number("stiffness")
 	p := model.Table{Extend: true, X: []float64{-volume, 0, volume, 2 * volume},
 		Z: []float64{low - stiff*volume, low, kiss, kiss + stiff*volume}}
 	state := e.AddState(network.State{Name: "V"})
 	V := e.NameForm("V", network.StateOf(state))
-	e.Own().Law = network.LawOf(V, stiff).Look(p)
-	e.AddBreakpoints(V, []float64{0, volume})
-
-	q := network.LawOf(valve, 0).Arg(V, stiff*flow/math.Sqrt(laminar)).Look(p).Do(model.Sub)
-	q.Again(0).Again(1).Look(p).Do(model.Sub, model.Abs).Push(laminar).Do(model.Add, model.Sqrt, model.Div).Times(flow)
-	e.Network.States[state].Der = e.AddLaw("Q", "m3/s", q)
+	e.OwnLaw(law.Formula("p(V)", law.Names{"p": p, "V": V, "stiffness": stiff, "fill_volume": volume}))
+	most := network.Largest(pressures.Z) + kiss
+	dp := law.Of(valve.Plus(network.SignalOf(e.OwnSignal).Scaled(-1))).Within(-most, most)
+	Q := law.Formula("flow/sqrt(1e5)*dp/sqrt(abs(dp) + flow_range)",
+		law.Names{"flow": e.Number("flow"), "dp": dp, "flow_range": e.Number("flow_range")})
+	e.Network.States[state].Der = e.AddLaw("Q", "m3/s", Q)
 }
 
 // readCylinder reads a brake cylinder behind the two magnet valves of a wheel slide protection.
@@ -141,22 +140,16 @@ func readCylinder(e *element.Element) element.Declared {
 	asked := e.Waveform("demand")
 	vent, fill, start := e.Number("T_vent"), e.Number("T_fill"), e.Number("p_start")
 	release := e.NumberOr("T_release", vent)
-	hold, open := readShare(e, "hold"), readShare(e, "vent")
+	hold, open := readOpening(e, "hold"), readOpening(e, "vent")
 	i := e.AddState(network.State{Name: "p", Start: start})
 	e.ReadStart("p_start", network.StartCondition{State: 1 + i})
 	p := network.StateOf(i)
-	missing := network.SignalOf(asked).Plus(p.Scaled(-1))
-	l := network.LawOf(missing, 1/min(fill, release)).Push(0).Do(model.Max).Times(1 / fill)
-	l.Again(0).Push(0).Do(model.Min).Times(1 / release).Do(model.Add)
-	for _, valve := range []network.Form{hold, open} {
-		pushOpening(l.Push(1), valve).Do(model.Sub, model.Mul)
-	}
-	pushOpening(l.Arg(p, 1/vent), open).Do(model.Mul).Times(1 / vent).Do(model.Sub)
-	if fill != release {
-		e.AddIndicator(network.LawOf(missing, 0))
-	}
-	e.Network.States[i].Der = e.AddLaw("rate", "Pa/s", l)
-	s := e.Own()
-	s.Law, s.MaxAbs = network.LawOf(p, 1), max(start, e.Network.MaxAbs(asked))
+	most := max(start, e.Network.MaxAbs(asked))
+	rate := law.Formula("where(missing, missing/T_fill, missing/T_release)*(1 - hold)*(1 - vent) - vent*p/T_vent", law.Names{
+		"missing": law.Of(network.SignalOf(asked).Plus(p.Scaled(-1))).Within(-most, most), "p": law.Of(p).Within(0, most),
+		"T_fill": fill, "T_release": release, "T_vent": vent, "hold": hold, "vent": open})
+	e.Network.States[i].Der = e.AddLaw("rate", "Pa/s", rate)
+	e.OwnLaw(law.Of(p))
+	e.Own().MaxAbs = most
 	return element.Declared{}
 }

@@ -1,10 +1,9 @@
 package fluid
 
 import (
-	"math"
-
 	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -12,9 +11,7 @@ import (
 // circuit is the brake of one wheel with its valves during reading.
 type circuit struct {
 	*element.Element
-	rate      float64 // C_d·sqrt(2/rho): turbulent flow through 1 m² at 1 Pa, m³/s
-	laminar   float64 // pressure difference below which flows are laminar, Pa
-	stiffness float64 // largest stiffness of the caliper, Pa/m³
+	most float64 // largest pressure difference expected, Pa
 }
 
 // readWheelCircuit reads a caliper behind an inlet valve, open without current, and an outlet valve,
@@ -30,16 +27,14 @@ type circuit struct {
 // laminar, proportional to dp, as in Simscape. Above, it is smaller than the turbulent flow by 1 % at
 // 5 and by 0.25 % at 10 times p_transition.
 func readWheelCircuit(e *element.Element) element.Declared {
-	c := circuit{Element: e, rate: e.Number("C_d") * math.Sqrt(2/e.Number("rho")), laminar: e.Number("p_transition")}
+	c := circuit{Element: e}
 	master := e.Waveform("master")
-	inlet, outlet, check := e.Number("A_inlet"), e.Number("A_outlet"), e.Number("A_check")
 	drain, tank := c.drain()
-	curve := readCaliper(e)
-	c.stiffness = curve.MaxSlope()
-	p := makeChamber(e, curve)
+	p := makeChamber(e, readCaliper(e))
 	e.Own().MaxAbs = e.Network.MaxAbs(master)
-	in := c.line(inlet, check, network.SignalOf(master).Plus(p.Scaled(-1)))
-	out := c.outlet(outlet, p, drain)
+	c.most = 2 * e.Own().MaxAbs
+	in := c.line(network.SignalOf(master).Plus(p.Scaled(-1)))
+	out := c.outlet(p.Plus(drain.Scaled(-1)))
 	e.Network.States[volume(e).Index()].Der = in.Plus(out.Scaled(-1))
 	if tank != nil {
 		fill(tank, out)
@@ -58,11 +53,9 @@ func readAccumulator(e *element.Element) element.Declared {
 	if !e.Together("pump", "flow") {
 		return element.Declared{}
 	}
-	flow, suction := e.Number("flow"), e.Number("p_suction")
-	l := network.LawOf(p, flow/suction).Times(1 / suction).Push(0).Do(model.Max).Push(1).Do(model.Min)
-	pushOpening(l, readShare(e, "pump"))
-	e.AddBreakpoints(p, []float64{suction})
-	fill(e, e.NameLaw("Q_pump", l.Do(model.Mul).Times(flow)).Scaled(-1))
+	Q := law.Formula("flow*clamp(p/p_suction, 0, 1)*pump", law.Names{"flow": e.Number("flow"),
+		"p": p, "p_suction": e.Number("p_suction"), "pump": readOpening(e, "pump")})
+	fill(e, e.NameLaw("Q_pump", Q).Scaled(-1))
 	return element.Declared{}
 }
 
@@ -86,8 +79,8 @@ func volume(e *element.Element) network.Form {
 // makeChamber makes p(V) the signal with the name of the element, and returns it.
 func makeChamber(e *element.Element, curve model.Table) network.Form {
 	V := volume(e)
-	e.Own().Law = network.LawOf(V, curve.MaxSlope()).Look(curve)
-	e.AddBreakpoints(V, curve.Breakpoints())
+	e.OwnLaw(law.Formula("p(V)", law.Names{"p": curve, "V": V}))
+	e.Own().MaxAbs = network.Largest(curve.Z)
 	return network.SignalOf(e.OwnSignal)
 }
 
@@ -143,71 +136,39 @@ func (c *circuit) drain() (network.Form, *element.Element) {
 	return drain, nil
 }
 
-// readShare reads a command of a valve or a motor, 0 to 1; nil for a missing key, which means 0.
-func readShare(e *element.Element, key string) network.Form {
+// readOpening reads a command of a valve or a motor, limited to 0 to 1; a missing one is 0.
+func readOpening(e *element.Element, key string) *law.Expr {
 	share := e.OptionalWaveform(key)
 	if share == nil {
-		return nil
+		return law.Number(0)
 	}
-	if low, high := e.Network.Range(share.Index()); math.IsInf(low, 0) || math.IsInf(high, 0) {
-		e.AddBreakpoints(share, []float64{0, 1})
-	}
-	return share
+	return law.Formula("clamp(share, 0, 1)", law.Names{"share": share})
 }
 
-// pushOpening pushes a command, limited to 0 to 1.
-func pushOpening(l *network.Law, share network.Form) *network.Law {
-	if share == nil {
-		return l.Push(0)
-	}
-	return l.Arg(share, 0).Push(0).Do(model.Max).Push(1).Do(model.Min)
-}
-
-// orifice pushes the flow through an opening of an area, m²; dp pushes the pressure difference.
-func (c *circuit) orifice(l *network.Law, area float64, dp func()) {
-	dp()
-	dp()
-	dp()
-	l.Do(model.Mul).Push(c.laminar*c.laminar).Do(model.Add, model.Sqrt, model.Sqrt, model.Div).Times(c.rate * area)
-}
-
-// addVolumeSlope gives a flow through an opening its slope along the volume in the caliper, which is
-// largest at pressure difference 0. No operation uses that argument.
-func (c *circuit) addVolumeSlope(l *network.Law, area float64) {
-	l.Read(volume(c.Element), c.stiffness*c.rate*area/math.Sqrt(c.laminar))
+// orifice returns the flow through an opening at a pressure difference; area is the key of its
+// cross-section.
+func (c *circuit) orifice(area string, dp network.Form) *law.Expr {
+	return law.Formula("C_d*sqrt(2/rho)*"+area+"*dp/sqrt(sqrt(dp*dp + p_transition*p_transition))", law.Names{
+		"C_d": c.Number("C_d"), "rho": c.Number("rho"), area: c.Number(area),
+		"p_transition": c.Number("p_transition"), "dp": law.Of(dp).Within(-c.most, c.most)})
 }
 
 // line returns the flow from the master cylinder at fall = master - p: through the inlet valve, and
 // back through the parallel check valve.
-func (c *circuit) line(area, check float64, fall network.Form) network.Form {
+func (c *circuit) line(fall network.Form) network.Form {
 	crack := c.Number("p_check")
-	share := readShare(c.Element, "inlet")
-	if check == 0 {
+	Q := law.Formula("(1 - inlet)*Q", law.Names{"inlet": readOpening(c.Element, "inlet"), "Q": c.orifice("A_inlet", fall)})
+	if c.Number("A_check") == 0 {
 		c.Forbid("goes with A_check", "p_check")
+		return c.NameLaw("Q_in", Q)
 	}
-	var l network.Law
-	dp := l.Read(fall, 0)
-	c.addVolumeSlope(&l, area+check)
-	c.orifice(&l, area, func() { l.Again(dp) })
-	pushOpening(&l, share).Push(1).Do(model.Sub, model.Mul, model.Neg)
-	if check > 0 {
-		c.orifice(&l, check, func() { l.Again(dp).Push(crack).Do(model.Add).Push(0).Do(model.Min) })
-		l.Do(model.Add)
-		c.AddIndicator(network.LawOf(fall, 0).Push(crack).Do(model.Add))
-	}
-
-	return c.NameLaw("Q_in", &l)
+	over := fall.Plus(network.One(crack))
+	return c.NameLaw("Q_in", law.Formula("Q + where(over, 0, check)",
+		law.Names{"Q": Q, "over": law.Of(over).Within(-c.most, c.most), "check": c.orifice("A_check", over)}))
 }
 
-// outlet returns the flow through the outlet valve from p to drain.
-func (c *circuit) outlet(area float64, p, drain network.Form) network.Form {
-	share := readShare(c.Element, "outlet")
-	var l network.Law
-	dp := l.Read(p.Plus(drain.Scaled(-1)), 0)
-	if len(drain) > 0 { // the slope along the pressure of the drain
-		l.Read(drain, area*c.rate/math.Sqrt(c.laminar))
-	}
-	c.addVolumeSlope(&l, area)
-	c.orifice(&l, area, func() { l.Again(dp) })
-	return c.NameLaw("Q_out", pushOpening(&l, share).Do(model.Mul))
+// outlet returns the flow through the outlet valve at a pressure difference.
+func (c *circuit) outlet(dp network.Form) network.Form {
+	return c.NameLaw("Q_out", law.Formula("outlet*Q",
+		law.Names{"outlet": readOpening(c.Element, "outlet"), "Q": c.orifice("A_outlet", dp)}))
 }

@@ -8,6 +8,7 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 )
 
@@ -50,15 +51,13 @@ func Kinds() []element.Kind {
 	}
 }
 
-// engine is an engine during reading: its law l and the values that the law reads.
+// engine is an engine during reading.
 type engine struct {
 	*element.Element
 	w          network.Form // speed
-	throttle   network.Form // 0 to 1; nil: none
+	throttle   *law.Expr    // 0 to 1; nil: none
 	full, drag model.Table  // torque over speed, a map also over throttle; drag without points: 0
 	isMap      bool
-	l          network.Law
-	speed      int // argument of the law that is w
 }
 
 // readEngine reads an engine: a torque over speed and throttle (map), or between the drag and the
@@ -67,25 +66,17 @@ func readEngine(e *element.Element) element.Declared {
 	at := network.RowOf(e.Node("flange"))
 	g := engine{Element: e, w: at.Speeds(1)}
 	if e.Has("throttle") {
-		g.throttle = readOverride(e, network.SignalOf(e.Waveform("throttle")))
+		g.throttle = law.Of(readOverride(e, network.SignalOf(e.Waveform("throttle"))))
 	} else {
 		e.Forbid("goes with throttle", "override", "override_mode")
 	}
 	g.readTables()
-	points := slices.Clone(g.full.X)
-	if !g.isMap {
-		points = append(g.full.Breakpoints(), g.drag.Breakpoints()...)
-	}
-	g.speed = g.l.Read(g.w, g.full.MaxSlope()+g.drag.MaxSlope())
-	g.pushFired()
-	g.addIdle()
-	g.addLimiter()
+	value := g.limit(g.addIdle(g.fired()))
 	if on := e.OptionalWaveform("on"); on != nil { // 1: runs, 0: no fuel
-		g.fade(func() { g.l.Arg(on, 0) })
+		value = g.fade(law.Of(on), value)
 	}
 
-	tau := e.NameLaw("tau_burn", &g.l)
-	e.AddBreakpoints(g.w, points)
+	tau := e.NameLaw("tau_burn", value)
 	if lag := e.Number("lag"); lag > 0 {
 		tau = e.AddLag(network.State{Name: "tau", Start: e.Number("tau_start")}, tau, lag)
 		e.ReadStart("tau_start", network.StartCondition{State: 1 + tau.Index()})
@@ -104,43 +95,33 @@ func readOverride(e *element.Element, throttle network.Form) network.Form {
 	if !e.Together("override", "override_mode") {
 		return throttle
 	}
-	const far = 10 // above any demand
-	l := network.LawOf(throttle, 0)
-	asked := l.Read(network.SignalOf(e.Waveform("override")), 0)
-	mode := l.Read(network.SignalOf(e.Waveform("override_mode")), 0)
-	// in modes 2 and 3 asked is the upper limit
-	l.Again(asked).Push(2).Again(mode).Do(model.Sub).Push(0).Do(model.Max).Times(far).Do(model.Add, model.Min)
-	// in mode 2 asked is also the lower limit
-	l.Again(asked).Again(mode).Push(2).Do(model.Sub, model.Abs).Times(far).Do(model.Sub, model.Max)
-	return e.AddLaw("demand", "1", l.Push(0).Do(model.Max).Push(1).Do(model.Min))
+	return e.AddLaw("demand", "1", law.Formula(
+		"clamp(where(mode - 1.5, where(mode - 2.5, min(throttle, override), override), throttle), 0, 1)",
+		law.Names{"throttle": throttle, "override": network.SignalOf(e.Waveform("override")),
+			"mode": network.SignalOf(e.Waveform("override_mode"))}))
 }
 
-// pushFired pushes the torque with fuel, at the speed and the throttle.
-func (g *engine) pushFired() {
-	g.l.Again(g.speed)
+// fired returns the torque with fuel, at the speed and the throttle.
+func (g *engine) fired() *law.Expr {
+	names := law.Names{"w": g.w, "full": g.full, "drag": g.motored(), "throttle": g.throttle}
 	switch {
 	case g.isMap:
-		g.l.Arg(g.throttle, 0).Look2(g.full)
-	case g.throttle != nil && len(g.drag.X) > 0: // drag + throttle·(full - drag)
-		g.l.Look(g.full).Again(g.speed).Look(g.drag).Do(model.Sub)
-		g.l.Arg(g.throttle, 0).Do(model.Mul).Again(g.speed).Look(g.drag).Do(model.Add)
+		return law.Formula("full(w, throttle)", names)
 	case g.throttle != nil:
-		g.l.Look(g.full).Arg(g.throttle, 0).Do(model.Mul)
-	default:
-		g.l.Look(g.full)
+		return law.Formula("drag + throttle*(full(w) - drag)", names)
 	}
+	return law.Formula("full(w)", names)
 }
 
-// pushDrag pushes the torque without fuel.
-func (g *engine) pushDrag() {
+// motored returns the torque without fuel.
+func (g *engine) motored() *law.Expr {
 	switch {
 	case g.isMap:
-		g.l.Again(g.speed).Push(0).Look2(g.full)
+		return law.Lookup(g.full.Column(0), law.Of(g.w))
 	case len(g.drag.X) > 0:
-		g.l.Again(g.speed).Look(g.drag)
-	default:
-		g.l.Push(0)
+		return law.Lookup(g.drag, law.Of(g.w))
 	}
+	return law.Number(0)
 }
 
 // readTables reads the map, or the full-load torque and the drag.
@@ -163,46 +144,29 @@ func (g *engine) readTables() {
 	}
 }
 
-// addIdle adds the idle controller: idle_gain·(idle_speed - w), from 0 to idle_torque.
-func (g *engine) addIdle() {
+// addIdle adds the idle controller to a torque: idle_gain·(idle_speed - w), from 0 to idle_torque.
+func (g *engine) addIdle(tau *law.Expr) *law.Expr {
 	if !g.Has("idle_speed") {
 		g.Forbid("goes with idle_speed", "idle_gain", "idle_torque")
-		return
+		return tau
 	}
-
-	idle, gain, most := g.Number("idle_speed"), g.Number("idle_gain"), g.Number("idle_torque")
-	g.l.Slopes[g.speed] += gain
-	g.l.Push(idle).Again(g.speed).Do(model.Sub).Times(gain).Push(0).Do(model.Max).Push(most).Do(model.Min, model.Add)
-	g.AddBreakpoints(g.w, []float64{idle - most/gain, idle})
+	return law.Formula("tau + clamp(idle_gain*(idle_speed - w), 0, idle_torque)", law.Names{"tau": tau, "w": g.w,
+		"idle_speed": g.Number("idle_speed"), "idle_gain": g.Number("idle_gain"), "idle_torque": g.Number("idle_torque")})
 }
 
-// addLimiter fades the torque to the drag from limit_speed on, over limit_range.
-func (g *engine) addLimiter() {
+// limit fades a torque to the drag from limit_speed on, over limit_range.
+func (g *engine) limit(tau *law.Expr) *law.Expr {
 	if !g.Has("limit_speed") {
 		g.Forbid("goes with limit_speed", "limit_range")
-		return
+		return tau
 	}
-	limit, span := g.Number("limit_speed"), g.Number("limit_range")
-	most := 0.0
-	for _, t := range g.l.Tables {
-		most = max(most, network.Largest(t.Z))
-	}
-	g.l.Slopes[g.speed] += most / span
-	g.fade(func() {
-		g.l.Push(limit + span).Again(g.speed).Do(model.Sub).Times(1 / span)
-		g.l.Push(0).Do(model.Max).Push(1).Do(model.Min)
-	})
-	g.AddBreakpoints(g.w, []float64{limit, limit + span})
+	return g.fade(law.Formula("clamp((limit_speed + limit_range - w)/limit_range, 0, 1)", law.Names{"w": g.w,
+		"limit_speed": g.Number("limit_speed"), "limit_range": g.Number("limit_range")}), tau)
 }
 
-// fade replaces the torque on top of the stack by drag + part·(torque - drag).
-func (g *engine) fade(part func()) {
-	g.pushDrag()
-	g.l.Do(model.Sub)
-	part()
-	g.l.Do(model.Mul)
-	g.pushDrag()
-	g.l.Do(model.Add)
+// fade returns drag + part·(torque - drag).
+func (g *engine) fade(part, tau *law.Expr) *law.Expr {
+	return law.Formula("drag + part*(tau - drag)", law.Names{"drag": g.motored(), "part": part, "tau": tau})
 }
 
 // readConverter reads a torque converter; with nu = w_turbine/w_impeller,
@@ -216,26 +180,18 @@ func readConverter(e *element.Element) element.Declared {
 	fast := e.Number("w_max")
 	pump, turbine := e.Node("impeller"), e.Node("turbine")
 	wp, wt := network.RowOf(pump).Speeds(1), network.RowOf(turbine).Speeds(1)
-	torque := func(ratio model.Table) *network.Law {
+	w := law.Of(wp).Within(-fast, fast)
+	nu := law.Formula("w_turbine/w_impeller", law.Names{"w_turbine": wt, "w_impeller": w})
+	torque := func(ratio model.Table) *law.Expr {
 		byTurbine, byPump := converterSlopes(lambda, ratio, fast)
-		var l network.Law
-		t, p := l.Read(wt, byTurbine), l.Read(wp, byPump)
-		l.Again(t).Again(p).Do(model.Div).Look(lambda)
-		if len(ratio.X) > 1 {
-			l.Again(t).Again(p).Do(model.Div).Look(ratio).Do(model.Mul)
-		} else {
-			l.Times(ratio.Z[0])
-		}
-
-		return l.Again(p).Do(model.Mul).Again(p).Do(model.Abs, model.Mul)
+		return law.Formula("lambda(nu)*ratio(nu)*w_impeller*abs(w_impeller)",
+			law.Names{"nu": nu, "lambda": lambda, "ratio": ratio, "w_impeller": w}).WithSlope(wt, byTurbine).WithSlope(wp, byPump)
 	}
 
 	in := e.NameLaw("tau_pump", torque(element.Constant(1)))
 	out := e.NameLaw("tau_turbine", torque(ratio))
 	e.Exert(network.RowOf(pump), in.Scaled(-1))
 	e.Exert(network.RowOf(turbine), out)
-	points := append(lambda.Breakpoints(), ratio.Breakpoints()...)
-	e.AddLawBreakpoints(network.LawOf(wt, 0).Arg(wp, 0).Do(model.Div), points)
 	return element.Declared{Rel: network.Difference(turbine, pump), Tau: out, Unit: "N.m"}
 }
 

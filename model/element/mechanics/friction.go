@@ -1,10 +1,12 @@
 package mechanics
 
 import (
+	"math"
 	"slices"
 
 	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 )
 
@@ -60,13 +62,16 @@ func readClutch(e *element.Element) element.Declared {
 	}
 
 	// The capacity depends on the slip: mu(|w_rel|)·cgeo·(fn - offset) is a law.
-	l := network.LawOf(e.Between.Speeds(1), mu.MaxSlope()*e.Network.MaxAbs(k.Signal)).Do(model.Abs).Look(mu)
-	l.Arg(network.SignalOf(k.Signal).Plus(network.One(-k.Offset)), 0).Push(0).Do(model.Max, model.Mul)
-	e.Network.SizeSlope(l, 0, 1, k.Signal)
-	fn := k.Signal
-	k.Signal, k.Offset = e.AddLaw("mu_fn", "1", l).Index(), 0
-	e.AddSlipBreakpoints(mu)
+	fn, highest := k.Signal, network.Largest(mu.Z)
+	capacity := law.Formula("mu*max(0, fn)", law.Names{"mu": law.Lookup(mu, slipOf(e)).Within(-highest, highest),
+		"fn": network.SignalOf(fn).Plus(network.One(-k.Offset))})
+	k.Signal, k.Offset = e.AddLaw("mu_fn", "1", capacity).Index(), 0
 	return e.PressedBy(e.AddFriction(k), fn, slices.Max(mu.Z)*k.Gain*k.Peak)
+}
+
+// slipOf returns |w_rel| of a friction element, whose reversal is an event of its own.
+func slipOf(e *element.Element) *law.Expr {
+	return law.Formula("abs(w)", law.Names{"w": e.Between.Speeds(1)}).Plain().Within(0, math.Inf(1))
 }
 
 // readCoefficient reads mu, or mu_pos: rows of slip and coefficient.
@@ -130,9 +135,7 @@ func readBearing(e *element.Element) element.Declared {
 			return e.AddFriction(k)
 		}
 
-		l := network.LawOf(e.Between.Speeds(1), t.MaxSlope()).Do(model.Abs).Look(t)
-		k.Signal = e.AddLaw(name, unit, l).Index()
-		e.AddSlipBreakpoints(t)
+		k.Signal = e.AddLaw(name, unit, law.Lookup(t, slipOf(e))).Index()
 		return e.AddFriction(k)
 	}
 
@@ -145,9 +148,8 @@ func readBearing(e *element.Element) element.Declared {
 		e.NumberOr("fexp", 0) // without effect, but checked
 		k.Signal = e.AddConstant(name, coulomb)
 	} else {
-		fexp := e.Number("fexp")
-		l := network.LawOf(e.Between.Speeds(1), extra*fexp).Do(model.Abs).Times(-fexp).Do(model.Exp)
-		k.Signal = e.AddLaw(name, unit, l.Times(extra).Push(coulomb).Do(model.Add)).Index()
+		k.Signal = e.AddLaw(name, unit, law.Formula("tau_Coulomb + tau_Stribeck*exp(-fexp*w)", law.Names{
+			"tau_Coulomb": coulomb, "tau_Stribeck": extra, "fexp": e.Number("fexp"), "w": slipOf(e)})).Index()
 	}
 
 	d := e.AddFriction(k)

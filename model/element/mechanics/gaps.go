@@ -6,6 +6,7 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -188,11 +189,14 @@ func addContactLoss(e *element.Element, c network.ContactLoss, name string, sign
 		body := network.Difference(node, network.Ground)
 
 		// Limited to 0 and the force of the contact: 0 without contact, and continuous at its end.
-		l := network.LawOf(network.ContactLossOf(len(e.Network.ContactLosses)-1), 1)
-		n := l.Read(network.FrictionOf(c.Contact).Scaled(-1e9), 0)
-		l.Again(n).Push(0).Do(model.Max, model.Min).Again(n).Push(0).Do(model.Min, model.Max)
-		l.Push(0).Choose(e.AddIndicator(network.LawOf(body.Speeds(way.forward), 0)))
-		loss := e.AddLaw(name+".loss_"+way.name, e.Per("N.m", "N"), l)
+		own := network.ContactLossOf(len(e.Network.ContactLosses) - 1)
+		n := network.FrictionOf(c.Contact).Scaled(-1e9)
+		names := law.Names{"loss": own, "n": n, "forward": body.Speeds(way.forward)}
+		names["above"], names["below"] = law.Formula("max(n, 0)", names).Plain(), law.Formula("min(n, 0)", names).Plain()
+		names["loss"] = law.Formula("min(loss, above)", names).Plain()
+		names["loss"] = law.Formula("max(loss, below)", names).Plain()
+		l := law.Formula("where(forward, loss, 0)", names)
+		loss := e.AddLaw(name+".loss_"+way.name, e.Per("N.m", "N"), l.WithCombinedSlope(n, 0))
 		e.Exert(body, loss.Scaled(-way.forward))
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 )
 
@@ -143,63 +144,35 @@ func readLossyGear(e *element.Element) element.Declared {
 		Tie: len(e.Network.Ties) - 1, Eta1: slices.Min(g.eta1.Z), Eta2: slices.Min(g.eta2.Z)})
 	d := e.AddFriction(model.Friction{Gain: 1, Peak: 1})
 
-	var side network.Law
-	load := side.Read(network.GearLoadOf(g.at), 0)
-	side.Arg(network.FrictionOf(own), 0)
-	side.Arg(e.Between.Speeds(1), 0).Times(1e-6).Do(model.Add) // decides at the start
-	forward := g.addLastingIndicator(&side, load)
-
-	capacity := g.pushLosses(forward).Do(model.Max)
-	capacity.Loss = g.at + 1
-	margin(capacity, 0).Times(2).Do(model.Add)
-	e.Network.Frictions[own].Signal = e.AddLaw("tau_max", "N.m", capacity).Index()
-	g.addLastingIndicator(g.pushLosses(forward).Do(model.Sub), 0)
-	e.AddSlipBreakpoints(g.all()...)
+	e.Network.Frictions[own].Signal = e.AddLaw("tau_max", "N.m", g.capacity(own)).Index()
 	return d
 }
 
-// addLastingIndicator makes an event indicator of l with hysteresis; load is the argument of its size.
-func (g *lossy) addLastingIndicator(l *network.Law, load int) int {
-	return g.AddIndicator(margin(l, load).Side(len(g.Network.Indicators)).Do(model.Mul, model.Add))
-}
+// capacity returns the capacity of the friction element, which has the index own.
+func (g *lossy) capacity(own int) *law.Expr {
+	load, share, w := network.GearLoadOf(g.at), network.GearShareOf(g.at), g.Between.Speeds(1)
+	speed := slipOf(g.Element)
+	names := law.Names{"load": load, "share": share, "tau": network.FrictionOf(own), "w": w,
+		"eta1": law.Lookup(g.eta1, speed), "eta2": law.Lookup(g.eta2, speed),
+		"tau1": law.Lookup(g.tau1, speed), "tau2": law.Lookup(g.tau2, speed)}
+	formula := func(name, text string) { names[name] = law.Formula(text, names) }
 
-// margin pushes the hysteresis under a load, which is an argument of l.
-func margin(l *network.Law, load int) *network.Law {
-	return l.Again(load).Do(model.Abs).Times(marginPart).Push(marginTau).Do(model.Add)
-}
-
-// pushLosses pushes the loss with flange a driving and the loss with flange b driving, both for the
-// sign of an event indicator. The load is argument 0.
-func (g *lossy) pushLosses(side int) *network.Law {
-	var l network.Law
-	load := l.Read(network.GearLoadOf(g.at), 0)
-	share := l.Read(network.GearShareOf(g.at), 0)
-	speed := l.Read(g.Between.Speeds(1), g.tau1.MaxSlope()+g.tau2.MaxSlope())
-	at := func(t model.Table) *network.Law {
-		if len(t.X) == 1 {
-			return l.Push(t.Z[0])
-		}
-		return l.Again(speed).Do(model.Abs).Look(t)
-	}
-
-	rest := func(eta model.Table) *network.Law { // 1 - eta
-		l.Push(1)
-		return at(eta).Do(model.Sub)
-	}
-
-	rest(g.eta1).Again(load).Do(model.Mul).Side(side).Do(model.Mul)
-	at(g.tau1).Do(model.Add).Push(1)
-	rest(g.eta1).Again(share).Do(model.Mul, model.Sub, model.Div)
-
-	at(g.eta2)
-	at(g.tau2).Do(model.Mul)
-	rest(g.eta2).Again(load).Do(model.Mul).Side(side).Do(model.Mul, model.Sub)
-	at(g.eta2)
-	rest(g.eta2).Again(share).Do(model.Mul, model.Add, model.Div)
+	names["size"] = law.Formula("abs(load)", names).Plain()
+	names["marginPart"], names["marginTau"] = marginPart, marginTau
+	formula("margin", "size*marginPart + marginTau")
+	formula("forward", "latch(tau + 1e-6*w, margin)") // w decides at the start
+	formula("driving", "((1 - eta1)*load*forward + tau1)/(1 - (1 - eta1)*share)")
+	formula("driven", "(eta2*tau2 - (1 - eta2)*load*forward)/(eta2 + (1 - eta2)*share)")
 	if slices.Min(g.eta2.Z) == 0 {
-		l.Times(selfLocking)
+		names["selfLocking"] = float64(selfLocking)
+		formula("driven", "driven*selfLocking")
 	}
-	return &l
+	formula("larger", "latch(driving - driven, margin)")
+	names["loss"] = law.Formula("max(driving, driven)", names).Plain() // the load may jump past the corner
+	return law.Formula("loss + 2*margin", names).WithEvent(names["larger"].(*law.Expr)).
+		WithCombinedSlope(load, 0). // known after assembly
+		WithCombinedSlope(share, 0).WithCombinedSlope(network.FrictionOf(own), 0).
+		WithCombinedSlope(w, g.tau1.MaxSlope()+g.tau2.MaxSlope())
 }
 
 // maxFurther is the speed beyond the last row of a loss table up to which its torques continue, rad/s.

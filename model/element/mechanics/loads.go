@@ -6,6 +6,7 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -58,26 +59,27 @@ func loadKinds() []element.Kind {
 
 // readLinearLoad reads a load tau = tau_nominal·w/w_nominal, or with |w| if TorqueDirection is true.
 func readLinearLoad(e *element.Element) element.Declared {
-	slope := e.Number("tau_nominal") / e.Number("w_nominal")
-	w := e.Between.Speeds(1)
 	if !e.Flag("TorqueDirection") {
-		return e.Drive(w.Scaled(slope))
+		return e.Drive(e.Between.Speeds(e.Number("tau_nominal") / e.Number("w_nominal")))
 	}
-	e.AddBreakpoints(w, []float64{0})
-	l := network.LawOf(w, slope).Do(model.Abs).Times(slope)
-	return e.Drive(e.AddLaw(e.Per("tau", "f"), e.Per("N.m", "N"), l))
+	return driveLoad(e, "tau_nominal/w_nominal*abs(w)")
+}
+
+// driveLoad exerts the formula of a load over the speed w, up to twice the nominal one.
+func driveLoad(e *element.Element, formula string) element.Declared {
+	w := e.Number("w_nominal")
+	load := law.Formula(formula, law.Names{"tau_nominal": e.Number("tau_nominal"), "w_nominal": w,
+		"w": law.Of(e.Between.Speeds(1)).Within(-2*w, 2*w)})
+	return e.Drive(e.AddLaw(e.Per("tau", "f"), e.Per("N.m", "N"), load))
 }
 
 // readQuadraticLoad reads a load tau = tau_nominal·(w/w_nominal)², times sign(w) unless
 // TorqueDirection is true.
 func readQuadraticLoad(e *element.Element) element.Declared {
-	tau, w := e.Number("tau_nominal"), e.Number("w_nominal")
-	l := network.LawOf(e.Between.Speeds(1), 4*tau/w).Again(0) // up to twice the nominal speed
-	if !e.Flag("TorqueDirection") {
-		l.Do(model.Abs)
+	if e.Flag("TorqueDirection") {
+		return driveLoad(e, "tau_nominal/(w_nominal*w_nominal)*w*w")
 	}
-	l.Do(model.Mul).Times(tau / (w * w))
-	return e.Drive(e.AddLaw(e.Per("tau", "f"), e.Per("N.m", "N"), l))
+	return driveLoad(e, "tau_nominal/(w_nominal*w_nominal)*w*abs(w)")
 }
 
 // celsius20 is 20 degC, the temperature of alpha20, K.
@@ -100,7 +102,7 @@ func readEddy(e *element.Element) element.Declared {
 	} else if !e.Has("G") {
 		e.Forbid("goes with G", "T_ambient")
 	}
-	heat, loss := e.NumberOr("C", math.Inf(1)), e.Number("G")
+	heat, cooling := e.NumberOr("C", math.Inf(1)), e.Number("G")
 	start := e.NumberOr("T_start", ref)
 	ambient := e.NumberOr("T_ambient", start)
 	field := e.OptionalWaveform("excitation")
@@ -111,14 +113,15 @@ func readEddy(e *element.Element) element.Declared {
 	i := e.AddState(network.State{Name: "T", Start: start})
 	e.ReadStart("T_start", network.StartCondition{State: 1 + i})
 	T := e.NameForm("T", network.StateOf(i))
-	l := network.LawOf(e.Between.Speeds(1), 2*tau/w).Push(w)
-	l.Arg(T.Plus(network.One(-ref)), 0).Times(alpha).Push(1).Do(model.Add, model.Mul, model.Div) // x
-	// 2·x/(1 + x²) = sin(2·atan(x))
-	l.Do(model.Atan).Times(2).Do(model.Sin).Times(tau)
-	excited := l.Read(field, 0)
-	brake := e.AddLaw("tau", "N.m", l.Again(excited).Again(excited).Do(model.Mul, model.Mul))
-	power := e.NameLaw("lossPower", network.Product(brake, e.Between.Speeds(1)))
-	e.Network.States[i].Der = power.Scaled(1 / heat).Plus(T.Scaled(-loss / heat)).Plus(network.One(loss * ambient / heat))
+	slip := e.Between.Speeds(1)
+	most := e.Network.MaxAbs(field.Index())
+	// 2·x/(1 + x²) = sin(2·atan(x)), and x·d/dx of it is at most 1
+	torque := law.Formula("tau_nominal*sin(2*atan(w/(w_nominal*(1 + alpha20*(T - TRef)))))*excitation*excitation", law.Names{
+		"tau_nominal": tau, "w": slip, "w_nominal": w, "alpha20": alpha, "TRef": ref, "excitation": field,
+		"T": law.Of(T).Within(min(start, ambient, ref), math.Inf(1))}).WithSlope(T, tau*alpha*most*most)
+	brake := e.AddLaw("tau", "N.m", torque)
+	power := e.NameLaw("lossPower", law.Power(brake, slip))
+	e.Network.States[i].Der = power.Scaled(1 / heat).Plus(T.Scaled(-cooling / heat)).Plus(network.One(cooling * ambient / heat))
 	return e.Resist(brake)
 }
 
@@ -149,8 +152,8 @@ func readVehicle(e *element.Element) element.Declared {
 	e.Between = network.RowOf(own)
 	if k := rho * cd * area / 2; k > 0 {
 		air := e.Between.Speeds(1).Plus(wind.Scaled(-1))
-		l := network.LawOf(air, 2*k*fast).Again(0).Do(model.Abs, model.Mul).Times(-k)
-		e.Exert(e.Between, e.NameLaw("f_air", l))
+		drag := law.Formula("-k*v*abs(v)", law.Names{"k": k, "v": law.Of(air).Within(-fast, fast)})
+		e.Exert(e.Between, e.NameLaw("f_air", drag))
 	}
 
 	slope := e.OptionalWaveform("inclination") // tangent, positive uphill; nil: flat
@@ -159,15 +162,15 @@ func readVehicle(e *element.Element) element.Declared {
 		if slope == nil {
 			k.Signal = e.AddConstant("cos", 1)
 		} else {
-			k.Signal = e.AddLaw("cos", "1", network.LawOf(slope, 0).Do(model.Atan, model.Cos)).Index()
+			k.Signal = e.AddLaw("cos", "1", law.Formula("cos(atan(inclination))", law.Names{"inclination": slope})).Index()
 		}
 
 		e.AddFriction(k)
 	}
 
 	if slope != nil && weight > 0 {
-		l := network.LawOf(slope, 0).Do(model.Atan, model.Sin).Times(-weight)
-		e.Exert(e.Between, e.NameLaw("f_slope", l))
+		pull := law.Formula("-weight*sin(atan(inclination))", law.Names{"weight": weight, "inclination": slope})
+		e.Exert(e.Between, e.NameLaw("f_slope", pull))
 	}
 
 	return element.Declared{Rel: e.Between, Friction: cr > 0}

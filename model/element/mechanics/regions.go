@@ -6,6 +6,7 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -209,13 +210,14 @@ func (r *regions) damp(twist int, d []float64) network.Form {
 	if slices.Min(d) == slices.Max(d) {
 		return r.Between.Speeds(d[0])
 	}
-	l := new(network.Law).Push((d[0] + d[len(d)-1]) / 2)
+	sum := law.Number((d[0] + d[len(d)-1]) / 2)
 	for i, b := range r.borders {
-		beyond := network.LawOf(network.StateOf(twist).Plus(network.One(-b)), 0)
-		l.Side(r.AddIndicator(beyond)).Times((d[i+1] - d[i]) / 2).Do(model.Add)
+		sum = law.Formula("sum + sign(beyond)*step/2", law.Names{"sum": sum, "step": d[i+1] - d[i],
+			"beyond": network.StateOf(twist).Plus(network.One(-b))})
 	}
 
-	return r.AddLaw("damping", r.torque, l.Arg(r.Between.Speeds(1), slices.Max(d)).Do(model.Mul))
+	return r.AddLaw("damping", r.torque, law.Formula("d*w", law.Names{"d": sum.Within(slices.Min(d), slices.Max(d)),
+		"w": r.Between.Speeds(1)}))
 }
 
 // mirrored returns sign·v in reverse order, then middle, then v.
@@ -233,9 +235,8 @@ func readDeflectionDamper(e *element.Element) element.Declared {
 	d, more, most := e.Number("d"), e.Number("d_delta"), e.Number("phi_range")
 	out := e.AddTwist(0, 0)
 	twist := network.StateOf(out.Twist)
-	sign := e.AddIndicator(network.LawOf(twist, 0))
-	l := network.LawOf(twist, 0).Side(sign).Do(model.Mul).Times(more).Push(d).Do(model.Add)
-	l.Arg(e.Between.Speeds(1), d+more*most).Do(model.Mul)
-	out.Tau = e.Resist(e.AddLaw(e.Per("tau", "f"), out.Unit, l)).Tau
+	damping := law.Formula("(d + d_delta*abs(x))*w", law.Names{"d": d, "d_delta": more, "w": e.Between.Speeds(1),
+		"x": law.Of(twist).Within(-most, most)}).WithCombinedSlope(twist, 0) // the twist follows w
+	out.Tau = e.Resist(e.AddLaw(e.Per("tau", "f"), out.Unit, damping)).Tau
 	return out
 }

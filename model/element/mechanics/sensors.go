@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 )
 
@@ -26,14 +27,14 @@ func sensorKinds() []element.Kind {
 }
 
 func readSpeedSensor(e *element.Element) element.Declared {
-	e.Own().Law = network.LawOf(e.Between.Speeds(1), 1)
+	e.OwnLaw(law.Of(e.Between.Speeds(1)))
 	return element.Declared{Rel: e.Between}
 }
 
 // readAngleSensor integrates the relative speed.
 func readAngleSensor(e *element.Element) element.Declared {
 	i := e.AddState(network.State{Name: "phi_rel", Der: e.Between.Speeds(1), Along: e.Between})
-	e.Own().Law = network.LawOf(network.StateOf(i), 1)
+	e.OwnLaw(law.Of(network.StateOf(i)))
 	return element.Declared{Rel: e.Between, Twist: i, Angle: e.Per("rad", "m")}
 }
 
@@ -41,9 +42,10 @@ func readAngleSensor(e *element.Element) element.Declared {
 func readTorqueSensor(e *element.Element) element.Declared {
 	e.Tie(e.Term("a", 1), e.Term("b", -1))
 	tau := network.TieOf(len(e.Network.Ties) - 1).Scaled(-1)
-	e.Own().Law = network.LawOf(tau, 1)
 	if e.Kind.Name == "power_sensor" {
-		e.Own().Law = network.Product(tau, network.RowOf(e.Node("a")).Speeds(1))
+		e.OwnLaw(law.Power(tau, network.RowOf(e.Node("a")).Speeds(1)))
+	} else {
+		e.OwnLaw(law.Of(tau))
 	}
 	return element.Declared{}
 }
@@ -53,9 +55,7 @@ func readTorqueSensor(e *element.Element) element.Declared {
 func readPositionTable(e *element.Element) element.Declared {
 	t := e.Table("table")
 	s := network.StateOf(e.Angle(e.Node("flange")))
-	e.AddBreakpoints(s, t.Breakpoints())
-	own := e.Own()
-	own.Law = network.LawOf(s, t.MaxSlope()).Look(t)
-	own.MaxAbs = max(-slices.Min(t.Z), slices.Max(t.Z))
+	e.OwnLaw(law.Lookup(t, law.Of(s)))
+	e.Own().MaxAbs = max(-slices.Min(t.Z), slices.Max(t.Z))
 	return element.Declared{}
 }

@@ -6,6 +6,7 @@ import (
 
 	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 )
 
@@ -265,12 +266,6 @@ func readHarmonics(e *element.Element) element.Declared {
 	if !(rows[0][0] > 0) {
 		e.Refuse(e.Place("orders"), "orders: order %g is not positive; it counts periods per turn", rows[0][0])
 	}
-	size, steep := 1.0, 0.0
-	for i, order := range rows[0] {
-		a := math.Abs(rows[1][i])
-		size, steep = size+a, steep+a*order
-	}
-
 	absolute := e.Word("angle") == "absolute"
 	var turn int
 	along := e.Between
@@ -280,23 +275,13 @@ func readHarmonics(e *element.Element) element.Declared {
 	} else {
 		turn = e.AddDeflection(network.State{Name: "phi_rel"})
 	}
-	most := e.Network.MaxAbs(mean)
-	if mean < len(e.Network.Inputs) {
-		if in := e.Network.Inputs[mean]; !math.IsInf(in.Max-in.Min, 0) {
-			most = max(-in.Min, in.Max)
-		}
-	}
-
-	var l network.Law
-	angle, rate := l.Read(network.StateOf(turn), most*steep), l.Read(along.Speeds(1), 0)
-	fast := e.Number("w_max")
-	l.Stiff = []network.Stiffness{{Rate: rate, Own: rows[0][len(rows[0])-1] * fast}}
-	l.Push(1)
+	sum := law.Number(1)
 	for i, order := range rows[0] {
-		l.Again(angle).Times(order).Do(model.Sin).Times(rows[1][i]).Do(model.Add)
+		sum = law.Formula("sum + amplitude*sin(order*phi_rel)", law.Names{"sum": sum, "order": order,
+			"amplitude": rows[1][i], "phi_rel": network.StateOf(turn)})
 	}
-	l.Arg(network.SignalOf(mean), size).Do(model.Mul)
-	d := e.Drive(e.AddLaw("tau", "N.m", &l))
+	torque := law.Formula("tau*sum", law.Names{"tau": network.SignalOf(mean), "sum": sum})
+	d := e.Drive(e.AddLaw("tau", "N.m", torque.WithOscillation(along.Speeds(1), rows[0][len(rows[0])-1]*e.Number("w_max"))))
 	if !absolute {
 		d.Twist, d.Angle = turn, "rad"
 	}
