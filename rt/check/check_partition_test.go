@@ -69,7 +69,7 @@ elements:
   fan: {type: inertia, J: 1}
   w: {type: speed_sensor, flange: fan` + key + `}
   air: {type: torque, flange: fan, tau: {product: [-5, w, w]}}
-  motor: {type: torque, flange: fan, tau: 5e7}
+  motor: {type: torque, flange: fan, tau: {table: [[0, 5e7], [6 ms, 0]]}}
 outputs: {w: {speed: fan}}
 `
 		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
