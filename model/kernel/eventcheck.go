@@ -233,7 +233,8 @@ func (k *Kernel) overloadSide(i int) float64 {
 	tau1, slope := k.endLockTorque(i)
 	static := float64(f.Peak * k.capNow[i])
 	if f.OneWay {
-		if tau1 > float64(max(static, f.Floor)*(1+overload))+float64(4*k.torqueTolOf(i)) || f.Gap != nil && mayReachZero(-tau0, -tau1, -slope) {
+		if tau1 > float64(max(static, f.Floor)*(1+overload))+float64(4*k.torqueTolOf(i)) ||
+			f.Gap != nil && mayReachZero(-tau0, -tau1, -slope) {
 			return 1
 		}
 		return 0
@@ -243,7 +244,8 @@ func (k *Kernel) overloadSide(i int) float64 {
 		return math.Copysign(1, tau1)
 	}
 	for _, side := range [2]float64{1, -1} {
-		if mayReachZero(float64(f.Peak*k.capC[3*i])-float64(side*tau0), static-float64(side*tau1), float64(f.Peak*k.capC[3*i+1])-float64(side*slope)) {
+		if mayReachZero(float64(f.Peak*k.capC[3*i])-float64(side*tau0), static-float64(side*tau1),
+			float64(f.Peak*k.capC[3*i+1])-float64(side*slope)) {
 			return side
 		}
 	}

@@ -118,7 +118,8 @@ func (k *Kernel) correctLaw(q int, before float64) {
 	if k.t.Sparse.Drives[q] {
 		f := &k.lawTrend[3*q+2]
 		da, db := a-k.lastIterate[4*q], b-k.lastIterate[4*q+1]
-		if before > 0 && max(math.Abs(da), math.Abs(db)) > max(minLearnedChange, float64(minLearnedShare*before))*k.lawMax[q] {
+		if before > 0 &&
+			max(math.Abs(da), math.Abs(db)) > max(minLearnedChange, float64(minLearnedShare*before))*k.lawMax[q] {
 			oa, ob := fa-k.lastIterate[4*q+2], fb-k.lastIterate[4*q+3]
 			ma, mb := da/3-db/24, 2*da/3+db/6
 			own := k.t.Sparse.SelfRate[q]

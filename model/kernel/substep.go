@@ -169,7 +169,8 @@ func hornerFour(c []float64, last, n int, theta float64) (s0, s1, s2, s3 float64
 	s0, s1, s2, s3 = top[0], top[1], top[2], top[3]
 	for at := last - n; at >= 0; at -= n {
 		next := c[at : at+4]
-		s0, s1, s2, s3 = float64(s0*theta)+next[0], float64(s1*theta)+next[1], float64(s2*theta)+next[2], float64(s3*theta)+next[3]
+		s0, s1 = float64(s0*theta)+next[0], float64(s1*theta)+next[1]
+		s2, s3 = float64(s2*theta)+next[2], float64(s3*theta)+next[3]
 	}
 
 	return s0, s1, s2, s3

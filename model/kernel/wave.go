@@ -237,7 +237,8 @@ func (k *Kernel) expandWaveCapacity(i, q int) {
 	k.waveGain[i], k.capC[3*i], k.capC[3*i+1], k.capC[3*i+2] = 0, 0, 0, 0
 	if k.w0[j]+float64(k.w1[j]/2)+float64(k.w2[j]/4)+k.waveAbove(q, 0.5) > f.Offset {
 		k.waveGain[i] = f.Gain
-		k.capC[3*i], k.capC[3*i+1], k.capC[3*i+2] = float64(f.Gain*(k.w0[j]-f.Offset)), float64(f.Gain*k.w1[j]), float64(f.Gain*k.w2[j])
+		k.capC[3*i] = float64(f.Gain * (k.w0[j] - f.Offset))
+		k.capC[3*i+1], k.capC[3*i+2] = float64(f.Gain*k.w1[j]), float64(f.Gain*k.w2[j])
 	}
 }
 

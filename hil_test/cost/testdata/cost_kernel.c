@@ -184,7 +184,7 @@ static void resolveModes(double theta, int force) {
 static void startSubstep(void) { // modes at the start of a substep
 	int again = 0;
 	for (int i = 0; i < K; i++) {
-		int was = mode[i], active = cap[i][0] + cap[i][1] / 2 + cap[i][2] / 4 > 0;
+		int was = mode[i], active = cap[i][0] + cap[i][1] / 2 + cap[i][2] / 4 > (held ? 0 : 1e-12); // N·m: rounding of a sine
 		slip[i] = dot(N, slipRow[i], x);
 		if (!active) mode[i] = FREE;
 		else if (was == FREE) mode[i] = slip[i] > slip0 ? 1 : slip[i] < -slip0 ? -1 : 0;
@@ -325,8 +325,12 @@ static void step(double *y) {
 		cap[i][0] = gain * fmax(0, now[i + 1]), cap[i][1] = cap[i][2] = 0;
 		setTorque(i);
 	}
-	selectSet();
-	lockTorques(x, 0);
+	if (held) {
+		selectSet();
+		lockTorques(x, 0);
+	} else { // a source that changes a mode at the grid time does so in this tick
+		startSubstep();
+	}
 	memcpy(y, x, sizeof x);
 	for (int i = 0; i < K; i++) y[N + 3 * i] = mode[i], y[N + 3 * i + 1] = dot(N, slipRow[i], x), y[N + 3 * i + 2] = tau[i];
 }
