@@ -323,7 +323,8 @@ func (c *compiler) latch(x *Expr) int {
 			return i
 		}
 	}
-	return network.Add(&c.Indicators, network.Indicator{Name: c.owner.Name, At: c.owner.At, Law: program(len(c.Indicators))})
+	own := network.Indicator{Name: c.owner.Name, At: c.owner.At, Law: program(len(c.Indicators))}
+	return network.Add(&c.Indicators, own)
 }
 
 // straight returns a table of one variable that continues its outermost lines.
