@@ -230,7 +230,9 @@ func (a *assembly) programs(sys *model.System) {
 		if p == nil {
 			continue
 		}
-		scaleSlopes(p, l.Unsized, sys.X0, start)
+		if l.Sized != nil {
+			copy(p.Slopes, l.Sized(argumentsAt(p, sys.X0, start)))
+		}
 		for i, f := range l.Args {
 			if len(f) == 1 && f[0].Kind == network.OfGearLoad {
 				p.Slopes[i] = steepestLoss(a.GearLosses[f.Index()], a.gearShares[f.Index()])

@@ -323,16 +323,6 @@ func StartOf(p *network.Plant) (list []StartValue, err error) {
 	return list, nil
 }
 
-// scaleSlopes enlarges slopes to their size at the start of the plant, in state x with the signals
-// v.
-func scaleSlopes(p *model.Program, open []network.Unsized, x, v []float64) {
-	for _, u := range open {
-		if more := math.Abs(functionalAt(&p.Args[u.By], x, v)) / u.Assumed; more > 1 && !math.IsInf(more, 0) {
-			p.Slopes[u.Arg] *= more
-		}
-	}
-}
-
 // startSignals returns the signals at the start of the plant, by their index: sources at their
 // largest value, laws without friction torques. laws holds the laws among them.
 func startSignals(sys *model.System, laws []*network.Law) []float64 {
@@ -340,11 +330,7 @@ func startSignals(sys *model.System, laws []*network.Law) []float64 {
 	for j := range v {
 		switch s := &sys.Signals[j]; {
 		case s.Law != nil:
-			args := make([]float64, len(s.Law.Args))
-			for i := range args {
-				args[i] = functionalAt(&s.Law.Args[i], sys.X0, v)
-			}
-			v[j], _ = laws[j].At(args)
+			v[j], _ = laws[j].At(argumentsAt(s.Law, sys.X0, v))
 		case s.Affine != nil:
 			z, r := sys.Switches[s.Affine.Switch].At(sys.X0)
 			v[j] = s.Affine.Slope[r]*z + s.Affine.Offset[r]
@@ -359,6 +345,14 @@ func startSignals(sys *model.System, laws []*network.Law) []float64 {
 	}
 
 	return v
+}
+
+// argumentsAt returns the arguments of a law in state x with the signals v.
+func argumentsAt(p *model.Program, x, v []float64) (args []float64) {
+	for i := range p.Args {
+		args = append(args, functionalAt(&p.Args[i], x, v))
+	}
+	return args
 }
 
 // functionalAt returns the value of a functional in state x with the signals v.

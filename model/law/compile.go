@@ -29,20 +29,15 @@ func Compile(p *network.Plant, owner Owner, x *Expr) (*network.Law, error) {
 	for _, e := range x.events {
 		c.condition(e)
 	}
-	for i := range g.leaves {
-		d, ok := x.declared(g.leaves[i])
-		slope := d.bound
-		if !ok {
-			slope = g.steepest(i)
-		}
-		if math.IsNaN(slope) || math.IsInf(slope, 0) {
+	l.Slopes, l.Sized = x.slopes(g), c.sized(x, g)
+	for i, f := range g.leaves {
+		if slope := l.Slopes[i]; math.IsNaN(slope) || math.IsInf(slope, 0) {
 			return nil, c.refuseSlope()
 		}
-		l.Slopes = append(l.Slopes, slope)
+		d, _ := x.declared(f)
 		l.Ranges = append(l.Ranges, network.Range{Low: g.ranges[i].low, High: g.ranges[i].high})
 		l.Combined = append(l.Combined, d.combined)
 	}
-	c.recordSizes(l, x, g)
 	if s := x.swings; s != nil {
 		rate := slices.IndexFunc(l.Args, func(f network.Form) bool { return reflect.DeepEqual(f, s.rate) })
 		if rate < 0 {
@@ -136,20 +131,36 @@ func (c *compiler) sizeUnknown(f network.Form) bool {
 	})
 }
 
-// recordSizes records which slopes grow with a quantity of unknown size.
-func (c *compiler) recordSizes(l *network.Law, x *Expr, g *graph) {
-	for by, f := range g.leaves {
-		if g.given[by] || !c.sizeUnknown(f) {
-			continue
+// slopes returns bounds of the slopes of x along its quantities, declared or computed.
+func (x *Expr) slopes(g *graph) (list []float64) {
+	for i, f := range g.leaves {
+		if d, ok := x.declared(f); ok {
+			list = append(list, d.bound)
+		} else {
+			list = append(list, g.steepest(i))
 		}
-		known := g.ranges[by]
-		g.ranges[by] = known.times(point(2))
-		for arg := range g.leaves {
-			if _, ok := x.declared(g.leaves[arg]); !ok && g.steepest(arg) > 1.5*l.Slopes[arg] {
-				l.Unsized = append(l.Unsized, network.Unsized{Arg: arg, By: by, Assumed: known.size()})
+	}
+	return list
+}
+
+// sized returns network.Law.Sized of x.
+func (c *compiler) sized(x *Expr, g *graph) func(args []float64) []float64 {
+	unsized := make([]bool, len(g.leaves))
+	for i, f := range g.leaves {
+		unsized[i] = !g.given[i] && c.sizeUnknown(f)
+	}
+	if !slices.Contains(unsized, true) {
+		return nil
+	}
+	return func(args []float64) []float64 {
+		at := *g
+		at.ranges = slices.Clone(g.ranges)
+		for i, is := range unsized {
+			if size := math.Abs(args[i]); is && !math.IsInf(size, 0) {
+				at.ranges[i] = at.ranges[i].with(span{-size, size})
 			}
 		}
-		g.ranges[by] = known
+		return x.slopes(&at)
 	}
 }
 
@@ -312,7 +323,8 @@ func (c *compiler) latch(x *Expr) int {
 			return i
 		}
 	}
-	return network.Add(&c.Indicators, network.Indicator{Name: c.owner.Name, At: c.owner.At, Law: program(len(c.Indicators))})
+	own := network.Indicator{Name: c.owner.Name, At: c.owner.At, Law: program(len(c.Indicators))}
+	return network.Add(&c.Indicators, own)
 }
 
 // straight returns a table of one variable that continues its outermost lines.

@@ -30,7 +30,7 @@ type Expr struct {
 	bounds span               // values in operation; the whole line if they are not declared
 	names  map[string]float64 // numbers of the formula by name, for errors
 	swings *oscillation       // nil: none
-	slopes []declaredSlope
+	bound  []declaredSlope
 	plain  bool    // no event indicators for its corners
 	events []*Expr // further event indicators: the sign of each
 }
@@ -86,7 +86,7 @@ type declaredSlope struct {
 // or a much larger one.
 func (x *Expr) WithSlope(along network.Form, bound float64) *Expr {
 	y := *x
-	y.slopes = append(slices.Clone(x.slopes), declaredSlope{along, math.Abs(bound), false})
+	y.bound = append(slices.Clone(x.bound), declaredSlope{along, math.Abs(bound), false})
 	return &y
 }
 
@@ -94,17 +94,17 @@ func (x *Expr) WithSlope(along network.Form, bound float64) *Expr {
 // its element. Alone x may be steeper: where it is, they are flatter.
 func (x *Expr) WithCombinedSlope(along network.Form, bound float64) *Expr {
 	y := x.WithSlope(along, bound)
-	y.slopes[len(y.slopes)-1].combined = true
+	y.bound[len(y.bound)-1].combined = true
 	return y
 }
 
 // declared returns the declared bound of the slope along a quantity.
 func (x *Expr) declared(along network.Form) (d declaredSlope, ok bool) {
-	i := slices.IndexFunc(x.slopes, func(d declaredSlope) bool { return reflect.DeepEqual(d.along, along) })
+	i := slices.IndexFunc(x.bound, func(d declaredSlope) bool { return reflect.DeepEqual(d.along, along) })
 	if i < 0 {
 		return declaredSlope{}, false
 	}
-	return x.slopes[i], true
+	return x.bound[i], true
 }
 
 // Plain returns x without event indicators for the corners of its last operation: for a corner at an

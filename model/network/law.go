@@ -10,13 +10,16 @@ type Law struct {
 	Combined []bool    // of the arguments: the slope is that of all laws of the element together
 	Ops      []model.Op
 	Tables   []model.Table
-	Unsized  []Unsized
 	Swings   *Oscillation // nil: none
 	Borders  []float64    // of an event indicator: see model.Program
 
 	// At returns the value for arguments, whatever the sides of the event indicators, and whether the
 	// slopes are to hold there; nil for an event indicator.
 	At func(args []float64) (value float64, holds bool)
+
+	// Sized returns the slopes where quantities without a known range, such as the force of a spring,
+	// are as large as these arguments; nil if all have one.
+	Sized func(args []float64) []float64
 }
 
 // Range is an interval of values in operation.
@@ -27,13 +30,6 @@ type Range struct{ Low, High float64 }
 type Oscillation struct {
 	Rate    int
 	Fastest float64
-}
-
-// Unsized is an argument of a law whose slope grows with the size of argument By. That size is not
-// known before assembly, as of the force of a spring; the slope holds for the size Assumed.
-type Unsized struct {
-	Arg, By int
-	Assumed float64
 }
 
 // ContactLoss is the loss K·N of a contact that carries N. The loss acts on the body that pushes in

@@ -103,7 +103,8 @@ func (r *rail) coulombs(name string) element.Declared {
 	}
 
 	if creep == 0 {
-		k := model.Friction{Gain: 1, Peak: r.Number("peak"), Signal: r.AddLaw("grip", "N", law.Formula("N*"+mu, names)).Index()}
+		grip := r.AddLaw("grip", "N", law.Formula("N*"+mu, names))
+		k := model.Friction{Gain: 1, Peak: r.Number("peak"), Signal: grip.Index()}
 		return r.PressedBy(r.AddFriction(k), r.load, steep*r.most*k.Peak)
 	}
 

@@ -5,7 +5,6 @@
 package contact
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -191,7 +190,11 @@ func (t *tyre) readFormula() {
 			t.steepest *= network.Largest(table.Z)
 		}
 		if key == "B" || key == "C" {
-			t.flattest *= math.Abs(slices.MinFunc(table.Z, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) }))
+			least := math.Inf(1)
+			for _, z := range table.Z {
+				least = min(least, math.Abs(z))
+			}
+			t.flattest *= least
 		}
 	}
 

@@ -145,7 +145,8 @@ func readCylinder(e *element.Element) element.Declared {
 	e.ReadStart("p_start", network.StartCondition{State: 1 + i})
 	p := network.StateOf(i)
 	most := max(start, e.Network.MaxAbs(asked))
-	rate := law.Formula("where(missing, missing/T_fill, missing/T_release)*(1 - hold)*(1 - vent) - vent*p/T_vent", law.Names{
+	const formula = "where(missing, missing/T_fill, missing/T_release)*(1 - hold)*(1 - vent) - vent*p/T_vent"
+	rate := law.Formula(formula, law.Names{
 		"missing": law.Of(network.SignalOf(asked).Plus(p.Scaled(-1))).Within(-most, most), "p": law.Of(p).Within(0, most),
 		"T_fill": fill, "T_release": release, "T_vent": vent, "hold": hold, "vent": open})
 	e.Network.States[i].Der = e.AddLaw("rate", "Pa/s", rate)

@@ -185,7 +185,8 @@ func readConverter(e *element.Element) element.Declared {
 	torque := func(ratio model.Table) *law.Expr {
 		byTurbine, byPump := converterSlopes(lambda, ratio, fast)
 		return law.Formula("lambda(nu)*ratio(nu)*w_impeller*abs(w_impeller)",
-			law.Names{"nu": nu, "lambda": lambda, "ratio": ratio, "w_impeller": w}).WithSlope(wt, byTurbine).WithSlope(wp, byPump)
+			law.Names{"nu": nu, "lambda": lambda, "ratio": ratio, "w_impeller": w}).
+			WithSlope(wt, byTurbine).WithSlope(wp, byPump)
 	}
 
 	in := e.NameLaw("tau_pump", torque(element.Constant(1)))

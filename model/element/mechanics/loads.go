@@ -116,7 +116,8 @@ func readEddy(e *element.Element) element.Declared {
 	slip := e.Between.Speeds(1)
 	most := e.Network.MaxAbs(field.Index())
 	// 2·x/(1 + x²) = sin(2·atan(x)), and x·d/dx of it is at most 1
-	torque := law.Formula("tau_nominal*sin(2*atan(w/(w_nominal*(1 + alpha20*(T - TRef)))))*excitation*excitation", law.Names{
+	const formula = "tau_nominal*sin(2*atan(w/(w_nominal*(1 + alpha20*(T - TRef)))))*excitation*excitation"
+	torque := law.Formula(formula, law.Names{
 		"tau_nominal": tau, "w": slip, "w_nominal": w, "alpha20": alpha, "TRef": ref, "excitation": field,
 		"T": law.Of(T).Within(min(start, ambient, ref), math.Inf(1))}).WithSlope(T, tau*alpha*most*most)
 	brake := e.AddLaw("tau", "N.m", torque)

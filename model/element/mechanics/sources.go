@@ -281,7 +281,8 @@ func readHarmonics(e *element.Element) element.Declared {
 			"amplitude": rows[1][i], "phi_rel": network.StateOf(turn)})
 	}
 	torque := law.Formula("tau*sum", law.Names{"tau": network.SignalOf(mean), "sum": sum})
-	d := e.Drive(e.AddLaw("tau", "N.m", torque.WithOscillation(along.Speeds(1), rows[0][len(rows[0])-1]*e.Number("w_max"))))
+	fastest := rows[0][len(rows[0])-1] * e.Number("w_max")
+	d := e.Drive(e.AddLaw("tau", "N.m", torque.WithOscillation(along.Speeds(1), fastest)))
 	if !absolute {
 		d.Twist, d.Angle = turn, "rad"
 	}
