@@ -189,7 +189,7 @@ var benchValues = map[string]typedNumber{
 }
 
 // TestEveryNumberOfABenchHasItsUnit types each number of a bench without its unit, with it, with
-// another one, and with a wrong one. The times are those that the code reads.
+// another one, and with a wrong one. It compares the list of times with the calls of readNanoseconds.
 func TestEveryNumberOfABenchHasItsUnit(t *testing.T) {
 	dir := benchtest.GuardedFolder(t)
 	load := func(n typedNumber, number string) error {

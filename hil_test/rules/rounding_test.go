@@ -175,7 +175,7 @@ func (c *checkedCode) multiplies(op token.Token, y ast.Expr) bool {
 }
 
 // unrounded returns the products in a declaration that the compiler may fuse with a sum, there or
-// where the result is used. Rounded are those that are converted, compared, multiplied or divided.
+// where the result is used. A product that is converted, compared, multiplied or divided is rounded.
 func (c *checkedCode) unrounded(decl ast.Node) (list []ast.Node) {
 	var around []ast.Node
 	ast.Inspect(decl, func(n ast.Node) bool {

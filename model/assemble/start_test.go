@@ -416,7 +416,7 @@ func TestRandomNetworksStartWithTheLeastEnergy(t *testing.T) {
 			if !scalar.EqualWithinAbsOrRel(got, want, 1e-8, 1e-8) {
 				t.Fatalf("seed %d: k%d starts at phi_rel %.12g, want %.12g\n%s", seed, i, got, want, text)
 			}
-			if math.Abs(want-r.springs[i][r.n]) > 1e-3 {
+			if !scalar.EqualWithinAbs(want, r.springs[i][r.n], 1e-3) {
 				strained++
 			}
 		}

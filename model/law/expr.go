@@ -198,7 +198,7 @@ func evaluate(op operation, args []*Expr) float64 {
 	return values(op, v, w).low
 }
 
-// linear returns x as a linear form; ok is false if it is none.
+// linear returns x as a linear form; ok is false if x is not linear.
 func (x *Expr) linear() (f network.Form, ok bool) {
 	switch x.op {
 	case number:

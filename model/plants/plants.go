@@ -67,8 +67,8 @@ func List() []Entry {
 	return list
 }
 
-// Kind returns the kind of a text: "plant", "inputs", "bench", "scenario", "sweep" or "database"; "" if
-// it is none of them. A file whose name key is missing has the kind of its other keys.
+// Kind returns the kind of a text: "plant", "inputs", "bench", "scenario", "sweep" or "database"; ""
+// for other texts. A file whose name key is missing has the kind of its other keys.
 func Kind(file string, data []byte) string {
 	switch {
 	case path.Ext(file) == ".dbc" || database.Match(data):

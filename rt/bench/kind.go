@@ -62,8 +62,8 @@ var magics = []struct {
 	{regexp.MustCompile(`^\s*\{\s*"plant"(?s:.*)"step_ns"`), "report"},
 }
 
-// Kind returns the kind of a file, a key of kinds, from its name and content or the beginning of it. It
-// is "" for a text that is none of them.
+// Kind returns the kind of a file, a key of kinds, from its name and the beginning of its content. It
+// returns "" for a text of unknown kind.
 func Kind(file string, data []byte) string {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		return "UTF-16"

@@ -155,7 +155,7 @@ func checkBudget(p *checkedPlant, worst time.Duration) error {
 		part.Place, part.Sub, part.Iter, worst.Round(100*time.Nanosecond), budget)
 }
 
-// stepsTried are the steps of which refuseStep measures those near the refused one.
+// stepsTried lists the steps that refuseStep measures, except the refused step.
 var stepsTried = []time.Duration{100 * time.Microsecond, 200 * time.Microsecond, 500 * time.Microsecond,
 	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond}
 
