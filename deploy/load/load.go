@@ -78,7 +78,7 @@ func Start(cpus []int, kinds ...string) (stop func() error, err error) {
 type process struct {
 	cmd    *exec.Cmd
 	kind   string
-	output *os.File // pipe from the process: a byte when it runs, the end of file when it ends
+	output *os.File // pipe from the process: a byte when it runs
 }
 
 func startLoads(cpus []int, kinds []string) (list []process, err error) {
@@ -98,7 +98,7 @@ func startLoads(cpus []int, kinds []string) (list []process, err error) {
 			return list, fmt.Errorf("load: %s: %w", kind, err)
 		}
 		list = append(list, p)
-		if p.ended(20 * time.Second) {
+		if p.endsAtStart(20 * time.Second) {
 			return list, fmt.Errorf("load: %s: the process ended at its start", kind)
 		}
 	}
@@ -124,17 +124,25 @@ func startLoad(kind string) (p process, err error) {
 	return p, nil
 }
 
-// ended waits at most d for a byte of the process and reports whether the process has ended.
-func (p process) ended(d time.Duration) bool {
+// endsAtStart waits at most d for the first byte of the process and reports whether the process ends
+// before it.
+func (p process) endsAtStart(d time.Duration) bool {
 	_ = p.output.SetReadDeadline(time.Now().Add(d))
 	_, err := p.output.Read(make([]byte, 1))
 	return errors.Is(err, io.EOF)
 }
 
+// ended reports whether the process has ended. It does not reap the process.
+func (p process) ended() bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, p.cmd.Process.Pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo != 0
+}
+
 // endLoads kills the processes; the error names the processes that had ended before.
 func endLoads(list []process) (err error) {
 	for _, p := range list {
-		if p.ended(time.Millisecond) {
+		if p.ended() {
 			err = errors.Join(err, fmt.Errorf("load: %s: %w", p.kind, ErrEnded))
 		}
 		_ = p.cmd.Process.Kill()
