@@ -266,13 +266,20 @@ func (k *Kernel) endLockTorque(i int) (tau1, slope float64) {
 }
 
 // mayReachZero reports whether a curve that starts at a with slope r and ends at b, both positive,
-// can reach zero over the substep. It checks the parabola through them, within the deviation of a
-// sine of at most one radian from it.
+// can reach zero over the substep. It compares the smallest value of the parabola through them with
+// the deviation of a sine of at most one radian from it.
 //
 //go:nosplit
 func mayReachZero(a, b, r float64) bool {
 	c := b - a - r
-	return r < 0 && c > 0 && a-r*r/(4*c) <= 0.05*(c-r)
+	if !(r < 0 && c > 0) {
+		return false
+	}
+	least := b
+	if -r < 2*c { // the vertex lies in the substep; that of a straight line is anywhere, by rounding
+		least = a - r*r/(4*c)
+	}
+	return least <= 0.05*(c-r)
 }
 
 // slipMayReachZero reports whether the slip of slipping element i can reach zero: at the end of the

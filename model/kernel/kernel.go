@@ -70,6 +70,7 @@ type Kernel struct {
 
 	history     []float64 // History×inputs: u of the last ticks
 	latest      int64     // tick of the last u
+	current     []float64 // inputs of the tick latest
 	published   []float64 // m, sources as published at the grid time of tick publishedAt
 	publishedAt int64     // tick number; -1: none
 	timeTol     float64   // s; two instants closer than this are one
@@ -155,7 +156,7 @@ func New(t *Tables) *Kernel {
 		plantState: newPlantState(t), input: make([]int, t.M), indicatorMax: vec(len(t.Indicators)),
 		slope: vec(t.FirstLaw - t.FirstAffine), offset: vec(t.FirstLaw - t.FirstAffine),
 		impacts: make([]int, mc), termMax: vec(mc), contactTol: vec(mc), heldClosed: make([]bool, mc),
-		history: vec(t.History * len(t.Inputs)), published: vec(t.M),
+		history: vec(t.History * len(t.Inputs)), current: vec(len(t.Inputs)), published: vec(t.M),
 		sensors: sensors{make([]pulse, len(t.Pulses)), make([]int64, len(t.Pulses))},
 		substep: substep{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n), degree: t.Degree,
@@ -316,6 +317,7 @@ func (k *Kernel) acceptInputs(u []float64) bool {
 	}
 
 	copy(k.inputsAt(k.tick), u)
+	copy(k.current, u)
 	k.latest = k.tick
 	return true
 }

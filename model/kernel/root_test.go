@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"math"
+	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
@@ -30,6 +32,40 @@ func TestFirstRootIsTheFirstChangeOfSign(t *testing.T) {
 		}
 		if ok && !(got <= 0) && !(k.curveAt(polynomial, got) <= 0) {
 			t.Errorf("%s: still %g at the root", name, k.curveAt(polynomial, got))
+		}
+	}
+}
+
+// TestEventCheckSuspectsEverySineThatDips draws sines of at most one radian over the substep that are
+// positive at both ends. The check suspects each one that dips below zero in between.
+func TestEventCheckSuspectsEverySineThatDips(t *testing.T) {
+	r, dips := rand.New(rand.NewPCG(1, 2)), 0
+	for range 2_000_000 {
+		span, phase, offset := r.Float64(), 2*math.Pi*r.Float64(), 1-math.Pow(10, -6*r.Float64())
+		at := func(theta float64) float64 { return offset + math.Cos(phase+span*theta) }
+		least := (math.Pi - phase) / span // place of the only minimum, -1
+		if !(least > 0 && least < 1 && at(0) > 0 && at(1) > 0 && at(least) < 0) {
+			continue
+		}
+		dips++
+		if !mayReachZero(at(0), at(1), -span*math.Sin(phase)) {
+			t.Fatalf("%.17g + cos(%.17g + %.17g·theta) dips to %g unseen", offset, phase, span, at(least))
+		}
+	}
+	if dips < 1000 {
+		t.Errorf("only %d sines dip", dips)
+	}
+}
+
+// TestEventCheckPassesStraightLines draws lines that end clear of zero, with values rounded as the
+// kernel rounds them.
+func TestEventCheckPassesStraightLines(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 100_000 {
+		a := math.Pow(10, 8*r.Float64()-4)
+		fall := -a * r.Float64() * 0.9
+		if b := (a + fall) * (1 + 1e-16*r.Float64()); mayReachZero(a, b, fall*(1+1e-13*r.NormFloat64())) {
+			t.Fatalf("the line from %g to %g is suspected", a, b)
 		}
 	}
 }

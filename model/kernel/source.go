@@ -256,6 +256,9 @@ func floorTicks(x float64) int64 {
 //
 //go:nosplit
 func (k *Kernel) commandAt(i int, local float64) float64 {
+	if local >= 0 && k.t.Delay[i] == 0 && k.latest >= 0 {
+		return k.current[i]
+	}
 	at := min(k.tick+floorTicks((local-k.t.Delay[i])/k.h), k.latest)
 	if at < 0 {
 		return k.t.Start[i]
@@ -284,6 +287,7 @@ func (k *Kernel) Drive(i int, on bool) {
 	for tick := range int64(k.t.History) {
 		k.inputsAt(tick)[i] = now
 	}
+	k.current[i] = now
 }
 
 // Driven reports whether input i follows u.
