@@ -67,13 +67,18 @@ func TestCyclictestDoesNotWaitForTheLoop(t *testing.T) {
 	if granted {
 		b.Priority = 1
 	}
-	err := b.Turn(t.Context(), 1900*time.Millisecond, start, &late)
-	stop()
-	if err != nil {
-		t.Fatal(err)
+	var loop, peer, alone *Figures
+	for range 5 { // a busy machine may delay this goroutine until cyclictest has ended
+		if err := b.Turn(t.Context(), 1900*time.Millisecond, start, &late); err != nil {
+			t.Fatal(err)
+		}
+		if loop, peer, alone = b.Figures(); loop != nil && loop.Samples >= 50 {
+			break
+		}
 	}
-	loop, peer, alone := b.Figures()
-	if loop == nil || peer == nil || alone != nil || peer.Samples < 50 || loop.Samples < 50 || loop.Samples > 600 {
+	stop()
+	turns := len(b.loop)
+	if loop == nil || peer == nil || alone != nil || peer.Samples < 50 || loop.Samples < 50 || loop.Samples > int64(600*turns) {
 		t.Fatalf("loop %+v, cyclictest %+v, alone %+v", loop, peer, alone)
 	}
 	if loop.Histogram[50] != loop.Samples || loop.Against != "cyclictest" || loop.RatioP50 == nil {
@@ -87,8 +92,8 @@ func TestCyclictestDoesNotWaitForTheLoop(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := b.Turn(ctx, time.Hour, start, &late); !errors.Is(err, context.Canceled) || len(b.loop) != 1 {
-		t.Errorf("an interrupted turn: %v, %d turns", err, len(b.loop))
+	if err := b.Turn(ctx, time.Hour, start, &late); !errors.Is(err, context.Canceled) || len(b.loop) != turns {
+		t.Errorf("an interrupted turn: %v, %d turns, want %d", err, len(b.loop), turns)
 	}
 }
 
