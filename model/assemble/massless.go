@@ -1,6 +1,8 @@
 package assemble
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -13,6 +15,7 @@ func (a *assembly) solveMassless() {
 	if a.masslessCount == 0 {
 		return
 	}
+	a.checkStiffness()
 	var rows [][]float64
 	for j := range a.masslessCount {
 		r := a.zero()
@@ -58,6 +61,74 @@ func (a *assembly) solveMassless() {
 	}
 
 	a.massless = solved
+}
+
+// stiffnessRange is the largest ratio of two stiffnesses at massless nodes. A twist is the difference of
+// two motions; at this ratio the torque of the stiffer spring has an error of 1e-6 of the softer one's.
+const stiffnessRange = 1e11
+
+// checkStiffness refuses springs at joined massless nodes if the torque of the softest would be lost in
+// the rounding of the stiffest.
+func (a *assembly) checkStiffness() {
+	for _, springs := range a.springGroups() {
+		byStiffness := func(s, t springAtNode) int { return cmp.Compare(s.c, t.c) }
+		soft, stiff := slices.MinFunc(springs, byStiffness), slices.MaxFunc(springs, byStiffness)
+		if ratio := stiff.c / soft.c; !(ratio <= stiffnessRange) {
+			n := a.masslessNode(stiff.node).Name
+			refuse(a.Plant, stiff.Element, stiff.At, "at massless node %q it is %.2g times as stiff as %q, whose %s "+
+				"would be lost in rounding; leave %q out, or give %q an inertia", n, ratio, soft.Element,
+				a.masslessNode(soft.node).Domain.Per("torque", "force"), stiff.Element, n)
+		}
+	}
+}
+
+// springAtNode is a spring at a massless node.
+type springAtNode struct {
+	*network.Effort
+	node int     // massless speed
+	c    float64 // stiffness along the node, N·m/rad or N/m; > 0
+}
+
+// springGroups returns the springs at massless nodes, grouped by nodes that springs join.
+func (a *assembly) springGroups() (groups [][]springAtNode) {
+	group := make([]int, a.masslessCount) // of each massless node
+	for j := range group {
+		group[j] = j
+	}
+	var springs []springAtNode
+	for i := range a.Efforts {
+		e, c, first := &a.Efforts[i], 0.0, -1
+		for _, m := range e.Value {
+			if m.Kind == network.OfState && a.Plant.States[m.Index].C > 0 {
+				c = max(c, math.Abs(m.Coef))
+			}
+		}
+		if c == 0 {
+			continue
+		}
+
+		for j, g := range a.along[i][a.freeCount : a.freeCount+a.masslessCount] {
+			if g == 0 {
+				continue
+			}
+			springs = append(springs, springAtNode{e, j, g * g * c})
+			if first < 0 {
+				first = j
+			}
+			old := group[j]
+			for k := range group {
+				if group[k] == old {
+					group[k] = group[first]
+				}
+			}
+		}
+	}
+
+	groups = make([][]springAtNode, a.masslessCount)
+	for _, s := range springs {
+		groups[group[s.node]] = append(groups[group[s.node]], s)
+	}
+	return slices.DeleteFunc(groups, func(g []springAtNode) bool { return len(g) == 0 })
 }
 
 // masslessNode returns the node of massless speed j.

@@ -224,6 +224,47 @@ x: {type: ideal_gear, a: m, b: n, ratio: 2}
 	}
 }
 
+// A massless node between springs of very different stiffness swings as the springs in series do, and
+// both carry the same force. Where rounding would lose the softer one, the plant is refused.
+func TestMasslessNodeBetweenSoftAndStiffSpring(t *testing.T) {
+	const elements = `
+g: {type: fixed}
+m: {type: mass, m: 1, s_start: 1}
+k: {type: spring, a: g, b: n, c: 1}
+«l»: {type: spring, a: n, b: m, c: %g, s_rel0: 0.2}`
+	for _, stiff := range []float64{1e3, 1e9, 9e10} {
+		plain, _ := modeltest.CutMarks(fmt.Sprintf(elements, stiff))
+		start := startOf(t, networkOf(t, plain, "s: {position: m}"))
+		soft, hard := start["k.twist"].Value, stiff*start["l.twist"].Value
+		if !scalar.EqualWithinRel(soft, 0.8/(1+1/stiff), 1e-12) || !scalar.EqualWithinRel(hard, soft, 1e-5) {
+			t.Errorf("%g N/m: the springs start with %.9g N and %.9g N", stiff, soft, hard)
+		}
+	}
+
+	for _, c := range []struct{ elements, want string }{
+		{fmt.Sprintf(elements, 1e12),
+			`element "l": at massless node "n" it is 1e+12 times as stiff as "k", whose force would be lost in rounding; ` +
+				`leave "l" out, or give "n" an inertia`},
+		{`
+m: {type: inertia, J: 1}
+g: {type: fixed}
+x: {type: ideal_gear, a: n, b: m, ratio: 1000}
+«k»: {type: spring, a: g, b: q, c: 1e13}
+l: {type: spring_damper, a: q, b: r, c: 1e6, d: 1}
+j: {type: spring, a: r, b: m, c: 1}
+i: {type: spring, a: n, b: q, c: 10}`,
+			`element "k": at massless node "q" it is 1e+13 times as stiff as "j", whose torque would be lost in rounding; ` +
+				`leave "k" out, or give "q" an inertia`},
+	} {
+		_, at := modeltest.CutMarks("plant: t\nelements:\n  " + strings.ReplaceAll(strings.TrimSpace(c.elements), "\n", "\n  "))
+		plain, _ := modeltest.CutMarks(c.elements)
+		err := modeltest.Check(modeltest.PlantOf(plain, "w: {speed: m}"))
+		if want := "t.yaml:" + at + ": model: " + c.want; err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
 // Guesses come after what the file gives and before the springs, by their weight. Later sources of
 // start conditions add theirs to the same list.
 func TestGuessesYieldToGivenValuesOnly(t *testing.T) {

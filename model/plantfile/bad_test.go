@@ -91,6 +91,7 @@ var lorryCases = []struct {
 	{"engine map going back", "full_load: [[0 rpm, 100], [6000 rpm, 150]], drag: [[0, -20], [600, -20]]", "map: {w: [0 rpm, «-1 rpm»], throttle: [0, 1], tau: [[0, 0], [1, 1]]}", `element "engine": map: w: -0.104719755 rad/s comes after 0 rad/s; it must increase`},
 	{"override without a mode", "idle_speed: 750 rpm, idle_gain: 2, idle_torque: 50", "«override»: 1", `element "engine": override and override_mode go together`},
 	{"share of nothing", "{signal: valve}", "{signal: valve, per: «0 bar»}", `output "p": per is 0 Pa; the output is a share of it`},
+	{"drag that nothing reads", "throttle: pedal, full_load: [[0 rpm, 100], [6000 rpm, 150]], drag", "full_load: [[0 rpm, 100], [6000 rpm, 150]], «drag»", `element "engine": drag goes with throttle, on or limit_speed`},
 	{"override without a throttle", "throttle: pedal, full_load", "«override»: 1, override_mode: 2, full_load", `element "engine": override goes with throttle`},
 	{"start torque without a lag", "idle_speed: 750 rpm, idle_gain: 2, idle_torque: 50", "«tau_start»: 50", `element "engine": tau_start goes with lag above 0`},
 	{"range of no limiter", "idle_speed: 750 rpm, idle_gain: 2, idle_torque: 50", "«limit_range»: 50 rpm", `element "engine": limit_range goes with limit_speed`},

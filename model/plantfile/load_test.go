@@ -82,6 +82,7 @@ var badCases = []struct {
 	{"both ends on one node", "a: frame, b: wheel, d: 0.01", "a: wheel, b: «wheel», d: 0.01", `element "drag": a and b are the same node "wheel"`},
 	{"clutch without force", "  grip: {type: clutch, a: loose, b: wheel, mu: 0.1, cgeo: 0.5 m, area: 20 cm2, pressure: press}", "  «grip»: {type: clutch, a: loose, b: wheel, mu: 0.1, cgeo: 0.5}", `element "grip": clutch needs either fn (normal force, N) or area and pressure`},
 	{"area with fn", "area: 20 cm2, pressure: press", "fn: 10 N, «area»: 20 cm2", `element "grip": area goes with pressure, not with fn`},
+	{"fn_max with fn", "area: 20 cm2, pressure: press", "fn: 10 N, «fn_max»: 20 N", `element "grip": fn_max goes with f_normalized`},
 
 	{"unit does not fit", "J: 2*J_wheel", "J: «3 bar»", `element "motor": J: "3 bar": unit bar does not fit, kg.m2 is wanted`},
 	{"compound unit does not fit", "J: 2*J_wheel", "J: «J_wheel/2 s»", `element "motor": J: "J_wheel/2 s": unit kg.m2/s does not fit, kg.m2 is wanted`},

@@ -139,6 +139,9 @@ func (g *engine) readTables() {
 	}
 
 	g.full = g.Table("full_load")
+	if g.throttle == nil && !g.Has("on") && !g.Has("limit_speed") {
+		g.Forbid("goes with throttle, on or limit_speed", "drag")
+	}
 	if g.Has("drag") {
 		g.drag = g.Table("drag")
 	}

@@ -103,6 +103,9 @@ func readNormalForce(e *element.Element) (gain, offset, most float64, signal int
 	switch key := given[0]; key {
 	case "fn":
 		e.Forbid("goes with pressure, not with fn", "area", "p0")
+		if e.Kind.Name != "one_way_clutch" {
+			e.Forbid("goes with f_normalized", "fn_max")
+		}
 		return 1, 0, e.NumberOr("fn_max", 0), e.Waveform(key)
 	case "f_normalized":
 		e.Forbid("goes with pressure", "area", "p0")
