@@ -52,6 +52,7 @@ var numberReaders = map[string]string{
 	"rt/bench.readBitRate ParseFloat":        typed, // bit/s, kbit/s or Mbit/s
 	"rt/bench.ReadSetting Typed":             typed,
 	"rt/cmd/lockstep.duration ParseDuration": typed,
+	"rt/cmd/lockstep.duration Typed":         typed, // words the error
 	"rt/scenario.readStimulus ReadQuantity":  typed,
 	"rt/scenario.readTyped Typed":            typed,
 	"rt/scenario.readRate Evaluate":          typed,
