@@ -30,8 +30,8 @@ func (c *chance) input() string {
 	name := fmt.Sprintf("c%d", len(c.inputs))
 	text := fmt.Sprintf("  %s: {unit: N, min: -30, max: 60", name)
 	if c.IntN(4) == 0 {
-		text += ", delay: 13 ms, default: {product: [{sine: {amplitude: 24, f: 1.3, offset: 15}}, " +
-			"{sine: {amplitude: 0.3, f: 0.4, offset: 1}}]}"
+		text += ", delay: 13 ms, default: {product: [{sine: {amplitude: 24, f: 1.3 Hz, offset: 15}}, " +
+			"{sine: {amplitude: 0.3, f: 0.4 Hz, offset: 1}}]}"
 	}
 	c.inputs = append(c.inputs, text+"}")
 	return name

@@ -52,9 +52,10 @@ var numberReaders = map[string]string{
 	"rt/bench.readBitRate ParseFloat":        typed, // bit/s, kbit/s or Mbit/s
 	"rt/bench.ReadSetting Typed":             typed,
 	"rt/cmd/lockstep.duration ParseDuration": typed,
-	"rt/scenario.readLimit Evaluate":         typed,
+	"rt/cmd/lockstep.duration Typed":         typed, // words the error
 	"rt/scenario.readStimulus ReadQuantity":  typed,
 	"rt/scenario.readTyped Typed":            typed,
+	"rt/scenario.readRate Evaluate":          typed,
 	"rt/scenario.readRate Typed":             typed,
 	"rt/scenario.setTolerance Evaluate":      typed, // a share in %
 	"rt/sweep.fit Evaluate":                  typed,
@@ -263,6 +264,8 @@ func timesOfBenches(t *testing.T) (keys []string) {
 	return keys
 }
 
+const tableDefault = "{table: [[0, 1], [1, 2]]}" // of the input of plantOfNumbers
+
 const plantOfNumbers = `plant: numbers
 inputs:
   p: {unit: bar, min: 0, max: 40, default: {table: [[0, 1], [1, 2]]}, delay: 20 ms}
@@ -283,6 +286,20 @@ var plantNumbers = map[string]typedNumber{
 	"table of an input":          {"[0, 1]", "[0, #]", "", "1 bar", "100 kPa", "1 m"},
 	"time in a table":            {"[1, 2]", "[#, 2]", "", "1 s", "1000 ms", "1 bar"},
 	"unit of a table":            {"[1, 2]]", "[1, 2]], units: [ms, #]", "", "bar", "kPa", "rpm"},
+	"frequency of a sine":        {tableDefault, "{sine: {amplitude: 0, offset: 1, f: #}}", "7 Hz", "2 Hz", "2000*0.001 Hz", "2 rpm"},
+	"phase of a sine":            {tableDefault, "{sine: {amplitude: 0, offset: 1, f: 1 Hz, phase: #}}", "7 deg or 7 rad", "90 deg", "1.5 rad", "2 bar"},
+	"begin of a sine":            {tableDefault, "{sine: {amplitude: 0, offset: 1, f: 1 Hz, startTime: #}}", timeHint, "1 s", "200 ms", "2 bar"},
+	"begin of a step":            {tableDefault, "{step: {height: 1, startTime: #}}", timeHint, "1 s", "200 ms", "2 bar"},
+	"duration of a ramp":         {tableDefault, "{sum: [{ramp: {height: 1, duration: #}}, 1]}", timeHint, "1 s", "200 ms", "2 bar"},
+	"width of a pulse":           {tableDefault, "{pulse: {amplitude: 1, width: #, period: 1 s}}", "7 %", "40 %", "(0.2 + 0.2)*100 %", "2 bar"},
+	"period of a pulse":          {tableDefault, "{pulse: {amplitude: 1, width: 50 %, period: #}}", timeHint, "1 s", "200 ms", "2 bar"},
+	"rise of a trapezoid":        {tableDefault, "{trapezoid: {amplitude: 1, rising: #, width: 0, falling: 0, period: 9 s}}", timeHint, "1 s", "200 ms", "2 bar"},
+	"width of a trapezoid":       {tableDefault, "{trapezoid: {amplitude: 1, rising: 0, width: #, falling: 0, period: 9 s}}", timeHint, "1 s", "200 ms", "2 bar"},
+	"fall of a trapezoid":        {tableDefault, "{trapezoid: {amplitude: 1, rising: 0, width: 0, falling: #, period: 9 s}}", timeHint, "1 s", "200 ms", "2 bar"},
+	"period of a table":          {"[1, 2]]}", "[1, 2]], period: #}", timeHint, "2 s", "2000 ms", "1 bar"},
+	"begin of a table":           {"[1, 2]]}", "[1, 2]], startTime: #}", timeHint, "2 s", "2000 ms", "1 bar"},
+	"waveform of an element":     {"tau: 50 N.m", "tau: {sine: {amplitude: 1, f: 2, phase: #}}", "", "1 rad", "60 deg", "1 bar"},
+	"offset of an output in rpm": {"w: {speed: rim,", "w: {speed: rim, unit: rpm, offset: #,", "7 rpm", "1 rpm", "1 rad/s", "1 bar"},
 	"delay":                      {"20 ms", "#", timeHint, "20 ms", "0.02 s", "1 bar"},
 	"parameter of an element":    {"J: 1,", "J: #,", "", "1 kg.m2", "1000 g.m2", "1 bar"},
 	"minimum of an output in SI": {"min: -500 rpm", "min: #", "7 rad/s", "-50 rad/s", "-500 rpm", "1 bar"},

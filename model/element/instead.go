@@ -24,7 +24,7 @@ const (
 	dryFriction = "use `bearing_friction` or `support_friction`"
 	otherInput  = "use `torque` or `position`, driven by an input of the plant"
 	planeBody   = "use `body`, which moves in a plane"
-	overTime    = "write the value over time where it is used, such as {step: {height: 5, startTime: 1}}"
+	overTime    = "write the value over time where it is used, such as {step: {height: 5, startTime: 1 s}}"
 )
 
 // instead holds advice for components of Modelica.Mechanics, of Modelica.Blocks where a plant file has

@@ -89,6 +89,11 @@ func (l *loader) scaledReading(main yamlfile.Field, options map[string]yamlfile.
 	if factor != 1 && want.Zero != 0 {
 		r.Declared = "" // a multiple of a temperature is in K
 	}
+	if u, ok := options["unit"]; ok && options["per"].Key == "" {
+		if shown, err := want.Spell(l.Text(u, what+": unit")); err == nil {
+			want = shown
+		}
+	}
 	if offset := l.global.option(options, "offset", what, want.Difference().Strict(), 0); offset != 0 {
 		r.Form = r.Form.Plus(network.One(offset))
 	}

@@ -14,7 +14,7 @@ import (
 const declared = `plant: declared
 inputs:
   p: {unit: bar, min: 0, max: 40, default: 5}
-  air: {unit: degC, min: -40, max: 60, default: {sine: {amplitude: 10, f: 1, offset: 20}}}
+  air: {unit: degC, min: -40, max: 60, default: {sine: {amplitude: 10, f: 1 Hz, offset: 20}}}
   n: {unit: "1", default: 0}
   idle: {unit: degC}
 assemblies:

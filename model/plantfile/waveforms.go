@@ -28,7 +28,8 @@ var waveformKeys = []string{"constant", "table", "step", "ramp", "sine", "pulse"
 // tableKeys holds the options of table.
 var tableKeys = []string{"units", "held", "period", "startTime"}
 
-// waveform reads a value over time. named accepts names of inputs and of signals of elements.
+// waveform reads a value over time. Of an element (named) it accepts names of inputs and of signals, and
+// bare times; the times, frequencies, phases and shares of an input carry their unit.
 func (in *scope) waveform(f yamlfile.Field, what string, want units.Wanted, named bool) network.Waveform {
 	if text, ok := yamlfile.ScalarText(f.Node); ok && named {
 		if c, ok := in.namedWaveform(f, text, what, want); ok {
@@ -56,10 +57,10 @@ func (in *scope) waveform(f yamlfile.Field, what string, want units.Wanted, name
 	case "constant":
 		return single(network.Constant(in.Quantity(main, what, want)))
 	case "table":
-		return single(in.tableSource(main, options, what, want))
+		return single(in.tableSource(main, options, what, want, named))
 	}
 
-	return single(in.shape(main, what, want))
+	return single(in.shape(main, what, want, named))
 }
 
 // oneOf returns the entry of f with one of keys, and the other entries, whose keys must be known.
@@ -245,7 +246,7 @@ func (l *loader) mixed(c network.Waveform, s network.Signal) *law.Expr {
 
 // tableSource reads table: [[t, v], ...] with the options units, held, period and startTime.
 func (in *scope) tableSource(f yamlfile.Field, options map[string]yamlfile.Field, what string,
-	want units.Wanted) model.Source {
+	want units.Wanted, named bool) model.Source {
 	var s model.Source
 	in.CheckRows(f, what, 2)
 	columns := []units.Wanted{units.Want("s"), want}
@@ -279,13 +280,13 @@ func (in *scope) tableSource(f yamlfile.Field, options map[string]yamlfile.Field
 	}
 
 	if g, ok := options["period"]; ok {
-		s.Period = in.Quantity(g, what+": period", units.Want("s"))
+		s.Period = in.Quantity(g, what+": period", timingUnit("s", named))
 		if last := s.T[len(s.T)-1]; !(s.Period > 0 && s.Period >= last && s.T[0] >= 0) {
 			in.FailAt(g.At, "%s: period %g s does not hold the table, %g s to %g s", what, s.Period, s.T[0], last)
 		}
 	}
 
-	s.Start = in.option(options, "startTime", what, units.Want("s"), 0)
+	s.Start = in.option(options, "startTime", what, timingUnit("s", named), 0)
 	if s.Start != 0 && s.Period == 0 {
 		for i := range s.T {
 			s.T[i] += s.Start
@@ -305,14 +306,22 @@ var shapeKeys = map[string][]string{
 	"trapezoid": {"amplitude", "rising", "width", "falling", "period", "nperiod", "offset", "startTime"},
 }
 
+// timingUnit returns the unit of a number of a waveform that is no value: a time, frequency, phase or
+// share. Of an element (named) it may be bare, as the element's parameters are.
+func timingUnit(unit string, named bool) units.Wanted {
+	w := units.Want(unit)
+	w.NeedsUnit = !named
+	return w
+}
+
 // shape reads a source with parameters, with the names and meanings of Modelica.Blocks.
-func (in *scope) shape(f yamlfile.Field, what string, want units.Wanted) model.Source {
+func (in *scope) shape(f yamlfile.Field, what string, want units.Wanted, named bool) model.Source {
 	given := in.Section(f, what, shapeKeys[f.Key]...)
 	get := func(key, unit string, missing float64) float64 {
 		w := want
 		switch {
 		case unit != "":
-			w = units.Want(unit)
+			w = timingUnit(unit, named)
 		case key != "offset":
 			w = want.Difference()
 		}

@@ -2,6 +2,7 @@ package units
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -85,11 +86,16 @@ type MissingUnit struct{ Text, Unit string }
 
 func (m *MissingUnit) Error() string {
 	text := strings.TrimSpace(m.Text)
-	if _, err := strconv.ParseFloat(text, 64); err != nil {
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
 		return fmt.Sprintf("%s needs a unit, such as %s", text, m.Unit)
-	}
-	if m.Unit == "s" { // of a time, both are usual
+	case m.Unit == "s": // of a time, both are usual
 		return fmt.Sprintf("%s needs a unit: %s ms or %s s?", text, text, text)
+	case m.Unit == "rad":
+		return fmt.Sprintf("%s needs a unit: %s deg or %s rad?", text, text, text)
+	case m.Unit == "%" && math.Abs(x) <= 1: // a share of 1 is meant, perhaps
+		return fmt.Sprintf("%s needs a unit: %s %% or %.9g %%?", text, text, float64(100*x))
 	}
 	if under, ok := strings.CutPrefix(m.Unit, "1/"); ok {
 		return fmt.Sprintf("%s needs a unit: %s/%s?", text, text, under)

@@ -26,7 +26,13 @@ func TestATypedNumberCarriesItsUnit(t *testing.T) {
 		{"2*25", "bar", 0, "model: 2*25 needs a unit, such as bar"},
 		{"30", "%", 0, "model: 30 needs a unit: 30 %?"},
 		{"50", "s", 0, "model: 50 needs a unit: 50 ms or 50 s?"},
+		{"0.3", "%", 0, "model: 0.3 needs a unit: 0.3 % or 30 %?"},
+		{"90", "rad", 0, "model: 90 needs a unit: 90 deg or 90 rad?"},
 		{"3", "1/s", 0, "model: 3 needs a unit: 3/s?"},
+		{"3/s", "1/s", 3, ""}, // as the hint says
+		{"-1e1/s", "rad/s", -10, ""},
+		{"3/s/s", "1/s2", 3, ""},
+		{"3/x", "1/s", 0, `model: "3/x": "x" is not a known parameter`},
 		{"45", "deg", 0, "model: 45 needs a unit: 45 deg?"},
 		{"0", "K", 0, "model: 0 needs a unit: 0 K?"},
 		{"0", "degC", 0, "model: 0 needs a unit: 0 degC?"},

@@ -211,6 +211,9 @@ func readBitRate(r *yamlfile.Reader, f yamlfile.Field, what string, lo, hi float
 	w := r.Scalar(f, what)
 	number, unit, _ := strings.Cut(w.Text, " ")
 	v, err := strconv.ParseFloat(number, 64)
+	if err == nil && unit == "" {
+		r.Fail(f, "%s: %v", what, &units.MissingUnit{Text: number, Unit: likelyRate(v)})
+	}
 	v *= map[string]float64{"bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6}[unit]
 	if err != nil || !(v >= lo && v <= hi) {
 		r.Fail(f, "%s: %q is not from %g kbit/s to %g kbit/s (500 kbit/s; also bit/s, Mbit/s)",
@@ -218,6 +221,17 @@ func readBitRate(r *yamlfile.Reader, f yamlfile.Field, what string, lo, hi float
 	}
 
 	return v
+}
+
+// likelyRate returns the unit in which people write a bit rate of that number.
+func likelyRate(number float64) string {
+	switch {
+	case number > 20e3:
+		return "bit/s"
+	case number > 20:
+		return "kbit/s"
+	}
+	return "Mbit/s"
 }
 
 // readMessage reads the expectations of a received message.

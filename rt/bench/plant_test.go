@@ -17,9 +17,9 @@ func TestOwnLengthFollowsTheTables(t *testing.T) {
 		{"constant", "3", 10 * time.Second},
 		{"table that ends flat", "{table: [[0, 0], [1, 5], [3, 5]]}", 3 * time.Second},
 		{"table that ends in a change", "{table: [[0, 0], [1, 5]]}", 11 * time.Second},
-		{"step", "{step: {height: 1, startTime: 0.9}}", 10900 * time.Millisecond},
+		{"step", "{step: {height: 1, startTime: 0.9 s}}", 10900 * time.Millisecond},
 		{"sum", "{sum: [{table: [[0, 0], [1, 5], [3, 5]]}, {product: [2, {table: [[0, 1], [4, 2], [7, 2]]}]}]}", 7 * time.Second},
-		{"periodic", "{table: [[0, 0], [1, 5]], period: 2}", 10 * time.Second},
+		{"periodic", "{table: [[0, 0], [1, 5]], period: 2 s}", 10 * time.Second},
 	} {
 		p, err := plantfile.Load("t.yaml", []byte("plant: t\ninputs: {tau: {unit: N.m, delay: 0, default: "+c.value+"}}\nelements:\n"+
 			"  body: {type: inertia, J: 1}\n  push: {type: torque, flange: body, tau: tau}\noutputs: {w: {speed: body}}\n"), library.Elements())

@@ -22,10 +22,9 @@ type Expectation struct {
 // windowEvaluator expects a value between limits in a window.
 type windowEvaluator struct {
 	Reading
-	lo, hi   float64      // limits, SI
-	open     bool         // the limits themselves are outside
-	from, to int64        // first and last tick of the window; to 0: the end of the run
-	display  units.Wanted // unit of the verdict
+	lo, hi   float64 // limits, SI
+	open     bool    // the limits themselves are outside
+	from, to int64   // first and last tick of the window; to 0: the end of the run
 
 	ticks   int64   // ticks evaluated
 	outside int64   // ticks with the value outside the limits
@@ -123,7 +122,6 @@ func (w expectSpec) resolveValue(e *Expectation) {
 	if v.Reading, err = FindReading(w.h, value.Text); err != nil {
 		w.fail(value, "%w", err)
 	}
-	v.display = v.Wanted
 
 	var want string
 	switch within, of, limit := w.text("within"), w.text("of"), w.text("above")+w.text("below"); {
@@ -178,14 +176,10 @@ func (w expectSpec) setLimits(v *windowEvaluator) (want string) {
 	return want
 }
 
-// readLimit reads a limit. For a value without a declared unit, the verdict has the unit of the limit.
+// readLimit reads a limit to SI.
 func (w expectSpec) readLimit(v *windowEvaluator, key string) float64 {
-	text := w.text(key)
-	limit, err := readTyped(text, v.Wanted)
+	limit, err := readTyped(w.text(key), v.Wanted)
 	w.check(key, err)
-	if typed, err := units.Evaluate(text, nil); err == nil && !typed.Bare && v.Spelled == v.SI {
-		v.display = units.Want(typed.Spelled())
-	}
 	return limit
 }
 

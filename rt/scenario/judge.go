@@ -119,7 +119,7 @@ func (w *windowEvaluator) finish(j *Judge, f *report.Finding) {
 	}
 
 	f.Seen = fmt.Sprintf("worst %s at %.9g s",
-		units.WithUnit(fmt.Sprintf("%.6g", w.display.FromSI(w.worst)), w.display.Spelled), j.seconds(w.at))
+		units.WithUnit(fmt.Sprintf("%.6g", w.FromSI(w.worst)), w.Spelled), j.seconds(w.at))
 	if w.outside > 0 {
 		f.Seen += fmt.Sprintf(", outside at %d of %d ticks", w.outside, w.ticks)
 	}

@@ -121,8 +121,8 @@ func TestLimitsAndTolerancesHaveTheirOwnUnits(t *testing.T) {
 		{"value: w1, below: 100 rad/s", 100, false, ""},
 		{"value: w1, above: 1 rpm, below: 3 rpm", 2 * rpm, true, "2 rpm"},
 		{"value: w1, above: 1 rpm, below: 3 rpm", 4 * rpm, false, "4 rpm"},
-		{"value: clutch1.w_rel, below: 30 rpm", 0, true, "worst 0 rpm"}, // no declared unit: that of the limit
-		{"value: Speeds.w1, above: 100 rad/s", 101, true, "101 rad/s"},  // the port that the signal is bound to
+		{"value: clutch1.w_rel, below: 30 rpm", 0, true, "worst 0 rad/s"}, // no declared unit: SI, not that of the limit
+		{"value: Speeds.w1, above: 100 rad/s", 101, true, "101 rad/s"},    // the port that the signal is bound to
 		{"value: w1, below: 1e300 rad/s", math.NaN(), false, "worst NaN"},
 		{"value: w1, above: 1 rad/s", math.Inf(1), false, "worst +Inf"},
 		{"value: w1, within: 2 %, of: 100 rad/s", math.NaN(), false, "NaN"},

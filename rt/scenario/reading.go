@@ -116,14 +116,17 @@ func readTyped(text string, unit units.Wanted) (float64, error) {
 	return v, err
 }
 
-// readRate reads a difference of values in a unit per second, to SI. Package units does not read "0.1/s".
+// readRate reads a difference of values in a unit per second, to SI. "0.1/s" is a number in the unit, per
+// second: of a share it lacks the %.
 func readRate(text string, unit units.Wanted) (float64, error) {
 	unit = unit.Difference()
 	perSecond := units.WantSignal(cmp.Or(unit.Spelled, "1") + "/s")
 	v, err := perSecond.Typed(text)
 	number, ok := strings.CutSuffix(text, "/s")
-	if ok && (errors.As(err, new(*units.UnknownName)) || strings.HasSuffix(number, " 1")) {
-		v, err = unit.Typed(strings.TrimSuffix(number, " 1"))
+	number = strings.TrimSuffix(number, " 1")
+	plain, wrong := units.Evaluate(number, nil)
+	if ok && (errors.As(err, new(*units.UnknownName)) || wrong == nil && plain.Bare) {
+		v, err = unit.Typed(number)
 		if missing := new(units.MissingUnit); errors.As(err, &missing) {
 			err = &units.MissingUnit{Text: missing.Text, Unit: perSecond.Spelled}
 		}

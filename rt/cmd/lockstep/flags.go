@@ -158,6 +158,10 @@ func (a *args) duration(name string, def time.Duration, text string) *time.Durat
 	d := def
 	a.Func(name, text, func(s string) (err error) {
 		if d, err = time.ParseDuration(strings.NewReplacer(" ", "", "min", "m").Replace(s)); err != nil {
+			missing := new(units.MissingUnit)
+			if _, bare := units.Typed(s, "s"); errors.As(bare, &missing) {
+				return missing
+			}
 			return errors.New("use a duration such as 10s or 500ms, at most 2562047h") // 63 bits of ns
 		}
 		if d <= 0 {

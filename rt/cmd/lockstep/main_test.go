@@ -226,6 +226,7 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 		{"run -xyzzy", as[usageError], "run: -xyzzy -besteffort, -bus, -for, -junit, -kernel, -record, -report, -scenario"},
 		{"run a b", as[usageError], "run: 2 [BENCH.yaml]"},
 		{"run -for -3s", as[usageError], `run: "-3s" -for: 0`},
+		{"run -for 5", as[usageError], `run: "5" -for: 5 needs a unit: 5 ms or 5 s?`},
 		{"run -for NaN", as[usageError], `run: "NaN" -for: 10s 500ms`},
 		{"run -for 9999999h", as[usageError], `run: "9999999h" -for: 2562047h`},
 		{"run /dev/zero", as[*bench.KindError], "/dev/zero is a binary file, a bench (bench: NAME)"},

@@ -279,7 +279,7 @@ func TestInputsWithoutADriverHaveTheirWaveformInTheirColumn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "p.yaml")
 	text := `plant: p
 inputs:
-  tau: {unit: N.m, delay: 10 ms, default: {sum: [1, {sine: {amplitude: 2, f: 1, phase: pi/2}}, {step: {height: 3, startTime: 0.02}}]}}
+  tau: {unit: N.m, delay: 10 ms, default: {sum: [1, {sine: {amplitude: 2, f: 1 Hz, phase: pi/2*1 rad}}, {step: {height: 3, startTime: 0.02 s}}]}}
   held: {unit: N.m, default: {table: [[0, 1], [0.015, 5], [0.1, 5]], held: true}}
 elements:
   body: {type: inertia, J: 1}
