@@ -292,7 +292,7 @@ results:
 		{"from: 0.2", "from: .nan", `5:28: sweep: mu: from: .nan is not a finite number`},
 		{"to: 0.6", "to: .inf", `5:37: sweep: mu: to: .inf is not a finite number`},
 		{"from: 0.2, to: 0.6", "from: 1 kg, to: 2 kg", `5:12: sweep: brake.mu: unit "kg" (kg) does not fit what stands there (1); the file has "0.5"`},
-		{"to: 0.6", "to: 6 %", `5:28: sweep: mu: 0.2 needs a unit: 0.2 %?`},
+		{"to: 0.6", "to: 6 %", `5:28: sweep: mu: 0.2 needs a unit: 0.2 % or 20 %?`},
 		{"steps: 5", "steps: 2000000", `5:49: sweep: mu: steps: "2000000" is not a whole number from 1 to 1000000`},
 		{"steps: 5", "steps: 1", `5:49: sweep: mu: steps: one value cannot be both 0.2 and 0.6; use at least 2 steps`},
 		{"steps: 5", "stops: 5", `5:42: sweep: mu: unknown key "stops" (did you mean steps?); known are values, of,`},

@@ -61,7 +61,7 @@ func TestRandomLossyGearsHaveTheLossesOfTheirTable(t *testing.T) {
 				d := b.Get(name + ".mode")
 				if d == 0 {
 					stuck++
-					if !(loss <= limit(load)+1e-6 && -loss <= limit(-load)+1e-6) {
+					if tol := 1e-6 * (1 + math.Abs(load)); !(loss <= limit(load)+tol && -loss <= limit(-load)+tol) {
 						t.Errorf("%s is stuck with %g N·m under %g at %g s", name, loss, load, at)
 					}
 					continue
