@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+
+	"lockstep/io/inputfile"
 )
 
 // magic begins a record; its last byte is the version.
@@ -15,6 +17,9 @@ const magic = "lockrec6"
 
 // marker begins every chunk; its first and last bytes are not text.
 var marker = [4]byte{0x9e, 'L', 'C', 0xe9}
+
+// handoverNumber is the number of the hand-over's chunk.
+const handoverNumber = 1
 
 // Kinds of chunks.
 const (
@@ -163,11 +168,14 @@ func (u *unpacker) unpack(packing byte, full int64) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// findNext returns offset and number of the first readable chunk from at on; offset is -1
-// if there is none.
-func (u *unpacker) findNext(r io.ReaderAt, at int64) (offset int64, number uint32) {
+// findNext returns the first readable chunk from at on, and its offset; -1 if there is none.
+func (u *unpacker) findNext(r io.ReaderAt, at int64) (offset int64, f foundChunk) {
 	window := make([]byte, chunkFull)
+	sparse, _ := r.(*inputfile.File)
 	for {
+		if sparse != nil {
+			at = sparse.SkipHole(at)
+		}
 		n, err := r.ReadAt(window, at)
 		from := 0
 		for {
@@ -177,13 +185,13 @@ func (u *unpacker) findNext(r io.ReaderAt, at int64) (offset int64, number uint3
 			}
 			from += i
 			if f, err := u.read(r, at+int64(from)); err == nil {
-				return at + int64(from), f.number
+				return at + int64(from), f
 			}
 			from++
 		}
 
 		if err != nil || n < len(marker) {
-			return -1, 0
+			return -1, f
 		}
 		at += int64(n - len(marker) + 1) // a marker may lie across two windows
 	}

@@ -156,8 +156,9 @@ func TestTornReportsPositionAndCause(t *testing.T) {
 		want string
 	}{
 		{file, ""},
-		{file[:last], fmt.Sprintf("r: ends at byte %d without an end chunk: data after the writer's last flush is lost", last)},
-		{file[:last+1], fmt.Sprintf("r: cut off at byte %d: the file ends within a chunk", last)},
+		{file[:last], fmt.Sprintf("r: ends at byte %d, after tick 11 (0.055 s), without an end chunk: data after the writer's last flush is lost", last)},
+		{append(slices.Clone(file), file...), fmt.Sprintf("r: the record ends at byte %d, after tick 11 (0.055 s), but the file goes on: the rest is not read", len(file))},
+		{file[:last+1], fmt.Sprintf("r: cut off at byte %d, after tick 11 (0.055 s): the file ends within a chunk", last)},
 	} {
 		r, err := NewReader("r", bytes.NewReader(c.file))
 		if err != nil {

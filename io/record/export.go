@@ -15,6 +15,9 @@ import (
 
 // Exporter writes entries in the format of another program. Only MDF4 and CSV contain
 // ticks; CSV contains no frames; candump logs and CSV contain no events.
+//
+// A gap of the record is a comment in ASC, a global marker in BLF and an event in MDF4. In MDF4 and
+// CSV the first tick after missing ticks has the flag AfterGap. A candump log cannot mark a gap.
 type Exporter interface {
 	Write(e *Entry) error
 	Close() error // writes the remaining data and the end; the file stays open
@@ -112,31 +115,6 @@ func (x busFrames) Write(e *Entry) error {
 		return nil
 	}
 	return x.Exporter.Write(e)
-}
-
-// Export exports the remaining entries of a record.
-func Export(r *Reader, format string, to Target) error {
-	x, err := NewExporter(format, to, &r.Header)
-	if err != nil {
-		return err
-	}
-	for {
-		e, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return errors.Join(err, x.Close())
-		}
-		if err := x.Write(e); err != nil {
-			return fmt.Errorf("record: %s: %w", format, err)
-		}
-	}
-
-	if err := x.Close(); err != nil {
-		return fmt.Errorf("record: %s: %w", format, err)
-	}
-	return nil
 }
 
 // lineExporter exports entries as lines of text.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"lockstep/io/can"
 	"lockstep/model/units"
@@ -90,6 +91,19 @@ type File struct {
 
 // At returns the time of grid point k on CLOCK_REALTIME, ns since 1970 UTC.
 func (h *Header) At(k int64) int64 { return h.Start + k*h.Period }
+
+// seconds formats the time of grid point k since the start of the run.
+func (h *Header) seconds(k int64) string {
+	return strconv.FormatFloat(float64(k*h.Period)/1e9, 'f', -1, 64) + " s"
+}
+
+// missingTicks describes the gap of ticks a to b.
+func (h *Header) missingTicks(a, b int64) string {
+	if a == b {
+		return fmt.Sprintf("tick %d (%s), 1 row, is missing", a, h.seconds(a))
+	}
+	return fmt.Sprintf("ticks %d to %d (%s to %s), %d rows, are missing", a, b, h.seconds(a), h.seconds(b), b-a+1)
+}
 
 // timeOr returns at, or the time of the tick if at is 0, ns since 1970 UTC.
 func (h *Header) timeOr(at, tick int64) int64 {
@@ -190,9 +204,10 @@ type Flags uint16
 
 // The flags of a tick.
 const (
-	Missed Flags = 1 << iota // the tick was missed and computed later
-	Late                     // the tick exceeded its budget
-	Safe                     // the bus carried the safe values
+	Missed   Flags = 1 << iota // the tick was missed and computed later
+	Late                       // the tick exceeded its budget
+	Safe                       // the bus carried the safe values
+	AfterGap                   // ticks before this one are missing in the record; Export sets it
 )
 
 // Frame is one frame on a bus.

@@ -5,7 +5,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"os"
+
+	"lockstep/io/inputfile"
 )
 
 // Reader reads a record from its beginning.
@@ -18,19 +19,21 @@ type Reader struct {
 
 	handover int64 // offset of the chunk after the header
 
-	at      int64  // offset of the next chunk
-	number  uint32 // expected number of the next chunk
-	unpack  unpacker
-	codec   codec
-	pending []byte // unread records of the chunk
-	entry   Entry
-	ended   bool   // the end of the file is reached
-	torn    string // description of what is missing at the end; "" if complete
+	at       int64  // offset of the next chunk
+	number   uint32 // expected number of the next chunk
+	unpack   unpacker
+	codec    codec
+	pending  []byte // unread records of the chunk
+	entry    Entry
+	first    bool   // no tick was read yet
+	dataLost bool   // the last damage may have held ticks, frames or events
+	ended    bool   // the end of the file is reached
+	torn     string // description of what is missing at the end; "" if complete
 }
 
 // Open opens a record; the caller closes it.
 func Open(path string) (*Reader, error) {
-	f, err := os.Open(path)
+	f, err := inputfile.Open(path, inputfile.Record)
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
@@ -73,11 +76,16 @@ func NewReader(name string, from io.ReaderAt) (*Reader, error) {
 		return nil, fmt.Errorf("record: %s: the header cannot be read: %w", r.name, err)
 	}
 	h := &r.Header
-	r.handover, r.at, r.number, r.codec = c.next, c.next, 1, newCodec(h)
-	r.entry.Tick = Tick{
-		U: make([]float64, len(h.Inputs)), Y: make([]float64, len(h.Outputs)), Phases: make([]int64, len(h.Phases)),
-	}
+	r.handover, r.at, r.number, r.codec, r.first = c.next, c.next, 1, newCodec(h), true
+	r.entry = newEntry(h)
 	return r, nil
+}
+
+// newEntry returns an entry with room for a tick.
+func newEntry(h *Header) Entry {
+	return Entry{Tick: Tick{
+		U: make([]float64, len(h.Inputs)), Y: make([]float64, len(h.Outputs)), Phases: make([]int64, len(h.Phases)),
+	}}
 }
 
 // Handover reads the hand-over of the run. Call it before the first call of Next. The error names a
@@ -114,6 +122,7 @@ func (r *Reader) Next() (*Entry, error) {
 		return nil, fmt.Errorf("record: %s: before byte %d: %w", r.name, r.at, err)
 	}
 	r.pending = rest
+	r.first = r.first && r.entry.Kind != TickEntry
 	return &r.entry, nil
 }
 
@@ -125,12 +134,12 @@ func (r *Reader) nextChunk() (lost *Event, err error) {
 	c, err := r.unpack.read(r.file, r.at)
 	switch {
 	case err == errEnd:
-		r.endTorn("ends at byte %d without an end chunk: data after the writer's last flush is lost", r.at)
+		r.endTorn("ends at byte %d%s, without an end chunk: data after the writer's last flush is lost", r.at, r.afterTick())
 		return nil, nil
 	case err != nil:
 		return r.skipDamage(err), nil
 	case c.number > r.number:
-		return r.damageEvent(r.at, c.number, "they are missing"), nil
+		return r.damageEvent(r.at, &c, "they are missing"), nil
 	case c.number < r.number || c.kind == headerChunk:
 		return nil, fmt.Errorf("record: %s: byte %d: chunk %d of kind %d where chunk %d should be",
 			r.name, r.at, c.number, c.kind, r.number)
@@ -140,6 +149,10 @@ func (r *Reader) nextChunk() (lost *Event, err error) {
 	switch c.kind {
 	case endChunk:
 		r.ended = true
+		if n, _ := r.file.ReadAt(make([]byte, 1), r.at); n > 0 {
+			r.torn = fmt.Sprintf("%s: the record ends at byte %d%s, but the file goes on: the rest is not read",
+				r.name, r.at, r.afterTick())
+		}
 	case dataChunk:
 		r.codec.reset()
 		r.pending = c.payload
@@ -150,13 +163,13 @@ func (r *Reader) nextChunk() (lost *Event, err error) {
 // skipDamage skips to the next readable chunk and returns an event for the damage. If there
 // is none, it ends the record.
 func (r *Reader) skipDamage(why error) *Event {
-	at, number := r.unpack.findNext(r.file, r.at+1)
-	if at < 0 || number < r.number {
-		r.endTorn("cut off at byte %d: %v", r.at, why)
+	at, c := r.unpack.findNext(r.file, r.at+1)
+	if at < 0 || c.number < r.number {
+		r.endTorn("cut off at byte %d%s: %v", r.at, r.afterTick(), why)
 		return nil
 	}
 
-	return r.damageEvent(at, number, why.Error())
+	return r.damageEvent(at, &c, why.Error())
 }
 
 // endTorn ends the record and stores the reason for Torn.
@@ -164,12 +177,71 @@ func (r *Reader) endTorn(format string, values ...any) {
 	r.torn, r.ended = r.name+": "+fmt.Sprintf(format, values...), true
 }
 
-// damageEvent continues at an offset with chunk number and returns the event for the gap.
-func (r *Reader) damageEvent(at int64, number uint32, why string) *Event {
-	e := &Event{Kind: Damage, Tick: r.entry.Tick.Index, Count: uint64(number - r.number),
-		Text: fmt.Sprintf("%s: bytes %d to %d, %d chunks: %s", r.name, r.at, at, number-r.number, why)}
-	r.at, r.number = at, number
+// damageEvent returns the event for the gap before chunk next at an offset, and continues there.
+func (r *Reader) damageEvent(at int64, next *foundChunk, why string) *Event {
+	lost := next.number - r.number
+	e := &Event{Kind: Damage, Tick: r.entry.Tick.Index, Count: uint64(lost)}
+	e.Text = fmt.Sprintf("%s: bytes %d to %d, %d chunks: %s", r.describeGap(e, next), r.at, at, lost, why)
+	r.at, r.number = at, next.number
 	return e
+}
+
+// describeGap describes what is missing before chunk next, and sets the tick of e to the first tick
+// missing.
+func (r *Reader) describeGap(e *Event, next *foundChunk) string {
+	h, last := &r.Header, r.entry.Tick.Index
+	to, found := r.firstTick(next)
+	r.dataLost = r.number != handoverNumber || next.number != r.number+1
+	switch {
+	case !r.dataLost:
+		return "the hand-over, which only a replay needs, cannot be read; no tick, frame or event is missing"
+	case next.kind == endChunk && r.first:
+		return "all ticks, frames and events are missing"
+	case next.kind == endChunk:
+		e.Tick = last + 1
+		return fmt.Sprintf("what followed tick %d (%s) is missing, up to the end", last, h.seconds(last))
+	case r.first && found:
+		return fmt.Sprintf("what preceded tick %d (%s) is missing", to, h.seconds(to))
+	case r.first:
+		return "the beginning is missing"
+	case found && to > last+1:
+		e.Tick = last + 1
+		return h.missingTicks(last+1, to-1) + ", with the frames and events of this time"
+	case found:
+		return fmt.Sprintf("frames or events between tick %d (%s) and tick %d (%s) are missing, but no tick",
+			last, h.seconds(last), to, h.seconds(to))
+	}
+
+	e.Tick = last + 1
+	return fmt.Sprintf("what followed tick %d (%s) is missing", last, h.seconds(last))
+}
+
+// firstTick returns the index of the first tick in a chunk; false if it has no tick.
+func (r *Reader) firstTick(c *foundChunk) (index int64, found bool) {
+	if c.kind != dataChunk {
+		return 0, false
+	}
+	h := &r.Header
+	e, code := newEntry(h), newCodec(h)
+	for rest := c.payload; len(rest) > 0; {
+		var err error
+		if rest, err = code.decode(&e, rest); err != nil {
+			return 0, false
+		}
+		if e.Kind == TickEntry {
+			return e.Tick.Index, true
+		}
+	}
+
+	return 0, false
+}
+
+// afterTick describes the last tick read, for an error about what follows it.
+func (r *Reader) afterTick() string {
+	if r.first {
+		return ", before the first tick"
+	}
+	return fmt.Sprintf(", after tick %d (%s)", r.entry.Tick.Index, r.Header.seconds(r.entry.Tick.Index))
 }
 
 // Torn describes what is missing at the end of the record; "" if nothing is missing.

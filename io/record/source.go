@@ -3,10 +3,10 @@ package record
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"lockstep/io/can"
+	"lockstep/io/inputfile"
 )
 
 // Source returns the frames of a log, or the received frames of a record, in the order of
@@ -14,8 +14,9 @@ import (
 type Source struct {
 	io.Closer // closes the file
 
-	Disorder int // frames out of order by more than reorderWindow: set to the time of the frame before
-	Gaps     int // gaps of a record: entries lost or damaged
+	Disorder int    // frames out of order by more than reorderWindow: set to the time of the frame before
+	Gaps     int    // gaps of a record: entries lost or damaged
+	FirstGap string // description of the first gap
 
 	// Torn describes, after io.EOF, what is missing at the end of a record; "" if nothing is missing,
 	// and for a log, which does not show it.
@@ -39,7 +40,7 @@ const reorderWindow = 256
 // 1, or with "" of all channels. Times count from the first frame of any channel, so that
 // two sources of one log are synchronous. Error frames are left out.
 func OpenSource(path, channel string) (*Source, error) {
-	f, err := os.Open(path)
+	f, err := inputfile.Open(path, inputfile.Log)
 	if err != nil {
 		return nil, fmt.Errorf("record: %w", err)
 	}
@@ -53,7 +54,7 @@ func OpenSource(path, channel string) (*Source, error) {
 }
 
 // open starts reading f, a record or a log.
-func (s *Source) open(path string, f *os.File) error {
+func (s *Source) open(path string, f *inputfile.File) error {
 	head := make([]byte, len(magic))
 	if _, _ = f.ReadAt(head, 0); !IsRecord(head) {
 		l, err := NewLog(path, f)
@@ -85,7 +86,9 @@ func (s *Source) recordFrames(r *Reader) func() (LogFrame, error) {
 			case e.Kind == FrameEntry && !f.Sent && !f.Copy:
 				return LogFrame{Time: r.Header.timeOr(f.Time, f.Tick), Channel: r.Header.busName(f.Bus), Frame: f.Frame}, nil
 			case e.Kind == EventEntry && (e.Event.Kind == Lost || e.Event.Kind == MonitorLost || e.Event.Kind == Damage):
-				s.Gaps++
+				if s.Gaps++; s.Gaps == 1 {
+					s.FirstGap = e.Event.Text
+				}
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"lockstep/io/can"
+	"lockstep/io/inputfile"
 	"lockstep/io/yamlfile"
 	"lockstep/model/plantfile"
 	"lockstep/model/plants"
@@ -129,46 +129,14 @@ func readNamed(path, name string, want ...string) (file string, data []byte, err
 	return "", nil, &NotFoundError{name, near}
 }
 
-// Size limits, bytes: maxText of a plant, bench or database; MaxInputs of a file of inputs,
-// enough for ten million rows.
-const (
-	maxText   = 16 << 20
-	MaxInputs = 1 << 30
-)
-
 // readFile reads a text file without its byte order mark.
 func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(LimitReader(f, maxText))
-	if errors.Is(err, ErrTooLarge) {
-		err = fmt.Errorf("%s: %w", name, err)
-	}
+	data, err := inputfile.Read(name, inputfile.Text)
 	return bytes.TrimPrefix(data, []byte(ByteOrderMark)), err
 }
 
 // ByteOrderMark is the byte order mark that some editors put before UTF-8.
 const ByteOrderMark = "\uFEFF"
-
-// LimitReader returns a reader of at most left bytes of r; after them it fails with ErrTooLarge.
-func LimitReader(r io.Reader, left int64) io.Reader {
-	return &limitedReader{io.LimitedReader{R: r, N: left}}
-}
-
-type limitedReader struct{ io.LimitedReader }
-
-// ErrTooLarge is the error for a file above its size limit.
-var ErrTooLarge = errors.New("the file is too large for its kind")
-
-func (b *limitedReader) Read(p []byte) (int, error) {
-	if b.N <= 0 {
-		return 0, ErrTooLarge
-	}
-	return b.LimitedReader.Read(p)
-}
 
 // Read returns the plant or database called name: a file in the folder of the bench file, else an
 // embedded one. kind is the kind that the file must have, and shown its name for errors.
@@ -185,7 +153,7 @@ func (b *Bench) Read(name yamlfile.Scalar, kind string) (shown string, data []by
 	}
 
 	shown, data, err = readNamed(path, name.Text, kind)
-	if err == nil || errors.Is(err, ErrTooLarge) {
+	if err == nil || errors.Is(err, inputfile.ErrTooLarge) {
 		if _, wrong := CheckKind("", shown, data, kind); wrong != nil {
 			err = wrong
 		}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"lockstep/io/inputfile"
 	"lockstep/io/yamlfile"
 	"lockstep/model/plants"
 	"lockstep/rt"
@@ -252,11 +253,11 @@ func TestFoldersAndMissingFilesAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	large, database := filepath.Join(dir, "large.yaml"), filepath.Join(dir, "large.dbc")
 	for _, file := range []string{large, database} {
-		if err := os.WriteFile(file, []byte("bench: large\n"+strings.Repeat("#", maxText)), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte("bench: large\n"+strings.Repeat("#", int(inputfile.Text.Limit()))), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, want := range map[string]error{large: ErrTooLarge, dir: syscall.EISDIR} {
+	for name, want := range map[string]error{large: inputfile.ErrTooLarge, dir: syscall.EISDIR} {
 		if _, err := Load(name); !errors.Is(err, want) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}

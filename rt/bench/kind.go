@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockstep/io/inputfile"
 	"lockstep/io/record"
 	"lockstep/model/plants"
 )
@@ -79,7 +80,7 @@ func Kind(file string, data []byte) string {
 		return "log"
 	}
 	for _, m := range magics {
-		if m.form.Match(data[:min(len(data), headSize)]) {
+		if m.form.Match(data[:min(len(data), inputfile.HeadSize)]) {
 			return m.kind
 		}
 	}
@@ -95,9 +96,6 @@ func Kind(file string, data []byte) string {
 
 // looksLikeJSON matches an object or a list of JSON.
 var looksLikeJSON = regexp.MustCompile(`^\s*(\{\s*("[^"]*"\s*:|\}\s*$)|\[\s*[{"\[])`)
-
-// headSize is the beginning of a file that tells its kind where the whole file is not read, bytes.
-const headSize = 64 << 10
 
 // KindError is the error for a file of the wrong kind.
 type KindError struct {
@@ -155,27 +153,12 @@ func CheckFile(command, name string, want ...string) error {
 	if err != nil || !info.Mode().IsRegular() {
 		return nil // the reader says why it cannot open the file
 	}
-	data, err := readHead(name)
+	data, err := inputfile.ReadHead(name)
 	if err != nil {
 		return nil
 	}
 	_, err = CheckKind(command, name, data, want...)
 	return err
-}
-
-// readHead reads the first headSize bytes of a file.
-func readHead(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data := make([]byte, headSize)
-	n, err := f.Read(data)
-	if n > 0 {
-		err = nil
-	}
-	return data[:n], err
 }
 
 // extensions are those of the files that lockstep reads.
@@ -188,7 +171,7 @@ func withExtension(name string, want ...string) (found string) {
 		if info, err := os.Stat(name + ext); err != nil || !info.Mode().IsRegular() || filepath.Base(name) == "." {
 			continue
 		}
-		if data, _ := readHead(name + ext); slices.Contains(want, Kind(name+ext, data)) {
+		if data, _ := inputfile.ReadHead(name + ext); slices.Contains(want, Kind(name+ext, data)) {
 			return name + ext
 		}
 		found = cmp.Or(found, name+ext)
@@ -199,7 +182,7 @@ func withExtension(name string, want ...string) (found string) {
 // ReadKind is ReadAny for a file of one of the kinds want; command names the caller in errors.
 func ReadKind(command, name string, want ...string) (file string, data []byte, kind string, err error) {
 	file, data, err = ReadAny(name, want...)
-	if err != nil && !errors.Is(err, ErrTooLarge) {
+	if err != nil && !errors.Is(err, inputfile.ErrTooLarge) {
 		return "", nil, "", err
 	}
 	kind, wrong := CheckKind(command, name, data, want...)

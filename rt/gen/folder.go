@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"lockstep/codegen"
+	"lockstep/io/inputfile"
 )
 
 // folder is an output folder: a new one, an empty one, or one with generated files only.
@@ -95,24 +96,28 @@ func (f *folder) isGenerated(name string) bool {
 // hasMarker reports whether a file has the marker: a text in its first lines, an FMU in its model
 // description.
 func hasMarker(path string) bool {
-	if strings.HasSuffix(path, ".fmu") {
-		archive, err := zip.OpenReader(path)
-		if err != nil {
-			return false
-		}
-		defer archive.Close()
-		return beginsWithMarker(archive.Open("modelDescription.xml"))
-	}
-
-	return beginsWithMarker(os.Open(path))
-}
-
-// beginsWithMarker closes file and reports whether its first 4 KiB hold the marker.
-func beginsWithMarker[F fs.File](file F, err error) bool {
+	file, err := inputfile.Open(path, inputfile.Head)
 	if err != nil {
 		return false
 	}
 	defer file.Close()
+	if !strings.HasSuffix(path, ".fmu") {
+		return beginsWithMarker(file)
+	}
+	archive, err := zip.NewReader(file, file.Size())
+	if err != nil {
+		return false
+	}
+	description, err := archive.Open("modelDescription.xml")
+	if err != nil {
+		return false
+	}
+	defer description.Close()
+	return beginsWithMarker(description)
+}
+
+// beginsWithMarker reports whether the first 4 KiB of a file hold the marker.
+func beginsWithMarker(file io.Reader) bool {
 	head, _ := io.ReadAll(io.LimitReader(file, 4<<10)) // an unreadable file has no marker
 	return marker.Match(head)
 }

@@ -16,6 +16,7 @@ import (
 	"lockstep/codegen"
 	"lockstep/codegen/signals"
 	"lockstep/io/can"
+	"lockstep/io/inputfile"
 	"lockstep/io/sigmap"
 	"lockstep/rt"
 	"lockstep/rt/bench"
@@ -198,9 +199,6 @@ func (e *levelError) Error() string {
 		"build the target with %[2]s", e.is, e.want)
 }
 
-// maxExecutable is the largest part of a file that is searched for its mark, bytes.
-const maxExecutable = 256 << 20
-
 // ReadMark finds the mark of a target executable without running it. The error names what the file
 // is instead, and the remedy.
 func ReadMark(path string) (Mark, error) {
@@ -231,7 +229,7 @@ func ReadMark(path string) (Mark, error) {
 
 // findMark finds the mark of an executable and its processor.
 func findMark(path string) (Mark, elf.Machine, error) {
-	file, err := os.Open(path)
+	file, err := inputfile.Open(path, inputfile.Executable)
 	if err != nil {
 		return Mark{}, 0, err
 	}
@@ -240,7 +238,7 @@ func findMark(path string) (Mark, elf.Machine, error) {
 	if err != nil {
 		return Mark{}, 0, fmt.Errorf("%w: give the executable that go build wrote from the output of lockstep gen -bench", ErrNotExecutable)
 	}
-	data, err := io.ReadAll(io.NewSectionReader(file, 0, maxExecutable))
+	data, err := io.ReadAll(file)
 	if err != nil {
 		return Mark{}, 0, err
 	}

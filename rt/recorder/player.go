@@ -13,6 +13,8 @@ import (
 	"lockstep/io/record"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/host"
+	"lockstep/rt/report"
 	"lockstep/sched"
 )
 
@@ -53,11 +55,11 @@ type Player struct {
 func OpenPlayer(iface string, filters []can.Filter) (*Player, *os.File, error) {
 	path, channel := logChannel(iface)
 	if err := bench.CheckFile("interface "+iface, path, "log", "record"); err != nil {
-		return nil, nil, err
+		return nil, nil, &host.Exit{Code: 2, Err: err}
 	}
 	from, err := record.OpenSource(path, channel)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, &host.Exit{Code: 2, Err: err}
 	}
 	target, unit, err := can.Pair()
 	if err != nil {
@@ -180,12 +182,28 @@ func (p *Player) Report() string {
 		text += fmt.Sprintf("; %d frames out of order", n)
 	}
 	if n := p.Log.Gaps; n > 0 {
-		text += fmt.Sprintf("; %d gaps in the log", n)
+		text += fmt.Sprintf("; %d gaps in the log, the first: %s", n, p.Log.FirstGap)
 	}
 	if p.dropped > 0 {
 		text += fmt.Sprintf("; %d frames dropped because the bus was full", p.dropped)
 	}
 	return text
+}
+
+// isBroken reports whether the log could not be read, has gaps, or lacks its end.
+func (p *Player) isBroken() bool {
+	return p.err != nil || p.Log.Gaps > 0 || p.ended && p.Log.Torn() != ""
+}
+
+// AddPlayed adds the results of the players to the report of a run. A run of a broken log is not clean.
+func AddPlayed(players []*Player, r *report.Report) {
+	for _, p := range players {
+		text := p.Report()
+		r.Played = append(r.Played, text)
+		if p.isBroken() && r.Clean {
+			r.Clean, r.Ended = false, "a log was not played whole: "+text
+		}
+	}
 }
 
 // Finish stops the player and closes its bus.

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lockstep/io/inputfile"
 	"lockstep/rt/bench"
 	"lockstep/rt/ecu"
 	"lockstep/rt/host"
@@ -78,9 +79,14 @@ func openStore(path string) (*store, error) {
 	if err := bench.CheckFile("soak -state", path, "state"); errors.As(err, &wrong) && !slices.Contains(damaged, wrong.Kind) {
 		return nil, err
 	}
+	if old, err := inputfile.Open(path, inputfile.Head); err == nil {
+		old.Close()
+	} else if !errors.Is(err, fs.ErrNotExist) { // a device or a pipe must not be replaced
+		return nil, fmt.Errorf("soak: state: %w", err)
+	}
 	lock, err := host.OpenExclusive(path + ".lock")
 	if errors.Is(err, host.ErrFileTaken) {
-		pid, _ := os.ReadFile(path + ".lock")
+		pid, _ := host.ReadOwn(path + ".lock")
 		return nil, host.Exitf(3, "soak: state %s: another soak has it, process %s", path, cmp.Or(string(pid), "unknown"))
 	}
 
@@ -101,7 +107,7 @@ func (s *store) close() {
 
 // read reads the state file; nil: there is none.
 func (s *store) read() (*soakState, error) {
-	data, err := os.ReadFile(s.path)
+	data, err := inputfile.Read(s.path, inputfile.State)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -253,11 +253,11 @@ func (r *Session) Prepare() (err error) {
 	return r.createReport()
 }
 
-// refused returns err with exit code 3: the host refuses the run. A file of the wrong kind, which an
-// interface names, has code 2.
+// refused returns err with its exit code, and without one with code 3: the host refuses the run.
 func refused(err error) error {
-	if errors.As(err, new(*bench.KindError)) {
-		return &host.Exit{Code: 2, Err: err}
+	var e *host.Exit
+	if errors.As(err, &e) {
+		return &host.Exit{Code: e.Code, Err: err}
 	}
 	return &host.Exit{Code: 3, Err: err}
 }
@@ -403,9 +403,7 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 	incomplete := r.record.Finish()
 	report = r.report()
 	report.Record, report.RecordError, report.Monitored = r.Options.Record, incomplete, r.record.Monitored()
-	for _, p := range r.players {
-		report.Played = append(report.Played, p.Report())
-	}
+	recorder.AddPlayed(r.players, report)
 	err = r.Scenario.Report(report, r.record.Findings)
 	r.Control.AnswerWaiting(report)
 	return report, err

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lockstep/io/inputfile"
 	"lockstep/rt/host"
 )
 
@@ -152,6 +154,10 @@ func openJournal(path string, results int) (*journal, error) {
 	if err != nil {
 		return nil, refused(err)
 	}
+	if !host.IsRegular(f) {
+		f.Close()
+		return nil, fmt.Errorf("sweep: %s is %w: remove it", path, inputfile.ErrNotRegular)
+	}
 	return &journal{File: f, results: results}, nil
 }
 
@@ -190,13 +196,17 @@ func refused(err error) error {
 	return &host.Exit{Code: 3, Err: fmt.Errorf("sweep: %w%s", err, help)}
 }
 
+// maxRow is the longest row of a journal, bytes.
+const maxRow = 4 << 20
+
 // rows reads the rows and truncates the file after the last complete row.
 func (j *journal) rows() (list []Row, err error) {
-	data, err := io.ReadAll(j.File)
-	if err != nil {
-		return nil, refused(err)
-	}
-	for line := range bytes.Lines(data) {
+	lines := bufio.NewReaderSize(j.File, maxRow)
+	for {
+		line, err := lines.ReadSlice('\n') // a longer line is no row
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, refused(err)
+		}
 		var row Row
 		sum, text, _ := bytes.Cut(line, []byte(" "))
 		text, whole := bytes.CutSuffix(text, []byte("\n"))

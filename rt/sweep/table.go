@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"lockstep/io/inputfile"
 )
 
 // parquet-go stays at v0.25.1: later versions link protocol buffers and geometry into the command,
@@ -203,7 +205,7 @@ func readParquet(path string) (h head, rows []record, err error) {
 		}
 	}()
 
-	data, err := os.ReadFile(path)
+	data, err := inputfile.Read(path, inputfile.Table)
 	if err != nil {
 		return h, nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/io/inputfile"
 	"lockstep/io/yamlfile"
 	"lockstep/model/kernel"
 	"lockstep/model/plants"
@@ -35,7 +36,7 @@ type stimulus struct {
 // readStimulus reads a CSV file, or the embedded file of that name. The first column is time[s],
 // the others are name[unit] of inputs. Values are converted to SI. Errors are "FILE:LINE:COL: ...".
 func readStimulus(name string, inputs []units.Port) (*stimulus, error) {
-	f, err := os.Open(name)
+	f, err := inputfile.Open(name, inputfile.Inputs)
 	if err == nil {
 		defer f.Close()
 		return parseStimulus(name, f, inputs)
@@ -55,7 +56,7 @@ func readStimulus(name string, inputs []units.Port) (*stimulus, error) {
 }
 
 func parseStimulus(file string, from io.Reader, inputs []units.Port) (*stimulus, error) {
-	text := bufio.NewReader(bench.LimitReader(from, bench.MaxInputs))
+	text := bufio.NewReader(inputfile.LimitLines(from, maxRow))
 	if begin, err := text.Peek(len(bench.ByteOrderMark)); err == nil && string(begin) == bench.ByteOrderMark {
 		_, _ = text.Discard(len(bench.ByteOrderMark))
 	}
@@ -113,6 +114,9 @@ func parseStimulus(file string, from io.Reader, inputs []units.Port) (*stimulus,
 		}
 	}
 }
+
+// maxRow is the longest row of a file of inputs, bytes.
+const maxRow = 1 << 20
 
 // longestHead is the longest header that is examined, with the comments above it, bytes.
 const longestHead = 4 << 10

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/io/inputfile"
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/model/units"
-	"lockstep/rt/bench"
 )
 
 func twoInputs() []units.Port {
@@ -98,8 +98,18 @@ func TestByteOrderMarkOfInputsIsIgnored(t *testing.T) {
 	}
 }
 
-func TestTooLargeFileOfInputsIsRefused(t *testing.T) {
-	if _, err := parseStimulus("in.csv", bench.LimitReader(strings.NewReader("time[s],tau[N.m]\n0,1\n"), 18), twoInputs()); !errors.Is(err, bench.ErrTooLarge) {
-		t.Errorf("%v", err)
+func TestInputsAboveALimitAreRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "in.csv")
+	if err := os.WriteFile(file, []byte("time[s],tau[N.m]\n0,1\n"+strings.Repeat("1", maxRow+1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readStimulus(file, twoInputs()); !errors.Is(err, inputfile.ErrLongLine) || !strings.Contains(err.Error(), file+": line 3") {
+		t.Errorf("a long row: %v", err)
+	}
+	if err := os.Truncate(file, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readStimulus(file, twoInputs()); !errors.Is(err, inputfile.ErrTooLarge) || !strings.Contains(err.Error(), file) {
+		t.Errorf("1 TiB: %v", err)
 	}
 }

@@ -307,9 +307,7 @@ func (w *simulation) makeReport(err error) *report.Report {
 		rep.Unit = "none: no frames received"
 	}
 
-	for _, p := range w.players {
-		rep.Played = append(rep.Played, p.Report())
-	}
+	recorder.AddPlayed(w.players, rep)
 	return rep
 }
 

@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -125,6 +126,35 @@ func TestLogReplacesTheUnitInVirtualTime(t *testing.T) {
 	}
 	if r.RxFrames != 2*299 || r.Transitions < 12 || len(r.Played) != 1 || !strings.Contains(r.Played[0], "a.rec") || r.Unit != "" {
 		t.Errorf("%d frames in, %d transitions, played %q, control unit %q", r.RxFrames, r.Transitions, r.Played, r.Unit)
+	}
+}
+
+func TestLogWithAGapOrWithoutItsEndEndsTheRunWithCode1(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.rec")
+	if _, err := (Simulation{Plant: "powershift-bench", For: 3 * time.Second, Every: 1, Record: file}).Run(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marker := []byte("\x9eLC\xe9")
+	gap := bytes.Clone(whole)
+	data := bytes.Index(gap[len(gap)/2:], marker) + len(gap)/2
+	gap[data+100] ^= 1
+	b := benchtest.DemoFile(t, "interface: pair ", "interface: \"file:"+file+"\" ")
+	for name, c := range map[string]struct {
+		file []byte
+		want string
+	}{"gap": {gap, "1 gaps in the log, the first: "}, "cut": {whole[:len(whole)-1], "to the point where the file is cut"}} {
+		if err := os.WriteFile(file, c.file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Simulation{Plant: b, For: 4 * time.Second, Every: 1}.Run()
+		var exit *host.Exit
+		if !errors.As(err, &exit) || exit.Code != 1 || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || r.Clean {
+			t.Errorf("%s: %v; want code 1 and %q", name, err, c.want)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockstep/deploy/certify"
+	"lockstep/io/inputfile"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
 	"lockstep/rt/soak"
@@ -100,15 +101,7 @@ func readCertificate(name string) (*certify.Certificate, error) {
 	if err := bench.CheckFile("certify", name, "certificate"); err != nil {
 		return nil, err
 	}
-	const maxSize = 64 << 20 // bytes; a certificate has a few MB
-	info, err := os.Stat(name)
-	if err == nil && info.Size() > maxSize {
-		err = fmt.Errorf("%s has %d bytes: too large for a certificate", name, info.Size())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("certify: %w", err)
-	}
-	text, err := os.ReadFile(name)
+	text, err := inputfile.Read(name, inputfile.Certificate)
 	if err != nil {
 		return nil, fmt.Errorf("certify: %w", err)
 	}

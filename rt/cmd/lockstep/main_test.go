@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/io/inputfile"
 	"lockstep/io/yamlfile"
 	"lockstep/model/plants"
 	"lockstep/rt/bench"
@@ -229,7 +230,7 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 		{"run -for 5", as[usageError], `run: "5" -for: 5 needs a unit: 5 ms or 5 s?`},
 		{"run -for NaN", as[usageError], `run: "NaN" -for: 10s 500ms`},
 		{"run -for 9999999h", as[usageError], `run: "9999999h" -for: 2562047h`},
-		{"run /dev/zero", as[*bench.KindError], "/dev/zero is a binary file, a bench (bench: NAME)"},
+		{"run /dev/zero", is(inputfile.ErrNotRegular), "/dev/zero is a device"},
 		{"run /tmp", is(syscall.EISDIR), "/tmp"},
 		{"run -bus vcan0;reboot", nil, `run: -bus: "vcan0;reboot"`},
 		{"run -for 1ms", nil, "run: 1ms 5ms"},

@@ -273,6 +273,59 @@ func TestARecordIsExportedToEachFormat(t *testing.T) {
 	}
 }
 
+// chunkOffsets returns the offsets of the chunks of a record.
+func chunkOffsets(file []byte) (list []int) {
+	marker := []byte("\x9eLC\xe9")
+	for at := 0; ; {
+		i := bytes.Index(file[at:], marker)
+		if i < 0 {
+			return list
+		}
+		list, at = append(list, at+i), at+i+len(marker)
+	}
+}
+
+func TestExportOfADamagedRecordNamesTheGap(t *testing.T) {
+	dir := t.TempDir()
+	file, cut := filepath.Join(dir, "run.rec"), filepath.Join(dir, "cut.rec")
+	if _, errors, code := lockstep(t, "sim", "powershift-bench", "-for", "6s", "-record", file); code != 0 {
+		t.Fatal(errors)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	marks := chunkOffsets(whole)
+	if len(marks) < 6 {
+		t.Fatalf("%d chunks, too few for a gap in the middle", len(marks))
+	}
+	bad := bytes.Clone(whole)
+	bad[marks[3]+100] ^= 1
+	for name, data := range map[string][]byte{file: bad, cut: whole[:len(whole)-1]} {
+		if err := os.WriteFile(name, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string][]string{file: {"lockstep: " + file + ": ticks ", " s), ", " rows, are missing"}, cut: {"lockstep: " + cut + ": cut off at byte ", "after tick 1200 (6 s)"}}[name]
+		csv := filepath.Join(dir, "out.csv")
+		out, errors, code := lockstep(t, "export", name, "-o", csv)
+		if code != 1 || out != "" || strings.Count(errors, "\n") != 1 || !has(errors, want...) {
+			t.Errorf("%s: code %d, %q, %q; want %q", name, code, out, errors, want)
+		}
+		rows, _ := os.ReadFile(csv)
+		if missing := regexp.MustCompile(`(\d+) rows`).FindStringSubmatch(errors); missing != nil && fmt.Sprint(1201-bytes.Count(rows, []byte("\n"))) != missing[1] {
+			t.Errorf("%d lines of 1201, but %s", bytes.Count(rows, []byte("\n")), errors)
+		}
+		want[0] = strings.Replace(want[0], "lockstep: ", "lockstep: warning: ", 1)
+		_, errors, code = lockstep(t, "export", name, "-o", csv, "-partial")
+		if again, _ := os.ReadFile(csv); code != 0 || strings.Count(errors, "\n") != 1 || !has(errors, want...) || !bytes.Equal(again, rows) {
+			t.Errorf("%s -partial: code %d, %q; want %q", name, code, errors, want)
+		}
+		if _, _, errors, code := replayed(t, name); code != 1 || strings.Count(errors, "\n") != 1 || !has(errors, "identical up to tick ") {
+			t.Errorf("replay %s: code %d, %s", name, code, errors)
+		}
+	}
+}
+
 // A log replaces the bus: its frames of the unit drive the plant again.
 func TestALogDrivesThePlant(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -78,6 +79,7 @@ func defineExport(a *args) func() error {
 	a.required = "o"
 	file := a.String("o FILE", "", "output file")
 	si := a.Bool("si", false, aboutSI)
+	partial := a.Bool("partial", false, "accept a record with gaps or without its end: name what is missing and exit with 0, not 1")
 	format := ""
 	a.choice(&format, "format", "default: by the file name, .log (candump), .asc, .blf, .mf4 or .csv", record.Formats()...)
 
@@ -106,11 +108,13 @@ func defineExport(a *args) func() error {
 			return fmt.Errorf("export: %w", err)
 		}
 		defer f.Close()
-		if err := record.Export(r, format, f); err != nil {
+		var gaps *record.GapError
+		if err := record.Export(r, format, f); errors.As(err, &gaps) && *partial {
+			for line := range strings.Lines(gaps.Error()) {
+				fmt.Fprintln(host.Fold(os.Stderr), "lockstep: warning:", strings.TrimSpace(line))
+			}
+		} else if err != nil {
 			return exit1(err)
-		}
-		if torn := r.Torn(); torn != "" {
-			fmt.Fprintf(os.Stderr, "lockstep: %s: %s\n", a.operands[0], torn)
 		}
 		return f.Close()
 	}
