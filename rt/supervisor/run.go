@@ -76,6 +76,7 @@ type Session struct {
 	loop     loopWatch
 
 	ending
+	watching bool // the target runs and is watched
 }
 
 // preparation holds the results of Prepare for the start.

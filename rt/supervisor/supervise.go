@@ -107,8 +107,13 @@ func (r *Session) StartNamedUnit(bus string) error {
 }
 
 // Close kills the processes that this supervisor started, closes all files and restores the
-// settings of the host. A target that was not taken over continues.
+// settings of the host. A target that was not taken over continues. Close does nothing in a panic
+// during the run: the end of this process closes the rest, and the target reacts to it as to the
+// death of any supervisor.
 func (r *Session) Close() {
+	if r.watching {
+		return
+	}
 	r.inherit.close()
 	r.Control.Close()
 	for _, f := range []*os.File{r.inherit.life, r.file} {
@@ -216,6 +221,13 @@ func (r *Session) applyAffinity() {
 // overdueReason, asks the target to end. A second signal, or Grace without an end, kills the target.
 // watch never waits for the terminal.
 func (r *Session) watch(signals <-chan os.Signal) {
+	r.watching = true
+	r.supervise(signals)
+	r.watching = false // not deferred, see Close
+}
+
+// supervise is the loop of watch.
+func (r *Session) supervise(signals <-chan os.Signal) {
 	show := newStatus(r)
 	defer show.end()
 	clock := time.NewTicker(pollInterval)

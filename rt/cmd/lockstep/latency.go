@@ -21,7 +21,7 @@ func defineLatency(a *args) func() error {
 	cpu := a.Int("cpu N", -1, "CPU of the measured thread; -1: chosen as for a run")
 	load := a.Bool("load", true, "measure also under load on the other CPUs: cpu, memory, scheduler, garbage")
 	report := a.String("report FILE.json", "", "write the report to this file, as JSON")
-	svg := a.String("svg FILE.svg", "lockstep-latency.svg", "write the histograms to this file; \"\": do not write them")
+	svg := a.String("svg FILE.svg", "", "write the histograms to this file")
 
 	return func() error {
 		if *cpu < -1 {
@@ -83,7 +83,7 @@ func (o *output) open() (err error) {
 		return nil
 	}
 	if o.file, err = os.OpenFile(o.name, os.O_WRONLY|os.O_CREATE, 0o644); err != nil {
-		return usageError{fmt.Sprintf("latency: %s: %v (\"\" writes no file)", o.flag, err)}
+		return usageError{fmt.Sprintf("latency: %s: %v", o.flag, err)}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"lockstep/deploy/latency"
@@ -23,17 +24,17 @@ import (
 	"lockstep/rt/target"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() {
+	if len(os.Args) < 2 || os.Args[1] != target.Command {
+		// A panic or a fatal error of the Go runtime ends the process by SIGABRT. The default, exit
+		// code 2, is that of a wrong file: a service would not start again.
+		debug.SetTraceback("crash")
+	}
+	os.Exit(run(os.Args[1:]))
+}
 
 // run executes one command line and returns its exit code.
-func run(list []string) (code int) {
-	defer func() {
-		if r := recover(); r != nil {
-			fmt.Fprintf(os.Stderr, "lockstep: internal error: %v\n", r)
-			code = 1
-		}
-	}()
-
+func run(list []string) int {
 	if len(list) == 0 {
 		help(os.Stderr)
 		return 2
