@@ -57,7 +57,7 @@ type Session struct {
 	Title   string   // line before the announcement; "": none
 	Known   bool     // leave out the announcement; an earlier run of the same soak made it
 	head    string   // lines before the first status line
-	file    *os.File // file of the report, written at the end; nil: none
+	file    *host.Result // file of the report, written at the end; nil: none
 
 	Reservations *host.Reservations // CPU of the loop and interfaces
 	Scenario     scenario.Run
@@ -416,10 +416,8 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 // error of the run with its exit code; err is an earlier error.
 func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) error {
 	r.notify.sendStopping(rep.Ended)
-	if r.file != nil {
-		if e := report.Save(rep, r.file); e != nil {
-			err = errors.Join(err, fmt.Errorf("run: report: %w", e))
-		}
+	if e := r.file.Save(rep.JSON); e != nil {
+		err = errors.Join(err, fmt.Errorf("run: report: %w", e))
 	}
 
 	signal.Stop(signals) // a signal now kills this process
@@ -450,10 +448,7 @@ func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) 
 
 // createReport creates the file of the report, if Options.Report names one.
 func (r *Session) createReport() (err error) {
-	if r.Options.Report == "" {
-		return nil
-	}
-	if r.file, err = host.CreateExclusive(r.Options.Report); err != nil {
+	if r.file, err = host.CreateResult(r.Options.Report, host.ReportSpace); err != nil {
 		return fmt.Errorf("run: report: %w", err)
 	}
 	return nil

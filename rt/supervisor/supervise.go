@@ -116,9 +116,9 @@ func (r *Session) Close() {
 	}
 	r.inherit.close()
 	r.Control.Close()
-	for _, f := range []*os.File{r.inherit.life, r.file} {
-		f.Close() // no effect on nil
-	}
+	r.inherit.life.Close() // no effect on nil
+	r.file.Close()
+	r.Scenario.Close()
 	for _, p := range []*host.Process{r.Target, r.Unit} {
 		if p != nil && p.IsChild() {
 			p.Kill()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"lockstep/deploy/latency"
+	"lockstep/rt/host"
 )
 
 func defineLatency(a *args) func() error {
@@ -36,10 +38,10 @@ func defineLatency(a *args) func() error {
 			{flag: "-svg", name: *svg, what: "histograms", make: func(r *latency.Report) ([]byte, error) { return r.SVG(), nil }},
 		}
 		for _, f := range files {
-			defer f.close()
 			if err := f.open(); err != nil {
 				return err
 			}
+			defer f.file.Close()
 		}
 
 		clear := func() {}
@@ -74,41 +76,28 @@ func defineLatency(a *args) func() error {
 // that cannot be written does not waste minutes.
 type output struct {
 	flag, name, what string
-	file             *os.File // nil: not requested
+	file             *host.Result // nil: not requested
 	make             func(r *latency.Report) ([]byte, error)
 }
 
 func (o *output) open() (err error) {
-	if o.name == "" {
-		return nil
-	}
-	if o.file, err = os.OpenFile(o.name, os.O_WRONLY|os.O_CREATE, 0o644); err != nil {
-		return usageError{fmt.Sprintf("latency: %s: %v", o.flag, err)}
+	if o.file, err = host.CreateResult(o.name, host.ReportSpace); err != nil {
+		return fmt.Errorf("latency: %s: %w", o.flag, err)
 	}
 	return nil
-}
-
-// close closes the file and removes it if it is empty.
-func (o *output) close() {
-	if o.file == nil {
-		return
-	}
-	if info, err := o.file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
-		_ = os.Remove(o.name)
-	}
-	o.file.Close()
 }
 
 func (o *output) write(r *latency.Report) error {
 	if o.file == nil {
 		return nil
 	}
-	text, err := o.make(r)
-	if err == nil {
-		_ = o.file.Truncate(0) // fails on a pipe, which holds nothing old
-		_, err = o.file.Write(text)
-	}
-
+	err := o.file.Save(func(to io.Writer) error {
+		text, err := o.make(r)
+		if err == nil {
+			_, err = to.Write(text)
+		}
+		return err
+	})
 	if err != nil {
 		return exit1(fmt.Errorf("latency: %s: %w", o.what, err))
 	}

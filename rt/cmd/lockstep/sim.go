@@ -101,7 +101,7 @@ func defineExport(a *args) func() error {
 		if *si {
 			r.Header.DropDeclaredUnits()
 		}
-		f, err := os.Create(*file)
+		f, err := host.CreateResult(*file, 0)
 		if err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
@@ -112,6 +112,6 @@ func defineExport(a *args) func() error {
 		if torn := r.Torn(); torn != "" {
 			fmt.Fprintf(os.Stderr, "lockstep: %s: %s\n", a.operands[0], torn)
 		}
-		return f.Close()
+		return exit1(f.Commit())
 	}
 }
