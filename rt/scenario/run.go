@@ -88,7 +88,7 @@ func writeJUnit(r *report.Report, w io.Writer) error {
 
 // Run is the scenario of a run and the file of its verdict.
 type Run struct {
-	Scenario *Scenario // nil: none
+	Scenario *Scenario    // nil: none
 	junit    *host.Result // nil: none
 }
 

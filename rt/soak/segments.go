@@ -367,10 +367,13 @@ func (k *series) finish() (err error) {
 	}
 
 	k.printf("\n")
-	out := host.Fold(k.Options.Out)
+	out, _ := host.NewOutput(k.Options.Out)
 	v.Text(out)
 	v.Soak.Text(out)
 	v.Soak.Segments.Text(out)
+	if e := out.Err(); e != nil {
+		err = errors.Join(err, fmt.Errorf("soak: %w", e))
+	}
 	if err = errors.Join(v.Soak.Failed(), err); err != nil {
 		return &host.Exit{Code: 1, Err: err}
 	}

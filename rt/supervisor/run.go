@@ -54,9 +54,9 @@ type Session struct {
 	report.View
 	Options Options
 	Bench   *bench.Bench
-	Title   string   // line before the announcement; "": none
-	Known   bool     // leave out the announcement; an earlier run of the same soak made it
-	head    string   // lines before the first status line
+	Title   string       // line before the announcement; "": none
+	Known   bool         // leave out the announcement; an earlier run of the same soak made it
+	head    string       // lines before the first status line
 	file    *host.Result // file of the report, written at the end; nil: none
 
 	Reservations *host.Reservations // CPU of the loop and interfaces
@@ -421,7 +421,7 @@ func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) 
 	}
 
 	signal.Stop(signals) // a signal now kills this process
-	out := host.Fold(r.Options.Out)
+	out, _ := host.NewOutput(r.Options.Out)
 	fmt.Fprintln(out)
 	rep.Text(out)
 	if rep.Soak != nil {
@@ -434,6 +434,9 @@ func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) 
 		err = errors.Join(rep.Scenario.Failed(), err)
 	}
 
+	if e := out.Err(); e != nil {
+		err = errors.Join(err, fmt.Errorf("run: %w", e))
+	}
 	if rep.RecordError != "" {
 		err = errors.Join(fmt.Errorf("run: record %s %w: %s", r.Options.Record, recorder.ErrIncomplete, rep.RecordError), err)
 	}

@@ -257,7 +257,7 @@ func (w *simulation) finish(why error) (*report.Report, error) {
 	incomplete = errors.Join(incomplete, w.reportFile.Save(report.JSON))
 	switch {
 	case incomplete != nil && w.isPlantOnly():
-		return nil, fmt.Errorf("sim: %w", incomplete)
+		return nil, &host.Exit{Code: 1, Err: fmt.Errorf("sim: %w", incomplete)}
 	case incomplete != nil:
 		report, err = nil, errors.Join(fmt.Errorf("sim: %w", incomplete), err)
 	case !report.Clean:

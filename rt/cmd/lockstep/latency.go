@@ -61,7 +61,7 @@ func defineLatency(a *args) func() error {
 		if err != nil {
 			return exit1(err)
 		}
-		r.Text(os.Stdout)
+		r.Text(plainOut)
 		for _, f := range files {
 			if err := f.write(r); err != nil {
 				return err
@@ -101,6 +101,6 @@ func (o *output) write(r *latency.Report) error {
 	if err != nil {
 		return exit1(fmt.Errorf("latency: %s: %w", o.what, err))
 	}
-	fmt.Printf("\n%s in %s\n", o.what, o.name)
+	fmt.Fprintf(plainOut, "\n%s in %s\n", o.what, o.name)
 	return nil
 }

@@ -24,6 +24,9 @@ import (
 	"lockstep/rt/target"
 )
 
+// The standard output: stdout folds lines for a terminal, plainOut does not.
+var stdout, plainOut = host.NewOutput(os.Stdout)
+
 func main() {
 	if len(os.Args) < 2 || os.Args[1] != target.Command {
 		// A panic or a fatal error of the Go runtime ends the process by SIGABRT. The default, exit
@@ -59,6 +62,9 @@ func run(list []string) int {
 	c, err := find(list[0])
 	if err == nil {
 		err = c.args().execute(list[1:])
+	}
+	if failed := stdout.Err(); failed != nil && (err == nil || errors.Is(err, errors.Unwrap(failed))) {
+		err = exit1(fmt.Errorf("%s: %w", c.name, failed))
 	}
 	return printError(err)
 }

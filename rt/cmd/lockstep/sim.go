@@ -44,7 +44,7 @@ func defineSim(a *args) func() error {
 		}
 		report, err := s.Run()
 		if report != nil && s.Out != "-" && s.Events != "-" {
-			out := host.Fold(os.Stdout)
+			out := stdout
 			report.Text(out)
 			if report.Scenario != nil {
 				report.Scenario.Text(out)
@@ -69,7 +69,7 @@ func defineReplay(a *args) func() error {
 			return nil
 		}
 
-		fmt.Fprintln(host.Fold(os.Stdout), same)
+		fmt.Fprintln(stdout, same)
 		return nil
 	}
 }
