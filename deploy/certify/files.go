@@ -2,7 +2,6 @@ package certify
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,11 +19,10 @@ import (
 // three full histograms take 3 MB.
 const reservedSize = 4 << 20
 
-// Files reserves the two files of a certificate. Their content goes to FILE.part, with reserved
-// space; Write renames these files when they are complete.
+// Files reserves the two files of a certificate, see host.Result.
 type Files struct {
 	HTML, JSON string // final names
-	parts      []*os.File
+	results    []*host.Result
 }
 
 // Create reserves FILE.html and FILE.json in the same folder. It fails if they could not be written
@@ -47,9 +45,11 @@ func Create(html string) (_ *Files, err error) {
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("certify: -o %s exists and is not a regular file", name)
 		}
-		if err := f.reserve(name + ".part"); err != nil {
+		r, err := host.CreateResult(name, reservedSize)
+		if err != nil {
 			return nil, fmt.Errorf("certify: -o %s: %w", html, err)
 		}
+		f.results = append(f.results, r)
 	}
 
 	return f, nil
@@ -75,38 +75,11 @@ func removeAbandoned(dir string) {
 	}
 }
 
-// reserve opens and locks a file for this process, and reserves its space.
-func (f *Files) reserve(name string) error {
-	part, err := host.OpenExclusive(name)
-	if err != nil {
-		return err
-	}
-	named, errNamed := os.Stat(name)
-	opened, errOpened := part.Stat()
-	if errNamed != nil || errOpened != nil || !os.SameFile(named, opened) { // another certify has renamed it
-		part.Close()
-		return host.Exitf(3, "another certify has just written %s: name another file", strings.TrimSuffix(name, ".part"))
-	}
-
-	f.parts = append(f.parts, part) // Close removes it now
-	err = unix.Fallocate(int(part.Fd()), 0, 0, reservedSize)
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
-		_, err = part.WriteAt(make([]byte, reservedSize), 0)
-	}
-	if err != nil {
-		return host.Exitf(3, "no space for %d MB: %w: free some, or name a file on another disk", reservedSize>>20, err)
-	}
-	return nil
-}
-
 // Close removes the reserved files that were not written.
 func (f *Files) Close() {
-	for _, part := range f.parts {
-		_ = os.Remove(part.Name())
-		part.Close()
+	for _, r := range f.results {
+		r.Close()
 	}
-
-	f.parts = nil
 }
 
 // Write writes a certificate to both files, the JSON first. Each file appears complete or not at
@@ -122,38 +95,17 @@ func (f *Files) Write(c *Certificate) error {
 		return err
 	}
 	for i, content := range [][]byte{text, page} {
-		if err := writeReserved(f.parts[i], content); err != nil {
+		if _, err := f.results[i].Write(content); err != nil {
 			return fmt.Errorf("certify: %w", err)
 		}
 	}
 
-	for i, name := range []string{f.JSON, f.HTML} {
-		if err := os.Rename(f.parts[i].Name(), name); err != nil {
+	for _, r := range f.results {
+		if err := r.Commit(); err != nil {
 			return fmt.Errorf("certify: %w", err)
 		}
 	}
-
-	for _, part := range f.parts {
-		part.Close()
-	}
-	f.parts = nil
-	if dir, err := os.Open(filepath.Dir(f.HTML)); err == nil {
-		_ = dir.Sync() // some file systems cannot sync a folder
-		dir.Close()
-	}
-
 	return nil
-}
-
-// writeReserved writes the content into the reserved space and frees the rest.
-func writeReserved(part *os.File, content []byte) error {
-	if _, err := part.WriteAt(content, 0); err != nil {
-		return err
-	}
-	if err := part.Truncate(int64(len(content))); err != nil {
-		return err
-	}
-	return part.Sync()
 }
 
 // Text writes the summary of a certificate for a terminal; f holds the files it was written to.

@@ -82,7 +82,7 @@ func (r *latencyReport) slowness(ticker string) (list []string) {
 func measureLatency(t *testing.T) *latencyReport {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "latency.json")
-	cmd := exec.Command(lab.Command(t), "latency", "-for", "30s", "-report", file, "-svg", "")
+	cmd := exec.Command(lab.Command(t), "latency", "-for", "30s", "-report", file)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

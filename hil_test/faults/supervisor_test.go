@@ -97,6 +97,25 @@ func goneStop(a *attempt) {
 	s.checkSafeAfter(all, killed)
 }
 
+// supervisorCrash sends a signal to which the Go runtime reacts as to a fatal error of its own.
+func supervisorCrash(a *attempt) {
+	s := a.run(plan{change: []string{"supervisor_gone: stop after 1 s", "supervisor_gone: continue"}})
+	s.bus.ticking(50)
+	target := a.target()
+	defer syscall.Kill(target, syscall.SIGKILL)
+	a.signal(s.cmd.Process.Pid, syscall.SIGSEGV)
+	<-s.over
+	if status := s.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGABRT {
+		a.Fatalf("the supervisor ended with %v, want SIGABRT", s.cmd.ProcessState)
+	}
+	s.bus.ticking(250)
+	b := a.attach(strconv.Itoa(target))
+	b.awaitOutput("attached")
+	b.ctrlC()
+	b.ends(0, "")
+	s.bus.counted(s.bus.end(), b.read())
+}
+
 func attachSupervised(a *attempt) {
 	s := a.run(plan{})
 	s.bus.ticking(20)

@@ -30,6 +30,9 @@ var serviceTests = []subtest{
 	{"SupervisorKilledComesBackBySafeValues", func(t *testing.T) {
 		fall(t, "plant safe plant", "code=killed, status=9/KILL", func(s, target int) { kill(t, s, syscall.SIGKILL) })
 	}},
+	{"SupervisorThatCrashesComesBackBySafeValues", func(t *testing.T) {
+		fall(t, "plant safe plant", "status=6/ABRT", func(s, target int) { kill(t, s, syscall.SIGSEGV) })
+	}},
 	{"SupervisorThatHangsComesBackBySafeValues", func(t *testing.T) {
 		fall(t, "plant safe plant", "Watchdog timeout", func(s, target int) { kill(t, s, syscall.SIGSTOP) })
 	}},

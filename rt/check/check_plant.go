@@ -122,7 +122,7 @@ func (c *Check) plant(p *checkedPlant) error {
 // there is one.
 func width(w io.Writer) int {
 	const most = 100
-	if t, ok := w.(interface{ Width() int }); ok {
+	if t, ok := w.(interface{ Width() int }); ok && t.Width() > 0 {
 		return min(t.Width(), most)
 	}
 	return most

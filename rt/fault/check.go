@@ -18,16 +18,19 @@ var (
 	errInputDriven = errors.New("a bus drives the input")
 	errKind        = errors.New("this target has no fault of this kind")
 	errNumber      = errors.New("a number is not finite, or is negative where it must not be")
-	errDelay       = fmt.Errorf("a delay is at most %d ticks, and of a frame at least 1", MaxDelay)
-	errHeld        = fmt.Errorf("more than %d frames would be held back at once", MaxHeld)
-	errRange       = errors.New("the input has no range: use a value (stuck)")
-	errNoChecksum  = errors.New("the frame has no checksum")
-	errNoCounter   = errors.New("the frame has no counter")
-	errOffset      = errors.New("the offset leaves a checksum as it is")
-	errLength      = errors.New("the length is invalid, or is the frame's own")
-	errBurst       = fmt.Errorf("a burst is 1 to %d frames", MaxBurst)
-	errDuration    = errors.New("the duration is negative, or counts frames of a target without frames")
-	errTrigger     = errors.New("a condition names an input or output that does not exist, or a limit that is not finite")
+	errGain        = fmt.Errorf("a gain is -%d to %d", MaxGain, MaxGain)
+	errBeyond      = fmt.Errorf("the value leaves the range of the target by more than %d widths of the range, or exceeds %g SI without a range",
+		MaxWidths, float64(MaxValue))
+	errDelay      = fmt.Errorf("a delay is at most %d ticks, and of a frame at least 1", MaxDelay)
+	errHeld       = fmt.Errorf("more than %d frames would be held back at once", MaxHeld)
+	errRange      = errors.New("the input has no range: use a value (stuck)")
+	errNoChecksum = errors.New("the frame has no checksum")
+	errNoCounter  = errors.New("the frame has no counter")
+	errOffset     = errors.New("the offset leaves a checksum as it is")
+	errLength     = errors.New("the length is invalid, or is the frame's own")
+	errBurst      = fmt.Errorf("a burst is 1 to %d frames", MaxBurst)
+	errDuration   = errors.New("the duration is negative, or counts frames of a target without frames")
+	errTrigger    = errors.New("a condition names an input or output that does not exist, or a limit that is not finite")
 )
 
 // Check returns why Apply would refuse a command. It checks everything, because commands come from
@@ -54,6 +57,9 @@ func (s *Set) Check(c *Command) error {
 		case !finite(c.Value):
 			return errNumber
 		}
+		if least, most := Limits(s.inputRange(c.Input)); c.Op == Drive && !(c.Value >= least && c.Value <= most) {
+			return errBeyond
+		}
 	default:
 		return errCommand
 	}
@@ -71,7 +77,7 @@ func (s *Set) checkFault(f *Fault) error {
 	switch {
 	case !f.Kind.fits(f.Where):
 		return errKind
-	case !finite(f.A) || !finite(f.B) || f.Kind == Leak && f.B < 0:
+	case !finite(f.A) || !finite(f.B) || f.Kind == Leak && !(f.A >= 0 && f.A <= 1 && f.B >= 0):
 		return errNumber
 	case f.Duration < 0 || f.Frames && (f.Where == Input || f.Where == Bus):
 		return errDuration
@@ -152,8 +158,40 @@ func (s *Set) checkTarget(f *Fault) error {
 	return nil
 }
 
+// limits returns the Limits of the input or signal of a fault.
+//
+//go:nosplit
+func (s *Set) limits(f *Fault) (least, most float64) {
+	if f.Where == Input {
+		return Limits(s.inputRange(f.Input))
+	}
+	return Limits(FieldRange(&s.Maps[f.Bus].Tx[f.Message].Fields[f.Field]))
+}
+
+// checkValue returns why a fault of a value is refused.
+//
 //go:nosplit
 func (s *Set) checkValue(f *Fault) error {
+	least, most := s.limits(f)
+	switch f.Kind {
+	case Stuck, Floor, Ceiling:
+		if !(f.A >= least && f.A <= most) {
+			return errBeyond
+		}
+	case Offset, Noise:
+		if !(math.Abs(f.A) <= most-least) {
+			return errBeyond
+		}
+	case Ramp, Drift:
+		if !(float64(math.Abs(f.A)*s.h) <= most-least) {
+			return errBeyond
+		}
+	case Gain:
+		if !(math.Abs(f.A) <= MaxGain) {
+			return errGain
+		}
+	}
+
 	switch {
 	case f.Kind == Delay && (f.N < 0 || f.N > MaxDelay):
 		return errDelay

@@ -10,7 +10,32 @@ const (
 	// dropped
 	MaxHeld  = 64
 	MaxBurst = 64 // times that a frame can be repeated at its tick
+
+	MaxGain   = 1000 // largest size of a gain
+	MaxWidths = 100  // widths of a range by which a fault may leave it, at either end
+	MaxValue  = 1e12 // largest size of a disturbed value without a range, SI or the own unit of a signal
 )
+
+// Limits returns the lowest and the highest value that a fault may give to a target whose range is
+// lo to hi. Both are finite: a plant would make Inf or NaN of 1e308.
+//
+//go:nosplit
+func Limits(lo, hi float64) (least, most float64) {
+	beyond := float64(MaxWidths * (hi - lo))
+	if least = lo - beyond; !finite(least) {
+		least = -MaxValue
+		if finite(lo) {
+			least = min(lo, least)
+		}
+	}
+	if most = hi + beyond; !finite(most) {
+		most = MaxValue
+		if finite(hi) {
+			most = max(hi, most)
+		}
+	}
+	return least, most
+}
 
 // Kind is what a fault does.
 type Kind uint8

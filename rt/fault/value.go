@@ -1,6 +1,10 @@
 package fault
 
-import "lockstep/io/sigmap"
+import (
+	"math"
+
+	"lockstep/io/sigmap"
+)
 
 // DisturbInputs returns the inputs of the step that ends at tick k, from the inputs u that frames
 // have brought. They are valid until the next call.
@@ -24,10 +28,7 @@ func (s *Set) DisturbInputs(k int64, u []float64) []float64 {
 		if in := &s.inputs[at]; !in.bus && !in.set && !in.stimulus && in.seen != k {
 			in.seen, s.u[at] = k, s.Plant.Own(at)
 		}
-		lo, hi := 0.0, 0.0
-		if at < len(s.ranges) {
-			lo, hi = s.ranges[at][0], s.ranges[at][1]
-		}
+		lo, hi := s.inputRange(at)
 		s.u[at] = s.disturbed(x, s.u[at], lo, hi)
 	}
 
@@ -56,8 +57,8 @@ func (s *Set) DisturbSignals(k int64, y []float64) {
 		if d.Force == sigmap.NoForce {
 			d.Value = m.Value(t, d, k, y)
 		}
-		lo, hi := float64(d.Lo*d.Factor)+d.Offset, float64(d.Hi*d.Factor)+d.Offset
-		v := s.disturbed(x, d.Value, min(lo, hi), max(lo, hi))
+		lo, hi := FieldRange(d)
+		v := s.disturbed(x, d.Value, lo, hi)
 		switch {
 		case x.state != Active:
 		case x.Kind == Open:
@@ -68,10 +69,40 @@ func (s *Set) DisturbSignals(k int64, y []float64) {
 	}
 }
 
-// disturbed returns the value v of this tick with the fault applied, in a range from lo to hi.
+// FieldRange returns the range of a field of a message sent, in the unit of its value.
+//
+//go:nosplit
+func FieldRange(d *sigmap.Field) (lo, hi float64) {
+	lo, hi = float64(d.Lo*d.Factor)+d.Offset, float64(d.Hi*d.Factor)+d.Offset
+	return min(lo, hi), max(lo, hi)
+}
+
+// inputRange returns the range of input i; an input without a range has infinite ends.
+//
+//go:nosplit
+func (s *Set) inputRange(i int) (lo, hi float64) {
+	if i < len(s.ranges) {
+		return s.ranges[i][0], s.ranges[i][1]
+	}
+	return math.Inf(-1), math.Inf(1)
+}
+
+// disturbed returns the value v of this tick with the fault applied, in a range from lo to hi. An
+// active fault gets and returns values within the Limits of the range. NaN stays NaN.
 //
 //go:nosplit
 func (s *Set) disturbed(x *slot, v, lo, hi float64) float64 {
+	if x.state != Active {
+		return s.apply(x, v, lo, hi)
+	}
+	least, most := Limits(lo, hi)
+	return min(max(s.apply(x, min(max(v, least), most), lo, hi), least), most)
+}
+
+// apply returns the value v with the fault applied.
+//
+//go:nosplit
+func (s *Set) apply(x *slot, v, lo, hi float64) float64 {
 	if x.Kind == Delay {
 		late := x.delayed(s.tick, v)
 		if x.state != Active {

@@ -3,6 +3,7 @@ package fault
 import (
 	"encoding/binary"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -318,6 +319,74 @@ func TestFaultsOnOneTargetActInTheOrderOfTheirSlots(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%+v: %v, want %v", list, got, c.want)
 			}
+		}
+	}
+}
+
+// Whatever faults are accepted, and whatever value they act on: the plant gets a finite number, within
+// 100 widths of the range of the input.
+func TestFaultsOfValuesKeepInputsFinite(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	size := func() float64 {
+		v := math.Pow(10, float64(rnd.IntN(617)-308))
+		return math.Copysign(v, rnd.Float64()-0.5)
+	}
+	accepted, held, checker := 0, 0, newRig(t, Plan{})
+	for range 200 {
+		var faults []Fault
+		for range 4 {
+			f := Fault{Kind: Kind(1 + rnd.IntN(int(Short))), A: size(), B: math.Abs(size()), Input: rnd.IntN(2), Seed: 1}
+			if f.Kind == Gain {
+				f.A = math.Copysign(MaxGain, f.A)
+			}
+			if f.Kind == Short {
+				f.Input = driven
+			}
+			if checker.Check(&Command{Op: Put, Fault: f}) == nil {
+				faults = append(faults, f)
+			}
+		}
+		accepted += len(faults)
+		r := newRig(t, Plan{Faults: faults})
+		for k := int64(1); k < 20; k++ {
+			u := r.tick(k, size())
+			for i, v := range u {
+				lo, hi := r.inputRange(i)
+				if least, most := lo-100*(hi-lo), hi+100*(hi-lo); slices.ContainsFunc(faults, func(f Fault) bool { return f.Input == i }) {
+					if !(v >= least && v <= most) || math.IsInf(v, 0) {
+						t.Fatalf("input %d is %v under %+v; want %v to %v", i, v, faults, least, most)
+					}
+					if v == least || v == most {
+						held++
+					}
+				}
+			}
+		}
+	}
+	if accepted < 100 || held < 100 {
+		t.Errorf("%d faults were accepted, %d values were limited", accepted, held)
+	}
+}
+
+func TestFaultThatExceedsTheLimitsOfItsTargetIsRefused(t *testing.T) {
+	r := newRig(t, Plan{})
+	lo, hi := r.inputRange(driven)
+	width := hi - lo
+	for _, f := range []Fault{
+		{Kind: Gain, A: MaxGain}, {Kind: Stuck, A: hi + 100*width}, {Kind: Floor, A: lo - 100*width}, {Kind: Ceiling, A: hi + 100*width},
+		{Kind: Offset, A: -201 * width}, {Kind: Noise, A: 201 * width}, {Kind: Ramp, A: 201 * width / h}, {Kind: Drift, A: -201 * width / h},
+	} {
+		if err := r.Check(&Command{Op: Put, Fault: f}); err != nil {
+			t.Errorf("%+v: %v", f, err)
+		}
+		f.A *= 1.001
+		if err := r.Check(&Command{Op: Put, Fault: f}); err == nil {
+			t.Errorf("%+v is accepted", f)
+		}
+	}
+	for _, f := range []Fault{{Kind: Stuck, Where: Signal, Message: 1, A: 1e5}, {Kind: Offset, Where: Signal, Message: 1, A: 1e5}} {
+		if err := r.Check(&Command{Op: Put, Fault: f}); err == nil {
+			t.Errorf("%+v is accepted", f)
 		}
 	}
 }

@@ -180,6 +180,9 @@ func (p *Process) WaitDone(d time.Duration) bool {
 	}
 }
 
+// Succeeded reports whether a child has ended with exit status 0. It is valid after Done.
+func (p *Process) Succeeded() bool { return p.cmd != nil && p.err == nil }
+
 // HowEnded describes how the process ended.
 func (p *Process) HowEnded() string {
 	var e *exec.ExitError
@@ -193,7 +196,8 @@ func (p *Process) HowEnded() string {
 		return "exit status 0"
 	}
 
-	if status, ok := e.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+	status, ok := e.Sys().(syscall.WaitStatus)
+	if ok && status.Signaled() && status.Signal() != syscall.SIGABRT { // SIGABRT: the Go runtime has printed the cause
 		return e.Error() // "signal: killed"
 	}
 	if why := p.Stderr.Reason(); why != "" {

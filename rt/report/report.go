@@ -3,13 +3,10 @@ package report
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 )
 
 // Report is the report of a run or a simulation. The JSON keys are a contract
@@ -298,17 +295,6 @@ func (s Silence) String() string {
 func (s Spread) String() string {
 	us := func(ns int64) string { return fmt.Sprintf("%.1f", float64(ns)/1e3) }
 	return fmt.Sprintf("p50 %-8s p99 %-8s p99.9 %-8s max %s us", us(s.P50), us(s.P99), us(s.P999), us(s.Max))
-}
-
-// Save writes the report to a file and syncs the file, so that it survives a loss of power.
-func Save(report *Report, file *os.File) error {
-	if err := report.JSON(file); err != nil {
-		return err
-	}
-	if err := file.Sync(); !errors.Is(err, syscall.EINVAL) { // EINVAL: a pipe or a device, which cannot be synced
-		return err
-	}
-	return nil
 }
 
 // MonitoredBus counts the frames of a bus that the bench neither receives nor sends.

@@ -44,7 +44,10 @@ func (s *faultSpec) resolve(h *bench.Handover) fault.Fault {
 	if last := s.text("for"); last != "" {
 		s.check("for", resolveDuration(h, &f, s, last))
 	}
-	s.checkValue(t, h.CheckFaults([]fault.Command{{Fault: f}}))
+	if err = h.CheckFaults([]fault.Command{{Fault: f}}); err != nil && s.value.Text != "true" {
+		err = fmt.Errorf("%s: %w", s.value.Text, err)
+	}
+	s.checkValue(t, err)
 
 	return f
 }
@@ -250,8 +253,7 @@ func findSignalTarget(h *bench.Handover, name string) (*resolvedTarget, error) {
 		Fault: fault.Fault{Where: fault.Signal, Bus: m.bus, Message: m.at, Field: i},
 		sig:   sig, msg: m.msg, Wanted: units.WantSignal(sig.Unit), ownUnit: f.Index < 0,
 	}
-	a, b := float64(f.Lo*f.Factor)+f.Offset, float64(f.Hi*f.Factor)+f.Offset
-	t.lo, t.hi = math.Min(a, b), math.Max(a, b)
+	t.lo, t.hi = fault.FieldRange(f)
 	if !f.Float {
 		t.slack = float64(math.Abs(f.Factor) / 2) // half a bit: values are rounded
 	}

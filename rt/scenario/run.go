@@ -3,15 +3,14 @@ package scenario
 import (
 	"cmp"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 
 	"lockstep/rt/bench"
+	"lockstep/rt/host"
 	"lockstep/rt/report"
 )
 
@@ -89,8 +88,8 @@ func writeJUnit(r *report.Report, w io.Writer) error {
 
 // Run is the scenario of a run and the file of its verdict.
 type Run struct {
-	Scenario *Scenario // nil: none
-	junit    *os.File  // nil: none
+	Scenario *Scenario    // nil: none
+	junit    *host.Result // nil: none
 }
 
 // Open loads a scenario, a file or embedded; name "": none. It creates the JUnit XML file at once,
@@ -99,14 +98,17 @@ func Open(h *bench.Handover, name, junit string) (s Run, err error) {
 	if name == "" {
 		return s, nil
 	}
-	if s.Scenario, err = Load(h, name); err != nil || junit == "" {
+	if s.Scenario, err = Load(h, name); err != nil {
 		return s, err
 	}
-	if s.junit, err = os.Create(junit); err != nil {
+	if s.junit, err = host.CreateResult(junit, host.ReportSpace); err != nil {
 		return s, fmt.Errorf("run: junit: %w", err)
 	}
 	return s, nil
 }
+
+// Close removes a JUnit XML file that was not written.
+func (s *Run) Close() { s.junit.Close() }
 
 // Report adds the verdict to the report of the run, and writes the JUnit XML file.
 func (s *Run) Report(r *report.Report, findings []report.Finding) error {
@@ -117,10 +119,7 @@ func (s *Run) Report(r *report.Report, findings []report.Finding) error {
 	r.Scenario = &report.ScenarioResult{
 		Scenario: s.Scenario.Name, File: s.Scenario.File, Pass: !broken, Findings: findings,
 	}
-	if s.junit == nil {
-		return nil
-	}
-	if err := errors.Join(writeJUnit(r, s.junit), s.junit.Close()); err != nil {
+	if err := s.junit.Save(func(to io.Writer) error { return writeJUnit(r, to) }); err != nil {
 		return fmt.Errorf("run: junit: %w", err)
 	}
 	return nil

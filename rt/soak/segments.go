@@ -29,7 +29,7 @@ type series struct {
 	period      int64 // period of the grid, ns
 	state       *soakState
 	store       *store
-	report      *os.File // report file, JSON; nil: none
+	report      *host.Result // report file, JSON; nil: none
 	self        *report.Binary
 	signals     chan os.Signal
 	next        time.Time // next write of the state during a segment
@@ -77,7 +77,7 @@ func (k *series) close() {
 	if k.store != nil {
 		k.store.close()
 	}
-	k.report.Close() // nil: returns an error
+	k.report.Close()
 	k.reservations.Close()
 }
 
@@ -132,10 +132,7 @@ func (k *series) openOutputs() (err error) {
 		}
 	}
 
-	if k.Options.Report == "" {
-		return nil
-	}
-	if k.report, err = host.OpenExclusive(k.Options.Report); err != nil { // keeps its content until finish
+	if k.report, err = host.CreateResult(k.Options.Report, host.ReportSpace); err != nil {
 		return fmt.Errorf("soak: report: %w", err)
 	}
 	return nil
@@ -365,17 +362,18 @@ func (k *series) finish() (err error) {
 	if k.left() > 0 {
 		v.Ended, v.Clean = "stopped by "+k.stopped, false
 	}
-	if k.report != nil {
-		if err = errors.Join(host.Truncate(k.report), report.Save(v, k.report)); err != nil {
-			err = fmt.Errorf("soak: report: %w", err)
-		}
+	if err = k.report.Save(v.JSON); err != nil {
+		err = fmt.Errorf("soak: report: %w", err)
 	}
 
 	k.printf("\n")
-	out := host.Fold(k.Options.Out)
+	out, _ := host.NewOutput(k.Options.Out)
 	v.Text(out)
 	v.Soak.Text(out)
 	v.Soak.Segments.Text(out)
+	if e := out.Err(); e != nil {
+		err = errors.Join(err, fmt.Errorf("soak: %w", e))
+	}
 	if err = errors.Join(v.Soak.Failed(), err); err != nil {
 		return &host.Exit{Code: 1, Err: err}
 	}

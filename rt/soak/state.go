@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"time"
@@ -167,7 +166,7 @@ func (s *store) beginWrite(v *soakState) {
 // finishWrite writes the file and ends a write.
 func (s *store) finishWrite(data []byte, err error) {
 	if err == nil && s.path != "" {
-		err = replace(s.path, data)
+		err = host.Replace(s.path, data)
 	}
 	if err != nil {
 		s.failures++
@@ -185,29 +184,6 @@ func (s *store) wait() {
 
 // writing reports whether a write is running.
 func (s *store) writing() bool { return len(s.busy) > 0 }
-
-// replace writes data to path through a new file that it renames.
-func replace(path string, data []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		_ = os.Remove(path + ".new") // frees room on a full disk
-		return err
-	}
-
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
-	}
-	if dir, err := os.Open(filepath.Dir(path)); err == nil {
-		_ = dir.Sync() // not every file system can
-		dir.Close()
-	}
-
-	return nil
-}
 
 // checkSame checks that state v is of the same soak as now.
 func (v *soakState) checkSame(now *soakState) error {

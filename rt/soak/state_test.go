@@ -222,7 +222,7 @@ func TestFailedWriteLeavesTheOldStateFile(t *testing.T) {
 		t.Fatal(err, s.lastErr)
 	}
 	for _, write := range []func(*soakState){s.beginWrite, s.write} {
-		if err := os.Symlink("/dev/full", s.path+".new"); err != nil { // a disk without room
+		if err := os.Symlink("/dev/full", s.path+".part"); err != nil { // a disk without room
 			t.Fatal(err)
 		}
 		write(st)

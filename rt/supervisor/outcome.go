@@ -99,18 +99,22 @@ func (r *Session) report() *report.Report {
 }
 
 // reportUnit adds the end of the virtual control unit. A run is not clean if its unit ended before
-// the first frame.
+// it. A service manager that stops a run also sends SIGTERM to the unit, which then ends with exit
+// status 0.
 func (r *Session) reportUnit(v *report.Report) {
 	name := r.Bench.Unit.Text
+	early := r.Unit != nil && r.unitEndedAt >= 0 && (v.RxFrames == 0 || r.unitEndedAt < v.SimTime)
 	switch {
 	case r.Unit == nil:
-	case r.unitEndedAt >= 0 && v.RxFrames == 0:
-		v.Unit = fmt.Sprintf("%s ended before its first frame, at %.3f s: %s", name, r.unitEndedAt, r.Unit.HowEnded())
+	case early && !(r.Stop != "" && r.Unit.Succeeded()):
+		first := ""
+		if v.RxFrames == 0 {
+			first = "before its first frame, "
+		}
+		v.Unit = fmt.Sprintf("%s ended %sat %.3f s: %s", name, first, r.unitEndedAt, r.Unit.HowEnded())
 		if v.Clean {
 			v.Clean, v.Ended = false, "control unit "+v.Unit
 		}
-	case r.unitEndedAt >= 0 && r.unitEndedAt < v.SimTime:
-		v.Unit = fmt.Sprintf("%s ended at %.3f s: %s", name, r.unitEndedAt, r.Unit.HowEnded())
 	case r.Unit.Killed:
 		v.Unit = name + " did not answer and was killed"
 	default:

@@ -54,10 +54,10 @@ type Session struct {
 	report.View
 	Options Options
 	Bench   *bench.Bench
-	Title   string   // line before the announcement; "": none
-	Known   bool     // leave out the announcement; an earlier run of the same soak made it
-	head    string   // lines before the first status line
-	file    *os.File // file of the report, written at the end; nil: none
+	Title   string       // line before the announcement; "": none
+	Known   bool         // leave out the announcement; an earlier run of the same soak made it
+	head    string       // lines before the first status line
+	file    *host.Result // file of the report, written at the end; nil: none
 
 	Reservations *host.Reservations // CPU of the loop and interfaces
 	Scenario     scenario.Run
@@ -76,6 +76,7 @@ type Session struct {
 	loop     loopWatch
 
 	ending
+	watching bool // the target runs and is watched
 }
 
 // preparation holds the results of Prepare for the start.
@@ -413,14 +414,12 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 // error of the run with its exit code; err is an earlier error.
 func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) error {
 	r.notify.sendStopping(rep.Ended)
-	if r.file != nil {
-		if e := report.Save(rep, r.file); e != nil {
-			err = errors.Join(err, fmt.Errorf("run: report: %w", e))
-		}
+	if e := r.file.Save(rep.JSON); e != nil {
+		err = errors.Join(err, fmt.Errorf("run: report: %w", e))
 	}
 
 	signal.Stop(signals) // a signal now kills this process
-	out := host.Fold(r.Options.Out)
+	out, _ := host.NewOutput(r.Options.Out)
 	fmt.Fprintln(out)
 	rep.Text(out)
 	if rep.Soak != nil {
@@ -433,6 +432,9 @@ func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) 
 		err = errors.Join(rep.Scenario.Failed(), err)
 	}
 
+	if e := out.Err(); e != nil {
+		err = errors.Join(err, fmt.Errorf("run: %w", e))
+	}
 	if rep.RecordError != "" {
 		err = errors.Join(fmt.Errorf("run: record %s %w: %s", r.Options.Record, recorder.ErrIncomplete, rep.RecordError), err)
 	}
@@ -447,10 +449,7 @@ func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) 
 
 // createReport creates the file of the report, if Options.Report names one.
 func (r *Session) createReport() (err error) {
-	if r.Options.Report == "" {
-		return nil
-	}
-	if r.file, err = host.CreateExclusive(r.Options.Report); err != nil {
+	if r.file, err = host.CreateResult(r.Options.Report, host.ReportSpace); err != nil {
 		return fmt.Errorf("run: report: %w", err)
 	}
 	return nil

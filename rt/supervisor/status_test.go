@@ -170,7 +170,7 @@ func TestReportNamesAControlUnitThatWasSilent(t *testing.T) {
 		clean bool
 	}{
 		{0.01, false, 0, "powershift ended before its first frame, at 0.010 s: exit status 7: ecu: bus fd:3: no such thing", false},
-		{0.5, false, 9, "powershift ended at 0.500 s: exit status 7", true},
+		{0.5, false, 9, "powershift ended at 0.500 s: exit status 7", false},
 		{-1, true, 9, "powershift did not answer and was killed", true},
 		{-1, false, 9, "powershift: 12 cycles sent", true},
 	} {

@@ -107,13 +107,18 @@ func (r *Session) StartNamedUnit(bus string) error {
 }
 
 // Close kills the processes that this supervisor started, closes all files and restores the
-// settings of the host. A target that was not taken over continues.
+// settings of the host. A target that was not taken over continues. Close does nothing in a panic
+// during the run: the end of this process closes the rest, and the target reacts to it as to the
+// death of any supervisor.
 func (r *Session) Close() {
+	if r.watching {
+		return
+	}
 	r.inherit.close()
 	r.Control.Close()
-	for _, f := range []*os.File{r.inherit.life, r.file} {
-		f.Close() // no effect on nil
-	}
+	r.inherit.life.Close() // no effect on nil
+	r.file.Close()
+	r.Scenario.Close()
 	for _, p := range []*host.Process{r.Target, r.Unit} {
 		if p != nil && p.IsChild() {
 			p.Kill()
@@ -216,6 +221,13 @@ func (r *Session) applyAffinity() {
 // overdueReason, asks the target to end. A second signal, or Grace without an end, kills the target.
 // watch never waits for the terminal.
 func (r *Session) watch(signals <-chan os.Signal) {
+	r.watching = true
+	r.supervise(signals)
+	r.watching = false // not deferred, see Close
+}
+
+// supervise is the loop of watch.
+func (r *Session) supervise(signals <-chan os.Signal) {
 	show := newStatus(r)
 	defer show.end()
 	clock := time.NewTicker(pollInterval)

@@ -41,6 +41,34 @@ func TestFailedAttachDoesNotChangeTheTarget(t *testing.T) {
 	}
 }
 
+// A target that is not supervised any more goes on, or goes to the safe state, as its bench says.
+func TestPanicOfTheSupervisorLeavesTheTarget(t *testing.T) {
+	r, _ := demoRun(t)
+	var err error
+	if r.Target, err = host.Spawn("/bin/sleep", nil, nil, "1000"); err != nil {
+		t.Fatal(err)
+	}
+	defer r.Target.Kill()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	r.Options.Out, r.startedAt = null, sched.Now()
+	if r.notify, err = newNotifier(r.Status); err != nil {
+		t.Fatal(err)
+	}
+	r.Options.OnPoll = func(time.Time) { panic("fault") }
+	func() {
+		defer func() { _ = recover() }()
+		defer r.Close()
+		r.watch(nil)
+	}()
+	if r.Target.WaitEnded(200 * time.Millisecond) {
+		t.Error("the target has ended")
+	}
+}
+
 func TestOnlyOneOfTwoAttachesSucceeds(t *testing.T) {
 	r := &Session{View: report.View{Status: new(rt.StatusBlock)}}
 	gone := exec.Command("true")

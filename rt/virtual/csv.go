@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"lockstep/model/plants"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
+	"lockstep/rt/host"
 )
 
 // stimulus is a file of inputs: values over time for some inputs of a plant.
@@ -241,7 +241,7 @@ func (s *stimulus) apply(u []float64, ns int64, row int) int {
 // error.
 type csvTable struct {
 	w     *bufio.Writer
-	file  io.Closer
+	file  *host.Result
 	field []byte
 	begun bool
 }
@@ -251,12 +251,9 @@ func newTable(name string, head []string) (*csvTable, error) {
 	if name == "" {
 		return nil, nil
 	}
-	f := os.Stdout
-	if name != "-" {
-		var err error
-		if f, err = os.Create(name); err != nil {
-			return nil, fmt.Errorf("sim: %w", err)
-		}
+	f, err := host.CreateResult(name, 0)
+	if err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
 	}
 
 	t := &csvTable{w: bufio.NewWriterSize(f, 1<<16), file: f, field: make([]byte, 0, 256)} // longer than any field
@@ -317,10 +314,20 @@ func (t *csvTable) end() {
 	t.w.WriteByte('\n')
 }
 
-// close flushes and closes the file; a nil table has none.
+// close completes the file; a nil table has none.
 func (t *csvTable) close() error {
 	if t == nil {
 		return nil
 	}
-	return errors.Join(t.w.Flush(), t.file.Close())
+	if err := t.w.Flush(); err != nil {
+		return err
+	}
+	return t.file.Commit()
+}
+
+// discard removes a file that close has not completed.
+func (t *csvTable) discard() {
+	if t != nil {
+		t.file.Close()
+	}
 }

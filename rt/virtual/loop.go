@@ -254,12 +254,10 @@ func (w *simulation) finish(why error) (*report.Report, error) {
 	}
 	signal.Stop(w.stop) // from now on a signal kills
 	incomplete := errors.Join(w.out.close(), w.events.close())
-	if w.reportFile != nil {
-		incomplete = errors.Join(incomplete, report.JSON(w.reportFile), w.reportFile.Close())
-	}
+	incomplete = errors.Join(incomplete, w.reportFile.Save(report.JSON))
 	switch {
 	case incomplete != nil && w.isPlantOnly():
-		return nil, fmt.Errorf("sim: %w", incomplete)
+		return nil, &host.Exit{Code: 1, Err: fmt.Errorf("sim: %w", incomplete)}
 	case incomplete != nil:
 		report, err = nil, errors.Join(fmt.Errorf("sim: %w", incomplete), err)
 	case !report.Clean:
@@ -311,8 +309,12 @@ func (w *simulation) makeReport(err error) *report.Report {
 	return rep
 }
 
-// close closes the buses and the players.
+// close closes the buses and the players, and removes the files that are not complete.
 func (w *simulation) close() {
+	w.out.discard()
+	w.events.discard()
+	w.reportFile.Close()
+	w.scenario.Close()
 	for _, b := range slices.Concat(w.buses, w.unitEnds) {
 		if b != nil {
 			b.Close()

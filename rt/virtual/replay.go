@@ -102,6 +102,7 @@ func (p Replay) Run() (same Replayed, err error) {
 	if r.out, err = newPortTable(p.Out, r.h.Tables, p.SI); err != nil {
 		return same, err
 	}
+	defer r.out.discard()
 	if err := errors.Join(r.run(), r.out.close()); err != nil {
 		return same, &host.Exit{Code: 1, Err: fmt.Errorf("replay: %s: %w", p.Record, err)}
 	}

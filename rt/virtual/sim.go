@@ -89,7 +89,7 @@ type simulation struct {
 	out        portTable
 	inputs     []float64 // of a row of out
 	events     *csvTable
-	reportFile *os.File
+	reportFile *host.Result
 	usage      *report.Usage // usage of the steps of a plant alone; nil: not measured
 	stop       chan os.Signal
 	stopped    os.Signal // signal that stopped the run; nil: none
@@ -293,11 +293,8 @@ func (w *simulation) createFiles() (err error) {
 	if w.events, err = newTable(w.Events, []string{"time[s]", "element", "from", "to"}); err != nil {
 		return err
 	}
-	if w.Report != "" {
-		if w.reportFile, err = os.Create(w.Report); err != nil {
-			return fmt.Errorf("sim: report: %w", err)
-		}
+	if w.reportFile, err = host.CreateResult(w.Report, host.ReportSpace); err != nil {
+		return fmt.Errorf("sim: report: %w", err)
 	}
-
 	return nil
 }

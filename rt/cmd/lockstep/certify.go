@@ -155,7 +155,7 @@ func (c *certifyArgs) measure(old *certify.Certificate) error {
 	if e := files.Write(made); e != nil {
 		return &host.Exit{Code: 1, Err: errors.Join(e, err)}
 	}
-	made.Text(host.Fold(os.Stdout), files)
+	made.Text(stdout, files)
 	if old != nil {
 		err = errors.Join(err, compareCertificates(old, made))
 	}
@@ -188,7 +188,7 @@ func compareCertificates(old, now *certify.Certificate) error {
 	if err != nil {
 		return err
 	}
-	out := host.Fold(os.Stdout)
+	out := stdout
 	fmt.Fprintf(out, "\n%s, %s\nthen %s, %s\n\n", old.Run.Bench, old.Made, now.Run.Bench, now.Made)
 	c.Text(out)
 	var worse []error

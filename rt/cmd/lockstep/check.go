@@ -16,7 +16,7 @@ import (
 
 func defineCheck(a *args) func() error {
 	c := check.Check{
-		Out:  host.Fold(os.Stdout),
+		Out:  stdout,
 		Warn: func(text string) { fmt.Fprintln(host.Fold(os.Stderr), "lockstep: warning:", text) },
 	}
 	step := a.gridFlags(&c.Scheme, &c.Form)
@@ -39,7 +39,7 @@ func defineCheck(a *args) func() error {
 func definePlants(a *args) func() error {
 	return func() error {
 		if len(a.operands) == 0 {
-			w := tabwriter.NewWriter(host.Fold(os.Stdout), 0, 0, 2, ' ', 0)
+			w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 			for _, e := range plants.List() {
 				fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, e.Kind, e.About)
 			}
@@ -50,7 +50,7 @@ func definePlants(a *args) func() error {
 		if err != nil {
 			return fmt.Errorf("%w%s", err, units.Meant(a.operands[0], plants.Names()))
 		}
-		_, err = os.Stdout.Write(data)
+		_, err = plainOut.Write(data)
 		return err
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -75,27 +76,27 @@ func find(name string) (command, error) {
 }
 
 // help lists the commands.
-func help(to *os.File) {
-	fmt.Fprint(to, wrap(to, "lockstep: ", "the target side of a hardware-in-the-loop bench, in step with a CAN bus"), "\n")
+func help(to io.Writer) {
+	fmt.Fprint(to, wrap(os.Stdout, "lockstep: ", "the target side of a hardware-in-the-loop bench, in step with a CAN bus"), "\n")
 	for _, c := range commands() {
-		fmt.Fprint(to, wrap(to, fmt.Sprintf("  lockstep %-10s ", c.name), c.about))
+		fmt.Fprint(to, wrap(os.Stdout, fmt.Sprintf("  lockstep %-10s ", c.name), c.about))
 	}
 	fmt.Fprint(to, "\nStart with `lockstep run`. Flags: `lockstep COMMAND -h`.\n")
-	fmt.Fprint(to, wrap(to, "Guides: ", "`lockstep help` with "+guideNames()+", or with a topic of a guide, such as clutch or e2e-2"))
+	fmt.Fprint(to, wrap(os.Stdout, "Guides: ", "`lockstep help` with "+guideNames()+", or with a topic of a guide, such as clutch or e2e-2"))
 }
 
 func defineHelp(a *args) func() error {
 	html := a.Bool("html", false, "print the guide as an HTML page")
 	return func() error {
 		if len(a.operands) == 0 {
-			help(os.Stdout)
+			help(plainOut)
 			return nil
 		}
 
 		c, err := find(a.operands[0])
 		if err == nil && !*html {
 			c.args().help()
-			fmt.Println()
+			fmt.Fprintln(plainOut)
 		}
 		if found, failed := printGuide(a.operands[0], *html); found {
 			return failed
@@ -107,14 +108,14 @@ func defineHelp(a *args) func() error {
 
 func defineVersion(*args) func() error {
 	return func() error {
-		_, err := fmt.Println("lockstep", host.Version())
+		_, err := fmt.Fprintln(plainOut, "lockstep", host.Version())
 		return err
 	}
 }
 
 // printJSON writes v to the standard output as indented JSON.
 func printJSON(v any) error {
-	e := json.NewEncoder(os.Stdout)
+	e := json.NewEncoder(plainOut)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)

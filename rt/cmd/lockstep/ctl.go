@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"lockstep/rt/control"
-	"lockstep/rt/host"
 	"lockstep/rt/supervisor"
 )
 
@@ -20,7 +19,7 @@ func defineStop(a *args) func() error {
 			return usageError{"stop: name one run, or use -all; usage: lockstep " + a.usage()}
 		}
 		clean := true
-		out := host.Fold(os.Stdout)
+		out := stdout
 		err := control.Stop(a.operand(), *all, *now, func(e *control.Answer) {
 			fmt.Fprintln(out, e.EndLine())
 			clean = clean && (e.Clean || *now)
@@ -50,9 +49,9 @@ func defineCtl(a *args) func() error {
 			return err
 		}
 		if *asJSON {
-			return json.NewEncoder(os.Stdout).Encode(answer)
+			return json.NewEncoder(plainOut).Encode(answer)
 		}
-		return answer.Print(host.Fold(os.Stdout), a.operands[1])
+		return answer.Print(stdout, a.operands[1])
 	}
 }
 
@@ -62,7 +61,7 @@ func definePs(a *args) func() error {
 	return func() error {
 		runs := control.List()
 		if !*asJSON {
-			return control.Table(host.Fold(os.Stdout), runs)
+			return control.Table(stdout, runs)
 		}
 		return printJSON(runs)
 	}

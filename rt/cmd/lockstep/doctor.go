@@ -60,7 +60,7 @@ func defineDoctor(a *args) func() error {
 		if d.json {
 			write = found.JSON
 		}
-		if err := write(os.Stdout); err != nil {
+		if err := write(plainOut); err != nil {
 			return err
 		}
 		if !found.Fit {
@@ -112,7 +112,7 @@ func (d *doctorArgs) runFix() error {
 		return refusal(err, nil)
 	}
 	if !d.json {
-		if err := p.Text(os.Stdout); err != nil {
+		if err := p.Text(plainOut); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func (d *doctorArgs) confirm(changes int) bool {
 	if d.json || d.root != "/" || !term.IsTerminal(int(os.Stdin.Fd())) {
 		return false
 	}
-	fmt.Printf("\nmake these %d changes? [y/N] ", changes)
+	fmt.Fprintf(plainOut, "\nmake these %d changes? [y/N] ", changes)
 	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
@@ -155,12 +155,12 @@ func (d *doctorArgs) report(p *doctor.Plan, steps []doctor.Step) error {
 	if len(steps) == 0 {
 		return nil
 	}
-	fmt.Println()
-	if err := doctor.StepsText(os.Stdout, steps); err != nil {
+	fmt.Fprintln(plainOut)
+	if err := doctor.StepsText(plainOut, steps); err != nil {
 		return err
 	}
 	done, _, failed := doctor.Sum(steps)
-	fmt.Printf("\n%d changed, %d failed; undo with: lockstep doctor -undo%s\n%s\n", done, failed, d.stateFlag(), now.Sum())
+	fmt.Fprintf(plainOut, "\n%d changed, %d failed; undo with: lockstep doctor -undo%s\n%s\n", done, failed, d.stateFlag(), now.Sum())
 	return nil
 }
 
@@ -179,11 +179,11 @@ func (d *doctorArgs) runUndo() error {
 	case d.json:
 		writeErr = printJSON(undoOutput{append([]doctor.Step{}, steps...)})
 	case len(steps) > 0:
-		writeErr = doctor.StepsText(os.Stdout, steps)
+		writeErr = doctor.StepsText(plainOut, steps)
 		done, left, failed := doctor.Sum(steps)
-		fmt.Printf("%d restored, %d left, %d failed\n", done, left, failed)
+		fmt.Fprintf(plainOut, "%d restored, %d left, %d failed\n", done, left, failed)
 	case err == nil:
-		fmt.Println("nothing to undo")
+		fmt.Fprintln(plainOut, "nothing to undo")
 	}
 
 	return errors.Join(writeErr, refusal(err, steps))

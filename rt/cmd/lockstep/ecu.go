@@ -71,6 +71,6 @@ func defineECU(a *args) func() error {
 			}()
 		}
 
-		return exit1(ecu.Run(a.operands[0], line, os.Stdout, ctx.Done(), settings...))
+		return exit1(ecu.Run(a.operands[0], line, plainOut, ctx.Done(), settings...))
 	}
 }

@@ -135,10 +135,10 @@ func (a *args) usage() string {
 
 // help prints the usage and the description of each flag.
 func (a *args) help() {
-	fmt.Print(wrap(os.Stdout, "usage: lockstep ", a.usage()))
+	fmt.Fprint(plainOut, wrap(os.Stdout, "usage: lockstep ", a.usage()))
 	for _, o := range a.options {
-		fmt.Println(strings.TrimRight("  -"+o.Name+" "+o.Value, " "))
-		fmt.Print(wrap(os.Stdout, "        ", o.About))
+		fmt.Fprintln(plainOut, strings.TrimRight("  -"+o.Name+" "+o.Value, " "))
+		fmt.Fprint(plainOut, wrap(os.Stdout, "        ", o.About))
 	}
 }
 

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"os"
-
 	"lockstep/rt/gen"
-	"lockstep/rt/host"
 )
 
 func defineGen(a *args) func() error {
@@ -30,6 +27,6 @@ func defineGen(a *args) func() error {
 
 	return func() error {
 		r.Plant, r.Step = a.operand(), *step
-		return r.Run(host.Fold(os.Stdout))
+		return r.Run(stdout)
 	}
 }

@@ -52,16 +52,16 @@ func printGuide(topic string, html bool) (found bool, err error) {
 	case !found:
 		return false, nil
 	case html:
-		return true, g.HTML(os.Stdout)
+		return true, g.HTML(plainOut)
 	}
-	return true, g.Text(os.Stdout, min(cmp.Or(host.TerminalWidth(os.Stdout), 80), 100))
+	return true, g.Text(plainOut, min(cmp.Or(host.TerminalWidth(os.Stdout), 80), 100))
 }
 
 // printManual prints the manual page of a guide.
 func printManual(name, date string) error {
 	for _, g := range guides() {
 		if g.Name == name {
-			return g.Manual(os.Stdout, strings.Fields(host.Version())[0], date)
+			return g.Manual(plainOut, strings.Fields(host.Version())[0], date)
 		}
 	}
 	return usageError{fmt.Sprintf("man: no guide %q; the guides are %s", name, guideNames())}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"lockstep/deploy/latency"
+	"lockstep/rt/host"
 )
 
 func defineLatency(a *args) func() error {
@@ -21,7 +23,7 @@ func defineLatency(a *args) func() error {
 	cpu := a.Int("cpu N", -1, "CPU of the measured thread; -1: chosen as for a run")
 	load := a.Bool("load", true, "measure also under load on the other CPUs: cpu, memory, scheduler, garbage")
 	report := a.String("report FILE.json", "", "write the report to this file, as JSON")
-	svg := a.String("svg FILE.svg", "lockstep-latency.svg", "write the histograms to this file; \"\": do not write them")
+	svg := a.String("svg FILE.svg", "", "write the histograms to this file")
 
 	return func() error {
 		if *cpu < -1 {
@@ -36,10 +38,10 @@ func defineLatency(a *args) func() error {
 			{flag: "-svg", name: *svg, what: "histograms", make: func(r *latency.Report) ([]byte, error) { return r.SVG(), nil }},
 		}
 		for _, f := range files {
-			defer f.close()
 			if err := f.open(); err != nil {
 				return err
 			}
+			defer f.file.Close()
 		}
 
 		clear := func() {}
@@ -59,7 +61,7 @@ func defineLatency(a *args) func() error {
 		if err != nil {
 			return exit1(err)
 		}
-		r.Text(os.Stdout)
+		r.Text(plainOut)
 		for _, f := range files {
 			if err := f.write(r); err != nil {
 				return err
@@ -74,44 +76,31 @@ func defineLatency(a *args) func() error {
 // that cannot be written does not waste minutes.
 type output struct {
 	flag, name, what string
-	file             *os.File // nil: not requested
+	file             *host.Result // nil: not requested
 	make             func(r *latency.Report) ([]byte, error)
 }
 
 func (o *output) open() (err error) {
-	if o.name == "" {
-		return nil
-	}
-	if o.file, err = os.OpenFile(o.name, os.O_WRONLY|os.O_CREATE, 0o644); err != nil {
-		return usageError{fmt.Sprintf("latency: %s: %v (\"\" writes no file)", o.flag, err)}
+	if o.file, err = host.CreateResult(o.name, host.ReportSpace); err != nil {
+		return fmt.Errorf("latency: %s: %w", o.flag, err)
 	}
 	return nil
-}
-
-// close closes the file and removes it if it is empty.
-func (o *output) close() {
-	if o.file == nil {
-		return
-	}
-	if info, err := o.file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
-		_ = os.Remove(o.name)
-	}
-	o.file.Close()
 }
 
 func (o *output) write(r *latency.Report) error {
 	if o.file == nil {
 		return nil
 	}
-	text, err := o.make(r)
-	if err == nil {
-		_ = o.file.Truncate(0) // fails on a pipe, which holds nothing old
-		_, err = o.file.Write(text)
-	}
-
+	err := o.file.Save(func(to io.Writer) error {
+		text, err := o.make(r)
+		if err == nil {
+			_, err = to.Write(text)
+		}
+		return err
+	})
 	if err != nil {
 		return exit1(fmt.Errorf("latency: %s: %w", o.what, err))
 	}
-	fmt.Printf("\n%s in %s\n", o.what, o.name)
+	fmt.Fprintf(plainOut, "\n%s in %s\n", o.what, o.name)
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"lockstep/deploy/latency"
@@ -23,17 +24,20 @@ import (
 	"lockstep/rt/target"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+// The standard output: stdout folds lines for a terminal, plainOut does not.
+var stdout, plainOut = host.NewOutput(os.Stdout)
+
+func main() {
+	if len(os.Args) < 2 || os.Args[1] != target.Command {
+		// A panic or a fatal error of the Go runtime ends the process by SIGABRT. The default, exit
+		// code 2, is that of a wrong file: a service would not start again.
+		debug.SetTraceback("crash")
+	}
+	os.Exit(run(os.Args[1:]))
+}
 
 // run executes one command line and returns its exit code.
-func run(list []string) (code int) {
-	defer func() {
-		if r := recover(); r != nil {
-			fmt.Fprintf(os.Stderr, "lockstep: internal error: %v\n", r)
-			code = 1
-		}
-	}()
-
+func run(list []string) int {
 	if len(list) == 0 {
 		help(os.Stderr)
 		return 2
@@ -58,6 +62,9 @@ func run(list []string) (code int) {
 	c, err := find(list[0])
 	if err == nil {
 		err = c.args().execute(list[1:])
+	}
+	if failed := stdout.Err(); failed != nil && (err == nil || errors.Is(err, errors.Unwrap(failed))) {
+		err = exit1(fmt.Errorf("%s: %w", c.name, failed))
 	}
 	return printError(err)
 }

@@ -133,8 +133,11 @@ func TestPlantContinuesWithTheLastCommandWhenTheUnitIsKilled(t *testing.T) {
 	}
 	code := s.end()
 	r := readReport(t, file)
-	if code != 0 || r.Ticks != 600 || r.Allocs != 0 {
-		t.Errorf("code %d, %d ticks, %d allocations; want 0, 600, 0\n%s", code, r.Ticks, r.Allocs, s.errors.String())
+	if code != 1 || r.Ticks != 600 || r.Allocs != 0 {
+		t.Errorf("code %d, %d ticks, %d allocations; want 1, 600, 0\n%s", code, r.Ticks, r.Allocs, s.errors.String())
+	}
+	if why := "control unit " + r.Unit; r.Clean || r.Ended != why || strings.Count(s.errors.String(), "\n") != 1 || !has(s.errors.String(), why) {
+		t.Errorf("clean %t, ended %q, %s; want the end of the control unit in one line", r.Clean, r.Ended, s.errors.String())
 	}
 	if len(r.Silent) != 2 || !(r.Silent[0].For > 0.5) || !has(r.Unit, syscall.SIGKILL.String()) {
 		t.Errorf("silent %+v, unit %q; want both pressure frames silent and the unit killed", r.Silent, r.Unit)

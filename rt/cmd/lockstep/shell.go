@@ -53,7 +53,7 @@ func defineMan(a *args) func() error {
 			return err
 		}
 
-		return t.Execute(os.Stdout, p)
+		return t.Execute(plainOut, p)
 	}
 }
 
@@ -71,7 +71,7 @@ func defineCompletion(a *args) func() error {
 		if err != nil {
 			return usageError{fmt.Sprintf("completion: unknown shell %q; use bash, zsh or fish", a.operands[0])}
 		}
-		_, err = os.Stdout.Write(text)
+		_, err = plainOut.Write(text)
 
 		return err
 	}
@@ -92,7 +92,7 @@ func printCompletions(words []string) {
 	last, done := words[len(words)-1], map[string]bool{}
 	for _, p := range complete(words[:len(words)-1], last) {
 		if (p.word == files || strings.HasPrefix(p.word, last)) && !done[p.word] {
-			fmt.Println(strings.TrimSuffix(p.word+"\t"+p.about, "\t"))
+			fmt.Fprintln(plainOut, strings.TrimSuffix(p.word+"\t"+p.about, "\t"))
 			done[p.word] = true
 		}
 	}

@@ -45,7 +45,7 @@ func defineSim(a *args) func() error {
 		}
 		report, err := s.Run()
 		if report != nil && s.Out != "-" && s.Events != "-" {
-			out := host.Fold(os.Stdout)
+			out := stdout
 			report.Text(out)
 			if report.Scenario != nil {
 				report.Scenario.Text(out)
@@ -70,7 +70,7 @@ func defineReplay(a *args) func() error {
 			return nil
 		}
 
-		fmt.Fprintln(host.Fold(os.Stdout), same)
+		fmt.Fprintln(stdout, same)
 		return nil
 	}
 }
@@ -103,19 +103,28 @@ func defineExport(a *args) func() error {
 		if *si {
 			r.Header.DropDeclaredUnits()
 		}
-		f, err := os.Create(*file)
+		f, err := host.CreateResult(*file, 0)
 		if err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
 		defer f.Close()
 		var gaps *record.GapError
-		if err := record.Export(r, format, f); errors.As(err, &gaps) && *partial {
-			for line := range strings.Lines(gaps.Error()) {
-				fmt.Fprintln(host.Fold(os.Stderr), "lockstep: warning:", strings.TrimSpace(line))
-			}
-		} else if err != nil {
+		err = record.Export(r, format, f)
+		if err != nil && !errors.As(err, &gaps) {
 			return exit1(err)
 		}
-		return f.Close()
+		if err := f.Commit(); err != nil { // what a damaged record still holds is complete
+			return exit1(err)
+		}
+		if gaps == nil {
+			return nil
+		}
+		if !*partial {
+			return exit1(gaps)
+		}
+		for line := range strings.Lines(gaps.Error()) {
+			fmt.Fprintln(host.Fold(os.Stderr), "lockstep: warning:", strings.TrimSpace(line))
+		}
+		return nil
 	}
 }

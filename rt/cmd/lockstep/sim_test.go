@@ -223,7 +223,7 @@ func TestInterruptedSimLeavesCompleteFiles(t *testing.T) {
 	out, report := filepath.Join(dir, "o.csv"), filepath.Join(dir, "r.json")
 	s := begin(t, nil, "sim", "powershift", "-for", "100000s", "-step", "1ms", "-every", "100", "-out", out, "-report", report)
 	await(t, "rows have reached the file", func() bool {
-		info, err := os.Stat(out)
+		info, err := os.Stat(out + ".part") // renamed at the end
 		return err == nil && info.Size() > 0
 	})
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {

@@ -68,7 +68,7 @@ func runShard(r *sweep.Run) error {
 	if err != nil {
 		return err
 	}
-	out := host.Fold(os.Stdout)
+	out := stdout
 	if o.Already {
 		fmt.Fprintf(out, "%s: %s is complete, %d cases, %d failed: nothing to do\n", r.Name, o.Path, o.Rows, o.Failed)
 		return o.AllFailed()
@@ -92,7 +92,7 @@ func mergeShards(s *sweep.Sweep, dir, out string, si bool) error {
 	if err != nil {
 		return err
 	}
-	to := host.Fold(os.Stdout)
+	to := stdout
 	fmt.Fprintf(to, "%s: %d cases, %d failed; %s\n\n", o.Head.Sweep, o.Rows, o.Failed, o.Path)
 	o.Text(to)
 	return o.AllFailed()
