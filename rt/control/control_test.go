@@ -220,7 +220,7 @@ func TestSeveralClientsCommandARunAtOnce(t *testing.T) {
 // raw connects to the socket without the client of this package.
 func (c *controlled) raw() *net.UnixConn {
 	c.t.Helper()
-	conn, _, err := dialControl(c.s.path)
+	conn, _, _, err := dialControl(c.s.path)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,17 +59,25 @@ func Printable(text string) string {
 	}, text)
 }
 
+// PrintableLine returns text as a part of one line, without control characters and line ends.
+func PrintableLine(text string) string {
+	return strings.ReplaceAll(Printable(text), "\n", "")
+}
+
 // maxOwnFile is the number of bytes that ReadOwn reads.
 const maxOwnFile = 64 << 10
 
 // ReadOwn reads a small file written by this program. The folder may be a service's while this
-// process is root, so ReadOwn follows no link and does not block.
+// process is root, so ReadOwn follows no link, reads no pipe and does not block.
 func ReadOwn(file string) ([]byte, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if !IsRegular(f) {
+		return nil, &fs.PathError{Op: "read", Path: file, Err: fs.ErrInvalid}
+	}
 	return io.ReadAll(io.LimitReader(f, maxOwnFile))
 }
 
