@@ -352,8 +352,11 @@ func (s *socket) sendRequest(words ...string) error {
 	return nil
 }
 
-func (s *socket) readAnswer() (*Answer, error) {
-	text, err := bufio.NewReader(io.LimitReader(s.conn, maxAnswer)).ReadBytes('\n')
+func (s *socket) readAnswer() (*Answer, error) { return s.parseAnswer(s.conn) }
+
+// parseAnswer reads an answer, which may be another user's.
+func (s *socket) parseAnswer(from io.Reader) (*Answer, error) {
+	text, err := bufio.NewReader(io.LimitReader(from, maxAnswer)).ReadBytes('\n')
 	a := &Answer{}
 	if err == nil {
 		err = json.Unmarshal(text, a)

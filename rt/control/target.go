@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,7 +30,7 @@ type targetProcess struct {
 	pid   int
 	since uint32 // start time; 0: not known
 	uid   int    // user
-	bench string // name of the bench; "": not known
+	bench string // name of the bench, or unnamed
 	err   error  // why its status block cannot be read
 }
 
@@ -52,15 +53,19 @@ func findTargets(holders []host.Holder) (list []targetProcess) {
 			continue
 		}
 		for _, h := range holders {
-			if t.Handover == nil && h.Target == pid {
+			if t.bench == "" && h.Target == pid {
 				t.bench = h.Bench
 			}
 		}
+		t.bench = cmp.Or(t.bench, unnamed)
 		list = append(list, t)
 	}
 
 	return list
 }
+
+// unnamed is the bench of a target whose name is not known.
+const unnamed = "unnamed"
 
 // read copies the status block of the target and, if it is this user's, reads its hand-over.
 func (t *targetProcess) read() {
