@@ -77,7 +77,7 @@ func removeAbandoned(dir string) {
 
 // reserve opens and locks a file for this process, and reserves its space.
 func (f *Files) reserve(name string) error {
-	part, err := host.OpenExclusive(name)
+	part, err := host.OpenExclusive(name, unix.O_NOFOLLOW)
 	if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ var ErrFileTaken = errors.New("another run writes it")
 
 // CreateExclusive creates or truncates a file like os.Create, and fails if another run writes it.
 func CreateExclusive(path string) (*os.File, error) {
-	f, err := OpenExclusive(path)
+	f, err := OpenExclusive(path, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +141,10 @@ func CreateExclusive(path string) (*os.File, error) {
 }
 
 // OpenExclusive opens or creates a file without truncating it, and fails if another run writes it.
-func OpenExclusive(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+// flags is unix.O_NOFOLLOW for a name that the user has not given: in a shared folder another user may
+// have made it, as a link to a file of this user.
+func OpenExclusive(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|flags, 0o666)
 	if err != nil {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ func (k *series) openOutputs() (err error) {
 	if k.Options.Report == "" {
 		return nil
 	}
-	if k.report, err = host.OpenExclusive(k.Options.Report); err != nil { // keeps its content until finish
+	if k.report, err = host.OpenExclusive(k.Options.Report, 0); err != nil { // keeps its content until finish
 		return fmt.Errorf("soak: report: %w", err)
 	}
 	return nil

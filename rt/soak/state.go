@@ -78,10 +78,10 @@ func openStore(path string) (*store, error) {
 	if err := bench.CheckFile("soak -state", path, "state"); errors.As(err, &wrong) && !slices.Contains(damaged, wrong.Kind) {
 		return nil, err
 	}
-	lock, err := host.OpenExclusive(path + ".lock")
+	lock, err := host.OpenExclusive(path+".lock", unix.O_NOFOLLOW)
 	if errors.Is(err, host.ErrFileTaken) {
-		pid, _ := os.ReadFile(path + ".lock")
-		return nil, host.Exitf(3, "soak: state %s: another soak has it, process %s", path, cmp.Or(string(pid), "unknown"))
+		pid, _ := host.ReadOwn(path + ".lock")
+		return nil, host.Exitf(3, "soak: state %s: another soak has it, process %s", path, cmp.Or(host.PrintableLine(string(pid)), "unknown"))
 	}
 
 	if err != nil {
@@ -182,7 +182,8 @@ func (s *store) writing() bool { return len(s.busy) > 0 }
 
 // replace writes data to path through a new file that it renames.
 func replace(path string, data []byte) error {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	_ = os.Remove(path + ".new") // of a killed soak; in a shared folder it may be a link or another user's
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}

@@ -307,3 +307,30 @@ func TestLastSegmentLastsAtLeastMinDuration(t *testing.T) {
 		}
 	}
 }
+
+// In a shared folder another user may have made the files beside the state.
+func TestFilesBesideTheStateAreNotWrittenThroughLinks(t *testing.T) {
+	dir := t.TempDir()
+	path, victim := filepath.Join(dir, "s.json"), filepath.Join(dir, "victim")
+	if err := os.WriteFile(victim, []byte("own"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path + ".lock", path + ".new"} {
+		if err := os.Symlink(victim, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err := openStore(path); err == nil {
+		s.close()
+		t.Error("the lock is a link")
+	}
+	if err := replace(path, []byte("state")); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(victim); string(text) != "own" {
+		t.Errorf("the file behind the links has %q, %v", text, err)
+	}
+	if text, err := os.ReadFile(path); string(text) != "state" {
+		t.Errorf("the state has %q, %v", text, err)
+	}
+}
