@@ -187,12 +187,9 @@ func replace(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		_ = os.Remove(path + ".new") // frees room on a full disk
+	if err := fill(f, data); err != nil {
 		return err
 	}
-
 	if err := os.Rename(path+".new", path); err != nil {
 		return err
 	}
@@ -202,6 +199,16 @@ func replace(path string, data []byte) error {
 	}
 
 	return nil
+}
+
+// fill writes data to a new file and closes it, and removes it after an error: that frees room on a
+// full disk.
+func fill(f *os.File, data []byte) error {
+	_, err := f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
 }
 
 // checkSame checks that state v is of the same soak as now.

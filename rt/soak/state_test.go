@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -222,14 +223,24 @@ func TestFailedWriteLeavesTheOldStateFile(t *testing.T) {
 		t.Fatal(err, s.lastErr)
 	}
 	for _, write := range []func(*soakState){s.beginWrite, s.write} {
-		if err := os.Symlink("/dev/full", s.path+".new"); err != nil { // a disk without room
+		if err := os.MkdirAll(s.path+".new/x", 0o755); err != nil { // no file can have this name
 			t.Fatal(err)
 		}
 		write(st)
 		s.wait()
 	}
-	if s.failures != 2 || !errors.Is(s.lastErr, unix.ENOSPC) {
+	if s.failures != 2 || !errors.Is(s.lastErr, fs.ErrExist) {
 		t.Errorf("%d failed: %v", s.failures, s.lastErr)
+	}
+	if err := errors.Join(os.RemoveAll(s.path+".new"), os.Symlink("/dev/full", s.path+".full")); err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile(s.path+".full", os.O_WRONLY, 0) // a disk without room
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fill(full, before); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("without room: %v", err)
 	}
 	if now, err := os.ReadFile(s.path); err != nil || !bytes.Equal(now, before) {
 		t.Errorf("%v: the state file has changed", err)
