@@ -306,6 +306,13 @@ var others = map[string]func(args []string) error{
 		}
 		return nil
 	},
+	"listen": func(args []string) error { // must not use a folder that root has made
+		_, _, err := listenControl(args[0], "b")
+		if !errors.Is(err, host.ErrWritableByOthers) || !strings.Contains(err.Error(), "XDG_RUNTIME_DIR") {
+			return fmt.Errorf("refused: %w", err)
+		}
+		return nil
+	},
 	"dial": func(args []string) error { // must not reach a socket
 		conn, err := net.Dial("unix", args[0])
 		if err == nil {
@@ -441,6 +448,11 @@ func TestAnotherUserCannotOpenTheSocketOfARun(t *testing.T) {
 	if len(c.stop) != 0 {
 		t.Error("another user has stopped the run")
 	}
+}
+
+// In /tmp another user can make the folder first, and only its owner can remove it.
+func TestFolderOfAnotherUserIsRefusedWithARemedy(t *testing.T) {
+	startOther(t, "listen", openDirOf(t, 0))
 }
 
 // The working directory may be another user's, with a file of that name.

@@ -113,7 +113,11 @@ func openDir(dir string, own bool) (*os.File, error) {
 	me := os.Getuid()
 	others := me != 0 && int(s.Uid) != me && (own || s.Uid != 0)
 	if err == nil && (others || s.Mode&0o022 != 0) {
-		err = fmt.Errorf("%s %w: rm -r %s", dir, ErrWritableByOthers, dir)
+		remedy := "rm -r " + dir
+		if others {
+			remedy = fmt.Sprintf("it is user %d's, so set XDG_RUNTIME_DIR to a folder of this user", s.Uid)
+		}
+		err = fmt.Errorf("%s %w: %s", dir, ErrWritableByOthers, remedy)
 	}
 	if err != nil {
 		f.Close()
