@@ -275,7 +275,7 @@ var others = map[string]func(args []string) error{
 		for _, name := range names {
 			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0)
 			if err == nil {
-				err = unix.Bind(fd, &unix.SockaddrUnix{Name: name})
+				err = unix.Bind(fd, &unix.SockaddrUnix{Name: strings.ReplaceAll(name, "MYSELF", strconv.Itoa(os.Getpid()))})
 			}
 			if err != nil {
 				return err
@@ -356,6 +356,8 @@ func TestNamesThatAnotherUserBindsAreNoRuns(t *testing.T) {
 		name("cpu/%d/supervisor/%d/evil", 10000+me, me),                      // nothing is reserved
 		name("cpu/%d/target/1/evil", 20000+me),                               // nothing is reserved
 		name("%s/supervisor/%d/evil", bus, me),                               // root has reserved it
+		name("%s/supervisor/MYSELF/evil", bus),                               // root has reserved it
+		name("cpu/%d/target/MYSELF/evil", 60000+me),                          // nothing is reserved
 		name("cpu/%d", 30000+me), name("cpu/%d/supervisor/1/evil", 30000+me), // reserved, by a process that is not his
 		"@x\n0: 2 0 0 5 1 1 "+name("cpu/%d/supervisor/%d/evil", 40000+me, me), // a line of /proc/net/unix
 		name("cpu/%d/supervisor/%d/mine", 50000+me, me),                       // the name of a run to come
