@@ -223,30 +223,61 @@ func SealedFile(name string, seals int, fill func(*os.File) error) (*os.File, er
 
 // MapStatusBlock maps the status block in f, which the process has inherited.
 func MapStatusBlock(f *os.File) (*StatusBlock, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("rt: status block: %w", err)
+	if err := checkStatusSize(f); err != nil {
+		return nil, err
 	}
-	if info.Size() < int64(unsafe.Offsetof(StatusBlock{}.Stop)) {
-		return nil, fmt.Errorf("rt: status block %q has %d bytes: lockstep did not write it", f.Name(), info.Size())
-	}
-	if info.Size() != int64(statusSize) {
-		return nil, fmt.Errorf("rt: status block %q has %d bytes, this version's has %d: start both processes from one binary",
-			f.Name(), info.Size(), statusSize)
-	}
-
 	p, err := mapStatusBlock(f)
 	if err != nil {
 		return nil, err
 	}
-	if p.magic != statusMagic || p.version != statusVersion || p.size != uint64(statusSize) {
-		err = fmt.Errorf("rt: status block %q is marked %#x, version %d; want %#x, version %d: start both processes from one binary",
-			f.Name(), p.magic, p.version, uint64(statusMagic), statusVersion)
-		_ = unix.Munmap(unsafe.Slice((*byte)(unsafe.Pointer(p)), statusSize))
+	if err := p.checkMark(f); err != nil {
+		_ = unix.Munmap(p.bytes())
 		return nil, err
 	}
 
 	return p, nil
+}
+
+// CopyStatusBlock returns a copy of the status block in f, for a process that only reads it once. A
+// copy takes no memory of f, whose owner may be any user.
+func CopyStatusBlock(f *os.File) (*StatusBlock, error) {
+	if err := checkStatusSize(f); err != nil {
+		return nil, err
+	}
+	p := new(StatusBlock)
+	if _, err := f.ReadAt(p.bytes(), 0); err != nil {
+		return nil, fmt.Errorf("rt: status block: %w", err)
+	}
+	return p, p.checkMark(f)
+}
+
+// bytes returns the memory of a status block.
+func (p *StatusBlock) bytes() []byte { return unsafe.Slice((*byte)(unsafe.Pointer(p)), statusSize) }
+
+// checkStatusSize refuses a file that is not of the size of a status block.
+func checkStatusSize(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("rt: status block: %w", err)
+	}
+	if info.Size() < int64(unsafe.Offsetof(StatusBlock{}.Stop)) {
+		return fmt.Errorf("rt: status block %q has %d bytes: lockstep did not write it", f.Name(), info.Size())
+	}
+	if info.Size() != int64(statusSize) {
+		return fmt.Errorf("rt: status block %q has %d bytes, this version's has %d: start both processes from one binary",
+			f.Name(), info.Size(), statusSize)
+	}
+
+	return nil
+}
+
+// checkMark refuses a status block of another version.
+func (p *StatusBlock) checkMark(f *os.File) error {
+	if p.magic == statusMagic && p.version == statusVersion && p.size == uint64(statusSize) {
+		return nil
+	}
+	return fmt.Errorf("rt: status block %q is marked %#x, version %d; want %#x, version %d: start both processes from one binary",
+		f.Name(), p.magic, p.version, uint64(statusMagic), statusVersion)
 }
 
 func mapStatusBlock(f *os.File) (*StatusBlock, error) {
@@ -262,7 +293,7 @@ func mapStatusBlock(f *os.File) (*StatusBlock, error) {
 // a late reader reads zeros.
 func (p *StatusBlock) Discard() {
 	// on an error it is freed with the process
-	_ = unix.Madvise(unsafe.Slice((*byte)(unsafe.Pointer(p)), statusSize), unix.MADV_REMOVE)
+	_ = unix.Madvise(p.bytes(), unix.MADV_REMOVE)
 }
 
 // LagMax returns the largest lag so far, s.

@@ -12,5 +12,5 @@
 // ticker of a run), thread.go (Thread: Enter; Usage: what the kernel counts), memory.go (locked
 // memory), host.go (sleep states, timer threads), probe.go (what the host refuses), cpus.go
 // (threads that keep off the loop's CPU), reservation.go (reservations of CPUs and interfaces),
-// histogram.go (latencies).
+// unixdiag.go (names that are bound, and their users), histogram.go (latencies).
 package sched

@@ -3,7 +3,7 @@ package sched
 import (
 	"fmt"
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,33 +55,50 @@ func Reserve(what string) (int, error) {
 type Reservation struct {
 	What    string // KIND/NAME
 	Role    string // role of the process
-	Process int    // process id
+	Process int    // process id, as the holder states it
 	Owner   string // bench or command that holds the reservation
+	UID     int    // user who holds the reservation; -1: not known
 }
 
-// String returns the name of the second socket. Any user can bind such a name, so its reader must
-// not trust it.
+// String returns the name of the second socket.
 func (c Reservation) String() string {
 	return fmt.Sprintf("%s/%s/%d/%s", c.What, c.Role, c.Process, c.Owner)
 }
 
 // Reservations lists the reservations on the host below root, "/" for the running one, that name
-// their holder.
+// their holder. Any user can bind any name. So a holder counts only if its user has bound the
+// reservation, too, as far as the kernel tells users.
 func Reservations(root string) (list []Reservation) {
-	text, _ := os.ReadFile(filepath.Join(root, "proc/net/unix"))
-	for line := range strings.Lines(string(text)) {
-		at := strings.Index(line, ReservationRoot)
-		if at < 0 {
+	users := map[string]int{} // by reservation
+	for _, b := range boundNames(root) {
+		what, found := strings.CutPrefix("@"+b.name, ReservationRoot)
+		if !found {
 			continue
 		}
-		parts := strings.SplitN(strings.TrimSpace(line[at+len(ReservationRoot):]), "/", 5)
+		users[what] = b.uid
+		parts := strings.SplitN(what, "/", 5)
 		if len(parts) != 5 { // kind, name, role, process, owner
 			continue
 		}
 		if pid, err := strconv.Atoi(parts[3]); err == nil {
-			list = append(list, Reservation{parts[0] + "/" + parts[1], parts[2], pid, parts[4]})
+			list = append(list, Reservation{parts[0] + "/" + parts[1], parts[2], pid, parts[4], b.uid})
 		}
 	}
 
-	return list
+	return slices.DeleteFunc(list, func(r Reservation) bool {
+		uid, bound := users[r.What]
+		return r.UID >= 0 && (!bound || uid != r.UID)
+	})
+}
+
+// ReservationUser returns the user who holds a reservation; -1: there is none, or the kernel does
+// not tell.
+func ReservationUser(what string) int {
+	for _, b := range boundNames("/") {
+		if "@"+b.name == ReservationRoot+what {
+			return b.uid
+		}
+	}
+
+	return -1
 }

@@ -125,8 +125,11 @@ func (h *host) lockSettings() (unlock func(), err error) {
 		if by.Process != 0 {
 			who = fmt.Sprintf(" (lockstep %s)", by)
 		}
+		if uid := sched.ReservationUser(h.reservation); uid > 0 { // not a doctor: only root changes settings
+			who = fmt.Sprintf(" of user %d (sudo ss -xp | grep %s%s lists it)", uid, sched.ReservationRoot, h.reservation)
+		}
 		return nil, Refused{
-			Text: fmt.Sprintf("another process%s changes the settings of this host: try again after it has ended", who),
+			Text: fmt.Sprintf("another process%s holds the settings of this host: try again after it has ended", who),
 			Err:  ErrSettingsTaken, By: by,
 		}
 	}

@@ -33,6 +33,7 @@ type Server struct {
 	stop          chan<- os.Signal
 	stopRequested atomic.Bool   // a stop was requested
 	clientSlots   chan struct{} // one entry per connected client
+	stopSlots     chan struct{} // one entry per client that came when clientSlots was full; it may only stop the run
 
 	reportReady    chan struct{} // closed when ended is valid
 	ended          Answer
@@ -48,6 +49,7 @@ type Server struct {
 // The bounds of a control socket.
 const (
 	maxClients   = 32              // at once
+	maxStops     = 8               // further ones, which may only stop the run
 	maxLine      = 64 << 10        // of a request, bytes
 	idleTimeout  = time.Minute     // longest silence of a client
 	writeTimeout = 5 * time.Second // longest time that a client may take to read an answer
@@ -90,7 +92,7 @@ type FaultState struct {
 // there is none, keeps the lines of changes.
 func Open(dir string, r report.View, target int, record *recorder.EventLog, stop chan<- os.Signal) (*Server, error) {
 	c := &Server{View: r, target: target, record: record, stop: stop, clientSlots: make(chan struct{}, maxClients),
-		reportReady: make(chan struct{})}
+		stopSlots: make(chan struct{}, maxStops), reportReady: make(chan struct{})}
 	var err error
 	if c.listener, c.path, err = listenControl(dir, r.Handover.Bench.Name); err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func NameFaults(r report.View) {
 
 // Clients returns the number of connected clients; each has a descriptor of this process.
 func (c *Server) Clients() int64 {
-	return int64(len(c.clientSlots))
+	return int64(len(c.clientSlots) + len(c.stopSlots))
 }
 
 // Close closes the listener and removes the socket.
@@ -175,10 +177,26 @@ func (c *Server) acceptClients() {
 				<-c.clientSlots
 			}()
 		default:
-			writeAnswer(conn, &Answer{Error: fmt.Sprintf("%d clients are connected already", maxClients)})
-			conn.Close()
+			c.stopSlots <- struct{}{} // waits writeTimeout at most, unless maxStops clients await the end
+			go func() {
+				c.serveStop(conn)
+				<-c.stopSlots
+			}()
 		}
 	}
+}
+
+// serveStop serves a client that came when all places were taken: it may stop the run, and has
+// writeTimeout to say so.
+func (c *Server) serveStop(conn *net.UnixConn) {
+	defer conn.Close()
+	_ = conn.SetReadDeadline(time.Now().Add(writeTimeout))
+	line, err := bufio.NewReaderSize(conn, maxLine).ReadSlice('\n')
+	if request := strings.TrimSpace(string(line)); err == nil && (request == "stop" || strings.HasPrefix(request, "stop ")) {
+		c.serveRequest(conn, request)
+		return
+	}
+	writeAnswer(conn, &Answer{Error: fmt.Sprintf("%d clients are connected already", maxClients)})
 }
 
 // serveClient answers one client until it disconnects, is silent for too long or sends too long a
@@ -197,16 +215,19 @@ func (c *Server) serveClient(conn *net.UnixConn) {
 			return
 		}
 
-		request := strings.TrimSpace(string(line))
-		if stop, waits := strings.CutSuffix(request, " wait"); waits && strings.HasPrefix(request, "stop ") {
-			c.stopAndWait(conn, stop)
-			return
-		}
-
-		if !writeAnswer(conn, c.answer(request)) || err != nil {
+		if !c.serveRequest(conn, strings.TrimSpace(string(line))) || err != nil {
 			return
 		}
 	}
+}
+
+// serveRequest answers one request; false: the client makes no further one.
+func (c *Server) serveRequest(conn *net.UnixConn, request string) bool {
+	if stop, waits := strings.CutSuffix(request, " wait"); waits && strings.HasPrefix(request, "stop ") {
+		c.stopAndWait(conn, stop)
+		return false
+	}
+	return writeAnswer(conn, c.answer(request))
 }
 
 // writeAnswer writes an answer; false: the client does not take it.

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"lockstep/io/can"
 	"lockstep/model/kernel"
@@ -220,7 +221,7 @@ func TestSeveralClientsCommandARunAtOnce(t *testing.T) {
 // raw connects to the socket without the client of this package.
 func (c *controlled) raw() *net.UnixConn {
 	c.t.Helper()
-	conn, _, err := dialControl(c.s.path)
+	conn, _, _, err := dialControl(c.s.path)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -283,6 +284,82 @@ func TestMisbehavingClientsDoNotDisturbOthers(t *testing.T) {
 	if err != nil {
 		t.Errorf("when they have left: %v", err)
 	}
+}
+
+// Idle clients, such as those of a script that leaks them, do not keep a run from being stopped.
+func TestRunIsStoppedWhileAllPlacesOfClientsAreTaken(t *testing.T) {
+	c := newControlled(t)
+	for range maxClients {
+		c.raw()
+	}
+	for len(c.s.clientSlots) < maxClients {
+		time.Sleep(time.Millisecond)
+	}
+	c.raw()
+	if _, err := c.ask("status"); err == nil || !strings.Contains(err.Error(), "32 clients are connected already") {
+		t.Errorf("status: %v", err)
+	}
+	for _, words := range [][]string{{"stop"}, {"stop", "now"}} {
+		if a := c.must(words...); a.Bench != "open bench" || len(c.stop) != 1 {
+			t.Errorf("%q: %+v, %d signals", words, a, len(c.stop))
+		}
+		<-c.stop
+	}
+	if n := c.s.Clients(); n < maxClients {
+		t.Errorf("%d clients", n)
+	}
+}
+
+// A request is any line that a client sends: it gets one answer, and none ends the process.
+func FuzzRequest(f *testing.F) {
+	h := openControlled(f)
+	for _, line := range []string{"", "status", "faults", "stop now", "status x", "fault name=a frame=Speeds drop", "clear all",
+		"set clutch7.pressure='3 bar'", "release all", "'", "\\", "fault 'x\x1b'", "set =", "stop\x00wait"} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		c := &Server{View: report.View{Handover: h, Status: new(rt.StatusBlock)}, stop: make(chan os.Signal, 1), commands: scenario.NewCommands(h)}
+		c.publishSlots()
+		c.Status.Reason.Store(uint64(rt.Stopped)) // no loop takes a change
+		text, err := json.Marshal(c.answer(line))
+		a := Answer{}
+		if err != nil || json.Unmarshal(text, &a) != nil || bytes.ContainsAny(text, "\n\x00") || a.OK == (a.Error != "") {
+			t.Errorf("%q: %s, %v", line, text, err)
+		}
+	})
+}
+
+// An answer may come from another user: what it prints cannot act on a terminal, and a row is a line.
+func FuzzAnswer(f *testing.F) {
+	for _, text := range []string{"", "null", "{}", `{"ok":true,"run":{"bench":"a\u001bb\nc","buses":["x\ty"],"since":"2026-01-01T00:00:00Z"}}`,
+		`{"ok":true,"faults":[{"name":"a"}],"outputs":{"w[rpm]":1e300}}`, `{"error":"\u009b\n"}`, `{"ok":true,"ended":"\r\n","bench":"\n"}`} {
+		f.Add([]byte(text+"\n"), "status")
+	}
+	f.Fuzz(func(t *testing.T, data []byte, request string) {
+		s := &socket{name: "theirs", uid: -1}
+		a, err := s.parseAnswer(bytes.NewReader(data))
+		if err != nil {
+			if strings.Contains(host.Printable(err.Error()), "\n") {
+				t.Errorf("%q", err)
+			}
+			return
+		}
+		var text strings.Builder
+		if err := a.Print(&text, request); err != nil || strings.ContainsFunc(text.String(), func(c rune) bool { return unicode.IsControl(c) && c != '\n' }) {
+			t.Errorf("%q, %v", &text, err)
+		}
+		if line := a.EndLine(); strings.ContainsFunc(line, unicode.IsControl) {
+			t.Errorf("%q", line)
+		}
+		if a.Run == nil {
+			return
+		}
+		text.Reset()
+		if err := Table(&text, []ListedRun{*a.Run}); err != nil || strings.Count(text.String(), "\n") != 2 ||
+			strings.ContainsFunc(text.String(), func(c rune) bool { return unicode.IsControl(c) && c != '\n' }) {
+			t.Errorf("%q, %v", &text, err)
+		}
+	})
 }
 
 func TestAskListsTheRunningBenches(t *testing.T) {

@@ -10,16 +10,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
-	"lockstep/rt"
-	"lockstep/rt/bench"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
-	"lockstep/rt/target"
 	"lockstep/sched"
-	"lockstep/sched/hostinfo"
 )
 
 // ListedRun is a run of this host in the output of `lockstep ps`. The JSON keys are a contract: add
@@ -63,44 +60,73 @@ func newListedRun(r report.View, target int) *ListedRun {
 // user may see them, those of other users. Supervisors report their own runs; a run without a
 // supervisor is read from its status block; other runs are known by their reservations.
 func List() []ListedRun {
-	list := []ListedRun{}
-	for _, s := range sockets(controlDirs()...) {
-		if s.err != nil {
-			continue // its reservations show the run
-		}
-		a, err := s.ask(writeTimeout, "status")
-		s.conn.Close()
-		if err != nil || a.Run == nil {
-			a = &Answer{Run: &ListedRun{Bench: s.name, Supervisor: s.pid, CPU: -1, State: noAnswer, unknown: true}}
-		}
-		list = append(list, *a.Run)
-	}
-
+	list := askStatus(sockets(controlDirs()...))
 	known := func(pid int) bool {
 		return pid != 0 && slices.ContainsFunc(list, func(v ListedRun) bool { return pid == v.Supervisor || pid == v.Target })
 	}
-	for _, t := range findTargets() {
+	holders := host.Holders()
+	for _, t := range findTargets(holders) {
 		if t.err != nil || known(t.pid) {
 			continue
 		}
-		v := newListedRun(t.View, t.pid)
+		v := t.listedRun(holders)
 		if t.isOrphan() {
 			v.Supervisor, v.Hint = 0, fmt.Sprintf("no supervisor: lockstep attach %d", t.pid)
 		}
 		list = append(list, *v)
 	}
 
-	list = append(list, foreignRuns(known)...)
+	list = append(list, foreignRuns(holders, known)...)
 	slices.SortStableFunc(list, func(a, b ListedRun) int {
 		return cmp.Or(cmp.Compare(a.Bench, b.Bench), a.Since.Compare(b.Since), cmp.Compare(a.Target, b.Target))
 	})
 	return list
 }
 
+// askStatus asks all supervisors at once for their runs, and closes the sockets. One that does not
+// answer delays the list by writeTimeout at most.
+func askStatus(sockets []socket) []ListedRun {
+	runs := make([]*ListedRun, len(sockets))
+	var asked sync.WaitGroup
+	for i, s := range sockets {
+		if s.err == nil { // else its reservations show the run
+			asked.Go(func() { runs[i] = s.listedRun() })
+		}
+	}
+
+	asked.Wait()
+	list := []ListedRun{}
+	for _, v := range runs {
+		if v != nil {
+			list = append(list, *v)
+		}
+	}
+
+	return list
+}
+
+// listedRun asks a supervisor for its run. The answer of another user cannot name processes that are
+// not his.
+func (s *socket) listedRun() *ListedRun {
+	a, err := s.ask(writeTimeout, "status")
+	s.conn.Close()
+	if err != nil || a.Run == nil {
+		return &ListedRun{Bench: s.name, Supervisor: s.pid, CPU: -1, State: noAnswer, unknown: true}
+	}
+	if v := a.Run; s.uid != os.Getuid() {
+		v.Supervisor, v.Hint = s.pid, ""
+		if host.OwnerOf(v.Target) != s.uid {
+			v.Target = 0
+		}
+	}
+
+	return a.Run
+}
+
 // foreignRuns returns the runs of which only the reservations are known.
-func foreignRuns(known func(pid int) bool) (list []ListedRun) {
-	for _, h := range host.Holders() {
-		if known(h.Supervisor) || known(h.Target) || !strings.HasPrefix(h.What, host.CPUPrefix) && !strings.HasPrefix(h.What, host.BusPrefix) {
+func foreignRuns(holders []host.Holder, known func(pid int) bool) (list []ListedRun) {
+	for _, h := range holders {
+		if h.PID() == 0 || known(h.Supervisor) || known(h.Target) || !isOfRun(h) {
 			continue
 		}
 		i := slices.IndexFunc(list, func(v ListedRun) bool { return v.Supervisor == h.Supervisor && v.Target == h.Target })
@@ -117,14 +143,24 @@ func foreignRuns(known func(pid int) bool) (list []ListedRun) {
 			list = append(list, v)
 		}
 
-		if cpu, ok := strings.CutPrefix(h.What, host.CPUPrefix); ok {
-			list[i].CPU, _ = strconv.Atoi(cpu)
-		} else {
-			list[i].Buses = append(list[i].Buses, strings.TrimPrefix(h.What, host.BusPrefix))
-		}
+		list[i].addReservation(h)
 	}
 
 	return list
+}
+
+// isOfRun reports whether a reservation is one that ps shows.
+func isOfRun(h host.Holder) bool {
+	return strings.HasPrefix(h.What, host.CPUPrefix) || strings.HasPrefix(h.What, host.BusPrefix)
+}
+
+// addReservation adds a reserved CPU or interface to the row.
+func (v *ListedRun) addReservation(h host.Holder) {
+	if cpu, ok := strings.CutPrefix(h.What, host.CPUPrefix); ok {
+		v.CPU, _ = strconv.Atoi(cpu)
+	} else {
+		v.Buses = append(v.Buses, strings.TrimPrefix(h.What, host.BusPrefix))
+	}
 }
 
 // readable reports whether this user may inspect a process: it is not another user's and has no
@@ -151,12 +187,12 @@ func Table(to io.Writer, list []ListedRun) error {
 			state += "; " + v.Hint
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			v.Bench, cmp.Or(v.File, "-"), orDash(v.Supervisor), orDash(v.Target),
-			v.since(), v.cpu(), cmp.Or(strings.Join(v.Buses, ","), "-"), v.counts(), state)
+			host.PrintableLine(v.Bench), cmp.Or(host.PrintableLine(v.File), "-"), orDash(v.Supervisor), orDash(v.Target),
+			v.since(), v.cpu(), cmp.Or(host.PrintableLine(strings.Join(v.Buses, ",")), "-"), v.counts(), host.PrintableLine(state))
 	}
 
 	_ = w.Flush() // to memory
-	_, err := io.WriteString(to, host.Printable(text.String()))
+	_, err := io.WriteString(to, text.String())
 	return err
 }
 
@@ -194,98 +230,4 @@ func (v *ListedRun) counts() string {
 		return "-\t-\t-"
 	}
 	return fmt.Sprintf("%d\t%d\t%.0fus", v.Ticks, v.Missed, float64(v.LateP99)/1e3)
-}
-
-// targetProcess is a target process on this host.
-type targetProcess struct {
-	report.View
-	pid   int
-	since uint32 // start time; 0: not known
-	err   error  // why its status block cannot be read
-}
-
-// findTargets returns the target processes of this host that still run, as far as they are visible.
-func findTargets() (list []targetProcess) {
-	for _, pid := range hostinfo.Files("/").ProcessesNamed(sched.TargetName) {
-		t := targetProcess{pid: pid, since: host.StartTime("/", pid)}
-		if t.View, t.err = OpenTarget(pid); t.err == nil && rt.State(t.Status.State.Load()) == rt.Ended {
-			continue
-		}
-		list = append(list, t)
-	}
-
-	return list
-}
-
-// isOrphan reports whether the target has no supervisor.
-func (t *targetProcess) isOrphan() bool {
-	return t.err == nil && !host.Alive(t.Status.Supervisor.Load())
-}
-
-// FindOrphan returns the target without a supervisor that which names, by its bench, its bench's file or
-// its process id; "" if there is only one.
-func FindOrphan(which string) (int, error) {
-	which, err := benchName(which)
-	if err != nil {
-		return 0, err
-	}
-	found, names, supervised := 0, []string{}, []string{}
-	for _, t := range findTargets() {
-		pid := strconv.Itoa(t.pid)
-		switch {
-		case t.err != nil && which == pid:
-			return 0, host.Exitf(3, "attach: process %s: %w", pid, t.err)
-		case t.err != nil || which != "" && which != pid && which != t.Handover.Bench.Name:
-		case t.isOrphan():
-			found = t.pid
-			names = append(names, fmt.Sprintf("%s (%s)", t.Handover.Bench.Name, pid))
-		default:
-			supervised = append(supervised, fmt.Sprintf("%s, process %s, has a supervisor, process %d",
-				t.Handover.Bench.Name, pid, SupervisorOf(t.Status)))
-		}
-	}
-
-	switch {
-	case len(names) == 1:
-		return found, nil
-	case len(names) > 1:
-		return 0, fmt.Errorf("attach: %d targets match: %s: name one by process id", len(names), strings.Join(names, ", "))
-	case len(supervised) > 0:
-		return 0, host.Exitf(3, "attach: %s", strings.Join(supervised, "; "))
-	}
-
-	return 0, &host.Exit{Code: 3, Err: errors.New("attach: there is no target without a supervisor")}
-}
-
-// SupervisorOf returns the process id of the supervisor; 0: there is none.
-func SupervisorOf(p *rt.StatusBlock) int {
-	pid, _ := rt.SplitIdentity(p.Supervisor.Load())
-	return pid
-}
-
-// OpenTarget opens the hand-over and the status block of a target.
-func OpenTarget(pid int) (v report.View, err error) {
-	open := func(fd, mode int) (*os.File, error) {
-		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), mode, 0)
-		if errors.Is(err, fs.ErrPermission) {
-			err = fmt.Errorf("%w: use sudo", err)
-		}
-		return f, err
-	}
-
-	f, err := open(target.HandoverFD, os.O_RDONLY)
-	if err != nil {
-		return v, err
-	}
-	defer f.Close()
-	if v.Handover, err = bench.LoadHandover(f); err != nil {
-		return v, fmt.Errorf("%w: attach with the binary that started it", err)
-	}
-	g, err := open(target.StatusFD, os.O_RDWR)
-	if err != nil {
-		return v, err
-	}
-	defer g.Close()
-	v.Status, err = rt.MapStatusBlock(g)
-	return v, err
 }

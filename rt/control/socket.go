@@ -2,6 +2,7 @@ package control
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,7 +83,7 @@ func removeStaleSockets(dir string) {
 
 // isStale reports whether no process listens at a socket any more.
 func isStale(path string) bool {
-	conn, _, err := dialControl(path)
+	conn, _, _, err := dialControl(path)
 	if err == nil {
 		conn.Close()
 	}
@@ -127,31 +128,44 @@ func listenPrivate(path string) (*net.UnixListener, error) {
 	return l.(*net.UnixListener), nil
 }
 
-// dialControl opens a control socket; pid is the process that listens there. Answers of another
-// user are not to be trusted: only root asks that user's runs.
-func dialControl(path string) (conn *net.UnixConn, pid int, err error) {
-	if conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"}); err != nil {
-		return nil, 0, err
+// dialControl opens a control socket of user uid; pid is the process that listens there. Answers of
+// another user are not to be trusted: only root asks that user's runs. The path may be in a folder
+// of another user, so it is opened without following a link, and the listener must be that user's.
+func dialControl(path string) (conn *net.UnixConn, pid, uid int, err error) {
+	file, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, 0, 0, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	uid := -1
+	defer unix.Close(file)
+	var s unix.Stat_t
+	if err := unix.Fstat(file, &s); err != nil || s.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return nil, 0, 0, &fs.PathError{Op: "dial", Path: path, Err: fs.ErrInvalid}
+	}
+	if uid = int(s.Uid); !mayAsk(os.Getuid(), uid) {
+		return nil, 0, 0, &fs.PathError{Op: "dial", Path: path, Err: fs.ErrPermission}
+	}
+	// this path is short, and leads to the opened file whatever happens to its name
+	conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d", file), Net: "unix"})
+	if err != nil {
+		return nil, 0, 0, err
+	}
 	raw, err := conn.SyscallConn()
 	if err == nil {
 		err = raw.Control(func(fd uintptr) {
-			if c, e := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); e == nil {
-				pid, uid = int(c.Pid), int(c.Uid)
+			c, e := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+			if e != nil || int(c.Uid) != uid {
+				err = &fs.PathError{Op: "dial", Path: path, Err: fs.ErrInvalid}
+				return
 			}
+			pid = int(c.Pid)
 		})
-	}
-
-	if err == nil && !mayAsk(os.Getuid(), uid) {
-		err = &fs.PathError{Op: "dial", Path: path, Err: fs.ErrPermission}
 	}
 	if err != nil {
 		conn.Close()
-		return nil, 0, err
+		return nil, 0, 0, err
 	}
 
-	return conn, pid, nil
+	return conn, pid, uid, nil
 }
 
 // mayAsk reports whether user me asks the runs of user uid.
@@ -162,6 +176,8 @@ type socket struct {
 	name   string // NAME or NAME-PID of the bench
 	conn   *net.UnixConn
 	pid    int
+	uid    int            // user of the run
+	system bool           // it is in the folder of services, where only root lets others write
 	since  uint32         // start time of the process; 0: not known
 	err    error          // why the socket cannot be asked
 	orphan *targetProcess // target without a supervisor, process pid; it has no socket
@@ -175,49 +191,101 @@ func (s *socket) matches(which string) bool {
 
 func (s *socket) String() string { return fmt.Sprintf("%s (process %d)", s.name, s.pid) }
 
+// rank orders runs of the same name: this user's, services', other users'. A run of a higher rank
+// does not hide or disturb one of a lower rank.
+func (s *socket) rank() int {
+	switch {
+	case s.uid == os.Getuid():
+		return 0
+	case s.system:
+		return 1
+	}
+
+	return 2
+}
+
 // sockets returns the control sockets of this user and, as far as visible, of other users.
 func sockets(dirs ...string) (list []socket) {
 	for _, dir := range dirs {
-		files, _ := filepath.Glob(filepath.Join(dir, "*"+socketEnd))
-		for _, file := range files {
-			s := socket{name: strings.TrimSuffix(filepath.Base(file), socketEnd)}
-			if s.name != host.FileName(s.name) {
-				continue // no run makes such a name
-			}
-			if s.conn, s.pid, s.err = dialControl(file); s.err == nil || errors.Is(s.err, fs.ErrPermission) {
-				list = append(list, s)
-			}
+		list = append(list, socketsIn(dir)...)
+	}
+	return list
+}
+
+// socketsIn returns the control sockets in a folder. In the folder of another user it looks at maxRuns
+// files, and trusts only sockets of that user.
+func socketsIn(dir string) (list []socket) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var owner unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &owner) != nil || owner.Mode&0o022 != 0 {
+		return nil // listenControl makes no socket in such a folder
+	}
+	most := -1 // all
+	if int(owner.Uid) != os.Getuid() {
+		most = maxRuns
+	}
+	names, _ := f.Readdirnames(most)
+	slices.Sort(names)
+	for _, name := range names {
+		name, found := strings.CutSuffix(name, socketEnd)
+		if !found || name != host.FileName(name) {
+			continue // no run makes such a name
+		}
+		s := socket{name: name, system: dir == host.ServicesDir}
+		s.conn, s.pid, s.uid, s.err = dialControl(fmt.Sprintf("/proc/self/fd/%d/%s", f.Fd(), name+socketEnd))
+		if s.err == nil && s.uid != int(owner.Uid) && !s.system {
+			s.conn.Close()
+			continue
+		}
+		if s.err == nil || errors.Is(s.err, fs.ErrPermission) {
+			list = append(list, s)
 		}
 	}
 
 	return list
 }
 
-// controlDirs returns all directories with control sockets that this user may see.
+// controlDirs returns all directories with control sockets that this user may see: the folder of
+// services, and each user's own ones.
 func controlDirs() []string {
 	dirs := []string{host.ControlDir()}
 	for _, pattern := range []string{host.ServicesDir, host.ServicesDir + "-0", "/run/user/*/lockstep", "/tmp/lockstep-*"} {
 		more, _ := filepath.Glob(pattern)
-		dirs = append(dirs, slices.DeleteFunc(more, func(dir string) bool { return slices.Contains(dirs, dir) })...)
+		for _, dir := range more {
+			if !slices.Contains(dirs, dir) && isUsersDir(dir) {
+				dirs = append(dirs, dir)
+			}
+		}
 	}
 
 	return dirs
+}
+
+// isUsersDir reports whether a folder of sockets belongs to the user whose it is by its name.
+func isUsersDir(dir string) bool {
+	var s unix.Stat_t
+	if unix.Lstat(dir, &s) != nil {
+		return false
+	}
+	return slices.Contains([]string{host.ServicesDir, host.ServicesDir + "-0",
+		fmt.Sprintf("/run/user/%d/lockstep", s.Uid), fmt.Sprintf("/tmp/lockstep-%d", s.Uid)}, dir)
 }
 
 // Ask sends a request to the supervisor of a bench and returns its answer. which is the bench's
 // name, its file, or a process id. An *Exit has code 3 if there is no such run or it belongs to
 // another user, and 1 if it does not answer; a refusal has code 2.
 func Ask(which string, words []string) (*Answer, error) {
-	which, err := benchName(which)
-	if err != nil {
-		return nil, err
-	}
 	return ask(sockets(controlDirs()...), which, words)
 }
 
-// benchName returns the name of the bench if which is its file, else which.
-func benchName(which string) (string, error) {
-	if info, err := os.Stat(which); err != nil || !info.Mode().IsRegular() {
+// benchName returns the name of the bench if which is its file, else which. If this user's run has
+// the name, it is no file: the working directory may be another user's.
+func benchName(which string, runs bool) (string, error) {
+	if info, err := os.Stat(which); runs || err != nil || !info.Mode().IsRegular() {
 		return which, nil
 	}
 	b, err := bench.Load(which)
@@ -229,6 +297,10 @@ func benchName(which string) (string, error) {
 
 func ask(list []socket, which string, words []string) (*Answer, error) {
 	defer closeAll(list)
+	which, err := benchName(which, hasOwn(list, which))
+	if err != nil {
+		return nil, err
+	}
 	s, err := chooseRun(list, which)
 	if err != nil {
 		return nil, fmt.Errorf("ctl: %w", err)
@@ -238,6 +310,11 @@ func ask(list []socket, which string, words []string) (*Answer, error) {
 		return nil, fmt.Errorf("ctl: %w", err)
 	}
 	return a, nil
+}
+
+// hasOwn reports whether which names a run of this user.
+func hasOwn(list []socket, which string) bool {
+	return slices.ContainsFunc(list, func(s socket) bool { return s.err == nil && s.rank() == 0 && s.matches(which) })
 }
 
 func closeAll(list []socket) {
@@ -275,8 +352,11 @@ func (s *socket) sendRequest(words ...string) error {
 	return nil
 }
 
-func (s *socket) readAnswer() (*Answer, error) {
-	text, err := bufio.NewReader(io.LimitReader(s.conn, maxAnswer)).ReadBytes('\n')
+func (s *socket) readAnswer() (*Answer, error) { return s.parseAnswer(s.conn) }
+
+// parseAnswer reads an answer, which may be another user's.
+func (s *socket) parseAnswer(from io.Reader) (*Answer, error) {
+	text, err := bufio.NewReader(io.LimitReader(from, maxAnswer)).ReadBytes('\n')
 	a := &Answer{}
 	if err == nil {
 		err = json.Unmarshal(text, a)
@@ -285,7 +365,7 @@ func (s *socket) readAnswer() (*Answer, error) {
 		return nil, s.noAnswerError(err)
 	}
 	if !a.OK {
-		return nil, fmt.Errorf("%s: %s", s.name, host.Printable(a.Error))
+		return nil, fmt.Errorf("%s: %s", s.name, host.PrintableLine(a.Error))
 	}
 	return a, nil
 }
@@ -299,9 +379,9 @@ const answerTimeout = 40 * time.Second
 
 // chooseRun returns the run that which names.
 func chooseRun(list []socket, which string) (*socket, error) {
-	var own []*socket
+	var found []*socket // of the lowest rank
 	var foreign *socket
-	var names, plain, several []string
+	var names, plain []string
 	for i := range list {
 		s := &list[i]
 		if s.err == nil {
@@ -309,17 +389,23 @@ func chooseRun(list []socket, which string) (*socket, error) {
 		}
 		switch {
 		case !s.matches(which):
-		case s.err == nil:
-			own, several = append(own, s), append(several, s.String())
-		case foreign == nil:
-			foreign = s
+		case s.err != nil:
+			foreign = cmp.Or(foreign, s)
+		case len(found) == 0 || s.rank() < found[0].rank():
+			found = []*socket{s}
+		case s.rank() == found[0].rank():
+			found = append(found, s)
 		}
 	}
 
 	switch {
-	case len(own) == 1: // this user's own run comes first
-		return own[0], nil
-	case len(own) > 1:
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		var several []string
+		for _, s := range found {
+			several = append(several, s.String())
+		}
 		return nil, fmt.Errorf("%s runs several times: name the process: %s", which, strings.Join(several, ", "))
 	case foreign != nil:
 		return nil, host.Exitf(3, "%s is another user's run: use sudo, or ask as that user", foreign.name)

@@ -19,7 +19,7 @@ func (a *Answer) EndLine() string {
 	if !a.Clean {
 		word = "NOT clean"
 	}
-	return host.Printable(fmt.Sprintf("%s: %s, after %.3f s: %d ticks, missed %d; %s",
+	return host.PrintableLine(fmt.Sprintf("%s: %s, after %.3f s: %d ticks, missed %d; %s",
 		a.Bench, a.Ended, a.Time, a.Tick, a.Missed, word))
 }
 
@@ -27,12 +27,14 @@ func (a *Answer) EndLine() string {
 // end. now kills the targets at once. Stop calls report for each run that has ended. An *Exit has
 // code 3 if there is no such run or it belongs to another user.
 func Stop(which string, all, now bool, report func(*Answer)) error {
-	list := append(sockets(controlDirs()...), orphans()...)
-	defer closeAll(list)
-	if all {
-		list = slices.DeleteFunc(list, func(s socket) bool { return s.err != nil })
-	} else {
-		which, err := benchName(which)
+	list := sockets(controlDirs()...)
+	defer func() { closeAll(list) }()
+	if own := hasOwn(list, which); all || !own { // a run with a socket needs nothing else of this host
+		list = append(list, orphans()...)
+	}
+	chosen := slices.DeleteFunc(slices.Clone(list), func(s socket) bool { return s.err != nil })
+	if !all {
+		which, err := benchName(which, hasOwn(list, which))
 		if err != nil {
 			return err
 		}
@@ -40,13 +42,13 @@ func Stop(which string, all, now bool, report func(*Answer)) error {
 		if err != nil {
 			return fmt.Errorf("stop: %w", err)
 		}
-		list = []socket{*s}
+		chosen = []socket{*s}
 	}
 
 	var ends sync.WaitGroup
 	var mu sync.Mutex
 	var errs []error
-	for _, s := range list {
+	for _, s := range chosen {
 		ends.Go(func() {
 			a, err := s.stop(now)
 			mu.Lock()
@@ -65,20 +67,30 @@ func Stop(which string, all, now bool, report func(*Answer)) error {
 
 // orphans returns the targets without a supervisor that this user may end.
 func orphans() (list []socket) {
-	for _, t := range findTargets() {
+	for _, t := range findTargets(host.Holders()) {
 		if t.isOrphan() {
-			list = append(list, socket{name: host.FileName(t.Handover.Bench.Name), pid: t.pid, since: t.since, orphan: &t})
+			list = append(list, socket{name: host.FileName(t.bench), pid: t.pid, uid: t.uid, since: t.since, orphan: &t})
 		}
 	}
 
 	return list
 }
 
+// foreignTimeout is the longest time until the run of another user ends: a service sends its safe
+// state for 60 s at most, and then closes its record.
+const foreignTimeout = 2 * time.Minute
+
 // stop asks a run to end, and waits until it has ended.
 func (s *socket) stop(now bool) (*Answer, error) {
 	gone, err := host.OpenProcess(s.pid, s.since)
 	if s.orphan != nil {
-		return s.stopOrphan(now, gone, err)
+		if err == nil {
+			s.orphan.Status, err = mapStatus(s.pid, s.uid)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s, err)
+		}
+		return s.stopOrphan(now, gone)
 	}
 	words := []string{"stop", "wait"}
 	if now {
@@ -87,7 +99,10 @@ func (s *socket) stop(now bool) (*Answer, error) {
 	if err := s.sendRequest(words...); err != nil {
 		return nil, err
 	}
-	a, failed := s.readAnswer()      // no time limit: writing to a disk may take long
+	if s.rank() > 0 { // else no time limit: writing to a disk may take long
+		_ = s.conn.SetDeadline(time.Now().Add(foreignTimeout))
+	}
+	a, failed := s.readAnswer()
 	if failed == nil && err == nil { // else the process is in another namespace, and its answer is trusted
 		gone.WaitDone(answerTimeout)
 	}
@@ -98,25 +113,25 @@ func (s *socket) stop(now bool) (*Answer, error) {
 // real time.
 const endTimeout = 30 * time.Second
 
-// stopOrphan ends a target without a supervisor through its status block; err tells why its process
-// was not found.
-func (s *socket) stopOrphan(now bool, target *host.Process, err error) (*Answer, error) {
-	p, h := s.orphan.Status, s.orphan.Handover
-	if now && err == nil {
+// stopOrphan ends a target without a supervisor through its status block.
+func (s *socket) stopOrphan(now bool, target *host.Process) (*Answer, error) {
+	p, limit := s.orphan.Status, foreignTimeout
+	if h := s.orphan.Handover; h != nil {
+		limit = endTimeout + time.Duration(2+h.Loop.Safe.Ticks)*h.Loop.Period
+	}
+	if now {
 		target.Signal(unix.SIGKILL)
 	}
 	p.Stop.Store(rt.StopPlanned)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s, err)
-	}
-	if !target.WaitDone(endTimeout + time.Duration(2+h.Loop.Safe.Ticks)*h.Loop.Period) {
+	if !target.WaitDone(limit) {
 		return nil, host.Exitf(1, "%s does not end and has no supervisor: lockstep stop %d -now kills it", s, s.pid)
-
 	}
 
-	host.TimersOf(h.Thread.CPU, &host.Reservations{}).Release()
+	if cpu := int(p.CPU.Load()) - 1; cpu >= 0 {
+		host.TimersOf(cpu, &host.Reservations{}).Release()
+	}
 	a := &Answer{
-		Bench: h.Bench.Name, Ended: "killed without a supervisor; no safe values were sent",
+		Bench: s.orphan.bench, Ended: "killed without a supervisor; no safe values were sent",
 		Tick: int64(p.Ticks.Load()), Missed: p.Missed.Load(), Time: float64(p.SimNs.Load()) / 1e9,
 	}
 	if rt.State(p.State.Load()) == rt.Ended {

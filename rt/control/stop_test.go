@@ -31,7 +31,7 @@ func TestStopReportsATargetThatDoesNotEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.stopOrphan(false, target, nil)
+	_, err = s.stopOrphan(false, target)
 	if want := fmt.Sprintf("lone (process %d) does not end and has no supervisor: lockstep stop %[1]d -now kills it", p.PID); err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
 	}
@@ -56,12 +56,15 @@ func TestStopSparesAProcessThatReusesTheIDOfATarget(t *testing.T) {
 
 // lockstep doctor holds the settings, not a run.
 func TestHolderOfTheHostSettingsIsNotListedAsARun(t *testing.T) {
-	fd, err := sched.Reserve(sched.Reservation{What: fmt.Sprintf("host/%d", os.Getpid()), Role: "supervisor", Process: 812, Owner: "doctor"}.String())
-	if err != nil {
-		t.Fatal(err)
+	what := fmt.Sprintf("host/%d", os.Getpid())
+	for _, name := range []string{what, sched.Reservation{What: what, Role: "supervisor", Process: os.Getpid(), Owner: "doctor"}.String()} {
+		fd, err := sched.Reserve(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
 	}
-	defer unix.Close(fd)
-	if slices.ContainsFunc(List(), func(v ListedRun) bool { return v.Supervisor == 812 }) {
+	if slices.ContainsFunc(List(), func(v ListedRun) bool { return v.Supervisor == os.Getpid() }) {
 		t.Error("ps takes it for a run")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,17 +59,25 @@ func Printable(text string) string {
 	}, text)
 }
 
+// PrintableLine returns text as a part of one line, without control characters and line ends.
+func PrintableLine(text string) string {
+	return strings.ReplaceAll(Printable(text), "\n", "")
+}
+
 // maxOwnFile is the number of bytes that ReadOwn reads.
 const maxOwnFile = 64 << 10
 
 // ReadOwn reads a small file written by this program. The folder may be a service's while this
-// process is root, so ReadOwn follows no link and does not block.
+// process is root, so ReadOwn follows no link, reads no pipe and does not block.
 func ReadOwn(file string) ([]byte, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if !IsRegular(f) {
+		return nil, &fs.PathError{Op: "read", Path: file, Err: fs.ErrInvalid}
+	}
 	return io.ReadAll(io.LimitReader(f, maxOwnFile))
 }
 
@@ -104,7 +113,11 @@ func openDir(dir string, own bool) (*os.File, error) {
 	me := os.Getuid()
 	others := me != 0 && int(s.Uid) != me && (own || s.Uid != 0)
 	if err == nil && (others || s.Mode&0o022 != 0) {
-		err = fmt.Errorf("%s %w: rm -r %s", dir, ErrWritableByOthers, dir)
+		remedy := "rm -r " + dir
+		if others {
+			remedy = fmt.Sprintf("it is user %d's, so set XDG_RUNTIME_DIR to a folder of this user", s.Uid)
+		}
+		err = fmt.Errorf("%s %w: %s", dir, ErrWritableByOthers, remedy)
 	}
 	if err != nil {
 		f.Close()
@@ -119,7 +132,7 @@ var ErrFileTaken = errors.New("another run writes it")
 
 // CreateExclusive creates or truncates a file like os.Create, and fails if another run writes it.
 func CreateExclusive(path string) (*os.File, error) {
-	f, err := OpenExclusive(path)
+	f, err := OpenExclusive(path, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +145,10 @@ func CreateExclusive(path string) (*os.File, error) {
 }
 
 // OpenExclusive opens or creates a file without truncating it, and fails if another run writes it.
-func OpenExclusive(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+// flags is unix.O_NOFOLLOW for a name that the user has not given: in a shared folder another user may
+// have made it, as a link to a file of this user.
+func OpenExclusive(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|flags, 0o666)
 	if err != nil {
 		return nil, err
 	}

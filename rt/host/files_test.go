@@ -2,9 +2,12 @@ package host
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestReportFileBelongsToOneRun(t *testing.T) {
@@ -34,5 +37,28 @@ func TestReportFileBelongsToOneRun(t *testing.T) {
 			t.Error(err)
 		}
 		defer f.Close()
+	}
+}
+
+// The folder may be a service's: a pipe would block root as long as its writer likes.
+func TestOwnFileIsNeverAPipeOrALink(t *testing.T) {
+	dir := t.TempDir()
+	file, pipe, link := filepath.Join(dir, "file"), filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	if err := errors.Join(os.WriteFile(file, []byte("text"), 0o600), unix.Mkfifo(pipe, 0o600), os.Symlink(file, link)); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	if text, err := ReadOwn(file); string(text) != "text" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	if text, err := ReadOwn(pipe); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("a pipe: %q, %v", text, err)
+	}
+	if text, err := ReadOwn(link); err == nil {
+		t.Errorf("a link: %q", text)
 	}
 }

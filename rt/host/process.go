@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -97,8 +98,25 @@ func StartTime(root string, pid int) uint32 {
 	return uint32(t.Start)
 }
 
+// OwnerOf returns the user of a process, by its effective id; -1: there is no such process, or this
+// user may not see it.
+func OwnerOf(pid int) int {
+	ids := strings.Fields(hostinfo.Files("/").Fields(fmt.Sprintf("proc/%d/status", pid))["Uid"])
+	if len(ids) < 2 { // real, effective, saved, of the file system
+		return -1
+	}
+	uid, err := strconv.Atoi(ids[1])
+	if err != nil {
+		return -1
+	}
+	return uid
+}
+
 // SelfIdentity returns the identity of this process.
 func SelfIdentity() uint64 { return rt.Identity(os.Getpid(), StartTime("/", os.Getpid())) }
+
+// ErrEnded means that a process has ended; another one may have its id.
+var ErrEnded = errors.New("the process has ended")
 
 // OpenProcess opens a process that another process has started. since is its start time; 0: not
 // known.
@@ -110,7 +128,7 @@ func OpenProcess(pid int, since uint32) (*Process, error) {
 	now := StartTime("/", pid)
 	if since != 0 && now != since {
 		unix.Close(fd)
-		return nil, errors.New("the process has ended")
+		return nil, ErrEnded
 	}
 
 	p := &Process{PID: pid, Since: now, FD: fd, Done: make(chan struct{})}

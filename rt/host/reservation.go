@@ -23,7 +23,8 @@ import (
 //
 // Limits: a run in a container with its own network does not see the CPUs that other runs reserve.
 // A renamed interface stays reserved by its old name. Any user of the host can bind a name and so
-// keep a run from starting, just as he can open the interface and send frames.
+// keep a run from starting, just as he can open the interface and send frames. The refusal then
+// names that user, and a reservation of one user never counts as that of another.
 type Reservations struct {
 	Owner         string // bench
 	held          []reservation
@@ -34,7 +35,7 @@ type Reservations struct {
 type reservation struct {
 	what        string
 	socket      int // socket with the name of the reservation
-	ownerSocket int // socket that names this process as the holder
+	ownerSocket int // socket that names this process as the holder; -1: another user has bound that name
 }
 
 // Prefixes of reserved things.
@@ -65,6 +66,9 @@ func (h *Reservations) reserve(what string) (by *Holder, err error) {
 func (h *Reservations) keep(what string, fd int) error {
 	own, err := sched.Reserve(h.ownerName(what, supervisorRole, os.Getpid()))
 	h.held = append(h.held, reservation{what, fd, own})
+	if errors.Is(err, unix.EADDRINUSE) {
+		return nil // the name only informs
+	}
 	return err
 }
 
@@ -135,7 +139,7 @@ func (h *Reservations) release(begin string) {
 		gone := strings.HasPrefix(r.what, begin)
 		if gone {
 			unix.Close(r.socket)
-			unix.Close(r.ownerSocket)
+			unix.Close(r.ownerSocket) // fails for -1
 		}
 
 		return gone
@@ -153,29 +157,41 @@ func (h *Reservations) Close() {
 type Holder struct {
 	What       string
 	Bench      string // as part of a file name; "": not known
-	Supervisor int    // process id; 0: there is none
-	Target     int    // process id; 0: there is none
+	Supervisor int    // process id, a process of that user; 0: there is none
+	Target     int    // process id, a process of that user; 0: there is none
+	UID        int    // user who holds the reservation; -1: not known
 }
 
 // Holders lists the reservations on this host that name their holder.
 func Holders() (list []Holder) {
 	for _, c := range sched.Reservations("/") {
 		what, bench := Printable(c.What), FileName(c.Owner) // any user may have made the name
-		i := slices.IndexFunc(list, func(h Holder) bool { return h.What == what && h.Bench == bench })
+		i := slices.IndexFunc(list, func(h Holder) bool { return h.What == what && h.Bench == bench && h.UID == c.UID })
 		if i < 0 {
 			i = len(list)
-			list = append(list, Holder{What: what, Bench: bench})
+			list = append(list, Holder{What: what, Bench: bench, UID: c.UID})
 		}
 
-		switch c.Role {
-		case supervisorRole:
+		switch {
+		case !mayBelong(c.Process, c.UID): // a process of another user, or of another namespace
+		case c.Role == supervisorRole:
 			list[i].Supervisor = c.Process
-		case targetRole:
+		case c.Role == targetRole:
 			list[i].Target = c.Process
 		}
 	}
 
 	return list
+}
+
+// mayBelong reports whether a process may be one of a user, -1 an unknown one: it runs, and it is not
+// known to be another user's.
+func mayBelong(pid, uid int) bool {
+	owner := OwnerOf(pid)
+	if uid < 0 || owner >= 0 {
+		return uid < 0 || owner == uid
+	}
+	return pid > 0 && unix.Kill(pid, 0) != unix.ESRCH // /proc may hide it
 }
 
 // holderOf returns the named holder of a reservation; nil: there is none.
@@ -199,14 +215,20 @@ func awaitHolder(what string) *Holder {
 		time.Sleep(time.Millisecond)
 	}
 
-	return &Holder{What: what}
+	return &Holder{What: what, UID: sched.ReservationUser(what)}
 }
 
 // String names the holder and the command that ends it.
 func (h *Holder) String() string {
 	switch {
 	case h.Bench == "":
-		return fmt.Sprintf("another run without a name (ss -xp | grep %s lists it)", sched.ReservationRoot+h.What)
+		who := "another run without a name"
+		if h.UID >= 0 {
+			who = fmt.Sprintf("a process of user %d without a name", h.UID)
+		}
+		return fmt.Sprintf("%s (sudo ss -xp | grep %s lists it)", who, sched.ReservationRoot+h.What)
+	case h.PID() == 0: // in a container, or not true
+		return fmt.Sprintf("%s of user %d, whose process is not visible here", h.Bench, h.UID)
 	case h.Supervisor != 0:
 		return fmt.Sprintf("%s, process %d: end that one (lockstep stop %d)", h.Bench, h.Supervisor, h.Supervisor)
 	}
@@ -265,7 +287,7 @@ func AwaitHostSettings(out io.Writer, settings string, d time.Duration) error {
 	announced := false
 	for until := time.Now().Add(d); ; time.Sleep(pollInterval) {
 		h := holderOf(settings)
-		if h == nil {
+		if h == nil || h.UID > 0 && h.UID != os.Getuid() { // only root changes settings
 			return nil
 		}
 		who := fmt.Sprintf("lockstep %s, process %d,", h.Bench, h.PID())

@@ -132,7 +132,9 @@ func TestHolderIsNamedWithTheCommandsThatEndIt(t *testing.T) {
 	for want, h := range map[string]Holder{
 		"b, process 7: end that one (lockstep stop 7)": {What: "cpu/3", Bench: "b", Supervisor: 7, Target: 8},
 		"b, whose target, process 8, runs without a supervisor: take it over (lockstep attach 8) or end it (lockstep stop 8)": {What: "cpu/3", Bench: "b", Target: 8},
-		"another run without a name (ss -xp | grep " + sched.ReservationRoot + "cpu/3 lists it)":                              {What: "cpu/3"},
+		"another run without a name (sudo ss -xp | grep " + sched.ReservationRoot + "cpu/3 lists it)":                         {What: "cpu/3", UID: -1},
+		"a process of user 7 without a name (sudo ss -xp | grep " + sched.ReservationRoot + "cpu/3 lists it)":                 {What: "cpu/3", UID: 7},
+		"b of user 7, whose process is not visible here":                                                                      {What: "cpu/3", Bench: "b", UID: 7},
 	} {
 		if got := h.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -151,13 +153,14 @@ func TestRunWaitsForChangesOfHostSettings(t *testing.T) {
 	if err := AwaitHostSettings(out, what, time.Minute); err != nil { // no process changes settings, or only briefly
 		t.Fatal(err)
 	}
-	fd, err := sched.Reserve(sched.Reservation{What: what, Role: supervisorRole, Process: 812, Owner: "doctor"}.String())
-	if err != nil {
-		t.Fatal(err)
+	doctor := &Reservations{Owner: "doctor"}
+	if by, err := doctor.reserve(what); by != nil || err != nil {
+		t.Fatal(by, err)
 	}
-	close := sync.OnceFunc(func() { unix.Close(fd) })
+	close := sync.OnceFunc(doctor.Close)
 	defer close()
-	const still = "run: lockstep doctor, process 812, still changes the settings of this host after 1ms: start the run again when it has ended"
+	who := fmt.Sprintf("lockstep doctor, process %d,", os.Getpid())
+	still := "run: " + who + " still changes the settings of this host after 1ms: start the run again when it has ended"
 	if err := AwaitHostSettings(out, what, time.Millisecond); err == nil || err.Error() != still {
 		t.Errorf("%v", err)
 	}
@@ -165,7 +168,7 @@ func TestRunWaitsForChangesOfHostSettings(t *testing.T) {
 	if err := AwaitHostSettings(out, what, time.Minute); err != nil {
 		t.Errorf("when it has ended: %v", err)
 	}
-	if text, _ := os.ReadFile(out.Name()); strings.Count(string(text), "lockstep doctor, process 812, changes the settings of this host: waiting at most 1m0s\n") != 1 {
+	if text, _ := os.ReadFile(out.Name()); strings.Count(string(text), who+" changes the settings of this host: waiting at most 1m0s\n") != 1 {
 		t.Errorf("said: %s", text)
 	}
 }

@@ -81,7 +81,7 @@ func (r *Result) open() error {
 		return &fs.PathError{Op: "open", Path: r.name, Err: unix.EACCES}
 	}
 	part := r.name + ".part"
-	f, err := OpenExclusive(part)
+	f, err := OpenExclusive(part, unix.O_NOFOLLOW)
 	if errors.Is(err, ErrFileTaken) {
 		return Exitf(3, "%s: %w: name another file", r.name, ErrFileTaken)
 	}

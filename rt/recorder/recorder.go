@@ -360,7 +360,7 @@ func (c *Recorder) writeEvents() {
 // createRecord creates a file like host.CreateExclusive and keeps older ones as path.1, path.2 and
 // so on: the record of a failed run survives the next starts.
 func createRecord(path string, older int) (*os.File, error) {
-	f, err := host.OpenExclusive(path)
+	f, err := host.OpenExclusive(path, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // View reads a run from outside its loop.
 type View struct {
-	Handover *bench.Handover // plan of the run
+	Handover *bench.Handover // plan of the run; nil: not known, and only State may be called
 	Status   *rt.StatusBlock // status block, written by the target
 }
 
@@ -38,6 +38,9 @@ func (v View) Safe() (why string, since float64) {
 // how many grid points have passed since the last tick. Both follow from the clock, because a
 // stalled target cannot count its missed ticks.
 func (v View) Behind(now int64) (overdue time.Duration, points int64) {
+	if v.Handover == nil {
+		return 0, 0 // the grid is not known
+	}
 	start, ticks := int64(v.Status.StartNs.Load()), int64(v.Status.Ticks.Load())
 	grid := sched.Grid{Start: start, Period: v.Handover.Tables.PeriodNs}
 	last := v.Handover.Loop.Ticks

@@ -83,10 +83,10 @@ func openStore(path string) (*store, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) { // a device or a pipe must not be replaced
 		return nil, fmt.Errorf("soak: state: %w", err)
 	}
-	lock, err := host.OpenExclusive(path + ".lock")
+	lock, err := host.OpenExclusive(path+".lock", unix.O_NOFOLLOW)
 	if errors.Is(err, host.ErrFileTaken) {
 		pid, _ := host.ReadOwn(path + ".lock")
-		return nil, host.Exitf(3, "soak: state %s: another soak has it, process %s", path, cmp.Or(string(pid), "unknown"))
+		return nil, host.Exitf(3, "soak: state %s: another soak has it, process %s", path, cmp.Or(host.PrintableLine(string(pid)), "unknown"))
 	}
 
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockstep/rt"
+	"lockstep/rt/host"
 	"lockstep/rt/report"
 	"lockstep/rt/supervisor"
 )
@@ -222,14 +223,17 @@ func TestFailedWriteLeavesTheOldStateFile(t *testing.T) {
 		t.Fatal(err, s.lastErr)
 	}
 	for _, write := range []func(*soakState){s.beginWrite, s.write} {
-		if err := os.Symlink("/dev/full", s.path+".part"); err != nil { // a disk without room
+		if err := os.MkdirAll(s.path+".part/x", 0o755); err != nil { // no file can have this name
 			t.Fatal(err)
 		}
 		write(st)
 		s.wait()
 	}
-	if s.failures != 2 || !errors.Is(s.lastErr, unix.ENOSPC) {
+	if s.failures != 2 || !errors.Is(s.lastErr, unix.EISDIR) {
 		t.Errorf("%d failed: %v", s.failures, s.lastErr)
+	}
+	if err := os.RemoveAll(s.path + ".part"); err != nil {
+		t.Fatal(err)
 	}
 	if now, err := os.ReadFile(s.path); err != nil || !bytes.Equal(now, before) {
 		t.Errorf("%v: the state file has changed", err)
@@ -239,7 +243,7 @@ func TestFailedWriteLeavesTheOldStateFile(t *testing.T) {
 	}
 	s.write(st)
 	if back, err := s.read(); err != nil || back.Totals.Segments != 1 {
-		t.Errorf("with room again: %v", err)
+		t.Errorf("with a free name again: %v", err)
 	}
 }
 
@@ -305,5 +309,29 @@ func TestLastSegmentLastsAtLeastMinDuration(t *testing.T) {
 		if l := r.segment(1, left); l.ticks != want {
 			t.Errorf("%d ticks left: a segment of %d, want %d", left, l.ticks, want)
 		}
+	}
+}
+
+// In a shared folder another user may have made the files beside the state.
+func TestFilesBesideTheStateAreNotWrittenThroughLinks(t *testing.T) {
+	dir := t.TempDir()
+	path, victim := filepath.Join(dir, "s.json"), filepath.Join(dir, "victim")
+	if err := os.WriteFile(victim, []byte("own"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path + ".lock", path + ".part"} {
+		if err := os.Symlink(victim, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err := openStore(path); err == nil {
+		s.close()
+		t.Error("the lock is a link")
+	}
+	if err := host.Replace(path, []byte("state")); !errors.Is(err, unix.ELOOP) {
+		t.Errorf("written through a link: %v", err)
+	}
+	if text, err := os.ReadFile(victim); string(text) != "own" {
+		t.Errorf("the file behind the links has %q, %v", text, err)
 	}
 }

@@ -85,6 +85,7 @@ func Run(mark string, makes Maker) error {
 	if err != nil {
 		return err
 	}
+	status.CPU.Store(uint64(1 + h.Thread.CPU))
 	loop, err := h.assemble(status, makes)
 	if err != nil {
 		return err
