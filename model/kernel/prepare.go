@@ -182,6 +182,7 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 	bindSignals(t, sys, opt.Driven)
 	bindSwitches(t, sys)
 	t.Reads = t.indicatorReads()
+	t.checkSourcePeriods(sys)
 	t.Breakpoints = t.maxBreakpoints()
 	listOutputs(t, sys)
 	for _, s := range sys.States {
