@@ -117,7 +117,7 @@ func independentParts(t testing.TB) (plants []string) {
 		plant := fmt.Sprintf("plant: part%d\nparameters: {v_0: 20 m/s, R: 0.3 m}\ninputs:\n", i)
 		for _, in := range entry.FindAllString(inputs+"\n", -1) {
 			name, _, _ := strings.Cut(strings.TrimSpace(in), ":")
-			if regexp.MustCompile(`: `+name+`\b`).MatchString(body) {
+			if regexp.MustCompile(`: ` + name + `\b`).MatchString(body) {
 				plant += in
 			}
 		}
@@ -160,7 +160,7 @@ func anySize(random *rand.Rand) float64 {
 	case 0:
 		return special[random.IntN(len(special))]
 	case 1, 2, 3:
-		size = math.Pow(10, -24+48*random.Float64())
+		size = math.Pow(10, -12+24*random.Float64())
 	}
 	if random.IntN(4) == 0 {
 		size = -size
