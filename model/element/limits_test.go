@@ -15,7 +15,7 @@ import (
 // domains, and a range that is not empty.
 func TestEveryParameterHasSizes(t *testing.T) {
 	known := map[units.Dim]bool{}
-	for _, s := range element.AllSizes {
+	for _, s := range units.AllSizes {
 		d := units.Want(s.Unit).Dim
 		if known[d] || !(s.Least > 0 && s.Least < 1 && s.Most > 1 && s.Most <= 1e21) {
 			t.Errorf("%s: sizes %g to %g, or a dimension listed twice", s.Unit, s.Least, s.Most)

@@ -393,7 +393,7 @@ func (e *Element) MustIncrease(at network.Pos, what, which string, before []floa
 	if !(v > before[k]) {
 		e.Refuse(at, "%s: %s comes after %s; %s must increase", what, want.Format(v), want.Format(before[k]), which)
 	}
-	if least := SizesOf(want.Unit).Least; !(v-before[k] >= least) {
+	if least := units.SizesOf(want.Unit).Least; !(v-before[k] >= least) {
 		e.Refuse(at, "%s: %s is only %s after %s; at least %s lie between two values", what, want.Format(v),
 			want.Format(v-before[k]), want.Format(before[k]), want.Format(least))
 	}

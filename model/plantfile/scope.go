@@ -191,7 +191,7 @@ func (s *scope) Quantity(f yamlfile.Field, what string, want units.Wanted) float
 
 // sized reads a quantity and refuses one that is larger than the sizes of its unit.
 func (s *scope) sized(f yamlfile.Field, what string, want units.Wanted) float64 {
-	x, most := s.Quantity(f, what, want), element.SizesOf(want.Unit).Most
+	x, most := s.Quantity(f, what, want), units.SizesOf(want.Unit).Most
 	if !(math.Abs(x) <= most) {
 		s.FailAt(f.At, "%s: %s is outside %s", what, want.Format(x), want.FormatRange(-most, most))
 	}

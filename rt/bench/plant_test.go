@@ -38,3 +38,11 @@ func TestOwnLengthFollowsTheTables(t *testing.T) {
 		}
 	}
 }
+
+// TestOwnLengthOfHugeTablesIsALength has a table whose end does not fit nanoseconds.
+func TestOwnLengthOfHugeTablesIsALength(t *testing.T) {
+	sys := &model.System{Signals: []model.Signal{{Source: model.Source{T: []float64{0, 1e12}, V: []float64{0, 0}}}}}
+	if got := OwnLength(sys, nil, time.Millisecond); got != 1e9*time.Second {
+		t.Errorf("length %v, want 1e9 s", got)
+	}
+}

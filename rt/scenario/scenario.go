@@ -155,9 +155,10 @@ func readStimulus(r *yamlfile.Reader, f yamlfile.Field, p *units.Port) sigmap.Wa
 		c.Value = []float64{bench.ReadQuantity(r, f, r.Scalar(f, what).Text, unit, what)}
 	}
 
+	low, high := p.Accepted()
 	for _, v := range []float64{slices.Min(c.Value), slices.Max(c.Value)} {
-		if !(v >= p.Min && v <= p.Max) {
-			r.Fail(f, "%s: %s is outside the range of the input, %s", what, unit.Format(v), formatRange(p.Min, p.Max, unit))
+		if !(v >= low && v <= high) {
+			r.Fail(f, "%s: %s is outside the range of the input, %s", what, unit.Format(v), formatRange(low, high, unit))
 		}
 	}
 
