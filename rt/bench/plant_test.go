@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/model"
 	"lockstep/model/assemble"
 	"lockstep/model/library"
 	"lockstep/model/plantfile"
