@@ -417,7 +417,7 @@ func tableOf(kinds []element.Kind) string {
 	for _, raw := range list {
 		p := raw.In(d)
 		meaning, value := p.Meaning, valueOf(p)
-		if len(value) > 22 {
+		if len(value) > 24 {
 			meaning, value = meaning+": "+value, string(p.Form)
 		}
 		if len(users[raw.Key]) < len(kinds) {
@@ -435,6 +435,9 @@ func tableOf(kinds []element.Kind) string {
 			}
 			if q.Unit != "" {
 				text += " in " + q.Unit
+			}
+			if rangeOf(q) != rangeOf(p) {
+				text += ", " + rangeOf(q)
 			}
 			if strings.Contains(raw.Default, "|") && !strings.HasPrefix(q.Default, "or ") {
 				text += ", default " + q.Default
@@ -454,7 +457,7 @@ func valueOf(p element.Parameter) string {
 	text := string(p.Form)
 	switch p.Form {
 	case element.AsNumber:
-		return string(p.Bound)
+		return rangeOf(p)
 	case element.AsWord:
 		text = strings.Join(p.Words, ", ")
 		if p.Words == nil {
@@ -463,10 +466,18 @@ func valueOf(p element.Parameter) string {
 	case element.NumberList:
 		text = "list"
 	}
-	if p.Bound != element.Any {
-		text += ", " + string(p.Bound)
+	if of := rangeOf(p); of != "" {
+		text += ", " + of
 	}
 	return text
+}
+
+// rangeOf returns the range of the numbers of a parameter; "" for words and maps.
+func rangeOf(p element.Parameter) string {
+	if p.Form == element.AsWord || p.Form == element.AsMap || p.Unit == "" {
+		return ""
+	}
+	return p.Range()
 }
 
 // readsOf describes the outputs and events of the types. It tries each output on the plant with

@@ -22,6 +22,9 @@ type basis struct {
 	offsets       []float64   // per node: its place is rows·places + offset
 }
 
+// mostChained bounds the ratio of two speeds that gears one behind the other make.
+const mostChained = 1e9
+
 // reduce eliminates the ties one after the other (Gauss-Jordan), so that it can name a tie that
 // contradicts those before it. A tie that follows from others is dropped. It eliminates, in this
 // order of preference, a massless node, an inertia without an initial speed, an inertia with one;
@@ -89,6 +92,10 @@ func reduce(p *network.Plant) *basis {
 		}
 
 		pivots[q], gaps[q] = r, gap
+		if i := slices.IndexFunc(pivots, func(pr []float64) bool { return !(network.Largest(pr) <= mostChained) }); i >= 0 {
+			refuse(p, t.Name, t.At, "together with the other gears it makes %q turn %.3g times as fast as another node; "+
+				"at most %g times is possible, correct a ratio", p.Nodes[i].Name, network.Largest(pivots[i]), mostChained)
+		}
 		if held := immobileBody(p, pivots); held != nil {
 			refuse(p, t.Name, t.At, "it over-constrains: it leaves %s no speed but zero; "+
 				"remove it, or put more into dof", strings.Join(held, ", "))

@@ -20,6 +20,8 @@ type Parameter struct {
 	Unit    string   // SI; for rows one per column, joined by ", "
 	Default string   // number or word; "": the key is required; other text: the element sets the default
 	Bound   Bound    // bound of a number, of each number in a list, of the last column of rows
+	Least   float64  // least size of such a number in SI, where the bound excludes 0; 0: that of its unit
+	Most    float64  // largest size of such a number in SI; 0: that of its unit
 	Words   []string // accepted words; nil: any
 	Meaning string   // noun phrase
 }
@@ -213,6 +215,9 @@ func (e *Element) value(f Field, p Parameter) float64 {
 	if wrong := p.Bound.wrong(x); wrong != "" {
 		e.Refuse(f.At, "%s %s %s (%s)", p.Key, units.Format(x, unit), wrong, p.Meaning)
 	}
+	if p.outside(x) {
+		e.Refuse(f.At, "%s %s is outside %s (%s)", p.Key, units.Format(x, unit), units.WithUnit(p.Range(), unit), p.Meaning)
+	}
 	return x
 }
 
@@ -242,6 +247,9 @@ func (e *Element) Waveform(key string) int {
 	case p.Bound == Positive && !(high > 0):
 		e.Refuse(f.At, "%s %s is never positive; a %s transmits nothing then",
 			p.Key, units.Format(high, p.Unit), e.Kind.Name)
+	case !math.IsInf(low, 0) && !math.IsInf(high, 0) && !(max(math.Abs(low), math.Abs(high)) <= p.sizes().Most):
+		e.Refuse(f.At, "%s goes from %s to %s; %s is wanted (%s)", p.Key, units.Format(low, p.Unit),
+			units.Format(high, p.Unit), units.WithUnit(p.Range(), p.Unit), p.Meaning)
 	case p.Bound == Share && !math.IsInf(low, 0) && !math.IsInf(high, 0) && !(low >= 0 && high <= 1):
 		e.Refuse(f.At, "%s goes from %g to %g; a share of 0 to 1 is wanted", p.Key, low, high)
 	}
@@ -360,11 +368,11 @@ func (e *Element) Columns(key string) [][]float64 {
 		for j, cell := range row {
 			column := p
 			if column.Unit = spelled[j]; j < len(row)-1 {
-				column.Bound = Any
+				column.Bound, column.Least, column.Most = Any, 0, 0
 			}
 			v := e.value(cell, column)
 			if j == 0 {
-				e.mustIncrease(g.At, p.Key, "the first column", cols[0], v, spelled[0])
+				e.MustIncrease(g.At, p.Key, "the first column", cols[0], v, spelled[0])
 			}
 			cols[j] = append(cols[j], v)
 		}
@@ -376,11 +384,18 @@ func (e *Element) Columns(key string) [][]float64 {
 	return cols
 }
 
-// mustIncrease refuses v unless it is above the last of the values before.
-func (e *Element) mustIncrease(at network.Pos, what, which string, before []float64, v float64, unit string) {
-	if k := len(before) - 1; k >= 0 && !(v > before[k]) {
-		want := units.Want(unit)
+// MustIncrease refuses v unless it is above the last of the values before, by the least size of its unit.
+func (e *Element) MustIncrease(at network.Pos, what, which string, before []float64, v float64, unit string) {
+	k, want := len(before)-1, units.Want(unit)
+	if k < 0 {
+		return
+	}
+	if !(v > before[k]) {
 		e.Refuse(at, "%s: %s comes after %s; %s must increase", what, want.Format(v), want.Format(before[k]), which)
+	}
+	if least := units.SizesOf(want.Unit).Least; !(v-before[k] >= least) {
+		e.Refuse(at, "%s: %s is only %s after %s; at least %s lie between two values", what, want.Format(v),
+			want.Format(v-before[k]), want.Format(before[k]), want.Format(least))
 	}
 }
 
@@ -388,7 +403,7 @@ func (e *Element) mustIncrease(at network.Pos, what, which string, before []floa
 func (e *Element) axis(f Field, p Parameter) (list []float64) {
 	for _, g := range e.Items(f, p.Key) {
 		v := e.value(g, p)
-		e.mustIncrease(g.At, p.Key, "it", list, v, p.Unit)
+		e.MustIncrease(g.At, p.Key, "it", list, v, p.Unit)
 		list = append(list, v)
 	}
 

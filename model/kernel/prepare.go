@@ -32,7 +32,9 @@ const (
 	sparseEventWork = 1200 // states times events located per tick of a sparse plant: equal cost for any length
 	minSparseEvents = 2    // events located per tick of a sparse plant, at least
 	extraEvents     = 64   // events located per tick beyond the budget, for those that change no mode
-	maxDegree       = 24   // degree of the Taylor polynomial, at most; 1/24! is below rounding
+	maxPeriod       = time.Hour
+	maxHistory      = 1 << 21 // ticks of which u is kept, at most: a delay of 1 s in steps of 1 us
+	maxDegree       = 24      // degree of the Taylor polynomial, at most; 1/24! is below rounding
 )
 
 // Options selects how a plant is put on the grid.
@@ -182,6 +184,7 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 	bindSignals(t, sys, opt.Driven)
 	bindSwitches(t, sys)
 	t.Reads = t.indicatorReads()
+	t.checkSourcePeriods(sys)
 	t.Breakpoints = t.maxBreakpoints()
 	listOutputs(t, sys)
 	for _, s := range sys.States {
@@ -235,6 +238,8 @@ func completeOptions(sys *model.System, opt Options) (Options, error) {
 			"so the contact chatters; use form %q", sys.Name, sys.Frictions[gap].Name, Held, Projected)
 	case opt.Period <= 0:
 		return opt, fmt.Errorf("kernel: period %v is not positive", opt.Period)
+	case opt.Period > maxPeriod:
+		return opt, fmt.Errorf("kernel: period %v is longer than %v", opt.Period, maxPeriod)
 	case opt.Scheme != Papers && opt.Scheme != Complete:
 		return opt, fmt.Errorf("kernel: scheme %q is neither %q nor %q", opt.Scheme, Papers, Complete)
 	case sys.Partition != nil && opt.Stepping != Dense:
@@ -300,6 +305,10 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 		*s = splitAtOffset(*s, f.Offset)
 	}
 
+	if !(longest/h <= maxHistory-64) {
+		refuse("an input is delayed by %.9g s, more than %d steps of %v; take a step of at least %v", longest, maxHistory-64,
+			time.Duration(t.PeriodNs), time.Duration(math.Ceil(longest/(maxHistory-64)*1e9)))
+	}
 	t.History = int(longest/h) + t.maxPeriods() + 2
 	if t.Form == Projected && sys.Partition == nil {
 		t.bindWaves()

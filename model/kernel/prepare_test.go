@@ -116,3 +116,26 @@ func TestErrorsOfAPlantNameTheRemedy(t *testing.T) {
 		}
 	}
 }
+
+// TestGridsThatWouldTakeUnboundedMemoryOrWorkAreRefused has periods and delays at the ends of their types.
+func TestGridsThatWouldTakeUnboundedMemoryOrWorkAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		period time.Duration
+		delay  float64
+		source model.Source
+		want   string
+	}{
+		{math.MaxInt64, 0, model.Source{}, "is longer than 1h0m0s"},
+		{1, 1, model.Source{}, "an input is delayed by 1 s"},
+		{time.Second, 0, model.Source{T: []float64{0, 1e-6}, V: []float64{0, 1}, Period: 1e-6}, "repeats every 1e-06 s"},
+	} {
+		sys := powershift()
+		sys.Inputs[0].Delay = c.delay
+		if c.source.T != nil {
+			sys.Signals[sys.Inputs[0].Signal].Source = c.source
+		}
+		if _, err := Prepare(sys, Options{Period: c.period}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("period %v: %v, want %s", c.period, err, c.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"slices"
+	"time"
 
 	"lockstep/model"
 )
@@ -67,6 +68,20 @@ func delayed(s model.Source, d float64) model.Source {
 
 	s.Sum = sum
 	return s
+}
+
+// checkSourcePeriods refuses a source that repeats more than MaxSplit times within a period of the grid.
+func (t *Tables) checkSourcePeriods(sys *model.System) {
+	h := float64(t.PeriodNs) * 1e-9
+	for j := range t.Signals {
+		for _, leaf := range t.Signals[j].Source.Leaves() {
+			if leaf.Period > 0 && !(leaf.Period*MaxSplit >= h) {
+				refuse("%q repeats every %.9g s, more than %d times in a step of %v; take a step of at most %v",
+					sys.Signals[j].Name, leaf.Period, MaxSplit, time.Duration(t.PeriodNs),
+					time.Duration(leaf.Period*MaxSplit*1e9))
+			}
+		}
+	}
 }
 
 // maxBreakpoints returns the largest number of breakpoints of sources, and of commands with a dead

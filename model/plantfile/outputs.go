@@ -121,9 +121,10 @@ func (l *loader) sum(f yamlfile.Field, what string) (sum element.Reading) {
 // outputRange reads the options of an output. A declared unit that o has holds without the option unit.
 func (l *loader) outputRange(o *network.Output, options map[string]yamlfile.Field, what string) {
 	if g, ok := options["per"]; ok {
-		whole := l.global.Quantity(g, what+": per", units.Want(o.Unit).Strict())
-		if !(whole != 0) {
-			l.FailAt(g.At, "%s: per is 0 %s; the output is a share of it", what, o.Unit)
+		whole, least := l.global.sized(g, what+": per", units.Want(o.Unit).Strict()), units.SizesOf(units.Want(o.Unit).Unit).Least
+		if !(math.Abs(whole) >= least) {
+			l.FailAt(g.At, "%s: per is %s; the output is a share of it, which is at least %s", what,
+				units.Format(whole, o.Unit), units.Format(least, o.Unit))
 		}
 		o.Form, o.Unit, o.Declared = o.Form.Scaled(1/whole), "1", ""
 	}

@@ -189,13 +189,22 @@ func (s *scope) Quantity(f yamlfile.Field, what string, want units.Wanted) float
 	return x
 }
 
-// option reads a quantity of a section and returns missing for a missing key.
+// sized reads a quantity and refuses one that is larger than the sizes of its unit.
+func (s *scope) sized(f yamlfile.Field, what string, want units.Wanted) float64 {
+	x, most := s.Quantity(f, what, want), units.SizesOf(want.Unit).Most
+	if !(math.Abs(x) <= most) {
+		s.FailAt(f.At, "%s: %s is outside %s", what, want.Format(x), want.FormatRange(-most, most))
+	}
+	return x
+}
+
+// option reads a quantity of a section as sized does, and returns missing for a missing key.
 func (s *scope) option(section map[string]yamlfile.Field, key, what string, want units.Wanted, missing float64) float64 {
 	f, ok := section[key]
 	if !ok {
 		return missing
 	}
-	return s.Quantity(f, what+": "+key, want)
+	return s.sized(f, what+": "+key, want)
 }
 
 // parameter evaluates a parameter.

@@ -20,6 +20,8 @@ const (
 	maxTerms   = 64
 	maxFactors = 8
 	maxUnroll  = 1000 // periods of a pulse that ends
+
+	leastPeriod = 1e-6 // period of a table, a pulse or a trapezoid, s
 )
 
 // waveformKeys holds the keys of a value over time.
@@ -38,7 +40,7 @@ func (in *scope) waveform(f yamlfile.Field, what string, want units.Wanted, name
 	}
 
 	if !yamlfile.IsMapping(f.Node) {
-		return single(network.Constant(in.Quantity(f, what, want)))
+		return single(network.Constant(in.sized(f, what, want)))
 	}
 	main, options := in.oneOf(waveformKeys, f, what, "value; write a sum", append(waveformKeys, tableKeys...))
 	if main.Key == "" {
@@ -55,7 +57,7 @@ func (in *scope) waveform(f yamlfile.Field, what string, want units.Wanted, name
 	case "product":
 		return in.multiplyWaveforms(main, what, want, named)
 	case "constant":
-		return single(network.Constant(in.Quantity(main, what, want)))
+		return single(network.Constant(in.sized(main, what, want)))
 	case "table":
 		return single(in.tableSource(main, options, what, want, named))
 	}
@@ -261,8 +263,8 @@ func (in *scope) tableSource(f yamlfile.Field, options map[string]yamlfile.Field
 		if len(pair) != 2 {
 			in.FailAt(row.At, "%s: row of %d values; [time, value] is wanted", what, len(pair))
 		}
-		t := in.Quantity(pair[0], what+": time", columns[0])
-		v := in.Quantity(pair[1], what+": value", columns[1])
+		t := in.sized(pair[0], what+": time", columns[0])
+		v := in.sized(pair[1], what+": value", columns[1])
 		if k := len(s.T); k > 0 && !(t >= s.T[k-1]) {
 			in.FailAt(row.At, "%s: time %g s comes after %g s; times must not decrease", what, t, s.T[k-1])
 		}
@@ -280,8 +282,8 @@ func (in *scope) tableSource(f yamlfile.Field, options map[string]yamlfile.Field
 	}
 
 	if g, ok := options["period"]; ok {
-		s.Period = in.Quantity(g, what+": period", timingUnit("s", named))
-		if last := s.T[len(s.T)-1]; !(s.Period > 0 && s.Period >= last && s.T[0] >= 0) {
+		s.Period = in.sized(g, what+": period", timingUnit("s", named))
+		if last := s.T[len(s.T)-1]; !(s.Period >= leastPeriod && s.Period >= last && s.T[0] >= 0) {
 			in.FailAt(g.At, "%s: period %g s does not hold the table, %g s to %g s", what, s.Period, s.T[0], last)
 		}
 	}
@@ -364,7 +366,7 @@ func (in *scope) shape(f yamlfile.Field, what string, want units.Wanted, named b
 	}
 
 	t := []float64{0, rising, rising + width, rising + width + falling}
-	if !(period > 0 && t[3] <= period && t[3] >= 0) {
+	if !(period >= leastPeriod && t[3] <= period && t[3] >= 0) {
 		in.FailAt(f.At, "%s: a period of %g s does not hold its pulse of %g s", what, period, t[3])
 	}
 	high := offset + get("amplitude", "", need)

@@ -209,9 +209,21 @@ func (u Unit) times(f Unit, divide bool) (Unit, error) {
 	}
 
 	u.SI += join + si
-	var err error
-	u.Dim, err = u.Dim.plus(f.Dim, power)
+	err := u.checkFactor()
+	if err == nil {
+		u.Dim, err = u.Dim.plus(f.Dim, power)
+	}
 	return u, err
+}
+
+// mostFactor bounds the factor of a unit and its inverse, so that products of quantities are finite.
+const mostFactor = 1e40
+
+func (u Unit) checkFactor() error {
+	if !(u.Factor >= 1/mostFactor && u.Factor <= mostFactor) {
+		return fmt.Errorf("a unit of %.3g SI units is outside %g to %g", u.Factor, 1/mostFactor, mostFactor)
+	}
+	return nil
 }
 
 // atomLen returns the length of the unit name at the start of s, bytes.

@@ -141,6 +141,9 @@ func WithFile(file string, err error) error {
 	return fmt.Errorf("%s: %w", file, err)
 }
 
+// mostLength bounds a simulation, s, so that its length fits nanoseconds.
+const mostLength = 1e9
+
 // OwnLength returns the length of a simulation from the plant's own tables: the time of their
 // last row, plus 10 s if the value still changes there, as in a step; 10 s without tables.
 func OwnLength(sys *model.System, driven []bool, step time.Duration) time.Duration {
@@ -169,5 +172,5 @@ func OwnLength(sys *model.System, driven []bool, step time.Duration) time.Durati
 	if changes || last == 0 {
 		last += 10
 	}
-	return max(step, time.Duration(math.Round(last*1e9)))
+	return max(step, time.Duration(math.Round(min(last, mostLength)*1e9)))
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/model"
 	"lockstep/model/assemble"
 	"lockstep/model/library"
 	"lockstep/model/plantfile"
@@ -36,5 +37,13 @@ func TestOwnLengthFollowsTheTables(t *testing.T) {
 		if got := OwnLength(sys, []bool{true}, time.Millisecond); got != 10*time.Second {
 			t.Errorf("%s: %v with the input driven, want 10 s", c.name, got)
 		}
+	}
+}
+
+// TestOwnLengthOfHugeTablesIsALength has a table whose end does not fit nanoseconds.
+func TestOwnLengthOfHugeTablesIsALength(t *testing.T) {
+	sys := &model.System{Signals: []model.Signal{{Source: model.Source{T: []float64{0, 1e12}, V: []float64{0, 0}}}}}
+	if got := OwnLength(sys, nil, time.Millisecond); got != 1e9*time.Second {
+		t.Errorf("length %v, want 1e9 s", got)
 	}
 }

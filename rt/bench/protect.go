@@ -112,6 +112,9 @@ func ReadWaveform(r *yamlfile.Reader, f yamlfile.Field, what string, unit units.
 	return c
 }
 
+// mostTableTime bounds the times of a table, s, so that they fit nanoseconds.
+const mostTableTime = 1e9
+
 // readTable reads rows of time and value: in s and unit, or in the units that the file states.
 func readTable(r *yamlfile.Reader, f, stated yamlfile.Field, what string, unit units.Wanted,
 ) (at []int64, value []float64) {
@@ -135,6 +138,9 @@ func readTable(r *yamlfile.Reader, f, stated yamlfile.Field, what string, unit u
 			if pair[i], err = columns[i].Beside(text); err != nil {
 				r.Fail(row, "%s: %s", what, QuantityError(text, err))
 			}
+		}
+		if !(math.Abs(pair[0]) < mostTableTime) {
+			r.Fail(row, "%s: time %s is not less than %g s", what, cells[0], mostTableTime)
 		}
 		at, value = append(at, int64(math.RoundToEven(pair[0]*1e9))), append(value, pair[1])
 	}

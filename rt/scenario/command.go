@@ -202,7 +202,7 @@ func (c *Commands) setValue(arg string) (command fault.Command, err error) {
 func driveInput(h *bench.Handover, input int, value string) (fault.Command, error) {
 	t := targetOfInput(h, input)
 	v, err := t.parseLevel(value)
-	if lo, hi := settableRange(&h.Tables.Inputs[input]); err == nil && !(v >= lo && v <= hi) {
+	if lo, hi := h.Tables.Inputs[input].Accepted(); err == nil && !(v >= lo && v <= hi) {
 		err = fmt.Errorf("%s is outside the range of the input, %s", value, formatRange(lo, hi, t.Wanted))
 	}
 	return fault.Command{Op: fault.Drive, Input: input, Value: v}, err

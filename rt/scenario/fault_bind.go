@@ -112,7 +112,8 @@ func findInput(h *bench.Handover, name string) (*resolvedTarget, error) {
 
 func targetOfInput(h *bench.Handover, i int) *resolvedTarget {
 	p := &h.Tables.Inputs[i]
-	return &resolvedTarget{Fault: fault.Fault{Where: fault.Input, Input: i}, Wanted: p.DeclaredUnit(), lo: p.Min, hi: p.Max}
+	lo, hi := p.Accepted()
+	return &resolvedTarget{Fault: fault.Fault{Where: fault.Input, Input: i}, Wanted: p.DeclaredUnit(), lo: lo, hi: hi}
 }
 
 // findElement returns the input that the capacity of a friction element follows.

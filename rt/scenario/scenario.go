@@ -155,21 +155,14 @@ func readStimulus(r *yamlfile.Reader, f yamlfile.Field, p *units.Port) sigmap.Wa
 		c.Value = []float64{bench.ReadQuantity(r, f, r.Scalar(f, what).Text, unit, what)}
 	}
 
-	lo, hi := settableRange(p)
+	low, high := p.Accepted()
 	for _, v := range []float64{slices.Min(c.Value), slices.Max(c.Value)} {
-		if !(v >= lo && v <= hi) {
-			r.Fail(f, "%s: %s is outside the range of the input, %s", what, unit.Format(v), formatRange(lo, hi, unit))
+		if !(v >= low && v <= high) {
+			r.Fail(f, "%s: %s is outside the range of the input, %s", what, unit.Format(v), formatRange(low, high, unit))
 		}
 	}
 
 	return *c
-}
-
-// settableRange returns the range of a stimulus or of a live value of an input, SI: the input's own
-// range, or the limits of a fault where it has none.
-func settableRange(p *units.Port) (lo, hi float64) {
-	lo, hi = fault.Limits(p.Min, p.Max)
-	return max(lo, p.Min), min(hi, p.Max)
 }
 
 // Apply puts the scenario into the hand-over to the target.

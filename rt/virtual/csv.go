@@ -177,7 +177,7 @@ func (s *stimulus) column(i int, head string, inputs []units.Port) (c column, er
 		return c, fmt.Errorf("input %q appears twice", name)
 	}
 	s.Port = append(s.Port, k)
-	c.min, c.max = inputs[k].Min, inputs[k].Max
+	c.min, c.max = inputs[k].Accepted()
 	if c.unit, err = inputs[k].DeclaredUnit().Spell(unit); err != nil {
 		err = fmt.Errorf("input %q: %s", name, units.Reason(err))
 	}

@@ -113,3 +113,15 @@ func TestInputsAboveALimitAreRefused(t *testing.T) {
 		t.Errorf("1 TiB: %v", err)
 	}
 }
+
+// TestInputsWithoutARangeTakeSizesOfTheirUnit has a value that would overflow in the unit of an output.
+func TestInputsWithoutARangeTakeSizesOfTheirUnit(t *testing.T) {
+	inputs := []units.Port{{Name: "p", Unit: "N.m", Min: math.Inf(-1), Max: math.Inf(1)}}
+	for text, good := range map[string]bool{"1e308": false, "-1e16": false, "1e15": true} {
+		_, err := parseStimulus("in.csv", strings.NewReader("time[s],p[N.m]\n0,"+text+"\n"), inputs)
+		if good != (err == nil) || err != nil && !strings.Contains(err.Error(), "in.csv:2:3: bench: column p: "+text+
+			" N.m is outside the range of the input, -1e+15 to 1e+15 N.m") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

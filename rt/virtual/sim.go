@@ -174,6 +174,9 @@ func (w *simulation) checkFlags(kind string) error {
 	return nil
 }
 
+// mostImplicit bounds a simulation whose length follows from tables.
+const mostImplicit = 7 * 24 * time.Hour
+
 // preparePlant prepares a plant alone.
 func (w *simulation) preparePlant() (err error) {
 	sys, err := bench.LoadPlant("sim", w.Plant)
@@ -202,13 +205,18 @@ func (w *simulation) preparePlant() (err error) {
 	if err != nil {
 		return bench.WithFile(w.Plant, err)
 	}
-	if w.For == 0 && w.stimulus != nil {
+	implicit := w.For == 0
+	if implicit && w.stimulus != nil {
 		if last := time.Duration(w.stimulus.Ns[len(w.stimulus.Ns)-1]); last >= step {
 			w.For = last
 		}
 	}
 	if w.For == 0 {
 		w.For = bench.OwnLength(sys, driven, step)
+	}
+	if implicit && w.For > mostImplicit {
+		return fmt.Errorf("%s: its tables or those of -in last %v, more than %v; say how long with -for, such as -for 25s",
+			w.Plant, w.For, mostImplicit)
 	}
 	config := rt.Config{Period: step, Watch: bench.WatchedOutputs(tables.Outputs), Start: tables.Start}
 	w.setHandover(&bench.Handover{

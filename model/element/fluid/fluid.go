@@ -28,7 +28,7 @@ func Kinds() []element.Kind {
 			Parameters: parameters{
 				over("current", "A", "", free, "current of the solenoid"),
 				rows("pressure_map", "A, Pa", "", free, "[current, pressure]"),
-				number("lag", "s", "0", notNegative, "time constant of the valve"),
+				number("lag", "s", "0", notNegative, "time constant of the valve").Within(1e-9, 0),
 				number("fill_volume", "m3", "none", positive, "volume up to the kiss point; none: no piston"),
 				number("fill_pressure", "Pa", "0", notNegative, "pressure of the empty piston"),
 				number("kiss_pressure", "Pa", "with fill_volume", free, "pressure at which the plates touch"),
@@ -48,7 +48,7 @@ func Kinds() []element.Kind {
 				number("A_outlet", "m2", "", positive, "cross-section of the outlet valve"),
 				number("A_check", "m2", "0", notNegative, "cross-section of the check valve; 0: none"),
 				number("p_check", "Pa", "1e4", notNegative, "opening pressure of the check valve"),
-				number("C_d", "1", "0.7", positive, "discharge coefficient"),
+				number("C_d", "1", "0.7", positive, "discharge coefficient").Within(1e-6, 1e3),
 				number("rho", "kg/m3", "1050", positive, "density of the fluid"),
 				number("p_transition", "Pa", "1e5", positive, "difference below which flows are laminar"),
 				number("stiffness", "Pa/m3", "or p_V", positive, "stiffness of the caliper"),

@@ -31,7 +31,7 @@ func Kinds() []element.Kind {
 				over("override", "1", "none", free, "demand of another controller, 0 to 1"),
 				over("override_mode", "1", "none", free, "0, 1: off; 2: instead of throttle; 3: upper limit"),
 				over("on", "1", "1", free, "1: runs, 0: no fuel"),
-				number("lag", "s", "0", notNegative, "time constant of the torque"),
+				number("lag", "s", "0", notNegative, "time constant of the torque").Within(1e-9, 0),
 				number("tau_start", "N.m", "0", free, "torque at the start, with lag"),
 				number("idle_speed", "rad/s", "none", positive, "speed of the idle controller"),
 				number("idle_gain", "N.m.s/rad", "with idle_speed", positive, "torque per speed below idle_speed"),
@@ -44,8 +44,9 @@ func Kinds() []element.Kind {
 				{Key: "tau_turbine", Unit: "N.m", Meaning: "torque on the turbine"}},
 			Parameters: parameters{
 				rows("lambda", "1, N.m.s2", "or K", free, "[nu, pump torque over squared speed]"),
-				rows("K", "1, 1", "or lambda", positive, "[nu, speed over root of pump torque], rad/s and N.m"),
-				rows("ratio", "1, 1", "", free, "[nu, turbine torque over pump torque]"),
+				rows("K", "1, 1", "or lambda", positive, "[nu, speed over root of pump torque], rad/s and N.m").
+					Within(1e-6, 1e9),
+				rows("ratio", "1, 1", "", free, "[nu, turbine torque over pump torque]").Within(0, 1e3),
 				number("w_max", "rad/s", "650", positive, "largest speed expected"),
 			}},
 	}

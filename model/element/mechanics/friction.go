@@ -14,12 +14,12 @@ func frictionKinds() []element.Kind {
 	ends, on := element.Ends, element.OnSupport
 	pressed := func(cgeo, peak string) parameters {
 		return parameters{
-			number("mu", "1", "or mu_pos", notNegative, "coefficient of friction"),
-			rows("mu_pos", speed+", 1", "or mu", notNegative, "[slip, coefficient], from slip 0 on"),
-			number("cgeo", "m|1", cgeo, notNegative, "friction surfaces times mean radius|factor"),
-			number("peak", "1", peak, element.AtLeastOne, "static over sliding friction"),
+			number("mu", "1", "or mu_pos", notNegative, "coefficient of friction").Within(0, 10),
+			rows("mu_pos", speed+", 1", "or mu", notNegative, "[slip, coefficient], from slip 0 on").Within(0, 10),
+			number("cgeo", "m|1", cgeo, notNegative, "friction surfaces times mean radius|factor").Within(0, 1e6),
+			number("peak", "1", peak, element.AtLeastOne, "static over sliding friction").Within(0, 1e3),
 			over("fn", "N", "or pressure", unbounded, "normal force"),
-			over("f_normalized", "1", "or pressure", unbounded, "normal force over fn_max"),
+			over("f_normalized", "1", "or pressure", unbounded, "normal force over fn_max").Within(0, 1e3),
 			number("fn_max", "N", "0", notNegative, "largest normal force; with f_normalized > 0"),
 			over("pressure", "Pa", "or fn", unbounded, "pressure on the piston"),
 			number("area", "m2", "with pressure", notNegative, "area of the piston"),
@@ -33,7 +33,7 @@ func frictionKinds() []element.Kind {
 		number("tau_Stribeck|f_Stribeck", torque, "0", notNegative, "Stribeck friction at zero slip"),
 		number("fexp", "s/rad|s/m", "with Stribeck", positive, "decay of the Stribeck friction"),
 		number("tau_prop|f_prop", damping, "0", notNegative, "viscous friction"),
-		number("peak", "1", "1.001 or 1", element.AtLeastOne, "static over sliding friction; 1 with rows"),
+		number("peak", "1", "1.001 or 1", element.AtLeastOne, "static over sliding friction; 1 with rows").Within(0, 1e3),
 	}
 	return []element.Kind{
 		{Name: "clutch", Flanges: ends(turns), Parameters: pressed("", "1"), Read: readClutch},

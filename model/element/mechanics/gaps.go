@@ -23,7 +23,7 @@ func gapKinds() []element.Kind {
 				number("phi_max|s_max", angle, "no stop", unbounded, "upper end of the play"),
 				begin,
 				number("restitution", "1", "0", element.Share, "0: plastic impact, 1: elastic"),
-				number("k_s", "1", "1", element.AtLeastOne, "force on the pushing body over that on the other"),
+				number("k_s", "1", "1", element.AtLeastOne, "force on the pushing body over that on the other").Within(0, 1e3),
 			},
 			Adds: adds{{Key: "play", Unit: angle, Meaning: "deflection from the lower stop, or from the only one"}}},
 		{Name: "elasto_gap", Flanges: element.Ends(moves), Parameters: parameters{elastic, viscous, relaxed, begin},

@@ -9,16 +9,22 @@ import (
 	"lockstep/model/network"
 )
 
+// Sizes of ratios of gears, and of radii of wheels, m.
+const (
+	leastRatio = 1e-6
+	mostRatio  = 1e6
+)
+
 func gearKinds() []element.Kind {
 	flanges := element.Flanges
 	gear := append(element.Ends(turns), element.Support("support", turns))
 	rolling := append(flanges(turns, "a"), flanges(moves, "b")...)
 	rolling = append(rolling, element.Support("support_r", turns), element.Support("support_t", moves))
-	ratio := number("ratio", "1", "", element.Nonzero, "speed of a over speed of b")
+	ratio := number("ratio", "1", "", element.Nonzero, "speed of a over speed of b").Within(leastRatio, mostRatio)
 	losses := rows("lossTable", "rad/s, 1, 1, N.m, N.m", "no losses", unbounded,
 		"[speed of a, eta_mf1, eta_mf2, tau_bf1, tau_bf2], from speed 0 on")
 	teeth := func(key, sun string) element.Parameter {
-		return number(key, "1", "", positive, "teeth of the ring over teeth of the "+sun)
+		return number(key, "1", "", positive, "teeth of the ring over teeth of the "+sun).Within(leastRatio, mostRatio)
 	}
 	return []element.Kind{
 		{Name: "ideal_gear", Flanges: gear, Parameters: parameters{ratio}, Read: readGear},
@@ -29,11 +35,13 @@ func gearKinds() []element.Kind {
 		{Name: "ravigneaux", Flanges: flanges(turns, "sun_small", "sun_large", "carrier", "ring"), Read: readRavigneaux,
 			Parameters: parameters{teeth("ratio_small", "small sun"), teeth("ratio_large", "large sun")}},
 		{Name: "differential", Flanges: flanges(turns, "drive", "left", "right"), Read: readDifferential,
-			Parameters: parameters{number("ratio", "1", "1", element.Nonzero, "speed of drive over mean of left and right")}},
+			Parameters: parameters{number("ratio", "1", "1", element.Nonzero, "speed of drive over mean of left and right").
+				Within(leastRatio, mostRatio)}},
 		{Name: "ideal_rolling_wheel", Flanges: rolling, Read: readRolling,
-			Parameters: parameters{number("radius", "m", "", positive, "rolling radius")}},
+			Parameters: parameters{number("radius", "m", "", positive, "rolling radius").Within(leastRatio, mostRatio)}},
 		{Name: "ideal_gear_r2t", Flanges: rolling, Read: readRolling,
-			Parameters: parameters{number("ratio", "rad/m", "", element.Nonzero, "angle of a over path of b")}},
+			Parameters: parameters{number("ratio", "rad/m", "", element.Nonzero, "angle of a over path of b").
+				Within(leastRatio, mostRatio)}},
 	}
 }
 
@@ -223,10 +231,10 @@ func checkLosses(e *element.Element, f element.Field, cols [][]float64) {
 	for i := range cols[0] {
 		eta1, eta2, tau1, tau2 := cols[1][i], cols[2][i], cols[3][i], cols[4][i]
 		switch {
-		case !(eta1 > 0 && eta1 <= 1):
-			e.Refuse(f.At, "lossTable: eta_mf1 %g in row %d is outside 0 to 1, 0 not included", eta1, i+1)
-		case !(eta2 >= 0 && eta2 <= 1):
-			e.Refuse(f.At, "lossTable: eta_mf2 %g in row %d is outside 0 to 1", eta2, i+1)
+		case !(eta1 >= leastRatio && eta1 <= 1):
+			e.Refuse(f.At, "lossTable: eta_mf1 %g in row %d is outside %g to 1", eta1, i+1, leastRatio)
+		case !(eta2 == 0 || eta2 >= leastRatio && eta2 <= 1):
+			e.Refuse(f.At, "lossTable: eta_mf2 %g in row %d is not 0 and outside %g to 1", eta2, i+1, leastRatio)
 		case !(tau1 >= 0 && tau2 >= 0):
 			e.Refuse(f.At, "lossTable: tau_bf %g, %g N.m in row %d is negative", tau1, tau2, i+1)
 		case eta1 == 1 && eta2 == 1 && tau1 != tau2:

@@ -101,15 +101,17 @@ func (r *regions) read(slope string) {
 	r.symmetric, r.unit = r.Flag("symmetric"), r.UnitOf("borders")
 	r.borders = r.Numbers("borders")
 	at := r.Place("borders")
-	for i, b := range r.borders {
-		switch {
-		case i > 0 && !(b > r.borders[i-1]):
-			r.Refuse(at, "borders: %s comes after %s; they must increase",
-				units.Format(b, r.unit), units.Format(r.borders[i-1], r.unit))
-		case r.symmetric && !(b > 0):
+	before := []float64{}
+	if r.symmetric {
+		before = append(before, 0)
+	}
+	for _, b := range r.borders {
+		if r.symmetric && !(b > 0) {
 			r.Refuse(at, "borders: %s is not positive; they are those of |%s|, or write symmetric: false",
 				units.Format(b, r.unit), r.z)
 		}
+		r.MustIncrease(at, "borders", "they", before, b, r.unit)
+		before = append(before, b)
 	}
 
 	r.slopes = r.list(slope)

@@ -26,7 +26,7 @@ func sourceKinds() []element.Kind {
 		{Name: "harmonic_torque", Flanges: on(turns), Read: readHarmonics,
 			Parameters: parameters{
 				over("tau", "N.m", "", unbounded, "mean torque"),
-				rows("orders", "1, 1", "", unbounded, "[order, amplitude], orders > 0"),
+				rows("orders", "1, 1", "", unbounded, "[order, amplitude], orders > 0").Within(0, 1e6),
 				number("phi_rel_start", "rad", "solved", unbounded, "angle at the start"),
 				element.Word("angle", "relative", "angle in the sines: against the support, or that of the flange",
 					"relative", "absolute"),
