@@ -16,19 +16,21 @@ var opens = map[string]string{
 	"io/inputfile/inputfile.go Open": "files that a person names",
 
 	"deploy/doctor/undo.go readUndo":            "the undo file, without blocking and bounded",
+	"rt/host/result.go CreateResult":            "an output that can only be written directly",
 	"deploy/certify/files.go removeAbandoned":   "drafts of this program, without blocking and bounded",
 	"rt/host/dirs.go ReadOwn":                   "files of this program, without blocking and bounded",
 	"codegen/fmu/build.go Build":                "an object of the compiler, in a new folder",
 	"deploy/latency/methods.go runCyclictest":   "the result of cyclictest, in a new folder",
 	"rt/gen/build.go vendor":                    "the files of go mod vendor, in a new folder",
-	"deploy/certify/files.go Write":             "a folder",
+	"rt/host/result.go Commit":                  "a folder",
 	"io/record/write.go syncFolder":             "a folder",
 	"rt/gen/folder.go replace":                  "a folder",
 	"rt/host/dirs.go openDir":                   "a folder",
-	"rt/soak/state.go replace":                  "a folder",
+	"rt/control/socket.go socketsIn":            "a folder of sockets, without following links",
+	"rt/control/socket.go dialControl":          "a folder of sockets and a socket, as a place (O_PATH)",
 	"rt/sweep/table.go replace":                 "a folder",
 	"io/can/dial.go Interfaces":                 "/sys",
-	"rt/control/list.go OpenTarget":             "/proc",
+	"rt/control/target.go openSealed":           "memory of a target, by /proc, without blocking",
 	"rt/ecu/open.go otherInterfaces":            "/sys",
 	"rt/host/timers.go BootID":                  "/proc",
 	"rt/host/version.go Executable":             "/proc",
@@ -38,7 +40,7 @@ var opens = map[string]string{
 	"sched/hostinfo/fingerprint.go StolenTicks": "/proc",
 	"sched/memory.go lockMemory":                "/proc",
 	"sched/memory.go prefault":                  "/proc",
-	"sched/reservation.go Reservations":         "/proc",
+	"sched/unixdiag.go boundNames":              "/proc",
 }
 
 // openers are the functions that open a file to read it, by package.
