@@ -80,10 +80,21 @@ func (r *Result) open() error {
 	} else if err == nil && unix.Access(r.name, unix.W_OK) != nil {
 		return &fs.PathError{Op: "open", Path: r.name, Err: unix.EACCES}
 	}
+	if f, err := os.OpenFile(r.name, os.O_WRONLY, 0); err == nil { // a record is written under its own name
+		taken := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK
+		f.Close()
+		if taken {
+			return Exitf(3, "%s: %w: name another file", r.name, ErrFileTaken)
+		}
+	}
 	part := r.name + ".part"
 	f, err := OpenExclusive(part, unix.O_NOFOLLOW)
 	if errors.Is(err, ErrFileTaken) {
 		return Exitf(3, "%s: %w: name another file", r.name, ErrFileTaken)
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) && errors.Is(err, fs.ErrNotExist) { // the folder
+		path.Path = r.name
 	}
 	if err != nil {
 		return err
