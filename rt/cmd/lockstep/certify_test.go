@@ -163,7 +163,7 @@ func TestWrongCertifyCommandsAreRefusedInOneLine(t *testing.T) {
 	for _, c := range []struct{ line, says string }{
 		{"certify", "-o FILE.html"},
 		{"certify -for 9s -o " + html, "-for 9s: "},
-		{"certify -o /nosuch/c.html", "-o /nosuch/c.html: open /nosuch/c.json.part: no such file"},
+		{"certify -o /nosuch/c.html", "-o /nosuch/c.html: open /nosuch/c.json: no such file"},
 		{"certify -o c.txt", "-o c.txt: "},
 		{"certify nosuch.yaml -o " + html, "nosuch.yaml"},
 		{"certify -compare /nosuch.json", "/nosuch.json: no such file"},
