@@ -89,11 +89,11 @@ func (w *watchdog) supervise() bool {
 // limit returns how long a tick may be overdue. While the target sends safe values after the end of
 // the run, no tick comes.
 func (w *watchdog) limit() time.Duration {
-	d := w.Handover.Bench.WatchNs
+	d := w.Handover.Bench.Watchdog(len(w.Handover.Missing) == 0)
 	if rt.Reason(w.Status.Reason.Load()) != rt.NotEnded {
-		d += w.Handover.Loop.Safe.Ticks * w.Handover.Tables.PeriodNs
+		d += time.Duration(w.Handover.Loop.Safe.Ticks * w.Handover.Tables.PeriodNs)
 	}
-	return time.Duration(d)
+	return d
 }
 
 // waitEnded waits at most watchdogInterval and reports whether the loop has ended. The kernel
