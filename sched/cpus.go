@@ -97,7 +97,7 @@ func UseOrdinaryPolicy() error {
 // goroutine to its thread: the Go runtime would let that thread sleep when it preempts the goroutine.
 func EnterGuard(priority int, longest time.Duration) error {
 	runtime.GOMAXPROCS(1) // a goroutine that does not sleep keeps its thread
-	_ = lockMemory() // the target reports a host that refuses it
+	_ = lockMemory()      // the target reports a host that refuses it
 	prefault()
 	limit := unix.Rlimit{Cur: uint64(longest.Microseconds()), Max: uint64(longest.Microseconds())}
 	if err := unix.Setrlimit(unix.RLIMIT_RTTIME, &limit); err != nil {

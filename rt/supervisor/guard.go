@@ -83,7 +83,7 @@ func openGuard(args []string) (*watchdog, error) {
 	}
 	// The terminal and the service manager signal the supervisor, with which the guard ends.
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGPIPE)
-	_ = os.WriteFile("/proc/self/comm", []byte(guardName), 0)   // best effort
+	_ = os.WriteFile("/proc/self/comm", []byte(guardName), 0) // best effort
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // while it prepares; best effort
