@@ -83,9 +83,9 @@ func (r *Session) takeOver(pid int) (err error) {
 	if err := r.openParts(); err != nil {
 		return err
 	}
-	for _, fd := range []int{target.HandoverFD, target.StatusFD} {
-		if _, err := r.takeFile(fd, "hand-over"); err != nil {
-			return fmt.Errorf("its hand-over: %w", err)
+	for i, name := range []string{"hand-over", "status block"} {
+		if _, err := r.takeFile(target.HandoverFD+i, name); err != nil {
+			return fmt.Errorf("its %s: %w", name, err)
 		}
 	}
 	for i, bus := range r.Bench.Buses {
