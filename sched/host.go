@@ -93,16 +93,20 @@ func (t Timers) Probe(priority int) *Missing {
 }
 
 // Restore gives the thread its former attributes, unless another process has changed them since.
-func (t Timers) Restore(r *Raised) {
-	if r == nil {
-		return
+// It fails only without the right to raise.
+func (t Timers) Restore(r *Raised) error {
+	pid := t.Thread()
+	if r == nil || pid == 0 {
+		return nil
 	}
-	if pid := t.Thread(); pid != 0 {
-		now, err := unix.SchedGetAttr(pid, 0)
-		if err == nil && now.Policy == unix.SCHED_FIFO && int(now.Priority) == r.Priority {
-			_ = unix.SchedSetAttr(pid, r.Was, 0) // the right to raise includes this
-		}
+	now, err := unix.SchedGetAttr(pid, 0)
+	if err != nil || now.Policy != unix.SCHED_FIFO || int(now.Priority) != r.Priority {
+		return nil
 	}
+	if err := unix.SchedSetAttr(pid, r.Was, 0); err != nil {
+		return fmt.Errorf("sched: ktimers/%d: %w", t.CPU, os.NewSyscallError("sched_setattr", err))
+	}
+	return nil
 }
 
 // Thread returns the id of the thread; 0: there is none, or it is hidden.

@@ -63,16 +63,16 @@ func (m mapping) advice() int {
 	return 0
 }
 
-// prefault makes every page of the process present, so that a first touch in the loop is no page
-// fault, even without the right to lock memory. Errors are ignored: kernels before 5.14 do not know
+// prefault makes the pages of the process present in the mappings that wanted selects, so that a first
+// touch in the loop is no page fault, even without the right to lock memory. Errors are ignored: kernels before 5.14 do not know
 // the advice, mappings may disappear meanwhile, and a run counts its page faults.
-func prefault() {
+func prefault(wanted func(m mapping) bool) {
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		return
 	}
 	for _, m := range parseMaps(string(text)) {
-		if a := m.advice(); a != 0 {
+		if a := m.advice(); a != 0 && wanted(m) {
 			_, _, _ = unix.RawSyscall(unix.SYS_MADVISE, uintptr(m.start), uintptr(m.end-m.start), uintptr(a))
 			if m.read {
 				touch(uintptr(m.start), uintptr(m.end))

@@ -48,7 +48,7 @@ func (t Thread) Enter() []Missing {
 	if m := lockMemory(); m != nil {
 		missing = append(missing, *m)
 	}
-	prefault()
+	prefault(func(mapping) bool { return true })
 	return append(missing, t.enterPolicy()...)
 }
 

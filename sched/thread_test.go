@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,6 +48,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "threads":
 		haveThreads()
+	case "guard":
+		guardWithoutSleep()
 	default:
 		enterAndPrint(at)
 	}
@@ -113,6 +116,29 @@ func haveThreads() {
 	}
 	fmt.Println("ready")
 	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// guardWithoutSleep is the main function of a child that enters the priority of a guard, prints the
+// policy of a later thread, and then runs without sleeping.
+func guardWithoutSleep() {
+	if err := EnterGuard(1, 50*time.Millisecond); err != nil {
+		fmt.Println(err)
+		return
+	}
+	done := make(chan bool)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends
+		attr, err := unix.SchedGetAttr(0, 0)
+		fmt.Println(attr.Policy, attr.Priority, err)
+		close(done)
+	}()
+	<-done
+	for n := 0; ; n++ { // with and without points at which the runtime preempts a goroutine
+		_ = fmt.Sprint(n)
+		for k := range 1 << 20 {
+			n += k & 1
+		}
+	}
 }
 
 // timerSlack returns the timer slack of the calling thread, ns, prctl(2).
@@ -331,4 +357,34 @@ func ExampleMissing() {
 	// Output:
 	// CPU 0 is the only one allowed to the process: the loop shares it
 	// allow a second CPU: start under `taskset -c 0-3`, or with AllowedCPUs= of two
+}
+
+// A guard that does not sleep could take a CPU from the host.
+func TestKernelKillsAGuardThatDoesNotSleep(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	cmd := exec.Command(exe)
+	cmd.Env, cmd.Stdout = append(os.Environ(), childVariable+"=guard"), &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }) // a host whose limit has no effect
+	start := time.Now()
+	_ = cmd.Wait()
+	if !stop.Stop() {
+		t.Fatalf("the guard still ran after %v", time.Since(start))
+	}
+	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if strings.HasPrefix(out.String(), "sched: ") { // the host refuses the priority
+		if Probe(fifo7) == nil || !strings.Contains(out.String(), "SCHED_FIFO 1: ") {
+			t.Errorf("refused: %s", out.String())
+		}
+		return
+	}
+	if out.String() != "1 1 <nil>\n" || !status.Signaled() || status.Signal() != syscall.SIGKILL {
+		t.Errorf("a later thread: %q, want SCHED_FIFO 1; the end: %v, want SIGKILL", out.String(), cmd.ProcessState)
+	}
 }

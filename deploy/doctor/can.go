@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"lockstep/sched/hostinfo"
+	"lockstep/sched/journal"
 )
 
 // minTxQueue is the shortest transmit queue of a CAN card, frames, that holds the frames of a tick.
@@ -102,7 +103,7 @@ func (h *host) checkRestart(name string) []Check {
 		return []Check{c.wrong("restart-ms 0", command, Now)}
 	}
 
-	return []Check{h.wrongSetting(c, Setting{Kind: RestartMs, File: "/sys/class/net/" + name}, "100", "restart-ms 0")}
+	return []Check{h.wrongSetting(c, Setting{Kind: journal.RestartMs, File: "/sys/class/net/" + name}, "100", "restart-ms 0")}
 }
 
 func (h *host) checkQueue(name string, level Level) Check {

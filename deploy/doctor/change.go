@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,52 +14,11 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/sched/hostinfo"
+	"lockstep/sched/journal"
 )
-
-// Kind is the kind of a setting. It determines how a value is written and compared.
-type Kind string
-
-// The kinds of settings. The settings of threads and interfaces are named by their folders.
-const (
-	Value      Kind = "value"      // file with one word
-	Choice     Kind = "choice"     // file with a list of words, the chosen one in brackets
-	CPUList    Kind = "cpus"       // file with CPUs: "0-2"
-	CPUMask    Kind = "mask"       // file with CPUs in hexadecimal: "7"
-	Scheduling Kind = "scheduling" // policy and priority of a thread: "FIFO 81", "OTHER"
-	Affinity   Kind = "affinity"   // CPUs of a thread: "0-2"
-	RestartMs  Kind = "restart_ms" // restart-ms of a CAN interface that is down, ms
-)
-
-// allowedSetting matches settings of a kind.
-type allowedSetting struct {
-	kind Kind
-	file *regexp.Regexp
-}
-
-// allowedSettings lists all settings that -fix and -undo may write.
-var allowedSettings = []allowedSetting{
-	{Value, regexp.MustCompile(`^/proc/sys/kernel/(sched_rt_runtime_us|numa_balancing)$`)},
-	{Value, regexp.MustCompile(`^/sys/fs/cgroup/cpu(/[^/]+)*/cpu\.rt_runtime_us$`)},
-	{Value, regexp.MustCompile(`^/sys/kernel/debug/sched/fair_server/cpu\d+/runtime$`)},
-	{Value, regexp.MustCompile(`^/sys/devices/system/cpu/cpu\d+/(online|cpufreq/scaling_governor|cpuidle/state\d+/disable)$`)},
-	{Value, regexp.MustCompile(`^/sys/devices/system/clocksource/clocksource0/current_clocksource$`)},
-	{Value, regexp.MustCompile(`^/sys/class/net/[A-Za-z0-9_.-]+/tx_queue_len$`)},
-	{Choice, regexp.MustCompile(`^/sys/kernel/mm/transparent_hugepage/enabled$`)},
-	{CPUList, regexp.MustCompile(`^/proc/irq/\d+/smp_affinity_list$`)},
-	{CPUMask, regexp.MustCompile(`^/proc/irq/default_smp_affinity$`)},
-	{Scheduling, regexp.MustCompile(`^/proc/\d+/task/\d+$`)},
-	{Affinity, regexp.MustCompile(`^/proc/\d+/task/\d+$`)},
-	{RestartMs, regexp.MustCompile(`^/sys/class/net/[A-Za-z0-9_.-]+$`)},
-}
 
 // Setting identifies a setting of the running kernel.
-type Setting struct {
-	Kind   Kind   `json:"kind"`
-	File   string `json:"file"`             // file, or folder of a thread or an interface
-	Thread string `json:"thread,omitempty"` // name of the thread
-	// Start is the start of the thread, clock ticks after the boot; its number may be reused later.
-	Start uint64 `json:"start,omitempty"`
-}
+type Setting = journal.Setting
 
 // Change is a change of a setting by -fix.
 type Change struct {
@@ -72,66 +29,8 @@ type Change struct {
 	Command string `json:"command"` // shell command with the same effect
 }
 
-// allowed reports whether -fix and -undo may write the setting.
-func (s Setting) allowed() bool {
-	return path.Clean(s.File) == s.File && slices.ContainsFunc(allowedSettings, func(t allowedSetting) bool {
-		return t.kind == s.Kind && t.file.MatchString(s.File)
-	})
-}
-
-// String names the setting for people.
-func (s Setting) String() string {
-	switch s.Kind {
-	case Scheduling:
-		return fmt.Sprintf("thread %s (%s), priority", s.Thread, path.Base(s.File))
-	case Affinity:
-		return fmt.Sprintf("thread %s (%s), CPUs", s.Thread, path.Base(s.File))
-	case RestartMs:
-		return path.Base(s.File) + ", restart-ms"
-	}
-
-	return s.File
-}
-
-// command returns the shell command that sets a value.
-func (s Setting) command(value string) string {
-	name := path.Base(s.File)
-	key, isSysctl := strings.CutPrefix(s.File, "/proc/sys/")
-	policy, priority, _ := strings.Cut(value, " ")
-	switch {
-	case isSysctl:
-		return "sudo sysctl -w " + strings.ReplaceAll(key, "/", ".") + "=" + value
-	case s.Kind == Scheduling && priority == "":
-		return fmt.Sprintf("sudo chrt --%s -p 0 %s", strings.ToLower(policy), name)
-	case s.Kind == Scheduling:
-		return fmt.Sprintf("sudo chrt --%s -p %s %s", strings.ToLower(policy), priority, name)
-	case s.Kind == Affinity:
-		return fmt.Sprintf("sudo taskset -p -c %s %s", value, name)
-	case s.Kind == RestartMs:
-		return fmt.Sprintf("sudo ip link set %s type can restart-ms %s", name, value)
-	}
-
-	return fmt.Sprintf("echo %s | sudo tee %s", value, s.File)
-}
-
-// equal reports whether the kernel treats two values of the setting alike.
-func (s Setting) equal(a, b string) bool {
-	parse := hostinfo.ParseCPUs
-	switch s.Kind {
-	case CPUMask:
-		parse = hostinfo.ParseMask
-	case CPUList, Affinity:
-	default:
-		return a == b
-	}
-
-	first, err1 := parse(a)
-	second, err2 := parse(b)
-	return err1 == nil && err2 == nil && slices.Equal(first, second)
-}
-
 // threadSetting returns a setting of a thread.
-func threadSetting(t hostinfo.Thread, kind Kind) Setting {
+func threadSetting(t hostinfo.Thread, kind journal.Kind) Setting {
 	return Setting{Kind: kind, File: "/" + t.Dir, Thread: t.Name, Start: t.Start}
 }
 
@@ -139,28 +38,28 @@ func threadSetting(t hostinfo.Thread, kind Kind) Setting {
 // exist.
 func (h *host) addChange(c Check, s Setting, then string) Check {
 	now, err := h.current(s)
-	if err != nil || s.equal(now, then) {
+	if err != nil || s.Equal(now, then) {
 		return c
 	}
-	c.Changes = append(c.Changes, Change{Setting: s, Check: c.Name, Now: now, Then: then, Command: s.command(then)})
+	c.Changes = append(c.Changes, Change{Setting: s, Check: c.Name, Now: now, Then: then, Command: s.Command(then)})
 	return c
 }
 
 // wrongSetting returns a check with the verdict Wrong, the change of its setting and the command that
 // does the same.
 func (h *host) wrongSetting(c Check, s Setting, then, found string) Check {
-	return h.addChange(c, s, then).wrong(found, s.command(then), Now)
+	return h.addChange(c, s, then).wrong(found, s.Command(then), Now)
 }
 
 // fileSetting returns the setting of a file with one word; file is relative to the root.
-func fileSetting(file string) Setting { return Setting{Kind: Value, File: "/" + file} }
+func fileSetting(file string) Setting { return Setting{Kind: journal.Value, File: "/" + file} }
 
 // current reads the value of a setting. The error is errGone if the thread or the interface is gone.
 func (h *host) current(s Setting) (string, error) {
 	switch s.Kind {
-	case Scheduling, Affinity:
+	case journal.Scheduling, journal.Affinity:
 		return h.currentOfThread(s)
-	case RestartMs:
+	case journal.RestartMs:
 		if h.operations.link == nil {
 			return "", errGone
 		}
@@ -169,7 +68,7 @@ func (h *host) current(s Setting) (string, error) {
 	}
 
 	text, err := h.ReadFile(s.File)
-	if _, rest, found := strings.Cut(text, "["); found && s.Kind == Choice {
+	if _, rest, found := strings.Cut(text, "["); found && s.Kind == journal.Choice {
 		text, _, _ = strings.Cut(rest, "]")
 	}
 	return text, err
@@ -180,7 +79,7 @@ func (h *host) currentOfThread(s Setting) (string, error) {
 	switch {
 	case err != nil || t.Start != s.Start || t.Name != s.Thread:
 		return "", errGone
-	case s.Kind == Affinity:
+	case s.Kind == journal.Affinity:
 		return hostinfo.FormatCPUs(t.CPUs), nil
 	}
 
@@ -190,7 +89,7 @@ func (h *host) currentOfThread(s Setting) (string, error) {
 // change writes a value to a setting and reads it back.
 func (h *host) change(s Setting, value string) error {
 	var err error
-	if !s.allowed() {
+	if !s.Allowed() {
 		return fmt.Errorf("lockstep does not change the setting %s", s)
 	}
 	if _, err = h.current(s); err == nil {
@@ -202,7 +101,7 @@ func (h *host) change(s Setting, value string) error {
 	switch now, err := h.current(s); {
 	case err != nil:
 		return reason(err)
-	case !s.equal(now, value):
+	case !s.Equal(now, value):
 		return &readBackError{now}
 	}
 
@@ -217,7 +116,7 @@ func (e *readBackError) Error() string { return fmt.Sprintf("the value read back
 func (h *host) write(s Setting, value string) error {
 	tid, _ := strconv.Atoi(path.Base(s.File)) // for a setting of a thread
 	switch s.Kind {
-	case Scheduling:
+	case journal.Scheduling:
 		policy, priority, err := hostinfo.ParsePolicy(value)
 		if err != nil {
 			return err
@@ -227,13 +126,13 @@ func (h *host) write(s Setting, value string) error {
 			return err
 		}
 		return h.operations.schedule(tid, policy, priority, t.Nice)
-	case Affinity:
+	case journal.Affinity:
 		cpus, err := hostinfo.ParseCPUs(value)
 		if err != nil {
 			return err
 		}
 		return h.operations.setAffinity(tid, cpus)
-	case RestartMs:
+	case journal.RestartMs:
 		ms, err := strconv.ParseUint(value, 10, 32)
 		if err != nil {
 			return err

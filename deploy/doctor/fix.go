@@ -11,6 +11,7 @@ import (
 
 	"lockstep/sched"
 	"lockstep/sched/hostinfo"
+	"lockstep/sched/journal"
 )
 
 // Plan lists the changes to a running host, and the checks that need another remedy.
@@ -220,7 +221,7 @@ func (p *Plan) Apply(state string) (steps []Step, err error) {
 	}
 	var changes []Change
 	for _, c := range p.Changes {
-		if now, err := h.current(c.Setting); err == nil && !c.equal(now, c.Now) {
+		if now, err := h.current(c.Setting); err == nil && !c.Equal(now, c.Now) {
 			s := Step{Setting: c.Setting, Now: now, Then: c.Then}
 			s.skip(errChanged, fmt.Sprintf("another process has set it to %s since the plan was shown", now))
 			steps = append(steps, s)
@@ -228,10 +229,10 @@ func (p *Plan) Apply(state string) (steps []Step, err error) {
 		}
 
 		changes = append(changes, c)
-		u.recordPlanned(c)
+		u.RecordPlanned(journal.Entry{Setting: c.Setting, Before: c.Now, After: c.Then})
 	}
 
-	if err := u.save(state); err != nil {
+	if err := saveUndo(u, state); err != nil {
 		return nil, err
 	}
 	for _, c := range changes {
@@ -243,12 +244,12 @@ func (p *Plan) Apply(state string) (steps []Step, err error) {
 		}
 
 		if now, err := h.current(c.Setting); err == nil {
-			u.recordResult(c.Setting, now)
+			u.RecordResult(c.Setting, now)
 		}
 		steps = append(steps, s)
 	}
 
-	return steps, u.save(state)
+	return steps, saveUndo(u, state)
 }
 
 // Failed returns the failed steps as one error with a line for each; nil if none failed.

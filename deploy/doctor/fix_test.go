@@ -14,6 +14,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/sched/hostinfo"
+	"lockstep/sched/journal"
 )
 
 func (p *Plan) lines() (list []string) {
@@ -55,16 +56,16 @@ func TestThePlanChangesEveryWrongSetting(t *testing.T) {
 func TestEveryPlannedSettingIsAllowedAndHasACommand(t *testing.T) {
 	for _, host := range hosts {
 		for _, c := range newBox(t, host).plan().Changes {
-			if !c.allowed() || c.equal(c.Now, c.Then) || !strings.HasPrefix(c.Command, "sudo ") && !strings.HasSuffix(c.Command, " | sudo tee "+c.File) {
+			if !c.Allowed() || c.Equal(c.Now, c.Then) || !strings.HasPrefix(c.Command, "sudo ") && !strings.HasSuffix(c.Command, " | sudo tee "+c.File) {
 				t.Errorf("%s: %+v", host, c)
 			}
 		}
 	}
 	for _, s := range []Setting{
-		{Kind: Value, File: "/etc/passwd"}, {Kind: Value, File: "/proc/sys/kernel/core_pattern"}, {Kind: CPUList, File: "/proc/irq/../sys/kernel/core_pattern"},
-		{Kind: Value, File: "/sys/fs/cgroup/cpu/../../../etc/cpu.rt_runtime_us"}, {Kind: Scheduling, File: "/proc/1/task/1/comm"}, {Kind: "", File: "/proc/irq/1/smp_affinity_list"},
+		{Kind: journal.Value, File: "/etc/passwd"}, {Kind: journal.Value, File: "/proc/sys/kernel/core_pattern"}, {Kind: journal.CPUList, File: "/proc/irq/../sys/kernel/core_pattern"},
+		{Kind: journal.Value, File: "/sys/fs/cgroup/cpu/../../../etc/cpu.rt_runtime_us"}, {Kind: journal.Scheduling, File: "/proc/1/task/1/comm"}, {Kind: "", File: "/proc/irq/1/smp_affinity_list"},
 	} {
-		if s.allowed() {
+		if s.Allowed() {
 			t.Errorf("%+v may be written to", s)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"lockstep/sched/hostinfo"
+	"lockstep/sched/journal"
 )
 
 // findInterrupts returns the interrupts of devices, with the CPUs that handle them.
@@ -72,7 +73,7 @@ func (h *host) checkInterrupts(c Check) Check {
 			text += ", managed"
 		} else {
 			movable = append(movable, i.number)
-			c = h.addChange(c, Setting{Kind: CPUList, File: "/proc/irq/" + i.number + "/smp_affinity_list"}, h.housekeepingList())
+			c = h.addChange(c, Setting{Kind: journal.CPUList, File: "/proc/irq/" + i.number + "/smp_affinity_list"}, h.housekeepingList())
 		}
 
 		found = append(found, text+")")
@@ -82,7 +83,7 @@ func (h *host) checkInterrupts(c Check) Check {
 	const presetFile = "/proc/irq/default_smp_affinity"
 	allowsNew := err == nil && slices.Contains(preset, h.CPU)
 	if allowsNew && len(h.Online) > 1 {
-		c = h.addChange(c, Setting{Kind: CPUMask, File: presetFile}, hostinfo.FormatMask(h.housekeeping()))
+		c = h.addChange(c, Setting{Kind: journal.CPUMask, File: presetFile}, hostinfo.FormatMask(h.housekeeping()))
 	}
 	switch {
 	case len(found) == 0 && !allowsNew:

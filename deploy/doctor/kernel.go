@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"lockstep/sched/journal"
 )
 
 func (h *host) checkKernel(c Check) Check {
@@ -143,7 +145,7 @@ func (h *host) checkHugePages(c Check) Check {
 	case err != nil:
 		return c.ok("not in this kernel")
 	case chosen == "always":
-		return h.wrongSetting(c, Setting{Kind: Choice, File: "/" + file}, "madvise", chosen)
+		return h.wrongSetting(c, Setting{Kind: journal.Choice, File: "/" + file}, "madvise", chosen)
 	}
 
 	return c.ok(chosen)

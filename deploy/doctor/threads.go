@@ -11,6 +11,7 @@ import (
 
 	"lockstep/sched"
 	"lockstep/sched/hostinfo"
+	"lockstep/sched/journal"
 )
 
 // findThreads returns the threads with a real-time policy and the kernel threads ksoftirqd. It also
@@ -38,7 +39,7 @@ func (h *host) findThreads() (list []hostinfo.Thread) {
 
 // raiseThread adds to a check the change that gives a thread FIFO h.raisedPriority().
 func (h *host) raiseThread(c Check, t hostinfo.Thread) Check {
-	return h.addChange(c, threadSetting(t, Scheduling), hostinfo.FormatPolicy(unix.SCHED_FIFO, h.raisedPriority()))
+	return h.addChange(c, threadSetting(t, journal.Scheduling), hostinfo.FormatPolicy(unix.SCHED_FIFO, h.raisedPriority()))
 }
 
 // threadNamed returns the thread with a name; nil if there is none.
@@ -95,7 +96,7 @@ func (h *host) checkKsoftirqd(c Check) Check {
 	case t == nil:
 		return c.unknown("there is no "+name, "ps -eLo cls,rtprio,comm | grep ksoftirqd")
 	case t.Rank() >= h.req.Priority:
-		return h.addChange(c, threadSetting(*t, Scheduling), hostinfo.FormatPolicy(0, 0)).wrong(t.Scheduling(),
+		return h.addChange(c, threadSetting(*t, journal.Scheduling), hostinfo.FormatPolicy(0, 0)).wrong(t.Scheduling(),
 			fmt.Sprintf("sudo chrt -o -p 0 $(pgrep -x '%s')", name), Now)
 	}
 
@@ -122,7 +123,7 @@ func (h *host) checkRivals(c Check) Check {
 				help = "choose another CPU for one of the two benches: lockstep ps"
 			case !t.Fixed:
 				pids = append(pids, strconv.Itoa(t.PID))
-				c = h.addChange(c, threadSetting(t, Affinity), h.housekeepingList())
+				c = h.addChange(c, threadSetting(t, journal.Affinity), h.housekeepingList())
 			}
 		}
 	}

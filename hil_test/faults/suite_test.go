@@ -40,6 +40,9 @@ var scenarios = []scenario{
 	{"220-target-sigsegv", "SIGSEGV of the target", "the same", targetSIGSEGV, ""},
 	{"230-target-sigabrt", "SIGABRT of the target", "the same", targetSIGABRT, ""},
 	{"240-target-gone-silence", "SIGKILL of the target, with target_gone: silence", "silence; exit 1", targetGoneSilence, ""},
+	{"242-target-dies-overloaded", "SIGKILL of the target while every CPU is overloaded, five times", "safe values within two ticks where the host grants real-time priority", targetDiesOverloaded, ""},
+	{"244-target-dies-unsupervised", "SIGKILL of the target while the supervisor stands still", "safe values within two ticks where the host grants real-time priority", targetDiesUnsupervised, ""},
+	{"246-guard-dies", "SIGKILL of the guard, then of the target", "safe values from the supervisor; the report names the death of the guard; exit 1", guardDies, ""},
 	{"250-non-finite", "a state of the plant is not a number", "the value is not sent; safe values for 100 ms; exit 1", nonFinite, ""},
 	{"260-non-finite-silence", "the same, with non_finite: silence", "the value is not sent; silence; exit 1", nonFiniteSilence, ""},
 

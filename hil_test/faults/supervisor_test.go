@@ -142,6 +142,7 @@ func attachedTargetDies(a *attempt) {
 	s, target, _ := orphan(a, "continue")
 	b := a.attach(strconv.Itoa(target))
 	b.awaitOutput("attached")
+	a.awaitGuard() // of the attached supervisor
 	s.bus.ticking(20)
 	a.signal(target, syscall.SIGKILL)
 	b.ends(1, "the target process died (")

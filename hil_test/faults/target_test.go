@@ -3,8 +3,17 @@ package faults
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/rt/report"
 )
 
 // targetDies kills the target with a signal and checks that the supervisor sends the safe values.
@@ -36,6 +45,127 @@ func targetGoneSilence(a *attempt) {
 	all, r := s.bus.end(), s.read()
 	_, safe := s.bus.split(all)
 	a.must(len(safe) == 0 && r.SafeFrames == 0, "%d safe frames, the report says %d; want silence", len(safe), r.SafeFrames)
+}
+
+// guard returns the process id of the guard; 0: the host refuses real-time priority, so there is none.
+func (a *attempt) guard() int {
+	a.Helper()
+	if !realtime() {
+		return 0
+	}
+	list := a.processes("guard")
+	for until := time.Now().Add(timeout); len(list) == 0 && time.Now().Before(until); list = a.processes("guard") {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if len(list) != 1 {
+		a.Fatalf("there are %d guard processes, want 1", len(list))
+	}
+	return list[0]
+}
+
+// awaitGuard waits until the guard has its real-time priority, one below that of the demo's loop.
+func (a *attempt) awaitGuard() (pid int) {
+	a.Helper()
+	pid = a.guard()
+	for until := time.Now().Add(timeout); pid != 0; time.Sleep(5 * time.Millisecond) {
+		attr, err := unix.SchedGetAttr(pid, 0)
+		if err != nil || time.Now().After(until) {
+			a.Fatalf("the guard has no real-time priority: %+v, %v", attr, err)
+		}
+		if attr.Policy == unix.SCHED_FIFO && attr.Priority == 79 {
+			return pid
+		}
+	}
+	return pid
+}
+
+// realtime reports whether this host grants SCHED_FIFO to the processes of this user.
+func realtime() bool {
+	return exec.Command("chrt", "-f", "79", "true").Run() == nil
+}
+
+// overload starts two processes per CPU that always run, at ordinary priority, until the end of the
+// attempt.
+func overload(a *attempt) {
+	a.Helper()
+	for range 2 * runtime.NumCPU() {
+		busy := exec.Command("sh", "-c", "while :; do :; done")
+		if err := busy.Start(); err != nil {
+			a.Fatal(err)
+		}
+		a.Cleanup(func() { _ = busy.Process.Kill(); _ = busy.Wait() })
+	}
+}
+
+// gapAfterDeath kills the target of a run and returns the time from its last frame to the first safe
+// one.
+func gapAfterDeath(a *attempt, s *session) time.Duration {
+	s.bus.ticking(20)
+	a.signal(a.target(), syscall.SIGKILL)
+	s.bus.await("safe values", func(all []frame) bool {
+		_, safe := s.bus.split(all)
+		return len(safe) > 0
+	})
+	return s.gapBeforeSafe(s.bus.all())
+}
+
+// namesGuard reports whether a report names the early end of the guard.
+func namesGuard(r report.Report) bool {
+	return r.BestEffort && slices.ContainsFunc(r.BestEffortWhy, func(why string) bool {
+		return strings.HasPrefix(why, "the guard process failed (signal: killed)")
+	})
+}
+
+func targetDiesOverloaded(a *attempt) {
+	overload(a)
+	var gaps []time.Duration
+	for range 5 {
+		s := a.run(plan{})
+		guard := a.awaitGuard()
+		gaps = append(gaps, gapAfterDeath(a, s))
+		s.ends(1, "run: the target process died (signal: killed")
+		a.must(guard == 0 || !namesGuard(s.read()), "the guard ended before the target: %q", s.read().BestEffortWhy)
+	}
+	slices.Sort(gaps)
+	a.Logf("from the last frame to the first safe one: %v", gaps)
+	a.inTime(!realtime() || gaps[len(gaps)/2] <= 2*tick, "the median of %v is above two ticks, %v", gaps, 2*tick)
+}
+
+// The supervisor is stopped, as by a host that never runs it.
+func targetDiesUnsupervised(a *attempt) {
+	s := a.run(plan{})
+	guard := a.awaitGuard()
+	s.bus.ticking(20)
+	if guard != 0 {
+		a.signal(s.cmd.Process.Pid, syscall.SIGSTOP)
+	}
+	gap := gapAfterDeath(a, s)
+	a.signal(s.cmd.Process.Pid, syscall.SIGCONT)
+	s.ends(1, "run: the target process died (signal: killed")
+	all, r := s.bus.end(), s.read()
+	s.bus.checkSafeEnd(all)
+	s.bus.counted(all, r)
+	_, safe := s.bus.split(all)
+	a.must(r.SafeFrames == len(safe), "the report says %d safe frames, %d came", r.SafeFrames, len(safe))
+	a.inTime(gap <= 2*tick, "the first safe value came %v after the last frame; want two ticks, %v", gap, 2*tick)
+}
+
+func guardDies(a *attempt) {
+	s := a.run(plan{})
+	guard := a.awaitGuard()
+	if guard != 0 {
+		a.signal(guard, syscall.SIGKILL)
+	}
+	s.bus.ticking(20)
+	gap := gapAfterDeath(a, s)
+	s.ends(1, "run: the target process died (signal: killed")
+	all, r := s.bus.end(), s.read()
+	s.bus.checkSafeEnd(all)
+	s.bus.counted(all, r)
+	_, safe := s.bus.split(all)
+	a.must(r.SafeFrames == len(safe), "the report says %d safe frames, %d came", r.SafeFrames, len(safe))
+	a.must(namesGuard(r) == (guard != 0), "the report says %q; want the death of the guard", r.BestEffortWhy)
+	a.inTime(gap <= 2*tick, "the first safe value came %v after the last frame; want two ticks, %v", gap, 2*tick)
 }
 
 // runaway is a plant whose torque grows with its speed: w = e^(1000·t) rad/s, which overflows a

@@ -25,6 +25,7 @@ type ProtectedMessage struct {
 // Report is the part of `lockstep run -report` that the tests read.
 type Report struct {
 	StepNs      int64   `json:"step_ns"`
+	SafeAfter   float64 `json:"safe_after_s"`
 	Ticks       uint64  `json:"ticks"`
 	LateNs      spread  `json:"late_ns"`
 	TickNs      spread  `json:"tick_ns"`

@@ -113,6 +113,17 @@ func TargetOf(t *testing.T, supervisor int) int {
 	return childOf(supervisor, sched.TargetName)
 }
 
+// AwaitGuard returns the process id of the guard of a supervisor once it has its real-time priority.
+func AwaitGuard(t *testing.T, supervisor int) (pid int) {
+	t.Helper()
+	Await(t, "the guard has its real-time priority", func() bool {
+		pid = childOf(supervisor, "lockstep-guard")
+		h, err := host.Thread(fmt.Sprintf("proc/%d", pid))
+		return pid != 0 && err == nil && h.Priority > 0
+	})
+	return pid
+}
+
 // childOf returns the process id of the child with a name; 0: there is none.
 func childOf(parent int, name string) int {
 	for _, pid := range host.ProcessesNamed(name) {

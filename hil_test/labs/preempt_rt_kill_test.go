@@ -3,6 +3,8 @@ package labs
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,6 +62,64 @@ func targetKilled(t *testing.T, signal syscall.Signal) {
 	}
 	if safe < 10 {
 		t.Errorf("%d safe Speeds, want those of 100 ms", safe)
+	}
+}
+
+// targetKilledOverloaded kills five targets while processes of ordinary priority keep all CPUs busy.
+func targetKilledOverloaded(t *testing.T) {
+	for range 4 {
+		busy := exec.Command("sh", "-c", "while :; do :; done")
+		if err := busy.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = busy.Process.Kill(); _ = busy.Wait() }()
+	}
+	var ticks []float64 // from the last grid point to the first safe frame, in periods
+	for range 5 {
+		b := runRT(t)
+		lab.AwaitGuard(t, b.Cmd.Process.Pid)
+		if err := syscall.Kill(b.Target(), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		b.Wait()
+		var r lab.Report
+		if err := json.Unmarshal([]byte(lab.ReadTrimmed(t, b.File)), &r); err != nil {
+			t.Fatal(err)
+		}
+		ticks = append(ticks, r.SafeAfter*1e9/float64(r.StepNs))
+	}
+	slices.Sort(ticks)
+	t.Logf("first safe frames after %.2f periods", ticks)
+	if !(ticks[0] > 0 && ticks[len(ticks)/2] <= 2) {
+		t.Errorf("first safe frames after %.2f periods, want a median of at most 2", ticks)
+	}
+}
+
+// killedRunTimers kills a run and its target, and checks that the next command restores the thread of
+// the timers.
+func killedRunTimers(t *testing.T) {
+	thread := "ktimers/" + lab.IsolatedCPU
+	before := lab.KernelThread(t, thread)
+	target, b := orphan(t, "continue")
+	raised := lab.KernelThread(t, thread)
+	lab.Runs(t)
+	if now := lab.KernelThread(t, thread); raised.Priority <= before.Priority || now.Priority != raised.Priority {
+		t.Errorf("while the target ticks: %v, then %v; before the run %v", raised, now, before)
+	}
+	syscall.Kill(target, syscall.SIGKILL)
+	lab.AwaitExit(t, target)
+	ps := lab.Start(t, lab.Command(t), "ps")
+	if code := ps.Wait(); code != 0 {
+		t.Errorf("ps: exit %d, %s", code, &ps.Err)
+	}
+	if now := lab.KernelThread(t, thread); now.Scheduling() != before.Scheduling() {
+		t.Errorf("after ps: %v, before the run %v", now, before)
+	}
+	got := strings.Join(strings.Fields(ps.Err.String()), " ")
+	want := fmt.Sprintf("process %d, was killed and left thread %s (%d), priority at %s: restored to %s",
+		b.Cmd.Process.Pid, thread, before.PID, raised.Scheduling(), before.Scheduling())
+	if !strings.Contains(got, want) {
+		t.Errorf("ps: %q, want %q", got, want)
 	}
 }
 

@@ -42,6 +42,8 @@ func TestLabPreemptRT(t *testing.T) {
 		{"FalseBusOffIsCorrectedByTheKernel", falseBusOff},
 		{"TargetKilledLeavesTheSafeStateOnTheBus", func(t *testing.T) { targetKilled(t, syscall.SIGKILL) }},
 		{"TargetCrashedLeavesTheSafeStateOnTheBus", func(t *testing.T) { targetKilled(t, syscall.SIGSEGV) }},
+		{"TargetKilledOnAnOverloadedHostFallsToTheSafeStateInTime", targetKilledOverloaded},
+		{"TimersThatAKilledRunRaisedAreRestored", killedRunTimers},
 		{"SupervisorKilledTargetContinuesAndIsAttachedTo", supervisorKilledGoesOn},
 		{"SupervisorKilledTargetGoesSafeAfterItsTime", func(t *testing.T) { afterDeath(t, "safe after 500 ms", 50, 1<<20) }},
 		{"SupervisorKilledTargetStopsAfterItsTime", func(t *testing.T) { afterDeath(t, "stop after 500 ms", 0, 22) }},
@@ -180,7 +182,7 @@ func checkRun(t *testing.T, edits []lab.Edit, policy int) {
 	}
 }
 
-// checkThreads checks the threads of both processes of a run and returns the thread of the loop.
+// checkThreads checks the threads of all processes of a run and returns the thread of the loop.
 func checkThreads(t *testing.T, b *rtBench, policy int) hostinfo.Thread {
 	t.Helper()
 	target := b.Target()
@@ -195,25 +197,27 @@ func checkThreads(t *testing.T, b *rtBench, policy int) hostinfo.Thread {
 	if blocked := lab.Blocked(t, loop); blocked>>(lab.SIGURG-1)&1 == 0 {
 		t.Errorf("the loop's thread blocks the signals %x, want SIGURG among them", blocked)
 	}
-	guards := 0
 	for _, h := range append(lab.Threads(t, target), lab.Threads(t, b.Cmd.Process.Pid)...) {
 		switch {
 		case h.PID == loop.PID:
 		case hostinfo.FormatCPUs(h.CPUs) != "0":
 			t.Errorf("thread %v is not that of the loop, want it off CPU %s", h, lab.IsolatedCPU)
-		case h.Policy == unix.SCHED_FIFO && h.Priority < 80:
-			guards++
 		case h.Policy != unix.SCHED_NORMAL:
 			t.Errorf("thread %v is not that of the loop, want SCHED_OTHER", h)
 		}
 	}
-	if guards > 1 {
-		t.Errorf("%d other real-time threads, want at most the guard of the supervisor", guards)
+	guard := lab.AwaitGuard(t, b.Cmd.Process.Pid)
+	for _, h := range lab.Threads(t, guard) {
+		if h.Policy != unix.SCHED_FIFO || h.Priority != 79 || hostinfo.FormatCPUs(h.CPUs) != "0" {
+			t.Errorf("thread %v of the guard, want SCHED_FIFO 79 off CPU %s", h, lab.IsolatedCPU)
+		}
 	}
-	locked, resident := lab.StatusKilobytes(t, target, "VmLck"), lab.StatusKilobytes(t, target, "VmRSS")
-	t.Logf("loop %v, memory %d kB locked, %d kB resident", loop, locked, resident)
-	if locked < resident {
-		t.Errorf("the target has locked %d kB of %d kB, want all", locked, resident)
+	for name, pid := range map[string]int{"target": target, "guard": guard} {
+		locked, resident := lab.StatusKilobytes(t, pid, "VmLck"), lab.StatusKilobytes(t, pid, "VmRSS")
+		t.Logf("loop %v, memory of the %s %d kB locked, %d kB resident", loop, name, locked, resident)
+		if locked < resident {
+			t.Errorf("the %s has locked %d kB of %d kB, want all", name, locked, resident)
+		}
 	}
 	return loop
 }

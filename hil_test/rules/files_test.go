@@ -15,7 +15,7 @@ import (
 var opens = map[string]string{
 	"io/inputfile/inputfile.go Open": "files that a person names",
 
-	"deploy/doctor/undo.go readUndo":            "the undo file, without blocking and bounded",
+	"sched/journal/journal.go Read":             "the journal of changed settings, without blocking and bounded",
 	"rt/host/result.go CreateResult":            "an output that can only be written directly",
 	"deploy/certify/files.go removeAbandoned":   "drafts of this program, without blocking and bounded",
 	"rt/host/dirs.go ReadOwn":                   "files of this program, without blocking and bounded",
@@ -32,7 +32,7 @@ var opens = map[string]string{
 	"io/can/dial.go Interfaces":                 "/sys",
 	"rt/control/target.go openSealed":           "memory of a target, by /proc, without blocking",
 	"rt/ecu/open.go otherInterfaces":            "/sys",
-	"rt/host/timers.go BootID":                  "/proc",
+	"rt/host/undo.go BootID":                    "/proc",
 	"rt/host/version.go Executable":             "/proc",
 	"rt/report/ledger.go interrupts":            "/proc",
 	"sched/host.go holdLatency":                 "/dev/cpu_dma_latency",

@@ -20,6 +20,7 @@ import (
 var ours = map[string][]string{
 	"sched":          {"sched/hostinfo"},
 	"sched/hostinfo": {},
+	"sched/journal":  {"sched/hostinfo"},
 
 	"io/can":               {},
 	"io/dbc":               {"io/can", "io/messages"},
@@ -64,7 +65,7 @@ var ours = map[string][]string{
 	"rt/fault":           {"io/can", "io/sigmap"},
 	"rt/gen":             {"codegen", "codegen/fmu", "codegen/signals", "io/can", "io/inputfile", "io/sigmap", "model", "model/kernel", "model/units", "rt", "rt/bench", "rt/fault", "rt/host", "rt/target", "sched", "sched/hostinfo"},
 	"rt/guide":           {},
-	"rt/host":            {"rt", "sched", "sched/hostinfo"},
+	"rt/host":            {"rt", "sched", "sched/hostinfo", "sched/journal"},
 	"rt/plot":            {},
 	"rt/recorder":        {"io/can", "io/record", "rt", "rt/bench", "rt/fault", "rt/host", "rt/report", "rt/scenario", "sched"},
 	"rt/report":          {"io/can", "io/sigmap", "rt", "rt/bench", "sched"},
@@ -78,7 +79,7 @@ var ours = map[string][]string{
 
 	"deploy":         {},
 	"deploy/certify": {"deploy/doctor", "deploy/latency", "rt", "rt/bench", "rt/check", "rt/host", "rt/plot", "rt/report", "rt/soak", "rt/supervisor", "sched", "sched/hostinfo"},
-	"deploy/doctor":  {"io/can", "sched", "sched/hostinfo"},
+	"deploy/doctor":  {"io/can", "sched", "sched/hostinfo", "sched/journal"},
 	"deploy/latency": {"deploy/load", "rt/host", "rt/plot", "sched", "sched/hostinfo"},
 	"deploy/load":    {},
 }

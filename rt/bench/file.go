@@ -43,7 +43,7 @@ type Bench struct {
 	// BudgetNs is the longest time from the due instant of a tick until its frames are sent, ns;
 	// 0: half the period, and the run does not check the worst tick before the start.
 	BudgetNs int64
-	WatchNs  int64 // longest time without a tick before the watchdog ends the target, ns
+	WatchNs  int64 // longest time without a tick before the watchdog ends the target, ns; 0: see Watchdog
 	Safe     SafeState
 	End      Ends
 	Unit     yamlfile.Scalar // virtual control unit of the bench; "": none
@@ -259,11 +259,32 @@ func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 	if b.SpinNs > b.PeriodNs/4 {
 		r.Fail(s["spin"], "spin: %v is longer than a quarter of the period, %v", time.Duration(b.SpinNs), period)
 	}
-	if b.WatchNs == 0 { // the policy tolerates Overrun.Max missed ticks in a row
-		b.WatchNs = int64(2*time.Second) + int64(b.Overrun.Max+1)*b.PeriodNs
-	}
-
 	return b
+}
+
+// Worst stalls of a target that works, which the watchdog must not take for a hang.
+const (
+	// stallRealtime is twice the stall that the kernel itself imposes on a real-time thread: its
+	// throttling stops real-time threads for 50 ms in a second (sched_rt_runtime_us, sched(7)).
+	stallRealtime = 100 * time.Millisecond
+
+	// stallBestEffort is for a busy desktop or virtual machine: without a real-time kernel no stall
+	// has a bound.
+	stallBestEffort = 2 * time.Second
+)
+
+// Watchdog returns the longest time without a tick before the watchdog ends the target. Its default
+// is the time of the missed ticks that the policy tolerates in a row, and the worst stall of the
+// host, which depends on whether the run has all real-time rights.
+func (b *Bench) Watchdog(realtime bool) time.Duration {
+	if b.WatchNs != 0 {
+		return time.Duration(b.WatchNs)
+	}
+	tolerated := time.Duration(int64(b.Overrun.Max+1) * b.PeriodNs)
+	if realtime {
+		return tolerated + stallRealtime
+	}
+	return tolerated + stallBestEffort
 }
 
 // ReadTitle checks the length of a name that begins lines of the status and of reports.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"lockstep/io/inputfile"
 	"lockstep/io/yamlfile"
@@ -222,6 +223,29 @@ func TestPeriodOf100MicrosecondsIsAccepted(t *testing.T) {
 	for text, want := range map[string]int64{"100 us": 100_000, "0.1 ms": 100_000, "0.0001 s": 100_000, "10 s": 10e9} {
 		if b, err := Parse("b.yaml", "", []byte(benchtest.DemoText(t, "period: 5 ms", "period: "+text))); err != nil || b.PeriodNs != want {
 			t.Errorf("period %s: %v", text, err)
+		}
+	}
+}
+
+// The watchdog waits for all missed ticks that the policy tolerates, and for the worst stall of the host.
+func TestWatchdogWaitsForToleratedTicksAndTheStallOfTheHost(t *testing.T) {
+	for _, c := range []struct {
+		change, to string
+		realtime   bool
+		want       time.Duration
+	}{
+		{"skip 200", "skip 200", true, 201*5*time.Millisecond + 100*time.Millisecond},
+		{"skip 200", "skip 200", false, 201*5*time.Millisecond + 2*time.Second},
+		{"skip 200", "stop", true, 5*time.Millisecond + 100*time.Millisecond},
+		{"# watchdog: 3 s ", "watchdog: 40 ms ", true, 40 * time.Millisecond},
+		{"# watchdog: 3 s ", "watchdog: 40 ms ", false, 40 * time.Millisecond},
+	} {
+		b, err := Parse("b.yaml", "", []byte(benchtest.DemoText(t, c.change, c.to)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Watchdog(c.realtime); got != c.want {
+			t.Errorf("%s, real-time rights %t: %v, want %v", c.to, c.realtime, got, c.want)
 		}
 	}
 }

@@ -94,6 +94,14 @@ func threadText(t sched.Thread) string {
 	return fmt.Sprintf("SCHED_FIFO %d on CPU %d", t.Priority, t.CPU)
 }
 
+// watchdogText describes the time without a tick after which the watchdog ends the target.
+func watchdogText(b *bench.Bench) string {
+	if b.WatchNs != 0 {
+		return time.Duration(b.WatchNs).String()
+	}
+	return fmt.Sprintf("%v with all real-time rights, after %v at best effort,", b.Watchdog(true), b.Watchdog(false))
+}
+
 func (c *Check) bench(name string) error {
 	b, err := bench.Load(name)
 	if err != nil {
@@ -114,8 +122,8 @@ func (c *Check) bench(name string) error {
 	fmt.Fprintf(c.Out, "%s: bench %s, plant %s, a tick every %g ms, scheme %s, overrun %s\n",
 		b.File, b.Name, b.Plant.Text, float64(b.PeriodNs)/1e6, b.Scheme, b.Overrun)
 	fmt.Fprintf(c.Out, "  timer        %s, %s\n", b.Timer, threadText(h.Thread))
-	fmt.Fprintf(c.Out, "  budget       a tick is late from %v on; the watchdog ends the target after %v without one\n",
-		time.Duration(cmp.Or(b.BudgetNs, b.PeriodNs/2)), time.Duration(b.WatchNs))
+	fmt.Fprintf(c.Out, "  budget       a tick is late from %v on; the watchdog ends the target after %s without one\n",
+		time.Duration(cmp.Or(b.BudgetNs, b.PeriodNs/2)), watchdogText(b))
 	fmt.Fprintf(c.Out, "  ends         %s\n", strings.ReplaceAll(b.DescribeEnds(), "\n", "\n               "))
 	if err := c.plant(p); err != nil {
 		return err

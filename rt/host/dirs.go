@@ -93,14 +93,6 @@ func OwnDir(dir string) (*os.File, error) {
 // ErrWritableByOthers means that other users can write to a folder.
 var ErrWritableByOthers = errors.New("is not this user's alone")
 
-// isTrusted reports whether only this user or root has written in a directory; root also trusts a
-// service's user.
-func isTrusted(dir string) bool {
-	f, err := openDir(dir, false)
-	f.Close() // the error of closing nil does not matter
-	return err == nil
-}
-
 // openDir opens a directory in which only this user can write and, unless own is true, root. Root
 // accepts a directory of any user.
 func openDir(dir string, own bool) (*os.File, error) {

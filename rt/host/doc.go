@@ -5,7 +5,7 @@
 // package sched.
 //
 // Reading order: process.go (Process, Exit, Repeat), reservation.go (Reservations), timers.go
-// (priority of kernel timers, affinity of all other threads), dirs.go (folders, names of files,
+// (priority of kernel timers, affinity of all other threads), undo.go (what killed runs left), dirs.go (folders, names of files,
 // files that only one run writes), version.go (the build of this program), terminal.go (lines folded
 // to the width of a terminal).
 //

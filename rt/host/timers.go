@@ -1,66 +1,37 @@
 package host
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"lockstep/sched"
+	"lockstep/sched/journal"
 )
 
 // timers are the kernel timers of a CPU. Their thread has a priority above the loops while loops
 // wait for them, and its former priority after the last of these loops has ended. Each run with a
-// loop there holds a reservation, which its target inherits. A note in a file holds the former
-// priority in case the run is killed; it is written before the change. The next run on that CPU,
-// lockstep attach or lockstep stop then restores the priority.
+// loop there holds a reservation, which its target inherits. A journal holds the former priority in
+// case the run is killed; it is written before the change. RestoreLeft then restores the priority.
 //
-// A note is trusted if its folder belongs to this user or root; root also trusts a service's. So
+// A journal is trusted if its folder belongs to this user or root; root also trusts a service's. So
 // timers raised by a killed service stay raised for a user's run on that CPU, until a service or
-// root runs there last; this does not harm a loop.
+// root looks at the runs; this does not harm a loop.
 type timers struct {
 	sched.Timers
-	dirs         []string // folders of the notes, beside the control sockets; the first is this user's
+	dirs         []string // folders of the journals, beside the control sockets; the first is this user's
 	reservations *Reservations
 }
 
 // timersPrefix is the prefix of the reservations; CPU-PROCESS follows.
 const timersPrefix = "timers/"
 
-// raisedNote is the content of a note.
-type raisedNote struct {
-	Boot string // boot for which the note is valid
-	sched.Raised
-}
-
 // TimersOf returns the timers of a CPU for the run with these reservations.
 func TimersOf(cpu int, h *Reservations) *timers {
-	return &timers{sched.Timers{Root: "/", CPU: cpu}, noteDirs(os.Getuid(), ControlDir()), h}
-}
-
-// noteDirs returns the folders of notes that a user trusts; own is the user's.
-func noteDirs(uid int, own string) []string {
-	list := []string{own, ServicesDir}
-	if uid != 0 {
-		list = append(list, ServicesDir+"-0")
-	}
-	return slices.Compact(list)
-}
-
-// noteFile returns the path of a run's note.
-func noteFile(dir string, cpu int) string {
-	return filepath.Join(dir, fmt.Sprintf("ktimers-%d", cpu))
-}
-
-// BootID returns the id of this boot of the kernel.
-func BootID() string {
-	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(text))
+	return &timers{sched.Timers{Root: "/", CPU: cpu}, journalDirs(os.Getuid(), ControlDir()), h}
 }
 
 // reserve reserves the use of these timers by a loop.
@@ -76,91 +47,33 @@ func (t *timers) reserve() error {
 
 // Raise raises the timers above a loop.
 func (t *timers) Raise(priority int) *sched.Missing {
-	defer t.lock()()
+	defer lockJournals()()
 	if !t.inUse() {
-		t.restoreNoted()
+		t.restore()
 	}
-	_, m := t.Timers.Raise(priority, t.writeNote)
+	_, m := t.Timers.Raise(priority, t.recordPlanned)
 	return m
 }
 
 // Release ends the use of the timers by this run, and restores them if it was the last one.
 func (t *timers) Release() {
-	defer t.lock()()
+	defer lockJournals()()
 	t.reservations.release(timersPrefix)
-	if !t.inUse() {
-		t.restoreNoted()
+	if t.inUse() {
+		t.disown()
+	} else {
+		t.restore()
 	}
-}
-
-// lock excludes other processes until done is called. After a second it gives up waiting: the
-// holder hangs or is not a run.
-func (t *timers) lock() (done func()) {
-	for range 100 {
-		if fd, err := sched.Reserve(fmt.Sprintf("%s%d", timersPrefix, t.CPU)); err == nil {
-			return func() { unix.Close(fd) }
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-
-	return func() {}
 }
 
 // inUse reports whether another loop waits for these timers.
 func (t *timers) inUse() bool {
-	return slices.ContainsFunc(sched.Reservations("/"), func(c sched.Reservation) bool {
-		return strings.HasPrefix(c.What, fmt.Sprintf("%s%d-", timersPrefix, t.CPU)) &&
-			!slices.Contains(t.reservations.Names(), c.What)
-	})
+	return timersInUse(t.CPU, t.reservations.Names())
 }
 
-// writeNote writes the note before the timers are raised. If another loop has raised them already,
-// the former priority is taken from its note.
-func (t *timers) writeNote(r *sched.Raised) {
-	for _, dir := range t.dirs {
-		if left := t.readNote(dir); left != nil && r.Was.Policy == unix.SCHED_FIFO && left.Priority == int(r.Was.Priority) {
-			r.Was = left.Was
-		}
-	}
-
-	own, err := OwnDir(t.dirs[0])
-	if err != nil {
-		return // only a killed run needs the note
-	}
-	own.Close()
-	text, _ := json.Marshal(&raisedNote{BootID(), *r}) // numbers and a text
-	// The folder may be a service's while this process is root, so no link is followed. The note is
-	// readable by all: a service may restore what root has raised.
-	if f, err := os.OpenFile(noteFile(t.dirs[0], t.CPU), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o644); err == nil {
-		_, _ = f.Write(text)
-		f.Close()
-	}
-}
-
-// readNote reads the note in a folder for this boot; nil: there is none.
-func (t *timers) readNote(dir string) *raisedNote {
-	if !isTrusted(dir) {
-		return nil // another user could have written it
-	}
-	text, err := ReadOwn(noteFile(dir, t.CPU))
-	left := &raisedNote{}
-	if err != nil || json.Unmarshal(text, left) != nil || left.Was == nil || left.Boot != BootID() {
-		return nil
-	}
-	return left
-}
-
-// restoreNoted restores the timers from the notes and removes these. A note of another user stays;
-// it is obsolete, because the timers no longer match it.
-func (t *timers) restoreNoted() {
-	for _, dir := range t.dirs {
-		if left := t.readNote(dir); left != nil {
-			t.Timers.Restore(&left.Raised)
-		}
-		if isTrusted(dir) {
-			_ = os.Remove(noteFile(dir, t.CPU))
-		}
-	}
+// restore restores these timers from the journals.
+func (t *timers) restore() {
+	restoreJournals(t.Root, t.dirs, func(_ journal.Entry, cpu int) bool { return cpu != t.CPU })
 }
 
 // RaiseTimers raises the timers of a CPU above a priority for a measurement, as a run does; lower

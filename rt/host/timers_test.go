@@ -81,8 +81,8 @@ func TestLastOfTwoLoopsOnACPURestoresItsTimers(t *testing.T) {
 		if two.Release(); has() != 0 {
 			t.Errorf("%+v: with the end of both it has %d", c, has())
 		}
-		if _, err := os.Stat(noteFile(dir, on.CPU)); err == nil {
-			t.Errorf("%+v: a note is left", c)
+		if _, err := os.Stat(journalFile(dir)); err == nil {
+			t.Errorf("%+v: a journal is left", c)
 		}
 	}
 }
@@ -105,24 +105,26 @@ func TestNextRunRestoresTheTimersOfAKilledRun(t *testing.T) {
 		t.Errorf("in the end %d", has())
 	}
 
-	// The run was killed after the note and before the change; another program raises the timers.
+	// The run was killed after the journal was written and before the change; another program raises the timers.
 	killed, die = waiting(t, on, dir, 1)
-	killed.writeNote(&sched.Raised{Was: &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 3}, Priority: 11})
+	killed.recordPlanned(&sched.Raised{Was: &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 3}, Priority: 11})
 	die()
 	after, _ := waiting(t, on, dir, 2)
 	after.Release()
-	if _, err := os.Stat(noteFile(dir, on.CPU)); has() != 0 || err == nil {
+	if _, err := os.Stat(journalFile(dir)); has() != 0 || err == nil {
 		t.Errorf("it has %d, %v", has(), err)
 	}
 }
 
-func TestNoteIsWrittenBeforeTheTimersAreRaised(t *testing.T) {
+func TestJournalIsWrittenBeforeTheTimersAreRaised(t *testing.T) {
 	on, has := ktimers(t)
 	dir := filepath.Join(t.TempDir(), "lockstep")
 	run, _ := waiting(t, on, dir, 1)
 	_, m := on.Raise(11, func(r *sched.Raised) {
-		if run.writeNote(r); has() != 0 || run.readNote(dir) == nil || run.readNote(dir).Priority != 11 {
-			t.Errorf("it has %d, noted is %+v", has(), run.readNote(dir))
+		run.recordPlanned(r)
+		j, err := readJournal(dir)
+		if err != nil || has() != 0 || len(j.Entries) != 1 || j.Entries[0].Before != "OTHER" || j.Entries[0].After != "FIFO 11" {
+			t.Errorf("it has %d, the journal is %+v, %v", has(), j, err)
 		}
 	})
 	if run.Release(); m != nil || has() != 0 {
@@ -130,38 +132,8 @@ func TestNoteIsWrittenBeforeTheTimersAreRaised(t *testing.T) {
 	}
 }
 
-func TestNoteOfAnotherBootOrUserIsIgnored(t *testing.T) {
-	on, _ := ktimers(t)
-	dir := t.TempDir()
-	run := &timers{on, []string{dir}, &Reservations{}}
-	const was = `"Was":{"Size":56,"Policy":1,"Priority":1},"Priority":11}`
-	for _, c := range []struct {
-		name, text string
-		mode       os.FileMode
-		believed   bool
-	}{
-		{"of this boot", fmt.Sprintf(`{"Boot":%q,`, BootID()) + was, 0o755, true},
-		{"of an earlier boot", `{"Boot":"x",` + was, 0o755, false},
-		{"no text", "{", 0o755, false},
-		{"in a folder that is everybody's", fmt.Sprintf(`{"Boot":%q,`, BootID()) + was, 0o777, false},
-	} {
-		if err := os.WriteFile(noteFile(dir, on.CPU), []byte(c.text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(dir, c.mode); err != nil {
-			t.Fatal(err)
-		}
-		if got := run.readNote(dir) != nil; got != c.believed {
-			t.Errorf("%s: believed: %t", c.name, got)
-		}
-	}
-	if BootID() == "" {
-		t.Error("this boot has no name")
-	}
-}
-
 // A service may restore timers raised by a run of root, and root those raised by a service.
-func TestOnlyOwnNotesOfTimersAreRead(t *testing.T) {
+func TestOnlyOwnJournalsAreRead(t *testing.T) {
 	for _, c := range []struct {
 		uid  int
 		own  string
@@ -172,7 +144,7 @@ func TestOnlyOwnNotesOfTimersAreRead(t *testing.T) {
 		{998, "/run/lockstep", []string{"/run/lockstep", "/run/lockstep-0"}},
 		{1000, "/run/user/1000/lockstep", []string{"/run/user/1000/lockstep", "/run/lockstep", "/run/lockstep-0"}},
 	} {
-		if got := noteDirs(c.uid, c.own); !slices.Equal(got, c.want) {
+		if got := journalDirs(c.uid, c.own); !slices.Equal(got, c.want) {
 			t.Errorf("user %d: %q, want %q", c.uid, got, c.want)
 		}
 	}

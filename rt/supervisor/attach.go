@@ -36,7 +36,9 @@ func Attach(which string, o Options) error {
 	}
 	r.restore = host.TimersOf(r.Handover.Thread.CPU, r.Reservations).Release
 	r.applyAffinity()
-	go r.watchdog.watch(r.Target)
+	r.startGuard()
+	r.inherit.close()
+	go r.watchdog.watch(r.Target, r.Guard)
 	r.states.watch()
 	_ = r.claims.open(r.View) // fails for a bus that is gone, which needs no claims
 	r.claims.defend()
@@ -81,18 +83,31 @@ func (r *Session) takeOver(pid int) (err error) {
 	if err := r.openParts(); err != nil {
 		return err
 	}
-	for i, bus := range r.Bench.Buses {
-		fd, err := unix.PidfdGetfd(r.Target.FD, int(r.Status.BusFD[i].Load()), 0)
-		if err != nil {
-			return fmt.Errorf("bus %s: %w: use sudo", bus.Name.Text, os.NewSyscallError("pidfd_getfd", err))
+	for i, name := range []string{"hand-over", "status block"} {
+		if _, err := r.takeFile(target.HandoverFD+i, name); err != nil {
+			return fmt.Errorf("its %s: %w", name, err)
 		}
-		f := os.NewFile(uintptr(fd), "bus "+bus.Name.Text)
-		err = r.addBus(i, f)
-		f.Close()
+	}
+	for i, bus := range r.Bench.Buses {
+		f, err := r.takeFile(int(r.Status.BusFD[i].Load()), "bus "+bus.Name.Text)
+		if err == nil {
+			err = r.addBus(i, f)
+		}
 		if err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
 	}
 
 	return nil
+}
+
+// takeFile copies a descriptor of the target, for the guard to inherit.
+func (r *Session) takeFile(fd int, name string) (*os.File, error) {
+	own, err := unix.PidfdGetfd(r.Target.FD, fd, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w: use sudo", os.NewSyscallError("pidfd_getfd", err))
+	}
+	f := os.NewFile(uintptr(own), name)
+	r.inherit.target = append(r.inherit.target, f)
+	return f, nil
 }

@@ -12,7 +12,7 @@
 //
 // Reading order: run.go (Run, Session), before.go (checks before the start), supervise.go (start,
 // watch, Close, the target process with the table kernel), watchdog.go (safe values when the target
-// dies or hangs), busstate.go (states of the buses), claim.go (J1939 addresses), status.go (the
+// dies or hangs), guard.go (the watchdog as a process of its own), busstate.go (states of the buses), claim.go (J1939 addresses), status.go (the
 // status line), notify.go (service manager), outcome.go (the report), attach.go (Attach).
 //
 // # Files shared with the target
@@ -22,6 +22,15 @@
 //	descriptor 5.. one bus socket each, opened and bound by the supervisor; after them the
 //	               sockets of the reservations, which the target only keeps open
 //	standard output of the target: what the host refused it, as JSON, before the first tick
+//
+// # The guard
+//
+// Where the host grants real-time priority, the watchdog of the target is a third process, the guard:
+// this binary executed again, with the first descriptors of the target. It sleeps in the kernel until
+// the target ends or hangs, and then sends the safe values. Its priority is one below the loop's, it
+// stays off the loop's CPU, and it never collects garbage. The kernel kills it if it runs for 0.2 s
+// without sleeping (RLIMIT_RTTIME). It ends with the target or with its supervisor. If it ends before
+// the target, the supervisor becomes the watchdog, and the report says so.
 //
 // # How a run ends
 //

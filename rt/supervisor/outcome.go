@@ -73,6 +73,10 @@ func (r *Session) report() *report.Report {
 		})
 	}
 
+	if m := r.watchdog.missingGuard(); m != nil {
+		r.missing = append(r.missing, *m)
+	}
+
 	v := r.View.Report()
 	v.Bench, v.Kernel, v.Overrun = r.Bench.Name, r.Handover.KernelInUse(), r.Bench.Overrun.String()
 	v.BestEffort = len(r.missing) > 0
@@ -85,7 +89,7 @@ func (r *Session) report() *report.Report {
 
 	v.LateTicks, v.BudgetNs = r.Status.LateCount(), cmp.Or(r.Bench.BudgetNs, r.Bench.PeriodNs/2)
 	v.Ledger, v.LedgerLost = r.ledger.Entries, r.ledger.Lost
-	v.SafeFrames, v.SafeAfter = r.watchdog.frames, r.watchdog.safeAfter.Seconds()
+	v.SafeFrames, v.SafeAfter = r.watchdog.Frames, r.watchdog.SafeAfter.Seconds()
 	v.Buses = r.states.report()
 	v.Addresses = r.claims.lines()
 	v.Ended, v.Clean = r.outcome()
@@ -128,8 +132,8 @@ func (r *Session) outcome() (why string, clean bool) {
 	reason := rt.Reason(p.Reason.Load())
 	died := rt.State(p.State.Load()) != rt.Ended
 	switch {
-	case died && r.watchdog.timeout != "":
-		return r.watchdog.timeout + "; the target process was killed", false
+	case died && r.watchdog.Timeout != "":
+		return r.watchdog.Timeout + "; the target process was killed", false
 	case died && r.killed:
 		return "the target process was killed by lockstep stop -now", false
 	case died && r.Target.Killed:

@@ -92,13 +92,14 @@ type preparation struct {
 type processes struct {
 	Target      *host.Process
 	Unit        *host.Process // nil: no virtual control unit
+	Guard       *host.Process // nil: the supervisor is the watchdog
 	unitEndedAt float64       // simulated time at which the unit ended before the run, s; < 0: it did not
 	startedAt   int64         // start of the target, ns on CLOCK_MONOTONIC
 }
 
 // inheritance holds the files that the processes of a run inherit from the supervisor.
 type inheritance struct {
-	target []*os.File // hand-over, status block, buses, reservations
+	target []*os.File // hand-over, status block, buses, reservations; the guard inherits the first three
 	unit   *os.File   // unit's end of a pair; nil: no pair
 	life   *os.File   // supervisor's end of a pipe; the unit ends when this process ends
 }

@@ -39,16 +39,15 @@ func (r *Session) start() (err error) {
 	if err != nil {
 		return fmt.Errorf("run: target process: %w", err)
 	}
-	// The target never collects garbage; its runtime has a second processor for its own threads.
-	env := []string{"GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=2"}
-	if r.Target, err = host.Spawn(r.program, env, r.inherit.target, target.Command); err != nil {
+	if r.Target, err = host.Spawn(r.program, withoutGC, r.inherit.target, target.Command); err != nil {
 		return fmt.Errorf("run: target process: %w", err)
 	}
 	r.startedAt = sched.Now()
 	r.Reservations.NameTarget(r.Target.PID)
-	r.inherit.close()
 	r.applyAffinity()
-	go r.watchdog.watch(r.Target)
+	r.startGuard()
+	r.inherit.close()
+	go r.watchdog.watch(r.Target, r.Guard)
 	r.states.watch()
 	r.claims.defend()
 	for _, p := range r.players {
@@ -119,7 +118,7 @@ func (r *Session) Close() {
 	r.inherit.life.Close() // no effect on nil
 	r.file.Close()
 	r.Scenario.Close()
-	for _, p := range []*host.Process{r.Target, r.Unit} {
+	for _, p := range []*host.Process{r.Target, r.Unit, r.Guard} {
 		if p != nil && p.IsChild() {
 			p.Kill()
 			p.Close()
@@ -210,11 +209,13 @@ func (r *Session) applyAffinity() {
 	if r.loop.affinity == nil {
 		r.loop.affinity = host.NewAffinity(r.Handover.Thread.CPU, r.Reservations)
 	}
-	var unit []int
-	if r.Unit != nil {
-		unit = append(unit, r.Unit.PID)
+	var others []int
+	for _, p := range []*host.Process{r.Unit, r.Guard} {
+		if p != nil {
+			others = append(others, p.PID)
+		}
 	}
-	r.loop.affinity.Apply(r.Target.PID, int(r.Status.Thread.Load()), unit...)
+	r.loop.affinity.Apply(r.Target.PID, int(r.Status.Thread.Load()), others...)
 }
 
 // watch supervises the run until the target has ended. The first signal, or a reason from

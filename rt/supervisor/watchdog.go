@@ -1,7 +1,9 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
 	"runtime"
 	"time"
 
@@ -16,35 +18,62 @@ import (
 
 // watchdog supervises the target and waits for nothing else: no terminal, no file. It kills a
 // target that stops ticking. When the target has died, it sends the safe values on the buses within
-// two ticks.
+// two ticks. The watchdog of a run with real-time rights is a process of its own, the guard.
 type watchdog struct {
 	report.View
 	target *host.Process // target process; set by watch
-	buses  []*can.Bus    // sockets of the supervisor, which only send
+	buses  []*can.Bus    // sockets that only send
 
-	done      chan struct{} // closed after the end of the target and of the safe values
-	timeout   string        // reason why the watchdog killed the target; "": it did not
-	frames    int           // safe frames sent for the target
-	safeAfter time.Duration // from the last grid point of the target to the first safe frame
+	done       chan struct{} // closed after the end of the target and of the safe values
+	supervisor int           // parent of the guard process, with which it ends; 0: this process is no guard
+	guardError string        // why the guard does not guard the target; "": it does, or there is none
+	protection
+}
+
+// protection is what a watchdog has done; a guard writes it as JSON.
+type protection struct {
+	Timeout   string        // reason why the watchdog killed the target; "": it did not
+	Frames    int           // safe frames sent for the target
+	SafeAfter time.Duration // from the last grid point of the target to the first safe frame
 }
 
 // watchdogInterval is the time between two reads of the tick counter.
 const watchdogInterval = 20 * time.Millisecond
 
-// watch supervises the target until its end. Its thread has nice value -20 if the host grants it,
-// so that load on the host does not delay the safe values. The thread has no real-time priority: it
-// would starve the garbage collector of this process on its CPU and then wait for it forever.
-func (w *watchdog) watch(target *host.Process) {
+// watch supervises the target until its end: by its guard or, without a guard or after the guard's
+// death, by a thread of this process. That thread has nice value -20 if the host grants it, so that
+// load on the host delays the safe values less. The thread has no real-time priority: it would
+// starve the garbage collector of this process on its CPU and then wait for it forever.
+func (w *watchdog) watch(target, guard *host.Process) {
 	w.target = target
 	defer close(w.done)
+	if guard != nil {
+		<-guard.Done
+		if json.Unmarshal(guard.Stdout.Bytes(), &w.protection) == nil {
+			return
+		}
+		if !target.WaitEnded(0) {
+			w.guardError = guard.HowEnded()
+		}
+	}
+
 	runtime.LockOSThread()                                      // never unlocked: the thread ends with its nice value
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -20) // best effort
+	w.supervise()
+}
+
+// supervise kills a target that stops ticking and, after the end of the target, sends the safe
+// values. It returns false if the supervisor of a guard has ended before.
+func (w *watchdog) supervise() bool {
 	for !w.waitEnded() {
-		if w.timeout != "" {
+		if w.supervisor != 0 && os.Getppid() != w.supervisor {
+			return false
+		}
+		if w.Timeout != "" {
 			continue
 		}
 		if overdue, _ := w.Behind(sched.Now()); overdue > w.limit() {
-			w.timeout = fmt.Sprintf("no tick for %.1f s (watchdog)", overdue.Seconds())
+			w.Timeout = fmt.Sprintf("no tick for %.1f s (watchdog)", overdue.Seconds())
 			w.target.Signal(unix.SIGKILL)
 		}
 	}
@@ -54,16 +83,17 @@ func (w *watchdog) watch(target *host.Process) {
 	if p.StartNs.Load() != 0 && incomplete && w.Handover.Bench.End.TargetGone {
 		w.sendSafeValues(sched.Now())
 	}
+	return true
 }
 
 // limit returns how long a tick may be overdue. While the target sends safe values after the end of
 // the run, no tick comes.
 func (w *watchdog) limit() time.Duration {
-	d := w.Handover.Bench.WatchNs
+	d := w.Handover.Bench.Watchdog(len(w.Handover.Missing) == 0)
 	if rt.Reason(w.Status.Reason.Load()) != rt.NotEnded {
-		d += w.Handover.Loop.Safe.Ticks * w.Handover.Tables.PeriodNs
+		d += time.Duration(w.Handover.Loop.Safe.Ticks * w.Handover.Tables.PeriodNs)
 	}
-	return time.Duration(d)
+	return d
 }
 
 // waitEnded waits at most watchdogInterval and reports whether the loop has ended. The kernel
@@ -98,13 +128,13 @@ func (w *watchdog) sendSafeValues(now int64) {
 		for b, m := range h.Maps {
 			for i := range m.Tx {
 				if (k == first || m.Tx[i].Due(k)) && m.Encode(&f, i, k, h.Loop.Safe.Values, false) && w.buses[b].Send(&f) {
-					w.frames++
+					w.Frames++
 				}
 			}
 		}
 
 		if k == first {
-			w.safeAfter = time.Duration(sched.Now() - grid.Due(int64(p.Ticks.Load())))
+			w.SafeAfter = time.Duration(sched.Now() - grid.Due(int64(p.Ticks.Load())))
 		}
 	}
 }

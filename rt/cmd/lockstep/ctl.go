@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"lockstep/rt/control"
+	"lockstep/rt/host"
 	"lockstep/rt/supervisor"
 )
 
@@ -24,10 +25,20 @@ func defineStop(a *args) func() error {
 			fmt.Fprintln(out, e.EndLine())
 			clean = clean && (e.Clean || *now)
 		})
+		restoreLeft()
 		if err == nil && !clean {
 			return exit1(errors.New("stop: the run was not clean"))
 		}
 		return err
+	}
+}
+
+// restoreLeft restores the settings of this host that killed runs have left changed, and prints what
+// it found to standard error.
+func restoreLeft() {
+	out := host.Fold(os.Stderr)
+	for _, l := range host.RestoreLeft() {
+		fmt.Fprintf(out, "lockstep: %s\n", l)
 	}
 }
 
@@ -59,6 +70,7 @@ func definePs(a *args) func() error {
 	asJSON := a.Bool("json", false, "print the list as JSON")
 
 	return func() error {
+		restoreLeft()
 		runs := control.List()
 		if !*asJSON {
 			return control.Table(stdout, runs)

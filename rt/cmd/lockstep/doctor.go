@@ -45,6 +45,9 @@ func defineDoctor(a *args) func() error {
 		if err := d.check(); err != nil {
 			return err
 		}
+		if d.root == "/" {
+			restoreLeft()
+		}
 		switch {
 		case d.fix:
 			return d.runFix()

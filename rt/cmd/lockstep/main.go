@@ -46,6 +46,8 @@ func run(list []string) int {
 	switch list[0] {
 	case target.Command:
 		return printError(supervisor.Target())
+	case supervisor.GuardCommand:
+		return printError(supervisor.Guard(list[1:]))
 	case completeCommand:
 		printCompletions(list[1:])
 		return 0

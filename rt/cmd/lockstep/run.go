@@ -46,6 +46,7 @@ func defineRun(a *args) func() error {
 		if err != nil {
 			return err
 		}
+		restoreLeft()
 		return supervisor.Run(b, o)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockstep/rt/control"
+	"lockstep/rt/host"
 	"lockstep/sched"
 )
 
@@ -258,19 +260,15 @@ func TestASecondServiceOnOneCPUEndsWithOneLineAndIsNeverReady(t *testing.T) {
 	}
 }
 
-func TestAnotherUserSeesTheReservationsOfARunAndCannotStopIt(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("it takes root to be another user")
-	}
-	name := fmt.Sprintf("roots-%d", os.Getpid())
-	file, cpu := heldBench(t, name, "stop after 1 s")
-	s := begin(t, nil, "run", file)
-	s.running()
+// otherUser returns a folder with bench.yaml, and a function that runs the command there as another
+// user, whose control sockets are below the folder run, and returns its output. It takes root.
+func otherUser(t *testing.T, file string) (dir string, nobody func(args ...string) string) {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "nobody")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	for from, to := range map[string]string{program: "lockstep", file: "bench.yaml"} {
 		data, err := os.ReadFile(from)
 		if err == nil {
@@ -283,13 +281,55 @@ func TestAnotherUserSeesTheReservationsOfARunAndCannotStopIt(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	nobody := func(args ...string) string {
+	return dir, func(args ...string) string {
 		c := exec.Command(filepath.Join(dir, "lockstep"), args...)
-		c.Dir, c.Env = dir, []string{"PATH=" + os.Getenv("PATH")}
+		c.Dir, c.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + filepath.Join(dir, "run")}
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		out, _ := c.CombinedOutput()
 		return string(out)
 	}
+}
+
+func TestCommandsThatLookAtRunsNameWhatAKilledRunLeft(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("it takes root to be another user")
+	}
+	file, _ := heldBench(t, fmt.Sprintf("left-%d", os.Getpid()), "stop after 1 s")
+	dir, nobody := otherUser(t, file)
+	run := filepath.Join(dir, "run", "lockstep")
+	if err := os.MkdirAll(run, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(run, "undo.json")
+	text := fmt.Sprintf(`{"boot": %q, "entries": [{"kind": "scheduling", "file": "/proc/4194304/task/4194304", "thread": "ktimers/1",
+		"start": 1, "before": "FIFO 1", "after": "FIFO 81", "owner": "car", "process": 4194304}]}`, host.BootID())
+	for _, words := range [][]string{{"ps"}, {"stop", "nothing"}, {"doctor"}, {"doctor", "-undo"}, {"run", "bench.yaml", "-bus", "nothing"}} {
+		err := os.WriteFile(left, []byte(text), 0o644)
+		for _, name := range []string{run, left} {
+			err = errors.Join(err, os.Chown(name, 65534, 65534))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(strings.Fields(nobody(words...)), " ")
+		if want := "lockstep: car, process 4194304, was killed and left thread ktimers/1 (4194304), priority at an unknown value: not restored to FIFO 1: the thread no longer exists"; !strings.Contains(got, want) {
+			t.Errorf("%q: %q; want %q", words, got, want)
+		}
+		if _, err := os.Stat(left); err == nil {
+			t.Errorf("%q: the journal still names a thread that has ended", words)
+		}
+	}
+}
+
+func TestAnotherUserSeesTheReservationsOfARunAndCannotStopIt(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("it takes root to be another user")
+	}
+	name := fmt.Sprintf("roots-%d", os.Getpid())
+	file, cpu := heldBench(t, name, "stop after 1 s")
+	s := begin(t, nil, "run", file)
+	s.running()
+	_, nobody := otherUser(t, file)
 	var list []control.ListedRun
 	text := nobody("ps", "-json")
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
