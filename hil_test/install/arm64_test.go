@@ -129,6 +129,21 @@ func recordedRuns(t *testing.T) map[string][]string {
 	return runs
 }
 
+// recordLiveChanges records a run with live changes whose numbers are expressions, and returns the
+// path of the record. Package math has other last bits on arm64 for each of them.
+func recordLiveChanges(t *testing.T) string {
+	t.Helper()
+	rec := filepath.Join(t.TempDir(), "live.rec")
+	b := lab.StartDemoWith(t, lab.UntilStopped, []lab.Edit{{"bench: powershift-bench", fmt.Sprintf("bench: live-%d", os.Getpid())}}, "run", "-record", rec)
+	b.AwaitTicking()
+	for i, factor := range []string{"exp(1.5)", "sin(0.77)", "cos(0.8)"} {
+		lab.MustRun(t, "ctl", strconv.Itoa(b.Cmd.Process.Pid), "fault", fmt.Sprintf("name=%d", i),
+			fmt.Sprintf("input=clutch%d.pressure", i+1), "stuck="+factor+"*65536 Pa", "for=20 ticks")
+	}
+	b.Stop()
+	return rec
+}
+
 // Each architecture prepares a plant with other last bits; a replay takes the tables of the record.
 func TestRecordReplaysOnTheOtherArchitectureBitForBit(t *testing.T) {
 	t.Parallel()
@@ -140,6 +155,12 @@ func TestRecordReplaysOnTheOtherArchitectureBitForBit(t *testing.T) {
 		}
 		return out, nil
 	}
+	t.Run("live changes", func(t *testing.T) {
+		t.Parallel()
+		if out, err := arm64("replay", recordLiveChanges(t)); err != nil || !strings.HasPrefix(out, "identical: ") {
+			t.Errorf("%v, %s", err, out)
+		}
+	})
 	for name, run := range recordedRuns(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

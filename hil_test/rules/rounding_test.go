@@ -25,7 +25,14 @@ var replayed = []string{"./rt/virtual", "./rt"}
 // exactMath are the functions of package math with the same bits on every processor. Pow is one with
 // the whole exponents of units.
 var exactMath = strings.Fields("Abs Ceil Copysign Float32bits Float32frombits Float64bits Float64frombits " +
-	"Inf IsInf IsNaN Max Min NaN Pow Round RoundToEven Sqrt")
+	"Frexp Inf IsInf IsNaN Ldexp Max Min NaN Pow Round RoundToEven Sqrt")
+
+// bounded are the functions that convert a floating-point number to a whole one. In each of them the
+// number is within the range of the result, and no NaN: processors convert other numbers differently.
+var bounded = strings.Fields("io/dbc.applyAttributes io/dbc.rawValue io/sigmap.rawBits io/sigmap.wrapRaw " +
+	"model/kernel.edgeBelow model/kernel.execute model/kernel.exp model/kernel.floor model/kernel.floorTicks " +
+	"model/kernel.indicatorMargin model/kernel.maxPeriods model/kernel.quadrant model/kernel.sideBeyond " +
+	"rt.publish rt.step rt/scenario.parseTicks")
 
 // checkedCode is type-checked source, and what a replay computes of it.
 type checkedCode struct {
@@ -215,6 +222,19 @@ func (c *checkedCode) rounds(around []ast.Node) bool {
 	return false
 }
 
+// conversions returns the conversions of floating-point numbers to whole ones in a declaration.
+func (c *checkedCode) conversions(decl ast.Node) (list []ast.Node) {
+	ast.Inspect(decl, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 && c.info.Types[call.Fun].IsType() && c.isFloat(call.Args[0]) {
+			if to, ok := c.info.Types[call.Fun].Type.Underlying().(*types.Basic); ok && to.Info()&types.IsInteger != 0 {
+				list = append(list, call)
+			}
+		}
+		return true
+	})
+	return list
+}
+
 // A compiler may compute x*y + z with one rounding, and does on arm64. A record then has other bits
 // there than on amd64. A conversion rounds the product: float64(x*y) + z.
 func TestEveryProductThatAReplayComputesIsRounded(t *testing.T) {
@@ -233,14 +253,28 @@ func TestEveryProductThatAReplayComputesIsRounded(t *testing.T) {
 	}
 	place := func(at token.Pos) string { return strings.TrimPrefix(c.fset.Position(at).String(), root+"/") }
 	c.follow(func(at token.Pos, name string) {
-		if p := place(at); !strings.HasPrefix(p, "model/units/expr.go") { // expressions of live commands; SCENARIO.md says so
-			t.Errorf("%s: math.%s gives other bits on other processors", p, name)
-		}
+		t.Errorf("%s: math.%s gives other bits on other processors", place(at), name)
 	})
 	for decl := range c.reached {
 		for _, n := range c.unrounded(decl) {
 			t.Errorf("%s: the product is not rounded before a sum: convert it, float64(x*y)", place(n.Pos()))
 		}
+	}
+	unused := slices.Clone(bounded)
+	for decl := range c.reached {
+		in := filepath.Dir(place(decl.Pos())) + "."
+		if f, ok := decl.(*ast.FuncDecl); ok {
+			in += f.Name.Name
+		}
+		for _, n := range c.conversions(decl) {
+			if !slices.Contains(bounded, in) {
+				t.Errorf("%s: bound the number, then list %s: other numbers have other results on other processors", place(n.Pos()), in)
+			}
+			unused = slices.DeleteFunc(unused, func(name string) bool { return name == in })
+		}
+	}
+	if len(unused) > 0 {
+		t.Errorf("functions without a conversion: %q", unused)
 	}
 	names := map[string]bool{}
 	for o, decl := range c.decls {

@@ -77,6 +77,9 @@ func (p *packer) pack(kind byte, payload []byte) chunk {
 	return chunk{kind: kind, packing: 1, stored: p.out.Bytes(), unpackedLen: len(payload)}
 }
 
+// maxRatio is the largest ratio of deflate: two bits stand for at most 258 bytes.
+const maxRatio = 8 / 2 * 258
+
 // Causes for which a chunk cannot be read.
 var (
 	errEnd    = errors.New("the file ends here") // after a whole chunk
@@ -145,10 +148,14 @@ func (u *unpacker) read(r io.ReaderAt, at int64) (f foundChunk, err error) {
 	return f, err
 }
 
-// unpack returns the payload of the chunk read last.
+// unpack returns the payload of the chunk read last. It uses memory for a payload of the length in the
+// head only, and for none that deflate cannot reach.
 func (u *unpacker) unpack(packing byte, full int64) ([]byte, error) {
 	out := &u.stored
 	if packing == 1 {
+		if full > maxRatio*int64(out.Len()) {
+			return nil, errHead
+		}
 		if u.inflater == nil {
 			u.inflater = flate.NewReader(nil)
 		}
@@ -156,6 +163,7 @@ func (u *unpacker) unpack(packing byte, full int64) ([]byte, error) {
 			return nil, err
 		}
 		u.full.Reset()
+		u.full.Grow(int(full) + 1 + bytes.MinRead) // ReadFrom does not grow it again
 		if _, err := u.full.ReadFrom(io.LimitReader(u.inflater, full+1)); err != nil {
 			return nil, fmt.Errorf("the chunk cannot be unpacked: %w", err)
 		}

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -166,6 +167,32 @@ func TestTornReportsPositionAndCause(t *testing.T) {
 		}
 		if _, err := readAll(r); err != nil || r.Torn() != c.want {
 			t.Errorf("%v; torn %q, want %q", err, r.Torn(), c.want)
+		}
+	}
+}
+
+// A chunk whose payload is longer than its head says costs no more memory than an honest one.
+func TestUnpackingNeedsMemoryForTheClaimedLengthOnly(t *testing.T) {
+	const claimed = 8 << 20
+	for name, c := range map[string]struct{ length, claimed, most int }{
+		"as long":              {claimed, claimed, claimed + 1<<20},
+		"longer":               {4 * claimed, claimed, claimed + 1<<20},
+		"longer than possible": {1000, maxHandover, 1 << 20},
+	} {
+		var p packer
+		packed := p.pack(handoverChunk, make([]byte, c.length))
+		packed.unpackedLen = c.claimed
+		file := packed.appendTo(nil, 1)
+		var u unpacker
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f, err := u.read(bytes.NewReader(file), 0)
+		runtime.ReadMemStats(&after)
+		if (err == nil) != (c.length == c.claimed) || err == nil && len(f.payload) != c.length {
+			t.Errorf("%s: %d bytes, %v", name, len(f.payload), err)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(c.most) {
+			t.Errorf("%s: %d bytes of memory, want at most %d", name, used, c.most)
 		}
 	}
 }

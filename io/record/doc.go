@@ -24,7 +24,7 @@
 //	        16  4  length of the payload unpacked; of data at most 1 MiB
 //	        20  4  CRC-32C of bytes 0 to 19 and of the payload in the file
 //	        24     payload
-//	header  Header as JSON, with the SHA-256 of the hand-over
+//	header  Header as JSON, with the SHA-256 of the hand-over and of each file
 //	hand-over  prepared data of the run, in the encoding of rt/bench; may be empty
 //	data    records, each a byte 1 (tick), 2 (frame) or 3 (event) and its fields
 //	end     a byte 0

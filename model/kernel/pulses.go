@@ -213,11 +213,17 @@ func edgeAt(d *model.Pulses, edge int64) float64 {
 	return float64(pitches * (2 * math.Pi / float64(d.Teeth)))
 }
 
-// edgeBelow returns the last edge at or below an angle. Edge i lies within pitch i, as Runout is at
-// most a half.
+// edgeBelow returns the last edge at or below an angle, which it limits to maxAngle: processors convert
+// a number beyond int64 differently. Edge i lies within pitch i, as Runout is at most a half.
 //
 //go:nosplit
 func edgeBelow(d *model.Pulses, angle float64) int64 {
+	switch {
+	case angle > maxAngle:
+		angle = maxAngle
+	case !(angle >= -maxAngle): // NaN, too
+		angle = -maxAngle
+	}
 	edge := int64(floor(angle*float64(d.Teeth)/(2*math.Pi))) + 1
 	for range 2 {
 		if edgeAt(d, edge) <= angle {

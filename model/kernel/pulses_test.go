@@ -246,6 +246,27 @@ func TestAWheelAtRestOnAnEdgeGivesNoPulses(t *testing.T) {
 	}
 }
 
+// The start of a plant may be any finite angle. Only its conversion to a whole number has a limit.
+func TestEdgesOfHugeAnglesAreThoseOfTheLargestAngleCounted(t *testing.T) {
+	d := model.Pulses{Teeth: 100000, Runout: 0.5}
+	last := edgeBelow(&d, maxAngle)
+	if at := edgeAt(&d, last); !(math.Abs(at-maxAngle) <= 2*2*math.Pi/float64(d.Teeth)+2e-16*maxAngle) {
+		t.Errorf("edge %d at %v rad, want one at %v", last, at, maxAngle)
+	}
+	first := edgeBelow(&d, -maxAngle)
+	for _, angle := range []float64{maxAngle * (1 + 1e-15), 1e16, 1e23, math.MaxFloat64, math.Inf(1)} {
+		if got := edgeBelow(&d, angle); got != last {
+			t.Errorf("edge %d at %g rad, want %d", got, angle, last)
+		}
+		if got := edgeBelow(&d, -angle); got != first {
+			t.Errorf("edge %d at %g rad, want %d", got, -angle, first)
+		}
+	}
+	if got := edgeBelow(&d, math.NaN()); got != first {
+		t.Errorf("edge %d at NaN, want %d", got, first)
+	}
+}
+
 // All other outputs have the same bits with and without a sensor.
 func TestSensorsDoNotChangeTheMotion(t *testing.T) {
 	for name, b := range busy() {

@@ -244,7 +244,7 @@ func (e *expr) sign(depth int) (Value, error) {
 
 // functions holds the functions of numbers; angles are in rad.
 var functions = map[string]func(float64) float64{
-	"sin": math.Sin, "cos": math.Cos, "exp": math.Exp, "sqrt": math.Sqrt, "abs": math.Abs,
+	"sin": sin, "cos": cos, "exp": exp, "sqrt": math.Sqrt, "abs": math.Abs,
 }
 
 // call reads the argument of a function and returns its value.
@@ -255,7 +255,10 @@ func (e *expr) call(name string, depth int) (Value, error) {
 	case !v.Bare:
 		err = fmt.Errorf("%s of %s: a number without a unit is wanted", name, v.Spelled())
 	default:
-		if v.SI = functions[name](v.SI); math.IsNaN(v.SI) || math.IsInf(v.SI, 0) {
+		if math.Abs(v.SI) <= math.MaxFloat64 {
+			v.SI = functions[name](v.SI)
+		}
+		if math.IsNaN(v.SI) || math.IsInf(v.SI, 0) {
 			err = fmt.Errorf("%s has no finite value there", name)
 		}
 	}

@@ -70,21 +70,27 @@ func (h *Handover) ForRecord() ([]byte, error) {
 	return to.Bytes(), nil
 }
 
-// FromRecord returns the hand-over of a run from its record.
+// FromRecord returns the hand-over of a run from its record. version is that of this program.
 //
-// It refuses tables that differ from those of the run: another version of lockstep wrote them with
-// other fields.
-func FromRecord(r *record.Reader) (*Handover, error) {
+// It refuses tables that differ from those of the run, which another version of lockstep wrote with
+// other fields, and files that do not have the hash of the header.
+func FromRecord(r *record.Reader, version string) (*Handover, error) {
 	data, err := r.Handover()
 	if err != nil {
 		return nil, err
 	}
 	h, err := LoadHandover(bytes.NewReader(data))
 	if err != nil || h.Bench == nil || DigestOfData(h.Tables) != r.Header.Hashes["tables"] {
+		if r.Header.Version == version {
+			return nil, fmt.Errorf("made by this version, %s, but its prepared data cannot be read: the file was changed", version)
+		}
 		return nil, fmt.Errorf("made by %s, whose prepared data this version cannot read: replay it with that version", r.Header.Version)
 	}
 	h.Bench.Files = map[string]FileContent{}
 	for _, f := range r.Header.Files {
+		if fmt.Sprintf("%x", sha256.Sum256(f.Text)) != f.SHA256 {
+			return nil, fmt.Errorf("the text of %s %s does not have its hash in the header: the file was changed", f.Role, f.Name)
+		}
 		h.Bench.Files[f.Name] = FileContent{Shown: f.Name, Data: f.Text}
 	}
 	return h, nil

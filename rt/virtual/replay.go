@@ -111,7 +111,7 @@ func (p Replay) Run() (same Replayed, err error) {
 
 // prepare makes the kernel, the signal maps and the faults from the hand-over in the record.
 func (r *replay) prepare() (err error) {
-	if r.h, err = bench.FromRecord(r.in); err != nil {
+	if r.h, err = bench.FromRecord(r.in, host.Version()); err != nil {
 		return err
 	}
 	r.kernel = kernel.New(r.h.Tables)

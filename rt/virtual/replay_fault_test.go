@@ -1,8 +1,12 @@
 package virtual
 
 import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +19,7 @@ import (
 	"lockstep/io/record/recordtest"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/host"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
 )
@@ -234,8 +239,8 @@ func writeRecord(t *testing.T, file string, h record.Header, list []record.Entry
 	}
 }
 
-// A replay needs no source of the run: text that no program can prepare changes nothing. Tables that
-// are not those of the run are refused.
+// A replay needs no source of the run: text that no program can prepare changes nothing. Prepared data
+// that are not those of the run are refused.
 func TestReplayTakesItsTablesFromTheRecord(t *testing.T) {
 	file := virtualRun{bench: protectedTruck(t, "skip 100"), scenario: someFaults, length: 2 * time.Second}.run(t)
 	r, err := record.Open(file)
@@ -248,22 +253,88 @@ func TestReplayTakesItsTablesFromTheRecord(t *testing.T) {
 			r.Header.Files[i].Text = []byte("not a " + role)
 		}
 	}
+	data, err := r.Handover()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, tables := slices.Clone(data), r.Header.Hashes["tables"]
+	altered := slices.Clone(data)
+	altered[len(altered)/2] ^= 1
 	copied := filepath.Join(t.TempDir(), "copied.rec")
-	for _, refused := range []bool{false, true} {
-		if refused {
-			r.Header.Version, r.Header.Hashes["tables"] = "v0.0.1", "other tables"
-		}
+	const otherVersion = "copied.rec: made by v0.0.1, whose prepared data this version cannot read: replay it with that version"
+	changed := fmt.Sprintf("copied.rec: made by this version, %s, but its prepared data cannot be read: the file was changed", host.Version())
+	for name, c := range map[string]struct {
+		version, tables string
+		handover        []byte
+		refused         string
+	}{
+		"the run's":               {host.Version(), tables, data, ""},
+		"the run's, elsewhere":    {"v0.0.1", tables, data, ""},
+		"other tables, elsewhere": {"v0.0.1", "other tables", data, otherVersion},
+		"other tables":            {host.Version(), "other tables", data, changed},
+		"an altered hand-over":    {host.Version(), tables, altered, changed},
+		"an empty hand-over":      {host.Version(), tables, nil, changed},
+	} {
 		h := r.Header
-		if h.Handover, err = r.Handover(); err != nil {
-			t.Fatal(err)
-		}
+		h.Version, h.Hashes["tables"], h.Handover = c.version, c.tables, c.handover
 		writeRecord(t, copied, h, recordtest.Entries(t, file))
 		same, err := Replay{Record: copied}.Run()
 		switch {
-		case !refused && (err != nil || same.Ticks != 200):
-			t.Errorf("%v, %v", same, err)
-		case refused && (err == nil || !strings.HasSuffix(err.Error(), "copied.rec: made by v0.0.1, whose prepared data this version cannot read: replay it with that version")):
-			t.Errorf("other tables: %v, %v", same, err)
+		case c.refused == "" && (err != nil || same.Ticks != 200):
+			t.Errorf("%s: %v, %v", name, same, err)
+		case c.refused != "" && (err == nil || !strings.HasSuffix(err.Error(), c.refused)):
+			t.Errorf("%s: %v, %v", name, same, err)
+		}
+	}
+}
+
+// withHeader returns the bytes of a record with a changed header, whose hashes stay as they are.
+func withHeader(t *testing.T, file string, change func(h *record.Header)) []byte {
+	t.Helper()
+	all, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.NewReader(file, bytes.NewReader(all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&r.Header)
+	text, err := json.Marshal(r.Header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const magic, head = 8, 24 // sizes; the chunk of the header follows the magic
+	stored := binary.LittleEndian.Uint32(all[magic+12:])
+	list := append([]byte(nil), all[:magic+head]...)
+	list[magic+9] = 0 // not packed
+	binary.LittleEndian.PutUint32(list[magic+12:], uint32(len(text)))
+	binary.LittleEndian.PutUint32(list[magic+16:], uint32(len(text)))
+	table := crc32.MakeTable(crc32.Castagnoli)
+	binary.LittleEndian.PutUint32(list[magic+20:], crc32.Update(crc32.Checksum(list[magic:magic+20], table), table, text))
+	return append(append(list, text...), all[magic+head+stored:]...)
+}
+
+// A CRC protects the header of a record from damage, not from an editor.
+func TestReplayRefusesASourceWithoutItsHash(t *testing.T) {
+	file := virtualRun{bench: protectedTruck(t, "skip 100"), scenario: someFaults, length: 2 * time.Second}.run(t)
+	var files []record.File
+	edited := filepath.Join(t.TempDir(), "edited.rec")
+	replayed := func(change func(h *record.Header)) error {
+		if err := os.WriteFile(edited, withHeader(t, file, change), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Replay{Record: edited}.Run()
+		return err
+	}
+	if err := replayed(func(h *record.Header) { files = h.Files }); err != nil || len(files) < 3 {
+		t.Fatalf("the same header: %v, %d files", err, len(files))
+	}
+	for i, f := range files {
+		err := replayed(func(h *record.Header) { h.Files[i].Text = append(h.Files[i].Text, '\n') })
+		want := fmt.Sprintf("edited.rec: the text of %s %s does not have its hash in the header: the file was changed", f.Role, f.Name)
+		if err == nil || !strings.HasSuffix(err.Error(), want) || errors.As(err, new(*host.Exit)) {
+			t.Errorf("%s: %v", f.Role, err)
 		}
 	}
 }
