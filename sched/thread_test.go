@@ -252,6 +252,43 @@ func TestDeadlineIsGrantedOrReported(t *testing.T) {
 	}
 }
 
+// The kernel admits a deadline only on a thread with all CPUs of its root domain, which a loop on one
+// CPU is only on a host set up for it. So the policy is asked for without the move to a CPU.
+func TestDeadlineIsGrantedWhereTheKernelGrantsIt(t *testing.T) {
+	for _, at := range []Thread{
+		{Deadline: true, RuntimeNs: 2e6, PeriodNs: 1e7},
+		{Deadline: true, RuntimeNs: 2e7, PeriodNs: 1e7}, // more than the period
+	} {
+		share := []uint64{uint64(at.RuntimeNs), uint64(at.PeriodNs), uint64(at.PeriodNs)}
+		direct := onThread(func() error {
+			return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_DEADLINE,
+				Runtime: share[0], Deadline: share[1], Period: share[2]}, 0)
+		})
+		type result struct {
+			missing []Missing
+			attr    *unix.SchedAttr
+			err     error
+		}
+		got := onThread(func() (r result) {
+			r.missing = at.enterPolicy()
+			r.attr, r.err = unix.SchedGetAttr(0, 0)
+			return r
+		})
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		granted := got.attr.Policy == unix.SCHED_DEADLINE && got.attr.Flags&unix.SCHED_FLAG_RESET_ON_FORK != 0 &&
+			slices.Equal([]uint64{got.attr.Runtime, got.attr.Deadline, got.attr.Period}, share)
+		t.Logf("%d ns of %d ns: granted %t; the kernel answers %v", at.RuntimeNs, at.PeriodNs, granted, direct)
+		if granted != (direct == nil) || lacks(got.missing, ResourceDeadline) != (direct != nil) {
+			t.Errorf("%d ns of %d ns: %+v, missing %v; the kernel answers %v", at.RuntimeNs, at.PeriodNs, *got.attr, got.missing, direct)
+		}
+		if direct != nil && !strings.Contains(fmt.Sprint(got.missing), direct.Error()) {
+			t.Errorf("missing %v does not name the kernel's answer: %v", got.missing, direct)
+		}
+	}
+}
+
 func TestMissingDeadlineExplainsTheKernelsError(t *testing.T) {
 	at := Thread{CPU: 3, Deadline: true, RuntimeNs: 1e6, PeriodNs: 5e6}
 	for _, c := range []struct {
