@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"compress/flate"
 	"errors"
 	"strings"
 	"testing"
@@ -33,6 +34,8 @@ func TestChunkBeyondItsLimitsIsNotRead(t *testing.T) {
 		{"packed, one byte too long", packed(dataChunk, maxData+1, maxData+1), errHead},
 		{"packed, longer than it says", packed(dataChunk, 5000, 4999), errHead},
 		{"packed, shorter than it says", packed(dataChunk, 5000, 5001), errHead},
+		{"stored one byte too long, unpacked not", stored(t, maxData+1), errHead},
+		{"stored as long as possible", stored(t, maxData), nil},
 		{"an end as long as data", raw(endChunk, maxData+1), errHead},
 		{"a header", raw(headerChunk, maxData+1), nil},
 		{"packed, a header one byte too long", long, errHead},
@@ -51,6 +54,27 @@ func TestChunkBeyondItsLimitsIsNotRead(t *testing.T) {
 			t.Errorf("%s: kind %d, number %d, %d bytes, next at %d of %d", c.name, f.kind, f.number, len(f.payload), f.next, len(file))
 		}
 	}
+}
+
+// stored returns a data chunk that deflating makes longer, of n bytes in the file.
+func stored(t *testing.T, n int) chunk {
+	t.Helper()
+	deflated := func(payload int) []byte {
+		var b bytes.Buffer
+		w, err := flate.NewWriter(&b, flate.NoCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.Write(make([]byte, payload))
+		_ = w.Close()
+		return b.Bytes()
+	}
+	payload := n - (len(deflated(n-1000)) - (n - 1000)) // the heads of the blocks
+	b := deflated(payload)
+	if len(b) != n {
+		t.Fatalf("%d bytes deflate to %d, want %d", payload, len(b), n)
+	}
+	return chunk{kind: dataChunk, packing: 1, stored: b, unpackedLen: payload}
 }
 
 func TestHeaderTakesAsManyValuesAsFitIntoAChunk(t *testing.T) {
