@@ -47,6 +47,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "threads":
 		haveThreads()
+	case "probe":
+		_ = json.NewEncoder(os.Stdout).Encode(Probe(fifo7))
 	default:
 		enterAndPrint(at)
 	}
@@ -122,7 +124,19 @@ func timerSlack() string {
 }
 
 // inChild runs enterAndPrint in a separate process, without any right if plain.
-func inChild(t *testing.T, at Thread, plain bool) entered {
+func inChild(t *testing.T, at Thread, plain bool) (e entered) {
+	t.Helper()
+	text, err := json.Marshal(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	childOutput(t, string(text), plain, &e)
+	return e
+}
+
+// childOutput runs this program as a child with a value of childVariable, without any right if plain,
+// and reads its output.
+func childOutput(t *testing.T, value string, plain bool, output any) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -130,11 +144,7 @@ func inChild(t *testing.T, at Thread, plain bool) entered {
 	}
 	cmd := exec.Command(exe)
 	cmd.Dir = "/"
-	text, err := json.Marshal(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Env = append(os.Environ(), childVariable+"="+string(text))
+	cmd.Env = append(os.Environ(), childVariable+"="+value)
 	cmd.Stderr = os.Stderr
 	if plain && os.Geteuid() == 0 {
 		dir := t.TempDir() // user nobody must be able to read the binary
@@ -157,11 +167,9 @@ func inChild(t *testing.T, at Thread, plain bool) entered {
 	if err != nil {
 		t.Fatalf("child: %v", err)
 	}
-	var e entered
-	if err := json.Unmarshal(out, &e); err != nil {
+	if err := json.Unmarshal(out, output); err != nil {
 		t.Fatalf("child: %v: %s", err, out)
 	}
-	return e
 }
 
 // lacks reports whether one of resources is missing.
@@ -333,6 +341,11 @@ c000400000-c004000000 ---p 00000000 00:00 0
 ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]
 broken
 zz-yy rw-p 00000000 00:00 0
+1000-yy rw-p 00000000 00:00 0
+zz-2000 rw-p 00000000 00:00 0
+2000-1000 rw-p 00000000 00:00 0
+1000-2000 rw-p 00000000 0
+1000-2000 rw- 00000000 00:00 0
 `
 	const none, read, write = 0, unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE
 	want := []struct {
