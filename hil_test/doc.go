@@ -9,6 +9,7 @@
 //	proof      one realistic network against two independent control units
 //	faults     the consequences of each fault of a run
 //	install    the package installs, runs and is removed
+//	mutants    the tests of a package notice a change of its source
 //	study      comparisons with published theses; no tests of the product
 //
 // Three packages are shared: lab starts programs and labs, rig puts a plant on a grid, truth reads

@@ -39,3 +39,20 @@ func TestControllerStampRemovesTheDelayOfTheHost(t *testing.T) {
 		t.Errorf("without any: %d", got)
 	}
 }
+
+// A frame without a stamp of the controller says nothing about its clock: the delay of the next frame
+// is removed as before.
+func TestFrameWithoutAControllerStampLeavesTheClockAlone(t *testing.T) {
+	const start, delay = int64(1.7e18), int64(1e6)
+	for _, between := range []can.Stamp{{Soft: start + 5e6}, {Hard: 5e6 + 1}, {}} {
+		var c wireClock
+		first := c.busTime(&can.Stamp{Soft: start, Hard: 1})
+		if got := c.busTime(&between); got != between.Soft {
+			t.Errorf("%+v: %d, want the kernel's stamp", between, got)
+		}
+		got := c.busTime(&can.Stamp{Soft: start + 10e6 + delay, Hard: 10e6 + 1})
+		if err := got - (start + 10e6); first != start || err < 0 || err > (10e6+delay)>>12 {
+			t.Errorf("after %+v a frame stamped %d ns late is %d ns off", between, delay, err)
+		}
+	}
+}

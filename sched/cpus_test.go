@@ -260,3 +260,53 @@ func TestAllowGrantsTheExistingCPUsOfASet(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The child is another process: its threads move, those of the test stay.
+func TestAllowMovesTheThreadsOfTheNamedProcess(t *testing.T) {
+	var allowed, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		t.Fatal(err)
+	}
+	one.Set(highest(&allowed))
+	pid, own := threads(t), cpusOf(t, os.Getpid())
+	for _, set := range []unix.CPUSet{one, allowed} {
+		if err := Allow(pid, set, pid); err != nil {
+			t.Fatal(err)
+		}
+		for tid, got := range cpusOf(t, pid) {
+			want := set
+			if tid == pid { // the exception
+				want = allowed
+			}
+			if got != want {
+				t.Errorf("thread %d of %d may run on %v, want %v", tid, pid, got[0], want[0])
+			}
+		}
+	}
+	for tid, got := range cpusOf(t, os.Getpid()) {
+		if was, ok := own[tid]; ok && got != was {
+			t.Errorf("thread %d of this process was moved from %v to %v", tid, was[0], got[0])
+		}
+	}
+	if err := Allow(1<<22+1, allowed, 0); err == nil { // above the largest process id
+		t.Error("Allow of no process succeeds")
+	}
+}
+
+func TestAllowedListsTheCPUsOfTheThread(t *testing.T) {
+	list := onThread(func() []int {
+		var set unix.CPUSet
+		_ = unix.SchedGetaffinity(0, &set)
+		if err := moveTo(highest(&set)); err != nil {
+			t.Error(err)
+		}
+		return append(Allowed(), -1, highest(&set))
+	})
+	if len(list) != 3 || list[0] != list[2] {
+		t.Errorf("a thread on CPU %d alone has the CPUs %v", list[len(list)-1], list[:len(list)-2])
+	}
+	all := hostinfo.Files("/").Fields("proc/thread-self/status")["Cpus_allowed_list"]
+	if want, err := hostinfo.ParseCPUs(all); err != nil || !slices.Equal(Allowed(), want) {
+		t.Errorf("CPUs %v, want those of /proc: %s, %v", Allowed(), all, err)
+	}
+}

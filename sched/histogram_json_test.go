@@ -44,3 +44,20 @@ func TestHistogramWithAnInvalidBinIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestHistogramIsWrittenWithoutItsEmptyBins(t *testing.T) {
+	var h Histogram
+	for ns, want := range map[int64]string{
+		-1:    `{"max_ns":0,"bins":[],"us":[]}`,
+		5:     `{"max_ns":5,"bins":[[5,1]],"us":[[0,1]]}`,
+		3_000: `{"max_ns":3000,"bins":[[3007,1]],"us":[[3,1]]}`,
+	} {
+		h = Histogram{}
+		if ns > 0 {
+			h.Record(ns)
+		}
+		if got, err := json.Marshal(&h); err != nil || string(got) != want {
+			t.Errorf("%d ns: %s, %v; want %s", ns, got, err, want)
+		}
+	}
+}

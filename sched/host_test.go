@@ -211,6 +211,61 @@ func TestUsageCountsTheCallingThread(t *testing.T) {
 	}
 }
 
+// The independent count is that of proc_pid_stat(5): fields 10 and 12.
+func TestFaultsCountsThePagesOfTheProcess(t *testing.T) {
+	const pages = 100
+	stat := func() (minor, major int64) {
+		text, err := os.ReadFile("/proc/self/stat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := strings.Fields(string(text[bytes.LastIndexByte(text, ')'):]))
+		if _, err := fmt.Sscan(f[8]+" "+f[10], &minor, &major); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		return minor, major
+	}
+	for range 2 {
+		lowMinor, lowMajor := stat()
+		minor, major := Faults()
+		highMinor, highMajor := stat()
+		if !(lowMinor <= minor && minor <= highMinor && lowMajor <= major && major <= highMajor) {
+			t.Errorf("%d minor, %d major faults; the kernel counts %d to %d, %d to %d",
+				minor, major, lowMinor, highMinor, lowMajor, highMajor)
+		}
+		writeFresh(t, pages)
+		readEvicted(t)
+		if after, _ := Faults(); after < minor+pages {
+			t.Errorf("%d fresh pages gave %d minor faults", pages, after-minor)
+		}
+	}
+}
+
+// readEvicted reads a page of a file that the kernel has dropped from memory: a major fault, except
+// on a file system in memory.
+func readEvicted(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "evicted"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(make([]byte, os.Getpagesize())); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+	mem, err := unix.Mmap(int(f.Fd()), 0, os.Getpagesize(), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mem[0] != 0 {
+		t.Error("the file has changed")
+	}
+	_ = unix.Munmap(mem)
+}
+
 // writeFresh writes to fresh pages, a fault each.
 func writeFresh(t *testing.T, pages int) {
 	mem, err := unix.Mmap(-1, 0, pages*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)

@@ -178,3 +178,21 @@ func TestThrottlingIsReportedWithItsShare(t *testing.T) {
 		t.Errorf("without /proc: %q", got)
 	}
 }
+
+// Without rights the limits and the kernel both refuse the priority: it is reported once.
+func TestProbeWithoutRightsNamesEachResourceOnce(t *testing.T) {
+	var got []Missing
+	childOutput(t, "probe", true, &got)
+	count := map[Resource]int{}
+	for _, m := range got {
+		count[m.Of]++
+	}
+	for of, n := range count {
+		if n != 1 {
+			t.Errorf("%s is missing %d times: %v", of, n, got)
+		}
+	}
+	if count[ResourceFIFO] != 1 || count[ResourceMemory] != 1 {
+		t.Errorf("missing %v, want the priority and the memory", got)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -267,6 +268,39 @@ func TestWaitAfterCloseFailsWithAnError(t *testing.T) {
 			t.Errorf("Wait on a closed timer = %d, %v", n, tk.Err())
 		}
 	})
+}
+
+// The kernel names what a descriptor is: proc_pid_fd(5).
+func TestTimerSleepsInTheSystemCallOfItsName(t *testing.T) {
+	for _, sleep := range []string{Timerfd, Nanosleep} {
+		before := timerfds(t)
+		tk, err := NewTimer(sleep, time.Millisecond, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := timerfds(t) - before
+		if err := tk.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if want := map[string]int{Timerfd: 1, Nanosleep: 0}[sleep]; n != want || timerfds(t) != before {
+			t.Errorf("a timer that sleeps in %s has %d timerfds and leaves %d; want %d, 0", sleep, n, timerfds(t)-before, want)
+		}
+	}
+}
+
+// timerfds returns how many timerfds this process has.
+func timerfds(t *testing.T) (n int) {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range list {
+		if name, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.Contains(name, "timerfd") {
+			n++
+		}
+	}
+	return n
 }
 
 func TestTickersDoNotAllocate(t *testing.T) {

@@ -87,7 +87,7 @@ var ours = map[string][]string{
 // tests are the packages of hil_test that hold tests and may import anything. helpers are the
 // packages that they share.
 var (
-	tests   = []string{"rules", "accuracy", "cost", "interop", "labs", "proof", "faults", "install"}
+	tests   = []string{"rules", "accuracy", "cost", "interop", "labs", "proof", "faults", "install", "mutants"}
 	helpers = map[string][]string{
 		"hil_test":            {},
 		"hil_test/lab":        {"rt/ecu", "sched", "sched/hostinfo"},
