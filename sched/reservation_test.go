@@ -15,9 +15,9 @@ import (
 func TestReservationsNameTheirHolder(t *testing.T) {
 	const line = "0000000000000000: 00000002 00000000 00010000 0005 01 12345"
 	want := []Reservation{
-		{"cpu/3", "target", 4711, "bench.yaml"},
-		{"bus/can0", "supervisor", 1, "a/b c"},
-		{"host/settings", "doctor", 99, ""},
+		{"cpu/3", "target", 4711, "bench.yaml", -1},
+		{"bus/can0", "supervisor", 1, "a/b c", -1},
+		{"host/settings", "doctor", 99, "", -1},
 	}
 	text := "Num       RefCount Protocol Flags    Type St Inode Path\n" + line + "\n" + line + " /run/other/cpu/3/target/1/x\n"
 	for _, r := range want {
@@ -51,16 +51,17 @@ func TestReservationHasOneHolderUntilItsSocketIsClosed(t *testing.T) {
 	if err != nil {
 		t.Fatalf("after its end: %v", err)
 	}
-	_ = unix.Close(fd)
+	defer unix.Close(fd)
 
 	// A holder in the name of a socket is listed, as far as the name goes: sun_path of unix(7) has 108 bytes.
 	const longest = 107
-	holder := Reservation{what, "tester", os.Getpid(), strings.Repeat("o", longest)}
-	if fd, err = NewReservationSocket(); err != nil {
+	holder := Reservation{what, "tester", os.Getpid(), strings.Repeat("o", longest), os.Getuid()}
+	named, err := NewReservationSocket()
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(fd)
-	if err := NameReservation(fd, holder.String()); err != nil {
+	defer unix.Close(named)
+	if err := NameReservation(named, holder.String()); err != nil {
 		t.Fatal(err)
 	}
 	holder.Owner = holder.Owner[:longest-len(ReservationRoot+holder.String())+len(holder.Owner)]
