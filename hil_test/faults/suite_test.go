@@ -67,6 +67,8 @@ var scenarios = []scenario{
 	{"530-pipe-closed", "the reader of standard output has ended", "the run continues; exit 0", pipeClosed, ""},
 	{"540-disk-full", "the disk has no room for the report", "the run is unharmed; one line, exit 1", diskFull, ""},
 	{"550-report-to-a-pipe", "the report goes to a pipe", "the report is complete; exit 0", reportToPipe, ""},
+	{"560-record-stalled", "the disk of the record stalls for 2 s", "no lost tick; the record is complete; exit 0", recordStalled, ""},
+	{"570-record-stalled-flood", "the disk of the record stalls while the unit sends as fast as it can", "no lost tick; the report and the record count what is missing; exit 1", recordStalledInAFlood, ""},
 
 	// The host.
 	{"610-memory-pressure", "another process takes all memory", "no page fault in the target; exit 0", memoryPressure, ""},
