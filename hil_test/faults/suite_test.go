@@ -52,6 +52,7 @@ var scenarios = []scenario{
 	{"360-attached-target-dies", "SIGKILL of the target, attached", "safe values from the attached supervisor; exit 1", attachedTargetDies, ""},
 	{"370-attach-twice", "two attach at the same time", "one succeeds, the other is refused, exit 3", attachTwice, ""},
 	{"380-orphan-shutdown", "SIGTERM of a target without a supervisor", "safe values for 100 ms, the target ends", orphanShutdown, ""},
+	{"390-ids-reused", "the ids of a killed supervisor and its target belong to other processes", "attach takes over; the processes are not taken for the run", nil, "ReusedProcessIDsAreNotTakenForARun"},
 
 	// The unit and the bus.
 	{"410-unit-silent", "the unit stops sending", "the plant continues with the last command and reports it; exit 0", unitSilent, ""},
