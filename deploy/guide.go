@@ -18,3 +18,9 @@ var Install []byte
 //
 //go:embed HOST.md
 var Host []byte
+
+// Failures is the guide to what a run promises under each failure, which `lockstep help failures`
+// prints.
+//
+//go:embed FAILURES.md
+var Failures []byte

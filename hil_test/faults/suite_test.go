@@ -56,6 +56,7 @@ var scenarios = []scenario{
 	{"370-attach-twice", "two attach at the same time", "one succeeds, the other is refused, exit 3", attachTwice, ""},
 	{"380-orphan-shutdown", "SIGTERM of a target without a supervisor", "safe values for 100 ms, the target ends", orphanShutdown, ""},
 	{"390-supervisor-crash", "the Go runtime of the supervisor reports a fatal error, under supervisor_gone: continue", "it ends by SIGABRT; the run goes on, attach takes over; exit 0", supervisorCrash, ""},
+	{"395-ids-reused", "the ids of a killed supervisor and its target belong to other processes", "attach takes over; the processes are not taken for the run", nil, "ReusedProcessIDsAreNotTakenForARun"},
 
 	// The unit and the bus.
 	{"410-unit-silent", "the unit stops sending", "the plant continues with the last command and reports it; exit 0", unitSilent, ""},
@@ -71,6 +72,8 @@ var scenarios = []scenario{
 	{"530-pipe-closed", "the reader of standard output has ended", "the run continues; exit 0", pipeClosed, ""},
 	{"540-disk-full", "the disk has no room for the report", "the run is unharmed; one line, exit 1", diskFull, ""},
 	{"550-report-to-a-pipe", "the report goes to a pipe", "the report is complete; exit 0", reportToPipe, ""},
+	{"560-record-stalled", "the disk of the record stalls for 2 s", "no lost tick; the record is complete; exit 0", recordStalled, ""},
+	{"570-record-stalled-flood", "the disk of the record stalls while the unit sends as fast as it can", "no lost tick; the report and the record count what is missing; exit 1", recordStalledInAFlood, ""},
 
 	// The host.
 	{"610-memory-pressure", "another process takes all memory", "no page fault in the target; exit 0", memoryPressure, ""},

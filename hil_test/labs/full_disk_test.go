@@ -75,3 +75,21 @@ func TestLabRunContinuesWithoutRoomForItsControlSocket(t *testing.T) {
 		t.Errorf("exit %d, %s\n%s", code, &p.Err, &p.Out)
 	}
 }
+
+func TestLabReadOnlyDiskIsRefusedBeforeTheFirstTick(t *testing.T) {
+	if !lab.InVCAN(t) {
+		return
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("small", dir, "tmpfs", unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	for _, flag := range []string{"-record", "-report"} {
+		file := filepath.Join(dir, "file")
+		out, errors, code := lab.Run(t, "run", "-for", "300ms", flag, file)
+		if code != 2 || strings.Count(errors, "\n") != 1 || !strings.Contains(errors, file+": read-only file system") || strings.Contains(out, "frames out") {
+			t.Errorf("%s: exit %d, %q; want 2 and one line with the file\n%s", flag, code, errors, out)
+		}
+	}
+}

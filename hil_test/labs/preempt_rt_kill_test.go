@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -180,5 +182,42 @@ func afterDeath(t *testing.T, gone string, enough, most int) {
 	t.Logf("%d Speeds before the supervisor's death, then %d of the plant and %d safe ones", before, plant-before, safe)
 	if plant-before > 200 || safe < 1 || safe > most {
 		t.Errorf("after the supervisor's death %d Speeds of the plant and %d safe ones; want about 100, and at most %d", plant-before, safe, most)
+	}
+}
+
+// withID starts a process that sleeps and has a process id that was another's.
+func withID(t *testing.T, pid int) (sleeper *lab.Process) {
+	t.Helper()
+	lab.Await(t, fmt.Sprintf("a new process has the id %d", pid), func() bool {
+		// The next process or thread gets the following id, if it is free.
+		if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(pid-1)), 0); err != nil {
+			t.Fatal(err)
+		}
+		sleeper = lab.Start(t, "sleep", "1000")
+		return sleeper.Cmd.Process.Pid == pid
+	})
+	return sleeper
+}
+
+// reusedIDs gives the id of a killed supervisor, and then that of its target, to another process.
+func reusedIDs(t *testing.T) {
+	target, b := orphan(t, "continue")
+	alive := []*lab.Process{withID(t, b.Cmd.Process.Pid)}
+	attached := lab.Start(t, lab.Command(t), "attach", strconv.Itoa(target))
+	attached.AwaitTicking()
+	attached.Signal(syscall.SIGINT)
+	if code := attached.Wait(); code != 0 {
+		t.Errorf("attach: exit %d, want 0\n%s%s", code, &attached.Out, &attached.Err)
+	}
+	lab.AwaitExit(t, target)
+	alive = append(alive, withID(t, target))
+	for _, args := range [][]string{{"attach", strconv.Itoa(target)}, {"stop", "-now", strconv.Itoa(target)}} {
+		lab.CheckRefused(t, []string{args[0] + ": "}, args...)
+	}
+	lab.CheckRefused(t, []string{"stop: "}, "stop", "-now", strconv.Itoa(b.Cmd.Process.Pid))
+	for _, p := range alive {
+		if err := p.Cmd.Process.Signal(syscall.Signal(0)); err != nil {
+			t.Errorf("%s, process %d: %v", p.Name, p.Cmd.Process.Pid, err)
+		}
 	}
 }

@@ -47,6 +47,7 @@ func TestLabPreemptRT(t *testing.T) {
 		{"SupervisorKilledTargetContinuesAndIsAttachedTo", supervisorKilledGoesOn},
 		{"SupervisorKilledTargetGoesSafeAfterItsTime", func(t *testing.T) { afterDeath(t, "safe after 500 ms", 50, 1<<20) }},
 		{"SupervisorKilledTargetStopsAfterItsTime", func(t *testing.T) { afterDeath(t, "stop after 500 ms", 0, 22) }},
+		{"ReusedProcessIDsAreNotTakenForARun", reusedIDs},
 		{"LoopCPUTakenOfflineIsHarmlessOrAClearStop", cpuOffline},
 	} {
 		t.Run(test.name, test.check)
@@ -99,12 +100,15 @@ type rtBench struct {
 // ticks.
 func runRT(t *testing.T, edits ...lab.Edit) *rtBench {
 	t.Helper()
-	t.Cleanup(func() { // after a failed test
-		for _, pid := range hostinfo.Files("/").ProcessesNamed("lockstep-target") {
-			syscall.Kill(pid, syscall.SIGKILL)
-		}
-	})
+	t.Cleanup(killTargets) // after a failed test
 	return ticking(t, "can0", edits)
+}
+
+// killTargets kills every target in the lab.
+func killTargets() {
+	for _, pid := range hostinfo.Files("/").ProcessesNamed("lockstep-target") {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
 }
 
 // ticking starts the demo bench, edited, on a bus, with more arguments, and waits until it

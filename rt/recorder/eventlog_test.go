@@ -100,7 +100,7 @@ func TestRunKeepsTheFilesItStartedWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range header.Files {
-		if strings.Contains(string(f.Text), "another") {
+		if strings.Contains(string(f.Text), "VERSION \"another\"") {
 			t.Errorf("the record has %s as it is now", f.Name)
 		}
 	}

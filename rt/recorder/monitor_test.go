@@ -4,7 +4,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"lockstep/io/can"
 	"lockstep/io/record"
@@ -155,6 +157,41 @@ func TestMonitorDistinguishesFramesOfTheTarget(t *testing.T) {
 	for i, f := range list {
 		if f.Frame != want[i] || f.Sent || f.Time < now {
 			t.Errorf("frame %d: %+v, want %+v", i, f, want[i])
+		}
+	}
+}
+
+// A clock that ran an hour ahead, or behind, until now has the effect of a step: the recorder sees
+// its difference from the clock of the grid only.
+func TestStepOfTheClockIsNotedAndLosesNoMonitoredFrame(t *testing.T) {
+	for ahead, want := range map[time.Duration]string{time.Hour: "stepped by -3600.0", -time.Hour: "stepped by +3600.0"} {
+		run := runtest.Guarded(t, benchtest.GuardedText(t))
+		c, _, node := listening(t, run)
+		run.Status.StartNs.Store(uint64(sched.Now()))
+		if !c.begin() {
+			t.Fatal(c.err)
+		}
+		c.offset += int64(ahead)
+		c.start += int64(ahead)
+		const frames = 20
+		for range frames {
+			node.Send(&can.Frame{ID: 0x7FF, Len: 8})
+			run.Loop.Tick(1)
+			c.Write(time.Now())
+		}
+		c.writeMonitored(math.MaxInt64)
+		if err := c.w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		list, unheard := monitoredIn(t, c.path)
+		var notes []string
+		for _, e := range recordtest.Entries(t, c.path) {
+			if e.Kind == record.EventEntry && e.Event.Kind == record.Note {
+				notes = append(notes, e.Event.Text)
+			}
+		}
+		if len(list) != frames || unheard != 0 || len(notes) != 1 || !strings.Contains(notes[0], want) {
+			t.Errorf("clock %v ahead: %d monitored frames, %d lost, notes %q; want %d, 0, one with %q", ahead, len(list), unheard, notes, frames, want)
 		}
 	}
 }

@@ -112,6 +112,7 @@ func (c *Recorder) Write(now time.Time) {
 	if c.Status == nil || !c.begun && !c.begin() { // idle, or too early
 		return
 	}
+	c.followClock()
 	c.drainRing()
 	if c.w == nil {
 		return
@@ -199,15 +200,16 @@ func (c *Recorder) noteFirstError(err error) {
 
 // begin writes the header once the grid has started.
 func (c *Recorder) begin() bool {
-	start, now := int64(c.Status.StartNs.Load()), sched.Now()
+	start := int64(c.Status.StartNs.Load())
 	switch {
 	case c.Handover.Loop.Virtual: // point 0 is at 0 ns, which is now
-		now = 0
+		c.offset = sched.Realtime()
 	case start == 0:
 		return false
+	default:
+		c.offset = clockOffset()
 	}
 
-	c.offset = sched.Realtime() - now
 	c.start = start + c.offset
 	if c.judge != nil && !c.Handover.Loop.Virtual {
 		c.judge.Begin(start + c.offset)
@@ -230,6 +232,42 @@ func (c *Recorder) begin() bool {
 		U: make([]float64, len(h.Inputs)), Y: make([]float64, len(h.Outputs)), Phases: make([]int64, len(h.Phases)),
 	}
 	return true
+}
+
+// clockStep is the smallest step of CLOCK_REALTIME that the recorder notes. Both clocks follow NTP at
+// the same rate, so their difference changes by steps only.
+const clockStep = 10 * time.Millisecond
+
+// clockOffset returns CLOCK_REALTIME minus the clock of the grid, ns.
+func clockOffset() (offset int64) {
+	for range 10 { // again if another thread ran between the readings
+		before := sched.Now()
+		now := sched.Realtime()
+		after := sched.Now()
+		offset = now - (before+after)/2
+		if after-before < int64(clockStep)/10 {
+			break
+		}
+	}
+	return offset
+}
+
+// followClock notes a step of CLOCK_REALTIME since the last call. From then on frames have stamps of
+// the stepped clock, and so have the events of the record.
+func (c *Recorder) followClock() {
+	step := clockOffset() - c.offset
+	if c.Handover.Loop.Virtual || time.Duration(step).Abs() < clockStep {
+		return
+	}
+	c.offset += step
+	c.start = min(c.start, c.start+step) // monitored frames with earlier stamps are not of this run
+	if c.judge != nil {
+		c.judge.Begin(int64(c.Status.StartNs.Load()) + c.offset)
+	}
+	if c.w != nil {
+		c.noteFirstError(c.w.Event(&record.Event{Kind: record.Note, Tick: c.tick.Index, Time: sched.Realtime(),
+			Text: fmt.Sprintf("CLOCK_REALTIME stepped by %+.3f s: times before and after differ by that", float64(step)/1e9)}))
+	}
 }
 
 // drainRing writes the entries of the ring.

@@ -209,7 +209,10 @@ func (s *spec) axis(strata, seed int64) (a axis) {
 	}
 
 	for i, share := range a.values {
-		a.values[i] = spreads[random].value(ends[0], ends[1], share)
+		v := spreads[random].value(ends[0], ends[1], share)
+		if a.values[i] = v; math.IsNaN(v) || math.IsInf(v, 0) {
+			s.fail("from", "%s and %s are too large: a value between them is not finite", from.Text, to.Text)
+		}
 	}
 	return a
 }

@@ -58,21 +58,15 @@ func Load(name string) (*Sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sweep{Origin: yamlfile.Origin{File: file, Owner: "sweep"}, text: data}
+	s, err := parse(file, data)
+	if err != nil {
+		return nil, err
+	}
 	if s.program, err = program(); err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
 	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		s.dir = filepath.Dir(name)
-	}
-	r := &yamlfile.Reader{Origin: s.Origin}
-	err = r.Try(func() {
-		s.read(r, yamlfile.Root(r.Document(data)))
-		s.combine(r)
-		s.makeColumns(r)
-	})
-	if err != nil {
-		return nil, err
 	}
 	w, err := s.worker()
 	if err != nil {
@@ -83,6 +77,18 @@ func Load(name string) (*Sweep, error) {
 	}
 	s.Hash = s.hash(w.from.Files)
 	return s, nil
+}
+
+// parse reads the text of a sweep file, without the files that it names.
+func parse(file string, text []byte) (*Sweep, error) {
+	s := &Sweep{Origin: yamlfile.Origin{File: file, Owner: "sweep"}, text: text}
+	r := &yamlfile.Reader{Origin: s.Origin}
+	err := r.Try(func() {
+		s.read(r, yamlfile.Root(r.Document(text)))
+		s.combine(r)
+		s.makeColumns(r)
+	})
+	return s, err
 }
 
 // program identifies the simulating program as far as results depend on it bit for bit: its
@@ -181,28 +187,24 @@ func (s *Sweep) combine(r *yamlfile.Reader) {
 			rule.Text, units.Meant(rule.Text, known))
 	}
 
-	all := 1.0
+	// A file that is refused must not cost the memory of all its values.
+	all, grid := 1.0, strata == 0 && rule.Text != "zip"
 	for i := range s.parameters {
 		p := &s.parameters[i]
 		p.axis, p.stride = p.spec.axis(strata, seed), 1
-		all *= float64(len(p.values))
-	}
-
-	first := &s.parameters[0]
-	if strata > 0 || rule.Text == "zip" {
-		s.Cases = int64(len(first.values))
-		for _, p := range s.parameters {
-			if n := int64(len(p.values)); n != s.Cases {
-				r.FailAt(p.name.At(), "cases: zip: %s has %d values, %s has %d", p.name.Text, n, first.name.Text, s.Cases)
-			}
+		first, n := &s.parameters[0], len(p.values)
+		if all *= float64(n); grid && all > maxCases {
+			r.FailAt(first.name.At(), "cases: %.12g cases, at most %d are possible; "+
+				"a latin hypercube has a number of cases that you choose", all, maxCases)
 		}
-
-		return
+		if !grid && n != len(first.values) {
+			r.FailAt(p.name.At(), "cases: zip: %s has %d values, %s has %d", p.name.Text, n, first.name.Text, len(first.values))
+		}
 	}
 
-	if all > maxCases {
-		r.FailAt(first.name.At(), "cases: %.12g cases, at most %d are possible; "+
-			"a latin hypercube has a number of cases that you choose", all, maxCases)
+	if !grid {
+		s.Cases = int64(len(s.parameters[0].values))
+		return
 	}
 
 	s.Cases = 1

@@ -291,6 +291,7 @@ results:
 		{"brake.mu", "wheel.type", `5:12: sweep: wheel.type is not a number: "inertia"`},
 		{"from: 0.2", "from: .nan", `5:28: sweep: mu: from: .nan is not a finite number`},
 		{"to: 0.6", "to: .inf", `5:37: sweep: mu: to: .inf is not a finite number`},
+		{"from: 0.2, to: 0.6", "from: 1e308, to: -1e308", `5:28: sweep: mu: 1e308 and -1e308 are too large: a value between them is not finite`},
 		{"from: 0.2, to: 0.6", "from: 1 kg, to: 2 kg", `5:12: sweep: brake.mu: unit "kg" (kg) does not fit what stands there (1); the file has "0.5"`},
 		{"to: 0.6", "to: 6 %", `5:28: sweep: mu: 0.2 needs a unit: 0.2 % or 20 %?`},
 		{"steps: 5", "steps: 2000000", `5:49: sweep: mu: steps: "2000000" is not a whole number from 1 to 1000000`},

@@ -30,6 +30,7 @@ func guides() []guide.Guide {
 		{Name: "install", Source: deploy.Install},
 		{Name: "host", Source: deploy.Host},
 		{Name: "certificate", Source: deploy.Certificate},
+		{Name: "failures", Source: deploy.Failures},
 		{Name: "soak", Source: soak.Guide},
 		{Name: "method", Source: kernel.Method},
 		{Name: "labs", Source: hiltest.Labs},
