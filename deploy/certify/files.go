@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lockstep/rt/bench"
 	"lockstep/rt/host"
 )
 
@@ -41,11 +42,12 @@ func Create(html string) (_ *Files, err error) {
 	}()
 
 	removeAbandoned(filepath.Dir(html))
-	for _, name := range []string{f.JSON, f.HTML} {
+	kinds := []string{"certificate", "HTML"}
+	for i, name := range []string{f.JSON, f.HTML} {
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("certify: -o %s exists and is not a regular file", name)
 		}
-		r, err := host.CreateResult(name, reservedSize)
+		r, err := bench.CreateResult(name, reservedSize, kinds[i])
 		if err != nil {
 			return nil, fmt.Errorf("certify: -o %s: %w", html, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 	"syscall"
 )
 
@@ -89,7 +90,24 @@ func Open(name string, kind Kind) (*File, error) {
 		return nil, err
 	}
 
+	if kind != Head && kind != State {
+		opened.Store(name, true)
+	}
 	return &File{io.NewSectionReader(f, 0, info.Size()), f}, nil
+}
+
+// opened holds the names of the files that this process has opened as input. Not an input is a file
+// opened to find its kind, and the state of a soak, which the same soak writes.
+var opened sync.Map
+
+// WasRead reports whether a file is an input of this process, by any name.
+func WasRead(file fs.FileInfo) (was bool) {
+	opened.Range(func(name, _ any) bool {
+		info, err := os.Stat(name.(string))
+		was = err == nil && os.SameFile(info, file)
+		return !was
+	})
+	return was
 }
 
 // check refuses what is no regular file, and a file above the limit of its kind.

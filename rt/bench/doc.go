@@ -12,5 +12,6 @@
 // Reading order: file.go (Bench, Load), plant.go (its plant, units of its databases), bus.go (buses,
 // frames, messages), protect.go (protected groups, values over time), claim_file.go (J1939
 // addresses), safe.go (safe values, ends of a run), prepare.go (Handover), handover.go (how a
-// Handover reaches the target, digests of the sources of a run), guide.go (BENCH.md).
+// Handover reaches the target, digests of the sources of a run), kind.go (kinds of files), result.go
+// (files that a result must not replace), guide.go (BENCH.md).
 package bench

@@ -34,15 +34,15 @@ func CreateResult(name string, space int64) (*Result, error) {
 	if name == "" {
 		return nil, nil
 	}
-	if name == "-" || filepath.Clean(name) == "/dev/stdout" { // /dev/stdout cannot be opened if it is a socket
+	if isStdout(name) { // /dev/stdout cannot be opened if it is a socket
 		return &Result{file: os.Stdout}, nil
 	}
-	if info, err := os.Stat(name); err == nil && isDirect(name, info) {
+	if IsDirect(name) {
 		mode := os.O_RDWR // a pipe without a reader does not block
 		if unix.Access(name, unix.R_OK) != nil {
 			mode = os.O_WRONLY
 		}
-		if info.Mode().IsRegular() { // the standard output, which other text may go to
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() { // the standard output, which other text may go to
 			mode |= os.O_APPEND
 		}
 		f, err := os.OpenFile(name, mode, 0)
@@ -66,11 +66,17 @@ func CreateResult(name string, space int64) (*Result, error) {
 	return r, nil
 }
 
-// isDirect reports whether a file cannot be replaced by another one.
-func isDirect(name string, info fs.FileInfo) bool {
+func isStdout(name string) bool { return name == "-" || filepath.Clean(name) == "/dev/stdout" }
+
+// IsDirect reports whether a result of this name is written directly, see Result.
+func IsDirect(name string) bool {
+	if isStdout(name) {
+		return true
+	}
 	clean := filepath.Clean(name)
-	return !info.Mode().IsRegular() && !info.IsDir() ||
-		(strings.HasPrefix(clean, "/dev/") || strings.HasPrefix(clean, "/proc/")) && !strings.HasPrefix(clean, "/dev/shm/")
+	info, err := os.Stat(name)
+	return err == nil && (!info.Mode().IsRegular() && !info.IsDir() ||
+		(strings.HasPrefix(clean, "/dev/") || strings.HasPrefix(clean, "/proc/")) && !strings.HasPrefix(clean, "/dev/shm/"))
 }
 
 // open opens and locks NAME.part.

@@ -12,6 +12,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/record"
 	"lockstep/rt"
+	"lockstep/rt/bench"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
@@ -81,7 +82,10 @@ func New(r report.View, what Options) (_ *Recorder, err error) {
 		if c.handover, err = r.Handover.ForRecord(); err != nil { // before the run, since it takes time
 			return nil, err
 		}
-		if c.file, err = createRecord(c.path, what.Older); err != nil { // a bad file name is reported before the run
+		if err = bench.CheckResult(c.path, "record"); err == nil { // a bad file name is reported before the run
+			c.file, err = createRecord(c.path, what.Older)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("run: record: %w", err)
 		}
 		if err = c.monitor.open(r); err != nil {

@@ -101,7 +101,7 @@ func Open(h *bench.Handover, name, junit string) (s Run, err error) {
 	if s.Scenario, err = Load(h, name); err != nil {
 		return s, err
 	}
-	if s.junit, err = host.CreateResult(junit, host.ReportSpace); err != nil {
+	if s.junit, err = bench.CreateResult(junit, host.ReportSpace, "XML"); err != nil {
 		return s, fmt.Errorf("run: junit: %w", err)
 	}
 	return s, nil

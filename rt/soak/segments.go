@@ -132,7 +132,7 @@ func (k *series) openOutputs() (err error) {
 		}
 	}
 
-	if k.report, err = host.CreateResult(k.Options.Report, host.ReportSpace); err != nil {
+	if k.report, err = bench.CreateResult(k.Options.Report, host.ReportSpace, "report", "JSON"); err != nil {
 		return fmt.Errorf("soak: report: %w", err)
 	}
 	return nil
@@ -386,6 +386,10 @@ func (k *series) recordOf(l *segment) string {
 		return ""
 	}
 	file := filepath.Join(k.Options.Record, fmt.Sprintf("leg-%06d.rec", l.number))
+	if err := bench.CheckResult(file, "record"); err != nil {
+		k.endRecords(err.Error())
+		return ""
+	}
 	f, err := os.Create(file)
 	if err != nil {
 		k.endRecords(err.Error())

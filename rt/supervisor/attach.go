@@ -18,17 +18,17 @@ import (
 // and reports at its end. which is the name of the bench or the process id of the target; "" selects
 // the only target.
 func Attach(which string, o Options) error {
+	r := New(nil, o)
+	defer r.Close()
+	if err := r.createReport(); err != nil {
+		return err
+	}
 	pid, err := control.FindOrphan(which)
 	if err != nil {
 		return err
 	}
-	r := New(nil, o)
-	defer r.Close()
 	if err := r.takeOver(pid); err != nil {
 		return refused(fmt.Errorf("attach: process %d: %w", pid, err))
-	}
-	if err := r.createReport(); err != nil {
-		return err
 	}
 	signals := Signals()
 	if err := r.replaceSupervisor(); err != nil {

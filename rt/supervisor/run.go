@@ -244,6 +244,9 @@ func (r *Session) Prepare() (err error) {
 		return refused(fmt.Errorf("run: %w", err))
 	}
 
+	if err := r.createReport(); err != nil {
+		return err
+	}
 	record, err := recorder.New(r.View, recorder.Options{
 		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario,
 		Events: func() []record.Event { return append(r.states.events(), r.claims.events()...) },
@@ -252,7 +255,7 @@ func (r *Session) Prepare() (err error) {
 		return err
 	}
 	r.record = record
-	return r.createReport()
+	return nil
 }
 
 // refused returns err with its exit code, and without one with code 3: the host refuses the run.
@@ -450,7 +453,7 @@ func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) 
 
 // createReport creates the file of the report, if Options.Report names one.
 func (r *Session) createReport() (err error) {
-	if r.file, err = host.CreateResult(r.Options.Report, host.ReportSpace); err != nil {
+	if r.file, err = bench.CreateResult(r.Options.Report, host.ReportSpace, "report", "JSON"); err != nil {
 		return fmt.Errorf("run: report: %w", err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"lockstep/model/units"
+	"lockstep/rt/bench"
 	"lockstep/rt/host"
 )
 
@@ -133,6 +134,10 @@ func (h head) merge(shards map[int64][]record, out string, si bool) (*Outcome, e
 		if err := h.toSI(rows); err != nil {
 			return nil, err
 		}
+	}
+	kind := map[string]string{".parquet": "table", ".csv": "inputs"}[filepath.Ext(out)]
+	if err := bench.CheckResult(out, kind); err != nil {
+		return nil, fmt.Errorf("sweep: -o: %w", err)
 	}
 	h.Shard, h.Shards = 0, 1
 	o := newOutcome(out, h, rows)

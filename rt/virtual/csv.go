@@ -251,7 +251,7 @@ func newTable(name string, head []string) (*csvTable, error) {
 	if name == "" {
 		return nil, nil
 	}
-	f, err := host.CreateResult(name, 0)
+	f, err := bench.CreateResult(name, 0, "inputs")
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}

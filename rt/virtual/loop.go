@@ -25,7 +25,7 @@ import (
 	"lockstep/sched"
 )
 
-// begin creates the buses, the control unit, the loop and the recorder. A scenario has set the
+// begin creates the buses, the control unit and the loop. A scenario has set the
 // length of the run by now.
 func (w *simulation) begin() (err error) {
 	h := w.view.Handover
@@ -39,9 +39,12 @@ func (w *simulation) begin() (err error) {
 		return err
 	}
 	w.kernel, w.clock = kernel.New(h.Tables), sched.NewVirtual(w.Step)
-	if w.loop, err = rt.New(h.Loop, w.kernel, w.buses, h.Maps, w.clock, w.view.Status); err != nil {
-		return err
-	}
+	w.loop, err = rt.New(h.Loop, w.kernel, w.buses, h.Maps, w.clock, w.view.Status)
+	return err
+}
+
+// createRecord creates the recorder, which also judges the scenario.
+func (w *simulation) createRecord() (err error) {
 	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario})
 	return err
 }

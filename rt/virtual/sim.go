@@ -14,9 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -115,9 +113,6 @@ func (s Simulation) Run() (*report.Report, error) {
 
 // prepare prepares the run. It creates the output files last.
 func (w *simulation) prepare() error {
-	if err := w.checkFiles(); err != nil {
-		return err
-	}
 	file, _, kind, err := bench.ReadKind("sim", w.Plant, "plant", "bench")
 	if err != nil {
 		return err
@@ -250,48 +245,6 @@ func (w *simulation) setHandover(h *bench.Handover) {
 	w.view.Handover = h
 }
 
-// SameFileError is the error of a file that would be overwritten while it has another use.
-type SameFileError struct {
-	One, Other string // flags, or "the plant"
-	File       string
-}
-
-func (e *SameFileError) Error() string {
-	return fmt.Sprintf("sim: %s and %s are the same file, %s", e.One, e.Other, e.File)
-}
-
-// checkFiles refuses to write one file twice, or to overwrite a file that is read.
-func (w *simulation) checkFiles() error {
-	type use struct{ flag, file string }
-	reads := []use{{"the plant", w.Plant}, {"-in", w.In}, {"-scenario", w.Scenario}}
-	writes := []use{{"-out", w.Out}, {"-events", w.Events}, {"-report", w.Report}, {"-record", w.Record}, {"-junit", w.JUnit}}
-	for i, a := range writes {
-		for _, b := range slices.Concat(reads, writes[:i]) {
-			if a.file != "" && sameFile(a.file, b.file) {
-				return &SameFileError{b.flag, a.flag, a.file}
-			}
-		}
-	}
-
-	return nil
-}
-
-// sameFile reports whether two names are of the same regular file. Devices such as /dev/null may be
-// shared.
-func sameFile(a, b string) bool {
-	if a == "-" || b == "-" || b == "" {
-		return a == b
-	}
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	if errX == nil && errY == nil {
-		return os.SameFile(x, y) && x.Mode().IsRegular()
-	}
-	a, errX = filepath.Abs(a)
-	b, errY = filepath.Abs(b)
-	return errX == nil && errY == nil && a == b
-}
-
 // createFiles opens the output files and writes their headers.
 func (w *simulation) createFiles() (err error) {
 	if w.out, err = newPortTable(w.Out, w.view.Handover.Tables, w.SI); err != nil {
@@ -301,8 +254,8 @@ func (w *simulation) createFiles() (err error) {
 	if w.events, err = newTable(w.Events, []string{"time[s]", "element", "from", "to"}); err != nil {
 		return err
 	}
-	if w.reportFile, err = host.CreateResult(w.Report, host.ReportSpace); err != nil {
+	if w.reportFile, err = bench.CreateResult(w.Report, host.ReportSpace, "report", "JSON"); err != nil {
 		return fmt.Errorf("sim: report: %w", err)
 	}
-	return nil
+	return w.createRecord() // last: it truncates the file at once
 }

@@ -159,6 +159,9 @@ func (n *Variation) Prepare(status *rt.StatusBlock) (*Case, error) {
 
 		return run, err
 	})
+	if err == nil {
+		err = w.createRecord()
+	}
 	if err != nil {
 		w.close()
 		return nil, err

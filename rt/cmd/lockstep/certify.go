@@ -29,7 +29,7 @@ type certifyArgs struct {
 func defineCertify(a *args) func() error {
 	c := &certifyArgs{given: map[string]bool{}}
 	length := a.duration("for 1h", time.Hour, "duration, at least 10s (default 1h); less than 10m is not representative")
-	a.StringVar(&c.out, "o FILE.html", "", "write the certificate to FILE.html and FILE.json")
+	a.outputVar(&c.out, "o FILE.html", "write the certificate to FILE.html and FILE.json")
 	a.StringVar(&c.old, "compare OLD.json", "",
 		"print what changed from the certificate OLD.json to NEW.json, or to a new measurement with the "+
 			"settings of OLD.json")

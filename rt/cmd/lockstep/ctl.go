@@ -44,7 +44,7 @@ func restoreLeft() {
 
 func defineAttach(a *args) func() error {
 	o := supervisor.Options{Out: os.Stdout}
-	a.StringVar(&o.Report, "report FILE.json", "", "write the closing report to this file, as JSON")
+	a.outputVar(&o.Report, "report FILE.json", "write the closing report to this file, as JSON")
 
 	return func() error {
 		return supervisor.Attach(a.operand(), o)

@@ -7,6 +7,7 @@ import (
 	"go/doc/comment"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ type args struct {
 	run      func() error
 	options  []option // flags, sorted by name
 	required string   // name of the mandatory flag; "": none
+	outputs  []string // names of the flags that name a result
 	operands []string // arguments given, without flags
 }
 
@@ -87,7 +89,59 @@ func (a *args) execute(list []string) error {
 		return usageError{fmt.Sprintf("%s: -%s is missing; usage: lockstep %s", a.Name(), a.required, a.usage())}
 	}
 
+	if err := a.checkOutputs(); err != nil {
+		return err
+	}
 	return a.run()
+}
+
+// output declares a flag that names a result: a file or folder that the command writes.
+func (a *args) output(name, text string) *string {
+	file := new(string)
+	a.outputVar(file, name, text)
+	return file
+}
+
+// outputVar is output with a given variable.
+func (a *args) outputVar(file *string, name, text string) {
+	a.StringVar(file, name, "", text)
+	flag, _, _ := strings.Cut(name, " ")
+	a.outputs = append(a.outputs, flag)
+}
+
+// sameFileError is the error of two results with one name.
+type sameFileError struct{ command, one, other, file string }
+
+func (e *sameFileError) Error() string {
+	return fmt.Sprintf("%s: -%s and -%s are the same file, %s: name two files", e.command, e.one, e.other, e.file)
+}
+
+// checkOutputs refuses to write two results to one file.
+func (a *args) checkOutputs() error {
+	for i, one := range a.outputs {
+		for _, other := range a.outputs[:i] {
+			x, y := a.Lookup(one).Value.String(), a.Lookup(other).Value.String()
+			if x != "" && y != "" && isSameFile(x, y) {
+				return &sameFileError{a.Name(), other, one, x}
+			}
+		}
+	}
+	return nil
+}
+
+// isSameFile reports whether two names are of the same file. Devices such as /dev/null may be shared.
+func isSameFile(a, b string) bool {
+	if a == "-" || b == "-" {
+		return a == b
+	}
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX == nil && errY == nil {
+		return os.SameFile(x, y) && (x.Mode().IsRegular() || x.IsDir())
+	}
+	a, errX = filepath.Abs(a)
+	b, errY = filepath.Abs(b)
+	return errX == nil && errY == nil && a == b
 }
 
 // explain turns an error of package flag into one line with the most similar flag.

@@ -7,7 +7,7 @@ import (
 func defineGen(a *args) func() error {
 	var r gen.Request
 	a.required = "o"
-	a.StringVar(&r.Dir, "o DIR", "", "output folder: new, empty, or written by an earlier gen")
+	a.outputVar(&r.Dir, "o DIR", "output folder: new, empty, or written by an earlier gen")
 	a.StringVar(&r.Bench, "bench BENCH.yaml", "",
 		"write the sources of the target executable of this bench, with loop and signals, for go build and "+
 			"run -kernel FILE; PLANT may be omitted")

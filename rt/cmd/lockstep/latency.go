@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"lockstep/deploy/latency"
+	"lockstep/rt/bench"
 	"lockstep/rt/host"
 )
 
@@ -22,8 +23,8 @@ func defineLatency(a *args) func() error {
 	priority := a.Int("priority N", 80, "SCHED_FIFO priority, 1 to 99")
 	cpu := a.Int("cpu N", -1, "CPU of the measured thread; -1: chosen as for a run")
 	load := a.Bool("load", true, "measure also under load on the other CPUs: cpu, memory, scheduler, garbage")
-	report := a.String("report FILE.json", "", "write the report to this file, as JSON")
-	svg := a.String("svg FILE.svg", "", "write the histograms to this file")
+	report := a.output("report FILE.json", "write the report to this file, as JSON")
+	svg := a.output("svg FILE.svg", "write the histograms to this file")
 
 	return func() error {
 		if *cpu < -1 {
@@ -34,8 +35,8 @@ func defineLatency(a *args) func() error {
 			return usageError{err.Error()}
 		}
 		files := []*output{
-			{flag: "-report", name: *report, what: "report", make: (*latency.Report).JSON},
-			{flag: "-svg", name: *svg, what: "histograms", make: func(r *latency.Report) ([]byte, error) { return r.SVG(), nil }},
+			{flag: "-report", name: *report, what: "report", kind: "JSON", make: (*latency.Report).JSON},
+			{flag: "-svg", name: *svg, what: "histograms", kind: "XML", make: func(r *latency.Report) ([]byte, error) { return r.SVG(), nil }},
 		}
 		for _, f := range files {
 			if err := f.open(); err != nil {
@@ -76,12 +77,13 @@ func defineLatency(a *args) func() error {
 // that cannot be written does not waste minutes.
 type output struct {
 	flag, name, what string
+	kind             string       // see bench.Kind
 	file             *host.Result // nil: not requested
 	make             func(r *latency.Report) ([]byte, error)
 }
 
 func (o *output) open() (err error) {
-	if o.file, err = host.CreateResult(o.name, host.ReportSpace); err != nil {
+	if o.file, err = bench.CreateResult(o.name, host.ReportSpace, o.kind); err != nil {
 		return fmt.Errorf("latency: %s: %w", o.flag, err)
 	}
 	return nil

@@ -24,7 +24,6 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/report"
 	"lockstep/rt/target"
-	"lockstep/rt/virtual"
 )
 
 // program is the path of the command, built once; the tests run it like a user.
@@ -247,7 +246,7 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 		{"sim powershift-bench -in automatic4-reverse", nil, "sim: -in automatic4-reverse powershift-bench stimuli"},
 		{"sim powershift-bench -scheme papers", nil, "sim: -scheme papers powershift-bench (scheme: papers)"},
 		{"sim powershift-bench -for 1ms", nil, "sim: 1ms 5ms"},
-		{"sim powershift-bench -record /dev/shm/lockstep.o -report /dev/shm/lockstep.o", as[*virtual.SameFileError], "sim: -report -record /dev/shm/lockstep.o"},
+		{"sim powershift-bench -record /dev/shm/lockstep.o -report /dev/shm/lockstep.o", as[*sameFileError], "sim: -record -report /dev/shm/lockstep.o"},
 		{"sim powershift-bench -scenario nosuch", as[*bench.NotFoundError], "nosuch,"},
 		{"sim powershift-bench -record /nosuch/r.rec", is(fs.ErrNotExist), "/nosuch/r.rec:"},
 		{"sim powershift -record r.rec", nil, "sim: -record r.rec powershift"},
@@ -255,8 +254,8 @@ func TestWrongCommandLinesEndWithOneLineAndCode2(t *testing.T) {
 		{"sim automatic4-downshifts", as[*bench.KindError], "sim: automatic4-downshifts -in"},
 		{"sim automatic4 -in automatic4-downshift", is(fs.ErrNotExist), "automatic4-downshift: automatic4-downshifts?)"},
 		{"sim powershift -in automatic4-reverse", as[*yamlfile.FileError], `automatic4-reverse.csv:5:9: "throttle"`},
-		{"sim powershift -out /dev/shm/lockstep.o -report /dev/shm/lockstep.o", as[*virtual.SameFileError], "sim: -out -report /dev/shm/lockstep.o"},
-		{"sim powershift -out - -events -", as[*virtual.SameFileError], "sim: -out -events -"},
+		{"sim powershift -out /dev/shm/lockstep.o -report /dev/shm/lockstep.o", as[*sameFileError], "sim: -out -report /dev/shm/lockstep.o"},
+		{"sim powershift -out - -events -", as[*sameFileError], "sim: -out -events -"},
 		{"sim powershift -in /nosuch.csv", is(fs.ErrNotExist), "/nosuch.csv:"},
 		{"sim powershift -out /nosuch/o.csv", is(fs.ErrNotExist), "sim: /nosuch/o.csv:"},
 		{"sim powershift.dbc", as[*bench.KindError], "sim: powershift.dbc database"},

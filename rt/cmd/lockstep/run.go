@@ -23,8 +23,8 @@ func defineRun(a *args) func() error {
 	wait := a.duration("wait 30s", 0,
 		"longest wait, such as 30s, for interfaces that do not exist or are not up yet, as after a boot")
 	a.kernelFlag(&o.Choose)
-	a.StringVar(&o.Report, "report FILE.json", "", "write the closing report to this file, as JSON")
-	a.StringVar(&o.Record, "record FILE", "",
+	a.outputVar(&o.Report, "report FILE.json", "write the closing report to this file, as JSON")
+	a.outputVar(&o.Record, "record FILE",
 		"write the record to this file, for lockstep replay and lockstep export")
 	a.scenarioFlags(&o.Scenario, &o.JUnit)
 
@@ -77,7 +77,7 @@ func (a *args) scenarioFlags(scenario, junit *string) {
 	a.StringVar(scenario, "scenario SCENARIO|FILE", "",
 		"faults, stimuli and expectations: a file, or the name of an embedded scenario; a failed verdict "+
 			"gives exit code 1")
-	a.StringVar(junit, "junit FILE.xml", "", "write the verdict on the scenario to this file, as JUnit XML")
+	a.outputVar(junit, "junit FILE.xml", "write the verdict on the scenario to this file, as JUnit XML")
 }
 
 // hostFlags declares -bus, which is repeatable, and -besteffort of a command that runs a bench.
@@ -106,17 +106,17 @@ func defineSoak(a *args) func() error {
 		"scenarios between the plain segments: files or embedded scenarios, A,B,C, or none; without it the "+
 			"scenarios listed for the bench")
 	faults := a.Bool("faults", true, "inject one fault of every kind that fits the bench, between the plain segments")
-	a.StringVar(&s.State, "state FILE", "",
+	a.outputVar(&s.State, "state FILE",
 		"file of the state so far, from which the same command continues (default: name of the -report "+
 			"file and .state)")
 	a.BoolVar(&s.Fresh, "fresh", false, "start from the beginning and ignore the state file")
-	a.StringVar(&o.Record, "record DIR", "", "write the record of each segment to this folder")
+	a.outputVar(&o.Record, "record DIR", "write the record of each segment to this folder")
 	a.IntVar(&s.Keep, "keep N", 3, "number of records to preserve: the latest, and as many of failed segments")
 	load := true
 	a.hostFlags(&o.Bus, &o.BestEffort)
 	a.loadFlags(&s.UnitBus, &load)
 	a.kernelFlag(&o.Choose)
-	a.StringVar(&o.Report, "report FILE.json", "",
+	a.outputVar(&o.Report, "report FILE.json",
 		"write the closing report to this file, as JSON, with the verdict under soak")
 
 	return func() error {

@@ -24,16 +24,16 @@ func defineSim(a *args) func() error {
 			"last row of the plant's tables (10s more if they still change there), or 10s")
 	step := a.gridFlags(&s.Scheme, &s.Form)
 	a.scenarioFlags(&s.Scenario, &s.JUnit)
-	a.StringVar(&s.Record, "record FILE", "", "write the record of a bench to this file, as run does")
+	a.outputVar(&s.Record, "record FILE", "write the record of a bench to this file, as run does")
 	a.StringVar(&s.In, "in FILE.csv", "",
 		"inputs: a CSV file with the columns time[s] and name[unit], constant between rows; or the name of "+
 			"embedded inputs")
-	a.StringVar(&s.Out, "out FILE.csv", "",
+	a.outputVar(&s.Out, "out FILE.csv",
 		"write every port at every grid point to this CSV file; - is the standard output")
-	a.StringVar(&s.Events, "events FILE.csv", "", "write every change of a friction element's mode to this CSV file")
+	a.outputVar(&s.Events, "events FILE.csv", "write every change of a friction element's mode to this CSV file")
 	a.IntVar(&s.Every, "every N", 1, "write only every N-th grid point")
 	a.BoolVar(&s.SI, "si", false, aboutSI)
-	a.StringVar(&s.Report, "report FILE.json", "", "write the report to this file, as JSON")
+	a.outputVar(&s.Report, "report FILE.json", "write the report to this file, as JSON")
 
 	return func() error {
 		if s.Every < 1 {
@@ -57,7 +57,7 @@ func defineSim(a *args) func() error {
 }
 
 func defineReplay(a *args) func() error {
-	out := a.String("out FILE.csv", "", "write every port of every tick to this CSV file; - is the standard output")
+	out := a.output("out FILE.csv", "write every port of every tick to this CSV file; - is the standard output")
 	si := a.Bool("si", false, aboutSI)
 
 	return func() error {
@@ -77,7 +77,7 @@ func defineReplay(a *args) func() error {
 
 func defineExport(a *args) func() error {
 	a.required = "o"
-	file := a.String("o FILE", "", "output file")
+	file := a.output("o FILE", "output file")
 	si := a.Bool("si", false, aboutSI)
 	partial := a.Bool("partial", false, "accept a record with gaps or without its end: name what is missing and exit with 0, not 1")
 	format := ""
@@ -103,7 +103,8 @@ func defineExport(a *args) func() error {
 		if *si {
 			r.Header.DropDeclaredUnits()
 		}
-		f, err := host.CreateResult(*file, 0)
+		kind := map[string]string{"candump": "log", "asc": "log", "blf": "BLF", "mdf4": "MDF", "csv": "inputs"}[format]
+		f, err := bench.CreateResult(*file, 0, kind)
 		if err != nil {
 			return fmt.Errorf("export: %w", err)
 		}

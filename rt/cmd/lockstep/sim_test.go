@@ -193,9 +193,9 @@ func TestSimRefusesToOverwriteItsInputFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"-out " + plant, "the plant and -out"},
-		{"-in " + in + " -events " + in, "-in and -events"},
-		{"-in " + in + " -report " + link, "-in and -report"},
+		{"-out " + plant, plant + " is a plant that this command reads"},
+		{"-in " + in + " -events " + in, in + " is a file of inputs that this command reads"},
+		{"-in " + in + " -report " + link, "report: " + link + " is a file of inputs that this command reads"},
 		{"-out " + dir + "/a -events " + dir + "/./a", "-out and -events"},
 	} {
 		_, errors, code := lockstep(t, append([]string{"sim", plant}, strings.Fields(c.args)...)...)

@@ -16,7 +16,7 @@ import (
 )
 
 func defineSweep(a *args) func() error {
-	out := a.String("o DIR|FILE.parquet|FILE.csv", "",
+	out := a.output("o DIR|FILE.parquet|FILE.csv",
 		"folder of the shard file SWEEP-HASH-shard-I-of-N.parquet (default: the current one); with -merge "+
 			"the merged table, .parquet or .csv")
 	workers := a.Int("j N", runtime.GOMAXPROCS(0), "number of cases run at once")
