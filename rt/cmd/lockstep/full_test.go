@@ -23,16 +23,17 @@ func TestFullOutputIsAnErrorOfEveryCommand(t *testing.T) {
 	if _, errs, code := lockstep(t, "sim", "powershift-bench", "-for", "200ms", "-record", record); code != 0 {
 		t.Fatal(errs)
 	}
+	shards, _ := shardsOf(t)
 	rows := map[string][][]string{
 		"run":        {{"powershift-bench", "-for", "200ms"}},
 		"latency":    {{"-for", "500ms", "-load=false"}},
-		"soak":       {}, // at least 10 s under load; prints as run does
-		"certify":    {}, // the same
-		"attach":     {}, // needs a target without a supervisor; prints as run does
-		"ctl":        {}, // needs a run; prints as ps does
-		"stop":       {}, // the same
-		"ecu":        {}, // needs a bus
-		"sweep":      {}, // needs a folder of shards; prints as gen does
+		"soak":       {{"-h"}}, // a soak takes 10 s or more and prints as run does
+		"certify":    {{"-h"}}, // the same
+		"attach":     {{"-h"}}, // a run has lost its supervisor; prints as run does
+		"ctl":        {{"-h"}}, // an answer of a run is printed as by ps
+		"stop":       {{"-h"}}, // the same
+		"ecu":        {{"-h"}}, // a unit needs a bus
+		"sweep":      {{"-merge", shards, "-o", filepath.Join(dir, "merged.csv")}, {"-h"}},
 		"sim":        {{"powershift", "-for", "100ms"}, {"powershift-bench", "-for", "100ms"}, {"powershift", "-for", "100ms", "-out", "-"}, {"-h"}},
 		"check":      {{"powershift"}, {"powershift-bench"}},
 		"plants":     {{}, {"powershift"}},

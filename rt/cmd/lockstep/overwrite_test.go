@@ -23,7 +23,7 @@ var inputFlags = []string{
 var overwrites = map[string]struct{ line, kinds string }{
 	"run -report":     {"run -for 100ms -report $FILE", "report JSON"},
 	"run -record":     {"run -for 100ms -record $FILE", "record"},
-	"run -junit":      {"run -for 100ms -scenario powershift-clutch-sticks -junit $FILE", "XML"},
+	"run -junit":      {"run -for 1s -scenario powershift-clutch-sticks -junit $FILE", "XML"},
 	"attach -report":  {"attach -report $FILE", "report JSON"},
 	"sim -record":     {"sim powershift-bench -for 100ms -record $FILE", "record"},
 	"sim -report":     {"sim powershift-bench -for 100ms -report $FILE", "report JSON"},
@@ -61,7 +61,7 @@ func TestEveryFlagThatNamesAResultHasARow(t *testing.T) {
 func shardsOf(t *testing.T) (dir, shard string) {
 	t.Helper()
 	dir = t.TempDir()
-	const text = "sweep: s\nplant: two-masses\nlength: 100 ms\nparameters: {tau_engine: {list: [1 N.m, 2 N.m]}}\nresults: {r: {final: w1}}\n"
+	const text = "sweep: s\nplant: two-masses\nfor: 100 ms\nparameters: {force.one: [1 N, 2 N]}\nresults: {r: {final: x1}}\n"
 	if out, errors, code := lockstep(t, "sweep", write(t, "s.yaml", text), "-o", dir); code != 0 {
 		t.Fatal(out, errors)
 	}
@@ -111,7 +111,7 @@ func TestNoResultReplacesAFileThatTheCommandReads(t *testing.T) {
 	t.Parallel()
 	files := filesOfEveryKind(t)
 	shards, shard := shardsOf(t)
-	in := write(t, "in.csv", "time[s],tau_engine[N.m]\n0,18\n")
+	in := write(t, "in.csv", "time[s],force.one[N]\n0,18\n")
 	for _, c := range []struct{ read, line string }{
 		{files["record"], "run -for 100ms -bus file:$READ -record $FILE"},
 		{files["record"], "export $READ -format csv -o $FILE"},
@@ -146,7 +146,7 @@ func TestAResultReplacesAnOlderResult(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	lines := []string{
-		"sim powershift-bench -scenario powershift-clutch-sticks -for 100ms -record " + at("r") + " -report " + at("b") + " -junit " + at("j"),
+		"sim powershift-bench -scenario powershift-clutch-sticks -record " + at("r") + " -report " + at("b") + " -junit " + at("j"),
 		"sim powershift -for 100ms -report " + at("p") + " -out " + at("o") + " -events " + at("e"),
 		"run -for 100ms -record " + at("rr") + " -report " + at("rb"),
 		"latency -for 500ms -load=false -report " + at("l") + " -svg " + at("s"),

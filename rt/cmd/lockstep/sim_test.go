@@ -199,7 +199,7 @@ func TestSimRefusesToOverwriteItsInputFiles(t *testing.T) {
 		{"-out " + dir + "/a -events " + dir + "/./a", "-out and -events"},
 	} {
 		_, errors, code := lockstep(t, append([]string{"sim", plant}, strings.Fields(c.args)...)...)
-		if code != 2 || !strings.HasPrefix(errors, "lockstep: sim: "+c.want+" ") || strings.Count(errors, "\n") != 1 {
+		if code != 2 || !strings.HasPrefix(errors, "lockstep: sim: "+c.want) || strings.Count(errors, "\n") != 1 {
 			t.Errorf("sim %s: code %d, %s", c.args, code, errors)
 		}
 	}
