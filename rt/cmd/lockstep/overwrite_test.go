@@ -23,7 +23,7 @@ var inputFlags = []string{
 var overwrites = map[string]struct{ line, kinds string }{
 	"run -report":     {"run -for 100ms -report $FILE", "report JSON"},
 	"run -record":     {"run -for 100ms -record $FILE", "record"},
-	"run -junit":      {"run -for 1s -scenario powershift-clutch-sticks -junit $FILE", "XML"},
+	"run -junit":      {"run -scenario powershift-clutch-sticks -junit $FILE", "XML"},
 	"attach -report":  {"attach -report $FILE", "report JSON"},
 	"sim -record":     {"sim powershift-bench -for 100ms -record $FILE", "record"},
 	"sim -report":     {"sim powershift-bench -for 100ms -report $FILE", "report JSON"},
