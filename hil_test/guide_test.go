@@ -108,7 +108,7 @@ func TestGuideListsTheVariables(t *testing.T) {
 	same(t, "variables of the labs", column(string(section(t, "lab-rules").Source), 1), lab.FindAllString(all, -1))
 
 	var tests []string
-	for _, pattern := range []string{"labs/*_test.go", "proof/*_test.go", "lab/*.go"} {
+	for _, pattern := range []string{"labs/*_test.go", "proof/*_test.go", "mutants/*_test.go", "lab/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || files == nil {
 			t.Fatal(pattern, err)

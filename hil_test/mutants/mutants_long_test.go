@@ -22,11 +22,18 @@ import (
 // quick is the longest duration of a test that runs before the others: most mutants end there.
 const quick = 0.3 // s
 
+// Variables of the sample.
+const (
+	mutantsVar  = "LOCKSTEP_MUTANTS"
+	seedVar     = "LOCKSTEP_SEED"
+	packagesVar = "LOCKSTEP_PACKAGES"
+)
+
 // TestTestsNoticeMutants draws LOCKSTEP_MUTANTS mutants (default 60) of each package with the seed
 // LOCKSTEP_SEED (default 1). LOCKSTEP_PACKAGES limits it to some packages, "sched rt".
 func TestTestsNoticeMutants(t *testing.T) {
-	n, seed := number(t, "LOCKSTEP_MUTANTS", 60), number(t, "LOCKSTEP_SEED", 1)
-	only := strings.Fields(os.Getenv("LOCKSTEP_PACKAGES"))
+	n, seed := number(t, mutantsVar, 60), number(t, seedVar, 1)
+	only := strings.Fields(os.Getenv(packagesVar))
 	same := equivalents(t)
 	for _, p := range measured {
 		if len(only) > 0 && !slices.Contains(only, p.folder) {

@@ -404,7 +404,7 @@ func TestWrongStopCommandsEndWithOneLine(t *testing.T) {
 		{"stop nobody-runs-me", 3, `stop: "nobody-runs-me"`},
 		{"ps " + name, 2, "ps: 1 [-json]"},
 		{"run " + file + " -record " + rec, 3, rec + ":"},
-		{"run " + file + " -report " + rec, 3, rec + ":"},
+		{"run " + file + " -report " + rec, 2, rec + " is a record;"},
 	} {
 		out, errors, code := lockstep(t, strings.Fields(c.line)...)
 		if code != c.code || out != "" || strings.Count(errors, "\n") != 1 || !has(errors, strings.Fields(c.want)...) {
