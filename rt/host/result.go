@@ -98,12 +98,8 @@ func (r *Result) open() error {
 	if errors.Is(err, ErrFileTaken) {
 		return Exitf(3, "%s: %w: name another file", r.name, ErrFileTaken)
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) && errors.Is(err, fs.ErrNotExist) { // the folder
-		path.Path = r.name
-	}
 	if err != nil {
-		return err
+		return r.named(err)
 	}
 	named, errNamed := os.Stat(part)
 	opened, errOpened := f.Stat()
@@ -118,30 +114,39 @@ func (r *Result) open() error {
 // reserve empties the file and allocates its space.
 func (r *Result) reserve(space int64) error {
 	if err := Truncate(r.file); err != nil || space == 0 {
-		return err
+		return r.named(err)
 	}
 	err := unix.Fallocate(int(r.file.Fd()), 0, 0, space)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
 		_, err = r.file.WriteAt(make([]byte, space), 0)
 	}
 	if err != nil {
-		return Exitf(3, "no space for %d MB: %w: free some, or name a file on another disk", space>>20, err)
+		return Exitf(3, "%s: no space for %d MB: %w: free some, or name a file on another disk", r.name, space>>20, err)
 	}
 	return nil
+}
+
+// named names the file in an error of NAME.part, as the user does.
+func (r *Result) named(err error) error {
+	var path *fs.PathError
+	if r.name != "" && errors.As(err, &path) {
+		path.Path = r.name
+	}
+	return err
 }
 
 // Write appends to the content of the file.
 func (r *Result) Write(b []byte) (int, error) {
 	n, err := r.file.Write(b)
 	r.size += int64(n)
-	return n, err
+	return n, r.named(err)
 }
 
 // WriteAt writes into the content of the file.
 func (r *Result) WriteAt(b []byte, at int64) (int, error) {
 	n, err := r.file.WriteAt(b, at)
 	r.size = max(r.size, at+int64(n))
-	return n, err
+	return n, r.named(err)
 }
 
 // Commit ends the content and gives the file its name. It returns the first error; the file then keeps
@@ -154,7 +159,7 @@ func (r *Result) Commit() error {
 	defer r.Close()
 	// The rest of the space becomes free.
 	if err := errors.Join(r.file.Truncate(r.size), r.file.Sync()); err != nil {
-		return err
+		return r.named(err)
 	}
 	if err := os.Rename(r.file.Name(), r.name); err != nil {
 		return err
