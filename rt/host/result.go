@@ -128,6 +128,9 @@ func (r *Result) reserve(space int64) error {
 
 // named names the file in an error of NAME.part, as the user does.
 func (r *Result) named(err error) error {
+	if err == nil { // errors.As would allocate
+		return nil
+	}
 	var path *fs.PathError
 	if r.name != "" && errors.As(err, &path) {
 		path.Path = r.name
