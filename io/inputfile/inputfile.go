@@ -31,7 +31,7 @@ const (
 	State                   // state of a soak
 	Table                   // table or journal of a sweep
 	Executable              // target executable
-	Head                    // any file of which only the beginning is read
+	Head                    // the beginning of any file
 )
 
 // limits holds the largest size of a file of each kind, bytes; 0: none, because the reader holds a

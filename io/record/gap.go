@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// GapError is the error for a record of which a part is missing. The export has all the rest.
+// GapError is the error for a record with missing parts. The export holds all other parts.
 type GapError struct {
 	Gaps  []string // description of each gap, in the order of the record: at most maxGaps
 	Count int      // number of gaps

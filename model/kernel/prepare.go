@@ -33,7 +33,7 @@ const (
 	minSparseEvents = 2    // events located per tick of a sparse plant, at least
 	extraEvents     = 64   // events located per tick beyond the budget, for those that change no mode
 	maxPeriod       = time.Hour
-	maxHistory      = 2_000_000 // ticks of which u is kept, at most: a delay of 1 s in steps of 1 us
+	maxHistory      = 2_000_000 // ticks whose commands are kept, at most: a delay of 2 s in steps of 1 us
 	maxDegree       = 24        // degree of the Taylor polynomial, at most; 1/24! is below rounding
 )
 

@@ -190,7 +190,7 @@ func mapStatus(pid, uid int) (*rt.StatusBlock, error) {
 	return rt.MapStatusBlock(f)
 }
 
-// errForeign means that a process with the name of a target is none.
+// errForeign reports a process that has the name of a target and is not a target.
 var errForeign = errors.New("lockstep did not start this process")
 
 // openSealed opens a descriptor of a process if it is a file in memory (memfd_create(2)) of the user
