@@ -71,6 +71,8 @@ type Figures struct {
 	Counts
 	RatioP50  *float64      `json:"ratio_p50"` // ratio to the C counterpart, median over the rounds; nil if not measured
 	RatioP99  *float64      `json:"ratio_p99"`
+	RatiosP50 []float64     `json:"ratios_p50,omitempty"` // the ratio of each round that has both, in increasing order
+	RatiosP99 []float64     `json:"ratios_p99,omitempty"`
 	PooledP50 *float64      `json:"ratio_pooled_p50"` // ratio of the quantiles over all rounds
 	PooledP99 *float64      `json:"ratio_pooled_p99"`
 	Against   string        `json:"against,omitempty"` // name of the C counterpart
@@ -88,7 +90,8 @@ func figures(rounds, against []*record) *Figures {
 		P50: int64(all.quantile(0.5)), P99: int64(all.quantile(0.99)), P999: int64(all.quantile(0.999)),
 		Counts: all.Counts, Histogram: all.Histogram,
 	}
-	f.RatioP50, f.RatioP99 = ratio(rounds, against, 0.5), ratio(rounds, against, 0.99)
+	f.RatiosP50, f.RatiosP99 = ratios(rounds, against, 0.5), ratios(rounds, against, 0.99)
+	f.RatioP50, f.RatioP99 = median(f.RatiosP50), median(f.RatiosP99)
 	ours, theirs := pool(paired(rounds, against)), pool(paired(against, rounds))
 	f.PooledP50 = finite(ours.quantile(0.5) / theirs.quantile(0.5))
 	f.PooledP99 = finite(ours.quantile(0.99) / theirs.quantile(0.99))
@@ -126,10 +129,8 @@ func pool(rounds []*record) *record {
 	return all
 }
 
-// ratio returns the median over the rounds of the ratio of their quantiles; nil if no round has
-// both. The median ignores a disturbance of one side in single rounds.
-func ratio(rounds, against []*record, q float64) *float64 {
-	var list []float64
+// ratios returns the ratio of the quantiles of each round that has both, in increasing order.
+func ratios(rounds, against []*record, q float64) (list []float64) {
 	for i, r := range rounds {
 		if i < len(against) && r != nil && against[i] != nil {
 			if v := r.quantile(q) / against[i].quantile(q); finite(v) != nil {
@@ -138,11 +139,17 @@ func ratio(rounds, against []*record, q float64) *float64 {
 		}
 	}
 
+	slices.Sort(list)
+	return list
+}
+
+// median returns the median of a sorted list; nil if the list is empty. It ignores a disturbance
+// of one side in single rounds.
+func median(list []float64) *float64 {
 	n := len(list)
 	if n == 0 {
 		return nil
 	}
-	slices.Sort(list)
 	return finite((list[(n-1)/2] + list[n/2]) / 2)
 }
 

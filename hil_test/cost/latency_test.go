@@ -17,21 +17,20 @@ import (
 // system call, at the median and at the 99th percentile.
 const latencyBound = 1.2
 
-// latencyTries is the number of measurements of which one must meet all targets. Other tenants of a
-// shared host add latency, to either side of the ratio. A ticker that is too slow fails every try;
-// a good one fails when the host disturbs its turns more than those of the C program.
-const latencyTries = 3
+// latencyTries is the largest number of measurements. Other tenants of a shared host disturb the
+// turns of either side, so the figures of all measurements so far count together.
+const latencyTries = 6
 
 // latencyFigures are the figures of one method in the report of `lockstep latency`.
 type latencyFigures struct {
-	P50        int64    `json:"p50_ns"`
-	P99        int64    `json:"p99_ns"`
-	Max        int64    `json:"max_ns"`
-	Missed     int64    `json:"missed"`
-	OverPeriod int64    `json:"over_period"`
-	Samples    int64    `json:"samples"`
-	RatioP50   *float64 `json:"ratio_p50"`
-	RatioP99   *float64 `json:"ratio_p99"`
+	P50        int64     `json:"p50_ns"`
+	P99        int64     `json:"p99_ns"`
+	Max        int64     `json:"max_ns"`
+	Missed     int64     `json:"missed"`
+	OverPeriod int64     `json:"over_period"`
+	Samples    int64     `json:"samples"`
+	RatiosP50  []float64 `json:"ratios_p50"` // of each round
+	RatiosP99  []float64 `json:"ratios_p99"`
 }
 
 // latencyReport is the part of the report under load, for which the targets hold.
@@ -50,30 +49,71 @@ func (r *latencyReport) peer(ticker string) *latencyFigures {
 	return r.CTimerfd
 }
 
-// slowness returns the targets that a ticker misses; nil: it meets all.
-func (r *latencyReport) slowness(ticker string) (list []string) {
-	f, c := r.Tickers[ticker], r.peer(ticker)
-	if f == nil || c == nil {
-		return []string{fmt.Sprintf("%s: no figures of it or of its C program: %q", ticker, r.Reasons)}
-	}
-	for _, ratio := range []struct {
-		name  string
-		value *float64
-	}{{"p50", f.RatioP50}, {"p99", f.RatioP99}} {
-		value := math.NaN()
-		if ratio.value != nil {
-			value = *ratio.value
+// latencyMeasurements are measurements of one minute after the other.
+type latencyMeasurements []*latencyReport
+
+// figures returns the figures of a ticker and of its C program in each measurement.
+func (l latencyMeasurements) figures(ticker string) (ours, theirs []*latencyFigures) {
+	for _, r := range l {
+		if f, c := r.Tickers[ticker], r.peer(ticker); f != nil && c != nil {
+			ours, theirs = append(ours, f), append(theirs, c)
 		}
-		if !(value <= latencyBound) {
-			list = append(list, fmt.Sprintf("%s: %s is %.2f times that of the C program, more than %.1f", ticker, ratio.name, value, latencyBound))
+	}
+	return ours, theirs
+}
+
+// slowness returns the targets that a ticker misses in all measurements together; nil: it meets
+// all. With certain, it returns only what chance does not explain.
+func (l latencyMeasurements) slowness(ticker string, certain bool) (list []string) {
+	ours, theirs := l.figures(ticker)
+	if ours == nil {
+		return []string{fmt.Sprintf("%s: no figures of it or of its C program: %q", ticker, l[len(l)-1].Reasons)}
+	}
+	var p50, p99 []float64
+	for _, f := range ours {
+		p50, p99 = append(p50, f.RatiosP50...), append(p99, f.RatiosP99...)
+	}
+	for _, quantile := range []struct {
+		name   string
+		ratios []float64
+	}{{"p50", p50}, {"p99", p99}} {
+		slow := 0
+		for _, ratio := range quantile.ratios {
+			if !(ratio <= latencyBound) {
+				slow++
+			}
+		}
+		// The median exceeds the bound. If by chance, the number of slow rounds has the standard
+		// deviation sqrt(n)/2.
+		most := float64(len(quantile.ratios)) / 2
+		if certain {
+			most += math.Sqrt(float64(len(quantile.ratios)))
+		}
+		if !(float64(slow) <= most) || len(quantile.ratios) == 0 {
+			list = append(list, fmt.Sprintf("%s: %s is more than %.1f times that of the C program in %d of %d rounds",
+				ticker, quantile.name, latencyBound, slow, len(quantile.ratios)))
 		}
 	}
 	// Latencies of a period or more are counted on both sides: a stall of 18 ms is one of them,
 	// and 18 missed ticks of 1 ms. The host stalls either side by chance, so a difference of up to
-	// two standard deviations is not significant.
-	ours, theirs := float64(f.OverPeriod), float64(c.OverPeriod)*float64(f.Samples)/float64(c.Samples)
-	if !(ours-theirs <= 2*math.Sqrt(ours+theirs)) {
-		list = append(list, fmt.Sprintf("%s: %d wake-ups in %d were over a period late, the C program has %d in %d", ticker, f.OverPeriod, f.Samples, c.OverPeriod, c.Samples))
+	// two standard deviations is not significant. One long stall is many of them, so the worst
+	// measurement of each side is not certain.
+	sum := func(list []*latencyFigures) (over, samples float64) {
+		worst := int64(0)
+		for _, f := range list {
+			over += float64(f.OverPeriod)
+			samples += float64(f.Samples)
+			worst = max(worst, f.OverPeriod)
+		}
+		if certain {
+			over -= float64(worst)
+		}
+		return over, samples
+	}
+	late, samples := sum(ours)
+	lateC, samplesC := sum(theirs)
+	if expected := lateC * samples / samplesC; !(late-expected <= 2*math.Sqrt(late+expected)) {
+		list = append(list, fmt.Sprintf("%s: %g wake-ups in %g were over a period late, the C program has %g in %g", ticker, late, samples, lateC, samplesC))
 	}
 	return list
 }
@@ -108,24 +148,27 @@ func TestTickersWakeUpAsFastAsCPrograms(t *testing.T) {
 			lab.Skip(t, "no "+program+": apt-get install rt-tests gcc libc6-dev")
 		}
 	}
-	var all []string
+	var all latencyMeasurements
+	slowness := func(certain bool) (list []string) {
+		for _, ticker := range []string{"timerfd", "timerfd_supervised", "nanosleep", "nanosleep_supervised"} {
+			list = append(list, all.slowness(ticker, certain)...)
+		}
+		return list
+	}
 	for try := 1; try <= latencyTries; try++ {
 		r := measureLatency(t)
-		var slow []string
-		for _, ticker := range []string{"timerfd", "timerfd_supervised", "nanosleep", "nanosleep_supervised"} {
-			slow = append(slow, r.slowness(ticker)...)
-		}
 		r.log(t, try)
-		if r.slowness("naive") == nil {
+		if (latencyMeasurements{r}).slowness("naive", false) == nil {
 			t.Errorf("try %d: the naive loop also meets the targets, want it to miss one", try)
 		}
-		if slow == nil {
+		all = append(all, r)
+		list := slowness(false)
+		if list == nil {
 			return
 		}
-		all = append(all, fmt.Sprintf("try %d: %q", try, slow))
+		t.Logf("after try %d: %q", try, list)
 	}
-	t.Errorf("no try of %d meets all targets:", latencyTries)
-	for _, slow := range all {
+	for _, slow := range slowness(true) {
 		t.Error(slow)
 	}
 }
@@ -148,8 +191,8 @@ func (r *latencyReport) log(t *testing.T, try int) {
 		f := all[name]
 		line := fmt.Sprintf("try %d: %-20s p50 %6.1f, p99 %8.1f, max %8.0f us; %d missed, %d over a period of %d", try, name,
 			float64(f.P50)/1e3, float64(f.P99)/1e3, float64(f.Max)/1e3, f.Missed, f.OverPeriod, f.Samples)
-		if f.RatioP50 != nil && f.RatioP99 != nil {
-			line += fmt.Sprintf("; ratios %.2f, %.2f", *f.RatioP50, *f.RatioP99)
+		if len(f.RatiosP99) > 0 {
+			line += fmt.Sprintf("; ratios of p99 by round %.2f", f.RatiosP99)
 		}
 		t.Log(line)
 	}
