@@ -95,6 +95,8 @@ var (
 	VCAN       = Machine{Script: "vcan", Limit: 4 * time.Minute, programs: []string{"linux.uml", "ip", "insmod"}}
 	VCANSerial = Machine{Script: "vcan", Limit: VCAN.Limit, programs: VCAN.programs, serial: true}
 	PreemptRT  = Machine{Script: "preempt_rt", Limit: 10 * time.Minute, exclusive: true}
+	// PreemptRTSerial is for tests that fail if the emulated cards stall.
+	PreemptRTSerial = Machine{Script: PreemptRT.Script, Limit: PreemptRT.Limit, exclusive: true, serial: true}
 )
 
 // InVCAN is Inside for the lab vcan.

@@ -98,13 +98,14 @@ func awaitVerdict(b *lab.Bench) (v verdict) {
 // failed returns the failed criteria, without those that only the host has broken: a bus drops
 // frames if the program at its other end gets no CPU for long, 60 ms on the pair. In that case both
 // ends must have counted the frames: the unit receives two of the three messages and misses at most
-// the dropped frames.
-func (v *verdict) failed(t *testing.T) (list []string) {
+// the dropped frames and those that the card of the unit has lost by its own count.
+func (v *verdict) failed(t *testing.T, lostByCard int) (list []string) {
 	t.Helper()
 	var cycles, missed, dropped, received, malformed, lost uint64
 	_, err := fmt.Sscanf(v.Unit, "powershift: %d cycles sent, %d missed, %d frames dropped, %d frames received, %d malformed, %d lost by",
 		&cycles, &missed, &dropped, &received, &malformed, &lost)
-	host := err == nil && v.TxDropped > 0 && lost <= v.TxDropped && malformed == 0 &&
+	gone := v.TxDropped + uint64(lostByCard)
+	host := err == nil && gone > 0 && lost <= gone && malformed == 0 &&
 		(dropped == 0 || v.Missed > 0) && v.TxRefused == 0 && v.BusDown == 0
 	for _, d := range v.Soak.Demands {
 		switch {
@@ -140,7 +141,7 @@ func TestSoakUnderLoadMeetsAllCriteria(t *testing.T) {
 	b := lab.StartDemoWith(t, soakFor(t, time.Minute), nil, "soak", "-scenarios", "none", "-faults=false")
 	pauseTarget(b, still)
 	v := awaitVerdict(b)
-	if failed := v.failed(t); failed != nil {
+	if failed := v.failed(t, 0); failed != nil {
 		t.Errorf("failed criteria: %q", failed)
 	}
 	if want := uint64(still.Nanoseconds()/v.StepNs) - 1; v.Missed < want || v.TxLost < 2*want {
@@ -155,7 +156,7 @@ func TestSoakUnderStopFailsWithTheFirstMissedTick(t *testing.T) {
 	b := lab.StartDemoWith(t, time.Minute, []lab.Edit{{"overrun: skip 200", "overrun: stop # not overrun: skip 200"}}, "soak", "-load=false")
 	pauseTarget(b, 200*time.Millisecond)
 	v := awaitVerdict(b)
-	failed := v.failed(t)
+	failed := v.failed(t, 0)
 	for _, want := range []string{"end", "ticks", "missed ticks"} {
 		if !slices.Contains(failed, want) {
 			t.Errorf("failed criteria: %q; want %s among them", failed, want)
@@ -186,16 +187,17 @@ func TestLabSoakOnVcanLosesNoFrame(t *testing.T) {
 	enlargeSockets(t)
 	b := lab.StartDemoWith(t, d, nil, "soak", "-bus", "vcan0", "-besteffort", "-load=false")
 	v := awaitVerdict(b)
-	if failed := v.failed(t); failed != nil {
+	if failed := v.failed(t, 0); failed != nil {
 		t.Errorf("failed criteria: %q", failed)
 	}
 }
 
 // The soak runs on PREEMPT_RT with the drivers of two cards; the unit is at the second card. No
-// load is needed, since the emulator and its cards stall for up to a second.
+// load is needed, since the emulator and its cards stall even when nothing else runs here; beside
+// other labs they stall for so long that the driver's queue overflows.
 func TestLabSoakOnTwoCardsMeetsAllCriteria(t *testing.T) {
 	d := soakFor(t, 30*time.Second)
-	machine := lab.PreemptRT
+	machine := lab.PreemptRTSerial
 	machine.Limit = d + 5*time.Minute
 	if !lab.Inside(t, machine) {
 		return
@@ -206,18 +208,12 @@ func TestLabSoakOnTwoCardsMeetsAllCriteria(t *testing.T) {
 	v := awaitVerdict(b)
 	now := lab.CardCounters(t)
 	since := func(count string) int { return now[count] - before[count] }
-	failed := v.failed(t)
-	if slices.Equal(failed, []string{"control unit"}) && since("can1 rx_over_errors") > 0 {
-		// The emulated card of the unit loses frames at an overrun, which its driver counts.
-		var lost, malformed int
-		_, counts, _ := strings.Cut(v.Unit, "frames received, ")
-		_, err := fmt.Sscanf(counts, "%d malformed, %d lost", &malformed, &lost)
-		if gone := since("can0 tx_packets") - since("can1 rx_packets"); err == nil && malformed == 0 && lost <= gone {
-			t.Logf("the card of the unit overran %d times: %d frames did not reach the unit, %d of them by their counters", since("can1 rx_over_errors"), gone, lost)
-			failed = nil
-		}
+	lostByCard := 0
+	if since("can1 rx_over_errors") > 0 {
+		lostByCard = max(0, since("can0 tx_packets")-since("can1 rx_packets"))
+		t.Logf("the card of the unit overran: %d frames did not reach the unit", lostByCard)
 	}
-	if failed != nil {
+	if failed := v.failed(t, lostByCard); failed != nil {
 		t.Errorf("failed criteria: %q", failed)
 	}
 	if v.BestEffort {
