@@ -99,7 +99,8 @@ func EnterGuard(priority int, longest time.Duration) error {
 	runtime.GOMAXPROCS(1) // a goroutine that does not sleep keeps its thread
 	// Locking all memory as the loop does would take 100 MB. The target reports a host that refuses it.
 	_ = unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT)
-	prefault(func(m mapping) bool { return m.exec })
+	list, _ := reachable()
+	prefault(slices.DeleteFunc(list, func(m mapping) bool { return !m.exec }))
 	limit := unix.Rlimit{Cur: uint64(longest.Microseconds()), Max: uint64(longest.Microseconds())}
 	if err := unix.Setrlimit(unix.RLIMIT_RTTIME, &limit); err != nil {
 		return fmt.Errorf("sched: %w", os.NewSyscallError("setrlimit(RLIMIT_RTTIME)", err))

@@ -11,10 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPrefault is the largest mapping that prefault makes present, bytes. A larger mapping is a
-// reservation of the runtime, such as the race detector's shadow or the arenas of a large heap; a
-// tick does not touch it.
-const maxPrefault = 256 << 20
+// Sizes of memory that the tick does not reach, bytes.
+const (
+	// A larger mapping, unless it is the heap, is a reservation such as the race detector's shadow.
+	maxMapping = 256 << 20
+	// A larger part of a mapping that nothing has touched when the loop starts is a reservation (the
+	// stack of a thread, an index of the runtime) or belongs to other work (the fonts of charts). Each
+	// package of the tick is smaller and has been touched.
+	maxUntouched = 1 << 20
+	// The margin stays at both ends of such a part.
+	untouchedMargin = 128 << 10
+)
+
+// LockedMemory is the memory that a run locks at most, bytes, unless its plant has tables of several
+// MB. The run itself asks the kernel for what it needs.
+const LockedMemory = 64 << 20
 
 // mapping is one line of /proc/PID/maps.
 type mapping struct {
@@ -22,6 +33,7 @@ type mapping struct {
 	read       bool
 	write      bool
 	exec       bool
+	shared     bool
 	name       string // file or [name]; empty: anonymous
 }
 
@@ -40,7 +52,7 @@ func parseMaps(text string) []mapping {
 		if err1 != nil || err2 != nil || end < start {
 			continue
 		}
-		m := mapping{start: start, end: end, read: f[1][0] == 'r', write: f[1][1] == 'w', exec: f[1][2] == 'x'}
+		m := mapping{start: start, end: end, read: f[1][0] == 'r', write: f[1][1] == 'w', exec: f[1][2] == 'x', shared: f[1][3] == 's'}
 		m.name = strings.Join(f[5:], " ")
 		list = append(list, m)
 	}
@@ -49,10 +61,10 @@ func parseMaps(text string) []mapping {
 }
 
 // advice returns the madvise(2) advice that makes the pages of m present; 0 for a mapping without
-// access, of the kernel ([vvar], [vdso], [vsyscall]) or larger than maxPrefault.
+// access or of the kernel ([vvar], [vdso], [vsyscall]).
 func (m mapping) advice() int {
 	switch {
-	case m.end-m.start > maxPrefault, strings.HasPrefix(m.name, "[v"):
+	case strings.HasPrefix(m.name, "[v"):
 		return 0
 	case m.write:
 		return unix.MADV_POPULATE_WRITE
@@ -63,20 +75,90 @@ func (m mapping) advice() int {
 	return 0
 }
 
-// prefault makes the pages of the process present in the mappings that wanted selects, so that a first
-// touch in the loop is no page fault, even without the right to lock memory. Errors are ignored: kernels before 5.14 do not know
-// the advice, mappings may disappear meanwhile, and a run counts its page faults.
-func prefault(wanted func(m mapping) bool) {
+// reachable lists the memory of the process that the tick may reach: the heap, shared mappings, and
+// what has been touched in all others or is near it. The tick may be the first to touch a
+// large slice, so the heap counts as a whole.
+func reachable() ([]mapping, error) {
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
-		return
+		return nil, err
 	}
+	const near = 64 << 30 // the runtime places the arenas of the heap one after the other
+	heap := uint64(uintptr(unsafe.Pointer(new([64]byte))))
+	var list []mapping
 	for _, m := range parseMaps(string(text)) {
-		if a := m.advice(); a != 0 && wanted(m) {
-			_, _, _ = unix.RawSyscall(unix.SYS_MADVISE, uintptr(m.start), uintptr(m.end-m.start), uintptr(a))
-			if m.read {
-				touch(uintptr(m.start), uintptr(m.end))
+		switch {
+		case m.advice() == 0:
+		case m.shared || m.start < heap+near && heap < m.end+near:
+			list = append(list, m)
+		case m.end-m.start <= maxMapping:
+			list = append(list, m.parts(m.touched())...)
+		}
+	}
+	return list, nil
+}
+
+// touched returns for each page of m whether it is present or swapped out; nil if unknown. Without the
+// right to read its own page map, which a program with file capabilities lacks, a page of a file
+// counts once it is in the page cache.
+func (m mapping) touched() []bool {
+	size := uint64(os.Getpagesize())
+	list := make([]bool, (m.end-m.start)/size)
+	if f, err := os.Open("/proc/self/pagemap"); err == nil {
+		defer f.Close()
+		entries := make([]byte, 8*len(list))
+		if _, err := f.ReadAt(entries, int64(m.start/size*8)); err == nil {
+			for i := range list {
+				list[i] = entries[8*i+7]>>6 != 0 // present, swapped
 			}
+			return list
+		}
+	}
+	entries := make([]byte, len(list))
+	_, _, errno := unix.RawSyscall(unix.SYS_MINCORE, uintptr(m.start), uintptr(m.end-m.start), uintptr(unsafe.Pointer(&entries[0])))
+	if errno != 0 {
+		return nil
+	}
+	for i := range list {
+		list[i] = entries[i]&1 != 0
+	}
+	return list
+}
+
+// parts lists m without its large untouched parts.
+func (m mapping) parts(touched []bool) []mapping {
+	if touched == nil {
+		return []mapping{m}
+	}
+	size := uint64(os.Getpagesize())
+	var list []mapping
+	part := m
+	part.end = m.start
+	for i := range len(touched) + 1 {
+		at := m.start + uint64(i)*size
+		if i < len(touched) && !touched[i] {
+			continue
+		}
+		if at-part.end > maxUntouched {
+			if part.end > m.start {
+				part.end += untouchedMargin
+				list = append(list, part)
+			}
+			part.start = at - untouchedMargin
+		}
+		part.end = min(at+size, m.end)
+	}
+	return append(list, part)
+}
+
+// prefault makes pages of the process present, so that a first touch in the loop is no page fault,
+// even without the right to lock memory. Errors are ignored: kernels before 5.14 do not know
+// the advice, mappings may disappear meanwhile, and a run counts its page faults.
+func prefault(list []mapping) {
+	for _, m := range list {
+		_, _, _ = unix.RawSyscall(unix.SYS_MADVISE, uintptr(m.start), uintptr(m.end-m.start), uintptr(m.advice()))
+		if m.read {
+			touch(uintptr(m.start), uintptr(m.end))
 		}
 	}
 }
@@ -97,35 +179,47 @@ func touch(start, end uintptr) {
 	}
 }
 
-// lockMemory locks all present and future memory of the process; nil: done.
-// It refuses to lock, and thereby to fill, more than half of the host's memory.
-func lockMemory() *Missing {
-	text, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		m := missingMemory(err.Error())
-		return &m
-	}
-
+// lockMemory locks memory of the process; nil: done. It refuses to lock, and thereby to fill, more
+// than half of the host's memory.
+func lockMemory(list []mapping) *Missing {
 	var size uint64
-	for _, m := range parseMaps(string(text)) {
-		if m.read || m.write || m.exec {
-			size += m.end - m.start
-		}
+	for _, m := range list {
+		size += m.end - m.start
 	}
 
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err == nil && size > uint64(info.Totalram)*uint64(info.Unit)/2 {
 		return &Missing{
 			Of:   ResourceMemory,
-			What: fmt.Sprintf("memory cannot be locked: the process maps %d MB, more than half of the host's memory", size>>20),
-			Help: "use a build without the race detector, or a smaller plant",
+			What: fmt.Sprintf("memory cannot be locked: the run needs %d MB, more than half of the host's memory", size>>20),
+			Help: "use a smaller plant",
 		}
 	}
 
-	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE); err != nil {
-		m := missingMemory(os.NewSyscallError("mlockall", err).Error())
-		return &m
+	for _, m := range list {
+		if _, _, errno := unix.RawSyscall(unix.SYS_MLOCK, uintptr(m.start), uintptr(m.end-m.start), 0); errno != 0 {
+			_ = unix.Munlockall() // a part alone would keep no promise
+			m := missingMemory(fmt.Sprintf("mlock of %d MB: %v", (size>>20)+1, errno))
+			return &m
+		}
 	}
 
 	return nil
+}
+
+// keepPresent makes the memory that the tick may reach present and locks it; nil: locked.
+func keepPresent() (missing *Missing) {
+	for range 2 { // a mapping may disappear meanwhile: the second list is without it
+		list, err := reachable()
+		if err != nil {
+			m := missingMemory(err.Error())
+			return &m
+		}
+		missing = lockMemory(list)
+		prefault(list)
+		if missing == nil {
+			break
+		}
+	}
+	return missing
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -64,9 +63,7 @@ func probe(root string, t Thread) (missing []Missing, fifo bool) {
 	if !fifo {
 		missing = append(missing, missingFIFO(t.Priority, fmt.Sprintf("the limit is %d", limits["Max realtime priority"])))
 	}
-	// mlockall(2): without the capability, all mapped memory must fit the limit.
-	size, _ := strconv.ParseUint(strings.TrimSuffix(status["VmSize"], " kB"), 10, 64)
-	if limit := limits["Max locked memory"]; caps&(1<<unix.CAP_IPC_LOCK) == 0 && limit < max(size, 1)<<10 {
+	if limit := limits["Max locked memory"]; caps&(1<<unix.CAP_IPC_LOCK) == 0 && limit < LockedMemory {
 		missing = append(missing, missingMemory(fmt.Sprintf("the limit is %d kB", limit>>10)))
 	}
 	if !files.PreemptRT() {
@@ -118,7 +115,7 @@ const (
 	ResourceSecondCPU Resource = "second cpu"      // a CPU for all other threads
 	ResourceFIFO      Resource = "fifo"            // SCHED_FIFO at the loop's priority
 	ResourceDeadline  Resource = "deadline"        // SCHED_DEADLINE with the loop's runtime
-	ResourceMemory    Resource = "memory"          // all memory locked
+	ResourceMemory    Resource = "memory"          // the memory that the tick reaches locked
 	ResourcePreemptRT Resource = "preempt_rt"      // a PREEMPT_RT kernel
 	ResourceTimers    Resource = "timers"          // the thread of the timers above the loop
 	ResourceLatency   Resource = "cpu_dma_latency" // CPUs kept out of deep sleep states
@@ -203,6 +200,6 @@ func missingMemory(why string) Missing {
 	return Missing{
 		Of:   ResourceMemory,
 		What: "memory cannot be locked: " + why,
-		Help: grantCommand() + ", or `ulimit -l unlimited`, or LimitMEMLOCK=infinity in the unit file",
+		Help: grantCommand() + ", or `ulimit -l unlimited`, or LimitMEMLOCK=64M or more in the unit file",
 	}
 }

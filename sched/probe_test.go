@@ -17,7 +17,7 @@ func host(t *testing.T, caps, cpus, rtprio, memlock, realtime string) string {
 	root := t.TempDir()
 	pad := func(s string, n int) string { return s + strings.Repeat(" ", n-len(s)) }
 	files := map[string]string{
-		"proc/thread-self/status": "Name:\tlockstep\nVmSize:\t 1268240 kB\nCapEff:\t" + caps + "\nCpus_allowed_list:\t" + cpus + "\n",
+		"proc/thread-self/status": "Name:\tlockstep\nCapEff:\t" + caps + "\nCpus_allowed_list:\t" + cpus + "\n",
 		"proc/self/limits": "Limit                     Soft Limit           Hard Limit           Units     \n" +
 			pad("Max locked memory", 26) + pad(memlock, 21) + pad(memlock, 21) + "bytes     \n" +
 			pad("Max realtime priority", 26) + pad(rtprio, 21) + pad("99", 21) + "\n",
@@ -52,7 +52,8 @@ func TestProbeNamesWhatEachHostLacks(t *testing.T) {
 		{"root on a real-time kernel", all, "0-3", "0", "8388608", "1", nil, ""},
 		{"limits instead of capabilities", none, "0-3", "80", "unlimited", "1", nil, ""},
 		{"two capabilities", "0000000000804000", "0-3", "0", "65536", "1", nil, ""},
-		{"a limit that all memory fits", none, "0-3", "99", "1298677760", "1", nil, ""},
+		{"a limit that is enough", none, "0-3", "99", "67108864", "1", nil, ""},
+		{"a limit a page below", none, "0-3", "99", "67104768", "1", []Resource{ResourceMemory}, "65532 kB"},
 		{"stock desktop", none, "0-7", "0", "8388608", "", []Resource{ResourceFIFO, ResourceMemory, ResourcePreemptRT}, "8192 kB"},
 		{"priority limit below", none, "0-3", "79", "unlimited", "1", []Resource{ResourceFIFO}, "SCHED_FIFO 80: the limit is 79"},
 		{"only CAP_SYS_NICE", nice, "0-3", "0", "8388608", "1", []Resource{ResourceMemory}, ""},

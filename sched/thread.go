@@ -45,10 +45,9 @@ func (t Thread) Enter() []Missing {
 	urgent.Val[0] = 1 << (unix.SIGURG - 1)
 	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &urgent, nil) // cannot fail: the arguments are right
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)    // ns; without a real-time policy it would be 50 us
-	if m := lockMemory(); m != nil {
+	if m := keepPresent(); m != nil {
 		missing = append(missing, *m)
 	}
-	prefault(func(mapping) bool { return true })
 	return append(missing, t.enterPolicy()...)
 }
 

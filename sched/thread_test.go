@@ -382,7 +382,7 @@ zz-2000 rw-p 00000000 00:00 0
 		{"/opt/lock step", 2 << 20, read},
 		{"", 4 << 20, write},
 		{"", 60 << 20, none}, // no access
-		{"", 512 << 20, none},
+		{"", 512 << 20, write},
 		{"/memfd:lockstep-page (deleted)", 32 << 10, write},
 		{"[vvar]", 16 << 10, none},
 		{"[vdso]", 8 << 10, none},

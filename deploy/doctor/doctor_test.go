@@ -206,6 +206,8 @@ var spoilt = []struct {
 	{"no capability, but limits", map[string]string{"proc/self/status": "CapEff:\t0000000000000000\nCpus_allowed_list:\t0-2"}, []string{"should capabilities"}},
 	{"neither capability nor limit", map[string]string{"proc/self/status": "CapEff:\t0000000000000000", "proc/self/limits": limits("0", "8388608")},
 		[]string{"MUST priority", "MUST memlock", "should capabilities"}},
+	{"limits that are enough", map[string]string{"proc/self/status": "CapEff:\t0000000000000000", "proc/self/limits": limits("80", "67108864")},
+		[]string{"should capabilities"}},
 	{"an rtprio limit below", map[string]string{"proc/self/status": "CapEff:\t0000000000000000", "proc/self/limits": limits("79", "unlimited")},
 		[]string{"MUST priority", "should capabilities"}},
 	{"the rights cannot be read", map[string]string{"proc/self/status": gone, "proc/self/limits": gone}, []string{"MUST ? priority", "MUST ? memlock", "unknown capabilities"}},

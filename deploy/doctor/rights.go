@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/sched"
 	"lockstep/sched/hostinfo"
 )
 
@@ -88,6 +89,8 @@ func (h *host) checkMemlock(c Check) Check {
 		return c.ok("cap_ipc_lock")
 	case limited && limit == math.MaxUint64:
 		return c.ok("memlock limit unlimited")
+	case limited && limit >= sched.LockedMemory:
+		return c.ok(fmt.Sprintf("memlock limit %d MB", limit>>20))
 	case !known || !limited:
 		return c.unreadable("the rights of this process cannot be read")
 	}

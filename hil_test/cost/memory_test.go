@@ -1,0 +1,44 @@
+package cost
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"lockstep/hil_test/lab"
+	"lockstep/sched"
+)
+
+// statusBytes returns a size from /proc/PID/status, bytes.
+func statusBytes(t *testing.T, pid int, name string) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^` + name + `:\s+(\d+) kB$`).FindSubmatch(text)
+	if m == nil {
+		t.Fatalf("no %s in\n%s", name, text)
+	}
+	kB, _ := strconv.Atoi(string(m[1]))
+	return kB << 10
+}
+
+// The memory of a run is what its tick reaches. The runtime reserves gigabytes.
+func TestTheTargetHoldsAndLocksLittleMemory(t *testing.T) {
+	lab.RequireLong(t, "starts a run")
+	b := lab.StartDemoWith(t, lab.UntilStopped, nil, "run")
+	b.AwaitTicking()
+	target := lab.Child(t, b.Cmd.Process.Pid, "lockstep-target")
+	locked, resident := statusBytes(t, target, "VmLck"), statusBytes(t, target, "VmRSS")
+	b.Stop()
+	t.Logf("%d MB locked, %d MB resident", locked>>20, resident>>20)
+	if locked > sched.LockedMemory {
+		t.Errorf("%d bytes are locked, more than the limit that doctor asks for, %d", locked, sched.LockedMemory)
+	}
+	if most := sched.LockedMemory + sched.LockedMemory/4; resident > most {
+		t.Errorf("%d bytes are resident, want at most %d", resident, most)
+	}
+}
