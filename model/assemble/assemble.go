@@ -252,6 +252,9 @@ func (a *assembly) computeRates() {
 	a.inertia = mat.NewDense(k, k, nil)
 	for q, n := range a.Nodes {
 		for i, u := range a.rows[q] {
+			if u == 0 {
+				continue
+			}
 			for j, v := range a.rows[q] {
 				a.inertia.Set(i, j, a.inertia.At(i, j)+n.J*(u*v))
 			}

@@ -338,9 +338,12 @@ func stackDepth(ops []model.Op) int {
 func (a *assembly) measureRates(sys *model.System) {
 	for i, e := range a.Efforts {
 		g := make([]float64, a.n)
-		for j := range a.freeCount {
-			for k := range a.freeCount {
-				g[j] += a.inverseInertia.At(j, k) * a.along[i][k]
+		for k, along := range a.along[i][:a.freeCount] {
+			if along == 0 {
+				continue
+			}
+			for j := range a.freeCount {
+				g[j] += a.inverseInertia.At(j, k) * along
 			}
 		}
 
@@ -361,6 +364,7 @@ func (a *assembly) addRate(sys *model.System, name string, at network.Pos, value
 	for i := range a.m {
 		c := math.Abs(value[a.ofSignals()+i])
 		switch s := &sys.Signals[a.signalPlace[i]]; {
+		case c == 0:
 		case s.Affine != nil:
 			addSize(r, c*network.Largest(s.Affine.Slope), sys.Switches[s.Affine.Switch].Row)
 		case s.Law != nil:
@@ -372,6 +376,9 @@ func (a *assembly) addRate(sys *model.System, name string, at network.Pos, value
 
 	damper, spring := 0.0, 0.0
 	for i := range a.n {
+		if r[i] == 0 {
+			continue
+		}
 		damper += r[i] * math.Abs(g[i])
 		for j := range a.n {
 			spring += r[i] * math.Abs(sys.A[i*a.n+j]*g[j])

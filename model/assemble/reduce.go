@@ -55,7 +55,7 @@ func reduce(p *network.Plant) *basis {
 
 		scale := network.Largest(r)
 		for q, pr := range pivots {
-			if pr != nil {
+			if pr != nil && r[q] != 0 {
 				gap, size = gap-r[q]*gaps[q], max(size, math.Abs(r[q]*gaps[q]))
 				sweep(r, pr, q)
 			}
@@ -82,17 +82,24 @@ func reduce(p *network.Plant) *basis {
 
 		gap /= r[q]
 		divide(r, r[q])
+		pivots[q], gaps[q] = r, gap
+		fast := -1 // a node that is too fast for others
 		for i, pr := range pivots {
-			if pr != nil {
+			if pr == nil || pr[q] == 0 {
+				continue
+			}
+			if i != q {
 				scale := network.Largest(pr)
 				gaps[i] -= pr[q] * gap
 				sweep(pr, r, q)
 				clean(pr, scale)
 			}
+			if fast < 0 && !(network.Largest(pr) <= mostChained) {
+				fast = i
+			}
 		}
 
-		pivots[q], gaps[q] = r, gap
-		if i := slices.IndexFunc(pivots, func(pr []float64) bool { return !(network.Largest(pr) <= mostChained) }); i >= 0 {
+		if i := fast; i >= 0 {
 			refuse(p, t.Name, t.At, "together with the other gears it makes %q turn %.3g times as fast as another node; "+
 				"at most %g times is possible, correct a ratio", p.Nodes[i].Name, network.Largest(pivots[i]), mostChained)
 		}
