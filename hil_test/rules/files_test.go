@@ -38,8 +38,8 @@ var opens = map[string]string{
 	"sched/host.go holdLatency":                 "/dev/cpu_dma_latency",
 	"sched/hostinfo/files.go ReadFile":          "/proc, /sys and /etc",
 	"sched/hostinfo/fingerprint.go StolenTicks": "/proc",
-	"sched/memory.go reachable":                "/proc",
-	"sched/memory.go touched":                  "/proc",
+	"sched/memory.go reachable":                 "/proc",
+	"sched/memory.go touched":                   "/proc",
 	"sched/unixdiag.go boundNames":              "/proc",
 }
 

@@ -23,6 +23,7 @@ var ours = map[string][]string{
 	"sched/journal":  {"sched/hostinfo"},
 
 	"io/can":               {},
+	"io/csvfile":           {"io/inputfile", "io/yamlfile", "model/units"},
 	"io/dbc":               {"io/can", "io/messages"},
 	"io/inputfile":         {},
 	"io/j1939":             {"io/can"},
@@ -75,7 +76,8 @@ var ours = map[string][]string{
 	"rt/supervisor":      {"io/can", "io/j1939", "io/record", "model/kernel", "rt", "rt/bench", "rt/check", "rt/control", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
 	"rt/sweep":           {"io/inputfile", "io/yamlfile", "model/plantfile", "model/units", "rt", "rt/bench", "rt/host", "rt/scenario", "rt/virtual"},
 	"rt/target":          {"io/can", "io/sigmap", "rt", "sched"},
-	"rt/virtual":         {"io/can", "io/inputfile", "io/record", "io/sigmap", "io/yamlfile", "model", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units", "rt", "rt/bench", "rt/ecu", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
+	"rt/trace":           {"io/csvfile", "io/inputfile", "io/record", "model/units", "rt/bench", "rt/plot"},
+	"rt/virtual":         {"io/can", "io/csvfile", "io/inputfile", "io/record", "io/sigmap", "io/yamlfile", "model", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units", "rt", "rt/bench", "rt/ecu", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
 
 	"deploy":         {},
 	"deploy/certify": {"deploy/doctor", "deploy/latency", "rt", "rt/bench", "rt/check", "rt/host", "rt/plot", "rt/report", "rt/soak", "rt/supervisor", "sched", "sched/hostinfo"},

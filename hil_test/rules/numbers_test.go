@@ -28,6 +28,7 @@ const (
 // numberReaders lists every function that reads numbers with a fraction, as FOLDER.FUNCTION CALL, and
 // the rule for their units.
 var numberReaders = map[string]string{
+	"io/csvfile.field ParseFloat":            beside, // in the head of the column
 	"io/dbc.decimal ParseFloat":              file,
 	"io/dbc.numberAttribute ParseFloat":      file,
 	"io/dbc.rawValue ParseFloat":             file,
@@ -64,7 +65,8 @@ var numberReaders = map[string]string{
 	"rt/sweep.readSpan ReadQuantity":         typed,
 	"rt/sweep.numbers Typed":                 typed,
 	"rt/sweep.quantity Typed":                typed,
-	"rt/virtual.value ParseFloat":            beside, // in the head of the column
+	"rt/trace.firstTime Typed":               typed,
+	"rt/trace.setTolerance Typed":            typed,
 	"sched.throttling ParseFloat":            file,
 }
 

@@ -84,7 +84,7 @@ type unitConverter struct {
 func (c *unitConverter) addSignals(list []Signal) []Signal {
 	shown := slices.Clone(list)
 	for i := range shown {
-		w := shown[i].wanted()
+		w := shown[i].Wanted()
 		c.wanted = append(c.wanted, w)
 		shown[i].Unit = w.Spelled
 	}

@@ -31,7 +31,20 @@ func Export(r *Reader, format string, to Target) error {
 	if err != nil {
 		return err
 	}
-	g := gapFinder{Exporter: x, r: r, frames: format != "csv", marked: true}
+	if err := Walk(r, x, format != "csv"); err != nil {
+		var gaps *GapError
+		if errors.As(err, &gaps) {
+			return err
+		}
+		return fmt.Errorf("record: %s: %w", format, err)
+	}
+	return nil
+}
+
+// Walk passes the remaining entries of a record to x and closes it; without frames, a missing frame is no
+// gap. The error is a *GapError if the record has gaps or lacks its end.
+func Walk(r *Reader, x Exporter, frames bool) error {
+	g := gapFinder{Exporter: x, r: r, frames: frames, marked: true}
 	for {
 		e, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -41,15 +54,16 @@ func Export(r *Reader, format string, to Target) error {
 			return errors.Join(g.err(), err, x.Close())
 		}
 		if err := g.Write(e); err != nil {
-			return fmt.Errorf("record: %s: %w", format, err)
+			return err
 		}
 	}
 
+	var err error
 	if r.Torn() != "" {
 		err = g.mark(Damage, g.next, r.Torn())
 	}
 	if err := errors.Join(err, x.Close()); err != nil {
-		return fmt.Errorf("record: %s: %w", format, err)
+		return err
 	}
 	return g.err()
 }

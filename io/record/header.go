@@ -49,8 +49,8 @@ type Signal struct {
 	Declared string // unit in which Export writes the values; "": Unit
 }
 
-// wanted returns the unit in which Export writes the values.
-func (s *Signal) wanted() units.Wanted {
+// Wanted returns the unit in which people read the values.
+func (s *Signal) Wanted() units.Wanted {
 	w, err := units.ParseWanted(cmp.Or(s.Declared, s.Unit))
 	if err != nil { // no unit of this program: the values stay
 		return units.Wanted{Unit: units.Unit{Factor: 1}, Spelled: s.Unit}

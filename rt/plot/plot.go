@@ -1,5 +1,5 @@
 // Package plot owns the style of lockstep's diagrams: curves and histograms over two axes, dark on
-// white, as SVG. gonum/plot draws them. The package does not know the meaning of the curves: callers
+// white, as SVG, PNG and PDF. gonum/plot draws them. The package does not know the meaning of the curves: callers
 // give their names and colours.
 package plot
 
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html"
 	"image/color"
+	"io"
 	"math"
 	"strings"
 
@@ -17,6 +18,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	xfont "golang.org/x/image/font"
@@ -116,9 +119,39 @@ func (s *Sheet) SVG() []byte {
 	return []byte(s.draw(attributes))
 }
 
+// PNG returns the sheet as a PNG file, with two pixels per px.
+func (s *Sheet) PNG() ([]byte, error) {
+	canvas := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(vg.Length(s.Width), vg.Length(s.Height)), vgimg.UseDPI(144))}
+	s.paint(canvas)
+	return written(canvas)
+}
+
+// PDF returns the sheet as a PDF file of one page.
+func (s *Sheet) PDF() ([]byte, error) {
+	canvas := vgpdf.New(vg.Length(s.Width), vg.Length(s.Height))
+	s.paint(canvas)
+	return written(canvas)
+}
+
+func written(canvas io.WriterTo) ([]byte, error) {
+	var out bytes.Buffer
+	_, err := canvas.WriteTo(&out)
+	return out.Bytes(), err
+}
+
 // draw returns the sheet as an svg element with the given attributes.
 func (s *Sheet) draw(attributes string) string {
 	canvas := vgsvg.New(vg.Length(s.Width), vg.Length(s.Height))
+	s.paint(canvas)
+	var out bytes.Buffer
+	_, _ = canvas.WriteTo(&out) // writing to a buffer does not fail
+	_, body, _ := strings.Cut(out.String(), `xlink">`)
+	body = strings.NewReplacer("Liberation Sans;", "Liberation Sans,Arial,sans-serif;", "\t", "").Replace(body)
+	return fmt.Sprintf("<svg viewBox=\"0 0 %g %g\" %s>%s", s.Width, s.Height, attributes, body)
+}
+
+// paint draws the sheet on a canvas of its size.
+func (s *Sheet) paint(canvas vg.CanvasSizer) {
 	all := draw.New(canvas)
 	all.SetColor(color.White)
 	all.Fill(all.Path())
@@ -132,12 +165,6 @@ func (s *Sheet) draw(attributes string) string {
 		right, bottom := s.Width-c.Left-c.Width, s.Height-c.Top-c.Height
 		c.draw(draw.Crop(all, vg.Length(c.Left), vg.Length(-right), vg.Length(bottom), vg.Length(-c.Top)))
 	}
-
-	var out bytes.Buffer
-	_, _ = canvas.WriteTo(&out) // writing to a buffer does not fail
-	_, body, _ := strings.Cut(out.String(), `xlink">`)
-	body = strings.NewReplacer("Liberation Sans;", "Liberation Sans,Arial,sans-serif;", "\t", "").Replace(body)
-	return fmt.Sprintf("<svg viewBox=\"0 0 %g %g\" %s>%s", s.Width, s.Height, attributes, body)
 }
 
 // draw draws the chart on a canvas of its size.

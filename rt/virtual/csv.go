@@ -3,7 +3,6 @@ package virtual
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/io/csvfile"
 	"lockstep/io/inputfile"
-	"lockstep/io/yamlfile"
 	"lockstep/model/kernel"
 	"lockstep/model/plants"
 	"lockstep/model/units"
@@ -38,6 +37,10 @@ type stimulus struct {
 func readStimulus(name string, inputs []units.Port) (*stimulus, error) {
 	f, err := inputfile.Open(name, inputfile.Inputs)
 	if err == nil {
+		if err := bench.CheckFile("sim -in", name, "inputs"); err != nil {
+			f.Close()
+			return nil, err
+		}
 		defer f.Close()
 		return parseStimulus(name, f, inputs)
 	}
@@ -56,86 +59,19 @@ func readStimulus(name string, inputs []units.Port) (*stimulus, error) {
 }
 
 func parseStimulus(file string, from io.Reader, inputs []units.Port) (*stimulus, error) {
-	text := bufio.NewReader(inputfile.LimitLines(from, maxRow))
-	if begin, err := text.Peek(len(bench.ByteOrderMark)); err == nil && string(begin) == bench.ByteOrderMark {
-		_, _ = text.Discard(len(bench.ByteOrderMark))
-	}
-	fail := func(line, col int, err error) (*stimulus, error) {
-		return nil, &yamlfile.FileError{File: file, Line: line, Col: col, Owner: "bench", Err: err}
-	}
-	head, _ := text.Peek(longestHead)
-	if len(head) > 0 {
-		if _, err := bench.CheckKind("sim -in", file, head, "inputs"); err != nil {
-			return nil, err
-		}
-	}
-	if line, col, mark := otherSeparator(head); mark != "" {
-		return fail(line, col, fmt.Errorf("the columns are separated by %s: separate them by ',', "+
-			"and write decimals with a point", mark))
-	}
-	c := csv.NewReader(text)
-	c.Comment, c.TrimLeadingSpace, c.ReuseRecord = '#', true, true
 	s := &stimulus{}
 	var columns []column
-	for {
-		row, err := c.Read()
-		var bad *csv.ParseError
-		switch {
-		case errors.Is(err, csv.ErrFieldCount) && errors.As(err, &bad):
-			return fail(bad.Line, 1, fmt.Errorf("row of %d fields, the header has %d; decimals follow a point",
-				len(row), len(columns)))
-		case errors.As(err, &bad):
-			return fail(bad.Line, bad.Column, bad.Err)
-		case errors.Is(err, io.EOF) && columns == nil:
-			return fail(1, 1, errors.New("the file is empty"))
-		case errors.Is(err, io.EOF) && len(s.Ns) == 0:
-			return fail(2, 1, errors.New("the file has a header and no row"))
-		case errors.Is(err, io.EOF):
-			return s, nil
-		case err != nil:
-			return nil, fmt.Errorf("bench: %s: %w", file, err)
-		}
-
-		header := len(columns) < len(row)
-		for i, text := range row {
-			text = strings.TrimSpace(text)
-			if header {
-				var next column
-				next, err = s.column(i, text, inputs)
-				columns = append(columns, next)
-			} else if err = s.value(columns[i], text); err != nil {
-				err = fmt.Errorf("column %s: %w", columns[i].name, err)
-			}
-
-			if err != nil {
-				line, col := c.FieldPos(i)
-				return fail(line, col, err)
-			}
-		}
+	err := csvfile.Read(file, from, "bench",
+		func(i int, head csvfile.Column) error {
+			next, err := s.column(i, head, inputs)
+			columns = append(columns, next)
+			return err
+		},
+		func(i int, v float64, text string) error { return s.value(columns[i], v, text) })
+	if err != nil {
+		return nil, err
 	}
-}
-
-// maxRow is the longest row of a file of inputs, bytes.
-const maxRow = 1 << 20
-
-// longestHead is the longest header that is examined, with the comments above it, bytes.
-const longestHead = 4 << 10
-
-// otherSeparator returns the position and the name of the separator in the header of a file, if it is
-// not a comma; "" if it is, or if there is one column.
-func otherSeparator(head []byte) (line, col int, mark string) {
-	for header := range strings.Lines(string(head)) {
-		line++
-		if header = strings.TrimRight(header, "\r\n"); header == "" || header[0] == '#' {
-			continue
-		}
-		col = strings.IndexAny(header, ";\t|")
-		if col < 0 || strings.Contains(header, ",") {
-			return 0, 0, ""
-		}
-		return line, col + 1, map[byte]string{';': "';'", '\t': "tabs", '|': "'|'"}[header[col]]
-	}
-	return 0, 0, ""
+	return s, nil
 }
 
 // column is one column of a file of inputs.
@@ -146,53 +82,41 @@ type column struct {
 	min, max float64 // range of the input, SI
 }
 
-// column parses a field of the header and binds it to an input.
-func (s *stimulus) column(i int, head string, inputs []units.Port) (c column, err error) {
-	name, unit, ok := strings.Cut(strings.TrimSuffix(head, "]"), "[")
-	if !ok {
+// column binds a field of the header to an input.
+func (s *stimulus) column(i int, head csvfile.Column, inputs []units.Port) (c column, err error) {
+	c.name = head.Name
+	k := bench.PortIndex(inputs, head.Name)
+	if head.Unit == "" {
 		want := "s"
-		if k := bench.PortIndex(inputs, head); i > 0 && k >= 0 {
+		if i > 0 && k >= 0 {
 			want = inputs[k].DeclaredUnit().Spelled
 		}
-		return c, fmt.Errorf("column %q has no unit: write %s[%s]", head, head, want)
+		return c, head.WithoutUnit(want)
 	}
-	c.name = name
 	if i == 0 {
-		if name != "time" {
-			return c, fmt.Errorf("expected time[s] as the first column, got %q", head)
-		}
 		c.time = true
-		c.unit, err = units.Want("s").Spell(unit)
+		c.unit, err = head.Time()
 		return c, err
 	}
-
-	k := bench.PortIndex(inputs, name)
 	if k < 0 {
 		names := bench.PortNames(inputs)
 		return c, fmt.Errorf("the plant has no input %q%s; it has %s",
-			name, units.Meant(name, names), strings.Join(names, ", "))
+			c.name, units.Meant(c.name, names), strings.Join(names, ", "))
 	}
 
 	if slices.Contains(s.Port, k) {
-		return c, fmt.Errorf("input %q appears twice", name)
+		return c, fmt.Errorf("input %q appears twice", c.name)
 	}
 	s.Port = append(s.Port, k)
 	c.min, c.max = inputs[k].Accepted()
-	if c.unit, err = inputs[k].DeclaredUnit().Spell(unit); err != nil {
-		err = fmt.Errorf("input %q: %s", name, units.Reason(err))
+	if c.unit, err = inputs[k].DeclaredUnit().Spell(head.Unit); err != nil {
+		err = fmt.Errorf("input %q: %s", c.name, units.Reason(err))
 	}
 	return c, err
 }
 
-// value parses and appends a field of a row.
-func (s *stimulus) value(c column, text string) error {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		if _, err := strconv.ParseFloat(strings.Replace(text, ",", ".", 1), 64); err == nil {
-			return fmt.Errorf("%q is not a number; decimals follow a point: %s", text, strings.Replace(text, ",", ".", 1))
-		}
-		return fmt.Errorf("%q is not a number", text)
-	}
+// value appends a field of a row.
+func (s *stimulus) value(c column, v float64, text string) error {
 	v = c.unit.ToSI(v)
 	if c.time {
 		return s.row(v, text)

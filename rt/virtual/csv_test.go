@@ -100,7 +100,7 @@ func TestByteOrderMarkOfInputsIsIgnored(t *testing.T) {
 
 func TestInputsAboveALimitAreRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "in.csv")
-	if err := os.WriteFile(file, []byte("time[s],tau[N.m]\n0,1\n"+strings.Repeat("1", maxRow+1)), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte("time[s],tau[N.m]\n0,1\n"+strings.Repeat("1", 1<<20+1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := readStimulus(file, twoInputs()); !errors.Is(err, inputfile.ErrLongLine) || !strings.Contains(err.Error(), file+": line 3") {

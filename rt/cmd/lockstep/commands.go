@@ -37,6 +37,8 @@ func commands() []command {
 		{"sweep", []string{"[SWEEP]"}, "simulate many variations of a plant or bench, on all cores and on many machines", defineSweep},
 		{"replay", []string{"RECORD"}, "run a record again and compare every bit", defineReplay},
 		{"export", []string{"RECORD"}, "write a record as candump log, ASC, BLF, MDF4 or CSV", defineExport},
+		{"plot", []string{"RECORD|CSV", "[SIGNAL...]"}, "draw signals of a record or a CSV file", definePlot},
+		{"diff", []string{"RECORD|CSV", "RECORD|CSV"}, "compare the signals of two runs", defineDiff},
 		{"check", []string{"FILE..."}, "read plants, benches and databases and describe them", defineCheck},
 		{"gen", []string{"[PLANT]"}, "write the kernel of a plant as Go, C or an FMU, or the target executable of a bench", defineGen},
 		{"plants", []string{"[NAME]"}, "list the embedded files, or print one to start from", definePlants},

@@ -39,6 +39,8 @@ func TestFullOutputIsAnErrorOfEveryCommand(t *testing.T) {
 		"plants":     {{}, {"powershift"}},
 		"replay":     {{record}, {record, "-out", "-"}},
 		"export":     {{record, "-o", "/dev/stdout", "-format", "csv"}},
+		"plot":       {{record, "w1"}, {"-h"}},
+		"diff":       {{record, record}, {"-h"}},
 		"ps":         {{}, {"-json"}},
 		"doctor":     {{}, {"-json"}},
 		"gen":        {{"powershift", "-o", filepath.Join(dir, "gen")}},

@@ -32,6 +32,8 @@ var overwrites = map[string]struct{ line, kinds string }{
 	"sim -events":     {"sim two-masses -for 100ms -events $FILE", "inputs"},
 	"replay -out":     {"replay $RECORD -out $FILE", "inputs"},
 	"export -o":       {"export $RECORD -format candump -o $FILE", "log"},
+	"plot -o":         {"plot $RECORD -o $FILE.svg", "XML"},
+	"diff -o":         {"diff $RECORD $RECORD -o $FILE.svg", "XML"},
 	"sweep -o":        {"sweep -merge $SHARDS -o $FILE.parquet", "table"},
 	"gen -o":          {"gen two-masses -o $FILE", ""},
 	"latency -report": {"latency -for 500ms -load=false -report $FILE", "JSON"},

@@ -1,0 +1,209 @@
+// Package trace owns the signals of a finished run over time: it reads them from a record or from a CSV
+// file, draws them, and compares two runs. It does not repeat a run: package virtual replays records.
+//
+// Reading order: trace.go (Trace, Open), chart.go (diagrams), blocks.go (diagrams of a terminal),
+// diff.go (comparison).
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"lockstep/io/csvfile"
+	"lockstep/io/inputfile"
+	"lockstep/io/record"
+	"lockstep/model/units"
+	"lockstep/rt/bench"
+)
+
+// Trace holds signals over time.
+type Trace struct {
+	File    string
+	Time    []float64 // s, increasing
+	Signals []Signal
+	Gaps    *record.GapError // what a damaged record lacks; nil: nothing
+
+	period int64 // of the grid of a record, ns
+}
+
+// Signal is a signal of a trace. Values holds one value per time, in Unit.
+type Signal struct {
+	Name   string
+	Unit   units.Wanted
+	Values []float64
+}
+
+// Open reads the signals whose names match one of the patterns, see path.Match, in their order; all
+// signals if there is no pattern. A pattern that matches no signal is an error.
+func Open(command, file string, patterns ...string) (*Trace, error) {
+	if err := bench.CheckFile(command, file, "record", "inputs"); err != nil {
+		return nil, err
+	}
+	head, err := inputfile.ReadHead(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", command, err)
+	}
+	t := &Trace{File: file}
+	if record.IsRecord(head) {
+		err = t.readRecord(patterns)
+	} else {
+		err = t.readCSV(patterns)
+	}
+	return t, err
+}
+
+// in returns the signal with its values in another unit.
+func (s *Signal) in(unit string) (Signal, error) {
+	if unit == s.Unit.Spelled {
+		return *s, nil
+	}
+	other, err := s.Unit.Spell(unit)
+	if err != nil {
+		return *s, err
+	}
+	converted := Signal{Name: s.Name, Unit: other}
+	for _, v := range s.Values {
+		converted.Values = append(converted.Values, other.FromSI(s.Unit.ToSI(v)))
+	}
+	return converted, nil
+}
+
+// choose returns the columns to read: the index of each name that matches a pattern.
+func choose(file string, names, patterns []string) (columns []int, err error) {
+	if len(patterns) == 0 {
+		for i := range names {
+			columns = append(columns, i)
+		}
+		return columns, nil
+	}
+	for _, pattern := range patterns {
+		found := false
+		for i, name := range names {
+			match, err := path.Match(pattern, name)
+			if err != nil {
+				return nil, fmt.Errorf("pattern %q: %w", pattern, err)
+			}
+			if !match && name != pattern {
+				continue
+			}
+			if found = true; !slices.Contains(columns, i) {
+				columns = append(columns, i)
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("%s has no signal %q%s; it has %s", file, pattern, units.Meant(pattern, names), strings.Join(names, ", "))
+		}
+	}
+	return columns, nil
+}
+
+// readRecord reads inputs and outputs of the plant.
+func (t *Trace) readRecord(patterns []string) error {
+	r, err := record.Open(t.File)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	all := slices.Concat(r.Header.Inputs, r.Header.Outputs)
+	var names []string
+	for i := range all {
+		names = append(names, all[i].Name)
+	}
+	columns, err := choose(t.File, names, patterns)
+	if err != nil {
+		return err
+	}
+	for _, c := range columns {
+		t.Signals = append(t.Signals, Signal{Name: names[c], Unit: all[c].Wanted()})
+	}
+	t.period = r.Header.Period
+
+	err = record.Walk(r, &collector{t, columns, len(r.Header.Inputs)}, false)
+	if errors.As(err, &t.Gaps) {
+		err = nil
+	}
+	if err == nil && len(t.Time) == 0 {
+		err = fmt.Errorf("%s holds no tick", t.File)
+	}
+	return err
+}
+
+// collector appends the ticks of a record to a trace.
+type collector struct {
+	*Trace
+	columns []int // of the inputs, then of the outputs
+	inputs  int
+}
+
+// Write implements record.Exporter.
+func (c *collector) Write(e *record.Entry) error {
+	if e.Kind != record.TickEntry {
+		return nil
+	}
+	c.Time = append(c.Time, float64(e.Tick.Index*c.period)/1e9)
+	for i, column := range c.columns {
+		values, k := e.Tick.U, column
+		if column >= c.inputs {
+			values, k = e.Tick.Y, column-c.inputs
+		}
+		s := &c.Signals[i]
+		s.Values = append(s.Values, s.Unit.FromSI(values[k]))
+	}
+	return nil
+}
+
+// Close implements record.Exporter.
+func (c *collector) Close() error { return nil }
+
+// readCSV reads a file of sim, of export or of another program. It reads a column whose unit is not known
+// as numbers without a unit.
+func (t *Trace) readCSV(patterns []string) error {
+	f, err := inputfile.Open(t.File, inputfile.Inputs)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var names []string
+	var all []Signal
+	var place []int // of each column in Signals; -1: not read
+	var wrong error // pattern
+	column := func(i int, head csvfile.Column) (err error) {
+		all = append(all, Signal{Name: head.Name, Unit: units.WantSignal(head.Unit)})
+		if names = append(names, head.Name); i == 0 {
+			all[0].Unit, err = head.Time()
+		}
+		return err
+	}
+	value := func(i int, v float64, text string) error {
+		if place == nil {
+			var columns []int
+			if columns, wrong = choose(t.File, names[1:], patterns); wrong != nil {
+				return wrong
+			}
+			place = slices.Repeat([]int{-1}, len(all))
+			for k, c := range columns {
+				place[1+c] = k
+				t.Signals = append(t.Signals, all[1+c])
+			}
+		}
+		if i > 0 {
+			if k := place[i]; k >= 0 {
+				t.Signals[k].Values = append(t.Signals[k].Values, v)
+			}
+			return nil
+		}
+		if v = all[0].Unit.ToSI(v); len(t.Time) > 0 && !(v > t.Time[len(t.Time)-1]) || math.IsInf(v, 0) || math.IsNaN(v) {
+			return fmt.Errorf("%s is not after the row before it", text)
+		}
+		t.Time = append(t.Time, v)
+		return nil
+	}
+	if err := csvfile.Read(t.File, f, "trace", column, value); wrong == nil {
+		return err
+	}
+	return wrong
+}
