@@ -8,6 +8,7 @@
 package journal
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,7 +63,12 @@ func Read(file, boot string, owners ...int) (*Journal, error) {
 	text, err := io.ReadAll(io.LimitReader(f, maxFile))
 	found := &Journal{}
 	if err == nil {
-		err = json.Unmarshal(text, found)
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields() // of another file in JSON, which Save would replace or remove
+		err = d.Decode(found)
+	}
+	if err == nil && found.Entries == nil {
+		err = errors.New("it has no entries")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a list of changed settings: %w", file, err)
