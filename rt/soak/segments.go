@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lockstep/io/inputfile"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/control"
@@ -427,7 +428,9 @@ func (k *series) pruneRecords(v *report.Report) {
 			return modTime(a).Compare(modTime(b))
 		})
 		for _, file := range list[:max(0, len(list)-max(1, k.Keep))] {
-			_ = os.Remove(file)
+			if info, err := os.Stat(file); err == nil && !inputfile.WasRead(info) { // a bus may play it
+				_ = os.Remove(file)
+			}
 		}
 	}
 }

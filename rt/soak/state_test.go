@@ -17,6 +17,7 @@ import (
 
 	"lockstep/rt"
 	"lockstep/rt/host"
+	"lockstep/io/inputfile"
 	"lockstep/rt/report"
 	"lockstep/rt/supervisor"
 )
@@ -263,7 +264,7 @@ func TestVersionsOfTheProgramAreCountedSeparately(t *testing.T) {
 	}
 }
 
-// The folder may hold records of an earlier soak with higher numbers.
+// The folder may hold records of an earlier soak with higher numbers, and one that a bus plays.
 func TestLatestRecordsArePreservedByTime(t *testing.T) {
 	dir := t.TempDir()
 	k := &series{Soak: &Soak{Keep: 2, Options: supervisor.Options{Record: dir}}}
@@ -277,12 +278,17 @@ func TestLatestRecordsArePreservedByTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	played, err := inputfile.Open(filepath.Join(dir, "leg-000040.rec"), inputfile.Record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer played.Close()
 	k.pruneRecords(&report.Report{Record: filepath.Join(dir, "leg-000001.rec"), Soak: &report.Verdict{Pass: true}})
 	left, _ := filepath.Glob(filepath.Join(dir, "*"))
 	for i := range left {
 		left[i] = filepath.Base(left[i])
 	}
-	if !slices.Equal(left, []string{"leg-000001.rec", "leg-000042.rec"}) {
+	if !slices.Equal(left, []string{"leg-000001.rec", "leg-000040.rec", "leg-000042.rec"}) {
 		t.Errorf("records left: %q", left)
 	}
 }
