@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lockstep/io/inputfile"
 	"lockstep/rt"
 	"lockstep/rt/host"
-	"lockstep/io/inputfile"
 	"lockstep/rt/report"
 	"lockstep/rt/supervisor"
 )
