@@ -110,6 +110,7 @@ func randomMessage(rnd *rand.Rand, i int) messages.Message {
 func addBenchOptions(rnd *rand.Rand, m *sigmap.Map) {
 	for i := range m.Rx {
 		r := &m.Rx[i]
+		r.Whole, r.Paired, r.BRS = rnd.IntN(2) == 0, rnd.IntN(4) == 0, r.FD && rnd.IntN(2) == 0
 		r.Exact, r.CycleTicks, r.TimeoutTicks, r.FirstTicks = rnd.IntN(3) == 0, 2, 6, 9
 		for j := range r.Fields {
 			f := &r.Fields[j]
@@ -241,9 +242,9 @@ func TestSignalsCodeGivesTheFramesOfTheTables(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%.4000s", err, out)
 	}
-	var seen [8]int
+	var seen [10]int
 	var ratio float64
-	if _, err := fmt.Sscan(string(out), &seen[0], &seen[1], &seen[2], &seen[3], &seen[4], &seen[5], &seen[6], &seen[7], &ratio); err != nil {
+	if _, err := fmt.Sscan(string(out), &seen[0], &seen[1], &seen[2], &seen[3], &seen[4], &seen[5], &seen[6], &seen[7], &seen[8], &seen[9], &ratio); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for i, n := range seen {

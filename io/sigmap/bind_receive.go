@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/io/can"
 	"lockstep/io/messages"
 	"lockstep/model/units"
 )
@@ -44,12 +45,19 @@ func (b *binder) rxOf(msg *messages.Message) *Rx {
 	if i < 0 {
 		i = len(b.m.Rx)
 		b.m.Rx = append(b.m.Rx, Rx{
-			Name: msg.Name, ID: msg.ID, Len: msg.Len,
+			Name: msg.Name, ID: msg.ID, Len: msg.Len, Size: msg.Len,
+			Strict: true, FD: msg.IsFD(), Paired: b.isPaired(msg),
 			CycleTicks: b.cycleTicks(msg.CycleNs), TimeoutTicks: DefaultTimeout,
 		})
 	}
 
 	return &b.m.Rx[i]
+}
+
+// isPaired reports whether the database has a message with the number of msg and the other length of
+// the identifier.
+func (b *binder) isPaired(msg *messages.Message) bool {
+	return slices.ContainsFunc(b.db.Messages, func(m messages.Message) bool { return m.ID == msg.ID^can.EFF })
 }
 
 // cycleTicks converts a cycle to ticks, at least 1; 0 if ns is 0.
@@ -110,10 +118,12 @@ func (b *binder) setReception(s *Reception) {
 		refuse("a timeout of the first frame needs a timeout of the others")
 	case s.DLC != 0 && s.DLC != messages.FrameLen(s.DLC):
 		refuse("no CAN frame has %d bytes", s.DLC)
+	case s.BRS && !rx.FD:
+		refuse("brs: the database has a classic message, which has no bit rate switch")
 	}
 
 	if s.DLC > 0 {
-		rx.Len, rx.Exact = s.DLC, true
+		rx.Len, rx.Exact, rx.FD = s.DLC, true, rx.FD || s.DLC > 8
 	}
 	rx.CycleTicks = b.cycleTicks(cmp.Or(s.CycleNs, msg.CycleNs))
 	rx.TimeoutTicks = s.TimeoutNs
@@ -121,6 +131,8 @@ func (b *binder) setReception(s *Reception) {
 		rx.TimeoutTicks = max(1, s.TimeoutNs/b.m.PeriodNs)
 	}
 	rx.FirstTicks = s.FirstNs / b.m.PeriodNs
+	rx.BRS = s.BRS
+	rx.Whole = s.Rule == RangeFrame || s.Rule == RangeDefault && len(s.Protect) > 0
 	eachItem("protect", s.Protect, func(spec *ProtectionSpec) {
 		p := newProtection(*spec, msg)
 		if int(p.Need) > rx.Len {
@@ -135,7 +147,7 @@ func (b *binder) setReception(s *Reception) {
 	case s.OnTimeout.Action != Hold && (s.TimeoutNs == 0 || s.TimeoutNs == DefaultTimeout && cmp.Or(s.CycleNs, msg.CycleNs) == 0):
 		refuse("on_timeout: the message has no timeout: give one, or a cycle")
 	case s.OnError.Action != Hold && len(s.Protect) == 0:
-		refuse("on_error: the message has no protection")
+		rx.Protect = []Protection{{Limits: defaultLimits()}}
 	}
 
 	eachItem("invalid", s.Invalid, func(v *InvalidSpec) {

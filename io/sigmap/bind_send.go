@@ -26,7 +26,7 @@ func (b *binder) addSending(s *Sending) {
 		refuse("given twice")
 	}
 	t := Tx{Name: msg.Name, ID: msg.ID, Len: msg.Len, Send: s.Send}
-	if msg.FD || msg.Len > 8 {
+	if msg.IsFD() {
 		t.Flags = can.FlagFDF
 	}
 	if msg.BRS {

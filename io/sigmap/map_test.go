@@ -126,11 +126,8 @@ func TestDueFollowsCycleAndPhase(t *testing.T) {
 	}
 }
 
-func TestFiltersNameTheReceivedDataFrames(t *testing.T) {
-	want := []can.Filter{
-		{ID: 0x110, Mask: 0x7FF | can.EFF | can.RTR},
-		{ID: 0x18F00503 | can.EFF, Mask: 0x1FFFFFFF | can.EFF | can.RTR},
-	}
+func TestFiltersPassTheReceivedNumbersInEveryFormat(t *testing.T) {
+	want := []can.Filter{{ID: 0x110, Mask: 0x1FFFFFFF}, {ID: 0x18F00503, Mask: 0x1FFFFFFF}}
 	if got := bound(t).Filters(); !reflect.DeepEqual(got, want) {
 		t.Errorf("filters %X, want %X", got, want)
 	}

@@ -86,6 +86,19 @@ func (p *Protection) Check(data *[64]byte, n int, id uint32) Status {
 	return p.advanceWindow(s)
 }
 
+// CheckWrong updates the state for a frame of the wrong format or length. Such a frame is an error
+// also before the first valid one: the window leaves NODATA, unless keep is set, as it is for
+// records of earlier versions.
+//
+//go:nosplit
+func (p *Protection) CheckWrong(keep bool) Status {
+	p.widenDelta()
+	if p.Window == WindowNoData && !keep {
+		p.Window = WindowInit
+	}
+	return p.advanceWindow(FrameError)
+}
+
 // CheckMissing updates the state for a cycle without a frame; call it once for each.
 //
 //go:nosplit

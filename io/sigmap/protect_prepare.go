@@ -326,14 +326,19 @@ func (c *protectionCompiler) setSequence() {
 	checkNumber("sync counter", s.SyncCounter, 0, most)
 }
 
-// setWindow sets the window's limits.
-func (c *protectionCompiler) setWindow() {
-	w := WindowLimits{
+// defaultLimits returns the limits of a window that the specification does not give.
+func defaultLimits() WindowLimits {
+	return WindowLimits{
 		WindowSize:     10,
 		MinOkStateInit: 2, MaxErrorStateInit: 2,
 		MinOkStateValid: 1, MaxErrorStateValid: 2,
 		MinOkStateInvalid: 3, MaxErrorStateInvalid: 2,
 	}
+}
+
+// setWindow sets the window's limits.
+func (c *protectionCompiler) setWindow() {
+	w := defaultLimits()
 	if c.spec.Window != nil {
 		w = *c.spec.Window
 	}
