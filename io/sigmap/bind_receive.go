@@ -138,6 +138,9 @@ func (b *binder) setReception(s *Reception) {
 		if int(p.Need) > rx.Len {
 			refuse("protection %s needs %d bytes, a frame has %d", spec.Profile, p.Need, rx.Len)
 		}
+		if p.Length.N > 0 && int(p.First+p.Size) == rx.Len && !rx.Exact {
+			rx.Len = int(p.First + p.MinLength)
+		}
 		rx.Protect = append(rx.Protect, p)
 	})
 
@@ -164,11 +167,26 @@ func (r *Rx) checkLength(msg *messages.Message) {
 			needed = append(needed, msg.Signal(s.MuxedBy))
 		}
 		for _, s := range needed {
-			if bits, _ := s.Bits(); bits.Bytes() > r.Len {
+			bits, _ := s.Bits()
+			if bits.Bytes() > r.Len {
 				refuse("signal %s is beyond a frame of %d bytes", s.Name, r.Len)
+			}
+			for j := range r.Protect {
+				p := &r.Protect[j]
+				if may := byteRange(int(p.First+p.MinLength), int(p.First+p.Size)); may.Overlaps(&bits) {
+					refuse("signal %s is beyond the smallest length of protection %s, %d bytes", s.Name, p.Profile, p.MinLength)
+				}
 			}
 		}
 	}
+}
+
+// byteRange returns the bits of bytes lo to hi-1.
+func byteRange(lo, hi int) (bits messages.Bits) {
+	for at := lo; at < hi; at++ {
+		bits[at/8] |= 0xFF << (at % 8 * 8)
+	}
+	return bits
 }
 
 // compileReaction compiles a reaction to missing or invalid frames of msg.

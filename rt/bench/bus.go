@@ -170,7 +170,7 @@ func (b *Bus) readProtection(r *yamlfile.Reader, f yamlfile.Field, at sigmap.Pla
 ) (specs []sigmap.ProtectionSpec) {
 	for i, group := range r.OneOrItems(f, what) {
 		var spec sigmap.ProtectionSpec
-		fields := readTaggedFields(r, group, what, &spec, 1<<16)
+		fields := readTaggedFields(r, group, what, &spec, 1<<32)
 		profile := slices.IndexFunc(fields, func(f yamlfile.Field) bool { return f.Key == "profile" })
 		if profile < 0 {
 			r.Fail(group, "%s: the profile is missing (profile: e2e-2)", what)

@@ -667,7 +667,7 @@ func TestGuideListsFrameStatesAndWindows(t *testing.T) {
 
 // The named CRCs have the check values of their publications: the CRC of "123456789".
 func TestGuideCRCsHaveTheirPublishedCheckValues(t *testing.T) {
-	check := map[string]uint32{
+	check := map[string]uint64{
 		"SAE J1850": 0x4B, "AUTOSAR CRC-8H2F": 0xDF, "SMBus": 0xF4, "Maxim": 0xA1, "CCITT-FALSE": 0x29B1, "ARC": 0xBB3D,
 	}
 	rows := tableOf(t, "crc8", 0)

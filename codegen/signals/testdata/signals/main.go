@@ -197,7 +197,7 @@ func (r *comparison) frame() (f can.Frame) {
 			p := x.Protect[i]
 			p.Next = p.Last
 			if p.Modulus > 0 {
-				p.Next = (p.Last + 1 + uint32(max(0, r.rnd.IntN(9)-6))) % p.Modulus
+				p.Next = (p.Last + 1 + uint64(max(0, r.rnd.IntN(9)-6))) % p.Modulus
 			}
 			p.Protect(&f.Data, int(f.Len), f.ID&can.MaskEFF)
 		}
