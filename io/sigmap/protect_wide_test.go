@@ -163,6 +163,19 @@ func TestLengthInAFrameIsCheckedAndSaysWhatIsCovered(t *testing.T) {
 	}
 }
 
+// A frame of another sender has a right checksum: only its data identifier differs.
+func TestDataIdentifierInAFrameIsChecked(t *testing.T) {
+	for _, name := range []string{"e2e-4", "e2e-7", "e2e-8", "e2e-44"} {
+		ours := protection(t, 32, 0x100, ProtectionSpec{Profile: name, DataIDs: []uint32{0x12345678}})
+		theirs := protection(t, 32, 0x100, ProtectionSpec{Profile: name, DataIDs: []uint32{0x92345678}})
+		var data [64]byte
+		theirs.Protect(&data, 32, 0x100)
+		if s := ours.Check(&data, 32, 0x100).Frame; s != FrameError {
+			t.Errorf("%s: the frame of another identifier is %v", name, s)
+		}
+	}
+}
+
 // A message with a smallest length takes frames down to it; signals that may be missing are refused.
 func TestSmallestLengthIsTheShortestFrame(t *testing.T) {
 	db := &messages.Database{Messages: []messages.Message{{Name: "M", ID: 1, Len: 32, Signals: []messages.Signal{
