@@ -77,7 +77,7 @@ func noise(r *rand.Rand, n int) (data [64]byte) {
 
 func TestCRCsAgreeWithCRCCheckOnItsWholeCatalogue(t *testing.T) {
 	var list []struct {
-		Name              string
+		Name       string
 		Width      int
 		Poly, Init uint64
 		XOR        uint64 `json:"xor"`
