@@ -209,12 +209,13 @@ func TestUnknownAndMalformedFramesAreCountedAndIgnored(t *testing.T) {
 	b.turn(1)
 	before := b.plant.x
 	for _, f := range []can.Frame{
-		{ID: 0x7ff, Len: 8},                             // unknown
-		{ID: 0x110 | can.EFF, Len: 8},                   // unknown: extended
-		{ID: 0x110 | can.RTR, Len: 4},                   // unknown: a request
-		{ID: 0x110, Len: 1, Data: [64]byte{0xff}},       // short
-		{ID: 0x110, Len: 4, Data: [64]byte{0xff, 0x7f}}, // 327.67 m/s of 100
-		{ID: 0x110, Len: 4, Data: [64]byte{0x00, 0x80}}, // -327.68 m/s of -100
+		{ID: 0x7ff, Len: 8},           // unknown
+		{ID: 0x110 | can.EFF, Len: 8}, // wrong format: extended
+		{ID: 0x110 | can.RTR, Len: 4}, // wrong format: a request
+		{ID: 0x110, Len: 4, Flags: can.FlagFDF, Data: [64]byte{0x00, 0x10}}, // wrong format: CAN FD
+		{ID: 0x110, Len: 1, Data: [64]byte{0xff}},                           // short
+		{ID: 0x110, Len: 4, Data: [64]byte{0xff, 0x7f}},                     // 327.67 m/s of 100
+		{ID: 0x110, Len: 4, Data: [64]byte{0x00, 0x80}},                     // -327.68 m/s of -100
 	} {
 		if !b.unit.Send(&f) {
 			t.Fatal("the unit cannot send")
@@ -222,9 +223,9 @@ func TestUnknownAndMalformedFramesAreCountedAndIgnored(t *testing.T) {
 	}
 	b.turn(1)
 	p := b.page
-	got := [...]uint64{p.RxFrames.Load(), p.RxUnknown.Load(), p.RxShort.Load(), p.RxRange.Load(), p.LastRx[0].Load()}
-	if want := [...]uint64{7, 3, 1, 2, 2}; got != want {
-		t.Errorf("frames, unknown, short, out of range, tick of the last one of full length: %v, want %v", got, want)
+	got := [...]uint64{p.RxFrames.Load(), p.RxUnknown.Load(), p.RxFormat.Load(), p.RxShort.Load(), p.RxRange.Load(), p.LastRx[0].Load()}
+	if want := [...]uint64{8, 1, 3, 1, 2, 2}; got != want {
+		t.Errorf("frames, unknown, of a wrong format, short, out of range, tick of the last one of full length: %v, want %v", got, want)
 	}
 	if want := before + 10*period.Seconds(); !scalar.EqualWithinAbs(b.plant.x, want, near) {
 		t.Errorf("x = %g m, want %g m: the last valid command holds", b.plant.x, want)

@@ -137,7 +137,7 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 	switch result {
 	case sigmap.OK:
 		l.response.noteArrival(l.stamps[at].Soft)
-	case sigmap.Range: // the control unit is alive, and its other signals are valid
+	case sigmap.Range, sigmap.Rejected:
 		l.status.RxRange.Add(1)
 	case sigmap.Invalid:
 		l.status.RxInvalid.Add(1)
@@ -145,9 +145,11 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 		l.status.RxBad.Add(1)
 	case sigmap.Short:
 		l.status.RxShort.Add(1)
+	case sigmap.WrongFormat:
+		l.status.RxFormat.Add(1)
 	}
 
-	l.recordArrival(l.firstRx[b]+i, k, l.wire[b].busTime(&l.stamps[at]), result != sigmap.Bad && result != sigmap.Short)
+	l.recordArrival(l.firstRx[b]+i, k, l.wire[b].busTime(&l.stamps[at]), result.Valid())
 }
 
 // recordArrival records that a frame of message i was received before grid point k, at an instant in

@@ -14,7 +14,7 @@ import (
 
 const (
 	statusMagic   = 0x6c6f636b73746570 // "lockstep"
-	statusVersion = 11                 // of the layout of StatusBlock; a change of a field changes it
+	statusVersion = 12                 // of the layout of StatusBlock; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant fit: a train of 20 cars has 800, of which 300
 	// belong to its friction elements.
@@ -129,6 +129,7 @@ type StatusBlock struct {
 	RxFrames   atomic.Uint64 // frames read
 	RxUnknown  atomic.Uint64 // frames read that are not in the map
 	RxShort    atomic.Uint64 // frames read that are shorter than their message
+	RxFormat   atomic.Uint64 // frames read that are of the wrong format: classic for CAN FD, remote, ...
 	RxRange    atomic.Uint64 // frames read with a signal out of range, which kept its last value
 	RxInvalid  atomic.Uint64 // frames read with a signal marked invalid, which kept its last value
 	RxBad      atomic.Uint64 // frames read that failed their protection; not decoded

@@ -16,7 +16,7 @@ func (w *signalWriter) receive(b int, m *sigmap.Map) {
 	for i := range m.Rx {
 		w.line("case 0x%X:\nreturn %d, b.decode%d(u, f)", m.Rx[i].ID, i, i)
 	}
-	w.line("}\nreturn -1, sigmap.Unknown\n}\n")
+	w.line("}\nreturn b.DecodeOther(f)\n}\n")
 	for i := range m.Rx {
 		w.decode(b, i, &m.Rx[i])
 		w.sums(b, "rx", i, m.Rx[i].Protect)
@@ -29,12 +29,15 @@ func (w *signalWriter) decode(b, i int, r *sigmap.Rx) {
 	w.line("func (b *bus%d) decode%d(u []float64, f *can.Frame) sigmap.Result {\nr := b.rx[%d]", b, i, i)
 	w.line("if result := r.CheckFrame(f); result != sigmap.OK {\nreturn result\n}")
 	if len(r.Fields) == 0 {
-		w.line("return sigmap.OK\n}\n")
+		w.line("return r.Finish(sigmap.OK)\n}\n")
 		return
 	}
 
 	w.loads(r.Fields)
 	w.line("v := (*[%d]float64)(u)", len(w.job.Inputs))
+	if r.Whole {
+		w.rejectOutOfRange(r)
+	}
 	fails := slices.ContainsFunc(r.Fields, func(f sigmap.Field) bool { return canFail(&f) })
 	if fails {
 		w.line("result := sigmap.OK")
@@ -42,12 +45,27 @@ func (w *signalWriter) decode(b, i int, r *sigmap.Rx) {
 	for k := range r.Fields {
 		w.decodeField(&r.Fields[k])
 	}
+	result := "sigmap.OK"
 	if fails {
-		w.line("if result != sigmap.OK {\nr.Count(result)\n}\nreturn result\n}\n")
-		return
+		result = "result"
 	}
+	w.line("return r.Finish(%s)\n}\n", result)
+}
 
-	w.line("return sigmap.OK\n}\n")
+// rejectOutOfRange writes the check that rejects a frame with a signal out of its range.
+func (w *signalWriter) rejectOutOfRange(r *sigmap.Rx) {
+	for k := range r.Fields {
+		f := &r.Fields[k]
+		if alwaysInRange(f) {
+			continue
+		}
+		p, all := positionOf(f), presence(f)
+		if len(f.Invalid) > 0 {
+			all = append(all, "!"+ranges("("+p.load()+")", f.Invalid))
+		}
+		condition := strings.Join(append(all, fmt.Sprintf("!(x >= %s && x <= %s)", number(f.Lo), number(f.Hi))), " && ")
+		w.line("if x := %s; %s {\nreturn r.Finish(sigmap.Rejected)\n}", unscaled(f, p.load()), condition)
+	}
 }
 
 // loads writes the loads of the words that contain the fields and their selectors.
@@ -82,13 +100,7 @@ func (w *signalWriter) decodeField(f *sigmap.Field) {
 	p, port := positionOf(f), &w.job.Inputs[f.Index]
 	w.line("\n// %s to input %s [%s]", commentName(f.Name), commentName(port.Name), commentName(port.Unit))
 	if len(f.When) > 0 {
-		var all []string
-		for s := range f.When {
-			at := positionOf(&f.When[s].At)
-			all = append(all, ranges(at.load(), f.When[s].Ranges))
-		}
-
-		w.line("if %s {", strings.Join(all, " && "))
+		w.line("if %s {", strings.Join(presence(f), " && "))
 		defer w.line("}")
 	}
 
@@ -108,6 +120,15 @@ func (w *signalWriter) decodeField(f *sigmap.Field) {
 	default:
 		w.line("v[%d] = %s", f.Index, scaled(f, x))
 	}
+}
+
+// presence returns the conditions under which a frame contains the field.
+func presence(f *sigmap.Field) (all []string) {
+	for s := range f.When {
+		at := positionOf(&f.When[s].At)
+		all = append(all, ranges(at.load(), f.When[s].Ranges))
+	}
+	return all
 }
 
 // canFail reports whether a frame can have an invalid value or one out of range.

@@ -75,7 +75,7 @@ func Generate(j Job) ([]byte, error) {
 type signalWriter struct {
 	job    *Job
 	text   strings.Builder
-	tables [][256]uint16 // tables of the CRCs
+	tables [][256]uint64 // tables of the CRCs
 }
 
 // line adds a formatted line.
@@ -101,7 +101,7 @@ func (w *signalWriter) bus(b int, m *sigmap.Map) {
 func (w *signalWriter) setChecksums(b int, direction string, n int, of func(i int) []sigmap.Protection) {
 	for i := range n {
 		for p, protect := range of(i) {
-			if protect.Algorithm != sigmap.NoChecksum {
+			if isCompiled(&protect) {
 				w.line("b.%s[%d].Protect[%d].Compiled = %s", direction, i, p, sumName(b, direction, i, p))
 			}
 		}
@@ -111,10 +111,10 @@ func (w *signalWriter) setChecksums(b int, direction string, n int, of func(i in
 // tablesAndHelpers writes the tables of the CRCs and the helper functions.
 func (w *signalWriter) tablesAndHelpers() {
 	for n, t := range w.tables {
-		w.line("// crc%d is the table of a CRC: the change of the register by a byte.\nvar crc%d = [256]uint16{", n, n)
+		w.line("// crc%d is the table of a CRC: the change of the register by a byte.\nvar crc%d = [256]uint64{", n, n)
 		for row := range slices.Chunk(t[:], 16) {
 			for _, v := range row {
-				fmt.Fprintf(&w.text, "0x%04X, ", v)
+				fmt.Fprintf(&w.text, "0x%X, ", v)
 			}
 			w.line("")
 		}

@@ -12,12 +12,18 @@ func sumName(b int, direction string, i, p int) string {
 	return fmt.Sprintf("sum%d%s%d_%d", b, direction, i, p)
 }
 
+// isCompiled reports whether code computes the checksum of a protection. The table does it if the length
+// of the data is in the frame and may vary.
+func isCompiled(p *sigmap.Protection) bool {
+	return p.Algorithm != sigmap.NoChecksum && p.MinLength == p.MaxLength
+}
+
 // sums writes the checksum functions of a message.
 func (w *signalWriter) sums(b int, direction string, i int, list []sigmap.Protection) {
 	for p := range list {
-		if list[p].Algorithm != sigmap.NoChecksum {
+		if isCompiled(&list[p]) {
 			w.line("// %s returns the checksum of profile %s.\n//\n//go:nosplit", sumName(b, direction, i, p), commentName(list[p].Profile))
-			w.line("func %s(data *[64]byte, n byte, id uint32) uint32 {", sumName(b, direction, i, p))
+			w.line("func %s(data *[64]byte, n byte, id uint32) uint64 {", sumName(b, direction, i, p))
 			w.sum(&list[p])
 			w.line("}\n")
 		}
@@ -26,7 +32,7 @@ func (w *signalWriter) sums(b int, direction string, i int, list []sigmap.Protec
 
 // sum writes sigmap's Protection.checksum for one protection: the same terms in the same order.
 func (w *signalWriter) sum(p *sigmap.Protection) {
-	w.line("s := uint32(0x%X)", p.Init)
+	w.line("s := uint64(0x%X)", p.Init)
 	if slices.ContainsFunc(p.Terms, func(t sigmap.Term) bool { return t.From == sigmap.FromDataID }) {
 		w.line("ids := [16]uint8{")
 		for _, id := range p.DataIDs {
@@ -78,18 +84,18 @@ func (w *signalWriter) addByte(p *sigmap.Protection, b string) {
 	}
 	switch {
 	case p.Algorithm == sigmap.CRC && p.Reflect:
-		w.line("s = uint32(%s[byte(s)^(%s)]) ^ s>>8", w.table(p), b)
+		w.line("s = %s[byte(s)^(%s)] ^ s>>8", w.table(p), b)
 	case p.Algorithm == sigmap.CRC && p.Width == 8:
-		w.line("s = uint32(%s[byte(s)^(%s)]) ^ s<<8", w.table(p), b)
+		w.line("s = %s[byte(s)^(%s)] ^ s<<8", w.table(p), b)
 	case p.Algorithm == sigmap.CRC:
-		w.line("s = uint32(%s[byte(s>>%d)^(%s)]) ^ s<<8", w.table(p), p.Width-8, b)
+		w.line("s = %s[byte(s>>%d)^(%s)] ^ s<<8", w.table(p), p.Width-8, b)
 	case p.Algorithm == sigmap.XOR:
-		w.line("s ^= uint32(%s)", b)
+		w.line("s ^= uint64(%s)", b)
 	case p.Digit == 8:
-		w.line("s %s uint32(%s)", op, b)
+		w.line("s %s uint64(%s)", op, b)
 	default:
 		for shift := uint8(0); shift < 8; shift += p.Digit {
-			w.line("s %s uint32(%s) >> %d & 0x%X", op, b, shift, uint(1)<<p.Digit-1)
+			w.line("s %s uint64(%s) >> %d & 0x%X", op, b, shift, uint(1)<<p.Digit-1)
 		}
 	}
 }
@@ -110,7 +116,7 @@ func splitLoad(s *sigmap.Split) string {
 	text, shift := "", uint8(0)
 	for _, p := range s.Part[:s.N] {
 		word := fmt.Sprintf("%s((*[8]byte)(data[%d:%d]))", order(p.Big), p.At, p.At+8)
-		part := fmt.Sprintf("uint32(%s>>%d)&0x%X", word, p.Shift, mask(int(p.Len)))
+		part := fmt.Sprintf("%s>>%d&0x%X", word, p.Shift, mask(int(p.Len)))
 		if shift > 0 {
 			text += fmt.Sprintf(" | (%s)<<%d", part, shift)
 		} else {

@@ -5,9 +5,9 @@ lockstep. It reads one JSON object per line and prints its checksum:
     {"crc": "Crc8Rohc", "data": HEX}
     {"profile": "e2e-1b", "ids": [291], "counter": 3, "offset": 0, "data": HEX}
 
-The second form is a frame of an AUTOSAR profile. Its checksum begins at a byte offset; the
-bytes there are ignored. With the argument "catalogue" the program lists the CRCs of 8 and 16
-bits instead.
+The second form is a frame of an AUTOSAR profile. Its header begins at a byte offset; the bytes of
+the checksum are ignored. With the argument "catalogue" the program lists the CRCs of 8, 16, 32 and
+64 bits instead.
 """
 
 import json
@@ -22,9 +22,19 @@ class Profile1(crc.Crc8Base):
     _width, _poly, _initvalue, _xor_output = 8, 0x1D, 0, 0
 
 
+# Profiles with a length in the frame: place and class of the checksum.
+WIDE = {
+    "e2e-4": (8, crc.Crc32Autosar),
+    "e2e-44": (8, crc.Crc32Autosar),
+    "e2e-6": (0, crc.Crc16Ibm3740),
+    "e2e-7": (0, crc.Crc64Xz),
+    "e2e-8": (0, crc.Crc32Autosar),
+}
+
+
 def catalogue():
     for kind in crc.ALLCRCCLASSES:
-        if kind._width in (8, 16) and kind._reflect_input == kind._reflect_output:
+        if kind._width in (8, 16, 32, 64) and kind._reflect_input == kind._reflect_output:
             yield {
                 "name": kind.__name__,
                 "width": kind._width,
@@ -38,9 +48,14 @@ def catalogue():
 def protected(frame):
     data, at, profile = bytes.fromhex(frame["data"]), frame["offset"], frame["profile"]
     ids, counter = frame["ids"], frame["counter"]
+    low, high = ids[0] & 255, ids[0] >> 8
+    if profile in WIDE:
+        place, kind = WIDE[profile]
+        at += place
+        tail = bytes((high, low)) if profile == "e2e-6" else b""
+        return kind.calc(data[:at] + data[at + kind._width // 8 :] + tail)
     size = 2 if profile == "e2e-5" else 1
     data = data[:at] + data[at + size :]
-    low, high = ids[0] & 255, ids[0] >> 8
     if profile == "e2e-5":
         return crc.Crc16Ibm3740.calc(data + bytes((low, high)))
     if profile in ("e2e-2", "e2e-22"):

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func checksums(t *testing.T, in []byte, args ...string) []byte {
 // checkedFrame is a frame with the checksum that lockstep computes.
 type checkedFrame struct {
 	name, data string
-	checksum   uint32
+	checksum   uint64
 	request    map[string]any // input of checksums.py
 }
 
@@ -59,9 +60,9 @@ func compareChecksums(t *testing.T, frames []checkedFrame) {
 }
 
 // number returns the little-endian number of the first n bytes.
-func number(data []byte, n int) (v uint32) {
+func number(data []byte, n int) (v uint64) {
 	for i := range n {
-		v |= uint32(data[i]) << (8 * i)
+		v |= uint64(data[i]) << (8 * i)
 	}
 	return v
 }
@@ -76,23 +77,27 @@ func noise(r *rand.Rand, n int) (data [64]byte) {
 
 func TestCRCsAgreeWithCRCCheckOnItsWholeCatalogue(t *testing.T) {
 	var list []struct {
-		Name              string
-		Width, Poly, Init uint32
-		XOR               uint32 `json:"xor"`
-		Reflect           bool
+		Name       string
+		Width      int
+		Poly, Init uint64
+		XOR        uint64 `json:"xor"`
+		Reflect    bool
 	}
 	if err := json.Unmarshal(checksums(t, nil, "catalogue"), &list); err != nil {
 		t.Fatal(err)
 	}
-	if len(list) < 40 {
-		t.Fatalf("%d CRCs in the catalogue, want at least 40", len(list))
+	if len(list) < 50 {
+		t.Fatalf("%d CRCs in the catalogue, want at least 50", len(list))
 	}
 	r := rand.New(rand.NewPCG(1, 1))
 	var frames []checkedFrame
 	for _, c := range list {
 		for range 150 {
 			n := []int{4, 8, 12, 32, 64}[r.IntN(5)]
-			size := int(c.Width / 8)
+			size := c.Width / 8
+			if n <= size {
+				n = 12
+			}
 			p, err := sigmap.NewProtection(sigmap.ProtectionSpec{
 				Profile: fmt.Sprint("crc", c.Width), Poly: c.Poly, Init: c.Init, XorOut: c.XOR, Reflect: c.Reflect,
 				Checksum: []string{fmt.Sprintf("%d|%d", 8*(n-size), c.Width)},
@@ -116,10 +121,19 @@ func TestProfilesAgreeWithCRCCheck(t *testing.T) {
 		if !strings.HasPrefix(name, "e2e-") {
 			continue
 		}
-		size, many, limit, values := 1, 1, uint32(0x10000), uint32(15)
+		// at, header: place of the checksum and length of all numbers, bytes
+		size, at, header, many, limit, values := 1, 0, 2, 1, uint64(0x10000), uint64(15)
 		switch name {
+		case "e2e-4", "e2e-44":
+			size, at, header, limit, values = 4, 8, 12, 1<<32, 1<<16
+		case "e2e-6":
+			size, header, values = 2, 5, 256
+		case "e2e-7":
+			size, header, limit, values = 8, 20, 1<<32, 1<<32
+		case "e2e-8":
+			size, header, limit, values = 4, 16, 1<<32, 1<<32
 		case "e2e-5":
-			size, values = 2, 256
+			size, header, values = 2, 3, 256
 		case "e2e-2", "e2e-22":
 			many, limit, values = 16, 0x100, 16
 		case "e2e-1c", "e2e-11c":
@@ -127,20 +141,27 @@ func TestProfilesAgreeWithCRCCheck(t *testing.T) {
 		}
 		for range 400 {
 			n := []int{4, 8, 12, 16, 24, 32, 64}[r.IntN(7)]
-			spec := sigmap.ProtectionSpec{Profile: name, Offset: r.IntN(n - size)}
+			if n < header {
+				continue
+			}
+			spec := sigmap.ProtectionSpec{Profile: name, Offset: r.IntN(n - header + 1)}
 			for range many {
-				spec.DataIDs = append(spec.DataIDs, r.Uint32N(limit))
+				spec.DataIDs = append(spec.DataIDs, uint32(r.Uint64N(limit)))
 			}
 			p, err := sigmap.NewProtection(spec, &messages.Message{Name: name, Len: n})
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.Next = r.Uint32N(values)
+			p.Next = r.Uint64N(values)
 			counter := p.Next
 			data := noise(r, n)
 			p.Protect(&data, n, 0)
 			text := hex.EncodeToString(data[:n])
-			frames = append(frames, checkedFrame{name, text, number(data[spec.Offset:], size),
+			place := data[spec.Offset+at : spec.Offset+at+size]
+			if p.Checksum.Part[0].Big {
+				slices.Reverse(place)
+			}
+			frames = append(frames, checkedFrame{name, text, number(place, size),
 				map[string]any{"profile": name, "ids": spec.DataIDs, "counter": counter, "offset": spec.Offset, "data": text}})
 		}
 	}

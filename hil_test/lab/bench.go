@@ -40,6 +40,7 @@ type Report struct {
 	BusDown     uint64  `json:"bus_down"`
 	RxFrames    uint64  `json:"rx_frames"`
 	RxUnknown   uint64  `json:"rx_unknown"`
+	RxFormat    uint64  `json:"rx_format"`
 	RxShort     uint64  `json:"rx_short"`
 	RxRange     uint64  `json:"rx_range"`
 	RxOverflow  uint64  `json:"rx_overflow"`

@@ -65,6 +65,9 @@ type Signal struct {
 	Line int // line in Database.File, from 1; 0 if there is no file
 }
 
+// IsFD reports whether the frames of m are CAN FD frames.
+func (m *Message) IsFD() bool { return m.FD || m.Len > 8 }
+
 // Value is an entry of a value table: a raw value and its text.
 type Value struct {
 	Raw  int64 // raw value; two's complement of 64 bits if the signal is signed or has 64 bits

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/io/can"
 	"lockstep/io/messages"
 	"lockstep/model/units"
 )
@@ -44,12 +45,19 @@ func (b *binder) rxOf(msg *messages.Message) *Rx {
 	if i < 0 {
 		i = len(b.m.Rx)
 		b.m.Rx = append(b.m.Rx, Rx{
-			Name: msg.Name, ID: msg.ID, Len: msg.Len,
+			Name: msg.Name, ID: msg.ID, Len: msg.Len, Size: msg.Len,
+			Strict: true, FD: msg.IsFD(), Paired: b.isPaired(msg),
 			CycleTicks: b.cycleTicks(msg.CycleNs), TimeoutTicks: DefaultTimeout,
 		})
 	}
 
 	return &b.m.Rx[i]
+}
+
+// isPaired reports whether the database has a message with the number of msg and the other length of
+// the identifier.
+func (b *binder) isPaired(msg *messages.Message) bool {
+	return slices.ContainsFunc(b.db.Messages, func(m messages.Message) bool { return m.ID == msg.ID^can.EFF })
 }
 
 // cycleTicks converts a cycle to ticks, at least 1; 0 if ns is 0.
@@ -110,10 +118,12 @@ func (b *binder) setReception(s *Reception) {
 		refuse("a timeout of the first frame needs a timeout of the others")
 	case s.DLC != 0 && s.DLC != messages.FrameLen(s.DLC):
 		refuse("no CAN frame has %d bytes", s.DLC)
+	case s.BRS && !rx.FD:
+		refuse("brs: the database has a classic message, which has no bit rate switch")
 	}
 
 	if s.DLC > 0 {
-		rx.Len, rx.Exact = s.DLC, true
+		rx.Len, rx.Exact, rx.FD = s.DLC, true, rx.FD || s.DLC > 8
 	}
 	rx.CycleTicks = b.cycleTicks(cmp.Or(s.CycleNs, msg.CycleNs))
 	rx.TimeoutTicks = s.TimeoutNs
@@ -121,10 +131,15 @@ func (b *binder) setReception(s *Reception) {
 		rx.TimeoutTicks = max(1, s.TimeoutNs/b.m.PeriodNs)
 	}
 	rx.FirstTicks = s.FirstNs / b.m.PeriodNs
+	rx.BRS = s.BRS
+	rx.Whole = s.Rule == RangeFrame || s.Rule == RangeDefault && len(s.Protect) > 0
 	eachItem("protect", s.Protect, func(spec *ProtectionSpec) {
 		p := newProtection(*spec, msg)
 		if int(p.Need) > rx.Len {
 			refuse("protection %s needs %d bytes, a frame has %d", spec.Profile, p.Need, rx.Len)
+		}
+		if p.Length.N > 0 && int(p.First+p.Size) == rx.Len && !rx.Exact {
+			rx.Len = int(p.First + p.MinLength)
 		}
 		rx.Protect = append(rx.Protect, p)
 	})
@@ -135,7 +150,7 @@ func (b *binder) setReception(s *Reception) {
 	case s.OnTimeout.Action != Hold && (s.TimeoutNs == 0 || s.TimeoutNs == DefaultTimeout && cmp.Or(s.CycleNs, msg.CycleNs) == 0):
 		refuse("on_timeout: the message has no timeout: give one, or a cycle")
 	case s.OnError.Action != Hold && len(s.Protect) == 0:
-		refuse("on_error: the message has no protection")
+		rx.Protect = []Protection{{Limits: defaultLimits()}}
 	}
 
 	eachItem("invalid", s.Invalid, func(v *InvalidSpec) {
@@ -152,11 +167,26 @@ func (r *Rx) checkLength(msg *messages.Message) {
 			needed = append(needed, msg.Signal(s.MuxedBy))
 		}
 		for _, s := range needed {
-			if bits, _ := s.Bits(); bits.Bytes() > r.Len {
+			bits, _ := s.Bits()
+			if bits.Bytes() > r.Len {
 				refuse("signal %s is beyond a frame of %d bytes", s.Name, r.Len)
+			}
+			for j := range r.Protect {
+				p := &r.Protect[j]
+				if may := byteRange(int(p.First+p.MinLength), int(p.First+p.Size)); may.Overlaps(&bits) {
+					refuse("signal %s is beyond the smallest length of protection %s, %d bytes", s.Name, p.Profile, p.MinLength)
+				}
 			}
 		}
 	}
+}
+
+// byteRange returns the bits of bytes lo to hi-1.
+func byteRange(lo, hi int) (bits messages.Bits) {
+	for at := lo; at < hi; at++ {
+		bits[at/8] |= 0xFF << (at % 8 * 8)
+	}
+	return bits
 }
 
 // compileReaction compiles a reaction to missing or invalid frames of msg.

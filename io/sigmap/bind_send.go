@@ -26,7 +26,7 @@ func (b *binder) addSending(s *Sending) {
 		refuse("given twice")
 	}
 	t := Tx{Name: msg.Name, ID: msg.ID, Len: msg.Len, Send: s.Send}
-	if msg.FD || msg.Len > 8 {
+	if msg.IsFD() {
 		t.Flags = can.FlagFDF
 	}
 	if msg.BRS {
@@ -44,12 +44,9 @@ func (b *binder) addSending(s *Sending) {
 // addCounter makes a signal the frame counter of t.
 func (b *binder) addCounter(s *Sending, t *Tx, f *txLayout) {
 	sig := b.findSignal(f.msg, s.Counter)
-	switch {
-	case sig.Float || sig.Multiplexor || sig.MuxedBy != "":
+	if sig.Float || sig.Multiplexor || sig.MuxedBy != "" {
 		refuse("signal %s (%s) is a floating-point number, a multiplexor, or not in every frame",
 			s.Counter, b.lineOf(sig))
-	case len(s.Protect) > 0 && sig.Len > 16:
-		refuse("%d bits; with a protection at most 16 are possible", sig.Len)
 	}
 
 	f.markUsed(sig, "the counter")
@@ -98,11 +95,21 @@ func (f *txLayout) markUsed(s *messages.Signal, what string) {
 	f.taken.Add(&bits)
 }
 
+// maxGroups limits the protections of a sent frame; the faults of package fault count on it.
+const maxGroups = 4
+
 // addProtection adds a protection.
 func (f *txLayout) addProtection(t *Tx, spec ProtectionSpec) {
 	p := newProtection(spec, f.msg)
-	if n := len(t.Protect); n+1 > maxGroups || t.HasCounter && n+2 > maxGroups {
-		refuse("a frame has at most %d counters", maxGroups)
+	counts := p.Counter.length() + int(t.Counter.Len)
+	for i := range t.Protect {
+		counts += t.Protect[i].Counter.length()
+	}
+	switch {
+	case len(t.Protect) == maxGroups:
+		refuse("a frame has at most %d protections", maxGroups)
+	case counts > 64:
+		refuse("the counters of the frame have %d bits; together at most 64 are possible", counts)
 	}
 	for _, part := range p.parts() {
 		bits := part.at.bits()

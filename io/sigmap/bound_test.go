@@ -285,7 +285,7 @@ func TestReceptionsAreChecked(t *testing.T) {
 		{Reception{Message: "Truck", FirstNs: 1e9}, "a timeout of the first frame needs a timeout"},
 		{Reception{Message: "Truck", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
 		{Reception{Message: "Plain", OnTimeout: ReactionSpec{Action: SafeState}}, "on_timeout: the message has no timeout"},
-		{Reception{Message: "Plain", OnError: ReactionSpec{Action: SafeState}}, "on_error: the message has no protection"},
+		{Reception{Message: "Plain", BRS: true}, "brs: the database has a classic message"},
 		{Reception{Message: "Plain", TimeoutNs: DefaultTimeout, OnTimeout: ReactionSpec{Action: Substitute}}, "on_timeout: substitute names no port"},
 	} {
 		in := ports("1", "u0", "u1")

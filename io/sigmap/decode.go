@@ -8,6 +8,12 @@ type Rx struct {
 	ID     uint32 // with can.EFF if it is extended
 	Len    int    // length by the database, or Reception.DLC, bytes; a shorter frame is Short
 	Exact  bool   // a longer frame is Short, too
+	Strict bool   // frames are judged by their format; false only in records of earlier versions
+	FD     bool   // the frames are CAN FD frames, not classic ones
+	BRS    bool   // a frame without bit rate switch is WrongFormat
+	Size   int    // length by the database, bytes; further bytes of a frame are counted
+	Paired bool   // the database has a message with this number and the other length of the identifier
+	Whole  bool   // a frame with a signal out of its range is Rejected; else the signal alone is
 	Fields []Field
 
 	CycleTicks   int64 // expected cycle, ticks; 0: none
@@ -38,6 +44,10 @@ type Counts struct {
 	Sequence uint64 // protected frames with state WRONGSEQUENCE
 	Errors   uint64 // protected frames with state ERROR, mostly a wrong checksum
 	Length   uint64 // frames of the wrong length
+	Format   uint64 // frames of the wrong format
+	Beyond   uint64 // bytes beyond the length of the message, in longer frames
+	BRS      uint64 // CAN FD frames with bit rate switch
+	ESI      uint64 // CAN FD frames whose sender is error passive
 	Range    uint64 // frames with a value out of its range
 	Invalid  uint64 // frames with a raw value that means "no value"
 	NoNew    uint64 // cycles without a frame
@@ -71,13 +81,20 @@ type SubstituteValue struct {
 type Result uint8
 
 const (
-	OK      Result = iota
-	Unknown        // not a message of Map.Rx, or not a data frame
-	Short          // wrong length: nothing decoded
-	Range          // a signal is out of its range and keeps its last value; the others are decoded
-	Invalid        // a signal has a "no value" code and keeps its last value; the others are decoded
-	Bad            // wrong protection: nothing decoded
+	OK          Result = iota
+	Unknown            // not a message of Map.Rx
+	Short              // wrong length: nothing decoded
+	Range              // a signal is out of its range and keeps its last value; the others are decoded
+	Invalid            // a signal has a "no value" code and keeps its last value; the others are decoded
+	Bad                // wrong protection: nothing decoded
+	WrongFormat        // classic for CAN FD, 11 bits for 29, remote, or the opposite: nothing decoded
+	Rejected           // a signal is out of its range, and Rx.Whole is set: nothing decoded
 )
+
+// Valid reports whether a frame with this result ends a timeout.
+//
+//go:nosplit
+func (r Result) Valid() bool { return r == OK || r == Range || r == Invalid }
 
 // Decode writes the values of a received frame into u and returns the index of
 // its message in m.Rx, -1 if it is Unknown. It does not allocate.
@@ -89,7 +106,7 @@ const (
 func (m *Map) Decode(u []float64, f *can.Frame) (int, Result) {
 	i := m.Find(f.ID)
 	if i < 0 {
-		return -1, Unknown
+		return m.DecodeOther(f)
 	}
 	rx := &m.Rx[i]
 	if result := rx.CheckFrame(f); result != OK {
@@ -98,41 +115,73 @@ func (m *Map) Decode(u []float64, f *can.Frame) (int, Result) {
 	return i, rx.decode(u, f)
 }
 
-// CheckFrame counts a frame of this message and checks its length and its protection. OK
-// means that its values may be decoded.
+// DecodeOther is Decode for a frame whose identifier is not in m.Rx: it is Unknown, or WrongFormat if
+// only its format keeps it from being a frame of a message.
+//
+//go:nosplit
+func (m *Map) DecodeOther(f *can.Frame) (int, Result) {
+	i := m.FindNumber(f.ID)
+	if i < 0 {
+		return -1, Unknown
+	}
+	return i, m.Rx[i].CheckFrame(f)
+}
+
+// CheckFrame counts a frame of this message and checks its format, its length and its
+// protection. OK means that its values may be decoded; Finish must follow.
 //
 //go:nosplit
 func (r *Rx) CheckFrame(f *can.Frame) Result {
 	r.Counts.Frames++
 	r.received, r.Changed = true, true
-	n := int(f.Len)
-	short := n < r.Len || r.Exact && n > r.Len
-	if short {
-		r.Counts.Length++
-		n = 0
+	result := r.checkForm(f)
+	if len(r.Protect) > 0 && !r.checkProtection(f, result != OK) && result == OK {
+		return Bad
+	}
+	if result == OK && r.Window == WindowInvalid && r.OnError.Action == Substitute {
+		r.valid = true
+		return Bad
+	}
+	return result
+}
+
+// checkForm counts and checks format and length of a frame.
+//
+//go:nosplit
+func (r *Rx) checkForm(f *can.Frame) Result {
+	if f.Flags&can.FlagBRS != 0 {
+		r.Counts.BRS++
+	}
+	if f.Flags&can.FlagESI != 0 {
+		r.Counts.ESI++
 	}
 
-	if len(r.Protect) > 0 && !r.checkProtection(f, n) && !short {
-		return Bad
-	}
-	if short {
+	n := int(f.Len)
+	switch {
+	case r.Strict && (f.ID != r.ID || f.FD() != r.FD || r.BRS && f.Flags&can.FlagBRS == 0):
+		r.Counts.Format++
+		return WrongFormat
+	case n < r.Len || r.Exact && n > r.Len:
+		r.Counts.Length++
 		return Short
 	}
-	r.valid = true
-	if r.Window == WindowInvalid && r.OnError.Action == Substitute {
-		return Bad
-	}
+	r.Counts.Beyond += uint64(max(0, n-r.Size))
 	return OK
 }
 
-// checkProtection checks the protection of a frame of n bytes, 0 if its length is wrong, and
-// reports whether the frame is good.
+// checkProtection checks the protection of a frame and reports whether the frame is good. wrong
+// says that format or length are wrong.
 //
 //go:nosplit
-func (r *Rx) checkProtection(f *can.Frame, n int) bool {
+func (r *Rx) checkProtection(f *can.Frame, wrong bool) bool {
 	r.Frame, r.Window = FrameOK, WindowValid
 	for j := range r.Protect {
-		s := r.Protect[j].Check(&f.Data, n, f.ID&can.MaskEFF)
+		var s Status
+		if p := &r.Protect[j]; wrong {
+			s = p.CheckWrong(!r.Strict)
+		} else {
+			s = p.Check(&f.Data, int(f.Len), f.ID&can.MaskEFF)
+		}
 		if s.Frame.rank() > r.Frame.rank() {
 			r.Frame = s.Frame
 		}
@@ -183,6 +232,9 @@ func worseWindow(v, w Window) Window {
 //go:nosplit
 func (r *Rx) decode(u []float64, f *can.Frame) Result {
 	result := OK
+	if r.Whole && !r.inRange(f) {
+		return r.Finish(Rejected)
+	}
 	for j := range r.Fields {
 		d := &r.Fields[j]
 		if len(d.When) > 0 && !d.isPresent(&f.Data) {
@@ -205,20 +257,36 @@ func (r *Rx) decode(u []float64, f *can.Frame) Result {
 		u[d.Index] = float64(v*d.Factor) + d.Offset
 	}
 
-	r.Count(result)
-	return result
+	return r.Finish(result)
 }
 
-// Count counts a frame with a result of Range or Invalid.
+// inRange reports whether each signal of a frame is in its range or has a "no value" code.
 //
 //go:nosplit
-func (r *Rx) Count(result Result) {
+func (r *Rx) inRange(f *can.Frame) bool {
+	for j := range r.Fields {
+		d := &r.Fields[j]
+		raw := d.load(&f.Data)
+		if v := d.rawNumber(raw); !(v >= d.Lo && v <= d.Hi) && d.isPresent(&f.Data) && !within(d.Invalid, raw) {
+			return false
+		}
+	}
+
+	return true
+}
+
+// Finish counts a frame that CheckFrame found OK by the result of its values, and returns that.
+//
+//go:nosplit
+func (r *Rx) Finish(result Result) Result {
 	switch result {
-	case Range:
+	case Range, Rejected:
 		r.Counts.Range++
 	case Invalid:
 		r.Counts.Invalid++
 	}
+	r.valid = r.valid || result.Valid()
+	return result
 }
 
 // Request is a request of Tick to the run.

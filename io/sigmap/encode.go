@@ -41,17 +41,15 @@ type Tx struct {
 	RepeatsLeft int64 // repetitions still to be sent
 }
 
-// maxGroups limits the counters of a frame: Counts has room for four.
-const maxGroups = 4
-
-// Counts returns the next values of all counters of t in 64 bits. SetCounts of another Tx
-// with the same counters continues them. With a protection each counter has at most 16 bits.
+// Counts returns the next values of all counters of t; together these have at most 64 bits.
+// SetCounts of another Tx with the same counters continues them.
 //
 //go:nosplit
 func (t *Tx) Counts() uint64 {
 	c := t.Count
 	for i := range t.Protect {
-		c = c<<16 | uint64(t.Protect[i].Next)
+		p := &t.Protect[i]
+		c = c<<p.Counter.length() | p.Next
 	}
 	return c
 }
@@ -61,8 +59,9 @@ func (t *Tx) Counts() uint64 {
 //go:nosplit
 func (t *Tx) SetCounts(c uint64) {
 	for i := len(t.Protect) - 1; i >= 0; i-- {
-		t.Protect[i].Next = uint32(c & 0xFFFF)
-		c >>= 16
+		p := &t.Protect[i]
+		p.Next = c & p.Counter.Mask()
+		c >>= p.Counter.length()
 	}
 
 	t.Count = c

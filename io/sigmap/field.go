@@ -202,17 +202,17 @@ func (f *Field) rawRange() (lo, hi float64) {
 	return lo, hi - 1
 }
 
-// Split is a number of up to 16 bits in one or two bit ranges, the lower bits in the first.
+// Split is a number of up to 64 bits in one or two bit ranges, the lower bits in the first.
 type Split struct {
 	Part [2]BitRange
 	N    uint8 // number of bit ranges, 0 to 2
 }
 
-// BitRange is a range of up to 16 bits within eight bytes of a frame.
+// BitRange is a range of bits within eight bytes of a frame.
 type BitRange struct {
 	At    uint8 // first of eight bytes, 0 to 56
 	Shift uint8 // bits of the eight bytes below the range
-	Len   uint8 // length, bits, 1 to 16
+	Len   uint8 // length, bits, 1 to 64
 	Big   bool  // the eight bytes are big endian
 }
 
@@ -221,14 +221,14 @@ type BitRange struct {
 //
 //go:nosplit
 //go:noinline
-func (s *Split) Load(data *[64]byte) (v uint32) {
+func (s *Split) Load(data *[64]byte) (v uint64) {
 	for i := s.N; i > 0; i-- {
 		f := &s.Part[(i-1)&1]
 		word := binary.LittleEndian.Uint64(data[f.At:])
 		if f.Big {
 			word = bits.ReverseBytes64(word)
 		}
-		v = v<<f.Len | uint32(word>>f.Shift)&(1<<f.Len-1)
+		v = v<<f.Len | word>>f.Shift&(1<<f.Len-1)
 	}
 
 	return v
@@ -238,14 +238,14 @@ func (s *Split) Load(data *[64]byte) (v uint32) {
 //
 //go:nosplit
 //go:noinline
-func (s *Split) Store(data *[64]byte, v uint32) {
+func (s *Split) Store(data *[64]byte, v uint64) {
 	for i := range s.N {
 		f := &s.Part[i&1]
 		word := binary.LittleEndian.Uint64(data[f.At:])
 		if f.Big {
 			word = bits.ReverseBytes64(word)
 		}
-		word ^= (word>>f.Shift ^ uint64(v)) & (1<<f.Len - 1) << f.Shift
+		word ^= (word>>f.Shift ^ v) & (1<<f.Len - 1) << f.Shift
 		if f.Big {
 			word = bits.ReverseBytes64(word)
 		}
@@ -262,4 +262,4 @@ func (s *Split) length() int { return int(s.Part[0].Len + s.Part[1].Len) }
 // Mask returns a mask with as many low bits set as the number has.
 //
 //go:nosplit
-func (s *Split) Mask() uint32 { return 1<<s.length() - 1 }
+func (s *Split) Mask() uint64 { return 1<<s.length() - 1 }

@@ -2,6 +2,7 @@ package sigmap
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -76,6 +77,11 @@ func TestDeclaredLengthIsOneOfAFrame(t *testing.T) {
 		}
 		for _, got := range []int{0, n - 1, n, n + 1, 64} {
 			f := can.Frame{ID: 1, Len: uint8(min(got, 64)), Data: [64]byte{7}}
+			if n > 8 {
+				f.Flags = can.FlagFDF
+			} else if f.Len > 8 {
+				continue // a CAN FD frame
+			}
 			u, want := []float64{-1}, OK
 			if int(f.Len) != n {
 				want = Short
@@ -187,19 +193,19 @@ func TestWindowLimitsFollowTheRulesOfAUTOSAR(t *testing.T) {
 	}
 }
 
-// Without a protection a counter may have any length; beside one it has at most 16 bits, which all
-// counters of a frame share.
-func TestCounterBesideAProtectionHasAtMost16Bits(t *testing.T) {
-	for _, length := range []int{15, 16, 17, 20} {
+// The counters of a frame, its own and those of its protections, share 64 bits.
+func TestCountersOfAFrameHaveAtMost64Bits(t *testing.T) {
+	for _, length := range []int{15, 17, 31, 32, 33, 48} {
 		for _, protected := range []bool{false, true} {
 			s := Sending{Message: "M", CycleNs: 1, Counter: "n"}
 			if protected {
-				s.Protect = []ProtectionSpec{{Profile: "xor", Checksum: []string{"56|8"}}}
+				s.Protect = []ProtectionSpec{{Profile: "xor", Checksum: []string{"56|8"}},
+					{Profile: "counter-only", Counter: []string{"64|32"}, Start: at(math.MaxUint32)}}
 			}
-			db := &messages.Database{Messages: []messages.Message{{Name: "M", Len: 8, Signals: []messages.Signal{{Name: "n", Start: 3, Len: length, Factor: 1}}}}}
+			db := &messages.Database{Messages: []messages.Message{{Name: "M", Len: 12, Signals: []messages.Signal{{Name: "n", Start: 3, Len: length, Factor: 1}}}}}
 			m, err := Bind(db, Spec{PeriodNs: 1, Sendings: []Sending{s}}, nil, nil)
-			if refused := protected && length > 16; refused {
-				if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%d bits; with a protection at most 16", length)) {
+			if refused := protected && length > 32; refused {
+				if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("have %d bits; together at most 64", length+32)) {
 					t.Errorf("%d bits beside a protection: %v", length, err)
 				}
 				continue
@@ -209,12 +215,15 @@ func TestCounterBesideAProtectionHasAtMost16Bits(t *testing.T) {
 				continue
 			}
 			last := uint64(1)<<length - 1
-			m.Tx[0].SetCounts(0)
 			m.Tx[0].Count = last - 1
-			for _, want := range []uint64{last - 1, last, 0, 1} {
+			for i, want := range []uint64{last - 1, last, 0, 1} {
 				counts := m.Tx[0].Counts()
+				m.Tx[0].SetCounts(0)
 				m.Tx[0].SetCounts(counts)
 				var f can.Frame
+				if n := m.Tx[0].Protect; protected && n[1].Next != uint64(i-1)&math.MaxUint32 {
+					t.Errorf("%d bits: the counter of the protection is %d beside %d", length, n[1].Next, want)
+				}
 				m.Encode(&f, 0, 0, nil, false)
 				if got := slow(&db.Messages[0].Signals[0], &f.Data); got != want || m.Tx[0].Counts() == counts {
 					t.Errorf("%d bits, protected %t: counts %d, want %d", length, protected, got, want)

@@ -29,15 +29,16 @@ type Map struct {
 	saturated bool // rawValue limited its last value
 }
 
-// Filters returns filters that pass exactly the data frames that Decode knows.
+// Filters returns filters that pass exactly the frames that are not Unknown to Decode: those of the
+// received messages, and those that differ from them in their format only.
 func (m *Map) Filters() []can.Filter {
 	list := make([]can.Filter, len(m.Rx))
 	for i := range m.Rx {
-		id, mask := m.Rx[i].ID, can.MaskSFF
-		if id&can.EFF != 0 {
-			mask = can.MaskEFF
+		r := &m.Rx[i]
+		list[i] = can.Filter{ID: r.ID & can.MaskEFF, Mask: can.MaskEFF}
+		if r.Paired {
+			list[i] = can.Filter{ID: r.ID, Mask: can.MaskEFF | can.EFF}
 		}
-		list[i] = can.Filter{ID: id, Mask: mask | can.EFF | can.RTR}
 	}
 
 	return list
@@ -61,4 +62,28 @@ func (m *Map) Find(id uint32) int {
 		return lo
 	}
 	return -1
+}
+
+// FindNumber returns the index in Rx of the message of which a frame with this ID is a frame of the
+// wrong format, -1 if there is none: of the message with the same length of the identifier, else of
+// one with the other length, unless the database has a message with the identifier of the frame.
+//
+//go:nosplit
+func (m *Map) FindNumber(id uint32) int {
+	if id&can.ERR != 0 {
+		return -1
+	}
+	id &= can.EFF | can.MaskEFF
+	if i := m.Find(id); i >= 0 {
+		if !m.Rx[i].Strict {
+			return -1
+		}
+		return i
+	}
+
+	i := m.Find(id ^ can.EFF)
+	if i >= 0 && (!m.Rx[i].Strict || m.Rx[i].Paired) {
+		return -1
+	}
+	return i
 }

@@ -126,11 +126,8 @@ func TestDueFollowsCycleAndPhase(t *testing.T) {
 	}
 }
 
-func TestFiltersNameTheReceivedDataFrames(t *testing.T) {
-	want := []can.Filter{
-		{ID: 0x110, Mask: 0x7FF | can.EFF | can.RTR},
-		{ID: 0x18F00503 | can.EFF, Mask: 0x1FFFFFFF | can.EFF | can.RTR},
-	}
+func TestFiltersPassTheReceivedNumbersInEveryFormat(t *testing.T) {
+	want := []can.Filter{{ID: 0x110, Mask: 0x1FFFFFFF}, {ID: 0x18F00503, Mask: 0x1FFFFFFF}}
 	if got := bound(t).Filters(); !reflect.DeepEqual(got, want) {
 		t.Errorf("filters %X, want %X", got, want)
 	}
@@ -195,5 +192,38 @@ func TestBindErrorsNameTheDatabaseLine(t *testing.T) {
 	var e *SpecError
 	if !errors.As(err, &e) || e.List != "receive" || e.Index != 3 {
 		t.Errorf("error %#v does not point at entry 3 of receive", err)
+	}
+}
+
+// The numbers of a protection are wider than in earlier versions, whose records have them in gob.
+func TestProtectionOfAnEarlierVersionIsRead(t *testing.T) {
+	old := struct {
+		Profile              string
+		Counter, Checksum    Split
+		Modulus, Next, Last  uint32
+		Init, XorOut         uint32
+		Width                uint8
+		Table                [256]uint16
+		DataIDs              [16]uint8
+		DataID               uint16
+		Nibble               Split
+		MaxDelta, Delta, Any uint32
+	}{Profile: "e2e-5", Modulus: 256, Next: 7, Last: 9, Init: 0xFFFF, XorOut: 3, Width: 16, DataID: 0xFEDC, MaxDelta: 3, Delta: 4}
+	for i := range old.Table {
+		old.Table[i] = uint16(257 * i)
+	}
+	old.DataIDs[15] = 5
+	var wire bytes.Buffer
+	var p Protection
+	if err := errors.Join(gob.NewEncoder(&wire).Encode(old), gob.NewDecoder(&wire).Decode(&p)); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range p.Table {
+		if v != uint64(257*i) {
+			t.Fatalf("entry %d of the table is 0x%X", i, v)
+		}
+	}
+	if p.Modulus != 256 || p.Next != 7 || p.Last != 9 || p.Init != 0xFFFF || p.XorOut != 3 || p.DataID != 0xFEDC || p.DataIDs[15] != 5 || p.Delta != 4 {
+		t.Errorf("read %+v", p)
 	}
 }

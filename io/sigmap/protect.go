@@ -11,49 +11,57 @@ type Protection struct {
 	Profile string // profile of the specification, for reports
 
 	Counter Split
-	Modulus uint32 // number of counter values, 0 to Modulus-1; 0: no counter
-	Next    uint32 // counter of the next frame sent
+	Modulus uint64 // number of counter values, 0 to Modulus-1, at most 2^32; 0: no counter
+	Next    uint64 // counter of the next frame sent
 
 	Algorithm Algorithm
 	Checksum  Split
 	Terms     []Term      // input bytes of the checksum, in this order
 	Need      uint8       // minimum length of a frame, bytes
-	Init      uint32      // initial value of the register
-	XorOut    uint32      // mask XORed onto the result
-	Width     uint8       // width of a CRC, bits: 8 or 16
+	Init      uint64      // initial value of the register
+	XorOut    uint64      // mask XORed onto the result
+	Width     uint8       // width of a CRC, bits: 8, 16, 32 or 64
 	Reflect   bool        // the CRC processes and outputs the lowest bit first
-	Table     [256]uint16 // table of a CRC, by byte
+	Table     [256]uint64 // table of a CRC, by byte
 	Digit     uint8       // digit of a sum, bits: 8 bytes, 4 nibbles, 1 number of ones
 	Subtract  bool        // the sum is subtracted from Init, not added
 	Fold      Fold        // final step of a sum
 
 	DataIDs [16]uint8 // data identifiers of FromDataID, by counter
 	IDCount uint8     // entries used in DataIDs
-	DataID  uint16    // data identifier of a profile with one
+	DataID  uint32    // data identifier of a profile with one
 	Nibble  Split     // place of the bits above the lowest byte of DataID; empty: none
+	ID      Split     // place of all bits of DataID; empty: none
 
-	MaxDelta uint32 // largest counter step that is not WRONGSEQUENCE, 1 to Modulus-1
+	Length    Split // place of the length of the data, bytes from First on; empty: none
+	First     uint8 // first byte of the data
+	Size      uint8 // length sent, bytes
+	MinLength uint8 // smallest length received, bytes
+	MaxLength uint8 // largest length received, bytes
+
+	MaxDelta uint64 // largest counter step that is not WRONGSEQUENCE, 1 to Modulus-1
 	Classic  bool   // profiles 1 and 2: INITIAL, SYNC, and a MaxDelta that grows without valid frames
-	MaxStale uint32 // MaxNoNewOrRepeatedData; only if Classic
-	SyncInit uint32 // SyncCounterInit; only if Classic
+	MaxStale uint64 // MaxNoNewOrRepeatedData; only if Classic
+	SyncInit uint64 // SyncCounterInit; only if Classic
 	Limits   WindowLimits
 
 	Window Window
 	OKs    uint64 // good frames among the last WindowSize, the latest in bit 0
 	Errors uint64 // frames with FrameError among the last WindowSize, the latest in bit 0
 	Seen   bool   // Last is valid
-	Last   uint32 // counter of the last valid frame
-	Delta  uint32 // present MaxDelta, if Classic
-	Stale  uint32 // cycles without a new frame, if Classic
-	Sync   uint32 // valid frames still needed before the state is OK again, if Classic
+	Last   uint64 // counter of the last valid frame
+	Delta  uint64 // present MaxDelta, if Classic
+	Stale  uint64 // cycles without a new frame, if Classic
+	Sync   uint64 // valid frames still needed before the state is OK again, if Classic
 
 	// Compiled is the generated code of checksum for this protection; nil: the table is used. It
 	// is not stored in files.
-	Compiled func(data *[64]byte, n byte, id uint32) uint32 `json:"-"`
+	Compiled func(data *[64]byte, n byte, id uint32) uint64 `json:"-"`
 
 	// The current frame; kept here because the tick has little stack.
-	n  byte   // length of the frame, bytes
-	id uint32 // identifier of the frame
+	n   byte   // length of the frame, bytes
+	end byte   // end of the bytes covered
+	id  uint32 // identifier of the frame
 }
 
 // Term is an input byte of a checksum.
@@ -98,7 +106,11 @@ const (
 //
 //go:nosplit
 func (p *Protection) Protect(data *[64]byte, n int, id uint32) {
-	p.n, p.id = byte(n), id
+	p.n, p.end, p.id = byte(n), 64, id
+	if p.Length.N > 0 {
+		p.end = p.First + p.Size
+		p.Length.Store(data, uint64(p.Size))
+	}
 	if p.Modulus > 0 {
 		p.Counter.Store(data, p.Next)
 		p.Next++
@@ -108,7 +120,10 @@ func (p *Protection) Protect(data *[64]byte, n int, id uint32) {
 	}
 
 	if p.Nibble.N > 0 {
-		p.Nibble.Store(data, uint32(p.DataID>>8))
+		p.Nibble.Store(data, uint64(p.DataID>>8))
+	}
+	if p.ID.N > 0 {
+		p.ID.Store(data, uint64(p.DataID))
 	}
 	if p.Algorithm != NoChecksum {
 		p.Checksum.Store(data, p.checksum(data))
@@ -119,7 +134,7 @@ func (p *Protection) Protect(data *[64]byte, n int, id uint32) {
 // counter must be set in data: some profiles select the data identifier by it.
 //
 //go:nosplit
-func (p *Protection) checksum(data *[64]byte) uint32 {
+func (p *Protection) checksum(data *[64]byte) uint64 {
 	if p.Compiled != nil {
 		return p.Compiled(data, p.n, p.id)
 	}
@@ -128,6 +143,10 @@ func (p *Protection) checksum(data *[64]byte) uint32 {
 		t := &p.Terms[i]
 		b := data[t.At&63]
 		switch t.From {
+		case FromData:
+			if t.At >= p.end {
+				continue
+			}
 		case FromConstant:
 			b = 0xFF
 		case FromLength:
@@ -135,16 +154,16 @@ func (p *Protection) checksum(data *[64]byte) uint32 {
 		case FromIdentifier:
 			b = byte(p.id >> (t.At & 31))
 		case FromDataID:
-			b = p.DataIDs[p.Counter.Load(data)%uint32(p.IDCount)&15]
+			b = p.DataIDs[p.Counter.Load(data)%uint64(p.IDCount)&15]
 		}
 
 		switch b &= t.Mask; {
 		case p.Algorithm == CRC && p.Reflect:
-			s = uint32(p.Table[byte(s)^b]) ^ s>>8
+			s = p.Table[byte(s)^b] ^ s>>8
 		case p.Algorithm == CRC:
-			s = uint32(p.Table[byte(s>>top)^b]) ^ s<<8 // bits above Width are dropped at the end
+			s = p.Table[byte(s>>top)^b] ^ s<<8 // bits above Width are dropped at the end
 		case p.Algorithm == XOR:
-			s ^= uint32(b)
+			s ^= uint64(b)
 		default:
 			s += p.digitSum(b)
 		}
@@ -163,9 +182,9 @@ func (p *Protection) checksum(data *[64]byte) uint32 {
 // digitSum returns the contribution of a byte to a sum.
 //
 //go:nosplit
-func (p *Protection) digitSum(b byte) (sum uint32) {
+func (p *Protection) digitSum(b byte) (sum uint64) {
 	for ; b != 0; b >>= p.Digit {
-		sum += uint32(b & (1<<p.Digit - 1))
+		sum += uint64(b & (1<<p.Digit - 1))
 	}
 	if p.Subtract {
 		return -sum

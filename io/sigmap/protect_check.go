@@ -66,7 +66,7 @@ type WindowLimits struct {
 //
 // The counter checks follow the AUTOSAR E2E library, written from knowledge of it, not from
 // its text:
-//   - E2E_P05Check, E2E_P11Check and E2E_P22Check compare with the last frame whose checksum
+//   - E2E_P04Check to E2E_P08Check, E2E_P11Check, E2E_P22Check and E2E_P44Check compare with the last frame whose checksum
 //     was right, at first with the counter before 0. A receiver that starts in the middle
 //     therefore reports WRONGSEQUENCE once.
 //   - E2E_P01Check and E2E_P02Check (from R4.2) report INITIAL for the first frame.
@@ -77,13 +77,26 @@ type WindowLimits struct {
 //
 //go:nosplit
 func (p *Protection) Check(data *[64]byte, n int, id uint32) Status {
-	p.n, p.id = byte(n), id
+	p.n, p.end, p.id = byte(n), 64, id
 	p.widenDelta()
 	s := FrameError
 	if p.isIntact(data) {
 		s = p.checkCounter(p.Counter.Load(data))
 	}
 	return p.advanceWindow(s)
+}
+
+// CheckWrong updates the state for a frame of the wrong format or length. Such a frame is an error
+// also before the first valid one: the window leaves NODATA, unless keep is set, as it is for
+// records of earlier versions.
+//
+//go:nosplit
+func (p *Protection) CheckWrong(keep bool) Status {
+	p.widenDelta()
+	if p.Window == WindowNoData && !keep {
+		p.Window = WindowInit
+	}
+	return p.advanceWindow(FrameError)
 }
 
 // CheckMissing updates the state for a cycle without a frame; call it once for each.
@@ -106,8 +119,10 @@ func (p *Protection) widenDelta() { p.Delta = min(p.Delta+1, p.Modulus-1) }
 func (p *Protection) isIntact(data *[64]byte) bool {
 	switch {
 	case p.n < p.Need:
+	case p.Length.N > 0 && !p.checkLength(p.Length.Load(data)):
 	case p.Algorithm != NoChecksum && p.Checksum.Load(data) != p.checksum(data):
-	case p.Nibble.N > 0 && p.Nibble.Load(data) != uint32(p.DataID>>8):
+	case p.Nibble.N > 0 && p.Nibble.Load(data) != uint64(p.DataID>>8):
+	case p.ID.N > 0 && p.ID.Load(data) != uint64(p.DataID):
 	case p.Modulus > 0 && p.Counter.Load(data) >= p.Modulus:
 	default:
 		return true
@@ -116,10 +131,22 @@ func (p *Protection) isIntact(data *[64]byte) bool {
 	return false
 }
 
+// checkLength reports whether a length in a frame is allowed and within the frame, and sets the end of
+// the bytes covered by it.
+//
+//go:nosplit
+func (p *Protection) checkLength(length uint64) bool {
+	if length < uint64(p.MinLength) || length > uint64(p.MaxLength) || uint64(p.First)+length > uint64(p.n) {
+		return false
+	}
+	p.end = p.First + uint8(length)
+	return true
+}
+
 // checkCounter checks the counter of an intact frame.
 //
 //go:nosplit
-func (p *Protection) checkCounter(counter uint32) State {
+func (p *Protection) checkCounter(counter uint64) State {
 	if p.Modulus == 0 {
 		return FrameOK
 	}

@@ -273,10 +273,10 @@ func TestRandomSequencesMatchTheReferenceModels(t *testing.T) {
 				data[3]++
 				got = p.Check(&data, 8, 0x100)
 			case 2: // lost: the next is sent
-				sends.Next = (sends.Next + r.Uint32N(8)) % sends.Modulus
+				sends.Next = (sends.Next + r.Uint64N(8)) % sends.Modulus
 				continue
 			case 3: // repeated
-				sends.Next = uint32(counter)
+				sends.Next = uint64(counter)
 				fallthrough
 			default:
 				got = p.Check(&data, 8, 0x100)

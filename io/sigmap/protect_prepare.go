@@ -31,7 +31,7 @@ func checkNumber(name string, v, lo, hi int) {
 }
 
 // checkHex refuses a number above limit; its error is hexadecimal.
-func checkHex(name string, v, limit uint32) {
+func checkHex(name string, v, limit uint64) {
 	if v > limit {
 		refuse("%s 0x%X: 0 to 0x%X are possible", name, v, limit)
 	}
@@ -49,10 +49,27 @@ func (c *protectionCompiler) setRange() {
 	c.first, c.last = r[0], r[1]
 }
 
+// setLength sets the lengths that a profile with a length field sends and takes, and extends the bytes
+// covered to the largest.
+func (c *protectionCompiler) setLength() {
+	p, size := &c.p, c.last-c.first+1
+	if p.Length.N == 0 {
+		return
+	}
+	lo, hi := cmp.Or(c.spec.MinLength, size), cmp.Or(c.spec.MaxLength, size)
+	header := int(p.Need) - c.first
+	if lo > size || hi < size || lo < header || c.first+hi > 64 {
+		refuse("length %d to %d bytes: the smallest is %d to %d, the largest %d to %d", lo, hi,
+			header, size, size, 64-c.first)
+	}
+	p.First, p.Size, p.MinLength, p.MaxLength = uint8(c.first), uint8(size), uint8(lo), uint8(hi)
+	c.last = c.first + hi - 1
+}
+
 // compilePlaces compiles the places of checksum, counter and nibble.
 func (c *protectionCompiler) compilePlaces() {
-	given := [...][]string{c.spec.Checksum, c.spec.Counter, c.spec.Nibble}
-	own := [...]string{c.f.checksum, c.f.counter, ""}
+	given := [...][]string{c.spec.Checksum, c.spec.Counter, c.spec.Nibble, nil, nil}
+	own := [...]string{c.f.checksum, c.f.counter, "", c.f.id, c.f.length}
 	if c.f.ids == idNibble {
 		own[2] = "12|4"
 	}
@@ -68,7 +85,7 @@ func (c *protectionCompiler) compilePlaces() {
 		inContext(part.name, func() {
 			split, at := compileSplit(c.m, places)
 			if at.Overlaps(&taken) {
-				refuse("its bits overlap the checksum or the counter")
+				refuse("its bits overlap another number of the protection")
 			}
 			if i == 0 {
 				c.own = at
@@ -92,6 +109,9 @@ func (c *protectionCompiler) setCounter() {
 	}
 
 	most := int(p.Counter.Mask()) + 1
+	if p.Counter.length() > 32 {
+		refuse("counter: %d bits; 1 to 32 are possible", p.Counter.length())
+	}
 	if c.f.modulus > 0 && n != 0 && n != c.f.modulus {
 		refuse("modulus %d: the profile's is %d", n, c.f.modulus)
 	}
@@ -106,12 +126,12 @@ func (c *protectionCompiler) setCounter() {
 	if start < 0 || start >= n {
 		refuse("start %d: the counter runs from 0 to %d", start, n-1)
 	}
-	p.Modulus, p.Next = uint32(n), uint32(start)
+	p.Modulus, p.Next = uint64(n), uint64(start)
 }
 
 // checkDataIDs checks the data identifiers and sets their mode.
 func (c *protectionCompiler) checkDataIDs() {
-	ids, want, limit := c.spec.DataIDs, 1, uint32(0xFFFF)
+	ids, want, limit := c.spec.DataIDs, 1, uint64(0xFFFF)
 	switch c.mode = c.f.ids; {
 	case c.mode == noID && len(ids) == 0:
 		return
@@ -123,13 +143,15 @@ func (c *protectionCompiler) checkDataIDs() {
 		want, limit = 16, 0xFF
 	case c.mode == idNibble:
 		limit = c.p.Nibble.Mask()<<8 | 0xFF
+	case c.mode == idSent:
+		limit = c.p.ID.Mask()
 	}
 
 	if len(ids) != want {
 		refuse("data id: %d of them are given, the profile has %d", len(ids), want)
 	}
 	for _, id := range ids {
-		checkHex("data id", id, limit)
+		checkHex("data id", uint64(id), limit)
 	}
 }
 
@@ -139,7 +161,7 @@ func (c *protectionCompiler) setChecksum() {
 	if p.Algorithm = f.algorithm; p.Algorithm == NoChecksum {
 		return
 	}
-	p.Width, p.Digit, p.Fold, p.Reflect, p.Subtract = f.width, f.digit, f.fold, s.Reflect, s.Subtract
+	p.Width, p.Digit, p.Fold, p.Reflect, p.Subtract = f.width, f.digit, f.fold, s.Reflect || f.reflect, s.Subtract
 	p.Init, p.XorOut = s.Init|f.init, s.XorOut|f.xor
 	if p.Checksum.N == 0 {
 		refuse("checksum: no place is given")
@@ -174,18 +196,18 @@ func (c *protectionCompiler) setChecksum() {
 }
 
 // buildTable computes the CRC table for each byte, and reflects Init if Reflect is set.
-func (p *Protection) buildTable(poly uint32) {
-	reflect := func(v uint32) uint32 { return bits.Reverse32(v) >> (32 - p.Width) }
+func (p *Protection) buildTable(poly uint64) {
+	reflect := func(v uint64) uint64 { return bits.Reverse64(v) >> (64 - p.Width) }
 	if p.Reflect {
 		poly, p.Init = reflect(poly), reflect(p.Init)
 	}
 	for i := range p.Table {
-		s := uint32(i)
+		s := uint64(i)
 		if !p.Reflect {
 			s <<= p.Width - 8
 		}
 		for range 8 {
-			switch top := uint32(1) << (p.Width - 1); {
+			switch top := uint64(1) << (p.Width - 1); {
 			case p.Reflect && s&1 != 0:
 				s = s>>1 ^ poly
 			case p.Reflect:
@@ -197,7 +219,7 @@ func (p *Protection) buildTable(poly uint32) {
 			}
 		}
 
-		p.Table[i] = uint16(s & (1<<p.Width - 1))
+		p.Table[i] = s & (1<<p.Width - 1)
 	}
 }
 
@@ -237,7 +259,7 @@ func (c *protectionCompiler) dataIDTerms() (before, after []Term) {
 		return nil, nil
 	}
 	p, ids := &c.p, c.spec.DataIDs
-	p.DataID = uint16(ids[0])
+	p.DataID = ids[0]
 	low, high := Term{From: FromConstant, Mask: uint8(ids[0])}, Term{From: FromConstant, Mask: uint8(ids[0] >> 8)}
 	byCounter := []Term{{From: FromDataID, Mask: 0xFF}}
 	choose := func(ids ...uint32) {
@@ -259,6 +281,10 @@ func (c *protectionCompiler) dataIDTerms() (before, after []Term) {
 		return []Term{low, {From: FromConstant}}, nil
 	case idAfter:
 		return nil, []Term{low, high}
+	case idAfterHigh:
+		return nil, []Term{high, low}
+	case idSent: // it is among the data
+		return nil, nil
 	case idList:
 		choose(ids...)
 		return nil, byCounter
@@ -288,7 +314,9 @@ func (c *protectionCompiler) dataTerms() (list []Term) {
 	for at := c.first; at <= c.last; at++ {
 		if mask := ^byte(out[at/8] >> (at % 8 * 8)); mask != 0 {
 			list = append(list, Term{From: FromData, At: uint8(at), Mask: mask})
-			c.p.Need = max(c.p.Need, uint8(at+1))
+			if c.p.Length.N == 0 {
+				c.p.Need = max(c.p.Need, uint8(at+1))
+			}
 		}
 	}
 
@@ -317,7 +345,7 @@ func (c *protectionCompiler) setSequence() {
 	if s.MaxNoNew != nil {
 		stale = *s.MaxNoNew
 	}
-	p.MaxDelta, p.MaxStale, p.SyncInit = uint32(delta), uint32(stale), uint32(s.SyncCounter)
+	p.MaxDelta, p.MaxStale, p.SyncInit = uint64(delta), uint64(stale), uint64(s.SyncCounter)
 	if c.f.e2e() && !p.Classic {
 		p.Seen, p.Last = true, p.Modulus-1
 	}
@@ -326,14 +354,19 @@ func (c *protectionCompiler) setSequence() {
 	checkNumber("sync counter", s.SyncCounter, 0, most)
 }
 
-// setWindow sets the window's limits.
-func (c *protectionCompiler) setWindow() {
-	w := WindowLimits{
+// defaultLimits returns the limits of a window that the specification does not give.
+func defaultLimits() WindowLimits {
+	return WindowLimits{
 		WindowSize:     10,
 		MinOkStateInit: 2, MaxErrorStateInit: 2,
 		MinOkStateValid: 1, MaxErrorStateValid: 2,
 		MinOkStateInvalid: 3, MaxErrorStateInvalid: 2,
 	}
+}
+
+// setWindow sets the window's limits.
+func (c *protectionCompiler) setWindow() {
+	w := defaultLimits()
 	if c.spec.Window != nil {
 		w = *c.spec.Window
 	}

@@ -2,6 +2,7 @@ package sigmap
 
 import (
 	"errors"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -23,10 +24,14 @@ type ProtectionSpec struct {
 
 	Counter  []string `key:"counter"`                // places of the counter; empty: the profile's place, or no counter
 	Checksum []string `key:"checksum" of:"checksum"` // places of the checksum; empty: the profile's place
-	Offset   int      `key:"offset" of:"e2e"`        // start of checksum and counter, bytes after the first byte of Range
+	Offset   int      `key:"offset" of:"e2e"`        // start of the profile's places, bytes after the first byte of Range
 	Range    []int    `key:"range" of:"checksum"`    // first and last byte covered; empty: the whole message
 	Skip     []string `key:"skip" of:"checksum"`     // places and bytes ("7") not covered
 	Reverse  bool     `key:"reverse" of:"open crc"`  // the bytes are processed from last to first
+
+	// Smallest and largest length received, bytes from the first byte of Range on; 0: the length of Range.
+	MinLength int `key:"min_length" of:"length"`
+	MaxLength int `key:"max_length" of:"length"`
 
 	// Data identifiers. e2e-2, e2e-22: 16, by counter; other e2e: one; crc8: up to 16, by counter, or none.
 	DataIDs []uint32 `key:"data_ids,data_id" of:"data id"`
@@ -35,10 +40,10 @@ type ProtectionSpec struct {
 	Modulus int  `key:"modulus"` // number of counter values, at least 2; 0: the profile's, or all values of its bits
 	Start   *int `key:"start"`   // first counter sent; nil: the profile's, or 0
 
-	Poly          uint32            `key:"poly" of:"open crc"`       // polynomial without its highest bit
-	Init          uint32            `key:"init" of:"open"`           // initial value of the register
-	XorOut        uint32            `key:"xor_out" of:"open"`        // mask XORed onto the result
-	XorPerID      map[uint32]uint32 `key:"xor_per_id" of:"open"`     // replacements of XorOut, by identifier
+	Poly          uint64            `key:"poly" of:"open crc"`       // polynomial without its highest bit
+	Init          uint64            `key:"init" of:"open"`           // initial value of the register
+	XorOut        uint64            `key:"xor_out" of:"open"`        // mask XORed onto the result
+	XorPerID      map[uint32]uint64 `key:"xor_per_id" of:"open"`     // replacements of XorOut, by identifier
 	Reflect       bool              `key:"reflect" of:"open crc"`    // the lowest bit is first, in input and output
 	Subtract      bool              `key:"subtract" of:"open sum"`   // the sum is subtracted from Init, not added
 	IncludeID     string            `key:"include_id" of:"open"`     // one of IncludeIDs; the identifier is before the data, lowest first
@@ -66,6 +71,8 @@ const (
 	idLow                // low byte before the data
 	idNibble             // low byte and a zero before the data; the other bits are in Nibble
 	idAfter              // low byte, then high byte, after the data
+	idAfterHigh          // high byte, then low byte, after the data
+	idSent               // in the frame, at Protection.ID, and so among the data
 	idList               // the entry of DataIDs selected by the counter, after the data
 )
 
@@ -74,10 +81,12 @@ type profile struct {
 	name              string
 	algorithm         Algorithm
 	width, digit      uint8
-	poly, init, xor   uint32
+	poly, init, xor   uint64
+	reflect           bool
 	ids               idMode
 	modulus, start    int    // 0: the specification gives them
 	checksum, counter string // places of the profile, relative to Offset
+	id, length        string // places of the data identifier and the length, likewise; "": none
 	fold              Fold
 	classic           bool
 }
@@ -94,6 +103,21 @@ func profiles() []profile {
 		algorithm: CRC, width: 16, poly: 0x1021, init: 0xFFFF,
 		modulus: 256, checksum: "0|16", counter: "16|8",
 	}
+	four := profile{
+		algorithm: CRC, width: 32, poly: 0xF4ACFB13, init: 0xFFFFFFFF, xor: 0xFFFFFFFF, reflect: true,
+		modulus: 1 << 16, length: "7|16@0", counter: "23|16@0", id: "39|32@0", checksum: "71|32@0",
+	}
+	six := profile{
+		algorithm: CRC, width: 16, poly: 0x1021, init: 0xFFFF,
+		modulus: 256, checksum: "7|16@0", length: "23|16@0", counter: "32|8",
+	}
+	seven := profile{
+		algorithm: CRC, width: 64, poly: 0x42F0E1EBA9EA3693, init: math.MaxUint64, xor: math.MaxUint64, reflect: true,
+		modulus: 1 << 32, checksum: "7|64@0", length: "71|32@0", counter: "103|32@0", id: "135|32@0",
+	}
+	eight := four
+	eight.modulus, eight.checksum = 1<<32, "7|32@0"
+	eight.length, eight.counter, eight.id = "39|32@0", "71|32@0", "103|32@0"
 	of := func(f profile, name string, ids idMode, classic bool) profile {
 		f.name, f.ids, f.classic = name, ids, classic
 		return f
@@ -108,9 +132,16 @@ func profiles() []profile {
 		of(one, "e2e-11c", idNibble, false),
 		of(two, "e2e-2", idList, true),
 		of(two, "e2e-22", idList, false),
+		of(four, "e2e-4", idSent, false),
 		of(five, "e2e-5", idAfter, false),
+		of(six, "e2e-6", idAfterHigh, false),
+		of(seven, "e2e-7", idSent, false),
+		of(eight, "e2e-8", idSent, false),
+		of(four, "e2e-44", idSent, false),
 		{name: "crc8", algorithm: CRC, width: 8},
 		{name: "crc16", algorithm: CRC, width: 16},
+		{name: "crc32", algorithm: CRC, width: 32},
+		{name: "crc64", algorithm: CRC, width: 64},
 		{name: "sum", algorithm: Sum, digit: 8},
 		{name: "nibble-sum", algorithm: Sum, digit: 4},
 		{name: "bit-sum", algorithm: Sum, digit: 1},
@@ -145,6 +176,7 @@ func (f *profile) has(class string) bool {
 		"e2e":      f.e2e(),
 		"data id":  f.e2e() || crc && f.width == 8,
 		"nibble":   f.ids == idNibble,
+		"length":   f.length != "",
 		"classic":  f.classic,
 	}[class]
 }
@@ -163,7 +195,7 @@ func newProtection(spec ProtectionSpec, m *messages.Message) Protection {
 	}
 	c := protectionCompiler{spec: spec, f: list[i], m: m, p: Protection{Profile: spec.Profile}}
 	steps := []func(){
-		c.checkKeys, c.setRange, c.compilePlaces, c.setCounter, c.checkDataIDs,
+		c.checkKeys, c.setRange, c.compilePlaces, c.setLength, c.setCounter, c.checkDataIDs,
 		c.setChecksum, c.listTerms, c.setSequence, c.setWindow,
 	}
 	for _, step := range steps {
@@ -183,15 +215,17 @@ func (c *protectionCompiler) checkKeys() {
 	}
 }
 
-// part is a number of a protection: checksum, counter or nibble.
+// part is a number of a protection.
 type part struct {
 	name string
 	at   *Split
 }
 
 // parts returns the numbers of a protection with their names in errors.
-func (p *Protection) parts() [3]part {
-	return [3]part{{"checksum", &p.Checksum}, {"counter", &p.Counter}, {"nibble", &p.Nibble}}
+func (p *Protection) parts() [5]part {
+	return [5]part{
+		{"checksum", &p.Checksum}, {"counter", &p.Counter}, {"nibble", &p.Nibble}, {"data id", &p.ID}, {"length", &p.Length},
+	}
 }
 
 // bits returns the bits of the frame that s takes.
@@ -205,7 +239,7 @@ func (s *Split) bits() (bits messages.Bits) {
 }
 
 // Carries returns the part of the protection that signal s overlaps: "counter", "checksum",
-// "data id", or "" for none.
+// "data id", "length", or "" for none.
 func (p *Protection) Carries(s *messages.Signal) string {
 	at, _ := s.Bits()
 	for _, part := range p.parts() {
@@ -257,6 +291,8 @@ func compileSplit(m *messages.Message, places []string) (s Split, taken messages
 		switch {
 		case sig.Float:
 			refuse("signal %s is a floating-point number", place)
+		case rawField(sig).Ninth > 0:
+			refuse("%s: %d bits from bit %d on need nine bytes", place, sig.Len, sig.Start)
 		case sig.MuxedBy != "":
 			refuse("signal %s is not in every frame: it is multiplexed by %s", place, sig.MuxedBy)
 		case at.Overlaps(&taken):
@@ -270,8 +306,8 @@ func compileSplit(m *messages.Message, places []string) (s Split, taken messages
 		s.N++
 	}
 
-	if total > 16 {
-		refuse("%s: %d bits; 1 to 16 are possible", strings.Join(places, " and "), total)
+	if total > 64 {
+		refuse("%s: %d bits; 1 to 64 are possible", strings.Join(places, " and "), total)
 	}
 	return s, taken
 }

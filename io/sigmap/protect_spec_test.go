@@ -41,7 +41,7 @@ func TestProtectionErrorsNameKeyValueAndRange(t *testing.T) {
 		{ProtectionSpec{Profile: "counter-only", Counter: one("0|4"), Checksum: one("8|8")}, "checksum: the profile does not have this key"},
 		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Nibble: one("12|4")}, "nibble: the profile does not have this key"},
 		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Offset: 7}, "counter: 64|4 (64|4) does not fit the message's 8 bytes"},
-		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Counter: one("4|4")}, "counter: its bits overlap the checksum or the counter"},
+		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Counter: one("4|4")}, "counter: its bits overlap another number of the protection"},
 		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Counter: one("8|3")}, "modulus 15: 2 to 8 are possible in the counter's 3 bits"},
 		{ProtectionSpec{Profile: "e2e-1a", DataIDs: id, Modulus: 16}, "modulus 16: the profile's is 15"},
 		{ProtectionSpec{Profile: "counter-only", Counter: one("0|4"), Modulus: 17}, "modulus 17: 2 to 16 are possible"},
@@ -58,7 +58,13 @@ func TestProtectionErrorsNameKeyValueAndRange(t *testing.T) {
 		{ProtectionSpec{Profile: "sum", Checksum: one("60|8")}, "60|8 (60|8) does not fit the message's 8 bytes"},
 		{ProtectionSpec{Profile: "sum", Checksum: []string{"0|4", "2|4"}}, "0|4 and 2|4 share bits"},
 		{ProtectionSpec{Profile: "sum", Checksum: []string{"0|2", "2|2", "4|2"}}, "3 places: a number is in one or two"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|17")}, "0|17: 17 bits; 1 to 16 are possible"},
+		{ProtectionSpec{Profile: "counter-only", Counter: one("0|33")}, "counter: 33 bits; 1 to 32 are possible"},
+		{ProtectionSpec{Profile: "e2e-5", DataIDs: id, MinLength: 8}, "min length: the profile does not have this key"},
+		{ProtectionSpec{Profile: "e2e-6", DataIDs: id, MinLength: 4}, "length 4 to 8 bytes: the smallest is 5 to 8, the largest 8 to 64"},
+		{ProtectionSpec{Profile: "e2e-6", DataIDs: id, MinLength: 9}, "length 9 to 8 bytes: the smallest is 5 to 8"},
+		{ProtectionSpec{Profile: "e2e-6", DataIDs: id, MaxLength: 65}, "length 8 to 65 bytes: the smallest is 5 to 8, the largest 8 to 64"},
+		{ProtectionSpec{Profile: "e2e-6", DataIDs: id, MaxLength: 7}, "length 8 to 7 bytes"},
+		{ProtectionSpec{Profile: "e2e-4", DataIDs: id}, "checksum: 71|32@0 (71|32) does not fit the message's 8 bytes"},
 		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Range: []int{3}}, "range [3]: expected the first and the last byte covered, 0 to 7"},
 		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Range: []int{3, 8}}, "range [3 8]: expected"},
 		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Range: []int{0, 1}, Skip: one("1")}, "range: bytes 0 to 1 hold only the checksum and skipped bits"},
@@ -66,7 +72,7 @@ func TestProtectionErrorsNameKeyValueAndRange(t *testing.T) {
 		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Skip: one("CK")}, `skip: the message has no signal "CK"`},
 		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Init: 256}, "init 0x100: 0 to 0xFF are possible"},
 		{ProtectionSpec{Profile: "sum", Checksum: one("0|4"), XorOut: 16}, "xor out 0x10: 0 to 0xF are possible"},
-		{ProtectionSpec{Profile: "sum", Checksum: one("0|4"), XorPerID: map[uint32]uint32{7: 16}}, "xor per id: 0x10 of 0x7: 0 to 0xF are possible"},
+		{ProtectionSpec{Profile: "sum", Checksum: one("0|4"), XorPerID: map[uint32]uint64{7: 16}}, "xor per id: 0x10 of 0x7: 0 to 0xF are possible"},
 		{ProtectionSpec{Profile: "sum", Checksum: one("0|8"), IncludeID: "bits"}, `include id: "bits" is not none, bytes or nibbles`},
 		{ProtectionSpec{Profile: "crc8", Checksum: one("0|8")}, "poly 0x0: 1 to 0xFF are possible, without the highest bit"},
 		{ProtectionSpec{Profile: "crc8", Checksum: one("0|8"), Poly: 0x11D}, "poly 0x11D: 1 to 0xFF are possible, without the highest bit"},
@@ -152,7 +158,8 @@ func TestFrameShorterThanItsProtectionIsAnError(t *testing.T) {
 
 func TestProtectionIsUnchangedByGobAndDoesNotAllocate(t *testing.T) {
 	for _, f := range profiles() {
-		spec, _ := random(f, 8, rand.New(rand.NewPCG(9, 10)))
+		const n = 32
+		spec, _ := random(f, n, rand.New(rand.NewPCG(9, 10)))
 		if !f.e2e() {
 			spec = ProtectionSpec{Profile: f.name, Counter: []string{"0|4"}}
 			if f.algorithm != NoChecksum {
@@ -164,7 +171,7 @@ func TestProtectionIsUnchangedByGobAndDoesNotAllocate(t *testing.T) {
 		} else {
 			spec.Offset = 1
 		}
-		p := protection(t, 8, 0x100, spec)
+		p := protection(t, n, 0x100, spec)
 		var wire bytes.Buffer
 		var q Protection
 		if err := gob.NewEncoder(&wire).Encode(p); err != nil {
@@ -178,9 +185,10 @@ func TestProtectionIsUnchangedByGobAndDoesNotAllocate(t *testing.T) {
 		}
 		var data [64]byte
 		if n := testing.AllocsPerRun(100, func() {
-			p.Protect(&data, 8, 0x100)
-			q.Check(&data, 8, 0x100)
+			p.Protect(&data, n, 0x100)
+			q.Check(&data, n, 0x100)
 			q.CheckMissing()
+			q.CheckWrong(false)
 		}); n != 0 {
 			t.Errorf("%s: %g allocations", f.name, n)
 		}

@@ -3,7 +3,9 @@ package sigmap
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,7 +94,7 @@ func TestCRCsOfTheDigitsAreTheKnownCheckValues(t *testing.T) {
 	copy(data[:], "123456789")
 	for name, c := range map[string]struct {
 		spec ProtectionSpec
-		want uint32
+		want uint64
 	}{
 		"SAE J1850":       {ProtectionSpec{Profile: "crc8", Poly: 0x1D, Init: 0xFF, XorOut: 0xFF}, 0x4B},
 		"AUTOSAR 0x2F":    {ProtectionSpec{Profile: "crc8", Poly: 0x2F, Init: 0xFF, XorOut: 0xFF}, 0xDF},
@@ -100,13 +102,14 @@ func TestCRCsOfTheDigitsAreTheKnownCheckValues(t *testing.T) {
 		"CCITT-FALSE":     {ProtectionSpec{Profile: "crc16", Poly: 0x1021, Init: 0xFFFF}, 0x29B1},
 		"MAXIM, mirrored": {ProtectionSpec{Profile: "crc8", Poly: 0x31, Reflect: true}, 0xA1},
 		"RIELLO, its initial value has no symmetry": {ProtectionSpec{Profile: "crc16", Poly: 0x1021, Init: 0xB2AA, Reflect: true}, 0x63D0},
+		"AUTOSAR, 32 bits":                          {ProtectionSpec{Profile: "crc32", Poly: 0xF4ACFB13, Init: 0xFFFFFFFF, XorOut: 0xFFFFFFFF, Reflect: true}, 0x1697D06A},
+		"XZ":                                        {ProtectionSpec{Profile: "crc64", Poly: 0x42F0E1EBA9EA3693, Init: math.MaxUint64, XorOut: math.MaxUint64, Reflect: true}, 0x995DC9BBDF1939FA},
+		"ECMA-182":                                  {ProtectionSpec{Profile: "crc64", Poly: 0x42F0E1EBA9EA3693}, 0x6C40DF5F0B497347},
 	} {
-		c.spec.Range, c.spec.Checksum = []int{0, 8}, []string{"72|8"}
-		if c.spec.Profile == "crc16" {
-			c.spec.Checksum[0] = "72|16"
-		}
-		p := protection(t, 12, 0x100, c.spec)
-		if got := p.checksum(&data); got != c.want {
+		c.spec.Range, c.spec.Checksum = []int{0, 8}, []string{"72|" + c.spec.Profile[3:]}
+		p := protection(t, 20, 0x100, c.spec)
+		p.Protect(&data, 20, 0x100)
+		if got := p.Checksum.Load(&data); got != c.want {
 			t.Errorf("%s: 0x%X, want 0x%X", name, got, c.want)
 		}
 	}
@@ -114,11 +117,14 @@ func TestCRCsOfTheDigitsAreTheKnownCheckValues(t *testing.T) {
 
 // division returns a CRC as the remainder of a division of the whole message, bit by
 // bit: no register, no table.
-func division(message []byte, f *profile) uint32 {
+func division(message []byte, f *profile) uint64 {
 	w := int(f.width)
 	var bits []bool
 	for _, b := range message {
 		for i := range 8 {
+			if f.reflect {
+				i = 7 - i
+			}
 			bits = append(bits, b>>(7-i)&1 != 0)
 		}
 	}
@@ -131,8 +137,11 @@ func division(message []byte, f *profile) uint32 {
 			bits[i+1+j] = bits[i+1+j] != (f.poly>>(w-1-j)&1 != 0)
 		}
 	}
-	rest := uint32(0)
-	for _, bit := range bits[len(bits)-w:] {
+	rest, rests := uint64(0), bits[len(bits)-w:]
+	if f.reflect {
+		slices.Reverse(rests)
+	}
+	for _, bit := range rests {
 		rest <<= 1
 		if bit {
 			rest |= 1
@@ -151,17 +160,38 @@ func autosar() (list []profile) {
 	return list
 }
 
+// layout returns where a profile places checksum and counter, bytes after its offset, and the length of
+// its header; the numbers of big ones are big endian.
+func layout(f *profile) (sum, counter, header int, big bool) {
+	switch f.name {
+	case "e2e-4", "e2e-44":
+		return 8, 2, 12, true
+	case "e2e-6":
+		return 0, 4, 5, true
+	case "e2e-7":
+		return 0, 12, 20, true
+	case "e2e-8":
+		return 0, 8, 16, true
+	case "e2e-5":
+		return 0, 2, 3, false
+	}
+	return 0, 1, 2, false
+}
+
 // random returns a specification of profile f at a random place in a message of n bytes,
 // with random identifiers; offset is its first byte.
 func random(f profile, n int, r *rand.Rand) (spec ProtectionSpec, offset int) {
-	spec = ProtectionSpec{Profile: f.name, Offset: r.IntN(n - 2)}
+	_, _, header, _ := layout(&f)
+	spec = ProtectionSpec{Profile: f.name, Offset: r.IntN(n - header + 1)}
 	want := 1
 	if f.ids == idList {
 		want = 16
 	}
 	for range want {
 		id := r.Uint32N(0x10000)
-		if f.ids == idList {
+		if f.ids == idSent {
+			id = r.Uint32()
+		} else if f.ids == idList {
 			id >>= 8
 		} else if f.ids == idNibble {
 			id >>= 4
@@ -177,10 +207,15 @@ func TestProfilesEqualPolynomialDivision(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, f := range autosar() {
 		for range 300 {
+			at, countAt, header, big := layout(&f)
 			n := lengths[r.IntN(len(lengths))]
+			if n < header {
+				continue
+			}
 			spec, offset := random(f, n, r)
+			at, countAt = at+offset, countAt+offset
 			p := protection(t, n, 0x100, spec)
-			p.Next = r.Uint32N(p.Modulus)
+			p.Next = r.Uint64N(p.Modulus)
 			counter, id := p.Next, spec.DataIDs[0]
 			var data [64]byte
 			for i := range n {
@@ -204,20 +239,29 @@ func TestProfilesEqualPolynomialDivision(t *testing.T) {
 				}
 			}
 			size := int(f.width / 8)
-			message = append(message, data[:offset]...)
-			message = append(message, data[offset+size:n]...)
+			message = append(message, data[:at]...)
+			message = append(message, data[at+size:n]...)
 			switch f.ids {
+			case idAfterHigh:
+				message = append(message, hi, lo)
 			case idAfter:
 				message = append(message, lo, hi)
 			case idList:
 				message = append(message, byte(spec.DataIDs[counter]))
 			}
 			want := division(message, &f)
-			got := uint32(data[offset])
-			if size == 2 {
-				got |= uint32(data[offset+1]) << 8
+			got, count := uint64(0), uint64(0)
+			for i := range size {
+				if big {
+					got = got<<8 | uint64(data[at+i])
+				} else {
+					got |= uint64(data[at+i]) << (8 * i)
+				}
 			}
-			if count := uint32(data[offset+size]) & (p.Counter.Mask()); got != want || count != counter {
+			for i := range max(1, p.Counter.length()/8) {
+				count = count<<8 | uint64(data[countAt+i])
+			}
+			if count &= p.Counter.Mask(); got != want || count != counter {
 				t.Fatalf("%s at %d: % x: checksum 0x%X and counter %d, want 0x%X and %d", f.name, offset, data[:n], got, count, want, counter)
 			}
 		}
@@ -228,6 +272,9 @@ func TestEverySingleWrongBitIsFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, f := range autosar() {
 		for _, n := range lengths {
+			if _, _, header, _ := layout(&f); n < header {
+				continue
+			}
 			spec, _ := random(f, n, r)
 			p := protection(t, n, 0x100, spec)
 			var data [64]byte
@@ -273,7 +320,7 @@ func scattered(n int, widths []int, r *rand.Rand) (places [][]string, taken mess
 			for {
 				s := messages.Signal{Start: r.IntN(8 * n), Len: k, BigEndian: r.IntN(2) == 0}
 				bits, ok := s.Bits()
-				if !ok || bits.Bytes() > n || bits.Overlaps(&taken) {
+				if !ok || rawField(&s).Ninth > 0 || bits.Bytes() > n || bits.Overlaps(&taken) {
 					continue
 				}
 				taken.Add(&bits)
@@ -293,13 +340,19 @@ func scattered(n int, widths []int, r *rand.Rand) (places [][]string, taken mess
 func TestProtectionAtRandomPlacesIsOKAndChangesNoOtherBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, f := range profiles() {
+		if f.length != "" { // its places are fixed
+			continue
+		}
 		for range 200 {
 			n := lengths[3+r.IntN(len(lengths)-3)]
+			if f.width > 16 {
+				n = 64
+			}
 			spec, _ := random(f, n, r)
 			spec.Offset = 0
 			width, count := int(f.width), 4
 			if !f.e2e() {
-				spec.DataIDs, spec.Poly = nil, r.Uint32N(255)+1
+				spec.DataIDs, spec.Poly = nil, r.Uint64N(255)+1
 				if f.algorithm != CRC {
 					spec.Poly = 0
 				}

@@ -62,11 +62,22 @@ type Reception struct {
 	TimeoutNs int64 // longest time without a valid frame, ns; DefaultTimeout: three cycles, if any; 0: none
 	FirstNs   int64 // timeout of the first frame, ns from the start, while the sender boots; 0: TimeoutNs
 	DLC       int   // exact length of a frame, bytes; 0: at least the length of the message
+	BRS       bool  // a frame without bit rate switch has the wrong format
 	Protect   []ProtectionSpec
 	OnTimeout ReactionSpec // reaction from the timeout to the next valid frame
-	OnError   ReactionSpec // reaction while the window of a protection is INVALID
+	OnError   ReactionSpec // reaction while the window is INVALID; without Protect it counts formats and lengths
+	Rule      RangeRule
 	Invalid   []InvalidSpec
 }
+
+// RangeRule is what a signal out of its range makes invalid.
+type RangeRule uint8
+
+const (
+	RangeDefault RangeRule = iota // RangeFrame if the message is protected, else RangeSignal
+	RangeFrame                    // the whole frame is rejected
+	RangeSignal                   // only the signal: it keeps its last value
+)
 
 // DefaultTimeout as a timeout means three cycles.
 const DefaultTimeout = -1

@@ -213,7 +213,7 @@ func TestSentFramesAreProtectedAfterAllSignals(t *testing.T) {
 			}
 		}
 	}
-	if m.Tx[0].Counts() != 40<<32|40%15<<16 {
+	if m.Tx[0].Counts() != 40<<4|40%15 {
 		t.Errorf("counts %x", m.Tx[0].Counts())
 	}
 	other := bindRich(t, Spec{Sendings: []Sending{spec}, Send: []Link{{"Plain", "x", "y0"}}})

@@ -317,13 +317,13 @@ func (r *Reader) OneOrItems(f Field, what string) []Field {
 }
 
 // Unsigned reads a whole number, decimal or 0x, up to hi.
-func (r *Reader) Unsigned(f Field, what string, hi uint64) uint32 {
+func (r *Reader) Unsigned(f Field, what string, hi uint64) uint64 {
 	w := r.Scalar(f, what)
 	v, err := strconv.ParseUint(w.Text, 0, 64)
 	if err != nil || v > hi {
 		r.Fail(f, "%s: %q is not a whole number from 0 to %d (0x%X)", what, w.Text, hi, hi)
 	}
-	return uint32(v)
+	return v
 }
 
 // describe returns the text of a node for errors, cut to one short line.

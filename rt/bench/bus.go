@@ -170,7 +170,7 @@ func (b *Bus) readProtection(r *yamlfile.Reader, f yamlfile.Field, at sigmap.Pla
 ) (specs []sigmap.ProtectionSpec) {
 	for i, group := range r.OneOrItems(f, what) {
 		var spec sigmap.ProtectionSpec
-		fields := readTaggedFields(r, group, what, &spec, 1<<16)
+		fields := readTaggedFields(r, group, what, &spec, 1<<32)
 		profile := slices.IndexFunc(fields, func(f yamlfile.Field) bool { return f.Key == "profile" })
 		if profile < 0 {
 			r.Fail(group, "%s: the profile is missing (profile: e2e-2)", what)
@@ -239,7 +239,8 @@ func (b *Bus) readMessage(r *yamlfile.Reader, e yamlfile.Field) {
 	at := sigmap.Place{List: sigmap.InReceptions, Index: len(b.Messages)}
 	b.positions[at] = e.KeyScalar()
 	what := "message " + e.Key
-	s := r.Section(e, what, "cycle", "timeout", "first_timeout", "dlc", "protect", "on_timeout", "on_error", "invalid")
+	s := r.Section(e, what, "cycle", "timeout", "first_timeout", "dlc", "brs", "protect",
+		"on_timeout", "on_error", "invalid")
 	m := sigmap.Reception{
 		Message:   e.Key,
 		CycleNs:   readNanoseconds(r, s["cycle"], what+": cycle", 1, 3600e9),
@@ -253,12 +254,34 @@ func (b *Bus) readMessage(r *yamlfile.Reader, e yamlfile.Field) {
 	if timeout, ok := s["timeout"]; ok {
 		m.TimeoutNs = readNanoseconds(r, timeout, what+": timeout", 0, 3600e9)
 	}
-	for _, v := range b.readPart(r, s["invalid"], at, "invalid", what+": invalid") {
-		spec := sigmap.InvalidSpec{Signal: v.Key, Values: r.Texts(v, what+": invalid: "+v.Key)}
-		m.Invalid = append(m.Invalid, spec)
+	if brs, ok := s["brs"]; ok {
+		m.BRS = r.Choice(brs, what+": brs", "counted", "required") == "required"
 	}
-
+	b.readInvalid(r, s["invalid"], at, what+": invalid", &m)
 	b.Messages = append(b.Messages, m)
+}
+
+// readInvalid reads what makes the values of a message invalid: frame or signal, {SIGNAL: raw values}, or
+// a list of both.
+func (b *Bus) readInvalid(r *yamlfile.Reader, f yamlfile.Field, at sigmap.Place, what string, m *sigmap.Reception) {
+	rules := map[string]sigmap.RangeRule{"frame": sigmap.RangeFrame, "signal": sigmap.RangeSignal}
+	rule, codes := false, false
+	for _, item := range r.OneOrItems(f, what) {
+		twice := &rule
+		if yamlfile.IsMapping(item.Node) {
+			twice = &codes
+			for _, v := range b.readPart(r, item, at, "invalid", what) {
+				spec := sigmap.InvalidSpec{Signal: v.Key, Values: r.Texts(v, what+": "+v.Key)}
+				m.Invalid = append(m.Invalid, spec)
+			}
+		} else {
+			m.Rule = rules[r.Choice(item, what+" (or {SIGNAL: raw values})", "frame", "signal")]
+		}
+		if *twice {
+			r.Fail(item, "%s: expected one of frame and signal, and one {SIGNAL: raw values}", what)
+		}
+		*twice = true
+	}
 }
 
 // readReaction reads hold, safe or {substitute: {PORT: value}}.

@@ -14,7 +14,7 @@ func TestErrorsOfProtectionsAndMessagesHaveAPosition(t *testing.T) {
 		{"profile: e2e-2", "profile: e2e-3", "e2e-3", `"e2e-3"`},
 		{"profile: e2e-2, ", "", "{data_ids", "frame Torque: protect: the profile is missing"},
 		{"[0, 1, 2, ", "[0, 1, 256, ", "e2e-2", "0x100"},
-		{"poly: 0x1D", "poly: x1D", "x1D", `protect: poly: "x1D" is not a whole number from 0 to 4294967295`},
+		{"poly: 0x1D", "poly: x1D", "x1D", `protect: poly: "x1D" is not a whole number from 0 to 18446744073709551615`},
 		{"poly: 0x1D", "polly: 0x1D", "polly", `unknown key "polly" (did you mean poly?)`},
 		{"counter_P1, check", "counter_P9, check", "crc8", `no signal "counter_P9"`},
 		{"cycle: 10 ms\n        timeout", "cycle: 10 bar\n        timeout", "10 bar", "message TCU_Pressure_1: cycle:"},
@@ -25,6 +25,12 @@ func TestErrorsOfProtectionsAndMessagesHaveAPosition(t *testing.T) {
 		{"{clutch1.pressure: 3 bar}", "{clutch1.pressure: 3 rpm}", "clutch1.pressure: 3", "on_timeout: clutch1.pressure: unit rpm does not fit, bar is wanted"},
 		{"on_error: safe", "on_error: sage", "sage\n", `"sage" is unknown (did you mean safe?); known are hold, safe`},
 		{"[0xFFF, 4000-4094]", "[4096]", "pressure_C4: [", "4095"},
+		{"dlc: 8", "dlc: 8\n        brs: needed", "needed", `brs: "needed" is unknown; known are counted, required`},
+		{"dlc: 8", "dlc: 8\n        brs: required", "TCU_Pressure_1:\n", "brs: the database has a classic message"},
+		{"{pressure_C4: [0xFFF, 4000-4094]}", "frames", "frames\n", `invalid (or {SIGNAL: raw values}): "frames" is unknown (did you mean frame?); known are frame, signal`},
+		{"{pressure_C4: [0xFFF, 4000-4094]}", "[frame, signal]", "signal]", "invalid: expected one of frame and signal, and one {SIGNAL: raw values}"},
+		{"{pressure_C4: [0xFFF, 4000-4094]}", "[{pressure_C4: 1}, {pressure_C3: 1}]", "{pressure_C3", "invalid: expected one of frame and signal, and one"},
+		{"{pressure_C4: [0xFFF, 4000-4094]}", "[{pressure_C4: 4096}, frame]", "pressure_C4: 4096", "4095"},
 		{"mode: running", "mode: run", "mode: run", `"run"`},
 		{"data_ids: [0,", "data_id: 3, data_ids: [0,", "[0, 1, 2", "data_ids: expected one of data_id and data_ids, got both"},
 		{"protect: [{profile: crc8, poly: 0x1D, init: 0xFF, xor_out: 0xFF, counter: counter_P1, checksum: \"56|8\"}]", "protect: []", "[]", "the list is empty"},
@@ -69,6 +75,33 @@ func TestErrorsOfProtectionsAndMessagesHaveAPosition(t *testing.T) {
 		var at *yamlfile.FileError
 		if !errors.As(err, &at) || at.File != "b.yaml" || at.Line != line || at.Col != col || !strings.Contains(at.Err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q:\ngot  %v\nwant %d:%d ... %s", c.new, err, line, col, c.want)
+		}
+	}
+}
+
+func TestInvalidIsARuleRawValuesOrBoth(t *testing.T) {
+	for text, want := range map[string]struct {
+		whole bool
+		codes int
+	}{
+		"{pressure_C4: [0xFFF, 4000-4094]}": {true, 2}, "frame": {true, 0}, "signal": {false, 0}, "[signal]": {false, 0},
+		"[signal, {pressure_C4: 7}]": {false, 1}, "[{pressure_C4: 7}, frame]": {true, 1},
+	} {
+		b, err := guardedBench(t, strings.Replace(benchtest.GuardedText(t), "{pressure_C4: [0xFFF, 4000-4094]}", text, 1))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		h, err := Prepare(b)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		rx := &h.Maps[0].Rx[0] // protected
+		for i := range rx.Fields {
+			if f := &rx.Fields[i]; f.Name == "pressure_C4" && len(f.Invalid) != want.codes || rx.Whole != want.whole {
+				t.Errorf("%s: the frame is rejected: %v; %s has the codes %v", text, rx.Whole, f.Name, f.Invalid)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -477,7 +478,7 @@ func TestGuideRangesMatchTheCode(t *testing.T) {
 // protected returns a message with room for every profile.
 func protected(t *testing.T) *messages.Message {
 	t.Helper()
-	db, err := dbc.Parse("m.dbc", []byte("VERSION \"\"\nBU_: A\nBO_ 2147483649 M: 16 A\n SG_ a : 32|4@1+ (1,0) [0|0] \"\" A\n"))
+	db, err := dbc.Parse("m.dbc", []byte("VERSION \"\"\nBU_: A\nBO_ 2147483649 M: 64 A\n SG_ a : 32|4@1+ (1,0) [0|0] \"\" A\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -494,10 +495,8 @@ func specOf(profile string) sigmap.ProtectionSpec {
 		s.Counter, s.DataIDs = nil, []uint32{0x123}
 	case strings.HasPrefix(profile, "j1939"):
 		s.Counter = nil
-	case profile == "crc16":
-		s.Checksum, s.Poly = []string{"32|16"}, 0x1021
-	case profile == "crc8":
-		s.Checksum, s.Poly = []string{"32|8"}, 0x1D
+	case strings.HasPrefix(profile, "crc"):
+		s.Checksum, s.Poly = []string{"64|" + profile[3:]}, 0x1D
 	case profile != "counter-only":
 		s.Checksum = []string{"32|8"}
 	}
@@ -509,7 +508,12 @@ func TestGuideProfilesMatchTheCode(t *testing.T) {
 	topics := benchGuide.Topics()
 	m := protected(t)
 	at := func(s sigmap.Split) string {
-		return fmt.Sprintf("%d|%d", 8*int(s.Part[0].At)+int(s.Part[0].Shift), s.Part[0].Len)
+		p := s.Part[0]
+		if p.Big {
+			first := 64 - int(p.Shift+p.Len) // counted from the highest bit of the first byte
+			return fmt.Sprintf("%d|%d@0", 8*(int(p.At)+first/8)+7-first%8, p.Len)
+		}
+		return fmt.Sprintf("%d|%d", 8*int(p.At)+int(p.Shift), p.Len)
 	}
 	for _, profile := range sigmap.Profiles() {
 		if !slices.Contains(topics, profile) {
@@ -524,11 +528,22 @@ func TestGuideProfilesMatchTheCode(t *testing.T) {
 		text := section(t, profile)
 		var want []string
 		if strings.HasPrefix(profile, "e2e") {
-			digits := int(p.Width) / 4
+			digits, poly := int(p.Width)/4, p.Table[1]
+			if p.Reflect {
+				poly = bits.Reverse64(p.Table[128]) >> (64 - p.Width)
+			}
 			want = []string{
-				fmt.Sprintf("CRC-%d, polynomial 0x%0*X, init 0x%0*X, xor_out 0x%0*X", p.Width, digits, p.Table[1], digits, p.Init, digits, p.XorOut),
+				fmt.Sprintf("CRC-%d, polynomial 0x%0*X, init 0x%0*X, xor_out 0x%0*X", p.Width, digits, poly, digits, p.Init, digits, p.XorOut),
 				"| `" + strings.ReplaceAll(at(p.Checksum), "|", `\|`) + "` |", "| `" + strings.ReplaceAll(at(p.Counter), "|", `\|`) + "` |",
 				fmt.Sprintf("| %d, first %d |", p.Modulus, p.Next),
+			}
+			for name, place := range map[string]sigmap.Split{"length": p.Length, "data identifier": p.ID} {
+				if place.N > 0 {
+					want = append(want, "| place of the "+name+" | `"+strings.ReplaceAll(at(place), "|", `\|`)+"` |")
+				}
+			}
+			if p.Reflect {
+				want = append(want, ", reflected |")
 			}
 		} else if strings.HasPrefix(profile, "j1939") {
 			want = []string{
@@ -566,7 +581,7 @@ func TestGuideNamesTheClassicProfiles(t *testing.T) {
 		}
 	}
 	quoted := regexp.MustCompile("`([^`]+)`")
-	for begin, want := range map[string][]string{"- classic: ": classic, "- Profiles `e2e-5`": later} {
+	for begin, want := range map[string][]string{"- classic: ": classic, "- Profiles `e2e-4`": later} {
 		source := strings.ReplaceAll(string(bench.Guide), "\n", " ")
 		_, text, ok := strings.Cut(source, begin)
 		if !ok {
@@ -585,9 +600,10 @@ func TestGuideNamesTheClassicProfiles(t *testing.T) {
 // Only the profiles that the guide names accept a key of a protection.
 func TestGuideProtectionKeysAreForTheirProfiles(t *testing.T) {
 	all := sigmap.Profiles()
-	sums := []string{"sum", "nibble-sum", "bit-sum"}
+	sums, crcs := []string{"sum", "nibble-sum", "bit-sum"}, []string{"crc8", "crc16", "crc32", "crc64"}
 	classes := map[string][]string{
-		"all": all, "sums": sums, "open": slices.Concat(sums, []string{"crc8", "crc16", "xor"}),
+		"all": all, "sums": sums, "open": slices.Concat(sums, crcs, []string{"xor"}),
+		"crcs": crcs, "length": {"e2e-4", "e2e-6", "e2e-7", "e2e-8", "e2e-44"},
 		"classic":              {"e2e-1a", "e2e-1b", "e2e-1low", "e2e-1c", "e2e-2"},
 		"all but counter-only": slices.DeleteFunc(slices.Clone(all), func(p string) bool { return p == "counter-only" }),
 		"e2e":                  slices.DeleteFunc(slices.Clone(all), func(p string) bool { return !strings.HasPrefix(p, "e2e") }),
@@ -628,7 +644,7 @@ func TestGuideProtectionKeysAreForTheirProfiles(t *testing.T) {
 						v.SetString("bytes")
 					case reflect.Bool:
 						v.SetBool(true)
-					case reflect.Uint32:
+					case reflect.Uint64:
 						v.SetUint(1)
 					default:
 						v.SetInt(1)
@@ -667,13 +683,14 @@ func TestGuideListsFrameStatesAndWindows(t *testing.T) {
 
 // The named CRCs have the check values of their publications: the CRC of "123456789".
 func TestGuideCRCsHaveTheirPublishedCheckValues(t *testing.T) {
-	check := map[string]uint32{
+	check := map[string]uint64{
 		"SAE J1850": 0x4B, "AUTOSAR CRC-8H2F": 0xDF, "SMBus": 0xF4, "Maxim": 0xA1, "CCITT-FALSE": 0x29B1, "ARC": 0xBB3D,
+		"ISO-HDLC": 0xCBF43926, "ECMA-182": 0x6C40DF5F0B497347,
 	}
 	rows := tableOf(t, "crc8", 0)
 	for _, row := range rows {
 		profile, keys, _ := strings.Cut(row["keys"], ", ")
-		width := map[string]int{"crc8": 8, "crc16": 16}[profile]
+		width, _ := strconv.Atoi(profile[3:])
 		b, err := bench.Parse("b.yaml", "", []byte(fmt.Sprintf(templates["protect"], fmt.Sprintf(`checksum: "72|%d", %s`, width, keys))))
 		if err != nil {
 			t.Errorf("%s: %v", row["published CRC"], err)
@@ -689,7 +706,7 @@ func TestGuideCRCsHaveTheirPublishedCheckValues(t *testing.T) {
 		}
 		var data [64]byte
 		copy(data[:], "123456789")
-		p.Protect(&data, 16, 1)
+		p.Protect(&data, 64, 1)
 		if got := p.Checksum.Load(&data); got != check[row["published CRC"]] {
 			t.Errorf("%s: 0x%X, want 0x%X", row["published CRC"], got, check[row["published CRC"]])
 		}

@@ -42,8 +42,8 @@ func readTagged(r *yamlfile.Reader, f yamlfile.Field, what string, into any, mos
 	case **int:
 		v := int(r.Unsigned(f, what, most))
 		*into = &v
-	case *uint32:
-		*into = r.Unsigned(f, what, math.MaxUint32)
+	case *uint64:
+		*into = r.Unsigned(f, what, math.MaxUint64)
 	case *string:
 		if f.Key == "profile" {
 			*into = r.Scalar(f, what).Text
@@ -61,16 +61,16 @@ func readTagged(r *yamlfile.Reader, f yamlfile.Field, what string, into any, mos
 			r.Fail(f, "%s: expected one of data_id and data_ids, got both", what)
 		}
 		for _, v := range r.OneOrItems(f, what) {
-			*into = append(*into, r.Unsigned(v, what, math.MaxUint32))
+			*into = append(*into, uint32(r.Unsigned(v, what, math.MaxUint32)))
 		}
-	case *map[uint32]uint32:
-		*into = map[uint32]uint32{}
+	case *map[uint32]uint64:
+		*into = map[uint32]uint64{}
 		for _, g := range r.FieldsOf(f, what) {
 			id, err := strconv.ParseUint(g.Key, 0, 29)
 			if err != nil {
 				r.FailAt(g.KeyAt, "%s: %q is not an identifier", what, g.Key)
 			}
-			(*into)[uint32(id)] = r.Unsigned(g, what, math.MaxUint32)
+			(*into)[uint32(id)] = r.Unsigned(g, what, math.MaxUint64)
 		}
 	case **sigmap.WindowLimits:
 		*into = &sigmap.WindowLimits{}

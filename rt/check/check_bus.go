@@ -101,6 +101,12 @@ func (v *interfaceTable) aboutReceived(rx *sigmap.Rx) string {
 	if !rx.Exact {
 		text += " or more"
 	}
+	if rx.FD {
+		text += " in CAN FD frames"
+	}
+	if rx.BRS {
+		text += " with BRS"
+	}
 	if rx.CycleTicks > 0 {
 		text += " every " + v.ms(rx.CycleTicks)
 	}
@@ -113,10 +119,15 @@ func (v *interfaceTable) aboutReceived(rx *sigmap.Rx) string {
 	}
 
 	for i := range rx.Protect {
-		text += ", protected by " + rx.Protect[i].Profile
+		if profile := rx.Protect[i].Profile; profile != "" { // else the window alone
+			text += ", protected by " + profile
+		}
 	}
 	if len(rx.Protect) > 0 {
 		text += ", while INVALID: " + v.reaction(&rx.OnError)
+	}
+	if rx.Whole {
+		text += ", rejected if a signal is out of range"
 	}
 	return text
 }

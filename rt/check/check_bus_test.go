@@ -31,7 +31,7 @@ BO_ 1026`, 1)
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
 		"bus drive on pair, database guarded.dbc, 250 kbit/s",
-		"110 TCU_Pressure_1 received, 8 bytes every 10 ms, late after 40 ms (at first 1000 ms): clutch1.pressure is 3 bar, protected by crc8, while INVALID: safe",
+		"110 TCU_Pressure_1 received, 8 bytes every 10 ms, late after 40 ms (at first 1000 ms): clutch1.pressure is 3 bar, protected by crc8, while INVALID: safe, rejected if a signal is out of range",
 		"TCU_Pressure_1.pressure_C1 0|12@1+ (0.01,0) [0|40] [bar] -> clutch1.pressure[bar] 0 to 40",
 		"TCU_Pressure_1.counter_P1 52|4@1+ (1,0) [0|15] [1] counter of crc8",
 		"111 TCU_Pressure_2 received, 8 bytes or more every 10 ms, late after 30 ms: hold",

@@ -214,7 +214,7 @@ func checkFrame(f *Fault, t *sigmap.Tx) error {
 		counter = counter || p.Modulus > 0
 		if mask := p.Checksum.Mask(); mask != 0 {
 			sum = true
-			if f.Kind == ChecksumOffset && uint32(f.N)&mask == 0 {
+			if f.Kind == ChecksumOffset && uint64(f.N)&mask == 0 {
 				return errOffset
 			}
 		}

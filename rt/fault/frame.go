@@ -1,6 +1,10 @@
 package fault
 
-import "lockstep/io/can"
+import (
+	"math"
+
+	"lockstep/io/can"
+)
 
 // heldFrame is a frame that a delay fault holds back.
 type heldFrame struct {
@@ -15,14 +19,14 @@ type heldFrame struct {
 type message struct {
 	any    bool      // a frame was sent
 	counts uint64    // its counters, see sigmap.Tx.Counts
-	sums   [4]uint32 // checksums of the last frame with right ones
+	sums   [4]uint64 // checksums of the last frame with right ones
 }
 
 // frameOut collects the effects of the faults on the frame at hand.
 type frameOut struct {
 	found    uint64    // counters before PrepareCounters
 	counts   uint64    // counters after PrepareCounters
-	sums     [4]uint32 // right checksums
+	sums     [4]uint64 // right checksums
 	wrong    bool      // the checksums were changed
 	length   int64     // 1 + new length, bytes; 0: unchanged
 	again    int64     // number of repetitions
@@ -234,14 +238,18 @@ func (s *Set) changeChecksums(x *slot, f *can.Frame) {
 		if mask == 0 {
 			continue
 		}
-		sum := uint32(x.N)
+		sum := uint64(x.N)
 		switch x.Kind {
 		case ChecksumFrozen:
 			sum = s.sent[s.first[x.Bus]+x.Message].sums[j&3]
 		case ChecksumOffset:
 			sum += p.Checksum.Load(&f.Data)
 		case ChecksumRandom: // every other value is equally likely
-			if sum = uint32(x.draw() >> 32 % uint64(mask)); sum >= s.frame.sums[j&3] {
+			sum = x.draw()
+			if mask <= math.MaxUint32 {
+				sum >>= 32
+			}
+			if sum %= mask; sum >= s.frame.sums[j&3] {
 				sum++
 			}
 		}

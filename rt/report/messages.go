@@ -32,6 +32,10 @@ type Received struct {
 	Window    string `json:"window,omitempty"` // E2E state of the message: NODATA, INIT, VALID, INVALID
 
 	Length   uint64 `json:"wrong_length"` // frames of a wrong length
+	Format   uint64 `json:"wrong_format"` // classic frames for CAN FD, 11 bits for 29, remote frames, or the opposite
+	Beyond   uint64 `json:"bytes_beyond"` // bytes beyond the length of the message, in longer frames
+	BRS      uint64 `json:"brs"`          // CAN FD frames with bit rate switch
+	ESI      uint64 `json:"esi"`          // CAN FD frames whose sender is error passive
 	Range    uint64 `json:"out_of_range"` // frames with a value out of range; its input keeps the last value
 	Invalid  uint64 `json:"invalid"`      // frames with a raw value that means "not available"
 	Timeouts uint64 `json:"timeouts"`
@@ -77,7 +81,7 @@ func receivedMessage(w *rt.RxWords, rx *sigmap.Rx) Received {
 	v := Received{
 		ID: rx.ID & can.MaskEFF, EFF: rx.ID&can.EFF != 0, Protected: len(rx.Protect) > 0,
 		Frames: c.Frames, OK: c.OK, SomeLost: c.SomeLost, Repeated: c.Repeated, Sequence: c.Sequence, Errors: c.Errors,
-		NoNew: c.NoNew, Length: c.Length, Range: c.Range, Invalid: c.Invalid, Timeouts: c.Timeouts,
+		NoNew: c.NoNew, Length: c.Length, Format: c.Format, Beyond: c.Beyond, BRS: c.BRS, ESI: c.ESI, Range: c.Range, Invalid: c.Invalid, Timeouts: c.Timeouts,
 		Late: s.Late, AgeMax: int64(w.AgeMax.Load()),
 	}
 	if v.Protected {
@@ -114,13 +118,14 @@ func nonZero(counts ...count) (list []string) {
 func (v *Received) problems() []string {
 	return nonZero(
 		count{"wrong checksum", v.wrongChecksum()}, count{"wrong sequence", v.Sequence}, count{"repeated", v.Repeated},
-		count{"wrong length", v.Length}, count{"timeouts", v.Timeouts}, count{"some lost", v.SomeLost},
-		count{"out of range", v.Range}, count{"no value", v.Invalid},
+		count{"wrong format", v.Format}, count{"wrong length", v.Length}, count{"timeouts", v.Timeouts}, count{"some lost", v.SomeLost},
+		count{"out of range", v.Range}, count{"no value", v.Invalid}, count{"bytes beyond the message", v.Beyond},
+		count{"error passive sender", v.ESI},
 	)
 }
 
-// wrongChecksum counts the frames in state ERROR that have the right length.
-func (v *Received) wrongChecksum() uint64 { return v.Errors - min(v.Errors, v.Length) }
+// wrongChecksum counts the frames in state ERROR that have the right format and length.
+func (v *Received) wrongChecksum() uint64 { return v.Errors - min(v.Errors, v.Format+v.Length) }
 
 // String formats the message for the text report.
 func (v *Received) String() string {

@@ -62,7 +62,8 @@ type Report struct {
 	TxFrames   uint64 `json:"tx_frames"`   // frames sent
 	RxUnknown  uint64 `json:"rx_unknown"`  // frames with an identifier that the bench does not receive
 	RxShort    uint64 `json:"rx_short"`    // frames shorter than the message in the database
-	RxRange    uint64 `json:"rx_range"`    // signals out of range; the input keeps the last value
+	RxFormat   uint64 `json:"rx_format"`   // frames of another format than the message: classic or CAN FD, 11 or 29 bits, remote
+	RxRange    uint64 `json:"rx_range"`    // frames with a signal out of range; its input keeps the last value
 	RxInvalid  uint64 `json:"rx_invalid"`  // signals "not available"; the input keeps the last value
 	RxBad      uint64 `json:"rx_bad"`      // frames not decoded because a counter or checksum was wrong
 	RxOverflow uint64 `json:"rx_overflow"` // frames lost in the receive buffer
@@ -199,8 +200,8 @@ func (r *Report) Text(w io.Writer) {
 		p.line("", "worst: %s", &worst)
 	}
 	if r.Bench != "" {
-		p.line("frames in", "%d; unknown %d, short %d, out of range %d, lost %d",
-			r.RxFrames, r.RxUnknown, r.RxShort+r.RxBadSize, r.RxRange, r.RxOverflow)
+		p.line("frames in", "%d; unknown %d, wrong format %d, short %d, out of range %d, lost %d",
+			r.RxFrames, r.RxUnknown, r.RxFormat, r.RxShort+r.RxBadSize, r.RxRange, r.RxOverflow)
 		for i := range r.Messages {
 			p.line("", "%s", &r.Messages[i])
 		}

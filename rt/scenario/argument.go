@@ -165,10 +165,10 @@ func (b *binding) checksum(text string) (err error) {
 	case text == "random":
 		b.Kind = fault.ChecksumRandom
 	case value != "" && offset == "":
-		b.N, err = parseWhole(value, 0, 1<<bits-1)
+		b.N, err = parseWhole(value, 0, 1<<min(bits, 63)-1)
 	case offset != "" && value == "":
 		b.Kind = fault.ChecksumOffset
-		b.N, err = parseWhole(offset, 1, 1<<bits-1)
+		b.N, err = parseWhole(offset, 1, 1<<min(bits, 63)-1)
 	default:
 		err = fmt.Errorf("%q is not one of: {value: 0x00}, frozen, random, {offset: 1}", text)
 	}

@@ -270,7 +270,8 @@ func (w expectSpec) setCause(a *answerEvaluator) {
 
 // countNames are the counts of a received message, by their names in report.Received.
 var countNames = []string{
-	"frames", "errors", "repeated", "sequence", "some_lost", "no_new", "timeouts", "length", "invalid", "range",
+	"frames", "errors", "repeated", "sequence", "some_lost", "no_new", "timeouts", "length", "format",
+	"beyond", "brs", "esi", "invalid", "range",
 }
 
 func (w expectSpec) resolveCount(e *Expectation) {

@@ -204,7 +204,8 @@ func (n *countEvaluator) finish(j *Judge, f *report.Finding) {
 		w := j.status.Rx[j.rx[n.bus]+n.at].Counts()
 		n.seen = map[string]uint64{
 			"frames": w.Frames, "errors": w.Errors, "repeated": w.Repeated, "sequence": w.Sequence, "some_lost": w.SomeLost,
-			"no_new": w.NoNew, "timeouts": w.Timeouts, "length": w.Length, "invalid": w.Invalid, "range": w.Range,
+			"no_new": w.NoNew, "timeouts": w.Timeouts, "length": w.Length, "format": w.Format,
+			"beyond": w.Beyond, "brs": w.BRS, "esi": w.ESI, "invalid": w.Invalid, "range": w.Range,
 		}[n.of]
 	}
 

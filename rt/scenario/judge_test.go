@@ -251,7 +251,7 @@ func TestCountsAreOfReceivedMessagesAndOfSentFrames(t *testing.T) {
 		r := begin(t, "count: {message: TCU_Pressure_2, of: "+name+"}, is: 5")
 		r.page.Rx[1].StoreCounts(&sigmap.Counts{
 			Frames: 100, Errors: 101, Repeated: 102, Sequence: 103, SomeLost: 104,
-			NoNew: 105, Timeouts: 106, Length: 107, Invalid: 108, Range: 109,
+			NoNew: 105, Timeouts: 106, Length: 107, Format: 108, Beyond: 109, BRS: 110, ESI: 111, Invalid: 112, Range: 113,
 		})
 		r.verdict(false, fmt.Sprint(100+slices.Index(countNames, name)))
 	}

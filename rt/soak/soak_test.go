@@ -138,6 +138,7 @@ func TestEachCriterionOfASoakFailsByItself(t *testing.T) {
 		{"lost in", func(s *observation, v *report.Report) { v.RxOverflow++ }, "frames in"},
 		{"unknown", func(s *observation, v *report.Report) { v.RxUnknown++ }, "frames in"},
 		{"short", func(s *observation, v *report.Report) { v.RxShort++ }, "frames in"},
+		{"wrong format", func(s *observation, v *report.Report) { v.RxFormat++ }, "frames in"},
 		{"bad size", func(s *observation, v *report.Report) { v.RxBadSize++ }, "frames in"},
 		{"out of range", func(s *observation, v *report.Report) { v.RxRange++ }, "frames in"},
 		{"nothing in", func(s *observation, v *report.Report) { v.RxFrames = 0 }, "frames in"},

@@ -150,11 +150,11 @@ func (o *observation) checkFrames(d *report.Verdict, v *report.Report) {
 		"%d sent, %d dropped, %d refused, %d of missed ticks", v.TxFrames, v.TxDropped, v.TxRefused, v.TxLost)
 	d.AddCriterion(v.TxDropped == 0 && v.TxRefused == 0 && v.BusDown == 0 && v.BusErrors == 0, "bus", "every frame sent",
 		"dropped %d, refused %d, down for %d ticks, %d errors", v.TxDropped, v.TxRefused, v.BusDown, v.BusErrors)
-	failures := v.RxUnknown + v.RxShort + v.RxBadSize + v.RxRange + v.RxInvalid + v.RxBad
+	failures := v.RxUnknown + v.RxFormat + v.RxShort + v.RxBadSize + v.RxRange + v.RxInvalid + v.RxBad
 	d.AddCriterion((v.RxFrames > 0 || o.r.Unit == nil) && failures == 0 && v.RxOverflow == 0, "frames in",
 		"no frame lost or invalid",
-		"%d; lost %d, unknown %d, short %d, out of range %d, without a value %d, badly protected %d",
-		v.RxFrames, v.RxOverflow, v.RxUnknown, v.RxShort+v.RxBadSize, v.RxRange, v.RxInvalid, v.RxBad)
+		"%d; lost %d, unknown %d, wrong format %d, short %d, out of range %d, without a value %d, badly protected %d",
+		v.RxFrames, v.RxOverflow, v.RxUnknown, v.RxFormat, v.RxShort+v.RxBadSize, v.RxRange, v.RxInvalid, v.RxBad)
 }
 
 // maxSafeFrames returns how many frames at most the loop sends with the safe values after the last

@@ -210,7 +210,7 @@ func TestReportStatesTheOutcomeOfARun(t *testing.T) {
 		"demo: done, after 3.000 s\n",
 		"ticks            600 of 5 ms, missed 2 (policy skip 20)\n",
 		"wake-up latency  p50 40.0     p99 90.5     p99.9 1200.0   max 6000.0 us\n",
-		"frames in        120; unknown 0, short 0, out of range 0, lost 0\n",
+		"frames in        120; unknown 0, wrong format 0, short 0, out of range 0, lost 0\n",
 		"frames out       1198; dropped 0, not sent at missed ticks 4\n",
 		"lag              largest 3.600 ms, now 0.000 ms\n",
 		"memory           allocations 0, GC cycles 0, page faults 0 minor, 0 major\n",

@@ -48,7 +48,7 @@ func main() {
 			}
 		}
 	}
-	fmt.Println(seen[sigmap.OK], seen[sigmap.Unknown], seen[sigmap.Short], seen[sigmap.Range], seen[sigmap.Invalid], seen[sigmap.Bad], encoded, refused)
+	fmt.Println(seen[sigmap.OK], seen[sigmap.Unknown], seen[sigmap.Short], seen[sigmap.Range], seen[sigmap.Invalid], seen[sigmap.Bad], seen[sigmap.WrongFormat], seen[sigmap.Rejected], encoded, refused)
 	printSpeed(tables, code)
 }
 
@@ -169,7 +169,16 @@ func (r *comparison) frame() (f can.Frame) {
 		return f
 	}
 	x := &r.table.Rx[r.rnd.IntN(len(r.table.Rx))]
-	f.ID, f.Len = x.ID, uint8(x.Len)
+	f.ID, f.Len, f.Flags = x.ID, uint8(x.Len), uint8(r.rnd.IntN(4))
+	if x.FD == (r.rnd.IntN(30) > 0) {
+		f.Flags |= can.FlagFDF
+	}
+	switch r.rnd.IntN(40) {
+	case 0:
+		f.ID ^= can.EFF
+	case 1:
+		f.ID |= can.RTR
+	}
 	switch fill := r.rnd.IntN(8); {
 	case fill == 0:
 		for i := range f.Data {
@@ -188,7 +197,7 @@ func (r *comparison) frame() (f can.Frame) {
 			p := x.Protect[i]
 			p.Next = p.Last
 			if p.Modulus > 0 {
-				p.Next = (p.Last + 1 + uint32(max(0, r.rnd.IntN(9)-6))) % p.Modulus
+				p.Next = (p.Last + 1 + uint64(max(0, r.rnd.IntN(9)-6))) % p.Modulus
 			}
 			p.Protect(&f.Data, int(f.Len), f.ID&can.MaskEFF)
 		}
