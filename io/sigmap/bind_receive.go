@@ -123,6 +123,9 @@ func (b *binder) setReception(s *Reception) {
 	rx.FirstTicks = s.FirstNs / b.m.PeriodNs
 	eachItem("protect", s.Protect, func(spec *ProtectionSpec) {
 		p := newProtection(*spec, msg)
+		if len(rx.Protect) == MaxGroups {
+			refuse("a frame has at most %d protections", MaxGroups)
+		}
 		if int(p.Need) > rx.Len {
 			refuse("protection %s needs %d bytes, a frame has %d", spec.Profile, p.Need, rx.Len)
 		}

@@ -101,8 +101,8 @@ func (f *txLayout) markUsed(s *messages.Signal, what string) {
 // addProtection adds a protection.
 func (f *txLayout) addProtection(t *Tx, spec ProtectionSpec) {
 	p := newProtection(spec, f.msg)
-	if n := len(t.Protect); n+1 > maxGroups || t.HasCounter && n+2 > maxGroups {
-		refuse("a frame has at most %d counters", maxGroups)
+	if n := len(t.Protect); n+1 > MaxGroups || t.HasCounter && n+2 > MaxGroups {
+		refuse("a frame has at most %d counters", MaxGroups)
 	}
 	for _, part := range p.parts() {
 		bits := part.at.bits()

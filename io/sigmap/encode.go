@@ -41,8 +41,9 @@ type Tx struct {
 	RepeatsLeft int64 // repetitions still to be sent
 }
 
-// maxGroups limits the counters of a frame: Counts has room for four.
-const maxGroups = 4
+// MaxGroups is the largest number of counters of a frame, and of protections: Counts has room for
+// four.
+const MaxGroups = 4
 
 // Counts returns the next values of all counters of t in 64 bits. SetCounts of another Tx
 // with the same counters continues them. With a protection each counter has at most 16 bits.

@@ -101,26 +101,63 @@ func (f *Field) load(data *[64]byte) uint64 {
 	return v & f.mask()
 }
 
-// store sets the raw bits of the field; the bits in data must be zero.
+// store adds raw bits to those of the field in data, modulo 2: it sets the field where its bits are
+// zero.
 //
 //go:nosplit
 func (f *Field) store(data *[64]byte, raw uint64) {
 	if f.Big {
 		if f.Ninth > 0 {
-			data[f.At+8] |= byte(raw << (8 - f.Ninth))
+			data[f.At+8] ^= byte(raw << (8 - f.Ninth))
 			raw >>= f.Ninth
 		}
 
 		v := binary.BigEndian.Uint64(data[f.At:])
-		binary.BigEndian.PutUint64(data[f.At:], v|raw<<f.Shift)
+		binary.BigEndian.PutUint64(data[f.At:], v^raw<<f.Shift)
 		return
 	}
 
 	v := binary.LittleEndian.Uint64(data[f.At:])
-	binary.LittleEndian.PutUint64(data[f.At:], v|raw<<f.Shift)
+	binary.LittleEndian.PutUint64(data[f.At:], v^raw<<f.Shift)
 	if f.Ninth > 0 {
-		data[f.At+8] |= byte(raw >> (64 - f.Shift))
+		data[f.At+8] ^= byte(raw >> (64 - f.Shift))
 	}
+}
+
+// Get returns the value of a received field in the unit of the port, also one beyond its range; ok
+// is false if the frame does not contain the field.
+//
+//go:nosplit
+func (f *Field) Get(data *[64]byte) (v float64, ok bool) {
+	if !f.isPresent(data) {
+		return 0, false
+	}
+	return float64(f.rawNumber(f.load(data))*f.Factor) + f.Offset, true
+}
+
+// Put replaces the field in data. The value is limited to what its bits can hold; NaN leaves them
+// as they are. ForceOnes stores ones instead.
+//
+//go:nosplit
+func (f *Field) Put(data *[64]byte, v float64, how Force) {
+	r := (v - f.Offset) / f.Factor
+	if !f.Float {
+		r = roundHalfEven(r)
+	}
+	lo, hi := f.rawRange()
+	switch {
+	case how == ForceOnes:
+		f.store(data, f.load(data)^f.mask())
+	case r == r:
+		f.store(data, f.load(data)^f.rawBits(min(max(r, lo), hi)))
+	}
+}
+
+// BitLimits returns the lowest and the highest value that the bits of the field can hold, in the unit of the port.
+func (f *Field) BitLimits() (lo, hi float64) {
+	lo, hi = f.rawRange()
+	lo, hi = float64(lo*f.Factor)+f.Offset, float64(hi*f.Factor)+f.Offset
+	return min(lo, hi), max(lo, hi)
 }
 
 // rawNumber returns raw bits as a number, before Factor and Offset.

@@ -115,6 +115,15 @@ func (p *Protection) Protect(data *[64]byte, n int, id uint32) {
 	}
 }
 
+// RightChecksum returns the checksum that a frame of n bytes should have; id is its identifier
+// without flags.
+//
+//go:nosplit
+func (p *Protection) RightChecksum(data *[64]byte, n int, id uint32) uint32 {
+	p.n, p.id = byte(n), id
+	return p.checksum(data)
+}
+
 // checksum returns the expected checksum of a frame, reduced to the bits of its place. The
 // counter must be set in data: some profiles select the data identifier by it.
 //

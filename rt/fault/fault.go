@@ -44,7 +44,7 @@ type Kind uint8
 const (
 	None Kind = iota
 
-	// Of a value: Where is Input or Signal.
+	// Of a value: Where is Input, Signal or ReceivedSignal.
 	Stuck   // v = A
 	Hold    // v at the start of the fault
 	Offset  // v + A
@@ -56,13 +56,13 @@ const (
 	Ceiling // at most A
 	Leak    // follows (1-A)·v with the time constant B, s; starts from v
 	Delay   // v of N ticks ago, limited to the time since the fault was armed. Also of a frame, see DelayFrame
-	Open    // of a signal: all bits 1, not a value; of an input: the value nearest to 0 in its range
+	Open    // of a signal sent or received: all bits 1, not a value; of an input: the value nearest to 0 in its range
 	Short   // the lowest value of the range if N is 0 (to ground), the highest if it is 1 (to supply)
 
-	// Of a frame sent: Where is SentFrame. Drop and DelayFrame also ReceivedFrame.
+	// Of a frame: Where is SentFrame or ReceivedFrame. A frame received is changed before it is decoded.
 	Drop // sent: encoded, so its counters advance, but kept from the bus; received: not decoded
-	// counters repeat those of the frame before the fault, with right checksums; afterwards they
-	// continue from there
+	// counters repeat those of the frame before the fault, with right checksums; afterwards those of
+	// frames sent continue from there
 	FreezeCounter
 	ChecksumValue  // its checksums are N
 	ChecksumFrozen // its checksums are those of the last frame before the fault; 0 if there was none
@@ -70,7 +70,7 @@ const (
 	ChecksumOffset // its checksums are the right ones + N, N not 0, modulo their width
 	WrongLength    // it has N bytes: cut, or filled with zeros
 	DelayFrame     // sent, or decoded, N ticks later; N at least 1
-	Duplicate      // sent twice
+	Duplicate      // sent, or decoded, twice
 	Burst          // repeated N times
 
 	// Of a bus: Where is Bus.
@@ -89,6 +89,7 @@ const (
 	SentFrame                  // message sent
 	ReceivedFrame              // message received
 	Bus
+	ReceivedSignal // field of a message received; the fault changes its frames
 	wheres
 )
 
@@ -97,9 +98,9 @@ type Fault struct {
 	Kind  Kind
 	Where Where
 
-	Bus     int // of Signal, SentFrame, ReceivedFrame and Bus: index of the map
-	Message int // of Signal and SentFrame: index in Map.Tx; of ReceivedFrame: index in Map.Rx
-	Field   int // of Signal: index in Tx.Fields
+	Bus     int // index of the map; not of Input
+	Message int // of Signal and SentFrame: index in Map.Tx; of ReceivedSignal and ReceivedFrame: index in Map.Rx
+	Field   int // of Signal: index in Tx.Fields; of ReceivedSignal: index in Rx.Fields
 	Input   int // of Input: index in u
 
 	// A and B, see Kind: in the unit of the port, SI, for an input and for a signal that a port

@@ -3,6 +3,7 @@ package fault
 import (
 	"fmt"
 
+	"lockstep/io/can"
 	"lockstep/io/sigmap"
 )
 
@@ -28,6 +29,8 @@ type System struct {
 // The same calls with the same arguments have the same results.
 type Set struct {
 	System
+	Copied can.Frame // see FilterReceived
+
 	h      float64      // period, s
 	ranges [][2]float64 // lowest and highest value of each input
 	slots  []slot       // len Max
@@ -35,14 +38,16 @@ type Set struct {
 	inputs []input
 	u      []float64 // inputs of the last step
 	stim   []Stimulus
-	first  []int     // per bus, index in sent of its first message
-	sent   []message // per message sent, bus after bus
+
+	messages []message // messages sent and received
+	firstTx  []int     // per bus, index in messages of its first message sent
+	firstRx  []int     // per bus, index in messages of its first message received
 
 	changes [4 * Max]Change
 	made    int   // changes since the last BeginTick
 	read    int   // changes read by NextChange
 	tick    int64 // tick of the last BeginTick
-	frame   frameOut
+	frame   frameEffects
 	waiting int  // frames held back
 	used    int  // slots from here on were never used
 	dirty   bool // on and driven must be recomputed
@@ -75,8 +80,9 @@ type slot struct {
 	share  float64 // for Leak: share of the remaining distance per tick, 0 to 1
 	random uint64  // state of the random numbers
 
-	past  [MaxDelay]float64 // for Delay: values of the last ticks, by tick modulo MaxDelay
-	since int64             // first tick in past; 0: none yet
+	past  [MaxDelay + 1]float64 // for Delay: values of the last ticks, by tick modulo its length
+	since int64                 // first tick in past; 0: none yet
+	last  int64                 // for Delay and Leak: tick of the last value
 
 	held  [MaxHeld]heldFrame // ring buffer of frames held back
 	first int                // index of the oldest frame
@@ -90,8 +96,9 @@ func New(p Plan, sys System) (*Set, error) {
 		slots: make([]slot, Max), inputs: make([]input, sys.M), u: make([]float64, sys.M), dirty: true,
 	}
 	for _, mp := range sys.Maps {
-		s.first = append(s.first, len(s.sent))
-		s.sent = append(s.sent, make([]message, len(mp.Tx))...)
+		s.firstTx = append(s.firstTx, len(s.messages))
+		s.firstRx = append(s.firstRx, len(s.messages)+len(mp.Tx))
+		s.messages = append(s.messages, make([]message, len(mp.Tx)+len(mp.Rx))...)
 		for _, rx := range mp.Rx {
 			for _, f := range rx.Fields {
 				s.inputs[f.Index].bus = true
@@ -254,7 +261,7 @@ func (s *Set) BeginTick(k int64, y []float64) {
 //
 //go:nosplit
 func (x *slot) countsFrames() bool {
-	return x.Where == SentFrame || x.Where == ReceivedFrame || x.Frames
+	return x.Where == SentFrame || x.Where == ReceivedFrame || x.Where == ReceivedSignal || x.Frames
 }
 
 // triggered reports whether a fault starts at tick k. Before tick 2 there are no inputs and outputs
