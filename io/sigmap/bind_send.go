@@ -173,7 +173,7 @@ func (b *binder) fillUnbound(s *Sending) {
 		}
 	}
 
-	b.fillRest(t, f)
+	b.fillRest(t, f, s.Restbus)
 }
 
 // addConstant gives a signal a constant value or a waveform.
@@ -247,8 +247,9 @@ func (f *txLayout) excludedBy(sig *messages.Signal) *messages.Signal {
 	return nil
 }
 
-// fillRest fills unused bits: with start values, and in a J1939 message with ones.
-func (b *binder) fillRest(t *Tx, f *txLayout) {
+// fillRest fills unused bits: with start values, and in a J1939 message with ones. In a message of
+// the restbus all signals become fields.
+func (b *binder) fillRest(t *Tx, f *txLayout, restbus bool) {
 	for i := range f.msg.Signals { // repeat: a signal may stand before its multiplexor
 		for k := range f.msg.Signals[:i+1] {
 			sig := &f.msg.Signals[k]
@@ -257,7 +258,24 @@ func (b *binder) fillRest(t *Tx, f *txLayout) {
 				continue
 			}
 			f.markUsed(sig, "its start value")
-			f.setBase(t, sig, initialRaw(sig))
+			if !restbus || !b.addConstantField(t, sig, initialRaw(sig)) {
+				f.setBase(t, sig, initialRaw(sig))
+			}
+		}
+	}
+
+	for i := range f.msg.Signals {
+		sig := &f.msg.Signals[i]
+		bits, _ := sig.Bits()
+		if _, ok := f.used[sig]; ok || !restbus || bits.Overlaps(&f.taken) || f.excludedBy(sig) != nil {
+			continue
+		}
+		raw := uint64(0)
+		if at := rawField(sig); f.msg.J1939 {
+			raw = at.mask()
+		}
+		if b.addConstantField(t, sig, raw) {
+			f.markUsed(sig, "its default")
 		}
 	}
 

@@ -319,7 +319,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		c := &Server{View: report.View{Handover: h, Status: new(rt.StatusBlock)}, stop: make(chan os.Signal, 1), commands: scenario.NewCommands(h)}
-		c.publishSlots()
+		c.publishChange()
 		c.Status.Reason.Store(uint64(rt.Stopped)) // no loop takes a change
 		text, err := json.Marshal(c.answer(line))
 		a := Answer{}

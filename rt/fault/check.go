@@ -11,15 +11,16 @@ import (
 
 // Reasons to refuse a command. The tick refuses commands too, so the errors are made in advance.
 var (
-	errCommand     = errors.New("unknown command")
-	errSlot        = errors.New("slot does not exist")
-	errTarget      = errors.New("bus, message, signal or input does not exist")
-	errInputKept   = errors.New("nothing drives the input, and the plant cannot release it")
-	errInputDriven = errors.New("a bus drives the input")
-	errKind        = errors.New("this target has no fault of this kind")
-	errNumber      = errors.New("a number is not finite, or is negative where it must not be")
-	errGain        = fmt.Errorf("a gain is -%d to %d", MaxGain, MaxGain)
-	errBeyond      = fmt.Errorf("the value leaves the range of the target by more than %d widths of the range, or exceeds %g SI without a range",
+	errCommand      = errors.New("unknown command")
+	errSlot         = errors.New("slot does not exist")
+	errTarget       = errors.New("bus, message, signal or input does not exist")
+	errInputKept    = errors.New("nothing drives the input, and the plant cannot release it")
+	errInputDriven  = errors.New("a bus drives the input")
+	errSignalDriven = errors.New("an output drives the signal")
+	errKind         = errors.New("this target has no fault of this kind")
+	errNumber       = errors.New("a number is not finite, or is negative where it must not be")
+	errGain         = fmt.Errorf("a gain is -%d to %d", MaxGain, MaxGain)
+	errBeyond       = fmt.Errorf("the value leaves the range of the target by more than %d widths of the range, or exceeds %g SI without a range",
 		MaxWidths, float64(MaxValue))
 	errDelay      = fmt.Errorf("a delay is at most %d ticks, and of a frame at least 1", MaxDelay)
 	errHeld       = fmt.Errorf("more than %d frames would be held back at once", MaxHeld)
@@ -47,6 +48,22 @@ func (s *Set) Check(c *Command) error {
 			return s.checkFault(&c.Fault)
 		}
 	case Drive, Release:
+		return s.checkDrive(c)
+	case ReleaseAll:
+	default:
+		return errCommand
+	}
+
+	return nil
+}
+
+// checkDrive returns why a live value, or its end, is refused.
+//
+//go:nosplit
+func (s *Set) checkDrive(c *Command) error {
+	var least, most float64
+	switch f := &c.Fault; f.Where {
+	case Input:
 		switch {
 		case c.Input < 0 || c.Input >= s.M:
 			return errTarget
@@ -54,16 +71,37 @@ func (s *Set) Check(c *Command) error {
 			return errInputDriven
 		case s.Plant == nil:
 			return errInputKept
-		case !finite(c.Value):
-			return errNumber
 		}
-		if least, most := Limits(s.inputRange(c.Input)); c.Op == Drive && !(c.Value >= least && c.Value <= most) {
-			return errBeyond
+		least, most = Limits(s.inputRange(c.Input))
+	case Signal:
+		if err := s.checkTarget(f); err != nil {
+			return err
 		}
+		if s.waveform(f) == nil {
+			return errSignalDriven
+		}
+		least, most = s.limits(f)
 	default:
-		return errCommand
+		return errTarget
 	}
 
+	switch {
+	case !finite(c.Value):
+		return errNumber
+	case c.Op == Drive && !(c.Value >= least && c.Value <= most):
+		return errBeyond
+	}
+	return nil
+}
+
+// waveform returns the waveform of a signal sent, the target of f; nil: an output drives the signal.
+//
+//go:nosplit
+func (s *Set) waveform(f *Fault) *sigmap.Waveform {
+	t := &s.Maps[f.Bus].Tx[f.Message]
+	if n := t.Fields[f.Field].Waveform; n > 0 {
+		return &t.Waveforms[n-1]
+	}
 	return nil
 }
 

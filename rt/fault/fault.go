@@ -161,11 +161,16 @@ type Plan struct {
 	Ranges  [][2]float64 // lowest and highest value of each input; nil: no input has a range
 }
 
-// Stimulus is a waveform for an input that no bus drives. Its value at k periods is held over the
-// step that ends at tick k.
+// Stimulus is a waveform for an input that no bus drives, or for a signal sent that no output
+// drives. The value of an input at k periods is held over the step that ends at tick k; a signal has
+// this value in the frames of tick k.
 type Stimulus struct {
-	Input    int
-	Waveform sigmap.Waveform // values in SI units
+	Where    Where           // Input or Signal
+	Input    int             // of Input: index in u
+	Bus      int             // of Signal: index of the map
+	Message  int             // of Signal: index in Map.Tx
+	Field    int             // of Signal: index in Tx.Fields
+	Waveform sigmap.Waveform // values in SI units; of a signal in its own unit
 }
 
 // State is the state of a fault.
@@ -192,10 +197,12 @@ type Op uint8
 
 // The operations.
 const (
-	Put     Op = iota // arm Fault in Slot; replaces the slot's fault and drops the frames it holds back
-	Clear             // free Slot
-	Drive             // set Input, which no bus drives, to Value from this tick on
-	Release           // return Input to its own waveform or stimulus
+	Put   Op = iota // arm Fault in Slot; replaces the slot's fault and drops the frames it holds back
+	Clear           // free Slot
+	// set an input that no bus drives, or a signal that no output drives, to Value from this tick on
+	Drive
+	Release    // return the input or signal to its own waveform or stimulus
+	ReleaseAll // return all inputs and signals to their own waveforms or stimuli
 )
 
 // Command is a change during a run: plain data of a fixed size. A command that Check refuses
@@ -203,9 +210,9 @@ const (
 type Command struct {
 	Op    Op
 	Slot  int
-	Fault Fault
-	Input int
-	Value float64 // SI
+	Fault Fault   // of Put; of Drive and Release for a signal: Where, Bus, Message and Field of the signal
+	Input int     // of Drive and Release for an input: index in u
+	Value float64 // SI; of a signal in its own unit
 }
 
 // Change is a change of a fault's state at the start of a tick.

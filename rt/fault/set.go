@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 
 	"lockstep/io/can"
@@ -92,7 +93,7 @@ type slot struct {
 // New returns the Set of a plan, with all faults armed.
 func New(p Plan, sys System) (*Set, error) {
 	s := &Set{
-		System: sys, h: float64(float64(sys.PeriodNs) * 1e-9), ranges: p.Ranges, stim: p.Stimuli,
+		System: sys, h: float64(float64(sys.PeriodNs) * 1e-9), ranges: p.Ranges,
 		slots: make([]slot, Max), inputs: make([]input, sys.M), u: make([]float64, sys.M), dirty: true,
 	}
 	for _, mp := range sys.Maps {
@@ -119,7 +120,7 @@ func New(p Plan, sys System) (*Set, error) {
 	}
 
 	for i := range p.Stimuli {
-		if err := s.addStimulus(i); err != nil {
+		if err := s.addStimulus(&p.Stimuli[i]); err != nil {
 			return nil, fmt.Errorf("fault: stimulus %d: %w", i+1, err)
 		}
 	}
@@ -127,19 +128,23 @@ func New(p Plan, sys System) (*Set, error) {
 	return s, nil
 }
 
-// addStimulus checks stimulus i and notes its input.
-func (s *Set) addStimulus(i int) error {
-	st := &s.stim[i]
-	c := Command{Op: Release, Input: st.Input}
-	if err := s.Check(&c); err != nil {
+// addStimulus checks a stimulus and notes its input, or makes it the waveform of its signal.
+func (s *Set) addStimulus(st *Stimulus) error {
+	c := Command{Op: Release, Input: st.Input, Fault: Fault{Where: st.Where, Bus: st.Bus, Message: st.Message, Field: st.Field}}
+	if err := errors.Join(s.Check(&c), st.Waveform.Check()); err != nil {
 		return err
+	}
+	if st.Where == Signal {
+		*s.waveform(&c.Fault) = st.Waveform
+		return nil
 	}
 	in := &s.inputs[st.Input]
 	if in.stimulus {
 		return fmt.Errorf("input %d has a stimulus already", st.Input)
 	}
 	in.stimulus = true
-	return st.Waveform.Check()
+	s.stim = append(s.stim, *st)
+	return nil
 }
 
 // Apply applies a command, with effect from the next BeginTick on.
@@ -168,10 +173,38 @@ func (s *Set) Apply(c *Command) {
 			s.change(c.Slot, Free)
 		}
 		s.end(x)
-	case Drive:
-		s.inputs[c.Input].set, s.inputs[c.Input].value = true, c.Value
-	case Release:
-		s.inputs[c.Input].set = false
+	case Drive, Release:
+		s.drive(c)
+	case ReleaseAll:
+		s.releaseAll()
+	}
+}
+
+// drive sets an input or a signal to a value, or releases it.
+//
+//go:nosplit
+func (s *Set) drive(c *Command) {
+	if c.Fault.Where == Input {
+		s.inputs[c.Input].set, s.inputs[c.Input].value = c.Op == Drive, c.Value
+		return
+	}
+	w := s.waveform(&c.Fault)
+	w.Held, w.HeldValue = c.Op == Drive, c.Value
+}
+
+// releaseAll ends the live values of all inputs and signals.
+//
+//go:nosplit
+func (s *Set) releaseAll() {
+	for i := range s.inputs {
+		s.inputs[i].set = false
+	}
+	for _, m := range s.Maps {
+		for i := range m.Tx {
+			for j := range m.Tx[i].Waveforms {
+				m.Tx[i].Waveforms[j].Held = false
+			}
+		}
 	}
 }
 

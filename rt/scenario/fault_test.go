@@ -21,7 +21,7 @@ import (
 // faultBench prepares the bench of benchtest.FaultFolder.
 func faultBench(t *testing.T) *bench.Handover {
 	t.Helper()
-	b, err := bench.Load(filepath.Join(benchtest.FaultFolder(t), "b.yaml"))
+	b, err := bench.Load(faultBenchFile(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +31,8 @@ func faultBench(t *testing.T) *bench.Handover {
 	}
 	return h
 }
+
+func faultBenchFile(t testing.TB) string { return filepath.Join(benchtest.FaultFolder(t), "b.yaml") }
 
 // yamlFault parses a fault as an entry of a scenario file.
 func yamlFault(t *testing.T, h *bench.Handover, text string) (fault.Fault, *faultSpec, error) {
@@ -167,7 +169,6 @@ func TestMistakesInAFaultAreNamed(t *testing.T) {
 		{`signal: Speeds.counter_S, stuck: 1`, "Speeds.counter_S", "signal Speeds.counter_S is the counter: use a fault of the frame (frame: Speeds, with freeze_counter or checksum)"},
 		{`signal: Torque.counter_T, stuck: 1`, "Torque.counter_T", "is counter of e2e-2: use a fault of the frame"},
 		{`signal: Motor.level, stuck: 1`, "Motor.level", `called "level"`},
-		{`signal: Klemmen.level, stuck: 1`, "Klemmen.level", "no port and no value of the bench drives it (values: {level: ...})"},
 		{`frame: TCU_Pressure_1, delay: 700 ms`, "700 ms", "delay of frame TCU_Pressure_1: 700 ms: more than 64 frames would be held back at once"},
 		{`frame: Speeds, delay: 2 s`, "2 s", "delay of frame Speeds: 2 s: more than 64 frames"},
 		{`signal: TCU_Pressure_2.pressure_C8, stuck: 1`, "TCU_Pressure_2.pressure_C8", "is received, and drives no input"},
