@@ -101,26 +101,25 @@ func (f *Field) load(data *[64]byte) uint64 {
 	return v & f.mask()
 }
 
-// store adds raw bits to those of the field in data, modulo 2: it sets the field where its bits are
-// zero.
+// store sets the raw bits of the field; the bits in data must be zero.
 //
 //go:nosplit
 func (f *Field) store(data *[64]byte, raw uint64) {
 	if f.Big {
 		if f.Ninth > 0 {
-			data[f.At+8] ^= byte(raw << (8 - f.Ninth))
+			data[f.At+8] |= byte(raw << (8 - f.Ninth))
 			raw >>= f.Ninth
 		}
 
 		v := binary.BigEndian.Uint64(data[f.At:])
-		binary.BigEndian.PutUint64(data[f.At:], v^raw<<f.Shift)
+		binary.BigEndian.PutUint64(data[f.At:], v|raw<<f.Shift)
 		return
 	}
 
 	v := binary.LittleEndian.Uint64(data[f.At:])
-	binary.LittleEndian.PutUint64(data[f.At:], v^raw<<f.Shift)
+	binary.LittleEndian.PutUint64(data[f.At:], v|raw<<f.Shift)
 	if f.Ninth > 0 {
-		data[f.At+8] ^= byte(raw >> (64 - f.Shift))
+		data[f.At+8] |= byte(raw >> (64 - f.Shift))
 	}
 }
 
@@ -140,20 +139,28 @@ func (f *Field) Get(data *[64]byte) (v float64, ok bool) {
 //
 //go:nosplit
 func (f *Field) Put(data *[64]byte, v float64, how Force) {
-	r := (v - f.Offset) / f.Factor
-	if !f.Float {
-		r = roundHalfEven(r)
+	raw := f.mask()
+	if how != ForceOnes {
+		r := (v - f.Offset) / f.Factor
+		if r != r {
+			return
+		}
+		if !f.Float {
+			r = roundHalfEven(r)
+		}
+		lo, hi := f.rawRange()
+		raw = f.rawBits(min(max(r, lo), hi))
 	}
-	lo, hi := f.rawRange()
-	switch {
-	case how == ForceOnes:
-		f.store(data, f.load(data)^f.mask())
-	case r == r:
-		f.store(data, f.load(data)^f.rawBits(min(max(r, lo), hi)))
+
+	var change [64]byte
+	f.store(&change, raw^f.load(data))
+	for i := range data {
+		data[i] ^= change[i]
 	}
 }
 
-// BitLimits returns the lowest and the highest value that the bits of the field can hold, in the unit of the port.
+// BitLimits returns the lowest and the highest value that the bits of the field can hold, in the unit
+// of the port.
 func (f *Field) BitLimits() (lo, hi float64) {
 	lo, hi = f.rawRange()
 	lo, hi = float64(lo*f.Factor)+f.Offset, float64(hi*f.Factor)+f.Offset

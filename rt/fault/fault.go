@@ -173,6 +173,16 @@ type Stimulus struct {
 	Waveform sigmap.Waveform // values in SI units; of a signal in its own unit
 }
 
+// SetWaveforms makes the stimuli of signals the waveforms of the maps, one per bus. New does so, too.
+func (p *Plan) SetWaveforms(maps []*sigmap.Map) {
+	for i := range p.Stimuli {
+		if s := &p.Stimuli[i]; s.Where == Signal {
+			t := &maps[s.Bus].Tx[s.Message]
+			t.Waveforms[t.Fields[s.Field].Waveform-1] = s.Waveform
+		}
+	}
+}
+
 // State is the state of a fault.
 type State uint8
 

@@ -125,17 +125,17 @@ func New(p Plan, sys System) (*Set, error) {
 		}
 	}
 
+	p.SetWaveforms(sys.Maps)
 	return s, nil
 }
 
-// addStimulus checks a stimulus and notes its input, or makes it the waveform of its signal.
+// addStimulus checks a stimulus and notes its input.
 func (s *Set) addStimulus(st *Stimulus) error {
 	c := Command{Op: Release, Input: st.Input, Fault: Fault{Where: st.Where, Bus: st.Bus, Message: st.Message, Field: st.Field}}
 	if err := errors.Join(s.Check(&c), st.Waveform.Check()); err != nil {
 		return err
 	}
 	if st.Where == Signal {
-		*s.waveform(&c.Fault) = st.Waveform
 		return nil
 	}
 	in := &s.inputs[st.Input]
