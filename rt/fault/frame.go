@@ -26,6 +26,7 @@ type frameEffects struct {
 	found    uint64                   // counters before PrepareCounters
 	counts   uint64                   // counters after PrepareCounters
 	sums     [sigmap.MaxGroups]uint32 // checksums before faults on checksums
+	right    [sigmap.MaxGroups]uint32 // right checksums
 	wrong    bool                     // the checksums were changed, or the frame is too short for them
 	length   int64                    // 1 + new length, bytes; 0: unchanged
 	again    int64                    // number of repetitions
@@ -78,6 +79,9 @@ func (s *Set) RestoreCounters(b, i int) { s.Maps[b].Tx[i].SetCounts(s.frame.foun
 func (s *Set) DisturbFrame(f *can.Frame, b, i int, k int64) (again int64, withheld bool) {
 	o := &s.frame
 	s.countSignals(b, i)
+	for j := range s.Maps[b].Tx[i].Protect {
+		o.right[j%sigmap.MaxGroups] = s.Maps[b].Tx[i].Protect[j].Checksum.Load(&f.Data)
+	}
 	s.applyFrameFaults(SentFrame, f, b, i)
 	m := &s.messages[s.firstTx[b]+i]
 	m.any, m.counts = true, o.counts
@@ -234,7 +238,7 @@ func (s *Set) changeChecksums(x *slot, f *can.Frame) {
 		case ChecksumOffset:
 			sum += p.Checksum.Load(&f.Data)
 		case ChecksumRandom: // every other value is equally likely
-			if sum = uint32(x.draw() >> 32 % uint64(mask)); sum >= p.RightChecksum(&f.Data, int(f.Len), f.ID&can.MaskEFF) {
+			if sum = uint32(x.draw() >> 32 % uint64(mask)); sum >= s.frame.right[j%sigmap.MaxGroups] {
 				sum++
 			}
 		}

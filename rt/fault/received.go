@@ -14,15 +14,24 @@ func (s *Set) FilterReceived(b int, f *can.Frame, at can.Stamp) (copies int64, w
 	if s.BusIsOff(b) {
 		return 0, true
 	}
-	i, none := s.Maps[b].Find(f.ID), s.on[ReceivedSignal].n == 0 && s.on[ReceivedFrame].n == 0
-	if i < 0 || none && len(s.Maps[b].Rx[i].Protect) == 0 {
+	i := s.Maps[b].Find(f.ID)
+	if i < 0 {
+		return 0, false
+	}
+	rx, faults := &s.Maps[b].Rx[i], s.on[ReceivedSignal].n+s.on[ReceivedFrame].n
+	if faults == 0 && len(rx.Protect) == 0 { // no counter or checksum to remember
 		return 0, false
 	}
 
 	c, o := &s.Copied, &s.frame
 	*c = *f
-	if int(f.Len) >= s.Maps[b].Rx[i].Len { // else there is nothing to decode
+	if int(f.Len) >= rx.Len { // else there is nothing to decode
 		s.disturbContent(c, f, b, i)
+		for j := range rx.Protect {
+			if faults > 0 {
+				o.right[j%sigmap.MaxGroups] = rx.Protect[j].RightChecksum(&c.Data, int(c.Len), c.ID&can.MaskEFF)
+			}
+		}
 	}
 	s.applyFrameFaults(ReceivedFrame, c, b, i)
 	switch {

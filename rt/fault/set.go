@@ -131,7 +131,8 @@ func New(p Plan, sys System) (*Set, error) {
 
 // addStimulus checks a stimulus and notes its input.
 func (s *Set) addStimulus(st *Stimulus) error {
-	c := Command{Op: Release, Input: st.Input, Fault: Fault{Where: st.Where, Bus: st.Bus, Message: st.Message, Field: st.Field}}
+	signal := Fault{Where: st.Where, Bus: st.Bus, Message: st.Message, Field: st.Field}
+	c := Command{Op: Release, Input: st.Input, Fault: signal}
 	if err := errors.Join(s.Check(&c), st.Waveform.Check()); err != nil {
 		return err
 	}
