@@ -45,7 +45,7 @@ func (s *Set) FilterReceived(b int, f *can.Frame, at can.Stamp) (copies int64, w
 			}
 		}
 		return 0, true
-	case *c != *f:
+	case !sameFrame(c, f):
 		return o.again + 1, true
 	}
 
@@ -80,7 +80,7 @@ func (s *Set) disturbContent(c, received *can.Frame, b, i int) {
 	}
 
 	m.any, m.counts = true, countsOf(list, &c.Data)
-	if *c == *received {
+	if sameFrame(c, received) {
 		return
 	}
 	n, id := int(c.Len), c.ID&can.MaskEFF
@@ -90,6 +90,17 @@ func (s *Set) disturbContent(c, received *can.Frame, b, i int) {
 			p.Checksum.Store(&c.Data, p.RightChecksum(&c.Data, n, id)^wrong)
 		}
 	}
+}
+
+// sameFrame reports whether a fault has left a frame as it was. The operator == would call the runtime.
+//
+//go:nosplit
+func sameFrame(a, b *can.Frame) bool {
+	same := a.Len == b.Len
+	for i := range a.Data {
+		same = same && a.Data[i] == b.Data[i]
+	}
+	return same
 }
 
 // disturbReceivedSignals applies the value faults on signals of message i of a bus to its frame f.
