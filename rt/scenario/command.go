@@ -61,9 +61,7 @@ type SetValue struct{ Name, Value string }
 // NewCommands returns the Commands of a run that begins with the faults in h.Named.
 func NewCommands(h *bench.Handover) *Commands {
 	c := &Commands{h: h}
-	for slot, f := range h.Named {
-		c.Slots[slot] = f
-	}
+	copy(c.Slots[:], h.Named)
 	return c
 }
 
