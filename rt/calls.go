@@ -15,8 +15,8 @@ type calls struct {
 	beginPoint func(l *Loop, k int64) // checks commands, 330 bytes deep
 
 	// Receive.
-	filterReceived func(s *fault.Set, b int, f *can.Frame, at can.Stamp) bool
-	superviseMap   func(m *sigmap.Map, u []float64, k int64) sigmap.Request // checks protection, 260 bytes deep
+	filterReceived func(s *fault.Set, b int, f *can.Frame, at can.Stamp) (int64, bool) // changes signals and checksums
+	superviseMap   func(m *sigmap.Map, u []float64, k int64) sigmap.Request            // checks protection, 260 bytes deep
 
 	// Step.
 	disturbInputs  func(s *fault.Set, k int64, u []float64) []float64 // evaluates the plant's own input waveforms

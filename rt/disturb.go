@@ -31,10 +31,11 @@ func (l *Loop) beginPoint(k int64) {
 
 	for b := range l.buses {
 		for range fault.Max * fault.MaxHeld {
-			if !l.faults.NextDelayed(b, &l.frames[0], &l.stamps[0]) {
+			again, ok := l.faults.NextDelayed(b, &l.frames[0], &l.stamps[0])
+			if !ok {
 				break
 			}
-			l.decodeFrame(b, 0, k, true, l.faults.BusIsOff(b))
+			l.decodeCopies(b, 0, k, again+1)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"lockstep/io/sigmap"
+	"lockstep/rt/fault"
 	"lockstep/sched"
 )
 
@@ -101,7 +102,15 @@ func (l *Loop) receive() {
 	for b, bus := range l.buses {
 		n := bus.RecvAt(l.frames[:], l.stamps[:])
 		for i := range l.frames[:n] {
-			l.decodeFrame(b, i, k, false, l.reason == NotEnded && l.calls.filterReceived(l.faults, b, &l.frames[i], l.stamps[i]))
+			copies, withheld := int64(0), false
+			if l.reason == NotEnded {
+				copies, withheld = l.calls.filterReceived(l.faults, b, &l.frames[i], l.stamps[i])
+			}
+			l.decodeFrame(b, i, k, false, withheld)
+			if copies > 0 {
+				l.frames[i] = l.faults.Copied
+				l.decodeCopies(b, i, k, copies)
+			}
 		}
 		l.status.RxFrames.Add(uint64(n))
 		if n == MaxRecv {
@@ -111,7 +120,7 @@ func (l *Loop) receive() {
 }
 
 // decodeFrame decodes the frame at index at, received before grid point k, unless a fault
-// withholds it. late marks a frame that a delay fault releases in this tick.
+// withholds it. late marks a frame that a fault changed, repeats, or releases in this tick.
 //
 //go:nosplit
 func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
@@ -150,6 +159,16 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 	}
 
 	l.recordArrival(l.firstRx[b]+i, k, l.wire[b].busTime(&l.stamps[at]), result.Valid())
+}
+
+// decodeCopies decodes the frame at index at n times, see decodeFrame.
+//
+//go:nosplit
+func (l *Loop) decodeCopies(b, at int, k, n int64) {
+	off := l.faults.BusIsOff(b)
+	for range min(n, fault.MaxBurst+1) {
+		l.decodeFrame(b, at, k, true, off)
+	}
 }
 
 // recordArrival records that a frame of message i was received before grid point k, at an instant in

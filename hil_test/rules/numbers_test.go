@@ -54,7 +54,6 @@ var numberReaders = map[string]string{
 	"rt/bench.ReadSetting Typed":             typed,
 	"rt/cmd/lockstep.duration ParseDuration": typed,
 	"rt/cmd/lockstep.duration Typed":         typed, // words the error
-	"rt/scenario.readStimulus ReadQuantity":  typed,
 	"rt/scenario.readTyped Typed":            typed,
 	"rt/scenario.readRate Evaluate":          typed,
 	"rt/scenario.readRate Typed":             typed,

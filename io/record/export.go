@@ -107,7 +107,7 @@ func (c *unitConverter) Write(e *Entry) error {
 }
 
 // busFrames writes the frames that were on the bus: it leaves out frames that no bus
-// accepted, and received frames passed to the plant a second time.
+// accepted, and copies of received frames, which a fault passes to the plant.
 type busFrames struct{ Exporter }
 
 func (x busFrames) Write(e *Entry) error {

@@ -222,12 +222,13 @@ type Frame struct {
 	// Withheld and Copy are false.
 	Other bool
 
-	// Withheld and Copy mark faults. A delayed frame is withheld first and a copy later.
+	// Withheld and Copy mark faults. A delayed frame is withheld first and a copy later, a received
+	// frame that a fault changes is withheld first and a copy then.
 	//
 	// Withheld, sent: encoded, but never on a bus. Withheld, received: on the bus, but not passed to
 	// the plant.
-	// Copy, sent: encoded earlier and sent again or only now. Copy, received: on the bus earlier and
-	// passed to the plant only now.
+	// Copy, sent: encoded earlier and sent again or only now. Copy, received: passed to the plant again,
+	// only now, or changed in place of a frame withheld.
 	Withheld, Copy bool
 
 	Tick int64 // tick that received or sent the frame; Other: a tick of about that time

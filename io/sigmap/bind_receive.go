@@ -135,6 +135,7 @@ func (b *binder) setReception(s *Reception) {
 	rx.Whole = s.Rule == RangeFrame || s.Rule == RangeDefault && len(s.Protect) > 0
 	eachItem("protect", s.Protect, func(spec *ProtectionSpec) {
 		p := newProtection(*spec, msg)
+		checkGroups(rx.Protect, &p, 0)
 		if int(p.Need) > rx.Len {
 			refuse("protection %s needs %d bytes, a frame has %d", spec.Profile, p.Need, rx.Len)
 		}

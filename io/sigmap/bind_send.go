@@ -95,22 +95,25 @@ func (f *txLayout) markUsed(s *messages.Signal, what string) {
 	f.taken.Add(&bits)
 }
 
-// maxGroups limits the protections of a sent frame; the faults of package fault count on it.
-const maxGroups = 4
+// checkGroups checks that a frame with these protections can take a further one: the faults of package
+// fault keep all counters of a frame in 64 bits. others is the length of counters without protection.
+func checkGroups(list []Protection, next *Protection, others int) {
+	counts := next.Counter.Bits() + others
+	for i := range list {
+		counts += list[i].Counter.Bits()
+	}
+	switch {
+	case len(list) == MaxGroups:
+		refuse("a frame has at most %d protections", MaxGroups)
+	case counts > 64:
+		refuse("the counters of the frame have %d bits; together at most 64 are possible", counts)
+	}
+}
 
 // addProtection adds a protection.
 func (f *txLayout) addProtection(t *Tx, spec ProtectionSpec) {
 	p := newProtection(spec, f.msg)
-	counts := p.Counter.length() + int(t.Counter.Len)
-	for i := range t.Protect {
-		counts += t.Protect[i].Counter.length()
-	}
-	switch {
-	case len(t.Protect) == maxGroups:
-		refuse("a frame has at most %d protections", maxGroups)
-	case counts > 64:
-		refuse("the counters of the frame have %d bits; together at most 64 are possible", counts)
-	}
+	checkGroups(t.Protect, &p, int(t.Counter.Len))
 	for _, part := range p.parts() {
 		bits := part.at.bits()
 		if bits.Overlaps(&f.taken) {
@@ -180,7 +183,7 @@ func (b *binder) fillUnbound(s *Sending) {
 		}
 	}
 
-	b.fillRest(t, f)
+	b.fillRest(t, f, s.Restbus)
 }
 
 // addConstant gives a signal a constant value or a waveform.
@@ -254,8 +257,9 @@ func (f *txLayout) excludedBy(sig *messages.Signal) *messages.Signal {
 	return nil
 }
 
-// fillRest fills unused bits: with start values, and in a J1939 message with ones.
-func (b *binder) fillRest(t *Tx, f *txLayout) {
+// fillRest fills unused bits: with start values, and in a J1939 message with ones. In a message of
+// the restbus all signals become fields.
+func (b *binder) fillRest(t *Tx, f *txLayout, restbus bool) {
 	for i := range f.msg.Signals { // repeat: a signal may stand before its multiplexor
 		for k := range f.msg.Signals[:i+1] {
 			sig := &f.msg.Signals[k]
@@ -264,7 +268,24 @@ func (b *binder) fillRest(t *Tx, f *txLayout) {
 				continue
 			}
 			f.markUsed(sig, "its start value")
-			f.setBase(t, sig, initialRaw(sig))
+			if !restbus || !b.addConstantField(t, sig, initialRaw(sig)) {
+				f.setBase(t, sig, initialRaw(sig))
+			}
+		}
+	}
+
+	for i := range f.msg.Signals {
+		sig := &f.msg.Signals[i]
+		bits, _ := sig.Bits()
+		if _, ok := f.used[sig]; ok || !restbus || bits.Overlaps(&f.taken) || f.excludedBy(sig) != nil {
+			continue
+		}
+		raw := uint64(0)
+		if at := rawField(sig); f.msg.J1939 {
+			raw = at.mask()
+		}
+		if b.addConstantField(t, sig, raw) {
+			f.markUsed(sig, "its default")
 		}
 	}
 

@@ -41,6 +41,9 @@ type Tx struct {
 	RepeatsLeft int64 // repetitions still to be sent
 }
 
+// MaxGroups is the largest number of protections of a frame.
+const MaxGroups = 4
+
 // Counts returns the next values of all counters of t; together these have at most 64 bits.
 // SetCounts of another Tx with the same counters continues them.
 //
@@ -49,7 +52,7 @@ func (t *Tx) Counts() uint64 {
 	c := t.Count
 	for i := range t.Protect {
 		p := &t.Protect[i]
-		c = c<<p.Counter.length() | p.Next
+		c = c<<p.Counter.Bits() | p.Next
 	}
 	return c
 }
@@ -61,7 +64,7 @@ func (t *Tx) SetCounts(c uint64) {
 	for i := len(t.Protect) - 1; i >= 0; i-- {
 		p := &t.Protect[i]
 		p.Next = c & p.Counter.Mask()
-		c >>= p.Counter.length()
+		c >>= p.Counter.Bits()
 	}
 
 	t.Count = c

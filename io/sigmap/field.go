@@ -123,6 +123,50 @@ func (f *Field) store(data *[64]byte, raw uint64) {
 	}
 }
 
+// Get returns the value of a received field in the unit of the port, also one beyond its range; ok
+// is false if the frame does not contain the field.
+//
+//go:nosplit
+func (f *Field) Get(data *[64]byte) (v float64, ok bool) {
+	if !f.isPresent(data) {
+		return 0, false
+	}
+	return float64(f.rawNumber(f.load(data))*f.Factor) + f.Offset, true
+}
+
+// Put replaces the field in data. The value is limited to what its bits can hold; NaN leaves them
+// as they are. ForceOnes stores ones instead.
+//
+//go:nosplit
+func (f *Field) Put(data *[64]byte, v float64, how Force) {
+	raw := f.mask()
+	if how != ForceOnes {
+		r := (v - f.Offset) / f.Factor
+		if r != r {
+			return
+		}
+		if !f.Float {
+			r = roundHalfEven(r)
+		}
+		lo, hi := f.rawRange()
+		raw = f.rawBits(min(max(r, lo), hi))
+	}
+
+	var change [64]byte
+	f.store(&change, raw^f.load(data))
+	for i := range data {
+		data[i] ^= change[i]
+	}
+}
+
+// BitLimits returns the lowest and the highest value that the bits of the field can hold, in the unit
+// of the port.
+func (f *Field) BitLimits() (lo, hi float64) {
+	lo, hi = f.rawRange()
+	lo, hi = float64(lo*f.Factor)+f.Offset, float64(hi*f.Factor)+f.Offset
+	return min(lo, hi), max(lo, hi)
+}
+
 // rawNumber returns raw bits as a number, before Factor and Offset.
 //
 //go:nosplit
@@ -254,12 +298,12 @@ func (s *Split) Store(data *[64]byte, v uint64) {
 	}
 }
 
-// length returns the number of bits.
+// Bits returns the number of bits.
 //
 //go:nosplit
-func (s *Split) length() int { return int(s.Part[0].Len + s.Part[1].Len) }
+func (s *Split) Bits() int { return int(s.Part[0].Len + s.Part[1].Len) }
 
 // Mask returns a mask with as many low bits set as the number has.
 //
 //go:nosplit
-func (s *Split) Mask() uint64 { return 1<<s.length() - 1 }
+func (s *Split) Mask() uint64 { return 1<<s.Bits() - 1 }

@@ -145,6 +145,52 @@ func FuzzFieldEqualsReadingBitByBit(f *testing.F) {
 	})
 }
 
+// A value replaces the bits of its field and no others, whatever they were.
+func TestReplacedValueEqualsReadingBitByBit(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	tried := 0
+	for range 20000 {
+		s := messages.Signal{Start: r.IntN(512), Len: 1 + r.IntN(50), BigEndian: r.IntN(2) == 1, Signed: r.IntN(2) == 1}
+		bits, ok := s.Bits()
+		if !ok {
+			continue
+		}
+		tried++
+		var data [64]byte
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		f := rawField(&s)
+		f.Factor, f.Offset = 0.25, -40
+		raw := r.Uint64() & f.mask()
+		before, v := data, f.rawNumber(raw)*f.Factor+f.Offset
+		f.Put(&data, v+0.1*f.Factor, ForceValue)
+		if got, ok := f.Get(&data); slow(&s, &data) != raw || got != v || !ok {
+			t.Fatalf("%+v: %g stored is 0x%X and %g, want 0x%X", s, v, slow(&s, &data), got, raw)
+		}
+		for i := range data {
+			if own := byte(bits[i/8] >> (i % 8 * 8)); (data[i]^before[i])&^own != 0 {
+				t.Fatalf("%+v: byte %d was 0x%X, is 0x%X", s, i, before[i], data[i])
+			}
+		}
+		lo, hi := f.BitLimits()
+		f.Put(&data, hi+1000, ForceValue)
+		most, _ := f.Get(&data)
+		f.Put(&data, lo-1000, ForceValue)
+		least, _ := f.Get(&data)
+		f.Put(&data, math.NaN(), ForceValue)
+		if kept, _ := f.Get(&data); most != hi || least != lo || kept != lo {
+			t.Fatalf("%+v: beyond the range %g and %g, NaN %g; want %g and %g", s, least, most, kept, lo, hi)
+		}
+		if f.Put(&data, 0, ForceOnes); slow(&s, &data) != f.mask() {
+			t.Fatalf("%+v: 0x%X, want all bits", s, slow(&s, &data))
+		}
+	}
+	if tried < 10000 {
+		t.Errorf("only %d of 20000 signals fit a frame", tried)
+	}
+}
+
 func TestRandomFieldsEqualReadingBitByBit(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	tried := 0

@@ -130,6 +130,18 @@ func (p *Protection) Protect(data *[64]byte, n int, id uint32) {
 	}
 }
 
+// RightChecksum returns the checksum that a frame of n bytes should have; id is its identifier
+// without flags.
+//
+//go:nosplit
+func (p *Protection) RightChecksum(data *[64]byte, n int, id uint32) uint64 {
+	p.n, p.end, p.id = byte(n), 64, id
+	if p.Length.N > 0 {
+		p.checkLength(p.Length.Load(data)) // sets the end
+	}
+	return p.checksum(data)
+}
+
 // checksum returns the expected checksum of a frame, reduced to the bits of its place. The
 // counter must be set in data: some profiles select the data identifier by it.
 //

@@ -109,15 +109,15 @@ func (c *protectionCompiler) setCounter() {
 	}
 
 	most := int(p.Counter.Mask()) + 1
-	if p.Counter.length() > 32 {
-		refuse("counter: %d bits; 1 to 32 are possible", p.Counter.length())
+	if p.Counter.Bits() > 32 {
+		refuse("counter: %d bits; 1 to 32 are possible", p.Counter.Bits())
 	}
 	if c.f.modulus > 0 && n != 0 && n != c.f.modulus {
 		refuse("modulus %d: the profile's is %d", n, c.f.modulus)
 	}
 	n = cmp.Or(c.f.modulus, n, most)
 	if n < 2 || n > most {
-		refuse("modulus %d: 2 to %d are possible in the counter's %d bits", n, most, p.Counter.length())
+		refuse("modulus %d: 2 to %d are possible in the counter's %d bits", n, most, p.Counter.Bits())
 	}
 	start := c.f.start
 	if c.spec.Start != nil {
@@ -169,7 +169,7 @@ func (c *protectionCompiler) setChecksum() {
 	if !slices.Contains(IncludeIDs(), cmp.Or(s.IncludeID, "none")) {
 		refuse("include id: %q is not none, bytes or nibbles", s.IncludeID)
 	}
-	have, limit := p.Checksum.length(), p.Checksum.Mask()
+	have, limit := p.Checksum.Bits(), p.Checksum.Mask()
 	for id, xor := range s.XorPerID {
 		if xor > limit {
 			refuse("xor per id: 0x%X of 0x%X: 0 to 0x%X are possible", xor, id, limit)

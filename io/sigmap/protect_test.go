@@ -258,7 +258,7 @@ func TestProfilesEqualPolynomialDivision(t *testing.T) {
 					got |= uint64(data[at+i]) << (8 * i)
 				}
 			}
-			for i := range max(1, p.Counter.length()/8) {
+			for i := range max(1, p.Counter.Bits()/8) {
 				count = count<<8 | uint64(data[countAt+i])
 			}
 			if count &= p.Counter.Mask(); got != want || count != counter {

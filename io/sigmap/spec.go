@@ -44,6 +44,7 @@ type Sending struct {
 	Counter string // signal that counts the frames, "" for none
 	Values  []Constant
 	Protect []ProtectionSpec // protections, applied in this order
+	Restbus bool             // all signals without a port become fields, not only those in Values
 }
 
 // Constant is the value of a signal that no port drives. A signal without one carries the

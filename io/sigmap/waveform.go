@@ -12,6 +12,9 @@ type Waveform struct {
 	At     []int64   // times of the points, ns, >= 0, not decreasing
 	Value  []float64 // values of the points, as many as At
 	Period int64     // period of repetition, ns; 0: no repetition
+
+	Held      bool    // the value is HeldValue at all times: it was set during the run
+	HeldValue float64 // finite
 }
 
 // maxPoints limits the points of a waveform.
@@ -61,6 +64,9 @@ func (c *Waveform) Check() error {
 //
 //go:nosplit
 func (c *Waveform) Eval(at int64) float64 {
+	if c.Held {
+		return c.HeldValue
+	}
 	if c.Period > 0 {
 		at %= c.Period
 	}

@@ -35,7 +35,6 @@ type Bus struct {
 // or -1 for Repeats; a missing phase is sigmap.FreePhase.
 type Frame struct {
 	sigmap.Sending
-	Rest bool // the frame belongs to the restbus
 	Sent bool // the file gives Send; false: the database does
 
 	waveforms []waveformField
@@ -120,7 +119,8 @@ func (b *Bus) readFrame(r *yamlfile.Reader, e yamlfile.Field, rest bool) {
 	b.positions[at] = e.KeyScalar()
 	what := "frame " + e.Key
 	s := r.Section(e, what, "cycle", "phase", "counter", "send", "repeat", "min_gap", "values", "protect")
-	f := Frame{Rest: rest, Sending: sigmap.Sending{
+	f := Frame{Sending: sigmap.Sending{
+		Restbus: rest,
 		Message: e.Key, PhaseNs: sigmap.FreePhase, Repeats: -1,
 		CycleNs: readNanoseconds(r, s["cycle"], what+": cycle", 1, 3600e9),
 		Counter: r.Scalar(s["counter"], what+": counter").Text,

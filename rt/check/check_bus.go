@@ -170,7 +170,7 @@ func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *bench.Frame) string {
 	for i := range tx.Protect {
 		text += ", protected by " + tx.Protect[i].Profile
 	}
-	if f.Rest {
+	if f.Restbus {
 		text += ", restbus"
 	}
 	return text

@@ -42,8 +42,8 @@ type Server struct {
 	changing sync.Mutex // held while a change is applied
 	batch    uint64     // last batch posted
 	commands *scenario.Commands
-	slots    atomic.Pointer[scenario.FaultSlots] // slots after the last change
-	record   *recorder.EventLog                  // nil: there is no record
+	after    atomic.Pointer[scenario.Commands] // commands as they are after the last change
+	record   *recorder.EventLog                // nil: there is no record
 }
 
 // The bounds of a control socket.
@@ -77,6 +77,7 @@ type Answer struct {
 	Missed    uint64             `json:"missed,omitempty"`
 	LateTicks uint64             `json:"late_ticks,omitempty"`
 	Outputs   map[string]float64 `json:"outputs,omitempty"` // outputs by NAME[UNIT], in the declared unit; finite ones only
+	Set       map[string]string  `json:"set,omitempty"`     // of `status`: inputs and signals that are set, as in `set`
 }
 
 // FaultState is a fault in the answer to `faults`.
@@ -98,7 +99,7 @@ func Open(dir string, r report.View, target int, record *recorder.EventLog, stop
 		return nil, err
 	}
 	c.commands = scenario.NewCommands(r.Handover)
-	c.publishSlots()
+	c.publishChange()
 	go c.acceptClients()
 	return c, nil
 }
@@ -254,9 +255,9 @@ func (c *Server) faultState(slot int, f bench.NamedFault) FaultState {
 
 func (c *Server) answerFaults(_ string, a *Answer) error {
 	a.Faults = []FaultState{}
-	for slot, f := range c.slots.Load() {
+	for slot, f := range c.after.Load().Slots {
 		if f.Name != "" {
-			a.Faults = append(a.Faults, c.faultState(slot, f.NamedFault))
+			a.Faults = append(a.Faults, c.faultState(slot, f))
 		}
 	}
 
@@ -264,6 +265,12 @@ func (c *Server) answerFaults(_ string, a *Answer) error {
 }
 
 func (c *Server) answerStatus(_ string, a *Answer) error {
+	for _, v := range c.after.Load().Set {
+		if a.Set == nil {
+			a.Set = map[string]string{}
+		}
+		a.Set[v.Name] = v.Value
+	}
 	p, outputs := c.Status, c.Handover.Tables.Outputs
 	a.Run = newListedRun(c.View, c.target)
 	a.State, a.Missed, a.LateTicks = a.Run.State, a.Run.Missed, p.LateCount()
@@ -290,7 +297,7 @@ func (c *Server) applyChange(line string, a *Answer) error {
 	if rt.Reason(p.Reason.Load()) != rt.NotEnded {
 		return errors.New("the run has ended")
 	}
-	before := c.commands.Slots
+	before := *c.commands
 	list, err := c.commands.Translate(line)
 	if err != nil {
 		return err
@@ -300,12 +307,12 @@ func (c *Server) applyChange(line string, a *Answer) error {
 	c.record.KeepLine(batch, line) // before the loop can take the batch
 	if !p.Post(batch, list) {
 		c.record.DropLine(batch)
-		c.commands.Slots = before
+		*c.commands = before
 		return errors.New("the loop has not taken the last change yet")
 	}
 
 	c.batch = batch
-	c.publishSlots()
+	c.publishChange()
 	if a.Tick, err = c.awaitEffect(); err != nil {
 		return err
 	}
@@ -314,7 +321,7 @@ func (c *Server) applyChange(line string, a *Answer) error {
 			a.Slots = append(a.Slots, list[i].Slot)
 		}
 		if list[i].Op == fault.Put {
-			a.Faults = append(a.Faults, c.faultState(list[i].Slot, c.slots.Load()[list[i].Slot].NamedFault))
+			a.Faults = append(a.Faults, c.faultState(list[i].Slot, c.after.Load().Slots[list[i].Slot]))
 		}
 	}
 
@@ -338,8 +345,8 @@ func (c *Server) awaitEffect() (tick int64, err error) {
 		takeTimeout+2*period)
 }
 
-// publishSlots makes the slots visible to requests that only read them.
-func (c *Server) publishSlots() {
-	slots := c.commands.Slots
-	c.slots.Store(&slots)
+// publishChange makes the last change visible to requests that only read it.
+func (c *Server) publishChange() {
+	now := *c.commands
+	c.after.Store(&now)
 }

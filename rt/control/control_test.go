@@ -142,6 +142,15 @@ func TestRunAnswersQueriesAndCommands(t *testing.T) {
 		t.Errorf("fault: %+v; want slot 0, begun, after tick %d", a, before) // it may be over when the answer comes
 	}
 	a = c.must("set", "clutch7.pressure=3 bar", "Status.lag=1ms")
+	if s := c.must("set", "lag=2 ms"); len(s.Slots)+len(s.Faults) != 0 {
+		t.Errorf("a signal that is set takes a slot: %+v", s)
+	}
+	if s := c.must("status").Set; len(s) != 2 || s["clutch7.pressure"] != "3 bar" || s["Status.lag"] != "2 ms" {
+		t.Errorf("status shows %v set", s)
+	}
+	if c.must("release", "clutch7.pressure"); len(c.must("status").Set) != 1 {
+		t.Errorf("status shows %v set", c.must("status").Set)
+	}
 	if at := c.must("release", "all").Tick; !(at > a.Tick) {
 		t.Errorf("set at tick %d, released at %d", a.Tick, at)
 	}
@@ -319,7 +328,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		c := &Server{View: report.View{Handover: h, Status: new(rt.StatusBlock)}, stop: make(chan os.Signal, 1), commands: scenario.NewCommands(h)}
-		c.publishSlots()
+		c.publishChange()
 		c.Status.Reason.Store(uint64(rt.Stopped)) // no loop takes a change
 		text, err := json.Marshal(c.answer(line))
 		a := Answer{}

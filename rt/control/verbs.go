@@ -122,6 +122,9 @@ func printStatus(w io.Writer, a *Answer, when string) {
 	for _, name := range slices.Sorted(maps.Keys(a.Outputs)) {
 		fmt.Fprintf(w, "  %s\t%.6g\n", name, a.Outputs[name])
 	}
+	for _, name := range slices.Sorted(maps.Keys(a.Set)) {
+		fmt.Fprintf(w, "  set %s\t%s\n", name, a.Set[name])
+	}
 }
 
 func printFaults(w io.Writer, a *Answer, when string) {

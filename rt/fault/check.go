@@ -11,15 +11,16 @@ import (
 
 // Reasons to refuse a command. The tick refuses commands too, so the errors are made in advance.
 var (
-	errCommand     = errors.New("unknown command")
-	errSlot        = errors.New("slot does not exist")
-	errTarget      = errors.New("bus, message, signal or input does not exist")
-	errInputKept   = errors.New("nothing drives the input, and the plant cannot release it")
-	errInputDriven = errors.New("a bus drives the input")
-	errKind        = errors.New("this target has no fault of this kind")
-	errNumber      = errors.New("a number is not finite, or is negative where it must not be")
-	errGain        = fmt.Errorf("a gain is -%d to %d", MaxGain, MaxGain)
-	errBeyond      = fmt.Errorf("the value leaves the range of the target by more than %d widths of the range, or exceeds %g SI without a range",
+	errCommand      = errors.New("unknown command")
+	errSlot         = errors.New("slot does not exist")
+	errTarget       = errors.New("bus, message, signal or input does not exist")
+	errInputKept    = errors.New("nothing drives the input, and the plant cannot release it")
+	errInputDriven  = errors.New("a bus drives the input")
+	errSignalDriven = errors.New("an output drives the signal")
+	errKind         = errors.New("this target has no fault of this kind")
+	errNumber       = errors.New("a number is not finite, or is negative where it must not be")
+	errGain         = fmt.Errorf("a gain is -%d to %d", MaxGain, MaxGain)
+	errBeyond       = fmt.Errorf("the value leaves the range of the target by more than %d widths of the range, or exceeds %g SI without a range",
 		MaxWidths, float64(MaxValue))
 	errDelay      = fmt.Errorf("a delay is at most %d ticks, and of a frame at least 1", MaxDelay)
 	errHeld       = fmt.Errorf("more than %d frames would be held back at once", MaxHeld)
@@ -47,6 +48,22 @@ func (s *Set) Check(c *Command) error {
 			return s.checkFault(&c.Fault)
 		}
 	case Drive, Release:
+		return s.checkDrive(c)
+	case ReleaseAll:
+	default:
+		return errCommand
+	}
+
+	return nil
+}
+
+// checkDrive returns why a live value, or its end, is refused.
+//
+//go:nosplit
+func (s *Set) checkDrive(c *Command) error {
+	var least, most float64
+	switch f := &c.Fault; f.Where {
+	case Input:
 		switch {
 		case c.Input < 0 || c.Input >= s.M:
 			return errTarget
@@ -54,16 +71,37 @@ func (s *Set) Check(c *Command) error {
 			return errInputDriven
 		case s.Plant == nil:
 			return errInputKept
-		case !finite(c.Value):
-			return errNumber
 		}
-		if least, most := Limits(s.inputRange(c.Input)); c.Op == Drive && !(c.Value >= least && c.Value <= most) {
-			return errBeyond
+		least, most = Limits(s.inputRange(c.Input))
+	case Signal:
+		if err := s.checkTarget(f); err != nil {
+			return err
 		}
+		if s.waveform(f) == nil {
+			return errSignalDriven
+		}
+		least, most = s.limits(f)
 	default:
-		return errCommand
+		return errTarget
 	}
 
+	switch {
+	case !finite(c.Value):
+		return errNumber
+	case c.Op == Drive && !(c.Value >= least && c.Value <= most):
+		return errBeyond
+	}
+	return nil
+}
+
+// waveform returns the waveform of a signal sent, the target of f; nil: an output drives the signal.
+//
+//go:nosplit
+func (s *Set) waveform(f *Fault) *sigmap.Waveform {
+	t := &s.Maps[f.Bus].Tx[f.Message]
+	if n := t.Fields[f.Field].Waveform; n > 0 {
+		return &t.Waveforms[n-1]
+	}
 	return nil
 }
 
@@ -95,14 +133,18 @@ func (s *Set) checkFault(f *Fault) error {
 	}
 
 	switch f.Where {
-	case Input, Signal:
+	case Input, Signal, ReceivedSignal:
 		return s.checkValue(f)
 	case SentFrame:
-		return checkFrame(f, &s.Maps[f.Bus].Tx[f.Message])
-	case ReceivedFrame:
-		if f.Kind == DelayFrame {
-			return checkHeld(f.N, s.Maps[f.Bus].Rx[f.Message].CycleTicks)
+		t := &s.Maps[f.Bus].Tx[f.Message]
+		cycle := t.CycleTicks
+		if t.Send == sigmap.OnChange {
+			cycle = 0
 		}
+		return checkFrame(f, t.Protect, frameFacts{t.Len, t.Flags&can.FlagFDF != 0, cycle, t.HasCounter})
+	case ReceivedFrame:
+		r := &s.Maps[f.Bus].Rx[f.Message]
+		return checkFrame(f, r.Protect, frameFacts{r.Len, r.Len > 8, r.CycleTicks, false})
 	}
 
 	return nil
@@ -116,12 +158,12 @@ func (k Kind) fits(w Where) bool {
 	case k == None || k >= kinds:
 		return false
 	case k <= Short:
-		return w == Input || w == Signal
+		return w == Input || w == Signal || w == ReceivedSignal
 	case k == BusOff:
 		return w == Bus
 	}
 
-	return w == SentFrame || w == ReceivedFrame && (k == Drop || k == DelayFrame)
+	return w == SentFrame || w == ReceivedFrame
 }
 
 // checkTarget checks that the target of f exists.
@@ -146,15 +188,28 @@ func (s *Set) checkTarget(f *Fault) error {
 	switch f.Where {
 	case Signal, SentFrame:
 		n = len(m.Tx)
-	case ReceivedFrame:
+	case ReceivedFrame, ReceivedSignal:
 		n = len(m.Rx)
 	}
 
-	if f.Where != Bus && (f.Message < 0 || f.Message >= n) ||
-		f.Where == Signal && (f.Field < 0 || f.Field >= len(m.Tx[f.Message].Fields)) {
+	if f.Where == Bus {
+		return nil
+	}
+	if f.Message < 0 || f.Message >= n {
 		return errTarget
 	}
+	switch f.Where {
+	case Signal:
+		n = len(m.Tx[f.Message].Fields)
+	case ReceivedSignal:
+		n = len(m.Rx[f.Message].Fields)
+	default:
+		return nil
+	}
 
+	if f.Field < 0 || f.Field >= n {
+		return errTarget
+	}
 	return nil
 }
 
@@ -162,8 +217,11 @@ func (s *Set) checkTarget(f *Fault) error {
 //
 //go:nosplit
 func (s *Set) limits(f *Fault) (least, most float64) {
-	if f.Where == Input {
+	switch f.Where {
+	case Input:
 		return Limits(s.inputRange(f.Input))
+	case ReceivedSignal:
+		return Limits(FieldRange(&s.Maps[f.Bus].Rx[f.Message].Fields[f.Field]))
 	}
 	return Limits(FieldRange(&s.Maps[f.Bus].Tx[f.Message].Fields[f.Field]))
 }
@@ -206,11 +264,21 @@ func (s *Set) checkValue(f *Fault) error {
 	return nil
 }
 
+// frameFacts describes a message sent or received.
+type frameFacts struct {
+	length  int   // bytes
+	fd      bool  // a CAN FD frame
+	cycle   int64 // ticks; 0: none
+	counter bool  // it has a counter besides its protections
+}
+
+// checkFrame returns why a fault of a frame with these protections is refused.
+//
 //go:nosplit
-func checkFrame(f *Fault, t *sigmap.Tx) error {
-	counter, sum := t.HasCounter, false
-	for i := range t.Protect {
-		p := &t.Protect[i]
+func checkFrame(f *Fault, list []sigmap.Protection, t frameFacts) error {
+	counter, sum := t.counter, false
+	for i := range list {
+		p := &list[i]
 		counter = counter || p.Modulus > 0
 		if mask := p.Checksum.Mask(); mask != 0 {
 			sum = true
@@ -230,14 +298,11 @@ func checkFrame(f *Fault, t *sigmap.Tx) error {
 			return errNoChecksum
 		}
 	case WrongLength:
-		if f.N == int64(t.Len) || !IsFrameLength(f.N, t.Flags&can.FlagFDF != 0) {
+		if f.N == int64(t.length) || !IsFrameLength(f.N, t.fd) {
 			return errLength
 		}
 	case DelayFrame:
-		if t.Send == sigmap.OnChange {
-			return checkHeld(f.N, 0)
-		}
-		return checkHeld(f.N, t.CycleTicks)
+		return checkHeld(f.N, t.cycle)
 	case Burst:
 		if f.N < 1 || f.N > MaxBurst {
 			return errBurst

@@ -3,7 +3,7 @@
 // clock and sends nothing. The loop and a replay use the same Set, so they compute the same.
 //
 // Reading order: fault.go (Fault, Command), set.go (Set: start and end of faults), value.go
-// (values), frame.go (frames), check.go (what is refused).
+// (values), frame.go (frames), received.go (frames received), check.go (what is refused).
 //
 // Every fault has a slot. It is Armed until its Trigger holds, Active for its duration, then Over;
 // Clear makes the slot Free. A trigger is evaluated at the start of tick k on the inputs and
@@ -19,6 +19,11 @@
 // is limited to what the signal's bits can carry, not to its declared range. While the bus carries
 // the safe values, value faults on signals do not act, but frame faults do. After the end of the
 // run, and for grid points that the plant has not reached, no fault acts.
+//
+// A frame received is changed before it is decoded: first the signals that faults replace, then its
+// counters, then the rest, as for a frame sent. The checksum of a frame with changed signals or
+// counters is as right or wrong as that of the frame received. A changed frame reaches the plant in
+// place of the one received, which is withheld.
 //
 // The cost per tick is linear in the number of slots in use, at most Max, and in the frames
 // released, at most MaxHeld per fault. Measured on a plant with one state that receives one frame

@@ -44,7 +44,7 @@ type Kind uint8
 const (
 	None Kind = iota
 
-	// Of a value: Where is Input or Signal.
+	// Of a value: Where is Input, Signal or ReceivedSignal.
 	Stuck   // v = A
 	Hold    // v at the start of the fault
 	Offset  // v + A
@@ -56,13 +56,13 @@ const (
 	Ceiling // at most A
 	Leak    // follows (1-A)·v with the time constant B, s; starts from v
 	Delay   // v of N ticks ago, limited to the time since the fault was armed. Also of a frame, see DelayFrame
-	Open    // of a signal: all bits 1, not a value; of an input: the value nearest to 0 in its range
+	Open    // of a signal sent or received: all bits 1, not a value; of an input: the value nearest to 0 in its range
 	Short   // the lowest value of the range if N is 0 (to ground), the highest if it is 1 (to supply)
 
-	// Of a frame sent: Where is SentFrame. Drop and DelayFrame also ReceivedFrame.
+	// Of a frame: Where is SentFrame or ReceivedFrame. A frame received is changed before it is decoded.
 	Drop // sent: encoded, so its counters advance, but kept from the bus; received: not decoded
-	// counters repeat those of the frame before the fault, with right checksums; afterwards they
-	// continue from there
+	// counters repeat those of the frame before the fault, with right checksums; afterwards those of
+	// frames sent continue from there
 	FreezeCounter
 	ChecksumValue  // its checksums are N
 	ChecksumFrozen // its checksums are those of the last frame before the fault; 0 if there was none
@@ -70,7 +70,7 @@ const (
 	ChecksumOffset // its checksums are the right ones + N, N not 0, modulo their width
 	WrongLength    // it has N bytes: cut, or filled with zeros
 	DelayFrame     // sent, or decoded, N ticks later; N at least 1
-	Duplicate      // sent twice
+	Duplicate      // sent, or decoded, twice
 	Burst          // repeated N times
 
 	// Of a bus: Where is Bus.
@@ -89,6 +89,7 @@ const (
 	SentFrame                  // message sent
 	ReceivedFrame              // message received
 	Bus
+	ReceivedSignal // field of a message received; the fault changes its frames
 	wheres
 )
 
@@ -97,9 +98,9 @@ type Fault struct {
 	Kind  Kind
 	Where Where
 
-	Bus     int // of Signal, SentFrame, ReceivedFrame and Bus: index of the map
-	Message int // of Signal and SentFrame: index in Map.Tx; of ReceivedFrame: index in Map.Rx
-	Field   int // of Signal: index in Tx.Fields
+	Bus     int // index of the map; not of Input
+	Message int // of Signal and SentFrame: index in Map.Tx; of ReceivedSignal and ReceivedFrame: index in Map.Rx
+	Field   int // of Signal: index in Tx.Fields; of ReceivedSignal: index in Rx.Fields
 	Input   int // of Input: index in u
 
 	// A and B, see Kind: in the unit of the port, SI, for an input and for a signal that a port
@@ -160,11 +161,26 @@ type Plan struct {
 	Ranges  [][2]float64 // lowest and highest value of each input; nil: no input has a range
 }
 
-// Stimulus is a waveform for an input that no bus drives. Its value at k periods is held over the
-// step that ends at tick k.
+// Stimulus is a waveform for an input that no bus drives, or for a signal sent that no output
+// drives. The value of an input at k periods is held over the step that ends at tick k; a signal has
+// this value in the frames of tick k.
 type Stimulus struct {
-	Input    int
-	Waveform sigmap.Waveform // values in SI units
+	Where    Where           // Input or Signal
+	Input    int             // of Input: index in u
+	Bus      int             // of Signal: index of the map
+	Message  int             // of Signal: index in Map.Tx
+	Field    int             // of Signal: index in Tx.Fields
+	Waveform sigmap.Waveform // values in SI units; of a signal in its own unit
+}
+
+// SetWaveforms makes the stimuli of signals the waveforms of the maps, one per bus. New does so, too.
+func (p *Plan) SetWaveforms(maps []*sigmap.Map) {
+	for i := range p.Stimuli {
+		if s := &p.Stimuli[i]; s.Where == Signal {
+			t := &maps[s.Bus].Tx[s.Message]
+			t.Waveforms[t.Fields[s.Field].Waveform-1] = s.Waveform
+		}
+	}
 }
 
 // State is the state of a fault.
@@ -191,10 +207,12 @@ type Op uint8
 
 // The operations.
 const (
-	Put     Op = iota // arm Fault in Slot; replaces the slot's fault and drops the frames it holds back
-	Clear             // free Slot
-	Drive             // set Input, which no bus drives, to Value from this tick on
-	Release           // return Input to its own waveform or stimulus
+	Put   Op = iota // arm Fault in Slot; replaces the slot's fault and drops the frames it holds back
+	Clear           // free Slot
+	// set an input that no bus drives, or a signal that no output drives, to Value from this tick on
+	Drive
+	Release    // return the input or signal to its own waveform or stimulus
+	ReleaseAll // return all inputs and signals to their own waveforms or stimuli
 )
 
 // Command is a change during a run: plain data of a fixed size. A command that Check refuses
@@ -202,9 +220,9 @@ const (
 type Command struct {
 	Op    Op
 	Slot  int
-	Fault Fault
-	Input int
-	Value float64 // SI
+	Fault Fault   // of Put; of Drive and Release for a signal: Where, Bus, Message and Field of the signal
+	Input int     // of Drive and Release for an input: index in u
+	Value float64 // SI; of a signal in its own unit
 }
 
 // Change is a change of a fault's state at the start of a tick.

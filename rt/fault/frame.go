@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"lockstep/io/can"
+	"lockstep/io/sigmap"
 )
 
 // heldFrame is a frame that a delay fault holds back.
@@ -15,24 +16,25 @@ type heldFrame struct {
 	again   int64 // number of repetitions
 }
 
-// message is the state of a sent message.
+// message is the state of a message sent or received.
 type message struct {
-	any    bool      // a frame was sent
-	counts uint64    // its counters, see sigmap.Tx.Counts
-	sums   [4]uint64 // checksums of the last frame with right ones
+	any    bool                     // a frame was sent or received
+	counts uint64                   // its counters: sigmap.Tx.Counts, or countsOf of a frame received
+	sums   [sigmap.MaxGroups]uint64 // checksums of the last frame whose checksums no fault has changed
 }
 
-// frameOut collects the effects of the faults on the frame at hand.
-type frameOut struct {
-	found    uint64    // counters before PrepareCounters
-	counts   uint64    // counters after PrepareCounters
-	sums     [4]uint64 // right checksums
-	wrong    bool      // the checksums were changed
-	length   int64     // 1 + new length, bytes; 0: unchanged
-	again    int64     // number of repetitions
-	delay    int64     // delay, ticks
-	holder   int       // 1 + slot that holds the frame back; 0: none
-	withhold bool      // the frame is kept from the bus
+// frameEffects collects the effects of the faults on the frame at hand.
+type frameEffects struct {
+	found    uint64                   // counters before PrepareCounters
+	counts   uint64                   // counters after PrepareCounters
+	sums     [sigmap.MaxGroups]uint64 // checksums before faults on checksums
+	right    [sigmap.MaxGroups]uint64 // right checksums
+	wrong    bool                     // the checksums were changed, or the frame is too short for them
+	length   int64                    // 1 + new length, bytes; 0: unchanged
+	again    int64                    // number of repetitions
+	delay    int64                    // delay, ticks
+	holder   int                      // 1 + slot that holds the frame back; 0: none
+	withhold bool                     // the frame is kept from the bus, or from the plant
 }
 
 // BusIsOff reports whether a fault keeps the node off bus b.
@@ -49,53 +51,11 @@ func (s *Set) BusIsOff(b int) bool {
 	return false
 }
 
-// FilterReceived reports whether a frame received on a bus is withheld from the plant: dropped, or
-// held until NextDelayed releases it.
-//
-//go:nosplit
-func (s *Set) FilterReceived(b int, f *can.Frame, at can.Stamp) (withheld bool) {
-	if s.BusIsOff(b) {
-		return true
-	}
-	l := &s.on[ReceivedFrame]
-	for i := range l.n {
-		x := &s.slots[l.at[i]]
-		if x.Bus != b || s.Maps[b].Rx[x.Message].ID != f.ID || !x.framesLeft() {
-			continue
-		}
-		x.count++
-		if x.Kind == DelayFrame {
-			if h := s.hold(x, f, s.tick+x.N); h != nil {
-				h.stamp = at
-				if at.Soft != 0 { // it has a stamp
-					h.stamp.Soft += x.N * s.PeriodNs
-				}
-			}
-		}
-
-		return true
-	}
-
-	return false
-}
-
-// NextDelayed releases the next received frame of a bus that was withheld until this tick or an
-// earlier one, as if it arrived now; false: none.
-//
-//go:nosplit
-func (s *Set) NextDelayed(b int, f *can.Frame, at *can.Stamp) bool {
-	h := s.takeHeld(ReceivedFrame, b, s.tick)
-	if h != nil {
-		*f, *at = h.frame, h.stamp
-	}
-	return h != nil
-}
-
 // PrepareCounters sets the counters of message i of a bus for Encode.
 //
 //go:nosplit
 func (s *Set) PrepareCounters(b, i int) {
-	t, m := &s.Maps[b].Tx[i], &s.sent[s.first[b]+i]
+	t, m := &s.Maps[b].Tx[i], &s.messages[s.firstTx[b]+i]
 	s.frame.found = t.Counts()
 	l := &s.on[SentFrame]
 	for j := range l.n {
@@ -119,28 +79,14 @@ func (s *Set) RestoreCounters(b, i int) { s.Maps[b].Tx[i].SetCounts(s.frame.foun
 //
 //go:nosplit
 func (s *Set) DisturbFrame(f *can.Frame, b, i int, k int64) (again int64, withheld bool) {
-	o, m := &s.frame, &s.sent[s.first[b]+i]
-	o.wrong, o.length, o.again, o.delay, o.holder, o.withhold = false, 0, 0, 0, 0, s.BusIsOff(b)
-	t := &s.Maps[b].Tx[i]
-	for j := range t.Protect {
-		o.sums[j&3] = t.Protect[j].Checksum.Load(&f.Data)
-	}
+	o := &s.frame
 	s.countSignals(b, i)
-	l := &s.on[SentFrame]
-	for j := range l.n {
-		if x := &s.slots[l.at[j]]; x.isOn(b, i) {
-			x.count++
-			s.applyToFrame(int(l.at[j]), f)
-		}
+	for j := range s.Maps[b].Tx[i].Protect {
+		o.right[j%sigmap.MaxGroups] = s.Maps[b].Tx[i].Protect[j].Checksum.Load(&f.Data)
 	}
-
-	if o.length > 0 { // last, because the checksums keep their place
-		setLength(f, o.length-1)
-	}
+	s.applyFrameFaults(SentFrame, f, b, i)
+	m := &s.messages[s.firstTx[b]+i]
 	m.any, m.counts = true, o.counts
-	if !o.wrong {
-		m.sums = o.sums
-	}
 	switch {
 	case o.withhold:
 		return 0, true
@@ -152,6 +98,52 @@ func (s *Set) DisturbFrame(f *can.Frame, b, i int, k int64) (again int64, withhe
 		h.message, h.again = i, o.again
 	}
 	return 0, true
+}
+
+// applyFrameFaults applies the frame faults on message i of a bus, sent or received, to its frame f.
+//
+//go:nosplit
+func (s *Set) applyFrameFaults(w Where, f *can.Frame, b, i int) {
+	o, list := &s.frame, s.protection(w, b, i)
+	o.wrong, o.length, o.again, o.delay, o.holder, o.withhold = false, 0, 0, 0, 0, s.BusIsOff(b)
+	for j := range list {
+		o.sums[j%sigmap.MaxGroups] = list[j].Checksum.Load(&f.Data)
+		o.wrong = o.wrong || f.Len < list[j].Need
+	}
+	l := &s.on[w]
+	for j := range l.n {
+		if x := &s.slots[l.at[j]]; x.isOn(b, i) {
+			x.count++
+			s.applyToFrame(int(l.at[j]), f)
+		}
+	}
+
+	if o.length > 0 { // last, because the checksums keep their place
+		setLength(f, o.length-1)
+	}
+	if !o.wrong {
+		s.messageOf(w, b, i).sums = o.sums
+	}
+}
+
+// protection returns the protection of message i of a bus, sent or received.
+//
+//go:nosplit
+func (s *Set) protection(w Where, b, i int) []sigmap.Protection {
+	if w == ReceivedFrame {
+		return s.Maps[b].Rx[i].Protect
+	}
+	return s.Maps[b].Tx[i].Protect
+}
+
+// messageOf returns the state of message i of a bus, sent or received.
+//
+//go:nosplit
+func (s *Set) messageOf(w Where, b, i int) *message {
+	if w == ReceivedFrame {
+		return &s.messages[s.firstRx[b]+i]
+	}
+	return &s.messages[s.firstTx[b]+i]
 }
 
 // countSignals counts a frame for the faults on its signals that last for a number of frames.
@@ -217,12 +209,15 @@ func (s *Set) applyToFrame(slot int, f *can.Frame) {
 	}
 }
 
-// setLength makes f n bytes long, with zeros at its end.
+// setLength makes f n bytes long, with zeros at its end; a classic frame has at most 8 bytes.
 //
 //go:nosplit
 func setLength(f *can.Frame, n int64) {
-	for j := int(n); j < int(f.Len); j++ {
-		f.Data[j&63] = 0
+	if f.Flags&can.FlagFDF == 0 {
+		n = min(n, 8)
+	}
+	for j := min(int(n), int(f.Len)); j < len(f.Data); j++ {
+		f.Data[j] = 0
 	}
 	f.Len = uint8(n)
 }
@@ -231,17 +226,17 @@ func setLength(f *can.Frame, n int64) {
 //
 //go:nosplit
 func (s *Set) changeChecksums(x *slot, f *can.Frame) {
-	list := s.Maps[x.Bus].Tx[x.Message].Protect
+	list := s.protection(x.Where, x.Bus, x.Message)
 	for j := range list {
 		p := &list[j]
 		mask := p.Checksum.Mask()
-		if mask == 0 {
+		if mask == 0 || f.Len < p.Need {
 			continue
 		}
 		sum := uint64(x.N)
 		switch x.Kind {
 		case ChecksumFrozen:
-			sum = s.sent[s.first[x.Bus]+x.Message].sums[j&3]
+			sum = s.messageOf(x.Where, x.Bus, x.Message).sums[j%sigmap.MaxGroups]
 		case ChecksumOffset:
 			sum += p.Checksum.Load(&f.Data)
 		case ChecksumRandom: // every other value is equally likely
@@ -249,7 +244,7 @@ func (s *Set) changeChecksums(x *slot, f *can.Frame) {
 			if mask <= math.MaxUint32 {
 				sum >>= 32
 			}
-			if sum %= mask; sum >= s.frame.sums[j&3] {
+			if sum %= mask; sum >= s.frame.right[j%sigmap.MaxGroups] {
 				sum++
 			}
 		}

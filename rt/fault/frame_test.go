@@ -109,7 +109,7 @@ func TestRandomCommandsDoNotBreakTheSet(t *testing.T) {
 			accepted++
 		}
 		r.tick(k, float64(k%50), c)
-		for r.NextDelayed(0, &f, &at) {
+		for _, ok := r.NextDelayed(0, &f, &at); ok; _, ok = r.NextDelayed(0, &f, &at) {
 		}
 		f = can.Frame{ID: 0x100, Len: 8}
 		r.FilterReceived(0, &f, at)

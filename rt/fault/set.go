@@ -1,8 +1,10 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 
+	"lockstep/io/can"
 	"lockstep/io/sigmap"
 )
 
@@ -28,6 +30,8 @@ type System struct {
 // The same calls with the same arguments have the same results.
 type Set struct {
 	System
+	Copied can.Frame // see FilterReceived
+
 	h      float64      // period, s
 	ranges [][2]float64 // lowest and highest value of each input
 	slots  []slot       // len Max
@@ -35,14 +39,16 @@ type Set struct {
 	inputs []input
 	u      []float64 // inputs of the last step
 	stim   []Stimulus
-	first  []int     // per bus, index in sent of its first message
-	sent   []message // per message sent, bus after bus
+
+	messages []message // messages sent and received
+	firstTx  []int     // per bus, index in messages of its first message sent
+	firstRx  []int     // per bus, index in messages of its first message received
 
 	changes [4 * Max]Change
 	made    int   // changes since the last BeginTick
 	read    int   // changes read by NextChange
 	tick    int64 // tick of the last BeginTick
-	frame   frameOut
+	frame   frameEffects
 	waiting int  // frames held back
 	used    int  // slots from here on were never used
 	dirty   bool // on and driven must be recomputed
@@ -75,8 +81,9 @@ type slot struct {
 	share  float64 // for Leak: share of the remaining distance per tick, 0 to 1
 	random uint64  // state of the random numbers
 
-	past  [MaxDelay]float64 // for Delay: values of the last ticks, by tick modulo MaxDelay
-	since int64             // first tick in past; 0: none yet
+	past  [MaxDelay + 1]float64 // for Delay: values of the last ticks, by tick modulo its length
+	since int64                 // first tick in past; 0: none yet
+	last  int64                 // for Delay and Leak: tick of the last value
 
 	held  [MaxHeld]heldFrame // ring buffer of frames held back
 	first int                // index of the oldest frame
@@ -86,12 +93,13 @@ type slot struct {
 // New returns the Set of a plan, with all faults armed.
 func New(p Plan, sys System) (*Set, error) {
 	s := &Set{
-		System: sys, h: float64(float64(sys.PeriodNs) * 1e-9), ranges: p.Ranges, stim: p.Stimuli,
+		System: sys, h: float64(float64(sys.PeriodNs) * 1e-9), ranges: p.Ranges,
 		slots: make([]slot, Max), inputs: make([]input, sys.M), u: make([]float64, sys.M), dirty: true,
 	}
 	for _, mp := range sys.Maps {
-		s.first = append(s.first, len(s.sent))
-		s.sent = append(s.sent, make([]message, len(mp.Tx))...)
+		s.firstTx = append(s.firstTx, len(s.messages))
+		s.firstRx = append(s.firstRx, len(s.messages)+len(mp.Tx))
+		s.messages = append(s.messages, make([]message, len(mp.Tx)+len(mp.Rx))...)
 		for _, rx := range mp.Rx {
 			for _, f := range rx.Fields {
 				s.inputs[f.Index].bus = true
@@ -112,27 +120,32 @@ func New(p Plan, sys System) (*Set, error) {
 	}
 
 	for i := range p.Stimuli {
-		if err := s.addStimulus(i); err != nil {
+		if err := s.addStimulus(&p.Stimuli[i]); err != nil {
 			return nil, fmt.Errorf("fault: stimulus %d: %w", i+1, err)
 		}
 	}
 
+	p.SetWaveforms(sys.Maps)
 	return s, nil
 }
 
-// addStimulus checks stimulus i and notes its input.
-func (s *Set) addStimulus(i int) error {
-	st := &s.stim[i]
-	c := Command{Op: Release, Input: st.Input}
-	if err := s.Check(&c); err != nil {
+// addStimulus checks a stimulus and notes its input.
+func (s *Set) addStimulus(st *Stimulus) error {
+	signal := Fault{Where: st.Where, Bus: st.Bus, Message: st.Message, Field: st.Field}
+	c := Command{Op: Release, Input: st.Input, Fault: signal}
+	if err := errors.Join(s.Check(&c), st.Waveform.Check()); err != nil {
 		return err
+	}
+	if st.Where == Signal {
+		return nil
 	}
 	in := &s.inputs[st.Input]
 	if in.stimulus {
 		return fmt.Errorf("input %d has a stimulus already", st.Input)
 	}
 	in.stimulus = true
-	return st.Waveform.Check()
+	s.stim = append(s.stim, *st)
+	return nil
 }
 
 // Apply applies a command, with effect from the next BeginTick on.
@@ -161,10 +174,38 @@ func (s *Set) Apply(c *Command) {
 			s.change(c.Slot, Free)
 		}
 		s.end(x)
-	case Drive:
-		s.inputs[c.Input].set, s.inputs[c.Input].value = true, c.Value
-	case Release:
-		s.inputs[c.Input].set = false
+	case Drive, Release:
+		s.drive(c)
+	case ReleaseAll:
+		s.releaseAll()
+	}
+}
+
+// drive sets an input or a signal to a value, or releases it.
+//
+//go:nosplit
+func (s *Set) drive(c *Command) {
+	if c.Fault.Where == Input {
+		s.inputs[c.Input].set, s.inputs[c.Input].value = c.Op == Drive, c.Value
+		return
+	}
+	w := s.waveform(&c.Fault)
+	w.Held, w.HeldValue = c.Op == Drive, c.Value
+}
+
+// releaseAll ends the live values of all inputs and signals.
+//
+//go:nosplit
+func (s *Set) releaseAll() {
+	for i := range s.inputs {
+		s.inputs[i].set = false
+	}
+	for _, m := range s.Maps {
+		for i := range m.Tx {
+			for j := range m.Tx[i].Waveforms {
+				m.Tx[i].Waveforms[j].Held = false
+			}
+		}
 	}
 }
 
@@ -254,7 +295,7 @@ func (s *Set) BeginTick(k int64, y []float64) {
 //
 //go:nosplit
 func (x *slot) countsFrames() bool {
-	return x.Where == SentFrame || x.Where == ReceivedFrame || x.Frames
+	return x.Where == SentFrame || x.Where == ReceivedFrame || x.Where == ReceivedSignal || x.Frames
 }
 
 // triggered reports whether a fault starts at tick k. Before tick 2 there are no inputs and outputs

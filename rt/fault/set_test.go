@@ -1,14 +1,17 @@
 package fault
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
 
+	"lockstep/io/can"
 	"lockstep/io/sigmap"
 )
 
@@ -154,6 +157,100 @@ func TestLiveValueOverridesTheStimulusWhichOverridesTheWaveform(t *testing.T) {
 	}
 }
 
+// The signal T has 0.5 K in a bit, from -40 degC, and the value 21 degC. The stimulus rises by 0.5 K a
+// tick. Encode without faults is that of the safe state.
+func TestLiveValueOfASignalOverridesItsStimulus(t *testing.T) {
+	const tField = 1
+	signal := Fault{Where: Signal, Message: 1, Field: tField}
+	for _, with := range []bool{false, true} {
+		p := Plan{Faults: []Fault{{Kind: Offset, A: 3, Where: Signal, Message: 1, Field: tField, Start: Trigger{Tick: 6}, Duration: 4}}}
+		if with {
+			p.Stimuli = []Stimulus{{Where: Signal, Message: 1, Field: tField, Waveform: sigmap.Waveform{At: []int64{0, 1e9}, Value: []float64{0, 100}}}}
+		}
+		r := newRig(t, p)
+		for k := int64(1); k <= 14; k++ {
+			var list []Command
+			switch k {
+			case 4:
+				list = []Command{{Op: Drive, Fault: signal, Value: 7}, {Op: Drive, Fault: signal, Value: 9}}
+			case 8:
+				list = []Command{{Op: Release, Fault: signal}}
+			case 11:
+				list = []Command{{Op: Drive, Fault: signal, Value: -3}}
+			case 13:
+				list = []Command{{Op: ReleaseAll}}
+			}
+			r.tick(k, 0, list...)
+			want := 21.0
+			if with {
+				want = 0.5 * float64(k)
+			}
+			switch {
+			case k >= 4 && k < 8:
+				want = 9
+			case k >= 11 && k < 13:
+				want = -3
+			}
+			for _, faults := range []bool{false, true} {
+				if faults && k >= 6 && k < 10 {
+					want += 3
+				}
+				var f can.Frame
+				if !r.m.Encode(&f, 1, k, r.y, faults) {
+					t.Fatal("no frame")
+				}
+				if got := float64(f.Data[1])*0.5 - 40; got != want {
+					t.Errorf("stimulus %t, faults %t, tick %d: %v degC, want %v", with, faults, k, got, want)
+				}
+			}
+		}
+	}
+}
+
+// received returns the value that reaches the plant by a frame of input 0 with the value v.
+func (r *rig) received(v float64) float64 {
+	f := can.Frame{ID: 0x100, Len: 8}
+	binary.LittleEndian.PutUint64(f.Data[:], math.Float64bits(v))
+	if copies, _ := r.FilterReceived(0, &f, can.Stamp{}); copies > 0 {
+		f = r.Copied
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(f.Data[:]))
+}
+
+// A frame comes at every seventh tick. A delayed value is that of the last frame at the time, and a leak
+// has its time constant in seconds, not in frames.
+func TestFaultsOfAReceivedSignalFollowTheTimeBetweenFrames(t *testing.T) {
+	for _, n := range []int64{1, 7, 20, 999, MaxDelay} {
+		r := newRig(t, Plan{Faults: []Fault{{Kind: Delay, N: n, Where: ReceivedSignal, Start: Trigger{Tick: 1500}}}})
+		for k := int64(1); k < 4000; k++ {
+			r.tick(k, 0)
+			if k%7 != 0 {
+				continue
+			}
+			want := float64(k)
+			if k >= 1500 {
+				want = float64((k - n) / 7 * 7)
+			}
+			for range 2 { // the second frame of a tick
+				if got := r.received(float64(k)); got != want {
+					t.Fatalf("delay %d, tick %d: %v, want %v", n, k, got, want)
+				}
+			}
+		}
+	}
+	const share, time, v = 0.3, 0.2, 8.0
+	r := newRig(t, Plan{Faults: []Fault{{Kind: Leak, A: share, B: time, Where: ReceivedSignal}}})
+	for k := int64(1); k < 400; k++ {
+		if r.tick(k, 0); k%7 != 0 {
+			continue
+		}
+		want := v * (1 - share*(1-math.Exp(-float64(k-7)*h/time)))
+		if got := r.received(v); !scalar.EqualWithinRel(got, want, 1e-12) {
+			t.Fatalf("tick %d: %v, want %v", k, got, want)
+		}
+	}
+}
+
 func TestDelayReturnsValuesSinceItWasArmed(t *testing.T) {
 	for _, n := range []int64{0, 1, 999, MaxDelay} {
 		r := newRig(t, Plan{Faults: []Fault{{Kind: Delay, N: n, Start: Trigger{Tick: 1500}}}})
@@ -191,20 +288,22 @@ func TestInvalidCommandIsRefusedAndChangesNothing(t *testing.T) {
 		errTarget: {put(Fault{Kind: Stuck, Input: 2}), put(Fault{Kind: Stuck, Input: -1}), put(Fault{Kind: Stuck, Where: Signal, Bus: 1}),
 			put(Fault{Kind: Stuck, Where: Signal, Message: 2}), put(Fault{Kind: Stuck, Where: Signal, Field: 1}), put(Fault{Kind: Stuck, Where: Signal, Field: -1}),
 			put(Fault{Kind: Drop, Where: SentFrame, Message: -1}), put(Fault{Kind: Drop, Where: ReceivedFrame, Message: 1}),
+			put(Fault{Kind: Stuck, Where: ReceivedSignal, Message: 1}), put(Fault{Kind: Stuck, Where: ReceivedSignal, Field: 1}),
 			put(Fault{Kind: BusOff, Where: Bus, Bus: -1}), put(Fault{Kind: BusOff, Where: wheres}), {Op: Drive, Input: 9}},
 		errKind: {put(Fault{}), put(Fault{Kind: Drop}), put(Fault{Kind: kinds}), put(Fault{Kind: Stuck, Where: SentFrame}), put(Fault{Kind: Stuck, Where: Bus}),
-			put(Fault{Kind: BusOff, Where: SentFrame}), put(Fault{Kind: WrongLength, Where: ReceivedFrame})},
-		errInputDriven: {{Op: Drive, Input: driven}, {Op: Release, Input: driven}},
-		errRange:       {put(Fault{Kind: Short, Input: source, N: 1})},
-		errNumber:      {put(Fault{Kind: Short, N: 2})},
-		errHeld:        {put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxHeld + 1})},
-		errDelay:       {put(Fault{Kind: DelayFrame, Where: SentFrame}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame}), put(Fault{Kind: Delay, N: MaxDelay + 1}), put(Fault{Kind: Delay, N: -1}), put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxDelay + 1}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame, N: -1})},
-		errNoChecksum:  {put(Fault{Kind: ChecksumValue, Where: SentFrame})},
-		errNoCounter:   {put(Fault{Kind: FreezeCounter, Where: SentFrame})},
-		errLength:      {put(Fault{Kind: WrongLength, Where: SentFrame, N: 8}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 9}), put(Fault{Kind: WrongLength, Where: SentFrame, N: -1}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 12})},
-		errBurst:       {put(Fault{Kind: Burst, Where: SentFrame}), put(Fault{Kind: Burst, Where: SentFrame, N: MaxBurst + 1})},
-		errDuration:    {put(Fault{Kind: Stuck, Duration: -1}), put(Fault{Kind: Stuck, Frames: true}), put(Fault{Kind: BusOff, Where: Bus, Frames: true})},
-		errTrigger:     {put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Output: true, Index: 1}}}}), put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Index: -1}}}})},
+			put(Fault{Kind: BusOff, Where: SentFrame}), put(Fault{Kind: Stuck, Where: ReceivedFrame}), put(Fault{Kind: Drop, Where: ReceivedSignal}), put(Fault{Kind: Drop, Where: Bus})},
+		errInputDriven:  {{Op: Drive, Input: driven}, {Op: Release, Input: driven}},
+		errSignalDriven: {{Op: Drive, Fault: Fault{Where: Signal, Message: 1}}, {Op: Release, Fault: Fault{Where: Signal}}},
+		errRange:        {put(Fault{Kind: Short, Input: source, N: 1})},
+		errNumber:       {put(Fault{Kind: Short, N: 2})},
+		errHeld:         {put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxHeld + 1})},
+		errDelay:        {put(Fault{Kind: DelayFrame, Where: SentFrame}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame}), put(Fault{Kind: Delay, N: MaxDelay + 1}), put(Fault{Kind: Delay, N: -1}), put(Fault{Kind: DelayFrame, Where: SentFrame, N: MaxDelay + 1}), put(Fault{Kind: DelayFrame, Where: ReceivedFrame, N: -1})},
+		errNoChecksum:   {put(Fault{Kind: ChecksumValue, Where: SentFrame}), put(Fault{Kind: ChecksumRandom, Where: ReceivedFrame})},
+		errNoCounter:    {put(Fault{Kind: FreezeCounter, Where: SentFrame}), put(Fault{Kind: FreezeCounter, Where: ReceivedFrame})},
+		errLength:       {put(Fault{Kind: WrongLength, Where: SentFrame, N: 8}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 9}), put(Fault{Kind: WrongLength, Where: SentFrame, N: -1}), put(Fault{Kind: WrongLength, Where: SentFrame, N: 12}), put(Fault{Kind: WrongLength, Where: ReceivedFrame, N: 8}), put(Fault{Kind: WrongLength, Where: ReceivedFrame, N: 12})},
+		errBurst:        {put(Fault{Kind: Burst, Where: SentFrame}), put(Fault{Kind: Burst, Where: SentFrame, N: MaxBurst + 1}), put(Fault{Kind: Burst, Where: ReceivedFrame})},
+		errDuration:     {put(Fault{Kind: Stuck, Duration: -1}), put(Fault{Kind: Stuck, Frames: true}), put(Fault{Kind: BusOff, Where: Bus, Frames: true})},
+		errTrigger:      {put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Output: true, Index: 1}}}}), put(Fault{Kind: Stuck, Start: Trigger{When: [2]Condition{{Set: true, Index: -1}}}})},
 	} {
 		for _, c := range list {
 			r := newRig(t, Plan{Ranges: [][2]float64{{0, 1}}})

@@ -117,8 +117,13 @@ func (s *Set) apply(x *slot, v, lo, hi float64) float64 {
 			x.share = 1 - decay(s.h/x.B)
 		}
 	} else if x.Kind == Leak {
-		x.value += float64((float64((1-x.A)*v) - x.value) * x.share)
+		share := x.share
+		if n := s.tick - x.last; n != 1 { // a received signal has a value at each frame only
+			share = 1 - decay(float64(float64(n)*s.h)/x.B)
+		}
+		x.value += float64((float64((1-x.A)*v) - x.value) * share)
 	}
+	x.last = s.tick
 
 	since := float64(float64(s.tick-x.began) * s.h)
 	switch x.Kind {
@@ -152,20 +157,22 @@ func (s *Set) apply(x *slot, v, lo, hi float64) float64 {
 	return v
 }
 
-// delayed stores the value of tick k and returns the value of N ticks before.
+// delayed stores the value of tick k and returns the value of N ticks before. In ticks since the
+// last call the value was that of the last call.
 //
 //go:nosplit
 func (x *slot) delayed(k int64, v float64) float64 {
+	const n = int64(len(x.past))
 	if x.since == 0 {
 		x.since = k
+	} else {
+		before := x.past[x.last%n]
+		for at := max(x.last+1, k-MaxDelay); at < k; at++ {
+			x.past[at%n] = before
+		}
 	}
-	at := max(k-x.N, x.since)
-	late := x.past[at%MaxDelay] // holds tick k-MaxDelay if N is MaxDelay
-	if at == k {
-		late = v
-	}
-	x.past[k%MaxDelay] = v
-	return late
+	x.past[k%n], x.last = v, k
+	return x.past[max(k-x.N, x.since)%n]
 }
 
 // normal returns a random number of mean 0 and deviation 1: the sum of 12 uniform numbers, each of

@@ -147,14 +147,26 @@ func (b *binding) size(text string) (err error) {
 	if b.N, err = parseWhole(text, 0, 64); err == nil && !fault.IsFrameLength(b.N, b.t.msg.FD) {
 		err = fmt.Errorf("no frame of this kind has %d bytes: 0 to 8, or with CAN FD 12, 16, 20, 24, 32, 48, 64", b.N)
 	}
-	if err == nil && b.N == int64(b.h.Maps[b.Bus].Tx[b.Message].Len) {
+	m, n := b.h.Maps[b.Bus], 0
+	if b.Where == fault.ReceivedFrame {
+		n = m.Rx[b.Message].Len
+	} else {
+		n = m.Tx[b.Message].Len
+	}
+	if err == nil && b.N == int64(n) {
 		err = fmt.Errorf("the frame has %d bytes already", b.N)
 	}
 	return err
 }
 
 func (b *binding) checksum(text string) (err error) {
-	bits := checksumBits(&b.h.Maps[b.Bus].Tx[b.Message])
+	m := b.h.Maps[b.Bus]
+	var bits int
+	if b.Where == fault.ReceivedFrame {
+		bits = checksumBits(m.Rx[b.Message].Protect)
+	} else {
+		bits = checksumBits(m.Tx[b.Message].Protect)
+	}
 	if bits == 0 {
 		return errors.New("the frame has no checksum")
 	}
@@ -176,10 +188,10 @@ func (b *binding) checksum(text string) (err error) {
 	return err
 }
 
-// checksumBits returns the width of the narrowest checksum of a frame; 0: none.
-func checksumBits(tx *sigmap.Tx) (bits int) {
-	for i := range tx.Protect {
-		n, split := 0, &tx.Protect[i].Checksum
+// checksumBits returns the width of the narrowest checksum among protections; 0: none.
+func checksumBits(list []sigmap.Protection) (bits int) {
+	for i := range list {
+		n, split := 0, &list[i].Checksum
 		for _, p := range split.Part[:split.N] {
 			n += int(p.Len)
 		}
@@ -211,7 +223,7 @@ func (t *resolvedTarget) parseLevel(text string) (float64, error) {
 	}
 
 	v, err := readTyped(text, t.Wanted)
-	if v = t.toFault(v); err == nil && t.Where == fault.Signal && !(v >= t.lo-t.slack && v <= t.hi+t.slack) {
+	if v = t.toFault(v); err == nil && t.sig != nil && !(v >= t.lo-t.slack && v <= t.hi+t.slack) {
 		err = fmt.Errorf("%s is outside the range of the signal, %s",
 			text, formatRange(t.toSI(t.lo), t.toSI(t.hi), t.Wanted))
 	}

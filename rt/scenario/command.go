@@ -8,23 +8,16 @@ import (
 
 	"lockstep/io/record"
 	"lockstep/io/yamlfile"
-	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 )
 
-// FaultSlot is the fault in a slot; its Name is "" while the slot is free.
-type FaultSlot struct {
-	bench.NamedFault
-	Set bool // made by `set`, not by `fault`
-}
-
-// FaultSlots holds the faults of a run by slot.
-type FaultSlots [fault.Max]FaultSlot
+// FaultSlots holds the faults of a run by slot; the Name is "" while a slot is free.
+type FaultSlots [fault.Max]bench.NamedFault
 
 // find returns the slot of the fault called name; -1: none.
 func (l *FaultSlots) find(name string) int {
-	return slices.IndexFunc(l[:], func(f FaultSlot) bool { return f.Name == name })
+	return slices.IndexFunc(l[:], func(f bench.NamedFault) bool { return f.Name == name })
 }
 
 // assign puts a fault into a slot: it replaces the fault of the same name, or takes the first free
@@ -36,7 +29,7 @@ func (l *FaultSlots) assign(f bench.NamedFault) (slot int, err error) {
 	if slot < 0 {
 		return 0, fmt.Errorf("fault: all %d slots are taken: clear one", fault.Max)
 	}
-	l[slot] = FaultSlot{NamedFault: f}
+	l[slot] = f
 	return slot, nil
 }
 
@@ -57,15 +50,18 @@ func (l *FaultSlots) names() (list []string) {
 type Commands struct {
 	h     *bench.Handover
 	Slots FaultSlots
-	set   []string // ports set by the current line
+	Set   []SetValue // inputs and signals that are set, by name; Translate replaces the list
+
+	changed []string // inputs and signals set by the current line
 }
+
+// SetValue is an input or signal that is set, with its value as in the command.
+type SetValue struct{ Name, Value string }
 
 // NewCommands returns the Commands of a run that begins with the faults in h.Named.
 func NewCommands(h *bench.Handover) *Commands {
 	c := &Commands{h: h}
-	for slot, f := range h.Named {
-		c.Slots[slot].NamedFault = f
-	}
+	copy(c.Slots[:], h.Named)
 	return c
 }
 
@@ -74,7 +70,7 @@ func NewCommands(h *bench.Handover) *Commands {
 //
 //	fault KEY=VALUE...        see faultSpec; replaces the fault of the same name
 //	clear NAME... | all
-//	set PORT=VALUE...         an input that no bus drives, or a MESSAGE.SIGNAL that no port drives
+//	set PORT=VALUE...         an input that no bus drives, or a signal sent that no output drives
 //	release PORT... | all     return to their own waveforms
 //
 // The commands take effect at one tick. Translate every line that a run has accepted, once and in
@@ -90,7 +86,7 @@ func (c *Commands) Translate(line string) ([]fault.Command, error) {
 	if len(words) == 0 || words[0] != "fault" && verbs[words[0]].each == nil {
 		return nil, fmt.Errorf("%.60q is not a command that changes a run", line)
 	}
-	next := Commands{h: c.h, Slots: c.Slots}
+	next := Commands{h: c.h, Slots: c.Slots, Set: c.Set}
 	list, err := next.translate(words[0], words[1:])
 	if err != nil {
 		return nil, err
@@ -101,19 +97,19 @@ func (c *Commands) Translate(line string) ([]fault.Command, error) {
 	if err := c.h.CheckFaults(list); err != nil {
 		return nil, fmt.Errorf("%s: %w", words[0], err)
 	}
-	c.Slots = next.Slots
+	c.Slots, c.Set = next.Slots, next.Set
 	return list, nil
 }
 
 // verbs are the commands that make one change per argument.
 var verbs = map[string]struct {
-	missing string                   // error without an argument
-	all     func(*Commands) []string // arguments that "all" stands for; nil: no "all"
+	missing string                          // error without an argument
+	all     func(*Commands) []fault.Command // commands of "all"; nil: no "all"
 	each    func(c *Commands, arg string) (fault.Command, error)
 }{
-	"clear":   {"name a fault, or all", func(c *Commands) []string { return c.Slots.names() }, (*Commands).clearFault},
+	"clear":   {"name a fault, or all", (*Commands).clearAll, (*Commands).clearFault},
 	"set":     {"PORT=VALUE is missing", nil, (*Commands).setValue},
-	"release": {"name an input or signal that was set, or all", (*Commands).settable, (*Commands).releaseInput},
+	"release": {"name an input or signal that was set, or all", (*Commands).releaseAll, (*Commands).releaseValue},
 }
 
 func (c *Commands) translate(name string, words []string) (list []fault.Command, err error) {
@@ -127,10 +123,13 @@ func (c *Commands) translate(name string, words []string) (list []fault.Command,
 	}
 
 	verb := verbs[name]
-	if len(words) == 1 && words[0] == "all" && verb.all != nil {
-		words = verb.all(c)
-	}
-	if len(words) == 0 {
+	switch {
+	case len(words) == 1 && words[0] == "all" && verb.all != nil:
+		if list = verb.all(c); len(list) > 0 {
+			return list, nil
+		}
+		fallthrough
+	case len(words) == 0:
 		return nil, fmt.Errorf("%s: %s", name, verb.missing)
 	}
 	for _, w := range words {
@@ -165,115 +164,64 @@ func (c *Commands) clearFault(name string) (fault.Command, error) {
 	if slot < 0 || name == "" {
 		return fault.Command{}, unknownName("fault called", name, c.Slots.names())
 	}
-	c.Slots[slot] = FaultSlot{}
+	c.Slots[slot] = bench.NamedFault{}
 	return fault.Command{Op: fault.Clear, Slot: slot}, nil
 }
 
-// setValue returns the command that sets an input or a signal. For a signal it is a fault `stuck`
-// that has the name of the signal.
+// clearAll returns the commands that clear all faults.
+func (c *Commands) clearAll() (list []fault.Command) {
+	for slot := range c.Slots {
+		if f := &c.Slots[slot]; f.Name != "" {
+			*f, list = bench.NamedFault{}, append(list, fault.Command{Op: fault.Clear, Slot: slot})
+		}
+	}
+	return list
+}
+
+// setValue returns the command that sets an input or a signal.
 func (c *Commands) setValue(arg string) (command fault.Command, err error) {
 	name, value, ok := strings.Cut(arg, "=")
-	switch {
-	case !ok || name == "" || value == "":
+	if !ok || name == "" || value == "" {
 		return command, fmt.Errorf("%.60q is not PORT=VALUE", arg)
-	case slices.Contains(c.set, name):
+	}
+	t, err := findStimulus(c.h, name, func(by, target string) error {
+		return fmt.Errorf("%s: use a fault, like fault '%s' 'stuck=...'", by, target)
+	})
+	switch {
+	case err != nil:
+	case slices.Contains(c.changed, t.name):
 		return command, fmt.Errorf("%s is set twice", name)
-	}
-
-	c.set = append(c.set, name)
-	i, err := findSettable(c.h, name)
-	switch {
-	case err != nil:
-	case i >= 0:
-		command, err = driveInput(c.h, i, value)
 	default:
-		if command, err = c.armFault(setSpec(name, value)); err == nil {
-			c.Slots[command.Slot].Set = true
-		}
+		c.changed = append(c.changed, t.name)
+		command = t.drive(fault.Drive)
+		command.Value, err = t.parseStimulus(value)
 	}
 
 	if err != nil {
-		err = fmt.Errorf("%s: %w", name, err)
+		return command, fmt.Errorf("%s: %w", name, err)
 	}
-	return command, err
+	c.Set = append(c.withoutSet(t.name), SetValue{t.name, value})
+	slices.SortFunc(c.Set, func(a, b SetValue) int { return strings.Compare(a.Name, b.Name) })
+	return command, nil
 }
 
-// driveInput returns the command that sets an input.
-func driveInput(h *bench.Handover, input int, value string) (fault.Command, error) {
-	t := targetOfInput(h, input)
-	v, err := t.parseLevel(value)
-	if lo, hi := h.Tables.Inputs[input].Accepted(); err == nil && !(v >= lo && v <= hi) {
-		err = fmt.Errorf("%s is outside the range of the input, %s", value, formatRange(lo, hi, t.Wanted))
-	}
-	return fault.Command{Op: fault.Drive, Input: input, Value: v}, err
+// withoutSet returns a copy of Set without the input or signal called name.
+func (c *Commands) withoutSet(name string) []SetValue {
+	return slices.DeleteFunc(slices.Clone(c.Set), func(v SetValue) bool { return v.Name == name })
 }
 
-// setSpec returns the fault for `set MESSAGE.SIGNAL=VALUE`.
-func setSpec(signal, value string) *faultSpec {
-	e := &entry{Reader: bench.NewCommandReader("set"), what: "fault"}
-	for _, w := range [][2]string{{"name", signal}, {"signal", signal}, {"stuck", value}} {
-		e.add(w[0], yamlfile.Scalar{Text: w[1], Line: 1})
-	}
-	return newFaultSpec(e)
-}
-
-// findSettable returns the index of the input called name, which no bus drives; -1 if name is a
-// sent signal that no port drives.
-func findSettable(h *bench.Handover, name string) (int, error) {
-	if i := bench.PortIndex(h.Tables.Inputs, name); i >= 0 {
-		if by := drivenBy(h, name); by != "" {
-			return 0, fmt.Errorf("%s drives the input: use a fault, like fault 'input=%s' 'stuck=...'", by, name)
-		}
-		return i, nil
-	}
-
-	m, sig, err := findSignal(h, name)
+func (c *Commands) releaseValue(name string) (fault.Command, error) {
+	t, err := findStimulus(c.h, name, func(by, _ string) error { return errors.New(by) })
 	if err != nil {
-		names := bench.PortNames(h.Tables.Inputs)
-		if near := units.Meant(name, names); near != "" || !strings.Contains(name, ".") {
-			return 0, unknownName("input", name, names)
-		}
-		return 0, err
-	}
-
-	if port := portOf(h, m, sig); port != "" || !m.sent {
-		why := map[bool]string{true: "output " + port + " drives the signal", false: "the signal is received"}[m.sent]
-		return 0, fmt.Errorf("%s: use a fault, like fault 'signal=%s' 'stuck=...'", why, name)
-	}
-
-	return -1, nil
-}
-
-func (c *Commands) releaseInput(name string) (fault.Command, error) {
-	i, err := findSettable(c.h, name)
-	slot := c.Slots.find(name)
-	switch {
-	case err != nil:
 		return fault.Command{}, fmt.Errorf("%s: %w", name, err)
-	case i >= 0:
-		return fault.Command{Op: fault.Release, Input: i}, nil
-	case slot < 0 || !c.Slots[slot].Set:
-		return fault.Command{}, fmt.Errorf("%s was not set", name)
 	}
-
-	return c.clearFault(name)
+	c.Set = c.withoutSet(t.name)
+	return t.drive(fault.Release), nil
 }
 
-// settable returns the inputs and signals that `release all` releases.
-func (c *Commands) settable() (names []string) {
-	for _, p := range c.h.Tables.Inputs {
-		if drivenBy(c.h, p.Name) == "" {
-			names = append(names, p.Name)
-		}
-	}
-
-	for _, f := range c.Slots {
-		if f.Set {
-			names = append(names, f.Name)
-		}
-	}
-
-	return names
+func (c *Commands) releaseAll() []fault.Command {
+	c.Set = nil
+	return []fault.Command{{Op: fault.ReleaseAll}}
 }
 
 // ParseRequest returns the words of a request. A character that cannot be printed is an error.

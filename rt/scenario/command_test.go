@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 	"pgregory.net/rapid"
 
+	"lockstep/io/sigmap"
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/fault"
@@ -74,8 +75,8 @@ var session = []struct {
 	{"clear b", []int{1}},
 	{"fault name=d signal=Speeds.w1 'offset=100 rpm'", []int{1}},
 	{"fault name=a input=clutch1.pressure hold", []int{0}}, // replaces the first
-	{"set clutch7.pressure=3bar Status.lag=1ms 'clutch8.pressure=500 kPa'", []int{0, 3, 0}},
-	{"release all", []int{0, 0, 3}},
+	{"set clutch7.pressure=3bar Status.lag=1ms 'clutch8.pressure=500 kPa'", []int{0, 0, 0}},
+	{"release all", []int{0}},
 	{"clear all", []int{0, 1, 2}},
 }
 
@@ -125,7 +126,7 @@ func TestSetConvertsValuesToSI(t *testing.T) {
 			t.Errorf("%s: %+v, want %g Pa", name, c, want)
 		}
 	}
-	if c := list[2]; c.Op != fault.Put || c.Fault.Where != fault.Signal || c.Fault.Kind != fault.Stuck || !scalar.EqualWithinRel(c.Fault.A, 0.001, 1e-15) {
+	if c := list[2]; c.Op != fault.Drive || c.Fault.Where != fault.Signal || !scalar.EqualWithinRel(c.Value, 0.001, 1e-15) {
 		t.Errorf("Status.lag: %+v", c)
 	}
 }
@@ -135,7 +136,7 @@ func TestRefusedLineChangesNothing(t *testing.T) {
 	if _, err := commands.Translate("fault name=a frame=Speeds drop"); err != nil {
 		t.Fatal(err)
 	}
-	before := commands.Slots
+	before := *commands
 	for line, want := range map[string]string{
 		"set a=" + strings.Repeat("1", 4096): "the change has 4102 bytes; a record holds at most 4096",
 		"":                                   `"" is not a command that changes a run`,
@@ -151,7 +152,8 @@ func TestRefusedLineChangesNothing(t *testing.T) {
 		"set Speeds.w1=3":                     "set: Speeds.w1: output w1 drives the signal: use a fault",
 		"set TCU_Pressure_1.pressure_C1=3bar": "set: TCU_Pressure_1.pressure_C1: the signal is received: use a fault",
 		"release":                             "release: name an input or signal that was set, or all",
-		"release Status.lag":                  "release: Status.lag was not set",
+		"release Speeds.w1":                   "release: Speeds.w1: output w1 drives the signal",
+		"set lagg=1ms":                        `set: lagg: there is no input "lagg" (did you mean lag?)`,
 		"release clutch1.pressure":            "release: clutch1.pressure: TCU_Pressure_1.pressure_C1 drives the input",
 		"clear":                               "clear: name a fault, or all",
 		"clear b":                             `clear: there is no fault called "b"; there are a`,
@@ -165,8 +167,8 @@ func TestRefusedLineChangesNothing(t *testing.T) {
 		if err == nil || list != nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %+v\ngot  %v\nwant %s", line, list, err, want)
 		}
-		if !reflect.DeepEqual(before, commands.Slots) {
-			t.Fatalf("%s: the slots have changed", line)
+		if !reflect.DeepEqual(before, *commands) {
+			t.Fatalf("%s: the commands have changed", line)
 		}
 	}
 }
@@ -217,6 +219,37 @@ func FuzzCommandLinesApplyWhollyOrNotAtAll(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A signal that several messages carry is named with its message.
+func TestSetFindsASignalOfTheRestbusByItsName(t *testing.T) {
+	h := faultBench(t)
+	commands := NewCommands(h)
+	for _, c := range []struct {
+		line  string
+		value float64 // in the unit of the signal
+		set   []SetValue
+	}{
+		{"set key=1", 1, []SetValue{{"Klemmen.key", "1"}}},
+		{"set Klemmen.key=0 mode=running", 0, []SetValue{{"Klemmen.key", "0"}, {"Motor.mode", "running"}}},
+		{"set 'Klemmen.level on drive=-30'", -30, []SetValue{{"Klemmen.key", "0"}, {"Klemmen.level", "-30"}, {"Motor.mode", "running"}}}, // without an entry in values
+		{"release level", 0, []SetValue{{"Klemmen.key", "0"}, {"Motor.mode", "running"}}},
+		{"release all", 0, nil},
+	} {
+		list, err := commands.Translate(c.line)
+		if err != nil || list[0].Value != c.value || !slices.Equal(commands.Set, c.set) {
+			t.Errorf("%s: %+v, %v, set %v; want %v, %v", c.line, list, err, commands.Set, c.value, c.set)
+		}
+	}
+	klemmen := slices.IndexFunc(h.Maps[0].Tx, func(x sigmap.Tx) bool { return x.Name == "Klemmen" })
+	h.Maps[0].Tx[klemmen].Fields = nil // as in a message of `frames` without values
+	if _, err := commands.Translate("set Klemmen.level=1"); err == nil || !strings.Contains(err.Error(), "no port and no value of the bench drives it (values: {level: ...})") {
+		t.Errorf("a signal without a value: %v", err)
+	}
+	h.Maps[0].Tx[0].Fields[0].Index, h.Maps[0].Tx[0].Fields[0].Name = -1, "mode"
+	if _, err := commands.Translate("set mode=running"); err == nil || !strings.Contains(err.Error(), "several messages have a signal mode: write "+h.Maps[0].Tx[0].Name+".mode or Motor.mode") {
+		t.Errorf("two signals of one name: %v", err)
+	}
 }
 
 func TestLiveFaultAfterTheEndOfTheRunIsRefused(t *testing.T) {

@@ -46,7 +46,7 @@ type targetGroup struct {
 
 // targetGroups returns all targets of a bench.
 func targetGroups(h *bench.Handover) []targetGroup {
-	var signals, sent, received []string
+	var signals, receivedSignals, sent, received []string
 	on := make([]string, len(h.Maps))
 	for i, bus := range h.Bench.Buses {
 		if len(on) > 1 {
@@ -54,6 +54,9 @@ func targetGroups(h *bench.Handover) []targetGroup {
 		}
 		for _, l := range bus.Send {
 			signals = append(signals, l.Message+"."+l.Signal+on[i])
+		}
+		for _, l := range bus.Receive {
+			receivedSignals = append(receivedSignals, l.Message+"."+l.Signal+on[i])
 		}
 	}
 
@@ -68,6 +71,7 @@ func targetGroups(h *bench.Handover) []targetGroup {
 	return []targetGroup{
 		{"input", fault.Input, bench.PortNames(h.Tables.Inputs)},
 		{"signal", fault.Signal, signals},
+		{"signal", fault.ReceivedSignal, receivedSignals},
 		{"frame", fault.SentFrame, sent},
 		{"frame", fault.ReceivedFrame, received},
 		{"bus", fault.Bus, h.Bench.BusNames()},

@@ -35,8 +35,7 @@ type faultKind struct {
 }
 
 var (
-	valueTargets = []fault.Where{fault.Input, fault.Signal}
-	sentFrames   = []fault.Where{fault.SentFrame}
+	valueTargets = []fault.Where{fault.Input, fault.Signal, fault.ReceivedSignal}
 	frames       = []fault.Where{fault.SentFrame, fault.ReceivedFrame}
 	buses        = []fault.Where{fault.Bus}
 	elements     = []fault.Where{element}
@@ -62,11 +61,11 @@ var faultKinds = []faultKind{
 	{"short", fault.Short, valueTargets, takesRail},
 	{"drop", fault.Drop, frames, takesNothing},
 	{"delay", fault.DelayFrame, frames, takesTime},
-	{"freeze_counter", fault.FreezeCounter, sentFrames, takesNothing},
-	{"checksum", fault.ChecksumValue, sentFrames, takesChecksum},
-	{"length", fault.WrongLength, sentFrames, takesSize},
-	{"duplicate", fault.Duplicate, sentFrames, takesNothing},
-	{"burst", fault.Burst, sentFrames, takesCount},
+	{"freeze_counter", fault.FreezeCounter, frames, takesNothing},
+	{"checksum", fault.ChecksumValue, frames, takesChecksum},
+	{"length", fault.WrongLength, frames, takesSize},
+	{"duplicate", fault.Duplicate, frames, takesNothing},
+	{"burst", fault.Burst, frames, takesCount},
 	{"bus_off", fault.BusOff, buses, takesNothing},
 	{"does_not_open", fault.Floor, elements, takesCapacity},
 	{"does_not_close", fault.Ceiling, elements, takesNothing},

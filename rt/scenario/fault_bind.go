@@ -226,35 +226,34 @@ func findSignalTarget(h *bench.Handover, name string) (*resolvedTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	port := portOf(h, m, sig)
-	if !m.sent {
-		if port == "" {
-			return nil, fmt.Errorf("signal %s is received, and drives no input of the plant", name)
-		}
-		t, err := findInput(h, port)
-		if err == nil {
-			t.sig, t.Wanted = sig, units.WantSignal(sig.Unit)
-		}
-		return t, err
+	var fields []sigmap.Field
+	t := &resolvedTarget{
+		Fault: fault.Fault{Bus: m.bus, Message: m.at}, sig: sig, msg: m.msg, Wanted: units.WantSignal(sig.Unit),
+	}
+	if m.sent {
+		t.Where, fields = fault.Signal, h.Maps[m.bus].Tx[m.at].Fields
+	} else {
+		t.Where, fields = fault.ReceivedSignal, h.Maps[m.bus].Rx[m.at].Fields
 	}
 
-	tx := &h.Maps[m.bus].Tx[m.at]
-	i := slices.IndexFunc(tx.Fields, func(f sigmap.Field) bool { return f.Name == sig.Name })
-	if i < 0 {
-		if part := protectionOf(h, m, sig); part != "" {
-			return nil, fmt.Errorf("signal %s is %s: use a fault of the frame "+
-				"(frame: %s, with freeze_counter or checksum)", name, part, m.msg.Name)
-		}
-
+	t.Field = slices.IndexFunc(fields, func(f sigmap.Field) bool { return f.Name == sig.Name })
+	part := protectionOf(h, m, sig)
+	switch {
+	case t.Field >= 0:
+	case part != "":
+		return nil, fmt.Errorf("signal %s is %s: use a fault of the frame "+
+			"(frame: %s, with freeze_counter or checksum)", name, part, m.msg.Name)
+	case !m.sent:
+		return nil, fmt.Errorf("signal %s is received, and drives no input of the plant", name)
+	default:
 		return nil, fmt.Errorf("signal %s: no port and no value of the bench drives it (values: {%s: ...})", name, sig.Name)
 	}
 
-	f := &tx.Fields[i]
-	t := &resolvedTarget{
-		Fault: fault.Fault{Where: fault.Signal, Bus: m.bus, Message: m.at, Field: i},
-		sig:   sig, msg: m.msg, Wanted: units.WantSignal(sig.Unit), ownUnit: f.Index < 0,
+	f := &fields[t.Field]
+	t.ownUnit = f.Index < 0
+	if t.lo, t.hi = fault.FieldRange(f); !m.sent {
+		t.lo, t.hi = f.BitLimits() // the control unit may send every value
 	}
-	t.lo, t.hi = fault.FieldRange(f)
 	if !f.Float {
 		t.slack = float64(math.Abs(f.Factor) / 2) // half a bit: values are rounded
 	}
@@ -264,6 +263,9 @@ func findSignalTarget(h *bench.Handover, name string) (*resolvedTarget, error) {
 // protectionOf returns the role of a signal in the protection of its frame, such as "the counter";
 // "": none.
 func protectionOf(h *bench.Handover, m message, sig *messages.Signal) string {
+	if !m.sent {
+		return bench.ProtectionOf(sig, h.Maps[m.bus].Rx[m.at].Protect, "")
+	}
 	for _, f := range h.Bench.Buses[m.bus].Frames {
 		if f.Message == m.msg.Name && f.Counter == sig.Name {
 			return "the counter"

@@ -21,7 +21,7 @@ import (
 // faultBench prepares the bench of benchtest.FaultFolder.
 func faultBench(t *testing.T) *bench.Handover {
 	t.Helper()
-	b, err := bench.Load(filepath.Join(benchtest.FaultFolder(t), "b.yaml"))
+	b, err := bench.Load(faultBenchFile(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +31,8 @@ func faultBench(t *testing.T) *bench.Handover {
 	}
 	return h
 }
+
+func faultBenchFile(t testing.TB) string { return filepath.Join(benchtest.FaultFolder(t), "b.yaml") }
 
 // yamlFault parses a fault as an entry of a scenario file.
 func yamlFault(t *testing.T, h *bench.Handover, text string) (fault.Fault, *faultSpec, error) {
@@ -68,7 +70,8 @@ func TestFaultIsResolvedToIndicesTicksAndTheUnitOfItsPort(t *testing.T) {
 		`input: clutch1.pressure, open: true`:                                           in(fault.Fault{Kind: fault.Open}),
 		`input: clutch1.pressure, short: ground`:                                        in(fault.Fault{Kind: fault.Short}),
 		`input: clutch1.pressure, short: supply`:                                        in(fault.Fault{Kind: fault.Short, N: 1}),
-		`signal: TCU_Pressure_1.pressure_C1, stuck: 3 bar`:                              in(fault.Fault{Kind: fault.Stuck, A: 3e5}),
+		`signal: TCU_Pressure_1.pressure_C1, stuck: 3 bar`:                              {Where: fault.ReceivedSignal, Kind: fault.Stuck, A: 3e5},
+		`signal: TCU_Pressure_1.pressure_C1, stuck: 40.5 bar, for: 2 frames`:            {Where: fault.ReceivedSignal, Kind: fault.Stuck, A: 40.5e5, Duration: 2, Frames: true}, // beyond the range of the input, within the bits
 		`signal: Speeds.w1, stuck: 1500 rpm, for: 5 frames`:                             {Where: fault.Signal, Kind: fault.Stuck, A: 1500 * rpm, Duration: 5, Frames: true},
 		`signal: Speeds.w4, offset: 1 rad/s`:                                            {Where: fault.Signal, Field: 3, Kind: fault.Offset, A: 1},
 		`signal: Motor.speed, stuck: 1500 rpm, when: "w1 > 1500 rpm and w4 < -1 rad/s"`: {Where: fault.Signal, Message: tx("Motor"), Kind: fault.Stuck, A: 1500, Start: fault.Trigger{When: fault.Conditions{{Set: true, Output: true, Above: true, Index: w1, Limit: 1500 * rpm}, {Set: true, Output: true, Index: w4, Limit: -1}}}},
@@ -87,6 +90,10 @@ func TestFaultIsResolvedToIndicesTicksAndTheUnitOfItsPort(t *testing.T) {
 		`frame: Speeds, burst: 5`:                                                       sent("Speeds", fault.Fault{Kind: fault.Burst, N: 5}),
 		`frame: TCU_Pressure_2, drop: true`:                                             {Where: fault.ReceivedFrame, Message: 1, Kind: fault.Drop},
 		`frame: TCU_Pressure_2, delay: 3 ticks`:                                         {Where: fault.ReceivedFrame, Message: 1, Kind: fault.DelayFrame, N: 3},
+		`frame: TCU_Pressure_1, freeze_counter: true`:                                   {Where: fault.ReceivedFrame, Kind: fault.FreezeCounter},
+		`frame: TCU_Pressure_1, checksum: {offset: 3}`:                                  {Where: fault.ReceivedFrame, Kind: fault.ChecksumOffset, N: 3},
+		`frame: TCU_Pressure_1, length: 7`:                                              {Where: fault.ReceivedFrame, Kind: fault.WrongLength, N: 7},
+		`frame: TCU_Pressure_2, burst: 5, for: 1 frame`:                                 {Where: fault.ReceivedFrame, Message: 1, Kind: fault.Burst, N: 5, Duration: 1, Frames: true},
 		`bus: drive, bus_off: true, when: TCU_Pressure_1.pressure_C1 < 3 bar`:           {Where: fault.Bus, Kind: fault.BusOff, Start: fault.Trigger{When: fault.Conditions{{Set: true, Index: c1, Limit: 3e5}}}},
 		`bus: drive, bus_off: true`:                                                     {Where: fault.Bus, Kind: fault.BusOff},
 		`element: clutch1, does_not_open: true`:                                         in(fault.Fault{Kind: fault.Floor, A: 4e6}),
@@ -162,7 +169,6 @@ func TestMistakesInAFaultAreNamed(t *testing.T) {
 		{`signal: Speeds.counter_S, stuck: 1`, "Speeds.counter_S", "signal Speeds.counter_S is the counter: use a fault of the frame (frame: Speeds, with freeze_counter or checksum)"},
 		{`signal: Torque.counter_T, stuck: 1`, "Torque.counter_T", "is counter of e2e-2: use a fault of the frame"},
 		{`signal: Motor.level, stuck: 1`, "Motor.level", `called "level"`},
-		{`signal: Klemmen.level, stuck: 1`, "Klemmen.level", "no port and no value of the bench drives it (values: {level: ...})"},
 		{`frame: TCU_Pressure_1, delay: 700 ms`, "700 ms", "delay of frame TCU_Pressure_1: 700 ms: more than 64 frames would be held back at once"},
 		{`frame: Speeds, delay: 2 s`, "2 s", "delay of frame Speeds: 2 s: more than 64 frames"},
 		{`signal: TCU_Pressure_2.pressure_C8, stuck: 1`, "TCU_Pressure_2.pressure_C8", "is received, and drives no input"},
@@ -170,7 +176,12 @@ func TestMistakesInAFaultAreNamed(t *testing.T) {
 		{`bus: drve, bus_off: true`, "drve", `there is no bus "drve" (did you mean drive?)`},
 		{`element: clutch9, does_not_open: true`, "clutch9", `there is no friction element "clutch9" (did you mean clutch1?)`},
 		{`input: clutch1.pressure, drop: true`, "true", "drop does not fit input clutch1.pressure; its kinds are stuck, hold,"},
-		{`frame: TCU_Pressure_1, burst: 3`, "3", "burst does not fit frame TCU_Pressure_1; its kinds are drop, delay"},
+		{`frame: TCU_Pressure_1, stuck: 3`, "3", "stuck does not fit frame TCU_Pressure_1; its kinds are drop, delay, freeze_counter"},
+		{`frame: TCU_Pressure_2, freeze_counter: true`, "true", "freeze_counter of frame TCU_Pressure_2: the frame has no counter"},
+		{`frame: TCU_Pressure_2, checksum: random`, "random", "checksum of frame TCU_Pressure_2: the frame has no checksum"},
+		{`frame: TCU_Pressure_2, length: 8`, "8", "the frame has 8 bytes already"},
+		{`signal: TCU_Pressure_1.pressure_C1, stuck: 9000 bar`, "9000 bar", "9000 bar is outside the range of the signal, 0 to "},
+		{`signal: TCU_Pressure_1.counter_P1, stuck: 1`, "TCU_Pressure_1.counter_P1", "is counter of crc8: use a fault of the frame"},
 		{`element: clutch1, stuck: 3 bar`, "3 bar", "its kinds are does_not_open, does_not_close"},
 		{`input: clutch1.pressure, hold: 3 bar`, "3 bar", `this kind takes no value, got "3 bar"`},
 		{`input: clutch1.pressure, noise: 0 bar`, "0 bar", "the deviation 0 bar is not positive"},

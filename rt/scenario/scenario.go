@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
-	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 )
@@ -22,6 +20,9 @@ type Scenario struct {
 	Faults []*faultSpec       // by slot
 	Plan   fault.Plan         // stimuli, and the faults by slot
 	named  []bench.NamedFault // names of the faults by slot
+
+	stimuli []*resolvedTarget // targets of Plan.Stimuli
+
 	Expect []Expectation
 
 	Source []byte // content of the file
@@ -114,23 +115,6 @@ func (s *Scenario) FormatTick(tick int64, h *bench.Handover) string {
 	return fmt.Sprintf("%.9g s", float64(tick)*float64(h.Tables.PeriodNs)/1e9)
 }
 
-// readStimuli reads the waveforms of inputs that no bus drives.
-func readStimuli(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Handover) {
-	for _, g := range r.FieldsOf(f, "stimuli") {
-		i, by := bench.PortIndex(h.Tables.Inputs, g.Key), drivenBy(h, g.Key)
-		if i < 0 {
-			r.FailAt(g.KeyAt, "stimuli: %w", unknownName("input", g.Key, bench.PortNames(h.Tables.Inputs)))
-		}
-		if by != "" {
-			r.FailAt(g.KeyAt, "stimuli: input %s is driven by %s: use a fault (faults: [{input: %s, stuck: ...}])",
-				g.Key, by, g.Key)
-		}
-
-		w := readStimulus(r, g, &h.Tables.Inputs[i])
-		s.Plan.Stimuli = append(s.Plan.Stimuli, fault.Stimulus{Input: i, Waveform: w})
-	}
-}
-
 // drivenBy returns the received signal that drives an input; "": none.
 func drivenBy(h *bench.Handover, port string) string {
 	for _, bus := range h.Bench.Buses {
@@ -142,27 +126,6 @@ func drivenBy(h *bench.Handover, port string) string {
 	}
 
 	return ""
-}
-
-// readStimulus reads a value or a waveform within the range of its port.
-func readStimulus(r *yamlfile.Reader, f yamlfile.Field, p *units.Port) sigmap.Waveform {
-	what := "stimuli: " + p.Name
-	unit := p.DeclaredUnit()
-	c := &sigmap.Waveform{At: []int64{0}}
-	if yamlfile.IsMapping(f.Node) {
-		c = bench.ReadWaveform(r, f, what, unit)
-	} else {
-		c.Value = []float64{bench.ReadQuantity(r, f, r.Scalar(f, what).Text, unit, what)}
-	}
-
-	low, high := p.Accepted()
-	for _, v := range []float64{slices.Min(c.Value), slices.Max(c.Value)} {
-		if !(v >= low && v <= high) {
-			r.Fail(f, "%s: %s is outside the range of the input, %s", what, unit.Format(v), formatRange(low, high, unit))
-		}
-	}
-
-	return *c
 }
 
 // Apply puts the scenario into the hand-over to the target.
@@ -200,18 +163,17 @@ func (s *Scenario) Describe(h *bench.Handover) string {
 		length = fmt.Sprintf("for %s, %d ticks", s.FormatTick(s.Ticks, h), s.Ticks)
 	}
 	fmt.Fprintf(out, "%s: scenario %s, %s\n", s.File, s.Name, length)
-	for _, c := range s.Plan.Stimuli {
-		p := &h.Tables.Inputs[c.Input]
-		lo, hi := slices.Min(c.Waveform.Value), slices.Max(c.Waveform.Value)
-		unit := p.DeclaredUnit()
-		text := unit.Format(lo)
+	for i, c := range s.Plan.Stimuli {
+		t := s.stimuli[i]
+		lo, hi := t.toSI(slices.Min(c.Waveform.Value)), t.toSI(slices.Max(c.Waveform.Value))
+		text := t.Format(lo)
 		if len(c.Waveform.Value) > 1 {
-			text = fmt.Sprintf("%d points from %s", len(c.Waveform.Value), formatRange(lo, hi, unit))
+			text = fmt.Sprintf("%d points from %s", len(c.Waveform.Value), formatRange(lo, hi, t.Wanted))
 		}
 		if c.Waveform.Period > 0 {
 			text += fmt.Sprintf(", every %g s", float64(c.Waveform.Period)/1e9)
 		}
-		fmt.Fprintf(out, "  stimulus  %s: %s\n", p.Name, text)
+		fmt.Fprintf(out, "  stimulus  %s: %s\n", t.name, text)
 	}
 
 	for i, f := range s.Plan.Faults {

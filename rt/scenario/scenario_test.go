@@ -21,6 +21,11 @@ func TestMistakesInAScenarioAreNamedWithTheirPosition(t *testing.T) {
 	for _, c := range []struct{ lines, at, want string }{
 		{"expct: []", "expct", `scenario file: unknown key "expct" (did you mean expect?)`},
 		{"stimuli: {clutch9.pressure: 3 bar}", "clutch9", `stimuli: there is no input "clutch9.pressure" (did you mean clutch1.pressure?)`},
+		{"stimuli: {Motor.mode: run}", "run}", `stimuli: Motor.mode: "run"`},
+		{"stimuli: {speed: 9000 rpm}", "9000 rpm", "stimuli: Motor.speed: 9000 rpm is outside the range of the signal, 0 to 8000 rpm"},
+		{"stimuli: {speed: 1000 rpm, Motor.speed: 900 rpm}", "Motor.speed", "stimuli: Motor.speed has a stimulus already"},
+		{"stimuli: {Speeds.w1: 3 rpm}", "Speeds.w1", "stimuli: Speeds.w1: output w1 drives the signal: use a fault (faults: [{signal: Speeds.w1, stuck: ...}])"},
+		{"stimuli: {TCU_Pressure_1.pressure_C1: 3 bar}", "TCU_Pressure_1", "stimuli: TCU_Pressure_1.pressure_C1: the signal is received: use a fault (faults: [{signal: TCU"},
 		{"stimuli: {clutch1.pressure: 3 bar}", "clutch1", "stimuli: input clutch1.pressure is driven by TCU_Pressure_1.pressure_C1: use a fault (faults: [{input: clutch1.pressure, stuck: ...}])"},
 		{"stimuli: {clutch8.pressure: 50 bar}", "50 bar", "stimuli: clutch8.pressure: 50 bar is outside the range of the input, 0 to 40 bar"},
 		{"stimuli: {clutch8.pressure: 3 rpm}", "3 rpm", "unit rpm"},

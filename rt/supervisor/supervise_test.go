@@ -6,14 +6,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	"lockstep/io/can"
+	"lockstep/io/sigmap"
 	"lockstep/rt"
+	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/control"
+	"lockstep/rt/fault"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
+	"lockstep/rt/runtest"
 	"lockstep/sched"
 )
 
@@ -99,6 +105,42 @@ func TestWatchdogWaitsForTheSafeValuesAfterTheEndOfARun(t *testing.T) {
 	defer s.end()
 	if got := s.problem(); got != "ended: stopped" {
 		t.Errorf("the status line shows %q, want ended: stopped", got)
+	}
+}
+
+// The safe values for a target that has died go on with the stimuli of the restbus.
+func TestWatchdogSendsTheStimuliOfTheRestbus(t *testing.T) {
+	r := runtest.Guarded(t, benchtest.GuardedText(t))
+	h := r.Handover
+	motor := slices.IndexFunc(h.Maps[0].Tx, func(x sigmap.Tx) bool { return x.Name == "Motor" })
+	mode := slices.IndexFunc(h.Maps[0].Tx[motor].Fields, func(f sigmap.Field) bool { return f.Name == "mode" })
+	h.Loop.Faults.Stimuli = []fault.Stimulus{{Where: fault.Signal, Message: motor, Field: mode, Waveform: sigmap.Waveform{At: []int64{0}, Value: []float64{9}}}}
+	h.Loop.Safe.Ticks = 0 // every frame once
+	w := &watchdog{View: report.View{Handover: h, Status: r.Status}}
+	var unit *can.Bus
+	own, other, err := can.Pair()
+	for _, f := range []*os.File{own, other} {
+		if err == nil {
+			unit, err = can.Inherit(f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.buses = append(w.buses, unit)
+	}
+	defer w.close()
+	now := sched.Now()
+	r.Status.StartNs.Store(uint64(now))
+	w.sendSafeValues(now)
+	var frames [16]can.Frame
+	got := -1
+	for _, f := range frames[:unit.Recv(frames[:])] {
+		if f.ID == 1024 {
+			got = int(f.Data[4] & 15)
+		}
+	}
+	if got != 9 {
+		t.Errorf("mode %d in the frame of Motor, want 9", got)
 	}
 }
 

@@ -111,6 +111,7 @@ func (w *watchdog) waitEnded() bool {
 func (w *watchdog) sendSafeValues(now int64) {
 	h, p := w.Handover, w.Status
 	grid := sched.Grid{Start: int64(p.StartNs.Load()), Period: h.Tables.PeriodNs}
+	h.Loop.Faults.SetWaveforms(h.Maps)
 	at := 0
 	for _, m := range h.Maps {
 		for i := range m.Tx {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"lockstep/rt/bench"
 )
 
@@ -52,5 +54,35 @@ func TestSweepVariesParametersOfTheControlUnit(t *testing.T) {
 	}
 	if failed := o.records[2][len(o.records[2])-1]; failed.IsNull() || !strings.Contains(failed.String(), "mine.yaml:16:15: bench: control_unit: slip of abs: 2 ") {
 		t.Errorf("a slip of 2: %v", failed)
+	}
+}
+
+// The shift console holds the gearbox in first or second gear, and a fault takes the pressure of C5,
+// which both gears need, out of the frames of the control unit.
+func TestSweepVariesTheRestbusAndFaultsOfReceivedFrames(t *testing.T) {
+	file := folder(t, `sweep: gears
+bench: truck-bench
+scenario: hill.yaml
+parameters:
+  gear: {of: scenario.TransRqestedGear, values: [1, 2]}
+  gain: {of: "scenario.faults[0].gain", values: [1, 0]}
+cases: grid
+results:
+  in: {final: w_turbine, unit: rad/s}
+  out: {final: w_out, unit: rad/s}
+`)
+	scenario := "scenario: hill\nfor: 7 s\nstimuli: {throttle: 100 %, TransRqestedGear: 4}\nfaults: [{signal: ClutchPressures.pressure_C5, gain: 0.5}]\n"
+	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "hill.yaml"), []byte(scenario), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o := do(t, load(t, file), t.TempDir(), 2, Shard{0, 1, ""})
+	in, out := o.get(t, "in"), o.get(t, "out")
+	for i, ratio := range []float64{2.86, 0, 1.62, 0} { // of input and output speed; 0: no drive
+		switch {
+		case ratio > 0 && !scalar.EqualWithinRel(in[i]/out[i], ratio, 1e-2):
+			t.Errorf("case %d: ratio %g, want %g", i, in[i]/out[i], ratio)
+		case ratio == 0 && !(out[i] < 1 && in[i] > 50):
+			t.Errorf("case %d: %g and %g rad/s, want a turning input and an output at rest", i, in[i], out[i])
+		}
 	}
 }

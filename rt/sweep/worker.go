@@ -14,6 +14,7 @@ import (
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/scenario"
 	"lockstep/rt/virtual"
 )
 
@@ -281,19 +282,15 @@ func (p *location) stimulusUnit(h *bench.Handover) (want units.Wanted, ok bool) 
 		return units.Want("s"), true
 	}
 	name, stimulus := strings.CutPrefix(p.Path, "stimuli.")
-	for i := range h.Tables.Inputs {
-		in := &h.Tables.Inputs[i]
-		if rest, of := strings.CutPrefix(name, in.Name); stimulus && of && stimulusValue.MatchString(rest) {
-			return in.DeclaredUnit(), true
-		}
+	if !stimulus {
+		return want, false
 	}
-
-	return want, false
+	return scenario.StimulusUnit(h, stimulusValue.ReplaceAllString(name, ""))
 }
 
 // tableTime matches the path of a time in a table, stimulusValue the end of the path of a value in the
-// unit of its input.
+// unit of its input or signal.
 var (
 	tableTime     = regexp.MustCompile(`\.table\[[0-9]+\]\[0\]$`)
-	stimulusValue = regexp.MustCompile(`^(\.table\[[0-9]+\]\[1\]|\.sine\.mean)?$`)
+	stimulusValue = regexp.MustCompile(`(\.table\[[0-9]+\]\[1\]|\.sine\.mean)$`)
 )

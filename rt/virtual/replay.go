@@ -43,7 +43,7 @@ type replay struct {
 	names        *recorder.EventLog
 	started      int64          // last tick begun
 	changes      []record.Event // state changes of faults at the start of that tick
-	delayed      []record.Frame // delayed frames that reach the plant at that tick
+	copies       []record.Frame // frames that reach the plant changed, again or late at that tick
 	frame        can.Frame      // last frame sent
 	copiesLeft   int64          // further times that this frame must be sent
 	pendingError error          // difference that counts only if another tick follows: no fault acts after the end
@@ -272,14 +272,21 @@ func (r *replay) beginTick(k int64) {
 	}
 	var f can.Frame
 	var at can.Stamp
-	for b, m := range r.h.Maps {
-		for r.set.NextDelayed(b, &f, &at) {
-			off := r.set.BusIsOff(b)
-			if !off {
-				m.Decode(r.u, &f)
-			}
-			r.delayed = append(r.delayed, record.Frame{Bus: uint8(b), Withheld: off, Frame: f})
+	for b := range r.h.Maps {
+		for again, ok := r.set.NextDelayed(b, &f, &at); ok; again, ok = r.set.NextDelayed(b, &f, &at) {
+			r.decodeCopies(b, &f, again+1)
 		}
+	}
+}
+
+// decodeCopies decodes a frame n times that a fault changed, repeats or has delayed.
+func (r *replay) decodeCopies(b int, f *can.Frame, n int64) {
+	off := r.set.BusIsOff(b)
+	for range n {
+		if !off {
+			r.h.Maps[b].Decode(r.u, f)
+		}
+		r.copies = append(r.copies, record.Frame{Bus: uint8(b), Withheld: off, Frame: *f})
 	}
 }
 
@@ -292,9 +299,9 @@ func (r *replay) checkTickStart(k int64) error {
 		return r.pendingError
 	case len(r.changes) > 0:
 		return firstDifference(k, r.changes[0].Text, "the record has no %q", r.changes[0].Text)
-	case len(r.delayed) > 0:
-		id := frameID(r.delayed[0].ID)
-		return firstDifference(k, id, "the record has no frame %s that reached the plant late", id)
+	case len(r.copies) > 0:
+		id := frameID(r.copies[0].ID)
+		return firstDifference(k, id, "the record has no frame %s that reached the plant changed, again or late", id)
 	case r.copiesLeft > 0:
 		id := frameID(r.frame.ID)
 		return difference(k, id, "the first difference is before tick %d: frame %s was not sent %d times more", k, id, r.copiesLeft)
@@ -340,18 +347,20 @@ func (r *replay) receiveFrame(f *record.Frame) error {
 	b, withheld := int(f.Bus), false
 	switch {
 	case !f.Copy:
-		if withheld = r.set.FilterReceived(b, &f.Frame, can.Stamp{}); !withheld {
+		var copies int64
+		if copies, withheld = r.set.FilterReceived(b, &f.Frame, can.Stamp{}); !withheld {
 			r.h.Maps[b].Decode(r.u, &f.Frame)
 		}
-	case len(r.delayed) > 0 && r.delayed[0].Bus == f.Bus && r.delayed[0].Frame == f.Frame:
-		withheld = r.delayed[0].Withheld
-		r.delayed = r.delayed[1:]
+		r.decodeCopies(b, &r.set.Copied, copies)
+	case len(r.copies) > 0 && r.copies[0].Bus == f.Bus && r.copies[0].Frame == f.Frame:
+		withheld = r.copies[0].Withheld
+		r.copies = r.copies[1:]
 	default:
 		withheld = !f.Withheld
 	}
 
 	if withheld != f.Withheld && r.pendingError == nil {
-		r.pendingError = firstDifference(f.Tick, frameID(f.ID), "frame %s received: withheld %t, late %t in the record, but not in the replay",
+		r.pendingError = firstDifference(f.Tick, frameID(f.ID), "frame %s received: withheld %t, copy %t in the record, but not in the replay",
 			frameID(f.ID), f.Withheld, f.Copy)
 	}
 

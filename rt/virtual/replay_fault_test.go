@@ -38,13 +38,18 @@ var disturbances = []string{
 	"frame: CCVS1, checksum: random", "frame: CCVS1, checksum: {offset: #}", "frame: CCVS1, length: 4", "frame: CCVS1, delay: #0 ms", "frame: ShaftSpeeds, delay: 3 ticks",
 	"frame: EEC1, duplicate: true", "frame: HRW, burst: #", "frame: ClutchPressures, drop: true", "frame: TSC1, delay: #0 ms", "frame: ClutchPressures, delay: 2 ticks",
 	"bus: drive, bus_off: true",
+	"frame: TSC1, freeze_counter: true", "frame: TSC1, checksum: {value: #}", "frame: TSC1, checksum: frozen", "frame: TSC1, checksum: random", "frame: TSC1, checksum: {offset: #}",
+	"frame: TSC1, length: 3", "frame: ClutchPressures, duplicate: true", "frame: TSC1, burst: #", "frame: ClutchPressures, freeze_counter: true",
+	"signal: ClutchPressures.pressure_C1, stuck: # bar", "signal: ClutchPressures.pressure_C2, hold: true", "signal: ClutchPressures.pressure_C3, noise: 0.# bar",
+	"signal: ClutchPressures.pressure_C4, leak: {share: #0 %, time: #0 ms}", "signal: ClutchPressures.pressure_C1, delay: #0 ms", "signal: TSC1.EngRqstedTorqueTorqueLimit, open: true",
+	"signal: TSC1.EngRqstedTorqueTorqueLimit, ramp: #0 %/s", "signal: ClutchPressures.pressure_C5, short: supply", "signal: ClutchPressures.pressure_C5, gain: 1.#",
 }
 
 // randomScenario returns a scenario of some disturbances, at random times and under random
 // conditions.
 func randomScenario(seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 0))
-	text := "scenario: random\nstimuli: {grade: {sine: {mean: 0, amplitude: 2 %, frequency: 0.5 Hz}}}\nfaults:\n"
+	text := "scenario: random\nstimuli: {grade: {sine: {mean: 0, amplitude: 2 %, frequency: 0.5 Hz}}, TransRqestedGear: {table: [[0 s, 1], [1 s, 3], [2 s, 2]]}}\nfaults:\n"
 	for i := range 30 {
 		f := strings.ReplaceAll(disturbances[r.IntN(len(disturbances))], "#", fmt.Sprint(1+r.IntN(9)))
 		start := []string{fmt.Sprintf("at: tick %d", r.IntN(250)), fmt.Sprintf("at: %d0 ms, when: w_engine > %d00 rpm", r.IntN(250), 5+r.IntN(15)),
@@ -133,10 +138,10 @@ func (c virtualRun) run(t *testing.T) string {
 
 func TestRunsWithRandomFaultsReplay(t *testing.T) {
 	bench := map[bool]string{false: protectedTruck(t, "skip 100"), true: protectedTruck(t, "catchup 100")}
-	kinds, marks := map[string]int{}, [3]int{}
+	kinds, marks := map[string]int{}, [4]int{}
 	for seed := range uint64(12) {
 		scenario := randomScenario(seed)
-		file := virtualRun{bench: bench[seed%2 == 1], scenario: scenario, commands: []string{"fault name=live 'input=C4.pressure' 'offset=0.3 bar' 'for=50 ticks'"},
+		file := virtualRun{bench: bench[seed%2 == 1], scenario: scenario, commands: []string{"fault name=live 'input=C4.pressure' 'offset=0.3 bar' 'for=50 ticks'", "set TransRqestedGear=2 'ParkingBrakeSwitch=Not set'"}[seed%2 : seed%2+1],
 			length: 3 * time.Second, misses: [][2]int64{{40, 5}, {90, 1}, {91, 2}, {170, 3}}}.run(t)
 		same, err := Replay{Record: file}.Run()
 		if err != nil {
@@ -150,7 +155,7 @@ func TestRunsWithRandomFaultsReplay(t *testing.T) {
 			case e.Kind == record.EventEntry && (e.Event.Kind == record.Fault || e.Event.Kind == record.Parameter):
 				kinds[strings.SplitN(e.Event.Text, " ", 2)[0]]++
 			case e.Kind == record.FrameEntry:
-				for i, set := range []bool{e.Frame.Sent && e.Frame.Withheld, e.Frame.Copy, !e.Frame.Sent && e.Frame.Withheld} {
+				for i, set := range []bool{e.Frame.Sent && e.Frame.Withheld, e.Frame.Sent && e.Frame.Copy, !e.Frame.Sent && e.Frame.Withheld, !e.Frame.Sent && e.Frame.Copy} {
 					if set {
 						marks[i]++
 					}
@@ -158,7 +163,7 @@ func TestRunsWithRandomFaultsReplay(t *testing.T) {
 			}
 		}
 	}
-	if kinds["armed:"] < 12*31 || kinds["active:"] < 200 || kinds["over:"] < 100 || kinds["fault"] != 12 || slices.Min(marks[:]) < 20 {
+	if kinds["armed:"] < 12*30+6 || kinds["active:"] < 200 || kinds["over:"] < 100 || kinds["fault"] != 6 || kinds["set"] != 6 || slices.Min(marks[:]) < 20 {
 		t.Errorf("%v, frames %v: too few for this test", kinds, marks)
 	}
 }

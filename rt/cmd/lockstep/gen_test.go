@@ -122,6 +122,8 @@ faults:
   - {signal: Status.lag, open: true, at: 1 s, for: 100 ms}
   - {frame: Speeds, freeze_counter: true, at: 1.2 s, for: 20 frames}
   - {frame: TCU_Pressure_1, delay: 20 ms, at: 1.5 s, for: 300 ms}
+  - {frame: TCU_Pressure_2, burst: 2, at: 1.5 s, for: 300 ms}
+  - {signal: TCU_Pressure_2.pressure_C5, gain: 0.9, at: 1.6 s, for: 30 frames}
   - {input: clutch1.pressure, leak: {share: 30 %, time: 200 ms}, at: 2 s, for: 300 ms}
 expect:
   - {value: w1, within: 1000 rad/s, of: 0 rad/s, from: 0 s, to: 2 s}
