@@ -92,6 +92,10 @@ type File struct {
 // At returns the time of grid point k on CLOCK_REALTIME, ns since 1970 UTC.
 func (h *Header) At(k int64) int64 { return h.Start + k*h.Period }
 
+// wholeMillisecond returns Start without the part of a millisecond, which the heads of ASC and BLF do
+// not hold, ns since 1970 UTC.
+func (h *Header) wholeMillisecond() int64 { return h.Start - h.Start%1e6 }
+
 // seconds formats the time of grid point k since the start of the run.
 func (h *Header) seconds(k int64) string {
 	return strconv.FormatFloat(float64(k*h.Period)/1e9, 'f', -1, 64) + " s"

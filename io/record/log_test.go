@@ -71,7 +71,7 @@ func TestASCLogsOfOtherProgramsAreRead(t *testing.T) {
 		"FD with name": {" 0.1 CANFD   1 Tx      123x  Gear_1  0 1 2 2 1 2  0 0 3000", "1 100000000 00000123##20102 true"},
 		"FD remote":    {" 0.1 CANFD   1 Rx        123  0 0 8  0  0 0 10", "1 100000000 123#R8 false"},
 		"FD error":     {" 0.1 CANFD   1 Rx   ErrorFrame   Not Acknowledge error", "1 100000000 20000000#0000000000000000 false"},
-		"relative":     {"base hex timestamps relative\n 0.1 1 1 Rx d 0\n 0.1 1 1 Rx d 0\n 0.2 2 TxRq d", "1 100000000 001# false\n8 1 200000000 001# false"},
+		"relative":     {"base hex timestamps relative\n 0.1 1 1 Rx d 0\n 0.1 1 1 Rx d 0\n 0.1 2 1 TxRq d 0", "1 100000000 001# false\n8 1 200000000 001# false"},
 		"decimal":      {"base dec timestamps absolute\n 0.1 1 100 Rx d 2 10 255", "1 100000000 064#0AFF false"},
 		"others":       {" 0.1 1  Statistic: D 0 R 0\n 0.1 CAN 1 Status:chip status error active\n 0.2 2 1 TxRq d 0\n 0.1 J1939TP FEE3p 6 0 0 - Rx d 23 A0\n 0.1 SV: 1 0 1 ::x = 1\n 0.3 1 1 Rx d 0", "1 300000000 001# false"},
 	} {
@@ -90,15 +90,15 @@ func TestBadLinesAreNamedByFileAndLine(t *testing.T) {
 	candump := "(1.0) can1 1#\n\n"
 	asc := "base hex timestamps absolute\n\n"
 	for _, c := range []struct{ text, want string }{
-		{"", "log:1: record: neither a log of candump -L"},
-		{"hello\n", "log:1: record: neither"},
-		{"vcan0  123   [2]  11 22\n", "log:1: record: neither"},
-		{strings.Repeat("x", 1<<20), "log:1: record: neither"},
-		{candump + "can1 1#", `log:3: record: "can1 1#" is not (TIME) INTERFACE ID#DATA`},
+		{"", "log:1: record: not a log of CAN frames"},
+		{"hello\n", "log:1: record: not a log"},
+		{"  vcan0  123   [2]  11 22\n", "log:1: record: the log has no times"},
+		{strings.Repeat("x", 1<<20), "log:1: record: not a log"},
+		{candump + "can1 1#", `log:3: record: "can1 1#" is neither (TIME) INTERFACE ID#DATA`},
 		{candump + "(x) can1 1#", "log:3: record: time (x) is not (SECONDS.FRACTION)"},
 		{candump + "(1.-5) can1 1#", "log:3: record: time (1.-5)"},
 		{candump + "(99999999999.0) can1 1#", "log:3: record: time"},
-		{candump + "(1.0) can1 1", "no # between"},
+		{candump + "(1.0) can1 1", "identifier and [LENGTH] are missing"},
 		{candump + "(1.0) can1 800#", "identifier 800 has more than 11 bits"},
 		{candump + "(1.0) can1 0000#112", "3 digits of data are not whole bytes"},
 		{candump + "(1.0) can1 #11", `identifier "" is not`},

@@ -26,6 +26,12 @@ type mdfExporter struct {
 	marks listEnd // list of events
 }
 
+// Beginnings of a finished and an unfinished file.
+const (
+	mdfMagic      = "MDF     "
+	mdfUnfinished = "UnFinMF "
+)
+
 const mdfHD = 64 // offset of the header block, behind the identification
 
 // mdfCounters marks a file whose cycle counters may be behind.
@@ -33,7 +39,7 @@ const mdfCounters = 1
 
 func newMDF(to Target, h *Header) (Exporter, error) {
 	x := &mdfExporter{h: h, w: blocks{to: to, at: mdfHD}, clock: clock{start: h.Start}, marks: listEnd{mdfHD, 4}}
-	x.writeIdentification("UnFinMF ", mdfCounters)
+	x.writeIdentification(mdfUnfinished, mdfCounters)
 	x.writeHeader()
 	groups := &listEnd{mdfHD, 0}
 	x.ticks = x.w.addGroup(groups, "plant", 0, tickChannels(h))
@@ -171,7 +177,7 @@ func (x *mdfExporter) Close() error {
 	for _, g := range [...]*group{x.ticks, x.data, x.rtr, x.err} {
 		g.flush()
 	}
-	x.writeIdentification("MDF     ", 0)
+	x.writeIdentification(mdfMagic, 0)
 	return x.w.err
 }
 
