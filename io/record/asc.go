@@ -132,6 +132,9 @@ func (a *ascState) parse(line []byte, f *LogFrame) (bool, error) {
 	if a.relative {
 		at += a.last
 	}
+	if at < 0 {
+		return false, fmt.Errorf("time %s is too large", words[0])
+	}
 	a.last, f.Time = at, at
 	words = words[1:]
 	if strings.EqualFold(words[0], "CANFD") {

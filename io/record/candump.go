@@ -89,7 +89,7 @@ func (c *candumpState) findClock(head []byte) error {
 	}
 	rising, lines := 0, bytes.Split(head, []byte("\n"))
 	for i := range lines[1:] {
-		if bytes.Compare(lines[i], lines[i+1]) < 0 {
+		if bytes.Compare(bytes.TrimSpace(lines[i]), bytes.TrimSpace(lines[i+1])) < 0 {
 			rising++
 		}
 	}

@@ -111,6 +111,7 @@ type lineParser interface {
 type lines struct {
 	name    string
 	in      *bufio.Reader
+	rest    int64 // bytes of the file not read yet
 	line    int
 	skipped *int
 	parser  lineParser
@@ -121,7 +122,7 @@ const maxLine = 64 << 10
 
 // newLines reads the first line, which decides the format.
 func newLines(name string, in Input, skipped *int) (*lines, error) {
-	r := &lines{name: name, in: bufio.NewReaderSize(io.NewSectionReader(in, 0, in.Size()), maxLine), skipped: skipped}
+	r := &lines{name: name, in: bufio.NewReaderSize(io.NewSectionReader(in, 0, in.Size()), maxLine), rest: in.Size(), skipped: skipped}
 	head, err := r.in.Peek(maxLine)
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("record: %s: %w", name, err)
@@ -144,11 +145,14 @@ func (r *lines) next(f *LogFrame) error {
 	for {
 		line, err := r.in.ReadSlice('\n')
 		r.line++
+		r.rest -= int64(len(line))
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			return fmt.Errorf("%s:%d: record: a line of more than %d bytes", r.name, r.line, maxLine)
 		case err != nil && err != io.EOF:
 			return fmt.Errorf("%s:%d: record: %w", r.name, r.line, err)
+		case err == io.EOF && r.rest > 0:
+			return fmt.Errorf("%s:%d: record: the file has become %d bytes shorter since it was opened", r.name, r.line, r.rest)
 		case err == io.EOF && len(line) == 0:
 			return io.EOF
 		}

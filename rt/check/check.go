@@ -111,6 +111,9 @@ func (c *Check) bench(name string) error {
 	if err != nil {
 		return err
 	}
+	if err := b.CheckLogs(); err != nil {
+		return err
+	}
 	scenarioText, err := c.scenario(h)
 	if err != nil {
 		return err
