@@ -194,7 +194,7 @@ func (f *LogFrame) setID(id uint64, extended bool) error {
 	case !extended && id <= uint64(can.MaskSFF):
 		f.ID = uint32(id)
 	default:
-		return fmt.Errorf("identifier %X has more than %d bits", id, map[bool]int{false: 11, true: 29}[extended])
+		return fmt.Errorf("identifier 0x%X has more than %d bits", id, map[bool]int{false: 11, true: 29}[extended])
 	}
 
 	return nil
