@@ -126,7 +126,7 @@ func TestBLFLogsOfOtherProgramsAreRead(t *testing.T) {
 	}
 	for want, file := range map[string][]byte{
 		"unit 7 of the time":           blfFile(container(func() []byte { b := slices.Clone(remote); b[16] = 7; return b }(), true)),
-		"identifier 0x12345 has more":    blfFile(container(object(blfMessage, 0, pack(nil, uint16(1), uint16(0), uint32(0x12345), [8]byte{})), true)),
+		"identifier 0x12345 has more":  blfFile(container(object(blfMessage, 0, pack(nil, uint16(1), uint16(0), uint32(0x12345), [8]byte{})), true)),
 		"too short for its type":       blfFile(container(object(blfFD, 0, make([]byte, 12)), true)),
 		"after frame 1: the file is":   blfFile(container(append(slices.Clone(classic), remote[:30]...), true)),
 		"there is no object LOBJ":      blfFile(container(append(slices.Clone(classic), "rubbish, and more rubbish"...), true)),
@@ -247,4 +247,3 @@ func TestMDFDataOfEveryFormAreRead(t *testing.T) {
 		}
 	}
 }
-
