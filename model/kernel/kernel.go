@@ -37,18 +37,6 @@ func (t *Tables) EventNames(e Event) (element, from, to string) {
 	return t.Frictions[e.Friction], modeName(e.From), modeName(e.To)
 }
 
-// ModeNames returns the names of the modes Backward, Backward+1 and so on if output i is the mode of a
-// friction element, else nil.
-func (t *Tables) ModeNames(i int) (names []string) {
-	if j := i - (len(t.Outputs) - len(t.Shown) - 3*t.Mc); j < 0 || j >= 3*t.Mc || j%3 != 0 {
-		return nil
-	}
-	for mode := Backward; mode <= Free; mode++ {
-		names = append(names, modeName(mode))
-	}
-	return names
-}
-
 // modeName returns the name of a friction element's mode, as in the database.
 func modeName(mode int8) string {
 	return [...]string{"backward", "stuck", "forward", "free", "struck"}[mode-Backward]

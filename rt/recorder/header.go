@@ -29,7 +29,7 @@ func (c *Recorder) header(start, offset int64) (*record.Header, error) {
 	}
 	for i, p := range t.Outputs {
 		h.Outputs = append(h.Outputs, record.Signal{Name: p.Name, Unit: p.Unit, Declared: p.Declared,
-			Texts: t.ModeNames(i), FirstText: int(kernel.Backward)})
+			Texts: t.OutputForm(i).Modes, FirstText: int(kernel.Backward)})
 	}
 	h.Files = append(h.Files, record.File{Role: "bench", Name: b.File, Text: b.FileText()})
 	if s := c.scenario; s != nil {
