@@ -161,7 +161,13 @@ func TestModelDescriptionListsThePortsOfThePlant(t *testing.T) {
 			} else {
 				names[name] = true
 			}
-			if form := outputForm(&j, i); form.Integer {
+			form := outputForm(&j, i)
+			name := v.attr(t, "name")
+			whole := strings.HasSuffix(name, ".region") || slices.Contains([]string{"events", "transitions", "fault"}, name)
+			if isMode := strings.HasSuffix(name, ".mode"); form.Integer != (isMode || whole) || (form.Modes != nil) != isMode || !v.has("description") {
+				t.Errorf("%v has the form %+v", v.Attrs, form)
+			}
+			if form.Integer {
 				checkInteger(t, &d, &v, version, form)
 				continue
 			}
