@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"lockstep/codegen/c99"
 	"lockstep/codegen/fmu"
@@ -30,6 +31,7 @@ type Job struct {
 	Hash    string        // hash of the plant on its grid, from HashOf
 	Command string        // command line, quoted in the marker line of each file; one line
 	Package string        // name of the Go package, prefix in C: lower-case letters, digits and _
+	Length  time.Duration // length of a simulation by the plant's own tables, for an FMU; 0: not known
 }
 
 // Files are the contents of files by their path below the output folder.
@@ -219,7 +221,7 @@ func GenerateFMU(j Job, version int) (Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := fmu.Plant{Tables: j.Tables, Hash: j.Hash, Marker: j.marker(), Package: j.Package}
+	p := fmu.Plant{Tables: j.Tables, Hash: j.Hash, Marker: j.marker(), Package: j.Package, Length: j.Length}
 	return p.Wrap(plant, version)
 }
 

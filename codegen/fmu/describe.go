@@ -2,6 +2,7 @@ package fmu
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"text/template"
 
+	"lockstep/model/kernel"
 	"lockstep/model/units"
 )
 
@@ -33,11 +35,11 @@ var descriptions = template.Must(template.New("").Funcs(template.FuncMap{"xml": 
 {{- define "experiment"}}  <LogCategories>
     <Category name="logStatusError" description="reason for which a call failed"/>
   </LogCategories>
-  <DefaultExperiment startTime="0" stepSize="{{.Period}}"/>
+  <DefaultExperiment startTime="0"{{with .Stop}} stopTime="{{.}}"{{end}} stepSize="{{.Period}}"/>
 {{end}}
 
 {{- define "identity" -}}
-name="{{xml .Name}}" valueReference="{{.Reference}}" causality="{{.Causality}}" variability="continuous"
+name="{{xml .Name}}" valueReference="{{.Reference}}" causality="{{.Causality}}" variability="{{if .Form.Integer}}discrete{{else}}continuous{{end}}"
 {{- if eq .Causality "output"}} initial="calculated"{{end}}
 {{- with .About}} description="{{xml .}}"{{end}}
 {{- end}}
@@ -45,6 +47,9 @@ name="{{xml .Name}}" valueReference="{{.Reference}}" causality="{{.Causality}}" 
 {{- define "value" -}}
 unit="{{xml .Unit}}"{{with .Declared}} displayUnit="{{xml .}}"{{end}}{{bound "min" .Min}}{{bound "max" .Max}}{{with .Start}} start="{{.}}"{{end}}
 {{- end}}
+
+{{- define "items"}}{{range .Modes}}        <Item name="{{.Name}}" value="{{.Value}}"/>
+{{end}}{{end}}
 
 {{- define "unknowns2"}}{{range .}}      <Unknown index="{{.Index}}" dependencies=""/>
 {{end}}{{end}}
@@ -57,9 +62,15 @@ unit="{{xml .Unit}}"{{with .Declared}} displayUnit="{{xml .}}"{{end}}{{bound "mi
 {{range .Sources}}      <File name="{{.}}"/>
 {{end}}    </SourceFiles>
   </CoSimulation>
-{{template "unitDefinitions" .}}{{template "experiment" .}}  <ModelVariables>
+{{template "unitDefinitions" .}}{{if .Modes}}  <TypeDefinitions>
+    <SimpleType name="Mode" description="mode of a friction element">
+      <Enumeration>
+{{template "items" .}}      </Enumeration>
+    </SimpleType>
+  </TypeDefinitions>
+{{end}}{{template "experiment" .}}  <ModelVariables>
 {{range .Variables}}    <ScalarVariable {{template "identity" .}}>
-      <Real {{template "value" .}}/>
+      {{if .Form.Modes}}<Enumeration declaredType="Mode"/>{{else if .Form.Integer}}<Integer/>{{else}}<Real {{template "value" .}}/>{{end}}
     </ScalarVariable>
 {{end}}  </ModelVariables>
   <ModelStructure>
@@ -75,8 +86,14 @@ unit="{{xml .Unit}}"{{with .Declared}} displayUnit="{{xml .}}"{{end}}{{bound "mi
 {{- /**/}} instantiationToken="{{.Token}}" generationTool="lockstep" variableNamingConvention="flat">
   <CoSimulation modelIdentifier="{{.Package}}" canGetAndSetFMUState="true" canSerializeFMUState="true"
 {{- /**/}} canHandleVariableCommunicationStepSize="false" fixedInternalStepSize="{{.Period}}"/>
-{{template "unitDefinitions" .}}{{template "experiment" .}}  <ModelVariables>
-{{range .Variables}}    <Float64 {{template "identity" .}} {{template "value" .}}/>
+{{template "unitDefinitions" .}}{{if .Modes}}  <TypeDefinitions>
+    <EnumerationType name="Mode" description="mode of a friction element">
+{{template "items" .}}    </EnumerationType>
+  </TypeDefinitions>
+{{end}}{{template "experiment" .}}  <ModelVariables>
+{{range .Variables}}    {{if .Form.Modes}}<Enumeration {{template "identity" .}} declaredType="Mode"/>
+{{- else if .Form.Integer}}<Int64 {{template "identity" .}}/>
+{{- else}}<Float64 {{template "identity" .}} {{template "value" .}}/>{{end}}
 {{end}}  </ModelVariables>
   <ModelStructure>
 {{range .Outputs}}    <Output valueReference="{{.Reference}}" dependencies=""/>
@@ -107,11 +124,15 @@ func (p *Plant) describe(name string, sources []string) ([]byte, error) {
 	for strings.Contains(marker, "--") { // XML forbids -- in a comment; --- needs two passes
 		marker = strings.ReplaceAll(marker, "--", "- -")
 	}
+	stop := ""
+	if p.Length > 0 {
+		stop = decimal(p.Length.Seconds())
+	}
 	var b bytes.Buffer
 	err = descriptions.ExecuteTemplate(&b, name, map[string]any{
 		"Marker": marker, "Plant": p.Tables.Name, "Package": p.Package, "Token": p.token(), "Period": p.period(),
 		"Sources": sources, "Options": strings.Join(slaveOptions, " "), "Units": defined,
-		"Variables": list, "Outputs": list[1+len(p.Tables.Inputs):],
+		"Modes": modesOf(list), "Stop": stop, "Variables": list, "Outputs": list[1+len(p.Tables.Inputs):],
 	})
 
 	return b.Bytes(), err
@@ -124,6 +145,26 @@ type variable struct {
 	Causality string // "independent", "input" or "output"
 	Start     string // start value of an input, SI
 	About     string // text of the attribute description
+	Form      kernel.OutputForm
+}
+
+// mode is a value of the type Mode.
+type mode struct {
+	Name  string
+	Value int
+}
+
+// modesOf returns the values of the type Mode; nil if no variable is of this type.
+func modesOf(list []variable) (modes []mode) {
+	for i := range list {
+		if names := list[i].Form.Modes; names != nil {
+			for j, name := range names {
+				modes = append(modes, mode{name, int(kernel.Backward) + j})
+			}
+			return modes
+		}
+	}
+	return nil
 }
 
 // Index returns the index of the variable in FMI 2.0, from 1.
@@ -148,16 +189,18 @@ func (p *Plant) variables() []variable {
 			about += "; acts " + decimal(d) + " s later"
 		}
 		port.Name = unused(port.Name)
-		list = append(list, variable{port, len(list), "input", decimal(p.Tables.Start[i]), about})
+		list = append(list, variable{port, len(list), "input", decimal(p.Tables.Start[i]), about, kernel.OutputForm{}})
 	}
 
-	for _, port := range p.Tables.Outputs {
+	for i, port := range p.Tables.Outputs {
+		form := p.Tables.OutputForm(i)
 		port.Name = unused(port.Name)
-		list = append(list, variable{Port: port, Reference: len(list), Causality: "output"})
+		list = append(list, variable{Port: port, Reference: len(list), Causality: "output", Form: form,
+			About: cmp.Or(form.About, "output of the plant file")})
 	}
 
 	time := units.Port{Name: unused("time"), Unit: "s", Min: math.Inf(-1), Max: math.Inf(1)}
-	list[0] = variable{Port: time, Causality: "independent"}
+	list[0] = variable{Port: time, Causality: "independent", About: "simulated time"}
 
 	return list
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"lockstep/model/kernel"
 )
@@ -15,6 +16,10 @@ type Plant struct {
 	Hash    string // hash of the plant on its grid, 64 hex digits
 	Marker  string // first line of each file, as a comment of Go
 	Package string // prefix of the kernel's C, name of the FMU
+
+	// Length is the length of a simulation by the plant's own tables, the stop time that the FMU proposes;
+	// 0: not known.
+	Length time.Duration
 }
 
 // Wrap returns the files of an FMU by path, without a binary. plant has the C of the kernel by
@@ -83,5 +88,14 @@ func (p *Plant) slavePlant() []byte {
 	for _, f := range []string{"create", "step", "output", "drive", "driven", "own", "input_names", "input_start", "state_names"} {
 		fmt.Fprintf(&b, "#define plant_%s %s_%s\n", f, name, f)
 	}
+	b.WriteString("\n/* INTEGERS holds 1 for each output whose values are whole numbers. */\n#define INTEGERS {")
+	for i := range p.Tables.Outputs {
+		if p.Tables.OutputForm(i).Integer {
+			b.WriteString("1,")
+		} else {
+			b.WriteString("0,")
+		}
+	}
+	b.WriteString("}\n")
 	return []byte(b.String())
 }

@@ -182,7 +182,11 @@ func run(t *testing.T, program, object string, j fmu.Plant, rows [][]float64) []
 			in = binary.NativeEndian.AppendUint64(in, math.Float64bits(v))
 		}
 	}
-	out := runImporter(t, program, object, j, in, "run")
+	whole := ""
+	for i := range j.Tables.Outputs {
+		whole += map[bool]string{false: "0", true: "1"}[j.Tables.OutputForm(i).Integer]
+	}
+	out := runImporter(t, program, object, j, in, "run", whole)
 	p := len(j.Tables.Outputs)
 	if want := 8 * p * (1 + len(rows) + len(rows) - len(rows)/2); len(out) != want {
 		t.Fatalf("%s: %d bytes of outputs, want %d", j.Package, len(out), want)

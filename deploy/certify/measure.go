@@ -83,6 +83,9 @@ func (s *session) prepare() (err error) {
 	if s.plan, err = bench.Prepare(s.bench); err != nil {
 		return err
 	}
+	if err = s.bench.CheckLogs(); err != nil {
+		return err
+	}
 	// Another bench may take this CPU before the run starts; begin detects that.
 	s.plan.Thread.CPU = host.FreeCPU(s.bench.CPU)
 	s.thread, s.c.Deadline = s.plan.Thread, s.plan.Thread.Deadline

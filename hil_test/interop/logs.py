@@ -5,16 +5,17 @@
 
 A line is: time in microseconds, channel, identifier, flags, data. Flags: x extended,
 r remote, f CAN FD, b bit rate switch, e error passive, E error frame, t sent. The
-extension of FILE selects its format: .log, .asc or .blf.
+extension of FILE selects its format: .log, .asc, .blf or .trc. A trace (.trc) of python-can
+holds classic data frames only.
 """
 import random
 import sys
 
 import can
-from can.io import ASCReader, ASCWriter, BLFReader, BLFWriter, CanutilsLogReader, CanutilsLogWriter
+from can.io import ASCReader, ASCWriter, BLFReader, BLFWriter, CanutilsLogReader, CanutilsLogWriter, TRCWriter
 
 READERS = {"log": CanutilsLogReader, "asc": ASCReader, "blf": BLFReader}
-WRITERS = {"log": CanutilsLogWriter, "asc": ASCWriter, "blf": BLFWriter}
+WRITERS = {"log": CanutilsLogWriter, "asc": ASCWriter, "blf": BLFWriter, "trc": TRCWriter}
 
 
 def show(m):
@@ -31,8 +32,8 @@ def show(m):
     print("%.0f %s %s -%s %s" % (m.timestamp * 1e6, m.channel, ident, text, data))
 
 
-def message(k):
-    kind = random.randrange(4)
+def message(k, form):
+    kind = 0 if form == "trc" else random.randrange(4)
     fd = kind == 1
     m = can.Message(
         timestamp=1_700_000_000 + k * 0.005 + random.randrange(4000) * 1e-6,
@@ -61,7 +62,7 @@ def main(what, name, count=0):
     random.seed(5)
     with WRITERS[form](name) as writer:
         for k in range(int(count)):
-            m = message(k)
+            m = message(k, form)
             writer.on_message_received(m)
             show(m)
 

@@ -14,6 +14,7 @@ import (
 
 	"lockstep/hil_test/lab"
 	"lockstep/io/can"
+	"lockstep/io/inputfile"
 	"lockstep/io/record"
 )
 
@@ -23,7 +24,7 @@ const logFrames = 2000
 // randomLog returns frames of every kind on two buses, and the header of their record.
 func randomLog(t *testing.T) (*record.Header, []record.Frame) {
 	t.Helper()
-	h := &record.Header{Period: 5e6, Start: 1_700_000_000e9,
+	h := &record.Header{Period: 5e6, Start: 1_700_000_000_123_456_789, // not a whole millisecond, nor microsecond
 		Buses: []record.Bus{{Name: "powertrain", Interface: "vcan0"}, {Name: "chassis", Interface: "vcan1"}}}
 	r := rand.New(rand.NewPCG(5, 5))
 	lengths := []uint8{1, 2, 3, 7, 8, 12, 16, 20, 24, 32, 48, 64}
@@ -128,23 +129,31 @@ func TestPythonCanReadsOurLogs(t *testing.T) {
 		var want []string
 		for i := range list {
 			f := list[i]
-			at, channel := (f.Time-h.Start)/1000, fmt.Sprint(f.Bus)
+			at, channel := f.Time/1000, fmt.Sprint(f.Bus)
 			switch format {
 			case "candump":
-				at, channel = f.Time/1000, h.Buses[f.Bus].Interface
-			case "blf":
-				at = f.Time / 1000
+				channel = h.Buses[f.Bus].Interface
+			case "asc": // since the date of its head, a whole millisecond
+				at = (f.Time - h.Start/1e6*1e6) / 1000
 			}
 			want = append(want, line(at, channel, &f.Frame, f.Sent))
 		}
-		compare(t, format, python(t, "read", path), want)
+		got := python(t, "read", path)
+		if len(got) != len(want) {
+			t.Fatalf("%s: %d frames, want %d", format, len(got), len(want))
+		}
+		for i := range got { // python-can prints a float64 of seconds, rounded to 1 us
+			if !within(got[i], want[i], 1) {
+				t.Fatalf("%s: frame %d is\n%q, want\n%q", format, i, got[i], want[i])
+			}
+		}
 	}
 }
 
 // readLog returns the lines of a log that lockstep reads.
 func readLog(t *testing.T, path string, channel func(string) string) (lines []string) {
 	t.Helper()
-	file, err := os.Open(path)
+	file, err := inputfile.Open(path, inputfile.Log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +176,7 @@ func readLog(t *testing.T, path string, channel func(string) string) (lines []st
 
 func TestLogsOfPythonCanAreRead(t *testing.T) {
 	t.Parallel()
-	for _, extension := range []string{"log", "asc"} {
+	for _, extension := range []string{"log", "asc", "blf", "trc"} {
 		path := filepath.Join(t.TempDir(), "x."+extension)
 		want := python(t, "write", path, fmt.Sprint(logFrames))
 		var first int64
@@ -176,8 +185,8 @@ func TestLogsOfPythonCanAreRead(t *testing.T) {
 			var at int64
 			fmt.Sscan(s, &at)
 			_, rest, _ := strings.Cut(s, " ")
-			if extension == "asc" {
-				at -= first // an ASC log counts from its first frame
+			if extension != "log" {
+				at -= first // the others count from the first frame
 			}
 			want[i] = fmt.Sprint(at, " ", rest)
 		}
@@ -206,7 +215,7 @@ func within(a, b string, us int64) bool {
 // requireCanUtils skips a test if can-utils is missing.
 func requireCanUtils(t *testing.T) {
 	t.Helper()
-	for _, program := range []string{"log2asc", "asc2log"} {
+	for _, program := range []string{"log2asc", "asc2log", "log2long"} {
 		if _, err := exec.LookPath(program); err != nil {
 			lab.Skip(t, program+" is missing: apt-get install can-utils")
 		}
@@ -241,6 +250,36 @@ func TestCanUtilsConvertOurLogs(t *testing.T) {
 		}
 		compare(t, "can-utils, "+format, got, want)
 	}
+}
+
+// log2long prints a log as candump without -L does.
+func TestLongLogsOfCanUtilsAreRead(t *testing.T) {
+	t.Parallel()
+	requireCanUtils(t)
+	h, list := randomLog(t)
+	dir := t.TempDir()
+	ours, long := filepath.Join(dir, "ours.log"), filepath.Join(dir, "long.log")
+	exportTo(t, ours, "candump", h, list)
+	in, err := os.Open(ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	cmd := exec.Command("log2long")
+	cmd.Stdin = in
+	out, err := cmd.Output()
+	if err := errors.Join(err, os.WriteFile(long, out, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for i := range list {
+		f := list[i].Frame
+		if f.FD() { // the flags are not printed
+			f.Flags = can.FlagFDF
+		}
+		want = append(want, line(list[i].Time/1000, fmt.Sprint(list[i].Bus), &f, false))
+	}
+	compare(t, "log2long", readLog(t, long, channelNumber), want)
 }
 
 // channelNumber returns the number, from 0, of a channel can0, vcan0 or, in ASC logs, 1.

@@ -10,6 +10,7 @@
 package can
 
 import (
+	"fmt"
 	"slices"
 	"unsafe"
 )
@@ -68,6 +69,14 @@ var Lengths = [16]uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64}
 func DLC(n uint8) uint8 {
 	code, _ := slices.BinarySearch(Lengths[:], n)
 	return uint8(code)
+}
+
+// FormatID formats an identifier for people: 0x110, or 0x18FEBF0B with eight digits if it is extended.
+func FormatID(id uint32) string {
+	if id&EFF != 0 {
+		return fmt.Sprintf("0x%08X", id&MaskEFF)
+	}
+	return fmt.Sprintf("0x%03X", id&MaskSFF)
 }
 
 // Filter passes a frame whose identifier equals ID in the bits of Mask. Mask

@@ -43,7 +43,7 @@ var limits = [...]struct {
 	Text:        {"a plant, bench, scenario, sweep or database", 16 << 20},
 	Inputs:      {"inputs", 1 << 30}, // ten million rows
 	Record:      {"a record", 0},     // chunks of at most 1 MiB, a header of 64 MiB, a hand-over of 256 MiB
-	Log:         {"a log", 0},        // lines of at most 64 KiB
+	Log:         {"a log", 0},        // lines of at most 64 KiB; in MDF4 blocks of at most 64 MiB
 	Certificate: {"a certificate", 64 << 20},
 	State:       {"the state of a soak", 64 << 20},
 	Table:       {"a table of a sweep", 1 << 30},

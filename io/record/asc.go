@@ -16,10 +16,10 @@ import (
 const ascDate = "Mon Jan 2 15:04:05.000 2006"
 
 // newASC starts Vector's text log. Its date is the local time of this machine, because the format
-// has no time zone. Times are seconds since the start with six decimals, channels count from 1,
-// and events are comments.
+// has no time zone. Times are seconds since the date, a whole millisecond, with six decimals; channels
+// count from 1, and events are comments.
 func newASC(to Target, h *Header) (Exporter, error) {
-	x := &lineExporter{h: h, out: bufio.NewWriter(to), clock: clock{start: h.Start}, end: "End TriggerBlock\n"}
+	x := &lineExporter{h: h, out: bufio.NewWriter(to), clock: clock{start: h.wholeMillisecond()}, end: "End TriggerBlock\n"}
 	x.format = x.appendASC
 	date := time.Unix(0, h.Start).Format(ascDate)
 	_, err := fmt.Fprintf(x.out, "date %s\nbase hex  timestamps absolute\nno internal events logged\n"+
@@ -111,19 +111,29 @@ func isASC(head []byte) bool {
 	return ok
 }
 
+// ascText matches a line without a time that holds no frame: of the head, or a comment.
+var ascText = regexp.MustCompile(`^(?i://|date |(no )?internal events|(begin|end) ?trigger|previous log file|` +
+	`measurement uuid|start of measurement)`)
+
 // parse reads one line. It returns false for a line without a CAN frame: head, comments,
 // statistics, other buses, transmit requests.
 func (a *ascState) parse(line []byte, f *LogFrame) (bool, error) {
 	words := strings.Fields(string(line))
-	if strings.EqualFold(words[0], "base") {
+	switch {
+	case strings.EqualFold(words[0], "base"):
 		return false, a.parseBase(words)
+	case ascText.Match(line):
+		return false, nil
 	}
 	at, ok := parseSeconds(words[0])
-	if !ok || !strings.Contains(words[0], ".") || len(words) < 3 {
-		return false, nil
+	if !ok || len(words) < 2 {
+		return false, fmt.Errorf("%.60q is neither TIME CHANNEL FRAME nor a comment", line)
 	}
 	if a.relative {
 		at += a.last
+	}
+	if at < 0 {
+		return false, fmt.Errorf("time %s is too large", words[0])
 	}
 	a.last, f.Time = at, at
 	words = words[1:]
@@ -131,7 +141,10 @@ func (a *ascState) parse(line []byte, f *LogFrame) (bool, error) {
 		return a.parseFD(words[1:], f)
 	}
 	if _, err := strconv.ParseUint(words[0], 10, 16); err != nil {
-		return false, nil
+		if len(words) > 3 && (words[2] == "Rx" || words[2] == "Tx") && (words[3] == "d" || words[3] == "r") {
+			return false, fmt.Errorf("channel %.20q is not a number", words[0])
+		}
+		return false, nil // an entry of another bus or of the measurement
 	}
 	f.Channel = words[0]
 	return a.parseClassic(words[1:], f)
@@ -153,15 +166,19 @@ func (a *ascState) parseBase(words []string) error {
 	return nil
 }
 
+// base returns the base of identifiers and data.
+func (a *ascState) base() int {
+	if a.decimal {
+		return 10
+	}
+	return 16
+}
+
 // parseNumber reads a number in the base of the log.
 func (a *ascState) parseNumber(text string, bits int) (uint64, error) {
-	base := 16
-	if a.decimal {
-		base = 10
-	}
-	v, err := strconv.ParseUint(text, base, bits)
+	v, err := strconv.ParseUint(text, a.base(), bits)
 	if err != nil {
-		return 0, fmt.Errorf("%.40q is not a number of base %d and %d bits", text, base, bits)
+		return 0, fmt.Errorf("%.40q is not a number of base %d and %d bits", text, a.base(), bits)
 	}
 	return v, nil
 }
@@ -191,20 +208,31 @@ func (f *LogFrame) setDirection(text string) (onBus, isFrame bool) {
 
 // parseClassic reads ID DIRECTION d|r DLC BYTES, or ErrorFrame.
 func (a *ascState) parseClassic(words []string, f *LogFrame) (bool, error) {
-	if strings.EqualFold(words[0], "ErrorFrame") {
+	if len(words) == 0 {
+		return false, errors.New("channel without a frame")
+	}
+	switch strings.ToLower(words[0]) {
+	case "errorframe":
 		f.ID, f.Len = can.ERR, 8
 		return true, nil
-	}
-
-	if len(words) < 3 {
+	case "statistic:", "overloadframe":
 		return false, nil
 	}
-	if onBus, _ := f.setDirection(words[1]); !onBus {
+	if len(words) < 2 {
+		return false, fmt.Errorf("frame %.20s without a direction", words[0])
+	}
+	onBus, isFrame := f.setDirection(words[1])
+	switch {
+	case !isFrame:
+		return false, fmt.Errorf("direction %.20q is not Rx, Tx or TxRq", words[1])
+	case !onBus:
 		return false, nil
+	case len(words) < 3:
+		return false, errors.New("the letter d or r after the direction is missing")
 	}
 	kind := strings.ToLower(words[2])
 	if kind != "d" && kind != "r" {
-		return false, nil
+		return false, fmt.Errorf("%.20q after the direction is not d or r", words[2])
 	}
 	if err := a.parseID(words[0], f); err != nil {
 		return false, err
@@ -227,7 +255,7 @@ func (a *ascState) parseClassic(words []string, f *LogFrame) (bool, error) {
 		return false, fmt.Errorf("length: %w", err)
 	}
 	f.Len = uint8(min(n, 8)) // codes above 8 are valid and mean 8
-	return true, a.parseData(words[1:], f)
+	return true, parseBytes(words[1:], a.base(), f)
 }
 
 // parseFD reads CHANNEL DIRECTION ID [NAME] BRS ESI DLC LENGTH BYTES.
@@ -279,25 +307,9 @@ func (a *ascState) parseFD(words []string, f *LogFrame) (bool, error) {
 	}
 
 	f.Flags |= can.FlagFDF
-	if err := a.parseData(words[4:], f); err != nil {
+	if err := parseBytes(words[4:], a.base(), f); err != nil {
 		return false, err
 	}
 	f.Len = can.Lengths[can.DLC(f.Len)]
 	return true, nil
-}
-
-// parseData reads the bytes of a frame.
-func (a *ascState) parseData(words []string, f *LogFrame) error {
-	if len(words) < int(f.Len) {
-		return fmt.Errorf("%d bytes of data where the length says %d", len(words), f.Len)
-	}
-	for i := range f.Len {
-		v, err := a.parseNumber(words[i], 8)
-		if err != nil {
-			return fmt.Errorf("data: %w", err)
-		}
-		f.Data[i] = uint8(v)
-	}
-
-	return nil
 }

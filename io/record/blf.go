@@ -41,18 +41,18 @@ const (
 )
 
 func newBLF(to Target, h *Header) (Exporter, error) {
-	x := &blfExporter{h: h, to: to, clock: clock{start: h.Start}, at: blfHeader, unpackedSize: blfHeader}
+	x := &blfExporter{h: h, to: to, clock: clock{start: h.wholeMillisecond()}, at: blfHeader, unpackedSize: blfHeader}
 	x.deflate = zlib.NewWriter(&x.packed)
 	return x, x.writeHeader()
 }
 
 // writeHeader writes the file's header.
 func (x *blfExporter) writeHeader() error {
-	b := pack(nil, []byte("LOGG"), uint32(blfHeader),
+	b := pack(nil, []byte(blfMagic), uint32(blfHeader),
 		[4]byte{},           // application: unknown, version 0.0.0
 		[4]byte{2, 6, 8, 1}, // of the format
 		x.at, x.unpackedSize, x.count, uint32(0),
-		systemTime(x.h.Start), systemTime(x.h.Start+x.clock.last))
+		systemTime(x.clock.start), systemTime(x.clock.start+x.clock.last))
 	_, err := x.to.WriteAt(append(b, make([]byte, blfHeader-len(b))...), 0)
 	return err
 }
@@ -127,7 +127,7 @@ func (x *blfExporter) addObject(kind uint32, at int64, body []byte) error {
 
 // blfBase returns the first part of an object's header.
 func blfBase(kind uint32, header, size int) []byte {
-	return pack(nil, []byte("LOBJ"), uint16(header), uint16(1), uint32(size), kind)
+	return pack(nil, []byte(blfObjectMagic), uint16(header), uint16(1), uint32(size), kind)
 }
 
 // writeContainer writes the objects collected so far.

@@ -82,7 +82,7 @@ func TestBLFHoldsEveryFrameAsItWas(t *testing.T) {
 		if f.ID&can.EFF != 0 {
 			id = f.ID&0x1FFFFFFF | 0x80000000
 		}
-		at := uint64(f.Time - h.Start)
+		at := uint64(f.Time - h.Start/1e6*1e6) // since the start in the head, a whole millisecond
 		flags := fmt.Sprintf("sent %t, remote %t", f.Sent, f.ID&can.RTR != 0)
 		want := fmt.Sprintf("%d: channel %d, id %x, dlc %d, %s, % x", at, f.Bus+1, id, f.Len, flags, f.Data[:8])
 		switch {
@@ -126,7 +126,7 @@ func TestBLFHasItsStartItsEndAndItsEvents(t *testing.T) {
 	e := list[len(list)-1]
 	n := []int{int(le.Uint32(e.body[16:])), int(le.Uint32(e.body[20:])), int(le.Uint32(e.body[24:]))}
 	text := e.body[40:]
-	if e.kind != 96 || e.at != uint64(400*h.Period) || len(text) != n[0]+n[1]+n[2] {
+	if e.kind != 96 || e.at != uint64(400*h.Period+h.Start%1e6) || len(text) != n[0]+n[1]+n[2] {
 		t.Fatalf("the event is of kind %d at %d ns, with %d bytes of text for %v", e.kind, e.at, len(text), n)
 	}
 	if got := string(text[:n[0]]) + "|" + string(text[n[0]:n[0]+n[1]]) + "|" + string(bytes.TrimRight(text[n[0]+n[1]:], " ")); got != "lockstep|overrun|2 grid points lost <here> & there" {

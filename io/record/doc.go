@@ -6,8 +6,9 @@
 //
 // Reading order: header.go (Header, Entry, Tick, Frame, Event), write.go (Writer), read.go
 // (Reader); chunk.go and codec.go are the file format. Then the other formats: export.go
-// lists them and writes CSV; blf.go and mdf.go write one each, candump.go and asc.go write and read
-// one each. log.go reads a candump or ASC log, source.go reads any log or record.
+// lists them and writes CSV; candump.go and asc.go write and read one each, blf.go and mdf.go write one
+// each, which blf_read.go and mdf_read.go read, and trc.go reads one. log.go reads a log of any of these
+// formats, source.go any log or record.
 //
 // # The file
 //
@@ -68,6 +69,6 @@
 //
 // # Other formats
 //
-// Export writes candump logs, ASC, BLF, MDF4 and CSV. OpenSource makes a candump log, an ASC log or
-// the record itself a source of frames in the order of time.
+// Export writes candump logs, ASC, BLF, MDF4 and CSV. OpenSource makes a log with frames in any of these
+// formats, a TRC log or the record itself a source of frames in the order of time.
 package record

@@ -69,11 +69,11 @@ func TestASCEqualsThatOfVector(t *testing.T) {
 	}
 }
 
-// TestWrittenLogsAreReadBack drives frames of every kind through both text formats.
+// TestWrittenLogsAreReadBack drives frames of every kind through all formats of frames.
 func TestWrittenLogsAreReadBack(t *testing.T) {
 	h := header(1, 2, 1)
 	list := drive(&h, 500)
-	for _, format := range []string{"candump", "asc"} {
+	for _, format := range slices.DeleteFunc(Formats(), func(name string) bool { return name == "csv" }) {
 		_, file := exported(t, format, &h, list)
 		l, err := NewLog(format, bytes.NewReader(file))
 		if err != nil {
@@ -84,11 +84,16 @@ func TestWrittenLogsAreReadBack(t *testing.T) {
 				continue
 			}
 			f := e.Frame
-			want := LogFrame{Time: (f.Time - h.Start) / 1e3 * 1e3, Channel: fmt.Sprint(f.Bus + 1), Sent: f.Sent, Frame: f.Frame}
-			if format == "candump" {
+			want := LogFrame{Time: f.Time - h.Start, Channel: fmt.Sprint(f.Bus + 1), Sent: f.Sent, Frame: f.Frame}
+			switch format {
+			case "candump":
 				want.Time, want.Channel = f.Time/1e3*1e3, fmt.Sprintf("vcan%d", f.Bus)
+			case "asc":
+				want.Time = (f.Time - h.Start/1e6*1e6) / 1e3 * 1e3
+			case "blf":
+				want.Time = f.Time - h.Start/1e6*1e6
 			}
-			if format == "asc" && f.ID&can.ERR != 0 { // the kind of error and who saw it have no place there
+			if format != "candump" && f.ID&can.ERR != 0 { // the kind of error and who saw it have no place there
 				want.Frame, want.Sent = can.Frame{ID: can.ERR, Len: 8}, false
 			}
 			got, err := l.Next()

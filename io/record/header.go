@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/model/units"
 )
 
@@ -47,6 +48,10 @@ type Signal struct {
 	Name     string
 	Unit     string // SI
 	Declared string // unit in which Export writes the values; "": Unit
+
+	// Texts are the names of the values FirstText, FirstText+1 and so on, such as modes; nil: numbers.
+	Texts     []string `json:",omitempty"`
+	FirstText int      `json:",omitempty"`
 }
 
 // Wanted returns the unit in which people read the values.
@@ -72,6 +77,11 @@ type Bus struct {
 	Name      string    // name in the bench file
 	Interface string    // network interface, such as can0
 	Messages  []Message // messages of the signal map
+	Database  string    // name of its database in Header.Files
+
+	// Layout describes the messages of Database for the export as MDF4. It is not in the file: the caller
+	// of Export sets it. nil: the export has frames only.
+	Layout *messages.Database `json:"-"`
 }
 
 // Message names an identifier of a bus.
@@ -91,6 +101,10 @@ type File struct {
 
 // At returns the time of grid point k on CLOCK_REALTIME, ns since 1970 UTC.
 func (h *Header) At(k int64) int64 { return h.Start + k*h.Period }
+
+// wholeMillisecond returns Start without the part of a millisecond, which the heads of ASC and BLF do
+// not hold, ns since 1970 UTC.
+func (h *Header) wholeMillisecond() int64 { return h.Start - h.Start%1e6 }
 
 // seconds formats the time of grid point k since the start of the run.
 func (h *Header) seconds(k int64) string {

@@ -14,107 +14,176 @@ import (
 
 // LogFrame is one frame of a log.
 type LogFrame struct {
-	Time    int64  // time, ns: in candump logs since 1970 UTC, in ASC since the start
+	Time    int64  // time, ns: in candump logs since 1970 UTC, in others since the start
 	Channel string // channel of the log: an interface, or a number from 1
 	Sent    bool   // sent by the host that logged
-	Line    int    // line in the file, from 1
+	Line    int    // line in the file, from 1; in BLF and MDF4 the number of the frame
 	can.Frame
 }
 
-// Log reads a log of candump -L or a Vector ASC log line by line. The first line decides the
-// format.
+// Log reads a log of CAN frames: of candump with or without -L, ASC, TRC, BLF or MDF4. The beginning
+// of the file decides the format.
 type Log struct {
-	Skipped int // lines without a frame: comments, statistics, other buses
+	Skipped int // entries that are no frames: comments, statistics, other buses
 
-	name  string
-	in    *bufio.Reader
-	line  int
-	parse func(line []byte, f *LogFrame) (isFrame bool, err error)
-	asc   ascState
+	next func(*LogFrame) error
+}
+
+// Input is the file of a log.
+type Input interface {
+	io.ReaderAt
+	Size() int64
+}
+
+// IsLog reports whether a file that begins with head is a log in a format of text. A log that begins
+// with a comment is not recognised.
+func IsLog(head []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("\n"))
+	if bytes.HasPrefix(line, []byte("//")) || bytes.HasPrefix(line, []byte("(")) && !candumpHead.Match(line) {
+		return false
+	}
+	if bytes.HasPrefix(line, []byte(";")) {
+		return trcHead.Match(line)
+	}
+	return lineFormat(line) != nil
+}
+
+// lineFormat returns the parser for a log of text whose first line is head; nil: the format is unknown.
+func lineFormat(head []byte) lineParser {
+	switch {
+	case len(head) > 0 && head[0] == '(' || candumpHead.Match(head):
+		return &candumpState{}
+	case isASC(head):
+		return &ascState{}
+	case len(head) > 0 && head[0] == ';':
+		return &trcState{}
+	}
+	return nil
+}
+
+// errFormat is the error for a file that is no log.
+const errFormat = "not a log of CAN frames: none of candump (with -L or with -t a), ASC, TRC, BLF and MDF4"
+
+// NewLog reads a log; name is for errors.
+func NewLog(name string, in Input) (*Log, error) {
+	var magic [8]byte
+	if _, err := in.ReadAt(magic[:], 0); err != nil && err != io.EOF {
+		return nil, fmt.Errorf("record: %s: %w", name, err)
+	}
+	l := &Log{}
+	switch {
+	case string(magic[:4]) == blfMagic:
+		r, err := newBLFReader(name, in, &l.Skipped)
+		if err != nil {
+			return nil, err
+		}
+		l.next = r.next
+	case string(magic[:]) == mdfMagic || string(magic[:]) == mdfUnfinished:
+		r, err := newMDFReader(name, in)
+		if err != nil {
+			return nil, err
+		}
+		l.next = r.next
+	default:
+		r, err := newLines(name, in, &l.Skipped)
+		if err != nil {
+			return nil, err
+		}
+		l.next = r.next
+	}
+	return l, nil
+}
+
+// Next reads the next frame; at the end of the log the error is io.EOF. Errors name the file and the
+// line, or in BLF and MDF4 the byte.
+func (l *Log) Next() (f LogFrame, err error) {
+	err = l.next(&f)
+	return f, err
+}
+
+// lineParser reads a line of a log in a format of text. It reports no frame for a line of the format
+// that holds none.
+type lineParser interface {
+	parse(line []byte, f *LogFrame) (isFrame bool, err error)
+}
+
+// lines reads a log line by line.
+type lines struct {
+	name    string
+	in      *bufio.Reader
+	rest    int64 // bytes of the file not read yet
+	line    int
+	skipped *int
+	parser  lineParser
 }
 
 // maxLine is the longest line of a log, bytes.
 const maxLine = 64 << 10
 
-// IsLog reports whether a file that begins with head is a log of candump -L or an ASC log. A log that
-// begins with a comment is not recognised.
-func IsLog(head []byte) bool {
-	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("\n"))
-	if len(line) > 1 && line[0] == '(' {
-		return line[1] >= '0' && line[1] <= '9'
+// newLines reads the first line, which decides the format.
+func newLines(name string, in Input, skipped *int) (*lines, error) {
+	r := &lines{name: name, in: bufio.NewReaderSize(io.NewSectionReader(in, 0, in.Size()), maxLine), rest: in.Size(), skipped: skipped}
+	head, err := r.in.Peek(maxLine)
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("record: %s: %w", name, err)
 	}
-	return !bytes.HasPrefix(line, []byte("//")) && isASC(line)
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	first, _, _ := bytes.Cut(head, []byte("\n"))
+	if r.parser = lineFormat(first); r.parser == nil {
+		return nil, fmt.Errorf("%s:1: record: %s", name, errFormat)
+	}
+	if c, ok := r.parser.(*candumpState); ok {
+		if err := c.findClock(head); err != nil {
+			return nil, fmt.Errorf("%s:1: record: %w", name, err)
+		}
+	}
+	return r, nil
 }
 
-// NewLog reads a log; name is for errors.
-func NewLog(name string, from io.Reader) (*Log, error) {
-	l := &Log{name: name, in: bufio.NewReaderSize(from, maxLine)}
-	for at := 256; ; at *= 4 {
-		head, err := l.in.Peek(min(at, maxLine))
-		head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-		if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
-			return nil, fmt.Errorf("record: %s: %w", name, err)
-		}
-		end := bytes.IndexByte(head, '\n')
-		if end < 0 && err == nil && at < maxLine {
-			continue // the line is longer than head
-		}
-		if end >= 0 {
-			head = head[:end]
-		}
-		switch {
-		case len(head) > 0 && head[0] == '(':
-			l.parse = parseCandump
-		case isASC(head):
-			l.parse = l.asc.parse
-		default:
-			return nil, fmt.Errorf("%s:1: record: neither a log of candump -L, which begins with (TIME), "+
-				"nor an ASC log, which begins with its date", name)
-		}
-
-		return l, nil
-	}
-}
-
-// Next reads the next frame; at the end of the log the error is io.EOF. Errors name
-// file and line.
-func (l *Log) Next() (f LogFrame, err error) {
+// next reads the next frame.
+func (r *lines) next(f *LogFrame) error {
 	for {
-		line, err := l.in.ReadSlice('\n')
-		l.line++
+		line, err := r.in.ReadSlice('\n')
+		r.line++
+		r.rest -= int64(len(line))
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			return f, fmt.Errorf("%s:%d: record: a line of more than %d bytes", l.name, l.line, maxLine)
+			return fmt.Errorf("%s:%d: record: a line of more than %d bytes", r.name, r.line, maxLine)
 		case err != nil && err != io.EOF:
-			return f, fmt.Errorf("%s:%d: record: %w", l.name, l.line, err)
+			return fmt.Errorf("%s:%d: record: %w", r.name, r.line, err)
+		case err == io.EOF && r.rest > 0:
+			return fmt.Errorf("%s:%d: record: the file has become %d bytes shorter since it was opened", r.name, r.line, r.rest)
 		case err == io.EOF && len(line) == 0:
-			return f, io.EOF
+			return io.EOF
 		}
 
 		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
 		if len(line) == 0 {
 			continue
 		}
-		f = LogFrame{Line: l.line}
-		ok, err := l.parse(line, &f)
+		*f = LogFrame{Line: r.line}
+		ok, err := r.parser.parse(line, f)
 		if err != nil {
-			return f, fmt.Errorf("%s:%d: record: %w", l.name, l.line, err)
+			return fmt.Errorf("%s:%d: record: %w", r.name, r.line, err)
 		}
 		if ok {
-			return f, nil
+			return nil
 		}
-		l.Skipped++
+		*r.skipped++
 	}
 }
 
 // parseSeconds reads a decimal number of seconds as ns; further digits are dropped.
-func parseSeconds(text string) (ns int64, ok bool) {
+func parseSeconds(text string) (ns int64, ok bool) { return parseDecimal(text, 9) }
+
+// parseDecimal reads a decimal number times 10^digits; further digits are dropped.
+func parseDecimal(text string, digits int) (n int64, ok bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	if whole == "" || strings.Trim(whole+fraction, "0123456789") != "" {
 		return 0, false
 	}
-	ns, err := strconv.ParseInt(whole+(fraction + "000000000")[:9], 10, 64)
-	return ns, err == nil
+	n, err := strconv.ParseInt(whole+(fraction + "000000000")[:digits], 10, 64)
+	return n, err == nil
 }
 
 // setID sets a data or remote identifier, which must fit into 11 or 29 bits.
@@ -125,8 +194,28 @@ func (f *LogFrame) setID(id uint64, extended bool) error {
 	case !extended && id <= uint64(can.MaskSFF):
 		f.ID = uint32(id)
 	default:
-		return fmt.Errorf("identifier %X has more than %d bits", id, map[bool]int{false: 11, true: 29}[extended])
+		return fmt.Errorf("identifier 0x%X has more than %d bits", id, map[bool]int{false: 11, true: 29}[extended])
 	}
 
+	return nil
+}
+
+// setFD sets the length and the flags of a CAN FD frame. The length becomes one of CAN FD.
+func (f *LogFrame) setFD(n uint8, brs, esi bool) {
+	f.Len, f.Flags = can.Lengths[can.DLC(n)], can.FlagFDF|bit(brs)*can.FlagBRS|bit(esi)*can.FlagESI
+}
+
+// parseBytes reads f.Len bytes in hexadecimal, or decimal, digits.
+func parseBytes(words []string, base int, f *LogFrame) error {
+	if len(words) < int(f.Len) {
+		return fmt.Errorf("%d bytes of data where the length says %d", len(words), f.Len)
+	}
+	for i := range f.Len {
+		v, err := strconv.ParseUint(words[i], base, 8)
+		if err != nil {
+			return fmt.Errorf("data: %.40q is not a number of base %d and 8 bits", words[i], base)
+		}
+		f.Data[i] = uint8(v)
+	}
 	return nil
 }

@@ -5,8 +5,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"lockstep/io/can"
 )
@@ -48,6 +50,18 @@ func TestCandumpLogsOfOtherProgramsAreRead(t *testing.T) {
 		"extended, all":       {"(1.0) can1 1FFFFFFF#", "can1 1000000000 1FFFFFFF#"},
 		"extended, with flag": {"(1.0) can1 80000001#", "can1 1000000000 00000001#"},
 		"Windows":             {"(1.0) can1 1#\r", "can1 1000000000 001#"},
+
+		// without -L
+		"long":              {" (1436509052.249713)  vcan0  123   [2]  11 22", "vcan0 1436509052249713000 123#1122 false"},
+		"long, no data":     {"(1.5)  can0       123   [0] ", "can0 1500000000 123# false"},
+		"long, extended":    {"(1.5)  can0  00000123   [3]  11 22 33", "can0 1500000000 00000123#112233 false"},
+		"long, remote":      {"(1.5)  can0       123   [4]  remote request", "can0 1500000000 123#R4 false"},
+		"long, error frame": {"(1.5)  can0  20000080   [8]  00 11 22 33 44 55 66 77   ERRORFRAME", "can0 1500000000 20000080#0011223344556677 false"},
+		"long, FD":          {"(1.5)  can0       123  [12]  11 22 33 44 55 66 77 88 99 AA BB CC", "can0 1500000000 123##0112233445566778899AABBCC false"},
+		"long, short FD":    {"(1.5)  can0       123  [02]  11 22", "can0 1500000000 123##01122 false"},
+		"long, -x":          {"(1.5)  can0  TX B E  123  [02]  11 22", "can0 1500000000 123##31122 true"},
+		"long, -a":          {"(1.5)  can0  123   [2]  20 27   ' ''", "can0 1500000000 123#2027 false"},
+		"long, -t z":        {" (000.000000)  can0  123   [1]  20", "can0 0 123#20 false"},
 	} {
 		got, _, err := readLog(c.line + "\n")
 		if !strings.HasPrefix(got, "1 "+c.want) || err != nil {
@@ -71,7 +85,7 @@ func TestASCLogsOfOtherProgramsAreRead(t *testing.T) {
 		"FD with name": {" 0.1 CANFD   1 Tx      123x  Gear_1  0 1 2 2 1 2  0 0 3000", "1 100000000 00000123##20102 true"},
 		"FD remote":    {" 0.1 CANFD   1 Rx        123  0 0 8  0  0 0 10", "1 100000000 123#R8 false"},
 		"FD error":     {" 0.1 CANFD   1 Rx   ErrorFrame   Not Acknowledge error", "1 100000000 20000000#0000000000000000 false"},
-		"relative":     {"base hex timestamps relative\n 0.1 1 1 Rx d 0\n 0.1 1 1 Rx d 0\n 0.2 2 TxRq d", "1 100000000 001# false\n8 1 200000000 001# false"},
+		"relative":     {"base hex timestamps relative\n 0.1 1 1 Rx d 0\n 0.1 1 1 Rx d 0\n 0.1 2 1 TxRq d 0", "1 100000000 001# false\n8 1 200000000 001# false"},
 		"decimal":      {"base dec timestamps absolute\n 0.1 1 100 Rx d 2 10 255", "1 100000000 064#0AFF false"},
 		"others":       {" 0.1 1  Statistic: D 0 R 0\n 0.1 CAN 1 Status:chip status error active\n 0.2 2 1 TxRq d 0\n 0.1 J1939TP FEE3p 6 0 0 - Rx d 23 A0\n 0.1 SV: 1 0 1 ::x = 1\n 0.3 1 1 Rx d 0", "1 300000000 001# false"},
 	} {
@@ -86,20 +100,98 @@ func TestASCLogsOfOtherProgramsAreRead(t *testing.T) {
 	}
 }
 
+func TestTRCLogsOfEveryVersionAreRead(t *testing.T) {
+	for name, c := range map[string]struct{ lines, want string }{
+		"1.0":           {";##########\n 1)  1841  0001  8  00 11 22 33 44 55 66 77\n 2) 1842 FFFFFFFF 4 00 00 00 08 BUSHEAVY", "2 1 1841000000 001#0011223344556677 false"},
+		"1.0, extended": {";##########\n 1)  1841  18FEBF0B  1  00", "2 1 1841000000 18FEBF0B#00 false"},
+		"1.0, remote":   {";##########\n 1)  1841  0123  4  RTR", "2 1 1841000000 123#R4 false"},
+		"1.1":           {";$FILEVERSION=1.1\n;$STARTTIME=37704.5\n 1) 1059.9 Rx 0300 2 00 11\n 2) 1283.2 Warng FFFFFFFF 4 00 00 00 08\n 3) 1 Error 0008 4 00 19 08 08", "3 1 1059900000 300#0011 false"},
+		"1.2":           {";$FILEVERSION=1.2\n 1) 1059.900 2 Tx 00000300 2 00 11", "2 2 1059900000 00000300#0011 true"},
+		"1.3":           {";$FILEVERSION=1.3\n 1) 1059.900 1 Rx 0300 - 2 00 11", "2 1 1059900000 300#0011 false"},
+		"2.0":           {";$FILEVERSION=2.0\n;$COLUMNS=N,O,T,I,d,l,D\n 1 1059.900 DT 0300 Rx 2 00 11\n 2 1 ST 0300 Rx 00 00 00 00\n", "3 1 1059900000 300#0011 false"},
+		"2.0, FD":       {";$FILEVERSION=2.0\n 1 1.5 FB 0300 Rx 12 00 11 22 33 44 55 66 77 88 99 AA BB", "2 1 1500000 300##100112233445566778899AABB false"},
+		"2.1":           {";$FILEVERSION=2.1\n;$COLUMNS=N,O,T,B,I,d,R,L,D\n 1 0.010 DT 3 0300 Tx - 2 00 11\n 2 1.0 EV hello you", "3 3 10000 300#0011 true"},
+		"2.1, FD":       {";$FILEVERSION=2.1\n 1 1.5 BI 1 00000300 Rx - 9 00 11 22 33 44 55 66 77 88 99 AA BB", "2 1 1500000 00000300##300112233445566778899AABB false"},
+		"2.1, remote":   {";$FILEVERSION=2.1\n 1 1.5 RR 1 0300 Rx - 3", "2 1 1500000 300#R3 false"},
+	} {
+		got, _, err := readLog(c.lines + "\n")
+		if got != c.want+"\n" || err != nil {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+}
+
+func TestRelativeTimesOfCandumpAreRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		times []string
+		want  int64
+	}{
+		"-t z":        {[]string{"000.000000", "000.010000", "000.019000", "000.019000", "000.031000"}, 31e6},
+		"-t d":        {[]string{"000.000000", "000.010000", "000.009000", "000.000000", "000.012000"}, 31e6},
+		"-t d, equal": {[]string{"000.000000", "000.010000", "000.010000", "000.010000", "000.010000", "000.010000"}, 50e6},
+	} {
+		text := ""
+		for _, at := range c.times {
+			text += " (" + at + ")  can0  123   [1]  20\n"
+		}
+		got, _, err := readLog(text)
+		lines := strings.Split(strings.TrimSpace(got), "\n")
+		if last := lines[len(lines)-1]; err != nil || last != fmt.Sprintf("%d can0 %d 123#20 false", len(c.times), c.want) {
+			t.Errorf("%s: %v, the last frame %q; want it at %d ns", name, err, last, c.want)
+		}
+	}
+}
+
+func TestCandumpDatesAreLocalTime(t *testing.T) {
+	got, _, err := readLog(" (2026-11-20 04:59:45.931002)  can0  123   [1]  20\n (2026-11-20 04:59:45.931003)  can0  20000004   [8]  00 04 00 00 00 00 00 00   ERRORFRAME\n\tcontroller-problem{rx-overflow}\n")
+	at := time.Date(2026, 11, 20, 4, 59, 45, 931002000, time.Local).UnixNano()
+	want := fmt.Sprintf("1 can0 %d 123#20 false\n2 can0 %d 20000004#0004000000000000 false\n", at, at+1000)
+	if err != nil || got != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
+
+func TestAFileThatBecomesShorterIsAnError(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte(strings.Repeat("(1.0) can0 1#\n", 100_000)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, err := OpenSource(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := os.Truncate(path, 90_000*14); err != nil {
+		t.Fatal(err)
+	}
+	for _, err = s.Next(); err == nil; _, err = s.Next() {
+	}
+	if err == io.EOF || !strings.Contains(err.Error(), path+":90001: ") {
+		t.Errorf("%v; want file and line 90001", err)
+	}
+}
+
 func TestBadLinesAreNamedByFileAndLine(t *testing.T) {
 	candump := "(1.0) can1 1#\n\n"
 	asc := "base hex timestamps absolute\n\n"
 	for _, c := range []struct{ text, want string }{
-		{"", "log:1: record: neither a log of candump -L"},
-		{"hello\n", "log:1: record: neither"},
-		{"vcan0  123   [2]  11 22\n", "log:1: record: neither"},
-		{strings.Repeat("x", 1<<20), "log:1: record: neither"},
-		{candump + "can1 1#", `log:3: record: "can1 1#" is not (TIME) INTERFACE ID#DATA`},
+		{"", "log:1: record: not a log of CAN frames"},
+		{"hello\n", "log:1: record: not a log"},
+		{"  vcan0  123   [2]  11 22\n", "log:1: record: the log has no times"},
+		{strings.Repeat("x", 1<<20), "log:1: record: not a log"},
+		{candump + "can1 1#", `log:3: record: "can1 1#" is neither (TIME) INTERFACE ID#DATA`},
 		{candump + "(x) can1 1#", "log:3: record: time (x) is not (SECONDS.FRACTION)"},
 		{candump + "(1.-5) can1 1#", "log:3: record: time (1.-5)"},
 		{candump + "(99999999999.0) can1 1#", "log:3: record: time"},
-		{candump + "(1.0) can1 1", "no # between"},
-		{candump + "(1.0) can1 800#", "identifier 800 has more than 11 bits"},
+		{candump + "(1.0) can1 1", "identifier and [LENGTH] are missing"},
+		{candump + "(1.0) can1 123 [2] 11", "1 bytes of data where the length says 2"},
+		{candump + "(1.0) can1 123 [2] 11 22 33", `"33" after 2 bytes of data`},
+		{candump + "(1.0) can1 123 [9] 11 22 33", `length "[9]" is not`},
+		{candump + "(1.0) can1 123 (2) 11 22", `length "(2)" is not`},
+		{candump + "(1.0) can1 123 [1] G1", `data: "G1" is not`},
+		{candump + "(1.0) can1 1#11 X", `"X" after the frame is not R or T`},
+		{candump + "protocol-violation{}", "is neither (TIME)"},
+		{candump + "(1.0) can1 800#", "identifier 0x800 has more than 11 bits"},
 		{candump + "(1.0) can1 0000#112", "3 digits of data are not whole bytes"},
 		{candump + "(1.0) can1 #11", `identifier "" is not`},
 		{candump + "(1.0) can1 000000001#11", `identifier "000000001" is not`},
@@ -111,8 +203,8 @@ func TestBadLinesAreNamedByFileAndLine(t *testing.T) {
 		{candump + "(1.0) can1 1##0" + strings.Repeat("11", 65), "130 digits of data, at most 128"},
 		{candump + strings.Repeat("(", maxLine), "log:3: record: a line of more than 65536 bytes"},
 		{asc + "0.1 1 Gear Rx d 0", `identifier: "Gear" is not a number of base 16 and 32 bits; export a log with names`},
-		{asc + "0.1 1 800 Rx d 0", "identifier 800 has more than 11 bits"},
-		{asc + "0.1 1 20000000x Rx d 0", "identifier 20000000 has more than 29 bits"},
+		{asc + "0.1 1 800 Rx d 0", "identifier 0x800 has more than 11 bits"},
+		{asc + "0.1 1 20000000x Rx d 0", "identifier 0x20000000 has more than 29 bits"},
 		{asc + "0.1 1 1 Rx d", "the length after d is missing"},
 		{asc + "0.1 1 1 Rx d 10 1", "log:3: record: length"},
 		{asc + "0.1 1 1 Rx d 2 1", "1 bytes of data where the length says 2"},
@@ -123,6 +215,25 @@ func TestBadLinesAreNamedByFileAndLine(t *testing.T) {
 		{asc + "0.1 CANFD 1 Rx 1 1 0 9 65", "length code"},
 		{asc + "0.1 CANFD 1 up 1 1 0 9 65", `direction "up"`},
 		{asc + "base oct", "is not base hex|dec"},
+		{asc + "garbage", "log:3: record: \"garbage\" is neither TIME CHANNEL FRAME nor a comment"},
+		{asc + "0.x 1 1 Rx d 0", "is neither TIME"},
+		{asc + "0.1 x 1 Rx d 0", `channel "x" is not a number`},
+		{asc + "0.1 1", "channel without a frame"},
+		{asc + "0.1 1 1", "frame 1 without a direction"},
+		{asc + "0.1 1 1 Ry d 0", `direction "Ry" is not`},
+		{asc + "0.1 1 1 Rx q 0", `"q" after the direction is not d or r`},
+		{"-123 garbage\n", "not a log"},
+		{";$FILEVERSION=3.0\n", `version "3.0" of TRC is not one of`},
+		{";$FILEVERSION=1.1\n 1) 1.0 Rx 0100 2 11", "log:2: record: 1 bytes of data"},
+		{";$FILEVERSION=1.1\n 1) 1.0 Rx 0100", "has 4 columns; the columns are NOdIlD"},
+		{";$FILEVERSION=1.1\n 1) 1,0 Rx 0100 0", `time "1,0" is not`},
+		{";$FILEVERSION=1.1\n 1) 1.0 Up 0100 0", `direction "Up" is not`},
+		{";$FILEVERSION=1.1\n 1) 1.0 Rx 0800 0", "identifier 0x800 has more than 11 bits"},
+		{";$FILEVERSION=1.1\n 1) 1.0 Rx 01X0 0", `identifier "01X0" is not`},
+		{";$FILEVERSION=1.1\n 1) 1.0 Rx 0100 9", `length "9"`},
+		{";$FILEVERSION=2.1\n 1 1.0 XX 1 0100 Rx - 0", `type "XX" is not one of`},
+		{";$FILEVERSION=2.0\n 1 1.0 FD 0100 Rx 9 1 2 3 4 5 6 7 8 9", "length 9 is not one of CAN FD"},
+		{";$COLUMNS=N,O,T,I,d,D\n", "the last are the length"},
 	} {
 		_, _, err := readLog(c.text)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -207,12 +318,36 @@ func FuzzASC(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) { checkLog(t, append([]byte("date x\n"), line...)) })
 }
 
+func FuzzTRC(f *testing.F) {
+	f.Add([]byte("1 1.5 BI 1 00000300 Rx - 9 00 11 22 33 44 55 66 77 88 99 AA BB"))
+	f.Add([]byte(";$COLUMNS=O,I,l,D\n1.5 300 2 1 1"))
+	f.Fuzz(func(t *testing.T, line []byte) { checkLog(t, append([]byte(";$FILEVERSION=2.1\n"), line...)) })
+}
+
+func FuzzBLF(f *testing.F) { fuzzBinary(f, "blf") }
+
+func FuzzMDF(f *testing.F) { fuzzBinary(f, "mdf4") }
+
+// fuzzBinary fuzzes the reader of a binary format with exports, whole, cut and with one byte changed.
+func fuzzBinary(f *testing.F, format string) {
+	h := header(1, 2, 1)
+	_, file := exported(f, format, &h, drive(&h, 20))
+	f.Add(file)
+	for i := 0; i < len(file); i += 97 {
+		f.Add(file[:i])
+		changed := slices.Clone(file)
+		changed[i] ^= 0xFF
+		f.Add(changed)
+	}
+	f.Fuzz(func(t *testing.T, file []byte) { checkLog(t, file) })
+}
+
 // checkLog reads a log: what is read is a frame that a bus can carry, and writing it
 // and reading it again gives the same.
 func checkLog(t *testing.T, text []byte) {
 	l, err := NewLog("log", strings.NewReader(string(text)))
 	if err != nil {
-		t.Fatal(err)
+		return
 	}
 	for {
 		f, err := l.Next()

@@ -9,8 +9,9 @@ import (
 	"lockstep/io/can"
 )
 
-// mdfExporter writes ASAM MDF 4.1: a group of the ticks with inputs, outputs, flags and
-// phases, three groups of CAN frames as in the bus logging standard, and events.
+// mdfExporter writes ASAM MDF 4.1: a group of the ticks with inputs, outputs, flags and phases, three
+// groups of CAN frames as in the bus logging standard, a group for each message of the databases that
+// came, with its signals, the databases as attachments, and events.
 //
 // During the export the file is marked unfinished ("UnFinMF", cycle counters). It can be
 // read nevertheless, because a block is linked only after it is whole. Close marks the file
@@ -24,7 +25,16 @@ type mdfExporter struct {
 	rtr   *group  // CAN_RemoteFrame
 	err   *group  // CAN_ErrorFrame
 	marks listEnd // list of events
+
+	groups   *listEnd // list of groups
+	messages map[busMessage]*mdfMessage
 }
+
+// Beginnings of a finished and an unfinished file.
+const (
+	mdfMagic      = "MDF     "
+	mdfUnfinished = "UnFinMF "
+)
 
 const mdfHD = 64 // offset of the header block, behind the identification
 
@@ -33,13 +43,15 @@ const mdfCounters = 1
 
 func newMDF(to Target, h *Header) (Exporter, error) {
 	x := &mdfExporter{h: h, w: blocks{to: to, at: mdfHD}, clock: clock{start: h.Start}, marks: listEnd{mdfHD, 4}}
-	x.writeIdentification("UnFinMF ", mdfCounters)
+	x.writeIdentification(mdfUnfinished, mdfCounters)
 	x.writeHeader()
-	groups := &listEnd{mdfHD, 0}
-	x.ticks = x.w.addGroup(groups, "plant", 0, tickChannels(h))
-	x.data = x.w.addGroup(groups, "CAN", mdfBus, busChannels("CAN_DataFrame", false))
-	x.rtr = x.w.addGroup(groups, "CAN", mdfBus, busChannels("CAN_RemoteFrame", true))
-	x.err = x.w.addGroup(groups, "CAN", mdfBus, busChannels("CAN_ErrorFrame", false))
+	x.attach()
+	x.groups, x.messages = &listEnd{mdfHD, 0}, map[busMessage]*mdfMessage{}
+	bus := groupForm{name: "CAN", flags: mdfBus}
+	x.ticks = x.w.addGroup(x.groups, groupForm{name: "plant"}, tickChannels(h))
+	x.data = x.w.addGroup(x.groups, bus, busChannels("CAN_DataFrame", false))
+	x.rtr = x.w.addGroup(x.groups, bus, busChannels("CAN_RemoteFrame", true))
+	x.err = x.w.addGroup(x.groups, bus, busChannels("CAN_ErrorFrame", false))
 	return x, x.w.err
 }
 
@@ -76,7 +88,7 @@ var timeChannel = channel{name: "time", unit: "s", kind: mdfFloat, bits: 64, mas
 func tickChannels(h *Header) []channel {
 	list := []channel{timeChannel}
 	for _, s := range slices.Concat(h.Inputs, h.Outputs) {
-		list = append(list, channel{name: s.Name, unit: s.Unit, kind: mdfFloat, bits: 64})
+		list = append(list, channel{name: s.Name, unit: s.Unit, kind: mdfFloat, bits: 64, texts: s.valueTexts()})
 	}
 
 	list = append(list, channel{name: "flags", kind: mdfUint, bits: 16})
@@ -154,6 +166,8 @@ func (x *mdfExporter) writeFrame(r *Frame) {
 	g := x.data
 	if r.ID&can.ERR != 0 {
 		g = x.err
+	} else {
+		x.writeSignals(at, r)
 	}
 	g.addRecord(head, r.Len, r.Data[:], bit(r.Sent), bit(r.FD()), r.Flags&can.FlagBRS, r.Flags&can.FlagESI>>1)
 }
@@ -171,7 +185,12 @@ func (x *mdfExporter) Close() error {
 	for _, g := range [...]*group{x.ticks, x.data, x.rtr, x.err} {
 		g.flush()
 	}
-	x.writeIdentification("MDF     ", 0)
+	for _, m := range x.messages {
+		if m != nil {
+			m.flush()
+		}
+	}
+	x.writeIdentification(mdfMagic, 0)
 	return x.w.err
 }
 
@@ -255,6 +274,11 @@ type channel struct {
 	flags      uint32
 	parts      []channel // members of a structure
 	master     bool      // the channel is the time of the record
+	about      string    // comment
+	invalidBit uint32    // bit behind the record that is set if the value is not valid
+	factor     float64   // value = factor·raw + offset; 0: 1
+	offset     float64
+	texts      []valueText
 }
 
 // Data types of channels.
@@ -269,10 +293,11 @@ const (
 func (w *blocks) addChannels(list []channel) (first int64) {
 	for i := len(list) - 1; i >= 0; i-- {
 		c := &list[i]
-		links := []int64{first, w.addChannels(c.parts), w.addText("TX", c.name), 0, 0, 0, w.addText("TX", c.unit), 0}
+		links := []int64{first, w.addChannels(c.parts), w.addText("TX", c.name), 0, w.addConversion(c), 0,
+			w.addText("TX", c.unit), w.addText("TX", c.about)}
 		first = w.addBlock("CN", links,
 			[2]byte{2 * bit(c.master), bit(c.master)}, // master, of time
-			c.kind, byte(0), c.at, c.bits, c.flags, uint32(0),
+			c.kind, byte(0), c.at, c.bits, c.flags, c.invalidBit,
 			[4]byte{},    // precision, attachments
 			[6]float64{}) // ranges and limits, not given
 	}
@@ -289,7 +314,15 @@ type group struct {
 	data    listEnd // list of the blocks with its records
 	records uint64
 	written int64 // bytes written before
+	fill    int   // size of the records in a block, bytes
 	buf     []byte
+}
+
+// groupForm is what a group has besides its channels.
+type groupForm struct {
+	name, about string
+	flags       uint16
+	invalid     int // bytes of bits of channels without a valid value
 }
 
 // mdfFill is the size of the records in a block, bytes.
@@ -299,17 +332,17 @@ const mdfFill = 1 << 20
 const mdfBus = 0x6
 
 // addGroup starts a group and links it to the end of the list of groups.
-func (w *blocks) addGroup(groups *listEnd, name string, flags uint16, list []channel) *group {
-	g, size := &group{w: w}, placeChannels(list, 0)
+func (w *blocks) addGroup(groups *listEnd, f groupForm, list []channel) *group {
+	g, size := &group{w: w, fill: mdfFill}, placeChannels(list, 0)
 	source := int64(0)
-	if flags == mdfBus {
+	if f.flags == mdfBus {
 		bus := [8]byte{2, 2} // a bus, CAN
 		source = w.addBlock("SI", []int64{w.addText("TX", "CAN"), w.addText("TX", "CAN"), 0}, bus)
 	}
 
 	const identifier, records = uint64(0), uint64(0) // the number of records is patched
-	g.cg = w.addBlock("CG", []int64{0, w.addChannels(list), w.addText("TX", name), source, 0, 0},
-		identifier, records, flags, uint16('.'), uint32(0), size, uint32(0))
+	g.cg = w.addBlock("CG", []int64{0, w.addChannels(list), w.addText("TX", f.name), source, 0, w.addText("TX", f.about)},
+		identifier, records, f.flags, uint16('.'), uint32(0), size, uint32(f.invalid))
 	dg := w.addBlock("DG", []int64{0, g.cg, 0, 0}, [8]byte{})
 	w.appendToList(groups, dg)
 	g.data = listEnd{dg, 2}
@@ -319,8 +352,13 @@ func (w *blocks) addGroup(groups *listEnd, name string, flags uint16, list []cha
 // addRecord adds a record and writes the block when it is full.
 func (g *group) addRecord(values ...any) {
 	g.buf = pack(g.buf, values...)
+	g.finishRecord()
+}
+
+// finishRecord counts a record and writes the block when it is full.
+func (g *group) finishRecord() {
 	g.records++
-	if len(g.buf) >= mdfFill {
+	if len(g.buf) >= g.fill {
 		g.flush()
 	}
 }

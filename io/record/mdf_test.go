@@ -50,11 +50,49 @@ func (m mdfFile) text(at int64) string {
 
 // mdfGroup is a group as read: its channels by name.
 type mdfGroup struct {
-	source   string
-	cycles   int64
-	flags    uint16
-	channels map[string][]any // float64, uint64, int64 or []byte per record
-	units    map[string]string
+	source    string
+	cycles    int64
+	flags     uint16
+	channels  map[string][]any // float64, uint64, int64 or []byte per record
+	units     map[string]string
+	flagBytes int // bytes of invalidation bits
+	about     map[string]conversion
+	invalid   map[string][]bool // per record
+}
+
+// conversion is the conversion of a channel.
+type conversion struct {
+	offset, factor float64 // of a linear one; factor 0: none
+	texts          map[float64]string
+}
+
+func (m mdfFile) float(data []byte, i int) float64 {
+	return math.Float64frombits(binary.LittleEndian.Uint64(data[i:]))
+}
+
+// conversion reads a conversion block: linear, or texts of values with a linear one for all others.
+func (m mdfFile) conversion(at int64) (c conversion) {
+	if at == 0 {
+		return c
+	}
+	links, data := m.block("CC", at)
+	refs, n := int(binary.LittleEndian.Uint16(data[4:])), int(binary.LittleEndian.Uint16(data[6:]))
+	if len(links) != 4+refs || len(data) != 24+8*n {
+		m.t.Fatalf("CC of %d links and %d bytes for %d and %d", len(links), len(data), refs, n)
+	}
+	switch data[0] {
+	case 1:
+		return conversion{offset: m.float(data, 24), factor: m.float(data, 32)}
+	case 7:
+		c = m.conversion(links[4+n])
+		c.texts = map[float64]string{}
+		for i := range n {
+			c.texts[m.float(data, 24+8*i)] = m.text(links[4+i])
+		}
+		return c
+	}
+	m.t.Fatalf("conversion of type %d", data[0])
+	return c
 }
 
 func readMDF(t testing.TB, file []byte) (groups []mdfGroup, events []string) {
@@ -112,8 +150,10 @@ func (m mdfFile) group(cg int64, rows []byte) (g mdfGroup) {
 		m.t.Fatalf("CG of %d links and %d bytes", len(links), len(data))
 	}
 	g = mdfGroup{source: m.text(links[2]), cycles: int64(binary.LittleEndian.Uint64(data[8:])),
-		flags: binary.LittleEndian.Uint16(data[16:]), channels: map[string][]any{}, units: map[string]string{}}
-	size := int(binary.LittleEndian.Uint32(data[24:]))
+		flags: binary.LittleEndian.Uint16(data[16:]), channels: map[string][]any{}, units: map[string]string{},
+		about: map[string]conversion{}, invalid: map[string][]bool{},
+		flagBytes: int(binary.LittleEndian.Uint32(data[28:]))}
+	size := int(binary.LittleEndian.Uint32(data[24:])) + int(binary.LittleEndian.Uint32(data[28:]))
 	if int(g.cycles)*size > len(rows) {
 		m.t.Fatalf("%d records of %d bytes in %d bytes", g.cycles, size, len(rows))
 	}
@@ -138,7 +178,13 @@ func (m mdfFile) channels(g *mdfGroup, cn int64, size int, rows []byte) {
 		if (data[0] == 2) != (name == "time") || at+bits/8 > size {
 			m.t.Errorf("channel %s: type %d, byte %d, %d bits in %d bytes", name, data[0], at, bits, size)
 		}
-		g.units[name] = m.text(links[6])
+		g.units[name], g.about[name] = m.text(links[6]), m.conversion(links[4])
+		if bit := int(binary.LittleEndian.Uint32(data[16:])); data[12]&2 != 0 {
+			for r := 0; r < len(rows); r += size {
+				flags := rows[r+size-g.flagBytes:]
+				g.invalid[name] = append(g.invalid[name], flags[bit/8]>>(bit%8)&1 != 0)
+			}
+		}
 		for r := 0; r < len(rows); r += size {
 			v := rows[r+at : r+at+bits/8]
 			switch data[2] {

@@ -35,9 +35,9 @@ type Source struct {
 // recorders with a queue per bus write some milliseconds in disorder.
 const reorderWindow = 256
 
-// OpenSource opens a log of candump -L, an ASC log or a record; the caller closes it. It
-// returns the frames of one channel, an interface such as can0 or in ASC a number such as
-// 1, or with "" of all channels. Times count from the first frame of any channel, so that
+// OpenSource opens a log, as NewLog reads it, or a record; the caller closes it. It returns the frames
+// of one channel, an interface such as can0 or in ASC, TRC, BLF and MDF4 a number such as 1, or with ""
+// of all channels. Times count from the first frame of any channel, so that
 // two sources of one log are synchronous. Error frames are left out.
 func OpenSource(path, channel string) (*Source, error) {
 	f, err := inputfile.Open(path, inputfile.Log)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"lockstep/io/can"
 )
 
 // Writer writes a record. It is not safe for concurrent use.
@@ -121,7 +123,7 @@ func (w *Writer) Tick(t *Tick) error {
 // Frame writes one frame.
 func (w *Writer) Frame(f *Frame) error {
 	if f.Len > uint8(len(f.Data)) {
-		return fmt.Errorf("record: frame %X of %d bytes, at most %d are possible", f.ID, f.Len, len(f.Data))
+		return fmt.Errorf("record: frame %s of %d bytes, at most %d are possible", can.FormatID(f.ID), f.Len, len(f.Data))
 	}
 	return w.write(&Entry{Kind: FrameEntry, Frame: *f}, f.Tick)
 }

@@ -402,6 +402,43 @@ func listOutputs(t *Tables, sys *model.System) {
 	port("fault", "1", 0, float64(len(sys.X0)))
 }
 
+// OutputForm tells what the values of an output are.
+type OutputForm struct {
+	About   string   // description; "" for an output of the plant file
+	Integer bool     // the values are whole numbers
+	Modes   []string // names of the values Backward, Backward+1 and so on; nil: not a mode
+}
+
+// OutputForm returns the form of output i: see listOutputs.
+func (t *Tables) OutputForm(i int) OutputForm {
+	steps := [...]OutputForm{
+		{About: "instant of the first event within the step as a fraction of it; 1 without an event"},
+		{About: "time by which the plant is behind the grid"},
+		{About: "number of events since the start", Integer: true},
+		{About: "number of changes of mode since the start", Integer: true},
+		{About: "0, or the number from 1 of the state that is not finite", Integer: true},
+	}
+	region := len(t.Outputs) - len(steps) - len(t.Shown)
+	mode := region - 3*t.Mc
+	switch {
+	case i < mode:
+		return OutputForm{}
+	case i < region:
+		of := " of friction element " + t.Frictions[(i-mode)/3]
+		if what := (i - mode) % 3; what != 0 {
+			return OutputForm{About: [...]string{"", "slip", "torque or force"}[what] + of}
+		}
+		names := make([]string, 0, 4)
+		for m := Backward; m <= Free; m++ {
+			names = append(names, modeName(m))
+		}
+		return OutputForm{About: "mode" + of, Integer: true, Modes: names}
+	case i < region+len(t.Shown):
+		return OutputForm{About: "region of " + t.Switches[t.Shown[i-region]].Name + ", from 0", Integer: true}
+	}
+	return steps[i-region-len(t.Shown)]
+}
+
 // PlaceError is an error caused by one place of a plant file.
 type PlaceError struct {
 	Place string // FILE:LINE:COL of the element or section

@@ -365,12 +365,8 @@ func sendType(text string) sigmap.SendType {
 
 // IsHostInterface reports whether an interface is a network interface of this host.
 func IsHostInterface(iface string) bool {
-	return iface != PairInterface && !strings.HasPrefix(iface, "fd:") && !strings.HasPrefix(iface, LogPrefix)
+	return iface != PairInterface && !strings.HasPrefix(iface, "fd:") && !IsLog(iface)
 }
-
-// LogPrefix is the prefix of an interface that plays a log, "file:drive.log", or one channel,
-// "file:drive.log@can1".
-const LogPrefix = "file:"
 
 // PairInterface is the interface of a bus between two processes of the run.
 const PairInterface = "pair"
@@ -380,7 +376,7 @@ func (b *Bench) SetBuses(list []string) error {
 	names := b.BusNames()
 	for _, text := range list {
 		name, iface, several := strings.Cut(text, "=")
-		if strings.HasPrefix(text, LogPrefix) {
+		if IsLog(text) {
 			several = false // the "=" belongs to the file's name
 		}
 		if !several {

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"lockstep/io/dbc"
 	"lockstep/io/record"
 	"lockstep/io/yamlfile"
 	"lockstep/model/kernel"
@@ -131,6 +132,23 @@ func (b *Bench) Sources() (list []record.File, err error) {
 		add("dbc", "database", bus.Database)
 	}
 	return list, err
+}
+
+// AddLayouts reads the databases in the header of a record, for the export of the signals.
+func AddLayouts(h *record.Header) error {
+	for i := range h.Buses {
+		bus := &h.Buses[i]
+		j := slices.IndexFunc(h.Files, func(f record.File) bool { return f.Role == "dbc" && f.Name == bus.Database })
+		if j < 0 {
+			continue // a record of an older version
+		}
+		db, _, err := dbc.ParseLenient(bus.Database, h.Files[j].Text)
+		if err != nil {
+			return err
+		}
+		bus.Layout = db
+	}
+	return nil
 }
 
 // Hash is the SHA-256, hexadecimal, of a source of a run.

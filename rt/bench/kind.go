@@ -26,9 +26,9 @@ var kinds = map[string]struct{ is, wanted string }{
 	"inputs":      {"a file of inputs (lockstep sim PLANT -in %[1]s)", "inputs (CSV with the columns time[s] and name[unit])"},
 	"database":    {"a database (lockstep check %[1]s; database: %[1]s in a bench)", "a database (DBC)"},
 	"record":      {"a record (lockstep replay %[1]s, lockstep export %[1]s -o FILE)", "a record (run -record)"},
-	"log":         {"a log of CAN frames (lockstep run BENCH -bus file:%[1]s)", "a log of candump -L or ASC"},
-	"BLF":         {"a log in the format BLF, which lockstep writes but does not read: convert it to ASC", ""},
-	"MDF":         {"a measurement in the format MDF, which lockstep writes but does not read", ""},
+	"log":         {"a log of CAN frames (lockstep run BENCH -bus file:%[1]s)", "a log of CAN frames (candump, ASC, TRC)"},
+	"BLF":         {"a log of CAN frames in the format BLF (lockstep run BENCH -bus file:%[1]s)", "BLF"},
+	"MDF":         {"a measurement in the format MDF (with frames: lockstep run BENCH -bus file:%[1]s)", "MDF4"},
 	"certificate": {"a certificate (lockstep certify -compare %[1]s)", "a certificate (JSON of certify -o)"},
 	"state":       {"the state of a soak (lockstep soak BENCH -state %[1]s)", "the state of a soak"},
 	"report":      {"a report in JSON, which no command reads", ""},
@@ -164,7 +164,7 @@ func CheckFile(command, name string, want ...string) error {
 }
 
 // extensions are those of the files that lockstep reads.
-var extensions = []string{".yaml", ".yml", ".dbc", ".csv", ".rec", ".json", ".log", ".asc"}
+var extensions = []string{".yaml", ".yml", ".dbc", ".csv", ".rec", ".json", ".log", ".asc", ".trc", ".blf", ".mf4"}
 
 // withExtension returns the name of an existing file that is name with an extension, of one of the kinds
 // want if there is one; "" if there is no file.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"lockstep/io/can"
 	"lockstep/model/kernel"
 	"lockstep/model/library"
 	"lockstep/model/plantfile"
@@ -111,6 +110,9 @@ func (c *Check) bench(name string) error {
 	if err != nil {
 		return err
 	}
+	if err := b.CheckLogs(); err != nil {
+		return err
+	}
 	scenarioText, err := c.scenario(h)
 	if err != nil {
 		return err
@@ -148,12 +150,4 @@ func (c *Check) bench(name string) error {
 
 	fmt.Fprint(c.Out, scenarioText)
 	return nil
-}
-
-// identifier formats a CAN identifier as candump does.
-func identifier(id uint32) string {
-	if id&can.EFF != 0 {
-		return fmt.Sprintf("%08X", id&^can.EFF)
-	}
-	return fmt.Sprintf("%03X", id)
 }

@@ -55,7 +55,7 @@ func (c *Check) checkBus(h *bench.Handover, bus int) error {
 	v := &interfaceTable{h.Bench, &h.Bench.Buses[bus], db, h.Tables, tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)}
 	for i := range m.Rx {
 		rx := &m.Rx[i]
-		fmt.Fprintf(c.Out, "  %s %s received, %s\n", identifier(rx.ID), rx.Name, v.aboutReceived(rx))
+		fmt.Fprintf(c.Out, "  %s %s received, %s\n", can.FormatID(rx.ID), rx.Name, v.aboutReceived(rx))
 		err = errors.Join(err, v.rows(rx.Name, func(msg *messages.Message, s *messages.Signal) string {
 			if at := sigmap.PortOf(v.bus.Receive, msg.Name, s.Name); at != "" {
 				return "-> " + port(v.t.Inputs, at)
@@ -66,7 +66,7 @@ func (c *Check) checkBus(h *bench.Handover, bus int) error {
 
 	for i := range m.Tx {
 		tx, f := &m.Tx[i], &v.bus.Frames[i]
-		fmt.Fprintf(c.Out, "  %s %s, %s\n", identifier(tx.ID), tx.Name, v.aboutSent(tx, f))
+		fmt.Fprintf(c.Out, "  %s %s, %s\n", can.FormatID(tx.ID), tx.Name, v.aboutSent(tx, f))
 		err = errors.Join(err, v.rows(tx.Name, func(msg *messages.Message, s *messages.Signal) string {
 			if !msg.Present(s, &tx.Base) {
 				return "not sent:" // the row shows the mux values

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"lockstep/io/can"
 	"lockstep/io/dbc"
 	"lockstep/io/messages"
 	"lockstep/rt/bench"
@@ -25,7 +26,7 @@ func (c *Check) database(file string, data []byte) error {
 	fmt.Fprintf(c.Out, "%s: database, %d messages, %d signals\n", file, len(db.Messages), signals)
 	for i := range db.Messages {
 		m := &db.Messages[i]
-		fmt.Fprintf(c.Out, "%s %s, %s\n", identifier(m.ID), m.Name, strings.Join(aboutMessage(m), ", "))
+		fmt.Fprintf(c.Out, "%s %s, %s\n", can.FormatID(m.ID), m.Name, strings.Join(aboutMessage(m), ", "))
 		if err := signalTable(c.Out, m); err != nil {
 			return err
 		}

@@ -26,15 +26,15 @@ func TestCheckWritesADatabaseAsATable(t *testing.T) {
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
 		"gearbox.dbc: database, 7 messages, 34 signals",
-		"0AD Getriebe_11, 8 bytes, from Getriebe_MQB, every 10 ms, Cyclic",
+		"0x0AD Getriebe_11, 8 bytes, from Getriebe_MQB, every 10 ms, Cyclic",
 		"GE_Temperatur 48|8@1+ (1,-58) [-58|196] °C start 78 to Gateway_MQB",
 		"GE_Fahrstufe 42|4@1+ (1,0) [0|15] 5 texts to Gateway_MQB, Pruefstand",
-		"110 Kupplungsdruck, 8 bytes, from Pruefstand or Gateway_MQB",
+		"0x110 Kupplungsdruck, 8 bytes, from Pruefstand or Gateway_MQB",
 		"KD_Strom_C1 31|16@0- (0.0001,0) [-3|3] A if KD_Kupplung=0 to",
 		"AD_Unterblock 8|4@1+ (1,0) [0|15] multiplexor if AD_Block=0,8-15 to",
-		"580 Messdaten, 64 bytes, CAN FD with BRS, from Pruefstand",
+		"0x580 Messdaten, 64 bytes, CAN FD with BRS, from Pruefstand",
 		"MD_Leistung 103|32@0 float (0.001,0) kW to",
-		"0CF004FE EEC1, 8 bytes, J1939, from Motor_MQB",
+		"0x0CF004FE EEC1, 8 bytes, J1939, from Motor_MQB",
 		"EngSpeed 24|16@1+ (0.125,0) [0|8031.875] rpm SPN 190 to",
 	} {
 		if !strings.Contains(words, want) {

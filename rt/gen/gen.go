@@ -277,6 +277,7 @@ func (r *Request) job() (codegen.Job, error) {
 	}
 	return codegen.Job{
 		Tables: t, System: sys, Hash: codegen.HashOf(t), Command: r.command(), Package: r.packageName(t.Name),
+		Length: bench.OwnLength(sys, commanded, period),
 	}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockstep/io/record"
+	"lockstep/model/kernel"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
 )
@@ -26,15 +27,16 @@ func (c *Recorder) header(start, offset int64) (*record.Header, error) {
 	for _, p := range t.Inputs {
 		h.Inputs = append(h.Inputs, record.Signal{Name: p.Name, Unit: p.Unit, Declared: p.Declared})
 	}
-	for _, p := range t.Outputs {
-		h.Outputs = append(h.Outputs, record.Signal{Name: p.Name, Unit: p.Unit, Declared: p.Declared})
+	for i, p := range t.Outputs {
+		h.Outputs = append(h.Outputs, record.Signal{Name: p.Name, Unit: p.Unit, Declared: p.Declared,
+			Texts: t.OutputForm(i).Modes, FirstText: int(kernel.Backward)})
 	}
 	h.Files = append(h.Files, record.File{Role: "bench", Name: b.File, Text: b.FileText()})
 	if s := c.scenario; s != nil {
 		h.Files = append(h.Files, record.File{Role: "scenario", Name: s.File, Text: s.Source})
 	}
 	for i, bus := range b.Buses {
-		rb := record.Bus{Name: bus.Name.Text, Interface: bus.Interface.Text}
+		rb := record.Bus{Name: bus.Name.Text, Interface: bus.Interface.Text, Database: bus.Database.Text}
 		for _, m := range c.Handover.Maps[i].Rx {
 			rb.Messages = append(rb.Messages, record.Message{Name: m.Name, ID: m.ID})
 		}

@@ -18,19 +18,6 @@ import (
 	"lockstep/sched"
 )
 
-// logChannel splits an interface name into the file and the channel, "" for all channels. A file
-// whose own name has an "@" takes precedence.
-func logChannel(iface string) (path, channel string) {
-	path = strings.TrimPrefix(iface, bench.LogPrefix)
-	if i := strings.LastIndexByte(path, '@'); i > 0 {
-		if _, err := os.Stat(path); err != nil {
-			return path[:i], path[i+1:]
-		}
-	}
-
-	return path, ""
-}
-
 // Player sends the frames of a log on a bus between two processes, each at its time in the log; the
 // first frame is due at the first grid point. It plays only frames that the bench receives, and
 // discards what the target sends.
@@ -53,11 +40,7 @@ type Player struct {
 
 // OpenPlayer opens the log of an interface. The returned file is the target's end of the bus.
 func OpenPlayer(iface string, filters []can.Filter) (*Player, *os.File, error) {
-	path, channel := logChannel(iface)
-	if err := bench.CheckFile("interface "+iface, path, "log", "record"); err != nil {
-		return nil, nil, &host.Exit{Code: 2, Err: err}
-	}
-	from, err := record.OpenSource(path, channel)
+	from, err := bench.OpenLog(iface)
 	if err != nil {
 		return nil, nil, &host.Exit{Code: 2, Err: err}
 	}

@@ -10,6 +10,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/record"
 	"lockstep/rt/bench"
+	"lockstep/rt/report"
 )
 
 func TestTruncatedRecordIsNotPlayed(t *testing.T) {
@@ -51,5 +52,26 @@ func TestTruncatedRecordIsNotPlayed(t *testing.T) {
 		p.Bus.Close()
 		p.Log.Close()
 		target.Close()
+	}
+}
+
+// CheckLogs reads the beginning of a log only: a later line is read while the log is played.
+func TestRunOfALogThatBreaksLaterIsNotClean(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "drive.log")
+	if err := os.WriteFile(path, []byte(strings.Repeat("(1.0) can0 100#11\n", 1000)+"(2.0) can0 1#1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p, target, err := OpenPlayer(bench.LogPrefix+path, []can.Filter{{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	defer p.Bus.Close()
+	defer p.Log.Close()
+	p.PlayUntil(math.MaxInt64)
+	r := &report.Report{Clean: true}
+	AddPlayed([]*Player{p}, r)
+	if r.Clean || !strings.Contains(r.Ended, path+":1001: ") || len(r.Played) != 1 {
+		t.Errorf("clean %t, %q; want line 1001", r.Clean, r.Ended)
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
@@ -24,6 +26,8 @@ type junitSuites struct {
 
 type junitSuite struct {
 	Name     string      `xml:"name,attr"`
+	Begun    string      `xml:"timestamp,attr"` // UTC, in the form of the schemas, which have no zone
+	Host     string      `xml:"hostname,attr"`
 	Tests    int         `xml:"tests,attr"`
 	Failures int         `xml:"failures,attr"`
 	Errors   int         `xml:"errors,attr"`
@@ -50,10 +54,11 @@ type junitFailure struct {
 func junitTime(s float64) string { return strconv.FormatFloat(math.Round(s*1e3)/1e3, 'f', -1, 64) }
 
 // writeJUnit writes the verdict as JUnit XML: one case per expectation, and one more if the run
-// broke its policy. Times are simulated.
-func writeJUnit(r *report.Report, w io.Writer) error {
+// broke its policy. Times are simulated, but for the time of day at which the run began.
+func writeJUnit(r *report.Report, begun time.Time, w io.Writer) error {
 	t := r.Scenario
-	s := junitSuite{Name: t.Scenario, Time: junitTime(r.SimTime), Out: r.Ended}
+	s := junitSuite{Name: t.Scenario, Time: junitTime(r.SimTime), Out: r.Ended,
+		Begun: begun.UTC().Format("2006-01-02T15:04:05"), Host: hostname()}
 	add := func(name string, seconds float64, held bool, text string) {
 		c := junitCase{Class: cmp.Or(r.Bench, r.Plant) + "." + t.Scenario, Name: name, Time: junitTime(seconds)}
 		if s.Tests++; held {
@@ -86,10 +91,17 @@ func writeJUnit(r *report.Report, w io.Writer) error {
 	return err
 }
 
+// hostname returns the name of this host, "localhost" if it has none, as the schemas propose.
+func hostname() string {
+	name, _ := os.Hostname()
+	return cmp.Or(name, "localhost")
+}
+
 // Run is the scenario of a run and the file of its verdict.
 type Run struct {
 	Scenario *Scenario    // nil: none
 	junit    *host.Result // nil: none
+	begun    time.Time    // time of Open
 }
 
 // Open loads a scenario, a file or embedded; name "": none. It creates the JUnit XML file at once,
@@ -101,6 +113,7 @@ func Open(h *bench.Handover, name, junit string) (s Run, err error) {
 	if s.Scenario, err = Load(h, name); err != nil {
 		return s, err
 	}
+	s.begun = time.Now()
 	if s.junit, err = bench.CreateResult(junit, host.ReportSpace, "XML"); err != nil {
 		return s, fmt.Errorf("run: junit: %w", err)
 	}
@@ -119,7 +132,7 @@ func (s *Run) Report(r *report.Report, findings []report.Finding) error {
 	r.Scenario = &report.ScenarioResult{
 		Scenario: s.Scenario.Name, File: s.Scenario.File, Pass: !broken, Findings: findings,
 	}
-	if err := s.junit.Save(func(to io.Writer) error { return writeJUnit(r, to) }); err != nil {
+	if err := s.junit.Save(func(to io.Writer) error { return writeJUnit(r, s.begun, to) }); err != nil {
 		return fmt.Errorf("run: junit: %w", err)
 	}
 	return nil

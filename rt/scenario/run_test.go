@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"lockstep/hil_test/lab"
 	"lockstep/rt/report"
@@ -25,9 +26,12 @@ func triedReport() *report.Report {
 	}
 }
 
+// begun is the time at which the run of triedReport began.
+var begun = time.Date(2026, 11, 20, 23, 59, 45, 931e6, time.FixedZone("here", -3600))
+
 func TestJUnitHasOneCasePerExpectation(t *testing.T) {
 	var out bytes.Buffer
-	if err := writeJUnit(triedReport(), &out); err != nil {
+	if err := writeJUnit(triedReport(), begun, &out); err != nil {
 		t.Fatal(err)
 	}
 	type node struct {
@@ -49,7 +53,8 @@ func TestJUnitHasOneCasePerExpectation(t *testing.T) {
 		return "none"
 	}
 	suite := root.Nodes[0]
-	if root.XMLName.Local != "testsuites" || suite.XMLName.Local != "testsuite" || attr(suite, "tests") != "2" || attr(suite, "failures") != "1" || attr(suite, "time") != "4" {
+	if root.XMLName.Local != "testsuites" || suite.XMLName.Local != "testsuite" || attr(suite, "tests") != "2" || attr(suite, "failures") != "1" || attr(suite, "time") != "4" ||
+		attr(suite, "timestamp") != "2026-11-21T00:59:45" || attr(suite, "hostname") != hostname() || hostname() == "" {
 		t.Errorf("%+v", suite.Attrs)
 	}
 	a, b := suite.Nodes[0], suite.Nodes[1]
@@ -66,7 +71,7 @@ func TestRunThatBrokeItsPolicyIsAJUnitCase(t *testing.T) {
 	r := triedReport()
 	r.Clean, r.Ended = false, "a tick was missed (stop)"
 	var out bytes.Buffer
-	if err := writeJUnit(r, &out); err != nil {
+	if err := writeJUnit(r, begun, &out); err != nil {
 		t.Fatal(err)
 	}
 	if got := out.String(); !strings.Contains(got, `tests="3" failures="2"`) || !strings.Contains(got, `<failure message="a tick was missed (stop)"`) {
@@ -80,7 +85,7 @@ func TestJUnitTimesFitTheSchemas(t *testing.T) {
 	for s, want := range map[float64]string{0.000_05: "0", 0.0125: "0.013", 1.005: "1.005", 4: "4", 2.5e7: "25000000"} {
 		r.Scenario.Findings[0].Time = s
 		var out bytes.Buffer
-		if err := writeJUnit(r, &out); err != nil {
+		if err := writeJUnit(r, begun, &out); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.String(); !strings.Contains(got, `name="slow" time="`+want+`"`) || !strings.Contains(got, `skipped="0" time="259200.005"`) {
@@ -99,7 +104,7 @@ func TestJUnitIsReadByAnIndependentProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeJUnit(triedReport(), f); err != nil {
+	if err := writeJUnit(triedReport(), begun, f); err != nil {
 		t.Fatal(err)
 	}
 	f.Close()

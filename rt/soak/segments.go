@@ -91,6 +91,9 @@ func (k *series) prepare() error {
 	if err != nil {
 		return err
 	}
+	if err := k.bench.CheckLogs(); err != nil {
+		return err
+	}
 	k.period = h.Tables.PeriodNs
 	version := thisBinary()
 	if k.Options.Choose != nil { // refuse an unfit target now, not in the first segment

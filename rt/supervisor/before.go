@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -126,7 +125,7 @@ func (r *Session) checkRights() error {
 // hasRealBus reports whether a bus of the run is neither a pair nor a log.
 func (r *Session) hasRealBus() bool {
 	return slices.ContainsFunc(r.Bench.Buses, func(b bench.Bus) bool {
-		return b.Interface.Text != bench.PairInterface && !strings.HasPrefix(b.Interface.Text, bench.LogPrefix)
+		return b.Interface.Text != bench.PairInterface && !bench.IsLog(b.Interface.Text)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -203,6 +202,9 @@ func (r *Session) Prepare() (err error) {
 	if r.Handover, err = bench.Prepare(r.Bench); err != nil {
 		return err
 	}
+	if err := r.Bench.CheckLogs(); err != nil {
+		return err
+	}
 	if err := r.reserve(); err != nil {
 		return refused(err)
 	}
@@ -367,7 +369,7 @@ func (r *Session) addBus(bus int, f *os.File) error {
 
 // dial opens one bus. The virtual control unit gets the other end of a pair.
 func (r *Session) dial(name string, filters []can.Filter) (*os.File, error) {
-	if strings.HasPrefix(name, bench.LogPrefix) {
+	if bench.IsLog(name) {
 		p, target, err := recorder.OpenPlayer(name, filters)
 		if err == nil {
 			r.players = append(r.players, p)

@@ -55,7 +55,7 @@ func (w *simulation) makeBuses() (err error) {
 	w.bus = max(0, slices.IndexFunc(b.Buses, func(b bench.Bus) bool { return b.Interface.Text == bench.PairInterface }))
 	for i, bus := range b.Buses {
 		var target, end *os.File
-		if strings.HasPrefix(bus.Interface.Text, bench.LogPrefix) {
+		if bench.IsLog(bus.Interface.Text) {
 			var p *recorder.Player
 			if p, target, err = recorder.OpenPlayer(bus.Interface.Text, w.view.Handover.Maps[i].Filters()); err == nil {
 				w.players = append(w.players, p)

@@ -82,9 +82,6 @@ func (r *replay) incomplete(format string, args ...any) error {
 	return difference(r.last, "", "identical up to tick %d%s", r.last, fmt.Sprintf(format, args...))
 }
 
-// frameID formats the identifier of a frame for errors.
-func frameID(id uint32) string { return fmt.Sprintf("0x%X", id&can.MaskEFF) }
-
 // Run replays the record and returns the counts. The error is an *Exit with code 1 for a difference
 // or an incomplete record.
 func (p Replay) Run() (same Replayed, err error) {
@@ -226,7 +223,7 @@ func formatBoth(p *units.Port, a, b float64) (string, string) {
 // checkSentFrame encodes a frame that was sent, or that the bus refused, and compares the bytes.
 func (r *replay) checkSentFrame(f *record.Frame) error {
 	if int(f.Bus) >= len(r.h.Maps) {
-		return difference(f.Tick, frameID(f.ID), "tick %d: a frame on bus %d of %d", f.Tick, f.Bus, len(r.h.Maps))
+		return difference(f.Tick, can.FormatID(f.ID), "tick %d: a frame on bus %d of %d", f.Tick, f.Bus, len(r.h.Maps))
 	}
 	if f.Tick != r.last && !f.Safe {
 		return r.incomplete("; the next tick in the record, by its frames, is %d", f.Tick)
@@ -237,7 +234,7 @@ func (r *replay) checkSentFrame(f *record.Frame) error {
 	}
 	i := slices.IndexFunc(m.Tx, func(t sigmap.Tx) bool { return t.ID == f.ID })
 	if i < 0 {
-		return difference(f.Tick, frameID(f.ID), "tick %d: frame %s was sent, but the bench sends no such frame", f.Tick, frameID(f.ID))
+		return difference(f.Tick, can.FormatID(f.ID), "tick %d: frame %s was sent, but the bench sends no such frame", f.Tick, can.FormatID(f.ID))
 	}
 	y := r.y
 	if f.Safe {
@@ -300,10 +297,10 @@ func (r *replay) checkTickStart(k int64) error {
 	case len(r.changes) > 0:
 		return firstDifference(k, r.changes[0].Text, "the record has no %q", r.changes[0].Text)
 	case len(r.copies) > 0:
-		id := frameID(r.copies[0].ID)
+		id := can.FormatID(r.copies[0].ID)
 		return firstDifference(k, id, "the record has no frame %s that reached the plant changed, again or late", id)
 	case r.copiesLeft > 0:
-		id := frameID(r.frame.ID)
+		id := can.FormatID(r.frame.ID)
 		return difference(k, id, "the first difference is before tick %d: frame %s was not sent %d times more", k, id, r.copiesLeft)
 	}
 
@@ -360,8 +357,8 @@ func (r *replay) receiveFrame(f *record.Frame) error {
 	}
 
 	if withheld != f.Withheld && r.pendingError == nil {
-		r.pendingError = firstDifference(f.Tick, frameID(f.ID), "frame %s received: withheld %t, copy %t in the record, but not in the replay",
-			frameID(f.ID), f.Withheld, f.Copy)
+		r.pendingError = firstDifference(f.Tick, can.FormatID(f.ID), "frame %s received: withheld %t, copy %t in the record, but not in the replay",
+			can.FormatID(f.ID), f.Withheld, f.Copy)
 	}
 
 	return nil
@@ -373,8 +370,8 @@ func (r *replay) checkOrder(f *record.Frame, acts bool) error {
 	b, off := int(f.Bus), false
 	switch {
 	case !f.Copy && r.copiesLeft > 0 || !f.Copy && acts && r.set.HasHeld(b, f.Tick):
-		return firstDifference(f.Tick, frameID(f.ID), "frame %s is in the record before one that had to be sent again",
-			frameID(f.ID))
+		return firstDifference(f.Tick, can.FormatID(f.ID), "frame %s is in the record before one that had to be sent again",
+			can.FormatID(f.ID))
 	case !f.Copy:
 		return nil
 	case r.copiesLeft > 0:
@@ -383,13 +380,13 @@ func (r *replay) checkOrder(f *record.Frame, acts bool) error {
 	default:
 		var ok bool
 		if _, r.copiesLeft, ok = r.set.NextHeld(&r.frame, b, f.Tick); !ok || !acts {
-			return firstDifference(f.Tick, frameID(f.ID), "frame %s is in the record again", frameID(f.ID))
+			return firstDifference(f.Tick, can.FormatID(f.ID), "frame %s is in the record again", can.FormatID(f.ID))
 		}
 		off = r.set.BusIsOff(b)
 	}
 
 	if r.frame != f.Frame || off != f.Withheld {
-		return frameDifference(f, frameID(f.ID), &r.frame, off)
+		return frameDifference(f, can.FormatID(f.ID), &r.frame, off)
 	}
 	r.Frames++
 	return nil

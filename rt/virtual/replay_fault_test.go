@@ -384,9 +384,9 @@ func TestReplayFindsFalseEffectsOfFaultsInARecord(t *testing.T) {
 	}{
 		"nothing":      {event("armed"), func(list []record.Entry, _ int) []record.Entry { return list }, 0, ""},
 		"not withheld": {frame(true, true, false), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Withheld = false; return list }, 20, "EEC1"},
-		"no copy":      {frame(true, false, true), drop, 30, "0xCFF0180"},
-		"another copy": {frame(true, false, true), func(list []record.Entry, i int) []record.Entry { return slices.Insert(list, i, list[i]) }, 30, "0xCF00400"},
-		"other copy":   {frame(true, false, true), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Data[3] ^= 1; return list }, 30, "0xCF00400"},
+		"no copy":      {frame(true, false, true), drop, 30, "0x0CFF0180"},
+		"another copy": {frame(true, false, true), func(list []record.Entry, i int) []record.Entry { return slices.Insert(list, i, list[i]) }, 30, "0x0CF00400"},
+		"other copy":   {frame(true, false, true), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Data[3] ^= 1; return list }, 30, "0x0CF00400"},
 		"heard":        {frame(false, true, false), func(list []record.Entry, i int) []record.Entry { list[i].Frame.Withheld = false; return list }, 100, "0x18FF0003"},
 		"not late":     {frame(false, false, true), drop, 112, "0x18FF0003"},
 		"no state":     {event("active: drop"), drop, 20, "active: drop"},

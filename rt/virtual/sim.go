@@ -227,6 +227,9 @@ func (w *simulation) prepareBench(b *bench.Bench, open func(*bench.Handover) (sc
 	if err != nil {
 		return err
 	}
+	if err := b.CheckLogs(); err != nil {
+		return err
+	}
 	w.setHandover(h)
 	h.Loop.Virtual = true
 	if w.scenario, err = open(h); err != nil {

@@ -166,6 +166,18 @@ static int getValues(instance *s, const char *call, const uint32_t *reference, s
 	return OK;
 }
 
+static const bool isInteger[OUTPUTS] = INTEGERS;
+
+/* getInteger reads an output whose values are whole numbers, at most INT32_MAX. */
+static int getInteger(instance *s, const char *call, uint32_t r, int32_t *value)
+{
+	if (r <= INPUTS || r > INPUTS + OUTPUTS || !isInteger[r - 1 - INPUTS])
+		return fail(s, "%s: value reference %lu is not an integer or an enumeration", call, (unsigned long)r);
+	double y = s->state.y[r - 1 - INPUTS];
+	*value = y < INT32_MAX ? (int32_t)y : INT32_MAX;
+	return OK;
+}
+
 /* setValues sets inputs from the next step on. An input follows the plant's own source until it is
    set for the first time. */
 static int setValues(instance *s, const char *call, const uint32_t *reference, size_t n, const double *value)

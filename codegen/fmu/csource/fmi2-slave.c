@@ -115,6 +115,22 @@ EXPORT fmi2Status FMI(fmi2SetReal)(fmi2Component c, const fmi2ValueReference ref
 	return (fmi2Status)setValues(c, "fmi2SetReal", reference, n, value);
 }
 
+EXPORT fmi2Status FMI(fmi2GetInteger)(fmi2Component c, const fmi2ValueReference reference[], size_t n, fmi2Integer value[])
+{
+	if (!checkPhase(c, ANY, "fmi2GetInteger") || !checkArrays(c, "fmi2GetInteger", n, reference, value))
+		return fmi2Error;
+	for (size_t i = 0; i < n; i++)
+		if (getInteger(c, "fmi2GetInteger", reference[i], &value[i]) != OK)
+			return fmi2Error;
+	return fmi2OK;
+}
+
+EXPORT fmi2Status FMI(fmi2SetInteger)(fmi2Component c, const fmi2ValueReference reference[], size_t n, const fmi2Integer value[])
+{
+	(void)reference, (void)value;
+	return (fmi2Status)unsupported(c, "fmi2SetInteger", n);
+}
+
 /* UNSUPPORTED_TYPE defines the calls for a type without variables. */
 #define UNSUPPORTED_TYPE(Type) \
 	EXPORT fmi2Status FMI(fmi2Get##Type)(fmi2Component c, const fmi2ValueReference reference[], size_t n, fmi2##Type value[]) \
@@ -128,7 +144,6 @@ EXPORT fmi2Status FMI(fmi2SetReal)(fmi2Component c, const fmi2ValueReference ref
 		return (fmi2Status)unsupported(c, "fmi2Set" #Type, n); \
 	}
 
-UNSUPPORTED_TYPE(Integer)
 UNSUPPORTED_TYPE(Boolean)
 UNSUPPORTED_TYPE(String)
 

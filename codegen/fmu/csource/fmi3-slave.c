@@ -139,6 +139,26 @@ EXPORT fmi3Status FMI(fmi3SetFloat64)(fmi3Instance c, const fmi3ValueReference r
 	return (fmi3Status)(checkLengths(c, "fmi3SetFloat64", n, values) ? setValues(c, "fmi3SetFloat64", reference, n, value) : ERROR);
 }
 
+/* Integers and enumerations are read by this call. */
+EXPORT fmi3Status FMI(fmi3GetInt64)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, fmi3Int64 value[], size_t values)
+{
+	if (!checkLengths(c, "fmi3GetInt64", n, values) || !checkPhase(c, ANY, "fmi3GetInt64") || !checkArrays(c, "fmi3GetInt64", n, reference, value))
+		return fmi3Error;
+	for (size_t i = 0; i < n; i++) {
+		int32_t whole = 0;
+		if (getInteger(c, "fmi3GetInt64", reference[i], &whole) != OK)
+			return fmi3Error;
+		value[i] = whole;
+	}
+	return fmi3OK;
+}
+
+EXPORT fmi3Status FMI(fmi3SetInt64)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, const fmi3Int64 value[], size_t values)
+{
+	(void)reference, (void)value;
+	return (fmi3Status)unsupported(c, "fmi3SetInt64", n + values);
+}
+
 /* UNSUPPORTED_TYPE defines the calls for a type without variables. */
 #define UNSUPPORTED_TYPE(Type) \
 	EXPORT fmi3Status FMI(fmi3Get##Type)(fmi3Instance c, const fmi3ValueReference reference[], size_t n, fmi3##Type value[], size_t values) \
@@ -159,7 +179,6 @@ UNSUPPORTED_TYPE(Int16)
 UNSUPPORTED_TYPE(UInt16)
 UNSUPPORTED_TYPE(Int32)
 UNSUPPORTED_TYPE(UInt32)
-UNSUPPORTED_TYPE(Int64)
 UNSUPPORTED_TYPE(UInt64)
 UNSUPPORTED_TYPE(Boolean)
 UNSUPPORTED_TYPE(String)

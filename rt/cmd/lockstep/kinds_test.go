@@ -103,7 +103,7 @@ func TestAFileOfTheWrongKindIsNamedByEveryCommand(t *testing.T) {
 		{"soak powershift-bench -for 10s -fresh -state $FILE", "", "state empty text JSON binary large"},
 		{"certify -compare $FILE -o $DIR/c.html", "", "certificate"},
 		{"run powershift-bench -kernel $FILE", "", "executable"},
-		{"run powershift-bench -bus file:$FILE", "", "log record text"}, // of a text the reader says what it misses
+		{"run powershift-bench -bus file:$FILE", "", "log BLF MDF record text"}, // of a text the reader says what it misses
 		{"ctl $FILE status", "", "bench"},
 		{"stop $FILE", "", "bench"},
 		{"attach $FILE", "", "bench"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -323,6 +324,37 @@ func TestExportOfADamagedRecordNamesTheGap(t *testing.T) {
 		if _, _, errors, code := replayed(t, name); code != 1 || strings.Count(errors, "\n") != 1 || !has(errors, "identical up to tick ") {
 			t.Errorf("replay %s: code %d, %s", name, code, errors)
 		}
+	}
+}
+
+func TestEveryExportWithFramesIsPlayed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, log, report, file := filepath.Join(dir, "a.rec"), filepath.Join(dir, "a.log"), filepath.Join(dir, "r.json"), filepath.Join(dir, "bench.yaml")
+	if _, errors, code := lockstep(t, "sim", "powershift-bench", "-for", "2s", "-record", first); code != 0 {
+		t.Fatal(errors)
+	}
+	commands := 0
+	for _, e := range entries(t, first) {
+		if e.Kind == record.FrameEntry && !e.Frame.Sent {
+			commands++
+		}
+	}
+	text, _, _ := lockstep(t, "plants", "powershift-bench")
+	text = regexp.MustCompile(`(?m)^.*control_unit:.*\n`).ReplaceAllString(text, "")
+	text = regexp.MustCompile(`interface: \S+`).ReplaceAllString(text, "interface: file:"+log)
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range slices.DeleteFunc(record.Formats(), func(name string) bool { return name == "csv" }) {
+		if _, errors, code := lockstep(t, "export", first, "-o", log, "-format", format); code != 0 {
+			t.Fatalf("%s: %s", format, errors)
+		}
+		out, errors, code := lockstep(t, "sim", file, "-for", "2s", "-report", report)
+		if r := readReport(t, report); code != 0 || !r.Clean || commands == 0 || r.RxFrames != uint64(commands) || r.Transitions < 5 {
+			t.Errorf("%s: code %d, %s, %d frames in of %d, %d transitions\n%s", format, code, errors, r.RxFrames, commands, r.Transitions, out)
+		}
+		os.Remove(log)
 	}
 }
 

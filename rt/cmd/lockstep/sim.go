@@ -100,6 +100,9 @@ func defineExport(a *args) func() error {
 			return err
 		}
 		defer r.Close()
+		if err := bench.AddLayouts(&r.Header); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
 		if *si {
 			r.Header.DropDeclaredUnits()
 		}

@@ -74,6 +74,14 @@ static int get(void *c, const uint32_t *r, size_t n, double *v)
 	return CALL("fmi2GetReal", int, (void *, const unsigned *, size_t, double *))(c, r, n, v);
 }
 
+static int getInteger(void *c, const uint32_t *r, int64_t *v)
+{
+	int whole = 0;
+	const int status = CALL("fmi2GetInteger", int, (void *, const unsigned *, size_t, int *))(c, r, 1, &whole);
+	*v = whole;
+	return status;
+}
+
 static int set(void *c, const uint32_t *r, size_t n, const double *v)
 {
 	return CALL("fmi2SetReal", int, (void *, const unsigned *, size_t, const double *))(c, r, n, v);
@@ -107,6 +115,11 @@ static int initialize(void *c, double start, bool stops, double stop)
 static int get(void *c, const uint32_t *r, size_t n, double *v)
 {
 	return CALL("fmi3GetFloat64", int, (void *, const uint32_t *, size_t, double *, size_t))(c, r, n, v, n);
+}
+
+static int getInteger(void *c, const uint32_t *r, int64_t *v)
+{
+	return CALL("fmi3GetInt64", int, (void *, const uint32_t *, size_t, int64_t *, size_t))(c, r, 1, v, 1);
 }
 
 static int set(void *c, const uint32_t *r, size_t n, const double *v)

@@ -369,9 +369,18 @@ static void setRow(void *c, const double *u)
 			CHECK(set(c, (uint32_t[]){(uint32_t)(i + 1)}, 1, &u[i]) == 0);
 }
 
+/* whole has 1 for each output that is an integer or an enumeration, else 0. */
+static const char *whole;
+
 static void put(void *c)
 {
 	double *y = row(c);
+	for (size_t i = 0; i < outputs; i++) {
+		const uint32_t r = (uint32_t)(1 + inputs + i);
+		int64_t v;
+		if (whole[i] == '1')
+			CHECK(getInteger(c, &r, &v) == 0 && (double)v == y[i]);
+	}
 	fwrite(y, sizeof *y, outputs, stdout);
 	free(y);
 }
@@ -421,6 +430,8 @@ int main(int argc, char **argv)
 	inputs = (size_t)atol(argv[4]);
 	outputs = (size_t)atol(argv[5]);
 	if (strcmp(argv[6], "run") == 0) {
+		CHECK(argc == 8 && strlen(argv[7]) == outputs);
+		whole = argv[7];
 		run();
 		return 0;
 	}
