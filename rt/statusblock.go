@@ -14,7 +14,7 @@ import (
 
 const (
 	statusMagic   = 0x6c6f636b73746570 // "lockstep"
-	statusVersion = 11                 // of the layout of StatusBlock; a change of a field changes it
+	statusVersion = 12                 // of the layout of StatusBlock; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant fit: a train of 20 cars has 800, of which 300
 	// belong to its friction elements.
@@ -127,7 +127,7 @@ type StatusBlock struct {
 	Transitions atomic.Uint64 // transitions of friction elements, running count: Watch
 
 	RxFrames   atomic.Uint64 // frames read
-	RxUnknown  atomic.Uint64 // frames read that are not in the map
+	RxUnknown  atomic.Uint64 // frames read that are not in the map, without those of TxConflicts
 	RxShort    atomic.Uint64 // frames read that are shorter than their message
 	RxRange    atomic.Uint64 // frames read with a signal out of range, which kept its last value
 	RxInvalid  atomic.Uint64 // frames read with a signal marked invalid, which kept its last value
@@ -154,6 +154,9 @@ type StatusBlock struct {
 
 	TxCount [MaxTx]atomic.Uint64 // per message of Map.Tx, bus after bus: the next counters, sigmap.Tx.Counts
 	TxDrops [MaxTx]atomic.Uint64 // per message of Map.Tx, bus after bus: frames the bus did not take
+
+	// per message of Map.Tx, bus after bus: frames of other nodes with its identifier
+	TxConflicts [MaxTx]TxConflict
 
 	// per message of Map.Rx, bus after bus: the last tick that read a frame of full length; 0: none
 	LastRx [MaxRx]atomic.Uint64

@@ -136,6 +136,16 @@ func TestFiltersNameTheReceivedDataFrames(t *testing.T) {
 	}
 }
 
+func TestLoopFiltersNameTheSentDataFramesToo(t *testing.T) {
+	m := bound(t)
+	m.Tx = []Tx{{ID: 0x200}, {ID: 0x0CF00400 | can.EFF}}
+	want := append(m.Filters(), can.Filter{ID: 0x200, Mask: 0x7FF | can.EFF | can.RTR},
+		can.Filter{ID: 0x0CF00400 | can.EFF, Mask: 0x1FFFFFFF | can.EFF | can.RTR})
+	if got := m.LoopFilters(); !reflect.DeepEqual(got, want) {
+		t.Errorf("filters %X, want %X", got, want)
+	}
+}
+
 func TestMapIsUnchangedByGob(t *testing.T) {
 	m := bound(t)
 	var buf bytes.Buffer

@@ -326,7 +326,7 @@ func (r *Session) open() error {
 		return err
 	}
 	for i, bus := range r.Bench.Buses {
-		f, err := r.dial(i, r.Handover.Maps[i].Filters())
+		f, err := r.dial(i)
 		if err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
@@ -370,10 +370,10 @@ func (r *Session) addBus(bus int, f *os.File) error {
 }
 
 // dial opens one bus. The other end of a pair is for the virtual control unit, or drops all frames.
-func (r *Session) dial(bus int, filters []can.Filter) (*os.File, error) {
-	name := r.Bench.Buses[bus].Interface.Text
+func (r *Session) dial(bus int) (*os.File, error) {
+	name, m := r.Bench.Buses[bus].Interface.Text, r.Handover.Maps[bus]
 	if strings.HasPrefix(name, bench.LogPrefix) {
-		p, target, err := recorder.OpenPlayer(name, filters)
+		p, target, err := recorder.OpenPlayer(name, m.Filters())
 		if err == nil {
 			r.players = append(r.players, p)
 		}
@@ -381,7 +381,7 @@ func (r *Session) dial(bus int, filters []can.Filter) (*os.File, error) {
 	}
 
 	if name != bench.PairInterface {
-		bus, err := can.Dial(name, filters)
+		bus, err := can.Dial(name, m.LoopFilters())
 		if err != nil {
 			return nil, err
 		}
