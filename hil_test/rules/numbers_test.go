@@ -28,7 +28,7 @@ const (
 // numberReaders lists every function that reads numbers with a fraction, as FOLDER.FUNCTION CALL, and
 // the rule for their units.
 var numberReaders = map[string]string{
-	"io/dbc.decimal ParseFloat":              file,
+	"io/dbc.number ParseFloat":               file,
 	"io/dbc.numberAttribute ParseFloat":      file,
 	"io/dbc.rawValue ParseFloat":             file,
 	"io/sigmap.parseNumber ParseFloat":       typed, // the signal's own unit follows, or it has none
@@ -48,6 +48,7 @@ var numberReaders = map[string]string{
 	"rt/bench.readFormula Typed":             typed,
 	"rt/bench.readSine ReadQuantity":         typed,
 	"rt/bench.readAction Typed":              typed,
+	"rt/bench.applyRanges Typed":             typed,
 	"rt/bench.prepareSafeValues Typed":       typed,
 	"rt/bench.readBitRate ParseFloat":        typed, // bit/s, kbit/s or Mbit/s
 	"rt/bench.ReadSetting Typed":             typed,
