@@ -56,6 +56,7 @@ type Loop struct {
 	urgent        bool        // send all safe frames at the next served point, due or not
 	firstRx       []int       // per bus, index in StatusBlock.LastRx of its first message
 	firstTx       []int       // per bus, index in StatusBlock.TxCount of its first message
+	sentIDs       [][]sentID  // per bus, identifiers of its sent messages
 	baseline      []can.Stats // per bus, counts at the first tick
 	down          uint64      // sum of can.Stats.Down over the buses at the last tick
 	frames        [MaxRecv]can.Frame
@@ -89,6 +90,7 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	for _, mp := range maps {
 		l.coders = append(l.coders, mp)
 		l.firstRx, l.firstTx = append(l.firstRx, rx), append(l.firstTx, tx)
+		l.sentIDs = append(l.sentIDs, sentIDs(mp, tx))
 		rx += len(mp.Rx)
 		tx += len(mp.Tx)
 	}

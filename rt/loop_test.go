@@ -365,3 +365,32 @@ func TestNoTickOfAVirtualRunIsLate(t *testing.T) {
 		}
 	}
 }
+
+// A frame with the identifier of a sent message comes from another node: a bus does not return the
+// loop's own frames.
+func TestFramesOfAnotherNodeWithASentIdentifierAreCounted(t *testing.T) {
+	b := newBench(t, Overrun{})
+	b.turn(2)
+	for _, id := range []uint32{0x201, 0x201, 0x202, 0x201 | can.EFF, 0x201 | can.RTR} {
+		if !b.unit.Send(&can.Frame{ID: id, Len: 3}) {
+			t.Fatal("the unit cannot send")
+		}
+	}
+	b.turn(2)
+	b.unit.Send(&can.Frame{ID: 0x201, Len: 8})
+	b.turn(1)
+	state, slow := &b.page.TxConflicts[0], &b.page.TxConflicts[1]
+	got := [...]uint64{state.Frames.Load(), slow.Frames.Load(), slow.First.Load(), slow.Last.Load(), b.page.RxUnknown.Load(), b.page.RxFrames.Load()}
+	if want := [...]uint64{0, 3, 3, 5, 3, 6}; got != want {
+		t.Errorf("conflicts of State and Slow, first and last tick of Slow, unknown, frames: %v, want %v", got, want)
+	}
+}
+
+// The supervisor sends the claims of a J1939 address from a socket of its own.
+func TestAddressClaimsAreNoConflicts(t *testing.T) {
+	m := &sigmap.Map{Tx: []sigmap.Tx{{ID: 0x18EEFF03 | can.EFF}, {ID: 0x0CF00403 | can.EFF}, {ID: 0xEE}}}
+	got := sentIDs(m, 7)
+	if want := []sentID{{0xEE, 9}, {0x0CF00403 | can.EFF, 8}}; !slices.Equal(got, want) {
+		t.Errorf("%X, want %X", got, want)
+	}
+}

@@ -139,7 +139,9 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 		return
 	}
 	if i < 0 {
-		l.status.RxUnknown.Add(1)
+		if !l.countConflict(b, f.ID, k) {
+			l.status.RxUnknown.Add(1)
+		}
 		return
 	}
 

@@ -127,7 +127,7 @@ type StatusBlock struct {
 	Transitions atomic.Uint64 // transitions of friction elements, running count: Watch
 
 	RxFrames   atomic.Uint64 // frames read
-	RxUnknown  atomic.Uint64 // frames read that are not in the map
+	RxUnknown  atomic.Uint64 // frames read that are not in the map, without those of TxConflicts
 	RxShort    atomic.Uint64 // frames read that are shorter than their message
 	RxFormat   atomic.Uint64 // frames read that are of the wrong format: classic for CAN FD, remote, ...
 	RxRange    atomic.Uint64 // frames read with a signal out of range, which kept its last value
@@ -155,6 +155,9 @@ type StatusBlock struct {
 
 	TxCount [MaxTx]atomic.Uint64 // per message of Map.Tx, bus after bus: the next counters, sigmap.Tx.Counts
 	TxDrops [MaxTx]atomic.Uint64 // per message of Map.Tx, bus after bus: frames the bus did not take
+
+	// per message of Map.Tx, bus after bus: frames of other nodes with its identifier
+	TxConflicts [MaxTx]TxConflict
 
 	// per message of Map.Rx, bus after bus: the last tick that read a frame of full length; 0: none
 	LastRx [MaxRx]atomic.Uint64

@@ -28,11 +28,15 @@ func (w *signalWriter) send(b int, m *sigmap.Map) {
 	w.line("func (b *bus%d) Encode(f *can.Frame, i int, tick int64, y []float64, forced bool) bool {", b)
 	w.line("done := false\nswitch i {")
 	for i := range m.Tx {
-		w.line("case %d:\ndone = b.encode%d(f, tick, y, forced)", i, i)
+		if len(m.Tx[i].Pages) == 0 { // the map encodes a message of several pages
+			w.line("case %d:\ndone = b.encode%d(f, tick, y, forced)", i, i)
+		}
 	}
 	w.line("}\nreturn done || b.Map.Encode(f, i, tick, y, forced)\n}\n")
 	for i := range m.Tx {
-		w.encode(b, i, &m.Tx[i])
+		if len(m.Tx[i].Pages) == 0 {
+			w.encode(b, i, &m.Tx[i])
+		}
 		w.sums(b, "tx", i, m.Tx[i].Protect)
 	}
 }

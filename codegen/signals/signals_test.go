@@ -148,6 +148,13 @@ func addBenchOptions(rnd *rand.Rand, m *sigmap.Map) {
 		if rnd.IntN(3) == 0 {
 			t.HasCounter, t.Counter = true, sigmap.Field{At: 0, Shift: uint8(rnd.IntN(5)), Len: 3, Lo: 0, Hi: 5}
 		}
+		if rnd.IntN(3) == 0 {
+			second := t.Base
+			second[0] ^= 1
+			t.Pages = [][64]byte{t.Base, second}
+			f := &t.Fields[len(t.Fields)-1]
+			f.When = []sigmap.Selector{{At: sigmap.Field{Len: 1}, Ranges: [][2]uint64{{1, 1}}}}
+		}
 	}
 }
 

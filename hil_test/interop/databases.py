@@ -2,6 +2,9 @@
 
     databases.py ENCODING FILE FRAMES   prints the messages and signals of a DBC file
                                         and the decoded frames, as JSON
+    databases.py write ENCODING FILE OUT
+                                        writes what canmatrix reads as another DBC file, with
+                                        the names of the nodes made longer than 32 letters
 
 A line of FRAMES is the name of a message and its data in hexadecimal digits.
 """
@@ -45,6 +48,13 @@ def value(d):
     return [str(raw), repr(float(s.raw2phys(d.raw_value)))]
 
 
+def write(encoding, file, out):
+    db = list(canmatrix.formats.loadp(file, dbcImportEncoding=encoding).values())[0]
+    for ecu in list(db.ecus):
+        db.rename_ecu(ecu.name, ecu.name + "_of_a_bench_with_long_node_names")
+    canmatrix.formats.dumpp({"": db}, out, dbcExportEncoding="utf-8")
+
+
 def main(encoding, file, frames):
     db = list(canmatrix.formats.loadp(file, dbcImportEncoding=encoding).values())[0]
     decoded = []
@@ -57,4 +67,7 @@ def main(encoding, file, frames):
     json.dump({"Messages": [message(f) for f in db.frames if f.name != "VECTOR__INDEPENDENT_SIG_MSG"], "Frames": decoded}, sys.stdout)
 
 
-main(*sys.argv[1:])
+if sys.argv[1] == "write":
+    write(*sys.argv[2:])
+else:
+    main(*sys.argv[1:])

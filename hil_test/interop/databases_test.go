@@ -51,9 +51,15 @@ func TestDatabasesAgreeWithCanmatrix(t *testing.T) {
 	}
 	files = append(files, generated...)
 	signals, values := 0, 0
-	for _, file := range files {
+	for i, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			s, v := compareDatabase(t, file, random)
+			s, v := compareDatabase(t, file, dbc.Parse, random)
+			signals, values = signals+s, values+v
+		})
+		t.Run(filepath.Base(file)+" written by canmatrix", func(t *testing.T) {
+			written := filepath.Join(folder, fmt.Sprintf("written%d.dbc", i))
+			databases(t, "write", encodingOf(t, file), file, written)
+			s, v := compareDatabase(t, written, parseLenient, random)
 			signals, values = signals+s, values+v
 		})
 	}
@@ -63,23 +69,40 @@ func TestDatabasesAgreeWithCanmatrix(t *testing.T) {
 	}
 }
 
-// compareDatabase compares the messages of a file and the values of random frames with canmatrix.
-// It returns the numbers of signals and values.
-func compareDatabase(t *testing.T, file string, random *rand.Rand) (signals, values int) {
+// encodingOf returns the encoding of a database.
+func encodingOf(t *testing.T, file string) string {
+	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := dbc.Parse(file, data)
+	if utf8.Valid(data) {
+		return "utf-8"
+	}
+	return "cp1252"
+}
+
+// parseLenient reads a database of canmatrix, which writes attributes of environment variables
+// without their names.
+func parseLenient(file string, data []byte) (*messages.Database, error) {
+	db, _, err := dbc.ParseLenient(file, data)
+	return db, err
+}
+
+// compareDatabase compares the messages of a file and the values of random frames with canmatrix.
+// It returns the numbers of signals and values.
+func compareDatabase(t *testing.T, file string, parse func(string, []byte) (*messages.Database, error), random *rand.Rand,
+) (signals, values int) {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoding := "utf-8"
-	if !utf8.Valid(data) {
-		encoding = "cp1252"
+	db, err := parse(file, data)
+	if err != nil {
+		t.Fatal(err)
 	}
 	frames := randomFrames(db, random)
-	other := canmatrix(t, file, encoding, frames)
+	other := canmatrix(t, file, encodingOf(t, file), frames)
 	if len(other.Messages) != len(db.Messages) || len(other.Frames) != len(frames) {
 		t.Fatalf("canmatrix reads %d messages and %d frames, lockstep %d and %d", len(other.Messages), len(other.Frames), len(db.Messages), len(frames))
 	}
@@ -126,17 +149,24 @@ func canmatrix(t *testing.T, file, encoding string, frames []messageFrame) (r de
 	if err := os.WriteFile(list, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("/usr/bin/python3", "databases.py", encoding, file, list)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("databases.py %s: %v\n%s%s", file, err, out, stderr.String())
-	}
+	out := databases(t, encoding, file, list)
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return r
+}
+
+// databases runs databases.py and returns its output.
+func databases(t *testing.T, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command("/usr/bin/python3", append([]string{"databases.py"}, args...)...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("databases.py %q: %v\n%s%s", args, err, out, stderr.String())
+	}
+	return out
 }
 
 // format returns the properties of a message that canmatrix knows, as text. The start values of

@@ -55,6 +55,10 @@ type Report struct {
 		Last    float64 `json:"last_s"`
 		For     float64 `json:"for_s"`
 	} `json:"silent"`
+	Conflicts []struct {
+		Message string `json:"message"`
+		Frames  uint64 `json:"frames"`
+	} `json:"id_conflicts"`
 }
 
 // spread is the distribution of a time in the report, ns.

@@ -76,8 +76,12 @@ func TestLabFramesThatAreNotOfTheBenchAreCountedAndHaveNoEffect(t *testing.T) {
 	r := b.Stop()
 	// The filter of the kernel may drop frames that no socket reads.
 	if r.RxShort != 2 || r.RxFormat != 2 || r.RxRange != 1 || r.RxUnknown > 2 || r.RxFrames != 5+r.RxUnknown {
-		t.Errorf("received %d: %d short, %d of a wrong format, %d out of range, %d unknown; want 2, 2, 1, at most 2 unknown, nothing else",
+		t.Errorf("received %d: %d short, %d of a wrong format, %d out of range, %d unknown; want 2, 2, 1, 1 of another sender, at most 2 unknown, nothing else",
 			r.RxFrames, r.RxShort, r.RxFormat, r.RxRange, r.RxUnknown)
+	}
+	// The frames of the bench itself, and of its monitor and watchdog, are no conflicts.
+	if len(r.Conflicts) != 1 || r.Conflicts[0].Message != "Speeds" || r.Conflicts[0].Frames != 1 {
+		t.Errorf("other senders %+v, want one of Speeds with 1 frame", r.Conflicts)
 	}
 	// Read as pressures, each of the frames would have released a clutch.
 	if r.Transitions != 0 {

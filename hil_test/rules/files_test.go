@@ -30,6 +30,7 @@ var opens = map[string]string{
 	"rt/control/socket.go dialControl":          "a folder of sockets and a socket, as a place (O_PATH)",
 	"rt/sweep/table.go replace":                 "a folder",
 	"io/can/dial.go Interfaces":                 "/sys",
+	"io/can/missing.go readKernelFile":          "/proc, /boot and /lib/modules, bounded",
 	"rt/control/target.go openSealed":           "memory of a target, by /proc, without blocking",
 	"rt/ecu/open.go otherInterfaces":            "/sys",
 	"rt/host/undo.go BootID":                    "/proc",

@@ -29,7 +29,7 @@ const (
 // the rule for their units.
 var numberReaders = map[string]string{
 	"io/csvfile.field ParseFloat":            beside, // in the head of the column
-	"io/dbc.decimal ParseFloat":              file,
+	"io/dbc.number ParseFloat":               file,
 	"io/dbc.numberAttribute ParseFloat":      file,
 	"io/dbc.rawValue ParseFloat":             file,
 	"io/sigmap.parseNumber ParseFloat":       typed, // the signal's own unit follows, or it has none
@@ -49,6 +49,7 @@ var numberReaders = map[string]string{
 	"rt/bench.readFormula Typed":             typed,
 	"rt/bench.readSine ReadQuantity":         typed,
 	"rt/bench.readAction Typed":              typed,
+	"rt/bench.applyRanges Typed":             typed,
 	"rt/bench.prepareSafeValues Typed":       typed,
 	"rt/bench.readBitRate ParseFloat":        typed, // bit/s, kbit/s or Mbit/s
 	"rt/bench.ReadSetting Typed":             typed,

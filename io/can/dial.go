@@ -30,7 +30,7 @@ const maxFilters = 512
 // stale, so it is dropped and counted instead.
 //
 // An error is ErrNoCAN, ErrNoInterface or ErrDown where errors.Is says so; its text
-// has the command that helps.
+// says what helps.
 func Dial(name string, filters []Filter) (*Bus, error) {
 	number, inherited := strings.CutPrefix(name, "fd:")
 	if !inherited {
@@ -61,7 +61,7 @@ func dialInterface(name string, filters []Filter, invert bool) (*Bus, error) {
 	switch err {
 	case nil:
 	case unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT, unix.ESOCKTNOSUPPORT:
-		return nil, fmt.Errorf("can: dial %s: %w: modprobe -a can can_raw", name, ErrNoCAN)
+		return nil, fmt.Errorf("can: dial %s: %w: %s", name, ErrNoCAN, HelpWithoutCAN())
 	default:
 		return nil, fmt.Errorf("can: dial %s: %w", name, os.NewSyscallError("socket", err))
 	}
@@ -248,6 +248,17 @@ func Pair() (target, unit *os.File, err error) {
 	}
 
 	return os.NewFile(uintptr(fds[0]), "pair:target"), os.NewFile(uintptr(fds[1]), "pair:unit"), nil
+}
+
+// DropReceived lets the kernel drop every frame that arrives at an end of a pair, so that the
+// other end can send although nobody reads.
+func DropReceived(end *os.File) error {
+	drop := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K} // keeps 0 bytes of each frame
+	program := unix.SockFprog{Len: 1, Filter: &drop}
+	if err := unix.SetsockoptSockFprog(int(end.Fd()), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program); err != nil {
+		return fmt.Errorf("can: %s: %w", end.Name(), os.NewSyscallError("setsockopt SO_ATTACH_FILTER", err))
+	}
+	return nil
 }
 
 // suggestInterface returns the help for a wrong interface name: the CAN interfaces of

@@ -36,7 +36,7 @@ func TestDialReportsAKernelWithoutCAN(t *testing.T) {
 	if missing == nil {
 		return
 	}
-	for _, part := range []string{"can: dial vcan0: ", "modprobe -a can can_raw"} {
+	for _, part := range []string{"can: dial vcan0: ", HelpWithoutCAN()} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q lacks %q", err, part)
 		}
@@ -184,4 +184,35 @@ func TestFileIsASecondDescriptorOfTheBus(t *testing.T) {
 		t.Errorf("%d frames through the duplicate, want 1", n)
 	}
 	second.Close()
+}
+
+// More frames than the buffers of a pair hold are sent to an end that nobody reads.
+func TestFramesToAnEndThatDropsThemAreTaken(t *testing.T) {
+	target, unit, err := Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unit.Close()
+	if err := DropReceived(unit); err != nil {
+		t.Fatal(err)
+	}
+	bus, err := Inherit(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bus.Close()
+	const frames = 100_000
+	for i := range frames {
+		if f := (Frame{ID: 0x200, Len: 64, Flags: FlagFDF}); !bus.Send(&f) {
+			t.Fatalf("frame %d is not taken: %+v", i, bus.Stats)
+		}
+	}
+	var f [1]Frame
+	if n := bus.Recv(f[:]); n != 0 || bus.Stats.Tx != frames || bus.Stats.Down != 0 {
+		t.Errorf("received %d frames; %+v", n, bus.Stats)
+	}
+	bus.Close()
+	if n, _ := unit.Read(make([]byte, 72)); n != 0 {
+		t.Errorf("the end that drops frames has one of %d bytes", n)
+	}
 }

@@ -22,7 +22,8 @@ type definition struct {
 	defaultValue token    // value of objects for which the file gives none
 }
 
-// attributeKey is an attribute of a message, of a signal or, with busObject, of the bus.
+// attributeKey is an attribute of a message, of a signal, of a node (nodeObject) or, with busObject, of
+// the bus.
 type attributeKey struct {
 	attribute string
 	signalKey
@@ -30,6 +31,9 @@ type attributeKey struct {
 
 // busObject is the object of attributes of the bus.
 var busObject = signalKey{message: -2}
+
+// nodeObject returns the object of attributes of a node.
+func nodeObject(name string) signalKey { return signalKey{-3, name} }
 
 // formats maps Vector's numbers of frame formats to their names, for files that define numbers.
 var formats = map[string]string{
@@ -62,15 +66,21 @@ func (p *parser) parseDefinition() {
 	}
 
 	p.expectSemicolon()
+	if before := p.definitions[attribute]; before != nil { // its default stood first
+		d.defaultValue = before.defaultValue
+	}
 	p.definitions[attribute] = d
 }
 
 // parseDefault reads BA_DEF_DEF_ "name" value;
 func (p *parser) parseDefault() {
 	at, v := p.attributeLine(func() {})
-	if d := p.definitions[at.text]; d != nil {
-		d.defaultValue = v
+	d := p.definitions[at.text]
+	if d == nil {
+		d = &definition{}
+		p.definitions[at.text] = d
 	}
+	d.defaultValue = v
 }
 
 // parseAttribute reads BA_ "name" object value;
@@ -86,7 +96,10 @@ func (p *parser) parseAttribute() {
 		case word.text == "SG_":
 			p.advance()
 			where, _ = p.signalIndex()
-		case word.text == "BU_" || word.text == "EV_":
+		case word.text == "BU_":
+			p.advance()
+			where = nodeObject(p.identifier("a node"))
+		case word.text == "EV_":
 			p.advance()
 			p.identifier("a name")
 			where = unknownSignal
@@ -174,12 +187,10 @@ func (p *parser) applyAttributes() {
 			format.text = formats[format.text]
 		}
 		own := p.values[attributeKey{"VFrameFormat", of}].kind != end
-		fd := "StandardCAN_FD" // the default of a file may name the format of the other identifiers
-		if m.ID > can.MaskSFF {
-			fd = "ExtendedCAN_FD"
-		}
+		fd := strings.HasSuffix(format.text, "_FD") // the default may name the format of the other identifiers
 		m.J1939 = m.ID > can.MaskSFF && (format.text == "J1939PG" || !own && protocol == "J1939")
-		m.FD = !m.J1939 && (m.Len > 8 || format.text == fd || own && strings.HasSuffix(format.text, "_FD"))
+		m.FD = !m.J1939 && (m.Len > 8 || fd)
+		m.LongFD = m.FD && !fd
 		m.BRS = m.FD && p.attributeValue("CANFD_BRS", of).text == "1"
 		for j := range m.Signals {
 			s := &m.Signals[j]
@@ -194,8 +205,17 @@ func (p *parser) applyAttributes() {
 
 // applyLongNames replaces names that were shortened in their statements by the full names.
 func (p *parser) applyLongNames() {
+	longNode := func(name *string) {
+		if v := p.attributeValue("SystemNodeLongSymbol", nodeObject(*name)); *name != "" && v.text != "" {
+			*name = v.text
+		}
+	}
 	for i := range p.db.Messages {
 		m := &p.db.Messages[i]
+		longNode(&m.Sender)
+		for j := range m.OtherSenders {
+			longNode(&m.OtherSenders[j])
+		}
 		if v := p.attributeValue("SystemMessageLongSymbol", signalKey{message: i}); v.text != "" {
 			m.Name = v.text
 		}
@@ -209,6 +229,9 @@ func (p *parser) applyLongNames() {
 		for j := range m.Signals {
 			s := &m.Signals[j]
 			s.Name, s.MuxedBy = long(s.Name), long(s.MuxedBy)
+			for k := range s.Receivers {
+				longNode(&s.Receivers[k])
+			}
 		}
 	}
 }

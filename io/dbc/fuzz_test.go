@@ -1,11 +1,14 @@
 package dbc
 
 import (
+	"math"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"lockstep/io/can"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 )
@@ -77,4 +80,38 @@ func checkSane(t *testing.T, db *messages.Database, data []byte) {
 	if _, err := sigmap.Bind(db, sigmap.Spec{PeriodNs: 1}, nil, nil); err != nil {
 		t.Errorf("an accepted database does not bind: %v", err)
 	}
+	for i := range db.Messages {
+		CheckPages(t, db, &db.Messages[i])
+	}
+}
+
+// CheckPages checks that a message whose pages can be sent in turn is sent with all its signals. It
+// returns the number of pages.
+func CheckPages(t *testing.T, db *messages.Database, msg *messages.Message) int {
+	m, err := sigmap.Bind(db, sigmap.Spec{PeriodNs: 1, Sendings: []sigmap.Sending{{Message: msg.Name, CycleNs: 1, Mux: &sigmap.Rotation{}}}}, nil, nil)
+	if err != nil {
+		return 0 // one page, or too many
+	}
+	sent := map[string]bool{}
+	for k := range len(m.Tx[0].Pages) {
+		var f can.Frame
+		if !m.Encode(&f, 0, int64(k), nil, false) {
+			t.Fatalf("page %d of %s is not sent", k, msg.Name)
+		}
+		for j := range msg.Signals {
+			sent[msg.Signals[j].Name] = sent[msg.Signals[j].Name] || msg.Present(&msg.Signals[j], &f.Data)
+		}
+	}
+	for j := range msg.Signals {
+		s, selectable := &msg.Signals[j], true
+		for _, by := range msg.Selectors(s) {
+			most := uint64(math.MaxUint64) >> (64 - msg.Signal(by.MuxedBy).Len)
+			selectable = selectable && slices.ContainsFunc(by.Ranges, func(r [2]uint64) bool { return r[0] <= most })
+		}
+		if selectable && !sent[s.Name] {
+			t.Errorf("no page of %s has %s: %+v", msg.Name, s.Name, msg)
+		}
+	}
+
+	return len(m.Tx[0].Pages)
 }

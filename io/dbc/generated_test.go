@@ -64,3 +64,20 @@ func TestGeneratedDatabasesNestMultiplexors(t *testing.T) {
 	}
 	t.Logf("%d signals, %d multiplexed multiplexors in 100 databases", signals, deep)
 }
+
+// Every signal of a generated database is on a page that can be sent.
+func TestEveryPageOfGeneratedDatabasesIsSent(t *testing.T) {
+	random, pages, sent := rand.New(rand.NewPCG(3, 4)), 0, 0
+	for range 300 {
+		db := generate(random.IntN)
+		for i := range db.Messages {
+			if n := dbc.CheckPages(t, db, &db.Messages[i]); n > 0 {
+				pages, sent = pages+n, sent+1
+			}
+		}
+	}
+	if sent < 20 || pages < 60 {
+		t.Errorf("only %d pages of %d messages in 300 databases", pages, sent)
+	}
+	t.Logf("%d pages of %d messages", pages, sent)
+}

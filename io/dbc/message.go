@@ -109,15 +109,17 @@ func (p *parser) parseLayout(s *messages.Signal) {
 	}
 
 	p.expect("(")
-	s.Factor = p.decimal("the factor")
+	m := &p.db.Messages[len(p.db.Messages)-1]
+	of := fmt.Sprintf("message %q: signal %q: ", m.Name, s.Name)
+	s.Factor = p.decimal(of, "the factor")
 	p.expect(",")
-	s.Offset = p.decimal("the offset")
+	s.Offset = p.decimal(of, "the offset")
 	p.expect(")")
 	p.expect("[")
 	limits := p.tok
-	s.Min = p.decimal("the minimum")
+	s.Min = p.limit(of, "the minimum")
 	p.expect("|")
-	s.Max = p.decimal("the maximum")
+	s.Max = p.limit(of, "the maximum")
 	if s.Min > s.Max {
 		p.tolerate(limits, fmt.Sprintf("the minimum %g is above the maximum %g", s.Min, s.Max), "taken as no limits")
 	}

@@ -86,7 +86,7 @@ func TestParseReadsMessagesAndSignals(t *testing.T) {
 			{Name: "gear", Start: 8, Len: 8, Signed: true, Factor: 1, Offset: -125, Min: -125, Max: 125,
 				Multiplexor: true, MuxedBy: "mode", Ranges: [][2]uint64{{1, 1}}, Line: 24},
 		}},
-		{Name: "Long", ID: 0x400, Len: 64, Line: 29, Sender: "Bench", FD: true, Signals: []messages.Signal{
+		{Name: "Long", ID: 0x400, Len: 64, Line: 29, Sender: "Bench", FD: true, LongFD: true, Signals: []messages.Signal{
 			{Name: "f32", Start: 480, Len: 32, Signed: true, Factor: 1, Unit: "N.m", Float: true, Line: 30, Receivers: tcu},
 		}},
 	}
@@ -180,7 +180,7 @@ var wrongFiles = []struct{ name, text, want string }{
 	{"byte order", signal(`: 0|8@2+ (1,0) [0|0] "" X`), `dbc: "2" where 1 (Intel) or 0 (Motorola)`},
 	{"sign", signal(`: 0|8@1 (1,0) [0|0] "" X`), `dbc: "(" where + (unsigned) or - (signed)`},
 	{"factor", signal(`: 0|8@1+ (a,0) [0|0] "" X`), `dbc: "a" where the factor`},
-	{"factor too large", signal(`: 0|8@1+ (1e999,0) [0|0] "" X`), `dbc: "1e999" where the factor`},
+	{"factor too large", signal(`: 0|8@1+ (1e999,0) [0|0] "" X`), `dbc: message "M": signal "s": the factor 1e999 is beyond the largest number`},
 	{"factor NaN", signal(`: 0|8@1+ (NaN,0) [0|0] "" X`), `dbc: "NaN" where the factor`},
 	{"decimal comma", signal(`: 0|8@1+ (0,5,0) [0|0] "" X`), `dbc: "," where ")"`},
 	{"limits", signal(`: 0|8@1+ (1,0) [0;0] "" X`), `dbc: ";" where "|"`},

@@ -3,7 +3,9 @@ package dbc
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -294,10 +296,30 @@ func (p *parser) integer(want string, bits int) uint64 {
 	return takeNumber(p, want, func(text string) (uint64, error) { return strconv.ParseUint(text, 10, bits) })
 }
 
-// decimal reads a finite number.
-func (p *parser) decimal(want string) float64 {
+// decimal reads a finite number; of names its signal in errors.
+func (p *parser) decimal(of, want string) float64 {
+	return p.number(of, want, func(t token, problem string, _ float64) float64 {
+		p.stop(t, problem)
+		return 0
+	})
+}
+
+// limit is decimal for a limit of a range. Lenient, a limit beyond the largest number is taken as that
+// number.
+func (p *parser) limit(of, want string) float64 {
+	return p.number(of, want, func(t token, problem string, v float64) float64 {
+		p.tolerate(t, problem, "taken as no limit")
+		return math.Copysign(math.MaxFloat64, v)
+	})
+}
+
+// number reads a number; beyond returns the value of one beyond the largest number, v is ±Inf then.
+func (p *parser) number(of, want string, beyond func(t token, problem string, v float64) float64) float64 {
 	return takeNumber(p, want, func(text string) (float64, error) {
 		v, err := strconv.ParseFloat(text, 64)
+		if errors.Is(err, strconv.ErrRange) {
+			v, err = beyond(p.tok, fmt.Sprintf("%s%s %s is beyond the largest number, %.1e", of, want, text, math.MaxFloat64), v), nil
+		}
 		if err == nil {
 			p.checkNumberForm(p.tok)
 		}

@@ -31,6 +31,7 @@ type Message struct {
 	DelayNs      int64  // minimum time between two frames, ns
 	Repeats      int    // frames repeated after a change
 	FD           bool   // CAN FD frame; always true if Len > 8
+	LongFD       bool   // FD follows from Len alone: the file does not name the format
 	BRS          bool   // CAN FD frame with bit rate switch
 	J1939        bool   // ID consists of priority, parameter group and addresses
 	Line         int    // line in Database.File, from 1; 0 if there is no file

@@ -51,6 +51,12 @@ func (m *Message) Selectors(s *Signal) (list []*Signal) {
 	return list
 }
 
+// Selects reports whether s is a multiplexor that selects a signal of m. An M that multiplexes
+// nothing is a plain signal.
+func (m *Message) Selects(s *Signal) bool {
+	return s.Multiplexor && slices.ContainsFunc(m.Signals, func(o Signal) bool { return o.MuxedBy == s.Name })
+}
+
 // Present reports whether a frame with this data contains signal s of m; m must have
 // passed Check.
 func (m *Message) Present(s *Signal, data *[64]byte) bool {

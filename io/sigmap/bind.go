@@ -87,17 +87,26 @@ func (b *binder) compileField(msg *messages.Message, sig *messages.Signal, index
 		f.narrow(sig.Min*unit+zero, sig.Max*unit+zero)
 	}
 	if !(f.Lo <= f.Hi) {
-		refuse("%d bits (%s) hold no value of the signal's range [%g|%g] %q",
-			sig.Len, b.lineOf(sig), sig.Min, sig.Max, sig.Unit)
+		refuse("%d bits (%s) hold no value of the signal's range [%g|%g] %q; give its range in the bench: ranges: {%s.%s: all}",
+			sig.Len, b.lineOf(sig), sig.Min, sig.Max, sig.Unit, msg.Name, sig.Name)
 	}
 
 	most := math.Max(math.Abs(f.Lo), math.Abs(f.Hi))*math.Abs(f.Factor) + math.Abs(f.Offset)
 	if f.Factor == 0 || math.IsInf(most, 0) || math.IsNaN(most) {
-		refuse("(%g,%g) %q (%s) is beyond the largest number in %q",
-			sig.Factor, sig.Offset, sig.Unit, b.lineOf(sig), port.Unit)
+		refuse("(%g,%g) %q (%s) is beyond the largest number in %q; give its range in the bench: ranges: {%s.%s: [LOWEST, HIGHEST]}",
+			sig.Factor, sig.Offset, sig.Unit, b.lineOf(sig), port.Unit, msg.Name, sig.Name)
 	}
 
 	return f
+}
+
+// CheckSignal returns why Bind refuses to bind a signal of msg in a database, whatever its port; nil
+// if it does not. The unit of the signal is not checked.
+func CheckSignal(db *messages.Database, msg *messages.Message, sig *messages.Signal) error {
+	b := binder{db: db}
+	return try(func() {
+		b.compileField(msg, sig, -1, &units.Port{Unit: sig.Unit, Min: math.Inf(-1), Max: math.Inf(1)})
+	})
 }
 
 // rawField returns a field for the raw bits of s, which lies within 64 bytes.

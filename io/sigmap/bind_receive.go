@@ -20,15 +20,19 @@ func (b *binder) addReceived(l *Link) {
 	}
 	rx, port := b.rxOf(msg), &b.inputs[index]
 	f := b.compileField(msg, sig, index, port)
-	f.narrow(port.Min, port.Max)
+	low, high := port.Accepted()
+	if largest := max(math.Abs(low), math.Abs(high)); math.Abs(f.Factor) > largest && !(sig.Min < sig.Max) {
+		refuse("one bit (%s) is %g %q, the input takes up to %g %q; correct the factor in the database, "+
+			"or give the range of the signal in the bench: ranges: {%s.%s: [LOWEST, HIGHEST]}",
+			b.lineOf(sig), sig.Factor, sig.Unit, largest, port.Unit, msg.Name, sig.Name)
+	}
+	f.narrow(low, high)
 	if !(f.Lo <= f.Hi) {
 		refuse("no value of the signal, [%g|%g] %q, is within the port's %g to %g %q",
 			sig.Min, sig.Max, sig.Unit, port.Min, port.Max, port.Unit)
 	}
 
-	for _, s := range msg.Selectors(sig) {
-		f.When = append(f.When, Selector{rawField(msg.Signal(s.MuxedBy)), s.Ranges})
-	}
+	f.When = selectorsOf(msg, sig)
 	if msg.J1939 {
 		f.Invalid = j1939InvalidCodes(sig)
 	}

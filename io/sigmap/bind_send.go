@@ -13,10 +13,10 @@ import (
 
 // txLayout holds the layout of a sent message during Bind.
 type txLayout struct {
-	msg   *messages.Message
-	taken messages.Bits               // bits in use
-	used  map[*messages.Signal]string // use of each signal, for errors
-	raw   map[string]uint64           // raw constants by signal
+	msg      *messages.Message
+	pages    []page                      // pages of a multiplexed message in the order sent; else one
+	reserved messages.Bits               // bits of counters and checksums
+	used     map[*messages.Signal]string // use of each signal, for errors
 }
 
 // addSending adds a sent message.
@@ -33,7 +33,8 @@ func (b *binder) addSending(s *Sending) {
 		t.Flags |= can.FlagBRS
 	}
 	b.setTiming(s, &t)
-	f := &txLayout{msg: msg, used: map[*messages.Signal]string{}, raw: map[string]uint64{}}
+	f := &txLayout{msg: msg, used: map[*messages.Signal]string{}}
+	f.setPages(s)
 	if s.Counter != "" {
 		inContext("counter", func() { b.addCounter(s, &t, f) })
 	}
@@ -44,7 +45,7 @@ func (b *binder) addSending(s *Sending) {
 // addCounter makes a signal the frame counter of t.
 func (b *binder) addCounter(s *Sending, t *Tx, f *txLayout) {
 	sig := b.findSignal(f.msg, s.Counter)
-	if sig.Float || sig.Multiplexor || sig.MuxedBy != "" {
+	if sig.Float || f.msg.Selects(sig) || sig.MuxedBy != "" {
 		refuse("signal %s (%s) is a floating-point number, a multiplexor, or not in every frame",
 			s.Counter, b.lineOf(sig))
 	}
@@ -88,11 +89,15 @@ func (b *binder) setTiming(s *Sending, t *Tx) {
 	t.EveryTicks = max(t.GapTicks, s.EveryNs/period)
 }
 
-// markUsed marks the bits of a signal as used for what.
+// markUsed marks the bits of a signal as used for what, on the pages that have the signal.
 func (f *txLayout) markUsed(s *messages.Signal, what string) {
 	f.used[s] = what
 	bits, _ := s.Bits()
-	f.taken.Add(&bits)
+	for i := range f.pages {
+		if f.excludedBy(&f.pages[i], s) == nil {
+			f.pages[i].taken.Add(&bits)
+		}
+	}
 }
 
 // checkGroups checks that a frame with these protections can take a further one: the faults of package
@@ -116,10 +121,13 @@ func (f *txLayout) addProtection(t *Tx, spec ProtectionSpec) {
 	checkGroups(t.Protect, &p, int(t.Counter.Len))
 	for _, part := range p.parts() {
 		bits := part.at.bits()
-		if bits.Overlaps(&f.taken) {
-			refuse("protection %s: its bits are in use already", spec.Profile)
+		for i := range f.pages {
+			if bits.Overlaps(&f.pages[i].taken) {
+				refuse("protection %s: its bits are in use already", spec.Profile)
+			}
+			f.pages[i].taken.Add(&bits)
 		}
-		f.taken.Add(&bits)
+		f.reserved.Add(&bits)
 	}
 
 	t.Protect = append(t.Protect, p)
@@ -132,11 +140,12 @@ func (b *binder) addSent(l *Link) {
 	if i < 0 {
 		refuse("the message has no cycle: give it an entry in frames")
 	}
-	if sig.Multiplexor {
-		refuse("the signal (%s) is a multiplexor: give it a constant value", b.lineOf(sig))
+	if msg.Selects(sig) {
+		refuse("the signal (%s) is a multiplexor: give it a constant value, or send every page (mux: all)", b.lineOf(sig))
 	}
 	b.checkFree(b.frames[i], sig)
 	f := b.compileField(msg, sig, index, &b.outputs[index])
+	f.When = b.frames[i].selectors(sig)
 	beyond := b.outputs[index].Beyond
 	if f.Wraps, f.Rests = beyond == units.Wraps, beyond == units.Rests; f.Wraps && f.Float {
 		refuse("the port is a count, and the signal (%s) a floating-point number, "+
@@ -156,13 +165,13 @@ func (b *binder) checkFree(f *txLayout, sig *messages.Signal) {
 	for i := range f.msg.Signals {
 		other := &f.msg.Signals[i]
 		taken, _ := other.Bits()
-		if what, ok := f.used[other]; ok && bits.Overlaps(&taken) {
+		if what, ok := f.used[other]; ok && bits.Overlaps(&taken) && f.haveCommonPage(sig, other) {
 			refuse("the signal (%s) overlaps %q (%s), which carries %s",
 				b.lineOf(sig), other.Name, b.lineOf(other), what)
 		}
 	}
 
-	if bits.Overlaps(&f.taken) {
+	if bits.Overlaps(&f.reserved) {
 		refuse("the signal (%s) overlaps the protection of the frame", b.lineOf(sig))
 	}
 }
@@ -176,9 +185,9 @@ func (b *binder) fillUnbound(s *Sending) {
 	})
 	for k := range f.msg.Signals {
 		sig := &f.msg.Signals[k]
-		sel := f.excludedBy(sig)
+		sel := f.excludedFromAll(sig)
 		if _, ok := f.used[sig]; ok && sel != nil {
-			refuse("signal %s is in a frame only if %s (%s) is %v: give %s a constant value (values: {%s: %d})",
+			refuse("signal %s is in a frame only if %s (%s) is %v: give %s a constant value (values: {%s: %d}), or send every page (mux: all)",
 				sig.Name, sel.MuxedBy, b.lineOf(sig), formatRanges(sel), sel.MuxedBy, sel.MuxedBy, sel.Ranges[0][0])
 		}
 	}
@@ -193,13 +202,13 @@ func (b *binder) addConstant(t *Tx, f *txLayout, c *Constant) {
 	if c.Waveform == nil {
 		raw := parseRaw(sig, c.Text)
 		f.markUsed(sig, "a constant")
-		if !b.addConstantField(t, sig, raw) {
-			f.setBase(t, sig, raw)
+		if f.msg.Selects(sig) || !b.addConstantField(t, f, sig, raw) {
+			f.setBase(sig, raw)
 		}
 		return
 	}
 
-	if sig.Multiplexor {
+	if f.msg.Selects(sig) {
 		refuse("the signal is a multiplexor: expected a constant, got a waveform")
 	}
 	if err := c.Waveform.Check(); err != nil {
@@ -214,19 +223,20 @@ func (b *binder) addConstant(t *Tx, f *txLayout, c *Constant) {
 
 	f.markUsed(sig, "a waveform")
 	t.Waveforms = append(t.Waveforms, *c.Waveform)
-	field.Waveform = len(t.Waveforms)
+	field.Waveform, field.When = len(t.Waveforms), f.selectors(sig)
 	t.Fields = append(t.Fields, field)
 }
 
 // addConstantField makes a constant a field with a waveform of one point, so that faults and
-// live commands can change it. It returns false for a multiplexor and for a value that does
-// not convert exactly; the caller then puts the bits into Tx.Base.
-func (b *binder) addConstantField(t *Tx, sig *messages.Signal, raw uint64) bool {
+// live commands can change it. It returns false for a value that does not convert exactly; the
+// caller then puts the bits into Tx.Base.
+func (b *binder) addConstantField(t *Tx, f *txLayout, sig *messages.Signal, raw uint64) bool {
 	d := rawField(sig)
+	d.When = f.selectors(sig)
 	d.Index, d.Waveform, d.Factor, d.Offset = -1, len(t.Waveforms)+1, sig.Factor, sig.Offset
 	d.Lo, d.Hi = d.rawRange()
 	v := d.rawNumber(raw)*d.Factor + d.Offset
-	if sig.Multiplexor || math.IsNaN(v) || math.IsInf(v, 0) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return false
 	}
 	t.Waveforms, t.Fields = append(t.Waveforms, Waveform{At: []int64{0}, Value: []float64{v}}), append(t.Fields, d)
@@ -237,64 +247,77 @@ func (b *binder) addConstantField(t *Tx, sig *messages.Signal, raw uint64) bool 
 	return false
 }
 
-// setBase stores raw bits of a signal in Tx.Base.
-func (f *txLayout) setBase(t *Tx, sig *messages.Signal, raw uint64) {
-	at := rawField(sig)
-	at.store(&t.Base, raw&at.mask())
-	f.raw[sig.Name] = raw & at.mask()
+// fillRest fills unused bits: with start values, and in a J1939 message with ones. In a message of
+// the restbus all signals become fields. Then it sets the data of the frame, or of each of its pages.
+func (b *binder) fillRest(t *Tx, f *txLayout, restbus bool) {
+	if restbus {
+		b.addRestbusFields(t, f)
+	}
+	for i := range f.pages {
+		p := &f.pages[i]
+		f.fillStartValues(p, false)
+		for at := range 8 * t.Len {
+			if f.msg.J1939 && p.taken[at/64]>>(at%64)&1 == 0 {
+				p.base[at/8] |= 1 << (at % 8)
+			}
+		}
+		t.Pages = append(t.Pages, p.base)
+	}
+	if t.Base = t.Pages[0]; len(t.Pages) == 1 {
+		t.Pages = nil
+	}
 }
 
-// excludedBy returns the signal in sig's chain of multiplexors that excludes sig from the
-// frame, nil if the frame contains sig.
-func (f *txLayout) excludedBy(sig *messages.Signal) *messages.Signal {
-	for _, s := range f.msg.Selectors(sig) {
-		raw, given := f.raw[s.MuxedBy]
-		if !given || !within(s.Ranges, raw) {
-			return s
+// addRestbusFields makes the unused signals of a message fields, those with a start value first, so that
+// a stimulus can set them. A multiplexor keeps its value.
+func (b *binder) addRestbusFields(t *Tx, f *txLayout) {
+	for i := range f.pages {
+		f.fillStartValues(&f.pages[i], true)
+	}
+	for _, initial := range []bool{true, false} {
+		for i := range f.msg.Signals {
+			sig := &f.msg.Signals[i]
+			_, used := f.used[sig]
+			if used || sig.HasInitial != initial || f.msg.Selects(sig) || f.excludedFromAll(sig) != nil || f.isTaken(sig) {
+				continue
+			}
+			raw := uint64(0)
+			switch at := rawField(sig); {
+			case initial:
+				raw = initialRaw(sig)
+			case f.msg.J1939:
+				raw = at.mask()
+			}
+			if b.addConstantField(t, f, sig, raw) {
+				f.markUsed(sig, "its default")
+			}
 		}
 	}
-
-	return nil
 }
 
-// fillRest fills unused bits: with start values, and in a J1939 message with ones. In a message of
-// the restbus all signals become fields.
-func (b *binder) fillRest(t *Tx, f *txLayout, restbus bool) {
+// isTaken reports whether bits of a signal are in use on a page that has it.
+func (f *txLayout) isTaken(sig *messages.Signal) bool {
+	bits, _ := sig.Bits()
+	for i := range f.pages {
+		if f.excludedBy(&f.pages[i], sig) == nil && bits.Overlaps(&f.pages[i].taken) {
+			return true
+		}
+	}
+	return false
+}
+
+// fillStartValues gives unused signals of a page their start values; with selectors, only multiplexors.
+func (f *txLayout) fillStartValues(p *page, selectors bool) {
 	for i := range f.msg.Signals { // repeat: a signal may stand before its multiplexor
 		for k := range f.msg.Signals[:i+1] {
 			sig := &f.msg.Signals[k]
 			bits, _ := sig.Bits()
-			if _, ok := f.used[sig]; ok || !sig.HasInitial || bits.Overlaps(&f.taken) || f.excludedBy(sig) != nil {
+			_, used := f.used[sig]
+			if used || !sig.HasInitial || selectors && !f.msg.Selects(sig) || bits.Overlaps(&p.taken) || f.excludedBy(p, sig) != nil {
 				continue
 			}
-			f.markUsed(sig, "its start value")
-			if !restbus || !b.addConstantField(t, sig, initialRaw(sig)) {
-				f.setBase(t, sig, initialRaw(sig))
-			}
-		}
-	}
-
-	for i := range f.msg.Signals {
-		sig := &f.msg.Signals[i]
-		bits, _ := sig.Bits()
-		if _, ok := f.used[sig]; ok || !restbus || bits.Overlaps(&f.taken) || f.excludedBy(sig) != nil {
-			continue
-		}
-		raw := uint64(0)
-		if at := rawField(sig); f.msg.J1939 {
-			raw = at.mask()
-		}
-		if b.addConstantField(t, sig, raw) {
-			f.markUsed(sig, "its default")
-		}
-	}
-
-	if !f.msg.J1939 {
-		return
-	}
-	for at := range 8 * t.Len {
-		if f.taken[at/64]>>(at%64)&1 == 0 {
-			t.Base[at/8] |= 1 << (at % 8)
+			p.taken.Add(&bits)
+			p.set(sig, initialRaw(sig))
 		}
 	}
 }

@@ -58,7 +58,10 @@ var wrongSpecs = []struct {
 		[]string{"signal Speeds.w1, port c1", "is sent too"}},
 	{"no cycle", func(_ *messages.Database, s *Spec, _, _ []units.Port) { s.Sendings = s.Sendings[:1] },
 		[]string{"signal Torque.engine, port tau1", "no cycle"}},
-	{"multiplexor sent", func(db *messages.Database, _ *Spec, _, _ []units.Port) { db.Messages[2].Signals[0].Multiplexor = true },
+	{"multiplexor sent", func(db *messages.Database, _ *Spec, _, _ []units.Port) {
+		s := db.Messages[2].Signals
+		s[0].Multiplexor, s[3].MuxedBy, s[3].Ranges = true, s[0].Name, [][2]uint64{{3, 3}}
+	},
 		[]string{"signal Speeds.w1, port w1", "(gearbox.dbc:", "give it a constant value"}},
 	{"not selected", func(db *messages.Database, _ *Spec, _, _ []units.Port) {
 		s := db.Messages[3].Signals

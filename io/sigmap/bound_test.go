@@ -52,7 +52,7 @@ func rich() *messages.Database {
 func bindRich(t *testing.T, s Spec) *Map {
 	t.Helper()
 	s.PeriodNs = period
-	m, err := Bind(rich(), s, ports("1", "u0", "u1", "u2", "u3"), ports("1", "y0", "y1", "y2"))
+	m, err := Bind(rich(), s, wide("1", "u0", "u1", "u2", "u3"), ports("1", "y0", "y1", "y2"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestConstantMultiplexorsSelectTheSignalsSent(t *testing.T) {
 		{"no selector", nil, `signal a is in a frame only if page (rich.dbc:0) is 1: give page a constant value (values: {page: 1})`},
 		{"wrong page", []Constant{{Signal: "page", Text: "2"}}, "signal a is in a frame only if page"},
 		{"wrong sub", []Constant{{Signal: "page", Text: "1"}, {Signal: "sub", Text: "3"}}, "signal c is in a frame only if sub (rich.dbc:0) is 4-9"},
-		{"b over a", []Constant{{Signal: "page", Text: "1"}, {Signal: "sub", Text: "6"}, {Signal: "b", Text: "3"}}, `overlaps "a"`},
+		{"b over a", []Constant{{Signal: "page", Text: "1"}, {Signal: "sub", Text: "6"}, {Signal: "b", Text: "3"}}, "signal b is in a frame only if page"},
 		{"text", []Constant{{Signal: "page", Text: "one"}}, `"one" is not a number`},
 		{"range", []Constant{{Signal: "page", Text: "256"}}, "beyond its range, 0 to 255"},
 		{"unknown", []Constant{{Signal: "pag", Text: "1"}}, "nearest: page"},

@@ -30,6 +30,10 @@ type Tx struct {
 	Repeats    int64    // repetitions of a frame sent on change
 	EveryTicks int64    // time between repetitions, ticks, >= GapTicks
 	Base       [64]byte // data of the frame before fields, counter and protection are stored
+
+	// data as Base for each page of a multiplexed message, sent in turn; empty: Base alone
+	Pages [][64]byte
+
 	Fields     []Field
 	Waveforms  []Waveform
 	HasCounter bool
@@ -189,8 +193,14 @@ func (m *Map) Encode(f *can.Frame, i int, tick int64, y []float64, forced bool) 
 	t := &m.Tx[i]
 	f.ID, f.Len, f.Flags, f.Res0, f.Res1 = t.ID, uint8(t.Len), t.Flags, 0, 0
 	f.Data = t.Base
+	if n := int64(len(t.Pages)); n > 0 {
+		f.Data = t.Pages[tick/t.CycleTicks%n] // a frame that the bus refuses is repeated with its page
+	}
 	for j := range t.Fields {
 		d := &t.Fields[j]
+		if !d.isPresent(&f.Data) {
+			continue
+		}
 		raw, ok := m.rawValue(t, d, tick, y, forced)
 		if !ok {
 			return false

@@ -44,6 +44,26 @@ func (m *Map) Filters() []can.Filter {
 	return list
 }
 
+// LoopFilters returns filters that pass the data frames of all messages, those of Filters first. A
+// received frame of a sent message comes from another node.
+func (m *Map) LoopFilters() []can.Filter {
+	list := m.Filters()
+	for i := range m.Tx {
+		list = append(list, filter(m.Tx[i].ID))
+	}
+
+	return list
+}
+
+// filter returns the filter that passes the data frames of an identifier.
+func filter(id uint32) can.Filter {
+	mask := can.MaskSFF
+	if id&can.EFF != 0 {
+		mask = can.MaskEFF
+	}
+	return can.Filter{ID: id, Mask: mask | can.EFF | can.RTR}
+}
+
 // Find returns the index in Rx of the message with this ID, -1 if there is none.
 //
 //go:nosplit

@@ -56,6 +56,14 @@ func ports(unit string, names ...string) (list []units.Port) {
 	return list
 }
 
+// wide returns ports with limits beyond those of any unit.
+func wide(unit string, names ...string) (list []units.Port) {
+	for _, name := range names {
+		list = append(list, units.Port{Name: name, Unit: unit, Min: -math.MaxFloat64, Max: math.MaxFloat64})
+	}
+	return list
+}
+
 // inputs and outputs are the ports of a plant for gearbox.
 func inputs() []units.Port { return append(ports("Pa", "c1", "c2", "c3", "c4"), ports("1", "gear")...) }
 
@@ -133,6 +141,16 @@ func TestFiltersPassTheReceivedNumbersInEveryFormat(t *testing.T) {
 	}
 }
 
+func TestLoopFiltersNameTheSentDataFramesToo(t *testing.T) {
+	m := bound(t)
+	m.Tx = []Tx{{ID: 0x200}, {ID: 0x0CF00400 | can.EFF}}
+	want := append(m.Filters(), can.Filter{ID: 0x200, Mask: 0x7FF | can.EFF | can.RTR},
+		can.Filter{ID: 0x0CF00400 | can.EFF, Mask: 0x1FFFFFFF | can.EFF | can.RTR})
+	if got := m.LoopFilters(); !reflect.DeepEqual(got, want) {
+		t.Errorf("filters %X, want %X", got, want)
+	}
+}
+
 func TestMapIsUnchangedByGob(t *testing.T) {
 	m := bound(t)
 	var buf bytes.Buffer
@@ -162,7 +180,7 @@ func TestRoundTripStaysWithinHalfABit(t *testing.T) {
 		m, err := Bind(&messages.Database{Messages: []messages.Message{out, in}}, Spec{
 			PeriodNs: 1, Send: []Link{{"Out", "s", "x"}}, Receive: []Link{{"In", "s", "x"}},
 			Sendings: []Sending{{Message: "Out", CycleNs: 1}},
-		}, ports("rad/s", "x"), ports("rad/s", "x"))
+		}, wide("rad/s", "x"), ports("rad/s", "x"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,8 +43,14 @@ type Sending struct {
 	EveryNs int64  // time between repetitions, ns, a multiple of the period; 0: GapNs
 	Counter string // signal that counts the frames, "" for none
 	Values  []Constant
+	Mux     *Rotation        // pages of a multiplexed message, sent in turn; nil: one page
 	Protect []ProtectionSpec // protections, applied in this order
 	Restbus bool             // all signals without a port become fields, not only those in Values
+}
+
+// Rotation selects pages of a multiplexed message. Each frame is the next page.
+type Rotation struct {
+	Values []string // values of the multiplexor: numbers or value texts; empty: all that select a signal
 }
 
 // Constant is the value of a signal that no port drives. A signal without one carries the

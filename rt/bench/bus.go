@@ -20,6 +20,7 @@ type Bus struct {
 	BitRate   float64         // nominal bit rate, bit/s; 0: not given
 	DataRate  float64         // bit rate of the data phase of CAN FD, bit/s; 0: not given
 	Units     []Unit
+	Ranges    []Range
 	Frames    []Frame // sent frames, the restbus last
 	Receive   []sigmap.Link
 	Send      []sigmap.Link
@@ -73,7 +74,7 @@ func readBus(r *yamlfile.Reader, e yamlfile.Field) *Bus {
 	b.Name.Text = ReadTitle(r, e.KeyScalar(), "bus")
 	what := fmt.Sprintf("bus %q", b.Name.Text)
 	s := r.Section(e, what, "interface", "database", "units", "frames", "receive", "send", "messages", "restbus",
-		"bitrate", "j1939", "recover", "data_bitrate")
+		"bitrate", "j1939", "recover", "data_bitrate", "ranges")
 	if s["interface"].IsMissing() {
 		r.FailAt(e.KeyAt, "%s: the interface is missing (interface: vcan0, or pair)", what)
 	}
@@ -90,6 +91,14 @@ func readBus(r *yamlfile.Reader, e yamlfile.Field) *Bus {
 			r.Fail(f, "%s: units: %s", what, units.Reason(err))
 		}
 		b.Units = append(b.Units, u)
+	}
+
+	for _, f := range r.FieldsOf(s["ranges"], what+": ranges") {
+		v := Range{Of: f.KeyScalar(), Limits: r.Texts(f, what+": ranges: "+f.Key)}
+		if len(v.Limits) != 2 && !slices.Equal(v.Limits, []string{allBits}) {
+			r.Fail(f, "%s: ranges: %s: expected [LOWEST, HIGHEST], or %s for all values of its bits", what, f.Key, allBits)
+		}
+		b.Ranges = append(b.Ranges, v)
 	}
 
 	for _, list := range []string{"frames", "restbus"} {
@@ -118,7 +127,7 @@ func (b *Bus) readFrame(r *yamlfile.Reader, e yamlfile.Field, rest bool) {
 	at := sigmap.Place{List: sigmap.InSendings, Index: len(b.Frames)}
 	b.positions[at] = e.KeyScalar()
 	what := "frame " + e.Key
-	s := r.Section(e, what, "cycle", "phase", "counter", "send", "repeat", "min_gap", "values", "protect")
+	s := r.Section(e, what, "cycle", "phase", "counter", "send", "repeat", "min_gap", "values", "mux", "protect")
 	f := Frame{Sending: sigmap.Sending{
 		Restbus: rest,
 		Message: e.Key, PhaseNs: sigmap.FreePhase, Repeats: -1,
@@ -146,6 +155,12 @@ func (b *Bus) readFrame(r *yamlfile.Reader, e yamlfile.Field, rest bool) {
 			c.Text = r.Scalar(v, what).Text
 		}
 		f.Values = append(f.Values, c)
+	}
+	if mux, ok := s["mux"]; ok {
+		f.Mux = &sigmap.Rotation{Values: r.Texts(mux, what+": mux")}
+		if slices.Equal(f.Mux.Values, []string{"all"}) {
+			f.Mux.Values = nil
+		}
 	}
 	if f.CycleNs == 0 && f.Send != sigmap.OnChange && !rest {
 		r.FailAt(e.KeyAt, "%s: the cycle is missing (cycle: 10 ms)", what)
@@ -368,8 +383,23 @@ func IsHostInterface(iface string) bool {
 	return iface != PairInterface && !strings.HasPrefix(iface, "fd:") && !IsLog(iface)
 }
 
-// PairInterface is the interface of a bus between two processes of the run.
+// PairInterface is the interface of a bus between two processes of the run, or of one without a
+// process at its other end.
 const PairInterface = "pair"
+
+// UnitBus returns the index of the bus with the virtual control unit at its other end, which is the
+// first pair; -1 if the bench has no control unit or no pair.
+func (b *Bench) UnitBus() int {
+	if b.Unit.Text == "" {
+		return -1
+	}
+	return slices.IndexFunc(b.Buses, func(bus Bus) bool { return bus.Interface.Text == PairInterface })
+}
+
+// Unconnected reports whether a bus is a pair without a process at its other end.
+func (b *Bench) Unconnected(bus int) bool {
+	return b.Buses[bus].Interface.Text == PairInterface && bus != b.UnitBus()
+}
 
 // SetBuses replaces interfaces: "vcan0" if the bench has one bus, else "bus=vcan0".
 func (b *Bench) SetBuses(list []string) error {

@@ -108,8 +108,6 @@ func TestErrorsOfABenchFileHaveAPosition(t *testing.T) {
 		{"setting without a unit", "control_unit: powershift ", "control_unit: {name: abs, crawl: 2} ", "crawl", "control_unit: crawl: 2 needs a unit: 2 m/s?"},
 		{"setting in another unit", "control_unit: powershift ", "control_unit: {name: abs, follow: 3 bar/s} ", "follow", `control_unit: follow: "3 bar/s": unit bar/s does not fit, bar/s/(m/s) is wanted`},
 		{"settings of nobody", "control_unit: powershift ", "control_unit: {slip: 0.1} ", "{slip", "control_unit: name is missing: {name: powershift, PARAMETER: VALUE}"},
-		{"pair without a unit", "control_unit: powershift ", "# control_unit: powershift ", "pair  ", `bus "drive": nothing is connected to the other end of this pair: name a virtual control unit (control_unit: powershift)`},
-		{"second pair", "  drive:", "  drive:\n    interface: pair\n    database: powershift.dbc\n  second:", "pair  ", `bus "second": nothing is connected to the other end of this pair, the control unit is on bus "drive"`},
 		{"unknown plant", "plant: powershift ", "plant: powershit ", "powershit ", `no file powershit, and no embedded file of that name (did you mean powershift?)`},
 		{"unknown database", "database: powershift.dbc", "database: powershift.dbx", "powershift.dbx", "(did you mean powershift.dbc?)"},
 		{"unknown input", "-> clutch3.pressure", "-> clutch3.presure", "TCU_Pressure_1.pressure_C3", `plant powershift has no input "clutch3.presure" (did you mean clutch3.pressure?)`},
@@ -173,6 +171,33 @@ func TestMissingKeysOfABenchFileAreNamed(t *testing.T) {
 		_, err := Parse("b.yaml", "", []byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s...", text, err, want)
+		}
+	}
+}
+
+// The control unit is on the first pair; the other end of any other pair is nobody's.
+func TestAPairNeedsNobodyAtItsOtherEnd(t *testing.T) {
+	const second = "  drive:\n    interface: pair\n    database: powershift.dbc\n  second:"
+	for _, c := range []struct {
+		old, new string
+		want     []bool // buses without a process at the other end
+	}{
+		{"control_unit: powershift ", "# control_unit: powershift ", []bool{true}},
+		{"  drive:", second, []bool{false, true}},
+		{"interface: pair ", "interface: vcan0 ", []bool{false}},
+	} {
+		b, err := Parse("b.yaml", "", []byte(benchtest.DemoText(t, c.old, c.new)))
+		if err == nil {
+			_, err = Prepare(b)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.new, err)
+			continue
+		}
+		for i, want := range c.want {
+			if got := b.Unconnected(i); got != want {
+				t.Errorf("%s: bus %d has nobody at its other end: %v, want %v", c.new, i, got, want)
+			}
 		}
 	}
 }

@@ -26,8 +26,57 @@ type Unit struct {
 	Is string          // known unit, such as "km/h"
 }
 
+// Range replaces the range of a signal in the database.
+type Range struct {
+	Of     yamlfile.Scalar // MESSAGE.SIGNAL
+	Limits []string        // lowest and highest value as quantities; or allBits
+}
+
+// allBits in a Range stands for all values that the bits of the signal hold.
+const allBits = "all"
+
+// applyRanges replaces the ranges of signals in a database by those of the bench file.
+func (b *Bench) applyRanges(bus *Bus, db *messages.Database) error {
+	for _, v := range bus.Ranges {
+		var s *messages.Signal
+		var known []string
+		for i := range db.Messages {
+			m := &db.Messages[i]
+			for j := range m.Signals {
+				name := m.Name + "." + m.Signals[j].Name
+				if known = append(known, name); name == v.Of.Text {
+					s = &m.Signals[j]
+				}
+			}
+		}
+
+		if s == nil {
+			return b.Errorf(v.Of, "bus %q: ranges: %s has no signal %q%s",
+				bus.Name.Text, db.File, v.Of.Text, units.Meant(v.Of.Text, known))
+		}
+		s.Min, s.Max = 0, 0
+		if len(v.Limits) == 1 {
+			continue // all bits
+		}
+
+		unit := units.WantSignal(s.Unit)
+		for i, to := range []*float64{&s.Min, &s.Max} {
+			si, err := unit.Typed(v.Limits[i])
+			if err != nil {
+				return b.Errorf(v.Of, "bus %q: ranges: %s: %s", bus.Name.Text, v.Of.Text, QuantityError(v.Limits[i], err))
+			}
+			*to = unit.FromSI(si)
+		}
+		if !(s.Min < s.Max) {
+			return b.Errorf(v.Of, "bus %q: ranges: %s: %s is not below %s", bus.Name.Text, v.Of.Text, v.Limits[0], v.Limits[1])
+		}
+	}
+
+	return nil
+}
+
 // Database reads the database of a bus leniently (check lists the deviations) and applies the
-// units of the bench file to its signals.
+// units and ranges of the bench file to its signals.
 func (b *Bench) Database(bus *Bus) (*messages.Database, error) {
 	file, data, err := b.Read(bus.Database, "database")
 	if err != nil {
@@ -63,7 +112,7 @@ func (b *Bench) Database(bus *Bus) (*messages.Database, error) {
 		}
 	}
 
-	return db, nil
+	return db, b.applyRanges(bus, db)
 }
 
 // readNanoseconds reads a time from lo to hi, a whole number of ns.

@@ -17,7 +17,6 @@ import (
 	"lockstep/model/plantfile"
 	"lockstep/model/units"
 	"lockstep/rt"
-	"lockstep/rt/ecu"
 	"lockstep/rt/fault"
 	"lockstep/rt/target"
 	"lockstep/sched"
@@ -86,9 +85,6 @@ func Prepare(b *Bench) (*Handover, error) {
 	}
 	driven, err := b.drivenInputs(sys)
 	if err != nil {
-		return nil, err
-	}
-	if err := b.checkPairs(); err != nil {
 		return nil, err
 	}
 	tables, err := kernel.Prepare(sys, kernel.Options{
@@ -192,29 +188,6 @@ func (b *Bench) drivenInputs(sys *model.System) ([]bool, error) {
 	}
 
 	return driven, nil
-}
-
-// checkPairs refuses an in-process bus without a control unit at its other end: there is one
-// virtual control unit, and it has one bus.
-func (b *Bench) checkPairs() error {
-	taken := ""
-	for _, bus := range b.Buses {
-		switch {
-		case bus.Interface.Text != PairInterface:
-		case b.Unit.Text == "":
-			return b.Errorf(bus.Interface, "bus %q: nothing is connected to the other end of this pair: "+
-				"name a virtual control unit (control_unit: %s) or an interface (interface: vcan0)",
-				bus.Name.Text, ecu.Names()[0])
-		case taken != "":
-			return b.Errorf(bus.Interface, "bus %q: nothing is connected to the other end of this pair, the control unit is on bus %q: "+
-				"name an interface, here or with -bus %s=vcan0",
-				bus.Name.Text, taken, bus.Name.Text)
-		default:
-			taken = bus.Name.Text
-		}
-	}
-
-	return nil
 }
 
 // PortIndex returns the index of the port called name, -1 if there is none.

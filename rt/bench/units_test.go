@@ -65,3 +65,87 @@ func TestBenchTranslatesTheUnitsOfItsDatabase(t *testing.T) {
 		}
 	}
 }
+
+// A range of the bench replaces that of the database, with the units of the bench.
+func TestRangesOfABenchReplaceThoseOfItsDatabase(t *testing.T) {
+	const torque = "    ranges: {Torque.tau_load: [-2 kN.m, 300 N.m], Speeds.w1: all, TCU_Pressure_1.pressure_C1: [0.1 MPa, 3 MPa]}\n"
+	b, err := Parse("b.yaml", "", []byte(benchtest.DemoText(t, "    database: powershift.dbc\n", "    database: powershift.dbc\n"+torque)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := b.Database(&b.Buses[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][2]float64{}
+	for _, m := range db.Messages {
+		for _, s := range m.Signals {
+			got[m.Name+"."+s.Name] = [2]float64{s.Min, s.Max}
+		}
+	}
+	for name, want := range map[string][2]float64{"Torque.tau_load": {-2000, 300}, "Speeds.w1": {0, 0}, "TCU_Pressure_1.pressure_C1": {1, 30}, "TCU_Pressure_1.pressure_C2": {0, 40}} {
+		for i := range want {
+			if !scalar.EqualWithinAbs(got[name][i], want[i], 1e-9) {
+				t.Errorf("%s: %v, want %v", name, got[name], want)
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"{Torque.tau: all}":                     `ranges: powershift.dbc has no signal "Torque.tau"`,
+		"{Torque.tau_load: [1 N.m]}":            "ranges: Torque.tau_load: expected [LOWEST, HIGHEST], or all",
+		"{Torque.tau_load: [2 N.m, 1 N.m]}":     "2 N.m is not below 1 N.m",
+		"{Torque.tau_load: [0 bar, 1 bar]}":     "unit bar does not fit",
+		"{Torque.tau_load: [1, 2]}":             "1 needs a unit: 1 N.m?",
+		"{Speeds.w1: [1000 rad/s, 2000 rad/s]}": "ranges: {Speeds.w1: all}",
+	} {
+		b, err := Parse("b.yaml", "", []byte(benchtest.DemoText(t, "    database: powershift.dbc\n", "    database: powershift.dbc\n    ranges: "+text+"\n")))
+		if err == nil {
+			_, err = Prepare(b)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// The pages of a message are all of its multiplexor, or those of a list; a speed of 1e300 rad/s is refused.
+func TestPagesOfAFrameFollowFromMux(t *testing.T) {
+	data, err := plants.Read("powershift.dbc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pages = "BO_ 1027 Pages: 8 Bench\n SG_ page M : 0|8@1+ (1,0) [0|0] \"\" TCU\n SG_ a m0 : 8|8@1+ (1,0) [0|0] \"\" TCU\n SG_ b m4 : 8|8@1+ (1,0) [0|0] \"\" TCU\n\n"
+	database := strings.Replace(string(data), "CM_ \"The", pages+"CM_ \"The", 1)
+	prepare := func(database, mux string) (*Handover, error) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "p.dbc"), []byte(database), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		text := benchtest.DemoText(t, "database: powershift.dbc", "database: p.dbc") + "    restbus: {Pages: {cycle: 20 ms, " + mux + "}}\n"
+		b, err := Parse("b.yaml", dir, []byte(text))
+		if err != nil {
+			return nil, err
+		}
+		return Prepare(b)
+	}
+	for mux, want := range map[string][]byte{"mux: all": {0, 4}, "mux: [4, 9, 4]": {4, 9, 4}, "values: {page: 4}": {4}} {
+		h, err := prepare(database, mux)
+		if err != nil {
+			t.Errorf("%s: %v", mux, err)
+			continue
+		}
+		tx := &h.Maps[0].Tx[len(h.Maps[0].Tx)-1]
+		got := []byte{tx.Base[0]}
+		for i := range tx.Pages {
+			got = append(got[:i], tx.Pages[i][0])
+		}
+		if string(got) != string(want) {
+			t.Errorf("%s: pages %v, want %v", mux, got, want)
+		}
+	}
+	const pressure = "(0.01,0) [0|40] \"bar\""
+	huge := strings.Replace(database, pressure, "(1e300,0) [0|0] \"bar\"", 1)
+	if _, err := prepare(huge, "values: {page: 4}"); huge == database || err == nil || !strings.Contains(err.Error(), "p.dbc:") || !strings.Contains(err.Error(), "ranges: {") {
+		t.Errorf("a factor of 1e300: %v", err)
+	}
+}

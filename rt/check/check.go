@@ -139,6 +139,9 @@ func (c *Check) bench(name string) error {
 	for i, bus := range b.Buses {
 		fmt.Fprintf(c.Out, "bus %s on %s, database %s%s\n",
 			bus.Name.Text, bus.Interface.Text, bus.Database.Text, busRates(&bus))
+		if b.Unconnected(i) {
+			fmt.Fprintln(c.Out, "  nobody is at the other end of this pair: its received messages will be silent")
+		}
 		fmt.Fprint(c.Out, bus.J1939.DescribeAddresses())
 		if err := c.warnDeviations(b, &bus); err != nil {
 			return err

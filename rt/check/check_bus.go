@@ -68,7 +68,7 @@ func (c *Check) checkBus(h *bench.Handover, bus int) error {
 		tx, f := &m.Tx[i], &v.bus.Frames[i]
 		fmt.Fprintf(c.Out, "  %s %s, %s\n", can.FormatID(tx.ID), tx.Name, v.aboutSent(tx, f))
 		err = errors.Join(err, v.rows(tx.Name, func(msg *messages.Message, s *messages.Signal) string {
-			if !msg.Present(s, &tx.Base) {
+			if !isSent(msg, s, tx) {
 				return "not sent:" // the row shows the mux values
 			}
 			return bench.ProtectionOf(s, tx.Protect, v.sourceOf(msg, s, f))
@@ -76,6 +76,11 @@ func (c *Check) checkBus(h *bench.Handover, bus int) error {
 	}
 
 	return errors.Join(err, c.load(v.b, v.bus, m))
+}
+
+// isSent reports whether the frame, or one of its pages, has a signal.
+func isSent(msg *messages.Message, s *messages.Signal, tx *sigmap.Tx) bool {
+	return msg.Present(s, &tx.Base) || slices.ContainsFunc(tx.Pages, func(data [64]byte) bool { return msg.Present(s, &data) })
 }
 
 // rows writes the signals of a message; what describes the use of each in the bench.
@@ -150,6 +155,9 @@ func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *bench.Frame) string {
 	if tx.Flags&can.FlagFDF != 0 {
 		text += " of CAN FD"
 	}
+	if slices.ContainsFunc(v.db.Messages, func(m messages.Message) bool { return m.Name == tx.Name && m.LongFD }) {
+		text += " (by its length)"
+	}
 	if tx.Flags&can.FlagBRS != 0 {
 		text += " with BRS"
 	}
@@ -167,6 +175,9 @@ func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *bench.Frame) string {
 		}
 	}
 
+	if n := len(tx.Pages); n > 0 {
+		text += fmt.Sprintf(", %d pages in turn, each every %s", n, v.ms(tx.CycleTicks*int64(n)))
+	}
 	for i := range tx.Protect {
 		text += ", protected by " + tx.Protect[i].Profile
 	}
@@ -191,6 +202,8 @@ func (v *interfaceTable) sourceOf(msg *messages.Message, s *messages.Signal, f *
 	}
 
 	switch {
+	case f.Mux != nil && msg.Selects(s):
+		return "= the page"
 	case f.Counter == s.Name:
 		return "counts the frames"
 	case s.HasInitial:

@@ -10,6 +10,8 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/dbc"
 	"lockstep/io/messages"
+	"lockstep/io/sigmap"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 )
 
@@ -19,6 +21,7 @@ func (c *Check) database(file string, data []byte) error {
 	if err != nil {
 		return err
 	}
+	c.warnUnbindable(db)
 	signals := 0
 	for i := range db.Messages {
 		signals += len(db.Messages[i].Signals)
@@ -62,10 +65,39 @@ func (c *Check) readDatabase(file string, data []byte) (*messages.Database, erro
 	return db, err
 }
 
+// warnUnbindable warns of what a bench can bind only with an entry of its own, of a multiplexor that
+// selects nothing, and of messages that are CAN FD by their length.
+func (c *Check) warnUnbindable(db *messages.Database) {
+	named := map[string]bool{} // units
+	for i := range db.Messages {
+		m := &db.Messages[i]
+		if m.LongFD {
+			c.warn("%s:%d: message %q: %d bytes, and no VFrameFormat of CAN FD: taken as CAN FD", db.File, m.Line, m.Name, m.Len)
+		}
+		for j := range m.Signals {
+			s := &m.Signals[j]
+			if err := sigmap.CheckSignal(db, m, s); err != nil {
+				c.warn("%s:%d: message %q: signal %q: a bench cannot bind it: %v", db.File, s.Line, m.Name, s.Name, err)
+			}
+			if s.Multiplexor && !m.Selects(s) {
+				c.warn("%s:%d: message %q: signal %q: a multiplexor (M) that selects no signal: taken as a plain signal",
+					db.File, s.Line, m.Name, s.Name)
+			}
+			if _, err := units.ParseWanted(s.Unit); err != nil && !named[s.Unit] {
+				named[s.Unit] = true
+				c.warn("%s:%d: message %q: signal %q: a bench that converts %q needs its meaning: units: {%q: KNOWN}",
+					db.File, s.Line, m.Name, s.Name, s.Unit, s.Unit)
+			}
+		}
+	}
+}
+
 // aboutMessage returns the properties of a message for its line.
 func aboutMessage(m *messages.Message) []string {
 	list := []string{fmt.Sprintf("%d bytes", m.Len)}
 	switch {
+	case m.LongFD:
+		list = append(list, "CAN FD by its length")
 	case m.BRS:
 		list = append(list, "CAN FD with BRS")
 	case m.FD:

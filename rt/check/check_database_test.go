@@ -20,7 +20,7 @@ func checkedFile(t *testing.T, file string, strict bool) (out, warnings string, 
 
 func TestCheckWritesADatabaseAsATable(t *testing.T) {
 	out, warnings, err := checkedFile(t, "../../io/dbc/testdata/gearbox.dbc", true)
-	if err != nil || warnings != "" {
+	if err != nil || strings.Count(warnings, "\n") != strings.Count(warnings, "needs its meaning: units: {") || !strings.Contains(warnings, `"Unit_NewtoMeter" needs its meaning`) {
 		t.Errorf("%v, %s", err, warnings)
 	}
 	words := strings.Join(strings.Fields(out), " ")
@@ -87,5 +87,52 @@ func TestCheckWarnsOfDeviationsInTheDatabaseOfABench(t *testing.T) {
 	}
 	if _, _, err := checkedFile(t, bench, true); err == nil || !strings.Contains(err.Error(), `"FUTURE_" where a keyword`) {
 		t.Errorf("strict: %v", err)
+	}
+}
+
+// What a bench refuses to bind is named before there is a bench, with the entry that helps.
+func TestCheckNamesWhatABenchCannotBind(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.dbc")
+	const text = `BU_: A
+BO_ 1 M: 8 A
+ SG_ never : 0|8@1+ (1,0) [300|400] "rpm" A
+ SG_ huge : 8|16@1+ (1e307,0) [0|0] "rpm" A
+ SG_ odd : 24|8@1+ (1,0) [0|0] "furlong" A
+ SG_ alone M : 32|8@1+ (1,0) [0|0] "" A
+ SG_ wide : 40|8@1+ (1,0) [0|4.4E+481] "bar" A
+ SG_ gone : 48|8@1+ (4.4E+481,0) [0|0] "bar" A
+BO_ 2 Long: 12 A
+ SG_ f : 0|8@1+ (1,0) [0|0] "" A
+BA_DEF_ BU_ "SystemNodeLongSymbol" STRING ;
+BA_DEF_DEF_ "SystemNodeLongSymbol" "";
+BA_ "SystemNodeLongSymbol" BU_ A "A_node_whose_name_has_more_than_32_letters";
+`
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, warnings, err := checkedFile(t, file, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`:3: message "M": signal "never": a bench cannot bind it: 8 bits`, "ranges: {M.never: all}",
+		`:4: message "M": signal "huge": a bench cannot bind it`, "ranges: {M.huge: [LOWEST, HIGHEST]}",
+		`:5: message "M": signal "odd": a bench that converts "furlong" needs its meaning: units: {"furlong": KNOWN}`,
+		`:6: message "M": signal "alone": a multiplexor (M) that selects no signal: taken as a plain signal`,
+		`:7:30: message "M": signal "wide": the maximum 4.4E+481 is beyond the largest number, 1.8e+308; taken as no limit`,
+		`:8:22: message "M": signal "gone": the factor 4.4E+481 is beyond the largest number, 1.8e+308; left out`,
+		`:9: message "Long": 12 bytes, and no VFrameFormat of CAN FD: taken as CAN FD`,
+	} {
+		if !strings.Contains(warnings, want) {
+			t.Errorf("%q is missing in\n%s", want, warnings)
+		}
+	}
+	for _, want := range []string{"12 bytes, CAN FD by its length", "from A_node_whose_name_has_more_than_32_letters"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	if strings.Count(warnings, "\n") != 7 {
+		t.Errorf("other warnings:\n%s", warnings)
 	}
 }

@@ -15,13 +15,14 @@ import (
 
 // Errors of Open.
 var (
-	errNoCAN       = errors.New("this kernel has no CAN sockets (AF_CAN)")
+	ErrNoCAN       = errors.New("this kernel has no CAN sockets (AF_CAN)")
 	errNoInterface = errors.New("no such CAN interface")
 	errDown        = errors.New("the CAN interface is down")
 )
 
 // Open opens a bus for a control unit: a CAN interface by its name, or a descriptor of this process as
-// "fd:N", on which every read and write is one frame. An error names the bus and a remedy.
+// "fd:N", on which every read and write is one frame. An error names the bus and, unless it is ErrNoCAN,
+// a remedy.
 func Open(bus string) (io.ReadWriteCloser, error) {
 	if number, ok := strings.CutPrefix(bus, "fd:"); ok {
 		return inherit(bus, number)
@@ -32,7 +33,7 @@ func Open(bus string) (io.ReadWriteCloser, error) {
 	// Without AF_CAN, brutella/can would continue with descriptor -1.
 	fd, err := syscall.Socket(can.AF_CAN, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 1) // CAN_RAW
 	if err != nil {
-		return nil, fmt.Errorf("ecu: bus %s: %w: %w; load them with: modprobe can-raw", bus, errNoCAN, err)
+		return nil, fmt.Errorf("ecu: bus %s: %w: %w", bus, ErrNoCAN, err)
 	}
 	syscall.Close(fd)
 	i, err := net.InterfaceByName(bus)

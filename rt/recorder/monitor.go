@@ -177,13 +177,21 @@ func (o *monitor) countLosses() {
 	}
 }
 
-// noteSent notes a frame that the target has sent on a bus: the monitor will receive it too.
-func (o *monitor) noteSent(bus int, f *can.Frame) {
+// find returns the bus of an index, nil if it has no monitor.
+func (o *monitor) find(bus int) *monitoredBus {
 	i := slices.IndexFunc(o.buses, func(w *monitoredBus) bool { return w.index == bus })
 	if i < 0 {
+		return nil
+	}
+	return o.buses[i]
+}
+
+// noteSent notes a frame that the target has sent on a bus: the monitor will receive it too.
+func (o *monitor) noteSent(bus int, f *can.Frame) {
+	w := o.find(bus)
+	if w == nil {
 		return
 	}
-	w := o.buses[i]
 	if len(w.sent) == maxSent {
 		w.sent = slices.Delete(w.sent, 0, 1)
 	}

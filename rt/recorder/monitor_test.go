@@ -195,3 +195,35 @@ func TestStepOfTheClockIsNotedAndLosesNoMonitoredFrame(t *testing.T) {
 		}
 	}
 }
+
+// The loop and the monitor both receive a frame of another node that has the identifier of a sent
+// message. It is in the record once, and without a monitor as a frame of the loop.
+func TestFrameOfAnotherNodeWithASentIdentifierIsRecordedOnce(t *testing.T) {
+	for monitored, want := range map[bool]int{true: 0, false: 1} {
+		run := runtest.Guarded(t, benchtest.GuardedText(t))
+		c, _, _ := listening(t, run)
+		if !monitored {
+			c.monitor.buses = nil
+		}
+		run.Status.StartNs.Store(uint64(sched.Now()))
+		if !c.begin() {
+			t.Fatal(c.err)
+		}
+		run.Unit.Send(&can.Frame{ID: 0x200, Len: 8})
+		run.Loop.Tick(1)
+		c.drainRing()
+		c.writeWakeUp(&rt.Entry{})
+		if err := c.w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, e := range recordtest.Entries(t, c.path) {
+			if e.Kind == record.FrameEntry && !e.Frame.Sent {
+				got++
+			}
+		}
+		if got != want || run.Status.TxConflicts[0].Frames.Load() != 1 {
+			t.Errorf("monitored %v: %d frames of the loop, want %d; %d conflicts", monitored, got, want, run.Status.TxConflicts[0].Frames.Load())
+		}
+	}
+}

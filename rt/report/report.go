@@ -60,7 +60,7 @@ type Report struct {
 
 	RxFrames   uint64 `json:"rx_frames"`   // frames received
 	TxFrames   uint64 `json:"tx_frames"`   // frames sent
-	RxUnknown  uint64 `json:"rx_unknown"`  // frames with an identifier that the bench does not receive
+	RxUnknown  uint64 `json:"rx_unknown"`  // frames with an identifier that the bench neither receives nor sends
 	RxShort    uint64 `json:"rx_short"`    // frames shorter than the message in the database
 	RxFormat   uint64 `json:"rx_format"`   // frames of another format than the message: classic or CAN FD, 11 or 29 bits, remote
 	RxRange    uint64 `json:"rx_range"`    // frames with a signal out of range; its input keeps the last value
@@ -83,6 +83,8 @@ type Report struct {
 	BusOffs   uint64 `json:"bus_offs"`   // bus-off reports of the controllers
 
 	Buses []BusState `json:"buses,omitempty"` // buses on interfaces of this host
+
+	Conflicts []IDConflict `json:"id_conflicts,omitempty"` // sent messages that other nodes send, too
 
 	Virtual bool `json:"virtual,omitempty"` // bench in virtual time: nothing is late, no time is measured
 
@@ -252,6 +254,9 @@ func (r *Report) printNotes(p printer) {
 		"%d ticks with a bus down, %d other failed calls, %d times bus-off", r.BusDown, r.BusErrors, r.BusOffs)
 	for i := range r.Buses {
 		p.list("bus", r.Buses[i].Lines())
+	}
+	for i := range r.Conflicts {
+		p.line("id conflict", "%s", &r.Conflicts[i])
 	}
 	p.lineIf(r.RxBound+r.RxStale > 0, "receive backlog",
 		"%d ticks left frames for the next tick; %d frames from before the first tick dropped", r.RxBound, r.RxStale)

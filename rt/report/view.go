@@ -184,7 +184,7 @@ func (v View) Report() *Report {
 	r := &Report{
 		Plant: h.Tables.Name, StepNs: h.Tables.PeriodNs, LagMax: p.LagMax(),
 		SimTime: float64(p.SimNs.Load()) / 1e9, BestEffortWhy: []string{},
-		Silent: v.Silent(), Messages: v.ReceivedMessages(), Dropped: v.droppedFrames(),
+		Silent: v.Silent(), Messages: v.ReceivedMessages(), Dropped: v.droppedFrames(), Conflicts: v.Conflicts(),
 	}
 	r.Safe, r.SafeSince = v.Safe()
 	copyCounts(r, p)

@@ -268,10 +268,17 @@ func (w expectSpec) setCause(a *answerEvaluator) {
 	}
 }
 
-// countNames are the counts of a received message, by their names in report.Received.
+// The counts of a sent message: its frames, and those of other nodes with its identifier.
+const (
+	framesCount    = "frames"
+	conflictsCount = "conflicts"
+)
+
+// countNames are the counts: of a received message, by their names in report.Received, and of a sent
+// one.
 var countNames = []string{
-	"frames", "errors", "repeated", "sequence", "some_lost", "no_new", "timeouts", "length", "format",
-	"beyond", "brs", "esi", "invalid", "range",
+	framesCount, "errors", "repeated", "sequence", "some_lost", "no_new", "timeouts", "length", "format",
+	"beyond", "brs", "esi", "invalid", "range", conflictsCount,
 }
 
 func (w expectSpec) resolveCount(e *Expectation) {
@@ -289,8 +296,11 @@ func (w expectSpec) resolveCount(e *Expectation) {
 	switch {
 	case !slices.Contains(countNames, c.of):
 		w.fail(of, "count: of: %w", unknownName("count", c.of, countNames))
-	case c.sent && c.of != "frames":
-		w.fail(of, "count: of: the bench sends %s: only the frames of a sent message are counted", name.Text)
+	case c.sent && c.of != framesCount && c.of != conflictsCount:
+		w.fail(of, "count: of: the bench sends %s: only %s and %s of a sent message are counted",
+			name.Text, framesCount, conflictsCount)
+	case !c.sent && c.of == conflictsCount:
+		w.fail(of, "count: of: the bench receives %s: %s are counted of a sent message", name.Text, conflictsCount)
 	case (is != "") == (least+most != ""):
 		w.fail(name, "count: expected is: 5, or at_least: 5, or at_most: 5")
 	}

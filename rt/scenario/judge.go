@@ -19,6 +19,7 @@ type Judge struct {
 	start  int64           // grid point 0 on CLOCK_REALTIME, ns; 0: answers are timed by ticks
 	status *rt.StatusBlock // counts of received messages
 	rx     []int           // per bus, index in StatusBlock.Rx of its first message
+	tx     []int           // per bus, index in StatusBlock.TxConflicts of its first message
 	Last   int64           // last tick
 	length int64           // planned length of the run, ticks; 0: none
 	cases  []runningExpectation
@@ -39,10 +40,10 @@ type evaluator interface {
 // NewJudge returns the judge of a run with status block p.
 func NewJudge(s *Scenario, h *bench.Handover, p *rt.StatusBlock) *Judge {
 	j := &Judge{period: h.Tables.PeriodNs, status: p, length: s.Ticks}
-	n := 0
+	rx, tx := 0, 0
 	for _, m := range h.Maps {
-		j.rx = append(j.rx, n)
-		n += len(m.Rx)
+		j.rx, j.tx = append(j.rx, rx), append(j.tx, tx)
+		rx, tx = rx+len(m.Rx), tx+len(m.Tx)
 	}
 
 	for i := range s.Expect {
@@ -73,7 +74,7 @@ func (j *Judge) End(overflow uint64) (list []report.Finding) {
 		f := report.Finding{Criterion: report.Criterion{What: c.Name.Text, Want: c.Want}}
 		c.finish(j, &f)
 		n, ok := c.evaluator.(*countEvaluator)
-		if fromStatus := ok && !n.sent; overflow > 0 && !fromStatus {
+		if fromStatus := ok && (!n.sent || n.of == conflictsCount); overflow > 0 && !fromStatus {
 			f.Held, f.Seen = false, fmt.Sprintf("not judged: %d entries of the ring were lost", overflow)
 		}
 		list = append(list, f)
@@ -193,14 +194,17 @@ func (a *answerEvaluator) finish(j *Judge, f *report.Finding) {
 }
 
 func (n *countEvaluator) addEntry(_ *Judge, e *rt.Entry) {
-	if e.Kind == rt.KindFrame && n.sent && e.Fate == rt.Sent && e.Bus == n.bus && e.Message == n.at {
+	if e.Kind == rt.KindFrame && n.sent && n.of == framesCount && e.Fate == rt.Sent && e.Bus == n.bus && e.Message == n.at {
 		n.seen++
 	}
 }
 
 func (n *countEvaluator) finish(j *Judge, f *report.Finding) {
 	f.Time = j.seconds(j.Last)
-	if !n.sent {
+	switch {
+	case n.of == conflictsCount:
+		n.seen = j.status.TxConflicts[j.tx[n.bus]+n.at].Frames.Load()
+	case !n.sent:
 		w := j.status.Rx[j.rx[n.bus]+n.at].Counts()
 		n.seen = map[string]uint64{
 			"frames": w.Frames, "errors": w.Errors, "repeated": w.Repeated, "sequence": w.Sequence, "some_lost": w.SomeLost,

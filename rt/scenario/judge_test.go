@@ -247,7 +247,7 @@ func TestFrameWithoutAStampIsTimedByItsTick(t *testing.T) {
 }
 
 func TestCountsAreOfReceivedMessagesAndOfSentFrames(t *testing.T) {
-	for _, name := range countNames {
+	for _, name := range slices.DeleteFunc(slices.Clone(countNames), func(name string) bool { return name == conflictsCount }) {
 		r := begin(t, "count: {message: TCU_Pressure_2, of: "+name+"}, is: 5")
 		r.page.Rx[1].StoreCounts(&sigmap.Counts{
 			Frames: 100, Errors: 101, Repeated: 102, Sequence: 103, SomeLost: 104,
@@ -264,6 +264,16 @@ func TestCountsAreOfReceivedMessagesAndOfSentFrames(t *testing.T) {
 			r.j.Entry(&rt.Entry{Kind: rt.KindFrame, Fate: rt.Dropped})
 			r.received(1, 0)
 		}
+		r.verdict(held, fmt.Sprint(n))
+	}
+}
+
+func TestConflictsOfASentMessageAreCounted(t *testing.T) {
+	for n, held := range map[uint64]bool{0: true, 1: false} {
+		r := begin(t, "count: {message: Torque, of: conflicts}, is: 0")
+		r.page.TxConflicts[1].Frames.Store(n)
+		r.page.TxConflicts[0].Frames.Store(7)
+		r.j.Entry(&rt.Entry{Kind: rt.KindFrame, Fate: rt.Sent, Message: 1})
 		r.verdict(held, fmt.Sprint(n))
 	}
 }

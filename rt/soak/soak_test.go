@@ -135,6 +135,9 @@ func TestEachCriterionOfASoakFailsByItself(t *testing.T) {
 		{"refused", func(s *observation, v *report.Report) { v.TxFrames--; v.TxRefused++ }, "bus"},
 		{"bus down", func(s *observation, v *report.Report) { v.BusDown++ }, "bus"},
 		{"bus error", func(s *observation, v *report.Report) { v.BusErrors++ }, "bus"},
+		{"another sender", func(s *observation, v *report.Report) {
+			v.Conflicts = []report.IDConflict{{Bus: "drive", Message: "Speeds", ID: 0x200, Frames: 1}}
+		}, "identifiers"},
 		{"lost in", func(s *observation, v *report.Report) { v.RxOverflow++ }, "frames in"},
 		{"unknown", func(s *observation, v *report.Report) { v.RxUnknown++ }, "frames in"},
 		{"short", func(s *observation, v *report.Report) { v.RxShort++ }, "frames in"},

@@ -150,6 +150,11 @@ func (o *observation) checkFrames(d *report.Verdict, v *report.Report) {
 		"%d sent, %d dropped, %d refused, %d of missed ticks", v.TxFrames, v.TxDropped, v.TxRefused, v.TxLost)
 	d.AddCriterion(v.TxDropped == 0 && v.TxRefused == 0 && v.BusDown == 0 && v.BusErrors == 0, "bus", "every frame sent",
 		"dropped %d, refused %d, down for %d ticks, %d errors", v.TxDropped, v.TxRefused, v.BusDown, v.BusErrors)
+	conflicts := "none"
+	if len(v.Conflicts) > 0 {
+		conflicts = fmt.Sprintf("%d; %s", len(v.Conflicts), &v.Conflicts[0])
+	}
+	d.AddCriterion(len(v.Conflicts) == 0, "identifiers", "no other node sends a message of the bench", "%s", conflicts)
 	failures := v.RxUnknown + v.RxFormat + v.RxShort + v.RxBadSize + v.RxRange + v.RxInvalid + v.RxBad
 	d.AddCriterion((v.RxFrames > 0 || o.r.Unit == nil) && failures == 0 && v.RxOverflow == 0, "frames in",
 		"no frame lost or invalid",

@@ -109,7 +109,7 @@ func newBusStates(r report.View) (*busStates, error) {
 // add adds a bus; shared is the supervisor's descriptor of the target's socket.
 func (s *busStates) add(bus int, shared *can.Bus) error {
 	b := &s.Handover.Bench.Buses[bus]
-	w := &watchedBus{bus: b, filters: s.Handover.Maps[bus].Filters(), shared: shared, since: sched.Now(),
+	w := &watchedBus{bus: b, filters: s.Handover.Maps[bus].LoopFilters(), shared: shared, since: sched.Now(),
 		spent: map[string]int64{}}
 	s.buses = append(s.buses, w)
 	link, err := s.links.Query(b.Interface.Text)

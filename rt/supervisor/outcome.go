@@ -21,8 +21,11 @@ func (r *Session) announcement() string {
 	if k := r.Handover.KernelInUse(); k != "table" {
 		fmt.Fprintf(out, ", kernel %s", k)
 	}
-	for _, bus := range b.Buses {
+	for i, bus := range b.Buses {
 		fmt.Fprintf(out, ", bus %s on %s", bus.Name.Text, bus.Interface.Text)
+		if b.Unconnected(i) {
+			fmt.Fprint(out, " with nobody at the other end")
+		}
 	}
 	switch {
 	case r.Unit != nil:

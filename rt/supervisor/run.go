@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -99,19 +100,22 @@ type processes struct {
 // inheritance holds the files that the processes of a run inherit from the supervisor.
 type inheritance struct {
 	target []*os.File // hand-over, status block, buses, reservations; the guard inherits the first three
-	unit   *os.File   // unit's end of a pair; nil: no pair
+	unit   *os.File   // unit's end of a pair; nil: no unit on a pair
 	life   *os.File   // supervisor's end of a pipe; the unit ends when this process ends
+
+	// other ends of pairs without a unit; the target inherits them, so that they last as long as it
+	unconnected []*os.File
 }
 
 // close closes the inherited files, so that each end of a bus has one owner.
 func (i *inheritance) close() {
-	for _, f := range i.target {
-		f.Close()
+	for _, f := range slices.Concat(i.target, i.unconnected) {
+		f.Close() // may be called twice
 	}
 	if i.unit != nil {
 		i.unit.Close()
 	}
-	i.target, i.unit = nil, nil
+	i.target, i.unconnected, i.unit = nil, nil, nil
 }
 
 // loopWatch is the supervisor's view of the thread of the loop.
@@ -324,7 +328,7 @@ func (r *Session) open() error {
 		return err
 	}
 	for i, bus := range r.Bench.Buses {
-		f, err := r.dial(bus.Interface.Text, r.Handover.Maps[i].Filters())
+		f, err := r.dial(i)
 		if err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
@@ -367,10 +371,11 @@ func (r *Session) addBus(bus int, f *os.File) error {
 	return r.states.add(bus, own)
 }
 
-// dial opens one bus. The virtual control unit gets the other end of a pair.
-func (r *Session) dial(name string, filters []can.Filter) (*os.File, error) {
+// dial opens one bus. The other end of a pair is for the virtual control unit, or drops all frames.
+func (r *Session) dial(bus int) (*os.File, error) {
+	name, m := r.Bench.Buses[bus].Interface.Text, r.Handover.Maps[bus]
 	if bench.IsLog(name) {
-		p, target, err := recorder.OpenPlayer(name, filters)
+		p, target, err := recorder.OpenPlayer(name, m.Filters())
 		if err == nil {
 			r.players = append(r.players, p)
 		}
@@ -378,7 +383,7 @@ func (r *Session) dial(name string, filters []can.Filter) (*os.File, error) {
 	}
 
 	if name != bench.PairInterface {
-		bus, err := can.Dial(name, filters)
+		bus, err := can.Dial(name, m.LoopFilters())
 		if err != nil {
 			return nil, err
 		}
@@ -390,8 +395,12 @@ func (r *Session) dial(name string, filters []can.Filter) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.inherit.unit = unit // at most one pair: bench.Prepare checks it
-	return target, nil
+	if bus == r.Bench.UnitBus() {
+		r.inherit.unit = unit
+		return target, nil
+	}
+	r.inherit.unconnected = append(r.inherit.unconnected, unit)
+	return target, can.DropReceived(unit)
 }
 
 // Shutdown ends all parts of the run besides the target, and returns the report.

@@ -226,13 +226,16 @@ func (s *status) problem() string {
 	if overdue, _ := s.r.Behind(sched.Now()); overdue > report.StallLimit {
 		return fmt.Sprintf("no tick for %.1f s", overdue.Seconds())
 	}
+	if text := s.r.ConflictProblem(true); text != "" {
+		return text
+	}
 	if text := s.r.MessageProblem(true); text != "" {
 		return text
 	}
 	if silent := s.r.Silent(); len(silent) > 0 {
 		return silent[0].Line()
 	}
-	return s.r.MessageProblem(false)
+	return cmp.Or(s.r.MessageProblem(false), s.r.ConflictProblem(false))
 }
 
 // lockedClutches lists the clutches that are locked, padded to the widest list so far.

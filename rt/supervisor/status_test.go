@@ -253,6 +253,35 @@ func TestGoTraceIsShortenedToOneLine(t *testing.T) {
 	}
 }
 
+// A message of the bench that another node sends is a finding in the status line and the report.
+func TestAnotherSenderOfAMessageIsShownAndReported(t *testing.T) {
+	r, _ := demoRun(t)
+	s := newStatus(r)
+	defer s.end()
+	r.Status.Ticks.Store(50)
+	const want = "another node sends Torque"
+	if got := s.problem(); got == want {
+		t.Fatal(got)
+	}
+	c := &r.Status.TxConflicts[1]
+	c.Frames.Store(3)
+	c.First.Store(40)
+	c.Last.Store(50)
+	if got := s.problem(); got != want {
+		t.Errorf("problem %q, want %q", got, want)
+	}
+	var text strings.Builder
+	v := r.View.Report()
+	v.Text(&text)
+	if line := "id conflict      another node sends Torque (201): 3 frames from 0.200 s to 0.250 s; take it off the bus, or the message out of the bench\n"; len(v.Conflicts) != 1 || !strings.Contains(text.String(), line) {
+		t.Errorf("%+v; the report has no %q:\n%s", v.Conflicts, line, &text)
+	}
+	r.Status.Ticks.Store(1000)
+	if got := s.problem(); got == want || r.ConflictProblem(false) != want {
+		t.Errorf("5 s later: %q; a silent message is more urgent", got)
+	}
+}
+
 func TestMessagesOfSeveralBusesNameTheirBus(t *testing.T) {
 	r, _ := demoRun(t)
 	r.Status.Ticks.Store(1000)

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -35,7 +36,7 @@ func (r *Session) start() (err error) {
 
 	r.Status.Supervisor.Store(host.SelfIdentity())
 	held, err := r.Reservations.Files()
-	r.inherit.target = append(r.inherit.target, held...)
+	r.inherit.target = slices.Concat(r.inherit.target, held, r.inherit.unconnected)
 	if err != nil {
 		return fmt.Errorf("run: target process: %w", err)
 	}

@@ -52,7 +52,7 @@ func (w *simulation) createRecord() (err error) {
 // makeBuses creates the buses and connects the control unit to its bus.
 func (w *simulation) makeBuses() (err error) {
 	b := w.view.Handover.Bench
-	w.bus = max(0, slices.IndexFunc(b.Buses, func(b bench.Bus) bool { return b.Interface.Text == bench.PairInterface }))
+	w.bus = max(0, b.UnitBus()) // the unit of a bench without a pair is on the first bus
 	for i, bus := range b.Buses {
 		var target, end *os.File
 		if bench.IsLog(bus.Interface.Text) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"lockstep/io/can"
 	"lockstep/rt/bench"
 	"lockstep/rt/ecu"
 	"lockstep/rt/host"
@@ -56,6 +58,9 @@ func defineECU(a *args) func() error {
 		// Without /proc the name of the program stays.
 		_ = os.WriteFile("/proc/self/comm", []byte("lockstep-ecu"), 0)
 		line, err := ecu.Open(*bus)
+		if errors.Is(err, ecu.ErrNoCAN) {
+			err = fmt.Errorf("%w: %s; on a pair, lockstep run starts this control unit itself", err, can.HelpWithoutCAN())
+		}
 		if err != nil {
 			return &host.Exit{Code: 3, Err: err}
 		}
