@@ -14,7 +14,7 @@ import (
 
 const (
 	statusMagic   = 0x6c6f636b73746570 // "lockstep"
-	statusVersion = 11                 // of the layout of StatusBlock; a change of a field changes it
+	statusVersion = 12                 // of the layout of StatusBlock; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant fit: a train of 20 cars has 800, of which 300
 	// belong to its friction elements.
@@ -107,6 +107,7 @@ type StatusBlock struct {
 	Process atomic.Uint64           // process id of the target
 	Thread  atomic.Uint64           // thread id of the loop
 	CPU     atomic.Uint64           // 1 + the CPU that the loop asked for; 0: none
+	Pinned  atomic.Uint64           // 1: the loop's thread started on that CPU alone
 	BusFD   [MaxBuses]atomic.Uint64 // descriptors of the buses in the target
 
 	ThreadExit atomic.Uint64    // futex of the loop's thread: RegisterThreadExit, WaitThreadExit
