@@ -95,6 +95,7 @@ func checkDoctor(t *testing.T) {
 // child refuses to measure under another policy.
 func latencyDeadline(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "latency.json")
+	t.Setenv("PATH", "/nonexistent") // no C programs: a compiler takes a minute in the emulator
 	p := lab.Start(t, lab.Command(t), "latency", "-period", "10ms", "-for", "4s", "-load=false", "-report", file)
 	if code := p.WaitFor(3 * lab.Timeout); code != 0 {
 		t.Fatalf("exit %d: %s", code, &p.Err)
