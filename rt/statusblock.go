@@ -107,6 +107,7 @@ type StatusBlock struct {
 	Process atomic.Uint64           // process id of the target
 	Thread  atomic.Uint64           // thread id of the loop
 	CPU     atomic.Uint64           // 1 + the CPU that the loop asked for; 0: none
+	Pinned  atomic.Uint64           // 1: the loop's thread started on that CPU alone
 	BusFD   [MaxBuses]atomic.Uint64 // descriptors of the buses in the target
 
 	ThreadExit atomic.Uint64    // futex of the loop's thread: RegisterThreadExit, WaitThreadExit

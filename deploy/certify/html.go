@@ -190,6 +190,13 @@ func causes(e report.LateTick) string {
 	if n := e.Minor + e.Major; n > 0 {
 		list = append(list, fmt.Sprintf("%d page faults, %d of them major", n, e.Major))
 	}
+	byTime := func(a, b string) int { return cmp.Or(cmp.Compare(e.Taken[b], e.Taken[a]), cmp.Compare(a, b)) }
+	for i, name := range slices.SortedFunc(maps.Keys(e.Taken), byTime) {
+		if i == shownIRQs {
+			break
+		}
+		list = append(list, fmt.Sprintf("%s took %.3f ms", name, float64(e.Taken[name])/1e6))
+	}
 	byCount := func(a, b string) int { return cmp.Or(cmp.Compare(e.IRQs[b], e.IRQs[a]), cmp.Compare(a, b)) }
 	names := slices.SortedFunc(maps.Keys(e.IRQs), byCount)
 	var irqs []string

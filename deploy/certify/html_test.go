@@ -110,7 +110,8 @@ func TestThePageListsLateTicksByLatencyWithTheirCauses(t *testing.T) {
 	c := sample(t, 1, 1)
 	for i := range 300 {
 		c.Run.Ledger = append(c.Run.Ledger, report.LateTick{Tick: int64(i + 1), LateNs: int64(1000 * (i%7*100 + i)), Phase: "wake-up", Involuntary: 2, Minor: 1,
-			IRQs: map[string]uint64{"LOC interrupts": 7, "36 virtio": 9, "a": 1, "b": 1, "c": 1}})
+			Taken: map[string]int64{"thread kworker": 250_000, "irq local_timer": 1_500_000},
+			IRQs:  map[string]uint64{"LOC interrupts": 7, "36 virtio": 9, "a": 1, "b": 1, "c": 1}})
 	}
 	c.Run.LateTicks = 301
 	page := pageOf(t, c)
@@ -118,7 +119,7 @@ func TestThePageListsLateTicksByLatencyWithTheirCauses(t *testing.T) {
 	if len(got) != shownLate || !slices.IsSortedFunc(got, func(a, b int64) int { return int(b - a) }) {
 		t.Errorf("%d late ticks, the first %v", len(got), got[:3])
 	}
-	for _, want := range []string{"301 entries", "100 are shown, the JSON has 300", "preempted 2 times", "1 page faults", "36 virtio 9, LOC interrupts 7, a 1, b 1<"} {
+	for _, want := range []string{"301 entries", "100 are shown, the JSON has 300", "preempted 2 times", "1 page faults", "irq local_timer took 1.500 ms; thread kworker took 0.250 ms; ", "36 virtio 9, LOC interrupts 7, a 1, b 1<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}

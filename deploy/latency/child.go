@@ -36,7 +36,27 @@ type turn struct {
 	Warmup   int64  // grid points that are not counted
 	Points   int64  // grid points that are counted
 	CPU      int
-	Priority int // SCHED_FIFO priority, 1 to 99
+	Priority int   // SCHED_FIFO priority, 1 to 99
+	Runtime  int64 // CPU time per period under SCHED_DEADLINE, ns; 0: SCHED_FIFO
+}
+
+// thread returns what the measuring thread needs from the host.
+func (t *turn) thread() sched.Thread {
+	return sched.Thread{
+		CPU: t.CPU, Priority: t.Priority, Sleep: t.Sleep,
+		Deadline: t.Runtime > 0, RuntimeNs: t.Runtime, PeriodNs: t.Period,
+	}
+}
+
+// refusedDeadline returns the refusal of SCHED_DEADLINE in a list; nil: there is none.
+func refusedDeadline(list []sched.Missing) *sched.Missing {
+	for i, m := range list {
+		if m.Of == sched.ResourceDeadline {
+			return &list[i]
+		}
+	}
+
+	return nil
 }
 
 // Child runs a child process of a measurement if list, the arguments after `lockstep latency`, starts
@@ -115,7 +135,10 @@ func (t *turn) measure() error {
 	if t.Naive {
 		run = m.measureNaive
 	}
-	missing = append(missing, sched.Thread{CPU: t.CPU, Priority: t.Priority}.Enter()...)
+	missing = append(missing, t.thread().Enter()...)
+	if m := refusedDeadline(missing); m != nil { // figures of SCHED_FIFO under another name
+		return fmt.Errorf("latency: %s: %s", m.What, m.Help)
+	}
 	if t.Busy {
 		load.BusyProcess()
 	}

@@ -56,8 +56,10 @@ type session struct {
 	turnLength time.Duration                 // length of a turn of weight 1
 	records    map[bool]map[string][]*record // by state (true: loaded), method and round
 	host       *hostinfo.Host
-	reasons    []string      // reasons why the figures are not representative
-	left       time.Duration // length of the turns not yet run
+	reasons    []string // reasons why the figures are not representative
+	// Methods that the host does not allow, with the reason. They do not affect the other figures.
+	notMeasured []string
+	left        time.Duration // length of the turns not yet run
 }
 
 // Run measures all methods. It returns ctx.Err() if ctx ends before.
@@ -70,7 +72,10 @@ func (l Measurement) Run(ctx context.Context) (*Report, error) {
 		Measurement: l, ctx: ctx, programs: map[string]string{}, records: map[bool]map[string][]*record{false: {}, true: {}},
 		host: hostinfo.Read("/", l.CPU), loadCPUs: otherCPUs(l.CPU), left: l.For,
 	}
-	weight := l.roundWeight()
+	if m := s.probeDeadline(); m != nil {
+		s.notMeasured = []string{"methods named _deadline: " + m.What + ": " + m.Help}
+	}
+	weight := s.roundWeight()
 	s.rounds = max(1, int(float64(l.For)/weight/float64(minTurn)))
 	s.turnLength = time.Duration(float64(l.For) / weight / float64(s.rounds))
 
@@ -112,7 +117,7 @@ func (l *Measurement) Check() error {
 	if l.CPU >= 0 && len(online) > 0 && !slices.Contains(online, l.CPU) {
 		return fmt.Errorf("latency: CPU %d: use one of this host's CPUs: %s", l.CPU, hostinfo.FormatCPUs(online))
 	}
-	if need := time.Duration(math.Ceil(2*minTicks*l.roundWeight())) * l.Period; l.For < need {
+	if need := time.Duration(math.Ceil(2*minTicks*(&session{Measurement: *l}).roundWeight())) * l.Period; l.For < need {
 		const text = "latency: %v is too short for turns of %d ticks of %v: use at least %v"
 		return fmt.Errorf(text, l.For, minTicks, l.Period, need)
 	}
@@ -120,15 +125,26 @@ func (l *Measurement) Check() error {
 	return nil
 }
 
-// roundWeight returns the sum of the weights of all turns of a round.
-func (l *Measurement) roundWeight() (sum float64) {
-	for _, loaded := range l.states() {
+// roundWeight returns the sum of the weights of the turns of a round on this host.
+func (s *session) roundWeight() (sum float64) {
+	for _, loaded := range s.states() {
 		for _, m := range methods {
-			sum += m.weight(loaded)
+			if s.allows(&m) {
+				sum += m.weight(loaded)
+			}
 		}
 	}
 
 	return sum
+}
+
+// allows reports whether the host allows a method.
+func (s *session) allows(m *method) bool { return !m.deadline || s.notMeasured == nil }
+
+// probeDeadline asks the host for SCHED_DEADLINE and returns its refusal; nil: it is granted.
+func (s *session) probeDeadline() *sched.Missing {
+	t := turn{Sleep: sched.Nanosleep, Period: int64(s.Period), CPU: s.CPU, Priority: s.Priority, Runtime: int64(s.runtime())}
+	return refusedDeadline(sched.Probe(t.thread()))
 }
 
 // states lists the measured states of the host: idle (false) and, with Load, loaded (true).
@@ -198,7 +214,7 @@ func (s *session) runRound(round int) error {
 func (s *session) runTurn(m *method, round int, loaded bool) {
 	weight := m.weight(loaded)
 	_, found := s.programs[m.name]
-	if weight == 0 || s.ctx.Err() != nil || (m.child == "" && !found) {
+	if weight == 0 || !s.allows(m) || s.ctx.Err() != nil || (m.child == "" && !found) {
 		return
 	}
 	length := time.Duration(weight * float64(s.turnLength))
@@ -215,6 +231,9 @@ func (s *session) runTurn(m *method, round int, loaded bool) {
 	}
 	if m.spin {
 		t.Spin = int64(s.spin())
+	}
+	if m.deadline {
+		t.Runtime = int64(s.runtime())
 	}
 	// The limit allows for an overloaded host.
 	ctx, cancel := context.WithTimeout(s.ctx, 10*length+20*time.Second)
@@ -242,6 +261,10 @@ func (s *session) runTurn(m *method, round int, loaded bool) {
 func (s *session) spin() time.Duration {
 	return min(50*time.Microsecond, s.Period/4)
 }
+
+// runtime returns the CPU time that the tickers under SCHED_DEADLINE ask for in each period, as a run
+// without a tick budget does.
+func (s *session) runtime() time.Duration { return s.Period / 2 }
 
 // loadText describes the load.
 func (s *session) loadText() string {
@@ -274,7 +297,7 @@ func (s *session) report() (*Report, error) {
 
 	r := &Report{
 		Idle: state(false), Load: s.loadText(), Ratios: ratioText, Host: hostOf(s.host),
-		Period: int64(s.Period), Spin: int64(s.spin()), CPU: s.CPU, Priority: s.Priority,
+		Period: int64(s.Period), Spin: int64(s.spin()), Runtime: int64(s.runtime()), NotMeasured: s.notMeasured, CPU: s.CPU, Priority: s.Priority,
 		Rounds: s.rounds, Seconds: s.For.Seconds(),
 	}
 	r.ByMethod = *r.Idle
@@ -304,6 +327,9 @@ func (s *session) report() (*Report, error) {
 	r.Reasons, r.Representative = s.reasons, len(s.reasons) == 0
 	if r.Reasons == nil {
 		r.Reasons = []string{}
+	}
+	if r.NotMeasured == nil {
+		r.NotMeasured = []string{}
 	}
 	return r, nil
 }

@@ -29,6 +29,7 @@ type method struct {
 	child        string  // childMeasure, childSupervise; "" for a C program
 	sleep        string  // system call of the ticker
 	spin         bool
+	deadline     bool   // thread under SCHED_DEADLINE instead of SCHED_FIFO
 	colour       string // colour of Okabe and Ito's palette for the colour-blind
 	dash         []float64
 }
@@ -49,6 +50,10 @@ var methods = []method{
 		child: childMeasure, sleep: sched.Timerfd, spin: true, colour: "#0072b2", dash: []float64{1, 2},
 	},
 	{
+		name: sched.Timerfd + "_deadline", against: methodTimerfdC, idle: 0.5, loaded: 1, deadline: true,
+		child: childMeasure, sleep: sched.Timerfd, colour: "#0072b2", dash: []float64{8, 2, 1, 2},
+	},
+	{
 		name: methodNaive, against: methodTimerfdC, idle: 0.5, loaded: 0.5,
 		child: childMeasure, sleep: sched.Timerfd, colour: "#cc79a7",
 	},
@@ -64,6 +69,10 @@ var methods = []method{
 	{
 		name: sched.Nanosleep + "_spin", against: methodCyclictest, idle: 0.5, loaded: 0.5,
 		child: childMeasure, sleep: sched.Nanosleep, spin: true, colour: "#009e73", dash: []float64{1, 2},
+	},
+	{
+		name: sched.Nanosleep + "_deadline", against: methodCyclictest, idle: 0.5, loaded: 1, deadline: true,
+		child: childMeasure, sleep: sched.Nanosleep, colour: "#009e73", dash: []float64{8, 2, 1, 2},
 	},
 }
 

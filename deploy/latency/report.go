@@ -53,7 +53,9 @@ type Report struct {
 	Reasons        []string  `json:"reasons"`        // reasons why the figures are not those of a tuned real-time host
 	Host           Host      `json:"host"`
 	Period         int64     `json:"period_ns"`
-	Spin           int64     `json:"spin_ns"` // spin of the methods named _spin
+	Spin           int64     `json:"spin_ns"`             // spin of the methods named _spin
+	Runtime        int64     `json:"deadline_runtime_ns"` // CPU time per period of the methods named _deadline
+	NotMeasured    []string  `json:"not_measured"`        // methods that the host does not allow, with the reason
 	CPU            int       `json:"cpu"`
 	Priority       int       `json:"priority"`
 	Rounds         int       `json:"rounds"`
@@ -96,6 +98,11 @@ func (r *Report) Text(w io.Writer) {
 	wrap(w, "  host  ", r.machine())
 	wrap(w, "  load  ", r.Load)
 	wrap(w, "  spin  ", time.Duration(r.Spin).String()+" before the grid point, for methods named _spin")
+	wrap(w, "  deadline  ", fmt.Sprintf("%v of %v under SCHED_DEADLINE, for methods named _deadline",
+		time.Duration(r.Runtime), time.Duration(r.Period)))
+	for _, text := range r.NotMeasured {
+		wrap(w, "  not measured  ", text)
+	}
 	if !r.Representative {
 		fmt.Fprint(w, "\nNOT REPRESENTATIVE of a tuned real-time host:\n")
 		for _, reason := range r.Reasons {
@@ -259,8 +266,8 @@ func bar(n, most int64) (upper, lower string) {
 // The dimensions of a panel, px.
 const (
 	panelHeight = 370
-	chartWidth  = 710 // width of the chart of classes
-	offStep     = 14  // distance of the bars off the chart
+	chartWidth  = 710  // width of the chart of classes
+	offStep     = 11.5 // distance of the bars off the chart
 )
 
 // SVG draws the histograms in classes of 1 µs with logarithmic counts. A separate bar shows the

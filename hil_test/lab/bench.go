@@ -144,8 +144,14 @@ func (b *Bench) AwaitReport() Report {
 // Stop ends a run as Ctrl-C does and returns its report. The run must end with exit 0.
 func (b *Bench) Stop() Report {
 	b.T.Helper()
+	return b.StopWithin(Timeout)
+}
+
+// StopWithin is Stop with a time limit.
+func (b *Bench) StopWithin(limit time.Duration) Report {
+	b.T.Helper()
 	b.Signal(syscall.SIGINT)
-	return b.end(Timeout)
+	return b.end(limit)
 }
 
 func (b *Bench) end(limit time.Duration) (r Report) {

@@ -19,12 +19,13 @@ import (
 // host is the machine on which the tests run.
 const host = hostinfo.Files("/")
 
-// AwaitExit waits for the end of a process that is not a child of the test.
+// AwaitExit waits for the end of a process that is not a child of the test. The first thread of a
+// killed process may end before the others, which still hold its files.
 func AwaitExit(t *testing.T, pid int) {
 	t.Helper()
 	Await(t, fmt.Sprintf("process %d has ended", pid), func() bool {
 		p, err := host.Thread(fmt.Sprintf("proc/%d", pid))
-		return err != nil || p.State == "Z"
+		return err != nil || p.State == "Z" && len(host.ReadDir(fmt.Sprintf("proc/%d/task", pid))) <= 1
 	})
 }
 

@@ -17,11 +17,10 @@ func TestLabUnitOpensARealBus(t *testing.T) {
 }
 
 // The tests of package sched run in the lab with all rights, an isolated CPU and a PREEMPT_RT
-// kernel, so none of them is skipped. The two left out need the module unix_diag, which the lab has not.
+// kernel, so none of them is skipped.
 func TestLabPreemptRTSchedulerTestsPass(t *testing.T) {
 	lab.PreemptRT.Require(t)
-	out := lab.PreemptRT.Run(t, "../../sched", packageTests(t, "../../sched"), "-test.v", "-test.timeout=200s",
-		"-test.skip=^(TestHolderCountsOnlyIfItsUserHasBoundTheReservation|TestNamesAreTakenFromTheKernelNotFromText)$")
+	out := lab.PreemptRT.Run(t, "../../sched", packageTests(t, "../../sched"), "-test.v", "-test.timeout=200s")
 	if names := lab.Skipped(out); names != nil {
 		t.Errorf("skipped in the lab: %v; want no skipped test there", names)
 	}

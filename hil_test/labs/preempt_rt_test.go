@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -28,6 +29,7 @@ func TestLabPreemptRT(t *testing.T) {
 	}{
 		{"HostIsPreemptRTWithAnIsolatedCPU", checkHost},
 		{"DoctorFindsNothingWrongButTheEmulator", checkDoctor},
+		{"LatencyMeasuresDeadlineBesideFIFO", latencyDeadline},
 		{"LoopHasItsCPUAloneWithATimerfd", func(t *testing.T) { checkRun(t, nil, unix.SCHED_FIFO) }},
 		{"LoopHasItsCPUAloneWithNanosleep", func(t *testing.T) {
 			checkRun(t, []lab.Edit{{"timer: timerfd", "timer: nanosleep"}}, unix.SCHED_FIFO)
@@ -86,6 +88,31 @@ func checkDoctor(t *testing.T) {
 	}
 	if code != 3 {
 		t.Errorf("exit %d, want 3 on an unfit host:\n%s", code, &p.Err)
+	}
+}
+
+// latencyDeadline measures the tickers on the isolated CPU, which alone can have SCHED_DEADLINE. The
+// child refuses to measure under another policy.
+func latencyDeadline(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "latency.json")
+	t.Setenv("PATH", "/nonexistent") // no C programs: a compiler takes a minute in the emulator
+	p := lab.Start(t, lab.Command(t), "latency", "-period", "10ms", "-for", "4s", "-load=false", "-report", file)
+	if code := p.WaitFor(3 * lab.Timeout); code != 0 {
+		t.Fatalf("exit %d: %s", code, &p.Err)
+	}
+	var r struct {
+		CPU         int
+		NotMeasured []string `json:"not_measured"`
+		Reasons     []string
+		Tickers     map[string]struct{ Samples int }
+	}
+	if err := json.Unmarshal([]byte(lab.ReadTrimmed(t, file)), &r); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"timerfd", "timerfd_deadline", "nanosleep", "nanosleep_deadline"} {
+		if r.Tickers[name].Samples == 0 {
+			t.Errorf("no figures of %s on CPU %d; not measured %q, reasons %q", name, r.CPU, r.NotMeasured, r.Reasons)
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ var opens = map[string]string{
 	"rt/host/undo.go BootID":                    "/proc",
 	"rt/host/version.go Executable":             "/proc",
 	"rt/report/ledger.go interrupts":            "/proc",
+	"rt/report/noise.go readNoise":              "/sys",
 	"sched/host.go holdLatency":                 "/dev/cpu_dma_latency",
 	"sched/hostinfo/files.go ReadFile":          "/proc, /sys and /etc",
 	"sched/hostinfo/fingerprint.go StolenTicks": "/proc",

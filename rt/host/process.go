@@ -291,6 +291,26 @@ func Alive(who uint64) bool {
 	return since == 0 || now == 0 || since == now
 }
 
+// exitTimeout is how long a command waits for a killed process to release what it holds.
+const exitTimeout = 2 * time.Second
+
+// awaitExit waits for the end of a process that is exiting, at most until a time. A killed process
+// executes nothing more, but its sockets stay open until its last thread has released its locked
+// memory, which may take a second. awaitExit reports whether it has waited.
+func awaitExit(pid int, until time.Time) bool {
+	first, err := hostinfo.ParseStat(hostinfo.Files("/").Text(fmt.Sprintf("proc/%d/stat", pid)))
+	if err != nil || !first.Exiting {
+		return false
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return errors.Is(err, unix.ESRCH) // it has just ended
+	}
+	defer unix.Close(fd)
+	endsWithin(fd, max(0, time.Until(until)))
+	return true
+}
+
 // WithPriority calls f on a thread with the lowest real-time priority or, if the host refuses it,
 // with nice value -20: load on the host must not delay a control unit. All threads of
 // a process that f starts inherit the priority, so none waits for a thread of lower priority.

@@ -53,6 +53,9 @@ const (
 // reserve reserves what; by is the holder if another process has it.
 func (h *Reservations) reserve(what string) (by *Holder, err error) {
 	fd, err := sched.Reserve(what)
+	if errors.Is(err, unix.EADDRINUSE) && awaitKilled(what) {
+		fd, err = sched.Reserve(what)
+	}
 	if errors.Is(err, unix.EADDRINUSE) {
 		return awaitHolder(what), nil
 	}
@@ -60,6 +63,19 @@ func (h *Reservations) reserve(what string) (by *Holder, err error) {
 		return nil, err
 	}
 	return nil, h.keep(what, fd)
+}
+
+// awaitKilled waits until killed processes no longer hold reservations whose names begin with
+// prefix, at most exitTimeout. It reports whether there were such processes.
+func awaitKilled(prefix string) (waited bool) {
+	until := time.Now().Add(exitTimeout)
+	for _, c := range sched.Reservations("/") {
+		if strings.HasPrefix(c.What, prefix) && awaitExit(c.Process, until) {
+			waited = true
+		}
+	}
+
+	return waited
 }
 
 // keep stores the socket of a reservation and names this process as the holder.

@@ -2,8 +2,11 @@ package host
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lockstep/sched"
+	"lockstep/sched/hostinfo"
 )
 
 // unheld returns the name of a reservation that no other process holds.
@@ -225,5 +229,82 @@ func TestHolderWithoutANameIsReported(t *testing.T) {
 	defer h.Close()
 	if by, err := h.reserve(what); err != nil || by == nil || by.Bench != "" || by.Supervisor != 0 {
 		t.Errorf("%v, %v", by, err)
+	}
+}
+
+// exitVariable is the environment variable that makes the test binary a process that holds the named
+// reservation and exits.
+const exitVariable = "LOCKSTEP_TEST_EXITING"
+
+func init() {
+	if os.Getenv(exitVariable) != "" {
+		runtime.LockOSThread() // the first thread of the process
+	}
+}
+
+// holdAndExit reserves what, and ends the first thread of the process. Another thread keeps the
+// process for 300 ms after the end of its standard input, as locked memory keeps a killed process.
+func holdAndExit(what string) {
+	h := &Reservations{Owner: "killed"}
+	if by, err := h.reserve(what); by != nil || err != nil {
+		panic(fmt.Sprint(by, err))
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		time.Sleep(300 * time.Millisecond)
+		os.Exit(0)
+	}()
+	_, _, _ = unix.Syscall(unix.SYS_EXIT, 0, 0, 0)
+}
+
+// exiting starts a process that holds a reservation while it exits. end lets it end 300 ms later.
+func exiting(t *testing.T, what string) (end func()) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), exitVariable+"="+what)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+	for stop := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		first, err := hostinfo.Files("/").Thread(fmt.Sprintf("proc/%d", cmd.Process.Pid))
+		if err == nil && first.State == "Z" {
+			break
+		}
+		if time.Now().After(stop) {
+			t.Fatalf("process %d does not exit: %+v, %v", cmd.Process.Pid, first, err)
+		}
+	}
+	if h := holderOf(what); h == nil || h.Bench != "killed" {
+		t.Fatalf("the exiting process does not hold %s: %+v", what, h)
+	}
+	return func() { in.Close() }
+}
+
+func TestReservationOfAKilledProcessIsFreeAfterItsExit(t *testing.T) {
+	what := unheld(t)
+	exiting(t, what)()
+	var next Reservations
+	defer next.Close()
+	if by, err := next.reserve(what); by != nil || err != nil {
+		t.Errorf("held by %v, %v; want the exit of the killed holder awaited", by, err)
+	}
+}
+
+func TestTimersOfAKilledRunAreNotInUseAfterItsExit(t *testing.T) {
+	const cpu = 4000 // no host has this CPU
+	end := exiting(t, fmt.Sprintf("%s%d-%d", timersPrefix, cpu, os.Getpid()))
+	if !timersInUse(cpu, nil) {
+		t.Error("free before the exit")
+	}
+	end()
+	RestoreLeft()
+	if timersInUse(cpu, nil) {
+		t.Error("still in use after RestoreLeft")
 	}
 }

@@ -57,6 +57,7 @@ func (t *timers) Raise(priority int) *sched.Missing {
 
 // Release ends the use of the timers by this run, and restores them if it was the last one.
 func (t *timers) Release() {
+	awaitKilled(fmt.Sprintf("%s%d-", timersPrefix, t.CPU))
 	defer lockJournals()()
 	t.reservations.release(timersPrefix)
 	if t.inUse() {

@@ -54,12 +54,14 @@ var (
 // that made it, which its process id and start time identify. RestoreLeft leaves a setting that no
 // longer has the value of that run.
 func RestoreLeft() []Left {
+	awaitKilled(timersPrefix)
 	defer lockJournals()()
 	return restoreJournals("/", journalDirs(os.Getuid(), ControlDir()), isNeeded)
 }
 
 // isNeeded reports whether a run needs the timers of a CPU as they are.
 func isNeeded(e journal.Entry, cpu int) bool {
+	awaitExit(e.Process, time.Now().Add(exitTimeout)) // it holds no reservation any more
 	return timersInUse(cpu, nil) || Alive(rt.Identity(e.Process, e.Since))
 }
 

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if at := os.Getenv(runVariable); at != "" {
 		raiseAndWait(strings.Split(at, "\n"))
 	}
+	if what := os.Getenv(exitVariable); what != "" {
+		holdAndExit(what)
+	}
 	os.Exit(m.Run())
 }
 

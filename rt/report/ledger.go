@@ -16,7 +16,7 @@ import (
 const maxLateTicks = 1000
 
 // Ledger collects the late ticks of a run from the overrun ledger of its status block, with the
-// interrupts of the loop's CPU.
+// interrupts of the loop's CPU and, where the kernel records it, what took that CPU.
 type Ledger struct {
 	CPU     int               // CPU of the loop
 	Entries []LateTick        // at most maxLateTicks
@@ -37,9 +37,18 @@ func (l *Ledger) Collect(v View) {
 	}
 
 	l.irqs = now
+	var taken []noise
+	if v.Status.LateCount() > l.next && len(l.Entries) < maxLateTicks {
+		taken = readNoise("/", l.CPU, int(v.Status.Thread.Load()))
+	}
 	l.Lost += v.Status.ReadLedger(&l.next, func(e *rt.LateTick) {
 		if len(l.Entries) < maxLateTicks {
-			l.Entries = append(l.Entries, NewLateTick(v.Handover, e, since))
+			late := NewLateTick(v.Handover, e, since)
+			if taken != nil {
+				work := e.Spent[rt.Receive] + e.Spent[rt.Step] + e.Spent[rt.Send]
+				late.Taken = takenBetween(taken, e.At-e.LateNs, e.At+work)
+			}
+			l.Entries = append(l.Entries, late)
 		}
 	})
 }
@@ -92,6 +101,10 @@ type LateTick struct {
 
 	// interrupts of the loop's CPU between two polls of the supervisor, 100 ms apart
 	IRQs map[string]uint64 `json:"interrupts"`
+
+	// CPU time that interrupts and other threads took on the loop's CPU from the due time to the last
+	// frame, ns, by name; null: the kernel does not record it
+	Taken map[string]int64 `json:"taken_ns"`
 }
 
 // Phases is the duration of each phase of a tick, ns.
@@ -136,6 +149,9 @@ func (v *LateTick) String() string {
 		text += fmt.Sprintf(", %d grid points lost", v.Lost)
 	}
 	text += ", most time in " + v.Phase
+	if name := mostNoise(v.Taken); name != "" {
+		text += fmt.Sprintf("; %s took %.3f ms", name, float64(v.Taken[name])/1e6)
+	}
 	if v.Involuntary > 0 {
 		text += fmt.Sprintf("; preempted %d times", v.Involuntary)
 	}

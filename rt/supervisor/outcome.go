@@ -55,6 +55,15 @@ func (r *Session) announcement() string {
 	return out.String()
 }
 
+// missingLostCPU says that the loop has lost its CPU.
+func (r *Session) missingLostCPU() sched.Missing {
+	cpu := r.Handover.Thread.CPU
+	return sched.Missing{
+		What: fmt.Sprintf("the loop lost CPU %d during the run: the CPU went offline, or the affinity was changed", cpu),
+		Help: fmt.Sprintf("keep the CPU online: echo 1 > /sys/devices/system/cpu/cpu%d/online", cpu),
+	}
+}
+
 // report makes the report from the status block, the processes and the host.
 func (r *Session) report() *report.Report {
 	if r.Target.IsChild() { // the target writes to its parent what the host refused
@@ -69,11 +78,7 @@ func (r *Session) report() *report.Report {
 
 	r.ledger.Collect(r.View)
 	if r.loop.migrated.Load() {
-		r.missing = append(r.missing, sched.Missing{
-			What: fmt.Sprintf("the loop lost CPU %d during the run: the CPU went offline, or the affinity was changed",
-				r.Handover.Thread.CPU),
-			Help: fmt.Sprintf("keep the CPU online: echo 1 > /sys/devices/system/cpu/cpu%d/online", r.Handover.Thread.CPU),
-		})
+		r.missing = append(r.missing, r.missingLostCPU())
 	}
 
 	if m := r.watchdog.missingGuard(); m != nil {

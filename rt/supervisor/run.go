@@ -122,8 +122,7 @@ func (i *inheritance) close() {
 type loopWatch struct {
 	affinity *host.Affinity // affinity of all other threads
 	ticked   bool           // the target has ticked
-	pinned   bool           // the thread was pinned to its CPU
-	migrated atomic.Bool    // the thread left its CPU afterwards
+	migrated atomic.Bool    // the thread started on its CPU alone and has lost it
 }
 
 // ending holds the reasons why the supervisor ended a run.

@@ -23,7 +23,8 @@ import (
 )
 
 // status draws the status line of a run: on a terminal one line, redrawn five times per second,
-// otherwise a new line per second.
+// otherwise a new line per second. The loss of the loop's CPU also gets a line that stays, because
+// another problem may cover it in the status line.
 type status struct {
 	r        *Session
 	out      *os.File
@@ -37,6 +38,7 @@ type status struct {
 	wheel  int       // output of the wheel speed, index in y; -1: none
 	widest int       // widest list of clutches so far, columns
 	closed bool      // the reader has closed the output; nothing more is drawn
+	lost   bool      // the line that the loop has lost its CPU is written
 
 	last     time.Time     // time of the last request
 	requests chan struct{} // requests for a line
@@ -108,9 +110,14 @@ func (s *status) draw() {
 	if w, _, err := term.GetSize(int(s.out.Fd())); err == nil && w > 1 {
 		width = w - 1
 	}
-	form := "%s\n"
+	form, clear := "%s\n", ""
 	if s.terminal {
-		form = "\r%s\x1b[K"
+		form, clear = "\r%s\x1b[K", "\r\x1b[K"
+	}
+	if s.r.loop.migrated.Load() && !s.lost {
+		s.lost = true
+		fmt.Fprint(s.out, clear)
+		fmt.Fprintf(host.Fold(s.out), "best effort: %s\n", s.r.missingLostCPU().What)
 	}
 	_, err := fmt.Fprintf(s.out, form, s.line(width))
 	s.closed = err != nil // the reader has gone
@@ -189,7 +196,7 @@ func (s *status) parts() (list [partCount]string) {
 		list[timePart] = "waiting for the first tick"
 	}
 
-	if len(s.r.missing) > 0 {
+	if len(s.r.missing) > 0 || s.r.loop.migrated.Load() {
 		list[effortPart] = "best effort"
 	}
 	list[problemPart] = s.problem()

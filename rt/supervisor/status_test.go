@@ -1,10 +1,14 @@
 package supervisor
 
 import (
+	"io"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"lockstep/io/yamlfile"
 	"lockstep/model/kernel"
@@ -292,5 +296,44 @@ func TestMessagesOfSeveralBusesNameTheirBus(t *testing.T) {
 	r.Bench.Buses = append(r.Bench.Buses, bench.Bus{Name: yamlfile.Scalar{Text: "second"}})
 	if got := r.Silent(); len(got) != 4 || got[0].Message != "TCU_Pressure_1 on drive" || got[2].Line() != "no valid TCU_Pressure_1 on second yet" {
 		t.Errorf("two buses: %+v", got)
+	}
+}
+
+// A safe state, a bus that is down or another problem covers the loss of the CPU in the status line.
+func TestLossOfTheLoopsCPUIsReportedWhateverElseIsWrong(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	r, loop := demoRun(t)
+	for range 40 {
+		loop.Tick(1)
+	}
+	r.Status.Thread.Store(uint64(unix.Gettid()))
+	r.Handover.Thread.CPU = 1000 // no host gives this CPU to the test
+	r.Status.SafeReason.Store(uint64(rt.MissedTick))
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	r.Options.Out = in
+	s := newStatus(r)
+	if r.checkAffinity(); r.loop.migrated.Load() {
+		t.Error("a loop that started without its CPU has lost it")
+	}
+	r.Status.Pinned.Store(1)
+	r.checkAffinity() // the first one: the CPU went offline before
+	s.end()
+	s.draw()
+	s.draw()
+	in.Close()
+	text, err := io.ReadAll(out)
+	if err != nil || strings.Count(string(text), "best effort: the loop lost CPU 1000 during the run: ") != 1 {
+		t.Errorf("%v:\n%s", err, text)
+	}
+	if strings.Count(string(text), " s best effort missed 0 SAFE since ") != 2 {
+		t.Errorf("want two status lines of a best-effort run:\n%s", text)
+	}
+	if v := r.missingLostCPU(); !strings.Contains(v.Help, "cpu1000/online") {
+		t.Errorf("%+v", v)
 	}
 }

@@ -151,9 +151,7 @@ func (r *Session) checkAffinity() {
 	if unix.SchedGetaffinity(int(r.Status.Thread.Load()), &set) != nil {
 		return // the thread has ended
 	}
-	if set.Count() == 1 && set.IsSet(r.Handover.Thread.CPU) {
-		r.loop.pinned = true
-	} else if r.loop.pinned {
+	if r.Status.Pinned.Load() == 1 && (set.Count() != 1 || !set.IsSet(r.Handover.Thread.CPU)) {
 		r.loop.migrated.Store(true)
 	}
 }

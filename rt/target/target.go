@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 	"unsafe"
@@ -100,6 +101,9 @@ func Run(mark string, makes Maker) error {
 		defer latency.Close()
 	}
 	refused := h.Thread.Enter()
+	if !slices.ContainsFunc(refused, func(m sched.Missing) bool { return m.Of == sched.ResourceCPU }) {
+		status.Pinned.Store(1)
+	}
 	if missing != nil {
 		refused = append(refused, *missing)
 	}

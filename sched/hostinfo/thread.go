@@ -14,7 +14,7 @@ import (
 type Thread struct {
 	PID      int    // thread id
 	Name     string // at most 15 letters
-	State    string // "R" runs, "S" sleeps, "Z" has ended
+	State    string // "R" runs, "S" sleeps, "Z" has ended; other threads of the process may not have
 	Parent   int    // id of the parent process
 	Policy   int    // number of the policy, such as unix.SCHED_FIFO
 	Priority int    // real-time priority, 1 to 99; 0 for other policies
@@ -22,6 +22,7 @@ type Thread struct {
 	CPUs     []int  // CPUs that it may run on
 	Start    uint64 // start, clock ticks after boot
 	Fixed    bool   // true if the kernel refuses to change its CPUs (PF_NO_SETAFFINITY)
+	Exiting  bool   // true if it executes no more instructions of its program (PF_EXITING)
 	Dir      string // folder below the root: "proc/412/task/412"
 }
 
@@ -81,9 +82,10 @@ func ParseStat(text string) (Thread, error) {
 		return n
 	}
 
-	const noSetAffinity = 0x04000000 // linux/sched.h
+	const exiting, noSetAffinity = 0x4, 0x04000000 // linux/sched.h
 	t := Thread{
-		PID: number(1), Name: name, State: field[3], Parent: number(4), Fixed: number(9)&noSetAffinity != 0,
+		PID: number(1), Name: name, State: field[3], Parent: number(4),
+		Fixed: number(9)&noSetAffinity != 0, Exiting: number(9)&exiting != 0,
 		Nice: number(19), Start: uint64(number(22)), Priority: number(40), Policy: number(41),
 	}
 	if bad != nil {
