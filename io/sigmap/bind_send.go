@@ -25,7 +25,7 @@ func (b *binder) addSending(s *Sending) {
 	if b.txIndex(msg.Name) >= 0 {
 		refuse("given twice")
 	}
-	t := Tx{Name: msg.Name, ID: msg.ID, Len: msg.Len, Send: s.Send}
+	t := Tx{Name: msg.Name, ID: b.sendID(msg, s), Len: msg.Len, Send: s.Send}
 	if msg.FD || msg.Len > 8 {
 		t.Flags = can.FlagFDF
 	}

@@ -10,18 +10,18 @@
 // time), protect.go (sets counter and checksum), protect_check.go (checks both).
 //
 // Before the run: spec.go (Spec, the input of Bind), bind.go with bind_receive.go and bind_send.go
-// (Bind, phases of sent frames), value.go (values and names as text), protect_spec.go
+// (Bind, phases of sent frames), address.go (addresses of J1939, Find's patterns), value.go (values and names as text), protect_spec.go
 // (ProtectionSpec, profiles) with protect_prepare.go.
 package sigmap
-
-import "lockstep/io/can"
 
 // Map moves values between the frames of one bus and the vectors of a plant. It is plain
 // data, made by Bind. Decode, Tick, Due and Encode change only its counters and the state
 // of its messages: the same frames at the same ticks give the same values.
 type Map struct {
-	Rx []Rx // received messages, by rising ID
-	Tx []Tx // sent messages, in the order of Spec.Sendings
+	Rx       []Rx           // received messages, by the rising identifier of the database
+	Patterns []Pattern      // identifiers of Rx: the more specific masks first, then by rising ID
+	Groups   []PatternGroup // patterns with the same mask, in their order
+	Tx       []Tx           // sent messages, in the order of Spec.Sendings
 
 	PeriodNs  int64  // period of the tick, ns
 	Saturated uint64 // signal values limited to the end of their range when sent
@@ -29,36 +29,33 @@ type Map struct {
 	saturated bool // rawValue limited its last value
 }
 
-// Filters returns filters that pass exactly the data frames that Decode knows.
-func (m *Map) Filters() []can.Filter {
-	list := make([]can.Filter, len(m.Rx))
-	for i := range m.Rx {
-		id, mask := m.Rx[i].ID, can.MaskSFF
-		if id&can.EFF != 0 {
-			mask = can.MaskEFF
-		}
-		list[i] = can.Filter{ID: id, Mask: mask | can.EFF | can.RTR}
-	}
-
-	return list
+// PatternGroup is the part of Map.Patterns with one mask; First and End are indices.
+type PatternGroup struct {
+	Mask       uint32
+	First, End int
 }
 
-// Find returns the index in Rx of the message with this ID, -1 if there is none.
+// Find returns the index in Rx of the message with this identifier, -1 if there is none. A Map has at
+// most five groups.
 //
 //go:nosplit
 func (m *Map) Find(id uint32) int {
-	lo, hi := 0, len(m.Rx)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if m.Rx[mid].ID < id {
-			lo = mid + 1
-		} else {
-			hi = mid
+	for g := range m.Groups {
+		group := &m.Groups[g]
+		key, lo, hi := id&group.Mask, group.First, group.End
+		for lo < hi {
+			mid := (lo + hi) / 2
+			if m.Patterns[mid].ID < key {
+				lo = mid + 1
+			} else {
+				hi = mid
+			}
+		}
+
+		if lo < group.End && m.Patterns[lo].ID == key {
+			return m.Patterns[lo].Rx
 		}
 	}
 
-	if lo < len(m.Rx) && m.Rx[lo].ID == id {
-		return lo
-	}
 	return -1
 }

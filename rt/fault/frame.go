@@ -56,7 +56,7 @@ func (s *Set) FilterReceived(b int, f *can.Frame, at can.Stamp) (withheld bool) 
 	l := &s.on[ReceivedFrame]
 	for i := range l.n {
 		x := &s.slots[l.at[i]]
-		if x.Bus != b || s.Maps[b].Rx[x.Message].ID != f.ID || !x.framesLeft() {
+		if x.Bus != b || s.Maps[b].Find(f.ID) != x.Message || !x.framesLeft() {
 			continue
 		}
 		x.count++

@@ -170,6 +170,9 @@ func (r *comparison) frame() (f can.Frame) {
 	}
 	x := &r.table.Rx[r.rnd.IntN(len(r.table.Rx))]
 	f.ID, f.Len = x.ID, uint8(x.Len)
+	if f.ID&can.EFF != 0 && r.rnd.IntN(4) == 0 { // another priority, or another source address
+		f.ID ^= uint32(r.rnd.IntN(8))<<26 | uint32(r.rnd.IntN(2))
+	}
 	switch fill := r.rnd.IntN(8); {
 	case fill == 0:
 		for i := range f.Data {
