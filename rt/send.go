@@ -23,6 +23,9 @@ func (l *Loop) send(k int64, served bool) {
 	}
 	faultsAct := k == l.k // faults act only on frames of a point that the plant has reached
 	for b, m := range l.maps {
+		if l.status.Muted.Load()>>b&1 == 1 {
+			continue
+		}
 		if !served {
 			l.countUnsent(b, k)
 			continue

@@ -14,7 +14,7 @@ import (
 
 const (
 	statusMagic   = 0x6c6f636b73746570 // "lockstep"
-	statusVersion = 11                 // of the layout of StatusBlock; a change of a field changes it
+	statusVersion = 12                 // of the layout of StatusBlock; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant fit: a train of 20 cars has 800, of which 300
 	// belong to its friction elements.
@@ -94,6 +94,9 @@ type StatusBlock struct {
 
 	Stop       atomic.Uint64 // 0: go on; StopPlanned, StopShutdown: end after this tick; StopSafe
 	Supervisor atomic.Uint64 // Identity of the supervisor; 0: none
+
+	// bit i: bus i sends nothing more, not even safe values, because an address of the bench is lost
+	Muted atomic.Uint64
 
 	BusOff  atomic.Uint64 // bit i: the controller of bus i has reported bus-off
 	BusOffs atomic.Uint64 // bus-off reports of all buses

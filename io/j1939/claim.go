@@ -111,13 +111,16 @@ func (n *Node) Poll(now int64) (f can.Frame, ok bool) {
 	if n.State == Waiting && now >= n.waitEnd {
 		n.State = Held
 	}
-	if n.State == Lost && n.cannotClaimAt != 0 && now >= n.cannotClaimAt {
+	if n.IsPending() && now >= n.cannotClaimAt {
 		n.cannotClaimAt = 0
 		return n.claimFrame(Null), true
 	}
 
 	return can.Frame{}, false
 }
+
+// IsPending reports whether a delayed frame is still to be sent.
+func (n *Node) IsPending() bool { return n.State == Lost && n.cannotClaimAt != 0 }
 
 // claimFrame returns the frame "address claimed"; from address Null it means "cannot claim".
 func (n *Node) claimFrame(from uint8) can.Frame {

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,15 +38,21 @@ type addressClaims struct {
 	recorded int    // changes already returned by events
 	lost     string // first lost address under the rules stop and safe; "": none
 	ends     bool   // the lost address ends the run
+	ended    bool   // the target has ended
 }
 
 // claimedBus is a bus with claimed addresses.
 type claimedBus struct {
+	index int
 	bus   *bench.Bus
 	on    *can.Bus
 	nodes []claimedNode
 	queue []can.Frame // frames that the bus has not taken yet
 	down  uint64      // can.Stats.Down at the last poll
+
+	// An address is lost under the rule stop: only "cannot claim" is still sent. silentAt is the tick.
+	silent   bool
+	silentAt uint64
 }
 
 // claimedNode is one claimed address.
@@ -67,15 +74,15 @@ func (c *addressClaims) open(r report.View) error {
 		if err != nil {
 			return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 		}
-		c.add(bus, on)
+		c.add(i, bus, on)
 	}
 
 	return nil
 }
 
 // add claims the addresses of a bus on a socket, which addressClaims closes.
-func (c *addressClaims) add(bus *bench.Bus, on *can.Bus) {
-	w := &claimedBus{bus: bus, on: on}
+func (c *addressClaims) add(index int, bus *bench.Bus, on *can.Bus) {
+	w := &claimedBus{index: index, bus: bus, on: on}
 	for _, a := range bus.J1939.Addresses {
 		w.nodes = append(w.nodes, claimedNode{Node: j1939.Node{Name: a.Name, Address: a.Address}})
 	}
@@ -114,14 +121,37 @@ func (c *addressClaims) defend() {
 	c.stop = host.Repeat(claimInterval, func(time.Time) { c.poll() })
 }
 
-// close ends defend and closes the sockets.
+// close ends defend, sends each "cannot claim" that is due and closes the sockets. The target has ended.
 func (c *addressClaims) close() {
 	if c.stop != nil {
 		c.stop()
 	}
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	for end := sched.Now() + j1939.CannotClaimDelay + int64(claimInterval); c.isPending() && sched.Now() < end; {
+		time.Sleep(claimInterval)
+		c.poll()
+	}
 	for _, w := range c.buses {
 		w.on.Close() // may be called twice
 	}
+}
+
+// isPending reports whether a "cannot claim" is still to be sent on an open socket.
+func (c *addressClaims) isPending() bool {
+	return slices.ContainsFunc(c.buses, func(w *claimedBus) bool {
+		return w.on.Fd() >= 0 && (len(w.queue) > 0 || slices.ContainsFunc(w.nodes, func(n claimedNode) bool { return n.IsPending() }))
+	})
+}
+
+// mayYield reports whether the bus carries no more frames of the target, so that "cannot claim" is the
+// last frame. Under other rules than stop the target goes on.
+func (c *addressClaims) mayYield(w *claimedBus) bool {
+	const ticks = 2 // the target may have been sending
+	s := c.Status
+	return !w.silent || s.StartNs.Load() == 0 || rt.State(s.State.Load()) == rt.Ended ||
+		s.Ticks.Load() >= w.silentAt+ticks || c.ended
 }
 
 // poll reads the received frames and sends the due ones. It reports whether an address still waits
@@ -133,6 +163,9 @@ func (c *addressClaims) poll() (waits bool) {
 	var frames [maxClaimFrames]can.Frame
 	for _, w := range c.buses {
 		for i := range w.on.Recv(frames[:]) {
+			if w.silent {
+				continue
+			}
 			for n := range w.nodes {
 				if answer, ok := w.nodes[n].Receive(&frames[i], now); ok {
 					w.queue = append(w.queue, answer)
@@ -144,6 +177,10 @@ func (c *addressClaims) poll() (waits bool) {
 		}
 
 		for n := range w.nodes {
+			c.noteState(w, &w.nodes[n])
+			if w.nodes[n].State == j1939.Lost && !c.mayYield(w) {
+				continue
+			}
 			if f, ok := w.nodes[n].Poll(now); ok {
 				w.queue = append(w.queue, f)
 			}
@@ -151,7 +188,7 @@ func (c *addressClaims) poll() (waits bool) {
 			c.noteState(w, &w.nodes[n])
 		}
 
-		if w.on.Stats.Down > w.down { // nodes may have joined while the bus was down
+		if w.on.Stats.Down > w.down && !w.silent { // nodes may have joined while the bus was down
 			w.claimAll(now)
 		}
 		for len(w.queue) > 0 && w.on.Send(&w.queue[0]) {
@@ -173,11 +210,16 @@ func (c *addressClaims) noteState(w *claimedBus, n *claimedNode) {
 	text := fmt.Sprintf("address 0x%02X of bus %s ", n.Address, w.bus.Name.Text)
 	if n.State == j1939.Lost {
 		text += fmt.Sprintf("was lost to NAME %v (%s); the bench has NAME %v", n.Rival, n.Rival.Describe(), n.Name)
-		if rule := w.bus.J1939.Lost; rule != "continue" && c.lost == "" {
+		rule := w.bus.J1939.Lost
+		if rule != "continue" && c.lost == "" {
 			c.lost, c.ends = text, rule == "stop"
-			if rule == "safe" {
-				c.Status.Stop.CompareAndSwap(0, rt.StopSafe)
-			}
+		}
+		switch rule {
+		case "stop":
+			c.Status.Muted.Or(1 << w.index)
+			w.silent, w.silentAt, w.queue = true, c.Status.Ticks.Load(), nil
+		case "safe":
+			c.Status.Stop.CompareAndSwap(0, rt.StopSafe)
 		}
 	} else {
 		text += fmt.Sprintf("is held for NAME %v (%s)", n.Name, n.Name.Describe())
