@@ -72,6 +72,8 @@ type Loop struct {
 	start         usage
 	mem           runtime.MemStats
 
+	portFrame PortFrame // scratch
+
 	disturbance
 }
 

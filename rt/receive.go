@@ -98,6 +98,7 @@ func (w *RxWords) recordArrival(a *arrival, at int64, valid bool) {
 //go:nosplit
 func (l *Loop) receive() {
 	k := l.k + l.behind + 1
+	l.calls.receiveLong(l, k)
 	for b, bus := range l.buses {
 		n := bus.RecvAt(l.frames[:], l.stamps[:])
 		for i := range l.frames[:n] {
@@ -130,7 +131,9 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 		return
 	}
 	if i < 0 {
-		l.status.RxUnknown.Add(1)
+		if !l.forward(b, at) {
+			l.status.RxUnknown.Add(1)
+		}
 		return
 	}
 

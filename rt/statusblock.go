@@ -176,6 +176,8 @@ type StatusBlock struct {
 	ring   ring   // see NextEntry
 	mail   mail   // see Post
 
+	ports portQueues // see PortFrame
+
 	seq   atomic.Uint64 // odd while the outputs are being written
 	yTick uint64
 	p     uint64

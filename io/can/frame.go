@@ -56,6 +56,10 @@ const (
 	FlagFDF uint8 = 1 << 2 // a CAN FD frame
 )
 
+// FlagLong marks a message of more than 8 bytes that several frames carry, as SAE J1939 does. It is not
+// a frame of a bus: Bus.Send refuses it. Data has the first 64 bytes.
+const FlagLong uint8 = 1 << 7
+
 // FD reports whether f is sent as a CAN FD frame: FlagFDF is set, or Len exceeds 8.
 //
 //go:nosplit

@@ -56,10 +56,11 @@ func (n *Node) Begin(now int64) can.Frame {
 func (n *Node) Receive(f *can.Frame, now int64) (answer can.Frame, ok bool) {
 	id := ParseID(f.ID)
 	switch {
-	case n.State == Silent || f.ID&can.EFF == 0 || f.ID&(can.RTR|can.ERR) != 0:
+	case n.State == Silent || !isData(f):
 	case id.PGN == PGNClaim && id.Source == n.Address && f.Len == 8:
 		return n.resolveConflict(Name(binary.LittleEndian.Uint64(f.Data[:])), now)
-	case id.PGN == PGNRequest && f.Len >= 3 && binary.LittleEndian.Uint32(f.Data[:])&0xFFFFFF == PGNClaim:
+	}
+	if pgn, ok := Requested(f); n.State != Silent && ok && pgn == PGNClaim {
 		return n.answerRequest(&id, now)
 	}
 

@@ -213,13 +213,13 @@ const (
 // Frame is one frame on a bus.
 type Frame struct {
 	Bus  uint8 // index into Header.Buses
-	Sent bool  // sent by the target; false: received
+	Sent bool  // sent by the bench; false: received
 	Lost bool  // encoded, but not accepted by the bus: it was never on the bus
 	Safe bool  // the frame carries the safe values of the bench, not the plant's
 
 	// Other marks a frame of the bus monitor: the bench does not use its identifier, or another
-	// sender used an identifier of the bench. It did not reach the plant; Sent, Lost, Safe,
-	// Withheld and Copy are false.
+	// sender used an identifier of the bench. It did not reach the plant; Lost, Safe, Withheld and
+	// Copy are false. Sent marks a frame that the supervisor's port has sent, not the target.
 	Other bool
 
 	// Withheld and Copy mark faults. A delayed frame is withheld first and a copy later.

@@ -8,6 +8,7 @@ type Rx struct {
 	ID     uint32 // with can.EFF if it is extended
 	Len    int    // length by the database, or Reception.DLC, bytes; a shorter frame is Short
 	Exact  bool   // a longer frame is Short, too
+	Long   bool   // several frames carry the message; Len is 64 at most
 	Fields []Field
 
 	CycleTicks   int64 // expected cycle, ticks; 0: none

@@ -14,6 +14,12 @@
 // (ProtectionSpec, profiles) with protect_prepare.go.
 package sigmap
 
+import (
+	"slices"
+
+	"lockstep/io/can"
+)
+
 // Map moves values between the frames of one bus and the vectors of a plant. It is plain
 // data, made by Bind. Decode, Tick, Due and Encode change only its counters and the state
 // of its messages: the same frames at the same ticks give the same values.
@@ -27,6 +33,12 @@ type Map struct {
 	Saturated uint64 // signal values limited to the end of their range when sent
 
 	saturated bool // rawValue limited its last value
+}
+
+// HasLong reports whether the map has messages that several frames carry.
+func (m *Map) HasLong() bool {
+	return slices.ContainsFunc(m.Rx, func(r Rx) bool { return r.Long }) ||
+		slices.ContainsFunc(m.Tx, func(t Tx) bool { return t.Flags&can.FlagLong != 0 })
 }
 
 // PatternGroup is the part of Map.Patterns with one mask; First and End are indices.

@@ -153,6 +153,16 @@ func (b *Bench) checkAddresses(bus *Bus, m *sigmap.Map) error {
 	return nil
 }
 
+// portsNeeded returns a bit for each bus that has addresses of J1939, or messages of several frames.
+func (b *Bench) portsNeeded(maps []*sigmap.Map) (needed uint64) {
+	for i, m := range maps {
+		if b.Buses[i].J1939 != nil || m.HasLong() {
+			needed |= 1 << i
+		}
+	}
+	return needed
+}
+
 // DescribeAddresses lists the addresses that a bus claims, one per line.
 func (j *J1939) DescribeAddresses() (text string) {
 	if j == nil {

@@ -139,7 +139,7 @@ func TestMonitorDistinguishesFramesOfTheTarget(t *testing.T) {
 		{a, true},     // the same again, by another program
 		{echo, true},  // its own, in the form that the kernel returns
 	} {
-		c.monitor.queue = append(c.monitor.queue, monitoredFrame{can.MonitoredFrame{Frame: row.frame, Local: row.local, Stamp: can.Stamp{Soft: now + int64(i)}}, w, now + int64(i)})
+		c.monitor.queue = append(c.monitor.queue, monitoredFrame{can.MonitoredFrame{Frame: row.frame, Local: row.local, Stamp: can.Stamp{Soft: now + int64(i)}}, w, false, now + int64(i)})
 	}
 	c.writeMonitored(now + 2)
 	if n := w.recorded; n != 2 {

@@ -69,7 +69,7 @@ type Session struct {
 	notify   *notifier
 	record   *recorder.Recorder
 	Control  *control.Server    // idle: lockstep ctl cannot reach the run
-	claims   *addressClaims     // J1939 addresses
+	ports    *busPorts          // J1939 addresses, requests, messages of several frames
 	states   *busStates         // states of the buses on interfaces
 	players  []*recorder.Player // one per bus played from a log
 	ledger   report.Ledger
@@ -152,7 +152,7 @@ func New(b *bench.Bench, o Options) *Session {
 	return &Session{
 		Bench: b, Options: o,
 		preparation: preparation{restore: func() {}}, processes: processes{unitEndedAt: -1},
-		watchdog: &watchdog{}, notify: &notifier{}, claims: &addressClaims{}, states: &busStates{},
+		watchdog: &watchdog{}, notify: &notifier{}, ports: &busPorts{}, states: &busStates{},
 		record: &recorder.Recorder{}, Control: &control.Server{},
 	}
 }
@@ -237,8 +237,8 @@ func (r *Session) Prepare() (err error) {
 	if err := r.saveHandover(); err != nil {
 		return refused(err)
 	}
-	if err = r.claims.open(r.View); err == nil {
-		err = r.claims.waitClaimed()
+	if err = r.ports.open(r.View); err == nil {
+		err = r.ports.waitClaimed()
 	}
 	if err != nil {
 		return refused(fmt.Errorf("run: %w", err))
@@ -249,7 +249,8 @@ func (r *Session) Prepare() (err error) {
 	}
 	record, err := recorder.New(r.View, recorder.Options{
 		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario,
-		Events: func() []record.Event { return append(r.states.events(), r.claims.events()...) },
+		Events: func() []record.Event { return append(r.states.events(), r.ports.events()...) },
+		Ports:  r.ports.sent,
 	})
 	if err != nil {
 		return err
@@ -359,6 +360,9 @@ func (r *Session) addBus(bus int, f *os.File) error {
 		return err
 	}
 	r.watchdog.buses = append(r.watchdog.buses, own)
+	if r.ports.shared[bus], err = can.Share(f); err != nil {
+		return err
+	}
 	if !bench.IsHostInterface(r.Bench.Buses[bus].Interface.Text) {
 		return nil
 	}
@@ -404,7 +408,7 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 	for _, p := range r.players {
 		p.Finish()
 	}
-	r.claims.close()
+	r.ports.close()
 	incomplete := r.record.Finish()
 	report = r.report()
 	report.Record, report.RecordError, report.Monitored = r.Options.Record, incomplete, r.record.Monitored()

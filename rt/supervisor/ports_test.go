@@ -11,6 +11,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/j1939"
+	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
 	"lockstep/rt"
 	"lockstep/rt/bench"
@@ -20,7 +21,7 @@ import (
 // rig has the address claims on one end of a pair; the test is the node at the other end.
 type rig struct {
 	t     *testing.T
-	c     *addressClaims
+	c     *busPorts
 	other *os.File
 }
 
@@ -34,9 +35,11 @@ func newRig(t *testing.T, rule string, addresses ...bench.Address) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bus := &bench.Bus{Name: yamlfile.Scalar{Text: "drive"}, J1939: &bench.J1939{Lost: rule, Addresses: addresses}}
-	g := &rig{t: t, c: &addressClaims{View: report.View{Status: new(rt.StatusBlock)}}, other: other}
-	g.c.add(0, bus, on)
+	bus := bench.Bus{Name: yamlfile.Scalar{Text: "drive"}, J1939: &bench.J1939{Lost: rule, Addresses: addresses}}
+	h := &bench.Handover{ForSupervisors: bench.ForSupervisors{Bench: &bench.Bench{Buses: []bench.Bus{bus}}}}
+	h.Maps = []*sigmap.Map{{}}
+	g := &rig{t: t, c: &busPorts{View: report.View{Handover: h, Status: new(rt.StatusBlock)}}, other: other}
+	g.c.add(0, on, true)
 	t.Cleanup(func() {
 		g.c.close()
 		other.Close()
@@ -93,7 +96,7 @@ func TestAddressesAreClaimedDefendedAndReported(t *testing.T) {
 	}
 	g.expect(0, 10)
 	g.expect(11, 20)
-	g.c.defend()
+	g.c.serve()
 	g.send(claimBy(11, 30)) // higher
 	g.expect(11, 20)
 	g.send(requestBy(j1939.Global, j1939.PGNClaim))
@@ -142,15 +145,15 @@ func TestCannotClaimIsTheLastFrameOfABusUnderTheRuleStop(t *testing.T) {
 	if g.c.Status.Muted.Load() != 1 {
 		t.Error("the target may send after the loss")
 	}
-	g.c.defend()
+	g.c.serve()
 	g.silence(2 * j1939.CannotClaimDelay)
 	g.c.Status.Ticks.Store(102)
 	g.expect(j1939.Null, 10)
 	g.send(claimBy(11, 30)) // higher: a bench that goes on would defend its address
 	g.send(requestBy(j1939.Global, j1939.PGNClaim))
-	g.silence(3 * claimInterval)
+	g.silence(3 * portInterval)
 	g.c.close()
-	g.silence(claimInterval)
+	g.silence(portInterval)
 }
 
 // The run ends, or is refused, before the delay of "cannot claim" is over.
@@ -162,7 +165,7 @@ func TestCannotClaimIsSentBeforeTheSocketIsClosed(t *testing.T) {
 	}
 	g.c.close()
 	g.expect(j1939.Null, 10)
-	g.silence(claimInterval)
+	g.silence(portInterval)
 }
 
 func requestBy(to uint8, pgn uint32) can.Frame {
@@ -211,7 +214,7 @@ func TestPairNeedsNoAddressClaims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &addressClaims{}
+	c := &busPorts{}
 	err = c.open(report.View{Handover: &bench.Handover{ForSupervisors: bench.ForSupervisors{Bench: b}}, Status: new(rt.StatusBlock)})
 	if err != nil || len(c.buses) != 0 {
 		t.Fatalf("%d buses with claims, %v", len(c.buses), err)
