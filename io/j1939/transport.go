@@ -22,10 +22,10 @@ const (
 	maxSessions = 32   // messages received at once, and messages to be sent
 )
 
-// Times of the transport protocol, ns: SAE J1939-21, 5.10.2.4 and appendix C. A receiver that announced
+// PacketInterval and the other times of the transport protocol, ns: SAE J1939-21, 5.10.2.4 and appendix C. A receiver that announced
 // to all gets packets 50 to 200 ms apart.
 const (
-	packetInterval = 60e6   // between two packets to all
+	PacketInterval = 60e6   // between two packets to all
 	packetTimeout  = 750e6  // T1: from a packet to the next
 	dataTimeout    = 1250e6 // T2: from "clear to send" to the packet
 	answerTimeout  = 1250e6 // T3: from the last packet to its answer
@@ -102,8 +102,10 @@ type outgoing struct {
 	data     []byte
 }
 
-// packets returns the number of packets of the message.
-func (s *session) packets() int { return (s.size + packetSize - 1) / packetSize }
+// Packets returns the number of packets of a message of n bytes.
+func Packets(n int) int { return (n + packetSize - 1) / packetSize }
+
+func (s *session) packets() int { return Packets(s.size) }
 
 // TakeFrames removes and returns the frames to be sent.
 func (t *Transport) TakeFrames() []can.Frame {
@@ -154,7 +156,7 @@ func (t *Transport) openNext(now int64) {
 		o.open = true
 		size, n := len(o.data), o.packets()
 		if o.to == Global {
-			o.window, o.deadline = n, now+packetInterval
+			o.window, o.deadline = n, now+PacketInterval
 			t.connection(o.from, o.to, o.pgn, controlBAM, byte(size), byte(size>>8), byte(n), 0xFF)
 		} else {
 			o.deadline = now + answerTimeout
@@ -360,7 +362,7 @@ func (t *Transport) Poll(now int64) {
 			t.breakOutgoing(i)
 		default:
 			t.packet(o)
-			if o.deadline = now + packetInterval; o.next > o.window {
+			if o.deadline = now + PacketInterval; o.next > o.window {
 				t.Counts.Sent++
 				t.sending = slices.Delete(t.sending, i, i+1)
 			}

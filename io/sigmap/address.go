@@ -52,6 +52,17 @@ func (b *binder) sendID(msg *messages.Message, s *Sending) uint32 {
 	return id.Bits()
 }
 
+// checkLong checks a sent message of several frames with its identifier.
+func checkLong(msg *messages.Message, s *Sending, id uint32) {
+	if msg.Len > 64 {
+		refuse("it has %d bytes; a message of up to 64 can be sent", msg.Len)
+	}
+	took := int64(j1939.Packets(msg.Len)) * j1939.PacketInterval
+	if to := j1939.ParseID(id).Destination; to == j1939.Global && s.CycleNs > 0 && s.CycleNs < took {
+		refuse("cycle %g ms: the packets of its %d bytes to all take %g ms", ms(s.CycleNs), msg.Len, ms(took))
+	}
+}
+
 // refuseAddresses refuses the addresses of a message that is not one of J1939.
 func refuseAddresses(list ...Address) {
 	for _, a := range list {

@@ -44,7 +44,7 @@ func (b *binder) rxOf(msg *messages.Message) *Rx {
 	if i < 0 {
 		i = len(b.m.Rx)
 		b.m.Rx = append(b.m.Rx, Rx{
-			Name: msg.Name, ID: msg.ID, Len: msg.Len,
+			Name: msg.Name, ID: msg.ID, Len: min(msg.Len, 64), Long: msg.Long(),
 			CycleTicks: b.cycleTicks(msg.CycleNs), TimeoutTicks: DefaultTimeout,
 		})
 	}
@@ -112,6 +112,9 @@ func (b *binder) setReception(s *Reception) {
 		refuse("no CAN frame has %d bytes", s.DLC)
 	}
 
+	if msg.Len > 64 && len(s.Protect) > 0 {
+		refuse("it has %d bytes; a protection is possible up to 64", msg.Len)
+	}
 	if s.DLC > 0 {
 		rx.Len, rx.Exact = s.DLC, true
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"lockstep/io/can"
+	"lockstep/io/j1939"
 	"lockstep/io/messages"
 	"lockstep/model/units"
 )
@@ -26,7 +27,11 @@ func (b *binder) addSending(s *Sending) {
 		refuse("given twice")
 	}
 	t := Tx{Name: msg.Name, ID: b.sendID(msg, s), Len: msg.Len, Send: s.Send}
-	if msg.FD || msg.Len > 8 {
+	switch {
+	case msg.Long():
+		t.Flags = can.FlagLong
+		checkLong(msg, s, t.ID)
+	case msg.FD || msg.Len > 8:
 		t.Flags = can.FlagFDF
 	}
 	if msg.BRS {
@@ -336,13 +341,19 @@ func (b *binder) choosePhases() {
 	}
 }
 
-// MaxBits returns the longest duration of a frame of t on the bus, in bit times: for a
+// MaxBits returns the longest duration of a frame of t on the bus, in bit times; of a message of several
+// frames, that of all its packets and of its announcement. For a
 // classic frame of s bytes g + 8s + 13 + (g+8s-1)/4 with g = 34 or 54 (Davis et al.,
 // Real-Time Systems 35, 2007, eq. 1); for a CAN FD frame the sum of MaxBitsFD.
 func (t *Tx) MaxBits() int {
 	if t.Flags&can.FlagFDF != 0 {
 		slow, fast := t.MaxBitsFD()
 		return slow + fast
+	}
+
+	if t.Flags&can.FlagLong != 0 {
+		packet := Tx{ID: t.ID, Len: 8}
+		return (1 + j1939.Packets(t.Len)) * packet.MaxBits()
 	}
 
 	g := 34

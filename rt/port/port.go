@@ -24,6 +24,7 @@
 package port
 
 import (
+	"fmt"
 	"sync"
 
 	"lockstep/io/can"
@@ -40,7 +41,11 @@ type Port struct {
 	firstTx int // index of the first message of the bus among those of all buses
 	status  *rt.StatusBlock
 
-	queue []queued // frames that the bus has not taken yet
+	// Stamp returns the time of a message, ns since 1970; nil in virtual time, in which none has one.
+	Stamp func() int64
+
+	transport j1939.Transport
+	queue     []queued // frames that the bus has not taken yet
 
 	mu     sync.Mutex // guards the fields below
 	sent   []Sent
@@ -66,6 +71,7 @@ const maxSent = 1 << 12
 // Counts counts the work of a port.
 type Counts struct {
 	Frames   uint64 // frames sent
+	Messages j1939.TransportCounts
 	Requests uint64 // requests to an address of the bench or to all, except for claims
 	Refused  uint64 // requests refused
 	WaitMax  int64  // longest time from the instant at which a frame was due until the bus took it, ns
@@ -92,6 +98,42 @@ func (p *Port) Receive(f *can.Frame, now int64, owns func(address uint8) bool) {
 	if pgn, ok := j1939.Requested(f); ok && pgn != j1939.PGNClaim {
 		p.answer(f, pgn, now, owns)
 	}
+	p.transport.Receive(f, now, owns)
+	p.collect(now)
+}
+
+// SendLong sends a message of several frames that the loop has made.
+func (p *Port) SendLong(f *can.Frame, now int64) {
+	_ = p.transport.Send(j1939.Message{ID: j1939.ParseID(f.ID), Data: f.Data[:f.Len]}, now) // it counts what it refuses
+	p.collect(now)
+}
+
+// Poll serves the timers of the port at an instant, ns.
+func (p *Port) Poll(now int64) {
+	p.transport.Poll(now)
+	p.collect(now)
+}
+
+// collect takes the frames and messages of the transport protocol. A message that the plant does not
+// receive is dropped.
+func (p *Port) collect(now int64) {
+	for _, f := range p.transport.TakeFrames() {
+		p.Queue(f, now)
+	}
+	for _, m := range p.transport.TakeMessages() {
+		v := rt.PortFrame{Bus: int64(p.bus), Frame: can.Frame{ID: m.ID.Bits(), Flags: can.FlagLong}}
+		v.Frame.Len = uint8(copy(v.Frame.Data[:], m.Data))
+		if i := p.m.Find(v.Frame.ID); i < 0 || !p.m.Rx[i].Long {
+			continue
+		}
+		if p.Stamp != nil {
+			v.Stamp = p.Stamp()
+		}
+		p.status.PostLong(&v) // the status block counts what finds no room
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.counts.Messages = p.transport.Counts
 }
 
 // answer answers a request. A node answers a request to all only if it supports the group.
@@ -125,8 +167,10 @@ func (p *Port) answer(request *can.Frame, pgn uint32, now int64, owns func(addre
 // Queue adds a frame to be sent, due at an instant, ns.
 func (p *Port) Queue(f can.Frame, due int64) { p.queue = append(p.queue, queued{f, due}) }
 
-// DropQueue removes the frames that the bus has not taken yet.
-func (p *Port) DropQueue() { p.queue = p.queue[:0] }
+// DropQueue removes the frames that the bus has not taken yet, and the sessions of the transport protocol.
+func (p *Port) DropQueue() {
+	p.queue, p.transport = p.queue[:0], j1939.Transport{Counts: p.transport.Counts}
+}
 
 // Queued returns how many frames the bus has not taken yet.
 func (p *Port) Queued() int { return len(p.queue) }
@@ -153,6 +197,16 @@ func (p *Port) TakeSent() []Sent {
 	list := p.sent
 	p.sent = nil
 	return list
+}
+
+// String returns the counts as a line of the report; "" if the port has done nothing.
+func (c Counts) String() string {
+	if m := c.Messages; c.Frames == 0 && c.Requests == 0 && m.Received+m.Broken == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d frames sent, each within %.1f ms; %d requests, %d refused; messages of several frames: "+
+		"%d received, %d sent, %d broken, %d replaced", c.Frames, float64(c.WaitMax)/1e6, c.Requests, c.Refused,
+		c.Messages.Received, c.Messages.Sent, c.Messages.Broken, c.Messages.Replaced)
 }
 
 // Counts returns the counts so far.

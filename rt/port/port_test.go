@@ -79,8 +79,13 @@ func (r *rig) tick() (list []can.Frame) {
 	r.now += r.h.Tables.PeriodNs
 	var f rt.PortFrame
 	for r.status.NextPortFrame(&f) {
-		r.port.Receive(&f.Frame, r.now, r.owns)
+		if f.Frame.Flags&can.FlagLong != 0 {
+			r.port.SendLong(&f.Frame, r.now)
+		} else {
+			r.port.Receive(&f.Frame, r.now, r.owns)
+		}
 	}
+	r.port.Poll(r.now)
 	r.port.Flush(r.now, r.bus.Send)
 	b := make([]byte, 72)
 	for {

@@ -98,6 +98,7 @@ func (c *busPorts) add(index int, on *can.Bus, reads bool) {
 		index: index, bus: &c.Handover.Bench.Buses[index], on: on, reads: reads,
 		port: port.New(c.Handover, c.Status, index),
 	}
+	w.port.Stamp = sched.Realtime
 	if w.bus.J1939 != nil {
 		for _, a := range w.bus.J1939.Addresses {
 			n := claimedNode{Node: j1939.Node{Name: a.Name, Address: a.Address}}
@@ -232,6 +233,9 @@ func (c *busPorts) poll() (waits bool) {
 		if w.reads && w.on.Stats.Down > w.down && !w.silent { // nodes may have joined while the bus was down
 			w.claimAll(now)
 		}
+		if !w.silent {
+			w.port.Poll(now)
+		}
 		w.port.Flush(now, w.on.Send)
 		w.down = w.on.Stats.Down
 	}
@@ -246,8 +250,13 @@ func (c *busPorts) receiveForwarded(now int64) {
 			return
 		}
 		i := slices.IndexFunc(c.buses, func(w *busPort) bool { return w.index == int(c.forwarded.Bus) })
-		if i >= 0 && !c.buses[i].reads {
-			c.buses[i].receive(&c.forwarded.Frame, now)
+		f := &c.forwarded.Frame
+		switch {
+		case i < 0 || c.buses[i].silent:
+		case f.Flags&can.FlagLong != 0:
+			c.buses[i].port.SendLong(f, now)
+		case !c.buses[i].reads:
+			c.buses[i].receive(f, now)
 		}
 	}
 }
@@ -308,6 +317,16 @@ func (c *busPorts) events() []record.Event {
 	defer c.mu.Unlock()
 	list := c.changes[c.recorded:]
 	c.recorded = len(c.changes)
+	return list
+}
+
+// counts returns a line of the report for each port that has worked.
+func (c *busPorts) counts() (list []string) {
+	for _, w := range c.buses {
+		if text := w.port.Counts().String(); text != "" {
+			list = append(list, w.bus.Name.Text+": "+text)
+		}
+	}
 	return list
 }
 

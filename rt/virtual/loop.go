@@ -240,12 +240,18 @@ func (w *simulation) advanceUnit(now time.Duration) error {
 // stepPorts gives the ports the frames that the loop has passed on, and sends their own frames.
 func (w *simulation) stepPorts(now int64) {
 	for w.view.Status.NextPortFrame(&w.forwarded) {
-		if p := w.ports[w.forwarded.Bus]; p != nil {
-			p.Receive(&w.forwarded.Frame, now, w.owns(int(w.forwarded.Bus)))
+		f := &w.forwarded.Frame
+		switch p := w.ports[w.forwarded.Bus]; {
+		case p == nil:
+		case f.Flags&can.FlagLong != 0:
+			p.SendLong(f, now)
+		default:
+			p.Receive(f, now, w.owns(int(w.forwarded.Bus)))
 		}
 	}
 	for i, p := range w.ports {
 		if p != nil {
+			p.Poll(now)
 			p.Flush(now, w.buses[i].Send)
 		}
 	}
@@ -349,6 +355,13 @@ func (w *simulation) makeReport(err error) *report.Report {
 		rep.Unit = "none: no frames received"
 	}
 
+	for i, p := range w.ports {
+		if p != nil {
+			if text := p.Counts().String(); text != "" {
+				rep.Ports = append(rep.Ports, b.Buses[i].Name.Text+": "+text)
+			}
+		}
+	}
 	recorder.AddPlayed(w.players, rep)
 	return rep
 }
