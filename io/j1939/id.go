@@ -79,7 +79,7 @@ func Requested(f *can.Frame) (pgn uint32, ok bool) {
 	if Directed(pgn) {
 		pgn &^= 0xFF
 	}
-	return pgn, pgn <= maxPGN
+	return pgn, true
 }
 
 // Refusal returns the negative acknowledgement with which a node at an address answers a request that

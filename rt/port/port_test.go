@@ -145,7 +145,7 @@ func TestRequestIsAnsweredAtTheNextTick(t *testing.T) {
 	}{
 		"of the sender": {0, 65265, ccvs1}, "of all": {255, 65265, ccvs1}, "of all, from another address": {255, 61441, ebc1},
 		"of another node": {3, 65265, 0}, "of all, not supported": {255, 65262, 0},
-		"not supported": {0, 65262, refusal}, "supported by another address of the bench": {0, 61441, refusal},
+		"not supported": {0, 65262, refusal}, "no group at all": {0, 0x452301, refusal}, "supported by another address of the bench": {0, 61441, refusal},
 	} {
 		r := newRig(t)
 		for range due + 3 { // the frames in their cycle are not near
@@ -177,7 +177,6 @@ func TestMalformedRequestsAreIgnored(t *testing.T) {
 	for _, f := range []can.Frame{
 		{ID: 0x18EA0021 | can.EFF, Len: 2}, {ID: 0x18EA0021 | can.EFF | can.RTR, Len: 3}, {ID: 0x18EA000B | can.EFF, Len: 3},
 		{ID: 0x18EA0021 | can.EFF, Len: 3, Data: [64]byte{0, 0xEE, 0}}, // claims are the nodes' matter
-		{ID: 0x18EA0021 | can.EFF, Len: 3, Data: [64]byte{0, 0, 0x04}}, // beyond the last page
 	} {
 		r.port.Receive(&f, 1, r.owns)
 	}
