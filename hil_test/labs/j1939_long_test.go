@@ -67,7 +67,13 @@ func TestLabKernelExchangesLongMessagesWithTheBench(t *testing.T) {
 	toAll := byLine("testj1939", "-r", "-B", "vcan0:0x90,0xff11")
 	toNode := byLine("testj1939", "-r", "vcan0:0x03")
 	witness := byLine("candump", "-L", "vcan0,18E8FF00:1FFFFF00")
-	for _, p := range []*lab.Process{toAll, toNode, witness} {
+	packets := byLine("candump", "-L", "vcan0,00EB0000:00FF0000,00EC0000:00FF0000")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("packets:\n%s", &packets.Out)
+		}
+	})
+	for _, p := range []*lab.Process{toAll, toNode, witness, packets} {
 		lab.AwaitSocket(p)
 	}
 	b := &lab.Bench{File: filepath.Join(dir, "report.json")}
@@ -90,7 +96,7 @@ func TestLabKernelExchangesLongMessagesWithTheBench(t *testing.T) {
 	if code := b.Wait(); code != 0 {
 		t.Errorf("exit %d, %s", code, &b.Err)
 	}
-	for _, p := range []*lab.Process{toAll, toNode, witness} {
+	for _, p := range []*lab.Process{toAll, toNode, witness, packets} {
 		p.Signal(syscall.SIGTERM)
 		p.Wait()
 	}

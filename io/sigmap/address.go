@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"slices"
 
-	"lockstep/io/can"
 	"lockstep/io/j1939"
 	"lockstep/io/messages"
 )
@@ -77,12 +76,6 @@ func refuseDestination(pgn uint32, a Address) {
 	if a.Given {
 		refuse("parameter group %d goes to all nodes: it has no destination", pgn)
 	}
-}
-
-// Pattern selects the frames of a received message.
-type Pattern struct {
-	ID, Mask uint32 // frames whose identifier is ID in the bits of Mask
-	Rx       int    // index in Map.Rx
 }
 
 // The bits of an identifier that a frame of J1939 need not have in common with its message.
@@ -173,18 +166,4 @@ func (b *binder) addPattern(p Pattern, spare bool) {
 		refuse("message %s is received by the same parameter group and addresses: name the senders (from: 0x03)",
 			b.m.Rx[b.m.Patterns[at].Rx].Name)
 	}
-}
-
-// Filters returns filters that pass exactly the data frames that Decode knows.
-func (m *Map) Filters() []can.Filter {
-	list := make([]can.Filter, len(m.Patterns))
-	for i, p := range m.Patterns {
-		mask := p.Mask &^ can.ERR
-		if p.ID&can.EFF == 0 {
-			mask &= can.EFF | can.RTR | can.MaskSFF
-		}
-		list[i] = can.Filter{ID: p.ID, Mask: mask}
-	}
-
-	return list
 }

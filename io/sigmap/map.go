@@ -41,10 +41,30 @@ func (m *Map) HasLong() bool {
 		slices.ContainsFunc(m.Tx, func(t Tx) bool { return t.Flags&can.FlagLong != 0 })
 }
 
+// Pattern selects the frames of a received message.
+type Pattern struct {
+	ID, Mask uint32 // frames whose identifier is ID in the bits of Mask
+	Rx       int    // index in Map.Rx
+}
+
 // PatternGroup is the part of Map.Patterns with one mask; First and End are indices.
 type PatternGroup struct {
 	Mask       uint32
 	First, End int
+}
+
+// Filters returns filters that pass exactly the data frames that Decode knows.
+func (m *Map) Filters() []can.Filter {
+	list := make([]can.Filter, len(m.Patterns))
+	for i, p := range m.Patterns {
+		mask := p.Mask &^ can.ERR
+		if p.ID&can.EFF == 0 {
+			mask &= can.EFF | can.RTR | can.MaskSFF
+		}
+		list[i] = can.Filter{ID: p.ID, Mask: mask}
+	}
+
+	return list
 }
 
 // Find returns the index in Rx of the message with this identifier, -1 if there is none. A Map has at

@@ -360,11 +360,9 @@ func (r *Session) addBus(bus int, f *os.File) error {
 		return err
 	}
 	r.watchdog.buses = append(r.watchdog.buses, own)
-	if r.ports.shared[bus], err = can.Share(f); err != nil {
-		return err
-	}
 	if !bench.IsHostInterface(r.Bench.Buses[bus].Interface.Text) {
-		return nil
+		r.ports.shared[bus], err = can.Share(f)
+		return err
 	}
 	return r.states.add(bus, own)
 }
@@ -401,14 +399,14 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 	r.Control.Close()
 	<-r.watchdog.done
 	r.states.close()
-	r.watchdog.close() // the control unit sees the end of its bus
+	r.ports.close()
+	r.watchdog.close() // the control unit sees the end of its bus, which the ports have closed too
 	if r.Unit != nil && !r.Unit.WaitDone(Grace) {
 		r.Unit.Kill()
 	}
 	for _, p := range r.players {
 		p.Finish()
 	}
-	r.ports.close()
 	incomplete := r.record.Finish()
 	report = r.report()
 	report.Record, report.RecordError, report.Monitored = r.Options.Record, incomplete, r.record.Monitored()
