@@ -210,7 +210,8 @@ const (
 	AfterGap                   // ticks before this one are missing in the record; Export sets it
 )
 
-// Frame is one frame on a bus.
+// Frame is one frame on a bus. With can.FlagLong it is a J1939 message of several frames, which the record
+// has too; its data are the first 64 bytes.
 type Frame struct {
 	Bus  uint8 // index into Header.Buses
 	Sent bool  // sent by the bench; false: received

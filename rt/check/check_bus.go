@@ -107,6 +107,9 @@ func (v *interfaceTable) aboutReceived(rx *sigmap.Rx) string {
 	if !rx.Exact {
 		text += " or more"
 	}
+	if rx.Long {
+		text += " in several frames"
+	}
 	if v.isJ1939(rx.Name) && j1939.ParseID(rx.ID).Source == j1939.Null {
 		text += ", from any address"
 	}
@@ -147,6 +150,9 @@ func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *bench.Frame) string {
 	text := fmt.Sprintf("%d bytes", tx.Len)
 	if tx.Flags&can.FlagFDF != 0 {
 		text += " of CAN FD"
+	}
+	if tx.Flags&can.FlagLong != 0 {
+		text += " in several frames"
 	}
 	if tx.Flags&can.FlagBRS != 0 {
 		text += " with BRS"

@@ -293,7 +293,7 @@ func (c *Recorder) drainRing() {
 		if c.judge != nil {
 			c.judge.Entry(e)
 		}
-		if e.Kind == rt.KindFrame && e.Fate == rt.Sent && !e.Withheld {
+		if e.Kind == rt.KindFrame && e.Fate == rt.Sent && !e.Withheld && e.Frame.Flags&can.FlagLong == 0 {
 			c.monitor.noteSent(e.Bus, &e.Frame)
 		}
 		if c.used++; e.Kind == rt.KindTiming {
