@@ -2,6 +2,7 @@ package rt
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"lockstep/io/can"
 )
@@ -28,10 +29,12 @@ type PortFrame struct {
 	Frame can.Frame
 }
 
+type portWords [unsafe.Sizeof(PortFrame{}) / 8]uint64
+
 // frameQueue has one writer and one reader. A frame that finds no room is dropped and counted.
 type frameQueue struct {
 	head, tail, lost atomic.Uint64 // frames written, read and dropped
-	slots            [portSlots]PortFrame
+	slots            [portSlots]portWords
 }
 
 // push appends a frame; false: there is no room.
@@ -43,7 +46,7 @@ func (q *frameQueue) push(f *PortFrame) bool {
 		q.lost.Add(1)
 		return false
 	}
-	q.slots[at%portSlots] = *f
+	q.slots[at%portSlots] = *(*portWords)(unsafe.Pointer(f))
 	q.head.Store(at + 1)
 	return true
 }
@@ -56,7 +59,7 @@ func (q *frameQueue) pop(f *PortFrame) bool {
 	if at == q.head.Load() {
 		return false
 	}
-	*f = q.slots[at%portSlots]
+	*(*portWords)(unsafe.Pointer(f)) = q.slots[at%portSlots]
 	q.tail.Store(at + 1)
 	return true
 }

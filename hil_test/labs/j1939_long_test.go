@@ -67,16 +67,20 @@ func TestLabKernelExchangesLongMessagesWithTheBench(t *testing.T) {
 	toAll := byLine("testj1939", "-r", "-B", "vcan0:0x90,0xff11")
 	toNode := byLine("testj1939", "-r", "vcan0:0x03")
 	witness := byLine("candump", "-L", "vcan0,18E8FF00:1FFFFF00")
+	var b *lab.Bench
 	packets := byLine("candump", "-L", "vcan0,00EB0000:00FF0000,00EC0000:00FF0000")
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("packets:\n%s", &packets.Out)
+			if b != nil {
+				t.Logf("bench:\n%s\n%s", &b.Out, &b.Err)
+			}
 		}
 	})
 	for _, p := range []*lab.Process{toAll, toNode, witness, packets} {
 		lab.AwaitSocket(p)
 	}
-	b := &lab.Bench{File: filepath.Join(dir, "report.json")}
+	b = &lab.Bench{File: filepath.Join(dir, "report.json")}
 	b.Process = lab.Start(t, lab.Command(t), "run", file, "-bus", "vcan0", "-besteffort", "-report", b.File, "-record", filepath.Join(dir, "drive.rec"))
 	b.AwaitTicking()
 	for _, args := range [][]string{
