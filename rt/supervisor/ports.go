@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"lockstep/io/can"
 	"lockstep/io/j1939"
 	"lockstep/io/record"
@@ -20,10 +22,11 @@ import (
 
 // Limits of the ports and of address claiming.
 const (
-	portInterval   = 5 * time.Millisecond // between two polls
-	maxPortFrames  = 256                  // frames of a bus read per poll
-	claimTimeout   = 5 * time.Second      // longest contest for an address before the first tick
-	maxClaimEvents = 1000                 // events kept
+	portInterval   = 5 * time.Millisecond  // between two polls
+	portTimeout    = 20 * time.Millisecond // longest wait for a frame, if all buses are interfaces
+	maxPortFrames  = 256                   // frames of a bus read per poll
+	claimTimeout   = 5 * time.Second       // longest contest for an address before the first tick
+	maxClaimEvents = 1000                  // events kept
 )
 
 // busPorts has the port of each bus. On an interface it reads a socket of its own: there it claims the
@@ -163,7 +166,21 @@ func (c *busPorts) waitClaimed() error {
 
 // serve serves the ports until close.
 func (c *busPorts) serve() {
-	c.stop = host.Repeat(portInterval, func(time.Time) { c.poll() })
+	if len(c.buses) == 0 {
+		return
+	}
+	var fds []unix.PollFd
+	for _, w := range c.buses {
+		if w.reads {
+			fds = append(fds, unix.PollFd{Fd: int32(w.on.Fd()), Events: unix.POLLIN})
+		}
+	}
+	c.stop = host.Repeat(portInterval, func(time.Time) {
+		if len(fds) > 0 && len(fds) == len(c.buses) {
+			_, _ = unix.Poll(fds, int(portTimeout.Milliseconds())) // on an error the next call reads all the same
+		}
+		c.poll()
+	})
 }
 
 // close ends serve, sends each "cannot claim" that is due and closes the sockets. The target has ended.
