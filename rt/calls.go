@@ -15,6 +15,7 @@ type calls struct {
 	beginPoint func(l *Loop, k int64) // checks commands, 330 bytes deep
 
 	// Receive.
+	receiveLong    func(l *Loop, k int64)
 	filterReceived func(s *fault.Set, b int, f *can.Frame, at can.Stamp) (int64, bool) // changes signals and checksums
 	superviseMap   func(m *sigmap.Map, u []float64, k int64) sigmap.Request            // checks protection, 260 bytes deep
 
@@ -34,6 +35,7 @@ type calls struct {
 func newCalls() calls {
 	return calls{
 		beginPoint:     (*Loop).beginPoint,
+		receiveLong:    (*Loop).receiveLong,
 		filterReceived: (*fault.Set).FilterReceived, superviseMap: (*sigmap.Map).Tick,
 		disturbInputs: (*fault.Set).DisturbInputs, disturbSignals: (*fault.Set).DisturbSignals,
 		sendHeld: (*Loop).sendHeld, encodeAndSend: (*Loop).encodeAndSend, prepareCounters: (*fault.Set).PrepareCounters, disturbFrame: (*fault.Set).DisturbFrame,

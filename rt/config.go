@@ -108,6 +108,7 @@ type Config struct {
 	Virtual bool      // the ticker runs in virtual time: phases are not measured, and no tick is late
 	Safe    SafeValues
 	Faults  fault.Plan // planned faults of values and frames
+	Ports   uint64     // bit i: frames on bus i that are not the plant's go to its port
 
 	Supervisor Loss // reaction to the end of the process that StatusBlock.Supervisor names
 	Bus        Loss // reaction to a bus that is down or off; AfterNs is 0

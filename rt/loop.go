@@ -73,6 +73,8 @@ type Loop struct {
 	start         usage
 	mem           runtime.MemStats
 
+	portFrame PortFrame // scratch
+
 	disturbance
 }
 

@@ -99,23 +99,31 @@ func (w *RxWords) recordArrival(a *arrival, at int64, valid bool) {
 //go:nosplit
 func (l *Loop) receive() {
 	k := l.k + l.behind + 1
+	l.calls.receiveLong(l, k)
 	for b, bus := range l.buses {
 		n := bus.RecvAt(l.frames[:], l.stamps[:])
 		for i := range l.frames[:n] {
-			copies, withheld := int64(0), false
-			if l.reason == NotEnded {
-				copies, withheld = l.calls.filterReceived(l.faults, b, &l.frames[i], l.stamps[i])
-			}
-			l.decodeFrame(b, i, k, false, withheld)
-			if copies > 0 {
-				l.frames[i] = l.faults.Copied
-				l.decodeCopies(b, i, k, copies)
-			}
+			l.receiveFrame(b, i, k)
 		}
 		l.status.RxFrames.Add(uint64(n))
 		if n == MaxRecv {
 			l.status.RxBound.Add(1)
 		}
+	}
+}
+
+// receiveFrame decodes the frame at index at, received before grid point k, as faults leave it.
+//
+//go:nosplit
+func (l *Loop) receiveFrame(b, at int, k int64) {
+	copies, withheld := int64(0), false
+	if l.reason == NotEnded {
+		copies, withheld = l.calls.filterReceived(l.faults, b, &l.frames[at], l.stamps[at])
+	}
+	l.decodeFrame(b, at, k, false, withheld)
+	if copies > 0 {
+		l.frames[at] = l.faults.Copied
+		l.decodeCopies(b, at, k, copies)
 	}
 }
 
@@ -139,7 +147,8 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 		return
 	}
 	if i < 0 {
-		if !l.countConflict(b, f.ID, k) {
+		conflict := l.countConflict(b, f.ID, k)
+		if !l.forward(b, at) && !conflict {
 			l.status.RxUnknown.Add(1)
 		}
 		return

@@ -56,6 +56,19 @@ func TestSafeValuesAreSentAtOnceWhileThePlantFollowsTheClock(t *testing.T) {
 	}
 }
 
+func TestSilentBusCarriesNoFramesNotEvenSafeValues(t *testing.T) {
+	b := newBench(t, Overrun{Safe, 0}, func(cfg *Config, _ *integrator) { cfg.Ticks, cfg.Safe = 30, safeValues(Done) })
+	b.turn(10)
+	if got := b.received(); !slices.Equal(got.steps, span(1, 10)) {
+		t.Errorf("State says steps %v, want 1 to 10", got.steps)
+	}
+	b.page.Muted.Store(1)
+	b.turn(1000)
+	if got := b.received(); len(got.steps) != 0 || len(got.slow) != 0 || b.page.Ticks.Load() != 30 {
+		t.Errorf("%d frames after %d ticks, want none after 30", len(got.steps)+len(got.slow), b.page.Ticks.Load())
+	}
+}
+
 func TestSafeStateWithoutSafeValuesSendsNothing(t *testing.T) {
 	b := newBench(t, Overrun{Safe, 0}, func(cfg *Config, _ *integrator) { cfg.Ticks = 30 })
 	b.ticker.Miss(10, 1)

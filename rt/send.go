@@ -23,6 +23,9 @@ func (l *Loop) send(k int64, served bool) {
 	}
 	faultsAct := k == l.k // faults act only on frames of a point that the plant has reached
 	for b, m := range l.maps {
+		if l.status.Muted.Load()>>b&1 == 1 {
+			continue
+		}
 		if !served {
 			l.countUnsent(b, k)
 			continue
@@ -34,7 +37,8 @@ func (l *Loop) send(k int64, served bool) {
 		l.resend(b, k, y, faultsAct)
 		for i := range m.Tx {
 			d := &l.departures[l.firstTx[b]+i]
-			if due := l.coders[b].Due(i, k, y, l.forcesSignals(faultsAct)); (due || urgent) && d.retriedAt != k {
+			asked := l.status.takeSendNow(l.firstTx[b] + i)
+			if due := l.coders[b].Due(i, k, y, l.forcesSignals(faultsAct)); (due || urgent || asked) && d.retriedAt != k {
 				d.retry = !l.calls.encodeAndSend(l, b, i, k, y, faultsAct)
 			}
 		}
@@ -135,7 +139,7 @@ func (l *Loop) transmit(b, i int) bool {
 	l.entry.Fate = Sent
 	switch {
 	case l.entry.Withheld:
-	case l.buses[b].Send(&l.frame):
+	case l.put(b):
 		l.status.TxFrames.Store(l.status.TxFrames.Load() + 1)
 		l.times.entry.Sent.add(at)
 	default:

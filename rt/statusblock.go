@@ -95,6 +95,9 @@ type StatusBlock struct {
 	Stop       atomic.Uint64 // 0: go on; StopPlanned, StopShutdown: end after this tick; StopSafe
 	Supervisor atomic.Uint64 // Identity of the supervisor; 0: none
 
+	// bit i: bus i sends nothing more, not even safe values, because an address of the bench is lost
+	Muted atomic.Uint64
+
 	BusOff  atomic.Uint64 // bit i: the controller of bus i has reported bus-off
 	BusOffs atomic.Uint64 // bus-off reports of all buses
 
@@ -177,6 +180,8 @@ type StatusBlock struct {
 	ledger ledger // see ReadLedger
 	ring   ring   // see NextEntry
 	mail   mail   // see Post
+
+	ports portQueues // see PortFrame
 
 	seq   atomic.Uint64 // odd while the outputs are being written
 	yTick uint64

@@ -12,11 +12,15 @@ import (
 // receive writes the method Decode of a bus.
 func (w *signalWriter) receive(b int, m *sigmap.Map) {
 	w.line("// Decode decodes a frame into u and returns the index of its message, -1 for an unknown one.\n//\n//go:nosplit")
-	w.line("func (b *bus%d) Decode(u []float64, f *can.Frame) (int, sigmap.Result) {\nswitch f.ID {", b)
-	for i := range m.Rx {
-		w.line("case 0x%X:\nreturn %d, b.decode%d(u, f)", m.Rx[i].ID, i, i)
+	w.line("func (b *bus%d) Decode(u []float64, f *can.Frame) (int, sigmap.Result) {", b)
+	for _, g := range m.Groups {
+		w.line("switch f.ID%s {", map[bool]string{false: fmt.Sprintf(" & 0x%X", g.Mask)}[g.Mask == math.MaxUint32])
+		for _, p := range m.Patterns[g.First:g.End] {
+			w.line("case 0x%X:\nreturn %d, b.decode%d(u, f)", p.ID, p.Rx, p.Rx)
+		}
+		w.line("}")
 	}
-	w.line("}\nreturn b.DecodeOther(f)\n}\n")
+	w.line("return b.DecodeOther(f)\n}\n")
 	for i := range m.Rx {
 		w.decode(b, i, &m.Rx[i])
 		w.sums(b, "rx", i, m.Rx[i].Protect)

@@ -76,6 +76,9 @@ func randomMessage(rnd *rand.Rand, i int) messages.Message {
 	m := messages.Message{Name: fmt.Sprintf("M%d", i), ID: uint32(0x100*i + rnd.IntN(0x100)), Len: []int{1, 3, 8, 8, 8, 8, 12, 64}[rnd.IntN(8)]}
 	if rnd.IntN(4) == 0 {
 		m.ID |= can.EFF | uint32(rnd.IntN(1<<29))
+		if m.J1939 = i < 3 && m.Len == 8; m.J1939 && rnd.IntN(2) == 0 {
+			m.ID |= 0xFE // from any source address
+		}
 	}
 	var taken messages.Bits
 	for range 12 {

@@ -253,7 +253,7 @@ func (b *Bus) closed() bool {
 //
 //go:nosplit
 func (b *Bus) Send(f *Frame) bool {
-	if f.Len > 64 {
+	if f.Len > 64 || f.Flags&FlagLong != 0 {
 		b.Stats.TxDropped++
 		b.Stats.Errors++
 		return false

@@ -57,10 +57,14 @@ const (
 	FlagFDF uint8 = 1 << 2 // a CAN FD frame
 )
 
-// FD reports whether f is sent as a CAN FD frame: FlagFDF is set, or Len exceeds 8.
+// FlagLong marks a message of more than 8 bytes that several frames carry, as SAE J1939 does. It is not
+// a frame of a bus: Bus.Send refuses it. Data has the first 64 bytes.
+const FlagLong uint8 = 1 << 7
+
+// FD reports whether f is sent as a CAN FD frame: FlagFDF is set, or Len exceeds 8 without FlagLong.
 //
 //go:nosplit
-func (f *Frame) FD() bool { return f.Flags&FlagFDF != 0 || f.Len > 8 }
+func (f *Frame) FD() bool { return f.Flags&FlagFDF != 0 || f.Len > 8 && f.Flags&FlagLong == 0 }
 
 // Lengths maps a data length code to the frame's length in bytes; codes above 8 are CAN FD: ISO 11898-1.
 var Lengths = [16]uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64}

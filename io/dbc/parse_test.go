@@ -252,7 +252,7 @@ var impossibleFiles = []struct {
 	{"multiplexor that is no signal", signal(`m0 : 0|8@1+ (1,0) [0|0] "" X`) + "SG_MUL_VAL_ 1 s t 0-0;", messages.Flaw{Line: 2, Message: "M", Signal: "s", Err: errors.New(`the message has no signal "t", its multiplexor`)}},
 	{"multiplexor of itself", signal(`m0M : 0|8@1+ (1,0) [0|0] "" X`) + "SG_MUL_VAL_ 1 s s 0-0;", messages.Flaw{Line: 2, Message: "M", Signal: "s", Err: errors.New(`it is multiplexed in a circle, or more than 16 levels deep`)}},
 	{"range of nothing", signal(`M : 0|8@1+ (1,0) [0|0] "" X`) + ` SG_ t m0 : 8|8@1+ (1,0) [0|0] "" X` + "\nSG_MUL_VAL_ 1 t s 2-1;", messages.Flaw{Line: 3, Message: "M", Signal: "t", Err: errors.New(`2-1 selects nothing`)}},
-	{"J1939 in several frames", "BO_ 2566844926 M: 20 X\n" + `BA_DEF_ "ProtocolType" STRING ;` + "\n" + `BA_ "ProtocolType" "J1939";`, messages.Flaw{Line: 1, Message: "M", Err: errors.New(`a J1939 message of 20 bytes takes several frames`)}},
+	{"J1939 beyond the longest message", "BO_ 2566844926 M: 1786 X\n" + `BA_DEF_ "ProtocolType" STRING ;` + "\n" + `BA_ "ProtocolType" "J1939";`, messages.Flaw{Line: 1, Message: "M", Err: errors.New(`a J1939 message has up to 1785 bytes, not 1786`)}},
 	{"29 bits without bit 31", "BO_ 419366147 M: 8 X", messages.Flaw{Line: 1, Message: "M", Err: errors.New(`identifier 0x18FF0503`)}},
 }
 

@@ -56,10 +56,11 @@ func (n *Node) Begin(now int64) can.Frame {
 func (n *Node) Receive(f *can.Frame, now int64) (answer can.Frame, ok bool) {
 	id := ParseID(f.ID)
 	switch {
-	case n.State == Silent || f.ID&can.EFF == 0 || f.ID&(can.RTR|can.ERR) != 0:
+	case n.State == Silent || !isData(f):
 	case id.PGN == PGNClaim && id.Source == n.Address && f.Len == 8:
 		return n.resolveConflict(Name(binary.LittleEndian.Uint64(f.Data[:])), now)
-	case id.PGN == PGNRequest && f.Len >= 3 && binary.LittleEndian.Uint32(f.Data[:])&0xFFFFFF == PGNClaim:
+	}
+	if pgn, ok := Requested(f); n.State != Silent && ok && pgn == PGNClaim {
 		return n.answerRequest(&id, now)
 	}
 
@@ -111,13 +112,16 @@ func (n *Node) Poll(now int64) (f can.Frame, ok bool) {
 	if n.State == Waiting && now >= n.waitEnd {
 		n.State = Held
 	}
-	if n.State == Lost && n.cannotClaimAt != 0 && now >= n.cannotClaimAt {
+	if n.IsPending() && now >= n.cannotClaimAt {
 		n.cannotClaimAt = 0
 		return n.claimFrame(Null), true
 	}
 
 	return can.Frame{}, false
 }
+
+// IsPending reports whether a delayed frame is still to be sent.
+func (n *Node) IsPending() bool { return n.State == Lost && n.cannotClaimAt != 0 }
 
 // claimFrame returns the frame "address claimed"; from address Null it means "cannot claim".
 func (n *Node) claimFrame(from uint8) can.Frame {

@@ -1,11 +1,13 @@
 // Package j1939 owns the network layer that SAE J1939 adds to CAN. Identifiers consist of
 // priority, parameter group and addresses. A node has a NAME of 64 bits, and claims its address by
-// a state machine (SAE J1939-81).
+// a state machine (SAE J1939-81). A node answers requests for groups, and the transport protocol
+// carries messages of up to 1785 bytes in packets of seven (SAE J1939-21).
 //
 // It opens no bus, does not block and has no clock: the caller passes in frames and instants. It
 // does not know the content of messages, which package messages describes.
 //
-// Reading order: id.go (ID), name.go (Name, Parts), claim.go (the state machine).
+// Reading order: id.go (ID, requests), name.go (Name, Parts), claim.go (the state machine of a claim),
+// transport.go (Transport: the state machines of the transport protocol).
 package j1939
 
 import "lockstep/io/can"
@@ -16,11 +18,14 @@ const (
 	Global = 255 // destination address of all nodes
 )
 
-// Parameter groups of network management: SAE J1939-21, -81.
+// Parameter groups of the network layer: SAE J1939-21, -81.
 const (
-	PGNRequest = 0xEA00  // request; the three data bytes are the group requested
-	PGNClaim   = 0xEE00  // address claimed; the data is the NAME
-	maxPGN     = 0x3FFFF // two bits of page, PDU format, PDU specific
+	PGNAck        = 0xE800  // acknowledgement of a request
+	PGNRequest    = 0xEA00  // request; the three data bytes are the group requested
+	PGNPacket     = 0xEB00  // transport protocol: a packet of a message, TP.DT
+	PGNConnection = 0xEC00  // transport protocol: connection management, TP.CM
+	PGNClaim      = 0xEE00  // address claimed; the data is the NAME
+	maxPGN        = 0x3FFFF // two bits of page, PDU format, PDU specific
 )
 
 // ID holds the parts of a 29-bit identifier.
@@ -55,11 +60,40 @@ func (v ID) Bits() uint32 {
 	return can.EFF | uint32(v.Priority&7)<<26 | pgn<<8 | uint32(v.Source)
 }
 
-// Filters returns filters for the frames that Node.Receive processes: claims and requests.
-func Filters() []can.Filter {
+// Filters returns filters for the frames of the network layer: claims, requests and the transport
+// protocol.
+func Filters() (list []can.Filter) {
 	const format = can.EFF | can.RTR | 0x3FF<<16 // page and PDU format
-	return []can.Filter{
-		{ID: can.EFF | PGNClaim<<8, Mask: format},
-		{ID: can.EFF | PGNRequest<<8, Mask: format},
+	for _, pgn := range []uint32{PGNClaim, PGNRequest, PGNConnection, PGNPacket} {
+		list = append(list, can.Filter{ID: can.EFF | pgn<<8, Mask: format})
 	}
+	return list
 }
+
+// Requested returns the group that a frame requests; ok is false if the frame is no request.
+func Requested(f *can.Frame) (pgn uint32, ok bool) {
+	if !isData(f) || ParseID(f.ID).PGN != PGNRequest || f.Len < 3 {
+		return 0, false
+	}
+	pgn = pgnAt(f.Data[:])
+	if Directed(pgn) {
+		pgn &^= 0xFF
+	}
+	return pgn, true
+}
+
+// Refusal returns the negative acknowledgement with which a node at an address answers a request that
+// it does not support: SAE J1939-21, 5.4.4. It goes to all; byte 5 has the address of the requester.
+func Refusal(request *can.Frame, address uint8) can.Frame {
+	const negative = 1
+	id := ParseID(request.ID)
+	f := can.Frame{ID: ID{Priority: 6, PGN: PGNAck, Destination: Global, Source: address}.Bits(), Len: 8}
+	copy(f.Data[:], []byte{negative, 0xFF, 0xFF, 0xFF, id.Source, request.Data[0], request.Data[1], request.Data[2]})
+	return f
+}
+
+// isData reports whether a frame has 29 bits and data.
+func isData(f *can.Frame) bool { return f.ID&can.EFF != 0 && f.ID&(can.RTR|can.ERR) == 0 }
+
+// pgnAt returns the group in the first three bytes of b.
+func pgnAt(b []byte) uint32 { return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 }

@@ -60,8 +60,9 @@ func (m *Message) check() error {
 		return fmt.Errorf("identifier 0x%X has more than 11 bits and is not marked as extended (bit 31)", id)
 	case id > can.MaskEFF:
 		return fmt.Errorf("identifier 0x%X has more than 29 bits", id)
-	case m.J1939 && m.Len > 8:
-		return fmt.Errorf("a J1939 message of %d bytes takes several frames", m.Len)
+	case m.J1939 && m.Len > MaxLong:
+		return fmt.Errorf("a J1939 message has up to %d bytes, not %d", MaxLong, m.Len)
+	case m.Long():
 	case m.Len != FrameLen(m.Len):
 		return fmt.Errorf("no CAN frame has %d bytes: 0 to 8, or with CAN FD 12, 16, 20, 24, 32, 48, 64", m.Len)
 	}
@@ -71,6 +72,18 @@ func (m *Message) check() error {
 
 // lacksExtendedBit reports whether ID needs 29 bits but is not marked as extended.
 func (m *Message) lacksExtendedBit() bool { return can.MaskSFF < m.ID && m.ID <= can.MaskEFF }
+
+// fits reports whether the bits of s are within 64 bytes.
+func (s *Signal) fits() bool {
+	_, ok := s.Bits()
+	return ok
+}
+
+// MaxLong is the length of the longest J1939 message, bytes.
+const MaxLong = 1785
+
+// Long reports whether several frames carry the message. Its signals are within its first 64 bytes.
+func (m *Message) Long() bool { return m.J1939 && m.Len > 8 }
 
 // FrameLen returns the length of the smallest frame that holds n bytes, -1 if none does.
 func FrameLen(n int) int {
@@ -90,6 +103,9 @@ func (s *Signal) check(bytes int) error {
 
 	if s.Len < 1 || s.Len > 64 {
 		return fmt.Errorf("length %d is not 1 to 64 bits", s.Len)
+	}
+	if last := s.Start / 8; bytes > 64 && last < bytes && (last > 63 || !s.fits()) {
+		return fmt.Errorf("%d|%d is not within the first 64 bytes of a message of several frames", s.Start, s.Len)
 	}
 	if bits, ok := s.Bits(); !ok || bits.Bytes() > bytes {
 		return fmt.Errorf("%d|%d does not fit the message's %d bytes", s.Start, s.Len, bytes)

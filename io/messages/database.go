@@ -20,7 +20,7 @@ type Database struct {
 type Message struct {
 	Name         string
 	ID           uint32 // identifier, with can.EFF if it is extended
-	Len          int    // bytes, 0 to 64
+	Len          int    // bytes, 0 to 64; of a J1939 message to MaxLong
 	Signals      []Signal
 	Sender       string   // node that sends it, "" if the file names none
 	OtherSenders []string // further nodes that send it
@@ -30,7 +30,7 @@ type Message struct {
 	FastNs       int64  // time between two frames while a signal is active, ns
 	DelayNs      int64  // minimum time between two frames, ns
 	Repeats      int    // frames repeated after a change
-	FD           bool   // CAN FD frame; always true if Len > 8
+	FD           bool   // CAN FD frame; always true if Len > 8, except for a J1939 message
 	LongFD       bool   // FD follows from Len alone: the file does not name the format
 	BRS          bool   // CAN FD frame with bit rate switch
 	J1939        bool   // ID consists of priority, parameter group and addresses
@@ -67,7 +67,7 @@ type Signal struct {
 }
 
 // IsFD reports whether the frames of m are CAN FD frames.
-func (m *Message) IsFD() bool { return m.FD || m.Len > 8 }
+func (m *Message) IsFD() bool { return m.FD || m.Len > 8 && !m.Long() }
 
 // Value is an entry of a value table: a raw value and its text.
 type Value struct {

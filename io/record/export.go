@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/io/can"
 	"lockstep/model/units"
 )
 
@@ -111,7 +112,7 @@ func (c *unitConverter) Write(e *Entry) error {
 type busFrames struct{ Exporter }
 
 func (x busFrames) Write(e *Entry) error {
-	if f := &e.Frame; e.Kind == FrameEntry && (f.Lost || f.Sent && f.Withheld || !f.Sent && f.Copy) {
+	if f := &e.Frame; e.Kind == FrameEntry && (f.Lost || f.Sent && f.Withheld || !f.Sent && f.Copy || f.Flags&can.FlagLong != 0) {
 		return nil
 	}
 	return x.Exporter.Write(e)

@@ -224,16 +224,17 @@ const (
 	AfterGap                   // ticks before this one are missing in the record; Export sets it
 )
 
-// Frame is one frame on a bus.
+// Frame is one frame on a bus. With can.FlagLong it is a J1939 message of several frames, which the record
+// has too; its data are the first 64 bytes.
 type Frame struct {
 	Bus  uint8 // index into Header.Buses
-	Sent bool  // sent by the target; false: received
+	Sent bool  // sent by the bench; false: received
 	Lost bool  // encoded, but not accepted by the bus: it was never on the bus
 	Safe bool  // the frame carries the safe values of the bench, not the plant's
 
 	// Other marks a frame of the bus monitor: the bench does not use its identifier, or another
-	// sender used an identifier of the bench. It did not reach the plant; Sent, Lost, Safe,
-	// Withheld and Copy are false.
+	// sender used an identifier of the bench. It did not reach the plant; Lost, Safe, Withheld and
+	// Copy are false. Sent marks a frame that the supervisor's port has sent, not the target.
 	Other bool
 
 	// Withheld and Copy mark faults. A delayed frame is withheld first and a copy later, a received

@@ -83,7 +83,7 @@ func (s *Source) recordFrames(r *Reader) func() (LogFrame, error) {
 				return LogFrame{}, err
 			}
 			switch f := &e.Frame; {
-			case e.Kind == FrameEntry && !f.Sent && !f.Copy:
+			case e.Kind == FrameEntry && !f.Sent && !f.Copy && f.Flags&can.FlagLong == 0:
 				return LogFrame{Time: r.Header.timeOr(f.Time, f.Tick), Channel: r.Header.busName(f.Bus), Frame: f.Frame}, nil
 			case e.Kind == EventEntry && (e.Event.Kind == Lost || e.Event.Kind == MonitorLost || e.Event.Kind == Damage):
 				if s.Gaps++; s.Gaps == 1 {

@@ -23,7 +23,7 @@ func Bind(db *messages.Database, spec Spec, inputs, outputs []units.Port) (*Map,
 	}
 	b := &binder{
 		db: db, m: &Map{PeriodNs: spec.PeriodNs},
-		inputs: inputs, outputs: outputs, drivers: map[int]Link{},
+		inputs: inputs, outputs: outputs, drivers: map[int]Link{}, addresses: spec.Addresses,
 	}
 	err := try(func() {
 		bindEach(InSendings, spec.Sendings, b.addSending)
@@ -31,6 +31,8 @@ func Bind(db *messages.Database, spec Spec, inputs, outputs []units.Port) (*Map,
 		bindEach(InSend, spec.Send, b.addSent)
 		bindEach(InSendings, spec.Sendings, b.fillUnbound) // all signals with a port are bound
 		bindEach(InReceptions, spec.Receptions, b.setReception)
+		slices.SortFunc(b.m.Rx, func(v, w Rx) int { return cmp.Compare(v.ID, w.ID) })
+		b.compilePatterns(spec.Receptions)
 	})
 	if err != nil {
 		return nil, err
@@ -45,8 +47,6 @@ func Bind(db *messages.Database, spec Spec, inputs, outputs []units.Port) (*Map,
 		r.NextMiss = r.CycleTicks + r.CycleTicks/2 + 1
 	}
 	b.choosePhases()
-	slices.SortFunc(b.m.Rx, func(v, w Rx) int { return cmp.Compare(v.ID, w.ID) }) // Find needs this order
-
 	return b.m, nil
 }
 
@@ -56,6 +56,7 @@ type binder struct {
 	m               *Map
 	inputs, outputs []units.Port
 	drivers         map[int]Link // link that drives an input
+	addresses       []uint8      // J1939 addresses of the bench
 	frames          []*txLayout  // layouts of m.Tx
 }
 

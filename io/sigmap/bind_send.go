@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"lockstep/io/can"
+	"lockstep/io/j1939"
 	"lockstep/io/messages"
 	"lockstep/model/units"
 )
@@ -25,8 +26,12 @@ func (b *binder) addSending(s *Sending) {
 	if b.txIndex(msg.Name) >= 0 {
 		refuse("given twice")
 	}
-	t := Tx{Name: msg.Name, ID: msg.ID, Len: msg.Len, Send: s.Send}
-	if msg.IsFD() {
+	t := Tx{Name: msg.Name, ID: b.sendID(msg, s), Len: msg.Len, Send: s.Send}
+	switch {
+	case msg.Long():
+		t.Flags = can.FlagLong
+		checkLong(msg, s, t.ID)
+	case msg.IsFD():
 		t.Flags = can.FlagFDF
 	}
 	if msg.BRS {
@@ -387,13 +392,19 @@ func (b *binder) choosePhases() {
 	}
 }
 
-// MaxBits returns the longest duration of a frame of t on the bus, in bit times: for a
+// MaxBits returns the longest duration of a frame of t on the bus, in bit times; of a message of several
+// frames, that of all its packets and of its announcement. For a
 // classic frame of s bytes g + 8s + 13 + (g+8s-1)/4 with g = 34 or 54 (Davis et al.,
 // Real-Time Systems 35, 2007, eq. 1); for a CAN FD frame the sum of MaxBitsFD.
 func (t *Tx) MaxBits() int {
 	if t.Flags&can.FlagFDF != 0 {
 		slow, fast := t.MaxBitsFD()
 		return slow + fast
+	}
+
+	if t.Flags&can.FlagLong != 0 {
+		packet := Tx{ID: t.ID, Len: 8}
+		return (1 + j1939.Packets(t.Len)) * packet.MaxBits()
 	}
 
 	g := 34

@@ -14,6 +14,7 @@ type Rx struct {
 	Size   int    // length by the database, bytes; further bytes of a frame are counted
 	Paired bool   // the database has a message with this number and the other length of the identifier
 	Whole  bool   // a frame with a signal out of its range is Rejected; else the signal alone is
+	Long   bool   // several frames carry the message; Len is 64 at most
 	Fields []Field
 
 	CycleTicks   int64 // expected cycle, ticks; 0: none
@@ -158,7 +159,7 @@ func (r *Rx) checkForm(f *can.Frame) Result {
 
 	n := int(f.Len)
 	switch {
-	case r.Strict && (f.ID != r.ID || f.FD() != r.FD || r.BRS && f.Flags&can.FlagBRS == 0):
+	case r.Strict && ((f.ID^r.ID)&(can.EFF|can.RTR) != 0 || f.FD() != r.FD || r.BRS && f.Flags&can.FlagBRS == 0):
 		r.Counts.Format++
 		return WrongFormat
 	case n < r.Len || r.Exact && n > r.Len:

@@ -10,18 +10,24 @@
 // time), protect.go (sets counter and checksum), protect_check.go (checks both).
 //
 // Before the run: spec.go (Spec, the input of Bind), bind.go with bind_receive.go and bind_send.go
-// (Bind, phases of sent frames), value.go (values and names as text), protect_spec.go
+// (Bind, phases of sent frames), address.go (addresses of J1939, Find's patterns), value.go (values and names as text), protect_spec.go
 // (ProtectionSpec, profiles) with protect_prepare.go.
 package sigmap
 
-import "lockstep/io/can"
+import (
+	"slices"
+
+	"lockstep/io/can"
+)
 
 // Map moves values between the frames of one bus and the vectors of a plant. It is plain
 // data, made by Bind. Decode, Tick, Due and Encode change only its counters and the state
 // of its messages: the same frames at the same ticks give the same values.
 type Map struct {
-	Rx []Rx // received messages, by rising ID
-	Tx []Tx // sent messages, in the order of Spec.Sendings
+	Rx       []Rx           // received messages, by the rising identifier of the database
+	Patterns []Pattern      // identifiers of Rx: the more specific masks first, then by rising ID
+	Groups   []PatternGroup // patterns with the same mask, in their order
+	Tx       []Tx           // sent messages, in the order of Spec.Sendings
 
 	PeriodNs  int64  // period of the tick, ns
 	Saturated uint64 // signal values limited to the end of their range when sent
@@ -29,16 +35,34 @@ type Map struct {
 	saturated bool // rawValue limited its last value
 }
 
+// HasLong reports whether the map has messages that several frames carry.
+func (m *Map) HasLong() bool {
+	return slices.ContainsFunc(m.Rx, func(r Rx) bool { return r.Long }) ||
+		slices.ContainsFunc(m.Tx, func(t Tx) bool { return t.Flags&can.FlagLong != 0 })
+}
+
+// Pattern selects the frames of a received message.
+type Pattern struct {
+	ID, Mask uint32 // frames whose identifier is ID in the bits of Mask
+	Rx       int    // index in Map.Rx
+}
+
+// PatternGroup is the part of Map.Patterns with one mask; First and End are indices.
+type PatternGroup struct {
+	Mask       uint32
+	First, End int
+}
+
 // Filters returns filters that pass exactly the frames that are not Unknown to Decode: those of the
 // received messages, and those that differ from them in their format only.
 func (m *Map) Filters() []can.Filter {
-	list := make([]can.Filter, len(m.Rx))
-	for i := range m.Rx {
-		r := &m.Rx[i]
-		list[i] = can.Filter{ID: r.ID & can.MaskEFF, Mask: can.MaskEFF}
-		if r.Paired {
-			list[i] = can.Filter{ID: r.ID, Mask: can.MaskEFF | can.EFF}
+	list := make([]can.Filter, len(m.Patterns))
+	for i, p := range m.Patterns {
+		mask := p.Mask & can.MaskEFF
+		if m.Rx[p.Rx].Paired {
+			mask |= can.EFF
 		}
+		list[i] = can.Filter{ID: p.ID & mask, Mask: mask}
 	}
 
 	return list
@@ -64,23 +88,28 @@ func filter(id uint32) can.Filter {
 	return can.Filter{ID: id, Mask: mask | can.EFF | can.RTR}
 }
 
-// Find returns the index in Rx of the message with this ID, -1 if there is none.
+// Find returns the index in Rx of the message with this identifier, -1 if there is none. A Map has at
+// most five groups.
 //
 //go:nosplit
 func (m *Map) Find(id uint32) int {
-	lo, hi := 0, len(m.Rx)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if m.Rx[mid].ID < id {
-			lo = mid + 1
-		} else {
-			hi = mid
+	for g := range m.Groups {
+		group := &m.Groups[g]
+		key, lo, hi := id&group.Mask, group.First, group.End
+		for lo < hi {
+			mid := (lo + hi) / 2
+			if m.Patterns[mid].ID < key {
+				lo = mid + 1
+			} else {
+				hi = mid
+			}
+		}
+
+		if lo < group.End && m.Patterns[lo].ID == key {
+			return m.Patterns[lo].Rx
 		}
 	}
 
-	if lo < len(m.Rx) && m.Rx[lo].ID == id {
-		return lo
-	}
 	return -1
 }
 

@@ -11,6 +11,7 @@ type Spec struct {
 	Send       []Link
 	Sendings   []Sending
 	Receptions []Reception // expectations of received messages; others have the defaults of a Reception
+	Addresses  []uint8     // J1939 addresses of the bench on this bus
 	PeriodNs   int64       // period of the tick, ns, > 0
 }
 
@@ -34,18 +35,19 @@ const FreePhase = -1
 // Sending says when a message is sent and with which values. A cyclic message is sent at
 // the ticks at PhaseNs plus a multiple of CycleNs.
 type Sending struct {
-	Message string
-	Send    SendType
-	CycleNs int64  // cycle, ns, a multiple of the period, > 0; not used if OnChange
-	PhaseNs int64  // phase, ns, a multiple of the period, 0 <= phase < cycle; or FreePhase
-	GapNs   int64  // minimum time before a frame sent on change, ns, a multiple of the period
-	Repeats int    // repetitions of a frame sent on change; another change restarts them
-	EveryNs int64  // time between repetitions, ns, a multiple of the period; 0: GapNs
-	Counter string // signal that counts the frames, "" for none
-	Values  []Constant
-	Mux     *Rotation        // pages of a multiplexed message, sent in turn; nil: one page
-	Protect []ProtectionSpec // protections, applied in this order
-	Restbus bool             // all signals without a port become fields, not only those in Values
+	Message             string
+	Source, Destination Address // addresses of a J1939 message
+	Send                SendType
+	CycleNs             int64  // cycle, ns, a multiple of the period, > 0; not used if OnChange
+	PhaseNs             int64  // phase, ns, a multiple of the period, 0 <= phase < cycle; or FreePhase
+	GapNs               int64  // minimum time before a frame sent on change, ns, a multiple of the period
+	Repeats             int    // repetitions of a frame sent on change; another change restarts them
+	EveryNs             int64  // time between repetitions, ns, a multiple of the period; 0: GapNs
+	Counter             string // signal that counts the frames, "" for none
+	Values              []Constant
+	Mux                 *Rotation        // pages of a multiplexed message, sent in turn; nil: one page
+	Protect             []ProtectionSpec // protections, applied in this order
+	Restbus             bool             // all signals without a port become fields, not only those in Values
 }
 
 // Rotation selects pages of a multiplexed message. Each frame is the next page.
@@ -64,17 +66,18 @@ type Constant struct {
 
 // Reception is the timing and protection expected of a received message.
 type Reception struct {
-	Message   string
-	CycleNs   int64 // expected cycle, ns; 0: the cycle of the database, if any
-	TimeoutNs int64 // longest time without a valid frame, ns; DefaultTimeout: three cycles, if any; 0: none
-	FirstNs   int64 // timeout of the first frame, ns from the start, while the sender boots; 0: TimeoutNs
-	DLC       int   // exact length of a frame, bytes; 0: at least the length of the message
-	BRS       bool  // a frame without bit rate switch has the wrong format
-	Protect   []ProtectionSpec
-	OnTimeout ReactionSpec // reaction from the timeout to the next valid frame
-	OnError   ReactionSpec // reaction while the window is INVALID; without Protect it counts formats and lengths
-	Rule      RangeRule
-	Invalid   []InvalidSpec
+	Message           string
+	From, Destination Address // addresses of a J1939 message: sender and addressed node
+	CycleNs           int64   // expected cycle, ns; 0: the cycle of the database, if any
+	TimeoutNs         int64   // longest time without a valid frame, ns; DefaultTimeout: three cycles, if any; 0: none
+	FirstNs           int64   // timeout of the first frame, ns from the start, while the sender boots; 0: TimeoutNs
+	DLC               int     // exact length of a frame, bytes; 0: at least the length of the message
+	BRS               bool    // a frame without bit rate switch has the wrong format
+	Protect           []ProtectionSpec
+	OnTimeout         ReactionSpec // reaction from the timeout to the next valid frame
+	OnError           ReactionSpec // reaction while the window is INVALID; without Protect it counts formats and lengths
+	Rule              RangeRule
+	Invalid           []InvalidSpec
 }
 
 // RangeRule is what a signal out of its range makes invalid.

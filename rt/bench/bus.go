@@ -127,14 +127,17 @@ func (b *Bus) readFrame(r *yamlfile.Reader, e yamlfile.Field, rest bool) {
 	at := sigmap.Place{List: sigmap.InSendings, Index: len(b.Frames)}
 	b.positions[at] = e.KeyScalar()
 	what := "frame " + e.Key
-	s := r.Section(e, what, "cycle", "phase", "counter", "send", "repeat", "min_gap", "values", "mux", "protect")
+	s := r.Section(e, what, "cycle", "phase", "counter", "send", "repeat", "min_gap", "values", "mux", "protect",
+		"source", "destination")
 	f := Frame{Sending: sigmap.Sending{
 		Restbus: rest,
 		Message: e.Key, PhaseNs: sigmap.FreePhase, Repeats: -1,
-		CycleNs: readNanoseconds(r, s["cycle"], what+": cycle", 1, 3600e9),
-		Counter: r.Scalar(s["counter"], what+": counter").Text,
-		GapNs:   readNanoseconds(r, s["min_gap"], what+": min_gap", 0, 3600e9),
-		Protect: b.readProtection(r, s["protect"], at, what+": protect"),
+		Source:      readAddressOf(r, s["source"], what+": source", ""),
+		Destination: readAddressOf(r, s["destination"], what+": destination", "all"),
+		CycleNs:     readNanoseconds(r, s["cycle"], what+": cycle", 1, 3600e9),
+		Counter:     r.Scalar(s["counter"], what+": counter").Text,
+		GapNs:       readNanoseconds(r, s["min_gap"], what+": min_gap", 0, 3600e9),
+		Protect:     b.readProtection(r, s["protect"], at, what+": protect"),
 	}}
 	if phase, ok := s["phase"]; ok {
 		f.PhaseNs = readNanoseconds(r, phase, what+": phase", 0, 3600e9)
@@ -255,16 +258,18 @@ func (b *Bus) readMessage(r *yamlfile.Reader, e yamlfile.Field) {
 	b.positions[at] = e.KeyScalar()
 	what := "message " + e.Key
 	s := r.Section(e, what, "cycle", "timeout", "first_timeout", "dlc", "brs", "protect",
-		"on_timeout", "on_error", "invalid")
+		"on_timeout", "on_error", "invalid", "from", "destination")
 	m := sigmap.Reception{
-		Message:   e.Key,
-		CycleNs:   readNanoseconds(r, s["cycle"], what+": cycle", 1, 3600e9),
-		TimeoutNs: sigmap.DefaultTimeout,
-		FirstNs:   readNanoseconds(r, s["first_timeout"], what+": first_timeout", 1, 3600e9),
-		DLC:       r.Integer(s["dlc"], what+": dlc", 1, 64),
-		Protect:   b.readProtection(r, s["protect"], at, what+": protect"),
-		OnTimeout: b.readReaction(r, s["on_timeout"], at, what),
-		OnError:   b.readReaction(r, s["on_error"], at, what),
+		Message:     e.Key,
+		From:        readAddressOf(r, s["from"], what+": from", "any"),
+		Destination: readAddressOf(r, s["destination"], what+": destination", "any"),
+		CycleNs:     readNanoseconds(r, s["cycle"], what+": cycle", 1, 3600e9),
+		TimeoutNs:   sigmap.DefaultTimeout,
+		FirstNs:     readNanoseconds(r, s["first_timeout"], what+": first_timeout", 1, 3600e9),
+		DLC:         r.Integer(s["dlc"], what+": dlc", 1, 64),
+		Protect:     b.readProtection(r, s["protect"], at, what+": protect"),
+		OnTimeout:   b.readReaction(r, s["on_timeout"], at, what),
+		OnError:     b.readReaction(r, s["on_error"], at, what),
 	}
 	if timeout, ok := s["timeout"]; ok {
 		m.TimeoutNs = readNanoseconds(r, timeout, what+": timeout", 0, 3600e9)
@@ -322,6 +327,11 @@ func (b *Bus) readReaction(r *yamlfile.Reader, f yamlfile.Field, at sigmap.Place
 // spec returns the bus as the input of sigmap.Bind.
 func (b *Bus) spec(db *messages.Database, periodNs int64) sigmap.Spec {
 	s := sigmap.Spec{PeriodNs: periodNs, Receive: b.Receive, Send: b.Send, Receptions: b.Messages}
+	if b.J1939 != nil {
+		for _, a := range b.J1939.Addresses {
+			s.Addresses = append(s.Addresses, a.Address)
+		}
+	}
 	for i := range b.Frames {
 		s.Sendings = append(s.Sendings, b.Frames[i].sending(db, periodNs))
 	}

@@ -42,11 +42,10 @@ func readJ1939(r *yamlfile.Reader, f yamlfile.Field, what string) *J1939 {
 // readAddress reads ADDRESS: {function, identity, ...}; others are the addresses before it.
 func readAddress(r *yamlfile.Reader, f yamlfile.Field, what string, others []Address) Address {
 	a := Address{At: f.KeyScalar()}
-	number, err := strconv.ParseUint(f.Key, 0, 8)
-	if err != nil || number >= j1939.Null {
+	var ok bool
+	if a.Address, ok = parseAddress(f.Key); !ok {
 		r.FailAt(f.KeyAt, "%s: %q is not an address from 0 to 253 (0x00 to 0xFD)", what, f.Key)
 	}
-	a.Address = uint8(number)
 	what = fmt.Sprintf("%s: address %s", what, f.Key)
 	var keys []string
 	for _, p := range j1939.Parts() {
@@ -74,6 +73,32 @@ func readAddress(r *yamlfile.Reader, f yamlfile.Field, what string, others []Add
 	}
 
 	return a
+}
+
+// parseAddress reads an address that a node can have.
+func parseAddress(text string) (uint8, bool) {
+	n, err := strconv.ParseUint(text, 0, 8)
+	return uint8(n), err == nil && n < j1939.Null
+}
+
+// readAddressOf reads the address of a message, or the word for several: "any" for a received message,
+// "all" for the destination of a sent one, "" for none.
+func readAddressOf(r *yamlfile.Reader, f yamlfile.Field, what, several string) sigmap.Address {
+	if f.IsMissing() {
+		return sigmap.Address{}
+	}
+	text := r.Scalar(f, what).Text
+	if v, ok := map[string]uint8{"any": j1939.Null, "all": j1939.Global}[text]; ok && text == several {
+		return sigmap.Address{Given: true, Value: v}
+	}
+	v, ok := parseAddress(text)
+	if !ok && several != "" {
+		several = ", or " + several
+	}
+	if !ok {
+		r.Fail(f, "%s: %q is not an address from 0 to 253 (0x00 to 0xFD)%s", what, text, several)
+	}
+	return sigmap.Address{Given: true, Value: v}
 }
 
 // readFunction reads the function of a NAME: its name or its number.
@@ -126,6 +151,16 @@ func (b *Bench) checkAddresses(bus *Bus, m *sigmap.Map) error {
 	}
 
 	return nil
+}
+
+// portsNeeded returns a bit for each bus that has addresses of J1939, or messages of several frames.
+func (b *Bench) portsNeeded(maps []*sigmap.Map) (needed uint64) {
+	for i, m := range maps {
+		if b.Buses[i].J1939 != nil || m.HasLong() {
+			needed |= 1 << i
+		}
+	}
+	return needed
 }
 
 // DescribeAddresses lists the addresses that a bus claims, one per line.

@@ -45,6 +45,12 @@ func TestErrorsOfAddressesHaveAPosition(t *testing.T) {
 		{engine, engine + "\n        0x21: {identity: 9}", "0x21:", "no message is sent from address 0x21"},
 		{"lost: stop ", "lost: stopp ", "stopp", `lost: "stopp" is unknown (did you mean stop?); known are stop, safe, continue`},
 		{"      lost: stop ", "      loost: stop ", "loost", `unknown key "loost" (did you mean lost?)`},
+		{"HRW: {cycle: 20 ms}", "HRW: {cycle: 20 ms, source: 0xFE}", "0xFE}", `frame HRW: source: "0xFE" is not an address from 0 to 253 (0x00 to 0xFD)`},
+		{"HRW: {cycle: 20 ms}", "HRW: {cycle: 20 ms, source: any}", "any}", `frame HRW: source: "any" is not an address`},
+		{"HRW: {cycle: 20 ms}", "HRW: {cycle: 20 ms, destination: any}", "any}", `destination: "any" is not an address from 0 to 253 (0x00 to 0xFD), or all`},
+		{"HRW: {cycle: 20 ms}", "HRW: {cycle: 20 ms, source: 0x0C}", "HRW: {cycle", "no address 0x0C is claimed, but message HRW is sent from it"},
+		{"ETC1: {timeout: 50 ms}", "ETC1: {from: all}", "all}", `message ETC1: from: "all" is not an address from 0 to 253 (0x00 to 0xFD), or any`},
+		{"ETC1: {timeout: 50 ms}", "ETC1: {destination: 5}", "ETC1:", "parameter group 61442 goes to all nodes: it has no destination"},
 	} {
 		text, err := truckBench(t, c.old, c.new)
 		line, col := benchtest.Place(t, text, c.at)

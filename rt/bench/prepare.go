@@ -124,6 +124,7 @@ func Prepare(b *Bench) (*Handover, error) {
 		h.Maps = append(h.Maps, m)
 	}
 
+	h.Loop.Ports = b.portsNeeded(h.Maps)
 	h.Loop.Faults.Ranges = inputRanges(tables, h.Maps)
 	if h.Loop.Safe, err = b.prepareSafeValues(tables, h.Maps); err != nil {
 		return nil, err

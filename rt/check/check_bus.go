@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockstep/io/can"
+	"lockstep/io/j1939"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model/kernel"
@@ -97,6 +98,11 @@ func (v *interfaceTable) rows(name string, what func(*messages.Message, *message
 	return v.out.Flush()
 }
 
+// isJ1939 reports whether a message is one of J1939.
+func (v *interfaceTable) isJ1939(name string) bool {
+	return slices.ContainsFunc(v.db.Messages, func(m messages.Message) bool { return m.Name == name && m.J1939 })
+}
+
 func (v *interfaceTable) ms(ticks int64) string {
 	return fmt.Sprintf("%g ms", float64(ticks*v.b.PeriodNs)/1e6)
 }
@@ -111,6 +117,12 @@ func (v *interfaceTable) aboutReceived(rx *sigmap.Rx) string {
 	}
 	if rx.BRS {
 		text += " with BRS"
+	}
+	if rx.Long {
+		text += " in several frames"
+	}
+	if v.isJ1939(rx.Name) && j1939.ParseID(rx.ID).Source == j1939.Null {
+		text += ", from any address"
 	}
 	if rx.CycleTicks > 0 {
 		text += " every " + v.ms(rx.CycleTicks)
@@ -157,6 +169,9 @@ func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *bench.Frame) string {
 	}
 	if slices.ContainsFunc(v.db.Messages, func(m messages.Message) bool { return m.Name == tx.Name && m.LongFD }) {
 		text += " (by its length)"
+	}
+	if tx.Flags&can.FlagLong != 0 {
+		text += " in several frames"
 	}
 	if tx.Flags&can.FlagBRS != 0 {
 		text += " with BRS"

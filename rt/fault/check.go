@@ -141,10 +141,10 @@ func (s *Set) checkFault(f *Fault) error {
 		if t.Send == sigmap.OnChange {
 			cycle = 0
 		}
-		return checkFrame(f, t.Protect, frameFacts{t.Len, t.Flags&can.FlagFDF != 0, cycle, t.HasCounter})
+		return checkFrame(f, t.Protect, frameFacts{t.Len, t.Flags&(can.FlagFDF|can.FlagLong) != 0, cycle, t.HasCounter})
 	case ReceivedFrame:
 		r := &s.Maps[f.Bus].Rx[f.Message]
-		return checkFrame(f, r.Protect, frameFacts{r.Len, r.Len > 8, r.CycleTicks, false})
+		return checkFrame(f, r.Protect, frameFacts{r.Len, r.FD || r.Len > 8, r.CycleTicks, false})
 	}
 
 	return nil
@@ -267,7 +267,7 @@ func (s *Set) checkValue(f *Fault) error {
 // frameFacts describes a message sent or received.
 type frameFacts struct {
 	length  int   // bytes
-	fd      bool  // a CAN FD frame
+	fd      bool  // a CAN FD frame, or a message of several frames
 	cycle   int64 // ticks; 0: none
 	counter bool  // it has a counter besides its protections
 }

@@ -213,7 +213,7 @@ func (s *Set) applyToFrame(slot int, f *can.Frame) {
 //
 //go:nosplit
 func setLength(f *can.Frame, n int64) {
-	if f.Flags&can.FlagFDF == 0 {
+	if f.Flags&(can.FlagFDF|can.FlagLong) == 0 {
 		n = min(n, 8)
 	}
 	for j := min(int(n), int(f.Len)); j < len(f.Data); j++ {

@@ -15,6 +15,7 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
+	"lockstep/rt/port"
 	"lockstep/rt/report"
 	"lockstep/sched"
 )
@@ -57,14 +58,16 @@ type monitoredBus struct {
 	// sent by the target and not come back yet; this and the rest belong to the recorder's
 	// goroutine
 	sent         []can.Frame
-	recorded     uint64 // frames in the record
-	reportedLost uint64 // lost frames that the record reports
+	sentByPort   []can.Frame // sent by the port of the bus and not come back yet
+	recorded     uint64      // frames in the record
+	reportedLost uint64      // lost frames that the record reports
 }
 
 // monitoredFrame is a frame of the queue.
 type monitoredFrame struct {
 	can.MonitoredFrame
 	from *monitoredBus
+	port bool  // the port of the bus has sent the frame
 	at   int64 // best estimate of its arrival, ns since 1970
 }
 
@@ -135,7 +138,7 @@ func (o *monitor) readFrames() {
 				case len(o.queue) == maxMonitored:
 					w.lost++
 				default:
-					o.queue = append(o.queue, monitoredFrame{*f, w, cmp.Or(f.Soft, sched.Realtime())})
+					o.queue = append(o.queue, monitoredFrame{*f, w, false, cmp.Or(f.Soft, sched.Realtime())})
 				}
 			}
 		}
@@ -177,6 +180,45 @@ func (o *monitor) countLosses() {
 	}
 }
 
+// noteSentByPorts notes frames that the ports have sent. The monitor will receive those of an interface;
+// others go to the queue. offset is CLOCK_REALTIME minus the clock of the ports, ns. In virtual time the
+// frames get the time of their grid point.
+func (o *monitor) noteSentByPorts(list []port.Sent, offset int64, virtual bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range list {
+		if w := o.find(s.Bus); w != nil {
+			w.sentByPort = appendBounded(w.sentByPort, asReceived(s.Frame))
+			continue
+		}
+		f := can.MonitoredFrame{Frame: asReceived(s.Frame)}
+		if !virtual {
+			f.Soft = s.At + offset
+		}
+		if len(o.queue) < maxMonitored {
+			o.queue = append(o.queue, monitoredFrame{f, &monitoredBus{index: s.Bus}, true, s.At + offset})
+		}
+	}
+}
+
+// appendBounded appends a frame to a list of maxSent frames at most; the oldest goes.
+func appendBounded(list []can.Frame, f can.Frame) []can.Frame {
+	if len(list) == maxSent {
+		list = slices.Delete(list, 0, 1)
+	}
+	return append(list, f)
+}
+
+// take removes a frame from a list; false: the list does not have it.
+func take(list *[]can.Frame, f *can.Frame) bool {
+	i := slices.Index(*list, asReceived(*f))
+	if i < 0 {
+		return false
+	}
+	*list = slices.Delete(*list, i, i+1)
+	return true
+}
+
 // find returns the bus of an index, nil if it has no monitor.
 func (o *monitor) find(bus int) *monitoredBus {
 	i := slices.IndexFunc(o.buses, func(w *monitoredBus) bool { return w.index == bus })
@@ -192,23 +234,13 @@ func (o *monitor) noteSent(bus int, f *can.Frame) {
 	if w == nil {
 		return
 	}
-	if len(w.sent) == maxSent {
-		w.sent = slices.Delete(w.sent, 0, 1)
-	}
-	w.sent = append(w.sent, asReceived(*f))
+	w.sent = appendBounded(w.sent, asReceived(*f))
 }
 
 // sentByTarget reports whether a frame of this host was sent by the target, and is in the record
 // already. The kernel only marks frames of this host's sockets: they may also be those of another
 // program, or of the supervisor, which claims addresses and sends safe values for a dead target.
-func (w *monitoredBus) sentByTarget(f *can.Frame) bool {
-	i := slices.Index(w.sent, asReceived(*f))
-	if i < 0 {
-		return false
-	}
-	w.sent = slices.Delete(w.sent, i, i+1)
-	return true
-}
+func (w *monitoredBus) sentByTarget(f *can.Frame) bool { return take(&w.sent, f) }
 
 // asReceived returns a frame in the form in which the bus returns it.
 func asReceived(f can.Frame) can.Frame {
@@ -230,7 +262,8 @@ func (c *Recorder) writeMonitored(until int64) {
 			continue
 		}
 		f.from.recorded++
-		c.noteFirstError(c.w.Frame(&record.Frame{Other: true, Bus: uint8(f.from.index), Tick: c.tick.Index, Time: f.Soft,
+		ours := f.port || f.Local && take(&f.from.sentByPort, &f.Frame)
+		c.noteFirstError(c.w.Frame(&record.Frame{Other: true, Sent: ours, Bus: uint8(f.from.index), Tick: c.tick.Index, Time: f.Soft,
 			Hard: f.Hard, Frame: f.Frame}))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"lockstep/io/record/recordtest"
 	"lockstep/rt"
 	"lockstep/rt/bench/benchtest"
+	"lockstep/rt/port"
 	"lockstep/rt/report"
 	"lockstep/rt/runtest"
 	"lockstep/sched"
@@ -124,6 +125,8 @@ func TestMonitorDistinguishesFramesOfTheTarget(t *testing.T) {
 	c.monitor.noteSent(0, &a)
 	c.monitor.noteSent(0, &fd)
 	c.monitor.noteSent(7, &a) // a bus without a monitor
+	byPort := can.Frame{ID: 0x18E8FF00 | can.EFF, Len: 8}
+	c.monitor.noteSentByPorts([]port.Sent{{Bus: 0, Frame: byPort}}, 0, false)
 	other := a
 	other.Data[0] = 2
 	echo := fd
@@ -133,13 +136,16 @@ func TestMonitorDistinguishesFramesOfTheTarget(t *testing.T) {
 		frame can.Frame
 		local bool
 	}{
-		{other, true}, // by another program of this host
-		{a, false},    // by another node, even of the same content
-		{a, true},     // its own
-		{a, true},     // the same again, by another program
-		{echo, true},  // its own, in the form that the kernel returns
+		{other, true},   // by another program of this host
+		{a, false},      // by another node, even of the same content
+		{a, true},       // its own
+		{a, true},       // the same again, by another program
+		{echo, true},    // its own, in the form that the kernel returns
+		{byPort, false}, // by another node
+		{byPort, true},  // by the port of the bus
+		{byPort, true},  // the same again, by another program
 	} {
-		c.monitor.queue = append(c.monitor.queue, monitoredFrame{can.MonitoredFrame{Frame: row.frame, Local: row.local, Stamp: can.Stamp{Soft: now + int64(i)}}, w, now + int64(i)})
+		c.monitor.queue = append(c.monitor.queue, monitoredFrame{can.MonitoredFrame{Frame: row.frame, Local: row.local, Stamp: can.Stamp{Soft: now + int64(i)}}, w, false, now + int64(i)})
 	}
 	c.writeMonitored(now + 2)
 	if n := w.recorded; n != 2 {
@@ -150,12 +156,12 @@ func TestMonitorDistinguishesFramesOfTheTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, unheard := monitoredIn(t, c.path)
-	want := []can.Frame{other, a, a}
+	want := []can.Frame{other, a, a, byPort, byPort, byPort}
 	if len(list) != len(want) || unheard != 0 || len(w.sent) != 0 {
 		t.Fatalf("%+v, %d missing, %d still expected; want %d frames", list, unheard, len(w.sent), len(want))
 	}
 	for i, f := range list {
-		if f.Frame != want[i] || f.Sent || f.Time < now {
+		if f.Frame != want[i] || f.Sent != (i == 4) || f.Time < now {
 			t.Errorf("frame %d: %+v, want %+v", i, f, want[i])
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
+	"lockstep/rt/port"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
 	"lockstep/sched"
@@ -31,6 +32,7 @@ type Recorder struct {
 	scenario   *scenario.Scenario    // nil: none
 	bestEffort bool                  // the run is at best effort
 	events     func() []record.Event // events of the run since the last call; nil: there are none
+	ports      func() []port.Sent    // frames sent by the ports since the last call; nil: there are no ports
 	monitor    monitor               // idle if no bus is a host interface, or there is no record
 	eventLog   *EventLog             // nil: there is no record
 	handover   []byte                // for the record
@@ -66,6 +68,7 @@ type Options struct {
 	Older    int    // number of earlier records to keep
 	Scenario *scenario.Scenario
 	Events   func() []record.Event // events since the last call; nil: there are none
+	Ports    func() []port.Sent    // frames sent by the ports since the last call; nil: there are none
 }
 
 // New returns the recorder of a run and creates its file. The recorder is idle if there is nothing
@@ -75,7 +78,7 @@ func New(r report.View, what Options) (_ *Recorder, err error) {
 		return &Recorder{}, nil
 	}
 	c := &Recorder{
-		View: r, path: what.Path, scenario: what.Scenario, events: what.Events, synced: time.Now(),
+		View: r, path: what.Path, scenario: what.Scenario, events: what.Events, ports: what.Ports, synced: time.Now(),
 	}
 	if c.path != "" {
 		c.eventLog = NewEventLog(r.Handover)
@@ -117,6 +120,9 @@ func (c *Recorder) Write(now time.Time) {
 		return
 	}
 	c.followClock()
+	if c.ports != nil {
+		c.monitor.noteSentByPorts(c.ports(), c.offset, c.Handover.Loop.Virtual)
+	}
 	c.drainRing()
 	if c.w == nil {
 		return
@@ -287,7 +293,7 @@ func (c *Recorder) drainRing() {
 		if c.judge != nil {
 			c.judge.Entry(e)
 		}
-		if e.Kind == rt.KindFrame && e.Fate == rt.Sent && !e.Withheld {
+		if e.Kind == rt.KindFrame && e.Fate == rt.Sent && !e.Withheld && e.Frame.Flags&can.FlagLong == 0 {
 			c.monitor.noteSent(e.Bus, &e.Frame)
 		}
 		if c.used++; e.Kind == rt.KindTiming {

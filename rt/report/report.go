@@ -105,6 +105,7 @@ type Report struct {
 	RecordError string          `json:"record_trouble,omitempty"` // why the record is incomplete; "": complete
 	Monitored   []MonitoredBus  `json:"record_others,omitempty"`  // monitored frames in the record, by bus
 	Addresses   []string        `json:"addresses,omitempty"`      // J1939 addresses: state and owner
+	Ports       []string        `json:"ports,omitempty"`          // what the ports of the buses have done
 	Played      []string        `json:"played,omitempty"`         // results of the logs played as buses
 
 	// last line of the virtual control unit, or how the unit ended before the run
@@ -265,6 +266,7 @@ func (r *Report) printNotes(p printer) {
 	p.lineIf(r.Saturated+r.TxRefused > 0, "signals out",
 		"%d limited to their range; %d frames not sent because a value was not a number", r.Saturated, r.TxRefused)
 	p.list("addresses", r.Addresses)
+	p.list("ports", r.Ports)
 	for _, played := range r.Played {
 		p.line("played", "%s", played)
 	}

@@ -40,8 +40,8 @@ func Attach(which string, o Options) error {
 	r.inherit.close()
 	go r.watchdog.watch(r.Target, r.Guard)
 	r.states.watch()
-	_ = r.claims.open(r.View) // fails for a bus that is gone, which needs no claims
-	r.claims.defend()
+	_ = r.ports.open(r.View) // fails for a bus that is gone, which needs no claims
+	r.ports.serve()
 	control.NameFaults(r.View)
 	r.head = fmt.Sprintf("%s: attached to the target, process %d; Ctrl-C ends the run\n", r.Bench.Name, pid)
 	r.openControl(signals)

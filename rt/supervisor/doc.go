@@ -12,7 +12,8 @@
 //
 // Reading order: run.go (Run, Session), before.go (checks before the start), supervise.go (start,
 // watch, Close, the target process with the table kernel), watchdog.go (safe values when the target
-// dies or hangs), guard.go (the watchdog as a process of its own), busstate.go (states of the buses), claim.go (J1939 addresses), status.go (the
+// dies or hangs), guard.go (the watchdog as a process of its own), busstate.go (states of the buses), ports.go (the ports of the buses: J1939
+// addresses, and frames for package port), status.go (the
 // status line), notify.go (service manager), outcome.go (the report), attach.go (Attach).
 //
 // # Files shared with the target

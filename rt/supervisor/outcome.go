@@ -99,7 +99,7 @@ func (r *Session) report() *report.Report {
 	v.Ledger, v.LedgerLost = r.ledger.Entries, r.ledger.Lost
 	v.SafeFrames, v.SafeAfter = r.watchdog.Frames, r.watchdog.SafeAfter.Seconds()
 	v.Buses = r.states.report()
-	v.Addresses = r.claims.lines()
+	v.Addresses, v.Ports = r.ports.lines(), r.ports.counts()
 	v.Ended, v.Clean = r.outcome()
 	if rt.State(r.Status.State.Load()) != rt.Ended {
 		overdue, points := r.Behind(r.Target.EndedNs)

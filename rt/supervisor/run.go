@@ -69,7 +69,7 @@ type Session struct {
 	notify   *notifier
 	record   *recorder.Recorder
 	Control  *control.Server    // idle: lockstep ctl cannot reach the run
-	claims   *addressClaims     // J1939 addresses
+	ports    *busPorts          // J1939 addresses, requests, messages of several frames
 	states   *busStates         // states of the buses on interfaces
 	players  []*recorder.Player // one per bus played from a log
 	ledger   report.Ledger
@@ -154,7 +154,7 @@ func New(b *bench.Bench, o Options) *Session {
 	return &Session{
 		Bench: b, Options: o,
 		preparation: preparation{restore: func() {}}, processes: processes{unitEndedAt: -1},
-		watchdog: &watchdog{}, notify: &notifier{}, claims: &addressClaims{}, states: &busStates{},
+		watchdog: &watchdog{}, notify: &notifier{}, ports: &busPorts{}, states: &busStates{},
 		record: &recorder.Recorder{}, Control: &control.Server{},
 	}
 }
@@ -242,8 +242,8 @@ func (r *Session) Prepare() (err error) {
 	if err := r.saveHandover(); err != nil {
 		return refused(err)
 	}
-	if err = r.claims.open(r.View); err == nil {
-		err = r.claims.waitClaimed()
+	if err = r.ports.open(r.View); err == nil {
+		err = r.ports.waitClaimed()
 	}
 	if err != nil {
 		return refused(fmt.Errorf("run: %w", err))
@@ -254,7 +254,8 @@ func (r *Session) Prepare() (err error) {
 	}
 	record, err := recorder.New(r.View, recorder.Options{
 		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario,
-		Events: func() []record.Event { return append(r.states.events(), r.claims.events()...) },
+		Events: func() []record.Event { return append(r.states.events(), r.ports.events()...) },
+		Ports:  r.ports.sent,
 	})
 	if err != nil {
 		return err
@@ -365,7 +366,8 @@ func (r *Session) addBus(bus int, f *os.File) error {
 	}
 	r.watchdog.buses = append(r.watchdog.buses, own)
 	if !bench.IsHostInterface(r.Bench.Buses[bus].Interface.Text) {
-		return nil
+		r.ports.shared[bus], err = can.Share(f)
+		return err
 	}
 	return r.states.add(bus, own)
 }
@@ -407,14 +409,14 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 	r.Control.Close()
 	<-r.watchdog.done
 	r.states.close()
-	r.watchdog.close() // the control unit sees the end of its bus
+	r.ports.close()
+	r.watchdog.close() // the control unit sees the end of its bus, which the ports have closed too
 	if r.Unit != nil && !r.Unit.WaitDone(Grace) {
 		r.Unit.Kill()
 	}
 	for _, p := range r.players {
 		p.Finish()
 	}
-	r.claims.close()
 	incomplete := r.record.Finish()
 	report = r.report()
 	report.Record, report.RecordError, report.Monitored = r.Options.Record, incomplete, r.record.Monitored()

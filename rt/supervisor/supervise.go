@@ -50,7 +50,7 @@ func (r *Session) start() (err error) {
 	r.inherit.close()
 	go r.watchdog.watch(r.Target, r.Guard)
 	r.states.watch()
-	r.claims.defend()
+	r.ports.serve()
 	for _, p := range r.players {
 		go p.Play(r.Status)
 	}
@@ -131,7 +131,7 @@ func (r *Session) Close() {
 	}
 	r.states.close()
 	r.watchdog.close()
-	r.claims.close()
+	r.ports.close()
 	r.notify.close()
 	r.record.Release()
 	r.restore()
@@ -161,7 +161,7 @@ func (r *Session) checkAffinity() {
 func (r *Session) overdueReason(now int64) string {
 	start, last := int64(r.Status.StartNs.Load()), r.Handover.Loop.Ticks
 	grid := sched.Grid{Start: start, Period: r.Handover.Tables.PeriodNs}
-	lost := r.claims.endReason()
+	lost := r.ports.endReason()
 	switch {
 	case lost != "":
 		return lost

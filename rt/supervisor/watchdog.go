@@ -127,6 +127,9 @@ func (w *watchdog) sendSafeValues(now int64) {
 		}
 		var f can.Frame
 		for b, m := range h.Maps {
+			if p.Muted.Load()>>b&1 == 1 {
+				continue
+			}
 			for i := range m.Tx {
 				if (k == first || m.Tx[i].Due(k)) && m.Encode(&f, i, k, h.Loop.Safe.Values, false) && w.buses[b].Send(&f) {
 					w.Frames++

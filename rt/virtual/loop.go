@@ -20,6 +20,7 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/ecu"
 	"lockstep/rt/host"
+	"lockstep/rt/port"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/sched"
@@ -38,6 +39,13 @@ func (w *simulation) begin() (err error) {
 	if err := w.makeBuses(); err != nil {
 		return err
 	}
+	for i := range w.buses {
+		var p *port.Port
+		if port.IsNeeded(h, i) && w.unitEnds[i] != nil {
+			p = port.New(h, w.view.Status, i)
+		}
+		w.ports = append(w.ports, p)
+	}
 	w.kernel, w.clock = kernel.New(h.Tables), sched.NewVirtual(w.Step)
 	w.loop, err = rt.New(h.Loop, w.kernel, w.buses, h.Maps, w.clock, w.view.Status)
 	return err
@@ -45,7 +53,7 @@ func (w *simulation) begin() (err error) {
 
 // createRecord creates the recorder, which also judges the scenario.
 func (w *simulation) createRecord() (err error) {
-	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario})
+	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario, Ports: w.sentByPorts})
 	return err
 }
 
@@ -134,6 +142,7 @@ func (w *simulation) run() error {
 			return err
 		}
 		w.loop.Tick(w.clock.Wait())
+		w.stepPorts(int64(due))
 		w.deliverSent(due)
 		u := w.loop.LastInputs() // of the step that ends at k
 		if w.stimulus != nil {
@@ -228,6 +237,44 @@ func (w *simulation) advanceUnit(now time.Duration) error {
 	return w.unit.Tick(now)
 }
 
+// stepPorts gives the ports the frames that the loop has passed on, and sends their own frames.
+func (w *simulation) stepPorts(now int64) {
+	for w.view.Status.NextPortFrame(&w.forwarded) {
+		f := &w.forwarded.Frame
+		switch p := w.ports[w.forwarded.Bus]; {
+		case p == nil:
+		case f.Flags&can.FlagLong != 0:
+			p.SendLong(f, now)
+		default:
+			p.Receive(f, now, w.owns(int(w.forwarded.Bus)))
+		}
+	}
+	for i, p := range w.ports {
+		if p != nil {
+			p.Poll(now)
+			p.Flush(now, w.buses[i].Send)
+		}
+	}
+}
+
+// owns returns whether an address is one of the bench on a bus. Nobody else could have it.
+func (w *simulation) owns(bus int) func(address uint8) bool {
+	j := w.view.Handover.Bench.Buses[bus].J1939
+	return func(address uint8) bool {
+		return j != nil && slices.ContainsFunc(j.Addresses, func(a bench.Address) bool { return a.Address == address })
+	}
+}
+
+// sentByPorts returns the frames that the ports have sent since the last call.
+func (w *simulation) sentByPorts() (list []port.Sent) {
+	for _, p := range w.ports {
+		if p != nil {
+			list = append(list, p.TakeSent()...)
+		}
+	}
+	return list
+}
+
 // deliverSent passes the frames that the loop has sent to the control unit; others are dropped.
 func (w *simulation) deliverSent(now time.Duration) {
 	for i, end := range w.unitEnds {
@@ -308,6 +355,13 @@ func (w *simulation) makeReport(err error) *report.Report {
 		rep.Unit = "none: no frames received"
 	}
 
+	for i, p := range w.ports {
+		if p != nil {
+			if text := p.Counts().String(); text != "" {
+				rep.Ports = append(rep.Ports, b.Buses[i].Name.Text+": "+text)
+			}
+		}
+	}
 	recorder.AddPlayed(w.players, rep)
 	return rep
 }

@@ -27,6 +27,7 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/ecu"
 	"lockstep/rt/host"
+	"lockstep/rt/port"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
@@ -77,6 +78,8 @@ type simulation struct {
 
 	players    []*recorder.Player // players of the buses that are logs
 	buses      []*can.Bus         // the loop's ends
+	ports      []*port.Port       // ports of the buses; nil: the bus needs none
+	forwarded  rt.PortFrame       // scratch of stepPorts
 	unitEnds   []*can.Bus         // the other ends; nil: a player has it
 	unit       *ecu.Stepped
 	unitOutput host.Capture // output of the control unit

@@ -173,6 +173,9 @@ func (r *comparison) frame() (f can.Frame) {
 	if x.FD == (r.rnd.IntN(30) > 0) {
 		f.Flags |= can.FlagFDF
 	}
+	if f.ID&can.EFF != 0 && r.rnd.IntN(4) == 0 { // another priority, or another source address
+		f.ID ^= uint32(r.rnd.IntN(8))<<26 | uint32(r.rnd.IntN(2))
+	}
 	switch r.rnd.IntN(40) {
 	case 0:
 		f.ID ^= can.EFF

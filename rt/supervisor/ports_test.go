@@ -2,6 +2,8 @@ package supervisor
 
 import (
 	"encoding/binary"
+	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/j1939"
+	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
 	"lockstep/rt"
 	"lockstep/rt/bench"
@@ -18,7 +21,7 @@ import (
 // rig has the address claims on one end of a pair; the test is the node at the other end.
 type rig struct {
 	t     *testing.T
-	c     *addressClaims
+	c     *busPorts
 	other *os.File
 }
 
@@ -32,9 +35,11 @@ func newRig(t *testing.T, rule string, addresses ...bench.Address) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bus := &bench.Bus{Name: yamlfile.Scalar{Text: "drive"}, J1939: &bench.J1939{Lost: rule, Addresses: addresses}}
-	g := &rig{t: t, c: &addressClaims{View: report.View{Status: new(rt.StatusBlock)}}, other: other}
-	g.c.add(bus, on)
+	bus := bench.Bus{Name: yamlfile.Scalar{Text: "drive"}, J1939: &bench.J1939{Lost: rule, Addresses: addresses}}
+	h := &bench.Handover{ForSupervisors: bench.ForSupervisors{Bench: &bench.Bench{Buses: []bench.Bus{bus}}}}
+	h.Maps = []*sigmap.Map{{}}
+	g := &rig{t: t, c: &busPorts{View: report.View{Handover: h, Status: new(rt.StatusBlock)}}, other: other}
+	g.c.add(0, on, true)
 	t.Cleanup(func() {
 		g.c.close()
 		other.Close()
@@ -91,10 +96,10 @@ func TestAddressesAreClaimedDefendedAndReported(t *testing.T) {
 	}
 	g.expect(0, 10)
 	g.expect(11, 20)
-	g.c.defend()
+	g.c.serve()
 	g.send(claimBy(11, 30)) // higher
 	g.expect(11, 20)
-	g.send(can.Frame{ID: j1939.ID{Priority: 6, PGN: j1939.PGNRequest, Destination: j1939.Global, Source: 0xF9}.Bits(), Len: 3, Data: [64]byte{0, 0xEE, 0}})
+	g.send(requestBy(j1939.Global, j1939.PGNClaim))
 	g.expect(0, 10)
 	g.expect(11, 20)
 	if why := g.c.endReason(); why != "" {
@@ -113,6 +118,60 @@ func TestAddressesAreClaimedDefendedAndReported(t *testing.T) {
 	if list := g.c.events(); len(list) != 3 || len(g.c.events()) != 0 {
 		t.Errorf("events %v", list)
 	}
+}
+
+// silence expects that no frame comes for a time.
+func (g *rig) silence(d time.Duration) {
+	g.t.Helper()
+	g.other.SetReadDeadline(time.Now().Add(d))
+	b := make([]byte, 16)
+	if n, err := g.other.Read(b); !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, io.EOF) {
+		g.t.Fatalf("a frame follows: %d bytes % X, %v", n, b, err)
+	}
+}
+
+// The target sends for a tick after the loss. "Cannot claim" comes after it, and nothing comes then.
+func TestCannotClaimIsTheLastFrameOfABusUnderTheRuleStop(t *testing.T) {
+	g := newRig(t, "stop", bench.Address{Address: 0, Name: 10}, bench.Address{Address: 11, Name: 20})
+	if err := g.c.waitClaimed(); err != nil {
+		t.Fatal(err)
+	}
+	g.expect(0, 10)
+	g.expect(11, 20)
+	g.c.Status.StartNs.Store(1)
+	g.c.Status.Ticks.Store(100)
+	g.send(claimBy(0, 5))
+	g.c.poll()
+	if g.c.Status.Muted.Load() != 1 {
+		t.Error("the target may send after the loss")
+	}
+	g.c.serve()
+	g.silence(2 * j1939.CannotClaimDelay)
+	g.c.Status.Ticks.Store(102)
+	g.expect(j1939.Null, 10)
+	g.send(claimBy(11, 30)) // higher: a bench that goes on would defend its address
+	g.send(requestBy(j1939.Global, j1939.PGNClaim))
+	g.silence(3 * portInterval)
+	g.c.close()
+	g.silence(portInterval)
+}
+
+// The run ends, or is refused, before the delay of "cannot claim" is over.
+func TestCannotClaimIsSentBeforeTheSocketIsClosed(t *testing.T) {
+	g := newRig(t, "stop", bench.Address{Address: 0, Name: 10})
+	g.send(claimBy(0, 5))
+	if err := g.c.waitClaimed(); err == nil {
+		t.Fatal("the address is not lost")
+	}
+	g.c.close()
+	g.expect(j1939.Null, 10)
+	g.silence(portInterval)
+}
+
+func requestBy(to uint8, pgn uint32) can.Frame {
+	f := can.Frame{ID: j1939.ID{Priority: 6, PGN: j1939.PGNRequest, Destination: to, Source: 0xF9}.Bits(), Len: 3}
+	f.Data[0], f.Data[1], f.Data[2] = byte(pgn), byte(pgn>>8), byte(pgn>>16)
+	return f
 }
 
 func TestLostAddressFollowsTheDeclaredRule(t *testing.T) {
@@ -155,7 +214,7 @@ func TestPairNeedsNoAddressClaims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &addressClaims{}
+	c := &busPorts{}
 	err = c.open(report.View{Handover: &bench.Handover{ForSupervisors: bench.ForSupervisors{Bench: b}}, Status: new(rt.StatusBlock)})
 	if err != nil || len(c.buses) != 0 {
 		t.Fatalf("%d buses with claims, %v", len(c.buses), err)
