@@ -149,7 +149,7 @@ func TestRaiseTimersNamesTheRemedyWhereItFails(t *testing.T) {
 		raised bool
 	}{
 		{"not PREEMPT_RT", t.TempDir(), "", nil, true},
-		{"no thread for timers alone", realtimeHost(t, 2, map[int]string{30: "ksoftirqd/3"}), "no ktimers/3", []string{"timer: nanosleep", "chrt -f -p 81 30"}, false},
+		{"no thread for timers alone", realtimeHost(t, 2, map[int]string{30: "ksoftirqd/3"}), "expire in ksoftirqd/3", []string{"timer: nanosleep", "chrt -f -p 81 30"}, false},
 		{"a container", realtimeHost(t, 2, nil), "does not see", []string{"on the host", "chrt -f -p 81"}, false},
 		{"a program of that name", realtimeHost(t, 1, map[int]string{30: "ktimers/3"}), "does not see", []string{"chrt"}, false},
 		{"the thread has ended", realtimeHost(t, 2, map[int]string{1<<22 + 1: "ktimers/3"}), "expire in ktimers/3 below SCHED_FIFO 81: no such process", []string{"chrt -f -p 81 4194305"}, false},
@@ -164,6 +164,14 @@ func TestRaiseTimersNamesTheRemedyWhereItFails(t *testing.T) {
 		}
 		if m.Of != ResourceTimers || !strings.Contains(m.What, c.what) || slices.ContainsFunc(c.help, func(h string) bool { return !strings.Contains(m.Help, h) }) {
 			t.Errorf("%s: %+v, want %q, %q", c.name, m, c.what, c.help)
+		}
+	}
+}
+
+func TestTimersPrecedeTheLoopUpToTheHighestPriority(t *testing.T) {
+	for loop, want := range map[int]int{1: 2, 80: 81, 98: 99, 99: 99} {
+		if got := TimerPriority(loop); got != want {
+			t.Errorf("the timers of a loop at %d get %d, want %d", loop, got, want)
 		}
 	}
 }

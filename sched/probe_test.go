@@ -5,6 +5,7 @@ import (
 	"lockstep/sched/hostinfo"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -194,5 +195,25 @@ func TestProbeWithoutRightsNamesEachResourceOnce(t *testing.T) {
 	}
 	if count[ResourceFIFO] != 1 || count[ResourceMemory] != 1 {
 		t.Errorf("missing %v, want the priority and the memory", got)
+	}
+	device, err := os.Stat("/dev/cpu_dma_latency")
+	if refused := err == nil && device.Mode().Perm()&0o006 == 0; refused && count[ResourceLatency] != 1 {
+		t.Errorf("missing %v, want the sleep states", got)
+	}
+}
+
+// The independent answer is that of capget(2).
+func TestCapableAgreesWithTheKernel(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		t.Fatal(err)
+	}
+	for bit := range 64 {
+		if want := data[bit/32].Effective>>(bit%32)&1 == 1; Capable(bit) != want {
+			t.Errorf("capability %d: %t, want %t", bit, !want, want)
+		}
 	}
 }

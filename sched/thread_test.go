@@ -35,6 +35,7 @@ type entered struct {
 	Locked   int      // locked memory, kB
 	Faults   int64
 	Major    int64
+	Procs    int // GOMAXPROCS
 }
 
 // fifo7 is the request of most tests.
@@ -79,7 +80,7 @@ func enterAndPrint(at string) {
 		fresh[i] = 1
 	}
 	minor2, major2 := Faults()
-	e.Faults, e.Major = minor2-minor, major2-major
+	e.Faults, e.Major, e.Procs = minor2-minor, major2-major, runtime.GOMAXPROCS(0)
 
 	var set unix.CPUSet
 	_ = unix.SchedGetaffinity(0, &set)
@@ -246,6 +247,16 @@ func TestEnterGetsOrReportsEachRight(t *testing.T) {
 	e := inChild(t, fifo7, false)
 	t.Logf("missing: %v; %d kB locked", e.Missing, e.Locked)
 	checkEntered(t, e)
+}
+
+// A sleeping timer keeps its processor of the Go runtime.
+func TestLoopLeavesAProcessorOfTheRuntimeToTheRest(t *testing.T) {
+	for procs, want := range map[string]int{"1": 2, "2": 2, "5": 5} {
+		t.Setenv("GOMAXPROCS", procs)
+		if e := inChild(t, fifo7, false); e.Procs != want {
+			t.Errorf("GOMAXPROCS %s becomes %d, want %d", procs, e.Procs, want)
+		}
+	}
 }
 
 func TestEnterWithoutRightsStillGetsItsCPU(t *testing.T) {
@@ -429,7 +440,7 @@ func TestKernelKillsAGuardThatDoesNotSleep(t *testing.T) {
 	}
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if strings.HasPrefix(out.String(), "sched: ") { // the host refuses the priority
-		if Probe(fifo7) == nil || !strings.Contains(out.String(), "SCHED_FIFO 1: ") {
+		if !lacks(Probe(fifo7), ResourceFIFO) || !strings.Contains(out.String(), "SCHED_FIFO 1: ") {
 			t.Errorf("refused: %s", out.String())
 		}
 		return
