@@ -52,7 +52,7 @@ func NewLog(name string, from io.Reader) (*Log, error) {
 	for at := 256; ; at *= 4 {
 		head, err := l.in.Peek(min(at, maxLine))
 		head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-		if err != nil && err != io.EOF && err != bufio.ErrBufferFull {
+		if err != nil && err != io.EOF {
 			return nil, fmt.Errorf("record: %s: %w", name, err)
 		}
 		end := bytes.IndexByte(head, '\n')
