@@ -100,15 +100,28 @@ func TestRaiseTimersRaisesAndRestores(t *testing.T) {
 	if want := before + ", to be 11"; noted != want {
 		t.Errorf("noted when it was %q, want %q", noted, want)
 	}
-	again, m := timers.Raise(10, note)
-	if got := policy(); m != nil || got != "policy 1 priority 11" {
-		t.Errorf("less than it has: %s, %v", got, m)
+	for _, priority := range []int{10, 11} {
+		again, m := timers.Raise(priority, note)
+		if got := policy(); m != nil || again != nil || got != "policy 1 priority 11" {
+			t.Errorf("raised to %d, not more than it has: %s, %v, %v", priority, got, again, m)
+		}
+		timers.Restore(again) // nothing
 	}
-	timers.Restore(again) // nothing
 	timers.Restore(&Raised{was.Was, 12})
 	if got := policy(); got != "policy 1 priority 11" {
 		t.Errorf("what somebody else had made 11 was lowered: %s", got)
 	}
+	set := func(policy uint32) {
+		if err := unix.SchedSetAttr(self, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy, Priority: 11}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(unix.SCHED_RR)
+	timers.Restore(was)
+	if got := policy(); got != "policy 2 priority 11" {
+		t.Errorf("what somebody else had made SCHED_RR was lowered: %s", got)
+	}
+	set(unix.SCHED_FIFO)
 	timers.Restore(was)
 	if got := policy(); got != before {
 		t.Errorf("restored: %s, want %s", got, before)

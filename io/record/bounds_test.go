@@ -146,3 +146,33 @@ func TestMDF4OfAnEmptyRunHasGroupsWithoutRecords(t *testing.T) {
 		}
 	}
 }
+
+// The disk is full at each byte of the end: Close says so, and the record is torn.
+func TestCloseReportsAnEndThatIsNotWritten(t *testing.T) {
+	file := record(t, header(0, 0, 0), written{&Event{Text: "x"}})
+	end := len(file) - chunks(file)[len(chunks(file))-1] // bytes of the end chunk
+	for missing := range end + 1 {
+		d := &disk{left: 1 << 20}
+		w, err := New(d, header(0, 0, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Event(&Event{Text: "x"}), w.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		d.left = end - missing
+		if err := w.Close(); errors.Is(err, syscall.ENOSPC) != (missing > 0) {
+			t.Errorf("%d bytes of the end are missing: %v", missing, err)
+		}
+		if err := w.Close(); !errors.Is(err, errClosed) {
+			t.Errorf("closed twice: %v", err)
+		}
+		r, err := NewReader("r", bytes.NewReader(d.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := readAll(r); err != nil || len(list) != 1 || (r.Torn() != "") != (missing > 0) {
+			t.Errorf("%d bytes of the end are missing: %v, %v, torn %q", missing, list, err, r.Torn())
+		}
+	}
+}

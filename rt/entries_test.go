@@ -1,0 +1,108 @@
+package rt
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/io/can"
+	"lockstep/sched"
+)
+
+func TestEntryOfAFrameIsReadBackWithAllItsMarks(t *testing.T) {
+	p := new(StatusBlock)
+	p.OpenRing()
+	n := 0
+	for _, fate := range []Fate{Received, Sent, Dropped, Refused, Unsent} {
+		for marks := range 8 {
+			for _, message := range []int{-1, 0, MaxRx - 1} {
+				n++
+				want := Entry{
+					Kind: KindFrame, Tick: int64(n), Fate: fate, Bus: n % MaxBuses, Message: message,
+					Safe: marks&1 > 0, Withheld: marks&2 > 0, Copy: marks&4 > 0, Stamp: can.Stamp{Soft: 11, Hard: 12},
+				}
+				f := can.Frame{ID: uint32(n), Len: uint8(n % 65), Flags: can.FlagFDF}
+				for i := range f.Len {
+					f.Data[i] = byte(n) + i
+				}
+				before := sched.Realtime()
+				p.ring.enterFrame(&want, &f)
+				var got Entry
+				if !p.NextEntry(&got) || p.NextEntry(&Entry{}) {
+					t.Fatal("want one entry")
+				}
+				if fate != Received && (got.Stamp.Soft < before || got.Stamp.Soft > sched.Realtime() || got.Stamp.Hard != 0) {
+					t.Errorf("%+v: stamped at %+v", want, got.Stamp)
+				}
+				if got.Frame != f || got.Kind != want.Kind || got.Tick != want.Tick || got.Fate != fate || got.Bus != want.Bus || got.Message != message ||
+					got.Safe != want.Safe || got.Withheld != want.Withheld || got.Copy != want.Copy || got.Stamp != want.Stamp {
+					t.Errorf("entered %+v, %v\nread    %+v", want, f, got)
+				}
+			}
+		}
+	}
+}
+
+// The time that a tick has spent lies within the call of Tick; the time between two ticks is in none.
+func TestPhasesOfATickAddUpToItsDuration(t *testing.T) {
+	b := newBench(t, Overrun{}, func(cfg *Config, p *integrator) {
+		cfg.Budget = 1 // every tick is late
+		p.during = func(int) { time.Sleep(time.Millisecond) }
+	})
+	b.page.OpenRing()
+	var next uint64
+	for range 5 {
+		time.Sleep(20 * time.Millisecond)
+		n := b.ticker.Wait()
+		begin := sched.Now()
+		b.Tick(n)
+		most := sched.Now() - begin
+		var late LateTick
+		b.page.ReadLedger(&next, func(e *LateTick) { late = *e })
+		if sum := late.Spent[Receive] + late.Spent[Step] + late.Spent[Send]; sum > most || late.Spent[Step] < int64(time.Millisecond) {
+			t.Errorf("a tick of %d ns has spent %d: %d", most, late.Spent, sum)
+		}
+		timings := 0
+		for e := (Entry{}); b.page.NextEntry(&e); {
+			if e.Kind != KindTiming {
+				continue
+			}
+			timings++
+			if e.Spent != late.Spent || e.Tick != late.Tick || e.At != late.At || e.Lost != late.Lost {
+				t.Errorf("the timing %+v is not that of the ledger, %+v", e, late)
+			}
+		}
+		if timings != 1 {
+			t.Errorf("%d timings, want one", timings)
+		}
+	}
+}
+
+// The futex holds the thread's id and FUTEX_WAITERS, linux/futex.h: without it the kernel wakes nobody.
+func TestEndOfAThreadWakesItsWaiter(t *testing.T) {
+	f, p, err := CreateStatusBlock() // its memory outlives the thread
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	futex, waits := make(chan uint32), make(chan bool)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends
+		if err := p.RegisterThreadExit(); err != nil {
+			t.Error(err)
+		}
+		if life := p.exitFutex(); life != 0 && life != uint32(unix.Gettid())|1<<31 { // 0: this kernel has no such list
+			t.Errorf("the futex of thread %d is %#x", unix.Gettid(), life)
+		}
+		futex <- p.exitFutex()
+		<-waits
+		time.Sleep(50 * time.Millisecond) // until the other waits
+	}()
+	life := <-futex
+	close(waits)
+	if died, known := p.WaitThreadExit(time.Hour); known != (life != 0) || died != known {
+		t.Errorf("died %t, known %t; the futex was %#x", died, known, life)
+	}
+}
