@@ -106,3 +106,47 @@ func TestEndOfAThreadWakesItsWaiter(t *testing.T) {
 		t.Errorf("died %t, known %t; the futex was %#x", died, known, life)
 	}
 }
+
+func TestEachStopRequestHasItsReason(t *testing.T) {
+	for request, want := range map[uint64][2]Reason{ // end, safe state
+		0: {}, StopPlanned: {Stopped}, StopShutdown: {Shutdown}, StopSafe: {NotEnded, AddressLost}, 99: {Stopped},
+	} {
+		b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Safe = safeValues() })
+		b.turn(2)
+		b.page.Stop.Store(request)
+		b.turn(3)
+		p := b.page
+		if got := [2]Reason{Reason(p.Reason.Load()), Reason(p.SafeReason.Load())}; got != want {
+			t.Errorf("request %d: %v, want %v", request, got, want)
+		}
+		if last := map[bool]uint64{true: 3, false: 5}[want[0] != NotEnded]; p.Ticks.Load() != last {
+			t.Errorf("request %d at tick 3: the run is at tick %d, want %d", request, p.Ticks.Load(), last)
+		}
+	}
+}
+
+// What the buses have counted before the first tick is left out, except bus-off, which the report shows.
+func TestCountsOfTheBusesAreAddedUpFromTheFirstTick(t *testing.T) {
+	l, _ := newBuses(t, 2, nil)
+	count := func(bus int, n uint64) {
+		s := &l.buses[bus].Stats
+		s.RxOverflow += n
+		s.BadSize += 2 * n
+		s.TxDropped += 3 * n
+		s.Errors += 4 * n
+		s.Offs += 5 * n
+		l.maps[bus].Saturated += 6 * n
+	}
+	count(0, 1000)
+	count(1, 500)
+	l.drain()
+	for i, bus := range []int{0, 1, 1} {
+		count(bus, uint64(i+1)) // 1, 3, 6 in all
+		l.Tick(1)
+		p, n := l.status, uint64((i+1)*(i+2)/2)
+		got := [6]uint64{p.RxOverflow.Load(), p.RxBadSize.Load(), p.TxDropped.Load(), p.BusErrors.Load(), p.BusOffs.Load(), p.Saturated.Load()}
+		if want := [6]uint64{n, 2 * n, 3 * n, 4 * n, 7500 + 5*n, 9000 + 6*n}; got != want {
+			t.Errorf("tick %d: overflow, bad size, dropped, errors, offs and saturated %d, want %d", i+1, got, want)
+		}
+	}
+}

@@ -202,6 +202,19 @@ func TestProbeWithoutRightsNamesEachResourceOnce(t *testing.T) {
 	}
 }
 
+func TestProbeRestoresThePolicyThatTheProcessWasStartedWith(t *testing.T) {
+	var got []uint32
+	childOutput(t, "batch", false, &got)
+	for _, policy := range got {
+		if policy != unix.SCHED_BATCH {
+			t.Errorf("a thread has policy %d, want %d as before", policy, unix.SCHED_BATCH)
+		}
+	}
+	if len(got) == 0 {
+		t.Error("no thread was seen")
+	}
+}
+
 // The independent answer is that of capget(2).
 func TestCapableAgreesWithTheKernel(t *testing.T) {
 	runtime.LockOSThread()

@@ -51,6 +51,8 @@ func TestMain(m *testing.M) {
 		haveThreads()
 	case "guard":
 		guardWithoutSleep()
+	case "batch":
+		probeUnderBatch()
 	case "probe":
 		_ = json.NewEncoder(os.Stdout).Encode(Probe(fifo7))
 	default:
@@ -142,6 +144,31 @@ func guardWithoutSleep() {
 			n += k & 1
 		}
 	}
+}
+
+// probeUnderBatch is the main function of a child whose threads have SCHED_BATCH, which needs no right. It
+// calls Probe and prints the policies of its threads.
+func probeUnderBatch() {
+	err := changeThreads(os.Getpid(), 0, func(tid int) (bool, error) {
+		attr, err := unix.SchedGetAttr(tid, 0)
+		if err != nil || attr.Policy == unix.SCHED_BATCH {
+			return false, err
+		}
+		return true, unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH}, 0)
+	})
+	if err != nil {
+		panic(err)
+	}
+	Probe(fifo7)
+	policies := []uint32{}
+	tasks, _ := os.ReadDir("/proc/self/task")
+	for _, task := range tasks {
+		tid, _ := strconv.Atoi(task.Name())
+		if attr, err := unix.SchedGetAttr(tid, 0); err == nil {
+			policies = append(policies, attr.Policy)
+		}
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(policies)
 }
 
 // timerSlack returns the timer slack of the calling thread, ns, prctl(2).

@@ -176,3 +176,38 @@ func TestCloseReportsAnEndThatIsNotWritten(t *testing.T) {
 		}
 	}
 }
+
+func TestCreateHoldsItsFileUntilClose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.rec")
+	open := func() (n int) {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fd := range list {
+			if name, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && name == path {
+				n++
+			}
+		}
+		return n
+	}
+	w, err := Create(path, header(1, 0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Tick(&Tick{U: []float64{1}}), w.Sync()); err != nil || open() != 1 {
+		t.Errorf("%v, open %d times", err, open())
+	}
+	if err := w.Close(); err != nil || open() != 0 {
+		t.Errorf("%v, after Close open %d times", err, open())
+	}
+	if err := w.Sync(); !errors.Is(err, errClosed) {
+		t.Errorf("Sync after Close: %v", err)
+	}
+	if _, err := Create(path, Header{}); err == nil || open() != 0 { // the period is not positive
+		t.Errorf("a header that is refused: %v, open %d times", err, open())
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("a header that is refused leaves a file: %v", err)
+	}
+}
