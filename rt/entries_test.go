@@ -1,7 +1,10 @@
 package rt
 
 import (
+	"os"
+	"os/exec"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,5 +151,42 @@ func TestCountsOfTheBusesAreAddedUpFromTheFirstTick(t *testing.T) {
 		if want := [6]uint64{n, 2 * n, 3 * n, 4 * n, 7500 + 5*n, 9000 + 6*n}; got != want {
 			t.Errorf("tick %d: overflow, bad size, dropped, errors, offs and saturated %d, want %d", i+1, got, want)
 		}
+	}
+}
+
+// A loop may have many supervisors in its life; it watches one.
+func TestLoopHoldsOneDescriptorOfASupervisor(t *testing.T) {
+	held := func() (n int) {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fd := range list {
+			if name, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.Contains(name, "pidfd") {
+				n++
+			}
+		}
+		return n
+	}
+	b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Supervisor = Loss{GoEnd, 0} })
+	first, second := sleeper(t), sleeper(t)
+	before := held()
+	var want int
+	for i, c := range []*exec.Cmd{first, second, first, nil, second, nil} {
+		id := uint64(0)
+		if c != nil {
+			id = Identity(c.Process.Pid, 1)
+		}
+		b.page.Supervisor.Store(id)
+		b.turn(1)
+		if i == 0 {
+			want = held() - before // 0 on a kernel without pidfd
+		}
+		if n := held() - before; c != nil && n != want || c == nil && n != 0 {
+			t.Errorf("supervisor %d: %d descriptors, want %d, and 0 without one", i+1, n, want)
+		}
+	}
+	if want > 1 || Reason(b.page.Reason.Load()) != NotEnded {
+		t.Errorf("%d descriptors; %v", want, Reason(b.page.Reason.Load()))
 	}
 }

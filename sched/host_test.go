@@ -2,6 +2,7 @@ package sched
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"lockstep/sched/hostinfo"
 	"os"
@@ -125,6 +126,43 @@ func TestRaiseTimersRaisesAndRestores(t *testing.T) {
 	timers.Restore(was)
 	if got := policy(); got != before {
 		t.Errorf("restored: %s, want %s", got, before)
+	}
+}
+
+// Without CAP_SYS_NICE the limit of real-time priorities decides, RLIMIT_RTPRIO of setrlimit(2). The fixture
+// names this test's own thread as the one of the timers.
+func TestProbeOfTimersFollowsThePriorityLimit(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var all, less [2]unix.CapUserData
+	if err := unix.Capget(&header, &all[0]); err != nil {
+		t.Fatal(err)
+	}
+	less = all
+	less[0].Effective &^= 1 << unix.CAP_SYS_NICE
+	self := unix.Gettid()
+	for limit, want := range map[string]bool{"0": false, "10": false, "11": true, "99": true, "unlimited": true} {
+		root := realtimeHost(t, 2, map[int]string{self: "ktimers/3"})
+		text := "Limit                     Soft Limit           Hard Limit           Units     \n" +
+			fmt.Sprintf("%-26s%-21s%-21s\n", "Max realtime priority", limit, "99")
+		path := filepath.Join(root, "proc/self/limits")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Capset(&header, &less[0]); err != nil {
+			t.Fatal(err)
+		}
+		m := Timers{root, 3}.Probe(11)
+		if err := unix.Capset(&header, &all[0]); err != nil {
+			t.Fatal(err)
+		}
+		if (m == nil) != want || m != nil && !strings.Contains(m.What, "below SCHED_FIFO 11: operation not permitted") {
+			t.Errorf("a limit of %s: %+v", limit, m)
+		}
+		if m := (Timers{root, 3}).Probe(11); Capable(unix.CAP_SYS_NICE) && m != nil {
+			t.Errorf("a limit of %s, with CAP_SYS_NICE: %+v", limit, m)
+		}
 	}
 }
 

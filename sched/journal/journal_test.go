@@ -107,6 +107,7 @@ func TestJournalThatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 }
 
 func TestFileThatIsNoJournalIsNamedWithTheCause(t *testing.T) {
+	const size = 1 << 20 // the largest file
 	file := filepath.Join(t.TempDir(), "undo.json")
 	entry := func(s Setting) string {
 		return fmt.Sprintf(`{"boot":"b1","entries":[{"kind":%q,"file":%q,"before":"1","after":"0"}]}`, s.Kind, s.File)
@@ -116,9 +117,9 @@ func TestFileThatIsNoJournalIsNamedWithTheCause(t *testing.T) {
 		"x":               "is not a list of changed settings",
 		`{"entries":3}`:   "is not a list of changed settings",
 		entry(throttling): "",
-		entry(Setting{Kind: Value, File: "/proc/sys/kernel/core_pattern"}):        `names "/proc/sys/kernel/core_pattern", which lockstep does not change`,
-		entry(throttling) + strings.Repeat(" ", maxFile-len(entry(throttling))):   "",
-		strings.Repeat(" ", maxFile-len(entry(throttling))+1) + entry(throttling): "is not a list of changed settings",
+		entry(Setting{Kind: Value, File: "/proc/sys/kernel/core_pattern"}):     `names "/proc/sys/kernel/core_pattern", which lockstep does not change`,
+		entry(throttling) + strings.Repeat(" ", size-len(entry(throttling))):   "",
+		strings.Repeat(" ", size-len(entry(throttling))+1) + entry(throttling): "is not a list of changed settings",
 		`{"boot":"b1"}`: "",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
