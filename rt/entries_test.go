@@ -190,3 +190,68 @@ func TestLoopHoldsOneDescriptorOfASupervisor(t *testing.T) {
 		t.Errorf("%d descriptors; %v", want, Reason(b.page.Reason.Load()))
 	}
 }
+
+func TestMessageSetHoldsEveryMessage(t *testing.T) {
+	var set MessageSet
+	for i := range MaxTx {
+		set.add(i)
+		for j := range MaxTx {
+			if set.Has(j) != (j <= i) {
+				t.Fatalf("after messages 0 to %d the set holds %d: %t", i, j, !(j <= i))
+			}
+		}
+	}
+}
+
+func TestIdentityIsSplitIntoItsParts(t *testing.T) {
+	for _, c := range []struct {
+		pid   int
+		began uint32
+	}{{1, 0}, {4194304, 1}, {7, 1<<32 - 1}, {1<<31 - 1, 12345}} {
+		if pid, began := SplitIdentity(Identity(c.pid, c.began)); pid != c.pid || began != c.began {
+			t.Errorf("process %d of %d becomes %d of %d", c.pid, c.began, pid, began)
+		}
+	}
+}
+
+// A fault withholds a frame of the bench and one of another message: both are recorded, neither is decoded.
+func TestWithheldFrameIsRecordedWithItsMessage(t *testing.T) {
+	b := newBench(t, Overrun{})
+	b.page.OpenRing()
+	for id, message := range map[uint32]int{0x110: 0, 0x7ff: -1} {
+		b.Loop.frames[0] = can.Frame{ID: id, Len: 4, Data: [64]byte{100}}
+		b.decodeFrame(0, 0, 1, false, true)
+		var e Entry
+		if !b.page.NextEntry(&e) || e.Kind != KindFrame || e.Fate != Received || !e.Withheld || e.Message != message || e.Frame.ID != id {
+			t.Errorf("frame %X: %+v, want message %d, withheld", id, e, message)
+		}
+	}
+	if b.U[0] != 0 || b.page.Rx[0].Counts().Frames != 0 || b.page.RxUnknown.Load() != 0 {
+		t.Errorf("a withheld frame is decoded: u %g, %d frames, %d unknown", b.U[0], b.page.Rx[0].Counts().Frames, b.page.RxUnknown.Load())
+	}
+}
+
+// The clock of the stamps was set back between two frames: the time between them counts as 0.
+func TestTimeBetweenFramesIsNotNegative(t *testing.T) {
+	var w RxWords
+	var a arrival
+	for _, at := range []int64{100, 160, 90, 130} {
+		w.recordArrival(&a, at, true)
+	}
+	if w.Cycles.Load() != 3 || w.CycleMin.Load() != 0 || w.CycleMax.Load() != 60 || w.CycleSum.Load() != 100 {
+		t.Errorf("%d times of %d to %d ns, %d together; want 3 of 0 to 60, 100", w.Cycles.Load(), w.CycleMin.Load(), w.CycleMax.Load(), w.CycleSum.Load())
+	}
+}
+
+func TestWarmUpLeavesNoOutputs(t *testing.T) {
+	b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Start, cfg.Warmup = []float64{4}, 50 })
+	b.warmUp()
+	for i, y := range b.Y {
+		if y != 0 {
+			t.Errorf("output %d is %g before the first step", i, y)
+		}
+	}
+	if b.plant.resets != 1 || b.plant.steps != 0 || b.U[0] != 4 {
+		t.Errorf("%d resets, %g steps, u %g; want 1, 0, 4", b.plant.resets, b.plant.steps, b.U[0])
+	}
+}

@@ -219,6 +219,16 @@ func TestRaiseTimersNamesTheRemedyWhereItFails(t *testing.T) {
 	}
 }
 
+func TestKernelWithoutPreemptRTHasNoThreadOfTimers(t *testing.T) {
+	files := map[string]string{"proc/4/comm": "ktimers/3\n", "proc/4/stat": "4 (ktimers/3) S 2" + strings.Repeat(" 0", 37)}
+	if id := (Timers{tree(t, files), 3}).Thread(); id != 0 {
+		t.Errorf("not PREEMPT_RT: thread %d", id)
+	}
+	if id := (Timers{realtimeHost(t, 2, map[int]string{4: "ktimers/3"}), 3}).Thread(); id != 4 {
+		t.Errorf("PREEMPT_RT: thread %d, want 4", id)
+	}
+}
+
 func TestTimersPrecedeTheLoopUpToTheHighestPriority(t *testing.T) {
 	for loop, want := range map[int]int{1: 2, 80: 81, 98: 99, 99: 99} {
 		if got := TimerPriority(loop); got != want {

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/iotest"
+
+	"lockstep/io/can"
 )
 
 func TestLogThatCannotBeReadIsRefusedWithTheCause(t *testing.T) {
@@ -209,5 +212,38 @@ func TestCreateHoldsItsFileUntilClose(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		t.Errorf("a header that is refused leaves a file: %v", err)
+	}
+}
+
+func TestFrameOf64BytesIsReadBackAndNoLonger(t *testing.T) {
+	for _, n := range []uint8{0, 63, 64} {
+		f := &Frame{Tick: 1, Time: 2, Frame: can.Frame{ID: 3, Len: n, Flags: can.FlagFDF}}
+		for i := range n {
+			f.Data[i] = i + 1
+		}
+		r, err := NewReader("r", bytes.NewReader(record(t, header(0, 0, 0), written{f})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readAll(r); err != nil || !slices.Equal(got, texts(written{f})) {
+			t.Errorf("%d bytes: %v, %v", n, got, err)
+		}
+	}
+	w, err := New(&bytes.Buffer{}, header(0, 0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Frame(&Frame{Frame: can.Frame{ID: 3, Len: 65}}); err == nil || !strings.Contains(err.Error(), "frame 3 of 65 bytes, at most 64 are possible") {
+		t.Errorf("65 bytes: %v", err)
+	}
+}
+
+// The memory of the hand-over is not touched: its length alone is checked.
+func TestHandoverHasAtMost256MB(t *testing.T) {
+	for n, want := range map[int]bool{256 << 20: true, 256<<20 + 1: false} {
+		h := Header{Period: 1, Handover: make([]byte, n)}
+		if err := h.validate(); (err == nil) != want {
+			t.Errorf("%d bytes: %v", n, err)
+		}
 	}
 }

@@ -388,3 +388,22 @@ func TestLargestFiniteCommandIsTaken(t *testing.T) {
 		}
 	}
 }
+
+// A brake and the drag of a square law stop a body: J·w' = -K - c·w² reaches zero inside a step.
+func TestBrakeBesideALawLocksAtItsInstant(t *testing.T) {
+	const J, w0, K, c = 2.0, 40.0, 30.0, 0.9
+	stop := J / math.Sqrt(K*c) * math.Atan(w0*math.Sqrt(c/K))
+	law := operations(1, "x0", "x0", model.Abs, model.Mul, -c, model.Mul)
+	law.Slopes = []float64{2 * c * w0}
+	system := func() *model.System {
+		sys := rig{J: []float64{J}, X0: []float64{w0}, Frictions: []contact{{W: []float64{1}, K: always(K)}}}.system()
+		addLaw(sys, law, map[int]float64{0: 1 / J})
+		return sys
+	}
+	eachStepping(t, system, func(name string, k *run) {
+		expect(t, name, k, 1, 1e-6, transition{stop, 0, Forward, Stuck})
+		if !scalar.EqualWithinAbs(k.y[0], 0, 1e-15) {
+			t.Errorf("%s: locked, and w = %g rad/s", name, k.y[0])
+		}
+	})
+}
