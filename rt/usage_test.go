@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -47,18 +48,14 @@ func loseCPU(t *testing.T) {
 	one.Set(sched.Allowed()[0])
 	var before, now sched.Usage
 	before.Read()
-	stop, ended := make(chan bool), make(chan bool)
+	var stop atomic.Bool
+	ended := make(chan bool)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends
 		_ = unix.SchedSetaffinity(0, &one)
-		for {
-			select {
-			case <-stop:
-				close(ended)
-				return
-			default:
-			}
+		for !stop.Load() {
 		}
+		close(ended)
 	}()
 	_ = unix.SchedSetaffinity(0, &one)
 	for begin := time.Now(); now.Involuntary <= before.Involuntary; now.Read() {
@@ -68,7 +65,7 @@ func loseCPU(t *testing.T) {
 		}
 	}
 	_ = unix.SchedSetaffinity(0, &all)
-	close(stop)
+	stop.Store(true)
 	<-ended
 }
 

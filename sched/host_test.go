@@ -123,7 +123,9 @@ func TestRaiseTimersRaisesAndRestores(t *testing.T) {
 		t.Errorf("what somebody else had made SCHED_RR was lowered: %s", got)
 	}
 	set(unix.SCHED_FIFO)
-	timers.Restore(was)
+	if err := timers.Restore(was); err != nil {
+		t.Error(err)
+	}
 	if got := policy(); got != before {
 		t.Errorf("restored: %s, want %s", got, before)
 	}
