@@ -83,6 +83,23 @@ func TestPhasesOfATickAddUpToItsDuration(t *testing.T) {
 	}
 }
 
+// onThreadThatEnds runs f on a thread that ends with it. The main thread, which never ends, stays locked
+// meanwhile, so that another thread runs f.
+func onThreadThatEnds(f func()) {
+	runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
+	if unix.Gettid() != unix.Getpid() {
+		f()
+		return
+	}
+	defer runtime.UnlockOSThread()
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		onThreadThatEnds(f)
+	}()
+	<-done
+}
+
 // The futex holds the thread's id and FUTEX_WAITERS, linux/futex.h: without it the kernel wakes nobody.
 func TestEndOfAThreadWakesItsWaiter(t *testing.T) {
 	f, p, err := CreateStatusBlock() // its memory outlives the thread
@@ -91,8 +108,7 @@ func TestEndOfAThreadWakesItsWaiter(t *testing.T) {
 	}
 	defer f.Close()
 	futex, waits := make(chan uint32), make(chan bool)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends
+	go onThreadThatEnds(func() {
 		if err := p.RegisterThreadExit(); err != nil {
 			t.Error(err)
 		}
@@ -102,7 +118,7 @@ func TestEndOfAThreadWakesItsWaiter(t *testing.T) {
 		futex <- p.exitFutex()
 		<-waits
 		time.Sleep(50 * time.Millisecond) // until the other waits
-	}()
+	})
 	life := <-futex
 	close(waits)
 	if died, known := p.WaitThreadExit(time.Hour); known != (life != 0) || died != known {

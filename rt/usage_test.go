@@ -51,10 +51,12 @@ func loseCPU(t *testing.T) {
 	var stop atomic.Bool
 	ended := make(chan bool)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		_ = unix.SchedSetaffinity(0, &one)
 		for !stop.Load() {
 		}
+		_ = unix.SchedSetaffinity(0, &all)
 		close(ended)
 	}()
 	_ = unix.SchedSetaffinity(0, &one)

@@ -56,6 +56,13 @@ func TestHoldLatencyWithoutDeviceOrRight(t *testing.T) {
 	if f != nil || m == nil || m.Of != ResourceLatency || !strings.Contains(m.Help, "cpu_dma_latency") {
 		t.Errorf("a device that refuses: %v, %+v", f, m)
 	}
+	want := "DeviceAllow=/dev/cpu_dma_latency rw" // root lacks it only in a unit
+	if uid := os.Geteuid(); uid != 0 {
+		want = fmt.Sprintf("sudo chown %d /dev/cpu_dma_latency", uid)
+	}
+	if m != nil && !strings.HasPrefix(m.Help, want) {
+		t.Errorf("a device that refuses: help %q, want %q", m.Help, want)
+	}
 }
 
 // realtimeHost is a PREEMPT_RT host whose threads are given by id and name; kernel
