@@ -97,6 +97,9 @@ func TestUsageOfARunIsThatOfItsTicks(t *testing.T) {
 		t.Fatal(err)
 	}
 	after, p := read(), b.page
+	if n := p.RxOverflow.Load(); n != 0 {
+		t.Errorf("%d frames are lost without a frame", n)
+	}
 	use(t)
 	got := [6]uint64{p.MinorFaults.Load(), p.MajorFaults.Load(), p.Voluntary.Load(), p.Involuntary.Load(), p.Allocs.Load(), p.GCCycles.Load()}
 	least := [6]uint64{usedPages, 0, usedSleeps / 2, 1, usedAllocs, 1} // a signal may cut a sleep short
