@@ -87,8 +87,21 @@ func cpuSet(t *testing.T, list string) (set unix.CPUSet) {
 }
 
 func TestChooseKeepsTheGivenCPU(t *testing.T) {
-	if got := (Thread{CPU: 700}).ChooseCPU().CPU; got != 700 {
-		t.Errorf("Choose makes CPU 700 %d", got)
+	for _, cpu := range []int{0, 700} {
+		if got := (Thread{CPU: cpu}).ChooseCPU().CPU; got != cpu {
+			t.Errorf("Choose makes CPU %d %d", cpu, got)
+		}
+	}
+	only := onThread(func() [2]int {
+		var set unix.CPUSet
+		_ = unix.SchedGetaffinity(0, &set)
+		if err := moveTo(highest(&set)); err != nil {
+			t.Error(err)
+		}
+		return [2]int{Thread{CPU: -1}.ChooseCPU().CPU, LoopCPUs()[0]}
+	})
+	if only[0] != only[1] {
+		t.Errorf("Choose gives CPU %d to a thread with CPU %d", only[0], only[1])
 	}
 	first := Thread{CPU: -1}.ChooseCPU()
 	if again := first.ChooseCPU(); first.CPU < 0 || again != first {
@@ -290,6 +303,49 @@ func TestAllowMovesTheThreadsOfTheNamedProcess(t *testing.T) {
 	}
 	if err := Allow(1<<22+1, allowed, 0); err == nil { // above the largest process id
 		t.Error("Allow of no process succeeds")
+	}
+	if err := Allow(pid, cpuSet(t, "1000"), 0); !errors.Is(err, unix.EINVAL) {
+		t.Errorf("CPU 1000 alone: %v, want: %v", err, unix.EINVAL)
+	}
+}
+
+// The child's threads are there before and after: the passes are those over its first thread.
+func TestThreadsAreChangedUntilTwoPassesInARowChangeNothing(t *testing.T) {
+	pid := threads(t)
+	for _, c := range []struct {
+		changing []int // passes in which the first thread reports a change
+		passes   int
+	}{{nil, 2}, {[]int{1}, 3}, {[]int{1, 2}, 4}, {[]int{1, 3}, 5}, {[]int{2, 4}, 6}} {
+		n := 0
+		err := changeThreads(pid, 0, func(tid int) (bool, error) {
+			if tid != pid {
+				return false, unix.ESRCH // a thread that has ended
+			}
+			n++
+			return slices.Contains(c.changing, n), nil
+		})
+		if err != nil || n != c.passes {
+			t.Errorf("changes in the passes %v: %d passes, %v; want %d", c.changing, n, err, c.passes)
+		}
+	}
+	n := 0
+	err := changeThreads(pid, 0, func(tid int) (bool, error) {
+		if tid == pid {
+			n++
+		}
+		return tid == pid, nil
+	})
+	if want := fmt.Sprintf("after %d passes there are still new threads", maxPasses); n != maxPasses || err == nil || err.Error() != want {
+		t.Errorf("a change in every pass: %d passes, %v; want %s", n, err, want)
+	}
+	err = changeThreads(pid, pid, func(tid int) (bool, error) {
+		if tid == pid {
+			t.Error("the exception is changed")
+		}
+		return false, unix.EPERM
+	})
+	if !errors.Is(err, unix.EPERM) || !strings.HasPrefix(err.Error(), "thread ") {
+		t.Errorf("a refused change: %v", err)
 	}
 }
 

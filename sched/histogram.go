@@ -72,11 +72,10 @@ func (h *Histogram) Max() int64 { return int64(atomic.LoadUint64(&h.max)) }
 // is the upper end of their bin: at most 1/64 too long and never above Max. q is from 0 to 1; any
 // other value gives Max. The result is 0 if nothing was recorded.
 func (h *Histogram) Quantile(q float64) int64 {
-	n := h.N()
-	if n == 0 || !(q >= 0 && q < 1) {
+	if !(q >= 0 && q < 1) {
 		return h.Max()
 	}
-	rank := max(1, uint64(math.Ceil(q*float64(n))))
+	rank := max(1, uint64(math.Ceil(q*float64(h.N()))))
 	var sum uint64
 	for i := range h.count[:bins-1] {
 		sum += atomic.LoadUint64(&h.count[i])

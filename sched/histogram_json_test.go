@@ -51,6 +51,7 @@ func TestHistogramIsWrittenWithoutItsEmptyBins(t *testing.T) {
 		-1:    `{"max_ns":0,"bins":[],"us":[]}`,
 		5:     `{"max_ns":5,"bins":[[5,1]],"us":[[0,1]]}`,
 		3_000: `{"max_ns":3000,"bins":[[3007,1]],"us":[[3,1]]}`,
+		3_010: `{"max_ns":3010,"bins":[[3039,1]],"us":[[3,1]]}`, // a bin of 32 ns between 2048 and 4096
 	} {
 		h = Histogram{}
 		if ns > 0 {

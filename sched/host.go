@@ -55,8 +55,11 @@ type Raised struct {
 	Priority int             // SCHED_FIFO priority that was set
 }
 
-// Raise gives the thread SCHED_FIFO of the given priority, 1 to 99, if it has less. Use the loop's
-// priority + 1, so that no real-time thread of that CPU delays a timerfd; clock_nanosleep of a
+// TimerPriority returns the priority of threads that must precede a loop of a priority.
+func TimerPriority(loop int) int { return min(loop+1, 99) }
+
+// Raise gives the thread SCHED_FIFO of the given priority, 1 to 99, if it has less. Use
+// TimerPriority, so that no real-time thread of that CPU delays a timerfd; clock_nanosleep of a
 // real-time thread does not need it. Raise calls note, if not nil, before the change. Pass r to
 // Restore; nil: nothing was changed.
 func (t Timers) Raise(priority int, note func(*Raised)) (r *Raised, m *Missing) {

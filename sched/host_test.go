@@ -2,6 +2,7 @@ package sched
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"lockstep/sched/hostinfo"
 	"os"
@@ -55,6 +56,13 @@ func TestHoldLatencyWithoutDeviceOrRight(t *testing.T) {
 	if f != nil || m == nil || m.Of != ResourceLatency || !strings.Contains(m.Help, "cpu_dma_latency") {
 		t.Errorf("a device that refuses: %v, %+v", f, m)
 	}
+	want := "DeviceAllow=/dev/cpu_dma_latency rw" // root lacks it only in a unit
+	if uid := os.Geteuid(); uid != 0 {
+		want = fmt.Sprintf("sudo chown %d /dev/cpu_dma_latency", uid)
+	}
+	if m != nil && !strings.HasPrefix(m.Help, want) {
+		t.Errorf("a device that refuses: help %q, want %q", m.Help, want)
+	}
 }
 
 // realtimeHost is a PREEMPT_RT host whose threads are given by id and name; kernel
@@ -100,18 +108,70 @@ func TestRaiseTimersRaisesAndRestores(t *testing.T) {
 	if want := before + ", to be 11"; noted != want {
 		t.Errorf("noted when it was %q, want %q", noted, want)
 	}
-	again, m := timers.Raise(10, note)
-	if got := policy(); m != nil || got != "policy 1 priority 11" {
-		t.Errorf("less than it has: %s, %v", got, m)
+	for _, priority := range []int{10, 11} {
+		again, m := timers.Raise(priority, note)
+		if got := policy(); m != nil || again != nil || got != "policy 1 priority 11" {
+			t.Errorf("raised to %d, not more than it has: %s, %v, %v", priority, got, again, m)
+		}
+		timers.Restore(again) // nothing
 	}
-	timers.Restore(again) // nothing
 	timers.Restore(&Raised{was.Was, 12})
 	if got := policy(); got != "policy 1 priority 11" {
 		t.Errorf("what somebody else had made 11 was lowered: %s", got)
 	}
+	set := func(policy uint32) {
+		if err := unix.SchedSetAttr(self, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy, Priority: 11}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(unix.SCHED_RR)
 	timers.Restore(was)
+	if got := policy(); got != "policy 2 priority 11" {
+		t.Errorf("what somebody else had made SCHED_RR was lowered: %s", got)
+	}
+	set(unix.SCHED_FIFO)
+	if err := timers.Restore(was); err != nil {
+		t.Error(err)
+	}
 	if got := policy(); got != before {
 		t.Errorf("restored: %s, want %s", got, before)
+	}
+}
+
+// Without CAP_SYS_NICE the limit of real-time priorities decides, RLIMIT_RTPRIO of setrlimit(2). The fixture
+// names this test's own thread as the one of the timers.
+func TestProbeOfTimersFollowsThePriorityLimit(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var all, less [2]unix.CapUserData
+	if err := unix.Capget(&header, &all[0]); err != nil {
+		t.Fatal(err)
+	}
+	less = all
+	less[0].Effective &^= 1 << unix.CAP_SYS_NICE
+	self := unix.Gettid()
+	for limit, want := range map[string]bool{"0": false, "10": false, "11": true, "99": true, "unlimited": true} {
+		root := realtimeHost(t, 2, map[int]string{self: "ktimers/3"})
+		text := "Limit                     Soft Limit           Hard Limit           Units     \n" +
+			fmt.Sprintf("%-26s%-21s%-21s\n", "Max realtime priority", limit, "99")
+		path := filepath.Join(root, "proc/self/limits")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Capset(&header, &less[0]); err != nil {
+			t.Fatal(err)
+		}
+		m := Timers{root, 3}.Probe(11)
+		if err := unix.Capset(&header, &all[0]); err != nil {
+			t.Fatal(err)
+		}
+		if (m == nil) != want || m != nil && !strings.Contains(m.What, "below SCHED_FIFO 11: operation not permitted") {
+			t.Errorf("a limit of %s: %+v", limit, m)
+		}
+		if m := (Timers{root, 3}).Probe(11); Capable(unix.CAP_SYS_NICE) && m != nil {
+			t.Errorf("a limit of %s, with CAP_SYS_NICE: %+v", limit, m)
+		}
 	}
 }
 
@@ -149,7 +209,7 @@ func TestRaiseTimersNamesTheRemedyWhereItFails(t *testing.T) {
 		raised bool
 	}{
 		{"not PREEMPT_RT", t.TempDir(), "", nil, true},
-		{"no thread for timers alone", realtimeHost(t, 2, map[int]string{30: "ksoftirqd/3"}), "no ktimers/3", []string{"timer: nanosleep", "chrt -f -p 81 30"}, false},
+		{"no thread for timers alone", realtimeHost(t, 2, map[int]string{30: "ksoftirqd/3"}), "expire in ksoftirqd/3", []string{"timer: nanosleep", "chrt -f -p 81 30"}, false},
 		{"a container", realtimeHost(t, 2, nil), "does not see", []string{"on the host", "chrt -f -p 81"}, false},
 		{"a program of that name", realtimeHost(t, 1, map[int]string{30: "ktimers/3"}), "does not see", []string{"chrt"}, false},
 		{"the thread has ended", realtimeHost(t, 2, map[int]string{1<<22 + 1: "ktimers/3"}), "expire in ktimers/3 below SCHED_FIFO 81: no such process", []string{"chrt -f -p 81 4194305"}, false},
@@ -164,6 +224,24 @@ func TestRaiseTimersNamesTheRemedyWhereItFails(t *testing.T) {
 		}
 		if m.Of != ResourceTimers || !strings.Contains(m.What, c.what) || slices.ContainsFunc(c.help, func(h string) bool { return !strings.Contains(m.Help, h) }) {
 			t.Errorf("%s: %+v, want %q, %q", c.name, m, c.what, c.help)
+		}
+	}
+}
+
+func TestKernelWithoutPreemptRTHasNoThreadOfTimers(t *testing.T) {
+	files := map[string]string{"proc/4/comm": "ktimers/3\n", "proc/4/stat": "4 (ktimers/3) S 2" + strings.Repeat(" 0", 37)}
+	if id := (Timers{tree(t, files), 3}).Thread(); id != 0 {
+		t.Errorf("not PREEMPT_RT: thread %d", id)
+	}
+	if id := (Timers{realtimeHost(t, 2, map[int]string{4: "ktimers/3"}), 3}).Thread(); id != 4 {
+		t.Errorf("PREEMPT_RT: thread %d, want 4", id)
+	}
+}
+
+func TestTimersPrecedeTheLoopUpToTheHighestPriority(t *testing.T) {
+	for loop, want := range map[int]int{1: 2, 80: 81, 98: 99, 99: 99} {
+		if got := TimerPriority(loop); got != want {
+			t.Errorf("the timers of a loop at %d get %d, want %d", loop, got, want)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func TestLockedMemoryIsLockedAndPresent(t *testing.T) {
 	if n := after.Minflt - before.Minflt; n > 16 { // of 256 pages; the runtime may fault
 		t.Errorf("%d page faults in locked memory", n)
 	}
-	if missing := lockMemory([]mapping{{start: 0, end: 1 << 60}}); missing == nil || !strings.Contains(missing.What, "more than half of the host's memory") {
+	if missing := lockMemory([]mapping{{start: 0, end: 1 << 60}}); missing == nil || !strings.Contains(missing.What, "needs 1099511627776 MB, more than half of the host's memory") {
 		t.Errorf("memory of 2^60 bytes: %+v", missing)
 	}
 }

@@ -29,7 +29,7 @@ func Probe(t Thread) []Missing {
 	}
 
 	if t.Sleep != Nanosleep {
-		if m := (Timers{"/", t.CPU}).Probe(min(t.Priority+1, 99)); m != nil {
+		if m := (Timers{"/", t.CPU}).Probe(TimerPriority(t.Priority)); m != nil {
 			missing = append(missing, *m)
 		}
 	}

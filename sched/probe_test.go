@@ -5,6 +5,7 @@ import (
 	"lockstep/sched/hostinfo"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -195,5 +196,38 @@ func TestProbeWithoutRightsNamesEachResourceOnce(t *testing.T) {
 	}
 	if count[ResourceFIFO] != 1 || count[ResourceMemory] != 1 {
 		t.Errorf("missing %v, want the priority and the memory", got)
+	}
+	device, err := os.Stat("/dev/cpu_dma_latency")
+	if refused := err == nil && device.Mode().Perm()&0o006 == 0; refused && count[ResourceLatency] != 1 {
+		t.Errorf("missing %v, want the sleep states", got)
+	}
+}
+
+func TestProbeRestoresThePolicyThatTheProcessWasStartedWith(t *testing.T) {
+	var got []uint32
+	childOutput(t, "batch", false, &got)
+	for _, policy := range got {
+		if policy != unix.SCHED_BATCH {
+			t.Errorf("a thread has policy %d, want %d as before", policy, unix.SCHED_BATCH)
+		}
+	}
+	if len(got) == 0 {
+		t.Error("no thread was seen")
+	}
+}
+
+// The independent answer is that of capget(2).
+func TestCapableAgreesWithTheKernel(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		t.Fatal(err)
+	}
+	for bit := range 64 {
+		if want := data[bit/32].Effective>>(bit%32)&1 == 1; Capable(bit) != want {
+			t.Errorf("capability %d: %t, want %t", bit, !want, want)
+		}
 	}
 }

@@ -41,8 +41,12 @@ func TestReservationHasOneHolderUntilItsSocketIsClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sockets := descriptors(t, "socket:")
 	if again, err := Reserve(what); again != -1 || !errors.Is(err, unix.EADDRINUSE) {
 		t.Errorf("a second holder has descriptor %d, %v", again, err)
+	}
+	if n := descriptors(t, "socket:"); n != sockets {
+		t.Errorf("a refused reservation leaves %d sockets open", n-sockets)
 	}
 	if err := unix.Close(fd); err != nil {
 		t.Fatal(err)

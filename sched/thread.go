@@ -175,8 +175,6 @@ func (u *Usage) Read() {
 // was in memory) and major ones (it had to be read), getrusage(2).
 func Faults() (minor, major int64) {
 	var ru unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
-		return 0, 0 // cannot fail for the process itself
-	}
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &ru) // cannot fail for the process itself
 	return int64(ru.Minflt), int64(ru.Majflt)
 }

@@ -35,6 +35,7 @@ type entered struct {
 	Locked   int      // locked memory, kB
 	Faults   int64
 	Major    int64
+	Procs    int // GOMAXPROCS
 }
 
 // fifo7 is the request of most tests.
@@ -50,6 +51,8 @@ func TestMain(m *testing.M) {
 		haveThreads()
 	case "guard":
 		guardWithoutSleep()
+	case "batch":
+		probeUnderBatch()
 	case "probe":
 		_ = json.NewEncoder(os.Stdout).Encode(Probe(fifo7))
 	default:
@@ -79,7 +82,7 @@ func enterAndPrint(at string) {
 		fresh[i] = 1
 	}
 	minor2, major2 := Faults()
-	e.Faults, e.Major = minor2-minor, major2-major
+	e.Faults, e.Major, e.Procs = minor2-minor, major2-major, runtime.GOMAXPROCS(0)
 
 	var set unix.CPUSet
 	_ = unix.SchedGetaffinity(0, &set)
@@ -141,6 +144,31 @@ func guardWithoutSleep() {
 			n += k & 1
 		}
 	}
+}
+
+// probeUnderBatch is the main function of a child whose threads have SCHED_BATCH, which needs no right. It
+// calls Probe and prints the policies of its threads.
+func probeUnderBatch() {
+	err := changeThreads(os.Getpid(), 0, func(tid int) (bool, error) {
+		attr, err := unix.SchedGetAttr(tid, 0)
+		if err != nil || attr.Policy == unix.SCHED_BATCH {
+			return false, err
+		}
+		return true, unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH}, 0)
+	})
+	if err != nil {
+		panic(err)
+	}
+	Probe(fifo7)
+	policies := []uint32{}
+	tasks, _ := os.ReadDir("/proc/self/task")
+	for _, task := range tasks {
+		tid, _ := strconv.Atoi(task.Name())
+		if attr, err := unix.SchedGetAttr(tid, 0); err == nil {
+			policies = append(policies, attr.Policy)
+		}
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(policies)
 }
 
 // timerSlack returns the timer slack of the calling thread, ns, prctl(2).
@@ -246,6 +274,16 @@ func TestEnterGetsOrReportsEachRight(t *testing.T) {
 	e := inChild(t, fifo7, false)
 	t.Logf("missing: %v; %d kB locked", e.Missing, e.Locked)
 	checkEntered(t, e)
+}
+
+// A sleeping timer keeps its processor of the Go runtime.
+func TestLoopLeavesAProcessorOfTheRuntimeToTheRest(t *testing.T) {
+	for procs, want := range map[string]int{"1": 2, "2": 2, "5": 5} {
+		t.Setenv("GOMAXPROCS", procs)
+		if e := inChild(t, fifo7, false); e.Procs != want {
+			t.Errorf("GOMAXPROCS %s becomes %d, want %d", procs, e.Procs, want)
+		}
+	}
 }
 
 func TestEnterWithoutRightsStillGetsItsCPU(t *testing.T) {
@@ -429,7 +467,7 @@ func TestKernelKillsAGuardThatDoesNotSleep(t *testing.T) {
 	}
 	status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if strings.HasPrefix(out.String(), "sched: ") { // the host refuses the priority
-		if Probe(fifo7) == nil || !strings.Contains(out.String(), "SCHED_FIFO 1: ") {
+		if !lacks(Probe(fifo7), ResourceFIFO) || !strings.Contains(out.String(), "SCHED_FIFO 1: ") {
 			t.Errorf("refused: %s", out.String())
 		}
 		return

@@ -121,7 +121,7 @@ func TestTimerDoesNotDrift(t *testing.T) {
 func TestSpinRemovesTheWakeUpLatency(t *testing.T) {
 	for _, sleep := range []string{Timerfd, Nanosleep} {
 		var with, without int64
-		for range 5 { // beside the load of others the median is theirs
+		for range 20 { // beside the load of others the median is theirs
 			with, without = lateness(t, sleep, 250*time.Microsecond, time.Millisecond), lateness(t, sleep, 0, time.Millisecond)
 			if with < without/4 {
 				break
@@ -254,6 +254,20 @@ func TestNewTimerRefusesInvalidPeriods(t *testing.T) {
 	}
 }
 
+func TestNewTimerAcceptsTheBoundsOfPeriodAndSpin(t *testing.T) {
+	for _, c := range []struct{ period, spin time.Duration }{
+		{1, 0}, {time.Millisecond, 250 * time.Microsecond}, {time.Second, MaxSpin},
+	} {
+		tk, err := NewTimer(Nanosleep, c.period, c.spin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tk.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestWaitAfterCloseFailsWithAnError(t *testing.T) {
 	withTimer(t, time.Millisecond, func(t *testing.T, tk *Timer) {
 		point(t, tk, 0)
@@ -273,30 +287,31 @@ func TestWaitAfterCloseFailsWithAnError(t *testing.T) {
 // The kernel names what a descriptor is: proc_pid_fd(5).
 func TestTimerSleepsInTheSystemCallOfItsName(t *testing.T) {
 	for _, sleep := range []string{Timerfd, Nanosleep} {
-		before := timerfds(t)
+		before := descriptors(t, "timerfd")
 		tk, err := NewTimer(sleep, time.Millisecond, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := timerfds(t) - before
+		n := descriptors(t, "timerfd") - before
 		if err := tk.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if want := map[string]int{Timerfd: 1, Nanosleep: 0}[sleep]; n != want || timerfds(t) != before {
-			t.Errorf("a timer that sleeps in %s has %d timerfds and leaves %d; want %d, 0", sleep, n, timerfds(t)-before, want)
+		left := descriptors(t, "timerfd") - before
+		if want := map[string]int{Timerfd: 1, Nanosleep: 0}[sleep]; n != want || left != 0 {
+			t.Errorf("a timer that sleeps in %s has %d timerfds and leaves %d; want %d, 0", sleep, n, left, want)
 		}
 	}
 }
 
-// timerfds returns how many timerfds this process has.
-func timerfds(t *testing.T) (n int) {
+// descriptors returns how many descriptors of a kind this process has.
+func descriptors(t *testing.T, kind string) (n int) {
 	t.Helper()
 	list, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, fd := range list {
-		if name, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.Contains(name, "timerfd") {
+		if name, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.Contains(name, kind) {
 			n++
 		}
 	}

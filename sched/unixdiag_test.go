@@ -2,6 +2,8 @@ package sched
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -70,6 +72,64 @@ func TestNamesAreTakenFromTheKernelNotFromText(t *testing.T) {
 	for _, b := range boundNames("/") {
 		if "@"+b.name == ReservationRoot+what {
 			t.Errorf("%+v", b)
+		}
+	}
+}
+
+// The layouts are those of linux/netlink.h, rtnetlink.h and unix_diag.h.
+func TestAnswersOfTheKernelAreReadByTheirLayout(t *testing.T) {
+	order := binary.NativeEndian
+	message := func(kind uint16, body ...byte) []byte {
+		data := order.AppendUint16(order.AppendUint32(nil, uint32(16+len(body))), kind)
+		data = append(append(data, make([]byte, 10)...), body...)
+		return append(data, make([]byte, -len(data)&3)...)
+	}
+	attribute := func(kind uint16, value string) []byte {
+		data := order.AppendUint16(order.AppendUint16(nil, uint16(4+len(value))), kind)
+		return append(append(data, value...), make([]byte, -len(value)&3)...)
+	}
+	socket := func(attributes ...[]byte) []byte {
+		return message(sockDiagByFamily, append(make([]byte, 16), bytes.Join(attributes, nil)...)...)
+	}
+	user := func(uid uint32) []byte { return attribute(unixDiagUID, string(order.AppendUint32(nil, uid))) }
+	name, done := attribute(unixDiagName, "\x00ab"), message(unix.NLMSG_DONE, 0, 0, 0, 0)
+	peer := attribute(2, string(order.AppendUint32(nil, 77)))
+	for what, c := range map[string]struct {
+		data []byte
+		list []boundName
+		done bool
+		err  error
+	}{
+		"nothing":                   {},
+		"a name and its user":       {data: socket(name, user(1000)), list: []boundName{{"ab", 1000}}},
+		"the user first":            {data: socket(user(0), name), list: []boundName{{"ab", 0}}},
+		"a peer of four bytes":      {data: socket(name, user(1000), peer), list: []boundName{{"ab", 1000}}},
+		"a user of two bytes":       {data: socket(name, attribute(unixDiagUID, "\x01\x02")), list: []boundName{{"ab", -1}}},
+		"no user":                   {data: socket(name), list: []boundName{{"ab", -1}}},
+		"a path":                    {data: socket(attribute(unixDiagName, "/a"), user(1))},
+		"the empty abstract name":   {data: socket(attribute(unixDiagName, "\x00"), user(1))},
+		"a name of one byte":        {data: socket(attribute(unixDiagName, "\x00a"), user(1)), list: []boundName{{"a", 1}}},
+		"two sockets and the end":   {data: slices.Concat(socket(name, user(1)), socket(name), done), list: []boundName{{"ab", 1}, {"ab", -1}}, done: true},
+		"nothing after the end":     {data: slices.Concat(done, socket(name)), done: true},
+		"an error":                  {data: message(unix.NLMSG_ERROR, order.AppendUint32(nil, ^uint32(unix.EPERM)+1)...), err: unix.EPERM},
+		"an error without a number": {data: message(unix.NLMSG_ERROR, 1, 2, 3), err: errDiag},
+		"another kind":              {data: message(99, make([]byte, 16)...), err: errDiag},
+		"a socket cut off":          {data: message(sockDiagByFamily, make([]byte, 15)...), err: errDiag},
+		"a socket without anything": {data: message(sockDiagByFamily, make([]byte, 16)...)},
+		"a size below the header":   {data: order.AppendUint32(nil, 15), err: nil},
+		"a header of size 15":       {data: append(order.AppendUint32(nil, 15), make([]byte, 12)...), err: errDiag},
+		"a size beyond the data":    {data: append(order.AppendUint32(nil, 17), make([]byte, 12)...), err: errDiag},
+	} {
+		list, end, err := parseUnixDiag(c.data)
+		if !slices.Equal(list, c.list) || end != c.done || !errors.Is(err, c.err) {
+			t.Errorf("%s: %+v, %t, %v; want %+v, %t, %v", what, list, end, err, c.list, c.done, c.err)
+		}
+	}
+	for size, want := range map[uint16]string{3: "", 7: "ab", 8: ""} { // of the name's attribute, with its head of 4 bytes
+		cut := slices.Clone(name[:7])
+		order.PutUint16(cut, size)
+		if got := parseUnixSocket(cut).name; got != want {
+			t.Errorf("an attribute of size %d gives %q, want %q", size, got, want)
 		}
 	}
 }

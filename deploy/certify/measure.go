@@ -117,7 +117,7 @@ func (s *session) examineHost() error {
 		ask.Buses = append(ask.Buses, s.UnitBus)
 	}
 	if ask.Timer == sched.Timerfd { // the run raises the timers, too: the doctor checks the same state
-		lower, _ := host.RaiseTimers(ask.CPU, min(s.thread.Priority+1, 99), "certify")
+		lower, _ := host.RaiseTimers(ask.CPU, sched.TimerPriority(s.thread.Priority), "certify")
 		defer lower()
 	}
 

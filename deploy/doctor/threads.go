@@ -52,7 +52,7 @@ func (h *host) threadNamed(name string) *hostinfo.Thread {
 }
 
 // raisedPriority returns the priority for threads that must precede the loop.
-func (h *host) raisedPriority() int { return min(h.req.Priority+1, 99) }
+func (h *host) raisedPriority() int { return sched.TimerPriority(h.req.Priority) }
 
 // chrt returns the command that raises a thread. It names the thread because the kernel's threads
 // have other numbers after each boot.

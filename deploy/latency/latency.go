@@ -86,7 +86,7 @@ func (l Measurement) Run(ctx context.Context) (*Report, error) {
 	defer os.RemoveAll(folder)
 	s.folder = folder
 	s.prepare()
-	lower, refused := host.RaiseTimers(l.CPU, min(l.Priority+1, 99), "latency")
+	lower, refused := host.RaiseTimers(l.CPU, sched.TimerPriority(l.Priority), "latency")
 	defer lower()
 	if refused != nil {
 		s.addReason(refused.What + ": " + refused.Help)

@@ -115,7 +115,7 @@ func TestBLFHasTheLayoutOfVector(t *testing.T) {
 		t.Errorf("before Close the file has %d bytes", len(open))
 	}
 	word := func(b []byte, i int) int { return int(binary.LittleEndian.Uint32(b[i:])) }
-	if word(file, 4) != 144 || word(file, 16) != len(file) || word(file, 32) != 5001 {
+	if word(file, 36) != 0 || word(file, 4) != 144 || word(file, 16) != len(file) || word(file, 32) != 5001 {
 		t.Errorf("header says %d bytes, file of %d, %d objects; want 144, %d, 5001", word(file, 4), word(file, 16), word(file, 32), len(file))
 	}
 	var objects []byte

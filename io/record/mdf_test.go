@@ -175,6 +175,9 @@ func (m mdfFile) channels(g *mdfGroup, cn int64, size int, rows []byte) {
 		}
 		name := m.text(links[2])
 		at, bits := int(binary.LittleEndian.Uint32(data[4:])), int(binary.LittleEndian.Uint32(data[8:]))
+		if data[3] != 0 || data[12]&2 == 0 && binary.LittleEndian.Uint32(data[16:]) != 0 { // offset in the byte, invalidation bit
+			m.t.Errorf("channel %s: bit %d, invalidation bit %d", name, data[3], data[16])
+		}
 		if (data[0] == 2) != (name == "time") || at+bits/8 > size {
 			m.t.Errorf("channel %s: type %d, byte %d, %d bits in %d bytes", name, data[0], at, bits, size)
 		}
@@ -323,6 +326,9 @@ func checkMDFFrame(t *testing.T, h *Header, f *Frame, bus map[string]mdfGroup, a
 	}
 	got := fmt.Sprint(c["time"][i], value("BusChannel"), value("ID"), value("IDE"), value("DLC"), value("Dir"))
 	want := fmt.Sprint(float64(f.Time-h.Start)/1e9, f.Bus+1, id, ide, can.DLC(f.Len), map[bool]int{true: 1}[f.Sent])
+	if name == "CAN_RemoteFrame" && value("DataLength") != uint64(0) {
+		t.Fatalf("%s %d has %v bytes", name, i, value("DataLength"))
+	}
 	if name != "CAN_RemoteFrame" {
 		got += fmt.Sprint(value("DataLength"), value("DataBytes"), value("EDL"), value("BRS"), value("ESI"))
 		want += fmt.Sprint(f.Len, f.Data[:], map[bool]int{true: 1}[f.FD()], f.Flags&1, f.Flags>>1&1)

@@ -22,7 +22,7 @@ import (
 func (r *Session) start() (err error) {
 	if r.Handover.Timer.Sleep == sched.Timerfd {
 		t := host.TimersOf(r.Handover.Thread.CPU, r.Reservations)
-		if m := t.Raise(min(99, r.Handover.Thread.Priority+1)); m != nil {
+		if m := t.Raise(sched.TimerPriority(r.Handover.Thread.Priority)); m != nil {
 			r.missing = append(r.missing, *m)
 		}
 		r.restore = t.Release
