@@ -191,6 +191,7 @@ func (p *parser) applyAttributes() {
 		m.J1939 = m.ID > can.MaskSFF && (format.text == "J1939PG" || !own && protocol == "J1939")
 		m.FD = !m.J1939 && (m.Len > 8 || fd)
 		m.LongFD = m.FD && !fd
+		m.NoFormat = !m.J1939 && format.text == ""
 		m.BRS = m.FD && p.attributeValue("CANFD_BRS", of).text == "1"
 		for j := range m.Signals {
 			s := &m.Signals[j]

@@ -32,6 +32,7 @@ type Message struct {
 	Repeats      int    // frames repeated after a change
 	FD           bool   // CAN FD frame; always true if Len > 8, except for a J1939 message
 	LongFD       bool   // FD follows from Len alone: the file does not name the format
+	NoFormat     bool   // the file names no format; FD is a guess
 	BRS          bool   // CAN FD frame with bit rate switch
 	J1939        bool   // ID consists of priority, parameter group and addresses
 	Line         int    // line in Database.File, from 1; 0 if there is no file

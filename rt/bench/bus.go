@@ -21,6 +21,7 @@ type Bus struct {
 	DataRate  float64         // bit rate of the data phase of CAN FD, bit/s; 0: not given
 	Units     []Unit
 	Ranges    []Range
+	FD        bool    // messages for which the database names no format are CAN FD frames
 	Frames    []Frame // sent frames, the restbus last
 	Receive   []sigmap.Link
 	Send      []sigmap.Link
@@ -74,7 +75,7 @@ func readBus(r *yamlfile.Reader, e yamlfile.Field) *Bus {
 	b.Name.Text = ReadTitle(r, e.KeyScalar(), "bus")
 	what := fmt.Sprintf("bus %q", b.Name.Text)
 	s := r.Section(e, what, "interface", "database", "units", "frames", "receive", "send", "messages", "restbus",
-		"bitrate", "j1939", "recover", "data_bitrate", "ranges")
+		"bitrate", "j1939", "recover", "data_bitrate", "ranges", "format")
 	if s["interface"].IsMissing() {
 		r.FailAt(e.KeyAt, "%s: the interface is missing (interface: vcan0, or pair)", what)
 	}
@@ -93,6 +94,9 @@ func readBus(r *yamlfile.Reader, e yamlfile.Field) *Bus {
 		b.Units = append(b.Units, u)
 	}
 
+	if format, ok := s["format"]; ok {
+		b.FD = r.Choice(format, what+": format", "classic", "fd") == "fd"
+	}
 	for _, f := range r.FieldsOf(s["ranges"], what+": ranges") {
 		v := Range{Of: f.KeyScalar(), Limits: r.Texts(f, what+": ranges: "+f.Key)}
 		if len(v.Limits) != 2 && !slices.Equal(v.Limits, []string{allBits}) {

@@ -112,6 +112,11 @@ func (b *Bench) Database(bus *Bus) (*messages.Database, error) {
 		}
 	}
 
+	for i := range db.Messages {
+		if m := &db.Messages[i]; m.NoFormat && bus.FD {
+			m.FD, m.LongFD = true, false
+		}
+	}
 	return db, b.applyRanges(bus, db)
 }
 

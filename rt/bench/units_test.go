@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/floats/scalar"
 
+	"lockstep/io/can"
 	"lockstep/io/yamlfile"
 	"lockstep/model/plants"
 	"lockstep/rt/bench/benchtest"
@@ -67,6 +68,30 @@ func TestBenchTranslatesTheUnitsOfItsDatabase(t *testing.T) {
 }
 
 // A range of the bench replaces that of the database, with the units of the bench.
+// The database of the demo names no format. A frame of the other format would not be decoded.
+func TestFormatOfABenchIsThatOfMessagesWithoutOne(t *testing.T) {
+	for format, fd := range map[string]bool{"": false, "    format: classic\n": false, "    format: fd\n": true} {
+		b, err := Parse("b.yaml", "", []byte(benchtest.DemoText(t, "    database: powershift.dbc\n", "    database: powershift.dbc\n"+format)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := Prepare(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range h.Maps[0].Rx {
+			if r.FD != fd {
+				t.Errorf("%q: received message %s is of CAN FD: %t", format, r.Name, r.FD)
+			}
+		}
+		for _, s := range h.Maps[0].Tx {
+			if (s.Flags&can.FlagFDF != 0) != fd {
+				t.Errorf("%q: sent message %s has the flags %X", format, s.Name, s.Flags)
+			}
+		}
+	}
+}
+
 func TestRangesOfABenchReplaceThoseOfItsDatabase(t *testing.T) {
 	const torque = "    ranges: {Torque.tau_load: [-2 kN.m, 300 N.m], Speeds.w1: all, TCU_Pressure_1.pressure_C1: [0.1 MPa, 3 MPa]}\n"
 	b, err := Parse("b.yaml", "", []byte(benchtest.DemoText(t, "    database: powershift.dbc\n", "    database: powershift.dbc\n"+torque)))
