@@ -16,6 +16,7 @@ type calls struct {
 
 	// Receive.
 	receiveLong    func(l *Loop, k int64)
+	decodeCopies   func(l *Loop, b, at int, k, n int64)
 	filterReceived func(s *fault.Set, b int, f *can.Frame, at can.Stamp) (int64, bool) // changes signals and checksums
 	superviseMap   func(m *sigmap.Map, u []float64, k int64) sigmap.Request            // checks protection, 260 bytes deep
 
@@ -36,6 +37,7 @@ func newCalls() calls {
 	return calls{
 		beginPoint:     (*Loop).beginPoint,
 		receiveLong:    (*Loop).receiveLong,
+		decodeCopies:   (*Loop).decodeCopies,
 		filterReceived: (*fault.Set).FilterReceived, superviseMap: (*sigmap.Map).Tick,
 		disturbInputs: (*fault.Set).DisturbInputs, disturbSignals: (*fault.Set).DisturbSignals,
 		sendHeld: (*Loop).sendHeld, encodeAndSend: (*Loop).encodeAndSend, prepareCounters: (*fault.Set).PrepareCounters, disturbFrame: (*fault.Set).DisturbFrame,

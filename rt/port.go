@@ -104,7 +104,12 @@ func (l *Loop) receiveLong(k int64) {
 			continue
 		}
 		l.frames[0], l.stamps[0] = l.portFrame.Frame, can.Stamp{Soft: l.portFrame.Stamp}
-		l.receiveFrame(b, 0, k)
+		copies, withheld := l.filter(b, 0)
+		l.decodeFrame(b, 0, k, false, withheld)
+		if copies > 0 {
+			l.frames[0] = l.faults.Copied
+			l.calls.decodeCopies(l, b, 0, k, copies)
+		}
 	}
 }
 

@@ -103,7 +103,12 @@ func (l *Loop) receive() {
 	for b, bus := range l.buses {
 		n := bus.RecvAt(l.frames[:], l.stamps[:])
 		for i := range l.frames[:n] {
-			l.receiveFrame(b, i, k)
+			copies, withheld := l.filter(b, i)
+			l.decodeFrame(b, i, k, false, withheld)
+			if copies > 0 {
+				l.frames[i] = l.faults.Copied
+				l.calls.decodeCopies(l, b, i, k, copies)
+			}
 		}
 		l.status.RxFrames.Add(uint64(n))
 		if n == MaxRecv {
@@ -112,19 +117,16 @@ func (l *Loop) receive() {
 	}
 }
 
-// receiveFrame decodes the frame at index at, received before grid point k, as faults leave it.
+// filter applies the faults on received frames to the frame at index at. With copies > 0, Set.Copied is to
+// be decoded as many times once the frame has been recorded.
 //
+//go:noinline
 //go:nosplit
-func (l *Loop) receiveFrame(b, at int, k int64) {
-	copies, withheld := int64(0), false
-	if l.reason == NotEnded {
-		copies, withheld = l.calls.filterReceived(l.faults, b, &l.frames[at], l.stamps[at])
+func (l *Loop) filter(b, at int) (copies int64, withheld bool) {
+	if l.reason != NotEnded {
+		return 0, false
 	}
-	l.decodeFrame(b, at, k, false, withheld)
-	if copies > 0 {
-		l.frames[at] = l.faults.Copied
-		l.decodeCopies(b, at, k, copies)
-	}
+	return l.calls.filterReceived(l.faults, b, &l.frames[at], l.stamps[at])
 }
 
 // decodeFrame decodes the frame at index at, received before grid point k, unless a fault

@@ -29,7 +29,9 @@ var tickJumps = map[string][]string{
 	"lockstep/rt.(*Loop).Tick":              {"lockstep/sched.(*Timer).Now", "lockstep/sched.(*Virtual).Now", "lockstep/rt.(*Loop).beginPoint"},
 	"lockstep/rt.(*Loop).stepAndSend":       {"lockstep/rt.(*Loop).beginPoint"},
 	"lockstep/rt.(*Loop).step":              {kernelCode + "Step", faultCode + "DisturbInputs", faultCode + "DisturbSignals"},
-	"lockstep/rt.(*Loop).receive":           {faultCode + "FilterReceived"},
+	"lockstep/rt.(*Loop).receive":           {"lockstep/rt.(*Loop).receiveLong", "lockstep/rt.(*Loop).decodeCopies"},
+	"lockstep/rt.(*Loop).receiveLong":       {"lockstep/rt.(*Loop).decodeCopies"},
+	"lockstep/rt.(*Loop).filter":            {faultCode + "FilterReceived"},
 	"lockstep/rt.(*Loop).decodeFrame":       {sigmapCode + "Decode"},
 	protectionCode + "checksum":             {}, // generated code of a protection, which the command does not have
 	"lockstep/rt.(*Loop).superviseMessages": {sigmapCode + "Tick"},

@@ -81,10 +81,20 @@ func findUndriven(h *bench.Handover, name string) (full string, err error) {
 		return found[0], nil
 	case len(found) > 1:
 		return "", fmt.Errorf("several messages have a signal %s: write %s", name, strings.Join(found, " or "))
-	case units.Meant(name, names) != "" || !strings.Contains(name, "."):
+	case units.Meant(name, names) != "" || !namesMessage(h, name):
 		return "", unknownName("input", name, names)
 	}
 	return name, nil
+}
+
+// namesMessage reports whether a name is MESSAGE.SIGNAL with a known message, or nearly.
+func namesMessage(h *bench.Handover, name string) bool {
+	message, _, dotted := strings.Cut(name, ".")
+	var known []string
+	for _, m := range messagesOf(h) {
+		known = append(known, m.name)
+	}
+	return dotted && (slices.Contains(known, message) || units.Meant(message, known) != "")
 }
 
 // drive returns a command of kind Drive or Release for the target.

@@ -107,7 +107,7 @@ func TestInvalidSchedulesAreRefused(t *testing.T) {
 			return errors.As(err, &at) && at.File == "wsp-ice.yaml"
 		}, `"brake.demand"`},
 		{Soak{Scenarios: []string{"powershift-off-the-bus"}, NoFaults: true}, 3 * time.Second, nil, "soak: scenario powershift-off-the-bus lasts 4 s, longer than a leg of 3s: -leg 4s"},
-		{Soak{}, time.Second, nil, "soak: legs of 1s are too short for 37 faults one after the other: -leg 1.17s, or -faults=false"},
+		{Soak{}, time.Second, nil, "soak: legs of 1s are too short for 53 faults one after the other: -leg 1.65s, or -faults=false"},
 	} {
 		if _, _, err := c.k.newSchedule(h, c.longest); err == nil || c.is != nil && !c.is(err) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %s", c.k, err, c.want)

@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"lockstep/model/units"
+	"lockstep/rt/junit"
 	"lockstep/rt/plot"
 )
 
@@ -237,7 +239,7 @@ func (c *Comparison) uncovered() string {
 }
 
 // Err returns the error of a comparison that has signals beyond their tolerance, or of runs that do not
-// cover the same time.
+// cover the same time or have gaps.
 func (c *Comparison) Err() error {
 	var beyond []string
 	judged := 0
@@ -251,7 +253,11 @@ func (c *Comparison) Err() error {
 		}
 	}
 	if beyond == nil {
-		if text := c.uncovered(); text != "" {
+		text := c.uncovered()
+		if text == "" && c.Gaps() {
+			text = gapsText
+		}
+		if text != "" {
 			return errors.New(text)
 		}
 		return nil
@@ -262,6 +268,28 @@ func (c *Comparison) Err() error {
 	}
 	return fmt.Errorf("%d of %d signals deviate beyond their tolerance: %s", len(beyond), judged, text)
 }
+
+// JUnit returns the verdict: a case for each judged signal, and one for the time that both runs cover.
+func (c *Comparison) JUnit() *junit.Suite {
+	last := c.Times[len(c.Times)-1]
+	s := &junit.Suite{Class: "lockstep.diff", Name: c.A.File + " " + c.B.File, Begun: time.Now(), Time: last - c.Times[0]}
+	for i := range c.Deviations {
+		d := &c.Deviations[i]
+		if math.IsNaN(d.Tolerance) {
+			continue
+		}
+		text := fmt.Sprintf("largest %s at %.6g s, tolerance %s", short(d.Unit, d.Largest), d.At, short(d.Unit, d.Tolerance))
+		s.Add(d.Name, d.At, !d.Beyond(), text)
+	}
+	text := c.uncovered()
+	s.Add("time", last, text == "" && !c.Gaps(), cmp.Or(text, map[bool]string{true: gapsText}[c.Gaps()]))
+	return s
+}
+
+// Gaps reports whether one of the runs is a record with gaps.
+func (c *Comparison) Gaps() bool { return c.A.Gaps != nil || c.B.Gaps != nil }
+
+const gapsText = "a record has gaps: what it lacks is not compared"
 
 // Write prints the comparison as a table, the worst first. Equal signals are counted.
 func (c *Comparison) Write(to io.Writer) error {

