@@ -15,9 +15,8 @@ import (
 const (
 	// A larger mapping, unless it is the heap, is a reservation such as the race detector's shadow.
 	maxMapping = 256 << 20
-	// A larger part of a mapping that nothing has touched when the loop starts is a reservation (the
-	// stack of a thread, an index of the runtime) or belongs to other work (the fonts of charts). Each
-	// package of the tick is smaller and has been touched.
+	// A larger part of an anonymous mapping that nothing has touched when the loop starts is a reservation:
+	// the stack of a thread, an index of the runtime.
 	maxUntouched = 1 << 20
 	// The margin stays at both ends of such a part.
 	untouchedMargin = 128 << 10
@@ -75,9 +74,9 @@ func (m mapping) advice() int {
 	return 0
 }
 
-// reachable lists the memory of the process that the tick may reach: the heap, shared mappings, and
-// what has been touched in all others or is near it. The tick may be the first to touch a
-// large slice, so the heap counts as a whole.
+// reachable lists the memory of the process that the tick may reach: the heap, files, shared mappings, and
+// what has been touched in all others or is near it. The tick may be the first to touch a large slice, or
+// a table of a generated kernel.
 func reachable() ([]mapping, error) {
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -89,7 +88,7 @@ func reachable() ([]mapping, error) {
 	for _, m := range parseMaps(string(text)) {
 		switch {
 		case m.advice() == 0:
-		case m.shared || m.start < heap+near && heap < m.end+near:
+		case m.shared || strings.HasPrefix(m.name, "/") || m.start < heap+near && heap < m.end+near:
 			list = append(list, m)
 		case m.end-m.start <= maxMapping:
 			list = append(list, m.parts(m.touched())...)
@@ -98,22 +97,9 @@ func reachable() ([]mapping, error) {
 	return list, nil
 }
 
-// touched returns for each page of m whether it is present or swapped out; nil if unknown. Without the
-// right to read its own page map, which a program with file capabilities lacks, a page of a file
-// counts once it is in the page cache.
+// touched returns for each page of an anonymous mapping whether it is present; nil if unknown.
 func (m mapping) touched() []bool {
-	size := uint64(os.Getpagesize())
-	list := make([]bool, (m.end-m.start)/size)
-	if f, err := os.Open("/proc/self/pagemap"); err == nil {
-		defer f.Close()
-		entries := make([]byte, 8*len(list))
-		if _, err := f.ReadAt(entries, int64(m.start/size*8)); err == nil {
-			for i := range list {
-				list[i] = entries[8*i+7]>>6 != 0 // present, swapped
-			}
-			return list
-		}
-	}
+	list := make([]bool, (m.end-m.start)/uint64(os.Getpagesize()))
 	entries := make([]byte, len(list))
 	_, _, errno := unix.RawSyscall(unix.SYS_MINCORE, uintptr(m.start), uintptr(m.end-m.start), uintptr(unsafe.Pointer(&entries[0])))
 	if errno != 0 {

@@ -41,7 +41,6 @@ var opens = map[string]string{
 	"sched/hostinfo/files.go ReadFile":          "/proc, /sys and /etc",
 	"sched/hostinfo/fingerprint.go StolenTicks": "/proc",
 	"sched/memory.go reachable":                 "/proc",
-	"sched/memory.go touched":                   "/proc",
 	"sched/unixdiag.go boundNames":              "/proc",
 }
 
