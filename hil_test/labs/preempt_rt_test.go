@@ -246,8 +246,8 @@ func checkThreads(t *testing.T, b *rtBench, policy int) hostinfo.Thread {
 	for name, pid := range map[string]int{"target": target, "guard": guard} {
 		locked, resident := lab.StatusKilobytes(t, pid, "VmLck"), lab.StatusKilobytes(t, pid, "VmRSS")
 		t.Logf("loop %v, memory of the %s %d kB locked, %d kB resident", loop, name, locked, resident)
-		if locked < resident {
-			t.Errorf("the %s has locked %d kB of %d kB, want all", name, locked, resident)
+		if locked < resident/10*9 { // the stacks of other threads are not of the tick
+			t.Errorf("the %s has locked %d kB of %d kB, want nearly all", name, locked, resident)
 		}
 	}
 	return loop

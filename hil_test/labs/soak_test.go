@@ -53,7 +53,7 @@ type verdict struct {
 
 // criteria are the criteria of a soak with a unit, in order.
 var criteria = []string{
-	"end", "ticks", "missed ticks", "ledger", "lag", "allocations", "page faults", "frames out", "bus", "frames in", "control unit",
+	"end", "ticks", "missed ticks", "ledger", "lag", "allocations", "page faults", "frames out", "bus", "identifiers", "frames in", "control unit",
 	"supervisor memory", "supervisor files", "supervisor threads", "target memory", "target files", "target threads",
 }
 
@@ -84,7 +84,7 @@ func awaitVerdict(b *lab.Bench) (v verdict) {
 		}
 	}
 	// A run that ends early has no criteria of growth.
-	const growth = 11 // index of the first criterion of growth
+	const growth = 12 // index of the first criterion of growth
 	legs := slices.Concat(criteria, []string{"growth over legs"})
 	if short := slices.Concat(criteria[:growth], []string{"processes"}); !slices.Equal(found, criteria) && !slices.Equal(found, short) && !slices.Equal(found, legs) {
 		b.T.Errorf("criteria %q, want %q, %q or %q", found, criteria, short, legs)
