@@ -72,21 +72,21 @@ func parse(t *testing.T, text string) *messages.Database {
 func TestParseReadsMessagesAndSignals(t *testing.T) {
 	bench, other, tcu := []string{"Bench"}, []string{"Bench", "Other"}, []string{"TCU"}
 	want := []messages.Message{
-		{Name: "Pressure", ID: 0x110, Len: 8, Line: 16, Sender: "TCU", OtherSenders: bench, CycleNs: 10e6, Signals: []messages.Signal{
+		{Name: "Pressure", ID: 0x110, Len: 8, Line: 16, Sender: "TCU", OtherSenders: bench, CycleNs: 10e6, NoFormat: true, Signals: []messages.Signal{
 			{Name: "p1", Start: 0, Len: 12, Factor: 0.01, Max: 40, Unit: "bar", Line: 17, Receivers: bench,
 				Comment: `says "bar"; really`, Values: []messages.Value{{Raw: 0, Text: "none"}}},
 			{Name: "p2", Start: 12, Len: 12, Factor: 0.01, Offset: -0.5, Min: -0.5, Max: 40, Unit: "bar", Line: 18, Receivers: other},
 			{Name: "counter", Start: 52, Len: 4, Factor: 1, Max: 15, Line: 19, Receivers: bench,
 				Values: []messages.Value{{Raw: 15, Text: "last"}, {Raw: 0, Text: "first"}}},
 		}},
-		{Name: "ETC1", ID: 0x18FF0503 | can.EFF, Len: 8, Line: 21, Signals: []messages.Signal{
+		{Name: "ETC1", ID: 0x18FF0503 | can.EFF, Len: 8, Line: 21, NoFormat: true, Signals: []messages.Signal{
 			{Name: "mode", Start: 0, Len: 2, Factor: 1, Max: 3, Multiplexor: true, Line: 22},
 			{Name: "slip", Start: 8, Len: 16, BigEndian: true, Signed: true, Factor: 0.125, Unit: "rpm",
 				MuxedBy: "mode", Ranges: [][2]uint64{{0, 0}, {2, 3}}, Line: 23},
 			{Name: "gear", Start: 8, Len: 8, Signed: true, Factor: 1, Offset: -125, Min: -125, Max: 125,
 				Multiplexor: true, MuxedBy: "mode", Ranges: [][2]uint64{{1, 1}}, Line: 24},
 		}},
-		{Name: "Long", ID: 0x400, Len: 64, Line: 29, Sender: "Bench", FD: true, LongFD: true, Signals: []messages.Signal{
+		{Name: "Long", ID: 0x400, Len: 64, Line: 29, Sender: "Bench", FD: true, LongFD: true, NoFormat: true, Signals: []messages.Signal{
 			{Name: "f32", Start: 480, Len: 32, Signed: true, Factor: 1, Unit: "N.m", Float: true, Line: 30, Receivers: tcu},
 		}},
 	}
