@@ -93,7 +93,9 @@ type failure struct {
 }
 
 // seconds formats a time, s, for the schemas of JUnit XML: without an exponent, in steps of 1 ms.
-func seconds(s float64) string { return strconv.FormatFloat(math.Round(float64(s*1e3))/1e3, 'f', -1, 64) }
+func seconds(s float64) string {
+	return strconv.FormatFloat(math.Round(float64(s*1e3))/1e3, 'f', -1, 64)
+}
 
 // hostname returns the name of this host, "localhost" if it has none, as the schemas propose.
 func hostname() string {
