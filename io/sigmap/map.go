@@ -113,9 +113,9 @@ func (m *Map) Find(id uint32) int {
 	return -1
 }
 
-// FindNumber returns the index in Rx of the message of which a frame with this ID is a frame of the
-// wrong format, -1 if there is none: of the message with the same length of the identifier, else of
-// one with the other length, unless the database has a message with the identifier of the frame.
+// FindNumber returns the index in Rx of the message whose number a frame of the wrong format has, by the
+// frame's ID; -1 if there is none. It takes a message with the same length of the identifier, else one
+// with the other length, unless the database has a message with the identifier of the frame.
 //
 //go:nosplit
 func (m *Map) FindNumber(id uint32) int {

@@ -80,26 +80,7 @@ func reduce(p *network.Plant) *basis {
 			continue
 		}
 
-		gap /= r[q]
-		divide(r, r[q])
-		pivots[q], gaps[q] = r, gap
-		fast := -1 // a node that is too fast for others
-		for i, pr := range pivots {
-			if pr == nil || pr[q] == 0 {
-				continue
-			}
-			if i != q {
-				scale := network.Largest(pr)
-				gaps[i] -= pr[q] * gap
-				sweep(pr, r, q)
-				clean(pr, scale)
-			}
-			if fast < 0 && !(network.Largest(pr) <= mostChained) {
-				fast = i
-			}
-		}
-
-		if i := fast; i >= 0 {
+		if i := substitute(pivots, gaps, r, gap, q); i >= 0 {
 			refuse(p, t.Name, t.At, "together with the other gears it makes %q turn %.3g times as fast as another node; "+
 				"at most %g times is possible, correct a ratio", p.Nodes[i].Name, network.Largest(pivots[i]), mostChained)
 		}
@@ -117,6 +98,30 @@ func reduce(p *network.Plant) *basis {
 	b := basisOf(p, pivots)
 	b.offsets = gaps
 	return b
+}
+
+// substitute makes node q dependent by row r and its gap, and replaces q in the rows of the other
+// dependent nodes. It returns a node that turns too fast for others now; -1: none.
+func substitute(pivots [][]float64, gaps, r []float64, gap float64, q int) (fast int) {
+	gap /= r[q]
+	divide(r, r[q])
+	pivots[q], gaps[q] = r, gap
+	fast = -1
+	for i, pr := range pivots {
+		if pr == nil || pr[q] == 0 {
+			continue
+		}
+		if i != q {
+			scale := network.Largest(pr)
+			gaps[i] -= pr[q] * gap
+			sweep(pr, r, q)
+			clean(pr, scale)
+		}
+		if fast < 0 && !(network.Largest(pr) <= mostChained) {
+			fast = i
+		}
+	}
+	return fast
 }
 
 // eliminate gives each row a pivot where possible: a column from first up to end in which the row
