@@ -42,6 +42,8 @@ var numberReaders = map[string]string{
 	"model/plantfile.Quantity In":            element,
 	"model/plantfile.Quantity Typed":         typed, // of an output without unit
 	"model/plantfile.parameter Evaluate":     element,
+	"model/plantfile.assigned Evaluate":      typed,
+	"model/plantfile.assigned Typed":         typed,
 	"rt/bench.readNanoseconds ReadQuantity":  typed,
 	"rt/bench.ReadQuantity Typed":            typed,
 	"rt/bench.readTable Beside":              beside,

@@ -40,8 +40,16 @@ type Plant struct {
 	ContactLosses []ContactLoss
 	Inputs        []model.Input // Signal is an index into Signals
 	Outputs       []Output
+	Parameters    []Parameter
 	Pulses        []model.Pulses   // State is an index into States
 	Partition     *model.Partition // nil: none
+}
+
+// Parameter is a number of the section parameters of a plant file.
+type Parameter struct {
+	units.Port         // name, unit and range
+	Value      float64 // in Unit
+	Tunable    bool    // may change while a bench runs
 }
 
 // Add appends an item to a list of a plant and returns its index.

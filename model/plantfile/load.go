@@ -2,8 +2,8 @@
 // not know the element types, which the caller passes (model/library lists them), and does not make
 // matrices from the network: model/assemble does.
 //
-// Reading order: load.go (Load; Draft: a parsed file; inputs, the partition), scope.go (names,
-// assemblies), elements.go (entries and their nodes), waveforms.go (values over time), exert.go
+// Reading order: load.go (Load; Draft: a parsed file; inputs, the partition), parameters.go (parameters
+// and their values from outside), scope.go (names, assemblies), elements.go (entries and their nodes), waveforms.go (values over time), exert.go
 // (torques and forces of elements as signals), outputs.go.
 //
 // Values of a network are SI. A file may use other units, which Load checks and converts. An error
@@ -60,6 +60,7 @@ type loader struct {
 	provided   map[string]int                 // index of the signal of an element, by its name
 	exertions  []exertion                     // efforts of elements that are read as signals
 	asked      map[yamlfile.Node]units.Wanted // unit of each number that was read
+	set        []Assignment
 }
 
 func (l *loader) load(top yamlfile.Node) {
@@ -98,17 +99,6 @@ func (l *loader) optional(f yamlfile.Field, what string) []yamlfile.Field {
 		return nil
 	}
 	return l.FieldsOf(f, what)
-}
-
-func (l *loader) readParameters(f yamlfile.Field) {
-	l.global = &scope{loader: l, params: map[string]units.Value{}}
-	for _, f := range l.optional(f, "parameters") {
-		what := fmt.Sprintf("parameter %q", f.Key)
-		if !units.IsName(f.Key, false) || f.Key == "pi" {
-			l.FailAt(f.KeyAt, "%s: not a name for a parameter (letters, digits and _; not pi)", what)
-		}
-		l.global.params[f.Key] = l.global.parameter(f, what)
-	}
 }
 
 func (l *loader) readInputs(f yamlfile.Field) {
@@ -211,6 +201,7 @@ type Draft struct {
 	top   yamlfile.Node
 	kinds []element.Kind
 	asked map[yamlfile.Node]units.Wanted
+	set   []Assignment
 }
 
 // Parse parses a plant file. Its errors have the form of those of Load.
@@ -238,6 +229,7 @@ func (d *Draft) Load() (*network.Plant, error) {
 		Plant:  &element.Plant{Network: &network.Plant{File: d.file}},
 		kinds:  d.kinds,
 		asked:  d.asked,
+		set:    d.set,
 	}
 	if err := l.Try(func() { l.load(d.top) }); err != nil {
 		return nil, err

@@ -51,6 +51,7 @@ type Bench struct {
 	Engine   yamlfile.Scalar // output shown as engine speed; "" none
 	Wheel    yamlfile.Scalar // output shown as wheel speed; Engine/Wheel is the overall ratio
 	Buses    []Bus
+	Set      []plantfile.Assignment // values of the plant's parameters that replace those of its file
 
 	// Files holds the content of the files that the bench names, as read at the start of the run:
 	// attach and replay use the same content.

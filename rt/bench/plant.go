@@ -14,7 +14,7 @@ import (
 	"lockstep/model"
 	"lockstep/model/assemble"
 	"lockstep/model/kernel"
-	"lockstep/model/library"
+	"lockstep/model/network"
 	"lockstep/model/plantfile"
 	"lockstep/model/units"
 )
@@ -173,17 +173,26 @@ func (h *Handover) Database(bus int) (*messages.Database, error) {
 }
 
 // LoadPlant reads and assembles a plant: the file called name if it exists, else the embedded
-// plant. command names the caller in errors.
-func LoadPlant(command, name string) (*model.System, error) {
+// plant. set replaces values of its parameters. command names the caller in errors.
+func LoadPlant(command, name string, set []plantfile.Assignment) (*model.System, error) {
 	file, data, _, err := ReadKind(command, name, "plant")
 	if err != nil {
 		return nil, err
 	}
-	plant, err := plantfile.Load(file, data, library.Elements())
+	plant, err := ReadPlant(file, data, set)
 	if err != nil {
 		return nil, err
 	}
 	return assemble.System(plant)
+}
+
+// ReadPlant reads a plant file with values that replace those of its parameters.
+func ReadPlant(file string, data []byte, set []plantfile.Assignment) (*network.Plant, error) {
+	draft, err := parsePlant(file, data, set)
+	if err != nil {
+		return nil, err
+	}
+	return draft.Load()
 }
 
 // WithFile prefixes an error of the kernel with the file of the plant, unless the error names

@@ -153,7 +153,8 @@ func Assemble(b *Bench) (*model.System, error) {
 	return assemble.System(plant)
 }
 
-// ParsePlant reads and parses the file of the plant, or returns the plant of SetPlant.
+// ParsePlant reads and parses the file of the plant with the values of Set, or returns the plant of
+// SetPlant.
 func (b *Bench) ParsePlant() (*plantfile.Draft, error) {
 	if b.draft != nil {
 		return b.draft, nil
@@ -162,7 +163,24 @@ func (b *Bench) ParsePlant() (*plantfile.Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plantfile.Parse(file, data, library.Elements())
+	return parsePlant(file, data, b.Set)
+}
+
+// SetText returns the assignments of Set, joined by ", ".
+func (b *Bench) SetText() string {
+	list := make([]string, len(b.Set))
+	for i, a := range b.Set {
+		list[i] = a.String()
+	}
+	return strings.Join(list, ", ")
+}
+
+func parsePlant(file string, data []byte, set []plantfile.Assignment) (*plantfile.Draft, error) {
+	draft, err := plantfile.Parse(file, data, library.Elements())
+	if err == nil {
+		draft.Assign(set)
+	}
+	return draft, err
 }
 
 // drivenInputs reports for each input of the plant whether a bus drives it; an input driven

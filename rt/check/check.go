@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"lockstep/model/kernel"
-	"lockstep/model/library"
 	"lockstep/model/plantfile"
 	"lockstep/rt/bench"
 	"lockstep/rt/scenario"
@@ -17,14 +16,15 @@ import (
 
 // Check reads plants, benches and databases and describes them.
 type Check struct {
-	Step     time.Duration     // period for a plant; a bench has its own
-	Scheme   string            // scheme for a plant: "papers" or "complete"; "": the kernel's default
-	Form     string            // form for a plant: "projected" or "held"; "": the kernel's default
-	Matrices bool              // write the matrices of a plant, too
-	Out      io.Writer         // destination of the description
-	Strict   bool              // a database that deviates from the format is an error
-	Scenario string            // scenario for a bench or plant; "" none
-	Warn     func(text string) // receiver of warnings, one line each
+	Step     time.Duration          // period for a plant; a bench has its own
+	Scheme   string                 // scheme for a plant: "papers" or "complete"; "": the kernel's default
+	Form     string                 // form for a plant: "projected" or "held"; "": the kernel's default
+	Matrices bool                   // write the matrices of a plant, too
+	Out      io.Writer              // destination of the description
+	Strict   bool                   // a database that deviates from the format is an error
+	Scenario string                 // scenario for a bench or plant; "" none
+	Set      []plantfile.Assignment // values of the plant's parameters that replace those of its file
+	Warn     func(text string)      // receiver of warnings, one line each
 }
 
 // File checks a plant, bench or database; name is a file or an embedded file.
@@ -43,7 +43,7 @@ func (c *Check) File(name string) error {
 		return c.bench(name)
 	}
 
-	plant, err := plantfile.Load(file, data, library.Elements())
+	plant, err := bench.ReadPlant(file, data, c.Set)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,9 @@ func (c *Check) File(name string) error {
 	}
 	scenarioText := ""
 	if c.Scenario != "" {
-		h, err := bench.Prepare(bench.FromPlant(name, file, c.Step, c.Scheme))
+		b := bench.FromPlant(name, file, c.Step, c.Scheme)
+		b.Set = c.Set
+		h, err := bench.Prepare(b)
 		if err != nil {
 			return err
 		}
@@ -106,6 +108,7 @@ func (c *Check) bench(name string) error {
 	if err != nil {
 		return err
 	}
+	b.Set = c.Set
 	h, err := bench.Prepare(b)
 	if err != nil {
 		return err

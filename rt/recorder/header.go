@@ -24,6 +24,9 @@ func (c *Recorder) header(start, offset int64) (*record.Header, error) {
 
 		Handover: c.handover,
 	}
+	if set := b.SetText(); set != "" {
+		h.Notes["set"] = set
+	}
 	for _, p := range t.Inputs {
 		h.Inputs = append(h.Inputs, record.Signal{Name: p.Name, Unit: p.Unit, Declared: p.Declared})
 	}

@@ -159,9 +159,13 @@ func (k *series) options() string {
 	if k.Options.Choose != nil {
 		kernel = "; kernel generated"
 	}
-	return fmt.Sprintf("legs of %v, with %s; buses %s, unit on %s; %s; best effort allowed: %t%s",
+	set := k.bench.SetText()
+	if set != "" {
+		set = "; set " + set
+	}
+	return fmt.Sprintf("legs of %v, with %s; buses %s, unit on %s; %s; best effort allowed: %t%s%s",
 		cmp.Or(k.Segment, k.Options.For), cmp.Or(strings.Join(kinds, ", "), "nothing between them"),
-		strings.Join(buses, ", "), cmp.Or(k.UnitBus, "the first"), load, k.Options.BestEffort, kernel)
+		strings.Join(buses, ", "), cmp.Or(k.UnitBus, "the first"), load, k.Options.BestEffort, kernel, set)
 }
 
 // resume continues the soak in the state file, if there is one.

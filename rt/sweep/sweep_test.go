@@ -208,6 +208,34 @@ results:
 	}
 }
 
+// The brake's torque is 50 N.m; the wheel turns w0²·J/(2·tau) until it stands.
+func TestParameterWithARangeIsVariedByItsName(t *testing.T) {
+	file := folder(t, `sweep: inertia
+plant: rotor.yaml
+for: 10 s
+parameters:
+  J_wheel: [1 kg.m2, 3 kg.m2, 5 kg.m2]
+results:
+  turns: {final: phi}
+`)
+	text := "parameters:\n  J_wheel: {value: 2 kg.m2, min: 1 kg.m2, max: 4 kg.m2, tune: true}\n"
+	plant := strings.Replace(strings.Replace(rotor, "J: 2 kg.m2", "J: J_wheel", 1), "inputs:\n", text+"inputs:\n", 1)
+	if err := os.WriteFile(filepath.Join(filepath.Dir(file), "rotor.yaml"), []byte(plant), 0o666); err != nil {
+		t.Fatal(err)
+	}
+
+	o := do(t, load(t, file), t.TempDir(), 1, Shard{0, 1, ""})
+	turns := o.get(t, "turns")
+	for i, J := range []float64{1, 3} {
+		if want := 100 * 100 * J / 2 / 50; !scalar.EqualWithinRel(turns[i], want, 1e-9) {
+			t.Errorf("J %g: angle %.12g, want %.12g", J, turns[i], want)
+		}
+	}
+	if o.Failed != 1 || !math.IsNaN(turns[2]) {
+		t.Errorf("%d cases failed, want only that with 5 kg.m2, outside the range", o.Failed)
+	}
+}
+
 const mixed = `sweep: mixed
 plant: rotor.yaml
 for: 6 s

@@ -216,9 +216,12 @@ func locations(v *virtual.Variation) (list []location) {
 	return list
 }
 
-// find finds the value with an address. The name of an input is the address of its default.
+// find finds the value with an address. The name of an input is the address of its default, that of a
+// parameter with a range the address of its value.
 func find(list []location, name string) (*location, error) {
-	i := slices.IndexFunc(list, func(p location) bool { return p.name == name || p.name == name+".default" })
+	i := slices.IndexFunc(list, func(p location) bool {
+		return p.name == name || p.name == name+".default" || p.name == name+".value"
+	})
 	if i >= 0 {
 		return &list[i], nil
 	}

@@ -22,6 +22,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/model"
 	"lockstep/model/kernel"
+	"lockstep/model/plantfile"
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
@@ -38,17 +39,18 @@ import (
 // Simulation is a simulation of a plant, or of a bench with its virtual control unit, in virtual
 // time.
 type Simulation struct {
-	Plant  string        // embedded plant or bench, or file
-	For    time.Duration // length; 0: to the last row of In, otherwise to the end of the plant's own waveforms
-	Step   time.Duration // period of the grid; 0: 5 ms, or the period of the bench
-	Scheme string        // "papers" or "complete"; "": default of the kernel
-	Form   string        // "projected" or "held"; "": default of the kernel
-	In     string        // CSV file of inputs, file or embedded; "": none
-	Out    string        // CSV file of all ports; "": none; "-": standard output
-	Events string        // CSV file of the transitions; "": none
-	Every  int           // grid points per row of Out; >= 1
-	SI     bool          // Out in SI units, not in the declared ones
-	Report string        // JSON file of the report; "": none
+	Plant  string                 // embedded plant or bench, or file
+	For    time.Duration          // length; 0: to the last row of In, otherwise to the end of the plant's own waveforms
+	Step   time.Duration          // period of the grid; 0: 5 ms, or the period of the bench
+	Scheme string                 // "papers" or "complete"; "": default of the kernel
+	Form   string                 // "projected" or "held"; "": default of the kernel
+	In     string                 // CSV file of inputs, file or embedded; "": none
+	Out    string                 // CSV file of all ports; "": none; "-": standard output
+	Events string                 // CSV file of the transitions; "": none
+	Every  int                    // grid points per row of Out; >= 1
+	SI     bool                   // Out in SI units, not in the declared ones
+	Set    []plantfile.Assignment // values of the plant's parameters that replace those of its file
+	Report string                 // JSON file of the report; "": none
 
 	Scenario string // scenario, file or embedded; "": none
 	JUnit    string // JUnit XML file of its verdict; "": none
@@ -136,6 +138,7 @@ func (w *simulation) prepare() error {
 			}
 		}
 
+		b.Set = w.Set
 		open := func(h *bench.Handover) (scenario.Run, error) { return scenario.Open(h, w.Scenario, w.JUnit) }
 		if err = w.prepareBench(b, open); err == nil {
 			w.sys, err = bench.Assemble(b)
@@ -177,7 +180,7 @@ const mostImplicit = 7 * 24 * time.Hour
 
 // preparePlant prepares a plant alone.
 func (w *simulation) preparePlant() (err error) {
-	sys, err := bench.LoadPlant("sim", w.Plant)
+	sys, err := bench.LoadPlant("sim", w.Plant, w.Set)
 	if err != nil {
 		return err
 	}
@@ -218,7 +221,7 @@ func (w *simulation) preparePlant() (err error) {
 	}
 	config := rt.Config{Period: step, Watch: bench.WatchedOutputs(tables.Outputs), Start: tables.Start}
 	w.setHandover(&bench.Handover{
-		ForSupervisors: bench.ForSupervisors{Bench: &bench.Bench{}},
+		ForSupervisors: bench.ForSupervisors{Bench: &bench.Bench{Set: w.Set}},
 		Tables:         tables, Handover: target.Handover{Loop: config},
 	})
 	return w.begin()

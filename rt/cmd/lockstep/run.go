@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockstep/deploy/load"
+	"lockstep/model/plantfile"
 	"lockstep/rt/bench"
 	"lockstep/rt/gen"
 	"lockstep/rt/soak"
@@ -27,6 +28,7 @@ func defineRun(a *args) func() error {
 	a.outputVar(&o.Record, "record FILE",
 		"write the record to this file, for lockstep replay and lockstep export")
 	a.scenarioFlags(&o.Scenario, &o.JUnit)
+	set := a.setFlag()
 
 	return func() error {
 		if o.JUnit != "" && o.Scenario == "" {
@@ -46,9 +48,21 @@ func defineRun(a *args) func() error {
 		if err != nil {
 			return err
 		}
+		b.Set = *set
 		restoreLeft()
 		return supervisor.Run(b, o)
 	}
+}
+
+// setFlag declares -set, which is repeatable, of a command that reads a plant.
+func (a *args) setFlag() *[]plantfile.Assignment {
+	list := new([]plantfile.Assignment)
+	a.Func("set ASSIGNMENT", "NAME=VALUE of a parameter of the plant file, such as m_car=2000kg (repeatable)", func(s string) error {
+		one, err := plantfile.ParseAssignment(s)
+		*list = append(*list, one)
+		return err
+	})
+	return list
 }
 
 // kernelFlag declares -kernel of a command that runs a bench.
@@ -118,6 +132,7 @@ func defineSoak(a *args) func() error {
 	a.kernelFlag(&o.Choose)
 	a.outputVar(&o.Report, "report FILE.json",
 		"write the closing report to this file, as JSON, with the verdict under soak")
+	set := a.setFlag()
 
 	return func() error {
 		if *length < soak.MinDuration {
@@ -146,6 +161,7 @@ func defineSoak(a *args) func() error {
 		if err != nil {
 			return err
 		}
+		b.Set = *set
 		return s.RunSegments(b)
 	}
 }

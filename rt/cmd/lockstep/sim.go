@@ -34,12 +34,13 @@ func defineSim(a *args) func() error {
 	a.IntVar(&s.Every, "every N", 1, "write only every N-th grid point")
 	a.BoolVar(&s.SI, "si", false, aboutSI)
 	a.outputVar(&s.Report, "report FILE.json", "write the report to this file, as JSON")
+	set := a.setFlag()
 
 	return func() error {
 		if s.Every < 1 {
 			return usageError{"sim: -every must be at least 1"}
 		}
-		s.Plant, s.For, s.Step = a.operands[0], *length, *step
+		s.Plant, s.For, s.Step, s.Set = a.operands[0], *length, *step, *set
 		if term.IsTerminal(int(os.Stderr.Fd())) {
 			s.Progress = os.Stderr
 		}
