@@ -294,6 +294,11 @@ func (s *faultedRun) checkRecord(overruns int) {
 		case e.Kind != record.EventEntry:
 		case v.Kind == record.Lost && strings.Contains(v.Text, "no space left on device"):
 			gaps++
+			var ticks, frames int
+			if _, err := fmt.Sscanf(v.Text, "%d ticks, %d frames", &ticks, &frames); err != nil {
+				s.Fatalf("%q: %v", v.Text, err)
+			}
+			lost += frames
 		case v.Kind == record.MonitorLost:
 			lost += int(v.Count)
 		case v.Kind == record.Overrun:
@@ -324,6 +329,9 @@ func (s *faultedRun) checkRecord(overruns int) {
 	all := 0
 	for id, taken := range s.floods {
 		all += taken - floods[id]
+		if taken != floods[id] {
+			s.Logf("flood %#x: %d of %d frames are in the record", id, floods[id], taken)
+		}
 		if floods[id] == 0 {
 			s.Errorf("no frame of flood %#x in the record, %d were sent", id, taken)
 		}
