@@ -94,6 +94,9 @@ func (s *faultedRun) perform(d time.Duration) {
 	edits := []lab.Edit{{"period: 5 ms", "period: 1 ms"}, {"    receive:\n", timeouts + "    receive:\n"}}
 	s.bench = &rtBench{Bench: lab.StartDemoOn(s.T, "can0", lab.UntilStopped, edits, "-record", s.record())}
 	lab.AwaitFor(s.T, "the bench ticks", 5*time.Minute, func() bool { return s.ended() || strings.Contains(s.bench.Out.String(), "missed") })
+	if !s.ended() {
+		s.bench.AwaitTicks(1) // frames from before the first tick are not of the run
+	}
 	faults := []struct {
 		name   string
 		inject func()

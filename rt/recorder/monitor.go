@@ -258,6 +258,9 @@ func asReceived(f can.Frame) can.Frame {
 // sorted by time.
 func (c *Recorder) writeMonitored(until int64) {
 	for _, f := range c.monitor.takeUntil(until) {
+		if f.at < c.start {
+			c.followClock() // a frame may be stamped after a step that the recorder has not noticed yet
+		}
 		if f.at < c.start || f.Local && f.from.sentByTarget(&f.Frame) {
 			continue
 		}
