@@ -18,6 +18,11 @@ type Plant interface {
 	Dims() (m, p int) // len(u), len(y)
 }
 
+// Changer is a Plant whose parameters change at grid points known before the run.
+type Changer interface {
+	Changes() (decided int, refused uint64) // number decided so far, those that were refused as bits
+}
+
 // Signals moves values between the frames of one bus and the vectors of the plant. It is a
 // *sigmap.Map, which works by tables, or code generated for one such map.
 type Signals interface {
@@ -75,6 +80,9 @@ type Loop struct {
 
 	portFrame PortFrame // scratch
 
+	changer Changer // the plant, where its parameters change; nil: they do not
+	changes int     // changes entered in the ring
+
 	disturbance
 }
 
@@ -112,6 +120,7 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 		l.cfg.Budget = cfg.Period / 2
 	}
 	driver, _ := p.(fault.Driver)
+	l.changer, _ = p.(Changer)
 	var err error
 	if l.faults, err = fault.New(cfg.Faults, fault.System{PeriodNs: int64(cfg.Period), M: m, P: q, Maps: maps, Plant: driver}); err != nil {
 		return nil, err
@@ -244,6 +253,7 @@ func (l *Loop) step() {
 	l.k++
 	u := l.calls.disturbInputs(l.faults, l.k, l.U)
 	l.plant.Step(l.Y, u)
+	l.enterChanges()
 	l.calls.disturbSignals(l.faults, l.k, l.Y)
 	l.status.ring.enterStep(l.k, u, l.Y)
 	w := &l.cfg.Watch
@@ -257,6 +267,19 @@ func (l *Loop) step() {
 
 	if l.k == l.cfg.Ticks {
 		l.end(Done)
+	}
+}
+
+// enterChanges enters the changes of parameters that the last step has decided.
+//
+//go:nosplit
+func (l *Loop) enterChanges() {
+	if l.changer == nil {
+		return
+	}
+	n, refused := l.changer.Changes()
+	for ; l.changes < n; l.changes++ {
+		l.status.ring.enterChange(l.k, l.changes, refused>>l.changes&1)
 	}
 }
 

@@ -37,6 +37,10 @@ const (
 	KindFault
 
 	KindCommand // commands take effect: Tick, Batch; before all other entries of their tick
+
+	// other parameters of the plant take effect, or are refused: Tick, Slot, Refused; before the step of
+	// their tick, the first that they act on
+	KindChange
 )
 
 // Fate is the outcome of a frame.
@@ -56,7 +60,8 @@ type Entry struct {
 	Kind     Kind
 	Tick     int64
 	Safe     bool          // of a frame: it carries the safe values
-	Slot     int           // of a fault
+	Slot     int           // of a fault; of a change, its number
+	Refused  bool          // of a change: it did not take effect
 	State    fault.State   // of a fault
 	Count    uint64        // of a fault: ticks, or frames, that it has disturbed so far
 	Batch    uint64        // of commands: their batch, see StatusBlock.Post
@@ -199,6 +204,14 @@ func (r *ring) enterCommand(tick int64, batch uint64) {
 	r.enter(KindCommand, 0, head[:], nil, nil)
 }
 
+// enterChange enters that change number i of the plant's parameters takes effect; refused 1: not.
+//
+//go:nosplit
+func (r *ring) enterChange(tick int64, i int, refused uint64) {
+	head := [...]uint64{uint64(tick), uint64(i), refused}
+	r.enter(KindChange, 0, head[:], nil, nil)
+}
+
 // OpenRing starts the entries: the loop enters what happens from now on. Entries that an earlier
 // reader has left are discarded.
 func (p *StatusBlock) OpenRing() {
@@ -243,6 +256,8 @@ func (p *StatusBlock) NextEntry(e *Entry) bool {
 		e.Slot, e.State, e.Count = int(first>>8&0xFF), fault.State(first), list[0]
 	case KindCommand:
 		e.Batch = list[0]
+	case KindChange:
+		e.Slot, e.Refused = int(list[0]), list[1] != 0
 	}
 
 	return true

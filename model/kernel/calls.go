@@ -74,6 +74,14 @@ type calls struct {
 	// share: resolveBlock, solveComplementarity, setUnlockedAccel, buildUnlocked
 	buildUnlocked func(k *Kernel)
 
+	// A state at the start of a tick to which no substep has led: Reset, TakeOver.
+	// share: TakeOver, settle, updateSides, an event indicator
+	settle func(k *Kernel)
+	// limit: TakeOver, settle, updateSides, an event indicator
+	updateSides func(k *Kernel, x, v []float64) bool
+	// share: settle, transmitImpacts
+	transmitFastest func(k *Kernel)
+
 	// The sensor edges in the part of a substep that was taken.
 	// share: advanceSubstep, stepOverEvents, countPulses
 	countPulses func(k *Kernel, local, part float64, expanded bool)
@@ -95,6 +103,7 @@ func newCalls(t *Tables) calls {
 		resolveModes: (*Kernel).resolveModes, resolveBlock: (*Kernel).resolveBlock,
 		solveLockTorques: (*Kernel).solveLockTorques, handleImpact: (*Kernel).handleImpact,
 		factorise: (*Kernel).factorise, buildUnlocked: (*Kernel).buildUnlocked,
+		settle: (*Kernel).settle, updateSides: (*Kernel).updateSides, transmitFastest: (*Kernel).transmitFastest,
 		countPulses: (*Kernel).countPulses, countEdges: (*Kernel).countEdges,
 	}
 	switch {

@@ -239,20 +239,7 @@ func (k *Kernel) Reset() {
 	for i := range k.side {
 		k.side[i] = 1
 	}
-	k.setSignals(k.x, 0, min(k.t.Delta, k.nextChange(0)))
-	k.endAtZero(0)
-	for range k.side { // a side may follow from a law that depends on another side
-		if !k.updateSides(k.x, k.w0[:k.t.M]) {
-			break
-		}
-		k.setSignals(k.x, 0, min(k.t.Delta, k.nextChange(0)))
-	}
-
-	k.setSignals(k.x, 0, k.length)
-	k.slips.mul(k.slip, k.x)
-	k.transmitImpacts(k.fastestClosing()) // a freewheel may start against its direction
-	k.updateRegions(0)
-	k.startSubstep(0)
+	k.calls.settle(k)
 	k.events, k.transitions = 0, 0
 	k.logged = 0
 }

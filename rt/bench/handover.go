@@ -39,6 +39,7 @@ type ForSupervisors struct {
 	Bench        *Bench
 	Missing      []sched.Missing // rights that the host refuses
 	Named        []NamedFault    // faults of Loop.Faults, by slot
+	ChangeTexts  []string        // parameters of each of Handover.Changes
 	Reservations []string        // reservations of the run; the target inherits their descriptors after its buses
 }
 
@@ -56,7 +57,7 @@ func (h *Handover) Save() (*os.File, error) {
 // write writes the values of the hand-over.
 func (h *Handover) write(to io.Writer) error {
 	values := gob.NewEncoder(to)
-	return errors.Join(values.Encode(&h.Handover), values.Encode(h.Tables), values.Encode(&h.ForSupervisors))
+	return errors.Join(values.Encode(&h.Handover), values.Encode(h.Tables), values.Encode(h.Changes), values.Encode(&h.ForSupervisors))
 }
 
 // ForRecord returns the hand-over as Save writes it, without the content of the files, which a
@@ -104,7 +105,7 @@ func LoadHandover(f io.ReadSeeker) (*Handover, error) {
 		return nil, err
 	}
 	h := &Handover{Handover: *first, Tables: &kernel.Tables{}}
-	for _, part := range []any{h.Tables, &h.ForSupervisors} {
+	for _, part := range []any{h.Tables, &h.Changes, &h.ForSupervisors} {
 		if err := first.Next(part); err != nil {
 			return nil, err
 		}

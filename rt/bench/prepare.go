@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"lockstep/model/assemble"
 	"lockstep/model/kernel"
 	"lockstep/model/library"
+	"lockstep/model/network"
 	"lockstep/model/plantfile"
 	"lockstep/model/units"
 	"lockstep/rt"
@@ -26,7 +28,8 @@ import (
 // a kernel and a loop from it, and ticks.
 type Handover struct {
 	target.Handover
-	Tables *kernel.Tables // tables of the kernel; a generated target does not read them
+	Tables  *kernel.Tables  // tables of the kernel; a generated target does not read them
+	Changes []kernel.Change // tables of later grid points, when a scenario changes parameters
 
 	ForSupervisors
 
@@ -67,6 +70,9 @@ func (h *Handover) CheckFaults(list []fault.Command) error {
 	return nil
 }
 
+// Plant returns the plant that the loop steps, of the table kernel.
+func (h *Handover) Plant() *kernel.Sequence { return kernel.NewSequence(h.Tables, h.Changes) }
+
 // KernelInUse returns the kind of the kernel: "table" or "generated".
 func (h *Handover) KernelInUse() string {
 	if h.Mark == "" {
@@ -79,19 +85,13 @@ func (h *Handover) KernelInUse() string {
 // discretises the plant, and binds every signal to its port. Errors have the position in the
 // file.
 func Prepare(b *Bench) (*Handover, error) {
-	sys, err := Assemble(b)
+	draft, err := b.ParsePlant()
 	if err != nil {
 		return nil, err
 	}
-	driven, err := b.drivenInputs(sys)
+	sys, driven, tables, err := b.prepareTables(draft)
 	if err != nil {
 		return nil, err
-	}
-	tables, err := kernel.Prepare(sys, kernel.Options{
-		Period: time.Duration(b.PeriodNs), Driven: driven, Scheme: kernel.Scheme(b.Scheme),
-	})
-	if err != nil {
-		return nil, b.Errorf(b.Plant, "%w", err)
 	}
 	h := &Handover{
 		Handover: target.Handover{
@@ -132,6 +132,52 @@ func Prepare(b *Bench) (*Handover, error) {
 	return h, nil
 }
 
+// prepareTables assembles and discretises a plant for the bench.
+func (b *Bench) prepareTables(draft *plantfile.Draft) (sys *model.System, driven []bool, t *kernel.Tables, err error) {
+	if sys, err = assembleDraft(draft); err != nil {
+		return nil, nil, nil, err
+	}
+	if driven, err = b.drivenInputs(sys); err != nil {
+		return nil, nil, nil, err
+	}
+	t, err = kernel.Prepare(sys, kernel.Options{
+		Period: time.Duration(b.PeriodNs), Driven: driven, Scheme: kernel.Scheme(b.Scheme),
+	})
+	if err != nil {
+		err = b.Errorf(b.Plant, "%w", err)
+	}
+	return sys, driven, t, err
+}
+
+// PrepareChange returns the tables of the plant with further values of tunable parameters.
+func (h *Handover) PrepareChange(set []plantfile.Assignment) (*kernel.Tables, error) {
+	b := h.Bench
+	draft, err := b.ParsePlant()
+	if err != nil {
+		return nil, err
+	}
+	defer draft.Assign(b.Set)
+	all := slices.DeleteFunc(slices.Clone(b.Set), func(a plantfile.Assignment) bool {
+		return slices.ContainsFunc(set, func(s plantfile.Assignment) bool { return s.Name == a.Name })
+	})
+	draft.Assign(append(all, set...))
+	plant, err := draft.Load()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range set {
+		i := slices.IndexFunc(plant.Parameters, func(p network.Parameter) bool { return p.Name == a.Name })
+		if !plant.Parameters[i].Tunable {
+			return nil, fmt.Errorf("parameter %q cannot change in a run: the plant file does not say tune: true", a.Name)
+		}
+	}
+	_, _, t, err := b.prepareTables(draft)
+	if err == nil {
+		err = t.Follows(h.Tables)
+	}
+	return t, err
+}
+
 // thread returns the scheduling of the loop's thread.
 func (b *Bench) thread() sched.Thread {
 	return sched.Thread{
@@ -146,6 +192,10 @@ func Assemble(b *Bench) (*model.System, error) {
 	if err != nil {
 		return nil, err
 	}
+	return assembleDraft(draft)
+}
+
+func assembleDraft(draft *plantfile.Draft) (*model.System, error) {
 	plant, err := draft.Load()
 	if err != nil {
 		return nil, err

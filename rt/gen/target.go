@@ -167,6 +167,9 @@ var markText = regexp.MustCompile(`lockstep target: plant ([0-9a-f]{64}), signal
 
 // MarkOf returns the mark of the executable that fits a run.
 func MarkOf(h *bench.Handover) (Mark, error) {
+	if len(h.Changes) > 0 {
+		return Mark{}, errors.New("the scenario changes parameters, which a generated kernel cannot; use -kernel table")
+	}
 	text, err := signals.Generate(signalJob(h, "lockstep", ""))
 	if err != nil {
 		return Mark{}, err

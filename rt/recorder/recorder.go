@@ -337,6 +337,12 @@ func (c *Recorder) writeWakeUp(t *rt.Entry) {
 		switch e := &c.entries[i]; e.Kind {
 		case rt.KindFault, rt.KindCommand:
 			c.writeEvent(e)
+		case rt.KindChange:
+			text := "parameters " + c.Handover.ChangeTexts[e.Slot]
+			if e.Refused {
+				text += " refused"
+			}
+			c.noteFirstError(c.w.Event(&record.Event{Kind: record.Note, Tick: e.Tick, Text: text}))
 		case rt.KindStep:
 			steps--
 			c.tick.Index, c.tick.Flags = e.Tick, 0

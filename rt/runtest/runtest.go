@@ -14,7 +14,6 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/dbc"
 	"lockstep/io/sigmap"
-	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
@@ -70,7 +69,7 @@ func start(t testing.TB, b *bench.Bench) *Run {
 	}
 
 	period := time.Duration(h.Tables.PeriodNs)
-	if r.Loop, err = rt.New(h.Loop, kernel.New(h.Tables), ends[1:], h.Maps, sched.NewVirtual(period), r.Status); err != nil {
+	if r.Loop, err = rt.New(h.Loop, h.Plant(), ends[1:], h.Maps, sched.NewVirtual(period), r.Status); err != nil {
 		t.Fatal(err)
 	}
 	r.Unit = ends[0]

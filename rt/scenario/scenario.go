@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"lockstep/io/yamlfile"
+	"lockstep/model/kernel"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 )
@@ -22,6 +23,9 @@ type Scenario struct {
 	named  []bench.NamedFault // names of the faults by slot
 
 	stimuli []*resolvedTarget // targets of Plan.Stimuli
+
+	Changes     []kernel.Change // tables of later grid points, with other parameters
+	changeTexts []string        // parameters of each change: "m_car=2000 kg, mu=0.2"
 
 	Expect []Expectation
 
@@ -47,7 +51,7 @@ func FromTree(file string, n yamlfile.Node, h *bench.Handover) (s *Scenario, err
 }
 
 func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
-	given := r.Section(yamlfile.Root(n), "scenario file", "scenario", "about", "for", "stimuli", "faults", "expect")
+	given := r.Section(yamlfile.Root(n), "scenario file", "scenario", "about", "for", "stimuli", "parameters", "faults", "expect")
 	s := &Scenario{
 		File:  r.File,
 		Name:  bench.ReadTitle(r, r.Scalar(given["scenario"], "scenario"), "scenario"),
@@ -67,11 +71,13 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 	}
 
 	s.Ticks = cmp.Or(h.Loop.Ticks, s.Ticks)
+	s.readChanges(r, given["parameters"], h)
 	h.Loop.Faults.Stimuli = s.Plan.Stimuli // makes these inputs visible to conditions
 	s.resolveFaults(h)
 	for _, e := range expect {
 		s.Expect = append(s.Expect, expectSpec{e, s, h}.resolve())
 	}
+	s.expectChanges(h)
 
 	return s
 }
@@ -132,6 +138,7 @@ func drivenBy(h *bench.Handover, port string) string {
 func Apply(h *bench.Handover, s *Scenario) {
 	h.Loop.Faults.Faults, h.Loop.Faults.Stimuli = s.Plan.Faults, s.Plan.Stimuli
 	h.Loop.Ticks, h.Named = s.Ticks, s.named
+	h.Changes, h.ChangeTexts = s.Changes, s.changeTexts
 }
 
 // Load reads the scenario called name, a file or embedded, and applies it.
@@ -174,6 +181,10 @@ func (s *Scenario) Describe(h *bench.Handover) string {
 			text += fmt.Sprintf(", every %g s", float64(c.Waveform.Period)/1e9)
 		}
 		fmt.Fprintf(out, "  stimulus  %s: %s\n", t.name, text)
+	}
+
+	for i, text := range s.changeTexts {
+		fmt.Fprintf(out, "  parameter %s, from %s\n", text, s.FormatTick(s.Changes[i].Tick, h))
 	}
 
 	for i, f := range s.Plan.Faults {

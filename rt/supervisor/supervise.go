@@ -290,11 +290,15 @@ func Target() error {
 	return nil
 }
 
-// tableKernel makes the kernel from the tables that follow the hand-over.
+// tableKernel makes the plant from the tables that follow the hand-over.
 func tableKernel(h *target.Handover) (target.Parts, error) {
 	t := &kernel.Tables{}
 	if err := h.Next(t); err != nil {
 		return target.Parts{}, err
 	}
-	return target.Parts{Plant: kernel.New(t)}, nil
+	var changes []kernel.Change
+	if err := h.Next(&changes); err != nil {
+		return target.Parts{}, err
+	}
+	return target.Parts{Plant: kernel.NewSequence(t, changes)}, nil
 }

@@ -46,7 +46,7 @@ func (w *simulation) begin() (err error) {
 		}
 		w.ports = append(w.ports, p)
 	}
-	w.kernel, w.clock = kernel.New(h.Tables), sched.NewVirtual(w.Step)
+	w.kernel, w.clock = h.Plant(), sched.NewVirtual(w.Step)
 	w.loop, err = rt.New(h.Loop, w.kernel, w.buses, h.Maps, w.clock, w.view.Status)
 	return err
 }

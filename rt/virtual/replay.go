@@ -31,7 +31,7 @@ type Replay struct {
 type replay struct {
 	in     *record.Reader
 	h      *bench.Handover
-	kernel *kernel.Kernel
+	kernel *kernel.Sequence
 	u, y   []float64
 	out    portTable
 	last   int64 // last tick stepped
@@ -111,7 +111,7 @@ func (r *replay) prepare() (err error) {
 	if r.h, err = bench.FromRecord(r.in, host.Version()); err != nil {
 		return err
 	}
-	r.kernel = kernel.New(r.h.Tables)
+	r.kernel = r.h.Plant()
 	m, p := r.kernel.Dims()
 	r.u, r.y = make([]float64, m), make([]float64, p)
 	copy(r.u, r.h.Tables.Start)

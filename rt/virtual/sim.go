@@ -71,7 +71,7 @@ type simulation struct {
 	Simulation
 	view     report.View
 	sys      *model.System // source of the undriven inputs in Out; in the tables they are delayed
-	kernel   *kernel.Kernel
+	kernel   *kernel.Sequence
 	loop     *rt.Loop
 	clock    *sched.Virtual
 	stimulus *stimulus // inputs from Simulation.In; nil: none

@@ -1,0 +1,133 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"lockstep/model/units"
+)
+
+// Follows returns an error if a kernel with tables t cannot continue the motion of a kernel with
+// tables from, because their states, ports or elements differ.
+func (t *Tables) Follows(from *Tables) error {
+	counts := func(t *Tables) []int {
+		return append([]int{t.M, t.FirstAffine, t.FirstLaw, t.History, len(t.Indicators), len(t.Pulses), len(t.Blocks())},
+			t.InputSignal...)
+	}
+	ports := func(a, b units.Port) bool { return a == b }
+	switch {
+	case t.Partition != nil || from.Partition != nil:
+		return fmt.Errorf("kernel: a plant with a partition keeps its parameters during a run")
+	case !slices.Equal(t.StateName, from.StateName):
+		return fmt.Errorf("kernel: the plant would have other states: %d, now %d", t.N, from.N)
+	case !slices.Equal(t.Frictions, from.Frictions) || len(t.Switches) != len(from.Switches):
+		return fmt.Errorf("kernel: the plant would have other friction elements or regions")
+	case !slices.EqualFunc(t.Inputs, from.Inputs, ports) || !slices.EqualFunc(t.Outputs, from.Outputs, ports):
+		return fmt.Errorf("kernel: the plant would have other inputs or outputs")
+	case t.PeriodNs != from.PeriodNs || t.Scheme != from.Scheme || t.Form != from.Form ||
+		(t.Sparse == nil) != (from.Sparse == nil) || !slices.Equal(counts(t), counts(from)) || !slices.Equal(t.Delay, from.Delay):
+		return fmt.Errorf("kernel: the plant would need another form of its tables")
+	}
+	return nil
+}
+
+// TakeOver continues the motion of from in k, whose tables follow those of from. Every state keeps its
+// value, so speeds and positions are continuous. The energy may change: a mass that grows at the same
+// speed gains energy. Modes, regions and capacities are those of the new tables: an overloaded lock
+// slips, and a locked element whose speeds now differ slips until it locks again.
+//
+// It returns false and changes nothing while from owes time (lag > 0), and where a clearance would be
+// overlapped.
+//
+//go:nosplit
+func (k *Kernel) TakeOver(from *Kernel) bool {
+	if from.lag > 0 || from.fault != 0 {
+		return false
+	}
+	for _, i := range k.t.Clearances {
+		if k.clearance(i, from.x) < -overlapZero {
+			return false
+		}
+	}
+
+	k.plantState.set(&from.plantState)
+	k.tick, k.latest, k.lag, k.unconverged = from.tick, from.latest, 0, from.unconverged
+	copy(k.input, from.input)
+	copy(k.history, from.history)
+	copy(k.current, from.current)
+	copy(k.publishedCount, from.publishedCount)
+	k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
+	k.nextBreakpoint, k.publishedAt, k.lockedBase = 0, -1, -1
+	k.torqueTol = from.torqueTol
+	copy(k.lawValues, from.lawValues)
+	copy(k.lawStart, from.lawStart)
+	copy(k.lawMax, from.lawMax)
+	copy(k.indicatorMax, from.indicatorMax)
+	copy(k.w0, from.w0)
+	copy(k.w1, from.w1)
+	copy(k.w2, from.w2)
+	copy(k.capC, from.capC)
+	copy(k.tau0, from.tau0)
+	copy(k.w, from.w)
+	copy(k.tau, from.tau)
+	copy(k.capNow, from.capNow)
+	copy(k.termMax, from.termMax)
+	copy(k.contactTol, from.contactTol)
+	k.setRegions(k.x)
+	freed := k.freeMoving()
+	k.calls.settle(k)
+	if freed {
+		k.calls.resolveModes(k)
+		k.projectLocks()
+	}
+	return true
+}
+
+// freeMoving ends the locks whose elements move against each other in the present state, and the
+// contacts that are apart. It reports whether there was one.
+//
+//go:nosplit
+func (k *Kernel) freeMoving() bool {
+	freed := false
+	k.slips.mul(k.slip, k.x)
+	for i, s := range k.slip {
+		switch gap := k.t.Friction[i].Gap != nil; {
+		case k.mode[i] != Stuck:
+		case gap && k.clearance(i, k.x) > overlapZero:
+			k.setMode(i, Free)
+			freed = true
+		case !gap && math.Abs(s) > 10*slipZero:
+			k.setMode(i, k.modeAtSlip(i, s))
+			freed = true
+		}
+	}
+	return freed
+}
+
+// settle makes signals, sides, regions and modes consistent with the state at the start of a tick,
+// where no substep has led.
+//
+//go:nosplit
+func (k *Kernel) settle() {
+	k.calls.setSignals(k, k.x, 0, min(k.t.Delta, k.nextChange(0)))
+	k.endAtZero(0)
+	for range k.side { // a side may follow from a law that depends on another side
+		if !k.calls.updateSides(k, k.x, k.w0[:k.t.M]) {
+			break
+		}
+		k.calls.setSignals(k, k.x, 0, min(k.t.Delta, k.nextChange(0)))
+	}
+
+	k.calls.setSignals(k, k.x, 0, k.length)
+	k.slips.mul(k.slip, k.x)
+	k.calls.transmitFastest(k)
+	k.updateRegions(0)
+	k.calls.startSubstep(k, 0)
+}
+
+// transmitFastest applies the impacts of elements that close in the state: a freewheel may start
+// against its direction.
+//
+//go:nosplit
+func (k *Kernel) transmitFastest() { k.transmitImpacts(k.fastestClosing()) }

@@ -1,0 +1,219 @@
+package kernel_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/model/kernel"
+	"lockstep/model/modeltest"
+)
+
+// tablesOf prepares a plant with all inputs driven.
+func tablesOf(t *testing.T, text string, replace ...string) *kernel.Tables {
+	t.Helper()
+	return modeltest.New(t, strings.NewReplacer(replace...).Replace(text), 5*time.Millisecond).Tables
+}
+
+// changed steps a plant for n ticks, changes its tables, steps it m ticks more and returns the outputs
+// before and after the second part.
+func changed(t *testing.T, before, after *kernel.Tables, u []float64, n, m int) (first, last map[string]float64) {
+	t.Helper()
+	if err := after.Follows(before); err != nil {
+		t.Fatal(err)
+	}
+	s := kernel.NewSequence(before, []kernel.Change{{Tick: int64(n), Tables: after}})
+	y := make([]float64, len(before.Outputs))
+	values := func() map[string]float64 {
+		list := map[string]float64{}
+		for i, p := range before.Outputs {
+			list[p.Name] = y[i]
+		}
+		return list
+	}
+	for range n {
+		s.Step(y, u)
+	}
+	first = values()
+	if decided, _ := s.Changes(); decided != 0 {
+		t.Fatalf("%d changes before grid point %d", decided, n)
+	}
+	for range m {
+		s.Step(y, u)
+	}
+	if decided, refused := s.Changes(); decided != 1 || refused != 0 {
+		t.Fatalf("%d changes decided, refused %b; want 1, 0", decided, refused)
+	}
+	return first, values()
+}
+
+const pushed = `plant: pushed
+inputs: {push: {unit: N, default: 0}}
+elements:
+  car: {type: mass, m: 1500 kg, v_start: 3 m/s}
+  hand: {type: force, flange: car, f: push}
+outputs: {v: {speed: car}}
+`
+
+// The speed is continuous where a mass changes; its kinetic energy jumps by (m2-m1)·v²/2.
+func TestSpeedStaysWhereAMassChanges(t *testing.T) {
+	a, b := tablesOf(t, pushed), tablesOf(t, pushed, "1500 kg", "2000 kg")
+	first, last := changed(t, a, b, []float64{600}, 200, 400)
+	v1 := 3 + 600*1.0/1500
+	v2 := v1 + 600*2.0/2000
+	if !scalar.EqualWithinRel(first["v"], v1, 1e-12) || !scalar.EqualWithinRel(last["v"], v2, 1e-12) {
+		t.Errorf("speeds %.15g and %.15g m/s, want %.15g and %.15g", first["v"], last["v"], v1, v2)
+	}
+}
+
+const braked = `plant: braked
+inputs: {tau: {unit: N.m, default: 0}}
+elements:
+  drive: {type: torque, flange: rotor, tau: tau}
+  rotor: {type: inertia, J: 2 kg.m2, w_start: 0}
+  brake: {type: brake, flange: rotor, mu: 0.5, cgeo: 1 m, fn: 100 N}
+outputs: {w: {speed: rotor}}
+`
+
+// A lock whose capacity falls below its load slips from the grid point of the change on. A slipping
+// element whose capacity grows takes the larger torque.
+func TestLockSlipsFromTheGridPointAtWhichItsCapacityFallsBelowItsLoad(t *testing.T) {
+	strong, weak := tablesOf(t, braked), tablesOf(t, braked, "mu: 0.5", "mu: 0.2")
+	first, last := changed(t, strong, weak, []float64{40}, 100, 200)
+	if first["w"] != 0 || first["brake.mode"] != 0 {
+		t.Errorf("before the change: speed %g, mode %g, want a lock", first["w"], first["brake.mode"])
+	}
+	if want := (40 - 20) / 2.0 * 1; !scalar.EqualWithinRel(last["w"], want, 1e-12) || last["brake.mode"] != 1 {
+		t.Errorf("1 s after the change: speed %.15g rad/s, mode %g; want %g, 1", last["w"], last["brake.mode"], want)
+	}
+
+	first, last = changed(t, weak, strong, []float64{40}, 100, 100)
+	if want := 10 * 0.5; !scalar.EqualWithinRel(first["w"], want, 1e-12) {
+		t.Errorf("speed %.15g rad/s after 0.5 s, want %g", first["w"], want)
+	}
+	if want := 5 - 5*0.5; !scalar.EqualWithinRel(last["w"], want, 1e-12) {
+		t.Errorf("speed %.15g rad/s 0.5 s after the change, want %g", last["w"], want)
+	}
+}
+
+const geared = `plant: geared
+elements:
+  motor: {type: inertia, J: 1 kg.m2, w_start: 30 rad/s}
+  gear: {type: ideal_gear, a: motor, b: shaft, ratio: 3}
+  clutch: {type: clutch, a: shaft, b: load, mu: 1, cgeo: 1 m, fn: 50 N}
+  load: {type: inertia, J: 4 kg.m2, w_start: 10 rad/s}
+outputs: {w_motor: {speed: motor}, w_load: {speed: load}}
+`
+
+// Where a ratio changes under a locked clutch, the speeds of both bodies stay, the clutch slips and
+// locks again at the speed that the momentum gives: J1·i²+J2 at the load.
+func TestLockedClutchSlipsAndLocksAgainWhereARatioChanges(t *testing.T) {
+	a, b := tablesOf(t, geared), tablesOf(t, geared, "ratio: 3", "ratio: 2")
+	first, last := changed(t, a, b, nil, 20, 1)
+	if first["clutch.mode"] != 0 || !scalar.EqualWithinRel(first["w_load"], 10, 1e-12) {
+		t.Fatalf("before the change: mode %g, load %g rad/s; want a lock at 10 rad/s", first["clutch.mode"], first["w_load"])
+	}
+	// Slip w_load - w_motor/2 is -5 rad/s; the clutch brakes the motor with 50/2 N·m and drives the load.
+	const h = 0.005
+	if !scalar.EqualWithinRel(last["w_motor"], 30-25*h, 1e-12) || !scalar.EqualWithinRel(last["w_load"], 10+50/4.0*h, 1e-12) {
+		t.Errorf("one tick after the change: %.15g, %.15g rad/s; want %.15g, %.15g", last["w_motor"], last["w_load"], 30-25*h, 10+50/4.0*h)
+	}
+
+	_, last = changed(t, a, b, nil, 20, 400)
+	want := (1*30*2 + 4*10) / (1*4 + 4.0)
+	if last["clutch.mode"] != 0 || !scalar.EqualWithinRel(last["w_load"], want, 1e-9) || !scalar.EqualWithinRel(last["w_motor"], 2*want, 1e-9) {
+		t.Errorf("after 2 s: mode %g, %.12g and %.12g rad/s; want a lock at %.12g and %.12g",
+			last["clutch.mode"], last["w_motor"], last["w_load"], 2*want, want)
+	}
+}
+
+const stopped = `plant: stopped
+elements:
+  disc: {type: inertia, J: 1 kg.m2, phi_start: 0, w_start: 0.1 rad/s}
+  ground: {type: fixed}
+  stops: {type: clearance, a: ground, b: disc, phi_min: -1 rad, phi_max: 1 rad, restitution: 0}
+outputs: {phi: {angle: disc}, w: {speed: disc}}
+`
+
+// A disc that turns beyond a stop of the new tables keeps the old ones; a change within the clearance
+// takes effect, and the disc stops at the new stop.
+func TestChangeThatWouldOverlapAClearanceIsRefused(t *testing.T) {
+	a := tablesOf(t, stopped)
+	wide, narrow := tablesOf(t, stopped, "phi_max: 1 rad", "phi_max: 0.5 rad"), tablesOf(t, stopped, "phi_max: 1 rad", "phi_max: 0.05 rad")
+	if _, last := changed(t, a, wide, nil, 200, 2000); !scalar.EqualWithinRel(last["phi"], 0.5, 1e-12) || last["w"] != 0 {
+		t.Errorf("disc at %.15g rad, %g rad/s; want it at the stop at 0.5 rad", last["phi"], last["w"])
+	}
+
+	s := kernel.NewSequence(a, []kernel.Change{{Tick: 200, Tables: narrow}})
+	y := make([]float64, len(a.Outputs))
+	for range 400 {
+		s.Step(y, nil)
+	}
+	if decided, refused := s.Changes(); decided != 1 || refused != 1 {
+		t.Errorf("%d changes decided, refused %b; want 1, 1", decided, refused)
+	}
+	if !scalar.EqualWithinRel(y[0], 0.1*2, 1e-12) {
+		t.Errorf("disc at %.15g rad after 2 s, want 0.2 rad", y[0])
+	}
+}
+
+func TestTablesOfAnotherPlantAreRefused(t *testing.T) {
+	a := tablesOf(t, braked)
+	for what, other := range map[string]*kernel.Tables{
+		"states":             tablesOf(t, braked, "outputs: {", "outputs: {phi: {angle: rotor}, "),
+		"inputs or outputs":  tablesOf(t, braked, "outputs: {w:", "outputs: {speed:"),
+		"friction elements":  tablesOf(t, braked, "brake:", "shoe:"),
+		"form of its tables": modeltest.New(t, braked, time.Millisecond).Tables,
+	} {
+		if err := other.Follows(a); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("tables with other %s: error %v", what, err)
+		}
+	}
+	if err := a.Follows(a); err != nil {
+		t.Error(err)
+	}
+}
+
+// A fresh kernel that starts in the carried state steps as the one that took over.
+func TestChangeUnderMotionEqualsAFreshStartWithTheCarriedState(t *testing.T) {
+	moving := strings.Replace(geared, "w_start: 10 rad/s", "w_start: -5 rad/s", 1)
+	a, b := tablesOf(t, moving), tablesOf(t, moving, "J: 4 kg.m2", "J: 5 kg.m2", "fn: 50 N", "fn: 80 N")
+	first, last := changed(t, a, b, nil, 30, 50)
+	fresh := modeltest.New(t, strings.NewReplacer("J: 4 kg.m2", "J: 5 kg.m2", "fn: 50 N", "fn: 80 N").Replace(moving), 5*time.Millisecond)
+	for i, name := range fresh.Tables.StateName {
+		switch {
+		case strings.Contains(name, "motor") || strings.Contains(name, "shaft"):
+			fresh.Tables.X0[i] = first["w_motor"]
+			if strings.Contains(name, "shaft") {
+				fresh.Tables.X0[i] /= 3
+			}
+		default:
+			fresh.Tables.X0[i] = first["w_load"]
+		}
+	}
+	fresh.Kernel.Reset()
+	fresh.To(0.25, nil)
+	for _, name := range []string{"w_motor", "w_load", "clutch.mode", "clutch.w_rel", "clutch.tau"} {
+		if got, want := last[name], fresh.Get(name); math.Float64bits(got) != math.Float64bits(want) {
+			t.Errorf("%s is %.17g after the change, %.17g after a fresh start", name, got, want)
+		}
+	}
+}
+
+func TestChangeAllocatesNothing(t *testing.T) {
+	a, b := tablesOf(t, geared), tablesOf(t, geared, "J: 4 kg.m2", "J: 5 kg.m2")
+	one, two := kernel.New(a), kernel.New(b)
+	y := make([]float64, len(a.Outputs))
+	if n := testing.AllocsPerRun(100, func() {
+		if !two.TakeOver(one) {
+			t.Fatal("refused")
+		}
+		one, two = two, one
+		one.Step(y, nil)
+	}); n != 0 {
+		t.Errorf("%g allocations per change", n)
+	}
+}

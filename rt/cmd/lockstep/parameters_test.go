@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
+)
+
+// changedFiles writes the pushed car, its bench and a scenario with changes of its parameters.
+func changedFiles(t *testing.T, changes string) (plant, bench, scenario string) {
+	t.Helper()
+	dir := t.TempDir()
+	plant, bench, scenario = filepath.Join(dir, "car.yaml"), filepath.Join(dir, "push.yaml"), filepath.Join(dir, "changes.yaml")
+	for file, text := range map[string]string{
+		plant:    strings.Replace(pushedCar, "parameters:\n", "parameters:\n  fixed: 1\n", 1),
+		bench:    pushedCarBench,
+		scenario: "scenario: changes\nfor: 4 s\nparameters:\n" + changes, filepath.Join(dir, "car.dbc"): pushedCarMessages,
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return plant, bench, scenario
+}
+
+// A force of 1000 N pushes 1.5 t for 1 s, 2 t for 2 s and 1 t for 1 s.
+func TestParameterChangesAtItsGridPointInRealTimeInVirtualTimeAndInAReplay(t *testing.T) {
+	plant, bench, scenario := changedFiles(t, "  - {at: 1 s, m_car: 2 t}\n  - {at: tick 600, m_car: 1000 kg}\n")
+	dir := filepath.Dir(plant)
+	out, rec, live := filepath.Join(dir, "o.csv"), filepath.Join(dir, "o.rec"), filepath.Join(dir, "live.rec")
+	check := func(how string, args ...string) {
+		t.Helper()
+		said, errors, code := lockstep(t, args...)
+		if code != 0 {
+			t.Fatalf("%s: code %d, %s%s", how, code, said, errors)
+		}
+		text, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rows := columns(t, string(text))
+		for _, row := range rows {
+			at := row[0]
+			want := min(at, 1)*1000/1500 + min(max(0, at-1), 2)*1000/2000 + max(0, at-3)*1
+			if !scalar.EqualWithinAbsOrRel(row[1], want, 1e-12, 1e-12) {
+				t.Fatalf("%s: speed %.15g m/s at %g s, want %.15g", how, row[1], at, want)
+			}
+		}
+		if len(rows) < 800 {
+			t.Errorf("%s: %d rows, want 800 ticks", how, len(rows))
+		}
+	}
+
+	check("plant", "sim", plant, "-scenario", scenario, "-out", out)
+	check("bench", "sim", bench, "-scenario", scenario, "-out", out, "-record", rec)
+	check("replay", "replay", rec, "-out", out)
+	said, errors, code := lockstep(t, "run", bench, "-scenario", scenario, "-record", live)
+	for _, want := range []string{"m_car=2 t: expected from 1 s; saw in effect from 1 s", "m_car=1000 kg: expected from 3 s; saw in effect from 3 s"} {
+		if code != 0 || !strings.Contains(said, want) {
+			t.Errorf("run: code %d, no line %q: %s%s", code, want, said, errors)
+		}
+	}
+	check("replay of the run", "replay", live, "-out", out)
+}
+
+func TestImpossibleChangesOfParametersAreRefusedBeforeTheRun(t *testing.T) {
+	for change, want := range map[string]string{
+		"{at: 1 s, m_cra: 2 t}":   `the plant has no parameter "m_cra" (did you mean m_car?)`,
+		"{at: 1 s, fixed: 2}":     `parameter "fixed" cannot change in a run: the plant file does not say tune: true`,
+		"{at: 1 s, m_car: 9 t}":   "9000 kg is outside 800 to 3500 kg",
+		"{at: 1 s, m_car: 2000}":  "2000 needs a unit: 2000 kg?",
+		"{at: 1, m_car: 2 t}":     "1 needs a unit",
+		"{at: 4 s, m_car: 2 t}":   "at: 4 s is not before the end of the run, at 4 s",
+		"{m_car: 2 t}":            "an entry is {at: TIME, NAME: VALUE, ...}",
+		"{at: 1 s}":               "an entry is {at: TIME, NAME: VALUE, ...}",
+		"{at: NaN s, m_car: 2 t}": "NaN",
+	} {
+		plant, _, scenario := changedFiles(t, "  - "+change+"\n")
+		_, errors, code := lockstep(t, "sim", plant, "-scenario", scenario)
+		if code != 2 || !strings.Contains(errors, want) || !strings.Contains(errors, "changes.yaml:4:") || strings.Count(errors, "\n") != 1 {
+			t.Errorf("%s: code %d, %s; want 2 and %q", change, code, errors, want)
+		}
+	}
+
+	plant, _, scenario := changedFiles(t, "  - {at: 2 s, m_car: 2 t}\n  - {at: 1 s, m_car: 1 t}\n")
+	if _, errors, code := lockstep(t, "sim", plant, "-scenario", scenario); code != 2 || !strings.Contains(errors, "not in the order of time") {
+		t.Errorf("changes in the wrong order: code %d, %s", code, errors)
+	}
+	many := ""
+	for i := range 17 {
+		many += fmt.Sprintf("  - {at: tick %d, m_car: 2 t}\n", i+1)
+	}
+	plant, bench, scenario := changedFiles(t, many)
+	if _, errors, code := lockstep(t, "sim", plant, "-scenario", scenario); code != 2 || !strings.Contains(errors, "more than 16 changes") {
+		t.Errorf("17 changes: code %d, %s", code, errors)
+	}
+	_, bench, scenario = changedFiles(t, "  - {at: 1 s, m_car: 2 t}\n")
+	if _, errors, code := lockstep(t, "run", bench, "-scenario", scenario, "-kernel", "generated"); code == 0 || !strings.Contains(errors, "which a generated kernel cannot; use -kernel table") {
+		t.Errorf("generated kernel: code %d, %s", code, errors)
+	}
+}
