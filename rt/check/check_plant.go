@@ -24,12 +24,13 @@ import (
 
 // checkedPlant is a plant under check.
 type checkedPlant struct {
-	file   string
-	layout *assemble.Layout
-	start  []assemble.StartValue
-	sys    *model.System
-	tables *kernel.Tables
-	budget int64 // budget of a tick, ns; 0: half of the period
+	file    string
+	layout  *assemble.Layout
+	start   []assemble.StartValue
+	sys     *model.System
+	tables  *kernel.Tables
+	tunable []string // tunable parameters, with range and value
+	budget  int64    // budget of a tick, ns; 0: half of the period
 }
 
 func newCheckedPlant(file string, plant *network.Plant, opt kernel.Options) (*checkedPlant, error) {
@@ -59,6 +60,11 @@ func newCheckedBench(h *bench.Handover) (*checkedPlant, error) {
 }
 
 func (p *checkedPlant) assemble(plant *network.Plant) (err error) {
+	for _, q := range plant.Parameters {
+		if q.Tunable {
+			p.tunable = append(p.tunable, portText(q.Port)+", now "+q.DeclaredUnit().Format(q.Value))
+		}
+	}
 	if p.sys, err = assemble.System(plant); err != nil {
 		return err
 	}
@@ -96,6 +102,9 @@ func (c *Check) plant(p *checkedPlant) error {
 
 	list(w, "inputs", len(inputs), inputs)
 	list(w, "outputs", len(p.sys.Outputs), portTexts(p.sys.Outputs))
+	if len(p.tunable) > 0 {
+		list(w, "tunable", len(p.tunable), p.tunable)
+	}
 	list(w, "friction", len(p.tables.Frictions), p.tables.Frictions)
 	p.redundant(w)
 	p.laws(w)

@@ -79,7 +79,7 @@ func TestASetParameterActsInEveryCommandAndStandsInRecordAndReport(t *testing.T)
 
 	for _, name := range []string{plant, bench} {
 		said, errors, code := lockstep(t, "check", name, "-set", "m_car=2t")
-		if code != 0 || !strings.Contains(said, "2000") {
+		if code != 0 || !strings.Contains(said, "m_car[kg] 800..3500, now 2000 kg") {
 			t.Errorf("check %s: code %d, %s%s", name, code, said, errors)
 		}
 		_, errors, code = lockstep(t, "check", name, "-set", "m_car=5t")
