@@ -209,6 +209,16 @@ func wrap(to *os.File, head, text string) string {
 
 // duration declares a flag for a duration > 0. Its default def is 0 where the flag has none.
 func (a *args) duration(name string, def time.Duration, text string) *time.Duration {
+	return a.time(name, def, text, 1, "it must be greater than 0")
+}
+
+// instant declares a flag for a time since the start of a run, 0 or later; 0 is the default.
+func (a *args) instant(name, text string) *time.Duration {
+	return a.time(name, 0, text, 0, "it must not be negative")
+}
+
+// time declares a flag for a time of at least least ns; a shorter one gives the error short.
+func (a *args) time(name string, def time.Duration, text string, least time.Duration, short string) *time.Duration {
 	d := def
 	a.Func(name, text, func(s string) (err error) {
 		if d, err = time.ParseDuration(strings.NewReplacer(" ", "", "min", "m").Replace(s)); err != nil {
@@ -218,8 +228,8 @@ func (a *args) duration(name string, def time.Duration, text string) *time.Durat
 			}
 			return errors.New("use a duration such as 10s or 500ms, at most 2562047h") // 63 bits of ns
 		}
-		if d <= 0 {
-			return errors.New("it must be greater than 0")
+		if d < least {
+			return errors.New(short)
 		}
 		return nil
 	})

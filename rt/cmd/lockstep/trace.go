@@ -47,7 +47,7 @@ func definePlot(a *args) func() error {
 
 // window declares the flags of a part of a run.
 func (a *args) window() func() trace.View {
-	from := a.duration("from 1.5s", 0, "begin of the part of the run; default: that of the run")
+	from := a.instant("from 1.5s", "begin of the part of the run; default: that of the run")
 	to := a.duration("to 2s", 0, "end of the part of the run; default: that of the run")
 	return func() trace.View {
 		v := trace.View{From: from.Seconds(), To: math.Inf(1)}
