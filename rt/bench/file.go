@@ -50,6 +50,7 @@ type Bench struct {
 	Settings []ecu.Setting   // parameters of the virtual control unit
 	Engine   yamlfile.Scalar // output shown as engine speed; "" none
 	Wheel    yamlfile.Scalar // output shown as wheel speed; Engine/Wheel is the overall ratio
+	Shown    []Shown         // further outputs in the status line
 	Buses    []Bus
 	Set      []plantfile.Assignment // values of the plant's parameters that replace those of its file
 
@@ -60,6 +61,27 @@ type Bench struct {
 	text  []byte           // content of the bench file
 	dir   string           // folder searched first for plant and databases; "" for an embedded bench
 	draft *plantfile.Draft // plant set by SetPlant; nil: read from its file
+}
+
+// Shown is an output in the status line.
+type Shown struct {
+	Output yamlfile.Scalar
+	Unit   string // "": that which the plant file declares
+}
+
+// readShown reads "[w1, v: km/h]".
+func readShown(r *yamlfile.Reader, f yamlfile.Field) (list []Shown) {
+	const what = "show: outputs"
+	for _, f := range r.Items(f, what) {
+		if !yamlfile.IsMapping(f.Node) {
+			list = append(list, Shown{Output: r.Scalar(f, what)})
+			continue
+		}
+		for _, g := range r.FieldsOf(f, what) {
+			list = append(list, Shown{g.KeyScalar(), r.Text(g, what+": "+g.Key)})
+		}
+	}
+	return list
 }
 
 // FileContent is the content of a file at the time of reading.
@@ -221,7 +243,7 @@ func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 		}
 	}
 
-	show := r.Section(s["show"], "show", "engine", "wheel")
+	show := r.Section(s["show"], "show", "engine", "wheel", "outputs")
 	b := &Bench{
 		File: r.File, dir: dir,
 		Name:     ReadTitle(r, r.Scalar(s["bench"], "bench"), "bench"),
@@ -241,6 +263,7 @@ func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 		End:      readEnds(r, s["end"], !s["safe"].IsMissing()),
 		Engine:   r.Scalar(show["engine"], "show: engine"),
 		Wheel:    r.Scalar(show["wheel"], "show: wheel"),
+		Shown:    readShown(r, show["outputs"]),
 	}
 	if unit, ok := s["control_unit"]; ok {
 		b.Unit, b.Settings = ReadControlUnit(r, unit)

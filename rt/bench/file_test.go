@@ -119,6 +119,8 @@ func TestErrorsOfABenchFileHaveAPosition(t *testing.T) {
 		{"unknown counter", "counter: counter_S", "counter: counter_X", "Speeds: {", "counter_X"},
 		{"cycle off the grid", "{cycle: 5 ms, ", "{cycle: 7 ms, ", "Speeds: {", "cycle 7 ms"},
 		{"phase beyond the cycle", "phase: 5 ms", "phase: 10 ms", "Status: {", "phase 10 ms"},
+		{"unknown further output to show", "wheel: w4", "wheel: w4, outputs: [w44]", "w44", `show: plant powershift has no output "w44" (did you mean w4?)`},
+		{"wrong unit of an output to show", "wheel: w4", "wheel: w4, outputs: [w1: kg]", "w1: kg", `show: w1: unit "kg" (kg) does not fit "rpm" (1/s)`},
 		{"unknown output to show", "wheel: w4", "wheel: w44", "w44", `show: plant powershift has no output "w44" (did you mean w4?)`},
 
 		{"unknown timer", "timer: timerfd", "timer: timer", "timer ", `timer: "timer" is unknown (did you mean timerfd?); known are timerfd, nanosleep`},

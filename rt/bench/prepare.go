@@ -10,7 +10,6 @@ import (
 
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
-	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/assemble"
 	"lockstep/model/kernel"
@@ -105,11 +104,8 @@ func Prepare(b *Bench) (*Handover, error) {
 		}
 	}
 
-	for _, shown := range []yamlfile.Scalar{b.Engine, b.Wheel} {
-		if shown.Text != "" && PortIndex(tables.Outputs, shown.Text) < 0 {
-			return nil, b.Errorf(shown, "show: plant %s has no output %q%s",
-				b.Plant.Text, shown.Text, units.Meant(shown.Text, PortNames(tables.Outputs)))
-		}
+	if err := b.checkShown(tables.Outputs); err != nil {
+		return nil, err
 	}
 
 	for i := range b.Buses {
@@ -130,6 +126,24 @@ func Prepare(b *Bench) (*Handover, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// checkShown checks names and units of the outputs in the status line.
+func (b *Bench) checkShown(outputs []units.Port) error {
+	for _, shown := range append([]Shown{{Output: b.Engine}, {Output: b.Wheel}}, b.Shown...) {
+		name := shown.Output.Text
+		i := PortIndex(outputs, name)
+		if i < 0 && name != "" {
+			return b.Errorf(shown.Output, "show: plant %s has no output %q%s", b.Plant.Text, name, units.Meant(name, PortNames(outputs)))
+		}
+		if shown.Unit == "" {
+			continue
+		}
+		if _, err := outputs[i].DeclaredUnit().Spell(shown.Unit); err != nil {
+			return b.Errorf(shown.Output, "show: %s: %s", name, units.Reason(err))
+		}
+	}
+	return nil
 }
 
 // prepareTables assembles and discretises a plant for the bench.

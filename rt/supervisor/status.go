@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"lockstep/model/kernel"
+	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
@@ -36,13 +37,34 @@ type status struct {
 	mode   []int     // outputs of their modes, indices in y
 	engine int       // output of the engine speed, index in y; -1: none
 	wheel  int       // output of the wheel speed, index in y; -1: none
-	widest int       // widest list of clutches so far, columns
-	closed bool      // the reader has closed the output; nothing more is drawn
-	lost   bool      // the line that the loop has lost its CPU is written
+	shown  []shownOutput
+	widest int  // widest list of clutches so far, columns
+	closed bool // the reader has closed the output; nothing more is drawn
+	lost   bool // the line that the loop has lost its CPU is written
 
 	last     time.Time     // time of the last request
 	requests chan struct{} // requests for a line
 	done     chan struct{} // closed when nothing more is drawn
+}
+
+// shownOutput is an output in the status line.
+type shownOutput struct {
+	index int // in status.y
+	name  string
+	unit  units.Wanted
+}
+
+// shownOutputs returns the further outputs in the status line of a bench.
+func shownOutputs(b *bench.Bench, outputs []units.Port) (list []shownOutput) {
+	for _, s := range b.Shown {
+		i := bench.PortIndex(outputs, s.Output.Text)
+		unit := outputs[i].DeclaredUnit()
+		if s.Unit != "" {
+			unit, _ = unit.Spell(s.Unit) // Prepare has checked it
+		}
+		list = append(list, shownOutput{i, s.Output.Text, unit})
+	}
+	return list
 }
 
 func newStatus(r *Session) *status {
@@ -51,6 +73,7 @@ func newStatus(r *Session) *status {
 		r: r, out: r.Options.Out, every: cmp.Or(r.Options.Every, time.Second),
 		y: make([]float64, len(t.Outputs)), clutch: shorten(t.Frictions),
 		engine: bench.PortIndex(t.Outputs, r.Bench.Engine.Text), wheel: bench.PortIndex(t.Outputs, r.Bench.Wheel.Text),
+		shown: shownOutputs(r.Bench, t.Outputs),
 	}
 	for _, name := range t.Frictions {
 		s.mode = append(s.mode, bench.PortIndex(t.Outputs, name+".mode"))
@@ -149,6 +172,7 @@ const (
 	clutchPart
 	ratioPart
 	speedPart
+	shownPart
 	latencyPart
 	partCount
 )
@@ -158,7 +182,7 @@ const (
 func (s *status) line(width int) string {
 	var list [partCount]string
 	all, line := s.parts(), ""
-	for _, i := range []int{timePart, effortPart, missedPart, latencyPart, problemPart, speedPart, clutchPart, ratioPart} {
+	for _, i := range []int{timePart, effortPart, missedPart, latencyPart, problemPart, shownPart, speedPart, clutchPart, ratioPart} {
 		list[i] = all[i]
 		longer := joinParts(list[:])
 		if excess := utf8.RuneCountInString(longer) - width; excess > 0 {
@@ -166,6 +190,9 @@ func (s *status) line(width int) string {
 			list[i] = ""
 			if i == problemPart && len(part) > excess+3 {
 				list[i] = strings.TrimRight(string(part[:len(part)-excess-3]), ". ") + "..."
+			}
+			if i == shownPart {
+				list[i] = s.shownText(len(part) - excess)
 			}
 		}
 		line = joinParts(list[:])
@@ -209,7 +236,7 @@ func (s *status) parts() (list [partCount]string) {
 		list[missedPart] += fmt.Sprintf(" late %d", late)
 	}
 	list[clutchPart], list[ratioPart] = s.lockedClutches(), s.ratio()
-	list[speedPart], list[latencyPart] = s.speeds(), latencyText(&p.Late)
+	list[speedPart], list[shownPart], list[latencyPart] = s.speeds(), s.shownText(math.MaxInt), latencyText(&p.Late)
 	return list
 }
 
@@ -302,6 +329,19 @@ func (s *status) speeds() (text string) {
 		text = strings.TrimSuffix(one+" "+text, " ")
 	}
 
+	return text
+}
+
+// shownText returns the further outputs with their units, as many as fit in width columns.
+func (s *status) shownText(width int) (text string) {
+	for _, o := range s.shown {
+		value := fmt.Sprintf("%s %.4g", o.name, o.unit.FromSI(s.y[o.index]))
+		longer := joinParts([]string{text, units.WithUnit(value, o.unit.Spelled)})
+		if utf8.RuneCountInString(longer) > width {
+			break
+		}
+		text = longer
+	}
 	return text
 }
 

@@ -1,7 +1,9 @@
 package supervisor
 
 import (
+	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -81,6 +83,26 @@ func TestStatusLineShowsTheGearboxWithin80Columns(t *testing.T) {
 	r.Status.Ticks.Store(2e7) // 27 hours
 	r.Status.SimNs.Store(2e7 * 5e6)
 	check("100000 s best effort missed 214 no valid "+strings.Repeat("x", 21)+"... ", "... p99 99.0ms")
+}
+
+// A further output is shown in the unit of the bench file, or in the unit of the plant file.
+func TestStatusLineShowsFurtherOutputsInTheirUnits(t *testing.T) {
+	r, loop := demoRun(t)
+	r.Bench.Shown = []bench.Shown{{Output: yamlfile.Scalar{Text: "w4"}, Unit: "rad/s"}, {Output: yamlfile.Scalar{Text: "w4"}}}
+	s := newStatus(r)
+	for range 40 {
+		loop.Tick(1)
+	}
+	s.parts() // reads the outputs
+	w4 := s.y[s.wheel]
+	want := fmt.Sprintf("w4 %.4g rad/s w4 %.4g rpm", w4, w4*30/math.Pi)
+	if got := s.line(columns); !strings.Contains(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	short := strings.TrimSuffix(want, fmt.Sprintf(" w4 %.4g rpm", w4*30/math.Pi))
+	if got := s.line(len("  0.2 s missed 0  p99 0us") + len(short)); !strings.Contains(got, short) || strings.Contains(got, want) {
+		t.Errorf("%q in few columns, want %q alone", got, short)
+	}
 }
 
 func TestStatusLineShowsThatTheTargetIsStalled(t *testing.T) {
