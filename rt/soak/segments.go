@@ -302,8 +302,9 @@ func (k *series) addSegment(o *observation, v *report.Report) {
 	if err := v.Soak.Failed(); err != nil {
 		result, why = "BROKEN", "; "+firstLine(err)
 	}
-	k.printf("leg %d, %s: %s; %d ticks, missed %d, worst wake-up %.3f ms, frames %d out, %d in%s\n", l.number, l.kind, result,
-		v.Ticks, v.Missed, float64(v.Late.Max)/1e6, v.TxFrames, v.RxFrames, why)
+	k.printf("leg %d, %s: %s; %d ticks, missed %d, worst wake-up %.3f ms, frames %d out, %d in; %v left%s\n", l.number, l.kind, result,
+		v.Ticks, v.Missed, float64(v.Late.Max)/1e6, v.TxFrames, v.RxFrames,
+		max(0, time.Duration(k.left()*k.period)).Round(time.Second), why)
 	k.pruneRecords(v)
 }
 

@@ -3,6 +3,7 @@ package virtual
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"runtime"
@@ -390,17 +391,18 @@ type progress struct {
 	to     *os.File // nil: none
 	length time.Duration
 
+	begun int64 // ns of sched.Now
 	next  int64 // time of the next drawing, ns of sched.Now
 	ticks int
 	shown bool
 	line  [64]byte
 }
 
-func (p *progress) start() { p.next = sched.Now() + 1e9 }
+func (p *progress) start() { p.begun, p.next = sched.Now(), sched.Now()+1e9 }
 
 // show draws the line every 0.2 s; ns is the simulated time.
 func (p *progress) show(ns int64) {
-	if p.ticks++; p.to == nil || p.ticks%64 != 0 || sched.Now() < p.next {
+	if p.ticks++; p.to == nil || ns == 0 || p.ticks%64 != 0 || sched.Now() < p.next {
 		return
 	}
 	p.next, p.shown = sched.Now()+2e8, true
@@ -410,7 +412,10 @@ func (p *progress) show(ns int64) {
 	b = strconv.AppendFloat(b, p.length.Seconds(), 'f', 1, 64)
 	b = append(b, " s, "...)
 	b = strconv.AppendInt(b, 100*ns/int64(p.length), 10)
-	b = append(b, " %\x1b[K"...)
+	b = append(b, " %, "...)
+	left := float64(sched.Now()-p.begun) * (float64(p.length)/float64(ns) - 1)
+	b = strconv.AppendFloat(b, math.Ceil(left/1e9), 'f', 0, 64)
+	b = append(b, " s left\x1b[K"...)
 	_, _ = p.to.Write(b) // an error only loses the line
 }
 
