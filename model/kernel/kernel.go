@@ -73,6 +73,7 @@ type Kernel struct {
 	current     []float64 // inputs of the tick latest
 	published   []float64 // m, sources as published at the grid time of tick publishedAt
 	publishedAt int64     // tick number; -1: none
+	held        bool      // the last tick was quiet: w, capNow, limit, tau and slip follow from current
 	timeTol     float64   // s; two instants closer than this are one
 	impacts     []int     // mc, impacts in this advance
 	termMax     []float64 // mc, largest term so far in the torque of a contact, N·m; 0 of other elements
@@ -228,7 +229,7 @@ func (k *Kernel) Reset() {
 	clear(k.termMax)
 	clear(k.contactTol)
 	k.resetPulses()
-	k.publishedAt = -1
+	k.publishedAt, k.held = -1, false
 	clear(k.kappa)
 	clear(k.lawTrend)
 	k.lockedBase, k.timeTol = -1, minTimeTol
@@ -287,6 +288,11 @@ func (k *Kernel) Step(y, u []float64) {
 		panic("kernel: wrong length of u or y")
 	}
 	k.logged = 0
+	if k.t.Quiet && k.calls.stepQuiet(k, u) {
+		k.tick++
+		k.writeQuietOutputs(y)
+		return
+	}
 	if k.fault == 0 && k.acceptInputs(u) {
 		k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
 		copy(k.savedX, k.x)
@@ -368,6 +374,15 @@ func (k *Kernel) writeOutputs(y []float64) {
 	}
 }
 
+// writeQuietOutputs writes y after a quiet tick.
+//
+//go:nosplit
+func (k *Kernel) writeQuietOutputs(y []float64) {
+	step := y[len(y)-5:]
+	step[0], step[1], step[2], step[3], step[4] = 1, 0, float64(k.events), float64(k.transitions), 0
+	k.writePresent(y)
+}
+
 // restoreState returns from a prediction to the plant time.
 //
 //go:nosplit
@@ -383,13 +398,20 @@ func (k *Kernel) restoreState() {
 func (k *Kernel) writePlantOutputs(y []float64) {
 	k.setSignalsNow(k.x)
 	k.calls.setTorques(k, k.x)
+	k.slips.mul(k.slip, k.x)
+	k.writePresent(y)
+}
+
+// writePresent writes the plant's outputs from the present state, signals, torques and slips.
+//
+//go:nosplit
+func (k *Kernel) writePresent(y []float64) {
 	p := len(k.outX.End)
 	k.outX.mul(y[:p], k.x)
 	k.outV.mulAdd(y[:p], k.w)
 	k.outTau.mulAdd(y[:p], k.tau)
 	k.addSlopeOutputs(y[:p])
 	k.writePulses(y)
-	k.slips.mul(k.slip, k.x)
 	for i := range k.mode {
 		y[p+3*i] = float64(k.mode[i])
 		y[p+3*i+1] = k.slip[i]

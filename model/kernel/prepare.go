@@ -91,6 +91,7 @@ type Tables struct {
 	Delta        float64         // longest substep, s
 	Split        int             // Period / Delta
 	Breakpoints  int             // breakpoints of sources within the time that a tick can span, at most
+	Quiet        bool            // whether ticks can be quiet: see stepQuiet
 	Degree       int             // degree of the Taylor polynomial of a substep
 	Radius       float64         // largest absolute eigenvalue over all modes, rad/s
 	X0           []float64       // n
@@ -192,6 +193,7 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 	}
 	t.buildModes(sys, opt)
 	t.clearNegativeZeros()
+	t.Quiet = t.canBeQuiet()
 	if t.Sparse != nil && budget == 0 {
 		t.EventBudget = min(max(sparseEventWork/t.N, minSparseEvents), opt.EventBudget+extraEvents)
 	}
