@@ -24,7 +24,7 @@ type calls struct {
 	evaluateOnSides func(k *Kernel, v, x []float64)
 
 	// A quiet tick.
-	// share: Step, stepQuiet, holdInputs, setTorques
+	// share: Step, stepQuiet, holdInputs
 	stepQuiet func(k *Kernel, u []float64) bool
 
 	// A substep: its signals, the modes at its start, the motion to its end or first event.

@@ -73,13 +73,13 @@ type Kernel struct {
 	current     []float64 // inputs of the tick latest
 	published   []float64 // m, sources as published at the grid time of tick publishedAt
 	publishedAt int64     // tick number; -1: none
-	held        bool      // the last tick was quiet: w, capNow, limit, tau and slip follow from current
 	timeTol     float64   // s; two instants closer than this are one
 	impacts     []int     // mc, impacts in this advance
 	termMax     []float64 // mc, largest term so far in the torque of a contact, N·m; 0 of other elements
 	contactTol  []float64 // mc, load of a contact that counts as zero, N·m; 0 of other elements
 	heldClosed  []bool    // mc, clearances held in a minimum substep in which they would close
 
+	held held // of a quiet tick
 	substep
 	waves
 	scratch
@@ -175,6 +175,7 @@ func New(t *Tables) *Kernel {
 		},
 	}
 	k.bindRows()
+	k.held = held{move: vec(n), rate: vec(n), torque: vec(mc)}
 	k.contactRegion = make([]int, len(t.Switches))
 	for g := range t.Groups {
 		if n := len(t.Groups[g].Switches); n > len(k.contact) {
@@ -229,7 +230,7 @@ func (k *Kernel) Reset() {
 	clear(k.termMax)
 	clear(k.contactTol)
 	k.resetPulses()
-	k.publishedAt, k.held = -1, false
+	k.publishedAt, k.held.isSet = -1, false
 	clear(k.kappa)
 	clear(k.lawTrend)
 	k.lockedBase, k.timeTol = -1, minTimeTol

@@ -191,6 +191,9 @@ func (s *SparseMatrix) mul(dst, x []float64) {
 func (s *SparseMatrix) mulAdd(dst, x []float64) {
 	p := 0
 	for i, end := range s.End {
+		if p == end {
+			continue
+		}
 		sum := dst[i]
 		for ; p < end; p++ {
 			sum += float64(s.Val[p] * x[s.Col[p]])

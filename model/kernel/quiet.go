@@ -7,8 +7,16 @@ import (
 )
 
 // A tick is quiet if no element changes its mode in it and its inputs are held. It is one product
-// with Phi and Gamma0. It starts from the signals, capacities and torques of the last outputs, and
-// its check for events gives the torques and slips of the next ones.
+// with Phi. It starts from the torques and slips of the last outputs, and its check for events gives
+// those of the next ones. What the inputs alone decide is computed when one of them changes.
+
+// held holds what follows from the inputs of a quiet tick.
+type held struct {
+	isSet  bool      // the last tick was quiet: the other fields, w, capNow, limit, tau and slip are of it
+	move   []float64 // n, Gamma0·w
+	rate   []float64 // n, B·w
+	torque []float64 // mc, U·w of the locks that carry load, N·m
+}
 
 // canBeQuiet reports whether the plant can have quiet ticks: one substep per period, every lock set
 // precomputed, and no events but those of clutches, brakes and freewheels.
@@ -33,32 +41,45 @@ func isConstant(s *model.Source) bool { return s.Amplitude == 0 && len(s.Sum) ==
 //
 //go:nosplit
 func (k *Kernel) stepQuiet(u []float64) bool {
-	if !(k.held && k.isHeld(u)) && !k.holdInputs(u) {
+	if !(k.held.isSet && k.isHeld(u)) && !k.holdInputs(u) {
 		return false
 	}
 
 	m := k.currentMode()
 	mul(k.x1, m.Phi, k.x)
-	mulAdd(k.x1, m.G0, k.w)
-	for _, v := range k.x1 {
-		if !(math.Abs(v) <= math.MaxFloat64) {
-			k.held = false
-			return false
-		}
+	mul(k.xd, m.A, k.x)
+	for i, v := range k.held.move {
+		k.x1[i] += v
+		k.xd[i] += k.held.rate[i]
 	}
-
-	k.setRates(k.w)
-	for i, mode := range k.mode {
-		if mode != Free && !k.staysInMode(i) {
-			k.held = false
-			return false
-		}
+	if !k.staysQuiet() {
+		k.held.isSet = false
+		return false
 	}
 
 	copy(k.x, k.x1)
-	k.slips.mul(k.slip, k.x)
+	copy(k.slip, k.slip1)
 	k.latest = k.tick
 	k.eta, k.coincident = 1, 0
+	return true
+}
+
+// staysQuiet reports whether the state stays finite and every element keeps its mode over a quiet
+// tick from x to x1. It sets slip1 and the torques of locks at the end.
+//
+//go:nosplit
+func (k *Kernel) staysQuiet() bool {
+	for _, v := range k.x1 {
+		if !(math.Abs(v) <= math.MaxFloat64) {
+			return false
+		}
+	}
+	k.slips.mul(k.slip1, k.x1)
+	for i, mode := range k.mode {
+		if mode != Free && !k.staysInMode(i) {
+			return false
+		}
+	}
 	return true
 }
 
@@ -79,7 +100,7 @@ func (k *Kernel) isHeld(u []float64) bool {
 //
 //go:nosplit
 func (k *Kernel) holdInputs(u []float64) bool {
-	k.held = false
+	k.held.isSet = false
 	if k.lag > 0 || k.fault != 0 {
 		return false
 	}
@@ -108,35 +129,50 @@ func (k *Kernel) holdInputs(u []float64) bool {
 			return false
 		}
 	}
-	k.calls.setTorques(k, k.x)
+
+	m := k.currentMode()
 	for i, mode := range k.mode {
-		if mode == Stuck && !(k.tau[i] <= k.limit[i] && k.tau[i] >= k.minTorque(i)) {
-			return false
+		k.tau[i] = k.w[k.t.M+i]
+		if mode == Stuck && !k.isIdle(i) {
+			k.held.torque[i] = dotRow(m.U, i, k.w)
+			k.tau[i] = dotRow(m.T, i, k.x) + k.held.torque[i]
+			if !k.isWithinLimit(i) {
+				return false
+			}
 		}
 	}
 
-	k.held = true
+	mul(k.held.move, m.G0, k.w)
+	mul(k.held.rate, m.B, k.w)
+	k.held.isSet = true
 	return true
 }
 
-// staysInMode reports whether active element i keeps its mode over a quiet tick from x to x1. It is
-// the event check of mayHoldEvent with held inputs. It sets the torque of a lock at the end.
+// isWithinLimit reports whether stuck element i can carry its torque.
+//
+//go:nosplit
+func (k *Kernel) isWithinLimit(i int) bool {
+	return k.tau[i] <= k.limit[i] && k.tau[i] >= k.minTorque(i)
+}
+
+// staysInMode reports whether active element i keeps its mode over a quiet tick. It is the event
+// check of mayHoldEvent with held inputs. It sets the torque of a lock at the end.
 //
 //go:nosplit
 func (k *Kernel) staysInMode(i int) bool {
 	if k.mode[i] != Stuck {
 		d := k.direction(i)
-		s1 := float64(d * k.slips.dot(i, k.x1))
-		return s1 > 0 && !mayReachZero(float64(d*k.slip[i]), s1, float64(d*k.slips.dot(i, k.xd)*k.h))
+		s0, s1 := float64(d*k.slip[i]), float64(d*k.slip1[i])
+		return s1 > 0 && !mayReachZero(s0, s1, float64(d*k.slips.dot(i, k.xd)*k.h))
 	}
 	if k.isIdle(i) {
 		return true
 	}
 
-	m := k.currentMode()
-	tau0, tau1, slope := k.tau[i], dotRow(m.T, i, k.x1)+dotRow(m.U, i, k.w), float64(dotRow(m.T, i, k.xd)*k.h)
-	k.tau[i] = tau1
+	m, tau0 := k.currentMode(), k.tau[i]
+	k.tau[i] = dotRow(m.T, i, k.x1) + k.held.torque[i]
+	slope := float64(dotRow(m.T, i, k.xd) * k.h)
 	side := math.Copysign(1, slope)
-	return tau1 <= k.limit[i] && tau1 >= k.minTorque(i) &&
-		!mayReachZero(k.limit[i]-float64(side*tau0), k.limit[i]-float64(side*tau1), -math.Abs(slope))
+	return k.isWithinLimit(i) &&
+		!mayReachZero(k.limit[i]-float64(side*tau0), k.limit[i]-float64(side*k.tau[i]), -math.Abs(slope))
 }
