@@ -175,7 +175,7 @@ func New(t *Tables) *Kernel {
 		},
 	}
 	k.bindRows()
-	k.held = held{move: vec(n), rate: vec(n), torque: vec(mc)}
+	k.held = held{move: vec(n), torque: vec(mc), slope: vec(mc)}
 	k.contactRegion = make([]int, len(t.Switches))
 	for g := range t.Groups {
 		if n := len(t.Groups[g].Switches); n > len(k.contact) {

@@ -14,8 +14,8 @@ import (
 type held struct {
 	isSet  bool      // the last tick was quiet: the other fields, w, capNow, limit, tau and slip are of it
 	move   []float64 // n, Gamma0·w
-	rate   []float64 // n, B·w
 	torque []float64 // mc, U·w of the locks that carry load, N·m
+	slope  []float64 // mc, slope over a period of a slip, or of the torque of a lock: the part of w
 }
 
 // canBeQuiet reports whether the plant can have quiet ticks: one substep per period, every lock set
@@ -28,6 +28,19 @@ func (t *Tables) canBeQuiet() bool {
 	}
 	return t.Modes != nil && t.Form == Projected && t.Split == 1 && t.FirstAffine == t.M && t.Partition == nil &&
 		len(t.Switches) == 0 && len(t.Clearances) == 0 && len(t.Indicators) == 0 && len(t.Pulses) == 0
+}
+
+// setSlopes sets R of a mode whose lock set is kappa.
+func (t *Tables) setSlopes(m *Mode, kappa int) {
+	m.R = make([]float64, t.Mc*t.N)
+	h := float64(t.PeriodNs) * 1e-9
+	for i := range t.Mc {
+		row := t.W[i*t.N : (i+1)*t.N]
+		if kappa>>i&1 == 1 {
+			row = m.T[i*t.N : (i+1)*t.N]
+		}
+		copy(m.R[i*t.N:], scale(product(row, m.A, 1, t.N, t.N), h))
+	}
 }
 
 // isConstant reports whether a source has one value for all time.
@@ -45,34 +58,14 @@ func (k *Kernel) stepQuiet(u []float64) bool {
 		return false
 	}
 
-	m := k.currentMode()
-	mul(k.x1, m.Phi, k.x)
-	mul(k.xd, m.A, k.x)
-	for i, v := range k.held.move {
-		k.x1[i] += v
-		k.xd[i] += k.held.rate[i]
-	}
-	if !k.staysQuiet() {
-		k.held.isSet = false
-		return false
-	}
-
-	copy(k.x, k.x1)
-	copy(k.slip, k.slip1)
-	k.latest = k.tick
-	k.eta, k.coincident = 1, 0
-	return true
-}
-
-// staysQuiet reports whether the state stays finite and every element keeps its mode over a quiet
-// tick from x to x1. It sets slip1 and the torques of locks at the end.
-//
-//go:nosplit
-func (k *Kernel) staysQuiet() bool {
+	k.held.isSet = false
+	mulPlus(k.x1, k.currentMode().Phi, k.x, k.held.move)
+	sum := 0.0
 	for _, v := range k.x1 {
-		if !(math.Abs(v) <= math.MaxFloat64) {
-			return false
-		}
+		sum += v
+	}
+	if !(math.Abs(sum) <= math.MaxFloat64) {
+		return false
 	}
 	k.slips.mul(k.slip1, k.x1)
 	for i, mode := range k.mode {
@@ -80,6 +73,11 @@ func (k *Kernel) staysQuiet() bool {
 			return false
 		}
 	}
+
+	copy(k.x, k.x1)
+	copy(k.slip, k.slip1)
+	k.latest = k.tick
+	k.eta, k.coincident, k.held.isSet = 1, 0, true
 	return true
 }
 
@@ -105,8 +103,11 @@ func (k *Kernel) holdInputs(u []float64) bool {
 		return false
 	}
 	for j := range k.t.Signals {
-		if sig := &k.t.Signals[j]; sig.Input < 0 && k.input[j] < 0 && !isConstant(&sig.Source) {
-			return false
+		if sig := &k.t.Signals[j]; sig.Input < 0 && k.input[j] < 0 {
+			if !isConstant(&sig.Source) {
+				return false
+			}
+			k.w[j] = sourceAt(&sig.Source, 0, 0)
 		}
 	}
 	for _, v := range u {
@@ -143,7 +144,14 @@ func (k *Kernel) holdInputs(u []float64) bool {
 	}
 
 	mul(k.held.move, m.G0, k.w)
-	mul(k.held.rate, m.B, k.w)
+	mul(k.xd, m.B, k.w)
+	for i, mode := range k.mode {
+		if mode == Stuck {
+			k.held.slope[i] = float64(k.h * dotRow(m.T, i, k.xd))
+		} else {
+			k.held.slope[i] = float64(k.h * k.slips.dot(i, k.xd))
+		}
+	}
 	k.held.isSet = true
 	return true
 }
@@ -160,19 +168,23 @@ func (k *Kernel) isWithinLimit(i int) bool {
 //
 //go:nosplit
 func (k *Kernel) staysInMode(i int) bool {
-	if k.mode[i] != Stuck {
-		d := k.direction(i)
-		s0, s1 := float64(d*k.slip[i]), float64(d*k.slip1[i])
-		return s1 > 0 && !mayReachZero(s0, s1, float64(d*k.slips.dot(i, k.xd)*k.h))
+	m := k.currentMode()
+	slope := dotRow(m.R, i, k.x) + k.held.slope[i]
+	if mode := k.mode[i]; mode != Stuck {
+		d := float64(mode)
+		s1 := float64(d * k.slip1[i])
+		return s1 > 0 && !mayReachZero(float64(d*k.slip[i]), s1, float64(d*slope))
 	}
 	if k.isIdle(i) {
 		return true
 	}
 
-	m, tau0 := k.currentMode(), k.tau[i]
-	k.tau[i] = dotRow(m.T, i, k.x1) + k.held.torque[i]
-	slope := float64(dotRow(m.T, i, k.xd) * k.h)
-	side := math.Copysign(1, slope)
-	return k.isWithinLimit(i) &&
-		!mayReachZero(k.limit[i]-float64(side*tau0), k.limit[i]-float64(side*k.tau[i]), -math.Abs(slope))
+	tau0 := k.tau[i]
+	tau1 := dotRow(m.T, i, k.x1) + k.held.torque[i]
+	k.tau[i] = tau1
+	if slope < 0 {
+		tau0, tau1, slope = -tau0, -tau1, -slope
+	}
+	limit := k.limit[i]
+	return k.isWithinLimit(i) && !mayReachZero(limit-tau0, limit-tau1, -slope)
 }
