@@ -78,7 +78,7 @@ func TestTheProductsOfTheKernelHaveTheDirective(t *testing.T) {
 		}
 		got[name] = true
 	}
-	if len(got) != 2 || !got["mul"] || !got[".mulAdd"] {
+	if len(got) != 3 || !got["mul"] || !got["mulPlus"] || !got[".mulAdd"] {
 		t.Errorf("noalias: %v", got)
 	}
 }

@@ -81,7 +81,7 @@ func (f *frame) terms(list []*stmt) (n int, again bool) {
 		}
 		name := st.names[0]
 		m := kernelElement.FindStringSubmatch(name)
-		if m == nil || row != nil && !slices.Equal(m[1:], row) || callNames(st.right) != nil {
+		if m == nil || row != nil && !slices.Equal(m[1:], row) || slices.ContainsFunc(callNames(st.right), readsKernel) {
 			break
 		}
 		row = m[1:]
@@ -108,6 +108,9 @@ func (f *frame) terms(list []*stmt) (n int, again bool) {
 
 	return n, again
 }
+
+// readsKernel reports whether a function may read the kernel beyond its arguments.
+func readsKernel(name string) bool { return !pureCalls[name] }
 
 // has reports whether all names are elements of the vector.
 func (s *sink) has(names map[string]bool) bool {

@@ -40,6 +40,7 @@ var tickJumps = map[string][]string{
 	"lockstep/rt.(*Loop).encodeAndSend":     {sigmapCode + "Encode", faultCode + "PrepareCounters", faultCode + "DisturbFrame"},
 	faultCode + "updateActive":              {kernelCode + "Drive"},
 	faultCode + "DisturbInputs":             {kernelCode + "Own"},
+	kernelCode + "Step":                     {kernelCode + "stepQuiet"},
 	kernelCode + "advanceTick":              {kernelCode + "macroStep"},
 	kernelCode + "macroStep":                {kernelCode + "updateModes", kernelCode + "microStep"},
 	kernelCode + "microStep":                {kernelCode + "updateModes", kernelCode + "resolveModes"},

@@ -97,7 +97,7 @@ var (
 		"hil_test/lab":        {"rt/ecu", "sched", "sched/hostinfo"},
 		"hil_test/proof/unit": {},
 		"hil_test/rig":        {"model", "model/assemble", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units"},
-		"hil_test/study":      {"hil_test/rig", "model", "model/kernel", "model/plants", "rt/plot"},
+		"hil_test/study":      {"codegen", "hil_test/rig", "model", "model/kernel", "model/plants", "rt/plot"},
 		"hil_test/truth":      {},
 	}
 )

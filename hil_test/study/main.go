@@ -4,13 +4,14 @@
 //	go run ./hil_test/study judder -o DIR    torques at which the vehicle of the judder paper shows stick-slip
 //	go run ./hil_test/study rail -o DIR      methods of Gyebroszki, chapter 9, for a rail car
 //	go run ./hil_test/study trains -o DIR    cost of a tick over the length of a train
+//	go run ./hil_test/study peers -o DIR     accuracy and cost beside other engines, which Debian has
 //
 // The command is not part of the product and not a test. README.md has the conclusions.
 //
 // A study has an extent (its parameters), a result, and files with tables and plots. Reading order:
 // main.go (the studies; files, pages, plots, plants), then study.go (spring.go, methods.go,
 // report.go), judder.go (judder_vehicle.go, judder_compare.go, judder_report.go), rail.go
-// (railreport.go) and trains.go.
+// (railreport.go), trains.go and peers.go.
 package main
 
 import (
@@ -36,6 +37,7 @@ var studies = map[string]func() files{
 	"judder": func() files { return doJudder(wholeJudder).files() },
 	"rail":   func() files { return doRail(wholeRail).files() },
 	"trains": func() files { return doTrains(wholeTrains).files() },
+	"peers":  func() files { return doPeers(wholePeers).files() },
 }
 
 func main() {
@@ -48,7 +50,7 @@ func main() {
 	_ = flags.Parse(args) // ends the program at an error
 	study := studies[name]
 	if study == nil || *dir == "" || flags.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "study: usage: study [judder | rail | trains] -o DIR")
+		fmt.Fprintln(os.Stderr, "study: usage: study [judder | rail | trains | peers] -o DIR")
 		os.Exit(2)
 	}
 

@@ -23,6 +23,10 @@ type calls struct {
 	// limit: microStep, rungeKutta, updateForces, a law
 	evaluateOnSides func(k *Kernel, v, x []float64)
 
+	// A quiet tick.
+	// share: Step, stepQuiet, holdInputs
+	stepQuiet func(k *Kernel, u []float64) bool
+
 	// A substep: its signals, the modes at its start, the motion to its end or first event.
 	// limit: Step, writeOutputs, writePlantOutputs, setSignalsNow, setSignals, a law
 	setSignals func(k *Kernel, x []float64, local, length float64)
@@ -93,8 +97,8 @@ type calls struct {
 func newCalls(t *Tables) calls {
 	c := calls{
 		macroStep: (*Kernel).macroStep, updateModes: (*Kernel).updateModes, microStep: (*Kernel).microStep,
-		evaluateOnSides: (*Kernel).evaluateOnSides,
-		setSignals:      (*Kernel).setSignals, startSubstep: (*Kernel).startSubstep, advanceSubstep: (*Kernel).advanceSubstep,
+		evaluateOnSides: (*Kernel).evaluateOnSides, stepQuiet: (*Kernel).stepQuiet,
+		setSignals: (*Kernel).setSignals, startSubstep: (*Kernel).startSubstep, advanceSubstep: (*Kernel).advanceSubstep,
 		locateEvent: (*Kernel).locateEvent, stepOverEvents: (*Kernel).stepOverEvents,
 		expand: (*Kernel).expand, solveLaws: (*Kernel).solveLaws, iterateLaws: (*Kernel).iterateLaws,
 		correctExpansion: (*Kernel).correctExpansion, setTorques: (*Kernel).setTorques, derive: (*Kernel).derive,

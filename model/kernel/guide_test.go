@@ -231,10 +231,10 @@ func TestGuideListsEveryFile(t *testing.T) {
 func TestGuideStatesTheMemoryOfALockSet(t *testing.T) {
 	tables := example(t, kernel.Complete, kernel.Projected)
 	n, m, mc := tables.N, tables.M, tables.Mc
-	if want := 2 * 8 * (3*n*n + 4*n*(m+mc) + mc*(n+m+mc)); tables.Bytes() != want {
+	if want := 2 * 8 * (3*n*n + 4*n*(m+mc) + mc*(2*n+m+mc)); tables.Bytes() != want {
 		t.Errorf("two lock sets take %d bytes, the guide says %d", tables.Bytes(), want)
 	}
-	const formula = "8·(3·n² + 4·n·(m+mc) + mc·(n+m+mc))"
+	const formula = "8·(3·n² + 4·n·(m+mc) + mc·(2·n+m+mc))"
 	if !strings.Contains(string(kernel.Method), fmt.Sprintf("`%s`", formula)) {
 		t.Errorf("the guide does not say %s", formula)
 	}

@@ -79,6 +79,7 @@ type Kernel struct {
 	contactTol  []float64 // mc, load of a contact that counts as zero, N·m; 0 of other elements
 	heldClosed  []bool    // mc, clearances held in a minimum substep in which they would close
 
+	held held // of a quiet tick
 	substep
 	waves
 	scratch
@@ -174,6 +175,7 @@ func New(t *Tables) *Kernel {
 		},
 	}
 	k.bindRows()
+	k.held = held{move: vec(n), torque: vec(mc), slope: vec(mc)}
 	k.contactRegion = make([]int, len(t.Switches))
 	for g := range t.Groups {
 		if n := len(t.Groups[g].Switches); n > len(k.contact) {
@@ -228,7 +230,7 @@ func (k *Kernel) Reset() {
 	clear(k.termMax)
 	clear(k.contactTol)
 	k.resetPulses()
-	k.publishedAt = -1
+	k.publishedAt, k.held.isSet = -1, false
 	clear(k.kappa)
 	clear(k.lawTrend)
 	k.lockedBase, k.timeTol = -1, minTimeTol
@@ -274,6 +276,11 @@ func (k *Kernel) Step(y, u []float64) {
 		panic("kernel: wrong length of u or y")
 	}
 	k.logged = 0
+	if k.t.Quiet && k.calls.stepQuiet(k, u) {
+		k.tick++
+		k.writeQuietOutputs(y)
+		return
+	}
 	if k.fault == 0 && k.acceptInputs(u) {
 		k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
 		copy(k.savedX, k.x)
@@ -355,6 +362,15 @@ func (k *Kernel) writeOutputs(y []float64) {
 	}
 }
 
+// writeQuietOutputs writes y after a quiet tick.
+//
+//go:nosplit
+func (k *Kernel) writeQuietOutputs(y []float64) {
+	step := y[len(y)-5:]
+	step[0], step[1], step[2], step[3], step[4] = 1, 0, float64(k.events), float64(k.transitions), 0
+	k.writePresent(y)
+}
+
 // restoreState returns from a prediction to the plant time.
 //
 //go:nosplit
@@ -370,13 +386,20 @@ func (k *Kernel) restoreState() {
 func (k *Kernel) writePlantOutputs(y []float64) {
 	k.setSignalsNow(k.x)
 	k.calls.setTorques(k, k.x)
+	k.slips.mul(k.slip, k.x)
+	k.writePresent(y)
+}
+
+// writePresent writes the plant's outputs from the present state, signals, torques and slips.
+//
+//go:nosplit
+func (k *Kernel) writePresent(y []float64) {
 	p := len(k.outX.End)
 	k.outX.mul(y[:p], k.x)
 	k.outV.mulAdd(y[:p], k.w)
 	k.outTau.mulAdd(y[:p], k.tau)
 	k.addSlopeOutputs(y[:p])
 	k.writePulses(y)
-	k.slips.mul(k.slip, k.x)
 	for i := range k.mode {
 		y[p+3*i] = float64(k.mode[i])
 		y[p+3*i+1] = k.slip[i]

@@ -26,7 +26,7 @@ func scale(a []float64, f float64) []float64 { return floats.ScaleTo(make([]floa
 func (t *Tables) clearNegativeZeros() {
 	lists := [][]float64{t.Gram, t.WA, t.WB}
 	for _, m := range append([]Mode{t.Open}, t.Modes...) {
-		lists = append(lists, m.Phi, m.G0, m.G1, m.G2, m.A, m.B, m.T, m.U, m.P)
+		lists = append(lists, m.Phi, m.G0, m.G1, m.G2, m.A, m.B, m.T, m.U, m.P, m.R)
 	}
 	if p := t.Partition; p != nil {
 		lists = append(lists, p.Phi, p.Omega0, p.Omega1)
@@ -66,6 +66,23 @@ func mul(dst, a, x []float64) {
 
 	for i := four; i < len(dst); i++ {
 		dst[i] = dotRow(a, i, x)
+	}
+}
+
+// mulPlus sets dst = a·x + b. dst must not overlap the others.
+//
+//lockstep:noalias
+//go:nosplit
+func mulPlus(dst, a, x, b []float64) {
+	n, four := len(x), len(dst)&^3
+	for i := 0; i < four; i += 4 {
+		s0, s1, s2, s3 := fourRows(a[i*n:(i+4)*n], x)
+		d, e := dst[i:i+4], b[i:i+4]
+		d[0], d[1], d[2], d[3] = s0+e[0], s1+e[1], s2+e[2], s3+e[3]
+	}
+
+	for i := four; i < len(dst); i++ {
+		dst[i] = dotRow(a, i, x) + b[i]
 	}
 }
 
@@ -191,6 +208,9 @@ func (s *SparseMatrix) mul(dst, x []float64) {
 func (s *SparseMatrix) mulAdd(dst, x []float64) {
 	p := 0
 	for i, end := range s.End {
+		if p == end {
+			continue
+		}
 		sum := dst[i]
 		for ; p < end; p++ {
 			sum += float64(s.Val[p] * x[s.Col[p]])

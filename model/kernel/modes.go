@@ -68,7 +68,7 @@ func (t *Tables) buildModes(sys *model.System, opt Options) {
 // modesFit reports whether all lock sets and combinations fit the budget, bytes.
 func (t *Tables) modesFit(budget int) bool {
 	n, mw := t.N, t.M+t.Mc
-	one := 8 * (3*n*n + 4*n*mw + t.Mc*(n+mw))
+	one := 8 * (3*n*n + 4*n*mw + t.Mc*(2*n+mw))
 	return t.Mc < 31 && t.Combinations <= budget/(one<<t.Mc)
 }
 

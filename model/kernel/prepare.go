@@ -91,6 +91,7 @@ type Tables struct {
 	Delta        float64         // longest substep, s
 	Split        int             // Period / Delta
 	Breakpoints  int             // breakpoints of sources within the time that a tick can span, at most
+	Quiet        bool            // whether ticks can be quiet: see stepQuiet
 	Degree       int             // degree of the Taylor polynomial of a substep
 	Radius       float64         // largest absolute eigenvalue over all modes, rad/s
 	X0           []float64       // n
@@ -130,6 +131,7 @@ type Mode struct {
 	T    []float64 // mc×n
 	U    []float64 // mc×(m+mc)
 	P    []float64 // n×n
+	R    []float64 // mc×n, of a plant with quiet ticks: slope of a slip, or of the torque of a lock, over a period
 	Rank int       // independent directions of the locks; below their number where the torque split is not unique
 }
 
@@ -138,7 +140,7 @@ func (t *Tables) Bytes() int {
 	total := 0
 	for i := range t.Modes {
 		m := &t.Modes[i]
-		total += 8 * (len(m.Phi) + 3*len(m.G0) + len(m.A) + len(m.B) + len(m.T) + len(m.U) + len(m.P))
+		total += 8 * (len(m.Phi) + 3*len(m.G0) + len(m.A) + len(m.B) + len(m.T) + len(m.U) + len(m.P) + len(m.R))
 	}
 
 	return total
@@ -191,6 +193,10 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 		t.StateName = append(t.StateName, s.Name)
 	}
 	t.buildModes(sys, opt)
+	t.Quiet = t.canBeQuiet()
+	for kappa := 0; t.Quiet && kappa < len(t.Modes); kappa++ {
+		t.setSlopes(&t.Modes[kappa], kappa)
+	}
 	t.clearNegativeZeros()
 	if t.Sparse != nil && budget == 0 {
 		t.EventBudget = min(max(sparseEventWork/t.N, minSparseEvents), opt.EventBudget+extraEvents)

@@ -291,7 +291,7 @@ func (k *Kernel) Drive(i int, on bool) {
 	if k.t.Signals[j].Input >= 0 {
 		return
 	}
-	k.publishedAt, k.nextBreakpoint = -1, 0
+	k.publishedAt, k.nextBreakpoint, k.held.isSet = -1, 0, false
 	if !on {
 		k.input[j] = -1
 		return

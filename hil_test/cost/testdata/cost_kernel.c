@@ -213,9 +213,11 @@ static void evaluate(double theta, double *dst) {
 	}
 }
 
+// dipsBelowZero reports whether a curve from a to b with slope r at its start may reach zero between.
+// The vertex of a straight line is anywhere, by rounding.
 static int dipsBelowZero(double a, double b, double r) {
 	double q = b - a - r;
-	return r < 0 && q > 0 && a - r * r / (4 * q) <= 0.05 * (q - r);
+	return r < 0 && q > 0 && (-r < 2 * q ? a - r * r / (4 * q) : b) <= 0.05 * (q - r);
 }
 
 // mayHoldEvent returns the side (+1, -1) on which element i may have an event in the substep, or 0.

@@ -1,0 +1,190 @@
+package kernel
+
+import (
+	"math"
+
+	"lockstep/model"
+)
+
+// A tick is quiet if no element changes its mode in it and its inputs are held. It is one product
+// with Phi. It starts from the torques and slips of the last outputs, and its check for events gives
+// those of the next ones. What the inputs alone decide is computed when one of them changes.
+
+// held holds what follows from the inputs of a quiet tick.
+type held struct {
+	isSet  bool      // the last tick was quiet: the other fields, w, capNow, limit, tau and slip are of it
+	move   []float64 // n, Gamma0·w
+	torque []float64 // mc, U·w of the locks that carry load, N·m
+	slope  []float64 // mc, slope over a period of a slip, or of the torque of a lock: the part of w
+}
+
+// canBeQuiet reports whether the plant can have quiet ticks: one substep per period, every lock set
+// precomputed, and no events but those of clutches, brakes and freewheels.
+func (t *Tables) canBeQuiet() bool {
+	for _, d := range t.Delay {
+		if d > 0 {
+			return false
+		}
+	}
+	return t.Modes != nil && t.Form == Projected && t.Split == 1 && t.FirstAffine == t.M && t.Partition == nil &&
+		len(t.Switches) == 0 && len(t.Clearances) == 0 && len(t.Indicators) == 0 && len(t.Pulses) == 0
+}
+
+// setSlopes sets R of a mode whose lock set is kappa.
+func (t *Tables) setSlopes(m *Mode, kappa int) {
+	m.R = make([]float64, t.Mc*t.N)
+	h := float64(t.PeriodNs) * 1e-9
+	for i := range t.Mc {
+		row := t.W[i*t.N : (i+1)*t.N]
+		if kappa>>i&1 == 1 {
+			row = m.T[i*t.N : (i+1)*t.N]
+		}
+		copy(m.R[i*t.N:], scale(product(row, m.A, 1, t.N, t.N), h))
+	}
+}
+
+// isConstant reports whether a source has one value for all time.
+//
+//go:nosplit
+func isConstant(s *model.Source) bool { return s.Amplitude == 0 && len(s.Sum) == 0 && len(s.T) <= 1 }
+
+// stepQuiet advances the plant over a quiet tick and reports whether it has. Otherwise the tick may
+// hold an event or a change, and the state is as before. History needs no entry: it is read only for
+// the time between a plant time that lags and the grid.
+//
+//go:nosplit
+func (k *Kernel) stepQuiet(u []float64) bool {
+	if !(k.held.isSet && k.isHeld(u)) && !k.holdInputs(u) {
+		return false
+	}
+
+	k.held.isSet = false
+	mulPlus(k.x1, k.currentMode().Phi, k.x, k.held.move)
+	sum := 0.0
+	for _, v := range k.x1 {
+		sum += v
+	}
+	if !(math.Abs(sum) <= math.MaxFloat64) {
+		return false
+	}
+	k.slips.mul(k.slip1, k.x1)
+	for i, mode := range k.mode {
+		if mode != Free && !k.staysInMode(i) {
+			return false
+		}
+	}
+
+	copy(k.x, k.x1)
+	copy(k.slip, k.slip1)
+	k.latest = k.tick
+	k.eta, k.coincident, k.held.isSet = 1, 0, true
+	return true
+}
+
+// isHeld reports whether the inputs of a tick are those of the last one.
+//
+//go:nosplit
+func (k *Kernel) isHeld(u []float64) bool {
+	for i, v := range u {
+		if v != k.current[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// holdInputs sets the signals, capacities and torques of a tick from its inputs. It reports whether
+// every element keeps its mode at the start of the tick.
+//
+//go:nosplit
+func (k *Kernel) holdInputs(u []float64) bool {
+	k.held.isSet = false
+	if k.lag > 0 || k.fault != 0 {
+		return false
+	}
+	for j := range k.t.Signals {
+		if sig := &k.t.Signals[j]; sig.Input < 0 && k.input[j] < 0 {
+			if !isConstant(&sig.Source) {
+				return false
+			}
+			k.w[j] = sourceAt(&sig.Source, 0, 0)
+		}
+	}
+	for _, v := range u {
+		if !(math.Abs(v) <= math.MaxFloat64) {
+			return false
+		}
+	}
+
+	copy(k.current, u)
+	for i, j := range k.t.InputSignal {
+		if k.input[j] >= 0 {
+			k.w[j] = u[i]
+		}
+	}
+	k.setCapacities()
+	for i := range k.mode {
+		f := &k.t.Friction[i]
+		k.limit[i] = max(float64(f.Peak*k.capNow[i]), f.Floor)
+		if k.leavingZero[i] || (f.OneWay || k.capNow[i] > 0) == (k.mode[i] == Free) {
+			return false
+		}
+	}
+
+	m := k.currentMode()
+	for i, mode := range k.mode {
+		k.tau[i] = k.w[k.t.M+i]
+		if mode == Stuck && !k.isIdle(i) {
+			k.held.torque[i] = dotRow(m.U, i, k.w)
+			k.tau[i] = dotRow(m.T, i, k.x) + k.held.torque[i]
+			if !k.isWithinLimit(i) {
+				return false
+			}
+		}
+	}
+
+	mul(k.held.move, m.G0, k.w)
+	mul(k.xd, m.B, k.w)
+	for i, mode := range k.mode {
+		if mode == Stuck {
+			k.held.slope[i] = float64(k.h * dotRow(m.T, i, k.xd))
+		} else {
+			k.held.slope[i] = float64(k.h * k.slips.dot(i, k.xd))
+		}
+	}
+	k.held.isSet = true
+	return true
+}
+
+// isWithinLimit reports whether stuck element i can carry its torque.
+//
+//go:nosplit
+func (k *Kernel) isWithinLimit(i int) bool {
+	return k.tau[i] <= k.limit[i] && k.tau[i] >= k.minTorque(i)
+}
+
+// staysInMode reports whether active element i keeps its mode over a quiet tick. It is the event
+// check of mayHoldEvent with held inputs. It sets the torque of a lock at the end.
+//
+//go:nosplit
+func (k *Kernel) staysInMode(i int) bool {
+	m := k.currentMode()
+	slope := dotRow(m.R, i, k.x) + k.held.slope[i]
+	if mode := k.mode[i]; mode != Stuck {
+		d := float64(mode)
+		s1 := float64(d * k.slip1[i])
+		return s1 > 0 && !mayReachZero(float64(d*k.slip[i]), s1, float64(d*slope))
+	}
+	if k.isIdle(i) {
+		return true
+	}
+
+	tau0 := k.tau[i]
+	tau1 := dotRow(m.T, i, k.x1) + k.held.torque[i]
+	k.tau[i] = tau1
+	if slope < 0 {
+		tau0, tau1, slope = -tau0, -tau1, -slope
+	}
+	limit := k.limit[i]
+	return k.isWithinLimit(i) && !mayReachZero(limit-tau0, limit-tau1, -slope)
+}
