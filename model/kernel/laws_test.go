@@ -443,3 +443,23 @@ func TestBrakeBesideALawWithACornerAtRestLocksAtItsInstant(t *testing.T) {
 		expect(t, name, k, 0.5, 1e-6, transition{stop, 0, Forward, Stuck})
 	})
 }
+
+// Below rest, where the brake never lets the body go, the drag would be 1e5 times as steep as declared. An
+// event early in a step of a plant stepped sparse is located before the laws are solved beyond it.
+func TestLawThatIsSteepBeyondAnEventIsNotSolvedThere(t *testing.T) {
+	const J, K, c, stop = 2.0, 30.0, 6.0, 0.2015
+	law := operations(1, "x0", 0.0, model.Max, -c, model.Mul, "x0", 0.0, model.Min, -1e6, model.Mul, model.Add)
+	law.Slopes = []float64{c}
+	system := func() *model.System {
+		r := rig{J: []float64{J}, X0: []float64{K / c * math.Expm1(c*stop/J)}, Frictions: []contact{{W: []float64{1}, K: always(K)}}}
+		sys := r.system()
+		addLaw(sys, law, map[int]float64{0: 1 / J})
+		return sys
+	}
+	eachStepping(t, system, func(name string, k *run) {
+		expect(t, name, k, 0.5, 1e-6, transition{stop, 0, Forward, Stuck})
+		if n := k.Unconverged(); k.t.Sparse != nil && n != 0 {
+			t.Errorf("%s: %d substeps have not converged", name, n)
+		}
+	})
+}
