@@ -60,7 +60,7 @@ func TestTestsNoticeMutants(t *testing.T) {
 				case unnoticed:
 					survived++
 					line := 1 + bytes.Count(sources[m.File][:m.From], []byte("\n"))
-					t.Logf("not noticed, number %d of the sample: line %d of %v", killed+survived+alike, line, m)
+					t.Logf("after %d noticed, not noticed: line %d of %v", killed, line, m)
 				}
 			}
 			score := 100 * float64(killed) / float64(max(1, killed+survived))
