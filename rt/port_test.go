@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"lockstep/io/can"
+	"lockstep/rt/fault"
 )
 
 // longCommand is a Command that a port has assembled, which asks for u, in cm/s.
@@ -40,6 +41,17 @@ func TestMessageOfAPortIsReceivedIfItsBusAndItsLengthExist(t *testing.T) {
 		if got := b.page.RxUnknown.Load(); got != c.want {
 			t.Errorf("bus %d, %d bytes: received %d times, want %d", c.bus, c.length, got, c.want)
 		}
+	}
+}
+
+func TestMessageOfAPortIsDecodedAsOftenAsAFaultRepeatsIt(t *testing.T) {
+	b := newBench(t, Overrun{}, func(c *Config, _ *integrator) {
+		c.Faults = fault.Plan{Faults: []fault.Fault{{Kind: fault.Duplicate, Where: fault.ReceivedFrame, Duration: 100}}}
+	})
+	b.page.PostLong(longCommand(0, 5, 4))
+	b.turn(1)
+	if n := b.page.Rx[0].Counts().Frames; n != 2 || b.U[0] != 0.05 {
+		t.Errorf("%d frames decoded, the command is %v m/s; want 2 and 0.05", n, b.U[0])
 	}
 }
 
