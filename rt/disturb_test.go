@@ -161,6 +161,23 @@ func TestFaultsDropOrDelayReceivedFrames(t *testing.T) {
 	}
 }
 
+func TestDelayedFramesOfOneTickAreAllDecodedWhenTheyAreDue(t *testing.T) {
+	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.DelayFrame, N: 4, Where: fault.ReceivedFrame, Duration: 100}})
+	for u := range 5 {
+		b.command(t, float64(u+1))
+	}
+	for k := 1; k <= 8; k++ {
+		b.turn(1)
+		want, frames := 0.0, uint64(0)
+		if k >= 5 {
+			want, frames = 5, 5
+		}
+		if got := b.page.Rx[0].Counts().Frames; b.U[0] != want || got != frames {
+			t.Errorf("tick %d: the command is %v after %d frames, want %v after %d", k, b.U[0], got, want, frames)
+		}
+	}
+}
+
 // Ticks 10 to 14 are lost; the fault is at 12 and 13.
 func TestFaultsActAtTheirTickWhenItIsMissed(t *testing.T) {
 	stuck := fault.Fault{Kind: fault.Stuck, A: 70, Start: fault.Trigger{Tick: 12}, Duration: 2}

@@ -126,6 +126,27 @@ func TestEndOfAThreadWakesItsWaiter(t *testing.T) {
 	}
 }
 
+func TestFramesOfATickAreEnteredAsReceivedOrSent(t *testing.T) {
+	b := newBench(t, Overrun{})
+	b.page.OpenRing()
+	for range 3 {
+		b.command(t, 1)
+		b.turn(1)
+	}
+	n := map[Fate]int{}
+	for e := (Entry{}); b.page.NextEntry(&e); {
+		if e.Kind != KindFrame {
+			continue
+		}
+		if n[e.Fate]++; (e.Frame.ID == 0x110) != (e.Fate == Received) || e.Fate > Sent {
+			t.Errorf("tick %d: frame 0x%X has fate %d", e.Tick, e.Frame.ID, e.Fate)
+		}
+	}
+	if n[Received] != 3 || n[Sent] < 3 {
+		t.Errorf("%d frames received and %d sent; want 3, and 3 or more", n[Received], n[Sent])
+	}
+}
+
 func TestEachStopRequestHasItsReason(t *testing.T) {
 	for request, want := range map[uint64][2]Reason{ // end, safe state
 		0: {}, StopPlanned: {Stopped}, StopShutdown: {Shutdown}, StopSafe: {NotEnded, AddressLost}, 99: {Stopped},

@@ -1,12 +1,18 @@
 package rt
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestEndOfAKilledProcessWakesAnotherProcess runs this test again as the process.
@@ -63,4 +69,51 @@ func TestEndOfAKilledProcessWakesAnotherProcess(t *testing.T) {
 		t.Error("the end of the process was not told")
 	}
 	_ = cmd.Wait() // it was killed
+}
+
+// A kernel that refuses a list of robust futexes is simulated by a seccomp filter in a process of its own.
+func TestThreadExitIsUnknownToAnEmulatorAndAnErrorElsewhere(t *testing.T) {
+	if code := os.Getenv("LOCKSTEP_REFUSED"); code != "" {
+		errno, err := strconv.Atoi(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.LockOSThread()
+		refuseRobustList(t, unix.Errno(errno))
+		p := new(StatusBlock)
+		err = p.RegisterThreadExit()
+		if died, known := p.WaitThreadExit(time.Hour); died || known {
+			t.Errorf("died %t, known %t, want neither", died, known)
+		}
+		var call *os.SyscallError
+		if refused := errors.As(err, &call) && call.Syscall == "set_robust_list" && errors.Is(err, unix.Errno(errno)); refused != (errno != int(unix.ENOSYS)) {
+			t.Errorf("%v: %v", unix.Errno(errno), err)
+		}
+		return
+	}
+	for _, errno := range []unix.Errno{unix.ENOSYS, unix.EINVAL, unix.EPERM} {
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestThreadExitIsUnknownToAnEmulatorAndAnErrorElsewhere$")
+		cmd.Env = append(os.Environ(), fmt.Sprintf("LOCKSTEP_REFUSED=%d", int(errno)))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %v\n%s", errno, err, out)
+		}
+	}
+}
+
+// refuseRobustList makes set_robust_list fail in this thread: seccomp(2).
+func refuseRobustList(t *testing.T, errno unix.Errno) {
+	t.Helper()
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // number of the call
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_SET_ROBUST_LIST, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&filter)), 0, 0); err != nil {
+		t.Skip("this kernel has no seccomp filter: ", err) // an emulator
+	}
 }

@@ -3,6 +3,7 @@ package sched
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -282,6 +283,53 @@ func TestWaitAfterCloseFailsWithAnError(t *testing.T) {
 			t.Errorf("Wait on a closed timer = %d, %v", n, tk.Err())
 		}
 	})
+}
+
+func TestErrorOfATimerNamesItsSystemCall(t *testing.T) {
+	for sleep, want := range map[string]string{Timerfd: "read", Nanosleep: "clock_nanosleep"} {
+		tk, err := NewTimer(sleep, time.Millisecond, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tk.Err(); err != nil {
+			t.Errorf("%s, before an error: %v", sleep, err)
+		}
+		tk.errno = unix.EINVAL
+		var call *os.SyscallError
+		if err := tk.Err(); !errors.As(err, &call) || call.Syscall != want || !errors.Is(err, unix.EINVAL) {
+			t.Errorf("%s: %v, want an error of %s", sleep, err, want)
+		}
+		if err := tk.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A clock that does not reach the grid point costs a spin as many readings as fit in it, counted in the time
+// of the thread.
+func TestSpinEndsAlsoBeforeItsGridPoint(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cost := func(f func()) int64 {
+		var before, after unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &before)
+		f()
+		_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &after)
+		return after.Nano() - before.Nano()
+	}
+	tk := &Timer{spin: int64(200 * time.Microsecond)}
+	times := math.Inf(1)
+	for range 5 { // the host may count time of others
+		readings := cost(func() {
+			for range tk.spin / minClockRead {
+				Now()
+			}
+		})
+		times = min(times, float64(cost(func() { tk.spinUntil(math.MaxInt64) }))/float64(readings))
+	}
+	if !(times < 10) {
+		t.Errorf("a spin takes %.1f times as long as its readings", times)
+	}
 }
 
 // The kernel names what a descriptor is: proc_pid_fd(5).

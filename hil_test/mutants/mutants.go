@@ -21,11 +21,16 @@ type Mutant struct {
 	To   int    // byte after the last one replaced
 	Old  string
 	New  string
+	Nth  int // number among the changes of the file that read alike, from 1
 }
 
 // String names the mutant, without the number of its line.
 func (m *Mutant) String() string {
-	return fmt.Sprintf("%s: %s: %s: %s -> %s", m.File, m.Func, m.Line, oneLine(m.Old), oneLine(m.New))
+	name := fmt.Sprintf("%s: %s: %s: %s -> %s", m.File, m.Func, m.Line, oneLine(m.Old), oneLine(m.New))
+	if m.Nth > 1 {
+		name += fmt.Sprintf(" (%d)", m.Nth)
+	}
+	return name
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
@@ -70,6 +75,13 @@ func List(root, folder string, files []string) (list []Mutant, err error) {
 			ast.Inspect(d, c.visit)
 		}
 
+		alike := map[string]int{}
+		for i := range c.list {
+			m := &c.list[i]
+			name := m.String()
+			alike[name]++
+			m.Nth = alike[name]
+		}
 		list = append(list, c.list...)
 	}
 
@@ -91,7 +103,9 @@ func (c *collector) add(from, to token.Pos, replace string) {
 func (c *collector) addAt(from, to int, replace string) {
 	begin := bytes.LastIndexByte(c.source[:from], '\n') + 1
 	line, _, _ := bytes.Cut(c.source[begin:], []byte("\n"))
-	c.list = append(c.list, Mutant{c.path, c.function, oneLine(string(line)), from, to, string(c.source[from:to]), replace})
+	c.list = append(c.list, Mutant{
+		File: c.path, Func: c.function, Line: oneLine(string(line)), From: from, To: to, Old: string(c.source[from:to]), New: replace,
+	})
 }
 
 // swap adds the mutant of an operator at a position, with the expression around it as the context.

@@ -59,7 +59,8 @@ func TestTestsNoticeMutants(t *testing.T) {
 					killed++
 				case unnoticed:
 					survived++
-					t.Logf("not noticed: line %d of %v", 1+bytes.Count(sources[m.File][:m.From], []byte("\n")), m)
+					line := 1 + bytes.Count(sources[m.File][:m.From], []byte("\n"))
+					t.Logf("after %d noticed, not noticed: line %d of %v", killed, line, m)
 				}
 			}
 			score := 100 * float64(killed) / float64(max(1, killed+survived))

@@ -78,6 +78,9 @@ func TestEveryMutantIsAnotherProgramAndEveryEquivalentExists(t *testing.T) {
 		}
 		for i := range list {
 			m := &list[i]
+			if names[m.String()] {
+				t.Errorf("two mutants have the name %v", m)
+			}
 			names[m.String()] = true
 			changed := m.Apply(sources[m.File])
 			if bytes.Equal(changed, sources[m.File]) {

@@ -154,6 +154,19 @@ func TestGapsAreNamedWithTheirTicksAndTimes(t *testing.T) {
 	}
 }
 
+// A chunk of the frames between two ticks is gone.
+func TestGapWithoutATickIsNamedSo(t *testing.T) {
+	tick := func(k int64) *Tick { return &Tick{Index: k, U: []float64{1}, Y: []float64{0, 1}, Phases: []int64{0}} }
+	frame := &Frame{Tick: 5, Time: 1_700_000_000_000_000_000, Frame: can.Frame{ID: 0x123, Len: 1}}
+	file := record(t, header(1, 2, 1), written{tick(3), tick(4), nil, frame, nil, frame, tick(5), nil})
+	at := chunks(file) // header, hand-over, ticks, frame, tick, end
+	_, err := export(t, slices.Concat(file[:at[3]], file[at[4]:]), "csv")
+	const want = "frames or events between tick 4 (0.02 s) and tick 5 (0.025 s) are missing, but no tick"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func TestEntriesThatWereNotWrittenAreAGapOfTheExport(t *testing.T) {
 	tick := func(k int64) *Tick { return &Tick{Index: k, U: []float64{1}, Y: []float64{0, 1}, Phases: []int64{0}} }
 	for name, c := range map[string]struct {

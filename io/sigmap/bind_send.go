@@ -241,9 +241,6 @@ func (b *binder) addConstantField(t *Tx, f *txLayout, sig *messages.Signal, raw 
 	d.Index, d.Waveform, d.Factor, d.Offset = -1, len(t.Waveforms)+1, sig.Factor, sig.Offset
 	d.Lo, d.Hi = d.rawRange()
 	v := d.rawNumber(raw)*d.Factor + d.Offset
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return false
-	}
 	t.Waveforms, t.Fields = append(t.Waveforms, Waveform{At: []int64{0}, Value: []float64{v}}), append(t.Fields, d)
 	if got, ok := (&Map{}).rawValue(t, &d, 0, nil, false); ok && got == raw&d.mask() {
 		return true

@@ -95,6 +95,29 @@ func TestFloatsAreSentAndReceived(t *testing.T) {
 	}
 }
 
+// A text of the database stands for bits that are no number.
+func TestConstantThatIsNoNumberIsSentAsItsBits(t *testing.T) {
+	for _, bits := range []uint32{0x7F800000, 0xFF800000, 0x7FC00001, 0x3F800000} { // Inf, -Inf, NaN, 1
+		db := &messages.Database{Messages: []messages.Message{{Name: "M", ID: 1, Len: 4, Signals: []messages.Signal{
+			{Name: "x", Len: 32, Float: true, Factor: -2, Values: []messages.Value{{Raw: int64(bits), Text: "none"}}},
+		}}}}
+		m, err := Bind(db, Spec{PeriodNs: 1, Sendings: []Sending{
+			{Message: "M", CycleNs: 1, Values: []Constant{{Signal: "x", Text: "none"}}},
+		}}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f can.Frame
+		sent := m.Encode(&f, 0, 0, nil, false)
+		if got := binary.LittleEndian.Uint32(f.Data[:]); !sent || got != bits || m.Saturated != 0 {
+			t.Errorf("0x%X is sent as 0x%X: %t, %d saturated", bits, got, sent, m.Saturated)
+		}
+		if number := bits == 0x3F800000; number != (len(m.Tx[0].Fields) == 1) {
+			t.Errorf("0x%X: %d fields", bits, len(m.Tx[0].Fields))
+		}
+	}
+}
+
 func TestReceivedNaNIsOutOfRange(t *testing.T) {
 	in := bindRich(t, Spec{Receive: []Link{{"Floats", "single", "u0"}, {"Floats", "double", "u1"}}})
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {

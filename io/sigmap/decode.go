@@ -238,7 +238,7 @@ func (r *Rx) decode(u []float64, f *can.Frame) Result {
 	}
 	for j := range r.Fields {
 		d := &r.Fields[j]
-		if len(d.When) > 0 && !d.isPresent(&f.Data) {
+		if !d.isPresent(&f.Data) {
 			continue
 		}
 		raw := d.load(&f.Data)

@@ -113,7 +113,7 @@ func TestReceivedValuesAreInTheUnitOfThePort(t *testing.T) {
 		{"degC", "K", 373.15}, {"°C", "K", 373.15}, {"K", "K", 100}, {"furlong", "furlong", 100},
 	} {
 		db := &messages.Database{Messages: []messages.Message{{Name: "M", ID: 1, Len: 8, Signals: []messages.Signal{
-			{Name: "s", Len: 16, Factor: 0.5, Offset: -50, Min: -50, Max: 30000, Unit: c.signal},
+			{Name: "s", Len: 16, Factor: 0.5, Offset: -50, Min: -40, Max: 30000, Unit: c.signal},
 		}}}}
 		port := units.Port{Name: "u", Unit: c.port, Min: math.Inf(-1), Max: math.Inf(1)}
 		m, err := Bind(db, Spec{PeriodNs: period, Receive: []Link{{"M", "s", "u"}}}, []units.Port{port}, nil)
@@ -127,6 +127,11 @@ func TestReceivedValuesAreInTheUnitOfThePort(t *testing.T) {
 		}
 		if _, r := m.Decode(u, &can.Frame{ID: 1, Len: 8, Data: [64]byte{0xFF, 0xFF}}); r != Range {
 			t.Errorf("32717.5 %s of at most 30000: %d", c.signal, r)
+		}
+		for raw, want := range map[byte]Result{19: Range, 20: OK} {
+			if _, r := m.Decode(u, &can.Frame{ID: 1, Len: 8, Data: [64]byte{raw}}); r != want {
+				t.Errorf("%g %s of at least -40: %d, want %d", float64(raw)/2-50, c.signal, r, want)
+			}
 		}
 	}
 }

@@ -89,6 +89,23 @@ func TestEncodeLimitsValuesToTheirRange(t *testing.T) {
 	}
 }
 
+// Of three values only the first is above its range; the second is forced to ones.
+func TestAForcedFieldIsNotSaturated(t *testing.T) {
+	m, err := Bind(&messages.Database{Messages: []messages.Message{{Name: "M", Len: 8, Signals: []messages.Signal{
+		{Name: "a", Start: 0, Len: 8, Factor: 1}, {Name: "b", Start: 8, Len: 8, Factor: 1}, {Name: "c", Start: 16, Len: 16, Factor: 1},
+	}}}}, Spec{
+		PeriodNs: 1, Sendings: []Sending{{Message: "M", CycleNs: 1}}, Send: []Link{{"M", "a", "y"}, {"M", "b", "y"}, {"M", "c", "y"}},
+	}, nil, ports("1", "y"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Tx[0].Fields[1].Force = ForceOnes
+	var f can.Frame
+	if !m.Encode(&f, 0, 0, []float64{300}, true) || [4]uint8(f.Data[:4]) != [4]uint8{255, 255, 44, 1} || m.Saturated != 1 {
+		t.Errorf("% x is sent with %d saturated, want ff ff 2c 01 with 1", f.Data[:4], m.Saturated)
+	}
+}
+
 func TestNaNIsNotSentAndLeavesNoGapInTheCounter(t *testing.T) {
 	m := bound(t)
 	y := make([]float64, 7)

@@ -119,30 +119,45 @@ func FuzzFieldEqualsReadingBitByBit(f *testing.F) {
 	f.Add(uint16(441), uint8(64), false, uint64(7))
 	f.Add(uint16(444), uint8(64), true, uint64(9))
 	f.Fuzz(func(t *testing.T, start uint16, length uint8, big bool, seed uint64) {
-		s := messages.Signal{Start: int(start % 512), Len: int(length%64) + 1, BigEndian: big}
-		bits, ok := s.Bits()
-		if !ok {
-			return
-		}
-		r := rand.New(rand.NewPCG(seed, 1))
-		var data [64]byte
-		for i := range data {
-			data[i] = byte(r.Uint32())
-		}
-		field := rawField(&s)
-		raw := field.load(&data)
-		if want := slow(&s, &data); raw != want {
-			t.Fatalf("%+v: loaded 0x%X, bit by bit 0x%X", s, raw, want)
-		}
-		clean := data
-		for i := range clean {
-			clean[i] &^= byte(bits[i/8] >> (i % 8 * 8))
-		}
-		field.store(&clean, raw)
-		if clean != data {
-			t.Fatalf("%+v: 0x%X stored is % X, want % X", s, raw, clean, data)
-		}
+		checkField(t, &messages.Signal{Start: int(start % 512), Len: int(length%64) + 1, BigEndian: big}, rand.New(rand.NewPCG(seed, 1)))
 	})
+}
+
+func TestEveryFieldEqualsReadingBitByBit(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for start := range 512 {
+		for length := 1; length <= 64; length++ {
+			checkField(t, &messages.Signal{Start: start, Len: length}, r)
+			checkField(t, &messages.Signal{Start: start, Len: length, BigEndian: true}, r)
+		}
+	}
+}
+
+// checkField loads a signal from random data and stores it again; it does nothing where 64 bytes do not hold
+// the signal.
+func checkField(t *testing.T, s *messages.Signal, r *rand.Rand) {
+	t.Helper()
+	bits, ok := s.Bits()
+	if !ok {
+		return
+	}
+	var data [64]byte
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	field := rawField(s)
+	raw := field.load(&data)
+	if want := slow(s, &data); raw != want {
+		t.Fatalf("%+v: loaded 0x%X, bit by bit 0x%X", s, raw, want)
+	}
+	clean := data
+	for i := range clean {
+		clean[i] &^= byte(bits[i/8] >> (i % 8 * 8))
+	}
+	field.store(&clean, raw)
+	if clean != data {
+		t.Fatalf("%+v: 0x%X stored is % X, want % X", s, raw, clean, data)
+	}
 }
 
 // A value replaces the bits of its field and no others, whatever they were.

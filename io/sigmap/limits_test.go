@@ -232,3 +232,14 @@ func TestCountersOfAFrameHaveAtMost64Bits(t *testing.T) {
 		}
 	}
 }
+
+// The guide to the bench file lists these.
+func TestWindowWithoutLimitsCountsTenFrames(t *testing.T) {
+	p, err := NewProtection(ProtectionSpec{Profile: "e2e-5", DataIDs: []uint32{0x123}}, gauge())
+	want := WindowLimits{
+		WindowSize: 10, MinOkStateInit: 2, MaxErrorStateInit: 2, MinOkStateValid: 1, MaxErrorStateValid: 2, MinOkStateInvalid: 3, MaxErrorStateInvalid: 2,
+	}
+	if err != nil || p.Limits != want {
+		t.Errorf("%v: limits %+v, want %+v", err, p.Limits, want)
+	}
+}

@@ -35,6 +35,18 @@ func stuffed(n int) int {
 	return bits
 }
 
+// A broadcast of SAE J1939-21 is one announcement and packets with 7 bytes of the message each, all of
+// them frames of 8 bytes.
+func TestMaxBitsOfALongMessageIsThatOfItsPackets(t *testing.T) {
+	frame := Tx{ID: 0x18FEF100 | can.EFF, Len: 8}
+	for length, frames := range map[int]int{9: 3, 14: 3, 15: 4, 1785: 256} {
+		long := Tx{ID: frame.ID, Len: length, Flags: can.FlagLong}
+		if got := long.MaxBits(); got != frames*frame.MaxBits() {
+			t.Errorf("%d bytes: %d bits, want %d frames of %d", length, got, frames, frame.MaxBits())
+		}
+	}
+}
+
 func TestMaxBitsEqualsWorstCaseStuffing(t *testing.T) {
 	for length := range 65 {
 		if messages.FrameLen(length) != length {

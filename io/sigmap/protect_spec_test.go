@@ -96,6 +96,60 @@ func TestProtectionErrorsNameKeyValueAndRange(t *testing.T) {
 	}
 }
 
+// The moduli of the counters are those of AUTOSAR's E2E profiles and of J1939.
+func TestAProfileWithACounterOfItsOwnHasOneModulus(t *testing.T) {
+	want := map[string]int{
+		"e2e-1a": 15, "e2e-1b": 15, "e2e-1low": 15, "e2e-1c": 15, "e2e-11a": 15, "e2e-11c": 15, "e2e-2": 16, "e2e-22": 16,
+		"e2e-4": 1 << 16, "e2e-44": 1 << 16, "e2e-5": 1 << 8, "e2e-6": 1 << 8, "e2e-7": 1 << 32, "e2e-8": 1 << 32,
+		"j1939-tsc1": 8, "j1939-xbr": 16,
+	}
+	long := &messages.Message{Name: "Long", Len: 64}
+	for _, name := range Profiles() {
+		modulus := want[name]
+		if modulus == 0 {
+			continue // the specification gives the modulus
+		}
+		delete(want, name)
+		spec := ProtectionSpec{Profile: name, Modulus: modulus}
+		switch {
+		case strings.HasPrefix(name, "e2e-2"):
+			spec.DataIDs = upTo(16)
+		case strings.HasPrefix(name, "e2e"):
+			spec.DataIDs = []uint32{0x123}
+		}
+		if p, err := NewProtection(spec, long); err != nil || p.Modulus != uint64(modulus) {
+			t.Errorf("%s with modulus %d: %v, has %d", name, modulus, err, p.Modulus)
+		}
+		spec.Modulus = modulus - 1
+		text := fmt.Sprintf("modulus %d: the profile's is %d", modulus-1, modulus)
+		if _, err := NewProtection(spec, long); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v, want %s", name, err, text)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no profiles %v", want)
+	}
+}
+
+func TestASkippedByteIsNotInTheChecksum(t *testing.T) {
+	const length = 64
+	for skip := 1; skip < length; skip++ {
+		p, err := NewProtection(ProtectionSpec{Profile: "sum", Checksum: one("0|8"), Skip: one(fmt.Sprint(skip))},
+			&messages.Message{Name: "Long", Len: length})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for changed := 1; changed < length; changed++ {
+			var data [64]byte
+			data[changed] = 0x81
+			p.Protect(&data, length, 0)
+			if counts := data[0] != 0; counts != (changed != skip) {
+				t.Errorf("byte %d skipped: byte %d is in the checksum: %v", skip, changed, counts)
+			}
+		}
+	}
+}
+
 // A tag that profile.has does not know would refuse the key to every profile.
 func TestEveryProtectionKeyHasAProfile(t *testing.T) {
 	for field := range reflect.TypeFor[ProtectionSpec]().Fields() {

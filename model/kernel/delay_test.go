@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/model"
 )
 
 // delayedRuns are the ways to step a plant on a grid of 10 ms.
@@ -49,6 +51,39 @@ func TestDelayedCommandsActFromTheEndOfTheirDeadTime(t *testing.T) {
 					t.Fatalf("%v, delays %g: w(%g s) = %.15g, want %.15g rad/s", opt, delays, now, k.y[0], want/J)
 				}
 			}
+		}
+	}
+}
+
+// A brake that bites and frees every 1.5 ms ends each tick of Papers at its first event: the plant lags by
+// more than two periods. Its outputs are those of the grid time, at which every command has acted from the
+// end of its dead time.
+func TestDelayedCommandsActOnAPlantThatLags(t *testing.T) {
+	const J, h, d = 2.0, 0.01, 0.0437
+	on := model.Source{T: []float64{0, 0.0015}, V: []float64{3, 0}, Held: true, Period: 0.003}
+	for _, stepping := range []Stepping{Dense, Sparse} {
+		sys := rig{
+			J: []float64{J, 1}, X0: []float64{0, 1000}, Frictions: []contact{{W: []float64{0, 1}, K: on}}, Torques: []torque{{0, always(0)}},
+		}.system()
+		sys.Inputs[1].Delay = d
+		k := start(t, sys, Options{Period: ms(10), Scheme: Papers, Stepping: stepping, Driven: []bool{false, true}})
+		longest, commands := 0.0, []float64{}
+		for tick := range 60 {
+			k.u[1] = float64(tick * 7 % 11)
+			commands = append(commands, k.u[1])
+			k.step()
+			now, want := float64(k.tick)*h, 0.0
+			for at, u := range commands {
+				from := float64(at)*h + d
+				want += u * max(0, min(now, from+h)-from)
+			}
+			if !scalar.EqualWithinAbs(k.y[0], want/J, 1e-12) {
+				t.Fatalf("%s: w(%g s) = %.15g, want %.15g rad/s", stepping, now, k.y[0], want/J)
+			}
+			longest = max(longest, k.lagOut())
+		}
+		if !(longest > 2*h) {
+			t.Errorf("%s: the longest lag is %g s", stepping, longest)
 		}
 	}
 }

@@ -212,6 +212,25 @@ func TestIndicatorFollowsASine(t *testing.T) {
 	})
 }
 
+// An indicator reads a ramp less a sine, s·(t - t0) - 0.9·s/rate·sin(rate·(t - t0)), which bends upwards
+// where it passes zero: the law acts from t0 on, late in a step, and the speed is 5/J·(t - t0).
+func TestIndicatorPassesARampWithASineAtItsZero(t *testing.T) {
+	const J, f, s, t0 = 2.0, 7.0, 30.0, 0.1594
+	rate := 2 * math.Pi * f
+	system := func() *model.System {
+		wave := total(table(0, -s*t0, 1, s*(1-t0)), sine(-0.9*s/rate, f, -rate*t0))
+		sys := rig{J: []float64{J, 1}, X0: []float64{0, 0}, Torques: []torque{{1, wave}}}.system()
+		sys.Guards = append(sys.Guards, model.Program{
+			Args: []model.Functional{{Row: make([]float64, 2), Signal: []int{0}, Coef: []float64{1}}}, Slopes: []float64{0}, Ops: []model.Op{{Code: model.Arg}},
+		})
+		addLaw(sys, operations(0, 5.0, 0.0, model.Op{Code: model.If}), map[int]float64{0: 1 / J})
+		return sys
+	}
+	eachStepping(t, system, func(name string, k *run) {
+		follow(t, name, k, 0.3, 1e-9, func(t float64) float64 { return 5 / J * max(0, t-t0) })
+	})
+}
+
 // The capacity of a brake is a law of the speed of a second body, which rises through 0 at 0.1013 s:
 // the brake engages there, and stops the first body where its impulse is J·w0.
 func TestCapacityOfALawBeginsAtItsZero(t *testing.T) {
@@ -404,6 +423,43 @@ func TestBrakeBesideALawLocksAtItsInstant(t *testing.T) {
 		expect(t, name, k, 1, 1e-6, transition{stop, 0, Forward, Stuck})
 		if !scalar.EqualWithinAbs(k.y[0], 0, 1e-15) {
 			t.Errorf("%s: locked, and w = %g rad/s", name, k.y[0])
+		}
+	})
+}
+
+// A brake and a drag of the size of the speed stop a body: J·w' = -K - c·w until w = 0, where the drag
+// has its corner. It is not evaluated beyond.
+func TestBrakeBesideALawWithACornerAtRestLocksAtItsInstant(t *testing.T) {
+	const J, w0, K, c = 2.0, 4.0, 30.0, 6.0
+	stop := J / c * math.Log1p(c*w0/K)
+	law := operations(1, "x0", model.Abs, -c, model.Mul)
+	law.Slopes = []float64{c}
+	system := func() *model.System {
+		sys := rig{J: []float64{J}, X0: []float64{w0}, Frictions: []contact{{W: []float64{1}, K: always(K)}}}.system()
+		addLaw(sys, law, map[int]float64{0: 1 / J})
+		return sys
+	}
+	eachStepping(t, system, func(name string, k *run) {
+		expect(t, name, k, 0.5, 1e-6, transition{stop, 0, Forward, Stuck})
+	})
+}
+
+// Below rest, where the brake never lets the body go, the drag would be 1e5 times as steep as declared. An
+// event early in a step of a plant stepped sparse is located before the laws are solved beyond it.
+func TestLawThatIsSteepBeyondAnEventIsNotSolvedThere(t *testing.T) {
+	const J, K, c, stop = 2.0, 30.0, 6.0, 0.2015
+	law := operations(1, "x0", 0.0, model.Max, -c, model.Mul, "x0", 0.0, model.Min, -1e6, model.Mul, model.Add)
+	law.Slopes = []float64{c}
+	system := func() *model.System {
+		r := rig{J: []float64{J}, X0: []float64{K / c * math.Expm1(c*stop/J)}, Frictions: []contact{{W: []float64{1}, K: always(K)}}}
+		sys := r.system()
+		addLaw(sys, law, map[int]float64{0: 1 / J})
+		return sys
+	}
+	eachStepping(t, system, func(name string, k *run) {
+		expect(t, name, k, 0.5, 1e-6, transition{stop, 0, Forward, Stuck})
+		if n := k.Unconverged(); k.t.Sparse != nil && n != 0 {
+			t.Errorf("%s: %d substeps have not converged", name, n)
 		}
 	})
 }

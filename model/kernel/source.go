@@ -278,7 +278,7 @@ func (k *Kernel) commandAt(i int, local float64) float64 {
 	if at < 0 {
 		return k.t.Start[i]
 	}
-	return k.inputsAt(max(at, k.latest-int64(k.t.History)+1))[i]
+	return k.inputsAt(at)[i]
 }
 
 // Drive makes input i follow u from the next step on, or its own source again. Until the dead time

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/model"
 )
@@ -205,5 +206,43 @@ func TestMemoryOfATrainGrowsWithItsLength(t *testing.T) {
 	t.Logf("tables of 10 cars %.0f bytes, of 20 cars %.2f times as much", ten, twenty/ten)
 	if !(twenty <= 2.1*ten) {
 		t.Errorf("the tables of 20 cars take %.2f times those of 10", twenty/ten)
+	}
+}
+
+// A law continues on the parabola of the step before. One that reads a speed under a ramp is such a
+// parabola: from the second step on it needs no iteration.
+func TestLawOnAParabolaNeedsNoIteration(t *testing.T) {
+	sys := rig{J: []float64{2, 1}, X0: []float64{0, 1}, Torques: []torque{{1, table(0, 1, 1, 31)}}}.system()
+	addLaw(sys, proportional(4, 0, 1), map[int]float64{0: 0.5})
+	k := start(t, sys, Options{Period: ms(10), Stepping: Sparse})
+	for range 50 {
+		k.step()
+		if k.tick > 1 && k.iterations != 0 {
+			t.Fatalf("tick %d: %d iterations, want none", k.tick, k.iterations)
+		}
+	}
+	if now := float64(k.tick) * k.h; !scalar.EqualWithinRel(k.y[0], 2*(now+now*now/2+5*now*now*now), 1e-10) {
+		t.Errorf("w = %.12g rad/s at %g s", k.y[0], now)
+	}
+}
+
+// A law c·w of the speed that it drives, with a slope of at most 3·|c|, answers to its own change by c/J
+// per second. Two iterations give that factor; from then on one iteration is exact.
+func TestIterationOfALinearLawIsExactOnceItsFactorIsKnown(t *testing.T) {
+	const J = 2.0
+	for _, c := range []float64{-20, 20, -33} {
+		sys, law := rig{J: []float64{J}, X0: []float64{3}}.system(), proportional(c, 1)
+		law.Slopes = []float64{3 * math.Abs(c)}
+		addLaw(sys, law, map[int]float64{0: 1 / J})
+		k := start(t, sys, Options{Period: ms(10), Stepping: Sparse})
+		for range 40 {
+			k.step()
+			if k.tick > 3 && k.iterations != 1 {
+				t.Fatalf("c = %g, tick %d: %d iterations, want 1", c, k.tick, k.iterations)
+			}
+		}
+		if got := k.lawTrend[2]; !scalar.EqualWithinRel(got, c/J, 1e-6) {
+			t.Errorf("c = %g: the law answers to its change by %g per second, want %g", c, got, c/J)
+		}
 	}
 }

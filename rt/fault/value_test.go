@@ -245,6 +245,15 @@ func TestOpenSignalIsAllOnesAndOpenInputIsZero(t *testing.T) {
 	}
 }
 
+func TestOpenInputIsTheValueNearestToZero(t *testing.T) {
+	for _, c := range []struct{ lo, hi, want float64 }{{-5, 7, 0}, {0.25, 7, 0.25}, {-5, -0.5, -0.5}, {0, 7, 0}} {
+		r := newRig(t, Plan{Faults: []Fault{{Kind: Open, Where: Input, Input: source}}, Ranges: [][2]float64{{-1, 1}, {c.lo, c.hi}}})
+		if u := r.tick(1, 5); u[source] != c.want {
+			t.Errorf("open, range %g to %g: %v, want %g", c.lo, c.hi, u[source], c.want)
+		}
+	}
+}
+
 // The declared range is -10 to 10 rad/s, the bits hold -12 to 13.5.
 func TestForcedSignalIsLimitedByItsBitsNotByItsRange(t *testing.T) {
 	for _, c := range []struct {

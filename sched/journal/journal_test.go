@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -147,6 +148,39 @@ func TestFailedSaveLeavesTheFolderAsItIs(t *testing.T) {
 	}
 	if err := full().Save(file); err == nil || !strings.HasPrefix(err.Error(), file+" cannot be written: ") {
 		t.Errorf("%v", err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+		t.Errorf("the folder holds %v, %v", list, err)
+	}
+}
+
+// A limit on the size of files, setrlimit(2), fails a write in the middle as a full disk does.
+func TestJournalThatFindsNoRoomLeavesTheOneBefore(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "undo.json")
+	before := full()
+	before.Entries = before.Entries[:1]
+	if err := before.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 100, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	saved := full().Save(file)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if want := file + " cannot be written: file too large"; saved == nil || saved.Error() != want {
+		t.Errorf("%v, want %s", saved, want)
+	}
+	if got, err := Read(file, "b1", os.Geteuid()); err != nil || !reflect.DeepEqual(got, before) {
+		t.Errorf("%+v, %v; want the journal before, %+v", got, err, before)
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
 		t.Errorf("the folder holds %v, %v", list, err)
