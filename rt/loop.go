@@ -74,6 +74,8 @@ type Loop struct {
 	mem           runtime.MemStats
 
 	portFrame PortFrame // scratch
+	original  can.Frame // scratch of receiveFrame
+	onlyAsked bool      // the frame at hand is sent because of a request alone
 
 	disturbance
 }

@@ -32,7 +32,7 @@ const (
 // busPorts has the port of each bus. On an interface it reads a socket of its own: there it claims the
 // J1939 addresses of the bench before the first tick, and defends them until the end of the run. A pair
 // has no other node that could claim an address: its addresses are held, and the loop passes on the
-// frames that are not the plant's.
+// frames that are not the plant's. So it is for a log in place of a bus; what the port sends goes nowhere.
 type busPorts struct {
 	report.View
 	shared [rt.MaxBuses]*can.Bus // sockets of the target, to send on a pair; nil: none
@@ -79,11 +79,11 @@ func (c *busPorts) open(r report.View) error {
 	for i := range r.Handover.Bench.Buses {
 		bus := &r.Handover.Bench.Buses[i]
 		switch {
-		case !port.IsNeeded(r.Handover, i) || strings.HasPrefix(bus.Interface.Text, bench.LogPrefix):
+		case !port.IsNeeded(r.Handover, i):
 		case !bench.IsHostInterface(bus.Interface.Text):
 			c.add(i, c.shared[i], false)
 		default:
-			on, err := can.Dial(bus.Interface.Text, j1939.Filters())
+			on, err := can.Dial(bus.Interface.Text, j1939.Filters(j1939.PGNClaim, j1939.PGNRequest, j1939.PGNConnection, j1939.PGNPacket))
 			if err != nil {
 				return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 			}
@@ -271,7 +271,7 @@ func (c *busPorts) receiveForwarded(now int64) {
 		switch {
 		case i < 0 || c.buses[i].silent:
 		case f.Flags&can.FlagLong != 0:
-			c.buses[i].port.SendLong(f, now)
+			c.buses[i].port.SendLong(&c.forwarded, now)
 		case !c.buses[i].reads:
 			c.buses[i].receive(f, now)
 		}
