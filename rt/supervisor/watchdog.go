@@ -11,6 +11,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/rt"
+	"lockstep/rt/fault"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
 	"lockstep/sched"
@@ -112,6 +113,7 @@ func (w *watchdog) sendSafeValues(now int64) {
 	h, p := w.Handover, w.Status
 	grid := sched.Grid{Start: int64(p.StartNs.Load()), Period: h.Tables.PeriodNs}
 	h.Loop.Faults.SetWaveforms(h.Maps)
+	fault.HoldValues(h.Maps, p.SetValues())
 	at := 0
 	for _, m := range h.Maps {
 		for i := range m.Tx {
