@@ -224,11 +224,10 @@ func (p *Port) DropQueue() {
 // Queued returns how many frames the bus has not taken yet.
 func (p *Port) Queued() int { return len(p.queue) }
 
-// Flush sends the queued frames in their order, as far as the bus takes them.
-func (p *Port) Flush(now int64, send func(*can.Frame) bool) {
+// Flush sends the queued frames in their order, as far as the bus takes them, and returns how many.
+func (p *Port) Flush(now int64, send func(*can.Frame) bool) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := 0
 	for ; n < len(p.queue) && send(&p.queue[n].frame); n++ {
 		p.counts.Frames++
 		p.counts.WaitMax = max(p.counts.WaitMax, now-p.queue[n].due)
@@ -237,6 +236,7 @@ func (p *Port) Flush(now int64, send func(*can.Frame) bool) {
 		}
 	}
 	p.queue = append(p.queue[:0], p.queue[n:]...)
+	return n
 }
 
 // TakeSent removes and returns the frames sent since the last call, in their order.

@@ -237,6 +237,9 @@ func (c *busPorts) poll() (waits bool) {
 
 		for n := range w.nodes {
 			c.noteState(w, &w.nodes[n])
+		}
+		w.flush(now)
+		for n := range w.nodes {
 			if w.nodes[n].State == j1939.Lost && !c.mayYield(w) {
 				continue
 			}
@@ -253,11 +256,22 @@ func (c *busPorts) poll() (waits bool) {
 		if !w.silent {
 			w.port.Poll(now)
 		}
-		w.port.Flush(now, w.on.Send)
+		w.flush(now)
 		w.down = w.on.Stats.Down
 	}
 
 	return waits
+}
+
+// flush sends the frames of the port. An address that is claimed is not held before its claim has been on the
+// bus for the time to contest it, however late the bus takes the claim.
+func (w *busPort) flush(now int64) {
+	if w.port.Flush(now, w.on.Send) == 0 && w.port.Queued() == 0 {
+		return
+	}
+	for i := range w.nodes {
+		w.nodes[i].NoteSent(sched.Now())
+	}
 }
 
 // receiveForwarded processes the frames that the loop has passed on.
