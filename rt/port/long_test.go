@@ -35,34 +35,45 @@ BA_ "VFrameFormat" BO_ 2565800832 3;
 
 // longBench returns the truck bench with the long messages.
 func longBench(t *testing.T) *bench.Bench {
-	return extendedBench(t, longMessages, "time: 200 ms", "time: 1 s",
+	return extendedBench(t, longMessages, longReplacements()...)
+}
+
+// longReplacements are those of longBench for extendedBench.
+func longReplacements() []string {
+	return []string{"time: 200 ms", "time: 1 s",
 		"ClutchPressures.pressure_C1 ->", "LongPressure.long_C1 ->", "ClutchPressures.pressure_C2 ->", "LongCommand.long_C2 ->",
 		"HRW: {cycle: 20 ms}", "HRW: {cycle: 20 ms}\n      LongSpeeds: {cycle: 1 s, phase: 500 ms}\n      LongAnswer: {cycle: 1 s, phase: 500 ms}",
 		"    messages:\n", "    messages:\n      LongPressure: {timeout: 5 s, from: 0x21}\n      LongCommand: {timeout: 5 s}\n",
-		"    send:\n", "    send:\n      - w_out -> LongSpeeds.long_out\n      - w_engine -> LongAnswer.long_in\n")
+		"    send:\n", "    send:\n      - w_out -> LongSpeeds.long_out\n      - w_engine -> LongAnswer.long_in\n"}
 }
 
 // extendedBench returns the truck bench with additions to its database and with replacements in its file:
 // old text, new text, ...
 func extendedBench(t *testing.T, additions string, replace ...string) *bench.Bench {
 	t.Helper()
+	dir, text := extendedFiles(t, additions, replace...)
+	b, err := bench.Parse("b.yaml", dir, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// extendedFiles writes the database of extendedBench to a folder, and returns it with the bench file.
+func extendedFiles(t *testing.T, additions string, replace ...string) (dir, file string) {
+	t.Helper()
 	text, err := plants.Read("truck-bench")
 	db, err2 := plants.Read("j1939.dbc")
 	if err = errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir = t.TempDir()
 	messages, attributes, _ := strings.Cut(additions, "BA_ ")
 	all := strings.Replace(string(db), "\nCM_ \"", messages+"\nCM_ \"", 1) + "BA_ " + attributes
 	if err := os.WriteFile(filepath.Join(dir, "long.dbc"), []byte(all), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := strings.NewReplacer(append([]string{"j1939.dbc", "long.dbc"}, replace...)...)
-	b, err := bench.Parse("b.yaml", dir, []byte(r.Replace(string(text))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return dir, strings.NewReplacer(append([]string{"j1939.dbc", "long.dbc"}, replace...)...).Replace(string(text))
 }
 
 // input returns the value of an input of the plant in its declared unit.

@@ -17,6 +17,11 @@
 // The loop decodes a received message as it decodes a frame, with the faults, timeouts and counts of its
 // message, and enters it in the record with can.FlagLong. A replay decodes it again at the same tick.
 //
+// # Delay
+//
+// The frames of a port and those of the plant share the queue of an interface. A Delay measures what this
+// costs the plant's frames.
+//
 // # Record
 //
 // The frames that a port has sent are in the record as frames of the bench that are not the plant's:
@@ -81,6 +86,8 @@ type Counts struct {
 	Requests uint64 // requests to an address of the bench or to all, except for claims
 	Refused  uint64 // requests refused
 	WaitMax  int64  // longest time from the instant at which a frame was due until the bus took it, ns
+	Burst    int    // most bits that the bus took at once
+	Delay    DelayCounts
 }
 
 // IsNeeded reports whether a bus of a bench needs a port.
@@ -228,13 +235,16 @@ func (p *Port) Queued() int { return len(p.queue) }
 func (p *Port) Flush(now int64, send func(*can.Frame) bool) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	bits := 0
 	for ; n < len(p.queue) && send(&p.queue[n].frame); n++ {
 		p.counts.Frames++
+		bits += bitsOf(&p.queue[n].frame)
 		p.counts.WaitMax = max(p.counts.WaitMax, now-p.queue[n].due)
 		if len(p.sent) < maxSent {
 			p.sent = append(p.sent, Sent{p.bus, now, p.queue[n].frame})
 		}
 	}
+	p.counts.Burst = max(p.counts.Burst, bits)
 	p.queue = append(p.queue[:0], p.queue[n:]...)
 	return n
 }
@@ -257,9 +267,9 @@ func (c Counts) String() string {
 	if c.Dropped > 0 {
 		text = fmt.Sprintf(", %d not taken by the bus", c.Dropped)
 	}
-	return fmt.Sprintf("%d frames sent, each within %.1f ms%s; %d requests, %d refused; messages of several frames: "+
-		"%d received, %d sent, %d broken, %d replaced", c.Frames, float64(c.WaitMax)/1e6, text, c.Requests, c.Refused,
-		c.Messages.Received, c.Messages.Sent, c.Messages.Broken, c.Messages.Replaced)
+	return fmt.Sprintf("%d frames sent, each within %.1f ms, at most %d bits at once%s; %d requests, %d refused; messages of several frames: "+
+		"%d received, %d sent, %d broken, %d replaced", c.Frames, float64(c.WaitMax)/1e6, c.Burst, text, c.Requests, c.Refused,
+		c.Messages.Received, c.Messages.Sent, c.Messages.Broken, c.Messages.Replaced) + c.Delay.String()
 }
 
 // Counts returns the counts so far.

@@ -39,6 +39,7 @@ type busPorts struct {
 	buses  []*busPort
 
 	frames    [maxPortFrames]can.Frame // scratch of poll
+	stamps    [maxPortFrames]can.Stamp // scratch of poll
 	forwarded rt.PortFrame             // scratch of poll
 
 	stop func() // ends serve; nil: not started
@@ -59,7 +60,9 @@ type busPort struct {
 	reads bool // on is a socket of the port; false: the loop passes on the frames
 	nodes []claimedNode
 	port  *port.Port
-	down  uint64 // can.Stats.Down at the last poll
+	echo  *can.Bus    // receives the frames of the bench that were on the bus; nil: the bus is no interface
+	delay *port.Delay // of the plant's frames behind those of the port
+	down  uint64      // can.Stats.Down at the last poll
 
 	// An address is lost under the rule stop: only "cannot claim" is still sent. silentAt is the tick.
 	silent   bool
@@ -88,10 +91,31 @@ func (c *busPorts) open(r report.View) error {
 				return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 			}
 			c.add(i, on, true)
+			if c.buses[len(c.buses)-1].echo, err = can.Dial(bus.Interface.Text, c.sentFilters(i)); err != nil {
+				return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
+			}
 		}
 	}
 
 	return nil
+}
+
+// sentFilters returns filters that pass the frames that the target and the port send on a bus.
+func (c *busPorts) sentFilters(bus int) []can.Filter {
+	m := c.Handover.Maps[bus]
+	list := m.LoopFilters()[len(m.Filters()):]
+	var sources []uint32
+	for i := range m.Tx {
+		if a := m.Tx[i].ID & 0xFF; m.Tx[i].ID&can.EFF != 0 && !slices.Contains(sources, a) {
+			sources = append(sources, a)
+		}
+	}
+	for _, f := range j1939.Filters(j1939.PGNClaim, j1939.PGNAck, j1939.PGNConnection, j1939.PGNPacket) {
+		for _, a := range sources {
+			list = append(list, can.Filter{ID: f.ID | a, Mask: f.Mask | 0xFF})
+		}
+	}
+	return list
 }
 
 // add makes the port of a bus on a socket, which busPorts closes. On a socket that it reads it claims the
@@ -100,6 +124,9 @@ func (c *busPorts) add(index int, on *can.Bus, reads bool) {
 	w := &busPort{
 		index: index, bus: &c.Handover.Bench.Buses[index], on: on, reads: reads,
 		port: port.New(c.Handover, c.Status, index),
+	}
+	if t := c.Handover.Tables; t != nil {
+		w.delay = port.NewDelay(c.Handover.Maps[index], t.PeriodNs, w.bus.BitRate)
 	}
 	w.port.Stamp = sched.Realtime
 	if w.bus.J1939 != nil {
@@ -197,6 +224,9 @@ func (c *busPorts) close() {
 	}
 	for _, w := range c.buses {
 		w.on.Close() // may be called twice
+		if w.echo != nil {
+			w.echo.Close()
+		}
 	}
 	for _, b := range c.shared {
 		if b != nil {
@@ -258,9 +288,25 @@ func (c *busPorts) poll() (waits bool) {
 		}
 		w.flush(now)
 		w.down = w.on.Stats.Down
+		c.measureDelay(w)
 	}
 
 	return waits
+}
+
+// measureDelay reads the frames of the bench that were on an interface.
+func (c *busPorts) measureDelay(w *busPort) {
+	start := int64(c.Status.StartNs.Load())
+	if w.echo == nil || start == 0 {
+		return
+	}
+	n := w.echo.RecvAt(c.frames[:], c.stamps[:])
+	offset := sched.Realtime() - sched.Now()
+	for i := range n {
+		if at := c.stamps[i].Soft - offset - start; c.stamps[i].Soft != 0 && at >= 0 {
+			w.delay.Note(&c.frames[i], at)
+		}
+	}
 }
 
 // flush sends the frames of the port. An address that is claimed is not held before its claim has been on the
@@ -353,8 +399,14 @@ func (c *busPorts) events() []record.Event {
 
 // counts returns a line of the report for each port that has worked.
 func (c *busPorts) counts() (list []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, w := range c.buses {
-		if text := w.port.Counts().String(); text != "" {
+		counts := w.port.Counts()
+		if w.delay != nil {
+			counts.Delay = w.delay.Counts
+		}
+		if text := counts.String(); text != "" {
 			list = append(list, w.bus.Name.Text+": "+text)
 		}
 	}
