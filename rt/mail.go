@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"lockstep/io/sigmap"
 	"lockstep/rt/fault"
 )
 
@@ -99,6 +100,9 @@ func (p *StatusBlock) SetValues() (list []fault.Command) {
 	}
 	return list
 }
+
+// HoldSetValues makes the signals of the maps, one per bus, carry the values that are set.
+func (p *StatusBlock) HoldSetValues(maps []*sigmap.Map) { fault.HoldValues(maps, p.SetValues()) }
 
 // Taken returns the last batch that the loop has taken and the first tick at which it has effect;
 // tick 0: no batch was taken yet.

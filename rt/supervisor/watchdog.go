@@ -11,7 +11,6 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/rt"
-	"lockstep/rt/fault"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
 	"lockstep/sched"
@@ -113,7 +112,7 @@ func (w *watchdog) sendSafeValues(now int64) {
 	h, p := w.Handover, w.Status
 	grid := sched.Grid{Start: int64(p.StartNs.Load()), Period: h.Tables.PeriodNs}
 	h.Loop.Faults.SetWaveforms(h.Maps)
-	fault.HoldValues(h.Maps, p.SetValues())
+	p.HoldSetValues(h.Maps)
 	at := 0
 	for _, m := range h.Maps {
 		for i := range m.Tx {
