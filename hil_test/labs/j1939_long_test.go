@@ -37,7 +37,7 @@ func writeLongBench(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	db := strings.Replace(lab.MustRun(t, "plants", "j1939.dbc"), "CM_ \"", longMessages+"CM_ \"", 1) + longFormats
-	bench := strings.NewReplacer("j1939.dbc", "long.dbc", "time: 200 ms", "time: 1 s", "overrun: skip 100", "overrun: skip 1000",
+	bench := strings.NewReplacer("j1939.dbc", "long.dbc", "time: 200 ms", "time: 2 s", "overrun: skip 100", "overrun: skip 1000",
 		"ClutchPressures.pressure_C1 ->", "LongPressure.long_C1 ->", "ClutchPressures.pressure_C2 ->", "LongCommand.long_C2 ->",
 		"HRW: {cycle: 20 ms}", "HRW: {cycle: 20 ms}\n      LongSpeeds: {cycle: 2 s, phase: 500 ms}\n      LongAnswer: {cycle: 1 s, phase: 500 ms}",
 		"    messages:\n", "    messages:\n      LongPressure: {timeout: 0 s}\n      LongCommand: {timeout: 0 s}\n",
