@@ -49,7 +49,9 @@ func (l *Loop) applyCommands(k int64, n uint64) {
 	l.status.ring.enterCommand(k, batch)
 	for i := range min(m.n, fault.Max) {
 		*(*commandWords)(unsafe.Pointer(&l.command)) = m.list[i]
-		l.faults.Apply(&l.command)
+		if l.faults.Apply(&l.command) {
+			m.keepValue(&l.command)
+		}
 	}
 
 	d := &m.done[n%2]

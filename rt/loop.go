@@ -79,6 +79,8 @@ type Loop struct {
 	mem           runtime.MemStats
 
 	portFrame PortFrame // scratch
+	original  can.Frame // scratch of receiveFrame
+	onlyAsked bool      // the frame at hand is sent because of a request alone
 
 	changer Changer // the plant, where its parameters change; nil: they do not
 	changes int     // changes entered in the ring

@@ -1,9 +1,11 @@
 package rt
 
 import (
+	"math"
 	"sync/atomic"
 	"unsafe"
 
+	"lockstep/io/sigmap"
 	"lockstep/rt/fault"
 )
 
@@ -18,6 +20,9 @@ type mail struct {
 
 	done  [2]struct{ batch, tick atomic.Uint64 } // of the last batch taken, at taken%2
 	state [fault.Max]faultWords                  // by slot
+
+	// inputs and signals that are set, in no order: a supervisor that takes over reads them, and the guard
+	values [fault.MaxSet]struct{ target, value atomic.Uint64 }
 }
 
 type commandWords [unsafe.Sizeof(fault.Command{}) / 8]uint64
@@ -40,6 +45,64 @@ func (p *StatusBlock) Post(batch uint64, list []fault.Command) bool {
 	m.posted.Store(n + 1)
 	return true
 }
+
+// targetOf returns what a Drive or Release command sets, as a word that is not 0: the index of an input, or
+// bus, message and field of a signal.
+//
+//go:nosplit
+func targetOf(c *fault.Command) uint64 {
+	if c.Fault.Where == fault.Input {
+		return 1<<63 | uint64(c.Input)
+	}
+	return 1<<62 | uint64(c.Fault.Bus)<<48 | uint64(c.Fault.Message)<<24 | uint64(c.Fault.Field)
+}
+
+// keepValue notes the value that a command sets or releases.
+//
+//go:nosplit
+func (m *mail) keepValue(c *fault.Command) {
+	if c.Op != fault.Drive && c.Op != fault.Release && c.Op != fault.ReleaseAll {
+		return
+	}
+	target, free := targetOf(c), -1
+	for i := range m.values {
+		v := &m.values[i]
+		switch at := v.target.Load(); {
+		case c.Op == fault.ReleaseAll, c.Op == fault.Release && at == target:
+			v.target.Store(0)
+		case at == target:
+			v.value.Store(math.Float64bits(c.Value))
+			return
+		case at == 0 && free < 0:
+			free = i
+		}
+	}
+	if c.Op == fault.Drive && free >= 0 {
+		m.values[free].value.Store(math.Float64bits(c.Value))
+		m.values[free].target.Store(target)
+	}
+}
+
+// SetValues returns the inputs and signals that are set, as the Drive commands that set them.
+func (p *StatusBlock) SetValues() (list []fault.Command) {
+	for i := range p.mail.values {
+		v := &p.mail.values[i]
+		c := fault.Command{Op: fault.Drive, Value: math.Float64frombits(v.value.Load())}
+		switch at := v.target.Load(); {
+		case at>>63 == 1:
+			c.Input = int(at &^ (1 << 63))
+		case at != 0:
+			c.Fault = fault.Fault{Where: fault.Signal, Bus: int(at >> 48 & 0xFF), Message: int(at >> 24 & 0xFFFFFF), Field: int(at & 0xFFFFFF)}
+		default:
+			continue
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// HoldSetValues makes the signals of the maps, one per bus, carry the values that are set.
+func (p *StatusBlock) HoldSetValues(maps []*sigmap.Map) { fault.HoldValues(maps, p.SetValues()) }
 
 // Taken returns the last batch that the loop has taken and the first tick at which it has effect;
 // tick 0: no batch was taken yet.

@@ -24,9 +24,10 @@ const (
 
 // PortFrame is a frame of a queue.
 type PortFrame struct {
-	Bus   int64
-	Stamp int64 // arrival, ns since 1970; 0: unknown
-	Frame can.Frame
+	Bus    int32
+	Answer bool  // of a message to be sent: only a request has asked for it
+	Stamp  int64 // arrival, ns since 1970; 0: unknown
+	Frame  can.Frame
 }
 
 type portWords [unsafe.Sizeof(PortFrame{}) / 8]uint64
@@ -104,12 +105,7 @@ func (l *Loop) receiveLong(k int64) {
 			continue
 		}
 		l.frames[0], l.stamps[0] = l.portFrame.Frame, can.Stamp{Soft: l.portFrame.Stamp}
-		copies, withheld := l.filter(b, 0)
-		l.decodeFrame(b, 0, k, false, withheld)
-		if copies > 0 {
-			l.frames[0] = l.faults.Copied
-			l.calls.decodeCopies(l, b, 0, k, copies)
-		}
+		l.receiveFrame(b, 0, k)
 	}
 }
 
@@ -120,7 +116,7 @@ func (l *Loop) forward(b, at int) bool {
 	if l.cfg.Ports>>b&1 == 0 {
 		return false
 	}
-	l.portFrame.Bus, l.portFrame.Stamp, l.portFrame.Frame = int64(b), l.stamps[at].Soft, l.frames[at]
+	l.portFrame.Bus, l.portFrame.Stamp, l.portFrame.Frame = int32(b), l.stamps[at].Soft, l.frames[at]
 	l.status.ports.toPort.push(&l.portFrame)
 	return true
 }
@@ -132,6 +128,7 @@ func (l *Loop) put(b int) bool {
 	if l.frame.Flags&can.FlagLong == 0 {
 		return l.buses[b].Send(&l.frame)
 	}
-	l.portFrame.Bus, l.portFrame.Stamp, l.portFrame.Frame = int64(b), 0, l.frame
+	l.portFrame.Bus, l.portFrame.Stamp, l.portFrame.Frame = int32(b), 0, l.frame
+	l.portFrame.Answer = l.onlyAsked
 	return l.status.ports.toPort.push(&l.portFrame)
 }

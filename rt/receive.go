@@ -103,17 +103,43 @@ func (l *Loop) receive() {
 	for b, bus := range l.buses {
 		n := bus.RecvAt(l.frames[:], l.stamps[:])
 		for i := range l.frames[:n] {
-			copies, withheld := l.filter(b, i)
-			l.decodeFrame(b, i, k, false, withheld)
-			if copies > 0 {
-				l.frames[i] = l.faults.Copied
-				l.calls.decodeCopies(l, b, i, k, copies)
-			}
+			l.receiveFrame(b, i, k)
 		}
 		l.status.RxFrames.Add(uint64(n))
 		if n == MaxRecv {
 			l.status.RxBound.Add(1)
 		}
+	}
+}
+
+// receiveFrame decodes the frame at index at, received before grid point k. A J1939 frame to all nodes is
+// decoded once more, as a copy, for each further message whose destination it is.
+//
+//go:nosplit
+func (l *Loop) receiveFrame(b, at int, k int64) {
+	m := l.maps[b]
+	i := m.FindToAll(l.frames[at].ID)
+	l.original = l.frames[at]
+	l.filterAndDecode(b, at, k, false)
+	for range m.Rx {
+		if i = m.Further(i, &l.original); i < 0 {
+			return
+		}
+		l.frames[at] = l.original
+		l.filterAndDecode(b, at, k, true)
+	}
+}
+
+// filterAndDecode decodes the frame at index at after the faults on received frames.
+//
+//go:noinline
+//go:nosplit
+func (l *Loop) filterAndDecode(b, at int, k int64, late bool) {
+	copies, withheld := l.filter(b, at)
+	l.decodeFrame(b, at, k, late, withheld)
+	if copies > 0 {
+		l.frames[at] = l.faults.Copied
+		l.calls.decodeCopies(l, b, at, k, copies)
 	}
 }
 

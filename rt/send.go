@@ -39,7 +39,9 @@ func (l *Loop) send(k int64, served bool) {
 			d := &l.departures[l.firstTx[b]+i]
 			asked := l.status.takeSendNow(l.firstTx[b] + i)
 			if due := l.coders[b].Due(i, k, y, l.forcesSignals(faultsAct)); (due || urgent || asked) && d.retriedAt != k {
+				l.onlyAsked = !due && !urgent
 				d.retry = !l.calls.encodeAndSend(l, b, i, k, y, faultsAct)
+				l.onlyAsked = false
 			}
 		}
 	}

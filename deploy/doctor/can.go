@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/io/can"
 	"lockstep/sched/hostinfo"
 	"lockstep/sched/journal"
 )
@@ -45,7 +46,9 @@ func (h *host) checkInterface(name string, level Level) []Check {
 	}
 	dir := "sys/class/net/" + name
 	kind, err := h.ReadFile(dir + "/type")
-	switch {
+	switch without := can.BuiltWithout(string(h.Files), h.Release); {
+	case err != nil && without != "":
+		return []Check{c.wrong("no such interface, and no CAN in this kernel", without, Kernel)}
 	case err != nil && strings.HasPrefix(name, "vcan"):
 		add := fmt.Sprintf("sudo ip link add dev %s type vcan && sudo ip link set %s up", name, name)
 		return []Check{c.wrong("no such interface", add, Now)}

@@ -3,6 +3,7 @@ package doctor
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -276,6 +277,40 @@ func TestOnlyTheRightChecksDetectAChangeForTheWorse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// No command adds an interface to a kernel that is built without CAN: a pair and a log work there.
+func TestAKernelWithoutCANIsToldWhatWorksThere(t *testing.T) {
+	want := demo
+	want.Buses = []string{"vcan0", "can5"}
+	for config, works := range map[string]bool{"# CONFIG_CAN is not set\n": true, "CONFIG_CAN=m\nCONFIG_CAN_RAW=m\n": false} {
+		root := edited(t, "desktop", map[string]string{"proc/loadavg": "0"})
+		release := strings.TrimSpace(string(must(os.ReadFile(filepath.Join(root, "proc/sys/kernel/osrelease")))))
+		if err := errors.Join(os.MkdirAll(filepath.Join(root, "boot"), 0o755), os.WriteFile(filepath.Join(root, "boot", "config-"+release), []byte(config), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Examine(root, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range want.Buses {
+			c := d.Check("can " + name)
+			if got := strings.Contains(c.Command, "-bus pair") && strings.Contains(c.Command, "-bus file:LOG"); got != works {
+				t.Errorf("%q: can %s: do %q", config, name, c.Command)
+			}
+			if works && (c.Can != Kernel || strings.Contains(c.Command, "ip link") || d.Fit) {
+				t.Errorf("can %s: %+v", name, c)
+			}
+		}
+	}
+}
+
+// must returns the data of a file of a test.
+func must(data []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return data
 }
 
 func TestEveryFailedCheckHasARemedy(t *testing.T) {

@@ -13,8 +13,9 @@ import (
 
 // Remedies on a kernel without CAN sockets.
 const (
-	loadModules = "modprobe -a can can_raw"
-	withoutCAN  = "an interface pair (lockstep run -bus pair) or a log (-bus file:LOG) works without CAN"
+	loadModules     = "modprobe -a can can_raw"
+	builtWithoutCAN = "it is built without CAN; "
+	withoutCAN      = "an interface pair (lockstep run -bus pair) or a log (-bus file:LOG) works without CAN"
 )
 
 // HelpWithoutCAN returns what helps on this host after ErrNoCAN: a command, if the kernel has CAN
@@ -30,10 +31,19 @@ func helpWithoutCAN(root string) string {
 	case !known:
 		return loadModules + "; if the kernel has no such modules, " + withoutCAN
 	case !has:
-		return "it is built without CAN; " + withoutCAN
+		return builtWithoutCAN + withoutCAN
 	}
 
 	return loadModules
+}
+
+// BuiltWithout returns what works on a kernel that is built without CAN, by its release and the files below
+// root; "" if it has CAN, or if the files do not say so.
+func BuiltWithout(root, release string) string {
+	if has, known := hasCANModules(root, release); has || !known {
+		return ""
+	}
+	return builtWithoutCAN + withoutCAN
 }
 
 // hasCANModules reports whether the kernel of a release was built with raw CAN sockets, by its

@@ -24,6 +24,7 @@ func (s State) String() string { return [...]string{"silent", "waiting", "held",
 // address, so the node never takes another one. Instants are ns on any one clock.
 //
 //	Begin             sends the claim; state Waiting
+//	NoteSent          the claim is on the bus: the wait begins
 //	Receive, a claim  of its address by a higher NAME: the node claims again. By a lower
 //	                  or equal NAME: state Lost; "cannot claim" follows after a delay
 //	Receive, a request for claims: the node claims again, or sends "cannot claim"
@@ -50,6 +51,13 @@ const (
 func (n *Node) Begin(now int64) can.Frame {
 	n.State, n.waitEnd, n.cannotClaimAt = Waiting, now+ClaimWait, 0
 	return n.claimFrame(n.Address)
+}
+
+// NoteSent restarts the wait of a claim: the bus has taken the frame only now.
+func (n *Node) NoteSent(now int64) {
+	if n.State == Waiting {
+		n.waitEnd = now + ClaimWait
+	}
 }
 
 // Receive processes a frame of the bus; if ok, the caller sends the answer.

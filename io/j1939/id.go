@@ -60,11 +60,10 @@ func (v ID) Bits() uint32 {
 	return can.EFF | uint32(v.Priority&7)<<26 | pgn<<8 | uint32(v.Source)
 }
 
-// Filters returns filters for the frames of the network layer: claims, requests and the transport
-// protocol.
-func Filters() (list []can.Filter) {
+// Filters returns filters for frames of directed groups, or of claims.
+func Filters(pgns ...uint32) (list []can.Filter) {
 	const format = can.EFF | can.RTR | 0x3FF<<16 // page and PDU format
-	for _, pgn := range []uint32{PGNClaim, PGNRequest, PGNConnection, PGNPacket} {
+	for _, pgn := range pgns {
 		list = append(list, can.Filter{ID: can.EFF | pgn<<8, Mask: format})
 	}
 	return list

@@ -76,7 +76,7 @@ func TestEveryPartOfANameHasItsStandardBits(t *testing.T) {
 
 func TestFiltersPassClaimsAndRequestsOnly(t *testing.T) {
 	passes := func(id uint32) bool {
-		for _, f := range j1939.Filters() {
+		for _, f := range j1939.Filters(j1939.PGNClaim, j1939.PGNRequest, j1939.PGNConnection, j1939.PGNPacket) {
 			if id&f.Mask == f.ID&f.Mask {
 				return true
 			}

@@ -73,16 +73,10 @@ func (m *Message) check() error {
 // lacksExtendedBit reports whether ID needs 29 bits but is not marked as extended.
 func (m *Message) lacksExtendedBit() bool { return can.MaskSFF < m.ID && m.ID <= can.MaskEFF }
 
-// fits reports whether the bits of s are within 64 bytes.
-func (s *Signal) fits() bool {
-	_, ok := s.Bits()
-	return ok
-}
-
 // MaxLong is the length of the longest J1939 message, bytes.
 const MaxLong = 1785
 
-// Long reports whether several frames carry the message. Its signals are within its first 64 bytes.
+// Long reports whether several frames carry the message.
 func (m *Message) Long() bool { return m.J1939 && m.Len > 8 }
 
 // FrameLen returns the length of the smallest frame that holds n bytes, -1 if none does.
@@ -104,13 +98,24 @@ func (s *Signal) check(bytes int) error {
 	if s.Len < 1 || s.Len > 64 {
 		return fmt.Errorf("length %d is not 1 to 64 bits", s.Len)
 	}
-	if last := s.Start / 8; bytes > 64 && last < bytes && (last > 63 || !s.fits()) {
-		return fmt.Errorf("%d|%d is not within the first 64 bytes of a message of several frames", s.Start, s.Len)
-	}
-	if bits, ok := s.Bits(); !ok || bits.Bytes() > bytes {
+	if _, last := s.Span(); s.Start < 0 || last >= bytes {
 		return fmt.Errorf("%d|%d does not fit the message's %d bytes", s.Start, s.Len, bytes)
 	}
 	return nil
+}
+
+// overlaps reports whether two signals of a message have a bit in common.
+func (s *Signal) overlaps(o *Signal) bool {
+	first, last := s.Span()
+	other, otherLast := o.Span()
+	if last < other || otherLast < first {
+		return false
+	}
+	a, b, origin := *s, *o, 8*min(first, other)
+	a.Start, b.Start = s.Start-origin, o.Start-origin // within 17 bytes
+	bits, _ := a.Bits()
+	otherBits, _ := b.Bits()
+	return bits.Overlaps(&otherBits)
 }
 
 // Repair changes db until Check passes, and returns the changes. It removes entries that
@@ -242,13 +247,12 @@ func (r *repairer) repairSignals() {
 		r.filterSignals(m.checkMux)
 	}
 
-	bits, chains := make([]Bits, len(m.Signals)), make([][]*Signal, len(m.Signals))
+	chains := make([][]*Signal, len(m.Signals))
 	for i := range m.Signals {
 		s := &m.Signals[i]
-		bits[i], _ = s.Bits()
 		chains[i] = m.Selectors(s)
 		for j := range i {
-			if !s.MayOverlap && bits[i].Overlaps(&bits[j]) && canCoexist(chains[i], chains[j]) {
+			if !s.MayOverlap && s.overlaps(&m.Signals[j]) && canCoexist(chains[i], chains[j]) {
 				s.MayOverlap = true
 				r.addFlaw(s.Line, s.Name, fmt.Errorf("%d|%d overlaps signal %q", s.Start, s.Len, m.Signals[j].Name), "both stay")
 			}

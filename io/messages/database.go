@@ -79,6 +79,15 @@ type Value struct {
 // Bits is a set of bits of a frame: bit b of byte B is bit 8·B+b.
 type Bits [8]uint64
 
+// Span returns the first and the last byte of the message that s takes; Len is 1 to 64.
+func (s *Signal) Span() (first, last int) {
+	first = s.Start / 8
+	if s.BigEndian {
+		return first, first + (s.Len+6-s.Start%8)/8
+	}
+	return first, (s.Start + s.Len - 1) / 8
+}
+
 // Bits returns the bits of the frame that s takes; ok is false if these are not within
 // 64 bytes or if the length of s is not 1 to 64.
 func (s *Signal) Bits() (bits Bits, ok bool) {

@@ -6,11 +6,17 @@ import (
 	"slices"
 )
 
-// Raw returns the raw value of s in a frame; s must have passed Check.
-func (s *Signal) Raw(data *[64]byte) (raw uint64) {
+// Raw returns the raw value of s in a frame; s must have passed Check. Bits beyond the frame are 0.
+func (s *Signal) Raw(data *[64]byte) uint64 { return s.rawIn(data[:]) }
+
+// rawIn is Raw for a message of any length.
+func (s *Signal) rawIn(data []byte) (raw uint64) {
 	at := s.Start
 	for i := range s.Len {
-		bit := uint64(data[at/8] >> (at % 8) & 1)
+		bit := uint64(0)
+		if at/8 < len(data) {
+			bit = uint64(data[at/8] >> (at % 8) & 1)
+		}
 		if s.BigEndian {
 			raw = raw<<1 | bit
 		} else {
@@ -59,9 +65,12 @@ func (m *Message) Selects(s *Signal) bool {
 
 // Present reports whether a frame with this data contains signal s of m; m must have
 // passed Check.
-func (m *Message) Present(s *Signal, data *[64]byte) bool {
+func (m *Message) Present(s *Signal, data *[64]byte) bool { return m.PresentIn(s, data[:]) }
+
+// PresentIn is Present for a message of any length.
+func (m *Message) PresentIn(s *Signal, data []byte) bool {
 	for _, s := range m.Selectors(s) {
-		if v := m.Signal(s.MuxedBy).Raw(data); !intersect(s.Ranges, [][2]uint64{{v, v}}) {
+		if v := m.Signal(s.MuxedBy).rawIn(data); !intersect(s.Ranges, [][2]uint64{{v, v}}) {
 			return false
 		}
 	}

@@ -91,8 +91,8 @@ func (x *mdfExporter) newMessage(id busMessage) *mdfMessage {
 		list := []channel{timeChannel}
 		for j := range m.Signals {
 			s := &m.Signals[j]
-			bits, _ := s.Bits()
-			g.need = append(g.need, bits.Bytes())
+			_, last := s.Span()
+			g.need = append(g.need, last+1)
 			list = append(list, signalChannel(m.Name, s, j))
 		}
 		name := bus.Name + "." + m.Name

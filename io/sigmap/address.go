@@ -51,14 +51,17 @@ func (b *binder) sendID(msg *messages.Message, s *Sending) uint32 {
 	return id.Bits()
 }
 
-// checkLong checks a sent message of several frames with its identifier.
-func checkLong(msg *messages.Message, s *Sending, id uint32) {
-	if msg.Len > 64 {
-		refuse("it has %d bytes; a message of up to 64 can be sent", msg.Len)
+// checkLong checks a sent message of several frames, of a number of bytes, with its identifier.
+func checkLong(bytes int, s *Sending, id uint32) {
+	switch {
+	case bytes > 64 && len(s.Protect) > 0:
+		refuse("it has %d bytes; a protection is possible up to 64", bytes)
+	case bytes > 64 && s.Mux != nil:
+		refuse("mux: it has %d bytes; pages in turn are possible up to 64: give its multiplexors constant values (values)", bytes)
 	}
-	took := int64(j1939.Packets(msg.Len)) * j1939.PacketInterval
+	took := int64(j1939.Packets(bytes)) * j1939.PacketInterval
 	if to := j1939.ParseID(id).Destination; to == j1939.Global && s.CycleNs > 0 && s.CycleNs < took {
-		refuse("cycle %g ms: the packets of its %d bytes to all take %g ms", ms(s.CycleNs), msg.Len, ms(took))
+		refuse("cycle %g ms: the packets of its %d bytes to all take %g ms", ms(s.CycleNs), bytes, ms(took))
 	}
 }
 
@@ -105,6 +108,7 @@ func (b *binder) compilePatterns(receptions []Reception) {
 		}
 	}
 
+	b.linkReceivers()
 	slices.SortFunc(b.m.Patterns, func(v, w Pattern) int {
 		return cmp.Or(cmp.Compare(bits.OnesCount32(w.Mask), bits.OnesCount32(v.Mask)), cmp.Compare(v.Mask, w.Mask),
 			cmp.Compare(v.ID, w.ID))
@@ -114,6 +118,28 @@ func (b *binder) compilePatterns(receptions []Reception) {
 			b.m.Groups = append(b.m.Groups, PatternGroup{Mask: p.Mask, First: at})
 		}
 		b.m.Groups[len(b.m.Groups)-1].End = at + 1
+	}
+}
+
+// linkReceivers links the messages that differ in their destination only: a frame to all nodes is for each.
+func (b *binder) linkReceivers() {
+	const toAll = uint32(j1939.Global) << 8
+	for _, first := range b.m.Patterns {
+		if first.Mask&destinationBits == 0 || first.Mask&priorityBits != 0 || first.ID&destinationBits != toAll {
+			continue
+		}
+		last := first.Rx
+		for _, p := range b.m.Patterns {
+			to := uint8(p.ID >> 8)
+			if p.Mask&destinationBits == 0 {
+				to = j1939.Null // no message has it for its own
+			}
+			same := p.ID&^destinationBits == first.ID&^destinationBits && p.Mask|destinationBits == first.Mask
+			if same && p.Rx != first.Rx && p.Rx != last && to != j1939.Global && b.m.Rx[p.Rx].Also == 0 {
+				b.m.Rx[last].Also, b.m.Rx[last].AlsoTo = 1+p.Rx, to
+				last = p.Rx
+			}
+		}
 	}
 }
 

@@ -152,3 +152,48 @@ func TestFindAgreesWithASearchOneByOne(t *testing.T) {
 		}
 	})
 }
+
+// Three messages differ in their destination only. A frame to all is for each of them, one to a node for its
+// own, and one from another sender for none of them.
+func TestFrameToAllIsForEachMessageThatDiffersInItsDestination(t *testing.T) {
+	octet := []messages.Signal{{Name: "x", Len: 8, Factor: 1}}
+	db := &messages.Database{File: "to.dbc"}
+	for name, id := range map[string]uint32{"ToEngine": 0x0C000003, "ToRetarder": 0x0C001003, "ToAny": 0x0C00FE03, "ToOther": 0x0C001005} {
+		db.Messages = append(db.Messages, messages.Message{Name: name, ID: id | can.EFF, Len: 1, J1939: true, Signals: octet, Line: 1})
+	}
+	slices.SortFunc(db.Messages, func(a, b messages.Message) int { return strings.Compare(a.Name, b.Name) })
+	spec, names := Spec{PeriodNs: period}, []string{}
+	for _, m := range db.Messages {
+		names = append(names, m.Name)
+		spec.Receive = append(spec.Receive, Link{m.Name, "x", m.Name})
+	}
+	m, err := Bind(db, spec, ports("1", names...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[uint32]string{
+		0x0C00FF03: "ToAny ToEngine ToRetarder", 0x1800FF03: "ToAny ToEngine ToRetarder",
+		0x0C000003: "ToEngine", 0x0C001003: "ToRetarder", 0x0C002003: "ToAny", 0x0C00FF05: "ToOther", 0x0C00FF07: "",
+	} {
+		f := can.Frame{ID: id | can.EFF, Len: 1, Data: [64]byte{7}}
+		u, next := make([]float64, len(names)), f
+		m.Decode(u, &f)
+		for i, n := m.FindToAll(f.ID), 0; ; n++ {
+			if i = m.Further(i, &next); i < 0 || n > len(m.Rx) {
+				break
+			}
+			if at, result := m.Decode(u, &next); at != i || result != OK {
+				t.Errorf("%08X: message %d for %d, result %d", id, at, i, result)
+			}
+		}
+		var got []string
+		for i, v := range u {
+			if v == 7 {
+				got = append(got, db.Messages[i].Name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%08X is for %q, want %q", id, got, want)
+		}
+	}
+}

@@ -24,6 +24,7 @@ func Bind(db *messages.Database, spec Spec, inputs, outputs []units.Port) (*Map,
 	b := &binder{
 		db: db, m: &Map{PeriodNs: spec.PeriodNs},
 		inputs: inputs, outputs: outputs, drivers: map[int]Link{}, addresses: spec.Addresses,
+		spec: &spec, excerpts: map[string]*excerpt{},
 	}
 	err := try(func() {
 		bindEach(InSendings, spec.Sendings, b.addSending)
@@ -58,6 +59,8 @@ type binder struct {
 	drivers         map[int]Link // link that drives an input
 	addresses       []uint8      // J1939 addresses of the bench
 	frames          []*txLayout  // layouts of m.Tx
+	spec            *Spec
+	excerpts        map[string]*excerpt // by message, of those in use
 }
 
 func (l Link) describe() string {
@@ -110,7 +113,7 @@ func CheckSignal(db *messages.Database, msg *messages.Message, sig *messages.Sig
 	})
 }
 
-// rawField returns a field for the raw bits of s, which lies within 64 bytes.
+// rawField returns a field for the raw bits of s. Its place is right if s lies within 64 bytes.
 func rawField(s *messages.Signal) (f Field) {
 	at := min(s.Start/8, 56)
 	f = Field{
@@ -191,13 +194,24 @@ func (f *Field) narrow(lo, hi float64) {
 // numbers, and 0.3 is not 3·0.1.
 func tolerance(r float64) float64 { return 1e-6 + 1e-15*math.Abs(r) }
 
-// findMessage returns the message of the database called name.
+// findMessage returns the message of the database called name, or the excerpt of one of more than 64 bytes.
 func (b *binder) findMessage(name string) *messages.Message {
 	i, near := findByName(b.db.Messages, name, func(m *messages.Message) string { return m.Name })
 	if i < 0 {
 		refuse("%s has no message %q; %s", b.db.File, name, near)
 	}
+	if msg := &b.db.Messages[i]; msg.Len > 64 {
+		return &b.excerptOf(msg).msg
+	}
 	return &b.db.Messages[i]
+}
+
+// sizeOf returns the length of a message in the database.
+func (b *binder) sizeOf(msg *messages.Message) int {
+	if e := b.excerpts[msg.Name]; e != nil {
+		return e.full.Len
+	}
+	return msg.Len
 }
 
 // findSignal returns the signal of msg called name.

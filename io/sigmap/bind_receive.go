@@ -49,10 +49,13 @@ func (b *binder) rxOf(msg *messages.Message) *Rx {
 	if i < 0 {
 		i = len(b.m.Rx)
 		b.m.Rx = append(b.m.Rx, Rx{
-			Name: msg.Name, ID: msg.ID, Len: min(msg.Len, 64), Size: min(msg.Len, 64), Long: msg.Long(),
+			Name: msg.Name, ID: msg.ID, Len: msg.Len, Size: msg.Len, Long: msg.J1939 && b.sizeOf(msg) > 8,
 			Strict: true, FD: msg.IsFD(), Paired: b.isPaired(msg),
 			CycleTicks: b.cycleTicks(msg.CycleNs), TimeoutTicks: DefaultTimeout,
 		})
+		if e := b.excerpts[msg.Name]; e != nil {
+			b.m.Rx[i].Excerpt = e.Excerpt
+		}
 	}
 
 	return &b.m.Rx[i]
@@ -126,8 +129,11 @@ func (b *binder) setReception(s *Reception) {
 		refuse("brs: the database has a classic message, which has no bit rate switch")
 	}
 
-	if msg.Len > 64 && len(s.Protect) > 0 {
-		refuse("it has %d bytes; a protection is possible up to 64", msg.Len)
+	if s.DLC > 0 && rx.Long {
+		refuse("dlc: several frames carry the message")
+	}
+	if n := b.sizeOf(msg); n > 64 && len(s.Protect) > 0 {
+		refuse("it has %d bytes; a protection is possible up to 64", n)
 	}
 	if s.DLC > 0 {
 		rx.Len, rx.Exact, rx.FD = s.DLC, true, rx.FD || s.DLC > 8

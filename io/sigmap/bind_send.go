@@ -15,6 +15,7 @@ import (
 // txLayout holds the layout of a sent message during Bind.
 type txLayout struct {
 	msg      *messages.Message
+	excerpt  *excerpt                    // of a message of more than 64 bytes, with msg; else nil
 	pages    []page                      // pages of a multiplexed message in the order sent; else one
 	reserved messages.Bits               // bits of counters and checksums
 	used     map[*messages.Signal]string // use of each signal, for errors
@@ -28,9 +29,9 @@ func (b *binder) addSending(s *Sending) {
 	}
 	t := Tx{Name: msg.Name, ID: b.sendID(msg, s), Len: msg.Len, Send: s.Send}
 	switch {
-	case msg.Long():
+	case msg.J1939 && b.sizeOf(msg) > 8:
 		t.Flags = can.FlagLong
-		checkLong(msg, s, t.ID)
+		checkLong(b.sizeOf(msg), s, t.ID)
 	case msg.IsFD():
 		t.Flags = can.FlagFDF
 	}
@@ -38,7 +39,7 @@ func (b *binder) addSending(s *Sending) {
 		t.Flags |= can.FlagBRS
 	}
 	b.setTiming(s, &t)
-	f := &txLayout{msg: msg, used: map[*messages.Signal]string{}}
+	f := &txLayout{msg: msg, excerpt: b.excerpts[msg.Name], used: map[*messages.Signal]string{}}
 	f.setPages(s)
 	if s.Counter != "" {
 		inContext("counter", func() { b.addCounter(s, &t, f) })
@@ -258,8 +259,15 @@ func (b *binder) fillRest(t *Tx, f *txLayout, restbus bool) {
 	for i := range f.pages {
 		p := &f.pages[i]
 		f.fillStartValues(p, false)
+		if f.excerpt != nil {
+			t.Excerpt = Excerpt{f.excerpt.At, f.excerpt.rest(p)}
+		}
 		for at := range 8 * t.Len {
-			if f.msg.J1939 && p.taken[at/64]>>(at%64)&1 == 0 {
+			switch {
+			case !f.msg.J1939 || p.taken[at/64]>>(at%64)&1 == 1:
+			case f.excerpt != nil:
+				p.base[at/8] |= t.Excerpt.Rest[t.Excerpt.At[at/8]] & (1 << (at % 8))
+			default:
 				p.base[at/8] |= 1 << (at % 8)
 			}
 		}
@@ -401,7 +409,7 @@ func (t *Tx) MaxBits() int {
 
 	if t.Flags&can.FlagLong != 0 {
 		packet := Tx{ID: t.ID, Len: 8}
-		return (1 + j1939.Packets(t.Len)) * packet.MaxBits()
+		return (1 + j1939.Packets(t.Excerpt.Size(t.Len))) * packet.MaxBits()
 	}
 
 	g := 34

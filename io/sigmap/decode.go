@@ -14,8 +14,13 @@ type Rx struct {
 	Size   int    // length by the database, bytes; further bytes of a frame are counted
 	Paired bool   // the database has a message with this number and the other length of the identifier
 	Whole  bool   // a frame with a signal out of its range is Rejected; else the signal alone is
-	Long   bool   // several frames carry the message; Len is 64 at most
+	Long   bool   // several frames carry the message
 	Fields []Field
+
+	Also   int   // 1 + index of a further message for which a J1939 frame to all nodes is; 0: none
+	AlsoTo uint8 // destination by which Find finds that message
+
+	Excerpt Excerpt // of a message of more than 64 bytes: Len and Size are those of its frame
 
 	CycleTicks   int64 // expected cycle, ticks; 0: none
 	TimeoutTicks int64 // longest time without a valid frame, ticks; 0: no limit

@@ -34,6 +34,8 @@ type Tx struct {
 	// data as Base for each page of a multiplexed message, sent in turn; empty: Base alone
 	Pages [][64]byte
 
+	Excerpt Excerpt // of a message of more than 64 bytes: Len is that of its frame
+
 	Fields     []Field
 	Waveforms  []Waveform
 	HasCounter bool

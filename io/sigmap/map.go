@@ -10,7 +10,8 @@
 // time), protect.go (sets counter and checksum), protect_check.go (checks both).
 //
 // Before the run: spec.go (Spec, the input of Bind), bind.go with bind_receive.go and bind_send.go
-// (Bind, phases of sent frames), address.go (addresses of J1939, Find's patterns), value.go (values and names as text), protect_spec.go
+// (Bind, phases of sent frames), address.go (addresses of J1939, Find's
+// patterns), excerpt.go (J1939 messages of more than 64 bytes), value.go (values and names as text), protect_spec.go
 // (ProtectionSpec, profiles) with protect_prepare.go.
 package sigmap
 
@@ -111,6 +112,32 @@ func (m *Map) Find(id uint32) int {
 	}
 
 	return -1
+}
+
+// FindToAll is Find for a J1939 frame to all nodes that is for several messages; -1: it is not.
+//
+//go:nosplit
+func (m *Map) FindToAll(id uint32) int {
+	if id&(can.EFF|destinationBits) != can.EFF|destinationBits {
+		return -1
+	}
+	i := m.Find(id)
+	if i >= 0 && m.Rx[i].Also == 0 {
+		return -1
+	}
+	return i
+}
+
+// Further makes a frame that is for message i, and for others, one for the next of them, and returns its
+// index; -1: there is none.
+//
+//go:nosplit
+func (m *Map) Further(i int, f *can.Frame) int {
+	if i < 0 || m.Rx[i].Also == 0 {
+		return -1
+	}
+	f.ID = f.ID&^destinationBits | uint32(m.Rx[i].AlsoTo)<<8
+	return m.Rx[i].Also - 1
 }
 
 // FindNumber returns the index in Rx of the message whose number a frame of the wrong format has, by the

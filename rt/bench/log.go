@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"lockstep/io/can"
+	"lockstep/io/j1939"
 	"lockstep/io/record"
 )
 
@@ -24,6 +26,17 @@ func OpenLog(iface string) (*record.Source, error) {
 		return nil, err
 	}
 	return record.OpenSource(path, channel)
+}
+
+// LogFilters returns filters that pass the frames of a log that are played on a bus: those that the bench
+// receives and, for the port of the bus, requests and packets of longer messages. Claims of addresses are
+// past.
+func (h *Handover) LogFilters(bus int) []can.Filter {
+	list := h.Maps[bus].Filters()
+	if h.Loop.Ports>>bus&1 == 1 {
+		list = append(list, j1939.Filters(j1939.PGNRequest, j1939.PGNConnection, j1939.PGNPacket)...)
+	}
+	return list
 }
 
 // logChannel splits an interface name into the file and the channel, "" for all channels. A file

@@ -81,6 +81,9 @@ func (c *Check) checkBus(h *bench.Handover, bus int) error {
 
 // isSent reports whether the frame, or one of its pages, has a signal.
 func isSent(msg *messages.Message, s *messages.Signal, tx *sigmap.Tx) bool {
+	if tx.Excerpt.Rest != nil {
+		return msg.PresentIn(s, tx.Excerpt.Whole(tx.Base[:tx.Len]))
+	}
 	return msg.Present(s, &tx.Base) || slices.ContainsFunc(tx.Pages, func(data [64]byte) bool { return msg.Present(s, &data) })
 }
 
@@ -108,7 +111,7 @@ func (v *interfaceTable) ms(ticks int64) string {
 }
 
 func (v *interfaceTable) aboutReceived(rx *sigmap.Rx) string {
-	text := fmt.Sprintf("%d bytes", rx.Len)
+	text := fmt.Sprintf("%d bytes", rx.Excerpt.Size(rx.Len))
 	if !rx.Exact {
 		text += " or more"
 	}
@@ -163,7 +166,7 @@ func (v *interfaceTable) reaction(r *sigmap.Reaction) string {
 }
 
 func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *bench.Frame) string {
-	text := fmt.Sprintf("%d bytes", tx.Len)
+	text := fmt.Sprintf("%d bytes", tx.Excerpt.Size(tx.Len))
 	if tx.Flags&can.FlagFDF != 0 {
 		text += " of CAN FD"
 	}

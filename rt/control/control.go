@@ -99,6 +99,7 @@ func Open(dir string, r report.View, target int, record *recorder.EventLog, stop
 		return nil, err
 	}
 	c.commands = scenario.NewCommands(r.Handover)
+	c.commands.Restore(r.Status.SetValues())
 	c.publishChange()
 	go c.acceptClients()
 	return c, nil

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"math"
 	"net"
 	"os"
 	"slices"
@@ -442,5 +444,28 @@ func TestAttachedSupervisorKnowsTheSlots(t *testing.T) {
 	NameFaults(v)
 	if got := takenSlots(h); !slices.Equal(got, []string{"slot0"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// A second supervisor shows what the first one has set, and can release it.
+func TestAttachedSupervisorKnowsTheValuesThatAreSet(t *testing.T) {
+	c := newControlled(t)
+	c.must("set", "clutch7.pressure=3 bar", "Status.lag=2 ms")
+	c.must("set", "clutch7.pressure=4 bar")
+	c.s.Close()
+	var err error
+	if c.s, err = Open(c.dir, report.View{Handover: openControlled(t), Status: c.Status}, os.Getpid(), nil, c.stop); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"clutch7.pressure": "4 bar", "Status.lag": "0.002 s"} // in the units of their ports
+	if got := c.must("status").Set; !maps.Equal(got, want) {
+		t.Errorf("after the attach set is %v, want %v", got, want)
+	}
+	c.must("release", "Status.lag")
+	if list := c.Status.SetValues(); len(list) != 1 || !(math.Abs(list[0].Value-4e5) < 1e-6) {
+		t.Errorf("the loop has set %+v", list)
+	}
+	if c.must("release", "all"); len(c.Status.SetValues()) != 0 || len(c.must("status").Set) != 0 {
+		t.Errorf("after the release: %+v", c.Status.SetValues())
 	}
 }

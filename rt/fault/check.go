@@ -29,6 +29,7 @@ var (
 	errNoCounter  = errors.New("the frame has no counter")
 	errOffset     = errors.New("the offset leaves a checksum as it is")
 	errLength     = errors.New("the length is invalid, or is the frame's own")
+	errExcerpt    = errors.New("a message of more than 64 bytes keeps its length")
 	errBurst      = fmt.Errorf("a burst is 1 to %d frames", MaxBurst)
 	errDuration   = errors.New("the duration is negative, or counts frames of a target without frames")
 	errTrigger    = errors.New("a condition names an input or output that does not exist, or a limit that is not finite")
@@ -141,10 +142,10 @@ func (s *Set) checkFault(f *Fault) error {
 		if t.Send == sigmap.OnChange {
 			cycle = 0
 		}
-		return checkFrame(f, t.Protect, frameFacts{t.Len, t.Flags&(can.FlagFDF|can.FlagLong) != 0, cycle, t.HasCounter})
+		return checkFrame(f, t.Protect, frameFacts{t.Excerpt.Size(t.Len), t.Flags&(can.FlagFDF|can.FlagLong) != 0, cycle, t.HasCounter})
 	case ReceivedFrame:
 		r := &s.Maps[f.Bus].Rx[f.Message]
-		return checkFrame(f, r.Protect, frameFacts{r.Len, r.FD || r.Len > 8, r.CycleTicks, false})
+		return checkFrame(f, r.Protect, frameFacts{r.Excerpt.Size(r.Len), r.FD || r.Len > 8, r.CycleTicks, false})
 	}
 
 	return nil
@@ -298,6 +299,9 @@ func checkFrame(f *Fault, list []sigmap.Protection, t frameFacts) error {
 			return errNoChecksum
 		}
 	case WrongLength:
+		if t.length > 64 {
+			return errExcerpt
+		}
 		if f.N == int64(t.length) || !IsFrameLength(f.N, t.fd) {
 			return errLength
 		}

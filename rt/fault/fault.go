@@ -5,6 +5,7 @@ import "lockstep/io/sigmap"
 // The bounds of a Set.
 const (
 	Max      = 64   // faults at once: slots
+	MaxSet   = 256  // inputs and signals set at once: StatusBlock.SetValues
 	MaxDelay = 1000 // longest delay of a value or a frame, ticks
 	// frames that a fault can hold back at once; further frames of a message without a cycle are
 	// dropped
@@ -179,6 +180,16 @@ func (p *Plan) SetWaveforms(maps []*sigmap.Map) {
 		if s := &p.Stimuli[i]; s.Where == Signal {
 			t := &maps[s.Bus].Tx[s.Message]
 			t.Waveforms[t.Fields[s.Field].Waveform-1] = s.Waveform
+		}
+	}
+}
+
+// HoldValues makes Drive commands the values of the signals of the maps, one per bus.
+func HoldValues(maps []*sigmap.Map, list []Command) {
+	s := Set{System: System{Maps: maps}}
+	for i := range list {
+		if list[i].Fault.Where == Signal && s.checkTarget(&list[i].Fault) == nil && s.waveform(&list[i].Fault) != nil {
+			s.drive(&list[i])
 		}
 	}
 }

@@ -148,12 +148,12 @@ func (s *Set) addStimulus(st *Stimulus) error {
 	return nil
 }
 
-// Apply applies a command, with effect from the next BeginTick on.
+// Apply applies a command, with effect from the next BeginTick on; false: Check refuses it.
 //
 //go:nosplit
-func (s *Set) Apply(c *Command) {
+func (s *Set) Apply(c *Command) bool {
 	if s.Check(c) != nil {
-		return
+		return false
 	}
 	s.dirty = true
 	switch c.Op {
@@ -179,6 +179,7 @@ func (s *Set) Apply(c *Command) {
 	case ReleaseAll:
 		s.releaseAll()
 	}
+	return true
 }
 
 // drive sets an input or a signal to a value, or releases it.

@@ -21,12 +21,12 @@ const longMessages = `
 BO_ 2566852862 LongPressure: 20 TCU
  SG_ long_C1 : 128|8@1+ (0.1,0) [0|25] "bar" Gearbox
 BO_ 2565832958 LongCommand: 100 TCU
- SG_ long_C2 : 496|16@1+ (0.001,0) [0|25] "bar" Gearbox
- SG_ beyond : 520|8@1+ (1,0) [0|250] "" Gearbox
+ SG_ long_C2 : 720|16@1+ (0.001,0) [0|25] "bar" Gearbox
+ SG_ other : 736|8@1+ (1,0) [0|250] "" Gearbox
 BO_ 2566852992 LongSpeeds: 23 Gearbox
  SG_ long_out : 160|16@1+ (0.125,0) [0|8031.875] "rpm" TCU
-BO_ 2565800832 LongAnswer: 40 Gearbox
- SG_ long_in : 300|16@1+ (0.125,0) [0|8031.875] "rpm" TCU
+BO_ 2565800832 LongAnswer: 150 Gearbox
+ SG_ long_in : 1100|16@1+ (0.125,0) [0|8031.875] "rpm" TCU
 BA_ "VFrameFormat" BO_ 2566852862 3;
 BA_ "VFrameFormat" BO_ 2565832958 3;
 BA_ "VFrameFormat" BO_ 2566852992 3;
@@ -35,28 +35,45 @@ BA_ "VFrameFormat" BO_ 2565800832 3;
 
 // longBench returns the truck bench with the long messages.
 func longBench(t *testing.T) *bench.Bench {
+	return extendedBench(t, longMessages, longReplacements()...)
+}
+
+// longReplacements are those of longBench for extendedBench.
+func longReplacements() []string {
+	return []string{"time: 200 ms", "time: 1 s",
+		"ClutchPressures.pressure_C1 ->", "LongPressure.long_C1 ->", "ClutchPressures.pressure_C2 ->", "LongCommand.long_C2 ->",
+		"HRW: {cycle: 20 ms}", "HRW: {cycle: 20 ms}\n      LongSpeeds: {cycle: 1 s, phase: 500 ms}\n      LongAnswer: {cycle: 1 s, phase: 500 ms}",
+		"    messages:\n", "    messages:\n      LongPressure: {timeout: 5 s, from: 0x21}\n      LongCommand: {timeout: 5 s}\n",
+		"    send:\n", "    send:\n      - w_out -> LongSpeeds.long_out\n      - w_engine -> LongAnswer.long_in\n"}
+}
+
+// extendedBench returns the truck bench with additions to its database and with replacements in its file:
+// old text, new text, ...
+func extendedBench(t *testing.T, additions string, replace ...string) *bench.Bench {
+	t.Helper()
+	dir, text := extendedFiles(t, additions, replace...)
+	b, err := bench.Parse("b.yaml", dir, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// extendedFiles writes the database of extendedBench to a folder, and returns it with the bench file.
+func extendedFiles(t *testing.T, additions string, replace ...string) (dir, file string) {
 	t.Helper()
 	text, err := plants.Read("truck-bench")
 	db, err2 := plants.Read("j1939.dbc")
 	if err = errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	messages, attributes, _ := strings.Cut(longMessages, "BA_ ")
+	dir = t.TempDir()
+	messages, attributes, _ := strings.Cut(additions, "BA_ ")
 	all := strings.Replace(string(db), "\nCM_ \"", messages+"\nCM_ \"", 1) + "BA_ " + attributes
 	if err := os.WriteFile(filepath.Join(dir, "long.dbc"), []byte(all), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := strings.NewReplacer("j1939.dbc", "long.dbc", "time: 200 ms", "time: 1 s",
-		"ClutchPressures.pressure_C1 ->", "LongPressure.long_C1 ->", "ClutchPressures.pressure_C2 ->", "LongCommand.long_C2 ->",
-		"HRW: {cycle: 20 ms}", "HRW: {cycle: 20 ms}\n      LongSpeeds: {cycle: 1 s, phase: 500 ms}\n      LongAnswer: {cycle: 1 s, phase: 500 ms}",
-		"    messages:\n", "    messages:\n      LongPressure: {timeout: 5 s, from: 0x21}\n      LongCommand: {timeout: 5 s}\n",
-		"    send:\n", "    send:\n      - w_out -> LongSpeeds.long_out\n      - w_engine -> LongAnswer.long_in\n")
-	b, err := bench.Parse("b.yaml", dir, []byte(r.Replace(string(text))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return dir, strings.NewReplacer(append([]string{"j1939.dbc", "long.dbc"}, replace...)...).Replace(string(text))
 }
 
 // input returns the value of an input of the plant in its declared unit.
@@ -114,7 +131,7 @@ func TestSignalOfAMessageToAllEntersThePlantAtOneTick(t *testing.T) {
 func TestMessageToTheBenchIsConfirmedAndDecoded(t *testing.T) {
 	r := startRig(t, longBench(t))
 	data := bytes.Repeat([]byte{0xFF}, 100)
-	data[62], data[63] = 0x88, 0x13 // 5000: the last bits within 64 bytes
+	data[90], data[91] = 0x88, 0x13 // 5000
 	r.sendData(0x18EC8007, 16, 100, 0, 15, 255, 0, 0xEF, 0)
 	from := 1
 	for range 8 {
@@ -144,7 +161,7 @@ func TestMessageToTheBenchIsConfirmedAndDecoded(t *testing.T) {
 // The client assembles what it hears by itself.
 func TestMessagesOfTheBenchAreAssembledByAClient(t *testing.T) {
 	r := startRig(t, longBench(t))
-	toAll, toNode, last, confirmed := []byte{}, make([]byte, 42), int64(0), false
+	toAll, toNode, last, confirmed := []byte{}, make([]byte, 154), int64(0), false
 	var out, in float64 // speeds of the plant when the messages are made, rpm
 	for k := range 140 {
 		frames := r.tick()
@@ -164,16 +181,18 @@ func TestMessagesOfTheBenchAreAssembledByAClient(t *testing.T) {
 				}
 				toAll, last = append(toAll, f.Data[1:8]...), r.now
 			case 0x1CEC0380:
-				if [8]byte(f.Data[:8]) != [8]byte{16, 40, 0, 6, 16, 0, 0xEF, 0} {
+				if [8]byte(f.Data[:8]) != [8]byte{16, 150, 0, 22, 16, 0, 0xEF, 0} {
 					t.Errorf("requested by % X", f.Data[:8])
 				}
 				r.sendData(0x1CEC8003, 17, 2, 1, 255, 255, 0, 0xEF, 0)
 			case 0x1CEB0380:
 				switch copy(toNode[7*(f.Data[0]-1):], f.Data[1:8]); f.Data[0] {
 				case 2:
-					r.sendData(0x1CEC8003, 17, 4, 3, 255, 255, 0, 0xEF, 0)
-				case 6:
-					r.sendData(0x1CEC8003, 19, 40, 0, 6, 255, 0, 0xEF, 0)
+					r.sendData(0x1CEC8003, 17, 16, 3, 255, 255, 0, 0xEF, 0)
+				case 18:
+					r.sendData(0x1CEC8003, 17, 4, 19, 255, 255, 0, 0xEF, 0)
+				case 22:
+					r.sendData(0x1CEC8003, 19, 150, 0, 22, 255, 0, 0xEF, 0)
 					confirmed = true
 				}
 			}
@@ -186,8 +205,12 @@ func TestMessagesOfTheBenchAreAssembledByAClient(t *testing.T) {
 	if got := float64(binary.LittleEndian.Uint16(toAll[20:])) * 0.125; !(math.Abs(got-max(0, out)) <= 0.0625) {
 		t.Errorf("output shaft %g rpm in the message, %g in the plant", got, out)
 	}
-	if got := float64(binary.LittleEndian.Uint32(toNode[37:])>>4&0xFFFF) * 0.125; !(in > 1) || !(math.Abs(got-in) <= 0.0625) {
+	if got := float64(binary.LittleEndian.Uint32(toNode[137:])>>4&0xFFFF) * 0.125; !(in > 1) || !(math.Abs(got-in) <= 0.0625) {
 		t.Errorf("engine %g rpm in the message, %g in the plant", got, in)
+	}
+	toNode[137], toNode[138], toNode[139] = toNode[137]|0xF0, 0xFF, toNode[139]|0x0F
+	if !bytes.Equal(toNode, bytes.Repeat([]byte{0xFF}, 154)) {
+		t.Errorf("to the node, without the speed: % X", toNode)
 	}
 	if c := r.port.Counts(); c.Messages.Sent != 2 || c.Messages.Broken != 0 || c.Messages.Replaced != 0 {
 		t.Errorf("%+v", c)

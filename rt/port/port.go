@@ -17,6 +17,11 @@
 // The loop decodes a received message as it decodes a frame, with the faults, timeouts and counts of its
 // message, and enters it in the record with can.FlagLong. A replay decodes it again at the same tick.
 //
+// # Delay
+//
+// The frames of a port and those of the plant share the queue of an interface. A Delay measures what this
+// costs the plant's frames.
+//
 // # Record
 //
 // The frames that a port has sent are in the record as frames of the bench that are not the plant's:
@@ -25,6 +30,7 @@ package port
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"lockstep/io/can"
@@ -45,7 +51,8 @@ type Port struct {
 	Stamp func() int64
 
 	transport j1939.Transport
-	queue     []queued // frames that the bus has not taken yet
+	queue     []queued        // frames that the bus has not taken yet
+	asking    map[int][]uint8 // nodes that wait for message i of Map.Tx, of several frames
 
 	mu     sync.Mutex // guards the fields below
 	sent   []Sent
@@ -65,16 +72,22 @@ type Sent struct {
 	Frame can.Frame
 }
 
+// maxQueued bounds the frames that wait for the bus: more than all sessions of the transport protocol make.
+const maxQueued = 1 << 10
+
 // maxSent bounds the frames that wait for TakeSent; without a record nobody takes them.
 const maxSent = 1 << 12
 
 // Counts counts the work of a port.
 type Counts struct {
 	Frames   uint64 // frames sent
+	Dropped  uint64 // frames that the bus did not take
 	Messages j1939.TransportCounts
 	Requests uint64 // requests to an address of the bench or to all, except for claims
 	Refused  uint64 // requests refused
 	WaitMax  int64  // longest time from the instant at which a frame was due until the bus took it, ns
+	Burst    int    // most bits that the bus took at once
+	Delay    DelayCounts
 }
 
 // IsNeeded reports whether a bus of a bench needs a port.
@@ -82,7 +95,7 @@ func IsNeeded(h *bench.Handover, bus int) bool { return h.Loop.Ports>>bus&1 == 1
 
 // New returns the port of a bus.
 func New(h *bench.Handover, status *rt.StatusBlock, bus int) *Port {
-	p := &Port{bus: bus, m: h.Maps[bus], status: status}
+	p := &Port{bus: bus, m: h.Maps[bus], status: status, asking: map[int][]uint8{}}
 	for _, m := range h.Maps[:bus] {
 		p.firstTx += len(m.Tx)
 	}
@@ -102,10 +115,34 @@ func (p *Port) Receive(f *can.Frame, now int64, owns func(address uint8) bool) {
 	p.collect(now)
 }
 
-// SendLong sends a message of several frames that the loop has made.
-func (p *Port) SendLong(f *can.Frame, now int64) {
-	_ = p.transport.Send(j1939.Message{ID: j1939.ParseID(f.ID), Data: f.Data[:f.Len]}, now) // it counts what it refuses
+// SendLong sends a message of several frames that the loop has made: to its destination, and to each node
+// that has requested it from one address, SAE J1939-21, 5.4.2. A message that only answers a request goes to
+// the nodes that wait for it.
+func (p *Port) SendLong(f *rt.PortFrame, now int64) {
+	i := p.txIndex(f.Frame.ID)
+	if i < 0 {
+		return
+	}
+	m := j1939.Message{ID: j1939.ParseID(f.Frame.ID), Data: p.m.Tx[i].Excerpt.Whole(f.Frame.Data[:f.Frame.Len])}
+	to := p.asking[i]
+	delete(p.asking, i)
+	if !f.Answer && !slices.Contains(to, m.ID.Destination) {
+		to = append(to, m.ID.Destination)
+	}
+	for _, m.ID.Destination = range to {
+		_ = p.transport.Send(m, now) // it counts what it refuses
+	}
 	p.collect(now)
+}
+
+// txIndex returns the index of a sent message of several frames, -1 if there is none.
+func (p *Port) txIndex(id uint32) int {
+	for i := range p.m.Tx {
+		if t := &p.m.Tx[i]; t.ID == id && t.Flags&can.FlagLong != 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // Poll serves the timers of the port at an instant, ns.
@@ -121,11 +158,12 @@ func (p *Port) collect(now int64) {
 		p.Queue(f, now)
 	}
 	for _, m := range p.transport.TakeMessages() {
-		v := rt.PortFrame{Bus: int64(p.bus), Frame: can.Frame{ID: m.ID.Bits(), Flags: can.FlagLong}}
-		v.Frame.Len = uint8(copy(v.Frame.Data[:], m.Data))
-		if i := p.m.Find(v.Frame.ID); i < 0 || !p.m.Rx[i].Long {
+		v := rt.PortFrame{Bus: int32(p.bus), Frame: can.Frame{ID: m.ID.Bits(), Flags: can.FlagLong}}
+		i := p.m.Find(v.Frame.ID)
+		if i < 0 || !p.m.Rx[i].Long {
 			continue
 		}
+		v.Frame.Len = uint8(p.m.Rx[i].Excerpt.Cut(&v.Frame.Data, m.Data))
 		if p.Stamp != nil {
 			v.Stamp = p.Stamp()
 		}
@@ -138,7 +176,7 @@ func (p *Port) collect(now int64) {
 
 // answer answers a request. A node answers a request to all only if it supports the group.
 func (p *Port) answer(request *can.Frame, pgn uint32, now int64, owns func(address uint8) bool) {
-	to := j1939.ParseID(request.ID).Destination
+	from, to := j1939.ParseID(request.ID).Source, j1939.ParseID(request.ID).Destination
 	if to != j1939.Global && !owns(to) {
 		return
 	}
@@ -147,6 +185,14 @@ func (p *Port) answer(request *can.Frame, pgn uint32, now int64, owns func(addre
 		id := j1939.ParseID(p.m.Tx[i].ID)
 		if p.m.Tx[i].ID&can.EFF == 0 || id.PGN != pgn || to != j1939.Global && id.Source != to || !owns(id.Source) {
 			continue
+		}
+		if p.m.Tx[i].Flags&can.FlagLong != 0 {
+			if to == j1939.Global {
+				from = id.Destination
+			}
+			if !slices.Contains(p.asking[i], from) {
+				p.asking[i] = append(p.asking[i], from)
+			}
 		}
 		p.status.SendNow(p.firstTx + i)
 		supported = true
@@ -164,30 +210,43 @@ func (p *Port) answer(request *can.Frame, pgn uint32, now int64, owns func(addre
 	}
 }
 
-// Queue adds a frame to be sent, due at an instant, ns.
-func (p *Port) Queue(f can.Frame, due int64) { p.queue = append(p.queue, queued{f, due}) }
+// Queue adds a frame to be sent, due at an instant, ns. A bus that takes nothing loses frames: they are
+// counted.
+func (p *Port) Queue(f can.Frame, due int64) {
+	if len(p.queue) < maxQueued {
+		p.queue = append(p.queue, queued{f, due})
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.counts.Dropped++
+}
 
 // DropQueue removes the frames that the bus has not taken yet, and the sessions of the transport protocol.
 func (p *Port) DropQueue() {
 	p.queue, p.transport = p.queue[:0], j1939.Transport{Counts: p.transport.Counts}
+	clear(p.asking)
 }
 
 // Queued returns how many frames the bus has not taken yet.
 func (p *Port) Queued() int { return len(p.queue) }
 
-// Flush sends the queued frames in their order, as far as the bus takes them.
-func (p *Port) Flush(now int64, send func(*can.Frame) bool) {
+// Flush sends the queued frames in their order, as far as the bus takes them, and returns how many.
+func (p *Port) Flush(now int64, send func(*can.Frame) bool) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := 0
+	bits := 0
 	for ; n < len(p.queue) && send(&p.queue[n].frame); n++ {
 		p.counts.Frames++
+		bits += bitsOf(&p.queue[n].frame)
 		p.counts.WaitMax = max(p.counts.WaitMax, now-p.queue[n].due)
 		if len(p.sent) < maxSent {
 			p.sent = append(p.sent, Sent{p.bus, now, p.queue[n].frame})
 		}
 	}
+	p.counts.Burst = max(p.counts.Burst, bits)
 	p.queue = append(p.queue[:0], p.queue[n:]...)
+	return n
 }
 
 // TakeSent removes and returns the frames sent since the last call, in their order.
@@ -201,12 +260,16 @@ func (p *Port) TakeSent() []Sent {
 
 // String returns the counts as a line of the report; "" if the port has done nothing.
 func (c Counts) String() string {
-	if m := c.Messages; c.Frames == 0 && c.Requests == 0 && m.Received+m.Broken == 0 {
+	if m := c.Messages; c.Frames+c.Dropped == 0 && c.Requests == 0 && m.Received+m.Broken == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d frames sent, each within %.1f ms; %d requests, %d refused; messages of several frames: "+
-		"%d received, %d sent, %d broken, %d replaced", c.Frames, float64(c.WaitMax)/1e6, c.Requests, c.Refused,
-		c.Messages.Received, c.Messages.Sent, c.Messages.Broken, c.Messages.Replaced)
+	text := ""
+	if c.Dropped > 0 {
+		text = fmt.Sprintf(", %d not taken by the bus", c.Dropped)
+	}
+	return fmt.Sprintf("%d frames sent, each within %.1f ms, at most %d bits at once%s; %d requests, %d refused; messages of several frames: "+
+		"%d received, %d sent, %d broken, %d replaced", c.Frames, float64(c.WaitMax)/1e6, c.Burst, text, c.Requests, c.Refused,
+		c.Messages.Received, c.Messages.Sent, c.Messages.Broken, c.Messages.Replaced) + c.Delay.String()
 }
 
 // Counts returns the counts so far.

@@ -80,7 +80,7 @@ func (r *rig) tick() (list []can.Frame) {
 	var f rt.PortFrame
 	for r.status.NextPortFrame(&f) {
 		if f.Frame.Flags&can.FlagLong != 0 {
-			r.port.SendLong(&f.Frame, r.now)
+			r.port.SendLong(&f, r.now)
 		} else {
 			r.port.Receive(&f.Frame, r.now, r.owns)
 		}

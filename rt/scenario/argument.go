@@ -153,6 +153,9 @@ func (b *binding) size(text string) (err error) {
 	} else {
 		n = m.Tx[b.Message].Len
 	}
+	if b.t.msg.Len > 64 {
+		return fmt.Errorf("a message of more than 64 bytes keeps its length: it has %d", b.t.msg.Len)
+	}
 	if err == nil && b.N == int64(n) {
 		err = fmt.Errorf("the frame has %d bytes already", b.N)
 	}

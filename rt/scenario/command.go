@@ -200,9 +200,33 @@ func (c *Commands) setValue(arg string) (command fault.Command, err error) {
 	if err != nil {
 		return command, fmt.Errorf("%s: %w", name, err)
 	}
-	c.Set = append(c.withoutSet(t.name), SetValue{t.name, value})
-	slices.SortFunc(c.Set, func(a, b SetValue) int { return strings.Compare(a.Name, b.Name) })
+	if c.noteSet(t.name, value); len(c.Set) > fault.MaxSet {
+		return command, fmt.Errorf("%s: %d inputs and signals are set already: release some", name, fault.MaxSet)
+	}
 	return command, nil
+}
+
+// noteSet notes in Set that an input or signal has a value.
+func (c *Commands) noteSet(name, value string) {
+	c.Set = append(c.withoutSet(name), SetValue{name, value})
+	slices.SortFunc(c.Set, func(a, b SetValue) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// Restore notes in Set what an earlier supervisor of the run has set, with values in their declared units.
+func (c *Commands) Restore(list []fault.Command) {
+	for _, v := range list {
+		name := ""
+		if v.Fault.Where == fault.Input {
+			name = c.h.Tables.Inputs[v.Input].Name
+		} else {
+			tx := &c.h.Maps[v.Fault.Bus].Tx[v.Fault.Message]
+			name = tx.Name + "." + tx.Fields[v.Fault.Field].Name + onBus(c.h, v.Fault.Bus)
+		}
+		t, err := findStimulus(c.h, name, func(by, _ string) error { return errors.New(by) })
+		if err == nil { // the loop has taken the command
+			c.noteSet(t.name, t.Format(t.toSI(v.Value)))
+		}
+	}
 }
 
 // withoutSet returns a copy of Set without the input or signal called name.

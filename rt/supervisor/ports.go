@@ -32,13 +32,14 @@ const (
 // busPorts has the port of each bus. On an interface it reads a socket of its own: there it claims the
 // J1939 addresses of the bench before the first tick, and defends them until the end of the run. A pair
 // has no other node that could claim an address: its addresses are held, and the loop passes on the
-// frames that are not the plant's.
+// frames that are not the plant's. So it is for a log in place of a bus; what the port sends goes nowhere.
 type busPorts struct {
 	report.View
 	shared [rt.MaxBuses]*can.Bus // sockets of the target, to send on a pair; nil: none
 	buses  []*busPort
 
 	frames    [maxPortFrames]can.Frame // scratch of poll
+	stamps    [maxPortFrames]can.Stamp // scratch of poll
 	forwarded rt.PortFrame             // scratch of poll
 
 	stop func() // ends serve; nil: not started
@@ -59,7 +60,9 @@ type busPort struct {
 	reads bool // on is a socket of the port; false: the loop passes on the frames
 	nodes []claimedNode
 	port  *port.Port
-	down  uint64 // can.Stats.Down at the last poll
+	echo  *can.Bus    // receives the frames of the bench that were on the bus; nil: the bus is no interface
+	delay *port.Delay // of the plant's frames behind those of the port
+	down  uint64      // can.Stats.Down at the last poll
 
 	// An address is lost under the rule stop: only "cannot claim" is still sent. silentAt is the tick.
 	silent   bool
@@ -79,19 +82,40 @@ func (c *busPorts) open(r report.View) error {
 	for i := range r.Handover.Bench.Buses {
 		bus := &r.Handover.Bench.Buses[i]
 		switch {
-		case !port.IsNeeded(r.Handover, i) || strings.HasPrefix(bus.Interface.Text, bench.LogPrefix):
+		case !port.IsNeeded(r.Handover, i):
 		case !bench.IsHostInterface(bus.Interface.Text):
 			c.add(i, c.shared[i], false)
 		default:
-			on, err := can.Dial(bus.Interface.Text, j1939.Filters())
+			on, err := can.Dial(bus.Interface.Text, j1939.Filters(j1939.PGNClaim, j1939.PGNRequest, j1939.PGNConnection, j1939.PGNPacket))
 			if err != nil {
 				return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 			}
 			c.add(i, on, true)
+			if c.buses[len(c.buses)-1].echo, err = can.Dial(bus.Interface.Text, c.sentFilters(i)); err != nil {
+				return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
+			}
 		}
 	}
 
 	return nil
+}
+
+// sentFilters returns filters that pass the frames that the target and the port send on a bus.
+func (c *busPorts) sentFilters(bus int) []can.Filter {
+	m := c.Handover.Maps[bus]
+	list := m.LoopFilters()[len(m.Filters()):]
+	var sources []uint32
+	for i := range m.Tx {
+		if a := m.Tx[i].ID & 0xFF; m.Tx[i].ID&can.EFF != 0 && !slices.Contains(sources, a) {
+			sources = append(sources, a)
+		}
+	}
+	for _, f := range j1939.Filters(j1939.PGNClaim, j1939.PGNAck, j1939.PGNConnection, j1939.PGNPacket) {
+		for _, a := range sources {
+			list = append(list, can.Filter{ID: f.ID | a, Mask: f.Mask | 0xFF})
+		}
+	}
+	return list
 }
 
 // add makes the port of a bus on a socket, which busPorts closes. On a socket that it reads it claims the
@@ -100,6 +124,9 @@ func (c *busPorts) add(index int, on *can.Bus, reads bool) {
 	w := &busPort{
 		index: index, bus: &c.Handover.Bench.Buses[index], on: on, reads: reads,
 		port: port.New(c.Handover, c.Status, index),
+	}
+	if t := c.Handover.Tables; t != nil {
+		w.delay = port.NewDelay(c.Handover.Maps[index], t.PeriodNs, w.bus.BitRate)
 	}
 	w.port.Stamp = sched.Realtime
 	if w.bus.J1939 != nil {
@@ -197,6 +224,9 @@ func (c *busPorts) close() {
 	}
 	for _, w := range c.buses {
 		w.on.Close() // may be called twice
+		if w.echo != nil {
+			w.echo.Close()
+		}
 	}
 	for _, b := range c.shared {
 		if b != nil {
@@ -237,6 +267,9 @@ func (c *busPorts) poll() (waits bool) {
 
 		for n := range w.nodes {
 			c.noteState(w, &w.nodes[n])
+		}
+		w.flush(now)
+		for n := range w.nodes {
 			if w.nodes[n].State == j1939.Lost && !c.mayYield(w) {
 				continue
 			}
@@ -253,11 +286,38 @@ func (c *busPorts) poll() (waits bool) {
 		if !w.silent {
 			w.port.Poll(now)
 		}
-		w.port.Flush(now, w.on.Send)
+		w.flush(now)
 		w.down = w.on.Stats.Down
+		c.measureDelay(w)
 	}
 
 	return waits
+}
+
+// measureDelay reads the frames of the bench that were on an interface.
+func (c *busPorts) measureDelay(w *busPort) {
+	start := int64(c.Status.StartNs.Load())
+	if w.echo == nil || start == 0 {
+		return
+	}
+	n := w.echo.RecvAt(c.frames[:], c.stamps[:])
+	offset := sched.Realtime() - sched.Now()
+	for i := range n {
+		if at := c.stamps[i].Soft - offset - start; c.stamps[i].Soft != 0 && at >= 0 {
+			w.delay.Note(&c.frames[i], at)
+		}
+	}
+}
+
+// flush sends the frames of the port. An address that is claimed is not held before its claim has been on the
+// bus for the time to contest it, however late the bus takes the claim.
+func (w *busPort) flush(now int64) {
+	if w.port.Flush(now, w.on.Send) == 0 && w.port.Queued() == 0 {
+		return
+	}
+	for i := range w.nodes {
+		w.nodes[i].NoteSent(sched.Now())
+	}
 }
 
 // receiveForwarded processes the frames that the loop has passed on.
@@ -271,7 +331,7 @@ func (c *busPorts) receiveForwarded(now int64) {
 		switch {
 		case i < 0 || c.buses[i].silent:
 		case f.Flags&can.FlagLong != 0:
-			c.buses[i].port.SendLong(f, now)
+			c.buses[i].port.SendLong(&c.forwarded, now)
 		case !c.buses[i].reads:
 			c.buses[i].receive(f, now)
 		}
@@ -339,8 +399,14 @@ func (c *busPorts) events() []record.Event {
 
 // counts returns a line of the report for each port that has worked.
 func (c *busPorts) counts() (list []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, w := range c.buses {
-		if text := w.port.Counts().String(); text != "" {
+		counts := w.port.Counts()
+		if w.delay != nil {
+			counts.Delay = w.delay.Counts
+		}
+		if text := counts.String(); text != "" {
 			list = append(list, w.bus.Name.Text+": "+text)
 		}
 	}

@@ -120,6 +120,20 @@ func TestAddressesAreClaimedDefendedAndReported(t *testing.T) {
 	}
 }
 
+// The supervisor has no real-time rights: its first poll may come late. The time in which another node may
+// contest the address begins with the frame.
+func TestWaitForAnAddressBeginsWhenTheClaimIsOnTheBus(t *testing.T) {
+	g := newRig(t, "stop", bench.Address{Address: 0, Name: 10})
+	time.Sleep(j1939.ClaimWait + 50*time.Millisecond)
+	if !g.c.poll() || !g.c.poll() {
+		t.Error("the address is held as soon as its claim is sent")
+	}
+	g.expect(0, 10)
+	if err := g.c.waitClaimed(); err != nil || g.c.buses[0].nodes[0].State != j1939.Held {
+		t.Errorf("%v, %v", err, g.c.buses[0].nodes[0].State)
+	}
+}
+
 // silence expects that no frame comes for a time.
 func (g *rig) silence(d time.Duration) {
 	g.t.Helper()

@@ -376,7 +376,7 @@ func (r *Session) addBus(bus int, f *os.File) error {
 func (r *Session) dial(bus int) (*os.File, error) {
 	name, m := r.Bench.Buses[bus].Interface.Text, r.Handover.Maps[bus]
 	if bench.IsLog(name) {
-		p, target, err := recorder.OpenPlayer(name, m.Filters())
+		p, target, err := recorder.OpenPlayer(name, r.Handover.LogFilters(bus))
 		if err == nil {
 			r.players = append(r.players, p)
 		}

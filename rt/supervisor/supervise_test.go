@@ -14,6 +14,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/sigmap"
 	"lockstep/rt"
+	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/control"
 	"lockstep/rt/fault"
@@ -108,13 +109,33 @@ func TestWatchdogWaitsForTheSafeValuesAfterTheEndOfARun(t *testing.T) {
 	}
 }
 
-// The safe values for a target that has died go on with the stimuli of the restbus.
+// The safe values for a target that has died go on with the stimuli of the restbus, and with the signals that
+// were set live.
 func TestWatchdogSendsTheStimuliOfTheRestbus(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		if got, want := modeAfterTheDeath(t, live), map[bool]int{false: 9, true: 5}[live]; got != want {
+			t.Errorf("set live %t: mode %d in the frame of Motor, want %d", live, got, want)
+		}
+	}
+}
+
+// modeAfterTheDeath returns the mode in the frame of Motor that a watchdog sends: 9 by a stimulus; live sets
+// it to 5 before.
+func modeAfterTheDeath(t *testing.T, live bool) (got int) {
 	r := runtest.Guarded(t, benchtest.GuardedText(t))
 	h := r.Handover
 	motor := slices.IndexFunc(h.Maps[0].Tx, func(x sigmap.Tx) bool { return x.Name == "Motor" })
 	mode := slices.IndexFunc(h.Maps[0].Tx[motor].Fields, func(f sigmap.Field) bool { return f.Name == "mode" })
-	h.Loop.Faults.Stimuli = []fault.Stimulus{{Where: fault.Signal, Message: motor, Field: mode, Waveform: sigmap.Waveform{At: []int64{0}, Value: []float64{9}}}}
+	at := fault.Fault{Where: fault.Signal, Message: motor, Field: mode}
+	if live {
+		r.Status.Post(1, []fault.Command{{Op: fault.Drive, Fault: at, Value: 5}})
+		r.Loop.Tick(1)
+	}
+	h, err := bench.Prepare(h.Bench) // as the guard's: in another process
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Loop.Faults.Stimuli = []fault.Stimulus{{Where: at.Where, Message: motor, Field: mode, Waveform: sigmap.Waveform{At: []int64{0}, Value: []float64{9}}}}
 	h.Loop.Safe.Ticks = 0 // every frame once
 	w := &watchdog{View: report.View{Handover: h, Status: r.Status}}
 	var unit *can.Bus
@@ -133,15 +154,13 @@ func TestWatchdogSendsTheStimuliOfTheRestbus(t *testing.T) {
 	r.Status.StartNs.Store(uint64(now))
 	w.sendSafeValues(now)
 	var frames [16]can.Frame
-	got := -1
+	got = -1
 	for _, f := range frames[:unit.Recv(frames[:])] {
 		if f.ID == 1024 {
 			got = int(f.Data[4] & 15)
 		}
 	}
-	if got != 9 {
-		t.Errorf("mode %d in the frame of Motor, want 9", got)
-	}
+	return got
 }
 
 // watched starts watch on a run whose target does not react to requests.

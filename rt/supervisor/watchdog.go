@@ -112,6 +112,7 @@ func (w *watchdog) sendSafeValues(now int64) {
 	h, p := w.Handover, w.Status
 	grid := sched.Grid{Start: int64(p.StartNs.Load()), Period: h.Tables.PeriodNs}
 	h.Loop.Faults.SetWaveforms(h.Maps)
+	p.HoldSetValues(h.Maps)
 	at := 0
 	for _, m := range h.Maps {
 		for i := range m.Tx {

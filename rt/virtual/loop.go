@@ -42,7 +42,7 @@ func (w *simulation) begin() (err error) {
 	}
 	for i := range w.buses {
 		var p *port.Port
-		if port.IsNeeded(h, i) && w.unitEnds[i] != nil {
+		if port.IsNeeded(h, i) {
 			p = port.New(h, w.view.Status, i)
 		}
 		w.ports = append(w.ports, p)
@@ -66,7 +66,7 @@ func (w *simulation) makeBuses() (err error) {
 		var target, end *os.File
 		if bench.IsLog(bus.Interface.Text) {
 			var p *recorder.Player
-			if p, target, err = recorder.OpenPlayer(bus.Interface.Text, w.view.Handover.Maps[i].Filters()); err == nil {
+			if p, target, err = recorder.OpenPlayer(bus.Interface.Text, w.view.Handover.LogFilters(i)); err == nil {
 				w.players = append(w.players, p)
 			}
 		} else {
@@ -245,7 +245,7 @@ func (w *simulation) stepPorts(now int64) {
 		switch p := w.ports[w.forwarded.Bus]; {
 		case p == nil:
 		case f.Flags&can.FlagLong != 0:
-			p.SendLong(f, now)
+			p.SendLong(&w.forwarded, now)
 		default:
 			p.Receive(f, now, w.owns(int(w.forwarded.Bus)))
 		}

@@ -287,6 +287,22 @@ func (r *replay) decodeCopies(b int, f *can.Frame, n int64) {
 	}
 }
 
+// decodeFurther decodes a frame to all nodes for each further message whose destination it is.
+func (r *replay) decodeFurther(b int, f *can.Frame) {
+	m, next := r.h.Maps[b], *f
+	for i := m.FindToAll(f.ID); ; {
+		if i = m.Further(i, &next); i < 0 {
+			return
+		}
+		copies, withheld := r.set.FilterReceived(b, &next, can.Stamp{})
+		if !withheld {
+			m.Decode(r.u, &next)
+		}
+		r.copies = append(r.copies, record.Frame{Bus: uint8(b), Withheld: withheld, Frame: next})
+		r.decodeCopies(b, &r.set.Copied, copies)
+	}
+}
+
 // checkTickStart begins tick k. An error is an effect of a fault at its start that the record does
 // not have.
 func (r *replay) checkTickStart(k int64) error {
@@ -349,6 +365,7 @@ func (r *replay) receiveFrame(f *record.Frame) error {
 			r.h.Maps[b].Decode(r.u, &f.Frame)
 		}
 		r.decodeCopies(b, &r.set.Copied, copies)
+		r.decodeFurther(b, &f.Frame)
 	case len(r.copies) > 0 && r.copies[0].Bus == f.Bus && r.copies[0].Frame == f.Frame:
 		withheld = r.copies[0].Withheld
 		r.copies = r.copies[1:]
