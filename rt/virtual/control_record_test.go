@@ -70,14 +70,14 @@ func startLoop(t *testing.T, v report.View) (end func()) {
 }
 
 // openControl opens the control socket of a run; ask sends a request as lockstep ctl does.
-func openControl(t *testing.T, v report.View, lines *recorder.EventLog) (ask func(words ...string) error) {
+func openControl(t *testing.T, v report.View, rec *recorder.Recorder) (ask func(words ...string) error) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ctl") // short: a socket's path is
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	server, err := control.Open(dir, v, os.Getpid(), lines, make(chan os.Signal, 4))
+	server, err := control.Open(dir, v, os.Getpid(), rec, make(chan os.Signal, 4))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestConcurrentLiveChangesReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := openControl(t, v, rec.EventLog())
+	ask := openControl(t, v, rec)
 	end := startLoop(t, v)
 	rec.Record(false)
 	var clients sync.WaitGroup
