@@ -299,18 +299,19 @@ func benchName(which string, runs bool) (string, error) {
 
 func ask(list []socket, which string, words []string, o Options) error {
 	defer closeAll(list)
-	v, c, err := prepare(words, &o)
+	which, err := benchName(which, hasOwn(list, which))
 	if err != nil {
-		return fmt.Errorf("ctl: %w", err)
-	}
-	if which, err = benchName(which, hasOwn(list, which)); err != nil {
 		return err
 	}
 	s, err := chooseRun(list, which)
 	if err != nil {
 		return fmt.Errorf("ctl: %w", err)
 	}
-	if err := s.perform(v, c, &o); err != nil {
+	v, c, err := prepare(words, &o)
+	if err == nil {
+		err = s.perform(v, c, &o)
+	}
+	if err != nil {
 		return fmt.Errorf("ctl: %w", err)
 	}
 	return nil

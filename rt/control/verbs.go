@@ -267,6 +267,7 @@ type streamLine struct {
 func (s *socket) printStream(from io.Reader, o *Options) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxAnswer)
+	var widths []int // of the columns
 	for lines.Scan() {
 		var l streamLine
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
@@ -274,7 +275,10 @@ func (s *socket) printStream(from io.Reader, o *Options) error {
 		}
 		text := host.PrintableLine(lines.Text()) + "\n"
 		if !o.JSON {
-			text = host.Printable(l.text())
+			if l.Signals != nil {
+				widths = columnWidths(l.Signals)
+			}
+			text = host.Printable(l.text(widths))
 		}
 		if _, err := io.WriteString(o.Out, text); err != nil {
 			return err
@@ -289,14 +293,25 @@ func (s *socket) printStream(from io.Reader, o *Options) error {
 	return host.Exitf(1, "%s has gone", s)
 }
 
+// columnWidths returns the widths of the columns of a stream.
+func columnWidths(list []StreamSignal) (widths []int) {
+	for _, s := range list {
+		widths = append(widths, max(12, len(s.title())))
+	}
+	return widths
+}
+
+// title returns the title of a column.
+func (s *StreamSignal) title() string { return s.Name + "[" + s.Unit + "]" }
+
 // text formats a line of a stream for people.
-func (l *streamLine) text() string {
+func (l *streamLine) text(widths []int) string {
 	var b strings.Builder
 	switch {
 	case l.Signals != nil:
-		b.WriteString("time[s]")
-		for _, s := range l.Signals {
-			fmt.Fprintf(&b, "\t%s[%s]", s.Name, s.Unit)
+		fmt.Fprintf(&b, "%10s", "time[s]")
+		for i := range l.Signals {
+			fmt.Fprintf(&b, "  %*s", widths[i], l.Signals[i].title())
 		}
 	case l.Ended != "":
 		fmt.Fprintf(&b, "the run has ended at %.3f s: %s", l.Time, l.Ended)
@@ -304,9 +319,9 @@ func (l *streamLine) text() string {
 		if l.Lost > 0 {
 			fmt.Fprintf(&b, "%d ticks are missing here\n", l.Lost)
 		}
-		fmt.Fprintf(&b, "%.3f", l.Time)
-		for i := range l.Last {
-			fmt.Fprintf(&b, "\t%.6g", l.Last[i])
+		fmt.Fprintf(&b, "%10.3f", l.Time)
+		for i := range l.Last[:min(len(l.Last), len(widths))] {
+			fmt.Fprintf(&b, "  %*.6g", widths[i], l.Last[i])
 			if i < len(l.Min) && i < len(l.Max) && l.Min[i] != l.Max[i] {
 				fmt.Fprintf(&b, " (%.6g to %.6g)", l.Min[i], l.Max[i])
 			}
