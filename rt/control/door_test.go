@@ -12,11 +12,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
+	"lockstep/io/can"
+	"lockstep/io/sigmap"
 	"lockstep/rt"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
@@ -342,6 +345,84 @@ func TestStreamSaysThatTheRunHasEnded(t *testing.T) {
 	}
 	if n := c.s.waitingClients.Load(); n != 0 {
 		t.Errorf("%d clients wait", n)
+	}
+}
+
+func TestStreamCountsTheTicksThatTheRingLost(t *testing.T) {
+	r := report.View{Handover: openControlled(t), Status: new(rt.StatusBlock)}
+	d, err := describe(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStreams(r, d)
+	signals, err := d.find([]string{"w1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	every, intervals := s.add(signals, 0), s.add(signals, 10)
+	y := make([]float64, len(r.Handover.Tables.Outputs))
+	for _, k := range []int64{1, 2, 6, 7, 25, 30} {
+		y[0] = float64(k)
+		s.entry(&rt.Entry{Kind: rt.KindStep, Tick: k, Y: y})
+		s.entry(&rt.Entry{Kind: rt.KindTiming, Tick: k})
+	}
+	unit := func(k float64) float64 { return k / (math.Pi / 30) } // rad/s to rpm
+	for _, want := range []Sample{{Tick: 1}, {Tick: 2}, {Tick: 6, Lost: 3}, {Tick: 7}, {Tick: 25, Lost: 17}, {Tick: 30, Lost: 4}} {
+		got, ok := s.next(every)
+		if !ok || got.Tick != want.Tick || got.Lost != want.Lost || got.Last[0] != unit(float64(want.Tick)) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	for _, want := range []struct {
+		tick, lost  int64
+		least, most float64
+	}{{7, 3, 1, 7}, {30, 21, 25, 30}} { // the ends of two intervals are lost
+		got, ok := s.next(intervals)
+		if !ok || got.Tick != want.tick || got.Lost != want.lost || got.Min[0] != unit(want.least) || got.Max[0] != unit(want.most) || got.Last[0] != got.Max[0] {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	if _, more := s.next(intervals); more {
+		t.Error("a further sample")
+	}
+}
+
+// A signal on a bus is what the bus carries: not what a fault keeps from it, and not what reaches the plant
+// again.
+func TestBusSignalsAreThoseOnTheBus(t *testing.T) {
+	r := report.View{Handover: openControlled(t), Status: new(rt.StatusBlock)}
+	d, err := describe(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStreams(r, d)
+	signals, err := d.find([]string{"Speeds.w1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(r.Handover.Maps[0].Tx, func(m sigmap.Tx) bool { return m.Name == "Speeds" })
+	frame := func(b byte) can.Frame { return can.Frame{Len: 8, Data: [64]byte{b, 0, b, 0, b, 0, b, 0}} }
+	if v := signals[0].value(s); !math.IsNaN(v) {
+		t.Errorf("%v before the first frame", v)
+	}
+	for _, c := range []struct {
+		name string
+		e    rt.Entry
+		seen bool
+	}{
+		{"sent", rt.Entry{Fate: rt.Sent, Frame: frame(1)}, true},
+		{"withheld", rt.Entry{Fate: rt.Sent, Withheld: true, Frame: frame(2)}, false},
+		{"not taken by the bus", rt.Entry{Fate: rt.Dropped, Frame: frame(3)}, false},
+		{"not made", rt.Entry{Fate: rt.Unsent}, false},
+		{"too short", rt.Entry{Fate: rt.Sent, Frame: can.Frame{Len: 1, Data: [64]byte{5}}}, false},
+		{"sent again", rt.Entry{Fate: rt.Sent, Copy: true, Frame: frame(4)}, true},
+	} {
+		before := signals[0].value(s)
+		c.e.Kind, c.e.Message = rt.KindFrame, at
+		s.entry(&c.e)
+		if v := signals[0].value(s); (v != before && !math.IsNaN(v)) != c.seen {
+			t.Errorf("%s: %v after %v", c.name, v, before)
+		}
 	}
 }
 

@@ -266,11 +266,7 @@ func TestAnswersAndRequestsFitTheOpenAPI(t *testing.T) {
 		}
 		done[q.path] = true
 		if q.body != "" {
-			var v any
-			if err := json.Unmarshal([]byte(q.body), &v); err != nil {
-				t.Fatal(err)
-			}
-			if why := d.check(v, m.RequestBody.Content["application/json"].Schema); why != "" {
+			if why := d.check(decoded(t, q.body), m.RequestBody.Content["application/json"].Schema); why != "" {
 				t.Errorf("%s %s: %s", q.path, q.body, why)
 			}
 		}
@@ -305,4 +301,13 @@ func TestAnswersAndRequestsFitTheOpenAPI(t *testing.T) {
 			t.Errorf("%s was not asked", path)
 		}
 	}
+}
+
+// decoded returns a value of JSON.
+func decoded(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return v
 }

@@ -183,10 +183,17 @@ func TestCtlReachesARunThatWasTakenOver(t *testing.T) {
 	s := begin(t, nil, "run", file)
 	s.running()
 	ctl(t, name, "fault", "name=early", "frame=Speeds", "drop")
+	watch := begin(t, nil, "ctl", name, "watch", "w1")
+	for !has(watch.out.String(), "w1[rpm]") {
+		time.Sleep(10 * time.Millisecond)
+	}
 	pid := s.child("target")
 	defer syscall.Kill(pid, syscall.SIGKILL)
 	s.cmd.Process.Kill()
 	s.end()
+	if code := watch.end(); code != 1 || strings.Count(watch.errors.String(), "\n") != 1 {
+		t.Errorf("watch when the supervisor has died: code %d, %s", code, watch.errors.String())
+	}
 	if _, errors, code := lockstep(t, "ctl", name, "status"); code != 3 { // the socket exists and nothing listens
 		t.Errorf("without a supervisor: code %d, %s", code, errors)
 	}
