@@ -55,6 +55,7 @@ var numberReaders = map[string]string{
 	"rt/bench.ReadSetting Typed":             typed,
 	"rt/cmd/lockstep.duration ParseDuration": typed,
 	"rt/cmd/lockstep.duration Typed":         typed, // words the error
+	"rt/control.parseEvery Typed":            typed,
 	"rt/scenario.readTyped Typed":            typed,
 	"rt/scenario.readRate Evaluate":          typed,
 	"rt/scenario.readRate Typed":             typed,

@@ -47,8 +47,6 @@ func post(path, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 }
 
-const getStatus = "GET /status HTTP/1.1\r\nHost: x\r\n\r\n"
-
 func TestMisbehavingRequestsAreRefused(t *testing.T) {
 	c := newControlled(t)
 	for request, want := range map[string]string{

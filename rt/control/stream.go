@@ -7,10 +7,10 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/report"
 )
@@ -302,11 +302,12 @@ func parseEvery(text string, periodNs int64) (int64, error) {
 	if text == "tick" {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(strings.ReplaceAll(text, " ", ""))
-	if err != nil || d <= 0 || d > maxInterval {
-		return 0, fmt.Errorf("every: %.60q is neither tick nor a time from 1 ns to %v, like 100ms", text, maxInterval)
+	d, err := units.Typed(text, "s")
+	if err != nil || !(d > 0 && d <= maxInterval.Seconds()) {
+		return 0, fmt.Errorf("every: %.60q is neither tick nor a time up to %v, like 100ms", text, maxInterval)
 	}
-	return (int64(d) + periodNs - 1) / periodNs, nil
+	ns := max(1, int64(math.RoundToEven(d*1e9))) // a decimal time is not a whole number of ns in binary
+	return (ns + periodNs - 1) / periodNs, nil
 }
 
 // serveStream writes a stream as lines of JSON until the client leaves, reads nothing for streamTimeout,
