@@ -9,7 +9,7 @@ import (
 
 // longCommand is a Command that a port has assembled, which asks for u, in cm/s.
 func longCommand(bus int64, u, length uint8) *PortFrame {
-	return &PortFrame{Bus: bus, Stamp: 7, Frame: can.Frame{ID: 0x110, Len: length, Data: [64]byte{u}}}
+	return &PortFrame{Bus: int32(bus), Stamp: 7, Frame: can.Frame{ID: 0x110, Len: length, Data: [64]byte{u}}}
 }
 
 func TestTickDecodesSixteenMessagesOfSeveralFrames(t *testing.T) {
@@ -59,7 +59,7 @@ func TestQueueOfAPortHolds256FramesInTheirOrder(t *testing.T) {
 	var p StatusBlock
 	next, read := int64(0), int64(0)
 	for round := range 3 {
-		for p.ports.toPort.push(&PortFrame{Bus: next, Stamp: -next}) {
+		for p.ports.toPort.push(&PortFrame{Bus: int32(next), Stamp: -next}) {
 			next++
 		}
 		if next-read != 256 || p.PortLost() != uint64(round+1) {
@@ -67,7 +67,7 @@ func TestQueueOfAPortHolds256FramesInTheirOrder(t *testing.T) {
 		}
 		for range 100 {
 			var f PortFrame
-			if !p.NextPortFrame(&f) || f.Bus != read || f.Stamp != -read {
+			if !p.NextPortFrame(&f) || int64(f.Bus) != read || f.Stamp != -read {
 				t.Fatalf("frame %d reads %+v", read, f)
 			}
 			read++

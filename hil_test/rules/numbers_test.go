@@ -70,6 +70,7 @@ var numberReaders = map[string]string{
 	"rt/trace.firstTime Typed":              typed,
 	"rt/trace.setTolerance Typed":           typed,
 	"sched.throttling ParseFloat":           file,
+	"rt/control.parseEvery Typed":           typed,
 }
 
 // readersOfText holds the names of the functions that make a float64 from text.

@@ -59,6 +59,7 @@ func (k *Kernel) TakeOver(from *Kernel) bool {
 	copy(k.publishedCount, from.publishedCount)
 	k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
 	k.nextBreakpoint, k.publishedAt, k.lockedBase = 0, -1, -1
+	k.held.isSet = false
 	k.torqueTol = from.torqueTol
 	copy(k.lawValues, from.lawValues)
 	copy(k.lawStart, from.lawStart)

@@ -1,15 +1,11 @@
 package control
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net"
+	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,18 +18,19 @@ import (
 	"lockstep/rt/scenario"
 )
 
-// Server answers `lockstep ctl` on a socket that only its own user can open. A request is a line of
-// words as the shell quotes them, the answer one line of JSON, see Answer. A change crosses the
-// status block and takes effect at one tick; changes are applied one after the other.
+// Server is the door of a run: it answers the HTTP requests of `lockstep ctl` and of other programs on a
+// socket that only its own user can open. A change crosses the status block and takes effect at one
+// tick; changes are applied one after the other.
 type Server struct {
 	report.View
 	target        int // process id
-	listener      *net.UnixListener
+	door          *doorListener
+	http          *http.Server
 	path          string
 	stop          chan<- os.Signal
-	stopRequested atomic.Bool   // a stop was requested
-	clientSlots   chan struct{} // one entry per connected client
-	stopSlots     chan struct{} // one entry per client that came when clientSlots was full; it may only stop the run
+	stopRequested atomic.Bool // a stop was requested
+	streams       *streams
+	streamTimeout time.Duration // longest time that the client of a stream may read nothing
 
 	reportReady    chan struct{} // closed when ended is valid
 	ended          Answer
@@ -46,21 +43,19 @@ type Server struct {
 	record   *recorder.EventLog                // nil: there is no record
 }
 
-// The bounds of a control socket.
+// The bounds of the door.
 const (
-	maxClients   = 32              // at once
-	maxStops     = 8               // further ones, which may only stop the run
-	maxLine      = 64 << 10        // of a request, bytes
-	idleTimeout  = time.Minute     // longest silence of a client
-	writeTimeout = 5 * time.Second // longest time that a client may take to read an answer
-	takeTimeout  = 2 * time.Second // longest time, beyond two periods, until the loop takes a change
+	maxClients   = 32               // at once
+	maxStops     = 32               // further ones, which may only stop the run
+	maxBody      = 64 << 10         // of a request, bytes; also of its header
+	idleTimeout  = time.Minute      // longest time between two requests of a connection
+	writeTimeout = 5 * time.Second  // longest time that a client may take to send a request or to read an answer
+	takeTimeout  = 2 * time.Second  // longest time, beyond two periods, until the loop takes a change
+	slowStream   = 30 * time.Second // Server.streamTimeout
 )
 
 // Answer is the answer to a request.
 type Answer struct {
-	OK    bool   `json:"ok"`
-	Error string `json:"error,omitempty"` // reason of a refusal
-
 	Bench   string  `json:"bench,omitempty"`
 	Process int     `json:"process,omitempty"` // process id of the supervisor
 	Tick    int64   `json:"tick"`              // first tick of a change's effect; for other requests the present tick
@@ -89,20 +84,32 @@ type FaultState struct {
 	Count uint64 `json:"count"` // ticks, or frames, disturbed so far
 }
 
-// Open opens the control socket of a run. Requests may end the run through stop; record, nil if
-// there is none, keeps the lines of changes.
-func Open(dir string, r report.View, target int, record *recorder.EventLog, stop chan<- os.Signal) (*Server, error) {
-	c := &Server{View: r, target: target, record: record, stop: stop, clientSlots: make(chan struct{}, maxClients),
-		stopSlots: make(chan struct{}, maxStops), reportReady: make(chan struct{})}
-	var err error
-	if c.listener, c.path, err = listenControl(dir, r.Handover.Bench.Name); err != nil {
+// Open opens the door of a run. The door reads the signals from the recorder, which also keeps the lines
+// of changes. Requests may end the run through stop.
+func Open(dir string, r report.View, target int, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
+	d, err := describe(r)
+	if err != nil {
 		return nil, err
 	}
-	c.commands = scenario.NewCommands(r.Handover)
+	c := newServer(r, d)
+	c.target, c.record, c.stop = target, record.EventLog(), stop
+	listener, path, err := listenControl(dir, r.Handover.Bench.Name)
+	if err != nil {
+		return nil, err
+	}
+	record.SetTap(c.streams.entry)
+	c.door, c.path, c.http = &doorListener{UnixListener: listener}, path, c.newHTTPServer()
+	go c.http.Serve(c.door) // until the listener is closed
+	return c, nil
+}
+
+// newServer returns a server without a listener.
+func newServer(r report.View, d *Description) *Server {
+	c := &Server{View: r, streams: newStreams(r, d), streamTimeout: slowStream, reportReady: make(chan struct{}),
+		commands: scenario.NewCommands(r.Handover)}
 	c.commands.Restore(r.Status.SetValues())
 	c.publishChange()
-	go c.acceptClients()
-	return c, nil
+	return c
 }
 
 // NameFaults completes the named faults of a run taken over from another supervisor: its live
@@ -124,21 +131,34 @@ func NameFaults(r report.View) {
 
 // Clients returns the number of connected clients; each has a descriptor of this process.
 func (c *Server) Clients() int64 {
-	return int64(len(c.clientSlots) + len(c.stopSlots))
+	if c.door == nil {
+		return 0
+	}
+	return c.door.count()
 }
 
-// Close closes the listener and removes the socket.
+// CloseListener removes the socket: no further client can connect. Clients that are connected stay.
+func (c *Server) CloseListener() {
+	if c.door != nil {
+		c.door.UnixListener.Close() // may be called twice
+	}
+}
+
+// Close removes the socket and disconnects all clients.
 func (c *Server) Close() {
-	c.listener.Close() // the error of closing nil does not matter
+	if c.door != nil {
+		c.CloseListener()
+		c.http.Close() // the listener is closed already
+	}
 }
 
-// AnswerWaiting answers the clients that wait for the end of the run, and gives them time to read
-// the answer.
+// AnswerWaiting answers the clients that wait for the end of the run or watch it, and gives them time to
+// read the answer. Call it when the ring is read to its end.
 func (c *Server) AnswerWaiting(v *report.Report) {
-	if c.listener == nil {
+	if c.door == nil {
 		return // no client could ask
 	}
-	c.ended = Answer{OK: true, Bench: v.Bench, Process: os.Getpid(), Tick: int64(v.Ticks), Time: v.SimTime,
+	c.ended = Answer{Bench: v.Bench, Process: os.Getpid(), Tick: int64(v.Ticks), Time: v.SimTime,
 		Missed: v.Missed, LateTicks: v.LateTicks,
 		Ended: v.Ended, Clean: v.Clean}
 	close(c.reportReady)
@@ -147,100 +167,17 @@ func (c *Server) AnswerWaiting(v *report.Report) {
 	}
 }
 
-// stopAndWait handles a stop request, and answers when the run has ended.
-func (c *Server) stopAndWait(conn *net.UnixConn, request string) {
-	c.waitingClients.Add(1) // before the run can end
-	defer c.waitingClients.Add(-1)
-	a := c.answer(request)
-	if a.OK {
-		<-c.reportReady
-		a = &c.ended
+// StopNow is the signal to kill the target.
+const StopNow = "stop now"
+
+// requestStop asks the supervisor to end the run; now kills the target.
+func (c *Server) requestStop(now bool) {
+	switch {
+	case now:
+		c.stop <- Request(StopNow)
+	case !c.stopRequested.Swap(true): // a second request would kill the target
+		c.stop <- Request("ctl")
 	}
-
-	writeAnswer(conn, a)
-}
-
-// acceptClients accepts clients until the listener is closed.
-func (c *Server) acceptClients() {
-	for {
-		conn, err := c.listener.AcceptUnix()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil { // no descriptor is left; a client that disconnects frees one
-			time.Sleep(100 * time.Millisecond)
-			continue
-		}
-
-		select {
-		case c.clientSlots <- struct{}{}:
-			go func() {
-				c.serveClient(conn)
-				<-c.clientSlots
-			}()
-		default:
-			c.stopSlots <- struct{}{} // waits writeTimeout at most, unless maxStops clients await the end
-			go func() {
-				c.serveStop(conn)
-				<-c.stopSlots
-			}()
-		}
-	}
-}
-
-// serveStop serves a client that came when all places were taken: it may stop the run, and has
-// writeTimeout to say so.
-func (c *Server) serveStop(conn *net.UnixConn) {
-	defer conn.Close()
-	_ = conn.SetReadDeadline(time.Now().Add(writeTimeout))
-	line, err := bufio.NewReaderSize(conn, maxLine).ReadSlice('\n')
-	if request := strings.TrimSpace(string(line)); err == nil && (request == "stop" || strings.HasPrefix(request, "stop ")) {
-		c.serveRequest(conn, request)
-		return
-	}
-	writeAnswer(conn, &Answer{Error: fmt.Sprintf("%d clients are connected already", maxClients)})
-}
-
-// serveClient answers one client until it disconnects, is silent for too long or sends too long a
-// line.
-func (c *Server) serveClient(conn *net.UnixConn) {
-	defer conn.Close()
-	lines := bufio.NewReaderSize(conn, maxLine)
-	for {
-		_ = conn.SetReadDeadline(time.Now().Add(idleTimeout))
-		line, err := lines.ReadSlice('\n')
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			writeAnswer(conn, &Answer{Error: fmt.Sprintf("the request is longer than %d bytes", maxLine)})
-			return
-		case err != nil && !(errors.Is(err, io.EOF) && len(line) > 0):
-			return
-		}
-
-		if !c.serveRequest(conn, strings.TrimSpace(string(line))) || err != nil {
-			return
-		}
-	}
-}
-
-// serveRequest answers one request; false: the client makes no further one.
-func (c *Server) serveRequest(conn *net.UnixConn, request string) bool {
-	if stop, waits := strings.CutSuffix(request, " wait"); waits && strings.HasPrefix(request, "stop ") {
-		c.stopAndWait(conn, stop)
-		return false
-	}
-	return writeAnswer(conn, c.answer(request))
-}
-
-// writeAnswer writes an answer; false: the client does not take it.
-func writeAnswer(conn *net.UnixConn, a *Answer) bool {
-	text, err := json.Marshal(a)
-	if err != nil {
-		return false
-	}
-	_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-	_, err = conn.Write(append(text, '\n'))
-	return err == nil
 }
 
 // Request is a request of a client, in the form of a signal.
@@ -249,23 +186,30 @@ type Request string
 func (Request) Signal()          {}
 func (a Request) String() string { return string(a) }
 
+// newAnswer returns an answer with the present tick.
+func (c *Server) newAnswer() *Answer {
+	tick := int64(c.Status.Ticks.Load())
+	return &Answer{Bench: c.Handover.Bench.Name, Process: os.Getpid(), Tick: tick, Time: c.time(tick)}
+}
+
+// time returns the simulated time of a tick, s.
+func (c *Server) time(tick int64) float64 { return float64(tick*c.Handover.Tables.PeriodNs) / 1e9 }
+
 func (c *Server) faultState(slot int, f bench.NamedFault) FaultState {
 	state, count := c.Status.FaultState(slot)
 	return FaultState{Slot: slot, Name: f.Name, Spec: f.Spec, State: state.String(), Count: count}
 }
 
-func (c *Server) answerFaults(_ string, a *Answer) error {
+func (c *Server) answerFaults(a *Answer) {
 	a.Faults = []FaultState{}
 	for slot, f := range c.after.Load().Slots {
 		if f.Name != "" {
 			a.Faults = append(a.Faults, c.faultState(slot, f))
 		}
 	}
-
-	return nil
 }
 
-func (c *Server) answerStatus(_ string, a *Answer) error {
+func (c *Server) answerStatus(a *Answer) {
 	for _, v := range c.after.Load().Set {
 		if a.Set == nil {
 			a.Set = map[string]string{}
@@ -277,7 +221,7 @@ func (c *Server) answerStatus(_ string, a *Answer) error {
 	a.State, a.Missed, a.LateTicks = a.Run.State, a.Run.Missed, p.LateCount()
 	y := make([]float64, len(outputs))
 	if _, ok := p.Outputs(y); !ok {
-		return nil
+		return
 	}
 	a.Outputs = map[string]float64{}
 	for i, o := range outputs {
@@ -286,22 +230,23 @@ func (c *Server) answerStatus(_ string, a *Answer) error {
 			a.Outputs[o.Name+"["+unit.Spelled+"]"] = unit.FromSI(y[i])
 		}
 	}
-
-	return nil
 }
 
-// applyChange posts a change to the loop and waits until it has effect.
-func (c *Server) applyChange(line string, a *Answer) error {
+// applyChange posts the change of a line to the loop and waits until it has effect.
+func (c *Server) applyChange(line string) (*Answer, error) {
+	if _, err := scenario.ParseRequest(line); err != nil {
+		return nil, err
+	}
 	c.changing.Lock()
 	defer c.changing.Unlock()
 	p := c.Status
 	if rt.Reason(p.Reason.Load()) != rt.NotEnded {
-		return errors.New("the run has ended")
+		return nil, refused{http.StatusConflict, errors.New("the run has ended")}
 	}
 	before := *c.commands
 	list, err := c.commands.Translate(line)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	taken, _ := p.Taken() // an earlier supervisor may have posted
 	batch := max(c.batch, taken) + 1
@@ -309,14 +254,16 @@ func (c *Server) applyChange(line string, a *Answer) error {
 	if !p.Post(batch, list) {
 		c.record.DropLine(batch)
 		*c.commands = before
-		return errors.New("the loop has not taken the last change yet")
+		return nil, refused{http.StatusConflict, errors.New("the loop has not taken the last change yet")}
 	}
 
 	c.batch = batch
 	c.publishChange()
-	if a.Tick, err = c.awaitEffect(); err != nil {
-		return err
+	tick, err := c.awaitEffect()
+	if err != nil {
+		return nil, refused{http.StatusConflict, err}
 	}
+	a := &Answer{Tick: tick, Time: c.time(tick)}
 	for i := range list {
 		if list[i].Op == fault.Put || list[i].Op == fault.Clear {
 			a.Slots = append(a.Slots, list[i].Slot)
@@ -326,7 +273,7 @@ func (c *Server) applyChange(line string, a *Answer) error {
 		}
 	}
 
-	return nil
+	return a, nil
 }
 
 // awaitEffect waits for the effect of the last change and returns its first tick.

@@ -1,11 +1,10 @@
 package control
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -16,7 +15,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-	"unicode"
 
 	"lockstep/io/can"
 	"lockstep/model/kernel"
@@ -24,6 +22,7 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/host"
+	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
 	"lockstep/sched"
@@ -37,6 +36,7 @@ type controlled struct {
 	dir  string
 	stop chan os.Signal
 	over chan struct{} // closed when the loop has ended
+	rec  *recorder.Recorder
 }
 
 // openControlled starts the bench of benchtest.OpenFile.
@@ -53,8 +53,14 @@ func openControlled(t testing.TB) *bench.Handover {
 	return h
 }
 
-// newControlled starts a controlled bench.
+// newControlled starts a controlled bench without a record.
 func newControlled(t *testing.T) *controlled {
+	t.Helper()
+	return newRecorded(t, "")
+}
+
+// newRecorded starts a controlled bench with a record; file "": without one.
+func newRecorded(t *testing.T, file string) *controlled {
 	t.Helper()
 	h := openControlled(t)
 	dir, err := os.MkdirTemp("", "ctl") // short: a socket's path is
@@ -63,9 +69,16 @@ func newControlled(t *testing.T) *controlled {
 	}
 	c := &controlled{t: t, dir: dir, stop: make(chan os.Signal, 4), over: make(chan struct{})}
 	c.View = report.View{Handover: h, Status: new(rt.StatusBlock)}
-	if c.s, err = Open(dir, c.View, os.Getpid(), nil, c.stop); err != nil {
+	h.Loop.Virtual = true // the recorder does not wait for the start of a grid
+	rec, err := recorder.New(c.View, recorder.Options{Live: true, Path: file})
+	if err != nil {
 		t.Fatal(err)
 	}
+	if c.s, err = Open(dir, c.View, os.Getpid(), rec, c.stop); err != nil {
+		t.Fatal(err)
+	}
+	rec.Record(false)
+	c.rec = rec
 	target, unit, err := can.Pair()
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +108,7 @@ func newControlled(t *testing.T) *controlled {
 	}()
 	t.Cleanup(func() {
 		c.end()
+		rec.Finish()
 		c.s.Close()
 		unit.Close()
 		bus.Close()
@@ -110,7 +124,17 @@ func (c *controlled) end() {
 
 // ask sends a request as the command does.
 func (c *controlled) ask(words ...string) (*Answer, error) {
-	return ask(sockets(c.dir), "open bench", words)
+	a := &Answer{}
+	return a, c.askFor(a, "", words...)
+}
+
+// askFor sends a request and decodes its answer.
+func (c *controlled) askFor(a any, every string, words ...string) error {
+	var text strings.Builder
+	if err := ask(sockets(c.dir), "open bench", words, Options{JSON: true, Every: every, Out: &text}); err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(text.String()), a)
 }
 
 func (c *controlled) must(words ...string) *Answer {
@@ -183,19 +207,29 @@ func TestRunAnswersQueriesAndCommands(t *testing.T) {
 func TestRefusalIsOneLine(t *testing.T) {
 	c := newControlled(t)
 	for request, want := range map[string]string{
-		"statsu":                  `unknown request "statsu" (did you mean status?)`,
-		"":                        `unknown request ""; known are status, faults, `,
-		"status now":              "status takes no further words",
-		"clear x":                 `"x"`,
-		"set clutch1.pressure=1":  "set: clutch1.pressure: TCU_Pressure_1.pressure_C1 ",
-		"fault frame=Speeds hold": "fault: word 2: fault: hold ",
+		"statsu":      `unknown request "statsu" (did you mean status?)`,
+		"":            `unknown request ""; known are status, list, `,
+		"status now":  "status takes no further words",
+		"get":         "get needs the name of a signal; list names all",
+		"get w11 w_1": `there is no signal "w11" (did you mean w1?); list names all`,
+		"watch lagg":  `there is no signal "lagg" (did you mean lag?); list names all`,
+		"set clutch7.pressure=3 clutch7.pressure=4": "set clutch7.pressure is set twice",
+		"set clutch7.pressure":                      `set: "clutch7.pressure=" is not PORT=VALUE`,
+		"set clutch7.pressure=3":                    "set: clutch7.pressure: 3 needs a unit: 3 bar?",
+		"set clutch7.pressure='3 rpm'":              "set: clutch7.pressure: ",
+		"set clutch7.pressure='400 bar'":            "set: clutch7.pressure: 400 bar is outside the range of the input, ",
+		"mark":                                      "mark: the run has no record that could hold the mark: start it with -record FILE",
+		"stop later":                                "stop takes no further words",
+		"clear x":                                   `"x"`,
+		"set clutch1.pressure=1":                    "set: clutch1.pressure: TCU_Pressure_1.pressure_C1 ",
+		"fault frame=Speeds hold":                   "fault: word 2: fault: hold ",
 		"fault frame=Speeds freeze_counter 'at=tick\x1b 3'": "the request has characters that cannot be printed",
 	} {
 		words, err := scenario.SplitWords(request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.ask(words...); err == nil || !strings.HasPrefix(err.Error(), "ctl: open_bench: ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := c.ask(words...); err == nil || !strings.HasPrefix(err.Error(), "ctl: ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v\nwant %s", request, err, want)
 		}
 	}
@@ -241,138 +275,6 @@ func (c *controlled) raw() *net.UnixConn {
 	return conn
 }
 
-func TestMisbehavingClientsDoNotDisturbOthers(t *testing.T) {
-	c := newControlled(t)
-	for _, nonsense := range []string{"\n", "\x00\x01\x02\n", "{\"json\": true}\n", strings.Repeat("a ", 1000) + "\n", "'\n", "fault \xff\xfe\n", "set =\n"} {
-		conn := c.raw()
-		if _, err := conn.Write([]byte(nonsense)); err != nil {
-			t.Fatal(err)
-		}
-		line, err := bufio.NewReader(conn).ReadBytes('\n')
-		a := Answer{}
-		if err != nil || json.Unmarshal(line, &a) != nil || a.OK || a.Error == "" {
-			t.Errorf("%.20q: %s, %v; want an answer that names the error", nonsense, line, err)
-		}
-	}
-	// A megabyte without a line end: an answer, then the end of the connection.
-	conn := c.raw()
-	go conn.Write(bytes.Repeat([]byte("x"), 1<<20)) // fails when the other end closes
-	line, _ := bufio.NewReader(conn).ReadString('\n')
-	if line != "" && !strings.Contains(line, "the request is longer than 65536 bytes") {
-		t.Errorf("a megabyte: %q", line)
-	}
-	// Half a line; an answer that is not read.
-	half := c.raw()
-	half.Write([]byte("stat"))
-	deaf := c.raw()
-	for range 1000 {
-		_ = deaf.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
-		if _, err := deaf.Write([]byte("status\n")); err != nil {
-			break // the server waits until the client reads
-		}
-	}
-	c.must("status")
-	// More silent clients than allowed: the next client gets an error, and is served after some have
-	// disconnected.
-	var idle []*net.UnixConn
-	for range maxClients + 4 {
-		idle = append(idle, c.raw())
-	}
-	_, err := c.ask("status")
-	for ; err == nil; _, err = c.ask("status") { // the slots of the disconnected clients are freed a moment later
-	}
-	if !strings.Contains(err.Error(), "32 clients are connected already") && !strings.Contains(err.Error(), noAnswer) {
-		t.Errorf("no room: %v", err)
-	}
-	for _, conn := range idle {
-		conn.Close()
-	}
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if _, err = c.ask("status"); err == nil {
-			break
-		}
-	}
-	if err != nil {
-		t.Errorf("when they have left: %v", err)
-	}
-}
-
-// Idle clients, such as those of a script that leaks them, do not keep a run from being stopped.
-func TestRunIsStoppedWhileAllPlacesOfClientsAreTaken(t *testing.T) {
-	c := newControlled(t)
-	for range maxClients {
-		c.raw()
-	}
-	for len(c.s.clientSlots) < maxClients {
-		time.Sleep(time.Millisecond)
-	}
-	c.raw()
-	if _, err := c.ask("status"); err == nil || !strings.Contains(err.Error(), "32 clients are connected already") {
-		t.Errorf("status: %v", err)
-	}
-	for _, words := range [][]string{{"stop"}, {"stop", "now"}} {
-		if a := c.must(words...); a.Bench != "open bench" || len(c.stop) != 1 {
-			t.Errorf("%q: %+v, %d signals", words, a, len(c.stop))
-		}
-		<-c.stop
-	}
-	if n := c.s.Clients(); n < maxClients {
-		t.Errorf("%d clients", n)
-	}
-}
-
-// A request is any line that a client sends: it gets one answer, and none ends the process.
-func FuzzRequest(f *testing.F) {
-	h := openControlled(f)
-	for _, line := range []string{"", "status", "faults", "stop now", "status x", "fault name=a frame=Speeds drop", "clear all",
-		"set clutch7.pressure='3 bar'", "release all", "'", "\\", "fault 'x\x1b'", "set =", "stop\x00wait"} {
-		f.Add(line)
-	}
-	f.Fuzz(func(t *testing.T, line string) {
-		c := &Server{View: report.View{Handover: h, Status: new(rt.StatusBlock)}, stop: make(chan os.Signal, 1), commands: scenario.NewCommands(h)}
-		c.publishChange()
-		c.Status.Reason.Store(uint64(rt.Stopped)) // no loop takes a change
-		text, err := json.Marshal(c.answer(line))
-		a := Answer{}
-		if err != nil || json.Unmarshal(text, &a) != nil || bytes.ContainsAny(text, "\n\x00") || a.OK == (a.Error != "") {
-			t.Errorf("%q: %s, %v", line, text, err)
-		}
-	})
-}
-
-// An answer may come from another user: what it prints cannot act on a terminal, and a row is a line.
-func FuzzAnswer(f *testing.F) {
-	for _, text := range []string{"", "null", "{}", `{"ok":true,"run":{"bench":"a\u001bb\nc","buses":["x\ty"],"since":"2026-01-01T00:00:00Z"}}`,
-		`{"ok":true,"faults":[{"name":"a"}],"outputs":{"w[rpm]":1e300}}`, `{"error":"\u009b\n"}`, `{"ok":true,"ended":"\r\n","bench":"\n"}`} {
-		f.Add([]byte(text+"\n"), "status")
-	}
-	f.Fuzz(func(t *testing.T, data []byte, request string) {
-		s := &socket{name: "theirs", uid: -1}
-		a, err := s.parseAnswer(bytes.NewReader(data))
-		if err != nil {
-			if strings.Contains(host.Printable(err.Error()), "\n") {
-				t.Errorf("%q", err)
-			}
-			return
-		}
-		var text strings.Builder
-		if err := a.Print(&text, request); err != nil || strings.ContainsFunc(text.String(), func(c rune) bool { return unicode.IsControl(c) && c != '\n' }) {
-			t.Errorf("%q, %v", &text, err)
-		}
-		if line := a.EndLine(); strings.ContainsFunc(line, unicode.IsControl) {
-			t.Errorf("%q", line)
-		}
-		if a.Run == nil {
-			return
-		}
-		text.Reset()
-		if err := Table(&text, []ListedRun{*a.Run}); err != nil || strings.Count(text.String(), "\n") != 2 ||
-			strings.ContainsFunc(text.String(), func(c rune) bool { return unicode.IsControl(c) && c != '\n' }) {
-			t.Errorf("%q, %v", &text, err)
-		}
-	})
-}
-
 func TestAskListsTheRunningBenches(t *testing.T) {
 	dir := t.TempDir()
 	var listeners []*net.UnixListener
@@ -398,7 +300,7 @@ func TestAskListsTheRunningBenches(t *testing.T) {
 		{sockets(dir), "middle", fmt.Sprintf(`ctl: no bench "middle" runs; there are left (process %d), right (process %d)`, os.Getpid(), os.Getpid()), 3},
 		{append(foreign, foreign[2]), "theirs", "ctl: theirs is another user's run: use sudo, or ask as that user", 3},
 	} {
-		_, err := ask(c.list, c.which, []string{"status"})
+		err := ask(c.list, c.which, []string{"status"}, Options{Out: io.Discard})
 		var exit *host.Exit
 		if err == nil || err.Error() != c.want || !errors.As(err, &exit) || exit.Code != c.code {
 			t.Errorf("%s: %v; want %s", c.which, err, c.want)

@@ -108,7 +108,8 @@ func askStatus(sockets []socket) []ListedRun {
 // listedRun asks a supervisor for its run. The answer of another user cannot name processes that are
 // not his.
 func (s *socket) listedRun() *ListedRun {
-	a, err := s.ask(writeTimeout, "status")
+	a := &Answer{}
+	err := s.ask(writeTimeout, call{"GET", "/status", nil}, a)
 	s.conn.Close()
 	if err != nil || a.Run == nil {
 		return &ListedRun{Bench: s.name, Supervisor: s.pid, CPU: -1, State: noAnswer, unknown: true}

@@ -36,7 +36,7 @@ func TestEndOfARunIsReportedToAllWaitingClients(t *testing.T) {
 		t.Errorf("stop now: %+v", a)
 	}
 	c.end()
-	c.s.Close()
+	c.s.CloseListener()
 	c.s.AnswerWaiting(&report.Report{Bench: "open bench", Ended: "stopped", Clean: true, Ticks: 7, Missed: 2, SimTime: 0.5})
 	wait.Wait()
 	for _, a := range answers {

@@ -297,7 +297,7 @@ var others = map[string]func(args []string) error{
 					}
 					go func() {
 						if line, _ := bufio.NewReader(conn).ReadString('\n'); line != "" && args[1] != "" {
-							fmt.Fprintln(conn, args[1])
+							fmt.Fprint(conn, httpAnswer(200, args[1]))
 						}
 						_, _ = io.Copy(io.Discard, conn)
 					}()
@@ -316,7 +316,7 @@ var others = map[string]func(args []string) error{
 	"dial": func(args []string) error { // must not reach a socket
 		conn, err := net.Dial("unix", args[0])
 		if err == nil {
-			_, _ = fmt.Fprintln(conn, "stop")
+			_, _ = fmt.Fprint(conn, "POST /stop HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
 			return errors.New("another user has opened the socket")
 		}
 		if !errors.Is(err, fs.ErrPermission) {
@@ -396,7 +396,7 @@ func TestSocketsOfAnotherUserDoNotMisleadRoot(t *testing.T) {
 	if err := os.Symlink(path, filepath.Join(dir, "trap"+socketEnd)); err != nil {
 		t.Fatal(err)
 	}
-	lie := fmt.Sprintf(`{"ok":true,"run":{"bench":"a\nb","supervisor":%[1]d,"target":%[1]d,"buses":["c\nd"],"hint":"do"}}`, os.Getpid())
+	lie := fmt.Sprintf(`{"run":{"bench":"a\nb","supervisor":%[1]d,"target":%[1]d,"buses":["c\nd"],"hint":"do"}}`, os.Getpid())
 	liar := startOther(t, "sockets", dir, lie, "mine", "liar")
 	list := sockets(own, dir)
 	names := []string{}

@@ -2,6 +2,7 @@ package control
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +26,6 @@ import (
 	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
-	"lockstep/rt/scenario"
 )
 
 // socketEnd is the suffix of a control socket's name.
@@ -275,11 +277,11 @@ func isUsersDir(dir string) bool {
 		fmt.Sprintf("/run/user/%d/lockstep", s.Uid), fmt.Sprintf("/tmp/lockstep-%d", s.Uid)}, dir)
 }
 
-// Ask sends a request to the supervisor of a bench and returns its answer. which is the bench's
-// name, its file, or a process id. An *Exit has code 3 if there is no such run or it belongs to
+// Ask sends a request of `lockstep ctl` to the supervisor of a bench and prints its answer. which is the
+// bench's name, its file, or a process id. An *Exit has code 3 if there is no such run or it belongs to
 // another user, and 1 if it does not answer; a refusal has code 2.
-func Ask(which string, words []string) (*Answer, error) {
-	return ask(sockets(controlDirs()...), which, words)
+func Ask(which string, words []string, o Options) error {
+	return ask(sockets(controlDirs()...), which, words, o)
 }
 
 // benchName returns the name of the bench if which is its file, else which. If this user's run has
@@ -295,21 +297,47 @@ func benchName(which string, runs bool) (string, error) {
 	return b.Name, nil
 }
 
-func ask(list []socket, which string, words []string) (*Answer, error) {
+func ask(list []socket, which string, words []string, o Options) error {
 	defer closeAll(list)
 	which, err := benchName(which, hasOwn(list, which))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s, err := chooseRun(list, which)
 	if err != nil {
-		return nil, fmt.Errorf("ctl: %w", err)
+		return fmt.Errorf("ctl: %w", err)
 	}
-	a, err := s.ask(answerTimeout, words...)
+	v, c, err := prepare(words, &o)
+	if err == nil {
+		err = s.perform(v, c, &o)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("ctl: %w", err)
+		return fmt.Errorf("ctl: %w", err)
 	}
-	return a, nil
+	return nil
+}
+
+// perform sends a request and prints the answer.
+func (s *socket) perform(v *verb, c call, o *Options) error {
+	if v.answer == nil {
+		from, err := s.openStream(c)
+		if err != nil {
+			return err
+		}
+		return s.printStream(from, o)
+	}
+	a := v.answer()
+	limit := answerTimeout
+	if r, stops := c.body.(StopRequest); stops && r.Wait {
+		limit = s.endLimit()
+	}
+	switch err := s.ask(limit, c, a); {
+	case err != nil:
+		return err
+	case o.JSON:
+		return json.NewEncoder(o.Out).Encode(a)
+	}
+	return printText(o.Out, a)
 }
 
 // hasOwn reports whether which names a run of this user.
@@ -325,15 +353,6 @@ func closeAll(list []socket) {
 	}
 }
 
-// ask sends a request and waits for its answer, at most d.
-func (s *socket) ask(d time.Duration, words ...string) (*Answer, error) {
-	_ = s.conn.SetDeadline(time.Now().Add(d))
-	if err := s.sendRequest(words...); err != nil {
-		return nil, err
-	}
-	return s.readAnswer()
-}
-
 // noAnswer marks a run that was asked and does not answer.
 const noAnswer = "gives no answer"
 
@@ -341,33 +360,70 @@ func (s *socket) noAnswerError(err error) error {
 	return host.Exitf(1, "%s %s: %w", s, noAnswer, err)
 }
 
-func (s *socket) sendRequest(words ...string) error {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = scenario.QuoteWord(w)
+// ask sends a request and reads its answer, within d; d 0: without a limit.
+func (s *socket) ask(d time.Duration, c call, a any) error {
+	var end time.Time
+	if d > 0 {
+		end = time.Now().Add(d)
 	}
-	if _, err := s.conn.Write([]byte(strings.Join(quoted, " ") + "\n")); err != nil {
-		return s.noAnswerError(err)
+	_ = s.conn.SetDeadline(end)
+	r, _, err := s.send(c)
+	if err != nil {
+		return err
 	}
-	return nil
+	return s.parseAnswer(r.StatusCode, r.Body, a)
 }
 
-func (s *socket) readAnswer() (*Answer, error) { return s.parseAnswer(s.conn) }
-
-// parseAnswer reads an answer, which may be another user's.
-func (s *socket) parseAnswer(from io.Reader) (*Answer, error) {
-	text, err := bufio.NewReader(io.LimitReader(from, maxAnswer)).ReadBytes('\n')
-	a := &Answer{}
-	if err == nil {
-		err = json.Unmarshal(text, a)
-	}
+// openStream sends a request for a stream, and returns its lines. Header and start come within answerTimeout.
+func (s *socket) openStream(c call) (io.Reader, error) {
+	_ = s.conn.SetDeadline(time.Now().Add(answerTimeout))
+	r, limit, err := s.send(c)
 	if err != nil {
-		return nil, s.noAnswerError(err)
+		return nil, err
 	}
-	if !a.OK {
-		return nil, fmt.Errorf("%s: %s", s.name, host.PrintableLine(a.Error))
+	if r.StatusCode != http.StatusOK {
+		return nil, s.parseAnswer(r.StatusCode, r.Body, nil)
 	}
-	return a, nil
+	_ = s.conn.SetDeadline(time.Time{})
+	limit.N = math.MaxInt64 // the reader bounds the lines
+	return r.Body, nil
+}
+
+// send sends a request and reads the header of its answer. limit is what of the answer may still be read.
+func (s *socket) send(c call) (r *http.Response, limit *io.LimitedReader, err error) {
+	var body []byte
+	if c.body != nil {
+		if body, err = json.Marshal(c.body); err != nil {
+			return nil, nil, err
+		}
+	}
+	request, err := http.NewRequest(c.method, "http://lockstep"+c.path, bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := request.Write(s.conn); err != nil && !errors.Is(err, unix.EPIPE) { // a refusal may come before all is written
+		return nil, nil, s.noAnswerError(err)
+	}
+	limit = &io.LimitedReader{R: s.conn, N: maxAnswer}
+	if r, err = http.ReadResponse(bufio.NewReader(limit), request); err != nil {
+		return nil, nil, s.noAnswerError(err)
+	}
+	return r, limit, nil
+}
+
+// parseAnswer reads an answer, which may be another user's, into a.
+func (s *socket) parseAnswer(code int, from io.Reader, a any) error {
+	refusal := Refusal{}
+	if code != http.StatusOK {
+		a = &refusal
+	}
+	if err := json.NewDecoder(io.LimitReader(from, maxAnswer)).Decode(a); err != nil {
+		return s.noAnswerError(err)
+	}
+	if code != http.StatusOK {
+		return fmt.Errorf("%s: %s", s.name, host.PrintableLine(refusal.Error))
+	}
+	return nil
 }
 
 // maxAnswer is the longest answer, bytes.

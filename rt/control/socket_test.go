@@ -1,9 +1,9 @@
 package control
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -37,7 +37,7 @@ func TestStaleSocketIsReplacedAndALiveOneIsNot(t *testing.T) {
 		t.Errorf("%v", list)
 	}
 	want := fmt.Sprintf("ctl: my bench/1 runs several times: name the process: my_bench_1-%d (process %[1]d), my_bench_1 (process %[1]d)", os.Getpid())
-	if _, err := ask(sockets(dir), "my bench/1", []string{"status"}); err == nil || err.Error() != want {
+	if err := ask(sockets(dir), "my bench/1", []string{"status"}, Options{Out: io.Discard}); err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
 	}
 	first.Close()
@@ -105,6 +105,11 @@ func TestFolderWithoutSocketsForgetsOtherKernels(t *testing.T) {
 	}
 }
 
+// httpAnswer returns an HTTP answer with a text.
+func httpAnswer(code int, text string) string {
+	return fmt.Sprintf("HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s", code, len(text), text)
+}
+
 func TestAnswersOfOtherUsersAreHarmless(t *testing.T) {
 	for _, c := range []struct {
 		me, uid int
@@ -137,9 +142,9 @@ func TestAnswersOfOtherUsersAreHarmless(t *testing.T) {
 			}
 		}()
 	}
-	answer("escape", func(c net.Conn) { fmt.Fprintln(c, `{"ok":false,"error":"a\u001b[2Jb"}`) })
+	answer("escape", func(c net.Conn) { fmt.Fprint(c, httpAnswer(400, `{"error":"a\u001b[2Jb"}`)) })
 	answer("endless", func(c net.Conn) {
-		for line := bytes.Repeat([]byte("x"), 1<<16); ; {
+		for line := []byte("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<16)); ; {
 			if _, err := c.Write(line); err != nil {
 				return
 			}
@@ -150,8 +155,8 @@ func TestAnswersOfOtherUsersAreHarmless(t *testing.T) {
 	if len(list) != 2 {
 		t.Errorf("%v; one has a name that no run has", list)
 	}
-	for name, want := range map[string]string{"escape": "ctl: escape: a[2Jb", "endless": fmt.Sprintf("ctl: endless (process %d) gives no answer: EOF", os.Getpid())} {
-		if _, err := ask(sockets(dir), name, []string{"status"}); err == nil || err.Error() != want {
+	for name, want := range map[string]string{"escape": "ctl: escape: a[2Jb", "endless": fmt.Sprintf("ctl: endless (process %d) gives no answer: unexpected EOF", os.Getpid())} {
+		if err := ask(sockets(dir), name, []string{"status"}, Options{Out: io.Discard}); err == nil || err.Error() != want {
 			t.Errorf("%s: %.200v; want %s", name, err, want)
 		}
 	}
@@ -161,7 +166,7 @@ func TestAnswersOfOtherUsersAreHarmless(t *testing.T) {
 		t.Errorf("%q, %v", &text, err)
 	}
 	text.Reset()
-	if err := (&Answer{Bench: "a\x1bb"}).Print(&text, "status"); err != nil || !strings.HasPrefix(text.String(), "ab: ") {
+	if err := printText(&text, &statusAnswer{Answer{Bench: "a\x1bb"}}); err != nil || !strings.HasPrefix(text.String(), "ab: ") {
 		t.Errorf("%q, %v", &text, err)
 	}
 }

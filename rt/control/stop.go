@@ -13,7 +13,7 @@ import (
 	"lockstep/rt/host"
 )
 
-// EndLine formats the end of a run, from the answer to `stop wait`, as one line.
+// EndLine formats the end of a run, from the answer to a stop that waits, as one line.
 func (a *Answer) EndLine() string {
 	word := "clean"
 	if !a.Clean {
@@ -92,21 +92,20 @@ func (s *socket) stop(now bool) (*Answer, error) {
 		}
 		return s.stopOrphan(now, gone)
 	}
-	words := []string{"stop", "wait"}
-	if now {
-		words = []string{"stop", "now", "wait"}
-	}
-	if err := s.sendRequest(words...); err != nil {
-		return nil, err
-	}
-	if s.rank() > 0 { // else no time limit: writing to a disk may take long
-		_ = s.conn.SetDeadline(time.Now().Add(foreignTimeout))
-	}
-	a, failed := s.readAnswer()
+	a := &Answer{}
+	failed := s.ask(s.endLimit(), call{"POST", "/stop", StopRequest{Now: now, Wait: true}}, a)
 	if failed == nil && err == nil { // else the process is in another namespace, and its answer is trusted
 		gone.WaitDone(answerTimeout)
 	}
 	return a, failed
+}
+
+// endLimit is the longest time until the run has ended; 0: no limit, as writing to a disk may take long.
+func (s *socket) endLimit() time.Duration {
+	if s.rank() > 0 {
+		return foreignTimeout
+	}
+	return 0
 }
 
 // endTimeout is the longest time until a target that is asked to end reaches its next grid point,

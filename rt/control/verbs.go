@@ -1,36 +1,59 @@
 package control
 
 import (
+	"bufio"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
+	"net/url"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"lockstep/model/units"
 	"lockstep/rt/host"
-	"lockstep/rt/scenario"
 )
 
-// verb is the first word of a request.
+// verb is the first word of a request of `lockstep ctl`.
 type verb struct {
 	name      string
 	arguments string // arguments in the usage; "" none
-	do        func(c *Server, line string, a *Answer) error
-	print     func(to io.Writer, a *Answer, when string) // prints the answer
+	about     string // of a command of the run; "": the request changes nothing
+	call      func(words []string, o *Options) (call, error)
+	answer    func() printable // new answer; nil: a stream
 }
 
-// verbs are all requests, in the order of the usage. scenario.Commands interprets their arguments.
+// call is an HTTP request.
+type call struct {
+	method, path string
+	body         any // nil: none
+}
+
+// printable is an answer that prints itself as text.
+type printable interface{ print(to io.Writer) }
+
+// Options are the settings of a request of `lockstep ctl`.
+type Options struct {
+	JSON  bool      // print the answer as lines of JSON
+	Every string    // interval of watch: "tick" or a time; "": 100ms
+	Out   io.Writer // output of the answer
+}
+
+// verbs are all requests, in the order of the usage. The run interprets their arguments.
 var verbs = []verb{
-	{"status", "", (*Server).answerStatus, printStatus},
-	{"faults", "", (*Server).answerFaults, printFaults},
-	{"fault", "KEY=VALUE...", (*Server).applyChange, printChange},
-	{"clear", "NAME...|all", (*Server).applyChange, printChange},
-	{"set", "PORT=VALUE...", (*Server).applyChange, printChange},
-	{"release", "PORT...|all", (*Server).applyChange, printChange},
-	{"stop", "", (*Server).requestStop, printStop},
+	{"status", "", "", plain("/status"), func() printable { return &statusAnswer{} }},
+	{"list", "", "", plain("/description"), func() printable { return &Description{} }},
+	{"get", "SIGNAL...", "", named("/values"), func() printable { return &Values{} }},
+	{"watch", "SIGNAL...", "", named("/stream"), nil},
+	{"faults", "", "", plain("/faults"), func() printable { return &faultsAnswer{} }},
+	{"fault", "KEY=VALUE...", "start a fault", arguments, newChange},
+	{"clear", "NAME...|all", "end faults", names("/clear"), newChange},
+	{"set", "PORT=VALUE...", "set inputs that no bus drives, and signals of the restbus", assignments, newChange},
+	{"release", "PORT...|all", "end the effect of set", names("/release"), newChange},
+	{"mark", "TEXT", "put a text into the record at a tick", mark, newChange},
+	{"stop", "", "end the run", stop, func() printable { return &stopAnswer{} }},
 }
 
 // Usage lists the requests for the usage of `lockstep ctl`.
@@ -42,83 +65,113 @@ func Usage() string {
 	return strings.Join(list, " | ")
 }
 
-// findVerb returns the verb called name; nil: there is none.
-func findVerb(name string) *verb {
-	if i := slices.IndexFunc(verbs, func(v verb) bool { return v.name == name }); i >= 0 {
-		return &verbs[i]
+// prepare returns the verb of a request and its HTTP request.
+func prepare(words []string, o *Options) (*verb, call, error) {
+	name, arguments := "", []string{}
+	if len(words) > 0 {
+		name, arguments = words[0], words[1:]
 	}
-	return nil
-}
-
-// answer executes a request line and returns the answer.
-func (c *Server) answer(line string) *Answer {
-	a := &Answer{OK: true}
-	if err := c.execute(line, a); err != nil {
-		return &Answer{Error: err.Error()}
-	}
-	a.Time = float64(a.Tick*c.Handover.Tables.PeriodNs) / 1e9
-	return a
-}
-
-// execute executes a request line and completes the answer.
-func (c *Server) execute(line string, a *Answer) error {
-	words, err := scenario.ParseRequest(line)
-	if err != nil {
-		return err
-	}
-	if len(words) == 0 {
-		words = []string{""}
-	}
-	v := findVerb(words[0])
-	switch {
-	case v == nil:
-		var known []string
-		for _, v := range verbs {
-			known = append(known, v.name)
+	var known []string
+	for i := range verbs {
+		if known = append(known, verbs[i].name); verbs[i].name != name {
+			continue
 		}
-		return fmt.Errorf("unknown request %.60q%s; known are %s",
-			words[0], units.Meant(words[0], known), strings.Join(known, ", "))
-	case v.arguments == "" && len(words) > 1 && line != StopNow:
-		return fmt.Errorf("%s takes no further words", v.name)
-	case v.arguments == "":
-		a.Bench, a.Process, a.Tick = c.Handover.Bench.Name, os.Getpid(), int64(c.Status.Ticks.Load())
+		if o.Every != "" && name != "watch" {
+			return nil, call{}, fmt.Errorf("%s takes no -every; watch does", name)
+		}
+		c, err := verbs[i].call(arguments, o)
+		if err != nil {
+			err = fmt.Errorf("%s %w", name, err)
+		}
+		return &verbs[i], c, err
 	}
-
-	return v.do(c, line, a)
+	return nil, call{}, fmt.Errorf("unknown request %.60q%s; known are %s", name, units.Meant(name, known), strings.Join(known, ", "))
 }
 
-// StopNow is the request to kill the target.
-const StopNow = "stop now"
+var errFurtherWords = errors.New("takes no further words")
 
-// requestStop asks the supervisor to end the run.
-func (c *Server) requestStop(line string, _ *Answer) error {
-	switch {
-	case line == StopNow:
-		c.stop <- Request(StopNow)
-	case !c.stopRequested.Swap(true): // a second request would kill the target
-		c.stop <- Request("ctl")
+// plain returns the call of a request without arguments.
+func plain(path string) func([]string, *Options) (call, error) {
+	return func(words []string, _ *Options) (call, error) {
+		if len(words) > 0 {
+			return call{}, errFurtherWords
+		}
+		return call{"GET", path, nil}, nil
 	}
-
-	return nil
 }
 
-// Print writes the answer to a request as text.
-func (a *Answer) Print(to io.Writer, request string) error {
-	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	print := printChange // for a request that this version does not know
-	if v := findVerb(request); v != nil {
-		print = v.print
+// named returns the call of a request whose arguments are signals.
+func named(path string) func([]string, *Options) (call, error) {
+	return func(words []string, o *Options) (call, error) {
+		if len(words) == 0 {
+			return call{}, errors.New("needs the name of a signal; list names all")
+		}
+		query := url.Values{"signal": words}
+		if path == "/stream" {
+			if o.Every == "" {
+				o.Every = "100ms"
+			}
+			query.Set("every", o.Every)
+		}
+		return call{"GET", path + "?" + query.Encode(), nil}, nil
 	}
-	print(w, a, fmt.Sprintf("tick %d, %.3f s", a.Tick, a.Time))
-	_ = w.Flush() // to memory
-	_, err := io.WriteString(to, host.Printable(text.String()))
-	return err
 }
 
-func printStatus(w io.Writer, a *Answer, when string) {
+func names(path string) func([]string, *Options) (call, error) {
+	return func(words []string, _ *Options) (call, error) { return call{"POST", path, NamesRequest{words}}, nil }
+}
+
+func arguments(words []string, _ *Options) (call, error) {
+	return call{"POST", "/fault", FaultRequest{words}}, nil
+}
+
+func mark(words []string, _ *Options) (call, error) {
+	return call{"POST", "/mark", MarkRequest{strings.Join(words, " ")}}, nil
+}
+
+func assignments(words []string, _ *Options) (call, error) {
+	s := SetRequest{map[string]any{}}
+	for _, w := range words {
+		name, value, _ := strings.Cut(w, "=") // the run refuses a missing value
+		if _, twice := s.Values[name]; twice {
+			return call{}, fmt.Errorf("%s is set twice", name)
+		}
+		s.Values[name] = value
+	}
+	return call{"POST", "/set", s}, nil
+}
+
+func stop(words []string, _ *Options) (call, error) {
+	s := StopRequest{}
+	for _, w := range words {
+		switch w {
+		case "now":
+			s.Now = true
+		case "wait":
+			s.Wait = true
+		default:
+			return call{}, errFurtherWords
+		}
+	}
+	return call{"POST", "/stop", s}, nil
+}
+
+// The answers with their texts.
+type (
+	statusAnswer struct{ Answer }
+	faultsAnswer struct{ Answer }
+	changeAnswer struct{ Answer }
+	stopAnswer   struct{ Answer }
+)
+
+func newChange() printable { return &changeAnswer{} }
+
+// when formats the tick of an answer.
+func (a *Answer) when() string { return fmt.Sprintf("tick %d, %.3f s", a.Tick, a.Time) }
+
+func (a *statusAnswer) print(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s; %s; missed %d, late %d; process %d\n",
-		a.Bench, a.State, when, a.Missed, a.LateTicks, a.Process)
+		a.Bench, a.State, a.when(), a.Missed, a.LateTicks, a.Process)
 	for _, name := range slices.Sorted(maps.Keys(a.Outputs)) {
 		fmt.Fprintf(w, "  %s\t%.6g\n", name, a.Outputs[name])
 	}
@@ -127,20 +180,152 @@ func printStatus(w io.Writer, a *Answer, when string) {
 	}
 }
 
-func printFaults(w io.Writer, a *Answer, when string) {
-	fmt.Fprintf(w, "%s: %s; faults: %d\n", a.Bench, when, len(a.Faults))
+func (a *faultsAnswer) print(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s; faults: %d\n", a.Bench, a.when(), len(a.Faults))
 	for _, f := range a.Faults {
 		fmt.Fprintf(w, "  %d\t%s\t%s\t%d\t%s\n", f.Slot, f.Name, f.State, f.Count, f.Spec)
 	}
 }
 
-func printStop(w io.Writer, a *Answer, when string) {
-	fmt.Fprintf(w, "%s: asked to stop at %s\n", a.Bench, when)
+func (a *stopAnswer) print(w io.Writer) {
+	if a.Ended != "" {
+		fmt.Fprintln(w, a.EndLine())
+		return
+	}
+	fmt.Fprintf(w, "%s: asked to stop at %s\n", a.Bench, a.when())
 }
 
-func printChange(w io.Writer, a *Answer, when string) {
-	fmt.Fprintf(w, "in effect from %s on\n", when)
+func (a *changeAnswer) print(w io.Writer) {
+	fmt.Fprintf(w, "in effect from %s on\n", a.when())
 	for _, f := range a.Faults {
 		fmt.Fprintf(w, "  slot %d\t%s\t%s\n", f.Slot, f.Name, f.Spec)
 	}
+}
+
+func (d *Description) print(w io.Writer) {
+	fmt.Fprintf(w, "%s: plant %s every %g ms; %d signals\n", d.Bench, d.Plant, d.Period*1e3, len(d.Signals))
+	for _, s := range d.Signals {
+		limits, does := "-", "read"
+		if s.Min != nil || s.Max != nil {
+			limits = orInfinite(s.Min, "-inf") + " to " + orInfinite(s.Max, "inf")
+		}
+		if s.Settable {
+			does = "read, set"
+		}
+		about := s.About
+		if s.Port != "" {
+			about = strings.TrimSuffix("port "+s.Port+"; "+about, "; ")
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.Kind, s.Direction, s.Unit, limits, does, host.PrintableLine(about))
+	}
+}
+
+// orInfinite formats the end of a range.
+func orInfinite(v *float64, without string) string {
+	if v == nil {
+		return without
+	}
+	return fmt.Sprintf("%.6g", *v)
+}
+
+func (a *Values) print(w io.Writer) {
+	fmt.Fprintf(w, "tick %d, %.3f s\n", a.Tick, a.Time)
+	for _, v := range a.Values {
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", v.Name, formatValue(v.Value, v.Unit), v.Text)
+	}
+}
+
+// formatValue formats a value with its unit; "-": not known.
+func formatValue(v *float64, unit string) string {
+	if v == nil {
+		return "-"
+	}
+	return units.Format(*v, unit)
+}
+
+// printText writes an answer as text. It may be another user's: nothing in it acts on a terminal.
+func printText(to io.Writer, a printable) error {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	a.print(w)
+	_ = w.Flush() // to memory
+	_, err := io.WriteString(to, host.Printable(text.String()))
+	return err
+}
+
+// streamLine is any line of a stream: its fields are those of StreamStart, Sample and StreamEnd.
+type streamLine struct {
+	StreamStart
+	Sample
+	Ended string  `json:"ended"`
+	Clean bool    `json:"clean"`
+	Tick  int64   `json:"tick"`
+	Time  float64 `json:"time_s"`
+}
+
+// printStream prints the lines of a stream until its end. Lines of at most maxAnswer bytes are read.
+func (s *socket) printStream(from io.Reader, o *Options) error {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxAnswer)
+	var widths []int // of the columns
+	for lines.Scan() {
+		var l streamLine
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			return s.noAnswerError(err)
+		}
+		text := host.PrintableLine(lines.Text()) + "\n"
+		if !o.JSON {
+			if l.Signals != nil {
+				widths = columnWidths(l.Signals)
+			}
+			text = host.Printable(l.text(widths))
+		}
+		if _, err := io.WriteString(o.Out, text); err != nil {
+			return err
+		}
+		if l.Ended != "" {
+			return nil
+		}
+	}
+	if lines.Err() != nil {
+		return s.noAnswerError(lines.Err())
+	}
+	return host.Exitf(1, "%s has gone", s)
+}
+
+// columnWidths returns the widths of the columns of a stream.
+func columnWidths(list []StreamSignal) (widths []int) {
+	for _, s := range list {
+		widths = append(widths, max(12, len(s.title())))
+	}
+	return widths
+}
+
+// title returns the title of a column.
+func (s *StreamSignal) title() string { return s.Name + "[" + s.Unit + "]" }
+
+// text formats a line of a stream for people.
+func (l *streamLine) text(widths []int) string {
+	var b strings.Builder
+	switch {
+	case l.Signals != nil:
+		fmt.Fprintf(&b, "%10s", "time[s]")
+		for i := range l.Signals {
+			fmt.Fprintf(&b, "  %*s", widths[i], l.Signals[i].title())
+		}
+	case l.Ended != "":
+		fmt.Fprintf(&b, "the run has ended at %.3f s: %s", l.Time, l.Ended)
+	default:
+		if l.Lost > 0 {
+			fmt.Fprintf(&b, "%d ticks are missing here\n", l.Lost)
+		}
+		fmt.Fprintf(&b, "%10.3f", l.Time)
+		for i := range l.Last[:min(len(l.Last), len(widths))] {
+			fmt.Fprintf(&b, "  %*.6g", widths[i], l.Last[i])
+			if i < len(l.Min) && i < len(l.Max) && l.Min[i] != l.Max[i] {
+				fmt.Fprintf(&b, " (%.6g to %.6g)", l.Min[i], l.Max[i])
+			}
+		}
+	}
+	return b.String() + "\n"
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"lockstep/io/can"
@@ -23,8 +24,8 @@ import (
 // ErrIncomplete means that a record lacks a part of its run.
 var ErrIncomplete = errors.New("is incomplete")
 
-// Recorder writes the record of a run from the ring of the status block. It runs in its own
-// goroutine, so a slow or full disk delays no other part.
+// Recorder reads the ring of the status block: it writes the record of a run and passes the entries
+// to the judge and to the tap. It runs in its own goroutine, so a slow or full disk delays no other part.
 type Recorder struct {
 	report.View
 	path       string                // "": no record, only a judge
@@ -38,6 +39,7 @@ type Recorder struct {
 	handover   []byte                // for the record
 	judge      *scenario.Judge       // of the scenario; nil: there is none
 	w          *record.Writer        // nil: the target has not started, or there is no record
+	tap        atomic.Pointer[Tap]   // nil: none
 	err        error                 // first disk error
 	times      int                   // number of disk errors
 
@@ -48,6 +50,7 @@ type Recorder struct {
 	tick    record.Tick
 	start   int64     // grid point 0, ns since 1970
 	offset  int64     // CLOCK_REALTIME minus the clock of the grid at the start, ns
+	flushed time.Time // time of the last write to the kernel
 	synced  time.Time // time of the last sync to disk
 	begun   bool      // the grid has started
 
@@ -56,8 +59,10 @@ type Recorder struct {
 	stop func() // stops the goroutine of Record; nil: Record was not called
 }
 
-// Intervals of writing. They bound the loss when the process dies and when the power fails.
+// Intervals of reading and writing. Those of writing bound the loss when the process dies and when the
+// power fails.
 const (
+	DrainInterval = 50 * time.Millisecond  // between two readings of the ring
 	FlushInterval = 200 * time.Millisecond // between two writes to the kernel
 	syncInterval  = 5 * time.Second        // between two syncs to the disk
 )
@@ -67,14 +72,19 @@ type Options struct {
 	Path     string // file of the record; "" none
 	Older    int    // number of earlier records to keep
 	Scenario *scenario.Scenario
+	Live     bool                  // read the ring for Tap, even without a record or a scenario
 	Events   func() []record.Event // events since the last call; nil: there are none
 	Ports    func() []port.Sent    // frames sent by the ports since the last call; nil: there are none
 }
 
+// Tap gets every entry of the ring in its order, from the recorder's goroutine. It must not block and
+// not keep the entry.
+type Tap func(e *rt.Entry)
+
 // New returns the recorder of a run and creates its file. The recorder is idle if there is nothing
-// to record or judge.
+// to record or judge, and no tap.
 func New(r report.View, what Options) (_ *Recorder, err error) {
-	if what.Path == "" && what.Scenario == nil {
+	if what.Path == "" && what.Scenario == nil && !what.Live {
 		return &Recorder{}, nil
 	}
 	c := &Recorder{
@@ -111,11 +121,21 @@ func (c *Recorder) Record(bestEffort bool) {
 	}
 	c.bestEffort = bestEffort
 	c.monitor.listen()
-	c.stop = host.Repeat(FlushInterval, c.Write)
+	c.stop = host.Repeat(DrainInterval, func(now time.Time) {
+		if now.Sub(c.flushed) > FlushInterval-DrainInterval/2 {
+			c.flushed = now
+			c.Write(now)
+		} else {
+			c.drain()
+		}
+	})
 }
 
-// Write writes the entries and events since the last call.
-func (c *Recorder) Write(now time.Time) {
+// SetTap sets the tap, which gets the entries read from now on.
+func (c *Recorder) SetTap(t Tap) { c.tap.Store(&t) }
+
+// drain reads the entries and events since the last call.
+func (c *Recorder) drain() {
 	if c.Status == nil || !c.begun && !c.begin() { // idle, or too early
 		return
 	}
@@ -124,7 +144,11 @@ func (c *Recorder) Write(now time.Time) {
 		c.monitor.noteSentByPorts(c.ports(), c.offset, c.Handover.Loop.Virtual)
 	}
 	c.drainRing()
-	if c.w == nil {
+}
+
+// Write writes the entries and events since the last call to the kernel.
+func (c *Recorder) Write(now time.Time) {
+	if c.drain(); c.w == nil {
 		return
 	}
 	c.noteError(c.w.Flush())
@@ -183,7 +207,7 @@ func (c *Recorder) Incomplete() string {
 	if c.err != nil {
 		return fmt.Sprintf("%v (%d times)", c.err, c.times)
 	}
-	if c.lost > 0 {
+	if c.lost > 0 && c.path != "" {
 		return fmt.Sprintf("%d entries lost because the ring was full", c.lost)
 	}
 	return ""
@@ -292,6 +316,9 @@ func (c *Recorder) drainRing() {
 		}
 		if c.judge != nil {
 			c.judge.Entry(e)
+		}
+		if tap := c.tap.Load(); tap != nil {
+			(*tap)(e)
 		}
 		if e.Kind == rt.KindFrame && e.Fate == rt.Sent && !e.Withheld && e.Frame.Flags&can.FlagLong == 0 {
 			c.monitor.noteSent(e.Bus, &e.Frame)

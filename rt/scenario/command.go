@@ -72,6 +72,7 @@ func NewCommands(h *bench.Handover) *Commands {
 //	clear NAME... | all
 //	set PORT=VALUE...         an input that no bus drives, or a signal sent that no output drives
 //	release PORT... | all     return to their own waveforms
+//	mark TEXT...              changes nothing; its line is in the record at its tick
 //
 // The commands take effect at one tick. Translate every line that a run has accepted, once and in
 // order, because the slots depend on all lines so far. A refused line changes nothing.
@@ -83,7 +84,7 @@ func (c *Commands) Translate(line string) ([]fault.Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(words) == 0 || words[0] != "fault" && verbs[words[0]].each == nil {
+	if len(words) == 0 || !slices.Contains([]string{"fault", "mark"}, words[0]) && verbs[words[0]].each == nil {
 		return nil, fmt.Errorf("%.60q is not a command that changes a run", line)
 	}
 	next := Commands{h: c.h, Slots: c.Slots, Set: c.Set}
@@ -113,13 +114,19 @@ var verbs = map[string]struct {
 }
 
 func (c *Commands) translate(name string, words []string) (list []fault.Command, err error) {
-	if name == "fault" {
+	switch name {
+	case "fault":
 		spec, err := parseFault(words)
 		if err != nil {
 			return nil, err
 		}
 		command, err := c.armFault(spec)
 		return []fault.Command{command}, err
+	case "mark":
+		if strings.TrimSpace(strings.Join(words, "")) == "" {
+			return nil, errors.New("mark: the text is missing")
+		}
+		return nil, nil
 	}
 
 	verb := verbs[name]

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,8 +11,6 @@ import (
 
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
-	"lockstep/rt/control"
-	"lockstep/rt/fault"
 	"lockstep/rt/guide"
 	"lockstep/rt/scenario"
 	"lockstep/rt/virtual"
@@ -231,51 +228,6 @@ func TestGuideNamesTheValuesOfEachKind(t *testing.T) {
 	} {
 		take(text, ok)
 	}
-}
-
-func TestGuideListsTheFaultStates(t *testing.T) {
-	var want []string
-	for s := fault.Free; s <= fault.Over; s++ {
-		want = append(want, s.String())
-	}
-	same(t, "states", first(rows(t, "fault-state", 0)), want)
-}
-
-// The guide lists the commands of ctl; its examples change a run.
-func TestGuideListsTheRequests(t *testing.T) {
-	same(t, "ctl", slices.DeleteFunc(first(rows(t, "ctl", 0)), func(r string) bool { return r == "stop now" || r == "stop wait" }),
-		strings.Split(control.Usage(), " | "))
-	commands, tried := scenario.NewCommands(prepared(t, "truck-bench")), 0
-	for line := range strings.Lines(section(t, "ctl")) {
-		if request, ok := strings.CutPrefix(line, "lockstep ctl truck-bench "); ok {
-			tried++
-			if list, err := commands.Translate(strings.TrimSpace(request)); err != nil || len(list) == 0 {
-				t.Errorf("%s: %v", line, err)
-			}
-		}
-	}
-	if tried < 3 {
-		t.Errorf("%d requests were tried; want 3 or more", tried)
-	}
-}
-
-func TestGuideListsTheKeysOfAnAnswer(t *testing.T) {
-	keys := func(of reflect.Type) (list []string) {
-		for f := range of.Fields() {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			list = append(list, name)
-		}
-		return list
-	}
-	same(t, "answer", first(rows(t, "answer-as-json", 0)), keys(reflect.TypeFor[control.Answer]()))
-	var listed []string
-	text := section(t, "answer-as-json")
-	text = text[strings.Index(text, "A fault in the list has"):]
-	text, _, _ = strings.Cut(text, ".")
-	for _, m := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(text, -1) {
-		listed = append(listed, m[1])
-	}
-	same(t, "fault of an answer", listed, keys(reflect.TypeFor[control.FaultState]()))
 }
 
 func TestGuideTopicsAreUnique(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/control"
 	"lockstep/rt/host"
+	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/runtest"
 	"lockstep/rt/supervisor"
@@ -37,7 +38,7 @@ func withClient(t *testing.T, v report.View) *control.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	c, err := control.Open(dir, v, os.Getpid(), nil, nil)
+	c, err := control.Open(dir, v, os.Getpid(), &recorder.Recorder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

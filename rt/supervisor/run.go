@@ -173,10 +173,10 @@ func (r *Session) StartAndWatch(signals chan os.Signal) error {
 	return nil
 }
 
-// openControl opens the socket for `lockstep ctl`. If that fails, the run goes on without it and
+// openControl opens the door of the run. If that fails, the run goes on without it and
 // shows a message.
 func (r *Session) openControl(signals chan os.Signal) {
-	c, err := control.Open(host.ControlDir(), r.View, r.Target.PID, r.record.EventLog(), signals)
+	c, err := control.Open(host.ControlDir(), r.View, r.Target.PID, r.record, signals)
 	if err != nil {
 		r.head += fmt.Sprintf("lockstep ctl cannot reach this run: %v\n", err)
 		return
@@ -253,7 +253,7 @@ func (r *Session) Prepare() (err error) {
 		return err
 	}
 	record, err := recorder.New(r.View, recorder.Options{
-		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario,
+		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario, Live: true,
 		Events: func() []record.Event { return append(r.states.events(), r.ports.events()...) },
 		Ports:  r.ports.sent,
 	})
@@ -406,7 +406,7 @@ func (r *Session) dial(bus int) (*os.File, error) {
 
 // Shutdown ends all parts of the run besides the target, and returns the report.
 func (r *Session) Shutdown() (report *report.Report, err error) {
-	r.Control.Close()
+	r.Control.CloseListener()
 	<-r.watchdog.done
 	r.states.close()
 	r.ports.close()

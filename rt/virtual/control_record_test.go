@@ -1,11 +1,11 @@
 package virtual
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
+	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lockstep/io/can"
+	"lockstep/io/record"
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
@@ -69,15 +70,15 @@ func startLoop(t *testing.T, v report.View) (end func()) {
 	return end
 }
 
-// openControl opens the control socket of a run; ask sends a request as lockstep ctl does.
-func openControl(t *testing.T, v report.View, lines *recorder.EventLog) (ask func(words ...string) error) {
+// openControl opens the door of a run; ask sends a request with package net/http.
+func openControl(t *testing.T, v report.View, rec *recorder.Recorder) (ask func(path, body string) error) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ctl") // short: a socket's path is
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	server, err := control.Open(dir, v, os.Getpid(), lines, make(chan os.Signal, 4))
+	server, err := control.Open(dir, v, os.Getpid(), rec, make(chan os.Signal, 4))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,32 +87,49 @@ func openControl(t *testing.T, v report.View, lines *recorder.EventLog) (ask fun
 	if err != nil || len(sockets) != 1 {
 		t.Fatalf("sockets %q, %v", sockets, err)
 	}
-	return func(words ...string) error {
-		conn, err := net.Dial("unix", sockets[0])
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", sockets[0])
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: time.Minute}
+	t.Cleanup(client.CloseIdleConnections)
+	return func(path, body string) error {
+		method := "GET"
+		if body != "" {
+			method = "POST"
+		}
+		q, err := http.NewRequest(method, "http://lockstep"+path, strings.NewReader(body))
 		if err != nil {
 			return err
 		}
-		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(time.Minute)) // cannot fail for an open socket
-		var quoted []string
-		for _, w := range words {
-			quoted = append(quoted, scenario.QuoteWord(w))
-		}
-		if _, err := fmt.Fprintln(conn, strings.Join(quoted, " ")); err != nil {
-			return err
-		}
-		text, err := bufio.NewReader(conn).ReadBytes('\n')
+		r, err := client.Do(q)
 		if err != nil {
 			return err
 		}
-		var a control.Answer
-		if err := json.Unmarshal(text, &a); err != nil {
-			return err
+		defer r.Body.Close()
+		text, err := io.ReadAll(r.Body)
+		if err == nil && r.StatusCode != http.StatusOK {
+			err = fmt.Errorf("%s: %s", r.Status, text)
 		}
-		if !a.OK {
-			return errors.New(a.Error)
+		return err
+	}
+}
+
+// countMarks counts the marks of a record that the clients of TestConcurrentLiveChangesReplay set.
+func countMarks(t *testing.T, file string) (n int) {
+	t.Helper()
+	r, err := record.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		e, err := r.Next()
+		if err != nil {
+			return n
 		}
-		return nil
+		if e.Kind == record.EventEntry && e.Event.Kind == record.Parameter && e.Event.Tick > 0 && strings.HasPrefix(e.Event.Text, `mark 'client `) {
+			n++
+		}
 	}
 }
 
@@ -136,7 +154,7 @@ func TestConcurrentLiveChangesReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := openControl(t, v, rec.EventLog())
+	ask := openControl(t, v, rec)
 	end := startLoop(t, v)
 	rec.Record(false)
 	var clients sync.WaitGroup
@@ -146,13 +164,15 @@ func TestConcurrentLiveChangesReplay(t *testing.T) {
 			defer clients.Done()
 			for n := range 15 {
 				name := fmt.Sprintf("f%d", i)
-				for _, words := range [][]string{
-					{"fault", "name=" + name, "frame=Speeds", "drop", "for=2 frames"},
-					{"fault", "name=" + name, "signal=Speeds.w1", "noise=3 rad/s", fmt.Sprintf("seed=%d", n)},
-					{"set", fmt.Sprintf("clutch7.pressure=%d bar", n), fmt.Sprintf("Status.lag=%d ms", i)}, {"faults"}, {"status"}, {"clear", name},
+				for _, q := range [][2]string{
+					{"/fault", fmt.Sprintf(`{"arguments": ["name=%s", "frame=Speeds", "drop", "for=2 frames"]}`, name)},
+					{"/fault", fmt.Sprintf(`{"arguments": ["name=%s", "signal=Speeds.w1", "noise=3 rad/s", "seed=%d"]}`, name, n)},
+					{"/set", fmt.Sprintf(`{"values": {"clutch7.pressure": %d, "Status.lag": "%d ms"}}`, n, i)},
+					{"/mark", fmt.Sprintf(`{"text": "client %d, 'round' %d"}`, i, n)},
+					{"/faults", ""}, {"/status", ""}, {"/values?signal=w1&signal=clutch7.pressure", ""}, {"/clear", `{"names": ["` + name + `"]}`},
 				} {
-					if err := ask(words...); err != nil {
-						t.Errorf("%q: %v", words, err)
+					if err := ask(q[0], q[1]); err != nil {
+						t.Errorf("%q: %v", q, err)
 						return
 					}
 				}
@@ -171,6 +191,9 @@ func TestConcurrentLiveChangesReplay(t *testing.T) {
 		if !f.Held {
 			t.Errorf("%+v", f)
 		}
+	}
+	if n := countMarks(t, file); n != 4*15 {
+		t.Errorf("the record has %d marks, want 60", n)
 	}
 	if same, err := (Replay{Record: file}).Run(); err != nil || same.Ticks == 0 {
 		t.Errorf("%+v (%v)", same, err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -52,17 +51,15 @@ func defineAttach(a *args) func() error {
 }
 
 func defineCtl(a *args) func() error {
-	asJSON := a.Bool("json", false, "print the answer as one line of JSON")
+	o := control.Options{}
+	a.BoolVar(&o.JSON, "json", false, "print the answer as lines of JSON")
+	a.StringVar(&o.Every, "every 100ms", "", "interval of watch, or tick (default 100ms)")
 
 	return func() error {
-		answer, err := control.Ask(a.operands[0], a.operands[1:])
-		if err != nil {
-			return err
+		if o.Out = stdout; o.JSON {
+			o.Out = plainOut
 		}
-		if *asJSON {
-			return json.NewEncoder(plainOut).Encode(answer)
-		}
-		return answer.Print(stdout, a.operands[1])
+		return control.Ask(a.operands[0], a.operands[1:], o)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +48,10 @@ func TestARunChangedByCtlReplaysBitForBit(t *testing.T) {
 	}
 	drop := ctl(t, file, "fault", "name=lost speeds", "frame=Speeds", "drop", "for=5 frames") // a run is found by its file name as well
 	leak := ctl(t, name, "fault", "name=leak", "input=clutch1.pressure", "leak={share: 30 %, time: 200 ms}")
+	var watching [5]*session
+	for i := range watching { // every tick, beside the loop
+		watching[i] = begin(t, nil, "ctl", name, "watch", "w1", "clutch7.pressure", "Speeds.w1", "health.wakeup_latency", "-every", "tick", "-json")
+	}
 	set := ctl(t, name, "set", "clutch7.pressure=3 bar", "clutch8.pressure=4 bar")
 	for faults := ctl(t, name, "faults").Faults; len(faults) != 2 || faults[0].State != "over"; faults = ctl(t, name, "faults").Faults {
 		if len(faults) != 2 || faults[0].Name != "lost speeds" || faults[1].State != "active" {
@@ -54,13 +59,32 @@ func TestARunChangedByCtlReplaysBitForBit(t *testing.T) {
 		}
 	}
 	clear := ctl(t, name, "clear", "leak")
+	var values control.Values
+	if out, errors, code := lockstep(t, "ctl", name, "get", "clutch8.pressure", "-json"); code != 0 || json.Unmarshal([]byte(out), &values) != nil ||
+		values.Tick < set.Tick || values.Values[0].Unit != "bar" || !(math.Abs(*values.Values[0].Value-4) < 1e-9) {
+		t.Errorf("code %d, %s%s", code, out, errors)
+	}
 	released := ctl(t, name, "release", "clutch7.pressure")
+	mark := ctl(t, name, "mark", "the door", "opens")
 	if out, _, code := lockstep(t, "ctl", name, "faults"); code != 0 || !strings.Contains(out, "0  lost speeds  over  5  frame=Speeds drop 'for=5 frames'\n") {
 		t.Errorf("code %d, %q", code, out)
 	}
 	ctl(t, name, "stop")
 	if code := s.end(); code != 0 || !has(readReport(t, report).Ended, "ctl") {
 		t.Errorf("code %d, %s\n%s", code, s.errors.String(), s.out.String())
+	}
+	for _, w := range watching {
+		if code := w.end(); code != 0 {
+			t.Errorf("watch: code %d, %s", code, w.errors.String())
+		}
+		checkWatched(t, w.out.String(), set.Tick)
+	}
+	asc := filepath.Join(dir, "run.asc")
+	if _, errors, code := lockstep(t, "export", rec, "-o", asc); code != 0 {
+		t.Errorf("export: code %d, %s", code, errors)
+	}
+	if text, err := os.ReadFile(asc); err != nil || !strings.Contains(string(text), fmt.Sprintf("tick %d parameter: mark 'the door opens'\n", mark.Tick)) {
+		t.Errorf("the log has no mark, %v", err)
 	}
 	if ticks, _, errors, code := replayed(t, rec); code != 0 || ticks == 0 {
 		t.Errorf("replay: code %d, %d ticks, %s", code, ticks, errors)
@@ -77,7 +101,30 @@ func TestARunChangedByCtlReplaysBitForBit(t *testing.T) {
 		set.Tick:      "set 'clutch7.pressure=3 bar' 'clutch8.pressure=4 bar'",
 		clear.Tick:    "clear leak",
 		released.Tick: "release clutch7.pressure",
+		mark.Tick:     "mark 'the door opens'",
 	})
+}
+
+// checkWatched checks a stream of every tick: it has all ticks from its first to the end of the run, and
+// the pressure of `set` from its tick on.
+func checkWatched(t *testing.T, text string, set int64) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	last := control.Sample{}
+	for _, line := range lines[1 : len(lines)-1] {
+		var l control.Sample
+		if err := json.Unmarshal([]byte(line), &l); err != nil || last.Tick > 0 && l.Tick != last.Tick+1 {
+			t.Fatalf("%s after tick %d, %v", line, last.Tick, err)
+		}
+		if l.Tick == set && !(math.Abs(l.Last[1]-3) < 1e-9) {
+			t.Errorf("%s: want 3 bar", line)
+		}
+		last = l
+	}
+	var end control.StreamEnd
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &end); err != nil || !has(end.Ended, "ctl") || !end.Clean || end.Tick != last.Tick || last.Tick < set {
+		t.Errorf("the last line is %s, after tick %d", lines[len(lines)-1], last.Tick)
+	}
 }
 
 // checkSession checks that a record has the lines at their ticks, and the two pressures only at the
@@ -136,10 +183,17 @@ func TestCtlReachesARunThatWasTakenOver(t *testing.T) {
 	s := begin(t, nil, "run", file)
 	s.running()
 	ctl(t, name, "fault", "name=early", "frame=Speeds", "drop")
+	watch := begin(t, nil, "ctl", name, "watch", "w1")
+	for !has(watch.out.String(), "w1[rpm]") {
+		time.Sleep(10 * time.Millisecond)
+	}
 	pid := s.child("target")
 	defer syscall.Kill(pid, syscall.SIGKILL)
 	s.cmd.Process.Kill()
 	s.end()
+	if code := watch.end(); code != 1 || strings.Count(watch.errors.String(), "\n") != 1 {
+		t.Errorf("watch when the supervisor has died: code %d, %s", code, watch.errors.String())
+	}
 	if _, errors, code := lockstep(t, "ctl", name, "status"); code != 3 { // the socket exists and nothing listens
 		t.Errorf("without a supervisor: code %d, %s", code, errors)
 	}
@@ -148,7 +202,14 @@ func TestCtlReachesARunThatWasTakenOver(t *testing.T) {
 	if a := ctl(t, name, "faults"); len(a.Faults) != 1 || a.Faults[0].State != "active" || a.Process != again.cmd.Process.Pid {
 		t.Errorf("%+v", a)
 	}
-	ctl(t, name, "fault", "name=late", "frame=Status", "drop")
+	late := ctl(t, name, "fault", "name=late", "frame=Status", "drop")
+	var values control.Values
+	if out, errors, code := lockstep(t, "ctl", name, "get", "w1", "-json"); code != 0 || json.Unmarshal([]byte(out), &values) != nil || values.Tick < late.Tick {
+		t.Errorf("code %d, %s%s", code, out, errors)
+	}
+	if _, errors, code := lockstep(t, "ctl", name, "mark", "x"); code != 2 || !has(errors, "record") {
+		t.Errorf("mark without a record: code %d, %s", code, errors)
+	}
 	if a := ctl(t, name, "clear", "all"); len(a.Slots) != 2 {
 		t.Errorf("%+v, want both cleared", a)
 	}

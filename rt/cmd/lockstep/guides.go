@@ -12,6 +12,7 @@ import (
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/rt/bench"
+	"lockstep/rt/control"
 	"lockstep/rt/guide"
 	"lockstep/rt/host"
 	"lockstep/rt/scenario"
@@ -25,6 +26,7 @@ func guides() []guide.Guide {
 		{Name: "plant", Source: model.Guide},
 		{Name: "bench", Source: bench.Guide},
 		{Name: "scenario", Source: scenario.Guide},
+		{Name: "control", Source: control.Guide},
 		{Name: "sweep", Source: sweep.Guide},
 		{Name: "generate", Source: codegen.Guide},
 		{Name: "install", Source: deploy.Install},
