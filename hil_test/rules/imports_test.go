@@ -75,7 +75,7 @@ var ours = map[string][]string{
 	"rt/runtest":         {"io/can", "io/dbc", "io/sigmap", "rt", "rt/bench", "rt/bench/benchtest", "sched"},
 	"rt/scenario":        {"io/messages", "io/record", "io/sigmap", "io/yamlfile", "model/kernel", "model/plantfile", "model/units", "rt", "rt/bench", "rt/fault", "rt/host", "rt/junit", "rt/report"},
 	"rt/soak":            {"io/inputfile", "io/sigmap", "model/plants", "rt", "rt/bench", "rt/control", "rt/ecu", "rt/fault", "rt/host", "rt/report", "rt/scenario", "rt/supervisor", "sched", "sched/hostinfo"},
-	"rt/supervisor":      {"io/can", "io/j1939", "io/record", "model/kernel", "rt", "rt/bench", "rt/check", "rt/control", "rt/host", "rt/port", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
+	"rt/supervisor":      {"io/can", "io/j1939", "io/record", "model/kernel", "model/units", "rt", "rt/bench", "rt/check", "rt/control", "rt/host", "rt/port", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched"},
 	"rt/sweep":           {"io/inputfile", "io/yamlfile", "model/plantfile", "model/units", "rt", "rt/bench", "rt/host", "rt/scenario", "rt/virtual"},
 	"rt/target":          {"io/can", "io/sigmap", "rt", "sched"},
 	"rt/trace":           {"io/csvfile", "io/inputfile", "io/record", "model/units", "rt/bench", "rt/junit", "rt/plot"},

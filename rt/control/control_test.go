@@ -356,7 +356,7 @@ func TestAttachedSupervisorKnowsTheValuesThatAreSet(t *testing.T) {
 	c.must("set", "clutch7.pressure=4 bar")
 	c.s.Close()
 	var err error
-	if c.s, err = Open(c.dir, report.View{Handover: openControlled(t), Status: c.Status}, os.Getpid(), nil, c.stop); err != nil {
+	if c.s, err = Open(c.dir, report.View{Handover: openControlled(t), Status: c.Status}, os.Getpid(), c.rec, c.stop); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"clutch7.pressure": "4 bar", "Status.lag": "0.002 s"} // in the units of their ports
