@@ -224,7 +224,7 @@ func fitted(name string) string {
 func checkHello(m *message) error {
 	switch {
 	case m.kind != kindHello:
-		return &garbageError{fmt.Sprintf("a message of kind %d before its greeting", m.kind)}
+		return &garbageError{fmt.Sprintf("a message of kind %d", m.kind)}
 	case m.id != version:
 		return fmt.Errorf("speaks version %d of the protocol; this lockstep speaks version %d", m.id, version)
 	}
