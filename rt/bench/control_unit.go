@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,7 +64,10 @@ func (b *Bench) ProgramFile() (file, dir string, err error) {
 		}
 	}
 	_, err = exec.LookPath(file) // file has a slash: the PATH is not searched
+	var path *fs.PathError
 	switch {
+	case errors.As(err, &path):
+		err = b.Errorf(name, "control_unit: exec: no program %s: %w", name.Text, path.Err)
 	case errors.Is(err, os.ErrPermission):
 		err = b.Errorf(name, "control_unit: exec: %s cannot be executed; make it executable: chmod +x %s", name.Text, file)
 	case err != nil:
