@@ -20,6 +20,10 @@ import (
 
 // TestMain runs this binary as the program of a test if its first argument is "program".
 func TestMain(m *testing.M) {
+	if os.Getenv("UNITPROGRAM_RELAY") != "" && len(os.Args) > 2 && os.Args[1] == RelayCommand {
+		os.Unsetenv("UNITPROGRAM_RELAY")
+		relayMain()
+	}
 	if len(os.Args) > 2 && os.Args[1] == "program" {
 		behave(os.Args[2])
 		return
@@ -104,6 +108,12 @@ func behave(how string) {
 		forever()
 	case "stranger": // does not know the socket
 		fmt.Println("a program for SocketCAN")
+	case "deaf on the pair":
+		put(1, 0, 0, 0, 1, 0)
+		forever()
+	case "answers its pid":
+		fmt.Println(os.Getpid())
+		answer(0, nil)
 	case "deaf": // done for all times, and reads nothing
 		put(1, 0, 0, 0, 1, 0)
 		put(6, 0, 0, 0, 0, 1<<62)
