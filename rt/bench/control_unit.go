@@ -69,7 +69,8 @@ func (b *Bench) ProgramFile() (file, dir string, err error) {
 	case errors.As(err, &path):
 		err = b.Errorf(name, "control_unit: exec: no program %s: %w", name.Text, path.Err)
 	case errors.Is(err, os.ErrPermission):
-		err = b.Errorf(name, "control_unit: exec: %s cannot be executed; make it executable: chmod +x %s", name.Text, file)
+		err = b.Errorf(name, "control_unit: exec: %s cannot be executed; make it executable: chmod +x %s",
+			name.Text, file)
 	case err != nil:
 		err = b.Errorf(name, "control_unit: exec: no program %s: %w", name.Text, errors.Unwrap(err))
 	}

@@ -73,7 +73,8 @@ func (p *process) run(started chan<- error) {
 // dropRights gives the calling thread the rights of the run's user alone: it takes away capabilities
 // that a service passes on to its children, real-time priority and a negative nice value.
 func dropRights() {
-	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) // fails before Linux 4.3, which has none
+	// It fails before Linux 4.3, which has no such capabilities.
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	if now, err := unix.SchedGetAttr(0, 0); err == nil && (now.Policy != unix.SCHED_NORMAL || now.Nice < 0) {
 		_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Nice: max(0, now.Nice)}, 0)
 	}

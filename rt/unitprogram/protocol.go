@@ -21,7 +21,7 @@ const version = 1
 
 // Kinds of messages.
 const (
-	kindHello = 1 + iota // both: id = version; of the bench: length = buses, flags = 1 in virtual time, time = period, ns
+	kindHello = 1 + iota // both: id = version; of the bench, see greet
 	kindBus              // of the bench: a bus, data = its name, id = its bit rate
 	kindStart            // of the bench: time = CLOCK_MONOTONIC of instant 0, ns; 0 in virtual time
 	kindFrame            // both: a frame; of the bench: time = instant, ns
@@ -194,7 +194,8 @@ func (c *connection) next(until int64, ended, stopped func() bool) (message, err
 	}
 }
 
-// greet introduces the bench and its buses. The program answers with kindHello.
+// greet introduces the bench and its buses. Its kindHello has length = number of buses, flags = 1 in
+// virtual time, time = period in ns and data = name of the bench. The program answers with kindHello.
 func (c *connection) greet(s *Spec, virtual bool) {
 	hello := &message{kind: kindHello, length: uint8(len(s.Buses)), id: version, time: s.PeriodNs}
 	if virtual {

@@ -333,7 +333,7 @@ func (w *simulation) makeReport(err error) *report.Report {
 	if err != nil || unitErr != nil && rep.Clean {
 		rep.Ended, rep.Clean = fmt.Sprintf("control unit: %v", cmp.Or(err, unitErr)), false
 	}
-	if rep.Unit == "" && len(w.players) == 0 && len(b.Buses) > 0 {
+	if err == nil && rep.Unit == "" && len(w.players) == 0 && len(b.Buses) > 0 {
 		rep.Unit = "none: no frames received"
 	}
 

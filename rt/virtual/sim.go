@@ -2,7 +2,8 @@
 // unit, in one process and as fast as the host allows. It also owns replays of records.
 //
 // The package uses no real-time thread and no interface of this host, and no second process except a
-// program that is the control unit (rt/unitprogram). It uses the tick of package rt, so a replay of a virtual run is identical bit for bit.
+// program that is the control unit (rt/unitprogram). It uses the tick of package rt, so a replay of a
+// virtual run is identical bit for bit.
 //
 // Reading order: sim.go (Simulation: a plant alone or a bench, prepared), loop.go (its buses, its loop,
 // its report), unit.go (its control unit), csv.go (inputs from a file), vary.go (Variation, for many
