@@ -1,5 +1,5 @@
-// Package deploy owns the guides to installing lockstep, judging a host and measuring a bench. It does
-// not judge or measure: the packages below it do.
+// Package deploy owns the guides to installing lockstep, judging a host and measuring a bench, and in its
+// folder python the client for programs in Python. It does not judge or measure: the packages below it do.
 package deploy
 
 import _ "embed"
@@ -24,3 +24,9 @@ var Host []byte
 //
 //go:embed FAILURES.md
 var Failures []byte
+
+// PowershiftUnit is the control unit of the powershift gearbox as a program in Python, which
+// `lockstep plants powershift.py` prints.
+//
+//go:embed python/examples/powershift.py
+var PowershiftUnit []byte

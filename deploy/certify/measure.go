@@ -83,7 +83,7 @@ func (s *session) prepare() (err error) {
 	if s.plan, err = bench.Prepare(s.bench); err != nil {
 		return err
 	}
-	if err = s.bench.CheckLogs(); err != nil {
+	if err = s.bench.CheckEnds(); err != nil {
 		return err
 	}
 	// Another bench may take this CPU before the run starts; begin detects that.

@@ -175,6 +175,7 @@ var benchTimes = map[string]typedNumber{
 	"phase":         {"Slow: {cycle: 20 ms}", "Slow: {cycle: 20 ms, phase: #}", timeHint, "5 ms", "0.005 s", "5 bar"},
 	"timeout":       {"timeout: 40 ms", "timeout: #", timeHint, "40 ms", "0.04 s", "5 bar"},
 	"first_timeout": {"timeout: 40 ms", "timeout: 40 ms\n        first_timeout: #", timeHint, "2 s", "2000 ms", "5 bar"},
+	"hang":          {"control_unit: powershift ", "control_unit: {exec: ./tcu, hang: #} ", timeHint, "30 s", "0.5 min", "5 bar"},
 	"waveform":      {"period: 0.1 s}", "period: #}", timeHint, "0.2 s", "200 ms", "5 bar"},
 }
 

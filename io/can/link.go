@@ -16,6 +16,7 @@ type Link struct {
 	Gone  bool // the interface has been removed
 	Up    bool // the interface is up
 
+	Virtual     bool   // vcan or vxcan: both ends are in this host
 	Card        bool   // the interface has a controller, which the fields below describe; vcan has none
 	State       State  // fault confinement state; Unknown: not reported
 	HasCounters bool   // Tx and Rx are reported
@@ -264,6 +265,7 @@ func (l *Link) parseInfo(b []byte) {
 			data = d
 		}
 	})
+	l.Virtual = kind == "vcan" || kind == "vxcan"
 	if l.Card = kind == "can"; l.Card {
 		forEachAttribute(data, l.parseController)
 	}

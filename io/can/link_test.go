@@ -51,7 +51,7 @@ func TestLinksAreParsedFromKernelMessages(t *testing.T) {
 	got := links(append(b, other...))
 	want := []Link{
 		{Index: 4, Name: "can0", Up: true, Card: true, State: Off, HasCounters: true, Tx: 248, Rx: 3, BitRate: 250_000, RestartMs: 100},
-		{Index: 5, Name: "vcan12", Gone: true},
+		{Index: 5, Name: "vcan12", Gone: true, Virtual: true},
 	}
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("%+v\nwant %+v", got, want)
@@ -118,7 +118,7 @@ func TestChangesReportsEachChangeOfAnInterface(t *testing.T) {
 	addInterface(t, "vcan9", "72")
 	ip(t, "link", "set", "vcan9", "up")
 	asked, err := l.Query("vcan9")
-	if err != nil || !asked.Up || asked.Card || asked.Name != "vcan9" {
+	if err != nil || !asked.Up || asked.Card || !asked.Virtual || asked.Name != "vcan9" {
 		t.Errorf("vcan9 is %+v, %v; want it to be up", asked, err)
 	}
 	ip(t, "link", "set", "vcan9", "down")

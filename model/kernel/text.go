@@ -6,7 +6,8 @@ import "embed"
 // plant.
 //
 //go:embed balance.go calls.go clearance.go elementary.go eventcheck.go kernel.go law.go locate.go
-//go:embed lockset.go matrix.go modes.go partition.go partitionstep.go prepare.go pulses.go
-//go:embed quiet.go region.go resolve.go root.go source.go sparse.go sparselaw.go sparselock.go
-//go:embed sparseprepare.go sparsesubstep.go speed.go state.go step.go stepover.go substep.go wave.go
+//go:embed lockset.go matrix.go modes.go partition.go partitionstep.go prepare.go pulses.go quiet.go
+//go:embed region.go resolve.go root.go sequence.go source.go sparse.go sparselaw.go sparselock.go
+//go:embed sparseprepare.go sparsesubstep.go speed.go state.go step.go stepover.go substep.go
+//go:embed takeover.go wave.go
 var Text embed.FS

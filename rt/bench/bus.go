@@ -401,18 +401,9 @@ func IsHostInterface(iface string) bool {
 // process at its other end.
 const PairInterface = "pair"
 
-// UnitBus returns the index of the bus with the virtual control unit at its other end, which is the
-// first pair; -1 if the bench has no control unit or no pair.
-func (b *Bench) UnitBus() int {
-	if b.Unit.Text == "" {
-		return -1
-	}
-	return slices.IndexFunc(b.Buses, func(bus Bus) bool { return bus.Interface.Text == PairInterface })
-}
-
 // Unconnected reports whether a bus is a pair without a process at its other end.
 func (b *Bench) Unconnected(bus int) bool {
-	return b.Buses[bus].Interface.Text == PairInterface && bus != b.UnitBus()
+	return b.Buses[bus].Interface.Text == PairInterface && !b.HasUnit(bus)
 }
 
 // SetBuses replaces interfaces: "vcan0" if the bench has one bus, else "bus=vcan0".

@@ -9,9 +9,9 @@
 // does not tick (package rt), know the mathematics of a plant (model, model/kernel) or open a bus
 // (io/can). Package rt/scenario holds the expectations of a run.
 //
-// Reading order: file.go (Bench, Load), plant.go (its plant, units of its databases), bus.go (buses,
-// frames, messages), protect.go (protected groups, values over time), claim_file.go (J1939
-// addresses), safe.go (safe values, ends of a run), prepare.go (Handover), handover.go (how a
-// Handover reaches the target, digests of the sources of a run), kind.go (kinds of files), result.go
-// (files that a result must not replace), guide.go (BENCH.md).
+// Reading order: file.go (Bench, Load), control_unit.go (the control unit), plant.go (its plant, units
+// of its databases), bus.go (buses, frames, messages), protect.go (protected groups, values over time),
+// claim_file.go (J1939 addresses), safe.go (safe values, ends of a run), prepare.go (Handover),
+// handover.go (how a Handover reaches the target, digests of the sources of a run), kind.go (kinds of
+// files), result.go (files that a result must not replace), guide.go (BENCH.md).
 package bench

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,8 +45,9 @@ type Bench struct {
 	WatchNs  int64 // longest time without a tick before the watchdog ends the target, ns; 0: see Watchdog
 	Safe     SafeState
 	End      Ends
-	Unit     yamlfile.Scalar // virtual control unit of the bench; "": none
+	Unit     yamlfile.Scalar // virtual control unit of the bench, or the program that is it; "": none
 	Settings []ecu.Setting   // parameters of the virtual control unit
+	Program  *Program        // program that is the control unit; nil: Unit names a virtual control unit
 	Engine   yamlfile.Scalar // output shown as engine speed; "" none
 	Wheel    yamlfile.Scalar // output shown as wheel speed; Engine/Wheel is the overall ratio
 	Shown    []Shown         // further outputs in the status line
@@ -266,7 +266,7 @@ func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 		Shown:    readShown(r, show["outputs"]),
 	}
 	if unit, ok := s["control_unit"]; ok {
-		b.Unit, b.Settings = ReadControlUnit(r, unit)
+		b.Unit, b.Settings, b.Program = ReadControlUnit(r, unit)
 	}
 	for _, bus := range r.FieldsOf(s["buses"], "buses") {
 		b.Buses = append(b.Buses, *readBus(r, bus))
@@ -318,73 +318,6 @@ func ReadTitle(r *yamlfile.Reader, w yamlfile.Scalar, what string) string {
 		r.FailAt(w.At(), "%s: the name has %d letters; at most %d fit", what, n, room)
 	}
 	return w.Text
-}
-
-// ReadControlUnit reads "abs", or "{name: abs, slip: 0.14}" with values of parameters.
-func ReadControlUnit(r *yamlfile.Reader, f yamlfile.Field) (w yamlfile.Scalar, set []ecu.Setting) {
-	name, list := f, []yamlfile.Field(nil)
-	if yamlfile.IsMapping(f.Node) {
-		list = r.FieldsOf(f, "control_unit")
-		at := slices.IndexFunc(list, func(f yamlfile.Field) bool { return f.Key == "name" })
-		if at < 0 {
-			r.Fail(f, "control_unit: name is missing: {name: %s, PARAMETER: VALUE}", ecu.Names()[0])
-		}
-		name = list[at]
-		list = slices.Delete(list, at, at+1)
-	}
-
-	w = r.Scalar(name, "control_unit")
-	if !slices.Contains(ecu.Names(), w.Text) {
-		r.Fail(name, "control_unit: no control unit %q%s; there are %s",
-			w.Text, units.Meant(w.Text, ecu.Names()), strings.Join(ecu.Names(), ", "))
-	}
-
-	for _, p := range list {
-		s, err := ReadSetting(w.Text, p.Key, r.Scalar(p, "control_unit").Text)
-		if set = append(set, s); err == nil {
-			err = ecu.Check(w.Text, set)
-		}
-		if err != nil {
-			r.FailAt(p.KeyAt, "control_unit: %s", strings.TrimPrefix(err.Error(), "ecu: "))
-		}
-	}
-
-	return w, set
-}
-
-// ReadSetting reads a value of a parameter of the control unit called name. ecu.Check refuses
-// parameters that the unit does not have.
-func ReadSetting(name, parameter, text string) (ecu.Setting, error) {
-	unit := settingUnit(name, parameter)
-	si, err := unit.Typed(text)
-	if err != nil {
-		return ecu.Setting{}, fmt.Errorf("ecu: %s: %s", parameter, QuantityError(text, err))
-	}
-	return ecu.Setting{Name: parameter, Value: unit.FromSI(si)}, nil
-}
-
-// FormatSetting formats the value of a setting for ReadSetting.
-func FormatSetting(name string, s ecu.Setting) string {
-	return units.WithUnit(strconv.FormatFloat(s.Value, 'g', -1, 64), settingUnit(name, s.Name).Spelled)
-}
-
-// settingUnit returns the unit of a parameter; 1 for an unknown parameter.
-func settingUnit(name, parameter string) units.Wanted {
-	for _, p := range ecu.Parameters(name) {
-		if p.Name == parameter && p.Unit != "" {
-			return units.Want(p.Unit)
-		}
-	}
-	return units.Want("1")
-}
-
-// ControlUnitArgs returns the arguments that start the virtual control unit on a bus.
-func (b *Bench) ControlUnitArgs(bus string) []string {
-	args := []string{"ecu", b.Unit.Text, "-bus", bus}
-	for _, s := range b.Settings {
-		args = append(args, "-set", s.Name+"="+FormatSetting(b.Unit.Text, s))
-	}
-	return args
 }
 
 // interfaceForm describes the names that isInterfaceName accepts.

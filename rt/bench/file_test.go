@@ -108,6 +108,11 @@ func TestErrorsOfABenchFileHaveAPosition(t *testing.T) {
 		{"setting without a unit", "control_unit: powershift ", "control_unit: {name: abs, crawl: 2} ", "crawl", "control_unit: crawl: 2 needs a unit: 2 m/s?"},
 		{"setting in another unit", "control_unit: powershift ", "control_unit: {name: abs, follow: 3 bar/s} ", "follow", `control_unit: follow: "3 bar/s": unit bar/s does not fit, bar/s/(m/s) is wanted`},
 		{"settings of nobody", "control_unit: powershift ", "control_unit: {slip: 0.1} ", "{slip", "control_unit: name is missing: {name: powershift, PARAMETER: VALUE}"},
+		{"program without a name", "control_unit: powershift ", "control_unit: {exec: []} ", "{exec", "control_unit: exec: the program is missing: {exec: ./PROGRAM}"},
+		{"program of another kind", "control_unit: powershift ", "control_unit: {exec: {a: b}} ", "{a: b}", "control_unit: exec: expected one value"},
+		{"program with a name", "control_unit: powershift ", "control_unit: {exec: ./tcu, name: abs} ", "name: abs", `control_unit: unknown key "name"`},
+		{"program that hangs for ever", "control_unit: powershift ", "control_unit: {exec: ./tcu, hang: 2 h} ", "2 h", `control_unit: hang: "2 h" is not between 1s and 1h0m0s`},
+		{"program as a name", "control_unit: powershift ", "control_unit: ./tcu.py ", "./tcu.py", "a program is {exec: ./PROGRAM}"},
 		{"unknown plant", "plant: powershift ", "plant: powershit ", "powershit ", `no file powershit, and no embedded file of that name (did you mean powershift?)`},
 		{"unknown database", "database: powershift.dbc", "database: powershift.dbx", "powershift.dbx", "(did you mean powershift.dbc?)"},
 		{"unknown input", "-> clutch3.pressure", "-> clutch3.presure", "TCU_Pressure_1.pressure_C3", `plant powershift has no input "clutch3.presure" (did you mean clutch3.pressure?)`},
@@ -187,8 +192,13 @@ func TestAPairNeedsNobodyAtItsOtherEnd(t *testing.T) {
 		{"control_unit: powershift ", "# control_unit: powershift ", []bool{true}},
 		{"  drive:", second, []bool{false, true}},
 		{"interface: pair ", "interface: vcan0 ", []bool{false}},
+		{"  drive:", second + " #", []bool{false, false}}, // a program is on all pairs
 	} {
-		b, err := Parse("b.yaml", "", []byte(benchtest.DemoText(t, c.old, c.new)))
+		text := benchtest.DemoText(t, c.old, c.new)
+		if strings.HasSuffix(c.new, "#") {
+			text = strings.Replace(text, "control_unit: powershift ", "control_unit: {exec: ./tcu} ", 1)
+		}
+		b, err := Parse("b.yaml", "", []byte(text))
 		if err == nil {
 			_, err = Prepare(b)
 		}

@@ -242,6 +242,9 @@ func DigestOfBytes(data ...[]byte) string {
 // Digest returns the digest of a bench file and of every file that it names.
 func (b *Bench) Digest() string {
 	list := [][]byte{b.text}
+	if b.Program != nil {
+		list = append(list, []byte(b.ProgramDigest()))
+	}
 	for _, name := range slices.Sorted(maps.Keys(b.Files)) {
 		list = append(list, []byte(name), b.Files[name].Data)
 	}

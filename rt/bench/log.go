@@ -52,13 +52,17 @@ func logChannel(iface string) (path, channel string) {
 	return path, ""
 }
 
-// checkedFrames is the number of frames at the beginning of a log that CheckLogs reads: about 40 MB of
+// checkedFrames is the number of frames at the beginning of a log that CheckEnds reads: about 40 MB of
 // candump -L, a second of work. The rest is read while the log is played.
 const checkedFrames = 1 << 20
 
-// CheckLogs reads the beginnings of the logs that take the place of buses, before the run starts. The
-// error names the file and the line, or in a binary log the byte.
-func (b *Bench) CheckLogs() error {
+// CheckEnds checks the other ends of the buses before the run starts: it reads the beginnings of the
+// logs that take the place of buses, and looks for the program of the control unit. The error names the
+// file and the line, or in a binary log the byte.
+func (b *Bench) CheckEnds() error {
+	if err := b.checkProgram(); err != nil {
+		return err
+	}
 	for _, bus := range b.Buses {
 		if !IsLog(bus.Interface.Text) {
 			continue

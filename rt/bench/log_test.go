@@ -38,7 +38,7 @@ func TestABrokenLogIsRefusedBeforeTheRunWithItsLine(t *testing.T) {
 			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			err, want := withLog(path).CheckLogs(), fmt.Sprintf("bus drive: %s:%d: ", path, lines+1)
+			err, want := withLog(path).CheckEnds(), fmt.Sprintf("bus drive: %s:%d: ", path, lines+1)
 			if (err != nil) != (bad == 1) || err != nil && (!strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n")) {
 				t.Errorf("%s, broken %d: %v; want %s", name, bad, err, want)
 			}
@@ -50,11 +50,11 @@ func TestABrokenLogIsRefusedBeforeTheRunWithItsLine(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := withLog(path).CheckLogs(); err == nil || !strings.HasPrefix(err.Error(), "bus drive: ") || !strings.Contains(err.Error(), path) {
+		if err := withLog(path).CheckEnds(); err == nil || !strings.HasPrefix(err.Error(), "bus drive: ") || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := withLog(filepath.Join(dir, "none")).CheckLogs(); !errors.Is(err, fs.ErrNotExist) {
+	if err := withLog(filepath.Join(dir, "none")).CheckEnds(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing log: %v", err)
 	}
 }
@@ -80,7 +80,7 @@ func TestABrokenBinaryLogIsRefusedBeforeTheRunWithItsByte(t *testing.T) {
 		if err := errors.Join(err, x.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if err := withLog(path).CheckLogs(); err != nil {
+		if err := withLog(path).CheckEnds(); err != nil {
 			t.Errorf("%s: %v", format, err)
 		}
 		info, err := f.Stat()
@@ -90,7 +90,7 @@ func TestABrokenBinaryLogIsRefusedBeforeTheRunWithItsByte(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := withLog(path).CheckLogs(); err == nil || !strings.Contains(err.Error(), path+": byte ") {
+		if err := withLog(path).CheckEnds(); err == nil || !strings.Contains(err.Error(), path+": byte ") {
 			t.Errorf("%s, cut off: %v", format, err)
 		}
 	}

@@ -113,7 +113,7 @@ func (c *Check) bench(name string) error {
 	if err != nil {
 		return err
 	}
-	if err := b.CheckLogs(); err != nil {
+	if err := b.CheckEnds(); err != nil {
 		return err
 	}
 	scenarioText, err := c.scenario(h)
@@ -139,6 +139,10 @@ func (c *Check) bench(name string) error {
 		}
 	}
 
+	if b.Program != nil {
+		file, _, _ := b.ProgramFile() // CheckEnds has found it
+		fmt.Fprintf(c.Out, "control unit %s, an answer within %v\n", file, time.Duration(b.Program.HangNs))
+	}
 	for i, bus := range b.Buses {
 		fmt.Fprintf(c.Out, "bus %s on %s, database %s%s\n",
 			bus.Name.Text, bus.Interface.Text, bus.Database.Text, busRates(&bus))

@@ -112,6 +112,24 @@ func OwnerOf(pid int) int {
 	return uid
 }
 
+// Descendants lists the processes that a process has started, and those that they have started.
+func Descendants(pid int) (list []int) {
+	files, children := hostinfo.Files("/"), map[int][]int{}
+	for _, name := range files.ReadDir("proc") {
+		if _, err := strconv.Atoi(name); err != nil {
+			continue
+		}
+		if t, err := hostinfo.ParseStat(files.Text("proc/" + name + "/stat")); err == nil {
+			children[t.Parent] = append(children[t.Parent], t.PID)
+		}
+	}
+	list = slices.Clone(children[pid])
+	for i := 0; i < len(list); i++ {
+		list = append(list, children[list[i]]...)
+	}
+	return list
+}
+
 // SelfIdentity returns the identity of this process.
 func SelfIdentity() uint64 { return rt.Identity(os.Getpid(), StartTime("/", os.Getpid())) }
 

@@ -55,7 +55,7 @@ func TestTruncatedRecordIsNotPlayed(t *testing.T) {
 	}
 }
 
-// CheckLogs reads the beginning of a log only: a later line is read while the log is played.
+// CheckEnds reads the beginning of a log only: a later line is read while the log is played.
 func TestRunOfALogThatBreaksLaterIsNotClean(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "drive.log")
 	if err := os.WriteFile(path, []byte(strings.Repeat("(1.0) can0 100#11\n", 1000)+"(2.0) can0 1#1\n"), 0o666); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Report is the report of a run or a simulation. The JSON keys are a contract
@@ -111,6 +112,9 @@ type Report struct {
 
 	// last line of the virtual control unit, or how the unit ended before the run
 	Unit string `json:"unit,omitempty"`
+
+	// output of a program that is the control unit: its first 64 KiB and last 4 KiB
+	UnitOutput string `json:"unit_output,omitempty"`
 }
 
 // Usage counts the resources used by the ticking process from its first tick to its last, from
@@ -239,7 +243,7 @@ func (r *Report) catchesUp() bool { return strings.HasPrefix(r.Overrun, "catchup
 
 // printRights writes the lines about real-time rights.
 func (r *Report) printRights(p printer) {
-	p.lineIf(r.Virtual, "virtual time", "loop and control unit in one process, not in real time")
+	p.lineIf(r.Virtual, "virtual time", "loop and control unit in step, not in real time")
 	p.lineIf(!r.Virtual && r.Bench != "" && !r.BestEffort, "best effort", "no: the host granted all rights")
 	p.list("best effort", r.BestEffortWhy)
 	for _, help := range r.BestEffortHelp {
@@ -284,9 +288,38 @@ func (r *Report) printNotes(p printer) {
 	}
 
 	p.lineIf(r.Unit != "", "control unit", "%s", r.Unit)
+	p.list("its output", LastLines(r.UnitOutput))
 	for _, s := range r.Silent {
 		p.line("silent", "%s", s)
 	}
+}
+
+// shownLines is how many lines of the output of the control unit the text report has.
+const shownLines = 20
+
+// LastLines returns the last lines of an output, each at most 200 characters, without control
+// characters.
+func LastLines(text string) []string {
+	if text = strings.TrimSpace(text); text == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	if n := len(lines) - shownLines; n > 0 {
+		lines = append([]string{fmt.Sprintf("(%d lines before)", n)}, lines[n:]...)
+	}
+	for i, line := range lines {
+		line = strings.Map(func(c rune) rune {
+			if unicode.IsPrint(c) {
+				return c
+			}
+			return ' '
+		}, line)
+		if letters := []rune(line); len(letters) > 200 {
+			line = string(letters[:200]) + " ..."
+		}
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	return lines
 }
 
 // String formats the silence for the report.

@@ -91,7 +91,7 @@ func (k *series) prepare() error {
 	if err != nil {
 		return err
 	}
-	if err := k.bench.CheckLogs(); err != nil {
+	if err := k.bench.CheckEnds(); err != nil {
 		return err
 	}
 	k.period = h.Tables.PeriodNs

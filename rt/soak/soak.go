@@ -14,6 +14,7 @@ package soak
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -131,7 +132,11 @@ func (o *observation) run(signals chan os.Signal) error {
 		bus = r.Bench.Buses[0].Interface.Text
 	}
 	if err := r.StartNamedUnit(bus); err != nil {
-		return host.Exitf(3, "soak: %w", err)
+		code := 3
+		if e := (*host.Exit)(nil); errors.As(err, &e) {
+			code = e.Code
+		}
+		return host.Exitf(code, "soak: %w", err)
 	}
 
 	r.Title = fmt.Sprintf("soak of %v; load: %s\n", r.Options.For, o.load)

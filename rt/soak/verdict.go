@@ -7,9 +7,11 @@ import (
 
 	"lockstep/io/sigmap"
 	"lockstep/rt"
+	"lockstep/rt/bench"
 	"lockstep/rt/ecu"
 	"lockstep/rt/fault"
 	"lockstep/rt/report"
+	"lockstep/rt/unitprogram"
 )
 
 // verdict checks the report and the observation against the criteria.
@@ -184,10 +186,23 @@ func (o *observation) checkUnit(d *report.Verdict, v *report.Report) {
 	if o.r.Unit == nil {
 		return
 	}
+	if o.r.Bench.Program != nil {
+		o.checkProgram(d, v)
+		return
+	}
 	u, err := ecu.ParseCounts(v.Unit)
 	// Frames that the unit sends while the loop misses ticks may not fit the bus.
 	ok := err == nil && u.Received > 0 && u.Malformed == 0 && u.Lost == 0 && (u.Dropped == 0 || v.Missed > 0)
 	d.AddCriterion(ok, "control unit", "no frame lost or malformed, no gap in the counters", "%s", v.Unit)
+}
+
+// checkProgram checks the counts of a program that is the control unit. On an interface of the host it
+// has none.
+func (o *observation) checkProgram(d *report.Verdict, v *report.Report) {
+	dropped, unread, counted := unitprogram.Lost(v.Unit)
+	onPair := slices.ContainsFunc(o.r.Bench.Buses, func(b bench.Bus) bool { return b.Interface.Text == bench.PairInterface })
+	ok := v.Clean && (!onPair || counted && unread == 0 && (dropped == 0 || v.Missed > 0))
+	d.AddCriterion(ok, "control unit", "no failure, no frame lost", "%s", v.Unit)
 }
 
 // Permitted growth from the first tenth of a run to its end. The supervisor's ledger has up to a

@@ -11,10 +11,11 @@
 // decodes the Handover, enters its thread and ticks; it parses nothing and opens nothing.
 //
 // Reading order: run.go (Run, Session), before.go (checks before the start), supervise.go (start,
-// watch, Close, the target process with the table kernel), watchdog.go (safe values when the target
-// dies or hangs), guard.go (the watchdog as a process of its own), busstate.go (states of the buses), ports.go (the ports of the buses: J1939
-// addresses, and frames for package port), status.go (the
-// status line), notify.go (service manager), outcome.go (the report), attach.go (Attach).
+// watch, Close, the target process with the table kernel), unit.go (the control unit), watchdog.go
+// (safe values when the target dies or hangs), guard.go (the watchdog as a process of its own),
+// busstate.go (states of the buses), ports.go (the ports of the buses: J1939 addresses, and frames for
+// package port), status.go (the status line), notify.go (service manager), outcome.go (the report),
+// attach.go (Attach).
 //
 // # Files shared with the target
 //
@@ -32,6 +33,12 @@
 // stays off the loop's CPU, and it never collects garbage. The kernel kills it if it runs for 0.2 s
 // without sleeping (RLIMIT_RTTIME). It ends with the target or with its supervisor. If it ends before
 // the target, the supervisor becomes the watchdog, and the report says so.
+//
+// # A program as the control unit
+//
+// The control unit of a bench is this binary executed again: a virtual control unit, or the relay of a
+// program (rt/unitprogram). It owns the unit's ends of the pairs, so it outlives the supervisor with the
+// target, and ends with the target.
 //
 // # How a run ends
 //

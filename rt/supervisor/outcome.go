@@ -28,8 +28,12 @@ func (r *Session) announcement() string {
 		}
 	}
 	switch {
+	case r.Unit != nil && b.Program != nil:
+		fmt.Fprintf(out, ", control unit %s", b.Unit.Text)
 	case r.Unit != nil:
 		fmt.Fprintf(out, ", virtual control unit %s", b.Unit.Text)
+	case b.Program != nil:
+		fmt.Fprintf(out, " (its control unit %s is not started on a card)", b.Unit.Text)
 	case b.Unit.Text != "":
 		fmt.Fprintf(out, " (start its virtual control unit with: lockstep %s)",
 			strings.Join(b.ControlUnitArgs(b.Buses[0].Interface.Text), " "))
@@ -108,30 +112,6 @@ func (r *Session) report() *report.Report {
 
 	r.reportUnit(v)
 	return v
-}
-
-// reportUnit adds the end of the virtual control unit. A run is not clean if its unit ended before
-// it. A service manager that stops a run also sends SIGTERM to the unit, which then ends with exit
-// status 0.
-func (r *Session) reportUnit(v *report.Report) {
-	name := r.Bench.Unit.Text
-	early := r.Unit != nil && r.unitEndedAt >= 0 && (v.RxFrames == 0 || r.unitEndedAt < v.SimTime)
-	switch {
-	case r.Unit == nil:
-	case early && !(r.Stop != "" && r.Unit.Succeeded()):
-		first := ""
-		if v.RxFrames == 0 {
-			first = "before its first frame, "
-		}
-		v.Unit = fmt.Sprintf("%s ended %sat %.3f s: %s", name, first, r.unitEndedAt, r.Unit.HowEnded())
-		if v.Clean {
-			v.Clean, v.Ended = false, "control unit "+v.Unit
-		}
-	case r.Unit.Killed:
-		v.Unit = name + " did not answer and was killed"
-	default:
-		v.Unit = r.Unit.Stdout.LastLine()
-	}
 }
 
 // outcome returns the reason for the end of the run and whether the end was clean.

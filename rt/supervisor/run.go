@@ -100,7 +100,7 @@ type processes struct {
 // inheritance holds the files that the processes of a run inherit from the supervisor.
 type inheritance struct {
 	target []*os.File // hand-over, status block, buses, reservations; the guard inherits the first three
-	unit   *os.File   // unit's end of a pair; nil: no unit on a pair
+	units  []*os.File // unit's ends of pairs
 	life   *os.File   // supervisor's end of a pipe; the unit ends when this process ends
 
 	// other ends of pairs without a unit; the target inherits them, so that they last as long as it
@@ -109,13 +109,10 @@ type inheritance struct {
 
 // close closes the inherited files, so that each end of a bus has one owner.
 func (i *inheritance) close() {
-	for _, f := range slices.Concat(i.target, i.unconnected) {
+	for _, f := range slices.Concat(i.target, i.unconnected, i.units) {
 		f.Close() // may be called twice
 	}
-	if i.unit != nil {
-		i.unit.Close()
-	}
-	i.target, i.unconnected, i.unit = nil, nil, nil
+	i.target, i.unconnected, i.units = nil, nil, nil
 }
 
 // loopWatch is the supervisor's view of the thread of the loop.
@@ -205,7 +202,7 @@ func (r *Session) Prepare() (err error) {
 	if r.Handover, err = bench.Prepare(r.Bench); err != nil {
 		return err
 	}
-	if err := r.Bench.CheckLogs(); err != nil {
+	if err := r.Bench.CheckEnds(); err != nil {
 		return err
 	}
 	if err := r.reserve(); err != nil {
@@ -396,8 +393,8 @@ func (r *Session) dial(bus int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if bus == r.Bench.UnitBus() {
-		r.inherit.unit = unit
+	if r.Bench.HasUnit(bus) {
+		r.inherit.units = append(r.inherit.units, unit)
 		return target, nil
 	}
 	r.inherit.unconnected = append(r.inherit.unconnected, unit)

@@ -18,7 +18,7 @@ import (
 	"lockstep/sched"
 )
 
-// start starts the virtual control unit on a pair, and the target.
+// start starts the control unit, if the run has it, and the target.
 func (r *Session) start() (err error) {
 	if r.Handover.Timer.Sleep == sched.Timerfd {
 		t := host.TimersOf(r.Handover.Thread.CPU, r.Reservations)
@@ -28,10 +28,8 @@ func (r *Session) start() (err error) {
 		r.restore = t.Release
 	}
 
-	if r.inherit.unit != nil {
-		if err := r.startUnit("fd:3", r.inherit.unit); err != nil {
-			return fmt.Errorf("run: %w", err)
-		}
+	if err := r.startOwnUnit(); err != nil {
+		return fmt.Errorf("run: %w", err)
 	}
 
 	r.Status.Supervisor.Store(host.SelfIdentity())
@@ -56,54 +54,6 @@ func (r *Session) start() (err error) {
 	}
 	r.record.Record(len(r.missing) > 0)
 	return nil
-}
-
-// startUnit starts the virtual control unit on a bus. The unit inherits files; without files, it
-// inherits a pipe that ends with this process.
-func (r *Session) startUnit(bus string, files ...*os.File) (err error) {
-	args := r.Bench.ControlUnitArgs(bus)
-	if len(files) == 0 { // on an interface the unit cannot see the end of the run
-		ours, theirs, err := os.Pipe()
-		if err != nil {
-			return fmt.Errorf("control unit %s: %w", r.Bench.Unit.Text, err)
-		}
-		defer ours.Close()
-		r.inherit.life, files, args = theirs, []*os.File{ours}, append(args, "-until", "3")
-	}
-
-	start := func() { r.Unit, err = host.Spawn("", nil, files, args...) }
-	if r.Options.Priority {
-		host.WithPriority(start)
-	} else {
-		start()
-	}
-
-	if err != nil {
-		return fmt.Errorf("control unit %s: %w", r.Bench.Unit.Text, err)
-	}
-	return nil
-}
-
-// StartNamedUnit starts the virtual control unit on the interface bus and waits until the unit
-// listens. It does nothing for a unit on a pair or a bench without a unit.
-func (r *Session) StartNamedUnit(bus string) error {
-	name := r.Bench.Unit.Text
-	if r.inherit.unit != nil || name == "" {
-		return nil
-	}
-	if err := r.startUnit(bus); err != nil {
-		return err
-	}
-	for range startTimeout / pollInterval { // the unit prints a line when it listens
-		if len(r.Unit.Stdout.Bytes()) > 0 {
-			return nil
-		}
-		if r.Unit.WaitDone(pollInterval) {
-			return fmt.Errorf("control unit %s: %s", name, r.Unit.HowEnded())
-		}
-	}
-
-	return fmt.Errorf("control unit %s did not listen on %s within %v", name, bus, startTimeout)
 }
 
 // Close kills the processes that this supervisor started, closes all files and restores the
@@ -213,6 +163,9 @@ func (r *Session) applyAffinity() {
 		if p != nil {
 			others = append(others, p.PID)
 		}
+	}
+	if r.Unit != nil && r.Bench.Program != nil {
+		others = append(others, host.Descendants(r.Unit.PID)...)
 	}
 	r.loop.affinity.Apply(r.Target.PID, int(r.Status.Thread.Load()), others...)
 }

@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -13,13 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"lockstep/io/can"
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
-	"lockstep/rt/ecu"
 	"lockstep/rt/host"
 	"lockstep/rt/port"
 	"lockstep/rt/recorder"
@@ -60,9 +58,7 @@ func (w *simulation) createRecord() (err error) {
 
 // makeBuses creates the buses and connects the control unit to its bus.
 func (w *simulation) makeBuses() (err error) {
-	b := w.view.Handover.Bench
-	w.bus = max(0, b.UnitBus()) // the unit of a bench without a pair is on the first bus
-	for i, bus := range b.Buses {
+	for i, bus := range w.view.Handover.Bench.Buses {
 		var target, end *os.File
 		if bench.IsLog(bus.Interface.Text) {
 			var p *recorder.Player
@@ -81,11 +77,7 @@ func (w *simulation) makeBuses() (err error) {
 		}
 	}
 
-	if b.Unit.Text == "" || w.unitEnds[w.bus] == nil { // no unit, or a log in its place
-		return nil
-	}
-	w.unit, err = ecu.NewStepped(b.Unit.Text, unitWriter{w.unitEnds[w.bus].Fd()}, &w.unitOutput, b.Settings...)
-	return err
+	return nil
 }
 
 // addBus adds the two ends of a bus; end is nil if a player has it.
@@ -106,18 +98,13 @@ func (w *simulation) addBus(target, end *os.File) error {
 	return nil
 }
 
-// unitWriter writes frames of the control unit to its bus. A full bus refuses a frame, as a
-// controller does.
-type unitWriter struct{ fd int }
-
-func (e unitWriter) Write(b []byte) (int, error) {
-	return unix.SendmsgN(e.fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-}
-
 // run ticks until the end of the run. For a plant alone it counts the allocations of the steps.
 func (w *simulation) run() error {
 	if w.isPlantOnly() {
 		defer w.measureUsage()()
+	}
+	if err := w.startUnit(); err != nil {
+		return err
 	}
 	w.kernel.Output(w.loop.Y)
 	row := w.stimulus.apply(w.loop.U, 0, -1)
@@ -139,12 +126,14 @@ func (w *simulation) run() error {
 			}
 		}
 
-		if err := w.advanceUnit(due - 1); err != nil {
+		if err := w.advanceUnit(due); err != nil {
 			return err
 		}
 		w.loop.Tick(w.clock.Wait())
 		w.stepPorts(int64(due))
-		w.deliverSent(due)
+		if err := w.deliverSent(due); err != nil {
+			return err
+		}
 		u := w.loop.LastInputs() // of the step that ends at k
 		if w.stimulus != nil {
 			row = w.stimulus.apply(w.loop.U, int64(due), row)
@@ -227,15 +216,12 @@ func (w *simulation) writeTransitions() {
 	}
 }
 
-// advanceUnit advances the control unit and the played logs to now.
-func (w *simulation) advanceUnit(now time.Duration) error {
+// advanceUnit advances the control unit and the played logs to just before a grid point.
+func (w *simulation) advanceUnit(due time.Duration) error {
 	for _, p := range w.players {
-		p.PlayUntil(int64(now))
+		p.PlayUntil(int64(due) - 1)
 	}
-	if w.unit == nil {
-		return nil
-	}
-	return w.unit.Tick(now)
+	return w.unit.advance(due)
 }
 
 // stepPorts gives the ports the frames that the loop has passed on, and sends their own frames.
@@ -276,22 +262,17 @@ func (w *simulation) sentByPorts() (list []port.Sent) {
 	return list
 }
 
-// deliverSent passes the frames that the loop has sent to the control unit; others are dropped.
-func (w *simulation) deliverSent(now time.Duration) {
+// deliverSent passes the frames that the loop has sent to the control unit.
+func (w *simulation) deliverSent(now time.Duration) error {
 	for i, end := range w.unitEnds {
 		if end == nil {
 			continue // a player reads it
 		}
-		for {
-			n, _, err := unix.Recvfrom(end.Fd(), w.frame[:], unix.MSG_DONTWAIT)
-			if err != nil || n == 0 {
-				break
-			}
-			if w.unit != nil && i == w.bus {
-				w.unit.Receive(w.frame[:n], now)
-			}
+		if err := w.unit.receive(i, end, now); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // finish completes the files and returns the report; why is an error of the control unit or nil.
@@ -347,12 +328,13 @@ func (w *simulation) makeReport(err error) *report.Report {
 		stop = strings.ToLower(w.stopped.String())
 	}
 	rep.Ended, rep.Clean = r.Ended(stop, "")
-	switch {
-	case err != nil:
-		rep.Ended, rep.Clean = fmt.Sprintf("control unit: %v", err), false
-	case w.unit != nil:
-		rep.Unit = w.unit.Close()
-	case len(w.players) == 0 && len(b.Buses) > 0:
+	var unitErr error
+	rep.Unit, unitErr = w.unit.close(err != nil)
+	rep.UnitOutput = w.unit.output()
+	if err != nil || unitErr != nil && rep.Clean {
+		rep.Ended, rep.Clean = fmt.Sprintf("control unit: %v", cmp.Or(err, unitErr)), false
+	}
+	if err == nil && rep.Unit == "" && len(w.players) == 0 && len(b.Buses) > 0 {
 		rep.Unit = "none: no frames received"
 	}
 
@@ -373,6 +355,7 @@ func (w *simulation) close() {
 	w.events.discard()
 	w.reportFile.Close()
 	w.scenario.Close()
+	_, _ = w.unit.close(true) // no effect after the end of a run
 	for _, b := range slices.Concat(w.buses, w.unitEnds) {
 		if b != nil {
 			b.Close()

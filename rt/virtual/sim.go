@@ -1,12 +1,13 @@
 // Package virtual owns runs in virtual time: a plant alone, or a bench with its virtual control
 // unit, in one process and as fast as the host allows. It also owns replays of records.
 //
-// The package uses no real-time thread, no interface of this host and no second process. It uses
-// the tick of package rt, so a replay of a virtual run is identical bit for bit.
+// The package uses no real-time thread and no interface of this host, and no second process except a
+// program that is the control unit (rt/unitprogram). It uses the tick of package rt, so a replay of a
+// virtual run is identical bit for bit.
 //
-// Reading order: sim.go (Simulation: a plant alone or a bench, prepared), loop.go (its buses, its
-// loop, its report), csv.go (inputs from a file), vary.go (Variation, for many runs of varied
-// files), replay.go (Replay, with the faults of its record).
+// Reading order: sim.go (Simulation: a plant alone or a bench, prepared), loop.go (its buses, its loop,
+// its report), unit.go (its control unit), csv.go (inputs from a file), vary.go (Variation, for many
+// runs of varied files), replay.go (Replay, with the faults of its record).
 package virtual
 
 import (
@@ -26,7 +27,6 @@ import (
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
-	"lockstep/rt/ecu"
 	"lockstep/rt/host"
 	"lockstep/rt/port"
 	"lockstep/rt/recorder"
@@ -60,8 +60,9 @@ type Simulation struct {
 }
 
 // simulation is a running Simulation: the loop of a run with a virtual clock. The buses of a bench
-// are socket pairs, with the virtual control unit at the other end of one. All of it runs in one
-// goroutine, so the same files give the same record except for the time stamps of its header.
+// are socket pairs, with the virtual control unit at the other end of one, or a program at those of all.
+// All of it runs in one goroutine, and a program in a process for which it waits, so the same files give
+// the same record except for the time stamps of its header.
 //
 // Before grid point k the control unit advances to the time of k; its frames are read at k. The
 // frames that the loop sends at k reach the unit before it advances further. A log in the place of
@@ -78,15 +79,12 @@ type simulation struct {
 	scenario scenario.Run
 	record   *recorder.Recorder // nil: no record and no scenario
 
-	players    []*recorder.Player // players of the buses that are logs
-	buses      []*can.Bus         // the loop's ends
-	ports      []*port.Port       // ports of the buses; nil: the bus needs none
-	forwarded  rt.PortFrame       // scratch of stepPorts
-	unitEnds   []*can.Bus         // the other ends; nil: a player has it
-	unit       *ecu.Stepped
-	unitOutput host.Capture // output of the control unit
-	bus        int          // index of the control unit's bus
-	frame      [128]byte
+	players   []*recorder.Player // players of the buses that are logs
+	buses     []*can.Bus         // the loop's ends
+	ports     []*port.Port       // ports of the buses; nil: the bus needs none
+	forwarded rt.PortFrame       // scratch of stepPorts
+	unitEnds  []*can.Bus         // the other ends; nil: a player has it
+	unit      unit               // control unit
 
 	each       func(k int64, y, u []float64) bool // see Case.Run; nil: none
 	out        portTable
@@ -106,7 +104,8 @@ const defaultLength = 10 * time.Second
 // state of the plant became non-finite, or the bench broke its policy. SIGINT and SIGTERM end the
 // run early, with complete files; a second signal kills.
 func (s Simulation) Run() (*report.Report, error) {
-	w := &simulation{Simulation: s, view: report.View{Status: new(rt.StatusBlock)}, stop: make(chan os.Signal, 1)}
+	w := &simulation{Simulation: s, view: report.View{Status: new(rt.StatusBlock)}, stop: make(chan os.Signal, 1),
+		unit: &virtualUnit{}}
 	defer w.close()
 	if err := w.prepare(); err != nil {
 		return nil, err
@@ -233,7 +232,7 @@ func (w *simulation) prepareBench(b *bench.Bench, open func(*bench.Handover) (sc
 	if err != nil {
 		return err
 	}
-	if err := b.CheckLogs(); err != nil {
+	if err := b.CheckEnds(); err != nil {
 		return err
 	}
 	w.setHandover(h)

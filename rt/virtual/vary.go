@@ -76,6 +76,9 @@ func (n *Variation) readBench(file string, data []byte) error {
 		return err
 	}
 	n.files = h.Bench.Files
+	if b.Program != nil {
+		n.Files["control_unit"] = []byte(b.ProgramDigest())
+	}
 	for _, f := range n.files {
 		n.Files[f.Shown] = f.Data
 	}
@@ -94,7 +97,10 @@ func expandControlUnit(r *yamlfile.Reader, top yamlfile.Node) {
 		if f.Key != key {
 			continue
 		}
-		w, set := bench.ReadControlUnit(r, f)
+		w, set, program := bench.ReadControlUnit(r, f)
+		if program != nil {
+			continue // its parameters are its own
+		}
 		text := "{name: " + w.Text
 		for _, p := range ecu.Parameters(w.Text) {
 			s := ecu.Setting{Name: p.Name, Value: *p.Value}
@@ -149,7 +155,7 @@ func (n *Variation) Prepare(status *rt.StatusBlock) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &simulation{Simulation: Simulation{For: n.For, Every: 1}, view: report.View{Status: status}}
+	w := &simulation{Simulation: Simulation{For: n.For, Every: 1}, view: report.View{Status: status}, unit: &virtualUnit{}}
 	err = w.prepareBench(b, func(h *bench.Handover) (run scenario.Run, err error) {
 		if n.Scenario != nil {
 			if run.Scenario, err = scenario.FromTree(n.scenario, n.Scenario, h); err == nil {

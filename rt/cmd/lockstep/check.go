@@ -7,11 +7,13 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"lockstep/deploy"
 	"lockstep/model/plants"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/check"
 	"lockstep/rt/host"
+	"lockstep/rt/unitprogram"
 )
 
 func defineCheck(a *args) func() error {
@@ -37,6 +39,21 @@ func defineCheck(a *args) func() error {
 	}
 }
 
+// embeddedProgram is a file for control units that are programs.
+type embeddedProgram struct {
+	name, about string
+	text        []byte
+}
+
+// programs lists the embedded files for control units that are programs.
+func programs() []embeddedProgram {
+	return []embeddedProgram{
+		{"lockstep.h", "Header for a control unit in C", unitprogram.Header},
+		{"tcu.c", "A control unit in C that stays in first gear", unitprogram.Example},
+		{"powershift.py", "The powershift control unit in Python", deploy.PowershiftUnit},
+	}
+}
+
 func definePlants(a *args) func() error {
 	return func() error {
 		if len(a.operands) == 0 {
@@ -44,7 +61,16 @@ func definePlants(a *args) func() error {
 			for _, e := range plants.List() {
 				fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name, e.Kind, e.About)
 			}
+			for _, p := range programs() {
+				fmt.Fprintf(w, "%s\tprogram\t%s\n", p.name, p.about)
+			}
 			return w.Flush()
+		}
+		for _, p := range programs() {
+			if p.name == a.operands[0] {
+				_, err := plainOut.Write(p.text)
+				return err
+			}
 		}
 
 		data, err := plants.Read(a.operands[0])

@@ -22,6 +22,7 @@ import (
 	"lockstep/rt/host"
 	"lockstep/rt/supervisor"
 	"lockstep/rt/target"
+	"lockstep/rt/unitprogram"
 )
 
 // The standard output: stdout folds lines for a terminal, plainOut does not.
@@ -48,6 +49,8 @@ func run(list []string) int {
 		return printError(supervisor.Target())
 	case supervisor.GuardCommand:
 		return printError(supervisor.Guard(list[1:]))
+	case unitprogram.RelayCommand:
+		return printError(unitprogram.Relay(list[1:]))
 	case completeCommand:
 		printCompletions(list[1:])
 		return 0

@@ -1,0 +1,140 @@
+package virtual
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lockstep/io/can"
+	"lockstep/rt/ecu"
+	"lockstep/rt/host"
+	"lockstep/rt/unitprogram"
+)
+
+// unit is the control unit of a bench in virtual time, at the other ends of its buses.
+type unit interface {
+	advance(due time.Duration) error                        // sends the frames of the time before a grid point
+	receive(bus int, end *can.Bus, now time.Duration) error // takes the frames that the loop sent at a grid point
+	close(failed bool) (line string, err error)             // ends the unit once, and returns its last line
+	output() string                                         // output to be shown with the report
+}
+
+// startUnit starts the control unit of the bench; a log at every end takes its place.
+func (w *simulation) startUnit() (err error) {
+	b := w.view.Handover.Bench
+	if b.Unit.Text == "" {
+		return nil
+	}
+	if b.Program == nil {
+		w.unit, err = newVirtualUnit(w)
+		return err
+	}
+	hasEnd := func(bus int) bool { return w.unitEnds[bus] != nil }
+	used := false
+	for i := range b.Buses {
+		used = used || hasEnd(i)
+	}
+	if !used {
+		return nil
+	}
+	s, err := unitprogram.SpecOf(b, hasEnd)
+	if err != nil {
+		return err
+	}
+	p, err := unitprogram.Start(s, w.unitEnds, func() bool { return len(w.stop) > 0 })
+	if p != nil {
+		w.unit = &programUnit{p: p}
+	}
+	return err
+}
+
+// virtualUnit is a virtual control unit, or none.
+type virtualUnit struct {
+	*ecu.Stepped     // nil: none, and frames are dropped
+	bus          int // index of its bus
+	log          host.Capture
+	frame        [128]byte
+}
+
+// newVirtualUnit starts the virtual control unit of a bench on its first pair, or without one on the
+// first bus.
+func newVirtualUnit(w *simulation) (*virtualUnit, error) {
+	u, b := &virtualUnit{}, w.view.Handover.Bench
+	for i := range b.Buses {
+		if b.HasUnit(i) {
+			u.bus = i
+		}
+	}
+	if w.unitEnds[u.bus] == nil { // a log in its place
+		return u, nil
+	}
+	var err error
+	u.Stepped, err = ecu.NewStepped(b.Unit.Text, unitWriter{w.unitEnds[u.bus].Fd()}, &u.log, b.Settings...)
+	return u, err
+}
+
+// unitWriter writes frames of the control unit to its bus. A full bus refuses a frame, as a
+// controller does.
+type unitWriter struct{ fd int }
+
+func (e unitWriter) Write(b []byte) (int, error) {
+	return unix.SendmsgN(e.fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+}
+
+func (u *virtualUnit) advance(due time.Duration) error {
+	if u.Stepped == nil {
+		return nil
+	}
+	return u.Tick(due - 1)
+}
+
+func (u *virtualUnit) receive(bus int, end *can.Bus, now time.Duration) error {
+	for {
+		n, _, err := unix.Recvfrom(end.Fd(), u.frame[:], unix.MSG_DONTWAIT)
+		if err != nil || n == 0 {
+			return nil
+		}
+		if u.Stepped != nil && bus == u.bus {
+			u.Receive(u.frame[:n], now)
+		}
+	}
+}
+
+func (u *virtualUnit) close(failed bool) (string, error) {
+	if u.Stepped == nil || failed {
+		return "", nil
+	}
+	return u.Close(), nil
+}
+
+func (u *virtualUnit) output() string { return "" }
+
+// programUnit is a program in virtual time.
+type programUnit struct {
+	p      *unitprogram.Stepped
+	frames [32]can.Frame
+	closed bool
+}
+
+func (u *programUnit) advance(due time.Duration) error { return u.p.Advance(int64(due)) }
+
+func (u *programUnit) receive(bus int, end *can.Bus, now time.Duration) error {
+	for n := end.Recv(u.frames[:]); n > 0; n = end.Recv(u.frames[:]) {
+		for i := range n {
+			if err := u.p.Receive(bus, &u.frames[i], int64(now)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (u *programUnit) close(failed bool) (string, error) {
+	if u.closed {
+		return "", nil
+	}
+	u.closed = true
+	return u.p.Close(failed)
+}
+
+func (u *programUnit) output() string { return string(u.p.Output.Bytes()) }
