@@ -29,6 +29,7 @@ const (
 // the rule for their units.
 var numberReaders = map[string]string{
 	"io/csvfile.field ParseFloat":            beside, // in the head of the column
+	"deploy/latency.parseOSNoise ParseFloat": file,   // rtla, %
 	"io/dbc.number ParseFloat":               file,
 	"io/dbc.numberAttribute ParseFloat":      file,
 	"io/dbc.rawValue ParseFloat":             file,
