@@ -184,7 +184,7 @@ func (s *session) runTracer(t *tracer, loaded bool, seconds int) {
 	if s.Progress != nil {
 		s.Progress(fmt.Sprintf("%s: %s, %v", stateNames[loaded], t.name, length))
 	}
-	limit := 2*length + 30*time.Second // allows for an overloaded host
+	limit := 2*length + time.Minute // allows for an overloaded host
 	ctx, cancel := context.WithTimeout(s.ctx, limit)
 	defer cancel()
 	if tracing, err := s.host.ReadTracing(); err == nil {

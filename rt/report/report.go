@@ -47,9 +47,9 @@ type Report struct {
 
 	ClockSteps []ClockStep `json:"clock_steps,omitempty"` // steps of CLOCK_REALTIME, which the loop does not follow
 
-	Safe       string     `json:"safe,omitempty"`        // reason for the safe state; "": not reached
-	SafeSince  float64    `json:"safe_since_s"`          // start of the safe state, s
-	SafeFrames int        `json:"safe_frames,omitempty"` // safe frames sent by the supervisor for a dead target
+	Safe       string  `json:"safe,omitempty"`        // reason for the safe state; "": not reached
+	SafeSince  float64 `json:"safe_since_s"`          // start of the safe state, s
+	SafeFrames int     `json:"safe_frames,omitempty"` // safe frames sent by the supervisor for a dead target
 
 	// real time from the last grid point of a dead target to the first safe frame, s
 	SafeAfter float64 `json:"safe_after_s,omitempty"`
