@@ -7,6 +7,6 @@
 // files that other packages need, too.
 //
 // Reading order: doctor.go (Examine, Check), then the checks: kernel.go, cpu.go, threads.go,
-// irq.go, rights.go, can.go. text.go prints. Then the changes: change.go (Setting), fix.go (Plan),
+// irq.go, rights.go, tracing.go, can.go. text.go prints. Then the changes: change.go (Setting), fix.go (Plan),
 // undo.go, fix_text.go, and boot.go (the kernel's command line).
 package doctor

@@ -180,6 +180,15 @@ var checks = []struct {
 	{(*host).checkNUMA, "numa balancing", Should,
 		"off",
 		"the kernel unmaps pages to see which CPU uses them: page faults in the loop, also with locked memory"},
+	{(*host).checkRTLA, "rtla", Info,
+		"rtla, and the tracers timerlat and osnoise in the kernel",
+		"latency then shows the latency of timer interrupts and threads, and what takes the CPU"},
+	{(*host).checkHwlatdetect, "hwlatdetect", Info,
+		"hwlatdetect, and the tracer hwlat in the kernel",
+		"latency then shows how long the hardware and its firmware stop the CPU"},
+	{(*host).checkTracing, "tracing", Info,
+		"no active tracer, except while causes of late ticks are recorded",
+		"a tracer delays what it traces: osnoise adds about 1 us to each interrupt and each switch of a thread"},
 }
 
 // Examine reads the files of a host below root, "/" for the running one, and judges them. It fails

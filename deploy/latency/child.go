@@ -92,7 +92,16 @@ func killWithParent(cmd *exec.Cmd) {
 
 // output runs cmd until it or ctx ends, and returns its standard output. The error is one line.
 func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
+	return outputUntil(ctx, cmd, unix.SIGKILL)
+}
+
+// patience is the time in which a process must end after a signal; then it is killed.
+const patience = 5 * time.Second
+
+// outputUntil is output with the signal by which cmd ends when ctx or this process ends.
+func outputUntil(ctx context.Context, cmd *exec.Cmd, end syscall.Signal) ([]byte, error) {
 	killWithParent(cmd)
+	cmd.SysProcAttr.Pdeathsig = end
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	done := make(chan error, 1)
@@ -104,7 +113,10 @@ func output(ctx context.Context, cmd *exec.Cmd) ([]byte, error) {
 			return
 		}
 
-		stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+		stop := context.AfterFunc(ctx, func() {
+			_ = cmd.Process.Signal(end)
+			time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+		})
 		defer stop()
 		done <- cmd.Wait()
 	}()

@@ -6,8 +6,9 @@
 // own figures. Package load provides the load.
 //
 // Reading order: latency.go (Measurement), methods.go (the compared methods and the C programs),
-// child.go (the process of one turn), record.go (from histograms to figures), reference.go
-// (Reference), host.go (Objections), report.go (keys, text and picture of a report).
+// child.go (the process of one turn), record.go (from histograms to figures), tracers.go (programs
+// that measure with tracers of the kernel), reference.go (Reference), host.go (Objections), report.go
+// (keys, text and picture of a report).
 package latency
 
 import (
@@ -56,9 +57,12 @@ type session struct {
 	turnLength time.Duration                 // length of a turn of weight 1
 	records    map[bool]map[string][]*record // by state (true: loaded), method and round
 	host       *hostinfo.Host
-	reasons    []string // reasons why the figures are not representative
+	tracers    []*tracer               // that can measure
+	traced     map[bool]*tracerFigures // figures of the tracers by state
+	reasons    []string                // reasons why the figures are not representative
 	// Methods that the host does not allow, with the reason. They do not affect the other figures.
 	notMeasured []string
+	noDeadline  bool          // the host does not allow SCHED_DEADLINE
 	left        time.Duration // length of the turns not yet run
 }
 
@@ -70,11 +74,13 @@ func (l Measurement) Run(ctx context.Context) (*Report, error) {
 	l.CPU = sched.Thread{CPU: l.CPU, Priority: l.Priority}.ChooseCPU().CPU
 	s := &session{
 		Measurement: l, ctx: ctx, programs: map[string]string{}, records: map[bool]map[string][]*record{false: {}, true: {}},
-		host: hostinfo.Read("/", l.CPU), loadCPUs: otherCPUs(l.CPU), left: l.For,
+		traced: map[bool]*tracerFigures{false: {}, true: {}},
+		host:   hostinfo.Read("/", l.CPU), loadCPUs: otherCPUs(l.CPU), left: l.For,
 	}
 	if m := s.probeDeadline(); m != nil {
-		s.notMeasured = []string{"methods named _deadline: " + m.What + ": " + m.Help}
+		s.noDeadline, s.notMeasured = true, []string{"methods named _deadline: " + m.What + ": " + m.Help}
 	}
+	s.prepareTracers()
 	weight := s.roundWeight()
 	s.rounds = max(1, int(float64(l.For)/weight/float64(minTurn)))
 	s.turnLength = time.Duration(float64(l.For) / weight / float64(s.rounds))
@@ -98,6 +104,9 @@ func (l Measurement) Run(ctx context.Context) (*Report, error) {
 		}
 	}
 
+	if err := s.runTracers(); err != nil {
+		return nil, err
+	}
 	if text := stolen.Text(); text != "" {
 		s.addReason(text)
 	}
@@ -133,13 +142,15 @@ func (s *session) roundWeight() (sum float64) {
 				sum += m.weight(loaded)
 			}
 		}
+
+		sum += float64(len(s.tracers)) * tracerWeight(loaded)
 	}
 
 	return sum
 }
 
 // allows reports whether the host allows a method.
-func (s *session) allows(m *method) bool { return !m.deadline || s.notMeasured == nil }
+func (s *session) allows(m *method) bool { return !m.deadline || !s.noDeadline }
 
 // probeDeadline asks the host for SCHED_DEADLINE and returns its refusal; nil: it is granted.
 func (s *session) probeDeadline() *sched.Missing {
@@ -184,30 +195,37 @@ func (s *session) prepare() {
 // round, so that the predecessor of a method alternates.
 func (s *session) runRound(round int) error {
 	for _, loaded := range s.states() {
-		stop := func() error { return nil }
-		if loaded {
-			var err error
-			if stop, err = load.Start(s.loadCPUs, load.Kinds()...); err != nil {
-				return err
+		err := s.underLoad(loaded, func() {
+			for i := range methods {
+				if round%2 == 1 {
+					i = len(methods) - 1 - i
+				}
+				s.runTurn(&methods[i], round, loaded)
 			}
-		}
-
-		for i := range methods {
-			if round%2 == 1 {
-				i = len(methods) - 1 - i
-			}
-			s.runTurn(&methods[i], round, loaded)
-		}
-
-		if err := stop(); err != nil {
-			return err
-		}
-		if err := s.ctx.Err(); err != nil {
+		})
+		if err != nil {
 			return err
 		}
 	}
 
 	return nil
+}
+
+// underLoad measures while the load runs, or on the idle host.
+func (s *session) underLoad(loaded bool, measure func()) error {
+	stop := func() error { return nil }
+	if loaded {
+		var err error
+		if stop, err = load.Start(s.loadCPUs, load.Kinds()...); err != nil {
+			return err
+		}
+	}
+
+	measure()
+	if err := stop(); err != nil {
+		return err
+	}
+	return s.ctx.Err()
 }
 
 // runTurn measures a method once. A failed turn has a nil record and adds a reason.
@@ -281,7 +299,9 @@ func (s *session) loadText() string {
 // report summarizes the records of all turns.
 func (s *session) report() (*Report, error) {
 	state := func(loaded bool) *ByMethod {
-		all := map[string]*Figures{}
+		all, traced := map[string]*Figures{}, s.traced[loaded]
+		all[methodTimerlatIRQ] = figures([]*record{traced.irq}, nil)
+		all[methodTimerlatThread] = figures([]*record{traced.thread}, nil)
 		for _, m := range methods {
 			if f := figures(s.records[loaded][m.name], s.records[loaded][m.against]); f != nil {
 				f.Against = m.against
@@ -289,9 +309,17 @@ func (s *session) report() (*Report, error) {
 			}
 		}
 
-		list := &ByMethod{Tickers: all, Cyclictest: all[methodCyclictest], CTimerfd: all[methodTimerfdC]}
-		delete(all, methodCyclictest)
-		delete(all, methodTimerfdC)
+		list := &ByMethod{
+			Tickers: all, Cyclictest: all[methodCyclictest], CTimerfd: all[methodTimerfdC],
+			TimerlatIRQ: all[methodTimerlatIRQ], TimerlatThread: all[methodTimerlatThread],
+			OSNoise: traced.OSNoise, Hardware: traced.Hardware,
+		}
+		for _, m := range methods {
+			if m.child == "" {
+				delete(all, m.name)
+			}
+		}
+
 		return list
 	}
 
@@ -313,7 +341,7 @@ func (s *session) report() (*Report, error) {
 	fewest := int64(minSamples)
 	for _, list := range []*ByMethod{r.Idle, &r.ByMethod} {
 		for m, f := range list.all() {
-			if m.name != methodNaive { // the naive loop misses most grid points
+			if m.name != methodNaive && !m.tracer { // the naive loop misses most grid points
 				fewest = min(fewest, f.Samples)
 			}
 		}

@@ -21,6 +21,12 @@ const (
 	methodNaive      = "naive"
 )
 
+// The two latencies of the kernel's timerlat tracer in the report.
+const (
+	methodTimerlatIRQ    = "timerlat_irq"
+	methodTimerlatThread = "timerlat_thread"
+)
+
 // method is one way to wake up on a grid. The colour marks the system call, the dash its use.
 type method struct {
 	name         string
@@ -30,6 +36,7 @@ type method struct {
 	sleep        string  // system call of the ticker
 	spin         bool
 	deadline     bool   // thread under SCHED_DEADLINE instead of SCHED_FIFO
+	tracer       bool   // measured by a tracer of the kernel, in turns of its own (tracers.go)
 	colour       string // colour of Okabe and Ito's palette for the colour-blind
 	dash         []float64
 }
@@ -74,6 +81,8 @@ var methods = []method{
 		name: sched.Nanosleep + "_deadline", against: methodCyclictest, idle: 0.5, loaded: 1, deadline: true,
 		child: childMeasure, sleep: sched.Nanosleep, colour: "#009e73", dash: []float64{8, 2, 1, 2},
 	},
+	{name: methodTimerlatIRQ, tracer: true, colour: "#56b4e9"},
+	{name: methodTimerlatThread, tracer: true, colour: "#e69f00"},
 }
 
 // weight returns the weight of the method's turns on a loaded or an idle host.
@@ -207,32 +216,16 @@ func parseCyclictest(text []byte, period int64) (*record, error) {
 		return nil, fmt.Errorf("cyclictest: invalid report: expected thread 0 only, got %d threads", len(report.Thread))
 	}
 	r := &record{Counts: Counts{Max: thread.Max * 1000}, Histogram: map[int]int64{}}
-	add := func(class, n int64) {
-		points := class * 1000 / period // grid points missed by a wake-up of this class
-		if class < sched.Micros {       // later wake-ups are off the chart
-			r.Histogram[int(class)] = n
-		} else {
-			r.OffChart += n
-		}
-
-		if points > 0 {
-			r.OverPeriod += n
-			r.Missed += n * points
-		}
-
-		r.Samples += n
-	}
-
 	for class, n := range thread.Histogram {
 		if class < 0 || n < 0 {
 			return nil, fmt.Errorf("cyclictest: invalid report: %d wake-ups of %d us", n, class)
 		}
-		add(int64(class), n)
+		r.addClass(int64(class), n, period)
 	}
 
 	// Wake-ups beyond the histogram count as the largest: their classes are unknown.
 	if beyond := thread.Cycles - r.Samples; beyond > 0 {
-		add(max(thread.Max, cyclictestClasses), beyond)
+		r.addClass(max(thread.Max, cyclictestClasses), beyond, period)
 	}
 	if r.Samples == 0 {
 		return nil, errors.New("cyclictest: invalid report: no wake-ups")

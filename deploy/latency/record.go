@@ -42,6 +42,23 @@ func newRecord(h *sched.Histogram) *record {
 	return r
 }
 
+// addClass adds n wake-ups of a class, µs, of a program that wakes up on a grid with a period, ns.
+func (r *record) addClass(class, n, period int64) {
+	points := class * 1000 / period // grid points missed by a wake-up of this class
+	if class < sched.Micros {       // later wake-ups are off the chart
+		r.Histogram[int(class)] += n
+	} else {
+		r.OffChart += n
+	}
+
+	if points > 0 {
+		r.OverPeriod += n
+		r.Missed += n * points
+	}
+
+	r.Samples += n
+}
+
 // quantile returns the latency, ns, that the share q of the wake-ups does not exceed, 0 < q <= 1;
 // NaN without wake-ups. It interpolates linearly within a class: with whole µs, a change from 10 µs to
 // 11 µs would change a ratio by a tenth. Wake-ups off the chart count as the largest.

@@ -28,12 +28,21 @@ type ByMethod struct {
 	Tickers    map[string]*Figures `json:"tickers"`    // figures of lockstep's tickers by name; failed ones are absent
 	Cyclictest *Figures            `json:"cyclictest"` // nil if not measured
 	CTimerfd   *Figures            `json:"c_timerfd"`  // nil if not measured
+
+	// Figures of the kernel's tracers; nil if not measured.
+	TimerlatIRQ    *Figures         `json:"timerlat_irq"`    // from the expiry of a timer to its interrupt
+	TimerlatThread *Figures         `json:"timerlat_thread"` // from the expiry of a timer to the thread that it wakes
+	OSNoise        *OSNoise         `json:"osnoise"`
+	Hardware       *HardwareLatency `json:"hwlatdetect"`
 }
 
 // all yields the measured figures in the order of methods.
 func (l *ByMethod) all() iter.Seq2[*method, *Figures] {
 	return func(yield func(m *method, f *Figures) bool) {
-		programs := map[string]*Figures{methodCyclictest: l.Cyclictest, methodTimerfdC: l.CTimerfd}
+		programs := map[string]*Figures{
+			methodCyclictest: l.Cyclictest, methodTimerfdC: l.CTimerfd,
+			methodTimerlatIRQ: l.TimerlatIRQ, methodTimerlatThread: l.TimerlatThread,
+		}
 		for i := range methods {
 			m := &methods[i]
 			if f := cmp.Or(l.Tickers[m.name], programs[m.name]); f != nil && !yield(m, f) {
@@ -115,6 +124,13 @@ func (r *Report) Text(w io.Writer) {
 		for m, f := range p.all() {
 			fmt.Fprintln(w, f.row(m.name))
 		}
+
+		if p.OSNoise != nil {
+			wrap(w, "osnoise: ", p.OSNoise.String())
+		}
+		if p.Hardware != nil {
+			wrap(w, "hwlatdetect: ", p.Hardware.String())
+		}
 	}
 
 	fmt.Fprint(w, `
@@ -125,6 +141,21 @@ over the rounds
 	for _, p := range r.panels() {
 		p.chart(w)
 	}
+}
+
+// String describes the noise in a line.
+func (n *OSNoise) String() string {
+	return fmt.Sprintf("%.3f %% of the CPU left in %d periods, at most %s us taken in one, %s us at once; "+
+		"noises: %d hardware, %d NMI, %d interrupts, %d softirqs, %d threads",
+		n.Available, n.Periods, us(n.MaxNoise), us(n.MaxSingle), n.Hardware, n.NMI, n.IRQ, n.Softirq, n.Thread)
+}
+
+// String describes the gaps in a line.
+func (l *HardwareLatency) String() string {
+	if l.Samples == 0 && l.Max == 0 {
+		return fmt.Sprintf("no gap above %s us with interrupts off", us(l.Threshold))
+	}
+	return fmt.Sprintf("%d gaps above %s us with interrupts off, at most %s us", l.Samples, us(l.Threshold), us(l.Max))
 }
 
 // wrap writes a text after head in lines of at most 79 characters, unless a word is longer.

@@ -13,7 +13,7 @@ import (
 // sampleReport returns a report of all methods; each has a latency off every chart.
 func sampleReport() *Report {
 	state := func(base int64) *ByMethod {
-		l := &ByMethod{Tickers: map[string]*Figures{}}
+		l := &ByMethod{Tickers: map[string]*Figures{}, OSNoise: &OSNoise{Periods: 123_456, Available: 99.5}, Hardware: &HardwareLatency{}}
 		for i, m := range methods {
 			late := []int64{123_456_789}
 			for k := range int64(2000) {
@@ -25,6 +25,10 @@ func sampleReport() *Report {
 				l.Cyclictest = f
 			case methodTimerfdC:
 				l.CTimerfd = f
+			case methodTimerlatIRQ:
+				l.TimerlatIRQ = f
+			case methodTimerlatThread:
+				l.TimerlatThread = f
 			default:
 				l.Tickers[m.name] = f
 			}
@@ -50,7 +54,7 @@ func TestTextFitsATerminalOf79Columns(t *testing.T) {
 			t.Errorf("space at the end: %q", line)
 		}
 	}
-	for _, want := range []string{"NOT REPRESENTATIVE", "per class of 1 us", "off the chart 1 of 2001", "max 123457 us", "idle, us", "under load, us"} {
+	for _, want := range []string{"NOT REPRESENTATIVE", "per class of 1 us", "off the chart 1 of 2001", "max 123457 us", "idle, us", "under load, us", "osnoise: 99.500 %", "hwlatdetect: no gap"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

@@ -1,7 +1,9 @@
 package lab
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -163,10 +165,11 @@ func (b *Bench) end(limit time.Duration) (r Report) {
 	if err != nil {
 		b.T.Fatal(err)
 	}
-	b.T.Logf("report: %s", data)
-	if err := json.Unmarshal(data, &r); err != nil {
-		b.T.Fatal(err)
+	var line bytes.Buffer // each line of a log is a slow write in a lab, and a ledger has thousands
+	if err := errors.Join(json.Unmarshal(data, &r), json.Compact(&line, data)); err != nil {
+		b.T.Fatalf("%v in the report %s", err, data)
 	}
+	b.T.Logf("report: %s", &line)
 	return r
 }
 

@@ -144,7 +144,7 @@ func (m Machine) Require(t *testing.T, needs ...string) {
 		"linux.uml": "user-mode-linux",
 		"candump":   "can-utils", "cangw": "can-utils", "cansend": "can-utils", "canplayer": "can-utils",
 		"j1939acd": "can-utils", "j1939spy": "can-utils", "testj1939": "can-utils", "j1939cat": "can-utils", "tshark": "tshark",
-		"ip": "iproute2", "insmod": "kmod", "rmmod": "kmod",
+		"ip": "iproute2", "insmod": "kmod", "rmmod": "kmod", "rtla": "rtla", "hwlatdetect": "rt-tests",
 	}
 	for _, program := range append(slices.Clone(m.programs), needs...) {
 		if module, ok := strings.CutPrefix(program, "python3-"); ok {
@@ -162,7 +162,9 @@ func (m Machine) Require(t *testing.T, needs ...string) {
 	if m.programs != nil {
 		return
 	}
-	if out, err := exec.Command(m.path(t), "-install").CombinedOutput(); err != nil {
+	install := exec.Command(m.path(t), "-install")
+	install.Env = append(os.Environ(), m.Env...)
+	if out, err := install.CombinedOutput(); err != nil {
 		Skip(t, strings.TrimSpace(string(out)))
 	}
 }

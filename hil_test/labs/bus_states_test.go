@@ -16,6 +16,7 @@ import (
 
 	"lockstep/hil_test/lab"
 	"lockstep/io/record"
+	"lockstep/rt/report"
 )
 
 // busReport is the part of a bus in `lockstep run -report` that the tests read.
@@ -58,6 +59,15 @@ func reportOfBus(b *lab.Bench) busReport {
 		b.T.Errorf("the states last %v s, the run %v s", sum, all.SimTime)
 	}
 	return all.Buses[0]
+}
+
+// reportOf returns the whole report of a run.
+func reportOf(t *testing.T, b *lab.Bench) (r report.Report) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(lab.ReadTrimmed(t, b.File)), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // states returns the sequence of states of the bus.

@@ -2,6 +2,7 @@ package labs
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +21,7 @@ import (
 // The tests run the command on a PREEMPT_RT kernel with two emulated CAN cards: the bench on can0,
 // a virtual control unit and candump on can1. A boot is slow, so all subtests share one.
 func TestLabPreemptRT(t *testing.T) {
-	if !lab.Inside(t, lab.PreemptRT, "candump") {
+	if !lab.Inside(t, lab.PreemptRT, "candump", "rtla", "hwlatdetect") {
 		return
 	}
 	for _, test := range []struct {
@@ -81,7 +82,7 @@ func checkDoctor(t *testing.T) {
 			t.Errorf("%s: %s, %s", c.Name, c.Verdict, c.Found)
 		}
 	}
-	for _, name := range []string{"kernel", "isolation", "priority", "memlock", "ktimers", "can interrupts", "can can0"} {
+	for _, name := range []string{"kernel", "isolation", "priority", "memlock", "ktimers", "can interrupts", "rtla", "hwlatdetect", "tracing", "can can0"} {
 		if verdicts[name] != "ok" {
 			t.Errorf("%s: %q, want ok", name, verdicts[name])
 		}
@@ -310,9 +311,14 @@ func clockStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.AwaitTicks(60)
+		b.AwaitStatus(1) // the supervisor has noticed the step
 	}
 	if r := b.stop(); r.LateNs.Max > int64(time.Hour)/2 {
 		t.Errorf("largest wake-up latency %d ns, want less than half an hour", r.LateNs.Max)
+	}
+	steps := reportOf(t, b.Bench).ClockSteps
+	if len(steps) != 2 || !(math.Abs(steps[0].Step-3600) < 1) || !(math.Abs(steps[1].Step+3600) < 1) {
+		t.Errorf("steps of the clock %v in the report, want an hour and back", steps)
 	}
 }
 

@@ -75,7 +75,8 @@ func (e *Errors) Add(f *Frame) bool {
 	has := func(class uint32) bool { return f.ID&class != 0 }
 	countIf(&e.Arbitration, has(unix.CAN_ERR_LOSTARB))
 	countIf(&e.NoAck, has(unix.CAN_ERR_ACK))
-	countIf(&e.Bus, has(unix.CAN_ERR_PROT|unix.CAN_ERR_BUSERROR))
+	announced := has(unix.CAN_ERR_PROT) && f.Data[2] == unix.CAN_ERR_PROT_ACTIVE // error-active again, as usb_8dev says it
+	countIf(&e.Bus, has(unix.CAN_ERR_BUSERROR) || has(unix.CAN_ERR_PROT) && !announced)
 	countIf(&e.TxTimeout, has(unix.CAN_ERR_TX_TIMEOUT))
 	countIf(&e.Transceiver, has(unix.CAN_ERR_TRX))
 	countIf(&e.Restarts, has(unix.CAN_ERR_RESTARTED))
@@ -85,7 +86,7 @@ func (e *Errors) Add(f *Frame) bool {
 	if has(unix.CAN_ERR_CNT) {
 		e.HasCounters, e.Tx, e.Rx = true, f.Data[6], f.Data[7]
 	}
-	if has(unix.CAN_ERR_RESTARTED) {
+	if has(unix.CAN_ERR_RESTARTED) || announced {
 		e.State = Active
 	}
 	if has(unix.CAN_ERR_CRTL) {

@@ -35,6 +35,10 @@ func TestErrorFramesSetTheControllersState(t *testing.T) {
 			Errors{State: Passive, ByRx: true, HasCounters: true, Rx: 130, Frames: 6, ErrorCounts: ErrorCounts{Warnings: 1, Passives: 2, Offs: 1, Restarts: 1}}},
 		{errorFrame(crtl|cnt, 0, unix.CAN_ERR_CRTL_ACTIVE),
 			Errors{State: Active, HasCounters: true, Frames: 7, ErrorCounts: ErrorCounts{Warnings: 1, Passives: 2, Offs: 1, Restarts: 1}}},
+		{errorFrame(unix.CAN_ERR_BUSOFF),
+			Errors{State: Off, HasCounters: true, Frames: 8, ErrorCounts: ErrorCounts{Warnings: 1, Passives: 2, Offs: 2, Restarts: 1}}},
+		{errorFrame(unix.CAN_ERR_PROT, 0, 0, unix.CAN_ERR_PROT_ACTIVE), // no bus error, but its end
+			Errors{State: Active, HasCounters: true, Frames: 9, ErrorCounts: ErrorCounts{Warnings: 1, Passives: 2, Offs: 2, Restarts: 1}}},
 	} {
 		if !e.Add(&c.frame) || e != c.want {
 			t.Errorf("frame %d: %+v, want %+v", i, e, c.want)

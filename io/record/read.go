@@ -140,7 +140,7 @@ func (r *Reader) nextChunk() (lost *Event, err error) {
 		return r.skipDamage(err), nil
 	case c.number > r.number:
 		return r.damageEvent(r.at, &c, "they are missing"), nil
-	case c.number < r.number || c.kind == headerChunk:
+	case c.number < r.number || c.kind == headerChunk || c.kind == handoverChunk && c.number != handoverNumber:
 		return nil, fmt.Errorf("record: %s: byte %d: chunk %d of kind %d where chunk %d should be",
 			r.name, r.at, c.number, c.kind, r.number)
 	}

@@ -211,6 +211,28 @@ func TestHeaderIsReadBackUnchanged(t *testing.T) {
 	}
 }
 
+// A second hand-over would take the place of ticks without a gap in the numbers of the chunks.
+func TestSecondHandoverIsAnError(t *testing.T) {
+	var b bytes.Buffer
+	h := header(1, 2, 1)
+	h.Handover = []byte("matrices")
+	w, err := New(&b, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.queueChunk(handoverChunk, h.Handover)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReader("run.rec", bytes.NewReader(b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readAll(r); err == nil || !strings.Contains(err.Error(), "run.rec: byte ") || !strings.Contains(err.Error(), "chunk 2 of kind 4 where") {
+		t.Errorf("a second hand-over: %v, want an error", err)
+	}
+}
+
 func TestHandoverIsReadBackAndAnotherOneIsRefused(t *testing.T) {
 	var file [2][]byte
 	for i, text := range []string{"matrices", "other matrices"} {

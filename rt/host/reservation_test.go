@@ -296,6 +296,22 @@ func TestReservationOfAKilledProcessIsFreeAfterItsExit(t *testing.T) {
 	}
 }
 
+// Any user can hold the name of the lock: settings are restored without it, and a line says so.
+func TestALockOfTheJournalsThatIsNotReleasedIsNamed(t *testing.T) {
+	fd, err := sched.Reserve(journalLock)
+	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		fd, err = sched.Reserve(journalLock) // another run of this machine may hold it for a moment
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	const line = "another process has held @lockstep/timers/journal for 1 s"
+	if list := RestoreLeft(); !slices.ContainsFunc(list, func(l Left) bool { return strings.Contains(l.String(), line) }) {
+		t.Errorf("%v, want a line with %q", list, line)
+	}
+}
+
 func TestTimersOfAKilledRunAreNotInUseAfterItsExit(t *testing.T) {
 	const cpu = 4000 // no host has this CPU
 	end := exiting(t, fmt.Sprintf("%s%d-%d", timersPrefix, cpu, os.Getpid()))

@@ -47,7 +47,8 @@ func (t *timers) reserve() error {
 
 // Raise raises the timers above a loop.
 func (t *timers) Raise(priority int) *sched.Missing {
-	defer lockJournals()()
+	done, _ := lockJournals() // RestoreLeft has shown the error
+	defer done()
 	if !t.inUse() {
 		t.restore()
 	}
@@ -58,7 +59,8 @@ func (t *timers) Raise(priority int) *sched.Missing {
 // Release ends the use of the timers by this run, and restores them if it was the last one.
 func (t *timers) Release() {
 	awaitKilled(fmt.Sprintf("%s%d-", timersPrefix, t.CPU))
-	defer lockJournals()()
+	done, _ := lockJournals() // RestoreLeft has shown the error
+	defer done()
 	t.reservations.release(timersPrefix)
 	if t.inUse() {
 		t.disown()

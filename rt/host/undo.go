@@ -55,8 +55,13 @@ var (
 // longer has the value of that run.
 func RestoreLeft() []Left {
 	awaitKilled(timersPrefix)
-	defer lockJournals()()
-	return restoreJournals("/", journalDirs(os.Getuid(), ControlDir()), isNeeded)
+	done, err := lockJournals()
+	defer done()
+	list := restoreJournals("/", journalDirs(os.Getuid(), ControlDir()), isNeeded)
+	if err != nil {
+		list = append(list, Left{Err: err})
+	}
+	return list
 }
 
 // isNeeded reports whether a run needs the timers of a CPU as they are.
@@ -91,17 +96,22 @@ func BootID() string {
 	return strings.TrimSpace(string(text))
 }
 
-// lockJournals excludes other processes until done is called. After a second it gives up waiting:
-// the holder hangs or is not a run.
-func lockJournals() (done func()) {
+// journalLock is the reservation that excludes other processes from the journals.
+const journalLock = timersPrefix + "journal"
+
+// lockJournals excludes other processes until done is called. After a second it gives up waiting: the
+// holder hangs or is not a run. The error then says so; the caller goes on without the lock, since any
+// user can hold this name. RestoreLeft, which every run calls first, shows the error.
+func lockJournals() (done func(), err error) {
 	for range 100 {
-		if fd, err := sched.Reserve(timersPrefix + "journal"); err == nil {
-			return func() { unix.Close(fd) }
+		if fd, err := sched.Reserve(journalLock); err == nil {
+			return func() { unix.Close(fd) }, nil
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 
-	return func() {}
+	return func() {}, fmt.Errorf("another process has held %s%s for 1 s: settings of killed runs are restored without it: sudo ss -xlp | grep %s",
+		sched.ReservationRoot, journalLock, journalLock)
 }
 
 // readJournal reads the journal in a folder. It refuses a folder or a file that another user could

@@ -241,7 +241,7 @@ func (c *Recorder) begin() bool {
 	case start == 0:
 		return false
 	default:
-		c.offset = clockOffset()
+		c.offset = report.ClockOffset()
 	}
 
 	c.start = start + c.offset
@@ -268,29 +268,14 @@ func (c *Recorder) begin() bool {
 	return true
 }
 
-// clockStep is the smallest step of CLOCK_REALTIME that the recorder notes. Both clocks follow NTP at
-// the same rate, so their difference changes by steps only.
-const clockStep = 10 * time.Millisecond
-
-// clockOffset returns CLOCK_REALTIME minus the clock of the grid, ns.
-func clockOffset() (offset int64) {
-	for range 10 { // again if another thread ran between the readings
-		before := sched.Now()
-		now := sched.Realtime()
-		after := sched.Now()
-		offset = now - (before+after)/2
-		if after-before < int64(clockStep)/10 {
-			break
-		}
-	}
-	return offset
-}
-
 // followClock notes a step of CLOCK_REALTIME since the last call. From then on frames have stamps of
 // the stepped clock, and so have the events of the record.
 func (c *Recorder) followClock() {
-	step := clockOffset() - c.offset
-	if c.Handover.Loop.Virtual || time.Duration(step).Abs() < clockStep {
+	if c.Handover.Loop.Virtual {
+		return
+	}
+	step := report.StepOfClock(c.offset)
+	if step == 0 {
 		return
 	}
 	c.offset += step

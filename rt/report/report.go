@@ -46,9 +46,12 @@ type Report struct {
 	Ledger     []LateTick `json:"ledger,omitempty"`      // first 1000 late ticks
 	LedgerLost uint64     `json:"ledger_lost,omitempty"` // late ticks overwritten before the supervisor read them
 	Switches   *Switches  `json:"switches,omitempty"`    // context switches of the loop's thread
-	Safe       string     `json:"safe,omitempty"`        // reason for the safe state; "": not reached
-	SafeSince  float64    `json:"safe_since_s"`          // start of the safe state, s
-	SafeFrames int        `json:"safe_frames,omitempty"` // safe frames sent by the supervisor for a dead target
+
+	ClockSteps []ClockStep `json:"clock_steps,omitempty"` // steps of CLOCK_REALTIME, which the loop does not follow
+
+	Safe       string  `json:"safe,omitempty"`        // reason for the safe state; "": not reached
+	SafeSince  float64 `json:"safe_since_s"`          // start of the safe state, s
+	SafeFrames int     `json:"safe_frames,omitempty"` // safe frames sent by the supervisor for a dead target
 
 	// real time from the last grid point of a dead target to the first safe frame, s
 	SafeAfter float64 `json:"safe_after_s,omitempty"`
@@ -254,6 +257,9 @@ func (r *Report) printRights(p printer) {
 // printNotes writes the lines about the safe state, errors, addresses, logs, the record and the
 // control unit.
 func (r *Report) printNotes(p printer) {
+	for _, s := range r.ClockSteps {
+		p.line("clock", "%s", s)
+	}
 	p.lineIf(r.Safe != "", "safe state", "since %.3f s: %s", r.SafeSince, r.Safe)
 	p.lineIf(r.SafeFrames > 0, "safe state",
 		"%d frames sent by the supervisor, the first %.3f ms after the target's last grid point", r.SafeFrames, r.SafeAfter*1e3)

@@ -81,6 +81,7 @@ func (r *Session) report() *report.Report {
 	}
 
 	r.ledger.Collect(r.View)
+	r.clock.Collect(r.View)
 	if r.loop.migrated.Load() {
 		r.missing = append(r.missing, r.missingLostCPU())
 	}
@@ -100,7 +101,7 @@ func (r *Session) report() *report.Report {
 	}
 
 	v.LateTicks, v.BudgetNs = r.Status.LateCount(), cmp.Or(r.Bench.BudgetNs, r.Bench.PeriodNs/2)
-	v.Ledger, v.LedgerLost = r.ledger.Entries, r.ledger.Lost
+	v.Ledger, v.LedgerLost, v.ClockSteps = r.ledger.Entries, r.ledger.Lost, r.clock.Steps
 	v.SafeFrames, v.SafeAfter = r.watchdog.Frames, r.watchdog.SafeAfter.Seconds()
 	v.Buses = r.states.report()
 	v.Addresses, v.Ports = r.ports.lines(), r.ports.counts()

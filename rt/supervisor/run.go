@@ -73,6 +73,7 @@ type Session struct {
 	states   *busStates         // states of the buses on interfaces
 	players  []*recorder.Player // one per bus played from a log
 	ledger   report.Ledger
+	clock    report.Clock
 	loop     loopWatch
 
 	ending

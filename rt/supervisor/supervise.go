@@ -136,6 +136,7 @@ const repeatWindow = 500 * time.Millisecond
 func (r *Session) poll(now time.Time) {
 	r.notify.poll(now)
 	r.ledger.Collect(r.View)
+	r.clock.Collect(r.View)
 	if r.Options.OnPoll != nil {
 		r.Options.OnPoll(now)
 	}

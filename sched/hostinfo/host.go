@@ -6,7 +6,7 @@
 // measurement and the certificate use this package independently of each other.
 //
 // Reading order: files.go (Files, below a root), host.go (Host), thread.go (Thread), cpus.go (lists
-// and masks of CPUs), fingerprint.go (Machine, StolenTicks).
+// and masks of CPUs), tracing.go (Tracing), fingerprint.go (Machine, StolenTicks).
 package hostinfo
 
 import (
