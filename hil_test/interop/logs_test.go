@@ -14,6 +14,7 @@ import (
 
 	"lockstep/hil_test/lab"
 	"lockstep/io/can"
+	"lockstep/io/framelog"
 	"lockstep/io/inputfile"
 	"lockstep/io/record"
 )
@@ -158,7 +159,7 @@ func readLog(t *testing.T, path string, channel func(string) string) (lines []st
 		t.Fatal(err)
 	}
 	defer file.Close()
-	l, err := record.NewLog(path, file)
+	l, err := framelog.New(path, file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/md5"
 	"math"
 
+	"lockstep/io/framelog"
 	"lockstep/io/messages"
 )
 
@@ -28,7 +29,7 @@ type busMessage struct {
 
 // attach embeds the databases of the record, each once.
 func (x *mdfExporter) attach() {
-	list, done := &listEnd{mdfHD, 3}, map[string]bool{}
+	list, done := &listEnd{framelog.MDFHeader, 3}, map[string]bool{}
 	for _, f := range x.h.Files {
 		if f.Role != "dbc" || done[f.Name] {
 			continue

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockstep/io/framelog"
 	"lockstep/io/inputfile"
 	"lockstep/io/record"
 	"lockstep/model/plants"
@@ -78,7 +79,7 @@ func Kind(file string, data []byte) string {
 	switch {
 	case record.IsRecord(data):
 		return "record"
-	case record.IsLog(data):
+	case framelog.IsText(data):
 		return "log"
 	}
 	for _, m := range magics {

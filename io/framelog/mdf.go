@@ -1,4 +1,4 @@
-package record
+package framelog
 
 import (
 	"bufio"
@@ -25,6 +25,15 @@ type mdfReader struct {
 	streams []*mdfStream
 	count   int // frames so far
 }
+
+// Beginnings of a finished and an unfinished file.
+const (
+	MDFMagic      = "MDF     "
+	MDFUnfinished = "UnFinMF "
+)
+
+// MDFHeader is the offset of the header block, behind the identification, bytes.
+const MDFHeader = 64
 
 // Limits of a file.
 const (
@@ -65,10 +74,10 @@ func newMDFReader(name string, in Input) (*mdfReader, error) {
 	if version := binary.LittleEndian.Uint16(head[28:]); version < 400 {
 		return nil, r.errorf(28, "MDF version %d.%02d: convert the file to MDF 4", version/100, version%100)
 	}
-	if string(head[:8]) == mdfUnfinished {
+	if string(head[:8]) == MDFUnfinished {
 		r.unfinished = binary.LittleEndian.Uint16(head[60:])
 	}
-	hd, err := r.block(mdfHD, "HD", 1)
+	hd, err := r.block(MDFHeader, "HD", 1)
 	if err != nil {
 		return nil, err
 	}
@@ -84,14 +93,14 @@ func newMDFReader(name string, in Input) (*mdfReader, error) {
 	}
 	r.blocks = 0 // the blocks of data are counted anew
 	if len(r.streams) == 0 {
-		return nil, fmt.Errorf("%s: record: the MDF file has no frames: no channel is CAN_DataFrame or CAN_RemoteFrame", name)
+		return nil, fmt.Errorf("%s: framelog: the MDF file has no frames: no channel is CAN_DataFrame or CAN_RemoteFrame", name)
 	}
 	return r, nil
 }
 
 // errorf returns an error with the place in the file.
 func (m *mdfInput) errorf(at int64, format string, values ...any) error {
-	return fmt.Errorf("%s: byte %d: record: %w", m.name, at, fmt.Errorf(format, values...))
+	return fmt.Errorf("%s: byte %d: framelog: %w", m.name, at, fmt.Errorf(format, values...))
 }
 
 // block reads a block, which must have one of the identifiers ids, two letters each, and some links.
@@ -100,7 +109,7 @@ func (m *mdfInput) block(at int64, ids string, links int) (b mdfNode, err error)
 	if m.blocks++; m.blocks > mdfMaxBlocks {
 		return b, m.errorf(at, "more than %d blocks describe the file, or their links are a loop", mdfMaxBlocks)
 	}
-	if at < mdfHD || at > m.in.Size() {
+	if at < MDFHeader || at > m.in.Size() {
 		return b, m.errorf(at, "a link leads out of the file, which has %d bytes: the file is cut off or damaged", m.in.Size())
 	}
 	if _, err := m.in.ReadAt(head[:], at); err != nil {
@@ -153,9 +162,9 @@ type mdfFrame struct {
 	parts    map[string]mdfField // members of the frame, by the name after the point
 }
 
-// mdfField is a channel in a record: value = offset + factor·raw.
+// mdfField is a channel in a framelog: value = offset + factor·raw.
 type mdfField struct {
-	kind           byte // data type; see mdfUint
+	kind           byte // data type: 0, 1 unsigned; 2, 3 signed; 4, 5 float; odd numbers are big endian
 	at, shift      int  // place, bytes and bits
 	bits           int
 	offset, factor float64
@@ -343,7 +352,7 @@ func (f *mdfField) value(record []byte) float64 {
 }
 
 // next reads the next frame of all groups.
-func (r *mdfReader) next(f *LogFrame) error {
+func (r *mdfReader) next(f *Frame) error {
 	var first *mdfStream
 	for _, s := range r.streams {
 		if err := s.fetch(); err != nil {
@@ -371,8 +380,8 @@ type mdfStream struct {
 	blocks  mdfData
 	in      *bufio.Reader
 	count   int
-	frame   LogFrame // next frame
-	ahead   bool     // frame holds a frame
+	frame   Frame // next frame
+	ahead   bool  // frame holds a frame
 	ended   bool
 	buffer  []byte
 }
@@ -388,7 +397,7 @@ func (s *mdfStream) fetch() error {
 			return err
 		case record.kind != "":
 			s.count++
-			s.frame, s.ahead = LogFrame{}, true
+			s.frame, s.ahead = Frame{}, true
 			if err := record.frame(s.buffer, &s.frame); err != nil {
 				return s.file.errorf(s.at, "frame %d of the data group: %w", s.count, err)
 			}
@@ -450,7 +459,7 @@ func (s *mdfStream) cutInside(err error) error {
 }
 
 // frame reads a frame from its record.
-func (g *mdfFrame) frame(record []byte, f *LogFrame) error {
+func (g *mdfFrame) frame(record []byte, f *Frame) error {
 	at := g.time.value(record) * 1e9
 	if !(at >= 0 && at < 1<<62) {
 		return fmt.Errorf("time %g s is not 0 to 146 years", at/1e9)

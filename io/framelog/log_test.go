@@ -1,21 +1,26 @@
-package record
+package framelog_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"lockstep/io/can"
+	"lockstep/io/framelog"
+	"lockstep/io/record"
 )
 
 // readLog reads a log to its end, one line per frame.
 func readLog(text string) (out string, skipped int, err error) {
-	l, err := NewLog("log", strings.NewReader(text))
+	l, err := framelog.New("log", strings.NewReader(text))
 	if err != nil {
 		return "", 0, err
 	}
@@ -27,7 +32,29 @@ func readLog(text string) (out string, skipped int, err error) {
 		if err != nil {
 			return out, l.Skipped, err
 		}
-		out += fmt.Sprintf("%d %s %d %s %v\n", f.Line, f.Channel, f.Time, appendCandump(nil, &f.Frame), f.Sent)
+		out += fmt.Sprintf("%d %s %d %s %v\n", f.Line, f.Channel, f.Time, framelog.AppendCandump(nil, &f.Frame), f.Sent)
+	}
+}
+
+// brokenFile is a file that can be read up to a byte.
+type brokenFile struct{ head string }
+
+func (f brokenFile) Size() int64 { return int64(len(f.head)) + 100 }
+func (f brokenFile) ReadAt(b []byte, at int64) (n int, err error) {
+	if at < int64(len(f.head)) {
+		n = copy(b, f.head[at:])
+	}
+	if n < len(b) {
+		err = syscall.EIO
+	}
+	return n, err
+}
+
+func TestLogThatCannotBeReadIsRefusedWithTheCause(t *testing.T) {
+	for _, head := range []string{"", "(1.0) can0 1#", "date Fri\n"} {
+		if _, err := framelog.New("log", brokenFile{head}); !errors.Is(err, syscall.EIO) || !strings.HasPrefix(err.Error(), "framelog: log: ") {
+			t.Errorf("a log of %q, then an error: %v", head, err)
+		}
 	}
 }
 
@@ -151,38 +178,18 @@ func TestCandumpDatesAreLocalTime(t *testing.T) {
 	}
 }
 
-func TestAFileThatBecomesShorterIsAnError(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(path, []byte(strings.Repeat("(1.0) can0 1#\n", 100_000)), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	s, err := OpenSource(path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if err := os.Truncate(path, 90_000*14); err != nil {
-		t.Fatal(err)
-	}
-	for _, err = s.Next(); err == nil; _, err = s.Next() {
-	}
-	if err == io.EOF || !strings.Contains(err.Error(), path+":90001: ") {
-		t.Errorf("%v; want file and line 90001", err)
-	}
-}
-
 func TestBadLinesAreNamedByFileAndLine(t *testing.T) {
 	candump := "(1.0) can1 1#\n\n"
 	asc := "base hex timestamps absolute\n\n"
 	for _, c := range []struct{ text, want string }{
-		{"", "log:1: record: not a log of CAN frames"},
-		{"hello\n", "log:1: record: not a log"},
-		{"  vcan0  123   [2]  11 22\n", "log:1: record: the log has no times"},
-		{strings.Repeat("x", 1<<20), "log:1: record: not a log"},
-		{candump + "can1 1#", `log:3: record: "can1 1#" is neither (TIME) INTERFACE ID#DATA`},
-		{candump + "(x) can1 1#", "log:3: record: time (x) is not (SECONDS.FRACTION)"},
-		{candump + "(1.-5) can1 1#", "log:3: record: time (1.-5)"},
-		{candump + "(99999999999.0) can1 1#", "log:3: record: time"},
+		{"", "log:1: framelog: not a log of CAN frames"},
+		{"hello\n", "log:1: framelog: not a log"},
+		{"  vcan0  123   [2]  11 22\n", "log:1: framelog: the log has no times"},
+		{strings.Repeat("x", 1<<20), "log:1: framelog: not a log"},
+		{candump + "can1 1#", `log:3: framelog: "can1 1#" is neither (TIME) INTERFACE ID#DATA`},
+		{candump + "(x) can1 1#", "log:3: framelog: time (x) is not (SECONDS.FRACTION)"},
+		{candump + "(1.-5) can1 1#", "log:3: framelog: time (1.-5)"},
+		{candump + "(99999999999.0) can1 1#", "log:3: framelog: time"},
 		{candump + "(1.0) can1 1", "identifier and [LENGTH] are missing"},
 		{candump + "(1.0) can1 123 [2] 11", "1 bytes of data where the length says 2"},
 		{candump + "(1.0) can1 123 [2] 11 22 33", `"33" after 2 bytes of data`},
@@ -201,12 +208,12 @@ func TestBadLinesAreNamedByFileAndLine(t *testing.T) {
 		{candump + "(1.0) can1 1##x11", `flags "x"`},
 		{candump + "(1.0) can1 1#R9", `length "9" of a remote frame`},
 		{candump + "(1.0) can1 1##0" + strings.Repeat("11", 65), "130 digits of data, at most 128"},
-		{candump + strings.Repeat("(", maxLine), "log:3: record: a line of more than 65536 bytes"},
+		{candump + strings.Repeat("(", 64<<10), "log:3: framelog: a line of more than 65536 bytes"},
 		{asc + "0.1 1 Gear Rx d 0", `identifier: "Gear" is not a number of base 16 and 32 bits; export a log with names`},
 		{asc + "0.1 1 800 Rx d 0", "identifier 0x800 has more than 11 bits"},
 		{asc + "0.1 1 20000000x Rx d 0", "identifier 0x20000000 has more than 29 bits"},
 		{asc + "0.1 1 1 Rx d", "the length after d is missing"},
-		{asc + "0.1 1 1 Rx d 10 1", "log:3: record: length"},
+		{asc + "0.1 1 1 Rx d 10 1", "log:3: framelog: length"},
 		{asc + "0.1 1 1 Rx d 2 1", "1 bytes of data where the length says 2"},
 		{asc + "0.1 1 1 Rx d 1 100", `data: "100" is not a number`},
 		{asc + "0.1 CANFD 1", "CANFD without channel"},
@@ -215,7 +222,7 @@ func TestBadLinesAreNamedByFileAndLine(t *testing.T) {
 		{asc + "0.1 CANFD 1 Rx 1 1 0 9 65", "length code"},
 		{asc + "0.1 CANFD 1 up 1 1 0 9 65", `direction "up"`},
 		{asc + "base oct", "is not base hex|dec"},
-		{asc + "garbage", "log:3: record: \"garbage\" is neither TIME CHANNEL FRAME nor a comment"},
+		{asc + "garbage", "log:3: framelog: \"garbage\" is neither TIME CHANNEL FRAME nor a comment"},
 		{asc + "0.x 1 1 Rx d 0", "is neither TIME"},
 		{asc + "0.1 x 1 Rx d 0", `channel "x" is not a number`},
 		{asc + "0.1 1", "channel without a frame"},
@@ -224,7 +231,7 @@ func TestBadLinesAreNamedByFileAndLine(t *testing.T) {
 		{asc + "0.1 1 1 Rx q 0", `"q" after the direction is not d or r`},
 		{"-123 garbage\n", "not a log"},
 		{";$FILEVERSION=3.0\n", `version "3.0" of TRC is not one of`},
-		{";$FILEVERSION=1.1\n 1) 1.0 Rx 0100 2 11", "log:2: record: 1 bytes of data"},
+		{";$FILEVERSION=1.1\n 1) 1.0 Rx 0100 2 11", "log:2: framelog: 1 bytes of data"},
 		{";$FILEVERSION=1.1\n 1) 1.0 Rx 0100", "has 4 columns; the columns are NOdIlD"},
 		{";$FILEVERSION=1.1\n 1) 1,0 Rx 0100 0", `time "1,0" is not`},
 		{";$FILEVERSION=1.1\n 1) 1.0 Up 0100 0", `direction "Up" is not`},
@@ -239,70 +246,6 @@ func TestBadLinesAreNamedByFileAndLine(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.80q: %v; want %q", c.text, err, c.want)
 		}
-	}
-}
-
-func TestSourceOfALogIsInTheOrderOfTime(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	var text strings.Builder
-	const n = 2000
-	for i := range n { // two queues, of which one is read later
-		fmt.Fprintf(&text, "(100.%06d) can%d %03X#\n", i-i%2*100+1000, i%2, i)
-	}
-	text.WriteString("(1.0) can0 7FF#\n(200.0) can0 20000004#0000000000000000\n") // far too late, and an error frame
-	if err := os.WriteFile(path, []byte(text.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	s, err := OpenSource(path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	last, count := int64(0), 0
-	for {
-		f, err := s.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil || f.Time < last || f.ID&can.ERR != 0 {
-			t.Fatalf("%v, frame %X at %d ns after %d ns", err, f.ID, f.Time, last)
-		}
-		last = f.Time
-		count++
-	}
-	if count != n+1 || s.Disorder != 1 {
-		t.Errorf("%d frames, %d in disorder; want %d and 1", count, s.Disorder, n+1)
-	}
-}
-
-func TestSourceErrorsNameTheLine(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(path, []byte("(1.0) can0 1#\n(2.0) can0 1#1\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	s, err := OpenSource(path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if _, err := s.Next(); err != nil {
-		t.Errorf("the first frame: %v", err)
-	}
-	if _, err := s.Next(); err == nil || !strings.Contains(err.Error(), path+":2: ") {
-		t.Errorf("%v; want file and line 2", err)
-	}
-	if _, err := OpenSource("/nowhere/log", ""); !os.IsNotExist(unwrapped(err)) {
-		t.Errorf("%v", err)
-	}
-}
-
-func unwrapped(err error) error {
-	for {
-		u, ok := err.(interface{ Unwrap() error })
-		if !ok {
-			return err
-		}
-		err = u.Unwrap()
 	}
 }
 
@@ -330,8 +273,32 @@ func FuzzMDF(f *testing.F) { fuzzBinary(f, "mdf4") }
 
 // fuzzBinary fuzzes the reader of a binary format with exports, whole, cut and with one byte changed.
 func fuzzBinary(f *testing.F, format string) {
-	h := header(1, 2, 1)
-	_, file := exported(f, format, &h, drive(&h, 20))
+	path := filepath.Join(f.TempDir(), "log")
+	out, err := os.Create(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	x, err := record.NewExporter(format, out, &record.Header{Period: 5e6, Buses: []record.Bus{{}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for k := range int64(20) {
+		e := record.Entry{Kind: record.FrameEntry, Frame: record.Frame{Tick: k, Sent: k%2 == 0}}
+		e.Frame.Frame = can.Frame{ID: uint32(k) | []uint32{0, can.EFF, can.RTR, can.ERR}[k%4], Len: 8, Data: [64]byte{byte(k), 9}}
+		if k%8 == 0 {
+			e.Frame.Len, e.Frame.Flags = 12, can.FlagFDF|can.FlagBRS
+		}
+		if err := x.Write(&e); err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := errors.Join(x.Close(), out.Close()); err != nil {
+		f.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Add(file)
 	for i := 0; i < len(file); i += 97 {
 		f.Add(file[:i])
@@ -345,7 +312,7 @@ func fuzzBinary(f *testing.F, format string) {
 // checkLog reads a log: what is read is a frame that a bus can carry, and writing it
 // and reading it again gives the same.
 func checkLog(t *testing.T, text []byte) {
-	l, err := NewLog("log", strings.NewReader(string(text)))
+	l, err := framelog.New("log", strings.NewReader(string(text)))
 	if err != nil {
 		return
 	}
@@ -360,9 +327,12 @@ func checkLog(t *testing.T, text []byte) {
 		if fd := f.Flags&can.FlagFDF != 0; f.Len > 64 || !fd && f.Len > 8 || can.Lengths[can.DLC(f.Len)] != f.Len || f.Time < 0 {
 			t.Fatalf("no frame: %+v", f)
 		}
-		var again LogFrame
-		if err := parseFrame(string(appendCandump(nil, &f.Frame)), &again); err != nil || again.Frame != f.Frame {
-			t.Fatalf("%v: %+v reads back as %+v", err, f.Frame, again.Frame)
+		again, err := framelog.New("log", bytes.NewReader(framelog.AppendCandump([]byte("(1.0) a "), &f.Frame)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g, err := again.Next(); err != nil || g.Frame != f.Frame {
+			t.Fatalf("%v: %+v reads back as %+v", err, f.Frame, g.Frame)
 		}
 	}
 }
