@@ -29,7 +29,7 @@ var ours = map[string][]string{
 	"io/inputfile":         {},
 	"io/j1939":             {"io/can"},
 	"io/messages":          {"io/can"},
-	"io/record":            {"io/can", "io/framelog", "io/inputfile", "io/messages", "model/units"},
+	"io/record":            {"io/can", "io/framelog", "io/inputfile", "io/j1939", "io/messages", "model/units"},
 	"io/record/recordtest": {"io/record"},
 	"io/sigmap":            {"io/can", "io/j1939", "io/messages", "model/units"},
 	"io/yamlfile":          {"model/units"},

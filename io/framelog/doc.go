@@ -4,5 +4,5 @@
 // holds some frames in memory, independent of the length of a log.
 //
 // Reading order: log.go (Log, Frame; the format of a file), then a file for each format: candump.go,
-// asc.go, trc.go, blf.go, mdf.go.
+// asc.go, trc.go, python.go, blf.go, mdf.go (groups and records), mdf_data.go (their bytes).
 package framelog

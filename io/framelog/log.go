@@ -14,15 +14,15 @@ import (
 
 // Frame is one frame of a log.
 type Frame struct {
-	Time    int64  // time, ns: in candump logs since 1970 UTC, in others since the start
+	Time    int64  // time, ns: of candump and python-can since 1970 UTC, in others since the start
 	Channel string // channel of the log: an interface, or a number from 1
 	Sent    bool   // sent by the host that logged
 	Line    int    // line in the file, from 1; in BLF and MDF4 the number of the frame
 	can.Frame
 }
 
-// Log reads a log of CAN frames: of candump with or without -L, ASC, TRC, BLF or MDF4. The beginning
-// of the file decides the format.
+// Log reads a log of CAN frames: of candump with or without -L, ASC, TRC, BLF, MDF4, or CSV or text of
+// python-can. The beginning of the file decides the format.
 type Log struct {
 	Skipped int // entries that are no frames: comments, statistics, other buses
 
@@ -57,18 +57,25 @@ func lineFormat(head []byte) lineParser {
 		return &ascState{}
 	case len(head) > 0 && head[0] == ';':
 		return &trcState{}
+	case string(bytes.TrimSpace(head)) == csvHead:
+		return csvState{}
+	case bytes.HasPrefix(head, []byte(printedHead)):
+		return printedState{}
 	}
 	return nil
 }
 
 // errFormat is the error for a file that is no log.
-const errFormat = "not a log of CAN frames: none of candump (with -L or with -t a), ASC, TRC, BLF and MDF4"
+const errFormat = "not a log of CAN frames: none of candump (with -L or with -t a), ASC, TRC, BLF, MDF4, and CSV and text of python-can"
 
 // New reads a log; name is for errors.
 func New(name string, in Input) (*Log, error) {
 	var magic [8]byte
 	if _, err := in.ReadAt(magic[:], 0); err != nil && err != io.EOF {
 		return nil, fmt.Errorf("framelog: %s: %w", name, err)
+	}
+	if err := refuseKnown(magic[:]); err != nil {
+		return nil, fmt.Errorf("%s: framelog: %w", name, err)
 	}
 	l := &Log{}
 	switch {

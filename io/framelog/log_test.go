@@ -148,6 +148,27 @@ func TestTRCLogsOfEveryVersionAreRead(t *testing.T) {
 	}
 }
 
+func TestLogsThatPythonCanWritesAsTextAreRead(t *testing.T) {
+	const head = "timestamp,arbitration_id,extended,remote,error,dlc,data\n"
+	for name, c := range map[string]struct{ lines, want string }{
+		"CSV":                {head + "1483389946.197,0xdadada,1,0,0,6,WzQyLCA5", "2 1 1483389946197000000 00DADADA#5B34322C2039 false"},
+		"CSV, small time":    {head + "1e-05,0x7ff,0,0,0,0,", "2 1 10000 7FF# false"},
+		"CSV, remote":        {head + "2.5,0x10,0,1,0,4,", "2 1 2500000000 010#R4 false"},
+		"CSV, error":         {head + "2.5,0x0,1,0,1,0,", "2 1 2500000000 20000000#0000000000000000 false"},
+		"CSV, FD":            {head + "2.5,0x10,0,0,0,12,AAECAwQFBgcICQoL\r", "2 1 2500000000 010##0000102030405060708090A0B false"},
+		"text":               {"Timestamp: 1700000000.000250    ID:      123    S Rx                DL:  2    00 f1", "1 1 1700000000000250000 123#00F1 false"},
+		"text, with letters": {"Timestamp:        0.000250    ID: 18febf0b    X Tx                DL:  2    61 62                       'ab'    Channel: vcan0", "1 vcan0 250000 18FEBF0B#6162 true"},
+		"text, remote":       {"Timestamp:        0.000250    ID:      123    S Rx   R            DL:  3                                Channel: 1", "1 1 250000 123#R3 false"},
+		"text, FD":           {"Timestamp:        0.000250    ID:      123    S Rx     F BS EI    DL: 12    00 01 02 03 04 05 06 07 08 09 0a 0b    Channel: 1", "1 1 250000 123##3000102030405060708090A0B false"},
+		"text, error":        {"Timestamp:        0.000250    ID: 00000000    X Rx E              DL:  0                                Channel: 1", "1 1 250000 20000000#0000000000000000 false"},
+	} {
+		got, _, err := readLog(c.lines + "\n")
+		if got != c.want+"\n" || err != nil {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+}
+
 func TestRelativeTimesOfCandumpAreRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		times []string
@@ -181,6 +202,7 @@ func TestCandumpDatesAreLocalTime(t *testing.T) {
 func TestBadLinesAreNamedByFileAndLine(t *testing.T) {
 	candump := "(1.0) can1 1#\n\n"
 	asc := "base hex timestamps absolute\n\n"
+	csv := "timestamp,arbitration_id,extended,remote,error,dlc,data\n"
 	for _, c := range []struct{ text, want string }{
 		{"", "log:1: framelog: not a log of CAN frames"},
 		{"hello\n", "log:1: framelog: not a log"},
@@ -240,6 +262,21 @@ func TestBadLinesAreNamedByFileAndLine(t *testing.T) {
 		{";$FILEVERSION=1.1\n 1) 1.0 Rx 0100 9", `length "9"`},
 		{";$FILEVERSION=2.1\n 1 1.0 XX 1 0100 Rx - 0", `type "XX" is not one of`},
 		{";$FILEVERSION=2.0\n 1 1.0 FD 0100 Rx 9 1 2 3 4 5 6 7 8 9", "length 9 is not one of CAN FD"},
+		{csv + "1.0,0x1,0,0,0,2,AA==", "log:2: framelog: 1 bytes of data where the length says 2"},
+		{csv + "1.0,0x1,0,0,0,2", "has 6 columns"},
+		{csv + "1.0,0x800,0,0,0,0,", "identifier 0x800 has more than 11 bits"},
+		{csv + "1.0,x,0,0,0,0,", `identifier "x" is not`},
+		{csv + "1.0,0x1,2,0,0,0,", `"2" is not 0 or 1`},
+		{csv + "-1.0,0x1,0,0,0,0,", `time "-1.0" is not`},
+		{csv + "1.0,0x1,0,0,0,1,A", `data "A" are not base64`},
+		{csv + "1.0,0x1,0,0,0,65," + strings.Repeat("AAAA", 21) + "AAA=", `length "65" is not`},
+		{"Timestamp: 1.0 ID: 1 S Rx DL: 1", "0 bytes of data where the length says 1"},
+		{"Timestamp: 1.0 ID: 1 S Rx DL: 9 1 2 3 4 5 6 7 8 9", `length "9" is not`},
+		{"Timestamp: 1.0 ID: 1 S Rx Q DL: 1 1", `flag "Q" is not one of`},
+		{"Timestamp: 1.0 ID: 1 S Rx DL: 1 x1", `data: "x1" is not`},
+		{"Timestamp: 1.0 S Rx DL: 1 11 11 11 11", "is not Timestamp: TIME ID: ID"},
+		{"SQLite format 3\x00", "log: framelog: a log in SQLite is not read: convert it with python3 -m can.logconvert"},
+		{"\x1f\x8b\x08", "log: framelog: a compressed log is not read: unpack it with gunzip"},
 		{";$COLUMNS=N,O,T,I,d,D\n", "the last are the length"},
 	} {
 		_, _, err := readLog(c.text)
@@ -265,6 +302,15 @@ func FuzzTRC(f *testing.F) {
 	f.Add([]byte("1 1.5 BI 1 00000300 Rx - 9 00 11 22 33 44 55 66 77 88 99 AA BB"))
 	f.Add([]byte(";$COLUMNS=O,I,l,D\n1.5 300 2 1 1"))
 	f.Fuzz(func(t *testing.T, line []byte) { checkLog(t, append([]byte(";$FILEVERSION=2.1\n"), line...)) })
+}
+
+func FuzzTextOfPythonCan(f *testing.F) {
+	f.Add([]byte("Timestamp: 0.000250 ID: 18febf0b X Tx F BS DL: 2 61 62 'ab' Channel: vcan0"))
+	f.Add([]byte("2.5,0x10,0,0,0,12,AAECAwQFBgcICQoL"))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		checkLog(t, append([]byte("timestamp,arbitration_id,extended,remote,error,dlc,data\n"), line...))
+		checkLog(t, append([]byte("Timestamp: 1.0 ID: 1 S Rx DL: 0\n"), line...))
+	})
 }
 
 func FuzzBLF(f *testing.F) { fuzzBinary(f, "blf") }

@@ -150,6 +150,10 @@ func (x *mdfExporter) writeFrame(r *Frame) {
 		id = r.ID&can.MaskEFF | 1<<31
 	}
 	at := float64(x.clock.elapsed(x.h.timeOr(r.Time, r.Tick))) / 1e9
+	if r.Flags&can.FlagLong != 0 { // its packets are frames of their own
+		x.writeSignals(at, r)
+		return
+	}
 	head := pack(nil, at, r.Bus+1, id, bit(extended), can.DLC(r.Len))
 	if r.ID&(can.ERR|can.RTR) == can.RTR {
 		x.rtr.addRecord(head, byte(0), bit(r.Sent))
