@@ -144,7 +144,10 @@ func (a *ascState) parseClassic(words []string, f *Frame) (bool, error) {
 		return false, fmt.Errorf("frame %.20s without a direction", words[0])
 	}
 	onBus, isFrame := f.setDirection(words[1])
+	_, noID := a.parseNumber(strings.TrimRight(words[0], "xX"), 32)
 	switch {
+	case !isFrame && noID != nil:
+		return false, nil // an entry of another kind, such as J1939TP
 	case !isFrame:
 		return false, fmt.Errorf("direction %.20q is not Rx, Tx or TxRq", words[1])
 	case !onBus:

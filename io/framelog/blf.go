@@ -236,10 +236,15 @@ func parseBLF(kind uint32, b []byte, f *Frame) (bool, error) {
 	case at > 1<<63-1:
 		return false, fmt.Errorf("time %d ns is too large", at)
 	}
-	const direction = 34 // of CAN_FD_MESSAGE_64; 2: a request to send
+	const direction, extension = 34, 35 // of CAN_FD_MESSAGE_64; direction 2: a request to send
 	f.Time, b = int64(at), b[head:]
-	if kind == blfFD64 && len(b) > direction && b[direction] == 2 {
-		return false, nil
+	if kind == blfFD64 && len(b) > extension {
+		if b[direction] == 2 {
+			return false, nil
+		}
+		if end := int(b[extension]) - head; 40 <= end && end < len(b) {
+			b = b[:end]
+		}
 	}
 	return true, blfFrames[kind](b, f)
 }
@@ -283,14 +288,14 @@ func parseBLFFD(b []byte, f *Frame) error {
 }
 
 // parseBLFFD64 reads CAN_FD_MESSAGE_64: channel, length code, length, count, identifier, frame length, flags,
-// bit timing, bit counts, direction, offset of the extension, checksum, data.
+// bit timing, bit counts, direction, offset of the extension, checksum, data. Loggers leave out zeros at the end of the data.
 func parseBLFFD64(b []byte, f *Frame) error {
 	if len(b) < 40 {
 		return errShort
 	}
 	flags := binary.LittleEndian.Uint32(b[12:])
 	fd := blfFDFrame{channel: uint16(b[0]), code: b[1], length: b[2], id: binary.LittleEndian.Uint32(b[4:]),
-		sent: b[34] == 1, remote: flags>>4&1 != 0, flags: byte(flags >> 12 & 7), data: b[40:]}
+		sent: b[34] == 1, remote: flags>>4&1 != 0, flags: byte(flags >> 12 & 7), data: b[40:], cut: true}
 	if b[34] > 1 {
 		return fmt.Errorf("direction %d is not 0 (received) or 1 (sent)", b[34])
 	}
@@ -305,6 +310,7 @@ type blfFDFrame struct {
 	flags        byte // 1: CAN FD, 2: bit rate switch, 4: error passive
 	sent, remote bool
 	data         []byte
+	cut          bool // data may be shorter than length: zeros are left out
 }
 
 func (fd *blfFDFrame) set(f *Frame) error {
@@ -320,7 +326,7 @@ func (fd *blfFDFrame) set(f *Frame) error {
 	if fd.remote {
 		f.Flags = 0
 		f.Len = min(f.Len, 8)
-	} else if n = min(n, f.Len); copy(f.Data[:n], fd.data) < int(n) {
+	} else if n = min(n, f.Len); copy(f.Data[:n], fd.data) < int(n) && !fd.cut {
 		return errShort
 	}
 	return f.setBLF(fd.channel, fd.id, fd.sent, fd.remote)

@@ -14,7 +14,7 @@ import (
 
 // Frame is one frame of a log.
 type Frame struct {
-	Time    int64  // time, ns: of candump and python-can since 1970 UTC, in others since the start
+	Time    int64  // time, ns: of candump and python-can since 1970 UTC, in others since the start; in MDF4 also less than 0
 	Channel string // channel of the log: an interface, or a number from 1
 	Sent    bool   // sent by the host that logged
 	Line    int    // line in the file, from 1; in BLF and MDF4 the number of the frame

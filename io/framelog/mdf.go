@@ -497,8 +497,8 @@ func (s *mdfStream) cutInside(err error) error {
 // frame reads a frame from its record.
 func (g *mdfFrame) frame(record []byte, f *mdfWaiting) error {
 	at := g.time.value(record) * 1e9
-	if !(at >= 0 && at < 1<<62) {
-		return fmt.Errorf("time %g s is not 0 to 146 years", at/1e9)
+	if !(math.Abs(at) < 1<<62) { // python-can counts from when it writes the file: less than 0 if it converts
+		return fmt.Errorf("time %g s is not within 146 years", at/1e9)
 	}
 	part := func(name string) uint64 {
 		field := g.parts[name]
