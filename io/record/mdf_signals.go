@@ -156,7 +156,7 @@ type valueText struct {
 // addConversion writes the conversion of a channel from raw values and returns its offset, 0 if there is
 // none: value = factor·raw + offset, or a text for some raw values.
 func (w *blocks) addConversion(c *channel) int64 {
-	const identity, linear, toText = byte(0), byte(1), byte(7)
+	const linear, toText = byte(1), byte(7)
 	unlimited := [2]float64{}
 	about := int64(0)
 	if c.factor != 0 && (c.factor != 1 || c.offset != 0) {
@@ -166,9 +166,6 @@ func (w *blocks) addConversion(c *channel) int64 {
 		return about
 	}
 
-	if about == 0 {
-		about = w.addBlock("CC", make([]int64, 4), identity, [3]byte{}, uint16(0), uint16(0), unlimited)
-	}
 	links, values := []int64{0, 0, 0, 0}, []float64{}
 	for _, v := range c.texts {
 		links, values = append(links, w.addText("TX", v.text)), append(values, v.raw)

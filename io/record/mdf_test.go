@@ -81,8 +81,6 @@ func (m mdfFile) conversion(at int64) (c conversion) {
 		m.t.Fatalf("CC of %d links and %d bytes for %d and %d", len(links), len(data), refs, n)
 	}
 	switch data[0] {
-	case 0:
-		return c
 	case 1:
 		return conversion{offset: m.float(data, 24), factor: m.float(data, 32)}
 	case 7:

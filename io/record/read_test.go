@@ -99,12 +99,15 @@ func TestBLFLogsOfOtherProgramsAreRead(t *testing.T) {
 	other := object(65, 0, make([]byte, 37)) // an event of another kind, of an odd size
 	fd64 := object(101 /* CAN_FD_MESSAGE_64 */, 7e6, pack(nil, byte(3), byte(9), byte(12), byte(0), uint32(0x80000123), uint32(0), uint32(0x7000),
 		[16]byte{}, uint16(0), byte(0), byte(0), uint32(0), [12]byte{1, 2, 3}))
+	cut := object(101 /* CAN_FD_MESSAGE_64 */, 7e6, pack(nil, byte(3), byte(10), byte(16), byte(0), uint32(0x123), uint32(0), uint32(0x1000),
+		[16]byte{}, uint16(0), byte(0), byte(32+40+2), uint32(0), [2]byte{7, 8}, [12]byte{9, 9})) // zeros left out, an extension
 	request := object(101 /* CAN_FD_MESSAGE_64 */, 7e6, pack(nil, byte(3), byte(9), byte(12), byte(0), uint32(0x123), [24]byte{}, uint16(0), byte(2), [5]byte{}, [12]byte{}))
 	remote := object(framelog.BLFMessage, 8e6, pack(nil, uint16(1), byte(0x80), byte(4), uint32(0x7FF), [8]byte{9}))
 	coarse := slices.Clone(remote)
 	binary.LittleEndian.PutUint32(coarse[16:], 1) // 10 us
-	all := slices.Concat(classic, other, fd64, request, remote)
-	want := []string{"2 5000000 123#010203 true", "3 7000000 00000123##3010203000000000000000000 false", "1 8000000 7FF#R4 false"}
+	all := slices.Concat(classic, other, fd64, cut, request, remote)
+	want := []string{"2 5000000 123#010203 true", "3 7000000 00000123##3010203000000000000000000 false",
+		"3 7000000 123##007080000000000000000000000000000 false", "1 8000000 7FF#R4 false"}
 	for name, file := range map[string][]byte{
 		"one container":         blfFile(container(all, true)),
 		"not deflated":          blfFile(container(all, false)),
