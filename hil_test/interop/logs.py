@@ -5,17 +5,19 @@
 
 A line is: time in microseconds, channel, identifier, flags, data. Flags: x extended,
 r remote, f CAN FD, b bit rate switch, e error passive, E error frame, t sent. The
-extension of FILE selects its format: .log, .asc, .blf or .trc. A trace (.trc) of python-can
-holds classic data frames only.
+extension of FILE selects its format: .log, .asc, .blf, .trc, .csv or .txt. A trace (.trc) of
+python-can holds classic data frames only, and .csv neither CAN FD, nor channels, nor directions.
 """
 import random
 import sys
 
 import can
-from can.io import ASCReader, ASCWriter, BLFReader, BLFWriter, CanutilsLogReader, CanutilsLogWriter, TRCWriter
+from can.io import ASCReader, ASCWriter, BLFReader, BLFWriter, CanutilsLogReader, CanutilsLogWriter
+from can.io import CSVWriter, Printer, TRCWriter
 
 READERS = {"log": CanutilsLogReader, "asc": ASCReader, "blf": BLFReader}
-WRITERS = {"log": CanutilsLogWriter, "asc": ASCWriter, "blf": BLFWriter, "trc": TRCWriter}
+WRITERS = {"log": CanutilsLogWriter, "asc": ASCWriter, "blf": BLFWriter, "trc": TRCWriter,
+           "csv": CSVWriter, "txt": Printer}
 
 
 def show(m):
@@ -34,12 +36,12 @@ def show(m):
 
 def message(k, form):
     kind = 0 if form == "trc" else random.randrange(4)
-    fd = kind == 1
+    fd = kind == 1 and form != "csv"
     m = can.Message(
         timestamp=1_700_000_000 + k * 0.005 + random.randrange(4000) * 1e-6,
-        channel=k % 2,
+        channel=0 if form == "csv" else k % 2,
         is_extended_id=random.random() < 0.5,
-        is_rx=random.random() < 0.5,
+        is_rx=form == "csv" or random.random() < 0.5,
         is_fd=fd,
         is_remote_frame=kind == 2,
         bitrate_switch=fd and random.random() < 0.5,

@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"lockstep/hil_test/lab"
 	"lockstep/io/can"
+	"lockstep/io/framelog"
 	"lockstep/io/inputfile"
 	"lockstep/io/record"
 )
@@ -158,7 +160,7 @@ func readLog(t *testing.T, path string, channel func(string) string) (lines []st
 		t.Fatal(err)
 	}
 	defer file.Close()
-	l, err := record.NewLog(path, file)
+	l, err := framelog.New(path, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +178,7 @@ func readLog(t *testing.T, path string, channel func(string) string) (lines []st
 
 func TestLogsOfPythonCanAreRead(t *testing.T) {
 	t.Parallel()
-	for _, extension := range []string{"log", "asc", "blf", "trc"} {
+	for _, extension := range []string{"log", "asc", "blf", "trc", "csv", "txt"} {
 		path := filepath.Join(t.TempDir(), "x."+extension)
 		want := python(t, "write", path, fmt.Sprint(logFrames))
 		var first int64
@@ -185,12 +187,16 @@ func TestLogsOfPythonCanAreRead(t *testing.T) {
 			var at int64
 			fmt.Sscan(s, &at)
 			_, rest, _ := strings.Cut(s, " ")
-			if extension != "log" {
-				at -= first // the others count from the first frame
+			if slices.Contains([]string{"asc", "blf", "trc"}, extension) {
+				at -= first // these count from the first frame
 			}
 			want[i] = fmt.Sprint(at, " ", rest)
 		}
-		got := readLog(t, path, channelNumber)
+		channel := channelNumber
+		if extension == "txt" { // as python-can counts
+			channel = func(name string) string { return name }
+		}
+		got := readLog(t, path, channel)
 		if len(got) != logFrames {
 			t.Fatalf("%s: %d frames, want %d", extension, len(got), logFrames)
 		}

@@ -32,6 +32,7 @@ var numberReaders = map[string]string{
 	"io/dbc.number ParseFloat":               file,
 	"io/dbc.numberAttribute ParseFloat":      file,
 	"io/dbc.rawValue ParseFloat":             file,
+	"io/framelog.setPrintedTime ParseFloat":  file,
 	"io/sigmap.parseNumber ParseFloat":       typed, // the signal's own unit follows, or it has none
 	"io/sigmap.parseNumber Typed":            typed,
 	"io/sigmap.parseRaw Evaluate":            typed, // words the error

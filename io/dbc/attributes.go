@@ -162,6 +162,21 @@ func (p *parser) numberAttribute(
 	return f, true
 }
 
+// wholeNumber returns a whole number of 64 bits exactly, 0 for another text.
+func wholeNumber(text string, signed bool) int64 {
+	if signed {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n
+		}
+		return 0
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return int64(n)
+}
+
 // countAttribute is numberAttribute for a number from 0 to most; 0 if the file gives none.
 func (p *parser) countAttribute(attribute string, where signalKey, most float64) float64 {
 	f, _ := p.numberAttribute(attribute, where, 0, most, fmt.Sprintf("a number from 0 to %g", most))
@@ -198,6 +213,9 @@ func (p *parser) applyAttributes() {
 			of := signalKey{i, s.Name}
 			s.SPN = int(p.countAttribute("SPN", of, 1<<19-1))
 			s.Initial, s.HasInitial = p.numberAttribute("GenSigStartValue", of, -math.MaxFloat64, math.MaxFloat64, "a number")
+			if s.HasInitial && math.Abs(s.Initial) >= 1<<53 {
+				s.InitialRaw = wholeNumber(p.attributeValue("GenSigStartValue", of).text, s.Signed)
+			}
 		}
 	}
 

@@ -11,6 +11,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
+	"lockstep/model/units"
 )
 
 // A file that Parse accepts binds, and ParseLenient reads it equally. A file that only
@@ -71,9 +72,16 @@ func checkSane(t *testing.T, db *messages.Database, data []byte) {
 			if bits, ok := s.Bits(); !ok || bits.Bytes() > m.Len {
 				t.Errorf("signal %+v does not fit %d bytes", s, m.Len)
 			}
-			var frame [64]byte
-			if m.Present(s, &frame) {
-				s.Value(s.Raw(&frame))
+			for _, v := range []float64{s.Factor, s.Offset, s.Min, s.Max, s.Initial} {
+				if !(math.Abs(v) <= math.MaxFloat64) {
+					t.Errorf("signal %+v is not finite", s)
+				}
+			}
+			if s.Factor == 0 || s.MuxedBy != "" && (len(s.Ranges) == 0 || m.Signal(s.MuxedBy) == nil) {
+				t.Errorf("signal %+v has no factor or no multiplexor", s)
+			}
+			if i < 4 && j < 8 {
+				checkBits(t, db, m, s, data)
 			}
 		}
 	}
@@ -82,6 +90,94 @@ func checkSane(t *testing.T, db *messages.Database, data []byte) {
 	}
 	for i := range db.Messages {
 		CheckPages(t, db, &db.Messages[i])
+	}
+}
+
+// checkBits checks that the raw value of a signal has the bits of the frame, that sigmap decodes the value,
+// and that the value encodes to the same bits. The frame is made of the file.
+func checkBits(t *testing.T, db *messages.Database, m *messages.Message, s *messages.Signal, data []byte) {
+	f := can.Frame{ID: m.ID, Len: uint8(min(m.Len, 64))}
+	for i := range f.Len {
+		f.Data[i] = data[(int(i)*37+s.Start)%len(data)] * 167
+	}
+	for _, by := range m.Selectors(s) { // select it
+		clearBits(&f.Data, m.Signal(by.MuxedBy))
+		setBits(&f.Data, m.Signal(by.MuxedBy), by.Ranges[0][0])
+	}
+	raw := s.Raw(&f.Data)
+	var again [64]byte
+	setBits(&again, s, raw)
+	bits, _ := s.Bits()
+	for i := range again {
+		if again[i] != f.Data[i]&byte(bits[i/8]>>(i%8*8)) {
+			t.Fatalf("%+v: raw 0x%X of % x is % x", s, raw, f.Data[:f.Len], again[:f.Len])
+		}
+	}
+	const exact = 1 << 50 // larger values are rounded
+	value := s.Value(raw)
+	if s.Float || !(math.Abs(value-s.Offset)+math.Abs(s.Offset) < exact*math.Abs(s.Factor)) || m.J1939 || !m.Present(s, &f.Data) ||
+		s.Min < s.Max && !(s.Min <= value && value <= s.Max) {
+		return
+	}
+
+	one := *db
+	one.Messages = []messages.Message{*m}
+	one.Messages[0].Signals = slices.Clone(m.Signals)
+	for i := range one.Messages[0].Signals {
+		one.Messages[0].Signals[i].Unit = ""
+	}
+	link := []sigmap.Link{{Message: m.Name, Signal: s.Name, Port: "x"}}
+	port := []units.Port{{Name: "x", Unit: "1", Min: math.Inf(-1), Max: math.Inf(1)}}
+	if m.IsFD() {
+		f.Flags = can.FlagFDF
+	}
+	in, err := sigmap.Bind(&one, sigmap.Spec{PeriodNs: 1, Receive: link}, port, nil)
+	if err != nil {
+		return // two names alike, a range that is not reached: the error says so
+	}
+	u := []float64{math.NaN()}
+	if _, r := in.Decode(u, &f); r != sigmap.OK || u[0] != value {
+		t.Fatalf("%+v: raw 0x%X is decoded as %v (result %d), want %v", s, raw, u[0], r, value)
+	}
+	mux := m.Selectors(s)
+	if len(mux) > 0 {
+		return // a page is sent: CheckPages
+	}
+	out, err := sigmap.Bind(&one, sigmap.Spec{PeriodNs: 1, Send: link, Sendings: []sigmap.Sending{{Message: m.Name, CycleNs: 1}}}, nil, port)
+	if err != nil {
+		return
+	}
+	var sent can.Frame
+	if !out.Encode(&sent, 0, 0, u, false) || s.Raw(&sent.Data) != raw {
+		t.Fatalf("%+v: %v is encoded as raw 0x%X, want 0x%X", s, value, s.Raw(&sent.Data), raw)
+	}
+}
+
+// setBits sets the bits of a raw value in a frame in which they are 0, one by one as the format says.
+func setBits(data *[64]byte, s *messages.Signal, raw uint64) {
+	at := s.Start
+	for i := range s.Len {
+		bit := byte(raw >> i & 1)
+		if s.BigEndian {
+			bit = byte(raw >> (s.Len - 1 - i) & 1)
+		}
+		data[at/8] |= bit << (at % 8)
+		switch {
+		case !s.BigEndian:
+			at++
+		case at%8 == 0:
+			at += 15
+		default:
+			at--
+		}
+	}
+}
+
+// clearBits clears the bits of a signal.
+func clearBits(data *[64]byte, s *messages.Signal) {
+	bits, _ := s.Bits()
+	for i := range data {
+		data[i] &^= byte(bits[i/8] >> (i % 8 * 8))
 	}
 }
 

@@ -1,12 +1,14 @@
 package dbc
 
 import (
+	"encoding/binary"
 	"os"
 	"reflect"
 	"testing"
 
 	"lockstep/io/can"
 	"lockstep/io/messages"
+	"lockstep/io/sigmap"
 )
 
 // gearbox reads testdata/gearbox.dbc, which is Windows-1252, strictly.
@@ -95,6 +97,43 @@ func TestSignalsHaveTheirAttributes(t *testing.T) {
 		got.Line = 0
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("read %+v\nwant %+v", got, want)
+		}
+	}
+}
+
+// A float64 is exact up to 2^53.
+func TestStartValuesOf64BitsAreExact(t *testing.T) {
+	db := parse(t, `BO_ 1 M: 8 X
+ SG_ u : 0|64@1+ (1,0) [0|0] "" X
+BO_ 2 N: 8 X
+ SG_ i : 0|64@1- (1,0) [0|0] "" X
+BO_ 3 O: 8 X
+ SG_ u : 0|60@1+ (1,0) [0|0] "" X
+BA_DEF_ SG_ "GenSigStartValue" FLOAT -1E20 1E20;
+BA_DEF_DEF_ "GenSigStartValue" 0;
+BA_ "GenSigStartValue" SG_ 1 u 18446744073709551613;
+BA_ "GenSigStartValue" SG_ 2 i -9223372036854775805;
+BA_ "GenSigStartValue" SG_ 3 u 18446744073709551613;
+`)
+	spec := sigmap.Spec{PeriodNs: 1}
+	for _, name := range []string{"M", "N", "O"} {
+		spec.Sendings = append(spec.Sendings, sigmap.Sending{Message: name, CycleNs: 1})
+	}
+	m, err := sigmap.Bind(db, spec, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		bits uint64
+		text string
+	}{{1<<64 - 3, "18446744073709551613"}, {1<<63 + 3, "-9223372036854775805"}, {1<<60 - 1, "18446744073709551613"}} {
+		var f can.Frame
+		m.Encode(&f, i, 0, nil, false)
+		if got := binary.LittleEndian.Uint64(f.Data[:]); got != want.bits {
+			t.Errorf("%s: 0x%X, want 0x%X", spec.Sendings[i].Message, got, want.bits)
+		}
+		if got := db.Messages[i].Signals[0].FormatInitial(); got != want.text {
+			t.Errorf("%s: %s, want %s", spec.Sendings[i].Message, got, want.text)
 		}
 	}
 }

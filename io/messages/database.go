@@ -54,6 +54,7 @@ type Signal struct {
 	Values     []Value  // texts of raw values, in the file's order
 	Initial    float64  // start value, raw; valid if HasInitial
 	HasInitial bool     // the file gives Initial
+	InitialRaw int64    // Initial of at least 2^53, exact: two's complement if the signal is signed; 0: Initial is exact
 	Receivers  []string // names of receiving nodes
 	SPN        int      // suspect parameter number of J1939, 0 if not given
 

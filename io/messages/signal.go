@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Raw returns the raw value of s in a frame; s must have passed Check. Bits beyond the frame are 0.
@@ -31,6 +32,17 @@ func (s *Signal) rawIn(data []byte) (raw uint64) {
 
 // Value converts a raw value to Unit.
 func (s *Signal) Value(raw uint64) float64 { return float64(s.rawNumber(raw)*s.Factor) + s.Offset }
+
+// FormatInitial returns the start value, raw, with all its digits.
+func (s *Signal) FormatInitial() string {
+	switch {
+	case s.InitialRaw != 0 && s.Signed:
+		return strconv.FormatInt(s.InitialRaw, 10)
+	case s.InitialRaw != 0:
+		return strconv.FormatUint(uint64(s.InitialRaw), 10)
+	}
+	return strconv.FormatFloat(s.Initial, 'g', -1, 64)
+}
 
 // rawNumber returns a raw value as a number, before Factor and Offset.
 func (s *Signal) rawNumber(raw uint64) float64 {

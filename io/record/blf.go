@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockstep/io/can"
+	"lockstep/io/framelog"
 )
 
 // blfExporter writes Vector's binary log: a header of 144 bytes, which is completed at the
@@ -28,16 +29,10 @@ type blfExporter struct {
 
 // Types and sizes of objects.
 const (
-	blfMessage   = 1
-	blfContainer = 10
-	blfError     = 73
-	blfMarker    = 96
-	blfFD        = 100
+	blfMarker = 96
 
-	blfHeader        = 144
-	blfObject        = 32        // bytes before the body of an object
-	blfContainerHead = 32        // head of a container, bytes
-	blfContainerMax  = 128 << 10 // size of the objects in a container, bytes
+	blfHeader       = 144
+	blfContainerMax = 128 << 10 // size of the objects in a container, bytes
 )
 
 func newBLF(to Target, h *Header) (Exporter, error) {
@@ -48,7 +43,7 @@ func newBLF(to Target, h *Header) (Exporter, error) {
 
 // writeHeader writes the file's header.
 func (x *blfExporter) writeHeader() error {
-	b := pack(nil, []byte(blfMagic), uint32(blfHeader),
+	b := pack(nil, []byte(framelog.BLFMagic), uint32(blfHeader),
 		[4]byte{},           // application: unknown, version 0.0.0
 		[4]byte{2, 6, 8, 1}, // of the format
 		x.at, x.unpackedSize, x.count, uint32(0),
@@ -87,12 +82,12 @@ func blfBody(f *Frame) (kind uint32, b []byte) {
 	channel, flags := uint16(f.Bus)+1, bit(f.Sent)|bit(f.ID&can.RTR != 0)<<7
 	switch {
 	case f.ID&can.ERR != 0: // before the data: length, flags, code, position, DLC, frame length, identifier
-		return blfError, pack(nil, channel, [22]byte{}, f.Data[:8])
+		return framelog.BLFError, pack(nil, channel, [22]byte{}, f.Data[:8])
 	case f.FD(): // between: frame length, ns; bits of the arbitration phase
 		fd := 1 | f.Flags&can.FlagBRS<<1 | f.Flags&can.FlagESI<<1
-		return blfFD, pack(nil, channel, flags, can.DLC(f.Len), id, [5]byte{}, fd, f.Len, [5]byte{}, f.Data[:])
+		return framelog.BLFFD, pack(nil, channel, flags, can.DLC(f.Len), id, [5]byte{}, fd, f.Len, [5]byte{}, f.Data[:])
 	default:
-		return blfMessage, pack(nil, channel, flags, min(f.Len, 8), id, f.Data[:8])
+		return framelog.BLFMessage, pack(nil, channel, flags, min(f.Len, 8), id, f.Data[:8])
 	}
 }
 
@@ -112,14 +107,14 @@ func blfEvent(e *Event) []byte {
 
 // addObject adds an object to the container and writes the container when it is full.
 func (x *blfExporter) addObject(kind uint32, at int64, body []byte) error {
-	if x.objects.Len()+blfObject+len(body) > blfContainerMax {
+	if x.objects.Len()+framelog.BLFObject+len(body) > blfContainerMax {
 		if err := x.writeContainer(); err != nil {
 			return err
 		}
 	}
 
 	const nanoseconds = 2 // unit of times
-	x.objects.Write(blfBase(kind, blfObject, blfObject+len(body)))
+	x.objects.Write(blfBase(kind, framelog.BLFObject, framelog.BLFObject+len(body)))
 	x.objects.Write(pack(nil, uint32(nanoseconds), [4]byte{}, x.clock.elapsed(at), body)) // [4]: client, version
 	x.count++
 	return nil
@@ -127,7 +122,7 @@ func (x *blfExporter) addObject(kind uint32, at int64, body []byte) error {
 
 // blfBase returns the first part of an object's header.
 func blfBase(kind uint32, header, size int) []byte {
-	return pack(nil, []byte(blfObjectMagic), uint16(header), uint16(1), uint32(size), kind)
+	return pack(nil, []byte(framelog.BLFObjectMagic), uint16(header), uint16(1), uint32(size), kind)
 }
 
 // writeContainer writes the objects collected so far.
@@ -140,14 +135,14 @@ func (x *blfExporter) writeContainer() error {
 	x.deflate.Reset(&x.packed)
 	_, _ = x.objects.WriteTo(x.deflate) // into memory
 	_ = x.deflate.Close()
-	size := blfContainerHead + x.packed.Len()
-	b := blfBase(blfContainer, 16, size)
+	size := framelog.BLFContainerHead + x.packed.Len()
+	b := blfBase(framelog.BLFContainer, 16, size)
 	b = pack(b, [8]byte{2}, uint32(n), [4]byte{}, x.packed.Bytes(), make([]byte, size%4)) // 2: deflated
 	if _, err := x.to.WriteAt(b, x.at); err != nil {
 		return err
 	}
 	x.at += int64(len(b))
-	x.unpackedSize += uint64(blfContainerHead + n)
+	x.unpackedSize += uint64(framelog.BLFContainerHead + n)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package record
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,70 +12,6 @@ import (
 
 	"lockstep/io/can"
 )
-
-// brokenFile is a file that can be read up to a byte.
-type brokenFile struct{ head string }
-
-func (f brokenFile) Size() int64 { return int64(len(f.head)) + 100 }
-func (f brokenFile) ReadAt(b []byte, at int64) (n int, err error) {
-	if at < int64(len(f.head)) {
-		n = copy(b, f.head[at:])
-	}
-	if n < len(b) {
-		err = syscall.EIO
-	}
-	return n, err
-}
-
-func TestLogThatCannotBeReadIsRefusedWithTheCause(t *testing.T) {
-	for _, head := range []string{"", "(1.0) can0 1#", "date Fri\n"} {
-		if _, err := NewLog("log", brokenFile{head}); !errors.Is(err, syscall.EIO) || !strings.HasPrefix(err.Error(), "record: log: ") {
-			t.Errorf("a log of %q, then an error: %v", head, err)
-		}
-	}
-}
-
-// A frame may follow up to 255 frames that are later than it.
-func TestFrameOfALogIsOutOfOrderByAtMost255Frames(t *testing.T) {
-	for later, disorder := range map[int]int{0: 0, 1: 0, 255: 0, 256: 1} {
-		var text strings.Builder
-		for i := range later {
-			fmt.Fprintf(&text, "(100.%06d) can0 001#\n", i+5)
-		}
-		fmt.Fprintf(&text, "(100.000000) can0 002#\n")
-		for i := range 300 {
-			fmt.Fprintf(&text, "(101.%06d) can0 003#\n", i)
-		}
-		path := filepath.Join(t.TempDir(), "log")
-		if err := os.WriteFile(path, []byte(text.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		s, err := OpenSource(path, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		first, err := s.Next()
-		if err != nil || first.Time != 0 || (first.ID == 2) != (disorder == 0) {
-			t.Errorf("a frame after %d later ones: the first is %X at %d ns, %v", later, first.ID, first.Time, err)
-		}
-		n, last := 1, first
-		for ; ; n++ {
-			f, err := s.Next()
-			if err != nil {
-				break
-			}
-			last = f
-		}
-		start := map[bool]int64{true: 0, false: 5000}[disorder == 0] // ns, of the earliest frame
-		if n != later+301 || s.Disorder != disorder || last.Time != 1e9+299e3-start {
-			t.Errorf("a frame after %d later ones: %d frames, %d in disorder, the last at %d ns; want %d, %d, %d",
-				later, n, s.Disorder, last.Time, later+301, disorder, int64(1e9+299e3)-start)
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
 
 func TestRecordOfAnUnknownKindIsAnError(t *testing.T) {
 	for _, kind := range []byte{0, byte(EventEntry) + 1, 255} {

@@ -1,14 +1,13 @@
-// Package record owns the record of a run, its export to common log formats, and the reading of
-// logs and records as a source of frames.
+// Package record owns the record of a run, its export to common log formats, and records and logs
+// (package framelog) as a source of frames.
 //
 // It knows frames (package can) and named numbers with their units. It does not know plants or signal
 // maps, does not block and starts no goroutine.
 //
 // Reading order: header.go (Header, Entry, Tick, Frame, Event), write.go (Writer), read.go
 // (Reader); chunk.go and codec.go are the file format. Then the other formats: export.go
-// lists them and writes CSV; candump.go and asc.go write and read one each, blf.go and mdf.go write one
-// each, which blf_read.go and mdf_read.go read, and trc.go reads one. log.go reads a log of any of these
-// formats, source.go any log or record.
+// lists them and writes CSV; candump.go, asc.go, blf.go and mdf.go write one each. source.go reads any log
+// or record.
 //
 // # The file
 //

@@ -108,11 +108,14 @@ func (c *unitConverter) Write(e *Entry) error {
 }
 
 // busFrames writes the frames that were on the bus: it leaves out frames that no bus
-// accepted, and copies of received frames, which a fault passes to the plant.
+// accepted, copies of received frames, which a fault passes to the plant, and messages of several frames,
+// of which MDF4 has the signals.
 type busFrames struct{ Exporter }
 
 func (x busFrames) Write(e *Entry) error {
-	if f := &e.Frame; e.Kind == FrameEntry && (f.Lost || f.Sent && f.Withheld || !f.Sent && f.Copy || f.Flags&can.FlagLong != 0) {
+	_, signals := x.Exporter.(*mdfExporter)
+	if f := &e.Frame; e.Kind == FrameEntry && (f.Lost || f.Sent && f.Withheld || !f.Sent && f.Copy ||
+		f.Flags&can.FlagLong != 0 && !signals) {
 		return nil
 	}
 	return x.Exporter.Write(e)

@@ -20,6 +20,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/io/can"
+	"lockstep/io/framelog"
 )
 
 func TestCandumpLogEqualsThatOfCandump(t *testing.T) {
@@ -75,7 +76,7 @@ func TestWrittenLogsAreReadBack(t *testing.T) {
 	list := drive(&h, 500)
 	for _, format := range slices.DeleteFunc(Formats(), func(name string) bool { return name == "csv" }) {
 		_, file := exported(t, format, &h, list)
-		l, err := NewLog(format, bytes.NewReader(file))
+		l, err := framelog.New(format, bytes.NewReader(file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +85,7 @@ func TestWrittenLogsAreReadBack(t *testing.T) {
 				continue
 			}
 			f := e.Frame
-			want := LogFrame{Time: f.Time - h.Start, Channel: fmt.Sprint(f.Bus + 1), Sent: f.Sent, Frame: f.Frame}
+			want := framelog.Frame{Time: f.Time - h.Start, Channel: fmt.Sprint(f.Bus + 1), Sent: f.Sent, Frame: f.Frame}
 			switch format {
 			case "candump":
 				want.Time, want.Channel = f.Time/1e3*1e3, fmt.Sprintf("vcan%d", f.Bus)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"lockstep/io/can"
+	"lockstep/io/framelog"
 )
 
 // memory is a Target.
@@ -141,7 +142,7 @@ func TestGapsAreNamedWithTheirTicksAndTimes(t *testing.T) {
 				t.Errorf("%s, %s: %v; want %s", name, format, err, c.want)
 			}
 			if format == "blf" {
-				z, err := zlib.NewReader(bytes.NewReader(out[blfHeader+blfContainerHead:]))
+				z, err := zlib.NewReader(bytes.NewReader(out[blfHeader+framelog.BLFContainerHead:]))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -79,6 +79,9 @@ type Bus struct {
 	Messages  []Message // messages of the signal map
 	Database  string    // name of its database in Header.Files
 
+	// Units are the units of signals in place of those of Database, by a unit of it or by MESSAGE.SIGNAL.
+	Units map[string]string `json:",omitempty"`
+
 	// Layout describes the messages of Database for the export as MDF4. It is not in the file: the caller
 	// of Export sets it. nil: the export has frames only.
 	Layout *messages.Database `json:"-"`

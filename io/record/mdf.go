@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"lockstep/io/can"
+	"lockstep/io/framelog"
 )
 
 // mdfExporter writes ASAM MDF 4.1: a group of the ticks with inputs, outputs, flags and phases, three
@@ -30,23 +31,15 @@ type mdfExporter struct {
 	messages map[busMessage]*mdfMessage
 }
 
-// Beginnings of a finished and an unfinished file.
-const (
-	mdfMagic      = "MDF     "
-	mdfUnfinished = "UnFinMF "
-)
-
-const mdfHD = 64 // offset of the header block, behind the identification
-
 // mdfCounters marks a file whose cycle counters may be behind.
 const mdfCounters = 1
 
 func newMDF(to Target, h *Header) (Exporter, error) {
-	x := &mdfExporter{h: h, w: blocks{to: to, at: mdfHD}, clock: clock{start: h.Start}, marks: listEnd{mdfHD, 4}}
-	x.writeIdentification(mdfUnfinished, mdfCounters)
+	x := &mdfExporter{h: h, w: blocks{to: to, at: framelog.MDFHeader}, clock: clock{start: h.Start}, marks: listEnd{framelog.MDFHeader, 4}}
+	x.writeIdentification(framelog.MDFUnfinished, mdfCounters)
 	x.writeHeader()
 	x.attach()
-	x.groups, x.messages = &listEnd{mdfHD, 0}, map[busMessage]*mdfMessage{}
+	x.groups, x.messages = &listEnd{framelog.MDFHeader, 0}, map[busMessage]*mdfMessage{}
 	bus := groupForm{name: "CAN", flags: mdfBus}
 	x.ticks = x.w.addGroup(x.groups, groupForm{name: "plant"}, tickChannels(h))
 	x.data = x.w.addGroup(x.groups, bus, busChannels("CAN_DataFrame", false))
@@ -67,7 +60,7 @@ func (x *mdfExporter) writeHeader() {
 	comment := x.w.addText("MD", fmt.Sprintf(`<FHcomment xmlns="http://www.asam.net/mdf/v4"><TX>export of run %s</TX>`+
 		`<tool_id>lockstep</tool_id><tool_vendor>lockstep</tool_vendor><tool_version>%s</tool_version></FHcomment>`,
 		xml(x.h.Run), xml(x.h.Version)))
-	x.w.link(mdfHD, 1, x.w.addBlock("FH", []int64{0, comment}, x.h.Start, utc))
+	x.w.link(framelog.MDFHeader, 1, x.w.addBlock("FH", []int64{0, comment}, x.h.Start, utc))
 }
 
 // xml escapes a text for an XML element and removes characters that XML does not allow.
@@ -157,6 +150,10 @@ func (x *mdfExporter) writeFrame(r *Frame) {
 		id = r.ID&can.MaskEFF | 1<<31
 	}
 	at := float64(x.clock.elapsed(x.h.timeOr(r.Time, r.Tick))) / 1e9
+	if r.Flags&can.FlagLong != 0 { // its packets are frames of their own
+		x.writeSignals(at, r)
+		return
+	}
 	head := pack(nil, at, r.Bus+1, id, bit(extended), can.DLC(r.Len))
 	if r.ID&(can.ERR|can.RTR) == can.RTR {
 		x.rtr.addRecord(head, byte(0), bit(r.Sent))
@@ -190,7 +187,7 @@ func (x *mdfExporter) Close() error {
 			m.flush()
 		}
 	}
-	x.writeIdentification(mdfMagic, 0)
+	x.writeIdentification(framelog.MDFMagic, 0)
 	return x.w.err
 }
 

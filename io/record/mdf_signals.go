@@ -2,8 +2,12 @@ package record
 
 import (
 	"crypto/md5"
+	"fmt"
 	"math"
 
+	"lockstep/io/can"
+	"lockstep/io/framelog"
+	"lockstep/io/j1939"
 	"lockstep/io/messages"
 )
 
@@ -28,7 +32,7 @@ type busMessage struct {
 
 // attach embeds the databases of the record, each once.
 func (x *mdfExporter) attach() {
-	list, done := &listEnd{mdfHD, 3}, map[string]bool{}
+	list, done := &listEnd{framelog.MDFHeader, 3}, map[string]bool{}
 	for _, f := range x.h.Files {
 		if f.Role != "dbc" || done[f.Name] {
 			continue
@@ -82,25 +86,48 @@ func (x *mdfExporter) newMessage(id busMessage) *mdfMessage {
 		return nil
 	}
 	bus := &x.h.Buses[id.bus]
-	for i := range bus.Layout.Messages {
-		m := &bus.Layout.Messages[i]
-		if m.ID != id.id || len(m.Signals) == 0 {
-			continue
-		}
-		g := &mdfMessage{Message: m, flag: make([]byte, (len(m.Signals)+7)/8)}
-		list := []channel{timeChannel}
-		for j := range m.Signals {
-			s := &m.Signals[j]
-			_, last := s.Span()
-			g.need = append(g.need, last+1)
-			list = append(list, signalChannel(m.Name, s, j))
-		}
-		name := bus.Name + "." + m.Name
-		g.group = x.w.addGroup(x.groups, groupForm{name: name, about: m.Comment, invalid: len(g.flag)}, list)
-		g.fill = mdfMessageFill
-		return g
+	m := findMessage(bus.Layout, id.id)
+	if m == nil || len(m.Signals) == 0 {
+		return nil
 	}
-	return nil
+	g := &mdfMessage{Message: m, flag: make([]byte, (len(m.Signals)+7)/8)}
+	list := []channel{timeChannel}
+	for j := range m.Signals {
+		s := &m.Signals[j]
+		_, last := s.Span()
+		g.need = append(g.need, last+1)
+		list = append(list, signalChannel(m.Name, s, j))
+	}
+	name := bus.Name + "." + m.Name
+	if id.id != m.ID {
+		name += fmt.Sprintf(" (0x%X)", id.id&can.MaskEFF)
+	}
+	g.group = x.w.addGroup(x.groups, groupForm{name: name, about: m.Comment, invalid: len(g.flag)}, list)
+	g.fill = mdfMessageFill
+	return g
+}
+
+// findMessage returns the message of an identifier. A message of J1939 is found by its parameter group,
+// before others with the source address; nil: there is none.
+func findMessage(db *messages.Database, id uint32) (m *messages.Message) {
+	parts, best := j1939.ParseID(id), 0
+	for i := range db.Messages {
+		o := &db.Messages[i]
+		of, rank := j1939.ParseID(o.ID), 0
+		switch {
+		case o.ID == id:
+			rank = 3
+		case !o.J1939 || id&can.EFF == 0 || of.PGN != parts.PGN:
+		case of.Source == parts.Source:
+			rank = 2
+		default:
+			rank = 1
+		}
+		if rank > best {
+			m, best = o, rank
+		}
+	}
+	return m
 }
 
 // signalChannel returns the channel of signal i of a message.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"lockstep/io/can"
@@ -109,6 +110,58 @@ func TestMDF4HoldsTheSignalsOfTheBus(t *testing.T) {
 	_, file = exported(t, "mdf4", &h, list)
 	if groups, _ := readMDF(t, file); len(groups) != 4 {
 		t.Errorf("%d groups without a database, want 4", len(groups))
+	}
+}
+
+// A sender has another address than in the database, or another priority, and a message of 20 bytes comes
+// in packets.
+func TestMDF4FindsMessagesOfJ1939ByTheirParameterGroup(t *testing.T) {
+	signal := []messages.Signal{{Name: "s", Len: 8, Factor: 1}}
+	db := &messages.Database{Messages: []messages.Message{
+		{Name: "Any", ID: can.EFF | 0x0CF004FE, Len: 8, J1939: true, Signals: signal},
+		{Name: "Engine", ID: can.EFF | 0x0CF00400, Len: 8, J1939: true, Signals: signal},
+		{Name: "Control", ID: can.EFF | 0x0C0000FE, Len: 8, J1939: true, Signals: signal}, // PDU1, to address 0
+		{Name: "Long", ID: can.EFF | 0x18FEE3FE, Len: 20, J1939: true, Signals: []messages.Signal{{Name: "s", Start: 152, Len: 8, Factor: 1}}},
+		{Name: "Plain", ID: can.EFF | 0x18FFFFFE, Len: 8, Signals: signal},
+	}}
+	h := header(1, 2, 1)
+	h.Buses[0].Layout = db
+	var list []Entry
+	want := map[string]string{}
+	for i, c := range []struct {
+		id    uint32
+		group string
+	}{
+		{0x0CF00400, "Engine"}, {0x18F00400, "Engine (0x18F00400)"}, {0x0CF00403, "Any (0xCF00403)"}, {0x0CF004FE, "Any"},
+		{0x0C000317, "Control (0xC000317)"}, {0x18FEE300, "Long (0x18FEE300)"}, {0x18FFFF00, ""}, {0x0CF00500, ""}, {0x00F00400, "Engine (0xF00400)"},
+	} {
+		f := Frame{Tick: int64(i), Frame: can.Frame{ID: can.EFF | c.id, Len: 8, Data: [64]byte{byte(i), 19: 99}}}
+		value := fmt.Sprint(i)
+		if c.id == 0x18FEE300 {
+			f.Len, f.Flags, value = 20, can.FlagLong, "99"
+		}
+		list = append(list, Entry{Kind: FrameEntry, Frame: f})
+		if c.group != "" {
+			want[h.Buses[0].Name+"."+c.group] = value
+		}
+	}
+	_, file := exported(t, "mdf4", &h, list)
+	groups, _ := readMDF(t, file)
+	for _, g := range groups[4:] {
+		name, _, _ := strings.Cut(strings.TrimPrefix(g.source, h.Buses[0].Name+"."), " ")
+		if got := fmt.Sprint(g.channels[name+".s"]...); got != want[g.source] || g.invalid[name+".s"][0] {
+			t.Errorf("group %q has %s, want %s", g.source, got, want[g.source])
+		}
+		delete(want, g.source)
+	}
+	if len(want) > 0 {
+		t.Errorf("groups %v are missing", want)
+	}
+	for _, format := range []string{"candump", "mdf4"} { // the packets are frames, the message is none
+		_, file := exported(t, format, &h, list)
+		if frames, err := readFrames(t, file); err != nil || len(frames) != len(list)-1 {
+			t.Errorf("%s: %d frames, %v; want %d", format, len(frames), err, len(list)-1)
+		}
 	}
 }
 

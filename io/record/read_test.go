@@ -14,12 +14,13 @@ import (
 	"testing"
 
 	"lockstep/io/can"
+	"lockstep/io/framelog"
 )
 
 // readFrames reads a log to its end, one line per frame.
 func readFrames(t testing.TB, file []byte) (list []string, err error) {
 	t.Helper()
-	l, err := NewLog("log", bytes.NewReader(file))
+	l, err := framelog.New("log", bytes.NewReader(file))
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +32,7 @@ func readFrames(t testing.TB, file []byte) (list []string, err error) {
 			}
 			return list, err
 		}
-		list = append(list, fmt.Sprintf("%s %d %s %v", f.Channel, f.Time, appendCandump(nil, &f.Frame), f.Sent))
+		list = append(list, fmt.Sprintf("%s %d %s %v", f.Channel, f.Time, framelog.AppendCandump(nil, &f.Frame), f.Sent))
 	}
 }
 
@@ -60,7 +61,7 @@ func TestDamagedContainersOfBLFAreErrors(t *testing.T) {
 		damaged := slices.Clone(file)
 		damaged[at] ^= 0x55
 		list, err := readFrames(t, damaged)
-		if err == nil && at > blfHeader+blfContainerHead && len(list) != 3000 {
+		if err == nil && at > blfHeader+framelog.BLFContainerHead && len(list) != 3000 {
 			t.Errorf("byte %d: %d frames, no error", at, len(list))
 		}
 	}
@@ -68,13 +69,13 @@ func TestDamagedContainersOfBLFAreErrors(t *testing.T) {
 
 // blfFile returns a BLF file of raw objects.
 func blfFile(objects ...[]byte) []byte {
-	file := append(pack(nil, []byte(blfMagic), uint32(blfHeader), [8]byte{}), make([]byte, blfHeader-16)...)
+	file := append(pack(nil, []byte(framelog.BLFMagic), uint32(blfHeader), [8]byte{}), make([]byte, blfHeader-16)...)
 	return append(file, bytes.Join(objects, nil)...)
 }
 
 // object returns an object with a time in ns.
 func object(kind uint32, at uint64, body []byte) []byte {
-	b := append(blfBase(kind, blfObject, blfObject+len(body)), pack(nil, uint32(2), [4]byte{}, at, body)...)
+	b := append(blfBase(kind, framelog.BLFObject, framelog.BLFObject+len(body)), pack(nil, uint32(2), [4]byte{}, at, body)...)
 	return append(b, make([]byte, len(b)%4)...)
 }
 
@@ -88,22 +89,25 @@ func container(objects []byte, deflate bool) []byte {
 		_ = z.Close()
 		method, packed = 2, b.Bytes()
 	}
-	b := blfBase(blfContainer, 16, blfContainerHead+len(packed))
+	b := blfBase(framelog.BLFContainer, 16, framelog.BLFContainerHead+len(packed))
 	b = pack(b, [8]byte{method}, uint32(len(objects)), [4]byte{}, packed)
 	return append(b, make([]byte, len(b)%4)...)
 }
 
 func TestBLFLogsOfOtherProgramsAreRead(t *testing.T) {
-	classic := object(blfMessage2, 5e6, pack(nil, uint16(2), byte(1), byte(3), uint32(0x123), [8]byte{1, 2, 3}, [8]byte{}))
+	classic := object(86 /* CAN_MESSAGE2 */, 5e6, pack(nil, uint16(2), byte(1), byte(3), uint32(0x123), [8]byte{1, 2, 3}, [8]byte{}))
 	other := object(65, 0, make([]byte, 37)) // an event of another kind, of an odd size
-	fd64 := object(blfFD64, 7e6, pack(nil, byte(3), byte(9), byte(12), byte(0), uint32(0x80000123), uint32(0), uint32(0x7000),
+	fd64 := object(101 /* CAN_FD_MESSAGE_64 */, 7e6, pack(nil, byte(3), byte(9), byte(12), byte(0), uint32(0x80000123), uint32(0), uint32(0x7000),
 		[16]byte{}, uint16(0), byte(0), byte(0), uint32(0), [12]byte{1, 2, 3}))
-	request := object(blfFD64, 7e6, pack(nil, byte(3), byte(9), byte(12), byte(0), uint32(0x123), [24]byte{}, uint16(0), byte(2), [5]byte{}, [12]byte{}))
-	remote := object(blfMessage, 8e6, pack(nil, uint16(1), byte(0x80), byte(4), uint32(0x7FF), [8]byte{9}))
+	cut := object(101 /* CAN_FD_MESSAGE_64 */, 7e6, pack(nil, byte(3), byte(10), byte(16), byte(0), uint32(0x123), uint32(0), uint32(0x1000),
+		[16]byte{}, uint16(0), byte(0), byte(32+40+2), uint32(0), [2]byte{7, 8}, [12]byte{9, 9})) // zeros left out, an extension
+	request := object(101 /* CAN_FD_MESSAGE_64 */, 7e6, pack(nil, byte(3), byte(9), byte(12), byte(0), uint32(0x123), [24]byte{}, uint16(0), byte(2), [5]byte{}, [12]byte{}))
+	remote := object(framelog.BLFMessage, 8e6, pack(nil, uint16(1), byte(0x80), byte(4), uint32(0x7FF), [8]byte{9}))
 	coarse := slices.Clone(remote)
 	binary.LittleEndian.PutUint32(coarse[16:], 1) // 10 us
-	all := slices.Concat(classic, other, fd64, request, remote)
-	want := []string{"2 5000000 123#010203 true", "3 7000000 00000123##3010203000000000000000000 false", "1 8000000 7FF#R4 false"}
+	all := slices.Concat(classic, other, fd64, cut, request, remote)
+	want := []string{"2 5000000 123#010203 true", "3 7000000 00000123##3010203000000000000000000 false",
+		"3 7000000 123##007080000000000000000000000000000 false", "1 8000000 7FF#R4 false"}
 	for name, file := range map[string][]byte{
 		"one container":         blfFile(container(all, true)),
 		"not deflated":          blfFile(container(all, false)),
@@ -126,11 +130,11 @@ func TestBLFLogsOfOtherProgramsAreRead(t *testing.T) {
 	}
 	for want, file := range map[string][]byte{
 		"unit 7 of the time":           blfFile(container(func() []byte { b := slices.Clone(remote); b[16] = 7; return b }(), true)),
-		"identifier 0x12345 has more":  blfFile(container(object(blfMessage, 0, pack(nil, uint16(1), uint16(0), uint32(0x12345), [8]byte{})), true)),
-		"too short for its type":       blfFile(container(object(blfFD, 0, make([]byte, 12)), true)),
+		"identifier 0x12345 has more":  blfFile(container(object(framelog.BLFMessage, 0, pack(nil, uint16(1), uint16(0), uint32(0x12345), [8]byte{})), true)),
+		"too short for its type":       blfFile(container(object(framelog.BLFFD, 0, make([]byte, 12)), true)),
 		"after frame 1: the file is":   blfFile(container(append(slices.Clone(classic), remote[:30]...), true)),
 		"there is no object LOBJ":      blfFile(container(append(slices.Clone(classic), "rubbish, and more rubbish"...), true)),
-		"a frame of 100000 bytes":      blfFile(container(object(blfMessage, 0, make([]byte, 100000-blfObject)), true)),
+		"a frame of 100000 bytes":      blfFile(container(object(framelog.BLFMessage, 0, make([]byte, 100000-framelog.BLFObject)), true)),
 		"packing 9 of a container":     blfFile(func() []byte { b := container(all, true); b[16] = 9; return b }()),
 		"the container: zlib: invalid": blfFile(func() []byte { b := container(all, true); b[40] ^= 0xFF; b[len(b)-8] ^= 0xFF; return b }()),
 	} {
@@ -146,7 +150,7 @@ func mdfRecords(n int, id ...byte) (b []byte, want []string) {
 		f := can.Frame{ID: uint32(i), Len: 8}
 		f.Data[0] = byte(i)
 		b = pack(append(b, id...), float64(i)/1e3, byte(1), f.ID, byte(0), byte(8), byte(8), f.Data[:], byte(0), byte(0), byte(0), byte(0))
-		want = append(want, fmt.Sprintf("1 %d %s false", i*1e6, appendCandump(nil, &f)))
+		want = append(want, fmt.Sprintf("1 %d %s false", i*1e6, framelog.AppendCandump(nil, &f)))
 	}
 	return b, want
 }
@@ -160,8 +164,8 @@ func mdfWith(t *testing.T, unsorted bool, add func(w *blocks) int64) []byte {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	x := &mdfExporter{h: &Header{}, w: blocks{to: f, at: mdfHD}}
-	x.writeIdentification(mdfMagic, 0)
+	x := &mdfExporter{h: &Header{}, w: blocks{to: f, at: framelog.MDFHeader}}
+	x.writeIdentification(framelog.MDFMagic, 0)
 	x.writeHeader()
 	list := busChannels("CAN_DataFrame", false)
 	size := placeChannels(list, 0)
@@ -172,7 +176,7 @@ func mdfWith(t *testing.T, unsorted bool, add func(w *blocks) int64) []byte {
 	}
 	cg := x.w.addBlock("CG", []int64{other, x.w.addChannels(list), 0, 0, 0, 0}, uint64(width), uint64(0), [8]byte{}, size, uint32(0))
 	dg := x.w.addBlock("DG", []int64{0, cg, add(&x.w), 0}, [8]byte{byte(width)})
-	x.w.link(mdfHD, 0, dg)
+	x.w.link(framelog.MDFHeader, 0, dg)
 	file, err := os.ReadFile(f.Name())
 	if err := errors.Join(err, x.w.err); err != nil {
 		t.Fatal(err)

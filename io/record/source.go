@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"lockstep/io/can"
+	"lockstep/io/framelog"
 	"lockstep/io/inputfile"
 )
 
@@ -23,19 +24,19 @@ type Source struct {
 	Torn func() string
 
 	channel string
-	next    func() (LogFrame, error)
-	buffer  []LogFrame // frames read ahead, in the order of time
-	err     error      // last error of the log
-	count   int        // frames so far, of any channel
-	start   int64      // time of the first frame, of any channel
-	last    int64      // time of the last frame returned
+	next    func() (framelog.Frame, error)
+	buffer  []framelog.Frame // frames read ahead, in the order of time
+	err     error            // last error of the log
+	count   int              // frames so far, of any channel
+	start   int64            // time of the first frame, of any channel
+	last    int64            // time of the last frame returned
 }
 
 // reorderWindow is the number of frames by which a frame may be out of order in a log:
 // recorders with a queue per bus write some milliseconds in disorder.
 const reorderWindow = 256
 
-// OpenSource opens a log, as NewLog reads it, or a record; the caller closes it. It returns the frames
+// OpenSource opens a log, as framelog.New reads it, or a record; the caller closes it. It returns the frames
 // of one channel, an interface such as can0 or in ASC, TRC, BLF and MDF4 a number such as 1, or with ""
 // of all channels. Times count from the first frame of any channel, so that
 // two sources of one log are synchronous. Error frames are left out.
@@ -57,7 +58,7 @@ func OpenSource(path, channel string) (*Source, error) {
 func (s *Source) open(path string, f *inputfile.File) error {
 	head := make([]byte, len(magic))
 	if _, _ = f.ReadAt(head, 0); !IsRecord(head) {
-		l, err := NewLog(path, f)
+		l, err := framelog.New(path, f)
 		if err != nil {
 			return err
 		}
@@ -75,16 +76,16 @@ func (s *Source) open(path string, f *inputfile.File) error {
 
 // recordFrames returns a function that reads the received frames of a record; its channels
 // are the interfaces.
-func (s *Source) recordFrames(r *Reader) func() (LogFrame, error) {
-	return func() (LogFrame, error) {
+func (s *Source) recordFrames(r *Reader) func() (framelog.Frame, error) {
+	return func() (framelog.Frame, error) {
 		for {
 			e, err := r.Next()
 			if err != nil {
-				return LogFrame{}, err
+				return framelog.Frame{}, err
 			}
 			switch f := &e.Frame; {
 			case e.Kind == FrameEntry && !f.Sent && !f.Copy && f.Flags&can.FlagLong == 0:
-				return LogFrame{Time: r.Header.timeOr(f.Time, f.Tick), Channel: r.Header.busName(f.Bus), Frame: f.Frame}, nil
+				return framelog.Frame{Time: r.Header.timeOr(f.Time, f.Tick), Channel: r.Header.busName(f.Bus), Frame: f.Frame}, nil
 			case e.Kind == EventEntry && (e.Event.Kind == Lost || e.Event.Kind == MonitorLost || e.Event.Kind == Damage):
 				if s.Gaps++; s.Gaps == 1 {
 					s.FirstGap = e.Event.Text
@@ -95,12 +96,12 @@ func (s *Source) recordFrames(r *Reader) func() (LogFrame, error) {
 }
 
 // Next returns the next frame; at the end the error is io.EOF.
-func (s *Source) Next() (LogFrame, error) {
+func (s *Source) Next() (framelog.Frame, error) {
 	for s.err == nil && len(s.buffer) < reorderWindow {
 		s.readFrame()
 	}
 	if len(s.buffer) == 0 {
-		return LogFrame{}, s.err
+		return framelog.Frame{}, s.err
 	}
 	f := s.buffer[0]
 	s.buffer = slices.Delete(s.buffer, 0, 1)

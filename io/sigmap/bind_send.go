@@ -335,6 +335,13 @@ func (f *txLayout) fillStartValues(p *page, selectors bool) {
 // initialRaw returns the start value as raw bits, limited to their range.
 func initialRaw(s *messages.Signal) uint64 {
 	f := rawField(s)
+	if s.InitialRaw != 0 && !s.Float && s.Len > 53 {
+		if s.Signed {
+			most := int64(1)<<(s.Len-1) - 1
+			return uint64(min(max(s.InitialRaw, -most-1), most)) & f.mask()
+		}
+		return min(uint64(s.InitialRaw), f.mask())
+	}
 	v := s.Initial
 	if !s.Float {
 		v = roundHalfEven(v)

@@ -164,6 +164,11 @@ func (m *Map) rawValue(t *Tx, d *Field, tick int64, y []float64, forced bool) (r
 		v = d.Value
 		lo, hi = d.rawRange()
 	default:
+		if d.Waveform > 0 {
+			if w := &t.Waveforms[d.Waveform-1]; w.Held && w.HeldWhole {
+				return w.HeldRaw & d.mask(), true
+			}
+		}
 		v = m.Value(t, d, tick, y)
 	}
 

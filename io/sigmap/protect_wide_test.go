@@ -13,39 +13,55 @@ import (
 )
 
 // The frames are the examples of AUTOSAR PRS_E2EProtocol, "Protocol Examples" of each profile: the first
-// frame of a sender, all other bytes 0. The checksums of profiles 4, 7 and 8 are also those of
-// CRC-32/AUTOSAR and CRC-64/XZ in the catalogue of CRCs, over all other bytes.
+// two frames of a sender, all other bytes 0. They are published as tests by two implementations under
+// the MIT licence, of which the bytes are taken, as source says:
+//   - a: github.com/zariiii9003/autosar-e2e, commit 750dbd8, test/test_p04.py to test_p07.py
+//   - b: github.com/handohun/autosar-e2e, commit a52ce72, src/profiles/profile8.rs
+//
+// The header of profile 44 is that of profile 4, and so are its bytes. The checksums of profiles 4, 7 and 8
+// are also those of CRC-32/AUTOSAR and CRC-64/XZ in the catalogue of CRCs, over all other bytes.
 func TestFramesOfTheProtocolExamplesOfAUTOSAR(t *testing.T) {
 	for _, c := range []struct {
+		source  string
 		profile string
 		id      uint32
 		offset  int
-		frame   string
+		frames  []string // with the counters 0 and 1
 	}{
-		{"e2e-4", 0x0A0B0C0D, 0, "00100000 0a0b0c0d 862b0556 00000000"},
-		{"e2e-44", 0x0A0B0C0D, 0, "00100000 0a0b0c0d 862b0556 00000000"},
-		{"e2e-5", 0x1234, 0, "1cca000000000000"},
-		{"e2e-5", 0x1234, 8, "0000000000000000 2891000000000000"},
-		{"e2e-6", 0x1234, 0, "b155000800000000"},
-		{"e2e-6", 0x1234, 8, "0000000000000000 4eb7001000000000"},
-		{"e2e-7", 0x0A0B0C0D, 0, "1fb2e737fcedbcd9 00000018 00000000 0a0b0c0d 00000000"},
-		{"e2e-7", 0x0A0B0C0D, 8, "0000000000000000 17f7c817323865a8 00000020 00000000 0a0b0c0d 00000000"},
-		{"e2e-8", 0x0A0B0C0D, 0, "41494e52 00000014 00000000 0a0b0c0d 00000000"},
+		{"a", "e2e-4", 0x0A0B0C0D, 0, []string{"00100000 0a0b0c0d 862b0556 00000000", "00100001 0a0b0c0d a58e6807 00000000"}},
+		{"a", "e2e-4", 0x0A0B0C0D, 8, []string{"0000000000000000 00180000 0a0b0c0d 69d7502e 00000000",
+			"0000000000000000 00180001 0a0b0c0d 4a723d7f 00000000"}},
+		{"a", "e2e-44", 0x0A0B0C0D, 0, []string{"00100000 0a0b0c0d 862b0556 00000000", "00100001 0a0b0c0d a58e6807 00000000"}},
+		{"a", "e2e-5", 0x1234, 0, []string{"1cca000000000000", "cf8d010000000000"}},
+		{"a", "e2e-5", 0x1234, 8, []string{"0000000000000000 2891000000000000", "0000000000000000 fbd6010000000000"}},
+		{"a", "e2e-6", 0x1234, 0, []string{"b155000800000000", "f4f5000801000000"}},
+		{"a", "e2e-6", 0x1234, 8, []string{"0000000000000000 4eb7001000000000", "0000000000000000 0b17001001000000"}},
+		{"a", "e2e-7", 0x0A0B0C0D, 0, []string{"1fb2e737fcedbcd9 00000018 00000000 0a0b0c0d 00000000",
+			"7bde7268b8e9bc27 00000018 00000001 0a0b0c0d 00000000"}},
+		{"a", "e2e-7", 0x0A0B0C0D, 8, []string{"0000000000000000 17f7c817323865a8 00000020 00000000 0a0b0c0d 00000000",
+			"0000000000000000 739b5d48763c6556 00000020 00000001 0a0b0c0d 00000000"}},
+		{"b", "e2e-8", 0x0A0B0C0D, 0, []string{"41494e52 00000014 00000000 0a0b0c0d 00000000"}},
+		{"b", "e2e-8", 0x0A0B0C0D, 8, []string{"0000000000000000 e891e5a8 0000001c 00000000 0a0b0c0d 00000000"}},
 	} {
-		want := strings.ReplaceAll(c.frame, " ", "")
-		n := len(want) / 2
-		p := protection(t, n, 0x100, ProtectionSpec{Profile: c.profile, DataIDs: []uint32{c.id}, Offset: c.offset})
-		judge := p
-		var data [64]byte
-		p.Protect(&data, n, 0x100)
-		if got := hex.EncodeToString(data[:n]); got != want {
-			t.Errorf("%s at %d: %s, want %s", c.profile, c.offset, got, want)
-		}
-		var given [64]byte
-		b, _ := hex.DecodeString(want)
-		copy(given[:], b)
-		if s := judge.Check(&given, n, 0x100).Frame; s != FrameOK {
-			t.Errorf("%s at %d: %s is %v", c.profile, c.offset, want, s)
+		var sender, judge Protection
+		for i, frame := range c.frames {
+			want := strings.ReplaceAll(frame, " ", "")
+			n := len(want) / 2
+			if i == 0 {
+				sender = protection(t, n, 0x100, ProtectionSpec{Profile: c.profile, DataIDs: []uint32{c.id}, Offset: c.offset})
+				judge = sender
+			}
+			var data [64]byte
+			sender.Protect(&data, n, 0x100)
+			if got := hex.EncodeToString(data[:n]); got != want {
+				t.Errorf("%s at %d: %s, want %s", c.profile, c.offset, got, want)
+			}
+			var given [64]byte
+			b, _ := hex.DecodeString(want)
+			copy(given[:], b)
+			if s := judge.Check(&given, n, 0x100).Frame; s != FrameOK {
+				t.Errorf("%s at %d: %s is %v", c.profile, c.offset, want, s)
+			}
 		}
 	}
 }

@@ -22,7 +22,7 @@ func parseRaw(s *messages.Signal, text string) uint64 {
 	}
 	number, own := strings.CutSuffix(text, " "+s.Unit)
 	if own || units.WantSignal(s.Unit).TakesBare() {
-		if raw, ok := parseCount(s, number); ok {
+		if raw, ok := ParseWhole(s, number); ok {
 			return raw
 		}
 	}
@@ -53,9 +53,9 @@ func parseRaw(s *messages.Signal, text string) uint64 {
 	return f.rawBits(raw)
 }
 
-// parseCount reads a whole number for a signal with factor 1 and offset 0, as a float64 is not
-// exact beyond 2^53. ok is false for other signals and texts, and beyond the signal's range.
-func parseCount(s *messages.Signal, text string) (raw uint64, ok bool) {
+// ParseWhole reads a whole number, as raw bits, for a signal with factor 1 and offset 0: a float64 is
+// not exact beyond 2^53. ok is false for other signals and texts, and beyond the signal's range.
+func ParseWhole(s *messages.Signal, text string) (raw uint64, ok bool) {
 	if s.Float || s.Factor != 1 || s.Offset != 0 {
 		return 0, false
 	}

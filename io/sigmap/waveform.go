@@ -15,6 +15,8 @@ type Waveform struct {
 
 	Held      bool    // the value is HeldValue at all times: it was set during the run
 	HeldValue float64 // finite
+	HeldWhole bool    // HeldRaw has the value: a float64 is not exact beyond 2^53
+	HeldRaw   uint64  // raw bits of the value
 }
 
 // maxPoints limits the points of a waveform.

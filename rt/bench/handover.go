@@ -135,7 +135,8 @@ func (b *Bench) Sources() (list []record.File, err error) {
 	return list, err
 }
 
-// AddLayouts reads the databases in the header of a record, for the export of the signals.
+// AddLayouts reads the databases in the header of a record, with the units of the bench file, for the
+// export of the signals.
 func AddLayouts(h *record.Header) error {
 	for i := range h.Buses {
 		bus := &h.Buses[i]
@@ -147,6 +148,7 @@ func AddLayouts(h *record.Header) error {
 		if err != nil {
 			return err
 		}
+		replaceUnits(db, bus.Units)
 		bus.Layout = db
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"lockstep/io/framelog"
 	"lockstep/io/inputfile"
 	"lockstep/io/record"
 	"lockstep/model/plants"
@@ -26,8 +27,9 @@ var kinds = map[string]struct{ is, wanted string }{
 	"inputs":      {"a file of inputs (lockstep sim PLANT -in %[1]s)", "inputs (CSV with the columns time[s] and name[unit])"},
 	"database":    {"a database (lockstep check %[1]s; database: %[1]s in a bench)", "a database (DBC)"},
 	"record":      {"a record (lockstep replay %[1]s, lockstep export %[1]s -o FILE)", "a record (run -record)"},
-	"log":         {"a log of CAN frames (lockstep run BENCH -bus file:%[1]s)", "a log of CAN frames (candump, ASC, TRC)"},
+	"log":         {"a log of CAN frames (lockstep run BENCH -bus file:%[1]s)", "a log of CAN frames (candump, ASC, TRC, CSV of python-can)"},
 	"BLF":         {"a log of CAN frames in the format BLF (lockstep run BENCH -bus file:%[1]s)", "BLF"},
+	"SQLite":      {"a database in SQLite, which no command reads (of python-can: python3 -m can.logconvert %[1]s LOG.blf)", ""},
 	"MDF":         {"a measurement in the format MDF (with frames: lockstep run BENCH -bus file:%[1]s)", "MDF4"},
 	"certificate": {"a certificate (lockstep certify -compare %[1]s)", "a certificate (JSON of certify -o)"},
 	"state":       {"the state of a soak (lockstep soak BENCH -state %[1]s)", "the state of a soak"},
@@ -53,6 +55,7 @@ var magics = []struct {
 }{
 	{regexp.MustCompile(`^LOGG`), "BLF"},
 	{regexp.MustCompile(`^(MDF     |UnFinMF )`), "MDF"},
+	{regexp.MustCompile(`^SQLite format 3`), "SQLite"},
 	{regexp.MustCompile(`^\x7fELF`), "executable"},
 	{regexp.MustCompile(`^(\x{FFFD}PNG\r\n|%PDF-)`), "picture"},
 	{regexp.MustCompile(`^PAR1`), "table"},
@@ -78,7 +81,7 @@ func Kind(file string, data []byte) string {
 	switch {
 	case record.IsRecord(data):
 		return "record"
-	case record.IsLog(data):
+	case framelog.IsText(data):
 		return "log"
 	}
 	for _, m := range magics {

@@ -87,26 +87,9 @@ func (b *Bench) Database(bus *Bus) (*messages.Database, error) {
 		return nil, err
 	}
 	bus.deviations = len(list)
-	is, used := map[string]string{}, map[string]bool{}
+	known := replaceUnits(db, bus.UnitsInPlace())
 	for _, u := range bus.Units {
-		is[u.Of.Text] = u.Is
-	}
-	var known []string
-	for i := range db.Messages {
-		m := &db.Messages[i]
-		for j := range m.Signals {
-			s := &m.Signals[j]
-			for _, key := range []string{s.Unit, m.Name + "." + s.Name} {
-				known = append(known, key)
-				if unit, ok := is[key]; ok {
-					s.Unit, used[key] = unit, true
-				}
-			}
-		}
-	}
-
-	for _, u := range bus.Units {
-		if !used[u.Of.Text] {
+		if !slices.Contains(known, u.Of.Text) {
 			return nil, b.Errorf(u.Of, "bus %q: units: %s has no unit and no signal MESSAGE.SIGNAL %q%s",
 				bus.Name.Text, file, u.Of.Text, units.Meant(u.Of.Text, known))
 		}
@@ -118,6 +101,36 @@ func (b *Bench) Database(bus *Bus) (*messages.Database, error) {
 		}
 	}
 	return db, b.applyRanges(bus, db)
+}
+
+// UnitsInPlace returns the units that are in place of those of the database, nil if there are none.
+func (bus *Bus) UnitsInPlace() map[string]string {
+	if len(bus.Units) == 0 {
+		return nil
+	}
+	is := map[string]string{}
+	for _, u := range bus.Units {
+		is[u.Of.Text] = u.Is
+	}
+	return is
+}
+
+// replaceUnits replaces the units of signals, by the unit of the database or by MESSAGE.SIGNAL, which has
+// precedence. It returns all keys that are possible.
+func replaceUnits(db *messages.Database, is map[string]string) (known []string) {
+	for i := range db.Messages {
+		m := &db.Messages[i]
+		for j := range m.Signals {
+			s := &m.Signals[j]
+			for _, key := range []string{s.Unit, m.Name + "." + s.Name} {
+				known = append(known, key)
+				if unit, ok := is[key]; ok {
+					s.Unit = unit
+				}
+			}
+		}
+	}
+	return known
 }
 
 // readNanoseconds reads a time from lo to hi, a whole number of ns.

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/io/can"
+	"lockstep/io/record"
 	"lockstep/io/yamlfile"
 	"lockstep/model/plants"
 	"lockstep/rt/bench/benchtest"
@@ -172,5 +173,33 @@ func TestPagesOfAFrameFollowFromMux(t *testing.T) {
 	huge := strings.Replace(database, pressure, "(1e300,0) [0|0] \"bar\"", 1)
 	if _, err := prepare(huge, "values: {page: 4}"); huge == database || err == nil || !strings.Contains(err.Error(), "p.dbc:") || !strings.Contains(err.Error(), "ranges: {") {
 		t.Errorf("a factor of 1e300: %v", err)
+	}
+}
+
+func TestExportedSignalsHaveTheUnitsOfTheBench(t *testing.T) {
+	data, err := plants.Read("powershift.dbc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := benchtest.DemoText(t, "database: powershift.dbc", "database: powershift.dbc\n    units: {N.m: kN.m, Speeds.w1: deg/s}")
+	b, err := Parse("b.yaml", t.TempDir(), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &record.Header{Buses: []record.Bus{{Database: "powershift.dbc", Units: b.Buses[0].UnitsInPlace()}},
+		Files: []record.File{{Role: "dbc", Name: "powershift.dbc", Text: data}}}
+	if err := AddLayouts(h); err != nil {
+		t.Fatal(err)
+	}
+	units := map[string]string{}
+	for _, m := range h.Buses[0].Layout.Messages {
+		for _, s := range m.Signals {
+			units[m.Name+"."+s.Name] = s.Unit
+		}
+	}
+	for name, want := range map[string]string{"Torque.tau_engine": "kN.m", "Speeds.w1": "deg/s", "Speeds.w2": "rad/s"} {
+		if units[name] != want {
+			t.Errorf("%s is in %q, want %q", name, units[name], want)
+		}
 	}
 }

@@ -225,7 +225,7 @@ func (v *interfaceTable) sourceOf(msg *messages.Message, s *messages.Signal, f *
 	case f.Counter == s.Name:
 		return "counts the frames"
 	case s.HasInitial:
-		return fmt.Sprintf("= raw %g, its start value", s.Initial)
+		return fmt.Sprintf("= raw %s, its start value", s.FormatInitial())
 	case msg.J1939:
 		return "= not available"
 	case s.Offset != 0:

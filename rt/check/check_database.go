@@ -160,7 +160,7 @@ func signalRow(s *messages.Signal) []string {
 		texts = fmt.Sprintf("%d texts", len(s.Values))
 	}
 	if s.HasInitial {
-		start = fmt.Sprintf("start %g", s.Initial)
+		start = "start " + s.FormatInitial()
 	}
 	if s.SPN > 0 {
 		spn = fmt.Sprintf("SPN %d", s.SPN)

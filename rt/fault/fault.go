@@ -234,6 +234,8 @@ type Command struct {
 	Fault Fault   // of Put; of Drive and Release for a signal: Where, Bus, Message and Field of the signal
 	Input int     // of Drive and Release for an input: index in u
 	Value float64 // SI; of a signal in its own unit
+	Whole bool    // Raw has the value of a signal: a float64 is not exact beyond 2^53
+	Raw   uint64  // raw bits
 }
 
 // Change is a change of a fault's state at the start of a tick.

@@ -104,7 +104,7 @@ func TestRandomCommandsDoNotBreakTheSet(t *testing.T) {
 	var at can.Stamp
 	for k := int64(1); k <= 20_000; k++ {
 		c := Command{Op(rnd.IntN(6)), int(whole()), Fault{Kind(rnd.IntN(int(kinds) + 2)), Where(rnd.IntN(int(wheres) + 2)), int(whole()), int(whole()), int(whole()), int(whole()),
-			number(), number(), whole(), rnd.Uint64(), Trigger{whole(), [2]Condition{condition(), condition()}}, whole(), rnd.IntN(2) == 0}, int(whole()), number()}
+			number(), number(), whole(), rnd.Uint64(), Trigger{whole(), [2]Condition{condition(), condition()}}, whole(), rnd.IntN(2) == 0}, int(whole()), number(), rnd.IntN(2) == 0, rnd.Uint64()}
 		if r.Check(&c) == nil {
 			accepted++
 		}

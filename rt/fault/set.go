@@ -192,6 +192,7 @@ func (s *Set) drive(c *Command) {
 	}
 	w := s.waveform(&c.Fault)
 	w.Held, w.HeldValue = c.Op == Drive, c.Value
+	w.HeldWhole, w.HeldRaw = c.Whole, c.Raw
 }
 
 // releaseAll ends the live values of all inputs and signals.

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 )
 
@@ -377,5 +378,42 @@ func TestSetDoesNotAllocate(t *testing.T) {
 		r.DisturbSignals(k, r.y)
 	}); n != 0 {
 		t.Errorf("%v allocations a tick", n)
+	}
+}
+
+// A float64 is exact up to 2^53.
+func TestValuesOf64BitsAreSetExactly(t *testing.T) {
+	db := &messages.Database{File: "x.dbc", Messages: []messages.Message{{Name: "M", ID: 1, Len: 8, Signals: []messages.Signal{{Name: "n", Len: 64, Factor: 1}}}}}
+	m, err := sigmap.Bind(db, sigmap.Spec{PeriodNs: hNs, Sendings: []sigmap.Sending{{Message: "M", CycleNs: hNs, Restbus: true}}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Plan{}, System{PeriodNs: hNs, Maps: []*sigmap.Map{m}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := func() uint64 {
+		var f can.Frame
+		m.Encode(&f, 0, 0, nil, true)
+		return binary.LittleEndian.Uint64(f.Data[:])
+	}
+	const want = 1<<64 - 3
+	signal := Fault{Where: Signal}
+	for _, c := range []struct {
+		command Command
+		want    uint64
+	}{
+		{Command{Op: Drive, Fault: signal, Value: want, Whole: true, Raw: want}, want},
+		{Command{Op: Drive, Fault: signal, Value: 7}, 7},
+		{Command{Op: Drive, Fault: signal, Value: want, Whole: true, Raw: want}, want},
+		{Command{Op: Release, Fault: signal}, 0},
+	} {
+		if err := s.Check(&c.command); err != nil {
+			t.Fatal(err)
+		}
+		s.Apply(&c.command)
+		if got := sent(); got != c.want {
+			t.Errorf("%+v: sent %d, want %d", c.command, got, c.want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/io/yamlfile"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
@@ -103,6 +104,20 @@ func TestRunKeepsTheFilesItStartedWith(t *testing.T) {
 		if strings.Contains(string(f.Text), "VERSION \"another\"") {
 			t.Errorf("the record has %s as it is now", f.Name)
 		}
+	}
+}
+
+// The export has the units of the bench file.
+func TestRecordHasTheUnitsOfTheBench(t *testing.T) {
+	h := openRecorded(t)
+	h.Bench.Buses[0].Units = []bench.Unit{{Of: yamlfile.Scalar{Text: "N.m"}, Is: "kN.m"}}
+	c := &Recorder{View: report.View{Handover: h, Status: new(rt.StatusBlock)}}
+	header, err := c.header(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := header.Buses[0].Units; len(got) != 1 || got["N.m"] != "kN.m" {
+		t.Errorf("units %v", got)
 	}
 }
 

@@ -39,7 +39,8 @@ func (c *Recorder) header(start, offset int64) (*record.Header, error) {
 		h.Files = append(h.Files, record.File{Role: "scenario", Name: s.File, Text: s.Source})
 	}
 	for i, bus := range b.Buses {
-		rb := record.Bus{Name: bus.Name.Text, Interface: bus.Interface.Text, Database: bus.Database.Text}
+		rb := record.Bus{Name: bus.Name.Text, Interface: bus.Interface.Text, Database: bus.Database.Text,
+			Units: bus.UnitsInPlace()}
 		for _, m := range c.Handover.Maps[i].Rx {
 			rb.Messages = append(rb.Messages, record.Message{Name: m.Name, ID: m.ID})
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockstep/io/can"
+	"lockstep/io/framelog"
 	"lockstep/io/record"
 	"lockstep/rt"
 	"lockstep/rt/bench"
@@ -30,12 +31,12 @@ type Player struct {
 	stop chan struct{} // closed when the run has ended
 	done chan struct{} // closed when playing has ended; the fields below are valid then
 
-	ahead   *record.LogFrame // next frame to be played; nil: not read yet
-	played  uint64           // frames played
-	ended   bool             // the log was played to its end
-	dropped uint64           // frames that the bus did not take
-	late    int64            // largest delay of a frame, ns: the player has no real-time rights
-	err     error            // error that ended the log early
+	ahead   *framelog.Frame // next frame to be played; nil: not read yet
+	played  uint64          // frames played
+	ended   bool            // the log was played to its end
+	dropped uint64          // frames that the bus did not take
+	late    int64           // largest delay of a frame, ns: the player has no real-time rights
+	err     error           // error that ended the log early
 }
 
 // OpenPlayer opens the log of an interface. The returned file is the target's end of the bus.

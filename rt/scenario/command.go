@@ -202,6 +202,7 @@ func (c *Commands) setValue(arg string) (command fault.Command, err error) {
 		c.changed = append(c.changed, t.name)
 		command = t.drive(fault.Drive)
 		command.Value, err = t.parseStimulus(value)
+		command.Raw, command.Whole = t.parseWhole(value, command.Value)
 	}
 
 	if err != nil {

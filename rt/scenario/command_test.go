@@ -11,7 +11,9 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 	"pgregory.net/rapid"
 
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/fault"
@@ -128,6 +130,20 @@ func TestSetConvertsValuesToSI(t *testing.T) {
 	}
 	if c := list[2]; c.Op != fault.Drive || c.Fault.Where != fault.Signal || !scalar.EqualWithinRel(c.Value, 0.001, 1e-15) {
 		t.Errorf("Status.lag: %+v", c)
+	}
+}
+
+func TestSetReadsWholeNumbersOfASignalExactly(t *testing.T) {
+	signal := &messages.Signal{Name: "n", Len: 64, Factor: 1, Unit: "1"}
+	for text, want := range map[string]uint64{"18446744073709551613": 1<<64 - 3, "0x8000000000000001": 1<<63 + 1, "9007199254740993 1": 1<<53 + 1, "7": 0, "1e19": 0} {
+		target := resolvedTarget{Fault: fault.Fault{Where: fault.Signal}, sig: signal, Wanted: units.WantSignal("1"), ownUnit: true, hi: 1 << 64}
+		v, err := target.parseLevel(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw, ok := target.parseWhole(text, v); raw != want || ok != (want > 0) {
+			t.Errorf("%s: %d, %v; want %d", text, raw, ok, want)
+		}
 	}
 }
 

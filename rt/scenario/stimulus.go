@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -112,6 +113,15 @@ func (t *resolvedTarget) parseStimulus(text string) (float64, error) {
 		err = t.checkStimulus(text, v)
 	}
 	return v, err
+}
+
+// parseWhole reads a value v of a signal, in text, as raw bits if a float64 is not exact.
+func (t *resolvedTarget) parseWhole(text string, v float64) (raw uint64, ok bool) {
+	if t.sig == nil || !(math.Abs(v) >= 1<<53) {
+		return 0, false
+	}
+	number, _ := strings.CutSuffix(text, " "+t.Wanted.Spelled)
+	return sigmap.ParseWhole(t.sig, number)
 }
 
 // checkStimulus refuses values, in the unit of package fault, outside the range of the target; text

@@ -1,15 +1,12 @@
-package record
+package framelog
 
 import (
 	"bufio"
 	"bytes"
-	"cmp"
-	"compress/zlib"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,13 +15,22 @@ import (
 
 // mdfReader reads the frames of the bus logging of an MDF4 file: the channels CAN_DataFrame,
 // CAN_RemoteFrame and CAN_ErrorFrame of all groups, merged in the order of time. It reads sorted and
-// unsorted data, also deflated and transposed. It reads each group as a stream: of transposed data it holds
-// one block.
+// unsorted data, also deflated and transposed, and data of variable length (VLSD). It reads each group as a
+// stream: of transposed data it holds one block.
 type mdfReader struct {
 	mdfInput
 	streams []*mdfStream
 	count   int // frames so far
 }
+
+// Beginnings of a finished and an unfinished file.
+const (
+	MDFMagic      = "MDF     "
+	MDFUnfinished = "UnFinMF "
+)
+
+// MDFHeader is the offset of the header block, behind the identification, bytes.
+const MDFHeader = 64
 
 // Limits of a file.
 const (
@@ -65,10 +71,10 @@ func newMDFReader(name string, in Input) (*mdfReader, error) {
 	if version := binary.LittleEndian.Uint16(head[28:]); version < 400 {
 		return nil, r.errorf(28, "MDF version %d.%02d: convert the file to MDF 4", version/100, version%100)
 	}
-	if string(head[:8]) == mdfUnfinished {
+	if string(head[:8]) == MDFUnfinished {
 		r.unfinished = binary.LittleEndian.Uint16(head[60:])
 	}
-	hd, err := r.block(mdfHD, "HD", 1)
+	hd, err := r.block(MDFHeader, "HD", 1)
 	if err != nil {
 		return nil, err
 	}
@@ -84,14 +90,14 @@ func newMDFReader(name string, in Input) (*mdfReader, error) {
 	}
 	r.blocks = 0 // the blocks of data are counted anew
 	if len(r.streams) == 0 {
-		return nil, fmt.Errorf("%s: record: the MDF file has no frames: no channel is CAN_DataFrame or CAN_RemoteFrame", name)
+		return nil, fmt.Errorf("%s: framelog: the MDF file has no frames: no channel is CAN_DataFrame or CAN_RemoteFrame", name)
 	}
 	return r, nil
 }
 
 // errorf returns an error with the place in the file.
 func (m *mdfInput) errorf(at int64, format string, values ...any) error {
-	return fmt.Errorf("%s: byte %d: record: %w", m.name, at, fmt.Errorf(format, values...))
+	return fmt.Errorf("%s: byte %d: framelog: %w", m.name, at, fmt.Errorf(format, values...))
 }
 
 // block reads a block, which must have one of the identifiers ids, two letters each, and some links.
@@ -100,7 +106,7 @@ func (m *mdfInput) block(at int64, ids string, links int) (b mdfNode, err error)
 	if m.blocks++; m.blocks > mdfMaxBlocks {
 		return b, m.errorf(at, "more than %d blocks describe the file, or their links are a loop", mdfMaxBlocks)
 	}
-	if at < mdfHD || at > m.in.Size() {
+	if at < MDFHeader || at > m.in.Size() {
 		return b, m.errorf(at, "a link leads out of the file, which has %d bytes: the file is cut off or damaged", m.in.Size())
 	}
 	if _, err := m.in.ReadAt(head[:], at); err != nil {
@@ -117,7 +123,7 @@ func (m *mdfInput) block(at int64, ids string, links int) (b mdfNode, err error)
 		return b, m.errorf(at, "block %s has %d links", b.id, n)
 	}
 	most := int64(mdfMaxMeta)
-	if b.id == "DT" || b.id == "DZ" {
+	if b.id == "DT" || b.id == "SD" || b.id == "DZ" {
 		most = 24 // the head of DZ
 	}
 	rest := make([]byte, min(b.size-24, most))
@@ -151,15 +157,16 @@ type mdfFrame struct {
 	kind     string // DataFrame, RemoteFrame or ErrorFrame; "" if the records are no frames
 	time     mdfField
 	parts    map[string]mdfField // members of the frame, by the name after the point
+	values   *mdfValues          // variable: the records; a frame: its data; nil: none, or in the record
 }
 
-// mdfField is a channel in a record: value = offset + factor·raw.
+// mdfField is a channel in a framelog: value = offset + factor·raw.
 type mdfField struct {
-	kind           byte // data type; see mdfUint
+	kind           byte // data type: 0, 1 unsigned; 2, 3 signed; 4, 5 float; odd numbers are big endian
 	at, shift      int  // place, bytes and bits
 	bits           int
 	offset, factor float64
-	variable       bool // the record has the place of the value in another block
+	values         int64 // offset of the block with values of variable length, bytes; 0: the value is in the record
 }
 
 // addGroup adds a data group, unless it has no frames.
@@ -171,7 +178,7 @@ func (r *mdfReader) addGroup(dg *mdfNode) error {
 	if s.idSize > 8 || s.idSize&(s.idSize-1) != 0 {
 		return r.errorf(dg.at, "a record identifier of %d bytes is not 0, 1, 2, 4 or 8 bytes", s.idSize)
 	}
-	frames, groups := false, 0
+	frames, groups := false, map[int64]*mdfFrame{}
 	for at := dg.links[1]; at != 0; {
 		cg, err := r.block(at, "CG", 2)
 		if err != nil {
@@ -188,8 +195,7 @@ func (r *mdfReader) addGroup(dg *mdfNode) error {
 		if s.idSize == 0 {
 			id = 0
 		}
-		s.records[id] = record
-		groups++
+		s.records[id], groups[at] = record, record
 		frames = frames || record.kind != ""
 		at = cg.links[0]
 	}
@@ -197,14 +203,28 @@ func (r *mdfReader) addGroup(dg *mdfNode) error {
 	switch {
 	case !frames:
 		return nil
-	case groups > 1 && s.idSize == 0:
+	case len(groups) > 1 && s.idSize == 0:
 		return r.errorf(dg.at, "several channel groups without record identifiers")
 	case len(r.streams) == mdfMaxStreams:
 		return r.errorf(dg.at, "more than %d data groups with frames", mdfMaxStreams)
 	}
+	for _, g := range groups {
+		at := g.parts["DataBytes"].values
+		if at == 0 {
+			continue
+		}
+		from := groups[at] // records of variable length between those of the frames, or blocks
+		if from == nil {
+			from = &mdfFrame{values: &mdfValues{in: r.stream(at)}}
+		} else if !from.variable {
+			return r.errorf(at, "the data of the frames are in a group whose records have no variable length")
+		} else if from.values == nil {
+			from.values = &mdfValues{}
+		}
+		g.values = from.values
+	}
 	r.streams = append(r.streams, s)
-	s.blocks = mdfData{file: &r.mdfInput, pending: dg.links[2:3]}
-	s.in = bufio.NewReader(&s.blocks)
+	s.in = r.stream(dg.links[2])
 	return nil
 }
 
@@ -236,10 +256,6 @@ func (r *mdfReader) readRecord(cg *mdfNode) (*mdfFrame, error) {
 		if _, ok := g.parts[name]; !ok && g.kind != "ErrorFrame" {
 			return nil, r.errorf(cg.at, "the group has no channel CAN_%s.%s", g.kind, name)
 		}
-	}
-	if g.parts["DataBytes"].variable {
-		return nil, r.errorf(cg.at, "the data of the frames have a variable length (VLSD): "+
-			"save the file with data of 64 bytes in each record")
 	}
 	return g, nil
 }
@@ -291,7 +307,10 @@ func (r *mdfReader) field(g *mdfFrame, cn *mdfNode) (mdfField, error) {
 	d := cn.data
 	f := mdfField{
 		kind: d[2], shift: int(d[3] & 7), at: int(binary.LittleEndian.Uint32(d[4:])), bits: int(binary.LittleEndian.Uint32(d[8:])),
-		factor: 1, variable: d[0] == 1,
+		factor: 1,
+	}
+	if variable := d[0] == 1; variable {
+		f.values = cn.links[5]
 	}
 	if end := (f.shift + f.bits + 7) / 8; f.at < 0 || f.bits < 0 || f.at+end > g.size {
 		return f, r.errorf(cn.at, "the channel has %d bits at byte %d of a record of %d bytes", f.bits, f.at, g.size)
@@ -343,13 +362,13 @@ func (f *mdfField) value(record []byte) float64 {
 }
 
 // next reads the next frame of all groups.
-func (r *mdfReader) next(f *LogFrame) error {
+func (r *mdfReader) next(f *Frame) error {
 	var first *mdfStream
 	for _, s := range r.streams {
 		if err := s.fetch(); err != nil {
 			return err
 		}
-		if s.ahead && (first == nil || s.frame.Time < first.frame.Time) {
+		if len(s.ahead) > 0 && (first == nil || s.ahead[0].Time < first.ahead[0].Time) {
 			first = s
 		}
 	}
@@ -357,7 +376,7 @@ func (r *mdfReader) next(f *LogFrame) error {
 		return io.EOF
 	}
 	r.count++
-	*f, first.ahead = first.frame, false
+	*f, first.ahead = first.ahead[0].Frame, first.ahead[1:]
 	f.Line = r.count
 	return nil
 }
@@ -368,18 +387,38 @@ type mdfStream struct {
 	at      int64 // offset of its DG block, bytes
 	idSize  int   // size of the identifier before a record, bytes
 	records map[uint64]*mdfFrame
-	blocks  mdfData
 	in      *bufio.Reader
 	count   int
-	frame   LogFrame // next frame
-	ahead   bool     // frame holds a frame
+	ahead   []mdfWaiting // next frames: the first one is whole after fetch
 	ended   bool
 	buffer  []byte
 }
 
-// fetch reads up to the next frame.
+// mdfWaiting is a frame whose data may follow in a later record.
+type mdfWaiting struct {
+	Frame
+	values *mdfValues // data of the frame; nil: the frame is whole
+	at     uint64     // offset in values, bytes
+}
+
+// fetch reads until the first of the frames ahead is whole, or to the end.
 func (s *mdfStream) fetch() error {
-	for !s.ahead && !s.ended {
+	for {
+		if len(s.ahead) > 0 {
+			whole, err := s.ahead[0].complete()
+			if err == nil && !whole && (s.ended || len(s.ahead) == mdfWindow) {
+				err = fmt.Errorf("its data are not in the next %d records", len(s.ahead))
+			}
+			if err != nil {
+				return s.file.errorf(s.at, "frame %d of the data group: %w", s.count-len(s.ahead)+1, err)
+			}
+			if whole {
+				return nil
+			}
+		}
+		if s.ended {
+			return nil
+		}
 		record, err := s.nextRecord()
 		switch {
 		case err == io.EOF:
@@ -388,13 +427,13 @@ func (s *mdfStream) fetch() error {
 			return err
 		case record.kind != "":
 			s.count++
-			s.frame, s.ahead = LogFrame{}, true
-			if err := record.frame(s.buffer, &s.frame); err != nil {
+			f := mdfWaiting{values: record.values}
+			if err := record.frame(s.buffer, &f); err != nil {
 				return s.file.errorf(s.at, "frame %d of the data group: %w", s.count, err)
 			}
+			s.ahead = append(s.ahead, f)
 		}
 	}
-	return nil
 }
 
 // nextRecord reads a record; buffer holds the record of a frame. The error is io.EOF behind the last one.
@@ -416,6 +455,12 @@ func (s *mdfStream) nextRecord() (*mdfFrame, error) {
 			return nil, s.cutInside(err)
 		}
 		size = int64(binary.LittleEndian.Uint32(n[:]))
+	}
+	if record.variable && record.values != nil {
+		if err := record.values.read(s.in, size); err != nil {
+			return nil, s.file.errorf(s.at, "behind frame %d of the data group: %w", s.count, cutShort(err))
+		}
+		return record, nil
 	}
 	if record.kind == "" {
 		if _, err := io.CopyN(io.Discard, s.in, size); err != nil {
@@ -450,10 +495,10 @@ func (s *mdfStream) cutInside(err error) error {
 }
 
 // frame reads a frame from its record.
-func (g *mdfFrame) frame(record []byte, f *LogFrame) error {
+func (g *mdfFrame) frame(record []byte, f *mdfWaiting) error {
 	at := g.time.value(record) * 1e9
-	if !(at >= 0 && at < 1<<62) {
-		return fmt.Errorf("time %g s is not 0 to 146 years", at/1e9)
+	if !(math.Abs(at) < 1<<62) { // python-can counts from when it writes the file: less than 0 if it converts
+		return fmt.Errorf("time %g s is not within 146 years", at/1e9)
 	}
 	part := func(name string) uint64 {
 		field := g.parts[name]
@@ -461,7 +506,7 @@ func (g *mdfFrame) frame(record []byte, f *LogFrame) error {
 	}
 	f.Time, f.Channel = int64(math.Round(at)), strconv.FormatUint(part("BusChannel"), 10)
 	if g.kind == "ErrorFrame" {
-		f.ID, f.Len = can.ERR, 8
+		f.ID, f.Len, f.values = can.ERR, 8, nil
 		return nil
 	}
 	id := part("ID")
@@ -480,117 +525,21 @@ func (g *mdfFrame) frame(record []byte, f *LogFrame) error {
 		n = min(n, 8)
 	}
 	data := g.parts["DataBytes"]
-	if code > 15 || n > 64 || !fd && n > 8 || g.kind == "DataFrame" && n > uint64(data.bits/8) {
+	fits := g.kind == "RemoteFrame" || data.values != 0 || n <= uint64(data.bits/8)
+	if code > 15 || n > 64 || !fd && n > 8 || !fits {
 		return fmt.Errorf("length code %d and length %d: they go to 15 and to 8, of CAN FD to 64", code, n)
 	}
 	if f.Len = uint8(n); g.kind == "RemoteFrame" {
-		f.ID |= can.RTR
+		f.ID, f.values = f.ID|can.RTR, nil
 		return nil
 	}
-	copy(f.Data[:n], record[data.at:])
+	if f.values == nil {
+		copy(f.Data[:n], record[data.at:])
+	} else {
+		f.at = data.raw(record)
+	}
 	if fd {
 		f.setFD(f.Len, part("BRS") != 0, part("ESI") != 0)
 	}
-	return nil
-}
-
-// mdfData is the content of the data blocks of a data group, as one stream.
-type mdfData struct {
-	file    *mdfInput
-	pending []int64 // offsets of the next blocks; 0: none
-	inner   io.Reader
-	at      int64 // offset of the block that inner reads
-}
-
-func (d *mdfData) Read(p []byte) (int, error) {
-	for {
-		if d.inner == nil {
-			if err := d.openNext(); err != nil {
-				return 0, err
-			}
-		}
-		n, err := d.inner.Read(p)
-		switch {
-		case err == io.EOF:
-			d.inner = nil
-		case err != nil:
-			return n, d.file.errorf(d.at, "the data: %w", cutShort(err))
-		}
-		if n > 0 {
-			return n, nil
-		}
-	}
-}
-
-// openNext opens the next block of data.
-func (d *mdfData) openNext() error {
-	for len(d.pending) > 0 && d.inner == nil {
-		d.at, d.pending = d.pending[0], d.pending[1:]
-		if d.at == 0 {
-			continue
-		}
-		b, err := d.file.block(d.at, "DT DZ DL HL", 0)
-		if err != nil {
-			return err
-		}
-		switch b.id {
-		case "DT":
-			if b.size == 24 && d.file.unfinished&mdfDT != 0 {
-				b.size = d.file.in.Size() - b.at
-			}
-			d.inner = io.NewSectionReader(d.file.in, b.at+24, b.size-24)
-		case "DZ":
-			err = d.openPacked(&b)
-		default: // a list, or the head of one: the first link leads to the next list
-			if len(b.links) == 0 || len(b.links)+len(d.pending) > mdfMaxMeta/8 {
-				return d.file.errorf(d.at, "block %s has %d links", b.id, len(b.links))
-			}
-			d.pending = slices.Concat(b.links[1:], b.links[:1], d.pending)
-		}
-		if err != nil {
-			return err
-		}
-	}
-
-	if d.inner == nil {
-		return io.EOF
-	}
-	return nil
-}
-
-// openPacked opens a deflated block, which may be transposed: of a matrix with a row for each record,
-// it holds the columns.
-func (d *mdfData) openPacked(b *mdfNode) error {
-	if len(b.data) < 24 {
-		return d.file.errorf(d.at, "block DZ is too short")
-	}
-	method, width := b.data[2], uint64(binary.LittleEndian.Uint32(b.data[4:]))
-	size, packed := binary.LittleEndian.Uint64(b.data[8:]), binary.LittleEndian.Uint64(b.data[16:])
-	if packed > uint64(b.size-48) {
-		return d.file.errorf(d.at, "%d deflated bytes in a block of %d", packed, b.size)
-	}
-	inflated, err := zlib.NewReader(bufio.NewReader(io.NewSectionReader(d.file.in, b.at+48, int64(packed))))
-	if err != nil {
-		return d.file.errorf(d.at, "the data: %w", cutShort(err))
-	}
-	switch {
-	case method == 0:
-		d.inner = inflated
-		return nil
-	case method != 1 || width == 0 || size > mdfMaxPacked:
-		return d.file.errorf(d.at, "packing %d of %d bytes, %d in a row: "+
-			"use 0 (deflate) or 1 (transposed, at most %d bytes)", method, size, width, mdfMaxPacked)
-	}
-
-	columns, err := io.ReadAll(io.LimitReader(inflated, int64(size)+1))
-	if err != nil || uint64(len(columns)) != size {
-		return d.file.errorf(d.at, "the data: %d bytes instead of %d, %w", len(columns), size, cmp.Or(err, io.ErrUnexpectedEOF))
-	}
-	rows, whole := make([]byte, size), size/width
-	copy(rows, columns) // the rest of an incomplete record is not transposed
-	for i := range whole * width {
-		rows[i] = columns[i%width*whole+i/width]
-	}
-	d.inner = bytes.NewReader(rows)
 	return nil
 }

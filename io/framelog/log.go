@@ -1,4 +1,4 @@
-package record
+package framelog
 
 import (
 	"bufio"
@@ -12,21 +12,21 @@ import (
 	"lockstep/io/can"
 )
 
-// LogFrame is one frame of a log.
-type LogFrame struct {
-	Time    int64  // time, ns: in candump logs since 1970 UTC, in others since the start
+// Frame is one frame of a log.
+type Frame struct {
+	Time    int64  // time, ns: of candump and python-can since 1970 UTC, in others since the start; in MDF4 also less than 0
 	Channel string // channel of the log: an interface, or a number from 1
 	Sent    bool   // sent by the host that logged
 	Line    int    // line in the file, from 1; in BLF and MDF4 the number of the frame
 	can.Frame
 }
 
-// Log reads a log of CAN frames: of candump with or without -L, ASC, TRC, BLF or MDF4. The beginning
-// of the file decides the format.
+// Log reads a log of CAN frames: of candump with or without -L, ASC, TRC, BLF, MDF4, or CSV or text of
+// python-can. The beginning of the file decides the format.
 type Log struct {
 	Skipped int // entries that are no frames: comments, statistics, other buses
 
-	next func(*LogFrame) error
+	next func(*Frame) error
 }
 
 // Input is the file of a log.
@@ -35,9 +35,9 @@ type Input interface {
 	Size() int64
 }
 
-// IsLog reports whether a file that begins with head is a log in a format of text. A log that begins
+// IsText reports whether a file that begins with head is a log in a format of text. A log that begins
 // with a comment is not recognised.
-func IsLog(head []byte) bool {
+func IsText(head []byte) bool {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("\n"))
 	if bytes.HasPrefix(line, []byte("//")) || bytes.HasPrefix(line, []byte("(")) && !candumpHead.Match(line) {
 		return false
@@ -57,28 +57,35 @@ func lineFormat(head []byte) lineParser {
 		return &ascState{}
 	case len(head) > 0 && head[0] == ';':
 		return &trcState{}
+	case string(bytes.TrimSpace(head)) == csvHead:
+		return csvState{}
+	case bytes.HasPrefix(head, []byte(printedHead)):
+		return printedState{}
 	}
 	return nil
 }
 
 // errFormat is the error for a file that is no log.
-const errFormat = "not a log of CAN frames: none of candump (with -L or with -t a), ASC, TRC, BLF and MDF4"
+const errFormat = "not a log of CAN frames: none of candump (with -L or with -t a), ASC, TRC, BLF, MDF4, and CSV and text of python-can"
 
-// NewLog reads a log; name is for errors.
-func NewLog(name string, in Input) (*Log, error) {
+// New reads a log; name is for errors.
+func New(name string, in Input) (*Log, error) {
 	var magic [8]byte
 	if _, err := in.ReadAt(magic[:], 0); err != nil && err != io.EOF {
-		return nil, fmt.Errorf("record: %s: %w", name, err)
+		return nil, fmt.Errorf("framelog: %s: %w", name, err)
+	}
+	if err := refuseKnown(magic[:]); err != nil {
+		return nil, fmt.Errorf("%s: framelog: %w", name, err)
 	}
 	l := &Log{}
 	switch {
-	case string(magic[:4]) == blfMagic:
+	case string(magic[:4]) == BLFMagic:
 		r, err := newBLFReader(name, in, &l.Skipped)
 		if err != nil {
 			return nil, err
 		}
 		l.next = r.next
-	case string(magic[:]) == mdfMagic || string(magic[:]) == mdfUnfinished:
+	case string(magic[:]) == MDFMagic || string(magic[:]) == MDFUnfinished:
 		r, err := newMDFReader(name, in)
 		if err != nil {
 			return nil, err
@@ -96,7 +103,7 @@ func NewLog(name string, in Input) (*Log, error) {
 
 // Next reads the next frame; at the end of the log the error is io.EOF. Errors name the file and the
 // line, or in BLF and MDF4 the byte.
-func (l *Log) Next() (f LogFrame, err error) {
+func (l *Log) Next() (f Frame, err error) {
 	err = l.next(&f)
 	return f, err
 }
@@ -104,7 +111,7 @@ func (l *Log) Next() (f LogFrame, err error) {
 // lineParser reads a line of a log in a format of text. It reports no frame for a line of the format
 // that holds none.
 type lineParser interface {
-	parse(line []byte, f *LogFrame) (isFrame bool, err error)
+	parse(line []byte, f *Frame) (isFrame bool, err error)
 }
 
 // lines reads a log line by line.
@@ -125,34 +132,34 @@ func newLines(name string, in Input, skipped *int) (*lines, error) {
 	r := &lines{name: name, in: bufio.NewReaderSize(io.NewSectionReader(in, 0, in.Size()), maxLine), rest: in.Size(), skipped: skipped}
 	head, err := r.in.Peek(maxLine)
 	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("record: %s: %w", name, err)
+		return nil, fmt.Errorf("framelog: %s: %w", name, err)
 	}
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	first, _, _ := bytes.Cut(head, []byte("\n"))
 	if r.parser = lineFormat(first); r.parser == nil {
-		return nil, fmt.Errorf("%s:1: record: %s", name, errFormat)
+		return nil, fmt.Errorf("%s:1: framelog: %s", name, errFormat)
 	}
 	if c, ok := r.parser.(*candumpState); ok {
 		if err := c.findClock(head); err != nil {
-			return nil, fmt.Errorf("%s:1: record: %w", name, err)
+			return nil, fmt.Errorf("%s:1: framelog: %w", name, err)
 		}
 	}
 	return r, nil
 }
 
 // next reads the next frame.
-func (r *lines) next(f *LogFrame) error {
+func (r *lines) next(f *Frame) error {
 	for {
 		line, err := r.in.ReadSlice('\n')
 		r.line++
 		r.rest -= int64(len(line))
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			return fmt.Errorf("%s:%d: record: a line of more than %d bytes", r.name, r.line, maxLine)
+			return fmt.Errorf("%s:%d: framelog: a line of more than %d bytes", r.name, r.line, maxLine)
 		case err != nil && err != io.EOF:
-			return fmt.Errorf("%s:%d: record: %w", r.name, r.line, err)
+			return fmt.Errorf("%s:%d: framelog: %w", r.name, r.line, err)
 		case err == io.EOF && r.rest > 0:
-			return fmt.Errorf("%s:%d: record: the file has become %d bytes shorter since it was opened", r.name, r.line, r.rest)
+			return fmt.Errorf("%s:%d: framelog: the file has become %d bytes shorter since it was opened", r.name, r.line, r.rest)
 		case err == io.EOF && len(line) == 0:
 			return io.EOF
 		}
@@ -161,10 +168,10 @@ func (r *lines) next(f *LogFrame) error {
 		if len(line) == 0 {
 			continue
 		}
-		*f = LogFrame{Line: r.line}
+		*f = Frame{Line: r.line}
 		ok, err := r.parser.parse(line, f)
 		if err != nil {
-			return fmt.Errorf("%s:%d: record: %w", r.name, r.line, err)
+			return fmt.Errorf("%s:%d: framelog: %w", r.name, r.line, err)
 		}
 		if ok {
 			return nil
@@ -187,7 +194,7 @@ func parseDecimal(text string, digits int) (n int64, ok bool) {
 }
 
 // setID sets a data or remote identifier, which must fit into 11 or 29 bits.
-func (f *LogFrame) setID(id uint64, extended bool) error {
+func (f *Frame) setID(id uint64, extended bool) error {
 	switch {
 	case extended && id <= uint64(can.MaskEFF):
 		f.ID = uint32(id) | can.EFF
@@ -201,12 +208,18 @@ func (f *LogFrame) setID(id uint64, extended bool) error {
 }
 
 // setFD sets the length and the flags of a CAN FD frame. The length becomes one of CAN FD.
-func (f *LogFrame) setFD(n uint8, brs, esi bool) {
-	f.Len, f.Flags = can.Lengths[can.DLC(n)], can.FlagFDF|bit(brs)*can.FlagBRS|bit(esi)*can.FlagESI
+func (f *Frame) setFD(n uint8, brs, esi bool) {
+	f.Len, f.Flags = can.Lengths[can.DLC(n)], can.FlagFDF
+	if brs {
+		f.Flags |= can.FlagBRS
+	}
+	if esi {
+		f.Flags |= can.FlagESI
+	}
 }
 
 // parseBytes reads f.Len bytes in hexadecimal, or decimal, digits.
-func parseBytes(words []string, base int, f *LogFrame) error {
+func parseBytes(words []string, base int, f *Frame) error {
 	if len(words) < int(f.Len) {
 		return fmt.Errorf("%d bytes of data where the length says %d", len(words), f.Len)
 	}

@@ -1,4 +1,4 @@
-package record
+package framelog
 
 import (
 	"bufio"
@@ -15,8 +15,18 @@ import (
 
 // Marks of a file, and of an object in it.
 const (
-	blfMagic       = "LOGG"
-	blfObjectMagic = "LOBJ"
+	BLFMagic       = "LOGG"
+	BLFObjectMagic = "LOBJ"
+)
+
+// Types of objects that lockstep writes, too, and the sizes of their heads, bytes.
+const (
+	BLFMessage       = 1 // CAN_MESSAGE
+	BLFContainer     = 10
+	BLFError         = 73  // CAN_ERROR_EXT
+	BLFFD            = 100 // CAN_FD_MESSAGE
+	BLFObject        = 32  // before the body of an object
+	BLFContainerHead = 32
 )
 
 // Types of objects that lockstep reads but does not write.
@@ -64,7 +74,7 @@ func newBLFReader(name string, in Input, skipped *int) (*blfReader, error) {
 
 // errorf returns an error with the place in the file.
 func (r *blfReader) errorf(format string, values ...any) error {
-	return fmt.Errorf("%s: byte %d: record: %w", r.name, r.current, fmt.Errorf(format, values...))
+	return fmt.Errorf("%s: byte %d: framelog: %w", r.name, r.current, fmt.Errorf(format, values...))
 }
 
 // cutShort returns the error for an end of the file within an object.
@@ -104,12 +114,12 @@ func (r *blfReader) openNext() error {
 		return r.errorf("%w", err)
 	}
 	r.current = r.at
-	skip := bytes.Index(head[:n], []byte(blfObjectMagic))
+	skip := bytes.Index(head[:n], []byte(BLFObjectMagic))
 	switch {
 	case n < 8 && len(bytes.Trim(head[:n], "\x00")) == 0:
 		return io.EOF
 	case skip < 0 || skip > 7:
-		return r.errorf("there is no object %s", blfObjectMagic)
+		return r.errorf("there is no object %s", BLFObjectMagic)
 	}
 	r.at += int64(skip)
 	r.current = r.at
@@ -123,13 +133,13 @@ func (r *blfReader) openNext() error {
 	}
 	r.inner = io.NewSectionReader(r.in, r.at, size)
 	r.at += size
-	if binary.LittleEndian.Uint32(b[12:]) != blfContainer {
+	if binary.LittleEndian.Uint32(b[12:]) != BLFContainer {
 		return nil
 	}
-	if len(b) < blfContainerHead || size < blfContainerHead {
+	if len(b) < BLFContainerHead || size < BLFContainerHead {
 		return r.errorf("a container of %d bytes", size)
 	}
-	packed := io.NewSectionReader(r.in, r.current+blfContainerHead, size-blfContainerHead)
+	packed := io.NewSectionReader(r.in, r.current+BLFContainerHead, size-BLFContainerHead)
 	switch method := binary.LittleEndian.Uint16(b[16:]); method {
 	case 0:
 		r.inner = packed
@@ -145,13 +155,13 @@ func (r *blfReader) openNext() error {
 }
 
 // next reads the next frame.
-func (r *blfReader) next(f *LogFrame) error {
+func (r *blfReader) next(f *Frame) error {
 	for {
 		kind, b, err := r.nextObject()
 		if err != nil {
 			return err
 		}
-		*f = LogFrame{Line: r.count + 1}
+		*f = Frame{Line: r.count + 1}
 		ok, err := parseBLF(kind, b, f)
 		if err != nil {
 			return r.errorf("frame %d: %w", f.Line, err)
@@ -171,12 +181,12 @@ func (r *blfReader) nextObject() (kind uint32, b []byte, err error) {
 	if err != nil && err != io.EOF {
 		return 0, nil, err
 	}
-	skip := bytes.Index(head, []byte(blfObjectMagic))
+	skip := bytes.Index(head, []byte(BLFObjectMagic))
 	switch {
 	case len(head) < 8 && len(bytes.Trim(head, "\x00")) == 0:
 		return 0, nil, io.EOF
 	case skip < 0 || skip > 7:
-		return 0, nil, r.errorf("there is no object %s after frame %d", blfObjectMagic, r.count)
+		return 0, nil, r.errorf("there is no object %s after frame %d", BLFObjectMagic, r.count)
 	case len(head)-skip < 16:
 		return 0, nil, r.errorf("after frame %d: %w", r.count, cutShort(io.EOF))
 	}
@@ -201,18 +211,18 @@ func (r *blfReader) nextObject() (kind uint32, b []byte, err error) {
 }
 
 // blfFrames holds the parser of each type of object that is a frame.
-var blfFrames = map[uint32]func(b []byte, f *LogFrame) error{
-	blfMessage: parseBLFClassic, blfMessage2: parseBLFClassic, blfFD: parseBLFFD, blfFD64: parseBLFFD64,
-	blfError: parseBLFError, blfError1: parseBLFError, blfFDError: parseBLFFDError,
+var blfFrames = map[uint32]func(b []byte, f *Frame) error{
+	BLFMessage: parseBLFClassic, blfMessage2: parseBLFClassic, BLFFD: parseBLFFD, blfFD64: parseBLFFD64,
+	BLFError: parseBLFError, blfError1: parseBLFError, blfFDError: parseBLFFDError,
 }
 
 // parseBLF reads an object. It returns false if the object is no frame.
-func parseBLF(kind uint32, b []byte, f *LogFrame) (bool, error) {
+func parseBLF(kind uint32, b []byte, f *Frame) (bool, error) {
 	if b == nil {
 		return false, nil
 	}
 	head := int(binary.LittleEndian.Uint16(b[4:]))
-	if head < blfObject || head > len(b) {
+	if head < BLFObject || head > len(b) {
 		return false, fmt.Errorf("a head of %d bytes in an object of %d", head, len(b))
 	}
 	at := binary.LittleEndian.Uint64(b[24:])
@@ -226,10 +236,15 @@ func parseBLF(kind uint32, b []byte, f *LogFrame) (bool, error) {
 	case at > 1<<63-1:
 		return false, fmt.Errorf("time %d ns is too large", at)
 	}
-	const direction = 34 // of CAN_FD_MESSAGE_64; 2: a request to send
+	const direction, extension = 34, 35 // of CAN_FD_MESSAGE_64; direction 2: a request to send
 	f.Time, b = int64(at), b[head:]
-	if kind == blfFD64 && len(b) > direction && b[direction] == 2 {
-		return false, nil
+	if kind == blfFD64 && len(b) > extension {
+		if b[direction] == 2 {
+			return false, nil
+		}
+		if end := int(b[extension]) - head; 40 <= end && end < len(b) {
+			b = b[:end]
+		}
 	}
 	return true, blfFrames[kind](b, f)
 }
@@ -237,7 +252,7 @@ func parseBLF(kind uint32, b []byte, f *LogFrame) (bool, error) {
 // errShort is the error for an object that is too short for its type.
 var errShort = errors.New("the object is too short for its type")
 
-func (f *LogFrame) setBLF(channel uint16, id uint32, sent, remote bool) error {
+func (f *Frame) setBLF(channel uint16, id uint32, sent, remote bool) error {
 	f.Channel, f.Sent = strconv.Itoa(int(channel)), sent
 	if remote {
 		defer func() { f.ID |= can.RTR }()
@@ -246,7 +261,7 @@ func (f *LogFrame) setBLF(channel uint16, id uint32, sent, remote bool) error {
 }
 
 // parseBLFClassic reads CAN_MESSAGE: channel, flags, length, identifier, data.
-func parseBLFClassic(b []byte, f *LogFrame) error {
+func parseBLFClassic(b []byte, f *Frame) error {
 	if len(b) < 8 {
 		return errShort
 	}
@@ -263,7 +278,7 @@ func parseBLFClassic(b []byte, f *LogFrame) error {
 
 // parseBLFFD reads CAN_FD_MESSAGE: channel, flags, length code, identifier, frame length, bit count, flags of
 // CAN FD, length, data.
-func parseBLFFD(b []byte, f *LogFrame) error {
+func parseBLFFD(b []byte, f *Frame) error {
 	if len(b) < 20 {
 		return errShort
 	}
@@ -273,14 +288,14 @@ func parseBLFFD(b []byte, f *LogFrame) error {
 }
 
 // parseBLFFD64 reads CAN_FD_MESSAGE_64: channel, length code, length, count, identifier, frame length, flags,
-// bit timing, bit counts, direction, offset of the extension, checksum, data.
-func parseBLFFD64(b []byte, f *LogFrame) error {
+// bit timing, bit counts, direction, offset of the extension, checksum, data. Loggers leave out zeros at the end of the data.
+func parseBLFFD64(b []byte, f *Frame) error {
 	if len(b) < 40 {
 		return errShort
 	}
 	flags := binary.LittleEndian.Uint32(b[12:])
 	fd := blfFDFrame{channel: uint16(b[0]), code: b[1], length: b[2], id: binary.LittleEndian.Uint32(b[4:]),
-		sent: b[34] == 1, remote: flags>>4&1 != 0, flags: byte(flags >> 12 & 7), data: b[40:]}
+		sent: b[34] == 1, remote: flags>>4&1 != 0, flags: byte(flags >> 12 & 7), data: b[40:], cut: true}
 	if b[34] > 1 {
 		return fmt.Errorf("direction %d is not 0 (received) or 1 (sent)", b[34])
 	}
@@ -295,9 +310,10 @@ type blfFDFrame struct {
 	flags        byte // 1: CAN FD, 2: bit rate switch, 4: error passive
 	sent, remote bool
 	data         []byte
+	cut          bool // data may be shorter than length: zeros are left out
 }
 
-func (fd *blfFDFrame) set(f *LogFrame) error {
+func (fd *blfFDFrame) set(f *Frame) error {
 	n := min(fd.length, can.Lengths[fd.code&15]) // a sender may pad
 	switch {
 	case fd.flags&1 == 0:
@@ -310,14 +326,14 @@ func (fd *blfFDFrame) set(f *LogFrame) error {
 	if fd.remote {
 		f.Flags = 0
 		f.Len = min(f.Len, 8)
-	} else if n = min(n, f.Len); copy(f.Data[:n], fd.data) < int(n) {
+	} else if n = min(n, f.Len); copy(f.Data[:n], fd.data) < int(n) && !fd.cut {
 		return errShort
 	}
 	return f.setBLF(fd.channel, fd.id, fd.sent, fd.remote)
 }
 
 // parseBLFError reads an error frame: the channel.
-func parseBLFError(b []byte, f *LogFrame) error {
+func parseBLFError(b []byte, f *Frame) error {
 	if len(b) < 2 {
 		return errShort
 	}
@@ -326,7 +342,7 @@ func parseBLFError(b []byte, f *LogFrame) error {
 }
 
 // parseBLFFDError reads an error frame of CAN FD: the channel.
-func parseBLFFDError(b []byte, f *LogFrame) error {
+func parseBLFFDError(b []byte, f *Frame) error {
 	if len(b) < 1 {
 		return errShort
 	}

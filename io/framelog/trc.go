@@ -1,4 +1,4 @@
-package record
+package framelog
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ var trcColumns = map[string]string{
 	"1.0": "NOIlD", "1.1": "NOdIlD", "1.2": "NOBdIlD", "1.3": "NOBdIRlD", "2.0": "NOTIdlD", "2.1": "NOTBIdRLD",
 }
 
-func (t *trcState) parse(line []byte, f *LogFrame) (bool, error) {
+func (t *trcState) parse(line []byte, f *Frame) (bool, error) {
 	if line[0] == ';' {
 		return false, t.parseHead(string(line[1:]))
 	}
@@ -90,7 +90,7 @@ func (t *trcState) isNoFrame(column rune, word string) bool {
 }
 
 // parseColumns reads all columns but the data.
-func (t *trcState) parseColumns(value map[rune]string, f *LogFrame) error {
+func (t *trcState) parseColumns(value map[rune]string, f *Frame) error {
 	var ok bool
 	if f.Time, ok = parseDecimal(value['O'], 6); !ok {
 		return fmt.Errorf("time %.40q is not a number of ms", value['O'])
@@ -110,7 +110,7 @@ func (t *trcState) parseColumns(value map[rune]string, f *LogFrame) error {
 }
 
 // setTRCLength sets the length and the flags by the type and the column l or L.
-func setTRCLength(value map[rune]string, f *LogFrame) error {
+func setTRCLength(value map[rune]string, f *Frame) error {
 	code, isCode := value['L']
 	if !isCode {
 		code = value['l']
