@@ -183,6 +183,9 @@ func (k *Kernel) staysInMode(i int) bool {
 	tau1 := dotRow(m.T, i, k.x1) + k.held.torque[i]
 	k.tau[i] = tau1
 	if slope < 0 {
+		if k.t.Friction[i].OneWay { // no lower bound
+			return k.isWithinLimit(i)
+		}
 		tau0, tau1, slope = -tau0, -tau1, -slope
 	}
 	limit := k.limit[i]
