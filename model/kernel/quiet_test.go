@@ -17,6 +17,11 @@ func TestQuietTicksHaveTheBitsOfFullTicks(t *testing.T) {
 		if seed == 0 {
 			sys = powershift()
 		}
+		for i := range sys.Signals { // straight lines and levels, jumps between them
+			if seed%4 == 3 && rnd.Intn(2) == 0 {
+				sys.Signals[i].Source = randomTable(rnd)
+			}
+		}
 		for i := range sys.Frictions {
 			if seed%3 == 2 && rnd.Intn(2) == 0 {
 				sys.Frictions[i].OneWay, sys.Frictions[i].Floor = true, 1e-6
@@ -35,8 +40,9 @@ func TestQuietTicksHaveTheBitsOfFullTicks(t *testing.T) {
 		m, p := a.Dims()
 		u, y, want := make([]float64, m), make([]float64, p), make([]float64, p)
 		for i := range m {
-			a.Drive(i, true)
-			b.Drive(i, true)
+			on := seed%4 < 3 || rnd.Intn(3) > 0
+			a.Drive(i, on)
+			b.Drive(i, on)
 		}
 		plants++
 		for k := range 500 {
