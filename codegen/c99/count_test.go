@@ -21,7 +21,7 @@ func (c track) instructions(t testing.TB, binary, name string) float64 {
 		return 0
 	}
 	count := func(runs int) (n float64) {
-		cmd := exec.Command(valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", binary, name, strconv.Itoa(runs))
+		cmd := exec.Command(valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", binary, name, strconv.Itoa(runs), strconv.Itoa(blockTicks))
 		cmd.Stdin = bytes.NewReader(c.bytes(countTicks))
 		cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1") // valgrind stops at the signals of preemption
 		out, err := cmd.CombinedOutput()

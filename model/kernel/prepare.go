@@ -92,6 +92,7 @@ type Tables struct {
 	Split        int             // Period / Delta
 	Breakpoints  int             // breakpoints of sources within the time that a tick can span, at most
 	Quiet        bool            // whether ticks can be quiet: see stepQuiet
+	Timed        bool            // whether a signal can follow a waveform over time
 	Degree       int             // degree of the Taylor polynomial of a substep
 	Radius       float64         // largest absolute eigenvalue over all modes, rad/s
 	X0           []float64       // n
@@ -193,7 +194,7 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 		t.StateName = append(t.StateName, s.Name)
 	}
 	t.buildModes(sys, opt)
-	t.Quiet = t.canBeQuiet()
+	t.Quiet, t.Timed = t.canBeQuiet(), t.isTimed()
 	for kappa := 0; t.Quiet && kappa < len(t.Modes); kappa++ {
 		t.setSlopes(&t.Modes[kappa], kappa)
 	}

@@ -2,17 +2,19 @@ package kernel
 
 import (
 	"math"
+	"slices"
 
 	"lockstep/model"
 )
 
-// A tick is quiet if no element changes its mode in it and its inputs are held. It is one product
+// A tick is quiet if no element changes its mode in it and its signals are constant. It is one product
 // with Phi. It starts from the torques and slips of the last outputs, and its check for events gives
 // those of the next ones. What the inputs alone decide is computed when one of them changes.
 
 // held holds what follows from the inputs of a quiet tick.
 type held struct {
 	isSet  bool      // the last tick was quiet: the other fields, w, capNow, limit, tau and slip are of it
+	until  float64   // the sources are constant in the ticks that start before, s
 	move   []float64 // n, Gamma0·w
 	torque []float64 // mc, U·w of the locks that carry load, N·m
 	slope  []float64 // mc, slope over a period of a slip, or of the torque of a lock: the part of w
@@ -41,6 +43,11 @@ func (t *Tables) setSlopes(m *Mode, kappa int) {
 		}
 		copy(m.R[i*t.N:], scale(product(row, m.A, 1, t.N, t.N), h))
 	}
+}
+
+// isTimed reports whether a signal follows a waveform over time where no input commands it.
+func (t *Tables) isTimed() bool {
+	return slices.ContainsFunc(t.Signals, func(s Signal) bool { return s.Input < 0 && !isConstant(&s.Source) })
 }
 
 // isConstant reports whether a source has one value for all time.
@@ -81,14 +88,43 @@ func (k *Kernel) stepQuiet(u []float64) bool {
 	return true
 }
 
-// isHeld reports whether the inputs of a tick are those of the last one.
+// isHeld reports whether the inputs of a tick are those of the last one, and the sources constant.
 //
 //go:nosplit
 func (k *Kernel) isHeld(u []float64) bool {
+	if k.t.Timed && !(k.gridTime() < k.held.until) {
+		return false
+	}
 	for i, v := range u {
 		if v != k.current[i] {
 			return false
 		}
+	}
+	return true
+}
+
+// holdSources sets the signals that no input commands, and until. It reports whether all of them are
+// constant over the tick, and no source has a breakpoint in it or at its end.
+//
+//go:nosplit
+func (k *Kernel) holdSources() bool {
+	start := k.gridTime()
+	for j := range k.t.Signals {
+		sig := &k.t.Signals[j]
+		if sig.Input >= 0 || k.input[j] >= 0 {
+			continue
+		}
+		mid := start + float64(k.h/2)
+		k.w[j] = sourceAt(&sig.Source, start, mid)
+		if !isConstant(&sig.Source) && (!isStraight(&sig.Source) || sourceAt(&sig.Source, start+k.h, mid) != k.w[j]) {
+			return false
+		}
+	}
+	if k.t.Timed {
+		k.timeTol = minTimeTol + float64(1e-15*start)
+		k.nextChange(0)
+		k.held.until = k.nextBreakpoint - float64(k.h+float64(3*k.timeTol))
+		return start < k.held.until
 	}
 	return true
 }
@@ -102,13 +138,8 @@ func (k *Kernel) holdInputs(u []float64) bool {
 	if k.lag > 0 || k.fault != 0 {
 		return false
 	}
-	for j := range k.t.Signals {
-		if sig := &k.t.Signals[j]; sig.Input < 0 && k.input[j] < 0 {
-			if !isConstant(&sig.Source) {
-				return false
-			}
-			k.w[j] = sourceAt(&sig.Source, 0, 0)
-		}
+	if !k.holdSources() {
+		return false
 	}
 	for _, v := range u {
 		if !(math.Abs(v) <= math.MaxFloat64) {
@@ -183,6 +214,9 @@ func (k *Kernel) staysInMode(i int) bool {
 	tau1 := dotRow(m.T, i, k.x1) + k.held.torque[i]
 	k.tau[i] = tau1
 	if slope < 0 {
+		if k.t.Friction[i].OneWay { // no lower bound
+			return k.isWithinLimit(i)
+		}
 		tau0, tau1, slope = -tau0, -tau1, -slope
 	}
 	limit := k.limit[i]

@@ -8,7 +8,7 @@ import (
 )
 
 // TestQuietTicksHaveTheBitsOfFullTicks compares random plants with and without quiet ticks. The
-// commands hold, move, jump and stop clutches; some inputs follow their own source for a while.
+// commands hold, move, jump and stop clutches and freewheels; some inputs follow their own source for a while.
 func TestQuietTicksHaveTheBitsOfFullTicks(t *testing.T) {
 	rnd := rand.New(rand.NewSource(7))
 	quiet, ticks, plants := 0, 0, 0
@@ -16,6 +16,16 @@ func TestQuietTicksHaveTheBitsOfFullTicks(t *testing.T) {
 		sys := randomRig(rnd).system()
 		if seed == 0 {
 			sys = powershift()
+		}
+		for i := range sys.Signals { // straight lines and levels, jumps between them
+			if seed%4 == 3 && rnd.Intn(2) == 0 {
+				sys.Signals[i].Source = randomTable(rnd)
+			}
+		}
+		for i := range sys.Frictions {
+			if seed%3 == 2 && rnd.Intn(2) == 0 {
+				sys.Frictions[i].OneWay, sys.Frictions[i].Floor = true, 1e-6
+			}
 		}
 		tables, err := Prepare(sys, Options{Period: 2 * time.Millisecond, Scheme: []Scheme{Complete, Papers}[seed%2]})
 		if err != nil {
@@ -30,8 +40,9 @@ func TestQuietTicksHaveTheBitsOfFullTicks(t *testing.T) {
 		m, p := a.Dims()
 		u, y, want := make([]float64, m), make([]float64, p), make([]float64, p)
 		for i := range m {
-			a.Drive(i, true)
-			b.Drive(i, true)
+			on := seed%4 < 3 || rnd.Intn(3) > 0
+			a.Drive(i, on)
+			b.Drive(i, on)
 		}
 		plants++
 		for k := range 500 {
