@@ -329,7 +329,7 @@ func (p *StatusBlock) publish(tick int64, y []float64) {
 const outputTries = 16
 
 // Outputs copies the outputs of the last tick to dst, as many as fit, and returns their tick. It
-// returns ok false, and dst is undefined, if there are none yet or the writer was stopped half-way.
+// returns 0 and ok false, and dst is undefined, if there are none yet or the writer was stopped half-way.
 func (p *StatusBlock) Outputs(dst []float64) (tick int64, ok bool) {
 	for range outputTries {
 		before := p.seq.Load()

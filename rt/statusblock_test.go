@@ -153,7 +153,7 @@ func TestReaderSeesOutputsOfOneTick(t *testing.T) {
 func TestOutputsOfAWriterThatDiedHalfwayAreRefused(t *testing.T) {
 	p := new(StatusBlock)
 	y := make([]float64, 1)
-	if _, ok := p.Outputs(y); ok {
+	if tick, ok := p.Outputs(y); ok || tick != 0 {
 		t.Error("a page without a tick has outputs")
 	}
 	p.publish(1, y)
@@ -161,7 +161,7 @@ func TestOutputsOfAWriterThatDiedHalfwayAreRefused(t *testing.T) {
 		t.Error("a page with a tick has no outputs")
 	}
 	p.seq.Add(1)
-	if _, ok := p.Outputs(y); ok {
+	if tick, ok := p.Outputs(y); ok || tick != 0 {
 		t.Error("a page whose writer is half-way has outputs")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,12 +148,28 @@ func (r *runner) outcome(t *testing.T, m *Mutant, source []byte) int {
 		switch {
 		case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")):
 			return invalid
-		case err != nil:
+		case err != nil && r.failsAgain(limit, out, overlay):
 			return noticed
 		}
 	}
 
 	return unnoticed
+}
+
+var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+
+// failsAgain reports whether the tests that failed on a mutant fail once more. A busy machine may have
+// failed a test of time; then the mutant counts as unnoticed, as the tests after that one did not run.
+func (r *runner) failsAgain(limit time.Duration, out []byte, overlay string) bool {
+	var names []string
+	for _, m := range failedTest.FindAllSubmatch(out, -1) {
+		names = append(names, string(m[1]))
+	}
+	if names == nil {
+		return true // a crash, or a test that does not end
+	}
+	_, err := r.run(limit, "-run", "^("+strings.Join(names, "|")+")$", "-overlay", overlay)
+	return err != nil
 }
 
 // run runs the tests in a process group of their own, so that no process of theirs survives.

@@ -245,6 +245,28 @@ func TestOpenSignalIsAllOnesAndOpenInputIsZero(t *testing.T) {
 	}
 }
 
+// The message is sent at every second tick: raw 220 is a short to supply, 170 the value without it.
+func TestFaultOfASentSignalLastsForItsFrames(t *testing.T) {
+	r := newRig(t, Plan{Faults: []Fault{{Kind: Short, N: 1, Where: Signal, Message: 1, Duration: 3, Frames: true}}})
+	for k := int64(1); k <= 10; k++ {
+		r.tick(k, 5)
+		if k%2 == 0 {
+			continue
+		}
+		want := byte(220)
+		if k > 5 {
+			want = 170
+		}
+		_, f := r.sent(t, 1)
+		if r.DisturbFrame(&f, 0, 1, k); f.Data[0] != want {
+			t.Errorf("tick %d: raw %d is sent, want %d", k, f.Data[0], want)
+		}
+	}
+	if state, frames := r.State(0); state == Active || frames != 3 {
+		t.Errorf("state %d after %d frames, want ended after 3", state, frames)
+	}
+}
+
 func TestOpenInputIsTheValueNearestToZero(t *testing.T) {
 	for _, c := range []struct{ lo, hi, want float64 }{{-5, 7, 0}, {0.25, 7, 0.25}, {-5, -0.5, -0.5}, {0, 7, 0}} {
 		r := newRig(t, Plan{Faults: []Fault{{Kind: Open, Where: Input, Input: source}}, Ranges: [][2]float64{{-1, 1}, {c.lo, c.hi}}})
