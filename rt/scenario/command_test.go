@@ -135,7 +135,7 @@ func TestSetConvertsValuesToSI(t *testing.T) {
 
 func TestSetReadsWholeNumbersOfASignalExactly(t *testing.T) {
 	signal := &messages.Signal{Name: "n", Len: 64, Factor: 1, Unit: "1"}
-	for text, want := range map[string]uint64{"18446744073709551613": 1<<64 - 3, "0x8000000000000001": 1<<63 + 1, "9007199254740993 1": 1<<53 + 1, "7": 0, "1e19": 0} {
+	for text, want := range map[string]uint64{"18446744073709551613": 1<<64 - 3, "9223372036854775809": 1<<63 + 1, "9007199254740993": 1<<53 + 1, "7": 0, "1e19": 0} {
 		target := resolvedTarget{Fault: fault.Fault{Where: fault.Signal}, sig: signal, Wanted: units.WantSignal("1"), ownUnit: true, hi: 1 << 64}
 		v, err := target.parseLevel(text)
 		if err != nil {
