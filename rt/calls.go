@@ -21,8 +21,9 @@ type calls struct {
 	superviseMap   func(m *sigmap.Map, u []float64, k int64) sigmap.Request            // checks protection, 260 bytes deep
 
 	// Step.
-	disturbInputs  func(s *fault.Set, k int64, u []float64) []float64 // evaluates the plant's own input waveforms
-	disturbSignals func(s *fault.Set, k int64, y []float64)           // evaluates waveforms
+	advanceInputs  func(s *Inputs, k int64, u []float64, set *fault.Set) []float64 // announces changes to the plant
+	disturbInputs  func(s *fault.Set, k int64, u []float64) []float64              // evaluates the plant's own input waveforms
+	disturbSignals func(s *fault.Set, k int64, y []float64)                        // evaluates waveforms
 
 	// Send: all of these are called below send.
 	sendHeld        func(l *Loop, b int, k int64)                                      // transmits, 280 bytes deep
@@ -39,6 +40,7 @@ func newCalls() calls {
 		receiveLong:    (*Loop).receiveLong,
 		decodeCopies:   (*Loop).decodeCopies,
 		filterReceived: (*fault.Set).FilterReceived, superviseMap: (*sigmap.Map).Tick,
+		advanceInputs: (*Inputs).Advance,
 		disturbInputs: (*fault.Set).DisturbInputs, disturbSignals: (*fault.Set).DisturbSignals,
 		sendHeld: (*Loop).sendHeld, encodeAndSend: (*Loop).encodeAndSend, prepareCounters: (*fault.Set).PrepareCounters, disturbFrame: (*fault.Set).DisturbFrame,
 	}

@@ -1,6 +1,7 @@
 package rt
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -75,6 +76,9 @@ type Loop struct {
 
 	portFrame PortFrame // scratch
 
+	inputs *Inputs
+	clock  realtimeClock // of the receive stamps, in the tick at hand
+
 	disturbance
 }
 
@@ -116,6 +120,12 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	if l.faults, err = fault.New(cfg.Faults, fault.System{PeriodNs: int64(cfg.Period), M: m, P: q, Maps: maps, Plant: driver}); err != nil {
 		return nil, err
 	}
+	changer, ok := p.(Changer)
+	if cfg.Inputs.IsTimed() && !ok {
+		return nil, errors.New("rt: the kernel in use takes its inputs at the start of a step only: " +
+			"use inputs_at: grid without a ramp, or generate it again from this bench")
+	}
+	l.inputs = NewInputs(cfg.Inputs, maps, int64(cfg.Period), cfg.Start, changer)
 	l.wire = make([]wireClock, len(buses))
 	l.arrivals, l.departures, l.calls = make([]arrival, rx), make([]departure, tx), newCalls()
 	l.times.real = len(buses) > 0 && !cfg.Virtual
@@ -131,7 +141,8 @@ func (l *Loop) UseCoders(coders []Signals) { l.coders = coders }
 // is not 0.
 //
 // Missed points are stepped after the receive. So under Skip and CatchUp a command that arrived
-// during the gap drives the missed points too: its arrival within the gap is not known.
+// during the gap drives the missed points too. With InputPlan.AtArrival and a receive stamp it drives
+// them from its arrival on.
 //
 //go:nosplit
 func (l *Loop) Tick(n int64) {
@@ -148,6 +159,7 @@ func (l *Loop) Tick(n int64) {
 	if n = l.countMissed(woke, n); l.reason == NotEnded {
 		l.calls.beginPoint(l, l.k+1)
 	}
+	l.clock.measured = false
 	l.receive()
 	l.times.addPhase(Receive)
 	if l.reason == NotEnded {
@@ -242,8 +254,9 @@ func (l *Loop) dropMissed(n int64) {
 //go:nosplit
 func (l *Loop) step() {
 	l.k++
-	u := l.calls.disturbInputs(l.faults, l.k, l.U)
-	l.plant.Step(l.Y, u)
+	u := l.calls.advanceInputs(l.inputs, l.k, l.U, l.faults)
+	u = l.calls.disturbInputs(l.faults, l.k, u)
+	l.plant.Step(l.Y, l.inputs.Command(u, l.faults))
 	l.calls.disturbSignals(l.faults, l.k, l.Y)
 	l.status.ring.enterStep(l.k, u, l.Y)
 	w := &l.cfg.Watch
@@ -289,6 +302,7 @@ func (l *Loop) publish() {
 	p.BusErrors.Store(s.Errors)
 	p.BusOffs.Store(s.Offs)
 	p.Saturated.Store(saturated)
+	p.InputsMerged.Store(l.inputs.Merged)
 	if i := l.cfg.Watch.Events; i >= 0 {
 		p.Events.Store(uint64(l.Y[i]))
 	}

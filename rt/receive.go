@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"lockstep/io/can"
 	"lockstep/io/sigmap"
 	"lockstep/rt/fault"
 	"lockstep/sched"
@@ -143,10 +144,20 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 	}
 
 	l.entry.beginFrame(k, b, i)
+	valid := i >= 0 && !withheld && result.Valid()
+	if valid && !late {
+		l.entry.Acts = l.actsFrom(b, at)
+	}
+	if l.cfg.Virtual {
+		l.stamps[at] = can.Stamp{}
+	}
 	l.entry.Fate, l.entry.Safe, l.entry.Stamp, l.entry.Copy, l.entry.Withheld = Received, false, l.stamps[at], late, withheld
 	l.status.ring.enterFrame(&l.entry, f)
 	if withheld {
 		return
+	}
+	if valid {
+		l.inputs.Receive(b, i, l.entry.Acts, l.U)
 	}
 	if i < 0 {
 		conflict := l.countConflict(b, f.ID, k)

@@ -54,9 +54,9 @@ type Options struct {
 	Places int    // instants inside of a tick at which commands may change, at most 64; 0: none, see Kernel.Change
 	Ramped []bool // per System.Inputs: the command may be a line with a slope; nil: none; needs Places
 
-	Memory      int           // bytes of precomputed lock sets, 0: 64 MiB; beyond it lock sets are factorised in the tick
-	Stepping    Stepping      // "" selects by cost
-	LagBound    time.Duration // lag above which a tick of Papers passes its first event; 0: 3 periods
+	Memory   int           // bytes of precomputed lock sets, 0: 64 MiB; beyond it lock sets are factorised in the tick
+	Stepping Stepping      // "" selects by cost
+	LagBound time.Duration // lag above which a tick of Papers passes its first event; 0: 3 periods
 }
 
 // Tables is a plant on a grid, made by Prepare: plain data that never changes and can be sent to

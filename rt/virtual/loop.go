@@ -63,17 +63,19 @@ func (w *simulation) makeBuses() (err error) {
 	w.bus = max(0, b.UnitBus()) // the unit of a bench without a pair is on the first bus
 	for i, bus := range b.Buses {
 		var target, end *os.File
+		times := &can.Times{}
 		if bench.IsLog(bus.Interface.Text) {
 			var p *recorder.Player
 			if p, target, err = recorder.OpenPlayer(bus.Interface.Text, w.view.Handover.Maps[i].Filters()); err == nil {
 				w.players = append(w.players, p)
+				p.Times = times
 			}
 		} else {
 			target, end, err = can.Pair()
 		}
 
 		if err == nil {
-			err = w.addBus(target, end)
+			err = w.addBus(target, end, times)
 		}
 		if err != nil {
 			return err
@@ -83,16 +85,17 @@ func (w *simulation) makeBuses() (err error) {
 	if b.Unit.Text == "" || w.unitEnds[w.bus] == nil { // no unit, or a log in its place
 		return nil
 	}
-	w.unit, err = ecu.NewStepped(b.Unit.Text, unitWriter{w.unitEnds[w.bus].Fd()}, &w.unitOutput, b.Settings...)
+	w.unit, err = ecu.NewStepped(b.Unit.Text, &unitWriter{w, w.unitEnds[w.bus].Fd()}, &w.unitOutput, b.Settings...)
 	return err
 }
 
 // addBus adds the two ends of a bus; end is nil if a player has it.
-func (w *simulation) addBus(target, end *os.File) error {
+func (w *simulation) addBus(target, end *os.File, times *can.Times) error {
 	bus, err := can.Inherit(target)
 	if err != nil {
 		return err
 	}
+	bus.Times = times
 	w.buses = append(w.buses, bus)
 	var other *can.Bus
 	if end != nil {
@@ -107,10 +110,17 @@ func (w *simulation) addBus(target, end *os.File) error {
 
 // unitWriter writes frames of the control unit to its bus. A full bus refuses a frame, as a
 // controller does.
-type unitWriter struct{ fd int }
+type unitWriter struct {
+	of *simulation
+	fd int
+}
 
-func (e unitWriter) Write(b []byte) (int, error) {
-	return unix.SendmsgN(e.fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+func (e *unitWriter) Write(b []byte) (int, error) {
+	n, err := unix.SendmsgN(e.fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	if err == nil {
+		e.of.buses[e.of.bus].Times.Add(int64(e.of.unit.Now()))
+	}
+	return n, err
 }
 
 // run ticks until the end of the run. For a plant alone it counts the allocations of the steps.
