@@ -22,8 +22,8 @@ const batch = 32
 // Bus sends and receives frames on one socket. It is not safe for concurrent use.
 type Bus struct {
 	Stats Stats
-	FD    bool // the bus carries CAN FD frames: the interface's MTU is 72
-	Off   bool // the controller reported bus-off, and no restart since
+	FD    bool   // the bus carries CAN FD frames: the interface's MTU is 72
+	Off   bool   // the controller reported bus-off, and no restart since
 	Times *Times // arrivals in virtual time of the frames of a pair; nil: there are none
 
 	errorsOnly bool // the socket receives error frames only: DialErrors

@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -176,5 +177,29 @@ func TestARampIsTheLineBetweenTwoFrames(t *testing.T) {
 	})
 	if d := largestDifference(entries, followFine(k, nil, h.Tables.Start)); !(d <= 1e-9) {
 		t.Errorf("largest difference %g rad/s", d)
+	}
+}
+
+// Faults on inputs, on received frames and on their signals, and frames between ticks: the replay
+// repeats the run bit for bit.
+func TestARunWithArrivalsRampsAndFaultsReplays(t *testing.T) {
+	dir := t.TempDir()
+	scenario := filepath.Join(dir, "s.yaml")
+	text := "scenario: s\nfor: 4 s\nfaults:\n  - {input: clutch2.pressure, noise: 0.5 bar, at: 500 ms, for: 1 s, seed: 3}\n" +
+		"  - {input: clutch1.pressure, delay: 21 ms, at: 1 s, for: 2 s}\n  - {frame: TCU_Pressure_1, delay: 14 ms, at: 2 s, for: 300 ms}\n" +
+		"  - {bus: drive, bus_off: true, at: 3 s, for: 105 ms}\n"
+	if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file := benchtest.DemoFile(t, "period: 5 ms", "period: 7 ms", "scheduler: fifo ", "inputs_at: arrival\nscheduler: fifo ",
+		"cycle: 5 ms", "cycle: 7 ms", "cycle: 10 ms, counter", "cycle: 14 ms, counter", "phase: 5 ms", "phase: 7 ms", "cycle: 10 ms, phase", "cycle: 14 ms, phase",
+		"    receive:", "    messages: {TCU_Pressure_1: {cycle: 10 ms, timeout: 50 ms, on_timeout: {substitute: {clutch1.pressure: 3 bar}}, ramp: [clutch1.pressure]}}\n    receive:")
+	rec := filepath.Join(dir, "r.rec")
+	r, err := Simulation{Plant: file, Scenario: scenario, Every: 1, Record: rec}.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := (Replay{Record: rec}).Run(); err != nil || same.Ticks != int64(r.Ticks) || r.Transitions < 12 {
+		t.Errorf("replay: %+v, %v; %d ticks, %d transitions", same, err, r.Ticks, r.Transitions)
 	}
 }
