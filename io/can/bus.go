@@ -74,7 +74,7 @@ func newBus(fd int) *Bus {
 }
 
 // Stamp is the reception time of a frame, ns since 1970; 0 where none is known, as on
-// a pair.
+// a pair. On a pair with Bus.Times, Soft is that of virtual time, ns since the start.
 type Stamp struct {
 	Soft int64 // software stamp of the kernel, CLOCK_REALTIME, ns
 	Hard int64 // hardware stamp of the controller, on its own free-running clock, ns
