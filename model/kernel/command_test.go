@@ -20,12 +20,12 @@ func placesRuns() (list []Options) {
 	return list
 }
 
-// course is a command over time: each row is an instant, s, and the value and the slope from it on.
+// polyline is a command over time: each row is an instant, s, and the value and the slope from it on.
 // The first row is at 0.
-type course [][3]float64
+type polyline [][3]float64
 
 // at returns the value and the slope at an instant; at that of a row, those after it.
-func (c course) at(t float64) (value, slope float64) {
+func (c polyline) at(t float64) (value, slope float64) {
 	i := slices.IndexFunc(c, func(row [3]float64) bool { return row[0] > t })
 	if i < 0 {
 		i = len(c)
@@ -34,8 +34,8 @@ func (c course) at(t float64) (value, slope float64) {
 	return row[1] + row[2]*(t-row[0]), row[2]
 }
 
-// source returns the course as a table of time.
-func (c course) source() (s model.Source) {
+// source returns the polyline as a table of time.
+func (c polyline) source() (s model.Source) {
 	for i, row := range c {
 		if i > 0 {
 			before := c[i-1]
@@ -48,8 +48,8 @@ func (c course) source() (s model.Source) {
 	return s
 }
 
-// command sets input i of the next step, of length h, to the course.
-func (c course) command(k *run, i int, h float64) {
+// command sets input i of the next step, of length h, to the polyline.
+func (c polyline) command(k *run, i int, h float64) {
 	from := float64(k.tick) * h
 	value, slope := c.at(from + 1e-11)
 	value -= slope * 1e-11
@@ -64,11 +64,11 @@ func (c course) command(k *run, i int, h float64) {
 	}
 }
 
-// randomCourse returns a course from lo to hi over 1 s. Most rows are less than 10 ms apart, at most
+// randomPolyline returns a polyline from lo to hi over 1 s. Most rows are less than 10 ms apart, at most
 // four in a step of 10 ms.
-func randomCourse(r *rand.Rand, lo, hi float64, ramped bool) course {
+func randomPolyline(r *rand.Rand, lo, hi float64, ramped bool) polyline {
 	value := func() float64 { return lo + r.Float64()*(hi-lo) }
-	c := course{{0, value(), 0}}
+	c := polyline{{0, value(), 0}}
 	for t := 0.0; t < 1; {
 		if t += 0.005 + 0.02*r.Float64(); r.IntN(8) == 0 {
 			t += 0.1
@@ -92,11 +92,11 @@ func TestACommandActsFromItsInstantInsideAStep(t *testing.T) {
 	for seed, delays := range [][3]float64{{0, 0.0037, 0}, {0.0037, 0.0183, 0.0183}, {0, 0, 0}, {0, 0, 0.02}} {
 		for _, opt := range placesRuns() {
 			opt.Places, opt.Driven, opt.Ramped = 12, []bool{true, true, true}, []bool{false, false, true}
-			r, courses := rand.New(rand.NewPCG(uint64(seed), 1)), [3]course{}
+			r, polylines := rand.New(rand.NewPCG(uint64(seed), 1)), [3]polyline{}
 			torques := []torque{}
-			for i := range courses {
-				courses[i] = randomCourse(r, -5, 5, i == 2)
-				torques = append(torques, torque{0, always(courses[i][0][1])})
+			for i := range polylines {
+				polylines[i] = randomPolyline(r, -5, 5, i == 2)
+				torques = append(torques, torque{0, always(polylines[i][0][1])})
 			}
 			sys := rig{J: []float64{J}, Torques: torques}.system()
 			for i, d := range delays {
@@ -104,12 +104,12 @@ func TestACommandActsFromItsInstantInsideAStep(t *testing.T) {
 			}
 			k := start(t, sys, opt)
 			for range 90 {
-				for i, c := range courses {
+				for i, c := range polylines {
 					c.command(k, i, h)
 				}
 				k.step()
 				now, want := float64(k.tick)*h, 0.0
-				for i, c := range courses {
+				for i, c := range polylines {
 					end := now - delays[i]
 					want += delays[i] * c[0][1] // before the first command has arrived
 					if end < 0 {
@@ -141,7 +141,7 @@ func TestCommandsInsideAStepMoveThePlantAsItsOwnTablesDo(t *testing.T) {
 	for seed := range uint64(12) {
 		for _, opt := range placesRuns() {
 			r := rand.New(rand.NewPCG(seed, 7))
-			courses := []course{randomCourse(r, 0, 30, true), randomCourse(r, -4, 20, seed%2 == 0), randomCourse(r, -10, 10, false)}
+			polylines := []polyline{randomPolyline(r, 0, 30, true), randomPolyline(r, -4, 20, seed%2 == 0), randomPolyline(r, -10, 10, false)}
 			plant := func(sources ...model.Source) *model.System {
 				return rig{
 					J: []float64{1.3, 0.7, 0.4}, Springs: []spring{{1, 2, 400, 0.3}}, X0: []float64{10, -3, 0, 0},
@@ -149,12 +149,12 @@ func TestCommandsInsideAStepMoveThePlantAsItsOwnTablesDo(t *testing.T) {
 					Torques:   []torque{{0, sources[2]}},
 				}.system()
 			}
-			own := start(t, plant(courses[0].source(), courses[1].source(), courses[2].source()), Options{Period: opt.Period, Scheme: opt.Scheme, Stepping: opt.Stepping})
+			own := start(t, plant(polylines[0].source(), polylines[1].source(), polylines[2].source()), Options{Period: opt.Period, Scheme: opt.Scheme, Stepping: opt.Stepping})
 			opt.Places, opt.Driven, opt.Ramped = 12, []bool{true, true, true}, []bool{true, seed%2 == 0, false}
-			k := start(t, plant(always(courses[0][0][1]), always(courses[1][0][1]), always(courses[2][0][1])), opt)
+			k := start(t, plant(always(polylines[0][0][1]), always(polylines[1][0][1]), always(polylines[2][0][1])), opt)
 			transitions := 0
 			for range 90 {
-				for i, c := range courses {
+				for i, c := range polylines {
 					c.command(k, i, h)
 				}
 				k.step()
@@ -192,7 +192,7 @@ func TestCommandsInsideAStepLockAndBreakAtTheirInstants(t *testing.T) {
 	for _, opt := range placesRuns() {
 		opt.Driven = []bool{true, true}
 		k := start(t, brake(1, always(0), always(0)).system(), opt)
-		pressed, pulled := course{{0, 0, 0}, {bites, K, 0}}, course{{0, 0, 0}, {breaks, load, 0}}
+		pressed, pulled := polyline{{0, 0, 0}, {bites, K, 0}}, polyline{{0, 0, 0}, {breaks, load, 0}}
 		for range 120 {
 			pressed.command(k, 0, h)
 			pulled.command(k, 1, h)
