@@ -59,6 +59,24 @@ func countPanics(drive func(int, bool), driven func(int) bool, own func(int) flo
 	return n
 }
 
+// change announces changes in a step of length h from its inputs, as in same_test.go.
+func change(k any, u []float64, tick int, h float64) {
+	c, ok := k.(interface {
+		Change(i int, at, value, slope float64)
+	})
+	if !ok {
+		return
+	}
+	for n := range tick %% 8 {
+		i, at := (tick+3*n)%%len(u), h*float64((tick*13+n*29)%%31)/30
+		value, slope := u[(i+n)%%len(u)], 0.0
+		if i%%2 == 0 {
+			slope = float64(float64(n%%3) * (u[i] - value)) / h
+		}
+		c.Change(i, at, value, slope)
+	}
+}
+
 // stepper is a kernel.
 type stepper interface {
 	Step(y, u []float64)
@@ -102,7 +120,7 @@ const followText = `	func() {
 		k.Output(y)
 		out := append([]float64{float64(p + 1)}, y...)
 		out = append(out, countPanics(k.Drive, k.Driven, k.Own, m))
-		for ; len(rows) > 0; rows = rows[3+m:] {
+		for tick := 0; len(rows) > 0; tick, rows = tick+1, rows[3+m:] {
 			switch rows[0] {
 			case 1:
 				k.Reset()
@@ -116,6 +134,7 @@ const followText = `	func() {
 					answer++
 				}
 			}
+			change(k, rows[3:3+m], tick, float64(%[1]s.PeriodNs)*1e-9)
 			k.Step(y, rows[3:3+m])
 			events := k.Events()
 			out = append(out, float64(1+p+4*len(events)), answer)

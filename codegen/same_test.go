@@ -81,9 +81,46 @@ var variants = map[string]func(sys *model.System, opt *kernel.Options){
 		opt.Driven = slices.Repeat([]bool{true}, len(sys.Inputs))
 	},
 	"in parts": func(sys *model.System, _ *kernel.Options) { sys.Partition = &model.Partition{Sub: 4, Iter: 1} },
+	"changing": changing,
+	"changing sparse": func(sys *model.System, opt *kernel.Options) {
+		changing(sys, opt)
+		opt.Stepping = kernel.Sparse
+	},
+	"changing papers": func(sys *model.System, opt *kernel.Options) {
+		changing(sys, opt)
+		opt.Scheme = kernel.Papers
+		for i := range sys.Inputs {
+			sys.Inputs[i].Delay = float64(i%3) * 0.0037
+		}
+	},
 	"papers and driven": func(sys *model.System, opt *kernel.Options) {
 		opt.Scheme, opt.Driven = kernel.Papers, slices.Repeat([]bool{true}, len(sys.Inputs))
 	},
+}
+
+// changing makes all inputs change inside of the steps, half of them with a slope.
+func changing(sys *model.System, opt *kernel.Options) {
+	opt.Driven, opt.Places = slices.Repeat([]bool{true}, len(sys.Inputs)), 4
+	for i := range sys.Inputs {
+		opt.Ramped = append(opt.Ramped, i%2 == 0)
+	}
+}
+
+// changer is a kernel whose inputs change inside of a step.
+type changer interface {
+	Change(i int, at, value, slope float64)
+}
+
+// change announces changes in a step of length h from its inputs; runnerText has the same.
+func change(k changer, u []float64, tick int, h float64) {
+	for n := range tick % 8 {
+		i, at := (tick+3*n)%len(u), h*float64((tick*13+n*29)%31)/30
+		value, slope := u[(i+n)%len(u)], 0.0
+		if i%2 == 0 {
+			slope = float64(float64(n%3)*(u[i]-value)) / h
+		}
+		k.Change(i, at, value, slope)
+	}
 }
 
 // assembled prepares the tables of a plant. The default period is 5 ms.
@@ -172,12 +209,13 @@ func tickCommands(s subject, seed uint64) [][]float64 {
 
 // follow returns the results of the table kernel for commands. The first row ends with the number
 // of panics that the generated kernel must have for indices of no input.
-func follow(k *kernel.Kernel, rows [][]float64) (out [][]float64) {
+func (s *subject) follow(rows [][]float64) (out [][]float64) {
+	k := kernel.New(s.tables)
 	_, p := k.Dims()
 	y := make([]float64, p)
 	k.Output(y)
 	out = append(out, append(append([]float64(nil), y...), 9)) // three calls, three indices
-	for _, row := range rows {
+	for tick, row := range rows {
 		switch row[0] {
 		case 1:
 			k.Reset()
@@ -190,6 +228,9 @@ func follow(k *kernel.Kernel, rows [][]float64) (out [][]float64) {
 			if answer = k.Own(i); k.Driven(i) {
 				answer++
 			}
+		}
+		if s.tables.Places > 0 {
+			change(k, row[3:], tick, float64(s.tables.PeriodNs)*1e-9)
 		}
 		k.Step(y, row[3:])
 		line := append([]float64{answer}, y...)
@@ -293,7 +334,7 @@ func compare(t *testing.T, list []subject) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.compareBits(t, follow(kernel.New(s.tables), rows[i]), data)
+			s.compareBits(t, s.follow(rows[i]), data)
 		})
 	}
 }
@@ -331,7 +372,7 @@ func (s *subject) compareBits(t *testing.T, want [][]float64, data []byte) {
 // has random options.
 var usual = []string{
 	"coupled-clutches", "coupled-clutches:held", "coupled-clutches:sparse", "coupled-clutches:papers and driven",
-	"powershift:driven", "powershift:factorised", "hybrid-clearance:papers", "rail17:in parts",
+	"powershift:driven", "powershift:factorised", "powershift:changing", "hybrid-clearance:changing papers", "automatic4:changing sparse", "hybrid-clearance:papers", "rail17:in parts",
 	"random:1", "random:6", "random:11", "random:33", "random:2001", "random:2003", "random:2008",
 }
 

@@ -17,12 +17,14 @@ type calls struct {
 	// Receive.
 	receiveLong    func(l *Loop, k int64)
 	decodeCopies   func(l *Loop, b, at int, k, n int64)
+	decodeFrame    func(l *Loop, b, at int, k int64, late, withheld bool)              // converts stamps, enters the ring, 490 bytes deep
 	filterReceived func(s *fault.Set, b int, f *can.Frame, at can.Stamp) (int64, bool) // changes signals and checksums
 	superviseMap   func(m *sigmap.Map, u []float64, k int64) sigmap.Request            // checks protection, 260 bytes deep
 
 	// Step.
-	disturbInputs  func(s *fault.Set, k int64, u []float64) []float64 // evaluates the plant's own input waveforms
-	disturbSignals func(s *fault.Set, k int64, y []float64)           // evaluates waveforms
+	advanceInputs  func(s *Inputs, k int64, u []float64, set *fault.Set) []float64 // announces changes to the plant
+	disturbInputs  func(s *fault.Set, k int64, u []float64) []float64              // evaluates the plant's own input waveforms
+	disturbSignals func(s *fault.Set, k int64, y []float64)                        // evaluates waveforms
 
 	// Send: all of these are called below send.
 	sendHeld        func(l *Loop, b int, k int64)                                      // transmits, 280 bytes deep
@@ -38,7 +40,9 @@ func newCalls() calls {
 		beginPoint:     (*Loop).beginPoint,
 		receiveLong:    (*Loop).receiveLong,
 		decodeCopies:   (*Loop).decodeCopies,
+		decodeFrame:    (*Loop).decodeFrame,
 		filterReceived: (*fault.Set).FilterReceived, superviseMap: (*sigmap.Map).Tick,
+		advanceInputs: (*Inputs).Advance,
 		disturbInputs: (*fault.Set).DisturbInputs, disturbSignals: (*fault.Set).DisturbSignals,
 		sendHeld: (*Loop).sendHeld, encodeAndSend: (*Loop).encodeAndSend, prepareCounters: (*fault.Set).PrepareCounters, disturbFrame: (*fault.Set).DisturbFrame,
 	}

@@ -104,6 +104,7 @@ type Config struct {
 	Budget  time.Duration
 	Watch   Watch
 	Start   []float64 // m, inputs before the first frame
+	Inputs  InputPlan // when the values of received frames act
 	Warmup  int       // steps before the first tick; only for a plant with Reset
 	Virtual bool      // the ticker runs in virtual time: phases are not measured, and no tick is late
 	Safe    SafeValues

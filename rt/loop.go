@@ -1,6 +1,7 @@
 package rt
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -18,8 +19,8 @@ type Plant interface {
 	Dims() (m, p int) // len(u), len(y)
 }
 
-// Changer is a Plant whose parameters change at grid points known before the run.
-type Changer interface {
+// ParameterChanger is a Plant whose parameters change at grid points known before the run.
+type ParameterChanger interface {
 	Changes() (decided int, refused uint64) // number decided so far, those that were refused as bits
 }
 
@@ -82,8 +83,11 @@ type Loop struct {
 	original  can.Frame // scratch of receiveFrame
 	onlyAsked bool      // the frame at hand is sent because of a request alone
 
-	changer Changer // the plant, where its parameters change; nil: they do not
-	changes int     // changes entered in the ring
+	changer ParameterChanger // the plant, where its parameters change; nil: they do not
+	changes int              // changes entered in the ring
+
+	inputs *Inputs
+	clock  realtimeClock // of the receive stamps, in the tick at hand
 
 	disturbance
 }
@@ -122,11 +126,17 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 		l.cfg.Budget = cfg.Period / 2
 	}
 	driver, _ := p.(fault.Driver)
-	l.changer, _ = p.(Changer)
+	l.changer, _ = p.(ParameterChanger)
 	var err error
 	if l.faults, err = fault.New(cfg.Faults, fault.System{PeriodNs: int64(cfg.Period), M: m, P: q, Maps: maps, Plant: driver}); err != nil {
 		return nil, err
 	}
+	changer, ok := p.(Changer)
+	if cfg.Inputs.IsTimed() && !ok {
+		return nil, errors.New("rt: the kernel in use takes its inputs at the start of a step only: " +
+			"use inputs_at: grid without a ramp, or generate it again from this bench")
+	}
+	l.inputs = NewInputs(cfg.Inputs, maps, int64(cfg.Period), cfg.Start, changer)
 	l.wire = make([]wireClock, len(buses))
 	l.arrivals, l.departures, l.calls = make([]arrival, rx), make([]departure, tx), newCalls()
 	l.times.real = len(buses) > 0 && !cfg.Virtual
@@ -142,7 +152,8 @@ func (l *Loop) UseCoders(coders []Signals) { l.coders = coders }
 // is not 0.
 //
 // Missed points are stepped after the receive. So under Skip and CatchUp a command that arrived
-// during the gap drives the missed points too: its arrival within the gap is not known.
+// during the gap drives the missed points too. With InputPlan.AtArrival and a receive stamp it drives
+// them from its arrival on.
 //
 //go:nosplit
 func (l *Loop) Tick(n int64) {
@@ -159,6 +170,7 @@ func (l *Loop) Tick(n int64) {
 	if n = l.countMissed(woke, n); l.reason == NotEnded {
 		l.calls.beginPoint(l, l.k+1)
 	}
+	l.clock.measured = false
 	l.receive()
 	l.times.addPhase(Receive)
 	if l.reason == NotEnded {
@@ -253,8 +265,9 @@ func (l *Loop) dropMissed(n int64) {
 //go:nosplit
 func (l *Loop) step() {
 	l.k++
-	u := l.calls.disturbInputs(l.faults, l.k, l.U)
-	l.plant.Step(l.Y, u)
+	u := l.calls.advanceInputs(l.inputs, l.k, l.U, l.faults)
+	u = l.calls.disturbInputs(l.faults, l.k, u)
+	l.plant.Step(l.Y, l.inputs.Command(u, l.faults))
 	l.enterChanges()
 	l.calls.disturbSignals(l.faults, l.k, l.Y)
 	l.status.ring.enterStep(l.k, u, l.Y)
@@ -314,6 +327,7 @@ func (l *Loop) publish() {
 	p.BusErrors.Store(s.Errors)
 	p.BusOffs.Store(s.Offs)
 	p.Saturated.Store(saturated)
+	p.InputsMerged.Store(l.inputs.Merged)
 	if i := l.cfg.Watch.Events; i >= 0 {
 		p.Events.Store(uint64(l.Y[i]))
 	}

@@ -331,8 +331,19 @@ func TestTickDoesNotAllocate(t *testing.T) {
 		{"skipped ticks", Overrun{Skip, 10}, 4, func(b *bench) { b.command(t, 3); b.unit.Recv(frames) }},
 		{"late ticks", Overrun{CatchUp, 10}, 4, func(b *bench) { b.command(t, 3); b.unit.Recv(frames) }},
 		{"a lost state", Overrun{}, 0, func(b *bench) { b.plant.x = math.NaN() }},
+		{"arrivals and ramps", Overrun{}, 0, func(b *bench) {
+			for i := range 6 {
+				b.command(t, float64(b.k%50)+float64(i))
+				b.stamps[0] = can.Stamp{}
+			}
+			b.unit.Recv(frames)
+		}},
 	} {
-		b := newBench(t, c.o)
+		b := newBench(t, c.o, func(cfg *Config, p *integrator) {
+			if p.changes = make([]lineFrom, 0, 64); c.name == "arrivals and ramps" {
+				cfg.Inputs = InputPlan{AtArrival: true, RampNs: []int64{7e6}}
+			}
+		})
 		n := testing.AllocsPerRun(500, func() {
 			c.each(b)
 			b.Tick(1 + c.miss)

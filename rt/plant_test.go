@@ -34,6 +34,14 @@ type integrator struct {
 	failsAt float64 // the step at which its state is lost, 0: never
 	resets  int
 	during  func(step int) // what happens in a step; nil: nothing
+	changes []lineFrom     // of the next step, by rising instant
+}
+
+// lineFrom is the line that the input follows from an instant on.
+type lineFrom struct{ at, value, slope float64 }
+
+func (p *integrator) Change(_ int, at, value, slope float64) {
+	p.changes = append(p.changes, lineFrom{at, value, slope})
 }
 
 func (p *integrator) Dims() (m, q int) { return 1, outputs }
@@ -46,7 +54,14 @@ func (p *integrator) Step(y, u []float64) {
 	if p.steps == p.failsAt {
 		p.x = math.NaN()
 	}
-	p.x += p.h * u[0]
+	now := lineFrom{value: u[0]}
+	p.changes = append(p.changes, lineFrom{at: p.h})
+	for _, c := range p.changes {
+		d := c.at - now.at
+		p.x += d*now.value + d*d*now.slope/2
+		now = c
+	}
+	p.changes = p.changes[:0]
 	y[outX], y[outSteps], y[outEvents], y[outTransitions] = p.x, p.steps, 2*p.steps, 3*p.steps
 	y[outLag], y[outFault] = p.lag/p.steps, 0
 	if p.x != p.x {

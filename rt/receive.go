@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"lockstep/io/can"
 	"lockstep/io/sigmap"
 	"lockstep/rt/fault"
 	"lockstep/sched"
@@ -136,7 +137,7 @@ func (l *Loop) receiveFrame(b, at int, k int64) {
 //go:nosplit
 func (l *Loop) filterAndDecode(b, at int, k int64, late bool) {
 	copies, withheld := l.filter(b, at)
-	l.decodeFrame(b, at, k, late, withheld)
+	l.calls.decodeFrame(l, b, at, k, late, withheld)
 	if copies > 0 {
 		l.frames[at] = l.faults.Copied
 		l.calls.decodeCopies(l, b, at, k, copies)
@@ -169,10 +170,20 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 	}
 
 	l.entry.beginFrame(k, b, i)
+	valid := i >= 0 && !withheld && result.Valid()
+	if valid && !late {
+		l.entry.Acts = l.actsFrom(b, at)
+	}
+	if l.cfg.Virtual {
+		l.stamps[at] = can.Stamp{}
+	}
 	l.entry.Fate, l.entry.Safe, l.entry.Stamp, l.entry.Copy, l.entry.Withheld = Received, false, l.stamps[at], late, withheld
 	l.status.ring.enterFrame(&l.entry, f)
 	if withheld {
 		return
+	}
+	if valid {
+		l.inputs.Receive(b, i, l.entry.Acts, l.U)
 	}
 	if i < 0 {
 		conflict := l.countConflict(b, f.ID, k)
@@ -206,7 +217,7 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 func (l *Loop) decodeCopies(b, at int, k, n int64) {
 	off := l.faults.BusIsOff(b)
 	for range min(n, fault.MaxBurst+1) {
-		l.decodeFrame(b, at, k, true, off)
+		l.calls.decodeFrame(l, b, at, k, true, off)
 	}
 }
 

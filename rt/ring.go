@@ -71,6 +71,7 @@ type Entry struct {
 	Withheld bool          // of a frame: a fault keeps a Sent frame from the bus, a Received one from the plant
 	Message  int           // of a frame: index in Map.Rx or Map.Tx; -1: unknown
 	Stamp    can.Stamp     // of a frame: when it came in or went out
+	Acts     int64         // of a received frame: instant from which its values act, ns since grid point 0; OnGrid: see Inputs
 	At       int64         // of a timing: the wake-up, ns on CLOCK_MONOTONIC
 	Lost     int64         // of a timing: grid points missed before this one
 	Spent    [phases]int64 // of a timing, ns
@@ -134,7 +135,7 @@ type frameWords [unsafe.Sizeof(can.Frame{}) / 8]uint64
 //
 //go:nosplit
 func (e *Entry) beginFrame(tick int64, bus, message int) {
-	e.Tick, e.Bus, e.Message, e.Copy, e.Withheld = tick, bus, message, false, false
+	e.Tick, e.Bus, e.Message, e.Copy, e.Withheld, e.Acts = tick, bus, message, false, false, OnGrid
 }
 
 // The flags of a frame's entry, besides its bus, fate and message.
@@ -174,7 +175,7 @@ func (r *ring) enterStamped(e *Entry, f *can.Frame) {
 	if e.Copy {
 		flags |= flagCopy
 	}
-	head := [...]uint64{uint64(e.Tick), uint64(e.Stamp.Soft), uint64(e.Stamp.Hard)}
+	head := [...]uint64{uint64(e.Tick), uint64(e.Stamp.Soft), uint64(e.Stamp.Hard), uint64(e.Acts)}
 	words := (*frameWords)(unsafe.Pointer(f))
 	r.enter(KindFrame, flags, head[:], words[:1+min(f.Len+7, 64)/8], nil)
 }
@@ -246,8 +247,8 @@ func (p *StatusBlock) NextEntry(e *Entry) bool {
 	case KindFrame:
 		e.Safe, e.Withheld, e.Copy = first&flagSafe != 0, first&flagWithheld != 0, first&flagCopy != 0
 		e.Bus, e.Fate, e.Message = int(first>>24&31), Fate(first>>16), int(int16(first))
-		e.Stamp.Soft, e.Stamp.Hard = int64(list[0]), int64(list[1])
-		copy((*frameWords)(unsafe.Pointer(&e.Frame))[:], list[2:])
+		e.Stamp.Soft, e.Stamp.Hard, e.Acts = int64(list[0]), int64(list[1]), int64(list[2])
+		copy((*frameWords)(unsafe.Pointer(&e.Frame))[:], list[3:])
 		e.Frame.Res0, e.Frame.Res1 = 0, 0
 	case KindTiming:
 		e.At, e.Lost = int64(list[0]), int64(list[1])

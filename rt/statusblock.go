@@ -140,15 +140,20 @@ type StatusBlock struct {
 	RxBadSize  atomic.Uint64 // datagrams that are not a frame
 	RxOverflow atomic.Uint64 // frames the kernel dropped because its buffer was full
 	RxBound    atomic.Uint64 // ticks that left frames unread because they had read MaxRecv
-	RxStale    atomic.Uint64 // frames from before the first tick, discarded
-	TxFrames   atomic.Uint64 // frames sent
-	TxDropped  atomic.Uint64 // frames the bus did not take
-	TxAgain    atomic.Uint64 // frames that the bus did not take, sent at the next tick with its values
-	TxLost     atomic.Uint64 // frames due at missed grid points, not sent
-	TxRefused  atomic.Uint64 // frames not sent because a signal was NaN
-	Saturated  atomic.Uint64 // signals sent at the limit of their range
-	BusDown    atomic.Uint64 // ticks that found a bus down
-	BusErrors  atomic.Uint64 // calls that failed to read or write a bus for another reason
+	// With InputPlan.AtArrival: valid frames whose stamp is not between the last grid point and its
+	// reading, which act at the nearest instant; valid frames without a stamp, which act from the
+	// start of their step; and instants beyond MaxPlaces in a step.
+	InputsMoved, InputsUnstamped, InputsMerged atomic.Uint64
+
+	RxStale   atomic.Uint64 // frames from before the first tick, discarded
+	TxFrames  atomic.Uint64 // frames sent
+	TxDropped atomic.Uint64 // frames the bus did not take
+	TxAgain   atomic.Uint64 // frames that the bus did not take, sent at the next tick with its values
+	TxLost    atomic.Uint64 // frames due at missed grid points, not sent
+	TxRefused atomic.Uint64 // frames not sent because a signal was NaN
+	Saturated atomic.Uint64 // signals sent at the limit of their range
+	BusDown   atomic.Uint64 // ticks that found a bus down
+	BusErrors atomic.Uint64 // calls that failed to read or write a bus for another reason
 
 	Allocs      atomic.Uint64 // allocations of the process between first and last tick
 	GCCycles    atomic.Uint64 // garbage collections between first and last tick

@@ -74,7 +74,7 @@ bool name_driven(name_kernel *k, int64_t i);
 
 // name_own returns the value of input i's own source in the middle of the next step.
 double name_own(name_kernel *k, int64_t i);
-
+CHANGE
 // Names and units of the ports, by index. An empty list has one empty entry. input_start holds the
 // values of the inputs' own sources at time 0. The result of name_step counts state_names from 1.
 extern const char *const name_input_names[], *const name_input_units[];
@@ -87,6 +87,34 @@ extern const char *const name_state_names[];
 #endif
 
 #endif`
+
+// cChangeHeader and cChange are the declaration and the definition of name_change.
+const (
+	cChangeHeader = `
+// name_change makes input i follow the line value + slope * (t - at) in the next step, from t = at, s
+// after its start, to its next change or the end of the step. The step after it begins with its own
+// u. Changes of one input must come in the order of their instants. If a step has more instants than
+// places, the changes beyond act at the last one.
+void name_change(name_kernel *k, int64_t i, double at, double value, double slope);
+
+`
+	cChange = `
+void name_change(name_kernel *k, int64_t i, double at, double value, double slope) {
+	if (i >= 0 && i < NAME_INPUTS) {
+		%s(k, i, at, value, slope);
+	}
+}
+`
+)
+
+// ifChanges returns a text with the names of this kernel if its commands change inside of a step,
+// otherwise an empty line.
+func (b *Translation) ifChanges(text string) string {
+	if b.entryPoints[changeEntry] == "" {
+		return "\n"
+	}
+	return strings.NewReplacer("name_", b.prefix+"_", "NAME_", strings.ToUpper(b.prefix)+"_").Replace(text)
+}
 
 // header returns the lines of the header.
 func (b *Translation) header(prefix string, about Metadata) []string {
@@ -107,6 +135,7 @@ func (b *Translation) header(prefix string, about Metadata) []string {
 	}
 
 	text := strings.NewReplacer("name_", prefix+"_", "NAME_", strings.ToUpper(prefix)+"_").Replace(cHeader)
+	text = strings.Replace(text, "CHANGE\n", b.ifChanges(cChangeHeader), 1)
 	text = fmt.Sprintf(text, b.inputs, b.outputs, floatLiteral(about.Period), cString(about.Hash), strings.Join(kernel.text, "\n")+"\n")
 	return append(w.text, strings.Split(text, "\n")...)
 }
@@ -176,6 +205,9 @@ func (b *Translation) source(prefix string, about Metadata) []string {
 	e := b.entryPoints
 	closing := fmt.Sprintf(cClosing, e["create"], e["reset"], e["step"], e["output"], e["drive"], e["driven"], e["own"], max(0, about.Fault))
 	text = append(text, strings.Split(named.Replace(closing), "\n")...)
+	if change := e[changeEntry]; change != "" {
+		text = append(text, strings.Split(fmt.Sprintf(b.ifChanges(cChange), change), "\n")...)
+	}
 	w := lines{}
 	names := func(p Port) string { return cString(p.Name) }
 	units := func(p Port) string { return cString(p.Unit) }

@@ -36,7 +36,10 @@ type translator struct {
 }
 
 // entryNames are the entry points of a tick: methods of Kernel.
-var entryNames = []string{"create", "reset", "step", "output", "drive", "driven", "own"}
+var entryNames = []string{"create", "reset", "step", "output", "drive", "driven", "own", changeEntry}
+
+// changeEntry is the entry point that only kernels have whose commands change inside of a step.
+const changeEntry = "change"
 
 // Translation is a tick in C.
 type Translation struct {
@@ -83,13 +86,17 @@ func newTranslation(t *tickText, prefix string) (*Translation, error) {
 	g.kernel = kernel
 	body := &Translation{prefix: prefix, entryPoints: map[string]string{}}
 	var entries []*types.Func
+	var present []string
 	for _, name := range entryNames {
 		o, _, _ := types.LookupFieldOrMethod(types.NewPointer(kernel.Type()), true, t.pkg, name)
 		fn, ok := o.(*types.Func)
+		if name == changeEntry && !ok {
+			continue
+		}
 		if !ok || t.funcs[fn] == nil {
 			return nil, fmt.Errorf("c99: the Go text has no method %s of Kernel", name)
 		}
-		entries = append(entries, fn)
+		entries, present = append(entries, fn), append(present, name)
 	}
 
 	step := entries[slices.Index(entryNames, "step")].Signature().Params()
@@ -97,7 +104,7 @@ func newTranslation(t *tickText, prefix string) (*Translation, error) {
 	g.flow = newFlow(t, entries)
 	g.reserveNames()
 	g.nameGlobals()
-	for i, name := range entryNames {
+	for i, name := range present {
 		body.entryPoints[name] = g.names[entries[i]]
 	}
 	g.public = true

@@ -302,7 +302,18 @@ func (k *Kernel) Driven(i int) bool { return k.driven(known(i)) }
 //
 //go:nosplit
 func (k *Kernel) Own(i int) float64 { return k.own(known(i)) }
-
+{{if .Tables.Places}}
+// Change makes input i follow the line value + slope·(t - at) in the next step, from t = at, s after
+// its start, to the next change of the input or the end of the step. The step after it begins with
+// its own u. A slope needs an input that was generated with one.
+//
+// A change at the start needs no place. A change at the end of the step, or later, is ignored.
+// Changes of one input must come in the order of their instants. A step has {{.Tables.Places}} places; if all
+// are taken, the last one moves to the instant of a later change, and the changes there move with it.
+//
+//go:nosplit
+func (k *Kernel) Change(i int, at, value, slope float64) { k.change(known(i), at, value, slope) }
+{{end}}
 // known returns i if it is the index of an input, and panics otherwise: the tick would mask i to
 // the index of another input.
 //

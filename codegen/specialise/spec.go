@@ -172,6 +172,9 @@ func (s *spec) runPass() {
 	s.addEntry("drive", "Drive", nil, nil)
 	s.addEntry("driven", "Driven", nil)
 	s.addEntry("own", "Own", nil)
+	if s.plant.Places > 0 {
+		s.addEntry("change", "Change", nil, nil, nil, nil)
+	}
 }
 
 // reservedNames are the names that a package-level name must not hide or repeat.

@@ -60,7 +60,7 @@ var ours = map[string][]string{
 	"rt":                 {"io/can", "io/sigmap", "rt/fault", "sched"},
 	"rt/bench":           {"io/can", "io/dbc", "io/framelog", "io/inputfile", "io/j1939", "io/messages", "io/record", "io/sigmap", "io/yamlfile", "model", "model/assemble", "model/kernel", "model/library", "model/network", "model/plantfile", "model/plants", "model/units", "rt", "rt/ecu", "rt/fault", "rt/host", "rt/target", "sched"},
 	"rt/bench/benchtest": {"model/plants"},
-	"rt/check":           {"io/can", "io/dbc", "io/j1939", "io/messages", "io/sigmap", "model", "model/assemble", "model/kernel", "model/network", "model/plantfile", "model/units", "rt/bench", "rt/scenario", "sched"},
+	"rt/check":           {"io/can", "io/dbc", "io/j1939", "io/messages", "io/sigmap", "model", "model/assemble", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/scenario", "sched"},
 	"rt/cmd/lockstep":    {"*"},
 	"rt/control":         {"io/messages", "io/sigmap", "model/kernel", "model/units", "rt", "rt/bench", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "sched", "sched/hostinfo"},
 	"rt/ecu":             {},

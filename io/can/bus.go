@@ -22,8 +22,9 @@ const batch = 32
 // Bus sends and receives frames on one socket. It is not safe for concurrent use.
 type Bus struct {
 	Stats Stats
-	FD    bool // the bus carries CAN FD frames: the interface's MTU is 72
-	Off   bool // the controller reported bus-off, and no restart since
+	FD    bool   // the bus carries CAN FD frames: the interface's MTU is 72
+	Off   bool   // the controller reported bus-off, and no restart since
+	Times *Times // arrivals in virtual time of the frames of a pair; nil: there are none
 
 	errorsOnly bool // the socket receives error frames only: DialErrors
 	inverted   bool // the filters name the frames not received: DialMonitor
@@ -73,10 +74,36 @@ func newBus(fd int) *Bus {
 }
 
 // Stamp is the reception time of a frame, ns since 1970; 0 where none is known, as on
-// a pair.
+// a pair. On a pair with Bus.Times, Soft is that of virtual time, ns since the start.
 type Stamp struct {
 	Soft int64 // software stamp of the kernel, CLOCK_REALTIME, ns
 	Hard int64 // hardware stamp of the controller, on its own free-running clock, ns
+}
+
+// Times are the arrivals of the frames that one end of a pair has sent and the other end in the same
+// process has not received, in virtual time.
+type Times struct {
+	list []int64 // ns since the start
+	read int     // entries read
+}
+
+// Add adds the arrival of the frame that was sent last, ns since the start.
+func (t *Times) Add(at int64) {
+	if t.read == len(t.list) {
+		t.list, t.read = t.list[:0], 0
+	}
+	t.list = append(t.list, at)
+}
+
+// next returns the arrival of the next frame; 0: it is not known.
+//
+//go:nosplit
+func (t *Times) next() int64 {
+	if t == nil || t.read == len(t.list) {
+		return 0
+	}
+	t.read++
+	return t.list[t.read-1]
 }
 
 // Recv moves received frames into dst and returns how many: 0 when there are
@@ -100,9 +127,13 @@ func (b *Bus) RecvAt(dst []Frame, at []Stamp) int {
 			if closed && b.msgs[i].Len == 0 {
 				continue
 			}
+			arrival := b.Times.next()
 			if b.readFrame(&dst[n], i) {
 				if n < len(at) {
 					at[n] = b.stamp
+					if arrival != 0 {
+						at[n].Soft = arrival
+					}
 				}
 				n++
 			}

@@ -13,7 +13,7 @@ import (
 )
 
 // magic begins a record; its last byte is the version.
-const magic = "lockrec6"
+const magic = "lockrec7"
 
 // marker begins every chunk; its first and last bytes are not text.
 var marker = [4]byte{0x9e, 'L', 'C', 0xe9}

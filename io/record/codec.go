@@ -16,6 +16,7 @@ type codec struct {
 	index      int64    // index of the last tick
 	time       int64    // time of the last frame or event
 	hard       int64    // last time of the controller
+	acts       int64    // last Frame.Acts
 	last       []uint64 // bits of the values of the last tick, inputs then outputs
 	beforeLast []uint64 // bits of the values of the tick before the last
 	phases     []int64  // phases of the last tick
@@ -28,7 +29,7 @@ func newCodec(h *Header) codec {
 
 // reset starts a new chunk.
 func (c *codec) reset() {
-	c.index, c.time, c.hard = 0, 0, 0
+	c.index, c.time, c.hard, c.acts = 0, 0, 0, 0
 	clear(c.last)
 	clear(c.beforeLast)
 	clear(c.phases)
@@ -95,8 +96,8 @@ func (c *codec) codeFrame(f *Frame) {
 	if c.reads {
 		*f = Frame{}
 	}
-	hard, bits := f.Hard != 0, byte(0)
-	flags := [...]*bool{&f.Sent, &f.Lost, &f.Safe, &f.Withheld, &f.Copy, &hard, &f.Other}
+	hard, acts, bits := f.Hard != 0, f.Acts != 0, byte(0)
+	flags := [...]*bool{&f.Sent, &f.Lost, &f.Safe, &f.Withheld, &f.Copy, &hard, &f.Other, &acts}
 	for i, set := range flags {
 		if *set {
 			bits |= 1 << i
@@ -111,6 +112,9 @@ func (c *codec) codeFrame(f *Frame) {
 	c.codeTime(&f.Tick, &f.Time)
 	if hard {
 		c.delta(&f.Hard, &c.hard)
+	}
+	if acts {
+		c.delta(&f.Acts, &c.acts)
 	}
 
 	var id [4]byte

@@ -14,7 +14,7 @@
 // A record is a file of this format. Numbers are little endian; a varint is that of
 // encoding/binary, in zigzag form if signed.
 //
-//	file    magic "lockrec6", then chunks: one header, one hand-over, data chunks, one end
+//	file    magic "lockrec7", then chunks: one header, one hand-over, data chunks, one end
 //	chunk    0  4  marker 9e 4c 43 e9
 //	         4  4  number of the chunk in its file, from 0
 //	         8  1  kind: 1 header, 2 data, 3 end, 4 hand-over
@@ -35,11 +35,12 @@
 //	        varints  phases, each minus the phase of the tick before, ns
 //	frame   byte     bits: 1 sent, 0 received; 2 not accepted by the bus; 4 with the safe
 //	                 values; 8 withheld, 16 a copy: see Frame; 32 with a time of the
-//	                 controller; 64 Other: see Frame
+//	                 controller; 64 Other: see Frame; 128 with Acts: see Frame
 //	        byte     bus
 //	        varint   tick, minus the index of the last tick record
 //	        varint   time, minus the time of the frame or event before, ns
 //	        varint   time of the controller, minus the last one before, ns; only with bit 32
+//	        varint   Acts, minus the last one before, ns; only with bit 128
 //	        4 1 1    identifier with the bits of can.Frame, length, flags of can.Frame
 //	        length   data
 //	event   byte     kind

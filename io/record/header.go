@@ -252,6 +252,10 @@ type Frame struct {
 	Tick int64 // tick that received or sent the frame; Other: a tick of about that time
 	Time int64 // time of reception by the kernel or of sending, ns since 1970 UTC; 0 unknown
 	Hard int64 // received: time stamp of the controller on its own clock, ns; 0 unknown
+
+	// Acts is the instant from which the values of a received frame act on the plant, inside of a step, ns
+	// after grid point 0; 0: from the start of the step.
+	Acts int64
 	can.Frame
 }
 

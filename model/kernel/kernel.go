@@ -68,9 +68,6 @@ type Kernel struct {
 	unconverged  uint64    // substeps in which the law iteration hit its limit
 	log          [maxEvents]Event
 
-	history     []float64 // History×inputs: u of the last ticks
-	latest      int64     // tick of the last u
-	current     []float64 // inputs of the tick latest
 	published   []float64 // m, sources as published at the grid time of tick publishedAt
 	publishedAt int64     // tick number; -1: none
 	timeTol     float64   // s; two instants closer than this are one
@@ -79,6 +76,7 @@ type Kernel struct {
 	contactTol  []float64 // mc, load of a contact that counts as zero, N·m; 0 of other elements
 	heldClosed  []bool    // mc, clearances held in a minimum substep in which they would close
 
+	commands
 	held held // of a quiet tick
 	substep
 	waves
@@ -157,7 +155,7 @@ func New(t *Tables) *Kernel {
 		plantState: newPlantState(t), input: make([]int, t.M), indicatorMax: vec(len(t.Indicators)),
 		slope: vec(t.FirstLaw - t.FirstAffine), offset: vec(t.FirstLaw - t.FirstAffine),
 		impacts: make([]int, mc), termMax: vec(mc), contactTol: vec(mc), heldClosed: make([]bool, mc),
-		history: vec(t.History * len(t.Inputs)), current: vec(len(t.Inputs)), published: vec(t.M),
+		published: vec(t.M), commands: newCommands(t),
 		sensors: sensors{make([]pulse, len(t.Pulses)), make([]int64, len(t.Pulses))},
 		substep: substep{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n), degree: t.Degree,
@@ -217,10 +215,8 @@ func (k *Kernel) Reset() {
 	}
 	copy(k.x, k.t.X0)
 	k.counts = counts{eta: 1}
-	k.tick, k.latest, k.lag, k.torqueTol = 0, -1, 0, 0
-	for i := range k.t.History {
-		copy(k.inputsAt(int64(i)), k.t.Start)
-	}
+	k.tick, k.lag, k.torqueTol = 0, 0, 0
+	k.clearCommands()
 	clear(k.idleShare)
 	clear(k.leavingZero)
 	clear(k.lawValues)
@@ -264,8 +260,8 @@ func (k *Kernel) modeAtSlip(i int, s float64) int8 {
 // 0.
 func (k *Kernel) Output(y []float64) { k.writeOutputs(y) }
 
-// Step advances the plant by one period. u holds the inputs from now on, in SI; y receives the
-// outputs at the new grid time.
+// Step advances the plant by one period. u holds the inputs from now on, in SI, up to the changes
+// that Change has announced; y receives the outputs at the new grid time.
 //
 // It panics where the lengths differ from Dims. It does not allocate. Its result depends only on
 // the calls since Reset.
@@ -289,41 +285,13 @@ func (k *Kernel) Step(y, u []float64) {
 	}
 
 	if k.fault != 0 {
-		copy(k.inputsAt(k.tick), k.inputsAt(k.tick-1))
+		k.repeatInputs()
 		clear(k.idleShare)
 		k.lag = 0
 	}
 
 	k.tick++
 	k.writeOutputs(y)
-}
-
-// acceptInputs stores the inputs of a tick. A commanded input that is not finite stops the plant:
-// the fault names a state that the input acts on, and the last inputs remain in force.
-//
-//go:nosplit
-func (k *Kernel) acceptInputs(u []float64) bool {
-	for i, j := range k.t.InputSignal {
-		if k.input[j] >= 0 && !(math.Abs(u[i]) <= math.MaxFloat64) {
-			k.fault = 1 + k.t.FirstState[i]
-			return false
-		}
-	}
-
-	copy(k.inputsAt(k.tick), u)
-	copy(k.current, u)
-	k.latest = k.tick
-	return true
-}
-
-// inputsAt returns the stored inputs of a tick. The ring spans as many ticks as the lag and the
-// longest dead time. Before the first tick the inputs are Tables.Start.
-//
-//go:nosplit
-func (k *Kernel) inputsAt(tick int64) []float64 {
-	m, ring := len(k.t.Inputs), int64(k.t.History)
-	at := int((tick+ring)%ring) * m
-	return k.history[at : at+m]
 }
 
 // stopIfNotFinite stops a plant whose state is not finite: the state returns to the start of the

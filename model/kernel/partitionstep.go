@@ -62,7 +62,7 @@ func (k *Kernel) setSources() {
 	clear(p.dv)
 	for j := range k.t.Signals[:k.t.FirstAffine] {
 		if i := k.input[j]; i >= 0 {
-			p.v[j] = k.commandAt(i, float64(k.h/2))
+			p.v[j] = k.commandAt(i, 0, float64(k.h/2))
 		} else {
 			p.v[j] = sourceAt(&k.t.Signals[j].Source, k.gridTime(), k.gridTime()+k.timeTol)
 		}

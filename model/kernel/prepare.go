@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -34,6 +35,7 @@ const (
 	extraEvents     = 64   // events located per tick beyond the budget, for those that change no mode
 	maxPeriod       = time.Hour
 	maxHistory      = 2_000_000 // ticks whose commands are kept, at most: a delay of 2 s in steps of 1 us
+	maxPlaces       = 64        // instants in a tick at which commands change, at most
 	maxDegree       = 24        // degree of the Taylor polynomial, at most; 1/24! is below rounding
 )
 
@@ -48,9 +50,13 @@ type Options struct {
 	// clearances 64. For a plant stepped sparse it is the number of events located; 0 is 2 to 80 by
 	// its length.
 	EventBudget int
-	Memory      int           // bytes of precomputed lock sets, 0: 64 MiB; beyond it lock sets are factorised in the tick
-	Stepping    Stepping      // "" selects by cost
-	LagBound    time.Duration // lag above which a tick of Papers passes its first event; 0: 3 periods
+
+	Places int    // instants inside of a tick at which commands may change, at most 64; 0: none, see Kernel.Change
+	Ramped []bool // per System.Inputs: the command may be a line with a slope; nil: none; needs Places
+
+	Memory   int           // bytes of precomputed lock sets, 0: 64 MiB; beyond it lock sets are factorised in the tick
+	Stepping Stepping      // "" selects by cost
+	LagBound time.Duration // lag above which a tick of Papers passes its first event; 0: 3 periods
 }
 
 // Tables is a plant on a grid, made by Prepare: plain data that never changes and can be sent to
@@ -81,6 +87,10 @@ type Tables struct {
 	Groups       []Group         // switches whose regions select slopes together
 	Combinations int             // number of combinations of the classes of all groups
 	History      int             // number of ticks of which u is kept
+	Places       int             // instants inside of a tick at which commands may change, at most
+	Ramped       []bool          // per input: a command may be a line with a slope
+	AnyRamped    bool            // an input is ramped
+	RampPressed  []int           // friction elements whose capacity is a ramped input
 	Delay        []float64       // s, dead time of each input
 	InputSignal  []int           // index of the signal of each input
 	FirstState   []int           // the first state on which each input acts
@@ -173,7 +183,7 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 	n, m, mc := len(sys.X0), len(sys.Signals), len(sys.Frictions)
 	t = &Tables{
 		Name: sys.Name, PeriodNs: opt.Period.Nanoseconds(),
-		Scheme: opt.Scheme, Form: opt.Form,
+		Scheme: opt.Scheme, Form: opt.Form, Places: opt.Places, Ramped: opt.Ramped,
 		EventBudget: opt.EventBudget, EventChecks: opt.EventBudget + extraEvents, LagBound: opt.LagBound.Seconds(),
 		N: n, M: m, Mc: mc, X0: sys.X0, W: sys.W, Bc: sys.Bc,
 		Friction: sys.Frictions, C: sys.C, D: sys.D, Dc: sys.Dc, Pulses: sys.Pulses,
@@ -235,6 +245,9 @@ func completeOptions(sys *model.System, opt Options) (Options, error) {
 	if opt.Driven == nil {
 		opt.Driven = make([]bool, len(sys.Inputs))
 	}
+	if opt.Ramped == nil {
+		opt.Ramped = make([]bool, len(sys.Inputs))
+	}
 	if sys.Partition != nil {
 		opt.Stepping = cmp.Or(opt.Stepping, Dense)
 	}
@@ -252,6 +265,15 @@ func completeOptions(sys *model.System, opt Options) (Options, error) {
 	case sys.Partition != nil && opt.Stepping != Dense:
 		return opt, &PlaceError{sys.Partition.Place, fmt.Errorf("kernel: plant %q: partition: stepping %q "+
 			"cannot step a plant in two parts; use stepping %q", sys.Name, opt.Stepping, Dense)}
+	case sys.Partition != nil && opt.Places > 0:
+		return opt, &PlaceError{sys.Partition.Place, fmt.Errorf("kernel: plant %q: partition: a plant in two parts "+
+			"takes its inputs at the start of a step, not inside of it: no inputs_at: arrival, no ramp", sys.Name)}
+	case opt.Places < 0 || opt.Places > maxPlaces:
+		return opt, fmt.Errorf("kernel: %d places for changes in a step are not from 0 to %d", opt.Places, maxPlaces)
+	case len(opt.Ramped) != len(sys.Inputs):
+		return opt, fmt.Errorf("kernel: %d entries in Ramped; the plant has %d inputs", len(opt.Ramped), len(sys.Inputs))
+	case opt.Places == 0 && slices.Contains(opt.Ramped, true):
+		return opt, errors.New("kernel: a ramped input needs places for changes in a step")
 	case opt.Form != Projected && opt.Form != Held:
 		return opt, fmt.Errorf("kernel: form %q is neither %q nor %q", opt.Form, Projected, Held)
 	case opt.EventBudget < 1:
@@ -299,6 +321,7 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 		t.Delay = append(t.Delay, in.Delay)
 		t.InputSignal = append(t.InputSignal, in.Signal)
 		t.FirstState = append(t.FirstState, firstStateOf(sys, in.Signal))
+		t.AnyRamped = t.AnyRamped || t.Ramped[i]
 		longest = max(longest, in.Delay)
 		if driven[i] {
 			t.Signals[in.Signal].Input = i
@@ -307,9 +330,12 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 		}
 	}
 
-	for _, f := range sys.Frictions {
-		s := &t.Signals[f.Signal].Source
-		*s = splitAtOffset(*s, f.Offset)
+	for i, f := range sys.Frictions {
+		s := &t.Signals[f.Signal]
+		s.Source = splitAtOffset(s.Source, f.Offset)
+		if s.Input >= 0 && t.Ramped[s.Input] {
+			t.RampPressed = append(t.RampPressed, i)
+		}
 	}
 
 	if !(longest/h <= maxHistory-64) {

@@ -28,7 +28,7 @@ func (t *Tables) canBeQuiet() bool {
 			return false
 		}
 	}
-	return t.Modes != nil && t.Form == Projected && t.Split == 1 && t.FirstAffine == t.M && t.Partition == nil &&
+	return t.Modes != nil && t.Places == 0 && t.Form == Projected && t.Split == 1 && t.FirstAffine == t.M && t.Partition == nil &&
 		len(t.Switches) == 0 && len(t.Clearances) == 0 && len(t.Indicators) == 0 && len(t.Pulses) == 0
 }
 

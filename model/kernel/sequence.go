@@ -75,6 +75,13 @@ func (s *Sequence) Dims() (m, p int) { return s.kernels[0].Dims() }
 //go:nosplit
 func (s *Sequence) Drive(i int, on bool) { s.kernels[s.active].Drive(i, on) }
 
+// Change is Kernel.Change.
+//
+//go:nosplit
+func (s *Sequence) Change(i int, at, value, slope float64) {
+	s.kernels[s.active].Change(i, at, value, slope)
+}
+
 // Own is Kernel.Own.
 //
 //go:nosplit

@@ -84,8 +84,8 @@ func (t *Tables) checkSourcePeriods(sys *model.System) {
 	}
 }
 
-// maxBreakpoints returns the largest number of breakpoints of sources, and of commands with a dead
-// time, within the time that one tick can span.
+// maxBreakpoints returns the largest number of breakpoints of sources, and of changes of commands
+// inside of a tick, within the time that one tick can span.
 func (t *Tables) maxBreakpoints() int {
 	span := float64(t.maxPeriods()) * float64(t.PeriodNs) * 1e-9
 	count := 0
@@ -95,6 +95,9 @@ func (t *Tables) maxBreakpoints() int {
 			count += t.maxPeriods()
 		}
 	}
+
+	count += t.maxPeriods() * t.Places * len(slices.Compact(slices.Sorted(slices.Values(t.Delay))))
+	count += t.maxPeriods() * (t.Places + 1) * len(t.RampPressed)
 
 	for i := range t.Signals {
 		s := &t.Signals[i]
@@ -239,15 +242,7 @@ func (k *Kernel) nextChange(local float64) float64 {
 		}
 	}
 
-	next := k.nextBreakpoint - k.gridTime()
-	for i, d := range k.t.Delay {
-		if i > 0 && d == k.t.Delay[i-1] {
-			continue
-		}
-		next = min(next, float64(float64(floorTicks((local+k.timeTol-d)/k.h)+1)*k.h)+d)
-	}
-
-	return next
+	return min(k.nextBreakpoint-k.gridTime(), k.nextCommandChange(local))
 }
 
 // gridTime returns the grid time at the start of this tick, s.
@@ -264,21 +259,6 @@ func floorTicks(x float64) int64 {
 		n--
 	}
 	return n
-}
-
-// commandAt returns input i at a local time. A command holds from the tick of its arrival, after
-// its dead time, until the next one.
-//
-//go:nosplit
-func (k *Kernel) commandAt(i int, local float64) float64 {
-	if local >= 0 && k.t.Delay[i] == 0 && k.latest >= 0 {
-		return k.current[i]
-	}
-	at := min(k.tick+floorTicks((local-k.t.Delay[i])/k.h), k.latest)
-	if at < 0 {
-		return k.t.Start[i]
-	}
-	return k.inputsAt(at)[i]
 }
 
 // Drive makes input i follow u from the next step on, or its own source again. Until the dead time
@@ -298,11 +278,7 @@ func (k *Kernel) Drive(i int, on bool) {
 	}
 
 	k.input[j] = i
-	now := sourceAt(&k.t.Signals[j].Source, k.gridTime(), k.gridTime()+k.timeTol)
-	for tick := range int64(k.t.History) {
-		k.inputsAt(tick)[i] = now
-	}
-	k.current[i] = now
+	k.setCommand(i, sourceAt(&k.t.Signals[j].Source, k.gridTime(), k.gridTime()+k.timeTol))
 }
 
 // Driven reports whether input i follows u.
@@ -317,7 +293,7 @@ func (k *Kernel) Own(i int) float64 {
 }
 
 // setSignals sets w over the substep that starts at a local time and lasts length, s. Commands are
-// held. Tables are straight, since substeps end at breakpoints, and waves are their Taylor
+// held or straight. Tables are straight, since substeps end at breakpoints, and waves are their Taylor
 // polynomials; in the held form a wave is the parabola through its values at the start, the middle
 // and the end. Laws hold their value at the start until
 // solveLaws refines them. The torque of slipping elements follows the clipped capacity. With x nil
@@ -335,7 +311,10 @@ func (k *Kernel) setSignals(x []float64, local, length float64) {
 	for j := range k.t.Signals[:k.t.FirstAffine] {
 		sig := &k.t.Signals[j]
 		if i := k.input[j]; i >= 0 {
-			k.w0[j], k.w1[j], k.w2[j] = k.commandAt(i, mid), 0, 0
+			k.w0[j], k.w1[j], k.w2[j] = k.commandAt(i, local, mid), 0, 0
+			if k.t.Ramped[i] {
+				k.w1[j] = float64(k.commandSlope(i, mid) * length)
+			}
 			if sig.Wave >= 0 {
 				clear(k.waveRow(sig.Wave))
 			}
@@ -412,7 +391,7 @@ func (k *Kernel) setSignalsNow(x []float64) {
 	k.setOffsets(k.w)
 	for j := range k.t.Signals[:k.t.FirstAffine] {
 		if i := k.input[j]; i >= 0 {
-			k.w[j] = k.commandAt(i, 0)
+			k.w[j] = k.commandAt(i, 0, 0)
 		} else {
 			k.published[j] = sourceAt(&k.t.Signals[j].Source, k.gridTime(), k.gridTime()+k.timeTol) // after a jump
 			k.w[j] = k.published[j]

@@ -154,7 +154,7 @@ func (k *Kernel) changesAt(local float64) bool {
 	}
 	for i, d := range k.t.Delay {
 		if d > 0 && k.input[k.t.InputSignal[i]] >= 0 &&
-			k.commandAt(i, local-float64(2*k.timeTol)) != k.commandAt(i, local+float64(2*k.timeTol)) {
+			k.commandAt(i, local, local-float64(2*k.timeTol)) != k.commandAt(i, local, local+float64(2*k.timeTol)) {
 			return true
 		}
 	}

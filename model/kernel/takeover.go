@@ -12,7 +12,7 @@ import (
 // tables from, because their states, ports or elements differ.
 func (t *Tables) Follows(from *Tables) error {
 	counts := func(t *Tables) []int {
-		return append([]int{t.M, t.FirstAffine, t.FirstLaw, t.History, len(t.Indicators), len(t.Pulses), len(t.Blocks())},
+		return append([]int{t.Places, t.M, t.FirstAffine, t.FirstLaw, t.History, len(t.Indicators), len(t.Pulses), len(t.Blocks())},
 			t.InputSignal...)
 	}
 	ports := func(a, b units.Port) bool { return a == b }
@@ -26,7 +26,8 @@ func (t *Tables) Follows(from *Tables) error {
 	case !slices.EqualFunc(t.Inputs, from.Inputs, ports) || !slices.EqualFunc(t.Outputs, from.Outputs, ports):
 		return fmt.Errorf("kernel: the plant would have other inputs or outputs")
 	case t.PeriodNs != from.PeriodNs || t.Scheme != from.Scheme || t.Form != from.Form ||
-		(t.Sparse == nil) != (from.Sparse == nil) || !slices.Equal(counts(t), counts(from)) || !slices.Equal(t.Delay, from.Delay):
+		(t.Sparse == nil) != (from.Sparse == nil) || !slices.Equal(counts(t), counts(from)) || !slices.Equal(t.Delay, from.Delay) ||
+		!slices.Equal(t.Ramped, from.Ramped):
 		return fmt.Errorf("kernel: the plant would need another form of its tables")
 	}
 	return nil
@@ -52,10 +53,9 @@ func (k *Kernel) TakeOver(from *Kernel) bool {
 	}
 
 	k.plantState.set(&from.plantState)
-	k.tick, k.latest, k.lag, k.unconverged = from.tick, from.latest, 0, from.unconverged
+	k.tick, k.lag, k.unconverged = from.tick, 0, from.unconverged
 	copy(k.input, from.input)
-	copy(k.history, from.history)
-	copy(k.current, from.current)
+	k.commands.set(&from.commands)
 	copy(k.publishedCount, from.publishedCount)
 	k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
 	k.nextBreakpoint, k.publishedAt, k.lockedBase = 0, -1, -1

@@ -5,9 +5,9 @@ import "embed"
 // Text is the source of this package, from which package codegen/specialise makes the kernel of one
 // plant.
 //
-//go:embed balance.go calls.go clearance.go elementary.go eventcheck.go kernel.go law.go locate.go
-//go:embed lockset.go matrix.go modes.go partition.go partitionstep.go prepare.go pulses.go quiet.go
-//go:embed region.go resolve.go root.go sequence.go source.go sparse.go sparselaw.go sparselock.go
-//go:embed sparseprepare.go sparsesubstep.go speed.go state.go step.go stepover.go substep.go
-//go:embed takeover.go wave.go
+//go:embed balance.go calls.go clearance.go command.go elementary.go eventcheck.go kernel.go law.go
+//go:embed locate.go lockset.go matrix.go modes.go partition.go partitionstep.go prepare.go
+//go:embed pulses.go quiet.go region.go resolve.go root.go sequence.go source.go sparse.go
+//go:embed sparselaw.go sparselock.go sparseprepare.go sparsesubstep.go speed.go state.go step.go
+//go:embed stepover.go substep.go takeover.go wave.go
 var Text embed.FS

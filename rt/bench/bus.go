@@ -26,6 +26,7 @@ type Bus struct {
 	Receive   []sigmap.Link
 	Send      []sigmap.Link
 	Messages  []sigmap.Reception
+	Ramps     []Ramp
 	J1939     *J1939 // nil: no address is claimed
 	RestartNs int64  // delay after which the supervisor restarts a bus-off controller, ns; 0: no restart
 
@@ -262,7 +263,7 @@ func (b *Bus) readMessage(r *yamlfile.Reader, e yamlfile.Field) {
 	b.positions[at] = e.KeyScalar()
 	what := "message " + e.Key
 	s := r.Section(e, what, "cycle", "timeout", "first_timeout", "dlc", "brs", "protect",
-		"on_timeout", "on_error", "invalid", "from", "destination")
+		"on_timeout", "on_error", "invalid", "ramp", "from", "destination")
 	m := sigmap.Reception{
 		Message:     e.Key,
 		From:        readAddressOf(r, s["from"], what+": from", "any"),
@@ -282,7 +283,45 @@ func (b *Bus) readMessage(r *yamlfile.Reader, e yamlfile.Field) {
 		m.BRS = r.Choice(brs, what+": brs", "counted", "required") == "required"
 	}
 	b.readInvalid(r, s["invalid"], at, what+": invalid", &m)
+	if ramp, ok := s["ramp"]; ok {
+		b.readRamp(r, ramp, m.Message)
+	}
 	b.Messages = append(b.Messages, m)
+}
+
+// Ramp is a received message between whose frames inputs follow straight lines.
+type Ramp struct {
+	Message string
+	At      yamlfile.Scalar // position of the key
+	Ports   []string        // inputs that the message drives
+}
+
+// readRamp reads the inputs of a message that are ramped: a list, or all. The links must have been
+// read.
+func (b *Bus) readRamp(r *yamlfile.Reader, f yamlfile.Field, message string) {
+	what := "message " + message + ": ramp"
+	ramp := Ramp{Message: message, At: f.KeyScalar()}
+	var driven []string
+	for _, l := range b.Receive {
+		if l.Message == message {
+			driven = append(driven, l.Port)
+		}
+	}
+	if len(driven) == 0 {
+		r.Fail(f, "%s: the message drives no input", what)
+	}
+
+	ramp.Ports = r.Texts(f, what)
+	if slices.Equal(ramp.Ports, []string{"all"}) {
+		ramp.Ports = driven
+	}
+	for _, port := range ramp.Ports {
+		if !slices.Contains(driven, port) {
+			r.Fail(f, "%s: the message does not drive %q%s; it drives %s", what, port, units.Meant(port, driven),
+				strings.Join(driven, ", "))
+		}
+	}
+	b.Ramps = append(b.Ramps, ramp)
 }
 
 // readInvalid reads what makes the values of a message invalid: frame or signal, {SIGNAL: raw values}, or

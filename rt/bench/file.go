@@ -27,18 +27,19 @@ import (
 // Bench is the content of a bench file: plant, period, buses, and the signals of its ports.
 // Load fills it without resolving names; Prepare resolves them.
 type Bench struct {
-	File     string // the file's name as given; errors start with it
-	Name     string
-	About    string          // one sentence for the listing
-	Plant    yamlfile.Scalar // name of an embedded plant, or of a file in the folder of the bench file
-	PeriodNs int64           // period of the grid, ns; 100 µs to 10 s
-	Scheme   string          // "papers" (one event per tick, the rest in the lag buffer) or "complete"
-	Timer    string          // sched.Timerfd or sched.Nanosleep
-	SpinNs   int64           // time before a grid point at which the loop wakes up and spins, ns; 0: no spinning
-	CPU      int             // CPU of the loop; -1: chosen at the start
-	Priority int             // priority of SCHED_FIFO, 1 to 99
-	Deadline bool            // SCHED_DEADLINE instead of SCHED_FIFO
-	Overrun  rt.Overrun
+	File      string // the file's name as given; errors start with it
+	Name      string
+	About     string          // one sentence for the listing
+	Plant     yamlfile.Scalar // name of an embedded plant, or of a file in the folder of the bench file
+	PeriodNs  int64           // period of the grid, ns; 100 µs to 10 s
+	Scheme    string          // "papers" (one event per tick, the rest in the lag buffer) or "complete"
+	AtArrival bool            // inputs act from the arrival of their frame, not from the start of its step
+	Timer     string          // sched.Timerfd or sched.Nanosleep
+	SpinNs    int64           // time before a grid point at which the loop wakes up and spins, ns; 0: no spinning
+	CPU       int             // CPU of the loop; -1: chosen at the start
+	Priority  int             // priority of SCHED_FIFO, 1 to 99
+	Deadline  bool            // SCHED_DEADLINE instead of SCHED_FIFO
+	Overrun   rt.Overrun
 	// BudgetNs is the longest time from the due instant of a tick until its frames are sent, ns;
 	// 0: half the period, and the run does not check the worst tick before the start.
 	BudgetNs int64
@@ -232,7 +233,7 @@ func FromTree(file, dir string, n yamlfile.Node) (b *Bench, err error) {
 }
 
 func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
-	s := r.Section(yamlfile.Root(n), "bench file", "bench", "about", "plant", "period", "scheme", "timer", "spin",
+	s := r.Section(yamlfile.Root(n), "bench file", "bench", "about", "plant", "period", "scheme", "inputs_at", "timer", "spin",
 		"cpu", "priority", "scheduler", "overrun", "tick_budget", "watchdog", "safe", "end", "control_unit", "unit", "show", "buses")
 	if old, ok := s["unit"]; ok {
 		r.FailAt(old.KeyAt, "unit: this key is called control_unit")
@@ -246,24 +247,25 @@ func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 	show := r.Section(s["show"], "show", "engine", "wheel", "outputs")
 	b := &Bench{
 		File: r.File, dir: dir,
-		Name:     ReadTitle(r, r.Scalar(s["bench"], "bench"), "bench"),
-		About:    r.Scalar(s["about"], "about").Text,
-		Plant:    r.Scalar(s["plant"], "plant"),
-		PeriodNs: readNanoseconds(r, s["period"], "period", 100_000, 10e9),
-		Scheme:   cmp.Or(r.Choice(s["scheme"], "scheme", "papers", "complete"), "papers"),
-		Timer:    cmp.Or(r.Choice(s["timer"], "timer", sched.Timerfd, sched.Nanosleep), sched.Timerfd),
-		SpinNs:   readNanoseconds(r, s["spin"], "spin", 0, 1e6),
-		CPU:      readCPU(r, s["cpu"]),
-		Priority: cmp.Or(r.Integer(s["priority"], "priority", 1, 99), 80),
-		Deadline: r.Choice(s["scheduler"], "scheduler", "fifo", "deadline") == "deadline",
-		Overrun:  readOverrun(r, s["overrun"]),
-		BudgetNs: readNanoseconds(r, s["tick_budget"], "tick_budget", 1e3, 10e9),
-		WatchNs:  readNanoseconds(r, s["watchdog"], "watchdog", 10e6, 3600e9),
-		Safe:     readSafeState(r, s["safe"]),
-		End:      readEnds(r, s["end"], !s["safe"].IsMissing()),
-		Engine:   r.Scalar(show["engine"], "show: engine"),
-		Wheel:    r.Scalar(show["wheel"], "show: wheel"),
-		Shown:    readShown(r, show["outputs"]),
+		Name:      ReadTitle(r, r.Scalar(s["bench"], "bench"), "bench"),
+		About:     r.Scalar(s["about"], "about").Text,
+		Plant:     r.Scalar(s["plant"], "plant"),
+		PeriodNs:  readNanoseconds(r, s["period"], "period", 100_000, 10e9),
+		Scheme:    cmp.Or(r.Choice(s["scheme"], "scheme", "papers", "complete"), "papers"),
+		AtArrival: r.Choice(s["inputs_at"], "inputs_at", "grid", "arrival") == "arrival",
+		Timer:     cmp.Or(r.Choice(s["timer"], "timer", sched.Timerfd, sched.Nanosleep), sched.Timerfd),
+		SpinNs:    readNanoseconds(r, s["spin"], "spin", 0, 1e6),
+		CPU:       readCPU(r, s["cpu"]),
+		Priority:  cmp.Or(r.Integer(s["priority"], "priority", 1, 99), 80),
+		Deadline:  r.Choice(s["scheduler"], "scheduler", "fifo", "deadline") == "deadline",
+		Overrun:   readOverrun(r, s["overrun"]),
+		BudgetNs:  readNanoseconds(r, s["tick_budget"], "tick_budget", 1e3, 10e9),
+		WatchNs:   readNanoseconds(r, s["watchdog"], "watchdog", 10e6, 3600e9),
+		Safe:      readSafeState(r, s["safe"]),
+		End:       readEnds(r, s["end"], !s["safe"].IsMissing()),
+		Engine:    r.Scalar(show["engine"], "show: engine"),
+		Wheel:     r.Scalar(show["wheel"], "show: wheel"),
+		Shown:     readShown(r, show["outputs"]),
 	}
 	if unit, ok := s["control_unit"]; ok {
 		b.Unit, b.Settings, b.Program = ReadControlUnit(r, unit)

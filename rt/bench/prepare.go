@@ -120,6 +120,9 @@ func Prepare(b *Bench) (*Handover, error) {
 		h.Maps = append(h.Maps, m)
 	}
 
+	if h.Loop.Inputs, err = b.inputPlan(h, tables); err != nil {
+		return nil, err
+	}
 	h.Loop.Ports = b.portsNeeded(h.Maps)
 	h.Loop.Faults.Ranges = inputRanges(tables, h.Maps)
 	if h.Loop.Safe, err = b.prepareSafeValues(tables, h.Maps); err != nil {
@@ -154,10 +157,9 @@ func (b *Bench) prepareTables(draft *plantfile.Draft) (sys *model.System, driven
 	if driven, err = b.drivenInputs(sys); err != nil {
 		return nil, nil, nil, err
 	}
-	t, err = kernel.Prepare(sys, kernel.Options{
-		Period: time.Duration(b.PeriodNs), Driven: driven, Scheme: kernel.Scheme(b.Scheme),
-	})
-	if err != nil {
+	opt := kernel.Options{Period: time.Duration(b.PeriodNs), Driven: driven, Scheme: kernel.Scheme(b.Scheme)}
+	opt.Places, opt.Ramped = b.changesInside(sys)
+	if t, err = kernel.Prepare(sys, opt); err != nil {
 		err = b.Errorf(b.Plant, "%w", err)
 	}
 	return sys, driven, t, err
@@ -271,6 +273,63 @@ func (b *Bench) drivenInputs(sys *model.System) ([]bool, error) {
 	}
 
 	return driven, nil
+}
+
+// changesInside returns at how many instants of a step the kernel must take changes of its inputs, and
+// which inputs are ramped.
+func (b *Bench) changesInside(sys *model.System) (places int, ramped []bool) {
+	ramped = make([]bool, len(sys.Inputs))
+	for _, bus := range b.Buses {
+		for _, r := range bus.Ramps {
+			for i, in := range sys.Inputs {
+				ramped[i] = ramped[i] || slices.Contains(r.Ports, in.Name)
+			}
+		}
+	}
+	if b.AtArrival || slices.Contains(ramped, true) {
+		places = rt.MaxPlaces
+	}
+	return places, ramped
+}
+
+// inputPlan returns when received values act. A ramp lasts the cycle of its message.
+func (b *Bench) inputPlan(h *Handover, t *kernel.Tables) (rt.InputPlan, error) {
+	plan := rt.InputPlan{AtArrival: b.AtArrival}
+	for i := range b.Buses {
+		bus := &b.Buses[i]
+		db, err := h.Database(i)
+		if err != nil {
+			return plan, err
+		}
+		for _, r := range bus.Ramps {
+			ns := bus.cycleOf(db, r.Message)
+			if ns == 0 {
+				return plan, b.Errorf(r.At, "message %s: ramp: the cycle is missing, here and in the database (cycle: 10 ms)", r.Message)
+			}
+			if plan.RampNs == nil {
+				plan.RampNs = make([]int64, len(t.Inputs))
+			}
+			for _, port := range r.Ports {
+				plan.RampNs[PortIndex(t.Inputs, port)] = ns
+			}
+		}
+	}
+	return plan, nil
+}
+
+// cycleOf returns the expected cycle of a received message, ns; 0: none.
+func (b *Bus) cycleOf(db *messages.Database, message string) int64 {
+	for _, m := range b.Messages {
+		if m.Message == message && m.CycleNs > 0 {
+			return m.CycleNs
+		}
+	}
+	for _, m := range db.Messages {
+		if m.Name == message {
+			return m.CycleNs
+		}
+	}
+	return 0
 }
 
 // PortIndex returns the index of the port called name, -1 if there is none.

@@ -9,6 +9,7 @@ import (
 
 	"lockstep/model/kernel"
 	"lockstep/model/plantfile"
+	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/scenario"
 	"lockstep/sched"
@@ -127,6 +128,9 @@ func (c *Check) bench(name string) error {
 	fmt.Fprintf(c.Out, "%s: bench %s, plant %s, a tick every %g ms, scheme %s, overrun %s\n",
 		b.File, b.Name, b.Plant.Text, float64(b.PeriodNs)/1e6, b.Scheme, b.Overrun)
 	fmt.Fprintf(c.Out, "  timer        %s, %s\n", b.Timer, threadText(h.Thread))
+	if b.AtArrival {
+		fmt.Fprintf(c.Out, "  inputs       act from the arrival of their frames, at up to %d instants inside of a step\n", rt.MaxPlaces)
+	}
 	fmt.Fprintf(c.Out, "  budget       a tick is late from %v on; the watchdog ends the target after %s without one\n",
 		time.Duration(cmp.Or(b.BudgetNs, b.PeriodNs/2)), watchdogText(b))
 	fmt.Fprintf(c.Out, "  ends         %s\n", strings.ReplaceAll(b.DescribeEnds(), "\n", "\n               "))

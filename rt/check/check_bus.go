@@ -59,7 +59,7 @@ func (c *Check) checkBus(h *bench.Handover, bus int) error {
 		fmt.Fprintf(c.Out, "  %s %s received, %s\n", can.FormatID(rx.ID), rx.Name, v.aboutReceived(rx))
 		err = errors.Join(err, v.rows(rx.Name, func(msg *messages.Message, s *messages.Signal) string {
 			if at := sigmap.PortOf(v.bus.Receive, msg.Name, s.Name); at != "" {
-				return "-> " + port(v.t.Inputs, at)
+				return "-> " + port(v.t.Inputs, at) + rampText(h, at)
 			}
 			return bench.ProtectionOf(s, rx.Protect, "not used")
 		}))
@@ -77,6 +77,15 @@ func (c *Check) checkBus(h *bench.Handover, bus int) error {
 	}
 
 	return errors.Join(err, c.load(v.b, v.bus, m))
+}
+
+// rampText describes the ramp of an input; "" if it has none.
+func rampText(h *bench.Handover, input string) string {
+	i, ramps := bench.PortIndex(h.Tables.Inputs, input), h.Loop.Inputs.RampNs
+	if ramps == nil || ramps[i] == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", a ramp of %v", time.Duration(ramps[i]))
 }
 
 // isSent reports whether the frame, or one of its pages, has a signal.

@@ -90,7 +90,9 @@ func (c *Check) worstTick(p *checkedPlant) error {
 func (p *checkedPlant) exercises() ([]*exercise, error) {
 	own, driven := p.tables, p.tables
 	again := func(which []bool) (*kernel.Tables, error) {
-		t, err := kernel.Prepare(p.sys, kernel.Options{Period: p.period(), Driven: which, Scheme: own.Scheme, Form: own.Form})
+		t, err := kernel.Prepare(p.sys, kernel.Options{
+			Period: p.period(), Driven: which, Scheme: own.Scheme, Form: own.Form, Places: own.Places, Ramped: own.Ramped,
+		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.file, err)
 		}
@@ -130,11 +132,37 @@ func (p *checkedPlant) exercises() ([]*exercise, error) {
 		}
 	}
 
-	return append(list,
+	list = append(list,
 		newExercise("all commands jump at once", driven, passTicks, jump),
 		newExercise("random commands", driven, passTicks, random),
 		newExercise("random commands at limits", driven, passTicks, switching),
-		r.lockSetsFromRest(driven)), nil
+		r.lockSetsFromRest(driven))
+	if driven.Places > 0 {
+		list = append(list, newExercise("changes inside of a step", driven, passTicks, r.changesInside(driven)))
+	}
+	return list, nil
+}
+
+// changesInside jumps all commands at the start of each step and at as many instants of it as the kernel
+// takes. Ramped ones get a slope, too.
+func (r *ranges) changesInside(t *kernel.Tables) tickPreparer {
+	return func(k *kernel.Kernel, u []float64, _ int, random *rand.Rand) {
+		h := float64(t.PeriodNs) * 1e-9
+		value := func(j int) float64 { return r.low[j] + random.Float64()*(r.high[j]-r.low[j]) }
+		for j := range u {
+			u[j] = value(j)
+		}
+		for n := range t.Places {
+			at := h * (float64(n) + random.Float64()) / float64(t.Places)
+			for j := range u {
+				from, slope := value(j), 0.0
+				if t.Ramped[j] {
+					slope = (value(j) - from) / h
+				}
+				k.Change(j, at, from, slope)
+			}
+		}
+	}
 }
 
 // ranges holds the range of each command.

@@ -158,6 +158,9 @@ func (s *Stepped) Tick(now time.Duration) error {
 	return nil
 }
 
+// Now returns the instant of the cycle at hand, during Tick.
+func (s *Stepped) Now() time.Duration { return s.next }
+
 // tick runs one cycle.
 func (s *Stepped) tick(now time.Duration) error {
 	t, dt, ok := s.cycle(instant(now))

@@ -61,6 +61,7 @@ type input struct {
 	set      bool    // the input has a live value
 	value    float64 // the live value
 	driven   bool    // the plant follows u for this input
+	faulty   bool    // a fault acts on the input
 	seen     int64   // last tick with the value of its own waveform in u
 }
 
@@ -311,6 +312,14 @@ func (s *Set) triggered(t *Trigger, k int64, y []float64) bool {
 	return t.When.Hold(y, s.u)
 }
 
+// Overrides reports whether a fault, a stimulus or a live value sets input i in this tick.
+//
+//go:nosplit
+func (s *Set) Overrides(i int) bool {
+	in := &s.inputs[i]
+	return in.set || in.stimulus || in.faulty
+}
+
 // updateActive lists the active slots by target and switches the plant's inputs between u and their
 // own waveforms.
 //
@@ -330,17 +339,14 @@ func (s *Set) updateActive() {
 
 	for i := range s.inputs {
 		in := &s.inputs[i]
-		if in.bus {
-			continue
-		}
-		on := in.set || in.stimulus
+		in.faulty = false
 		l := &s.on[Input]
 		for j := range l.n {
 			x := &s.slots[l.at[j]]
-			on = on || x.Input == i && x.state == Active
+			in.faulty = in.faulty || x.Input == i && x.state == Active
 		}
 
-		if on != in.driven {
+		if on := s.Overrides(i); !in.bus && on != in.driven {
 			in.driven = on
 			s.Plant.Drive(i, on)
 		}

@@ -38,6 +38,7 @@ type Request struct {
 	Drive   []string      // inputs commanded by the caller from the start; "all"
 	Lang    string        // "go" or "c"
 	FMU     int           // version of the FMI, 2 or 3; 0: no FMU
+	Changes int           // instants of a step at which commands may change; 0: only its start
 	Factor  bool          // factorise lock sets in the tick, even if their matrices fit in memory
 	Package string        // name of the package; "": that of the plant or bench
 }
@@ -67,6 +68,9 @@ func (r *Request) command() string {
 	add("-scheme", r.Scheme)
 	add("-form", r.Form)
 	add("-drive", strings.Join(r.Drive, ","))
+	if r.Changes != 0 {
+		words = append(words, "-changes", strconv.Itoa(r.Changes))
+	}
 	if r.Factor {
 		words = append(words, "-factorise")
 	}
@@ -155,6 +159,8 @@ func (r *Request) check() error {
 		return fmt.Errorf("gen: -fmu %d: use 2 or 3", r.FMU)
 	case r.FMU != 0 && r.Lang == "go":
 		return errors.New("gen: -lang go: an FMU is written in C: omit -lang")
+	case r.FMU != 0 && r.Changes != 0:
+		return fmt.Errorf("gen: -changes %d: the inputs of an FMU for co-simulation change between its steps only: omit -changes", r.Changes)
 	case r.Bench == "":
 		return nil
 	case r.Lang == "c" || r.FMU != 0:
@@ -167,7 +173,7 @@ func (r *Request) check() error {
 		given bool
 	}{
 		{"-step", r.Step != 0}, {"-scheme", r.Scheme != ""}, {"-form", r.Form != ""}, {"-drive", r.Drive != nil},
-		{"-factorise", r.Factor},
+		{"-factorise", r.Factor}, {"-changes", r.Changes != 0},
 	} {
 		if flag.given {
 			extra = append(extra, flag.name)
@@ -270,6 +276,9 @@ func (r *Request) job() (codegen.Job, error) {
 	opt := kernel.Options{Period: period, Driven: commanded, Scheme: kernel.Scheme(r.Scheme), Form: kernel.Form(r.Form)}
 	if r.Factor {
 		opt.Memory = 1
+	}
+	if r.Changes != 0 {
+		opt.Places, opt.Ramped = r.Changes, slices.Repeat([]bool{true}, len(sys.Inputs))
 	}
 	t, err := kernel.Prepare(sys, opt)
 	if err != nil {

@@ -26,6 +26,7 @@ type Player struct {
 	name    string
 	Log     *record.Source
 	Bus     *can.Bus
+	Times   *can.Times // arrivals of the frames in virtual time; nil in real time
 	filters []can.Filter
 
 	stop chan struct{} // closed when the run has ended
@@ -115,6 +116,9 @@ func (p *Player) fetchNext() bool {
 func (p *Player) sendNext() {
 	if p.Bus.Send(&p.ahead.Frame) {
 		p.played++
+		if p.Times != nil {
+			p.Times.Add(p.ahead.Time)
+		}
 	} else {
 		p.dropped++
 	}

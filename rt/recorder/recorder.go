@@ -387,7 +387,8 @@ func (c *Recorder) writeWakeUp(t *rt.Entry) {
 			c.writeMonitored(e.Stamp.Soft)
 			c.noteFirstError(c.w.Frame(&record.Frame{Bus: uint8(e.Bus), Sent: e.Fate != rt.Received, Lost: e.Fate == rt.Dropped,
 				Safe:     e.Safe,
-				Withheld: e.Withheld, Copy: e.Copy, Tick: e.Tick, Time: e.Stamp.Soft, Hard: e.Stamp.Hard, Frame: e.Frame}))
+				Withheld: e.Withheld, Copy: e.Copy, Tick: e.Tick, Time: e.Stamp.Soft, Hard: e.Stamp.Hard, Acts: e.Acts,
+				Frame: e.Frame}))
 		}
 	}
 

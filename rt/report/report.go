@@ -76,6 +76,12 @@ type Report struct {
 	RxBound    uint64 `json:"rx_bound"`    // ticks that reached the limit of frames per tick and left frames unread
 	RxStale    uint64 `json:"rx_stale"`    // frames from before the first tick, dropped and not in rx_frames
 
+	// With inputs_at: arrival: valid frames whose stamp was not between the last tick and its reading,
+	// valid frames without a stamp, and instants beyond those that a step takes.
+	InputsMoved     uint64 `json:"inputs_moved,omitempty"`
+	InputsUnstamped uint64 `json:"inputs_unstamped,omitempty"`
+	InputsMerged    uint64 `json:"inputs_merged,omitempty"`
+
 	// frames not taken by the bus: its send buffer of about 25 frames was full, or the bus was down
 	TxDropped uint64 `json:"tx_dropped"`
 
@@ -273,6 +279,9 @@ func (r *Report) printNotes(p printer) {
 	}
 	p.lineIf(r.RxBound+r.RxStale > 0, "receive backlog",
 		"%d ticks left frames for the next tick; %d frames from before the first tick dropped", r.RxBound, r.RxStale)
+	p.lineIf(r.InputsMoved+r.InputsUnstamped+r.InputsMerged > 0, "arrivals",
+		"%d frames with a stamp outside of their step; %d without a stamp, as on the grid; %d beyond the instants of a step",
+		r.InputsMoved, r.InputsUnstamped, r.InputsMerged)
 	p.lineIf(r.TxDropped > 0 && r.Missed > 0 && r.catchesUp(), "",
 		"-> the send buffer takes about 25 frames at once; dropped late frames are counted above")
 	p.lineIf(r.Saturated+r.TxRefused > 0, "signals out",

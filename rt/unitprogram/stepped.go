@@ -17,7 +17,8 @@ import (
 // the program sends, in their order: the bench reads them only while it waits for kindDone. It is not
 // safe for concurrent use.
 type Stepped struct {
-	Output host.Capture // output of the program
+	Output host.Capture            // output of the program
+	Sent   func(bus int, at int64) // gets the instant of each frame that a bus has taken, ns; may be nil
 
 	spec    Spec
 	buses   []*can.Bus // the program's ends; nil: something else is there
@@ -86,7 +87,7 @@ func (u *Stepped) Advance(now int64) error {
 		case err != nil:
 			return u.fail(err)
 		case m.kind == kindFrame:
-			if err := u.sendFrame(&m); err != nil {
+			if err := u.sendFrame(&m, now); err != nil {
 				return u.fail(err)
 			}
 		case m.kind == kindDone && more > 0:
@@ -101,8 +102,9 @@ func (u *Stepped) Advance(now int64) error {
 	return nil
 }
 
-// sendFrame sends a frame of the program on its bus.
-func (u *Stepped) sendFrame(m *message) error {
+// sendFrame sends a frame of the program on its bus, at the instant of the frame: after that up to which the
+// program is done, and not after now, ns.
+func (u *Stepped) sendFrame(m *message, now int64) error {
 	f, err := m.frame(u.spec.Buses)
 	if err != nil {
 		return &garbageError{err.Error()}
@@ -112,6 +114,9 @@ func (u *Stepped) sendFrame(m *message) error {
 	}
 	if bus := u.buses[m.bus]; bus != nil && bus.Send(&f) {
 		u.counts.sent++
+		if u.Sent != nil {
+			u.Sent(int(m.bus), min(max(m.time, u.done), now))
+		}
 	} else {
 		u.counts.dropped++
 	}

@@ -60,17 +60,19 @@ func (w *simulation) createRecord() (err error) {
 func (w *simulation) makeBuses() (err error) {
 	for i, bus := range w.view.Handover.Bench.Buses {
 		var target, end *os.File
+		times := &can.Times{}
 		if bench.IsLog(bus.Interface.Text) {
 			var p *recorder.Player
 			if p, target, err = recorder.OpenPlayer(bus.Interface.Text, w.view.Handover.LogFilters(i)); err == nil {
 				w.players = append(w.players, p)
+				p.Times = times
 			}
 		} else {
 			target, end, err = can.Pair()
 		}
 
 		if err == nil {
-			err = w.addBus(target, end)
+			err = w.addBus(target, end, times)
 		}
 		if err != nil {
 			return err
@@ -81,11 +83,12 @@ func (w *simulation) makeBuses() (err error) {
 }
 
 // addBus adds the two ends of a bus; end is nil if a player has it.
-func (w *simulation) addBus(target, end *os.File) error {
+func (w *simulation) addBus(target, end *os.File, times *can.Times) error {
 	bus, err := can.Inherit(target)
 	if err != nil {
 		return err
 	}
+	bus.Times = times
 	w.buses = append(w.buses, bus)
 	var other *can.Bus
 	if end != nil {

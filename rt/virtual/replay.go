@@ -12,6 +12,7 @@ import (
 	"lockstep/io/sigmap"
 	"lockstep/model/kernel"
 	"lockstep/model/units"
+	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
@@ -33,6 +34,7 @@ type replay struct {
 	h      *bench.Handover
 	kernel *kernel.Sequence
 	u, y   []float64
+	inputs *rt.Inputs
 	out    portTable
 	last   int64 // last tick stepped
 
@@ -115,6 +117,7 @@ func (r *replay) prepare() (err error) {
 	m, p := r.kernel.Dims()
 	r.u, r.y = make([]float64, m), make([]float64, p)
 	copy(r.u, r.h.Tables.Start)
+	r.inputs = rt.NewInputs(r.h.Loop.Inputs, r.h.Maps, r.h.Tables.PeriodNs, r.h.Loop.Start, r.kernel)
 	r.names = recorder.NewEventLog(r.h)
 	r.set, err = fault.New(r.h.Loop.Faults, fault.System{
 		PeriodNs: r.h.Tables.PeriodNs, M: m, P: p, Maps: r.h.Maps, Plant: r.kernel,
@@ -178,7 +181,7 @@ func (r *replay) checkTick(t *record.Tick) error {
 		}
 	}
 
-	u := r.set.DisturbInputs(t.Index, r.u)
+	u := r.set.DisturbInputs(t.Index, r.inputs.Advance(t.Index, r.u, r.set))
 	for i, v := range t.U {
 		if differs(v, u[i]) {
 			p := &r.h.Tables.Inputs[i]
@@ -187,7 +190,7 @@ func (r *replay) checkTick(t *record.Tick) error {
 		}
 	}
 
-	r.kernel.Step(r.y, u)
+	r.kernel.Step(r.y, r.inputs.Command(u, r.set))
 	r.set.DisturbSignals(t.Index, r.y)
 	r.last, r.Ticks = t.Index, r.Ticks+1
 	for i, v := range t.Y {
@@ -276,12 +279,19 @@ func (r *replay) beginTick(k int64) {
 	}
 }
 
+// decode decodes a received frame whose values act from an instant on.
+func (r *replay) decode(b int, f *can.Frame, acts int64) {
+	if i, result := r.h.Maps[b].Decode(r.u, f); i >= 0 && result.Valid() {
+		r.inputs.Receive(b, i, acts, r.u)
+	}
+}
+
 // decodeCopies decodes a frame n times that a fault changed, repeats or has delayed.
 func (r *replay) decodeCopies(b int, f *can.Frame, n int64) {
 	off := r.set.BusIsOff(b)
 	for range n {
 		if !off {
-			r.h.Maps[b].Decode(r.u, f)
+			r.decode(b, f, rt.OnGrid)
 		}
 		r.copies = append(r.copies, record.Frame{Bus: uint8(b), Withheld: off, Frame: *f})
 	}
@@ -362,7 +372,7 @@ func (r *replay) receiveFrame(f *record.Frame) error {
 	case !f.Copy:
 		var copies int64
 		if copies, withheld = r.set.FilterReceived(b, &f.Frame, can.Stamp{}); !withheld {
-			r.h.Maps[b].Decode(r.u, &f.Frame)
+			r.decode(b, &f.Frame, f.Acts)
 		}
 		r.decodeCopies(b, &r.set.Copied, copies)
 		r.decodeFurther(b, &f.Frame)

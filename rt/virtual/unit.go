@@ -44,6 +44,7 @@ func (w *simulation) startUnit() (err error) {
 	p, err := unitprogram.Start(s, w.unitEnds, func() bool { return len(w.stop) > 0 })
 	if p != nil {
 		w.unit = &programUnit{p: p}
+		p.Sent = func(bus int, at int64) { w.buses[bus].Times.Add(at) }
 	}
 	return err
 }
@@ -69,16 +70,24 @@ func newVirtualUnit(w *simulation) (*virtualUnit, error) {
 		return u, nil
 	}
 	var err error
-	u.Stepped, err = ecu.NewStepped(b.Unit.Text, unitWriter{w.unitEnds[u.bus].Fd()}, &u.log, b.Settings...)
+	u.Stepped, err = ecu.NewStepped(b.Unit.Text, unitWriter{u, w.unitEnds[u.bus].Fd(), w.buses[u.bus].Times}, &u.log, b.Settings...)
 	return u, err
 }
 
 // unitWriter writes frames of the control unit to its bus. A full bus refuses a frame, as a
 // controller does.
-type unitWriter struct{ fd int }
+type unitWriter struct {
+	u     *virtualUnit
+	fd    int
+	times *can.Times // arrivals of its frames
+}
 
 func (e unitWriter) Write(b []byte) (int, error) {
-	return unix.SendmsgN(e.fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	n, err := unix.SendmsgN(e.fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	if err == nil {
+		e.times.Add(int64(e.u.Now()))
+	}
+	return n, err
 }
 
 func (u *virtualUnit) advance(due time.Duration) error {

@@ -25,6 +25,9 @@ func defineGen(a *args) func() error {
 		"factorise lock sets in the tick instead of precomputing them: small code for many lock sets, slower "+
 			"at events, rounded differently from sim")
 
+	a.IntVar(&r.Changes, "changes N", 0,
+		"instants of a step at which commands may change besides its start, 1 to 64: adds Change")
+
 	return func() error {
 		r.Plant, r.Step = a.operand(), *step
 		return r.Run(stdout)
