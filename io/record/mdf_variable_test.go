@@ -22,7 +22,7 @@ var mdfFolder = flag.String("mdf", "", "folder that TestMDFDataOfVariableLengthA
 var variableForms = []string{"before", "behind", "far", "SD", "DL", "DZ"}
 
 // mdfVariable returns an MDF file in whose records the data are references, as loggers write it, and
-// what is in it.
+// what is in it. Its first times are before the start, as python-can converts a log.
 func mdfVariable(t *testing.T, folder, form string, change func(frame int, data []byte) []byte) (path string, want []string) {
 	t.Helper()
 	path = filepath.Join(folder, "variable-"+form+".mf4")
@@ -45,8 +45,8 @@ func mdfVariable(t *testing.T, folder, form string, change func(frame int, data 
 		for j := range fr.Len {
 			fr.Data[j] = byte(i + int(j))
 		}
-		want = append(want, fmt.Sprintf("1 %d %s false", i*1e6, framelog.AppendCandump(nil, &fr)))
-		record := pack(nil, float64(i)/1e3, byte(1), fr.ID, can.DLC(fr.Len), fr.Len, bit(fr.FD()), uint64(len(values)))
+		want = append(want, fmt.Sprintf("1 %d %s false", (i-500)*1e6, framelog.AppendCandump(nil, &fr)))
+		record := pack(nil, float64(i-500)/1e3, byte(1), fr.ID, can.DLC(fr.Len), fr.Len, bit(fr.FD()), uint64(len(values)))
 		data := fr.Data[:fr.Len]
 		if change != nil {
 			data = change(i, data)
