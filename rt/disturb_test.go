@@ -161,6 +161,22 @@ func TestFaultsDropOrDelayReceivedFrames(t *testing.T) {
 	}
 }
 
+// Five frames are received in each tick: a fault of two frames drops two, one of two ticks drops ten.
+func TestFaultLastsForItsFramesOrItsTicksHoweverManyFramesATickHas(t *testing.T) {
+	for frames, want := range map[bool]uint64{true: 18, false: 10} {
+		b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.Drop, Where: fault.ReceivedFrame, Duration: 2, Frames: frames}})
+		for range 4 {
+			for range 5 {
+				b.command(t, 1)
+			}
+			b.turn(1)
+		}
+		if got := b.page.Rx[0].Counts().Frames; got != want {
+			t.Errorf("a duration in frames %t: %d frames are decoded, want %d", frames, got, want)
+		}
+	}
+}
+
 func TestDelayedFramesOfOneTickAreAllDecodedWhenTheyAreDue(t *testing.T) {
 	b := newGuarded(t, Overrun{}, []fault.Fault{{Kind: fault.DelayFrame, N: 4, Where: fault.ReceivedFrame, Duration: 100}})
 	for u := range 5 {

@@ -131,3 +131,19 @@ func TestRandomCommandsDoNotBreakTheSet(t *testing.T) {
 		t.Errorf("%d commands were accepted, want 1000 or more", accepted)
 	}
 }
+
+// A message of CAN FD may arrive as a classic frame.
+func TestChangedLengthFitsTheFormatOfTheFrame(t *testing.T) {
+	for flags, want := range map[uint8]uint8{0: 8, can.FlagBRS: 8, can.FlagFDF: 12, can.FlagLong: 12} {
+		f := can.Frame{Len: 8, Flags: flags}
+		for i := range f.Data {
+			f.Data[i] = 0xFF
+		}
+		setLength(&f, 12)
+		for i, v := range f.Data {
+			if data := i < 8; f.Len != want || data != (v == 0xFF) {
+				t.Fatalf("flags %d: %d bytes, byte %d is %#x; want %d bytes, of which 8 are data", flags, f.Len, i, v, want)
+			}
+		}
+	}
+}
