@@ -16,6 +16,7 @@ type calls struct {
 
 	// Receive.
 	receiveLong    func(l *Loop, k int64)
+	actsFrom       func(l *Loop, b, at int) int64 // below decodeFrame; reads clocks, 590 bytes deep
 	decodeCopies   func(l *Loop, b, at int, k, n int64)
 	filterReceived func(s *fault.Set, b int, f *can.Frame, at can.Stamp) (int64, bool) // changes signals and checksums
 	superviseMap   func(m *sigmap.Map, u []float64, k int64) sigmap.Request            // checks protection, 260 bytes deep
@@ -38,6 +39,7 @@ func newCalls() calls {
 	return calls{
 		beginPoint:     (*Loop).beginPoint,
 		receiveLong:    (*Loop).receiveLong,
+		actsFrom:       (*Loop).actsFrom,
 		decodeCopies:   (*Loop).decodeCopies,
 		filterReceived: (*fault.Set).FilterReceived, superviseMap: (*sigmap.Map).Tick,
 		advanceInputs: (*Inputs).Advance,
