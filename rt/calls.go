@@ -16,6 +16,7 @@ type calls struct {
 
 	// Receive.
 	receiveLong    func(l *Loop, k int64)
+	actsFrom       func(l *Loop, b, at int) int64 // below decodeFrame; reads clocks, 590 bytes deep
 	decodeCopies   func(l *Loop, b, at int, k, n int64)
 	decodeFrame    func(l *Loop, b, at int, k int64, late, withheld bool)              // converts stamps, enters the ring, 490 bytes deep
 	filterReceived func(s *fault.Set, b int, f *can.Frame, at can.Stamp) (int64, bool) // changes signals and checksums
@@ -39,6 +40,7 @@ func newCalls() calls {
 	return calls{
 		beginPoint:     (*Loop).beginPoint,
 		receiveLong:    (*Loop).receiveLong,
+		actsFrom:       (*Loop).actsFrom,
 		decodeCopies:   (*Loop).decodeCopies,
 		decodeFrame:    (*Loop).decodeFrame,
 		filterReceived: (*fault.Set).FilterReceived, superviseMap: (*sigmap.Map).Tick,

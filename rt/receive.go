@@ -172,7 +172,7 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 	l.entry.beginFrame(k, b, i)
 	valid := i >= 0 && !withheld && result.Valid()
 	if valid && !late {
-		l.entry.Acts = l.actsFrom(b, at)
+		l.entry.Acts = l.calls.actsFrom(l, b, at)
 	}
 	if l.cfg.Virtual {
 		l.stamps[at] = can.Stamp{}
