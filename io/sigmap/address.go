@@ -81,13 +81,6 @@ func refuseDestination(pgn uint32, a Address) {
 	}
 }
 
-// The bits of an identifier that a frame of J1939 need not have in common with its message.
-const (
-	priorityBits    = uint32(7) << 26
-	destinationBits = uint32(0xFF) << 8
-	sourceBits      = uint32(0xFF)
-)
-
 // compilePatterns makes the patterns of all received messages. A message of J1939 is found by its
 // parameter group, not by its priority. The more specific of two patterns comes first; two messages
 // may not have the same one.

@@ -7,11 +7,12 @@
 //
 // Reading order, in the tick: map.go (Map), decode.go (Decode; Tick: timeouts), encode.go (Due,
 // Encode), field.go (bits of a signal; numbers split over two bit ranges), waveform.go (values over
-// time), protect.go (sets counter and checksum), protect_check.go (checks both).
+// time), protect.go (sets counter and checksum), protect_check.go (checks both), excerpt.go
+// (J1939 messages of more than 64 bytes).
 //
 // Before the run: spec.go (Spec, the input of Bind), bind.go with bind_receive.go and bind_send.go
-// (Bind, phases of sent frames), address.go (addresses of J1939, Find's
-// patterns), excerpt.go (J1939 messages of more than 64 bytes), value.go (values and names as text), protect_spec.go
+// (Bind, phases of sent frames), address.go (addresses of J1939, Find's patterns),
+// bind_excerpt.go (J1939 messages of more than 64 bytes), value.go (values and names as text), protect_spec.go
 // (ProtectionSpec, profiles) with protect_prepare.go.
 package sigmap
 
@@ -19,6 +20,13 @@ import (
 	"slices"
 
 	"lockstep/io/can"
+)
+
+// The bits of an identifier that a frame of J1939 need not have in common with its message.
+const (
+	priorityBits    = uint32(7) << 26
+	destinationBits = uint32(0xFF) << 8
+	sourceBits      = uint32(0xFF)
 )
 
 // Map moves values between the frames of one bus and the vectors of a plant. It is plain
