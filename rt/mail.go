@@ -92,7 +92,8 @@ func (p *StatusBlock) SetValues() (list []fault.Command) {
 		case at>>63 == 1:
 			c.Input = int(at &^ (1 << 63))
 		case at != 0:
-			c.Fault = fault.Fault{Where: fault.Signal, Bus: int(at >> 48 & 0xFF), Message: int(at >> 24 & 0xFFFFFF), Field: int(at & 0xFFFFFF)}
+			c.Fault = fault.Fault{Where: fault.Signal, Bus: int(at >> 48 & 0xFF),
+				Message: int(at >> 24 & 0xFFFFFF), Field: int(at & 0xFFFFFF)}
 		default:
 			continue
 		}

@@ -57,7 +57,8 @@ func checkLong(bytes int, s *Sending, id uint32) {
 	case bytes > 64 && len(s.Protect) > 0:
 		refuse("it has %d bytes; a protection is possible up to 64", bytes)
 	case bytes > 64 && s.Mux != nil:
-		refuse("mux: it has %d bytes; pages in turn are possible up to 64: give its multiplexors constant values (values)", bytes)
+		refuse("mux: it has %d bytes; pages in turn are possible up to 64: "+
+			"give its multiplexors constant values (values)", bytes)
 	}
 	took := int64(j1939.Packets(bytes)) * j1939.PacketInterval
 	if to := j1939.ParseID(id).Destination; to == j1939.Global && s.CycleNs > 0 && s.CycleNs < took {

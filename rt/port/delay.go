@@ -93,6 +93,6 @@ func (c DelayCounts) String() string {
 	if c.Frames == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; of %d frames of the plant on the bus %d came after frames of the port, delayed by at most %.2f ms",
-		c.Frames, c.Behind, float64(c.MaxNs)/1e6)
+	return fmt.Sprintf("; of %d frames of the plant on the bus %d came after frames of the port, "+
+		"delayed by at most %.2f ms", c.Frames, c.Behind, float64(c.MaxNs)/1e6)
 }
