@@ -26,6 +26,7 @@ outputs: {v: {speed: car}}
 const pushedCarBench = `bench: push
 plant: car.yaml
 period: 5 ms
+overrun: skip 1000
 buses:
   drive:
     interface: pair
