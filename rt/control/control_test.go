@@ -83,10 +83,13 @@ func newRecorded(t *testing.T, file string) *controlled {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bus, err := can.Inherit(target)
-	if err != nil {
-		t.Fatal(err)
+	var ends [2]*can.Bus
+	for i, f := range []*os.File{target, unit} {
+		if ends[i], err = can.Inherit(f); err != nil {
+			t.Fatal(err)
+		}
 	}
+	bus, node := ends[0], ends[1]
 	clock := sched.NewVirtual(time.Duration(h.Tables.PeriodNs))
 	own, err := bench.Prepare(h.Bench) // as the target's: in another process
 	if err != nil {
@@ -99,9 +102,11 @@ func newRecorded(t *testing.T, file string) *controlled {
 	}
 	go func() {
 		defer close(c.over)
+		var frames [32]can.Frame
 		c.Status.State.Store(uint64(rt.Running))
 		for !loop.Over() {
 			loop.Tick(clock.Wait())
+			node.Recv(frames[:]) // or the bus takes no more
 			time.Sleep(200 * time.Microsecond)
 		}
 		c.Status.State.Store(uint64(rt.Ended))
@@ -110,7 +115,7 @@ func newRecorded(t *testing.T, file string) *controlled {
 		c.end()
 		rec.Finish()
 		c.s.Close()
-		unit.Close()
+		node.Close()
 		bus.Close()
 		os.RemoveAll(dir)
 	})
