@@ -83,6 +83,9 @@ func newRecorded(t *testing.T, file string) *controlled {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := can.DropReceived(unit); err != nil { // nobody reads: a full buffer would drop what is sent
+		t.Fatal(err)
+	}
 	bus, err := can.Inherit(target)
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +217,8 @@ func TestRefusalIsOneLine(t *testing.T) {
 		"get w11 w_1": `there is no signal "w11" (did you mean w1?); list names all`,
 		"watch lagg":  `there is no signal "lagg" (did you mean lag?); list names all`,
 		"set clutch7.pressure=3 clutch7.pressure=4": "set clutch7.pressure is set twice",
-		"set clutch7.pressure":                      `set: "clutch7.pressure=" is not PORT=VALUE`,
+		"set clutch7.pressure":                      `ctl: set "clutch7.pressure" is not PORT=VALUE`,
+		"set clutch7.pressure=":                     `set: "clutch7.pressure=" is not PORT=VALUE`,
 		"set clutch7.pressure=3":                    "set: clutch7.pressure: 3 needs a unit: 3 bar?",
 		"set clutch7.pressure='3 rpm'":              "set: clutch7.pressure: ",
 		"set clutch7.pressure='400 bar'":            "set: clutch7.pressure: 400 bar is outside the range of the input, ",
@@ -232,6 +236,9 @@ func TestRefusalIsOneLine(t *testing.T) {
 		if _, err := c.ask(words...); err == nil || !strings.HasPrefix(err.Error(), "ctl: ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v\nwant %s", request, err, want)
 		}
+	}
+	if _, err := c.ask("mark", "a\xffb"); err == nil || err.Error() != "ctl: the request is not UTF-8" {
+		t.Errorf("a mark that is not UTF-8: %v", err)
 	}
 	if a := c.must("faults"); len(a.Faults) != 0 {
 		t.Errorf("what was refused is there: %+v", a.Faults)
@@ -290,6 +297,7 @@ func TestAskListsTheRunningBenches(t *testing.T) {
 			l.Close()
 		}
 	}()
+	orphan := socket{name: "lone", pid: 7, uid: os.Getuid(), orphan: &targetProcess{}}
 	foreign := slices.Concat(sockets(dir), []socket{{name: "theirs", err: &fs.PathError{Err: fs.ErrPermission}}})
 	for _, c := range []struct {
 		list        []socket
@@ -298,6 +306,7 @@ func TestAskListsTheRunningBenches(t *testing.T) {
 	}{
 		{nil, "left", `ctl: no bench "left" runs; no bench runs at all`, 3},
 		{sockets(dir), "middle", fmt.Sprintf(`ctl: no bench "middle" runs; there are left (process %d), right (process %d)`, os.Getpid(), os.Getpid()), 3},
+		{[]socket{orphan}, "lone", "ctl: lone (process 7) has no supervisor: lockstep attach 7 takes it over, lockstep stop 7 ends it", 3},
 		{append(foreign, foreign[2]), "theirs", "ctl: theirs is another user's run: use sudo, or ask as that user", 3},
 	} {
 		err := ask(c.list, c.which, []string{"status"}, Options{Out: io.Discard})
