@@ -9,11 +9,14 @@ import (
 	"maps"
 	"math"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"lockstep/io/can"
@@ -207,6 +210,34 @@ func TestRunAnswersQueriesAndCommands(t *testing.T) {
 	}
 }
 
+// A loop that stands still has the change: the client must not take it as refused.
+func TestChangeThatTheLoopDoesNotTakeInTimeIsNotRefused(t *testing.T) {
+	r := report.View{Handover: openControlled(t), Status: new(rt.StatusBlock)}
+	d, err := describe(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newServer(r, d)
+	for _, want := range []struct {
+		code, exit int
+		text       string
+	}{
+		{http.StatusGatewayTimeout, 1, "x: the loop has not taken the change within 2.01s; the change has effect when the loop goes on"},
+		{http.StatusConflict, 0, "x: the loop has not taken the last change yet: ask again when it goes on"},
+	} {
+		w := httptest.NewRecorder()
+		c.serveHTTP(w, httptest.NewRequest("POST", "/set", strings.NewReader(`{"values": {"clutch7.pressure": 3}}`)))
+		exit := &host.Exit{}
+		err := (&socket{name: "x"}).parseAnswer(w.Code, w.Body, nil)
+		if w.Code != want.code || err == nil || err.Error() != want.text || errors.As(err, &exit) != (want.exit != 0) || exit.Code != want.exit {
+			t.Errorf("%d, %v, exit code %d; want %+v", w.Code, err, exit.Code, want)
+		}
+	}
+	if set := c.after.Load().Set; len(set) != 1 {
+		t.Errorf("set is %v", set)
+	}
+}
+
 func TestRefusalIsOneLine(t *testing.T) {
 	c := newControlled(t)
 	for request, want := range map[string]string{
@@ -328,6 +359,17 @@ func TestAskChoosesTheRunWithAccess(t *testing.T) {
 	s, err := chooseRun(append([]socket{theirs}, sockets(dir)...), "demo")
 	if err != nil || s.pid != os.Getpid() {
 		t.Errorf("%v, %v", s, err)
+	}
+}
+
+func TestBrokenStreamNamesTheRunAndTheRemedy(t *testing.T) {
+	for _, from := range []io.Reader{strings.NewReader(""), iotest.ErrReader(io.ErrUnexpectedEOF)} {
+		err := (&socket{name: "x", pid: 7}).printStream(from, &Options{Out: io.Discard})
+		exit := &host.Exit{}
+		want := "x (process 7) ended the stream before the end of the run: lockstep ps lists the runs"
+		if !errors.As(err, &exit) || exit.Code != 1 || err.Error() != want {
+			t.Errorf("%v; want %s", err, want)
+		}
 	}
 }
 

@@ -427,10 +427,13 @@ func (s *socket) parseAnswer(code int, from io.Reader, a any) error {
 	if err := json.NewDecoder(io.LimitReader(from, maxAnswer)).Decode(a); err != nil {
 		return s.noAnswerError(err)
 	}
-	if code != http.StatusOK {
-		return fmt.Errorf("%s: %s", s.name, host.PrintableLine(refusal.Error))
+	switch code {
+	case http.StatusOK:
+		return nil
+	case http.StatusGatewayTimeout: // not refused: the change is under way
+		return host.Exitf(1, "%s: %s", s.name, host.PrintableLine(refusal.Error))
 	}
-	return nil
+	return fmt.Errorf("%s: %s", s.name, host.PrintableLine(refusal.Error))
 }
 
 // maxAnswer is the longest answer, bytes.
