@@ -51,7 +51,7 @@ func listenControl(dir, bench string) (*net.UnixListener, string, error) {
 	for _, name := range []string{name, fmt.Sprintf("%s-%d", name, os.Getpid())} {
 		path := filepath.Join(dir, name+socketEnd)
 		if len(path) > maxPath {
-			return nil, "", fmt.Errorf("%s: the path of a socket has %d bytes at most", path, maxPath)
+			return nil, "", fmt.Errorf("%s: the path of a socket has %d bytes at most: set XDG_RUNTIME_DIR to a shorter folder", path, maxPath)
 		}
 		if isStale(path) {
 			if err := os.Remove(path); err != nil {
