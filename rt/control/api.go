@@ -9,6 +9,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -98,7 +99,7 @@ func (c *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	if !stops(r) {
 		w.Header().Set("Connection", "close")
-		writeAnswer(w, nil, refused{http.StatusServiceUnavailable, fmt.Errorf("%d clients are connected already", maxClients)})
+		writeAnswer(w, nil, refused{http.StatusServiceUnavailable, fmt.Errorf("%d clients are connected already: only /stop is answered until one leaves", maxClients)})
 		return
 	}
 	var known []string
@@ -144,6 +145,9 @@ func readRequest(w http.ResponseWriter, r *http.Request, to any) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if long := new(http.MaxBytesError); errors.As(err, &long) {
 		return refused{http.StatusRequestEntityTooLarge, fmt.Errorf("the request is longer than %d bytes", maxBody)}
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return refused{http.StatusRequestTimeout, fmt.Errorf("the request is incomplete after %v", writeTimeout)}
 	}
 	if err != nil {
 		return fmt.Errorf("the request is incomplete: %w", err)
