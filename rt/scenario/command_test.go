@@ -179,6 +179,7 @@ func TestRefusedLineChangesNothing(t *testing.T) {
 		"clear a b":                                       `clear: there is no fault called "b"`,
 		"fault":                                           "fault: word 1: the target is missing",
 		"fault name=b frame=Speds drop":                   "fault: word 2: fault: there is no message that the bench sends or receives called \"Speds\" (did you mean Speeds?)",
+		"fault frame=Speeds drop name=all":                "fault: word 3: fault: name: clear all ends every fault: choose another name",
 		"fault 'name=b":                                   "a quotation is not closed",
 	} {
 		list, err := commands.Translate(line)
