@@ -34,7 +34,7 @@ var wrong = []struct{ old, bad, want string }{
 	{"# tick_budget: 1 ms", "tick_budget: «6 ms»", `tick_budget: 6ms is longer than the period, 5ms`},
 	{"# tick_budget: 1 ms", "tick_budget: «0»", `tick_budget: "0" is not between 1µs and 10s`},
 	{"# watchdog: 3 s", "watchdog: «1 ms»", `watchdog: "1 ms" is not between 10ms and 1h0m0s`},
-	{"# watchdog: 3 s", "watchdog: «soon»", `watchdog: "soon": "soon" is not a known parameter`},
+	{"# watchdog: 3 s", "watchdog: «soon»", `watchdog: "soon": "soon" is not a number`},
 
 	{"w1: 0, w2", "«w9»: 0, w2", `safe: plant powershift has no output "w9" (did you mean w1?)`},
 	{"w1: 0, w2", "w1: «3 bar», w2", `safe: w1: "3 bar": unit bar does not fit, rpm is wanted`},

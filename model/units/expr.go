@@ -96,7 +96,7 @@ const (
 	maxDepth = 50   // nested parentheses and signs
 )
 
-// Evaluate returns the value of an expression; params are in SI. "100/s" is 100 divided by a parameter s
+// Evaluate returns the value of an expression; params are in SI, nil where there can be none. "100/s" is 100 divided by a parameter s
 // or, without one, the quantity 100 1/s. An error says how the quantity is written, if this is clear.
 func Evaluate(text string, params map[string]Value) (Value, error) {
 	v, err := evaluate(text, params)
@@ -279,7 +279,7 @@ func (e *expr) atom(depth int) (Value, error) {
 		if name == "pi" {
 			return Value{SI: math.Pi, Bare: true}, nil
 		}
-		return Value{}, &UnknownName{name}
+		return Value{}, &UnknownName{Name: name, bare: e.params == nil}
 	}
 
 	number := numberForm.FindString(e.rest)
@@ -342,14 +342,21 @@ func refusedPower(rest string) int {
 }
 
 // UnknownName is the error for a name in an expression that is not a parameter.
-type UnknownName struct{ Name string }
+type UnknownName struct {
+	Name string
+	bare bool // the expression takes no parameters
+}
 
 func (u *UnknownName) Error() string {
 	hint := ""
 	if _, isUnit := unitAtom(strings.TrimRight(u.Name, "0123456789")); isUnit {
 		hint = "; " + joinFactors
 	}
-	return fmt.Sprintf("%q is not a known parameter%s", u.Name, hint)
+	what := "a known parameter"
+	if u.bare {
+		what = "a number"
+	}
+	return fmt.Sprintf("%q is not %s%s", u.Name, what, hint)
 }
 
 // Forms of a name, with "." between its parts, of a number, and of a unit such as 1/s.

@@ -32,7 +32,7 @@ func TestATypedNumberCarriesItsUnit(t *testing.T) {
 		{"3/s", "1/s", 3, ""}, // as the hint says
 		{"-1e1/s", "rad/s", -10, ""},
 		{"3/s/s", "1/s2", 3, ""},
-		{"3/x", "1/s", 0, `model: "3/x": "x" is not a known parameter`},
+		{"3/x", "1/s", 0, `model: "3/x": "x" is not a number`},
 		{"45", "deg", 0, "model: 45 needs a unit: 45 deg?"},
 		{"0", "K", 0, "model: 0 needs a unit: 0 K?"},
 		{"0", "degC", 0, "model: 0 needs a unit: 0 degC?"},

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -8,10 +9,12 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"os"
+	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
+	"unicode/utf8"
 
 	"lockstep/model/units"
 	"lockstep/rt/scenario"
@@ -96,7 +99,7 @@ func (c *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	if !stops(r) {
 		w.Header().Set("Connection", "close")
-		writeAnswer(w, nil, refused{http.StatusServiceUnavailable, fmt.Errorf("%d clients are connected already", maxClients)})
+		writeAnswer(w, nil, refused{http.StatusServiceUnavailable, fmt.Errorf("%d clients are connected already: only /stop is answered until one leaves", maxClients)})
 		return
 	}
 	var known []string
@@ -143,19 +146,54 @@ func readRequest(w http.ResponseWriter, r *http.Request, to any) error {
 	if long := new(http.MaxBytesError); errors.As(err, &long) {
 		return refused{http.StatusRequestEntityTooLarge, fmt.Errorf("the request is longer than %d bytes", maxBody)}
 	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return refused{http.StatusRequestTimeout, fmt.Errorf("the request is incomplete after %v", writeTimeout)}
+	}
 	if err != nil {
 		return fmt.Errorf("the request is incomplete: %w", err)
 	}
 	_ = conn.SetReadDeadline(time.Time{})
-	d := json.NewDecoder(strings.NewReader(string(body)))
-	d.DisallowUnknownFields()
-	if err = d.Decode(to); err == nil && d.More() {
-		err = errors.New("text follows the object")
-	}
-	if err != nil {
+	if err := parseRequest(body, to); err != nil {
 		return fmt.Errorf("the request is no JSON of this form: %w", err)
 	}
 	return nil
+}
+
+// parseRequest reads the body of a request, one object of JSON in UTF-8.
+func parseRequest(body []byte, to any) error {
+	if !utf8.Valid(body) {
+		return errors.New("the text is not UTF-8") // JSON would replace what is not
+	}
+	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+		return errors.New("an object in braces is wanted")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	err := d.Decode(to)
+	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
+		return fmt.Errorf("%s: %.60s is not %s", wrong.Field, wrong.Value, wanted(wrong.Type.Kind()))
+	}
+	if err == nil {
+		if _, end := d.Token(); end != io.EOF {
+			err = errors.New("text follows the object")
+		}
+	}
+	return err
+}
+
+// wanted names the JSON that a field takes.
+func wanted(k reflect.Kind) string {
+	switch k {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Float64:
+		return "a finite number"
+	}
+	return "an object"
 }
 
 func serveOpenAPI(_ *Server, w http.ResponseWriter, _ *http.Request) (any, error) {

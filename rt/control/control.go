@@ -254,14 +254,14 @@ func (c *Server) applyChange(line string) (*Answer, error) {
 	if !p.Post(batch, list) {
 		c.record.DropLine(batch)
 		*c.commands = before
-		return nil, refused{http.StatusConflict, errors.New("the loop has not taken the last change yet")}
+		return nil, refused{http.StatusConflict, errors.New("the loop has not taken the last change yet: ask again when it goes on")}
 	}
 
 	c.batch = batch
 	c.publishChange()
 	tick, err := c.awaitEffect()
 	if err != nil {
-		return nil, refused{http.StatusConflict, err}
+		return nil, err
 	}
 	a := &Answer{Tick: tick, Time: c.time(tick)}
 	for i := range list {
@@ -285,12 +285,12 @@ func (c *Server) awaitEffect() (tick int64, err error) {
 			return tick, nil
 		}
 		if rt.State(c.Status.State.Load()) == rt.Ended {
-			return 0, errors.New("the run ended before the change had effect")
+			return 0, refused{http.StatusConflict, errors.New("the run ended before the change had effect")}
 		}
 	}
 
-	return 0, fmt.Errorf("the loop has not taken the change within %v; it has effect when the loop goes on",
-		takeTimeout+2*period)
+	return 0, refused{http.StatusGatewayTimeout, fmt.Errorf("the loop has not taken the change within %v; "+
+		"the change has effect when the loop goes on", takeTimeout+2*period)}
 }
 
 // publishChange makes the last change visible to requests that only read it.

@@ -9,11 +9,14 @@ import (
 	"maps"
 	"math"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"lockstep/io/can"
@@ -83,13 +86,13 @@ func newRecorded(t *testing.T, file string) *controlled {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ends [2]*can.Bus
-	for i, f := range []*os.File{target, unit} {
-		if ends[i], err = can.Inherit(f); err != nil {
-			t.Fatal(err)
-		}
+	if err := can.DropReceived(unit); err != nil { // nobody reads: a full buffer would drop what is sent
+		t.Fatal(err)
 	}
-	bus, node := ends[0], ends[1]
+	bus, err := can.Inherit(target)
+	if err != nil {
+		t.Fatal(err)
+	}
 	clock := sched.NewVirtual(time.Duration(h.Tables.PeriodNs))
 	own, err := bench.Prepare(h.Bench) // as the target's: in another process
 	if err != nil {
@@ -102,11 +105,9 @@ func newRecorded(t *testing.T, file string) *controlled {
 	}
 	go func() {
 		defer close(c.over)
-		var frames [32]can.Frame
 		c.Status.State.Store(uint64(rt.Running))
 		for !loop.Over() {
 			loop.Tick(clock.Wait())
-			node.Recv(frames[:]) // or the bus takes no more
 			time.Sleep(200 * time.Microsecond)
 		}
 		c.Status.State.Store(uint64(rt.Ended))
@@ -115,7 +116,7 @@ func newRecorded(t *testing.T, file string) *controlled {
 		c.end()
 		rec.Finish()
 		c.s.Close()
-		node.Close()
+		unit.Close()
 		bus.Close()
 		os.RemoveAll(dir)
 	})
@@ -209,6 +210,34 @@ func TestRunAnswersQueriesAndCommands(t *testing.T) {
 	}
 }
 
+// A loop that stands still has the change: the client must not take it as refused.
+func TestChangeThatTheLoopDoesNotTakeInTimeIsNotRefused(t *testing.T) {
+	r := report.View{Handover: openControlled(t), Status: new(rt.StatusBlock)}
+	d, err := describe(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newServer(r, d)
+	for _, want := range []struct {
+		code, exit int
+		text       string
+	}{
+		{http.StatusGatewayTimeout, 1, "x: the loop has not taken the change within 2.01s; the change has effect when the loop goes on"},
+		{http.StatusConflict, 0, "x: the loop has not taken the last change yet: ask again when it goes on"},
+	} {
+		w := httptest.NewRecorder()
+		c.serveHTTP(w, httptest.NewRequest("POST", "/set", strings.NewReader(`{"values": {"clutch7.pressure": 3}}`)))
+		exit := &host.Exit{}
+		err := (&socket{name: "x"}).parseAnswer(w.Code, w.Body, nil)
+		if w.Code != want.code || err == nil || err.Error() != want.text || errors.As(err, &exit) != (want.exit != 0) || exit.Code != want.exit {
+			t.Errorf("%d, %v, exit code %d; want %+v", w.Code, err, exit.Code, want)
+		}
+	}
+	if set := c.after.Load().Set; len(set) != 1 {
+		t.Errorf("set is %v", set)
+	}
+}
+
 func TestRefusalIsOneLine(t *testing.T) {
 	c := newControlled(t)
 	for request, want := range map[string]string{
@@ -219,7 +248,8 @@ func TestRefusalIsOneLine(t *testing.T) {
 		"get w11 w_1": `there is no signal "w11" (did you mean w1?); list names all`,
 		"watch lagg":  `there is no signal "lagg" (did you mean lag?); list names all`,
 		"set clutch7.pressure=3 clutch7.pressure=4": "set clutch7.pressure is set twice",
-		"set clutch7.pressure":                      `set: "clutch7.pressure=" is not PORT=VALUE`,
+		"set clutch7.pressure":                      `ctl: set "clutch7.pressure" is not PORT=VALUE`,
+		"set clutch7.pressure=":                     `set: "clutch7.pressure=" is not PORT=VALUE`,
 		"set clutch7.pressure=3":                    "set: clutch7.pressure: 3 needs a unit: 3 bar?",
 		"set clutch7.pressure='3 rpm'":              "set: clutch7.pressure: ",
 		"set clutch7.pressure='400 bar'":            "set: clutch7.pressure: 400 bar is outside the range of the input, ",
@@ -237,6 +267,9 @@ func TestRefusalIsOneLine(t *testing.T) {
 		if _, err := c.ask(words...); err == nil || !strings.HasPrefix(err.Error(), "ctl: ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v\nwant %s", request, err, want)
 		}
+	}
+	if _, err := c.ask("mark", "a\xffb"); err == nil || err.Error() != "ctl: the request is not UTF-8" {
+		t.Errorf("a mark that is not UTF-8: %v", err)
 	}
 	if a := c.must("faults"); len(a.Faults) != 0 {
 		t.Errorf("what was refused is there: %+v", a.Faults)
@@ -295,6 +328,7 @@ func TestAskListsTheRunningBenches(t *testing.T) {
 			l.Close()
 		}
 	}()
+	orphan := socket{name: "lone", pid: 7, uid: os.Getuid(), orphan: &targetProcess{}}
 	foreign := slices.Concat(sockets(dir), []socket{{name: "theirs", err: &fs.PathError{Err: fs.ErrPermission}}})
 	for _, c := range []struct {
 		list        []socket
@@ -303,6 +337,7 @@ func TestAskListsTheRunningBenches(t *testing.T) {
 	}{
 		{nil, "left", `ctl: no bench "left" runs; no bench runs at all`, 3},
 		{sockets(dir), "middle", fmt.Sprintf(`ctl: no bench "middle" runs; there are left (process %d), right (process %d)`, os.Getpid(), os.Getpid()), 3},
+		{[]socket{orphan}, "lone", "ctl: lone (process 7) has no supervisor: lockstep attach 7 takes it over, lockstep stop 7 ends it", 3},
 		{append(foreign, foreign[2]), "theirs", "ctl: theirs is another user's run: use sudo, or ask as that user", 3},
 	} {
 		err := ask(c.list, c.which, []string{"status"}, Options{Out: io.Discard})
@@ -324,6 +359,17 @@ func TestAskChoosesTheRunWithAccess(t *testing.T) {
 	s, err := chooseRun(append([]socket{theirs}, sockets(dir)...), "demo")
 	if err != nil || s.pid != os.Getpid() {
 		t.Errorf("%v, %v", s, err)
+	}
+}
+
+func TestBrokenStreamNamesTheRunAndTheRemedy(t *testing.T) {
+	for _, from := range []io.Reader{strings.NewReader(""), iotest.ErrReader(io.ErrUnexpectedEOF)} {
+		err := (&socket{name: "x", pid: 7}).printStream(from, &Options{Out: io.Discard})
+		exit := &host.Exit{}
+		want := "x (process 7) ended the stream before the end of the run: lockstep ps lists the runs"
+		if !errors.As(err, &exit) || exit.Code != 1 || err.Error() != want {
+			t.Errorf("%v; want %s", err, want)
+		}
 	}
 }
 

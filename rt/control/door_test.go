@@ -56,6 +56,16 @@ func TestMisbehavingRequestsAreRefused(t *testing.T) {
 		post("/set", "{"):                                                                      `400 {"error":"the request is no JSON of this form: unexpected EOF"}`,
 		post("/set", `{"value": {}}`):                                                          `400 {"error":"the request is no JSON of this form: json: unknown field \"value\""}`,
 		post("/set", `{"values": {"a": []}}`):                                                  `400 {"error":"set: \"a\" is neither a number nor a text"}`,
+		"POST /mark HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{":                         `408 {"error":"the request is incomplete after 5s"}`,
+		post("/set", `{"values": {}}]`):                                                        `400 {"error":"the request is no JSON of this form: text follows the object"}`,
+		post("/stop", `null`):                                                                  `400 {"error":"the request is no JSON of this form: an object in braces is wanted"}`,
+		post("/clear", ``):                                                                     `400 {"error":"the request is no JSON of this form: an object in braces is wanted"}`,
+		post("/mark", "{\"text\": \"a\xffb\"}"):                                                `400 {"error":"the request is no JSON of this form: the text is not UTF-8"}`,
+		post("/mark", `{"text": 5}`):                                                           `400 {"error":"the request is no JSON of this form: text: number is not a text"}`,
+		post("/set", `{"values": {"a": 1e400}}`):                                               `400 {"error":"the request is no JSON of this form: values: number 1e400 is not a finite number"}`,
+		post("/set", `{"values": []}`):                                                         `400 {"error":"the request is no JSON of this form: values: array is not an object"}`,
+		post("/clear", `{"names": "all"}`):                                                     `400 {"error":"the request is no JSON of this form: names: string is not a list"}`,
+		post("/stop", `{"now": "yes"}`):                                                        `400 {"error":"the request is no JSON of this form: now: string is not true or false"}`,
 		post("/set", `{"values": {}} x`):                                                       `400 {"error":"the request is no JSON of this form: text follows the object"}`,
 		post("/set", `{"values": {"clutch7.pressure": 400}}`):                                  `400 {"error":"set: clutch7.pressure: 400 bar is outside the range of the input, `,
 		post("/set", strings.Repeat(" ", maxBody+1)):                                           `413 {"error":"the request is longer than 65536 bytes"}`,
@@ -126,7 +136,7 @@ func TestRunIsStoppedAmongAThousandConnections(t *testing.T) {
 	for c.s.Clients() < maxClients+maxStops {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := c.ask("status"); err == nil || !strings.Contains(err.Error(), "32 clients are connected already") {
+	if _, err := c.ask("status"); err == nil || !strings.Contains(err.Error(), "32 clients are connected already: only /stop is answered until one leaves") {
 		t.Errorf("status: %v", err)
 	}
 	for _, words := range [][]string{{"stop"}, {"stop", "now"}} {

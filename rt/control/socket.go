@@ -51,7 +51,7 @@ func listenControl(dir, bench string) (*net.UnixListener, string, error) {
 	for _, name := range []string{name, fmt.Sprintf("%s-%d", name, os.Getpid())} {
 		path := filepath.Join(dir, name+socketEnd)
 		if len(path) > maxPath {
-			return nil, "", fmt.Errorf("%s: the path of a socket has %d bytes at most", path, maxPath)
+			return nil, "", fmt.Errorf("%s: the path of a socket has %d bytes at most: set XDG_RUNTIME_DIR to a shorter folder", path, maxPath)
 		}
 		if isStale(path) {
 			if err := os.Remove(path); err != nil {
@@ -278,10 +278,14 @@ func isUsersDir(dir string) bool {
 }
 
 // Ask sends a request of `lockstep ctl` to the supervisor of a bench and prints its answer. which is the
-// bench's name, its file, or a process id. An *Exit has code 3 if there is no such run or it belongs to
-// another user, and 1 if it does not answer; a refusal has code 2.
+// bench's name, its file, or a process id. An *Exit has code 3 if there is no such run, if it belongs to
+// another user or has no supervisor, and 1 if it does not answer; a refusal has code 2.
 func Ask(which string, words []string, o Options) error {
-	return ask(sockets(controlDirs()...), which, words, o)
+	list := sockets(controlDirs()...)
+	if !hasOwn(list, which) { // a run with a socket needs nothing else of this host
+		list = append(list, orphans()...)
+	}
+	return ask(list, which, words, o)
 }
 
 // benchName returns the name of the bench if which is its file, else which. If this user's run has
@@ -306,6 +310,9 @@ func ask(list []socket, which string, words []string, o Options) error {
 	s, err := chooseRun(list, which)
 	if err != nil {
 		return fmt.Errorf("ctl: %w", err)
+	}
+	if s.orphan != nil {
+		return host.Exitf(3, "ctl: %s has no supervisor: lockstep attach %d takes it over, lockstep stop %d ends it", s, s.pid, s.pid)
 	}
 	v, c, err := prepare(words, &o)
 	if err == nil {
@@ -420,10 +427,13 @@ func (s *socket) parseAnswer(code int, from io.Reader, a any) error {
 	if err := json.NewDecoder(io.LimitReader(from, maxAnswer)).Decode(a); err != nil {
 		return s.noAnswerError(err)
 	}
-	if code != http.StatusOK {
-		return fmt.Errorf("%s: %s", s.name, host.PrintableLine(refusal.Error))
+	switch code {
+	case http.StatusOK:
+		return nil
+	case http.StatusGatewayTimeout: // not refused: the change is under way
+		return host.Exitf(1, "%s: %s", s.name, host.PrintableLine(refusal.Error))
 	}
-	return nil
+	return fmt.Errorf("%s: %s", s.name, host.PrintableLine(refusal.Error))
 }
 
 // maxAnswer is the longest answer, bytes.

@@ -191,7 +191,7 @@ func TestSocketDirectoryWritableByOthersIsRefused(t *testing.T) {
 		}
 	}
 	long := filepath.Join(t.TempDir(), strings.Repeat("x", 100))
-	if _, _, err := listenControl(long, "b"); err == nil || !strings.Contains(err.Error(), "107 bytes at most") {
+	if _, _, err := listenControl(long, "b"); err == nil || !strings.Contains(err.Error(), "107 bytes at most: set XDG_RUNTIME_DIR to a shorter folder") {
 		t.Errorf("%v", err)
 	}
 }

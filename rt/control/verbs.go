@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"lockstep/model/units"
 	"lockstep/rt/host"
@@ -67,6 +68,9 @@ func Usage() string {
 
 // prepare returns the verb of a request and its HTTP request.
 func prepare(words []string, o *Options) (*verb, call, error) {
+	if slices.ContainsFunc(words, func(w string) bool { return !utf8.ValidString(w) }) {
+		return nil, call{}, errors.New("the request is not UTF-8") // JSON would replace what is not
+	}
 	name, arguments := "", []string{}
 	if len(words) > 0 {
 		name, arguments = words[0], words[1:]
@@ -132,7 +136,10 @@ func mark(words []string, _ *Options) (call, error) {
 func assignments(words []string, _ *Options) (call, error) {
 	s := SetRequest{map[string]any{}}
 	for _, w := range words {
-		name, value, _ := strings.Cut(w, "=") // the run refuses a missing value
+		name, value, ok := strings.Cut(w, "=")
+		if !ok {
+			return call{}, fmt.Errorf("%.60q is not PORT=VALUE", w)
+		}
 		if _, twice := s.Values[name]; twice {
 			return call{}, fmt.Errorf("%s is set twice", name)
 		}
@@ -287,10 +294,10 @@ func (s *socket) printStream(from io.Reader, o *Options) error {
 			return nil
 		}
 	}
-	if lines.Err() != nil {
-		return s.noAnswerError(lines.Err())
+	if err := lines.Err(); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return s.noAnswerError(err)
 	}
-	return host.Exitf(1, "%s has gone", s)
+	return host.Exitf(1, "%s ended the stream before the end of the run: lockstep ps lists the runs", s)
 }
 
 // columnWidths returns the widths of the columns of a stream.

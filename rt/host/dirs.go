@@ -21,10 +21,16 @@ func ControlDir() string {
 	if os.Getuid() == 0 {
 		return controlDirBesideServices(ServicesDir, 0)
 	}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
-		return filepath.Join(dir, "lockstep")
+	return userControlDir(os.Getenv("XDG_RUNTIME_DIR"), os.Getuid())
+}
+
+// userControlDir returns the folder of a user with a runtime folder. A relative one is ignored, as the
+// XDG Base Directory Specification has it: another working directory would have other runs.
+func userControlDir(runtime string, uid int) string {
+	if filepath.IsAbs(runtime) {
+		return filepath.Join(runtime, "lockstep")
 	}
-	return fmt.Sprintf("/tmp/lockstep-%d", os.Getuid())
+	return fmt.Sprintf("/tmp/lockstep-%d", uid)
 }
 
 // controlDirBesideServices returns dir, or a folder beside it if dir belongs to another user.

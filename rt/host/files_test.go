@@ -62,3 +62,11 @@ func TestOwnFileIsNeverAPipeOrALink(t *testing.T) {
 		t.Errorf("a link: %q", text)
 	}
 }
+
+func TestControlDirDoesNotDependOnTheWorkingDirectory(t *testing.T) {
+	for runtime, want := range map[string]string{"/run/user/7": "/run/user/7/lockstep", "": "/tmp/lockstep-7", "run/user/7": "/tmp/lockstep-7"} {
+		if got := userControlDir(runtime, 7); got != want {
+			t.Errorf("XDG_RUNTIME_DIR=%q: %s, want %s", runtime, got, want)
+		}
+	}
+}

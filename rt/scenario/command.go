@@ -132,10 +132,7 @@ func (c *Commands) translate(name string, words []string) (list []fault.Command,
 	verb := verbs[name]
 	switch {
 	case len(words) == 1 && words[0] == "all" && verb.all != nil:
-		if list = verb.all(c); len(list) > 0 {
-			return list, nil
-		}
-		fallthrough
+		return verb.all(c), nil
 	case len(words) == 0:
 		return nil, fmt.Errorf("%s: %s", name, verb.missing)
 	}
@@ -206,7 +203,7 @@ func (c *Commands) setValue(arg string) (command fault.Command, err error) {
 	}
 
 	if err != nil {
-		return command, fmt.Errorf("%s: %w", name, err)
+		return command, fmt.Errorf("%.60s: %w", name, err)
 	}
 	if c.noteSet(t.name, value); len(c.Set) > fault.MaxSet {
 		return command, fmt.Errorf("%s: %d inputs and signals are set already: release some", name, fault.MaxSet)
@@ -245,7 +242,7 @@ func (c *Commands) withoutSet(name string) []SetValue {
 func (c *Commands) releaseValue(name string) (fault.Command, error) {
 	t, err := findStimulus(c.h, name, func(by, _ string) error { return errors.New(by) })
 	if err != nil {
-		return fault.Command{}, fmt.Errorf("%s: %w", name, err)
+		return fault.Command{}, fmt.Errorf("%.60s: %w", name, err)
 	}
 	c.Set = c.withoutSet(t.name)
 	return t.drive(fault.Release), nil

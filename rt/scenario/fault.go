@@ -144,6 +144,8 @@ func newFaultSpec(e *entry) *faultSpec {
 	case s.kind.Text == "":
 		s.fail(s.at, "%s %s: the kind is missing: one of %s",
 			s.target.Text, s.on.Text, strings.Join(kindKeys(faultTargets[of].where...), ", "))
+	case s.Name.Text == "all":
+		s.fail(s.Name, "name: clear all ends every fault: choose another name")
 	}
 
 	if s.Name.Text == "" {

@@ -92,14 +92,14 @@ func findBus(h *bench.Handover, name string) (*resolvedTarget, error) {
 // unknownName returns an error with the nearest name, or else with the known names.
 func unknownName(what, name string, names []string) error {
 	if near := units.Meant(name, names); near != "" || len(names) == 0 {
-		return fmt.Errorf("there is no %s %q%s", what, name, near)
+		return fmt.Errorf("there is no %s %.60q%s", what, name, near)
 	}
 	const most = 12
 	list := strings.Join(names[:min(most, len(names))], ", ")
 	if len(names) > most {
 		list += fmt.Sprintf(" and %d more", len(names)-most)
 	}
-	return fmt.Errorf("there is no %s %q; there are %s", what, name, list)
+	return fmt.Errorf("there is no %s %.60q; there are %s", what, name, list)
 }
 
 func findInput(h *bench.Handover, name string) (*resolvedTarget, error) {

@@ -50,7 +50,7 @@ func TestMistakesInAScenarioAreNamedWithTheirPosition(t *testing.T) {
 		{"expect: [{value: w1, within: 2 %, of: 0}]", "2 %", "2 % of 0 is not a positive tolerance; around 0 use a tolerance with a unit, like 0.1 rpm"},
 		{"expect: [{value: clutch1.mode, within: 2 %, of: 0}]", "2 %", "around 0 use a tolerance with a unit, like 0.1\x00"},
 		{"expect: [{value: w1, within: -1 rpm, of: 0}]", "-1 rpm", "is not a positive tolerance"},
-		{"expect: [{value: w1, within: nan %, of: 1 rad/s}]", "nan %", `"nan" is not a known parameter`},
+		{"expect: [{value: w1, within: nan %, of: 1 rad/s}]", "nan %", `"nan" is not a number`},
 		{"expect: [{value: w1, above: 3 rad/s, below: 2 rad/s}]", "2 rad/s}", "expect: above 3 rad/s and below 2 rad/s: no value is"},
 		{"expect: [{value: w1, below: 3 rad/s, after: 1 s}]", "1 s", `"1 s" does not belong to an expectation of a value`},
 		{"expect: [{below: 3}]", "{below", "expected one of value: PORT, answer: CONDITION and count: {message: M, of: WHAT}"},

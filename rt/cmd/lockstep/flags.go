@@ -82,8 +82,11 @@ func (a *args) execute(list []string) error {
 	known := a.command.operands
 	mandatory := len(slices.DeleteFunc(slices.Clone(known), func(name string) bool { return name[0] == '[' }))
 	repeats := len(known) > 0 && strings.Contains(known[len(known)-1], "...")
-	if n := len(a.operands); n < mandatory || n > len(known) && !repeats {
-		return usageError{fmt.Sprintf("%s: got %d arguments; usage: lockstep %s", a.Name(), n, a.usage())}
+	switch n := len(a.operands); {
+	case n < mandatory:
+		return usageError{fmt.Sprintf("%s: an argument is missing; usage: lockstep %s", a.Name(), a.usage())}
+	case n > len(known) && !repeats:
+		return usageError{fmt.Sprintf("%s: %.60q is one argument too many; usage: lockstep %s", a.Name(), a.operands[len(known)], a.usage())}
 	}
 	if a.required != "" && a.Lookup(a.required).Value.String() == "" {
 		return usageError{fmt.Sprintf("%s: -%s is missing; usage: lockstep %s", a.Name(), a.required, a.usage())}

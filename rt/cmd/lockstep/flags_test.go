@@ -25,6 +25,20 @@ func TestFlagsMayComeBeforeAndAfterArgumentsWithOneDashOrTwo(t *testing.T) {
 	}
 }
 
+func TestMissingAndFurtherArgumentsAreNamed(t *testing.T) {
+	for line, want := range map[string]string{
+		"":          "try: an argument is missing; usage: lockstep try PLANT [BENCH]",
+		"a b c d e": `try: "c" is one argument too many; usage: lockstep try PLANT [BENCH]`,
+	} {
+		c := command{name: "try", operands: []string{"PLANT", "[BENCH]"}, define: func(*args) func() error {
+			return func() error { return nil }
+		}}
+		if err := c.args().execute(strings.Fields(line)); err == nil || err.Error() != want {
+			t.Errorf("try %s: %v, want %s", line, err, want)
+		}
+	}
+}
+
 // A duration is written as in the files, or as Go writes it.
 func TestADurationOfAFlagHasItsUnit(t *testing.T) {
 	for text, want := range map[string]time.Duration{
