@@ -195,6 +195,33 @@ func TestAnEscapedProcessDoesNotKeepTheRunFromEnding(t *testing.T) {
 	}
 }
 
+// The relay waits whether the run ends together with the program; the verdict has the tick before.
+func TestVerdictNamesTheTickAtWhichTheProgramEnded(t *testing.T) {
+	t.Parallel()
+	s, _, _ := newUnit(t, "", patient)
+	s.Path, s.Args = "/bin/sleep", []string{"1000"}
+	block, status, err := rt.CreateStatusBlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	block.Close()
+	r := &relay{spec: s, status: status}
+	if r.p, err = s.start(nil, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	defer r.p.signal(syscall.SIGKILL)
+	status.Ticks.Store(40)
+	results, verdict := make(chan error), make(chan error)
+	go func() { verdict <- r.await(nil, results) }()
+	results <- errClosed
+	time.Sleep(20 * time.Millisecond) // the relay waits for the end of the run
+	results <- errClosed
+	status.Ticks.Store(80)
+	if err := <-verdict; err.Error() != "./tcu closed its socket after tick 40 (0.2 s)" {
+		t.Error(err)
+	}
+}
+
 // noticed is closed by the first output.
 type noticed chan bool
 
