@@ -241,6 +241,18 @@ func TestFaultsOfAProgramOnThePairAreNamed(t *testing.T) {
 	}
 }
 
+func TestAProgramThatEndsBeforeTheRunOnThePairIsNamedOnce(t *testing.T) {
+	file := benchOf(t, "sh", "-c", "exit 5")
+	c := exec.Command(lab.Command(t), "run", file, "-for", "1s")
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	_ = c.Run()
+	want := "lockstep: run: control unit sh ended before its greeting: exit status 5\n"
+	if code := c.ProcessState.ExitCode(); code != 1 || stderr.String() != want {
+		t.Errorf("code %d, %q, want %q", code, &stderr, want)
+	}
+}
+
 // The program and its children stay off the loop's CPU and end with the run.
 func TestAProgramOnThePairLeavesTheLoopItsCPU(t *testing.T) {
 	usePython(t)
