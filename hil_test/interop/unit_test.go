@@ -112,6 +112,41 @@ func TestPythonUnitShiftsAtTheTicksOfTheUnitInGo(t *testing.T) {
 	}
 }
 
+// Frames of a program that lie between two ticks act at their instants, as those of the unit in Go.
+func TestFramesOfAProgramActAtTheirInstants(t *testing.T) {
+	usePython(t)
+	between := []string{"inputs_at: arrival\nscheduler: fifo ", "period: 7 ms", "cycle: 7 ms",
+		"cycle: 14 ms, counter", "phase: 7 ms", "cycle: 14 ms, phase"}
+	replace := func(text string) string {
+		for i, old := range []string{"scheduler: fifo ", "period: 5 ms", "cycle: 5 ms",
+			"cycle: 10 ms, counter", "phase: 5 ms", "cycle: 10 ms, phase"} {
+			text = strings.ReplaceAll(text, old, between[i])
+		}
+		return text
+	}
+	var lists [2][]record.Entry
+	for i, file := range []string{benchtest.DemoFile(t, "overrun: skip 200", "overrun: skip 1000"),
+		benchOf(t, absolute(t, "../../deploy/python/examples/powershift.py"))} {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(file, []byte(replace(string(text))), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists[i], _ = simulate(t, file, 4*time.Second)
+	}
+	inside := 0
+	for i := range lists[0] {
+		if e := &lists[0][i]; e.Kind == record.FrameEntry && !e.Frame.Sent && e.Frame.Acts%7e6 != 0 {
+			inside++
+		}
+	}
+	if inside < 500 || !reflect.DeepEqual(lists[0], lists[1]) {
+		t.Errorf("%d frames inside of a step, want at least 500; the records of the two units must not differ", inside)
+	}
+}
+
 // A program that takes random times for its answers, on a machine with other work, gives the same record.
 func TestRecordOfAProgramDoesNotDependOnTheLoad(t *testing.T) {
 	usePython(t)
@@ -203,6 +238,18 @@ func TestFaultsOfAProgramOnThePairAreNamed(t *testing.T) {
 			how == "exit" && !strings.Contains(r.UnitOutput, "the pump is dry") {
 			t.Errorf("%s: output %q", how, r.UnitOutput)
 		}
+	}
+}
+
+func TestAProgramThatEndsBeforeTheRunOnThePairIsNamedOnce(t *testing.T) {
+	file := benchOf(t, "sh", "-c", "exit 5")
+	c := exec.Command(lab.Command(t), "run", file, "-for", "1s")
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	_ = c.Run()
+	want := "lockstep: run: control unit sh ended before its greeting: exit status 5\n"
+	if code := c.ProcessState.ExitCode(); code != 1 || stderr.String() != want {
+		t.Errorf("code %d, %q, want %q", code, &stderr, want)
 	}
 }
 

@@ -73,8 +73,38 @@ func (b *Bench) ProgramFile() (file, dir string, err error) {
 			name.Text, file)
 	case err != nil:
 		err = b.Errorf(name, "control_unit: exec: no program %s: %w", name.Text, errors.Unwrap(err))
+	default:
+		if err = checkInterpreter(file, dir); err != nil {
+			err = b.Errorf(name, "control_unit: exec: %s %w", name.Text, err)
+		}
 	}
 	return file, dir, err
+}
+
+// checkInterpreter returns an error if file is a script whose first line names an interpreter that cannot
+// be executed. The script runs in the folder dir.
+func checkInterpreter(file, dir string) error {
+	head, err := inputfile.ReadHead(file)
+	line, isScript := strings.CutPrefix(string(head), "#!")
+	if err != nil || !isScript { // a program that nobody may read can be executed all the same
+		return nil
+	}
+	line, _, _ = strings.Cut(line, "\n")
+	interpreter, _, _ := strings.Cut(strings.Trim(line, " \t"), " ")
+	interpreter, _, _ = strings.Cut(interpreter, "\t")
+	switch {
+	case strings.HasSuffix(line, "\r"):
+		return fmt.Errorf("has the line ends of Windows; remove them: sed -i 's/\\r$//' %s", file)
+	case interpreter == "":
+		return errors.New("has a first line without an interpreter; write one such as #!/usr/bin/python3")
+	case !filepath.IsAbs(interpreter):
+		interpreter = filepath.Join(dir, interpreter)
+	}
+	if _, err := exec.LookPath(interpreter); err != nil {
+		return fmt.Errorf("names the interpreter %s in its first line, which cannot be executed; "+
+			"write another one, such as #!/usr/bin/env python3", interpreter)
+	}
+	return nil
 }
 
 // ProgramDigest returns a digest of the program of the control unit, and of its arguments that name files

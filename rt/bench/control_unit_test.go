@@ -32,6 +32,14 @@ func TestProgramMustExistAndBeExecutable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for name, text := range map[string]string{
+		"env.py": "#! /usr/bin/env sh\n", "lost.py": "#!/opt/lost/python3 -u\n", "windows.py": "#!/usr/bin/env sh\r\n",
+		"none.py": "#!\n", "beside.py": "#!./tcu\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +48,12 @@ func TestProgramMustExistAndBeExecutable(t *testing.T) {
 		"./none": "no program ./none: no such file or directory", "nothing-of-the-path": "no program nothing-of-the-path: ",
 		"./data":   "./data cannot be executed; make it executable: chmod +x " + filepath.Join(dir, "data"),
 		"./folder": "no program ./folder: is a directory",
+		"./env.py": "", "./beside.py": "",
+		"./lost.py": "./lost.py names the interpreter /opt/lost/python3 in its first line, which cannot be executed; " +
+			"write another one, such as #!/usr/bin/env python3",
+		"./windows.py": "./windows.py has the line ends of Windows; remove them: sed -i 's/\\r$//' " +
+			filepath.Join(dir, "windows.py"),
+		"./none.py": "./none.py has a first line without an interpreter; write one such as #!/usr/bin/python3",
 	} {
 		err := withProgram(t, dir, exec).CheckEnds()
 		if at := fmt.Sprintf("%s:21:22: bench: control_unit: exec: %s", filepath.Join(dir, "bench.yaml"), want); want == "" && err != nil ||

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -80,7 +81,10 @@ func (r *Session) startProgram(bus string) error {
 		for _, line := range report.LastLines(r.unitOutput()) {
 			fmt.Fprintf(r.Options.Out, "  %s\n", line)
 		}
-		return &host.Exit{Code: 1, Err: fmt.Errorf("control unit: %w", err)}
+		if r.Unit.WaitDone(0) && r.unitVerdict() != "" {
+			err = errors.New("control unit " + r.unitVerdict())
+		}
+		return &host.Exit{Code: 1, Err: err}
 	}
 	return nil
 }

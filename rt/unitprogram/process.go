@@ -30,7 +30,8 @@ type process struct {
 func (s *Spec) start(socket *os.File, out io.Writer) (*process, error) {
 	p := &process{cmd: exec.Command(s.Path, s.Args...), done: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env = s.Dir, append(os.Environ(), s.env()...)
-	p.cmd.Stdout, p.cmd.Stderr = out, out
+	copied := struct{ io.Writer }{out} // also of a file: a process that outlives its group must not hold it
+	p.cmd.Stdout, p.cmd.Stderr = copied, copied
 	if socket != nil {
 		p.cmd.ExtraFiles = []*os.File{socket} // becomes socketFD
 		defer socket.Close()
@@ -39,7 +40,11 @@ func (s *Spec) start(socket *os.File, out io.Writer) (*process, error) {
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go p.run(started)
-	if err := <-started; err != nil {
+	switch err := <-started; {
+	case errors.Is(err, unix.ENOEXEC):
+		return nil, fmt.Errorf("%s cannot be started: %s is neither a program of this machine nor a script "+
+			"with a first line such as #!/usr/bin/python3", s.Name, s.Path)
+	case err != nil:
 		return nil, fmt.Errorf("%s cannot be started: %w", s.Name, err)
 	}
 	return p, nil
@@ -150,7 +155,11 @@ func (p *process) how() string { return p.cmd.ProcessState.String() }
 func (p *process) failure() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stopped || p.cmd.ProcessState.Success() {
+	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	switch {
+	case p.stopped && ok && status.Signaled() && status.Signal() == syscall.SIGKILL:
+		return "hangs: it ended neither with the run nor by SIGTERM"
+	case p.stopped || p.cmd.ProcessState.Success():
 		return ""
 	}
 	return "ended with the run, but with " + p.how()

@@ -24,7 +24,7 @@ const (
 	kindHello = 1 + iota // both: id = version; of the bench, see greet
 	kindBus              // of the bench: a bus, data = its name, id = its bit rate
 	kindStart            // of the bench: time = CLOCK_MONOTONIC of instant 0, ns; 0 in virtual time
-	kindFrame            // both: a frame; of the bench: time = instant, ns
+	kindFrame            // both: a frame; time = instant, ns, of the program in virtual time only
 	kindGo               // of the bench, in virtual time: the next grid point is at time; the bench waits
 	kindDone             // of the program, in virtual time: all its frames before time are sent
 )

@@ -224,6 +224,7 @@ func (r *relay) await(signals <-chan os.Signal, results <-chan error) (err error
 	case <-r.p.done:
 		err = errClosed
 	}
+	tick := int64(r.status.Ticks.Load())
 	if errors.Is(err, errClosed) { // the run may be ending at the same time
 		select {
 		case <-signals:
@@ -239,7 +240,7 @@ func (r *relay) await(signals <-chan os.Signal, results <-chan error) (err error
 	if err == nil {
 		return nil
 	}
-	return r.spec.failure(err, " after "+r.spec.at(int64(r.status.Ticks.Load())), r.p)
+	return r.spec.failure(err, " after "+r.spec.at(tick), r.p)
 }
 
 // end ends the goroutines, and then the program; failed: at once.

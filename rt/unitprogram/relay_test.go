@@ -2,6 +2,7 @@ package unitprogram
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -148,6 +149,89 @@ func TestAProgramThatReadsNothingIsNamedDuringTheRun(t *testing.T) {
 	if want := "lockstep: ./tcu hangs: no answer after tick 42 (0.21 s) within 2s\n"; p.text(p.err) != want {
 		t.Errorf("%q, want %q", p.text(p.err), want)
 	}
+}
+
+// A process that has left the group of the program lives on, but does not hold the output of the relay,
+// whose end the supervisor awaits.
+func TestAnEscapedProcessDoesNotKeepTheRunFromEnding(t *testing.T) {
+	t.Parallel()
+	s, _, _ := newUnit(t, "escaped", patient)
+	target, unit, err := can.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _, err := rt.CreateStatusBlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, RelayCommand, s.Arg())
+	cmd.Env, cmd.ExtraFiles = append(os.Environ(), "UNITPROGRAM_RELAY=1"), []*os.File{block, unit}
+	var out, errs strings.Builder // the output is read from pipes until all their writers have ended
+	ready := make(chan bool)
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, noticed(ready)), &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range cmd.ExtraFiles {
+		f.Close()
+	}
+	done := make(chan error)
+	go func() { done <- cmd.Wait() }()
+	<-ready
+	target.Close()
+	select {
+	case err := <-done:
+		var pid int
+		_, scan := fmt.Sscan(errs.String(), &pid)
+		if err != nil || scan != nil || syscall.Kill(pid, syscall.SIGKILL) != nil {
+			t.Errorf("%v, %v; %q, %q", err, scan, out.String(), errs.String())
+		}
+	case <-time.After(patient):
+		t.Error("the output of the relay has not ended")
+	}
+}
+
+// The relay waits whether the run ends together with the program; the verdict has the tick before.
+func TestVerdictNamesTheTickAtWhichTheProgramEnded(t *testing.T) {
+	t.Parallel()
+	s, _, _ := newUnit(t, "", patient)
+	s.Path, s.Args = "/bin/sleep", []string{"1000"}
+	block, status, err := rt.CreateStatusBlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	block.Close()
+	r := &relay{spec: s, status: status}
+	if r.p, err = s.start(nil, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	defer r.p.signal(syscall.SIGKILL)
+	status.Ticks.Store(40)
+	results, verdict := make(chan error), make(chan error)
+	go func() { verdict <- r.await(nil, results) }()
+	results <- errClosed
+	time.Sleep(20 * time.Millisecond) // the relay waits for the end of the run
+	results <- errClosed
+	status.Ticks.Store(80)
+	if err := <-verdict; err.Error() != "./tcu closed its socket after tick 40 (0.2 s)" {
+		t.Error(err)
+	}
+}
+
+// noticed is closed by the first output.
+type noticed chan bool
+
+func (n noticed) Write(b []byte) (int, error) {
+	select {
+	case <-n:
+	default:
+		close(n)
+	}
+	return len(b), nil
 }
 
 // A service manager that stops a run signals the program, too: that is no fault of the program.

@@ -29,6 +29,7 @@ type Stepped struct {
 
 	tick   int64 // tick that the bench waits for
 	done   int64 // instant before which the program is done, ns
+	last   int64 // instant of the program's last frame, ns
 	sent   []int // frames of the program since the last tick, by bus
 	counts counts
 }
@@ -102,8 +103,8 @@ func (u *Stepped) Advance(now int64) error {
 	return nil
 }
 
-// sendFrame sends a frame of the program on its bus, at the instant of the frame: after that up to which the
-// program is done, and not after now, ns.
+// sendFrame sends a frame of the program on its bus, at the instant of the frame. It is at least the
+// instant before which the program is done and that of its last frame, and at most now, ns.
 func (u *Stepped) sendFrame(m *message, now int64) error {
 	f, err := m.frame(u.spec.Buses)
 	if err != nil {
@@ -114,8 +115,9 @@ func (u *Stepped) sendFrame(m *message, now int64) error {
 	}
 	if bus := u.buses[m.bus]; bus != nil && bus.Send(&f) {
 		u.counts.sent++
+		u.last = min(max(m.time, u.done, u.last), now)
 		if u.Sent != nil {
-			u.Sent(int(m.bus), min(max(m.time, u.done), now))
+			u.Sent(int(m.bus), u.last)
 		}
 	} else {
 		u.counts.dropped++

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -134,6 +136,36 @@ func behave(how string) {
 		}
 		fmt.Println(c.Process.Pid)
 		answer(0, nil)
+	case "escaped": // starts a child outside of its group
+		c := exec.Command("/bin/sleep", "1000")
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := c.Start(); err != nil {
+			os.Exit(8)
+		}
+		fmt.Println(c.Process.Pid)
+		answer(0, nil)
+	case "times": // of frames: before the last grid point, in the step, earlier, in the future, none
+		put(1, 0, 0, 0, 1, 0)
+		for {
+			kind, _, when, ok := get()
+			switch {
+			case !ok:
+				return
+			case kind == 5:
+				for _, at := range []int64{when - 7e6, when - 3e6, when - 4e6, 0} {
+					put(4, 0, 0, 8, 0x110, at)
+				}
+				put(6, 0, 0, 0, 0, when-1e6)
+				put(4, 0, 0, 8, 0x110, when-3e6)
+				put(4, 0, 0, 8, 0x110, when+7e6)
+				put(6, 0, 0, 0, 0, when)
+			}
+		}
+	case "deaf to SIGTERM": // does not end with the run
+		signal.Ignore(syscall.SIGTERM)
+		answer(0, nil)
+		forever()
 	case "stubborn": // does not end with the run
 		fmt.Println(os.Getpid())
 		answer(0, nil)
@@ -309,6 +341,44 @@ func TestAStoppedRunDoesNotWaitForItsProgram(t *testing.T) {
 	}
 	if want := "./tcu had not answered before tick 5 (0.025 s) when the run was stopped"; err.Error() != want {
 		t.Errorf("%q, want %q", err, want)
+	}
+}
+
+// A frame of the program has an instant in its step, and none before that of the frame before.
+func TestFramesOfAProgramHaveAnInstantInTheirStep(t *testing.T) {
+	s, ends, loop := newUnit(t, "times", patient)
+	u, err := Start(s, ends, func() bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var frames [256]can.Frame
+	for k := int64(1); k <= 3; k++ {
+		var got []int64
+		u.Sent = func(bus int, at int64) { got = append(got, at-k*5e6) }
+		if err := u.Advance(k * 5e6); err != nil {
+			t.Fatal(err)
+		}
+		want := []int64{-5e6, -3e6, -3e6, -3e6, -1e6, 0}
+		if n := loop.Recv(frames[:]); n != len(want) || !slices.Equal(got, want) {
+			t.Errorf("tick %d: %d frames at %d ns after the grid point, want %d", k, n, got, want)
+		}
+	}
+	if _, err := u.Close(false); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAProgramThatDoesNotEndWithTheRunIsNamed(t *testing.T) {
+	t.Parallel()
+	s, ends, loop := newUnit(t, "deaf to SIGTERM", patient)
+	u, _, err := drive(s, ends, loop, 3, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := u.Close(false)
+	if want := "./tcu hangs: it ended neither with the run nor by SIGTERM"; err == nil || err.Error() != want ||
+		!strings.HasSuffix(line, "; it was ended, signal: killed") {
+		t.Errorf("%q, %v; want %q", line, err, want)
 	}
 }
 

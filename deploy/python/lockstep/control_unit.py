@@ -34,7 +34,7 @@ class ProtocolError(Exception):
 
 @dataclass(slots=True)
 class Frame:
-    """A CAN frame. time is in ns since the start of the run; the bench ignores it in frames sent."""
+    """A CAN frame. time is in ns since the start of the run; send uses its own present instant."""
 
     id: int
     data: bytes = b""
@@ -107,8 +107,8 @@ class ControlUnit:
         return self._now
 
     def send(self, frame):
-        """Sends a frame. RunEnded: the run has ended."""
-        self._end.send(frame)
+        """Sends a frame at the present instant. RunEnded: the run has ended."""
+        self._end.send(frame, self.now)
 
     def receive(self, until=None):
         """Returns the next frame, or None at the instant until, ns; without until, it waits for a frame.
@@ -187,12 +187,12 @@ class _Socket:
             raise ProtocolError(f"a message of {len(data)} bytes; a message has {_MESSAGE.size}")
         return _MESSAGE.unpack(data)
 
-    def send(self, frame):
+    def send(self, frame, now):
         identifier, flags, length = frame._wire()
         name = frame.bus or self.buses[0]
         for index, known in self._names.items():
             if known == name:
-                self.write(_FRAME, index, flags, length, identifier, frame.time, bytes(frame.data))
+                self.write(_FRAME, index, flags, length, identifier, now, bytes(frame.data))
                 return
         raise ValueError(f"no bus {name}; there are {', '.join(self.buses)}")
 
@@ -223,7 +223,7 @@ class _Interfaces:
     def bus_name(self, index):
         return self.buses[index]
 
-    def send(self, frame):
+    def send(self, frame, now):
         identifier, flags, length = frame._wire()
         name = frame.bus or self.buses[0]
         if name not in self.buses:

@@ -17,7 +17,7 @@ struct lockstep_frame {
 	uint8_t flags;     /* CAN FD: 4, with bit rate switch 5; classic: 0 */
 	uint8_t length;    /* bytes of data */
 	uint32_t id;       /* extended: with 0x80000000 */
-	int64_t time;      /* ns since the start of the run; the bench ignores it in frames of the program */
+	int64_t time;      /* ns since the start of the run; lockstep_send sets it to now */
 	uint8_t data[64];
 };
 
@@ -63,7 +63,7 @@ static inline int lockstep_open(struct lockstep *u)
 /* lockstep_send sends a frame: 1, or -1 when the run has ended. */
 static inline int lockstep_send(struct lockstep *u, struct lockstep_frame *f)
 {
-	return lockstep_put(u, f, LOCKSTEP_FRAME);
+	return f->time = u->now, lockstep_put(u, f, LOCKSTEP_FRAME);
 }
 
 /* lockstep_receive returns 1 with the next frame, 0 at the instant until, -1 when the run has ended.
