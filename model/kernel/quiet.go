@@ -55,6 +55,38 @@ func (t *Tables) isTimed() bool {
 //go:nosplit
 func isConstant(s *model.Source) bool { return s.Amplitude == 0 && len(s.Sum) == 0 && len(s.T) <= 1 }
 
+// isLevel reports whether every part of a source is constant between its breakpoints around time mid.
+// Two equal values of a line do not show that: it may rise by less than a rounding.
+//
+//go:nosplit
+func isLevel(s *model.Source, mid float64) bool {
+	if !isStraight(s) {
+		return false
+	}
+	if len(s.Sum) == 0 {
+		return isLeafLevel(s, mid)
+	}
+	for _, factors := range s.Sum {
+		if !isLeafLevel(&factors[0], mid) {
+			return false
+		}
+	}
+	return true
+}
+
+// isLeafLevel is isLevel for the table of a source without products.
+//
+//go:nosplit
+func isLeafLevel(s *model.Source, mid float64) bool {
+	if s.Period > 0 && mid >= s.Start {
+		mid -= s.Start + float64(s.Period*floor((mid-s.Start)/s.Period))
+	} else if s.Period > 0 {
+		return true
+	}
+	i := tableRow(s.T, mid)
+	return s.Held || i < 0 || i >= len(s.T)-1 || s.V[i] == s.V[i+1]
+}
+
 // stepQuiet advances the plant over a quiet tick and reports whether it has. Otherwise the tick may
 // hold an event or a change, and the state is as before. History needs no entry: it is read only for
 // the time between a plant time that lags and the grid.
@@ -116,7 +148,7 @@ func (k *Kernel) holdSources() bool {
 		}
 		mid := start + float64(k.h/2)
 		k.w[j] = sourceAt(&sig.Source, start, mid)
-		if !isConstant(&sig.Source) && (!isStraight(&sig.Source) || sourceAt(&sig.Source, start+k.h, mid) != k.w[j]) {
+		if !isLevel(&sig.Source, mid) {
 			return false
 		}
 	}
