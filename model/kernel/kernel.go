@@ -272,13 +272,15 @@ func (k *Kernel) Step(y, u []float64) {
 		panic("kernel: wrong length of u or y")
 	}
 	k.logged = 0
+	if k.fault == 0 {
+		k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
+	}
 	if k.t.Quiet && k.calls.stepQuiet(k, u) {
 		k.tick++
 		k.writeQuietOutputs(y)
 		return
 	}
 	if k.fault == 0 && k.acceptInputs(u) {
-		k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
 		copy(k.savedX, k.x)
 		copy(k.savedPulse, k.pulse)
 		k.advanceTick()

@@ -18,6 +18,7 @@ type held struct {
 	move   []float64 // n, Gamma0·w
 	torque []float64 // mc, U·w of the locks that carry load, N·m
 	slope  []float64 // mc, slope over a period of a slip, or of the torque of a lock: the part of w
+	tol    float64   // torqueTol without the torques of freewheels, N·m
 }
 
 // canBeQuiet reports whether the plant can have quiet ticks: one substep per period, every lock set
@@ -28,7 +29,7 @@ func (t *Tables) canBeQuiet() bool {
 			return false
 		}
 	}
-	return t.Modes != nil && t.Places == 0 && t.Form == Projected && t.Split == 1 && t.FirstAffine == t.M && t.Partition == nil &&
+	return t.Modes != nil && t.Form == Projected && t.Split == 1 && t.FirstAffine == t.M && t.Partition == nil &&
 		len(t.Switches) == 0 && len(t.Clearances) == 0 && len(t.Indicators) == 0 && len(t.Pulses) == 0
 }
 
@@ -107,7 +108,11 @@ func (k *Kernel) stepQuiet(u []float64) bool {
 		return false
 	}
 	k.slips.mul(k.slip1, k.x1)
+	tol := k.held.tol
 	for i, mode := range k.mode {
+		if k.t.Friction[i].OneWay {
+			tol = max(tol, float64(torqueNoise*math.Abs(k.tau[i])))
+		}
 		if mode != Free && !k.staysInMode(i) {
 			return false
 		}
@@ -115,16 +120,17 @@ func (k *Kernel) stepQuiet(u []float64) bool {
 
 	copy(k.x, k.x1)
 	copy(k.slip, k.slip1)
-	k.latest = k.tick
+	k.latest, k.torqueTol = k.tick, tol
 	k.eta, k.coincident, k.held.isSet = 1, 0, true
 	return true
 }
 
-// isHeld reports whether the inputs of a tick are those of the last one, and the sources constant.
+// isHeld reports whether the inputs of a tick are those of the last one, without a change inside of the
+// tick, and the sources constant.
 //
 //go:nosplit
 func (k *Kernel) isHeld(u []float64) bool {
-	if k.t.Timed && !(k.gridTime() < k.held.until) {
+	if k.changes || k.t.Timed && !(k.gridTime() < k.held.until) {
 		return false
 	}
 	for i, v := range u {
@@ -153,7 +159,6 @@ func (k *Kernel) holdSources() bool {
 		}
 	}
 	if k.t.Timed {
-		k.timeTol = minTimeTol + float64(1e-15*start)
 		k.nextChange(0)
 		k.held.until = k.nextBreakpoint - float64(k.h+float64(3*k.timeTol))
 		return start < k.held.until
@@ -167,10 +172,7 @@ func (k *Kernel) holdSources() bool {
 //go:nosplit
 func (k *Kernel) holdInputs(u []float64) bool {
 	k.held.isSet = false
-	if k.lag > 0 || k.fault != 0 {
-		return false
-	}
-	if !k.holdSources() {
+	if k.lag > 0 || k.fault != 0 || k.changes || !k.holdSources() {
 		return false
 	}
 	for _, v := range u {
@@ -180,6 +182,8 @@ func (k *Kernel) holdInputs(u []float64) bool {
 	}
 
 	copy(k.current, u)
+	k.places = 0
+	clear(k.currentSlope)
 	for i, j := range k.t.InputSignal {
 		if k.input[j] >= 0 {
 			k.w[j] = u[i]
@@ -203,6 +207,14 @@ func (k *Kernel) holdInputs(u []float64) bool {
 			if !k.isWithinLimit(i) {
 				return false
 			}
+		}
+	}
+
+	k.held.tol = 0
+	for i, limit := range k.limit {
+		k.held.tol = max(k.held.tol, float64(torqueNoise*limit))
+		if !k.t.Friction[i].OneWay { // within the limit, but for a rounding of an idle torque
+			k.held.tol = max(k.held.tol, float64(torqueNoise*math.Abs(k.tau[i])))
 		}
 	}
 
