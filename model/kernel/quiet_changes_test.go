@@ -161,7 +161,7 @@ func TestQuietTicksHaveTheBitsOfFullTicksAfterAnyChange(t *testing.T) {
 			}
 			if rnd.Intn(40) == 0 {
 				to := (p.at + 1 + rnd.Intn(2)) % 3
-				a, b := p.quiet[to].TakeOver(p.quiet[p.at]), p.full[to].TakeOver(p.full[p.at])
+				a, b := p.quiet[to].TakeOver(p.quiet[p.at], p.u), p.full[to].TakeOver(p.full[p.at], p.u)
 				if a != b {
 					t.Fatalf("plant %d, tick %d: change of tables %v, want %v as without quiet ticks", seed, k, a, b)
 				}
