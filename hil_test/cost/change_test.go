@@ -36,7 +36,7 @@ func TestTickThatChangesTheTablesCostsAtMostTwiceTheWorstTick(t *testing.T) {
 				now, spare := kernel.New(tables), kernel.New(tables)
 				for k := range list {
 					began := time.Now()
-					if changes && k%every == 0 && spare.TakeOver(now) {
+					if changes && k%every == 0 && spare.TakeOver(now, tables.Start) {
 						now, spare = spare, now
 					}
 					now.Step(y, tables.Start)

@@ -28,18 +28,25 @@ var tickJumps = map[string][]string{
 	tickRoot:                                {"lockstep/sched.(*Timer).Wait", "lockstep/sched.(*Virtual).Wait"},
 	"lockstep/rt.(*Loop).Tick":              {"lockstep/sched.(*Timer).Now", "lockstep/sched.(*Virtual).Now", "lockstep/rt.(*Loop).beginPoint"},
 	"lockstep/rt.(*Loop).stepAndSend":       {"lockstep/rt.(*Loop).beginPoint"},
-	"lockstep/rt.(*Loop).step":              {kernelCode + "Step", faultCode + "DisturbInputs", faultCode + "DisturbSignals"},
-	"lockstep/rt.(*Loop).receive":           {"lockstep/rt.(*Loop).receiveLong", "lockstep/rt.(*Loop).decodeCopies"},
-	"lockstep/rt.(*Loop).receiveLong":       {"lockstep/rt.(*Loop).decodeCopies"},
+	"lockstep/rt.(*Loop).step":              {sequenceCode + "Step", inputsCode + "Advance", faultCode + "DisturbInputs", faultCode + "DisturbSignals"},
+	"lockstep/rt.(*Loop).enterChanges":      {sequenceCode + "Changes"},
+	inputsCode + "announce":                 {sequenceCode + "Change"},
+	"lockstep/rt.(*Loop).receive":           {"lockstep/rt.(*Loop).receiveLong"},
+	"lockstep/rt.(*Loop).filterAndDecode":   {"lockstep/rt.(*Loop).decodeFrame", "lockstep/rt.(*Loop).decodeCopies"},
+	"lockstep/rt.(*Loop).decodeCopies":      {"lockstep/rt.(*Loop).decodeFrame"},
 	"lockstep/rt.(*Loop).filter":            {faultCode + "FilterReceived"},
-	"lockstep/rt.(*Loop).decodeFrame":       {sigmapCode + "Decode"},
+	"lockstep/rt.(*Loop).decodeFrame":       {sigmapCode + "Decode", "lockstep/rt.(*Loop).actsFrom"},
+	"lockstep/rt.(*Loop).actsFrom":          {"lockstep/sched.(*Timer).Now", "lockstep/sched.(*Virtual).Now"},
 	protectionCode + "checksum":             {}, // generated code of a protection, which the command does not have
 	"lockstep/rt.(*Loop).superviseMessages": {sigmapCode + "Tick"},
 	"lockstep/rt.(*Loop).send":              {sigmapCode + "Due", "lockstep/rt.(*Loop).encodeAndSend", "lockstep/rt.(*Loop).sendHeld"},
 	"lockstep/rt.(*Loop).resend":            {sigmapCode + "Due", "lockstep/rt.(*Loop).encodeAndSend"},
 	"lockstep/rt.(*Loop).encodeAndSend":     {sigmapCode + "Encode", faultCode + "PrepareCounters", faultCode + "DisturbFrame"},
-	faultCode + "updateActive":              {kernelCode + "Drive"},
-	faultCode + "DisturbInputs":             {kernelCode + "Own"},
+	faultCode + "updateActive":              {sequenceCode + "Drive"},
+	faultCode + "DisturbInputs":             {sequenceCode + "Own"},
+	sequenceCode + "Step":                   {kernelCode + "Step", kernelCode + "TakeOver"},
+	kernelCode + "TakeOver":                 {kernelCode + "settle", kernelCode + "resolveModes"},
+	kernelCode + "settle":                   {kernelCode + "setSignals", kernelCode + "updateSides", kernelCode + "transmitFastest", kernelCode + "startSubstep"},
 	kernelCode + "Step":                     {kernelCode + "stepQuiet"},
 	kernelCode + "advanceTick":              {kernelCode + "macroStep"},
 	kernelCode + "macroStep":                {kernelCode + "updateModes", kernelCode + "microStep"},
@@ -90,8 +97,10 @@ var tickJumps = map[string][]string{
 }
 
 const (
-	kernelCode = "lockstep/model/kernel.(*Kernel)."
-	sigmapCode = "lockstep/io/sigmap.(*Map)."
+	kernelCode   = "lockstep/model/kernel.(*Kernel)."
+	sequenceCode = "lockstep/model/kernel.(*Sequence)."
+	inputsCode   = "lockstep/rt.(*Inputs)."
+	sigmapCode   = "lockstep/io/sigmap.(*Map)."
 
 	protectionCode = "lockstep/io/sigmap.(*Protection)."
 	faultCode      = "lockstep/rt/fault.(*Set)."

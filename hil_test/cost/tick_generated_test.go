@@ -24,13 +24,16 @@ func generatedJumps(t *testing.T, list codeListing, dir string) map[string][]str
 	t.Helper()
 	jumps := map[string][]string{protectionCode + "checksum": {}} // no target without protected messages
 	for name, targets := range tickJumps {
-		if strings.HasPrefix(name, kernelCode) {
+		if strings.HasPrefix(name, kernelCode) || strings.HasPrefix(name, sequenceCode) {
 			continue
 		}
+		jumps[name] = []string{}
 		for _, callee := range targets {
 			switch {
-			case strings.HasPrefix(callee, kernelCode):
-				callee = plantCode + strings.TrimPrefix(callee, kernelCode)
+			case strings.HasPrefix(callee, sequenceCode):
+				if callee = plantCode + strings.TrimPrefix(callee, sequenceCode); list[callee] == nil {
+					continue // Changes, and Change of a plant whose inputs change on the grid
+				}
 			case callee == sigmapCode+"Decode", callee == sigmapCode+"Due", callee == sigmapCode+"Encode":
 				callee = "main.(*bus0)." + strings.TrimPrefix(callee, sigmapCode)
 			case strings.Contains(callee, "Virtual"):

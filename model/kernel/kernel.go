@@ -67,6 +67,7 @@ type Kernel struct {
 	lag          float64   // s
 	unconverged  uint64    // substeps in which the law iteration hit its limit
 	log          [maxEvents]Event
+	keepsLog     bool // the log holds transitions of TakeOver, which belong to the next step
 
 	published   []float64 // m, sources as published at the grid time of tick publishedAt
 	publishedAt int64     // tick number; -1: none
@@ -271,14 +272,19 @@ func (k *Kernel) Step(y, u []float64) {
 	if len(u) != len(k.t.Inputs) || len(y) != len(k.t.Outputs) {
 		panic("kernel: wrong length of u or y")
 	}
-	k.logged = 0
+	if !k.keepsLog {
+		k.logged = 0
+	}
+	k.keepsLog = false
+	if k.fault == 0 {
+		k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
+	}
 	if k.t.Quiet && k.calls.stepQuiet(k, u) {
 		k.tick++
 		k.writeQuietOutputs(y)
 		return
 	}
 	if k.fault == 0 && k.acceptInputs(u) {
-		k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
 		copy(k.savedX, k.x)
 		copy(k.savedPulse, k.pulse)
 		k.advanceTick()

@@ -18,6 +18,7 @@ type held struct {
 	move   []float64 // n, Gamma0·w
 	torque []float64 // mc, U·w of the locks that carry load, N·m
 	slope  []float64 // mc, slope over a period of a slip, or of the torque of a lock: the part of w
+	tol    float64   // torqueTol without the torques of freewheels, N·m
 }
 
 // canBeQuiet reports whether the plant can have quiet ticks: one substep per period, every lock set
@@ -28,7 +29,7 @@ func (t *Tables) canBeQuiet() bool {
 			return false
 		}
 	}
-	return t.Modes != nil && t.Places == 0 && t.Form == Projected && t.Split == 1 && t.FirstAffine == t.M && t.Partition == nil &&
+	return t.Modes != nil && t.Form == Projected && t.Split == 1 && t.FirstAffine == t.M && t.Partition == nil &&
 		len(t.Switches) == 0 && len(t.Clearances) == 0 && len(t.Indicators) == 0 && len(t.Pulses) == 0
 }
 
@@ -55,6 +56,38 @@ func (t *Tables) isTimed() bool {
 //go:nosplit
 func isConstant(s *model.Source) bool { return s.Amplitude == 0 && len(s.Sum) == 0 && len(s.T) <= 1 }
 
+// isLevel reports whether every part of a source is constant between its breakpoints around time mid.
+// Two equal values of a line do not show that: it may rise by less than a rounding.
+//
+//go:nosplit
+func isLevel(s *model.Source, mid float64) bool {
+	if !isStraight(s) {
+		return false
+	}
+	if len(s.Sum) == 0 {
+		return isLeafLevel(s, mid)
+	}
+	for _, factors := range s.Sum {
+		if !isLeafLevel(&factors[0], mid) {
+			return false
+		}
+	}
+	return true
+}
+
+// isLeafLevel is isLevel for the table of a source without products.
+//
+//go:nosplit
+func isLeafLevel(s *model.Source, mid float64) bool {
+	if s.Period > 0 && mid >= s.Start {
+		mid -= s.Start + float64(s.Period*floor((mid-s.Start)/s.Period))
+	} else if s.Period > 0 {
+		return true
+	}
+	i := tableRow(s.T, mid)
+	return s.Held || i < 0 || i >= len(s.T)-1 || s.V[i] == s.V[i+1]
+}
+
 // stepQuiet advances the plant over a quiet tick and reports whether it has. Otherwise the tick may
 // hold an event or a change, and the state is as before. History needs no entry: it is read only for
 // the time between a plant time that lags and the grid.
@@ -75,7 +108,11 @@ func (k *Kernel) stepQuiet(u []float64) bool {
 		return false
 	}
 	k.slips.mul(k.slip1, k.x1)
+	tol := k.held.tol
 	for i, mode := range k.mode {
+		if k.t.Friction[i].OneWay {
+			tol = max(tol, float64(torqueNoise*math.Abs(k.tau[i])))
+		}
 		if mode != Free && !k.staysInMode(i) {
 			return false
 		}
@@ -83,16 +120,17 @@ func (k *Kernel) stepQuiet(u []float64) bool {
 
 	copy(k.x, k.x1)
 	copy(k.slip, k.slip1)
-	k.latest = k.tick
+	k.latest, k.torqueTol = k.tick, tol
 	k.eta, k.coincident, k.held.isSet = 1, 0, true
 	return true
 }
 
-// isHeld reports whether the inputs of a tick are those of the last one, and the sources constant.
+// isHeld reports whether the inputs of a tick are those of the last one, without a change inside of the
+// tick, and the sources constant.
 //
 //go:nosplit
 func (k *Kernel) isHeld(u []float64) bool {
-	if k.t.Timed && !(k.gridTime() < k.held.until) {
+	if k.changes || k.t.Timed && !(k.gridTime() < k.held.until) {
 		return false
 	}
 	for i, v := range u {
@@ -116,12 +154,11 @@ func (k *Kernel) holdSources() bool {
 		}
 		mid := start + float64(k.h/2)
 		k.w[j] = sourceAt(&sig.Source, start, mid)
-		if !isConstant(&sig.Source) && (!isStraight(&sig.Source) || sourceAt(&sig.Source, start+k.h, mid) != k.w[j]) {
+		if !isLevel(&sig.Source, mid) {
 			return false
 		}
 	}
 	if k.t.Timed {
-		k.timeTol = minTimeTol + float64(1e-15*start)
 		k.nextChange(0)
 		k.held.until = k.nextBreakpoint - float64(k.h+float64(3*k.timeTol))
 		return start < k.held.until
@@ -135,10 +172,7 @@ func (k *Kernel) holdSources() bool {
 //go:nosplit
 func (k *Kernel) holdInputs(u []float64) bool {
 	k.held.isSet = false
-	if k.lag > 0 || k.fault != 0 {
-		return false
-	}
-	if !k.holdSources() {
+	if k.lag > 0 || k.fault != 0 || k.changes || !k.holdSources() {
 		return false
 	}
 	for _, v := range u {
@@ -148,6 +182,8 @@ func (k *Kernel) holdInputs(u []float64) bool {
 	}
 
 	copy(k.current, u)
+	k.places = 0
+	clear(k.currentSlope)
 	for i, j := range k.t.InputSignal {
 		if k.input[j] >= 0 {
 			k.w[j] = u[i]
@@ -171,6 +207,14 @@ func (k *Kernel) holdInputs(u []float64) bool {
 			if !k.isWithinLimit(i) {
 				return false
 			}
+		}
+	}
+
+	k.held.tol = 0
+	for i, limit := range k.limit {
+		k.held.tol = max(k.held.tol, float64(torqueNoise*limit))
+		if !k.t.Friction[i].OneWay { // within the limit, but for a rounding of an idle torque
+			k.held.tol = max(k.held.tol, float64(torqueNoise*math.Abs(k.tau[i])))
 		}
 	}
 

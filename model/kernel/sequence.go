@@ -22,7 +22,7 @@ type Sequence struct {
 	// limit: Step, writeOutputs, writePlantOutputs, setSignalsNow, a law
 	step func(k *Kernel, y, u []float64)
 	// share: Step, TakeOver, freeMoving
-	takeOver func(k, from *Kernel) bool
+	takeOver func(k, from *Kernel, u []float64) bool
 }
 
 // NewSequence returns a plant on tables t with changes in the order of their grid points. Each table
@@ -42,7 +42,7 @@ func NewSequence(t *Tables, changes []Change) *Sequence {
 //go:nosplit
 func (s *Sequence) Step(y, u []float64) {
 	for s.next < len(s.ticks) && s.ticks[s.next] <= s.reached {
-		if s.takeOver(s.kernels[s.next+1], s.kernels[s.active]) {
+		if s.takeOver(s.kernels[s.next+1], s.kernels[s.active], u) {
 			s.active = s.next + 1
 		} else if s.reached-s.ticks[s.next] < maxWait {
 			break

@@ -33,16 +33,17 @@ func (t *Tables) Follows(from *Tables) error {
 	return nil
 }
 
-// TakeOver continues the motion of from in k, whose tables follow those of from. Every state keeps its
-// value, so speeds and positions are continuous. The energy may change: a mass that grows at the same
-// speed gains energy. Modes, regions and capacities are those of the new tables: an overloaded lock
-// slips, and a locked element whose speeds now differ slips until it locks again.
+// TakeOver continues the motion of from in k, whose tables follow those of from, before the step with
+// the inputs u. Every state keeps its value, so speeds and positions are continuous. The energy may
+// change: a mass that grows at the same speed gains energy. Modes, regions and capacities are those of
+// the new tables under the inputs of the step: an overloaded lock slips, and a locked element whose
+// speeds now differ slips until it locks again. These transitions are events of the step.
 //
 // It returns false and changes nothing while from owes time (lag > 0), and where a clearance would be
 // overlapped.
 //
 //go:nosplit
-func (k *Kernel) TakeOver(from *Kernel) bool {
+func (k *Kernel) TakeOver(from *Kernel, u []float64) bool {
 	if from.lag > 0 || from.fault != 0 {
 		return false
 	}
@@ -76,12 +77,23 @@ func (k *Kernel) TakeOver(from *Kernel) bool {
 	copy(k.termMax, from.termMax)
 	copy(k.contactTol, from.contactTol)
 	k.setRegions(k.x)
+	if !k.acceptInputs(u) {
+		k.fault = 0 // the step reports it
+		k.commands.set(&from.commands)
+	}
+	k.logged = 0
+	copy(k.modesBefore, k.mode)
 	freed := k.freeMoving()
+	if freed && k.recordTransitions(0) {
+		k.events++
+	}
 	k.calls.settle(k)
 	if freed {
 		k.calls.resolveModes(k)
 		k.projectLocks()
 	}
+	k.commands.set(&from.commands)
+	k.keepsLog = true
 	return true
 }
 

@@ -122,6 +122,15 @@ func TestLockedClutchSlipsAndLocksAgainWhereARatioChanges(t *testing.T) {
 		t.Errorf("one tick after the change: %.15g, %.15g rad/s; want %.15g, %.15g", last["w_motor"], last["w_load"], 30-25*h, 10+50/4.0*h)
 	}
 
+	s := kernel.NewSequence(a, []kernel.Change{{Tick: 20, Tables: b}})
+	y := make([]float64, len(a.Outputs))
+	for range 21 {
+		s.Step(y, nil)
+	}
+	if e := s.Events(); len(e) != 1 || e[0] != (kernel.Event{Time: 20 * h, From: kernel.Stuck, To: kernel.Backward}) {
+		t.Errorf("events of the tick of the change: %v; want the clutch at 0.1 s, from stuck to backward", e)
+	}
+
 	_, last = changed(t, a, b, nil, 20, 400)
 	want := (1*30*2 + 4*10) / (1*4 + 4.0)
 	if last["clutch.mode"] != 0 || !scalar.EqualWithinRel(last["w_load"], want, 1e-9) || !scalar.EqualWithinRel(last["w_motor"], 2*want, 1e-9) {
@@ -208,7 +217,7 @@ func TestChangeAllocatesNothing(t *testing.T) {
 	one, two := kernel.New(a), kernel.New(b)
 	y := make([]float64, len(a.Outputs))
 	if n := testing.AllocsPerRun(100, func() {
-		if !two.TakeOver(one) {
+		if !two.TakeOver(one, nil) {
 			t.Fatal("refused")
 		}
 		one, two = two, one

@@ -316,6 +316,9 @@ func (k *Kernel) reservePoly(i int) bool {
 func (k *Kernel) endsAtZero() bool {
 	for _, i := range k.t.WavePressed {
 		f := &k.t.Friction[i]
+		if k.input[f.Signal] >= 0 {
+			continue
+		}
 		distance, slope, size := -f.Offset, 0.0, math.Abs(f.Offset)
 		for j, c := range k.waveRow(k.t.Signals[f.Signal].Wave) {
 			distance, slope, size = distance+c, slope+float64(float64(j)*c), size+math.Abs(c)

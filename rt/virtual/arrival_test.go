@@ -180,14 +180,15 @@ func TestARampIsTheLineBetweenTwoFrames(t *testing.T) {
 	}
 }
 
-// Faults on inputs, on received frames and on their signals, and frames between ticks: the replay
-// repeats the run bit for bit.
-func TestARunWithArrivalsRampsAndFaultsReplays(t *testing.T) {
+// Faults on inputs, on received frames and on their signals, frames between ticks, ramps and changes of
+// parameters: the replay repeats the run bit for bit.
+func TestARunWithArrivalsRampsFaultsAndChangedParametersReplays(t *testing.T) {
 	dir := t.TempDir()
 	scenario := filepath.Join(dir, "s.yaml")
 	text := "scenario: s\nfor: 4 s\nfaults:\n  - {input: clutch2.pressure, noise: 0.5 bar, at: 500 ms, for: 1 s, seed: 3}\n" +
 		"  - {input: clutch1.pressure, delay: 21 ms, at: 1 s, for: 2 s}\n  - {frame: TCU_Pressure_1, delay: 14 ms, at: 2 s, for: 300 ms}\n" +
-		"  - {bus: drive, bus_off: true, at: 3 s, for: 105 ms}\n"
+		"  - {bus: drive, bus_off: true, at: 3 s, for: 105 ms}\n" +
+		"parameters:\n  - {at: 504 ms, mu_oil: 0.08}\n  - {at: 1001 ms, mu_oil: 0.1}\n  - {at: 2002 ms, mu_oil: 0.12}\n"
 	if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
