@@ -131,7 +131,7 @@ func parseLong(words []string, f *Frame) error {
 		f.ID |= can.RTR
 		return nil
 	}
-	if err := parseBytes(words, 16, f); err != nil {
+	if err := parseBytes(words, 16, 2, f); err != nil {
 		return err
 	}
 	if rest := words[n:]; len(rest) > 0 && rest[0][0] != '\'' && rest[0] != "ERRORFRAME" {

@@ -52,7 +52,7 @@ func (t *trcState) parse(line []byte, f *Frame) (bool, error) {
 		f.ID, f.Flags, f.Len = f.ID|can.RTR, 0, min(f.Len, 8)
 		return true, nil
 	}
-	return true, parseBytes(data, 16, f)
+	return true, parseBytes(data, 16, 2, f)
 }
 
 // parseHead reads the version and the columns.
