@@ -234,15 +234,17 @@ func (b *binder) addConstant(t *Tx, f *txLayout, c *Constant) {
 }
 
 // addConstantField makes a constant a field with a waveform of one point, so that faults and
-// live commands can change it. It returns false for a value that does not convert exactly; the
-// caller then puts the bits into Tx.Base.
+// live commands can change it. It returns false for bits that are no number; the caller then puts
+// them into Tx.Base.
 func (b *binder) addConstantField(t *Tx, f *txLayout, sig *messages.Signal, raw uint64) bool {
 	d := rawField(sig)
 	d.When = f.selectors(sig)
 	d.Index, d.Waveform, d.Factor, d.Offset = -1, len(t.Waveforms)+1, sig.Factor, sig.Offset
 	d.Lo, d.Hi = d.rawRange()
-	v := d.rawNumber(raw)*d.Factor + d.Offset
-	t.Waveforms, t.Fields = append(t.Waveforms, Waveform{At: []int64{0}, Value: []float64{v}}), append(t.Fields, d)
+	v := min(max(d.rawNumber(raw), d.Lo), d.Hi)*d.Factor + d.Offset
+	whole := !sig.Float && sig.Len > 53
+	t.Waveforms = append(t.Waveforms, Waveform{At: []int64{0}, Value: []float64{v}, Whole: whole, Raw: raw})
+	t.Fields = append(t.Fields, d)
 	if got, ok := (&Map{}).rawValue(t, &d, 0, nil, false); ok && got == raw&d.mask() {
 		return true
 	}
