@@ -406,6 +406,15 @@ func (b *binder) choosePhases() {
 	}
 }
 
+// BusFrames returns how many frames the bus carries for one frame of t: of a message of several frames,
+// its announcement and its packets.
+func (t *Tx) BusFrames() int {
+	if t.Flags&can.FlagLong == 0 {
+		return 1
+	}
+	return 1 + j1939.Packets(t.Excerpt.Size(t.Len))
+}
+
 // MaxBits returns the longest duration of a frame of t on the bus, in bit times; of a message of several
 // frames, that of all its packets and of its announcement. For a
 // classic frame of s bytes g + 8s + 13 + (g+8s-1)/4 with g = 34 or 54 (Davis et al.,
@@ -418,7 +427,7 @@ func (t *Tx) MaxBits() int {
 
 	if t.Flags&can.FlagLong != 0 {
 		packet := Tx{ID: t.ID, Len: 8}
-		return (1 + j1939.Packets(t.Excerpt.Size(t.Len))) * packet.MaxBits()
+		return t.BusFrames() * packet.MaxBits()
 	}
 
 	g := 34
