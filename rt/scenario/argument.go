@@ -225,8 +225,8 @@ func (t *resolvedTarget) parseLevel(text string) (float64, error) {
 		v, err = readTyped(text, t.Wanted)
 	}
 	v = t.toFault(v)
-	if _, whole := t.parseWhole(text, v); whole && v == math.Nextafter(t.hi, math.Inf(1)) {
-		v = t.hi // the largest number of 64 bits is no float64
+	if _, whole := t.parseWhole(text, v); whole && v == t.hi/(1-0x1p-53) {
+		v = t.hi // the largest number of more than 53 bits is no float64
 	}
 	if err == nil && !isText && t.sig != nil && !(v >= t.lo-t.slack && v <= t.hi+t.slack) {
 		err = fmt.Errorf("%s is outside the range of the signal, %s",
