@@ -141,7 +141,7 @@ func (a *ascState) parseClassic(words []string, f *Frame) (bool, error) {
 		return false, nil
 	}
 	if len(words) < 2 {
-		return false, fmt.Errorf("frame %.20s without a direction", words[0])
+		return false, fmt.Errorf("frame %.20q without a direction", words[0])
 	}
 	onBus, isFrame := f.setDirection(words[1])
 	_, noID := a.parseNumber(strings.TrimRight(words[0], "xX"), 32)
