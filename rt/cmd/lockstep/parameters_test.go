@@ -94,11 +94,11 @@ func TestImpossibleChangesOfParametersAreRefusedBeforeTheRun(t *testing.T) {
 	for i := range 17 {
 		many += fmt.Sprintf("  - {at: tick %d, m_car: 2 t}\n", i+1)
 	}
-	plant, bench, scenario := changedFiles(t, many)
+	plant, _, scenario = changedFiles(t, many)
 	if _, errors, code := lockstep(t, "sim", plant, "-scenario", scenario); code != 2 || !strings.Contains(errors, "more than 16 changes") {
 		t.Errorf("17 changes: code %d, %s", code, errors)
 	}
-	_, bench, scenario = changedFiles(t, "  - {at: 1 s, m_car: 2 t}\n")
+	_, bench, scenario := changedFiles(t, "  - {at: 1 s, m_car: 2 t}\n")
 	if _, errors, code := lockstep(t, "run", bench, "-scenario", scenario, "-kernel", "generated"); code == 0 || !strings.Contains(errors, "which a generated kernel cannot; use -kernel table") {
 		t.Errorf("generated kernel: code %d, %s", code, errors)
 	}
