@@ -16,24 +16,10 @@ import (
 	"lockstep/deploy"
 	"lockstep/deploy/certify"
 	"lockstep/rt/guide"
+	"lockstep/rt/guide/guidetest"
 )
 
-var row = regexp.MustCompile("(?m)^\\| `([^`]+)`")
-
-// firstColumn returns the quoted start of each row of the table of a section of the guide.
-func firstColumn(t *testing.T, topic string) (list []string) {
-	t.Helper()
-	s, _ := guide.Guide{Source: deploy.Certificate}.Section(topic)
-	_, text, ok := strings.Cut(string(s.Source), "\n|---")
-	if !ok {
-		t.Fatalf("section %s has no table", topic)
-	}
-	text, _, _ = strings.Cut(text, "\n\n")
-	for _, m := range row.FindAllStringSubmatch(text, -1) {
-		list = append(list, m[1])
-	}
-	return list
-}
+var certificateGuide = guide.Guide{Name: "certificate", Source: deploy.Certificate}
 
 // same compares two lists in any order: documented is from the guide, actual from the code.
 func same(t *testing.T, what string, documented, actual []string) {
@@ -47,7 +33,7 @@ func same(t *testing.T, what string, documented, actual []string) {
 // command returns the arguments of lockstep in the n-th shell block of the guide, from 0.
 func command(t *testing.T, n int) []string {
 	t.Helper()
-	for _, b := range (guide.Guide{Source: deploy.Certificate}).Blocks() {
+	for _, b := range certificateGuide.Blocks() {
 		if b.Language == "sh" {
 			if n--; n < 0 {
 				return strings.Fields(b.Text)[1:]
@@ -76,7 +62,7 @@ func TestTheCertificateOfTheGuideIsMadeAndCompared(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^  (-\w+)`).FindAllStringSubmatch(run(false, program, "certify", "-h"), -1) {
 		is = append(is, m[1])
 	}
-	for _, name := range firstColumn(t, "flags-of-certify") {
+	for _, name := range guidetest.FirstColumn(t, certificateGuide, "flags-of-certify", 0) {
 		name, _, _ = strings.Cut(name, " ")
 		told = append(told, name)
 	}
@@ -106,7 +92,7 @@ func TestTheCertificateOfTheGuideIsMadeAndCompared(t *testing.T) {
 			is = nil // ignore the titles of the boxes before the sections
 		}
 	}
-	same(t, "sections", firstColumn(t, "sections-of-the-page"), is)
+	same(t, "sections", guidetest.FirstColumn(t, certificateGuide, "sections-of-the-page", 0), is)
 	c, err := certify.Read("first.json", read("first.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +101,7 @@ func TestTheCertificateOfTheGuideIsMadeAndCompared(t *testing.T) {
 	checkKeys(t, read("first.json"))
 
 	out := run(false, program, command(t, 2)...)
-	for _, name := range firstColumn(t, "compared-figures") {
+	for _, name := range guidetest.FirstColumn(t, certificateGuide, "compared-figures", 0) {
 		if !strings.Contains(out, "\n  "+name+" ") {
 			t.Errorf("the comparison has no %q\n%s", name, out)
 		}
@@ -128,8 +114,8 @@ func TestTheCertificateOfTheGuideIsMadeAndCompared(t *testing.T) {
 	for _, f := range both.Figures {
 		is = append(is, f.Name)
 	}
-	same(t, "figures", firstColumn(t, "compared-figures"), is)
-	same(t, "verdicts", firstColumn(t, "verdicts-of-a-comparison"), []string{
+	same(t, "figures", guidetest.FirstColumn(t, certificateGuide, "compared-figures", 0), is)
+	same(t, "verdicts", guidetest.FirstColumn(t, certificateGuide, "verdicts-of-a-comparison", 0), []string{
 		string(certify.Same), string(certify.Noise), string(certify.Small), string(certify.Better), string(certify.Worse), string(certify.Open), string(certify.Unknown),
 	})
 }
@@ -138,7 +124,7 @@ func TestTheCertificateOfTheGuideIsMadeAndCompared(t *testing.T) {
 // reasons of a certificate.
 func checkReasons(t *testing.T, c *certify.Certificate, source string) {
 	t.Helper()
-	told := firstColumn(t, "representative")
+	told := guidetest.FirstColumn(t, certificateGuide, "representative", 0)
 	for _, text := range told {
 		if !strings.Contains(source, text) {
 			t.Errorf("no reason is %q", text)
@@ -164,8 +150,8 @@ func checkKeys(t *testing.T, text []byte) {
 	if err := json.Unmarshal(text, &tree); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "keys", firstColumn(t, "certificate-in-json"), slices.Collect(maps.Keys(tree)))
-	s, _ := guide.Guide{Source: deploy.Certificate}.Section("certificate-in-json")
+	same(t, "keys", guidetest.FirstColumn(t, certificateGuide, "certificate-in-json", 0), slices.Collect(maps.Keys(tree)))
+	s, _ := certificateGuide.Section("certificate-in-json")
 	for _, of := range []any{certify.Distribution{}, certify.Beyond{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
 			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); !strings.Contains(string(s.Source), "`"+key+"`") {

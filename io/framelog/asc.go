@@ -141,7 +141,7 @@ func (a *ascState) parseClassic(words []string, f *Frame) (bool, error) {
 		return false, nil
 	}
 	if len(words) < 2 {
-		return false, fmt.Errorf("frame %.20s without a direction", words[0])
+		return false, fmt.Errorf("frame %.20q without a direction", words[0])
 	}
 	onBus, isFrame := f.setDirection(words[1])
 	_, noID := a.parseNumber(strings.TrimRight(words[0], "xX"), 32)
@@ -180,7 +180,7 @@ func (a *ascState) parseClassic(words []string, f *Frame) (bool, error) {
 		return false, fmt.Errorf("length: %w", err)
 	}
 	f.Len = uint8(min(n, 8)) // codes above 8 are valid and mean 8
-	return true, parseBytes(words[1:], a.base(), f)
+	return true, parseBytes(words[1:], a.base(), 1, f)
 }
 
 // parseFD reads CHANNEL DIRECTION ID [NAME] BRS ESI DLC LENGTH BYTES.
@@ -232,7 +232,7 @@ func (a *ascState) parseFD(words []string, f *Frame) (bool, error) {
 	}
 
 	f.Flags |= can.FlagFDF
-	if err := parseBytes(words[4:], a.base(), f); err != nil {
+	if err := parseBytes(words[4:], a.base(), 1, f); err != nil {
 		return false, err
 	}
 	f.Len = can.Lengths[can.DLC(f.Len)]

@@ -88,7 +88,7 @@ func (c *candumpState) parseTime(text string, f *Frame) (err error) {
 		f.Time += c.last
 	}
 	if !ok || f.Time < 0 {
-		return fmt.Errorf("time (%s) is not (SECONDS.FRACTION)", text)
+		return fmt.Errorf("time %.40q is not (SECONDS.FRACTION)", text)
 	}
 	c.last = f.Time
 	return nil
@@ -102,7 +102,7 @@ func parseCompact(words []string, f *Frame) error {
 		}
 	}
 	if err := parseFrame(words[0], f); err != nil {
-		return fmt.Errorf("frame %.160s: %w", words[0], err)
+		return fmt.Errorf("frame %.160q: %w", words[0], err)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func parseLong(words []string, f *Frame) error {
 		f.ID |= can.RTR
 		return nil
 	}
-	if err := parseBytes(words, 16, f); err != nil {
+	if err := parseBytes(words, 16, 2, f); err != nil {
 		return err
 	}
 	if rest := words[n:]; len(rest) > 0 && rest[0][0] != '\'' && rest[0] != "ERRORFRAME" {

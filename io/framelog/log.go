@@ -218,17 +218,29 @@ func (f *Frame) setFD(n uint8, brs, esi bool) {
 	}
 }
 
-// parseBytes reads f.Len bytes in hexadecimal, or decimal, digits.
-func parseBytes(words []string, base int, f *Frame) error {
+// parseBytes reads f.Len bytes in a base, each with at least a number of digits.
+func parseBytes(words []string, base, digits int, f *Frame) error {
 	if len(words) < int(f.Len) {
 		return fmt.Errorf("%d bytes of data where the length says %d", len(words), f.Len)
 	}
 	for i := range f.Len {
-		v, err := strconv.ParseUint(words[i], base, 8)
+		v, err := parseByte(words[i], base, digits)
 		if err != nil {
-			return fmt.Errorf("data: %.40q is not a number of base %d and 8 bits", words[i], base)
+			return err
 		}
-		f.Data[i] = uint8(v)
+		f.Data[i] = v
 	}
 	return nil
+}
+
+// parseByte reads a byte. With two digits in base 16 a byte that is cut off is noticed.
+func parseByte(text string, base, digits int) (uint8, error) {
+	v, err := strconv.ParseUint(text, base, 8)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("data: %.40q is not a number of base %d and 8 bits", text, base)
+	case len(text) < digits:
+		return 0, fmt.Errorf("data: %.40q has not the %d digits of a byte", text, digits)
+	}
+	return uint8(v), nil
 }

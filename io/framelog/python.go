@@ -98,11 +98,11 @@ func (printedState) parse(line []byte, f *Frame) (bool, error) {
 	}
 	var data []byte
 	for _, word := range rest {
-		v, err := strconv.ParseUint(word, 16, 8)
+		v, err := parseByte(word, 16, 2)
 		if err != nil {
-			return false, fmt.Errorf("data: %.40q is not a number of base 16 and 8 bits", word)
+			return false, err
 		}
-		data = append(data, byte(v))
+		data = append(data, v)
 	}
 	if err := f.setPrinted(id, flags["X"], flags["R"], words[length+1], data, flags["F"]); err != nil {
 		return false, err

@@ -38,7 +38,7 @@ func (t *trcState) parse(line []byte, f *Frame) (bool, error) {
 			break
 		}
 		if i >= len(words) {
-			return false, fmt.Errorf("%.60q has %d columns; the columns are %s", line, len(words), t.columns)
+			return false, fmt.Errorf("%.60q has %d columns; the columns are %.60q", line, len(words), t.columns)
 		}
 		if value[column] = words[i]; t.isNoFrame(column, words[i]) {
 			return false, nil
@@ -52,7 +52,7 @@ func (t *trcState) parse(line []byte, f *Frame) (bool, error) {
 		f.ID, f.Flags, f.Len = f.ID|can.RTR, 0, min(f.Len, 8)
 		return true, nil
 	}
-	return true, parseBytes(data, 16, f)
+	return true, parseBytes(data, 16, 2, f)
 }
 
 // parseHead reads the version and the columns.

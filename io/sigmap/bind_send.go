@@ -234,15 +234,17 @@ func (b *binder) addConstant(t *Tx, f *txLayout, c *Constant) {
 }
 
 // addConstantField makes a constant a field with a waveform of one point, so that faults and
-// live commands can change it. It returns false for a value that does not convert exactly; the
-// caller then puts the bits into Tx.Base.
+// live commands can change it. It returns false for bits that are no number; the caller then puts
+// them into Tx.Base.
 func (b *binder) addConstantField(t *Tx, f *txLayout, sig *messages.Signal, raw uint64) bool {
 	d := rawField(sig)
 	d.When = f.selectors(sig)
 	d.Index, d.Waveform, d.Factor, d.Offset = -1, len(t.Waveforms)+1, sig.Factor, sig.Offset
 	d.Lo, d.Hi = d.rawRange()
-	v := d.rawNumber(raw)*d.Factor + d.Offset
-	t.Waveforms, t.Fields = append(t.Waveforms, Waveform{At: []int64{0}, Value: []float64{v}}), append(t.Fields, d)
+	v := min(max(d.rawNumber(raw), d.Lo), d.Hi)*d.Factor + d.Offset
+	whole := !sig.Float && sig.Len > 53
+	t.Waveforms = append(t.Waveforms, Waveform{At: []int64{0}, Value: []float64{v}, Whole: whole, Raw: raw})
+	t.Fields = append(t.Fields, d)
 	if got, ok := (&Map{}).rawValue(t, &d, 0, nil, false); ok && got == raw&d.mask() {
 		return true
 	}
@@ -404,6 +406,15 @@ func (b *binder) choosePhases() {
 	}
 }
 
+// BusFrames returns how many frames the bus carries for one frame of t: of a message of several frames,
+// its announcement and its packets.
+func (t *Tx) BusFrames() int {
+	if t.Flags&can.FlagLong == 0 {
+		return 1
+	}
+	return 1 + j1939.Packets(t.Excerpt.Size(t.Len))
+}
+
 // MaxBits returns the longest duration of a frame of t on the bus, in bit times; of a message of several
 // frames, that of all its packets and of its announcement. For a
 // classic frame of s bytes g + 8s + 13 + (g+8s-1)/4 with g = 34 or 54 (Davis et al.,
@@ -416,7 +427,7 @@ func (t *Tx) MaxBits() int {
 
 	if t.Flags&can.FlagLong != 0 {
 		packet := Tx{ID: t.ID, Len: 8}
-		return (1 + j1939.Packets(t.Excerpt.Size(t.Len))) * packet.MaxBits()
+		return t.BusFrames() * packet.MaxBits()
 	}
 
 	g := 34

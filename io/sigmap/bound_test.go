@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,6 +116,47 @@ func TestConstantThatIsNoNumberIsSentAsItsBits(t *testing.T) {
 		if number := bits == 0x3F800000; number != (len(m.Tx[0].Fields) == 1) {
 			t.Errorf("0x%X: %d fields", bits, len(m.Tx[0].Fields))
 		}
+	}
+}
+
+func TestConstantsOfMoreThan53BitsAreFieldsWithExactBits(t *testing.T) {
+	db := &messages.Database{Messages: []messages.Message{{Name: "M", ID: 1, Len: 24, FD: true, Signals: []messages.Signal{
+		{Name: "text", Start: 0, Len: 64, Factor: 1},
+		{Name: "start", Start: 64, Len: 64, Factor: 1, HasInitial: true, Initial: 1 << 64, InitialRaw: -1},
+		{Name: "signed", Start: 128, Len: 54, Factor: 1, Signed: true, HasInitial: true, Initial: -(1 << 53), InitialRaw: -(1<<53 - 1)},
+	}}}}
+	m, err := Bind(db, Spec{PeriodNs: 1, Sendings: []Sending{
+		{Message: "M", CycleNs: 1, Restbus: true, Values: []Constant{{Signal: "text", Text: "9007199254740993"}}},
+	}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(m.Tx[0].Fields); n != 3 {
+		t.Fatalf("%d fields, want 3", n)
+	}
+	want := [3]uint64{1<<53 + 1, 1<<64 - 1, 1<<53 + 1} // of signed: the two's complement of -(2^53 - 1)
+	sent := func() (raw [3]uint64) {
+		var f can.Frame
+		if !m.Encode(&f, 0, 0, nil, false) || m.Saturated != 0 {
+			t.Fatalf("not sent, or %d saturated", m.Saturated)
+		}
+		for i := range raw {
+			raw[i] = binary.LittleEndian.Uint64(f.Data[8*i:])
+		}
+		return raw
+	}
+	if got := sent(); got != want {
+		t.Errorf("sent is %x, want %x", got, want)
+	}
+
+	i := slices.IndexFunc(m.Tx[0].Fields, func(d Field) bool { return d.Name == "text" })
+	w := &m.Tx[0].Waveforms[m.Tx[0].Fields[i].Waveform-1]
+	w.Held, w.HeldValue = true, 5
+	if got := sent(); got[0] != 5 {
+		t.Errorf("set to 5, %d is sent", got[0])
+	}
+	if w.Held = false; sent() != want {
+		t.Error("the constant does not return")
 	}
 }
 

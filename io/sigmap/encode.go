@@ -165,8 +165,11 @@ func (m *Map) rawValue(t *Tx, d *Field, tick int64, y []float64, forced bool) (r
 		lo, hi = d.rawRange()
 	default:
 		if d.Waveform > 0 {
-			if w := &t.Waveforms[d.Waveform-1]; w.Held && w.HeldWhole {
+			switch w := &t.Waveforms[d.Waveform-1]; {
+			case w.Held && w.HeldWhole:
 				return w.HeldRaw & d.mask(), true
+			case !w.Held && w.Whole:
+				return w.Raw & d.mask(), true
 			}
 		}
 		v = m.Value(t, d, tick, y)

@@ -41,8 +41,8 @@ func TestMaxBitsOfALongMessageIsThatOfItsPackets(t *testing.T) {
 	frame := Tx{ID: 0x18FEF100 | can.EFF, Len: 8}
 	for length, frames := range map[int]int{9: 3, 14: 3, 15: 4, 1785: 256} {
 		long := Tx{ID: frame.ID, Len: length, Flags: can.FlagLong}
-		if got := long.MaxBits(); got != frames*frame.MaxBits() {
-			t.Errorf("%d bytes: %d bits, want %d frames of %d", length, got, frames, frame.MaxBits())
+		if got := long.MaxBits(); got != frames*frame.MaxBits() || long.BusFrames() != frames || frame.BusFrames() != 1 {
+			t.Errorf("%d bytes: %d bits in %d frames, want %d frames of %d", length, got, long.BusFrames(), frames, frame.MaxBits())
 		}
 	}
 }

@@ -12,6 +12,8 @@ type Waveform struct {
 	At     []int64   // times of the points, ns, >= 0, not decreasing
 	Value  []float64 // values of the points, as many as At
 	Period int64     // period of repetition, ns; 0: no repetition
+	Whole  bool      // Raw has the constant value: a float64 is not exact beyond 2^53
+	Raw    uint64    // raw bits of the value
 
 	Held      bool    // the value is HeldValue at all times: it was set during the run
 	HeldValue float64 // finite

@@ -42,13 +42,15 @@ var kinds = map[string]struct{ is, wanted string }{
 	"table":       {"a table of a sweep (lockstep sweep -merge FOLDER)", ""},
 	"executable":  {"an executable (lockstep run BENCH -kernel %[1]s)", "a target executable (gen -bench)"},
 	"archive":     {"an archive, such as an FMU or a compressed file, which no command reads", ""},
+	"gzip":        {"packed by gzip: unpack it with gunzip %[1]s", ""},
 	"UTF-16":      {"a text in UTF-16: save it in UTF-8", ""},
 	"binary":      {"a binary file, which no command reads", ""},
 	"empty":       {"empty", ""},
 	"":            {"a text of unknown kind", ""},
 }
 
-// magics holds the beginnings of files that are not texts, or not of lockstep.
+// magics holds the beginnings of files that are not texts, or not of lockstep. A byte that is not UTF-8
+// is \x{FFFD} for regexp.
 var magics = []struct {
 	form *regexp.Regexp
 	kind string
@@ -59,7 +61,8 @@ var magics = []struct {
 	{regexp.MustCompile(`^\x7fELF`), "executable"},
 	{regexp.MustCompile(`^(\x{FFFD}PNG\r\n|%PDF-)`), "picture"},
 	{regexp.MustCompile(`^PAR1`), "table"},
-	{regexp.MustCompile(`^(PK\x03\x04|\x1f\x8b|BZh|\x{FD}7zXZ)`), "archive"},
+	{regexp.MustCompile(`^\x1f\x{FFFD}`), "gzip"},
+	{regexp.MustCompile(`^(PK\x03\x04|BZh|\x{FFFD}7zXZ)`), "archive"},
 	{regexp.MustCompile(`^\s*<[^>]*(?s:.*)<AUTOSAR`), "ARXML"},
 	{regexp.MustCompile(`(?i)^\s*<(!doctype html|html)`), "HTML"},
 	{regexp.MustCompile(`^\s*<[?!A-Za-z]`), "XML"},

@@ -275,7 +275,7 @@ func (c *Check) load(b *bench.Bench, bus *bench.Bus, m *sigmap.Map) error {
 		}
 		if t.Send != sigmap.OnChange {
 			perSecond := 1e9 / float64(t.CycleTicks*b.PeriodNs)
-			frames += perSecond
+			frames += perSecond * float64(t.BusFrames())
 			bits += perSecond * float64(t.MaxBits())
 			share += perSecond * seconds
 		}

@@ -82,3 +82,35 @@ func TestCheckWarnsOfAnOverloadedBus(t *testing.T) {
 		}
 	}
 }
+
+// A message of 100 bytes is an announcement and 15 packets.
+func TestCheckCountsThePacketsOfALongMessage(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"p.yaml": "plant: p\nelements: {a: {type: inertia, J: 1 kg.m2}}\noutputs: {w: {speed: a, unit: rpm}}\n",
+		"b.dbc": `BU_: A
+BO_ 2565865216 Long: 100 A
+ SG_ n : 240|16@1+ (0.5,0) [0|16383] "rpm" A
+BA_DEF_ BO_ "VFrameFormat" ENUM "StandardCAN","ExtendedCAN","reserved","J1939PG";
+BA_ "VFrameFormat" BO_ 2565865216 3;
+`,
+		"b.yaml": `bench: b
+plant: p.yaml
+period: 5 ms
+buses:
+  drive:
+    interface: pair
+    database: b.dbc
+    frames: {Long: {cycle: 1 s}}
+    send: [w -> Long.n]
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, _, err := checkedFile(t, filepath.Join(dir, "b.yaml"), false)
+	if want := "sent: 16 frames/s, at most 2.6 kbit/s"; err != nil || !strings.Contains(out, want) {
+		t.Errorf("%v: %q is missing in\n%s", err, want, out)
+	}
+}

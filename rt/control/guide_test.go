@@ -12,37 +12,12 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 	"lockstep/rt/guide"
+	"lockstep/rt/guide/guidetest"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
 )
 
 var doorGuide = guide.Guide{Name: "control", Source: Guide}
-
-// section returns the text of a section of the guide.
-func section(t *testing.T, topic string) string {
-	t.Helper()
-	s, ok := doorGuide.Section(topic)
-	if !ok {
-		t.Fatalf("the guide has no section %s", topic)
-	}
-	return string(s.Source)
-}
-
-var firstCell = regexp.MustCompile("(?m)^\\| `([^`]+)`")
-
-// first returns the first cells of table n, from 0, of a section.
-func first(t *testing.T, topic string, n int) (list []string) {
-	t.Helper()
-	parts := strings.Split(section(t, topic), "\n|---")
-	if len(parts) < n+2 {
-		t.Fatalf("section %s has no table %d", topic, n)
-	}
-	table, _, _ := strings.Cut(parts[n+1], "\n\n")
-	for _, m := range firstCell.FindAllStringSubmatch(table, -1) {
-		list = append(list, strings.ReplaceAll(m[1], `\|`, "|"))
-	}
-	return list
-}
 
 // same compares two lists in their order.
 func same(t *testing.T, what string, guide, is []string) {
@@ -54,7 +29,7 @@ func same(t *testing.T, what string, guide, is []string) {
 
 // The guide lists the requests of ctl; its examples are requests that a run takes.
 func TestGuideListsTheRequests(t *testing.T) {
-	same(t, "ctl", slices.DeleteFunc(first(t, "ctl", 0), func(r string) bool { return r == "stop now" || r == "stop wait" }),
+	same(t, "ctl", slices.DeleteFunc(guidetest.FirstColumn(t, doorGuide, "ctl", 0), func(r string) bool { return r == "stop now" || r == "stop wait" }),
 		strings.Split(Usage(), " | "))
 	b, err := bench.Load("truck-bench")
 	if err != nil {
@@ -105,7 +80,7 @@ func TestGuideListsTheFaultStates(t *testing.T) {
 	for s := fault.Free; s <= fault.Over; s++ {
 		want = append(want, s.String())
 	}
-	got := first(t, "fault-state", 0)
+	got := guidetest.FirstColumn(t, doorGuide, "fault-state", 0)
 	slices.Sort(want)
 	slices.Sort(got)
 	same(t, "states", got, want)
@@ -120,11 +95,11 @@ func TestGuideListsTheKeysOfAnAnswer(t *testing.T) {
 		slices.Sort(list)
 		return list
 	}
-	got := first(t, "answer-as-json", 0)
+	got := guidetest.FirstColumn(t, doorGuide, "answer-as-json", 0)
 	slices.Sort(got)
 	same(t, "answer", got, keys(reflect.TypeFor[Answer]()))
 	var listed []string
-	text := section(t, "answer-as-json")
+	text := guidetest.Section(t, doorGuide, "answer-as-json")
 	text, _, _ = strings.Cut(text[strings.Index(text, "A fault in the list has"):], ".")
 	for _, m := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(text, -1) {
 		listed = append(listed, m[1])
@@ -141,10 +116,10 @@ func TestGuideListsRoutesKindsFiguresAndLimits(t *testing.T) {
 	for _, f := range health {
 		figures = append(figures, f.name)
 	}
-	same(t, "routes", first(t, "http", 0), paths)
-	same(t, "kinds", first(t, "signals", 0), []string{string(InputKind), string(OutputKind), string(BusKind), string(HealthKind)})
-	same(t, "figures", first(t, "signals", 1), figures)
-	text := section(t, "limits")
+	same(t, "routes", guidetest.FirstColumn(t, doorGuide, "http", 0), paths)
+	same(t, "kinds", guidetest.FirstColumn(t, doorGuide, "signals", 0), []string{string(InputKind), string(OutputKind), string(BusKind), string(HealthKind)})
+	same(t, "figures", guidetest.FirstColumn(t, doorGuide, "signals", 1), figures)
+	text := guidetest.Section(t, doorGuide, "limits")
 	for _, want := range []string{
 		fmt.Sprintf("| %d; %d further ones", maxClients, maxStops), fmt.Sprintf("| %d KiB each |", maxBody>>10),
 		fmt.Sprintf("to read an answer | %.0f s |", writeTimeout.Seconds()), fmt.Sprintf("of a connection | %.0f min |", idleTimeout.Minutes()),

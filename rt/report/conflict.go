@@ -21,16 +21,12 @@ type IDConflict struct {
 
 // String formats the conflict for the text report.
 func (c *IDConflict) String() string {
-	return fmt.Sprintf("another node sends %s (%s): %d frames from %.3f s to %.3f s; take it off the bus, or the message out of the bench",
-		c.Message, c.identifier(), c.Frames, c.First, c.Last)
-}
-
-// identifier formats the identifier as candump does.
-func (c *IDConflict) identifier() string {
+	id := c.ID
 	if c.EFF {
-		return fmt.Sprintf("%08X", c.ID)
+		id |= can.EFF
 	}
-	return fmt.Sprintf("%03X", c.ID)
+	return fmt.Sprintf("another node sends %s (%s): %d frames from %.3f s to %.3f s; take it off the bus, or the message out of the bench",
+		c.Message, can.FormatID(id), c.Frames, c.First, c.Last)
 }
 
 // Conflicts lists the sent messages that other nodes send, too.

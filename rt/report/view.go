@@ -67,13 +67,21 @@ func (v View) Silent() (list []Silence) {
 				list = append(list, Silence{
 					Bus: v.Handover.Bench.Buses[b].Name.Text, Message: messageLabel(v.Handover, b, rx.Name),
 					Last: float64(last*period) / 1e9, For: float64((tick-last)*period) / 1e9,
-					Substituted: len(rx.OnTimeout.Values) > 0 && v.Status.Rx[i-1].Load().Late,
+					Substituted: isSubstituted(&rx, v.Status.Rx[i-1].Load()),
 				})
 			}
 		}
 	}
 
 	return list
+}
+
+// isSubstituted reports whether the inputs of a message have its substitute values.
+func isSubstituted(rx *sigmap.Rx, s rt.RxStatus) bool {
+	if s.Late {
+		return len(rx.OnTimeout.Values) > 0
+	}
+	return len(rx.OnError.Values) > 0 && s.Window == sigmap.WindowInvalid
 }
 
 // silenceLimit is the time without a valid frame after which the status line and the report name

@@ -217,21 +217,36 @@ func parseWhole(text string, lo, hi int64) (int64, error) {
 
 // parseLevel reads a value of the target; for a signal, it may be a text of the value table.
 func (t *resolvedTarget) parseLevel(text string) (float64, error) {
-	if t.sig != nil {
-		for _, v := range t.sig.Values {
-			if v.Text == text {
-				return t.toFault(t.ToSI(t.sig.Value(uint64(v.Raw) & (math.MaxUint64 >> (64 - t.sig.Len))))), nil
-			}
-		}
+	raw, isText := t.rawOfText(text)
+	v, err := 0.0, error(nil)
+	if isText {
+		v = t.ToSI(t.sig.Value(raw))
+	} else {
+		v, err = readTyped(text, t.Wanted)
 	}
-
-	v, err := readTyped(text, t.Wanted)
-	if v = t.toFault(v); err == nil && t.sig != nil && !(v >= t.lo-t.slack && v <= t.hi+t.slack) {
+	v = t.toFault(v)
+	if _, whole := t.parseWhole(text, v); whole && v == t.hi/(1-0x1p-53) {
+		v = t.hi // the largest number of more than 53 bits is no float64
+	}
+	if err == nil && !isText && t.sig != nil && !(v >= t.lo-t.slack && v <= t.hi+t.slack) {
 		err = fmt.Errorf("%s is outside the range of the signal, %s",
 			text, formatRange(t.toSI(t.lo), t.toSI(t.hi), t.Wanted))
 	}
 
 	return v, err
+}
+
+// rawOfText returns the raw bits that a text of the signal's value table stands for.
+func (t *resolvedTarget) rawOfText(text string) (raw uint64, ok bool) {
+	if t.sig == nil {
+		return 0, false
+	}
+	for _, v := range t.sig.Values {
+		if v.Text == text {
+			return uint64(v.Raw) & (math.MaxUint64 >> (64 - t.sig.Len)), true
+		}
+	}
+	return 0, false
 }
 
 // toFault converts a value from SI to the unit of package fault.

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"math"
 	"os/exec"
 	"reflect"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
+	"lockstep/io/yamlfile"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
@@ -144,6 +146,26 @@ func TestSetReadsWholeNumbersOfASignalExactly(t *testing.T) {
 		}
 		if raw, ok := target.parseWhole(text, v); raw != want || ok != (want > 0) {
 			t.Errorf("%s: %d, %v; want %d", text, raw, ok, want)
+		}
+	}
+}
+
+func TestValuesOfASignalGoToTheLimitsOf64Bits(t *testing.T) {
+	signal := &messages.Signal{Name: "n", Len: 64, Factor: 1, Unit: "1", Values: []messages.Value{{Raw: -1, Text: "none"}}}
+	target := resolvedTarget{
+		Fault: fault.Fault{Where: fault.Signal}, sig: signal, Wanted: units.WantSignal("1"), ownUnit: true,
+		hi: math.Nextafter(1<<64, 0),
+	}
+	for text, want := range map[string]uint64{"18446744073709551615": 1<<64 - 1, "none": 1<<64 - 1, "18446744073709551616": 0} {
+		r := bench.NewReader("s.yaml")
+		var w sigmap.Waveform
+		if r.Try(func() { w = target.readWaveform(r, yamlfile.Field{Node: r.Document([]byte(text))}) }); w.Raw != want || w.Whole != (want > 0) {
+			t.Errorf("stimulus %s: raw %d, %t; want %d", text, w.Raw, w.Whole, want)
+		}
+		v, err := target.parseStimulus(text)
+		raw, ok := target.parseWhole(text, v)
+		if ok != (want > 0) || ok == (err != nil) || ok && (raw != want || v != target.hi) {
+			t.Errorf("%s: %g, raw %d, %v, %v; want raw %d", text, v, raw, ok, err, want)
 		}
 	}
 }

@@ -117,8 +117,11 @@ func (t *resolvedTarget) parseStimulus(text string) (float64, error) {
 
 // parseWhole reads a value v of a signal, in text, as raw bits if a float64 is not exact.
 func (t *resolvedTarget) parseWhole(text string, v float64) (raw uint64, ok bool) {
-	if t.sig == nil || !(math.Abs(v) >= 1<<53) {
+	if t.sig == nil || t.sig.Float || !(math.Abs(v) >= 1<<53) {
 		return 0, false
+	}
+	if raw, ok = t.rawOfText(text); ok {
+		return raw, true
 	}
 	number, _ := strings.CutSuffix(text, " "+t.Wanted.Spelled)
 	return sigmap.ParseWhole(t.sig, number)
@@ -178,14 +181,16 @@ func readStimuli(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Han
 func (t *resolvedTarget) readWaveform(r *yamlfile.Reader, f yamlfile.Field) sigmap.Waveform {
 	what := "stimuli: " + t.name
 	if !yamlfile.IsMapping(f.Node) {
-		v, err := t.parseLevel(r.Scalar(f, what).Text)
+		text := r.Scalar(f, what).Text
+		v, err := t.parseLevel(text)
 		if err == nil {
 			err = t.checkStimulus(t.Format(t.toSI(v)), v)
 		}
 		if err != nil {
 			r.Fail(f, "%s: %w", what, err)
 		}
-		return sigmap.Waveform{At: []int64{0}, Value: []float64{v}}
+		raw, whole := t.parseWhole(text, v)
+		return sigmap.Waveform{At: []int64{0}, Value: []float64{v}, Whole: whole, Raw: raw}
 	}
 
 	c := bench.ReadWaveform(r, f, what, t.Wanted)

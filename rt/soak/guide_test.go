@@ -19,25 +19,11 @@ import (
 
 	"lockstep/deploy/load"
 	"lockstep/rt/guide"
+	"lockstep/rt/guide/guidetest"
 	"lockstep/rt/report"
 )
 
-var row = regexp.MustCompile("(?m)^\\| `([^`]+)`")
-
-// firstColumn returns the first cells of table n (from 0) of a section of the guide.
-func firstColumn(t *testing.T, topic string, n int) (list []string) {
-	t.Helper()
-	s, _ := guide.Guide{Source: Guide}.Section(topic)
-	tables := strings.Split(string(s.Source), "\n|---")
-	if len(tables) < n+2 {
-		t.Fatalf("section %s has no table %d", topic, n)
-	}
-	text, _, _ := strings.Cut(tables[n+1], "\n\n")
-	for _, m := range row.FindAllStringSubmatch(text, -1) {
-		list = append(list, m[1])
-	}
-	return list
-}
+var soakGuide = guide.Guide{Name: "soak", Source: Guide}
 
 // same compares two lists in any order.
 func same(t *testing.T, what string, told, is []string) {
@@ -107,10 +93,10 @@ func keys(v any) (list []string) {
 }
 
 func TestGuideListsCriteriaLoadsKeysAndLimits(t *testing.T) {
-	same(t, "criteria", firstColumn(t, "verdict-of-a-soak", 0), criteria(t))
-	same(t, "load", firstColumn(t, "load-of-a-soak", 0), load.Kinds())
-	same(t, "keys of the verdict", firstColumn(t, "report-of-a-soak", 0), keys(report.Verdict{}))
-	s, _ := guide.Guide{Source: Guide}.Section("report-of-a-soak")
+	same(t, "criteria", guidetest.FirstColumn(t, soakGuide, "verdict-of-a-soak", 0), criteria(t))
+	same(t, "load", guidetest.FirstColumn(t, soakGuide, "load-of-a-soak", 0), load.Kinds())
+	same(t, "keys of the verdict", guidetest.FirstColumn(t, soakGuide, "report-of-a-soak", 0), keys(report.Verdict{}))
+	s, _ := soakGuide.Section("report-of-a-soak")
 	for _, list := range [][]string{keys(report.SegmentKind{}), keys(report.Criterion{}), keys(report.Binary{})} {
 		for _, key := range list {
 			if !strings.Contains(string(s.Source), "`"+key+"`") {
@@ -150,14 +136,14 @@ func TestGuideSoakRuns(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^  (-\w+)`).FindAllStringSubmatch(run(program, "soak", "-h"), -1) {
 		is = append(is, m[1])
 	}
-	for _, name := range firstColumn(t, "flags-of-soak", 0) {
+	for _, name := range guidetest.FirstColumn(t, soakGuide, "flags-of-soak", 0) {
 		name, _, _ = strings.Cut(name, " ")
 		told = append(told, name)
 	}
 	same(t, "flags", told, is)
 
 	t.Chdir(dir)
-	blocks := (guide.Guide{Source: Guide}).Blocks()
+	blocks := soakGuide.Blocks()
 	words := strings.Fields(blocks[slices.IndexFunc(blocks, func(b guide.Block) bool { return b.Language == "sh" })].Text)
 	out := run(program, append(words[1:], "-for", "10s", "-leg", "10s", "-load=false")...)
 	data, err := os.ReadFile("soak.json")
@@ -168,8 +154,8 @@ func TestGuideSoakRuns(t *testing.T) {
 	if err := json.Unmarshal(data, &v); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "keys of the report", firstColumn(t, "report-of-a-soak", 0), slices.Collect(maps.Keys(v.Soak)))
-	told = firstColumn(t, "verdict-of-a-soak", 0)
+	same(t, "keys of the report", guidetest.FirstColumn(t, soakGuide, "report-of-a-soak", 0), slices.Collect(maps.Keys(v.Soak)))
+	told = guidetest.FirstColumn(t, soakGuide, "verdict-of-a-soak", 0)
 	for _, d := range v.Soak["demands"].([]any) {
 		if what := d.(map[string]any)["what"].(string); !slices.Contains(told, what) {
 			t.Errorf("the guide does not have the criterion %q", what)

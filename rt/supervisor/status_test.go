@@ -299,7 +299,7 @@ func TestAnotherSenderOfAMessageIsShownAndReported(t *testing.T) {
 	var text strings.Builder
 	v := r.View.Report()
 	v.Text(&text)
-	if line := "id conflict      another node sends Torque (201): 3 frames from 0.200 s to 0.250 s; take it off the bus, or the message out of the bench\n"; len(v.Conflicts) != 1 || !strings.Contains(text.String(), line) {
+	if line := "id conflict      another node sends Torque (0x201): 3 frames from 0.200 s to 0.250 s; take it off the bus, or the message out of the bench\n"; len(v.Conflicts) != 1 || !strings.Contains(text.String(), line) {
 		t.Errorf("%+v; the report has no %q:\n%s", v.Conflicts, line, &text)
 	}
 	r.Status.Ticks.Store(1000)

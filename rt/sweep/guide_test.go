@@ -12,34 +12,11 @@ import (
 	"testing"
 
 	"lockstep/rt/guide"
+	"lockstep/rt/guide/guidetest"
 	"lockstep/rt/virtual"
 )
 
-// section returns the text of a section of the guide.
-func section(t *testing.T, topic string) string {
-	t.Helper()
-	s, ok := guide.Guide{Name: "sweep", Source: Guide}.Section(topic)
-	if !ok {
-		t.Fatalf("the guide has no section %s", topic)
-	}
-	return string(s.Source)
-}
-
-var row = regexp.MustCompile("(?m)^\\| `([^`]+)`")
-
-// firstColumn returns the first cells of table n (from 0) of a section.
-func firstColumn(t *testing.T, topic string, n int) (list []string) {
-	t.Helper()
-	tables := strings.Split(section(t, topic), "\n|---")
-	if len(tables) < n+2 {
-		t.Fatalf("section %s has no table %d", topic, n)
-	}
-	text, _, _ := strings.Cut(tables[n+1], "\n\n")
-	for _, m := range row.FindAllStringSubmatch(text, -1) {
-		list = append(list, m[1])
-	}
-	return list
-}
+var sweepGuide = guide.Guide{Name: "sweep", Source: Guide}
 
 func TestGuideListsTheKeys(t *testing.T) {
 	sorted := func(list []string) []string { return slices.Sorted(slices.Values(list)) }
@@ -54,11 +31,11 @@ func TestGuideListsTheKeys(t *testing.T) {
 	if !ok {
 		t.Fatal(err)
 	}
-	same("sweep file", firstColumn(t, "sweep-file", 0), strings.Split(known, ", "))
-	same("parameter", firstColumn(t, "parameter-values", 0), slices.Concat(axisLists, axisKeys))
-	same("rules", firstColumn(t, "sweep-results", 0), rules)
-	same("keys of results", firstColumn(t, "sweep-results", 1), resultKeys)
-	same("latin hypercube", firstColumn(t, "latin_hypercube", 0), []string{"latin_hypercube", "seed"})
+	same("sweep file", guidetest.FirstColumn(t, sweepGuide, "sweep-file", 0), strings.Split(known, ", "))
+	same("parameter", guidetest.FirstColumn(t, sweepGuide, "parameter-values", 0), slices.Concat(axisLists, axisKeys))
+	same("rules", guidetest.FirstColumn(t, sweepGuide, "sweep-results", 0), rules)
+	same("keys of results", guidetest.FirstColumn(t, sweepGuide, "sweep-results", 1), resultKeys)
+	same("latin hypercube", guidetest.FirstColumn(t, sweepGuide, "latin_hypercube", 0), []string{"latin_hypercube", "seed"})
 
 	var random []string
 	for name := range spreads {
@@ -67,12 +44,12 @@ func TestGuideListsTheKeys(t *testing.T) {
 		}
 	}
 	var told []string
-	for _, m := range regexp.MustCompile("(?m)^- `([a-z]+)`: ").FindAllStringSubmatch(section(t, "parameter-values"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^- `([a-z]+)`: ").FindAllStringSubmatch(guidetest.Section(t, sweepGuide, "parameter-values"), -1) {
 		told = append(told, m[1])
 	}
 	same("distributions", told, random)
 
-	columns := section(t, "sweep-output")
+	columns := guidetest.Section(t, sweepGuide, "sweep-output")
 	for _, name := range ownColumns {
 		if !strings.Contains(columns, "| `"+name+"` |") {
 			t.Errorf("the guide does not list the column %s", name)
@@ -194,7 +171,7 @@ func TestGuideAddressesAreFound(t *testing.T) {
 	all = append(all, from("automatic4", "automatic4-leaking-clutch")...)
 	all = append(all, from("abs-bench", "abs-dry")...)
 	all = append(all, from("flywheel.yaml", "")...)
-	list := firstColumn(t, "parameter-addresses", 0)
+	list := guidetest.FirstColumn(t, sweepGuide, "parameter-addresses", 0)
 	if len(list) < 10 {
 		t.Errorf("the guide has the addresses %q", list)
 	}

@@ -157,7 +157,6 @@ func (w *simulation) checkFlags(kind string) error {
 	const forAlone = "is for a plant without a scenario; %s has a scenario, and "
 	for _, f := range []struct{ kind, flag, text, why string }{
 		{"plant", "-record", w.Record, "is for a bench; %s is a plant"},
-		{"plant", "-junit", w.JUnit, "is for the verdict of a scenario: name a scenario (-scenario FILE)"},
 		{"bench", "-in", w.In, forPlant + "its inputs come from its buses and from a scenario's stimuli (-scenario FILE)"},
 		{"bench", "-scheme", w.Scheme, forPlant + "its file sets the scheme (scheme: papers)"},
 		{"bench", "-form", w.Form, forPlant + "a bench has a form of its own"},

@@ -56,6 +56,7 @@ func filesOfEveryKind(t *testing.T) map[string]string {
 		"HTML":               "<!DOCTYPE html>\n<html></html>",
 		"table":              "PAR1\x15\x04",
 		"archive":            "PK\x03\x04\x14",
+		"gzip":               "\x1f\x8b\x08\x00",
 		"UTF-16":             "\xff\xfeb\x00e\x00n\x00c\x00h\x00",
 		"binary":             "a\x00b",
 		"empty":              " \n",
@@ -160,7 +161,7 @@ func TestAWrongFileGetsTheCommandThatTakesIt(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"b.yaml": patientBenchText(t), "b.dbc": "BU_: A\n", "p.yaml": "plant: p\nelements: {}\n", "s.yaml": "sweep: s\nbench: b.yaml\n",
-		"r.rec": "lockrec1", "d.arxml": "<?xml version='1.0'?><AUTOSAR/>", "in.csv": "time[s],a[bar]\n",
+		"r.rec": "lockrec1", "l.log.gz": "\x1f\x8b\x08\x00", "d.arxml": "<?xml version='1.0'?><AUTOSAR/>", "in.csv": "time[s],a[bar]\n",
 		"uses.yaml": strings.Replace(patientBenchText(t), "plant: powershift ", "plant: p ", 1),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -179,6 +180,8 @@ func TestAWrongFileGetsTheCommandThatTakesIt(t *testing.T) {
 		"sim s.yaml":            "sim: s.yaml is a sweep (lockstep sweep s.yaml); expected a plant (plant: NAME) or a bench (bench: NAME)",
 		"check d.arxml": "check: d.arxml is an AUTOSAR description (ARXML), which no command reads: convert it to a database (DBC); " +
 			"expected a plant (plant: NAME), a bench (bench: NAME) or a database (DBC)",
+		"run b.yaml -bus drive=file:l.log.gz": "bus drive: interface file:l.log.gz: l.log.gz is packed by gzip: unpack it with gunzip l.log.gz; " +
+			"expected a log of CAN frames (candump, ASC, TRC, CSV of python-can), BLF, MDF4 or a record (run -record)",
 		"sweep b.yaml":                   "sweep: b.yaml is a bench (lockstep run b.yaml, lockstep gen -bench b.yaml); expected a sweep (sweep: NAME)",
 		"sweep -merge b.yaml -o out.csv": "sweep: -merge b.yaml is a file; name the folder of the shards",
 		"check uses.yaml":                "uses.yaml:10:8: bench: no file p (did you mean p.yaml?)",

@@ -31,8 +31,8 @@ func defineRun(a *args) func() error {
 	set := a.setFlag()
 
 	return func() error {
-		if o.JUnit != "" && o.Scenario == "" {
-			return usageError{"run: -junit writes the verdict on a scenario: name one with -scenario"}
+		if err := checkScenarioFlags("run", o.Scenario, o.JUnit); err != nil {
+			return err
 		}
 		o.For, o.Wait = *length, *wait
 		if os.Getenv("NOTIFY_SOCKET") != "" { // a service: its lines go to the journal
@@ -92,6 +92,14 @@ func (a *args) scenarioFlags(scenario, junit *string) {
 		"faults, stimuli and expectations: a file, or the name of an embedded scenario; a failed verdict "+
 			"gives exit code 1")
 	a.outputVar(junit, "junit FILE.xml", "write the verdict on the scenario to this file, as JUnit XML")
+}
+
+// checkScenarioFlags refuses -junit without -scenario.
+func checkScenarioFlags(command, scenario, junit string) error {
+	if junit != "" && scenario == "" {
+		return usageError{command + ": -junit writes the verdict on a scenario: name one with -scenario"}
+	}
+	return nil
 }
 
 // hostFlags declares -bus, which is repeatable, and -besteffort of a command that runs a bench.

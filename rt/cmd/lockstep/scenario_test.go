@@ -125,6 +125,7 @@ func TestWrongScenariosEndWithOneLine(t *testing.T) {
 		want string           // words of the line
 	}{
 		{[]string{"run", "-junit", "x.xml"}, as[usageError], "run: -junit -scenario"},
+		{[]string{"sim", "powershift-bench", "-junit", "x.xml"}, as[usageError], "sim: -junit -scenario"},
 		{[]string{"run", "-scenario", "nothing.yaml"}, nil, "nothing.yaml,"},
 		{[]string{"run", "-scenario", "powershift"}, as[*bench.KindError], "scenario: powershift plant (lockstep NAME"},
 		{[]string{"run", "-scenario", wrong}, nil, wrong + `:3:13: fault: "clutch1.presure" clutch1.pressure?)`},

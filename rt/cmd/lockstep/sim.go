@@ -40,6 +40,9 @@ func defineSim(a *args) func() error {
 		if s.Every < 1 {
 			return usageError{"sim: -every must be at least 1"}
 		}
+		if err := checkScenarioFlags("sim", s.Scenario, s.JUnit); err != nil {
+			return err
+		}
 		s.Plant, s.For, s.Step, s.Set = a.operands[0], *length, *step, *set
 		if term.IsTerminal(int(os.Stderr.Fd())) {
 			s.Progress = os.Stderr
