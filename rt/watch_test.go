@@ -30,7 +30,7 @@ func TestWatchReadsTheFirstOutputToo(t *testing.T) {
 			}},
 		} {
 			page, plant := new(StatusBlock), &single{5}
-			l, err := New(Config{Period: period, Start: []float64{0}, Watch: c.watch}, plant, nil, nil, sched.NewVirtual(period), page)
+			l, err := New(Config{Period: period, Ticks: 2, Start: []float64{0}, Watch: c.watch}, plant, nil, nil, sched.NewVirtual(period), page)
 			if err != nil {
 				t.Fatal(err)
 			}
