@@ -48,6 +48,7 @@ var tickJumps = map[string][]string{
 	kernelCode + "TakeOver":                 {kernelCode + "settle", kernelCode + "resolveModes"},
 	kernelCode + "settle":                   {kernelCode + "setSignals", kernelCode + "updateSides", kernelCode + "transmitFastest", kernelCode + "startSubstep"},
 	kernelCode + "Step":                     {kernelCode + "stepQuiet"},
+	kernelCode + "stepQuiet":                {kernelCode + "holdInputs"},
 	kernelCode + "advanceTick":              {kernelCode + "macroStep"},
 	kernelCode + "macroStep":                {kernelCode + "updateModes", kernelCode + "microStep"},
 	kernelCode + "microStep":                {kernelCode + "updateModes", kernelCode + "resolveModes"},

@@ -56,7 +56,7 @@ func TestFastPackagesPassTheirTestsOnArm64(t *testing.T) {
 		// TestProcessesRunOnArm64 covers some of them. The emulator is too slow for the spin, and
 		// /proc counts no page faults of it.
 		{"sched", "Confine|Probe|Enter|Deadline|FreshMemory|SpinDoesNotDelay|Allow|Guard|FaultsCounts|LeavesAProcessor|UntilTwoPasses"},
-		{"rt", "KilledProcess|OnTheRealClock"},
+		{"rt", "KilledProcess|OnTheRealClock|ThreadExitIsUnknown"},
 		{"rt/target", ""},
 		{"rt/fault", ""},
 		{"io/can", "DropsAfterTheLastFrame"}, // the emulator lacks a socket option

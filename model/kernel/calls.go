@@ -26,6 +26,8 @@ type calls struct {
 	// A quiet tick.
 	// share: Step, stepQuiet, holdInputs
 	stepQuiet func(k *Kernel, u []float64) bool
+	// limit, with the race detector: stepQuiet, holdInputs, holdSources, nextChange
+	holdInputs func(k *Kernel, u []float64) bool
 
 	// A substep: its signals, the modes at its start, the motion to its end or first event.
 	// limit: Step, writeOutputs, writePlantOutputs, setSignalsNow, setSignals, a law
@@ -97,7 +99,7 @@ type calls struct {
 func newCalls(t *Tables) calls {
 	c := calls{
 		macroStep: (*Kernel).macroStep, updateModes: (*Kernel).updateModes, microStep: (*Kernel).microStep,
-		evaluateOnSides: (*Kernel).evaluateOnSides, stepQuiet: (*Kernel).stepQuiet,
+		evaluateOnSides: (*Kernel).evaluateOnSides, stepQuiet: (*Kernel).stepQuiet, holdInputs: (*Kernel).holdInputs,
 		setSignals: (*Kernel).setSignals, startSubstep: (*Kernel).startSubstep, advanceSubstep: (*Kernel).advanceSubstep,
 		locateEvent: (*Kernel).locateEvent, stepOverEvents: (*Kernel).stepOverEvents,
 		expand: (*Kernel).expand, solveLaws: (*Kernel).solveLaws, iterateLaws: (*Kernel).iterateLaws,

@@ -94,7 +94,7 @@ func isLeafLevel(s *model.Source, mid float64) bool {
 //
 //go:nosplit
 func (k *Kernel) stepQuiet(u []float64) bool {
-	if !(k.held.isSet && k.isHeld(u)) && !k.holdInputs(u) {
+	if !(k.held.isSet && k.isHeld(u)) && !k.calls.holdInputs(k, u) {
 		return false
 	}
 

@@ -81,7 +81,7 @@ func (r *Session) startProgram(bus string) error {
 		for _, line := range report.LastLines(r.unitOutput()) {
 			fmt.Fprintf(r.Options.Out, "  %s\n", line)
 		}
-		if r.Unit.WaitDone(0) && r.unitVerdict() != "" {
+		if r.Unit.WaitDone(time.Second) && r.unitVerdict() != "" {
 			err = errors.New("control unit " + r.unitVerdict())
 		}
 		return &host.Exit{Code: 1, Err: err}
