@@ -35,8 +35,8 @@ type Changer interface {
 	Change(i int, at, value, slope float64)
 }
 
-// maxChanges bounds the received values that wait for their step. Of more values, an input of which
-// one waits keeps its newest; the others act as on the grid.
+// maxChanges bounds the received values that wait for their step. Beyond it, a new
+// value replaces the waiting value of its input; an input without one acts as on the grid.
 const maxChanges = 128
 
 // Inputs turns the values of received frames into the inputs of the steps, as an InputPlan says. For a

@@ -12,7 +12,7 @@ import (
 	"lockstep/model/kernel"
 )
 
-// handwritten are the plants of which testdata/hand has a kernel in C, written by hand.
+// handwritten lists the plants with a handwritten C kernel in testdata/hand.
 var handwritten = []string{"coupled_clutches", "hybrid", "powershift"}
 
 // byHand returns the handwritten C of a plant, with its prefix. The text of testdata/hand gets the

@@ -180,7 +180,7 @@ func TestForeignDatabasesAreReadOrRefusedWithALineAndDecodedAsByOthers(t *testin
 	}
 }
 
-// forgetRenamed removes the signals that a message has twice, of which ParseLenient renames the second:
+// forgetRenamed removes the signals that a message has twice. ParseLenient renames the second signal;
 // other programs keep one of the two.
 func forgetRenamed(db *messages.Database, list []dbc.Deviation) {
 	for i := range db.Messages {

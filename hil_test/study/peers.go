@@ -49,7 +49,7 @@ var peersKnown = []peer{
 
 // peerExtent is the extent of the comparison.
 type peerExtent struct {
-	steps          []time.Duration // of which each divides 5 ms
+	steps          []time.Duration // step lengths; each divides 5 ms
 	rounds, passes int             // rounds over all programs; passes of each
 }
 

@@ -108,8 +108,8 @@ func (c *unitConverter) Write(e *Entry) error {
 }
 
 // busFrames writes the frames that were on the bus: it leaves out frames that no bus
-// accepted, copies of received frames, which a fault passes to the plant, and messages of several frames,
-// of which MDF4 has the signals.
+// accepted, copies of received frames, which a fault passes to the plant, and messages of several frames.
+// MDF4 has the signals of those messages.
 type busFrames struct{ Exporter }
 
 func (x busFrames) Write(e *Entry) error {

@@ -77,7 +77,7 @@ func TestSourceOfALogIsInTheOrderOfTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	var text strings.Builder
 	const n = 2000
-	for i := range n { // two queues, of which one is read later
+	for i := range n { // two queues; the second is read later
 		fmt.Fprintf(&text, "(100.%06d) can%d %03X#\n", i-i%2*100+1000, i%2, i)
 	}
 	text.WriteString("(1.0) can0 7FF#\n(200.0) can0 20000004#0000000000000000\n") // far too late, and an error frame

@@ -13,8 +13,8 @@ import (
 )
 
 // The frames are the examples of AUTOSAR PRS_E2EProtocol, "Protocol Examples" of each profile: the first
-// two frames of a sender, all other bytes 0. They are published as tests by two implementations under
-// the MIT licence, of which the bytes are taken, as source says:
+// two frames of a sender, all other bytes 0. Two implementations under the MIT licence publish the
+// bytes in their tests; source names the implementation:
 //   - a: github.com/zariiii9003/autosar-e2e, commit 750dbd8, test/test_p04.py to test_p07.py
 //   - b: github.com/handohun/autosar-e2e, commit a52ce72, src/profiles/profile8.rs
 //

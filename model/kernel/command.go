@@ -85,8 +85,8 @@ func (k *Kernel) Change(i int, at, value, slope float64) {
 	k.inputsAt(k.tick)[to] = value
 }
 
-// addPlace returns the segment of the next tick that begins at an instant; it adds a place if there
-// is none.
+// addPlace returns the segment of the next tick that begins at an instant; it adds a place if
+// the tick has none there.
 //
 //go:nosplit
 func (k *Kernel) addPlace(at float64) (segment int) {

@@ -87,7 +87,7 @@ type StreamEnd struct {
 	Time  float64 `json:"time_s"`
 }
 
-// Numbers are numbers of which JSON has the finite ones; another is null there, and NaN here.
+// Numbers are values as JSON numbers. A value that is not finite is null in JSON, and null is read as NaN.
 type Numbers []float64
 
 // MarshalJSON writes numbers that are not finite as null.

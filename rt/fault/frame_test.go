@@ -142,7 +142,7 @@ func TestChangedLengthFitsTheFormatOfTheFrame(t *testing.T) {
 		setLength(&f, 12)
 		for i, v := range f.Data {
 			if data := i < 8; f.Len != want || data != (v == 0xFF) {
-				t.Fatalf("flags %d: %d bytes, byte %d is %#x; want %d bytes, of which 8 are data", flags, f.Len, i, v, want)
+				t.Fatalf("flags %d: %d bytes, byte %d is %#x; want %d bytes, 8 of them data", flags, f.Len, i, v, want)
 			}
 		}
 	}

@@ -151,7 +151,7 @@ func (s *Spec) failure(err error, when string, p *process) error {
 // how describes how the program has ended: "exit status 1", "signal: killed".
 func (p *process) how() string { return p.cmd.ProcessState.String() }
 
-// failure returns why an end of the program after the end of the run is a failure; "": it is none.
+// failure returns what was wrong with the end of the program after the end of the run; "": nothing.
 func (p *process) failure() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

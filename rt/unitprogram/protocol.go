@@ -60,7 +60,7 @@ func frameMessage(bus int, f *can.Frame, at int64) *message {
 	return m
 }
 
-// frame returns the frame of a message, or an error that says why it is none.
+// frame returns the frame of a message, or an error if the message holds no valid frame.
 func (m *message) frame(buses []Bus) (f can.Frame, err error) {
 	fd := m.flags&can.FlagFDF != 0
 	switch {
