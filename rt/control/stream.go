@@ -331,9 +331,9 @@ func (c *Server) serveStream(w http.ResponseWriter, r *http.Request) (any, error
 	defer c.streams.remove(samples)
 
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	lines, conn := json.NewEncoder(w), http.NewResponseController(w)
+	lines, conn, timeout := json.NewEncoder(w), http.NewResponseController(w), c.streamTimeout
 	write := func(line any) bool {
-		_ = conn.SetWriteDeadline(time.Now().Add(c.streamTimeout))
+		_ = conn.SetWriteDeadline(time.Now().Add(timeout))
 		return lines.Encode(line) == nil
 	}
 	ended := false

@@ -200,10 +200,17 @@ func (p *Process) WaitEnded(d time.Duration) bool {
 	return endsWithin(p.FD, d)
 }
 
+// poll waits for events of files. Tests replace it.
+var poll = unix.Poll
+
 // endsWithin waits for the end of the process of a pidfd, at most d.
 func endsWithin(pidfd int, d time.Duration) bool {
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(d.Milliseconds()))
-	return err == nil && n > 0
+	for deadline := time.Now().Add(d); ; {
+		n, err := poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(max(0, time.Until(deadline).Milliseconds())))
+		if err != unix.EINTR { // a signal of the runtime says nothing about the process
+			return err == nil && n > 0
+		}
+	}
 }
 
 // WaitDone waits for the end of the process and of its output, at most d.

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"lockstep/rt"
 )
@@ -98,5 +101,28 @@ func TestProcessThatReusesAnIDIsAnotherProcess(t *testing.T) {
 	}
 	if other, err := OpenProcess(p.PID, p.Since-1); err == nil || err.Error() != "the process has ended" {
 		t.Errorf("taken for another one: %+v, %v", other, err)
+	}
+}
+
+func TestProcessIsNotEndedBecauseASignalInterruptsTheWait(t *testing.T) {
+	defer func() { poll = unix.Poll }()
+	interrupted := 0
+	poll = func(fds []unix.PollFd, timeout int) (int, error) {
+		if interrupted++; interrupted < 3 {
+			return -1, unix.EINTR
+		}
+		return unix.Poll(fds, timeout)
+	}
+	p := sleeper(t)
+	if p.WaitEnded(10 * time.Millisecond) {
+		t.Error("a process that sleeps has ended")
+	}
+	interrupted = 0
+	go func() {
+		time.Sleep(20 * time.Millisecond)
+		p.Kill()
+	}()
+	if !p.WaitEnded(time.Minute) || interrupted < 3 {
+		t.Errorf("a killed process has not ended, %d waits", interrupted)
 	}
 }

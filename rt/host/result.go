@@ -111,12 +111,18 @@ func (r *Result) open() error {
 	return nil
 }
 
+// fallocate allocates space. Tests replace it.
+var fallocate = unix.Fallocate
+
 // reserve empties the file and allocates its space.
 func (r *Result) reserve(space int64) error {
 	if err := Truncate(r.file); err != nil || space == 0 {
 		return r.named(err)
 	}
-	err := unix.Fallocate(int(r.file.Fd()), 0, 0, space)
+	var err error = unix.EINTR
+	for errors.Is(err, unix.EINTR) { // a signal of the runtime interrupts it on tmpfs
+		err = fallocate(int(r.file.Fd()), 0, 0, space)
+	}
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
 		_, err = r.file.WriteAt(make([]byte, space), 0)
 	}

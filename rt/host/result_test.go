@@ -125,3 +125,23 @@ func TestOutputKeepsItsFirstError(t *testing.T) {
 		t.Errorf("a reader that has ended: %v, %v", err, folded.Err())
 	}
 }
+
+// fallocate on tmpfs ends with EINTR where a signal arrives, as the runtime sends them to its threads.
+func TestSpaceIsReservedThoughASignalInterrupts(t *testing.T) {
+	defer func() { fallocate = unix.Fallocate }()
+	calls := 0
+	fallocate = func(fd int, mode uint32, offset, length int64) error {
+		if calls++; calls < 3 {
+			return unix.EINTR
+		}
+		return unix.Fallocate(fd, mode, offset, length)
+	}
+	r, err := CreateResult(filepath.Join(t.TempDir(), "report.json"), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if calls != 3 {
+		t.Errorf("%d calls, want 3", calls)
+	}
+}

@@ -402,7 +402,7 @@ func TestWrongStopCommandsEndWithOneLine(t *testing.T) {
 		{"stop", 2, "stop: -all"},
 		{"stop -all " + name, 2, "stop: -all"},
 		{"stop nobody-runs-me", 3, `stop: "nobody-runs-me"`},
-		{"ps " + name, 2, "ps: 1 [-json]"},
+		{"ps " + name, 2, "ps: " + name + " [-json]"},
 		{"run " + file + " -record " + rec, 3, rec + ":"},
 		{"run " + file + " -report " + rec, 2, rec + " is a record;"},
 	} {
