@@ -21,18 +21,9 @@ const packageVar = "LOCKSTEP_LAB_PACKAGE"
 // The test installs the package on a bare machine, runs the service and purges the package, in
 // three boots.
 func TestLabInstallServesFromBootAndLeavesNoTrace(t *testing.T) {
-	debian := lab.Debian
-	if os.Getenv(lab.InsideVar) != debian.Script {
-		debian.Require(t)
-		buildPackage(t)
-		debian.Env = []string{packageVar + "=" + debian.HostFiles + installation.deb}
-	}
-	if !lab.Inside(t, debian, "qemu-system-x86_64") {
+	if !onDebian(t) {
 		return
 	}
-	t.Setenv(lab.CommandVar, "/usr/bin/lockstep")
-	// "degraded" if a unit of Debian has failed: state compares this with the time before.
-	t.Logf("booted: %s", output(t, "systemctl is-system-running --wait || true"))
 	for ; ; nextBoot(t) {
 		switch boot(t) {
 		case "":
@@ -45,7 +36,11 @@ func TestLabInstallServesFromBootAndLeavesNoTrace(t *testing.T) {
 				{"BenchIsEnabledOnACard", enabled},
 			})
 		case "installed":
-			runTests(t, append(serviceTests, subtest{"PurgedPackageLeavesNothing", purged}))
+			runTests(t, []subtest{
+				{"ServiceIsUpAfterBootOnTheCard", upAtBoot},
+				{"StopLeavesSafeValuesThenSilence", stopped},
+				{"PurgedPackageLeavesNothing", purged},
+			})
 		default:
 			runTests(t, []subtest{{"NextBootHasNoTraceOfThePackage", forgotten}})
 			return
@@ -54,6 +49,23 @@ func TestLabInstallServesFromBootAndLeavesNoTrace(t *testing.T) {
 			return
 		}
 	}
+}
+
+// onDebian runs the calling test in a machine with Debian, where the package is at packageVar. It reports whether it is there.
+func onDebian(t *testing.T) bool {
+	debian := lab.Debian
+	if os.Getenv(lab.InsideVar) != debian.Script {
+		debian.Require(t)
+		buildPackage(t)
+		debian.Env = []string{packageVar + "=" + debian.HostFiles + installation.deb}
+	}
+	if !lab.Inside(t, debian, "qemu-system-x86_64") {
+		return false
+	}
+	t.Setenv(lab.CommandVar, "/usr/bin/lockstep")
+	// "degraded" if a unit of Debian has failed: state compares this with the time before.
+	t.Logf("booted: %s", output(t, "systemctl is-system-running --wait || true"))
+	return true
 }
 
 // subtest is a test of one boot.

@@ -4,6 +4,7 @@ package install
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +16,28 @@ import (
 	"lockstep/hil_test/lab"
 	"lockstep/sched/hostinfo"
 )
+
+// The test installs the package, enables a bench and boots again. Then it kills, stops and disturbs the
+// processes of the service.
+func TestLabServiceComesBackFromEachFault(t *testing.T) {
+	if !onDebian(t) {
+		return
+	}
+	if boot(t) == "" {
+		runTests(t, []subtest{
+			{"PackageIsInstalled", func(t *testing.T) {
+				t.Log(output(t, "apt-get install -y --no-install-recommends "+os.Getenv(packageVar)))
+				installPackage(t)
+			}},
+			{"BenchIsEnabledOnACard", enabled},
+		})
+		if !t.Failed() {
+			nextBoot(t)
+		}
+		return
+	}
+	runTests(t, serviceTests)
+}
 
 // serviceTests are the subtests of the boot with the package and an enabled bench.
 var serviceTests = []subtest{
