@@ -43,6 +43,7 @@ func TestLabPreemptRT(t *testing.T) {
 		{"CardDownAndUpIsCountedAndTheRunGoesOn", cardDownAndUp},
 		{"OverrunOfACardIsReported", overrun},
 		{"FalseBusOffIsCorrectedByTheKernel", falseBusOff},
+		{"ErrorFramesAndBusOffOfACardAreReported", busOffOfACard},
 		{"TargetKilledLeavesTheSafeStateOnTheBus", func(t *testing.T) { targetKilled(t, syscall.SIGKILL) }},
 		{"TargetCrashedLeavesTheSafeStateOnTheBus", func(t *testing.T) { targetKilled(t, syscall.SIGSEGV) }},
 		{"TargetKilledOnAnOverloadedHostFallsToTheSafeStateInTime", targetKilledOverloaded},
@@ -122,6 +123,25 @@ type rtBench struct {
 	*lab.Bench
 	started time.Time // time before the start
 	ticking time.Time // time after the first status line
+}
+
+// busOffOfACard runs the bench on a card that goes through its states, and lets it fall to the safe state
+// at bus-off. No card that the emulator has can fail so: the test plays it.
+func busOffOfACard(t *testing.T) {
+	t.Cleanup(killTargets)
+	card := newAdapter(t)
+	lab.Shell(t, "ip link set "+card.bus+" up type can bitrate 500000")
+	statesAreReported(t, card)
+
+	b := ticking(t, card.bus, []lab.Edit{{"bus_off: continue", "bus_off: safe"}})
+	card.report("sb000256")
+	if code := b.Wait(); code != 1 || !strings.Contains(b.Err.String(), "a bus was down or off") {
+		t.Errorf("exit %d after bus-off, want 1\n%s%s", code, &b.Out, &b.Err)
+	}
+	if r := reportOf(t, b.Bench); r.Clean || !strings.Contains(r.Ended, "a bus was down or off") {
+		t.Errorf("the report says: clean %t, ended %q; want a bus that was off", r.Clean, r.Ended)
+	}
+	lab.Shell(t, "ip link set "+card.bus+" down")
 }
 
 // runRT starts the demo bench, edited, on can0, with all rights, and waits until it

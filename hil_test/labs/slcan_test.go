@@ -28,21 +28,29 @@ const nSLCAN = 17
 // newAdapter connects an adapter. Its interface is down.
 func newAdapter(t *testing.T) *adapter {
 	t.Helper()
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		t.Fatal(err)
-	}
 	before := interfaces(t)
-	lab.Shell(t, fmt.Sprintf("insmod /usr/lib/uml/modules/%s/kernel/drivers/net/can/slcan/slcan.ko", unix.ByteSliceToString(u.Release[:])))
-	// An old pair of terminals, which must be blocking and not in the poller of the Go runtime.
-	open := func(path string) int {
-		fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			t.Fatalf("%s: %v", path, err)
+	if _, err := os.Stat("/sys/module/slcan"); err != nil { // the lab preempt_rt has loaded it
+		var u unix.Utsname
+		if err := unix.Uname(&u); err != nil {
+			t.Fatal(err)
 		}
-		return fd
+		lab.Shell(t, fmt.Sprintf("insmod /usr/lib/uml/modules/%s/kernel/drivers/net/can/slcan/slcan.ko", unix.ByteSliceToString(u.Release[:])))
 	}
-	line, end := open("/dev/ptyp0"), open("/dev/ttyp0")
+	// Blocking, and not in the poller of the Go runtime.
+	dir := t.TempDir()
+	lab.Shell(t, "mount -t devpts -o ptmxmode=666 devpts "+dir)
+	t.Cleanup(func() { lab.Shell(t, "umount -l "+dir) })
+	line, err := unix.Open(dir+"/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatalf("ptmx: %v", err)
+	}
+	if err := unix.IoctlSetPointerInt(line, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatalf("unlock the terminal: %v", err)
+	}
+	end, err := unix.Open(dir+"/0", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatalf("terminal: %v", err)
+	}
 	raw, err := unix.IoctlGetTermios(end, unix.TCGETS)
 	if err != nil {
 		t.Fatal(err)
