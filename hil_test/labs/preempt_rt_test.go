@@ -135,6 +135,8 @@ func busOffOfACard(t *testing.T) {
 
 	b := ticking(t, card.bus, []lab.Edit{{"bus_off: continue", "bus_off: safe"}})
 	card.report("sb000256")
+	b.AwaitOutput("SAFE since")
+	b.Signal(syscall.SIGINT)
 	if code := b.Wait(); code != 1 || !strings.Contains(b.Err.String(), "a bus was down or off") {
 		t.Errorf("exit %d after bus-off, want 1\n%s%s", code, &b.Out, &b.Err)
 	}
