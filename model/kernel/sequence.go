@@ -6,17 +6,22 @@ type Change struct {
 	Tables *Tables
 }
 
-// maxWait is the number of grid points for which a change waits until it can take effect.
-const maxWait = 100
+// MaxWait is the number of grid points for which a change waits until it can take effect.
+const MaxWait = 100
 
 // Sequence is a plant whose tables change during a run. It is stepped as a Kernel is.
 type Sequence struct {
 	kernels []*Kernel // before any change, then by change
 	ticks   []int64   // grid point of each change
-	active  int       // index in kernels
+	active  *Kernel   // kernel in use
 	next    int       // change that comes next
 	refused uint64    // changes that could not take effect, as bits
 	reached int64     // grid point of the state
+
+	slots    []*Kernel // kernels that Offer offers; nil: none
+	offered  *Kernel   // kernel that waits to take over; nil: none
+	since    int64     // grid point of the offer
+	obstacle Obstacle  // why the last offer was refused
 
 	// Indirect calls as in calls.
 	// limit: Step, writeOutputs, writePlantOutputs, setSignalsNow, a law
@@ -29,6 +34,7 @@ type Sequence struct {
 // must follow t.
 func NewSequence(t *Tables, changes []Change) *Sequence {
 	s := &Sequence{kernels: []*Kernel{New(t)}, step: (*Kernel).Step, takeOver: (*Kernel).TakeOver}
+	s.active = s.kernels[0]
 	for i := range changes {
 		s.kernels = append(s.kernels, New(changes[i].Tables))
 		s.ticks = append(s.ticks, changes[i].Tick)
@@ -37,24 +43,51 @@ func NewSequence(t *Tables, changes []Change) *Sequence {
 }
 
 // Step is Kernel.Step. A change of grid point k takes effect before the step from k, or within
-// maxWait later grid points where the plant owes time; then it is refused.
+// MaxWait later grid points where the plant owes time; then it is refused.
 //
 //go:nosplit
 func (s *Sequence) Step(y, u []float64) {
 	for s.next < len(s.ticks) && s.ticks[s.next] <= s.reached {
-		if s.takeOver(s.kernels[s.next+1], s.kernels[s.active], u) {
-			s.active = s.next + 1
-		} else if s.reached-s.ticks[s.next] < maxWait {
+		if s.takeOver(s.kernels[s.next+1], s.active, u) {
+			s.active = s.kernels[s.next+1]
+		} else if s.reached-s.ticks[s.next] < MaxWait {
 			break
 		} else {
 			s.refused |= 1 << s.next
 		}
 		s.next++
 	}
+	if s.offered != nil {
+		if s.takeOver(s.offered, s.active, u) {
+			s.active, s.offered, s.obstacle = s.offered, nil, NoObstacle
+		} else if s.reached-s.since >= MaxWait {
+			s.obstacle, s.offered = s.offered.obstacle(s.active), nil
+		}
+	}
 
-	s.step(s.kernels[s.active], y, u)
+	s.step(s.active, y, u)
 	s.reached++
 }
+
+// UseSlots gives the sequence kernels that Offer offers. Another process may write them before an
+// offer: their tables follow those of the sequence, and they are as New returns them.
+func (s *Sequence) UseSlots(kernels []*Kernel) { s.slots = kernels }
+
+// Offer makes the kernel in a slot take over at the next step at which it can, within MaxWait grid
+// points; then it is refused. It discards an offer that is not decided yet.
+//
+//go:nosplit
+func (s *Sequence) Offer(slot int) {
+	k := s.slots[slot]
+	k.calls = s.active.calls // those of this process
+	s.offered, s.since = k, s.reached
+}
+
+// Offered reports whether the last offer waits. If it does not, obstacle is the Obstacle for which the
+// offer was refused; NoObstacle: it is in effect.
+//
+//go:nosplit
+func (s *Sequence) Offered() (waits bool, obstacle int) { return s.offered != nil, int(s.obstacle) }
 
 // Changes returns the number of changes decided so far, and those that were refused, as bits.
 //
@@ -64,7 +97,8 @@ func (s *Sequence) Changes() (decided int, refused uint64) { return s.next, s.re
 // Reset returns the plant to time 0 and its initial state before any change.
 func (s *Sequence) Reset() {
 	s.kernels[0].Reset()
-	s.active, s.next, s.refused, s.reached = 0, 0, 0, 0
+	s.active, s.next, s.refused, s.reached = s.kernels[0], 0, 0, 0
+	s.offered = nil
 }
 
 // Dims returns the lengths of u and y.
@@ -73,28 +107,28 @@ func (s *Sequence) Dims() (m, p int) { return s.kernels[0].Dims() }
 // Drive is Kernel.Drive.
 //
 //go:nosplit
-func (s *Sequence) Drive(i int, on bool) { s.kernels[s.active].Drive(i, on) }
+func (s *Sequence) Drive(i int, on bool) { s.active.Drive(i, on) }
 
 // Change is Kernel.Change.
 //
 //go:nosplit
 func (s *Sequence) Change(i int, at, value, slope float64) {
-	s.kernels[s.active].Change(i, at, value, slope)
+	s.active.Change(i, at, value, slope)
 }
 
 // Own is Kernel.Own.
 //
 //go:nosplit
-func (s *Sequence) Own(i int) float64 { return s.kernels[s.active].Own(i) }
+func (s *Sequence) Own(i int) float64 { return s.active.Own(i) }
 
 // Driven is Kernel.Driven.
-func (s *Sequence) Driven(i int) bool { return s.kernels[s.active].Driven(i) }
+func (s *Sequence) Driven(i int) bool { return s.active.Driven(i) }
 
 // Output is Kernel.Output.
-func (s *Sequence) Output(y []float64) { s.kernels[s.active].Output(y) }
+func (s *Sequence) Output(y []float64) { s.active.Output(y) }
 
 // Events is Kernel.Events.
-func (s *Sequence) Events() []Event { return s.kernels[s.active].Events() }
+func (s *Sequence) Events() []Event { return s.active.Events() }
 
 // Unconverged is Kernel.Unconverged.
-func (s *Sequence) Unconverged() uint64 { return s.kernels[s.active].Unconverged() }
+func (s *Sequence) Unconverged() uint64 { return s.active.Unconverged() }

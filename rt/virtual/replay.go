@@ -38,6 +38,8 @@ type replay struct {
 	out    portTable
 	last   int64 // last tick stepped
 
+	offered string // change of parameters that the next step takes over; "": none
+
 	Replayed
 
 	// The faults as in the loop, and their effects that the record has not shown yet.
@@ -191,6 +193,9 @@ func (r *replay) checkTick(t *record.Tick) error {
 	}
 
 	r.kernel.Step(r.y, r.inputs.Command(u, r.set))
+	if err := r.checkOffer(t.Index); err != nil {
+		return err
+	}
 	r.set.DisturbSignals(t.Index, r.y)
 	r.last, r.Ticks = t.Index, r.Ticks+1
 	for i, v := range t.Y {
@@ -335,6 +340,9 @@ func (r *replay) checkTickStart(k int64) error {
 
 // applyCommand applies a live change of the run.
 func (r *replay) applyCommand(e *record.Event) error {
+	if digest := recorder.DigestOfSet(e.Text); digest != "" {
+		return r.changeTables(e, digest)
+	}
 	list, err := r.names.Translate(e.Text)
 	if err != nil {
 		return difference(e.Tick, e.Text, "tick %d: %w", e.Tick, err)
@@ -345,6 +353,34 @@ func (r *replay) applyCommand(e *record.Event) error {
 	for i := range list {
 		r.set.Apply(&list[i])
 	}
+	return nil
+}
+
+// changeTables makes the tables in the record take effect at the next step.
+func (r *replay) changeTables(e *record.Event, digest string) error {
+	data, err := r.in.Tables()
+	if err != nil {
+		return difference(e.Tick, e.Text, "tick %d: %w", e.Tick, err)
+	}
+	t, err := bench.TablesOfRecord(data, digest)
+	if err == nil {
+		err = t.Follows(r.h.Tables)
+	}
+	if err != nil {
+		return difference(e.Tick, e.Text, "tick %d: %w", e.Tick, err)
+	}
+	r.kernel.UseSlots([]*kernel.Kernel{kernel.New(t)})
+	r.kernel.Offer(0)
+	r.offered = e.Text
+	return nil
+}
+
+// checkOffer checks that the last change of parameters has taken effect at the last step, as in the run.
+func (r *replay) checkOffer(tick int64) error {
+	if waits, _ := r.kernel.Offered(); waits && r.offered != "" {
+		return firstDifference(tick, r.offered, "%.60q has no effect in the replay", r.offered)
+	}
+	r.offered = ""
 	return nil
 }
 
