@@ -16,6 +16,7 @@ const alignment = 64
 type image struct {
 	blocks   []block          // by address, disjoint
 	pointers []unsafe.Pointer // places of pointers, in the blocks
+	calls    []unsafe.Pointer // places of functions, in the root
 	visited  map[place]bool
 	root     unsafe.Pointer
 }
@@ -116,8 +117,8 @@ func (m *image) visit(at unsafe.Pointer, t reflect.Type) {
 		m.pointers = append(m.pointers, at)
 		text := *(*string)(at)
 		m.pointTo(unsafe.Pointer(unsafe.StringData(text)), reflect.TypeFor[byte](), 0, len(text))
-	case reflect.Func: // belongs to one process; kernel.Sequence.Offer sets it
-		m.pointers = append(m.pointers, at)
+	case reflect.Func: // belongs to one process; kernel.Sequence.UseSlots sets it
+		m.calls = append(m.calls, at)
 	default:
 		panic(fmt.Sprintf("tableset: a %v cannot be handed over", t))
 	}
@@ -153,8 +154,16 @@ func (m *image) find(at unsafe.Pointer) *block {
 	return &m.blocks[i]
 }
 
-// write writes the image to memory that another process has at an address.
+// write writes the image to memory that another process has at an address. Functions there stay.
 func (m *image) write(to []byte, address uintptr) {
+	word := func(at unsafe.Pointer) *uintptr {
+		b := m.find(at)
+		return (*uintptr)(unsafe.Pointer(&to[b.at+uintptr(at)-uintptr(b.start)]))
+	}
+	calls := make([]uintptr, len(m.calls))
+	for i, at := range m.calls {
+		calls[i] = *word(at)
+	}
 	for _, b := range m.blocks {
 		copy(to[b.at:], unsafe.Slice((*byte)(b.start), b.size))
 	}
@@ -162,13 +171,15 @@ func (m *image) write(to []byte, address uintptr) {
 		target, from := uintptr(0), *(*unsafe.Pointer)(p)
 		switch b := m.find(from); {
 		case from == nil:
-		case b == nil: // a function, or an empty slice, which must not be nil
+		case b == nil: // an empty slice, which must not be nil
 			target = address
 		default:
 			target = address + b.at + uintptr(from) - uintptr(b.start)
 		}
-		at := m.find(p)
-		*(*uintptr)(unsafe.Pointer(&to[at.at+uintptr(p)-uintptr(at.start)])) = target
+		*word(p) = target
+	}
+	for i, at := range m.calls {
+		*word(at) = calls[i]
 	}
 }
 

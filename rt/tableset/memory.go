@@ -76,7 +76,7 @@ func Map(f *os.File) (*Memory, error) {
 }
 
 // Kernels tells the supervisor where this process, the target, has mapped the memory, and returns the
-// kernels in the slots. They are valid when Write has written them.
+// kernels in the slots, for kernel.Sequence.UseSlots. They are valid when Write has written them.
 func (m *Memory) Kernels() (list []*kernel.Kernel) {
 	m.head.address.Store(uint64(uintptr(unsafe.Pointer(&m.slots[0][0]))))
 	m.head.layout.Store(layoutOf(reflect.TypeFor[kernel.Kernel]()))

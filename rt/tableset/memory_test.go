@@ -50,6 +50,7 @@ func compareOffers(t *testing.T, a, b *kernel.Tables) {
 	m, slots := memoryFor(t, a)
 	one, other := kernel.NewSequence(a, nil), kernel.NewSequence(a, nil)
 	other.UseSlots(slots)
+	heap := []*kernel.Kernel{kernel.New(a), kernel.New(a)}
 	want, got := make([]float64, len(a.Outputs)), make([]float64, len(a.Outputs))
 	for k := range 300 {
 		if k%20 == 10 {
@@ -64,8 +65,9 @@ func compareOffers(t *testing.T, a, b *kernel.Tables) {
 				t.Errorf("text %q, want %q", text, tables.Name)
 			}
 			runtime.GC() // what the memory holds must not depend on the heap of its writer
-			one.UseSlots([]*kernel.Kernel{kernel.New(tables)})
-			one.Offer(0)
+			heap[slot] = kernel.New(tables)
+			one.UseSlots(heap)
+			one.Offer(slot)
 			if n := testing.AllocsPerRun(1, func() { other.Offer(slot) }); n != 0 {
 				t.Errorf("an offer allocates %g times", n)
 			}

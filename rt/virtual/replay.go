@@ -38,7 +38,9 @@ type replay struct {
 	out    portTable
 	last   int64 // last tick stepped
 
-	offered string // change of parameters that the next step takes over; "": none
+	slots   [2]*kernel.Kernel // of the last changes of parameters
+	changed int               // number of those changes
+	offered string            // change that the next step takes over; "": none
 
 	Replayed
 
@@ -116,6 +118,9 @@ func (r *replay) prepare() (err error) {
 		return err
 	}
 	r.kernel = r.h.Plant()
+	for i := range r.slots {
+		r.slots[i] = kernel.New(r.h.Tables)
+	}
 	m, p := r.kernel.Dims()
 	r.u, r.y = make([]float64, m), make([]float64, p)
 	copy(r.u, r.h.Tables.Start)
@@ -369,9 +374,11 @@ func (r *replay) changeTables(e *record.Event, digest string) error {
 	if err != nil {
 		return difference(e.Tick, e.Text, "tick %d: %w", e.Tick, err)
 	}
-	r.kernel.UseSlots([]*kernel.Kernel{kernel.New(t)})
-	r.kernel.Offer(0)
-	r.offered = e.Text
+	slot := r.changed % len(r.slots)
+	r.slots[slot] = kernel.New(t)
+	r.kernel.UseSlots(r.slots[:])
+	r.kernel.Offer(slot)
+	r.offered, r.changed = e.Text, r.changed+1
 	return nil
 }
 
