@@ -21,6 +21,10 @@ func (l *Loop) beginPoint(k int64) {
 	if n := l.status.mail.posted.Load(); n != l.status.mail.taken.Load() {
 		l.applyCommands(k, n)
 	}
+	if o := &l.status.mail.offer; o.seen != o.posted.Load() && l.changer != nil {
+		o.seen = o.posted.Load()
+		l.changer.Offer(int(o.slot & 1))
+	}
 	l.faults.BeginTick(k, l.Y)
 	for range 4 * fault.Max {
 		if !l.faults.NextChange(&l.change) {

@@ -19,9 +19,15 @@ type Plant interface {
 	Dims() (m, p int) // len(u), len(y)
 }
 
-// ParameterChanger is a Plant whose parameters change at grid points known before the run.
+// ParameterChanger is a Plant whose parameters change: at grid points known before the run, and by offers
+// during the run.
 type ParameterChanger interface {
 	Changes() (decided int, refused uint64) // number decided so far, those that were refused as bits
+
+	// Offer makes other tables, in a slot of memory that the plant knows, take over at the next step at
+	// which they can. Offered reports whether they wait, and why they were refused; 0: they were not.
+	Offer(slot int)
+	Offered() (waits bool, obstacle int)
 }
 
 // Signals moves values between the frames of one bus and the vectors of the plant. It is a
@@ -294,8 +300,31 @@ func (l *Loop) enterChanges() {
 	}
 	n, refused := l.changer.Changes()
 	for ; l.changes < n; l.changes++ {
-		l.status.ring.enterChange(l.k, l.changes, refused>>l.changes&1)
+		l.status.ring.enterChange(l.k, int64(l.changes), refused>>l.changes&1)
 	}
+	if o := &l.status.mail.offer; o.decided.Load() != o.seen {
+		l.enterOffer(o)
+	}
+}
+
+// enterOffer enters the decision on the offered tables, if the last step has made it.
+//
+//go:nosplit
+func (l *Loop) enterOffer(o *offer) {
+	waits, obstacle := l.changer.Offered()
+	if waits {
+		return
+	}
+	if obstacle == 0 {
+		o.active.Store(1 + o.slot)
+		o.changes.Store(o.changes.Load() + 1)
+	} else {
+		o.refusals.Store(o.refusals.Load() + 1)
+	}
+	o.tick.Store(uint64(l.k))
+	o.obstacle.Store(uint64(obstacle))
+	l.status.ring.enterChange(l.k, -int64(o.seen), uint64(obstacle))
+	o.decided.Store(o.seen)
 }
 
 // publishEvery is the number of ticks between two publications of outputs and counters in a simulation

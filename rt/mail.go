@@ -21,8 +21,57 @@ type mail struct {
 	done  [2]struct{ batch, tick atomic.Uint64 } // of the last batch taken, at taken%2
 	state [fault.Max]faultWords                  // by slot
 
+	offer offer // see Offer
+
 	// inputs and signals that are set, in no order: a supervisor that takes over reads them, and the guard
 	values [fault.MaxSet]struct{ target, value atomic.Uint64 }
+}
+
+// offer carries prepared tables of the plant to the loop. The commanding process writes slot and posted,
+// the loop the rest.
+type offer struct {
+	slot   uint64        // of the tables, see package tableset
+	posted atomic.Uint64 // offers posted so far
+	seen   uint64        // last offer that the plant has got
+
+	decided        atomic.Uint64 // offers decided so far
+	tick, obstacle atomic.Uint64 // of the last decision: first tick with the tables; why they were refused, 0: they were not
+	active         atomic.Uint64 // 1 + slot of the tables in use; 0: the plant uses no tables of a slot
+
+	changes, refusals atomic.Uint64 // offers in effect and offers refused so far
+}
+
+// Offer hands the tables in a slot, 0 or 1, to the plant and returns the number of the offer, from 1.
+// ok is false, and nothing is posted, if the last offer is not decided yet. Only one goroutine of one
+// process may offer, in a slot that is not active.
+func (p *StatusBlock) Offer(slot int) (number uint64, ok bool) {
+	o := &p.mail.offer
+	n := o.posted.Load()
+	if o.decided.Load() != n {
+		return 0, false
+	}
+	o.slot = uint64(slot)
+	o.posted.Store(n + 1)
+	return n + 1, true
+}
+
+// Decided returns the number of the last offer that the loop has decided; 0: none. tick is the first tick with its
+// tables, and obstacle says why the plant has refused them; 0: it has not.
+func (p *StatusBlock) Decided() (number uint64, tick int64, obstacle int) {
+	o := &p.mail.offer
+	number = o.decided.Load() // before the rest, which the next decision changes only after another offer
+	return number, int64(o.tick.Load()), int(o.obstacle.Load())
+}
+
+// OffersPosted returns the number of the last offer; 0: none.
+func (p *StatusBlock) OffersPosted() uint64 { return p.mail.offer.posted.Load() }
+
+// ActiveSlot returns the slot of the tables in use; -1: the plant uses no tables of a slot.
+func (p *StatusBlock) ActiveSlot() int { return int(p.mail.offer.active.Load()) - 1 }
+
+// ParameterChanges returns how many changes of parameters by Offer are in effect, and how many were refused.
+func (p *StatusBlock) ParameterChanges() (changes, refusals uint64) {
+	return p.mail.offer.changes.Load(), p.mail.offer.refusals.Load()
 }
 
 type commandWords [unsafe.Sizeof(fault.Command{}) / 8]uint64

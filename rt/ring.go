@@ -38,7 +38,7 @@ const (
 
 	KindCommand // commands take effect: Tick, Batch; before all other entries of their tick
 
-	// other parameters of the plant take effect, or are refused: Tick, Slot, Refused; before the step of
+	// other parameters of the plant take effect, or are refused: Tick, Slot, Refused, Batch, Obstacle; before the step of
 	// their tick, the first that they act on
 	KindChange
 )
@@ -60,11 +60,12 @@ type Entry struct {
 	Kind     Kind
 	Tick     int64
 	Safe     bool          // of a frame: it carries the safe values
-	Slot     int           // of a fault; of a change, its number
+	Slot     int           // of a fault; of a change known before the run, its number; -1: of an offer
 	Refused  bool          // of a change: it did not take effect
+	Obstacle int           // of an offer: why it did not take effect, see ParameterChanger; 0: it did
 	State    fault.State   // of a fault
 	Count    uint64        // of a fault: ticks, or frames, that it has disturbed so far
-	Batch    uint64        // of commands: their batch, see StatusBlock.Post
+	Batch    uint64        // of commands: their batch, see StatusBlock.Post; of an offer: its number
 	Bus      int           // of a frame
 	Copy     bool          // of a frame: sent or decoded late or again by a fault
 	Fate     Fate          // of a frame
@@ -205,10 +206,11 @@ func (r *ring) enterCommand(tick int64, batch uint64) {
 	r.enter(KindCommand, 0, head[:], nil, nil)
 }
 
-// enterChange enters that change number i of the plant's parameters takes effect; refused 1: not.
+// enterChange enters that change i of the plant's parameters takes effect; refused is not 0: it does not.
+// Change -i is offer i.
 //
 //go:nosplit
-func (r *ring) enterChange(tick int64, i int, refused uint64) {
+func (r *ring) enterChange(tick, i int64, refused uint64) {
 	head := [...]uint64{uint64(tick), uint64(i), refused}
 	r.enter(KindChange, 0, head[:], nil, nil)
 }
@@ -258,7 +260,10 @@ func (p *StatusBlock) NextEntry(e *Entry) bool {
 	case KindCommand:
 		e.Batch = list[0]
 	case KindChange:
-		e.Slot, e.Refused = int(list[0]), list[1] != 0
+		e.Slot, e.Batch, e.Obstacle, e.Refused = int(list[0]), 0, int(list[1]), list[1] != 0
+		if e.Slot < 0 {
+			e.Slot, e.Batch = -1, uint64(-e.Slot)
+		}
 	}
 
 	return true

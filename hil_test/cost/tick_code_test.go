@@ -30,6 +30,8 @@ var tickJumps = map[string][]string{
 	"lockstep/rt.(*Loop).stepAndSend":       {"lockstep/rt.(*Loop).beginPoint"},
 	"lockstep/rt.(*Loop).step":              {sequenceCode + "Step", inputsCode + "Advance", faultCode + "DisturbInputs", faultCode + "DisturbSignals"},
 	"lockstep/rt.(*Loop).enterChanges":      {sequenceCode + "Changes"},
+	"lockstep/rt.(*Loop).enterOffer":        {sequenceCode + "Offered"},
+	"lockstep/rt.(*Loop).beginPoint":        {sequenceCode + "Offer"},
 	inputsCode + "announce":                 {sequenceCode + "Change"},
 	"lockstep/rt.(*Loop).receive":           {"lockstep/rt.(*Loop).receiveLong"},
 	"lockstep/rt.(*Loop).filterAndDecode":   {"lockstep/rt.(*Loop).decodeFrame", "lockstep/rt.(*Loop).decodeCopies"},

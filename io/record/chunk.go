@@ -13,7 +13,7 @@ import (
 )
 
 // magic begins a record; its last byte is the version.
-const magic = "lockrec7"
+const magic = "lockrec8"
 
 // marker begins every chunk; its first and last bytes are not text.
 var marker = [4]byte{0x9e, 'L', 'C', 0xe9}
@@ -27,12 +27,13 @@ const (
 	dataChunk     = 2
 	endChunk      = 3
 	handoverChunk = 4
+	tablesChunk   = 5
 )
 
 const (
 	headSize    = 24
 	maxHeader   = 64 << 20  // size of a header, bytes: it contains plants and databases
-	maxHandover = 256 << 20 // size of a hand-over, bytes: it contains the matrices of every lock set
+	maxHandover = 256 << 20 // size of a hand-over, or of tables, bytes: it contains the matrices of every lock set
 	maxData     = 1 << 20   // size of a data chunk, bytes
 	chunkFull   = 64 << 10  // size at which a data chunk is written, bytes
 )
@@ -127,10 +128,10 @@ func (u *unpacker) read(r io.ReaderAt, at int64) (f foundChunk, err error) {
 	switch f.kind {
 	case headerChunk:
 		limit = maxHeader
-	case handoverChunk:
+	case handoverChunk, tablesChunk:
 		limit = maxHandover
 	}
-	if f.kind < headerChunk || f.kind > handoverChunk || u.head[9] > 1 || stored > limit || full > limit {
+	if f.kind < headerChunk || f.kind > tablesChunk || u.head[9] > 1 || stored > limit || full > limit {
 		return f, errHead
 	}
 	u.stored.Reset()

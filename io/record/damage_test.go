@@ -128,7 +128,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	}{
 		"empty":   {nil, "not a record"},
 		"text":    {[]byte("period: 5 ms\nplant: x\n"), "not a record"},
-		"version": {append([]byte("lockrec6"), file[8:]...), `the record has version "lockrec6", this program reads "lockrec7" only`},
+		"version": {append([]byte("lockrec6"), file[8:]...), `the record has version "lockrec6", this program reads "lockrec8" only`},
 		"header":  {flip(file, 60), "the header cannot be read"},
 	} {
 		_, err := NewReader("r", bytes.NewReader(c.file))

@@ -14,10 +14,10 @@
 // A record is a file of this format. Numbers are little endian; a varint is that of
 // encoding/binary, in zigzag form if signed.
 //
-//	file    magic "lockrec7", then chunks: one header, one hand-over, data chunks, one end
+//	file    magic "lockrec8", then chunks: one header, one hand-over, data chunks and tables, one end
 //	chunk    0  4  marker 9e 4c 43 e9
 //	         4  4  number of the chunk in its file, from 0
-//	         8  1  kind: 1 header, 2 data, 3 end, 4 hand-over
+//	         8  1  kind: 1 header, 2 data, 3 end, 4 hand-over, 5 tables
 //	         9  1  packing of the payload: 0 none, 1 deflate
 //	        10  2  0
 //	        12  4  length of the payload in the file; of data at most 1 MiB
@@ -26,6 +26,7 @@
 //	        24     payload
 //	header  Header as JSON, with the SHA-256 of the hand-over and of each file
 //	hand-over  prepared data of the run, in the encoding of rt/bench; may be empty
+//	tables  prepared data of the run from the next data chunk on, in the encoding of rt/bench
 //	data    records, each a byte 1 (tick), 2 (frame) or 3 (event) and its fields
 //	end     a byte 0
 //

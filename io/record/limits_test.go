@@ -41,7 +41,7 @@ func TestChunkBeyondItsLimitsIsNotRead(t *testing.T) {
 		{"packed, a header one byte too long", long, errHead},
 		{"packed, a hand-over", handover, nil},
 		{"kind 0", raw(0, 1), errHead},
-		{"the kind after the last", raw(handoverChunk+1, 1), errHead},
+		{"the kind after the last", raw(tablesChunk+1, 1), errHead},
 		{"an unknown packing", chunk{kind: dataChunk, packing: 2, stored: zeros(9), unpackedLen: 9}, errHead},
 	} {
 		file := c.chunk.appendTo([]byte("before"), 7)

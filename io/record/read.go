@@ -18,6 +18,7 @@ type Reader struct {
 	closer io.Closer // file to close; nil: the caller owns the file
 
 	handover int64 // offset of the chunk after the header
+	tables   int64 // offset of the last chunk of tables; 0: none yet
 
 	at       int64  // offset of the next chunk
 	number   uint32 // expected number of the next chunk
@@ -103,6 +104,18 @@ func (r *Reader) Handover() ([]byte, error) {
 	return c.payload, nil
 }
 
+// Tables reads the prepared data that Writer.Tables has written last before the present entry.
+func (r *Reader) Tables() ([]byte, error) {
+	if r.tables == 0 {
+		return nil, fmt.Errorf("record: %s: the tables of a change are missing", r.name)
+	}
+	c, err := new(unpacker).read(r.file, r.tables)
+	if err != nil {
+		return nil, fmt.Errorf("record: %s: the tables of a change cannot be read: %w", r.name, err)
+	}
+	return c.payload, nil
+}
+
 // Next reads the next entry, which is valid until the next call. At the end of the record
 // the error is io.EOF. Damage is returned as an entry, not as an error.
 func (r *Reader) Next() (*Entry, error) {
@@ -145,6 +158,9 @@ func (r *Reader) nextChunk() (lost *Event, err error) {
 			r.name, r.at, c.number, c.kind, r.number)
 	}
 
+	if c.kind == tablesChunk {
+		r.tables = r.at
+	}
 	r.at, r.number = c.next, r.number+1
 	switch c.kind {
 	case endChunk:

@@ -131,6 +131,20 @@ func (w *Writer) Frame(f *Frame) error {
 // Event writes one event.
 func (w *Writer) Event(e *Event) error { return w.write(&Entry{Kind: EventEntry, Event: *e}, e.Tick) }
 
+// Tables writes prepared data of the run, which replaces that before it for the events that follow. The
+// payload may change afterwards.
+func (w *Writer) Tables(payload []byte) error {
+	if w.closed {
+		return errClosed
+	}
+	if err := w.sealChunk(); err != nil {
+		return err
+	}
+	w.queueChunk(tablesChunk, payload)
+	w.err = w.writeQueue()
+	return w.err
+}
+
 // Lost writes an event: n records, from a tick on, did not reach the writer because of why.
 func (w *Writer) Lost(tick int64, n uint64, why string) error {
 	return w.Event(&Event{Kind: Lost, Tick: tick, Count: n, Text: why})

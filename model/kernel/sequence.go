@@ -6,17 +6,21 @@ type Change struct {
 	Tables *Tables
 }
 
-// maxWait is the number of grid points for which a change waits until it can take effect.
-const maxWait = 100
+// MaxWait is the number of grid points for which a change waits until it can take effect.
+const MaxWait = 100
 
 // Sequence is a plant whose tables change during a run. It is stepped as a Kernel is.
 type Sequence struct {
-	kernels []*Kernel // before any change, then by change
+	kernels []*Kernel // before any change, then by change, then by slot
 	ticks   []int64   // grid point of each change
 	active  int       // index in kernels
 	next    int       // change that comes next
 	refused uint64    // changes that could not take effect, as bits
 	reached int64     // grid point of the state
+
+	offered  int      // index in kernels of the kernel that waits to take over; 0: none
+	since    int64    // grid point of the offer
+	obstacle Obstacle // why the last offer was refused
 
 	// Indirect calls as in calls.
 	// limit: Step, writeOutputs, writePlantOutputs, setSignalsNow, a law
@@ -37,24 +41,53 @@ func NewSequence(t *Tables, changes []Change) *Sequence {
 }
 
 // Step is Kernel.Step. A change of grid point k takes effect before the step from k, or within
-// maxWait later grid points where the plant owes time; then it is refused.
+// MaxWait later grid points where the plant owes time; then it is refused.
 //
 //go:nosplit
 func (s *Sequence) Step(y, u []float64) {
 	for s.next < len(s.ticks) && s.ticks[s.next] <= s.reached {
 		if s.takeOver(s.kernels[s.next+1], s.kernels[s.active], u) {
 			s.active = s.next + 1
-		} else if s.reached-s.ticks[s.next] < maxWait {
+		} else if s.reached-s.ticks[s.next] < MaxWait {
 			break
 		} else {
 			s.refused |= 1 << s.next
 		}
 		s.next++
 	}
+	if s.offered != 0 {
+		if s.takeOver(s.kernels[s.offered], s.kernels[s.active], u) {
+			s.active, s.offered, s.obstacle = s.offered, 0, NoObstacle
+		} else if s.reached-s.since >= MaxWait {
+			s.obstacle, s.offered = s.kernels[s.offered].obstacle(s.kernels[s.active]), 0
+		}
+	}
 
 	s.step(s.kernels[s.active], y, u)
 	s.reached++
 }
+
+// UseSlots gives the sequence the kernels that Offer offers, by slot. It may replace kernels that are
+// neither offered nor in use. Another process may write a kernel before it is offered, except its calls:
+// its tables follow those of the sequence, and it is as New returns it.
+func (s *Sequence) UseSlots(kernels []*Kernel) {
+	for _, k := range kernels {
+		k.calls = s.kernels[0].calls
+	}
+	s.kernels = append(s.kernels[:1+len(s.ticks)], kernels...)
+}
+
+// Offer makes the kernel in a slot take over at the next step at which it can, within MaxWait grid
+// points; then it is refused. It discards an offer that is not decided yet.
+//
+//go:nosplit
+func (s *Sequence) Offer(slot int) { s.offered, s.since = 1+len(s.ticks)+slot, s.reached }
+
+// Offered reports whether the last offer waits. If it does not, obstacle is the Obstacle for which the
+// offer was refused; NoObstacle: it is in effect.
+//
+//go:nosplit
+func (s *Sequence) Offered() (waits bool, obstacle int) { return s.offered != 0, int(s.obstacle) }
 
 // Changes returns the number of changes decided so far, and those that were refused, as bits.
 //
@@ -64,7 +97,7 @@ func (s *Sequence) Changes() (decided int, refused uint64) { return s.next, s.re
 // Reset returns the plant to time 0 and its initial state before any change.
 func (s *Sequence) Reset() {
 	s.kernels[0].Reset()
-	s.active, s.next, s.refused, s.reached = 0, 0, 0, 0
+	s.active, s.next, s.refused, s.reached, s.offered = 0, 0, 0, 0, 0
 }
 
 // Dims returns the lengths of u and y.

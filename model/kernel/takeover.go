@@ -44,13 +44,8 @@ func (t *Tables) Follows(from *Tables) error {
 //
 //go:nosplit
 func (k *Kernel) TakeOver(from *Kernel, u []float64) bool {
-	if from.lag > 0 || from.fault != 0 {
+	if k.obstacle(from) != NoObstacle {
 		return false
-	}
-	for _, i := range k.t.Clearances {
-		if k.clearance(i, from.x) < -overlapZero {
-			return false
-		}
 	}
 
 	k.plantState.set(&from.plantState)
@@ -95,6 +90,47 @@ func (k *Kernel) TakeOver(from *Kernel, u []float64) bool {
 	k.commands.set(&from.commands)
 	k.keepsLog = true
 	return true
+}
+
+// Obstacle is what keeps a kernel from taking over.
+type Obstacle int
+
+// The obstacles. A value of OverlappedClearance + i is friction element i, a clearance that would be
+// overlapped.
+const (
+	NoObstacle          Obstacle = iota
+	OwedTime                     // the plant owes time (lag > 0)
+	BrokenState                  // a state of the plant is no longer finite
+	OverlappedClearance          // the first clearance
+)
+
+// obstacle returns what keeps k from taking over the motion of from.
+//
+//go:nosplit
+func (k *Kernel) obstacle(from *Kernel) Obstacle {
+	switch {
+	case from.lag > 0:
+		return OwedTime
+	case from.fault != 0:
+		return BrokenState
+	}
+	for _, i := range k.t.Clearances {
+		if k.clearance(i, from.x) < -overlapZero {
+			return OverlappedClearance + Obstacle(i)
+		}
+	}
+	return NoObstacle
+}
+
+// Describe returns what kept a kernel with tables t from taking over, as the end of a sentence.
+func (t *Tables) Describe(o Obstacle) string {
+	switch {
+	case o == OwedTime:
+		return "the plant owed time at every grid point: events were too dense"
+	case o == BrokenState:
+		return "a state of the plant is no longer a number"
+	}
+	return "clearance " + t.Frictions[o-OverlappedClearance] + " would be overlapped"
 }
 
 // freeMoving ends the locks whose elements move against each other in the present state, and the

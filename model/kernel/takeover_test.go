@@ -169,6 +169,46 @@ func TestChangeThatWouldOverlapAClearanceIsRefused(t *testing.T) {
 	}
 }
 
+// An offer waits for its grid points, then it is refused with its reason. A later one takes effect.
+func TestOfferedTablesTakeEffectOrAreRefusedWithTheReason(t *testing.T) {
+	a := tablesOf(t, stopped)
+	wide, narrow := tablesOf(t, stopped, "phi_max: 1 rad", "phi_max: 0.5 rad"), tablesOf(t, stopped, "phi_max: 1 rad", "phi_max: 0.05 rad")
+	s := kernel.NewSequence(a, nil)
+	s.UseSlots([]*kernel.Kernel{kernel.New(narrow), kernel.New(wide)})
+	y := make([]float64, len(a.Outputs))
+	steps := func(n int) {
+		for range n {
+			s.Step(y, nil)
+		}
+	}
+	steps(200)
+	s.Offer(0)
+	steps(kernel.MaxWait)
+	if waits, _ := s.Offered(); !waits {
+		t.Error("the offer does not wait")
+	}
+	steps(1)
+	waits, why := s.Offered()
+	if text := a.Describe(kernel.Obstacle(why)); waits || text != "clearance stops.max would be overlapped" {
+		t.Errorf("waits %t, %d: %s", waits, why, text)
+	}
+	s.Offer(1)
+	steps(1)
+	if waits, why := s.Offered(); waits || why != 0 {
+		t.Errorf("waits %t, obstacle %d; want an offer in effect", waits, why)
+	}
+	steps(2000)
+	if !scalar.EqualWithinRel(y[0], 0.5, 1e-12) || y[1] != 0 {
+		t.Errorf("disc at %.15g rad, %g rad/s; want it at the stop at 0.5 rad", y[0], y[1])
+	}
+	if s.Reset(); y[0] == 0 {
+		t.Error("the disc has not moved")
+	}
+	if s.Output(y); y[0] != 0 {
+		t.Errorf("disc at %g rad after a reset", y[0])
+	}
+}
+
 func TestTablesOfAnotherPlantAreRefused(t *testing.T) {
 	a := tablesOf(t, braked)
 	for what, other := range map[string]*kernel.Tables{

@@ -167,31 +167,75 @@ func (b *Bench) prepareTables(draft *plantfile.Draft) (sys *model.System, driven
 
 // PrepareChange returns the tables of the plant with further values of tunable parameters.
 func (h *Handover) PrepareChange(set []plantfile.Assignment) (*kernel.Tables, error) {
-	b := h.Bench
-	draft, err := b.ParsePlant()
+	draft, _, err := h.draftWith(set)
 	if err != nil {
 		return nil, err
 	}
-	defer draft.Assign(b.Set)
-	all := slices.DeleteFunc(slices.Clone(b.Set), func(a plantfile.Assignment) bool {
-		return slices.ContainsFunc(set, func(s plantfile.Assignment) bool { return s.Name == a.Name })
-	})
-	draft.Assign(append(all, set...))
-	plant, err := draft.Load()
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range set {
-		i := slices.IndexFunc(plant.Parameters, func(p network.Parameter) bool { return p.Name == a.Name })
-		if !plant.Parameters[i].Tunable {
-			return nil, fmt.Errorf("parameter %q cannot change in a run: the plant file does not say tune: true", a.Name)
-		}
-	}
-	_, _, t, err := b.prepareTables(draft)
+	defer draft.Assign(h.Bench.Set)
+	_, _, t, err := h.Bench.prepareTables(draft)
 	if err == nil {
 		err = t.Follows(h.Tables)
 	}
 	return t, err
+}
+
+// Parameters returns the parameters of the plant with further values of tunable ones.
+func (h *Handover) Parameters(set []plantfile.Assignment) ([]network.Parameter, error) {
+	draft, list, err := h.draftWith(set)
+	if err == nil {
+		draft.Assign(h.Bench.Set)
+	}
+	return list, err
+}
+
+// draftWith returns the plant with further values of tunable parameters, and all its parameters. The
+// caller assigns Bench.Set again after use.
+func (h *Handover) draftWith(set []plantfile.Assignment) (*plantfile.Draft, []network.Parameter, error) {
+	draft, err := h.Bench.ParsePlant()
+	if err != nil {
+		return nil, nil, err
+	}
+	all := slices.DeleteFunc(slices.Clone(h.Bench.Set), func(a plantfile.Assignment) bool {
+		return slices.ContainsFunc(set, func(s plantfile.Assignment) bool { return s.Name == a.Name })
+	})
+	draft.Assign(append(all, set...))
+	plant, err := draft.Load()
+	for i := 0; err == nil && i < len(set); i++ {
+		p := plant.Parameters[slices.IndexFunc(plant.Parameters, func(p network.Parameter) bool { return p.Name == set[i].Name })]
+		if !p.Tunable {
+			err = fmt.Errorf("parameter %q cannot change in a run: the plant file does not say tune: true", p.Name)
+		}
+	}
+	if err != nil {
+		draft.Assign(h.Bench.Set)
+		return nil, nil, err
+	}
+	return draft, plant.Parameters, nil
+}
+
+// HasTunable reports whether the plant file has a tunable parameter.
+func (h *Handover) HasTunable() bool {
+	list, _ := h.Parameters(nil) // fails for no plant that was prepared
+	return slices.ContainsFunc(list, func(p network.Parameter) bool { return p.Tunable })
+}
+
+// FixedParameters returns why no parameter can change while the run lasts, except by its scenario; nil:
+// the tunable ones can.
+func (h *Handover) FixedParameters() error {
+	switch {
+	case !h.HasTunable():
+		return errors.New("no parameter of the plant is tunable: the plant file says tune: true for none")
+	case h.Mark != "":
+		return errors.New("a generated kernel has fixed parameters: run with -kernel table")
+	case len(h.Changes) > 0:
+		return errors.New("the scenario changes the parameters of this run")
+	}
+	return h.Tables.Follows(h.Tables) // a plant in two parts does not
+}
+
+// FirstReservationFD returns the first descriptor of the target after its buses and table sets.
+func (h *Handover) FirstReservationFD() int {
+	return max(h.TableSetFD, target.FirstBusFD+len(h.Bench.Buses)-1) + 1
 }
 
 // thread returns the scheduling of the loop's thread.

@@ -36,7 +36,7 @@ func routes() []route {
 	return []route{
 		{"GET", "/openapi.json", serveOpenAPI},
 		{"GET", "/description", func(c *Server, _ http.ResponseWriter, _ *http.Request) (any, error) {
-			return c.streams.description, nil
+			return c.streams.description.now(c.streams), nil
 		}},
 		{"GET", "/status", answer((*Server).answerStatus)},
 		{"GET", "/faults", answer((*Server).answerFaults)},
@@ -46,6 +46,7 @@ func routes() []route {
 		{"POST", "/release", change(func(_ *Server, n *NamesRequest) (string, error) { return line("release", n.Names), nil })},
 		{"POST", "/fault", change(func(_ *Server, f *FaultRequest) (string, error) { return line("fault", f.Arguments), nil })},
 		{"POST", "/clear", change(func(_ *Server, n *NamesRequest) (string, error) { return line("clear", n.Names), nil })},
+		{"POST", "/param", serveParam},
 		{"POST", "/mark", change((*Server).markLine)},
 		{"POST", "/stop", (*Server).serveStop},
 	}
@@ -226,6 +227,19 @@ func change[T any](make func(*Server, *T) (string, error)) func(*Server, http.Re
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // the change may wait for earlier ones
 		return c.applyChange(text)
 	}
+}
+
+func serveParam(c *Server, w http.ResponseWriter, r *http.Request) (any, error) {
+	request := &ParamRequest{}
+	if err := readRequest(w, r, request); err != nil {
+		return nil, err
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // the change may wait for earlier ones
+	a, err := c.parameters.serve(request)
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // line returns the line of a command.

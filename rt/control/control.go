@@ -41,6 +41,8 @@ type Server struct {
 	commands *scenario.Commands
 	after    atomic.Pointer[scenario.Commands] // commands as they are after the last change
 	record   *recorder.EventLog                // nil: there is no record
+
+	parameters *parameters
 }
 
 // The bounds of the door.
@@ -73,6 +75,12 @@ type Answer struct {
 	LateTicks uint64             `json:"late_ticks,omitempty"`
 	Outputs   map[string]float64 `json:"outputs,omitempty"` // outputs by NAME[UNIT], in the declared unit; finite ones only
 	Set       map[string]string  `json:"set,omitempty"`     // of `status`: inputs and signals that are set, as in `set`
+
+	// Of `status` and `param`: the values that changes so far have given to parameters, as in `param`.
+	Parameters map[string]string `json:"parameters,omitempty"`
+	Superseded bool              `json:"superseded,omitempty"`         // of `param`: a later request has replaced a value before it had effect
+	Changes    uint64            `json:"parameter_changes,omitempty"`  // of `status`: changes of parameters so far
+	Refusals   uint64            `json:"parameter_refusals,omitempty"` // of `status`: changes that the plant has refused so far
 }
 
 // FaultState is a fault in the answer to `faults`.
@@ -93,6 +101,7 @@ func Open(dir string, r report.View, target int, record *recorder.Recorder, stop
 	}
 	c := newServer(r, d)
 	c.target, c.record, c.stop = target, record.EventLog(), stop
+	c.parameters.record = c.record
 	listener, path, err := listenControl(dir, r.Handover.Bench.Name)
 	if err != nil {
 		return nil, err
@@ -108,6 +117,7 @@ func newServer(r report.View, d *Description) *Server {
 	c := &Server{View: r, streams: newStreams(r, d), streamTimeout: slowStream, reportReady: make(chan struct{}),
 		commands: scenario.NewCommands(r.Handover)}
 	c.commands.Restore(r.Status.SetValues())
+	c.parameters = newParameters(c.streams)
 	c.publishChange()
 	return c
 }
@@ -216,6 +226,8 @@ func (c *Server) answerStatus(a *Answer) {
 		}
 		a.Set[v.Name] = v.Value
 	}
+	a.Parameters = texts(c.parameters.inEffect())
+	a.Changes, a.Refusals = c.Status.ParameterChanges()
 	p, outputs := c.Status, c.Handover.Tables.Outputs
 	a.Run = newListedRun(c.View, c.target)
 	a.State, a.Missed, a.LateTicks = a.Run.State, a.Run.Missed, p.LateCount()

@@ -28,6 +28,7 @@ import (
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
+	"lockstep/rt/tableset"
 	"lockstep/sched"
 )
 
@@ -56,6 +57,21 @@ func openControlled(t testing.TB) *bench.Handover {
 	return h
 }
 
+// newTableSets returns the memory for tables, and the kernels in it as a target has them.
+func newTableSets(t *testing.T, h *bench.Handover) (*tableset.Memory, []*kernel.Kernel) {
+	t.Helper()
+	f, m, err := tableset.New(kernel.New(h.Tables))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	target, err := tableset.Map(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, target.Kernels()
+}
+
 // newControlled starts a controlled bench without a record.
 func newControlled(t *testing.T) *controlled {
 	t.Helper()
@@ -72,6 +88,8 @@ func newRecorded(t *testing.T, file string) *controlled {
 	}
 	c := &controlled{t: t, dir: dir, stop: make(chan os.Signal, 4), over: make(chan struct{})}
 	c.View = report.View{Handover: h, Status: new(rt.StatusBlock)}
+	var slots []*kernel.Kernel
+	c.TableSets, slots = newTableSets(t, h)
 	h.Loop.Virtual = true // the recorder does not wait for the start of a grid
 	rec, err := recorder.New(c.View, recorder.Options{Live: true, Path: file})
 	if err != nil {
@@ -99,7 +117,9 @@ func newRecorded(t *testing.T, file string) *controlled {
 		t.Fatal(err)
 	}
 	own.Loop.Virtual = true
-	loop, err := rt.New(own.Loop, kernel.New(own.Tables), []*can.Bus{bus}, own.Maps, clock, c.Status)
+	plant := own.Plant()
+	plant.UseSlots(slots)
+	loop, err := rt.New(own.Loop, plant, []*can.Bus{bus}, own.Maps, clock, c.Status)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,8 @@ const (
 	OutputKind Kind = "output" // output of the plant, such as the mode of a friction element
 	BusKind    Kind = "bus"    // signal of a message on a bus: MESSAGE.SIGNAL, or MESSAGE.SIGNAL on BUS
 	HealthKind Kind = "health" // figure of the loop
+
+	ParameterKind Kind = "parameter" // parameter of the plant
 )
 
 // Signal is a number that can be read at each tick. Its values are in its unit: the one that the plant
@@ -50,8 +52,10 @@ type Signal struct {
 	Max       *float64 `json:"max,omitempty"`
 	Texts     []Text   `json:"texts,omitempty"` // texts of values
 	About     string   `json:"about,omitempty"`
-	Port      string   `json:"port,omitempty"` // of a bus signal: input or output of the plant that it is bound to
-	Settable  bool     `json:"settable"`       // the command set takes it
+	Port      string   `json:"port,omitempty"`  // of a bus signal: input or output of the plant that it is bound to
+	Settable  bool     `json:"settable"`        // the command set takes it
+	Tunable   bool     `json:"tunable"`         // a parameter that the command param takes
+	Value     *float64 `json:"value,omitempty"` // of a parameter: its present value
 
 	value func(s *streams) float64 // value at the last tick; NaN: none. The caller holds s.mu.
 }
@@ -136,11 +140,45 @@ func describe(r report.View) (*Description, error) {
 	if err := d.addBuses(h); err != nil {
 		return nil, err
 	}
+	if err := d.addParameters(h); err != nil {
+		return nil, err
+	}
 	for _, f := range health {
 		d.add(&Signal{Name: f.name, Kind: HealthKind, Direction: "out", Unit: f.unit, About: f.about, value: f.value})
 	}
 
 	return d, nil
+}
+
+// addParameters adds the parameters of the plant. One with the name of an input or output is left out.
+func (d *Description) addParameters(h *bench.Handover) error {
+	list, err := h.Parameters(nil)
+	if err != nil {
+		return err
+	}
+	fixed := h.FixedParameters() != nil
+	for i := range list {
+		s := portSignal(&list[i].Port, ParameterKind, "in")
+		unit := list[i].DeclaredUnit()
+		s.value, s.Tunable = func(c *streams) float64 { return unit.FromSI(c.parameters[i]) }, list[i].Tunable && !fixed
+		d.add(s)
+	}
+	return nil
+}
+
+// now returns the description with the present values of the parameters.
+func (d *Description) now(s *streams) *Description {
+	copied := *d
+	copied.Signals = slices.Clone(d.Signals)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, p := range copied.Signals {
+		if p.Kind == ParameterKind {
+			with := *p
+			with.Value, copied.Signals[i] = finite(p.value(s)), &with
+		}
+	}
+	return &copied
 }
 
 // portSignal returns the signal of an input or output of the plant.

@@ -117,7 +117,7 @@ func TestGuideListsRoutesKindsFiguresAndLimits(t *testing.T) {
 		figures = append(figures, f.name)
 	}
 	same(t, "routes", guidetest.FirstColumn(t, doorGuide, "http", 0), paths)
-	same(t, "kinds", guidetest.FirstColumn(t, doorGuide, "signals", 0), []string{string(InputKind), string(OutputKind), string(BusKind), string(HealthKind)})
+	same(t, "kinds", guidetest.FirstColumn(t, doorGuide, "signals", 0), []string{string(InputKind), string(OutputKind), string(BusKind), string(HealthKind), string(ParameterKind)})
 	same(t, "figures", guidetest.FirstColumn(t, doorGuide, "signals", 1), figures)
 	text := guidetest.Section(t, doorGuide, "limits")
 	for _, want := range []string{

@@ -7,12 +7,16 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"lockstep/model/network"
+	"lockstep/model/plantfile"
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/report"
+	"lockstep/rt/scenario"
 )
 
 // Bounds of streams and of values.
@@ -40,6 +44,10 @@ type streams struct {
 	lost    int64     // ticks before that one which the ring had no room for
 	pending bool      // that tick is not passed to the streams yet
 	list    []*stream
+
+	parameters []float64            // of the plant, at that tick, SI
+	byChange   [][]float64          // those by change of the scenario
+	byOffer    map[uint64][]float64 // those by offer that the loop has not decided yet
 }
 
 // stream is the stream of one client. The mutex of streams guards it.
@@ -123,6 +131,38 @@ func newStreams(r report.View, d *Description) *streams {
 	return s
 }
 
+// readParameters sets the present parameters, of which the changes so far have given values to set, and
+// those after each change of the scenario.
+func (s *streams) readParameters(set []plantfile.Assignment) error {
+	h := s.Handover
+	list, err := h.Parameters(set)
+	s.parameters, s.byOffer = valuesOf(list), map[uint64][]float64{}
+	for _, text := range h.ChangeTexts {
+		for part := range strings.SplitSeq(text, ", ") {
+			a, _ := plantfile.ParseAssignment(part) // the scenario has checked it
+			set = scenario.LastOf(append(set, a))
+		}
+		list, e := h.Parameters(set)
+		s.byChange, err = append(s.byChange, valuesOf(list)), errors.Join(err, e)
+	}
+	return err
+}
+
+// keepParameters keeps the parameters of an offer until the loop has decided it.
+func (s *streams) keepParameters(offer uint64, list []network.Parameter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.byOffer[offer] = valuesOf(list)
+}
+
+// valuesOf returns the values of parameters, SI.
+func valuesOf(list []network.Parameter) (values []float64) {
+	for _, p := range list {
+		values = append(values, p.Value)
+	}
+	return values
+}
+
 // entry takes an entry of the ring.
 func (s *streams) entry(e *rt.Entry) {
 	s.mu.Lock()
@@ -137,6 +177,14 @@ func (s *streams) entry(e *rt.Entry) {
 			s.lost = max(0, e.Tick-s.tick-1) // the ring was full
 		}
 		s.tick = e.Tick
+	case rt.KindChange:
+		values := s.byOffer[e.Batch]
+		if delete(s.byOffer, e.Batch); e.Slot >= 0 {
+			values = s.byChange[e.Slot]
+		}
+		if !e.Refused && values != nil {
+			s.parameters = values
+		}
 	case rt.KindFrame:
 		if onBus := e.Fate == rt.Sent && !e.Withheld || e.Fate == rt.Received && !e.Copy; onBus && e.Message >= 0 {
 			s.decode(busMessage{e.Bus, e.Fate == rt.Sent, e.Message}, e)

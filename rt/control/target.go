@@ -16,6 +16,7 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
+	"lockstep/rt/tableset"
 	"lockstep/rt/target"
 	"lockstep/sched"
 	"lockstep/sched/hostinfo"
@@ -160,7 +161,20 @@ func OpenTarget(pid int) (v report.View, err error) {
 	if v.Handover, err = openHandover(pid, uid); err == nil {
 		v.Status, err = mapStatus(pid, uid)
 	}
+	if err == nil && v.Handover.TableSetFD != 0 {
+		v.TableSets, err = mapTableSets(pid, uid, v.Handover.TableSetFD)
+	}
 	return v, err
+}
+
+// mapTableSets maps the memory for tables of a target of a user.
+func mapTableSets(pid, uid, fd int) (*tableset.Memory, error) {
+	f, err := openSealed(pid, fd, uid, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return tableset.Map(f)
 }
 
 // openHandover reads the hand-over of a target of a user.

@@ -51,8 +51,9 @@ var verbs = []verb{
 	{"faults", "", "", plain("/faults"), func() printable { return &faultsAnswer{} }},
 	{"fault", "KEY=VALUE...", "start a fault", arguments, newChange},
 	{"clear", "NAME...|all", "end faults", names("/clear"), newChange},
-	{"set", "PORT=VALUE...", "set inputs that no bus drives, and signals of the restbus", assignments, newChange},
+	{"set", "PORT=VALUE...", "set inputs that no bus drives, and signals of the restbus", set, newChange},
 	{"release", "PORT...|all", "end the effect of set", names("/release"), newChange},
+	{"param", "NAME=VALUE...", "change parameters of the plant", param, newChange},
 	{"mark", "TEXT", "put a text into the record at a tick", mark, newChange},
 	{"stop", "", "end the run", stop, func() printable { return &stopAnswer{} }},
 }
@@ -133,19 +134,30 @@ func mark(words []string, _ *Options) (call, error) {
 	return call{"POST", "/mark", MarkRequest{strings.Join(words, " ")}}, nil
 }
 
-func assignments(words []string, _ *Options) (call, error) {
-	s := SetRequest{map[string]any{}}
+func set(words []string, _ *Options) (call, error) {
+	values, err := assignments(words, "PORT=VALUE")
+	return call{"POST", "/set", SetRequest{values}}, err
+}
+
+func param(words []string, _ *Options) (call, error) {
+	values, err := assignments(words, "NAME=VALUE")
+	return call{"POST", "/param", ParamRequest{values}}, err
+}
+
+// assignments returns the values of words that have a form.
+func assignments(words []string, form string) (map[string]any, error) {
+	values := map[string]any{}
 	for _, w := range words {
 		name, value, ok := strings.Cut(w, "=")
 		if !ok {
-			return call{}, fmt.Errorf("%.60q is not PORT=VALUE", w)
+			return nil, fmt.Errorf("%.60q is not %s", w, form)
 		}
-		if _, twice := s.Values[name]; twice {
-			return call{}, fmt.Errorf("%s is set twice", name)
+		if _, twice := values[name]; twice {
+			return nil, fmt.Errorf("%s is set twice", name)
 		}
-		s.Values[name] = value
+		values[name] = value
 	}
-	return call{"POST", "/set", s}, nil
+	return values, nil
 }
 
 func stop(words []string, _ *Options) (call, error) {
@@ -185,6 +197,12 @@ func (a *statusAnswer) print(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(a.Set)) {
 		fmt.Fprintf(w, "  set %s\t%s\n", name, a.Set[name])
 	}
+	for _, name := range slices.Sorted(maps.Keys(a.Parameters)) {
+		fmt.Fprintf(w, "  param %s\t%s\n", name, a.Parameters[name])
+	}
+	if a.Changes+a.Refusals > 0 {
+		fmt.Fprintf(w, "  changes of parameters: %d, refused %d\n", a.Changes, a.Refusals)
+	}
 }
 
 func (a *faultsAnswer) print(w io.Writer) {
@@ -203,6 +221,9 @@ func (a *stopAnswer) print(w io.Writer) {
 }
 
 func (a *changeAnswer) print(w io.Writer) {
+	if a.Superseded {
+		fmt.Fprint(w, "superseded by a later change, ")
+	}
 	fmt.Fprintf(w, "in effect from %s on\n", a.when())
 	for _, f := range a.Faults {
 		fmt.Fprintf(w, "  slot %d\t%s\t%s\n", f.Slot, f.Name, f.Spec)
@@ -219,7 +240,13 @@ func (d *Description) print(w io.Writer) {
 		if s.Settable {
 			does = "read, set"
 		}
+		if s.Tunable {
+			does = "read, param"
+		}
 		about := s.About
+		if s.Value != nil {
+			about = formatValue(s.Value, s.Unit)
+		}
 		if s.Port != "" {
 			about = strings.TrimSuffix("port "+s.Port+"; "+about, "; ")
 		}

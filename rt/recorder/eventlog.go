@@ -1,9 +1,11 @@
 package recorder
 
 import (
+	"strings"
 	"sync"
 
 	"lockstep/io/record"
+	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
@@ -17,6 +19,54 @@ type EventLog struct {
 	before   scenario.FaultSlots // slots before the last command
 
 	lines sync.Map // command line by batch, until it is taken
+	sets  sync.Map // ParameterSet by the number of its offer, until it is decided
+}
+
+// ParameterSet is a change of parameters while the run lasts.
+type ParameterSet struct {
+	Line   string         // its parameters: "param m_car=2000kg mu=0.09"
+	Tables *kernel.Tables // of the plant with all parameters in effect
+}
+
+// KeepSet keeps a change. Call it before its tables are offered; a nil log keeps nothing.
+func (c *EventLog) KeepSet(offer uint64, set ParameterSet) {
+	if c != nil {
+		c.sets.Store(offer, set)
+	}
+}
+
+// digestWord begins the word that follows the parameters of a change in a record: the digest of its tables.
+const digestWord = " tables="
+
+// writeOffer writes a change of parameters that is in effect or refused.
+func (c *Recorder) writeOffer(e *rt.Entry) {
+	kept, _ := c.eventLog.sets.LoadAndDelete(e.Batch)
+	set, ok := kept.(ParameterSet)
+	if !ok {
+		return
+	}
+	w := record.Event{Kind: record.Parameter, Tick: e.Tick, Count: e.Batch}
+	if e.Refused {
+		w.Kind, w.Text = record.Note, set.Line+" refused: "+set.Tables.Describe(kernel.Obstacle(e.Obstacle))
+	} else {
+		data, err := bench.TablesForRecord(set.Tables)
+		if err == nil {
+			err = c.w.Tables(data)
+		}
+		c.noteError(err)
+		w.Text = set.Line + digestWord + bench.DigestOfData(set.Tables)
+	}
+	c.noteFirstError(c.w.Event(&w))
+}
+
+// DigestOfSet returns the digest of the tables of a change of parameters in a record, by the text of its event;
+// "": the event is none.
+func DigestOfSet(text string) string {
+	_, digest, _ := strings.Cut(text, digestWord)
+	if !strings.HasPrefix(text, "param ") {
+		return ""
+	}
+	return digest
 }
 
 // NewEventLog returns a log that knows the faults of the scenario.

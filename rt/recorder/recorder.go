@@ -350,6 +350,10 @@ func (c *Recorder) writeWakeUp(t *rt.Entry) {
 		case rt.KindFault, rt.KindCommand:
 			c.writeEvent(e)
 		case rt.KindChange:
+			if e.Slot < 0 {
+				c.writeOffer(e)
+				continue
+			}
 			text := "parameters " + c.Handover.ChangeTexts[e.Slot]
 			if e.Refused {
 				text += " refused"

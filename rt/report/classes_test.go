@@ -31,7 +31,7 @@ func TestReportHasAHistogramOfResponses(t *testing.T) {
 		r.Status.Response.Record(1500)
 	}
 	r.Status.Response.Record(3_000_000)
-	v := View{r.Handover, r.Status}.Report()
+	v := View{Handover: r.Handover, Status: r.Status}.Report()
 	data, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestReportHasAHistogramOfResponses(t *testing.T) {
 	if v.Text(&text); !strings.Contains(text.String(), "\n                   to    4194.3 us         1 #####\n") {
 		t.Errorf("the text report has no row for 4194.3 us:\n%s", &text)
 	}
-	if v := (View{r.Handover, new(rt.StatusBlock)}).Report(); v.Responses != nil || v.Response != nil {
+	if v := (View{Handover: r.Handover, Status: new(rt.StatusBlock)}).Report(); v.Responses != nil || v.Response != nil {
 		t.Error("a run without responses reports some")
 	}
 }

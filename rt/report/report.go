@@ -56,6 +56,9 @@ type Report struct {
 	// real time from the last grid point of a dead target to the first safe frame, s
 	SafeAfter float64 `json:"safe_after_s,omitempty"`
 
+	Changes  uint64 `json:"parameter_changes,omitempty"`  // changes of parameters by param
+	Refusals uint64 `json:"parameter_refusals,omitempty"` // changes by param that the plant refused
+
 	Events      uint64  `json:"events"`      // instants at which elements changed state or laws changed region
 	Transitions uint64  `json:"transitions"` // changes of state of friction elements
 	LagMax      float64 `json:"lag_max_s"`   // largest lag of the plant behind the grid, s
@@ -233,6 +236,7 @@ func (r *Report) Text(w io.Writer) {
 		}
 	}
 
+	p.lineIf(r.Changes+r.Refusals > 0, "parameters", "changed %d times, refused %d times", r.Changes, r.Refusals)
 	p.line("transitions", "%d, at %d events", r.Transitions, r.Events)
 	p.line("lag", "largest %.3f ms, now %.3f ms", r.LagMax*1e3, r.Lag*1e3)
 	if u := r.Usage; u != nil {

@@ -11,6 +11,7 @@ import (
 	"lockstep/io/sigmap"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/tableset"
 	"lockstep/sched"
 )
 
@@ -18,6 +19,8 @@ import (
 type View struct {
 	Handover *bench.Handover // plan of the run; nil: not known, and only State may be called
 	Status   *rt.StatusBlock // status block, written by the target
+
+	TableSets *tableset.Memory // memory for tables of other parameters; nil: the parameters of the run are fixed
 }
 
 // Safe returns why the run went to the safe state and when, simulated time in s; "" if the run
@@ -195,6 +198,7 @@ func (v View) Report() *Report {
 		Silent: v.Silent(), Messages: v.ReceivedMessages(), Dropped: v.droppedFrames(), Conflicts: v.Conflicts(),
 	}
 	r.Safe, r.SafeSince = v.Safe()
+	r.Changes, r.Refusals = p.ParameterChanges()
 	copyCounts(r, p)
 	r.SetSpreads(&p.Late, &p.Work, &p.Response)
 	y := make([]float64, len(h.Tables.Outputs))

@@ -48,7 +48,7 @@ func (s *Scenario) readChanges(r *yamlfile.Reader, f yamlfile.Field, h *bench.Ha
 		}
 
 		var err error
-		if c.Tables, err = h.PrepareChange(lastOf(set)); err != nil {
+		if c.Tables, err = h.PrepareChange(LastOf(set)); err != nil {
 			r.Fail(f, "parameters: %v", err)
 		}
 		s.Changes = append(s.Changes, c)
@@ -56,8 +56,8 @@ func (s *Scenario) readChanges(r *yamlfile.Reader, f yamlfile.Field, h *bench.Ha
 	}
 }
 
-// lastOf returns the last assignment of each parameter.
-func lastOf(set []plantfile.Assignment) (list []plantfile.Assignment) {
+// LastOf returns the last assignment of each parameter.
+func LastOf(set []plantfile.Assignment) (list []plantfile.Assignment) {
 	at := map[string]int{}
 	for _, a := range set {
 		if i, ok := at[a.Name]; ok {

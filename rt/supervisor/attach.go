@@ -82,7 +82,7 @@ func (r *Session) takeOver(pid int) (err error) {
 		return err
 	}
 	r.Reservations = &host.Reservations{Owner: r.Bench.Name}
-	if err := r.Reservations.TakeOver(r.Target.FD, target.FirstBusFD+len(r.Bench.Buses), r.Handover.Reservations); err != nil {
+	if err := r.Reservations.TakeOver(r.Target.FD, r.Handover.FirstReservationFD(), r.Handover.Reservations); err != nil {
 		return fmt.Errorf("its reservations: %w: use sudo", err)
 	}
 	if err := r.openParts(); err != nil {

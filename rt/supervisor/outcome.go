@@ -43,6 +43,9 @@ func (r *Session) announcement() string {
 	if list := r.Handover.Uncommanded(); len(list) > 0 {
 		fmt.Fprintf(out, "not commanded: %s\n", strings.Join(list, ", "))
 	}
+	if r.Handover.Mark != "" && r.Handover.HasTunable() {
+		fmt.Fprint(out, "the generated kernel keeps its parameters in this run; run with -kernel table to change them\n")
+	}
 	for _, bus := range b.Buses {
 		if n := bus.Deviations(); n > 0 {
 			fmt.Fprintf(out, "database %s breaks its format in %d places: lockstep check lists them\n",

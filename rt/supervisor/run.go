@@ -12,6 +12,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/record"
+	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/control"
@@ -19,6 +20,8 @@ import (
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
+	"lockstep/rt/tableset"
+	"lockstep/rt/target"
 	"lockstep/sched"
 )
 
@@ -336,7 +339,24 @@ func (r *Session) open() error {
 		}
 	}
 
+	if err := r.openTableSets(); err != nil {
+		return err
+	}
 	return r.states.refuseBusOff()
+}
+
+// openTableSets makes the memory for tables of other parameters, which the target inherits after its buses.
+func (r *Session) openTableSets() error {
+	if r.Handover.FixedParameters() != nil {
+		return nil
+	}
+	file, sets, err := tableset.New(kernel.New(r.Handover.Tables))
+	if err != nil {
+		return err
+	}
+	r.TableSets, r.Handover.TableSetFD = sets, target.FirstBusFD+len(r.Bench.Buses)
+	r.inherit.target = append(r.inherit.target, file)
+	return nil
 }
 
 // openParts opens the parts of the supervisor that need the status block.

@@ -14,6 +14,7 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/control"
 	"lockstep/rt/host"
+	"lockstep/rt/tableset"
 	"lockstep/rt/target"
 	"lockstep/sched"
 )
@@ -254,5 +255,13 @@ func tableKernel(h *target.Handover) (target.Parts, error) {
 	if err := h.Next(&changes); err != nil {
 		return target.Parts{}, err
 	}
-	return target.Parts{Plant: kernel.NewSequence(t, changes)}, nil
+	plant := kernel.NewSequence(t, changes)
+	if h.TableSetFD != 0 {
+		sets, err := tableset.Map(os.NewFile(uintptr(h.TableSetFD), "table sets"))
+		if err != nil {
+			return target.Parts{}, err
+		}
+		plant.UseSlots(sets.Kernels())
+	}
+	return target.Parts{Plant: plant}, nil
 }

@@ -19,6 +19,9 @@ type Handover struct {
 	Timer  Timer
 	Thread sched.Thread
 
+	// descriptor of the memory for tables that change during the run (package tableset); 0: they cannot
+	TableSetFD int
+
 	rest *gob.Decoder
 }
 

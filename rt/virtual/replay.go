@@ -38,6 +38,10 @@ type replay struct {
 	out    portTable
 	last   int64 // last tick stepped
 
+	slots   [2]*kernel.Kernel // of the last changes of parameters
+	changed int               // number of those changes
+	offered string            // change that the next step takes over; "": none
+
 	Replayed
 
 	// The faults as in the loop, and their effects that the record has not shown yet.
@@ -114,6 +118,9 @@ func (r *replay) prepare() (err error) {
 		return err
 	}
 	r.kernel = r.h.Plant()
+	for i := range r.slots {
+		r.slots[i] = kernel.New(r.h.Tables)
+	}
 	m, p := r.kernel.Dims()
 	r.u, r.y = make([]float64, m), make([]float64, p)
 	copy(r.u, r.h.Tables.Start)
@@ -191,6 +198,9 @@ func (r *replay) checkTick(t *record.Tick) error {
 	}
 
 	r.kernel.Step(r.y, r.inputs.Command(u, r.set))
+	if err := r.checkOffer(t.Index); err != nil {
+		return err
+	}
 	r.set.DisturbSignals(t.Index, r.y)
 	r.last, r.Ticks = t.Index, r.Ticks+1
 	for i, v := range t.Y {
@@ -335,6 +345,9 @@ func (r *replay) checkTickStart(k int64) error {
 
 // applyCommand applies a live change of the run.
 func (r *replay) applyCommand(e *record.Event) error {
+	if digest := recorder.DigestOfSet(e.Text); digest != "" {
+		return r.changeTables(e, digest)
+	}
 	list, err := r.names.Translate(e.Text)
 	if err != nil {
 		return difference(e.Tick, e.Text, "tick %d: %w", e.Tick, err)
@@ -345,6 +358,36 @@ func (r *replay) applyCommand(e *record.Event) error {
 	for i := range list {
 		r.set.Apply(&list[i])
 	}
+	return nil
+}
+
+// changeTables makes the tables in the record take effect at the next step.
+func (r *replay) changeTables(e *record.Event, digest string) error {
+	data, err := r.in.Tables()
+	if err != nil {
+		return difference(e.Tick, e.Text, "tick %d: %w", e.Tick, err)
+	}
+	t, err := bench.TablesOfRecord(data, digest)
+	if err == nil {
+		err = t.Follows(r.h.Tables)
+	}
+	if err != nil {
+		return difference(e.Tick, e.Text, "tick %d: %w", e.Tick, err)
+	}
+	slot := r.changed % len(r.slots)
+	r.slots[slot] = kernel.New(t)
+	r.kernel.UseSlots(r.slots[:])
+	r.kernel.Offer(slot)
+	r.offered, r.changed = e.Text, r.changed+1
+	return nil
+}
+
+// checkOffer checks that the last change of parameters has taken effect at the last step, as in the run.
+func (r *replay) checkOffer(tick int64) error {
+	if waits, _ := r.kernel.Offered(); waits && r.offered != "" {
+		return firstDifference(tick, r.offered, "%.60q has no effect in the replay", r.offered)
+	}
+	r.offered = ""
 	return nil
 }
 

@@ -183,6 +183,7 @@ func TestCtlReachesARunThatWasTakenOver(t *testing.T) {
 	s := begin(t, nil, "run", file)
 	s.running()
 	ctl(t, name, "fault", "name=early", "frame=Speeds", "drop")
+	ctl(t, name, "param", "mu_oil=0.12")
 	watch := begin(t, nil, "ctl", name, "watch", "w1")
 	for !has(watch.out.String(), "w1[rpm]") {
 		time.Sleep(10 * time.Millisecond)
@@ -206,6 +207,16 @@ func TestCtlReachesARunThatWasTakenOver(t *testing.T) {
 	var values control.Values
 	if out, errors, code := lockstep(t, "ctl", name, "get", "w1", "-json"); code != 0 || json.Unmarshal([]byte(out), &values) != nil || values.Tick < late.Tick {
 		t.Errorf("code %d, %s%s", code, out, errors)
+	}
+	if out, errors, code := lockstep(t, "ctl", name, "get", "mu_oil"); code != 0 || !has(out, "mu_oil  0.12") {
+		t.Errorf("parameter of the earlier supervisor: code %d, %s%s", code, out, errors)
+	}
+	ctl(t, name, "param", "mu_oil=0.13")
+	if a := ctl(t, name, "param", "mu_oil=0.14"); a.Parameters["mu_oil"] != "0.14" {
+		t.Errorf("%+v", a)
+	}
+	if a := ctl(t, name, "status"); a.Parameters["mu_oil"] != "0.14" || a.Changes != 3 {
+		t.Errorf("%+v, want three changes", a)
 	}
 	if _, errors, code := lockstep(t, "ctl", name, "mark", "x"); code != 2 || !has(errors, "record") {
 		t.Errorf("mark without a record: code %d, %s", code, errors)

@@ -1,13 +1,22 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/rt/control"
+	"lockstep/rt/host"
 )
 
 // changedFiles writes the pushed car, its bench and a scenario with changes of its parameters.
@@ -102,4 +111,74 @@ func TestImpossibleChangesOfParametersAreRefusedBeforeTheRun(t *testing.T) {
 	if _, errors, code := lockstep(t, "run", bench, "-scenario", scenario, "-kernel", "generated"); code == 0 || !strings.Contains(errors, "which a generated kernel cannot; use -kernel table") {
 		t.Errorf("generated kernel: code %d, %s", code, errors)
 	}
+}
+
+// Forty changes of a running gearbox take effect, each at the tick of its answer, without an
+// allocation of the target. The replay needs no plant file.
+func TestParametersChangedByCtlReplayBitForBit(t *testing.T) {
+	const changes = 40
+	dir := t.TempDir()
+	file, name := openBench(t)
+	rec, report := filepath.Join(dir, "run.rec"), filepath.Join(dir, "r.json")
+	s := begin(t, nil, "run", file, "-record", rec, "-report", report)
+	s.running()
+	last, sock := int64(0), door(t, name)
+	for i := range changes {
+		mu := 0.08 + 0.001*float64(i%40)
+		a := postParam(t, sock, map[string]any{"mu_oil": mu})
+		if a.Tick <= last || a.Superseded || a.Parameters["mu_oil"] != fmt.Sprint(mu) {
+			t.Fatalf("change %d: %+v after tick %d", i, a, last)
+		}
+		last = a.Tick
+	}
+	if out, errors, code := lockstep(t, "ctl", name, "get", "mu_oil"); code != 0 || !strings.Contains(out, "mu_oil  0.119") {
+		t.Errorf("get: code %d, %s%s", code, out, errors)
+	}
+	if out, errors, code := lockstep(t, "ctl", name, "status"); code != 0 || !strings.Contains(out, "param mu_oil  ") ||
+		!strings.Contains(out, "changes of parameters: 40, refused 0") {
+		t.Errorf("status: code %d, %s%s", code, out, errors)
+	}
+	ctl(t, name, "stop")
+	if code := s.end(); code != 0 {
+		t.Errorf("code %d, %s\n%s", code, s.errors.String(), s.out.String())
+	}
+	if r := readReport(t, report); r.Changes != changes || r.Refusals != 0 || r.Allocs != 0 || r.GCCycles != 0 {
+		t.Errorf("report: %d changes, %d refused, %d allocations, %d collections", r.Changes, r.Refusals, r.Allocs, r.GCCycles)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if ticks, _, errors, code := replayed(t, rec); code != 0 || ticks < int(last) {
+		t.Errorf("replay: code %d, %d ticks, %s", code, ticks, errors)
+	}
+}
+
+// door returns a client of the door of a bench.
+func door(t *testing.T, name string) *http.Client {
+	t.Helper()
+	path := filepath.Join(host.ControlDir(), name+".sock")
+	c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}}}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// postParam changes parameters and returns the answer.
+func postParam(t *testing.T, c *http.Client, values map[string]any) (a control.Answer) {
+	t.Helper()
+	body, err := json.Marshal(control.ParamRequest{Values: values})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Post("http://lockstep/param", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != http.StatusOK || json.Unmarshal(text, &a) != nil {
+		t.Fatalf("param %v: %d %s, %v", values, r.StatusCode, text, err)
+	}
+	return a
 }
