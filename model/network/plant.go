@@ -148,6 +148,8 @@ type StartCondition struct {
 	Unit    string // SI
 	Rank    StartRank
 	Weight  float64 // > 0, against other conditions of the same rank; not used for StartGiven
+	Preset  string  // NAME=VALUE of the start preset that gives it; "": none
+	Yields  bool    // a condition of StartGiven that does not hold where presets contradict it
 }
 
 // StartRank orders start conditions. A condition determines only what no condition of an earlier
