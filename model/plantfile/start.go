@@ -1,6 +1,7 @@
 package plantfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -39,7 +40,8 @@ func (l *loader) readStart(f yamlfile.Field) {
 	for i, a := range l.start {
 		switch {
 		case !slices.Contains(names, a.Name):
-			l.FailAt(f.At, "start %v: the plant has no start preset %q%s", a.located(), a.Name, units.Meant(a.Name, names))
+			l.FailAt(f.At, "start %v: the plant has no start preset %q%s; it has %s",
+				a.located(), a.Name, units.Meant(a.Name, names), cmp.Or(strings.Join(names, ", "), "none"))
 		case slices.ContainsFunc(l.start[:i], func(b Assignment) bool { return a.Name == b.Name }):
 			l.FailAt(f.At, "start %v: %s is given twice", a.located(), a.Name)
 		}
@@ -134,7 +136,6 @@ func (l *loader) readStartChoices(f yamlfile.Field, what string) {
 	if i < 0 {
 		l.FailAt(f.KeyAt, "start %v: %s has no choice %q%s; it has %s",
 			a.located(), f.Key, a.Value, units.Meant(a.Value, names), strings.Join(names, ", "))
-		return
 	}
 	l.groups[first+i].by = a.String()
 	for name := range driven {
@@ -164,7 +165,6 @@ func (l *loader) chooseGroup(g startGroup, given map[string]string) {
 		i, ok := l.inputs[f.Key]
 		if !ok {
 			l.FailAt(f.KeyAt, "%s: the plant has no such input%s", what, units.Meant(f.Key, slices.Collect(maps.Keys(l.inputs))))
-			return
 		}
 		use, port := take(f), l.Network.Inputs[i].Port
 		want := port.DeclaredUnit()
@@ -251,7 +251,6 @@ func (l *loader) checkStartKey(g *startGroup, f yamlfile.Field) (name, key strin
 	i := slices.IndexFunc(l.Elements, func(e *element.Element) bool { return e.Name == name })
 	if i < 0 {
 		l.FailAt(f.KeyAt, "%s: the plant has no element %q%s", what, name, units.Meant(name, slices.Collect(maps.Keys(l.elements))))
-		return
 	}
 	e := l.Elements[i]
 	var keys []string
@@ -262,7 +261,7 @@ func (l *loader) checkStartKey(g *startGroup, f yamlfile.Field) (name, key strin
 		}
 		if p.Key == key && strings.HasSuffix(key, "_start") {
 			l.global.sized(f, what, units.Want(p.Unit))
-			return
+			return name, key
 		}
 	}
 
@@ -270,8 +269,8 @@ func (l *loader) checkStartKey(g *startGroup, f yamlfile.Field) (name, key strin
 	if len(keys) > 0 {
 		has = strings.Join(keys, ", ")
 	}
-	l.FailAt(f.KeyAt, "%s: %q is not a start value of a %s, which has %s", what, key, e.Kind.Name, has)
-	return
+	l.FailAt(f.KeyAt, "%s: %q is not a start value of type %s, which has %s", what, key, e.Kind.Name, has)
+	return "", ""
 }
 
 // locked returns the condition that a friction element does not slip.
