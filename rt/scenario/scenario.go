@@ -59,8 +59,8 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 		Ticks: readLength(r, given["for"], h),
 	}
 	if start := bench.ReadStart(r, given["start"]); len(start) > 0 {
-		if err := h.SetStart(start); err != nil {
-			r.Fail(given["start"], "start: %v", err)
+		if r.Err = h.SetStart(start); r.Err != nil {
+			return s
 		}
 	}
 	readStimuli(r, given["stimuli"], s, h)
