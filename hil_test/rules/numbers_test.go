@@ -28,53 +28,54 @@ const (
 // numberReaders lists every function that reads numbers with a fraction, as FOLDER.FUNCTION CALL, and
 // the rule for their units.
 var numberReaders = map[string]string{
-	"io/csvfile.field ParseFloat":                beside, // in the head of the column
-	"io/dbc.number ParseFloat":                   file,
-	"io/dbc.numberAttribute ParseFloat":          file,
-	"io/dbc.rawValue ParseFloat":                 file,
-	"io/framelog.setPrintedTime ParseFloat":      file,
-	"io/sigmap.parseNumber ParseFloat":           typed, // the signal's own unit follows, or it has none
-	"io/sigmap.parseNumber Typed":                typed,
-	"io/sigmap.parseRaw Evaluate":                typed, // words the error
-	"io/sigmap.compileSubstitute Typed":          typed,
-	"model/element.Number ParseFloat":            file,  // the default in the table of parameters
-	"model/law.expr ParseFloat":                  plain, // of a formula in the code
-	"model/plantfile.Quantity Evaluate":          element,
-	"model/plantfile.Quantity In":                element,
-	"model/plantfile.Quantity Typed":             typed, // of an output without unit
-	"model/plantfile.parameter Evaluate":         element,
-	"model/plantfile.assigned Evaluate":          typed,
-	"model/plantfile.assigned Typed":             typed,
+	"io/csvfile.field ParseFloat":            beside, // in the head of the column
+	"io/dbc.number ParseFloat":               file,
+	"io/dbc.numberAttribute ParseFloat":      file,
+	"io/dbc.rawValue ParseFloat":             file,
+	"io/framelog.setPrintedTime ParseFloat":  file,
+	"io/sigmap.parseNumber ParseFloat":       typed, // the signal's own unit follows, or it has none
+	"io/sigmap.parseNumber Typed":            typed,
+	"io/sigmap.parseRaw Evaluate":            typed, // words the error
+	"io/sigmap.compileSubstitute Typed":      typed,
+	"model/element.Number ParseFloat":        file,  // the default in the table of parameters
+	"model/law.expr ParseFloat":              plain, // of a formula in the code
+	"model/plantfile.Quantity Evaluate":      element,
+	"model/plantfile.Quantity In":            element,
+	"model/plantfile.Quantity Typed":         typed, // of an output without unit
+	"model/plantfile.parameter Evaluate":     element,
+	"model/plantfile.assigned Evaluate":      typed,
+	"model/plantfile.assigned Typed":         typed,
+	"rt/bench.readNanoseconds ReadQuantity":  typed,
+	"rt/bench.ReadQuantity Typed":            typed,
+	"rt/bench.readTable Beside":              beside,
+	"rt/bench.readFormula Evaluate":          typed,
+	"rt/bench.readFormula Typed":             typed,
+	"rt/bench.readSine ReadQuantity":         typed,
+	"rt/bench.readAction Typed":              typed,
+	"rt/bench.applyRanges Typed":             typed,
+	"rt/bench.prepareSafeValues Typed":       typed,
+	"rt/bench.readBitRate ParseFloat":        typed, // bit/s, kbit/s or Mbit/s
+	"rt/bench.ReadSetting Typed":             typed,
+	"rt/cmd/lockstep.time ParseDuration":     typed,
+	"rt/cmd/lockstep.time Typed":             typed, // words the error
+	"rt/scenario.readTyped Typed":            typed,
+	"rt/scenario.readRate Evaluate":          typed,
+	"rt/scenario.readRate Typed":             typed,
+	"rt/scenario.setTolerance Evaluate":      typed, // a share in %
+	"rt/sweep.fit Evaluate":                  typed,
+	"rt/sweep.fit Typed":                     typed,
+	"rt/sweep.number ParseFloat":             typed, // fit compares it with the rule of its key
+	"rt/sweep.readSpan ReadQuantity":         typed,
+	"rt/sweep.numbers Typed":                 typed,
+	"rt/sweep.quantity Typed":                typed,
+	"rt/trace.firstTime Typed":               typed,
+	"rt/trace.setTolerance Typed":            typed,
+	"sched.throttling ParseFloat":            file,
+	"rt/control.parseEvery Typed":            typed,
+	"deploy/latency.parseOSNoise ParseFloat": file, // rtla, %
+
 	"model/plantfile.readStartQuantity Evaluate": typed,
 	"model/plantfile.readStartQuantity Typed":    typed,
-	"rt/bench.readNanoseconds ReadQuantity":      typed,
-	"rt/bench.ReadQuantity Typed":                typed,
-	"rt/bench.readTable Beside":                  beside,
-	"rt/bench.readFormula Evaluate":              typed,
-	"rt/bench.readFormula Typed":                 typed,
-	"rt/bench.readSine ReadQuantity":             typed,
-	"rt/bench.readAction Typed":                  typed,
-	"rt/bench.applyRanges Typed":                 typed,
-	"rt/bench.prepareSafeValues Typed":           typed,
-	"rt/bench.readBitRate ParseFloat":            typed, // bit/s, kbit/s or Mbit/s
-	"rt/bench.ReadSetting Typed":                 typed,
-	"rt/cmd/lockstep.time ParseDuration":         typed,
-	"rt/cmd/lockstep.time Typed":                 typed, // words the error
-	"rt/scenario.readTyped Typed":                typed,
-	"rt/scenario.readRate Evaluate":              typed,
-	"rt/scenario.readRate Typed":                 typed,
-	"rt/scenario.setTolerance Evaluate":          typed, // a share in %
-	"rt/sweep.fit Evaluate":                      typed,
-	"rt/sweep.fit Typed":                         typed,
-	"rt/sweep.number ParseFloat":                 typed, // fit compares it with the rule of its key
-	"rt/sweep.readSpan ReadQuantity":             typed,
-	"rt/sweep.numbers Typed":                     typed,
-	"rt/sweep.quantity Typed":                    typed,
-	"rt/trace.firstTime Typed":                   typed,
-	"rt/trace.setTolerance Typed":                typed,
-	"sched.throttling ParseFloat":                file,
-	"rt/control.parseEvery Typed":                typed,
-	"deploy/latency.parseOSNoise ParseFloat":     file, // rtla, %
 }
 
 // readersOfText holds the names of the functions that make a float64 from text.
