@@ -86,10 +86,11 @@ func (l *loader) readStartQuantity(f yamlfile.Field, what string) {
 	if err != nil {
 		l.FailAt(u.At, "%s: %s", what, units.Reason(err))
 	}
-	port := units.Port{Name: f.Key}
+	port := units.Port{Name: f.Key, Unit: want.SI, Declared: declared(want)}
 	if l.readRange(&port, g.fields, what, want); math.IsInf(port.Min, 0) || math.IsInf(port.Max, 0) {
 		l.FailAt(f.At, "%s: a quantity needs min and max", what)
 	}
+	l.Network.Presets = append(l.Network.Presets, network.Preset{Port: port})
 
 	v := units.Value{SI: port.Max, Dim: want.Dim, Bare: want.TakesBare()}
 	if a, ok := l.chosen(f.Key, g.fields["default"]); ok {
@@ -128,6 +129,7 @@ func (l *loader) readStartChoices(f yamlfile.Field, what string) {
 		}
 	}
 
+	l.Network.Presets = append(l.Network.Presets, network.Preset{Port: units.Port{Name: f.Key}, Choices: names})
 	a, ok := l.chosen(f.Key, missing)
 	if !ok {
 		return
