@@ -164,6 +164,8 @@ func TestGuideListsExactlyTheKeysOfEachSection(t *testing.T) {
 		{"sections", "xyz: 1"},
 		{"inputs", "inputs: {a: {xyz: 1}}"},
 		{"assemblies", "assemblies: {a: {xyz: 1}}"},
+		{"start-presets", "start: {a: {unit: 1, xyz: 1}}"},
+		{"start-presets", "start: {a: {b: {xyz: 1}}}"},
 		{"outputs", body + "outputs: {a: {xyz: 1}}"},
 		{"partition", body + "partition: {xyz: 1}"},
 		{"values-over-time", "inputs: {a: {unit: 1, default: {xyz: 1}}}"},

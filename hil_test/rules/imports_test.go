@@ -81,7 +81,7 @@ var ours = map[string][]string{
 	"rt/sweep":           {"io/inputfile", "io/yamlfile", "model/plantfile", "model/units", "rt", "rt/bench", "rt/host", "rt/scenario", "rt/virtual"},
 	"rt/tableset":        {"model/kernel", "rt"},
 	"rt/target":          {"io/can", "io/sigmap", "rt", "sched"},
-	"rt/unitprogram":     {"io/can", "rt", "rt/bench", "rt/host", "sched"},
+	"rt/unitprogram":     {"io/can", "rt", "rt/bench", "rt/host", "sched", "sched/hostinfo"},
 	"rt/trace":           {"io/csvfile", "io/inputfile", "io/record", "model/units", "rt/bench", "rt/junit", "rt/plot"},
 	"rt/virtual":         {"io/can", "io/csvfile", "io/inputfile", "io/record", "io/sigmap", "io/yamlfile", "model", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units", "rt", "rt/bench", "rt/ecu", "rt/fault", "rt/host", "rt/port", "rt/recorder", "rt/report", "rt/scenario", "rt/target", "rt/unitprogram", "sched"},
 

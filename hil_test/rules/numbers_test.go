@@ -73,6 +73,9 @@ var numberReaders = map[string]string{
 	"sched.throttling ParseFloat":            file,
 	"rt/control.parseEvery Typed":            typed,
 	"deploy/latency.parseOSNoise ParseFloat": file, // rtla, %
+
+	"model/plantfile.readStartQuantity Evaluate": typed,
+	"model/plantfile.readStartQuantity Typed":    typed,
 }
 
 // readersOfText holds the names of the functions that make a float64 from text.

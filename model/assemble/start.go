@@ -120,6 +120,9 @@ func (in *initial) condition(s *network.StartCondition) (c *startEquation, speed
 	}
 	c.value, c.size = s.Value-constant, max(c.size, math.Abs(s.Value))
 	c.text = fmt.Sprintf("%s %s of %q", s.Key, units.Format(s.Value, s.Unit), s.Element)
+	if s.Preset != "" {
+		c.text += " (start " + s.Preset + ")"
+	}
 	return c, speed
 }
 
@@ -155,6 +158,9 @@ func (in *initial) require(c *startEquation, speed bool) {
 	}
 	var others []string
 	for _, other := range solver.sources(parts) {
+		if s := other.StartCondition; c.Yields && s != nil && s.Preset != "" {
+			return
+		}
 		others = append(others, other.text)
 	}
 	by, makes := "the gears and joints", "make"
@@ -167,8 +173,11 @@ func (in *initial) require(c *startEquation, speed bool) {
 		}
 	}
 
-	refuse(in.Plant, c.Element, c.At, "%s %s contradicts %s, which %s it %s", c.Key,
-		units.Format(c.Value, c.Unit), by, makes, units.Format(units.DropRounding(c.Value-off), c.Unit))
+	what := c.Key + " " + units.Format(c.Value, c.Unit)
+	if c.Preset != "" {
+		what += " (start " + c.Preset + ")"
+	}
+	refuse(in.Plant, c.Element, c.At, "%s contradicts %s, which %s it %s", what, by, makes, units.Format(units.DropRounding(c.Value-off), c.Unit))
 }
 
 // refuseMixed refuses a distance between a node with a position in the plane and a node of a body
@@ -248,6 +257,9 @@ func (in *initial) readValue(row []float64, constant, size float64, speed bool,
 		v = by.Value
 		if by.Rank == network.StartGiven {
 			origin = fmt.Sprintf("%s of %s", by.Key, by.Element)
+			if by.Preset != "" {
+				origin = "start " + by.Preset
+			}
 		}
 	}
 	return v, origin

@@ -41,6 +41,7 @@ type Plant struct {
 	Inputs        []model.Input // Signal is an index into Signals
 	Outputs       []Output
 	Parameters    []Parameter
+	Presets       []Preset
 	Pulses        []model.Pulses   // State is an index into States
 	Partition     *model.Partition // nil: none
 }
@@ -50,6 +51,12 @@ type Parameter struct {
 	units.Port         // name, unit and range
 	Value      float64 // in Unit
 	Tunable    bool    // may change while a bench runs
+}
+
+// Preset is a start preset of a plant file: a quantity, or one of several choices.
+type Preset struct {
+	units.Port          // name; unit and range of a quantity
+	Choices    []string // nil: a quantity
 }
 
 // Add appends an item to a list of a plant and returns its index.
@@ -148,6 +155,8 @@ type StartCondition struct {
 	Unit    string // SI
 	Rank    StartRank
 	Weight  float64 // > 0, against other conditions of the same rank; not used for StartGiven
+	Preset  string  // NAME=VALUE of the start preset that gives it; "": none
+	Yields  bool    // a condition of StartGiven that does not hold where presets contradict it
 }
 
 // StartRank orders start conditions. A condition determines only what no condition of an earlier

@@ -78,6 +78,7 @@ func (l *loader) readKind(e *element.Element, in *scope, entries []yamlfile.Fiel
 	}
 
 	k := &l.kinds[i]
+	entries = l.withStartKeys(e, entries)
 	for _, f := range entries {
 		ours, ok := flangeKeys[f.Key]
 		if ok && slices.Contains(k.Keys(), ours) {

@@ -3,7 +3,7 @@
 // matrices from the network: model/assemble does.
 //
 // Reading order: load.go (Load; Draft: a parsed file; inputs, the partition), parameters.go (parameters
-// and their values from outside), scope.go (names, assemblies), elements.go (entries and their nodes), waveforms.go (values over time), exert.go
+// and their values from outside), start.go (start presets), scope.go (names, assemblies), elements.go (entries and their nodes), waveforms.go (values over time), exert.go
 // (torques and forces of elements as signals), outputs.go.
 //
 // Values of a network are SI. A file may use other units, which Load checks and converts. An error
@@ -60,13 +60,18 @@ type loader struct {
 	provided   map[string]int                 // index of the signal of an element, by its name
 	exertions  []exertion                     // efforts of elements that are read as signals
 	asked      map[yamlfile.Node]units.Wanted // unit of each number that was read
-	set        []Assignment
+	set        []Assignment                   // of parameters
+	start      []Assignment                   // of start presets
+
+	groups      []startGroup
+	startKeys   map[string][]yamlfile.Field              // keys that chosen presets give, by element
+	startParams map[yamlfile.Node]map[string]units.Value // names in an expression of a preset
 }
 
 func (l *loader) load(top yamlfile.Node) {
 	file := yamlfile.Root(top)
 	section := l.Section(file, "plant file",
-		"plant", "about", "parameters", "inputs", "assemblies", "elements", "outputs", "partition")
+		"plant", "about", "parameters", "inputs", "start", "assemblies", "elements", "outputs", "partition")
 	name, ok := section["plant"]
 	l.Network.Name = l.Text(name, "plant")
 	if !ok {
@@ -78,8 +83,10 @@ func (l *loader) load(top yamlfile.Node) {
 	l.Network.About = strings.TrimSpace(l.Text(section["about"], "about"))
 	l.readParameters(section["parameters"])
 	l.readInputs(section["inputs"])
+	l.readStart(section["start"])
 	l.readAssemblies(section["assemblies"])
 	l.readElements(section["elements"], file.At)
+	l.finishStart()
 	l.readOutputs(section["outputs"])
 	l.readPartition(section["partition"])
 	l.setExertions()
@@ -202,6 +209,7 @@ type Draft struct {
 	kinds []element.Kind
 	asked map[yamlfile.Node]units.Wanted
 	set   []Assignment
+	start []Assignment
 }
 
 // Parse parses a plant file. Its errors have the form of those of Load.
@@ -230,6 +238,7 @@ func (d *Draft) Load() (*network.Plant, error) {
 		kinds:  d.kinds,
 		asked:  d.asked,
 		set:    d.set,
+		start:  d.start,
 	}
 	if err := l.Try(func() { l.load(d.top) }); err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ var badCases = []struct {
 	{"too long", modeltest.Train, "«»" + strings.Repeat("#", 256<<10+1), `the file has 262145 bytes, more than 262144`},
 	{"no name", "plant: train\nabout: two wheels and a clutch\n", "«»", `plant file: plant: NAME is missing`},
 	{"bad name", "plant: train", "plant: «a b»", `plant: "a b" is not a name (letters, digits, _ and -)`},
-	{"unknown section", "about:", "«abuot»:", `plant file: unknown key "abuot" (did you mean about?); known are plant, about, parameters, inputs, assemblies, elements, outputs, partition`},
+	{"unknown section", "about:", "«abuot»:", `plant file: unknown key "abuot" (did you mean about?); known are plant, about, parameters, inputs, start, assemblies, elements, outputs, partition`},
 	{"duplicate section", "about: two", "about: one\n«about»: two", `key "about" appears twice, first at line 2, column 1`},
 	{"duplicate element", "  wheel: {", "  «motor»: {", `key "motor" appears twice, first at line 10, column 3`},
 	{"no elements", modeltest.Train, "«plant»: x", `plant file: elements: is missing; there is nothing to simulate`},

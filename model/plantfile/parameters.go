@@ -11,13 +11,17 @@ import (
 	"lockstep/model/units"
 )
 
-// Assignment gives a parameter of a plant file a value that replaces the value in the file.
-type Assignment struct{ Name, Value string }
+// Assignment gives a parameter of a plant file a value that replaces the value in the file, or chooses a
+// start preset.
+type Assignment struct {
+	Name, Value string
+	Place       string // location of the assignment in another file, FILE:LINE:COL; "": the command line
+}
 
 // ParseAssignment reads NAME=VALUE, such as "m_car=2000 kg".
 func ParseAssignment(text string) (Assignment, error) {
 	name, value, ok := strings.Cut(text, "=")
-	a := Assignment{strings.TrimSpace(name), strings.TrimSpace(value)}
+	a := Assignment{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)}
 	if !ok || a.Name == "" || a.Value == "" {
 		return a, fmt.Errorf("%q is not NAME=VALUE, such as m_car=2000kg", text)
 	}
@@ -25,6 +29,14 @@ func ParseAssignment(text string) (Assignment, error) {
 }
 
 func (a Assignment) String() string { return a.Name + "=" + a.Value }
+
+// located returns the assignment with its location, for errors.
+func (a Assignment) located() string {
+	if a.Place == "" {
+		return a.String()
+	}
+	return a.String() + " of " + a.Place
+}
 
 // Assign sets the values of parameters for all later calls of Load, which checks them. The parameters
 // that depend on them follow.

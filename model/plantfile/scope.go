@@ -172,7 +172,11 @@ func (outer *scope) bind(e *element.Element, d *definition, s *scope) {
 func (s *scope) Quantity(f yamlfile.Field, what string, want units.Wanted) float64 {
 	s.asked[f.Node] = want
 	text := s.Text(f, what)
-	v, err := units.Evaluate(text, s.params)
+	params, preset := s.startParams[f.Node]
+	if !preset {
+		params = s.params
+	}
+	v, err := units.Evaluate(text, params)
 	if err != nil {
 		s.FailAt(f.At, "%s: %s", what, s.explain(err))
 	}

@@ -90,8 +90,10 @@ func checkInterpreter(file, dir string) error {
 		return nil
 	}
 	line, _, _ = strings.Cut(line, "\n")
-	interpreter, _, _ := strings.Cut(strings.Trim(line, " \t"), " ")
-	interpreter, _, _ = strings.Cut(interpreter, "\t")
+	interpreter, argument := strings.Trim(line, " \t"), ""
+	if i := strings.IndexAny(interpreter, " \t"); i >= 0 {
+		interpreter, argument = interpreter[:i], strings.Trim(interpreter[i:], " \t")
+	}
 	switch {
 	case strings.HasSuffix(line, "\r"):
 		return fmt.Errorf("has the line ends of Windows; remove them: sed -i 's/\\r$//' %s", file)
@@ -104,7 +106,31 @@ func checkInterpreter(file, dir string) error {
 		return fmt.Errorf("names the interpreter %s in its first line, which cannot be executed; "+
 			"write another one, such as #!/usr/bin/env python3", interpreter)
 	}
+	if command := commandOfEnv(interpreter, argument); command != "" {
+		if _, err := exec.LookPath(command); err != nil {
+			return fmt.Errorf("names the interpreter %s in its first line, which the PATH does not have; "+
+				"install it, or write another one, such as #!/usr/bin/env python3", command)
+		}
+	}
 	return nil
+}
+
+// commandOfEnv returns the command that env(1) looks up for the first line of a script; "": the
+// interpreter is not env, or has options that are not read here. The kernel passes the rest of the line
+// as one argument, which -S splits.
+func commandOfEnv(interpreter, argument string) string {
+	if filepath.Base(interpreter) != "env" {
+		return ""
+	}
+	words := []string{argument}
+	if split, ok := strings.CutPrefix(argument, "-S"); ok {
+		words = strings.Fields(split)
+	}
+	words = slices.DeleteFunc(words, func(w string) bool { return strings.Contains(w, "=") })
+	if len(words) == 0 || strings.HasPrefix(words[0], "-") {
+		return ""
+	}
+	return words[0]
 }
 
 // ProgramDigest returns a digest of the program of the control unit, and of its arguments that name files

@@ -35,6 +35,8 @@ func TestProgramMustExistAndBeExecutable(t *testing.T) {
 	for name, text := range map[string]string{
 		"env.py": "#! /usr/bin/env sh\n", "lost.py": "#!/opt/lost/python3 -u\n", "windows.py": "#!/usr/bin/env sh\r\n",
 		"none.py": "#!\n", "beside.py": "#!./tcu\n",
+		"nonsense.py": "#!/usr/bin/env nonsense\n", "split.py": "#!/usr/bin/env -S A=1 sh -u\n",
+		"nosplit.py": "#!/usr/bin/env sh -u\n", "lostsplit.py": "#!/usr/bin/env -S nonsense -u\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
@@ -48,7 +50,10 @@ func TestProgramMustExistAndBeExecutable(t *testing.T) {
 		"./none": "no program ./none: no such file or directory", "nothing-of-the-path": "no program nothing-of-the-path: ",
 		"./data":   "./data cannot be executed; make it executable: chmod +x " + filepath.Join(dir, "data"),
 		"./folder": "no program ./folder: is a directory",
-		"./env.py": "", "./beside.py": "",
+		"./env.py": "", "./beside.py": "", "./split.py": "",
+		"./nonsense.py":  "./nonsense.py names the interpreter nonsense in its first line, which the PATH does not have; ",
+		"./nosplit.py":   "./nosplit.py names the interpreter sh -u in its first line, which the PATH does not have; ",
+		"./lostsplit.py": "./lostsplit.py names the interpreter nonsense in its first line, which the PATH does not have; ",
 		"./lost.py": "./lost.py names the interpreter /opt/lost/python3 in its first line, which cannot be executed; " +
 			"write another one, such as #!/usr/bin/env python3",
 		"./windows.py": "./windows.py has the line ends of Windows; remove them: sed -i 's/\\r$//' " +

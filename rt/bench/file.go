@@ -54,6 +54,8 @@ type Bench struct {
 	Shown    []Shown         // further outputs in the status line
 	Buses    []Bus
 	Set      []plantfile.Assignment // values of the plant's parameters that replace those of its file
+	Start    []plantfile.Assignment // start presets of the plant, of the bench file and the scenario
+	StartSet []plantfile.Assignment // start presets of the command line, which replace those of Start
 
 	// Files holds the content of the files that the bench names, as read at the start of the run:
 	// attach and replay use the same content.
@@ -81,6 +83,16 @@ func readShown(r *yamlfile.Reader, f yamlfile.Field) (list []Shown) {
 		for _, g := range r.FieldsOf(f, what) {
 			list = append(list, Shown{g.KeyScalar(), r.Text(g, what+": "+g.Key)})
 		}
+	}
+	return list
+}
+
+// ReadStart reads "start: {v: 80 km/h, gear: 5}". The plant file checks the names and the values.
+func ReadStart(r *yamlfile.Reader, f yamlfile.Field) (list []plantfile.Assignment) {
+	for _, g := range r.FieldsOf(f, "start") {
+		value := r.Scalar(g, "start: "+g.Key)
+		list = append(list, plantfile.Assignment{Name: g.Key, Value: value.Text,
+			Place: fmt.Sprintf("%s:%d:%d", r.File, value.Line, value.Col)})
 	}
 	return list
 }
@@ -234,7 +246,7 @@ func FromTree(file, dir string, n yamlfile.Node) (b *Bench, err error) {
 
 func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 	s := r.Section(yamlfile.Root(n), "bench file", "bench", "about", "plant", "period", "scheme", "inputs_at", "timer", "spin",
-		"cpu", "priority", "scheduler", "overrun", "tick_budget", "watchdog", "safe", "end", "control_unit", "unit", "show", "buses")
+		"cpu", "priority", "scheduler", "overrun", "tick_budget", "watchdog", "safe", "end", "control_unit", "unit", "start", "show", "buses")
 	if old, ok := s["unit"]; ok {
 		r.FailAt(old.KeyAt, "unit: this key is called control_unit")
 	}
@@ -266,6 +278,7 @@ func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 		Engine:    r.Scalar(show["engine"], "show: engine"),
 		Wheel:     r.Scalar(show["wheel"], "show: wheel"),
 		Shown:     readShown(r, show["outputs"]),
+		Start:     ReadStart(r, s["start"]),
 	}
 	if unit, ok := s["control_unit"]; ok {
 		b.Unit, b.Settings, b.Program = ReadControlUnit(r, unit)

@@ -14,6 +14,7 @@ import (
 	"lockstep/model"
 	"lockstep/model/assemble"
 	"lockstep/model/kernel"
+	"lockstep/model/library"
 	"lockstep/model/network"
 	"lockstep/model/plantfile"
 	"lockstep/model/units"
@@ -186,25 +187,28 @@ func (h *Handover) Database(bus int) (*messages.Database, error) {
 }
 
 // LoadPlant reads and assembles a plant: the file called name if it exists, else the embedded
-// plant. set replaces values of its parameters. command names the caller in errors.
-func LoadPlant(command, name string, set []plantfile.Assignment) (*model.System, error) {
+// plant. set replaces values of its parameters, and start chooses start presets. command names the caller
+// in errors.
+func LoadPlant(command, name string, set, start []plantfile.Assignment) (*model.System, error) {
 	file, data, _, err := ReadKind(command, name, "plant")
 	if err != nil {
 		return nil, err
 	}
-	plant, err := ReadPlant(file, data, set)
+	plant, err := ReadPlant(file, data, set, start)
 	if err != nil {
 		return nil, err
 	}
 	return assemble.System(plant)
 }
 
-// ReadPlant reads a plant file with values that replace those of its parameters.
-func ReadPlant(file string, data []byte, set []plantfile.Assignment) (*network.Plant, error) {
-	draft, err := parsePlant(file, data, set)
+// ReadPlant reads a plant file with values that replace those of its parameters, and with start presets.
+func ReadPlant(file string, data []byte, set, start []plantfile.Assignment) (*network.Plant, error) {
+	draft, err := plantfile.Parse(file, data, library.Elements())
 	if err != nil {
 		return nil, err
 	}
+	draft.Assign(set)
+	draft.Start(start)
 	return draft.Load()
 }
 

@@ -98,12 +98,7 @@ func Prepare(b *Bench) (*Handover, error) {
 		},
 		Tables: tables, ForSupervisors: ForSupervisors{Bench: b},
 	}
-	for i, in := range sys.Inputs {
-		if !driven[i] {
-			h.uncommanded = append(h.uncommanded, in.Name+" "+DescribeSource(&sys.Signals[in.Signal].Source, in.DeclaredUnit()))
-		}
-	}
-
+	h.describeUncommanded(sys, driven)
 	if err := b.checkShown(tables.Outputs); err != nil {
 		return nil, err
 	}
@@ -129,6 +124,41 @@ func Prepare(b *Bench) (*Handover, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// describeUncommanded describes the inputs that no bus drives.
+func (h *Handover) describeUncommanded(sys *model.System, driven []bool) {
+	h.uncommanded = nil
+	for i, in := range sys.Inputs {
+		if !driven[i] {
+			h.uncommanded = append(h.uncommanded, in.Name+" "+DescribeSource(&sys.Signals[in.Signal].Source, in.DeclaredUnit()))
+		}
+	}
+}
+
+// SetStart prepares the tables anew with start presets that replace those of the bench file.
+func (h *Handover) SetStart(list []plantfile.Assignment) error {
+	b := *h.Bench // runs of other scenarios share the bench
+	b.Start = replaced(b.Start, list)
+	draft, err := b.ParsePlant()
+	if err != nil {
+		return err
+	}
+	sys, driven, tables, err := b.prepareTables(draft)
+	if err != nil {
+		return err
+	}
+	h.Bench, h.Tables, h.Loop.Start, h.faultChecker = &b, tables, tables.Start, nil
+	h.describeUncommanded(sys, driven)
+	return nil
+}
+
+// replaced returns list with the assignments of by in place of those to the same names.
+func replaced(list, by []plantfile.Assignment) []plantfile.Assignment {
+	rest := slices.DeleteFunc(slices.Clone(list), func(a plantfile.Assignment) bool {
+		return slices.ContainsFunc(by, func(b plantfile.Assignment) bool { return a.Name == b.Name })
+	})
+	return append(rest, by...)
 }
 
 // checkShown checks names and units of the outputs in the status line.
@@ -195,10 +225,7 @@ func (h *Handover) draftWith(set []plantfile.Assignment) (*plantfile.Draft, []ne
 	if err != nil {
 		return nil, nil, err
 	}
-	all := slices.DeleteFunc(slices.Clone(h.Bench.Set), func(a plantfile.Assignment) bool {
-		return slices.ContainsFunc(set, func(s plantfile.Assignment) bool { return s.Name == a.Name })
-	})
-	draft.Assign(append(all, set...))
+	draft.Assign(replaced(h.Bench.Set, set))
 	plant, err := draft.Load()
 	for i := 0; err == nil && i < len(set); i++ {
 		p := plant.Parameters[slices.IndexFunc(plant.Parameters, func(p network.Parameter) bool { return p.Name == set[i].Name })]
@@ -263,34 +290,36 @@ func assembleDraft(draft *plantfile.Draft) (*model.System, error) {
 	return assemble.System(plant)
 }
 
-// ParsePlant reads and parses the file of the plant with the values of Set, or returns the plant of
-// SetPlant.
+// ParsePlant reads and parses the file of the plant, or takes the plant of SetPlant, and gives it the
+// values of Set and the start presets.
 func (b *Bench) ParsePlant() (*plantfile.Draft, error) {
-	if b.draft != nil {
-		return b.draft, nil
+	draft := b.draft
+	if draft == nil {
+		file, data, err := b.Read(b.Plant, "plant")
+		if err != nil {
+			return nil, err
+		}
+		if draft, err = plantfile.Parse(file, data, library.Elements()); err != nil {
+			return nil, err
+		}
 	}
-	file, data, err := b.Read(b.Plant, "plant")
-	if err != nil {
-		return nil, err
-	}
-	return parsePlant(file, data, b.Set)
+	draft.Assign(b.Set)
+	draft.Start(replaced(b.Start, b.StartSet))
+	return draft, nil
 }
 
 // SetText returns the assignments of Set, joined by ", ".
-func (b *Bench) SetText() string {
-	list := make([]string, len(b.Set))
-	for i, a := range b.Set {
-		list[i] = a.String()
-	}
-	return strings.Join(list, ", ")
-}
+func (b *Bench) SetText() string { return joined(b.Set) }
 
-func parsePlant(file string, data []byte, set []plantfile.Assignment) (*plantfile.Draft, error) {
-	draft, err := plantfile.Parse(file, data, library.Elements())
-	if err == nil {
-		draft.Assign(set)
+// StartText returns the start presets, joined by ", ".
+func (b *Bench) StartText() string { return joined(replaced(b.Start, b.StartSet)) }
+
+func joined(list []plantfile.Assignment) string {
+	text := make([]string, len(list))
+	for i, a := range list {
+		text[i] = a.String()
 	}
-	return draft, err
+	return strings.Join(text, ", ")
 }
 
 // drivenInputs reports for each input of the plant whether a bus drives it; an input driven

@@ -25,6 +25,7 @@ type Check struct {
 	Strict   bool                   // a database that deviates from the format is an error
 	Scenario string                 // scenario for a bench or plant; "" none
 	Set      []plantfile.Assignment // values of the plant's parameters that replace those of its file
+	Start    []plantfile.Assignment // start presets of the plant
 	Warn     func(text string)      // receiver of warnings, one line each
 }
 
@@ -44,7 +45,7 @@ func (c *Check) File(name string) error {
 		return c.bench(name)
 	}
 
-	plant, err := bench.ReadPlant(file, data, c.Set)
+	plant, err := bench.ReadPlant(file, data, c.Set, c.Start)
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func (c *Check) File(name string) error {
 	scenarioText := ""
 	if c.Scenario != "" {
 		b := bench.FromPlant(name, file, c.Step, c.Scheme)
-		b.Set = c.Set
+		b.Set, b.StartSet = c.Set, c.Start
 		h, err := bench.Prepare(b)
 		if err != nil {
 			return err
@@ -109,7 +110,7 @@ func (c *Check) bench(name string) error {
 	if err != nil {
 		return err
 	}
-	b.Set = c.Set
+	b.Set, b.StartSet = c.Set, c.Start
 	h, err := bench.Prepare(b)
 	if err != nil {
 		return err

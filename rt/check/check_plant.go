@@ -30,6 +30,7 @@ type checkedPlant struct {
 	sys     *model.System
 	tables  *kernel.Tables
 	tunable []string // tunable parameters, with range and value
+	presets []string // start presets, with range or choices
 	budget  int64    // budget of a tick, ns; 0: half of the period
 }
 
@@ -64,6 +65,13 @@ func (p *checkedPlant) assemble(plant *network.Plant) (err error) {
 		if q.Tunable {
 			p.tunable = append(p.tunable, portText(q.Port)+", now "+q.DeclaredUnit().Format(q.Value))
 		}
+	}
+	for _, q := range plant.Presets {
+		text := q.Name + " " + strings.Join(q.Choices, "|")
+		if q.Choices == nil {
+			text = portText(q.Port)
+		}
+		p.presets = append(p.presets, text)
 	}
 	if p.sys, err = assemble.System(plant); err != nil {
 		return err
@@ -104,6 +112,9 @@ func (c *Check) plant(p *checkedPlant) error {
 	list(w, "outputs", len(p.sys.Outputs), portTexts(p.sys.Outputs))
 	if len(p.tunable) > 0 {
 		list(w, "tunable", len(p.tunable), p.tunable)
+	}
+	if len(p.presets) > 0 {
+		list(w, "presets", len(p.presets), p.presets)
 	}
 	list(w, "friction", len(p.tables.Frictions), p.tables.Frictions)
 	p.redundant(w)

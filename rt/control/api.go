@@ -168,6 +168,9 @@ func parseRequest(body []byte, to any) error {
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
 		return errors.New("an object in braces is wanted")
 	}
+	if twice := duplicateKey(body); twice != "" {
+		return fmt.Errorf("the key %.60q is there twice", twice)
+	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	err := d.Decode(to)

@@ -64,6 +64,8 @@ func TestMisbehavingRequestsAreRefused(t *testing.T) {
 		post("/mark", `{"text": 5}`):                                                           `400 {"error":"the request is no JSON of this form: text: number is not a text"}`,
 		post("/set", `{"values": {"a": 1e400}}`):                                               `400 {"error":"the request is no JSON of this form: values: number 1e400 is not a finite number"}`,
 		post("/set", `{"values": []}`):                                                         `400 {"error":"the request is no JSON of this form: values: array is not an object"}`,
+		post("/set", `{"values": {"a": 1, "b": [{"a": 2}], "a": 1}}`):                          `400 {"error":"the request is no JSON of this form: the key \"a\" is there twice"}`,
+		post("/set", `{"values": {"a": 1}, "Values": {"a": 2}}`):                               `400 {"error":"the request is no JSON of this form: the key \"Values\" is there twice"}`,
 		post("/clear", `{"names": "all"}`):                                                     `400 {"error":"the request is no JSON of this form: names: string is not a list"}`,
 		post("/stop", `{"now": "yes"}`):                                                        `400 {"error":"the request is no JSON of this form: now: string is not true or false"}`,
 		post("/set", `{"values": {}} x`):                                                       `400 {"error":"the request is no JSON of this form: text follows the object"}`,

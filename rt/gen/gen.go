@@ -261,7 +261,7 @@ func (r *Request) bench() (*bench.Bench, *bench.Handover, error) {
 
 // job prepares the plant.
 func (r *Request) job() (codegen.Job, error) {
-	sys, err := bench.LoadPlant("gen", r.Plant, nil)
+	sys, err := bench.LoadPlant("gen", r.Plant, nil, nil)
 	if err != nil {
 		return codegen.Job{}, err
 	}

@@ -27,6 +27,9 @@ func (c *Recorder) header(start, offset int64) (*record.Header, error) {
 	if set := b.SetText(); set != "" {
 		h.Notes["set"] = set
 	}
+	if start := b.StartText(); start != "" {
+		h.Notes["start"] = start
+	}
 	for _, p := range t.Inputs {
 		h.Inputs = append(h.Inputs, record.Signal{Name: p.Name, Unit: p.Unit, Declared: p.Declared})
 	}

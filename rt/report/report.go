@@ -17,6 +17,7 @@ type Report struct {
 	Plant  string `json:"plant"`            // name of the plant
 	Bench  string `json:"bench,omitempty"`  // name of the bench; "": a plant alone
 	Set    string `json:"set,omitempty"`    // parameters of the plant set on the command line: "m_car=2000kg, mu=0.2"
+	Start  string `json:"start,omitempty"`  // start presets of the plant: "v=80 km/h, gear=5"
 	Kernel string `json:"kernel,omitempty"` // kernel in use: "table" or "generated"
 	StepNs int64  `json:"step_ns"`          // period of the grid, ns
 
@@ -205,6 +206,7 @@ func (r *Report) Text(w io.Writer) {
 	}
 	real := r.Bench != "" && !r.Virtual
 	p.lineIf(r.Set != "", "parameters", "%s", r.Set)
+	p.lineIf(r.Start != "", "start", "%s", r.Start)
 	p.line("ticks", "%d of %g ms, missed %d%s", r.Ticks, float64(r.StepNs)/1e6, r.Missed, policy)
 	p.lineIf(real, "wake-up latency", "%s", r.Late)
 	p.lineIf(r.Unserved > 0, "stalled", "%.3f s before the end; %d grid points were not served", r.Still, r.Unserved)

@@ -193,7 +193,7 @@ func (r *Report) SetSpreads(late, work, response *sched.Histogram) {
 func (v View) Report() *Report {
 	p, h := v.Status, v.Handover
 	r := &Report{
-		Plant: h.Tables.Name, Set: h.Bench.SetText(), StepNs: h.Tables.PeriodNs, LagMax: p.LagMax(),
+		Plant: h.Tables.Name, Set: h.Bench.SetText(), Start: h.Bench.StartText(), StepNs: h.Tables.PeriodNs, LagMax: p.LagMax(),
 		SimTime: float64(p.SimNs.Load()) / 1e9, BestEffortWhy: []string{},
 		Silent: v.Silent(), Messages: v.ReceivedMessages(), Dropped: v.droppedFrames(), Conflicts: v.Conflicts(),
 	}

@@ -4,9 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/io/messages"
+	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
+	"lockstep/rt/fault"
 )
 
 // readDifference reads as faults and tolerances do.
@@ -81,6 +84,35 @@ func TestNumbersWithoutDimensionAreShownWithoutAUnit(t *testing.T) {
 	for unit, want := range map[string]string{"1": "stays at 0.2", "": "stays at 0.2", "Pa": "stays at 0.2 Pa"} {
 		if got := bench.DescribeSource(&model.Source{T: []float64{0}, V: []float64{0.2}}, units.Want(unit)); got != want {
 			t.Errorf("in %q: %q, want %q", unit, got, want)
+		}
+	}
+}
+
+// A flag and a counter have no values between their steps; a speed has some, which are rounded when the
+// frame is sent.
+func TestAFractionOfAStepIsRefusedWhereASignalIsAPlainNumber(t *testing.T) {
+	for _, c := range []struct {
+		signal messages.Signal
+		text   string
+		want   string
+	}{
+		{messages.Signal{Len: 1, Factor: 1}, "0.5", "0.5 is between two values of the signal, which has whole steps of 1"},
+		{messages.Signal{Len: 1, Factor: 1}, "1", ""},
+		{messages.Signal{Len: 1, Factor: 100, Unit: "%"}, "50 %", "50 % is between two values of the signal, which has whole steps of 100 %"},
+		{messages.Signal{Len: 4, Factor: 2, Offset: 1}, "4", "4 is between two values of the signal, which has whole steps of 2"},
+		{messages.Signal{Len: 4, Factor: 2, Offset: 1}, "5", ""},
+		{messages.Signal{Len: 8, Factor: 0.1}, "0.25", ""},
+		{messages.Signal{Len: 8, Factor: 1, Unit: "rpm"}, "1.5 rpm", ""},
+		{messages.Signal{Len: 32, Factor: 1, Float: true}, "1.5", ""},
+	} {
+		target := resolvedTarget{Fault: fault.Fault{Where: fault.Signal}, sig: &c.signal, Wanted: units.WantSignal(c.signal.Unit), ownUnit: true, hi: 100}
+		r := bench.NewReader("s.yaml")
+		stimulus := r.Try(func() { target.readWaveform(r, yamlfile.Field{Node: r.Document([]byte(c.text))}) })
+		_, set := target.parseStimulus(c.text)
+		for _, err := range []error{set, stimulus} {
+			if (err == nil) != (c.want == "") || err != nil && !strings.HasSuffix(err.Error(), c.want) {
+				t.Errorf("%+v = %s: %v, want %q", c.signal, c.text, err, c.want)
+			}
 		}
 	}
 }

@@ -51,12 +51,17 @@ func FromTree(file string, n yamlfile.Node, h *bench.Handover) (s *Scenario, err
 }
 
 func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
-	given := r.Section(yamlfile.Root(n), "scenario file", "scenario", "about", "for", "stimuli", "parameters", "faults", "expect")
+	given := r.Section(yamlfile.Root(n), "scenario file", "scenario", "about", "for", "start", "stimuli", "parameters", "faults", "expect")
 	s := &Scenario{
 		File:  r.File,
 		Name:  bench.ReadTitle(r, r.Scalar(given["scenario"], "scenario"), "scenario"),
 		About: r.Scalar(given["about"], "about").Text,
 		Ticks: readLength(r, given["for"], h),
+	}
+	if start := bench.ReadStart(r, given["start"]); len(start) > 0 {
+		if r.Err = h.SetStart(start); r.Err != nil {
+			return s
+		}
 	}
 	readStimuli(r, given["stimuli"], s, h)
 	for _, f := range r.Items(given["faults"], "faults") {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"lockstep/io/sigmap"
@@ -110,10 +111,27 @@ func (t *resolvedTarget) drive(op fault.Op) fault.Command {
 func (t *resolvedTarget) parseStimulus(text string) (float64, error) {
 	v, err := t.parseLevel(text)
 	if err == nil {
-		err = t.checkStimulus(text, v)
+		err = t.checkConstant(text, v)
 	}
 	return v, err
 }
+
+// checkConstant is checkStimulus for a constant value, which must be whole where the signal can only be
+// that: it has one bit, or is a plain number of whole steps.
+func (t *resolvedTarget) checkConstant(text string, v float64) error {
+	if s := t.sig; s != nil && !s.Float {
+		isWhole := (s.Unit == "" || s.Unit == "-" || s.Unit == "1") && isInteger(s.Factor) && isInteger(s.Offset)
+		step := (t.FromSI(t.toSI(v)) - s.Offset) / s.Factor
+		if (s.Len == 1 || isWhole) && !isInteger(step) {
+			return fmt.Errorf("%s is between two values of the signal, which has whole steps of %s",
+				text, units.WithUnit(strconv.FormatFloat(math.Abs(s.Factor), 'g', -1, 64), t.Spelled))
+		}
+	}
+	return t.checkStimulus(text, v)
+}
+
+// isInteger reports whether v is a whole number but for the rounding of a conversion of units.
+func isInteger(v float64) bool { return math.Abs(v-math.RoundToEven(v)) <= 1e-9 }
 
 // parseWhole reads a value v of a signal, in text, as raw bits if a float64 is not exact.
 func (t *resolvedTarget) parseWhole(text string, v float64) (raw uint64, ok bool) {
@@ -184,7 +202,7 @@ func (t *resolvedTarget) readWaveform(r *yamlfile.Reader, f yamlfile.Field) sigm
 		text := r.Scalar(f, what).Text
 		v, err := t.parseLevel(text)
 		if err == nil {
-			err = t.checkStimulus(t.Format(t.toSI(v)), v)
+			err = t.checkConstant(t.Format(t.toSI(v)), v)
 		}
 		if err != nil {
 			r.Fail(f, "%s: %w", what, err)

@@ -163,6 +163,9 @@ func (k *series) options() string {
 	if set != "" {
 		set = "; set " + set
 	}
+	if start := k.bench.StartText(); start != "" {
+		set += "; start " + start
+	}
 	return fmt.Sprintf("legs of %v, with %s; buses %s, unit on %s; %s; best effort allowed: %t%s%s",
 		cmp.Or(k.Segment, k.Options.For), cmp.Or(strings.Join(kinds, ", "), "nothing between them"),
 		strings.Join(buses, ", "), cmp.Or(k.UnitBus, "the first"), load, k.Options.BestEffort, kernel, set)

@@ -428,7 +428,8 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 	<-r.watchdog.done
 	r.states.close()
 	r.ports.close()
-	r.watchdog.close() // the control unit sees the end of its bus, which the ports have closed too
+	r.watchdog.close()     // the control unit sees the end of its bus, which the ports have closed too
+	r.inherit.life.Close() // or here, on an interface of the host; no effect on nil
 	if r.Unit != nil && !r.Unit.WaitDone(Grace) {
 		r.Unit.Kill()
 	}

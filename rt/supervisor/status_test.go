@@ -209,6 +209,27 @@ func TestReportNamesAControlUnitThatWasSilent(t *testing.T) {
 	}
 }
 
+func TestRunWhoseRelayIsKilledIsNotClean(t *testing.T) {
+	r, _ := demoRun(t)
+	r.Bench.Unit.Text, r.Bench.Program = "./tcu.py", &bench.Program{}
+	var err error
+	if r.Unit, err = host.Spawn("/bin/sh", nil, nil, "-c", "echo ./tcu.py: ready; kill -KILL $$"); err != nil {
+		t.Fatal(err)
+	}
+	defer r.Unit.Close()
+	<-r.Unit.Done
+	for died, want := range map[float64]string{
+		0.5: "relay of ./tcu.py ended at 0.500 s: signal: killed", -1: "relay of ./tcu.py ended after the run: signal: killed",
+	} {
+		v := &report.Report{Clean: true, Ended: "done", SimTime: 1, RxFrames: 9}
+		r.unitEndedAt = died
+		r.reportUnit(v)
+		if v.Unit != want || v.Clean || v.Ended != "control unit "+want {
+			t.Errorf("unit %q, clean %t, ended %q; want %q", v.Unit, v.Clean, v.Ended, want)
+		}
+	}
+}
+
 func TestNamesAreShortenedToTheirDistinctParts(t *testing.T) {
 	for _, c := range []struct{ names, want string }{
 		{"clutch1 clutch2 clutch8", "1 2 8"},

@@ -156,7 +156,10 @@ func (r *Session) reportUnit(v *report.Report) {
 	if r.Unit == nil {
 		return
 	}
-	name := r.Bench.Unit.Text
+	name, relay := r.Bench.Unit.Text, ""
+	if r.Bench.Program != nil {
+		relay = "relay of " // without a verdict on the program, it is the relay that failed
+	}
 	early := r.unitEndedAt >= 0 && (v.RxFrames == 0 || r.unitEndedAt < v.SimTime)
 	verdict := r.unitVerdict()
 	v.UnitOutput = r.unitOutput()
@@ -170,7 +173,9 @@ func (r *Session) reportUnit(v *report.Report) {
 		if v.RxFrames == 0 {
 			first = "before its first frame, "
 		}
-		v.Unit = fmt.Sprintf("%s ended %sat %.3f s: %s", name, first, r.unitEndedAt, r.Unit.HowEnded())
+		v.Unit = fmt.Sprintf("%s%s ended %sat %.3f s: %s", relay, name, first, r.unitEndedAt, r.Unit.HowEnded())
+	case r.Bench.Program != nil && !r.Unit.Succeeded():
+		v.Unit = fmt.Sprintf("%s%s ended after the run: %s", relay, name, r.Unit.HowEnded())
 	default:
 		v.Unit = r.Unit.Stdout.LastLine()
 		return

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"lockstep/rt/host"
+	"lockstep/sched/hostinfo"
 )
 
 // process is a program in a process group of its own. The group ends with the program, and the program
@@ -22,13 +25,14 @@ type process struct {
 
 	mu      sync.Mutex
 	reaped  bool // the group's id may belong to others by now
+	only    bool // Spec.onlyChild
 	stopped bool // stop has sent a signal
 }
 
 // start starts the program with its end of the socket, which start closes; nil: it has none. out gets
 // its output.
 func (s *Spec) start(socket *os.File, out io.Writer) (*process, error) {
-	p := &process{cmd: exec.Command(s.Path, s.Args...), done: make(chan struct{})}
+	p := &process{cmd: exec.Command(s.Path, s.Args...), done: make(chan struct{}), only: s.onlyChild}
 	p.cmd.Dir, p.cmd.Env = s.Dir, append(os.Environ(), s.env()...)
 	copied := struct{ io.Writer }{out} // also of a file: a process that outlives its group must not hold it
 	p.cmd.Stdout, p.cmd.Stderr = copied, copied
@@ -71,8 +75,30 @@ func (p *process) run(started chan<- error) {
 	_ = syscall.Kill(-pid, syscall.SIGKILL) // the rest of the group
 	p.reaped = true
 	p.mu.Unlock()
+	if p.only {
+		killDescendants()
+	}
 	_ = p.cmd.Wait() // ProcessState has the result
 	close(p.done)
+}
+
+// killDescendants kills all processes below this one, also those that have left the group of the program:
+// they are below this process because it is their subreaper. Zombies remain, and end with this process.
+func killDescendants() {
+	for range 100 { // a process may start another one meanwhile
+		alive := false
+		for _, pid := range host.Descendants(os.Getpid()) {
+			t, err := hostinfo.ParseStat(hostinfo.Files("/").Text(fmt.Sprintf("proc/%d/stat", pid)))
+			if err == nil && t.State != "Z" && t.State != "X" {
+				alive = true
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		if !alive {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // dropRights gives the calling thread the rights of the run's user alone: it takes away capabilities

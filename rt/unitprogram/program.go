@@ -45,6 +45,9 @@ type Spec struct {
 	PeriodNs int64         // period of the grid, ns
 	Buses    []Bus         // buses of the bench
 	CPU      int           // CPU that the program must not use, that of the loop; < 0: none
+
+	// onlyChild means that every process below this one comes from the program.
+	onlyChild bool
 }
 
 // Bus is a bus of the program.

@@ -93,6 +93,9 @@ func newRelay(args []string) (r *relay, err error) {
 	if r.status, err = rt.MapStatusBlock(os.NewFile(statusFD, "status block")); err != nil {
 		return nil, err
 	}
+	// Before Linux 3.4 a process that has left the group of the program outlives it.
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	r.spec.onlyChild = true
 	fd := uintptr(firstFD)
 	for _, bus := range r.spec.Buses {
 		var to, from *can.Bus

@@ -50,6 +50,7 @@ type Simulation struct {
 	Every  int                    // grid points per row of Out; >= 1
 	SI     bool                   // Out in SI units, not in the declared ones
 	Set    []plantfile.Assignment // values of the plant's parameters that replace those of its file
+	Start  []plantfile.Assignment // start presets of the plant
 	Report string                 // JSON file of the report; "": none
 
 	Scenario string // scenario, file or embedded; "": none
@@ -137,10 +138,10 @@ func (w *simulation) prepare() error {
 			}
 		}
 
-		b.Set = w.Set
+		b.Set, b.StartSet = w.Set, w.Start
 		open := func(h *bench.Handover) (scenario.Run, error) { return scenario.Open(h, w.Scenario, w.JUnit) }
 		if err = w.prepareBench(b, open); err == nil {
-			w.sys, err = bench.Assemble(b)
+			w.sys, err = bench.Assemble(w.view.Handover.Bench)
 		}
 	}
 
@@ -178,7 +179,7 @@ const mostImplicit = 7 * 24 * time.Hour
 
 // preparePlant prepares a plant alone.
 func (w *simulation) preparePlant() (err error) {
-	sys, err := bench.LoadPlant("sim", w.Plant, w.Set)
+	sys, err := bench.LoadPlant("sim", w.Plant, w.Set, w.Start)
 	if err != nil {
 		return err
 	}
@@ -219,7 +220,7 @@ func (w *simulation) preparePlant() (err error) {
 	}
 	config := rt.Config{Period: step, Watch: bench.WatchedOutputs(tables.Outputs), Start: tables.Start}
 	w.setHandover(&bench.Handover{
-		ForSupervisors: bench.ForSupervisors{Bench: &bench.Bench{Set: w.Set}},
+		ForSupervisors: bench.ForSupervisors{Bench: &bench.Bench{Set: w.Set, StartSet: w.Start}},
 		Tables:         tables, Handover: target.Handover{Loop: config},
 	})
 	return w.begin()

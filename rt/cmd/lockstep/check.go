@@ -27,10 +27,10 @@ func defineCheck(a *args) func() error {
 		"refuse a database that deviates from the format, instead of warning line by line")
 	a.StringVar(&c.Scenario, "scenario SCENARIO|FILE", "",
 		"describe this scenario of the bench or plant, too")
-	set := a.setFlag()
+	set, start := a.setFlags()
 
 	return func() error {
-		c.Step, c.Set = cmp.Or(*step, bench.PlantPeriod), *set
+		c.Step, c.Set, c.Start = cmp.Or(*step, bench.PlantPeriod), *set, *start
 		var all error
 		for _, name := range a.operands {
 			all = errors.Join(all, c.File(name))

@@ -28,7 +28,7 @@ func defineRun(a *args) func() error {
 	a.outputVar(&o.Record, "record FILE",
 		"write the record to this file, for lockstep replay and lockstep export")
 	a.scenarioFlags(&o.Scenario, &o.JUnit)
-	set := a.setFlag()
+	set, start := a.setFlags()
 
 	return func() error {
 		if err := checkScenarioFlags("run", o.Scenario, o.JUnit); err != nil {
@@ -48,21 +48,26 @@ func defineRun(a *args) func() error {
 		if err != nil {
 			return err
 		}
-		b.Set = *set
+		b.Set, b.StartSet = *set, *start
 		restoreLeft()
 		return supervisor.Run(b, o)
 	}
 }
 
-// setFlag declares -set, which is repeatable, of a command that reads a plant.
-func (a *args) setFlag() *[]plantfile.Assignment {
-	list := new([]plantfile.Assignment)
-	a.Func("set ASSIGNMENT", "NAME=VALUE of a parameter of the plant file, such as m_car=2000kg (repeatable)", func(s string) error {
-		one, err := plantfile.ParseAssignment(s)
-		*list = append(*list, one)
-		return err
-	})
-	return list
+// setFlags declares -set and -start, which are repeatable, of a command that reads a plant.
+func (a *args) setFlags() (set, start *[]plantfile.Assignment) {
+	declare := func(name, text string) *[]plantfile.Assignment {
+		list := new([]plantfile.Assignment)
+		a.Func(name, text, func(s string) error {
+			one, err := plantfile.ParseAssignment(s)
+			*list = append(*list, one)
+			return err
+		})
+		return list
+	}
+	set = declare("set ASSIGNMENT", "NAME=VALUE of a parameter of the plant file, such as m_car=2000kg (repeatable)")
+	start = declare("start ASSIGNMENT", "NAME=VALUE of a start preset of the plant file, such as v=80km/h (repeatable)")
+	return set, start
 }
 
 // kernelFlag declares -kernel of a command that runs a bench.
@@ -140,7 +145,7 @@ func defineSoak(a *args) func() error {
 	a.kernelFlag(&o.Choose)
 	a.outputVar(&o.Report, "report FILE.json",
 		"write the closing report to this file, as JSON, with the verdict under soak")
-	set := a.setFlag()
+	set, start := a.setFlags()
 
 	return func() error {
 		if *length < soak.MinDuration {
@@ -169,7 +174,7 @@ func defineSoak(a *args) func() error {
 		if err != nil {
 			return err
 		}
-		b.Set = *set
+		b.Set, b.StartSet = *set, *start
 		return s.RunSegments(b)
 	}
 }

@@ -34,7 +34,7 @@ func defineSim(a *args) func() error {
 	a.IntVar(&s.Every, "every N", 1, "write only every N-th grid point")
 	a.BoolVar(&s.SI, "si", false, aboutSI)
 	a.outputVar(&s.Report, "report FILE.json", "write the report to this file, as JSON")
-	set := a.setFlag()
+	set, start := a.setFlags()
 
 	return func() error {
 		if s.Every < 1 {
@@ -43,7 +43,7 @@ func defineSim(a *args) func() error {
 		if err := checkScenarioFlags("sim", s.Scenario, s.JUnit); err != nil {
 			return err
 		}
-		s.Plant, s.For, s.Step, s.Set = a.operands[0], *length, *step, *set
+		s.Plant, s.For, s.Step, s.Set, s.Start = a.operands[0], *length, *step, *set, *start
 		if term.IsTerminal(int(os.Stderr.Fd())) {
 			s.Progress = os.Stderr
 		}
