@@ -47,6 +47,7 @@ func routes() []route {
 		{"POST", "/fault", change(func(_ *Server, f *FaultRequest) (string, error) { return line("fault", f.Arguments), nil })},
 		{"POST", "/clear", change(func(_ *Server, n *NamesRequest) (string, error) { return line("clear", n.Names), nil })},
 		{"POST", "/mark", change((*Server).markLine)},
+		{"POST", "/advance", (*Server).serveAdvance},
 		{"POST", "/stop", (*Server).serveStop},
 	}
 }
@@ -70,6 +71,11 @@ type FaultRequest struct {
 // MarkRequest asks for a mark in the record.
 type MarkRequest struct {
 	Text string `json:"text"`
+}
+
+// AdvanceRequest asks a run in virtual time to advance.
+type AdvanceRequest struct {
+	Time string `json:"time"` // simulated time, such as "100 ms"; rounded up to ticks
 }
 
 // StopRequest asks for the end of the run.

@@ -41,6 +41,7 @@ type Server struct {
 	commands *scenario.Commands
 	after    atomic.Pointer[scenario.Commands] // commands as they are after the last change
 	record   *recorder.EventLog                // nil: there is no record
+	standing *standing                         // of a run in virtual time; nil: the run is in real time
 }
 
 // The bounds of the door.
@@ -87,12 +88,16 @@ type FaultState struct {
 // Open opens the door of a run. The door reads the signals from the recorder, which also keeps the lines
 // of changes. Requests may end the run through stop.
 func Open(dir string, r report.View, target int, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
+	return open(dir, r, target, record, stop, nil)
+}
+
+func open(dir string, r report.View, target int, record *recorder.Recorder, stop chan<- os.Signal, s *standing) (*Server, error) {
 	d, err := describe(r)
 	if err != nil {
 		return nil, err
 	}
 	c := newServer(r, d)
-	c.target, c.record, c.stop = target, record.EventLog(), stop
+	c.target, c.record, c.stop, c.standing = target, record.EventLog(), stop, s
 	listener, path, err := listenControl(dir, r.Handover.Bench.Name)
 	if err != nil {
 		return nil, err
@@ -173,7 +178,7 @@ const StopNow = "stop now"
 // requestStop asks the supervisor to end the run; now kills the target.
 func (c *Server) requestStop(now bool) {
 	switch {
-	case now:
+	case now && c.standing == nil:
 		c.stop <- Request(StopNow)
 	case !c.stopRequested.Swap(true): // a second request would kill the target
 		c.stop <- Request("ctl")
@@ -218,6 +223,9 @@ func (c *Server) answerStatus(a *Answer) {
 	}
 	p, outputs := c.Status, c.Handover.Tables.Outputs
 	a.Run = newListedRun(c.View, c.target)
+	if c.standing != nil { // one process, on any CPU
+		a.Run.Supervisor, a.Run.Target, a.Run.CPU, a.Run.Shared = c.target, 0, -1, false
+	}
 	a.State, a.Missed, a.LateTicks = a.Run.State, a.Run.Missed, p.LateCount()
 	y := make([]float64, len(outputs))
 	if _, ok := p.Outputs(y); !ok {
@@ -278,6 +286,13 @@ func (c *Server) applyChange(line string) (*Answer, error) {
 
 // awaitEffect waits for the effect of the last change and returns its first tick.
 func (c *Server) awaitEffect() (tick int64, err error) {
+	if c.standing != nil {
+		if !c.whenStanding(func(l *rt.Loop) { l.TakeCommands() }) {
+			return 0, refused{http.StatusConflict, errors.New("the run ended before the change had effect")}
+		}
+		_, tick = c.Status.Taken()
+		return tick, nil
+	}
 	period := time.Duration(c.Handover.Tables.PeriodNs)
 	for end := time.Now().Add(takeTimeout + 2*period); time.Now().Before(end); time.Sleep(min(period/4, 5*time.Millisecond)) {
 		// Wait for the end of that tick: until then the status block shows the state before.

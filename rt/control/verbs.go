@@ -54,6 +54,7 @@ var verbs = []verb{
 	{"set", "PORT=VALUE...", "set inputs that no bus drives, and signals of the restbus", assignments, newChange},
 	{"release", "PORT...|all", "end the effect of set", names("/release"), newChange},
 	{"mark", "TEXT", "put a text into the record at a tick", mark, newChange},
+	{"advance", "TIME", "advance a run in virtual time", advance, func() printable { return &advanceAnswer{} }},
 	{"stop", "", "end the run", stop, func() printable { return &stopAnswer{} }},
 }
 
@@ -133,6 +134,13 @@ func mark(words []string, _ *Options) (call, error) {
 	return call{"POST", "/mark", MarkRequest{strings.Join(words, " ")}}, nil
 }
 
+func advance(words []string, _ *Options) (call, error) {
+	if len(words) == 0 {
+		return call{}, errors.New("needs a time, such as 100ms")
+	}
+	return call{"POST", "/advance", AdvanceRequest{strings.Join(words, " ")}}, nil
+}
+
 func assignments(words []string, _ *Options) (call, error) {
 	s := SetRequest{map[string]any{}}
 	for _, w := range words {
@@ -165,10 +173,11 @@ func stop(words []string, _ *Options) (call, error) {
 
 // The answers with their texts.
 type (
-	statusAnswer struct{ Answer }
-	faultsAnswer struct{ Answer }
-	changeAnswer struct{ Answer }
-	stopAnswer   struct{ Answer }
+	statusAnswer  struct{ Answer }
+	faultsAnswer  struct{ Answer }
+	changeAnswer  struct{ Answer }
+	advanceAnswer struct{ Answer }
+	stopAnswer    struct{ Answer }
 )
 
 func newChange() printable { return &changeAnswer{} }
@@ -192,6 +201,14 @@ func (a *faultsAnswer) print(w io.Writer) {
 	for _, f := range a.Faults {
 		fmt.Fprintf(w, "  %d\t%s\t%s\t%d\t%s\n", f.Slot, f.Name, f.State, f.Count, f.Spec)
 	}
+}
+
+func (a *advanceAnswer) print(w io.Writer) {
+	if a.Ended != "" {
+		fmt.Fprintln(w, a.EndLine())
+		return
+	}
+	fmt.Fprintf(w, "advanced to %s\n", a.when())
 }
 
 func (a *stopAnswer) print(w io.Writer) {

@@ -27,6 +27,7 @@ import (
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/control"
 	"lockstep/rt/host"
 	"lockstep/rt/port"
 	"lockstep/rt/recorder"
@@ -55,6 +56,7 @@ type Simulation struct {
 	Scenario string // scenario, file or embedded; "": none
 	JUnit    string // JUnit XML file of its verdict; "": none
 	Record   string // record of a bench; "": none
+	Door     bool   // open the door of a bench, which then advances only when a client asks
 
 	Progress *os.File // terminal for the progress line; nil: none
 }
@@ -77,7 +79,8 @@ type simulation struct {
 	clock    *sched.Virtual
 	stimulus *stimulus // inputs from Simulation.In; nil: none
 	scenario scenario.Run
-	record   *recorder.Recorder // nil: no record and no scenario
+	record   *recorder.Recorder // nil: no record, no scenario and no door
+	door     *control.Server    // nil: there is no door
 
 	players   []*recorder.Player // players of the buses that are logs
 	buses     []*can.Bus         // the loop's ends
@@ -155,7 +158,13 @@ func (w *simulation) prepare() error {
 func (w *simulation) checkFlags(kind string) error {
 	const forPlant = "is for a plant; %s is a bench, and "
 	const forAlone = "is for a plant without a scenario; %s has a scenario, and "
+	door := ""
+	if w.Door {
+		door = "true"
+	}
 	for _, f := range []struct{ kind, flag, text, why string }{
+		{"plant", "-door", door, "is for a bench; %s is a plant"},
+		{"plant with a scenario", "-door", door, "is for a bench; %s is a plant"},
 		{"plant", "-record", w.Record, "is for a bench; %s is a plant"},
 		{"bench", "-in", w.In, forPlant + "its inputs come from its buses and from a scenario's stimuli (-scenario FILE)"},
 		{"bench", "-scheme", w.Scheme, forPlant + "its file sets the scheme (scheme: papers)"},
@@ -264,5 +273,11 @@ func (w *simulation) createFiles() (err error) {
 	if w.reportFile, err = bench.CreateResult(w.Report, host.ReportSpace, "report", "JSON"); err != nil {
 		return fmt.Errorf("sim: report: %w", err)
 	}
-	return w.createRecord() // last: it truncates the file at once
+	if err := w.createRecord(); err != nil || !w.Door { // after all else: it truncates the file at once
+		return err
+	}
+	if w.door, err = control.OpenVirtual(host.ControlDir(), w.view, w.record, w.stop); err != nil {
+		return fmt.Errorf("sim: door: %w", err)
+	}
+	return nil
 }
