@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"lockstep/model/units"
+	"lockstep/rt"
 	"lockstep/rt/scenario"
 )
 
@@ -275,6 +276,9 @@ func (c *Server) serveValues(_ http.ResponseWriter, r *http.Request) (any, error
 	signals, err := c.streams.description.find(r.URL.Query()["signal"])
 	if err != nil {
 		return nil, err
+	}
+	if c.standing != nil {
+		c.whenStanding(func(*rt.Loop) {}) // a value is that of the tick at which the run stands, the start included
 	}
 	return c.streams.values(signals)
 }
