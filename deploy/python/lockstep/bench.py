@@ -28,6 +28,8 @@ try:
 except ImportError:
     numpy = None
 
+__tracebackhide__ = True  # pytest shows the line of the test
+
 _PIECE = 64  # ticks that the queue of a stream holds for any number of signals
 _IDLE = 30  # s; the door closes a connection that is idle for 60 s
 _PATIENCE = 40  # s, longest wait for an answer, and for a line of a stream in real time
