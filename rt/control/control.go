@@ -88,17 +88,19 @@ type FaultState struct {
 // Open opens the door of a run. The door reads the signals from the recorder, which also keeps the lines
 // of changes. Requests may end the run through stop.
 func Open(dir string, r report.View, target int, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
-	return open(dir, r, target, record, stop, nil)
-}
-
-func open(dir string, r report.View, target int, record *recorder.Recorder, stop chan<- os.Signal, s *standing) (*Server, error) {
 	d, err := describe(r)
 	if err != nil {
 		return nil, err
 	}
 	c := newServer(r, d)
-	c.target, c.record, c.stop, c.standing = target, record.EventLog(), stop, s
-	listener, path, err := listenControl(dir, r.Handover.Bench.Name)
+	c.target = target
+	return c.open(dir, record, stop)
+}
+
+// open starts to answer on the socket of the run.
+func (c *Server) open(dir string, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
+	c.record, c.stop = record.EventLog(), stop
+	listener, path, err := listenControl(dir, c.Handover.Bench.Name)
 	if err != nil {
 		return nil, err
 	}

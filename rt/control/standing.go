@@ -24,7 +24,13 @@ type standing struct {
 // OpenVirtual opens the door of a run in virtual time, which advances on request only: the run calls
 // Server.Stand before each tick. The rest is as with Open.
 func OpenVirtual(dir string, r report.View, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
-	return open(dir, r, os.Getpid(), record, stop, &standing{calls: make(chan func(*rt.Loop))})
+	d, err := describe(r)
+	if err != nil {
+		return nil, err
+	}
+	c := newServer(r, d)
+	c.target, c.standing = os.Getpid(), &standing{calls: make(chan func(*rt.Loop))}
+	return c.open(dir, record, stop)
 }
 
 // Stand returns when a client wants tick k, or the signal that ends the run. Before it waits, it calls read,

@@ -6,7 +6,7 @@
 // virtual run is identical bit for bit.
 //
 // Reading order: sim.go (Simulation: a plant alone or a bench, prepared), loop.go (its buses, its loop,
-// its report), unit.go (its control unit), csv.go (inputs from a file), vary.go (Variation, for many
+// its report, its door), unit.go (its control unit), csv.go (inputs from a file), vary.go (Variation, for many
 // runs of varied files), replay.go (Replay, with the faults of its record).
 package virtual
 
@@ -64,7 +64,8 @@ type Simulation struct {
 // simulation is a running Simulation: the loop of a run with a virtual clock. The buses of a bench
 // are socket pairs, with the virtual control unit at the other end of one, or a program at those of all.
 // All of it runs in one goroutine, and a program in a process for which it waits, so the same files give
-// the same record except for the time stamps of its header.
+// the same record except for the time stamps of its header. With a door it waits for requests to advance
+// before each tick, and takes changes only then, so the same requests give the same record.
 //
 // Before grid point k the control unit advances to the time of k; its frames are read at k. The
 // frames that the loop sends at k reach the unit before it advances further. A log in the place of
