@@ -265,7 +265,8 @@ func (s *Signal) in(unit string) (*Signal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s[%.60s]: %s", s.Name, unit, units.Reason(err))
 	}
-	return &Signal{Name: s.Name, Unit: unit, value: func(c *streams) float64 { return to.FromSI(from.ToSI(s.value(c))) }}, nil
+	value := func(c *streams) float64 { return to.FromSI(from.ToSI(s.value(c))) }
+	return &Signal{Name: s.Name, Unit: unit, value: value}, nil
 }
 
 // text returns the text of a value; "": none.

@@ -90,7 +90,8 @@ func (c *Server) serveAdvance(w http.ResponseWriter, r *http.Request) (any, erro
 		return nil, err
 	}
 	if c.standing == nil {
-		return nil, refused{http.StatusConflict, errors.New("advance: the run is in real time and advances by itself; lockstep sim BENCH -door advances on request")}
+		return nil, refused{http.StatusConflict, errors.New("advance: the run is in real time and advances by itself; " +
+			"lockstep sim BENCH -door advances on request")}
 	}
 	ticks, ok := parseTicks(a.Time, c.Handover.Tables.PeriodNs)
 	if !ok {

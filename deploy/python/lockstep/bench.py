@@ -186,7 +186,7 @@ class Bench:
     @property
     def time(self):
         """The simulated time, s."""
-        return self._ask("GET", "/faults")["time_s"]
+        return self._ask("GET", "/faults")["time_s"]  # the shortest answer with the tick
 
     @property
     def tick(self):
@@ -207,7 +207,8 @@ class Bench:
         """Sets a signal, or with a dictionary several signals at one tick. A number is in the declared unit or
         in unit; a text has its unit: "40 %"."""
         values = name if isinstance(name, dict) else {name: value}
-        return self._change("/set", {"values": {n: v if unit is None else f"{v!r} {unit}" for n, v in values.items()}})
+        return self._change("/set", {"values": {
+            n: v if unit is None else f"{float(v)!r} {unit}" for n, v in values.items()}})
 
     def release(self, *names):
         """Ends the effect of write on signals; "all": on all."""
@@ -216,7 +217,7 @@ class Bench:
     def param(self, values=None, /, **more):
         """Changes parameters of the plant, all at one tick: param(m_car="2000 kg", mu=0.09)."""
         values = {**(values or {}), **more}
-        return self._change("/param", {n: v if isinstance(v, str) else repr(v) for n, v in values.items()})
+        return self._change("/param", {n: v if isinstance(v, str) else repr(float(v)) for n, v in values.items()})
 
     def fault(self, **keys):
         """Starts a fault with the keys of a scenario: fault(name="ice", input="mu_left", stuck=0.1, for_="2 s").

@@ -142,5 +142,6 @@ def _around(opened, history, folder):
              "  ".join(["tick", "time[s]"] + [f"{n}[{units[i]}]" for i, n in columns])]
     for s in samples[-_SHOWN:]:
         values = [s["last"][i] for i, _ in columns]
-        lines.append("  ".join([str(s["tick"]), f"{s['time_s']:.6g}"] + ["-" if v is None else f"{v:.6g}" for v in values]))
+        texts = ["-" if v is None else f"{v:.6g}" for v in values]
+        lines.append("  ".join([str(s["tick"]), f"{s['time_s']:.6g}"] + texts))
     return "\n".join(lines)
