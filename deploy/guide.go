@@ -25,6 +25,11 @@ var Host []byte
 //go:embed FAILURES.md
 var Failures []byte
 
+// Python is the guide to the client for Python, which `lockstep help python` prints.
+//
+//go:embed PYTHON.md
+var Python []byte
+
 // PowershiftUnit is the control unit of the powershift gearbox as a program in Python, which
 // `lockstep plants powershift.py` prints.
 //

@@ -33,7 +33,7 @@ func TestInstallGuideListsTheFiles(t *testing.T) {
 	same(t, "files of deploy/root", names(rows(t, deploy.Install, "files", 0)), installed(t))
 
 	script := read(t, "deploy/package")
-	script = strings.NewReplacer("$share", "/usr/share", "$doc", "/usr/share/doc/lockstep", "$2/usr", "/usr").Replace(script)
+	script = strings.NewReplacer("$share", "/usr/share", "$doc", "/usr/share/doc/lockstep", "$2/usr", "/usr", "$packages", "/usr/lib/python3/dist-packages").Replace(script)
 	made := names(rows(t, deploy.Install, "files", 1))
 	for _, file := range made {
 		if !strings.Contains(script, file) {

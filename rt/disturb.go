@@ -64,6 +64,15 @@ func (l *Loop) applyCommands(k int64, n uint64) {
 	m.taken.Store(n)
 }
 
+// TakeCommands applies the commands posted so far at the next grid point, of a loop that stands between
+// two ticks in virtual time. So a standing loop takes several batches, all at one tick.
+func (l *Loop) TakeCommands() {
+	if n := l.status.mail.posted.Load(); n != l.status.mail.taken.Load() {
+		l.applyCommands(l.k+1, n)
+		l.publishFaults()
+	}
+}
+
 // sendHeld sends the frames of bus b that a delay fault releases at grid point k.
 //
 //go:nosplit

@@ -61,10 +61,11 @@ func TestPackageForArm64RunsThere(t *testing.T) {
 	lab.RequireProgram(t, "dpkg-deb", "dpkg")
 	lab.RequireProgram(t, "qemu-aarch64-static", "qemu-user-static")
 	dir := t.TempDir()
-	deb, tarball, err := pack("../..", dir, "arm64")
+	files, err := pack("../..", dir, "arm64")
 	if err != nil {
 		t.Fatal(err)
 	}
+	deb, tarball := files[0], files[1]
 	if got := lab.MustOutput(t, "dpkg-deb", "--field", deb, "Architecture"); got != "arm64\n" {
 		t.Errorf("architecture %q", got)
 	}

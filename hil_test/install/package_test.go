@@ -27,6 +27,7 @@ var installation struct {
 	err     error
 	deb     string
 	tarball string
+	client  string // Debian package of the client for Python
 	version string
 	root    string // folder of the unpacked tarball
 }
@@ -37,9 +38,11 @@ func buildPackage(t *testing.T) {
 	lab.RequireLong(t, "builds the package")
 	p := &installation
 	p.once.Do(func() {
-		if p.deb, p.tarball, p.err = pack("../..", filepath.Join(lab.Scratch, "package"), "amd64"); p.err != nil {
+		var files []string
+		if files, p.err = pack("../..", filepath.Join(lab.Scratch, "package"), "amd64"); p.err != nil {
 			return
 		}
+		p.deb, p.tarball, p.client = files[0], files[1], files[2]
 		p.version = strings.Split(filepath.Base(p.deb), "_")[1]
 		p.root = filepath.Join(lab.Scratch, strings.TrimSuffix(filepath.Base(p.tarball), ".tar.gz"))
 		p.err = exec.Command("tar", "-C", lab.Scratch, "-xzf", p.tarball).Run()
@@ -49,8 +52,9 @@ func buildPackage(t *testing.T) {
 	}
 }
 
-// pack runs deploy/package of a source tree and returns the paths of its files.
-func pack(source, dir, arch string, env ...string) (deb, tarball string, err error) {
+// pack runs deploy/package of a source tree and returns the paths of its files: Debian package, tarball,
+// and Debian package of the client for Python.
+func pack(source, dir, arch string, env ...string) ([]string, error) {
 	cmd := exec.Command(filepath.Join(source, "deploy/package"), "-o", dir, "-arch", arch)
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.Output()
@@ -58,13 +62,10 @@ func pack(source, dir, arch string, env ...string) (deb, tarball string, err err
 		err = fmt.Errorf("deploy/package: %w\n%s", err, e.Stderr)
 	}
 	files := strings.Fields(string(out))
-	if err == nil && len(files) != 2 {
-		err = fmt.Errorf("deploy/package printed %q, want two files", out)
+	if err == nil && len(files) != 3 {
+		err = fmt.Errorf("deploy/package printed %q, want three files", out)
 	}
-	if err != nil {
-		return "", "", err
-	}
-	return files[0], files[1], nil
+	return files, err
 }
 
 // unpack returns the headers and data of a tar archive by installed path.
@@ -92,15 +93,15 @@ func TestPackageBuiltInAnotherFolderIsIdentical(t *testing.T) {
 	buildPackage(t)
 	other := filepath.Join(t.TempDir(), "source")
 	lab.MustOutput(t, "cp", "-r", "../..", other)
-	deb, tarball, err := pack(other, t.TempDir(), "amd64", "TZ=Asia/Kolkata", "LC_ALL=en_US.UTF-8", "GOFLAGS=-buildvcs=true", "GOAMD64=v3", "TMPDIR="+t.TempDir())
+	files, err := pack(other, t.TempDir(), "amd64", "TZ=Asia/Kolkata", "LC_ALL=en_US.UTF-8", "GOFLAGS=-buildvcs=true", "GOAMD64=v3", "TMPDIR="+t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, two := range [][2]string{{installation.deb, deb}, {installation.tarball, tarball}} {
-		a, err1 := os.ReadFile(two[0])
-		b, err2 := os.ReadFile(two[1])
-		if err1 != nil || err2 != nil || filepath.Base(two[0]) != filepath.Base(two[1]) || !bytes.Equal(a, b) {
-			t.Errorf("%s and %s differ: %v, %v", two[0], two[1], err1, err2)
+	for i, own := range []string{installation.deb, installation.tarball, installation.client} {
+		a, err1 := os.ReadFile(own)
+		b, err2 := os.ReadFile(files[i])
+		if err1 != nil || err2 != nil || filepath.Base(own) != filepath.Base(files[i]) || !bytes.Equal(a, b) {
+			t.Errorf("%s and %s differ: %v, %v", own, files[i], err1, err2)
 		}
 	}
 }
@@ -153,6 +154,37 @@ func TestPackageHoldsTheFilesOfTheTarball(t *testing.T) {
 	}
 	if got := lab.MustOutput(t, "dpkg-deb", "--field", installation.deb, "Package", "Architecture", "Version"); got != "Package: lockstep\nArchitecture: amd64\nVersion: "+installation.version+"\n" {
 		t.Errorf("fields: %q", got)
+	}
+}
+
+// The client of the unpacked package operates the installed command; pytest and python-can find its entry points.
+func TestPackageOfThePythonClient(t *testing.T) {
+	t.Parallel()
+	lab.RequireProgram(t, "dpkg-deb", "dpkg")
+	lab.RequireProgram(t, "/usr/bin/python3", "python3")
+	buildPackage(t)
+	fields := lab.MustOutput(t, "dpkg-deb", "--field", installation.client, "Package", "Architecture", "Version", "Depends")
+	if fields != "Package: python3-lockstep\nArchitecture: all\nVersion: "+installation.version+"\nDepends: python3 (>= 3.11)\n" {
+		t.Errorf("fields: %q", fields)
+	}
+	root := t.TempDir()
+	lab.MustOutput(t, "dpkg-deb", "--extract", installation.client, root)
+	cmd := exec.Command("/usr/bin/python3", "-c", `
+import importlib.metadata, lockstep
+for p in importlib.metadata.entry_points(name="lockstep"):
+    print(p.group, p.value)
+with lockstep.Bench.virtual("powershift-bench") as bench:
+    bench.wait_until("w1 > 1000 rpm", "2 s")
+print(bench.stop().clean, lockstep.__file__)
+`)
+	packages := filepath.Join(root, "usr/lib/python3/dist-packages")
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+packages, "LOCKSTEP="+filepath.Join(installation.root, "usr/bin/lockstep"))
+	out, err := cmd.CombinedOutput()
+	for _, want := range []string{"can.interface lockstep.python_can:LockstepBus\n", "pytest11 lockstep.pytest_plugin\n",
+		"True " + packages + "/lockstep/__init__.py\n"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Fatalf("%v, want %s\n%s", err, want, out)
+		}
 	}
 }
 

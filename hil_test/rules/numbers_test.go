@@ -71,7 +71,7 @@ var numberReaders = map[string]string{
 	"rt/trace.firstTime Typed":               typed,
 	"rt/trace.setTolerance Typed":            typed,
 	"sched.throttling ParseFloat":            file,
-	"rt/control.parseEvery Typed":            typed,
+	"rt/control.parseTicks Typed":            typed,
 	"deploy/latency.parseOSNoise ParseFloat": file, // rtla, %
 
 	"model/plantfile.readStartQuantity Evaluate": typed,

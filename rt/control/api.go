@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"lockstep/model/units"
+	"lockstep/rt"
 	"lockstep/rt/scenario"
 )
 
@@ -48,6 +49,7 @@ func routes() []route {
 		{"POST", "/clear", change(func(_ *Server, n *NamesRequest) (string, error) { return line("clear", n.Names), nil })},
 		{"POST", "/param", serveParam},
 		{"POST", "/mark", change((*Server).markLine)},
+		{"POST", "/advance", (*Server).serveAdvance},
 		{"POST", "/stop", (*Server).serveStop},
 	}
 }
@@ -71,6 +73,11 @@ type FaultRequest struct {
 // MarkRequest asks for a mark in the record.
 type MarkRequest struct {
 	Text string `json:"text"`
+}
+
+// AdvanceRequest asks a run in virtual time to advance.
+type AdvanceRequest struct {
+	Time string `json:"time"` // simulated time, such as "100 ms"; rounded up to ticks
 }
 
 // StopRequest asks for the end of the run.
@@ -286,6 +293,9 @@ func (c *Server) serveValues(_ http.ResponseWriter, r *http.Request) (any, error
 	signals, err := c.streams.description.find(r.URL.Query()["signal"])
 	if err != nil {
 		return nil, err
+	}
+	if c.standing != nil {
+		c.whenStanding(func(*rt.Loop) {}) // a value is that of the tick at which the run stands, the start included
 	}
 	return c.streams.values(signals)
 }

@@ -41,6 +41,7 @@ type Server struct {
 	commands *scenario.Commands
 	after    atomic.Pointer[scenario.Commands] // commands as they are after the last change
 	record   *recorder.EventLog                // nil: there is no record
+	standing *standing                         // of a run in virtual time; nil: the run is in real time
 
 	parameters *parameters
 }
@@ -100,9 +101,15 @@ func Open(dir string, r report.View, target int, record *recorder.Recorder, stop
 		return nil, err
 	}
 	c := newServer(r, d)
-	c.target, c.record, c.stop = target, record.EventLog(), stop
+	c.target = target
+	return c.open(dir, record, stop)
+}
+
+// open starts to answer on the socket of the run.
+func (c *Server) open(dir string, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
+	c.record, c.stop = record.EventLog(), stop
 	c.parameters.record = c.record
-	listener, path, err := listenControl(dir, r.Handover.Bench.Name)
+	listener, path, err := listenControl(dir, c.Handover.Bench.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +190,7 @@ const StopNow = "stop now"
 // requestStop asks the supervisor to end the run; now kills the target.
 func (c *Server) requestStop(now bool) {
 	switch {
-	case now:
+	case now && c.standing == nil:
 		c.stop <- Request(StopNow)
 	case !c.stopRequested.Swap(true): // a second request would kill the target
 		c.stop <- Request("ctl")
@@ -230,6 +237,9 @@ func (c *Server) answerStatus(a *Answer) {
 	a.Changes, a.Refusals = c.Status.ParameterChanges()
 	p, outputs := c.Status, c.Handover.Tables.Outputs
 	a.Run = newListedRun(c.View, c.target)
+	if c.standing != nil { // one process, on any CPU
+		a.Run.Supervisor, a.Run.Target, a.Run.CPU, a.Run.Shared = c.target, 0, -1, false
+	}
 	a.State, a.Missed, a.LateTicks = a.Run.State, a.Run.Missed, p.LateCount()
 	y := make([]float64, len(outputs))
 	if _, ok := p.Outputs(y); !ok {
@@ -290,6 +300,13 @@ func (c *Server) applyChange(line string) (*Answer, error) {
 
 // awaitEffect waits for the effect of the last change and returns its first tick.
 func (c *Server) awaitEffect() (tick int64, err error) {
+	if c.standing != nil {
+		if !c.whenStanding(func(l *rt.Loop) { l.TakeCommands() }) {
+			return 0, refused{http.StatusConflict, errors.New("the run ended before the change had effect")}
+		}
+		_, tick = c.Status.Taken()
+		return tick, nil
+	}
 	period := time.Duration(c.Handover.Tables.PeriodNs)
 	for end := time.Now().Add(takeTimeout + 2*period); time.Now().Before(end); time.Sleep(min(period/4, 5*time.Millisecond)) {
 		// Wait for the end of that tick: until then the status block shows the state before.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
@@ -268,19 +269,42 @@ func (d *Description) addMessage(h *bench.Handover, m *messages.Message, id busM
 	}
 }
 
-// find returns the signals called names, in their order.
+// find returns the signals called names, in their order. A name may be NAME[UNIT]: the signal in that unit.
 func (d *Description) find(names []string) ([]*Signal, error) {
 	if len(names) == 0 || len(names) > maxSignals {
 		return nil, fmt.Errorf("%d signals are named; name 1 to %d", len(names), maxSignals)
 	}
 	list := make([]*Signal, len(names))
 	for i, name := range names {
-		if list[i] = d.byName[name]; list[i] == nil {
+		if list[i] = d.byName[name]; list[i] != nil {
+			continue
+		}
+		base, unit, hasUnit := strings.Cut(strings.TrimSuffix(name, "]"), "[")
+		s := d.byName[base]
+		if s == nil || !hasUnit {
 			near := units.Meant(name, slices.Collect(maps.Keys(d.byName)))
 			return nil, fmt.Errorf("there is no signal %.60q%s; list names all", name, near)
 		}
+		var err error
+		if list[i], err = s.in(unit); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
+}
+
+// in returns the signal in another unit.
+func (s *Signal) in(unit string) (*Signal, error) {
+	if unit == s.Unit {
+		return s, nil
+	}
+	from := units.WantSignal(s.Unit)
+	to, err := from.Spell(unit)
+	if err != nil {
+		return nil, fmt.Errorf("%s[%.60s]: %s", s.Name, unit, units.Reason(err))
+	}
+	value := func(c *streams) float64 { return to.FromSI(from.ToSI(s.value(c))) }
+	return &Signal{Name: s.Name, Unit: unit, value: value}, nil
 }
 
 // text returns the text of a value; "": none.

@@ -54,7 +54,7 @@ var schemaTypes = []reflect.Type{
 	reflect.TypeFor[Description](), reflect.TypeFor[Signal](), reflect.TypeFor[Text](), reflect.TypeFor[Command](), reflect.TypeFor[Answer](),
 	reflect.TypeFor[FaultState](), reflect.TypeFor[ListedRun](), reflect.TypeFor[Values](), reflect.TypeFor[Value](), reflect.TypeFor[StreamStart](),
 	reflect.TypeFor[StreamSignal](), reflect.TypeFor[Sample](), reflect.TypeFor[StreamEnd](), reflect.TypeFor[SetRequest](), reflect.TypeFor[NamesRequest](),
-	reflect.TypeFor[FaultRequest](), reflect.TypeFor[ParamRequest](), reflect.TypeFor[MarkRequest](), reflect.TypeFor[StopRequest](), reflect.TypeFor[Refusal](),
+	reflect.TypeFor[FaultRequest](), reflect.TypeFor[ParamRequest](), reflect.TypeFor[MarkRequest](), reflect.TypeFor[AdvanceRequest](), reflect.TypeFor[StopRequest](), reflect.TypeFor[Refusal](),
 }
 
 // schemaOf returns the schema that a Go type has by its JSON.
@@ -256,6 +256,7 @@ func TestAnswersAndRequestsFitTheOpenAPI(t *testing.T) {
 		{"GET", "/stream", "?signal=w1&signal=clutch1.pressure&every=tick", ""}, {"GET", "/stream", "?signal=TCU_Pressure_1.pressure_C1&every=20ms", ""},
 		{"POST", "/mark", "", `{"text": "a mark"}`}, {"POST", "/param", "", `{"values": {"mu_oil": 0.12}}`},
 		{"POST", "/param", "", `{"values": {"mu_oil": "0.3"}}`}, // refused
+		{"POST", "/advance", "", `{"time": "100 ms"}`}, // refused: the run is in real time
 		{"POST", "/clear", "", `{"names": ["a"]}`}, {"POST", "/release", "", `{"names": ["all"]}`},
 		{"POST", "/clear", "", `{"names": ["a"]}`}, // refused
 		{"POST", "/stop", "", `{"now": false, "wait": false}`},

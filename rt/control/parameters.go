@@ -54,6 +54,9 @@ func newParameters(s *streams) *parameters {
 	if err := s.readParameters(p.inEffect()); p.fixed == nil {
 		p.fixed = err
 	}
+	if p.fixed == nil && p.TableSets == nil {
+		p.fixed = errors.New("in virtual time parameters change by parameters: of the scenario, or by -set at the start")
+	}
 	return p
 }
 

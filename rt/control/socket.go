@@ -335,7 +335,12 @@ func (s *socket) perform(v *verb, c call, o *Options) error {
 	}
 	a := v.answer()
 	limit := answerTimeout
-	if r, stops := c.body.(StopRequest); stops && r.Wait {
+	switch r := c.body.(type) {
+	case StopRequest:
+		if r.Wait {
+			limit = s.endLimit()
+		}
+	case AdvanceRequest: // as long as the simulation takes
 		limit = s.endLimit()
 	}
 	switch err := s.ask(limit, c, a); {

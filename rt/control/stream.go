@@ -37,6 +37,7 @@ type streams struct {
 
 	mu      sync.Mutex
 	tick    int64     // last tick read; 0: none
+	begun   bool      // u and y hold the start, at tick 0
 	u, y    []float64 // of that tick, SI
 	wire    []float64 // bus signals, in their last frames that hold them; NaN: none yet
 	lateNs  int64     // wake-up latency of that tick, ns
@@ -324,7 +325,7 @@ func (s *streams) values(signals []*Signal) (*Values, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tick == 0 {
+	if s.tick == 0 && !s.begun {
 		return nil, errors.New("the run has not ticked yet")
 	}
 	a := &Values{Tick: s.tick, Time: float64(s.tick*s.Handover.Tables.PeriodNs) / 1e9, Values: []Value{}}
@@ -350,12 +351,21 @@ func parseEvery(text string, periodNs int64) (int64, error) {
 	if text == "tick" {
 		return 0, nil
 	}
-	d, err := units.Typed(text, "s")
-	if err != nil || !(d > 0 && d <= maxInterval.Seconds()) {
+	every, ok := parseTicks(text, periodNs)
+	if !ok {
 		return 0, fmt.Errorf("every: %.60q is neither tick nor a time up to %v, like 100ms", text, maxInterval)
 	}
+	return every, nil
+}
+
+// parseTicks reads a time as ticks, rounded up; false: it is no time up to maxInterval.
+func parseTicks(text string, periodNs int64) (int64, bool) {
+	d, err := units.Typed(text, "s")
+	if err != nil || !(d > 0 && d <= maxInterval.Seconds()) {
+		return 0, false
+	}
 	ns := max(1, int64(math.RoundToEven(d*1e9))) // a decimal time is not a whole number of ns in binary
-	return (ns + periodNs - 1) / periodNs, nil
+	return (ns + periodNs - 1) / periodNs, true
 }
 
 // serveStream writes a stream as lines of JSON until the client leaves, reads nothing for streamTimeout,

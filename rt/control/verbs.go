@@ -55,6 +55,7 @@ var verbs = []verb{
 	{"release", "PORT...|all", "end the effect of set", names("/release"), newChange},
 	{"param", "NAME=VALUE...", "change parameters of the plant", param, newChange},
 	{"mark", "TEXT", "put a text into the record at a tick", mark, newChange},
+	{"advance", "TIME", "advance a run in virtual time", advance, func() printable { return &advanceAnswer{} }},
 	{"stop", "", "end the run", stop, func() printable { return &stopAnswer{} }},
 }
 
@@ -134,6 +135,13 @@ func mark(words []string, _ *Options) (call, error) {
 	return call{"POST", "/mark", MarkRequest{strings.Join(words, " ")}}, nil
 }
 
+func advance(words []string, _ *Options) (call, error) {
+	if len(words) == 0 {
+		return call{}, errors.New("needs a time, such as 100ms")
+	}
+	return call{"POST", "/advance", AdvanceRequest{strings.Join(words, " ")}}, nil
+}
+
 func set(words []string, _ *Options) (call, error) {
 	values, err := assignments(words, "PORT=VALUE")
 	return call{"POST", "/set", SetRequest{values}}, err
@@ -177,10 +185,11 @@ func stop(words []string, _ *Options) (call, error) {
 
 // The answers with their texts.
 type (
-	statusAnswer struct{ Answer }
-	faultsAnswer struct{ Answer }
-	changeAnswer struct{ Answer }
-	stopAnswer   struct{ Answer }
+	statusAnswer  struct{ Answer }
+	faultsAnswer  struct{ Answer }
+	changeAnswer  struct{ Answer }
+	advanceAnswer struct{ Answer }
+	stopAnswer    struct{ Answer }
 )
 
 func newChange() printable { return &changeAnswer{} }
@@ -210,6 +219,14 @@ func (a *faultsAnswer) print(w io.Writer) {
 	for _, f := range a.Faults {
 		fmt.Fprintf(w, "  %d\t%s\t%s\t%d\t%s\n", f.Slot, f.Name, f.State, f.Count, f.Spec)
 	}
+}
+
+func (a *advanceAnswer) print(w io.Writer) {
+	if a.Ended != "" {
+		fmt.Fprintln(w, a.EndLine())
+		return
+	}
+	fmt.Fprintf(w, "advanced to %s\n", a.when())
 }
 
 func (a *stopAnswer) print(w io.Writer) {

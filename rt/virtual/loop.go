@@ -29,10 +29,10 @@ import (
 // length of the run by now.
 func (w *simulation) begin() (err error) {
 	h := w.view.Handover
-	if h.Loop.Ticks == 0 && w.For == 0 {
+	if h.Loop.Ticks == 0 && w.For == 0 && !w.Door {
 		h.Loop.Ticks = int64(defaultLength / w.Step)
 	}
-	if h.Loop.Ticks < 1 {
+	if h.Loop.Ticks < 1 && !(w.Door && w.For == 0) { // a run with a door lasts until a client ends it
 		return fmt.Errorf("sim: %v is shorter than the period, %v", w.For, w.Step)
 	}
 	if err := w.makeBuses(); err != nil {
@@ -52,7 +52,7 @@ func (w *simulation) begin() (err error) {
 
 // createRecord creates the recorder, which also judges the scenario.
 func (w *simulation) createRecord() (err error) {
-	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario, Ports: w.sentByPorts})
+	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario, Live: w.Door, Ports: w.sentByPorts})
 	return err
 }
 
@@ -122,10 +122,8 @@ func (w *simulation) run() error {
 	for k := int64(1); !w.loop.Over(); k++ {
 		due := time.Duration(k) * w.Step
 		if w.stopped == nil {
-			select {
-			case w.stopped = <-w.stop:
+			if w.stopped = w.awaitTick(k); w.stopped != nil {
 				page.Stop.Store(rt.StopPlanned)
-			default:
 			}
 		}
 
@@ -155,6 +153,20 @@ func (w *simulation) run() error {
 	}
 
 	return nil
+}
+
+// awaitTick returns when tick k may be simulated, or the signal that ends the run. Only a run with a door
+// waits.
+func (w *simulation) awaitTick(k int64) os.Signal {
+	if w.door != nil {
+		return w.door.Stand(k, w.loop, func() { w.record.Write(time.Now()) }, w.stop)
+	}
+	select {
+	case s := <-w.stop:
+		return s
+	default:
+		return nil
+	}
 }
 
 // measureUsage counts allocations and page faults until end is called.
@@ -281,6 +293,10 @@ func (w *simulation) deliverSent(now time.Duration) error {
 // finish completes the files and returns the report; why is an error of the control unit or nil.
 func (w *simulation) finish(why error) (*report.Report, error) {
 	report, err := w.finishReport(why)
+	if w.door != nil {
+		w.door.CloseListener()
+		w.door.AnswerWaiting(report)
+	}
 	if report.RecordError != "" {
 		err = errors.Join(fmt.Errorf("sim: record %s %w: %s", w.Record, recorder.ErrIncomplete, report.RecordError), err)
 	}
@@ -354,6 +370,9 @@ func (w *simulation) makeReport(err error) *report.Report {
 
 // close closes the buses and the players, and removes the files that are not complete.
 func (w *simulation) close() {
+	if w.door != nil {
+		w.door.Close()
+	}
 	w.out.discard()
 	w.events.discard()
 	w.reportFile.Close()

@@ -6,7 +6,7 @@
 // virtual run is identical bit for bit.
 //
 // Reading order: sim.go (Simulation: a plant alone or a bench, prepared), loop.go (its buses, its loop,
-// its report), unit.go (its control unit), csv.go (inputs from a file), vary.go (Variation, for many
+// its report, its door), unit.go (its control unit), csv.go (inputs from a file), vary.go (Variation, for many
 // runs of varied files), replay.go (Replay, with the faults of its record).
 package virtual
 
@@ -27,6 +27,7 @@ import (
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/control"
 	"lockstep/rt/host"
 	"lockstep/rt/port"
 	"lockstep/rt/recorder"
@@ -56,6 +57,7 @@ type Simulation struct {
 	Scenario string // scenario, file or embedded; "": none
 	JUnit    string // JUnit XML file of its verdict; "": none
 	Record   string // record of a bench; "": none
+	Door     bool   // open the door of a bench, which then advances only when a client asks
 
 	Progress *os.File // terminal for the progress line; nil: none
 }
@@ -63,7 +65,8 @@ type Simulation struct {
 // simulation is a running Simulation: the loop of a run with a virtual clock. The buses of a bench
 // are socket pairs, with the virtual control unit at the other end of one, or a program at those of all.
 // All of it runs in one goroutine, and a program in a process for which it waits, so the same files give
-// the same record except for the time stamps of its header.
+// the same record except for the time stamps of its header. With a door it waits for requests to advance
+// before each tick, and takes changes only then, so the same requests give the same record.
 //
 // Before grid point k the control unit advances to the time of k; its frames are read at k. The
 // frames that the loop sends at k reach the unit before it advances further. A log in the place of
@@ -78,7 +81,8 @@ type simulation struct {
 	clock    *sched.Virtual
 	stimulus *stimulus // inputs from Simulation.In; nil: none
 	scenario scenario.Run
-	record   *recorder.Recorder // nil: no record and no scenario
+	record   *recorder.Recorder // nil: no record, no scenario and no door
+	door     *control.Server    // nil: there is no door
 
 	players   []*recorder.Player // players of the buses that are logs
 	buses     []*can.Bus         // the loop's ends
@@ -156,7 +160,13 @@ func (w *simulation) prepare() error {
 func (w *simulation) checkFlags(kind string) error {
 	const forPlant = "is for a plant; %s is a bench, and "
 	const forAlone = "is for a plant without a scenario; %s has a scenario, and "
+	door := ""
+	if w.Door {
+		door = "true"
+	}
 	for _, f := range []struct{ kind, flag, text, why string }{
+		{"plant", "-door", door, "is for a bench; %s is a plant"},
+		{"plant with a scenario", "-door", door, "is for a bench; %s is a plant"},
 		{"plant", "-record", w.Record, "is for a bench; %s is a plant"},
 		{"bench", "-in", w.In, forPlant + "its inputs come from its buses and from a scenario's stimuli (-scenario FILE)"},
 		{"bench", "-scheme", w.Scheme, forPlant + "its file sets the scheme (scheme: papers)"},
@@ -265,5 +275,11 @@ func (w *simulation) createFiles() (err error) {
 	if w.reportFile, err = bench.CreateResult(w.Report, host.ReportSpace, "report", "JSON"); err != nil {
 		return fmt.Errorf("sim: report: %w", err)
 	}
-	return w.createRecord() // last: it truncates the file at once
+	if err := w.createRecord(); err != nil || !w.Door { // after all else: it truncates the file at once
+		return err
+	}
+	if w.door, err = control.OpenVirtual(host.ControlDir(), w.view, w.record, w.stop); err != nil {
+		return fmt.Errorf("sim: door: %w", err)
+	}
+	return nil
 }

@@ -27,6 +27,7 @@ func guides() []guide.Guide {
 		{Name: "bench", Source: bench.Guide},
 		{Name: "scenario", Source: scenario.Guide},
 		{Name: "control", Source: control.Guide},
+		{Name: "python", Source: deploy.Python},
 		{Name: "sweep", Source: sweep.Guide},
 		{Name: "generate", Source: codegen.Guide},
 		{Name: "install", Source: deploy.Install},

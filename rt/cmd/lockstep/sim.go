@@ -34,6 +34,9 @@ func defineSim(a *args) func() error {
 	a.IntVar(&s.Every, "every N", 1, "write only every N-th grid point")
 	a.BoolVar(&s.SI, "si", false, aboutSI)
 	a.outputVar(&s.Report, "report FILE.json", "write the report to this file, as JSON")
+	a.BoolVar(&s.Door, "door", false,
+		"open the door of a bench for lockstep ctl and other clients; the run advances only when a client asks, and "+
+			"without -for and -scenario it lasts until one ends it")
 	set, start := a.setFlags()
 
 	return func() error {
@@ -44,7 +47,7 @@ func defineSim(a *args) func() error {
 			return err
 		}
 		s.Plant, s.For, s.Step, s.Set, s.Start = a.operands[0], *length, *step, *set, *start
-		if term.IsTerminal(int(os.Stderr.Fd())) {
+		if term.IsTerminal(int(os.Stderr.Fd())) && !s.Door {
 			s.Progress = os.Stderr
 		}
 		report, err := s.Run()

@@ -1,0 +1,42 @@
+"""The suite of the demo gearbox: the same text in virtual time, on the pair and on a CAN interface.
+
+    pytest --lockstep-bench powershift-bench [--lockstep-virtual] test_bench.py
+"""
+
+import lockstep
+import pytest
+
+
+def test_gearbox_shifts_up(bench):
+    at = bench.wait_until("clutch2.mode == stuck and clutch1.mode == free", timeout="4 s")
+    assert 0.7 < at <= bench.time
+    bench.expect("w1 > 900 rpm", during="50 ms")
+
+
+def test_fault_and_mark_take_effect_at_their_ticks(bench):
+    bench.advance("100 ms")
+    before = bench.tick
+    started = bench.fault(name="lost", frame="Speeds", drop=True, for_="10 s")
+    marked = bench.mark("lost speeds")
+    assert before < started <= marked <= bench.tick + 1
+    bench.advance("50 ms")
+    fault, = bench.faults()
+    assert fault["state"] == "active" and fault["count"] >= 9
+    assert bench.clear("lost") > marked
+    assert bench.faults() == []
+
+
+def test_values_have_units_and_a_capture_has_every_tick(bench):
+    assert bench.signals["w1"]["unit"] == "rpm"
+    rpm, rad = bench.read(["w1", "w1[rad/s]"])
+    assert rpm == pytest.approx(rad * 9.549296585513721)
+    with pytest.raises(lockstep.BenchError, match="does not fit"):
+        bench.read("w1", unit="bar")
+    with pytest.raises(lockstep.BenchError, match="did you mean"):
+        bench.read("w9")
+    c = bench.capture(["w1", "w4[rad/s]", "TCU_Pressure_1.pressure_C1"], "200 ms")
+    assert len(c["w1"]) == len(c.time) == 40 and c.lost == 0
+    assert [int(t) for t in c.tick] == list(range(c.tick[0], c.tick[0] + 40))
+    assert c.units["w4[rad/s]"] == "rad/s" and max(c["w1"]) > 900
+    report = bench.stop()
+    assert report.clean and report.details["ticks"] >= 40

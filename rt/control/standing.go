@@ -1,0 +1,112 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"lockstep/rt"
+	"lockstep/rt/recorder"
+	"lockstep/rt/report"
+)
+
+// standing is the state of a run in virtual time that advances on request only. Between two requests the
+// run stands, and its goroutine runs the calls of clients. So a change takes effect at the tick after the
+// one at which the run stands, however long the client takes.
+type standing struct {
+	calls   chan func(l *rt.Loop)
+	until   int64         // last tick that may be simulated. The goroutine of the run owns this and reached.
+	reached chan struct{} // closed when the run stands at until; nil: no client waits
+}
+
+// OpenVirtual opens the door of a run in virtual time, which advances on request only: the run calls
+// Server.Stand before each tick. The rest is as with Open.
+func OpenVirtual(dir string, r report.View, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
+	d, err := describe(r)
+	if err != nil {
+		return nil, err
+	}
+	c := newServer(r, d)
+	c.target, c.standing = os.Getpid(), &standing{calls: make(chan func(*rt.Loop))}
+	return c.open(dir, record, stop)
+}
+
+// Stand returns when a client wants tick k, or the signal that ends the run. Before it waits, it calls read,
+// which must read the ring.
+func (c *Server) Stand(k int64, l *rt.Loop, read func(), stop <-chan os.Signal) os.Signal {
+	s := c.standing
+	if k > s.until {
+		if read(); k == 1 {
+			c.streams.begin(l.U, l.Y)
+		}
+		if s.reached != nil {
+			close(s.reached)
+			s.reached = nil
+		}
+	}
+	for k > s.until {
+		select {
+		case f := <-s.calls:
+			f(l)
+		case sig := <-stop:
+			return sig
+		}
+	}
+	select {
+	case sig := <-stop:
+		return sig
+	default:
+		return nil
+	}
+}
+
+// begin takes the start of a run as the values at tick 0.
+func (s *streams) begin(u, y []float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	copy(s.u, u)
+	copy(s.y, y)
+	s.begun = true
+}
+
+// whenStanding calls f in the goroutine of the run when the run stands; false: the run has ended.
+func (c *Server) whenStanding(f func(l *rt.Loop)) bool {
+	done := make(chan struct{})
+	select {
+	case c.standing.calls <- func(l *rt.Loop) { f(l); close(done) }:
+		<-done
+		return true
+	case <-c.reportReady:
+		return false
+	}
+}
+
+// serveAdvance advances a run in virtual time, and answers when the run stands again or has ended.
+func (c *Server) serveAdvance(w http.ResponseWriter, r *http.Request) (any, error) {
+	var a AdvanceRequest
+	if err := readRequest(w, r, &a); err != nil {
+		return nil, err
+	}
+	if c.standing == nil {
+		return nil, refused{http.StatusConflict, errors.New("advance: the run is in real time and advances by itself; " +
+			"lockstep sim BENCH -door advances on request")}
+	}
+	ticks, ok := parseTicks(a.Time, c.Handover.Tables.PeriodNs)
+	if !ok {
+		return nil, fmt.Errorf("advance: %.60q is not a time up to %v, like 100ms", a.Time, maxInterval)
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // the simulation may take long
+	c.waitingClients.Add(1)
+	defer c.waitingClients.Add(-1)
+	reached := make(chan struct{})
+	c.whenStanding(func(*rt.Loop) { c.standing.until += ticks; c.standing.reached = reached })
+	select {
+	case <-reached:
+		return c.newAnswer(), nil
+	case <-c.reportReady:
+		writeAnswer(w, &c.ended, nil)
+		return nil, nil
+	}
+}

@@ -1,0 +1,78 @@
+package virtual
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/io/record"
+	"lockstep/io/record/recordtest"
+	"lockstep/rt/bench/benchtest"
+	"lockstep/rt/control"
+	"lockstep/rt/report"
+)
+
+// A run with a door stands until a client asks, takes several changes at one tick, and replays.
+func TestRunWithADoorAdvancesOnRequest(t *testing.T) {
+	dir, name := t.TempDir(), fmt.Sprintf("door-%d", os.Getpid())
+	file, rec := filepath.Join(dir, "bench.yaml"), filepath.Join(dir, "a.rec")
+	if err := os.WriteFile(file, []byte(benchtest.DemoText(t, "bench: powershift-bench", "bench: "+name)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan *report.Report)
+	go func() {
+		r, err := Simulation{Plant: file, Every: 1, Record: rec, Door: true}.Run()
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- r
+	}()
+	ask := func(words ...string) string {
+		var out strings.Builder
+		if err := control.Ask(name, words, control.Options{Out: &out}); err != nil {
+			return err.Error()
+		}
+		return out.String()
+	}
+	for end := time.Now().Add(10 * time.Second); strings.Contains(ask("status"), "no bench") && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	for _, q := range []struct{ words, want string }{
+		{"get w1 w1[rad/s]", "tick 0, 0.000 s\n  w1  954.929659 rpm  \n  w1  100 rad/s       \n"},
+		{"get w1[bar]", `w1[bar]: unit "bar" (kg/m/s2) does not fit "rpm" (1/s)`},
+		{"advance 12", `advance: "12" is not a time up to 1h0m0s, like 100ms`},
+		{"advance 12 ms", "advanced to tick 3, 0.015 s\n"},
+		{"mark one", "in effect from tick 4, 0.020 s on\n"},
+		{"fault name=lost frame=Speeds drop", "in effect from tick 4, 0.020 s on\n"},
+		{"clear lost", "in effect from tick 4, 0.020 s on\n"},
+		{"fault name=lost frame=Speeds drop", "in effect from tick 4, 0.020 s on\n"},
+		{"faults", "lost  armed"},
+		{"advance 5ms", "advanced to tick 4, 0.020 s\n"},
+		{"faults", "lost  active"},
+		{"status", name + ": running; tick 4, 0.020 s;"},
+		{"stop wait", name + ": stopped by ctl, after "},
+	} {
+		if got := ask(strings.Fields(q.words)...); !strings.Contains(got, q.want) {
+			t.Errorf("%s: %q, want %q", q.words, got, q.want)
+		}
+	}
+	if r := <-ended; r != nil && (!r.Clean || r.Ticks > 6) {
+		t.Errorf("%+v", r)
+	}
+	var lines []string
+	for _, e := range recordtest.Entries(t, rec) {
+		if e.Kind == record.EventEntry && e.Event.Kind == record.Parameter {
+			lines = append(lines, fmt.Sprint(e.Event.Tick, " ", e.Event.Text))
+		}
+	}
+	want := "[4 mark one 4 fault name=lost frame=Speeds drop 4 clear lost 4 fault name=lost frame=Speeds drop]"
+	if got := fmt.Sprint(lines); got != want {
+		t.Errorf("the record has %s, want %s", got, want)
+	}
+	if _, err := (Replay{Record: rec}).Run(); err != nil {
+		t.Error(err)
+	}
+}
