@@ -182,14 +182,14 @@ func (p *tab) await(expression string) {
 }
 
 // shoot writes a picture of the tab to the folder of the environment variable LOCKSTEP_SCREENSHOTS.
-func (p *tab) shoot(name string, whole bool) {
+func (p *tab) shoot(name string) {
 	p.t.Helper()
 	dir := os.Getenv("LOCKSTEP_SCREENSHOTS")
 	if dir == "" {
 		return
 	}
 	var r struct{ Data string }
-	result := p.must(p.session, "Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": whole})
+	result := p.must(p.session, "Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": false})
 	_ = json.Unmarshal(result, &r)
 	data, err := base64.StdEncoding.DecodeString(r.Data)
 	if err == nil {
@@ -340,13 +340,17 @@ func TestPageShowsEachPlantInEachSize(t *testing.T) {
 				}
 				shot := fmt.Sprintf("%s-%d-%s", name, width, map[bool]string{true: "dark", false: "light"}[dark])
 				if width > 400 {
-					p.shoot(shot, true)
+					var height int
+					_, _ = fmt.Sscan(p.eval("document.documentElement.scrollHeight"), &height)
+					p.size(width, height, dark)
+					time.Sleep(500 * time.Millisecond)
+					p.shoot(shot)
 					continue
 				}
 				for _, panel := range []string{"plant", "scope", "inputs", "faults", "clock"} {
 					p.eval("document.querySelector('#tabs [data-panel=" + panel + "]').click(); 0")
 					time.Sleep(300 * time.Millisecond)
-					p.shoot(shot+"-"+panel, false)
+					p.shoot(shot + "-" + panel)
 				}
 			}
 		}

@@ -117,7 +117,7 @@ function arrange(layers, lane, gap) {
 // along sets u of the layers, and moves v to 0 and up.
 function along(layers, parts) {
   const thick = layers.map((l) => Math.max(...l.map((v) => v.thick)));
-  const room = layers.map((_, i) => Math.max(44, ...parts.filter((p) => p.ends[0].layer === i).map((p) => p.length + 44)));
+  const room = layers.map((_, i) => Math.max(34, ...parts.filter((p) => p.ends[0].layer === i).map((p) => p.length + 34)));
   let u = 0, low = Infinity, high = -Infinity;
   layers.forEach((layer, i) => {
     for (const v of layer) {

@@ -12,11 +12,11 @@ const byId = (id) => document.getElementById(id);
 let stream = "connecting", reason = "", status = null, active = [];
 
 // show makes a panel the visible one of a narrow screen, and brings it into view on a wide one.
-function show(id) {
+function show(id, focus = true) {
   document.body.dataset.panel = id;
   for (const b of byId("tabs").children) b.setAttribute("aria-pressed", b.dataset.panel === id);
-  if (getComputedStyle(byId("tabs")).display === "none") byId(id).scrollIntoView({ block: "nearest" });
-  byId(id).querySelector("canvas, input, [tabindex]")?.focus({ preventScroll: true });
+  if (focus && getComputedStyle(byId("tabs")).display === "none") byId(id).scrollIntoView({ block: "nearest" });
+  if (focus) byId(id).querySelector("canvas, input")?.focus({ preventScroll: true });
 }
 
 // announce shows the state of the run, the worst first.
@@ -82,7 +82,7 @@ async function start() {
   active = new Faults(byId("faults"), description);
   const clock = new Clock(byId("clock"), signals, description);
   new Scope(byId("scope"), signals, description);
-  show("plant");
+  show("plant", false);
   pollStatus([inputs, clock]);
   setInterval(() => announce(signals), 200);
   document.addEventListener("keydown", (e) => {

@@ -42,14 +42,18 @@ export class Inputs {
       return r;
     }
     const put = (v) => change("set", { values: { [s.name]: v } }, `${s.name} ${quantity(v, s.unit)}`);
-    if (range) {
+    if (range && s.texts?.length > 1 && s.max - s.min < 32) {
+      r.box = el("select", { "aria-label": s.name, title: limits, onchange: () => { if (r.box.value) put(Number(r.box.value)); } },
+        el("option", { value: "" }, "set"), ...s.texts.filter((t) => t.value >= s.min && t.value <= s.max).map((t) => el("option", { value: t.value }, t.text)));
+    } else if (range) {
       r.slider = el("input", { type: "range", min: s.min, max: s.max, step: (s.max - s.min) / 200, "aria-label": s.name, title: limits,
         oninput: () => this.slide(r, put), onchange: () => this.slide(r, put) });
     }
-    r.box = el("input", { type: "number", step: "any", min: s.min, max: s.max, "aria-label": `${s.name}, ${limits}`,
+    r.box ||= el("input", { type: "number", step: "any", min: s.min, max: s.max, "aria-label": `${s.name}, ${limits}`,
       onchange: () => { if (r.box.value !== "") put(Number(r.box.value)); } });
     r.release = el("button", { type: "button", class: "plain", disabled: true, onclick: () => change("release", { names: [s.name] }, s.name + " released") }, "release");
-    r.root.append(...[r.slider, r.box, r.release].filter(Boolean), el("span", { class: "note" }, limits));
+    r.root.append(...[r.slider, r.box, r.release].filter(Boolean));
+    if (!r.slider && r.box.tagName === "INPUT") r.root.append(el("span", { class: "note" }, limits));
     return r;
   }
 
@@ -146,6 +150,7 @@ export class Faults {
   }
 }
 
+const perDecade = 6, classCount = 32; // of the histograms, from 1 us to 0.1 s
 const latency = ["health.wakeup_latency", "health.tick_time"];
 const counts = ["missed", "late", "rx_frames", "rx_rejected", "tx_frames", "tx_dropped"].map((n) => "health." + n);
 const titles = ["missed ticks", "late ticks", "frames received", "not decoded", "frames sent", "not taken by a bus"];
@@ -154,7 +159,7 @@ const titles = ["missed ticks", "late ticks", "frames received", "not decoded", 
 export class Clock {
   constructor(root, signals, description) {
     this.period = description.period_s * 1e6; // us
-    this.classes = latency.map(() => new Float64Array(40));
+    this.classes = latency.map(() => new Float64Array(classCount));
     this.largest = latency.map(() => 0);
     this.ledger = []; // {time, missed, late}
     this.cells = counts.map(() => el("b", { class: "number" }, "–"));
@@ -177,7 +182,7 @@ export class Clock {
     latency.forEach((name, i) => {
       const ring = signals.rings.get(name), v = ring && ring.max(ring.n - 1);
       if (!(v >= 0)) return;
-      this.classes[i][Math.min(39, Math.max(0, Math.round(4 * Math.log10(Math.max(v, 0.1))) + 4))]++;
+      this.classes[i][Math.min(classCount - 1, Math.max(0, Math.round(perDecade * Math.log10(Math.max(v, 1)))))]++;
       this.largest[i] = Math.max(this.largest[i], v);
     });
     const now = counts.slice(0, 2).map((n) => signals.values.get(n));
@@ -198,9 +203,9 @@ export class Clock {
       const list = this.classes[i], most = Math.max(1, ...list);
       text(this.heads[i], `now ${quantity(signals.values.get(name), "us", 3)}, largest ${quantity(this.largest[i], "us", 3)}`);
       if (this.bars[i].children.length === 0) {
-        this.bars[i].append(...[...list.keys()].map((k) => el("i", { title: `about ${number(10 ** ((k - 4) / 4), 2)} us` })),
+        this.bars[i].append(...[...list.keys()].map((k) => el("i", { title: `about ${number(10 ** (k / perDecade), 2)} us` })),
           ...[1, 10, 100, 1e3, 1e4].map((v) => el("em", {}, v < 1000 ? v + " us" : v / 1000 + " ms")));
-        [...this.bars[i].querySelectorAll("em")].forEach((e, k) => { e.style.left = ((4 * k + 4.5) / 40) * 100 + "%"; });
+        [...this.bars[i].querySelectorAll("em")].forEach((e, k) => { e.style.left = ((perDecade * k + 0.5) / classCount) * 100 + "%"; });
       }
       list.forEach((n, k) => { this.bars[i].children[k].style.height = n ? 4 + (Math.log1p(n) / Math.log1p(most)) * 56 + "px" : "0"; });
     });

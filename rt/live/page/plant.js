@@ -4,10 +4,14 @@ import { place } from "./layout.js";
 import { draggable, el, set, svg, text } from "./dom.js";
 import { quantity } from "./units.js";
 
+const narrow = 620; // width in px below which the flow runs downwards
 const many = 40; // nodes from which a plant is drawn by its assemblies
 
 const parent = (name) => name.slice(0, Math.max(0, name.lastIndexOf(".")));
 const short = (name) => name.slice(name.lastIndexOf(".") + 1);
+
+// calm returns 0 for a value that is no more than what rounding leaves.
+const calm = (v) => (Math.abs(v) < 5e-4 ? 0 : v);
 
 // isSource reports whether an element drives the plant.
 const isSource = (e) => /engine|motor|^(torque|force|speed|position|acceleration)$/.test(e.type);
@@ -66,7 +70,7 @@ export class PlantPicture {
   // speedText formats the speed of a node.
   speedText(node) {
     const n = this.plant.nodes[node], v = this.speed(node);
-    return n.moves ? quantity(v * 3.6, "km/h") : quantity((v * 30) / Math.PI, "rpm");
+    return n.moves ? quantity(calm(v * 3.6), "km/h") : quantity(calm((v * 30) / Math.PI), "rpm");
   }
 
   // state returns locked, slipping or open, its letter, and its text.
@@ -75,7 +79,8 @@ export class PlantPicture {
     const known = this.byName.get(e.name + ".mode")?.texts?.find((t) => t.value === v)?.text || "";
     if (/stuck|lock/.test(known)) return ["locked", "L"];
     if (/free|open/.test(known)) return ["open", "O"];
-    return known ? ["slipping", "S"] : ["unknown", "?"];
+    const overruns = /one_way|freewheel/.test(e.type) && !calm(this.signals.values.get(e.name + ".tau"));
+    return !known ? ["unknown", "?"] : overruns ? ["open", "O"] : ["slipping", "S"];
   }
 
   rebuild() {
@@ -86,14 +91,16 @@ export class PlantPicture {
     const grouped = this.plant.nodes.length > many;
     const graph = grouped ? this.groups() : this.shafts();
     this.edges = graph.edges;
-    const across = width < 620; // the flow runs downwards
-    const lane = across ? 92 : 50;
-    const size = place(graph.vertices, graph.edges, graph.root, lane, across ? 14 : 22);
-    const margin = { x: 46, y: 30 };
+    const across = width < narrow; // the flow runs downwards
+    const lane = across ? 104 : 50;
+    const size = place(graph.vertices, graph.edges, graph.root, lane, across ? 16 : 36);
+    const margin = across ? { x: 10, y: 26 } : { x: 34, y: 40 };
     this.at = across ? (u, v) => [v + margin.x, u + margin.y] : (u, v) => [u + margin.x, v + margin.y];
     this.across = across;
     const [w, h] = this.at(size.u, size.v).map((x, i) => x + [margin.x, margin.y][i]);
-    const scale = Math.min(1.35, Math.max(0.62, width / w));
+    this.natural = w;
+    document.body.classList.toggle("long", !across && w > 1000);
+    const scale = Math.min(1.5, Math.max(0.55, Math.min(width / w, Math.max(1, this.canvas.clientHeight / h))));
     const picture = svg("svg", { viewBox: `0 0 ${w} ${h}`, width: w * scale, height: h * scale, role: "img", "aria-label": "drivetrain" });
     for (const e of graph.edges) this.drawEdge(picture, e);
     for (const v of graph.vertices) this.drawVertex(picture, v);
@@ -106,7 +113,8 @@ export class PlantPicture {
   shafts() {
     const { nodes, elements } = this.plant;
     const fixed = (n) => n < 0 || nodes[n].type === "fixed";
-    const vertex = nodes.map((n, i) => ({ kind: "bar", node: i, name: n.name, thick: 12, span: 34, also: [] }));
+    const across = this.canvas.clientWidth < narrow;
+    const vertex = nodes.map((n, i) => ({ kind: "bar", node: i, name: n.name, thick: 12, span: across ? Math.max(120, 84 + 7 * short(n.name).length) : 34, also: [] }));
     const vertices = [], edges = [];
     for (const e of elements) {
       const ends = e.flanges.filter((f) => !fixed(f.node));
@@ -122,7 +130,7 @@ export class PlantPicture {
       }
       const source = isSource(e) || /vehicle|load/.test(e.type);
       const v = { kind: inside.length > 2 ? "box" : source ? "end" : "ground", element: e, name: e.name, source: isSource(e) && inside.length === 1,
-        thick: inside.length > 2 ? 100 : source ? 96 : 24, span: inside.length > 2 ? 60 : 34 };
+        thick: !source && inside.length < 2 ? 24 : across ? 40 : 90, span: across ? 100 : inside.length > 2 ? 60 : 40 };
       vertices.push(v);
       for (const n of inside) edges.push({ a: vertex[n], b: v, elements: e.friction ? [e] : [], of: e });
     }
@@ -130,7 +138,7 @@ export class PlantPicture {
     this.joinChains(edges);
     const present = used();
     vertices.push(...vertex.filter((v) => present.has(v)));
-    for (const e of edges) e.length = Math.max(1, e.elements.length) * (this.canvas.clientWidth < 620 ? 48 : 66);
+    for (const e of edges) e.length = Math.max(1, e.elements.length) * (this.canvas.clientWidth < narrow ? 48 : 60);
     return { vertices, edges, root: this.root(vertices, edges) };
   }
 
@@ -206,7 +214,7 @@ export class PlantPicture {
     }
     const vertices = [...byName.values()].filter((v) => v.nodes.length || v.frictions.length || edges.some((e) => e.a === v || e.b === v));
     for (const v of vertices) v.span = 30 + 15 * Math.min(3, v.nodes.length) + (v.frictions.length ? 16 : 0);
-    if (this.canvas.clientWidth < 620) for (const v of vertices) [v.thick, v.span] = [v.span, 132];
+    if (this.canvas.clientWidth < narrow) for (const v of vertices) [v.thick, v.span] = [v.span, 132];
     const first = vertices.find((v) => /loco|engine|motor/i.test(v.name)) || vertices[0];
     return { vertices, edges, root: first };
   }
@@ -278,13 +286,13 @@ export class PlantPicture {
   torqueText(e, node) {
     const f = e.flanges.find((o) => o.key && o.node === node);
     const v = this.sum(f?.torque);
-    return Number.isFinite(v) ? " " + quantity(v, this.plant.nodes[node].moves ? "N" : "N.m") : "";
+    return Number.isFinite(v) ? " " + quantity(calm(v), this.plant.nodes[node].moves ? "N" : "N.m") : "";
   }
 
   frictionText(e) {
     const [state] = this.state(e);
     const slip = this.byName.get(e.name + ".w_rel"), tau = this.byName.get(e.name + ".tau");
-    const value = (s) => s && quantity(this.signals.values.get(s.name), s.unit);
+    const value = (s) => s && quantity(calm(this.signals.values.get(s.name)), s.unit);
     return `${e.name} (${e.type}): ${state}, slip ${value(slip)}, ${value(tau)}`;
   }
 
@@ -311,7 +319,7 @@ export class PlantPicture {
     const arrow = svg("path", { class: "arrow", d: "M-5 -5L5 0L-5 5Z" });
     g.append(arrow);
     const forward = e.parts[0].ends[0] === e.a; // the parts run from a to b
-    const [px, py] = this.middle(e.parts[0], 0.88);
+    const [px, py] = this.middle(e.parts[0], this.across ? 0.2 : 0.86);
     this.parts.push(() => this.updateFlow(e, paths, arrow, px, py, forward));
     const part = e.parts[Math.floor((e.parts.length - 1) / 2)];
     const list = forward ? e.elements : [...e.elements].reverse();
@@ -322,7 +330,7 @@ export class PlantPicture {
       this.powerText(this.powerInto(e)));
   }
 
-  powerText(p) { return Number.isFinite(p) ? "; power " + quantity(p / 1e3, "kW", 3) : ""; }
+  powerText(p) { return Number.isFinite(p) ? "; power " + quantity(calm(Math.abs(p) / 1e3), "kW", 3) : ""; }
 
   // drawPort names the flange of a box.
   drawPort(g, e, part) {
@@ -339,10 +347,11 @@ export class PlantPicture {
   updateFlow(e, paths, arrow, px, py, forward) {
     const p = this.powerInto(e), known = Number.isFinite(p);
     e.power = known ? Math.abs(p) : 0;
+    const pointed = e.elements.length || e.of; // a connection of two assemblies has no power of its own
     const width = known ? 1.5 + 9 * Math.sqrt(Math.min(1, e.power / this.most)) : 1.5;
     for (const path of paths) {
       set(path, "stroke-width", width.toFixed(1));
-      set(path, "class", known ? (e.power > 0.002 * this.most ? "flow on" : "flow") : "flow unknown");
+      set(path, "class", known ? (e.power > 0.002 * this.most ? "flow on" : "flow") : pointed ? "flow unknown" : "flow");
     }
     const visible = known && e.power > 0.01 * this.most;
     set(arrow, "visibility", visible ? "visible" : "hidden");
@@ -399,11 +408,12 @@ export class PlantPicture {
     const s = svg("g", { class: "symbol", transform: `translate(${x} ${y}) rotate(${turned})` });
     g.append(s);
     const path = (d, cls) => s.appendChild(svg("path", { d, class: cls || "" }));
-    const name = svg("text", { class: "name", "text-anchor": this.across ? "start" : "middle", x: this.across ? x + 17 : x, y: this.across ? y - 2 : y - 17 });
+    const above = this.across ? -2 : e.friction ? -17 : 23;
+    const name = svg("text", { class: e.friction ? "name" : "value", "text-anchor": this.across ? "start" : "middle", x: this.across ? x + 17 : x, y: y + above });
     const value = svg("text", { class: "value number", "text-anchor": this.across ? "start" : "middle", x: this.across ? x + 17 : x, y: this.across ? y + 11 : y + 25 });
     g.append(name, value);
     name.textContent = short(e.name);
-    if (e.friction) return this.drawFriction(e, s, path, name, value);
+    if (e.friction && !/vehicle/.test(e.type)) return this.drawFriction(e, s, path, name, value);
     if (/gear$|gear_/.test(e.type)) {
       s.append(svg("circle", { cx: -5, cy: 0, r: 9 }), svg("circle", { cx: 9, cy: 0, r: 5 }));
     } else if (/converter/.test(e.type)) {
@@ -431,7 +441,7 @@ export class PlantPicture {
       set(name, "class", "name letter " + state);
       text(name, `${letter} ${short(e.name)}`);
       const v = this.signals.values.get(e.name + ".tau");
-      text(value, state === "open" || !tau ? "" : quantity(v, tau.unit));
+      text(value, state === "open" || !tau ? "" : quantity(calm(v), tau.unit));
     });
   }
 
@@ -442,6 +452,6 @@ export class PlantPicture {
     for (const e of this.edges) most = Math.max(most, e.power || 0);
     this.most = Math.max(most, 0.97 * this.most, 1);
     this.shownDetail?.();
-    text(this.total, "full width: " + quantity(this.most / 1e3, "kW", 2));
+    text(this.total, most > 1 ? "widest line: " + quantity(this.most / 1e3, "kW", 2) : "");
   }
 }

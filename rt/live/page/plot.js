@@ -1,6 +1,6 @@
 // A small plotter: signals over time on a canvas, or the same drawing as SVG.
 
-import { number, shown } from "./units.js";
+import { mark, shown } from "./units.js";
 
 // Drawing has what the plotter uses of a canvas context, and writes SVG.
 class Drawing {
@@ -74,7 +74,7 @@ export function plot(g, size, traces, t0, t1, look) {
     line(g, look.grid, [[x(t), top], [x(t), top + height]]);
     g.fillStyle = look.text;
     g.textAlign = "center";
-    g.fillText(number(t, 5) + " s", Math.min(x(t), left + width - 16), top + height + 17);
+    g.fillText(mark(t) + " s", Math.min(x(t), left + width - 16), top + height + 17);
   }
   const area = { left, top, width, height, x, time: (px) => t0 + ((px - left) / width) * (t1 - t0) };
   const drawn = traces.map((t) => ({ ...t, ...columns(t.ring, t0, t1, width, t.scale) }));
@@ -108,7 +108,7 @@ function drawUnit(g, area, traces, index, axis, look) {
     for (const v of steps(low, high, area.height / 42)) {
       if (index === 0) line(g, look.grid, [[area.left, y(v)], [area.left + area.width, y(v)]]);
       g.fillStyle = traces.length === 1 ? traces[0].colour : look.text;
-      if (y(v) > area.top + 16) g.fillText(number(v, 4), right, y(v) + 4);
+      if (y(v) > area.top + 16) g.fillText(mark(v), right, y(v) + 4);
     }
     g.fillStyle = traces.length === 1 ? traces[0].colour : look.text;
     g.fillText(shown(traces[0].unit) || "–", right, area.top + 8);

@@ -38,5 +38,8 @@ export function number(v, digits = 4) {
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 
+// mark formats a number on an axis, without zeros at its end.
+export const mark = (v) => String(Number(v.toPrecision(7))).replace("-", "−");
+
 // quantity formats a value with its unit.
 export const quantity = (v, unit, digits) => (number(v, digits) + " " + shown(unit)).trim();
