@@ -174,11 +174,11 @@ func (p *tab) eval(expression string) string {
 func (p *tab) await(expression string) {
 	p.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if p.eval("try_("+expression+")") == "true" {
+		if p.eval(expression) == "true" {
 			return
 		}
 	}
-	p.t.Fatalf("%s is not true; the page says %q", expression, p.eval("document.body.innerText"))
+	p.t.Fatalf("%s is not true; the page says %s", expression, p.eval("[...document.querySelectorAll('header, #alert, #message, #faults')].map((e) => e.outerHTML).join()"))
 }
 
 // shoot writes a picture of the tab to the folder of the environment variable LOCKSTEP_SCREENSHOTS.
@@ -213,8 +213,9 @@ var build = sync.OnceValues(func() (string, error) {
 	return binary, nil
 })
 
-// run starts a bench with a page and returns the address of the page and the name of the record.
-func run(t *testing.T, name string) (url, record string) {
+// run starts a bench with a page and returns the address of the page, the name of the record, and a function
+// that ends the run.
+func run(t *testing.T, name string) (url, record string, stop func()) {
 	t.Helper()
 	binary, err := build()
 	if err != nil {
@@ -231,10 +232,11 @@ func run(t *testing.T, name string) (url, record string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
 	})
+	t.Cleanup(stop)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if found, ok := strings.CutPrefix(strings.TrimSpace(lines.Text()), "live: "); ok {
@@ -242,11 +244,11 @@ func run(t *testing.T, name string) (url, record string) {
 				for lines.Scan() {
 				}
 			}()
-			return found, record
+			return found, record, stop
 		}
 	}
 	t.Fatal("the run has printed no address")
-	return "", ""
+	return "", "", nil
 }
 
 // files are benches that are not embedded: a train, and a gearbox of our reader's own.
@@ -302,12 +304,7 @@ outputs:
 func (b *browser) openPage(url string, width, height int, dark bool) *tab {
 	b.t.Helper()
 	p := b.open(url, width, height, dark)
-	for end := time.Now().Add(time.Minute); p.eval("Boolean(window.lockstep && window.lockstep.signals.tick)") != "true"; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			b.t.Fatalf("the page shows no values: %s", p.eval("document.documentElement.outerHTML"))
-		}
-	}
-	p.eval("window.try_ = (v) => v; 0")
+	p.await("Boolean(window.lockstep && lockstep.signals.tick)")
 	return p
 }
 
@@ -325,7 +322,7 @@ func TestPageShowsEachPlantInEachSize(t *testing.T) {
 		if only := os.Getenv("LOCKSTEP_ONLY"); only != "" && !strings.Contains(name, only) {
 			continue
 		}
-		url, _ := run(t, bench)
+		url, _, stop := run(t, bench)
 		p := b.openPage(url, 1600, 1000, false)
 		time.Sleep(3 * time.Second) // something to see
 		for _, width := range []int{400, 1000, 1600} {
@@ -354,5 +351,125 @@ func TestPageShowsEachPlantInEachSize(t *testing.T) {
 				}
 			}
 		}
+		stop()
 	}
+}
+
+// statedTick waits for the message that begins with what, and returns the tick that it states.
+func (p *tab) statedTick(what string) (tick int64) {
+	p.t.Helper()
+	p.await(fmt.Sprintf("document.getElementById('message').textContent.startsWith(%q)", what))
+	text := p.eval("document.getElementById('message').textContent")
+	if _, err := fmt.Sscanf(text[strings.Index(text, "from tick"):], "from tick %d", &tick); err != nil {
+		p.t.Fatalf("%s: %v", text, err)
+	}
+	return tick
+}
+
+// valueAt returns the value of a signal at a tick of 10 ms as the page has it.
+func (p *tab) valueAt(name string, tick int64) string {
+	p.t.Helper()
+	p.await(fmt.Sprintf("lockstep.signals.tick > %d", tick))
+	return p.eval(fmt.Sprintf("(() => { const r = lockstep.signals.rings.get(%q); return r.last(r.after(%g) - 1).toFixed(4); })()",
+		name, float64(tick)/100+0.005))
+}
+
+// A slider and a fault act at the tick that the page states: the samples of two pages and the record agree.
+func TestPageChangesTheRunAtTheTickThatItStates(t *testing.T) {
+	b := newBrowser(t)
+	url, record, stop := run(t, "truck-bench")
+	p, q := b.openPage(url, 1600, 1000, false), b.openPage(url, 1000, 800, true)
+	before := p.eval("lockstep.signals.tick")
+	p.await("lockstep.signals.tick > " + before + " + 50")
+	for _, page := range []*tab{p, q} {
+		page.eval("lockstep.signals.setEvery('tick'); 0")
+		now := page.eval("lockstep.signals.tick")
+		page.await("lockstep.signals.tick > " + now + " + 20")
+	}
+
+	p.eval(`(() => { const s = document.querySelector("#inputs input[type=range][aria-label=mu_left]"); s.value = 0.3; s.dispatchEvent(new Event("change")); })()`)
+	slid := p.statedTick("mu_left 0.3")
+	p.eval(`(() => { const f = document.querySelector("#faults form").elements; f.name.value = "ice"; f.where.value = "input=mu_right";
+		f.what.value = "stuck=0.1"; document.querySelector("#faults form button").click(); })()`)
+	iced := p.statedTick("fault ice")
+	for _, page := range []*tab{p, q} {
+		for _, c := range []struct {
+			name   string
+			tick   int64
+			before string
+			after  string
+		}{{"mu_left", slid, "0.8000", "0.3000"}, {"mu_right", iced, "0.8000", "0.1000"}} {
+			if is, was := page.valueAt(c.name, c.tick), page.valueAt(c.name, c.tick-1); is != c.after || was != c.before {
+				t.Errorf("%s is %s at tick %d and %s before it; want %s and %s", c.name, is, c.tick, was, c.after, c.before)
+			}
+		}
+		page.await(`document.querySelector("#faults .row.active code")?.textContent.includes("mu_right")`)
+		page.await(`document.getElementById("warnings").textContent.includes("1 fault active")`)
+	}
+	p.await(fmt.Sprintf(`document.querySelector("#faults .row.active").textContent.includes("since tick %d")`, iced))
+	p.shoot("fault")
+
+	stop()
+	for _, page := range []*tab{p, q} {
+		page.await(`document.getElementById("alert").textContent.includes("The run has ended")`)
+	}
+	binary, _ := build()
+	table := filepath.Join(t.TempDir(), "run.csv")
+	if out, err := exec.Command(binary, "export", record, "-o", table).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	head := strings.Split(lines[0], ",")
+	at := func(name string, tick int64) string {
+		for _, line := range lines[1:] {
+			cells := strings.Split(line, ",")
+			var seconds float64
+			if _, err := fmt.Sscan(cells[0], &seconds); err == nil && int64(seconds*100+0.5) == tick {
+				for i, h := range head {
+					if strings.HasPrefix(h, name+"[") {
+						return cells[i]
+					}
+				}
+			}
+		}
+		return "missing"
+	}
+	for _, c := range []struct {
+		name string
+		tick int64
+		want string
+	}{{"mu_left", slid, "0.3"}, {"mu_left", slid - 1, "0.8"}, {"mu_right", iced, "0.1"}, {"mu_right", iced - 1, "0.8"}} {
+		if got := at(c.name, c.tick); got != c.want {
+			t.Errorf("record: %s is %s at tick %d, want %s", c.name, got, c.tick, c.want)
+		}
+	}
+}
+
+// The trigger stops the picture at a shift, with a quarter of the window after it.
+func TestTriggerCatchesAShift(t *testing.T) {
+	b := newBrowser(t)
+	url, _, _ := run(t, "powershift-bench")
+	p := b.openPage(url, 1600, 1000, false)
+	p.eval(`(() => { const set = (e, v) => { e.value = v; e.dispatchEvent(new Event("change")); };
+		set(document.querySelector("#scope input"), "clutch8.pressure");
+		set(document.querySelector("#scope [aria-label=window]"), 2);
+		set(document.querySelector("#scope [aria-label='trigger level']"), 12);
+		set(document.querySelector("#scope [aria-label='trigger signal']"), "clutch8.pressure"); })()`)
+	p.await(`document.querySelector("#scope .buttons button").textContent === "Go on"`)
+	text := p.eval(`document.querySelector("#scope .readout").textContent`)
+	var at float64
+	if _, err := fmt.Sscanf(text, "A %g s", &at); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	value := func(t float64) string {
+		return p.eval(fmt.Sprintf(`(() => { const r = lockstep.signals.rings.get("clutch8.pressure"); return r.last(r.after(%g) - 1) > 12; })()`, t))
+	}
+	if value(at) != "true" || value(at-0.03) != "false" {
+		t.Errorf("no crossing at %g s", at)
+	}
+	p.shoot("trigger")
 }

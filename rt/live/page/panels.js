@@ -134,7 +134,8 @@ export class Faults {
   async refresh() {
     const a = await get("faults").catch(() => null);
     if (!a) return;
-    const rows = a.faults.map((f) => {
+    const faults = a.faults || []; // the answer leaves out an empty list
+    const rows = faults.map((f) => {
       const since = this.since.get(f.name);
       const times = f.count ? `${f.count} times` : "";
       const over = f.state === "over" || f.state === "cleared";
@@ -143,10 +144,10 @@ export class Faults {
         el("button", { type: "button", class: "plain", disabled: over, onclick: () => this.clear(f.name) }, "clear"));
     });
     if (!rows.length) rows.push(el("p", { class: "empty" }, "no fault"));
-    const key = JSON.stringify(a.faults);
+    const key = JSON.stringify(faults);
     if (key !== this.shown) this.list.replaceChildren(...rows);
     this.shown = key;
-    this.active = a.faults.filter((f) => f.state === "active").length;
+    this.active = faults.filter((f) => f.state === "active").length;
   }
 }
 
