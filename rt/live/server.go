@@ -6,12 +6,14 @@ import (
 	"crypto/subtle"
 	"embed"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"log"
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -40,16 +42,22 @@ type Server struct {
 	door  http.Handler
 	token string
 	host  string // 127.0.0.1:PORT
+	from  net.Listener
 }
 
-// Open serves the page on a TCP port of 127.0.0.1; port "0" is any free one. door answers the requests
-// of the page. Close must be called.
-func Open(port string, door http.Handler) (*Server, error) {
-	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", port))
+// Open serves the page of a bench on a TCP port of 127.0.0.1; port "0" is any free one. door answers the
+// requests of the page. Close must be called.
+func Open(port, bench string, door http.Handler) (*Server, error) {
+	l, err := listen(port)
+	if port == "0" {
+		if l, err = listen(usualPort(bench)); err != nil {
+			l, err = listen(port)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("live page: %w: choose another port with -page PORT, or -page off", err)
 	}
-	s := &Server{door: door, token: rand.Text(), host: l.Addr().String()}
+	s := &Server{door: door, token: rand.Text(), host: l.Addr().String(), from: l}
 	s.http = http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(io.Discard, "", 0), // clients that misbehave are no news
@@ -58,13 +66,26 @@ func Open(port string, door http.Handler) (*Server, error) {
 	return s, nil
 }
 
+func listen(port string) (net.Listener, error) {
+	return net.Listen("tcp4", net.JoinHostPort("127.0.0.1", port))
+}
+
+// usualPort returns the port that a bench has if it is free. Browsers keep what a page stores, such as the
+// signals of its scope, by the port.
+func usualPort(bench string) string {
+	h := fnv.New32a()
+	h.Write([]byte(bench))
+	return strconv.Itoa(20000 + int(h.Sum32()%10000)) // below the ports of outgoing connections, 32768 on
+}
+
 // URL returns the address of the page, with the token.
 func (s *Server) URL() string { return "http://" + s.host + "/?token=" + s.token }
 
 // Close closes the page and all connections. It does nothing on nil.
 func (s *Server) Close() {
 	if s != nil {
-		s.http.Close() // the listener reports nothing of use
+		s.from.Close() // Serve, which may not have begun, closes it too
+		s.http.Close()
 	}
 }
 

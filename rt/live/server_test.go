@@ -33,7 +33,7 @@ func open(t *testing.T) *opened {
 		fmt.Fprintf(w, "%s %s", r.Method, r.URL)
 	})
 	var err error
-	if o.Server, err = Open("0", door); err != nil {
+	if o.Server, err = Open("0", "test", door); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(o.Close)
@@ -142,7 +142,7 @@ func TestAnotherOriginIsRefused(t *testing.T) {
 
 // The door refuses each request that changes the run unless it is a POST, and other paths take GET only.
 func TestGETChangesNothing(t *testing.T) {
-	s, err := Open("0", &control.Server{})
+	s, err := Open("0", "test", &control.Server{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestPageNeedsNothingFromElsewhere(t *testing.T) {
 // The first line of a stream arrives while the stream is open, and the stream ends with the page.
 func TestStreamPassesThroughAsItComes(t *testing.T) {
 	more, left := make(chan struct{}), make(chan struct{})
-	s, err := Open("0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s, err := Open("0", "test", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, r.URL.RawQuery)
 		_ = http.NewResponseController(w).Flush()
 		<-more
@@ -237,6 +237,31 @@ func TestStreamPassesThroughAsItComes(t *testing.T) {
 	}
 	s.Close()
 	<-left
+}
+
+// A bench has the same port each time, for what the browser stores by port, and another one if that is taken.
+func TestBenchHasItsUsualPortIfItIsFree(t *testing.T) {
+	door := http.NotFoundHandler()
+	var ports []string
+	for range 2 {
+		first, err := Open("0", "usual", door)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := Open("0", "usual", door)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.host == second.host || first.token == second.token {
+			t.Errorf("two pages at %s and %s", first.URL(), second.URL())
+		}
+		ports = append(ports, first.host)
+		first.Close()
+		second.Close()
+	}
+	if ports[0] != ports[1] {
+		t.Errorf("the page is at %s, then at %s", ports[0], ports[1])
+	}
 }
 
 func TestConnectionsAreBounded(t *testing.T) {

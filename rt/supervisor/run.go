@@ -187,7 +187,7 @@ func (r *Session) openControl(signals chan os.Signal) {
 	if r.Options.Page == "" {
 		return
 	}
-	if r.page, err = live.Open(r.Options.Page, c); err != nil {
+	if r.page, err = live.Open(r.Options.Page, r.Bench.Name, c); err != nil {
 		r.head += err.Error() + "\n"
 		return
 	}

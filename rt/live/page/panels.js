@@ -210,6 +210,8 @@ export class Clock {
       }
       list.forEach((n, k) => { this.bars[i].children[k].style.height = n ? 4 + (Math.log1p(n) / Math.log1p(most)) * 56 + "px" : "0"; });
     });
+    if (this.drawn === this.ledger[0]?.tick + " ") return;
+    this.drawn = this.ledger[0]?.tick + " ";
     const rows = this.ledger.map((l) => el("div", { class: "row" }, el("span", { class: "number" }, `${l.time.toFixed(3)} s, tick ${l.tick}`),
       el("span", {}, [l.missed && l.missed + " missed", l.late && l.late + " late"].filter(Boolean).join(", "))));
     this.ledgerList.replaceChildren(...(rows.length ? rows : [el("p", { class: "empty" }, "none")]));

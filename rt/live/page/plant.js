@@ -412,7 +412,7 @@ export class PlantPicture {
     const name = svg("text", { class: e.friction ? "name" : "value", "text-anchor": this.across ? "start" : "middle", x: this.across ? x + 17 : x, y: y + above });
     const value = svg("text", { class: "value number", "text-anchor": this.across ? "start" : "middle", x: this.across ? x + 17 : x, y: this.across ? y + 11 : y + 25 });
     g.append(name, value);
-    name.textContent = short(e.name);
+    name.textContent = this.across || e.friction || part.edge.elements.length === 1 ? short(e.name) : ""; // room for torques
     if (e.friction && !/vehicle/.test(e.type)) return this.drawFriction(e, s, path, name, value);
     if (/gear$|gear_/.test(e.type)) {
       s.append(svg("circle", { cx: -5, cy: 0, r: 9 }), svg("circle", { cx: 9, cy: 0, r: 5 }));

@@ -119,17 +119,16 @@ function drawUnit(g, area, traces, index, axis, look) {
     g.setLineDash(t.dash || []);
     g.strokeStyle = t.colour;
     g.beginPath();
-    let open = false;
+    let before = NaN;
     for (let i = 0; i < t.low.length; i++) {
       if (Number.isNaN(t.last[i])) continue; // between samples the line goes on
-      const px = area.left + i;
-      if (open) g.lineTo(px, y(t.low[i]));
-      else g.moveTo(px, y(t.low[i]));
-      if (t.high[i] !== t.low[i]) {
-        g.lineTo(px, y(t.high[i]));
-        g.lineTo(px, y(t.last[i]));
-      }
-      open = true;
+      const px = area.left + i, falls = before > (t.low[i] + t.high[i]) / 2;
+      const [first, second] = falls ? [t.high[i], t.low[i]] : [t.low[i], t.high[i]];
+      if (Number.isNaN(before)) g.moveTo(px, y(first));
+      else g.lineTo(px, y(first));
+      if (second !== first) g.lineTo(px, y(second));
+      if (t.last[i] !== second) g.lineTo(px, y(t.last[i]));
+      before = t.last[i];
     }
     g.stroke();
   }
