@@ -38,7 +38,7 @@ type PlantElement struct {
 type PlantFlange struct {
 	Key    string `json:"key,omitempty"`    // of the flange in the plant file; none: the node is the element itself
 	Node   int    `json:"node"`             // index into the nodes; -1: the ground
-	Torque []Term `json:"torque,omitempty"` // that the element exerts on the node, N·m or N; none: the signals do not determine it
+	Torque []Term `json:"torque,omitempty"` // of the element on the node, N·m or N; none: not determined
 }
 
 // Term is a part of a sum over signals: Factor times a signal in its unit, or times its rate per second.
@@ -247,7 +247,8 @@ func (s *solver) add(form network.Form, right map[known]float64) {
 		return
 	}
 	order := func(a, b quantity) int {
-		return cmp.Or(cmp.Compare(math.Abs(e.left[b]), math.Abs(e.left[a])), cmp.Compare(a.kind, b.kind), cmp.Compare(a.index, b.index))
+		larger := cmp.Compare(math.Abs(e.left[b]), math.Abs(e.left[a]))
+		return cmp.Or(larger, cmp.Compare(a.kind, b.kind), cmp.Compare(a.index, b.index))
 	}
 	pivot := slices.MinFunc(slices.Collect(maps.Keys(e.left)), order)
 	scale := 1 / e.left[pivot]

@@ -92,7 +92,8 @@ func TestPictureOfThePlantKnowsShaftsWithoutOutput(t *testing.T) {
 		return value(p.Nodes[i].Speed)
 	}
 	const k0 = 2.5713551041398817
-	if sun, ring, carrier := speed("sun0"), speed("ring0"), speed("turbine"); !(math.Abs(sun+k0*ring-(1+k0)*carrier) < 1e-9) {
+	sun, ring, carrier := speed("sun0"), speed("ring0"), speed("turbine")
+	if !(math.Abs(sun+k0*ring-(1+k0)*carrier) < 1e-9) {
 		t.Errorf("sun %g, ring %g, carrier %g rad/s", sun, ring, carrier)
 	}
 }

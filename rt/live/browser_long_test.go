@@ -146,9 +146,10 @@ func (b *browser) must(session, method string, params any) json.RawMessage {
 // size sets the size and the colours of a tab.
 func (p *tab) size(width, height int, dark bool) {
 	p.t.Helper()
-	p.must(p.session, "Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false})
-	scheme := map[bool]string{true: "dark", false: "light"}[dark]
-	p.must(p.session, "Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}})
+	p.must(p.session, "Emulation.setDeviceMetricsOverride", map[string]any{
+		"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false})
+	scheme := map[string]any{"name": "prefers-color-scheme", "value": map[bool]string{true: "dark", false: "light"}[dark]}
+	p.must(p.session, "Emulation.setEmulatedMedia", map[string]any{"features": []any{scheme}})
 }
 
 // eval returns the value of an expression in the page, as text.
@@ -160,7 +161,8 @@ func (p *tab) eval(expression string) string {
 		}
 		ExceptionDetails *struct{ Exception struct{ Description string } }
 	}
-	result := p.must(p.session, "Runtime.evaluate", map[string]any{"expression": expression, "awaitPromise": true, "returnByValue": true})
+	result := p.must(p.session, "Runtime.evaluate", map[string]any{
+		"expression": expression, "awaitPromise": true, "returnByValue": true})
 	if err := json.Unmarshal(result, &r); err != nil {
 		p.t.Fatal(err)
 	}
@@ -178,7 +180,7 @@ func (p *tab) await(expression string) {
 			return
 		}
 	}
-	p.t.Fatalf("%s is not true; the page says %s", expression, p.eval("[...document.querySelectorAll('header, #alert, #message, #faults')].map((e) => e.outerHTML).join()"))
+	p.t.Fatalf("%s is not true; the page says %.4000q", expression, p.eval("document.body.innerText"))
 }
 
 // shoot writes a picture of the tab to the folder of the environment variable LOCKSTEP_SCREENSHOTS.

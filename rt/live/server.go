@@ -33,8 +33,8 @@ const (
 )
 
 // policy is the content security policy of the page: nothing from elsewhere, and no inline code.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Server serves the live page of a run on the loopback interface.
 type Server struct {

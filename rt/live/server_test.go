@@ -103,7 +103,8 @@ func TestAnotherUserWithoutTheTokenIsRefused(t *testing.T) {
 
 func TestForeignNameOfTheHostIsRefused(t *testing.T) {
 	o := open(t)
-	for _, host := range []string{"evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example:1", "192.168.0.1", "0.0.0.0"} {
+	for _, host := range []string{"evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example:1",
+		"192.168.0.1", "0.0.0.0"} {
 		for _, path := range []string{"/?token=" + o.token, "/door/status", "/main.js"} {
 			if code, body, _ := o.ask("GET", path, "Host: "+host, o.bearer()); code != 403 {
 				t.Errorf("%s %s: %d %.100s", host, path, code, body)
@@ -120,7 +121,8 @@ func TestForeignNameOfTheHostIsRefused(t *testing.T) {
 func TestAnotherOriginIsRefused(t *testing.T) {
 	o := open(t)
 	before := o.asked.Load()
-	for _, origin := range []string{"http://evil.example", "null", "https://" + o.host, "http://127.0.0.1:1", "http://" + o.host + ".evil.example"} {
+	for _, origin := range []string{"http://evil.example", "null", "https://" + o.host, "http://127.0.0.1:1",
+		"http://" + o.host + ".evil.example"} {
 		for _, method := range []string{"GET", "POST"} {
 			if code, body, _ := o.ask(method, "/door/set", "Origin: "+origin, o.bearer()); code != 403 {
 				t.Errorf("%s from %s: %d %s", method, origin, code, body)
@@ -135,7 +137,8 @@ func TestAnotherOriginIsRefused(t *testing.T) {
 	if n := o.asked.Load() - before; n != 0 {
 		t.Errorf("%d requests came to the door", n)
 	}
-	if code, body, _ := o.ask("POST", "/door/set", "Origin: http://"+o.host, o.bearer()); code != 200 || body != "POST /set" {
+	code, body, _ := o.ask("POST", "/door/set", "Origin: http://"+o.host, o.bearer())
+	if code != 200 || body != "POST /set" {
 		t.Errorf("own origin: %d %s", code, body)
 	}
 }

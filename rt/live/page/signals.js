@@ -79,12 +79,12 @@ export class Signals {
         signals = line.signals.map((s) => s.name);
         for (const n of signals) if (!this.rings.has(n)) this.rings.set(n, new Ring());
         for (const n of this.rings.keys()) if (!signals.includes(n)) this.rings.delete(n);
-        before?.stop.abort();
         this.onState("running");
       } else if (line.ended !== undefined) {
         this.ended = line;
         this.onState("ended");
       } else if (line.tick > this.tick) {
+        if (stream === this.current) before?.stop.abort();
         this.sample(signals, line);
       }
     };
