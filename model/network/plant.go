@@ -44,6 +44,20 @@ type Plant struct {
 	Presets       []Preset
 	Pulses        []model.Pulses   // State is an index into States
 	Partition     *model.Partition // nil: none
+	Elements      []Element        // in the order of the file
+}
+
+// Element is an element of the plant file and the nodes that it connects.
+type Element struct {
+	Name    string
+	Type    string
+	Flanges []Flange
+}
+
+// Flange is the connection of an element to a node.
+type Flange struct {
+	Key  string // key of the flange in the plant file; "": the node is the element itself
+	Node int    // index into Plant.Nodes, or Ground
 }
 
 // Parameter is a number of the section parameters of a plant file.

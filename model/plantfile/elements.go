@@ -31,6 +31,23 @@ func (l *loader) readElements(f yamlfile.Field, start network.Pos) {
 	}
 
 	l.checkNodes()
+	l.listElements()
+}
+
+// listElements lists the elements and their nodes for pictures of the plant.
+func (l *loader) listElements() {
+	for _, e := range l.Elements {
+		shown := network.Element{Name: e.Name, Type: e.Kind.Name}
+		if e.Kind.Owns {
+			shown.Flanges = append(shown.Flanges, network.Flange{Node: e.OwnNode})
+		}
+		for _, f := range e.Kind.Flanges {
+			if n, ok := e.Nodes[f.Key]; ok {
+				shown.Flanges = append(shown.Flanges, network.Flange{Key: f.Key, Node: n})
+			}
+		}
+		l.Network.Elements = append(l.Network.Elements, shown)
+	}
 }
 
 // expand adds the elements of the file, or of an assembly, to the list of the loader.

@@ -52,6 +52,7 @@ type Bench struct {
 	Engine   yamlfile.Scalar // output shown as engine speed; "" none
 	Wheel    yamlfile.Scalar // output shown as wheel speed; Engine/Wheel is the overall ratio
 	Shown    []Shown         // further outputs in the status line
+	Page     string          // TCP port of the live page, or "off"; "": the command decides
 	Buses    []Bus
 	Set      []plantfile.Assignment // values of the plant's parameters that replace those of its file
 	Start    []plantfile.Assignment // start presets of the plant, of the bench file and the scenario
@@ -246,7 +247,7 @@ func FromTree(file, dir string, n yamlfile.Node) (b *Bench, err error) {
 
 func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 	s := r.Section(yamlfile.Root(n), "bench file", "bench", "about", "plant", "period", "scheme", "inputs_at", "timer", "spin",
-		"cpu", "priority", "scheduler", "overrun", "tick_budget", "watchdog", "safe", "end", "control_unit", "unit", "start", "show", "buses")
+		"cpu", "priority", "scheduler", "overrun", "tick_budget", "watchdog", "safe", "end", "control_unit", "unit", "start", "show", "page", "buses")
 	if old, ok := s["unit"]; ok {
 		r.FailAt(old.KeyAt, "unit: this key is called control_unit")
 	}
@@ -280,6 +281,12 @@ func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 		Shown:     readShown(r, show["outputs"]),
 		Start:     ReadStart(r, s["start"]),
 	}
+	if page := s["page"]; !page.IsMissing() {
+		var err error
+		if b.Page, err = ParsePage(r.Scalar(page, "page").Text); err != nil {
+			r.Fail(page, "page: %v", err)
+		}
+	}
 	if unit, ok := s["control_unit"]; ok {
 		b.Unit, b.Settings, b.Program = ReadControlUnit(r, unit)
 	}
@@ -299,6 +306,14 @@ func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 		r.Fail(s["spin"], "spin: %v is longer than a quarter of the period, %v", time.Duration(b.SpinNs), period)
 	}
 	return b
+}
+
+// ParsePage reads where the live page is: a TCP port, 0 for any free one, or "off".
+func ParsePage(text string) (string, error) {
+	if n, err := strconv.ParseUint(text, 10, 16); text != "off" && (err != nil || strconv.FormatUint(n, 10) != text) {
+		return "", fmt.Errorf("%.40q is neither a TCP port, 0 to 65535, nor off", text)
+	}
+	return text, nil
 }
 
 // Worst stalls of a target that works, which the watchdog must not take for a hang.

@@ -39,6 +39,7 @@ func routes() []route {
 		{"GET", "/description", func(c *Server, _ http.ResponseWriter, _ *http.Request) (any, error) {
 			return c.streams.description.now(c.streams), nil
 		}},
+		{"GET", "/plant", (*Server).servePlant},
 		{"GET", "/status", answer((*Server).answerStatus)},
 		{"GET", "/faults", answer((*Server).answerFaults)},
 		{"GET", "/values", (*Server).serveValues},
@@ -97,8 +98,8 @@ type refused struct {
 	error
 }
 
-// serveHTTP answers a request.
-func (c *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers a request. It may be called by servers of this process besides that of the socket.
+func (c *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if p := recover(); p != nil { // a fault of this program must not end the run
 			writeAnswer(w, nil, refused{http.StatusInternalServerError, fmt.Errorf("internal error: %v", p)})
@@ -325,7 +326,7 @@ func (c *Server) serveStop(w http.ResponseWriter, r *http.Request) (any, error) 
 // newHTTPServer returns the server of the door.
 func (c *Server) newHTTPServer() *http.Server {
 	return &http.Server{
-		Handler: http.HandlerFunc(c.serveHTTP), ConnContext: withClient,
+		Handler: c, ConnContext: withClient,
 		ReadHeaderTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxBody,
 		ErrorLog: log.New(io.Discard, "", 0), // clients that misbehave are no news
 	}

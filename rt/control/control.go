@@ -32,6 +32,10 @@ type Server struct {
 	streams       *streams
 	streamTimeout time.Duration // longest time that the client of a stream may read nothing
 
+	plantOnce sync.Once // makes plant
+	plant     *Plant    // answer to GET /plant
+	plantErr  error
+
 	reportReady    chan struct{} // closed when ended is valid
 	ended          Answer
 	waitingClients atomic.Int64 // clients that wait for ended
@@ -71,11 +75,12 @@ type Answer struct {
 	Ended string     `json:"ended,omitempty"` // of `stop wait`: why the run has ended
 	Clean bool       `json:"clean,omitempty"` // of `stop wait`: no policy was broken
 
-	State     string             `json:"state,omitempty"` // of `status`: "running", or the fault
-	Missed    uint64             `json:"missed,omitempty"`
-	LateTicks uint64             `json:"late_ticks,omitempty"`
-	Outputs   map[string]float64 `json:"outputs,omitempty"` // outputs by NAME[UNIT], in the declared unit; finite ones only
-	Set       map[string]string  `json:"set,omitempty"`     // of `status`: inputs and signals that are set, as in `set`
+	State      string             `json:"state,omitempty"`       // of `status`: "running", or the fault
+	BestEffort []string           `json:"best_effort,omitempty"` // of `status`: what the run lacks for real time
+	Missed     uint64             `json:"missed,omitempty"`
+	LateTicks  uint64             `json:"late_ticks,omitempty"`
+	Outputs    map[string]float64 `json:"outputs,omitempty"` // outputs by NAME[UNIT], in the declared unit; finite ones only
+	Set        map[string]string  `json:"set,omitempty"`     // of `status`: inputs and signals that are set, as in `set`
 
 	// Of `status` and `param`: the values that changes so far have given to parameters, as in `param`.
 	Parameters map[string]string `json:"parameters,omitempty"`
@@ -241,6 +246,9 @@ func (c *Server) answerStatus(a *Answer) {
 		a.Run.Supervisor, a.Run.Target, a.Run.CPU, a.Run.Shared = c.target, 0, -1, false
 	}
 	a.State, a.Missed, a.LateTicks = a.Run.State, a.Run.Missed, p.LateCount()
+	for _, m := range c.Handover.Missing {
+		a.BestEffort = append(a.BestEffort, m.What)
+	}
 	y := make([]float64, len(outputs))
 	if _, ok := p.Outputs(y); !ok {
 		return

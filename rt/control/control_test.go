@@ -246,7 +246,7 @@ func TestChangeThatTheLoopDoesNotTakeInTimeIsNotRefused(t *testing.T) {
 		{http.StatusConflict, 0, "x: the loop has not taken the last change yet: ask again when it goes on"},
 	} {
 		w := httptest.NewRecorder()
-		c.serveHTTP(w, httptest.NewRequest("POST", "/set", strings.NewReader(`{"values": {"clutch7.pressure": 3}}`)))
+		c.ServeHTTP(w, httptest.NewRequest("POST", "/set", strings.NewReader(`{"values": {"clutch7.pressure": 3}}`)))
 		exit := &host.Exit{}
 		err := (&socket{name: "x"}).parseAnswer(w.Code, w.Body, nil)
 		if w.Code != want.code || err == nil || err.Error() != want.text || errors.As(err, &exit) != (want.exit != 0) || exit.Code != want.exit {

@@ -488,7 +488,7 @@ func FuzzRequest(f *testing.F) {
 		r := httptest.NewRequest("GET", "/", strings.NewReader(body))
 		r.Method, r.URL.Path, r.URL.RawQuery = method, path, query
 		w := httptest.NewRecorder()
-		c.serveHTTP(w, r)
+		c.ServeHTTP(w, r)
 		for line := range strings.Lines(w.Body.String()) {
 			if path != "/openapi.json" && !json.Valid([]byte(line)) {
 				t.Errorf("%s %q %q: %q", method, path, body, line)

@@ -52,6 +52,7 @@ func readDocument(t *testing.T) *document {
 // schemaTypes are the Go types of the schemas.
 var schemaTypes = []reflect.Type{
 	reflect.TypeFor[Description](), reflect.TypeFor[Signal](), reflect.TypeFor[Text](), reflect.TypeFor[Command](), reflect.TypeFor[Answer](),
+	reflect.TypeFor[Plant](), reflect.TypeFor[PlantNode](), reflect.TypeFor[PlantElement](), reflect.TypeFor[PlantFlange](), reflect.TypeFor[Term](),
 	reflect.TypeFor[FaultState](), reflect.TypeFor[ListedRun](), reflect.TypeFor[Values](), reflect.TypeFor[Value](), reflect.TypeFor[StreamStart](),
 	reflect.TypeFor[StreamSignal](), reflect.TypeFor[Sample](), reflect.TypeFor[StreamEnd](), reflect.TypeFor[SetRequest](), reflect.TypeFor[NamesRequest](),
 	reflect.TypeFor[FaultRequest](), reflect.TypeFor[ParamRequest](), reflect.TypeFor[MarkRequest](), reflect.TypeFor[AdvanceRequest](), reflect.TypeFor[StopRequest](), reflect.TypeFor[Refusal](),
@@ -248,7 +249,7 @@ func TestAnswersAndRequestsFitTheOpenAPI(t *testing.T) {
 	}
 	done := map[string]bool{}
 	for _, q := range []struct{ method, path, query, body string }{
-		{"GET", "/description", "", ""},
+		{"GET", "/description", "", ""}, {"GET", "/plant", "", ""},
 		{"POST", "/set", "", `{"values": {"clutch7.pressure": 3, "Status.lag": "2 ms"}}`},
 		{"POST", "/fault", "", `{"arguments": ["name=a", "frame=Speeds", "drop"]}`},
 		{"GET", "/status", "", ""}, {"GET", "/faults", "", ""},

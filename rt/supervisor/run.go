@@ -17,6 +17,7 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/control"
 	"lockstep/rt/host"
+	"lockstep/rt/live"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
@@ -36,6 +37,7 @@ type Options struct {
 	Older      int           // number of older records kept, as Record.1 (the latest), Record.2, ...
 	Scenario   string        // file or name of an embedded scenario; "": none
 	JUnit      string        // file for the result of the scenario as JUnit XML; "": none
+	Page       string        // TCP port of the live page on 127.0.0.1, "0": any free one; "": no page
 	Out        *os.File      // output of the status line and the text report
 	Every      time.Duration // interval of status lines if Out is no terminal; 0: one second
 	Choose     bench.Chooser // chooses the executable of the target; nil: this one, with the table kernel
@@ -72,6 +74,7 @@ type Session struct {
 	notify   *notifier
 	record   *recorder.Recorder
 	Control  *control.Server    // idle: lockstep ctl cannot reach the run
+	page     *live.Server       // nil: no live page
 	ports    *busPorts          // J1939 addresses, requests, messages of several frames
 	states   *busStates         // states of the buses on interfaces
 	players  []*recorder.Player // one per bus played from a log
@@ -174,8 +177,8 @@ func (r *Session) StartAndWatch(signals chan os.Signal) error {
 	return nil
 }
 
-// openControl opens the door of the run. If that fails, the run goes on without it and
-// shows a message.
+// openControl opens the door of the run and the live page. If that fails, the run goes on without them
+// and shows a message.
 func (r *Session) openControl(signals chan os.Signal) {
 	c, err := control.Open(host.ControlDir(), r.View, r.Target.PID, r.record, signals)
 	if err != nil {
@@ -184,6 +187,14 @@ func (r *Session) openControl(signals chan os.Signal) {
 	}
 
 	r.Control = c
+	if r.Options.Page == "" {
+		return
+	}
+	if r.page, err = live.Open(r.Options.Page, r.Bench.Name, c); err != nil {
+		r.head += err.Error() + "\n"
+		return
+	}
+	r.head += "live: " + r.page.URL() + "\n"
 }
 
 // Signals returns a channel of the signals that end a run. SIGPIPE does not end it: after `lockstep

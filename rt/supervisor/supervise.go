@@ -66,6 +66,7 @@ func (r *Session) Close() {
 		return
 	}
 	r.inherit.close()
+	r.page.Close()
 	r.Control.Close()
 	r.inherit.life.Close() // no effect on nil
 	r.file.Close()

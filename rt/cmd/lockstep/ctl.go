@@ -44,8 +44,10 @@ func restoreLeft() {
 func defineAttach(a *args) func() error {
 	o := supervisor.Options{Out: os.Stdout}
 	a.outputVar(&o.Report, "report FILE.json", "write the closing report to this file, as JSON")
+	page := a.pageFlag()
 
 	return func() error {
+		o.Page = pagePort(*page, "")
 		return supervisor.Attach(a.operand(), o)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"lockstep/rt/control"
 	"lockstep/rt/guide"
 	"lockstep/rt/host"
+	"lockstep/rt/live"
 	"lockstep/rt/scenario"
 	"lockstep/rt/soak"
 	"lockstep/rt/sweep"
@@ -27,6 +28,7 @@ func guides() []guide.Guide {
 		{Name: "bench", Source: bench.Guide},
 		{Name: "scenario", Source: scenario.Guide},
 		{Name: "control", Source: control.Guide},
+		{Name: "live", Source: live.Guide},
 		{Name: "python", Source: deploy.Python},
 		{Name: "sweep", Source: sweep.Guide},
 		{Name: "generate", Source: codegen.Guide},

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
 	"time"
+
+	"golang.org/x/term"
 
 	"lockstep/deploy/load"
 	"lockstep/model/plantfile"
@@ -28,6 +31,7 @@ func defineRun(a *args) func() error {
 	a.outputVar(&o.Record, "record FILE",
 		"write the record to this file, for lockstep replay and lockstep export")
 	a.scenarioFlags(&o.Scenario, &o.JUnit)
+	page := a.pageFlag()
 	set, start := a.setFlags()
 
 	return func() error {
@@ -49,6 +53,7 @@ func defineRun(a *args) func() error {
 			return err
 		}
 		b.Set, b.StartSet = *set, *start
+		o.Page = pagePort(*page, b.Page)
 		restoreLeft()
 		return supervisor.Run(b, o)
 	}
@@ -68,6 +73,28 @@ func (a *args) setFlags() (set, start *[]plantfile.Assignment) {
 	set = declare("set ASSIGNMENT", "NAME=VALUE of a parameter of the plant file, such as m_car=2000kg (repeatable)")
 	start = declare("start ASSIGNMENT", "NAME=VALUE of a start preset of the plant file, such as v=80km/h (repeatable)")
 	return set, start
+}
+
+// pageFlag declares -page of a command that supervises a run.
+func (a *args) pageFlag() *string {
+	page := new(string)
+	a.Func("page PORT|off", "TCP port of the live page on 127.0.0.1, 0 for any free one, or off; without it "+
+		"the bench file says so, else any free port on a terminal", func(s string) (err error) {
+		*page, err = bench.ParsePage(s)
+		return err
+	})
+	return page
+}
+
+// pagePort returns the port of the live page, "": none, from the flag and the bench file, each of which may
+// be "".
+func pagePort(flag, ofBench string) string {
+	switch port := cmp.Or(flag, ofBench); {
+	case port == "off", port == "" && !term.IsTerminal(int(os.Stdout.Fd())):
+		return ""
+	default:
+		return cmp.Or(port, "0")
+	}
 }
 
 // kernelFlag declares -kernel of a command that runs a bench.

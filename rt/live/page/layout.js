@@ -1,0 +1,133 @@
+// Placement of a graph in layers: u runs along the flow of power, v across it.
+
+// place sets u, v and the ports of vertices {id, thick, span} and edges {a, b, length}. root is the vertex at
+// which the flow begins. It returns the size {u, v} of the picture.
+export function place(vertices, edges, root, lane, gap) {
+  rank(vertices, edges, root);
+  const all = [...vertices], parts = [];
+  for (const e of edges) {
+    e.parts = split(e, all, lane);
+    parts.push(...e.parts);
+  }
+  const layers = [];
+  for (const v of all) (layers[v.layer] ||= []).push(v);
+  for (const v of all) v.near = { before: [], after: [] };
+  for (const p of parts) {
+    const [a, b] = p.ends;
+    if (a.layer === b.layer) {
+      a.near.after.push(p);
+      b.near.after.push(p);
+    } else {
+      a.near.after.push(p);
+      b.near.before.push(p);
+    }
+  }
+  for (const v of vertices) v.span = Math.max(v.span, lane * Math.max(v.near.before.length, v.near.after.length));
+  arrange(layers, lane, gap);
+  for (const v of all) {
+    for (const side of ["before", "after"]) {
+      v.near[side].sort((p, q) => far(p, v) - far(q, v));
+      v.near[side].forEach((p, i) => (p.port ||= new Map()).set(v, v.v + (i - (v.near[side].length - 1) / 2) * lane));
+    }
+  }
+  return along(layers, parts);
+}
+
+const far = (p, v) => (p.ends[0] === v ? p.ends[1] : p.ends[0]).v;
+
+// rank gives each vertex its layer: the distance from the root. Ends that feed the root come before it.
+function rank(vertices, edges, root) {
+  const next = new Map(vertices.map((v) => [v, []]));
+  for (const e of edges) {
+    next.get(e.a).push(e.b);
+    next.get(e.b).push(e.a);
+  }
+  for (const v of vertices) v.layer = undefined;
+  for (const first of [root, ...vertices]) {
+    if (first.layer !== undefined) continue;
+    first.layer = 0;
+    for (let queue = [first]; queue.length;) {
+      const v = queue.shift();
+      for (const w of next.get(v)) {
+        if (w.layer !== undefined) continue;
+        w.layer = w.source && v === root ? -1 : v.layer + 1;
+        queue.push(w);
+      }
+    }
+  }
+  const least = Math.min(...vertices.map((v) => v.layer));
+  for (const v of vertices) v.layer -= least;
+}
+
+// split returns the parts of an edge, each from one layer to the next. Between them are vertices without a
+// picture. The first part carries the symbols.
+function split(e, all, lane) {
+  let [a, b] = e.a.layer <= e.b.layer ? [e.a, e.b] : [e.b, e.a];
+  const list = [];
+  const long = b.layer - a.layer;
+  for (let from = a, k = 1; k <= Math.max(1, long); k++) {
+    const to = k >= long ? b : { layer: a.layer + k, span: lane * 0.6, thick: 0, bend: true };
+    if (to.bend) all.push(to);
+    list.push({ ends: [from, to], edge: e, length: 0 });
+    from = to;
+  }
+  list[Math.floor((list.length - 1) / 2)].length = e.length;
+  return list;
+}
+
+// arrange orders the vertices of each layer and gives them v, so that neighbours are near.
+function arrange(layers, lane, gap) {
+  const separation = (a, b) => (a.span + b.span) / 2 + (a.bend || b.bend ? gap / 3 : gap);
+  const pack = (layer) => {
+    layer.sort((a, b) => a.want - b.want);
+    let at = 0;
+    layer.forEach((v, i) => { at = i ? at + separation(layer[i - 1], v) : 0; v.v = at; });
+    const shift = layer.reduce((s, v) => s + v.want - v.v, 0) / layer.length;
+    for (const v of layer) v.v += shift;
+  };
+  for (const layer of layers) {
+    layer.forEach((v, i) => { v.want = i * lane; });
+    pack(layer);
+  }
+  for (let sweep = 0; sweep < 16; sweep++) {
+    const list = sweep % 2 ? [...layers].reverse() : layers;
+    for (const layer of list) {
+      for (const v of layer) {
+        const near = [...v.near.before, ...v.near.after].filter((p) => p.ends[0].layer !== p.ends[1].layer);
+        const mean = near.reduce((s, p) => s + far(p, v), 0) / (near.length || 1);
+        v.want = near.length ? mean : v.v;
+      }
+      pack(layer);
+    }
+  }
+  for (let sweep = 0; sweep < 12; sweep++) { // the order stays, and each moves towards its neighbours
+    for (const layer of sweep % 2 ? [...layers].reverse() : layers) {
+      layer.forEach((v, i) => {
+        const near = [...v.near.before, ...v.near.after];
+        if (!near.length) return;
+        const mean = near.reduce((s, p) => s + far(p, v), 0) / near.length;
+        const low = i ? layer[i - 1].v + separation(layer[i - 1], v) : -Infinity;
+        const high = i + 1 < layer.length ? layer[i + 1].v - separation(v, layer[i + 1]) : Infinity;
+        v.v = Math.max(low, Math.min(high, mean));
+      });
+    }
+  }
+}
+
+// along sets u of the layers, and moves v to 0 and up.
+function along(layers, parts) {
+  const thick = layers.map((l) => Math.max(...l.map((v) => v.thick)));
+  const room = layers.map((_, i) => Math.max(34, ...parts.filter((p) => p.ends[0].layer === i).map((p) => p.length + 34)));
+  let u = 0, low = Infinity, high = -Infinity;
+  layers.forEach((layer, i) => {
+    for (const v of layer) {
+      v.u = u + thick[i] / 2;
+      low = Math.min(low, v.v - v.span / 2);
+      high = Math.max(high, v.v + v.span / 2);
+    }
+    u += thick[i] + (i + 1 < layers.length || parts.some((p) => p.ends[0].layer === i && p.ends[1].layer === i) ? room[i] : 0);
+  });
+  for (const layer of layers) for (const v of layer) v.v -= low;
+  for (const p of parts) for (const [v, at] of p.port) p.port.set(v, at - low);
+  return { u, v: high - low };
+}

@@ -1,0 +1,96 @@
+// The page: it joins the panels and says in which state the run is.
+
+import { get } from "./door.js";
+import { el, text } from "./dom.js";
+import { Signals } from "./signals.js";
+import { Scope } from "./scope.js";
+import { PlantPicture } from "./plant.js";
+import { Clock, Faults, Inputs } from "./panels.js";
+
+const panels = [["plant", "Drivetrain"], ["scope", "Scope"], ["inputs", "Inputs"], ["faults", "Faults"], ["clock", "Clock"]];
+const byId = (id) => document.getElementById(id);
+let stream = "connecting", reason = "", status = null, active = [];
+
+// show makes a panel the visible one of a narrow screen, and brings it into view on a wide one.
+function show(id, focus = true) {
+  document.body.dataset.panel = id;
+  for (const b of byId("tabs").children) b.setAttribute("aria-pressed", b.dataset.panel === id);
+  if (focus && getComputedStyle(byId("tabs")).display === "none") byId(id).scrollIntoView({ block: "nearest" });
+  if (focus) byId(id).querySelector("canvas, input")?.focus({ preventScroll: true });
+}
+
+// announce shows the state of the run, the worst first.
+function announce(signals) {
+  const silent = signals.seen && performance.now() - signals.seen > 1000;
+  const ended = signals.ended;
+  let word = status?.state || "connecting", alert = "", level = word === "running" ? "good" : "warn";
+  if (ended) {
+    [word, level] = ["ended", ended.clean ? "warn" : "bad"];
+    alert = `The run has ended at ${ended.time_s.toFixed(3)} s: ${ended.ended}. The page shows its last values.`;
+  } else if (stream === "disconnected") {
+    [word, level] = ["disconnected", "bad"];
+    alert = "Disconnected: the page does not reach the run" + (reason ? ` (${reason})` : "") + ". It tries again each second. What is shown is old.";
+  } else if (silent) {
+    [word, level] = ["stale", "bad"];
+    alert = `Stale: no sample for ${((performance.now() - signals.seen) / 1000).toFixed(1)} s. The loop or its supervisor stands still.`;
+  } else if (word !== "running" && status) {
+    level = "bad";
+    alert = "The run is not as it should be: " + word;
+  }
+  text(byId("state"), word);
+  byId("state").className = "pill " + level;
+  text(byId("alert"), alert);
+  byId("alert").hidden = !alert;
+  document.body.classList.toggle("old", Boolean(ended || silent || stream === "disconnected"));
+  text(byId("time"), `${signals.time.toFixed(2)} s`);
+  const notes = [];
+  if (status?.best_effort?.length) notes.push(["best effort", "warn", status.best_effort.join("\n")]);
+  if (status?.missed) notes.push([`missed ${status.missed}`, "bad", "ticks missed so far"]);
+  if (status?.late_ticks) notes.push([`late ${status.late_ticks}`, "warn", "late ticks so far"]);
+  if (active.active) notes.push([`${active.active} fault${active.active > 1 ? "s" : ""} active`, "bad", ""]);
+  const key = JSON.stringify(notes);
+  if (byId("warnings").dataset.key !== key) {
+    byId("warnings").dataset.key = key;
+    byId("warnings").replaceChildren(...notes.map(([t, c, title]) => el("span", { class: "pill " + c, title }, t)));
+  }
+}
+
+async function pollStatus(listeners) {
+  try {
+    status = await get("status");
+    for (const l of listeners) l.status(status);
+  } catch { /* the stream says that the run is away */ }
+  setTimeout(() => pollStatus(listeners), 1000);
+}
+
+async function start() {
+  let description, plant;
+  try {
+    [description, plant] = await Promise.all([get("description"), get("plant")]);
+  } catch (e) {
+    text(byId("alert"), "The run gives no answer: " + e.message);
+    byId("alert").hidden = false;
+    setTimeout(start, 2000);
+    return;
+  }
+  text(byId("bench"), description.bench);
+  document.title = description.bench + " – lockstep";
+  const signals = new Signals((s, why) => { stream = s; reason = why || ""; });
+  byId("tabs").append(...panels.map(([id, title], i) => el("button", { type: "button", "data-panel": id, title: `key ${i + 1}`, onclick: () => show(id) }, title)));
+  new PlantPicture(byId("plant"), signals, description, plant);
+  const inputs = new Inputs(byId("inputs"), signals, description);
+  active = new Faults(byId("faults"), description);
+  const clock = new Clock(byId("clock"), signals, description);
+  new Scope(byId("scope"), signals, description);
+  show("plant", false);
+  pollStatus([inputs, clock]);
+  setInterval(() => announce(signals), 200);
+  document.addEventListener("keydown", (e) => {
+    const typing = /INPUT|SELECT|TEXTAREA/.test(e.target.tagName);
+    const panel = panels[Number(e.key) - 1];
+    if (panel && !typing && !e.ctrlKey && !e.altKey && !e.metaKey) show(panel[0]);
+  });
+  window.lockstep = { signals }; // for people with a console, and for tests
+}
+
+start();

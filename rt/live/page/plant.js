@@ -1,0 +1,457 @@
+// The picture of the plant: bars are shafts, between them are gears, clutches and other elements.
+
+import { place } from "./layout.js";
+import { draggable, el, set, svg, text } from "./dom.js";
+import { quantity } from "./units.js";
+
+const narrow = 620; // width in px below which the flow runs downwards
+const many = 40; // nodes from which a plant is drawn by its assemblies
+
+const parent = (name) => name.slice(0, Math.max(0, name.lastIndexOf(".")));
+const short = (name) => name.slice(name.lastIndexOf(".") + 1);
+
+// calm returns 0 for a value that is no more than what rounding leaves.
+const calm = (v) => (Math.abs(v) < 5e-4 ? 0 : v);
+
+// isSource reports whether an element drives the plant.
+const isSource = (e) => /engine|motor|^(torque|force|speed|position|acceleration)$/.test(e.type);
+
+export class PlantPicture {
+  constructor(root, signals, description, plant) {
+    this.signals = signals;
+    this.plant = plant;
+    this.byName = new Map(description.signals.map((s) => [s.name, s]));
+    this.most = 1; // power of a line of full width, W
+    this.canvas = el("div", { class: "picture" });
+    this.detail = el("div", { class: "detail" }, "Point at a part for its numbers.");
+    const legend = el("span", { class: "key" }, ...[["locked", "L", "locked"], ["slipping", "S", "slips"], ["open", "O", "open"]].map(([c, l, t]) =>
+      el("span", { class: c }, el("b", {}, l), " " + t)), el("span", {}, "width: power"));
+    this.total = el("span", { class: "total number" });
+    root.append(el("div", { class: "head" }, el("h2", {}, "Drivetrain"), this.total, legend), this.canvas, this.detail);
+    signals.want("plant", this.wanted());
+    signals.listeners.push(() => { this.fresh = true; });
+    new ResizeObserver(() => this.rebuild()).observe(this.canvas);
+    setInterval(() => { if (this.fresh) this.update(); this.fresh = false; }, 100);
+  }
+
+  // wanted returns the signals of the picture.
+  wanted() {
+    const names = new Set();
+    const add = (terms) => (terms || []).forEach((t) => names.add(t.signal));
+    for (const n of this.plant.nodes) add(n.speed);
+    for (const e of this.plant.elements) {
+      if (e.friction) for (const k of [".mode", ".w_rel", ".tau"]) names.add(e.name + k);
+      for (const f of e.flanges) add(f.torque);
+    }
+    return [...names].filter((n) => this.byName.has(n));
+  }
+
+  // sum returns the value of a sum over signals, SI; NaN: not known.
+  sum(terms) {
+    if (!terms) return NaN;
+    let v = 0;
+    for (const t of terms) v += t.factor * (t.rate ? this.rate(t.signal) : this.signals.values.get(t.signal) ?? NaN);
+    return v;
+  }
+
+  // rate returns the rate of a signal over the last tenth of a second, per second.
+  rate(name) {
+    const ring = this.signals.rings.get(name);
+    if (!ring || ring.n < 2) return NaN;
+    const k = ring.n - 1, before = Math.max(ring.first, ring.after(ring.time(k) - 0.1));
+    return before < k ? (ring.last(k) - ring.last(before)) / (ring.time(k) - ring.time(before)) : NaN;
+  }
+
+  speed(node) {
+    const n = this.plant.nodes[node];
+    return !n || n.type === "fixed" ? 0 : this.sum(n.speed);
+  }
+
+  // speedText formats the speed of a node.
+  speedText(node) {
+    const n = this.plant.nodes[node], v = this.speed(node);
+    return n.moves ? quantity(calm(v * 3.6), "km/h") : quantity(calm((v * 30) / Math.PI), "rpm");
+  }
+
+  // state returns locked, slipping or open, its letter, and its text.
+  state(e) {
+    const v = this.signals.values.get(e.name + ".mode");
+    const known = this.byName.get(e.name + ".mode")?.texts?.find((t) => t.value === v)?.text || "";
+    if (/stuck|lock/.test(known)) return ["locked", "L"];
+    if (/free|open/.test(known)) return ["open", "O"];
+    const overruns = /one_way|freewheel/.test(e.type) && !calm(this.signals.values.get(e.name + ".tau"));
+    return !known ? ["unknown", "?"] : overruns ? ["open", "O"] : ["slipping", "S"];
+  }
+
+  rebuild() {
+    const width = this.canvas.clientWidth;
+    if (width < 50 || width === this.built) return;
+    this.built = width;
+    this.parts = []; // functions that update the picture
+    const grouped = this.plant.nodes.length > many;
+    const graph = grouped ? this.groups() : this.shafts();
+    this.edges = graph.edges;
+    const across = width < narrow; // the flow runs downwards
+    const lane = across ? 104 : 50;
+    const size = place(graph.vertices, graph.edges, graph.root, lane, across ? 16 : 36);
+    const margin = across ? { x: 10, y: 26 } : { x: 34, y: 40 };
+    this.at = across ? (u, v) => [v + margin.x, u + margin.y] : (u, v) => [u + margin.x, v + margin.y];
+    this.across = across;
+    const [w, h] = this.at(size.u, size.v).map((x, i) => x + [margin.x, margin.y][i]);
+    this.natural = w;
+    document.body.classList.toggle("long", !across && w > 1000);
+    const scale = Math.min(1.5, Math.max(0.55, Math.min(width / w, Math.max(1, this.canvas.clientHeight / h))));
+    const picture = svg("svg", { viewBox: `0 0 ${w} ${h}`, width: w * scale, height: h * scale, role: "img", "aria-label": "drivetrain" });
+    for (const e of graph.edges) this.drawEdge(picture, e);
+    for (const v of graph.vertices) this.drawVertex(picture, v);
+    this.canvas.replaceChildren(picture);
+    this.fresh = true;
+  }
+
+  // shafts returns the graph of a small plant: a vertex per shaft, per element at three or more shafts, and
+  // per element at one shaft.
+  shafts() {
+    const { nodes, elements } = this.plant;
+    const fixed = (n) => n < 0 || nodes[n].type === "fixed";
+    const across = this.canvas.clientWidth < narrow;
+    const vertex = nodes.map((n, i) => ({ kind: "bar", node: i, name: n.name, thick: 12, span: across ? Math.max(120, 84 + 7 * short(n.name).length) : 34, also: [] }));
+    const vertices = [], edges = [];
+    for (const e of elements) {
+      const ends = e.flanges.filter((f) => !fixed(f.node));
+      const inside = [...new Set(ends.map((f) => f.node))];
+      if (inside.length === 0 || (inside.length === 1 && ends.every((f) => !f.key))) continue; // a shaft itself
+      if (inside.length === 1 && !e.friction && !isSource(e) && !/vehicle|load/.test(e.type)) {
+        vertex[inside[0]].also.push(e);
+        continue;
+      }
+      if (inside.length === 2) {
+        edges.push({ a: vertex[inside[0]], b: vertex[inside[1]], elements: [e] });
+        continue;
+      }
+      const source = isSource(e) || /vehicle|load/.test(e.type);
+      const v = { kind: inside.length > 2 ? "box" : source ? "end" : "ground", element: e, name: e.name, source: isSource(e) && inside.length === 1,
+        thick: !source && inside.length < 2 ? 24 : across ? 40 : 90, span: across ? 100 : inside.length > 2 ? 60 : 40 };
+      vertices.push(v);
+      for (const n of inside) edges.push({ a: vertex[n], b: v, elements: e.friction ? [e] : [], of: e });
+    }
+    const used = () => new Set(edges.flatMap((e) => [e.a, e.b]));
+    this.joinChains(edges);
+    const present = used();
+    vertices.push(...vertex.filter((v) => present.has(v)));
+    for (const e of edges) e.length = Math.max(1, e.elements.length) * (this.canvas.clientWidth < narrow ? 48 : 60);
+    return { vertices, edges, root: this.root(vertices, edges) };
+  }
+
+  // root returns the shaft at which the flow of power begins: that of an engine, else of another source.
+  root(vertices, edges) {
+    const rate = (v) => {
+      const e = v.element;
+      return (/engine|motor/i.test(e.type) ? 4 : 0) + (/engine|motor|drive|loco/i.test(e.name) ? 2 : 0) + (isSource(e) ? 1 : 0);
+    };
+    const ends = vertices.filter((v) => v.kind === "end").sort((a, b) => rate(b) - rate(a));
+    const first = ends.length && edges.find((e) => e.b === ends[0]);
+    return first ? first.a : vertices.find((v) => v.kind === "bar") || vertices[0];
+  }
+
+  // joinChains joins two elements at a part without inertia that has nothing else, as a gear and its clutch.
+  joinChains(edges) {
+    for (let joined = true; joined;) {
+      joined = false;
+      for (const e of edges) {
+        for (const v of [e.a, e.b]) {
+          const at = edges.filter((o) => o.a === v || o.b === v);
+          if (v.kind !== "bar" || this.plant.nodes[v.node].type || v.also.length || at.length !== 2 || at[0] === at[1]) continue;
+          const [p, q] = at;
+          if (p.of || q.of) continue;
+          if (p.b !== v) this.turn(p);
+          if (q.a !== v) this.turn(q);
+          if (p.a === q.b) continue;
+          p.elements.push(...q.elements);
+          p.b = q.b;
+          edges.splice(edges.indexOf(q), 1);
+          joined = true;
+          break;
+        }
+        if (joined) break;
+      }
+    }
+  }
+
+  turn(e) {
+    [e.a, e.b] = [e.b, e.a];
+    e.elements.reverse();
+  }
+
+  // groups returns the graph of a large plant: a vertex per assembly.
+  groups() {
+    const { nodes, elements } = this.plant;
+    const byName = new Map(), edges = [], seen = new Set();
+    const bodies = new Set(elements.filter((e) => e.type === "body").map((e) => e.name));
+    const nameOf = (name) => { // of the assembly that holds a node or element
+      for (let n = name; n; n = parent(n)) if (bodies.has(n)) return parent(n) || n;
+      return parent(name);
+    };
+    const group = (name, fallback) => {
+      const key = name || fallback;
+      if (!byName.has(key)) byName.set(key, { kind: "group", name: key, nodes: [], frictions: [], thick: 128, span: 44 });
+      return byName.get(key);
+    };
+    nodes.forEach((n, i) => {
+      if (n.type && n.type !== "fixed" && n.speed) group(nameOf(n.name), n.name).nodes.push(i);
+    });
+    for (const e of elements) {
+      const own = group(nameOf(e.name), e.name);
+      if (e.friction) own.frictions.push(e);
+      if (isSource(e)) own.source = true;
+      for (const f of e.flanges) {
+        if (f.node < 0 || nodes[f.node].type === "fixed") continue;
+        const other = group(nameOf(nodes[f.node].name), nodes[f.node].name);
+        const key = [own.name, other.name].sort().join("\n");
+        if (own === other || seen.has(key)) continue;
+        seen.add(key);
+        edges.push({ a: own, b: other, elements: [], length: 10 });
+      }
+    }
+    const vertices = [...byName.values()].filter((v) => v.nodes.length || v.frictions.length || edges.some((e) => e.a === v || e.b === v));
+    for (const v of vertices) v.span = 30 + 15 * Math.min(3, v.nodes.length) + (v.frictions.length ? 16 : 0);
+    if (this.canvas.clientWidth < narrow) for (const v of vertices) [v.thick, v.span] = [v.span, 132];
+    const first = vertices.find((v) => /loco|engine|motor/i.test(v.name)) || vertices[0];
+    return { vertices, edges, root: first };
+  }
+
+  // describe shows the numbers of a part while the pointer or the focus is on it.
+  describe(e, lines) {
+    const show = () => { this.shownDetail = () => text(this.detail, lines()); this.shownDetail(); };
+    e.addEventListener("pointerenter", show);
+    e.addEventListener("focus", show);
+  }
+
+  drawVertex(picture, v) {
+    const [x, y] = this.at(v.u, v.v);
+    const g = svg("g", { class: v.kind, tabindex: 0 });
+    picture.append(g);
+    const [halfU, halfV] = [v.thick / 2, v.span / 2];
+    const [w, h] = this.across ? [halfV, halfU] : [halfU, halfV];
+    const label = (dx, dy, anchor, cls) => g.appendChild(svg("text", { x: x + dx, y: y + dy, "text-anchor": anchor, class: cls }));
+    if (v.kind === "bar") {
+      g.append(svg("rect", { x: x - w, y: y - h, width: 2 * w, height: 2 * h, rx: 5 }));
+      const name = this.across ? label(-w, -h - 5, "start", "name") : label(0, -h - 18, "middle", "name");
+      const value = this.across ? label(w, -h - 5, "end", "value number") : label(0, -h - 4, "middle", "value number");
+      name.textContent = short(v.name);
+      this.parts.push(() => text(value, this.speedText(v.node)));
+      const n = this.plant.nodes[v.node];
+      if (n.speed?.length === 1) this.dragSignal(g, n.speed[0].signal);
+      this.describe(g, () => [n.name, n.type || "without inertia", this.speedText(v.node), n.inertia && quantity(n.inertia, n.moves ? "kg" : "kg.m2"),
+        ...v.also.map((e) => `${e.name} (${e.type})` + this.torqueText(e, v.node))].filter(Boolean).join(", "));
+    } else if (v.kind === "ground") {
+      const p = this.across ? `M${x - 12} ${y - 8}H${x + 12}m-22 0l-4 8m13 -8l-4 8m13 -8l-4 8` : `M${x - 8} ${y - 12}V${y + 12}m0 -22l8 -4m-8 13l8 -4m-8 13l8 -4`;
+      g.append(svg("path", { d: p }));
+    } else if (v.kind === "group") {
+      this.drawGroup(g, v, x, y, w, h, label);
+    } else {
+      g.append(svg("rect", { x: x - w, y: y - h, width: 2 * w, height: 2 * h, rx: 7 }));
+      label(0, v.kind === "box" ? -2 : -4, "middle", "name").textContent = short(v.name);
+      const value = label(0, v.kind === "box" ? 13 : 12, "middle", "value number");
+      const e = v.element;
+      if (v.kind === "box") value.textContent = e.type.replace(/_/g, " ");
+      else this.parts.push(() => text(value, this.torqueText(e, e.flanges.find((f) => f.key && f.node >= 0)?.node).replace(/^ /, "") || e.type.replace(/_/g, " ")));
+      this.describe(g, () => `${e.name}, ${e.type}: ` + e.flanges.filter((f) => f.node >= 0)
+        .map((f) => `${f.key} ${this.plant.nodes[f.node].name} ${this.speedText(f.node)}${this.torqueText(e, f.node)}`).join(", "));
+    }
+  }
+
+  drawGroup(g, v, x, y, w, h, label) {
+    g.append(svg("rect", { x: x - w, y: y - h, width: 2 * w, height: 2 * h, rx: 7 }));
+    const name = label(-w + 8, -h + 16, "start", "name");
+    name.textContent = v.name;
+    const rank = (i) => (this.plant.nodes[i].moves ? (/\.y$|phi$/.test(this.plant.nodes[i].name) ? 2 : 1) : 0);
+    [...v.nodes].sort((a, b) => rank(a) - rank(b)).slice(0, 3).forEach((n, i) => {
+      label(-w + 8, -h + 32 + 15 * i, "start", "value").textContent = short(this.plant.nodes[n].name);
+      const value = label(w - 8, -h + 32 + 15 * i, "end", "value number");
+      this.parts.push(() => text(value, this.speedText(n)));
+    });
+    v.frictions.slice(0, 4).forEach((e, i) => {
+      const t = label(-w + 8 + (i * (2 * w - 12)) / Math.max(2, Math.min(4, v.frictions.length)), h - 7, "start", "");
+      this.parts.push(() => {
+        const [state, letter] = this.state(e);
+        set(t, "class", "letter " + state);
+        text(t, `${letter} ${short(e.name)}`);
+      });
+    });
+    this.describe(g, () => v.name + ": " + [...v.nodes.map((n) => `${short(this.plant.nodes[n].name)} ${this.speedText(n)}`),
+      ...v.frictions.map((e) => this.frictionText(e))].join(", "));
+  }
+
+  // torqueText returns the torque of an element on a node with a blank before it; "": not known.
+  torqueText(e, node) {
+    const f = e.flanges.find((o) => o.key && o.node === node);
+    const v = this.sum(f?.torque);
+    return Number.isFinite(v) ? " " + quantity(calm(v), this.plant.nodes[node].moves ? "N" : "N.m") : "";
+  }
+
+  frictionText(e) {
+    const [state] = this.state(e);
+    const slip = this.byName.get(e.name + ".w_rel"), tau = this.byName.get(e.name + ".tau");
+    const value = (s) => s && quantity(calm(this.signals.values.get(s.name)), s.unit);
+    return `${e.name} (${e.type}): ${state}, slip ${value(slip)}, ${value(tau)}`;
+  }
+
+  dragSignal(g, name) {
+    if (this.byName.has(name)) draggable(g, name);
+  }
+
+  // powerInto returns the power that flows from end a of an edge into it, W.
+  powerInto(e) {
+    const first = e.elements[0] || e.of;
+    const node = e.a.node;
+    const f = first?.flanges.find((o) => o.node === node && o.key);
+    return f ? -this.sum(f.torque) * this.speed(node) : NaN;
+  }
+
+  drawEdge(picture, e) {
+    const g = svg("g", { class: "edge", tabindex: e.elements.length ? 0 : -1 });
+    picture.append(g);
+    const paths = e.parts.map((p) => {
+      const path = svg("path", { class: "flow", d: this.path(p) });
+      g.append(path);
+      return path;
+    });
+    const arrow = svg("path", { class: "arrow", d: "M-5 -5L5 0L-5 5Z" });
+    g.append(arrow);
+    const forward = e.parts[0].ends[0] === e.a; // the parts run from a to b
+    const [px, py] = this.middle(e.parts[0], this.across ? 0.2 : 0.86);
+    this.parts.push(() => this.updateFlow(e, paths, arrow, px, py, forward));
+    const part = e.parts[Math.floor((e.parts.length - 1) / 2)];
+    const list = forward ? e.elements : [...e.elements].reverse();
+    list.forEach((element, i) => this.drawSymbol(g, element, part, (i + 1) / (list.length + 1)));
+    if (e.of && !e.elements.length && e.b.kind === "box") this.drawPort(g, e, e.parts[0]);
+    const pointed = e.elements.length ? e.elements : [e.of].filter(Boolean);
+    this.describe(g, () => pointed.map((o) => (o.friction ? this.frictionText(o) : `${o.name} (${o.type})` + this.torqueText(o, e.a.node))).join("; ") +
+      this.powerText(this.powerInto(e)));
+  }
+
+  powerText(p) { return Number.isFinite(p) ? "; power " + quantity(calm(Math.abs(p) / 1e3), "kW", 3) : ""; }
+
+  // drawPort names the flange of a box.
+  drawPort(g, e, part) {
+    const f = e.of.flanges.find((o) => o.node === e.a.node);
+    const box = e.b, [x, y] = this.at(box.u, part.port.get(box));
+    const before = box.layer === part.ends[1].layer && part.ends[1] === box;
+    const off = (box.thick / 2 + 5) * (before ? -1 : 1);
+    const t = this.across ? svg("text", { x: x + 4, y: y + off + (before ? 0 : 10), class: "port" })
+      : svg("text", { x: x + off, y: y - 4, class: "port", "text-anchor": before ? "end" : "start" });
+    t.textContent = f.key.replace(/_/g, " ");
+    g.append(t);
+  }
+
+  updateFlow(e, paths, arrow, px, py, forward) {
+    const p = this.powerInto(e), known = Number.isFinite(p);
+    e.power = known ? Math.abs(p) : 0;
+    const pointed = e.elements.length || e.of; // a connection of two assemblies has no power of its own
+    const width = known ? 1.5 + 9 * Math.sqrt(Math.min(1, e.power / this.most)) : 1.5;
+    for (const path of paths) {
+      set(path, "stroke-width", width.toFixed(1));
+      set(path, "class", known ? (e.power > 0.002 * this.most ? "flow on" : "flow") : pointed ? "flow unknown" : "flow");
+    }
+    const visible = known && e.power > 0.01 * this.most;
+    set(arrow, "visibility", visible ? "visible" : "hidden");
+    const way = p > 0 === forward ? 0 : 180;
+    set(arrow, "transform", `translate(${px} ${py}) rotate(${way + (this.across ? 90 : 0)}) scale(${(0.7 + width / 9).toFixed(2)})`);
+  }
+
+  // ends returns where a part of an edge begins and ends, in u and v, and the middle of its straight piece.
+  ends(p) {
+    const [a, b] = p.ends, va = p.port.get(a), vb = p.port.get(b);
+    const ua = a.u + a.thick / 2, ub = a.layer === b.layer ? b.u + b.thick / 2 : b.u - b.thick / 2;
+    return { ua, va, ub, vb, same: a.layer === b.layer };
+  }
+
+  // middle returns the point of a part at a share of its gap.
+  middle(p, share) {
+    const { ua, va, ub, vb, same } = this.ends(p);
+    if (same) return this.at(Math.max(ua, ub) + 18, va + (vb - va) * share);
+    const straight = this.straight(p);
+    const u = ua + (ub - ua) * share;
+    const v = u < straight.from ? va : u > straight.to ? vb : straight.v;
+    return this.at(u, v);
+  }
+
+  // straight returns the piece of a part that holds the symbols.
+  straight(p) {
+    const { ua, va, ub, vb } = this.ends(p);
+    const half = Math.min(p.length / 2 + 4, Math.max(0, (ub - ua) / 2 - 12)), um = (ua + ub) / 2;
+    const v = p.ends[0].bend ? vb : p.ends[1].bend ? va : p.ends[1].kind === "bar" && p.ends[0].kind !== "bar" ? va : p.ends[0].near.after.length > p.ends[1].near.before.length ? va : vb;
+    return { from: um - half, to: um + half, v };
+  }
+
+  path(p) {
+    const { ua, va, ub, vb, same } = this.ends(p);
+    const pt = (u, v) => this.at(u, v).map((x) => x.toFixed(1)).join(" ");
+    if (same) {
+      const out = Math.max(ua, ub) + 18;
+      return `M${pt(ua, va)}L${pt(out - 8, va)}Q${pt(out, va)} ${pt(out, va + Math.sign(vb - va) * 8)}L${pt(out, vb - Math.sign(vb - va) * 8)}Q${pt(out, vb)} ${pt(out - 8, vb)}L${pt(ub, vb)}`;
+    }
+    const s = this.straight(p);
+    const c1 = (ua + s.from) / 2, c2 = (s.to + ub) / 2;
+    return `M${pt(ua, va)}C${pt(c1, va)} ${pt(c1, s.v)} ${pt(s.from, s.v)}L${pt(s.to, s.v)}C${pt(c2, s.v)} ${pt(c2, vb)} ${pt(ub, vb)}`;
+  }
+
+  drawSymbol(g, e, part, share) {
+    const { ua, ub, same } = this.ends(part);
+    let x, y;
+    if (same) [x, y] = this.middle(part, share);
+    else {
+      const s = this.straight(part), half = (s.to - s.from) / 2;
+      [x, y] = this.at(s.from + 2 * half * share, s.v);
+    }
+    const turned = same !== this.across ? 90 : 0;
+    const s = svg("g", { class: "symbol", transform: `translate(${x} ${y}) rotate(${turned})` });
+    g.append(s);
+    const path = (d, cls) => s.appendChild(svg("path", { d, class: cls || "" }));
+    const above = this.across ? -2 : e.friction ? -17 : 23;
+    const name = svg("text", { class: e.friction ? "name" : "value", "text-anchor": this.across ? "start" : "middle", x: this.across ? x + 17 : x, y: y + above });
+    const value = svg("text", { class: "value number", "text-anchor": this.across ? "start" : "middle", x: this.across ? x + 17 : x, y: this.across ? y + 11 : y + 25 });
+    g.append(name, value);
+    name.textContent = this.across || e.friction || part.edge.elements.length === 1 ? short(e.name) : ""; // room for torques
+    if (e.friction && !/vehicle/.test(e.type)) return this.drawFriction(e, s, path, name, value);
+    if (/gear$|gear_/.test(e.type)) {
+      s.append(svg("circle", { cx: -5, cy: 0, r: 9 }), svg("circle", { cx: 9, cy: 0, r: 5 }));
+    } else if (/converter/.test(e.type)) {
+      path("M-10 0A10 10 0 1 1 10 0A10 10 0 1 1 -10 0M0 -10V10", "body");
+    } else if (/spring|damper|backlash|gap|shaft|elasto|clearance/.test(e.type)) {
+      path("M-16 0h4l3 -7l5 14l5 -14l5 14l3 -7h5", "body");
+    } else if (/wheel|tyre|vehicle|contact/.test(e.type)) {
+      s.append(svg("circle", { cx: 0, cy: 0, r: 10 }), svg("circle", { cx: 0, cy: 0, r: 2 }));
+    } else {
+      s.append(svg("rect", { x: -15, y: -8, width: 30, height: 16, rx: 3 }));
+    }
+  }
+
+  drawFriction(e, s, path, name, value) {
+    const hit = s.appendChild(svg("rect", { x: -12, y: -14, width: 24, height: 28, class: "hit" }));
+    const left = path("M0 -12V12", "plate"), right = path("M0 -12V12", "plate");
+    const tau = this.byName.get(e.name + ".tau");
+    this.dragSignal(hit, e.name + ".tau");
+    this.parts.push(() => {
+      const [state, letter] = this.state(e);
+      const apart = { locked: 1.8, slipping: 3.6, open: 7 }[state] ?? 5;
+      set(s, "class", "symbol friction " + state);
+      set(left, "transform", `translate(${-apart} 0)`);
+      set(right, "transform", `translate(${apart} 0)`);
+      set(name, "class", "name letter " + state);
+      text(name, `${letter} ${short(e.name)}`);
+      const v = this.signals.values.get(e.name + ".tau");
+      text(value, state === "open" || !tau ? "" : quantity(calm(v), tau.unit));
+    });
+  }
+
+  update() {
+    if (!this.parts) return;
+    let most = 0;
+    for (const f of this.parts) f();
+    for (const e of this.edges) most = Math.max(most, e.power || 0);
+    this.most = Math.max(most, 0.97 * this.most, 1);
+    this.shownDetail?.();
+    text(this.total, most > 1 ? "widest line: " + quantity(this.most / 1e3, "kW", 2) : "");
+  }
+}
