@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"os"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -196,12 +197,15 @@ func lockMemory(list []mapping) *Missing {
 	return nil
 }
 
-// tickPackages are the packages whose code a tick runs, without those of the runtime. The rest of the
-// executable starts the run, reads files or draws charts.
-var tickPackages = []string{
-	"main", "lockstep/io/can", "lockstep/io/sigmap", "lockstep/model/kernel", "lockstep/rt", "lockstep/rt/fault", "lockstep/rt/target",
-	"lockstep/sched", "golang.org/x/sys/unix", "math", "math/bits", "sync/atomic", "syscall",
+// tickPackages are the packages whose code a tick runs: those of lockstep, below its module, and others,
+// without those of the runtime. The rest of the executable starts the run, reads files or draws charts.
+var tickPackages = [2][]string{
+	{"io/can", "io/sigmap", "model/kernel", "rt", "rt/fault", "rt/target", "sched"},
+	{"main", "golang.org/x/sys/unix", "math", "math/bits", "sync/atomic", "syscall", "internal/abi", "internal/bytealg", "internal/cpu"},
 }
+
+// module is the path below which the packages of lockstep lie.
+var module = strings.TrimSuffix(reflect.TypeFor[mapping]().PkgPath(), "sched")
 
 // isOfTick reports whether a tick may run a function, by its name in the executable. Compilers compare
 // values of a type by a function type:.eq.NAME.
@@ -213,8 +217,10 @@ func isOfTick(function string) bool {
 	}
 	path, _, _ := strings.Cut(name, ".")
 	path = folder + path
-	return path == "runtime" || strings.HasPrefix(path, "internal/runtime/") ||
-		slices.Contains([]string{"internal/abi", "internal/bytealg", "internal/cpu"}, path) || slices.Contains(tickPackages, path)
+	if own, ok := strings.CutPrefix(path, module); ok {
+		return slices.Contains(tickPackages[0], own)
+	}
+	return path == "runtime" || strings.HasPrefix(path, "internal/runtime/") || slices.Contains(tickPackages[1], path)
 }
 
 // codePart is the granularity at which code counts, bytes. The kernel maps a file around a fault by as
@@ -222,8 +228,11 @@ func isOfTick(function string) bool {
 const codePart = 16 << 10
 
 // code lists the parts of an executable mapping that hold functions of the tick, by the function table
-// of the runtime. Code that is not of Go counts.
+// of the runtime. Code that is not of Go counts. A generated target is of the tick's packages as a whole.
 func (m mapping) code() (list []mapping) {
+	if strings.HasSuffix(module, "internal/") {
+		return []mapping{m}
+	}
 	const step = 512 // bytes; the functions of a package lie together, and each look-up may allocate
 	for at := m.start; at < m.end; at += codePart {
 		end := min(at+codePart, m.end)
