@@ -124,10 +124,11 @@ func (p *StatusBlock) ReadLedger(next *uint64, f func(e *LateTick)) (lost uint64
 
 // times measures a tick for the ledger.
 type times struct {
-	real   bool  // measure phases and the thread's counters; false in a simulation
-	last   int64 // latest reading of the clock, ns
-	ended  int64 // end of the last tick, ns
-	began  int64 // start of this tick, ns
+	now    func() int64 // the clock, ns
+	real   bool         // measure phases and the thread's counters; false in a simulation
+	last   int64        // latest reading of the clock, ns
+	ended  int64        // end of the last tick, ns
+	began  int64        // start of this tick, ns
 	before sched.Usage
 	usage  sched.Usage
 	entry  LateTick // ledger entry of this tick, used if it is late
@@ -135,7 +136,7 @@ type times struct {
 
 //go:nosplit
 func (t *times) begin() {
-	t.began = sched.Now()
+	t.began = t.now()
 	t.last = t.began
 	t.entry = LateTick{}
 }
@@ -147,7 +148,7 @@ func (t *times) addPhase(p Phase) {
 	if !t.real {
 		return
 	}
-	now := sched.Now()
+	now := t.now()
 	t.entry.Spent[p] += now - t.last
 	t.last = now
 }
@@ -159,7 +160,7 @@ func (t *times) addPhase(p Phase) {
 //go:nosplit
 func (l *Loop) recordTick(woke, first, n int64) {
 	t, e := &l.times, &l.times.entry
-	ended := sched.Now()
+	ended := t.now()
 	l.status.Work.Record(ended - t.began)
 	e.LateNs = woke - l.grid.Due(first)
 	if t.real {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"time"
 
 	"lockstep/io/can"
 	"lockstep/io/sigmap"
@@ -145,7 +146,11 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	l.inputs = NewInputs(cfg.Inputs, maps, int64(cfg.Period), cfg.Start, changer)
 	l.wire = make([]wireClock, len(buses))
 	l.arrivals, l.departures, l.calls = make([]arrival, rx), make([]departure, tx), newCalls()
-	l.times.real = len(buses) > 0 && !cfg.Virtual
+	l.times.real, l.times.now = len(buses) > 0 && !cfg.Virtual, sched.Now
+	if !l.times.real { // a simulation may give up its processor, and need not make a system call
+		began := time.Now()
+		l.times.now = func() int64 { return int64(time.Since(began)) }
+	}
 	copy(l.U, cfg.Start)
 	return l, nil
 }
@@ -204,7 +209,9 @@ func (l *Loop) countMissed(woke, n int64) int64 {
 		l.status.Late.Record(woke - l.grid.Due(before+1+i))
 	}
 	lost := max(0, n-1)
-	l.status.Missed.Store(l.status.Missed.Load() + uint64(lost))
+	if lost > 0 {
+		l.status.Missed.Store(l.status.Missed.Load() + uint64(lost))
+	}
 	switch {
 	case lost == 0:
 	case l.cfg.Overrun.Policy == Stop:
@@ -247,7 +254,9 @@ func (l *Loop) stepAndSend(n int64) {
 
 	l.send(now, true)
 	l.times.addPhase(Send)
-	l.status.Behind.Store(uint64(l.behind))
+	if behind := uint64(l.behind); behind != l.status.Behind.Load() { // a store costs more than a load
+		l.status.Behind.Store(behind)
+	}
 }
 
 // dropMissed passes n points of a run that ended because n-1 of them were missed. The plant's

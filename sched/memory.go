@@ -1,9 +1,13 @@
 package sched
 
 import (
+	"debug/elf"
 	"fmt"
 	"os"
+	"reflect"
+	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -193,10 +197,114 @@ func lockMemory(list []mapping) *Missing {
 	return nil
 }
 
+// tickPackages are the packages whose code a tick runs: those of lockstep, below its module, and others,
+// without those of the runtime. The rest of the executable starts the run, reads files or draws charts.
+var tickPackages = [2][]string{
+	{"io/can", "io/sigmap", "model/kernel", "rt", "rt/fault", "rt/target", "sched"},
+	{"main", "golang.org/x/sys/unix", "math", "math/bits", "sync/atomic", "syscall", "internal/abi", "internal/bytealg", "internal/cpu"},
+}
+
+// module is the path below which the packages of lockstep lie.
+var module = strings.TrimSuffix(reflect.TypeFor[mapping]().PkgPath(), "sched")
+
+// isOfTick reports whether a tick may run a function, by its name in the executable. Compilers compare
+// values of a type by a function type:.eq.NAME.
+func isOfTick(function string) bool {
+	folder, name := "", strings.TrimPrefix(function, "type:.eq.")
+	generic := strings.IndexAny(name+"[", "[")
+	if i := strings.LastIndexByte(name[:generic], '/'); i >= 0 {
+		folder, name = name[:i+1], name[i+1:]
+	}
+	path, _, _ := strings.Cut(name, ".")
+	path = folder + path
+	if own, ok := strings.CutPrefix(path, module); ok {
+		return slices.Contains(tickPackages[0], own)
+	}
+	return path == "runtime" || strings.HasPrefix(path, "internal/runtime/") || slices.Contains(tickPackages[1], path)
+}
+
+// codePart is the granularity at which code counts, bytes. The kernel maps a file around a fault by as
+// much.
+const codePart = 16 << 10
+
+// code lists the parts of an executable mapping that hold functions of the tick, by the function table
+// of the runtime. Code that is not of Go counts. A generated target is of the tick's packages as a whole.
+func (m mapping) code() (list []mapping) {
+	if strings.HasSuffix(module, "internal/") {
+		return []mapping{m}
+	}
+	const step = 512 // bytes; the functions of a package lie together, and each look-up may allocate
+	for at := m.start; at < m.end; at += codePart {
+		end := min(at+codePart, m.end)
+		for pc := at; pc < end; pc += step {
+			if f := runtime.FuncForPC(uintptr(pc)); f != nil && !isOfTick(f.Name()) {
+				continue
+			}
+			if n := len(list); n > 0 && list[n-1].end == at {
+				list[n-1].end = end
+			} else {
+				part := m
+				part.start, part.end = at, end
+				list = append(list, part)
+			}
+			break
+		}
+	}
+	return list
+}
+
+// without lists m without the whole pages from start to end.
+func (m mapping) without(start, end uint64) []mapping {
+	size := uint64(os.Getpagesize())
+	start, end = (start+size-1)/size*size, end/size*size
+	if start >= end || start < m.start || end > m.end {
+		return []mapping{m}
+	}
+	before, after := m, m
+	before.end, after.start = start, end
+	return slices.DeleteFunc([]mapping{before, after}, func(p mapping) bool { return p.start == p.end })
+}
+
+// reachableByTick lists reachable without the code of other packages, and without the runtime's table of
+// functions, which stack growth, tracebacks and garbage collection read.
+func reachableByTick() ([]mapping, error) {
+	all, err := reachable()
+	if err != nil {
+		return nil, err
+	}
+	exe, _ := os.Executable()
+	table := &elf.Section{}
+	if f, err := elf.Open("/proc/self/exe"); err == nil {
+		defer f.Close()
+		if s := f.Section(".gopclntab"); s != nil {
+			table = s
+		}
+	}
+	var list []mapping
+	for _, m := range all {
+		parts := []mapping{m}
+		switch {
+		case m.name != exe || m.write:
+		case m.exec:
+			parts = m.code()
+		default:
+			parts = m.without(table.Addr, table.Addr+table.Size)
+		}
+		list = append(list, parts...)
+	}
+	// What start-up has used of the rest need not stay; the file has it.
+	for _, m := range all {
+		if m.name == exe && !m.write {
+			_, _, _ = unix.RawSyscall(unix.SYS_MADVISE, uintptr(m.start), uintptr(m.end-m.start), unix.MADV_DONTNEED)
+		}
+	}
+	return list, nil
+}
+
 // keepPresent makes the memory that the tick may reach present and locks it; nil: locked.
 func keepPresent() (missing *Missing) {
 	for range 2 { // a mapping may disappear meanwhile: the second list is without it
-		list, err := reachable()
+		list, err := reachableByTick()
 		if err != nil {
 			m := missingMemory(err.Error())
 			return &m

@@ -2,6 +2,8 @@ package sched
 
 import (
 	"os"
+	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -110,5 +112,89 @@ func TestLockedMemoryIsLockedAndPresent(t *testing.T) {
 	}
 	if missing := lockMemory([]mapping{{start: 0, end: 1 << 60}}); missing == nil || !strings.Contains(missing.What, "needs 1099511627776 MB, more than half of the host's memory") {
 		t.Errorf("memory of 2^60 bytes: %+v", missing)
+	}
+}
+
+// The code of a tick is //go:nosplit. A package with such code that is missing from tickPackages would
+// have page faults in a run.
+func TestEveryPackageWithCodeOfTheTickIsKeptPresent(t *testing.T) {
+	seen := 0
+	for _, dir := range []string{"sched", "rt", "rt/fault", "rt/target", "io/can", "io/sigmap", "model", "model/kernel"} {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", dir, len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(file, "_test.go") || !strings.Contains(string(text), "\n//go:nosplit\n") {
+				continue
+			}
+			if seen++; !isOfTick("lockstep/" + dir + ".(*T).f") {
+				t.Errorf("%s has code of the tick, but its package is not in tickPackages", file)
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d files have code of the tick", seen)
+	}
+}
+
+func TestCodeOfTheTickIsToldByItsName(t *testing.T) {
+	for name, want := range map[string]bool{
+		"lockstep/rt.(*Loop).Tick": true, "lockstep/rt/fault.(*Set).DisturbInputs": true, "type:.eq.lockstep/io/can.Frame": true,
+		"lockstep/sched.onThread[go.shape.int]": true, "main.(*Plant).Step": true, "runtime.memmove": true, "internal/runtime/atomic.Load": true,
+		"lockstep/rt/plot.Draw": false, "lockstep/io/yamlfile.Read": false, "runtime/pprof.StartCPUProfile": false, "type:.eq.[2]string": false,
+		"slices.IndexFunc[go.shape.[]lockstep/rt.Entry]": false, "fmt.Sprintf": false, "": false,
+	} {
+		if got := isOfTick(name); got != want {
+			t.Errorf("%q: of the tick %v, want %v", name, got, want)
+		}
+	}
+}
+
+// The function of this package that reads the clock is present; most code of this program, such as that
+// of package testing, is not counted.
+func TestOnlyCodeOfTheTickIsReachableByIt(t *testing.T) {
+	all, err := reachable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := reachableByTick()
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := func(list []mapping) (n uint64) {
+		for _, m := range list {
+			if m.exec && m.advice() != 0 {
+				n += m.end - m.start
+			}
+		}
+		return n
+	}
+	at := uint64(reflect.ValueOf(Now).Pointer())
+	if !slices.ContainsFunc(list, func(m mapping) bool { return m.exec && m.start <= at && at < m.end }) {
+		t.Errorf("the code of Now, at %x, is not reachable", at)
+	}
+	if n, most := size(list), size(all); n == 0 || n > most*3/4 {
+		t.Errorf("%d of %d bytes of code are reachable by the tick", n, most)
+	}
+}
+
+func TestPagesWithoutATableAreTheOthers(t *testing.T) {
+	page := uint64(os.Getpagesize())
+	m := mapping{start: 10 * page, end: 20 * page, read: true}
+	for _, c := range []struct{ start, end, size uint64 }{
+		{12*page + 1, 15*page + 1, 8}, {10 * page, 20 * page, 0}, {10 * page, 12 * page, 8}, {0, 0, 10}, {5 * page, 15 * page, 10}, {12, 12*page - 1, 10},
+	} {
+		n := uint64(0)
+		for _, part := range m.without(c.start, c.end) {
+			n += part.end - part.start
+		}
+		if n != c.size*page {
+			t.Errorf("without %x to %x: %d pages, want %d", c.start, c.end, n/page, c.size)
+		}
 	}
 }

@@ -41,6 +41,7 @@ var opens = map[string]string{
 	"sched/hostinfo/files.go ReadFile":          "/proc, /sys and /etc",
 	"sched/hostinfo/fingerprint.go StolenTicks": "/proc",
 	"sched/memory.go reachable":                 "/proc",
+	"sched/memory.go reachableByTick":           "/proc",
 	"sched/unixdiag.go boundNames":              "/proc",
 }
 
