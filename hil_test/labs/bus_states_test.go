@@ -98,15 +98,17 @@ func TestLabStatesOfAControllerAreReported(t *testing.T) {
 	}
 	card := newAdapter(t)
 	lab.Shell(t, "ip link set "+card.bus+" up type can bitrate 500000")
-	statesAreReported(t, card)
+	statesAreReported(t, card, "-besteffort")
+	busOffIsSafe(t, card, "-besteffort") // TEMP
 	passiveAtTheStart(t, card)
 	offAtTheStart(t, card)
 	downAtTheStart(t, card)
 }
 
-func statesAreReported(t *testing.T, card *adapter) {
+// statesAreReported takes the card through all its states while a bench runs on it.
+func statesAreReported(t *testing.T, card *adapter, args ...string) {
 	log := filepath.Join(t.TempDir(), "run.rec")
-	b := ticking(t, card.bus, []lab.Edit{{"    database: ", "    recover: restart after 300 ms\n    database: "}}, "-besteffort", "-record", log)
+	b := ticking(t, card.bus, []lab.Edit{{"    database: ", "    recover: restart after 300 ms\n    database: "}}, append(args, "-record", log)...)
 	for _, s := range []struct{ message, line string }{
 		{"sw000100", "bus drive is error-warning (100/0)"}, {"sp000130", "bus drive is error-passive (130/0)"}, {"sa000010", ""},
 		{"e1a", ""}, {"e3bcs", ""}, {"sb000256", "bus drive is off"},
@@ -117,10 +119,7 @@ func statesAreReported(t *testing.T, card *adapter) {
 		}
 	}
 	b.AwaitStatus(1) // the supervisor tries to restart the card, which slcan refuses
-	lab.Shell(t, "ip link set "+card.bus+" down")
-	b.AwaitOutput("bus drive is down")
-	lab.Shell(t, "ip link set "+card.bus+" up")
-	awaitBus(b.Bench)
+	card.repair(b)
 	b.stop()
 	f := reportOfBus(b.Bench)
 	want := []string{"error-warning", "error-passive", "error-active", "bus-off", "down", "error-active"}
@@ -136,8 +135,8 @@ func statesAreReported(t *testing.T, card *adapter) {
 	}
 	lines := strings.Join(texts, "\n")
 	for _, words := range [][]string{
-		{"drive", "can0", "error-passive", "130"}, {"drive", "can0", "bus-off"},
-		{"restart can0: operation not supported", "ip link set can0 up"}, // slcan cannot
+		{"drive", card.bus, "error-passive", "130"}, {"drive", card.bus, "bus-off"},
+		{"restart " + card.bus + ": operation not supported", "ip link set " + card.bus + " up"}, // slcan cannot
 	} {
 		if !anyLine(lines, words...) {
 			t.Errorf("the report has no line with %q:\n%s", words, lines)
@@ -147,6 +146,39 @@ func statesAreReported(t *testing.T, card *adapter) {
 		t.Errorf("bus events in the record %q, in the report %q", got, texts)
 	}
 	t.Logf("%s", &b.Out)
+}
+
+// repair sets a card down and up, as a person does after bus-off, and waits until the bus of the bench works.
+func (a *adapter) repair(b *rtBench) {
+	a.t.Helper()
+	lab.Shell(a.t, "ip link set "+a.bus+" down")
+	b.AwaitOutput("bus drive is down")
+	lab.Shell(a.t, "ip link set "+a.bus+" up")
+	awaitBus(b.Bench)
+}
+
+// busOffIsSafe takes the card off the bus under a bench with bus_off: safe. The repaired card sends the safe
+// values and nothing else.
+func busOffIsSafe(t *testing.T, card *adapter, args ...string) {
+	earlier := len(card.speeds(0).Data)
+	b := ticking(t, card.bus, []lab.Edit{{"bus_off: continue", "bus_off: safe"}}, args...)
+	lab.Await(t, "20 Speeds on the card", func() bool { return len(card.speeds(earlier).Data) >= 20 })
+	card.report("sb000256")
+	b.AwaitOutput("bus drive is off")
+	off := len(card.speeds(0).Data)
+	card.repair(b)
+	lab.Await(t, "20 Speeds on the repaired card", func() bool { return len(card.speeds(off).Data) >= 20 })
+	b.Signal(syscall.SIGINT)
+	if code := b.Wait(); code != 1 {
+		t.Errorf("exit %d, want 1\n%s%s", code, &b.Out, &b.Err)
+	}
+	lab.CheckFallToSafe(t, card.speeds(earlier))
+	if slices.Contains(lab.SafeSpeeds(card.speeds(off)), false) {
+		t.Error("the repaired card sends values of the plant")
+	}
+	if f := reportOfBus(b.Bench); f.Offs != 1 || !slices.Equal(f.states(), []string{"bus-off", "down", "error-active"}) {
+		t.Errorf("bus-off %d times, states %q; want bus-off once, then down and error-active", f.Offs, f.states())
+	}
 }
 
 // awaitBus waits for a status line without a bus state: the bus works.

@@ -43,6 +43,7 @@ func TestLabPreemptRT(t *testing.T) {
 		{"CardDownAndUpIsCountedAndTheRunGoesOn", cardDownAndUp},
 		{"OverrunOfACardIsReported", overrun},
 		{"FalseBusOffIsCorrectedByTheKernel", falseBusOff},
+		{"ErrorsAndBusOffOfACardAreReportedAndHaveTheirEffect", cardErrors},
 		{"TargetKilledLeavesTheSafeStateOnTheBus", func(t *testing.T) { targetKilled(t, syscall.SIGKILL) }},
 		{"TargetCrashedLeavesTheSafeStateOnTheBus", func(t *testing.T) { targetKilled(t, syscall.SIGSEGV) }},
 		{"TargetKilledOnAnOverloadedHostFallsToTheSafeStateInTime", targetKilledOverloaded},
@@ -386,4 +387,13 @@ func falseBusOff(t *testing.T) {
 			t.Errorf("%s", c.Text)
 		}
 	}
+}
+
+// cardErrors runs the bench on a card that the test plays: the two emulated ones have no errors.
+func cardErrors(t *testing.T) {
+	t.Cleanup(killTargets)
+	card := newAdapter(t)
+	lab.Shell(t, "ip link set "+card.bus+" up type can bitrate 500000")
+	statesAreReported(t, card)
+	busOffIsSafe(t, card)
 }

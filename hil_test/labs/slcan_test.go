@@ -1,7 +1,10 @@
 package labs
 
 import (
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"slices"
@@ -14,27 +17,22 @@ import (
 )
 
 // adapter emulates a CAN card on a serial line. Linux drives it with slcan, a real driver with the
-// states, counters and error frames of all CAN drivers. The test sends the messages of the card;
-// frames sent to the card are discarded.
+// states, counters and error frames of all CAN drivers. The test sends the messages of the card.
 type adapter struct {
-	t    *testing.T
-	line *os.File
-	bus  string
+	t       *testing.T
+	line    *os.File
+	bus     string
+	written lab.Output // by the driver, to the card
 }
 
 // nSLCAN is the line discipline: linux/tty.h, N_SLCAN.
 const nSLCAN = 17
 
-// newAdapter connects an adapter. Its interface is down.
+// newAdapter connects an adapter to a pseudoterminal. Its interface is down. It is removed with the test.
 func newAdapter(t *testing.T) *adapter {
 	t.Helper()
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		t.Fatal(err)
-	}
 	before := interfaces(t)
-	lab.Shell(t, fmt.Sprintf("insmod /usr/lib/uml/modules/%s/kernel/drivers/net/can/slcan/slcan.ko", unix.ByteSliceToString(u.Release[:])))
-	// An old pair of terminals, which must be blocking and not in the poller of the Go runtime.
+	// Blocking, and not in the poller of the Go runtime.
 	open := func(path string) int {
 		fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -42,7 +40,13 @@ func newAdapter(t *testing.T) *adapter {
 		}
 		return fd
 	}
-	line, end := open("/dev/ptyp0"), open("/dev/ttyp0")
+	line := open("/dev/ptmx")
+	number, err := unix.IoctlGetInt(line, unix.TIOCGPTN)
+	if err = errors.Join(err, unix.IoctlSetPointerInt(line, unix.TIOCSPTLCK, 0)); err != nil {
+		t.Fatal(err)
+	}
+	end := open(fmt.Sprintf("/dev/pts/%d", number))
+	t.Cleanup(func() { unix.Close(end) }) // the driver removes the interface, and the copy below ends
 	raw, err := unix.IoctlGetTermios(end, unix.TCGETS)
 	if err != nil {
 		t.Fatal(err)
@@ -63,14 +67,25 @@ func newAdapter(t *testing.T) *adapter {
 	if a.bus == "" {
 		t.Fatal("slcan made no interface")
 	}
-	go func() {
-		for b := make([]byte, 4096); ; {
-			if _, err := a.line.Read(b); err != nil {
-				return
-			}
-		}
-	}()
+	go func() { _, _ = io.Copy(&a.written, a.line) }() // until the end of the line, which is an error
 	return a
+}
+
+// speeds returns the frames Speeds that the card was given to send, without the first ones.
+func (a *adapter) speeds(without int) *lab.Frames {
+	a.t.Helper()
+	f := new(lab.Frames)
+	for frame := range strings.SplitSeq(a.written.String(), "\r") {
+		if text, ok := strings.CutPrefix(frame, "t2008"); ok && len(text) == 16 {
+			data, err := hex.DecodeString(text)
+			if err != nil {
+				a.t.Fatalf("%q: %v", frame, err)
+			}
+			f.Data = append(f.Data, data)
+		}
+	}
+	f.Data = f.Data[min(without, len(f.Data)):]
+	return f
 }
 
 // interfaces returns the names of the network interfaces.
