@@ -118,7 +118,10 @@ func statesAreReported(t *testing.T, card *adapter, args ...string) {
 		}
 	}
 	b.AwaitStatus(1) // the supervisor tries to restart the card, which slcan refuses
-	card.repair(b)
+	lab.Shell(t, "ip link set "+card.bus+" down")
+	b.AwaitOutput("bus drive is down")
+	lab.Shell(t, "ip link set "+card.bus+" up")
+	awaitBus(b.Bench)
 	b.stop()
 	f := reportOfBus(b.Bench)
 	want := []string{"error-warning", "error-passive", "error-active", "bus-off", "down", "error-active"}
@@ -147,15 +150,6 @@ func statesAreReported(t *testing.T, card *adapter, args ...string) {
 	t.Logf("%s", &b.Out)
 }
 
-// repair sets a card down and up, as a person does after bus-off, and waits until the bus of the bench works.
-func (a *adapter) repair(b *rtBench) {
-	a.t.Helper()
-	lab.Shell(a.t, "ip link set "+a.bus+" down")
-	b.AwaitOutput("bus drive is down")
-	lab.Shell(a.t, "ip link set "+a.bus+" up")
-	awaitBus(b.Bench)
-}
-
 // busOffIsSafe takes the card off the bus under a bench with bus_off: safe. The repaired card sends the safe
 // values and nothing else.
 func busOffIsSafe(t *testing.T, card *adapter) {
@@ -163,9 +157,11 @@ func busOffIsSafe(t *testing.T, card *adapter) {
 	b := ticking(t, card.bus, []lab.Edit{{"bus_off: continue", "bus_off: safe"}})
 	lab.Await(t, "20 Speeds on the card", func() bool { return len(card.speeds(earlier).Data) >= 20 })
 	card.report("sb000256")
-	b.AwaitOutput("bus drive is off")
+	b.AwaitOutput("SAFE since ") // the status line then shows no state of the bus
 	off := len(card.speeds(0).Data)
-	card.repair(b)
+	lab.Shell(t, "ip link set "+card.bus+" down")
+	b.AwaitStatus(2)
+	lab.Shell(t, "ip link set "+card.bus+" up")
 	lab.Await(t, "20 Speeds on the repaired card", func() bool { return len(card.speeds(off).Data) >= 20 })
 	b.Signal(syscall.SIGINT)
 	if code := b.Wait(); code != 1 {
