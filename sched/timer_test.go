@@ -80,9 +80,9 @@ func TestTimerCountsEveryPointOnce(t *testing.T) {
 	})
 }
 
-// lateness returns the median lateness of a timer over several hundred points, ns,
+// lateness returns a quantile of the lateness of a timer over several hundred points, ns,
 // which it counts as the clock does.
-func lateness(t *testing.T, sleep string, spin, period time.Duration) int64 {
+func lateness(t *testing.T, sleep string, spin, period time.Duration, quantile float64) int64 {
 	t.Helper()
 	tk, err := NewTimer(sleep, period, spin)
 	if err != nil {
@@ -97,7 +97,7 @@ func lateness(t *testing.T, sleep string, spin, period time.Duration) int64 {
 		k += point(t, tk, k)
 		h.Record(Now() - tk.Grid().Due(k))
 	}
-	return h.Quantile(0.5)
+	return h.Quantile(quantile)
 }
 
 // A timer that slept for a period, not until an instant, would be late by anything
@@ -108,7 +108,7 @@ func TestTimerDoesNotDrift(t *testing.T) {
 		var late int64
 		ms := time.Duration(1)
 		for ; ms <= 8; ms *= 2 {
-			if late = lateness(t, k.sleep, k.spin, ms*time.Millisecond); late < int64(ms)*1e6/4 {
+			if late = lateness(t, k.sleep, k.spin, ms*time.Millisecond, 0.5); late < int64(ms)*1e6/4 {
 				break
 			}
 		}
@@ -121,16 +121,18 @@ func TestTimerDoesNotDrift(t *testing.T) {
 
 func TestSpinRemovesTheWakeUpLatency(t *testing.T) {
 	for _, sleep := range []string{Timerfd, Nanosleep} {
+		// The median may be that of the load of others; the fastest wake-ups are those of the timer.
+		const fastest = 0.05
 		var with, without int64
-		for range 5 { // beside the load of others the median is theirs
-			with, without = lateness(t, sleep, 250*time.Microsecond, time.Millisecond), lateness(t, sleep, 0, time.Millisecond)
-			if with < without/4 {
+		for range 5 {
+			with = lateness(t, sleep, 250*time.Microsecond, time.Millisecond, fastest)
+			if without = lateness(t, sleep, 0, time.Millisecond, fastest); with < without/4 {
 				break
 			}
 		}
-		t.Logf("%s: median lateness %d ns with a spin of 250 us, %d ns without", sleep, with, without)
+		t.Logf("%s: lateness %d ns with a spin of 250 us, %d ns without", sleep, with, without)
 		if !(with < without/4) {
-			t.Errorf("%s: median lateness %d ns with a spin, %d ns without; want less than a quarter", sleep, with, without)
+			t.Errorf("%s: lateness %d ns with a spin, %d ns without; want less than a quarter", sleep, with, without)
 		}
 	}
 }
@@ -203,7 +205,7 @@ func TestSpinDoesNotDelayALatePoint(t *testing.T) {
 		defer tk.Close()
 		for _, pause := range []time.Duration{0, period * 5 / 2} {
 			if !lateBeforePoint2(t, tk) {
-				t.Errorf("%s: 20 times Wait, called %v before point 2, ended after it", sleep, MaxSpin*3/4)
+				t.Errorf("%s: 100 times Wait, called %v before point 2, ended after it", sleep, MaxSpin*3/4)
 			}
 			time.Sleep(pause)
 			point(t, tk, 1)
@@ -215,11 +217,13 @@ func TestSpinDoesNotDelayALatePoint(t *testing.T) {
 // returns 1 before that point; false: the host is late whenever it is tried.
 func lateBeforePoint2(t *testing.T, tk *Timer) bool {
 	t.Helper()
-	for range 20 {
+	for range 100 {
 		if err := tk.Start(); err != nil {
 			t.Fatal(err)
 		}
 		due := tk.Grid().Due(2)
+		// A busy host lets a thread run soon that has slept, and one that spins for long not.
+		time.Sleep(time.Duration(due-Now()) - MaxSpin)
 		for Now() < due-int64(MaxSpin)*3/4 {
 		}
 		if n, after := tk.Wait(), Now(); after < due {
@@ -319,13 +323,16 @@ func TestSpinEndsAlsoBeforeItsGridPoint(t *testing.T) {
 	}
 	tk := &Timer{spin: int64(200 * time.Microsecond)}
 	times := math.Inf(1)
-	for range 5 { // the host may count time of others
+	for range 25 { // the host may count time of others
 		readings := cost(func() {
 			for range tk.spin / minClockRead {
 				Now()
 			}
 		})
 		times = min(times, float64(cost(func() { tk.spinUntil(math.MaxInt64) }))/float64(readings))
+		if times < 10 {
+			break
+		}
 	}
 	if !(times < 10) {
 		t.Errorf("a spin takes %.1f times as long as its readings", times)

@@ -185,6 +185,51 @@ func TestCommandsInsideAStepMoveThePlantAsItsOwnTablesDo(t *testing.T) {
 	}
 }
 
+// A kernel that takes over with tables of the same values every few steps moves the plant as one kernel
+// does: the commands of the step, those within their dead times, and their ramps go on. Equal are speeds,
+// modes, torques, events, and the count of ticks, time owed and transitions.
+func TestATakeoverWithEqualTablesChangesNothing(t *testing.T) {
+	const h = 0.01
+	for seed := range uint64(4) {
+		for _, opt := range placesRuns() {
+			r := rand.New(rand.NewPCG(seed, 11))
+			polylines := []polyline{randomPolyline(r, 0, 30, true), randomPolyline(r, -4, 20, true), randomPolyline(r, -10, 10, false)}
+			sys := rig{
+				J: []float64{1.3, 0.7, 0.4}, Springs: []spring{{1, 2, 400, 0.3}}, X0: []float64{10, -3, 0, 0},
+				Frictions: []contact{{W: []float64{1, -1, 0}, K: always(polylines[0][0][1]), Offset: 5}, {W: []float64{0, 0, 1}, K: always(polylines[1][0][1]), Peak: 1.2}},
+				Torques:   []torque{{0, always(polylines[2][0][1])}},
+			}.system()
+			for i, delay := range []float64{0, 0.0183, 0.0037} {
+				sys.Inputs[i].Delay = delay
+			}
+			opt.Places, opt.Driven, opt.Ramped = 12, []bool{true, true, true}, []bool{true, true, false}
+			one, several := start(t, sys, opt), start(t, sys, opt)
+			next, takeovers, transitions := New(several.t), 0, 0
+			for tick := range 90 {
+				for i, c := range polylines {
+					c.command(one, i, h)
+					c.command(several, i, h)
+				}
+				if tick%3 == 2 && next.TakeOver(several.Kernel, several.u) {
+					several.Kernel, next = next, several.Kernel
+					takeovers++
+				}
+				one.step()
+				several.step()
+				transitions += len(one.Events())
+				for j, want := range one.y {
+					if !scalar.EqualWithinAbs(several.y[j], want, 1e-9) {
+						t.Fatalf("seed %d, %v: output %d at tick %d is %.12g after %d takeovers, %.12g without", seed, opt, j, several.tick, several.y[j], takeovers, want)
+					}
+				}
+			}
+			if takeovers < 5 || transitions < 10 {
+				t.Errorf("seed %d, %v: %d takeovers, %d transitions", seed, opt, takeovers, transitions)
+			}
+		}
+	}
+}
+
 // A brake of 3 N·m that bites inside of a step stops J = 2 from 1 rad/s, and a load of 5 N·m breaks
 // the lock inside of another one.
 func TestCommandsInsideAStepLockAndBreakAtTheirInstants(t *testing.T) {

@@ -69,6 +69,27 @@ func TestSpeedStaysWhereAMassChanges(t *testing.T) {
 	}
 }
 
+// The sensor of a shaft that turns at 10 rad/s counts 480 edges in 2π s, on both sides of a change of its
+// inertia, and the time between two edges stays.
+func TestCountOfEdgesGoesOnWhereAnInertiaChanges(t *testing.T) {
+	const turning = `plant: turning
+elements:
+  shaft: {type: inertia, J: 2 kg.m2, w_start: 10 rad/s}
+outputs: {edges: {pulses: shaft, teeth: 48}}
+`
+	a, b := tablesOf(t, turning), tablesOf(t, turning, "J: 2 kg.m2", "J: 3 kg.m2")
+	first, last := changed(t, a, b, nil, 201, 101)
+	for i, y := range []map[string]float64{first, last} {
+		now, pitch := []float64{1.005, 1.51}[i], 2*math.Pi/48
+		count := math.Floor(10*now/pitch + 0.5) // the first edge is half a pitch away
+		age := now - (count-0.5)*pitch/10
+		if y["edges"] != count || !scalar.EqualWithinAbs(y["edges.age"], age, 1e-10) || !scalar.EqualWithinAbs(y["edges.period"], pitch/10, 1e-10) {
+			t.Errorf("after %g s %g edges, age %.12g s, period %.12g s; want %g, %.12g, %.12g",
+				now, y["edges"], y["edges.age"], y["edges.period"], count, age, pitch/10)
+		}
+	}
+}
+
 const braked = `plant: braked
 inputs: {tau: {unit: N.m, default: 0}}
 elements:
