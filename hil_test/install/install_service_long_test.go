@@ -59,12 +59,15 @@ var serviceTests = []subtest{
 	{"SupervisorThatHangsComesBackBySafeValues", func(t *testing.T) {
 		fall(t, "plant safe plant", "Watchdog timeout", func(s, target int) { kill(t, s, syscall.SIGSTOP) })
 	}},
-	{"BothKilledComeBackAfterSilence", func(t *testing.T) {
-		fall(t, "plant", "code=killed, status=9/KILL", func(s, target int) {
-			kill(t, s, syscall.SIGSTOP) // otherwise it sends the safe values first
+	{"SupervisorAndTargetKilledComeBackByTheGuardsSafeValues", func(t *testing.T) {
+		fall(t, "plant safe plant", "code=killed, status=9/KILL", func(s, target int) {
+			kill(t, s, syscall.SIGSTOP) // otherwise it reports the death of the target first
 			kill(t, target, syscall.SIGKILL)
 			kill(t, s, syscall.SIGKILL)
 		})
+	}},
+	{"AllKilledComeBackAfterSilence", func(t *testing.T) {
+		fall(t, "plant", "code=killed, status=9/KILL", func(s, target int) { lab.Shell(t, "systemctl kill -s KILL lockstep@lab") })
 	}},
 	{"SecondServiceOnCardOrCPUIsRefused", secondService},
 	{"StopLeavesSafeValuesThenSilence", stopped},

@@ -257,7 +257,7 @@ func TestAnswersAndRequestsFitTheOpenAPI(t *testing.T) {
 		{"GET", "/stream", "?signal=w1&signal=clutch1.pressure&every=tick", ""}, {"GET", "/stream", "?signal=TCU_Pressure_1.pressure_C1&every=20ms", ""},
 		{"POST", "/mark", "", `{"text": "a mark"}`}, {"POST", "/param", "", `{"values": {"mu_oil": 0.12}}`},
 		{"POST", "/param", "", `{"values": {"mu_oil": "0.3"}}`}, // refused
-		{"POST", "/advance", "", `{"time": "100 ms"}`}, // refused: the run is in real time
+		{"POST", "/advance", "", `{"time": "100 ms"}`},          // refused: the run is in real time
 		{"POST", "/clear", "", `{"names": ["a"]}`}, {"POST", "/release", "", `{"names": ["all"]}`},
 		{"POST", "/clear", "", `{"names": ["a"]}`}, // refused
 		{"POST", "/stop", "", `{"now": false, "wait": false}`},
