@@ -2,6 +2,7 @@ package rt
 
 import (
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"lockstep/sched"
@@ -124,15 +125,31 @@ func (p *StatusBlock) ReadLedger(next *uint64, f func(e *LateTick)) (lost uint64
 
 // times measures a tick for the ledger.
 type times struct {
-	now    func() int64 // the clock, ns
-	real   bool         // measure phases and the thread's counters; false in a simulation
-	last   int64        // latest reading of the clock, ns
-	ended  int64        // end of the last tick, ns
-	began  int64        // start of this tick, ns
-	before sched.Usage
-	usage  sched.Usage
-	entry  LateTick // ledger entry of this tick, used if it is late
+	real      bool                        // measure phases and the thread's counters; false in a simulation
+	start     time.Time                   // of a simulation
+	simulated func(start time.Time) int64 // sinceStart, by an indirect call as in rt/calls.go
+	last      int64                       // latest reading of the clock, ns
+	ended     int64                       // end of the last tick, ns
+	began     int64                       // start of this tick, ns
+	before    sched.Usage
+	usage     sched.Usage
+	entry     LateTick // ledger entry of this tick, used if it is late
 }
+
+// now reads the clock, ns. A simulation need not make the system call of sched.Now, which costs as much as
+// its tick: it may give up its processor.
+//
+//go:noinline
+//go:nosplit
+func (t *times) now() int64 {
+	if t.real {
+		return sched.Now()
+	}
+	return t.simulated(t.start)
+}
+
+// sinceStart returns the time since start, ns.
+func sinceStart(start time.Time) int64 { return int64(time.Since(start)) }
 
 //go:nosplit
 func (t *times) begin() {
@@ -148,7 +165,7 @@ func (t *times) addPhase(p Phase) {
 	if !t.real {
 		return
 	}
-	now := t.now()
+	now := sched.Now()
 	t.entry.Spent[p] += now - t.last
 	t.last = now
 }

@@ -146,11 +146,7 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	l.inputs = NewInputs(cfg.Inputs, maps, int64(cfg.Period), cfg.Start, changer)
 	l.wire = make([]wireClock, len(buses))
 	l.arrivals, l.departures, l.calls = make([]arrival, rx), make([]departure, tx), newCalls()
-	l.times.real, l.times.now = len(buses) > 0 && !cfg.Virtual, sched.Now
-	if !l.times.real { // a simulation may give up its processor, and need not make a system call
-		began := time.Now()
-		l.times.now = func() int64 { return int64(time.Since(began)) }
-	}
+	l.times.real, l.times.start, l.times.simulated = len(buses) > 0 && !cfg.Virtual, time.Now(), sinceStart
 	copy(l.U, cfg.Start)
 	return l, nil
 }

@@ -39,6 +39,7 @@ var tickJumps = map[string][]string{
 	"lockstep/rt.(*Loop).filter":            {faultCode + "FilterReceived"},
 	"lockstep/rt.(*Loop).decodeFrame":       {sigmapCode + "Decode", "lockstep/rt.(*Loop).actsFrom"},
 	"lockstep/rt.(*Loop).actsFrom":          {"lockstep/sched.(*Timer).Now", "lockstep/sched.(*Virtual).Now"},
+	"lockstep/rt.(*times).now":              {}, // the clock of a simulation, which may give up its processor
 	protectionCode + "checksum":             {}, // generated code of a protection, which the command does not have
 	"lockstep/rt.(*Loop).superviseMessages": {sigmapCode + "Tick"},
 	"lockstep/rt.(*Loop).send":              {sigmapCode + "Due", "lockstep/rt.(*Loop).encodeAndSend", "lockstep/rt.(*Loop).sendHeld"},
