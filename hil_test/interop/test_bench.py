@@ -40,3 +40,14 @@ def test_values_have_units_and_a_capture_has_every_tick(bench):
     assert c.units["w4[rad/s]"] == "rad/s" and max(c["w1"]) > 900
     report = bench.stop()
     assert report.clean and report.details["ticks"] >= 40
+
+
+def test_parameter_changes_at_the_tick_that_is_answered(bench):
+    try:
+        at = bench.param(mu_oil=0.12)
+    except lockstep.BenchError as refused:
+        assert "in virtual time parameters change by" in str(refused)
+        return
+    assert 0 < at <= bench.tick and bench.read("mu_oil") == 0.12
+    with pytest.raises(lockstep.BenchError, match="0.2"):
+        bench.param(mu_oil=0.3)

@@ -215,9 +215,9 @@ class Bench:
         return self._change("/release", {"names": list(names)})
 
     def param(self, values=None, /, **more):
-        """Changes parameters of the plant, all at one tick: param(m_car="2000 kg", mu=0.09)."""
-        values = {**(values or {}), **more}
-        return self._change("/param", {n: v if isinstance(v, str) else repr(float(v)) for n, v in values.items()})
+        """Changes parameters of the plant, all at one tick: param(m_car="2000 kg", mu=0.09). A number is in the
+        declared unit."""
+        return self._change("/param", {"values": {**(values or {}), **more}})
 
     def fault(self, **keys):
         """Starts a fault with the keys of a scenario: fault(name="ice", input="mu_left", stuck=0.1, for_="2 s").
