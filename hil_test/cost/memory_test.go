@@ -26,8 +26,8 @@ func statusBytes(t *testing.T, pid int, name string) int {
 	return kB << 10
 }
 
-// maxResident is the memory that the target of the demo may hold, bytes. It holds 38 to 42 MB: the heap
-// grows by 4 MB at a time, and the garbage collection at the start is not the same each time.
+// maxResident is the memory that the target of the demo may hold, bytes. It holds some 41 MB; the heap
+// grows by 4 MB at a time.
 const maxResident = 48 << 20
 
 // The memory of a run is what its tick reaches. The runtime reserves gigabytes.

@@ -38,10 +38,6 @@ const guardLimit = 200 * time.Millisecond
 // processor for its own threads.
 var withoutGC = []string{"GOGC=off", "GOMEMLIMIT=off", "GOMAXPROCS=2"}
 
-// targetGC is the environment of a target. It collects garbage until its loop begins: what is on the heap
-// by then stays present and locked for the whole run.
-var targetGC = []string{"GOGC=25", "GOMEMLIMIT=off", "GOMAXPROCS=2"}
-
 // startGuard starts the guard: this binary as a process of its own, which is the watchdog at a
 // real-time priority below the loop's. The supervisor cannot have that priority: its garbage
 // collector would starve on that CPU, and the watchdog would wait for the collector. Where the

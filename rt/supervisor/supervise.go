@@ -39,7 +39,7 @@ func (r *Session) start() (err error) {
 	if err != nil {
 		return fmt.Errorf("run: target process: %w", err)
 	}
-	if r.Target, err = host.Spawn(r.program, targetGC, r.inherit.target, target.Command); err != nil {
+	if r.Target, err = host.Spawn(r.program, withoutGC, r.inherit.target, target.Command); err != nil {
 		return fmt.Errorf("run: target process: %w", err)
 	}
 	r.startedAt = sched.Now()

@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
@@ -101,7 +100,6 @@ func Run(mark string, makes Maker) error {
 	if latency != nil {
 		defer latency.Close()
 	}
-	debug.SetGCPercent(-1) // waits for a running collection: none may run beside the loop
 	refused := h.Thread.Enter()
 	if !slices.ContainsFunc(refused, func(m sched.Missing) bool { return m.Of == sched.ResourceCPU }) {
 		status.Pinned.Store(1)
