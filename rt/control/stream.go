@@ -132,8 +132,8 @@ func newStreams(r report.View, d *Description) *streams {
 	return s
 }
 
-// readParameters sets the present parameters, of which the changes so far have given values to set, and
-// those after each change of the scenario.
+// readParameters sets the present parameters and those after each change of the scenario. set has the values
+// from the changes so far.
 func (s *streams) readParameters(set []plantfile.Assignment) error {
 	h := s.Handover
 	list, err := h.Parameters(set)

@@ -60,7 +60,7 @@ func (c *Recorder) writeOffer(e *rt.Entry) {
 }
 
 // DigestOfSet returns the digest of the tables of a change of parameters in a record, by the text of its event;
-// "": the event is none.
+// "": there is no such event.
 func DigestOfSet(text string) string {
 	_, digest, _ := strings.Cut(text, digestWord)
 	if !strings.HasPrefix(text, "param ") {

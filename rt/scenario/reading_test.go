@@ -96,10 +96,10 @@ func TestAFractionOfAStepIsRefusedWhereASignalIsAPlainNumber(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{messages.Signal{Len: 1, Factor: 1}, "0.5", "0.5 is between two values of the signal, which has whole steps of 1"},
+		{messages.Signal{Len: 1, Factor: 1}, "0.5", "0.5 is between two values of the signal: its whole steps are 1"},
 		{messages.Signal{Len: 1, Factor: 1}, "1", ""},
-		{messages.Signal{Len: 1, Factor: 100, Unit: "%"}, "50 %", "50 % is between two values of the signal, which has whole steps of 100 %"},
-		{messages.Signal{Len: 4, Factor: 2, Offset: 1}, "4", "4 is between two values of the signal, which has whole steps of 2"},
+		{messages.Signal{Len: 1, Factor: 100, Unit: "%"}, "50 %", "50 % is between two values of the signal: its whole steps are 100 %"},
+		{messages.Signal{Len: 4, Factor: 2, Offset: 1}, "4", "4 is between two values of the signal: its whole steps are 2"},
 		{messages.Signal{Len: 4, Factor: 2, Offset: 1}, "5", ""},
 		{messages.Signal{Len: 8, Factor: 0.1}, "0.25", ""},
 		{messages.Signal{Len: 8, Factor: 1, Unit: "rpm"}, "1.5 rpm", ""},

@@ -123,7 +123,7 @@ func (t *resolvedTarget) checkConstant(text string, v float64) error {
 		isWhole := (s.Unit == "" || s.Unit == "-" || s.Unit == "1") && isInteger(s.Factor) && isInteger(s.Offset)
 		step := (t.FromSI(t.toSI(v)) - s.Offset) / s.Factor
 		if (s.Len == 1 || isWhole) && !isInteger(step) {
-			return fmt.Errorf("%s is between two values of the signal, which has whole steps of %s",
+			return fmt.Errorf("%s is between two values of the signal: its whole steps are %s",
 				text, units.WithUnit(strconv.FormatFloat(math.Abs(s.Factor), 'g', -1, 64), t.Spelled))
 		}
 	}

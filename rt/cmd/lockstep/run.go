@@ -86,8 +86,8 @@ func (a *args) pageFlag() *string {
 	return page
 }
 
-// pagePort returns the port of the live page, "": none, from the flag and the bench file, each of which may
-// be "".
+// pagePort returns the port of the live page; "": there is no page. The flag counts before the bench file,
+// and "" says nothing.
 func pagePort(flag, ofBench string) string {
 	switch port := cmp.Or(flag, ofBench); {
 	case port == "off", port == "" && !term.IsTerminal(int(os.Stdout.Fd())):
