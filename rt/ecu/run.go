@@ -104,6 +104,13 @@ func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{
 	defer ticker.Stop()
 	for err == nil {
 		select {
+		case <-stop: // comes before a cycle that is due
+			err = io.EOF
+			continue
+		default:
+		}
+
+		select {
 		case <-stop:
 			err = io.EOF
 		case err = <-failed:
