@@ -129,6 +129,9 @@ func StartDemoWith(t *testing.T, d time.Duration, edits []Edit, args ...string) 
 func (p *Process) AwaitTicking() {
 	p.T.Helper()
 	p.AwaitOutput("missed")
+	if strings.Contains(p.Out.String(), " (policy ") { // the report of a run that has ended has the word, too
+		p.T.Fatalf("%s: has ended\n%s%s", p.Name, &p.Out, &p.Err)
+	}
 }
 
 // AwaitReport waits for the end of a run and returns its report. The run must end with exit 0 and
