@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"lockstep/hil_test/lab"
+	"lockstep/sched"
 )
 
 // monitorResult is the output of witness.py.
@@ -30,6 +31,10 @@ func TestLabBenchAndUnitDriveOnVcan(t *testing.T) {
 	python.AwaitOutput("listening")
 	tcu := lab.StartUnit(t, "vcan0")
 	bench := lab.StartDemo(t, lab.UntilStopped)
+	bench.AwaitTicking()
+	if locked := lab.StatusKilobytes(t, bench.Target(), "VmLck"); !(locked > 0 && locked<<10 < sched.LockedMemory) {
+		t.Errorf("the target has locked %d kB, want less than %d", locked, sched.LockedMemory>>10)
+	}
 	tcu.AwaitOutputs("gear 2-4-7 engaged", 2) // the last of the seven shifts of 18 s
 	r := bench.Stop()
 	tcu.Signal(syscall.SIGINT)
