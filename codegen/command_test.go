@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"lockstep/hil_test/lab"
 )
 
 // The test compares the files that this process generates with those of the command.
@@ -16,11 +15,7 @@ func TestCommandGeneratesTheSameBytesAsTheLibrary(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, "lockstep/rt/cmd/lockstep").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	names := []string{"coupled-clutches", "powershift", "rail17"}
-	if lab.LongTests() {
-		names = embeddedNames()
-	}
-	for _, name := range names {
+	for _, name := range []string{"coupled-clutches", "powershift", "rail17", "abs-bench", "truck"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "out")

@@ -70,9 +70,10 @@ func (e *LateTick) Phase() Phase {
 // lateWords is the size of an entry in 8-byte words.
 const lateWords = unsafe.Sizeof(LateTick{}) / 8
 
-// ledgerSize is how many entries the status block keeps; the supervisor reads them several times
-// per second.
-const ledgerSize = 512
+// ledgerSize is how many entries the status block keeps: 10 s of late ticks of 5 ms. The supervisor
+// reads them several times per second, but a host whose loop has no CPU of its own may keep it
+// waiting for seconds, and then nearly every tick is late.
+const ledgerSize = 2048
 
 // ledger is a ring of the last entries, with one writer and any number of readers.
 type ledger struct {

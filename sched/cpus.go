@@ -100,7 +100,11 @@ func EnterGuard(priority int, longest time.Duration) error {
 	// Locking all memory as the loop does would take 100 MB. The target reports a host that refuses it.
 	_ = unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT)
 	list, _ := reachable()
-	prefault(slices.DeleteFunc(list, func(m mapping) bool { return !m.exec }))
+	for _, m := range list {
+		if m.exec && m.populate() != nil {
+			touch(uintptr(m.start), uintptr(m.end))
+		}
+	}
 	limit := unix.Rlimit{Cur: uint64(longest.Microseconds()), Max: uint64(longest.Microseconds())}
 	if err := unix.Setrlimit(unix.RLIMIT_RTTIME, &limit); err != nil {
 		return fmt.Errorf("sched: %w", os.NewSyscallError("setrlimit(RLIMIT_RTTIME)", err))

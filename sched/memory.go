@@ -86,8 +86,13 @@ func reachable() ([]mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	const near = 64 << 30 // the runtime places the arenas of the heap one after the other
 	heap := uint64(uintptr(unsafe.Pointer(new([64]byte))))
+	// The runtime places the arenas of the heap one after the other, far from all else. Where the address
+	// space is small, as in user-mode Linux, they lie among the stacks, and only the first one counts.
+	near := uint64(64 << 30)
+	if heap < 1<<38 {
+		near = 0
+	}
 	var list []mapping
 	for _, m := range parseMaps(string(text)) {
 		switch {
@@ -146,11 +151,20 @@ func (m mapping) parts(touched []bool) []mapping {
 // the advice, mappings may disappear meanwhile, and a run counts its page faults.
 func prefault(list []mapping) {
 	for _, m := range list {
-		_, _, _ = unix.RawSyscall(unix.SYS_MADVISE, uintptr(m.start), uintptr(m.end-m.start), uintptr(m.advice()))
+		_ = m.populate()
 		if m.read {
 			touch(uintptr(m.start), uintptr(m.end))
 		}
 	}
+}
+
+// populate makes the pages of m present, on kernels since 5.14.
+func (m mapping) populate() error {
+	_, _, errno := unix.RawSyscall(unix.SYS_MADVISE, uintptr(m.start), uintptr(m.end-m.start), uintptr(m.advice()))
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // touched sums the bytes read by touch, so that the compiler keeps the reads.

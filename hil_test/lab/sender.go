@@ -5,16 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/signal"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/brutella/can"
-
-	"lockstep/rt/ecu"
+	"golang.org/x/sys/unix"
 )
 
 // SendRandom starts a sender of random frames on a bus: rate frames per second, for a number of
@@ -60,11 +61,17 @@ func sender(args []string) int {
 }
 
 func send(args []string) (result sent, err error) {
-	file, err := ecu.Open(args[0])
+	fd, err := unix.Socket(unix.AF_CAN, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.CAN_RAW)
 	if err != nil {
 		return result, err
 	}
-	bus := can.NewReadWriteCloser(file)
+	bus, err := net.InterfaceByName(args[0])
+	if err != nil {
+		return result, err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrCAN{Ifindex: bus.Index}); err != nil {
+		return result, err
+	}
 	var numbers []int
 	for _, text := range args[1:3] {
 		n, err := strconv.Atoi(text)
@@ -91,15 +98,40 @@ func send(args []string) (result sent, err error) {
 	signal.Notify(stop, syscall.SIGTERM)
 	random := rand.New(rand.NewPCG(1, 2))
 	end := time.Duration(seconds) * time.Second
-	for start, n := time.Now(), 0; time.Since(start) < end && len(stop) == 0; n++ {
-		f := can.Frame{ID: ids[n%len(ids)], Length: uint8(random.UintN(9))}
-		binary.LittleEndian.PutUint64(f.Data[:], random.Uint64())
-		if err := bus.WriteFrame(f); err != nil {
-			result.Refused++
-		} else {
-			result.Taken++
+	// A system call is slow in a lab: one call sends all frames that are due.
+	const most = 64
+	var frames [most][can.MaxFrameDataLength + 8]byte
+	var messages [most]struct {
+		unix.Msghdr
+		length, _ uint32
+	}
+	var vectors [most]unix.Iovec
+	for i := range messages {
+		vectors[i] = unix.Iovec{Base: &frames[i][0], Len: uint64(len(frames[i]))}
+		messages[i].Iov, messages[i].Iovlen = &vectors[i], 1
+	}
+	for start, n := time.Now(), 0; time.Since(start) < end && len(stop) == 0; {
+		due := min(most, int(time.Since(start).Seconds()*float64(rate))+1-n)
+		for i := range due {
+			f := can.Frame{ID: ids[(n+i)%len(ids)], Length: uint8(random.UintN(9))}
+			binary.LittleEndian.PutUint64(f.Data[:], random.Uint64())
+			data, err := can.Marshal(f)
+			if err != nil {
+				return result, err
+			}
+			copy(frames[i][:], data)
 		}
-
+		for next := 0; next < due; {
+			taken, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&messages[next])), uintptr(due-next), 0, 0, 0)
+			if errno != 0 { // the first of them was refused
+				result.Refused++
+				next++
+				continue
+			}
+			result.Taken += uint64(taken)
+			next += int(taken)
+		}
+		n += max(due, 0)
 		time.Sleep(time.Until(start.Add(time.Duration(n) * time.Second / time.Duration(rate))))
 	}
 

@@ -73,6 +73,7 @@ def main():
             if m is None:
                 break
             check(m)
+    print("sent", flush=True)
     end = time.monotonic() + 30
     while time.monotonic() < end:  # until the bench stops sending
         m = bus.recv(4)

@@ -17,16 +17,23 @@ func TestLabTwoBenchesRunOnTwoBusesAndAThirdIsRefused(t *testing.T) {
 	}
 	dir := t.TempDir()
 	begin := func(name, bus string) *lab.Bench {
-		b := lab.StartDemoOn(t, bus, lab.UntilStopped, []lab.Edit{{"bench: powershift-bench", "bench: " + name}}, "-besteffort", "-record", filepath.Join(dir, name+".rec"))
+		b := lab.StartDemoOn(t, bus, lab.UntilStopped, []lab.Edit{
+			{"bench: powershift-bench", "bench: " + name},
+			// Two loops share the CPU of a lab. Late by 5 s, a loop of 5 ms ends: skip 1000 is the most.
+			{"period: 5 ms", "period: 10 ms"}, {"Speeds: {cycle: 5 ms", "Speeds: {cycle: 10 ms"}, {"phase: 5 ms, ", ""},
+		}, "-besteffort", "-record", filepath.Join(dir, name+".rec"))
 		b.AwaitTicking()
 		return b
 	}
 	one, two := lab.StartUnit(t, "vcan0"), lab.StartUnit(t, "vcan1")
 	left, right := begin("left", "vcan0"), begin("right", "vcan1")
+	before := lab.Runs(t)
+	if len(before) != 2 {
+		t.Fatalf("%+v\nleft: %s%s\nright: %s%s", before, &left.Out, &left.Err, &right.Out, &right.Err)
+	}
 	lab.CheckRefused(t, []string{"vcan0", "left", fmt.Sprintf("lockstep stop %d", left.Cmd.Process.Pid)},
 		"run", "-bus", "vcan0", "-besteffort")
 	lab.CheckRefused(t, []string{"vcan1", "right", fmt.Sprintf("lockstep stop %d", right.Cmd.Process.Pid)}, "run", "-bus", "vcan1")
-	before := lab.Runs(t)
 	for name, bus := range map[string]string{"left": "drive=vcan0", "right": "drive=vcan1"} {
 		if v := before[name]; v.State != "running" || !slices.Equal(v.Buses, []string{bus}) || v.CPU != 0 {
 			t.Errorf("%s: %+v", name, v)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -356,5 +357,44 @@ func TestFullQueueDropsFramesAndTheUnitContinues(t *testing.T) {
 	}
 	if got := countsOf(t, log.String()); got.Dropped == 0 {
 		t.Errorf("drops are not counted: %v", got)
+	}
+}
+
+// stopped is a line on which the unit is stopped while it writes the first frame of a cycle.
+type stopped struct {
+	line
+	once   sync.Once
+	end    sync.Once
+	stop   chan struct{}
+	closed chan struct{}
+	frames atomic.Int64
+}
+
+func (s *stopped) Write(b []byte) (int, error) {
+	s.once.Do(func() { close(s.stop) })
+	select {
+	case <-s.closed:
+		return 0, os.ErrClosed
+	case <-time.After(10 * time.Millisecond):
+		s.frames.Add(1)
+		return len(b), nil
+	}
+}
+
+func (s *stopped) Close() error {
+	s.end.Do(func() { close(s.closed) })
+	return nil
+}
+
+func TestStoppedUnitSendsTheFramesOfItsLastCycle(t *testing.T) {
+	l := &stopped{line: line{packets: make(chan []byte, 1), failure: io.EOF}, stop: make(chan struct{}), closed: make(chan struct{})}
+	packet, _ := can.Marshal(speeds(turning(first, 2)))
+	l.packets <- packet
+	var log journal
+	if err := Run("powershift", l, &log, l.stop); err != nil {
+		t.Fatal(err)
+	}
+	if got, sent := countsOf(t, log.String()), l.frames.Load(); sent == 0 || got.Cycles*2 != sent {
+		t.Errorf("%d frames sent, %+v: want two frames for each cycle", sent, got)
 	}
 }

@@ -86,9 +86,14 @@ func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{
 
 	packets, failed := make(chan []byte), make(chan error, 1)
 	go func() { failed <- receive(bus, packets, done) }()
-	go func() { // ends a blocked write
+	go func() { // ends a blocked write, but lets a cycle at hand send its frames: it counts as sent
 		select {
 		case <-stop:
+		case <-done:
+			return
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
 			bus.Close()
 		case <-done:
 		}
@@ -98,6 +103,13 @@ func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{
 	ticker := time.NewTicker(unit.period)
 	defer ticker.Stop()
 	for err == nil {
+		select {
+		case <-stop: // comes before a cycle that is due
+			err = io.EOF
+			continue
+		default:
+		}
+
 		select {
 		case <-stop:
 			err = io.EOF

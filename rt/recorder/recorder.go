@@ -313,7 +313,7 @@ func (c *Recorder) drainRing() {
 			c.used = 0
 		}
 
-		if c.w != nil && c.Status.LateCount() > c.late+100 { // the ledger holds only 512 entries
+		if c.w != nil && c.Status.LateCount() > c.late+100 { // the ledger overwrites its oldest entries
 			c.writeEvents()
 		}
 	}

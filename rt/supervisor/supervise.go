@@ -92,8 +92,8 @@ func (r *Session) Close() {
 
 // Limits of waiting, real time.
 const (
-	startTimeout = 30 * time.Second // from the start of the target to its first grid point
-	Grace        = 2 * time.Second  // from the last grid point, or the request to end, to the end of the target
+	startTimeout = time.Minute     // from the start of the target to its first grid point
+	Grace        = 2 * time.Second // from the last grid point, or the request to end, to the end of the target
 )
 
 // checkAffinity notes whether the loop's thread is still pinned to its CPU. The kernel moves the
