@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"lockstep/hil_test/lab"
 )
@@ -25,8 +24,9 @@ func TestLabAPythonProgramIsTheControlUnitOnVcan(t *testing.T) {
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	dump := lab.StartCandump(t, "vcan0")
 	program := fmt.Sprintf("control_unit: {exec: [/usr/bin/python3, %s]}", filepath.Join(client, "examples", "powershift.py"))
-	b := lab.StartDemoOn(t, "vcan0", 4*time.Second, []lab.Edit{{"control_unit: powershift", program}}, "-besteffort")
-	r := b.AwaitReport()
+	b := lab.StartDemoOn(t, "vcan0", lab.UntilStopped, []lab.Edit{{"control_unit: powershift", program}}, "-besteffort")
+	lab.Await(t, "3 s of the program's frames", func() bool { return strings.Count(dump.Out.String(), " 110#") >= 300 })
+	r := b.Stop()
 	byID, _ := lab.EndCandump(t, dump)
 	for _, id := range []string{"110", "111"} {
 		if f := byID[id]; f == nil || len(f.Data) < 100 || uint64(len(f.Data)) > r.RxFrames {
