@@ -240,9 +240,10 @@ class Bench:
     def advance(self, duration):
         """Advances a run in virtual time by a time, such as "100 ms" or 0.1 s. In real time it waits as long.
         Returns the simulated time, s. BenchEnded: the run has ended before."""
+        seconds = _seconds(duration)
         if self.is_virtual:
             return self._advance(_duration(duration))["time_s"]
-        end = self.time + _seconds(duration)
+        end = self.time + seconds
         while (now := self.time) < end:
             time.sleep(min(max(end - now, 0.001), 1))
         return now
@@ -494,12 +495,15 @@ def _duration(d):
 
 
 def _seconds(d):
-    if not isinstance(d, str):
-        return float(d)
-    m = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(ns|us|ms|s|min|h)\s*", d)
-    if m is None:
-        raise ValueError(f"{d!r} is no time like 100 ms")
-    return float(m[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600}[m[2]]
+    seconds = d
+    if isinstance(d, str):
+        m = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(ns|us|ms|s|min|h)\s*", d)
+        if m is None:
+            raise ValueError(f"{d!r} is no time like 100 ms")
+        seconds = float(m[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600}[m[2]]
+    if not 0 <= seconds < math.inf:
+        raise ValueError(f"{d!r} is no time: it is not a number, negative or infinite")
+    return float(seconds)
 
 
 def _holds(parts, values):
