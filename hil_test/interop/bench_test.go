@@ -175,3 +175,29 @@ except lockstep.BenchError as e:
 		t.Error(out)
 	}
 }
+
+// A run whose process is killed has ended for its clients, also in the middle of an answer.
+func TestKilledRunHasEndedForItsClients(t *testing.T) {
+	usePython(t, "pytest")
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"test_killed.py": `
+import lockstep
+import pytest
+
+def test_killed(virtual_bench):
+    lines = virtual_bench._lines(["w1"], "tick")
+    next(lines)
+    virtual_bench._process.kill()
+    virtual_bench._process.wait()
+    virtual_bench.is_virtual = False  # reads the stream only
+    with pytest.raises(lockstep.BenchEnded):
+        next(lines)
+    with pytest.raises(lockstep.BenchEnded):
+        virtual_bench.read("w1")
+`, "powershift-bench": benchtest.DemoText(t)})
+	out := pytest(t, dir, true, "test_killed.py")
+	if !strings.Contains(out, "the run was not clean: the run had ended before") || strings.Contains(out, "PytestUnhandled") ||
+		!strings.Contains(out, "1 passed, 1 error in") {
+		t.Error(out)
+	}
+}

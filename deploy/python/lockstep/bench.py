@@ -345,6 +345,8 @@ class Bench:
             line = json.loads(stream.readline() or b"null")
         except OSError as e:
             raise BenchError(f"{self.name}: the loop stands still: {e}") from e
+        except (http.client.HTTPException, ValueError):  # the supervisor has died within a line
+            line = None
         if line is None or "ended" in line:
             raise BenchEnded(f"{self.name}: the run has ended" + (f": {line['ended']}" if line else ""))
         return line
@@ -402,6 +404,9 @@ class Bench:
             path += "?" + urllib.parse.urlencode([("signal", s) for s in signals])
         try:
             answer = json.loads(self._send(self._connection, method, path, body).read())
+        except http.client.HTTPException as e:
+            self.close()
+            raise BenchEnded(f"{getattr(self, 'name', self._path)}: the run has ended: {e!r}") from e
         except BaseException:
             self.close()  # the answer may still be on its way
             raise
@@ -413,7 +418,7 @@ class Bench:
         try:
             connection.request(method, path, None if body is None else json.dumps(body))
             response = connection.getresponse()
-        except (FileNotFoundError, ConnectionError, http.client.BadStatusLine) as e:
+        except (FileNotFoundError, ConnectionError, http.client.HTTPException) as e:
             raise BenchEnded(f"{name}: the run has ended, or is another user's: {e}") from e
         except OSError as e:
             raise BenchError(f"{name}: {e}") from e
