@@ -175,3 +175,44 @@ except lockstep.BenchError as e:
 		t.Error(out)
 	}
 }
+
+// A supervisor that dies in the middle of an answer has ended the run for its clients.
+func TestAnswerThatIsCutEndsTheRun(t *testing.T) {
+	usePython(t)
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"cut.py": `
+import os, socket, threading
+import lockstep
+
+path = os.path.join(os.getcwd(), "cut.sock")
+door = socket.socket(socket.AF_UNIX)
+door.bind(path)
+door.listen()
+head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+description = b'{"bench": "cut", "period_s": 0.005, "signals": []}'
+answers = [head + b"%x\r\n%s\r\n0\r\n\r\n" % (len(description), description), head + b"40\r\n{\"sig", head + b"40\r\n{\"tick"]
+
+def serve():
+    for answer in answers:
+        with door.accept()[0] as c:
+            c.recv(4096)
+            c.sendall(answer)
+
+threading.Thread(target=serve, daemon=True).start()
+bench = lockstep.Bench(path)
+bench.close()
+try:
+    bench.faults()
+except lockstep.BenchEnded as e:
+    print(e)
+stream = bench._send(lockstep.bench._Connection(path, 30), "GET", "/stream")
+try:
+    bench._sample(stream)
+except lockstep.BenchEnded as e:
+    print(e)
+`})
+	out := runPython(t, dir, false, "cut.py")
+	if strings.Count(out, "cut: the run has ended") != 2 {
+		t.Error(out)
+	}
+}

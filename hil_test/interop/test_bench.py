@@ -11,6 +11,10 @@ def test_gearbox_shifts_up(bench):
     at = bench.wait_until("clutch2.mode == stuck and clutch1.mode == free", timeout="4 s")
     assert 0.7 < at <= bench.time
     bench.expect("w1 > 900 rpm", during="50 ms")
+    for wrong in float("nan"), float("inf"), -1, "-1 s":  # with NaN it would wait for ever
+        for wait in lambda: bench.wait_until("w1 > 1e6 rpm", wrong), lambda: bench.advance(wrong), lambda: bench.capture("w1", wrong):
+            with pytest.raises(ValueError, match="is no time"):
+                wait()
 
 
 def test_fault_and_mark_take_effect_at_their_ticks(bench):

@@ -18,8 +18,14 @@ type Assignment struct {
 	Place       string // location of the assignment in another file, FILE:LINE:COL; "": the command line
 }
 
+// maxAssignment is the longest assignment, bytes. Messages and records repeat it.
+const maxAssignment = 1000
+
 // ParseAssignment reads NAME=VALUE, such as "m_car=2000 kg".
 func ParseAssignment(text string) (Assignment, error) {
+	if len(text) > maxAssignment {
+		return Assignment{}, fmt.Errorf("%.40q... has %d bytes; an assignment has at most %d", text, len(text), maxAssignment)
+	}
 	name, value, ok := strings.Cut(text, "=")
 	a := Assignment{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)}
 	if !ok || a.Name == "" || a.Value == "" {

@@ -103,3 +103,9 @@ func TestWrongParametersAreRefusedWithTheirPosition(t *testing.T) {
 		t.Errorf("a parameter set twice: error %v", err)
 	}
 }
+
+func TestLongAssignmentIsRefusedInAShortMessage(t *testing.T) {
+	if _, err := plantfile.ParseAssignment("m=" + strings.Repeat("(", 50_000)); err == nil || len(err.Error()) > 200 || !strings.Contains(err.Error(), "has 50002 bytes") {
+		t.Errorf("%.300v", err)
+	}
+}

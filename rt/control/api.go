@@ -106,6 +106,9 @@ func (c *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	if r.ContentLength != 0 { // a body that nobody reads is read after the answer, to the end
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(writeTimeout))
+	}
 	if !stops(r) {
 		w.Header().Set("Connection", "close")
 		writeAnswer(w, nil, refused{http.StatusServiceUnavailable, fmt.Errorf("%d clients are connected already: only /stop is answered until one leaves", maxClients)})

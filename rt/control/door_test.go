@@ -126,6 +126,18 @@ func TestEndlessRequestsAreCutOff(t *testing.T) {
 	}
 }
 
+// A client that announces a body and does not send it loses its place, also where nobody reads the body.
+func TestBodyThatDoesNotComeEndsItsConnection(t *testing.T) {
+	c := newControlled(t)
+	conn := c.raw()
+	if _, err := io.WriteString(conn, "GET /status HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, conn); err != nil {
+		t.Errorf("%v, want that the connection is closed", err)
+	}
+}
+
 // A thousand idle connections do not keep a run from being stopped, and leave nothing behind.
 func TestRunIsStoppedAmongAThousandConnections(t *testing.T) {
 	c := newControlled(t)

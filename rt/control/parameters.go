@@ -145,18 +145,30 @@ func (p *parameters) work() {
 		if len(list) == 0 {
 			return
 		}
-		set := p.merge(list)
-		tick, err := p.change(set)
+		p.answer(list)
+	}
+}
+
+// answer makes one change of requests and answers them. If it is refused, each request becomes a change of
+// its own: the values of one client may be those at fault.
+func (p *parameters) answer(list []*paramRequest) {
+	set := p.merge(list)
+	tick, err := p.change(set)
+	if with := (refused{}); err != nil && len(list) > 1 && !(errors.As(err, &with) && with.code == http.StatusGatewayTimeout) {
 		for _, r := range list {
-			a := &Answer{Tick: tick, Time: float64(tick*p.Handover.Tables.PeriodNs) / 1e9, Parameters: texts(set)}
-			for _, v := range r.set {
-				a.Superseded = a.Superseded || !slices.Contains(set, v)
-			}
-			if err != nil {
-				a = nil
-			}
-			r.done <- paramResult{a, err}
+			p.answer([]*paramRequest{r})
 		}
+		return
+	}
+	for _, r := range list {
+		a := &Answer{Tick: tick, Time: float64(tick*p.Handover.Tables.PeriodNs) / 1e9, Parameters: texts(set)}
+		for _, v := range r.set {
+			a.Superseded = a.Superseded || !slices.Contains(set, v)
+		}
+		if err != nil {
+			a = nil
+		}
+		r.done <- paramResult{a, err}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"lockstep/model/plantfile"
 )
 
 // present returns the value of mu_oil at the present tick.
@@ -112,5 +114,26 @@ func TestDescriptionAndStreamFollowAChangeOfParameters(t *testing.T) {
 		if tunable := s.Name == "mu_oil"; s.Tunable != tunable || tunable && *s.Value != 0.15 || s.Kind == ParameterKind && s.Value == nil {
 			t.Errorf("%+v", s)
 		}
+	}
+}
+
+// A change of several requests that is refused is tried by request: a client is refused for its own values only.
+func TestARequestIsNotRefusedForAnotherOne(t *testing.T) {
+	c := newControlled(t)
+	request := func(value string) *paramRequest { // as when the preparation finds what the first look does not
+		return &paramRequest{[]plantfile.Assignment{{Name: "mu_oil", Value: value}}, make(chan paramResult, 1)}
+	}
+	possible, impossible := request("0.15"), request("0.3")
+	p := c.s.parameters
+	p.waiting = []*paramRequest{possible, impossible}
+	p.work()
+	if r := <-possible.done; r.err != nil || r.answer.Parameters["mu_oil"] != "0.15" || r.answer.Superseded {
+		t.Errorf("mu_oil=0.15: %+v, %v", r.answer, r.err)
+	}
+	if r := <-impossible.done; r.err == nil || !strings.Contains(r.err.Error(), "0.3 is outside 0.05 to 0.2") {
+		t.Errorf("mu_oil=0.3: %+v, %v", r.answer, r.err)
+	}
+	if a := c.must("status"); a.Changes != 1 || c.present() != 0.15 {
+		t.Errorf("%d changes, mu_oil %g; want 1 change, 0.15", a.Changes, c.present())
 	}
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"embed"
@@ -13,9 +14,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,8 +29,8 @@ var files embed.FS
 
 // The bounds of the server.
 const (
-	maxConnections = 64              // at once; further ones are closed
-	headerTimeout  = 5 * time.Second // longest time to send a request's header
+	maxConnections = 64              // at once
+	headerTimeout  = 5 * time.Second // longest time to send a request's header, and then its body
 	idleTimeout    = time.Minute     // longest time between two requests of a connection
 	maxHeader      = 64 << 10        // bytes
 )
@@ -60,9 +63,10 @@ func Open(port, bench string, door http.Handler) (*Server, error) {
 	s := &Server{door: door, token: rand.Text(), host: l.Addr().String(), from: l}
 	s.http = http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: log.New(io.Discard, "", 0), // clients that misbehave are no news
+		ErrorLog:    log.New(io.Discard, "", 0), // clients that misbehave are no news
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 	}
-	go s.http.Serve(&limited{Listener: l, places: make(chan struct{}, maxConnections)}) // until Close
+	go s.http.Serve(&limited{Listener: l}) // until Close
 	return s, nil
 }
 
@@ -98,13 +102,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
+	if r.ContentLength != 0 { // a body that nobody reads is read after the answer, to the end
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(headerTimeout))
+	}
 	path, isDoor := strings.CutPrefix(r.URL.Path, "/door/")
 	switch {
 	case !isLoopback(r.Host):
 		refuse(w, http.StatusForbidden, "this server answers to 127.0.0.1 and localhost only")
 	case !isOwn(r):
 		refuse(w, http.StatusForbidden, "another site may not use this page")
-	case isDoor && !s.holdsToken(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")):
+	case isDoor && !s.holdsToken(r, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")):
 		refuse(w, http.StatusUnauthorized, "the token is missing or wrong: open the address that lockstep run has printed")
 	case isDoor:
 		r2 := r.Clone(r.Context())
@@ -112,10 +119,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.door.ServeHTTP(w, r2)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		refuse(w, http.StatusMethodNotAllowed, "only requests below /door/ change something")
-	case r.URL.Path == "/" && !s.holdsToken(r.URL.Query().Get("token")):
+	case r.URL.Path == "/" && !s.holdsToken(r, r.URL.Query().Get("token")):
 		refuse(w, http.StatusUnauthorized, "the token is missing or wrong: open the address that lockstep run has printed")
 	default:
-		serveFile(w, r, cmp.Or(r.URL.Path[1:], "page.html"))
+		serveFile(w, r, cmp.Or(strings.TrimPrefix(r.URL.Path, "/"), "page.html"))
 	}
 }
 
@@ -128,9 +135,16 @@ func serveFile(w http.ResponseWriter, r *http.Request, name string) {
 	http.ServeFileFS(w, r, files, "page/"+name)
 }
 
-// holdsToken reports whether token is the token of the run. It takes the same time for all tokens of that length.
-func (s *Server) holdsToken(token string) bool {
-	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
+// holdsToken reports whether token, of a request, is the token of the run, and marks the connection. It takes the
+// same time for all tokens of that length.
+func (s *Server) holdsToken(r *http.Request, token string) bool {
+	if subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 {
+		return false
+	}
+	if c, ok := r.Context().Value(connKey{}).(*placed); ok {
+		c.trusted.Store(true)
+	}
+	return true
 }
 
 // isLoopback reports whether a Host header names the loopback interface. The port may be another one: that
@@ -165,11 +179,24 @@ func refuse(w http.ResponseWriter, code int, why string) {
 	fmt.Fprintf(w, "{\"error\":%q}\n", why) // why is plain ASCII
 }
 
-// limited is a listener that serves maxConnections connections at once and closes further ones.
+// limited is a listener that serves maxConnections connections at once. A further one displaces the oldest of
+// those that have not shown the token: any user of the host can connect. If all have shown it, it is closed.
 type limited struct {
 	net.Listener
-	places chan struct{}
+
+	mu   sync.Mutex
+	list []*placed // the oldest first
 }
+
+// placed is a connection with a place.
+type placed struct {
+	net.Conn
+	from    *limited
+	trusted atomic.Bool // it has shown the token
+}
+
+// connKey is the key of the connection in the context of a request.
+type connKey struct{}
 
 // Accept returns the next connection that has a place.
 func (l *limited) Accept() (net.Conn, error) {
@@ -178,24 +205,37 @@ func (l *limited) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		select {
-		case l.places <- struct{}{}:
-			return &placed{Conn: conn, places: l.places}, nil
-		default:
-			conn.Close()
+		c := &placed{Conn: conn, from: l}
+		displaced := l.place(c)
+		if displaced != nil {
+			displaced.Close()
+		}
+		if displaced != c {
+			return c, nil
 		}
 	}
 }
 
-// placed is a connection with a place.
-type placed struct {
-	net.Conn
-	places chan struct{}
-	closed sync.Once
+// place gives a connection a place and returns the one that must close for it; nil: none.
+func (l *limited) place(c *placed) (displaced *placed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.list) == maxConnections {
+		i := slices.IndexFunc(l.list, func(o *placed) bool { return !o.trusted.Load() })
+		if i < 0 {
+			return c
+		}
+		displaced = l.list[i]
+		l.list = slices.Delete(l.list, i, i+1)
+	}
+	l.list = append(l.list, c)
+	return displaced
 }
 
 // Close closes the connection and frees its place.
 func (c *placed) Close() error {
-	c.closed.Do(func() { <-c.places })
+	c.from.mu.Lock()
+	c.from.list = slices.DeleteFunc(c.from.list, func(o *placed) bool { return o == c })
+	c.from.mu.Unlock()
 	return c.Conn.Close()
 }

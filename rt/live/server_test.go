@@ -267,23 +267,61 @@ func TestBenchHasItsUsualPortIfItIsFree(t *testing.T) {
 	}
 }
 
+// dial connects to the page, and closes the connection at the end of the test.
+func (o *opened) dial() net.Conn {
+	o.t.Helper()
+	c, err := net.Dial("tcp", o.host)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.t.Cleanup(func() { c.Close() })
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	return c
+}
+
+// exchange sends a request on a connection and returns the first bytes of the answer.
+func exchange(c net.Conn, request string) (string, error) {
+	if _, err := io.WriteString(c, request); err != nil {
+		return "", err
+	}
+	answer := make([]byte, 4096)
+	n, err := c.Read(answer)
+	return string(answer[:n]), err
+}
+
+// Any user of the host can connect: who has the token keeps its connection, and gets a new one.
+func TestConnectionsWithoutTheTokenKeepNobodyOut(t *testing.T) {
+	o := open(t)
+	request := "GET /door/status HTTP/1.1\r\nHost: 127.0.0.1\r\n" + o.bearer() + "\r\n\r\n"
+	known := o.dial()
+	if a, err := exchange(known, request); !strings.HasPrefix(a, "HTTP/1.1 200 ") {
+		t.Fatalf("%q %v", a, err)
+	}
+	for range 3 * maxConnections {
+		o.dial()
+	}
+	for name, c := range map[string]net.Conn{"a connection that has shown the token": known, "a new connection": o.dial()} {
+		if a, err := exchange(c, request); !strings.HasPrefix(a, "HTTP/1.1 200 ") {
+			t.Errorf("%s: %q %v", name, a, err)
+		}
+	}
+}
+
 func TestConnectionsAreBounded(t *testing.T) {
 	o := open(t)
-	var idle []net.Conn
-	for range maxConnections + 8 {
-		c, err := net.Dial("tcp", o.host)
-		if err != nil {
-			t.Fatal(err)
+	request := "GET /door/status HTTP/1.1\r\nHost: 127.0.0.1\r\n" + o.bearer() + "\r\n\r\n"
+	var list []net.Conn
+	for range maxConnections {
+		c := o.dial()
+		if a, err := exchange(c, request); !strings.HasPrefix(a, "HTTP/1.1 200 ") {
+			t.Fatalf("%q %v", a, err)
 		}
-		defer c.Close()
-		idle = append(idle, c)
+		list = append(list, c)
 	}
-	c := idle[len(idle)-1]
-	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
-	if _, err := c.Read(make([]byte, 1)); err == nil {
-		t.Error("the last connection is served")
+	if a, err := exchange(o.dial(), request); err == nil {
+		t.Errorf("one connection more is served: %q", a)
 	}
-	for _, c := range idle {
+	for _, c := range list {
 		c.Close()
 	}
 	for { // the places come free
@@ -293,5 +331,28 @@ func TestConnectionsAreBounded(t *testing.T) {
 			a.Body.Close()
 			break
 		}
+	}
+}
+
+// The server reads a body to its end after the answer, and does not wait for it for ever.
+func TestBodyThatDoesNotComeEndsItsConnection(t *testing.T) {
+	o := open(t)
+	for _, path := range []string{"GET /main.js", "POST /door/set"} {
+		c := o.dial()
+		a, err := exchange(c, path+" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 200000\r\n\r\n")
+		if err != nil || !strings.HasPrefix(a, "HTTP/1.1 ") {
+			t.Fatalf("%s: %q %v", path, a, err)
+		}
+		if _, err := io.Copy(io.Discard, c); err != nil {
+			t.Errorf("%s: %v, want that the connection is closed", path, err)
+		}
+	}
+}
+
+// A request with a whole address may have no path.
+func TestAddressWithoutAPathIsAnswered(t *testing.T) {
+	o := open(t)
+	if a, err := exchange(o.dial(), "GET http://127.0.0.1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); !strings.HasPrefix(a, "HTTP/1.1 ") {
+		t.Errorf("%q %v", a, err)
 	}
 }

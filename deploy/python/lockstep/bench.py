@@ -240,9 +240,10 @@ class Bench:
     def advance(self, duration):
         """Advances a run in virtual time by a time, such as "100 ms" or 0.1 s. In real time it waits as long.
         Returns the simulated time, s. BenchEnded: the run has ended before."""
+        seconds = _seconds(duration)
         if self.is_virtual:
             return self._advance(_duration(duration))["time_s"]
-        end = self.time + _seconds(duration)
+        end = self.time + seconds
         while (now := self.time) < end:
             time.sleep(min(max(end - now, 0.001), 1))
         return now
@@ -344,6 +345,8 @@ class Bench:
             line = json.loads(stream.readline() or b"null")
         except OSError as e:
             raise BenchError(f"{self.name}: the loop stands still: {e}") from e
+        except (http.client.HTTPException, ValueError):  # the supervisor has died within a line
+            line = None
         if line is None or "ended" in line:
             raise BenchEnded(f"{self.name}: the run has ended" + (f": {line['ended']}" if line else ""))
         return line
@@ -401,6 +404,9 @@ class Bench:
             path += "?" + urllib.parse.urlencode([("signal", s) for s in signals])
         try:
             answer = json.loads(self._send(self._connection, method, path, body).read())
+        except http.client.HTTPException as e:
+            self.close()
+            raise BenchEnded(f"{getattr(self, 'name', self._path)}: the run has ended: {e!r}") from e
         except BaseException:
             self.close()  # the answer may still be on its way
             raise
@@ -412,7 +418,7 @@ class Bench:
         try:
             connection.request(method, path, None if body is None else json.dumps(body))
             response = connection.getresponse()
-        except (FileNotFoundError, ConnectionError, http.client.BadStatusLine) as e:
+        except (FileNotFoundError, ConnectionError, http.client.HTTPException) as e:
             raise BenchEnded(f"{name}: the run has ended, or is another user's: {e}") from e
         except OSError as e:
             raise BenchError(f"{name}: {e}") from e
@@ -494,12 +500,15 @@ def _duration(d):
 
 
 def _seconds(d):
-    if not isinstance(d, str):
-        return float(d)
-    m = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(ns|us|ms|s|min|h)\s*", d)
-    if m is None:
-        raise ValueError(f"{d!r} is no time like 100 ms")
-    return float(m[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600}[m[2]]
+    seconds = d
+    if isinstance(d, str):
+        m = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(ns|us|ms|s|min|h)\s*", d)
+        if m is None:
+            raise ValueError(f"{d!r} is no time like 100 ms")
+        seconds = float(m[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600}[m[2]]
+    if not 0 <= seconds < math.inf:
+        raise ValueError(f"{d!r} is no time: it is not a number, negative or infinite")
+    return float(seconds)
 
 
 def _holds(parts, values):

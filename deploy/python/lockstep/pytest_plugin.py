@@ -7,6 +7,7 @@ failure.
 """
 
 import collections
+import http.client
 import json
 import threading
 import time
@@ -90,8 +91,8 @@ class _History(threading.Thread):
         try:
             while line := self._stream.readline():
                 self._lines.append(line)
-        except (OSError, ValueError, AttributeError):
-            pass  # closed
+        except (OSError, ValueError, AttributeError, http.client.HTTPException):
+            pass  # closed, or the supervisor has died
 
     def samples(self):
         """Returns the samples up to now: dictionaries as the door sends them."""
