@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"gonum.org/v1/gonum/floats/scalar"
-
 	"lockstep/model"
 )
 
@@ -123,22 +121,23 @@ func TestInputsThatAreNotFiniteStopThePlantAtAChange(t *testing.T) {
 	}
 }
 
-// A source jumps at a grid point that is late in a run: the rounding of the instants is above the smallest
-// tolerance of time. The change takes the value after the jump, as a step does.
+// A capacity jumps at a grid point that is late in a run: the rounding of the instants is above the smallest
+// tolerance of time. The capacity after the jump holds the load with the new gain, that before it would not.
 func TestChangeAtAJumpLateInARunTakesTheValueAfterIt(t *testing.T) {
 	const h, at = 0.001, 100_000_003
 	jump := math.Nextafter(float64(at)*h, math.Inf(1)) // one rounding late
-	sys := brake(1, table(0, 5, jump, 5, jump, 0.5), always(2)).system()
-	sys.X0[0] = 0
-	one := start(t, sys, Options{Period: period(h)})
+	r := brake(0, table(0, 5, jump, 5, jump, 50), always(2))
+	one := start(t, r.system(), Options{Period: period(h)})
 	one.tick = at - 1
-	one.step()
-	next := New(one.t)
+	if one.step(); one.modeOf(0) != Stuck {
+		t.Fatalf("mode %d before the change, want a lock", one.modeOf(0))
+	}
+	r.Frictions[0].Gain = 0.2
+	next := start(t, r.system(), Options{Period: period(h)})
 	if !next.TakeOver(one.Kernel, one.u) {
 		t.Fatal("refused")
 	}
-	one.Kernel = next
-	if one.step(); !scalar.EqualWithinRel(one.y[0], (2-0.5)*h, 1e-9) && !scalar.EqualWithinRel(one.y[0], (2-0.5)*h/2, 1e-9) {
-		t.Errorf("speed %g rad/s a step after the capacity fell to 0.5 N·m under a load of 2 N·m", one.y[0])
+	if next.step(); next.modeOf(0) != Stuck || next.transOut() != one.transOut() {
+		t.Errorf("mode %d, %g transitions after the change, %g before it; want the lock", next.modeOf(0), next.transOut(), one.transOut())
 	}
 }

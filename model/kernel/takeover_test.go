@@ -234,6 +234,36 @@ func TestLockThatIsOverloadedByTheEndOfAnotherOneEndsWithIt(t *testing.T) {
 	}
 }
 
+const twoPaths = `plant: two-paths
+elements:
+  motor: {type: inertia, J: 1 kg.m2, w_start: 30 rad/s}
+  first: {type: ideal_gear, a: motor, b: shaft1, ratio: 3}
+  second: {type: ideal_gear, a: motor, b: shaft2, ratio: 3.0}
+  clutch1: {type: clutch, a: shaft1, b: load, mu: 1, cgeo: 1 m, fn: 50 N}
+  clutch2: {type: clutch, a: shaft2, b: load, mu: 1, cgeo: 1 m, fn: 80 N}
+  load: {type: inertia, J: 4 kg.m2, w_start: 10 rad/s}
+outputs: {w_motor: {speed: motor}, w_load: {speed: load}}
+`
+
+// Two locks side by side hold one speed. Where the ratio of either one changes, it slips and the other one
+// holds the speed alone: J·w' = 50·(1 - 3/2.5) with J = 9·1 + 4 at the load.
+func TestLockHoldsAloneWhereTheRatioOfItsNeighbourChanges(t *testing.T) {
+	for _, c := range [][3]string{{"clutch1", "fn: 80 N", "ratio: 3}"}, {"clutch2", "fn: 50 N", "ratio: 3.0}"}} {
+		slips, stronger, ratio := c[0], c[1], c[2]
+		text := strings.Replace(twoPaths, stronger, "fn: 500 N", 1)
+		text = strings.Replace(text, "fn: 80 N", "fn: 50 N", 1)
+		first, last := changed(t, tablesOf(t, text), tablesOf(t, text, ratio, "ratio: 2.5}"), nil, 20, 2)
+		if first["clutch1.mode"] != 0 || first["clutch2.mode"] != 0 {
+			t.Fatalf("before the change: modes %g and %g, want locks", first["clutch1.mode"], first["clutch2.mode"])
+		}
+		want := 10 + 50*(1-3/2.5)/13*0.01
+		if last[slips+".mode"] == 0 || !scalar.EqualWithinRel(last["w_load"], want, 1e-12) || !scalar.EqualWithinRel(last["w_motor"], 3*want, 1e-12) {
+			t.Errorf("%s changes: its mode %g, load %.15g, motor %.15g rad/s; want it to slip, %.15g, %.15g",
+				slips, last[slips+".mode"], last["w_load"], last["w_motor"], want, 3*want)
+		}
+	}
+}
+
 const pressed = `plant: pressed
 elements:
   disc: {type: inertia, J: 1 kg.m2, phi_start: 0, w_start: 0}
