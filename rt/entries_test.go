@@ -212,7 +212,7 @@ func TestLoopHoldsOneDescriptorOfASupervisor(t *testing.T) {
 	for i, c := range []*exec.Cmd{first, second, first, nil, second, nil} {
 		id := uint64(0)
 		if c != nil {
-			id = Identity(c.Process.Pid, 1)
+			id = identityOf(c)
 		}
 		b.page.Supervisor.Store(id)
 		b.turn(1)

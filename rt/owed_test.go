@@ -77,7 +77,7 @@ func TestSafetyFollowsTheClockWhileThePlantIsBehind(t *testing.T) {
 		cfg.Supervisor, cfg.Safe = Loss{GoEnd, after * int64(period)}, safeValues(SupervisorGone)
 	})
 	first := sleeper(t)
-	b.page.Supervisor.Store(Identity(first.Process.Pid, 1))
+	b.page.Supervisor.Store(identityOf(first))
 	b.turn(3)
 	b.ticker.Miss(4, 100_000)
 	b.turn(1)

@@ -40,6 +40,7 @@ func (l *Loop) Run() error {
 	for i, b := range l.buses {
 		l.status.BusFD[i].Store(uint64(b.Fd()))
 	}
+	l.supervisor.takeOver(l.status.Supervisor.Load()) // the first tick need not open it
 	l.status.State.Store(uint64(Running))
 	l.start = l.usage()
 	err := l.ticker.Start()

@@ -4,16 +4,25 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"lockstep/sched"
 )
 
 // supervisorWatch is what the loop knows of the supervisor's process.
 type supervisorWatch struct {
-	pid  uint64 // Identity of the process watched; 0: none
-	fd   int    // pidfd of the process; -1: none
-	gone int64  // grid point at which its end was first seen; 0: it runs
-	poll unix.PollFd
-	now  unix.Timespec // zero: poll does not wait
+	who    uint64 // Identity of the process watched; 0: none
+	fd     int    // pidfd of the process, noPidfd or endedProcess
+	gone   int64  // grid point at which its end was first seen; 0: it runs
+	opener sched.ProcessOpener
+	poll   unix.PollFd
+	now    unix.Timespec // zero: poll does not wait
 }
+
+// Values of supervisorWatch.fd.
+const (
+	noPidfd      = -1 // the kernel gives none: before 5.3
+	endedProcess = -2 // the process had ended before it was watched
+)
 
 // end ends the run; the first reason stays. If the bench declares safe values for this end, they
 // are sent at once and then in the frames' cycles.
@@ -54,7 +63,8 @@ func (l *Loop) shutdown(n int64) {
 }
 
 // superviseRun ends the run, or enters the safe state, on a request in the status block, the loss
-// of the supervisor or the loss of a bus. It makes at most three system calls.
+// of the supervisor or the loss of a bus. It makes one system call,
+// and six more when another supervisor takes over.
 //
 //go:nosplit
 func (l *Loop) superviseRun() {
@@ -99,10 +109,10 @@ func (l *Loop) reactToLoss(a Action, r Reason) {
 //go:nosplit
 func (l *Loop) supervisorGone() bool {
 	w := &l.supervisor
-	if pid := l.status.Supervisor.Load(); pid != w.pid {
-		w.takeOver(pid)
+	if who := l.status.Supervisor.Load(); who != w.who {
+		w.takeOver(who)
 	}
-	if w.pid == 0 {
+	if w.who == 0 {
 		return false
 	}
 	if w.gone == 0 && w.hasEnded() {
@@ -111,30 +121,36 @@ func (l *Loop) supervisorGone() bool {
 	return w.gone != 0 && (l.k+l.behind-w.gone)*int64(l.cfg.Period) >= l.cfg.Supervisor.AfterNs
 }
 
-// takeOver watches another process as the supervisor.
+// takeOver watches another process as the supervisor. A later process with the same id is not
+// watched: its start time differs.
 //
 //go:nosplit
-func (w *supervisorWatch) takeOver(pid uint64) {
-	if w.pid != 0 && w.fd >= 0 {
+func (w *supervisorWatch) takeOver(who uint64) {
+	if w.who != 0 && w.fd >= 0 {
 		_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(w.fd), 0, 0)
 	}
-	w.pid, w.fd, w.gone = pid, -1, 0
-	if pid == 0 {
+	w.who, w.fd, w.gone = who, noPidfd, 0
+	if who == 0 {
 		return
 	}
-	fd, _, errno := unix.RawSyscall(unix.SYS_PIDFD_OPEN, uintptr(uint32(pid)), 0, 0)
-	if errno == 0 {
-		w.fd = int(fd)
+	switch fd, _, errno := w.opener.Open(SplitIdentity(who)); errno {
+	case 0:
+		w.fd = fd
+	case unix.ESRCH:
+		w.fd = endedProcess
 	}
 }
 
-// hasEnded reports whether the process has ended. It asks by process id if there is no pidfd:
-// before kernel 5.3, or if the process ended before it was watched.
+// hasEnded reports whether the process has ended. It asks by process id if there is no pidfd.
 //
 //go:nosplit
 func (w *supervisorWatch) hasEnded() bool {
-	if w.fd < 0 {
-		_, _, errno := unix.RawSyscall(unix.SYS_KILL, uintptr(w.pid), 0, 0)
+	switch w.fd {
+	case endedProcess:
+		return true
+	case noPidfd:
+		pid, _ := SplitIdentity(w.who)
+		_, _, errno := unix.RawSyscall(unix.SYS_KILL, uintptr(pid), 0, 0)
 		return errno == unix.ESRCH
 	}
 

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/io/can"
+	"lockstep/sched"
 )
 
 // safeValues returns the values sent in the safe state after ends for reasons: x = -7 m, 77 steps.
@@ -213,13 +214,13 @@ func TestLossOfTheSupervisorTakesTheDeclaredAction(t *testing.T) {
 			cfg.Supervisor = Loss{c.action, int64(c.after) * int64(period)}
 		})
 		first, second := sleeper(t), sleeper(t)
-		b.page.Supervisor.Store(Identity(first.Process.Pid, 1))
+		b.page.Supervisor.Store(identityOf(first))
 		b.turn(9)
 		_ = first.Process.Kill()
 		_ = first.Wait()
 		b.turn(5)
 		if c.attach {
-			b.page.Supervisor.Store(Identity(second.Process.Pid, 2))
+			b.page.Supervisor.Store(identityOf(second))
 		}
 		b.turn(46)
 		if r, s := Reason(b.page.Reason.Load()), Reason(b.page.SafeReason.Load()); r != c.reason || s != c.safe {
@@ -232,6 +233,56 @@ func TestLossOfTheSupervisorTakesTheDeclaredAction(t *testing.T) {
 			t.Errorf("%+v: safe since tick %d", c, b.page.SafeTick.Load())
 		}
 	}
+}
+
+// A process that has the id of the supervisor and started at another time is not the supervisor: it has
+// ended.
+func TestLaterProcessWithTheIDOfTheSupervisorIsNotTheSupervisor(t *testing.T) {
+	for _, differs := range []uint64{1 << 32, 0} {
+		b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Supervisor = Loss{GoEnd, 5 * int64(period)} })
+		later := sleeper(t)
+		b.page.Supervisor.Store(identityOf(later) + differs)
+		b.turn(30)
+		if ended := Reason(b.page.Reason.Load()) == SupervisorGone; ended != (differs != 0) {
+			t.Errorf("start time differs by %d: ended %t, at tick %d", differs>>32, ended, b.page.Ticks.Load())
+		}
+	}
+}
+
+// The first tick need not open the supervisor.
+func TestSupervisorIsWatchedBeforeTheFirstTick(t *testing.T) {
+	b := newBench(t, Overrun{}, func(cfg *Config, _ *integrator) { cfg.Ticks = 1 })
+	who := identityOf(sleeper(t))
+	b.page.Supervisor.Store(who)
+	b.Loop.ticker = startHook{b.ticker, func() {
+		if b.supervisor.who != who {
+			t.Errorf("%x is watched, want %x", b.supervisor.who, who)
+		}
+	}}
+	if err := b.Run(); err != nil || b.page.Ticks.Load() != 1 {
+		t.Errorf("%d ticks, %v", b.page.Ticks.Load(), err)
+	}
+}
+
+// startHook is a ticker that calls a function when it starts.
+type startHook struct {
+	sched.Ticker
+	starting func()
+}
+
+func (h startHook) Start() error {
+	h.starting()
+	return h.Ticker.Start()
+}
+
+// identityOf returns the Identity of a process.
+func identityOf(cmd *exec.Cmd) uint64 {
+	var o sched.ProcessOpener
+	fd, began, errno := o.Open(cmd.Process.Pid, 0)
+	if errno == 0 {
+		unix.Close(fd)
+	}
+	return Identity(cmd.Process.Pid, began)
 }
 
 // sleeper starts a process that does nothing.

@@ -99,7 +99,7 @@ var (
 	tests   = []string{"rules", "accuracy", "cost", "interop", "labs", "proof", "faults", "install", "mutants"}
 	helpers = map[string][]string{
 		"hil_test":            {},
-		"hil_test/lab":        {"rt/ecu", "sched", "sched/hostinfo"},
+		"hil_test/lab":        {"sched", "sched/hostinfo"},
 		"hil_test/proof/unit": {},
 		"hil_test/rig":        {"model", "model/assemble", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units"},
 		"hil_test/study":      {"codegen", "hil_test/rig", "model", "model/kernel", "model/plants", "rt/plot"},

@@ -218,8 +218,8 @@ func TestATakeoverWithEqualTablesChangesNothing(t *testing.T) {
 				several.step()
 				transitions += len(one.Events())
 				for j, want := range one.y {
-					if !scalar.EqualWithinAbs(several.y[j], want, 1e-9) {
-						t.Fatalf("seed %d, %v: output %d at tick %d is %.12g after %d takeovers, %.12g without", seed, opt, j, several.tick, several.y[j], takeovers, want)
+					if math.Float64bits(several.y[j]) != math.Float64bits(want) {
+						t.Fatalf("seed %d, %v: output %d at tick %d is %.17g after %d takeovers, %.12g without", seed, opt, j, several.tick, several.y[j], takeovers, want)
 					}
 				}
 			}
@@ -333,6 +333,23 @@ func TestAPlantInPartsRefusesChangesInsideAStep(t *testing.T) {
 	for _, opt := range []Options{{Period: ms(10), Places: 65}, {Period: ms(10), Places: -1}, {Period: ms(10), Ramped: []bool{true}}} {
 		if _, err := Prepare(sys, opt); err == nil {
 			t.Errorf("%v: no error", opt)
+		}
+	}
+}
+
+// A plant that stops keeps the inputs that its last change inside of a step has set.
+func TestStoppedPlantKeepsTheInputsAfterTheLastChange(t *testing.T) {
+	k := start(t, brake(1, always(3), always(1)).system(), Options{Period: period(0.01), Driven: []bool{true, true}, Places: 3})
+	copy(k.u, []float64{3, 1})
+	k.step()
+	k.Change(0, 0.002, 5, 0)
+	k.Change(0, 0.006, 7, 0)
+	k.step()
+	k.u[1] = math.NaN()
+	for tick := range 3 {
+		k.step()
+		if in := k.inputsAt(k.tick - 1)[:2]; k.faultOut() != 1 || in[0] != 7 || in[1] != 1 {
+			t.Errorf("tick %d after the stop: fault %g, inputs %v; want 1, 7 and 1", tick, k.faultOut(), in)
 		}
 	}
 }

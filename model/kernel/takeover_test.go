@@ -160,6 +160,131 @@ func TestLockedClutchSlipsAndLocksAgainWhereARatioChanges(t *testing.T) {
 	}
 }
 
+const overrun = `plant: overrun
+elements:
+  motor: {type: inertia, J: 1 kg.m2, w_start: 30 rad/s}
+  gear: {type: ideal_gear, a: motor, b: shaft, ratio: 3}
+  wheel: {type: freewheel, a: shaft, b: load}
+  load: {type: inertia, J: 4 kg.m2, w_start: 12 rad/s}
+outputs: {w_motor: {speed: motor}, w_load: {speed: load}}
+`
+
+// A freewheel that overruns would turn against its direction at the new ratio: it engages at the grid point
+// of the change, at the speed that the momentum gives.
+func TestFreewheelEngagesWhereARatioChanges(t *testing.T) {
+	a, b := tablesOf(t, overrun), tablesOf(t, overrun, "ratio: 3", "ratio: 2")
+	first, last := changed(t, a, b, nil, 20, 1)
+	if !scalar.EqualWithinRel(first["w_load"], 12, 1e-12) || !scalar.EqualWithinRel(first["w_motor"], 30, 1e-12) {
+		t.Fatalf("before the change: %g and %g rad/s, want 30 and 12", first["w_motor"], first["w_load"])
+	}
+	want := (30*2 + 4*12) / (1*2*2 + 4.0)
+	if !scalar.EqualWithinRel(last["w_load"], want, 1e-12) || !scalar.EqualWithinRel(last["w_motor"], 2*want, 1e-12) {
+		t.Errorf("after the change: motor %.15g, load %.15g rad/s; want %.15g, %.15g", last["w_motor"], last["w_load"], 2*want, want)
+	}
+}
+
+const twoRatios = `plant: two-ratios
+elements:
+  motor: {type: inertia, J: 1 kg.m2, w_start: 30 rad/s}
+  first: {type: ideal_gear, a: motor, b: shaft1, ratio: 3}
+  second: {type: ideal_gear, a: motor, b: shaft2, ratio: 2}
+  clutch1: {type: clutch, a: shaft1, b: load1, mu: 1, cgeo: 1 m, fn: 50 N}
+  clutch2: {type: clutch, a: shaft2, b: load2, mu: 1, cgeo: 1 m, fn: 5 N}
+  load1: {type: inertia, J: 4 kg.m2, w_start: 10 rad/s}
+  load2: {type: inertia, J: 4 kg.m2, w_start: 15 rad/s}
+outputs: {w_motor: {speed: motor}, w_load2: {speed: load2}}
+`
+
+// Where one of two locks ends, the other one stays and has no slip, though its ratio changed by a rounding
+// of the file. The end of the lock is one event and one transition.
+func TestLockThatStaysHasNoSlipWhereAnotherOneEnds(t *testing.T) {
+	strong := strings.Replace(twoRatios, "fn: 5 N", "fn: 500 N", 1)
+	other := strings.NewReplacer("ratio: 3", "ratio: 2.5", "ratio: 2}", "ratio: 2.0000000006}").Replace(strong)
+	for _, opt := range []kernel.Options{{}, {Scheme: kernel.Papers}, {Memory: 1}, {Stepping: kernel.Sparse}, {Form: kernel.Held}} {
+		opt.Period = 5 * time.Millisecond
+		first, last := changed(t, modeltest.NewWith(t, strong, opt).Tables, modeltest.NewWith(t, other, opt).Tables, nil, 20, 1)
+		if first["clutch1.mode"] != 0 || first["clutch2.mode"] != 0 {
+			t.Fatalf("%v: before the change: modes %g and %g, want locks", opt, first["clutch1.mode"], first["clutch2.mode"])
+		}
+		if s := last["w_motor"]/2.0000000006 - last["w_load2"]; last["clutch1.mode"] == 0 || last["clutch2.mode"] != 0 || !scalar.EqualWithinAbs(s, 0, 1e-13) {
+			t.Errorf("%v: after the change: modes %g and %g, slip of the lock %g rad/s; want the second one locked without slip",
+				opt, last["clutch1.mode"], last["clutch2.mode"], s)
+		}
+		if e, n := last["events"]-first["events"], last["transitions"]-first["transitions"]; e != 1 || n != 1 {
+			t.Errorf("%v: %g events, %g transitions; want one of each", opt, e, n)
+		}
+	}
+}
+
+// A lock that cannot carry what the end of another one asks of it ends at the same grid point.
+func TestLockThatIsOverloadedByTheEndOfAnotherOneEndsWithIt(t *testing.T) {
+	a, b := tablesOf(t, twoRatios), tablesOf(t, twoRatios, "ratio: 3", "ratio: 2.5")
+	first, last := changed(t, a, b, nil, 20, 1)
+	if first["clutch1.mode"] != 0 || first["clutch2.mode"] != 0 {
+		t.Fatalf("before the change: modes %g and %g, want locks", first["clutch1.mode"], first["clutch2.mode"])
+	}
+	// The motor is driven by 50/2.5 N·m less 5/2 N·m, load 2 by 5 N·m.
+	const h = 0.005
+	way := 1.0 // shaft 1 is faster than load 1, so clutch 1 brakes the motor
+	if w1, w2 := 30-way*(50/2.5-5/2.0)*h, 15-way*5/4.0*h; !scalar.EqualWithinRel(last["w_motor"], w1, 1e-12) || !scalar.EqualWithinRel(last["w_load2"], w2, 1e-12) {
+		t.Errorf("after the change: motor %.15g, load 2 %.15g rad/s; want %.15g, %.15g", last["w_motor"], last["w_load2"], w1, w2)
+	}
+	if n := last["transitions"] - first["transitions"]; n != 2 {
+		t.Errorf("%g transitions, want 2", n)
+	}
+}
+
+const twoPaths = `plant: two-paths
+elements:
+  motor: {type: inertia, J: 1 kg.m2, w_start: 30 rad/s}
+  first: {type: ideal_gear, a: motor, b: shaft1, ratio: 3}
+  second: {type: ideal_gear, a: motor, b: shaft2, ratio: 3.0}
+  clutch1: {type: clutch, a: shaft1, b: load, mu: 1, cgeo: 1 m, fn: 50 N}
+  clutch2: {type: clutch, a: shaft2, b: load, mu: 1, cgeo: 1 m, fn: 80 N}
+  load: {type: inertia, J: 4 kg.m2, w_start: 10 rad/s}
+outputs: {w_motor: {speed: motor}, w_load: {speed: load}}
+`
+
+// Two locks side by side hold one speed. Where the ratio of either one changes, it slips and the other one
+// holds the speed alone: J·w' = 50·(1 - 3/2.5) with J = 9·1 + 4 at the load.
+func TestLockHoldsAloneWhereTheRatioOfItsNeighbourChanges(t *testing.T) {
+	for _, c := range [][3]string{{"clutch1", "fn: 80 N", "ratio: 3}"}, {"clutch2", "fn: 50 N", "ratio: 3.0}"}} {
+		slips, stronger, ratio := c[0], c[1], c[2]
+		text := strings.Replace(twoPaths, stronger, "fn: 500 N", 1)
+		text = strings.Replace(text, "fn: 80 N", "fn: 50 N", 1)
+		first, last := changed(t, tablesOf(t, text), tablesOf(t, text, ratio, "ratio: 2.5}"), nil, 20, 2)
+		if first["clutch1.mode"] != 0 || first["clutch2.mode"] != 0 {
+			t.Fatalf("before the change: modes %g and %g, want locks", first["clutch1.mode"], first["clutch2.mode"])
+		}
+		want := 10 + 50*(1-3/2.5)/13*0.01
+		if last[slips+".mode"] == 0 || !scalar.EqualWithinRel(last["w_load"], want, 1e-12) || !scalar.EqualWithinRel(last["w_motor"], 3*want, 1e-12) {
+			t.Errorf("%s changes: its mode %g, load %.15g, motor %.15g rad/s; want it to slip, %.15g, %.15g",
+				slips, last[slips+".mode"], last["w_load"], last["w_motor"], want, 3*want)
+		}
+	}
+}
+
+const pressed = `plant: pressed
+elements:
+  disc: {type: inertia, J: 1 kg.m2, phi_start: 0, w_start: 0}
+  hand: {type: torque, flange: disc, tau: 1 N.m}
+  ground: {type: fixed}
+  stops: {type: clearance, a: ground, b: disc, phi_min: -1 rad, phi_max: 0.5 rad, restitution: 0}
+outputs: {phi: {angle: disc}, w: {speed: disc}}
+`
+
+// A disc that is pressed on a stop moves on to the new stop: phi = 0.5 + t²/2.
+func TestContactEndsWhereItsStopMovesAway(t *testing.T) {
+	a, b := tablesOf(t, pressed), tablesOf(t, pressed, "phi_max: 0.5 rad", "phi_max: 0.9 rad")
+	first, last := changed(t, a, b, nil, 400, 100)
+	if !scalar.EqualWithinRel(first["phi"], 0.5, 1e-12) || first["w"] != 0 {
+		t.Fatalf("before the change: %g rad, %g rad/s; want it at the stop", first["phi"], first["w"])
+	}
+	if want := 0.5 + 0.5*0.5/2; !scalar.EqualWithinRel(last["phi"], want, 1e-9) || !scalar.EqualWithinRel(last["w"], 0.5, 1e-9) {
+		t.Errorf("0.5 s after the change: %.15g rad, %.15g rad/s; want %.15g, 0.5", last["phi"], last["w"], want)
+	}
+}
+
 const stopped = `plant: stopped
 elements:
   disc: {type: inertia, J: 1 kg.m2, phi_start: 0, w_start: 0.1 rad/s}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 	"lockstep/rt/bench"
+	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/scenario"
 )
 
@@ -263,5 +266,25 @@ func TestScenarioIsDescribedAfterItsBench(t *testing.T) {
 	}
 	if text := s.Describe(h); text == "" || !strings.HasSuffix(out.String(), "\n"+text) {
 		t.Errorf("the output ends with %q, want %q", out.String()[max(0, out.Len()-len(text)):], text)
+	}
+}
+
+// The demo tolerates 200 missed ticks of 5 ms; the stall of a host is 0.1 s with all real-time rights, else 2 s.
+func TestCheckStatesAfterWhatTimeTheWatchdogEndsATarget(t *testing.T) {
+	for change, want := range map[string]string{
+		"# watchdog: 3 s ": "the watchdog ends the target after 1.105s with all real-time rights, after 3.005s at best effort, without one\n",
+		"watchdog: 40 ms ": "the watchdog ends the target after 40ms without one\n",
+	} {
+		file := filepath.Join(t.TempDir(), "b.yaml")
+		if err := os.WriteFile(file, []byte(benchtest.DemoText(t, "# watchdog: 3 s ", change)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := (&Check{Out: &out, Warn: func(string) {}}).File(file); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, out.String())
+		}
 	}
 }

@@ -139,12 +139,14 @@ var ErrEnded = errors.New("the process has ended")
 // OpenProcess opens a process that another process has started. since is its start time; 0: not
 // known.
 func OpenProcess(pid int, since uint32) (*Process, error) {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return nil, os.NewSyscallError("pidfd_open", err)
-	}
-	now := StartTime("/", pid)
-	if since != 0 && now != since {
+	var opener sched.ProcessOpener
+	fd, now, errno := opener.Open(pid, since)
+	switch {
+	case errno == unix.ESRCH:
+		return nil, ErrEnded
+	case errno != 0:
+		return nil, os.NewSyscallError("pidfd_open", errno)
+	case since != 0 && now == 0: // /proc hides it: it may be a later process
 		unix.Close(fd)
 		return nil, ErrEnded
 	}
@@ -304,16 +306,13 @@ func Alive(who uint64) bool {
 	if pid == 0 {
 		return false
 	}
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return !errors.Is(err, unix.ESRCH)
+	var opener sched.ProcessOpener
+	fd, _, errno := opener.Open(pid, since)
+	if errno != 0 {
+		return errno != unix.ESRCH
 	}
 	defer unix.Close(fd)
-	if endsWithin(fd, 0) {
-		return false
-	}
-	now := StartTime("/", pid)
-	return since == 0 || now == 0 || since == now
+	return !endsWithin(fd, 0)
 }
 
 // exitTimeout is how long a command waits for a killed process to release what it holds.
@@ -327,9 +326,10 @@ func awaitExit(pid int, until time.Time) bool {
 	if err != nil || !first.Exiting {
 		return false
 	}
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return errors.Is(err, unix.ESRCH) // it has just ended
+	var opener sched.ProcessOpener
+	fd, _, errno := opener.Open(pid, uint32(first.Start))
+	if errno != 0 {
+		return errno == unix.ESRCH // it has just ended
 	}
 	defer unix.Close(fd)
 	endsWithin(fd, max(0, time.Until(until)))

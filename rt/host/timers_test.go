@@ -21,6 +21,10 @@ func ktimers(t *testing.T) (timers sched.Timers, has func() int) {
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
 	tid := unix.Gettid()
+	// A timer thread is SCHED_OTHER at first; the tests may run as SCHED_IDLE.
+	if err := unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr}, 0); err != nil {
+		t.Skip("the policy of this thread cannot be changed: ", err)
+	}
 	timers = sched.Timers{Root: t.TempDir(), CPU: 1000 + os.Getpid()%1000}
 	for name, text := range map[string]string{
 		"sys/kernel/realtime":            "1\n",
