@@ -89,6 +89,10 @@ func (s *Sequence) Offer(slot int) { s.offered, s.since = 1+len(s.ticks)+slot, s
 //go:nosplit
 func (s *Sequence) Offered() (waits bool, obstacle int) { return s.offered != 0, int(s.obstacle) }
 
+// Obstacle returns what would keep k, whose tables follow those of the sequence, from taking over at the next
+// step; NoObstacle: nothing.
+func (s *Sequence) Obstacle(k *Kernel) Obstacle { return k.obstacle(s.kernels[s.active]) }
+
 // Changes returns the number of changes decided so far, and those that were refused, as bits.
 //
 //go:nosplit
