@@ -15,6 +15,7 @@ import (
 	"lockstep/model/plantfile"
 	"lockstep/model/units"
 	"lockstep/rt"
+	"lockstep/rt/bench"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
@@ -197,33 +198,48 @@ func (p *parameters) change(set []plantfile.Assignment) (tick int64, err error) 
 			err = refused{http.StatusInternalServerError, fmt.Errorf("internal error: %v", r)}
 		}
 	}()
-	t, err := p.Handover.PrepareChange(set)
-	if err != nil {
-		return 0, fmt.Errorf("param: %w", err)
-	}
-	list, err := p.Handover.Parameters(set)
+	c, err := p.prepare(set)
 	if err != nil {
 		return 0, fmt.Errorf("param: %w", err)
 	}
 	if p.standing != nil {
-		return p.offerStanding(&preparedChange{set, list, t, kernel.New(t)})
+		return p.offerStanding(c)
 	}
 	if number, _, _ := p.Status.Decided(); number != p.Status.OffersPosted() {
 		return 0, refused{http.StatusConflict, errors.New("the loop has not decided the last change yet: ask again when it goes on")}
 	}
-	number, err := p.offer(&preparedChange{set, list, t, kernel.New(t)})
+	number, err := p.offer(c)
 	if err != nil {
 		return 0, err
 	}
-	return p.await(number, t)
+	return p.await(number, c.tables.Tables[0])
 }
 
 // preparedChange is a change of parameters that the loop can take over.
 type preparedChange struct {
-	set    []plantfile.Assignment // all values that changes have given
-	list   []network.Parameter    // parameters of the plant with them
-	tables *kernel.Tables
-	kernel *kernel.Kernel // of tables
+	set     []plantfile.Assignment // all values that changes have given
+	list    [][]network.Parameter  // parameters of the plant with them, by phase
+	tables  *bench.TableSet
+	kernels []*kernel.Kernel // of tables, by phase
+}
+
+// prepare prepares a change for the present phase and those after it.
+func (p *parameters) prepare(set []plantfile.Assignment) (c *preparedChange, err error) {
+	h, phase := p.Handover, p.Status.Phase()
+	c = &preparedChange{set: set, list: make([][]network.Parameter, 1+len(h.Changes)), tables: &bench.TableSet{Phase: phase}}
+	for i := phase; i <= len(h.Changes); i++ {
+		values := h.SetOfPhase(i, set)
+		t, err := h.PrepareChange(values)
+		if err != nil {
+			return nil, err
+		}
+		if c.list[i], err = h.Parameters(values); err != nil {
+			return nil, err
+		}
+		c.tables.Tables = append(c.tables.Tables, t)
+	}
+	c.kernels = c.tables.Kernels()
+	return c, nil
 }
 
 // offer writes a change to the memory of the target, offers it to the loop, and returns the number of the offer.
@@ -240,7 +256,7 @@ func (p *parameters) offer(c *preparedChange) (number uint64, err error) {
 	for _, a := range c.set {
 		words = append(words, a.String())
 	}
-	if err := p.TableSets.Write(slot, c.kernel, strings.Join(words, "\n")); err != nil {
+	if err := p.TableSets.Write(slot, c.kernels, strings.Join(words, "\n")); err != nil {
 		return 0, refused{http.StatusConflict, fmt.Errorf("param: %w", err)}
 	}
 	decided, _, _ := p.Status.Decided()

@@ -143,9 +143,9 @@ func (s *standingPlant) offered(p *rt.StatusBlock) ([]plantfile.Assignment, bool
 func (p *parameters) offerStanding(c *preparedChange) (tick int64, err error) {
 	stood := p.standing.whenStanding(func(*rt.Loop) {
 		tick = int64(p.Status.Ticks.Load()) + 1
-		if o := p.standing.plant.Obstacle(c.kernel); o != kernel.NoObstacle {
+		if o := p.standing.plant.Obstacle(c.kernels); o != kernel.NoObstacle {
 			err = refused{http.StatusConflict, fmt.Errorf("param: the change is refused at tick %d: %s: advance the run and ask again",
-				tick, c.tables.Describe(o))}
+				tick, c.tables.Tables[0].Describe(o))}
 			return
 		}
 		var number uint64

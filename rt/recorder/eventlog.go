@@ -24,8 +24,8 @@ type EventLog struct {
 
 // ParameterSet is a change of parameters while the run lasts.
 type ParameterSet struct {
-	Line   string         // its parameters: "param m_car=2000kg mu=0.09"
-	Tables *kernel.Tables // of the plant with all parameters in effect
+	Line   string          // its parameters: "param m_car=2000kg mu=0.09"
+	Tables *bench.TableSet // of the plant with all parameters in effect
 }
 
 // KeepSet keeps a change. Call it before its tables are offered; a nil log keeps nothing.
@@ -47,9 +47,9 @@ func (c *Recorder) writeOffer(e *rt.Entry) {
 	}
 	w := record.Event{Kind: record.Parameter, Tick: e.Tick, Count: e.Batch}
 	if e.Refused {
-		w.Kind, w.Text = record.Note, set.Line+" refused: "+set.Tables.Describe(kernel.Obstacle(e.Obstacle))
+		w.Kind, w.Text = record.Note, set.Line+" refused: "+set.Tables.Tables[0].Describe(kernel.Obstacle(e.Obstacle))
 	} else {
-		data, err := bench.TablesForRecord(set.Tables)
+		data, err := set.Tables.ForRecord()
 		if err == nil {
 			err = c.w.Tables(data)
 		}

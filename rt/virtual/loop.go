@@ -59,7 +59,7 @@ func (w *simulation) makeTableSets() error {
 	if !w.Door || w.view.Handover.FixedParameters() != nil {
 		return nil
 	}
-	file, sets, err := tableset.New(kernel.New(w.view.Handover.Tables))
+	file, sets, err := tableset.New(kernel.New(w.view.Handover.Tables), w.kernel.SetSize())
 	if err != nil {
 		return err
 	}

@@ -84,9 +84,13 @@ func TestParametersOfAStandingRunChangeAtItsNextTick(t *testing.T) {
 }
 
 const stopsPlant = `plant: stops
-parameters: {wide: {value: 1 rad, min: 0.01 rad, max: 2 rad, tune: true}}
+parameters:
+  wide: {value: 1 rad, min: 0.01 rad, max: 2 rad, tune: true}
+  J: {value: 1 kg.m2, min: 0.5 kg.m2, max: 3 kg.m2, tune: true}
+inputs: {tau: {unit: N.m, default: 0}}
 elements:
-  disc: {type: inertia, J: 1 kg.m2, phi_start: 0, w_start: 0.1 rad/s}
+  disc: {type: inertia, J: J, phi_start: 0, w_start: 0.1 rad/s}
+  drive: {type: torque, flange: disc, tau: tau}
   ground: {type: fixed}
   stops: {type: clearance, a: ground, b: disc, phi_min: -1 rad, phi_max: wide, restitution: 0}
 outputs: {phi: {angle: disc}, w: {speed: disc}}
@@ -111,16 +115,23 @@ BO_ 100 Speeds: 8 Plant
  SG_ w : 0|16@1- (0.001,0) [0|0] "rad/s" Vector__XXX
 `
 
-// A disc stands beyond the stop of the new tables: the change is refused at once, and an earlier one of the
-// same tick stays.
-func TestChangeThatAStandingPlantCannotTakeOverIsRefusedAtOnce(t *testing.T) {
-	name := fmt.Sprintf("stops-%d", os.Getpid())
-	dir := t.TempDir()
-	for file, text := range map[string]string{"stops.yaml": stopsPlant, "stops.dbc": stopsDatabase, "bench.yaml": fmt.Sprintf(stopsBench, name)} {
+// writeStops writes a bench of a disc between two stops, and a scenario for it.
+func writeStops(t *testing.T, what, scenario string) (name, dir string) {
+	t.Helper()
+	name, dir = fmt.Sprintf("%s-%d", what, os.Getpid()), t.TempDir()
+	for file, text := range map[string]string{"stops.yaml": stopsPlant, "stops.dbc": stopsDatabase,
+		"bench.yaml": fmt.Sprintf(stopsBench, name), "scenario.yaml": scenario} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return name, dir
+}
+
+// A disc stands beyond the stop of the new tables: the change is refused at once, and an earlier one of the
+// same tick stays.
+func TestChangeThatAStandingPlantCannotTakeOverIsRefusedAtOnce(t *testing.T) {
+	name, dir := writeStops(t, "stops", "")
 	ask, ended := openDoor(t, name, Simulation{Plant: filepath.Join(dir, "bench.yaml"), Record: filepath.Join(dir, "a.rec")})
 	expectAnswers(t, ask, []exchange{
 		{"advance 1s", "advanced to tick 200"},
@@ -134,6 +145,82 @@ func TestChangeThatAStandingPlantCannotTakeOverIsRefusedAtOnce(t *testing.T) {
 	})
 	<-ended
 	if _, err := (Replay{Record: filepath.Join(dir, "a.rec")}).Run(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A value that a request gives stays when the scenario changes parameters: the scenario changes the others. The
+// speed is the integral of 0.03 N·m over the inertias of its intervals.
+func TestParametersOfAScenarioChangeUnderALiveChange(t *testing.T) {
+	name, dir := writeStops(t, "phases", `scenario: phases
+parameters:
+  - {at: 1 s, J: 2 kg.m2}
+  - {at: 2 s, wide: 1.6 rad}
+  - {at: 3 s, J: 3 kg.m2, wide: 1.7 rad}
+`)
+	rec := filepath.Join(dir, "a.rec")
+	ask, ended := openDoor(t, name, Simulation{Plant: filepath.Join(dir, "bench.yaml"), Record: rec, Scenario: filepath.Join(dir, "scenario.yaml")})
+	expectAnswers(t, ask, []exchange{
+		{"set tau=0.03N.m", "in effect from tick 1,"},
+		{"advance 500ms", "tick 100"},
+		{"param wide=1.5rad", "in effect from tick 101,"},
+		{"get J wide", "J     1 kg.m2  \n  wide  1 rad    \n"},
+		{"advance 5ms", "tick 101"},
+		{"get J wide", "J     1 kg.m2  \n  wide  1.5 rad  \n"},
+		{"advance 1495ms", "tick 400"},
+		{"get J wide", "J     2 kg.m2  \n  wide  1.5 rad  \n"},
+		{"param J=1.5kg.m2", "in effect from tick 401,"}, // a change of the scenario at the same tick
+		{"advance 5ms", "tick 401"},
+		{"get J wide", "J     1.5 kg.m2  \n  wide  1.5 rad    \n"},
+		{"advance 1995ms", "tick 800"},
+		{"get J wide", "J     1.5 kg.m2  \n  wide  1.5 rad    \n"},
+		{"get w", "w  0.185 rad/s"}, // 0.1 + 0.03·(1/1 + 1/2 + 2/1.5)
+		{"status", "changes of parameters: 2, refused 0"},
+		{"stop wait", "stopped by ctl"},
+	})
+	<-ended
+	if _, err := (Replay{Record: rec}).Run(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Frames that act between grid points, values that are set and changes of parameters meet in one step.
+func TestArrivalsSetValuesAndParametersOfOneTickReplay(t *testing.T) {
+	name := fmt.Sprintf("meet-%d", os.Getpid())
+	text, err := os.ReadFile(benchtest.OpenFile(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, rec := filepath.Join(t.TempDir(), "bench.yaml"), filepath.Join(t.TempDir(), "a.rec")
+	changed := strings.NewReplacer("bench: open bench", "bench: "+name, "period: 5 ms", "period: 7 ms", "scheme: papers", "scheme: complete",
+		"cycle: 5 ms", "cycle: 7 ms", "cycle: 10 ms, counter", "cycle: 14 ms, counter", "phase: 5 ms", "phase: 7 ms",
+		"cycle: 10 ms, phase", "cycle: 14 ms, phase").Replace(string(text)) // the frames of the unit come every 10 ms
+	if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ask, ended := openDoor(t, name, Simulation{Plant: file, Record: rec})
+	const changes = 4
+	for i := range changes {
+		tick := 1 + 31*i
+		from := fmt.Sprintf("in effect from tick %d,", tick)
+		expectAnswers(t, ask, []exchange{
+			{fmt.Sprintf("param mu_oil=0.1%d", 2+i), from},
+			{fmt.Sprintf("set clutch7.pressure=%dbar", i), from},
+			{"advance 217ms", fmt.Sprintf("advanced to tick %d", tick+30)},
+		})
+	}
+	expectAnswers(t, ask, []exchange{{"get mu_oil clutch7.pressure", "mu_oil            0.15   \n  clutch7.pressure  3 bar"}, {"stop wait", "stopped by ctl"}})
+	<-ended
+	between, events := 0, eventTexts(t, rec)
+	for _, e := range recordtest.Entries(t, rec) {
+		if e.Kind == record.FrameEntry && !e.Frame.Sent && e.Frame.Acts > 0 && e.Frame.Acts%7e6 != 0 {
+			between++
+		}
+	}
+	if between == 0 || len(events) != 2*changes {
+		t.Errorf("%d frames between grid points, changes %q", between, events)
+	}
+	if _, err := (Replay{Record: rec}).Run(); err != nil {
 		t.Error(err)
 	}
 }
