@@ -98,40 +98,6 @@ func FromRecord(r *record.Reader, version string) (*Handover, error) {
 	return h, nil
 }
 
-// TableSet is the tables that take effect in a run, for the phase in which they were prepared and for those
-// after it.
-type TableSet struct {
-	Phase  int
-	Tables []*kernel.Tables // of Phase, then of each later one
-}
-
-// ForRecord returns the set as a record has it.
-func (s *TableSet) ForRecord() ([]byte, error) {
-	var to bytes.Buffer
-	if err := gob.NewEncoder(&to).Encode(s); err != nil {
-		return nil, fmt.Errorf("bench: tables: %w", err)
-	}
-	return to.Bytes(), nil
-}
-
-// TableSetOfRecord returns a set from a record. digest is its DigestOfData.
-func TableSetOfRecord(data []byte, digest string) (*TableSet, error) {
-	s := &TableSet{}
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(s); err != nil || DigestOfData(s) != digest {
-		return nil, fmt.Errorf("the tables do not have the hash %.60s: the file was changed, or another version wrote them", digest)
-	}
-	return s, nil
-}
-
-// Kernels returns new kernels of the set, by phase; nil for the phases before it.
-func (s *TableSet) Kernels() []*kernel.Kernel {
-	list := make([]*kernel.Kernel, s.Phase+len(s.Tables))
-	for i, t := range s.Tables {
-		list[s.Phase+i] = kernel.New(t)
-	}
-	return list
-}
-
 // LoadHandover reads a hand-over written by Save.
 func LoadHandover(f io.ReadSeeker) (*Handover, error) {
 	first, err := target.Open(f)

@@ -18,8 +18,9 @@ type EventLog struct {
 	commands *scenario.Commands
 	before   scenario.FaultSlots // slots before the last command
 
-	lines sync.Map // command line by batch, until it is taken
-	sets  sync.Map // ParameterSet by the number of its offer, until it is decided
+	tables *bench.TableCoder
+	lines  sync.Map // command line by batch, until it is taken
+	sets   sync.Map // ParameterSet by the number of its offer, until it is decided
 }
 
 // ParameterSet is a change of parameters while the run lasts.
@@ -49,7 +50,7 @@ func (c *Recorder) writeOffer(e *rt.Entry) {
 	if e.Refused {
 		w.Kind, w.Text = record.Note, set.Line+" refused: "+set.Tables.Tables[0].Describe(kernel.Obstacle(e.Obstacle))
 	} else {
-		data, err := set.Tables.ForRecord()
+		data, err := c.eventLog.tables.Encode(set.Tables)
 		if err == nil {
 			err = c.w.Tables(data)
 		}
@@ -71,7 +72,7 @@ func DigestOfSet(text string) string {
 
 // NewEventLog returns a log that knows the faults of the scenario.
 func NewEventLog(h *bench.Handover) *EventLog {
-	return &EventLog{commands: scenario.NewCommands(h.Clone())}
+	return &EventLog{commands: scenario.NewCommands(h.Clone()), tables: bench.NewTableCoder(h)}
 }
 
 // KeepLine keeps the line of a batch. Call it before the batch is posted; a nil log keeps nothing.

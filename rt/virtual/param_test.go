@@ -192,9 +192,9 @@ func TestArrivalsSetValuesAndParametersOfOneTickReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	file, rec := filepath.Join(t.TempDir(), "bench.yaml"), filepath.Join(t.TempDir(), "a.rec")
-	changed := strings.NewReplacer("bench: open bench", "bench: "+name, "period: 5 ms", "period: 7 ms", "scheme: papers", "scheme: complete",
-		"cycle: 5 ms", "cycle: 7 ms", "cycle: 10 ms, counter", "cycle: 14 ms, counter", "phase: 5 ms", "phase: 7 ms",
-		"cycle: 10 ms, phase", "cycle: 14 ms, phase").Replace(string(text)) // the frames of the unit come every 10 ms
+	changed := strings.NewReplacer("bench: open bench", "bench: "+name+"\ninputs_at: arrival", "period: 5 ms", "period: 7 ms", "scheme: papers", "scheme: complete",
+		"cycle: 5 ms", "cycle: 7 ms", "cycle: 10 ms, counter", "cycle: 14 ms, counter",
+		"cycle: 10 ms, phase: 5 ms", "cycle: 14 ms, phase: 7 ms").Replace(string(text)) // the frames of the unit come every 10 ms
 	if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
 		t.Fatal(err)
 	}
