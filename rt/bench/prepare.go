@@ -313,15 +313,18 @@ func (b *Bench) ParsePlant() (*plantfile.Draft, error) {
 		}
 	}
 	draft.Assign(b.Set)
-	draft.Start(replaced(b.Start, b.StartSet))
+	draft.Start(b.StartInUse())
 	return draft, nil
 }
 
 // SetText returns the assignments of Set, joined by ", ".
 func (b *Bench) SetText() string { return joined(b.Set) }
 
+// StartInUse returns the start presets: those of the command line replace those of the files.
+func (b *Bench) StartInUse() []plantfile.Assignment { return replaced(b.Start, b.StartSet) }
+
 // StartText returns the start presets, joined by ", ".
-func (b *Bench) StartText() string { return joined(replaced(b.Start, b.StartSet)) }
+func (b *Bench) StartText() string { return joined(b.StartInUse()) }
 
 func joined(list []plantfile.Assignment) string {
 	text := make([]string, len(list))
