@@ -305,6 +305,9 @@ func (l *Loop) enterChanges() {
 	}
 	n, refused := l.changer.Changes()
 	for ; l.changes < n; l.changes++ {
+		if refused>>l.changes&1 == 0 {
+			l.status.mail.offer.phase.Store(uint64(l.changes) + 1)
+		}
 		l.status.ring.enterChange(l.k, int64(l.changes), refused>>l.changes&1)
 	}
 	if o := &l.status.mail.offer; o.decided.Load() != o.seen {

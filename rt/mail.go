@@ -39,6 +39,8 @@ type offer struct {
 	active         atomic.Uint64 // 1 + slot of the tables in use; 0: the plant uses no tables of a slot
 
 	changes, refusals atomic.Uint64 // offers in effect and offers refused so far
+
+	phase atomic.Uint64 // changes known before the run that are in effect: the number of the last one
 }
 
 // Offer hands the tables in a slot, 0 or 1, to the plant and returns the number of the offer, from 1.
@@ -68,6 +70,10 @@ func (p *StatusBlock) OffersPosted() uint64 { return p.mail.offer.posted.Load() 
 
 // ActiveSlot returns the slot of the tables in use; -1: the plant uses no tables of a slot.
 func (p *StatusBlock) ActiveSlot() int { return int(p.mail.offer.active.Load()) - 1 }
+
+// Phase returns the phase of the plant: the number, from 1, of the last change known before the run that is in
+// effect; 0: none.
+func (p *StatusBlock) Phase() int { return int(p.mail.offer.phase.Load()) }
 
 // ParameterChanges returns how many changes of parameters by Offer are in effect, and how many were refused.
 func (p *StatusBlock) ParameterChanges() (changes, refusals uint64) {

@@ -10,15 +10,20 @@ type Change struct {
 const MaxWait = 100
 
 // Sequence is a plant whose tables change during a run. It is stepped as a Kernel is.
+//
+// A phase of the run is the number of changes that are in effect: phase 0 is before the first. A set of
+// kernels has one for each phase. The first set is that of the run; the others, in slots, are offered.
 type Sequence struct {
-	kernels []*Kernel // before any change, then by change, then by slot
+	kernels []*Kernel // set after set, in each by phase
 	ticks   []int64   // grid point of each change
-	active  int       // index in kernels
-	next    int       // change that comes next
-	refused uint64    // changes that could not take effect, as bits
-	reached int64     // grid point of the state
+	set     int       // index in kernels of the set in use
+	phase   int
+	active  int    // index in kernels: set + phase
+	next    int    // change that comes next
+	refused uint64 // changes that could not take effect, as bits
+	reached int64  // grid point of the state
 
-	offered  int      // index in kernels of the kernel that waits to take over; 0: none
+	offered  int      // index in kernels of the set that waits to take over; 0: none
 	since    int64    // grid point of the offer
 	obstacle Obstacle // why the last offer was refused
 
@@ -46,8 +51,9 @@ func NewSequence(t *Tables, changes []Change) *Sequence {
 //go:nosplit
 func (s *Sequence) Step(y, u []float64) {
 	for s.next < len(s.ticks) && s.ticks[s.next] <= s.reached {
-		if s.takeOver(s.kernels[s.next+1], s.kernels[s.active], u) {
-			s.active = s.next + 1
+		if s.takeOver(s.kernels[s.set+s.next+1], s.kernels[s.active], u) {
+			s.phase = s.next + 1
+			s.active = s.set + s.phase
 		} else if s.reached-s.ticks[s.next] < MaxWait {
 			break
 		} else {
@@ -56,10 +62,11 @@ func (s *Sequence) Step(y, u []float64) {
 		s.next++
 	}
 	if s.offered != 0 {
-		if s.takeOver(s.kernels[s.offered], s.kernels[s.active], u) {
-			s.active, s.offered, s.obstacle = s.offered, 0, NoObstacle
+		if k := s.kernels[s.offered+s.phase]; s.takeOver(k, s.kernels[s.active], u) {
+			s.set, s.active = s.offered, s.offered+s.phase
+			s.offered, s.obstacle = 0, NoObstacle
 		} else if s.reached-s.since >= MaxWait {
-			s.obstacle, s.offered = s.kernels[s.offered].obstacle(s.kernels[s.active]), 0
+			s.obstacle, s.offered = k.obstacle(s.kernels[s.active]), 0
 		}
 	}
 
@@ -67,27 +74,52 @@ func (s *Sequence) Step(y, u []float64) {
 	s.reached++
 }
 
-// UseSlots gives the sequence the kernels that Offer offers, by slot. It may replace kernels that are
+// UseSlots gives the sequence the sets that Offer offers, slot after slot. It may replace kernels that are
 // neither offered nor in use. Another process may write a kernel before it is offered, except its calls:
-// its tables follow those of the sequence, and it is as New returns it.
+// its tables follow those of the sequence, and it is as New returns it. A kernel of a phase that is over
+// may be nil.
 func (s *Sequence) UseSlots(kernels []*Kernel) {
 	for _, k := range kernels {
-		k.calls = s.kernels[0].calls
+		if k != nil {
+			k.calls = s.kernels[0].calls
+		}
 	}
-	s.kernels = append(s.kernels[:1+len(s.ticks)], kernels...)
+	s.kernels = append(s.kernels[:s.SetSize()], kernels...)
 }
 
-// Offer makes the kernel in a slot take over at the next step at which it can, within MaxWait grid
-// points; then it is refused. It discards an offer that is not decided yet.
+// SetSize returns the number of kernels in a set.
+func (s *Sequence) SetSize() int { return 1 + len(s.ticks) }
+
+// Phase returns the phase of the run.
+func (s *Sequence) Phase() int { return s.phase }
+
+// Offer makes the set in a slot take over at the next step at which it can, within MaxWait grid points; then
+// it is refused. It discards an offer that is not decided yet.
 //
 //go:nosplit
-func (s *Sequence) Offer(slot int) { s.offered, s.since = 1+len(s.ticks)+slot, s.reached }
+func (s *Sequence) Offer(slot int) {
+	s.offered, s.since = (1+slot)*(1+len(s.ticks)), s.reached
+}
 
 // Offered reports whether the last offer waits. If it does not, obstacle is the Obstacle for which the
 // offer was refused; NoObstacle: it is in effect.
 //
 //go:nosplit
 func (s *Sequence) Offered() (waits bool, obstacle int) { return s.offered != 0, int(s.obstacle) }
+
+// Obstacle returns what would keep a set of kernels, whose tables follow those of the sequence, from taking
+// over at the next step; NoObstacle: nothing.
+func (s *Sequence) Obstacle(set []*Kernel) Obstacle {
+	from, phase := s.kernels[s.active], s.phase
+	for i := s.next; i < len(s.ticks) && s.ticks[i] <= s.reached; i++ { // as in Step
+		if s.kernels[s.set+i+1].obstacle(from) == NoObstacle {
+			phase = i + 1
+		} else if s.reached-s.ticks[i] < MaxWait {
+			break
+		}
+	}
+	return set[phase].obstacle(from)
+}
 
 // Changes returns the number of changes decided so far, and those that were refused, as bits.
 //
@@ -97,7 +129,7 @@ func (s *Sequence) Changes() (decided int, refused uint64) { return s.next, s.re
 // Reset returns the plant to time 0 and its initial state before any change.
 func (s *Sequence) Reset() {
 	s.kernels[0].Reset()
-	s.active, s.next, s.refused, s.reached, s.offered = 0, 0, 0, 0, 0
+	s.set, s.phase, s.active, s.next, s.refused, s.reached, s.offered = 0, 0, 0, 0, 0, 0, 0
 }
 
 // Dims returns the lengths of u and y.

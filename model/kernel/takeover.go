@@ -126,7 +126,7 @@ func (k *Kernel) obstacle(from *Kernel) Obstacle {
 func (t *Tables) Describe(o Obstacle) string {
 	switch {
 	case o == OwedTime:
-		return "the plant owed time at every grid point: events were too dense"
+		return "the plant owed time: events were too dense"
 	case o == BrokenState:
 		return "a state of the plant is no longer a number"
 	}

@@ -132,7 +132,7 @@ func (l *loader) readInput(f yamlfile.Field) {
 	if _, taken := l.global.params[f.Key]; taken {
 		l.FailAt(f.KeyAt, "%s: a parameter has the same name", what)
 	}
-	fields := l.Section(f, what, "unit", "min", "max", "default", "delay")
+	fields := l.Section(f, what, "unit", "min", "max", "flag", "default", "delay")
 	u, ok := fields["unit"]
 	want, err := units.ParseWanted(l.Text(u, what+": unit"))
 	if !ok {
@@ -143,6 +143,12 @@ func (l *loader) readInput(f yamlfile.Field) {
 
 	port := units.Port{Name: f.Key, Unit: want.SI, Declared: declared(want)}
 	l.readRange(&port, fields, what, want)
+	if flag, ok := fields["flag"]; ok && l.Choice(flag, what+": flag", "true", "false") == "true" {
+		if !math.IsInf(port.Min, 0) || !math.IsInf(port.Max, 0) || want.Spelled != "1" {
+			l.FailAt(flag.At, "%s: a flag is 0 or 1: omit min and max, and write unit: 1", what)
+		}
+		port.Min, port.Max, port.Flag = 0, 1, true
+	}
 	s := network.Signal{Name: f.Key, At: f.KeyAt, Unit: want.Unit, Source: network.Constant(want.Zero)}
 	l.readDefault(&s, fields["default"], f.KeyAt, port, want)
 	delay := l.global.option(fields, "delay", what, units.Want("s").Strict(), 0)

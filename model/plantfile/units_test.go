@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"lockstep/model/kernel"
+	"lockstep/model/library"
 	"lockstep/model/modeltest"
+	"lockstep/model/plantfile"
 	"lockstep/model/units"
 )
 
@@ -43,6 +45,21 @@ outputs:
   n_now: {signal: n}
   idle_now: {signal: idle}
 `
+
+func TestAFlagIsAnInputFrom0To1(t *testing.T) {
+	text := func(input string) string {
+		return "plant: p\ninputs: {on: {" + input + "}}\nelements: {J: {type: inertia, J: 1}}\noutputs: {seen: {signal: on}}\n"
+	}
+	if in := modeltest.System(t, text("unit: 1, flag: true")).Inputs[0]; !in.Flag || in.Min != 0 || in.Max != 1 {
+		t.Errorf("%+v", in)
+	}
+	for _, input := range []string{"unit: 1, flag: true, max: 1", "unit: rpm, flag: true"} {
+		_, err := plantfile.Load("t.yaml", []byte(text(input)), library.Elements())
+		if err == nil || !strings.Contains(err.Error(), "a flag is 0 or 1: omit min and max, and write unit: 1") {
+			t.Errorf("%s: error %v", input, err)
+		}
+	}
+}
 
 // The declared unit goes with each port to the tables, also of a plant in parts. Ranges, defaults and
 // values are SI. An output that reads an input has the unit of the input.

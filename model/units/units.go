@@ -402,6 +402,7 @@ type Port struct {
 	Declared string  // unit that the plant file declares: "bar", "degC"; "" for none, which is Unit
 	Min, Max float64 // accepted range in Unit; ±Inf: no limit
 	Beyond   Beyond
+	Flag     bool // only 0 and 1
 }
 
 // DeclaredUnit returns the unit in which people read and type the values of p. The values of a plant

@@ -12,6 +12,6 @@
 // Reading order: file.go (Bench, Load), control_unit.go (the control unit), plant.go (its plant, units
 // of its databases), bus.go (buses, frames, messages), protect.go (protected groups, values over time),
 // claim_file.go (J1939 addresses), safe.go (safe values, ends of a run), prepare.go (Handover),
-// handover.go (how a Handover reaches the target, digests of the sources of a run), kind.go (kinds of
-// files), result.go (files that a result must not replace), guide.go (BENCH.md).
+// handover.go (how a Handover reaches the target, digests of the sources of a run), tableset.go (tables
+// that take effect in a run, as differences), kind.go (kinds of files), result.go (files that a result must not replace), guide.go (BENCH.md).
 package bench

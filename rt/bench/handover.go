@@ -98,24 +98,6 @@ func FromRecord(r *record.Reader, version string) (*Handover, error) {
 	return h, nil
 }
 
-// TablesForRecord returns tables that take effect in a run as its record has them.
-func TablesForRecord(t *kernel.Tables) ([]byte, error) {
-	var to bytes.Buffer
-	if err := gob.NewEncoder(&to).Encode(t); err != nil {
-		return nil, fmt.Errorf("bench: tables: %w", err)
-	}
-	return to.Bytes(), nil
-}
-
-// TablesOfRecord returns tables from a record. digest is their DigestOfData.
-func TablesOfRecord(data []byte, digest string) (*kernel.Tables, error) {
-	t := &kernel.Tables{}
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(t); err != nil || DigestOfData(t) != digest {
-		return nil, fmt.Errorf("the tables do not have the hash %.60s: the file was changed, or another version wrote them", digest)
-	}
-	return t, nil
-}
-
 // LoadHandover reads a hand-over written by Save.
 func LoadHandover(f io.ReadSeeker) (*Handover, error) {
 	first, err := target.Open(f)

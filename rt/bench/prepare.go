@@ -209,6 +209,18 @@ func (h *Handover) PrepareChange(set []plantfile.Assignment) (*kernel.Tables, er
 	return t, err
 }
 
+// SetOfPhase returns the values of tunable parameters in a phase of the run: those of the first changes of the
+// scenario, as many as the phase says, replaced by those of set.
+func (h *Handover) SetOfPhase(phase int, set []plantfile.Assignment) (list []plantfile.Assignment) {
+	for _, text := range h.ChangeTexts[:phase] {
+		for part := range strings.SplitSeq(text, ", ") {
+			a, _ := plantfile.ParseAssignment(part) // the scenario has checked it
+			list = replaced(list, []plantfile.Assignment{a})
+		}
+	}
+	return replaced(list, set)
+}
+
 // Parameters returns the parameters of the plant with further values of tunable ones.
 func (h *Handover) Parameters(set []plantfile.Assignment) ([]network.Parameter, error) {
 	draft, list, err := h.draftWith(set)
@@ -246,16 +258,13 @@ func (h *Handover) HasTunable() bool {
 	return slices.ContainsFunc(list, func(p network.Parameter) bool { return p.Tunable })
 }
 
-// FixedParameters returns why no parameter can change while the run lasts, except by its scenario; nil:
-// the tunable ones can.
+// FixedParameters returns why no parameter can change while the run lasts; nil: the tunable ones can.
 func (h *Handover) FixedParameters() error {
 	switch {
 	case !h.HasTunable():
 		return errors.New("no parameter of the plant is tunable: the plant file says tune: true for none")
 	case h.Mark != "":
 		return errors.New("a generated kernel has fixed parameters: run with -kernel table")
-	case len(h.Changes) > 0:
-		return errors.New("the scenario changes the parameters of this run")
 	}
 	return h.Tables.Follows(h.Tables) // a plant in two parts does not
 }
@@ -304,15 +313,18 @@ func (b *Bench) ParsePlant() (*plantfile.Draft, error) {
 		}
 	}
 	draft.Assign(b.Set)
-	draft.Start(replaced(b.Start, b.StartSet))
+	draft.Start(b.StartInUse())
 	return draft, nil
 }
 
 // SetText returns the assignments of Set, joined by ", ".
 func (b *Bench) SetText() string { return joined(b.Set) }
 
+// StartInUse returns the start presets: those of the command line replace those of the files.
+func (b *Bench) StartInUse() []plantfile.Assignment { return replaced(b.Start, b.StartSet) }
+
 // StartText returns the start presets, joined by ", ".
-func (b *Bench) StartText() string { return joined(replaced(b.Start, b.StartSet)) }
+func (b *Bench) StartText() string { return joined(b.StartInUse()) }
 
 func joined(list []plantfile.Assignment) string {
 	text := make([]string, len(list))

@@ -45,7 +45,11 @@ func (c *Check) File(name string) error {
 		return c.bench(name)
 	}
 
-	plant, err := bench.ReadPlant(file, data, c.Set, c.Start)
+	start, scenarioText, err := c.plantScenario(name, file)
+	if err != nil {
+		return err
+	}
+	plant, err := bench.ReadPlant(file, data, c.Set, start)
 	if err != nil {
 		return err
 	}
@@ -55,18 +59,6 @@ func (c *Check) File(name string) error {
 	if err != nil {
 		return err
 	}
-	scenarioText := ""
-	if c.Scenario != "" {
-		b := bench.FromPlant(name, file, c.Step, c.Scheme)
-		b.Set, b.StartSet = c.Set, c.Start
-		h, err := bench.Prepare(b)
-		if err != nil {
-			return err
-		}
-		if scenarioText, err = c.scenario(h); err != nil {
-			return err
-		}
-	}
 
 	fmt.Fprintf(c.Out, "%s: plant %s, a step of %v, scheme %s, form %s\n",
 		file, plant.Name, c.Step, p.tables.Scheme, p.tables.Form)
@@ -75,6 +67,22 @@ func (c *Check) File(name string) error {
 	}
 	fmt.Fprint(c.Out, scenarioText)
 	return nil
+}
+
+// plantScenario returns the start presets of a plant alone, which its scenario may give, and the description of the
+// scenario, "" if there is none.
+func (c *Check) plantScenario(name, file string) (start []plantfile.Assignment, text string, err error) {
+	if c.Scenario == "" {
+		return c.Start, "", nil
+	}
+	b := bench.FromPlant(name, file, c.Step, c.Scheme)
+	b.Set, b.StartSet = c.Set, c.Start
+	h, err := bench.Prepare(b)
+	if err != nil {
+		return nil, "", err
+	}
+	text, err = c.scenario(h)
+	return h.Bench.StartInUse(), text, err
 }
 
 // scenario returns the description of the scenario, "" if there is none.

@@ -60,7 +60,7 @@ func openControlled(t testing.TB) *bench.Handover {
 // newTableSets returns the memory for tables, and the kernels in it as a target has them.
 func newTableSets(t *testing.T, h *bench.Handover) (*tableset.Memory, []*kernel.Kernel) {
 	t.Helper()
-	f, m, err := tableset.New(kernel.New(h.Tables))
+	f, m, err := tableset.New(kernel.New(h.Tables), 1+len(h.Changes))
 	if err != nil {
 		t.Fatal(err)
 	}

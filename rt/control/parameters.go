@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"lockstep/model/kernel"
+	"lockstep/model/network"
 	"lockstep/model/plantfile"
 	"lockstep/model/units"
 	"lockstep/rt"
+	"lockstep/rt/bench"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
@@ -26,6 +28,8 @@ type parameters struct {
 	streams *streams
 	record  *recorder.EventLog // nil: there is no record
 	fixed   error              // why no parameter can change; nil: the tunable ones can
+
+	standing *standingPlant // of a run in virtual time; nil: the run is in real time
 
 	mu      sync.Mutex
 	busy    bool            // a change is being prepared, or waits for the loop
@@ -55,13 +59,18 @@ func newParameters(s *streams) *parameters {
 		p.fixed = err
 	}
 	if p.fixed == nil && p.TableSets == nil {
-		p.fixed = errors.New("in virtual time parameters change by parameters: of the scenario, or by -set at the start")
+		p.fixed = errors.New("this run has no memory for tables of other parameters")
 	}
 	return p
 }
 
 // inEffect returns the values that changes so far have given to parameters.
 func (p *parameters) inEffect() (set []plantfile.Assignment) {
+	if p.standing != nil {
+		if set, offered := p.standing.offered(p.Status); offered {
+			return set
+		}
+	}
 	slot := p.Status.ActiveSlot()
 	if slot < 0 || p.TableSets == nil {
 		return nil
@@ -189,37 +198,73 @@ func (p *parameters) change(set []plantfile.Assignment) (tick int64, err error) 
 			err = refused{http.StatusInternalServerError, fmt.Errorf("internal error: %v", r)}
 		}
 	}()
-	t, err := p.Handover.PrepareChange(set)
+	c, err := p.prepare(set)
 	if err != nil {
 		return 0, fmt.Errorf("param: %w", err)
 	}
-	list, err := p.Handover.Parameters(set)
-	if err != nil {
-		return 0, fmt.Errorf("param: %w", err)
+	if p.standing != nil {
+		return p.offerStanding(c)
 	}
 	if number, _, _ := p.Status.Decided(); number != p.Status.OffersPosted() {
 		return 0, refused{http.StatusConflict, errors.New("the loop has not decided the last change yet: ask again when it goes on")}
 	}
+	number, err := p.offer(c)
+	if err != nil {
+		return 0, err
+	}
+	return p.await(number, c.tables.Tables[0])
+}
+
+// preparedChange is a change of parameters that the loop can take over.
+type preparedChange struct {
+	set     []plantfile.Assignment // all values that changes have given
+	list    [][]network.Parameter  // parameters of the plant with them, by phase
+	tables  *bench.TableSet
+	kernels []*kernel.Kernel // of tables, by phase
+}
+
+// prepare prepares a change for the present phase and those after it.
+func (p *parameters) prepare(set []plantfile.Assignment) (c *preparedChange, err error) {
+	h, phase := p.Handover, p.Status.Phase()
+	c = &preparedChange{set: set, list: make([][]network.Parameter, 1+len(h.Changes)), tables: &bench.TableSet{Phase: phase}}
+	for i := phase; i <= len(h.Changes); i++ {
+		values := h.SetOfPhase(i, set)
+		t, err := h.PrepareChange(values)
+		if err != nil {
+			return nil, err
+		}
+		if c.list[i], err = h.Parameters(values); err != nil {
+			return nil, err
+		}
+		c.tables.Tables = append(c.tables.Tables, t)
+	}
+	c.kernels = c.tables.Kernels()
+	return c, nil
+}
+
+// offer writes a change to the memory of the target, offers it to the loop, and returns the number of the offer.
+// A change that the loop has not looked at yet is replaced: both have one number.
+func (p *parameters) offer(c *preparedChange) (number uint64, err error) {
 	if rt.Reason(p.Status.Reason.Load()) != rt.NotEnded {
 		return 0, refused{http.StatusConflict, errors.New("the run has ended")}
 	}
-
 	slot := 0
 	if p.Status.ActiveSlot() == slot {
 		slot = 1
 	}
-	var lines, words []string
-	for _, a := range set {
-		lines, words = append(lines, a.String()), append(words, a.String())
+	var words []string
+	for _, a := range c.set {
+		words = append(words, a.String())
 	}
-	if err := p.TableSets.Write(slot, kernel.New(t), strings.Join(lines, "\n")); err != nil {
+	if err := p.TableSets.Write(slot, c.kernels, strings.Join(words, "\n")); err != nil {
 		return 0, refused{http.StatusConflict, fmt.Errorf("param: %w", err)}
 	}
-	number := p.Status.OffersPosted() + 1
-	p.record.KeepSet(number, recorder.ParameterSet{Line: line("param", words), Tables: t}) // before the loop can decide
-	p.streams.keepParameters(number, list)
+	decided, _, _ := p.Status.Decided()
+	number = decided + 1
+	p.record.KeepSet(number, recorder.ParameterSet{Line: line("param", words), Tables: c.tables}) // before the loop can decide
+	p.streams.keepParameters(number, c.list)
 	p.Status.Offer(slot)
-	return p.await(number, t)
+	return number, nil
 }
 
 // await waits until the loop has decided an offer, and returns the first tick with its tables t.

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
+	"lockstep/model/kernel"
+	"lockstep/model/plantfile"
 	"lockstep/rt"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
@@ -23,13 +26,14 @@ type standing struct {
 
 // OpenVirtual opens the door of a run in virtual time, which advances on request only: the run calls
 // Server.Stand before each tick. The rest is as with Open.
-func OpenVirtual(dir string, r report.View, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
+func OpenVirtual(dir string, r report.View, plant *kernel.Sequence, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
 	d, err := describe(r)
 	if err != nil {
 		return nil, err
 	}
 	c := newServer(r, d)
 	c.target, c.standing = os.Getpid(), &standing{calls: make(chan func(*rt.Loop))}
+	c.parameters.standing = &standingPlant{plant: plant, whenStanding: c.whenStanding}
 	return c.open(dir, record, stop)
 }
 
@@ -109,4 +113,48 @@ func (c *Server) serveAdvance(w http.ResponseWriter, r *http.Request) (any, erro
 		writeAnswer(w, &c.ended, nil)
 		return nil, nil
 	}
+}
+
+// standingPlant is the plant of a run in virtual time, whose parameters change when the run stands.
+type standingPlant struct {
+	plant        *kernel.Sequence
+	whenStanding func(f func(l *rt.Loop)) bool
+	last         atomic.Pointer[standingOffer]
+}
+
+// standingOffer is the last change that was offered.
+type standingOffer struct {
+	number uint64
+	set    []plantfile.Assignment
+}
+
+// offered returns the values of a change that takes effect at the next tick; false: there is none.
+func (s *standingPlant) offered(p *rt.StatusBlock) ([]plantfile.Assignment, bool) {
+	o := s.last.Load()
+	if decided, _, _ := p.Decided(); o == nil || o.number <= decided {
+		return nil, false
+	}
+	return o.set, true
+}
+
+// offerStanding makes a change take effect at the tick after the one at which the run stands. It replaces a
+// change that would take effect at the same tick, whose values it has. A change that the plant cannot take
+// over there is refused: the run must not advance unasked.
+func (p *parameters) offerStanding(c *preparedChange) (tick int64, err error) {
+	stood := p.standing.whenStanding(func(*rt.Loop) {
+		tick = int64(p.Status.Ticks.Load()) + 1
+		if o := p.standing.plant.Obstacle(c.kernels); o != kernel.NoObstacle {
+			err = refused{http.StatusConflict, fmt.Errorf("param: the change is refused at tick %d: %s: advance the run and ask again",
+				tick, c.tables.Tables[0].Describe(o))}
+			return
+		}
+		var number uint64
+		if number, err = p.offer(c); err == nil {
+			p.standing.last.Store(&standingOffer{number, c.set})
+		}
+	})
+	if !stood {
+		return 0, refused{http.StatusConflict, errors.New("the run ended before the change had effect")}
+	}
+	return tick, err
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/report"
-	"lockstep/rt/scenario"
 )
 
 // Bounds of streams and of values.
@@ -46,9 +44,10 @@ type streams struct {
 	pending bool      // that tick is not passed to the streams yet
 	list    []*stream
 
-	parameters []float64            // of the plant, at that tick, SI
-	byChange   [][]float64          // those by change of the scenario
-	byOffer    map[uint64][]float64 // those by offer that the loop has not decided yet
+	parameters []float64              // of the plant, at that tick, SI
+	phase      int                    // at that tick
+	byPhase    [][]float64            // parameters by phase
+	byOffer    map[uint64][][]float64 // those by offer that the loop has not decided yet
 }
 
 // stream is the stream of one client. The mutex of streams guards it.
@@ -132,28 +131,26 @@ func newStreams(r report.View, d *Description) *streams {
 	return s
 }
 
-// readParameters sets the present parameters and those after each change of the scenario. set has the values
-// from the changes so far.
-func (s *streams) readParameters(set []plantfile.Assignment) error {
+// readParameters sets the parameters of each phase. set has the values from the changes so far.
+func (s *streams) readParameters(set []plantfile.Assignment) (err error) {
 	h := s.Handover
-	list, err := h.Parameters(set)
-	s.parameters, s.byOffer = valuesOf(list), map[uint64][]float64{}
-	for _, text := range h.ChangeTexts {
-		for part := range strings.SplitSeq(text, ", ") {
-			a, _ := plantfile.ParseAssignment(part) // the scenario has checked it
-			set = scenario.LastOf(append(set, a))
-		}
-		list, e := h.Parameters(set)
-		s.byChange, err = append(s.byChange, valuesOf(list)), errors.Join(err, e)
+	for i := range 1 + len(h.Changes) {
+		list, e := h.Parameters(h.SetOfPhase(i, set))
+		s.byPhase, err = append(s.byPhase, valuesOf(list)), errors.Join(err, e)
 	}
+	s.phase, s.byOffer = s.Status.Phase(), map[uint64][][]float64{}
+	s.parameters = s.byPhase[s.phase]
 	return err
 }
 
-// keepParameters keeps the parameters of an offer until the loop has decided it.
-func (s *streams) keepParameters(offer uint64, list []network.Parameter) {
+// keepParameters keeps the parameters of an offer, by phase, until the loop has decided it.
+func (s *streams) keepParameters(offer uint64, list [][]network.Parameter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.byOffer[offer] = valuesOf(list)
+	s.byOffer[offer] = nil
+	for _, l := range list {
+		s.byOffer[offer] = append(s.byOffer[offer], valuesOf(l))
+	}
 }
 
 // valuesOf returns the values of parameters, SI.
@@ -179,13 +176,7 @@ func (s *streams) entry(e *rt.Entry) {
 		}
 		s.tick = e.Tick
 	case rt.KindChange:
-		values := s.byOffer[e.Batch]
-		if delete(s.byOffer, e.Batch); e.Slot >= 0 {
-			values = s.byChange[e.Slot]
-		}
-		if !e.Refused && values != nil {
-			s.parameters = values
-		}
+		s.changeParameters(e)
 	case rt.KindFrame:
 		if onBus := e.Fate == rt.Sent && !e.Withheld || e.Fate == rt.Received && !e.Copy; onBus && e.Message >= 0 {
 			s.decode(busMessage{e.Bus, e.Fate == rt.Sent, e.Message}, e)
@@ -194,6 +185,21 @@ func (s *streams) entry(e *rt.Entry) {
 		s.lateNs, s.workNs = e.Spent[rt.Before]+e.Spent[rt.WakeUp], e.Spent[rt.Receive]+e.Spent[rt.Step]+e.Spent[rt.Send]
 		s.pass()
 	}
+}
+
+// changeParameters takes a change of the scenario or an offer that the loop has decided.
+func (s *streams) changeParameters(e *rt.Entry) {
+	offer := s.byOffer[e.Batch]
+	delete(s.byOffer, e.Batch)
+	switch {
+	case e.Refused:
+		return
+	case e.Slot >= 0:
+		s.phase = e.Slot + 1
+	case offer != nil:
+		s.byPhase = offer
+	}
+	s.parameters = s.byPhase[s.phase]
 }
 
 // decode reads the signals of a frame.

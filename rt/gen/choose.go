@@ -39,7 +39,11 @@ func FromFile(file string) bench.Chooser {
 		if err != nil {
 			return fail(err)
 		}
-		if err := mark.fits(want); err != nil {
+		err = mark.fits(want)
+		if with := optionsOf(h.Bench); errors.Is(err, ErrPlant) && with != "" {
+			return fail(fmt.Errorf("the target was generated without %s, which its tables hold: run with -kernel generated or -kernel table", with))
+		}
+		if err != nil {
 			return fail(fmt.Errorf("%w: generate and build the target again (lockstep gen -bench %s -o DIR)", err, h.Bench.File))
 		}
 		if err := sameLevel(file); err != nil {
@@ -51,6 +55,18 @@ func FromFile(file string) bench.Chooser {
 		}
 		return path, mark.String(), nil
 	}
+}
+
+// optionsOf returns the options of the command line that change the tables of a bench, "" if there are none.
+func optionsOf(b *bench.Bench) string {
+	var list []string
+	for _, a := range b.Set {
+		list = append(list, "-set "+a.String())
+	}
+	for _, a := range b.StartSet {
+		list = append(list, "-start "+a.String())
+	}
+	return strings.Join(list, " ")
 }
 
 // Generated chooses a target executable from the user's cache; a missing one is generated and

@@ -18,14 +18,15 @@ type EventLog struct {
 	commands *scenario.Commands
 	before   scenario.FaultSlots // slots before the last command
 
-	lines sync.Map // command line by batch, until it is taken
-	sets  sync.Map // ParameterSet by the number of its offer, until it is decided
+	tables *bench.TableCoder
+	lines  sync.Map // command line by batch, until it is taken
+	sets   sync.Map // ParameterSet by the number of its offer, until it is decided
 }
 
 // ParameterSet is a change of parameters while the run lasts.
 type ParameterSet struct {
-	Line   string         // its parameters: "param m_car=2000kg mu=0.09"
-	Tables *kernel.Tables // of the plant with all parameters in effect
+	Line   string          // its parameters: "param m_car=2000kg mu=0.09"
+	Tables *bench.TableSet // of the plant with all parameters in effect
 }
 
 // KeepSet keeps a change. Call it before its tables are offered; a nil log keeps nothing.
@@ -47,9 +48,9 @@ func (c *Recorder) writeOffer(e *rt.Entry) {
 	}
 	w := record.Event{Kind: record.Parameter, Tick: e.Tick, Count: e.Batch}
 	if e.Refused {
-		w.Kind, w.Text = record.Note, set.Line+" refused: "+set.Tables.Describe(kernel.Obstacle(e.Obstacle))
+		w.Kind, w.Text = record.Note, set.Line+" refused: "+set.Tables.Tables[0].Describe(kernel.Obstacle(e.Obstacle))
 	} else {
-		data, err := bench.TablesForRecord(set.Tables)
+		data, err := c.eventLog.tables.Encode(set.Tables)
 		if err == nil {
 			err = c.w.Tables(data)
 		}
@@ -71,7 +72,7 @@ func DigestOfSet(text string) string {
 
 // NewEventLog returns a log that knows the faults of the scenario.
 func NewEventLog(h *bench.Handover) *EventLog {
-	return &EventLog{commands: scenario.NewCommands(h.Clone())}
+	return &EventLog{commands: scenario.NewCommands(h.Clone()), tables: bench.NewTableCoder(h)}
 }
 
 // KeepLine keeps the line of a batch. Call it before the batch is posted; a nil log keeps nothing.

@@ -68,6 +68,7 @@ type resolvedTarget struct {
 	ownUnit      bool             // package fault has values in that unit; otherwise in SI
 	lo, hi       float64          // range of values, in the unit of package fault
 	slack        float64          // tolerance of the range, in the same unit
+	flag         bool             // an input that is 0 or 1
 	sig          *messages.Signal // nil: an input, named as a port
 	msg          *messages.Message
 }
@@ -113,7 +114,7 @@ func findInput(h *bench.Handover, name string) (*resolvedTarget, error) {
 func targetOfInput(h *bench.Handover, i int) *resolvedTarget {
 	p := &h.Tables.Inputs[i]
 	lo, hi := p.Accepted()
-	return &resolvedTarget{Fault: fault.Fault{Where: fault.Input, Input: i}, Wanted: p.DeclaredUnit(), lo: lo, hi: hi}
+	return &resolvedTarget{Fault: fault.Fault{Where: fault.Input, Input: i}, Wanted: p.DeclaredUnit(), lo: lo, hi: hi, flag: p.Flag}
 }
 
 // findElement returns the input that the capacity of a friction element follows.

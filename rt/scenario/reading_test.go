@@ -88,6 +88,15 @@ func TestNumbersWithoutDimensionAreShownWithoutAUnit(t *testing.T) {
 	}
 }
 
+func TestAFractionIsRefusedWhereAnInputIsAFlag(t *testing.T) {
+	target := resolvedTarget{Fault: fault.Fault{Where: fault.Input}, Wanted: units.Want("1"), hi: 1, flag: true}
+	for text, want := range map[string]string{"0": "", "1": "", "0.5": "0.5 is neither 0 nor 1: the input is a flag"} {
+		if _, err := target.parseStimulus(text); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 // A flag and a counter have no values between their steps; a speed has some, which are rounded when the
 // frame is sent.
 func TestAFractionOfAStepIsRefusedWhereASignalIsAPlainNumber(t *testing.T) {

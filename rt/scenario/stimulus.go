@@ -116,9 +116,12 @@ func (t *resolvedTarget) parseStimulus(text string) (float64, error) {
 	return v, err
 }
 
-// checkConstant is checkStimulus for a constant value, which must be whole where the signal can only be
-// that: it has one bit, or is a plain number of whole steps.
+// checkConstant is checkStimulus for a constant value, which must be whole where the target can only be
+// that: a flag, a signal of one bit, or one that is a plain number of whole steps.
 func (t *resolvedTarget) checkConstant(text string, v float64) error {
+	if t.flag && v != 0 && v != 1 {
+		return fmt.Errorf("%s is neither 0 nor 1: the input is a flag", text)
+	}
 	if s := t.sig; s != nil && !s.Float {
 		isWhole := (s.Unit == "" || s.Unit == "-" || s.Unit == "1") && isInteger(s.Factor) && isInteger(s.Offset)
 		step := (t.FromSI(t.toSI(v)) - s.Offset) / s.Factor

@@ -361,7 +361,7 @@ func (r *Session) openTableSets() error {
 	if r.Handover.FixedParameters() != nil {
 		return nil
 	}
-	file, sets, err := tableset.New(kernel.New(r.Handover.Tables))
+	file, sets, err := tableset.New(kernel.New(r.Handover.Tables), 1+len(r.Handover.Changes))
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func tablesOf(t *testing.T, name string, replace ...string) *kernel.Tables {
 // memoryFor returns a memory for kernels like that of tables, whose target is this process.
 func memoryFor(t *testing.T, tables *kernel.Tables) (*tableset.Memory, []*kernel.Kernel) {
 	t.Helper()
-	f, m, err := tableset.New(kernel.New(tables))
+	f, m, err := tableset.New(kernel.New(tables), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func compareOffers(t *testing.T, a, b *kernel.Tables) {
 			if slot == 1 {
 				tables = a
 			}
-			if err := m.Write(slot, kernel.New(tables), tables.Name); err != nil {
+			if err := m.Write(slot, []*kernel.Kernel{kernel.New(tables)}, tables.Name); err != nil {
 				t.Fatal(err)
 			}
 			if text := m.Text(slot); text != tables.Name {
@@ -108,7 +108,7 @@ func TestTakingOverAKernelInSharedMemoryAllocatesNothing(t *testing.T) {
 	a := tablesOf(t, "powershift")
 	m, slots := memoryFor(t, a)
 	for i := range slots {
-		if err := m.Write(i, kernel.New(a), ""); err != nil {
+		if err := m.Write(i, []*kernel.Kernel{kernel.New(a)}, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,23 +126,23 @@ func TestTakingOverAKernelInSharedMemoryAllocatesNothing(t *testing.T) {
 func TestKernelThatIsTooLargeIsRefused(t *testing.T) {
 	m, _ := memoryFor(t, tablesOf(t, "oscillator"))
 	large := kernel.New(tablesOf(t, "powershift"))
-	if err := m.Write(0, large, ""); err == nil || !strings.Contains(err.Error(), "the run has room for") {
+	if err := m.Write(0, []*kernel.Kernel{large}, ""); err == nil || !strings.Contains(err.Error(), "the run has room for") {
 		t.Errorf("error %v", err)
 	}
 	small := kernel.New(tablesOf(t, "oscillator"))
-	if err := m.Write(0, small, strings.Repeat("x", 1<<14)); err == nil || !strings.Contains(err.Error(), "bytes of text") {
+	if err := m.Write(0, []*kernel.Kernel{small}, strings.Repeat("x", 1<<14)); err == nil || !strings.Contains(err.Error(), "bytes of text") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestKernelIsRefusedBeforeTheTargetHasMappedTheMemory(t *testing.T) {
 	k := kernel.New(tablesOf(t, "oscillator"))
-	f, m, err := tableset.New(k)
+	f, m, err := tableset.New(k, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := m.Write(0, k, ""); err == nil || !strings.Contains(err.Error(), "another version") {
+	if err := m.Write(0, []*kernel.Kernel{k}, ""); err == nil || !strings.Contains(err.Error(), "another version") {
 		t.Errorf("error %v", err)
 	}
 }

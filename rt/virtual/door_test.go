@@ -15,24 +15,21 @@ import (
 	"lockstep/rt/report"
 )
 
-// A run with a door stands until a client asks, takes several changes at one tick, and replays.
-func TestRunWithADoorAdvancesOnRequest(t *testing.T) {
-	dir, name := t.TempDir(), fmt.Sprintf("door-%d", os.Getpid())
-	file, rec := filepath.Join(dir, "bench.yaml"), filepath.Join(dir, "a.rec")
-	if err := os.WriteFile(file, []byte(benchtest.DemoText(t, "bench: powershift-bench", "bench: "+name)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan *report.Report)
+// openDoor starts a simulation with a door. ask sends it a request of lockstep ctl and returns the answer;
+// ended gives its report.
+func openDoor(t *testing.T, name string, s Simulation) (ask func(request string) string, ended chan *report.Report) {
+	t.Helper()
+	ended, s.Every, s.Door = make(chan *report.Report), 1, true
 	go func() {
-		r, err := Simulation{Plant: file, Every: 1, Record: rec, Door: true}.Run()
+		r, err := s.Run()
 		if err != nil {
 			t.Error(err)
 		}
 		ended <- r
 	}()
-	ask := func(words ...string) string {
+	ask = func(request string) string {
 		var out strings.Builder
-		if err := control.Ask(name, words, control.Options{Out: &out}); err != nil {
+		if err := control.Ask(name, strings.Fields(request), control.Options{Out: &out}); err != nil {
 			return err.Error()
 		}
 		return out.String()
@@ -40,7 +37,41 @@ func TestRunWithADoorAdvancesOnRequest(t *testing.T) {
 	for end := time.Now().Add(10 * time.Second); strings.Contains(ask("status"), "no bench") && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
 	}
-	for _, q := range []struct{ words, want string }{
+	return ask, ended
+}
+
+// exchange is a request, and a part of its answer.
+type exchange struct{ request, want string }
+
+func expectAnswers(t *testing.T, ask func(string) string, list []exchange) {
+	t.Helper()
+	for _, q := range list {
+		if got := ask(q.request); !strings.Contains(got, q.want) {
+			t.Errorf("%s: %q, want %q", q.request, got, q.want)
+		}
+	}
+}
+
+// eventTexts returns the changes in a record, each after its tick.
+func eventTexts(t *testing.T, file string) (lines []string) {
+	t.Helper()
+	for _, e := range recordtest.Entries(t, file) {
+		if e.Kind == record.EventEntry && e.Event.Kind == record.Parameter {
+			lines = append(lines, fmt.Sprint(e.Event.Tick, " ", e.Event.Text))
+		}
+	}
+	return lines
+}
+
+// A run with a door stands until a client asks, takes several changes at one tick, and replays.
+func TestRunWithADoorAdvancesOnRequest(t *testing.T) {
+	dir, name := t.TempDir(), fmt.Sprintf("door-%d", os.Getpid())
+	file, rec := filepath.Join(dir, "bench.yaml"), filepath.Join(dir, "a.rec")
+	if err := os.WriteFile(file, []byte(benchtest.DemoText(t, "bench: powershift-bench", "bench: "+name)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ask, ended := openDoor(t, name, Simulation{Plant: file, Record: rec})
+	expectAnswers(t, ask, []exchange{
 		{"get w1 w1[rad/s]", "tick 0, 0.000 s\n  w1  954.929659 rpm  \n  w1  100 rad/s       \n"},
 		{"get w1[bar]", `w1[bar]: unit "bar" (kg/m/s2) does not fit "rpm" (1/s)`},
 		{"advance 12", `advance: "12" is not a time up to 1h0m0s, like 100ms`},
@@ -54,22 +85,12 @@ func TestRunWithADoorAdvancesOnRequest(t *testing.T) {
 		{"faults", "lost  active"},
 		{"status", name + ": running; tick 4, 0.020 s;"},
 		{"stop wait", name + ": stopped by ctl, after "},
-	} {
-		if got := ask(strings.Fields(q.words)...); !strings.Contains(got, q.want) {
-			t.Errorf("%s: %q, want %q", q.words, got, q.want)
-		}
-	}
+	})
 	if r := <-ended; r != nil && (!r.Clean || r.Ticks > 6) {
 		t.Errorf("%+v", r)
 	}
-	var lines []string
-	for _, e := range recordtest.Entries(t, rec) {
-		if e.Kind == record.EventEntry && e.Event.Kind == record.Parameter {
-			lines = append(lines, fmt.Sprint(e.Event.Tick, " ", e.Event.Text))
-		}
-	}
 	want := "[4 mark one 4 fault name=lost frame=Speeds drop 4 clear lost 4 fault name=lost frame=Speeds drop]"
-	if got := fmt.Sprint(lines); got != want {
+	if got := fmt.Sprint(eventTexts(t, rec)); got != want {
 		t.Errorf("the record has %s, want %s", got, want)
 	}
 	if _, err := (Replay{Record: rec}).Run(); err != nil {

@@ -22,6 +22,7 @@ import (
 	"lockstep/rt/port"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
+	"lockstep/rt/tableset"
 	"lockstep/sched"
 )
 
@@ -46,8 +47,25 @@ func (w *simulation) begin() (err error) {
 		w.ports = append(w.ports, p)
 	}
 	w.kernel, w.clock = h.Plant(), sched.NewVirtual(w.Step)
+	if err := w.makeTableSets(); err != nil {
+		return err
+	}
 	w.loop, err = rt.New(h.Loop, w.kernel, w.buses, h.Maps, w.clock, w.view.Status)
 	return err
+}
+
+// makeTableSets makes the memory in which the door offers tables of other parameters.
+func (w *simulation) makeTableSets() error {
+	if !w.Door || w.view.Handover.FixedParameters() != nil {
+		return nil
+	}
+	file, sets, err := tableset.New(kernel.New(w.view.Handover.Tables), w.kernel.SetSize())
+	if err != nil {
+		return err
+	}
+	w.view.TableSets = sets
+	w.kernel.UseSlots(sets.Kernels())
+	return file.Close()
 }
 
 // createRecord creates the recorder, which also judges the scenario.

@@ -17,6 +17,7 @@ import (
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
 	"lockstep/rt/recorder"
+	"lockstep/rt/tableset"
 )
 
 // Replay computes the run of a record again with the prepared data of the run: it decodes the received
@@ -38,9 +39,10 @@ type replay struct {
 	out    portTable
 	last   int64 // last tick stepped
 
-	slots   [2]*kernel.Kernel // of the last changes of parameters
-	changed int               // number of those changes
-	offered string            // change that the next step takes over; "": none
+	slots   []*kernel.Kernel // of the last two changes of parameters, by phase
+	tables  *bench.TableCoder
+	changed int    // number of those changes
+	offered string // change that the next step takes over; "": none
 
 	Replayed
 
@@ -118,9 +120,8 @@ func (r *replay) prepare() (err error) {
 		return err
 	}
 	r.kernel = r.h.Plant()
-	for i := range r.slots {
-		r.slots[i] = kernel.New(r.h.Tables)
-	}
+	r.tables = bench.NewTableCoder(r.h)
+	r.slots = make([]*kernel.Kernel, tableset.Slots*r.kernel.SetSize())
 	m, p := r.kernel.Dims()
 	r.u, r.y = make([]float64, m), make([]float64, p)
 	copy(r.u, r.h.Tables.Start)
@@ -367,16 +368,19 @@ func (r *replay) changeTables(e *record.Event, digest string) error {
 	if err != nil {
 		return difference(e.Tick, e.Text, "tick %d: %w", e.Tick, err)
 	}
-	t, err := bench.TablesOfRecord(data, digest)
-	if err == nil {
-		err = t.Follows(r.h.Tables)
+	set, err := r.tables.Decode(data, digest)
+	if err == nil && set.Phase > r.kernel.Phase() {
+		err = fmt.Errorf("tables of phase %d in phase %d", set.Phase, r.kernel.Phase())
+	}
+	for i := 0; err == nil && i < len(set.Tables); i++ {
+		err = set.Tables[i].Follows(r.h.Tables)
 	}
 	if err != nil {
 		return difference(e.Tick, e.Text, "tick %d: %w", e.Tick, err)
 	}
-	slot := r.changed % len(r.slots)
-	r.slots[slot] = kernel.New(t)
-	r.kernel.UseSlots(r.slots[:])
+	slot := r.changed % tableset.Slots
+	copy(r.slots[slot*r.kernel.SetSize():], set.Kernels())
+	r.kernel.UseSlots(r.slots)
 	r.kernel.Offer(slot)
 	r.offered, r.changed = e.Text, r.changed+1
 	return nil

@@ -278,7 +278,7 @@ func (w *simulation) createFiles() (err error) {
 	if err := w.createRecord(); err != nil || !w.Door { // after all else: it truncates the file at once
 		return err
 	}
-	if w.door, err = control.OpenVirtual(host.ControlDir(), w.view, w.record, w.stop); err != nil {
+	if w.door, err = control.OpenVirtual(host.ControlDir(), w.view, w.kernel, w.record, w.stop); err != nil {
 		return fmt.Errorf("sim: door: %w", err)
 	}
 	return nil

@@ -213,7 +213,8 @@ func takenOver(t *testing.T, file string) {
 	t.Setenv("GOCACHE", strings.TrimSpace(string(gocache)))
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
-	if out, err := exec.Command(program, "run", file, "-kernel", "generated", "-for", "100ms").CombinedOutput(); err != nil { // the first run builds
+	out, err := exec.Command(program, "run", file, "-kernel", "generated", "-for", "100ms").CombinedOutput() // builds
+	if err != nil || !strings.Contains(string(out), "the generated kernel keeps its parameters in this run; run with -kernel table to change them\n") {
 		t.Fatalf("%v, %s", err, out)
 	}
 	built := tree(t, cache)
@@ -295,6 +296,11 @@ func refusals(t *testing.T, file, target string) {
 		if _, _, err := gen.FromFile(c.file)(prepared(t, c.bench)); !is(c.is)(err) {
 			t.Errorf("-kernel %s: %v, want %v", c.file, err, c.is)
 		}
+	}
+	without := "the target was generated without -set mu_oil=0.12 -start v=18km/h, which its tables hold: run with -kernel generated or -kernel table\n"
+	if out, errors, code := lockstep(t, "run", file, "-kernel", target, "-set", "mu_oil=0.12", "-start", "v=18km/h"); code != 2 || out != "" ||
+		errors != "lockstep: run: -kernel "+target+": "+without {
+		t.Errorf("-set: code %d, %s%swant %s", code, out, errors, without)
 	}
 	withoutToolchain(t, file)
 	otherRun(t, file, target)

@@ -113,14 +113,19 @@ func TestImpossibleChangesOfParametersAreRefusedBeforeTheRun(t *testing.T) {
 	}
 }
 
-// Forty changes of a running gearbox take effect, each at the tick of its answer, without an
-// allocation of the target. The replay needs no plant file.
+// Forty changes of a running gearbox take effect, each at the tick of its answer, without an allocation of the
+// target. They stay when the scenario changes the same parameter. The replay needs no plant file.
 func TestParametersChangedByCtlReplayBitForBit(t *testing.T) {
 	const changes = 40
 	dir := t.TempDir()
 	file, name := openBench(t)
 	rec, report := filepath.Join(dir, "run.rec"), filepath.Join(dir, "r.json")
-	s := begin(t, nil, "run", file, "-record", rec, "-report", report)
+	scenario := filepath.Join(dir, "s.yaml")
+	text := "scenario: s\nparameters: [{at: 20 ms, mu_oil: 0.18}, {at: 1 s, mu_oil: 0.16}]\n"
+	if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := begin(t, nil, "run", file, "-scenario", scenario, "-record", rec, "-report", report)
 	s.running()
 	last, sock := int64(0), door(t, name)
 	for i := range changes {

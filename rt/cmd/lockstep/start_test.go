@@ -62,6 +62,8 @@ func TestAStartPresetActsInEveryCommandAndStandsInRecordAndReport(t *testing.T) 
 
 	for args, want := range map[string]string{
 		"car.yaml -start v=18km/h":                  "car.v 5 m/s (start v=18km/h)",
+		"car.yaml -scenario " + file("fast.yaml"):   "car.v 20 m/s (start v=20 m/s",
+		"push.yaml -scenario " + file("fast.yaml"):  "car.v 20 m/s (start v=20 m/s",
 		"moving.yaml -start v=500":                  "start v=500: 500 needs a unit: 500 km/h?",
 		"push.yaml -scenario " + file("wrong.yaml"): "start v=200 km/h of " + file("wrong.yaml") + ":2:12: 200 km/h is outside 0 to 100 km/h",
 	} {
