@@ -14,7 +14,7 @@ import (
 
 const (
 	statusMagic   = 0x6c6f636b73746570 // "lockstep"
-	statusVersion = 15                 // of the layout of StatusBlock; a change of a field changes it
+	statusVersion = 16                 // of the layout of StatusBlock; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant fit: a train of 20 cars has 800, of which 300
 	// belong to its friction elements.
