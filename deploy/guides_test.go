@@ -77,7 +77,7 @@ var hosts = []string{"tuned", "desktop", "container", "vm", "throttled", "mainli
 func examine(t *testing.T, host string, buses ...string) doctor.Diagnosis {
 	t.Helper()
 	root := filepath.Join("..", "sched", "hostinfo", "testdata", "hosts", host)
-	d, err := doctor.Examine(root, doctor.Requirements{CPU: -1, Priority: 80, Timer: sched.Timerfd, Buses: buses})
+	d, err := doctor.Examine(root, doctor.Requirements{CPU: -1, Priority: 80, Timer: sched.Timerfd, Buses: buses, Timers: &latency.TimerComparison{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,8 +175,8 @@ func documentedFlags(list [][]string) (all []string) {
 func TestHostGuideListsTheFlags(t *testing.T) {
 	same(t, "doctor", documentedFlags(rows(t, deploy.Host, "doctor", 0)), flagsOf(t, "doctor.go"))
 	same(t, "latency", documentedFlags(rows(t, deploy.Host, "latency", 0)), flagsOf(t, "latency.go"))
-	if text := rows(t, deploy.Host, "doctor", 0); !strings.Contains(text[10][1], doctor.UndoFile) {
-		t.Errorf("-state is %s, not %s", text[10][1], doctor.UndoFile)
+	if text := rows(t, deploy.Host, "doctor", 0); !strings.Contains(text[12][1], doctor.UndoFile) {
+		t.Errorf("-state is %s, not %s", text[12][1], doctor.UndoFile)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/deploy/latency"
 	"lockstep/sched"
 	"lockstep/sched/hostinfo"
 )
@@ -101,6 +102,8 @@ type Requirements struct {
 	Timer    string   // "timerfd" or "nanosleep"
 	Buses    []string // CAN interfaces that must be up
 	Loop     int      // thread of a running loop, which is not its own rival; 0 if none runs
+
+	Timers *latency.TimerComparison // measured comparison of the timers; nil: not measured, no check
 }
 
 // interfaceName matches names that the kernel accepts and that need no quotes in a shell.
@@ -231,6 +234,10 @@ func (h *host) diagnose() Diagnosis {
 	for _, c := range checks {
 		check := Check{Name: c.name, Level: c.level, Wanted: fill.Replace(c.wanted), Why: c.why}
 		d.Checks = append(d.Checks, c.run(h, check))
+	}
+
+	if h.req.Timers != nil {
+		d.Checks = append(d.Checks, h.checkTimer())
 	}
 
 	d.Checks = append(d.Checks, h.checkCAN()...)

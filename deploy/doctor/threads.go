@@ -87,6 +87,27 @@ func (h *host) checkKtimers(c Check) Check {
 	return h.raiseThread(c, *t).wrong(t.Scheduling(), h.chrt(name), Now)
 }
 
+// checkTimer judges the timer of the loop by the measured comparison.
+func (h *host) checkTimer() Check {
+	c := Check{
+		Name: "timer", Level: Should, Wanted: "timerfd or nanosleep, whichever wakes the loop up earlier",
+		Why: "the way from the timer interrupt to the loop differs, and with the period: only a measurement shows it",
+	}
+	take, found := h.req.Timers.Verdict(h.req.Timer)
+	switch reasons := h.req.Timers.Reasons; {
+	case len(reasons) > 0 && take == "":
+		return c.unknown("not measured: "+abbreviate(reasons), hostinfo.Executable()+" latency -for 10m")
+	case len(reasons) > 0:
+		return c.unreadable(found + "; not measured as in a run: " + abbreviate(reasons))
+	case take == "":
+		return c.unknown(found, hostinfo.Executable()+" latency -for 10m")
+	case take != h.req.Timer:
+		return c.wrong(found, "timer: "+take+" in the bench file", Restart)
+	}
+
+	return c.ok(found)
+}
+
 func (h *host) checkKsoftirqd(c Check) Check {
 	name := fmt.Sprintf("ksoftirqd/%d", h.CPU)
 	t := h.threadNamed(name)

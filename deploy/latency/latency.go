@@ -7,8 +7,8 @@
 //
 // Reading order: latency.go (Measurement), methods.go (the compared methods and the C programs),
 // child.go (the process of one turn), record.go (from histograms to figures), tracers.go (programs
-// that measure with tracers of the kernel), reference.go (Reference), host.go (Objections), report.go
-// (keys, text and picture of a report).
+// that measure with tracers of the kernel), timers.go (which of the two timers to take), reference.go
+// (Reference), host.go (Objections), report.go (keys, text and picture of a report).
 package latency
 
 import (
@@ -92,11 +92,7 @@ func (l Measurement) Run(ctx context.Context) (*Report, error) {
 	defer os.RemoveAll(folder)
 	s.folder = folder
 	s.prepare()
-	lower, refused := host.RaiseTimers(l.CPU, sched.TimerPriority(l.Priority), "latency")
-	defer lower()
-	if refused != nil {
-		s.addReason(refused.What + ": " + refused.Help)
-	}
+	defer s.raiseTimers()()
 	stolen := WatchStolen(s.CPU)
 	for round := range s.rounds {
 		if err := s.runRound(round); err != nil {
@@ -113,11 +109,19 @@ func (l Measurement) Run(ctx context.Context) (*Report, error) {
 	return s.report()
 }
 
+// CheckPeriod returns an error, one line, if a period cannot be measured.
+func CheckPeriod(p time.Duration) error {
+	if p < 100*time.Microsecond || p > 100*time.Millisecond || p%time.Microsecond != 0 {
+		return fmt.Errorf("latency: period %v: use whole us from 100us to 100ms", p)
+	}
+	return nil
+}
+
 // Check returns an error, one line, if a field of the measurement is out of range.
 func (l *Measurement) Check() error {
 	const minTicks = 20 // ticks of the shortest turn
-	if l.Period < 100*time.Microsecond || l.Period > 100*time.Millisecond || l.Period%time.Microsecond != 0 {
-		return fmt.Errorf("latency: period %v: use whole us from 100us to 100ms", l.Period)
+	if err := CheckPeriod(l.Period); err != nil {
+		return err
 	}
 	if l.Priority < 1 || l.Priority > 99 {
 		return fmt.Errorf("latency: priority %d of SCHED_FIFO: use 1 to 99", l.Priority)
@@ -166,6 +170,15 @@ func (l *Measurement) states() []bool {
 	return []bool{false}
 }
 
+// raiseTimers raises the kernel timers of the measured CPU, as a run does; lower restores them.
+func (s *session) raiseTimers() (lower func()) {
+	lower, refused := host.RaiseTimers(s.CPU, sched.TimerPriority(s.Priority), "latency")
+	if refused != nil {
+		s.addReason(refused.What + ": " + refused.Help)
+	}
+	return lower
+}
+
 // addReason adds a reason why the figures are not representative, unless it is known.
 func (s *session) addReason(text string) {
 	if !slices.Contains(s.reasons, text) {
@@ -191,24 +204,27 @@ func (s *session) prepare() {
 	}
 }
 
-// runRound measures every method once, idle and then loaded. The order is reversed in every other
-// round, so that the predecessor of a method alternates.
+// runRound measures every method once, idle and then loaded.
 func (s *session) runRound(round int) error {
 	for _, loaded := range s.states() {
-		err := s.underLoad(loaded, func() {
-			for i := range methods {
-				if round%2 == 1 {
-					i = len(methods) - 1 - i
-				}
-				s.runTurn(&methods[i], round, loaded)
-			}
-		})
+		err := s.underLoad(loaded, func() { s.runTurns(methods, round, loaded) })
 		if err != nil {
 			return err
 		}
 	}
 
 	return nil
+}
+
+// runTurns measures each method of a list once. The order is reversed in every other round, so that
+// the predecessor of a method alternates.
+func (s *session) runTurns(list []method, round int, loaded bool) {
+	for i := range list {
+		if round%2 == 1 {
+			i = len(list) - 1 - i
+		}
+		s.runTurn(&list[i], round, loaded)
+	}
 }
 
 // underLoad measures while the load runs, or on the idle host.
@@ -326,7 +342,7 @@ func (s *session) report() (*Report, error) {
 	r := &Report{
 		Idle: state(false), Load: s.loadText(), Ratios: ratioText, Host: hostOf(s.host),
 		Period: int64(s.Period), Spin: int64(s.spin()), Runtime: int64(s.runtime()), NotMeasured: s.notMeasured, CPU: s.CPU, Priority: s.Priority,
-		Rounds: s.rounds, Seconds: s.For.Seconds(),
+		Rounds: s.rounds, Seconds: s.For.Seconds(), Timers: s.compareTimers(),
 	}
 	r.ByMethod = *r.Idle
 	if s.Load {

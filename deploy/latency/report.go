@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"lockstep/rt/plot"
+	"lockstep/sched"
 )
 
 // ratioText explains the ratios of a report.
@@ -69,6 +70,8 @@ type Report struct {
 	Priority       int       `json:"priority"`
 	Rounds         int       `json:"rounds"`
 	Seconds        float64   `json:"seconds"` // length of all turns together, s
+
+	Timers TimerComparison `json:"timers"` // comparison of timerfd and nanosleep
 }
 
 // JSON encodes the report for programs.
@@ -141,6 +144,10 @@ over the rounds
 	for _, p := range r.panels() {
 		p.chart(w)
 	}
+
+	_, verdict := r.Timers.Verdict(sched.Timerfd)
+	fmt.Fprintln(w)
+	wrap(w, "timer: ", verdict)
 }
 
 // String describes the noise in a line.

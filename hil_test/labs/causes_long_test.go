@@ -140,7 +140,7 @@ func causes(t *testing.T) {
 // doctorSays returns what `lockstep doctor` has found in a check.
 func doctorSays(t *testing.T, check string) string {
 	t.Helper()
-	p := lab.Start(t, lab.Command(t), "doctor", "-json")
+	p := lab.Start(t, lab.Command(t), "doctor", "-json", "-measure=false")
 	p.Wait()
 	var d struct {
 		Checks []struct{ Name, Found string }

@@ -261,7 +261,7 @@ func (s *settings) checkDoctor() {
 			Changes              []any
 		}
 	}
-	p := lab.Start(s.t, lab.Command(s.t), "doctor", "-json", "-cpu", lab.IsolatedCPU, "-bus", "can0")
+	p := lab.Start(s.t, lab.Command(s.t), "doctor", "-json", "-measure=false", "-cpu", lab.IsolatedCPU, "-bus", "can0")
 	p.Wait()
 	if err := json.Unmarshal([]byte(p.Out.String()), &found); err != nil {
 		s.t.Fatal(err)

@@ -68,7 +68,7 @@ func checkHost(t *testing.T) {
 }
 
 func checkDoctor(t *testing.T) {
-	p := lab.Start(t, lab.Command(t), "doctor", "-json")
+	p := lab.Start(t, lab.Command(t), "doctor", "-json", "-measure=false")
 	code := p.Wait()
 	var found struct {
 		Checks []struct{ Name, Level, Verdict, Found string }

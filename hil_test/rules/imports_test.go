@@ -88,7 +88,7 @@ var ours = map[string][]string{
 
 	"deploy":         {},
 	"deploy/certify": {"deploy/doctor", "deploy/latency", "rt", "rt/bench", "rt/check", "rt/host", "rt/plot", "rt/report", "rt/soak", "rt/supervisor", "sched", "sched/hostinfo"},
-	"deploy/doctor":  {"io/can", "sched", "sched/hostinfo", "sched/journal"},
+	"deploy/doctor":  {"deploy/latency", "io/can", "sched", "sched/hostinfo", "sched/journal"},
 	"deploy/latency": {"deploy/load", "rt/host", "rt/plot", "sched", "sched/hostinfo"},
 	"deploy/load":    {},
 }

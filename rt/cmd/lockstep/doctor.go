@@ -2,14 +2,19 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
 	"lockstep/deploy/doctor"
+	"lockstep/deploy/latency"
 	"lockstep/rt/host"
 	"lockstep/sched"
 )
@@ -18,6 +23,8 @@ import (
 type doctorArgs struct {
 	req       doctor.Requirements
 	json      bool
+	measure   bool          // the timers are measured
+	period    time.Duration // period of the loop
 	root      string
 	fix, undo bool
 	yes       bool     // changes confirmed on the command line
@@ -34,6 +41,8 @@ func defineDoctor(a *args) func() error {
 	a.IntVar(&d.req.Priority, "priority N", 80, "SCHED_FIFO priority of the loop, 1 to 99")
 	a.choice(&d.req.Timer, "timer",
 		"timer of the loop: timerfd (the default) or nanosleep", sched.Timerfd, sched.Nanosleep)
+	period := a.duration("period 1ms", time.Millisecond, "period of the loop, 100us to 100ms (default 1ms), for the measurement of its timers")
+	a.BoolVar(&d.measure, "measure", true, "measure both timers, about 5 s; not with -fix, -undo and -root")
 	a.list(&d.req.Buses, "bus INTERFACE,...", "CAN interfaces that must be up")
 	a.BoolVar(&d.fix, "fix", false, "show what can be changed while the host runs, and change it after confirmation")
 	a.BoolVar(&d.yes, "yes", false, "with -fix: change without asking, for scripts")
@@ -42,6 +51,7 @@ func defineDoctor(a *args) func() error {
 	a.StringVar(&d.state, "state FILE", doctor.UndoFile, "file that holds the undo steps")
 
 	return func() error {
+		d.period = *period
 		if err := d.check(); err != nil {
 			return err
 		}
@@ -55,6 +65,11 @@ func defineDoctor(a *args) func() error {
 			return d.runUndo()
 		}
 
+		if d.measure && d.root == "/" {
+			if err := d.compareTimers(); err != nil {
+				return err
+			}
+		}
 		found, err := doctor.Examine(d.root, d.req)
 		if err != nil {
 			return err
@@ -71,6 +86,25 @@ func defineDoctor(a *args) func() error {
 		}
 		return nil
 	}
+}
+
+// compareTimers measures the timers. A host that refuses leaves the check without figures.
+func (d *doctorArgs) compareTimers() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	l := latency.Measurement{Period: d.period, CPU: d.req.CPU, Priority: d.req.Priority}
+	progress, clear := progressLine("doctor")
+	l.Progress = progress
+	c, err := l.CompareTimers(ctx)
+	clear()
+	if ctx.Err() != nil {
+		return exit1(errors.New("doctor: interrupted; without the measurement: -measure=false"))
+	}
+	if err != nil {
+		c = &latency.TimerComparison{Reasons: []string{strings.TrimPrefix(err.Error(), "latency: ")}}
+	}
+	d.req.Timers = c
+	return nil
 }
 
 // check refuses flags that are out of range or do not go together.
@@ -90,6 +124,10 @@ func (d *doctorArgs) check() error {
 	case d.root != "/" && (d.undo || d.yes):
 		text = fmt.Sprintf("-root %s: only the running host can be changed; -fix without -yes shows the changes of another host", d.root)
 	default:
+		if err := latency.CheckPeriod(d.period); err != nil {
+			text = strings.TrimPrefix(err.Error(), "latency: ")
+			break
+		}
 		return nil
 	}
 

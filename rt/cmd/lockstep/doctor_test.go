@@ -43,8 +43,26 @@ func TestDoctorEndsWith0OnlyWhereTheHostIsFit(t *testing.T) {
 	}
 }
 
+// Another bench on the CPU of the loop keeps doctor from measuring; the line then says so.
+func TestDoctorComparesTheTimersUnlessToldNotTo(t *testing.T) {
+	for flag, want := range map[string]bool{"-measure=true": true, "-measure=false": false} {
+		object, errors, _ := lockstep(t, "doctor", "-json", "-period", "1ms", flag)
+		var d doctor.Diagnosis
+		if err := json.Unmarshal([]byte(object), &d); err != nil {
+			t.Fatalf("%s: %v; %s", flag, err, errors)
+		}
+		c := d.Check("timer")
+		if (c != nil) != want {
+			t.Fatalf("%s: timer %+v, want a check: %t", flag, c, want)
+		}
+		if want && !strings.Contains(c.Found, "of timerfd's at 1ms") && !strings.Contains(c.Found, "a bench runs on CPU") {
+			t.Errorf("timer: %s", c.Found)
+		}
+	}
+}
+
 func TestWrongDoctorCommandsEndWithOneLineAndCode2(t *testing.T) {
-	for _, line := range []string{"-priority 0", "-priority 100", "-cpu -2", "-cpu x", "-timer sleep", "-bus can0;reboot", "-root /nosuch", "box",
+	for _, line := range []string{"-priority 0", "-priority 100", "-cpu -2", "-cpu x", "-timer sleep", "-period 2s", "-period 1ns", "-bus can0;reboot", "-root /nosuch", "box",
 		"-fix -undo", "-yes", "-undo -yes", "-keep smt", "-fix -keep smmt", "-undo -root " + hostFolder("tuned"), "-fix -yes -root " + hostFolder("tuned")} {
 		out, errors, code := lockstep(t, append([]string{"doctor"}, strings.Fields(line)...)...)
 		if code != 2 || out != "" || strings.Count(errors, "\n") != 1 {

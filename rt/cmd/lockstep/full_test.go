@@ -42,7 +42,7 @@ func TestFullOutputIsAnErrorOfEveryCommand(t *testing.T) {
 		"plot":       {{record, "w1"}, {"-h"}},
 		"diff":       {{record, record}, {"-h"}},
 		"ps":         {{}, {"-json"}},
-		"doctor":     {{}, {"-json"}},
+		"doctor":     {{"-measure=false"}, {"-json", "-measure=false"}},
 		"gen":        {{"powershift", "-o", filepath.Join(dir, "gen")}},
 		"completion": {{"bash"}},
 		"man":        {{}, {"bench"}},

@@ -45,13 +45,8 @@ func defineLatency(a *args) func() error {
 			defer f.file.Close()
 		}
 
-		clear := func() {}
-		if term.IsTerminal(int(os.Stderr.Fd())) {
-			const line = "\r\x1b[K" // return to the start of the line and clear it
-			l.Progress = func(text string) { fmt.Fprint(os.Stderr, line, "latency: ", text) }
-			clear = func() { fmt.Fprint(os.Stderr, line) }
-		}
-
+		progress, clear := progressLine("latency")
+		l.Progress = progress
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
 		r, err := l.Run(ctx)
@@ -71,6 +66,16 @@ func defineLatency(a *args) func() error {
 
 		return nil
 	}
+}
+
+// progressLine shows the progress of a command in a line of the terminal, and clears it; progress is nil
+// where standard error is no terminal.
+func progressLine(command string) (progress func(text string), clear func()) {
+	if !term.IsTerminal(int(os.Stderr.Fd())) {
+		return nil, func() {}
+	}
+	const line = "\r\x1b[K" // return to the start of the line and clear it
+	return func(text string) { fmt.Fprint(os.Stderr, line, command, ": ", text) }, func() { fmt.Fprint(os.Stderr, line) }
 }
 
 // output is a result file of a measurement. It is opened before the measurement, so that a file

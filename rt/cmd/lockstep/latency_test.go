@@ -21,7 +21,7 @@ func TestLatencyPrintsAndWritesItsMeasurement(t *testing.T) {
 	if code != 0 || errs != "" {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	for _, want := range []string{"nanosleep_supervised", report, svg} {
+	for _, want := range []string{"nanosleep_supervised", "\ntimer: ", report, svg} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
