@@ -279,9 +279,27 @@ func (m mapping) without(start, end uint64) []mapping {
 	return slices.DeleteFunc([]mapping{before, after}, func(p mapping) bool { return p.start == p.end })
 }
 
-// reachableByTick lists reachable without the code of other packages, and without the runtime's table of
-// functions, which stack growth, tracebacks and garbage collection read.
-func reachableByTick() ([]mapping, error) {
+// withoutUnused lists m without the pages that hold nothing but data of the executable in unused.
+func (m mapping) withoutUnused(unused [][]byte) []mapping {
+	parts := []mapping{m}
+	for _, data := range unused {
+		if len(data) == 0 {
+			continue
+		}
+		start := uint64(uintptr(unsafe.Pointer(&data[0])))
+		var rest []mapping
+		for _, part := range parts {
+			rest = append(rest, part.without(start, start+uint64(len(data)))...)
+		}
+		parts = rest
+	}
+	return parts
+}
+
+// reachableByTick lists reachable without the code of other packages, without the runtime's table of
+// functions, which stack growth, tracebacks and garbage collection read, and without unused data of the
+// executable.
+func reachableByTick(unused [][]byte) ([]mapping, error) {
 	all, err := reachable()
 	if err != nil {
 		return nil, err
@@ -298,7 +316,9 @@ func reachableByTick() ([]mapping, error) {
 	for _, m := range all {
 		parts := []mapping{m}
 		switch {
-		case m.name != exe || m.write:
+		case m.name != exe:
+		case m.write:
+			parts = m.withoutUnused(unused)
 		case m.exec:
 			parts = m.code()
 		default:
@@ -315,10 +335,11 @@ func reachableByTick() ([]mapping, error) {
 	return list, nil
 }
 
-// keepPresent makes the memory that the tick may reach present and locks it; nil: locked.
-func keepPresent() (missing *Missing) {
+// keepPresent makes the memory that the tick may reach present and locks it; nil: locked. The tick does not
+// reach unused.
+func keepPresent(unused [][]byte) (missing *Missing) {
 	for range 2 { // a mapping may disappear meanwhile: the second list is without it
-		list, err := reachableByTick()
+		list, err := reachableByTick(unused)
 		if err != nil {
 			m := missingMemory(err.Error())
 			return &m

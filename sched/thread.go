@@ -23,6 +23,8 @@ type Thread struct {
 	Deadline  bool
 	RuntimeNs int64 // ns; 1024 to PeriodNs
 	PeriodNs  int64 // period and deadline, ns: the period of the grid
+
+	Unused [][]byte `json:"-"` // data of the executable that the tick does not reach: it is not kept present
 }
 
 // Enter makes the calling goroutine the loop. Its thread gets a CPU without other threads of the
@@ -45,7 +47,7 @@ func (t Thread) Enter() []Missing {
 	urgent.Val[0] = 1 << (unix.SIGURG - 1)
 	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &urgent, nil) // cannot fail: the arguments are right
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)    // ns; without a real-time policy it would be 50 us
-	if m := keepPresent(); m != nil {
+	if m := keepPresent(t.Unused); m != nil {
 		missing = append(missing, *m)
 	}
 	return append(missing, t.enterPolicy()...)
