@@ -279,17 +279,20 @@ func (m mapping) without(start, end uint64) []mapping {
 	return slices.DeleteFunc([]mapping{before, after}, func(p mapping) bool { return p.start == p.end })
 }
 
+// wholePages returns the addresses of the pages that hold nothing but data; two equal ones: there are none.
+func wholePages(data []byte) (start, end uint64) {
+	size, first := uint64(os.Getpagesize()), uint64(uintptr(unsafe.Pointer(unsafe.SliceData(data))))
+	start = (first + size - 1) / size * size
+	return start, max(start, (first+uint64(len(data)))/size*size)
+}
+
 // withoutUnused lists m without the pages that hold nothing but data of the executable in unused.
 func (m mapping) withoutUnused(unused [][]byte) []mapping {
 	parts := []mapping{m}
 	for _, data := range unused {
-		if len(data) == 0 {
-			continue
-		}
-		start := uint64(uintptr(unsafe.Pointer(&data[0])))
 		var rest []mapping
 		for _, part := range parts {
-			rest = append(rest, part.without(start, start+uint64(len(data)))...)
+			rest = append(rest, part.without(wholePages(data))...)
 		}
 		parts = rest
 	}
@@ -332,11 +335,15 @@ func reachableByTick(unused [][]byte) ([]mapping, error) {
 			_, _, _ = unix.RawSyscall(unix.SYS_MADVISE, uintptr(m.start), uintptr(m.end-m.start), unix.MADV_DONTNEED)
 		}
 	}
+	for _, data := range unused {
+		start, end := wholePages(data)
+		_, _, _ = unix.RawSyscall(unix.SYS_MADVISE, uintptr(start), uintptr(end-start), unix.MADV_DONTNEED)
+	}
 	return list, nil
 }
 
-// keepPresent makes the memory that the tick may reach present and locks it; nil: locked. The tick does not
-// reach unused.
+// keepPresent makes the memory that the tick may reach present and locks it; nil: locked. It drops
+// unused, data of the executable that nothing writes and the tick does not reach.
 func keepPresent(unused [][]byte) (missing *Missing) {
 	for range 2 { // a mapping may disappear meanwhile: the second list is without it
 		list, err := reachableByTick(unused)

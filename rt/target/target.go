@@ -64,7 +64,7 @@ func Main(mark string, makes Maker) int {
 
 // Run reads the inherited descriptors and ticks until the run is over. It returns an error if the run
 // does not end cleanly. Before the first tick it writes the rights that the host refused to standard
-// output, as []sched.Missing in JSON. unused is data of the executable that its tick does not reach.
+// output, as []sched.Missing in JSON. unused is data of the executable for sched.Thread.Enter.
 func Run(mark string, makes Maker, unused [][]byte) error {
 	runtime.LockOSThread()
 	name := append([]byte(sched.TargetName), 0)
@@ -100,8 +100,7 @@ func Run(mark string, makes Maker, unused [][]byte) error {
 	if latency != nil {
 		defer latency.Close()
 	}
-	h.Thread.Unused = unused
-	refused := h.Thread.Enter()
+	refused := h.Thread.Enter(unused...)
 	if !slices.ContainsFunc(refused, func(m sched.Missing) bool { return m.Of == sched.ResourceCPU }) {
 		status.Pinned.Store(1)
 	}
