@@ -13,7 +13,8 @@ import (
 	"lockstep/rt/virtual"
 )
 
-// simBound is the bound of the processor time of a tick of sim that writes nothing over that of the table kernel alone.
+// simBound is the bound of the processor time of a tick of sim that writes nothing over that of the table
+// kernel alone. The test fails above simBound·costNoise.
 const simBound = 2
 
 // processorTime returns the time for which the threads of this process have had a processor, ns. Other processes
@@ -63,8 +64,8 @@ func TestSimThatWritesNothingCostsLittleMoreThanItsKernel(t *testing.T) {
 		}
 		tick := (whole - load) / ticks
 		t.Logf("%s: a tick of sim takes %.0f ns, of the kernel %.0f ns: ratio %.2f", plant, tick, alone, tick/alone)
-		if !(tick <= simBound*alone) {
-			t.Errorf("%s: a tick of sim takes %.2f times the time of its kernel, want at most %d", plant, tick/alone, simBound)
+		if !(tick <= simBound*costNoise*alone) {
+			t.Errorf("%s: a tick of sim takes %.2f times the time of its kernel, want at most %.1f", plant, tick/alone, simBound*costNoise)
 		}
 	}
 }
