@@ -3,6 +3,7 @@ module lockstep
 go 1.26.0
 
 require (
+	codeberg.org/go-fonts/liberation v0.5.0
 	github.com/brutella/can v0.0.2
 	github.com/goccy/go-yaml v1.19.2
 	github.com/parquet-go/parquet-go v0.25.1
@@ -16,7 +17,6 @@ require (
 )
 
 require (
-	codeberg.org/go-fonts/liberation v0.5.0 // indirect
 	codeberg.org/go-latex/latex v0.2.0 // indirect
 	codeberg.org/go-pdf/fpdf v0.11.1 // indirect
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect

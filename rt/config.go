@@ -107,9 +107,14 @@ type Config struct {
 	Inputs  InputPlan // when the values of received frames act
 	Warmup  int       // steps before the first tick; only for a plant with Reset
 	Virtual bool      // the ticker runs in virtual time: phases are not measured, and no tick is late
-	Safe    SafeValues
-	Faults  fault.Plan // planned faults of values and frames
-	Ports   uint64     // bit i: frames on bus i that are not the plant's go to its port
+
+	// Unpaused says that nothing happens between two ticks of a simulation: one reading of the clock is the end of
+	// a tick and the start of the next one.
+	Unpaused bool
+
+	Safe   SafeValues
+	Faults fault.Plan // planned faults of values and frames
+	Ports  uint64     // bit i: frames on bus i that are not the plant's go to its port
 
 	Supervisor Loss // reaction to the end of the process that StatusBlock.Supervisor names
 	Bus        Loss // reaction to a bus that is down or off; AfterNs is 0

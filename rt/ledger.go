@@ -129,6 +129,7 @@ type times struct {
 	real      bool                        // measure phases and the thread's counters; false in a simulation
 	start     time.Time                   // of a simulation
 	simulated func(start time.Time) int64 // sinceStart, by an indirect call as in rt/calls.go
+	unpaused  bool                        // a tick begins when the last one ends: Config.Unpaused
 	last      int64                       // latest reading of the clock, ns
 	ended     int64                       // end of the last tick, ns
 	began     int64                       // start of this tick, ns
@@ -154,8 +155,10 @@ func sinceStart(start time.Time) int64 { return int64(time.Since(start)) }
 
 //go:nosplit
 func (t *times) begin() {
-	t.began = t.now()
-	t.last = t.began
+	if !t.unpaused || t.last == 0 {
+		t.last = t.now()
+	}
+	t.began = t.last
 	t.entry = LateTick{}
 }
 
@@ -179,6 +182,7 @@ func (t *times) addPhase(p Phase) {
 func (l *Loop) recordTick(woke, first, n int64) {
 	t, e := &l.times, &l.times.entry
 	ended := t.now()
+	t.last = ended
 	l.status.Work.Record(ended - t.began)
 	e.LateNs = woke - l.grid.Due(first)
 	if t.real {

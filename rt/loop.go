@@ -147,6 +147,7 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	l.wire = make([]wireClock, len(buses))
 	l.arrivals, l.departures, l.calls = make([]arrival, rx), make([]departure, tx), newCalls()
 	l.times.real, l.times.start, l.times.simulated = len(buses) > 0 && !cfg.Virtual, time.Now(), sinceStart
+	l.times.unpaused = cfg.Unpaused
 	copy(l.U, cfg.Start)
 	return l, nil
 }

@@ -16,9 +16,9 @@ const (
 	statusMagic   = 0x6c6f636b73746570 // "lockstep"
 	statusVersion = 16                 // of the layout of StatusBlock; a change of a field changes it
 
-	// MaxOutputs is how many outputs of a plant fit: a train of 20 cars has 800, of which 300
-	// belong to its friction elements.
-	MaxOutputs = 1024
+	// MaxOutputs is how many outputs of a plant fit: a train of 40 cars has 1599. A tick writes only
+	// those that the plant has.
+	MaxOutputs = 2048
 	// MaxRx is how many received messages fit, over all buses.
 	MaxRx = 256
 	// MaxBuses is how many buses a run can have.

@@ -279,9 +279,30 @@ func (m mapping) without(start, end uint64) []mapping {
 	return slices.DeleteFunc([]mapping{before, after}, func(p mapping) bool { return p.start == p.end })
 }
 
-// reachableByTick lists reachable without the code of other packages, and without the runtime's table of
-// functions, which stack growth, tracebacks and garbage collection read.
-func reachableByTick() ([]mapping, error) {
+// wholePages returns the addresses of the pages that hold nothing but data; two equal ones: there are none.
+func wholePages(data []byte) (start, end uint64) {
+	size, first := uint64(os.Getpagesize()), uint64(uintptr(unsafe.Pointer(unsafe.SliceData(data))))
+	start = (first + size - 1) / size * size
+	return start, max(start, (first+uint64(len(data)))/size*size)
+}
+
+// withoutUnused lists m without the pages that hold nothing but data of the executable in unused.
+func (m mapping) withoutUnused(unused [][]byte) []mapping {
+	parts := []mapping{m}
+	for _, data := range unused {
+		var rest []mapping
+		for _, part := range parts {
+			rest = append(rest, part.without(wholePages(data))...)
+		}
+		parts = rest
+	}
+	return parts
+}
+
+// reachableByTick lists reachable without the code of other packages, without the runtime's table of
+// functions, which stack growth, tracebacks and garbage collection read, and without unused data of the
+// executable.
+func reachableByTick(unused [][]byte) ([]mapping, error) {
 	all, err := reachable()
 	if err != nil {
 		return nil, err
@@ -298,7 +319,9 @@ func reachableByTick() ([]mapping, error) {
 	for _, m := range all {
 		parts := []mapping{m}
 		switch {
-		case m.name != exe || m.write:
+		case m.name != exe:
+		case m.write:
+			parts = m.withoutUnused(unused)
 		case m.exec:
 			parts = m.code()
 		default:
@@ -312,13 +335,18 @@ func reachableByTick() ([]mapping, error) {
 			_, _, _ = unix.RawSyscall(unix.SYS_MADVISE, uintptr(m.start), uintptr(m.end-m.start), unix.MADV_DONTNEED)
 		}
 	}
+	for _, data := range unused {
+		start, end := wholePages(data)
+		_, _, _ = unix.RawSyscall(unix.SYS_MADVISE, uintptr(start), uintptr(end-start), unix.MADV_DONTNEED)
+	}
 	return list, nil
 }
 
-// keepPresent makes the memory that the tick may reach present and locks it; nil: locked.
-func keepPresent() (missing *Missing) {
+// keepPresent makes the memory that the tick may reach present and locks it; nil: locked. It drops
+// unused, data of the executable that nothing writes and the tick does not reach.
+func keepPresent(unused [][]byte) (missing *Missing) {
 	for range 2 { // a mapping may disappear meanwhile: the second list is without it
-		list, err := reachableByTick()
+		list, err := reachableByTick(unused)
 		if err != nil {
 			m := missingMemory(err.Error())
 			return &m

@@ -162,7 +162,7 @@ func TestOnlyCodeOfTheTickIsReachableByIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := reachableByTick()
+	list, err := reachableByTick(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,6 +195,36 @@ func TestPagesWithoutATableAreTheOthers(t *testing.T) {
 		}
 		if n != c.size*page {
 			t.Errorf("without %x to %x: %d pages, want %d", c.start, c.end, n/page, c.size)
+		}
+	}
+}
+
+// constants is data of the executable, several pages long, that nothing uses.
+var constants = [5 << 12]byte{1}
+
+func TestUnusedDataOfTheExecutableIsNotReachable(t *testing.T) {
+	page := uint64(os.Getpagesize())
+	start := uint64(uintptr(unsafe.Pointer(&constants[0])))
+	first, last := (start+page-1)/page*page, (start+uint64(len(constants)))/page*page // whole pages
+	holds := func(list []mapping, at uint64) bool {
+		return slices.ContainsFunc(list, func(m mapping) bool { return m.start <= at && at < m.end })
+	}
+	all, err := reachableByTick(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := reachableByTick([][]byte{nil, constants[:]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := first; at < last; at += page {
+		if !holds(all, at) || holds(list, at) {
+			t.Errorf("page %x: reachable %v, and %v where it is unused; want true and false", at, holds(all, at), holds(list, at))
+		}
+	}
+	for _, at := range []uint64{first - 1, last} { // of other data, too
+		if !holds(list, at) {
+			t.Errorf("the byte at %x beside unused data is not reachable", at)
 		}
 	}
 }

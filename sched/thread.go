@@ -28,13 +28,14 @@ type Thread struct {
 // Enter makes the calling goroutine the loop. Its thread gets a CPU without other threads of the
 // process, locked and present memory, and a real-time policy that children do not inherit. Enter
 // returns what the host refuses; everything else is in force. The goroutine stays locked to its
-// thread. Call it when everything is allocated.
+// thread. Call it when everything is allocated. unused is data of the executable that nothing writes and the
+// loop does not read: Enter does not keep it in memory.
 //
 // The thread blocks SIGURG, by which the Go runtime preempts a goroutine that has run for 10 ms. To
 // the runtime a loop of raw system calls runs all the time: it would get 100 signals a second and
 // lose its thread outside nosplit code. So nothing else in the process may stop the world while the
 // loop runs, least of all a garbage collection: it would wait for the loop.
-func (t Thread) Enter() []Missing {
+func (t Thread) Enter(unused ...[]byte) []Missing {
 	runtime.LockOSThread()
 	// One processor of the runtime is for the loop, one for the rest of the process. Setting the
 	// number also keeps the runtime from following the affinity below, which would stop the world.
@@ -45,7 +46,7 @@ func (t Thread) Enter() []Missing {
 	urgent.Val[0] = 1 << (unix.SIGURG - 1)
 	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &urgent, nil) // cannot fail: the arguments are right
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)    // ns; without a real-time policy it would be 50 us
-	if m := keepPresent(); m != nil {
+	if m := keepPresent(unused); m != nil {
 		missing = append(missing, *m)
 	}
 	return append(missing, t.enterPolicy()...)

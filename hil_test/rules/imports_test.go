@@ -134,6 +134,7 @@ var theirs = map[string][]string{
 	"golang.org/x/term":                {"rt/cmd/lockstep", "rt/supervisor"},
 	"gonum.org/v1/gonum":               {"hil_test/study", "model/assemble", "model/element/planar", "model/kernel", "model/modeltest", "rt/check"},
 	"gonum.org/v1/plot":                {"rt/plot"},
+	"codeberg.org/go-fonts/liberation": {"rt/plot"},
 }
 
 // forTests are the external packages that every test may import.

@@ -238,9 +238,10 @@ func (r *Session) supervise(signals <-chan os.Signal) {
 }
 
 // Target runs the target process with the table kernel, in this binary executed again. A
-// *host.Exit carries exit code 1 if the run did not end cleanly.
-func Target() error {
-	if err := target.Run("", tableKernel); err != nil {
+// *host.Exit carries exit code 1 if the run did not end cleanly. unused is data of this binary for
+// sched.Thread.Enter.
+func Target(unused [][]byte) error {
+	if err := target.Run("", tableKernel, unused); err != nil {
 		return &host.Exit{Code: 1, Err: err}
 	}
 	return nil

@@ -54,7 +54,7 @@ func Main(mark string, makes Maker) int {
 		return 2
 	}
 
-	if err := Run(mark, makes); err != nil {
+	if err := Run(mark, makes, nil); err != nil {
 		fmt.Fprintf(os.Stderr, "lockstep: %v\n", err)
 		return 1
 	}
@@ -64,8 +64,8 @@ func Main(mark string, makes Maker) int {
 
 // Run reads the inherited descriptors and ticks until the run is over. It returns an error if the run
 // does not end cleanly. Before the first tick it writes the rights that the host refused to standard
-// output, as []sched.Missing in JSON.
-func Run(mark string, makes Maker) error {
+// output, as []sched.Missing in JSON. unused is data of the executable for sched.Thread.Enter.
+func Run(mark string, makes Maker, unused [][]byte) error {
 	runtime.LockOSThread()
 	name := append([]byte(sched.TargetName), 0)
 	if err := unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0); err != nil {
@@ -100,7 +100,7 @@ func Run(mark string, makes Maker) error {
 	if latency != nil {
 		defer latency.Close()
 	}
-	refused := h.Thread.Enter()
+	refused := h.Thread.Enter(unused...)
 	if !slices.ContainsFunc(refused, func(m sched.Missing) bool { return m.Of == sched.ResourceCPU }) {
 		status.Pinned.Store(1)
 	}

@@ -228,7 +228,7 @@ func (w *simulation) preparePlant() (err error) {
 		return fmt.Errorf("%s: its tables or those of -in last %v, more than %v; say how long with -for, such as -for 25s",
 			w.Plant, w.For, mostImplicit)
 	}
-	config := rt.Config{Period: step, Watch: bench.WatchedOutputs(tables.Outputs), Start: tables.Start}
+	config := rt.Config{Period: step, Watch: bench.WatchedOutputs(tables.Outputs), Start: tables.Start, Unpaused: w.isUnpaused()}
 	w.setHandover(&bench.Handover{
 		ForSupervisors: bench.ForSupervisors{Bench: &bench.Bench{Set: w.Set, StartSet: w.Start}},
 		Tables:         tables, Handover: target.Handover{Loop: config},
@@ -251,6 +251,11 @@ func (w *simulation) prepareBench(b *bench.Bench, open func(*bench.Handover) (sc
 		return err
 	}
 	return w.begin()
+}
+
+// isUnpaused reports whether a plant alone does nothing between its ticks: it reads, writes and shows nothing.
+func (w *simulation) isUnpaused() bool {
+	return w.In == "" && w.Out == "" && w.Events == "" && w.Progress == nil && w.each == nil
 }
 
 // isPlantOnly reports whether a plant is simulated without a scenario.

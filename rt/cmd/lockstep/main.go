@@ -20,6 +20,7 @@ import (
 
 	"lockstep/deploy/latency"
 	"lockstep/rt/host"
+	"lockstep/rt/plot"
 	"lockstep/rt/supervisor"
 	"lockstep/rt/target"
 	"lockstep/rt/unitprogram"
@@ -46,7 +47,7 @@ func run(list []string) int {
 
 	switch list[0] {
 	case target.Command:
-		return printError(supervisor.Target())
+		return printError(supervisor.Target(plot.Fonts()))
 	case supervisor.GuardCommand:
 		return printError(supervisor.Guard(list[1:]))
 	case unitprogram.RelayCommand:
