@@ -14,7 +14,7 @@ import (
 )
 
 // simBound is the bound of the processor time of a tick of sim that writes nothing over that of the table
-// kernel alone. The test fails above simBound·costNoise.
+// kernel alone.
 const simBound = 2
 
 // processorTime returns the time for which the threads of this process have had a processor, ns. Other processes
@@ -37,7 +37,8 @@ func TestSimThatWritesNothingCostsLittleMoreThanItsKernel(t *testing.T) {
 		ticks  = 100_000
 		tries  = 6
 	)
-	for _, plant := range []string{"coupled-clutches", "powershift"} {
+	// powershift is at 1.96: noise gets an allowance.
+	for plant, most := range map[string]float64{"coupled-clutches": simBound, "powershift": simBound * costNoise} {
 		r := rig.Prepare(t, plant, kernel.Options{Period: period}, false)
 		cost := func(run func()) float64 {
 			began := processorTime(t)
@@ -64,8 +65,8 @@ func TestSimThatWritesNothingCostsLittleMoreThanItsKernel(t *testing.T) {
 		}
 		tick := (whole - load) / ticks
 		t.Logf("%s: a tick of sim takes %.0f ns, of the kernel %.0f ns: ratio %.2f", plant, tick, alone, tick/alone)
-		if !(tick <= simBound*costNoise*alone) {
-			t.Errorf("%s: a tick of sim takes %.2f times the time of its kernel, want at most %.1f", plant, tick/alone, simBound*costNoise)
+		if !(tick <= most*alone) {
+			t.Errorf("%s: a tick of sim takes %.2f times the time of its kernel, want at most %.1f", plant, tick/alone, most)
 		}
 	}
 }
