@@ -50,16 +50,16 @@ type Message struct {
 
 // MessageSignal is a signal of a message and its bits. Bit b of byte B is 8·B+b.
 type MessageSignal struct {
-	Name      string      `json:"name"` // within the message
-	Signal    string      `json:"signal,omitempty"`
-	Start     int         `json:"start"`  // its lowest bit, or with BigEndian its highest
-	Length    int         `json:"length"` // bits
-	BigEndian bool        `json:"big_endian,omitempty"`
-	Unit      string      `json:"unit"`
-	Carries   string      `json:"carries,omitempty"`  // "counter of PROFILE", "checksum of PROFILE"
-	Selector  bool        `json:"selector,omitempty"` // its value selects other signals
-	MuxedBy   string      `json:"muxed_by,omitempty"` // signal whose value selects it; "" in every frame
-	Ranges    [][2]uint64 `json:"ranges,omitempty"`   // raw values of that signal, lowest and highest
+	Name      string     `json:"name"` // within the message
+	Signal    string     `json:"signal,omitempty"`
+	Start     int        `json:"start"`  // its lowest bit, or with BigEndian its highest
+	Length    int        `json:"length"` // bits
+	BigEndian bool       `json:"big_endian,omitempty"`
+	Unit      string     `json:"unit"`
+	Carries   string     `json:"carries,omitempty"`  // "counter of PROFILE", "checksum of PROFILE"
+	Selector  bool       `json:"selector,omitempty"` // its value selects other signals
+	MuxedBy   string     `json:"muxed_by,omitempty"` // signal whose value selects it; "" in every frame
+	Ranges    [][]uint64 `json:"ranges,omitempty"`   // raw values of that signal, lowest and highest
 }
 
 // addBus adds a bus to the answer to GET /buses.
@@ -100,7 +100,10 @@ func (d *Description) addLayout(h *bench.Handover, m *messages.Message, id busMe
 	for i := range m.Signals {
 		s := &m.Signals[i]
 		of := MessageSignal{Name: s.Name, Start: s.Start, Length: s.Len, BigEndian: s.BigEndian, Unit: s.Unit,
-			Carries: bench.ProtectionOf(s, protect, ""), Selector: m.Selects(s), MuxedBy: s.MuxedBy, Ranges: s.Ranges}
+			Carries: bench.ProtectionOf(s, protect, ""), Selector: m.Selects(s), MuxedBy: s.MuxedBy}
+		for _, r := range s.Ranges {
+			of.Ranges = append(of.Ranges, r[:])
+		}
 		if name := m.Name + "." + s.Name + on; d.byName[name] != nil {
 			of.Signal = name
 		}
@@ -134,10 +137,15 @@ type MessageStates struct {
 
 // BusTraffic is the state of a bus.
 type BusTraffic struct {
-	Name   string           `json:"name"`
-	Load   *float64         `json:"load,omitempty"` // largest share of the bus that frames of the bench took in the last second; nil: no bit rate is known
-	Frames float64          `json:"frames_per_s"`   // of the bench, in the last second
-	State  *report.BusState `json:"state,omitempty"`
+	Name   string   `json:"name"`
+	Load   *float64 `json:"load,omitempty"` // largest share of the bus that frames of the bench took in the last second; nil: no bit rate is known
+	Frames float64  `json:"frames_per_s"`   // of the bench, in the last second
+
+	// of an interface of the host
+	State       string `json:"state,omitempty"`        // "error-active", "bus-off", ...; "up" without a controller
+	TxErrors    *int   `json:"tx_errors,omitempty"`    // last known transmit error counter
+	RxErrors    *int   `json:"rx_errors,omitempty"`    // last known receive error counter
+	ErrorFrames uint64 `json:"error_frames,omitempty"` // error frames so far
 }
 
 // MessageState is the state of a message.
@@ -160,7 +168,10 @@ func (c *Server) serveMessages(http.ResponseWriter, *http.Request) (any, error) 
 	a := &MessageStates{Tick: s.tick, Time: c.time(s.tick), Messages: []MessageState{}}
 	states := c.busStates()
 	for i, b := range s.description.buses.Buses {
-		v := BusTraffic{Name: b.Name, Load: finite(s.traffic.buses[i].load), Frames: s.traffic.buses[i].rate, State: states[b.Name]}
+		v := BusTraffic{Name: b.Name, Load: finite(s.traffic.buses[i].load), Frames: s.traffic.buses[i].rate}
+		if e := states[b.Name]; e != nil {
+			v.State, v.TxErrors, v.RxErrors, v.ErrorFrames = e.State, e.TxErrors, e.RxErrors, e.ErrorFrames
+		}
 		a.Buses = append(a.Buses, v)
 	}
 	received, sent := c.ReceivedMessages(), 0

@@ -199,7 +199,7 @@ type Frame struct {
 type FrameStart struct {
 	Messages []string `json:"messages"` // messages wanted; none: all frames
 	Period   float64  `json:"period_s"` // of the grid, s
-	Every    int64    `json:"frames_every"`
+	Every    int64    `json:"every"`    // ticks of an interval
 }
 
 // newFrame returns the line of a frame.
