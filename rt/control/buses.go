@@ -158,6 +158,7 @@ type MessageState struct {
 	State    string        `json:"state,omitempty"`    // AUTOSAR E2E state of the last frame of a protected message
 	Window   string        `json:"window,omitempty"`   // AUTOSAR E2E state of a protected message
 	Problems []string      `json:"problems"`           // counts of faulty frames
+	Last     *Frame        `json:"last,omitempty"`     // its last frame; nil: there was none
 }
 
 // serveMessages answers GET /messages.
@@ -203,6 +204,9 @@ func (c *Server) serveMessages(http.ResponseWriter, *http.Request) (any, error) 
 func (s *streams) messageState(l *Message, id busMessage) MessageState {
 	v := MessageState{Name: l.Name, Problems: []string{}}
 	if m := s.traffic.meters[id]; m != nil {
+		v.Last = s.newFrame(&m.last, id)
+	}
+	if m := s.traffic.meters[id]; m != nil && m.frames > 0 {
 		v.Frames, v.Cycle = m.frames, m.cycle()
 		v.Age = finite(float64(max(0, s.tick-m.tick)*s.Handover.Tables.PeriodNs) / 1e9)
 	}

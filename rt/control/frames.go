@@ -41,7 +41,8 @@ type busMeter struct {
 
 // frameMeter measures the frames of a message.
 type frameMeter struct {
-	frames uint64
+	last   rt.Entry       // frame that was made last, on the bus or not
+	frames uint64         // on the bus
 	tick   int64          // of the last one
 	at     int64          // of the last one, ns: its stamp, or its grid point in virtual time
 	gaps   [maxGaps]int64 // times between two frames, ns
@@ -89,15 +90,18 @@ func (s *streams) frame(e *rt.Entry) {
 		return // no frame was made
 	}
 	id := busMessage{e.Bus, e.Fate != rt.Received, e.Message}
+	if e.Message >= 0 {
+		if s.traffic.meters[id] == nil {
+			s.traffic.meters[id] = &frameMeter{}
+		}
+		s.traffic.meters[id].last = rt.Entry{Tick: e.Tick, Bus: e.Bus, Fate: e.Fate, Withheld: e.Withheld, Copy: e.Copy, Safe: e.Safe, Frame: e.Frame}
+	}
 	if onBus(e) {
 		at := e.Stamp.Soft
 		if at == 0 || s.Handover.Loop.Virtual {
 			at = e.Tick * s.Handover.Tables.PeriodNs
 		}
 		if e.Message >= 0 {
-			if s.traffic.meters[id] == nil {
-				s.traffic.meters[id] = &frameMeter{}
-			}
 			s.traffic.meters[id].add(e.Tick, at)
 		}
 		s.traffic.buses[e.Bus].frames++

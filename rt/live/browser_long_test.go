@@ -346,9 +346,9 @@ func TestPageShowsEachPlantInEachSize(t *testing.T) {
 					p.shoot(shot)
 					continue
 				}
-				for _, panel := range []string{"plant", "scope", "inputs", "faults", "clock"} {
+				for _, panel := range []string{"plant", "scope", "inputs", "parameters", "faults", "bus", "scenario", "clock", "runs"} {
 					p.eval("document.querySelector('#tabs [data-panel=" + panel + "]').click(); 0")
-					time.Sleep(300 * time.Millisecond)
+					time.Sleep(900 * time.Millisecond) // the panel asks the door
 					p.shoot(shot + "-" + panel)
 				}
 			}
