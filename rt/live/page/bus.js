@@ -12,7 +12,7 @@ function bitsOf(s) {
 }
 
 const hex = (m) => m.id.toString(16).toUpperCase().padStart(m.extended ? 8 : 3, "0");
-const ms = (ns) => number(ns / 1e6, 4);
+const ms = (ns) => (ns / 1e6).toFixed(ns < 1e8 ? 2 : 1);
 
 export class Buses {
   constructor(root, signals, description, layout) {
@@ -26,7 +26,7 @@ export class Buses {
     root.append(el("div", { class: "head" }, el("h2", {}, "Bus"), this.filter, ...this.buses),
       el("div", { class: "split" },
         el("div", { class: "messages", role: "table" },
-          el("div", { class: "row names", role: "row" }, ...["message", "id", "frames", "cycle", "jitter", "age", "state"].map((t) => el("span", { role: "columnheader" }, t))),
+          el("div", { class: "row names", role: "row" }, ...["message", "id", "frames", "cycle, ms", "jitter, ms", "age, ms", "state"].map((t) => el("span", { role: "columnheader" }, t))),
           ...[...this.rows.values()].map((r) => r.root)),
         this.bits));
     if (layout.messages.length) this.choose(layout.messages[0].name);
@@ -146,10 +146,10 @@ export class Buses {
       r.last = v.last;
       if (v.last && v.name === this.chosen) this.showFrame(v.last);
       text(r.frames, String(v.frames));
-      text(r.cycle, v.cycle_ns ? `${ms(v.cycle_ns.mean)} ms` : "–");
+      text(r.cycle, v.cycle_ns ? ms(v.cycle_ns.mean) : "–");
       set(r.cycle, "title", v.cycle_ns ? `${ms(v.cycle_ns.min)} to ${ms(v.cycle_ns.max)} ms` + (m.cycle_s ? `, wanted ${quantity(m.cycle_s * 1e3, "ms")}` : "") : "");
-      text(r.jitter, v.cycle_ns ? `${ms(v.cycle_ns.jitter)} ms` : "–");
-      text(r.age, v.age_s === undefined ? "never" : v.age_s < 1 ? `${number(v.age_s * 1e3, 3)} ms` : `${number(v.age_s, 3)} s`);
+      text(r.jitter, v.cycle_ns ? ms(v.cycle_ns.jitter) : "–");
+      text(r.age, v.age_s === undefined ? "never" : String(Math.round(v.age_s * 1e3)));
       const old = v.late || (m.cycle_s && v.age_s > 5 * m.cycle_s);
       r.age.classList.toggle("bad", Boolean(old));
       const state = [v.late && "timeout", v.window, v.state && v.state !== "OK" && v.state, ...v.problems].filter(Boolean);

@@ -98,13 +98,14 @@ export class PlantPicture {
     this.at = across ? (u, v) => [v + margin.x, u + margin.y] : (u, v) => [u + margin.x, v + margin.y];
     this.across = across;
     const [w, h] = this.at(size.u, size.v).map((x, i) => x + [margin.x, margin.y][i]);
-    this.natural = w;
     document.body.classList.toggle("long", !across && w > 1000);
-    const scale = Math.min(1.5, Math.max(0.55, Math.min(width / w, Math.max(1, this.canvas.clientHeight / h))));
-    const picture = svg("svg", { viewBox: `0 0 ${w} ${h}`, width: w * scale, height: h * scale, role: "img", "aria-label": "drivetrain" });
+    const picture = svg("svg", { role: "img", "aria-label": "drivetrain" });
     for (const e of graph.edges) this.drawEdge(picture, e);
     for (const v of graph.vertices) this.drawVertex(picture, v);
     this.canvas.replaceChildren(picture);
+    const box = picture.getBBox(), x = Math.min(0, box.x - 4), wide = Math.max(w, box.x + box.width + 6) - x; // with the names at the edges
+    const scale = Math.min(1.5, Math.max(across ? 0.4 : 0.55, Math.min(width / wide, Math.max(1, this.canvas.clientHeight / h))));
+    for (const [name, value] of [["viewBox", `${x} 0 ${wide} ${h}`], ["width", wide * scale], ["height", h * scale]]) set(picture, name, value);
     this.fresh = true;
   }
 
