@@ -25,8 +25,6 @@ type Bus struct {
 	BitRate   float64 `json:"bit_rate,omitempty"`     // of the bench file, bit/s; 0: not given
 	DataRate  float64 `json:"data_rate,omitempty"`    // of the data phase of CAN FD, bit/s; 0: not given
 	Log       bool    `json:"plays_a_log,omitempty"`  // the frames received come from a log
-	Alone     bool    `json:"unconnected,omitempty"`  // nobody is at the other end
-	Unit      string  `json:"control_unit,omitempty"` // control unit that the bench starts at the other end
 }
 
 // Message is a message with the layout of its frames.
@@ -65,12 +63,7 @@ type MessageSignal struct {
 // addBus adds a bus to the answer to GET /buses.
 func (d *Description) addBus(h *bench.Handover, bus int) {
 	b := &h.Bench.Buses[bus]
-	v := Bus{Name: b.Name.Text, Interface: b.Interface.Text, BitRate: b.BitRate, DataRate: b.DataRate,
-		Log: bench.IsLog(b.Interface.Text), Alone: h.Bench.Unconnected(bus)}
-	if h.Bench.HasUnit(bus) {
-		v.Unit = h.Bench.Unit.Text
-	}
-	d.buses.Buses = append(d.buses.Buses, v)
+	d.buses.Buses = append(d.buses.Buses, Bus{b.Name.Text, b.Interface.Text, b.BitRate, b.DataRate, bench.IsLog(b.Interface.Text)})
 }
 
 // addLayout adds the layout of a message to the answer to GET /buses.
@@ -169,7 +162,10 @@ func (c *Server) serveMessages(http.ResponseWriter, *http.Request) (any, error) 
 	a := &MessageStates{Tick: s.tick, Time: c.time(s.tick), Messages: []MessageState{}}
 	states := c.busStates()
 	for i, b := range s.description.buses.Buses {
-		v := BusTraffic{Name: b.Name, Load: finite(s.traffic.buses[i].load), Frames: s.traffic.buses[i].rate}
+		v := BusTraffic{Name: b.Name, Frames: s.traffic.buses[i].rate}
+		if b.BitRate > 0 {
+			v.Load = finite(s.traffic.buses[i].load)
+		}
 		if e := states[b.Name]; e != nil {
 			v.State, v.TxErrors, v.RxErrors, v.ErrorFrames = e.State, e.TxErrors, e.RxErrors, e.ErrorFrames
 		}

@@ -50,8 +50,8 @@ type Server struct {
 	parameters *parameters
 
 	sources  atomic.Pointer[Sources]
-	hostMu   sync.Mutex // guards the fields below
-	host     *Host      // last answer to GET /host
+	hostMu   sync.Mutex  // guards the fields below
+	host     []HostCheck // last answer to GET /host
 	hostRead time.Time
 }
 
@@ -131,7 +131,7 @@ func (c *Server) open(dir string, record *recorder.Recorder, stop chan<- os.Sign
 
 // newServer returns a server without a listener.
 func newServer(r report.View, d *Description) *Server {
-	c := &Server{View: r, streams: newStreams(r, d), streamTimeout: slowStream, reportReady: make(chan struct{}),
+	c := &Server{View: r, streams: newStreams(r, d), streamTimeout: slowStream, reportReady: make(chan struct{}), host: []HostCheck{},
 		commands: scenario.NewCommands(r.Handover)}
 	c.commands.Restore(r.Status.SetValues())
 	c.parameters = newParameters(c.streams)

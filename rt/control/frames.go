@@ -34,9 +34,9 @@ type traffic struct {
 // busMeter measures the load of a bus in each second of simulated time.
 type busMeter struct {
 	rate   float64 // frames per second, in the last second
-	load   float64 // share of the bus that they took, in the last second; NaN: not known
+	load   float64 // share of the bus that they took, in the last second; 0 without a bit rate
 	frames int     // in this second
-	bits   float64 // time of these on the bus, s; NaN: not known
+	busy   float64 // time of these on the bus, s
 }
 
 // frameMeter measures the frames of a message.
@@ -77,11 +77,7 @@ func (m *frameMeter) cycle() *report.Cycle {
 
 // newTraffic returns the meters of the buses of a bench.
 func newTraffic(h *bench.Handover) traffic {
-	t := traffic{meters: map[busMessage]*frameMeter{}, buses: make([]busMeter, len(h.Maps))}
-	for i := range t.buses {
-		t.buses[i].load = math.NaN()
-	}
-	return t
+	return traffic{meters: map[busMessage]*frameMeter{}, buses: make([]busMeter, len(h.Maps))}
 }
 
 // frame takes a frame of the ring. The caller holds s.mu.
@@ -105,7 +101,7 @@ func (s *streams) frame(e *rt.Entry) {
 			s.traffic.meters[id].add(e.Tick, at)
 		}
 		s.traffic.buses[e.Bus].frames++
-		s.traffic.buses[e.Bus].bits += s.timeOnBus(e, id)
+		s.traffic.buses[e.Bus].busy += s.timeOnBus(e, id)
 	}
 	if len(s.traffic.list) == 0 {
 		return
@@ -121,11 +117,11 @@ func onBus(e *rt.Entry) bool {
 	return e.Fate == rt.Sent && !e.Withheld || e.Fate == rt.Received && !e.Copy
 }
 
-// timeOnBus returns the longest time that a frame takes on its bus, s; NaN: no bit rate is known.
+// timeOnBus returns the longest time that a frame takes on its bus, s; 0 without a bit rate.
 func (s *streams) timeOnBus(e *rt.Entry, id busMessage) float64 {
 	b := &s.Handover.Bench.Buses[e.Bus]
 	if !(b.BitRate > 0) {
-		return math.NaN()
+		return 0
 	}
 	t := sigmap.Tx{ID: e.Frame.ID, Len: int(e.Frame.Len), Flags: e.Frame.Flags}
 	if e.Frame.Flags&can.FlagLong != 0 && e.Message >= 0 {
@@ -152,10 +148,7 @@ func (s *streams) endTick() {
 		seconds := float64(second*s.Handover.Tables.PeriodNs) / 1e9
 		for i := range s.traffic.buses {
 			b := &s.traffic.buses[i]
-			*b = busMeter{rate: float64(b.frames) / seconds, load: b.bits / seconds}
-			if !(s.Handover.Bench.Buses[i].BitRate > 0) {
-				b.load = math.NaN()
-			}
+			*b = busMeter{rate: float64(b.frames) / seconds, load: b.busy / seconds}
 		}
 	}
 }

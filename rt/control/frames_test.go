@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"time"
 
 	"lockstep/io/can"
 	"lockstep/io/sigmap"
@@ -125,14 +124,6 @@ func TestCycleJitterAgeAndLoadAreThoseOfTheFrames(t *testing.T) {
 	want := 100 * float64(bits.MaxBits()) / 500e3
 	if b := s.traffic.buses[0]; b.rate != 100 || math.Abs(b.load-want) > 1e-9 {
 		t.Errorf("%g frames per second, load %g, want 100 and %g", b.rate, b.load, want)
-	}
-	s.Handover.Bench.Buses[0].BitRate = 0
-	for range int64(time.Second) / s.Handover.Tables.PeriodNs {
-		k += 1
-		s.tickWith(k, id, at+k)
-	}
-	if l := s.traffic.buses[0].load; !math.IsNaN(l) {
-		t.Errorf("load %g of a bus without a bit rate", l)
 	}
 }
 

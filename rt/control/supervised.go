@@ -97,20 +97,16 @@ type HostCheck struct {
 
 // serveHost answers GET /host. It reads the host at most once per hostInterval.
 func (c *Server) serveHost(http.ResponseWriter, *http.Request) (any, error) {
-	s := c.sources.Load()
-	if s == nil || s.Examine == nil {
-		return &Host{Checks: []HostCheck{}}, nil
-	}
 	c.hostMu.Lock()
 	defer c.hostMu.Unlock()
-	if c.host == nil || time.Since(c.hostRead) > hostInterval {
+	if s := c.sources.Load(); s != nil && s.Examine != nil && time.Since(c.hostRead) > hostInterval {
 		list, err := s.Examine()
 		if err != nil {
 			return nil, err
 		}
-		c.host, c.hostRead = &Host{Checks: list}, time.Now()
+		c.host, c.hostRead = append([]HostCheck{}, list...), time.Now()
 	}
-	return c.host, nil
+	return &Host{c.host}, nil
 }
 
 // Runs is the answer to GET /runs: the runs of this host, as lockstep ps lists them.
