@@ -21,10 +21,10 @@ type Buses struct {
 // Bus is a bus of the bench.
 type Bus struct {
 	Name      string  `json:"name"`
-	Interface string  `json:"interface"`              // interface of the host, "pair", or "file:" and the log that it plays
-	BitRate   float64 `json:"bit_rate,omitempty"`     // of the bench file, bit/s; 0: not given
-	DataRate  float64 `json:"data_rate,omitempty"`    // of the data phase of CAN FD, bit/s; 0: not given
-	Log       bool    `json:"plays_a_log,omitempty"`  // the frames received come from a log
+	Interface string  `json:"interface"`             // interface of the host, "pair", or "file:" and the log that it plays
+	BitRate   float64 `json:"bit_rate,omitempty"`    // of the bench file, bit/s; 0: not given
+	DataRate  float64 `json:"data_rate,omitempty"`   // of the data phase of CAN FD, bit/s; 0: not given
+	Log       bool    `json:"plays_a_log,omitempty"` // the frames received come from a log
 }
 
 // Message is a message with the layout of its frames.
