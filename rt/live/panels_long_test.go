@@ -167,7 +167,7 @@ func TestPageSaysStaleAndBestEffort(t *testing.T) {
 // The page says replay if a log takes the place of the control unit.
 func TestPageSaysReplay(t *testing.T) {
 	dir := writeOwnFiles(t, "")
-	text := strings.Replace(ownFiles["own.yaml"], "interface: pair", "interface: \"file:own.log\"", 1)
+	text := strings.Replace(ownFiles["own.yaml"], "interface: pair", "interface: \"file:"+filepath.Join(dir, "own.log")+"\"", 1)
 	if err := os.WriteFile(filepath.Join(dir, "own.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
