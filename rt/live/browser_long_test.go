@@ -360,6 +360,8 @@ func TestPageShowsEachPlantInEachSize(t *testing.T) {
 					p.shoot(shot)
 					continue
 				}
+				p.eval("document.querySelector('#tabs [data-panel=plant]').click(); 0")
+				p.await("(() => { const c = document.querySelector('#plant .picture'); return c.scrollWidth <= c.clientWidth; })()")
 				for _, panel := range []string{"plant", "scope", "inputs", "parameters", "faults", "bus", "scenario", "clock", "runs"} {
 					p.eval("document.querySelector('#tabs [data-panel=" + panel + "]').click(); 0")
 					time.Sleep(900 * time.Millisecond) // the panel asks the door

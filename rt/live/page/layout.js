@@ -41,6 +41,7 @@ export function list(vertices, edges, root, indent, gap) {
   const visit = (v, depth) => {
     done.add(v);
     v.layer = done.size;
+    v.near = { before: [], after: [] };
     v.u = u + v.thick / 2;
     v.v = depth * indent + v.span / 2;
     u += v.thick + gap;
