@@ -62,7 +62,7 @@ var ours = map[string][]string{
 	"rt/bench/benchtest": {"model/plants"},
 	"rt/check":           {"io/can", "io/dbc", "io/j1939", "io/messages", "io/sigmap", "model", "model/assemble", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/scenario", "sched"},
 	"rt/cmd/lockstep":    {"*"},
-	"rt/control":         {"io/messages", "io/sigmap", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/tableset", "rt/target", "sched", "sched/hostinfo"},
+	"rt/control":         {"io/can", "io/messages", "io/sigmap", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/fault", "rt/host", "rt/recorder", "rt/report", "rt/scenario", "rt/tableset", "rt/target", "sched", "sched/hostinfo"},
 	"rt/ecu":             {},
 	"rt/fault":           {"io/can", "io/sigmap"},
 	"rt/gen":             {"codegen", "codegen/fmu", "codegen/signals", "io/can", "io/inputfile", "io/sigmap", "model", "model/kernel", "model/units", "rt", "rt/bench", "rt/fault", "rt/host", "rt/target", "sched", "sched/hostinfo"},

@@ -41,6 +41,13 @@ type ForSupervisors struct {
 	Named        []NamedFault    // faults of Loop.Faults, by slot
 	ChangeTexts  []string        // parameters of each of Handover.Changes
 	Reservations []string        // reservations of the run; the target inherits their descriptors after its buses
+	Page         LivePage        // of the run, for the supervisor after this one; a record does not have it
+}
+
+// LivePage is how the live page of a run is reached.
+type LivePage struct {
+	Port  string // as asked for: a TCP port of 127.0.0.1, "0" for any free one; "": there is no page
+	Token string // secret in the address of the page
 }
 
 // Save writes the hand-over to a sealed file in memory, which the target process inherits;
@@ -65,7 +72,7 @@ func (h *Handover) write(to io.Writer) error {
 func (h *Handover) ForRecord() ([]byte, error) {
 	var to bytes.Buffer
 	b, short := *h.Bench, *h
-	b.Files, short.Bench = nil, &b
+	b.Files, short.Bench, short.Page = nil, &b, LivePage{}
 	if err := short.write(&to); err != nil {
 		return nil, fmt.Errorf("bench: hand-over: %w", err)
 	}

@@ -44,6 +44,15 @@ func routes() []route {
 		{"GET", "/faults", answer((*Server).answerFaults)},
 		{"GET", "/values", (*Server).serveValues},
 		{"GET", "/stream", (*Server).serveStream},
+		{"GET", "/buses", func(c *Server, _ http.ResponseWriter, _ *http.Request) (any, error) {
+			return &c.streams.description.buses, nil
+		}},
+		{"GET", "/messages", (*Server).serveMessages},
+		{"GET", "/frames", (*Server).serveFrames},
+		{"GET", "/scenario", (*Server).serveScenario},
+		{"GET", "/ledger", (*Server).serveLedger},
+		{"GET", "/host", (*Server).serveHost},
+		{"GET", "/runs", serveRuns},
 		{"POST", "/set", change((*Server).setLine)},
 		{"POST", "/release", change(func(_ *Server, n *NamesRequest) (string, error) { return line("release", n.Names), nil })},
 		{"POST", "/fault", change(func(_ *Server, f *FaultRequest) (string, error) { return line("fault", f.Arguments), nil })},

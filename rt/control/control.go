@@ -48,6 +48,11 @@ type Server struct {
 	standing *standing                         // of a run in virtual time; nil: the run is in real time
 
 	parameters *parameters
+
+	sources  atomic.Pointer[Sources]
+	hostMu   sync.Mutex  // guards the fields below
+	host     []HostCheck // last answer to GET /host
+	hostRead time.Time
 }
 
 // The bounds of the door.
@@ -126,7 +131,7 @@ func (c *Server) open(dir string, record *recorder.Recorder, stop chan<- os.Sign
 
 // newServer returns a server without a listener.
 func newServer(r report.View, d *Description) *Server {
-	c := &Server{View: r, streams: newStreams(r, d), streamTimeout: slowStream, reportReady: make(chan struct{}),
+	c := &Server{View: r, streams: newStreams(r, d), streamTimeout: slowStream, reportReady: make(chan struct{}), host: []HostCheck{},
 		commands: scenario.NewCommands(r.Handover)}
 	c.commands.Restore(r.Status.SetValues())
 	c.parameters = newParameters(c.streams)
@@ -242,6 +247,9 @@ func (c *Server) answerStatus(a *Answer) {
 	a.Changes, a.Refusals = c.Status.ParameterChanges()
 	p, outputs := c.Status, c.Handover.Tables.Outputs
 	a.Run = newListedRun(c.View, c.target)
+	if s := c.sources.Load(); s != nil {
+		a.Run.Page = s.Page
+	}
 	if c.standing != nil { // one process, on any CPU
 		a.Run.Supervisor, a.Run.Target, a.Run.CPU, a.Run.Shared = c.target, 0, -1, false
 	}

@@ -27,6 +27,8 @@ type Description struct {
 	byName   map[string]*Signal
 	bus      int // bus signals
 	messages map[busMessage][]*busSignal
+	buses    Buses
+	layouts  map[busMessage]*Message
 }
 
 // Kind is the kind of a signal.
@@ -115,7 +117,8 @@ func rejected(s *streams) float64 {
 func describe(r report.View) (*Description, error) {
 	h := r.Handover
 	d := &Description{Bench: h.Bench.Name, Plant: h.Tables.Name, Period: float64(h.Tables.PeriodNs) / 1e9,
-		byName: map[string]*Signal{}, messages: map[busMessage][]*busSignal{}}
+		byName: map[string]*Signal{}, messages: map[busMessage][]*busSignal{},
+		buses: Buses{Buses: []Bus{}, Messages: []*Message{}}, layouts: map[busMessage]*Message{}}
 	for _, v := range verbs {
 		if v.about != "" {
 			d.Commands = append(d.Commands, Command{v.name, v.arguments, v.about})
@@ -213,6 +216,7 @@ func (d *Description) addBuses(h *bench.Handover) error {
 		if err != nil {
 			return err
 		}
+		d.addBus(h, b)
 		on := ""
 		if len(h.Maps) > 1 {
 			on = " on " + h.Bench.Buses[b].Name.Text
@@ -267,6 +271,7 @@ func (d *Description) addMessage(h *bench.Handover, m *messages.Message, id busM
 			d.messages[id] = append(d.messages[id], w)
 		}
 	}
+	d.addLayout(h, m, id, on)
 }
 
 // find returns the signals called names, in their order. A name may be NAME[UNIT]: the signal in that unit.

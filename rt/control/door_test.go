@@ -390,7 +390,7 @@ func TestStreamCountsTheTicksThatTheRingLost(t *testing.T) {
 	}
 	unit := func(k float64) float64 { return k / (math.Pi / 30) } // rad/s to rpm
 	for _, want := range []Sample{{Tick: 1}, {Tick: 2}, {Tick: 6, Lost: 3}, {Tick: 7}, {Tick: 25, Lost: 17}, {Tick: 30, Lost: 4}} {
-		got, ok := s.next(every)
+		got, ok := s.next(every, false)
 		if !ok || got.Tick != want.Tick || got.Lost != want.Lost || got.Last[0] != unit(float64(want.Tick)) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
@@ -399,12 +399,12 @@ func TestStreamCountsTheTicksThatTheRingLost(t *testing.T) {
 		tick, lost  int64
 		least, most float64
 	}{{7, 3, 1, 7}, {30, 21, 25, 30}} { // the ends of two intervals are lost
-		got, ok := s.next(intervals)
+		got, ok := s.next(intervals, false)
 		if !ok || got.Tick != want.tick || got.Lost != want.lost || got.Min[0] != unit(want.least) || got.Max[0] != unit(want.most) || got.Last[0] != got.Max[0] {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
-	if _, more := s.next(intervals); more {
+	if _, more := s.next(intervals, false); more {
 		t.Error("a further sample")
 	}
 }

@@ -125,6 +125,7 @@ func TestGuideListsRoutesKindsFiguresAndLimits(t *testing.T) {
 		fmt.Sprintf("to read an answer | %.0f s |", writeTimeout.Seconds()), fmt.Sprintf("of a connection | %.0f min |", idleTimeout.Minutes()),
 		fmt.Sprintf("to read something | %.0f s |", slowStream.Seconds()), fmt.Sprintf("signals of a request | %d |", maxSignals),
 		fmt.Sprintf("| %d samples, fewer with many signals: %d,%03d numbers |", maxQueue, queueNumbers/1000, queueNumbers%1000),
+		fmt.Sprintf("of frames | %d frames |", maxFrames),
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the limits lack %q", want)

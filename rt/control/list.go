@@ -35,6 +35,7 @@ type ListedRun struct {
 	Missed     uint64    `json:"missed"`
 	LateP99    int64     `json:"late_p99_ns"`
 	Hint       string    `json:"hint,omitempty"` // remedy
+	Page       string    `json:"page,omitempty"` // address of its live page, with its token
 
 	unknown bool // only its processes are known
 }

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockstep/rt/report"
+	"lockstep/rt/scenario"
 )
 
 // schema is a schema of the OpenAPI file, as far as the file uses it.
@@ -56,6 +59,10 @@ var schemaTypes = []reflect.Type{
 	reflect.TypeFor[FaultState](), reflect.TypeFor[ListedRun](), reflect.TypeFor[Values](), reflect.TypeFor[Value](), reflect.TypeFor[StreamStart](),
 	reflect.TypeFor[StreamSignal](), reflect.TypeFor[Sample](), reflect.TypeFor[StreamEnd](), reflect.TypeFor[SetRequest](), reflect.TypeFor[NamesRequest](),
 	reflect.TypeFor[FaultRequest](), reflect.TypeFor[ParamRequest](), reflect.TypeFor[MarkRequest](), reflect.TypeFor[AdvanceRequest](), reflect.TypeFor[StopRequest](), reflect.TypeFor[Refusal](),
+	reflect.TypeFor[Buses](), reflect.TypeFor[Bus](), reflect.TypeFor[Message](), reflect.TypeFor[MessageSignal](), reflect.TypeFor[MessageStates](),
+	reflect.TypeFor[BusTraffic](), reflect.TypeFor[MessageState](), reflect.TypeFor[report.Cycle](), reflect.TypeFor[Frame](), reflect.TypeFor[FrameStart](),
+	reflect.TypeFor[Ledger](), reflect.TypeFor[LateTick](), reflect.TypeFor[Scenario](), reflect.TypeFor[scenario.Progress](), reflect.TypeFor[Host](),
+	reflect.TypeFor[HostCheck](), reflect.TypeFor[Runs](),
 }
 
 // schemaOf returns the schema that a Go type has by its JSON.
@@ -255,6 +262,9 @@ func TestAnswersAndRequestsFitTheOpenAPI(t *testing.T) {
 		{"GET", "/status", "", ""}, {"GET", "/faults", "", ""},
 		{"GET", "/values", "?signal=w1&signal=clutch1.mode&signal=TCU_Pressure_1.pressure_C1&signal=health.missed", ""},
 		{"GET", "/stream", "?signal=w1&signal=clutch1.pressure&every=tick", ""}, {"GET", "/stream", "?signal=TCU_Pressure_1.pressure_C1&every=20ms", ""},
+		{"GET", "/buses", "", ""}, {"GET", "/messages", "", ""}, {"GET", "/frames", "?every=tick", ""},
+		{"GET", "/frames", "?every=20ms&message=Speeds", ""}, {"GET", "/frames", "?every=tick&message=Nothing", ""}, // the last is refused
+		{"GET", "/scenario", "", ""}, {"GET", "/ledger", "", ""}, {"GET", "/host", "", ""}, {"GET", "/runs", "", ""},
 		{"POST", "/mark", "", `{"text": "a mark"}`}, {"POST", "/param", "", `{"values": {"mu_oil": 0.12}}`},
 		{"POST", "/param", "", `{"values": {"mu_oil": "0.3"}}`}, // refused
 		{"POST", "/advance", "", `{"time": "100 ms"}`},          // refused: the run is in real time
@@ -285,7 +295,8 @@ func TestAnswersAndRequestsFitTheOpenAPI(t *testing.T) {
 		}
 		s := m.Responses[code].Content[r.Header.Get("Content-Type")].Schema
 		answers := json.NewDecoder(r.Body)
-		for range map[bool]int{true: 5, false: 1}[q.path == "/stream"] {
+		streams := r.Header.Get("Content-Type") == "application/x-ndjson"
+		for range map[bool]int{true: 5, false: 1}[streams] {
 			var v any
 			if err := answers.Decode(&v); err != nil {
 				t.Fatal(err)
@@ -294,7 +305,7 @@ func TestAnswersAndRequestsFitTheOpenAPI(t *testing.T) {
 				t.Errorf("%s: %s\n%v", q.path, why, v)
 			}
 		}
-		if q.path != "/stream" {
+		if !streams {
 			_, _ = io.Copy(io.Discard, r.Body)
 		}
 		conn.Close()

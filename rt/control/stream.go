@@ -43,6 +43,7 @@ type streams struct {
 	lost    int64     // ticks before that one which the ring had no room for
 	pending bool      // that tick is not passed to the streams yet
 	list    []*stream
+	traffic traffic
 
 	parameters []float64              // of the plant, at that tick, SI
 	phase      int                    // at that tick
@@ -123,7 +124,7 @@ func (n *Numbers) UnmarshalJSON(data []byte) error {
 }
 
 func newStreams(r report.View, d *Description) *streams {
-	s := &streams{View: r, description: d, wire: make([]float64, d.bus),
+	s := &streams{View: r, description: d, traffic: newTraffic(r.Handover), wire: make([]float64, d.bus),
 		u: make([]float64, len(r.Handover.Tables.Inputs)), y: make([]float64, len(r.Handover.Tables.Outputs))}
 	for i := range s.wire {
 		s.wire[i] = math.NaN()
@@ -178,9 +179,10 @@ func (s *streams) entry(e *rt.Entry) {
 	case rt.KindChange:
 		s.changeParameters(e)
 	case rt.KindFrame:
-		if onBus := e.Fate == rt.Sent && !e.Withheld || e.Fate == rt.Received && !e.Copy; onBus && e.Message >= 0 {
+		if onBus(e) && e.Message >= 0 {
 			s.decode(busMessage{e.Bus, e.Fate == rt.Sent, e.Message}, e)
 		}
+		s.frame(e)
 	case rt.KindTiming:
 		s.lateNs, s.workNs = e.Spent[rt.Before]+e.Spent[rt.WakeUp], e.Spent[rt.Receive]+e.Spent[rt.Step]+e.Spent[rt.Send]
 		s.pass()
@@ -220,6 +222,7 @@ func (s *streams) pass() {
 	for _, c := range s.list {
 		c.take(s)
 	}
+	s.endTick()
 }
 
 // add adds a stream of signals; every 0: every tick.
@@ -288,24 +291,19 @@ func (c *stream) enqueue() {
 	}
 }
 
-// finish queues the open sample of a stream whose run has ended.
-func (s *streams) finish(c *stream) {
+// next takes the oldest sample from the queue of a stream. end: the run has ended, and the open sample is
+// the last one.
+func (s *streams) next(c *stream, end bool) (line Sample, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.ticks > 0 {
+	if end && c.ticks > 0 {
 		c.enqueue()
 	}
-}
-
-// next takes the oldest sample from the queue of a stream.
-func (s *streams) next(c *stream) (o Sample, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if len(c.queue) == 0 {
-		return o, false
+		return line, false
 	}
-	o, c.queue = c.queue[0], c.queue[1:]
-	return o, true
+	line, c.queue = c.queue[0], c.queue[1:]
+	return line, true
 }
 
 // Values is the answer to a request for values.
@@ -389,42 +387,8 @@ func (c *Server) serveStream(w http.ResponseWriter, r *http.Request) (any, error
 	for _, s := range signals {
 		start.Signals = append(start.Signals, StreamSignal{s.Name, s.Unit})
 	}
-	c.waitingClients.Add(1)
-	defer c.waitingClients.Add(-1)
 	samples := c.streams.add(signals, every)
 	defer c.streams.remove(samples)
-
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	lines, conn, timeout := json.NewEncoder(w), http.NewResponseController(w), c.streamTimeout
-	write := func(line any) bool {
-		_ = conn.SetWriteDeadline(time.Now().Add(timeout))
-		return lines.Encode(line) == nil
-	}
-	ended := false
-	for ok := write(start); ok; {
-		for ok {
-			s, more := c.streams.next(samples)
-			if !more {
-				break
-			}
-			ok = write(s)
-		}
-		if ended && ok {
-			write(StreamEnd{c.ended.Ended, c.ended.Clean, c.ended.Tick, c.ended.Time})
-			return nil, nil
-		}
-		if !ok || conn.Flush() != nil {
-			break
-		}
-		select {
-		case <-samples.wake:
-		case <-r.Context().Done():
-			return nil, nil
-		case <-c.reportReady: // the ring is read to its end
-			c.streams.finish(samples)
-			ended = true
-		}
-	}
-
+	c.writeLines(w, r, start, samples.wake, func(end bool) (any, bool) { return c.streams.next(samples, end) })
 	return nil, nil
 }

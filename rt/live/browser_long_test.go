@@ -217,15 +217,29 @@ var build = sync.OnceValues(func() (string, error) {
 
 // run starts a bench with a page and returns the address of the page, the name of the record, and a function
 // that ends the run.
-func run(t *testing.T, name string) (url, record string, stop func()) {
+func run(t *testing.T, name string, more ...string) (url, record string, stop func()) {
+	t.Helper()
+	r := start(t, t.TempDir(), append([]string{"run", name, "-besteffort", "-page", "0", "-record", filepath.Join(t.TempDir(), "run.rec")}, more...)...)
+	return r.url, r.args[6], r.stop
+}
+
+// started is a supervisor with a page.
+type started struct {
+	url  string
+	args []string
+	cmd  *exec.Cmd
+	stop func() // ends the run
+}
+
+// start starts a command that supervises a run; dir is the folder of its socket.
+func start(t *testing.T, dir string, args ...string) *started {
 	t.Helper()
 	binary, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	record = filepath.Join(t.TempDir(), "run.rec")
-	cmd := exec.Command(binary, "run", name, "-besteffort", "-page", "0", "-record", record)
-	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+t.TempDir())
+	cmd := exec.Command(binary, args...)
+	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -234,7 +248,7 @@ func run(t *testing.T, name string) (url, record string, stop func()) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stop = sync.OnceFunc(func() {
+	stop := sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
 	})
@@ -246,11 +260,11 @@ func run(t *testing.T, name string) (url, record string, stop func()) {
 				for lines.Scan() {
 				}
 			}()
-			return found, record, stop
+			return &started{found, args, cmd, stop}
 		}
 	}
 	t.Fatal("the run has printed no address")
-	return "", "", nil
+	return nil
 }
 
 // files are benches that are not embedded: a train, and a gearbox of our reader's own.
@@ -346,9 +360,11 @@ func TestPageShowsEachPlantInEachSize(t *testing.T) {
 					p.shoot(shot)
 					continue
 				}
-				for _, panel := range []string{"plant", "scope", "inputs", "faults", "clock"} {
+				p.eval("document.querySelector('#tabs [data-panel=plant]').click(); 0")
+				p.await("(() => { const c = document.querySelector('#plant .picture'); return c.scrollWidth <= c.clientWidth; })()")
+				for _, panel := range []string{"plant", "scope", "inputs", "parameters", "faults", "bus", "scenario", "clock", "runs"} {
 					p.eval("document.querySelector('#tabs [data-panel=" + panel + "]').click(); 0")
-					time.Sleep(300 * time.Millisecond)
+					time.Sleep(900 * time.Millisecond) // the panel asks the door
 					p.shoot(shot + "-" + panel)
 				}
 			}

@@ -15,5 +15,6 @@
 //
 // Reading order: server.go (Server, access), page/main.js (what the page shows), page/door.js (requests and
 // the stream), page/signals.js (history of signals), page/scope.js and page/plot.js (oscilloscope),
-// page/plant.js and page/layout.js (picture of the plant), page/panels.js (inputs, faults, clock).
+// page/plant.js and page/layout.js (picture of the plant), page/panels.js (inputs, faults), page/parameters.js,
+// page/bus.js, page/scenario.js, page/clock.js, page/runs.js.
 package live

@@ -48,9 +48,12 @@ type Server struct {
 	from  net.Listener
 }
 
-// Open serves the page of a bench on a TCP port of 127.0.0.1; port "0" is any free one. door answers the
-// requests of the page. Close must be called.
-func Open(port, bench string, door http.Handler) (*Server, error) {
+// NewToken returns a token for Open.
+func NewToken() string { return rand.Text() }
+
+// Open serves the page of a bench on a TCP port of 127.0.0.1; port "0" is any free one. Only who knows token can
+// use it. door answers the requests of the page. Close must be called.
+func Open(port, bench, token string, door http.Handler) (*Server, error) {
 	l, err := listen(port)
 	if port == "0" {
 		if l, err = listen(usualPort(bench)); err != nil {
@@ -60,7 +63,7 @@ func Open(port, bench string, door http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("live page: %w: choose another port with -page PORT, or -page off", err)
 	}
-	s := &Server{door: door, token: rand.Text(), host: l.Addr().String(), from: l}
+	s := &Server{door: door, token: token, host: l.Addr().String(), from: l}
 	s.http = http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog:    log.New(io.Discard, "", 0), // clients that misbehave are no news

@@ -33,7 +33,7 @@ func open(t *testing.T) *opened {
 		fmt.Fprintf(w, "%s %s", r.Method, r.URL)
 	})
 	var err error
-	if o.Server, err = Open("0", "test", door); err != nil {
+	if o.Server, err = Open("0", "test", NewToken(), door); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(o.Close)
@@ -145,7 +145,7 @@ func TestAnotherOriginIsRefused(t *testing.T) {
 
 // The door refuses each request that changes the run unless it is a POST, and other paths take GET only.
 func TestGETChangesNothing(t *testing.T) {
-	s, err := Open("0", "test", &control.Server{})
+	s, err := Open("0", "test", NewToken(), &control.Server{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestPageNeedsNothingFromElsewhere(t *testing.T) {
 // The first line of a stream arrives while the stream is open, and the stream ends with the page.
 func TestStreamPassesThroughAsItComes(t *testing.T) {
 	more, left := make(chan struct{}), make(chan struct{})
-	s, err := Open("0", "test", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s, err := Open("0", "test", NewToken(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, r.URL.RawQuery)
 		_ = http.NewResponseController(w).Flush()
 		<-more
@@ -247,11 +247,11 @@ func TestBenchHasItsUsualPortIfItIsFree(t *testing.T) {
 	door := http.NotFoundHandler()
 	var ports []string
 	for range 2 {
-		first, err := Open("0", "usual", door)
+		first, err := Open("0", "usual", NewToken(), door)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := Open("0", "usual", door)
+		second, err := Open("0", "usual", NewToken(), door)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +38,7 @@ type Recorder struct {
 	monitor    monitor               // idle if no bus is a host interface, or there is no record
 	eventLog   *EventLog             // nil: there is no record
 	handover   []byte                // for the record
+	judging    sync.Mutex            // held while judge is used
 	judge      *scenario.Judge       // of the scenario; nil: there is none
 	w          *record.Writer        // nil: the target has not started, or there is no record
 	tap        atomic.Pointer[Tap]   // nil: none
@@ -134,6 +136,16 @@ func (c *Recorder) Record(bestEffort bool) {
 // SetTap sets the tap, which gets the entries read from now on.
 func (c *Recorder) SetTap(t Tap) { c.tap.Store(&t) }
 
+// Progress returns the states of the expectations of the scenario. Other goroutines may call it.
+func (c *Recorder) Progress() []scenario.Progress {
+	if c.judge == nil {
+		return nil
+	}
+	c.judging.Lock()
+	defer c.judging.Unlock()
+	return c.judge.Progress()
+}
+
 // drain reads the entries and events since the last call.
 func (c *Recorder) drain() {
 	if c.Status == nil || !c.begun && !c.begin() { // idle, or too early
@@ -161,7 +173,9 @@ func (c *Recorder) Write(now time.Time) {
 // End judges the scenario, writes how the run ended, and closes the file.
 func (c *Recorder) End() {
 	if c.judge != nil {
+		c.judging.Lock()
 		c.Findings = c.judge.End(c.Status.LostEntries())
+		c.judging.Unlock()
 	}
 	if c.w == nil {
 		return
@@ -300,7 +314,9 @@ func (c *Recorder) drainRing() {
 			break
 		}
 		if c.judge != nil {
+			c.judging.Lock()
 			c.judge.Entry(e)
+			c.judging.Unlock()
 		}
 		if tap := c.tap.Load(); tap != nil {
 			(*tap)(e)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"lockstep/rt"
 	"lockstep/rt/bench"
@@ -23,6 +24,31 @@ type Ledger struct {
 	Lost    uint64            // entries overwritten before they were read
 	next    uint64            // index of the first unread entry
 	irqs    map[string]uint64 // interrupts of the loop's CPU at the last Collect, by name
+
+	mu     sync.Mutex
+	recent []LateTick // at most maxRecent, the latest last; guarded by mu
+}
+
+// maxRecent is how many late ticks Recent returns.
+const maxRecent = 100
+
+// Recent returns the last late ticks, the latest first. Other goroutines may call it.
+func (l *Ledger) Recent() []LateTick {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := slices.Clone(l.recent)
+	slices.Reverse(list)
+	return list
+}
+
+// addRecent adds a late tick to those of Recent.
+func (l *Ledger) addRecent(e LateTick) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.recent) == maxRecent {
+		l.recent = slices.Delete(l.recent, 0, 1)
+	}
+	l.recent = append(l.recent, e)
 }
 
 // Collect reads the new entries of a run. At a call every 100 ms and a period of 1 ms, a ledger of
@@ -42,12 +68,12 @@ func (l *Ledger) Collect(v View) {
 		taken = readNoise("/", l.CPU, int(v.Status.Thread.Load()))
 	}
 	l.Lost += v.Status.ReadLedger(&l.next, func(e *rt.LateTick) {
-		if len(l.Entries) < maxLateTicks {
-			late := NewLateTick(v.Handover, e, since)
-			if taken != nil {
-				work := e.Spent[rt.Receive] + e.Spent[rt.Step] + e.Spent[rt.Send]
-				late.Taken = takenBetween(taken, e.At-e.LateNs, e.At+work)
-			}
+		late := NewLateTick(v.Handover, e, since)
+		if taken != nil {
+			work := e.Spent[rt.Receive] + e.Spent[rt.Step] + e.Spent[rt.Send]
+			late.Taken = takenBetween(taken, e.At-e.LateNs, e.At+work)
+		}
+		if l.addRecent(late); len(l.Entries) < maxLateTicks {
 			l.Entries = append(l.Entries, late)
 		}
 	})

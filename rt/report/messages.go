@@ -114,8 +114,8 @@ func nonZero(counts ...count) (list []string) {
 	return list
 }
 
-// problems formats the counts of faulty frames: "wrong checksum 12", "repeated 1".
-func (v *Received) problems() []string {
+// Problems formats the counts of faulty frames: "wrong checksum 12", "repeated 1".
+func (v *Received) Problems() []string {
 	return nonZero(
 		count{"wrong checksum", v.wrongChecksum()}, count{"wrong sequence", v.Sequence}, count{"repeated", v.Repeated},
 		count{"wrong format", v.Format}, count{"wrong length", v.Length}, count{"timeouts", v.Timeouts}, count{"some lost", v.SomeLost},
@@ -141,7 +141,7 @@ func (v *Received) String() string {
 	if v.Protected {
 		text += ", " + v.Window
 	}
-	if list := v.problems(); len(list) > 0 {
+	if list := v.Problems(); len(list) > 0 {
 		text += "; " + strings.Join(list, ", ")
 	}
 	return text
@@ -176,4 +176,10 @@ func (v View) droppedFrames() (list []Dropped) {
 	}
 
 	return list
+}
+
+// SendProblems formats the counts of a sent message, numbered over all buses: "not taken by the bus 3".
+func (v View) SendProblems(sent int) []string {
+	return nonZero(count{"not taken by the bus", v.Status.TxDrops[sent].Load()},
+		count{"sent by another node", v.Status.TxConflicts[sent].Frames.Load()})
 }

@@ -109,7 +109,7 @@ func (v View) MessageProblem(now bool) string {
 				continue
 			}
 			got := receivedMessage(w, &m.Rx[i])
-			if list := got.problems(); len(list) > 0 && got.Frames > 0 {
+			if list := got.Problems(); len(list) > 0 && got.Frames > 0 {
 				return fmt.Sprintf("%s: %s", shortName(m.Rx[i].Name), list[0])
 			}
 		}

@@ -35,6 +35,32 @@ type runningExpectation struct {
 type evaluator interface {
 	addEntry(j *Judge, e *rt.Entry)     // evaluates an entry of the ring
 	finish(j *Judge, f *report.Finding) // sets Held, Seen and Time
+	seenSoFar(j *Judge) string          // describes an expectation that may still hold or break; "": it is decided
+}
+
+// Progress is the state of an expectation while the run lasts.
+type Progress struct {
+	What  string `json:"what"`  // its name, or Want
+	Want  string `json:"want"`  // expected value
+	State string `json:"state"` // "open", "held" or "broken"
+	Seen  string `json:"seen"`  // observed so far
+}
+
+// Progress returns the states of the expectations.
+func (j *Judge) Progress() (list []Progress) {
+	for _, c := range j.cases {
+		v := Progress{What: c.Name.Text, Want: c.Want, State: "open", Seen: c.seenSoFar(j)}
+		if v.Seen == "" {
+			f := report.Finding{}
+			c.finish(j, &f)
+			v.Seen, v.State = f.Seen, "broken"
+			if f.Held {
+				v.State = "held"
+			}
+		}
+		list = append(list, v)
+	}
+	return list
 }
 
 // NewJudge returns the judge of a run with status block p.
@@ -119,11 +145,26 @@ func (w *windowEvaluator) finish(j *Judge, f *report.Finding) {
 		return
 	}
 
-	f.Seen = fmt.Sprintf("worst %s at %.9g s",
-		units.WithUnit(fmt.Sprintf("%.6g", w.FromSI(w.worst)), w.Spelled), j.seconds(w.at))
+	f.Seen = w.worstValue(j)
 	if w.outside > 0 {
 		f.Seen += fmt.Sprintf(", outside at %d of %d ticks", w.outside, w.ticks)
 	}
+}
+
+func (w *windowEvaluator) seenSoFar(j *Judge) string {
+	switch {
+	case w.outside > 0 || w.to > 0 && j.Last >= w.to && w.ticks > 0:
+		return ""
+	case w.ticks == 0:
+		return fmt.Sprintf("the window begins at %.9g s", j.seconds(w.from))
+	}
+	return fmt.Sprintf("within the limits at %d ticks; %s", w.ticks, w.worstValue(j))
+}
+
+// worstValue describes the value that was nearest to a limit, or farthest outside.
+func (w *windowEvaluator) worstValue(j *Judge) string {
+	return fmt.Sprintf("worst %s at %.9g s",
+		units.WithUnit(fmt.Sprintf("%.6g", w.FromSI(w.worst)), w.Spelled), j.seconds(w.at))
 }
 
 // addEntry waits for the cause, then for the answer. A slot that was cleared may hold another fault
@@ -193,14 +234,32 @@ func (a *answerEvaluator) finish(j *Judge, f *report.Finding) {
 	}
 }
 
+func (a *answerEvaluator) seenSoFar(j *Judge) string {
+	switch {
+	case a.answeredNs >= 0 || a.begun >= 0 && (j.Last-a.begun)*j.period >= a.ns:
+		return ""
+	case a.begun < 0:
+		return "waits for " + a.after
+	}
+	return fmt.Sprintf("waits for the answer since tick %d", a.begun)
+}
+
 func (n *countEvaluator) addEntry(_ *Judge, e *rt.Entry) {
 	if e.Kind == rt.KindFrame && n.sent && n.of == framesCount && e.Fate == rt.Sent && e.Bus == n.bus && e.Message == n.at {
 		n.seen++
 	}
 }
 
-func (n *countEvaluator) finish(j *Judge, f *report.Finding) {
-	f.Time = j.seconds(j.Last)
+// seenSoFar returns "" once the count exceeds its limit, or has reached one that has no end.
+func (n *countEvaluator) seenSoFar(j *Judge) string {
+	if n.read(j); n.seen > n.hi || n.seen >= n.lo && n.hi == math.MaxUint64 {
+		return ""
+	}
+	return fmt.Sprintf("%d so far", n.seen)
+}
+
+// read reads the counts that the status block keeps.
+func (n *countEvaluator) read(j *Judge) {
 	switch {
 	case n.of == conflictsCount:
 		n.seen = j.status.TxConflicts[j.tx[n.bus]+n.at].Frames.Load()
@@ -212,7 +271,11 @@ func (n *countEvaluator) finish(j *Judge, f *report.Finding) {
 			"beyond": w.Beyond, "brs": w.BRS, "esi": w.ESI, "invalid": w.Invalid, "range": w.Range,
 		}[n.of]
 	}
+}
 
+func (n *countEvaluator) finish(j *Judge, f *report.Finding) {
+	n.read(j)
+	f.Time = j.seconds(j.Last)
 	f.Held = n.seen >= n.lo && n.seen <= n.hi
 	f.Seen = fmt.Sprint(n.seen)
 	// In a run that ended early, the count could still have grown.

@@ -326,3 +326,31 @@ func TestFaultInAReusedSlotIsNotTheCause(t *testing.T) {
 	r.steps(5, 30, constant(5))
 	r.verdict(false, "not judged: fault f never became active")
 }
+
+// An expectation is open until nothing can change it any more.
+func TestExpectationIsOpenUntilItIsDecided(t *testing.T) {
+	state := func(r *fedJudge, want, seen string) {
+		t.Helper()
+		if list := r.j.Progress(); len(list) != 1 || list[0].State != want || !strings.Contains(list[0].Seen, seen) {
+			t.Errorf("%+v, want %s with %q", list, want, seen)
+		}
+	}
+	r := begin(t, "value: w1, above: 10 rad/s, from: 1 s, to: 2 s")
+	state(r, "open", "the window begins at 1 s")
+	r.steps(1, 300, constant(20))
+	state(r, "open", "within the limits at 101 ticks; worst 190.986 rpm")
+	r.steps(301, 400, constant(20))
+	state(r, "held", "worst 190.986 rpm")
+
+	r = begin(t, "value: w1, above: 10 rad/s, from: 1 s, to: 2 s")
+	r.steps(1, 250, constant(5))
+	state(r, "broken", "outside at 51 of 51 ticks")
+
+	r = begin(t, "answer: w1 > 10 rad/s, after: {when: w1 > 5 rad/s}, within: 1 s")
+	r.steps(1, 100, constant(1))
+	state(r, "open", "waits for")
+	r.steps(101, 200, constant(6))
+	state(r, "open", "waits for the answer since tick 101")
+	r.steps(201, 302, constant(6))
+	state(r, "broken", "no answer within")
+}

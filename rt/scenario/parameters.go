@@ -94,6 +94,13 @@ func (c *changeEvaluator) addEntry(_ *Judge, e *rt.Entry) {
 	}
 }
 
+func (c *changeEvaluator) seenSoFar(*Judge) string {
+	if c.tick == 0 {
+		return "not due yet, or waits"
+	}
+	return ""
+}
+
 func (c *changeEvaluator) finish(j *Judge, f *report.Finding) {
 	f.Time = j.seconds(j.Last)
 	switch {

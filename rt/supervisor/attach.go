@@ -31,6 +31,9 @@ func Attach(which string, o Options) error {
 	if err := r.takeOver(pid); err != nil {
 		return refused(fmt.Errorf("attach: process %d: %w", pid, err))
 	}
+	if p := r.Handover.Page; o.KeepPage && p.Port != "" {
+		r.Options.Page = p.Port
+	}
 	signals := Signals()
 	if err := r.replaceSupervisor(); err != nil {
 		return refused(fmt.Errorf("attach: %s, process %d: %w", r.Bench.Name, pid, err))

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -38,6 +39,7 @@ type Options struct {
 	Scenario   string        // file or name of an embedded scenario; "": none
 	JUnit      string        // file for the result of the scenario as JUnit XML; "": none
 	Page       string        // TCP port of the live page on 127.0.0.1, "0": any free one; "": no page
+	KeepPage   bool          // of Attach: the page is that of the earlier supervisor, if it had one
 	Out        *os.File      // output of the status line and the text report
 	Every      time.Duration // interval of status lines if Out is no terminal; 0: one second
 	Choose     bench.Chooser // chooses the executable of the target; nil: this one, with the table kernel
@@ -45,6 +47,9 @@ type Options struct {
 	// Priority runs the virtual control unit at the lowest real-time priority, so that load on
 	// the host does not delay it.
 	Priority bool
+
+	// Examine judges the host for the loop of a run, which is a thread of it; nil: nothing does.
+	Examine func(h *bench.Handover, loop int) ([]control.HostCheck, error)
 
 	// OnPoll is called several times per second during the run, by the goroutine of StartAndWatch;
 	// nil: not called.
@@ -187,14 +192,23 @@ func (r *Session) openControl(signals chan os.Signal) {
 	}
 
 	r.Control = c
+	sources := control.Sources{Buses: r.states.report, Ledger: &r.ledger, Progress: r.record.Progress}
+	if r.Options.Examine != nil {
+		sources.Examine = func() ([]control.HostCheck, error) {
+			return r.Options.Examine(r.Handover, int(r.Status.Thread.Load()))
+		}
+	}
+	c.SetSources(sources)
 	if r.Options.Page == "" {
 		return
 	}
-	if r.page, err = live.Open(r.Options.Page, r.Bench.Name, c); err != nil {
+	if r.page, err = live.Open(r.Options.Page, r.Bench.Name, cmp.Or(r.Handover.Page.Token, live.NewToken()), c); err != nil {
 		r.head += err.Error() + "\n"
 		return
 	}
-	r.head += "live: " + r.page.URL() + "\n"
+	sources.Page = r.page.URL()
+	c.SetSources(sources)
+	r.head += "live: " + sources.Page + "\n"
 }
 
 // Signals returns a channel of the signals that end a run. SIGPIPE does not end it: after `lockstep
@@ -320,6 +334,9 @@ func (r *Session) openScenario() (err error) {
 // saveHandover writes the hand-over, the first file that the target inherits.
 func (r *Session) saveHandover() error {
 	r.Handover.Missing, r.Handover.Reservations = r.missing, r.Reservations.Names()
+	if r.Options.Page != "" {
+		r.Handover.Page = bench.LivePage{Port: r.Options.Page, Token: live.NewToken()}
+	}
 	handover, err := r.Handover.Save()
 	if err == nil {
 		r.inherit.target = append([]*os.File{handover}, r.inherit.target...)

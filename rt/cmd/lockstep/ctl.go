@@ -47,7 +47,7 @@ func defineAttach(a *args) func() error {
 	page := a.pageFlag()
 
 	return func() error {
-		o.Page = pagePort(*page, "")
+		o.Page, o.KeepPage, o.Examine = pagePort(*page, ""), *page == "", examineHost
 		return supervisor.Attach(a.operand(), o)
 	}
 }

@@ -15,6 +15,8 @@ import (
 
 	"lockstep/deploy/doctor"
 	"lockstep/deploy/latency"
+	"lockstep/rt/bench"
+	"lockstep/rt/control"
 	"lockstep/rt/host"
 	"lockstep/sched"
 )
@@ -239,4 +241,20 @@ func refusal(err error, steps []doctor.Step) error {
 		return &host.Exit{Code: 3, Err: errors.Join(err, failed)}
 	}
 	return err
+}
+
+// examineHost judges this host as doctor does, for the loop of a run, which is a thread of it.
+func examineHost(h *bench.Handover, loop int) (list []control.HostCheck, err error) {
+	req := doctor.Requirements{CPU: h.Thread.CPU, Priority: h.Thread.Priority, Timer: h.Timer.Sleep, Loop: loop}
+	for _, b := range h.Bench.Buses {
+		if bench.IsHostInterface(b.Interface.Text) {
+			req.Buses = append(req.Buses, b.Interface.Text)
+		}
+	}
+	found, err := doctor.Examine("/", req)
+	for _, c := range found.Checks {
+		list = append(list, control.HostCheck{Name: c.Name, Level: string(c.Level), Verdict: string(c.Verdict), Found: c.Found,
+			Wanted: c.Wanted, Why: c.Why, Command: c.Command})
+	}
+	return list, err
 }

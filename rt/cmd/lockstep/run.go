@@ -53,7 +53,7 @@ func defineRun(a *args) func() error {
 			return err
 		}
 		b.Set, b.StartSet = *set, *start
-		o.Page = pagePort(*page, b.Page)
+		o.Page, o.Examine = pagePort(*page, b.Page), examineHost
 		restoreLeft()
 		return supervisor.Run(b, o)
 	}

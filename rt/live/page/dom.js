@@ -1,4 +1,6 @@
-// Making elements of the page.
+// Making elements of the page, and messages to its reader.
+
+import { post } from "./door.js";
 
 const svgSpace = "http://www.w3.org/2000/svg";
 
@@ -37,6 +39,18 @@ export function say(message, bad) {
   e.className = bad ? "shown bad" : "shown";
   clearTimeout(timer);
   timer = setTimeout(() => { e.className = ""; }, bad ? 10000 : 5000);
+}
+
+// change makes a change of the run, says at which tick it has effect or why it is refused, and returns the answer.
+export async function change(path, body, what) {
+  try {
+    const a = await post(path, body);
+    say(`${what}: from tick ${a.tick}, ${a.time_s.toFixed(3)} s`);
+    return a;
+  } catch (e) {
+    say(e.message, true);
+    return { error: e.message };
+  }
 }
 
 // draggable makes an element carry the name of a signal to the scope.

@@ -33,6 +33,32 @@ export function place(vertices, edges, root, lane, gap) {
   return along(layers, parts);
 }
 
+// list places a graph as a list for a narrow screen: each vertex is below the one that leads to it, and further
+// to the right. It returns the size {u, v} of the picture.
+export function list(vertices, edges, root, indent, gap) {
+  const done = new Set();
+  let u = 0, most = 0;
+  const visit = (v, depth) => {
+    done.add(v);
+    v.layer = done.size;
+    v.near = { before: [], after: [] };
+    v.u = u + v.thick / 2;
+    v.v = depth * indent + v.span / 2;
+    u += v.thick + gap;
+    most = Math.max(most, v.v + v.span / 2);
+    for (const e of edges) {
+      const next = e.a === v ? e.b : e.b === v ? e.a : v;
+      if (!done.has(next)) visit(next, depth + 1);
+    }
+  };
+  for (const v of [root, ...vertices]) if (!done.has(v)) visit(v, 0);
+  for (const e of edges) {
+    const ends = [e.a, e.b].sort((a, b) => a.layer - b.layer), [a, b] = ends, at = a.v - a.span / 2 + indent / 2;
+    e.parts = [{ ends, edge: e, length: 0, port: new Map([[a, at], [b, at]]), elbow: b.v - b.span / 2 }];
+  }
+  return { u: u - gap, v: most };
+}
+
 const far = (p, v) => (p.ends[0] === v ? p.ends[1] : p.ends[0]).v;
 
 // rank gives each vertex its layer: the distance from the root. Ends that feed the root come before it.

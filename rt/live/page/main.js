@@ -5,18 +5,24 @@ import { el, text } from "./dom.js";
 import { Signals } from "./signals.js";
 import { Scope } from "./scope.js";
 import { PlantPicture } from "./plant.js";
-import { Clock, Faults, Inputs } from "./panels.js";
+import { Faults, Inputs } from "./panels.js";
+import { Buses } from "./bus.js";
+import { Parameters } from "./parameters.js";
+import { Scenario } from "./scenario.js";
+import { Clock } from "./clock.js";
+import { Runs } from "./runs.js";
 
-const panels = [["plant", "Drivetrain"], ["scope", "Scope"], ["inputs", "Inputs"], ["faults", "Faults"], ["clock", "Clock"]];
+const panels = [["plant", "Drivetrain"], ["scope", "Scope"], ["inputs", "Inputs"], ["parameters", "Parameters"], ["faults", "Faults"],
+  ["bus", "Bus"], ["scenario", "Scenario"], ["clock", "Clock"], ["runs", "Runs"]];
 const byId = (id) => document.getElementById(id);
-let stream = "connecting", reason = "", status = null, active = [];
+let stream = "connecting", reason = "", status = null, active = [], scenario = null, logs = [];
 
 // show makes a panel the visible one of a narrow screen, and brings it into view on a wide one.
 function show(id, focus = true) {
   document.body.dataset.panel = id;
   for (const b of byId("tabs").children) b.setAttribute("aria-pressed", b.dataset.panel === id);
   if (focus && getComputedStyle(byId("tabs")).display === "none") byId(id).scrollIntoView({ block: "nearest" });
-  if (focus) byId(id).querySelector("canvas, input")?.focus({ preventScroll: true });
+  if (focus) byId(id).querySelector("canvas, input, .message[tabindex]")?.focus({ preventScroll: true });
 }
 
 // announce shows the state of the run, the worst first.
@@ -43,11 +49,12 @@ function announce(signals) {
   byId("alert").hidden = !alert;
   document.body.classList.toggle("old", Boolean(ended || silent || stream === "disconnected"));
   text(byId("time"), `${signals.time.toFixed(2)} s`);
-  const notes = [];
-  if (status?.best_effort?.length) notes.push(["best effort", "warn", status.best_effort.join("\n")]);
+  const notes = logs.map((b) => ["replay", "replay", `bus ${b.name} plays ${b.interface}: no control unit answers`]);
+  if (status?.best_effort?.length) notes.push(["best effort", "loud", status.best_effort.join("\n")]);
   if (status?.missed) notes.push([`missed ${status.missed}`, "bad", "ticks missed so far"]);
   if (status?.late_ticks) notes.push([`late ${status.late_ticks}`, "warn", "late ticks so far"]);
   if (active.active) notes.push([`${active.active} fault${active.active > 1 ? "s" : ""} active`, "bad", ""]);
+  if (scenario?.broken) notes.push([`${scenario.broken} expectation${scenario.broken > 1 ? "s" : ""} broken`, "bad", ""]);
   const key = JSON.stringify(notes);
   if (byId("warnings").dataset.key !== key) {
     byId("warnings").dataset.key = key;
@@ -64,9 +71,9 @@ async function pollStatus(listeners) {
 }
 
 async function start() {
-  let description, plant;
+  let description, plant, layout;
   try {
-    [description, plant] = await Promise.all([get("description"), get("plant")]);
+    [description, plant, layout] = await Promise.all([get("description"), get("plant"), get("buses")]);
   } catch (e) {
     text(byId("alert"), "The run gives no answer: " + e.message);
     byId("alert").hidden = false;
@@ -80,7 +87,12 @@ async function start() {
   new PlantPicture(byId("plant"), signals, description, plant);
   const inputs = new Inputs(byId("inputs"), signals, description);
   active = new Faults(byId("faults"), description);
+  new Parameters(byId("parameters"), description);
+  new Buses(byId("bus"), signals, description, layout);
+  logs = layout.buses.filter((b) => b.plays_a_log);
+  scenario = new Scenario(byId("scenario"));
   const clock = new Clock(byId("clock"), signals, description);
+  new Runs(byId("runs"));
   new Scope(byId("scope"), signals, description);
   show("plant", false);
   pollStatus([inputs, clock]);

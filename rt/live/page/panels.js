@@ -1,19 +1,8 @@
-// The panels of inputs, faults and the clock.
+// The panels of inputs and faults.
 
-import { get, post } from "./door.js";
-import { draggable, el, say, set, text } from "./dom.js";
+import { get } from "./door.js";
+import { change, draggable, el, text } from "./dom.js";
 import { number, quantity, shown } from "./units.js";
-
-// change makes a change of the run and says at which tick it has effect.
-async function change(path, body, what) {
-  try {
-    const a = await post(path, body);
-    say(`${what}: from tick ${a.tick}, ${a.time_s.toFixed(3)} s`);
-    return a;
-  } catch (e) {
-    say(e.message, true);
-  }
-}
 
 // Inputs shows the inputs of the plant, and all else that can be set.
 export class Inputs {
@@ -148,80 +137,5 @@ export class Faults {
     if (key !== this.shown) this.list.replaceChildren(...rows);
     this.shown = key;
     this.active = faults.filter((f) => f.state === "active").length;
-  }
-}
-
-const perDecade = 6, classCount = 32; // of the histograms, from 1 us to 0.1 s
-const latency = ["health.wakeup_latency", "health.tick_time"];
-const counts = ["missed", "late", "rx_frames", "rx_rejected", "tx_frames", "tx_dropped"].map((n) => "health." + n);
-const titles = ["missed ticks", "late ticks", "frames received", "not decoded", "frames sent", "not taken by a bus"];
-
-// Clock shows ticks, latency and their histograms since the page was opened.
-export class Clock {
-  constructor(root, signals, description) {
-    this.period = description.period_s * 1e6; // us
-    this.classes = latency.map(() => new Float64Array(classCount));
-    this.largest = latency.map(() => 0);
-    this.ledger = []; // {time, missed, late}
-    this.cells = counts.map(() => el("b", { class: "number" }, "–"));
-    this.bars = latency.map(() => el("div", { class: "bars" }));
-    this.ledgerList = el("div", { class: "rows" });
-    this.heads = latency.map(() => el("span", { class: "number" }, "–"));
-    root.append(el("div", { class: "head" }, el("h2", {}, "Clock"), el("span", { class: "note" }, `a tick each ${quantity(this.period / 1e3, "ms")}`)),
-      el("div", { class: "counts" }, ...titles.map((t, i) => draggable(el("div", {}, this.cells[i], el("span", {}, t)), counts[i]))),
-      el("div", { class: "histograms" }, ...["wake-up latency", "time of a tick"].map((t, i) =>
-        draggable(el("figure", {}, el("figcaption", {}, t + " ", this.heads[i]), this.bars[i]), latency[i]))),
-      el("h3", {}, "Missed and late ticks since the page was opened"), this.ledgerList);
-    this.missing = el("div", { class: "missing" });
-    root.append(this.missing);
-    signals.want("clock", [...latency, ...counts]);
-    signals.listeners.push((line) => this.sample(signals, line));
-    setInterval(() => this.draw(signals), 500);
-  }
-
-  sample(signals, line) {
-    latency.forEach((name, i) => {
-      const ring = signals.rings.get(name), v = ring && ring.max(ring.n - 1);
-      if (!(v >= 0)) return;
-      this.classes[i][Math.min(classCount - 1, Math.max(0, Math.round(perDecade * Math.log10(Math.max(v, 1)))))]++;
-      this.largest[i] = Math.max(this.largest[i], v);
-    });
-    const now = counts.slice(0, 2).map((n) => signals.values.get(n));
-    if (this.before && (now[0] > this.before[0] || now[1] > this.before[1])) {
-      this.ledger.unshift({ tick: line.tick, time: line.time_s, missed: now[0] - this.before[0], late: now[1] - this.before[1] });
-      this.ledger.length = Math.min(this.ledger.length, 50);
-    }
-    this.before = now;
-  }
-
-  draw(signals) {
-    counts.forEach((n, i) => {
-      const v = signals.values.get(n);
-      text(this.cells[i], Number.isFinite(v) ? String(v) : "–");
-      this.cells[i].parentElement.classList.toggle("bad", i !== 2 && i !== 4 && v > 0);
-    });
-    latency.forEach((name, i) => {
-      const list = this.classes[i], most = Math.max(1, ...list);
-      text(this.heads[i], `now ${quantity(signals.values.get(name), "us", 3)}, largest ${quantity(this.largest[i], "us", 3)}`);
-      if (this.bars[i].children.length === 0) {
-        this.bars[i].append(...[...list.keys()].map((k) => el("i", { title: `about ${number(10 ** (k / perDecade), 2)} us` })),
-          ...[1, 10, 100, 1e3, 1e4].map((v) => el("em", {}, v < 1000 ? v + " us" : v / 1000 + " ms")));
-        [...this.bars[i].querySelectorAll("em")].forEach((e, k) => { e.style.left = ((perDecade * k + 0.5) / classCount) * 100 + "%"; });
-      }
-      list.forEach((n, k) => { this.bars[i].children[k].style.height = n ? 4 + (Math.log1p(n) / Math.log1p(most)) * 56 + "px" : "0"; });
-    });
-    if (this.drawn === this.ledger[0]?.tick + " ") return;
-    this.drawn = this.ledger[0]?.tick + " ";
-    const rows = this.ledger.map((l) => el("div", { class: "row" }, el("span", { class: "number" }, `${l.time.toFixed(3)} s, tick ${l.tick}`),
-      el("span", {}, [l.missed && l.missed + " missed", l.late && l.late + " late"].filter(Boolean).join(", "))));
-    this.ledgerList.replaceChildren(...(rows.length ? rows : [el("p", { class: "empty" }, "none")]));
-  }
-
-  status(a) {
-    const list = a.best_effort || [];
-    if (this.missing.children.length) return;
-    if (list.length) this.missing.append(el("h3", {}, "What the run lacks for real time"), el("ul", {}, ...list.map((w) => el("li", {}, w))),
-      el("p", { class: "note" }, "lockstep doctor says what to change."));
-    set(this.missing, "data-count", list.length);
   }
 }

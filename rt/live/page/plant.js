@@ -1,6 +1,6 @@
 // The picture of the plant: bars are shafts, between them are gears, clutches and other elements.
 
-import { place } from "./layout.js";
+import { list, place } from "./layout.js";
 import { draggable, el, set, svg, text } from "./dom.js";
 import { quantity } from "./units.js";
 
@@ -93,18 +93,20 @@ export class PlantPicture {
     this.edges = graph.edges;
     const across = width < narrow; // the flow runs downwards
     const lane = across ? 104 : 50;
-    const size = place(graph.vertices, graph.edges, graph.root, lane, across ? 16 : 36);
+    const size = grouped && across ? list(graph.vertices, graph.edges, graph.root, 16, 12)
+      : place(graph.vertices, graph.edges, graph.root, lane, across ? 16 : 36);
     const margin = across ? { x: 10, y: 26 } : { x: 34, y: 40 };
     this.at = across ? (u, v) => [v + margin.x, u + margin.y] : (u, v) => [u + margin.x, v + margin.y];
     this.across = across;
     const [w, h] = this.at(size.u, size.v).map((x, i) => x + [margin.x, margin.y][i]);
-    this.natural = w;
     document.body.classList.toggle("long", !across && w > 1000);
-    const scale = Math.min(1.5, Math.max(0.55, Math.min(width / w, Math.max(1, this.canvas.clientHeight / h))));
-    const picture = svg("svg", { viewBox: `0 0 ${w} ${h}`, width: w * scale, height: h * scale, role: "img", "aria-label": "drivetrain" });
+    const picture = svg("svg", { role: "img", "aria-label": "drivetrain" });
     for (const e of graph.edges) this.drawEdge(picture, e);
     for (const v of graph.vertices) this.drawVertex(picture, v);
     this.canvas.replaceChildren(picture);
+    const box = picture.getBBox(), x = Math.min(0, box.x - 4), wide = Math.max(w, box.x + box.width + 30) - x; // with the names at the edges, which get a letter
+    const scale = Math.min(1.5, Math.max(across ? 0.4 : 0.55, Math.min(width / wide, Math.max(1, this.canvas.clientHeight / h))));
+    for (const [name, value] of [["viewBox", `${x} 0 ${wide} ${h}`], ["width", wide * scale], ["height", h * scale]]) set(picture, name, value);
     this.fresh = true;
   }
 
@@ -391,6 +393,7 @@ export class PlantPicture {
       const out = Math.max(ua, ub) + 18;
       return `M${pt(ua, va)}L${pt(out - 8, va)}Q${pt(out, va)} ${pt(out, va + Math.sign(vb - va) * 8)}L${pt(out, vb - Math.sign(vb - va) * 8)}Q${pt(out, vb)} ${pt(out - 8, vb)}L${pt(ub, vb)}`;
     }
+    if (p.elbow !== undefined) return `M${pt(ua, va)}L${pt(p.ends[1].u, va)}L${pt(p.ends[1].u, p.elbow)}`;
     const s = this.straight(p);
     const c1 = (ua + s.from) / 2, c2 = (s.to + ub) / 2;
     return `M${pt(ua, va)}C${pt(c1, va)} ${pt(c1, s.v)} ${pt(s.from, s.v)}L${pt(s.to, s.v)}C${pt(c2, s.v)} ${pt(c2, vb)} ${pt(ub, vb)}`;

@@ -31,6 +31,7 @@ export const shown = (unit) => (unit === "1" ? "" : unit.replace(/\./g, "·"));
 // number formats a value with four digits, without an exponent where it fits.
 export function number(v, digits = 4) {
   if (v === undefined || !Number.isFinite(v)) return "–";
+  if (v === 0) return "0";
   const a = Math.abs(v);
   if (a !== 0 && (a >= 1e6 || a < 1e-4)) return v.toExponential(2).replace("-", "−");
   const places = Math.max(0, digits - 1 - Math.max(0, Math.floor(Math.log10(a || 1))));
