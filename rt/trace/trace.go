@@ -61,8 +61,8 @@ func Open(command, file string, patterns ...string) (*Trace, error) {
 	return t, err
 }
 
-// in returns the signal with its values in another unit.
-func (s *Signal) in(unit string) (Signal, error) {
+// Converted returns the signal with its values in another unit.
+func (s *Signal) Converted(unit string) (Signal, error) {
 	if unit == s.Unit.Spelled {
 		return *s, nil
 	}

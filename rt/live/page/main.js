@@ -3,6 +3,7 @@
 import { get } from "./door.js";
 import { el, text } from "./dom.js";
 import { Signals } from "./signals.js";
+import { RecordBar } from "./record.js";
 import { Scope } from "./scope.js";
 import { PlantPicture } from "./plant.js";
 import { Clock, Faults, Inputs } from "./panels.js";
@@ -30,6 +31,8 @@ function announce(signals) {
   } else if (stream === "disconnected") {
     [word, level] = ["disconnected", "bad"];
     alert = "Disconnected: the page does not reach the run" + (reason ? ` (${reason})` : "") + ". It tries again each second. What is shown is old.";
+  } else if (signals.record) {
+    alert = "This is a record, no run. Nothing can be changed.";
   } else if (silent) {
     [word, level] = ["stale", "bad"];
     alert = `Stale: no sample for ${((performance.now() - signals.seen) / 1000).toFixed(1)} s. The loop or its supervisor stands still.`;
@@ -41,7 +44,7 @@ function announce(signals) {
   byId("state").className = "pill " + level;
   text(byId("alert"), alert);
   byId("alert").hidden = !alert;
-  document.body.classList.toggle("old", Boolean(ended || silent || stream === "disconnected"));
+  document.body.classList.toggle("old", Boolean(ended || silent && !signals.record || stream === "disconnected"));
   text(byId("time"), `${signals.time.toFixed(2)} s`);
   const notes = [];
   if (status?.best_effort?.length) notes.push(["best effort", "warn", status.best_effort.join("\n")]);
@@ -81,7 +84,8 @@ async function start() {
   const inputs = new Inputs(byId("inputs"), signals, description);
   active = new Faults(byId("faults"), description);
   const clock = new Clock(byId("clock"), signals, description);
-  new Scope(byId("scope"), signals, description);
+  const scope = new Scope(byId("scope"), signals, description);
+  if (description.record) new RecordBar(document.querySelector("main"), signals, scope, description);
   show("plant", false);
   pollStatus([inputs, clock]);
   setInterval(() => announce(signals), 200);
