@@ -11,6 +11,7 @@ export class RecordBar {
     this.period = description.period_s;
     this.at = this.record.to_s;
     signals.record = true;
+    document.body.classList.add("record");
     this.slider = el("input", { type: "range", min: this.record.from_s, max: this.record.to_s, step: this.period, value: this.at,
       "aria-label": "time in the record", oninput: () => this.seek(Number(this.slider.value)) });
     this.box = el("input", { type: "number", min: this.record.from_s, max: this.record.to_s, step: this.period,
