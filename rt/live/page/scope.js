@@ -167,7 +167,7 @@ export class Scope {
     const ring = this.trigger && this.signals.rings.get(this.trigger.name);
     if (!ring || ring.n < 2 || this.held !== null) return;
     const trace = this.traces.find((t) => t.name === this.trigger.name);
-    const scale = factor(this.byName.get(trace.name).unit, trace.unit), k = ring.after(this.signals.time + 1e-9) - 1;
+    const scale = factor(this.byName.get(trace.name).unit, trace.unit), k = ring.n - 1;
     const before = ring.last(k - 1) * scale;
     const met = this.trigger.rising ? before <= this.trigger.level && ring.max(k) * scale > this.trigger.level
       : before >= this.trigger.level && ring.min(k) * scale < this.trigger.level;
