@@ -26,13 +26,8 @@ type standing struct {
 
 // OpenVirtual opens the door of a run in virtual time, which advances on request only: the run calls
 // Server.Stand before each tick. The rest is as with Open.
-<<<<<<< HEAD
 func OpenVirtual(dir string, r report.View, plant *kernel.Sequence, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
-	d, err := describe(r)
-=======
-func OpenVirtual(dir string, r report.View, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
 	d, err := Describe(r)
->>>>>>> 7d175602 (lockstep view shows a record in the page of a run)
 	if err != nil {
 		return nil, err
 	}
