@@ -64,17 +64,7 @@ const mdfDT = 4
 
 func newMDFReader(name string, in Input) (*mdfReader, error) {
 	r := &mdfReader{mdfInput: mdfInput{name: name, in: in}}
-	head := make([]byte, 64)
-	if _, err := in.ReadAt(head, 0); err != nil {
-		return nil, r.errorf(0, "the head of the MDF file: %w", cutShort(err))
-	}
-	if version := binary.LittleEndian.Uint16(head[28:]); version < 400 {
-		return nil, r.errorf(28, "MDF version %d.%02d: convert the file to MDF 4", version/100, version%100)
-	}
-	if string(head[:8]) == MDFUnfinished {
-		r.unfinished = binary.LittleEndian.Uint16(head[60:])
-	}
-	hd, err := r.block(MDFHeader, "HD", 1)
+	hd, err := r.head()
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +83,21 @@ func newMDFReader(name string, in Input) (*mdfReader, error) {
 		return nil, fmt.Errorf("%s: framelog: the MDF file has no frames: no channel is CAN_DataFrame or CAN_RemoteFrame", name)
 	}
 	return r, nil
+}
+
+// head reads the identification and returns the header block.
+func (m *mdfInput) head() (hd mdfNode, err error) {
+	head := make([]byte, 64)
+	if _, err := m.in.ReadAt(head, 0); err != nil {
+		return hd, m.errorf(0, "the head of the MDF file: %w", cutShort(err))
+	}
+	if version := binary.LittleEndian.Uint16(head[28:]); version < 400 {
+		return hd, m.errorf(28, "MDF version %d.%02d: convert the file to MDF 4", version/100, version%100)
+	}
+	if string(head[:8]) == MDFUnfinished {
+		m.unfinished = binary.LittleEndian.Uint16(head[60:])
+	}
+	return m.block(MDFHeader, "HD", 1)
 }
 
 // errorf returns an error with the place in the file.
@@ -276,7 +281,7 @@ func (r *mdfReader) addChannels(g *mdfFrame, at int64, depth int) error {
 		if len(cn.links) < 8 || len(cn.data) < 16 {
 			return r.errorf(at, "block CN is too short")
 		}
-		field, err := r.field(g, &cn)
+		field, err := r.field(g.size, &cn)
 		if err != nil {
 			return err
 		}
@@ -302,8 +307,8 @@ func (r *mdfReader) addChannels(g *mdfFrame, at int64, depth int) error {
 	return nil
 }
 
-// field returns the place and the conversion of a channel.
-func (r *mdfReader) field(g *mdfFrame, cn *mdfNode) (mdfField, error) {
+// field returns the place and the conversion of a channel in a record of size bytes.
+func (r *mdfInput) field(size int, cn *mdfNode) (mdfField, error) {
 	d := cn.data
 	f := mdfField{
 		kind: d[2], shift: int(d[3] & 7), at: int(binary.LittleEndian.Uint32(d[4:])), bits: int(binary.LittleEndian.Uint32(d[8:])),
@@ -312,8 +317,8 @@ func (r *mdfReader) field(g *mdfFrame, cn *mdfNode) (mdfField, error) {
 	if variable := d[0] == 1; variable {
 		f.values = cn.links[5]
 	}
-	if end := (f.shift + f.bits + 7) / 8; f.at < 0 || f.bits < 0 || f.at+end > g.size {
-		return f, r.errorf(cn.at, "the channel has %d bits at byte %d of a record of %d bytes", f.bits, f.at, g.size)
+	if end := (f.shift + f.bits + 7) / 8; f.at < 0 || f.bits < 0 || f.at+end > size {
+		return f, r.errorf(cn.at, "the channel has %d bits at byte %d of a record of %d bytes", f.bits, f.at, size)
 	}
 	if cn.links[4] == 0 {
 		return f, nil

@@ -31,6 +31,9 @@ type mdfExporter struct {
 	messages map[busMessage]*mdfMessage
 }
 
+// TickGroup is the name of the group of ticks in an MDF4 file.
+const TickGroup = "plant"
+
 // mdfCounters marks a file whose cycle counters may be behind.
 const mdfCounters = 1
 
@@ -41,7 +44,7 @@ func newMDF(to Target, h *Header) (Exporter, error) {
 	x.attach()
 	x.groups, x.messages = &listEnd{framelog.MDFHeader, 0}, map[busMessage]*mdfMessage{}
 	bus := groupForm{name: "CAN", flags: mdfBus}
-	x.ticks = x.w.addGroup(x.groups, groupForm{name: "plant"}, tickChannels(h))
+	x.ticks = x.w.addGroup(x.groups, groupForm{name: TickGroup}, tickChannels(h))
 	x.data = x.w.addGroup(x.groups, bus, busChannels("CAN_DataFrame", false))
 	x.rtr = x.w.addGroup(x.groups, bus, busChannels("CAN_RemoteFrame", true))
 	x.err = x.w.addGroup(x.groups, bus, busChannels("CAN_ErrorFrame", false))

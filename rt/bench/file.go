@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -53,6 +55,7 @@ type Bench struct {
 	Wheel    yamlfile.Scalar // output shown as wheel speed; Engine/Wheel is the overall ratio
 	Shown    []Shown         // further outputs in the status line
 	Page     string          // TCP port of the live page, or "off"; "": the command decides
+	Metrics  string          // TCP address of the figures for Prometheus; "": none
 	Buses    []Bus
 	Set      []plantfile.Assignment // values of the plant's parameters that replace those of its file
 	Start    []plantfile.Assignment // start presets of the plant, of the bench file and the scenario
@@ -247,7 +250,7 @@ func FromTree(file, dir string, n yamlfile.Node) (b *Bench, err error) {
 
 func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 	s := r.Section(yamlfile.Root(n), "bench file", "bench", "about", "plant", "period", "scheme", "inputs_at", "timer", "spin",
-		"cpu", "priority", "scheduler", "overrun", "tick_budget", "watchdog", "safe", "end", "control_unit", "unit", "start", "show", "page", "buses")
+		"cpu", "priority", "scheduler", "overrun", "tick_budget", "watchdog", "safe", "end", "control_unit", "unit", "start", "show", "page", "metrics", "buses")
 	if old, ok := s["unit"]; ok {
 		r.FailAt(old.KeyAt, "unit: this key is called control_unit")
 	}
@@ -287,6 +290,12 @@ func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 			r.Fail(page, "page: %v", err)
 		}
 	}
+	if metrics := s["metrics"]; !metrics.IsMissing() {
+		var err error
+		if b.Metrics, err = parseTCP(r.Scalar(metrics, "metrics").Text); err != nil {
+			r.Fail(metrics, "metrics: %v", err)
+		}
+	}
 	if unit, ok := s["control_unit"]; ok {
 		b.Unit, b.Settings, b.Program = ReadControlUnit(r, unit)
 	}
@@ -314,6 +323,21 @@ func ParsePage(text string) (string, error) {
 		return "", fmt.Errorf("%.40q is neither a TCP port, 0 to 65535, nor off", text)
 	}
 	return text, nil
+}
+
+// parseTCP reads a TCP address, PORT on 127.0.0.1 or ADDRESS:PORT; "off" is "".
+func parseTCP(text string) (string, error) {
+	if text == "off" {
+		return "", nil
+	}
+	if _, err := strconv.ParseUint(text, 10, 16); err == nil {
+		text = net.JoinHostPort("127.0.0.1", text)
+	}
+	a, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return "", fmt.Errorf("%.60q is neither a TCP port, 0 to 65535, nor ADDRESS:PORT, like 10.0.0.7:9464 or [fd00::7]:9464, nor off", text)
+	}
+	return a.String(), nil
 }
 
 // Worst stalls of a target that works, which the watchdog must not take for a hang.

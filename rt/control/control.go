@@ -106,7 +106,7 @@ type FaultState struct {
 // Open opens the door of a run. The door reads the signals from the recorder, which also keeps the lines
 // of changes. Requests may end the run through stop.
 func Open(dir string, r report.View, target int, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
-	d, err := describe(r)
+	d, err := Describe(r)
 	if err != nil {
 		return nil, err
 	}

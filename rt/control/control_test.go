@@ -233,7 +233,7 @@ func TestRunAnswersQueriesAndCommands(t *testing.T) {
 // A loop that stands still has the change: the client must not take it as refused.
 func TestChangeThatTheLoopDoesNotTakeInTimeIsNotRefused(t *testing.T) {
 	r := report.View{Handover: openControlled(t), Status: new(rt.StatusBlock)}
-	d, err := describe(r)
+	d, err := Describe(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,8 +113,8 @@ func rejected(s *streams) float64 {
 	return float64(p.RxUnknown.Load() + p.RxShort.Load() + p.RxFormat.Load() + p.RxBad.Load() + p.RxBadSize.Load())
 }
 
-// describe returns what a run offers.
-func describe(r report.View) (*Description, error) {
+// Describe returns what a run offers.
+func Describe(r report.View) (*Description, error) {
 	h := r.Handover
 	d := &Description{Bench: h.Bench.Name, Plant: h.Tables.Name, Period: float64(h.Tables.PeriodNs) / 1e9,
 		byName: map[string]*Signal{}, messages: map[busMessage][]*busSignal{},

@@ -12,7 +12,7 @@
 // A socket counts only if its folder, its file and its listener are one user's.
 //
 // All requests and answers are in openapi.json, which a test holds against routes and fields. A further
-// request is a row of routes, a further signal one of describe.
+// request is a row of routes, a further signal one of Describe.
 //
 // Reading order: describe.go (Description, Signal), plant.go (Plant), api.go (the routes), stream.go (values and streams),
 // control.go (Server, Answer, changes), parameters.go (changes of parameters), standing.go (virtual time),

@@ -372,7 +372,7 @@ func TestStreamSaysThatTheRunHasEnded(t *testing.T) {
 
 func TestStreamCountsTheTicksThatTheRingLost(t *testing.T) {
 	r := report.View{Handover: openControlled(t), Status: new(rt.StatusBlock)}
-	d, err := describe(r)
+	d, err := Describe(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -413,7 +413,7 @@ func TestStreamCountsTheTicksThatTheRingLost(t *testing.T) {
 // again.
 func TestBusSignalsAreThoseOnTheBus(t *testing.T) {
 	r := report.View{Handover: openControlled(t), Status: new(rt.StatusBlock)}
-	d, err := describe(r)
+	d, err := Describe(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,7 +483,7 @@ func TestGetReturnsTheValueThatWasSet(t *testing.T) {
 // A request is any bytes that a client sends: it gets one answer, and none ends the process.
 func FuzzRequest(f *testing.F) {
 	h := openControlled(f)
-	d, err := describe(report.View{Handover: h, Status: new(rt.StatusBlock)})
+	d, err := Describe(report.View{Handover: h, Status: new(rt.StatusBlock)})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestGuideListsTheRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := describe(report.View{Handover: h, Status: new(rt.StatusBlock)})
+	d, err := Describe(report.View{Handover: h, Status: new(rt.StatusBlock)})
 	if err != nil {
 		t.Fatal(err)
 	}

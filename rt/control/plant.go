@@ -49,15 +49,15 @@ type Term struct {
 }
 
 func (c *Server) servePlant(http.ResponseWriter, *http.Request) (any, error) {
-	c.plantOnce.Do(func() { c.plant, c.plantErr = describePlant(c.Handover) })
+	c.plantOnce.Do(func() { c.plant, c.plantErr = DescribePlant(c.Handover) })
 	if c.plantErr != nil {
 		return nil, c.plantErr // not a typed nil
 	}
 	return c.plant, nil
 }
 
-// describePlant reads the network of the plant, and finds which speeds and torques the signals determine.
-func describePlant(h *bench.Handover) (*Plant, error) {
+// DescribePlant reads the network of the plant, and finds which speeds and torques the signals determine.
+func DescribePlant(h *bench.Handover) (*Plant, error) {
 	draft, err := h.Bench.ParsePlant()
 	if err != nil {
 		return nil, err

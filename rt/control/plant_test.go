@@ -20,7 +20,7 @@ func plantOf(t *testing.T, name string, ticks int) (*Plant, func(terms []Term) f
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := describePlant(h)
+	p, err := DescribePlant(h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ type standing struct {
 // OpenVirtual opens the door of a run in virtual time, which advances on request only: the run calls
 // Server.Stand before each tick. The rest is as with Open.
 func OpenVirtual(dir string, r report.View, plant *kernel.Sequence, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
-	d, err := describe(r)
+	d, err := Describe(r)
 	if err != nil {
 		return nil, err
 	}

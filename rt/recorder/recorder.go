@@ -44,6 +44,7 @@ type Recorder struct {
 	tap        atomic.Pointer[Tap]   // nil: none
 	err        error                 // first disk error
 	times      int                   // number of disk errors
+	failed     atomic.Bool           // err is set
 
 	entries []rt.Entry // entries of one wake-up, until its timing entry comes
 	used    int        // entries in use
@@ -227,6 +228,9 @@ func (c *Recorder) Incomplete() string {
 	return ""
 }
 
+// Failed reports whether the disk has refused a part of the record so far. Any goroutine may call it.
+func (c *Recorder) Failed() bool { return c.failed.Load() }
+
 // noteError counts an error of the disk and keeps the first; the writer retries.
 func (c *Recorder) noteError(err error) {
 	if err == nil {
@@ -234,6 +238,7 @@ func (c *Recorder) noteError(err error) {
 	}
 	if c.err == nil {
 		c.err = err
+		c.failed.Store(true)
 	}
 	c.times++
 }

@@ -53,6 +53,7 @@ func Attach(which string, o Options) error {
 	control.NameFaults(r.View)
 	r.head = fmt.Sprintf("%s: attached to the target, process %d; Ctrl-C ends the run\n", r.Bench.Name, pid)
 	r.openControl(signals)
+	r.openMetrics()
 	r.watch(signals)
 	report, err := r.Shutdown()
 	return r.Finish(report, err, signals)

@@ -19,6 +19,7 @@ import (
 	"lockstep/rt/control"
 	"lockstep/rt/host"
 	"lockstep/rt/live"
+	"lockstep/rt/metrics"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
@@ -80,6 +81,8 @@ type Session struct {
 	record   *recorder.Recorder
 	Control  *control.Server    // idle: lockstep ctl cannot reach the run
 	page     *live.Server       // nil: no live page
+	metrics  *metrics.Server    // nil: no figures for Prometheus
+	previous *metrics.End       // how the previous run ended by its report; nil: not known
 	ports    *busPorts          // J1939 addresses, requests, messages of several frames
 	states   *busStates         // states of the buses on interfaces
 	players  []*recorder.Player // one per bus played from a log
@@ -139,6 +142,8 @@ type ending struct {
 	Stop    string // signal that ended the run; "": none
 	killed  bool   // a user asked to kill the target
 	overdue string // reason why the supervisor itself ended the run; "": it did not
+
+	ended atomic.Pointer[metrics.End] // how the run has ended; nil: it has not
 }
 
 // Run prepares a bench, runs it until its time is over or a signal comes, and reports. A
@@ -178,6 +183,7 @@ func (r *Session) StartAndWatch(signals chan os.Signal) error {
 		r.head += r.announcement()
 	}
 	r.openControl(signals)
+	r.openMetrics()
 	r.watch(signals)
 	return nil
 }
@@ -275,6 +281,7 @@ func (r *Session) Prepare() (err error) {
 		return refused(fmt.Errorf("run: %w", err))
 	}
 
+	r.previous = previousEnd(r.Options.Report, r.Bench)
 	if err := r.createReport(); err != nil {
 		return err
 	}
@@ -466,6 +473,7 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 	}
 	incomplete := r.record.Finish()
 	report = r.report()
+	r.ended.Store(&metrics.End{Why: report.Ended, Clean: report.Clean})
 	report.Record, report.RecordError, report.Monitored = r.Options.Record, incomplete, r.record.Monitored()
 	recorder.AddPlayed(r.players, report)
 	err = r.Scenario.Report(report, r.record.Findings)

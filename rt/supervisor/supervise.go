@@ -67,6 +67,7 @@ func (r *Session) Close() {
 	}
 	r.inherit.close()
 	r.page.Close()
+	r.metrics.Close()
 	r.Control.Close()
 	r.inherit.life.Close() // no effect on nil
 	r.file.Close()

@@ -30,7 +30,7 @@ func (t *Trace) Window(v View) (*Trace, error) {
 	for _, s := range t.Signals {
 		s.Values = s.Values[first:end]
 		if v.Unit != "" {
-			converted, err := s.in(v.Unit)
+			converted, err := s.Converted(v.Unit)
 			if s = converted; err == nil {
 				fits = true
 			} else {

@@ -88,7 +88,7 @@ func Compare(a, b *Trace, trigger string, tolerances []string) (*Comparison, err
 			c.Only[0] = append(c.Only[0], s.Name)
 			continue
 		}
-		other, err := b.Signals[k].in(s.Unit.Spelled)
+		other, err := b.Signals[k].Converted(s.Unit.Spelled)
 		if err != nil {
 			return nil, fmt.Errorf("signal %q: %s", s.Name, units.Reason(err))
 		}

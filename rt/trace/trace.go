@@ -1,11 +1,12 @@
-// Package trace owns the signals of a finished run over time: it reads them from a record or from a CSV
-// file, draws them, and compares two runs. It does not repeat a run: package virtual replays records.
+// Package trace owns the signals of a finished run over time: it reads them from a record, a CSV file or
+// the MDF4 of an export, draws them, and compares two runs. It does not repeat a run: package virtual replays records.
 //
 // Reading order: trace.go (Trace, Open), chart.go (diagrams), blocks.go (diagrams of a terminal),
 // diff.go (comparison).
 package trace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"lockstep/io/csvfile"
+	"lockstep/io/framelog"
 	"lockstep/io/inputfile"
 	"lockstep/io/record"
 	"lockstep/model/units"
@@ -40,7 +42,7 @@ type Signal struct {
 // Open reads the signals whose names match one of the patterns, see path.Match, in their order; all
 // signals if there is no pattern. A pattern that matches no signal is an error.
 func Open(command, file string, patterns ...string) (*Trace, error) {
-	if err := bench.CheckFile(command, file, "record", "inputs"); err != nil {
+	if err := bench.CheckFile(command, file, "record", "inputs", "MDF"); err != nil {
 		return nil, err
 	}
 	head, err := inputfile.ReadHead(file)
@@ -48,16 +50,19 @@ func Open(command, file string, patterns ...string) (*Trace, error) {
 		return nil, fmt.Errorf("%s: %w", command, err)
 	}
 	t := &Trace{File: file}
-	if record.IsRecord(head) {
+	switch {
+	case record.IsRecord(head):
 		err = t.readRecord(patterns)
-	} else {
+	case bytes.HasPrefix(head, []byte(framelog.MDFMagic)), bytes.HasPrefix(head, []byte(framelog.MDFUnfinished)):
+		err = t.readMDF(patterns)
+	default:
 		err = t.readCSV(patterns)
 	}
 	return t, err
 }
 
-// in returns the signal with its values in another unit.
-func (s *Signal) in(unit string) (Signal, error) {
+// Converted returns the signal with its values in another unit.
+func (s *Signal) Converted(unit string) (Signal, error) {
 	if unit == s.Unit.Spelled {
 		return *s, nil
 	}
@@ -158,6 +163,47 @@ func (c *collector) Write(e *record.Entry) error {
 
 // Close implements record.Exporter.
 func (c *collector) Close() error { return nil }
+
+// readMDF reads the inputs and outputs of the plant in a file of export.
+func (t *Trace) readMDF(patterns []string) error {
+	f, err := inputfile.Open(t.File, inputfile.Log)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	choose := func(list []framelog.MDFColumn) ([]int, error) {
+		n := len(list) // the flags and phases of the tick are behind the signals of the plant
+		for n > 0 && strings.HasPrefix(list[n-1].Name, "phase ") {
+			n--
+		}
+		if n > 0 && list[n-1].Name == "flags" {
+			n--
+		}
+		var names []string
+		for _, c := range list[:n] {
+			names = append(names, c.Name)
+		}
+		columns, err := choose(t.File, names, patterns)
+		for _, c := range columns {
+			t.Signals = append(t.Signals, Signal{Name: names[c], Unit: units.WantSignal(list[c].Unit)})
+		}
+		return columns, err
+	}
+	err = framelog.ReadMDFValues(t.File, f, record.TickGroup, choose, func(at float64, values []float64) error {
+		if len(t.Time) > 0 && !(at > t.Time[len(t.Time)-1]) || math.IsInf(at, 0) || math.IsNaN(at) {
+			return fmt.Errorf("the time %g s is not after the one before it", at)
+		}
+		t.Time = append(t.Time, at)
+		for i, v := range values {
+			t.Signals[i].Values = append(t.Signals[i].Values, v)
+		}
+		return nil
+	})
+	if err == nil && len(t.Time) == 0 {
+		err = fmt.Errorf("%s holds no tick", t.File)
+	}
+	return err
+}
 
 // readCSV reads a file of sim, of export or of another program. It reads a column whose unit is not known
 // as numbers without a unit.

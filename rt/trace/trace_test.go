@@ -75,21 +75,28 @@ func TestARecordAndItsExportHaveEqualSignals(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	csv := exported(t, name)
 	a, err := Open("diff", name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open("diff", csv, "p", "w")
-	if err != nil {
-		t.Fatal(err)
+	for _, format := range []string{"csv", "mdf4"} {
+		b, err := Open("diff", exported(t, name, format), "p", "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Compare(a, b, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(c.Times) != 400 || len(c.Deviations) != 2 || c.Err() != nil || c.Only[0] != nil || c.Only[1] != nil {
+			t.Errorf("%s: %d common times, %d signals: %v", format, len(c.Times), len(c.Deviations), c.Err())
+		}
 	}
-	c, err := Compare(a, b, "", nil)
-	if err != nil {
-		t.Fatal(err)
+	if all, err := Open("plot", exported(t, name, "mdf4")); err != nil || len(all.Signals) != 2 {
+		t.Errorf("the MDF4 file has %d signals, want those of the plant: %v", len(all.Signals), err)
 	}
-	if len(c.Times) != 400 || len(c.Deviations) != 2 || c.Err() != nil || c.Only[0] != nil || c.Only[1] != nil {
-		t.Errorf("%d common times, %d signals: %v", len(c.Times), len(c.Deviations), c.Err())
+	if _, err := Open("plot", exported(t, name, "mdf4"), "q"); err == nil || !strings.Contains(err.Error(), `no signal "q"`) {
+		t.Errorf("an unknown signal: %v", err)
 	}
 	if got := a.Signals[1]; got.Unit.Spelled != "rpm" || !scalar.EqualWithinRel(got.Values[7], 100*30/math.Pi, 1e-14) {
 		t.Errorf("w at tick 8 is %g %s, want 100 rad/s in rpm", got.Values[7], got.Unit.Spelled)
@@ -106,23 +113,23 @@ func TestARecordAndItsExportHaveEqualSignals(t *testing.T) {
 	}
 }
 
-func exported(t *testing.T, name string) string {
+func exported(t *testing.T, name, format string) string {
 	t.Helper()
 	r, err := record.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	csv := filepath.Join(t.TempDir(), "run.csv")
-	f, err := os.Create(csv)
+	file := filepath.Join(t.TempDir(), "run."+format)
+	f, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := record.Export(r, "csv", f); err != nil {
+	if err := record.Export(r, format, f); err != nil {
 		t.Fatal(err)
 	}
-	return csv
+	return file
 }
 
 func TestPatternsChooseSignalsInTheirOrder(t *testing.T) {

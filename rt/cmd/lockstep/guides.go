@@ -16,6 +16,7 @@ import (
 	"lockstep/rt/guide"
 	"lockstep/rt/host"
 	"lockstep/rt/live"
+	"lockstep/rt/metrics"
 	"lockstep/rt/scenario"
 	"lockstep/rt/soak"
 	"lockstep/rt/sweep"
@@ -29,6 +30,7 @@ func guides() []guide.Guide {
 		{Name: "scenario", Source: scenario.Guide},
 		{Name: "control", Source: control.Guide},
 		{Name: "live", Source: live.Guide},
+		{Name: "fleet", Source: metrics.Guide},
 		{Name: "python", Source: deploy.Python},
 		{Name: "sweep", Source: sweep.Guide},
 		{Name: "generate", Source: codegen.Guide},

@@ -3,6 +3,7 @@
 import { get } from "./door.js";
 import { el, text } from "./dom.js";
 import { Signals } from "./signals.js";
+import { RecordBar } from "./record.js";
 import { Scope } from "./scope.js";
 import { PlantPicture } from "./plant.js";
 import { Faults, Inputs } from "./panels.js";
@@ -36,6 +37,8 @@ function announce(signals) {
   } else if (stream === "disconnected") {
     [word, level] = ["disconnected", "bad"];
     alert = "Disconnected: the page does not reach the run" + (reason ? ` (${reason})` : "") + ". It tries again each second. What is shown is old.";
+  } else if (signals.record) {
+    alert = "This is a record, no run. Nothing can be changed.";
   } else if (silent) {
     [word, level] = ["stale", "bad"];
     alert = `Stale: no sample for ${((performance.now() - signals.seen) / 1000).toFixed(1)} s. The loop or its supervisor stands still.`;
@@ -47,7 +50,7 @@ function announce(signals) {
   byId("state").className = "pill " + level;
   text(byId("alert"), alert);
   byId("alert").hidden = !alert;
-  document.body.classList.toggle("old", Boolean(ended || silent || stream === "disconnected"));
+  document.body.classList.toggle("old", Boolean(ended || silent && !signals.record || stream === "disconnected"));
   text(byId("time"), `${signals.time.toFixed(2)} s`);
   const notes = logs.map((b) => ["replay", "replay", `bus ${b.name} plays ${b.interface}: no control unit answers`]);
   if (status?.best_effort?.length) notes.push(["best effort", "loud", status.best_effort.join("\n")]);
@@ -73,7 +76,8 @@ async function pollStatus(listeners) {
 async function start() {
   let description, plant, layout;
   try {
-    [description, plant, layout] = await Promise.all([get("description"), get("plant"), get("buses")]);
+    [description, plant] = await Promise.all([get("description"), get("plant")]);
+    if (!description.record) layout = await get("buses");
   } catch (e) {
     text(byId("alert"), "The run gives no answer: " + e.message);
     byId("alert").hidden = false;
@@ -83,23 +87,31 @@ async function start() {
   text(byId("bench"), description.bench);
   document.title = description.bench + " – lockstep";
   const signals = new Signals((s, why) => { stream = s; reason = why || ""; });
-  byId("tabs").append(...panels.map(([id, title], i) => el("button", { type: "button", "data-panel": id, title: `key ${i + 1}`, onclick: () => show(id) }, title)));
+  const ofRun = ["parameters", "bus", "scenario", "clock", "runs"]; // a record does not have them
+  const shown = panels.filter(([id]) => !(description.record && ofRun.includes(id)));
+  for (const panel of panels) if (!shown.includes(panel)) byId(panel[0]).remove();
+  byId("tabs").append(...shown.map(([id, title], i) => el("button", { type: "button", "data-panel": id, title: `key ${i + 1}`, onclick: () => show(id) }, title)));
   new PlantPicture(byId("plant"), signals, description, plant);
   const inputs = new Inputs(byId("inputs"), signals, description);
   active = new Faults(byId("faults"), description);
-  new Parameters(byId("parameters"), description);
-  new Buses(byId("bus"), signals, description, layout);
-  logs = layout.buses.filter((b) => b.plays_a_log);
-  scenario = new Scenario(byId("scenario"));
-  const clock = new Clock(byId("clock"), signals, description);
-  new Runs(byId("runs"));
-  new Scope(byId("scope"), signals, description);
+  const scope = new Scope(byId("scope"), signals, description);
+  const listeners = [inputs];
+  if (description.record) {
+    new RecordBar(document.querySelector("main"), signals, scope, description);
+  } else {
+    new Parameters(byId("parameters"), description);
+    new Buses(byId("bus"), signals, description, layout);
+    logs = layout.buses.filter((b) => b.plays_a_log);
+    scenario = new Scenario(byId("scenario"));
+    listeners.push(new Clock(byId("clock"), signals, description));
+    new Runs(byId("runs"));
+  }
   show("plant", false);
-  pollStatus([inputs, clock]);
+  pollStatus(listeners);
   setInterval(() => announce(signals), 200);
   document.addEventListener("keydown", (e) => {
     const typing = /INPUT|SELECT|TEXTAREA/.test(e.target.tagName);
-    const panel = panels[Number(e.key) - 1];
+    const panel = shown[Number(e.key) - 1];
     if (panel && !typing && !e.ctrlKey && !e.altKey && !e.metaKey) show(panel[0]);
   });
   window.lockstep = { signals }; // for people with a console, and for tests

@@ -58,7 +58,7 @@ export class PlantPicture {
   rate(name) {
     const ring = this.signals.rings.get(name);
     if (!ring || ring.n < 2) return NaN;
-    const k = ring.n - 1, before = Math.max(ring.first, ring.after(ring.time(k) - 0.1));
+    const k = ring.after(this.signals.time + 1e-9) - 1, before = Math.max(ring.first, ring.after(ring.time(k) - 0.1));
     return before < k ? (ring.last(k) - ring.last(before)) / (ring.time(k) - ring.time(before)) : NaN;
   }
 

@@ -274,7 +274,7 @@ export class Scope {
 
   readValues() {
     const [a, b] = this.cursors;
-    for (const t of this.traces) text(t.value, number(this.valueAt(t, this.end())));
+    for (const t of this.traces) text(t.value, number(this.valueAt(t, this.signals.record ? this.signals.time : this.end())));
     if (a === null && b === null) return text(this.readout, "");
     const parts = this.traces.map((t) => {
       const va = a === null ? NaN : this.valueAt(t, a), vb = b === null ? NaN : this.valueAt(t, b);

@@ -77,6 +77,10 @@ export class Signals {
     const take = (line) => {
       if (line.signals) {
         signals = line.signals.map((s) => s.name);
+        if (this.record) { // each stream of a record is whole
+          this.rings.clear();
+          this.tick = -1;
+        }
         for (const n of signals) if (!this.rings.has(n)) this.rings.set(n, new Ring());
         for (const n of this.rings.keys()) if (!signals.includes(n)) this.rings.delete(n);
         this.onState("running");

@@ -1,0 +1,93 @@
+//go:build long
+
+package live
+
+import (
+	"bufio"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The page of a record says that it is one, and shows at each time the values that export writes.
+func TestPageOfARecordShowsTheValuesOfTheExport(t *testing.T) {
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, table := filepath.Join(t.TempDir(), "run.rec"), filepath.Join(t.TempDir(), "run.csv")
+	for _, args := range [][]string{{"sim", "powershift-bench", "-for", "6s", "-record", rec}, {"export", rec, "-o", table}} {
+		if out, err := exec.Command(binary, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", args, err, out)
+		}
+	}
+	f, err := os.Open(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	view := exec.Command(binary, "view", rec, rec)
+	out, err := view.StdoutPipe()
+	if err == nil {
+		err = view.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = view.Process.Signal(os.Interrupt); _ = view.Wait() })
+	lines := bufio.NewScanner(out)
+	lines.Scan()
+	url, ok := strings.CutPrefix(lines.Text(), "record: ")
+	if !ok {
+		t.Fatal(lines.Text())
+	}
+
+	b := newBrowser(t)
+	p := b.open(url, 1600, 1000, false)
+	p.await(`Boolean(window.lockstep && document.querySelector("#record input[type=range]") && lockstep.signals.time > 5.9)`)
+	p.await(`document.getElementById("state").textContent === "record"`)
+	p.await(`document.getElementById("alert").textContent.includes("This is a record")`)
+	shown := 0
+	for _, at := range []string{"0.5", "2.005", "3.21", "5.995"} {
+		p.eval(fmt.Sprintf(`(() => { const s = document.querySelector("#record input[type=number]"); s.value = %s; s.dispatchEvent(new Event("change")); })()`, at))
+		p.await(fmt.Sprintf("Math.abs(lockstep.signals.time - %s) < 1e-6", at))
+		for _, row := range rows[1:] {
+			seconds, _ := strconv.ParseFloat(row[0], 64)
+			want, _ := strconv.ParseFloat(at, 64)
+			if math.Abs(seconds-want) > 1e-6 {
+				continue
+			}
+			for i, head := range rows[0][1:] {
+				name, _, _ := strings.Cut(head, "[")
+				text := p.eval(fmt.Sprintf(`String(lockstep.signals.values.get(%q))`, name))
+				got, err := strconv.ParseFloat(text, 64)
+				value, bad := strconv.ParseFloat(row[1+i], 64)
+				if err != nil || bad != nil || math.IsNaN(got) {
+					continue // not shown
+				}
+				if shown++; math.Abs(got-value) > 1e-9*max(1, math.Abs(value)) {
+					t.Errorf("%s at %s s is %s, want %s", name, at, text, row[1+i])
+				}
+			}
+		}
+		p.shoot("record-" + at)
+	}
+	if shown < 40 {
+		t.Errorf("only %d values were compared", shown)
+	}
+	p.eval(`(() => { const s = document.querySelector("#record input[type=range]"); s.value = 1; s.dispatchEvent(new Event("input")); })()`)
+	p.await("Math.abs(lockstep.signals.time - 1) < 1e-6")
+	p.eval(`document.querySelector("#record button").click(); 0`)
+	p.await("lockstep.signals.time > 1.2 && lockstep.signals.time < 5.9")
+}
