@@ -15,7 +15,7 @@ import (
 func openStreams(t *testing.T) (*streams, busMessage) {
 	t.Helper()
 	r := report.View{Handover: openControlled(t), Status: new(rt.StatusBlock)}
-	d, err := describe(r)
+	d, err := Describe(r)
 	if err != nil {
 		t.Fatal(err)
 	}
