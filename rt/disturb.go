@@ -11,6 +11,9 @@ type disturbance struct {
 	faults  *fault.Set
 	change  fault.Change
 	command fault.Command // a copy, because the other process could change the original after the check
+
+	// outputs Watch.Events and Watch.Transitions that Restore commands have taken back
+	events, transitions uint64
 }
 
 // beginPoint starts grid point k, the next one to be stepped to: it applies commands, starts and
@@ -49,19 +52,65 @@ func (l *Loop) beginPoint(k int64) {
 //go:nosplit
 func (l *Loop) applyCommands(k int64, n uint64) {
 	m := &l.status.mail
-	batch := m.batch
-	l.status.ring.enterCommand(k, batch)
+	batch, outcome := m.batch, uint64(0)
 	for i := range min(m.n, fault.Max) {
 		*(*commandWords)(unsafe.Pointer(&l.command)) = m.list[i]
-		if l.faults.Apply(&l.command) {
+		if !l.faults.Apply(&l.command) {
+			continue
+		}
+		switch l.command.Op {
+		case fault.TakeSnapshot, fault.Restore:
+			outcome = l.noteState(k)
+		default:
 			m.keepValue(&l.command)
 		}
 	}
 
+	l.status.ring.enterCommand(k, batch, outcome&^carriedOver)
 	d := &m.done[n%2]
 	d.batch.Store(batch)
 	d.tick.Store(uint64(k))
+	d.outcome.Store(outcome)
 	m.taken.Store(n)
+}
+
+// noteState notes that a command has stored the state of the plant before the step to grid point k, or
+// restored one. It returns the outcome.
+//
+//go:nosplit
+func (l *Loop) noteState(k int64) (outcome uint64) {
+	slot, m := l.command.Slot, &l.status.mail
+	if l.command.Op == fault.TakeSnapshot {
+		s := &m.snapshots[slot]
+		s.events, s.transitions = l.watched(l.cfg.Watch.Events), l.watched(l.cfg.Watch.Transitions)
+		s.tick.Store(uint64(k))
+		return 0
+	}
+	if l.faults.Obstacle != 0 {
+		return uint64(l.faults.Obstacle)
+	}
+
+	m.resets.Store(m.resets.Load() + 1)
+	l.events += l.watched(l.cfg.Watch.Events)
+	l.transitions += l.watched(l.cfg.Watch.Transitions)
+	if slot >= 0 {
+		l.events -= m.snapshots[slot].events
+		l.transitions -= m.snapshots[slot].transitions
+	}
+	if l.faults.Carried {
+		outcome = carriedOver
+	}
+	return outcome
+}
+
+// watched returns an output of the plant that counts; -1: there is none.
+//
+//go:nosplit
+func (l *Loop) watched(i int) uint64 {
+	if i < 0 {
+		return 0
+	}
+	return uint64(l.Y[i])
 }
 
 // TakeCommands applies the commands posted so far at the next grid point, of a loop that stands between

@@ -155,6 +155,9 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 // UseCoders replaces the tables of the maps by generated code, one per bus. Call it before the run.
 func (l *Loop) UseCoders(coders []Signals) { l.coders = coders }
 
+// UseSnapshots stores states of the plant elsewhere than in the plant. Call it before the run.
+func (l *Loop) UseSnapshots(r fault.Restorer) { l.faults.Restorer = r }
+
 // Tick serves n grid points, n-1 of which were missed: it receives, then steps and sends point by
 // point. It allocates nothing and takes a bounded time. The run has ended when StatusBlock.Reason
 // is not 0.
@@ -384,10 +387,10 @@ func (l *Loop) publish() {
 	p.Saturated.Store(saturated)
 	p.InputsMerged.Store(l.inputs.Merged)
 	if i := l.cfg.Watch.Events; i >= 0 {
-		p.Events.Store(uint64(l.Y[i]))
+		p.Events.Store(uint64(l.Y[i]) + l.events)
 	}
 	if i := l.cfg.Watch.Transitions; i >= 0 {
-		p.Transitions.Store(uint64(l.Y[i]))
+		p.Transitions.Store(uint64(l.Y[i]) + l.transitions)
 	}
 	l.publishTick()
 	l.publishMessages()

@@ -2,6 +2,7 @@ package rt
 
 import (
 	"math"
+	"strings"
 	"sync/atomic"
 	"unsafe"
 
@@ -18,14 +19,33 @@ type mail struct {
 	posted atomic.Uint64 // batches posted so far
 	taken  atomic.Uint64 // batches taken so far
 
-	done  [2]struct{ batch, tick atomic.Uint64 } // of the last batch taken, at taken%2
-	state [fault.Max]faultWords                  // by slot
+	done  [2]struct{ batch, tick, outcome atomic.Uint64 } // of the last batch taken, at taken%2
+	state [fault.Max]faultWords                           // by slot
 
 	offer offer // see Offer
+
+	snapshots [fault.MaxSnapshots]storedState // by slot
+	resets    atomic.Uint64                   // Restore commands in effect so far
 
 	// inputs and signals that are set, in no order: a supervisor that takes over reads them, and the guard
 	values [fault.MaxSet]struct{ target, value atomic.Uint64 }
 }
+
+// storedState is a stored state of the plant. The commanding process writes the name before it posts the
+// command, the loop the rest.
+type storedState struct {
+	name        [MaxSnapshotName / 8]uint64 // bytes, padded with zeros
+	tick        atomic.Uint64               // first tick after the state; 0: there is none
+	events      uint64                      // outputs Watch.Events and Watch.Transitions of the state
+	transitions uint64
+}
+
+// MaxSnapshotName is the longest name of a stored state, bytes.
+const MaxSnapshotName = 32
+
+// carriedOver marks an outcome of a Restore command that has carried the state over to other parameters. The
+// other bits are the obstacle.
+const carriedOver = 1 << 63
 
 // offer carries prepared tables of the plant to the loop. The commanding process writes slot and posted,
 // the loop the rest.
@@ -173,6 +193,41 @@ func (p *StatusBlock) Taken() (batch uint64, tick int64) {
 		}
 	}
 }
+
+// TakenOutcome returns what became of a Restore command in the last batch that the loop has taken: whether it
+// carried the state over to other parameters, and why the plant refused it; 0: it did not.
+func (p *StatusBlock) TakenOutcome() (carried bool, obstacle int) {
+	m := &p.mail
+	w := m.done[m.taken.Load()%2].outcome.Load()
+	return w&carriedOver != 0, int(w &^ carriedOver)
+}
+
+// Snapshot is a stored state of the plant.
+type Snapshot struct {
+	Name string
+	Tick int64 // the first tick after the state; 0: no state is stored
+}
+
+// NameSnapshot sets the name of a slot. Call it before Post, in the process that posts.
+func (p *StatusBlock) NameSnapshot(slot int, name string) {
+	var padded [MaxSnapshotName]byte
+	copy(padded[:], name)
+	p.mail.snapshots[slot].name = *(*[MaxSnapshotName / 8]uint64)(unsafe.Pointer(&padded))
+}
+
+// Snapshots returns the stored states by slot.
+func (p *StatusBlock) Snapshots() (list [fault.MaxSnapshots]Snapshot) {
+	for i := range list {
+		if w := &p.mail.snapshots[i]; w.tick.Load() != 0 {
+			padded := (*[MaxSnapshotName]byte)(unsafe.Pointer(&w.name))
+			list[i] = Snapshot{strings.TrimRight(string(padded[:]), "\x00"), int64(w.tick.Load())}
+		}
+	}
+	return list
+}
+
+// Resets returns how many Restore commands have had effect.
+func (p *StatusBlock) Resets() uint64 { return p.mail.resets.Load() }
 
 // FaultState returns the state of the fault in a slot and how many ticks, or frames, it has
 // disturbed.

@@ -36,7 +36,8 @@ const (
 	// tick
 	KindFault
 
-	KindCommand // commands take effect: Tick, Batch; before all other entries of their tick
+	// commands take effect, or are refused: Tick, Batch, Refused, Obstacle; before all other entries of their tick
+	KindCommand
 
 	// other parameters of the plant take effect, or are refused: Tick, Slot, Refused, Batch, Obstacle; before the step of
 	// their tick, the first that they act on
@@ -61,8 +62,8 @@ type Entry struct {
 	Tick     int64
 	Safe     bool          // of a frame: it carries the safe values
 	Slot     int           // of a fault; of a change known before the run, its number; -1: of an offer
-	Refused  bool          // of a change: it did not take effect
-	Obstacle int           // of an offer: why it did not take effect, see ParameterChanger; 0: it did
+	Refused  bool          // of a change or commands: they did not take effect
+	Obstacle int           // of an offer or commands: why they did not take effect, see ParameterChanger; 0: they did
 	State    fault.State   // of a fault
 	Count    uint64        // of a fault: ticks, or frames, that it has disturbed so far
 	Batch    uint64        // of commands: their batch, see StatusBlock.Post; of an offer: its number
@@ -198,11 +199,11 @@ func (r *ring) enterFault(tick int64, c *fault.Change) {
 	r.enter(KindFault, uint64(c.Slot)<<8|uint64(c.State), head[:], nil, nil)
 }
 
-// enterCommand enters that a batch of commands takes effect.
+// enterCommand enters that a batch of commands takes effect; obstacle is not 0: the plant has refused it.
 //
 //go:nosplit
-func (r *ring) enterCommand(tick int64, batch uint64) {
-	head := [...]uint64{uint64(tick), batch}
+func (r *ring) enterCommand(tick int64, batch, obstacle uint64) {
+	head := [...]uint64{uint64(tick), batch, obstacle}
 	r.enter(KindCommand, 0, head[:], nil, nil)
 }
 
@@ -258,7 +259,7 @@ func (p *StatusBlock) NextEntry(e *Entry) bool {
 	case KindFault:
 		e.Slot, e.State, e.Count = int(first>>8&0xFF), fault.State(first), list[0]
 	case KindCommand:
-		e.Batch = list[0]
+		e.Batch, e.Obstacle, e.Refused = list[0], int(list[1]), list[1] != 0
 	case KindChange:
 		e.Slot, e.Batch, e.Obstacle, e.Refused = int(list[0]), 0, int(list[1]), list[1] != 0
 		if e.Slot < 0 {

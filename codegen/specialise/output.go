@@ -296,6 +296,8 @@ func (k *Kernel) Events() []Event { return k.log[:k.logged] }
 func (k *Kernel) Drive(i int, on bool) { k.drive(known(i), on) }
 
 // Driven reports whether input i follows u.
+//
+//go:nosplit
 func (k *Kernel) Driven(i int) bool { return k.driven(known(i)) }
 
 // Own returns the value of input i's own source in the middle of the next step.

@@ -46,6 +46,14 @@ def test_values_have_units_and_a_capture_has_every_tick(bench):
     assert report.clean and report.details["ticks"] >= 40
 
 
+def test_plant_returns_to_its_start_and_to_a_snapshot(bench):
+    warm = bench.snapshot("warm")
+    assert [s["name"] for s in bench.status()["snapshots"]] == ["warm"]
+    assert 0 < warm <= bench.reset("warm") <= bench.reset()
+    with pytest.raises(lockstep.BenchError, match="did you mean warm"):
+        bench.reset("wram")
+
+
 def test_parameter_changes_at_the_tick_that_is_answered(bench):
     at = bench.param(mu_oil=0.12)
     bench.advance("5 ms")

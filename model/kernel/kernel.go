@@ -210,6 +210,8 @@ func (k *Kernel) Events() []Event { return k.log[:k.logged] }
 func (k *Kernel) Unconverged() uint64 { return k.unconverged }
 
 // Reset returns the plant to time 0 and its initial state.
+//
+//go:nosplit
 func (k *Kernel) Reset() {
 	for j := range k.input {
 		k.input[j] = k.t.Signals[j].Input

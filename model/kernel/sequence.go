@@ -27,17 +27,27 @@ type Sequence struct {
 	since    int64    // grid point of the offer
 	obstacle Obstacle // why the last offer was refused
 
+	tables     int        // number of the tables in use: 1 before any change
+	snapshots  []snapshot // by slot
+	driven     []bool     // inputs: scratch of Restore
+	lastInputs []float64  // inputs: scratch of Restore
+
 	// Indirect calls as in calls.
 	// limit: Step, writeOutputs, writePlantOutputs, setSignalsNow, a law
 	step func(k *Kernel, y, u []float64)
 	// share: Step, TakeOver, freeMoving
 	takeOver func(k, from *Kernel, u []float64) bool
+	// share: Restore, Reset, settle
+	reset func(k *Kernel)
+	// share: Restore, restore, copyState
+	restore func(k, from *Kernel)
 }
 
 // NewSequence returns a plant on tables t with changes in the order of their grid points. Each table
 // must follow t.
 func NewSequence(t *Tables, changes []Change) *Sequence {
-	s := &Sequence{kernels: []*Kernel{New(t)}, step: (*Kernel).Step, takeOver: (*Kernel).TakeOver}
+	s := &Sequence{kernels: []*Kernel{New(t)}, tables: 1, driven: make([]bool, len(t.Inputs)), lastInputs: make([]float64, len(t.Inputs)),
+		step: (*Kernel).Step, takeOver: (*Kernel).TakeOver, reset: (*Kernel).Reset, restore: (*Kernel).restore}
 	for i := range changes {
 		s.kernels = append(s.kernels, New(changes[i].Tables))
 		s.ticks = append(s.ticks, changes[i].Tick)
@@ -53,7 +63,7 @@ func (s *Sequence) Step(y, u []float64) {
 	for s.next < len(s.ticks) && s.ticks[s.next] <= s.reached {
 		if s.takeOver(s.kernels[s.set+s.next+1], s.kernels[s.active], u) {
 			s.phase = s.next + 1
-			s.active = s.set + s.phase
+			s.active, s.tables = s.set+s.phase, s.tables+1
 		} else if s.reached-s.ticks[s.next] < MaxWait {
 			break
 		} else {
@@ -63,7 +73,7 @@ func (s *Sequence) Step(y, u []float64) {
 	}
 	if s.offered != 0 {
 		if k := s.kernels[s.offered+s.phase]; s.takeOver(k, s.kernels[s.active], u) {
-			s.set, s.active = s.offered, s.offered+s.phase
+			s.set, s.active, s.tables = s.offered, s.offered+s.phase, s.tables+1
 			s.offered, s.obstacle = 0, NoObstacle
 		} else if s.reached-s.since >= MaxWait {
 			s.obstacle, s.offered = k.obstacle(s.kernels[s.active]), 0
@@ -126,10 +136,13 @@ func (s *Sequence) Obstacle(set []*Kernel) Obstacle {
 //go:nosplit
 func (s *Sequence) Changes() (decided int, refused uint64) { return s.next, s.refused }
 
-// Reset returns the plant to time 0 and its initial state before any change.
+// Reset returns the plant to time 0 and its initial state before any change. It drops the snapshots.
 func (s *Sequence) Reset() {
 	s.kernels[0].Reset()
-	s.set, s.phase, s.active, s.next, s.refused, s.reached, s.offered = 0, 0, 0, 0, 0, 0, 0
+	s.set, s.phase, s.active, s.next, s.refused, s.reached, s.offered, s.tables = 0, 0, 0, 0, 0, 0, 0, 1
+	for i := range s.snapshots {
+		s.snapshots[i].tables = 0
+	}
 }
 
 // Dims returns the lengths of u and y.

@@ -282,6 +282,8 @@ func (k *Kernel) Drive(i int, on bool) {
 }
 
 // Driven reports whether input i follows u.
+//
+//go:nosplit
 func (k *Kernel) Driven(i int) bool { return k.input[k.t.InputSignal[i]] >= 0 }
 
 // Own returns the value of input i's own source in the middle of the next step.

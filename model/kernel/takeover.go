@@ -48,29 +48,10 @@ func (k *Kernel) TakeOver(from *Kernel, u []float64) bool {
 		return false
 	}
 
-	k.plantState.set(&from.plantState)
-	k.tick, k.lag, k.unconverged = from.tick, 0, from.unconverged
-	copy(k.input, from.input)
-	k.commands.set(&from.commands)
-	copy(k.publishedCount, from.publishedCount)
+	k.copyMotion(from)
 	k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
 	k.nextBreakpoint, k.publishedAt, k.lockedBase = 0, -1, -1
 	k.held.isSet = false
-	k.torqueTol = from.torqueTol
-	copy(k.lawValues, from.lawValues)
-	copy(k.lawStart, from.lawStart)
-	copy(k.lawMax, from.lawMax)
-	copy(k.indicatorMax, from.indicatorMax)
-	copy(k.w0, from.w0)
-	copy(k.w1, from.w1)
-	copy(k.w2, from.w2)
-	copy(k.capC, from.capC)
-	copy(k.tau0, from.tau0)
-	copy(k.w, from.w)
-	copy(k.tau, from.tau)
-	copy(k.capNow, from.capNow)
-	copy(k.termMax, from.termMax)
-	copy(k.contactTol, from.contactTol)
 	k.setRegions(k.x)
 	if !k.acceptInputs(u) {
 		k.fault = 0 // the step reports it
@@ -92,6 +73,32 @@ func (k *Kernel) TakeOver(from *Kernel, u []float64) bool {
 	return true
 }
 
+// copyMotion copies the motion of from, whose tables k follows.
+//
+//go:nosplit
+func (k *Kernel) copyMotion(from *Kernel) {
+	k.plantState.set(&from.plantState)
+	k.tick, k.lag, k.unconverged = from.tick, from.lag, from.unconverged
+	copy(k.input, from.input)
+	k.commands.set(&from.commands)
+	copy(k.publishedCount, from.publishedCount)
+	k.torqueTol = from.torqueTol
+	copy(k.lawValues, from.lawValues)
+	copy(k.lawStart, from.lawStart)
+	copy(k.lawMax, from.lawMax)
+	copy(k.indicatorMax, from.indicatorMax)
+	copy(k.w0, from.w0)
+	copy(k.w1, from.w1)
+	copy(k.w2, from.w2)
+	copy(k.capC, from.capC)
+	copy(k.tau0, from.tau0)
+	copy(k.w, from.w)
+	copy(k.tau, from.tau)
+	copy(k.capNow, from.capNow)
+	copy(k.termMax, from.termMax)
+	copy(k.contactTol, from.contactTol)
+}
+
 // Obstacle is what keeps a kernel from taking over.
 type Obstacle int
 
@@ -101,6 +108,7 @@ const (
 	NoObstacle          Obstacle = iota
 	OwedTime                     // the plant owes time (lag > 0)
 	BrokenState                  // a state of the plant is no longer finite
+	NoSnapshot                   // there is no state in the slot of Sequence.Restore
 	OverlappedClearance          // the first clearance
 )
 
@@ -129,6 +137,8 @@ func (t *Tables) Describe(o Obstacle) string {
 		return "the plant owed time: events were too dense"
 	case o == BrokenState:
 		return "a state of the plant is no longer a number"
+	case o == NoSnapshot:
+		return "there is no such snapshot"
 	}
 	return "clearance " + t.Frictions[o-OverlappedClearance] + " would be overlapped"
 }

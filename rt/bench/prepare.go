@@ -53,7 +53,7 @@ func (h *Handover) Clone() *Handover {
 func (h *Handover) CheckFaults(list []fault.Command) error {
 	if h.faultChecker == nil {
 		m, p := len(h.Tables.Inputs), len(h.Tables.Outputs)
-		system := fault.System{PeriodNs: h.Tables.PeriodNs, M: m, P: p, Maps: h.Maps, Plant: kernel.New(h.Tables)}
+		system := fault.System{PeriodNs: h.Tables.PeriodNs, M: m, P: p, Maps: h.Maps, Plant: kernel.NewSequence(h.Tables, nil)}
 		var err error
 		if h.faultChecker, err = fault.New(fault.Plan{Ranges: h.Loop.Faults.Ranges}, system); err != nil {
 			return err

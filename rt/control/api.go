@@ -58,6 +58,13 @@ func routes() []route {
 		{"POST", "/fault", change(func(_ *Server, f *FaultRequest) (string, error) { return line("fault", f.Arguments), nil })},
 		{"POST", "/clear", change(func(_ *Server, n *NamesRequest) (string, error) { return line("clear", n.Names), nil })},
 		{"POST", "/param", serveParam},
+		{"POST", "/snapshot", change(func(_ *Server, q *SnapshotRequest) (string, error) { return line("snapshot", []string{q.Name}), nil })},
+		{"POST", "/reset", change(func(_ *Server, q *ResetRequest) (string, error) {
+			if q.Name == "" {
+				return "reset", nil
+			}
+			return line("reset", []string{q.Name}), nil
+		})},
 		{"POST", "/mark", change((*Server).markLine)},
 		{"POST", "/advance", (*Server).serveAdvance},
 		{"POST", "/stop", (*Server).serveStop},
@@ -83,6 +90,16 @@ type FaultRequest struct {
 // MarkRequest asks for a mark in the record.
 type MarkRequest struct {
 	Text string `json:"text"`
+}
+
+// ResetRequest asks to return the plant to its start or to a snapshot.
+type ResetRequest struct {
+	Name string `json:"name,omitempty"` // of the snapshot; "": the start
+}
+
+// SnapshotRequest asks to store the state of the plant.
+type SnapshotRequest struct {
+	Name string `json:"name"`
 }
 
 // AdvanceRequest asks a run in virtual time to advance.

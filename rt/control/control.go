@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
@@ -92,6 +93,17 @@ type Answer struct {
 	Superseded bool              `json:"superseded,omitempty"`         // of `param`: a later request has replaced a value before it had effect
 	Changes    uint64            `json:"parameter_changes,omitempty"`  // of `status`: changes of parameters so far
 	Refusals   uint64            `json:"parameter_refusals,omitempty"` // of `status`: changes that the plant has refused so far
+
+	Snapshots []SnapshotState `json:"snapshots,omitempty"` // of `status`: stored states of the plant
+	Resets    uint64          `json:"resets,omitempty"`    // of `status`: resets so far
+	Carried   bool            `json:"carried,omitempty"`   // of `reset`: parameters have changed since the snapshot; its state was carried over by name
+}
+
+// SnapshotState is a stored state of the plant in the answer to `status`.
+type SnapshotState struct {
+	Name string  `json:"name"`
+	Tick int64   `json:"tick"`   // first tick after the state
+	Time float64 `json:"time_s"` // simulated time of Tick, s
 }
 
 // FaultState is a fault in the answer to `faults`.
@@ -133,7 +145,7 @@ func (c *Server) open(dir string, record *recorder.Recorder, stop chan<- os.Sign
 func newServer(r report.View, d *Description) *Server {
 	c := &Server{View: r, streams: newStreams(r, d), streamTimeout: slowStream, reportReady: make(chan struct{}), host: []HostCheck{},
 		commands: scenario.NewCommands(r.Handover)}
-	c.commands.Restore(r.Status.SetValues())
+	c.commands.Restore(r.Status)
 	c.parameters = newParameters(c.streams)
 	c.publishChange()
 	return c
@@ -245,6 +257,12 @@ func (c *Server) answerStatus(a *Answer) {
 	}
 	a.Parameters = texts(c.parameters.inEffect())
 	a.Changes, a.Refusals = c.Status.ParameterChanges()
+	a.Resets = c.Status.Resets()
+	for _, s := range c.Status.Snapshots() {
+		if s.Tick != 0 {
+			a.Snapshots = append(a.Snapshots, SnapshotState{s.Name, s.Tick, c.time(s.Tick)})
+		}
+	}
 	p, outputs := c.Status, c.Handover.Tables.Outputs
 	a.Run = newListedRun(c.View, c.target)
 	if s := c.sources.Load(); s != nil {
@@ -288,6 +306,11 @@ func (c *Server) applyChange(line string) (*Answer, error) {
 	}
 	taken, _ := p.Taken() // an earlier supervisor may have posted
 	batch := max(c.batch, taken) + 1
+	for i := range list {
+		if list[i].Op == fault.TakeSnapshot {
+			p.NameSnapshot(list[i].Slot, c.commands.Snapshots[list[i].Slot])
+		}
+	}
 	c.record.KeepLine(batch, line) // before the loop can take the batch
 	if !p.Post(batch, list) {
 		c.record.DropLine(batch)
@@ -302,6 +325,11 @@ func (c *Server) applyChange(line string) (*Answer, error) {
 		return nil, err
 	}
 	a := &Answer{Tick: tick, Time: c.time(tick)}
+	var obstacle int
+	if a.Carried, obstacle = p.TakenOutcome(); obstacle != 0 {
+		return nil, refused{http.StatusConflict, fmt.Errorf("reset: refused at tick %d: the parameters have changed since the snapshot, and %s",
+			tick, c.Handover.Tables.Describe(kernel.Obstacle(obstacle)))}
+	}
 	for i := range list {
 		if list[i].Op == fault.Put || list[i].Op == fault.Clear {
 			a.Slots = append(a.Slots, list[i].Slot)

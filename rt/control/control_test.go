@@ -24,6 +24,7 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
+	"lockstep/rt/fault"
 	"lockstep/rt/host"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
@@ -119,6 +120,7 @@ func newRecorded(t *testing.T, file string) *controlled {
 	own.Loop.Virtual = true
 	plant := own.Plant()
 	plant.UseSlots(slots)
+	plant.ReserveSnapshots(fault.MaxSnapshots)
 	loop, err := rt.New(own.Loop, plant, []*can.Bus{bus}, own.Maps, clock, c.Status)
 	if err != nil {
 		t.Fatal(err)
@@ -440,5 +442,22 @@ func TestAttachedSupervisorKnowsTheValuesThatAreSet(t *testing.T) {
 	}
 	if c.must("release", "all"); len(c.Status.SetValues()) != 0 || len(c.must("status").Set) != 0 {
 		t.Errorf("after the release: %+v", c.Status.SetValues())
+	}
+}
+
+func TestOneSnapshotMoreThanThereIsRoomForIsRefused(t *testing.T) {
+	c := newControlled(t)
+	for i := range fault.MaxSnapshots {
+		c.must("snapshot", fmt.Sprint("s", i))
+	}
+	first := c.must("snapshot", "s3")
+	if _, err := c.ask("snapshot", "more"); err == nil || !strings.Contains(err.Error(), "a run stores 8 snapshots: take one of their names again: s0, s1, s2") {
+		t.Error(err)
+	}
+	if a := c.must("reset", "s3"); a.Tick <= first.Tick {
+		t.Errorf("%+v after %+v", a, first)
+	}
+	if a := c.must("status"); len(a.Snapshots) != fault.MaxSnapshots || a.Snapshots[3].Tick != first.Tick || a.Resets != 1 {
+		t.Errorf("%+v", a)
 	}
 }

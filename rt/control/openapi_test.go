@@ -63,6 +63,7 @@ var schemaTypes = []reflect.Type{
 	reflect.TypeFor[BusTraffic](), reflect.TypeFor[MessageState](), reflect.TypeFor[report.Cycle](), reflect.TypeFor[Frame](), reflect.TypeFor[FrameStart](),
 	reflect.TypeFor[Ledger](), reflect.TypeFor[LateTick](), reflect.TypeFor[Scenario](), reflect.TypeFor[scenario.Progress](), reflect.TypeFor[Host](),
 	reflect.TypeFor[HostCheck](), reflect.TypeFor[Runs](),
+	reflect.TypeFor[ResetRequest](), reflect.TypeFor[SnapshotRequest](), reflect.TypeFor[SnapshotState](),
 }
 
 // schemaOf returns the schema that a Go type has by its JSON.
@@ -267,7 +268,10 @@ func TestAnswersAndRequestsFitTheOpenAPI(t *testing.T) {
 		{"GET", "/scenario", "", ""}, {"GET", "/ledger", "", ""}, {"GET", "/host", "", ""}, {"GET", "/runs", "", ""},
 		{"POST", "/mark", "", `{"text": "a mark"}`}, {"POST", "/param", "", `{"values": {"mu_oil": 0.12}}`},
 		{"POST", "/param", "", `{"values": {"mu_oil": "0.3"}}`}, // refused
-		{"POST", "/advance", "", `{"time": "100 ms"}`},          // refused: the run is in real time
+		{"POST", "/snapshot", "", `{"name": "warm"}`}, {"POST", "/reset", "", `{"name": "warm"}`}, {"POST", "/reset", "", `{}`},
+		{"POST", "/reset", "", `{"name": "cold"}`}, // refused
+		{"GET", "/status", "", ""},
+		{"POST", "/advance", "", `{"time": "100 ms"}`}, // refused: the run is in real time
 		{"POST", "/clear", "", `{"names": ["a"]}`}, {"POST", "/release", "", `{"names": ["all"]}`},
 		{"POST", "/clear", "", `{"names": ["a"]}`}, // refused
 		{"POST", "/stop", "", `{"now": false, "wait": false}`},

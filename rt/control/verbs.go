@@ -54,6 +54,8 @@ var verbs = []verb{
 	{"set", "PORT=VALUE...", "set inputs that no bus drives, and signals of the restbus", set, newChange},
 	{"release", "PORT...|all", "end the effect of set", names("/release"), newChange},
 	{"param", "NAME=VALUE...", "change parameters of the plant", param, newChange},
+	{"snapshot", "NAME", "store the state of the plant", snapshot, newChange},
+	{"reset", "[NAME]", "return the plant to its start, or to a snapshot", reset, newChange},
 	{"mark", "TEXT", "put a text into the record at a tick", mark, newChange},
 	{"advance", "TIME", "advance a run in virtual time", advance, func() printable { return &advanceAnswer{} }},
 	{"stop", "", "end the run", stop, func() printable { return &stopAnswer{} }},
@@ -135,6 +137,20 @@ func mark(words []string, _ *Options) (call, error) {
 	return call{"POST", "/mark", MarkRequest{strings.Join(words, " ")}}, nil
 }
 
+func snapshot(words []string, _ *Options) (call, error) {
+	if len(words) != 1 {
+		return call{}, errors.New("needs one name")
+	}
+	return call{"POST", "/snapshot", SnapshotRequest{words[0]}}, nil
+}
+
+func reset(words []string, _ *Options) (call, error) {
+	if len(words) > 1 {
+		return call{}, errors.New("takes the name of one snapshot, or none for the start")
+	}
+	return call{"POST", "/reset", ResetRequest{strings.Join(words, "")}}, nil
+}
+
 func advance(words []string, _ *Options) (call, error) {
 	if len(words) == 0 {
 		return call{}, errors.New("needs a time, such as 100ms")
@@ -209,6 +225,12 @@ func (a *statusAnswer) print(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(a.Parameters)) {
 		fmt.Fprintf(w, "  param %s\t%s\n", name, a.Parameters[name])
 	}
+	for _, v := range a.Snapshots {
+		fmt.Fprintf(w, "  snapshot %s\ttick %d, %.3f s\n", v.Name, v.Tick, v.Time)
+	}
+	if a.Resets > 0 {
+		fmt.Fprintf(w, "  resets: %d\n", a.Resets)
+	}
 	if a.Changes+a.Refusals > 0 {
 		fmt.Fprintf(w, "  changes of parameters: %d, refused %d\n", a.Changes, a.Refusals)
 	}
@@ -240,6 +262,9 @@ func (a *stopAnswer) print(w io.Writer) {
 func (a *changeAnswer) print(w io.Writer) {
 	if a.Superseded {
 		fmt.Fprint(w, "superseded by a later change, ")
+	}
+	if a.Carried {
+		fmt.Fprint(w, "state carried over to the present parameters, ")
 	}
 	fmt.Fprintf(w, "in effect from %s on\n", a.when())
 	for _, f := range a.Faults {

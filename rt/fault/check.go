@@ -12,6 +12,7 @@ import (
 // Reasons to refuse a command. The tick refuses commands too, so the errors are made in advance.
 var (
 	errCommand      = errors.New("unknown command")
+	errNoRestorer   = errors.New("the kernel stores no state of the plant")
 	errSlot         = errors.New("slot does not exist")
 	errTarget       = errors.New("bus, message, signal or input does not exist")
 	errInputKept    = errors.New("nothing drives the input, and the plant cannot release it")
@@ -51,6 +52,13 @@ func (s *Set) Check(c *Command) error {
 	case Drive, Release:
 		return s.checkDrive(c)
 	case ReleaseAll:
+	case TakeSnapshot, Restore:
+		switch {
+		case s.Restorer == nil:
+			return errNoRestorer
+		case c.Slot < 0 && (c.Op == TakeSnapshot || c.Slot != -1) || c.Slot >= MaxSnapshots:
+			return errSlot
+		}
 	default:
 		return errCommand
 	}

@@ -224,7 +224,13 @@ const (
 	Drive
 	Release    // return the input or signal to its own waveform or stimulus
 	ReleaseAll // return all inputs and signals to their own waveforms or stimuli
+
+	TakeSnapshot // store the state of the plant in Slot, from 0
+	Restore      // continue from the state in Slot; -1: from the start
 )
+
+// MaxSnapshots is the number of states of the plant that a run stores.
+const MaxSnapshots = 8
 
 // Command is a change during a run: plain data of a fixed size. A command that Check refuses
 // changes nothing.

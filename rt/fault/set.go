@@ -14,6 +14,13 @@ type Driver interface {
 	Own(i int) float64    // value of the input's own waveform in the middle of the next step
 }
 
+// Restorer is a plant whose state can be stored in a slot, and restored: see kernel.Sequence.
+type Restorer interface {
+	TakeSnapshot(slot int)
+	Carries(slot int) bool
+	Restore(slot int) (obstacle int)
+}
+
 // System describes the plant and buses of a Set.
 type System struct {
 	PeriodNs int64         // period of a tick, ns; > 0
@@ -31,6 +38,11 @@ type System struct {
 type Set struct {
 	System
 	Copied can.Frame // see FilterReceived
+
+	Carried  bool // the last Restore carried the state over to other parameters
+	Obstacle int  // why the plant refused the last Restore; 0: it did not
+
+	Restorer Restorer // stores states of the plant: New takes the plant if it can; nil: nothing does
 
 	h      float64      // period, s
 	ranges [][2]float64 // lowest and highest value of each input
@@ -97,6 +109,7 @@ func New(p Plan, sys System) (*Set, error) {
 		System: sys, h: float64(float64(sys.PeriodNs) * 1e-9), ranges: p.Ranges,
 		slots: make([]slot, Max), inputs: make([]input, sys.M), u: make([]float64, sys.M), dirty: true,
 	}
+	s.Restorer, _ = sys.Plant.(Restorer)
 	for _, mp := range sys.Maps {
 		s.firstTx = append(s.firstTx, len(s.messages))
 		s.firstRx = append(s.firstRx, len(s.messages)+len(mp.Tx))
@@ -179,6 +192,11 @@ func (s *Set) Apply(c *Command) bool {
 		s.drive(c)
 	case ReleaseAll:
 		s.releaseAll()
+	case TakeSnapshot:
+		s.Restorer.TakeSnapshot(c.Slot)
+	case Restore:
+		s.Carried = s.Restorer.Carries(c.Slot)
+		s.Obstacle = s.Restorer.Restore(c.Slot)
 	}
 	return true
 }

@@ -90,6 +90,7 @@ package main
 import (
 	"os"
 
+	"%[5]s/internal/rt/fault"
 	"%[5]s/internal/rt/target"
 	plant "%[5]s/plant"
 )
@@ -100,7 +101,48 @@ const mark = %[6]q
 func main() { os.Exit(target.Main(mark, parts)) }
 
 func parts(h *target.Handover) (target.Parts, error) {
-	return target.Parts{Plant: plant.New(), Signals: newSignals(h.Maps)}, nil
+	k := plant.New()
+	return target.Parts{Plant: k, Snapshots: newSnapshots(k), Signals: newSignals(h.Maps)}, nil
+}
+
+// snapshots are states of the plant.
+type snapshots struct {
+	plant  *plant.Kernel
+	start  plant.Kernel
+	slots  [fault.MaxSnapshots]plant.Kernel
+	driven []bool // scratch
+}
+
+func newSnapshots(k *plant.Kernel) *snapshots {
+	s := &snapshots{plant: k, start: *k, driven: make([]bool, len(plant.Inputs))}
+	for i := range s.slots {
+		s.slots[i] = *k // touches the memory now, not in a tick
+	}
+	return s
+}
+
+//go:nosplit
+func (s *snapshots) TakeSnapshot(slot int) { s.slots[slot] = *s.plant }
+
+//go:nosplit
+func (s *snapshots) Carries(int) bool { return false }
+
+//go:nosplit
+func (s *snapshots) Restore(slot int) (obstacle int) {
+	for i := range s.driven {
+		s.driven[i] = s.plant.Driven(i)
+	}
+	if slot < 0 {
+		*s.plant = s.start
+	} else {
+		*s.plant = s.slots[slot]
+	}
+	for i, on := range s.driven {
+		if s.plant.Driven(i) != on {
+			s.plant.Drive(i, on)
+		}
+	}
+	return 0
 }
 `
 

@@ -111,6 +111,10 @@ func (c *Recorder) writeEvent(e *rt.Entry) {
 	w := record.Event{Tick: e.Tick}
 	if e.Kind == rt.KindCommand {
 		w.Kind, w.Text = record.Parameter, c.eventLog.takeLine(e.Batch)
+		if e.Refused {
+			w.Kind = record.Note
+			w.Text += " refused: " + c.Handover.Tables.Describe(kernel.Obstacle(e.Obstacle))
+		}
 	} else {
 		w.Kind, w.Count, w.Text = record.Fault, e.Count, e.State.String()+": "+c.eventLog.FaultText(e.Slot, e.State)
 	}

@@ -59,6 +59,7 @@ type Report struct {
 
 	Changes  uint64 `json:"parameter_changes,omitempty"`  // changes of parameters by param
 	Refusals uint64 `json:"parameter_refusals,omitempty"` // changes by param that the plant refused
+	Resets   uint64 `json:"resets,omitempty"`             // resets of the plant by reset
 
 	Events      uint64  `json:"events"`      // instants at which elements changed state or laws changed region
 	Transitions uint64  `json:"transitions"` // changes of state of friction elements
@@ -238,6 +239,7 @@ func (r *Report) Text(w io.Writer) {
 		}
 	}
 
+	p.lineIf(r.Resets > 0, "resets", "%d", r.Resets)
 	p.lineIf(r.Changes+r.Refusals > 0, "parameters", "changed %d times, refused %d times", r.Changes, r.Refusals)
 	p.line("transitions", "%d, at %d events", r.Transitions, r.Events)
 	p.line("lag", "largest %.3f ms, now %.3f ms", r.LagMax*1e3, r.Lag*1e3)

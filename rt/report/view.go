@@ -199,6 +199,7 @@ func (v View) Report() *Report {
 	}
 	r.Safe, r.SafeSince = v.Safe()
 	r.Changes, r.Refusals = p.ParameterChanges()
+	r.Resets = p.Resets()
 	copyCounts(r, p)
 	r.SetSpreads(&p.Late, &p.Work, &p.Response)
 	y := make([]float64, len(h.Tables.Outputs))

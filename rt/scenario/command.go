@@ -8,6 +8,8 @@ import (
 
 	"lockstep/io/record"
 	"lockstep/io/yamlfile"
+	"lockstep/model/units"
+	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 )
@@ -52,6 +54,8 @@ type Commands struct {
 	Slots FaultSlots
 	Set   []SetValue // inputs and signals that are set, by name; Translate replaces the list
 
+	Snapshots [fault.MaxSnapshots]string // names of the stored states, by slot; "": none
+
 	changed []string // inputs and signals set by the current line
 }
 
@@ -73,6 +77,8 @@ func NewCommands(h *bench.Handover) *Commands {
 //	set PORT=VALUE...         an input that no bus drives, or a signal sent that no output drives
 //	release PORT... | all     return to their own waveforms
 //	mark TEXT...              changes nothing; its line is in the record at its tick
+//	snapshot NAME             stores the state of the plant; replaces the snapshot of the same name
+//	reset [NAME]              returns the plant to its start, or to a snapshot
 //
 // The commands take effect at one tick. Translate every line that a run has accepted, once and in
 // order, because the slots depend on all lines so far. A refused line changes nothing.
@@ -84,10 +90,10 @@ func (c *Commands) Translate(line string) ([]fault.Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(words) == 0 || !slices.Contains([]string{"fault", "mark"}, words[0]) && verbs[words[0]].each == nil {
+	if len(words) == 0 || !slices.Contains([]string{"fault", "mark", "snapshot", "reset"}, words[0]) && verbs[words[0]].each == nil {
 		return nil, fmt.Errorf("%.60q is not a command that changes a run", line)
 	}
-	next := Commands{h: c.h, Slots: c.Slots, Set: c.Set}
+	next := Commands{h: c.h, Slots: c.Slots, Set: c.Set, Snapshots: c.Snapshots}
 	list, err := next.translate(words[0], words[1:])
 	if err != nil {
 		return nil, err
@@ -98,7 +104,7 @@ func (c *Commands) Translate(line string) ([]fault.Command, error) {
 	if err := c.h.CheckFaults(list); err != nil {
 		return nil, fmt.Errorf("%s: %w", words[0], err)
 	}
-	c.Slots, c.Set = next.Slots, next.Set
+	c.Slots, c.Set, c.Snapshots = next.Slots, next.Set, next.Snapshots
 	return list, nil
 }
 
@@ -127,6 +133,12 @@ func (c *Commands) translate(name string, words []string) (list []fault.Command,
 			return nil, errors.New("mark: the text is missing")
 		}
 		return nil, nil
+	case "snapshot", "reset":
+		command, err := c.storeOrReset(name, words)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		return []fault.Command{command}, err
 	}
 
 	verb := verbs[name]
@@ -145,6 +157,42 @@ func (c *Commands) translate(name string, words []string) (list []fault.Command,
 	}
 
 	return list, nil
+}
+
+// storeOrReset returns the command of `snapshot NAME` or `reset [NAME]`.
+func (c *Commands) storeOrReset(name string, words []string) (fault.Command, error) {
+	reset := fault.Command{Op: fault.Restore, Slot: -1}
+	switch {
+	case len(words) > 1:
+		return reset, fmt.Errorf("expected one name, got %d words", len(words))
+	case len(words) == 0 && name == "reset":
+		return reset, nil
+	case len(words) == 0:
+		return reset, errors.New("the name is missing")
+	}
+	of := words[0]
+	var names []string
+	for _, n := range c.Snapshots {
+		if n != "" {
+			names = append(names, n)
+		}
+	}
+	slot := slices.Index(c.Snapshots[:], of)
+	switch {
+	case !units.IsName(of, false) || len(of) > rt.MaxSnapshotName:
+		return reset, fmt.Errorf("%.60q is not a name: use 1 to %d letters, digits and _, not a digit first", of, rt.MaxSnapshotName)
+	case slot < 0 && name == "reset":
+		return reset, unknownName("snapshot", of, names)
+	case name == "reset":
+		reset.Slot = slot
+		return reset, nil
+	case slot < 0 && len(names) == len(c.Snapshots):
+		return reset, fmt.Errorf("a run stores %d snapshots: take one of their names again: %s", len(names), strings.Join(names, ", "))
+	case slot < 0:
+		slot = len(names)
+	}
+	c.Snapshots[slot] = of
+	return fault.Command{Op: fault.TakeSnapshot, Slot: slot}, nil
 }
 
 // armFault returns the command that arms a fault.
@@ -217,9 +265,13 @@ func (c *Commands) noteSet(name, value string) {
 	slices.SortFunc(c.Set, func(a, b SetValue) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Restore notes in Set what an earlier supervisor of the run has set, with values in their declared units.
-func (c *Commands) Restore(list []fault.Command) {
-	for _, v := range list {
+// Restore notes what an earlier supervisor of the run has set, with values in their declared units, and
+// the snapshots that it has taken.
+func (c *Commands) Restore(status *rt.StatusBlock) {
+	for slot, s := range status.Snapshots() {
+		c.Snapshots[slot] = s.Name
+	}
+	for _, v := range status.SetValues() {
 		name := ""
 		if v.Fault.Where == fault.Input {
 			name = c.h.Tables.Inputs[v.Input].Name

@@ -13,6 +13,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/control"
+	"lockstep/rt/fault"
 	"lockstep/rt/host"
 	"lockstep/rt/tableset"
 	"lockstep/rt/target"
@@ -259,6 +260,7 @@ func tableKernel(h *target.Handover) (target.Parts, error) {
 		return target.Parts{}, err
 	}
 	plant := kernel.NewSequence(t, changes)
+	plant.ReserveSnapshots(fault.MaxSnapshots)
 	if h.TableSetFD != 0 {
 		sets, err := tableset.Map(os.NewFile(uintptr(h.TableSetFD), "table sets"))
 		if err != nil {

@@ -24,6 +24,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/rt"
+	"lockstep/rt/fault"
 	"lockstep/sched"
 )
 
@@ -39,8 +40,9 @@ const (
 
 // Parts are the plant and the signal coders of a target.
 type Parts struct {
-	Plant   rt.Plant
-	Signals []rt.Signals // one per bus, for its map of the hand-over; nil: the tables of the maps
+	Plant     rt.Plant
+	Snapshots fault.Restorer // of the plant; nil: the plant has its own, or none
+	Signals   []rt.Signals   // one per bus, for its map of the hand-over; nil: the tables of the maps
 }
 
 // Maker makes the parts from a hand-over and the values that follow it.
@@ -177,6 +179,9 @@ func (h *Handover) assemble(status *rt.StatusBlock, makes Maker) (*rt.Loop, erro
 	loop, err := rt.New(h.Loop, parts.Plant, buses, h.Maps, ticker, status)
 	if err == nil && parts.Signals != nil {
 		loop.UseCoders(parts.Signals)
+	}
+	if err == nil && parts.Snapshots != nil {
+		loop.UseSnapshots(parts.Snapshots)
 	}
 	return loop, err
 }

@@ -83,13 +83,18 @@ func TestRunWithADoorAdvancesOnRequest(t *testing.T) {
 		{"faults", "lost  armed"},
 		{"advance 5ms", "advanced to tick 4, 0.020 s\n"},
 		{"faults", "lost  active"},
+		{"snapshot one", "in effect from tick 5, 0.025 s on\n"},
+		{"reset", "in effect from tick 5, 0.025 s on\n"},
+		{"reset one", "in effect from tick 5, 0.025 s on\n"},
+		{"reset on", `there is no snapshot "on" (did you mean one?)`},
 		{"status", name + ": running; tick 4, 0.020 s;"},
 		{"stop wait", name + ": stopped by ctl, after "},
 	})
 	if r := <-ended; r != nil && (!r.Clean || r.Ticks > 6) {
 		t.Errorf("%+v", r)
 	}
-	want := "[4 mark one 4 fault name=lost frame=Speeds drop 4 clear lost 4 fault name=lost frame=Speeds drop]"
+	want := "[4 mark one 4 fault name=lost frame=Speeds drop 4 clear lost 4 fault name=lost frame=Speeds drop " +
+		"5 snapshot one 5 reset 5 reset one]"
 	if got := fmt.Sprint(eventTexts(t, rec)); got != want {
 		t.Errorf("the record has %s, want %s", got, want)
 	}

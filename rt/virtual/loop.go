@@ -18,6 +18,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/fault"
 	"lockstep/rt/host"
 	"lockstep/rt/port"
 	"lockstep/rt/recorder"
@@ -47,6 +48,9 @@ func (w *simulation) begin() (err error) {
 		w.ports = append(w.ports, p)
 	}
 	w.kernel, w.clock = h.Plant(), sched.NewVirtual(w.Step)
+	if w.Door {
+		w.kernel.ReserveSnapshots(fault.MaxSnapshots)
+	}
 	if err := w.makeTableSets(); err != nil {
 		return err
 	}
@@ -161,7 +165,7 @@ func (w *simulation) run() error {
 
 		if ticks := int64(page.Ticks.Load()); ticks == k {
 			w.handleGridPoint(k, u)
-			w.writeTransitions()
+			w.writeTransitions(k)
 		}
 
 		if w.record != nil && k%flush == 0 {
@@ -211,36 +215,37 @@ func (w *simulation) measureUsage() (end func()) {
 // handleGridPoint writes grid point k with the inputs u, and passes it to each.
 func (w *simulation) handleGridPoint(k int64, u []float64) {
 	if k%int64(w.Every) == 0 {
-		w.writePorts(k*int64(w.Step), u)
+		w.writePorts(k, u)
 	}
 	if w.each != nil && !w.each(k, w.loop.Y, u) {
 		w.view.Status.Stop.Store(rt.StopPlanned)
 	}
 }
 
-// writePorts writes a row of the ports at ns: the outputs and the inputs. Inputs that nothing
+// writePorts writes a row of the ports at grid point k: the outputs and the inputs. Inputs that nothing
 // drives have the values of the plant's own waveforms.
-func (w *simulation) writePorts(ns int64, u []float64) {
+func (w *simulation) writePorts(k int64, u []float64) {
 	if w.out.csvTable == nil {
 		return
 	}
-	at := float64(ns) / 1e9
+	at := float64(w.kernel.Ticks()*int64(w.Step)) / 1e9
 	for i, in := range w.sys.Inputs {
 		w.inputs[i] = u[i]
 		if !w.kernel.Driven(i) {
 			w.inputs[i] = kernel.SourceAt(&w.sys.Signals[in.Signal].Source, at)
 		}
 	}
-	w.out.row(at, w.loop.Y, w.inputs)
+	w.out.row(float64(k*int64(w.Step))/1e9, w.loop.Y, w.inputs)
 }
 
-// writeTransitions writes the transitions of the last step.
-func (w *simulation) writeTransitions() {
+// writeTransitions writes the transitions of the step to grid point k.
+func (w *simulation) writeTransitions(k int64) {
 	if w.events == nil {
 		return
 	}
+	takenBack := float64((k-w.kernel.Ticks())*int64(w.Step)) / 1e9 // by resets
 	for _, e := range w.kernel.Events() {
-		w.events.number(e.Time)
+		w.events.number(e.Time + takenBack)
 		element, from, to := w.view.Handover.Tables.EventNames(e)
 		for _, text := range []string{element, from, to} {
 			w.events.text(text)

@@ -43,6 +43,7 @@ type replay struct {
 	tables  *bench.TableCoder
 	changed int    // number of those changes
 	offered string // change that the next step takes over; "": none
+	stores  bool   // the kernel has room for snapshots
 
 	Replayed
 
@@ -357,7 +358,15 @@ func (r *replay) applyCommand(e *record.Event) error {
 		return difference(e.Tick, e.Text, "tick %d: %q comes after the start of the tick", e.Tick, e.Text)
 	}
 	for i := range list {
+		if list[i].Op == fault.TakeSnapshot && !r.stores {
+			r.kernel.ReserveSnapshots(fault.MaxSnapshots)
+			r.stores = true
+		}
 		r.set.Apply(&list[i])
+		if list[i].Op == fault.Restore && r.set.Obstacle != 0 {
+			return difference(e.Tick, e.Text, "tick %d: %q is refused in the replay: %s", e.Tick, e.Text,
+				r.h.Tables.Describe(kernel.Obstacle(r.set.Obstacle)))
+		}
 	}
 	return nil
 }

@@ -228,6 +228,15 @@ class Bench:
         """Ends faults; "all": all."""
         return self._change("/clear", {"names": list(names)})
 
+    def snapshot(self, name):
+        """Stores the state of the plant. A snapshot of the same name is replaced. Returns the first tick after
+        the state."""
+        return self._change("/snapshot", {"name": name})
+
+    def reset(self, name=None):
+        """Returns the plant to its start, or to the snapshot called name, and returns the first tick from there."""
+        return self._change("/reset", {"name": name} if name else {})
+
     def mark(self, text):
         """Puts a text into the record."""
         return self._change("/mark", {"text": text})

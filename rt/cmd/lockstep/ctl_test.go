@@ -184,6 +184,7 @@ func TestCtlReachesARunThatWasTakenOver(t *testing.T) {
 	s.running()
 	ctl(t, name, "fault", "name=early", "frame=Speeds", "drop")
 	ctl(t, name, "param", "mu_oil=0.12")
+	early := ctl(t, name, "snapshot", "early")
 	watch := begin(t, nil, "ctl", name, "watch", "w1")
 	for !has(watch.out.String(), "w1[rpm]") {
 		time.Sleep(10 * time.Millisecond)
@@ -210,6 +211,12 @@ func TestCtlReachesARunThatWasTakenOver(t *testing.T) {
 	}
 	if out, errors, code := lockstep(t, "ctl", name, "get", "mu_oil"); code != 0 || !has(out, "mu_oil  0.12") {
 		t.Errorf("parameter of the earlier supervisor: code %d, %s%s", code, out, errors)
+	}
+	if a := ctl(t, name, "status"); len(a.Snapshots) != 1 || a.Snapshots[0].Name != "early" || a.Snapshots[0].Tick != early.Tick {
+		t.Errorf("snapshots of the earlier supervisor: %+v", a.Snapshots)
+	}
+	if a := ctl(t, name, "reset", "early"); a.Tick <= late.Tick || a.Carried {
+		t.Errorf("reset to the snapshot of the earlier supervisor: %+v", a)
 	}
 	ctl(t, name, "param", "mu_oil=0.13")
 	if a := ctl(t, name, "param", "mu_oil=0.14"); a.Parameters["mu_oil"] != "0.14" {

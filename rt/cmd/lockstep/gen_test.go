@@ -158,6 +158,24 @@ func TestAGeneratedTargetTicksLikeTheTableKernel(t *testing.T) {
 			t.Errorf("code %d, %d ticks, %s", code, ticks, errors)
 		}
 	})
+	t.Run("and returns to a snapshot, which replays", func(t *testing.T) {
+		rec := filepath.Join(dir, "reset.rec")
+		s := begin(t, nil, "run", file, "-kernel", target, "-record", rec)
+		s.running()
+		name := itoa(s.cmd.Process.Pid)
+		warm := ctl(t, name, "snapshot", "warm")
+		for _, words := range [][]string{{"reset"}, {"reset", "warm"}} {
+			if a := ctl(t, append([]string{name}, words...)...); a.Tick < warm.Tick || a.Carried {
+				t.Errorf("%q: %+v after %+v", words, a, warm)
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+		ctl(t, name, "stop", "wait")
+		s.end()
+		if ticks, _, errors, code := replayed(t, rec); code != 0 || ticks < int(warm.Tick) {
+			t.Errorf("replay: code %d, %d ticks, %s", code, ticks, errors)
+		}
+	})
 	t.Run("and soaks", func(t *testing.T) { soaks(t, file, target) })
 	t.Run("and is built once, and taken over", func(t *testing.T) { takenOver(t, file) })
 	t.Run("and is refused where it does not fit", func(t *testing.T) { refusals(t, file, target) })
@@ -226,16 +244,24 @@ func takenOver(t *testing.T, file string) {
 	if name, _ := filepath.Rel(cache, exe); built[name] == "" || len(tree(t, cache)) != 1 {
 		t.Errorf("%s ticks; of %d files built there are %d", exe, len(built), len(tree(t, cache)))
 	}
+	name := itoa(s.cmd.Process.Pid)
+	warm := ctl(t, name, "snapshot", "warm")
+	if a := ctl(t, name, "reset"); a.Tick < warm.Tick {
+		t.Errorf("reset: %+v after %+v", a, warm)
+	}
 	s.cmd.Process.Kill()
 	s.end()
 	report := filepath.Join(t.TempDir(), "attached.json")
 	again := begin(t, nil, "attach", itoa(pid), "-report", report)
 	again.running()
+	if a := ctl(t, itoa(again.cmd.Process.Pid), "reset", "warm"); a.Tick <= warm.Tick || a.Carried {
+		t.Errorf("reset to the snapshot: %+v", a)
+	}
 	if err := again.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code, r := again.end(), readReport(t, report); code != 0 || r.Kernel != "generated" || r.Ticks == 0 {
-		t.Errorf("code %d, kernel %q, %d ticks, %s", code, r.Kernel, r.Ticks, again.errors.String())
+	if code, r := again.end(), readReport(t, report); code != 0 || r.Kernel != "generated" || r.Ticks == 0 || r.Resets != 2 || r.Allocs != 0 {
+		t.Errorf("code %d, kernel %q, %d ticks, %d resets, %d allocations, %s", code, r.Kernel, r.Ticks, r.Resets, r.Allocs, again.errors.String())
 	}
 }
 

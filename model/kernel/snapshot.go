@@ -1,0 +1,109 @@
+package kernel
+
+// snapshot is a state of the plant that a Sequence can return to.
+type snapshot struct {
+	*Kernel     // the state; it is never stepped
+	tables  int // Sequence.tables of the state; 0: there is no state
+}
+
+// ReserveSnapshots makes room for n snapshots. Before it a Sequence takes none.
+func (s *Sequence) ReserveSnapshots(n int) {
+	s.snapshots = nil
+	for range n {
+		k := New(s.kernels[0].t)
+		k.copyState(s.kernels[0]) // touches the memory now, not in a tick
+		s.snapshots = append(s.snapshots, snapshot{Kernel: k})
+	}
+}
+
+// TakeSnapshot stores the state before the next step in a slot, from 0. It replaces the state there. Without
+// room for the slot it does nothing.
+//
+//go:nosplit
+func (s *Sequence) TakeSnapshot(slot int) {
+	if slot < 0 || slot >= len(s.snapshots) {
+		return
+	}
+	s.snapshots[slot].copyState(s.kernels[s.active])
+	s.snapshots[slot].tables = s.tables
+}
+
+// Restore makes the next step continue from the state in a slot, with the present tables; slot -1 is the
+// start. The time of the plant's own waveforms is part of the state. Whether an input follows u or its own
+// waveform is not: see Drive.
+//
+// Where the tables are those of the state, the steps that follow have the same results, bit for bit, as
+// those that have followed TakeSnapshot. Where the tables have changed since, the state is carried over by
+// name, as in TakeOver; obstacle is the Obstacle for which it cannot be, and then nothing changes.
+//
+//go:nosplit
+func (s *Sequence) Restore(slot int) (obstacle int) {
+	if slot >= len(s.snapshots) || slot >= 0 && s.snapshots[slot].tables == 0 {
+		return int(NoSnapshot)
+	}
+	k := s.kernels[s.active]
+	for i := range s.driven {
+		s.driven[i] = k.Driven(i)
+	}
+	switch {
+	case slot < 0:
+		s.reset(k)
+	case s.snapshots[slot].tables == s.tables:
+		s.restore(k, s.snapshots[slot].Kernel)
+	default:
+		copy(s.lastInputs, k.current[k.places*len(s.driven):])
+		from := s.snapshots[slot].Kernel
+		if o := k.obstacle(from); o != NoObstacle {
+			return int(o)
+		}
+		unconverged := k.unconverged
+		s.takeOver(k, from, s.lastInputs)
+		k.unconverged = unconverged
+	}
+	for i, on := range s.driven {
+		if k.Driven(i) != on {
+			k.Drive(i, on)
+		}
+	}
+	return int(NoObstacle)
+}
+
+// Carries reports whether Restore carries the state in a slot over to other tables.
+//
+//go:nosplit
+func (s *Sequence) Carries(slot int) bool {
+	return slot >= 0 && slot < len(s.snapshots) && s.snapshots[slot].tables != s.tables
+}
+
+// Ticks returns the time of the plant's own waveforms, in periods: that of the steps since its start, less
+// the time that Restore has taken back.
+func (s *Sequence) Ticks() int64 { return s.kernels[s.active].tick }
+
+// restore continues from a state of the same tables. The count of unconverged substeps goes
+// on.
+//
+//go:nosplit
+func (k *Kernel) restore(from *Kernel) {
+	unconverged := k.unconverged
+	k.copyState(from)
+	k.unconverged, k.lockedBase, k.keepsLog = unconverged, -1, false
+	k.selectCombination()
+}
+
+// copyState copies all of from that its next step may read, but for what follows from it and the tables.
+//
+//go:nosplit
+func (k *Kernel) copyState(from *Kernel) {
+	k.copyMotion(from)
+	k.timeTol, k.publishedAt = from.timeTol, from.publishedAt
+	copy(k.published, from.published)
+	k.held.isSet, k.held.until, k.held.tol = from.held.isSet, from.held.until, from.held.tol
+	copy(k.held.move, from.held.move)
+	copy(k.held.torque, from.held.torque)
+	copy(k.held.slope, from.held.slope)
+	copy(k.slip, from.slip)
+	copy(k.limit, from.limit)
+	copy(k.atZero, from.atZero)
+	copy(k.rising, from.rising)
+	copy(k.partition.lastTau, from.partition.lastTau)
+}
