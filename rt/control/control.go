@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -303,6 +304,11 @@ func (c *Server) applyChange(line string) (*Answer, error) {
 	list, err := c.commands.Translate(line)
 	if err != nil {
 		return nil, err
+	}
+	restores := slices.ContainsFunc(list, func(d fault.Command) bool { return d.Op == fault.Restore })
+	if c.standing != nil && restores && c.parameters.changesNext() {
+		*c.commands = before // the change is possible in the state at hand, perhaps in no other
+		return nil, refused{http.StatusConflict, errors.New("reset: a change of parameters takes effect at the next tick: advance first")}
 	}
 	taken, _ := p.Taken() // an earlier supervisor may have posted
 	batch := max(c.batch, taken) + 1

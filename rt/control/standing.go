@@ -137,6 +137,12 @@ func (s *standingPlant) offered(p *rt.StatusBlock) ([]plantfile.Assignment, bool
 	return o.set, true
 }
 
+// changesNext reports whether a change of parameters takes effect at the next tick of a run that stands.
+func (p *parameters) changesNext() bool {
+	_, waits := p.standing.offered(p.Status)
+	return waits
+}
+
 // offerStanding makes a change take effect at the tick after the one at which the run stands. It replaces a
 // change that would take effect at the same tick, whose values it has. A change that the plant cannot take
 // over there is refused: the run must not advance unasked.

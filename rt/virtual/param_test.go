@@ -54,6 +54,7 @@ func TestParametersOfAStandingRunChangeAtItsNextTick(t *testing.T) {
 			{"set clutch1.pressure=3bar", "drives the input"},
 			{"param mu_oil=0.16", "in effect from tick 21, 0.105 s on"},
 			{"param mu_oil=0.3", "0.3 is outside 0.05 to 0.2"},
+			{"reset", "reset: a change of parameters takes effect at the next tick: advance first"},
 			{"status", "param mu_oil          0.16"},
 			{"mark between", "in effect from tick 21"},
 			{"advance 5ms", "advanced to tick 21"},

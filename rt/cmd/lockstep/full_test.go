@@ -41,6 +41,7 @@ func TestFullOutputIsAnErrorOfEveryCommand(t *testing.T) {
 		"export":     {{record, "-o", "/dev/stdout", "-format", "csv"}},
 		"plot":       {{record, "w1"}, {"-h"}},
 		"diff":       {{record, record}, {"-h"}},
+		"view":       {{record}, {"-h"}},
 		"ps":         {{}, {"-json"}},
 		"doctor":     {{"-measure=false"}, {"-json", "-measure=false"}},
 		"gen":        {{"powershift", "-o", filepath.Join(dir, "gen")}},

@@ -30,7 +30,9 @@ func defineView(a *args) func() error {
 			return err
 		}
 		defer s.Close()
-		fmt.Fprintf(plainOut, "record: %s\nCtrl-C ends it\n", s.URL())
+		if _, err := fmt.Fprintf(plainOut, "record: %s\nCtrl-C ends it\n", s.URL()); err != nil {
+			return err
+		}
 		<-supervisor.Signals()
 		return nil
 	}
