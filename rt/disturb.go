@@ -107,7 +107,7 @@ func (l *Loop) noteState(k int64) (outcome uint64) {
 //
 //go:nosplit
 func (l *Loop) watched(i int) uint64 {
-	if i < 0 {
+	if i < 0 || !(l.Y[i] >= 0 && l.Y[i] < 1<<53) { // a plant that is no longer finite counts nothing
 		return 0
 	}
 	return uint64(l.Y[i])
