@@ -147,8 +147,16 @@ func TestRealBusWithoutTheRightsIsRefused(t *testing.T) {
 	defer unix.SchedSetaffinity(0, &before)
 
 	theirs, _ := wire(t)
-	s := begin(t, []*os.File{theirs}, "run", "-bus", "fd:3", "-for", "100ms")
-	code, got := s.end(), s.errors.String()
+	var s *session
+	var code int
+	var got string
+	for begun := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		s = begin(t, []*os.File{theirs}, "run", "-bus", "fd:3", "-for", "100ms")
+		code, got = s.end(), s.errors.String()
+		if !has(got, "held by a loop") || time.Since(begun) > time.Minute { // of a run of another package's test
+			break
+		}
+	}
 	if code != 3 || s.out.Len() != 0 || !has(got, "taskset", "-besteffort") {
 		t.Errorf("code %d, %q; want 3, what is missing and the command that helps", code, got)
 	}
