@@ -14,7 +14,7 @@ func TestCommandGeneratesTheSameBytesAsTheLibrary(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, "lockstep/rt/cmd/lockstep").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, name := range []string{"coupled-clutches", "powershift", "rail17", "abs-bench", "truck"} {
+	for _, name := range []string{"coupled-clutches", "powershift", "rail17", "car-abs", "truck"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "out")
