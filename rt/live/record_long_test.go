@@ -58,6 +58,28 @@ func TestPageOfARecordShowsTheValuesOfTheExport(t *testing.T) {
 	p.await(`Boolean(window.lockstep && document.querySelector("#record input[type=range]") && lockstep.signals.time > 5.9)`)
 	p.await(`document.getElementById("state").textContent === "record"`)
 	p.await(`document.getElementById("alert").textContent.includes("This is a record")`)
+	p.eval(`window.rejected = []; addEventListener("unhandledrejection", (e) => rejected.push(String(e.reason))); 0`)
+	for key, panel := range []string{"plant", "scope", "inputs", "inputs"} { // a record has three panels; key 4 does nothing
+		p.eval(fmt.Sprintf(`document.activeElement.blur(); document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "%d", bubbles: true })); 0`, key+1))
+		if got := p.eval("document.body.dataset.panel"); got != panel {
+			t.Errorf("key %d shows the panel %s, want %s", key+1, got, panel)
+		}
+	}
+	for _, width := range []int{400, 1200, 1600} {
+		p.size(width, 1000, false)
+		for _, tab := range []string{"plant", "scope", "inputs"} {
+			p.eval(fmt.Sprintf(`document.querySelector("#tabs button[data-panel=%s]").click(); 0`, tab))
+			if p.eval(fmt.Sprintf(`String(document.getElementById(%q).offsetHeight > 100)`, tab)) != "true" {
+				t.Errorf("the panel %s is not visible at %d px", tab, width)
+			}
+		}
+		p.await("document.documentElement.scrollWidth <= innerWidth")
+		p.shoot(fmt.Sprintf("record-%d", width))
+	}
+	if n := p.eval(`String([...document.querySelectorAll("main > section")].length) + document.querySelectorAll("#tabs button").length`); n != "33" {
+		t.Errorf("%s panels and tabs, want 3 and 3", n)
+	}
+	failed := `JSON.stringify(performance.getEntriesByType("resource").filter((e) => e.responseStatus >= 400).map((e) => e.name))`
 	shown := 0
 	for _, at := range []string{"0.5", "2.005", "3.21", "5.995"} {
 		p.eval(fmt.Sprintf(`(() => { const s = document.querySelector("#record input[type=number]"); s.value = %s; s.dispatchEvent(new Event("change")); })()`, at))
@@ -90,4 +112,10 @@ func TestPageOfARecordShowsTheValuesOfTheExport(t *testing.T) {
 	p.await("Math.abs(lockstep.signals.time - 1) < 1e-6")
 	p.eval(`document.querySelector("#record button").click(); 0`)
 	p.await("lockstep.signals.time > 1.2 && lockstep.signals.time < 5.9")
+	if got := p.eval(failed); got != "[]" {
+		t.Errorf("the door of a record refuses what its page asks: %s", got)
+	}
+	if got := p.eval("JSON.stringify(rejected)"); got != "[]" {
+		t.Errorf("errors of the page: %s", got)
+	}
 }

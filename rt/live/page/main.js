@@ -50,6 +50,7 @@ function announce(signals) {
   byId("state").className = "pill " + level;
   text(byId("alert"), alert);
   byId("alert").hidden = !alert;
+  byId("alert").classList.toggle("info", Boolean(signals.record) && level !== "bad");
   document.body.classList.toggle("old", Boolean(ended || silent && !signals.record || stream === "disconnected"));
   text(byId("time"), `${signals.time.toFixed(2)} s`);
   const notes = logs.map((b) => ["replay", "replay", `bus ${b.name} plays ${b.interface}: no control unit answers`]);
@@ -87,19 +88,19 @@ async function start() {
   text(byId("bench"), description.bench);
   document.title = description.bench + " – lockstep";
   const signals = new Signals((s, why) => { stream = s; reason = why || ""; });
-  const ofRun = ["parameters", "bus", "scenario", "clock", "runs"]; // a record does not have them
+  const ofRun = ["parameters", "faults", "bus", "scenario", "clock", "runs"]; // a record does not have them
   const shown = panels.filter(([id]) => !(description.record && ofRun.includes(id)));
   for (const panel of panels) if (!shown.includes(panel)) byId(panel[0]).remove();
   byId("tabs").append(...shown.map(([id, title], i) => el("button", { type: "button", "data-panel": id, title: `key ${i + 1}`, onclick: () => show(id) }, title)));
   new PlantPicture(byId("plant"), signals, description, plant);
   const inputs = new Inputs(byId("inputs"), signals, description);
-  active = new Faults(byId("faults"), description);
   const scope = new Scope(byId("scope"), signals, description);
   const listeners = [inputs];
   if (description.record) {
     new RecordBar(document.querySelector("main"), signals, scope, description);
   } else {
     new Parameters(byId("parameters"), description);
+    active = new Faults(byId("faults"), description);
     new Buses(byId("bus"), signals, description, layout);
     logs = layout.buses.filter((b) => b.plays_a_log);
     scenario = new Scenario(byId("scenario"));

@@ -12,8 +12,9 @@ export class Inputs {
     list.sort((a, b) => b.settable - a.settable);
     this.rows = new Map(list.map((s) => [s.name, this.row(s, ports.has(s.name))]));
     this.filter = el("input", { type: "search", placeholder: "filter", "aria-label": "filter inputs", oninput: () => this.show() });
-    const all = el("button", { type: "button", onclick: () => change("release", { names: ["all"] }, "all released") }, "release all");
-    root.append(el("div", { class: "head" }, el("h2", {}, "Inputs"), this.filter, all),
+    const head = el("div", { class: "head" }, el("h2", {}, "Inputs"), this.filter);
+    if (!description.record) head.append(el("button", { type: "button", onclick: () => change("release", { names: ["all"] }, "all released") }, "release all"));
+    root.append(head,
       el("div", { class: "rows" }, ...[...this.rows.values()].map((r) => r.root)));
     signals.want("inputs", list.map((s) => s.name));
     signals.listeners.push(() => { this.fresh = true; });

@@ -92,7 +92,7 @@ export class PlantPicture {
     const graph = grouped ? this.groups() : this.shafts();
     this.edges = graph.edges;
     const across = width < narrow; // the flow runs downwards
-    const lane = across ? 104 : 50;
+    const lane = across ? 104 : 58;
     const size = grouped && across ? list(graph.vertices, graph.edges, graph.root, 16, 12)
       : place(graph.vertices, graph.edges, graph.root, lane, across ? 16 : 36);
     const margin = across ? { x: 10, y: 26 } : { x: 34, y: 40 };
