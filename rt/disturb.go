@@ -14,6 +14,12 @@ type disturbance struct {
 
 	// outputs Watch.Events and Watch.Transitions that Restore commands have taken back
 	events, transitions uint64
+
+	// of the last Restore: its grid point, and those outputs in the state. Y has them after the step only.
+	restored struct {
+		tick                int64
+		events, transitions uint64
+	}
 }
 
 // beginPoint starts grid point k, the next one to be stepped to: it applies commands, starts and
@@ -82,7 +88,7 @@ func (l *Loop) noteState(k int64) (outcome uint64) {
 	slot, m := l.command.Slot, &l.status.mail
 	if l.command.Op == fault.TakeSnapshot {
 		s := &m.snapshots[slot]
-		s.events, s.transitions = l.watched(l.cfg.Watch.Events), l.watched(l.cfg.Watch.Transitions)
+		s.events, s.transitions = l.counted(k)
 		s.tick.Store(uint64(k))
 		return 0
 	}
@@ -91,16 +97,28 @@ func (l *Loop) noteState(k int64) (outcome uint64) {
 	}
 
 	m.resets.Store(m.resets.Load() + 1)
-	l.events += l.watched(l.cfg.Watch.Events)
-	l.transitions += l.watched(l.cfg.Watch.Transitions)
+	events, transitions := l.counted(k)
+	r := &l.restored
+	r.tick, r.events, r.transitions = k, 0, 0
 	if slot >= 0 {
-		l.events -= m.snapshots[slot].events
-		l.transitions -= m.snapshots[slot].transitions
+		r.events, r.transitions = m.snapshots[slot].events, m.snapshots[slot].transitions
 	}
+	l.events += events - r.events
+	l.transitions += transitions - r.transitions
 	if l.faults.Carried {
 		outcome = carriedOver
 	}
 	return outcome
+}
+
+// counted returns the outputs Watch.Events and Watch.Transitions of the state before the step to grid point k.
+//
+//go:nosplit
+func (l *Loop) counted(k int64) (events, transitions uint64) {
+	if r := &l.restored; r.tick == k {
+		return r.events, r.transitions
+	}
+	return l.watched(l.cfg.Watch.Events), l.watched(l.cfg.Watch.Transitions)
 }
 
 // watched returns an output of the plant that counts; -1: there is none.
