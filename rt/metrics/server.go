@@ -18,7 +18,7 @@ import (
 const (
 	maxConnections = 8               // at once; further ones are closed
 	timeout        = 5 * time.Second // longest time to send a request, and to read the answer
-	idleTimeout    = 3 * time.Minute // longest time between two requests of a connection
+	idleTimeout    = 20 * time.Second // longest time between two requests of a connection
 	maxHeader      = 16 << 10        // bytes
 	restTime       = 100 * time.Millisecond
 )
