@@ -16,10 +16,10 @@ import (
 
 // The bounds of the server.
 const (
-	maxConnections = 8               // at once; further ones are closed
-	timeout        = 5 * time.Second // longest time to send a request, and to read the answer
+	maxConnections = 8                // at once; further ones are closed
+	timeout        = 5 * time.Second  // longest time to send a request, and to read the answer
 	idleTimeout    = 20 * time.Second // longest time between two requests of a connection
-	maxHeader      = 16 << 10        // bytes
+	maxHeader      = 16 << 10         // bytes
 	restTime       = 100 * time.Millisecond
 )
 
