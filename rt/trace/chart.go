@@ -23,7 +23,7 @@ func (t *Trace) Window(v View) (*Trace, error) {
 		end++
 	}
 	if first >= end {
-		return nil, fmt.Errorf("%s lasts from %g s to %g s, and has no time between -from and -to", t.File, t.Time[0], t.Time[len(t.Time)-1])
+		return nil, outside(t.File, t.Time[0], t.Time[len(t.Time)-1])
 	}
 	part := &Trace{File: t.File, Time: t.Time[first:end], Gaps: t.Gaps}
 	fits, reason := v.Unit == "", error(nil)

@@ -39,9 +39,12 @@ type Signal struct {
 	Values []float64
 }
 
+// maxValues is how many values Open takes from a record, 1 GiB: a record has no bound.
+var maxValues = 1 << 27
+
 // Open reads the signals whose names match one of the patterns, see path.Match, in their order; all
-// signals if there is no pattern. A pattern that matches no signal is an error.
-func Open(command, file string, patterns ...string) (*Trace, error) {
+// signals if there is no pattern. Of a record it reads the ticks in the times of v only. A pattern that matches no signal is an error.
+func Open(command, file string, v View, patterns ...string) (*Trace, error) {
 	if err := bench.CheckFile(command, file, "record", "inputs", "MDF"); err != nil {
 		return nil, err
 	}
@@ -52,7 +55,7 @@ func Open(command, file string, patterns ...string) (*Trace, error) {
 	t := &Trace{File: file}
 	switch {
 	case record.IsRecord(head):
-		err = t.readRecord(patterns)
+		err = t.readRecord(v, patterns)
 	case bytes.HasPrefix(head, []byte(framelog.MDFMagic)), bytes.HasPrefix(head, []byte(framelog.MDFUnfinished)):
 		err = t.readMDF(patterns)
 	default:
@@ -107,7 +110,7 @@ func choose(file string, names, patterns []string) (columns []int, err error) {
 }
 
 // readRecord reads inputs and outputs of the plant.
-func (t *Trace) readRecord(patterns []string) error {
+func (t *Trace) readRecord(v View, patterns []string) error {
 	r, err := record.Open(t.File)
 	if err != nil {
 		return err
@@ -127,21 +130,33 @@ func (t *Trace) readRecord(patterns []string) error {
 	}
 	t.period = r.Header.Period
 
-	err = record.Walk(r, &collector{t, columns, len(r.Header.Inputs)}, false)
+	c := &collector{Trace: t, view: v, columns: columns, inputs: len(r.Header.Inputs), first: math.NaN()}
+	err = record.Walk(r, c, false)
 	if errors.As(err, &t.Gaps) {
 		err = nil
 	}
-	if err == nil && len(t.Time) == 0 {
+	switch {
+	case err != nil || len(t.Time) > 0:
+	case math.IsNaN(c.first):
 		err = fmt.Errorf("%s holds no tick", t.File)
+	default:
+		err = outside(t.File, c.first, c.last)
 	}
 	return err
+}
+
+// outside is the error of a view without a time of a trace.
+func outside(file string, first, last float64) error {
+	return fmt.Errorf("%s lasts from %g s to %g s, and has no time between -from and -to", file, first, last)
 }
 
 // collector appends the ticks of a record to a trace.
 type collector struct {
 	*Trace
-	columns []int // of the inputs, then of the outputs
-	inputs  int
+	view        View
+	columns     []int // of the inputs, then of the outputs
+	inputs      int
+	first, last float64 // times of all ticks, s; NaN: there is none
 }
 
 // Write implements record.Exporter.
@@ -149,7 +164,17 @@ func (c *collector) Write(e *record.Entry) error {
 	if e.Kind != record.TickEntry {
 		return nil
 	}
-	c.Time = append(c.Time, float64(e.Tick.Index*c.period)/1e9)
+	c.last = float64(e.Tick.Index*c.period) / 1e9
+	if math.IsNaN(c.first) {
+		c.first = c.last
+	}
+	if c.last < c.view.From || c.last > c.view.To {
+		return nil
+	}
+	if len(c.Time)*len(c.columns) >= maxValues {
+		return fmt.Errorf("%s has more than %d values of %d signals up to %g s: take a shorter part with -from and -to", c.File, maxValues, len(c.columns), c.last)
+	}
+	c.Time = append(c.Time, c.last)
 	for i, column := range c.columns {
 		values, k := e.Tick.U, column
 		if column >= c.inputs {

@@ -16,6 +16,9 @@ import (
 	"lockstep/model/units"
 )
 
+// whole is the view of all times.
+var whole = View{To: math.Inf(1)}
+
 func file(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -27,7 +30,7 @@ func file(t *testing.T, name, content string) string {
 
 func open(t *testing.T, content string, patterns ...string) *Trace {
 	t.Helper()
-	r, err := Open("plot", file(t, "run.csv", content), patterns...)
+	r, err := Open("plot", file(t, "run.csv", content), whole, patterns...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +78,12 @@ func TestARecordAndItsExportHaveEqualSignals(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open("diff", name)
+	a, err := Open("diff", name, whole)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, format := range []string{"csv", "mdf4"} {
-		b, err := Open("diff", exported(t, name, format), "p", "w")
+		b, err := Open("diff", exported(t, name, format), whole, "p", "w")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,15 +95,38 @@ func TestARecordAndItsExportHaveEqualSignals(t *testing.T) {
 			t.Errorf("%s: %d common times, %d signals: %v", format, len(c.Times), len(c.Deviations), c.Err())
 		}
 	}
-	if all, err := Open("plot", exported(t, name, "mdf4")); err != nil || len(all.Signals) != 2 {
+	if all, err := Open("plot", exported(t, name, "mdf4"), whole); err != nil || len(all.Signals) != 2 {
 		t.Errorf("the MDF4 file has %d signals, want those of the plant: %v", len(all.Signals), err)
 	}
-	if _, err := Open("plot", exported(t, name, "mdf4"), "q"); err == nil || !strings.Contains(err.Error(), `no signal "q"`) {
+	if _, err := Open("plot", exported(t, name, "mdf4"), whole, "q"); err == nil || !strings.Contains(err.Error(), `no signal "q"`) {
 		t.Errorf("an unknown signal: %v", err)
 	}
 	if got := a.Signals[1]; got.Unit.Spelled != "rpm" || !scalar.EqualWithinRel(got.Values[7], 100*30/math.Pi, 1e-14) {
 		t.Errorf("w at tick 8 is %g %s, want 100 rad/s in rpm", got.Values[7], got.Unit.Spelled)
 	}
+
+	// A part is read alone, and has the values that Window takes from the whole.
+	v := View{From: 0.5, To: 1.25}
+	cutOut, err := a.Window(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part, err := Open("diff", name, v)
+	if err != nil || !slices.Equal(part.Time, cutOut.Time) || !slices.Equal(part.Signals[1].Values, cutOut.Signals[1].Values) || len(part.Time) != 151 {
+		t.Errorf("%d ticks, %v; want those of Window, 151", len(part.Time), err)
+	}
+	if _, err := Open("diff", name, View{From: 5, To: 6}); err == nil || !strings.Contains(err.Error(), "lasts from 0.005 s to 2 s") {
+		t.Errorf("no tick in the view: %v", err)
+	}
+	defer func(n int) { maxValues = n }(maxValues)
+	maxValues = 302 // two signals of 151 ticks
+	if _, err := Open("diff", name, v); err != nil {
+		t.Error(err)
+	}
+	if _, err := Open("diff", name, whole); err == nil || !strings.Contains(err.Error(), "more than 302 values of 2 signals up to 0.76 s") {
+		t.Errorf("more values than allowed: %v", err)
+	}
+	maxValues = math.MaxInt
 
 	// Half of the file: what it lacks is named.
 	content, err := os.ReadFile(name)
@@ -108,7 +134,7 @@ func TestARecordAndItsExportHaveEqualSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	cut := file(t, "cut.rec", string(content[:len(content)-8]))
-	if part, err := Open("plot", cut); err != nil || part.Gaps == nil {
+	if part, err := Open("plot", cut, whole); err != nil || part.Gaps == nil {
 		t.Errorf("a record without its end: gaps %v, error %v", part.Gaps, err)
 	}
 }
@@ -141,7 +167,7 @@ func TestPatternsChooseSignalsInTheirOrder(t *testing.T) {
 	if got := r.Signals[2].Values; !slices.Equal(got, []float64{2, 5}) {
 		t.Errorf("J2.w is %v", got)
 	}
-	_, err := Open("plot", file(t, "run.csv", text), "J1w")
+	_, err := Open("plot", file(t, "run.csv", text), whole, "J1w")
 	if err == nil || !strings.Contains(err.Error(), `no signal "J1w" (did you mean J1.w?)`) {
 		t.Errorf("an unknown signal: %v", err)
 	}
@@ -155,7 +181,7 @@ func TestBadFilesAreNamedWithTheirPosition(t *testing.T) {
 		{"time[s];w[rpm]\n0;1\n", "separated by ';'"},
 		{"time[s],w[rpm]\n", "the file has a header and no row"},
 	} {
-		_, err := Open("plot", file(t, "run.csv", c.text))
+		_, err := Open("plot", file(t, "run.csv", c.text), whole)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.text, err, c.want)
 		}

@@ -55,7 +55,7 @@ type column struct {
 func Open(files []string, v trace.View) (*Door, error) {
 	d := &Door{signals: map[string]column{}}
 	for i, file := range files {
-		run, err := trace.Open("view", file)
+		run, err := trace.Open("view", file, v)
 		if err != nil {
 			return nil, err
 		}

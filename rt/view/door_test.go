@@ -57,7 +57,7 @@ func TestValuesAreThoseOfTheRecords(t *testing.T) {
 		t.Fatalf("%d signals, %+v", len(description.Signals), description.Record)
 	}
 	for i, prefix := range []string{"", second} {
-		run, err := trace.Open("view", files[i])
+		run, err := trace.Open("view", files[i], trace.View{To: math.Inf(1)})
 		if err != nil {
 			t.Fatal(err)
 		}

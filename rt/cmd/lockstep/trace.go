@@ -23,13 +23,13 @@ func definePlot(a *args) func() error {
 	unit := a.String("unit UNIT", "", "unit of all signals that it fits, such as rpm")
 
 	return func() error {
-		t, err := trace.Open("plot", a.operands[0], a.operands[1:]...)
+		v := window()
+		v.Unit = *unit
+		t, err := trace.Open("plot", a.operands[0], v, a.operands[1:]...)
 		if err != nil {
 			return err
 		}
 		warnOfGaps(t)
-		v := window()
-		v.Unit = *unit
 		if t, err = t.Window(v); err != nil {
 			return fmt.Errorf("plot: %w", err)
 		}
@@ -108,7 +108,7 @@ func defineDiff(a *args) func() error {
 	return func() error {
 		var runs [2]*trace.Trace
 		for i, name := range a.operands {
-			t, err := trace.Open("diff", name)
+			t, err := trace.Open("diff", name, window())
 			if err != nil {
 				return err
 			}
