@@ -18,6 +18,7 @@ import (
 
 	"lockstep/model/units"
 	"lockstep/rt"
+	"lockstep/rt/graph"
 	"lockstep/rt/scenario"
 )
 
@@ -161,6 +162,14 @@ func (c *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Errorf("there is no request %.60q%s; /openapi.json describes all", r.URL.Path, units.Meant(r.URL.Path, known))})
 }
 
+func (c *Server) servePlant(http.ResponseWriter, *http.Request) (any, error) {
+	c.plantOnce.Do(func() { c.plant, c.plantErr = graph.Of(c.Handover) })
+	if c.plantErr != nil {
+		return nil, c.plantErr // not a typed nil
+	}
+	return c.plant, nil
+}
+
 // writeAnswer writes an answer, or the refusal for err. The client has writeTimeout to read it.
 func writeAnswer(w http.ResponseWriter, a any, err error) {
 	code := http.StatusOK
@@ -170,10 +179,17 @@ func writeAnswer(w http.ResponseWriter, a any, err error) {
 			code = with.code
 		}
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
+	conn := http.NewResponseController(w)
+	_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	var text bytes.Buffer
+	_ = json.NewEncoder(&text).Encode(a)
+	// The answer is on its way, whole, before the request counts as served: at the end of the run the
+	// connections are closed.
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(text.Len()))
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(a) // fails if the client has gone
+	_, _ = w.Write(text.Bytes()) // fails if the client has gone
+	_ = conn.Flush()
 }
 
 // readRequest reads the body of a request, which the client must send within writeTimeout.

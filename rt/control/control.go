@@ -15,6 +15,7 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
+	"lockstep/rt/graph"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
@@ -34,8 +35,8 @@ type Server struct {
 	streams       *streams
 	streamTimeout time.Duration // longest time that the client of a stream may read nothing
 
-	plantOnce sync.Once // makes plant
-	plant     *Plant    // answer to GET /plant
+	plantOnce sync.Once    // makes plant
+	plant     *graph.Plant // answer to GET /plant
 	plantErr  error
 
 	reportReady    chan struct{} // closed when ended is valid
@@ -305,11 +306,6 @@ func (c *Server) applyChange(line string) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	restores := slices.ContainsFunc(list, func(d fault.Command) bool { return d.Op == fault.Restore })
-	if c.standing != nil && restores && c.parameters.changesNext() {
-		*c.commands = before // the change is possible in the state at hand, perhaps in no other
-		return nil, refused{http.StatusConflict, errors.New("reset: a change of parameters takes effect at the next tick: advance first")}
-	}
 	taken, _ := p.Taken() // an earlier supervisor may have posted
 	batch := max(c.batch, taken) + 1
 	for i := range list {
@@ -318,10 +314,10 @@ func (c *Server) applyChange(line string) (*Answer, error) {
 		}
 	}
 	c.record.KeepLine(batch, line) // before the loop can take the batch
-	if !p.Post(batch, list) {
+	if err := c.post(batch, list); err != nil {
 		c.record.DropLine(batch)
 		*c.commands = before
-		return nil, refused{http.StatusConflict, errors.New("the loop has not taken the last change yet: ask again when it goes on")}
+		return nil, err
 	}
 
 	c.batch = batch
@@ -346,6 +342,32 @@ func (c *Server) applyChange(line string) (*Answer, error) {
 	}
 
 	return a, nil
+}
+
+// post hands a change to the loop.
+func (c *Server) post(batch uint64, list []fault.Command) error {
+	err := error(refused{http.StatusConflict, errors.New("the loop has not taken the last change yet: ask again when it goes on")})
+	post := func() {
+		if c.Status.Post(batch, list) {
+			err = nil
+		}
+	}
+	if c.standing == nil {
+		post()
+		return err
+	}
+	restores := slices.ContainsFunc(list, func(d fault.Command) bool { return d.Op == fault.Restore })
+	stood := c.whenStanding(func(*rt.Loop) {
+		if restores && c.parameters.changesNext() { // possible in the state at hand, perhaps in no other
+			err = refused{http.StatusConflict, errors.New("reset: a change of parameters takes effect at the next tick: advance first")}
+			return
+		}
+		post()
+	})
+	if !stood {
+		return refused{http.StatusConflict, errors.New("the run has ended")}
+	}
+	return err
 }
 
 // awaitEffect waits for the effect of the last change and returns its first tick.

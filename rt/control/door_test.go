@@ -13,6 +13,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -560,4 +561,13 @@ func FuzzAnswer(f *testing.F) {
 			t.Errorf("%q, %v", &text, err)
 		}
 	})
+}
+
+// The run closes the connections when no request is being served any more: by then the answer must have left.
+func TestAnswerIsSentBeforeItsRequestIsServed(t *testing.T) {
+	w := httptest.NewRecorder()
+	writeAnswer(w, &Answer{Tick: 3}, nil)
+	if n := w.Header().Get("Content-Length"); !w.Flushed || w.Body.Len() == 0 || n != strconv.Itoa(w.Body.Len()) {
+		t.Errorf("flushed: %v, Content-Length %s of %d bytes", w.Flushed, n, w.Body.Len())
+	}
 }

@@ -338,6 +338,7 @@ func (c *Server) writeLines(w http.ResponseWriter, r *http.Request, start any, w
 		}
 		if ended && ok {
 			write(StreamEnd{c.ended.Ended, c.ended.Clean, c.ended.Tick, c.ended.Time})
+			_ = conn.Flush() // before the connections are closed
 			return
 		}
 		if !ok || conn.Flush() != nil {

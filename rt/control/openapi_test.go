@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/rt/graph"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
 )
@@ -55,7 +56,7 @@ func readDocument(t *testing.T) *document {
 // schemaTypes are the Go types of the schemas.
 var schemaTypes = []reflect.Type{
 	reflect.TypeFor[Description](), reflect.TypeFor[Signal](), reflect.TypeFor[Text](), reflect.TypeFor[Command](), reflect.TypeFor[Answer](),
-	reflect.TypeFor[Plant](), reflect.TypeFor[PlantNode](), reflect.TypeFor[PlantElement](), reflect.TypeFor[PlantFlange](), reflect.TypeFor[Term](),
+	reflect.TypeFor[graph.Plant](), reflect.TypeFor[graph.PlantNode](), reflect.TypeFor[graph.PlantElement](), reflect.TypeFor[graph.PlantFlange](), reflect.TypeFor[graph.Term](),
 	reflect.TypeFor[FaultState](), reflect.TypeFor[ListedRun](), reflect.TypeFor[Values](), reflect.TypeFor[Value](), reflect.TypeFor[StreamStart](),
 	reflect.TypeFor[StreamSignal](), reflect.TypeFor[Sample](), reflect.TypeFor[StreamEnd](), reflect.TypeFor[SetRequest](), reflect.TypeFor[NamesRequest](),
 	reflect.TypeFor[FaultRequest](), reflect.TypeFor[ParamRequest](), reflect.TypeFor[MarkRequest](), reflect.TypeFor[AdvanceRequest](), reflect.TypeFor[StopRequest](), reflect.TypeFor[Refusal](),

@@ -147,7 +147,8 @@ func (p *parameters) changesNext() bool {
 // change that would take effect at the same tick, whose values it has. A change that the plant cannot take
 // over there is refused: the run must not advance unasked.
 func (p *parameters) offerStanding(c *preparedChange) (tick int64, err error) {
-	stood := p.standing.whenStanding(func(*rt.Loop) {
+	stood := p.standing.whenStanding(func(l *rt.Loop) {
+		l.TakeCommands() // a reset that is posted comes first
 		tick = int64(p.Status.Ticks.Load()) + 1
 		if o := p.standing.plant.Obstacle(c.kernels); o != kernel.NoObstacle {
 			err = refused{http.StatusConflict, fmt.Errorf("param: the change is refused at tick %d: %s: advance the run and ask again",

@@ -12,6 +12,7 @@ import (
 	"lockstep/io/record"
 	"lockstep/rt/bench"
 	"lockstep/rt/control"
+	"lockstep/rt/graph"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
 	"lockstep/rt/trace"
@@ -26,7 +27,7 @@ const second = "2:"
 // Door answers the requests of the page from records. All its requests read.
 type Door struct {
 	description description
-	plant       *control.Plant
+	plant       *graph.Plant
 	runs        []*trace.Trace
 	signals     map[string]column
 	period      float64 // of the grid of the first record, s
@@ -68,7 +69,7 @@ func Open(files []string, v trace.View) (*Door, error) {
 			return nil, fmt.Errorf("view: %s: %w", file, err)
 		}
 		if i == 0 {
-			if d.plant, err = control.DescribePlant(h); err != nil {
+			if d.plant, err = graph.Of(h); err != nil {
 				return nil, fmt.Errorf("view: %s: %w", file, err)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 
 	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/control"
+	"lockstep/rt/graph"
 	"lockstep/rt/trace"
 	"lockstep/rt/virtual"
 )
@@ -98,7 +99,7 @@ func TestARecordCannotBeChanged(t *testing.T) {
 	if ask(t, d, "GET", "/status", &s); s.State != "record" {
 		t.Errorf("the state is %q", s.State)
 	}
-	var p control.Plant
+	var p graph.Plant
 	if ask(t, d, "GET", "/plant", &p); len(p.Elements) == 0 {
 		t.Error("the plant has no elements")
 	}

@@ -1,4 +1,4 @@
-package control
+package graph
 
 import (
 	"math"
@@ -20,7 +20,7 @@ func plantOf(t *testing.T, name string, ticks int) (*Plant, func(terms []Term) f
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := DescribePlant(h)
+	p, err := Of(h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,11 @@
-package control
+// Package graph owns the network of a plant as a picture of it needs it: nodes, elements, and which signals
+// determine their speeds and torques. It draws nothing: the page does.
+package graph
 
 import (
 	"cmp"
 	"maps"
 	"math"
-	"net/http"
 	"slices"
 
 	"lockstep/model/network"
@@ -48,16 +49,8 @@ type Term struct {
 	Rate   bool    `json:"rate,omitempty"` // the rate of change of the signal counts, not its value
 }
 
-func (c *Server) servePlant(http.ResponseWriter, *http.Request) (any, error) {
-	c.plantOnce.Do(func() { c.plant, c.plantErr = DescribePlant(c.Handover) })
-	if c.plantErr != nil {
-		return nil, c.plantErr // not a typed nil
-	}
-	return c.plant, nil
-}
-
-// DescribePlant reads the network of the plant, and finds which speeds and torques the signals determine.
-func DescribePlant(h *bench.Handover) (*Plant, error) {
+// Of reads the network of the plant of a run, and finds which speeds and torques the signals determine.
+func Of(h *bench.Handover) (*Plant, error) {
 	draft, err := h.Bench.ParsePlant()
 	if err != nil {
 		return nil, err
