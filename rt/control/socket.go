@@ -283,7 +283,7 @@ func isUsersDir(dir string) bool {
 func Ask(which string, words []string, o Options) error {
 	list := sockets(controlDirs()...)
 	if !hasOwn(list, which) { // a run with a socket needs nothing else of this host
-		list = append(list, orphans()...)
+		list = withOrphans(list)
 	}
 	return ask(list, which, words, o)
 }

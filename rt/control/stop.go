@@ -30,7 +30,7 @@ func Stop(which string, all, now bool, report func(*Answer)) error {
 	list := sockets(controlDirs()...)
 	defer func() { closeAll(list) }()
 	if own := hasOwn(list, which); all || !own { // a run with a socket needs nothing else of this host
-		list = append(list, orphans()...)
+		list = withOrphans(list)
 	}
 	chosen := slices.DeleteFunc(slices.Clone(list), func(s socket) bool { return s.err != nil })
 	if !all {
@@ -63,6 +63,14 @@ func Stop(which string, all, now bool, report func(*Answer)) error {
 
 	ends.Wait()
 	return errors.Join(errs...)
+}
+
+// withOrphans returns list with the targets that have no supervisor. It connects again: on a busy host the
+// search takes longer than a run waits for a client that asks nothing.
+func withOrphans(list []socket) []socket {
+	lone := orphans()
+	closeAll(list)
+	return append(sockets(controlDirs()...), lone...)
 }
 
 // orphans returns the targets without a supervisor that this user may end.
