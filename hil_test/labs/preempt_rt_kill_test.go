@@ -66,29 +66,41 @@ func targetKilled(t *testing.T, signal syscall.Signal) {
 	}
 }
 
-// targetKilledOverloaded kills five targets while processes of ordinary priority keep all CPUs busy.
+// targetKilledOverloaded kills five targets while processes of ordinary priority keep all CPUs busy, up to
+// three times: the emulator itself stalls for some periods.
 func targetKilledOverloaded(t *testing.T) {
-	var ticks []float64 // from the last grid point to the first safe frame, in periods
-	for range 5 {
-		b := runRT(t)
-		lab.AwaitGuard(t, b.Cmd.Process.Pid)
-		relieve := overload(t)
-		if err := syscall.Kill(b.Target(), syscall.SIGKILL); err != nil {
-			t.Fatal(err)
+	for attempt := 1; ; attempt++ {
+		var ticks []float64 // from the last grid point to the first safe frame, in periods
+		for range 5 {
+			ticks = append(ticks, killOverloaded(t))
 		}
-		b.Wait()
-		relieve()
-		var r lab.Report
-		if err := json.Unmarshal([]byte(lab.ReadTrimmed(t, b.File)), &r); err != nil {
-			t.Fatal(err)
+		slices.Sort(ticks)
+		t.Logf("first safe frames after %.2f periods", ticks)
+		switch {
+		case ticks[0] > 0 && ticks[len(ticks)/2] <= 2:
+			return
+		case !(ticks[0] > 0) || attempt == 3:
+			t.Fatalf("first safe frames after %.2f periods, want a median of at most 2", ticks)
 		}
-		ticks = append(ticks, r.SafeAfter*1e9/float64(r.StepNs))
 	}
-	slices.Sort(ticks)
-	t.Logf("first safe frames after %.2f periods", ticks)
-	if !(ticks[0] > 0 && ticks[1] <= 2) { // the emulator itself stalls for some periods
-		t.Errorf("first safe frames after %.2f periods, want at least two within 2", ticks)
+}
+
+// killOverloaded kills a target on an overloaded host. It returns the time to the first safe frame, in periods.
+func killOverloaded(t *testing.T) float64 {
+	t.Helper()
+	b := runRT(t)
+	lab.AwaitGuard(t, b.Cmd.Process.Pid)
+	relieve := overload(t)
+	if err := syscall.Kill(b.Target(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
 	}
+	b.Wait()
+	relieve()
+	var r lab.Report
+	if err := json.Unmarshal([]byte(lab.ReadTrimmed(t, b.File)), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r.SafeAfter * 1e9 / float64(r.StepNs)
 }
 
 // overload keeps all CPUs busy until the function that it returns is called.
