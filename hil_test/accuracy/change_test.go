@@ -209,7 +209,7 @@ func (c *changeable) checkEnergySteps(t *testing.T) {
 		if !scalar.EqualWithinAbs(now-before, want, 1e-12*size) {
 			t.Fatalf("change %d: the energy jumps by %.12g J from %.12g J, want %.12g J", i, now-before, before, want)
 		}
-		if math.Abs(want) > 1e-9*size {
+		if !scalar.EqualWithinAbs(want, 0, 1e-9*size) {
 			moving++
 		}
 		active = 1 - active

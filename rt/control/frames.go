@@ -165,7 +165,7 @@ type frameStream struct {
 	wake      chan struct{} // holds a token when the queue has frames
 }
 
-// frameKey identifies the frames of which an interval keeps the last.
+// frameKey identifies frames: an interval keeps the last frame of each key.
 type frameKey struct {
 	busMessage
 	id uint32 // of a frame without a message

@@ -1,9 +1,10 @@
 package control
 
 import (
-	"math"
 	"slices"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/io/can"
 	"lockstep/io/sigmap"
@@ -122,7 +123,7 @@ func TestCycleJitterAgeAndLoadAreThoseOfTheFrames(t *testing.T) {
 	}
 	bits := sigmap.Tx{Len: 8}
 	want := 100 * float64(bits.MaxBits()) / 500e3
-	if b := s.traffic.buses[0]; b.rate != 100 || math.Abs(b.load-want) > 1e-9 {
+	if b := s.traffic.buses[0]; b.rate != 100 || !scalar.EqualWithinAbs(b.load, want, 1e-9) {
 		t.Errorf("%g frames per second, load %g, want 100 and %g", b.rate, b.load, want)
 	}
 }

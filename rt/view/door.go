@@ -52,7 +52,8 @@ type column struct {
 	signal *trace.Signal
 }
 
-// Open reads a record, or two of which the page shows the signals together, in a part of their time.
+// Open reads the part of one record, or of two, that lies in the times of v. The page shows the signals of
+// both together.
 func Open(files []string, v trace.View) (*Door, error) {
 	d := &Door{signals: map[string]column{}}
 	for i, file := range files {

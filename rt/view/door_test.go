@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/floats/scalar"
+
 	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/control"
 	"lockstep/rt/graph"
@@ -43,7 +45,7 @@ func ask(t *testing.T, d http.Handler, method, path string, to any) int {
 
 func all() trace.View { return trace.View{To: math.Inf(1)} }
 
-// The values at a time are those that export writes for its tick, of both records.
+// The door of two records answers with the values that export writes for each tick.
 func TestValuesAreThoseOfTheRecords(t *testing.T) {
 	files := []string{simulated(t, time.Second), simulated(t, time.Second/2)}
 	d, err := Open(files, all())
@@ -134,7 +136,7 @@ func TestStreamHasTheWholeRecord(t *testing.T) {
 		if err := lines.Decode(&o); err != nil || o.Tick != tick {
 			t.Fatalf("tick %d: %+v, %v", tick, o, err)
 		}
-		if math.IsNaN(o.Last[0]) || math.Abs(o.Last[1]*30/math.Pi-o.Last[0]) > 1e-9*math.Abs(o.Last[0]) || !math.IsNaN(o.Last[2]) {
+		if !scalar.EqualWithinRel(o.Last[1]*30/math.Pi, o.Last[0], 1e-9) || !math.IsNaN(o.Last[2]) {
 			t.Errorf("tick %d: %v", tick, o.Last)
 		}
 	}
