@@ -5,11 +5,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"lockstep/hil_test/lab"
 )
+
+// engagedGear matches the first shift of the program, to its end. On a slow machine the interpreter
+// starts when the car already coasts; the program then engages the gear for that speed.
+var engagedGear = regexp.MustCompile(`^powershift: \d\.\d\d s: shift \S+ -> (?:2-3-6\n.*gear 2-3-6|2-4-7\n.*gear 2-4-7|2-5-8\n.*gear 2-5-8) engaged`)
 
 // The program is the example of the Python package.
 func TestLabAPythonProgramIsTheControlUnitOnVcan(t *testing.T) {
@@ -41,8 +46,7 @@ func TestLabAPythonProgramIsTheControlUnitOnVcan(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(data, &unit)
 	}
-	if err != nil || unit.Unit != "/usr/bin/python3: on vcan0, signal: terminated" ||
-		!strings.Contains(unit.Output, "shift 1-3-6 -> 2-3-6") || !strings.Contains(unit.Output, "gear 2-3-6 engaged") {
+	if err != nil || unit.Unit != "/usr/bin/python3: on vcan0, signal: terminated" || !engagedGear.MatchString(unit.Output) {
 		t.Errorf("%v: %+v", err, unit)
 	}
 }
