@@ -223,7 +223,8 @@ func listRuns(t *testing.T) (list []ListedRun) {
 }
 
 // AwaitTicks waits until the loop has done n more ticks, counting missed ones, and has begun one
-// more. The loop has then read every frame that was on the bus before.
+// more. The loop has then read every frame that was on the bus before. AwaitTicks also returns when
+// the run ends.
 func (b *Bench) AwaitTicks(n uint64) {
 	b.T.Helper()
 	ticks := func() uint64 {
@@ -238,7 +239,7 @@ func (b *Bench) AwaitTicks(n uint64) {
 
 	for _, n := range []uint64{n, 1} {
 		before := ticks()
-		Await(b.T, fmt.Sprintf("%d ticks more than %d of %s", n, before, b.Name), func() bool { return ticks() >= before+n })
+		Await(b.T, fmt.Sprintf("%d ticks more than %d of %s", n, before, b.Name), func() bool { return b.Ended() || ticks() >= before+n })
 	}
 }
 

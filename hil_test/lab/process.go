@@ -130,6 +130,16 @@ func (p *Process) Signal(s os.Signal) {
 	}
 }
 
+// Ended reports whether the process has ended.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.Done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Wait waits for the end of a process, at most for Timeout, and returns the exit code.
 func (p *Process) Wait() int {
 	p.T.Helper()

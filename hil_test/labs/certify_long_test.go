@@ -15,6 +15,8 @@ import (
 
 	"lockstep/deploy/certify"
 	"lockstep/hil_test/lab"
+	"lockstep/model/plants"
+	"lockstep/rt/report"
 )
 
 // certified runs `lockstep certify` and returns the certificate and its HTML page.
@@ -96,6 +98,46 @@ func TestLabCertificateOnTwoCardsNamesThemAndTheirDriver(t *testing.T) {
 	}
 	fullDisk(t)
 	killedTarget(t)
+}
+
+// The demo's gearbox runs on a grid of 100 us on a CPU of its own, its wake-ups beside those of
+// cyclictest at the same period. An emulator has no meaningful latencies: the test prints the figures,
+// and checks that no grid point is unaccounted for, and that each late tick in the report has a cause.
+func TestLabHundredMicrosecondsAreMeasuredBesideCyclictest(t *testing.T) {
+	if !lab.Inside(t, lab.PreemptRT, "cyclictest") {
+		return
+	}
+	text, err := plants.Read("powershift-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit := strings.NewReplacer("period: 5 ms", "period: 100 us", "overrun: skip 200", "overrun: skip 200000", "# watchdog: 3 s ", "watchdog: 20 s ")
+	file := filepath.Join(t.TempDir(), "bench.yaml")
+	if err := os.WriteFile(file, []byte(edit.Replace(string(text))), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c, _ := certified(t, file, "-for", "20s", "-bus", "can0", "-unitbus", "can1")
+	r := c.Run
+	if r.StepNs != 100_000 || r.BestEffort || c.Box.Isolated != lab.IsolatedCPU {
+		t.Errorf("period %d ns, best effort %t (%q), isolated CPUs %s", r.StepNs, r.BestEffort, r.BestEffortWhy, c.Box.Isolated)
+	}
+	if ref := c.Reference; ref == nil || ref.Loop == nil || ref.Cyclictest == nil || ref.Cyclictest.Samples < 1000 {
+		t.Errorf("reference measurement by cyclictest: %+v", c.Reference)
+	}
+	if r.Ticks+r.Missed < 150_000 {
+		t.Errorf("%d ticks and %d missed of 100 us in 20 s", r.Ticks, r.Missed)
+	}
+	lost := uint64(0)
+	for _, e := range r.Ledger {
+		lost += uint64(e.Lost)
+		if e.Phase == "" || len(e.IRQs) == 0 || e.Spent == (report.Phases{}) {
+			t.Errorf("a late tick without a cause: %+v", e)
+		}
+	}
+	if all := r.LedgerLost == 0 && len(r.Ledger) < 1000; lost > r.Missed || all && lost != r.Missed {
+		t.Errorf("the ledger has %d missed ticks in %d entries, the report %d; %d entries lost", lost, len(r.Ledger), r.Missed, r.LedgerLost)
+	}
+	t.Logf("%d ticks, %d missed, %d late; wake-up %+v, tick %+v", r.Ticks, r.Missed, r.LateTicks, r.Late, r.Tick)
 }
 
 func fullDisk(t *testing.T) {

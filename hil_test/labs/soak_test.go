@@ -123,8 +123,11 @@ func (v *verdict) failed(t *testing.T, lostByCard int) (list []string) {
 // before is no error here: the verdict shows it.
 func pauseTarget(b *lab.Bench, d time.Duration) {
 	b.T.Helper()
-	pid := lab.Child(b.T, b.Cmd.Process.Pid, "lockstep-target")
 	b.AwaitTicks(400)
+	pid := lab.TargetOf(b.T, b.Cmd.Process.Pid)
+	if pid == 0 {
+		return
+	}
 	err := syscall.Kill(pid, syscall.SIGSTOP)
 	time.Sleep(d)
 	if err = errors.Join(err, syscall.Kill(pid, syscall.SIGCONT)); err != nil && !errors.Is(err, syscall.ESRCH) {
