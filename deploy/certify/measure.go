@@ -220,6 +220,9 @@ func (s *session) runTurns(ctx context.Context) {
 
 		err := s.reference.Turn(ctx, time.Duration(until-sched.Now())-max(margin, half/20), start, &s.status.Late)
 		if ctx.Err() != nil {
+			if s.rounds == 0 {
+				failed = append(failed, errors.New("the run ended first"))
+			}
 			return
 		}
 		if err == nil {

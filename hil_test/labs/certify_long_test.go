@@ -5,6 +5,7 @@ package labs
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"lockstep/deploy/certify"
+	wakeup "lockstep/deploy/latency"
 	"lockstep/hil_test/lab"
 	"lockstep/model/plants"
 	"lockstep/rt/report"
@@ -107,11 +109,12 @@ func TestLabHundredMicrosecondsAreMeasuredBesideCyclictest(t *testing.T) {
 	if !lab.Inside(t, lab.PreemptRT, "cyclictest") {
 		return
 	}
+	latencyBesideCyclictest(t, "100us")
 	text, err := plants.Read("powershift-bench")
 	if err != nil {
 		t.Fatal(err)
 	}
-	edit := strings.NewReplacer("period: 5 ms", "period: 100 us", "overrun: skip 200", "overrun: skip 200000", "# watchdog: 3 s ", "watchdog: 20 s ")
+	edit := strings.NewReplacer("period: 5 ms", "period: 100 us", "overrun: skip 200", "overrun: skip 1000", "# watchdog: 3 s ", "watchdog: 20 s ")
 	file := filepath.Join(t.TempDir(), "bench.yaml")
 	if err := os.WriteFile(file, []byte(edit.Replace(string(text))), 0o666); err != nil {
 		t.Fatal(err)
@@ -121,8 +124,8 @@ func TestLabHundredMicrosecondsAreMeasuredBesideCyclictest(t *testing.T) {
 	if r.StepNs != 100_000 || r.BestEffort || c.Box.Isolated != lab.IsolatedCPU {
 		t.Errorf("period %d ns, best effort %t (%q), isolated CPUs %s", r.StepNs, r.BestEffort, r.BestEffortWhy, c.Box.Isolated)
 	}
-	if ref := c.Reference; ref == nil || ref.Loop == nil || ref.Cyclictest == nil || ref.Cyclictest.Samples < 1000 {
-		t.Errorf("reference measurement by cyclictest: %+v", c.Reference)
+	if ref := c.Reference; ref == nil || ref.Cyclictest == nil { // an emulated CPU may have no time left for it
+		checkReasons(t, c, "cyclictest: ")
 	}
 	if r.Ticks+r.Missed < 150_000 {
 		t.Errorf("%d ticks and %d missed of 100 us in 20 s", r.Ticks, r.Missed)
@@ -138,6 +141,29 @@ func TestLabHundredMicrosecondsAreMeasuredBesideCyclictest(t *testing.T) {
 		t.Errorf("the ledger has %d missed ticks in %d entries, the report %d; %d entries lost", lost, len(r.Ledger), r.Missed, r.LedgerLost)
 	}
 	t.Logf("%d ticks, %d missed, %d late; wake-up %+v, tick %+v", r.Ticks, r.Missed, r.LateTicks, r.Late, r.Tick)
+}
+
+// latencyBesideCyclictest measures the tickers of the loop and cyclictest at a period.
+func latencyBesideCyclictest(t *testing.T, period string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "latency.json")
+	p := lab.Start(t, lab.Command(t), "latency", "-period", period, "-for", "5s", "-load=false", "-report", file)
+	if code := p.WaitFor(3 * lab.Timeout); code != 0 {
+		t.Fatalf("exit %d: %s", code, &p.Err)
+	}
+	var r struct {
+		CPU        int
+		Tickers    map[string]wakeup.Figures
+		Cyclictest *wakeup.Figures
+	}
+	if err := json.Unmarshal([]byte(lab.ReadTrimmed(t, file)), &r); err != nil {
+		t.Fatal(err)
+	}
+	ours := r.Tickers["timerfd"]
+	if r.Cyclictest == nil || r.Cyclictest.Samples < 1000 || ours.Samples < 1000 || ours.RatioP99 == nil || !(*ours.RatioP99 > 0) {
+		t.Errorf("on CPU %d cyclictest %+v, timerfd %+v; want 1000 wake-ups of each", r.CPU, r.Cyclictest, ours)
+	}
+	t.Logf("%s", &p.Out)
 }
 
 func fullDisk(t *testing.T) {
