@@ -21,7 +21,7 @@ func TestLastLineSummarisesTheUnit(t *testing.T) {
 	want := Counts{Cycles: 1, Missed: 2, Dropped: 3, Received: 4, Malformed: 6, Lost: 7}
 	for name, rest := range map[string]string{
 		"powershift": "",
-		"truck":      "; 0 shifts, gear 0",
+		"truck":      "; 0 shifts, gear N",
 		"abs":        "; 0 stops, cycles in control of [FL FR RL RR]: [0 0 0 0]",
 		"wsp":        "; 0 stops, axles 1 to 4 released [0 0 0 0] times",
 	} {

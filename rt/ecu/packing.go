@@ -64,3 +64,12 @@ func (r *rollingCounter) countMissing(counter uint8) (n int64) {
 	r.begun, r.next = true, counter+1
 	return n
 }
+
+// countMissingOf15 is countMissing for a counter from 0 to 14, as in AUTOSAR's E2E profile 1.
+func (r *rollingCounter) countMissingOf15(counter uint8) (n int64) {
+	if r.begun {
+		n = int64(counter+15-r.next) % 15
+	}
+	r.begun, r.next = true, (counter+1)%15
+	return n
+}

@@ -7,8 +7,9 @@
 // the host; the caller of a Stepped gives it the instants.
 //
 // Reading order: run.go (Run, law), session.go (common part and counts of all units; Stepped),
-// powershift.go (a gearbox), truck.go (SAE J1939), brake.go with abs.go and wsp.go (brakes and their
-// sensors), settings.go (parameters of a unit), open.go (its bus), packing.go (bits of frames).
+// powershift.go (a gearbox), fourspeed.go (another) with truck.go (SAE J1939) and automatic.go (E2E),
+// brake.go with abs.go and wsp.go (brakes and their sensors), settings.go (parameters of a unit), open.go
+// (its bus), packing.go (bits of frames).
 package ecu
 
 import (
@@ -46,6 +47,7 @@ func unitTypes() []unitType {
 	return []unitType{
 		{"powershift", cycle, []uint32{idSpeeds, idStatus}, "Speeds (0x200)", newPowershift},
 		{"truck", cycle, truckIdentifiers(), "ShaftSpeeds (0CFF0180)", newTruck},
+		{"automatic", cycle, []uint32{idShaftSpeeds, idPedals}, "ShaftSpeeds (0x210)", newAutomatic},
 		{"abs", brakeCycle, absWiring.identifiers(), "WheelSpeeds (0x1A0)", newAbs},
 		{"wsp", brakeCycle, wspWiring.identifiers(), "AxleSpeeds (0x1A8)", newWsp},
 	}

@@ -90,7 +90,7 @@ type Counts struct {
 	Missed    int64 // cycles missed while the unit was awake
 	Dropped   int64 // frames that the bus did not take
 	Received  int64 `json:"Heard"` // frames received with an identifier of the unit
-	Malformed int64 // packets that are no CAN frame, and frames of a wrong length
+	Malformed int64 // packets that are no CAN frame, and frames of a wrong length or checksum
 	Lost      int64 // frames missing by their counters, modulo 16
 }
 

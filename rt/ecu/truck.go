@@ -9,24 +9,9 @@ import (
 	"github.com/brutella/can"
 )
 
-// Gears of the truck's gearbox, as in truck.yaml.
-var (
-	truckRatio = [5]float64{1: 2.86, 2: 1.62, 3: 1, 4: 0.72} // input over output speed
-
-	// Pressures of C1, C2, C3, C4, C5, RC, bar.
-	truckPressures = [5][6]float64{{}, {8, 0, 0, 0, 18, 0}, {8, 0, 0, 9, 18, 0}, {8, 0, 9, 9, 0, 0}, {0, 6, 9, 9, 0, 0}}
-)
-
-// Times and torques of a shift, from its start.
 const (
-	truckFill        = 0.5 // time at which the on-coming clutch has its pressure, s
-	truckHold        = 0.1 // time at which the pressure of the off-going clutch starts to fall, s
-	truckRelease     = 0.3 // time at which the off-going clutch is open, s
-	truckReduced     = 40  // engine torque limit in TSC1, %
-	truckReduceTime  = 0.1 // time in which the torque is reduced, s
-	truckRestoreTime = 0.2 // time in which the torque is restored, s
-	truckDwell       = 1.0 // longest wait until the slip vanishes, and shortest time between two shifts, s
-	truckSlip        = 2.0 // slip below which the new gear is engaged, rad/s
+	truckReduced    = 40  // engine torque limit in TSC1 during an upshift, %
+	truckReduceTime = 0.1 // time in which the torque is reduced, s
 
 	truckClaim = 250 * time.Millisecond // time from the address claim to the first frame
 )
@@ -40,21 +25,14 @@ const truckName = 3<<40 | 3333
 // gear that TC1 requests. During an upshift, TSC1 limits the engine torque. After a second without
 // ShaftSpeeds the unit sleeps again.
 type truck struct {
-	*session // mute while another node has the address
+	fourSpeed // its session is mute while another node has the address
 
 	// Speeds of the output shaft for an upshift, above, and for a downshift, below, by gear, rad/s.
 	up, down [5]float64
 
-	in, out float64 // speeds of input and output shaft, rad/s
 	fresh   bool    // speeds newer than the last cycle
 	highest int     // highest gear that TC1 allows
 	brake   float64 // brake pedal, %
-
-	gear, from int     // gear and previous gear; they differ during a shift
-	began      float64 // start of the shift, s
-	engaged    float64 // time at which the slip had vanished, s; NaN before
-	readings   int     // consecutive readings without slip
-	shifts     int     // number of shifts
 
 	shafts rollingCounter // counter of ShaftSpeeds
 }
@@ -62,9 +40,9 @@ type truck struct {
 func newTruck(s *session) law {
 	s.delay = truckClaim
 	return &truck{
-		session: s,
-		up:      [5]float64{1: 45, 2: 80, 3: 120, 4: math.Inf(1)},
-		down:    [5]float64{1: math.Inf(-1), 2: 22, 3: 45, 4: 80},
+		fourSpeed: fourSpeed{session: s},
+		up:        [5]float64{1: 45, 2: 80, 3: 120, 4: math.Inf(1)},
+		down:      [5]float64{1: math.Inf(-1), 2: 22, 3: 45, 4: 80},
 	}
 }
 
@@ -86,8 +64,6 @@ func truckIdentifiers() []uint32 {
 	}
 	return list
 }
-
-func (s *truck) summary() string { return fmt.Sprintf("; %d shifts, gear %d", s.shifts, s.gear) }
 
 // receive handles a received frame.
 func (s *truck) receive(f *can.Frame, now time.Time) {
@@ -138,11 +114,12 @@ func (s *truck) measure(f *can.Frame, now time.Time) {
 
 // begin starts a drive in the gear that fits the speed.
 func (s *truck) begin() {
-	s.gear, s.engaged, s.mute, s.highest = 1, 0, false, 4
-	for s.gear < 4 && s.out > s.up[s.gear] {
-		s.gear++
+	s.mute, s.highest = false, 4
+	gear := 1
+	for gear < 4 && s.out > s.up[gear] {
+		gear++
 	}
-	s.from = s.gear
+	s.hold(gear)
 	fmt.Fprintf(s.log, "truck: 0.00 s: gear %d, address 3 claimed\n", s.gear)
 	_ = s.claim()
 }
@@ -187,14 +164,11 @@ func (s *truck) step(t, _ float64) []can.Frame {
 	return list
 }
 
-// busy reports whether a shift is under way.
-func (s *truck) busy() bool { return s.gear != s.from }
-
 // decide starts the next shift when it is due.
 func (s *truck) decide(t float64) {
 	to := s.gear
 	switch {
-	case s.busy() || t < s.began+truckDwell:
+	case !s.settled(t):
 	case s.out < s.down[s.gear] || s.gear > s.highest:
 		to--
 	case s.gear < s.highest && s.out > s.up[s.gear] && s.brake == 0:
@@ -202,42 +176,8 @@ func (s *truck) decide(t float64) {
 	}
 
 	if to != s.gear && to >= 1 {
-		fmt.Fprintf(s.log, "truck: %.2f s: shift %d -> %d\n", t, s.gear, to)
-		s.from, s.gear, s.began, s.engaged, s.readings = s.gear, to, t, math.NaN(), 0
-		s.shifts++
+		s.shift(t, to)
 	}
-}
-
-// watch ends a shift when the slip has vanished for three readings or truckDwell is over, the pressures
-// have their values and the engine torque is restored.
-func (s *truck) watch(t float64) {
-	if !s.busy() {
-		return
-	}
-	if math.IsNaN(s.engaged) {
-		if s.readings++; math.Abs(s.slip()) > truckSlip {
-			s.readings = 0
-		}
-		if s.readings >= 3 || t >= s.began+truckDwell {
-			s.engaged = t
-		}
-	}
-
-	if t >= s.began+truckFill && t >= s.engaged+truckRestoreTime {
-		fmt.Fprintf(s.log, "truck: %.2f s: gear %d engaged, ratio %.2f\n", t, s.gear, s.ratio())
-		s.from = s.gear
-	}
-}
-
-// slip returns the speed of the input shaft above that of the gear, rad/s.
-func (s *truck) slip() float64 { return s.in - truckRatio[s.gear]*s.out }
-
-// ratio returns the measured ratio of the shafts; at rest, that of the gear.
-func (s *truck) ratio() float64 {
-	if s.out < 1 {
-		return truckRatio[s.gear]
-	}
-	return s.in / s.out
 }
 
 // torque returns the torque limit of TSC1, %: during an upshift, it is lowered and restored in ramps.
@@ -247,27 +187,9 @@ func (s *truck) torque(t float64) (limit bool, percent float64) {
 	}
 	percent = 100 - (100-truckReduced)*min(1, (t-s.began)/truckReduceTime)
 	if !math.IsNaN(s.engaged) {
-		percent += (100 - percent) * min(1, (t-s.engaged)/truckRestoreTime)
+		percent += (100 - percent) * min(1, (t-s.engaged)/restoreTime)
 	}
 	return true, percent
-}
-
-// pressures returns the pressures of the clutches, bar.
-func (s *truck) pressures(t float64) (bar [6]float64) {
-	since := t - s.began
-	for i := range bar {
-		off, on := truckPressures[s.from][i], truckPressures[s.gear][i]
-		switch {
-		case !s.busy() || off == on:
-			bar[i] = on
-		case on > off:
-			bar[i] = off + (on-off)*min(1, since/truckFill)
-		default:
-			bar[i] = off + (on-off)*min(max((since-truckHold)/(truckRelease-truckHold), 0), 1)
-		}
-	}
-
-	return bar
 }
 
 // etc1 packs electronic transmission controller 1: shaft speeds and whether a shift is under way.

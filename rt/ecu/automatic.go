@@ -1,0 +1,171 @@
+package ecu
+
+import (
+	"math"
+	"time"
+
+	"github.com/brutella/can"
+)
+
+// Identifiers of the frames, as in automatic.dbc. They are the data identifiers of the protection, too.
+const (
+	idClutchPressures = 0x120
+	idShaftSpeeds     = 0x210
+	idPedals          = 0x211
+)
+
+// Positions of the gear lever in Pedals.
+const (
+	leverP = iota
+	leverR
+	leverN
+	leverD
+)
+
+const (
+	automaticSpeed = 0.25 * rpm // rad/s per bit of ShaftSpeeds
+	automaticBar   = 0.1        // bar per bit of ClutchPressures
+	automaticPedal = 0.004      // share of the accelerator per bit of Pedals
+
+	standstill   = 5   // output speed below which the unit engages a gear of the other direction, rad/s
+	lightPedal   = 0.2 // accelerator up to which shifts come at the speeds of light load
+	fullPedal    = 0.9 // accelerator from which on they come at those of full load
+	downOverUp   = 0.6 // speed of a downshift over that of the upshift between the same gears
+	protectedCRC = 0x1D
+)
+
+// automatic is the transmission control unit of the car with an automatic gearbox. It sleeps until it
+// receives ShaftSpeeds (0x210), and then sends ClutchPressures (0x120) every 10 ms. It follows the lever;
+// in D it shifts by the speed of the output shaft and the accelerator: a full accelerator shifts up late
+// and down early. All its frames are protected by AUTOSAR's E2E profile 1A; a frame with a wrong checksum
+// counts as malformed and is not used. After a second without ShaftSpeeds the unit sleeps again.
+type automatic struct {
+	fourSpeed
+
+	// speeds of the output shaft for an upshift at light and at full load, by gear, rad/s
+	light, full [4]float64
+
+	fresh          bool           // speeds newer than the last cycle
+	lever          int            // position of the lever
+	accelerator    float64        // 0 to 1
+	shafts, pedals rollingCounter // counters of ShaftSpeeds and Pedals
+}
+
+func newAutomatic(s *session) law {
+	return &automatic{
+		fourSpeed: fourSpeed{session: s},
+		light:     [4]float64{1: 40, 2: 85, 3: 140},
+		full:      [4]float64{1: 205, 2: 370, 3: 600},
+	}
+}
+
+func (s *automatic) parameters() (list []Parameter) {
+	for gear, name := range [4]string{1: "up_1", 2: "up_2", 3: "up_3"} {
+		if gear > 0 {
+			list = append(list, Parameter{name + "_light", "rad/s", 0, 1e4, &s.light[gear]}, Parameter{name + "_full", "rad/s", 0, 1e4, &s.full[gear]})
+		}
+	}
+	return list
+}
+
+// receive handles a received frame.
+func (s *automatic) receive(f *can.Frame, now time.Time) {
+	if !s.countFrame(f) {
+		return
+	}
+	if crc1A(f) != f.Data[0] {
+		s.counts.Malformed++
+		return
+	}
+	counter := f.Data[1] & 15
+	switch f.ID {
+	case idPedals:
+		s.counts.Lost += s.pedals.countMissingOf15(counter)
+		s.lever, s.accelerator = int(bits(f, 12, 4)), float64(bits(f, 16, 8))*automaticPedal
+	case idShaftSpeeds:
+		s.counts.Lost += s.shafts.countMissingOf15(counter)
+		s.in, s.out = float64(signed(f, 16, 16))*automaticSpeed, float64(signed(f, 32, 16))*automaticSpeed
+		s.fresh = true
+		if s.wake(now) {
+			s.hold(neutral)
+		}
+	}
+}
+
+// step runs one cycle of 10 ms.
+func (s *automatic) step(t, _ float64) []can.Frame {
+	if s.fresh {
+		s.decide(t)
+		s.watch(t)
+	}
+	s.fresh = false
+	return []can.Frame{s.clutchPressures(t)}
+}
+
+// decide starts the next shift when it is due.
+func (s *automatic) decide(t float64) {
+	to := s.gear
+	stopped := math.Abs(s.out) < standstill
+	forward := s.gear >= 1 && s.gear <= 4
+	switch {
+	case s.lever == leverD && forward:
+		if s.settled(t) {
+			to = s.scheduled()
+		}
+	case s.lever == leverD && (stopped || s.out > 0):
+		for to = 1; to < 4 && s.out > s.up(to); {
+			to++
+		}
+	case s.lever == leverR && (stopped || s.out < 0):
+		to = reverse
+	case s.lever != leverD || !forward:
+		to = neutral
+	}
+
+	if to != s.gear {
+		s.shift(t, to)
+	}
+}
+
+// scheduled returns the gear for the speed and the accelerator: the present one or a neighbour.
+func (s *automatic) scheduled() int {
+	switch {
+	case s.gear < 4 && s.out > s.up(s.gear):
+		return s.gear + 1
+	case s.gear > 1 && s.out < downOverUp*s.up(s.gear-1):
+		return s.gear - 1
+	}
+	return s.gear
+}
+
+// up returns the speed of the output shaft for the upshift from a gear, rad/s.
+func (s *automatic) up(gear int) float64 {
+	load := min(max((s.accelerator-lightPedal)/(fullPedal-lightPedal), 0), 1)
+	return s.light[gear] + load*(s.full[gear]-s.light[gear])
+}
+
+// clutchPressures packs the gear and the pressures of C1 to C5 and RC.
+func (s *automatic) clutchPressures(t float64) can.Frame {
+	var g payload
+	g.setBits(8, 4, uint64((s.counts.Cycles-1)%15))
+	g.setBits(12, 4, uint64(s.gear))
+	for i, p := range s.pressures(t) {
+		g.setValue(16+8*i, 8, p, automaticBar, 0)
+	}
+	f := g.frame(idClutchPressures)
+	f.Data[0] = crc1A(&f)
+	return f
+}
+
+// crc1A returns the checksum of AUTOSAR's E2E profile 1A over the identifier and the bytes behind the
+// checksum: CRC-8 with the polynomial of SAE J1850, without initial value and final inversion.
+func crc1A(f *can.Frame) (crc uint8) {
+	for _, b := range append([]byte{byte(f.ID), byte(f.ID >> 8)}, f.Data[1:8]...) {
+		crc ^= b
+		for range 8 {
+			carry := crc >> 7
+			crc = crc<<1 ^ carry*protectedCRC
+		}
+	}
+	return crc
+}

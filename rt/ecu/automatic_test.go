@@ -1,0 +1,138 @@
+package ecu
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brutella/can"
+)
+
+// automaticRig is the unit of the automatic gearbox with speeds and pedals set by the test.
+type automaticRig struct {
+	t       *testing.T
+	u       *Stepped
+	line    *sent
+	log     bytes.Buffer
+	k       int
+	damaged bool // the checksums of the frames to the unit are wrong
+}
+
+func newAutomaticRig(t *testing.T) *automaticRig {
+	t.Helper()
+	g := &automaticRig{t: t, line: &sent{t: t}}
+	u, err := NewStepped("automatic", g.line, &g.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.u = u
+	return g
+}
+
+// protectedFrame packs a frame with the checksum and the counter of profile 1A.
+func (g *automaticRig) protectedFrame(id uint32, data uint64) can.Frame {
+	f := can.Frame{ID: id, Length: 8}
+	binary.LittleEndian.PutUint64(f.Data[:], data|uint64((g.k-1)%15)<<8)
+	if f.Data[0] = crc1A(&f); g.damaged {
+		f.Data[0] ^= 1
+	}
+	return f
+}
+
+// drive steps the unit for a while, with the input shaft at the ratio of a gear.
+func (g *automaticRig) drive(seconds float64, lever int, accelerator, out, ratio float64) {
+	g.t.Helper()
+	word := func(w float64) uint64 { return uint64(uint16(int16(math.Round(w / automaticSpeed)))) }
+	for range int(math.Round(seconds * 100)) {
+		g.k++
+		g.line.now = time.Duration(g.k) * 10 * time.Millisecond
+		for _, f := range []can.Frame{
+			g.protectedFrame(idPedals, uint64(lever)<<12|uint64(math.Round(accelerator/automaticPedal))<<16),
+			g.protectedFrame(idShaftSpeeds, word(out*ratio)<<16|word(out)<<32),
+		} {
+			g.u.Receive(pack(g.t, f), g.line.now-1)
+		}
+		if err := g.u.Tick(g.line.now); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+}
+
+// shifts returns the shifts in the log: "N1 12 21".
+func (g *automaticRig) shifts() string {
+	var list []string
+	for _, line := range strings.Split(g.log.String(), "\n") {
+		if _, names, ok := strings.Cut(line, ": shift "); ok {
+			list = append(list, strings.Replace(names, " -> ", "", 1))
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+func TestAutomaticShiftsLaterUnderLoad(t *testing.T) {
+	for _, c := range []struct {
+		accelerator, out float64
+		want             string
+	}{
+		{0.1, 38, "N1"}, {0.1, 42, "N1 12"}, {0.1, 90, "N1 12 23"}, {0.1, 150, "N1 12 23 34"},
+		{1, 150, "N1"}, {1, 210, "N1 12"}, {1, 380, "N1 12 23"},
+	} {
+		g := newAutomaticRig(t)
+		g.drive(2, leverD, c.accelerator, 0, 1)
+		g.drive(8, leverD, c.accelerator, c.out, 1)
+		if got := g.shifts(); got != c.want {
+			t.Errorf("accelerator %g, output shaft %g rad/s: shifts %q, want %q", c.accelerator, c.out, got, c.want)
+		}
+	}
+}
+
+func TestAutomaticKickdownShiftsDown(t *testing.T) {
+	g := newAutomaticRig(t)
+	g.drive(2, leverD, 0.1, 0, 1)
+	g.drive(6, leverD, 0.1, 200, 0.72)
+	before := g.shifts()
+	g.drive(6, leverD, 1, 200, 1.62)
+	if got := g.shifts(); before != "N1 12 23 34" || got != "N1 12 23 34 43 32" {
+		t.Errorf("shifts %q, after a kick-down %q", before, got)
+	}
+}
+
+func TestAutomaticFollowsTheLever(t *testing.T) {
+	g := newAutomaticRig(t)
+	g.drive(1, leverP, 0, 0, 1)
+	g.drive(2, leverR, 0, 0, 1)
+	g.drive(2, leverD, 0, -20, -2) // rolls backwards: no forward gear
+	g.drive(2, leverD, 0, 0, 1)
+	g.drive(2, leverR, 0, 30, 2.86) // rolls forwards: no reverse
+	g.drive(2, leverN, 0, 0, 1)
+	if got, want := g.shifts(), "NR RN N1 1N"; got != want {
+		t.Errorf("shifts %q, want %q", got, want)
+	}
+}
+
+func TestAutomaticUsesNoFrameWithAWrongChecksum(t *testing.T) {
+	g := newAutomaticRig(t)
+	g.drive(2, leverD, 0, 0, 1)
+	g.damaged = true
+	g.drive(0.5, leverR, 0, 0, 1)
+	if got := g.shifts(); got != "N1" {
+		t.Errorf("shifts %q, want the lever of damaged frames ignored", got)
+	}
+	g.drive(2, leverD, 0, 0, 1)
+	if !strings.Contains(g.log.String(), "no ShaftSpeeds (0x210) for 1s") {
+		t.Errorf("the unit does not sleep without valid frames:\n%s", &g.log)
+	}
+	if last := g.u.Close(); !strings.Contains(last, "500 malformed") {
+		t.Errorf("%q; want the 500 damaged frames", last)
+	}
+}
+
+// The example of AUTOSAR's E2E profile 1 specification: data identifier 0x123, data 0, counter 0.
+func TestAutomaticChecksumIsThatOfTheSpecification(t *testing.T) {
+	if crc := crc1A(&can.Frame{ID: 0x123, Length: 8}); crc != 0xCC {
+		t.Errorf("checksum %#02x, want 0xCC", crc)
+	}
+}
