@@ -16,6 +16,7 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/check"
 	"lockstep/rt/host"
+	"lockstep/rt/progress"
 	"lockstep/rt/report"
 	"lockstep/rt/soak"
 	"lockstep/rt/supervisor"
@@ -30,6 +31,8 @@ type Measurement struct {
 	Choose bench.Chooser                                                // chooser of Request.Kernel
 	Out    *os.File
 	Begin  func() // called before the run takes over the signals
+
+	Progress *progress.Line // of what comes before the run; nil: none
 }
 
 // session is a running measurement.
@@ -53,15 +56,18 @@ type session struct {
 // that broke a policy or failed a criterion. The certificate is nil if the run did not start.
 func (o Measurement) Measure() (*Certificate, error) {
 	s := &session{Measurement: o, c: &Certificate{Format: 1, Request: o.Request}}
+	defer o.Progress.End()
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
+	o.Progress.Begin(progress.Work{What: "examining the host"})
 	if err := s.examineHost(); err != nil {
 		return nil, err
 	}
+	o.Progress.End()
 	fmt.Fprint(o.Out, "measuring the worst tick of the plant before the run\n")
 	var err error
-	if s.c.Worst, err = check.MeasureWorstTick(s.plan); err != nil {
+	if s.c.Worst, err = check.MeasureWorstTick(s.plan, o.Progress); err != nil {
 		return nil, err
 	}
 	s.reference = &latency.Reference{
@@ -80,6 +86,7 @@ func (s *session) prepare() (err error) {
 	if err = s.bench.SetBuses(s.Bus); err != nil {
 		return err
 	}
+	s.bench.Progress = s.Progress.Prepare(s.Bench)
 	if s.plan, err = bench.Prepare(s.bench); err != nil {
 		return err
 	}

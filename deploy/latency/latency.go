@@ -253,7 +253,7 @@ func (s *session) runTurn(m *method, round int, loaded bool) {
 	}
 	length := time.Duration(weight * float64(s.turnLength))
 	if s.Progress != nil {
-		s.Progress(fmt.Sprintf("round %d of %d, %s: %s, %v to go",
+		s.Progress(fmt.Sprintf("round %d of %d, %s: %s, %v left",
 			round+1, s.rounds, stateNames[loaded], m.name, s.left.Round(time.Second)))
 	}
 

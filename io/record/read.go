@@ -11,11 +11,13 @@ import (
 
 // Reader reads a record from its beginning.
 type Reader struct {
-	Header Header
+	Header   Header
+	Progress func(read, size int64) // called with the bytes read, of size, once per chunk; nil: not called
 
 	name   string
 	file   io.ReaderAt
 	closer io.Closer // file to close; nil: the caller owns the file
+	size   int64     // of the file when it was opened, bytes; 0: not known
 
 	handover int64 // offset of the chunk after the header
 	tables   int64 // offset of the last chunk of tables; 0: none yet
@@ -45,6 +47,7 @@ func Open(path string) (*Reader, error) {
 	}
 
 	r.closer = f
+	r.size = f.Size()
 	return r, nil
 }
 
@@ -162,6 +165,9 @@ func (r *Reader) nextChunk() (lost *Event, err error) {
 		r.tables = r.at
 	}
 	r.at, r.number = c.next, r.number+1
+	if r.Progress != nil {
+		r.Progress(min(r.at, r.size), r.size)
+	}
 	switch c.kind {
 	case endChunk:
 		r.ended = true

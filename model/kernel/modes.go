@@ -61,6 +61,9 @@ func (t *Tables) buildModes(sys *model.System, opt Options) {
 	default:
 		for i := range t.Modes {
 			t.discretise(&t.Modes[i], stored)
+			if opt.Progress != nil {
+				opt.Progress(i+1, len(t.Modes))
+			}
 		}
 	}
 }

@@ -57,6 +57,8 @@ type Options struct {
 	Memory   int           // bytes of precomputed lock sets, 0: 64 MiB; beyond it lock sets are factorised in the tick
 	Stepping Stepping      // "" selects by cost
 	LagBound time.Duration // lag above which a tick of Papers passes its first event; 0: 3 periods
+
+	Progress func(done, total int) // called with the number of lock sets prepared, of total; nil: not called
 }
 
 // Tables is a plant on a grid, made by Prepare: plain data that never changes and can be sent to

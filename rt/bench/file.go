@@ -65,6 +65,9 @@ type Bench struct {
 	// attach and replay use the same content.
 	Files map[string]FileContent
 
+	// Progress is called while the plant is prepared, with the number of lock sets done, of total; nil: not called.
+	Progress func(done, total int)
+
 	text  []byte           // content of the bench file
 	dir   string           // folder searched first for plant and databases; "" for an embedded bench
 	draft *plantfile.Draft // plant set by SetPlant; nil: read from its file

@@ -187,7 +187,7 @@ func (b *Bench) prepareTables(draft *plantfile.Draft) (sys *model.System, driven
 	if driven, err = b.drivenInputs(sys); err != nil {
 		return nil, nil, nil, err
 	}
-	opt := kernel.Options{Period: time.Duration(b.PeriodNs), Driven: driven, Scheme: kernel.Scheme(b.Scheme)}
+	opt := kernel.Options{Period: time.Duration(b.PeriodNs), Driven: driven, Scheme: kernel.Scheme(b.Scheme), Progress: b.Progress}
 	opt.Places, opt.Ramped = b.changesInside(sys)
 	if t, err = kernel.Prepare(sys, opt); err != nil {
 		err = b.Errorf(b.Plant, "%w", err)

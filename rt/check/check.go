@@ -11,6 +11,7 @@ import (
 	"lockstep/model/plantfile"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/progress"
 	"lockstep/rt/scenario"
 	"lockstep/sched"
 )
@@ -27,6 +28,7 @@ type Check struct {
 	Set      []plantfile.Assignment // values of the plant's parameters that replace those of its file
 	Start    []plantfile.Assignment // start presets of the plant
 	Warn     func(text string)      // receiver of warnings, one line each
+	Progress *progress.Line         // cleared when File returns; nil: none
 }
 
 // File checks a plant, bench or database; name is a file or an embedded file.
@@ -35,6 +37,7 @@ func (c *Check) File(name string) error {
 	if c.Scenario != "" {
 		command, wanted = "check -scenario", wanted[:2]
 	}
+	defer c.Progress.End()
 	file, data, kind, err := bench.ReadKind(command, name, wanted...)
 	switch {
 	case err != nil:
@@ -54,8 +57,9 @@ func (c *Check) File(name string) error {
 		return err
 	}
 	p, err := newCheckedPlant(file, plant, kernel.Options{
-		Period: c.Step, Scheme: kernel.Scheme(c.Scheme), Form: kernel.Form(c.Form),
+		Period: c.Step, Scheme: kernel.Scheme(c.Scheme), Form: kernel.Form(c.Form), Progress: c.Progress.Prepare(name),
 	})
+	c.Progress.End()
 	if err != nil {
 		return err
 	}
@@ -118,7 +122,7 @@ func (c *Check) bench(name string) error {
 	if err != nil {
 		return err
 	}
-	b.Set, b.StartSet = c.Set, c.Start
+	b.Set, b.StartSet, b.Progress = c.Set, c.Start, c.Progress.Prepare(name)
 	h, err := bench.Prepare(b)
 	if err != nil {
 		return err
@@ -134,6 +138,7 @@ func (c *Check) bench(name string) error {
 	if err != nil {
 		return err
 	}
+	c.Progress.End()
 	fmt.Fprintf(c.Out, "%s: bench %s, plant %s, a tick every %g ms, scheme %s, overrun %s\n",
 		b.File, b.Name, b.Plant.Text, float64(b.PeriodNs)/1e6, b.Scheme, b.Overrun)
 	fmt.Fprintf(c.Out, "  timer        %s, %s\n", b.Timer, threadText(h.Thread))

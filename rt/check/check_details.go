@@ -191,7 +191,7 @@ func (p *checkedPlant) stepWorks(step time.Duration) bool {
 		return false
 	}
 	other := checkedPlant{file: p.file, sys: p.sys, tables: tables}
-	list, err := other.exercises()
+	list, err := other.exercises(nil)
 	if err != nil {
 		return false
 	}

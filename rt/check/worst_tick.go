@@ -13,6 +13,7 @@ import (
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/rt/bench"
+	"lockstep/rt/progress"
 	"lockstep/sched"
 )
 
@@ -30,6 +31,9 @@ type exercise struct {
 	fault       string    // name of a state that became non-finite; "": all states stayed finite
 	limitNs     int64     // limit of the processor time of all passes, ns
 	unconverged uint64    // substeps of all passes in which laws did not converge
+
+	line         *progress.Line // nil: none
+	passesBefore int64          // passes of the exercises before, at most
 }
 
 // tickPreparer prepares tick i of an exercise: it sets u and may call Reset of the kernel.
@@ -51,17 +55,20 @@ const (
 // worstTick measures the ticks of the plant under all exercises, and writes the worst tick
 // with its share of the period.
 func (c *Check) worstTick(p *checkedPlant) error {
-	list, err := p.exercises()
+	list, err := p.exercises(c.Progress)
 	if err != nil {
 		return err
 	}
+	defer c.Progress.End()
 	fmt.Fprintf(c.Out, "  measured on this host, fastest of up to %d passes for each tick, at most %v per exercise:\n",
 		mostPasses, time.Duration(longest))
 	most := int64(0)
 	for _, e := range list {
 		e.run()
-		fmt.Fprintf(c.Out, "    %-26s %6d ticks %2d times p50 %6.1f  worst %6.1f us\n",
-			e.Name, e.Ticks, e.Times, float64(e.P50)/1e3, float64(e.WorstNs)/1e3)
+		c.Progress.Print(func() {
+			fmt.Fprintf(c.Out, "    %-26s %6d ticks %2d times p50 %6.1f  worst %6.1f us\n",
+				e.Name, e.Ticks, e.Times, float64(e.P50)/1e3, float64(e.WorstNs)/1e3)
+		})
 		most = max(most, e.mostNs)
 		if e.fault != "" {
 			c.warn("%s: under %s the state %s is no longer finite", p.file, e.Name, e.fault)
@@ -72,6 +79,7 @@ func (c *Check) worstTick(p *checkedPlant) error {
 		}
 	}
 
+	c.Progress.End()
 	w := p.worst(list)
 	fmt.Fprintf(c.Out, "    worst tick %.1f us, %.3g %% of %v (%s); with interference from this machine up to %.1f us\n",
 		float64(w.WorstNs)/1e3, w.Share*100, p.period(), w.Under, float64(most)/1e3)
@@ -86,12 +94,13 @@ func (c *Check) worstTick(p *checkedPlant) error {
 }
 
 // exercises returns the exercises of a plant: with its own input waveforms, and with worst-case
-// commands. Inputs of a bench that no bus drives keep their own waveforms.
-func (p *checkedPlant) exercises() ([]*exercise, error) {
+// commands. Inputs of a bench that no bus drives keep their own waveforms. The exercises begin their progress.
+func (p *checkedPlant) exercises(line *progress.Line) (list []*exercise, err error) {
 	own, driven := p.tables, p.tables
 	again := func(which []bool) (*kernel.Tables, error) {
 		t, err := kernel.Prepare(p.sys, kernel.Options{
 			Period: p.period(), Driven: which, Scheme: own.Scheme, Form: own.Form, Places: own.Places, Ramped: own.Ramped,
+			Progress: line.Prepare("the exercises of " + p.file),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.file, err)
@@ -99,7 +108,6 @@ func (p *checkedPlant) exercises() ([]*exercise, error) {
 		return t, nil
 	}
 
-	var err error
 	switch isDriven := func(s kernel.Signal) bool { return s.Input >= 0 }; {
 	case len(own.Inputs) == 0:
 	case slices.ContainsFunc(own.Signals, isDriven):
@@ -112,7 +120,8 @@ func (p *checkedPlant) exercises() ([]*exercise, error) {
 		return nil, err
 	}
 	length := int(bench.OwnLength(p.sys, nil, p.period()) / p.period())
-	list := []*exercise{newExercise("own input waveforms", own, min(max(length, leastTicks), passTicks), nil)}
+	defer func() { beginExercises(list, line) }()
+	list = []*exercise{newExercise("own input waveforms", own, min(max(length, leastTicks), passTicks), nil)}
 	if len(driven.Inputs) == 0 {
 		return list, nil
 	}
@@ -229,8 +238,18 @@ func (r *ranges) lockSetsFromRest(driven *kernel.Tables) *exercise {
 		})
 }
 
+// beginExercises begins the progress of exercises. Their passes are counted, at most mostPasses of each.
+func beginExercises(list []*exercise, line *progress.Line) {
+	line.Begin(progress.Work{Total: int64(len(list) * mostPasses), Unit: "exercises", Scale: 1. / mostPasses, Digits: 1})
+	for i, e := range list {
+		e.line, e.passesBefore = line, int64(i*mostPasses)
+	}
+}
+
 // run runs the passes.
 func (e *exercise) run() {
+	e.line.Note(e.Name)
+	defer func() { e.line.Set(e.passesBefore + mostPasses) }()
 	t := e.tables
 	k := kernel.New(t)
 	e.costNs, e.locks = make([]int64, e.Ticks), make([]lockSet, e.Ticks)
@@ -247,6 +266,7 @@ func (e *exercise) run() {
 		} else {
 			stable = 0
 		}
+		e.line.Set(e.passesBefore + int64(e.Times))
 	}
 
 	e.unconverged = k.Unconverged()

@@ -8,6 +8,7 @@ import (
 
 	"lockstep/model/kernel"
 	"lockstep/rt/bench"
+	"lockstep/rt/progress"
 )
 
 // lockSet is a set of locked friction elements. For a plant with more than 64 elements only
@@ -81,13 +82,14 @@ type LockCost struct {
 const maxLockSets = 1024
 
 // MeasureWorstTick measures the worst tick of the plant and the cost by lock set, as
-// `lockstep check` does: with the table kernel, on the CPU of the caller.
-func MeasureWorstTick(h *bench.Handover) (*WorstCase, error) {
+// `lockstep check` does: with the table kernel, on the CPU of the caller. line shows the progress; nil: none.
+func MeasureWorstTick(h *bench.Handover, line *progress.Line) (*WorstCase, error) {
+	defer line.End()
 	p, err := newCheckedBench(h)
 	if err != nil {
 		return nil, err
 	}
-	list, err := p.exercises()
+	list, err := p.exercises(line)
 	if err != nil {
 		return nil, err
 	}

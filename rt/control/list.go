@@ -67,20 +67,34 @@ func List() []ListedRun {
 	}
 	holders := host.Holders()
 	for _, t := range findTargets(holders) {
-		if t.err != nil || known(t.pid) {
-			continue
+		if t.err == nil && !known(t.pid) {
+			list = addTarget(list, &t, holders)
 		}
-		v := t.listedRun(holders)
-		if t.isOrphan() {
-			v.Supervisor, v.Hint = 0, fmt.Sprintf("no supervisor: lockstep attach %d", t.pid)
-		}
-		list = append(list, *v)
 	}
 
 	list = append(list, foreignRuns(holders, known)...)
 	slices.SortStableFunc(list, func(a, b ListedRun) int {
 		return cmp.Or(cmp.Compare(a.Bench, b.Bench), a.Since.Compare(b.Since), cmp.Compare(a.Target, b.Target))
 	})
+	return list
+}
+
+// addTarget adds the run of a target that no supervisor has named. A supervisor that gives no answer, as when its
+// door is full, is listed already: then the run takes its row.
+func addTarget(list []ListedRun, t *targetProcess, holders []host.Holder) []ListedRun {
+	v := t.listedRun(holders)
+	if t.isOrphan() {
+		v.Supervisor, v.Hint = 0, fmt.Sprintf("no supervisor: lockstep attach %d", t.pid)
+		return append(list, *v)
+	}
+	i := slices.IndexFunc(list, func(o ListedRun) bool {
+		return o.unknown && o.Supervisor == v.Supervisor && host.OwnerOf(o.Supervisor) == t.uid
+	})
+	if i < 0 {
+		return append(list, *v)
+	}
+	v.State += "; its supervisor " + list[i].State
+	list[i] = *v
 	return list
 }
 

@@ -25,6 +25,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
+	"lockstep/rt/progress"
 )
 
 // Request describes what to generate.
@@ -41,6 +42,8 @@ type Request struct {
 	Changes int           // instants of a step at which commands may change; 0: only its start
 	Factor  bool          // factorise lock sets in the tick, even if their matrices fit in memory
 	Package string        // name of the package; "": that of the plant or bench
+
+	Progress *progress.Line // nil: none
 }
 
 // command returns the request as a command line, for the marker of each file. It omits the folder,
@@ -95,6 +98,7 @@ const plantStep = 5 * time.Millisecond
 // Run generates, writes the files, and reports to out.
 func (r Request) Run(out io.Writer) error {
 	begun := time.Now()
+	defer r.Progress.End()
 	if err := r.check(); err != nil {
 		return err
 	}
@@ -112,6 +116,7 @@ func (r Request) Run(out io.Writer) error {
 	if err := f.write(files); err != nil {
 		return err
 	}
+	r.Progress.End()
 	total := 0
 	for _, text := range files {
 		total += len(text)
@@ -255,7 +260,9 @@ func (r *Request) bench() (*bench.Bench, *bench.Handover, error) {
 		}
 	}
 
+	b.Progress = r.Progress.Prepare(r.Bench)
 	h, err := bench.Prepare(b)
+	r.Progress.Begin(progress.Work{What: "writing the sources"})
 	return b, h, err
 }
 
@@ -280,7 +287,9 @@ func (r *Request) job() (codegen.Job, error) {
 	if r.Changes != 0 {
 		opt.Places, opt.Ramped = r.Changes, slices.Repeat([]bool{true}, len(sys.Inputs))
 	}
+	opt.Progress = r.Progress.Prepare(r.Plant)
 	t, err := kernel.Prepare(sys, opt)
+	r.Progress.Begin(progress.Work{What: "writing the sources"})
 	if err != nil {
 		return codegen.Job{}, fmt.Errorf("gen: %s: %w", r.Plant, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/control"
 	"lockstep/rt/host"
+	"lockstep/rt/progress"
 	"lockstep/rt/report"
 	"lockstep/rt/supervisor"
 	"lockstep/sched"
@@ -87,7 +88,9 @@ func (k *series) prepare() error {
 	if err := k.bench.SetBuses(k.Options.Bus); err != nil {
 		return err
 	}
+	k.bench.Progress = k.Options.Progress.Prepare(k.bench.Name)
 	h, err := bench.Prepare(k.bench)
+	k.Options.Progress.End()
 	if err != nil {
 		return err
 	}
@@ -236,6 +239,7 @@ func (k *series) runSegment() error {
 	k.begun++
 	options := k.Options
 	options.Report, options.Plan = "", l.plan
+	options.Whole, options.Before = k.Options.For, time.Duration(k.state.Totals.Asked*k.period)
 	options.For, options.Record = time.Duration(l.ticks*k.period), k.recordOf(&l)
 
 	o := k.observe(k.bench, options, &l)
@@ -305,9 +309,9 @@ func (k *series) addSegment(o *observation, v *report.Report) {
 	if err := v.Soak.Failed(); err != nil {
 		result, why = "BROKEN", "; "+firstLine(err)
 	}
-	k.printf("leg %d, %s: %s; %d ticks, missed %d, worst wake-up %.3f ms, frames %d out, %d in; %v left%s\n", l.number, l.kind, result,
+	k.printf("leg %d, %s: %s; %d ticks, missed %d, worst wake-up %.3f ms, frames %d out, %d in; %s left%s\n", l.number, l.kind, result,
 		v.Ticks, v.Missed, float64(v.Late.Max)/1e6, v.TxFrames, v.RxFrames,
-		max(0, time.Duration(k.left()*k.period)).Round(time.Second), why)
+		progress.Text(time.Duration(k.left()*k.period)), why)
 	k.pruneRecords(v)
 }
 

@@ -136,7 +136,7 @@ func (r *Session) overBudget() ([]sched.Missing, error) {
 	if budget == 0 {
 		return nil, nil
 	}
-	worst, err := check.MeasureWorstTick(r.Handover)
+	worst, err := check.MeasureWorstTick(r.Handover, r.Options.Progress)
 	if err != nil || worst.WorstNs <= int64(budget) {
 		return nil, err
 	}

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"lockstep/io/inputfile"
 	"lockstep/rt/bench"
 	"lockstep/rt/metrics"
@@ -17,10 +15,11 @@ func (r *Session) openMetrics() {
 	if r.Bench.Metrics == "" {
 		return
 	}
+	disk := metrics.NewDisk(filepath.Dir(r.Options.Record))
 	var err error
 	r.metrics, err = metrics.Open(r.Bench.Metrics, &metrics.Run{
 		View: r.View, BestEffort: len(r.missing) > 0, Previous: r.previous,
-		Buses: r.states.figures, Record: r.recordFigures, Ended: r.ended.Load,
+		Buses: r.states.figures, Record: func() *metrics.Record { return r.recordFigures(disk) }, Ended: r.ended.Load,
 	})
 	if err != nil {
 		r.head += err.Error() + "\n"
@@ -29,16 +28,13 @@ func (r *Session) openMetrics() {
 	r.head += "metrics: " + r.metrics.URL() + "\n"
 }
 
-// recordFigures returns the state of the record; nil if the run writes none.
-func (r *Session) recordFigures() *metrics.Record {
+// recordFigures returns the state of the record on disk; nil if the run writes none.
+func (r *Session) recordFigures(disk *metrics.Disk) *metrics.Record {
 	if r.Options.Record == "" {
 		return nil
 	}
 	v := &metrics.Record{Incomplete: r.record.Failed() || r.Status.LostEntries() > 0}
-	var disk unix.Statfs_t
-	if unix.Statfs(filepath.Dir(r.Options.Record), &disk) == nil {
-		v.Free = disk.Bavail * uint64(disk.Bsize)
-	}
+	v.Free, _ = disk.Free()
 	return v
 }
 

@@ -20,6 +20,7 @@ import (
 	"lockstep/rt/host"
 	"lockstep/rt/live"
 	"lockstep/rt/metrics"
+	"lockstep/rt/progress"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
@@ -43,6 +44,11 @@ type Options struct {
 	KeepPage   bool          // of Attach: the page is that of the earlier supervisor, if it had one
 	Out        *os.File      // output of the status line and the text report
 	Every      time.Duration // interval of status lines if Out is no terminal; 0: one second
+	Whole      time.Duration // length of all runs of a soak; 0: this run is alone
+	Before     time.Duration // simulated time of the runs of the soak before this one
+
+	Progress *progress.Line // of the preparation; nil: none
+
 	Choose     bench.Chooser // chooses the executable of the target; nil: this one, with the table kernel
 
 	// Priority runs the virtual control unit at the lowest real-time priority, so that load on
@@ -234,9 +240,12 @@ func (r *Session) Prepare() (err error) {
 	if err := r.Bench.SetBuses(r.Options.Bus); err != nil {
 		return err
 	}
+	defer r.Options.Progress.End()
+	r.Bench.Progress = r.Options.Progress.Prepare(r.Bench.Name)
 	if r.Handover, err = bench.Prepare(r.Bench); err != nil {
 		return err
 	}
+	r.Options.Progress.End()
 	if err := r.Bench.CheckEnds(); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
+	"lockstep/rt/progress"
 	"lockstep/rt/report"
 	"lockstep/sched"
 )
@@ -166,6 +167,7 @@ const columns = 79
 // Parts of the line, in their order from left to right.
 const (
 	timePart = iota
+	leftPart
 	effortPart
 	missedPart
 	problemPart
@@ -182,7 +184,7 @@ const (
 func (s *status) line(width int) string {
 	var list [partCount]string
 	all, line := s.parts(), ""
-	for _, i := range []int{timePart, effortPart, missedPart, latencyPart, problemPart, shownPart, speedPart, clutchPart, ratioPart} {
+	for _, i := range []int{timePart, effortPart, missedPart, latencyPart, problemPart, leftPart, shownPart, speedPart, clutchPart, ratioPart} {
 		list[i] = all[i]
 		longer := joinParts(list[:])
 		if excess := utf8.RuneCountInString(longer) - width; excess > 0 {
@@ -223,6 +225,8 @@ func (s *status) parts() (list [partCount]string) {
 		list[timePart] = "waiting for the first tick"
 	}
 
+	list[leftPart] = s.left(time.Duration(p.SimNs.Load()))
+
 	if len(s.r.missing) > 0 || s.r.loop.migrated.Load() {
 		list[effortPart] = "best effort"
 	}
@@ -238,6 +242,23 @@ func (s *status) parts() (list [partCount]string) {
 	list[clutchPart], list[ratioPart] = s.lockedClutches(), s.ratio()
 	list[speedPart], list[shownPart], list[latencyPart] = s.speeds(), s.shownText(math.MaxInt), latencyText(&p.Late)
 	return list
+}
+
+// shortest is the shortest run whose status line shows the time left.
+const shortest = time.Minute
+
+// left returns the time left of a run with an end; of a soak also how much of the whole is done.
+func (s *status) left(done time.Duration) string {
+	o := &s.r.Options
+	if o.Whole > 0 {
+		done += o.Before
+		return fmt.Sprintf("soak %s of %s, %s left", progress.Text(done), progress.Text(o.Whole), progress.Text(o.Whole-done))
+	}
+	length := time.Duration(s.r.Handover.Loop.Ticks * s.r.Handover.Tables.PeriodNs)
+	if length < shortest {
+		return ""
+	}
+	return progress.Text(length-done) + " left"
 }
 
 // problem describes the most important present fault, in at most 60 columns; "" if there is none.

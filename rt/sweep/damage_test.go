@@ -120,7 +120,7 @@ func TestFileThatChangesBeforeItsShardRunsIsRefused(t *testing.T) {
 	if err := os.WriteFile(plant, []byte(strings.Replace(rotor, "mu: 0.5", "mu: 0.4", 1)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&Run{Sweep: s, Shard: Shard{0, 1, ""}, Dir: t.TempDir(), Workers: 1, Progress: io.Discard}).Do(); !errors.Is(err, ErrChanged) {
+	if _, err := (&Run{Sweep: s, Shard: Shard{0, 1, ""}, Dir: t.TempDir(), Workers: 1, Notes: io.Discard}).Do(); !errors.Is(err, ErrChanged) {
 		t.Error(err)
 	}
 	if again := load(t, file); again.Hash == s.Hash {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lockstep/rt/host"
+	"lockstep/rt/progress"
 )
 
 // Run runs one shard of a sweep.
@@ -21,8 +22,8 @@ type Run struct {
 	Shard    Shard
 	Dir      string           // folder of the shard's file
 	Workers  int              // concurrent simulations, >= 1
-	Progress io.Writer        // destination of progress lines
-	Terminal bool             // Progress is a terminal: progress is one line
+	Notes    io.Writer        // destination of notes for people
+	Progress *progress.Line   // nil: none
 	Stop     <-chan os.Signal // a signal ends the run; finished cases stay in the journal
 
 	path    string // path of the file without its ending
@@ -119,9 +120,9 @@ func (r *Run) readFinished() *Outcome {
 	return o
 }
 
-// printf prints a line of progress.
+// printf prints a note.
 func (r *Run) printf(format string, args ...any) {
-	fmt.Fprintf(r.Progress, r.Name+": "+format, args...)
+	fmt.Fprintf(r.Notes, r.Name+": "+format, args...)
 }
 
 // resume reads the finished cases from the journal.
@@ -153,6 +154,8 @@ func (r *Run) addRow(row Row) {
 
 // work runs the unfinished cases.
 func (r *Run) work() error {
+	r.Progress.Begin(progress.Work{Total: r.Shard.cases(r.Cases), Done: int64(r.resumed), Unit: "cases"})
+	defer r.Progress.End()
 	var todo []int64
 	for block := range r.Shard.cases(r.Cases) {
 		number := r.Shard.number(block)
@@ -196,33 +199,18 @@ func (r *Run) work() error {
 	return r.collect(rows, &stop)
 }
 
-// Time between two displays of progress.
-const (
-	terminalInterval = 200 * time.Millisecond // in a line of a terminal
-	logInterval      = 10 * time.Second       // in lines of a log
-)
-
 // collect writes rows into the journal until the channel is closed. A signal or a failed write
 // stops the workers.
 func (r *Run) collect(rows <-chan Row, stop *atomic.Bool) (err error) {
-	clock := time.NewTicker(logInterval)
-	if r.Terminal {
-		clock.Reset(terminalInterval)
-	}
-	defer clock.Stop()
 	for {
 		select {
 		case row, ok := <-rows:
 			if !ok {
-				if r.Terminal {
-					r.show()
-					fmt.Fprintln(r.Progress)
-				}
-
 				return err
 			}
 
 			r.addRow(row)
+			r.showRows()
 			if err == nil {
 				if err = r.journal.add(row); err != nil {
 					stop.Store(true)
@@ -234,26 +222,16 @@ func (r *Run) collect(rows <-chan Row, stop *atomic.Bool) (err error) {
 			if err == nil {
 				err = &host.Exit{Code: 1, Err: fmt.Errorf("sweep: stopped by %v; run the same command again to continue", s)}
 			}
-		case <-clock.C:
-			r.show()
 		}
 	}
 }
 
-// show prints the progress.
-func (r *Run) show() {
-	all, spent := r.Shard.cases(r.Cases), time.Since(r.begun).Seconds()
-	rate := float64(len(r.rows)-r.resumed) / spent
-	left := "?"
-	if rate > 0 {
-		left = time.Duration(float64(all-int64(len(r.rows)))/rate*1e9 + 0.5e9).Truncate(time.Second).String()
+// showRows counts the finished cases in the progress line.
+func (r *Run) showRows() {
+	r.Progress.Set(int64(len(r.rows)))
+	if r.failed > 0 {
+		r.Progress.Note(fmt.Sprintf("%d failed", r.failed))
 	}
-	begin, end := "", "\n"
-	if r.Terminal {
-		begin, end = "\r", "\x1b[K"
-	}
-	fmt.Fprintf(r.Progress, "%s%s: %d of %d cases, %.3g per second, %s left, %d failed%s",
-		begin, r.Name, len(r.rows), all, rate, left, r.failed, end)
 }
 
 // finish writes the file of the shard.

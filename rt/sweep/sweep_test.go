@@ -60,7 +60,7 @@ func load(t testing.TB, file string) *Sweep {
 // do runs a shard.
 func do(t testing.TB, s *Sweep, dir string, workers int, p Shard) *Outcome {
 	t.Helper()
-	o, err := (&Run{Sweep: s, Shard: p, Dir: dir, Workers: workers, Progress: io.Discard}).Do()
+	o, err := (&Run{Sweep: s, Shard: p, Dir: dir, Workers: workers, Notes: io.Discard}).Do()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,7 +386,7 @@ func TestMergeNamesMissingShardsAndRefusesForeignOnes(t *testing.T) {
 		t.Errorf("with a shard of another sweep in the folder: %v, %v", o, err)
 	}
 	want(t.TempDir(), "", func(err error) bool { return errors.Is(err, ErrNoShard) })
-	_, err := (&Run{Sweep: s, Shard: Shard{1, 6, ""}, Dir: dir, Workers: 1, Progress: io.Discard}).Do()
+	_, err := (&Run{Sweep: s, Shard: Shard{1, 6, ""}, Dir: dir, Workers: 1, Notes: io.Discard}).Do()
 	if err == nil || !strings.Contains(err.Error(), "is one of 5 shards, this run one of 6: use that number (-shard I/5)") {
 		t.Errorf("a shard of 6 with shards of 5: %v", err)
 	}

@@ -11,8 +11,9 @@ import (
 
 // View says what of a trace is drawn or compared.
 type View struct {
-	From, To float64 // s; To = +Inf: to the end
-	Unit     string  // unit of all signals that it fits; "": the declared units
+	From, To float64                // s; To = +Inf: to the end
+	Unit     string                 // unit of all signals that it fits; "": the declared units
+	Progress func(read, size int64) // called by Open with the bytes read of a record, of size; nil: not called
 }
 
 // Window returns the part of the trace in a view. It fails if there is none, or if the unit fits no signal.

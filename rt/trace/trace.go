@@ -129,6 +129,7 @@ func (t *Trace) readRecord(v View, patterns []string) error {
 		t.Signals = append(t.Signals, Signal{Name: names[c], Unit: all[c].Wanted()})
 	}
 	t.period = r.Header.Period
+	r.Progress = v.Progress
 
 	c := &collector{Trace: t, view: v, columns: columns, inputs: len(r.Header.Inputs), first: math.NaN()}
 	err = record.Walk(r, c, false)

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +19,7 @@ import (
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
 	"lockstep/rt/port"
+	"lockstep/rt/progress"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/tableset"
@@ -125,6 +124,8 @@ func (w *simulation) addBus(target, end *os.File, times *can.Times) error {
 
 // run ticks until the end of the run. For a plant alone it counts the allocations of the steps.
 func (w *simulation) run() error {
+	w.beginProgress()
+	defer w.Progress.End()
 	if w.isPlantOnly() {
 		defer w.measureUsage()()
 	}
@@ -134,10 +135,8 @@ func (w *simulation) run() error {
 	w.kernel.Output(w.loop.Y)
 	row := w.stimulus.apply(w.loop.U, 0, -1)
 	w.handleGridPoint(0, w.loop.U) // with the inputs of the first step
-	w.progress.start()
 	page := w.view.Status
 	page.State.Store(uint64(rt.Running))
-	defer w.progress.end()
 	defer page.State.Store(uint64(rt.Ended))
 
 	flush := max(1, int64(recorder.FlushInterval/w.Step)) // ticks; the ring holds far more
@@ -171,10 +170,22 @@ func (w *simulation) run() error {
 		if w.record != nil && k%flush == 0 {
 			w.record.Write(time.Now())
 		}
-		w.progress.show(int64(due))
+		if k%progressTicks == 0 {
+			w.Progress.Poll(k)
+		}
 	}
 
 	return nil
+}
+
+// progressTicks is the number of ticks between two looks at the clock for the progress line.
+const progressTicks = 64
+
+// beginProgress begins the progress of the simulated time. It is polled: the allocations of the ticks are counted.
+func (w *simulation) beginProgress() {
+	w.Progress.Begin(progress.Work{
+		Total: w.view.Handover.Loop.Ticks, Unit: "s", Scale: w.Step.Seconds(), Digits: 1, Polled: true,
+	})
 }
 
 // awaitTick returns when tick k may be simulated, or the signal that ends the run. Only a run with a door
@@ -410,46 +421,5 @@ func (w *simulation) close() {
 	for _, p := range w.players {
 		p.Log.Close()
 		p.Bus.Close()
-	}
-}
-
-// progress redraws one line of a terminal during a simulation, from its second second on. It does
-// not allocate.
-type progress struct {
-	to     *os.File // nil: none
-	length time.Duration
-
-	begun int64 // ns of sched.Now
-	next  int64 // time of the next drawing, ns of sched.Now
-	ticks int
-	shown bool
-	line  [64]byte
-}
-
-func (p *progress) start() { p.begun, p.next = sched.Now(), sched.Now()+1e9 }
-
-// show draws the line every 0.2 s; ns is the simulated time.
-func (p *progress) show(ns int64) {
-	if p.ticks++; p.to == nil || ns == 0 || p.ticks%64 != 0 || sched.Now() < p.next {
-		return
-	}
-	p.next, p.shown = sched.Now()+2e8, true
-	b := append(p.line[:0], '\r')
-	b = strconv.AppendFloat(b, float64(ns)/1e9, 'f', 1, 64)
-	b = append(b, " s of "...)
-	b = strconv.AppendFloat(b, p.length.Seconds(), 'f', 1, 64)
-	b = append(b, " s, "...)
-	b = strconv.AppendInt(b, 100*ns/int64(p.length), 10)
-	b = append(b, " %, "...)
-	left := float64(sched.Now()-p.begun) * (float64(p.length)/float64(ns) - 1)
-	b = strconv.AppendFloat(b, math.Ceil(left/1e9), 'f', 0, 64)
-	b = append(b, " s left\x1b[K"...)
-	_, _ = p.to.Write(b) // an error only loses the line
-}
-
-// end clears the line.
-func (p *progress) end() {
-	if p.shown {
-		_, _ = p.to.WriteString("\r\x1b[K")
 	}
 }

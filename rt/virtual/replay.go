@@ -16,6 +16,7 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
+	"lockstep/rt/progress"
 	"lockstep/rt/recorder"
 	"lockstep/rt/tableset"
 )
@@ -24,9 +25,10 @@ import (
 // frames, steps the same kernel, and encodes the sent frames. It compares all of them with the record,
 // which may come from another architecture.
 type Replay struct {
-	Record string // file of the record
-	Out    string // CSV file of all ports, as computed; "": none; "-": standard output
-	SI     bool   // Out in SI units, not in the declared ones
+	Record   string         // file of the record
+	Out      string         // CSV file of all ports, as computed; "": none; "-": standard output
+	SI       bool           // Out in SI units, not in the declared ones
+	Progress *progress.Line // nil: none
 }
 
 // replay is a running Replay.
@@ -102,6 +104,8 @@ func (p Replay) Run() (same Replayed, err error) {
 		return same, err
 	}
 	defer r.in.Close()
+	defer p.Progress.End()
+	r.in.Progress = p.Progress.Read(p.Record)
 	if err := r.prepare(); err != nil {
 		return same, fmt.Errorf("replay: %s: %w", p.Record, err)
 	}

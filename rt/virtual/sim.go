@@ -30,6 +30,7 @@ import (
 	"lockstep/rt/control"
 	"lockstep/rt/host"
 	"lockstep/rt/port"
+	"lockstep/rt/progress"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
@@ -59,7 +60,7 @@ type Simulation struct {
 	Record   string // record of a bench; "": none
 	Door     bool   // open the door of a bench, which then advances only when a client asks
 
-	Progress *os.File // terminal for the progress line; nil: none
+	Progress *progress.Line // nil: none
 }
 
 // simulation is a running Simulation: the loop of a run with a virtual clock. The buses of a bench
@@ -91,6 +92,7 @@ type simulation struct {
 	unitEnds  []*can.Bus         // the other ends; nil: a player has it
 	unit      unit               // control unit
 
+	prepared   func(done, total int)              // counts the lock sets prepared; nil: nobody is told
 	each       func(k int64, y, u []float64) bool // see Case.Run; nil: none
 	out        portTable
 	inputs     []float64 // of a row of out
@@ -99,7 +101,6 @@ type simulation struct {
 	usage      *report.Usage // usage of the steps of a plant alone; nil: not measured
 	stop       chan os.Signal
 	stopped    os.Signal // signal that stopped the run; nil: none
-	progress   progress
 }
 
 // defaultLength is the default length of a bench in virtual time.
@@ -112,6 +113,7 @@ func (s Simulation) Run() (*report.Report, error) {
 	w := &simulation{Simulation: s, view: report.View{Status: new(rt.StatusBlock)}, stop: make(chan os.Signal, 1),
 		unit: &virtualUnit{}}
 	defer w.close()
+	defer w.Progress.End()
 	if err := w.prepare(); err != nil {
 		return nil, err
 	}
@@ -132,6 +134,7 @@ func (w *simulation) prepare() error {
 	if err := w.checkFlags(kind); err != nil {
 		return err
 	}
+	w.prepared = w.Progress.Prepare(w.Plant)
 	if kind == "plant" {
 		err = w.preparePlant()
 	} else {
@@ -142,7 +145,7 @@ func (w *simulation) prepare() error {
 			}
 		}
 
-		b.Set, b.StartSet = w.Set, w.Start
+		b.Set, b.StartSet, b.Progress = w.Set, w.Start, w.prepared
 		open := func(h *bench.Handover) (scenario.Run, error) { return scenario.Open(h, w.Scenario, w.JUnit) }
 		if err = w.prepareBench(b, open); err == nil {
 			w.sys, err = bench.Assemble(w.view.Handover.Bench)
@@ -152,7 +155,6 @@ func (w *simulation) prepare() error {
 	if err != nil {
 		return err
 	}
-	w.progress = progress{to: w.Progress, length: time.Duration(w.view.Handover.Loop.Ticks) * w.Step}
 	return w.createFiles()
 }
 
@@ -211,6 +213,7 @@ func (w *simulation) preparePlant() (err error) {
 	step := cmp.Or(w.Step, bench.PlantPeriod)
 	tables, err := kernel.Prepare(sys, kernel.Options{
 		Period: step, Driven: driven, Scheme: kernel.Scheme(w.Scheme), Form: kernel.Form(w.Form),
+		Progress: w.prepared,
 	})
 	if err != nil {
 		return bench.WithFile(w.Plant, err)
@@ -253,9 +256,10 @@ func (w *simulation) prepareBench(b *bench.Bench, open func(*bench.Handover) (sc
 	return w.begin()
 }
 
-// isUnpaused reports whether a plant alone does nothing between its ticks: it reads, writes and shows nothing.
+// isUnpaused reports whether a plant alone does nothing between its ticks: it reads, writes and shows nothing. The
+// line per minute of a log is too rare to count.
 func (w *simulation) isUnpaused() bool {
-	return w.In == "" && w.Out == "" && w.Events == "" && w.Progress == nil && w.each == nil
+	return w.In == "" && w.Out == "" && w.Events == "" && !w.Progress.IsTerminal() && w.each == nil
 }
 
 // isPlantOnly reports whether a plant is simulated without a scenario.

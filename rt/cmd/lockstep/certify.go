@@ -14,6 +14,7 @@ import (
 	"lockstep/io/inputfile"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
+	"lockstep/rt/progress"
 	"lockstep/rt/soak"
 )
 
@@ -147,7 +148,8 @@ func (c *certifyArgs) measure(old *certify.Certificate) error {
 		return err
 	}
 	defer files.Close()
-	c.Begin = exitOnSignal(files)
+	c.Progress = progressLine("certify")
+	c.Begin = exitOnSignal(files, c.Progress)
 	made, err := c.Measure()
 	if made == nil {
 		return err
@@ -164,14 +166,16 @@ func (c *certifyArgs) measure(old *certify.Certificate) error {
 
 // exitOnSignal lets a signal end the command and remove its files, until the returned function is
 // called.
-func exitOnSignal(files *certify.Files) (stop func()) {
+func exitOnSignal(files *certify.Files, line *progress.Line) (stop func()) {
 	signals, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		select {
 		case <-signals:
 			files.Close()
-			os.Exit(printError(&host.Exit{Code: 1, Err: errors.New("certify: interrupted before the run, nothing was written")}))
+			line.Print(func() {
+				os.Exit(printError(&host.Exit{Code: 1, Err: errors.New("certify: interrupted before the run, nothing was written")}))
+			})
 		case <-over:
 		}
 	}()

@@ -17,9 +17,9 @@ import (
 )
 
 func defineCheck(a *args) func() error {
-	c := check.Check{
-		Out:  stdout,
-		Warn: func(text string) { fmt.Fprintln(host.Fold(os.Stderr), "lockstep: warning:", text) },
+	c := check.Check{Out: stdout}
+	c.Warn = func(text string) {
+		c.Progress.Print(func() { fmt.Fprintln(host.Fold(os.Stderr), "lockstep: warning:", text) })
 	}
 	step := a.gridFlags(&c.Scheme, &c.Form)
 	a.BoolVar(&c.Matrices, "matrices", false, "print the matrices of a plant with the names of rows and columns, and every start value")
@@ -30,6 +30,7 @@ func defineCheck(a *args) func() error {
 	set, start := a.setFlags()
 
 	return func() error {
+		c.Progress = interruptible("check")
 		c.Step, c.Set, c.Start = cmp.Or(*step, bench.PlantPeriod), *set, *start
 		var all error
 		for _, name := range a.operands {

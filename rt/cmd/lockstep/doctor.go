@@ -95,10 +95,10 @@ func (d *doctorArgs) compareTimers() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	l := latency.Measurement{Period: d.period, CPU: d.req.CPU, Priority: d.req.Priority}
-	progress, clear := progressLine("doctor")
-	l.Progress = progress
+	line := progressLine("doctor")
+	showTurns(&l, line)
 	c, err := l.CompareTimers(ctx)
-	clear()
+	line.End()
 	if ctx.Err() != nil {
 		return exit1(errors.New("doctor: interrupted; without the measurement: -measure=false"))
 	}

@@ -29,7 +29,7 @@ func defineGen(a *args) func() error {
 		"instants of a step at which commands may change besides its start, 1 to 64: adds Change")
 
 	return func() error {
-		r.Plant, r.Step = a.operand(), *step
+		r.Plant, r.Step, r.Progress = a.operand(), *step, interruptible("gen")
 		return r.Run(stdout)
 	}
 }

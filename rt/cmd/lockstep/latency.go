@@ -5,16 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
-
 	"lockstep/deploy/latency"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
+	"lockstep/rt/progress"
 )
 
 func defineLatency(a *args) func() error {
@@ -45,12 +43,12 @@ func defineLatency(a *args) func() error {
 			defer f.file.Close()
 		}
 
-		progress, clear := progressLine("latency")
-		l.Progress = progress
+		line := progressLine("latency")
+		showTurns(&l, line)
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
 		r, err := l.Run(ctx)
-		clear()
+		line.End()
 		if errors.Is(err, context.Canceled) {
 			err = errors.New("latency: interrupted, no report written")
 		}
@@ -68,14 +66,12 @@ func defineLatency(a *args) func() error {
 	}
 }
 
-// progressLine shows the progress of a command in a line of the terminal, and clears it; progress is nil
-// where standard error is no terminal.
-func progressLine(command string) (progress func(text string), clear func()) {
-	if !term.IsTerminal(int(os.Stderr.Fd())) {
-		return nil, func() {}
+// showTurns makes a measurement name its turns in the progress line. It is polled: nothing is drawn during a turn.
+func showTurns(l *latency.Measurement, line *progress.Line) {
+	l.Progress = func(text string) {
+		line.Begin(progress.Work{What: text, Polled: true})
+		line.Poll(0)
 	}
-	const line = "\r\x1b[K" // return to the start of the line and clear it
-	return func(text string) { fmt.Fprint(os.Stderr, line, command, ": ", text) }, func() { fmt.Fprint(os.Stderr, line) }
 }
 
 // output is a result file of a measurement. It is opened before the measurement, so that a file

@@ -53,7 +53,7 @@ func defineRun(a *args) func() error {
 			return err
 		}
 		b.Set, b.StartSet = *set, *start
-		o.Page, o.Examine = pagePort(*page, b.Page), examineHost
+		o.Page, o.Examine, o.Progress = pagePort(*page, b.Page), examineHost, progressLine("run")
 		restoreLeft()
 		return supervisor.Run(b, o)
 	}
@@ -202,6 +202,7 @@ func defineSoak(a *args) func() error {
 			return err
 		}
 		b.Set, b.StartSet = *set, *start
+		o.Progress = progressLine("soak")
 		return s.RunSegments(b)
 	}
 }

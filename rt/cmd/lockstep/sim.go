@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/term"
-
 	"lockstep/io/record"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
@@ -47,8 +45,8 @@ func defineSim(a *args) func() error {
 			return err
 		}
 		s.Plant, s.For, s.Step, s.Set, s.Start = a.operands[0], *length, *step, *set, *start
-		if term.IsTerminal(int(os.Stderr.Fd())) && !s.Door {
-			s.Progress = os.Stderr
+		if !s.Door {
+			s.Progress = progressLine("sim", s.Out, s.Events)
 		}
 		report, err := s.Run()
 		if report != nil && s.Out != "-" && s.Events != "-" {
@@ -68,7 +66,7 @@ func defineReplay(a *args) func() error {
 	si := a.Bool("si", false, aboutSI)
 
 	return func() error {
-		same, err := virtual.Replay{Record: a.operands[0], Out: *out, SI: *si}.Run()
+		same, err := virtual.Replay{Record: a.operands[0], Out: *out, SI: *si, Progress: interruptible("replay", *out)}.Run()
 		if err != nil {
 			return err
 		}
@@ -120,7 +118,10 @@ func defineExport(a *args) func() error {
 		}
 		defer f.Close()
 		var gaps *record.GapError
+		line := interruptible("export")
+		r.Progress = line.Read(a.operands[0])
 		err = record.Export(r, format, f)
+		line.End()
 		if err != nil && !errors.As(err, &gaps) {
 			return exit1(err)
 		}

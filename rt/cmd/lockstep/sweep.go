@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
-
 	"lockstep/rt/host"
 	"lockstep/rt/sweep"
 )
@@ -49,8 +47,8 @@ func defineSweep(a *args) func() error {
 		if *from != "" {
 			return mergeShards(s, *from, *out, *si)
 		}
-		r := &sweep.Run{Sweep: s, Dir: cmp.Or(*out, "."), Workers: *workers, Progress: os.Stderr}
-		r.Terminal = term.IsTerminal(int(os.Stderr.Fd()))
+		r := &sweep.Run{Sweep: s, Dir: cmp.Or(*out, "."), Workers: *workers, Notes: os.Stderr}
+		r.Progress = progressLine("sweep " + s.Name)
 		if r.Shard, err = sweep.ParseShard(*text, os.Getenv); err != nil {
 			return err
 		}

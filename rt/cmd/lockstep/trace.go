@@ -25,7 +25,10 @@ func definePlot(a *args) func() error {
 	return func() error {
 		v := window()
 		v.Unit = *unit
+		line := interruptible("plot")
+		v.Progress = line.Read(a.operands[0])
 		t, err := trace.Open("plot", a.operands[0], v, a.operands[1:]...)
+		line.End()
 		if err != nil {
 			return err
 		}
@@ -107,8 +110,12 @@ func defineDiff(a *args) func() error {
 
 	return func() error {
 		var runs [2]*trace.Trace
+		line := interruptible("diff")
 		for i, name := range a.operands {
-			t, err := trace.Open("diff", name, window())
+			v := window()
+			v.Progress = line.Read(name)
+			t, err := trace.Open("diff", name, v)
+			line.End()
 			if err != nil {
 				return err
 			}
