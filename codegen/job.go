@@ -32,6 +32,8 @@ type Job struct {
 	Command string        // command line, quoted in the marker line of each file; one line
 	Package string        // name of the Go package, prefix in C: lower-case letters, digits and _
 	Length  time.Duration // length of a simulation by the plant's own tables, for an FMU; 0: not known
+
+	Progress func(passes, expected int) // called after each pass over the tick; nil: not called
 }
 
 // Files are the contents of files by their path below the output folder.
@@ -166,7 +168,7 @@ func GenerateGo(j Job) (Files, Report, error) {
 		return nil, Report{}, err
 	}
 	return specialise.Generate(specialise.Plant{
-		Tables: j.Tables, Signals: j.signals(), Hash: j.Hash, Marker: j.marker(), Package: j.Package,
+		Tables: j.Tables, Signals: j.signals(), Hash: j.Hash, Marker: j.marker(), Package: j.Package, Progress: j.Progress,
 	})
 }
 

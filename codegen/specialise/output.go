@@ -22,6 +22,8 @@ type Plant struct {
 	Hash    string   // hash of the plant on its grid
 	Marker  string   // first line of each file
 	Package string   // name of the Go package
+
+	Progress func(passes, expected int) // called after each pass over the tick; nil: not called
 }
 
 // Report gives the size of the generated code and the decisions of the generator, such as which
@@ -39,7 +41,7 @@ func Generate(j Plant) (map[string][]byte, Report, error) {
 	if err != nil {
 		return nil, Report{}, err
 	}
-	if err := s.runPasses(); err != nil {
+	if err := s.runPasses(j.Progress); err != nil {
 		return nil, Report{}, err
 	}
 	return s.files(&j)

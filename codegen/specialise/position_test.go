@@ -48,7 +48,7 @@ func TestErrorsOfTheSpecialiserNameTheirPlace(t *testing.T) {
 		changed.kernelMethods[name] = &d
 		def := s.info.Defs[obj.Name]
 		changed.funcs[def] = &d
-		err := s.runPasses()
+		err := s.runPasses(nil)
 		want := s.fset.Position(at.Pos()).String() + ": *ast.GoStmt is not part of a tick"
 		if err == nil || !strings.HasSuffix(err.Error(), want) || !strings.HasPrefix(err.Error(), "codegen: kernel/") {
 			t.Errorf("%s: %v, want %s", name, err, want)

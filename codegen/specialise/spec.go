@@ -90,16 +90,20 @@ func newSpec(j *Plant) (*spec, error) {
 }
 
 // runPasses makes passes until one finds no new assigned cell and no assigned cell that is not
-// read. An error names the place in the source that cannot be specialised.
-func (s *spec) runPasses() (err error) {
+// read. An error names the place in the source that cannot be specialised. progress is that of Plant.
+func (s *spec) runPasses(progress func(passes, expected int)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("codegen: %s: %v", s.fset.Position(s.at.Pos()), r)
 		}
 	}()
 
+	expected := typicalPasses
 	for pass := range maxPasses {
 		s.runPass()
+		if progress != nil {
+			progress(pass+1, max(expected, pass+2))
+		}
 		if pass >= usualPasses {
 			maps.Copy(s.read, s.lastRead)
 		}
@@ -112,6 +116,7 @@ func (s *spec) runPasses() (err error) {
 			}
 
 			s.assigned, s.lastRead = cells{}, nil
+			expected = pass + 1 + typicalPasses
 		case s.changed:
 		case maps.Equal(s.lastRead, s.read):
 			return nil
@@ -132,12 +137,13 @@ func (s *spec) runPasses() (err error) {
 // fail ends the run with a message.
 func (s *spec) fail(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// maxPasses bounds the search for assigned and read cells. It takes about ten passes. After
+// maxPasses bounds the search for assigned and read cells. It takes about typicalPasses. After
 // usualPasses, cells of two passes count as read: a tick that does not store a cell may be short
 // enough for an inlined call that reads it, so that the passes would alternate.
 const (
-	usualPasses = 20
-	maxPasses   = 40
+	typicalPasses = 10
+	usualPasses   = 20
+	maxPasses     = 40
 )
 
 // In a tick of up to largeTick statements, loops of up to unrollLimit statements are unrolled and

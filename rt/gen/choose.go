@@ -104,7 +104,7 @@ func generated(h *bench.Handover) (file, mark string, err error) {
 		return file, want.String(), nil
 	}
 
-	files, _, err := targetFiles(h, codegen.PackageName(h.Bench.Name), "lockstep run -kernel generated")
+	files, _, err := targetFiles(h, codegen.PackageName(h.Bench.Name), "lockstep run -kernel generated", nil)
 	if err != nil {
 		return "", "", err
 	}

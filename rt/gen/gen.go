@@ -198,7 +198,7 @@ func (r *Request) files() (codegen.Files, codegen.Report, error) {
 		if err != nil {
 			return nil, codegen.Report{}, err
 		}
-		return targetFiles(h, r.packageName(b.Name), r.command())
+		return targetFiles(h, r.packageName(b.Name), r.command(), r.countPasses())
 	}
 
 	job, err := r.job()
@@ -221,6 +221,12 @@ func (r *Request) files() (codegen.Files, codegen.Report, error) {
 	}
 
 	return files, report, err
+}
+
+// countPasses begins the progress of the generator; the function returned counts its passes over the tick.
+func (r *Request) countPasses() func(passes, expected int) {
+	r.Progress.Begin(progress.Work{What: "generating the tick", Unit: "passes"})
+	return func(passes, expected int) { r.Progress.Count(int64(passes), int64(expected)) }
 }
 
 // largeTables is the size of precomputed lock sets, bytes, from which the report recommends
@@ -262,7 +268,6 @@ func (r *Request) bench() (*bench.Bench, *bench.Handover, error) {
 
 	b.Progress = r.Progress.Prepare(r.Bench)
 	h, err := bench.Prepare(b)
-	r.Progress.Begin(progress.Work{What: "writing the sources"})
 	return b, h, err
 }
 
@@ -289,13 +294,12 @@ func (r *Request) job() (codegen.Job, error) {
 	}
 	opt.Progress = r.Progress.Prepare(r.Plant)
 	t, err := kernel.Prepare(sys, opt)
-	r.Progress.Begin(progress.Work{What: "writing the sources"})
 	if err != nil {
 		return codegen.Job{}, fmt.Errorf("gen: %s: %w", r.Plant, err)
 	}
 	return codegen.Job{
 		Tables: t, System: sys, Hash: codegen.HashOf(t), Command: r.command(), Package: r.packageName(t.Name),
-		Length: bench.OwnLength(sys, commanded, period),
+		Length: bench.OwnLength(sys, commanded, period), Progress: r.countPasses(),
 	}, nil
 }
 

@@ -52,13 +52,13 @@ const (
 
 // targetFiles returns a Go module whose program is the target process of a bench: the loop, the
 // kernel of its plant and the code of its signals.
-func targetFiles(h *bench.Handover, name, command string) (codegen.Files, codegen.Report, error) {
+func targetFiles(h *bench.Handover, name, command string, progress func(passes, expected int)) (codegen.Files, codegen.Report, error) {
 	module := "lockstep/generated/" + name
 	mark, err := MarkOf(h)
 	if err != nil {
 		return nil, codegen.Report{}, err
 	}
-	job := codegen.Job{Tables: h.Tables, Hash: mark.Plant, Command: command, Package: name}
+	job := codegen.Job{Tables: h.Tables, Hash: mark.Plant, Command: command, Package: name, Progress: progress}
 	files := codegen.Files{}
 	own, report, err := codegen.GenerateGo(job)
 	if err != nil {

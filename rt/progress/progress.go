@@ -107,8 +107,8 @@ func (l *Line) Count(done, total int64) {
 	l.done.Store(done)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.work.Total != total || done < l.estimate.last.done { // the work begins anew
-		l.work.Total = total
+	l.work.Total = total
+	if done < l.estimate.last.done { // the work begins anew
 		l.estimate.begin(time.Since(l.begun), done)
 	}
 }
@@ -235,13 +235,12 @@ func (l *Line) clear() {
 func (l *Line) draw() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Since(l.begun)
+	now, done := time.Since(l.begun), l.done.Load()
+	l.estimate.add(now, done)
 	if now < l.due || !l.active {
 		return
 	}
 	l.due, l.shown = now+l.every, l.terminal
-	done := l.done.Load()
-	l.estimate.add(now, done)
 	b := l.text[:0]
 	if l.terminal {
 		b = append(l.fit(append(b, toStart...), done, now), toEnd...)

@@ -49,7 +49,7 @@ type Options struct {
 
 	Progress *progress.Line // of the preparation; nil: none
 
-	Choose     bench.Chooser // chooses the executable of the target; nil: this one, with the table kernel
+	Choose bench.Chooser // chooses the executable of the target; nil: this one, with the table kernel
 
 	// Priority runs the virtual control unit at the lowest real-time priority, so that load on
 	// the host does not delay it.
