@@ -16,7 +16,7 @@ func TestEveryTickOfTheExercisesHasOneLockSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := MeasureWorstTick(h)
+	w, err := MeasureWorstTick(h, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

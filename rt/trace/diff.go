@@ -25,6 +25,7 @@ type Comparison struct {
 	Shift      float64   // s: time of A less time of B
 	Deviations []Deviation
 	Only       [2][]string // names of the signals that only A, only B has
+	Missing    [2][]string // of Only, those that are judged
 
 	rows    [2][]int // index of each common time in A, in B
 	aligned bool     // by a trigger, not by time
@@ -61,7 +62,7 @@ func (d *Deviation) rank() float64 {
 // sameTime is the largest difference of two equal times, s: they are multiples of different periods.
 const sameTime = 1e-9
 
-// Compare compares the signals that both traces have. Without tolerances every signal has the tolerance 0;
+// Compare compares the signals that both traces have; a judged signal that one of them lacks is missing. Without tolerances every signal has the tolerance 0;
 // with them, only the signals that they name are judged. trigger is a condition such as
 // "clutch1.pressure > 2 bar": the runs are aligned where it is first true; "" aligns them by time.
 func Compare(a, b *Trace, trigger string, tolerances []string) (*Comparison, error) {
@@ -103,9 +104,20 @@ func Compare(a, b *Trace, trigger string, tolerances []string) (*Comparison, err
 			c.Only[1] = append(c.Only[1], name)
 		}
 	}
+	if len(c.Deviations) == 0 {
+		return nil, fmt.Errorf("%s and %s have no signal in common: %s has %s; %s has %s", a.File, b.File,
+			a.File, strings.Join(a.names(), ", "), b.File, strings.Join(b.names(), ", "))
+	}
 	for _, text := range tolerances {
 		if err := c.setTolerance(text); err != nil {
 			return nil, err
+		}
+	}
+	for side, names := range c.Only {
+		for _, name := range names {
+			if len(tolerances) == 0 || slices.ContainsFunc(tolerances, func(text string) bool { return tolerates(text, name) }) {
+				c.Missing[side] = append(c.Missing[side], name)
+			}
 		}
 	}
 	for i := range c.Deviations {
@@ -197,6 +209,24 @@ func (c *Comparison) setTolerance(text string) error {
 	return nil
 }
 
+// tolerates reports whether a tolerance "NAME=VALUE" is that of a signal.
+func tolerates(tolerance, name string) bool {
+	pattern, _, _ := strings.Cut(tolerance, "=")
+	match, _ := path.Match(pattern, name) // setTolerance has refused a bad pattern
+	return match || pattern == name
+}
+
+// missing describes the judged signals that one run lacks; "" if there are none.
+func (c *Comparison) missing() string {
+	var list []string
+	for side, names := range c.Missing {
+		if names != nil {
+			list = append(list, fmt.Sprintf("%s has no signal %s", []string{c.B.File, c.A.File}[side], strings.Join(names, ", ")))
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
 // measure compares the values of a signal at the common times.
 func (c *Comparison) measure(d *Deviation) {
 	sum := 0.0
@@ -238,8 +268,8 @@ func (c *Comparison) uncovered() string {
 		c.A.File, c.A.Time[0], endA, c.B.File, c.B.Time[0], endB)
 }
 
-// Err returns the error of a comparison that has signals beyond their tolerance, or of runs that do not
-// cover the same time or have gaps.
+// Err returns the error of a comparison that has signals beyond their tolerance, or of runs that lack signals, do
+// not cover the same time or have gaps.
 func (c *Comparison) Err() error {
 	var beyond []string
 	judged := 0
@@ -253,7 +283,7 @@ func (c *Comparison) Err() error {
 		}
 	}
 	if beyond == nil {
-		text := c.uncovered()
+		text := cmp.Or(c.missing(), c.uncovered())
 		if text == "" && c.Gaps() {
 			text = gapsText
 		}
@@ -280,6 +310,11 @@ func (c *Comparison) JUnit() *junit.Suite {
 		}
 		text := fmt.Sprintf("largest %s at %.6g s, tolerance %s", short(d.Unit, d.Largest), d.At, short(d.Unit, d.Tolerance))
 		s.Add(d.Name, d.At, !d.Beyond(), text)
+	}
+	for side, names := range c.Missing {
+		for _, name := range names {
+			s.Add(name, 0, false, "only in "+[]string{c.A.File, c.B.File}[side])
+		}
 	}
 	text := c.uncovered()
 	s.Add("time", last, text == "" && !c.Gaps(), cmp.Or(text, map[bool]string{true: gapsText}[c.Gaps()]))

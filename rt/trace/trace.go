@@ -43,7 +43,7 @@ type Signal struct {
 var maxValues = 1 << 27
 
 // Open reads the signals whose names match one of the patterns, see path.Match, in their order; all
-// signals if there is no pattern. Of a record it reads the ticks in the times of v only. A pattern that matches no signal is an error.
+// signals of the plant if there is no pattern. Of a record it reads the ticks in the times of v only. A pattern that matches no signal is an error.
 func Open(command, file string, v View, patterns ...string) (*Trace, error) {
 	if err := bench.CheckFile(command, file, "record", "inputs", "MDF"); err != nil {
 		return nil, err
@@ -51,6 +51,9 @@ func Open(command, file string, v View, patterns ...string) (*Trace, error) {
 	head, err := inputfile.ReadHead(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", command, err)
+	}
+	if v.From > v.To {
+		return nil, fmt.Errorf("%s: -to %g s is before -from %g s", command, v.To, v.From)
 	}
 	t := &Trace{File: file}
 	switch {
@@ -231,6 +234,16 @@ func (t *Trace) readMDF(patterns []string) error {
 	return err
 }
 
+// plantColumns returns the number of columns before those of the tick, which export writes last: its flags and the
+// times of its phases. They are properties of the host, and differ in every run.
+func plantColumns(columns []Signal) int {
+	i := slices.IndexFunc(columns, func(s Signal) bool { return s.Name == "flags" })
+	if i < 0 || slices.ContainsFunc(columns[i+1:], func(s Signal) bool { return s.Unit.Spelled != "ns" }) {
+		return len(columns)
+	}
+	return i
+}
+
 // readCSV reads a file of sim, of export or of another program. It reads a column whose unit is not known
 // as numbers without a unit.
 func (t *Trace) readCSV(patterns []string) error {
@@ -253,7 +266,11 @@ func (t *Trace) readCSV(patterns []string) error {
 	value := func(i int, v float64, text string) error {
 		if place == nil {
 			var columns []int
-			if columns, wrong = choose(t.File, names[1:], patterns); wrong != nil {
+			known := names[1:]
+			if len(patterns) == 0 {
+				known = known[:plantColumns(all[1:])]
+			}
+			if columns, wrong = choose(t.File, known, patterns); wrong != nil {
 				return wrong
 			}
 			place = slices.Repeat([]int{-1}, len(all))

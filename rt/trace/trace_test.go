@@ -348,3 +348,53 @@ func TestDiagramsAreWrittenInThreeFormats(t *testing.T) {
 		t.Errorf("PDF: %v", err)
 	}
 }
+
+// A renamed signal is a difference: of all signals without -tol, with -tol where a pattern matches it.
+func TestAMissingSignalIsNotEqual(t *testing.T) {
+	a, b := open(t, "time[s],v[m/s],w\n0,1,1\n1,1,2\n"), open(t, "time[s],v[km/h],speed\n0,3.6,1\n1,3.6,2\n")
+	for _, c := range []struct {
+		tolerances []string
+		want       string // in the error; "": none
+		cases      int    // of JUnit
+	}{
+		{nil, b.File + " has no signal w; " + a.File + " has no signal speed", 4},
+		{[]string{"v=0.1m/s"}, "", 2},
+		{[]string{"*=0.1m/s"}, "has no signal w", 4},
+		{[]string{"v=0.1m/s", "v*=1km/h"}, "", 2},
+	} {
+		d, err := Compare(a, b, "", c.tolerances)
+		if err != nil {
+			t.Fatalf("%q: %v", c.tolerances, err)
+		}
+		if err := d.Err(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.tolerances, err, c.want)
+		}
+		var text strings.Builder
+		if err := d.JUnit().Write(&text); err != nil || strings.Count(text.String(), "<testcase") != c.cases {
+			t.Errorf("%q: %v, want %d cases in\n%s", c.tolerances, err, c.cases, &text)
+		}
+	}
+	if _, err := Compare(a, open(t, "time[s],speed\n0,1\n1,2\n"), "", nil); err == nil || !strings.Contains(err.Error(), "no signal in common") {
+		t.Errorf("no common signal: %v", err)
+	}
+}
+
+// The flags and times of the ticks that export writes behind the signals belong to the host.
+func TestColumnsOfTheTickAreReadOnlyByName(t *testing.T) {
+	const text = "time[s],v,flags[1],the tick before[ns],send[ns]\n0,1,0,5,6\n1,1,0,7,8\n"
+	for want, patterns := range map[string][]string{"v": nil, "send": {"send"}, "v flags": {"v", "flags"}} {
+		if got := strings.Join(open(t, text, patterns...).names(), " "); got != want {
+			t.Errorf("%q: %q, want %q", patterns, got, want)
+		}
+	}
+	if got := open(t, "time[s],v,flags,w\n0,1,0,5\n1,1,0,7\n").names(); len(got) != 3 {
+		t.Errorf("columns of another program: %q", got)
+	}
+}
+
+func TestAPartThatEndsBeforeItBeginsIsRefused(t *testing.T) {
+	_, err := Open("plot", file(t, "run.csv", "time[s],v\n0,1\n1,1\n"), View{From: 2, To: 1})
+	if err == nil || err.Error() != "plot: -to 1 s is before -from 2 s" {
+		t.Error(err)
+	}
+}

@@ -23,6 +23,9 @@ func definePlot(a *args) func() error {
 	unit := a.String("unit UNIT", "", "unit of all signals that it fits, such as rpm")
 
 	return func() error {
+		if err := checkSheet("plot", *file); err != nil {
+			return err
+		}
 		v := window()
 		v.Unit = *unit
 		line := interruptible("plot")
@@ -71,6 +74,18 @@ func warnOfGaps(t *trace.Trace) {
 	}
 }
 
+// checkSheet refuses the name of a diagram that no format has, before the work; "" is none.
+func checkSheet(command, name string) error {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".svg", ".png", ".pdf":
+		return nil
+	}
+	if name == "" {
+		return nil
+	}
+	return usageError{fmt.Sprintf("%s: -o %s: name a file .svg, .png or .pdf", command, name)}
+}
+
 // saveSheet writes a diagram in the format that the name of the file tells.
 func saveSheet(command, name string, s *plot.Sheet) error {
 	var content []byte
@@ -83,8 +98,6 @@ func saveSheet(command, name string, s *plot.Sheet) error {
 		content, err = s.PNG()
 	case "pdf":
 		content, err = s.PDF()
-	default:
-		return usageError{fmt.Sprintf("%s: -o %s: name a file .svg, .png or .pdf", command, name)}
 	}
 	if err != nil {
 		return err
@@ -109,6 +122,9 @@ func defineDiff(a *args) func() error {
 	file := a.output("o FILE", "write a diagram of the signal that deviates most to this file, .svg, .png or .pdf")
 
 	return func() error {
+		if err := checkSheet("diff", *file); err != nil {
+			return err
+		}
 		var runs [2]*trace.Trace
 		line := interruptible("diff")
 		for i, name := range a.operands {
