@@ -2,6 +2,7 @@ package cost
 
 import (
 	"math"
+	"os"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"lockstep/hil_test/lab"
 	"lockstep/hil_test/rig"
 	"lockstep/model/kernel"
+	"lockstep/rt/progress"
 	"lockstep/rt/virtual"
 )
 
@@ -28,7 +30,7 @@ func processorTime(t *testing.T) float64 {
 	return float64(now.Nano())
 }
 
-// Both run the same ticks with the plant's own waveforms, one after the other, many times; the
+// The simulation has the progress line of the command, in a log. Both run the same ticks with the plant's own waveforms, one after the other, many times; the
 // fastest of each counts. A short simulation is subtracted: it is the time to load the plant.
 func TestSimThatWritesNothingCostsLittleMoreThanItsKernel(t *testing.T) {
 	lab.RequireLong(t, "measures")
@@ -37,6 +39,11 @@ func TestSimThatWritesNothingCostsLittleMoreThanItsKernel(t *testing.T) {
 		ticks  = 100_000
 		tries  = 6
 	)
+	log, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
 	// powershift is at 1.96: noise gets an allowance.
 	for plant, most := range map[string]float64{"coupled-clutches": simBound, "powershift": simBound * costNoise} {
 		r := rig.Prepare(t, plant, kernel.Options{Period: period}, false)
@@ -47,7 +54,9 @@ func TestSimThatWritesNothingCostsLittleMoreThanItsKernel(t *testing.T) {
 		}
 		simulate := func(n int) func() {
 			return func() {
-				if _, err := (virtual.Simulation{Plant: plant, For: time.Duration(n) * period, Step: period, Every: 1}).Run(); err != nil {
+				s := virtual.Simulation{Plant: plant, For: time.Duration(n) * period, Step: period, Every: 1}
+				s.Progress = progress.New(log, "sim")
+				if _, err := s.Run(); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -77,5 +78,30 @@ func TestRunIsListedFromItsStatusBlock(t *testing.T) {
 	if err := Table(&text, []ListedRun{*v, {Bench: "x", CPU: -1, unknown: true, State: "not known"}}); err != nil || strings.Count(text.String(), "\n") != 3 ||
 		!strings.Contains(text.String(), "drive=pair") || !strings.Contains(text.String(), "; do\n") {
 		t.Errorf("%v\n%s", err, &text)
+	}
+}
+
+// The supervisor is this process. It gives no answer, as when its door is full; its target is known.
+func TestARunWhoseSupervisorGivesNoAnswerIsListedOnce(t *testing.T) {
+	self := os.Getpid()
+	p := new(rt.StatusBlock)
+	p.Supervisor.Store(rt.Identity(self, host.StartTime("/", self)))
+	p.State.Store(uint64(rt.Running))
+	p.StartNs.Store(uint64(sched.Now()))
+	p.Ticks.Store(2)
+	x := &targetProcess{pid: 12, uid: os.Getuid(), View: report.View{Handover: openControlled(t), Status: p}}
+	silent := ListedRun{Bench: "silent", Supervisor: self, CPU: -1, State: noAnswer, unknown: true}
+	other := ListedRun{Bench: "other", Supervisor: 1, CPU: -1, State: noAnswer, unknown: true}
+	list := addTarget([]ListedRun{other, silent}, x, nil)
+	if v := list[len(list)-1]; len(list) != 2 || v.Target != 12 || v.Supervisor != self || v.Ticks != 2 || v.unknown || v.State != "running; its supervisor gives no answer" {
+		t.Errorf("%+v", list)
+	}
+	x.uid++ // the target of another user names this supervisor: the row is not his
+	if list := addTarget([]ListedRun{silent}, x, nil); len(list) != 2 || list[0].Target != 0 {
+		t.Errorf("%+v", list)
+	}
+	p.Supervisor.Store(0)
+	if list := addTarget([]ListedRun{silent}, x, nil); len(list) != 2 || list[1].Hint == "" {
+		t.Errorf("%+v", list)
 	}
 }

@@ -105,6 +105,31 @@ func TestStatusLineShowsFurtherOutputsInTheirUnits(t *testing.T) {
 	}
 }
 
+// A short run has no time left in its line. A soak counts the runs before.
+func TestStatusLineShowsTheTimeLeft(t *testing.T) {
+	r, loop := demoRun(t)
+	s := newStatus(r)
+	for range 40 {
+		loop.Tick(1)
+	}
+	for _, c := range []struct {
+		ticks         int64
+		whole, before time.Duration
+		want          string // after the time
+	}{
+		{0, 0, 0, " missed"},
+		{59 * 200, 0, 0, " missed"},
+		{60 * 200, 0, 0, " 60 s left missed"},
+		{3600 * 200, 0, 0, " 60 min left missed"},
+		{60 * 200, 24 * time.Hour, 2 * time.Minute, " soak 3 min of 24 h, 23 h 58 min left missed"},
+	} {
+		r.Handover.Loop.Ticks, r.Options.Whole, r.Options.Before = c.ticks, c.whole, c.before
+		if got := s.line(columns); !strings.HasPrefix(got, "  0.2 s"+c.want) {
+			t.Errorf("%d ticks of %v: %q, want %q", c.ticks, c.whole, got, c.want)
+		}
+	}
+}
+
 func TestStatusLineShowsThatTheTargetIsStalled(t *testing.T) {
 	r, loop := demoRun(t)
 	s := newStatus(r)

@@ -104,6 +104,28 @@ func TestThreeBenchesRunAtOnceAndEachReplaysBitForBit(t *testing.T) {
 	}
 }
 
+// More clients are connected than the door has places for.
+func TestARunWithAFullDoorIsListedOnce(t *testing.T) {
+	name := fmt.Sprintf("full-%d", os.Getpid())
+	s := begin(t, nil, "run", patientBench(t, "bench: powershift-bench", "bench: "+name))
+	s.running()
+	for range 64 {
+		c, err := net.Dial("unix", filepath.Join(host.ControlDir(), name+".sock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	found := among(ps(t), name)
+	if len(found) != 1 || found[0].Supervisor != s.cmd.Process.Pid || found[0].Target != s.child("target") || found[0].Ticks == 0 ||
+		!strings.HasPrefix(found[0].State, "running") {
+		t.Errorf("%+v", found)
+	}
+	if _, errors, code := lockstep(t, "stop", name); code != 0 {
+		t.Errorf("stop: code %d, %s", code, errors)
+	}
+}
+
 func TestTwoRunsOfOneNameAreDistinguishedByProcess(t *testing.T) {
 	name := fmt.Sprintf("twice-%d", os.Getpid())
 	file := patientBench(t, "bench: powershift-bench", "bench: "+name)
