@@ -86,7 +86,7 @@ func (s *session) prepare() (err error) {
 	if err = s.bench.SetBuses(s.Bus); err != nil {
 		return err
 	}
-	s.bench.Progress = s.Progress.Prepare(s.Bench)
+	s.bench.Progress = s.Progress.BeginPreparation(s.Bench)
 	if s.plan, err = bench.Prepare(s.bench); err != nil {
 		return err
 	}

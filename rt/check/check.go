@@ -57,7 +57,7 @@ func (c *Check) File(name string) error {
 		return err
 	}
 	p, err := newCheckedPlant(file, plant, kernel.Options{
-		Period: c.Step, Scheme: kernel.Scheme(c.Scheme), Form: kernel.Form(c.Form), Progress: c.Progress.Prepare(name),
+		Period: c.Step, Scheme: kernel.Scheme(c.Scheme), Form: kernel.Form(c.Form), Progress: c.Progress.BeginPreparation(name),
 	})
 	c.Progress.End()
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *Check) bench(name string) error {
 	if err != nil {
 		return err
 	}
-	b.Set, b.StartSet, b.Progress = c.Set, c.Start, c.Progress.Prepare(name)
+	b.Set, b.StartSet, b.Progress = c.Set, c.Start, c.Progress.BeginPreparation(name)
 	h, err := bench.Prepare(b)
 	if err != nil {
 		return err

@@ -100,7 +100,7 @@ func (p *checkedPlant) exercises(line *progress.Line) (list []*exercise, err err
 	again := func(which []bool) (*kernel.Tables, error) {
 		t, err := kernel.Prepare(p.sys, kernel.Options{
 			Period: p.period(), Driven: which, Scheme: own.Scheme, Form: own.Form, Places: own.Places, Ramped: own.Ramped,
-			Progress: line.Prepare("the exercises of " + p.file),
+			Progress: line.BeginPreparation("the exercises of " + p.file),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.file, err)

@@ -266,7 +266,7 @@ func (r *Request) bench() (*bench.Bench, *bench.Handover, error) {
 		}
 	}
 
-	b.Progress = r.Progress.Prepare(r.Bench)
+	b.Progress = r.Progress.BeginPreparation(r.Bench)
 	h, err := bench.Prepare(b)
 	return b, h, err
 }
@@ -292,7 +292,7 @@ func (r *Request) job() (codegen.Job, error) {
 	if r.Changes != 0 {
 		opt.Places, opt.Ramped = r.Changes, slices.Repeat([]bool{true}, len(sys.Inputs))
 	}
-	opt.Progress = r.Progress.Prepare(r.Plant)
+	opt.Progress = r.Progress.BeginPreparation(r.Plant)
 	t, err := kernel.Prepare(sys, opt)
 	if err != nil {
 		return codegen.Job{}, fmt.Errorf("gen: %s: %w", r.Plant, err)

@@ -113,8 +113,8 @@ func (l *Line) Count(done, total int64) {
 	}
 }
 
-// Prepare begins the preparation of a plant or bench. The returned function counts its lock sets; nil for nil.
-func (l *Line) Prepare(name string) func(done, total int) {
+// BeginPreparation begins the preparation of a plant or bench. The returned function counts its lock sets; nil for nil.
+func (l *Line) BeginPreparation(name string) func(done, total int) {
 	if l == nil {
 		return nil
 	}
@@ -122,8 +122,8 @@ func (l *Line) Prepare(name string) func(done, total int) {
 	return func(done, total int) { l.Count(int64(done), int64(total)) }
 }
 
-// Read begins the reading of a file. The returned function counts its bytes; nil for nil.
-func (l *Line) Read(file string) func(done, total int64) {
+// BeginReading begins the reading of a file. The returned function counts its bytes; nil for nil.
+func (l *Line) BeginReading(file string) func(done, total int64) {
 	if l == nil {
 		return nil
 	}

@@ -156,7 +156,7 @@ func TestNilLineDoesNothing(t *testing.T) {
 	l.Note("x")
 	l.Poll(1)
 	printed := false
-	if l.Print(func() { printed = true }); !printed || l.IsTerminal() || l.Prepare("x") != nil || l.Read("x") != nil {
+	if l.Print(func() { printed = true }); !printed || l.IsTerminal() || l.BeginPreparation("x") != nil || l.BeginReading("x") != nil {
 		t.Error("a nil line is not as good as none")
 	}
 	l.ClearOnSignal()

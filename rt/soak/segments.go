@@ -88,7 +88,7 @@ func (k *series) prepare() error {
 	if err := k.bench.SetBuses(k.Options.Bus); err != nil {
 		return err
 	}
-	k.bench.Progress = k.Options.Progress.Prepare(k.bench.Name)
+	k.bench.Progress = k.Options.Progress.BeginPreparation(k.bench.Name)
 	h, err := bench.Prepare(k.bench)
 	k.Options.Progress.End()
 	if err != nil {
@@ -239,6 +239,9 @@ func (k *series) runSegment() error {
 	k.begun++
 	options := k.Options
 	options.Report, options.Plan = "", l.plan
+	if k.begun > 1 { // the preparation has been shown
+		options.Progress = nil
+	}
 	options.Whole, options.Before = k.Options.For, time.Duration(k.state.Totals.Asked*k.period)
 	options.For, options.Record = time.Duration(l.ticks*k.period), k.recordOf(&l)
 

@@ -241,7 +241,7 @@ func (r *Session) Prepare() (err error) {
 		return err
 	}
 	defer r.Options.Progress.End()
-	r.Bench.Progress = r.Options.Progress.Prepare(r.Bench.Name)
+	r.Bench.Progress = r.Options.Progress.BeginPreparation(r.Bench.Name)
 	if r.Handover, err = bench.Prepare(r.Bench); err != nil {
 		return err
 	}

@@ -184,7 +184,11 @@ const (
 func (s *status) line(width int) string {
 	var list [partCount]string
 	all, line := s.parts(), ""
-	for _, i := range []int{timePart, effortPart, missedPart, latencyPart, problemPart, leftPart, shownPart, speedPart, clutchPart, ratioPart} {
+	order := []int{timePart, effortPart, missedPart, latencyPart, problemPart, shownPart, speedPart, clutchPart, ratioPart, leftPart}
+	if s.r.Options.Whole > 0 { // of a soak the time left matters more than its plant
+		order = []int{timePart, effortPart, missedPart, latencyPart, problemPart, leftPart, shownPart, speedPart, clutchPart, ratioPart}
+	}
+	for _, i := range order {
 		list[i] = all[i]
 		longer := joinParts(list[:])
 		if excess := utf8.RuneCountInString(longer) - width; excess > 0 {

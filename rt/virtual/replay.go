@@ -105,7 +105,7 @@ func (p Replay) Run() (same Replayed, err error) {
 	}
 	defer r.in.Close()
 	defer p.Progress.End()
-	r.in.Progress = p.Progress.Read(p.Record)
+	r.in.Progress = p.Progress.BeginReading(p.Record)
 	if err := r.prepare(); err != nil {
 		return same, fmt.Errorf("replay: %s: %w", p.Record, err)
 	}

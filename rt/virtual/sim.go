@@ -134,7 +134,7 @@ func (w *simulation) prepare() error {
 	if err := w.checkFlags(kind); err != nil {
 		return err
 	}
-	w.prepared = w.Progress.Prepare(w.Plant)
+	w.prepared = w.Progress.BeginPreparation(w.Plant)
 	if kind == "plant" {
 		err = w.preparePlant()
 	} else {

@@ -119,7 +119,7 @@ func defineExport(a *args) func() error {
 		defer f.Close()
 		var gaps *record.GapError
 		line := interruptible("export")
-		r.Progress = line.Read(a.operands[0])
+		r.Progress = line.BeginReading(a.operands[0])
 		err = record.Export(r, format, f)
 		line.End()
 		if err != nil && !errors.As(err, &gaps) {

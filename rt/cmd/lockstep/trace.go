@@ -29,7 +29,7 @@ func definePlot(a *args) func() error {
 		v := window()
 		v.Unit = *unit
 		line := interruptible("plot")
-		v.Progress = line.Read(a.operands[0])
+		v.Progress = line.BeginReading(a.operands[0])
 		t, err := trace.Open("plot", a.operands[0], v, a.operands[1:]...)
 		line.End()
 		if err != nil {
@@ -129,7 +129,7 @@ func defineDiff(a *args) func() error {
 		line := interruptible("diff")
 		for i, name := range a.operands {
 			v := window()
-			v.Progress = line.Read(name)
+			v.Progress = line.BeginReading(name)
 			t, err := trace.Open("diff", name, v)
 			line.End()
 			if err != nil {
