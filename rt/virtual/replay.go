@@ -16,7 +16,6 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
-	"lockstep/rt/progress"
 	"lockstep/rt/recorder"
 	"lockstep/rt/tableset"
 )
@@ -25,10 +24,11 @@ import (
 // frames, steps the same kernel, and encodes the sent frames. It compares all of them with the record,
 // which may come from another architecture.
 type Replay struct {
-	Record   string         // file of the record
-	Out      string         // CSV file of all ports, as computed; "": none; "-": standard output
-	SI       bool           // Out in SI units, not in the declared ones
-	Progress *progress.Line // nil: none
+	Record string // file of the record
+	Out    string // CSV file of all ports, as computed; "": none; "-": standard output
+	SI     bool   // Out in SI units, not in the declared ones
+
+	Progress func(read, size int64) // called with the bytes read of the record, of size; nil: not called
 }
 
 // replay is a running Replay.
@@ -104,8 +104,7 @@ func (p Replay) Run() (same Replayed, err error) {
 		return same, err
 	}
 	defer r.in.Close()
-	defer p.Progress.End()
-	r.in.Progress = p.Progress.BeginReading(p.Record)
+	r.in.Progress = p.Progress
 	if err := r.prepare(); err != nil {
 		return same, fmt.Errorf("replay: %s: %w", p.Record, err)
 	}

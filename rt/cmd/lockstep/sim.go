@@ -66,7 +66,9 @@ func defineReplay(a *args) func() error {
 	si := a.Bool("si", false, aboutSI)
 
 	return func() error {
-		same, err := virtual.Replay{Record: a.operands[0], Out: *out, SI: *si, Progress: interruptible("replay", *out)}.Run()
+		line := interruptible("replay", *out)
+		same, err := virtual.Replay{Record: a.operands[0], Out: *out, SI: *si, Progress: line.BeginReading(a.operands[0])}.Run()
+		line.End()
 		if err != nil {
 			return err
 		}
