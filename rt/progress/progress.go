@@ -2,6 +2,8 @@
 //
 // On a terminal the line is rewritten five times per second, from the second second of a command on. In a log it
 // is a new line, the first after 30 s and then one per minute. It goes to the standard error, never to a result.
+// The package does not know the work: callers count its items. A run in real time has the status line of
+// rt/supervisor instead.
 //
 // Reading order: progress.go (Work, Line), estimate.go (the time left, and its text).
 package progress
