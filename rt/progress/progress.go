@@ -1,7 +1,7 @@
 // Package progress owns the line that shows people how far long work has come and how much time is left.
 //
 // On a terminal the line is rewritten five times per second, from the second second of a command on. In a log it
-// is a new line, the first after 30 s and then one per minute. It goes to the standard error, never to a result.
+// is a new line, the first after 2 min and then one per minute. It goes to the standard error, never to a result.
 // The package does not know the work: callers count its items. A run in real time has the status line of
 // rt/supervisor instead.
 //
@@ -58,7 +58,7 @@ type Line struct {
 
 // New returns the line of a command on out, usually the standard error.
 func New(out *os.File, command string) *Line {
-	l := &Line{out: out, command: command, begun: time.Now(), first: 30 * time.Second, every: time.Minute}
+	l := &Line{out: out, command: command, begun: time.Now(), first: 2 * time.Minute, every: time.Minute}
 	if l.terminal = term.IsTerminal(int(out.Fd())); l.terminal {
 		l.first, l.every = time.Second, 200*time.Millisecond
 	}

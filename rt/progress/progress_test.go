@@ -113,7 +113,7 @@ func TestPrintClearsTheLine(t *testing.T) {
 	}
 }
 
-// A log has no line in the first 30 s, then whole lines, one per minute.
+// A log has no line in the first 2 min, then whole lines, one per minute.
 func TestALogGetsALinePerMinute(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -122,14 +122,14 @@ func TestALogGetsALinePerMinute(t *testing.T) {
 	defer r.Close()
 	l := New(w, "sweep x")
 	l.Begin(Work{Total: 8, Unit: "cases", Polled: true})
-	for s := range 100 {
+	for s := range 200 {
 		l.begun = time.Now().Add(-time.Duration(s) * time.Second)
 		l.Poll(int64(s / 25))
 	}
 	l.End()
 	w.Close()
 	text, err := io.ReadAll(r)
-	if want := "sweep x: 1 of 8 cases, 3 min left\nsweep x: 3 of 8 cases, 2 min left\n"; err != nil || string(text) != want {
+	if want := "sweep x: 4 of 8 cases, 80 s left\nsweep x: 7 of 8 cases, 20 s left\n"; err != nil || string(text) != want {
 		t.Errorf("%q, %v; want %q", text, err, want)
 	}
 }
