@@ -183,25 +183,32 @@ func (l *Line) End() {
 	l.mu.Unlock()
 }
 
-// ClearOnSignal makes a signal that ends this process clear the line before. It is for commands that do not
-// handle signals.
-func (l *Line) ClearOnSignal() {
+// ClearOnSignal makes a signal that ends this process clear the line before, until stop is called. It is for
+// commands that do not handle signals, and until they do.
+func (l *Line) ClearOnSignal() (stop func()) {
 	if !l.IsTerminal() {
-		return
+		return func() {}
 	}
-	signals := make(chan os.Signal, 1)
+	signals, over := make(chan os.Signal, 1), make(chan struct{})
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}
 	}
 	go func() {
-		s := <-signals
-		l.mu.Lock() // until the end of the process
-		l.clear()
-		signal.Reset(s)
-		_ = syscall.Kill(os.Getpid(), s.(syscall.Signal)) // this process may signal itself
+		select {
+		case s := <-signals:
+			l.mu.Lock() // until the end of the process
+			l.clear()
+			signal.Reset(s)
+			_ = syscall.Kill(os.Getpid(), s.(syscall.Signal)) // this process may signal itself
+		case <-over:
+		}
 	}()
+	return func() {
+		signal.Stop(signals)
+		close(over)
+	}
 }
 
 // drawUntil draws the line whenever it is due, until stop is closed.

@@ -159,7 +159,7 @@ func TestNilLineDoesNothing(t *testing.T) {
 	if l.Print(func() { printed = true }); !printed || l.IsTerminal() || l.BeginPreparation("x") != nil || l.BeginReading("x") != nil {
 		t.Error("a nil line is not as good as none")
 	}
-	l.ClearOnSignal()
+	l.ClearOnSignal()()
 	l.End()
 }
 

@@ -114,7 +114,10 @@ func (s Simulation) Run() (*report.Report, error) {
 		unit: &virtualUnit{}}
 	defer w.close()
 	defer w.Progress.End()
-	if err := w.prepare(); err != nil {
+	unprepared := w.Progress.ClearOnSignal()
+	err := w.prepare()
+	unprepared()
+	if err != nil {
 		return nil, err
 	}
 	signal.Notify(w.stop, syscall.SIGINT, syscall.SIGTERM)
