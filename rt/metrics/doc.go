@@ -6,5 +6,6 @@
 // that of Prometheus brings protocol buffers into the binary that the target executes. The format is three
 // kinds of lines.
 //
-// Reading order: text.go (the format), run.go (the figures, Run), server.go (Server).
+// Reading order: text.go (the format), run.go (the figures, Run), disk.go (the free space of a disk that may hang),
+// server.go (Server).
 package metrics
