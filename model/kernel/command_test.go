@@ -353,3 +353,54 @@ func TestStoppedPlantKeepsTheInputsAfterTheLastChange(t *testing.T) {
 		}
 	}
 }
+
+// A command of the past is set at every tick and place, and other inputs keep theirs.
+func TestCommandsOfThePastAreSetAtEveryPlace(t *testing.T) {
+	sys := rig{J: []float64{1, 1}, Torques: []torque{{0, always(0)}, {1, always(0)}, {1, always(0)}}}.system()
+	sys.Inputs[1].Delay = 0.023
+	all := []bool{true, true, true}
+	k := start(t, sys, Options{Period: ms(10), Places: 2, Driven: all, Ramped: all})
+	for range 5 {
+		k.Change(1, 0.004, 3, 2)
+		k.step()
+	}
+	k.setCommand(1, 7)
+	for tick := range int64(k.t.History) {
+		for s := range k.t.Places + 1 {
+			if v, d := k.inputsAt(tick)[3*s:][:3], k.slopesAt(tick)[3*s:][:3]; v[0] != 0 || v[1] != 7 || v[2] != 0 || d[1] != 0 {
+				t.Errorf("entry %d, place %d: %g, slopes %g; want 0 7 0, 0 0 0", tick, s, v, d)
+			}
+		}
+	}
+	for s := range k.t.Places + 1 {
+		if k.current[3*s+1] != 7 || k.currentSlope[3*s+1] != 0 {
+			t.Errorf("place %d now: %g, slope %g; want 7, 0", s, k.current[3*s+1], k.currentSlope[3*s+1])
+		}
+	}
+}
+
+// The output fault names the first state on which an input acts that is not finite, also where the input
+// acts without an element.
+func TestFaultNamesTheStateOnWhichTheInputActs(t *testing.T) {
+	sys := rig{J: []float64{1, 2, 3}, Frictions: []contact{{W: []float64{0, 1, 0}, K: always(0)}},
+		Torques: []torque{{2, always(0)}, {1, always(0)}, {0, always(0)}}}.system()
+	for i, want := range []float64{2, 3, 2, 1} {
+		k := start(t, sys, Options{Period: ms(10), Driven: []bool{true, true, true, true}})
+		k.u[i] = math.NaN()
+		if k.step(); k.faultOut() != want {
+			t.Errorf("input %d: fault %g, want %g", i, k.faultOut(), want)
+		}
+	}
+}
+
+// An input starts with the value of its waveform at time 0.
+func TestInputStartsWithItsWaveformAtTimeZero(t *testing.T) {
+	jump := table(0, 2, 0.5, 2, 0.5, 9)
+	sys := rig{J: []float64{1}, Torques: []torque{{0, jump}, {0, sine(3, 0.2, 0.3)}, {0, table(-1, 4, 1, 8)}}}.system()
+	tables := prepare(t, sys, Options{Period: ms(10)}).t
+	for i, want := range []float64{2, 3 * math.Sin(0.3), 6} {
+		if !scalar.EqualWithinAbs(tables.Start[i], want, 1e-12) {
+			t.Errorf("input %d starts with %g, want %g", i, tables.Start[i], want)
+		}
+	}
+}

@@ -463,3 +463,64 @@ func TestLawThatIsSteepBeyondAnEventIsNotSolvedThere(t *testing.T) {
 		}
 	})
 }
+
+// A capacity that is a law begins at the zero of the law, also inside of a tick.
+func TestCapacityOfALawOfASpeedBeginsInsideATick(t *testing.T) {
+	eachStepping(t, pressedByASpeed, func(name string, k *run) {
+		for range 100 {
+			k.step()
+			on := max(0, float64(k.tick)*k.h-0.5003)
+			if want := 5 - 6./2*on*on/2; !scalar.EqualWithinAbs(k.y[0], want, 1e-9) {
+				t.Fatalf("%s: at tick %d %.15g rad/s, want %.15g", name, k.tick, k.y[0], want)
+			}
+		}
+	})
+}
+
+// An event indicator with several borders goes to the side of its value, and from the end of a side to the
+// one beyond the nearer border.
+func TestIndicatorLeavesItsSideAtTheNearerBorder(t *testing.T) {
+	k := &Kernel{t: &Tables{Indicators: []model.Program{{Borders: []float64{1, 2, 4}}, {}}}}
+	for _, c := range []struct{ side, v, want float64 }{
+		{0, 0.9, 1}, {0, 1.5, 1}, {0, 9, 3}, {1, 1.1, 0}, {1, 1.9, 2}, {1, 0.5, 0}, {1, 5, 3}, {2, 2.5, 1}, {2, 3.5, 3}, {3, 4.1, 2}, {3, 1.5, 1},
+	} {
+		k.plantState.side = []float64{c.side, 0}
+		if got := k.sideBeyond(0, c.v); got != c.want {
+			t.Errorf("from side %g at %g to side %g, want %g", c.side, c.v, got, c.want)
+		}
+	}
+	for _, side := range []float64{-1, 1} {
+		k.plantState.side = []float64{0, side}
+		if got := k.sideBeyond(1, 0); got != -side {
+			t.Errorf("from side %g to side %g, want the other", side, got)
+		}
+	}
+}
+
+// A spring that changes its stiffness at a deflection of 0 is pushed there, and pulled back, in less than a
+// tick. A step of the whole swing gives the motion of many short steps.
+func TestRegionThatIsEnteredAndLeftInOneStepActs(t *testing.T) {
+	const J, J2 = 2.0, 40.0
+	for _, side := range []float64{1, -1} {
+		swing := func(h float64) float64 {
+			sys := rig{J: []float64{J}, X0: []float64{-0.25 * side, 0.002 * side}, Springs: []spring{{-1, 0, 0, 0}},
+				Torques: []torque{{0, always(10 * J * side)}}}.system()
+			stiff := []float64{J2 * 1e3, 0}
+			if side < 0 {
+				stiff = []float64{0, J2 * 1e3}
+			}
+			sys.Switches = []model.Switch{{Name: "k", Row: []float64{0, 1}, Borders: []float64{0}}}
+			sys.Signals = append(sys.Signals, model.Signal{Name: "k", Affine: &model.Affine{Slope: stiff, Offset: []float64{0, 0}}})
+			sys.B, sys.D = []float64{1 / J, -1 / J, 0, 0}, make([]float64, 4)
+			k := start(t, sys, Options{Period: period(h), Driven: []bool{false}})
+			for range int(math.Round(0.05 / h)) {
+				k.step()
+			}
+			return k.y[0]
+		}
+		want := swing(0.05 / 64)
+		if got := swing(0.05); !scalar.EqualWithinAbs(got, want, 1e-6) || scalar.EqualWithinAbs(want, 0.25*side, 1e-3) {
+			t.Errorf("side %g: %.9g rad/s after one step, want %.9g", side, got, want)
+		}
+	}
+}

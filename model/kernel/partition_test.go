@@ -275,3 +275,16 @@ func TestDecayOfTheActivePartIsItsFastestRate(t *testing.T) {
 		t.Errorf("the active part decays with %.9g 1/s, want %.9g", k.t.Partition.Decay, want)
 	}
 }
+
+// Two laws between the same wheels add up to the law of the test before.
+func TestDecayOfTheActivePartCountsEveryLaw(t *testing.T) {
+	r := rig{J: []float64{0.5, 2, 5}, Drag: []float64{1, 0, 0}, Springs: []spring{{-1, 2, 300, 2}}}
+	sys := r.system()
+	sys.Partition = &model.Partition{Sub: 1}
+	addLaw(sys, proportional(-1, 1, -1, 0, 0), map[int]float64{0: 1 / 0.5, 1: -1. / 2})
+	addLaw(sys, proportional(-2, 1, -1, 0, 0), map[int]float64{0: 1 / 0.5, 1: -1. / 2})
+	k := start(t, sys, Options{Period: ms(5)})
+	if want := (9.5 + math.Sqrt(9.5*9.5-12)) / 2; !scalar.EqualWithinRel(k.t.Partition.Decay, want, 1e-6) {
+		t.Errorf("the active part decays with %.9g 1/s, want %.9g", k.t.Partition.Decay, want)
+	}
+}

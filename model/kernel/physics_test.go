@@ -291,3 +291,45 @@ func TestInertiasManyOrdersApartLockAndHold(t *testing.T) {
 		t.Errorf("speeds %g and %g rad/s, modes %d and %d: want both at rest", k.y[0], k.y[1], k.modeOf(0), k.modeOf(1))
 	}
 }
+
+// A transition at a grid point is one event and one transition.
+func TestTransitionAtAGridPointIsOneEvent(t *testing.T) {
+	k := start(t, brake(3, always(0), always(0)).system(), Options{Period: ms(10), Driven: []bool{true, false}})
+	for i, c := range []struct{ capacity, events, transitions float64 }{{0, 0, 0}, {1, 1, 1}, {1, 1, 1}, {0, 2, 2}} {
+		k.u[0] = c.capacity
+		if k.step(); k.y[k.tail()+2] != c.events || k.transOut() != c.transitions {
+			t.Errorf("step %d: %g events, %g transitions; want %g, %g", i, k.y[k.tail()+2], k.transOut(), c.events, c.transitions)
+		}
+	}
+}
+
+// The impulses of elements that act on the same bodies change the slips as demanded.
+func TestImpulsesChangeEverySlipAsDemanded(t *testing.T) {
+	r := rig{J: []float64{1, 2, 0.5, 3}, X0: []float64{1, -2, 0.3, 4}, Frictions: []contact{
+		{W: []float64{1, -1, 0, 0}, K: always(1)}, {W: []float64{0, 1, -2, 0}, K: always(1)},
+		{W: []float64{0, 0, 1, -0.7}, K: always(1)}, {W: []float64{1, 0.5, 0, 1}, K: always(1)},
+	}}
+	for _, taken := range [][]int{{0}, {1, 2}, {0, 1, 2, 3}, {3, 1, 0}, {2, 0, 3, 1}} {
+		k := start(t, r.system(), Options{Period: ms(10)})
+		g := &k.blocks[0]
+		if len(k.blocks) != 1 || len(g.Elements) != 4 {
+			t.Fatalf("%d blocks, want one of four elements", len(k.blocks))
+		}
+		before := make([]float64, 4)
+		k.slips.mul(before, k.x)
+		k.factor.rank = copy(k.factor.taken, taken)
+		demand := []float64{0.3, -1.1, 2.5, 0.7}
+		for _, i := range taken {
+			k.trialTau[g.Elements[i]] = demand[i]
+		}
+		k.applyImpulses(g)
+		after := make([]float64, 4)
+		k.slips.mul(after, k.x)
+		for _, i := range taken {
+			e := g.Elements[i]
+			if got := after[e] - before[e]; !scalar.EqualWithinAbs(got, demand[i], 1e-12) {
+				t.Errorf("elements %d: slip %d changes by %g rad/s, want %g", taken, i, got, demand[i])
+			}
+		}
+	}
+}
