@@ -2,7 +2,11 @@ package record
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -126,7 +130,8 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"empty":   {nil, "not a record"},
+		"empty":   {nil, "the file is empty"},
+		"cut":     {file[:5], "the header cannot be read: the file ends at byte 5"},
 		"text":    {[]byte("period: 5 ms\nplant: x\n"), "not a record"},
 		"version": {append([]byte("lockrec6"), file[8:]...), `the record has version "lockrec6", this program reads "lockrec8" only`},
 		"header":  {flip(file, 60), "the header cannot be read"},
@@ -134,6 +139,62 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		_, err := NewReader("r", bytes.NewReader(c.file))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v; want %q", name, err, c.want)
+		}
+	}
+}
+
+// A run that is killed as it starts leaves a record without a header, or with a part of it, as the newest
+// file of a folder. It is neither missing nor a record without ticks, and the files before it are read.
+func TestNewestRecordOfAFolderMayBeCutInItsHeader(t *testing.T) {
+	file, all := sample(t)
+	want := len(slices.DeleteFunc(all, func(e any) bool { return e == nil })) // nil: a flush
+	at := chunks(file)
+	for name, c := range map[string]struct {
+		length      int
+		error, torn string
+	}{
+		"empty":               {0, "the file is empty: its run ended before it wrote the header", ""},
+		"cut in the magic":    {3, "the header cannot be read: the file ends at byte 3", ""},
+		"magic only":          {len(magic), "the header cannot be read: the file ends here", ""},
+		"cut in the head":     {len(magic) + headSize - 1, "the header cannot be read: the file ends within a chunk", ""},
+		"cut in the header":   {at[1] - 1, "the header cannot be read: the file ends within a chunk", ""},
+		"header only":         {at[1], "", "before the first tick, without an end chunk"},
+		"cut in the handover": {at[2] - 1, "", "before the first tick"},
+	} {
+		dir := t.TempDir()
+		for i, content := range [][]byte{file, file, file[:c.length]} {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("leg-%06d.rec", i+1)), content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := filepath.Glob(filepath.Join(dir, "*.rec"))
+		if err != nil || len(list) != 3 {
+			t.Fatal(list, err)
+		}
+		for i, file := range list {
+			r, err := Open(file)
+			if i == 2 && c.error != "" {
+				if err == nil || !strings.Contains(err.Error(), c.error) || !strings.Contains(err.Error(), file) || errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s: %v; want %q", name, err, c.error)
+				}
+				if s, err := OpenSource(file, ""); err == nil {
+					t.Errorf("%s: it is a source of frames: %+v", name, s)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			entries, err := readAll(r)
+			r.Close()
+			switch {
+			case err != nil:
+				t.Errorf("%s: %v", name, err)
+			case i < 2 && (len(entries) != want || r.Torn() != ""):
+				t.Errorf("%s: file %d has %d entries, torn %q; want %d", name, i, len(entries), r.Torn(), want)
+			case i == 2 && (len(entries) != 0 || !strings.Contains(r.Torn(), c.torn)):
+				t.Errorf("%s: %d entries, torn %q; want %q", name, len(entries), r.Torn(), c.torn)
+			}
 		}
 	}
 }

@@ -59,10 +59,14 @@ func NewReader(name string, from io.ReaderAt) (*Reader, error) {
 	r := &Reader{name: name, file: from}
 	var m [len(magic)]byte
 	if n, err := r.file.ReadAt(m[:], 0); n < len(m) || string(m[:]) != magic {
-		if err != nil && err != io.EOF {
+		switch {
+		case err != nil && err != io.EOF:
 			return nil, fmt.Errorf("record: %w", err)
-		}
-		if IsRecord(m[:]) {
+		case n == 0:
+			return nil, fmt.Errorf("record: %s: the file is empty: its run ended before it wrote the header", r.name)
+		case n < len(m) && bytes.HasPrefix([]byte(magic), m[:n]):
+			return nil, fmt.Errorf("record: %s: the header cannot be read: the file ends at byte %d", r.name, n)
+		case IsRecord(m[:]):
 			return nil, fmt.Errorf("record: %s: the record has version %q, this program reads %q only: make the record anew",
 				r.name, m, magic)
 		}

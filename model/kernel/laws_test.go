@@ -464,17 +464,24 @@ func TestLawThatIsSteepBeyondAnEventIsNotSolvedThere(t *testing.T) {
 	})
 }
 
-// A capacity that is a law begins at the zero of the law, also inside of a tick.
-func TestCapacityOfALawOfASpeedBeginsInsideATick(t *testing.T) {
-	eachStepping(t, pressedByASpeed, func(name string, k *run) {
-		for range 100 {
-			k.step()
-			on := max(0, float64(k.tick)*k.h-0.5003)
-			if want := 5 - 6./2*on*on/2; !scalar.EqualWithinAbs(k.y[0], want, 1e-9) {
-				t.Fatalf("%s: at tick %d %.15g rad/s, want %.15g", name, k.tick, k.y[0], want)
-			}
+// A capacity that is a law begins at the zero of the law: inside of a tick, at its end, and at the start.
+func TestCapacityOfALawOfASpeedBeginsAtItsZero(t *testing.T) {
+	for _, zero := range []float64{0.5003, 0.5, 0} {
+		system := func() *model.System {
+			sys := pressedByASpeed()
+			sys.X0[1] = -zero
+			return sys
 		}
-	})
+		eachStepping(t, system, func(name string, k *run) {
+			for range 100 {
+				k.step()
+				on := max(0, float64(k.tick)*k.h-zero)
+				if want := 5 - 6./2*on*on/2; !scalar.EqualWithinAbs(k.y[0], want, 1e-9) {
+					t.Fatalf("%s, zero at %g s: at tick %d %.15g rad/s, want %.15g", name, zero, k.tick, k.y[0], want)
+				}
+			}
+		})
+	}
 }
 
 // An event indicator with several borders goes to the side of its value, and from the end of a side to the
@@ -498,16 +505,16 @@ func TestIndicatorLeavesItsSideAtTheNearerBorder(t *testing.T) {
 }
 
 // A spring that changes its stiffness at a deflection of 0 is pushed there, and pulled back, in less than a
-// tick. A step of the whole swing gives the motion of many short steps.
+// substep. A step of the whole swing gives the motion of many short steps.
 func TestRegionThatIsEnteredAndLeftInOneStepActs(t *testing.T) {
-	const J, J2 = 2.0, 40.0
+	const J, c = 2.0, 800.0
 	for _, side := range []float64{1, -1} {
 		swing := func(h float64) float64 {
 			sys := rig{J: []float64{J}, X0: []float64{-0.25 * side, 0.002 * side}, Springs: []spring{{-1, 0, 0, 0}},
 				Torques: []torque{{0, always(10 * J * side)}}}.system()
-			stiff := []float64{J2 * 1e3, 0}
+			stiff := []float64{c, 0}
 			if side < 0 {
-				stiff = []float64{0, J2 * 1e3}
+				stiff = []float64{0, c}
 			}
 			sys.Switches = []model.Switch{{Name: "k", Row: []float64{0, 1}, Borders: []float64{0}}}
 			sys.Signals = append(sys.Signals, model.Signal{Name: "k", Affine: &model.Affine{Slope: stiff, Offset: []float64{0, 0}}})

@@ -54,8 +54,8 @@ var waveCases = []struct {
 			}
 			return 2 * math.Sin(2*math.Pi*3*t+1) * math.Sin(2*math.Pi*5*t+0.2) * row
 		}},
-	{"sine of 30 Hz above 0", total(always(1.2), sine(1, 30, -math.Pi/2)),
-		func(t float64) float64 { return 1.2 - math.Cos(2*math.Pi*30*t) }},
+	{"sine with its smallest value above 0 in the middle of a step", total(always(3.0006), sine(3, 0.9, 0.047)),
+		func(t float64) float64 { return 3.0006 + 3*math.Sin(2*math.Pi*0.9*t+0.047) }},
 	{"ramp plus sine", total(table(0, -1, 2, 1), sine(0.2, 4, 0)),
 		func(t float64) float64 { return -1 + t + 0.2*math.Sin(2*math.Pi*4*t) }},
 }
