@@ -6,5 +6,5 @@
 //
 // Reading order: cycle.go (Cycle, Phase and their figures), tables.go (the embedded cycles and their
 // sources), read.go (cycles from CSV), judge.go (the tolerance band), rating.go (the figures of SAE J2951),
-// following.go (a driven cycle, sample by sample).
+// following.go (a part of a cycle while it is driven).
 package cycle

@@ -2,55 +2,69 @@ package cycle
 
 import "math"
 
-// Following judges a vehicle while it drives a cycle. Add does not allocate.
+// Following judges a vehicle while it drives a cycle, or a phase of one. Add does not allocate.
 type Following struct {
 	c       *Cycle
+	part    Phase
 	vehicle *Vehicle
-	whole   *Judge
-	phases  []*Judge
-	driven  []float64 // at RatePeriod from the start of the cycle, m/s
+	judge   *Judge
+	driven  []float64 // at RatePeriod from the start of the part, m/s
 	at      int64     // instant of the last sample, ns
 	v       float64   // its speed, m/s
 	samples int
 }
 
-// Result is the judgement and the rating of a part of a cycle.
+// Result is the judgement and the rating of a cycle or of a phase.
 type Result struct {
 	Phase string // "": the whole cycle
 	Judgement
 	Rating // NaN until the part is complete
 }
 
-// Follow returns a Following without samples. vehicle may be nil: the energy figures are NaN then.
-func Follow(c *Cycle, vehicle *Vehicle) *Following {
-	f := &Following{c: c, vehicle: vehicle, whole: NewJudge(c, 0, c.End(), c.Band.Most),
-		driven: make([]float64, 0, c.End()/int64(RatePeriod)+1)}
-	for _, p := range c.Phases {
-		f.phases = append(f.phases, NewJudge(c, p.Begin, p.End, 0))
+// Whole returns the whole cycle as one phase without a name.
+func (c *Cycle) Whole() Phase { return Phase{End: c.End()} }
+
+// Parts returns the phases, and after them the whole cycle if it has several.
+func (c *Cycle) Parts() []Phase {
+	if len(c.Phases) == 1 {
+		return []Phase{c.Whole()}
 	}
-	return f
+	return append(append([]Phase(nil), c.Phases...), c.Whole())
+}
+
+// Follow returns a Following of a part of a cycle, without samples. vehicle may be nil: the energy figures are
+// NaN then. Band.Most counts for the whole cycle only.
+func Follow(c *Cycle, part Phase, vehicle *Vehicle) *Following {
+	most := 0
+	if part.Begin == 0 && part.End == c.End() {
+		most = c.Band.Most
+	}
+	return &Following{c: c, part: part, vehicle: vehicle, judge: NewJudge(c, part.Begin, part.End, most),
+		driven: make([]float64, 0, (part.End-part.Begin)/int64(RatePeriod)+1)}
 }
 
 // Add takes the speed at an instant of the cycle, m/s and ns. Instants increase; those beyond the end of the
-// cycle are left out.
+// part are left out.
 func (f *Following) Add(at int64, v float64) {
 	if at < 0 || f.samples > 0 && at <= f.at {
 		return
 	}
-	f.whole.Add(at, v)
-	for _, j := range f.phases {
-		j.Add(at, v)
-	}
-	for n := len(f.driven); n < cap(f.driven) && int64(n)*int64(RatePeriod) <= at; n++ {
-		f.driven = append(f.driven, f.between(int64(n)*int64(RatePeriod), at, v))
+	f.judge.Add(at, v)
+	for len(f.driven) < cap(f.driven) {
+		next := f.part.Begin + int64(len(f.driven))*int64(RatePeriod)
+		if next > at {
+			break
+		}
+		f.driven = append(f.driven, f.between(next, at, v))
 	}
 	f.at, f.v, f.samples = at, v, f.samples+1
 }
 
-// between returns the speed at an instant between the last sample and the next one; NaN: before the first sample.
+// between returns the speed at an instant up to the sample at hand. Before the first sample it is that of the
+// sample if it follows within RatePeriod, otherwise NaN.
 func (f *Following) between(t, at int64, v float64) float64 {
 	switch {
-	case t == at:
+	case t == at || f.samples == 0 && at-t <= int64(RatePeriod):
 		return v
 	case f.samples == 0:
 		return math.NaN()
@@ -59,30 +73,20 @@ func (f *Following) between(t, at int64, v float64) float64 {
 	return f.v + float64(part*(v-f.v))
 }
 
-// Results returns the result of the whole cycle, and those of its phases.
-func (f *Following) Results() (whole Result, phases []Result) {
-	whole = Result{"", f.whole.Judgement(f.at), f.rate(0, f.c.End())}
-	for i, p := range f.c.Phases {
-		phases = append(phases, Result{p.Name, f.phases[i].Judgement(f.at), f.rate(p.Begin, p.End)})
-	}
-	return whole, phases
+// Result returns the result of the samples so far.
+func (f *Following) Result() Result {
+	return Result{f.part.Name, f.judge.Judgement(f.at), f.rate()}
 }
 
-// rate rates the samples from begin to end, ns.
-func (f *Following) rate(begin, end int64) Rating {
-	from, to := (begin+int64(RatePeriod)-1)/int64(RatePeriod), end/int64(RatePeriod)+1
-	if to > int64(len(f.driven)) || to-from < 1 {
-		return unrated()
+// rate rates the samples of a part that is complete.
+func (f *Following) rate() Rating {
+	if len(f.driven) < cap(f.driven) {
+		nan := math.NaN()
+		return Rating{nan, nan, nan, nan, nan, nan, nan, nan}
 	}
-	target := make([]float64, to-from)
+	target := make([]float64, len(f.driven))
 	for i := range target {
-		target[i] = f.c.Target.Eval((from + int64(i)) * int64(RatePeriod))
+		target[i] = f.c.Target.Eval(f.part.Begin + int64(i)*int64(RatePeriod))
 	}
-	return Rate(f.driven[from:to], target, f.vehicle)
-}
-
-// unrated returns the rating of a part that was not driven to its end.
-func unrated() Rating {
-	nan := math.NaN()
-	return Rating{nan, nan, nan, nan, nan, nan, nan, nan}
+	return Rate(f.driven, target, f.vehicle)
 }

@@ -10,13 +10,16 @@ import (
 // car is a small passenger car.
 var car = &Vehicle{Mass: 1500, F0: 120, F1: 1, F2: 0.4}
 
-// follow drives a cycle with a speed over time.
-func follow(c *Cycle, vehicle *Vehicle, v func(at int64) float64) *Following {
-	f := Follow(c, vehicle)
-	for at := int64(0); at <= c.End(); at += stepOf(c) {
-		f.Add(at, v(at))
+// follow drives a cycle with a speed over time up to an instant, ns. It returns the results of the parts.
+func follow(c *Cycle, vehicle *Vehicle, end int64, v func(at int64) float64) (list []Result) {
+	for _, p := range c.Parts() {
+		f := Follow(c, p, vehicle)
+		for at := int64(0); at <= end; at += stepOf(c) {
+			f.Add(at, v(at))
+		}
+		list = append(list, f.Result())
 	}
-	return f
+	return list
 }
 
 func TestRatingOfPerfectFollowingIsZero(t *testing.T) {
@@ -25,8 +28,7 @@ func TestRatingOfPerfectFollowingIsZero(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, phases := follow(c, car, c.Target.Eval).Results()
-		for _, r := range append(phases, whole) {
+		for _, r := range follow(c, car, c.End(), c.Target.Eval) {
 			if r.Phase == soak { // a ratio to zero
 				continue
 			}
@@ -98,7 +100,7 @@ func TestCycleEnergyOfARampHasItsClosedForm(t *testing.T) {
 
 func TestRatingWithoutAVehicleHasNoEnergy(t *testing.T) {
 	c := steep(t)
-	r, _ := follow(c, nil, c.Target.Eval).Results()
+	r := follow(c, nil, c.End(), c.Target.Eval)[0]
 	if !math.IsNaN(r.ER) || !math.IsNaN(r.EER) || !scalar.EqualWithinAbs(r.IWR, 0, 1e-9) || !scalar.EqualWithinAbs(r.DR, 0, 1e-9) {
 		t.Errorf("%+v, want ER and EER NaN, IWR and DR 0", r.Rating)
 	}
@@ -117,11 +119,8 @@ func TestUnfinishedPartIsNotRated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := Follow(c, car)
-	for at := int64(0); at <= 700*second; at += stepOf(c) {
-		f.Add(at, c.Target.Eval(at))
-	}
-	whole, phases := f.Results()
+	phases := follow(c, car, 700*second, c.Target.Eval)
+	whole := phases[4]
 	if whole.Passed() || !math.IsNaN(whole.RMSSE) {
 		t.Errorf("whole cycle after 700 s: %+v, want it not passed and not rated", whole)
 	}
@@ -132,12 +131,12 @@ func TestUnfinishedPartIsNotRated(t *testing.T) {
 
 func TestNaNInTheSpeedFails(t *testing.T) {
 	c := steep(t)
-	whole, _ := follow(c, car, func(at int64) float64 {
+	whole := follow(c, car, c.End(), func(at int64) float64 {
 		if at == 10*second {
 			return math.NaN()
 		}
 		return c.Target.Eval(at)
-	}).Results()
+	})[0]
 	if !math.IsInf(whole.Largest, 1) || !math.IsNaN(whole.RMSSE) {
 		t.Errorf("NaN at 10 s: largest distance %v m/s, RMSSE %v m/s; want +Inf and NaN", whole.Largest, whole.RMSSE)
 	}
@@ -145,7 +144,7 @@ func TestNaNInTheSpeedFails(t *testing.T) {
 
 func TestAddDoesNotAllocate(t *testing.T) {
 	c := steep(t)
-	f := Follow(c, car)
+	f := Follow(c, c.Whole(), car)
 	at := int64(0)
 	if n := testing.AllocsPerRun(1000, func() { f.Add(at, c.Target.Eval(at)); at += tick }); n != 0 {
 		t.Errorf("Add allocates %v times, want 0", n)

@@ -61,16 +61,21 @@ func (c *car) step(out *driver.Output, h float64) {
 
 const h = 0.005 // s
 
-// drive lets the default driver drive a car through a cycle.
-func drive(t *testing.T, c *cycle.Cycle, x *car, each func(at int64, out *driver.Output)) (cycle.Result, []cycle.Result) {
+// drive lets the default driver drive a car through a cycle. It returns the results of the whole cycle and of its
+// parts.
+func drive(t *testing.T, c *cycle.Cycle, x *car, each func(at int64, out *driver.Output)) (whole cycle.Result, phases []cycle.Result) {
 	t.Helper()
 	s := driver.Default(h)
 	d, err := driver.New(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := cycle.Follow(c, &cycle.Vehicle{Mass: x.mass, F0: x.f0, F1: x.f1, F2: x.f2})
-	f.Add(0, x.v)
+	var parts []*cycle.Following
+	for _, p := range c.Parts() {
+		f := cycle.Follow(c, p, &cycle.Vehicle{Mass: x.mass, F0: x.f0, F1: x.f1, F2: x.f2})
+		f.Add(0, x.v)
+		parts = append(parts, f)
+	}
 	preview, tick := int64(s.Preview*1e9), int64(h*1e9)
 	var out driver.Output
 	for at := int64(0); at < c.End(); {
@@ -81,12 +86,17 @@ func drive(t *testing.T, c *cycle.Cycle, x *car, each func(at int64, out *driver
 		d.Step(&out, &driver.Input{Target: c.Target.Eval(at), Ahead: c.Target.Eval(at + preview), Speed: x.v, Parked: parked})
 		x.step(&out, h)
 		at += tick
-		f.Add(at, x.v)
+		for _, f := range parts {
+			f.Add(at, x.v)
+		}
 		if each != nil {
 			each(at, &out)
 		}
 	}
-	return f.Results()
+	for _, f := range parts {
+		phases = append(phases, f.Result())
+	}
+	return phases[len(phases)-1], phases
 }
 
 func load(t *testing.T, name string) *cycle.Cycle {
