@@ -11,6 +11,7 @@ import (
 // from an output of the tick before, as a stimulus would.
 type Cycle struct {
 	Settings    driver.Settings // Period is that of the tick
+	Preview     int64           // Settings.Preview, ns
 	Target      sigmap.Waveform // target speed, m/s, from tick 0
 	Parked      [][2]int64      // start and end of the soaks, ns
 	Speed       int             // output: speed of the vehicle, m/s
@@ -33,10 +34,9 @@ func (c *Cycle) Drives(input int) bool {
 // cycleDriver is a Cycle with its driver.
 type cycleDriver struct {
 	Cycle
-	driver  *driver.Driver
-	preview int64 // ns
-	in      driver.Input
-	out     driver.Output
+	driver *driver.Driver
+	in     driver.Input
+	out    driver.Output
 }
 
 // addCycle checks a cycle and notes its inputs.
@@ -57,7 +57,7 @@ func (s *Set) addCycle(c *Cycle) error {
 			return err
 		}
 	}
-	s.cycle = &cycleDriver{Cycle: *c, driver: d, preview: int64(c.Settings.Preview * 1e9)}
+	s.cycle = &cycleDriver{Cycle: *c, driver: d}
 	return nil
 }
 
@@ -68,7 +68,7 @@ func (s *Set) addCycle(c *Cycle) error {
 func (s *Set) stepCycle(k int64, y []float64) {
 	c := s.cycle
 	at := (k - 1) * s.PeriodNs
-	c.in.Target, c.in.Ahead = c.Target.Eval(at), c.Target.Eval(at+c.preview)
+	c.in.Target, c.in.Ahead = c.Target.Eval(at), c.Target.Eval(at+c.Preview)
 	if c.in.Speed = c.in.Target; k > 1 {
 		c.in.Speed = y[c.Speed]
 	}

@@ -97,6 +97,7 @@ func (d *driverSection) readSettings(r *yamlfile.Reader, section yamlfile.Field,
 	if err := d.plan.Settings.Check(); err != nil {
 		r.Fail(section, "%w", err)
 	}
+	d.plan.Preview = int64(math.Round(d.plan.Settings.Preview * 1e9))
 	if _, d.rated = given["mass"]; d.rated {
 		if err := d.vehicle.Check(); err != nil {
 			r.Fail(given["mass"], "driver: %w", err)
@@ -153,9 +154,9 @@ func (d *driverSection) readPorts(r *yamlfile.Reader, section yamlfile.Field, gi
 	}
 }
 
-// Drive applies the scenario that only drives a cycle, an embedded one or FILE.csv, with the ports of their
+// DriveCycle applies the scenario that only drives a cycle, an embedded one or FILE.csv, with the ports of their
 // standard names.
-func Drive(h *bench.Handover, name string) (*Scenario, error) {
+func DriveCycle(h *bench.Handover, name string) (*Scenario, error) {
 	if _, err := cycle.Load(name); err != nil {
 		return nil, err
 	}

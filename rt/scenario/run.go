@@ -43,7 +43,7 @@ func Open(h *bench.Handover, name, cycle, result string) (s Run, err error) {
 	case name != "":
 		s.Scenario, err = Load(h, name)
 	case cycle != "":
-		s.Scenario, err = Drive(h, cycle)
+		s.Scenario, err = DriveCycle(h, cycle)
 	default:
 		return s, nil
 	}
