@@ -211,12 +211,16 @@ func (d *Driver) control(target, ahead, v float64) {
 	}
 }
 
-// movePedals moves the pedals towards their positions as fast as the feet can.
+// movePedals moves the pedals towards their positions as fast as the foot can. The foot presses the brake only when
+// it has left the accelerator; at a launch it leaves the brake while the accelerator is pressed, as a hill holder does.
 //
 //go:nosplit
 func (d *Driver) movePedals(accelerator, brake float64) {
 	step := float64(d.s.PedalRate * d.s.Period)
 	d.out.Accelerator = towards(d.out.Accelerator, accelerator, step)
+	if d.out.Accelerator > 0 {
+		brake = min(brake, d.out.Brake)
+	}
 	d.out.Brake = towards(d.out.Brake, brake, step)
 }
 

@@ -95,7 +95,7 @@ func (d *driverSection) readSettings(r *yamlfile.Reader, section yamlfile.Field,
 		}
 	}
 	if err := d.plan.Settings.Check(); err != nil {
-		r.Fail(section, "%w", err)
+		r.Fail(section, "%w", err) // the error begins with "driver: "
 	}
 	d.plan.Preview = int64(math.Round(d.plan.Settings.Preview * 1e9))
 	if _, d.rated = given["mass"]; d.rated {
@@ -151,6 +151,9 @@ func (d *driverSection) readPorts(r *yamlfile.Reader, section yamlfile.Field, gi
 			r.Fail(at, "driver: gear: the range of input %s is not 0 to 3: 0 park, 1 reverse, 2 neutral, 3 drive", p.Name)
 		}
 		d.plan.Lever = i
+	}
+	if p := &d.plan; p.Accelerator.Input == p.Brake.Input || p.Lever == p.Accelerator.Input || p.Lever == p.Brake.Input {
+		r.Fail(section, "driver: the pedals and the lever need inputs of their own")
 	}
 }
 
