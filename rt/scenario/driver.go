@@ -107,13 +107,19 @@ func (d *driverSection) readSettings(r *yamlfile.Reader, section yamlfile.Field,
 
 // readPorts binds the driver to the ports of the plant.
 func (d *driverSection) readPorts(r *yamlfile.Reader, section yamlfile.Field, given map[string]yamlfile.Field, s *Scenario, h *bench.Handover) {
-	name := func(key, standard string) (string, yamlfile.Field) {
+	// name returns the port of a key: the given one, or the first of the standard names that the plant has.
+	name := func(key string, ports []units.Port, standard ...string) (string, yamlfile.Field) {
 		if f, ok := given[key]; ok {
 			return r.Scalar(f, "driver: "+key).Text, f
 		}
-		return standard, section
+		for _, n := range standard {
+			if bench.PortIndex(ports, n) >= 0 {
+				return n, section
+			}
+		}
+		return standard[0], section
 	}
-	speed, at := name("speed", "v")
+	speed, at := name("speed", h.Tables.Outputs, "v")
 	if d.plan.Speed = bench.PortIndex(h.Tables.Outputs, speed); d.plan.Speed < 0 {
 		r.Fail(at, "driver: speed: %w", unknownName("output", speed, bench.PortNames(h.Tables.Outputs)))
 	}
@@ -121,8 +127,8 @@ func (d *driverSection) readPorts(r *yamlfile.Reader, section yamlfile.Field, gi
 		r.Fail(at, "driver: speed: output %s has the unit %s: name an output of a speed in m/s", speed, unit)
 	}
 
-	input := func(key string) (int, yamlfile.Field) {
-		port, at := name(key, key)
+	input := func(key, other string) (int, yamlfile.Field) {
+		port, at := name(key, h.Tables.Inputs, key, other)
 		i := bench.PortIndex(h.Tables.Inputs, port)
 		by := drivenBy(h, port)
 		switch {
@@ -135,18 +141,18 @@ func (d *driverSection) readPorts(r *yamlfile.Reader, section yamlfile.Field, gi
 		}
 		return i, at
 	}
-	pedal := func(key string) fault.Pedal {
-		i, at := input(key)
+	pedal := func(key, other string) fault.Pedal {
+		i, at := input(key, other)
 		p := &h.Tables.Inputs[i]
 		if math.IsInf(p.Min, 0) || math.IsInf(p.Max, 0) {
 			r.Fail(at, "driver: %s: input %s has no range: give it min and max in the plant file", key, p.Name)
 		}
 		return fault.Pedal{Input: i, Low: p.Min, High: p.Max}
 	}
-	d.plan.Accelerator, d.plan.Brake = pedal("accelerator"), pedal("brake")
+	d.plan.Accelerator, d.plan.Brake = pedal("accelerator", "throttle"), pedal("brake", "brake.pressure")
 	d.plan.Lever = -1
-	if _, asked := given["gear"]; asked || bench.PortIndex(h.Tables.Inputs, "gear") >= 0 {
-		i, at := input("gear")
+	if gear, _ := name("gear", h.Tables.Inputs, "gear", "lever"); !given["gear"].IsMissing() || bench.PortIndex(h.Tables.Inputs, gear) >= 0 {
+		i, at := input("gear", "lever")
 		if p := &h.Tables.Inputs[i]; !(p.Min <= 0 && p.Max >= float64(driver.Drive)) {
 			r.Fail(at, "driver: gear: the range of input %s is not 0 to 3: 0 park, 1 reverse, 2 neutral, 3 drive", p.Name)
 		}

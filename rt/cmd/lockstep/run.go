@@ -124,8 +124,8 @@ func (a *args) scenarioFlags(scenario, cycle, junit *string) {
 		"faults, stimuli and expectations: a file, or the name of an embedded scenario; a failed verdict "+
 			"gives exit code 1")
 	a.StringVar(cycle, "cycle CYCLE|FILE.csv", "",
-		"a driver follows this drive cycle with the inputs accelerator, brake and gear, and the output v; a violation "+
-			"of its tolerance gives exit code 1")
+		"a driver follows this drive cycle with pedals and lever: see lockstep help driver; a violation of its "+
+			"tolerance gives exit code 1")
 	a.outputVar(junit, "junit FILE.xml", "write the verdict on the scenario or the cycle to this file, as JUnit XML")
 }
 
