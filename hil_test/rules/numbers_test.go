@@ -58,6 +58,7 @@ var numberReaders = map[string]string{
 	"rt/bench.ReadSetting Typed":             typed,
 	"rt/cmd/lockstep.time ParseDuration":     typed,
 	"rt/cmd/lockstep.time Typed":             typed, // words the error
+	"rt/scenario.readSettings ReadQuantity":  typed,
 	"rt/scenario.readTyped Typed":            typed,
 	"rt/scenario.readRate Evaluate":          typed,
 	"rt/scenario.readRate Typed":             typed,

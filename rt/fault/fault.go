@@ -159,6 +159,7 @@ type Condition struct {
 type Plan struct {
 	Faults  []Fault // by slot, at most Max
 	Stimuli []Stimulus
+	Cycle   *Cycle       // nil: none
 	Ranges  [][2]float64 // lowest and highest value of each input; nil: no input has a range
 }
 

@@ -51,6 +51,7 @@ type Set struct {
 	inputs []input
 	u      []float64 // inputs of the last step
 	stim   []Stimulus
+	cycle  *cycleDriver // nil: none
 
 	messages []message // messages sent and received
 	firstTx  []int     // per bus, index in messages of its first message sent
@@ -69,7 +70,7 @@ type Set struct {
 // input is the state of an input of the plant.
 type input struct {
 	bus      bool    // a bus drives the input
-	stimulus bool    // the input follows a stimulus
+	stimulus bool    // the input follows a stimulus or the driver of a cycle
 	set      bool    // the input has a live value
 	value    float64 // the live value
 	driven   bool    // the plant follows u for this input
@@ -139,6 +140,12 @@ func New(p Plan, sys System) (*Set, error) {
 		}
 	}
 
+	if p.Cycle != nil {
+		if err := s.addCycle(p.Cycle); err != nil {
+			return nil, fmt.Errorf("fault: cycle: %w", err)
+		}
+	}
+
 	p.SetWaveforms(sys.Maps)
 	return s, nil
 }
@@ -153,12 +160,22 @@ func (s *Set) addStimulus(st *Stimulus) error {
 	if st.Where == Signal {
 		return nil
 	}
-	in := &s.inputs[st.Input]
-	if in.stimulus {
-		return fmt.Errorf("input %d has a stimulus already", st.Input)
+	if err := s.addInput(st.Input); err != nil {
+		return err
 	}
-	in.stimulus = true
 	s.stim = append(s.stim, *st)
+	return nil
+}
+
+// addInput notes that an input which no bus drives follows a stimulus or a cycle.
+func (s *Set) addInput(i int) error {
+	if err := s.Check(&Command{Op: Release, Input: i}); err != nil {
+		return err
+	}
+	if s.inputs[i].stimulus {
+		return fmt.Errorf("input %d has a stimulus already", i)
+	}
+	s.inputs[i].stimulus = true
 	return nil
 }
 
@@ -297,6 +314,9 @@ func (s *Set) BeginTick(k int64, y []float64) {
 	}
 
 	s.tick = k
+	if s.cycle != nil {
+		s.stepCycle(k, y)
+	}
 	if s.dirty {
 		s.dirty = false
 		s.updateActive()

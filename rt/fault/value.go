@@ -15,6 +15,9 @@ func (s *Set) DisturbInputs(k int64, u []float64) []float64 {
 	for i := range s.stim {
 		s.u[s.stim[i].Input] = s.stim[i].Waveform.Eval(k * s.PeriodNs)
 	}
+	if s.cycle != nil {
+		s.cycle.set(s.u)
+	}
 	for i := range s.inputs {
 		if in := &s.inputs[i]; in.set {
 			s.u[i] = in.value

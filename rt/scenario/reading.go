@@ -93,7 +93,8 @@ func checkVisible(h *bench.Handover, input int) error {
 	name := h.Tables.Inputs[input].Name
 	does := bench.DescribeSource(&h.Tables.Signals[h.Tables.InputSignal[input]].Source, h.Tables.Inputs[input].DeclaredUnit())
 	if !strings.HasPrefix(does, "follows") || drivenBy(h, name) != "" ||
-		slices.ContainsFunc(h.Loop.Faults.Stimuli, func(s fault.Stimulus) bool { return s.Where == fault.Input && s.Input == input }) {
+		slices.ContainsFunc(h.Loop.Faults.Stimuli, func(s fault.Stimulus) bool { return s.Where == fault.Input && s.Input == input }) ||
+		h.Loop.Faults.Cycle.Drives(input) {
 		return nil
 	}
 

@@ -35,13 +35,19 @@ type Run struct {
 	begun    time.Time    // time of Open
 }
 
-// Open loads a scenario, a file or embedded; name "": none. It creates the JUnit XML file at once,
-// so that a wrong name is refused before the run; result "": none.
-func Open(h *bench.Handover, name, result string) (s Run, err error) {
-	if name == "" {
+// Open loads a scenario, a file or embedded; name "": none. Without a name, cycle is the drive cycle of a scenario
+// that only drives it; "": none. Open creates the JUnit XML file at once, so that a wrong name is refused before the
+// run; result "": none.
+func Open(h *bench.Handover, name, cycle, result string) (s Run, err error) {
+	switch {
+	case name != "":
+		s.Scenario, err = Load(h, name)
+	case cycle != "":
+		s.Scenario, err = DriveCycle(h, cycle)
+	default:
 		return s, nil
 	}
-	if s.Scenario, err = Load(h, name); err != nil {
+	if err != nil {
 		return s, err
 	}
 	s.begun = time.Now()

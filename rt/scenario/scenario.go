@@ -23,6 +23,7 @@ type Scenario struct {
 	named  []bench.NamedFault // names of the faults by slot
 
 	stimuli []*resolvedTarget // targets of Plan.Stimuli
+	driver  *driverSection    // nil: nobody drives a cycle
 
 	Changes     []kernel.Change // tables of later grid points, with other parameters
 	changeTexts []string        // parameters of each change: "m_car=2000 kg, mu=0.2"
@@ -51,7 +52,7 @@ func FromTree(file string, n yamlfile.Node, h *bench.Handover) (s *Scenario, err
 }
 
 func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
-	given := r.Section(yamlfile.Root(n), "scenario file", "scenario", "about", "for", "start", "stimuli", "parameters", "faults", "expect")
+	given := r.Section(yamlfile.Root(n), "scenario file", "scenario", "about", "for", "start", "stimuli", "driver", "parameters", "faults", "expect")
 	s := &Scenario{
 		File:  r.File,
 		Name:  bench.ReadTitle(r, r.Scalar(given["scenario"], "scenario"), "scenario"),
@@ -64,6 +65,7 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 		}
 	}
 	readStimuli(r, given["stimuli"], s, h)
+	s.driver = readDriver(r, given["driver"], s, h)
 	for _, f := range r.Items(given["faults"], "faults") {
 		s.Faults = append(s.Faults, readFault(r, f))
 	}
@@ -76,13 +78,20 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 	}
 
 	s.Ticks = cmp.Or(h.Loop.Ticks, s.Ticks)
+	if s.driver != nil {
+		s.Ticks = cmp.Or(s.Ticks, s.driver.ticks(h))
+		s.Plan.Cycle = &s.driver.plan
+	}
 	s.readChanges(r, given["parameters"], h)
-	h.Loop.Faults.Stimuli = s.Plan.Stimuli // makes these inputs visible to conditions
+	h.Loop.Faults.Stimuli, h.Loop.Faults.Cycle = s.Plan.Stimuli, s.Plan.Cycle // makes these inputs visible to conditions
 	s.resolveFaults(h)
 	for _, e := range expect {
 		s.Expect = append(s.Expect, expectSpec{e, s, h}.resolve())
 	}
 	s.expectChanges(h)
+	if s.driver != nil {
+		s.driver.expect(s)
+	}
 
 	return s
 }
@@ -141,7 +150,7 @@ func drivenBy(h *bench.Handover, port string) string {
 
 // Apply puts the scenario into the hand-over to the target.
 func Apply(h *bench.Handover, s *Scenario) {
-	h.Loop.Faults.Faults, h.Loop.Faults.Stimuli = s.Plan.Faults, s.Plan.Stimuli
+	h.Loop.Faults.Faults, h.Loop.Faults.Stimuli, h.Loop.Faults.Cycle = s.Plan.Faults, s.Plan.Stimuli, s.Plan.Cycle
 	h.Loop.Ticks, h.Named = s.Ticks, s.named
 	h.Changes, h.ChangeTexts = s.Changes, s.changeTexts
 }
@@ -186,6 +195,10 @@ func (s *Scenario) Describe(h *bench.Handover) string {
 			text += fmt.Sprintf(", every %g s", float64(c.Waveform.Period)/1e9)
 		}
 		fmt.Fprintf(out, "  stimulus  %s: %s\n", t.name, text)
+	}
+
+	if d := s.driver; d != nil {
+		fmt.Fprintf(out, "  driver    %s, %.9g s: %s\n", d.cycle.Name, float64(d.cycle.End())/1e9, d.cycle.Source)
 	}
 
 	for i, text := range s.changeTexts {

@@ -39,6 +39,7 @@ type Options struct {
 	Record     string        // file for the record; "": none
 	Older      int           // number of older records kept, as Record.1 (the latest), Record.2, ...
 	Scenario   string        // file or name of an embedded scenario; "": none
+	Cycle      string        // drive cycle without a scenario, embedded or FILE.csv; "": none
 	JUnit      string        // file for the result of the scenario as JUnit XML; "": none
 	Page       string        // TCP port of the live page on 127.0.0.1, "0": any free one; "": no page
 	KeepPage   bool          // of Attach: the page is that of the earlier supervisor, if it had one
@@ -337,7 +338,7 @@ func (r *Session) reserve() error {
 // openScenario reads the scenario of the run.
 func (r *Session) openScenario() (err error) {
 	if r.Options.Plan == nil {
-		r.Scenario, err = scenario.Open(r.Handover, r.Options.Scenario, r.Options.JUnit)
+		r.Scenario, err = scenario.Open(r.Handover, r.Options.Scenario, r.Options.Cycle, r.Options.JUnit)
 		return err
 	}
 

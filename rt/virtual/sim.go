@@ -56,6 +56,7 @@ type Simulation struct {
 	Report string                 // JSON file of the report; "": none
 
 	Scenario string // scenario, file or embedded; "": none
+	Cycle    string // drive cycle without a scenario, embedded or FILE.csv; "": none
 	JUnit    string // JUnit XML file of its verdict; "": none
 	Record   string // record of a bench; "": none
 	Door     bool   // open the door of a bench, which then advances only when a client asks
@@ -131,7 +132,7 @@ func (w *simulation) prepare() error {
 	if err != nil {
 		return err
 	}
-	if kind == "plant" && w.Scenario != "" {
+	if kind == "plant" && w.Scenario+w.Cycle != "" {
 		kind = "plant with a scenario"
 	}
 	if err := w.checkFlags(kind); err != nil {
@@ -149,7 +150,7 @@ func (w *simulation) prepare() error {
 		}
 
 		b.Set, b.StartSet, b.Progress = w.Set, w.Start, w.prepared
-		open := func(h *bench.Handover) (scenario.Run, error) { return scenario.Open(h, w.Scenario, w.JUnit) }
+		open := func(h *bench.Handover) (scenario.Run, error) { return scenario.Open(h, w.Scenario, w.Cycle, w.JUnit) }
 		if err = w.prepareBench(b, open); err == nil {
 			w.sys, err = bench.Assemble(w.view.Handover.Bench)
 		}

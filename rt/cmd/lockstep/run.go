@@ -30,12 +30,12 @@ func defineRun(a *args) func() error {
 	a.outputVar(&o.Report, "report FILE.json", "write the closing report to this file, as JSON")
 	a.outputVar(&o.Record, "record FILE",
 		"write the record to this file, for lockstep replay and lockstep export")
-	a.scenarioFlags(&o.Scenario, &o.JUnit)
+	a.scenarioFlags(&o.Scenario, &o.Cycle, &o.JUnit)
 	page := a.pageFlag()
 	set, start := a.setFlags()
 
 	return func() error {
-		if err := checkScenarioFlags("run", o.Scenario, o.JUnit); err != nil {
+		if err := checkScenarioFlags("run", o.Scenario, o.Cycle, o.JUnit); err != nil {
 			return err
 		}
 		o.For, o.Wait = *length, *wait
@@ -118,17 +118,23 @@ func kernelOf(word string) bench.Chooser {
 	return gen.FromFile(word)
 }
 
-// scenarioFlags declares -scenario and -junit of a command that runs a bench.
-func (a *args) scenarioFlags(scenario, junit *string) {
+// scenarioFlags declares -scenario, -cycle and -junit of a command that runs a bench.
+func (a *args) scenarioFlags(scenario, cycle, junit *string) {
 	a.StringVar(scenario, "scenario SCENARIO|FILE", "",
 		"faults, stimuli and expectations: a file, or the name of an embedded scenario; a failed verdict "+
 			"gives exit code 1")
-	a.outputVar(junit, "junit FILE.xml", "write the verdict on the scenario to this file, as JUnit XML")
+	a.StringVar(cycle, "cycle CYCLE|FILE.csv", "",
+		"a driver follows this drive cycle with pedals and lever: see lockstep help driver; a violation of its "+
+			"tolerance gives exit code 1")
+	a.outputVar(junit, "junit FILE.xml", "write the verdict on the scenario or the cycle to this file, as JUnit XML")
 }
 
-// checkScenarioFlags refuses -junit without -scenario.
-func checkScenarioFlags(command, scenario, junit string) error {
-	if junit != "" && scenario == "" {
+// checkScenarioFlags refuses -junit without a verdict, and -cycle beside -scenario.
+func checkScenarioFlags(command, scenario, cycle, junit string) error {
+	switch {
+	case scenario != "" && cycle != "":
+		return usageError{command + ": -cycle is for a run without -scenario: name the cycle in the scenario (driver: {cycle: " + cycle + "})"}
+	case junit != "" && scenario == "" && cycle == "":
 		return usageError{command + ": -junit writes the verdict on a scenario: name one with -scenario"}
 	}
 	return nil

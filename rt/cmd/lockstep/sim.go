@@ -18,10 +18,10 @@ const aboutSI = "write values in SI units, not in the units that the plant file 
 func defineSim(a *args) func() error {
 	var s virtual.Simulation
 	length := a.duration("for 25s", 0,
-		"duration, such as 25s; without it to the end of the scenario, or to the last row of -in, or to the "+
+		"duration, such as 25s; without it to the end of the scenario or the cycle, or to the last row of -in, or to the "+
 			"last row of the plant's tables (10s more if they still change there), or 10s")
 	step := a.gridFlags(&s.Scheme, &s.Form)
-	a.scenarioFlags(&s.Scenario, &s.JUnit)
+	a.scenarioFlags(&s.Scenario, &s.Cycle, &s.JUnit)
 	a.outputVar(&s.Record, "record FILE", "write the record of a bench to this file, as run does")
 	a.StringVar(&s.In, "in FILE.csv", "",
 		"inputs: a CSV file with the columns time[s] and name[unit], constant between rows; or the name of "+
@@ -41,7 +41,7 @@ func defineSim(a *args) func() error {
 		if s.Every < 1 {
 			return usageError{"sim: -every must be at least 1"}
 		}
-		if err := checkScenarioFlags("sim", s.Scenario, s.JUnit); err != nil {
+		if err := checkScenarioFlags("sim", s.Scenario, s.Cycle, s.JUnit); err != nil {
 			return err
 		}
 		s.Plant, s.For, s.Step, s.Set, s.Start = a.operands[0], *length, *step, *set, *start

@@ -1,0 +1,263 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"lockstep/io/yamlfile"
+	"lockstep/model/units"
+	"lockstep/rt"
+	"lockstep/rt/bench"
+	"lockstep/rt/cycle"
+	"lockstep/rt/driver"
+	"lockstep/rt/fault"
+	"lockstep/rt/report"
+)
+
+// driverSetting is a key of the section driver with a number.
+type driverSetting struct {
+	key, unit string
+	at        func(d *driverSection) *float64
+}
+
+// driverSettings lists the keys of the section driver with a number. SCENARIO.md describes them.
+var driverSettings = []driverSetting{
+	{"preview", "s", func(d *driverSection) *float64 { return &d.plan.Settings.Preview }},
+	{"proportional", "1/s", func(d *driverSection) *float64 { return &d.plan.Settings.Proportional }},
+	{"integral", "1/s2", func(d *driverSection) *float64 { return &d.plan.Settings.Integral }},
+	{"acceleration", "m/s2", func(d *driverSection) *float64 { return &d.plan.Settings.Acceleration }},
+	{"knee", "m/s", func(d *driverSection) *float64 { return &d.plan.Settings.Knee }},
+	{"deceleration", "m/s2", func(d *driverSection) *float64 { return &d.plan.Settings.Deceleration }},
+	{"hold", "%", func(d *driverSection) *float64 { return &d.plan.Settings.Hold }},
+	{"mass", "kg", func(d *driverSection) *float64 { return &d.vehicle.Mass }},
+	{"f0", "N", func(d *driverSection) *float64 { return &d.vehicle.F0 }},
+	{"f1", "N.s/m", func(d *driverSection) *float64 { return &d.vehicle.F1 }},
+	{"f2", "N.s2/m2", func(d *driverSection) *float64 { return &d.vehicle.F2 }},
+}
+
+// driverSection is the section driver of a scenario, resolved.
+type driverSection struct {
+	plan    fault.Cycle
+	cycle   *cycle.Cycle
+	vehicle cycle.Vehicle
+	rated   bool // the section has a mass, and so the energy figures of SAE J2951
+}
+
+// readDriver reads the section driver; nil: there is none.
+func readDriver(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Handover) *driverSection {
+	if f.IsMissing() {
+		return nil
+	}
+	keys := []string{"cycle", "speed", "accelerator", "brake", "gear"}
+	for _, k := range driverSettings {
+		keys = append(keys, k.key)
+	}
+	given := r.Section(f, "driver", keys...)
+	d := &driverSection{plan: fault.Cycle{Settings: driver.Default(float64(h.Tables.PeriodNs) / 1e9)}}
+	d.readCycle(r, f, given["cycle"])
+	d.readSettings(r, f, given)
+	d.readPorts(r, f, given, s, h)
+	return d
+}
+
+// readCycle reads the cycle: an embedded one, or a file, which is searched first beside the scenario.
+func (d *driverSection) readCycle(r *yamlfile.Reader, section, f yamlfile.Field) {
+	if f.IsMissing() {
+		r.Fail(section, "driver: the cycle is missing (cycle: %s)", cycle.Names()[0])
+	}
+	name := r.Scalar(f, "driver: cycle").Text
+	c, err := cycle.Load(filepath.Join(filepath.Dir(r.File), name))
+	if errors.Is(err, fs.ErrNotExist) || filepath.Ext(name) != ".csv" || filepath.IsAbs(name) {
+		c, err = cycle.Load(name)
+	}
+	if err != nil {
+		r.Fail(f, "driver: %w", err)
+	}
+	d.cycle, d.plan.Target = c, c.Target
+	for _, p := range c.Phases {
+		if p.Parked {
+			d.plan.Parked = append(d.plan.Parked, [2]int64{p.Begin, p.End})
+		}
+	}
+}
+
+// readSettings reads the numbers of the driver and of the vehicle.
+func (d *driverSection) readSettings(r *yamlfile.Reader, section yamlfile.Field, given map[string]yamlfile.Field) {
+	for _, k := range driverSettings {
+		if f, ok := given[k.key]; ok {
+			what := "driver: " + k.key
+			*k.at(d) = bench.ReadQuantity(r, f, r.Scalar(f, what).Text, units.Want(k.unit), what)
+		}
+	}
+	if err := d.plan.Settings.Check(); err != nil {
+		r.Fail(section, "%w", err) // the error begins with "driver: "
+	}
+	d.plan.Preview = int64(math.Round(d.plan.Settings.Preview * 1e9))
+	if _, d.rated = given["mass"]; d.rated {
+		if err := d.vehicle.Check(); err != nil {
+			r.Fail(given["mass"], "driver: %w", err)
+		}
+	}
+}
+
+// readPorts binds the driver to the ports of the plant.
+func (d *driverSection) readPorts(r *yamlfile.Reader, section yamlfile.Field, given map[string]yamlfile.Field, s *Scenario, h *bench.Handover) {
+	// name returns the port of a key: the given one, or the first of the standard names that the plant has.
+	name := func(key string, ports []units.Port, standard ...string) (string, yamlfile.Field) {
+		if f, ok := given[key]; ok {
+			return r.Scalar(f, "driver: "+key).Text, f
+		}
+		for _, n := range standard {
+			if bench.PortIndex(ports, n) >= 0 {
+				return n, section
+			}
+		}
+		return standard[0], section
+	}
+	speed, at := name("speed", h.Tables.Outputs, "v")
+	if d.plan.Speed = bench.PortIndex(h.Tables.Outputs, speed); d.plan.Speed < 0 {
+		r.Fail(at, "driver: speed: %w", unknownName("output", speed, bench.PortNames(h.Tables.Outputs)))
+	}
+	if unit := h.Tables.Outputs[d.plan.Speed].Unit; unit != "m/s" {
+		r.Fail(at, "driver: speed: output %s has the unit %s: name an output of a speed in m/s", speed, unit)
+	}
+
+	input := func(key, other string) (int, yamlfile.Field) {
+		port, at := name(key, h.Tables.Inputs, key, other)
+		i := bench.PortIndex(h.Tables.Inputs, port)
+		by := drivenBy(h, port)
+		switch {
+		case i < 0:
+			r.Fail(at, "driver: %s: %w", key, unknownName("input", port, bench.PortNames(h.Tables.Inputs)))
+		case by != "":
+			r.Fail(at, "driver: %s: %s drives the input %s", key, by, port)
+		case slices.ContainsFunc(s.stimuli, func(t *resolvedTarget) bool { return t.Where == fault.Input && t.Input == i }):
+			r.Fail(at, "driver: %s: input %s has a stimulus: leave one of both out", key, port)
+		}
+		return i, at
+	}
+	pedal := func(key, other string) fault.Pedal {
+		i, at := input(key, other)
+		p := &h.Tables.Inputs[i]
+		if math.IsInf(p.Min, 0) || math.IsInf(p.Max, 0) {
+			r.Fail(at, "driver: %s: input %s has no range: give it min and max in the plant file", key, p.Name)
+		}
+		return fault.Pedal{Input: i, Low: p.Min, High: p.Max}
+	}
+	d.plan.Accelerator, d.plan.Brake = pedal("accelerator", "throttle"), pedal("brake", "brake.pressure")
+	d.plan.Lever = -1
+	if gear, _ := name("gear", h.Tables.Inputs, "gear", "lever"); !given["gear"].IsMissing() || bench.PortIndex(h.Tables.Inputs, gear) >= 0 {
+		i, at := input("gear", "lever")
+		if p := &h.Tables.Inputs[i]; !(p.Min <= 0 && p.Max >= float64(driver.Drive)) {
+			r.Fail(at, "driver: gear: the range of input %s is not 0 to 3: 0 park, 1 reverse, 2 neutral, 3 drive", p.Name)
+		}
+		d.plan.Lever = i
+	}
+	if p := &d.plan; p.Accelerator.Input == p.Brake.Input || p.Lever == p.Accelerator.Input || p.Lever == p.Brake.Input {
+		r.Fail(section, "driver: the pedals and the lever need inputs of their own")
+	}
+}
+
+// DriveCycle applies the scenario that only drives a cycle, an embedded one or FILE.csv, with the ports of their
+// standard names.
+func DriveCycle(h *bench.Handover, name string) (*Scenario, error) {
+	if _, err := cycle.Load(name); err != nil {
+		return nil, err
+	}
+	title := []rune(filepath.Base(name))
+	s, err := Parse("-cycle", fmt.Appendf(nil, "scenario: %q\ndriver: {cycle: %q}\n", string(title[:min(len(title), 64)]), name), h)
+	if err == nil {
+		Apply(h, s)
+	}
+	return s, err
+}
+
+// ticks returns the length of the cycle in ticks.
+func (d *driverSection) ticks(h *bench.Handover) int64 {
+	return (d.cycle.End() + h.Tables.PeriodNs - 1) / h.Tables.PeriodNs
+}
+
+// expect adds the expectations of the cycle: each of its parts is driven within the band.
+func (d *driverSection) expect(s *Scenario) {
+	c := d.cycle
+	for _, part := range c.Parts() {
+		name := c.Name
+		if part.Name != "" {
+			name += " " + part.Name
+		}
+		s.Expect = append(s.Expect, Expectation{
+			Name: yamlfile.Scalar{Text: name},
+			Want: fmt.Sprintf("the target within %s in %v", c.Unit.Difference().Format(c.Band.Speed), c.Band.Time),
+			newEvaluator: func() evaluator {
+				var vehicle *cycle.Vehicle
+				if d.rated {
+					vehicle = &d.vehicle
+				}
+				return &cycleEvaluator{driverSection: d, part: part, following: cycle.Follow(c, part, vehicle)}
+			},
+		})
+	}
+}
+
+// cycleEvaluator expects a part of a cycle to be driven within its band.
+type cycleEvaluator struct {
+	*driverSection
+	part      cycle.Phase
+	following *cycle.Following
+}
+
+func (c *cycleEvaluator) addEntry(j *Judge, e *rt.Entry) {
+	if e.Kind == rt.KindStep {
+		c.following.Add(e.Tick*j.period, e.Y[c.plan.Speed])
+	}
+}
+
+func (c *cycleEvaluator) finish(j *Judge, f *report.Finding) {
+	r := c.following.Result()
+	f.Held, f.Time = r.Passed(), float64(c.part.End-c.part.Begin)/1e9
+	if f.Seen = c.format(&r); !r.Complete {
+		f.Seen = j.notJudged() + ", the part ends at " + seconds.Format(float64(c.part.End)/1e9) + "; " + f.Seen
+	}
+}
+
+func (c *cycleEvaluator) seenSoFar(*Judge) string {
+	r := c.following.Result()
+	if r.Complete {
+		return ""
+	}
+	return c.format(&r) + " so far"
+}
+
+// format describes a result.
+func (c *cycleEvaluator) format(r *cycle.Result) string {
+	unit := c.cycle.Unit.Difference()
+	speed := func(v float64) string { return units.WithUnit(fmt.Sprintf("%.3g", unit.FromSI(v)), unit.Spelled) }
+	text := counted(r.Violations, "violation")
+	if r.Violations > 0 {
+		text += fmt.Sprintf(", the first at %.9g s", r.First.Seconds())
+	}
+	if r.Deviations > 0 {
+		text += fmt.Sprintf("; %s, the longest %v, the largest %s beyond the band at %.9g s",
+			counted(r.Deviations, "deviation"), r.Longest.Round(time.Millisecond), speed(r.Largest), r.LargestAt.Seconds())
+	}
+	if r.Complete {
+		text += fmt.Sprintf("; RMSSE %s, IWR %.2f %%, ASCR %.2f %%, DR %.2f %%", speed(r.RMSSE), r.IWR, r.ASCR, r.DR)
+		if c.rated {
+			text += fmt.Sprintf(", ER %.2f %%, EER %.2f %%", r.ER, r.EER)
+		}
+	}
+	return text
+}
+
+// counted formats a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

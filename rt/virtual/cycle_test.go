@@ -1,0 +1,159 @@
+package virtual
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/rt/report"
+)
+
+// A car of 1500 kg with a drive of 5000 N and brakes of 12 kN at the wheels of one axle.
+const cyclePlant = `plant: car
+inputs:
+  accelerator: {unit: "%", min: 0, max: 100}
+  brake: {unit: "%", min: 0, max: 100}
+  gear: {unit: 1, min: 0, max: 3}
+  grip: {unit: 1, min: 0, max: 1, default: 1}
+elements:
+  wheels: {type: inertia, J: 3 kg.m2}
+  front: {type: inertia, J: 1 kg.m2}
+  motor: {type: torque, flange: wheels, tau: {product: [1500 N.m, accelerator]}}
+  brakes: {type: brake, flange: wheels, mu: 0.4, cgeo: 1 m, area: 90 cm2, pressure: {product: [10 bar, brake]}}
+  roll: {type: ideal_rolling_wheel, a: wheels, b: tread, radius: 0.3 m}
+  road: {type: brake, flange: tread, support: car, mu: 1, fn_max: 14 kN, f_normalized: grip}
+  car: {type: vehicle, flange: front, m: 1500 kg, R: 0.3 m, A: 2.2 m2, Cd: 0.3, Cr: 0.01, g: 9.81, v_max: 60 m/s}
+outputs:
+  v: {speed: car}
+  lever: {signal: gear}
+`
+
+const cycleBench = `bench: car-bench
+plant: car.yaml
+period: 5 ms
+safe: {time: 100 ms, values: {v: 0}}
+buses:
+  drive:
+    interface: can0
+    database: car.dbc
+    frames: {Car: {cycle: 10 ms}}
+    send: [v -> Car.v]
+`
+
+const cycleBus = `VERSION ""
+
+NS_ :
+
+BS_:
+
+BU_: TCU Bench
+
+BO_ 256 Car: 8 Bench
+ SG_ v : 0|16@1- (0.01,0) [-100|100] "m/s" TCU
+`
+
+// cycleFiles writes the car, its bench, a short cycle and a scenario. It returns their folder.
+func cycleFiles(t *testing.T, scenario string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"car.yaml": cyclePlant, "car.dbc": cycleBus, "bench.yaml": cycleBench, "scenario.yaml": scenario,
+		"short.csv": "time[s],v[km/h]\n0,0\n4,0\n14,50\n20,50\n28,0\n31,0\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestDriverFollowsTheWLTCInVirtualTime(t *testing.T) {
+	dir := cycleFiles(t, "")
+	r, err := Simulation{Plant: filepath.Join(dir, "car.yaml"), Cycle: "wltc-3b", Every: 1}.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Clean || r.Ticks != 360000 || r.Scenario == nil || len(r.Scenario.Findings) != 5 || !r.Scenario.Pass {
+		t.Fatalf("%d ticks, clean %v, %+v; want 360000 ticks, and four phases and the whole cycle driven", r.Ticks, r.Clean, r.Scenario)
+	}
+	for i, want := range []string{"wltc-3b low", "wltc-3b medium", "wltc-3b high", "wltc-3b extra high", "wltc-3b"} {
+		f := r.Scenario.Findings[i]
+		if f.What != want || !strings.HasPrefix(f.Seen, "0 violations; RMSSE 0.") {
+			t.Errorf("finding %d: %+v, want %s without a deviation", i+1, f, want)
+		}
+	}
+}
+
+// shortCycle drives the short cycle with more lines of a scenario.
+func shortCycle(t *testing.T, lines string) (*report.Report, error) {
+	t.Helper()
+	dir := cycleFiles(t, "scenario: short\ndriver: {cycle: short.csv, mass: 1500 kg, f0: 147 N, f2: 0.4 N.s2/m2}\n"+lines)
+	return Simulation{Plant: filepath.Join(dir, "car.yaml"), Scenario: filepath.Join(dir, "scenario.yaml"), Every: 1}.Run()
+}
+
+func TestCycleThatCannotBeFollowedBreaksTheVerdict(t *testing.T) {
+	for name, x := range map[string]struct {
+		lines, seen string
+		held        bool
+	}{
+		"nothing is broken": {"", "0 violations; RMSSE", true},
+		"weak drive":        {"faults: [{input: accelerator, gain: 0.2}]", "1 violation, the first at 5.", false},
+		"ice":               {"stimuli: {grip: 0.05}", "violation", false},
+		"failed brake":      {"faults: [{input: brake, stuck: 0 %, at: 15 s}]", "1 violation, the first at 21.", false},
+		"ended early":       {"for: 20 s", "not judged: the run ended at 20 s, the part ends at 31 s; 0 violations", false},
+	} {
+		r, err := shortCycle(t, x.lines)
+		if (err == nil) != x.held {
+			t.Errorf("%s: error %v, want the verdict held: %v", name, err, x.held)
+		}
+		if r == nil || r.Scenario == nil || len(r.Scenario.Findings) != 1 {
+			t.Fatalf("%s: %v, report %+v; want one finding", name, err, r)
+		}
+		f := r.Scenario.Findings[0]
+		if f.Held != x.held || !strings.Contains(f.Seen, x.seen) || x.held && !strings.Contains(f.Seen, " EER ") {
+			t.Errorf("%s: %+v, want held %v and %q", name, f, x.held, x.seen)
+		}
+	}
+}
+
+func TestRunWithADriverReplays(t *testing.T) {
+	dir := cycleFiles(t, "scenario: short\ndriver: {cycle: short.csv}\nfaults: [{input: brake, noise: 1 %, at: 18 s, seed: 3}]\n")
+	record := filepath.Join(dir, "a.rec")
+	r, err := Simulation{Plant: filepath.Join(dir, "bench.yaml"), Scenario: filepath.Join(dir, "scenario.yaml"), Record: record, Every: 1}.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "short.csv")); err != nil { // the record holds the cycle
+		t.Fatal(err)
+	}
+	same, err := Replay{Record: record}.Run()
+	if err != nil || same.Ticks != int64(r.Ticks) || same.Ticks != 6200 || same.Frames != 3111 { // 11 in the safe time
+		t.Errorf("%v: %+v of %d ticks; want 6200 ticks and 3111 frames that are identical", err, same, r.Ticks)
+	}
+}
+
+func TestPortsOfTheDriverAreChecked(t *testing.T) {
+	for driver, want := range map[string]string{
+		"{speed: v}":                           "scenario.yaml:2:9: bench: driver: the cycle is missing (cycle: wltc-3b)",
+		"{cycle: wltc}":                        `bench: driver: cycle: unknown cycle "wltc": give wltc-3b, ftp-75, nedc, hwfet or a file, FILE.csv`,
+		"{cycle: none.csv}":                    "none.csv",
+		"{cycle: nedc, speed: w}":              `driver: speed: there is no output "w"`,
+		"{cycle: nedc, speed: lever}":          "driver: speed: output lever has the unit 1: name an output of a speed in m/s",
+		"{cycle: nedc, accelerator: pedal}":    `driver: accelerator: there is no input "pedal"`,
+		"{cycle: nedc, gear: grip}":            "driver: gear: the range of input grip is not 0 to 3: 0 park, 1 reverse, 2 neutral, 3 drive",
+		"{cycle: nedc, preview: 0 s}":          "driver: the preview time (s) is outside of its range",
+		"{cycle: nedc, preview: 3}":            "driver: preview: 3 needs a unit",
+		"{cycle: nedc, hold: 120 %}":           "driver: the brake at standstill is outside of its range",
+		"{cycle: nedc, mass: 0 kg}":            "driver: cycle: the mass of the vehicle, 0 kg, is not positive",
+		"{cycle: nedc, gearbox: 1}":            `driver: unknown key "gearbox"`,
+		"{cycle: nedc}\nstimuli: {brake: 0 %}": "driver: brake: input brake has a stimulus: leave one of both out",
+		"{cycle: nedc, brake: accelerator}":    "driver: the pedals and the lever need inputs of their own",
+	} {
+		dir := cycleFiles(t, "scenario: s\ndriver: "+driver+"\n")
+		_, err := Simulation{Plant: filepath.Join(dir, "car.yaml"), Scenario: filepath.Join(dir, "scenario.yaml"), Every: 1}.Run()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want %s", driver, err, want)
+		}
+	}
+}
