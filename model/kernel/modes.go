@@ -14,9 +14,11 @@ import (
 // opt.Memory bytes. Otherwise it keeps only the mode without locks, and the kernel factorises the
 // others in the tick.
 func (t *Tables) buildModes(sys *model.System, opt Options) {
-	for _, v := range slices.Concat(sys.A, sys.B, sys.Bc, sys.W, sys.X0, sys.C, sys.D, sys.Dc) {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			refuse("its matrices are not finite: an inertia is too small or a stiffness too large")
+	for _, matrix := range [][]float64{sys.A, sys.B, sys.Bc, sys.W, sys.X0, sys.C, sys.D, sys.Dc} {
+		for _, v := range matrix {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				refuse("its matrices are not finite: an inertia is too small or a stiffness too large")
+			}
 		}
 	}
 
