@@ -174,7 +174,9 @@ func (a *assembly) rawForm(f network.Form) []float64 {
 			out.add(a.ofOne(), m.Coef)
 		case network.OfSpeed:
 			for j, c := range a.rows[m.Index] {
-				out.add(a.column(j), m.Coef*c)
+				if c != 0 {
+					out.add(a.column(j), m.Coef*c)
+				}
 			}
 		case network.OfState:
 			out.add(a.freeCount+a.stateOf[m.Index], m.Coef)
