@@ -174,7 +174,9 @@ func (a *assembly) rawForm(f network.Form) []float64 {
 			out.add(a.ofOne(), m.Coef)
 		case network.OfSpeed:
 			for j, c := range a.rows[m.Index] {
-				out.add(a.column(j), m.Coef*c)
+				if c != 0 {
+					out.add(a.column(j), m.Coef*c)
+				}
 			}
 		case network.OfState:
 			out.add(a.freeCount+a.stateOf[m.Index], m.Coef)
@@ -319,9 +321,11 @@ func (a *assembly) invertInertia() {
 
 // checkFinite refuses matrices that overflowed.
 func (a *assembly) checkFinite(sys *model.System) {
-	for _, v := range slices.Concat(sys.A, sys.B, sys.Bc, sys.W, sys.E, sys.C, sys.D, sys.Dc, sys.X0) {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			refuseAt(a.Plant, wholeFile, "the matrices are not finite; parameters differ too much in size")
+	for _, matrix := range [][]float64{sys.A, sys.B, sys.Bc, sys.W, sys.E, sys.C, sys.D, sys.Dc, sys.X0} {
+		for _, v := range matrix {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				refuseAt(a.Plant, wholeFile, "the matrices are not finite; parameters differ too much in size")
+			}
 		}
 	}
 }

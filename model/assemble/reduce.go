@@ -80,9 +80,13 @@ func reduce(p *network.Plant) *basis {
 			continue
 		}
 
-		if i := substitute(pivots, gaps, r, gap, q); i >= 0 {
+		fast, held := substitute(pivots, gaps, r, gap, q)
+		if fast >= 0 {
 			refuse(p, t.Name, t.At, "together with the other gears it makes %q turn %.3g times as fast as another node; "+
-				"at most %g times is possible, correct a ratio", p.Nodes[i].Name, network.Largest(pivots[i]), mostChained)
+				"at most %g times is possible, correct a ratio", p.Nodes[fast].Name, network.Largest(pivots[fast]), mostChained)
+		}
+		if !held {
+			continue
 		}
 		if held := immobileBody(p, pivots); held != nil {
 			refuse(p, t.Name, t.At, "it over-constrains: it leaves %s no speed but zero; "+
@@ -101,8 +105,9 @@ func reduce(p *network.Plant) *basis {
 }
 
 // substitute makes node q dependent by row r and its gap, and replaces q in the rows of the other
-// dependent nodes. It returns a node that turns too fast for others now; -1: none.
-func substitute(pivots [][]float64, gaps, r []float64, gap float64, q int) (fast int) {
+// dependent nodes. It returns a node that turns too fast for others now, -1: none, and whether the row
+// leaves a node only speed zero.
+func substitute(pivots [][]float64, gaps, r []float64, gap float64, q int) (fast int, held bool) {
 	gap /= r[q]
 	divide(r, r[q])
 	pivots[q], gaps[q] = r, gap
@@ -120,8 +125,9 @@ func substitute(pivots [][]float64, gaps, r []float64, gap float64, q int) (fast
 		if fast < 0 && !(network.Largest(pr) <= mostChained) {
 			fast = i
 		}
+		held = held || immobile(pivots, i)
 	}
-	return fast
+	return fast, held
 }
 
 // eliminate gives each row a pivot where possible: a column from first up to end in which the row
@@ -221,21 +227,30 @@ func immobileNodes(p *network.Plant, pivots [][]float64) (names []string) {
 
 // immobileBody returns the names of the coordinates of a body none of which can move any more.
 func immobileBody(p *network.Plant, pivots [][]float64) []string {
-	moves, names := map[string]bool{}, map[string][]string{}
-	for q, n := range p.Nodes {
-		if n.OfBody && n.J > 0 {
+	moves := map[string]bool{}
+	for q := range p.Nodes {
+		if n := &p.Nodes[q]; n.OfBody && n.J > 0 {
 			moves[n.By] = moves[n.By] || !immobile(pivots, q)
-			names[n.By] = append(names[n.By], strconv.Quote(n.Name))
 		}
 	}
 
 	for _, n := range p.Nodes {
-		if !moves[n.By] && names[n.By] != nil {
-			return names[n.By]
+		if moving, isBody := moves[n.By]; isBody && !moving {
+			return coordinates(p, n.By)
 		}
 	}
 
 	return nil
+}
+
+// coordinates returns the names of the coordinates of a body.
+func coordinates(p *network.Plant, body string) (names []string) {
+	for _, n := range p.Nodes {
+		if n.OfBody && n.J > 0 && n.By == body {
+			names = append(names, strconv.Quote(n.Name))
+		}
+	}
+	return names
 }
 
 // immobile reports whether the ties leave node q only speed zero.

@@ -149,8 +149,9 @@ func (p *Plant) DeferLaw(signal int, owner law.Owner, value *law.Expr, refuse fu
 
 // CompileLaws makes the laws after all elements have been read.
 func (p *Plant) CompileLaws() {
+	compiler := law.Compiler{Plant: p.Network}
 	for _, pending := range p.laws {
-		l, err := law.Compile(p.Network, pending.owner, pending.value)
+		l, err := compiler.Compile(pending.owner, pending.value)
 		if err != nil {
 			pending.refuse(err)
 			continue

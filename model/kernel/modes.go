@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -14,9 +15,11 @@ import (
 // opt.Memory bytes. Otherwise it keeps only the mode without locks, and the kernel factorises the
 // others in the tick.
 func (t *Tables) buildModes(sys *model.System, opt Options) {
-	for _, v := range slices.Concat(sys.A, sys.B, sys.Bc, sys.W, sys.X0, sys.C, sys.D, sys.Dc) {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			refuse("its matrices are not finite: an inertia is too small or a stiffness too large")
+	for _, matrix := range [][]float64{sys.A, sys.B, sys.Bc, sys.W, sys.X0, sys.C, sys.D, sys.Dc} {
+		for _, v := range matrix {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				refuse("its matrices are not finite: an inertia is too small or a stiffness too large")
+			}
 		}
 	}
 
@@ -42,13 +45,14 @@ func (t *Tables) buildModes(sys *model.System, opt Options) {
 			"do not fit %d bytes", Held, t.Mc, t.Combinations, opt.Memory)
 	}
 
-	region := *sys
-	for i := range t.Modes {
-		if kappa := i & (1<<t.Mc - 1); kappa == 0 {
-			region.A = t.withSlopes(sys.A, i>>t.Mc)
-		}
-		t.projectMode(&t.Modes[i], &region, uint64(i&(1<<t.Mc-1)))
+	regions := make([]model.System, len(t.Modes)>>t.Mc) // the plant in each combination of regions
+	for c := range regions {
+		regions[c] = *sys
+		regions[c].A = t.withSlopes(sys.A, c)
 	}
+	inParallel(len(t.Modes), func(i int) {
+		t.projectMode(&t.Modes[i], &regions[i>>t.Mc], uint64(i&(1<<t.Mc-1)))
+	})
 
 	t.chooseSubstep(sys)
 
@@ -59,12 +63,17 @@ func (t *Tables) buildModes(sys *model.System, opt Options) {
 		t.Degree = 3
 		t.buildHeldModes(stored)
 	default:
-		for i := range t.Modes {
+		var mu sync.Mutex // serialises Progress
+		done := 0
+		inParallel(len(t.Modes), func(i int) {
 			t.discretise(&t.Modes[i], stored)
 			if opt.Progress != nil {
-				opt.Progress(i+1, len(t.Modes))
+				mu.Lock()
+				defer mu.Unlock()
+				done++
+				opt.Progress(done, len(t.Modes))
 			}
-		}
+		})
 	}
 }
 
@@ -101,9 +110,9 @@ func (t *Tables) chooseSubstep(sys *model.System) {
 	for i := range t.Modes {
 		all = append(all, t.Modes[i].A)
 	}
-	for _, a := range all {
-		t.Radius = max(t.Radius, radius(a, t.N))
-	}
+	rates := make([]float64, len(all))
+	inParallel(len(all), func(i int) { rates[i] = radius(all[i], t.N) })
+	t.Radius = max(t.Radius, slices.Max(rates))
 	t.Steepness = t.steepness()
 	t.setSubstep(sys)
 }
@@ -242,20 +251,20 @@ func (t *Tables) buildHeldModes(stored []float64) {
 // its solver, so the result is checked: two half steps must equal a whole one.
 func exponential(a, e []float64, n int, delta float64) [4][]float64 {
 	size := stateScales(e)
-	over := func(d float64) (out [4][]float64) {
-		big := mat.NewDense(4*n, 4*n, nil)
+	over := func(d float64, blocks int) (out [4][]float64) {
+		big := mat.NewDense(blocks*n, blocks*n, nil)
 		for i := range n {
 			for j := range n {
 				big.Set(i, j, a[i*n+j]*d*size[i]/size[j])
 			}
-			for b := range 3 {
+			for b := range blocks - 1 {
 				big.Set(b*n+i, (b+1)*n+i, 1)
 			}
 		}
 
 		var whole mat.Dense
 		whole.Exp(big)
-		for b := range out {
+		for b := range blocks {
 			out[b] = mat.DenseCopyOf(whole.Slice(0, n, b*n, (b+1)*n)).RawMatrix().Data
 			for i := range out[b] {
 				out[b][i] *= size[i%n] / size[i/n]
@@ -265,7 +274,7 @@ func exponential(a, e []float64, n int, delta float64) [4][]float64 {
 		return out
 	}
 
-	out, half := over(delta), over(delta / 2)[0]
+	out, half := over(delta, 4), over(delta/2, 1)[0]
 	twice := product(half, half, n, n, n)
 	largest := 1.0
 	for _, v := range out[0] {

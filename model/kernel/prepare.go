@@ -207,8 +207,8 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 	}
 	t.buildModes(sys, opt)
 	t.Quiet, t.Timed = t.canBeQuiet(), t.isTimed()
-	for kappa := 0; t.Quiet && kappa < len(t.Modes); kappa++ {
-		t.setSlopes(&t.Modes[kappa], kappa)
+	if t.Quiet {
+		inParallel(len(t.Modes), func(kappa int) { t.setSlopes(&t.Modes[kappa], kappa) })
 	}
 	t.clearNegativeZeros()
 	if t.Sparse != nil && budget == 0 {

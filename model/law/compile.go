@@ -15,10 +15,20 @@ type Owner struct {
 	At   network.Pos
 }
 
+// Compiler compiles the laws of a plant. Elements with equal numbers have equal slopes, which it computes
+// once.
+type Compiler struct {
+	Plant  *network.Plant
+	slopes map[string]float64 // results of steepest by the key of the search
+}
+
 // Compile returns a law with the value x: its operations, its event indicators, which it adds to the
 // plant, and bounds of its slopes. It returns an error where a number or a slope is not finite.
-func Compile(p *network.Plant, owner Owner, x *Expr) (*network.Law, error) {
-	c := compiler{Plant: p, owner: owner, numbers: x}
+func (s *Compiler) Compile(owner Owner, x *Expr) (*network.Law, error) {
+	if s.slopes == nil {
+		s.slopes = map[string]float64{}
+	}
+	c := compiler{Plant: s.Plant, owner: owner, numbers: x, known: s.slopes}
 	g := newGraph(x, c.rangeOf)
 	if err := c.checkNumbers(g); err != nil {
 		return nil, err
@@ -29,7 +39,7 @@ func Compile(p *network.Plant, owner Owner, x *Expr) (*network.Law, error) {
 	for _, e := range x.events {
 		c.condition(e)
 	}
-	l.Slopes, l.Sized = x.slopes(g), c.sized(x, g)
+	l.Slopes, l.Sized = c.slopes(x, g), c.sized(x, g)
 	for i, f := range g.leaves {
 		if slope := l.Slopes[i]; math.IsNaN(slope) || math.IsInf(slope, 0) {
 			return nil, c.refuseSlope()
@@ -56,6 +66,7 @@ type compiler struct {
 	owner   Owner
 	numbers *Expr               // holds the named numbers
 	borders map[*Expr][]float64 // breakpoints of all tables that are read at an expression
+	known   map[string]float64  // results of steepest, of all laws of the plant
 }
 
 // joinTables gives tables that are read at one expression the breakpoints of all of them, so that they
@@ -132,13 +143,19 @@ func (c *compiler) sizeUnknown(f network.Form) bool {
 }
 
 // slopes returns bounds of the slopes of x along its quantities, declared or computed.
-func (x *Expr) slopes(g *graph) (list []float64) {
+func (c *compiler) slopes(x *Expr, g *graph) (list []float64) {
 	for i, f := range g.leaves {
 		if d, ok := x.declared(f); ok {
 			list = append(list, d.bound)
-		} else {
-			list = append(list, g.steepest(i))
+			continue
 		}
+		key := g.key(i)
+		slope, ok := c.known[key]
+		if !ok {
+			slope = g.steepest(i)
+			c.known[key] = slope
+		}
+		list = append(list, slope)
 	}
 	return list
 }
@@ -160,7 +177,7 @@ func (c *compiler) sized(x *Expr, g *graph) func(args []float64) []float64 {
 				at.ranges[i] = at.ranges[i].with(span{-size, size})
 			}
 		}
-		return x.slopes(&at)
+		return c.slopes(x, &at)
 	}
 }
 

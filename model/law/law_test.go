@@ -73,7 +73,7 @@ func TestTwoCornersWithinASubstepAreBothPassed(t *testing.T) {
 
 // The largest slopes of flow through an orifice, of a damper of air and of a saturation are known.
 func TestSlopesAreThoseOfAnalysis(t *testing.T) {
-	p := &network.Plant{Nodes: []network.Node{{Name: "n"}}}
+	shared := law.Compiler{Plant: &network.Plant{Nodes: []network.Node{{Name: "n"}}}} // keeps the slopes of all laws
 	x := network.RowOf(0).Speeds(1)
 	for _, c := range []struct {
 		formula   string
@@ -81,7 +81,10 @@ func TestSlopesAreThoseOfAnalysis(t *testing.T) {
 		want      float64
 	}{
 		{"3*x", -1, 1, 3},
+		{"3.5*x", -1, 1, 3.5},
+		{"3*x", -1, 1, 3},
 		{"x*abs(x)", -20, 10, 40},
+		{"x*abs(x)", -20, 30, 60},
 		{"x/sqrt(sqrt(x*x + 1e10))", -4e7, 4e7, 1 / math.Sqrt(1e5)},
 		{"sin(2*atan(x/30))", math.Inf(-1), math.Inf(1), 2. / 30},
 		{"exp(-abs(x)/5)", math.Inf(-1), math.Inf(1), 1. / 5},
@@ -90,7 +93,7 @@ func TestSlopesAreThoseOfAnalysis(t *testing.T) {
 		{"x/(1 + x*x)", 0, math.Inf(1), 1},
 		{"max(0, x)*max(0, 3 - x)", -10, 10, 3},
 	} {
-		l, err := law.Compile(p, law.Owner{}, law.Formula(c.formula, law.Names{"x": law.Of(x).Within(c.low, c.high)}))
+		l, err := shared.Compile(law.Owner{}, law.Formula(c.formula, law.Names{"x": law.Of(x).Within(c.low, c.high)}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +108,7 @@ func TestInfiniteSlopesAreRefused(t *testing.T) {
 	x := network.RowOf(0).Speeds(1)
 	for _, formula := range []string{"sqrt(x)", "1/x", "x/(tiny*tiny)", "x*abs(x)", "x/(tiny - tiny)"} {
 		var steep *law.SlopeError
-		_, err := law.Compile(p, law.Owner{}, law.Formula(formula, law.Names{"x": x, "one": 1., "tiny": 1e-200}))
+		_, err := (&law.Compiler{Plant: p}).Compile(law.Owner{}, law.Formula(formula, law.Names{"x": x, "one": 1., "tiny": 1e-200}))
 		if !errors.As(err, &steep) || steep.Names[0] != "tiny" {
 			t.Errorf("%s: %v, want a refusal that names tiny", formula, err)
 		}

@@ -1,6 +1,7 @@
 package law
 
 import (
+	"encoding/binary"
 	"math"
 	"reflect"
 	"slices"
@@ -161,6 +162,40 @@ func (g *graph) at(leaves []float64) (value float64, holds bool) {
 		holds = holds && v[i] >= n.bounds.low && v[i] <= n.bounds.high
 	}
 	return v[len(v)-1], holds
+}
+
+// key holds all that steepest reads for a quantity: equal keys have equal bounds. The names of the
+// quantities are not part of it.
+func (g *graph) key(along int) string {
+	key := binary.AppendVarint(nil, int64(along))
+	whole := func(v int) { key = binary.AppendVarint(key, int64(v)) }
+	numbers := func(list ...float64) {
+		whole(len(list))
+		for _, v := range list {
+			key = binary.LittleEndian.AppendUint64(key, math.Float64bits(v))
+		}
+	}
+	for _, r := range g.ranges {
+		numbers(r.low, r.high)
+	}
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		whole(int(n.op))
+		for _, a := range n.args {
+			whole(a)
+		}
+		whole(n.leaf)
+		numbers(n.value, n.bounds.low, n.bounds.high)
+		numbers(n.table.X...)
+		numbers(n.table.Y...)
+		numbers(n.table.Z...)
+		if n.table.Extend {
+			whole(1)
+		} else {
+			whole(0)
+		}
+	}
+	return string(key)
 }
 
 // Of the search for the largest slope:

@@ -32,7 +32,8 @@ type Handover struct {
 
 	ForSupervisors
 
-	uncommanded []string // descriptions of inputs that no bus drives; not sent to the target
+	uncommanded []string            // descriptions of inputs that no bus drives; not sent to the target
+	parameters  []network.Parameter // parameters of the plant without further values; nil: not read yet
 
 	faultChecker *fault.Set           // fault set that checks commands; nil: not made yet
 	databases    []*messages.Database // databases by bus; nil: not read yet, see Database
@@ -88,7 +89,11 @@ func Prepare(b *Bench) (*Handover, error) {
 	if err != nil {
 		return nil, err
 	}
-	sys, driven, tables, err := b.prepareTables(draft)
+	plant, err := draft.Load()
+	if err != nil {
+		return nil, err
+	}
+	sys, driven, tables, err := b.prepareTables(plant)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +101,7 @@ func Prepare(b *Bench) (*Handover, error) {
 		Handover: target.Handover{
 			Loop: b.loop(tables), Timer: target.Timer{Sleep: b.Timer, SpinNs: b.SpinNs}, Thread: b.thread(),
 		},
-		Tables: tables, ForSupervisors: ForSupervisors{Bench: b},
+		Tables: tables, ForSupervisors: ForSupervisors{Bench: b}, parameters: parametersOf(plant),
 	}
 	h.describeUncommanded(sys, driven)
 	if err := b.checkShown(tables.Outputs); err != nil {
@@ -144,11 +149,16 @@ func (h *Handover) SetStart(list []plantfile.Assignment) error {
 	if err != nil {
 		return err
 	}
-	sys, driven, tables, err := b.prepareTables(draft)
+	plant, err := draft.Load()
+	if err != nil {
+		return err
+	}
+	sys, driven, tables, err := b.prepareTables(plant)
 	if err != nil {
 		return err
 	}
 	h.Bench, h.Tables, h.Loop.Start, h.faultChecker = &b, tables, tables.Start, nil
+	h.parameters = parametersOf(plant)
 	h.describeUncommanded(sys, driven)
 	return nil
 }
@@ -180,8 +190,8 @@ func (b *Bench) checkShown(outputs []units.Port) error {
 }
 
 // prepareTables assembles and discretises a plant for the bench.
-func (b *Bench) prepareTables(draft *plantfile.Draft) (sys *model.System, driven []bool, t *kernel.Tables, err error) {
-	if sys, err = assembleDraft(draft); err != nil {
+func (b *Bench) prepareTables(plant *network.Plant) (sys *model.System, driven []bool, t *kernel.Tables, err error) {
+	if sys, err = assemble.System(plant); err != nil {
 		return nil, nil, nil, err
 	}
 	if driven, err = b.drivenInputs(sys); err != nil {
@@ -197,12 +207,11 @@ func (b *Bench) prepareTables(draft *plantfile.Draft) (sys *model.System, driven
 
 // PrepareChange returns the tables of the plant with further values of tunable parameters.
 func (h *Handover) PrepareChange(set []plantfile.Assignment) (*kernel.Tables, error) {
-	draft, _, err := h.draftWith(set)
+	plant, err := h.plantWith(set)
 	if err != nil {
 		return nil, err
 	}
-	defer draft.Assign(h.Bench.Set)
-	_, _, t, err := h.Bench.prepareTables(draft)
+	_, _, t, err := h.Bench.prepareTables(plant)
 	if err == nil {
 		err = t.Follows(h.Tables)
 	}
@@ -221,23 +230,36 @@ func (h *Handover) SetOfPhase(phase int, set []plantfile.Assignment) (list []pla
 	return replaced(list, set)
 }
 
-// Parameters returns the parameters of the plant with further values of tunable ones.
+// Parameters returns the parameters of the plant with further values of tunable ones. The caller does
+// not change the list.
 func (h *Handover) Parameters(set []plantfile.Assignment) ([]network.Parameter, error) {
-	draft, list, err := h.draftWith(set)
-	if err == nil {
-		draft.Assign(h.Bench.Set)
+	if len(set) == 0 && h.parameters != nil {
+		return h.parameters, nil
 	}
-	return list, err
+	plant, err := h.plantWith(set)
+	if err != nil {
+		return nil, err
+	}
+	list := parametersOf(plant)
+	if len(set) == 0 {
+		h.parameters = list
+	}
+	return list, nil
 }
 
-// draftWith returns the plant with further values of tunable parameters, and all its parameters. The
-// caller assigns Bench.Set again after use.
-func (h *Handover) draftWith(set []plantfile.Assignment) (*plantfile.Draft, []network.Parameter, error) {
+// parametersOf returns the parameters of a plant, never nil.
+func parametersOf(plant *network.Plant) []network.Parameter {
+	return append([]network.Parameter{}, plant.Parameters...)
+}
+
+// plantWith returns the plant with further values of tunable parameters.
+func (h *Handover) plantWith(set []plantfile.Assignment) (*network.Plant, error) {
 	draft, err := h.Bench.ParsePlant()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	draft.Assign(replaced(h.Bench.Set, set))
+	defer draft.Assign(h.Bench.Set)
 	plant, err := draft.Load()
 	for i := 0; err == nil && i < len(set); i++ {
 		p := plant.Parameters[slices.IndexFunc(plant.Parameters, func(p network.Parameter) bool { return p.Name == set[i].Name })]
@@ -246,10 +268,9 @@ func (h *Handover) draftWith(set []plantfile.Assignment) (*plantfile.Draft, []ne
 		}
 	}
 	if err != nil {
-		draft.Assign(h.Bench.Set)
-		return nil, nil, err
+		return nil, err
 	}
-	return draft, plant.Parameters, nil
+	return plant, nil
 }
 
 // HasTunable reports whether the plant file has a tunable parameter.
@@ -288,10 +309,6 @@ func Assemble(b *Bench) (*model.System, error) {
 	if err != nil {
 		return nil, err
 	}
-	return assembleDraft(draft)
-}
-
-func assembleDraft(draft *plantfile.Draft) (*model.System, error) {
 	plant, err := draft.Load()
 	if err != nil {
 		return nil, err
