@@ -40,6 +40,8 @@ type ForSupervisors struct {
 	Missing      []sched.Missing // rights that the host refuses
 	Named        []NamedFault    // faults of Loop.Faults, by slot
 	ChangeTexts  []string        // parameters of each of Handover.Changes
+	StateTexts   []string        // command of each of Loop.Faults.States: "reset warm"
+	Snapshots    []string        // names of the snapshots of Loop.Faults.States, by slot
 	Reservations []string        // reservations of the run; the target inherits their descriptors after its buses
 	Page         LivePage        // of the run, for the supervisor after this one; a record does not have it
 }

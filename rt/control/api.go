@@ -59,7 +59,12 @@ func routes() []route {
 		{"POST", "/fault", change(func(_ *Server, f *FaultRequest) (string, error) { return line("fault", f.Arguments), nil })},
 		{"POST", "/clear", change(func(_ *Server, n *NamesRequest) (string, error) { return line("clear", n.Names), nil })},
 		{"POST", "/param", serveParam},
-		{"POST", "/snapshot", change(func(_ *Server, q *SnapshotRequest) (string, error) { return line("snapshot", []string{q.Name}), nil })},
+		{"POST", "/snapshot", change(func(_ *Server, q *SnapshotRequest) (string, error) {
+			if q.Delete {
+				return line("snapshot -delete", []string{q.Name}), nil
+			}
+			return line("snapshot", []string{q.Name}), nil
+		})},
 		{"POST", "/reset", change(func(_ *Server, q *ResetRequest) (string, error) {
 			if q.Name == "" {
 				return "reset", nil
@@ -98,9 +103,10 @@ type ResetRequest struct {
 	Name string `json:"name,omitempty"` // of the snapshot; "": the start
 }
 
-// SnapshotRequest asks to store the state of the plant.
+// SnapshotRequest asks to store the state of the plant, or to delete a stored state.
 type SnapshotRequest struct {
-	Name string `json:"name"`
+	Name   string `json:"name"`
+	Delete bool   `json:"delete,omitempty"`
 }
 
 // AdvanceRequest asks a run in virtual time to advance.

@@ -147,6 +147,9 @@ func (c *Server) open(dir string, record *recorder.Recorder, stop chan<- os.Sign
 func newServer(r report.View, d *Description) *Server {
 	c := &Server{View: r, streams: newStreams(r, d), streamTimeout: slowStream, reportReady: make(chan struct{}), host: []HostCheck{},
 		commands: scenario.NewCommands(r.Handover)}
+	for slot, name := range r.Handover.Snapshots { // before a status shows one
+		r.Status.NameSnapshot(slot, name)
+	}
 	c.commands.Restore(r.Status)
 	c.parameters = newParameters(c.streams)
 	c.publishChange()

@@ -52,11 +52,11 @@ func (s *Set) Check(c *Command) error {
 	case Drive, Release:
 		return s.checkDrive(c)
 	case ReleaseAll:
-	case TakeSnapshot, Restore:
+	case TakeSnapshot, Restore, DropSnapshot:
 		switch {
 		case s.Restorer == nil:
 			return errNoRestorer
-		case c.Slot < 0 && (c.Op == TakeSnapshot || c.Slot != -1) || c.Slot >= MaxSnapshots:
+		case c.Slot < 0 && (c.Op != Restore || c.Slot != -1) || c.Slot >= MaxSnapshots:
 			return errSlot
 		}
 	default:

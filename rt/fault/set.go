@@ -51,6 +51,7 @@ type Set struct {
 	inputs []input
 	u      []float64 // inputs of the last step
 	stim   []Stimulus
+	states []PlannedState // those to come
 
 	messages []message // messages sent and received
 	firstTx  []int     // per bus, index in messages of its first message sent
@@ -139,6 +140,14 @@ func New(p Plan, sys System) (*Set, error) {
 		}
 	}
 
+	for i := range p.States {
+		c := Command{Op: p.States[i].Op, Slot: p.States[i].Slot}
+		if err := s.Check(&c); err != nil {
+			return nil, fmt.Errorf("fault: state %d: %w", i+1, err)
+		}
+	}
+	s.states = p.States
+
 	p.SetWaveforms(sys.Maps)
 	return s, nil
 }
@@ -198,6 +207,19 @@ func (s *Set) Apply(c *Command) bool {
 		s.Carried = s.Restorer.Carries(c.Slot)
 		s.Obstacle = s.Restorer.Restore(c.Slot)
 	}
+	return true
+}
+
+// NextPlanned makes c the next planned command before the step to tick k; false: there is none. Call it, and
+// Apply, before BeginTick.
+//
+//go:nosplit
+func (s *Set) NextPlanned(k int64, c *Command) bool {
+	if len(s.states) == 0 || s.states[0].Tick >= k {
+		return false
+	}
+	c.Op, c.Slot = s.states[0].Op, s.states[0].Slot
+	s.states = s.states[1:]
 	return true
 }
 

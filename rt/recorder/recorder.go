@@ -13,6 +13,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/record"
+	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
@@ -370,6 +371,12 @@ func (c *Recorder) writeWakeUp(t *rt.Entry) {
 		switch e := &c.entries[i]; e.Kind {
 		case rt.KindFault, rt.KindCommand:
 			c.writeEvent(e)
+		case rt.KindState:
+			text := c.Handover.StateTexts[e.Slot]
+			if e.Refused {
+				text += " refused: " + c.Handover.Tables.Describe(kernel.Obstacle(e.Obstacle))
+			}
+			c.noteFirstError(c.w.Event(&record.Event{Kind: record.Note, Tick: e.Tick, Text: text}))
 		case rt.KindChange:
 			if e.Slot < 0 {
 				c.writeOffer(e)

@@ -27,6 +27,9 @@ type Scenario struct {
 	Changes     []kernel.Change // tables of later grid points, with other parameters
 	changeTexts []string        // parameters of each change: "m_car=2000 kg, mu=0.2"
 
+	stateTexts []string // of Plan.States: "reset warm"
+	snapshots  []string // names of their snapshots, by slot
+
 	Expect []Expectation
 
 	Source []byte // content of the file
@@ -51,7 +54,7 @@ func FromTree(file string, n yamlfile.Node, h *bench.Handover) (s *Scenario, err
 }
 
 func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
-	given := r.Section(yamlfile.Root(n), "scenario file", "scenario", "about", "for", "start", "stimuli", "parameters", "faults", "expect")
+	given := r.Section(yamlfile.Root(n), "scenario file", "scenario", "about", "for", "start", "stimuli", "parameters", "states", "faults", "expect")
 	s := &Scenario{
 		File:  r.File,
 		Name:  bench.ReadTitle(r, r.Scalar(given["scenario"], "scenario"), "scenario"),
@@ -77,12 +80,14 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 
 	s.Ticks = cmp.Or(h.Loop.Ticks, s.Ticks)
 	s.readChanges(r, given["parameters"], h)
+	s.readStates(r, given["states"], h)
 	h.Loop.Faults.Stimuli = s.Plan.Stimuli // makes these inputs visible to conditions
 	s.resolveFaults(h)
 	for _, e := range expect {
 		s.Expect = append(s.Expect, expectSpec{e, s, h}.resolve())
 	}
 	s.expectChanges(h)
+	s.expectStates(h)
 
 	return s
 }
@@ -143,7 +148,9 @@ func drivenBy(h *bench.Handover, port string) string {
 func Apply(h *bench.Handover, s *Scenario) {
 	h.Loop.Faults.Faults, h.Loop.Faults.Stimuli = s.Plan.Faults, s.Plan.Stimuli
 	h.Loop.Ticks, h.Named = s.Ticks, s.named
+	h.Loop.Faults.States = s.Plan.States
 	h.Changes, h.ChangeTexts = s.Changes, s.changeTexts
+	h.StateTexts, h.Snapshots = s.stateTexts, s.snapshots
 }
 
 // Load reads the scenario called name, a file or embedded, and applies it.
@@ -190,6 +197,10 @@ func (s *Scenario) Describe(h *bench.Handover) string {
 
 	for i, text := range s.changeTexts {
 		fmt.Fprintf(out, "  parameter %s, from %s\n", text, s.FormatTick(s.Changes[i].Tick, h))
+	}
+
+	for i, text := range s.stateTexts {
+		fmt.Fprintf(out, "  state     %s, at %s\n", text, s.FormatTick(s.Plan.States[i].Tick, h))
 	}
 
 	for i, f := range s.Plan.Faults {

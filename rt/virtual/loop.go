@@ -47,7 +47,7 @@ func (w *simulation) begin() (err error) {
 		w.ports = append(w.ports, p)
 	}
 	w.kernel, w.clock = h.Plant(), sched.NewVirtual(w.Step)
-	if w.Door {
+	if w.Door || len(h.Loop.Faults.States) > 0 {
 		w.kernel.ReserveSnapshots(fault.MaxSnapshots)
 	}
 	if err := w.makeTableSets(); err != nil {

@@ -130,6 +130,9 @@ func (r *replay) prepare() (err error) {
 	r.u, r.y = make([]float64, m), make([]float64, p)
 	copy(r.u, r.h.Tables.Start)
 	r.inputs = rt.NewInputs(r.h.Loop.Inputs, r.h.Maps, r.h.Tables.PeriodNs, r.h.Loop.Start, r.kernel)
+	if r.stores = len(r.h.Loop.Faults.States) > 0; r.stores {
+		r.kernel.ReserveSnapshots(fault.MaxSnapshots)
+	}
 	r.names = recorder.NewEventLog(r.h)
 	r.set, err = fault.New(r.h.Loop.Faults, fault.System{
 		PeriodNs: r.h.Tables.PeriodNs, M: m, P: p, Maps: r.h.Maps, Plant: r.kernel,
@@ -281,6 +284,9 @@ func (r *replay) beginTick(k int64) {
 		return
 	}
 	r.started = k
+	for c := (fault.Command{}); r.set.NextPlanned(k, &c); {
+		r.set.Apply(&c)
+	}
 	r.set.BeginTick(k, r.y)
 	for c := (fault.Change{}); r.set.NextChange(&c); {
 		r.changes = append(r.changes, record.Event{Count: c.Count, Text: c.State.String() + ": " + r.names.FaultText(c.Slot, c.State)})

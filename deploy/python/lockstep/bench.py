@@ -233,6 +233,10 @@ class Bench:
         the state."""
         return self._change("/snapshot", {"name": name})
 
+    def delete_snapshot(self, name):
+        """Deletes the snapshot called name, and returns the first tick without it."""
+        return self._change("/snapshot", {"name": name, "delete": True})
+
     def reset(self, name=None):
         """Returns the plant to its start, or to the snapshot called name, and returns the first tick from there."""
         return self._change("/reset", {"name": name} if name else {})
