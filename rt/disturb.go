@@ -72,6 +72,9 @@ func (l *Loop) applyCommands(k int64, n uint64) {
 		switch l.command.Op {
 		case fault.TakeSnapshot, fault.Restore, fault.DropSnapshot:
 			outcome = l.noteState(k)
+		case fault.StartRecord:
+			outcome = l.saveState()
+		case fault.EndRecord:
 		default:
 			m.keepValue(&l.command)
 		}
@@ -136,6 +139,21 @@ func (l *Loop) noteState(k int64) (outcome uint64) {
 	}
 	return outcome
 }
+
+// saveState copies the state of the loop for a record that starts. It returns the outcome: not 0 if there is no copy.
+//
+//go:nosplit
+func (l *Loop) saveState() (outcome uint64) {
+	if l.copied == nil || l.faults.Delays() {
+		return noCopy
+	}
+	l.checkpointer.SaveState()
+	l.copied.Save(l.checkpoint)
+	return 0
+}
+
+// noCopy is the outcome of a StartRecord command without a copy of the state.
+const noCopy = 1
 
 // counted returns the outputs Watch.Events and Watch.Transitions of the state before the step to grid point k.
 //

@@ -72,6 +72,7 @@ func routes() []route {
 			return line("reset", []string{q.Name}), nil
 		})},
 		{"POST", "/mark", change((*Server).markLine)},
+		{"POST", "/record", (*Server).serveRecord},
 		{"POST", "/advance", (*Server).serveAdvance},
 		{"POST", "/stop", (*Server).serveStop},
 	}
@@ -96,6 +97,12 @@ type FaultRequest struct {
 // MarkRequest asks for a mark in the record.
 type MarkRequest struct {
 	Text string `json:"text"`
+}
+
+// RecordRequest asks to start or to end a record.
+type RecordRequest struct {
+	On   bool   `json:"on"`
+	File string `json:"file,omitempty"` // of a record to be started: its full name, which is new
 }
 
 // ResetRequest asks to return the plant to its start or to a snapshot.
@@ -335,8 +342,8 @@ func (c *Server) setLine(s *SetRequest) (string, error) {
 }
 
 func (c *Server) markLine(m *MarkRequest) (string, error) {
-	if c.record == nil {
-		return "", errors.New("mark: the run has no record that could hold the mark: start it with -record FILE")
+	if c.recorder.Path() == "" {
+		return "", errors.New("mark: the run has no record that could hold the mark: record on FILE starts one")
 	}
 	return line("mark", []string{m.Text}), nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -57,6 +58,7 @@ var verbs = []verb{
 	{"param", "NAME=VALUE...", "change parameters of the plant", param, newChange},
 	{"snapshot", "[-delete] NAME", "store the state of the plant, or delete a stored one", snapshot, newChange},
 	{"reset", "[NAME]", "return the plant to its start, or to a snapshot", reset, newChange},
+	{"record", "on FILE|off", "start or end a record", recordTurn, newChange},
 	{"mark", "TEXT", "put a text into the record at a tick", mark, newChange},
 	{"advance", "TIME", "advance a run in virtual time", advance, func() printable { return &advanceAnswer{} }},
 	{"stop", "", "end the run", stop, func() printable { return &stopAnswer{} }},
@@ -139,6 +141,17 @@ func arguments(words []string, _ *Options) (call, error) {
 
 func mark(words []string, _ *Options) (call, error) {
 	return call{"POST", "/mark", MarkRequest{strings.Join(words, " ")}}, nil
+}
+
+func recordTurn(words []string, _ *Options) (call, error) {
+	switch {
+	case len(words) == 1 && words[0] == "off":
+		return call{"POST", "/record", RecordRequest{}}, nil
+	case len(words) == 2 && words[0] == "on":
+		file, err := filepath.Abs(words[1])
+		return call{"POST", "/record", RecordRequest{On: true, File: file}}, err
+	}
+	return call{}, errors.New("takes on and a file, or off")
 }
 
 func snapshot(words []string, o *Options) (call, error) {
@@ -231,6 +244,9 @@ func (a *statusAnswer) print(w io.Writer) {
 	}
 	for _, v := range a.Snapshots {
 		fmt.Fprintf(w, "  snapshot %s\ttick %d, %.3f s\n", v.Name, v.Tick, v.Time)
+	}
+	if a.Record != "" {
+		fmt.Fprintf(w, "  record %s\n", a.Record)
 	}
 	if a.Resets > 0 {
 		fmt.Fprintf(w, "  resets: %d\n", a.Resets)

@@ -51,7 +51,7 @@ func (s *Set) Check(c *Command) error {
 		}
 	case Drive, Release:
 		return s.checkDrive(c)
-	case ReleaseAll:
+	case ReleaseAll, StartRecord, EndRecord:
 	case TakeSnapshot, Restore, DropSnapshot:
 		switch {
 		case s.Restorer == nil:

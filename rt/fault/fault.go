@@ -236,6 +236,9 @@ const (
 	TakeSnapshot // store the state of the plant in Slot, from 0
 	Restore      // continue from the state in Slot; -1: from the start
 	DropSnapshot // forget the state in Slot
+
+	StartRecord // a record starts: the loop copies its state
+	EndRecord   // a record ends
 )
 
 // MaxSnapshots is the number of states of the plant that a run stores.

@@ -66,6 +66,9 @@ func NewCommands(h *bench.Handover) *Commands {
 	c := &Commands{h: h}
 	copy(c.Slots[:], h.Named)
 	copy(c.Snapshots[:], h.Snapshots)
+	if h.Begin != nil {
+		copy(c.Snapshots[:], h.Begin.Snapshots)
+	}
 	return c
 }
 

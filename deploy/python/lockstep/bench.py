@@ -241,6 +241,16 @@ class Bench:
         """Returns the plant to its start, or to the snapshot called name, and returns the first tick from there."""
         return self._change("/reset", {"name": name} if name else {})
 
+    def record_on(self, file):
+        """Starts a record in a new file, and returns its first tick."""
+        tick = self._change("/record", {"on": True, "file": os.path.abspath(file)})
+        self.record = os.path.abspath(file)
+        return tick
+
+    def record_off(self):
+        """Ends the record, and returns the first tick that it lacks."""
+        return self._change("/record", {"on": False})
+
     def mark(self, text):
         """Puts a text into the record."""
         return self._change("/mark", {"text": text})
