@@ -3,6 +3,8 @@
 // A Plan finds that memory once, before the first tick. Save copies it at one tick, in bounded time and without an
 // allocation. Load writes a copy into values made from the same hand-over, so a record can begin in the middle of a
 // run: its replay starts from the copy.
+//
+// The package does not know what the values mean, and does not decide when a record starts.
 package checkpoint
 
 import (

@@ -38,6 +38,7 @@ type Recorder struct {
 	ports      func() []port.Sent    // frames sent by the ports since the last call; nil: there are no ports
 	monitor    *monitor              // idle if no bus is a host interface, or there is no record
 	eventLog   *EventLog             // nil: idle
+	files      []string              // of all records so far
 	turns      turns                 // starts and ends of records while the run lasts
 	handover   []byte                // for the record
 	judging    sync.Mutex            // held while judge is used
@@ -103,6 +104,7 @@ func New(r report.View, what Options) (_ *Recorder, err error) {
 	}
 	if c.path != "" {
 		c.turns.path.Store(&what.Path)
+		c.files = append(c.files, c.path)
 		if c.handover, err = r.Handover.ForRecord(); err != nil { // before the run, since it takes time
 			return nil, err
 		}
@@ -230,7 +232,7 @@ func (c *Recorder) Incomplete() string {
 	if c.err != nil {
 		return fmt.Sprintf("%v (%d times)", c.err, c.times)
 	}
-	if c.lost > 0 && c.path != "" {
+	if c.lost > 0 && len(c.files) > 0 {
 		return fmt.Sprintf("%d entries lost because the ring was full", c.lost)
 	}
 	return ""

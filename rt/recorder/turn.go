@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -21,6 +22,9 @@ type turns struct {
 	next *Turn                  // waits for its command; nil: none
 	path atomic.Pointer[string] // record at hand, once its start is posted; nil: none
 }
+
+// Files returns the files of all records so far. Call it after Finish.
+func (c *Recorder) Files() string { return strings.Join(c.files, ", ") }
 
 // Turn is the start or the end of a record. It happens at the tick of a batch of commands.
 type Turn struct {
@@ -152,6 +156,7 @@ func (c *Recorder) startRecord(t *Turn, tick int64) (err error) {
 	if c.handover, err = h.ForRecord(); err != nil {
 		return err
 	}
+	c.files = append(c.files, t.path)
 	c.path, c.file, c.monitor, c.late = t.path, t.file, t.monitor, c.Status.LateCount()
 	c.monitor.listen()
 	if err = c.createRecord(); err != nil {

@@ -502,7 +502,7 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 	incomplete := r.record.Finish()
 	report = r.report()
 	r.ended.Store(&metrics.End{Why: report.Ended, Clean: report.Clean})
-	report.Record, report.RecordError, report.Monitored = r.Options.Record, incomplete, r.record.Monitored()
+	report.Record, report.RecordError, report.Monitored = r.record.Files(), incomplete, r.record.Monitored()
 	recorder.AddPlayed(r.players, report)
 	err = r.Scenario.Report(report, r.record.Findings)
 	r.Control.AnswerWaiting(report)

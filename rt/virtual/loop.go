@@ -366,7 +366,7 @@ func (w *simulation) finishReport(why error) (report *report.Report, err error) 
 	if c := w.record; c != nil {
 		c.Write(time.Now())
 		c.End()
-		report.Record, report.RecordError = w.Record, c.Incomplete()
+		report.Record, report.RecordError = c.Files(), c.Incomplete()
 		err = w.scenario.Report(report, c.Findings)
 	}
 
