@@ -68,7 +68,7 @@ func (c *Server) prepareTurn(request *RecordRequest) (*recorder.Turn, error) {
 		return c.recorder.PrepareEnd()
 	}
 	if c.Checkpoint == nil {
-		return nil, errors.New("the kernel in use cannot be copied while it runs: start the run with -record FILE")
+		return nil, errors.New("the kernel is generated, or this supervisor has attached to the run: start the run with -record FILE")
 	}
 	if state, _ := c.Checkpoint.Copy(); state == nil {
 		return nil, errors.New("the kernel in use cannot be copied while it runs: start the run with -record FILE")
