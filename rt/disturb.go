@@ -6,11 +6,15 @@ import (
 	"lockstep/rt/fault"
 )
 
+// MaxPlannedStates is the largest number of snapshots and resets that a scenario plans.
+const MaxPlannedStates = 64
+
 // disturbance is the loop's state for faults and live commands.
 type disturbance struct {
 	faults  *fault.Set
 	change  fault.Change
 	command fault.Command // a copy, because the other process could change the original after the check
+	planned int           // snapshots and resets of the scenario so far
 
 	// outputs Watch.Events and Watch.Transitions that Restore commands have taken back
 	events, transitions uint64
@@ -34,6 +38,7 @@ func (l *Loop) beginPoint(k int64) {
 		o.seen = o.posted.Load()
 		l.changer.Offer(int(o.slot & 1))
 	}
+	l.applyPlanned(k)
 	l.faults.BeginTick(k, l.Y)
 	for range 4 * fault.Max {
 		if !l.faults.NextChange(&l.change) {
@@ -65,8 +70,11 @@ func (l *Loop) applyCommands(k int64, n uint64) {
 			continue
 		}
 		switch l.command.Op {
-		case fault.TakeSnapshot, fault.Restore:
+		case fault.TakeSnapshot, fault.Restore, fault.DropSnapshot:
 			outcome = l.noteState(k)
+		case fault.StartRecord:
+			outcome = l.saveState()
+		case fault.EndRecord:
 		default:
 			m.keepValue(&l.command)
 		}
@@ -80,16 +88,37 @@ func (l *Loop) applyCommands(k int64, n uint64) {
 	m.taken.Store(n)
 }
 
-// noteState notes that a command has stored the state of the plant before the step to grid point k, or
-// restored one. It returns the outcome.
+// applyPlanned applies the snapshots and resets of the scenario before the step to grid point k.
+//
+//go:nosplit
+func (l *Loop) applyPlanned(k int64) {
+	for range MaxPlannedStates {
+		if !l.faults.NextPlanned(k, &l.command) {
+			break
+		}
+		outcome := uint64(0)
+		if l.faults.Apply(&l.command) {
+			outcome = l.noteState(k)
+		}
+		l.status.ring.enterState(k, l.planned, outcome&^carriedOver)
+		l.planned++
+	}
+}
+
+// noteState notes that a command has stored the state of the plant before the step to grid point k, forgotten
+// or restored one. It returns the outcome.
 //
 //go:nosplit
 func (l *Loop) noteState(k int64) (outcome uint64) {
 	slot, m := l.command.Slot, &l.status.mail
-	if l.command.Op == fault.TakeSnapshot {
+	switch l.command.Op {
+	case fault.TakeSnapshot:
 		s := &m.snapshots[slot]
 		s.events, s.transitions = l.counted(k)
 		s.tick.Store(uint64(k))
+		return 0
+	case fault.DropSnapshot:
+		m.snapshots[slot].tick.Store(0)
 		return 0
 	}
 	if l.faults.Obstacle != 0 {
@@ -110,6 +139,21 @@ func (l *Loop) noteState(k int64) (outcome uint64) {
 	}
 	return outcome
 }
+
+// saveState copies the state of the loop for a record that starts. It returns the outcome: not 0 if there is no copy.
+//
+//go:nosplit
+func (l *Loop) saveState() (outcome uint64) {
+	if l.copied == nil || l.faults.Delays() {
+		return noCopy
+	}
+	l.checkpointer.SaveState()
+	l.copied.Save(l.checkpoint)
+	return 0
+}
+
+// noCopy is the outcome of a StartRecord command without a copy of the state.
+const noCopy = 1
 
 // counted returns the outputs Watch.Events and Watch.Transitions of the state before the step to grid point k.
 //

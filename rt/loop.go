@@ -9,6 +9,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/sigmap"
+	"lockstep/rt/checkpoint"
 	"lockstep/rt/fault"
 	"lockstep/sched"
 )
@@ -93,6 +94,10 @@ type Loop struct {
 	changer ParameterChanger // the plant, where its parameters change; nil: they do not
 	changes int              // changes entered in the ring
 
+	checkpointer Checkpointer // the plant; nil: it cannot be copied
+	checkpoint   *checkpoint.Plan
+	copied       *checkpoint.Memory // for copies of the loop's state; nil: the loop makes none
+
 	inputs *Inputs
 	clock  realtimeClock // of the receive stamps, in the tick at hand
 
@@ -154,6 +159,34 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 
 // UseCoders replaces the tables of the maps by generated code, one per bus. Call it before the run.
 func (l *Loop) UseCoders(coders []Signals) { l.coders = coders }
+
+// Checkpointer is a Plant whose state can be copied: see kernel.Sequence.
+type Checkpointer interface {
+	ReserveState() []any
+	SaveState()
+}
+
+// UseCheckpoint makes the loop copy its state to memory when a record starts. Call it before the run. A plant that
+// is no Checkpointer makes no copies.
+func (l *Loop) UseCheckpoint(m *checkpoint.Memory) {
+	c, ok := l.plant.(Checkpointer)
+	if !ok {
+		return
+	}
+	p := PlanCheckpoint(c, l.maps, l.inputs, l.faults, &l.U, &l.Y)
+	if m.Use(p) {
+		l.checkpointer, l.checkpoint, l.copied = c, p, m
+	}
+}
+
+// PlanCheckpoint returns the plan of the state that the next ticks of a loop read. A replay makes it of its own parts.
+func PlanCheckpoint(plant Checkpointer, maps []*sigmap.Map, inputs *Inputs, faults *fault.Set, u, y *[]float64) *checkpoint.Plan {
+	list := append(plant.ReserveState(), u, y, inputs, faults)
+	for _, m := range maps {
+		list = append(list, m)
+	}
+	return checkpoint.New(list...)
+}
 
 // UseSnapshots stores states of the plant elsewhere than in the plant. Call it before the run.
 func (l *Loop) UseSnapshots(r fault.Restorer) { l.faults.Restorer = r }

@@ -42,6 +42,10 @@ const (
 	// other parameters of the plant take effect, or are refused: Tick, Slot, Refused, Batch, Obstacle; before the step of
 	// their tick, the first that they act on
 	KindChange
+
+	// the scenario stores or restores a state of the plant: Tick, Slot, Refused, Obstacle; before the changes of faults, the
+	// frames and the step of its tick
+	KindState
 )
 
 // Fate is the outcome of a frame.
@@ -61,7 +65,7 @@ type Entry struct {
 	Kind     Kind
 	Tick     int64
 	Safe     bool          // of a frame: it carries the safe values
-	Slot     int           // of a fault; of a change known before the run, its number; -1: of an offer
+	Slot     int           // of a fault; of a change known before the run, or a state, its number; -1: of an offer
 	Refused  bool          // of a change or commands: they did not take effect
 	Obstacle int           // of an offer or commands: why they did not take effect, see ParameterChanger; 0: they did
 	State    fault.State   // of a fault
@@ -207,6 +211,14 @@ func (r *ring) enterCommand(tick int64, batch, obstacle uint64) {
 	r.enter(KindCommand, 0, head[:], nil, nil)
 }
 
+// enterState enters that planned state i is stored or restored; obstacle is not 0: the plant has refused it.
+//
+//go:nosplit
+func (r *ring) enterState(tick int64, i int, obstacle uint64) {
+	head := [...]uint64{uint64(tick), uint64(i), obstacle}
+	r.enter(KindState, 0, head[:], nil, nil)
+}
+
 // enterChange enters that change i of the plant's parameters takes effect; refused is not 0: it does not.
 // Change -i is offer i.
 //
@@ -260,6 +272,8 @@ func (p *StatusBlock) NextEntry(e *Entry) bool {
 		e.Slot, e.State, e.Count = int(first>>8&0xFF), fault.State(first), list[0]
 	case KindCommand:
 		e.Batch, e.Obstacle, e.Refused = list[0], int(list[1]), list[1] != 0
+	case KindState:
+		e.Slot, e.Obstacle, e.Refused = int(list[0]), int(list[1]), list[1] != 0
 	case KindChange:
 		e.Slot, e.Batch, e.Obstacle, e.Refused = int(list[0]), 0, int(list[1]), list[1] != 0
 		if e.Slot < 0 {

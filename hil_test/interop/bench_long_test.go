@@ -10,8 +10,12 @@ import (
 )
 
 // The suite of TestPytestSuiteRunsInVirtualTimeAndOnThePair, with the unit in Python, on a CAN interface.
-func TestLabPytestSuiteRunsOnVCAN(t *testing.T) {
-	if !lab.InVCAN(t, "/usr/bin/python3") {
+func TestLabPytestSuiteRunsOnVCAN(t *testing.T) { checkSuiteInLab(t, lab.VCAN) }
+
+func TestLabPytestSuiteRunsOnPreemptRT(t *testing.T) { checkSuiteInLab(t, lab.PreemptRT) }
+
+func checkSuiteInLab(t *testing.T, m lab.Machine) {
+	if !lab.Inside(t, m, "/usr/bin/python3") {
 		return
 	}
 	usePython(t, "pytest")

@@ -46,12 +46,18 @@ def test_values_have_units_and_a_capture_has_every_tick(bench):
     assert report.clean and report.details["ticks"] >= 40
 
 
-def test_plant_returns_to_its_start_and_to_a_snapshot(bench):
+def test_plant_returns_to_its_start_and_to_a_snapshot(bench, tmp_path):
     warm = bench.snapshot("warm")
     assert [s["name"] for s in bench.status()["snapshots"]] == ["warm"]
     assert 0 < warm <= bench.reset("warm") <= bench.reset()
     with pytest.raises(lockstep.BenchError, match="did you mean warm"):
         bench.reset("wram")
+    off = bench.record_off()
+    bench.advance("50 ms")
+    assert warm <= off < bench.record_on(tmp_path / "second.rec")
+    assert bench.delete_snapshot("warm") > off
+    bench.advance("50 ms")
+    assert bench.status().get("snapshots", []) == [] and bench.status()["record"] == str(tmp_path / "second.rec")
 
 
 def test_parameter_changes_at_the_tick_that_is_answered(bench):

@@ -29,6 +29,7 @@ type Sequence struct {
 
 	tables     int        // number of the tables in use: 1 before any change
 	snapshots  []snapshot // by slot
+	checkpoint *Kernel    // the state of SaveState; nil: it has no room
 	driven     []bool     // inputs: scratch of Restore
 	lastInputs []float64  // inputs: scratch of Restore
 

@@ -107,3 +107,41 @@ func (k *Kernel) copyState(from *Kernel) {
 	copy(k.rising, from.rising)
 	copy(k.partition.lastTau, from.partition.lastTau)
 }
+
+// state returns pointers to all that copyState copies.
+func (k *Kernel) state() []any {
+	return []any{
+		&k.plantState, &k.tick, &k.lag, &k.unconverged, &k.input, &k.commands, &k.publishedCount, &k.torqueTol, &k.lawValues,
+		&k.lawStart, &k.lawMax, &k.indicatorMax, &k.w0, &k.w1, &k.w2, &k.capC, &k.tau0, &k.w, &k.tau, &k.capNow, &k.termMax,
+		&k.contactTol, &k.timeTol, &k.publishedAt, &k.published, &k.held.isSet, &k.held.until, &k.held.tol, &k.held.move,
+		&k.held.torque, &k.held.slope, &k.slip, &k.limit, &k.atZero, &k.rising, &k.partition.lastTau,
+	}
+}
+
+// ReserveState makes room for SaveState, and returns pointers to what it saves: the state of the plant, its
+// snapshots, and which changes known before the run are decided. Call it after ReserveSnapshots.
+func (s *Sequence) ReserveState() []any {
+	s.checkpoint = New(s.kernels[0].t)
+	s.SaveState()
+	list := append(s.checkpoint.state(), &s.phase, &s.next, &s.refused, &s.reached, &s.tables)
+	for i := range s.snapshots {
+		list = append(list, &s.snapshots[i].tables)
+		list = append(list, s.snapshots[i].state()...)
+	}
+	return list
+}
+
+// SaveState updates what the pointers of ReserveState point to, before the next step.
+//
+//go:nosplit
+func (s *Sequence) SaveState() { s.checkpoint.copyState(s.kernels[s.active]) }
+
+// LoadState makes the next step continue from what the pointers of ReserveState point to, with the tables in a slot
+// of UseSlots; slot -1: those known before the run.
+func (s *Sequence) LoadState(slot int) {
+	s.set, s.offered = (1+slot)*s.SetSize(), 0
+	s.active = s.set + s.phase
+	k := s.kernels[s.active]
+	s.restore(k, s.checkpoint)
+	k.unconverged = s.checkpoint.unconverged
+}

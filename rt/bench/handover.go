@@ -36,12 +36,24 @@ func (f NamedFault) String() string { return f.Name + ": " + f.Spec }
 
 // ForSupervisors is the further data that a supervisor needs to take over a run.
 type ForSupervisors struct {
-	Bench        *Bench
-	Missing      []sched.Missing // rights that the host refuses
-	Named        []NamedFault    // faults of Loop.Faults, by slot
-	ChangeTexts  []string        // parameters of each of Handover.Changes
-	Reservations []string        // reservations of the run; the target inherits their descriptors after its buses
-	Page         LivePage        // of the run, for the supervisor after this one; a record does not have it
+	Bench       *Bench
+	Missing     []sched.Missing // rights that the host refuses
+	Named       []NamedFault    // faults of Loop.Faults, by slot
+	ChangeTexts []string        // parameters of each of Handover.Changes
+	StateTexts  []string        // command of each of Loop.Faults.States: "reset warm"
+	Snapshots   []string        // names of the snapshots of Loop.Faults.States, by slot
+
+	Begin        *Begin   // of a record that does not begin with its run; nil: it does
+	Reservations []string // reservations of the run; the target inherits their descriptors after its buses
+	Page         LivePage // of the run, for the supervisor after this one; a record does not have it
+}
+
+// Begin is where a record begins in its run, and the state of the loop there.
+type Begin struct {
+	Tick      int64    // first tick of the record
+	Snapshots []string // names of the stored states of the plant, by slot; "": none
+	State     []byte   // copy of the state before the tick: see package checkpoint
+	Layout    string   // digest of its layout
 }
 
 // LivePage is how the live page of a run is reached.

@@ -290,9 +290,9 @@ func (h *Handover) FixedParameters() error {
 	return h.Tables.Follows(h.Tables) // a plant in two parts does not
 }
 
-// FirstReservationFD returns the first descriptor of the target after its buses and table sets.
+// FirstReservationFD returns the first descriptor of the target after its buses and its memory.
 func (h *Handover) FirstReservationFD() int {
-	return max(h.TableSetFD, target.FirstBusFD+len(h.Bench.Buses)-1) + 1
+	return max(h.TableSetFD, h.StateFD, target.FirstBusFD+len(h.Bench.Buses)-1) + 1
 }
 
 // thread returns the scheduling of the loop's thread.

@@ -59,7 +59,12 @@ func routes() []route {
 		{"POST", "/fault", change(func(_ *Server, f *FaultRequest) (string, error) { return line("fault", f.Arguments), nil })},
 		{"POST", "/clear", change(func(_ *Server, n *NamesRequest) (string, error) { return line("clear", n.Names), nil })},
 		{"POST", "/param", serveParam},
-		{"POST", "/snapshot", change(func(_ *Server, q *SnapshotRequest) (string, error) { return line("snapshot", []string{q.Name}), nil })},
+		{"POST", "/snapshot", change(func(_ *Server, q *SnapshotRequest) (string, error) {
+			if q.Delete {
+				return line("snapshot -delete", []string{q.Name}), nil
+			}
+			return line("snapshot", []string{q.Name}), nil
+		})},
 		{"POST", "/reset", change(func(_ *Server, q *ResetRequest) (string, error) {
 			if q.Name == "" {
 				return "reset", nil
@@ -67,6 +72,7 @@ func routes() []route {
 			return line("reset", []string{q.Name}), nil
 		})},
 		{"POST", "/mark", change((*Server).markLine)},
+		{"POST", "/record", (*Server).serveRecord},
 		{"POST", "/advance", (*Server).serveAdvance},
 		{"POST", "/stop", (*Server).serveStop},
 	}
@@ -93,14 +99,21 @@ type MarkRequest struct {
 	Text string `json:"text"`
 }
 
+// RecordRequest asks to start or to end a record.
+type RecordRequest struct {
+	On   bool   `json:"on"`
+	File string `json:"file,omitempty"` // of a record to be started: its full name, which is new
+}
+
 // ResetRequest asks to return the plant to its start or to a snapshot.
 type ResetRequest struct {
 	Name string `json:"name,omitempty"` // of the snapshot; "": the start
 }
 
-// SnapshotRequest asks to store the state of the plant.
+// SnapshotRequest asks to store the state of the plant, or to delete a stored state.
 type SnapshotRequest struct {
-	Name string `json:"name"`
+	Name   string `json:"name"`
+	Delete bool   `json:"delete,omitempty"`
 }
 
 // AdvanceRequest asks a run in virtual time to advance.
@@ -329,8 +342,8 @@ func (c *Server) setLine(s *SetRequest) (string, error) {
 }
 
 func (c *Server) markLine(m *MarkRequest) (string, error) {
-	if c.record == nil {
-		return "", errors.New("mark: the run has no record that could hold the mark: start it with -record FILE")
+	if c.recorder.Path() == "" {
+		return "", errors.New("mark: the run has no record that could hold the mark: record on FILE starts one")
 	}
 	return line("mark", []string{m.Text}), nil
 }

@@ -47,8 +47,9 @@ type Server struct {
 	batch    uint64     // last batch posted
 	commands *scenario.Commands
 	after    atomic.Pointer[scenario.Commands] // commands as they are after the last change
-	record   *recorder.EventLog                // nil: there is no record
-	standing *standing                         // of a run in virtual time; nil: the run is in real time
+	record   *recorder.EventLog                // keeps the lines of changes
+	recorder *recorder.Recorder
+	standing *standing // of a run in virtual time; nil: the run is in real time
 
 	parameters *parameters
 
@@ -98,6 +99,7 @@ type Answer struct {
 
 	Snapshots []SnapshotState `json:"snapshots,omitempty"` // of `status`: stored states of the plant
 	Resets    uint64          `json:"resets,omitempty"`    // of `status`: resets so far
+	Record    string          `json:"record,omitempty"`    // of `status` and `record`: file of the record at hand
 	Carried   bool            `json:"carried,omitempty"`   // of `reset`: parameters have changed since the snapshot; its state was carried over by name
 }
 
@@ -131,7 +133,7 @@ func Open(dir string, r report.View, target int, record *recorder.Recorder, stop
 
 // open starts to answer on the socket of the run.
 func (c *Server) open(dir string, record *recorder.Recorder, stop chan<- os.Signal) (*Server, error) {
-	c.record, c.stop = record.EventLog(), stop
+	c.recorder, c.record, c.stop = record, record.EventLog(), stop
 	c.parameters.record = c.record
 	listener, path, err := listenControl(dir, c.Handover.Bench.Name)
 	if err != nil {
@@ -147,6 +149,9 @@ func (c *Server) open(dir string, record *recorder.Recorder, stop chan<- os.Sign
 func newServer(r report.View, d *Description) *Server {
 	c := &Server{View: r, streams: newStreams(r, d), streamTimeout: slowStream, reportReady: make(chan struct{}), host: []HostCheck{},
 		commands: scenario.NewCommands(r.Handover)}
+	for slot, name := range r.Handover.Snapshots { // before a status shows one
+		r.Status.NameSnapshot(slot, name)
+	}
 	c.commands.Restore(r.Status)
 	c.parameters = newParameters(c.streams)
 	c.publishChange()
@@ -259,7 +264,7 @@ func (c *Server) answerStatus(a *Answer) {
 	}
 	a.Parameters = texts(c.parameters.inEffect())
 	a.Changes, a.Refusals = c.Status.ParameterChanges()
-	a.Resets = c.Status.Resets()
+	a.Resets, a.Record = c.Status.Resets(), c.recorder.Path()
 	for _, s := range c.Status.Snapshots() {
 		if s.Tick != 0 {
 			a.Snapshots = append(a.Snapshots, SnapshotState{s.Name, s.Tick, c.time(s.Tick)})

@@ -451,7 +451,7 @@ func TestOneSnapshotMoreThanThereIsRoomForIsRefused(t *testing.T) {
 		c.must("snapshot", fmt.Sprint("s", i))
 	}
 	first := c.must("snapshot", "s3")
-	if _, err := c.ask("snapshot", "more"); err == nil || !strings.Contains(err.Error(), "a run stores 8 snapshots: take one of their names again: s0, s1, s2") {
+	if _, err := c.ask("snapshot", "more"); err == nil || !strings.Contains(err.Error(), "a run stores 8 snapshots: take one of their names again, or delete one: s0, s1, s2") {
 		t.Error(err)
 	}
 	if a := c.must("reset", "s3"); a.Tick <= first.Tick {

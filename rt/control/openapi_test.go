@@ -59,7 +59,7 @@ var schemaTypes = []reflect.Type{
 	reflect.TypeFor[graph.Plant](), reflect.TypeFor[graph.PlantNode](), reflect.TypeFor[graph.PlantElement](), reflect.TypeFor[graph.PlantFlange](), reflect.TypeFor[graph.Term](),
 	reflect.TypeFor[FaultState](), reflect.TypeFor[ListedRun](), reflect.TypeFor[Values](), reflect.TypeFor[Value](), reflect.TypeFor[StreamStart](),
 	reflect.TypeFor[StreamSignal](), reflect.TypeFor[Sample](), reflect.TypeFor[StreamEnd](), reflect.TypeFor[SetRequest](), reflect.TypeFor[NamesRequest](),
-	reflect.TypeFor[FaultRequest](), reflect.TypeFor[ParamRequest](), reflect.TypeFor[MarkRequest](), reflect.TypeFor[AdvanceRequest](), reflect.TypeFor[StopRequest](), reflect.TypeFor[Refusal](),
+	reflect.TypeFor[FaultRequest](), reflect.TypeFor[ParamRequest](), reflect.TypeFor[MarkRequest](), reflect.TypeFor[RecordRequest](), reflect.TypeFor[AdvanceRequest](), reflect.TypeFor[StopRequest](), reflect.TypeFor[Refusal](),
 	reflect.TypeFor[Buses](), reflect.TypeFor[Bus](), reflect.TypeFor[Message](), reflect.TypeFor[MessageSignal](), reflect.TypeFor[MessageStates](),
 	reflect.TypeFor[BusTraffic](), reflect.TypeFor[MessageState](), reflect.TypeFor[report.Cycle](), reflect.TypeFor[Frame](), reflect.TypeFor[FrameStart](),
 	reflect.TypeFor[Ledger](), reflect.TypeFor[LateTick](), reflect.TypeFor[Scenario](), reflect.TypeFor[scenario.Progress](), reflect.TypeFor[Host](),
@@ -274,7 +274,9 @@ func TestAnswersAndRequestsFitTheOpenAPI(t *testing.T) {
 		{"GET", "/status", "", ""},
 		{"POST", "/advance", "", `{"time": "100 ms"}`}, // refused: the run is in real time
 		{"POST", "/clear", "", `{"names": ["a"]}`}, {"POST", "/release", "", `{"names": ["all"]}`},
-		{"POST", "/clear", "", `{"names": ["a"]}`}, // refused
+		{"POST", "/clear", "", `{"names": ["a"]}`},               // refused
+		{"POST", "/record", "", `{"on": true, "file": "a.rec"}`}, // refused: the run is recorded
+		{"POST", "/record", "", `{"on": false}`},
 		{"POST", "/stop", "", `{"now": false, "wait": false}`},
 		{"GET", "/openapi.json", "", ""},
 	} {

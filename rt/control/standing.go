@@ -20,8 +20,9 @@ import (
 // one at which the run stands, however long the client takes.
 type standing struct {
 	calls   chan func(l *rt.Loop)
-	until   int64         // last tick that may be simulated. The goroutine of the run owns this and reached.
-	reached chan struct{} // closed when the run stands at until; nil: no client waits
+	until   int64           // last tick that may be simulated. The goroutine of the run owns this, reached and left.
+	reached chan struct{}   // closed when the run stands at until; nil: no client waits
+	left    <-chan struct{} // closed when the client that waits has left; nil: no client waits
 }
 
 // OpenVirtual opens the door of a run in virtual time, which advances on request only: the run calls
@@ -41,13 +42,18 @@ func OpenVirtual(dir string, r report.View, plant *kernel.Sequence, record *reco
 // which must read the ring.
 func (c *Server) Stand(k int64, l *rt.Loop, read func(), stop <-chan os.Signal) os.Signal {
 	s := c.standing
+	select {
+	case <-s.left:
+		s.until = min(s.until, k-1)
+	default:
+	}
 	if k > s.until {
 		if read(); k == 1 {
 			c.streams.begin(l.U, l.Y)
 		}
 		if s.reached != nil {
 			close(s.reached)
-			s.reached = nil
+			s.reached, s.left = nil, nil
 		}
 	}
 	for k > s.until {
@@ -87,7 +93,8 @@ func (c *Server) whenStanding(f func(l *rt.Loop)) bool {
 	}
 }
 
-// serveAdvance advances a run in virtual time, and answers when the run stands again or has ended.
+// serveAdvance advances a run in virtual time, and answers when the run stands again or has ended. If the
+// client leaves, the run stands at the tick that it has reached.
 func (c *Server) serveAdvance(w http.ResponseWriter, r *http.Request) (any, error) {
 	var a AdvanceRequest
 	if err := readRequest(w, r, &a); err != nil {
@@ -105,7 +112,10 @@ func (c *Server) serveAdvance(w http.ResponseWriter, r *http.Request) (any, erro
 	c.waitingClients.Add(1)
 	defer c.waitingClients.Add(-1)
 	reached := make(chan struct{})
-	c.whenStanding(func(*rt.Loop) { c.standing.until += ticks; c.standing.reached = reached })
+	c.whenStanding(func(*rt.Loop) {
+		c.standing.until += ticks
+		c.standing.reached, c.standing.left = reached, r.Context().Done()
+	})
 	select {
 	case <-reached:
 		return c.newAnswer(), nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -37,9 +38,10 @@ type printable interface{ print(to io.Writer) }
 
 // Options are the settings of a request of `lockstep ctl`.
 type Options struct {
-	JSON  bool      // print the answer as lines of JSON
-	Every string    // interval of watch: "tick" or a time; "": 100ms
-	Out   io.Writer // output of the answer
+	JSON   bool      // print the answer as lines of JSON
+	Every  string    // interval of watch: "tick" or a time; "": 100ms
+	Delete bool      // of snapshot: delete it
+	Out    io.Writer // output of the answer
 }
 
 // verbs are all requests, in the order of the usage. The run interprets their arguments.
@@ -54,8 +56,9 @@ var verbs = []verb{
 	{"set", "PORT=VALUE...", "set inputs that no bus drives, and signals of the restbus", set, newChange},
 	{"release", "PORT...|all", "end the effect of set", names("/release"), newChange},
 	{"param", "NAME=VALUE...", "change parameters of the plant", param, newChange},
-	{"snapshot", "NAME", "store the state of the plant", snapshot, newChange},
+	{"snapshot", "[-delete] NAME", "store the state of the plant, or delete a stored one", snapshot, newChange},
 	{"reset", "[NAME]", "return the plant to its start, or to a snapshot", reset, newChange},
+	{"record", "on FILE|off", "start or end a record", recordTurn, newChange},
 	{"mark", "TEXT", "put a text into the record at a tick", mark, newChange},
 	{"advance", "TIME", "advance a run in virtual time", advance, func() printable { return &advanceAnswer{} }},
 	{"stop", "", "end the run", stop, func() printable { return &stopAnswer{} }},
@@ -86,6 +89,9 @@ func prepare(words []string, o *Options) (*verb, call, error) {
 		}
 		if o.Every != "" && name != "watch" {
 			return nil, call{}, fmt.Errorf("%s takes no -every; watch does", name)
+		}
+		if o.Delete && name != "snapshot" {
+			return nil, call{}, fmt.Errorf("%s takes no -delete; snapshot does", name)
 		}
 		c, err := verbs[i].call(arguments, o)
 		if err != nil {
@@ -137,11 +143,22 @@ func mark(words []string, _ *Options) (call, error) {
 	return call{"POST", "/mark", MarkRequest{strings.Join(words, " ")}}, nil
 }
 
-func snapshot(words []string, _ *Options) (call, error) {
+func recordTurn(words []string, _ *Options) (call, error) {
+	switch {
+	case len(words) == 1 && words[0] == "off":
+		return call{"POST", "/record", RecordRequest{}}, nil
+	case len(words) == 2 && words[0] == "on":
+		file, err := filepath.Abs(words[1])
+		return call{"POST", "/record", RecordRequest{On: true, File: file}}, err
+	}
+	return call{}, errors.New("takes on and a file, or off")
+}
+
+func snapshot(words []string, o *Options) (call, error) {
 	if len(words) != 1 {
 		return call{}, errors.New("needs one name")
 	}
-	return call{"POST", "/snapshot", SnapshotRequest{words[0]}}, nil
+	return call{"POST", "/snapshot", SnapshotRequest{words[0], o.Delete}}, nil
 }
 
 func reset(words []string, _ *Options) (call, error) {
@@ -227,6 +244,9 @@ func (a *statusAnswer) print(w io.Writer) {
 	}
 	for _, v := range a.Snapshots {
 		fmt.Fprintf(w, "  snapshot %s\ttick %d, %.3f s\n", v.Name, v.Tick, v.Time)
+	}
+	if a.Record != "" {
+		fmt.Fprintf(w, "  record %s\n", a.Record)
 	}
 	if a.Resets > 0 {
 		fmt.Fprintf(w, "  resets: %d\n", a.Resets)

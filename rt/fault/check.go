@@ -51,12 +51,12 @@ func (s *Set) Check(c *Command) error {
 		}
 	case Drive, Release:
 		return s.checkDrive(c)
-	case ReleaseAll:
-	case TakeSnapshot, Restore:
+	case ReleaseAll, StartRecord, EndRecord:
+	case TakeSnapshot, Restore, DropSnapshot:
 		switch {
 		case s.Restorer == nil:
 			return errNoRestorer
-		case c.Slot < 0 && (c.Op == TakeSnapshot || c.Slot != -1) || c.Slot >= MaxSnapshots:
+		case c.Slot < 0 && (c.Op != Restore || c.Slot != -1) || c.Slot >= MaxSnapshots:
 			return errSlot
 		}
 	default:

@@ -161,6 +161,14 @@ type Plan struct {
 	Stimuli []Stimulus
 	Cycle   *Cycle       // nil: none
 	Ranges  [][2]float64 // lowest and highest value of each input; nil: no input has a range
+	States  []PlannedState
+}
+
+// PlannedState is a TakeSnapshot or Restore command at a grid point, before the step that begins there.
+type PlannedState struct {
+	Tick int64 // grid point; not before that of the entry before
+	Op   Op
+	Slot int // as in Command
 }
 
 // Stimulus is a waveform for an input that no bus drives, or for a signal sent that no output
@@ -228,6 +236,10 @@ const (
 
 	TakeSnapshot // store the state of the plant in Slot, from 0
 	Restore      // continue from the state in Slot; -1: from the start
+	DropSnapshot // forget the state in Slot
+
+	StartRecord // a record starts: the loop copies its state
+	EndRecord   // a record ends
 )
 
 // MaxSnapshots is the number of states of the plant that a run stores.

@@ -52,6 +52,8 @@ type Set struct {
 	u      []float64 // inputs of the last step
 	stim   []Stimulus
 	cycle  *cycleDriver // nil: none
+	states []PlannedState
+	next   int // index in states of the next one
 
 	messages []message // messages sent and received
 	firstTx  []int     // per bus, index in messages of its first message sent
@@ -95,11 +97,11 @@ type slot struct {
 	share  float64 // for Leak: share of the remaining distance per tick, 0 to 1
 	random uint64  // state of the random numbers
 
-	past  [MaxDelay + 1]float64 // for Delay: values of the last ticks, by tick modulo its length
+	past  [MaxDelay + 1]float64 `checkpoint:"-"` // for Delay: values of the last ticks, by tick modulo its length
 	since int64                 // first tick in past; 0: none yet
 	last  int64                 // for Delay and Leak: tick of the last value
 
-	held  [MaxHeld]heldFrame // ring buffer of frames held back
+	held  [MaxHeld]heldFrame `checkpoint:"-"` // ring buffer of frames held back
 	first int                // index of the oldest frame
 	n     int                // frames held back
 }
@@ -145,6 +147,13 @@ func New(p Plan, sys System) (*Set, error) {
 			return nil, fmt.Errorf("fault: cycle: %w", err)
 		}
 	}
+	for i := range p.States {
+		c := Command{Op: p.States[i].Op, Slot: p.States[i].Slot}
+		if err := s.Check(&c); err != nil {
+			return nil, fmt.Errorf("fault: state %d: %w", i+1, err)
+		}
+	}
+	s.states = p.States
 
 	p.SetWaveforms(sys.Maps)
 	return s, nil
@@ -216,6 +225,31 @@ func (s *Set) Apply(c *Command) bool {
 		s.Obstacle = s.Restorer.Restore(c.Slot)
 	}
 	return true
+}
+
+// NextPlanned makes c the next planned command before the step to tick k; false: there is none. Call it, and
+// Apply, before BeginTick.
+//
+//go:nosplit
+func (s *Set) NextPlanned(k int64, c *Command) bool {
+	if s.next >= len(s.states) || s.states[s.next].Tick >= k {
+		return false
+	}
+	c.Op, c.Slot = s.states[s.next].Op, s.states[s.next].Slot
+	s.next++
+	return true
+}
+
+// Delays reports whether a fault delays a value or a frame. A checkpoint has no room for what it holds back.
+//
+//go:nosplit
+func (s *Set) Delays() bool {
+	for i := range s.slots[:s.used] {
+		if x := &s.slots[i]; x.n > 0 || (x.Kind == Delay || x.Kind == DelayFrame) && (x.state == Armed || x.state == Active) {
+			return true
+		}
+	}
+	return false
 }
 
 // drive sets an input or a signal to a value, or releases it.

@@ -18,9 +18,10 @@ type EventLog struct {
 	commands *scenario.Commands
 	before   scenario.FaultSlots // slots before the last command
 
-	tables *bench.TableCoder
-	lines  sync.Map // command line by batch, until it is taken
-	sets   sync.Map // ParameterSet by the number of its offer, until it is decided
+	tables *bench.TableCoder // of the record at hand
+	active ParameterSet      // the last change in effect
+	lines  sync.Map          // command line by batch, until it is taken
+	sets   sync.Map          // ParameterSet by the number of its offer, until it is decided
 }
 
 // ParameterSet is a change of parameters while the run lasts.
@@ -46,18 +47,28 @@ func (c *Recorder) writeOffer(e *rt.Entry) {
 	if !ok {
 		return
 	}
-	w := record.Event{Kind: record.Parameter, Tick: e.Tick, Count: e.Batch}
-	if e.Refused {
-		w.Kind, w.Text = record.Note, set.Line+" refused: "+set.Tables.Tables[0].Describe(kernel.Obstacle(e.Obstacle))
-	} else {
-		data, err := c.eventLog.tables.Encode(set.Tables)
-		if err == nil {
-			err = c.w.Tables(data)
-		}
-		c.noteError(err)
-		w.Text = set.Line + digestWord + bench.DigestOfData(set.Tables)
+	if !e.Refused {
+		c.eventLog.active = set
 	}
-	c.noteFirstError(c.w.Event(&w))
+	switch {
+	case c.w == nil:
+	case e.Refused:
+		c.noteFirstError(c.w.Event(&record.Event{Kind: record.Note, Tick: e.Tick, Count: e.Batch,
+			Text: set.Line + " refused: " + set.Tables.Tables[0].Describe(kernel.Obstacle(e.Obstacle))}))
+	default:
+		c.writeSet(&set, e.Tick, e.Batch)
+	}
+}
+
+// writeSet writes a change of parameters that is in effect from a tick on.
+func (c *Recorder) writeSet(set *ParameterSet, tick int64, offer uint64) {
+	data, err := c.eventLog.tables.Encode(set.Tables)
+	if err == nil {
+		err = c.w.Tables(data)
+	}
+	c.noteError(err)
+	c.noteFirstError(c.w.Event(&record.Event{Kind: record.Parameter, Tick: tick, Count: offer,
+		Text: set.Line + digestWord + bench.DigestOfData(set.Tables)}))
 }
 
 // DigestOfSet returns the digest of the tables of a change of parameters in a record, by the text of its event;
@@ -72,7 +83,7 @@ func DigestOfSet(text string) string {
 
 // NewEventLog returns a log that knows the faults of the scenario.
 func NewEventLog(h *bench.Handover) *EventLog {
-	return &EventLog{commands: scenario.NewCommands(h.Clone()), tables: bench.NewTableCoder(h)}
+	return &EventLog{commands: scenario.NewCommands(h.Clone())}
 }
 
 // KeepLine keeps the line of a batch. Call it before the batch is posted; a nil log keeps nothing.
@@ -111,6 +122,9 @@ func (c *Recorder) writeEvent(e *rt.Entry) {
 	w := record.Event{Tick: e.Tick}
 	if e.Kind == rt.KindCommand {
 		w.Kind, w.Text = record.Parameter, c.eventLog.takeLine(e.Batch)
+		if c.takeTurn(e) {
+			return
+		}
 		if e.Refused {
 			w.Kind = record.Note
 			w.Text += " refused: " + c.Handover.Tables.Describe(kernel.Obstacle(e.Obstacle))
@@ -119,7 +133,9 @@ func (c *Recorder) writeEvent(e *rt.Entry) {
 		w.Kind, w.Count, w.Text = record.Fault, e.Count, e.State.String()+": "+c.eventLog.FaultText(e.Slot, e.State)
 	}
 
-	c.noteFirstError(c.w.Event(&w))
+	if c.w != nil {
+		c.noteFirstError(c.w.Event(&w))
+	}
 }
 
 // Translate returns the commands of a line that has taken effect; call it in the order of effect.

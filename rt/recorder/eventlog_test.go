@@ -95,7 +95,7 @@ func TestRunKeepsTheFilesItStartedWith(t *testing.T) {
 			t.Errorf("%s: %s: %+v (%v)", who, line, list, err)
 		}
 	}
-	c := &Recorder{View: report.View{Handover: h, Status: new(rt.StatusBlock)}}
+	c := &Recorder{monitor: &monitor{}, View: report.View{Handover: h, Status: new(rt.StatusBlock)}}
 	header, err := c.header(0, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestRunKeepsTheFilesItStartedWith(t *testing.T) {
 func TestRecordHasTheUnitsOfTheBench(t *testing.T) {
 	h := openRecorded(t)
 	h.Bench.Buses[0].Units = []bench.Unit{{Of: yamlfile.Scalar{Text: "N.m"}, Is: "kN.m"}}
-	c := &Recorder{View: report.View{Handover: h, Status: new(rt.StatusBlock)}}
+	c := &Recorder{monitor: &monitor{}, View: report.View{Handover: h, Status: new(rt.StatusBlock)}}
 	header, err := c.header(0, 0)
 	if err != nil {
 		t.Fatal(err)

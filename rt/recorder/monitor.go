@@ -288,6 +288,9 @@ func (c *Recorder) writeMonitorLosses() {
 
 // report returns the counts of monitored frames, after the end of the record.
 func (o *monitor) report() (list []report.MonitoredBus) {
+	if o == nil {
+		return nil
+	}
 	for _, w := range o.buses {
 		list = append(list, report.MonitoredBus{Bus: w.bus.Name.Text, Frames: w.recorded, Lost: w.reportedLost})
 	}
@@ -296,6 +299,9 @@ func (o *monitor) report() (list []report.MonitoredBus) {
 
 // close stops the monitor and closes its sockets.
 func (o *monitor) close() {
+	if o == nil {
+		return
+	}
 	if o.stop != nil {
 		o.stop()
 	}

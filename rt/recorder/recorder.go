@@ -13,6 +13,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/record"
+	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
@@ -35,8 +36,10 @@ type Recorder struct {
 	bestEffort bool                  // the run is at best effort
 	events     func() []record.Event // events of the run since the last call; nil: there are none
 	ports      func() []port.Sent    // frames sent by the ports since the last call; nil: there are no ports
-	monitor    monitor               // idle if no bus is a host interface, or there is no record
-	eventLog   *EventLog             // nil: there is no record
+	monitor    *monitor              // idle if no bus is a host interface, or there is no record
+	eventLog   *EventLog             // nil: idle
+	files      []string              // of all records so far
+	turns      turns                 // starts and ends of records while the run lasts
 	handover   []byte                // for the record
 	judging    sync.Mutex            // held while judge is used
 	judge      *scenario.Judge       // of the scenario; nil: there is none
@@ -45,6 +48,7 @@ type Recorder struct {
 	err        error                 // first disk error
 	times      int                   // number of disk errors
 	failed     atomic.Bool           // err is set
+	canTurn    bool                  // Options.Turns
 
 	entries []rt.Entry // entries of one wake-up, until its timing entry comes
 	used    int        // entries in use
@@ -76,6 +80,7 @@ type Options struct {
 	Older    int    // number of earlier records to keep
 	Scenario *scenario.Scenario
 	Live     bool                  // read the ring for Tap, even without a record or a scenario
+	Turns    bool                  // records may start while the run lasts: the recorder reads its ring from the first tick on
 	Events   func() []record.Event // events since the last call; nil: there are none
 	Ports    func() []port.Sent    // frames sent by the ports since the last call; nil: there are none
 }
@@ -88,13 +93,18 @@ type Tap func(e *rt.Entry)
 // to record or judge, and no tap.
 func New(r report.View, what Options) (_ *Recorder, err error) {
 	if what.Path == "" && what.Scenario == nil && !what.Live {
-		return &Recorder{}, nil
+		return &Recorder{monitor: &monitor{}}, nil
 	}
 	c := &Recorder{
+		monitor: &monitor{}, canTurn: what.Turns,
 		View: r, path: what.Path, scenario: what.Scenario, events: what.Events, ports: what.Ports, synced: time.Now(),
 	}
-	if c.path != "" {
+	if what.Path != "" || what.Live {
 		c.eventLog = NewEventLog(r.Handover)
+	}
+	if c.path != "" {
+		c.turns.path.Store(&what.Path)
+		c.files = append(c.files, c.path)
 		if c.handover, err = r.Handover.ForRecord(); err != nil { // before the run, since it takes time
 			return nil, err
 		}
@@ -178,10 +188,10 @@ func (c *Recorder) End() {
 		c.Findings = c.judge.End(c.Status.LostEntries())
 		c.judging.Unlock()
 	}
+	c.writeWakeUp(&rt.Entry{}) // frames after the last tick
 	if c.w == nil {
 		return
 	}
-	c.writeWakeUp(&rt.Entry{}) // frames after the last tick
 	c.monitor.countLosses()
 	c.writeMonitored(math.MaxInt64)
 	c.writeMonitorLosses()
@@ -190,6 +200,7 @@ func (c *Recorder) End() {
 	}
 	c.noteFirstError(c.w.Event(&record.Event{Tick: int64(c.Status.Ticks.Load()), Text: rt.Reason(c.Status.Reason.Load()).String()}))
 	c.noteError(c.w.Close())
+	c.w = nil
 }
 
 // Finish ends the record and returns why it is incomplete; "": complete.
@@ -204,8 +215,7 @@ func (c *Recorder) Finish() string {
 	return c.Incomplete()
 }
 
-// EventLog returns the log for the lines of live changes; nil if there is no record, since a judge
-// does not read them.
+// EventLog returns the log for the lines of live changes; nil if the recorder is idle.
 func (c *Recorder) EventLog() *EventLog { return c.eventLog }
 
 // Release closes the recorder's sockets and releases the file.
@@ -222,7 +232,7 @@ func (c *Recorder) Incomplete() string {
 	if c.err != nil {
 		return fmt.Sprintf("%v (%d times)", c.err, c.times)
 	}
-	if c.lost > 0 && c.path != "" {
+	if c.lost > 0 && len(c.files) > 0 {
 		return fmt.Sprintf("%d entries lost because the ring was full", c.lost)
 	}
 	return ""
@@ -270,21 +280,30 @@ func (c *Recorder) begin() bool {
 	if c.begun = c.path == ""; c.begun {
 		return true
 	}
-	h, err := c.header(start, c.offset)
-	if err == nil {
-		c.w, err = record.Create(c.path, *h)
-	}
-	if err != nil {
+	if err := c.createRecord(); err != nil {
 		c.noteError(err)
 		c.begun = c.judge != nil // the judge does not wait for a disk
 		return c.begun
 	}
-
 	c.begun = true
-	c.tick = record.Tick{
-		U: make([]float64, len(h.Inputs)), Y: make([]float64, len(h.Outputs)), Phases: make([]int64, len(h.Phases)),
-	}
 	return true
+}
+
+// createRecord writes the header of the record.
+func (c *Recorder) createRecord() error {
+	h, err := c.header(int64(c.Status.StartNs.Load()), c.offset)
+	if err != nil {
+		return err
+	}
+	if c.w, err = record.Create(c.path, *h); err != nil {
+		return err
+	}
+	c.eventLog.tables = bench.NewTableCoder(c.Handover)
+	c.tick = record.Tick{
+		Index: c.tick.Index,
+		U:     make([]float64, len(h.Inputs)), Y: make([]float64, len(h.Outputs)), Phases: make([]int64, len(h.Phases)),
+	}
+	return nil
 }
 
 // followClock notes a step of CLOCK_REALTIME since the last call. From then on frames have stamps of
@@ -354,8 +373,8 @@ func (c *Recorder) drainRing() {
 
 // writeWakeUp writes the entries of one wake-up of the loop; t is its timing.
 func (c *Recorder) writeWakeUp(t *rt.Entry) {
-	if c.w == nil {
-		return
+	if c.eventLog == nil {
+		return // a judge without a record
 	}
 	steps, safe := int64(0), false
 	for i := range c.entries[:c.used] {
@@ -370,9 +389,21 @@ func (c *Recorder) writeWakeUp(t *rt.Entry) {
 		switch e := &c.entries[i]; e.Kind {
 		case rt.KindFault, rt.KindCommand:
 			c.writeEvent(e)
+		case rt.KindState:
+			if c.w == nil {
+				continue
+			}
+			text := c.Handover.StateTexts[e.Slot]
+			if e.Refused {
+				text += " refused: " + c.Handover.Tables.Describe(kernel.Obstacle(e.Obstacle))
+			}
+			c.noteFirstError(c.w.Event(&record.Event{Kind: record.Note, Tick: e.Tick, Text: text}))
 		case rt.KindChange:
 			if e.Slot < 0 {
 				c.writeOffer(e)
+				continue
+			}
+			if c.w == nil {
 				continue
 			}
 			text := "parameters " + c.Handover.ChangeTexts[e.Slot]
@@ -382,7 +413,10 @@ func (c *Recorder) writeWakeUp(t *rt.Entry) {
 			c.noteFirstError(c.w.Event(&record.Event{Kind: record.Note, Tick: e.Tick, Text: text}))
 		case rt.KindStep:
 			steps--
-			c.tick.Index, c.tick.Flags = e.Tick, 0
+			if c.tick.Index = e.Tick; c.w == nil {
+				continue
+			}
+			c.tick.Flags = 0
 			copy(c.tick.U, e.U)
 			copy(c.tick.Y, e.Y)
 			clear(c.tick.Phases)
@@ -400,7 +434,7 @@ func (c *Recorder) writeWakeUp(t *rt.Entry) {
 
 			c.noteFirstError(c.w.Tick(&c.tick))
 		case rt.KindFrame:
-			if e.Fate == rt.Unsent || e.Fate == rt.Refused {
+			if c.w == nil || e.Fate == rt.Unsent || e.Fate == rt.Refused {
 				continue // no frame was made
 			}
 			if e.Fate == rt.Received && e.Message < 0 && c.monitor.find(e.Bus) != nil {
@@ -417,7 +451,9 @@ func (c *Recorder) writeWakeUp(t *rt.Entry) {
 		}
 	}
 
-	c.writeMonitored(t.At + c.offset)
+	if c.w != nil {
+		c.writeMonitored(t.At + c.offset)
+	}
 }
 
 // overBudget reports whether the frames of a tick were out later than its budget allows.

@@ -11,6 +11,7 @@ import (
 	"lockstep/io/sigmap"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/checkpoint"
 	"lockstep/rt/tableset"
 	"lockstep/sched"
 )
@@ -21,6 +22,8 @@ type View struct {
 	Status   *rt.StatusBlock // status block, written by the target
 
 	TableSets *tableset.Memory // memory for tables of other parameters; nil: the parameters of the run are fixed
+
+	Checkpoint *checkpoint.Memory // memory for a copy of the loop's state; nil: not known
 }
 
 // Safe returns why the run went to the safe state and when, simulated time in s; "" if the run

@@ -8,7 +8,6 @@ import (
 
 	"lockstep/io/record"
 	"lockstep/io/yamlfile"
-	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
@@ -66,6 +65,10 @@ type SetValue struct{ Name, Value string }
 func NewCommands(h *bench.Handover) *Commands {
 	c := &Commands{h: h}
 	copy(c.Slots[:], h.Named)
+	copy(c.Snapshots[:], h.Snapshots)
+	if h.Begin != nil {
+		copy(c.Snapshots[:], h.Begin.Snapshots)
+	}
 	return c
 }
 
@@ -78,6 +81,7 @@ func NewCommands(h *bench.Handover) *Commands {
 //	release PORT... | all     return to their own waveforms
 //	mark TEXT...              changes nothing; its line is in the record at its tick
 //	snapshot NAME             stores the state of the plant; replaces the snapshot of the same name
+//	snapshot -delete NAME     deletes a snapshot
 //	reset [NAME]              returns the plant to its start, or to a snapshot
 //
 // The commands take effect at one tick. Translate every line that a run has accepted, once and in
@@ -159,9 +163,13 @@ func (c *Commands) translate(name string, words []string) (list []fault.Command,
 	return list, nil
 }
 
-// storeOrReset returns the command of `snapshot NAME` or `reset [NAME]`.
+// storeOrReset returns the command of `snapshot [-delete] NAME` or `reset [NAME]`.
 func (c *Commands) storeOrReset(name string, words []string) (fault.Command, error) {
 	reset := fault.Command{Op: fault.Restore, Slot: -1}
+	deletes := name == "snapshot" && len(words) > 0 && words[0] == "-delete"
+	if deletes {
+		words = words[1:]
+	}
 	switch {
 	case len(words) > 1:
 		return reset, fmt.Errorf("expected one name, got %d words", len(words))
@@ -179,17 +187,22 @@ func (c *Commands) storeOrReset(name string, words []string) (fault.Command, err
 	}
 	slot := slices.Index(c.Snapshots[:], of)
 	switch {
-	case !units.IsName(of, false) || len(of) > rt.MaxSnapshotName:
-		return reset, fmt.Errorf("%.60q is not a name: use 1 to %d letters, digits and _, not a digit first", of, rt.MaxSnapshotName)
-	case slot < 0 && name == "reset":
+	case checkSnapshotName(of) != nil:
+		return reset, checkSnapshotName(of)
+	case slot < 0 && (name == "reset" || deletes):
 		return reset, unknownName("snapshot", of, names)
+	case deletes && slices.Contains(c.h.Snapshots, of):
+		return reset, fmt.Errorf("the scenario uses %s", of)
+	case deletes:
+		c.Snapshots[slot] = ""
+		return fault.Command{Op: fault.DropSnapshot, Slot: slot}, nil
 	case name == "reset":
 		reset.Slot = slot
 		return reset, nil
 	case slot < 0 && len(names) == len(c.Snapshots):
-		return reset, fmt.Errorf("a run stores %d snapshots: take one of their names again: %s", len(names), strings.Join(names, ", "))
+		return reset, fmt.Errorf("a run stores %d snapshots: take one of their names again, or delete one: %s", len(names), strings.Join(names, ", "))
 	case slot < 0:
-		slot = len(names)
+		slot = slices.Index(c.Snapshots[:], "")
 	}
 	c.Snapshots[slot] = of
 	return fault.Command{Op: fault.TakeSnapshot, Slot: slot}, nil
@@ -269,7 +282,9 @@ func (c *Commands) noteSet(name, value string) {
 // the snapshots that it has taken.
 func (c *Commands) Restore(status *rt.StatusBlock) {
 	for slot, s := range status.Snapshots() {
-		c.Snapshots[slot] = s.Name
+		if s.Tick != 0 {
+			c.Snapshots[slot] = s.Name
+		}
 	}
 	for _, v := range status.SetValues() {
 		name := ""

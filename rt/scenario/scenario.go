@@ -28,6 +28,9 @@ type Scenario struct {
 	Changes     []kernel.Change // tables of later grid points, with other parameters
 	changeTexts []string        // parameters of each change: "m_car=2000 kg, mu=0.2"
 
+	stateTexts []string // of Plan.States: "reset warm"
+	snapshots  []string // names of their snapshots, by slot
+
 	Expect []Expectation
 
 	Source []byte // content of the file
@@ -52,7 +55,7 @@ func FromTree(file string, n yamlfile.Node, h *bench.Handover) (s *Scenario, err
 }
 
 func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
-	given := r.Section(yamlfile.Root(n), "scenario file", "scenario", "about", "for", "start", "stimuli", "driver", "parameters", "faults", "expect")
+	given := r.Section(yamlfile.Root(n), "scenario file", "scenario", "about", "for", "start", "stimuli", "driver", "parameters", "states", "faults", "expect")
 	s := &Scenario{
 		File:  r.File,
 		Name:  bench.ReadTitle(r, r.Scalar(given["scenario"], "scenario"), "scenario"),
@@ -83,6 +86,7 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 		s.Plan.Cycle = &s.driver.plan
 	}
 	s.readChanges(r, given["parameters"], h)
+	s.readStates(r, given["states"], h)
 	h.Loop.Faults.Stimuli, h.Loop.Faults.Cycle = s.Plan.Stimuli, s.Plan.Cycle // makes these inputs visible to conditions
 	s.resolveFaults(h)
 	for _, e := range expect {
@@ -92,6 +96,7 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 	if s.driver != nil {
 		s.driver.expect(s)
 	}
+	s.expectStates(h)
 
 	return s
 }
@@ -152,7 +157,9 @@ func drivenBy(h *bench.Handover, port string) string {
 func Apply(h *bench.Handover, s *Scenario) {
 	h.Loop.Faults.Faults, h.Loop.Faults.Stimuli, h.Loop.Faults.Cycle = s.Plan.Faults, s.Plan.Stimuli, s.Plan.Cycle
 	h.Loop.Ticks, h.Named = s.Ticks, s.named
+	h.Loop.Faults.States = s.Plan.States
 	h.Changes, h.ChangeTexts = s.Changes, s.changeTexts
+	h.StateTexts, h.Snapshots = s.stateTexts, s.snapshots
 }
 
 // Load reads the scenario called name, a file or embedded, and applies it.
@@ -203,6 +210,10 @@ func (s *Scenario) Describe(h *bench.Handover) string {
 
 	for i, text := range s.changeTexts {
 		fmt.Fprintf(out, "  parameter %s, from %s\n", text, s.FormatTick(s.Changes[i].Tick, h))
+	}
+
+	for i, text := range s.stateTexts {
+		fmt.Fprintf(out, "  state     %s, at %s\n", text, s.FormatTick(s.Plan.States[i].Tick, h))
 	}
 
 	for i, f := range s.Plan.Faults {

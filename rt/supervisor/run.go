@@ -16,6 +16,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/checkpoint"
 	"lockstep/rt/control"
 	"lockstep/rt/host"
 	"lockstep/rt/live"
@@ -296,7 +297,7 @@ func (r *Session) Prepare() (err error) {
 		return err
 	}
 	record, err := recorder.New(r.View, recorder.Options{
-		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario, Live: true,
+		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario, Live: true, Turns: true,
 		Events: func() []record.Event { return append(r.states.events(), r.ports.events()...) },
 		Ports:  r.ports.sent,
 	})
@@ -387,7 +388,25 @@ func (r *Session) open() error {
 	if err := r.openTableSets(); err != nil {
 		return err
 	}
+	if err := r.openCheckpoint(); err != nil {
+		return err
+	}
 	return r.states.refuseBusOff()
+}
+
+// openCheckpoint makes the memory for a copy of the loop's state, which the target inherits last of its memory. A
+// generated kernel makes no copies.
+func (r *Session) openCheckpoint() error {
+	if r.Handover.Mark != "" {
+		return nil
+	}
+	file, m, err := checkpoint.CreateFile()
+	if err != nil {
+		return err
+	}
+	r.View.Checkpoint, r.Handover.StateFD = m, target.HandoverFD+1+len(r.inherit.target)
+	r.inherit.target = append(r.inherit.target, file)
+	return nil
 }
 
 // openTableSets makes the memory for tables of other parameters, which the target inherits after its buses.
@@ -484,7 +503,7 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 	incomplete := r.record.Finish()
 	report = r.report()
 	r.ended.Store(&metrics.End{Why: report.Ended, Clean: report.Clean})
-	report.Record, report.RecordError, report.Monitored = r.Options.Record, incomplete, r.record.Monitored()
+	report.Record, report.RecordError, report.Monitored = r.record.Files(), incomplete, r.record.Monitored()
 	recorder.AddPlayed(r.players, report)
 	err = r.Scenario.Report(report, r.record.Findings)
 	r.Control.AnswerWaiting(report)

@@ -22,6 +22,9 @@ type Handover struct {
 	// descriptor of the memory for tables that change during the run (package tableset); 0: they cannot
 	TableSetFD int
 
+	// descriptor of the memory for a copy of the loop's state (package checkpoint); 0: it makes none
+	StateFD int
+
 	rest *gob.Decoder
 }
 

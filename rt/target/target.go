@@ -24,6 +24,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/rt"
+	"lockstep/rt/checkpoint"
 	"lockstep/rt/fault"
 	"lockstep/sched"
 )
@@ -182,6 +183,12 @@ func (h *Handover) assemble(status *rt.StatusBlock, makes Maker) (*rt.Loop, erro
 	}
 	if err == nil && parts.Snapshots != nil {
 		loop.UseSnapshots(parts.Snapshots)
+	}
+	if err == nil && h.StateFD != 0 {
+		var m *checkpoint.Memory
+		if m, err = checkpoint.Map(os.NewFile(uintptr(h.StateFD), "state")); err == nil {
+			loop.UseCheckpoint(m)
+		}
 	}
 	return loop, err
 }

@@ -1,7 +1,10 @@
 package virtual
 
 import (
+	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +15,7 @@ import (
 	"lockstep/io/record/recordtest"
 	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/control"
+	"lockstep/rt/host"
 	"lockstep/rt/report"
 )
 
@@ -29,7 +33,11 @@ func openDoor(t *testing.T, name string, s Simulation) (ask func(request string)
 	}()
 	ask = func(request string) string {
 		var out strings.Builder
-		if err := control.Ask(name, strings.Fields(request), control.Options{Out: &out}); err != nil {
+		words, deletes := strings.CutPrefix(request, "snapshot -delete")
+		if deletes {
+			words = "snapshot" + words
+		}
+		if err := control.Ask(name, strings.Fields(words), control.Options{Out: &out, Delete: deletes}); err != nil {
 			return err.Error()
 		}
 		return out.String()
@@ -101,4 +109,40 @@ func TestRunWithADoorAdvancesOnRequest(t *testing.T) {
 	if _, err := (Replay{Record: rec}).Run(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A client that leaves ends its advance: the run stands, and the next client finds it long before the end of the
+// hour that was asked for.
+func TestAdvanceEndsWhenItsClientLeaves(t *testing.T) {
+	name, file := writeBench(t, "leave", nil)
+	ask, ended := openDoor(t, name, Simulation{Plant: file})
+	client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("unix", filepath.Join(host.ControlDir(), name+".sock"))
+	}}}
+	asked, leave := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	go func() {
+		r, err := http.NewRequestWithContext(asked, http.MethodPost, "http://lockstep/advance", strings.NewReader(`{"time": "1 h"}`))
+		if err == nil {
+			_, err = client.Do(r)
+		}
+		gone <- err
+	}()
+	for strings.Contains(ask("status"), "tick 0,") {
+		time.Sleep(time.Millisecond)
+	}
+	leave()
+	if err := <-gone; err == nil {
+		t.Fatal("the advance was answered")
+	}
+	const hour = 3600 * 200
+	var tick int
+	if answer := ask("advance 5ms"); strings.HasPrefix(answer, "advanced to tick ") {
+		_, _ = fmt.Sscanf(answer, "advanced to tick %d", &tick)
+	}
+	if !(tick > 1 && tick < hour) {
+		t.Errorf("the run stands at tick %d", tick)
+	}
+	ask("stop wait")
+	<-ended
 }

@@ -16,6 +16,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/checkpoint"
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
 	"lockstep/rt/port"
@@ -47,13 +48,17 @@ func (w *simulation) begin() (err error) {
 		w.ports = append(w.ports, p)
 	}
 	w.kernel, w.clock = h.Plant(), sched.NewVirtual(w.Step)
-	if w.Door {
+	if w.Door || len(h.Loop.Faults.States) > 0 {
 		w.kernel.ReserveSnapshots(fault.MaxSnapshots)
 	}
 	if err := w.makeTableSets(); err != nil {
 		return err
 	}
 	w.loop, err = rt.New(h.Loop, w.kernel, w.buses, h.Maps, w.clock, w.view.Status)
+	if err == nil && w.Door {
+		w.view.Checkpoint = checkpoint.NewMemory()
+		w.loop.UseCheckpoint(w.view.Checkpoint)
+	}
 	return err
 }
 
@@ -73,7 +78,7 @@ func (w *simulation) makeTableSets() error {
 
 // createRecord creates the recorder, which also judges the scenario.
 func (w *simulation) createRecord() (err error) {
-	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario, Live: w.Door, Ports: w.sentByPorts})
+	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario, Live: w.Door, Turns: w.Door, Ports: w.sentByPorts})
 	return err
 }
 
@@ -361,7 +366,7 @@ func (w *simulation) finishReport(why error) (report *report.Report, err error) 
 	if c := w.record; c != nil {
 		c.Write(time.Now())
 		c.End()
-		report.Record, report.RecordError = w.Record, c.Incomplete()
+		report.Record, report.RecordError = c.Files(), c.Incomplete()
 		err = w.scenario.Report(report, c.Findings)
 	}
 

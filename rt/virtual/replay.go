@@ -14,6 +14,7 @@ import (
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/checkpoint"
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
 	"lockstep/rt/recorder"
@@ -46,6 +47,8 @@ type replay struct {
 	changed int    // number of those changes
 	offered string // change that the next step takes over; "": none
 	stores  bool   // the kernel has room for snapshots
+
+	begin *checkpoint.Plan // of a record that begins after the start of its run, until its state is loaded; nil: none
 
 	Replayed
 
@@ -130,11 +133,28 @@ func (r *replay) prepare() (err error) {
 	r.u, r.y = make([]float64, m), make([]float64, p)
 	copy(r.u, r.h.Tables.Start)
 	r.inputs = rt.NewInputs(r.h.Loop.Inputs, r.h.Maps, r.h.Tables.PeriodNs, r.h.Loop.Start, r.kernel)
+	if r.stores = len(r.h.Loop.Faults.States) > 0 || r.h.Begin != nil; r.stores {
+		r.kernel.ReserveSnapshots(fault.MaxSnapshots)
+	}
 	r.names = recorder.NewEventLog(r.h)
 	r.set, err = fault.New(r.h.Loop.Faults, fault.System{
 		PeriodNs: r.h.Tables.PeriodNs, M: m, P: p, Maps: r.h.Maps, Plant: r.kernel,
 	})
+	if err == nil && r.h.Begin != nil {
+		r.begin = rt.PlanCheckpoint(r.kernel, r.h.Maps, r.inputs, r.set, &r.u, &r.y)
+	}
 	return err
+}
+
+// load starts the replay from the state in the record, with the tables in a slot; -1: those known before the run.
+func (r *replay) load(slot int) error {
+	b := r.h.Begin
+	if err := r.begin.Load(b.State, b.Layout); err != nil {
+		return difference(b.Tick, "", "%w", err)
+	}
+	r.kernel.LoadState(slot)
+	r.last, r.started, r.begin = b.Tick-1, b.Tick-1, nil
+	return nil
 }
 
 // run replays the record until its end or the first difference.
@@ -159,6 +179,11 @@ func (r *replay) run() error {
 }
 
 func (r *replay) replayEntry(e *record.Entry) error {
+	if r.begin != nil && !(e.Kind == record.EventEntry && recorder.DigestOfSet(e.Event.Text) != "") {
+		if err := r.load(-1); err != nil {
+			return err
+		}
+	}
 	switch {
 	case e.Kind == record.TickEntry:
 		return r.checkTick(&e.Tick)
@@ -281,6 +306,9 @@ func (r *replay) beginTick(k int64) {
 		return
 	}
 	r.started = k
+	for c := (fault.Command{}); r.set.NextPlanned(k, &c); {
+		r.set.Apply(&c)
+	}
 	r.set.BeginTick(k, r.y)
 	for c := (fault.Change{}); r.set.NextChange(&c); {
 		r.changes = append(r.changes, record.Event{Count: c.Count, Text: c.State.String() + ": " + r.names.FaultText(c.Slot, c.State)})
@@ -381,7 +409,7 @@ func (r *replay) changeTables(e *record.Event, digest string) error {
 		return difference(e.Tick, e.Text, "tick %d: %w", e.Tick, err)
 	}
 	set, err := r.tables.Decode(data, digest)
-	if err == nil && set.Phase > r.kernel.Phase() {
+	if err == nil && set.Phase > r.kernel.Phase() && r.begin == nil {
 		err = fmt.Errorf("tables of phase %d in phase %d", set.Phase, r.kernel.Phase())
 	}
 	for i := 0; err == nil && i < len(set.Tables); i++ {
@@ -393,8 +421,12 @@ func (r *replay) changeTables(e *record.Event, digest string) error {
 	slot := r.changed % tableset.Slots
 	copy(r.slots[slot*r.kernel.SetSize():], set.Kernels())
 	r.kernel.UseSlots(r.slots)
+	r.changed++
+	if r.begin != nil { // the tables in use when the record began
+		return r.load(slot)
+	}
 	r.kernel.Offer(slot)
-	r.offered, r.changed = e.Text, r.changed+1
+	r.offered = e.Text
 	return nil
 }
 

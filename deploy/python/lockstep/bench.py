@@ -233,9 +233,23 @@ class Bench:
         the state."""
         return self._change("/snapshot", {"name": name})
 
+    def delete_snapshot(self, name):
+        """Deletes the snapshot called name, and returns the first tick without it."""
+        return self._change("/snapshot", {"name": name, "delete": True})
+
     def reset(self, name=None):
         """Returns the plant to its start, or to the snapshot called name, and returns the first tick from there."""
         return self._change("/reset", {"name": name} if name else {})
+
+    def record_on(self, file):
+        """Starts a record in a new file, and returns its first tick."""
+        tick = self._change("/record", {"on": True, "file": os.path.abspath(file)})
+        self.record = os.path.abspath(file)
+        return tick
+
+    def record_off(self):
+        """Ends the record, and returns the first tick that it lacks."""
+        return self._change("/record", {"on": False})
 
     def mark(self, text):
         """Puts a text into the record."""

@@ -55,6 +55,7 @@ func defineAttach(a *args) func() error {
 func defineCtl(a *args) func() error {
 	o := control.Options{}
 	a.BoolVar(&o.JSON, "json", false, "print the answer as lines of JSON")
+	a.BoolVar(&o.Delete, "delete", false, "of snapshot: delete it")
 	a.StringVar(&o.Every, "every 100ms", "", "interval of watch, or tick (default 100ms)")
 
 	return func() error {

@@ -1,0 +1,75 @@
+package virtual
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/io/record"
+	"lockstep/io/record/recordtest"
+)
+
+// A record that starts in the middle of a run begins with the state of the loop there: it replays bit for bit, with
+// the faults, values, parameters and snapshots of the run before. It ends at the tick of the answer.
+func TestRecordThatStartsInTheMiddleOfARunReplays(t *testing.T) {
+	name, file := writeBench(t, "turn", nil)
+	dir := t.TempDir()
+	rec, second := filepath.Join(dir, "a.rec"), filepath.Join(dir, "b.rec")
+	ask, ended := openDoor(t, name, Simulation{Plant: file})
+	expectAnswers(t, ask, []exchange{
+		{"mark one", "mark: the run has no record"},
+		{"record off", "record: the run is not recorded"},
+		{"advance 1s", "advanced to tick 200"},
+		{"snapshot warm", "in effect from tick 201"},
+		{"fault name=n signal=Speeds.w1 noise=3rpm seed=5", "in effect from tick 201"},
+		{"fault name=f frame=TCU_Pressure_1 drop at=1.2s for=300ms", "in effect from tick 201"},
+		{"param mu_oil=0.12", "in effect from tick 201"},
+		{"advance 333ms", "advanced to tick 267"},
+		{"record on " + rec, "in effect from tick 268, 1.340 s on"},
+		{"status", "record " + rec},
+		{"record on " + second, "waits for its tick"},
+		{"advance 100ms", "advanced to tick 287"},
+		{"mark two", "in effect from tick 288"},
+		{"record on " + second, "record: the run is recorded to " + rec},
+		{"advance 500ms", "advanced to tick 387"},
+		{"param mu_oil=0.14", "in effect from tick 388"},
+		{"advance 500ms", "advanced to tick 487"},
+		{"reset warm", "in effect from tick 488"},
+		{"clear n", "in effect from tick 488"},
+		{"advance 500ms", "advanced to tick 587"},
+		{"record off", "in effect from tick 588"},
+		{"advance 100ms", "advanced to tick 607"},
+		{"record on " + rec, rec + " exists: give the record a new name"},
+		{"fault name=d signal=Speeds.w1 delay=20ms", "in effect from tick 608"},
+		{"record on " + second, "a fault delays values or frames: clear it first"},
+		{"clear d", "in effect from tick 608"},
+		{"advance 5ms", "advanced to tick 608"},
+		{"record on " + second, "in effect from tick 609"},
+		{"advance 2s", "advanced to tick 1008"},
+		{"stop wait", name + ": stopped by ctl"},
+	})
+	if r := <-ended; r == nil || !r.Clean {
+		t.Errorf("%+v", r)
+	}
+	for i, want := range []struct {
+		file        string
+		first, last int64
+	}{{rec, 268, 587}, {second, 609, 1009}} {
+		same, err := (Replay{Record: want.file}).Run()
+		if err != nil || same.Ticks != want.last-want.first+1 {
+			t.Errorf("record %d: %v, %v", i, same, err)
+		}
+		var ticks []int64
+		for _, e := range recordtest.Entries(t, want.file) {
+			if e.Kind == record.TickEntry {
+				ticks = append(ticks, e.Tick.Index)
+			}
+		}
+		if len(ticks) == 0 || ticks[0] != want.first || ticks[len(ticks)-1] != want.last {
+			t.Errorf("record %d has the ticks %d, want %d to %d", i, ticks, want.first, want.last)
+		}
+	}
+	if got := strings.Join(eventTexts(t, rec), "; "); !strings.HasPrefix(got, "268 param mu_oil=0.12 tables=") || !strings.Contains(got, "; 288 mark two; 388 param mu_oil=0.14 tables=") {
+		t.Errorf("the record has %s", got)
+	}
+}
