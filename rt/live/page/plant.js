@@ -112,7 +112,7 @@ export class PlantPicture {
     for (const v of graph.vertices) this.drawVertex(picture, v);
     this.canvas.replaceChildren(picture);
     const box = picture.getBBox(), x = Math.min(0, box.x - 4), wide = Math.max(w, box.x + box.width + 30) - x; // with the names at the edges, which get a letter
-    const scale = Math.min(1.5, Math.max(across ? 0.4 : 0.55, Math.min(width / wide, Math.max(1, this.canvas.clientHeight / h))));
+    const scale = Math.min(across && width >= narrow ? 1 : 1.5, Math.max(across ? 0.4 : 0.55, Math.min(width / wide, Math.max(1, this.canvas.clientHeight / h))));
     for (const [name, value] of [["viewBox", `${x} 0 ${wide} ${h}`], ["width", wide * scale], ["height", h * scale]]) set(picture, name, value);
     this.update();
     return this.canvas.clientWidth / wide;
