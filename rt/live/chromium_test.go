@@ -203,12 +203,6 @@ func (p *tab) eval(expression string) string {
 	return fmt.Sprint(r.Result.Value)
 }
 
-// door returns an expression of the answer a of the door.
-func (p *tab) door(path, expression string) string {
-	p.t.Helper()
-	return p.eval(fmt.Sprintf(`fetch("door/%s", { headers: { Authorization: "Bearer " + new URLSearchParams(location.search).get("token") } }).then((r) => r.json()).then((a) => %s)`, path, expression))
-}
-
 // await waits until an expression is true.
 func (p *tab) await(expression string) {
 	p.t.Helper()
@@ -372,10 +366,4 @@ func writeOwnFiles(t *testing.T, own string) (dir string) {
 		}
 	}
 	return dir
-}
-
-// pageText returns the text of the first element that a selector finds.
-func (p *tab) pageText(selector string) string {
-	p.t.Helper()
-	return p.eval(fmt.Sprintf("document.querySelector(%q)?.textContent ?? ''", selector))
 }

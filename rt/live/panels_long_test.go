@@ -13,6 +13,18 @@ import (
 	"time"
 )
 
+// door returns an expression of the answer a of the door.
+func (p *tab) door(path, expression string) string {
+	p.t.Helper()
+	return p.eval(fmt.Sprintf(`fetch("door/%s", { headers: { Authorization: "Bearer " + new URLSearchParams(location.search).get("token") } }).then((r) => r.json()).then((a) => %s)`, path, expression))
+}
+
+// pageText returns the text of the first element that a selector finds.
+func (p *tab) pageText(selector string) string {
+	p.t.Helper()
+	return p.eval(fmt.Sprintf("document.querySelector(%q)?.textContent ?? ''", selector))
+}
+
 // The bus panel shows each message with its cycle and age, and the bits of the chosen frame give its values.
 func TestBusPanelShowsMessagesAndTheBitsOfAFrame(t *testing.T) {
 	b := newBrowser(t)
