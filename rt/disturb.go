@@ -217,6 +217,9 @@ func (l *Loop) publishFaults() {
 	for i := range l.faults.UsedSlots() {
 		w := &l.status.mail.state[i]
 		state, count := l.faults.State(i)
+		if began := uint64(l.faults.Began(i)); w.began.Load() != began {
+			w.began.Store(began) // before the state that gives it a meaning
+		}
 		if w.state.Load() != uint64(state) {
 			w.state.Store(uint64(state))
 		}

@@ -56,6 +56,9 @@ func TestUnitSeesEachFrameFaultForTheDeclaredNumberOfFrames(t *testing.T) {
 		if state, n := b.page.FaultState(0); c.kind != fault.None && (state != fault.Over || n != 5) {
 			t.Errorf("kind %d: %v after %d frames, want over after 5", c.kind, state, n)
 		}
+		if tick, ok := b.page.FaultBegan(0); ok != (c.kind != fault.None) || ok && tick != 20 {
+			t.Errorf("kind %d: began at tick %d, %t; want 20", c.kind, tick, ok)
+		}
 	}
 }
 

@@ -102,7 +102,10 @@ func (p *StatusBlock) ParameterChanges() (changes, refusals uint64) {
 
 type commandWords [unsafe.Sizeof(fault.Command{}) / 8]uint64
 
-type faultWords struct{ state, count atomic.Uint64 }
+type faultWords struct {
+	state, count atomic.Uint64
+	began        atomic.Uint64 // first active tick
+}
 
 // Post hands commands to the loop, fault.Max at most, which all take effect at the start of one
 // tick; batch identifies them in Taken. It returns false and posts nothing if the last batch is not
@@ -234,4 +237,11 @@ func (p *StatusBlock) Resets() uint64 { return p.mail.resets.Load() }
 func (p *StatusBlock) FaultState(slot int) (s fault.State, count uint64) {
 	w := &p.mail.state[slot]
 	return fault.State(w.state.Load()), w.count.Load()
+}
+
+// FaultBegan returns the first tick in which the fault in a slot was active; false: it is armed or there is none.
+func (p *StatusBlock) FaultBegan(slot int) (tick int64, ok bool) {
+	w := &p.mail.state[slot]
+	state := fault.State(w.state.Load())
+	return int64(w.began.Load()), state == fault.Active || state == fault.Over
 }

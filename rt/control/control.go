@@ -116,7 +116,8 @@ type FaultState struct {
 	Name  string `json:"name"`
 	Spec  string `json:"spec"`
 	State string `json:"state"`
-	Count uint64 `json:"count"` // ticks, or frames, disturbed so far
+	Since *int64 `json:"since_tick,omitempty"` // first tick in which it acted; nil: it has not acted yet
+	Count uint64 `json:"count"`                // ticks, or frames, disturbed so far
 }
 
 // Open opens the door of a run. The door reads the signals from the recorder, which also keeps the lines
@@ -243,7 +244,11 @@ func (c *Server) time(tick int64) float64 { return float64(tick*c.Handover.Table
 
 func (c *Server) faultState(slot int, f bench.NamedFault) FaultState {
 	state, count := c.Status.FaultState(slot)
-	return FaultState{Slot: slot, Name: f.Name, Spec: f.Spec, State: state.String(), Count: count}
+	s := FaultState{Slot: slot, Name: f.Name, Spec: f.Spec, State: state.String(), Count: count}
+	if tick, began := c.Status.FaultBegan(slot); began {
+		s.Since = &tick
+	}
+	return s
 }
 
 func (c *Server) answerFaults(a *Answer) {

@@ -195,6 +195,9 @@ func TestRunAnswersQueriesAndCommands(t *testing.T) {
 	if a.Tick <= before || len(a.Slots) != 1 || a.Slots[0] != 0 || len(a.Faults) != 1 || a.Faults[0].State != "active" && a.Faults[0].State != "over" {
 		t.Errorf("fault: %+v; want slot 0, begun, after tick %d", a, before) // it may be over when the answer comes
 	}
+	if f := c.must("faults").Faults[0]; f.Since == nil || *f.Since != a.Tick {
+		t.Errorf("the fault of tick %d: %+v", a.Tick, f)
+	}
 	a = c.must("set", "clutch7.pressure=3 bar", "Status.lag=1ms")
 	if s := c.must("set", "lag=2 ms"); len(s.Slots)+len(s.Faults) != 0 {
 		t.Errorf("a signal that is set takes a slot: %+v", s)

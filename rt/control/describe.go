@@ -53,6 +53,7 @@ type Signal struct {
 	Unit      string   `json:"unit"`      // as declared; "1" or "" for a bare number
 	Min       *float64 `json:"min,omitempty"`
 	Max       *float64 `json:"max,omitempty"`
+	Step      *float64 `json:"step,omitempty"`  // of a flag and of an integer bus signal: least difference of two values
 	Texts     []Text   `json:"texts,omitempty"` // texts of values
 	About     string   `json:"about,omitempty"`
 	Port      string   `json:"port,omitempty"`  // of a bus signal: input or output of the plant that it is bound to
@@ -188,8 +189,12 @@ func (d *Description) now(s *streams) *Description {
 // portSignal returns the signal of an input or output of the plant.
 func portSignal(p *units.Port, kind Kind, direction string) *Signal {
 	unit := p.DeclaredUnit()
-	return &Signal{Name: p.Name, Kind: kind, Direction: direction, Unit: unit.Spelled,
+	s := &Signal{Name: p.Name, Kind: kind, Direction: direction, Unit: unit.Spelled,
 		Min: finite(unit.FromSI(p.Min)), Max: finite(unit.FromSI(p.Max))}
+	if p.Flag {
+		s.Step = new(1.0)
+	}
+	return s
 }
 
 // finite returns v, or nil for a range without that end.
@@ -259,6 +264,9 @@ func (d *Description) addMessage(h *bench.Handover, m *messages.Message, id busM
 			Port: sigmap.PortOf(links, m.Name, sig.Name), value: func(c *streams) float64 { return c.wire[w.at] }}
 		if sig.Min < sig.Max {
 			s.Min, s.Max = finite(sig.Min), finite(sig.Max)
+		}
+		if !sig.Float {
+			s.Step = finite(math.Abs(sig.Factor))
 		}
 		for _, v := range sig.Values {
 			s.Texts = append(s.Texts, Text{sig.Value(uint64(v.Raw) & (math.MaxUint64 >> (64 - sig.Len))), v.Text})

@@ -481,6 +481,24 @@ func TestGetReturnsTheValueThatWasSet(t *testing.T) {
 	}
 }
 
+// A flag of the plant and an integer signal of a bus have a step; other inputs have none.
+func TestDescriptionHasTheStepOfAFlagAndOfABusSignal(t *testing.T) {
+	h := openControlled(t)
+	h.Tables.Inputs[0].Flag = true
+	d, err := Describe(report.View{Handover: h, Status: new(rt.StatusBlock)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range h.Tables.Inputs {
+		if step := d.byName[p.Name].Step; (step != nil) != (i == 0) || i == 0 && *step != 1 {
+			t.Errorf("%s has the step %v", p.Name, step)
+		}
+	}
+	if step := d.byName["Speeds.w1"].Step; step == nil || !(*step > 0) {
+		t.Errorf("Speeds.w1 has the step %v", step)
+	}
+}
+
 // A request is any bytes that a client sends: it gets one answer, and none ends the process.
 func FuzzRequest(f *testing.F) {
 	h := openControlled(f)

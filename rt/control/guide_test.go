@@ -102,7 +102,7 @@ func TestGuideListsTheKeysOfAnAnswer(t *testing.T) {
 	var listed []string
 	text := guidetest.Section(t, doorGuide, "answer-as-json")
 	text, _, _ = strings.Cut(text[strings.Index(text, "A fault in the list has"):], ".")
-	for _, m := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(text, -1) {
 		listed = append(listed, m[1])
 	}
 	slices.Sort(listed)

@@ -328,6 +328,11 @@ func (s *Set) UsedSlots() int { return s.used }
 //go:nosplit
 func (s *Set) State(slot int) (State, uint64) { return s.slots[slot].state, s.slots[slot].count }
 
+// Began returns the first tick in which the fault in a slot, which is no longer armed, was active.
+//
+//go:nosplit
+func (s *Set) Began(slot int) int64 { return s.slots[slot].began }
+
 // BeginTick starts tick k, the next one; y are the outputs of the previous tick.
 //
 //go:nosplit

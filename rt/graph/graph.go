@@ -16,6 +16,8 @@ import (
 type Plant struct {
 	Nodes    []PlantNode    `json:"nodes"`
 	Elements []PlantElement `json:"elements"` // in the order of the plant file
+
+	Carried map[string]string `json:"carried,omitempty"` // input of the plant that an output has unchanged, by the output
 }
 
 // PlantNode is a part of the plant with one speed: a shaft, a wheel, a mass.
@@ -60,7 +62,7 @@ func Of(h *bench.Handover) (*Plant, error) {
 		return nil, err
 	}
 	s := newSolver(h, n)
-	p := &Plant{Nodes: []PlantNode{}, Elements: []PlantElement{}}
+	p := &Plant{Nodes: []PlantNode{}, Elements: []PlantElement{}, Carried: map[string]string{}}
 	for i, node := range n.Nodes {
 		p.Nodes = append(p.Nodes, PlantNode{Name: node.Name, Type: node.Owner, Moves: node.Domain == network.Translational,
 			Inertia: node.J, Speed: s.terms(network.RowOf(i).Speeds(1))})
@@ -78,6 +80,14 @@ func Of(h *bench.Handover) (*Plant, error) {
 			shown.Flanges = append(shown.Flanges, flange)
 		}
 		p.Elements = append(p.Elements, shown)
+	}
+	for _, o := range n.Outputs {
+		if len(o.Form) != 1 || o.Form[0].Kind != network.OfSignal || o.Form[0].Coef != 1 {
+			continue
+		}
+		if input := n.Signals[o.Form[0].Index].Name; bench.PortIndex(h.Tables.Inputs, input) >= 0 {
+			p.Carried[o.Name] = input
+		}
 	}
 	return p, nil
 }

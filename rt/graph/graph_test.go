@@ -97,3 +97,11 @@ func TestPictureOfThePlantKnowsShaftsWithoutOutput(t *testing.T) {
 		t.Errorf("sun %g, ring %g, carrier %g rad/s", sun, ring, carrier)
 	}
 }
+
+// The lever of the automatic is an input that an output carries to the bus.
+func TestInputThatAnOutputCarriesIsFound(t *testing.T) {
+	p, _ := plantOf(t, "automatic-bench", 0)
+	if p.Carried["lever_position"] != "lever" {
+		t.Errorf("carried: %v", p.Carried)
+	}
+}

@@ -13,6 +13,12 @@ import (
 	"time"
 )
 
+// door returns an expression of the answer a of the door.
+func (p *tab) door(path, expression string) string {
+	p.t.Helper()
+	return p.eval(fmt.Sprintf(`fetch("door/%s", { headers: { Authorization: "Bearer " + new URLSearchParams(location.search).get("token") } }).then((r) => r.json()).then((a) => %s)`, path, expression))
+}
+
 // pageText returns the text of the first element that a selector finds.
 func (p *tab) pageText(selector string) string {
 	p.t.Helper()
@@ -81,19 +87,6 @@ func TestParameterActsAtTheTickThatThePageStates(t *testing.T) {
 	p.shoot("parameters")
 }
 
-// writeOwnFiles writes the benches that are not embedded to a folder; own-bench has further lines.
-func writeOwnFiles(t *testing.T, own string) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	for name, text := range ownFiles {
-		text = strings.Replace(text, "overrun: skip 200\n", "overrun: skip 200\n"+own, 1)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 // Expectations are judged on the page while the run lasts.
 func TestScenarioIsJudgedOnThePage(t *testing.T) {
 	dir := writeOwnFiles(t, "")
@@ -112,39 +105,14 @@ func TestScenarioIsJudgedOnThePage(t *testing.T) {
 	p.shoot("scenario")
 }
 
-// A page goes on after the supervisor was replaced by attach: it is at the same address.
-func TestPageReconnectsAfterAttach(t *testing.T) {
-	dir := writeOwnFiles(t, "end: {supervisor_gone: continue}\n")
-	b := newBrowser(t)
-	run := start(t, dir, "run", filepath.Join(dir, "own.yaml"), "-besteffort", "-page", "0")
-	p := b.openPage(run.url, 1600, 1000, false)
-	if err := run.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	run.stop() // waits for the process
-	p.await(`document.getElementById("state").textContent === "disconnected"`)
-	p.await(`document.getElementById("alert").textContent.startsWith("Disconnected")`)
-	p.shoot("disconnected")
-	before := p.eval("lockstep.signals.tick")
-	next := start(t, dir, "attach", "own-bench")
-	if next.url != run.url {
-		t.Errorf("the page was at %s, now at %s", run.url, next.url)
-	}
-	p.await(`document.getElementById("state").textContent === "running"`)
-	p.await("lockstep.signals.tick > " + before + " + 20")
-	p.await(`document.querySelector("#runs b")?.textContent === "own-bench"`)
-	next.stop()
-	p.await(`document.getElementById("alert").textContent.includes("The run has ended")`)
-}
-
 // The page says stale while the target stands still, and best effort.
 func TestPageSaysStaleAndBestEffort(t *testing.T) {
-	dir := writeOwnFiles(t, "watchdog: 60 s\n")
+	dir := writeOwnFiles(t, "")
 	b := newBrowser(t)
 	run := start(t, dir, "run", filepath.Join(dir, "own.yaml"), "-besteffort", "-page", "0")
 	p := b.openPage(run.url, 1600, 1000, false)
 	p.await(`document.querySelector("#warnings .loud")?.textContent === "best effort"`)
-	target, err := strconv.Atoi(p.eval(`fetch("door/status", { headers: { Authorization: "Bearer " + new URLSearchParams(location.search).get("token") } }).then((r) => r.json()).then((a) => a.run.target)`))
+	target, err := strconv.Atoi(p.door("status", "a.run.target"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,8 +153,8 @@ func TestPageSaysReplay(t *testing.T) {
 func TestPageLeadsToTheOtherRunsOfThisHost(t *testing.T) {
 	b := newBrowser(t)
 	dir := t.TempDir()
-	first := start(t, dir, "run", "powershift-bench", "-besteffort", "-page", "0")
-	second := start(t, dir, "run", "truck-bench", "-besteffort", "-page", "0")
+	first := start(t, dir, "run", patient(t, "powershift-bench"), "-besteffort", "-page", "0")
+	second := start(t, dir, "run", patient(t, "truck-bench"), "-besteffort", "-page", "0")
 	p := b.openPage(first.url, 1600, 1000, false)
 	const link = `[...document.querySelectorAll("#runs a")].find((a) => a.textContent === "truck-bench")`
 	p.await(fmt.Sprintf(`%s?.href === %q`, link, second.url))

@@ -67,6 +67,9 @@ func Open(command, file string, v View, patterns ...string) (*Trace, error) {
 	return t, err
 }
 
+// IsRecord reports whether Open has read the trace from a record.
+func (t *Trace) IsRecord() bool { return t.period > 0 }
+
 // Converted returns the signal with its values in another unit.
 func (s *Signal) Converted(unit string) (Signal, error) {
 	if unit == s.Unit.Spelled {

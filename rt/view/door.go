@@ -24,13 +24,14 @@ const maxSamples = 16000
 // second begins the names of the signals of the second record.
 const second = "2:"
 
-// Door answers the requests of the page from records. All its requests read.
+// Door answers the requests of the page from files of finished runs. All its requests read.
 type Door struct {
 	description description
 	plant       *graph.Plant
 	runs        []*trace.Trace
 	signals     map[string]column
-	period      float64 // of the grid of the first record, s
+	period      float64 // of the grid of the first record, or least time between two rows of a file without a grid, s
+	grid        bool    // the first file is a record: a time is that of a tick
 }
 
 // description is the description of a record: that of its run, with the part of time that is known.
@@ -52,29 +53,21 @@ type column struct {
 	signal *trace.Signal
 }
 
-// Open reads the part of one record, or of two, that lies in the times of v. The page shows the signals of
-// both together.
+// Open reads the part of one file, or of two, that lies in the times of v: records, CSV files, or MDF4 files of
+// export. The page shows the signals of both together, and the plant of the first one if that is a record.
 func Open(files []string, v trace.View) (*Door, error) {
-	d := &Door{signals: map[string]column{}}
+	d := &Door{signals: map[string]column{}, plant: &graph.Plant{Nodes: []graph.PlantNode{}, Elements: []graph.PlantElement{}}}
 	for i, file := range files {
 		run, err := trace.Open("view", file, v)
 		if err != nil {
 			return nil, err
 		}
+		isRecord := run.IsRecord()
 		if run, err = run.Window(v); err != nil {
 			return nil, fmt.Errorf("view: %w", err)
 		}
 		d.runs = append(d.runs, run)
-		h, err := handover(file)
-		if err != nil {
-			return nil, fmt.Errorf("view: %s: %w", file, err)
-		}
-		if i == 0 {
-			if d.plant, err = graph.Of(h); err != nil {
-				return nil, fmt.Errorf("view: %s: %w", file, err)
-			}
-		}
-		if err := d.add(h, run, i); err != nil {
+		if err := d.add(run, isRecord, i); err != nil {
 			return nil, fmt.Errorf("view: %s: %w", file, err)
 		}
 	}
@@ -91,17 +84,28 @@ func handover(file string) (*bench.Handover, error) {
 	return bench.FromRecord(r, host.Version())
 }
 
-// add adds the signals of record i to the description.
-func (d *Door) add(h *bench.Handover, run *trace.Trace, i int) error {
-	of, err := control.Describe(report.View{Handover: h})
-	if err != nil {
-		return err
+// add adds the signals of file i to the description.
+func (d *Door) add(run *trace.Trace, isRecord bool, i int) (err error) {
+	var h *bench.Handover
+	of := describeColumns(run)
+	if isRecord {
+		if h, err = handover(run.File); err != nil {
+			return err
+		}
+		if of, err = control.Describe(report.View{Handover: h}); err != nil {
+			return err
+		}
 	}
 	prefix := ""
 	s := &d.description.Record
 	if from, to := run.Time[0], run.Time[len(run.Time)-1]; i == 0 {
-		d.description.Description, d.period = of, of.Period
+		d.description.Description, d.period, d.grid = of, of.Period, isRecord
 		*s = span{From: from, To: to}
+		if isRecord {
+			if d.plant, err = graph.Of(h); err != nil {
+				return err
+			}
+		}
 	} else {
 		prefix = second
 		s.From, s.To = min(s.From, from), max(s.To, to)
@@ -123,6 +127,24 @@ func (d *Door) add(h *bench.Handover, run *trace.Trace, i int) error {
 	}
 	d.description.Signals = append(d.description.Signals, list...)
 	return nil
+}
+
+// describeColumns describes a file that is no record: its columns are the outputs of a run with the file's name.
+func describeColumns(run *trace.Trace) *control.Description {
+	of := &control.Description{Bench: filepath.Base(run.File), Period: math.Inf(1)}
+	for i := 1; i < len(run.Time); i++ {
+		of.Period = min(of.Period, run.Time[i]-run.Time[i-1])
+	}
+	if math.IsInf(of.Period, 1) {
+		of.Period = 1 // one row
+	}
+	end := math.Max(math.Abs(run.Time[0]), math.Abs(run.Time[len(run.Time)-1]))
+	of.Period = max(of.Period, end/1e12) // a tick is an integer
+	for i := range run.Signals {
+		s := &run.Signals[i]
+		of.Signals = append(of.Signals, &control.Signal{Name: s.Name, Kind: control.OutputKind, Direction: "out", Unit: s.Unit.Spelled})
+	}
+	return of
 }
 
 // ServeHTTP answers a request of the page.
@@ -219,7 +241,9 @@ func (d *Door) serveValues(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	tick := int64(math.Floor(at/d.period + 1e-6)) // a decimal time is not a whole number of periods in binary
-	at = float64(tick) * d.period
+	if d.grid {
+		at = float64(tick) * d.period
+	}
 	a := control.Values{Tick: tick, Time: at, Values: []control.Value{}}
 	for i, c := range list {
 		v := c.at(at + d.period/1e3)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"gonum.org/v1/gonum/floats/scalar"
 
+	"lockstep/io/record"
 	"lockstep/rt/bench/benchtest"
 	"lockstep/rt/control"
 	"lockstep/rt/graph"
@@ -29,6 +31,26 @@ func simulated(t *testing.T, length time.Duration) string {
 		t.Fatal(err)
 	}
 	return rec
+}
+
+// exported writes a record in another format.
+func exported(t *testing.T, rec, file, format string) {
+	t.Helper()
+	r, err := record.Open(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	to, err := os.Create(file)
+	if err == nil {
+		err = record.Export(r, format, to)
+	}
+	if err == nil {
+		err = to.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func ask(t *testing.T, d http.Handler, method, path string, to any) int {
@@ -84,6 +106,71 @@ func TestValuesAreThoseOfTheRecords(t *testing.T) {
 	ask(t, d, "GET", "/values?signal=2:w1&at=0.9", &a)
 	if a.Values[0].Value == nil {
 		t.Error("a signal has no value after its record; want the last one")
+	}
+}
+
+// A CSV file and the MDF4 file of an export are shown as their record is, without a plant.
+func TestValuesOfCSVAndMDFAreThoseOfTheirRecord(t *testing.T) {
+	rec := simulated(t, time.Second/4)
+	of, err := Open([]string{rec}, all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for name := range of.signals {
+		names = append(names, name)
+	}
+	for _, format := range []string{"csv", "mdf4"} {
+		file := filepath.Join(t.TempDir(), "run."+format)
+		exported(t, rec, file, format)
+		d, err := Open([]string{file, rec}, all())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p graph.Plant
+		if ask(t, d, "GET", "/plant", &p); p.Elements == nil || len(p.Elements) != 0 {
+			t.Errorf("%s: plant %+v", format, p)
+		}
+		for _, at := range []string{"0.005", "0.1", "0.2012", "0.25"} {
+			query, both := url.Values{"at": {at}, "signal": names}, url.Values{"at": {at}}
+			for _, n := range names {
+				both["signal"] = append(both["signal"], n, second+n)
+			}
+			var want, got control.Values
+			ask(t, of, "GET", "/values?"+query.Encode(), &want)
+			ask(t, d, "GET", "/values?"+both.Encode(), &got)
+			for i, w := range want.Values {
+				for _, g := range got.Values[2*i : 2*i+2] {
+					if (g.Value == nil) != (w.Value == nil) || w.Value != nil && !scalar.EqualWithinAbsOrRel(*g.Value, *w.Value, 1e-9, 1e-9) || g.Unit != w.Unit {
+						t.Fatalf("%s: %s at %s s: %+v, want %+v", format, g.Name, at, g, w)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A file of another program may have any times.
+func TestRowsNeedNoGrid(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "own.csv")
+	if err := os.WriteFile(file, []byte("time[s],n[rpm]\n0.0013,1\n0.0521,2\n0.0522,3\n7.3,4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open([]string{file}, all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[string]string{"0.001": "<nil>", "0.0013": "1", "0.05": "1", "0.0521": "2", "0.0522": "3", "7.29": "3", "7.3": "4", "9": "4"} {
+		var a struct{ Values []struct{ Value any } }
+		if ask(t, d, "GET", "/values?signal=n&at="+at, &a); fmt.Sprint(a.Values[0].Value) != want {
+			t.Errorf("at %s s: %v, want %s", at, a.Values[0].Value, want)
+		}
+	}
+	if err := os.WriteFile(file, []byte("time[s],n[rpm]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open([]string{file}, all()); err == nil || !strings.Contains(err.Error(), "no row") {
+		t.Errorf("a file without rows: %v", err)
 	}
 }
 

@@ -37,7 +37,7 @@ func commands() []command {
 		{"sweep", []string{"[SWEEP]"}, "simulate many variations of a plant or bench, on all cores and on many machines", defineSweep},
 		{"replay", []string{"RECORD"}, "run a record again and compare every bit", defineReplay},
 		{"export", []string{"RECORD"}, "write a record as candump log, ASC, BLF, MDF4 or CSV", defineExport},
-		{"view", []string{"RECORD", "[RECORD]"}, "show a record, or two together, in the page of a run", defineView},
+		{"view", []string{"RECORD|CSV|MF4", "[RECORD|CSV|MF4]"}, "show a finished run, or two together, in the page of a run", defineView},
 		{"plot", []string{"RECORD|CSV|MF4", "[SIGNAL...]"}, "draw signals of a record, or of a CSV or MDF4 file of export", definePlot},
 		{"diff", []string{"RECORD|CSV|MF4", "RECORD|CSV|MF4"}, "compare the signals of two runs", defineDiff},
 		{"check", []string{"FILE..."}, "read plants, benches and databases and describe them", defineCheck},

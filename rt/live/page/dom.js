@@ -10,7 +10,7 @@ function fill(e, attributes, children) {
     else if (v === true) e.setAttribute(k, "");
     else if (v !== false && v !== undefined) e.setAttribute(k, v);
   }
-  e.append(...children.filter((c) => c !== undefined && c !== null));
+  e.append(...children.filter((c) => c !== undefined && c !== null && c !== false));
   return e;
 }
 

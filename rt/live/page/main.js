@@ -89,13 +89,14 @@ async function start() {
   document.title = description.bench + " – lockstep";
   const signals = new Signals((s, why) => { stream = s; reason = why || ""; });
   const ofRun = ["parameters", "faults", "bus", "scenario", "clock", "runs"]; // a record does not have them
-  const shown = panels.filter(([id]) => !(description.record && ofRun.includes(id)));
+  const empty = [!plant.elements.length && "plant", !description.signals.some((s) => s.kind === "input" || s.settable) && "inputs"]; // of a CSV file
+  const shown = panels.filter(([id]) => !(description.record && (ofRun.includes(id) || empty.includes(id))));
   for (const panel of panels) if (!shown.includes(panel)) byId(panel[0]).remove();
   byId("tabs").append(...shown.map(([id, title], i) => el("button", { type: "button", "data-panel": id, title: `key ${i + 1}`, onclick: () => show(id) }, title)));
-  new PlantPicture(byId("plant"), signals, description, plant);
-  const inputs = new Inputs(byId("inputs"), signals, description);
+  const has = (id) => shown.some((p) => p[0] === id), listeners = [];
+  if (has("plant")) new PlantPicture(byId("plant"), signals, description, plant);
+  if (has("inputs")) listeners.push(new Inputs(byId("inputs"), signals, description, plant));
   const scope = new Scope(byId("scope"), signals, description);
-  const listeners = [inputs];
   if (description.record) {
     new RecordBar(document.querySelector("main"), signals, scope, description);
   } else {
@@ -107,7 +108,7 @@ async function start() {
     listeners.push(new Clock(byId("clock"), signals, description));
     new Runs(byId("runs"));
   }
-  show("plant", false);
+  show(shown[0][0], false);
   pollStatus(listeners);
   setInterval(() => announce(signals), 200);
   document.addEventListener("keydown", (e) => {

@@ -1,21 +1,46 @@
 // The panels of inputs and faults.
 
 import { get } from "./door.js";
-import { change, draggable, el, text } from "./dom.js";
-import { number, quantity, shown } from "./units.js";
+import { change, draggable, el, set, text } from "./dom.js";
+import { mark, number, quantity, shown } from "./units.js";
+
+const choices = (s) => (s.texts || []).filter((t) => t.value >= s.min && t.value <= s.max);
+const textOf = (s, v) => s.texts?.find((t) => t.value === v)?.text;
+
+// control returns the kind of control of a signal: "switch" for two values, "selector" for values with texts, "gear"
+// and "pedal" by their names, else "value". A plant file has no other mark of a pedal.
+function control(s) {
+  const range = s.min !== undefined && s.max !== undefined;
+  if (range && s.step && s.max - s.min === s.step) return "switch";
+  if (range && choices(s).length > 1) return "selector";
+  const words = s.name.split(/[._ ]|(?<=[a-z])(?=[A-Z])/).map((w) => w.toLowerCase()); // "EBC1.BrakePedal": ebc1, brake, pedal
+  if (range && s.step && s.min <= 0 && words.some((w) => /^(gear|lever|selector)$/.test(w))) return "gear";
+  const pedals = s.kind === "bus" ? /^(throttle|pedal|accelerator)$/ : /^(throttle|pedal|accelerator|brake|retarder|starter)$/;
+  return range && words.some((w) => pedals.test(w)) ? "pedal" : "value";
+}
 
 // Inputs shows the inputs of the plant, and all else that can be set.
 export class Inputs {
-  constructor(root, signals, description) {
+  constructor(root, signals, description, plant) {
     const ports = new Set(description.signals.filter((s) => s.kind === "bus" && s.direction === "in").map((s) => s.port));
     const list = description.signals.filter((s) => s.settable || s.kind === "input");
     list.sort((a, b) => b.settable - a.settable);
-    this.rows = new Map(list.map((s) => [s.name, this.row(s, ports.has(s.name))]));
+    const inputOf = (bus) => (bus.direction === "in" ? bus.port : plant.carried?.[bus.port]);
+    for (const s of list) { // an input has the texts of the bus signal that it comes from, or goes to
+      if (s.kind === "input") s.texts ||= description.signals.find((o) => o.kind === "bus" && o.texts && inputOf(o) === s.name)?.texts;
+    }
+    const driver = list.filter((s) => s.settable && control(s) !== "value");
+    const order = ["switch", "gear", "selector", "pedal"];
+    driver.sort((a, b) => order.indexOf(control(a)) - order.indexOf(control(b)));
+    const others = list.filter((s) => !driver.includes(s));
+    this.rows = new Map([...driver, ...others].map((s) => [s.name, this.row(s, ports.has(s.name))]));
     this.filter = el("input", { type: "search", placeholder: "filter", "aria-label": "filter inputs", oninput: () => this.show() });
     const head = el("div", { class: "head" }, el("h2", {}, "Inputs"), this.filter);
     if (!description.record) head.append(el("button", { type: "button", onclick: () => change("release", { names: ["all"] }, "all released") }, "release all"));
-    root.append(head,
-      el("div", { class: "rows" }, ...[...this.rows.values()].map((r) => r.root)));
+    const rows = (of) => of.map((s) => this.rows.get(s.name).root);
+    const heading = driver.length > 0;
+    root.append(head, el("div", { class: "rows" }, heading && el("h3", {}, "Ignition, gear, pedals and switches"), ...rows(driver),
+      heading && others.length > 0 && el("h3", {}, "Other inputs"), ...rows(others)));
     signals.want("inputs", list.map((s) => s.name));
     signals.listeners.push(() => { this.fresh = true; });
     setInterval(() => { if (this.fresh) this.update(signals); this.fresh = false; }, 150);
@@ -25,25 +50,38 @@ export class Inputs {
     const r = { signal: s, value: el("b", { class: "number" }, "–") };
     const range = s.min !== undefined && s.max !== undefined;
     const limits = range ? `${number(s.min)} to ${quantity(s.max, s.unit)}` : shown(s.unit);
-    const name = draggable(el("span", { class: "name", title: s.about || s.name }, s.name), s.name);
+    const name = draggable(el("span", { class: "name", title: s.about || s.name }, ...s.name.split(/(?<=[._])/).flatMap((part) => [part, el("wbr")])), s.name);
     r.root = el("div", { class: "row" }, name, r.value, el("span", { class: "unit" }, shown(s.unit)));
     if (!s.settable) {
       r.root.append(el("span", { class: "note" }, driven ? "from the bus" : "not settable"));
       return r;
     }
-    const put = (v) => change("set", { values: { [s.name]: v } }, `${s.name} ${quantity(v, s.unit)}`);
-    if (range && s.texts?.length > 1 && s.max - s.min < 32) {
-      r.box = el("select", { "aria-label": s.name, title: limits, onchange: () => { if (r.box.value) put(Number(r.box.value)); } },
-        el("option", { value: "" }, "set"), ...s.texts.filter((t) => t.value >= s.min && t.value <= s.max).map((t) => el("option", { value: t.value }, t.text)));
+    const kind = control(s);
+    const said = (v) => textOf(s, v) ?? (kind === "switch" ? (v === s.max ? "on" : "off") : quantity(v, s.unit));
+    const put = (v) => change("set", { values: { [s.name]: v } }, `${s.name} ${said(v)}`);
+    if (kind === "switch") {
+      const [off, on] = [s.min, s.max];
+      r.switch = el("button", { type: "button", role: "switch", class: "switch", "aria-label": s.name, "aria-checked": "false",
+        onclick: () => put(r.switch.getAttribute("aria-checked") === "true" ? off : on) });
+    } else if (kind === "selector") {
+      r.box = el("select", { "aria-label": s.name, title: limits, onchange: () => put(Number(r.box.value)) },
+        el("option", { value: "", disabled: true, hidden: true }), ...choices(s).map((t) => el("option", { value: t.value }, t.text)));
+    } else if (kind === "gear") {
+      const step = (by) => () => put(Math.min(s.max, Math.max(s.min, (Number.isFinite(r.last) ? r.last : 0) + by * s.step)));
+      r.step = el("span", { class: "buttons" }, el("button", { type: "button", "aria-label": s.name + " down", onclick: step(-1) }, "−"),
+        el("button", { type: "button", "aria-label": s.name + " neutral", onclick: () => put(0) }, "N"),
+        el("button", { type: "button", "aria-label": s.name + " up", onclick: step(1) }, "+"));
     } else if (range) {
-      r.slider = el("input", { type: "range", min: s.min, max: s.max, step: (s.max - s.min) / 200, "aria-label": s.name, title: limits,
+      const step = (s.max - s.min) / 200;
+      r.slider = el("input", { type: "range", min: s.min, max: s.max, step: s.step ? Math.ceil(step / s.step) * s.step : step, "aria-label": s.name, title: limits,
         oninput: () => this.slide(r, put), onchange: () => this.slide(r, put) });
     }
-    r.box ||= el("input", { type: "number", step: "any", min: s.min, max: s.max, "aria-label": `${s.name}, ${limits}`,
+    if (!r.switch) r.box ||= el("input", { type: "number", step: s.step || "any", min: s.min, max: s.max, placeholder: "set", "aria-label": `${s.name}, ${limits}`,
       onchange: () => { if (r.box.value !== "") put(Number(r.box.value)); } });
     r.release = el("button", { type: "button", class: "plain", disabled: true, onclick: () => change("release", { names: [s.name] }, s.name + " released") }, "release");
-    r.root.append(...[r.slider, r.box, r.release].filter(Boolean));
-    if (!r.slider && r.box.tagName === "INPUT") r.root.append(el("span", { class: "note" }, limits));
+    r.root.classList.add(kind);
+    r.root.append(...[r.switch, r.step, r.slider, r.box, r.release].filter(Boolean));
+    if (kind === "value" && !r.slider) r.root.append(el("span", { class: "note" }, limits));
     return r;
   }
 
@@ -67,9 +105,13 @@ export class Inputs {
 
   update(signals) {
     for (const [name, r] of this.rows) {
-      const v = signals.values.get(name);
-      const known = r.signal.texts?.find((t) => t.value === v);
-      text(r.value, known ? known.text : number(v));
+      const v = r.last = signals.values.get(name);
+      text(r.value, textOf(r.signal, v) ?? (r.step && v === 0 ? "N" : Number.isInteger(r.signal.step) && Number.isInteger(v) ? mark(v) : number(v)));
+      if (r.switch) {
+        set(r.switch, "aria-checked", v === r.signal.max);
+        text(r.switch, textOf(r.signal, v === r.signal.max ? v : r.signal.min) ?? (v === r.signal.max ? "on" : "off"));
+      }
+      if (r.box?.tagName === "SELECT" && document.activeElement !== r.box) r.box.value = choices(r.signal).some((t) => t.value === v) ? v : "";
       if (r.slider && !r.sending && document.activeElement !== r.slider && Number.isFinite(v)) r.slider.value = v;
     }
   }
@@ -86,7 +128,6 @@ export class Inputs {
 // Faults shows the faults of the run and puts in new ones.
 export class Faults {
   constructor(root, description) {
-    this.since = new Map(); // tick from which a fault of this page acts, by name
     const inputs = description.signals.filter((s) => s.kind === "input").map((s) => "input=" + s.name);
     const messages = [...new Set(description.signals.filter((s) => s.kind === "bus").map((s) => s.name.split(".")[0]))].map((m) => "frame=" + m);
     const signals = description.signals.filter((s) => s.kind === "bus" && s.direction === "out").map((s) => "signal=" + s.name);
@@ -106,8 +147,7 @@ export class Faults {
   async put() {
     const field = (n) => this.form.elements[n].value.trim();
     const words = [field("name") && "name=" + field("name"), field("where"), field("what"), field("for") && "for=" + field("for")];
-    const a = await change("fault", { arguments: words.filter(Boolean) }, "fault " + field("name"));
-    for (const f of a?.faults || []) this.since.set(f.name, a.tick);
+    await change("fault", { arguments: words.filter(Boolean) }, "fault " + field("name"));
     this.refresh();
   }
 
@@ -126,11 +166,9 @@ export class Faults {
     if (!a) return;
     const faults = a.faults || []; // the answer leaves out an empty list
     const rows = faults.map((f) => {
-      const since = this.since.get(f.name);
-      const times = f.count ? `${f.count} times` : "";
       const over = f.state === "over" || f.state === "cleared";
       return el("div", { class: "row fault " + f.state }, el("span", { class: "pill " + f.state }, f.state), el("span", { class: "name" }, f.name),
-        el("code", {}, f.spec), el("span", { class: "number" }, since === undefined ? times : `since tick ${since} ${times}`),
+        el("code", {}, f.spec), el("span", { class: "number" }, [f.since_tick !== undefined && `since tick ${f.since_tick}`, f.count && `${f.count} times`].filter(Boolean).join(", ")),
         el("button", { type: "button", class: "plain", disabled: over, onclick: () => this.clear(f.name) }, "clear"));
     });
     if (!rows.length) rows.push(el("p", { class: "empty" }, "no fault"));

@@ -5,6 +5,7 @@ import { draggable, el, set, svg, text } from "./dom.js";
 import { quantity } from "./units.js";
 
 const narrow = 620; // width in px below which the flow runs downwards
+const legible = 0.7; // least scale of a picture
 const many = 40; // nodes from which a plant is drawn by its assemblies
 
 const parent = (name) => name.slice(0, Math.max(0, name.lastIndexOf(".")));
@@ -30,7 +31,7 @@ export class PlantPicture {
     root.append(el("div", { class: "head" }, el("h2", {}, "Drivetrain"), this.total, legend), this.canvas, this.detail);
     signals.want("plant", this.wanted());
     signals.listeners.push(() => { this.fresh = true; });
-    new ResizeObserver(() => this.rebuild()).observe(this.canvas);
+    new ResizeObserver(() => requestAnimationFrame(() => this.rebuild())).observe(this.canvas);
     setInterval(() => { if (this.fresh) this.update(); this.fresh = false; }, 100);
   }
 
@@ -83,31 +84,38 @@ export class PlantPicture {
     return !known ? ["unknown", "?"] : overruns ? ["open", "O"] : ["slipping", "S"];
   }
 
+  // rebuild draws the picture for the width of its panel. The flow runs downwards in a narrow one, and where the
+  // picture would be too small to read.
   rebuild() {
     const width = this.canvas.clientWidth;
     if (width < 50 || width === this.built) return;
     this.built = width;
+    if (this.draw(width, width < narrow) < legible && width >= narrow && this.plant.nodes.length <= many) this.draw(width, true);
+  }
+
+  // draw draws the picture and returns the scale at which it fits into its panel, which a long picture has widened.
+  draw(width, across) {
+    this.across = across; // the flow runs downwards
     this.parts = []; // functions that update the picture
     const grouped = this.plant.nodes.length > many;
     const graph = grouped ? this.groups() : this.shafts();
     this.edges = graph.edges;
-    const across = width < narrow; // the flow runs downwards
-    const lane = across ? 104 : 58;
+    const lane = across ? 104 : 64;
     const size = grouped && across ? list(graph.vertices, graph.edges, graph.root, 16, 12)
       : place(graph.vertices, graph.edges, graph.root, lane, across ? 16 : 36);
     const margin = across ? { x: 10, y: 26 } : { x: 34, y: 40 };
     this.at = across ? (u, v) => [v + margin.x, u + margin.y] : (u, v) => [u + margin.x, v + margin.y];
-    this.across = across;
     const [w, h] = this.at(size.u, size.v).map((x, i) => x + [margin.x, margin.y][i]);
-    document.body.classList.toggle("long", !across && w > 1000);
+    document.body.classList.toggle("long", !across && w > 1100);
     const picture = svg("svg", { role: "img", "aria-label": "drivetrain" });
     for (const e of graph.edges) this.drawEdge(picture, e);
     for (const v of graph.vertices) this.drawVertex(picture, v);
     this.canvas.replaceChildren(picture);
     const box = picture.getBBox(), x = Math.min(0, box.x - 4), wide = Math.max(w, box.x + box.width + 30) - x; // with the names at the edges, which get a letter
-    const scale = Math.min(1.5, Math.max(across ? 0.4 : 0.55, Math.min(width / wide, Math.max(1, this.canvas.clientHeight / h))));
+    const scale = Math.min(across && width >= narrow ? 1 : 1.5, Math.max(across ? 0.4 : 0.55, Math.min(width / wide, Math.max(1, this.canvas.clientHeight / h))));
     for (const [name, value] of [["viewBox", `${x} 0 ${wide} ${h}`], ["width", wide * scale], ["height", h * scale]]) set(picture, name, value);
-    this.fresh = true;
+    this.update();
+    return this.canvas.clientWidth / wide;
   }
 
   // shafts returns the graph of a small plant: a vertex per shaft, per element at three or more shafts, and
@@ -115,7 +123,7 @@ export class PlantPicture {
   shafts() {
     const { nodes, elements } = this.plant;
     const fixed = (n) => n < 0 || nodes[n].type === "fixed";
-    const across = this.canvas.clientWidth < narrow;
+    const across = this.across;
     const vertex = nodes.map((n, i) => ({ kind: "bar", node: i, name: n.name, thick: 12, span: across ? Math.max(120, 84 + 7 * short(n.name).length) : 34, also: [] }));
     const vertices = [], edges = [];
     for (const e of elements) {
@@ -132,7 +140,7 @@ export class PlantPicture {
       }
       const source = isSource(e) || /vehicle|load/.test(e.type);
       const v = { kind: inside.length > 2 ? "box" : source ? "end" : "ground", element: e, name: e.name, source: isSource(e) && inside.length === 1,
-        thick: !source && inside.length < 2 ? 24 : across ? 40 : 90, span: across ? 100 : inside.length > 2 ? 60 : 40 };
+        thick: !source && inside.length < 2 ? 24 : across ? 40 : Math.max(90, 7 * e.type.length + 16), span: across ? 100 : inside.length > 2 ? 60 : 40 };
       vertices.push(v);
       for (const n of inside) edges.push({ a: vertex[n], b: v, elements: e.friction ? [e] : [], of: e });
     }
@@ -140,7 +148,7 @@ export class PlantPicture {
     this.joinChains(edges);
     const present = used();
     vertices.push(...vertex.filter((v) => present.has(v)));
-    for (const e of edges) e.length = Math.max(1, e.elements.length) * (this.canvas.clientWidth < narrow ? 48 : 60);
+    for (const e of edges) e.length = Math.max(1, e.elements.length) * (this.across ? 48 : 72);
     return { vertices, edges, root: this.root(vertices, edges) };
   }
 
@@ -195,7 +203,7 @@ export class PlantPicture {
     };
     const group = (name, fallback) => {
       const key = name || fallback;
-      if (!byName.has(key)) byName.set(key, { kind: "group", name: key, nodes: [], frictions: [], thick: 128, span: 44 });
+      if (!byName.has(key)) byName.set(key, { kind: "group", name: key, nodes: [], frictions: [], thick: 140, span: 44 });
       return byName.get(key);
     };
     nodes.forEach((n, i) => {
@@ -216,7 +224,7 @@ export class PlantPicture {
     }
     const vertices = [...byName.values()].filter((v) => v.nodes.length || v.frictions.length || edges.some((e) => e.a === v || e.b === v));
     for (const v of vertices) v.span = 30 + 15 * Math.min(3, v.nodes.length) + (v.frictions.length ? 16 : 0);
-    if (this.canvas.clientWidth < narrow) for (const v of vertices) [v.thick, v.span] = [v.span, 132];
+    if (this.across) for (const v of vertices) [v.thick, v.span] = [v.span, 140];
     const first = vertices.find((v) => /loco|engine|motor/i.test(v.name)) || vertices[0];
     return { vertices, edges, root: first };
   }
@@ -413,7 +421,7 @@ export class PlantPicture {
     const path = (d, cls) => s.appendChild(svg("path", { d, class: cls || "" }));
     const above = this.across ? -2 : e.friction ? -17 : 23;
     const name = svg("text", { class: e.friction ? "name" : "value", "text-anchor": this.across ? "start" : "middle", x: this.across ? x + 17 : x, y: y + above });
-    const value = svg("text", { class: "value number", "text-anchor": this.across ? "start" : "middle", x: this.across ? x + 17 : x, y: this.across ? y + 11 : y + 25 });
+    const value = svg("text", { class: "value number", "text-anchor": this.across ? "start" : "end", x: this.across ? x + 17 : x + 18, y: this.across ? y + 11 : y + 25 }); // clear of the next bar's name
     g.append(name, value);
     name.textContent = this.across || e.friction || part.edge.elements.length === 1 ? short(e.name) : ""; // room for torques
     if (e.friction && !/vehicle/.test(e.type)) return this.drawFriction(e, s, path, name, value);

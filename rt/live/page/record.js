@@ -11,6 +11,9 @@ export class RecordBar {
     this.period = description.period_s;
     this.at = this.record.to_s;
     signals.record = true;
+    const length = this.record.to_s - this.record.from_s;
+    scope.longest = Math.max(scope.longest, length);
+    if (length > 0 && length < scope.span) scope.setSpan(length);
     document.body.classList.add("record");
     this.slider = el("input", { type: "range", min: this.record.from_s, max: this.record.to_s, step: this.period, value: this.at,
       "aria-label": "time in the record", oninput: () => this.seek(Number(this.slider.value)) });
@@ -59,7 +62,8 @@ export class RecordBar {
       for (const v of a.values) this.signals.values.set(v.name, v.value ?? NaN);
       this.signals.time = a.time_s;
       this.signals.tick = a.tick;
-      this.scope.held = Math.min(a.time_s + this.scope.span / 2, Math.max(this.record.to_s, this.record.from_s + this.scope.span));
+      const first = this.record.from_s + this.scope.span; // the window begins with the record, and ends with it if it is longer
+      this.scope.held = Math.min(Math.max(a.time_s + this.scope.span / 2, first), Math.max(this.record.to_s, first));
       this.scope.cursors[0] = a.time_s;
       for (const f of this.signals.listeners) f({ scrubbed: true, tick: a.tick, time_s: a.time_s });
     } catch { /* the next move asks again */ } finally {

@@ -14,6 +14,7 @@ export class Scope {
     this.bench = description.bench;
     this.traces = []; // {name, unit, colour}
     this.span = 10; // s
+    this.longest = 300; // window, s
     this.held = null; // end of the window when paused, s
     this.cursors = [null, null]; // s
     this.trigger = null; // {name, rising, level}, or null
@@ -183,7 +184,7 @@ export class Scope {
     this.fresh = true;
   }
   setSpan(s) {
-    this.span = Math.min(300, Math.max(0.02, s));
+    this.span = Math.min(this.longest, Math.max(0.02, s));
     const list = windows.includes(this.span) ? windows : [...windows, this.span].sort((a, b) => a - b);
     this.spanBox.replaceChildren(...list.map((w) => el("option", { value: w, selected: w === this.span }, number(w, 3) + " s")));
     this.fresh = true;
@@ -337,7 +338,7 @@ export class Scope {
       for (const t of kept.traces) this.addSignal(t.name, t.unit);
     } else {
       const speeds = description.signals.filter((s) => s.kind === "output" && ["rpm", "rad/s", "m/s", "km/h"].includes(s.unit) && !/\.w_rel$/.test(s.name));
-      for (const s of speeds.slice(0, 4)) this.addSignal(s.name);
+      for (const s of (speeds.length ? speeds : description.signals.filter((o) => o.kind === "output")).slice(0, 4)) this.addSignal(s.name);
     }
     this.loaded = true;
   }

@@ -50,6 +50,7 @@ export class Signals {
     this.ended = null; // last line of the stream
     this.listeners = [];
     this.current = null;
+    this.older = []; // streams that end when the current one has begun
   }
 
   want(panel, names) {
@@ -69,7 +70,7 @@ export class Signals {
     const names = [...new Set([...this.wants.values()].flat())];
     const key = names.join("\n") + "\n" + this.every;
     if (!names.length || (this.current && this.current.key === key && !this.current.over)) return;
-    const before = this.current;
+    if (this.current) this.older.push(this.current);
     const stop = new AbortController();
     const stream = { key, stop, over: false };
     this.current = stream;
@@ -88,7 +89,7 @@ export class Signals {
         this.ended = line;
         this.onState("ended");
       } else if (line.tick > this.tick) {
-        if (stream === this.current) before?.stop.abort();
+        if (stream === this.current) for (const o of this.older.splice(0)) o.stop.abort();
         this.sample(signals, line);
       }
     };

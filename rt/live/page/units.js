@@ -31,8 +31,8 @@ export const shown = (unit) => (unit === "1" ? "" : unit.replace(/\./g, "·"));
 // number formats a value with four digits, without an exponent where it fits.
 export function number(v, digits = 4) {
   if (v === undefined || !Number.isFinite(v)) return "–";
-  if (v === 0) return "0";
   const a = Math.abs(v);
+  if (a < 1e-9) return "0"; // what rounding leaves of zero
   if (a !== 0 && (a >= 1e6 || a < 1e-4)) return v.toExponential(2).replace("-", "−");
   const places = Math.max(0, digits - 1 - Math.max(0, Math.floor(Math.log10(a || 1))));
   const text = v.toFixed(Math.min(places, digits - 1));
@@ -40,7 +40,7 @@ export function number(v, digits = 4) {
 }
 
 // mark formats a number on an axis, without zeros at its end.
-export const mark = (v) => String(Number(v.toPrecision(7))).replace("-", "−");
+export const mark = (v) => (v !== 0 && Math.abs(v) < 1e-3 ? v.toExponential(3).replace(/\.?0+e/, "e") : String(Number(v.toPrecision(7)))).replace(/-/g, "−");
 
 // quantity formats a value with its unit.
 export const quantity = (v, unit, digits) => (number(v, digits) + " " + shown(unit)).trim();

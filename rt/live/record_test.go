@@ -1,5 +1,3 @@
-//go:build long
-
 package live
 
 import (
@@ -14,31 +12,14 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/hil_test/lab"
 )
 
-// The page of a record says that it is one, and shows at each time the values that export writes.
-func TestPageOfARecordShowsTheValuesOfTheExport(t *testing.T) {
-	binary, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rec, table := filepath.Join(t.TempDir(), "run.rec"), filepath.Join(t.TempDir(), "run.csv")
-	for _, args := range [][]string{{"sim", "powershift-bench", "-for", "6s", "-record", rec}, {"export", rec, "-o", table}} {
-		if out, err := exec.Command(binary, args...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v: %s", args, err, out)
-		}
-	}
-	f, err := os.Open(table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	view := exec.Command(binary, "view", rec, rec)
+// startView starts lockstep view and returns the address of its page.
+func startView(t *testing.T, files ...string) (url string) {
+	t.Helper()
+	view := exec.Command(lab.Command(t), append([]string{"view"}, files...)...)
 	out, err := view.StdoutPipe()
 	if err == nil {
 		err = view.Start()
@@ -53,9 +34,26 @@ func TestPageOfARecordShowsTheValuesOfTheExport(t *testing.T) {
 	if !ok {
 		t.Fatal(lines.Text())
 	}
+	return url
+}
 
+// The page of a record says that it is one, and shows at each time the values that export writes.
+func TestPageOfARecordShowsTheValuesOfTheExport(t *testing.T) {
 	b := newBrowser(t)
-	p := b.open(url, 1600, 1000, false)
+	rec, table := filepath.Join(t.TempDir(), "run.rec"), filepath.Join(t.TempDir(), "run.csv")
+	lab.MustRun(t, "sim", "powershift-bench", "-for", "6s", "-record", rec)
+	lab.MustRun(t, "export", rec, "-o", table)
+	f, err := os.Open(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	p := b.open(startView(t, rec, rec), 1600, 1000, false)
 	p.await(`Boolean(window.lockstep && document.querySelector("#record input[type=range]") && lockstep.signals.time > 5.9)`)
 	p.await(`document.getElementById("state").textContent === "record"`)
 	p.await(`document.getElementById("alert").textContent.includes("This is a record")`)
@@ -119,4 +117,24 @@ func TestPageOfARecordShowsTheValuesOfTheExport(t *testing.T) {
 	if got := p.eval("JSON.stringify(rejected)"); got != "[]" {
 		t.Errorf("errors of the page: %s", got)
 	}
+}
+
+// A CSV file has no plant. Its scope scrubs, beside a record, whose inputs the page shows.
+func TestPageOfACSVFileAndARecord(t *testing.T) {
+	b := newBrowser(t)
+	dir := t.TempDir()
+	rec, table := filepath.Join(dir, "run.rec"), filepath.Join(dir, "run.csv")
+	lab.MustRun(t, "sim", "powershift-bench", "-for", "2s", "-record", rec)
+	lab.MustRun(t, "export", rec, "-o", table)
+	p := b.open(startView(t, table, rec), 1000, 800, false)
+	p.await(`Boolean(window.lockstep && lockstep.signals.time > 1.9)`)
+	if n := p.eval(`[...document.querySelectorAll("main > section")].map((s) => s.id).join()`); n != "scope,inputs" {
+		t.Errorf("panels %s, want the scope and the inputs", n)
+	}
+	p.eval(`(() => { const set = (e, v) => { e.value = v; e.dispatchEvent(new Event("change")); };
+		set(document.querySelector("#scope input"), "w1"); set(document.querySelector("#scope input"), "2:w1"); set(document.querySelector("#record input[type=number]"), 1.005); })()`)
+	p.await(`Math.abs(lockstep.signals.time - 1.005) < 1e-6 && lockstep.signals.rings.get("2:w1")?.n > 300`)
+	p.await(`lockstep.signals.values.get("w1") > 100 && Math.abs(lockstep.signals.values.get("w1") - lockstep.signals.values.get("2:w1")) < 1e-6`)
+	p.await("document.documentElement.scrollWidth <= innerWidth")
+	p.shoot("csv")
 }
