@@ -11,7 +11,7 @@ import (
 
 func readDirectives(t *testing.T, source string) (*program, error) {
 	t.Helper()
-	p := &program{fset: token.NewFileSet(), noalias: map[*ast.FuncDecl]bool{}}
+	p := &program{fset: token.NewFileSet(), noalias: map[*ast.FuncDecl]bool{}, byMode: map[*ast.FuncDecl]bool{}}
 	file, err := parser.ParseFile(p.fset, "kernel/some.go", source, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
@@ -80,5 +80,8 @@ func TestTheProductsOfTheKernelHaveTheDirective(t *testing.T) {
 	}
 	if len(got) != 3 || !got["mul"] || !got["mulPlus"] || !got[".mulAdd"] {
 		t.Errorf("noalias: %v", got)
+	}
+	if len(p.byMode) != 1 {
+		t.Errorf("modes: %d functions, want moveInLockSet only", len(p.byMode))
 	}
 }

@@ -37,6 +37,7 @@
 //
 //	stmt.go        stmt: statements of the generated code, without those that have no effect; names in a text
 //	passes.go      sums in local variables; masks hoisted out of loops
+//	modes.go       a function for each mode of the plant
 //	stack.go       the stack of functions
 //	state.go       the fields of the generated Kernel
 //	names.go       names of the plant's elements in comments
@@ -79,6 +80,11 @@
 // needs the directive //lockstep:noalias (load.go). The compiler hoists nothing out of a loop, so
 // masks that a loop does not change are written before it (passes.go). The compiler's min and
 // max are chains of a dozen instructions; comparisons that the processor predicts replace them.
+//
+// A quiet tick is generated for each mode if a plant has at most 16 (modes.go, directive
+// //lockstep:modes). Its matrices are then numbers, and the state at its end is in variables: C of
+// coupled-clutches takes 17.3 ns in place of 24.4. Writing the outputs from these variables, not from
+// the kernel, takes it to 15.7.
 //
 // SIMD (simd/archsimd of Go 1.26) was tried for states that are adjacent in memory. The polynomial
 // of 32 states takes 0.6 µs with Float64x4 and also in plain Go. Such loops take 6 (automatic4) to

@@ -29,6 +29,7 @@ type program struct {
 	reassigned    map[types.Object]bool // variables that are assigned after their declaration
 
 	noalias map[*ast.FuncDecl]bool // functions with the directive noalias
+	byMode  map[*ast.FuncDecl]bool // functions with the directive modes
 	errors  []error                // errors of the type checker, outside the tick
 }
 
@@ -37,6 +38,7 @@ var loadTick = sync.OnceValues(func() (*program, error) {
 	p := &program{
 		fset: token.NewFileSet(), funcs: map[types.Object]*ast.FuncDecl{}, kernelMethods: map[string]*ast.FuncDecl{},
 		vars: map[types.Object]ast.Expr{}, reassigned: map[types.Object]bool{}, noalias: map[*ast.FuncDecl]bool{},
+		byMode: map[*ast.FuncDecl]bool{},
 		info: &types.Info{
 			Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
 			Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
@@ -191,6 +193,12 @@ func (p *program) assignedIn(nodes ...ast.Stmt) (list []types.Object) {
 //
 // in the doc comment of a function says that a vector to which the function assigns overlaps none
 // of its other vectors. Generated code may then add up the rows of a product one after the other.
+//
+//	//lockstep:modes
+//
+// says that the last parameter is the number of a mode of the plant, that the states x1 and the slips
+// slip1 are set before they are read in the function, and that nothing reads them after it. Generated
+// code has the function once for each mode if there are at most maxModes (modes.go).
 const directivePrefix = "//lockstep:"
 
 // errDirective is the error of a directive that is unknown or stands where it has no effect.
@@ -213,10 +221,13 @@ func (p *program) readDirectives(file *ast.File) error {
 			}
 			reason := ""
 			switch d := decls[group]; {
-			case name != "noalias":
-				reason = "unknown; the only one is " + directivePrefix + "noalias"
+			case name != "noalias" && name != "modes":
+				reason = "unknown; write " + directivePrefix + "noalias or " + directivePrefix + "modes"
 			case d == nil:
 				reason = "not in the doc comment of a function"
+			case name == "modes":
+				p.byMode[d] = true
+				continue
 			default:
 				p.noalias[d] = true
 				continue

@@ -54,12 +54,20 @@ func (f *frame) specialise(d *ast.FuncDecl, indirect bool, args []*value) *fn {
 	var body []*stmt
 	g.out = &body
 	h.bindResults(d)
-	h.execList(d.Body.List)
+	if mode := h.modeOf(d); mode != nil && mode.con == nil && len(s.plant.Modes) <= maxModes {
+		h.selectMode(d, mode, 0, len(s.plant.Modes))
+	} else {
+		h.execList(d.Body.List)
+	}
 	s.at = at
 	if !g.readsCell {
 		body = dropStackStores(body)
 	}
-	g.body, g.busy = h.hoistMasks(h.groupSums(removeUnread(body))), false
+	body = h.groupSums(removeUnread(body))
+	if s.byMode[d] {
+		body = h.holdLocally(h.holdLocally(body, "x1"), "slip1")
+	}
+	g.body, g.busy = h.hoistMasks(body), false
 	own := frameOf(g)
 	if g.depth = own + g.below; own > wideFrame && !s.largeStack[key] {
 		s.largeStack[key], s.changed = true, true

@@ -25,7 +25,7 @@ type calls struct {
 
 	// A quiet tick.
 	// share: Step, stepQuiet, holdInputs
-	stepQuiet func(k *Kernel, u []float64) bool
+	stepQuiet func(k *Kernel, y, u []float64) bool
 	// limit, with the race detector: stepQuiet, holdInputs, holdSources, nextChange
 	holdInputs func(k *Kernel, u []float64) bool
 

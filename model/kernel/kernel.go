@@ -281,9 +281,10 @@ func (k *Kernel) Step(y, u []float64) {
 	if k.fault == 0 {
 		k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
 	}
-	if k.t.Quiet && k.calls.stepQuiet(k, u) {
+	if k.t.Quiet && k.calls.stepQuiet(k, y, u) {
 		k.tick++
-		k.writeQuietOutputs(y)
+		step := y[len(y)-5:]
+		step[0], step[1], step[2], step[3], step[4] = 1, 0, float64(k.events), float64(k.transitions), 0
 		return
 	}
 	if k.fault == 0 && k.acceptInputs(u) {
@@ -338,15 +339,6 @@ func (k *Kernel) writeOutputs(y []float64) {
 	}
 }
 
-// writeQuietOutputs writes y after a quiet tick.
-//
-//go:nosplit
-func (k *Kernel) writeQuietOutputs(y []float64) {
-	step := y[len(y)-5:]
-	step[0], step[1], step[2], step[3], step[4] = 1, 0, float64(k.events), float64(k.transitions), 0
-	k.writePresent(y)
-}
-
 // restoreState returns from a prediction to the plant time.
 //
 //go:nosplit
@@ -371,18 +363,27 @@ func (k *Kernel) writePlantOutputs(y []float64) {
 //go:nosplit
 func (k *Kernel) writePresent(y []float64) {
 	p := len(k.outX.End)
-	k.outX.mul(y[:p], k.x)
-	k.outV.mulAdd(y[:p], k.w)
-	k.outTau.mulAdd(y[:p], k.tau)
+	writeState(k, y, k.x, k.slip)
 	k.addSlopeOutputs(y[:p])
 	k.writePulses(y)
-	for i := range k.mode {
-		y[p+3*i] = float64(k.mode[i])
-		y[p+3*i+1] = k.slip[i]
-		y[p+3*i+2] = k.tau[i]
-	}
-
 	for i, s := range k.t.Shown {
 		y[p+3*k.t.Mc+i] = float64(k.region[s])
+	}
+}
+
+// writeState writes the outputs of state x with slips slip, without affine signals, sensors and
+// regions. It is a function: generated code has the statements of a function in place of its call, and a
+// quiet tick then keeps the state in registers.
+//
+//go:nosplit
+func writeState(k *Kernel, y, x, slip []float64) {
+	p := len(k.outX.End)
+	k.outX.mul(y[:p], x)
+	k.outV.mulAdd(y[:p], k.w)
+	k.outTau.mulAdd(y[:p], k.tau)
+	for i := range k.mode {
+		y[p+3*i] = float64(k.mode[i])
+		y[p+3*i+1] = slip[i]
+		y[p+3*i+2] = k.tau[i]
 	}
 }

@@ -88,18 +88,29 @@ func isLeafLevel(s *model.Source, mid float64) bool {
 	return s.Held || i < 0 || i >= len(s.T)-1 || s.V[i] == s.V[i+1]
 }
 
-// stepQuiet advances the plant over a quiet tick and reports whether it has. Otherwise the tick may
+// stepQuiet advances the plant over a quiet tick, writes its outputs, and reports whether it has. Otherwise the tick may
 // hold an event or a change, and the state is as before. History needs no entry: it is read only for
 // the time between a plant time that lags and the grid.
 //
 //go:nosplit
-func (k *Kernel) stepQuiet(u []float64) bool {
+func (k *Kernel) stepQuiet(y, u []float64) bool {
 	if !(k.held.isSet && k.isHeld(u)) && !k.calls.holdInputs(k, u) {
 		return false
 	}
 
 	k.held.isSet = false
-	mulPlus(k.x1, k.currentMode().Phi, k.x, k.held.move)
+	return k.moveInLockSet(y, int(k.kappa[0]))
+}
+
+// moveInLockSet moves the plant over a tick in the mode of lock set number set, with held inputs, and
+// writes its outputs. It reports whether every element keeps its mode: the event check is that of
+// mayHoldEvent.
+//
+//lockstep:modes
+//go:nosplit
+func (k *Kernel) moveInLockSet(y []float64, set int) bool {
+	m := &k.t.Modes[set]
+	mulPlus(k.x1, m.Phi, k.x, k.held.move)
 	sum := 0.0
 	for _, v := range k.x1 {
 		sum += v
@@ -110,14 +121,31 @@ func (k *Kernel) stepQuiet(u []float64) bool {
 	k.slips.mul(k.slip1, k.x1)
 	tol := k.held.tol
 	for i, mode := range k.mode {
+		locked := set>>i&1 == 1
 		if k.t.Friction[i].OneWay {
 			tol = max(tol, float64(torqueNoise*math.Abs(k.tau[i])))
 		}
-		if mode != Free && !k.staysInMode(i) {
+		if !locked && (mode == Free || mode == Stuck) { // or it idles
+			continue
+		}
+		slope := dotRow(m.R, i, k.x) + k.held.slope[i]
+		if !locked {
+			if !staysSlipping(float64(mode), k.slip[i], k.slip1[i], slope) {
+				return false
+			}
+			continue
+		}
+
+		before := k.tau[i]
+		tau := dotRow(m.T, i, k.x1) + k.held.torque[i]
+		k.tau[i] = tau
+		if k.t.Friction[i].OneWay && !staysInSprag(k.limit[i], before, tau, slope) ||
+			!k.t.Friction[i].OneWay && !staysLocked(k.limit[i], before, tau, slope) {
 			return false
 		}
 	}
 
+	writeState(k, y, k.x1, k.slip1)
 	copy(k.x, k.x1)
 	copy(k.slip, k.slip1)
 	k.latest, k.torqueTol = k.tick, tol
@@ -238,31 +266,29 @@ func (k *Kernel) isWithinLimit(i int) bool {
 	return k.tau[i] <= k.limit[i] && k.tau[i] >= k.minTorque(i)
 }
 
-// staysInMode reports whether active element i keeps its mode over a quiet tick. It is the event
-// check of mayHoldEvent with held inputs. It sets the torque of a lock at the end.
+// staysSlipping reports whether a slip in direction d, 1 or -1, keeps its sign over a tick: from s0 to
+// s1, rad/s, with slope at its start.
 //
 //go:nosplit
-func (k *Kernel) staysInMode(i int) bool {
-	m := k.currentMode()
-	slope := dotRow(m.R, i, k.x) + k.held.slope[i]
-	if mode := k.mode[i]; mode != Stuck {
-		d := float64(mode)
-		s1 := float64(d * k.slip1[i])
-		return s1 > 0 && !mayReachZero(float64(d*k.slip[i]), s1, float64(d*slope))
-	}
-	if k.isIdle(i) {
-		return true
-	}
+func staysSlipping(d, s0, s1, slope float64) bool {
+	end := float64(d * s1)
+	return end > 0 && !mayReachZero(float64(d*s0), end, float64(d*slope))
+}
 
-	tau0 := k.tau[i]
-	tau1 := dotRow(m.T, i, k.x1) + k.held.torque[i]
-	k.tau[i] = tau1
+// staysLocked reports whether the torque of a lock keeps within its limit over a tick: from tau0 to
+// tau1, N·m, with slope at its start.
+//
+//go:nosplit
+func staysLocked(limit, tau0, tau1, slope float64) bool {
 	if slope < 0 {
-		if k.t.Friction[i].OneWay { // no lower bound
-			return k.isWithinLimit(i)
-		}
 		tau0, tau1, slope = -tau0, -tau1, -slope
 	}
-	limit := k.limit[i]
-	return k.isWithinLimit(i) && !mayReachZero(limit-tau0, limit-tau1, -slope)
+	return tau1 <= limit && tau1 >= -limit && !mayReachZero(limit-tau0, limit-tau1, -slope)
+}
+
+// staysInSprag is staysLocked for a freewheel, whose torque has no lower bound.
+//
+//go:nosplit
+func staysInSprag(limit, tau0, tau1, slope float64) bool {
+	return tau1 <= limit && (slope < 0 || !mayReachZero(limit-tau0, limit-tau1, -slope))
 }

@@ -119,23 +119,34 @@ func (k *Kernel) locateMinimum(c int, a, b float64) float64 {
 	return a
 }
 
-// refineRoot narrows [a, b] with curve(a) >= 0 >= curve(b) to rounding, by the Illinois secant with
-// a bisection every third time. It returns the end at which the curve is not positive.
+// rootTol is the distance of two places in a substep below which they are one, as part of their
+// distance from its start. It is relative because accumulations of impacts amplify it.
+const rootTol = 1. / (1 << 51)
+
+// refineRoot narrows [a, b] with curve(a) >= 0 >= curve(b) to rootTol, by the Illinois secant. Where
+// three evaluations have not halved the interval, the third is a bisection. The secant approaches the
+// root from one side; a place at the least distance beyond it moves the other end. It returns the end
+// at which the curve is not positive.
 //
 //go:nosplit
 func (k *Kernel) refineRoot(c int, a, b, fa, fb float64) float64 {
-	kept := 0 // the end that stayed in the last step: -1 a, 1 b
+	kept, width := 0, b-a // kept: the end that stayed in the last step, -1 a, 1 b
 	for i := range 90 {
-		m := a + float64((b-a)/2)
-		if i%3 != 2 && fa > fb {
-			if s := b - fb*(b-a)/(fb-fa); s > a && s < b {
-				m = s
+		tol := float64(rootTol * b)
+		if b-a <= tol {
+			break
+		}
+		m, secant := a+float64((b-a)/2), fa > fb
+		if i%3 == 2 {
+			secant = secant && b-a <= width/2
+			width = b - a
+		}
+		if secant {
+			if s := b - fb*(b-a)/(fb-fa); s >= a && s <= b {
+				m = min(max(s, a+float64(tol/2)), b-float64(tol/2))
 			}
 		}
 
-		if m <= a || m >= b {
-			break
-		}
 		if fm := k.curveAt(c, m); fm >= 0 {
 			a, fa = m, fm
 			if kept == 1 {

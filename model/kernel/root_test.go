@@ -30,8 +30,9 @@ func TestFirstRootIsTheFirstChangeOfSign(t *testing.T) {
 		if ok != (c.want <= 1) || ok && !scalar.EqualWithinAbs(got, c.want, 1e-6) {
 			t.Errorf("%s: root at %.9g (%t), want %g", name, got, ok, c.want)
 		}
-		if ok && !(got <= 0) && !(k.curveAt(polynomial, got) <= 0) {
-			t.Errorf("%s: still %g at the root", name, k.curveAt(polynomial, got))
+		if ok && !(got <= 0) && !(k.curveAt(polynomial, got) <= 0 && k.curveAt(polynomial, got*(1-2*rootTol)) >= 0) {
+			t.Errorf("%s: %g at the root, %g before it; want a change of sign",
+				name, k.curveAt(polynomial, got), k.curveAt(polynomial, got*(1-2*rootTol)))
 		}
 	}
 }
