@@ -13,8 +13,8 @@ var (
 		"xor": "where(abs(u1 - u2) - 0.5, 1, 0)",
 	}
 	ofValues = map[string]string{
-		"greater": "where(u2 - u1, 0, 1)", "greater_equal": "where(u1 - u2, 1, 0)",
-		"less": "where(u1 - u2, 0, 1)", "less_equal": "where(u2 - u1, 1, 0)",
+		"greater": "where(u2 - u1 + near, 0, 1)", "greater_equal": "where(u1 - u2 + near, 1, 0)",
+		"less": "where(u1 - u2 + near, 0, 1)", "less_equal": "where(u2 - u1 + near, 1, 0)",
 	}
 )
 
@@ -86,9 +86,19 @@ func readTruths(e *element.Element) element.Declared {
 func readComparison(e *element.Element) element.Declared {
 	u, _ := e.UnitGiven("u1", "u2")
 	e.SetUnit(u.SI, "u1", "u2")
-	truthOf(e, law.Formula(ofValues[e.Kind.Name], pair(e)))
+	names := pair(e)
+	most := 1.0
+	for _, u := range names {
+		most = max(most, e.Network.MaxAbs(u.(network.Form).Index()))
+	}
+	names["near"] = equal * most
+	truthOf(e, law.Formula(ofValues[e.Kind.Name], names))
 	return element.Declared{}
 }
+
+// equal is the part of the largest value below which two values count as equal: above the tolerance of an
+// event indicator, so that a gear of 2 is not greater than 2.
+const equal = 1e-9
 
 func pair(e *element.Element) law.Names {
 	return law.Names{"u1": network.SignalOf(e.Waveform("u1")), "u2": network.SignalOf(e.Waveform("u2"))}
