@@ -2,10 +2,10 @@
 // within bounds, and the functions that add to the network. It declares no element type and does not
 // read files: model/plantfile gives each Element its entry and its Namespace.
 //
-// The types are in packages by family: mechanics, planar, contact, machine and fluid.
+// The types are in packages by family: mechanics, planar, contact, machine, fluid, signal and thermal.
 //
 // Reading order: element.go (Kind, Element), parameters.go (what an element reads), build.go (what
-// it adds to the network).
+// it adds to the network), heat.go (heat capacities, and losses that flow into them).
 package element
 
 import (
@@ -133,6 +133,9 @@ type Plant struct {
 	Elements []*Element
 	angles   map[int]int // state that is the angle, by node
 	laws     []pendingLaw
+
+	capacities map[int]heatCapacity // by the signal of the temperature
+	flows      []heatFlow
 }
 
 // Angle returns the state that integrates the speed of node n; the first call makes it.

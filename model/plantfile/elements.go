@@ -31,6 +31,7 @@ func (l *loader) readElements(f yamlfile.Field, start network.Pos) {
 		}
 	}
 
+	l.JoinHeatFlows()
 	l.checkNodes()
 	l.listElements()
 }
