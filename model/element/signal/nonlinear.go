@@ -15,9 +15,9 @@ func nonlinearKinds() []element.Kind {
 	}
 	limited := append(parameters{input}, limits...)
 	return []element.Kind{
-		{Name: "product", Gives: ofY, GivesAs: multiplied, Read: readProduct,
+		{Name: "product", Gives: "of the product", GivesAs: multiplied, Read: readProduct,
 			Parameters: parameters{element.ListOverTime.Of("u", own, "", unbounded, "[u1, u2, ...], inputs")}},
-		{Name: "division", Gives: ofY, GivesAs: divided, Read: readDivision,
+		{Name: "division", Gives: "of u1 over u2", GivesAs: divided, Read: readDivision,
 			Parameters: parameters{over("u1", own, "", unbounded, "numerator"), over("u2", own, "", unbounded, "denominator")}},
 		{Name: "limiter", Gives: ofU, GivesAs: first("u", "uMax", "uMin"), Read: readLimiter, Parameters: limited},
 		{Name: "dead_zone", Gives: ofU, GivesAs: first("u", "uMax", "uMin"), Read: readDeadZone, Parameters: limited},
@@ -26,14 +26,14 @@ func nonlinearKinds() []element.Kind {
 				number("Rising", ofYs, "", positive, "largest slope"),
 				number("Falling", ofYs, "-Rising", unbounded, "least slope, below 0"),
 				number("Td", "s", "", positive, "time constant with which the output follows within these slopes"), start}},
-		{Name: "combi_table_1ds", Gives: ofY, GivesAs: first("table"), Read: readTable1,
+		{Name: "combi_table_1ds", Gives: "of the table", GivesAs: first("table"), Read: readTable1,
 			Parameters: parameters{input, rows("table", ofU+", "+own, "", unbounded, "[u, y]")}},
-		{Name: "combi_table_2ds", Gives: ofY, GivesAs: mapped, Read: readTable2,
+		{Name: "combi_table_2ds", Gives: "of the table", GivesAs: mapped, Read: readTable2,
 			Parameters: parameters{
 				over("u1", own, "", unbounded, "input of the rows"), over("u2", own, "", unbounded, "input of the columns"),
 				element.AsMap.Of("table", "of u1, of u2, any unit", "", unbounded,
 					"{u1: [...], u2: [...], y: [[...], ...]}, a row of y for each u1")}},
-		{Name: "lim_pid", Gives: ofY, GivesAs: scaled("u_s", "yMax", "yMin"), Read: readPID,
+		{Name: "lim_pid", Gives: ofKU + "_s", GivesAs: scaled("u_s", "yMax", "yMin"), Read: readPID,
 			Adds: adds{{Key: "xi", Unit: ofU, Meaning: "integral over Ti, with Ti"},
 				{Key: "xd", Unit: ofU, Meaning: "filtered input of the derivative, with Td"}},
 			Parameters: parameters{

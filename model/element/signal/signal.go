@@ -36,6 +36,7 @@ const (
 	own  = "any unit"
 	ofU  = "of u"
 	ofY  = "of y"
+	ofKU = "of k times u"
 	ofYs = "of y per s"
 )
 

@@ -42,7 +42,7 @@ func Kinds() []element.Kind {
 		{Name: "body_radiation", Adds: flow, Read: readRadiation,
 			Parameters: parameters{a, b, number("Gr", "m2", "", element.NotNegative, "net area of radiation")}},
 		{Name: "prescribed_heat_flow", Read: readHeatFlow,
-			Parameters: parameters{port("port", "heat_capacitor that takes the heat"),
+			Parameters: parameters{element.AsWord.Of("port", "K", "", element.Any, "heat_capacitor that takes the heat"),
 				over("Q_flow", "W", "", element.Any, "heat flow into the port")}},
 	}
 }
@@ -55,11 +55,14 @@ func readCapacitor(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// ports is the two ends of a heat flow: the signals of their temperatures.
-type ports struct{ from, to int }
+// ports is the two ends of a heat flow: their keys, and the signals of their temperatures.
+type ports struct {
+	keys     [2]string
+	from, to int
+}
 
 func readPorts(e *element.Element, from, to string) ports {
-	p := ports{e.Waveform(from), e.Waveform(to)}
+	p := ports{[2]string{from, to}, e.Waveform(from), e.Waveform(to)}
 	if p.from == p.to {
 		e.Refuse(e.Place(to), "%s and %s are the same temperature; no heat flows", from, to)
 	}
@@ -74,8 +77,8 @@ func (p ports) fall() network.Form {
 // conduct lets a heat flow through the element.
 func (p ports) conduct(e *element.Element, flow network.Form) element.Declared {
 	e.NameForm("Q_flow", flow)
-	e.AddHeatFlow(p.from, flow.Scaled(-1))
-	e.AddHeatFlow(p.to, flow)
+	e.AddHeatFlow(p.keys[0], p.from, flow.Scaled(-1))
+	e.AddHeatFlow(p.keys[1], p.to, flow)
 	return element.Declared{}
 }
 
@@ -108,6 +111,6 @@ func readRadiation(e *element.Element) element.Declared {
 
 // readHeatFlow reads a heat flow over time into a capacity.
 func readHeatFlow(e *element.Element) element.Declared {
-	e.AddHeatFlow(e.Waveform("port"), network.SignalOf(e.Waveform("Q_flow")))
+	e.AddHeatFlow("port", e.Waveform("port"), network.SignalOf(e.Waveform("Q_flow")))
 	return element.Declared{}
 }

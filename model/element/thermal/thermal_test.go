@@ -172,6 +172,10 @@ func TestErrorsOfHeatNameTheElement(t *testing.T) {
 		{"heat_port: plates", "heat_port: plates, factor_T: [[300, -1]]", `element "clutch": factor_T -1 is negative ([temperature, factor of the friction])`},
 		{"C: 400 J/K", "C: 0", `element "plates": C 0 J/K is not positive (heat capacity)`},
 		{"C: 400 J/K", "C: 400 W/K", `element "plates": C: "400 W/K": unit W/K does not fit, J/K is wanted`},
+		{"plates: {type: heat_capacitor, C: 400 J/K, T_start: 300 K}", "plates: {type: heat_capacitor, C: 1}\n  gap: {type: thermal_conductor, port_a: 20 degC, port_b: 300 K, G: 1}",
+			`element "gap": port_a: the heat needs a heat capacity; name a heat_capacitor`},
+		{"plates: {type: heat_capacitor, C: 400 J/K, T_start: 300 K}", "plates: {type: heat_capacitor, C: 1}\n  gap: {type: thermal_conductor, port_a: plates, port_b: plates, G: 1}",
+			`element "gap": port_a and port_b are the same temperature; no heat flows`},
 	} {
 		t.Run(c.new, func(t *testing.T) {
 			err := modeltest.Check(strings.Replace(base, c.old, c.new, 1))
