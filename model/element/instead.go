@@ -104,7 +104,6 @@ var instead = map[string]string{
 	"multisum":       summed,
 	"multiproduct":   "use `product` with u: [u1, u2, ...]",
 	"pid":            "use `lim_pid`",
-	"limpid":         "use `lim_pid`",
 	"fixeddelay":     "use delay of an input of the plant",
 
 	// Thermal

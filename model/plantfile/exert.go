@@ -181,17 +181,17 @@ func (p *linearForms) expand(f network.Form) network.Form {
 // expandMotion is expand for the rate of a state or an effort, which cannot hold torques of gears and
 // accelerations.
 func (p *linearForms) expandMotion(f network.Form) network.Form {
+	kinds := []network.MeasureKind{network.OfOne, network.OfSpeed, network.OfState, network.OfSignal}
 	return p.replace(f, func(f network.Form) bool {
-		return !slices.ContainsFunc(f, func(m network.Measure) bool {
-			return !slices.Contains([]network.MeasureKind{network.OfOne, network.OfSpeed, network.OfState, network.OfSignal}, m.Kind)
-		})
+		return !slices.ContainsFunc(f, func(m network.Measure) bool { return !slices.Contains(kinds, m.Kind) })
 	})
 }
 
 // replace replaces the linear signals of a form whose expanded forms are accepted, and adds up terms of
 // one quantity.
 func (p *linearForms) replace(f network.Form, accepted func(network.Form) bool) network.Form {
-	if !slices.ContainsFunc(f, func(m network.Measure) bool { return m.Kind == network.OfSignal && p.Signals[m.Index].Linear != nil }) {
+	linear := func(m network.Measure) bool { return m.Kind == network.OfSignal && p.Signals[m.Index].Linear != nil }
+	if !slices.ContainsFunc(f, linear) {
 		return f
 	}
 	var out network.Form

@@ -153,7 +153,8 @@ func readSlewRate(e *element.Element) element.Declared {
 	i := addState(e, unit, "y", "y_start")
 	y := network.StateOf(i)
 	slope := u.Plus(y.Scaled(-1)).Scaled(1 / e.Number("Td"))
-	beyond := e.AddLaw("beyond", rate(e, unit).SI, law.Formula("zone(slope)", law.Names{"zone": deadZone(low, high), "slope": slope}))
+	beyond := e.AddLaw("beyond", rate(e, unit).SI, law.Formula("zone(slope)",
+		law.Names{"zone": deadZone(low, high), "slope": slope}))
 	e.Network.States[i].Der = slope.Plus(beyond.Scaled(-1))
 	e.OwnForm(y)
 	return element.Declared{}

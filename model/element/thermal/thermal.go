@@ -1,7 +1,8 @@
 // Package thermal owns the element types of heat: capacities, conductors, convection and radiation, with
 // the names and meanings of Modelica.Thermal.HeatTransfer. A heat port is the name of a temperature: a
 // heat_capacitor, or for the surroundings any temperature over time. Losses of elements of other families
-// flow into a capacity by their key heat_port: see package element.
+// flow into a capacity by their key heat_port: see package element. There is no node of heat without a
+// capacity.
 package thermal
 
 import (
