@@ -142,9 +142,9 @@ func TestRandomPlantsInCGiveTheBitsOfTheTableKernel(t *testing.T) {
 // with other optimisations.
 func TestPlantsInCGiveTheBitsOfTheTableKernel(t *testing.T) {
 	t.Parallel()
-	names := []string{"coupled-clutches", "powershift", "automatic4", "hybrid-clearance"}
+	names := []string{"coupled-clutches", "powershift", "automatic4", "hybrid-clearance", "blocks:driven"}
 	if lab.LongTests() {
-		names = embeddedNames()
+		names = append(embeddedNames(), "blocks:driven")
 	}
 	compareC(t, names, "-O1")
 }

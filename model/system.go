@@ -8,7 +8,8 @@
 //	units      notation of quantities, units and names
 //	network    nodes, and the ties, torques and laws between them
 //	law        formulas of laws, their event indicators and slopes
-//	element    element types and their parameters; families mechanics, planar, contact, machine, fluid
+//	element    element types and their parameters; families mechanics, planar, contact, machine, fluid,
+//	           signal, thermal
 //	plantfile  the language of plant files: from a file to a network
 //	library    the list of all element types, which is passed to plantfile
 //	assemble   from a network to a System
@@ -165,6 +166,9 @@ type Source struct {
 
 	Sum [][]Source // sum over the products of the inner lists; their sources have no Sum
 }
+
+// IsConstant reports whether the source has one value at all times.
+func (s *Source) IsConstant() bool { return len(s.Sum) == 0 && len(s.V) == 1 && s.Amplitude == 0 }
 
 // Leaves returns the sources without Sum that make up the value: s itself, or the factors of its
 // products.

@@ -43,6 +43,7 @@ var numberReaders = map[string]string{
 	"model/plantfile.Quantity In":            element,
 	"model/plantfile.Quantity Typed":         typed, // of an output without unit
 	"model/plantfile.parameter Evaluate":     element,
+	"model/plantfile.scalarUnit Evaluate":    element, // for its unit alone
 	"model/plantfile.assigned Evaluate":      typed,
 	"model/plantfile.assigned Typed":         typed,
 	"rt/bench.readNanoseconds ReadQuantity":  typed,

@@ -114,6 +114,13 @@ func (e *Element) NameLaw(name string, value *law.Expr) network.Form {
 // OwnLaw makes the signal with the name of the element a law.
 func (e *Element) OwnLaw(value *law.Expr) { e.setLaw(e.OwnSignal, value) }
 
+// OwnForm makes the signal with the name of the element a linear form. What reads the signal reads the
+// form, so that it costs nothing in the tick.
+func (e *Element) OwnForm(f network.Form) {
+	e.OwnLaw(law.Of(f))
+	e.Own().Linear = f
+}
+
 // setLaw makes a signal a law of the element.
 func (e *Element) setLaw(signal int, value *law.Expr) {
 	e.DeferLaw(signal, law.Owner{Name: e.Name, At: e.At}, value, func(err error) {
@@ -170,6 +177,9 @@ func (e *Element) NameForm(name string, f network.Form) network.Form {
 func (e *Element) added(name string) string {
 	for _, q := range e.Kind.Adds {
 		if q.Key == name {
+			if unit, ok := e.units[name]; ok {
+				return unit
+			}
 			return e.Domain.Spell(q.Unit)
 		}
 	}

@@ -2,10 +2,10 @@
 // within bounds, and the functions that add to the network. It declares no element type and does not
 // read files: model/plantfile gives each Element its entry and its Namespace.
 //
-// The types are in packages by family: mechanics, planar, contact, machine and fluid.
+// The types are in packages by family: mechanics, planar, contact, machine, fluid, signal and thermal.
 //
 // Reading order: element.go (Kind, Element), parameters.go (what an element reads), build.go (what
-// it adds to the network).
+// it adds to the network), heat.go (heat capacities, and losses that flow into them).
 package element
 
 import (
@@ -25,10 +25,11 @@ type Kind struct {
 	Itself     network.Domain // domain of the node that an element owns
 	Flanges    []Flange
 	Parameters []Parameter
-	Gives      string           // unit of the signal with the name of the element; "": no such signal
-	Adds       []Quantity       // further quantities that outputs can read, besides those of the flanges
-	Hint       string           // names of the nodes inside element NAME, for errors; "": there are none
-	MakeNodes  func(e *Element) // makes the nodes of a type that owns several; nil: none
+	Gives      string                              // unit of the signal with the name of the element; "": no such signal
+	GivesAs    func(e *Element) (units.Unit, bool) // that unit where it follows from the keys; false: the keys leave it open
+	Adds       []Quantity                          // further quantities that outputs can read, besides those of the flanges
+	Hint       string                              // names of the nodes inside element NAME, for errors; "": there are none
+	MakeNodes  func(e *Element)                    // makes the nodes of a type that owns several; nil: none
 	Read       func(e *Element) Declared
 }
 
@@ -112,16 +113,18 @@ type Element struct {
 	OwnNode   int            // index of the node, if the type is a node
 	OwnSignal int            // index of the signal with its name; -1: none
 	Named     map[string]Reading
-	Data      any             // data that the family shares between its elements
-	used      map[string]bool // keys whose values have been read
+	Data      any               // data that the family shares between its elements
+	used      map[string]bool   // keys whose values have been read
+	units     map[string]string // SI unit of a key, or of a quantity in Kind.Adds, that follows from other keys
 }
 
 // Namespace reads values that may contain names. It knows the parameters, inputs and signals of the
 // plant or of the sub-assembly that holds the element.
 type Namespace interface {
-	Quantity(f Field, what string, want units.Wanted) float64 // in SI
-	Signal(f Field, what, name string, want units.Wanted) int // an index into the signals of the network
-	FullName(name string) string                              // name in the whole plant
+	Quantity(f Field, what string, want units.Wanted) float64  // in SI
+	ValueUnit(f Field, what string) (u units.Unit, known bool) // of a value over time; false: numbers without a unit
+	Signal(f Field, what, name string, want units.Wanted) int  // an index into the signals of the network
+	FullName(name string) string                               // name in the whole plant
 }
 
 // Plant is the plant during reading, with all elements.
@@ -130,6 +133,9 @@ type Plant struct {
 	Elements []*Element
 	angles   map[int]int // state that is the angle, by node
 	laws     []pendingLaw
+
+	capacities map[int]heatCapacity // by the signal of the temperature
+	flows      []heatFlow
 }
 
 // Angle returns the state that integrates the speed of node n; the first call makes it.

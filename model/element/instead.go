@@ -16,15 +16,17 @@ func squeeze(name string) string {
 const (
 	rigid = "elements are joined rigidly where they name the same node, " +
 		"inertias and masses by `ideal_gear` of ratio 1"
-	startValue  = "use w_start and phi_start (v_start, s_start) of an element"
-	asOutput    = "use an output, such as {w_rel: ELEMENT}"
-	speedOf     = "use `speed` with a value over time"
-	torqueOf    = "use `torque` or `force` with a value over time"
-	twoTorques  = "use `torque` or `force` with flange and support"
-	dryFriction = "use `bearing_friction` or `support_friction`"
-	otherInput  = "use `torque` or `position`, driven by an input of the plant"
-	planeBody   = "use `body`, which moves in a plane"
-	overTime    = "write the value over time where it is used, such as {step: {height: 5, startTime: 1 s}}"
+	startValue        = "use w_start and phi_start (v_start, s_start) of an element"
+	asOutput          = "use an output, such as {w_rel: ELEMENT}"
+	speedOf           = "use `speed` with a value over time"
+	torqueOf          = "use `torque` or `force` with a value over time"
+	twoTorques        = "use `torque` or `force` with flange and support"
+	dryFriction       = "use `bearing_friction` or `support_friction`"
+	otherInput        = "use `torque` or `position`, driven by an input of the plant"
+	planeBody         = "use `body`, which moves in a plane"
+	summed            = "use `sum` with u: [u1, u2] and k: [1, -1]"
+	temperatureAtPort = "write the temperature at the port, such as port_b: 20 degC of a `thermal_conductor`"
+	overTime          = "write the value over time where it is used, such as {step: {height: 5, startTime: 1 s}}"
 )
 
 // instead holds advice for components of Modelica.Mechanics, of Modelica.Blocks where a plant file has
@@ -96,4 +98,18 @@ var instead = map[string]string{
 	"timetable":      overTime,
 	"combitimetable": overTime,
 	"realexpression": overTime,
+	"add":            summed,
+	"add3":           summed,
+	"feedback":       summed,
+	"multisum":       summed,
+	"multiproduct":   "use `product` with u: [u1, u2, ...]",
+	"pid":            "use `lim_pid`",
+	"fixeddelay":     "use delay of an input of the plant",
+
+	// Thermal
+	"fixedtemperature":      temperatureAtPort,
+	"prescribedtemperature": temperatureAtPort,
+	"temperaturesensor":     "the name of a `heat_capacitor` is its temperature",
+	"heatflowsensor":        "use the output Q_flow, such as {signal: NAME.Q_flow}, of a `thermal_conductor`",
+	"fixedheatflow":         "use `prescribed_heat_flow`",
 }

@@ -30,14 +30,15 @@ type Parameter struct {
 type Form string
 
 const (
-	AsNumber   Form = "number"
-	OverTime   Form = "over time" // number, waveform, or name of a signal
-	AsRows     Form = "rows"      // rows of numbers; the first column increases
-	AsList     Form = "list"
-	AsMap      Form = "map"
-	AsWord     Form = "word"
-	NumberRows Form = "number or rows"
-	NumberList Form = "number or list"
+	AsNumber     Form = "number"
+	OverTime     Form = "over time" // number, waveform, or name of a signal
+	AsRows       Form = "rows"      // rows of numbers; the first column increases
+	AsList       Form = "list"
+	AsMap        Form = "map"
+	AsWord       Form = "word"
+	NumberRows   Form = "number or rows"
+	NumberList   Form = "number or list"
+	ListOverTime Form = "list over time" // list of values over time
 )
 
 // Of declares a parameter of form f; missing is its default.
@@ -106,7 +107,11 @@ func (p Parameter) Units() []string { return strings.Split(p.Unit, ", ") }
 func (e *Element) declared(key string) Parameter {
 	for _, p := range e.Kind.Parameters {
 		if network.Rotational.Spell(p.Key) == key {
-			return p.In(e.Domain)
+			p = p.In(e.Domain)
+			if unit, ok := e.units[key]; ok {
+				p.Unit = unit
+			}
+			return p
 		}
 	}
 	panic("element: " + e.Kind.Name + " does not declare " + key)
@@ -236,11 +241,70 @@ func (e *Element) ReadNodeStart(n int, speed, place string) {
 	e.ReadStart(place, network.StartCondition{Row: network.RowOf(n)})
 }
 
+// SetUnit sets the SI unit, which follows from other keys, of keys and of quantities in Kind.Adds.
+func (e *Element) SetUnit(unit string, keys ...string) {
+	if e.units == nil {
+		e.units = map[string]string{}
+	}
+	for _, key := range keys {
+		e.units[key] = unit
+	}
+}
+
+// UnitGiven returns the unit of the first of the keys whose values have one; false if none has.
+func (e *Element) UnitGiven(keys ...string) (units.Unit, bool) {
+	for _, key := range keys {
+		if f, ok := e.given(key); ok {
+			if u, known := e.ValueUnit(f, e.What()+": "+e.declared(key).Key); known {
+				return u, true
+			}
+		}
+	}
+	return units.SIUnit(units.Dim{}), false
+}
+
+// Measured reads a value over time in its own unit and returns it with the unit; a number without a unit
+// has the unit 1.
+func (e *Element) Measured(key string) (network.Form, units.Unit) {
+	u, _ := e.UnitGiven(key)
+	e.SetUnit(u.SI, key)
+	return network.SignalOf(e.Waveform(key)), u
+}
+
 // Waveform reads a value over time and returns the index of its signal. The bound is checked against
 // the known range of the signal.
 func (e *Element) Waveform(key string) int {
 	p := e.declared(key)
-	f := e.entry(p)
+	return e.waveform(e.entry(p), p)
+}
+
+// Entry returns the entry of a required key.
+func (e *Element) Entry(key string) Field { return e.entry(e.declared(key)) }
+
+// MeasuredItem reads item i of a list of values over time in its own unit.
+func (e *Element) MeasuredItem(key string, i int, f Field) network.Form {
+	p := e.declared(key)
+	p.Key += strconv.Itoa(i + 1)
+	u, known := e.ValueUnit(f, e.What()+": "+p.Key)
+	if p.Unit = "1"; known {
+		p.Unit = u.SI
+	}
+	return network.SignalOf(e.waveform(f, p))
+}
+
+// Waveforms reads a list of values over time and returns the indices of their signals.
+func (e *Element) Waveforms(key string) (list []int) {
+	p := e.declared(key)
+	for i, f := range e.Items(e.entry(p), p.Key) {
+		item := p
+		item.Key += strconv.Itoa(i + 1)
+		list = append(list, e.waveform(f, item))
+	}
+	return list
+}
+
+// waveform reads the value over time of an entry.
+func (e *Element) waveform(f Field, p Parameter) int {
 	i := e.Signal(f, e.What()+": "+p.Key, e.Name+"."+p.Key, units.Want(p.Unit))
 	low, high := e.Network.Range(i)
 	switch {

@@ -10,12 +10,15 @@ import (
 	"lockstep/model/element/machine"
 	"lockstep/model/element/mechanics"
 	"lockstep/model/element/planar"
+	"lockstep/model/element/signal"
+	"lockstep/model/element/thermal"
 )
 
 // Elements returns the element types of a plant file, in the order of the documentation.
 func Elements() []element.Kind {
 	var all []element.Kind
-	for _, list := range [][]element.Kind{mechanics.Kinds(), planar.Kinds(), contact.Kinds(), machine.Kinds(), fluid.Kinds()} {
+	for _, list := range [][]element.Kind{mechanics.Kinds(), planar.Kinds(), contact.Kinds(), machine.Kinds(), fluid.Kinds(),
+		signal.Kinds(), thermal.Kinds()} {
 		all = append(all, list...)
 	}
 	return all

@@ -18,7 +18,8 @@ var without = map[string]string{
 	"ConstantTorque": "torque force", "TorqueStep": "torque", "ForceStep": "force", "Torque2": "torque", "Force2": "force",
 	"SignTorque": "bearing_friction", "SignForce": "support_friction", "EddyCurrentForce": "eddy_current_torque",
 	"InverseSpeedDependentTorque": "engine", "AccSensor": "", "RelSpeedSensor": "", "MultiSensor": "speed_sensor",
-	"World": "body", "BodyShape": "body", "FixedTranslation": "body", "Prismatic": "translational_joint", "Step": "",
+	"World": "body", "BodyShape": "body", "FixedTranslation": "body", "Prismatic": "translational_joint", "Step": "", "Add": "sum", "Feedback": "sum",
+	"FixedTemperature": "thermal_conductor", "FixedHeatFlow": "prescribed_heat_flow", "PID": "lim_pid",
 }
 
 // Advice names only element types that exist, and no element type has advice.

@@ -211,6 +211,7 @@ type Signal struct {
 	Waveform Waveform // waveform in the file, of an element; nil: none
 	Unit     units.Unit
 	MaxAbs   float64 // largest absolute value expected; 0: unknown
+	Bounds   *Range  // of the values of a law; nil: unknown
 	Linear   Form    // the same value as a linear form; nil: it is not linear
 	At       Pos
 	Read     bool // something reads the signal

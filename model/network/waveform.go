@@ -79,6 +79,8 @@ func (c Waveform) Linear() (f Form) {
 func (p *Plant) Range(i int) (low, high float64) {
 	s := &p.Signals[i]
 	switch {
+	case s.Bounds != nil:
+		return s.Bounds.Low, s.Bounds.High
 	case i < len(p.Inputs):
 		return p.Inputs[i].Min, p.Inputs[i].Max
 	case s.Waveform == nil && (s.Law != nil || s.Affine != nil):
@@ -93,6 +95,11 @@ func (p *Plant) Range(i int) (low, high float64) {
 	}
 
 	return low, high
+}
+
+// SetRange declares the least and the largest value of a law.
+func (s *Signal) SetRange(low, high float64) {
+	s.Bounds, s.MaxAbs = &Range{low, high}, max(math.Abs(low), math.Abs(high))
 }
 
 // termSpan returns the least and the largest value of a product.

@@ -19,6 +19,7 @@ func (l *loader) readElements(f yamlfile.Field, start network.Pos) {
 	}
 	l.expand(l.FieldsOf(f, "elements"), l.global)
 	l.connect()
+	l.resolveUnits()
 	for _, early := range []bool{true, false} { // bodies first: other elements need their points
 		for _, e := range l.Elements {
 			if early == (e.Kind.MakeNodes != nil) {
@@ -30,6 +31,7 @@ func (l *loader) readElements(f yamlfile.Field, start network.Pos) {
 		}
 	}
 
+	l.JoinHeatFlows()
 	l.checkNodes()
 	l.listElements()
 }

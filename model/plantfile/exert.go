@@ -63,26 +63,37 @@ func (l *loader) setExertions() {
 	l.checkJamming()
 }
 
-// inlineLinear makes laws and event indicators that read a linear signal, such as the force of a
-// spring, read its linear form instead.
+// inlineLinear makes laws, event indicators, outputs, states and efforts that read a linear signal, such
+// as the force of a spring or a filter, read its linear form instead: then it belongs to the matrices of
+// the plant and costs nothing in the tick.
 func (l *loader) inlineLinear() {
+	p := newLinearForms(l.Network)
 	for _, s := range l.Network.Signals {
 		if s.Law != nil {
-			inline(l.Network, s.Law)
+			p.inline(s.Law.Args)
 		}
 	}
-
 	for i := range l.Network.Indicators {
-		inline(l.Network, &l.Network.Indicators[i].Law)
+		p.inline(l.Network.Indicators[i].Law.Args)
+	}
+	for i, o := range l.Network.Outputs {
+		l.Network.Outputs[i].Form = p.expand(o.Form)
+	}
+	for i, s := range l.Network.States {
+		l.Network.States[i].Der = p.expandMotion(s.Der)
+	}
+	for i, e := range l.Network.Efforts {
+		l.Network.Efforts[i].Value = p.expandMotion(e.Value)
 	}
 }
 
 // checkJamming refuses self-locking friction: |tau| <= PerPress·(N + gain·tau) has no solution for
 // slip in one direction if PerPress·gain >= 1.
 func (l *loader) checkJamming() {
+	forms := newLinearForms(l.Network)
 	for i, f := range l.Network.Frictions {
 		gain := 0.0
-		for _, m := range expandLinear(l.Network, linearPart(l.Network, f.Press), maxNesting) {
+		for _, m := range forms.expand(linearPart(l.Network, f.Press)) {
 			if m.Kind == network.OfFriction && m.Index == i {
 				gain += m.Coef
 			}
@@ -104,7 +115,7 @@ func shiftOffset(p *network.Plant, f *network.Friction) {
 		switch {
 		case m.Kind == network.OfOne:
 			sum += m.Coef
-		case signal < 0 && m.Coef == 1 && p.Signals[m.Index].Law == nil:
+		case signal < 0 && m.Coef == 1 && m.Kind == network.OfSignal && p.Signals[m.Index].Law == nil:
 			signal = m.Index
 		default:
 			return
@@ -144,25 +155,71 @@ func (l *loader) setLaw(signal int, value *law.Expr) {
 	l.DeferLaw(signal, law.Owner{Name: s.Name, At: s.At}, value, func(err error) { l.FailAt(s.At, "%q: %v", s.Name, err) })
 }
 
-// inline replaces linear signals in the arguments of a law by their linear forms.
-func inline(p *network.Plant, l *network.Law) {
-	for i, f := range l.Args {
-		l.Args[i] = expandLinear(p, f, maxNesting)
+// linearForms expands forms: linear signals are replaced by their linear forms, all the way.
+type linearForms struct {
+	*network.Plant
+	of   []network.Form // expanded form of each linear signal; nil: not yet known
+	open []bool         // the signal is being expanded; one that depends on itself remains a signal
+}
+
+func newLinearForms(p *network.Plant) *linearForms {
+	return &linearForms{p, make([]network.Form, len(p.Signals)), make([]bool, len(p.Signals))}
+}
+
+// inline expands the arguments of a law.
+func (p *linearForms) inline(args []network.Form) {
+	for i, f := range args {
+		args[i] = p.expand(f)
 	}
 }
 
-// expandLinear returns a form in which linear signals are replaced by their linear forms, up to a
-// depth.
-func expandLinear(p *network.Plant, f network.Form, depth int) network.Form {
+// expand returns a form without linear signals.
+func (p *linearForms) expand(f network.Form) network.Form {
+	return p.replace(f, func(network.Form) bool { return true })
+}
+
+// expandMotion is expand for the rate of a state or an effort, which cannot hold torques of gears and
+// accelerations.
+func (p *linearForms) expandMotion(f network.Form) network.Form {
+	kinds := []network.MeasureKind{network.OfOne, network.OfSpeed, network.OfState, network.OfSignal}
+	return p.replace(f, func(f network.Form) bool {
+		return !slices.ContainsFunc(f, func(m network.Measure) bool { return !slices.Contains(kinds, m.Kind) })
+	})
+}
+
+// replace replaces the linear signals of a form whose expanded forms are accepted, and adds up terms of
+// one quantity.
+func (p *linearForms) replace(f network.Form, accepted func(network.Form) bool) network.Form {
+	linear := func(m network.Measure) bool { return m.Kind == network.OfSignal && p.Signals[m.Index].Linear != nil }
+	if !slices.ContainsFunc(f, linear) {
+		return f
+	}
 	var out network.Form
 	for _, m := range f {
-		if m.Kind == network.OfSignal && depth > 0 && p.Signals[m.Index].Linear != nil {
-			out = out.Plus(expandLinear(p, p.Signals[m.Index].Linear, depth-1).Scaled(m.Coef))
-			continue
+		part := network.Form{m}
+		if m.Kind == network.OfSignal {
+			if of := p.form(m.Index); of != nil && accepted(of) {
+				part = of.Scaled(m.Coef)
+			}
 		}
-
-		out = append(out, m)
+		for _, m := range part {
+			same := func(o network.Measure) bool { return o.Kind == m.Kind && o.Index == m.Index }
+			if i := slices.IndexFunc(out, same); i >= 0 {
+				out[i].Coef += m.Coef
+			} else {
+				out = append(out, m)
+			}
+		}
 	}
-
 	return out
+}
+
+// form returns the expanded form of a linear signal; nil of another one.
+func (p *linearForms) form(i int) network.Form {
+	if p.of[i] == nil && p.Signals[i].Linear != nil && !p.open[i] {
+		p.open[i] = true
+		p.of[i] = p.expand(p.Signals[i].Linear)
+		p.open[i] = false
+	}
+	return p.of[i]
 }

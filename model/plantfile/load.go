@@ -4,7 +4,7 @@
 //
 // Reading order: load.go (Load; Draft: a parsed file; inputs, the partition), parameters.go (parameters
 // and their values from outside), start.go (start presets), scope.go (names, assemblies), elements.go (entries and their nodes), waveforms.go (values over time), exert.go
-// (torques and forces of elements as signals), outputs.go.
+// (torques and forces of elements as signals), unitof.go (units that follow from others), outputs.go.
 //
 // Values of a network are SI. A file may use other units, which Load checks and converts. An error
 // gives the position in the file: FILE:LINE:COL.
@@ -59,6 +59,7 @@ type loader struct {
 	nodes      map[string]int
 	provided   map[string]int                 // index of the signal of an element, by its name
 	exertions  []exertion                     // efforts of elements that are read as signals
+	unitsOpen  map[int]bool                   // signals of elements whose unit is not yet known
 	asked      map[yamlfile.Node]units.Wanted // unit of each number that was read
 	set        []Assignment                   // of parameters
 	start      []Assignment                   // of start presets

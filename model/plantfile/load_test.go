@@ -57,7 +57,7 @@ var badCases = []struct {
 	{"b of a backlash, as the flange", "{type: spring_damper, a: frame, b: wheel", "{type: elasto_backlash, a: frame, b: «0.1»", `element "shaft": b: "0.1" is not a name for a node (letters, digits and _); b is the second flange, and the backlash is called backlash`},
 	{"flanges of Modelica", "{type: damper, a: frame", "{type: damper, «flange_a»: frame", `element "drag": damper: the flange flange_a is called a`},
 	{"no type", "  motor: {type: inertia, ", "  «motor»: {", `element "motor": type is missing; such as inertia, mass, fixed, damper, spring, spring_damper, torque, force, ...`},
-	{"unknown key", "mu: 0.1", "«my»: 0.1", `element "grip": clutch: unknown key "my" (did you mean mu?); known are type, a, b, mu, mu_pos, cgeo, peak, fn, f_normalized, fn_max, pressure, area, p0`},
+	{"unknown key", "mu: 0.1", "«my»: 0.1", `element "grip": clutch: unknown key "my" (did you mean mu?); known are type, a, b, mu, mu_pos, cgeo, peak, fn, f_normalized, fn_max, pressure, area, p0, factor_T, temperature, heat_port`},
 	{"element is a number", "{type: fixed}", "«3»", `element "frame": expected keys with values, got "3"`},
 	{"bad element name", "frame: {type: fixed}", "«my-frame»: {type: fixed}", `element "my-frame": not a name for an element (letters, digits and _)`},
 	{"missing parameter", "  drag: {type: damper, a: frame, b: wheel, d: 0.01}", "  «drag»: {type: damper, a: frame, b: wheel}", `element "drag": damper needs d (damping, N.m.s/rad)`},

@@ -163,9 +163,11 @@ func (in *scope) multiplyWaveforms(f yamlfile.Field, what string, want units.Wan
 	each := make([]units.Wanted, len(items))
 	for i, g := range items {
 		each[i] = units.Want("1")
-		text, _ := yamlfile.ScalarText(g.Node)
-		if s, _ := in.signalNamed(text); i > 0 && named && s >= 0 {
-			u := in.Network.Signals[s].Unit
+		text, scalar := yamlfile.ScalarText(g.Node)
+		if s, _ := in.signalNamed(text); i == 0 || !named || scalar && s < 0 {
+			continue // a number without a unit, or the rest of the wanted unit
+		}
+		if u, known := in.ValueUnit(g, what); known {
 			each[i] = units.Wanted{Unit: u, Spelled: u.SI}
 			if u.Dim != (units.Dim{}) {
 				for d := range want.Dim {

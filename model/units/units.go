@@ -58,6 +58,30 @@ func (d Dim) String() string {
 	return cmp.Or(strings.Join(over, "."), "1") + under
 }
 
+// SIUnit returns the SI unit of a dimension, with the spelling of AllSizes where that has the dimension.
+func SIUnit(d Dim) Unit {
+	if s, ok := sizesOf[d]; ok {
+		return Want(s.Unit).Unit
+	}
+	return Unit{Factor: 1, Dim: d, SI: d.String()}
+}
+
+// Product returns the SI unit of a quantity in u times one in f, or over it.
+func (u Unit) Product(f Unit, over bool) (Unit, error) {
+	power := 1
+	if over {
+		power = -1
+	}
+	if f.Dim == (Dim{}) {
+		return Unit{Factor: 1, Dim: u.Dim, SI: u.SI}, nil
+	}
+	if u.Dim == (Dim{}) && !over {
+		return Unit{Factor: 1, Dim: f.Dim, SI: f.SI}, nil
+	}
+	d, err := u.Dim.plus(f.Dim, power)
+	return SIUnit(d), err
+}
+
 // maxExponent bounds the exponents of a unit, so that products fit int8.
 const maxExponent = 12
 

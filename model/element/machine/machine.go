@@ -41,13 +41,14 @@ func Kinds() []element.Kind {
 			}},
 		{Name: "torque_converter", Flanges: element.Flanges(r, "impeller", "turbine"), Read: readConverter,
 			Adds: adds{{Key: "tau_pump", Unit: "N.m", Meaning: "torque that the impeller takes"},
-				{Key: "tau_turbine", Unit: "N.m", Meaning: "torque on the turbine"}},
+				{Key: "tau_turbine", Unit: "N.m", Meaning: "torque on the turbine"}, element.LossQuantity},
 			Parameters: parameters{
 				rows("lambda", "1, N.m.s2", "or K", free, "[nu, pump torque over squared speed]"),
 				rows("K", "1, 1", "or lambda", positive, "[nu, speed over root of pump torque], rad/s and N.m").
 					Within(1e-6, 1e9),
 				rows("ratio", "1, 1", "", free, "[nu, turbine torque over pump torque]").Within(0, 1e3),
 				number("w_max", "rad/s", "650", positive, "largest speed expected"),
+				element.HeatParameter(),
 			}},
 	}
 }
@@ -197,6 +198,8 @@ func readConverter(e *element.Element) element.Declared {
 	out := e.NameLaw("tau_turbine", torque(ratio))
 	e.Exert(network.RowOf(pump), in.Scaled(-1))
 	e.Exert(network.RowOf(turbine), out)
+	e.AddLoss(law.Formula("in - out", law.Names{"in": law.Power(in, wp), "out": law.Power(out, wt)}).
+		WithCombinedSlope(in, 0).WithCombinedSlope(out, 0).WithCombinedSlope(wp, 0).WithCombinedSlope(wt, 0))
 	return element.Declared{Rel: network.Difference(turbine, pump), Tau: out, Unit: "N.m"}
 }
 

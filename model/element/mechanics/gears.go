@@ -28,7 +28,8 @@ func gearKinds() []element.Kind {
 	}
 	return []element.Kind{
 		{Name: "ideal_gear", Flanges: gear, Parameters: parameters{ratio}, Read: readGear},
-		{Name: "lossy_gear", Flanges: gear, Parameters: parameters{ratio, losses}, Read: readLossyGear},
+		{Name: "lossy_gear", Flanges: gear, Parameters: parameters{ratio, losses, element.HeatParameter()},
+			Adds: adds{element.LossQuantity}, Read: readLossyGear},
 		{Name: "ideal_planetary", Flanges: flanges(turns, "sun", "carrier", "ring"), Read: readPlanetary,
 			Parameters: parameters{teeth("ratio", "sun"),
 				element.Word("planets", "single", "planets between sun and ring", "single", "double")}},
@@ -146,14 +147,14 @@ func readLossyGear(e *element.Element) element.Declared {
 	}
 
 	if ideal {
-		return e.AddFriction(model.Friction{Signal: e.AddConstant("tau_max", 0), Gain: 1, Peak: 1})
+		return heated(e, e.AddFriction(model.Friction{Signal: e.AddConstant("tau_max", 0), Gain: 1, Peak: 1}))
 	}
 	e.Network.GearLosses = append(e.Network.GearLosses, network.GearLoss{Name: e.Name, At: e.At, Friction: own,
 		Tie: len(e.Network.Ties) - 1, Eta1: slices.Min(g.eta1.Z), Eta2: slices.Min(g.eta2.Z)})
 	d := e.AddFriction(model.Friction{Gain: 1, Peak: 1})
 
 	e.Network.Frictions[own].Signal = e.AddLaw("tau_max", "N.m", g.capacity(own)).Index()
-	return d
+	return heated(e, d)
 }
 
 // capacity returns the capacity of the friction element, which has the index own.

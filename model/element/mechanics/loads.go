@@ -34,6 +34,7 @@ func loadKinds() []element.Kind {
 				number("T_start", "K", "TRef", notNegative, "temperature at the start"),
 				number("G", "W/K", "0", notNegative, "heat conductance to the ambient"),
 				number("T_ambient", "K", "T_start", notNegative, "ambient temperature"),
+				element.HeatParameter(),
 			},
 			Adds: adds{{Key: "T", Unit: "K", Meaning: "temperature"},
 				{Key: "lossPower", Unit: "W", Meaning: "braking power"}}},
@@ -110,9 +111,17 @@ func readEddy(e *element.Element) element.Declared {
 		field = network.SignalOf(e.AddConstant("excitation", 1))
 	}
 
-	i := e.AddState(network.State{Name: "T", Start: start})
-	e.ReadStart("T_start", network.StartCondition{State: 1 + i})
-	T := e.NameForm("T", network.StateOf(i))
+	var T network.Form
+	i := -1
+	if e.Has("heat_port") {
+		e.Forbid("and heat_port; its heat_capacitor has them", "C", "G", "T_start", "T_ambient")
+		T = network.SignalOf(e.Waveform("heat_port"))
+	} else {
+		i = e.AddState(network.State{Name: "T", Start: start})
+		e.ReadStart("T_start", network.StartCondition{State: 1 + i})
+		T = network.StateOf(i)
+	}
+	e.NameForm("T", T)
 	slip := e.Between.Speeds(1)
 	most := e.Network.MaxAbs(field.Index())
 	// 2·x/(1 + x²) = sin(2·atan(x)), and x·d/dx of it is at most 1
@@ -121,7 +130,11 @@ func readEddy(e *element.Element) element.Declared {
 		"tau_nominal": tau, "w": slip, "w_nominal": w, "alpha20": alpha, "TRef": ref, "excitation": field,
 		"T": law.Of(T).Within(min(start, ambient, ref), math.Inf(1))}).WithSlope(T, tau*alpha*most*most)
 	brake := e.AddLaw("tau", "N.m", torque)
-	power := e.NameLaw("lossPower", law.Power(brake, slip))
+	e.AddLoss(law.Power(brake, slip))
+	if i < 0 {
+		return e.Resist(brake)
+	}
+	power := e.Named["lossPower"].Form
 	e.Network.States[i].Der = power.Scaled(1 / heat).Plus(T.Scaled(-cooling / heat)).Plus(network.One(cooling * ambient / heat))
 	return e.Resist(brake)
 }

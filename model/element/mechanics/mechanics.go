@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 )
 
@@ -74,10 +75,11 @@ func basicKinds() []element.Kind {
 		{Name: "mass", Owns: true, Itself: moves, Parameters: append(parameters{mass}, initial...), Read: readInertia},
 		{Name: "fixed", Owns: true, Read: readFixed,
 			Parameters: parameters{number("phi0|s0", angle, "0", unbounded, "angle or position")}},
-		{Name: "damper", Flanges: ends, Parameters: parameters{viscous}, Read: readLink},
+		{Name: "damper", Flanges: ends, Parameters: parameters{viscous, element.HeatParameter()},
+			Adds: adds{element.LossQuantity}, Read: readLink},
 		{Name: "spring", Flanges: ends, Parameters: parameters{elastic, relaxed, begin}, Adds: twist, Read: readLink},
-		{Name: "spring_damper", Flanges: ends, Adds: twist, Read: readLink,
-			Parameters: parameters{elastic, viscous, relaxed, begin}},
+		{Name: "spring_damper", Flanges: ends, Adds: append(adds{element.LossQuantity}, twist...), Read: readLink,
+			Parameters: parameters{elastic, viscous, relaxed, begin, element.HeatParameter()}},
 	}
 }
 
@@ -105,7 +107,9 @@ func readLink(e *element.Element) element.Declared {
 	}
 
 	if e.Kind.Name != "spring" {
-		d.Tau = d.Tau.Plus(e.Between.Speeds(e.Number("d")))
+		damping := e.Between.Speeds(e.Number("d"))
+		d.Tau = d.Tau.Plus(damping)
+		e.AddLoss(law.Power(damping, e.Between.Speeds(1)))
 	}
 	e.Exert(e.Between, d.Tau.Scaled(-1))
 	return d

@@ -27,14 +27,14 @@ func sensorKinds() []element.Kind {
 }
 
 func readSpeedSensor(e *element.Element) element.Declared {
-	e.OwnLaw(law.Of(e.Between.Speeds(1)))
+	e.OwnForm(e.Between.Speeds(1))
 	return element.Declared{Rel: e.Between}
 }
 
 // readAngleSensor integrates the relative speed.
 func readAngleSensor(e *element.Element) element.Declared {
 	i := e.AddState(network.State{Name: "phi_rel", Der: e.Between.Speeds(1), Along: e.Between})
-	e.OwnLaw(law.Of(network.StateOf(i)))
+	e.OwnForm(network.StateOf(i))
 	return element.Declared{Rel: e.Between, Twist: i, Angle: e.Per("rad", "m")}
 }
 

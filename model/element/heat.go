@@ -1,0 +1,70 @@
+package element
+
+import (
+	"lockstep/model/law"
+	"lockstep/model/network"
+)
+
+// heatCapacity is a state of temperature and its heat capacity, J/K.
+type heatCapacity struct {
+	state int
+	C     float64
+}
+
+// heatFlow is a heat flow, W, from an element into the capacity whose temperature is a signal.
+type heatFlow struct {
+	from *Element
+	key  string // names the signal
+	into int
+	flow network.Form
+}
+
+// AddHeatCapacity makes a state the temperature of a heat capacity, J/K, and the signal of the element.
+func (e *Element) AddHeatCapacity(state int, capacity float64) {
+	if e.capacities == nil {
+		e.capacities = map[int]heatCapacity{}
+	}
+	e.capacities[e.OwnSignal] = heatCapacity{state, capacity}
+	e.OwnForm(network.StateOf(state))
+}
+
+// AddHeatFlow lets heat, W, flow into the signal that a key names: the temperature of a heat capacity, or
+// of the surroundings.
+func (e *Element) AddHeatFlow(key string, into int, flow network.Form) {
+	e.flows = append(e.flows, heatFlow{e, key, into, flow})
+}
+
+// AddLoss makes the loss of an element readable as NAME.lossPower. With the key heat_port it flows into
+// that heat capacity.
+func (e *Element) AddLoss(power *law.Expr) {
+	loss := e.NameLaw("lossPower", power)
+	if e.Has("heat_port") {
+		e.AddHeatFlow("heat_port", e.Waveform("heat_port"), loss)
+	}
+}
+
+// JoinHeatFlows adds the heat flows to the rates of the temperatures, after all elements have been read.
+// An element of which no flow meets a heat capacity is refused.
+func (p *Plant) JoinHeatFlows() {
+	meets := map[*Element]bool{}
+	for _, f := range p.flows {
+		if c, ok := p.capacities[f.into]; ok {
+			s := &p.Network.States[c.state]
+			s.Der = s.Der.Plus(f.flow.Scaled(1 / c.C))
+			meets[f.from] = true
+		}
+	}
+	for _, f := range p.flows {
+		if !meets[f.from] {
+			f.from.Refuse(f.from.Place(f.key), "%s: the heat needs a heat capacity; name a heat_capacitor", f.key)
+		}
+	}
+}
+
+// HeatParameter is the key of the heat capacity that takes the loss of an element.
+func HeatParameter() Parameter {
+	return AsWord.Of("heat_port", "K", "none", Any, "heat_capacitor that takes the loss")
+}
+
+// LossQuantity is the loss of an element.
+var LossQuantity = Quantity{Key: "lossPower", Unit: "W", Meaning: "loss, which becomes heat"}

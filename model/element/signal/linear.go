@@ -1,0 +1,142 @@
+package signal
+
+import (
+	"slices"
+
+	"lockstep/model/element"
+	"lockstep/model/network"
+	"lockstep/model/units"
+)
+
+func linearKinds() []element.Kind {
+	T := number("T", "s", "", positive, "time constant")
+	return []element.Kind{
+		{Name: "gain", Gives: ofKU, GivesAs: scaled("u"), Read: readGainBlock,
+			Parameters: parameters{number("k", own, "", unbounded, "gain"), input}},
+		{Name: "sum", Gives: ofU, GivesAs: first("u"), Read: readSum,
+			Parameters: parameters{
+				element.ListOverTime.Of("u", own, "", unbounded, "[u1, u2, ...], inputs of one unit"),
+				element.AsList.Of("k", "1", "1", unbounded, "[k1, k2, ...], factor of each input"),
+			}},
+		{Name: "integrator", Gives: ofKU + " times s", GivesAs: integrated, Adds: state, Read: readIntegrator,
+			Parameters: parameters{gain, input, start}},
+		{Name: "first_order", Gives: ofKU, GivesAs: scaled("u", "y_start"), Adds: state, Read: readFirstOrder,
+			Parameters: parameters{gain, input, T, start}},
+		{Name: "second_order", Gives: ofKU, GivesAs: scaled("u", "y_start"), Read: readSecondOrder,
+			Adds: append(adds{{Key: "yd", Unit: ofYs, Meaning: "derivative of the output"}}, state...),
+			Parameters: parameters{gain, input,
+				number("w", "rad/s", "", positive, "natural angular frequency"),
+				number("D", "1", "", notNegative, "damping ratio").Within(0, 1e6),
+				start, number("yd_start", ofYs, "0", unbounded, "derivative of the output at the start")}},
+		{Name: "derivative", Gives: ofKU + " per s", GivesAs: differentiated, Read: readDerivative,
+			Adds: adds{{Key: "x", Unit: ofU, Meaning: "filtered input"}},
+			Parameters: parameters{gain, input, T,
+				number("x_start", ofU, "0", unbounded, "filtered input at the start")}},
+		{Name: "pi", Gives: ofKU, GivesAs: scaled("u"), Read: readPI,
+			Adds: adds{{Key: "x", Unit: ofU, Meaning: "integral of the input over T"}},
+			Parameters: parameters{gain, input, T,
+				number("x_start", ofU, "0", unbounded, "integral at the start")}},
+	}
+}
+
+// readGainBlock reads y = k·u.
+func readGainBlock(e *element.Element) element.Declared {
+	k, u := readGained(e, "u")
+	e.OwnForm(u.Scaled(k))
+	return element.Declared{}
+}
+
+// readSum reads y = k1·u1 + k2·u2 + ...
+func readSum(e *element.Element) element.Declared {
+	e.SetUnit(e.Own().Unit.SI, "u")
+	list := e.Waveforms("u")
+	k := slices.Repeat([]float64{1}, len(list))
+	if e.Has("k") {
+		k = e.Numbers("k")
+	}
+	if len(list) == 0 || len(k) != len(list) {
+		e.Refuse(e.Place("k"), "%d factors k for %d inputs u; one for each is wanted", len(k), len(list))
+	}
+	var y network.Form
+	for i, u := range list {
+		y = y.Plus(network.SignalOf(u).Scaled(k[i]))
+	}
+	e.OwnForm(y)
+	return element.Declared{}
+}
+
+// integrated returns the unit of k·u·s, or that of y_start.
+func integrated(e *element.Element) (units.Unit, bool) {
+	if y, known := e.UnitGiven("y_start"); known {
+		return y, true
+	}
+	u, known := e.UnitGiven("u")
+	return product(e, product(e, gainUnit(e), u, false), seconds, false), known
+}
+
+// readIntegrator reads y' = k·u.
+func readIntegrator(e *element.Element) element.Declared {
+	u, of := e.Measured("u")
+	k := readGain(e, product(e, rate(e, e.Own().Unit), of, true))
+	i := addState(e, e.Own().Unit, "y", "y_start")
+	e.Network.States[i].Der = u.Scaled(k)
+	e.OwnForm(network.StateOf(i))
+	return element.Declared{}
+}
+
+// addState makes a state with a start value in a key, both in a unit.
+func addState(e *element.Element, unit units.Unit, name, key string) int {
+	e.SetUnit(unit.SI, name, key)
+	i := e.AddState(network.State{Name: name, Start: e.Number(key)})
+	e.ReadStart(key, network.StartCondition{State: 1 + i})
+	return i
+}
+
+// readFirstOrder reads T·y' = k·u - y.
+func readFirstOrder(e *element.Element) element.Declared {
+	k, u := readGained(e, "u")
+	T, i := e.Number("T"), addState(e, e.Own().Unit, "y", "y_start")
+	y := network.StateOf(i)
+	e.Network.States[i].Der = u.Scaled(k / T).Plus(y.Scaled(-1 / T))
+	e.OwnForm(y)
+	return element.Declared{}
+}
+
+// readSecondOrder reads y” = w²·(k·u - y) - 2·D·w·y'.
+func readSecondOrder(e *element.Element) element.Declared {
+	k, u := readGained(e, "u")
+	w, damping := e.Number("w"), e.Number("D")
+	i, j := addState(e, e.Own().Unit, "y", "y_start"), addState(e, rate(e, e.Own().Unit), "yd", "yd_start")
+	y, yd := network.StateOf(i), e.NameForm("yd", network.StateOf(j))
+	e.Network.States[i].Der = yd
+	e.Network.States[j].Der = u.Scaled(k * w * w).Plus(y.Scaled(-w * w)).Plus(yd.Scaled(-2 * damping * w))
+	e.OwnForm(y)
+	return element.Declared{}
+}
+
+// differentiated returns the unit of k·u/s.
+func differentiated(e *element.Element) (units.Unit, bool) {
+	u, known := e.UnitGiven("u", "x_start")
+	return rate(e, product(e, gainUnit(e), u, false)), known
+}
+
+// readDerivative reads T·x' = u - x, y = k·x'.
+func readDerivative(e *element.Element) element.Declared {
+	u, of := e.Measured("u")
+	k := readGain(e, product(e, e.Own().Unit, rate(e, of), true))
+	T, i := e.Number("T"), addState(e, of, "x", "x_start")
+	xd := u.Scaled(1 / T).Plus(network.StateOf(i).Scaled(-1 / T))
+	e.Network.States[i].Der = xd
+	e.OwnForm(xd.Scaled(k))
+	return element.Declared{}
+}
+
+// readPI reads T·x' = u, y = k·(x + u).
+func readPI(e *element.Element) element.Declared {
+	u, of := e.Measured("u")
+	k := readGain(e, product(e, e.Own().Unit, of, true))
+	T, i := e.Number("T"), addState(e, of, "x", "x_start")
+	e.Network.States[i].Der = u.Scaled(1 / T)
+	e.OwnForm(network.StateOf(i).Scaled(k).Plus(u.Scaled(k)))
+	return element.Declared{}
+}
