@@ -31,7 +31,7 @@ var opens = map[string]string{
 	"rt/sweep/table.go replace":                 "a folder",
 	"io/can/dial.go Interfaces":                 "/sys",
 	"io/can/missing.go readKernelFile":          "/proc, /boot and /lib/modules, bounded",
-	"rt/control/target.go openSealed":           "memory of a target, by /proc, without blocking",
+	"rt/inspect/inspect.go openSealed":          "memory of a target, by /proc, without blocking",
 	"rt/ecu/open.go otherInterfaces":            "/sys",
 	"rt/host/undo.go BootID":                    "/proc",
 	"rt/host/version.go Executable":             "/proc",

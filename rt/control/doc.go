@@ -7,8 +7,8 @@
 // target. Only its user and root can open a socket.
 //
 // Root's commands meet processes, names, folders and sockets of any user, who may have made them to
-// mislead or block root. So a descriptor of a target is opened only if it is sealed memory of the
-// user of that process, and the hand-over of another user is decoded only if root names the process.
+// mislead or block root. So package inspect opens the memory of targets, and the hand-over of another user
+// is decoded only if root names the process.
 // A socket counts only if its folder, its file and its listener are one user's.
 //
 // All requests and answers are in openapi.json, which a test holds against routes and fields. A further
@@ -18,5 +18,5 @@
 // control.go (Server, Answer, changes), parameters.go (changes of parameters), standing.go (virtual time),
 // accept.go (places of clients); socket.go (where sockets are, Ask),
 // verbs.go (the requests of lockstep ctl), list.go (List, the runs of a host), target.go (target
-// processes, FindOrphan, OpenTarget), stop.go (Stop).
+// processes, FindOrphan), stop.go (Stop).
 package control

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"lockstep/rt/host"
+	"lockstep/rt/inspect"
 	"lockstep/rt/report"
 	"lockstep/sched"
 )
@@ -44,7 +45,7 @@ type ListedRun struct {
 func newListedRun(r report.View, target int) *ListedRun {
 	p := r.Status
 	v := &ListedRun{
-		Bench: r.Handover.Bench.Name, File: r.Handover.Bench.File, Supervisor: SupervisorOf(p), Target: target, CPU: r.Handover.Thread.CPU,
+		Bench: r.Handover.Bench.Name, File: r.Handover.Bench.File, Supervisor: inspect.SupervisorOf(p), Target: target, CPU: r.Handover.Thread.CPU,
 		State: r.State(), Ticks: p.Ticks.Load(), Missed: p.Missed.Load(), LateP99: p.Late.Quantile(0.99), Buses: []string{},
 	}
 	v.Shared = !slices.Contains(r.Handover.Reservations, host.CPUPrefix+strconv.Itoa(v.CPU))

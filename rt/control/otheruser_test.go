@@ -22,7 +22,7 @@ import (
 
 	"lockstep/rt"
 	"lockstep/rt/host"
-	"lockstep/rt/target"
+	"lockstep/rt/inspect"
 	"lockstep/sched"
 )
 
@@ -171,7 +171,7 @@ func TestHostileDescriptorsOfAnotherUsersProcessStayClosed(t *testing.T) {
 		}
 		for do, err := range map[string]error{
 			"attach": func() error { _, err := FindOrphan(strconv.Itoa(pid)); return err }(),
-			"open":   func() error { _, err := OpenTarget(pid); return err }(),
+			"open":   func() error { _, err := inspect.Open(pid); return err }(),
 			"stop":   Stop(strconv.Itoa(pid), false, true, func(*Answer) {}),
 		} {
 			if err == nil || strings.Contains(err.Error(), "\n") {
@@ -210,7 +210,7 @@ func TestOrphanOfAnotherUserIsListedAndStoppedByItsStatusBlockAlone(t *testing.T
 	if found, _ := FindOrphan(""); found == pid {
 		t.Error("attach without a name takes the process of another user")
 	}
-	if _, err := OpenTarget(pid); !errors.Is(err, errForeign) {
+	if _, err := inspect.Open(pid); !errors.Is(err, inspect.ErrForeign) {
 		t.Errorf("opened: %v", err)
 	}
 	var ended *Answer
@@ -498,7 +498,7 @@ func TestTargetOfThisUserIsReadByItsDescriptors(t *testing.T) {
 	if one.read(); one.err != nil || one.bench != h.Bench.Name || one.Status.Ticks.Load() != 9 || !one.isOrphan() {
 		t.Errorf("%+v", one)
 	}
-	v, err := OpenTarget(child.PID)
+	v, err := inspect.Open(child.PID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -509,8 +509,5 @@ func TestTargetOfThisUserIsReadByItsDescriptors(t *testing.T) {
 		if one.read(); !errors.Is(one.err, host.ErrEnded) {
 			t.Errorf("a later process with its id: %v", one.err)
 		}
-	}
-	if _, err := openSealed(child.PID, target.StatusFD, os.Getuid(), os.O_RDONLY, unix.F_SEAL_WRITE); !errors.Is(err, errForeign) {
-		t.Errorf("memory that others can write, as a hand-over: %v", err)
 	}
 }

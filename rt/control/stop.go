@@ -11,6 +11,7 @@ import (
 
 	"lockstep/rt"
 	"lockstep/rt/host"
+	"lockstep/rt/inspect"
 )
 
 // EndLine formats the end of a run, from the answer to a stop that waits, as one line.
@@ -93,7 +94,7 @@ func (s *socket) stop(now bool) (*Answer, error) {
 	gone, err := host.OpenProcess(s.pid, s.since)
 	if s.orphan != nil {
 		if err == nil {
-			s.orphan.Status, err = mapStatus(s.pid, s.uid)
+			s.orphan.Status, err = inspect.MapStatus(s.pid, s.uid)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s, err)

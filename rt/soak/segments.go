@@ -15,8 +15,8 @@ import (
 	"lockstep/io/inputfile"
 	"lockstep/rt"
 	"lockstep/rt/bench"
-	"lockstep/rt/control"
 	"lockstep/rt/host"
+	"lockstep/rt/inspect"
 	"lockstep/rt/progress"
 	"lockstep/rt/report"
 	"lockstep/rt/supervisor"
@@ -220,7 +220,7 @@ func stopOrphan(pid int, since uint32, bench string) {
 	if err != nil {
 		return // it has ended; the id may be another process's by now
 	}
-	v, err := control.OpenTarget(pid)
+	v, err := inspect.Open(pid)
 	if err != nil || v.Handover.Bench.Name != bench || host.Alive(v.Status.Supervisor.Load()) {
 		return // another soak's, or a new supervisor has attached
 	}

@@ -10,6 +10,7 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/control"
 	"lockstep/rt/host"
+	"lockstep/rt/inspect"
 	"lockstep/rt/recorder"
 	"lockstep/rt/target"
 	"lockstep/sched"
@@ -64,7 +65,7 @@ func Attach(which string, o Options) error {
 func (r *Session) replaceSupervisor() error {
 	old := r.Status.Supervisor.Load()
 	if host.Alive(old) || !r.Status.Supervisor.CompareAndSwap(old, host.SelfIdentity()) {
-		return fmt.Errorf("%w, process %d", errSupervised, control.SupervisorOf(r.Status))
+		return fmt.Errorf("%w, process %d", errSupervised, inspect.SupervisorOf(r.Status))
 	}
 	return nil
 }
@@ -75,7 +76,7 @@ var errSupervised = errors.New("the target has a supervisor")
 // the run; replaceSupervisor does.
 func (r *Session) takeOver(pid int) (err error) {
 	since := host.StartTime("/", pid)
-	if r.View, err = control.OpenTarget(pid); err != nil {
+	if r.View, err = inspect.Open(pid); err != nil {
 		return err
 	}
 	if rt.State(r.Status.State.Load()) == rt.Preparing {

@@ -16,9 +16,9 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
-	"lockstep/rt/control"
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
+	"lockstep/rt/inspect"
 	"lockstep/rt/report"
 	"lockstep/rt/runtest"
 	"lockstep/sched"
@@ -83,8 +83,8 @@ func TestOnlyOneOfTwoAttachesSucceeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Status.Supervisor.Store(rt.Identity(gone.Process.Pid, 0))
-	if err := r.replaceSupervisor(); err != nil || control.SupervisorOf(r.Status) != os.Getpid() {
-		t.Errorf("the first: %v, the supervisor is %d, want %d", err, control.SupervisorOf(r.Status), os.Getpid())
+	if err := r.replaceSupervisor(); err != nil || inspect.SupervisorOf(r.Status) != os.Getpid() {
+		t.Errorf("the first: %v, the supervisor is %d, want %d", err, inspect.SupervisorOf(r.Status), os.Getpid())
 	}
 	if err := r.replaceSupervisor(); !errors.Is(err, errSupervised) {
 		t.Errorf("the second: %v, want an error that names the supervisor", err)
