@@ -57,7 +57,6 @@ func findTargets(holders []host.Holder) (list []targetProcess) {
 		t.bench = cmp.Or(t.bench, unnamed)
 		list = append(list, t)
 	}
-
 	return list
 }
 
@@ -91,12 +90,13 @@ func (t *targetProcess) listedRun(holders []host.Holder) *ListedRun {
 			v.addReservation(h)
 		}
 	}
-
 	return v
 }
 
 // isOrphan reports whether the target has no supervisor.
-func (t *targetProcess) isOrphan() bool { return t.err == nil && !host.Alive(t.Status.Supervisor.Load()) }
+func (t *targetProcess) isOrphan() bool {
+	return t.err == nil && !host.Alive(t.Status.Supervisor.Load())
+}
 
 // FindOrphan returns the target without a supervisor that which names, by its bench, its bench's file or
 // its process id; "" if there is only one. The target of another user has to be named by its process id.

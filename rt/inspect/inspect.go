@@ -1,7 +1,8 @@
 // Package inspect owns the opening of the memory of running targets: hand-over, status block and tables.
 //
 // Any user can give a process the name of a target, and descriptors of any kind, to mislead or block root. So a
-// descriptor is opened only if it is sealed memory of the user of that process.
+// descriptor is opened only if it is sealed memory of the user of that process. The package does not choose the
+// process, and does not say what its memory means.
 package inspect
 
 import (
