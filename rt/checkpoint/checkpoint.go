@@ -59,12 +59,12 @@ func (p *Plan) add(at unsafe.Pointer, t reflect.Type) {
 	case reflect.Array:
 		p.elements(at, t.Elem(), t.Len())
 	case reflect.Slice:
-		s := (*reflect.SliceHeader)(at)
-		data := *(*unsafe.Pointer)(at)
-		p.bytes(unsafe.Pointer(&s.Len), unsafe.Sizeof(s.Len))
-		if n := s.Cap; data != nil && n > 0 {
+		s := reflect.NewAt(t, at).Elem()
+		data := s.UnsafePointer()
+		p.bytes(unsafe.Add(at, unsafe.Sizeof(at)), unsafe.Sizeof(s.Len())) // the length, behind the pointer
+		if n := s.Cap(); data != nil && n > 0 {
 			if !isFlat(t.Elem()) {
-				n = s.Len
+				n = s.Len()
 			}
 			p.elements(data, t.Elem(), n)
 		}

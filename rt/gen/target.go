@@ -20,6 +20,8 @@ import (
 	"lockstep/io/sigmap"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/checkpoint"
+	"lockstep/rt/driver"
 	"lockstep/rt/fault"
 	"lockstep/rt/target"
 	"lockstep/sched"
@@ -36,7 +38,8 @@ type runtimePart struct {
 func runtimeParts() []runtimePart {
 	return []runtimePart{
 		{"io/can", can.Text}, {"io/sigmap", sigmap.Text}, {"rt", rt.Text},
-		{"rt/fault", fault.Text}, {"rt/target", target.Text}, {"sched", sched.Text},
+		{"rt/checkpoint", checkpoint.Text}, {"rt/driver", driver.Text}, {"rt/fault", fault.Text},
+		{"rt/target", target.Text}, {"sched", sched.Text},
 		{"sched/hostinfo", hostinfo.Text},
 	}
 }

@@ -1,0 +1,8 @@
+package driver
+
+import "embed"
+
+// Text is the source of this package; generated targets are built from it.
+//
+//go:embed driver.go
+var Text embed.FS
