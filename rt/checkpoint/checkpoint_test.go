@@ -71,7 +71,7 @@ func TestLoadRefusesACopyOfOtherValues(t *testing.T) {
 		state
 		more int
 	}
-	plan, other := New(newState()), New(&longer{state: *newState()})
+	plan, other := New(newState()), New(&longer{state: *newState(), more: 1})
 	copied := make([]byte, plan.Size())
 	for _, p := range []*Plan{other, New(&part{})} {
 		if err := p.Load(copied, plan.Digest()); err == nil {
