@@ -278,7 +278,7 @@ func TestRefusalIsOneLine(t *testing.T) {
 		"set clutch7.pressure=3":                    "set: clutch7.pressure: 3 needs a unit: 3 bar?",
 		"set clutch7.pressure='3 rpm'":              "set: clutch7.pressure: ",
 		"set clutch7.pressure='400 bar'":            "set: clutch7.pressure: 400 bar is outside the range of the input, ",
-		"mark":                                      "mark: the run has no record that could hold the mark: start it with -record FILE",
+		"mark":                                      "mark: the run has no record that could hold the mark: record on FILE starts one",
 		"stop later":                                "stop takes no further words",
 		"clear x":                                   `"x"`,
 		"set clutch1.pressure=1":                    "set: clutch1.pressure: TCU_Pressure_1.pressure_C1 ",

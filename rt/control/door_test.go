@@ -23,6 +23,7 @@ import (
 	"lockstep/io/sigmap"
 	"lockstep/rt"
 	"lockstep/rt/host"
+	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 )
 
@@ -513,7 +514,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, method, path, query, body string) {
 		c := newServer(report.View{Handover: h, Status: new(rt.StatusBlock)}, d)
-		c.stop = make(chan<- os.Signal, 1)
+		c.stop, c.recorder = make(chan<- os.Signal, 1), &recorder.Recorder{}
 		c.Status.Reason.Store(uint64(rt.Stopped)) // no loop takes a change
 		close(c.reportReady)                      // a client does not wait
 		r := httptest.NewRequest("GET", "/", strings.NewReader(body))

@@ -14,7 +14,7 @@ import (
 
 // inputFlags are the flags whose value is a file that the command reads.
 var inputFlags = []string{
-	"run -kernel", "run -scenario", "sim -in", "sim -scenario", "soak -kernel", "certify -kernel", "sweep -merge",
+	"run -kernel", "run -cycle", "run -scenario", "sim -cycle", "sim -in", "sim -scenario", "soak -kernel", "certify -kernel", "sweep -merge",
 	"check -scenario", "doctor -root", "run -bus", "soak -scenarios",
 }
 
