@@ -30,14 +30,15 @@ func processorTime(t *testing.T) float64 {
 	return float64(now.Nano())
 }
 
-// The simulation has the progress line of the command, in a log. Both run the same ticks with the plant's own waveforms, one after the other, many times; the
-// fastest of each counts. A short simulation is subtracted: it is the time to load the plant.
+// The simulation has the progress line of the command, in a log. Both run the same ticks with the plant's
+// own waveforms, one after the other, many times; the fastest of each counts. A short simulation is subtracted: it is the time to load the plant.
 func TestSimThatWritesNothingCostsLittleMoreThanItsKernel(t *testing.T) {
 	lab.RequireLong(t, "measures")
 	const (
 		period = 5 * time.Millisecond
 		ticks  = 100_000
-		tries  = 6
+		tries  = 6  // at least
+		limit  = 24 // at most, until the ratio holds: other processes only add to a minimum
 	)
 	log, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -62,7 +63,8 @@ func TestSimThatWritesNothingCostsLittleMoreThanItsKernel(t *testing.T) {
 			}
 		}
 		load, whole, alone := math.Inf(1), math.Inf(1), math.Inf(1)
-		for range tries {
+		tick := math.Inf(1)
+		for try := 0; try < tries || try < limit && !(tick <= most*alone); try++ {
 			load = min(load, cost(simulate(1)))
 			whole = min(whole, cost(simulate(1+ticks)))
 			alone = min(alone, cost(func() {
@@ -71,8 +73,8 @@ func TestSimThatWritesNothingCostsLittleMoreThanItsKernel(t *testing.T) {
 					r.Step(r.Y, r.U)
 				}
 			})/ticks)
+			tick = (whole - load) / ticks
 		}
-		tick := (whole - load) / ticks
 		t.Logf("%s: a tick of sim takes %.0f ns, of the kernel %.0f ns: ratio %.2f", plant, tick, alone, tick/alone)
 		if !(tick <= most*alone) {
 			t.Errorf("%s: a tick of sim takes %.2f times the time of its kernel, want at most %.1f", plant, tick/alone, most)

@@ -32,6 +32,7 @@ var tickJumps = map[string][]string{
 	"lockstep/rt.(*Loop).enterChanges":      {sequenceCode + "Changes"},
 	"lockstep/rt.(*Loop).enterOffer":        {sequenceCode + "Offered"},
 	"lockstep/rt.(*Loop).beginPoint":        {sequenceCode + "Offer"},
+	"lockstep/rt.(*Loop).saveState":         {sequenceCode + "SaveState"},
 	inputsCode + "announce":                 {sequenceCode + "Change"},
 	"lockstep/rt.(*Loop).receive":           {"lockstep/rt.(*Loop).receiveLong"},
 	"lockstep/rt.(*Loop).filterAndDecode":   {"lockstep/rt.(*Loop).decodeFrame", "lockstep/rt.(*Loop).decodeCopies"},

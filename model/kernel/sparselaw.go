@@ -123,7 +123,9 @@ func (k *Kernel) correctLaw(q int, before float64) {
 			oa, ob := fa-k.lastIterate[4*q+2], fb-k.lastIterate[4*q+3]
 			ma, mb := da/3-db/24, 2*da/3+db/6
 			own := k.t.Sparse.SelfRate[q]
-			*f = min(max((float64(oa*db)-float64(ob*da))/(float64(ma*db)-float64(mb*da))/k.length, -own), own)
+			if d := float64(ma*db) - float64(mb*da); d != 0 { // 0 of tiny values: nothing is learned
+				*f = min(max((float64(oa*db)-float64(ob*da))/d/k.length, -own), own)
+			}
 		}
 
 		k.lastIterate[4*q], k.lastIterate[4*q+1], k.lastIterate[4*q+2], k.lastIterate[4*q+3] = a, b, fa, fb

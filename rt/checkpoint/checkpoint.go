@@ -154,7 +154,10 @@ func (p *Plan) Load(from []byte, digest string) error {
 const room = 8 << 20
 
 // Memory is room for one copy, shared by a loop and its supervisor.
-type Memory struct{ bytes []byte }
+type Memory struct {
+	bytes  []byte
+	mapped bool
+}
 
 // head is the start of a Memory.
 type head struct {
@@ -163,7 +166,7 @@ type head struct {
 }
 
 // NewMemory returns memory of this process.
-func NewMemory() *Memory { return &Memory{make([]byte, room)} }
+func NewMemory() *Memory { return &Memory{bytes: make([]byte, room)} }
 
 // CreateFile returns a sealed file for a Memory that two processes map.
 func CreateFile() (*os.File, *Memory, error) {
@@ -190,13 +193,13 @@ func Map(f *os.File) (*Memory, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("mmap", err)
 	}
-	return &Memory{b}, nil
+	return &Memory{b, true}, nil
 }
 
 func (m *Memory) head() *head { return (*head)(unsafe.Pointer(unsafe.SliceData(m.bytes))) }
 
-// Use touches the memory for copies of a plan; false: they find no room. The process of the loop calls it before the
-// first tick.
+// Use touches the memory for copies of a plan and unmaps the rest, which would be locked, too; false: they find no
+// room. The process of the loop calls it before the first tick.
 func (m *Memory) Use(p *Plan) bool {
 	const at = unsafe.Sizeof(head{})
 	if p.size > room-int(at) {
@@ -205,6 +208,13 @@ func (m *Memory) Use(p *Plan) bool {
 	p.Save(m.bytes[at:])
 	h := m.head()
 	h.size, h.digest = uint64(p.size), p.digest
+	page := os.Getpagesize()
+	if end := (int(at) + p.size + page - 1) / page * page; m.mapped && end < room {
+		rest := m.bytes[end:]
+		if unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(rest)), uintptr(len(rest))) == nil {
+			m.bytes = m.bytes[:end]
+		}
+	}
 	return true
 }
 

@@ -29,9 +29,10 @@ func (d *Disk) Free() (free uint64, ok bool) {
 	answer := make(chan uint64, 1)
 	go func() {
 		defer close(answer)
-		defer d.busy.Store(false)
 		var of unix.Statfs_t
-		if d.statfs(d.folder, &of) == nil {
+		err := d.statfs(d.folder, &of)
+		d.busy.Store(false)
+		if err == nil {
 			answer <- of.Bavail * uint64(of.Bsize)
 		}
 	}()

@@ -28,8 +28,8 @@ func TestADiskThatHangsDelaysNoAnswerForLong(t *testing.T) {
 		return unix.Statfs(path, to)
 	}
 	run.Record = func() *Record {
-		free, _ := disk.Free()
-		return &Record{Free: free}
+		free, known := disk.Free()
+		return &Record{Free: free, FreeKnown: known}
 	}
 	s, err := Open("127.0.0.1:0", run)
 	if err != nil {
@@ -85,4 +85,13 @@ func TestADiskThatHangsDelaysNoAnswerForLong(t *testing.T) {
 func stacks() string {
 	b := make([]byte, 1<<20)
 	return string(b[:runtime.Stack(b, true)])
+}
+
+// The alert for a full disk compares this figure with a limit.
+func TestFullDiskHasAFigure(t *testing.T) {
+	run, _ := guarded(t)
+	run.Record = func() *Record { return &Record{Free: 0, FreeKnown: true} }
+	if text := string(run.Text()); !strings.Contains(text, "\nlockstep_record_disk_free_bytes 0\n") {
+		t.Errorf("no free space has no figure:\n%s", text)
+	}
 }

@@ -114,7 +114,7 @@ func full(r *Run) {
 	r.Buses = func() []Bus {
 		return []Bus{{Name: "drive", Interface: "can0", State: "error-passive", ErrorFrames: 7, HasCounters: true, Tx: 128, Rx: 3}}
 	}
-	r.Record = func() *Record { return &Record{Free: 5e9} }
+	r.Record = func() *Record { return &Record{Free: 5e9, FreeKnown: true} }
 	r.Ended = func() *End { return &End{Why: "done", Clean: true} }
 }
 

@@ -38,7 +38,8 @@ type Bus struct {
 
 // Record is the state of a record.
 type Record struct {
-	Free       uint64 // bytes free for this user on the disk of the record; 0 also if they are not known
+	Free       uint64 // bytes free for this user on the disk of the record
+	FreeKnown  bool   // the disk has answered
 	Incomplete bool   // the record lacks a part of the run
 }
 
@@ -228,7 +229,7 @@ func (r *Run) addRecord(t *text) {
 		return
 	}
 	t.only("lockstep_record_incomplete", gauge, "1 if the record lacks a part of the run", bit(c.Incomplete))
-	if c.Free > 0 {
+	if c.FreeKnown {
 		t.only("lockstep_record_disk_free_bytes", gauge, "Bytes free on the disk of the record", float64(c.Free))
 	}
 }

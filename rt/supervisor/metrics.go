@@ -34,7 +34,7 @@ func (r *Session) recordFigures(disk *metrics.Disk) *metrics.Record {
 		return nil
 	}
 	v := &metrics.Record{Incomplete: r.record.Failed() || r.Status.LostEntries() > 0}
-	v.Free, _ = disk.Free()
+	v.Free, v.FreeKnown = disk.Free()
 	return v
 }
 
