@@ -49,6 +49,9 @@ func (f *Following) Add(at int64, v float64) {
 	if at < 0 || f.samples > 0 && at <= f.at {
 		return
 	}
+	if math.IsInf(v, 0) {
+		v = math.NaN() // no speed: neither judged as one nor rated
+	}
 	f.judge.Add(at, v)
 	for len(f.driven) < cap(f.driven) {
 		next := f.part.Begin + int64(len(f.driven))*int64(RatePeriod)

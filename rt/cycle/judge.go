@@ -74,6 +74,9 @@ func (g *Judge) Add(at int64, v float64) {
 		g.j.Largest, g.j.LargestAt = beyond, time.Duration(at)
 	}
 	g.update(at, beyond > rounding)
+	if math.IsInf(beyond, 1) { // no speed at all, however short
+		g.violate()
+	}
 }
 
 // rounding is the distance from the band that arithmetic explains, m/s.

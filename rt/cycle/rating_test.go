@@ -129,16 +129,20 @@ func TestUnfinishedPartIsNotRated(t *testing.T) {
 	}
 }
 
-func TestNaNInTheSpeedFails(t *testing.T) {
+func TestASpeedThatIsNotFiniteFails(t *testing.T) {
 	c := steep(t)
-	whole := follow(c, car, c.End(), func(at int64) float64 {
-		if at == 10*second {
-			return math.NaN()
+	for _, wrong := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for _, instant := range []int64{10 * second, c.End()} {
+			whole := follow(c, car, c.End(), func(at int64) float64 {
+				if at == instant {
+					return wrong
+				}
+				return c.Target.Eval(at)
+			})[0]
+			if whole.Passed() || whole.Violations != 1 || !math.IsInf(whole.Largest, 1) || !math.IsNaN(whole.RMSSE) && !math.IsInf(whole.RMSSE, 1) {
+				t.Errorf("%g at %d ns: %+v; want one violation, an infinite distance and no RMSSE", wrong, instant, whole)
+			}
 		}
-		return c.Target.Eval(at)
-	})[0]
-	if !math.IsInf(whole.Largest, 1) || !math.IsNaN(whole.RMSSE) {
-		t.Errorf("NaN at 10 s: largest distance %v m/s, RMSSE %v m/s; want +Inf and NaN", whole.Largest, whole.RMSSE)
 	}
 }
 

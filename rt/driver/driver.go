@@ -7,6 +7,8 @@
 // inputs give the same bits on every processor.
 package driver
 
+import "fmt"
+
 // Settings are the habits of a driver, and what the driver knows of the vehicle.
 type Settings struct {
 	Period       float64 // of the ticks, s; > 0
@@ -33,11 +35,6 @@ func Default(period float64) Settings {
 	}
 }
 
-// constError is an error without state.
-type constError string
-
-func (e constError) Error() string { return string(e) }
-
 // Check returns an error if a setting is outside of its range; a NaN is.
 func (s *Settings) Check() error {
 	const largest = 1e6
@@ -61,7 +58,11 @@ func (s *Settings) Check() error {
 		{"the time per position of the lever (s)", s.LeverTime, 0, false, 60},
 	} {
 		if !(x.value >= x.min && x.value <= x.max) || x.above && x.value == x.min {
-			return constError("driver: " + x.name + " is outside of its range")
+			from := ""
+			if x.above {
+				from = "above "
+			}
+			return fmt.Errorf("driver: %s is %g, want %s%g to %g", x.name, x.value, from, x.min, x.max)
 		}
 	}
 	return nil

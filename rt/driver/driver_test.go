@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/floats/scalar"
 )
 
 const h = 0.005 // s
@@ -63,14 +65,14 @@ func TestPedalsFollowTheClosedForm(t *testing.T) {
 	d.steps(200, Input{})
 	const n = 400
 	out, _ := d.steps(n, Input{Target: 6, Ahead: 6, Speed: 5})
-	if want := (d.s.Proportional + d.s.Integral*h*(n-1)) / d.s.Acceleration; math.Abs(out.Accelerator-want) > 1e-9 || out.Brake != 0 {
+	if want := (d.s.Proportional + d.s.Integral*h*(n-1)) / d.s.Acceleration; !scalar.EqualWithinAbs(out.Accelerator, want, 1e-9) || out.Brake != 0 {
 		t.Errorf("%+v, want accelerator %v", out, want)
 	}
 	d = newDriver(t)
 	d.steps(200, Input{})
 	d.steps(1, Input{Target: 6, Ahead: 6, Speed: 6})
 	out, _ = d.steps(n, Input{Target: 6, Ahead: 6 - d.s.Preview*2, Speed: 6}) // a deceleration of 2 m/s²
-	if want := 2 / d.s.Deceleration; math.Abs(out.Brake-want) > 1e-9 || out.Accelerator != 0 {
+	if want := 2 / d.s.Deceleration; !scalar.EqualWithinAbs(out.Brake, want, 1e-9) || out.Accelerator != 0 {
 		t.Errorf("%+v, want brake %v", out, want)
 	}
 }

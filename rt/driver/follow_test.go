@@ -195,7 +195,7 @@ func TestLaunchOnASlopeStaysInTheBandAndStandsAtItsEnd(t *testing.T) {
 		if !r.Passed() || car.v != 0 {
 			t.Errorf("slope %v rad: %+v, speed at the end %v m/s; want it passed and a stop", slope, r.Judgement, car.v)
 		}
-		if back < -2/3.6 {
+		if !(back >= -2/3.6) {
 			t.Errorf("slope %v rad: the car rolls back at %v m/s, want less than 2 km/h", slope, -back)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -88,9 +87,7 @@ func TestLineFitsTheTerminal(t *testing.T) {
 		l.Note("2 failed\x1b[2J\n")
 		l.estimate = estimate{points: [64]point{{-time.Second, 0}}, n: 1, last: point{-time.Second, 0}}
 		l.estimate.add(0, 120)
-		if l.Poll(120); width > 0 && utf8.RuneCount(l.text[:]) == 0 {
-			t.Error("nothing is drawn")
-		}
+		l.Poll(120)
 		text := strings.TrimSuffix(strings.TrimPrefix(readAll(t, far, near), "\r"), "\x1b[K")
 		text = strings.ReplaceAll(text, "[2J", "") // without its control character
 		if text != want {

@@ -103,6 +103,11 @@ func (d *driverSection) readSettings(r *yamlfile.Reader, section yamlfile.Field,
 			r.Fail(given["mass"], "driver: %w", err)
 		}
 	}
+	for _, key := range []string{"f0", "f1", "f2"} {
+		if f, ok := given[key]; ok && !d.rated {
+			r.Fail(f, "driver: %s has no effect without the mass of the vehicle (mass: 1500 kg)", key)
+		}
+	}
 }
 
 // readPorts binds the driver to the ports of the plant.
@@ -192,7 +197,7 @@ func (d *driverSection) expect(s *Scenario) {
 		}
 		s.Expect = append(s.Expect, Expectation{
 			Name: yamlfile.Scalar{Text: name},
-			Want: fmt.Sprintf("the target within %s in %v", c.Unit.Difference().Format(c.Band.Speed), c.Band.Time),
+			Want: fmt.Sprintf("the target within %s in %s", c.Unit.Difference().Format(c.Band.Speed), seconds.Format(c.Band.Time.Seconds())),
 			newEvaluator: func() evaluator {
 				var vehicle *cycle.Vehicle
 				if d.rated {
@@ -227,7 +232,7 @@ func (c *cycleEvaluator) finish(j *Judge, f *report.Finding) {
 
 func (c *cycleEvaluator) seenSoFar(*Judge) string {
 	r := c.following.Result()
-	if r.Complete {
+	if r.Complete || r.Violations > 0 { // decided
 		return ""
 	}
 	return c.format(&r) + " so far"
@@ -242,8 +247,8 @@ func (c *cycleEvaluator) format(r *cycle.Result) string {
 		text += fmt.Sprintf(", the first at %.9g s", r.First.Seconds())
 	}
 	if r.Deviations > 0 {
-		text += fmt.Sprintf("; %s, the longest %v, the largest %s beyond the band at %.9g s",
-			counted(r.Deviations, "deviation"), r.Longest.Round(time.Millisecond), speed(r.Largest), r.LargestAt.Seconds())
+		text += fmt.Sprintf("; %s, the longest %s, the largest %s beyond the band at %.9g s",
+			counted(r.Deviations, "deviation"), seconds.Format(r.Longest.Round(time.Millisecond).Seconds()), speed(r.Largest), r.LargestAt.Seconds())
 	}
 	if r.Complete {
 		text += fmt.Sprintf("; RMSSE %s, IWR %.2f %%, ASCR %.2f %%, DR %.2f %%", speed(r.RMSSE), r.IWR, r.ASCR, r.DR)
