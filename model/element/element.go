@@ -25,11 +25,11 @@ type Kind struct {
 	Itself     network.Domain // domain of the node that an element owns
 	Flanges    []Flange
 	Parameters []Parameter
-	Gives      string                              // unit of the signal with the name of the element; "": no such signal
-	GivesAs    func(e *Element) (units.Unit, bool) // that unit where it follows from the keys; false: the keys leave it open
-	Adds       []Quantity                          // further quantities that outputs can read, besides those of the flanges
-	Hint       string                              // names of the nodes inside element NAME, for errors; "": there are none
-	MakeNodes  func(e *Element)                    // makes the nodes of a type that owns several; nil: none
+	Gives      string                                   // unit of the signal with the name of the element; "": no such signal
+	GivesAs    func(e *Element) (units.Unit, UnitState) // that unit where it follows from the keys
+	Adds       []Quantity                               // further quantities that outputs can read, besides those of the flanges
+	Hint       string                                   // names of the nodes inside element NAME, for errors; "": there are none
+	MakeNodes  func(e *Element)                         // makes the nodes of a type that owns several; nil: none
 	Read       func(e *Element) Declared
 }
 
@@ -121,11 +121,20 @@ type Element struct {
 // Namespace reads values that may contain names. It knows the parameters, inputs and signals of the
 // plant or of the sub-assembly that holds the element.
 type Namespace interface {
-	Quantity(f Field, what string, want units.Wanted) float64  // in SI
-	ValueUnit(f Field, what string) (u units.Unit, known bool) // of a value over time; false: numbers without a unit
-	Signal(f Field, what, name string, want units.Wanted) int  // an index into the signals of the network
-	FullName(name string) string                               // name in the whole plant
+	Quantity(f Field, what string, want units.Wanted) float64   // in SI
+	ValueUnit(f Field, what string) (u units.Unit, s UnitState) // of a value over time
+	Signal(f Field, what, name string, want units.Wanted) int   // an index into the signals of the network
+	FullName(name string) string                                // name in the whole plant
 }
+
+// UnitState says whether a value over time has a unit.
+type UnitState int
+
+const (
+	UnitBare  UnitState = iota // numbers without a unit
+	UnitOpen                   // the unit follows from a signal whose unit is not found yet
+	UnitKnown                  // the value has a unit
+)
 
 // Plant is the plant during reading, with all elements.
 type Plant struct {

@@ -251,16 +251,20 @@ func (e *Element) SetUnit(unit string, keys ...string) {
 	}
 }
 
-// UnitGiven returns the unit of the first of the keys whose values have one; false if none has.
-func (e *Element) UnitGiven(keys ...string) (units.Unit, bool) {
+// UnitGiven returns the unit of the first of the keys whose value has one. Otherwise the unit is 1, and the
+// state is UnitOpen if the unit of one of the keys is not found yet.
+func (e *Element) UnitGiven(keys ...string) (units.Unit, UnitState) {
+	all := UnitBare
 	for _, key := range keys {
 		if f, ok := e.given(key); ok {
-			if u, known := e.ValueUnit(f, e.What()+": "+e.declared(key).Key); known {
-				return u, true
+			u, s := e.ValueUnit(f, e.What()+": "+e.declared(key).Key)
+			if s == UnitKnown {
+				return u, s
 			}
+			all = max(all, s)
 		}
 	}
-	return units.SIUnit(units.Dim{}), false
+	return units.SIUnit(units.Dim{}), all
 }
 
 // Measured reads a value over time in its own unit and returns it with the unit; a number without a unit
@@ -285,8 +289,8 @@ func (e *Element) Entry(key string) Field { return e.entry(e.declared(key)) }
 func (e *Element) MeasuredItem(key string, i int, f Field) network.Form {
 	p := e.declared(key)
 	p.Key += strconv.Itoa(i + 1)
-	u, known := e.ValueUnit(f, e.What()+": "+p.Key)
-	if p.Unit = "1"; known {
+	u, s := e.ValueUnit(f, e.What()+": "+p.Key)
+	if p.Unit = "1"; s == UnitKnown {
 		p.Unit = u.SI
 	}
 	return network.SignalOf(e.waveform(f, p))

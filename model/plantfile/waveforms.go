@@ -7,6 +7,7 @@ import (
 
 	"lockstep/io/yamlfile"
 	"lockstep/model"
+	"lockstep/model/element"
 	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
@@ -167,7 +168,7 @@ func (in *scope) multiplyWaveforms(f yamlfile.Field, what string, want units.Wan
 		if s, _ := in.signalNamed(text); i == 0 || !named || scalar && s < 0 {
 			continue // a number without a unit, or the rest of the wanted unit
 		}
-		if u, known := in.ValueUnit(g, what); known {
+		if u, s := in.ValueUnit(g, what); s == element.UnitKnown {
 			each[i] = units.Wanted{Unit: u, Spelled: u.SI}
 			if u.Dim != (units.Dim{}) {
 				for d := range want.Dim {

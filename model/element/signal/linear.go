@@ -66,12 +66,12 @@ func readSum(e *element.Element) element.Declared {
 }
 
 // integrated returns the unit of k·u·s, or that of y_start.
-func integrated(e *element.Element) (units.Unit, bool) {
-	if y, known := e.UnitGiven("y_start"); known {
-		return y, true
+func integrated(e *element.Element) (units.Unit, element.UnitState) {
+	if y, s := e.UnitGiven("y_start"); s == element.UnitKnown {
+		return y, s
 	}
-	u, known := e.UnitGiven("u")
-	return product(e, product(e, gainUnit(e), u, false), seconds, false), known
+	u, s := e.UnitGiven("u")
+	return product(e, product(e, gainUnit(e), u, false), seconds, false), s
 }
 
 // readIntegrator reads y' = k·u.
@@ -115,9 +115,9 @@ func readSecondOrder(e *element.Element) element.Declared {
 }
 
 // differentiated returns the unit of k·u/s.
-func differentiated(e *element.Element) (units.Unit, bool) {
-	u, known := e.UnitGiven("u", "x_start")
-	return rate(e, product(e, gainUnit(e), u, false)), known
+func differentiated(e *element.Element) (units.Unit, element.UnitState) {
+	u, s := e.UnitGiven("u", "x_start")
+	return rate(e, product(e, gainUnit(e), u, false)), s
 }
 
 // readDerivative reads T·x' = u - x, y = k·x'.

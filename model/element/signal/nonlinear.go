@@ -52,17 +52,18 @@ func nonlinearKinds() []element.Kind {
 	}
 }
 
-// multiplied returns the unit of a product of the inputs u.
-func multiplied(e *element.Element) (y units.Unit, known bool) {
-	y = units.SIUnit(units.Dim{})
+// multiplied returns the unit of a product of the inputs u; it is open while that of one input is.
+func multiplied(e *element.Element) (y units.Unit, all element.UnitState) {
+	y, all = units.SIUnit(units.Dim{}), element.UnitKnown
 	for _, g := range e.Items(e.Fields["u"], "u") {
-		u, ok := e.ValueUnit(g, e.What()+": u")
-		if ok {
+		switch u, s := e.ValueUnit(g, e.What()+": u"); s {
+		case element.UnitKnown:
 			y = product(e, y, u, false)
+		case element.UnitOpen:
+			all = s
 		}
-		known = known || ok
 	}
-	return y, known
+	return y, all
 }
 
 // readProduct reads y = u1·u2·...
@@ -79,11 +80,14 @@ func readProduct(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// divided returns the unit of u1/u2.
-func divided(e *element.Element) (units.Unit, bool) {
-	a, known := e.UnitGiven("u1")
-	b, also := e.UnitGiven("u2")
-	return product(e, a, b, true), known || also
+// divided returns the unit of u1/u2; it is open while that of u1 or u2 is.
+func divided(e *element.Element) (units.Unit, element.UnitState) {
+	a, s := e.UnitGiven("u1")
+	b, t := e.UnitGiven("u2")
+	if s == element.UnitOpen || t == element.UnitOpen {
+		return product(e, a, b, true), element.UnitOpen
+	}
+	return product(e, a, b, true), element.UnitKnown
 }
 
 // readDivision reads y = u1/u2.
@@ -174,17 +178,17 @@ func readTable1(e *element.Element) element.Declared {
 var mapKeys = [3]string{"u1", "u2", "y"}
 
 // mapped returns the unit of the values of a map.
-func mapped(e *element.Element) (units.Unit, bool) {
+func mapped(e *element.Element) (units.Unit, element.UnitState) {
 	what := e.What() + ": table"
 	f, ok := e.Fields["table"]
 	if ok {
 		if f, ok = e.Section(f, what, mapKeys[:]...)["y"]; ok {
-			if u, known := e.ValueUnit(f, what); known {
-				return u, true
+			if u, s := e.ValueUnit(f, what); s == element.UnitKnown {
+				return u, s
 			}
 		}
 	}
-	return units.SIUnit(units.Dim{}), true
+	return units.SIUnit(units.Dim{}), element.UnitKnown
 }
 
 // readTable2 reads a map of u1 and u2: bilinear between its points, constant outside.

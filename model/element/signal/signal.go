@@ -51,18 +51,18 @@ var (
 )
 
 // first returns the unit of the first of the keys with a unit.
-func first(keys ...string) func(e *element.Element) (units.Unit, bool) {
-	return func(e *element.Element) (units.Unit, bool) { return e.UnitGiven(keys...) }
+func first(keys ...string) func(e *element.Element) (units.Unit, element.UnitState) {
+	return func(e *element.Element) (units.Unit, element.UnitState) { return e.UnitGiven(keys...) }
 }
 
 // scaled returns the unit of k times u, or of a key that has the unit of the output.
-func scaled(u string, outputs ...string) func(e *element.Element) (units.Unit, bool) {
-	return func(e *element.Element) (units.Unit, bool) {
-		if y, known := e.UnitGiven(outputs...); known {
-			return y, true
+func scaled(u string, outputs ...string) func(e *element.Element) (units.Unit, element.UnitState) {
+	return func(e *element.Element) (units.Unit, element.UnitState) {
+		if y, s := e.UnitGiven(outputs...); s == element.UnitKnown {
+			return y, s
 		}
-		of, known := e.UnitGiven(u)
-		return product(e, gainUnit(e), of, false), known
+		of, s := e.UnitGiven(u)
+		return product(e, gainUnit(e), of, false), s
 	}
 }
 

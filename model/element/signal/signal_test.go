@@ -2,6 +2,7 @@ package signal_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -300,6 +301,33 @@ control: {type: lim_pid, u_s: 0 m/s, u_m: ramp, k: 1, Td: 0.5 s, Nd: 5, yMax: 10
 	b.To(1, func(s float64) { // v = -2·s, D = Td·v'·(1 - exp(-s/(Td/Nd)))
 		b.Is("y", -2*s-0.5*2*(1-math.Exp(-s/0.1)), 1e-11)
 	})
+}
+
+// The unit of a product and of a quotient waits for that of each input.
+func TestUnitsDoNotDependOnTheOrderOfElements(t *testing.T) {
+	lines := []string{
+		"p: {type: product, u: [a, u]}", "a: {type: gain, k: 3 N.s/m, u: u}", "q: {type: division, u1: u, u2: b}",
+		"b: {type: limiter, u: a, uMax: 3 N, uMin: 1 N}", "n: {type: limiter, u: {product: [a, u]}, uMax: 9, uMin: 0}",
+		"s: {type: sum, u: [{product: [c, u]}, 1]}", "c: {type: first_order, u: a, T: 1 s}",
+	}
+	for range 2 {
+		slices.Reverse(lines)
+		err := modeltest.Check(plant(strings.Join(lines, "\n"), `
+p: {signal: p, unit: W}
+q: {signal: q, unit: s/kg}
+n: {signal: n, unit: W}
+s: {signal: s, unit: W}`))
+		if err != nil {
+			t.Errorf("%v\n%s", err, strings.Join(lines, "\n"))
+		}
+	}
+	for _, loop := range []string{"p: {type: product, u: [a, u]}\na: {type: gain, k: 3, u: p}",
+		"a: {type: gain, k: 3, u: p}\np: {type: product, u: [a, u]}"} {
+		err := modeltest.Check(plant(loop, ""))
+		if want := `the units in a loop of signals contradict each other`; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
 }
 
 func TestUnitsAreCheckedThroughBlocks(t *testing.T) {
