@@ -142,6 +142,7 @@ type Plant struct {
 	Elements []*Element
 	angles   map[int]int // state that is the angle, by node
 	laws     []pendingLaw
+	checks   []func()
 
 	capacities map[int]heatCapacity // by the signal of the temperature
 	flows      []heatFlow

@@ -94,11 +94,15 @@ func divided(e *element.Element) (units.Unit, element.UnitState) {
 func readDivision(e *element.Element) element.Declared {
 	a, _ := e.Measured("u1")
 	b, _ := e.Measured("u2")
-	at := e.Place("u2")
-	e.DeferLaw(e.OwnSignal, law.Owner{Name: e.Name, At: e.At}, law.Formula("u1/u2", law.Names{"u1": a, "u2": b}),
-		func(error) {
-			e.Refuse(at, "u2 may be 0; divide by an input whose min and max exclude 0, or by a limiter")
-		})
+	refuse := func(error) {
+		e.Refuse(e.Place("u2"), "u2 may be 0; divide by an input whose min and max exclude 0, or by a limiter")
+	}
+	e.DeferCheck(func() {
+		if low, high := e.Network.Range(b.Index()); !(low > 0 || high < 0) {
+			refuse(nil)
+		}
+	})
+	e.DeferLaw(e.OwnSignal, law.Owner{Name: e.Name, At: e.At}, law.Formula("u1/u2", law.Names{"u1": a, "u2": b}), refuse)
 	return element.Declared{}
 }
 

@@ -359,6 +359,10 @@ steep: {signal: steep, unit: km/h}
 		{"T: 1 s}", "T: «0»}", `element "lag": T 0 s is not positive (time constant)`},
 		{"u3: lag", "u3: «force»", `element "more": u3: signal "force" is in N; m/s is wanted`},
 		{"{sum: [share, 2]}", "«share»", `element "steep": u2 may be 0; divide by an input whose min and max exclude 0, or by a limiter`},
+		{"{sum: [share, 2]}", "«0»", `element "steep": u2 may be 0`},
+		{"{sum: [share, 2]}", "«{constant: 0}»", `element "steep": u2 may be 0`},
+		{"{sum: [share, 2]}", "«{product: [0, share]}»", `element "steep": u2 may be 0`},
+		{"u1: u, u2: {sum: [share, 2]}", "u1: 0 m/s, u2: «share»", `element "steep": u2 may be 0`},
 		{"[u, lag]", "«[u, lag], k: [1]»", `element "both": 1 factors k for 2 inputs u; one for each is wanted`},
 	} {
 		t.Run(c.new, func(t *testing.T) {
