@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/model/element/signal"
+	"lockstep/model/element/thermal"
 	"lockstep/model/modeltest"
 )
 
@@ -372,5 +374,43 @@ steep: {signal: steep, unit: km/h}
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
+	}
+}
+
+// required holds an element of each type with its required keys, separated by semicolons.
+var required = map[string]string{
+	"gain": "k: 1; u: u", "sum": "u: [u, u]", "integrator": "u: u", "first_order": "u: u; T: 1",
+	"second_order": "u: u; w: 1; D: 1", "derivative": "u: u; T: 1", "pi": "u: u; T: 1", "product": "u: [u, u]",
+	"division": "u1: u; u2: 1", "limiter": "u: u; uMax: 1", "dead_zone": "u: u; uMax: 1",
+	"slew_rate_limiter": "u: u; Rising: 1; Td: 1", "combi_table_1ds": "u: u; table: [[0, 0], [1, 1]]",
+	"combi_table_2ds": "u1: u; u2: u; table: {u1: [0, 1], u2: [0, 1], y: [[0, 0], [0, 1]]}",
+	"lim_pid": "u_s: u; u_m: u; yMax: 1 m/s", "switch": "u1: u; u2: on; u3: u", "hysteresis": "u: u; uLow: -1; uHigh: 1",
+	"not": "u: on", "and": "u1: on; u2: on", "or": "u1: on; u2: on", "xor": "u1: on; u2: on", "greater": "u1: u; u2: 1",
+	"greater_equal": "u1: u; u2: 1", "less": "u1: u; u2: 1", "less_equal": "u1: u; u2: 1",
+	"heat_capacitor": "C: 1", "thermal_conductor": "port_a: cup; port_b: 300 K; G: 1",
+	"thermal_resistor": "port_a: cup; port_b: 300 K; R: 1", "convection": "solid: cup; fluid: 300 K; Gc: 1",
+	"body_radiation": "port_a: cup; port_b: 300 K; Gr: 1", "prescribed_heat_flow": "port: cup; Q_flow: 1",
+}
+
+func TestEachRequiredKeyIsRequired(t *testing.T) {
+	for _, k := range slices.Concat(signal.Kinds(), thermal.Kinds()) {
+		keys := strings.Split(required[k.Name], "; ")
+		check := func(keys []string) error {
+			return modeltest.Check(plant("cup: {type: heat_capacitor, C: 1}\nit: {type: "+k.Name+", "+strings.Join(keys, ", ")+"}", ""))
+		}
+		if err := check(keys); err != nil {
+			t.Errorf("%s: %v", k.Name, err)
+		}
+		for _, p := range k.Parameters {
+			i := slices.IndexFunc(keys, func(entry string) bool { return strings.HasPrefix(entry, p.Key+": ") })
+			if need := p.Default == ""; need != (i >= 0) {
+				t.Errorf("%s: the test gives %s: %v, the type requires it: %v", k.Name, p.Key, i >= 0, need)
+			} else if need {
+				err := check(slices.Delete(slices.Clone(keys), i, i+1))
+				if want := k.Name + " needs " + p.Key; err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s without %s: got %v, want %s", k.Name, p.Key, err, want)
+				}
+			}
+		}
 	}
 }
