@@ -267,6 +267,23 @@ func (e *Element) UnitGiven(keys ...string) (units.Unit, UnitState) {
 	return units.SIUnit(units.Dim{}), all
 }
 
+// ColumnUnit returns the first unit in the last column of rows; 1 if the column has none.
+func (e *Element) ColumnUnit(key string) units.Unit {
+	if f, _ := e.given(key); yamlfile.IsList(f.Node) {
+		for _, row := range e.Items(f, key) {
+			if !yamlfile.IsList(row.Node) {
+				continue
+			}
+			if cells := e.Items(row, key); len(cells) > 0 {
+				if u, s := e.ValueUnit(cells[len(cells)-1], e.What()+": "+key); s == UnitKnown {
+					return u
+				}
+			}
+		}
+	}
+	return units.SIUnit(units.Dim{})
+}
+
 // Measured reads a value over time in its own unit and returns it with the unit; a number without a unit
 // has the unit 1.
 func (e *Element) Measured(key string) (network.Form, units.Unit) {

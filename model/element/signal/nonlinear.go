@@ -26,7 +26,7 @@ func nonlinearKinds() []element.Kind {
 				number("Rising", ofYs, "", positive, "largest slope"),
 				number("Falling", ofYs, "-Rising", unbounded, "least slope, below 0"),
 				number("Td", "s", "", positive, "time constant with which the output follows within these slopes"), start}},
-		{Name: "combi_table_1ds", Gives: "of the table", GivesAs: first("table"), Read: readTable1,
+		{Name: "combi_table_1ds", Gives: "of the table", GivesAs: tabled, Read: readTable1,
 			Parameters: parameters{input, rows("table", ofU+", "+own, "", unbounded, "[u, y]")}},
 		{Name: "combi_table_2ds", Gives: "of the table", GivesAs: mapped, Read: readTable2,
 			Parameters: parameters{
@@ -167,6 +167,9 @@ func readSlewRate(e *element.Element) element.Declared {
 	e.OwnForm(y)
 	return element.Declared{}
 }
+
+// tabled returns the unit of the last column of a table.
+func tabled(e *element.Element) (units.Unit, element.UnitState) { return e.ColumnUnit("table"), element.UnitKnown }
 
 // readTable1 reads a map of u: linear between its rows, constant outside.
 func readTable1(e *element.Element) element.Declared {

@@ -332,6 +332,21 @@ s: {signal: s, unit: W}`))
 	}
 }
 
+func TestATableHasTheUnitOfItsLastColumn(t *testing.T) {
+	for table, want := range map[string]string{
+		"[[0 m/s, 0 N], [10 m/s, 5]]": "",
+		"[[0 m/s, 0], [10, 5 N]]":     "",
+		"[[0 N, 0], [10, 5 N]]":       `element "map": table: "0 N": unit N does not fit, m/s is wanted`,
+		"[[0 m/s, 0], [10, 5]]":       `output "map": unit "kN" (kg.m/s2) does not fit "1" (1)`,
+		"[[0 m/s, 0 N], [10, 5 W]]":   `element "map": table: "5 W": unit W does not fit, N is wanted`,
+	} {
+		err := modeltest.Check(plant("map: {type: combi_table_1ds, u: u, table: "+table+"}", "map: {signal: map, unit: kN}"))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngot  %v\nwant %s", table, err, want)
+		}
+	}
+}
+
 func TestUnitsAreCheckedThroughBlocks(t *testing.T) {
 	base := plant(`
 lag: {type: first_order, u: u, T: 1 s}
@@ -384,7 +399,7 @@ var required = map[string]string{
 	"division": "u1: u; u2: 1", "limiter": "u: u; uMax: 1", "dead_zone": "u: u; uMax: 1",
 	"slew_rate_limiter": "u: u; Rising: 1; Td: 1", "combi_table_1ds": "u: u; table: [[0, 0], [1, 1]]",
 	"combi_table_2ds": "u1: u; u2: u; table: {u1: [0, 1], u2: [0, 1], y: [[0, 0], [0, 1]]}",
-	"lim_pid": "u_s: u; u_m: u; yMax: 1 m/s", "switch": "u1: u; u2: on; u3: u", "hysteresis": "u: u; uLow: -1; uHigh: 1",
+	"lim_pid":         "u_s: u; u_m: u; yMax: 1 m/s", "switch": "u1: u; u2: on; u3: u", "hysteresis": "u: u; uLow: -1; uHigh: 1",
 	"not": "u: on", "and": "u1: on; u2: on", "or": "u1: on; u2: on", "xor": "u1: on; u2: on", "greater": "u1: u; u2: 1",
 	"greater_equal": "u1: u; u2: 1", "less": "u1: u; u2: 1", "less_equal": "u1: u; u2: 1",
 	"heat_capacitor": "C: 1", "thermal_conductor": "port_a: cup; port_b: 300 K; G: 1",
