@@ -169,7 +169,9 @@ func readSlewRate(e *element.Element) element.Declared {
 }
 
 // tabled returns the unit of the last column of a table.
-func tabled(e *element.Element) (units.Unit, element.UnitState) { return e.ColumnUnit("table"), element.UnitKnown }
+func tabled(e *element.Element) (units.Unit, element.UnitState) {
+	return e.ColumnUnit("table"), element.UnitKnown
+}
 
 // readTable1 reads a map of u: linear between its rows, constant outside.
 func readTable1(e *element.Element) element.Declared {

@@ -94,8 +94,11 @@ func readGained(e *element.Element, key string) (k float64, u network.Form) {
 	return k, u
 }
 
-// readGain reads the key k in a unit.
+// readGain reads the key k in a unit. It can be left out where that unit is 1.
 func readGain(e *element.Element, unit units.Unit) float64 {
+	if !e.Has("k") && unit.Dim != (units.Dim{}) {
+		e.Refuse(e.At, "k is missing; the units of its input and output want k in %s", unit.SI)
+	}
 	e.SetUnit(unit.SI, "k")
 	return e.Number("k")
 }

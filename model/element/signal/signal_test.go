@@ -332,6 +332,24 @@ s: {signal: s, unit: W}`))
 	}
 }
 
+func TestADefaultGainHasNoUnit(t *testing.T) {
+	for block, want := range map[string]string{
+		"{type: first_order, u: u, T: 1, y_start: 1 N}":            "k is missing; the units of its input and output want k in N.s/m",
+		"{type: second_order, u: u, w: 1, D: 1, y_start: 1 N}":     "k is missing; the units of its input and output want k in N.s/m",
+		"{type: lim_pid, u_s: u, u_m: u, yMax: 1 N}":               "k is missing; the units of its input and output want k in N.s/m",
+		"{type: integrator, u: u, y_start: 1 m/s}":                 "k is missing; the units of its input and output want k in rad/s",
+		"{type: integrator, u: u, y_start: 1 m}":                   "",
+		"{type: integrator, u: u, k: 1 1/s, y_start: 1 m/s}":       "",
+		"{type: first_order, u: u, k: 2 kg/s, T: 1, y_start: 1 N}": "",
+		"{type: first_order, u: u, T: 1, y_start: 1 km/h}":         "",
+	} {
+		err := modeltest.Check(plant("it: "+block, ""))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngot  %v\nwant %s", block, err, want)
+		}
+	}
+}
+
 func TestATableHasTheUnitOfItsLastColumn(t *testing.T) {
 	for table, want := range map[string]string{
 		"[[0 m/s, 0 N], [10 m/s, 5]]": "",
