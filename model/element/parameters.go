@@ -328,6 +328,13 @@ func (e *Element) Waveforms(key string) (list []int) {
 func (e *Element) waveform(f Field, p Parameter) int {
 	i := e.Signal(f, e.What()+": "+p.Key, e.Name+"."+p.Key, units.Want(p.Unit))
 	low, high := e.Network.Range(i)
+	if p.Bound == NotNegative {
+		e.DeferCheck(func() {
+			if low, _ := e.Network.Range(i); low < 0 && !math.IsInf(low, 0) {
+				e.Refuse(f.At, "%s can be %s; it must not be negative (%s)", p.Key, units.Format(low, p.Unit), p.Meaning)
+			}
+		})
+	}
 	switch {
 	case p.Bound == Positive && !(high > 0):
 		e.Refuse(f.At, "%s %s is never positive; a %s transmits nothing then",
