@@ -117,6 +117,6 @@ func readRadiation(e *element.Element) element.Declared {
 
 // readHeatFlow reads a heat flow over time into a capacity.
 func readHeatFlow(e *element.Element) element.Declared {
-	e.AddHeatFlow("port", e.Waveform("port"), network.SignalOf(e.Waveform("Q_flow")))
+	e.AddHeatFlow("port", e.HeatPort("port"), network.SignalOf(e.Waveform("Q_flow")))
 	return element.Declared{}
 }

@@ -195,6 +195,10 @@ func TestErrorsOfHeatNameTheElement(t *testing.T) {
 	base := launch("", "300 N")
 	for _, c := range []struct{ old, new, want string }{
 		{"heat_port: plates", "heat_port: 300 K", `element "clutch": heat_port: the heat needs a heat capacity; name a heat_capacitor`},
+		{"heat_port: plates", "heat_port: plate", `element "clutch": heat_port: "plate" is not a temperature; name a heat_capacitor (did you mean plates?)`},
+		{"heat_port: plates", "heat_port: car", `element "clutch": heat_port: "car" is not a temperature; name a heat_capacitor, such as plates`},
+		{"  clutch: ", "  heater: {type: prescribed_heat_flow, port: car, Q_flow: 1 W}\n  clutch: ",
+			`element "heater": port: "car" is not a temperature; name a heat_capacitor, such as plates`},
 		{"heat_port: plates", "temperature: plates", `element "clutch": temperature goes with factor_T`},
 		{"heat_port: plates", "factor_T: [[300, 1]]", `element "clutch": factor_T needs temperature (a temperature over time, K) or heat_port`},
 		{"heat_port: plates", "heat_port: plates, factor_T: [[300, -1]]", `element "clutch": factor_T -1 is negative ([temperature, factor of the friction])`},
