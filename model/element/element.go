@@ -116,6 +116,7 @@ type Element struct {
 	Data      any               // data that the family shares between its elements
 	used      map[string]bool   // keys whose values have been read
 	units     map[string]string // SI unit of a key, or of a quantity in Kind.Adds, that follows from other keys
+	relative  map[string]bool   // keys whose values are factors or differences
 }
 
 // Namespace reads values that may contain names. It knows the parameters, inputs and signals of the

@@ -24,6 +24,8 @@ type Parameter struct {
 	Most    float64  // largest size of such a number in SI; 0: that of its unit
 	Words   []string // accepted words; nil: any
 	Meaning string   // noun phrase
+
+	relative bool // factor or difference: a temperature cannot be in degC
 }
 
 // Form is the notation of a value.
@@ -111,6 +113,7 @@ func (e *Element) declared(key string) Parameter {
 			if unit, ok := e.units[key]; ok {
 				p.Unit = unit
 			}
+			p.relative = p.relative || e.relative[key]
 			return p
 		}
 	}
@@ -216,7 +219,7 @@ func (e *Element) NumberOr(key string, missing float64) float64 {
 func (e *Element) value(f Field, p Parameter) float64 {
 	list := p.Units()
 	unit := list[len(list)-1]
-	x := e.Quantity(f, e.What()+": "+p.Key, units.Want(unit))
+	x := e.Quantity(f, e.What()+": "+p.Key, p.want(unit))
 	if wrong := p.Bound.wrong(x); wrong != "" {
 		e.Refuse(f.At, "%s %s %s (%s)", p.Key, units.Format(x, unit), wrong, p.Meaning)
 	}
@@ -249,6 +252,24 @@ func (e *Element) SetUnit(unit string, keys ...string) {
 	for _, key := range keys {
 		e.units[key] = unit
 	}
+}
+
+// ForbidCelsius makes the values of keys factors or differences, which cannot be in degC.
+func (e *Element) ForbidCelsius(keys ...string) {
+	if e.relative == nil {
+		e.relative = map[string]bool{}
+	}
+	for _, key := range keys {
+		e.relative[key] = true
+	}
+}
+
+// want returns a unit of p for reading.
+func (p Parameter) want(unit string) units.Wanted {
+	if p.relative {
+		return units.Want(unit).Difference()
+	}
+	return units.Want(unit)
 }
 
 // UnitGiven returns the unit of the first of the keys whose value has one. Otherwise the unit is 1, and the
@@ -326,7 +347,7 @@ func (e *Element) Waveforms(key string) (list []int) {
 
 // waveform reads the value over time of an entry.
 func (e *Element) waveform(f Field, p Parameter) int {
-	i := e.Signal(f, e.What()+": "+p.Key, e.Name+"."+p.Key, units.Want(p.Unit))
+	i := e.Signal(f, e.What()+": "+p.Key, e.Name+"."+p.Key, p.want(p.Unit))
 	low, high := e.Network.Range(i)
 	if p.Bound == NotNegative {
 		e.DeferCheck(func() {

@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"math"
 	"slices"
 
 	"lockstep/model/element"
@@ -46,19 +47,30 @@ func readGainBlock(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// readSum reads y = k1·u1 + k2·u2 + ...
+// readSum reads y = k1·u1 + k2·u2 + ... Where the factors add up to 1, y is a temperature if the inputs are;
+// where they add up to 0, y is a difference. Otherwise an input cannot be in degC.
 func readSum(e *element.Element) element.Declared {
 	e.SetUnit(e.Own().Unit.SI, "u")
-	list := e.Waveforms("u")
-	k := slices.Repeat([]float64{1}, len(list))
+	n := len(e.Items(e.Entry("u"), "u"))
+	k := slices.Repeat([]float64{1}, n)
 	if e.Has("k") {
 		k = e.Numbers("k")
 	}
-	if len(list) == 0 || len(k) != len(list) {
-		e.Refuse(e.Place("k"), "%d factors k for %d inputs u; one for each is wanted", len(k), len(list))
+	if n == 0 {
+		e.Refuse(e.Place("u"), "u is empty; the inputs to add are wanted")
+	}
+	if len(k) != n {
+		e.Refuse(e.Place("k"), "%d factors k for %d inputs u; one for each is wanted", len(k), n)
+	}
+	weight := 0.0
+	for _, k := range k {
+		weight += k
+	}
+	if !(math.Abs(weight-1) < 1e-9) && !(math.Abs(weight) < 1e-9) {
+		e.ForbidCelsius("u")
 	}
 	var y network.Form
-	for i, u := range list {
+	for i, u := range e.Waveforms("u") {
 		y = y.Plus(network.SignalOf(u).Scaled(k[i]))
 	}
 	e.OwnForm(y)

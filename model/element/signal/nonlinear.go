@@ -68,6 +68,7 @@ func multiplied(e *element.Element) (y units.Unit, all element.UnitState) {
 
 // readProduct reads y = u1·u2·...
 func readProduct(e *element.Element) element.Declared {
+	e.ForbidCelsius("u")
 	y, f := law.Number(1), e.Entry("u")
 	items := e.Items(f, "u")
 	if len(items) < 2 {
@@ -92,6 +93,7 @@ func divided(e *element.Element) (units.Unit, element.UnitState) {
 
 // readDivision reads y = u1/u2.
 func readDivision(e *element.Element) element.Declared {
+	e.ForbidCelsius("u1", "u2")
 	a, _ := e.Measured("u1")
 	b, _ := e.Measured("u2")
 	refuse := func(error) {

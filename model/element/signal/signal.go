@@ -100,5 +100,6 @@ func readGain(e *element.Element, unit units.Unit) float64 {
 		e.Refuse(e.At, "k is missing; the units of its input and output want k in %s", unit.SI)
 	}
 	e.SetUnit(unit.SI, "k")
+	e.ForbidCelsius("k")
 	return e.Number("k")
 }

@@ -350,6 +350,34 @@ func TestADefaultGainHasNoUnit(t *testing.T) {
 	}
 }
 
+func TestTemperaturesInDegCAreNotScaled(t *testing.T) {
+	const refused = "a difference of temperatures cannot be in degC; write it in K"
+	for block, want := range map[string]string{
+		"{type: sum, u: [T, 5 degC]}":                           refused,
+		"{type: sum, u: [5 degC, T]}":                           refused,
+		"{type: sum, u: [T, 5 K]}":                              "",
+		"{type: sum, u: [T, 20 degC], k: [0.5, 0.5]}":           "",
+		"{type: sum, u: [90 degC, T], k: [1, -1]}":              "",
+		"{type: sum, u: [T, 20 degC], k: [1, 2]}":               refused,
+		"{type: gain, k: 20 degC, u: on}":                       refused,
+		"{type: gain, k: 20 K, u: on}":                          "",
+		"{type: product, u: [20 degC, on]}":                     refused,
+		"{type: product, u: [T, on]}":                           "",
+		"{type: division, u1: 20 degC, u2: 2}":                  refused,
+		"{type: limiter, u: {product: [20 degC, on]}, uMax: 9}": refused,
+		"{type: limiter, u: {product: [20 K, on]}, uMax: 9 K}":  "",
+		"{type: limiter, u: {sum: [T, 5 degC]}, uMax: 9}":       refused,
+		"{type: limiter, u: {sum: [5 degC, T]}, uMax: 20 degC}": "",
+		"{type: sum, u: []}":                                    "u is empty",
+		"{type: first_order, u: T, T: 1 s, y_start: 20 degC}":   "",
+	} {
+		err := modeltest.Check(plant("T: {type: heat_capacitor, C: 1}\nit: "+block, ""))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngot  %v\nwant %s", block, err, want)
+		}
+	}
+}
+
 func TestATableHasTheUnitOfItsLastColumn(t *testing.T) {
 	for table, want := range map[string]string{
 		"[[0 m/s, 0 N], [10 m/s, 5]]": "",
