@@ -534,9 +534,9 @@ func (w words) readsOf(t *testing.T, kinds []element.Kind) string {
 			if !signal && !state {
 				t.Errorf("the plant with every element has no %s.%s", name, q.Key)
 			}
-			what := "Signal"
+			what := "Output"
 			if state {
-				what = map[bool]string{true: "Signal and state", false: "State"}[signal]
+				what = map[bool]string{true: "Output and state", false: "State"}[signal]
 			}
 			note(k, "%s: `NAME.%s`%s: %s", what, q.Key, unitOf(d, q.Unit), d.Spell(q.Meaning))
 		}

@@ -154,8 +154,14 @@ func (p *Plant) DeferLaw(signal int, owner law.Owner, value *law.Expr, refuse fu
 	p.laws = append(p.laws, pendingLaw{signal, owner, value, refuse})
 }
 
-// CompileLaws makes the laws after all elements have been read.
+// DeferCheck calls check after all elements have been read, when the ranges of all signals are known.
+func (p *Plant) DeferCheck(check func()) { p.checks = append(p.checks, check) }
+
+// CompileLaws runs the deferred checks and makes the laws, after all elements have been read.
 func (p *Plant) CompileLaws() {
+	for _, check := range p.checks {
+		check()
+	}
 	compiler := law.Compiler{Plant: p.Network}
 	for _, pending := range p.laws {
 		l, err := compiler.Compile(pending.owner, pending.value)

@@ -25,11 +25,11 @@ type Kind struct {
 	Itself     network.Domain // domain of the node that an element owns
 	Flanges    []Flange
 	Parameters []Parameter
-	Gives      string                              // unit of the signal with the name of the element; "": no such signal
-	GivesAs    func(e *Element) (units.Unit, bool) // that unit where it follows from the keys; false: the keys leave it open
-	Adds       []Quantity                          // further quantities that outputs can read, besides those of the flanges
-	Hint       string                              // names of the nodes inside element NAME, for errors; "": there are none
-	MakeNodes  func(e *Element)                    // makes the nodes of a type that owns several; nil: none
+	Gives      string                                   // unit of the signal with the name of the element; "": no such signal
+	GivesAs    func(e *Element) (units.Unit, UnitState) // that unit where it follows from the keys
+	Adds       []Quantity                               // further quantities that outputs can read, besides those of the flanges
+	Hint       string                                   // names of the nodes inside element NAME, for errors; "": there are none
+	MakeNodes  func(e *Element)                         // makes the nodes of a type that owns several; nil: none
 	Read       func(e *Element) Declared
 }
 
@@ -116,16 +116,26 @@ type Element struct {
 	Data      any               // data that the family shares between its elements
 	used      map[string]bool   // keys whose values have been read
 	units     map[string]string // SI unit of a key, or of a quantity in Kind.Adds, that follows from other keys
+	relative  map[string]bool   // keys whose values are factors or differences
 }
 
 // Namespace reads values that may contain names. It knows the parameters, inputs and signals of the
 // plant or of the sub-assembly that holds the element.
 type Namespace interface {
-	Quantity(f Field, what string, want units.Wanted) float64  // in SI
-	ValueUnit(f Field, what string) (u units.Unit, known bool) // of a value over time; false: numbers without a unit
-	Signal(f Field, what, name string, want units.Wanted) int  // an index into the signals of the network
-	FullName(name string) string                               // name in the whole plant
+	Quantity(f Field, what string, want units.Wanted) float64   // in SI
+	ValueUnit(f Field, what string) (u units.Unit, s UnitState) // of a value over time
+	Signal(f Field, what, name string, want units.Wanted) int   // an index into the signals of the network
+	FullName(name string) string                                // name in the whole plant
 }
+
+// UnitState says whether a value over time has a unit.
+type UnitState int
+
+const (
+	UnitBare  UnitState = iota // numbers without a unit
+	UnitOpen                   // the unit follows from a signal whose unit is not found yet
+	UnitKnown                  // the value has a unit
+)
 
 // Plant is the plant during reading, with all elements.
 type Plant struct {
@@ -133,6 +143,7 @@ type Plant struct {
 	Elements []*Element
 	angles   map[int]int // state that is the angle, by node
 	laws     []pendingLaw
+	checks   []func()
 
 	capacities map[int]heatCapacity // by the signal of the temperature
 	flows      []heatFlow

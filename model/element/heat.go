@@ -1,8 +1,12 @@
 package element
 
 import (
+	"strings"
+
+	"lockstep/io/yamlfile"
 	"lockstep/model/law"
 	"lockstep/model/network"
+	"lockstep/model/units"
 )
 
 // heatCapacity is a state of temperature and its heat capacity, J/K.
@@ -28,6 +32,26 @@ func (e *Element) AddHeatCapacity(state int, capacity float64) {
 	e.OwnForm(network.StateOf(state))
 }
 
+// HeatPort reads the name of a heat capacity and returns the signal of its temperature.
+func (e *Element) HeatPort(key string) int {
+	f := e.Entry(key)
+	text, _ := yamlfile.ScalarText(f.Node)
+	if _, s := e.ValueUnit(f, e.What()+": "+key); s == UnitBare && units.IsName(text, true) {
+		var known []string
+		for _, c := range e.Elements {
+			if c.Kind.Name == "heat_capacitor" {
+				known = append(known, strings.TrimPrefix(c.Name, e.FullName("")))
+			}
+		}
+		advice := units.Meant(text, known)
+		if advice == "" && len(known) > 0 {
+			advice = ", such as " + known[0]
+		}
+		e.Refuse(f.At, "%s: %q is not a temperature; name a heat_capacitor%s", key, text, advice)
+	}
+	return e.Waveform(key)
+}
+
 // AddHeatFlow lets heat, W, flow into the signal that a key names: the temperature of a heat capacity, or
 // of the surroundings.
 func (e *Element) AddHeatFlow(key string, into int, flow network.Form) {
@@ -39,7 +63,7 @@ func (e *Element) AddHeatFlow(key string, into int, flow network.Form) {
 func (e *Element) AddLoss(power *law.Expr) {
 	loss := e.NameLaw("lossPower", power)
 	if e.Has("heat_port") {
-		e.AddHeatFlow("heat_port", e.Waveform("heat_port"), loss)
+		e.AddHeatFlow("heat_port", e.HeatPort("heat_port"), loss)
 	}
 }
 

@@ -36,6 +36,8 @@ func (p Parameter) Range() string {
 	switch {
 	case p.Bound == Positive && p.Form == OverTime: // it may be 0 at times
 		return "up to " + most
+	case p.Form == OverTime && p.Bound == NotNegative:
+		return "0 to " + most
 	case p.Form == OverTime && p.Bound != Share:
 		return "-" + most + " to " + most
 	}

@@ -24,6 +24,8 @@ type Parameter struct {
 	Most    float64  // largest size of such a number in SI; 0: that of its unit
 	Words   []string // accepted words; nil: any
 	Meaning string   // noun phrase
+
+	relative bool // factor or difference: a temperature cannot be in degC
 }
 
 // Form is the notation of a value.
@@ -111,6 +113,7 @@ func (e *Element) declared(key string) Parameter {
 			if unit, ok := e.units[key]; ok {
 				p.Unit = unit
 			}
+			p.relative = p.relative || e.relative[key]
 			return p
 		}
 	}
@@ -216,7 +219,7 @@ func (e *Element) NumberOr(key string, missing float64) float64 {
 func (e *Element) value(f Field, p Parameter) float64 {
 	list := p.Units()
 	unit := list[len(list)-1]
-	x := e.Quantity(f, e.What()+": "+p.Key, units.Want(unit))
+	x := e.Quantity(f, e.What()+": "+p.Key, p.want(unit))
 	if wrong := p.Bound.wrong(x); wrong != "" {
 		e.Refuse(f.At, "%s %s %s (%s)", p.Key, units.Format(x, unit), wrong, p.Meaning)
 	}
@@ -251,16 +254,55 @@ func (e *Element) SetUnit(unit string, keys ...string) {
 	}
 }
 
-// UnitGiven returns the unit of the first of the keys whose values have one; false if none has.
-func (e *Element) UnitGiven(keys ...string) (units.Unit, bool) {
+// ForbidCelsius makes the values of keys factors or differences, which cannot be in degC.
+func (e *Element) ForbidCelsius(keys ...string) {
+	if e.relative == nil {
+		e.relative = map[string]bool{}
+	}
+	for _, key := range keys {
+		e.relative[key] = true
+	}
+}
+
+// want returns a unit of p for reading.
+func (p Parameter) want(unit string) units.Wanted {
+	if p.relative {
+		return units.Want(unit).Difference()
+	}
+	return units.Want(unit)
+}
+
+// UnitGiven returns the unit of the first of the keys whose value has one. Otherwise the unit is 1, and the
+// state is UnitOpen if the unit of one of the keys is not found yet.
+func (e *Element) UnitGiven(keys ...string) (units.Unit, UnitState) {
+	all := UnitBare
 	for _, key := range keys {
 		if f, ok := e.given(key); ok {
-			if u, known := e.ValueUnit(f, e.What()+": "+e.declared(key).Key); known {
-				return u, true
+			u, s := e.ValueUnit(f, e.What()+": "+e.declared(key).Key)
+			if s == UnitKnown {
+				return u, s
+			}
+			all = max(all, s)
+		}
+	}
+	return units.SIUnit(units.Dim{}), all
+}
+
+// ColumnUnit returns the first unit in the last column of rows; 1 if the column has none.
+func (e *Element) ColumnUnit(key string) units.Unit {
+	if f, _ := e.given(key); yamlfile.IsList(f.Node) {
+		for _, row := range e.Items(f, key) {
+			if !yamlfile.IsList(row.Node) {
+				continue
+			}
+			if cells := e.Items(row, key); len(cells) > 0 {
+				if u, s := e.ValueUnit(cells[len(cells)-1], e.What()+": "+key); s == UnitKnown {
+					return u
+				}
 			}
 		}
 	}
-	return units.SIUnit(units.Dim{}), false
+	return units.SIUnit(units.Dim{})
 }
 
 // Measured reads a value over time in its own unit and returns it with the unit; a number without a unit
@@ -285,8 +327,8 @@ func (e *Element) Entry(key string) Field { return e.entry(e.declared(key)) }
 func (e *Element) MeasuredItem(key string, i int, f Field) network.Form {
 	p := e.declared(key)
 	p.Key += strconv.Itoa(i + 1)
-	u, known := e.ValueUnit(f, e.What()+": "+p.Key)
-	if p.Unit = "1"; known {
+	u, s := e.ValueUnit(f, e.What()+": "+p.Key)
+	if p.Unit = "1"; s == UnitKnown {
 		p.Unit = u.SI
 	}
 	return network.SignalOf(e.waveform(f, p))
@@ -305,8 +347,15 @@ func (e *Element) Waveforms(key string) (list []int) {
 
 // waveform reads the value over time of an entry.
 func (e *Element) waveform(f Field, p Parameter) int {
-	i := e.Signal(f, e.What()+": "+p.Key, e.Name+"."+p.Key, units.Want(p.Unit))
+	i := e.Signal(f, e.What()+": "+p.Key, e.Name+"."+p.Key, p.want(p.Unit))
 	low, high := e.Network.Range(i)
+	if p.Bound == NotNegative {
+		e.DeferCheck(func() {
+			if low, _ := e.Network.Range(i); low < 0 && !math.IsInf(low, 0) {
+				e.Refuse(f.At, "%s can be %s; it must not be negative (%s)", p.Key, units.Format(low, p.Unit), p.Meaning)
+			}
+		})
+	}
 	switch {
 	case p.Bound == Positive && !(high > 0):
 		e.Refuse(f.At, "%s %s is never positive; a %s transmits nothing then",

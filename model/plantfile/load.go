@@ -60,6 +60,7 @@ type loader struct {
 	provided   map[string]int                 // index of the signal of an element, by its name
 	exertions  []exertion                     // efforts of elements that are read as signals
 	unitsOpen  map[int]bool                   // signals of elements whose unit is not yet known
+	waitsFor   []int                          // signals in unitsOpen that the last units wait for
 	asked      map[yamlfile.Node]units.Wanted // unit of each number that was read
 	set        []Assignment                   // of parameters
 	start      []Assignment                   // of start presets

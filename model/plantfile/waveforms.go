@@ -7,6 +7,7 @@ import (
 
 	"lockstep/io/yamlfile"
 	"lockstep/model"
+	"lockstep/model/element"
 	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
@@ -160,6 +161,9 @@ func (in *scope) multiplyWaveforms(f yamlfile.Field, what string, want units.Wan
 	if len(items) > 1 && want.Zero != 0 {
 		in.FailAt(f.At, "%s: a temperature in %s cannot be multiplied; declare it in %s", what, want.Spelled, want.SI)
 	}
+	if len(items) > 1 {
+		want = want.Difference()
+	}
 	each := make([]units.Wanted, len(items))
 	for i, g := range items {
 		each[i] = units.Want("1")
@@ -167,8 +171,8 @@ func (in *scope) multiplyWaveforms(f yamlfile.Field, what string, want units.Wan
 		if s, _ := in.signalNamed(text); i == 0 || !named || scalar && s < 0 {
 			continue // a number without a unit, or the rest of the wanted unit
 		}
-		if u, known := in.ValueUnit(g, what); known {
-			each[i] = units.Wanted{Unit: u, Spelled: u.SI}
+		if u, s := in.ValueUnit(g, what); s == element.UnitKnown {
+			each[i] = units.Wanted{Unit: u, Spelled: u.SI}.Difference()
 			if u.Dim != (units.Dim{}) {
 				for d := range want.Dim {
 					want.Dim[d] -= u.Dim[d]

@@ -115,7 +115,7 @@ func readEddy(e *element.Element) element.Declared {
 	i := -1
 	if e.Has("heat_port") {
 		e.Forbid("and heat_port; its heat_capacitor has them", "C", "G", "T_start", "T_ambient")
-		T = network.SignalOf(e.Waveform("heat_port"))
+		T = network.SignalOf(e.HeatPort("heat_port"))
 	} else {
 		i = e.AddState(network.State{Name: "T", Start: start})
 		e.ReadStart("T_start", network.StartCondition{State: 1 + i})

@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"math"
 	"slices"
 
 	"lockstep/model/element"
@@ -46,19 +47,30 @@ func readGainBlock(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// readSum reads y = k1·u1 + k2·u2 + ...
+// readSum reads y = k1·u1 + k2·u2 + ... Where the factors add up to 1, y is a temperature if the inputs are;
+// where they add up to 0, y is a difference. Otherwise an input cannot be in degC.
 func readSum(e *element.Element) element.Declared {
 	e.SetUnit(e.Own().Unit.SI, "u")
-	list := e.Waveforms("u")
-	k := slices.Repeat([]float64{1}, len(list))
+	n := len(e.Items(e.Entry("u"), "u"))
+	k := slices.Repeat([]float64{1}, n)
 	if e.Has("k") {
 		k = e.Numbers("k")
 	}
-	if len(list) == 0 || len(k) != len(list) {
-		e.Refuse(e.Place("k"), "%d factors k for %d inputs u; one for each is wanted", len(k), len(list))
+	if n == 0 {
+		e.Refuse(e.Place("u"), "u is empty; the inputs to add are wanted")
+	}
+	if len(k) != n {
+		e.Refuse(e.Place("k"), "%d factors k for %d inputs u; one for each is wanted", len(k), n)
+	}
+	weight := 0.0
+	for _, k := range k {
+		weight += k
+	}
+	if !(math.Abs(weight-1) < 1e-9) && !(math.Abs(weight) < 1e-9) {
+		e.ForbidCelsius("u")
 	}
 	var y network.Form
-	for i, u := range list {
+	for i, u := range e.Waveforms("u") {
 		y = y.Plus(network.SignalOf(u).Scaled(k[i]))
 	}
 	e.OwnForm(y)
@@ -66,12 +78,12 @@ func readSum(e *element.Element) element.Declared {
 }
 
 // integrated returns the unit of k·u·s, or that of y_start.
-func integrated(e *element.Element) (units.Unit, bool) {
-	if y, known := e.UnitGiven("y_start"); known {
-		return y, true
+func integrated(e *element.Element) (units.Unit, element.UnitState) {
+	if y, s := e.UnitGiven("y_start"); s == element.UnitKnown {
+		return y, s
 	}
-	u, known := e.UnitGiven("u")
-	return product(e, product(e, gainUnit(e), u, false), seconds, false), known
+	u, s := e.UnitGiven("u")
+	return product(e, product(e, gainUnit(e), u, false), seconds, false), s
 }
 
 // readIntegrator reads y' = k·u.
@@ -115,9 +127,9 @@ func readSecondOrder(e *element.Element) element.Declared {
 }
 
 // differentiated returns the unit of k·u/s.
-func differentiated(e *element.Element) (units.Unit, bool) {
-	u, known := e.UnitGiven("u", "x_start")
-	return rate(e, product(e, gainUnit(e), u, false)), known
+func differentiated(e *element.Element) (units.Unit, element.UnitState) {
+	u, s := e.UnitGiven("u", "x_start")
+	return rate(e, product(e, gainUnit(e), u, false)), s
 }
 
 // readDerivative reads T·x' = u - x, y = k·x'.

@@ -54,6 +54,7 @@ func readSwitch(e *element.Element) element.Declared {
 func readHysteresis(e *element.Element) element.Declared {
 	u, of := e.Measured("u")
 	e.SetUnit(of.SI, "uLow", "uHigh")
+	e.Entry("uLow")
 	low, high := readLimits(e, "uHigh", "uLow")
 	names := law.Names{"above": u.Plus(network.One(-(low + high) / 2)), "half": (high - low) / 2}
 	if e.Flag("pre_y_start") { // a latch starts at +1

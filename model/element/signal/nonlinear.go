@@ -26,7 +26,7 @@ func nonlinearKinds() []element.Kind {
 				number("Rising", ofYs, "", positive, "largest slope"),
 				number("Falling", ofYs, "-Rising", unbounded, "least slope, below 0"),
 				number("Td", "s", "", positive, "time constant with which the output follows within these slopes"), start}},
-		{Name: "combi_table_1ds", Gives: "of the table", GivesAs: first("table"), Read: readTable1,
+		{Name: "combi_table_1ds", Gives: "of the table", GivesAs: tabled, Read: readTable1,
 			Parameters: parameters{input, rows("table", ofU+", "+own, "", unbounded, "[u, y]")}},
 		{Name: "combi_table_2ds", Gives: "of the table", GivesAs: mapped, Read: readTable2,
 			Parameters: parameters{
@@ -52,21 +52,23 @@ func nonlinearKinds() []element.Kind {
 	}
 }
 
-// multiplied returns the unit of a product of the inputs u.
-func multiplied(e *element.Element) (y units.Unit, known bool) {
-	y = units.SIUnit(units.Dim{})
+// multiplied returns the unit of a product of the inputs u; it is open while that of one input is.
+func multiplied(e *element.Element) (y units.Unit, all element.UnitState) {
+	y, all = units.SIUnit(units.Dim{}), element.UnitKnown
 	for _, g := range e.Items(e.Fields["u"], "u") {
-		u, ok := e.ValueUnit(g, e.What()+": u")
-		if ok {
+		switch u, s := e.ValueUnit(g, e.What()+": u"); s {
+		case element.UnitKnown:
 			y = product(e, y, u, false)
+		case element.UnitOpen:
+			all = s
 		}
-		known = known || ok
 	}
-	return y, known
+	return y, all
 }
 
 // readProduct reads y = u1·u2·...
 func readProduct(e *element.Element) element.Declared {
+	e.ForbidCelsius("u")
 	y, f := law.Number(1), e.Entry("u")
 	items := e.Items(f, "u")
 	if len(items) < 2 {
@@ -79,22 +81,30 @@ func readProduct(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// divided returns the unit of u1/u2.
-func divided(e *element.Element) (units.Unit, bool) {
-	a, known := e.UnitGiven("u1")
-	b, also := e.UnitGiven("u2")
-	return product(e, a, b, true), known || also
+// divided returns the unit of u1/u2; it is open while that of u1 or u2 is.
+func divided(e *element.Element) (units.Unit, element.UnitState) {
+	a, s := e.UnitGiven("u1")
+	b, t := e.UnitGiven("u2")
+	if s == element.UnitOpen || t == element.UnitOpen {
+		return product(e, a, b, true), element.UnitOpen
+	}
+	return product(e, a, b, true), element.UnitKnown
 }
 
 // readDivision reads y = u1/u2.
 func readDivision(e *element.Element) element.Declared {
+	e.ForbidCelsius("u1", "u2")
 	a, _ := e.Measured("u1")
 	b, _ := e.Measured("u2")
-	at := e.Place("u2")
-	e.DeferLaw(e.OwnSignal, law.Owner{Name: e.Name, At: e.At}, law.Formula("u1/u2", law.Names{"u1": a, "u2": b}),
-		func(error) {
-			e.Refuse(at, "u2 may be 0; divide by an input whose min and max exclude 0, or by a limiter")
-		})
+	refuse := func(error) {
+		e.Refuse(e.Place("u2"), "u2 may be 0; divide by an input whose min and max exclude 0, or by a limiter")
+	}
+	e.DeferCheck(func() {
+		if low, high := e.Network.Range(b.Index()); !(low > 0 || high < 0) {
+			refuse(nil)
+		}
+	})
+	e.DeferLaw(e.OwnSignal, law.Owner{Name: e.Name, At: e.At}, law.Formula("u1/u2", law.Names{"u1": a, "u2": b}), refuse)
 	return element.Declared{}
 }
 
@@ -160,6 +170,11 @@ func readSlewRate(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
+// tabled returns the unit of the last column of a table.
+func tabled(e *element.Element) (units.Unit, element.UnitState) {
+	return e.ColumnUnit("table"), element.UnitKnown
+}
+
 // readTable1 reads a map of u: linear between its rows, constant outside.
 func readTable1(e *element.Element) element.Declared {
 	u, of := e.Measured("u")
@@ -174,17 +189,17 @@ func readTable1(e *element.Element) element.Declared {
 var mapKeys = [3]string{"u1", "u2", "y"}
 
 // mapped returns the unit of the values of a map.
-func mapped(e *element.Element) (units.Unit, bool) {
+func mapped(e *element.Element) (units.Unit, element.UnitState) {
 	what := e.What() + ": table"
 	f, ok := e.Fields["table"]
 	if ok {
 		if f, ok = e.Section(f, what, mapKeys[:]...)["y"]; ok {
-			if u, known := e.ValueUnit(f, what); known {
-				return u, true
+			if u, s := e.ValueUnit(f, what); s == element.UnitKnown {
+				return u, s
 			}
 		}
 	}
-	return units.SIUnit(units.Dim{}), true
+	return units.SIUnit(units.Dim{}), element.UnitKnown
 }
 
 // readTable2 reads a map of u1 and u2: bilinear between its points, constant outside.

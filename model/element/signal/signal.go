@@ -51,18 +51,18 @@ var (
 )
 
 // first returns the unit of the first of the keys with a unit.
-func first(keys ...string) func(e *element.Element) (units.Unit, bool) {
-	return func(e *element.Element) (units.Unit, bool) { return e.UnitGiven(keys...) }
+func first(keys ...string) func(e *element.Element) (units.Unit, element.UnitState) {
+	return func(e *element.Element) (units.Unit, element.UnitState) { return e.UnitGiven(keys...) }
 }
 
 // scaled returns the unit of k times u, or of a key that has the unit of the output.
-func scaled(u string, outputs ...string) func(e *element.Element) (units.Unit, bool) {
-	return func(e *element.Element) (units.Unit, bool) {
-		if y, known := e.UnitGiven(outputs...); known {
-			return y, true
+func scaled(u string, outputs ...string) func(e *element.Element) (units.Unit, element.UnitState) {
+	return func(e *element.Element) (units.Unit, element.UnitState) {
+		if y, s := e.UnitGiven(outputs...); s == element.UnitKnown {
+			return y, s
 		}
-		of, known := e.UnitGiven(u)
-		return product(e, gainUnit(e), of, false), known
+		of, s := e.UnitGiven(u)
+		return product(e, gainUnit(e), of, false), s
 	}
 }
 
@@ -94,8 +94,12 @@ func readGained(e *element.Element, key string) (k float64, u network.Form) {
 	return k, u
 }
 
-// readGain reads the key k in a unit.
+// readGain reads the key k in a unit. It can be left out where that unit is 1.
 func readGain(e *element.Element, unit units.Unit) float64 {
+	if !e.Has("k") && unit.Dim != (units.Dim{}) {
+		e.Refuse(e.At, "k is missing; the units of its input and output want k in %s", unit.SI)
+	}
 	e.SetUnit(unit.SI, "k")
+	e.ForbidCelsius("k")
 	return e.Number("k")
 }

@@ -2,10 +2,13 @@ package signal_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"lockstep/model/element/signal"
+	"lockstep/model/element/thermal"
 	"lockstep/model/modeltest"
 )
 
@@ -302,6 +305,94 @@ control: {type: lim_pid, u_s: 0 m/s, u_m: ramp, k: 1, Td: 0.5 s, Nd: 5, yMax: 10
 	})
 }
 
+// The unit of a product and of a quotient waits for that of each input.
+func TestUnitsDoNotDependOnTheOrderOfElements(t *testing.T) {
+	lines := []string{
+		"p: {type: product, u: [a, u]}", "a: {type: gain, k: 3 N.s/m, u: u}", "q: {type: division, u1: u, u2: b}",
+		"b: {type: limiter, u: a, uMax: 3 N, uMin: 1 N}", "n: {type: limiter, u: {product: [a, u]}, uMax: 9, uMin: 0}",
+		"s: {type: sum, u: [{product: [c, u]}, 1]}", "c: {type: first_order, u: a, T: 1 s}",
+	}
+	for range 2 {
+		slices.Reverse(lines)
+		err := modeltest.Check(plant(strings.Join(lines, "\n"), `
+p: {signal: p, unit: W}
+q: {signal: q, unit: s/kg}
+n: {signal: n, unit: W}
+s: {signal: s, unit: W}`))
+		if err != nil {
+			t.Errorf("%v\n%s", err, strings.Join(lines, "\n"))
+		}
+	}
+	for _, loop := range []string{"p: {type: product, u: [a, u]}\na: {type: gain, k: 3, u: p}",
+		"a: {type: gain, k: 3, u: p}\np: {type: product, u: [a, u]}"} {
+		err := modeltest.Check(plant(loop, ""))
+		if want := `the units in a loop of signals contradict each other`; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+func TestADefaultGainHasNoUnit(t *testing.T) {
+	for block, want := range map[string]string{
+		"{type: first_order, u: u, T: 1, y_start: 1 N}":            "k is missing; the units of its input and output want k in N.s/m",
+		"{type: second_order, u: u, w: 1, D: 1, y_start: 1 N}":     "k is missing; the units of its input and output want k in N.s/m",
+		"{type: lim_pid, u_s: u, u_m: u, yMax: 1 N}":               "k is missing; the units of its input and output want k in N.s/m",
+		"{type: integrator, u: u, y_start: 1 m/s}":                 "k is missing; the units of its input and output want k in rad/s",
+		"{type: integrator, u: u, y_start: 1 m}":                   "",
+		"{type: integrator, u: u, k: 1 1/s, y_start: 1 m/s}":       "",
+		"{type: first_order, u: u, k: 2 kg/s, T: 1, y_start: 1 N}": "",
+		"{type: first_order, u: u, T: 1, y_start: 1 km/h}":         "",
+	} {
+		err := modeltest.Check(plant("it: "+block, ""))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngot  %v\nwant %s", block, err, want)
+		}
+	}
+}
+
+func TestTemperaturesInDegCAreNotScaled(t *testing.T) {
+	const refused = "a difference of temperatures cannot be in degC; write it in K"
+	for block, want := range map[string]string{
+		"{type: sum, u: [T, 5 degC]}":                           refused,
+		"{type: sum, u: [5 degC, T]}":                           refused,
+		"{type: sum, u: [T, 5 K]}":                              "",
+		"{type: sum, u: [T, 20 degC], k: [0.5, 0.5]}":           "",
+		"{type: sum, u: [90 degC, T], k: [1, -1]}":              "",
+		"{type: sum, u: [T, 20 degC], k: [1, 2]}":               refused,
+		"{type: gain, k: 20 degC, u: on}":                       refused,
+		"{type: gain, k: 20 K, u: on}":                          "",
+		"{type: product, u: [20 degC, on]}":                     refused,
+		"{type: product, u: [T, on]}":                           "",
+		"{type: division, u1: 20 degC, u2: 2}":                  refused,
+		"{type: limiter, u: {product: [20 degC, on]}, uMax: 9}": refused,
+		"{type: limiter, u: {product: [20 K, on]}, uMax: 9 K}":  "",
+		"{type: limiter, u: {sum: [T, 5 degC]}, uMax: 9}":       refused,
+		"{type: limiter, u: {sum: [5 degC, T]}, uMax: 20 degC}": "",
+		"{type: sum, u: []}":                                    "u is empty",
+		"{type: first_order, u: T, T: 1 s, y_start: 20 degC}":   "",
+	} {
+		err := modeltest.Check(plant("T: {type: heat_capacitor, C: 1}\nit: "+block, ""))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngot  %v\nwant %s", block, err, want)
+		}
+	}
+}
+
+func TestATableHasTheUnitOfItsLastColumn(t *testing.T) {
+	for table, want := range map[string]string{
+		"[[0 m/s, 0 N], [10 m/s, 5]]": "",
+		"[[0 m/s, 0], [10, 5 N]]":     "",
+		"[[0 N, 0], [10, 5 N]]":       `element "map": table: "0 N": unit N does not fit, m/s is wanted`,
+		"[[0 m/s, 0], [10, 5]]":       `output "map": unit "kN" (kg.m/s2) does not fit "1" (1)`,
+		"[[0 m/s, 0 N], [10, 5 W]]":   `element "map": table: "5 W": unit W does not fit, N is wanted`,
+	} {
+		err := modeltest.Check(plant("map: {type: combi_table_1ds, u: u, table: "+table+"}", "map: {signal: map, unit: kN}"))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngot  %v\nwant %s", table, err, want)
+		}
+	}
+}
+
 func TestUnitsAreCheckedThroughBlocks(t *testing.T) {
 	base := plant(`
 lag: {type: first_order, u: u, T: 1 s}
@@ -331,6 +422,10 @@ steep: {signal: steep, unit: km/h}
 		{"T: 1 s}", "T: «0»}", `element "lag": T 0 s is not positive (time constant)`},
 		{"u3: lag", "u3: «force»", `element "more": u3: signal "force" is in N; m/s is wanted`},
 		{"{sum: [share, 2]}", "«share»", `element "steep": u2 may be 0; divide by an input whose min and max exclude 0, or by a limiter`},
+		{"{sum: [share, 2]}", "«0»", `element "steep": u2 may be 0`},
+		{"{sum: [share, 2]}", "«{constant: 0}»", `element "steep": u2 may be 0`},
+		{"{sum: [share, 2]}", "«{product: [0, share]}»", `element "steep": u2 may be 0`},
+		{"u1: u, u2: {sum: [share, 2]}", "u1: 0 m/s, u2: «share»", `element "steep": u2 may be 0`},
 		{"[u, lag]", "«[u, lag], k: [1]»", `element "both": 1 factors k for 2 inputs u; one for each is wanted`},
 	} {
 		t.Run(c.new, func(t *testing.T) {
@@ -340,5 +435,43 @@ steep: {signal: steep, unit: km/h}
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
+	}
+}
+
+// required holds an element of each type with its required keys, separated by semicolons.
+var required = map[string]string{
+	"gain": "k: 1; u: u", "sum": "u: [u, u]", "integrator": "u: u", "first_order": "u: u; T: 1",
+	"second_order": "u: u; w: 1; D: 1", "derivative": "u: u; T: 1", "pi": "u: u; T: 1", "product": "u: [u, u]",
+	"division": "u1: u; u2: 1", "limiter": "u: u; uMax: 1", "dead_zone": "u: u; uMax: 1",
+	"slew_rate_limiter": "u: u; Rising: 1; Td: 1", "combi_table_1ds": "u: u; table: [[0, 0], [1, 1]]",
+	"combi_table_2ds": "u1: u; u2: u; table: {u1: [0, 1], u2: [0, 1], y: [[0, 0], [0, 1]]}",
+	"lim_pid":         "u_s: u; u_m: u; yMax: 1 m/s", "switch": "u1: u; u2: on; u3: u", "hysteresis": "u: u; uLow: -1; uHigh: 1",
+	"not": "u: on", "and": "u1: on; u2: on", "or": "u1: on; u2: on", "xor": "u1: on; u2: on", "greater": "u1: u; u2: 1",
+	"greater_equal": "u1: u; u2: 1", "less": "u1: u; u2: 1", "less_equal": "u1: u; u2: 1",
+	"heat_capacitor": "C: 1", "thermal_conductor": "port_a: cup; port_b: 300 K; G: 1",
+	"thermal_resistor": "port_a: cup; port_b: 300 K; R: 1", "convection": "solid: cup; fluid: 300 K; Gc: 1",
+	"body_radiation": "port_a: cup; port_b: 300 K; Gr: 1", "prescribed_heat_flow": "port: cup; Q_flow: 1",
+}
+
+func TestEachRequiredKeyIsRequired(t *testing.T) {
+	for _, k := range slices.Concat(signal.Kinds(), thermal.Kinds()) {
+		keys := strings.Split(required[k.Name], "; ")
+		check := func(keys []string) error {
+			return modeltest.Check(plant("cup: {type: heat_capacitor, C: 1}\nit: {type: "+k.Name+", "+strings.Join(keys, ", ")+"}", ""))
+		}
+		if err := check(keys); err != nil {
+			t.Errorf("%s: %v", k.Name, err)
+		}
+		for _, p := range k.Parameters {
+			i := slices.IndexFunc(keys, func(entry string) bool { return strings.HasPrefix(entry, p.Key+": ") })
+			if need := p.Default == ""; need != (i >= 0) {
+				t.Errorf("%s: the test gives %s: %v, the type requires it: %v", k.Name, p.Key, i >= 0, need)
+			} else if need {
+				err := check(slices.Delete(slices.Clone(keys), i, i+1))
+				if want := k.Name + " needs " + p.Key; err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s without %s: got %v, want %s", k.Name, p.Key, err, want)
+				}
+			}
+		}
 	}
 }

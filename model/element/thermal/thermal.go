@@ -39,7 +39,7 @@ func Kinds() []element.Kind {
 			Parameters: parameters{a, b, number("R", "K/W", "", element.Positive, "thermal resistance")}},
 		{Name: "convection", Adds: flow, Read: readConvection,
 			Parameters: parameters{port("solid", "temperature of the solid"), port("fluid", "temperature of the fluid"),
-				over("Gc", "W/K", "", element.Positive, "convective conductance")}},
+				over("Gc", "W/K", "", element.NotNegative, "convective conductance")}},
 		{Name: "body_radiation", Adds: flow, Read: readRadiation,
 			Parameters: parameters{a, b, number("Gr", "m2", "", element.NotNegative, "net area of radiation")}},
 		{Name: "prescribed_heat_flow", Read: readHeatFlow,
@@ -92,13 +92,18 @@ func readConductor(e *element.Element) element.Declared {
 	return p.conduct(e, p.fall().Scaled(e.Number("G")))
 }
 
-// readConvection reads Q = Gc·(T_solid - T_fluid).
+// readConvection reads Q = Gc·(T_solid - T_fluid). A Gc whose range is unknown counts as 0 while it is
+// negative.
 func readConvection(e *element.Element) element.Declared {
 	p, conductance := readPorts(e, "solid", "fluid"), e.Waveform("Gc")
 	if s := e.Network.Signals[conductance]; s.Law == nil && conductance >= len(e.Network.Inputs) && s.Source.IsConstant() {
 		return p.conduct(e, p.fall().Scaled(s.Source.V[0]))
 	}
-	return p.conduct(e, e.AddLaw("Q_flow", "W", law.Formula("Gc*fall", law.Names{"Gc": network.SignalOf(conductance),
+	formula := "max(Gc, 0)*fall"
+	if low, _ := e.Network.Range(conductance); low >= 0 {
+		formula = "Gc*fall"
+	}
+	return p.conduct(e, e.AddLaw("Q_flow", "W", law.Formula(formula, law.Names{"Gc": network.SignalOf(conductance),
 		"fall": law.Of(p.fall()).Within(-mostDifference, mostDifference)})))
 }
 
@@ -112,6 +117,6 @@ func readRadiation(e *element.Element) element.Declared {
 
 // readHeatFlow reads a heat flow over time into a capacity.
 func readHeatFlow(e *element.Element) element.Declared {
-	e.AddHeatFlow("port", e.Waveform("port"), network.SignalOf(e.Waveform("Q_flow")))
+	e.AddHeatFlow("port", e.HeatPort("port"), network.SignalOf(e.Waveform("Q_flow")))
 	return element.Declared{}
 }

@@ -49,6 +49,34 @@ fixed: {type: convection, solid: block, fluid: 20 degC, Gc: 1 W/K}
 	b.To(6, func(s float64) { b.Is("T", 293.15+10+(at-10)*math.Exp(-(s-4)), 1e-10) })
 }
 
+// A conductance of unknown range is 0 while it is negative; one whose range is known must not be negative.
+func TestAConductanceIsNotNegative(t *testing.T) {
+	text := func(gc string) string {
+		return "inputs: {fan: {unit: W/K, min: -5, max: 10}, calm: {unit: W/K, min: 0, max: 10}}\n" + modeltest.PlantOf(idle+`
+block: {type: heat_capacitor, C: 10 J/K, T_start: 50 degC}
+slope: {type: integrator, u: -1 W/(K.s), y_start: 1 W/K}
+cooling: {type: convection, solid: block, fluid: 20 degC, Gc: `+gc+`}
+later: {type: limiter, u: slope, uMax: 1 W/K}
+`, "T: {signal: block}\nfan_now: {signal: fan}\ncalm_now: {signal: calm}")
+	}
+	for gc, want := range map[string]string{
+		"0": "", "calm": "", "slope": "", "0 W/K": "",
+		"-1 W/K":                "Gc can be -1 W/K; it must not be negative (convective conductance)",
+		"fan":                   "Gc can be -5 W/K; it must not be negative",
+		"{product: [-1, calm]}": "Gc can be -10 W/K; it must not be negative",
+		"later":                 "Gc can be -1 W/K; it must not be negative",
+	} {
+		if err := modeltest.Check(text(gc)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", gc, err, want)
+		}
+	}
+	b := modeltest.New(t, text("slope"), period)
+	b.To(3, func(s float64) { // T' = -Gc·(T - 20 degC)/C with Gc = 1 - s, until 1 s
+		s = math.Min(s, 1)
+		b.Is("T", 293.15+30*math.Exp(-(s-s*s/2)/10), 1e-9)
+	})
+}
+
 // C·T' = -Gr·sigma·T⁴ has the solution T = (T0⁻³ + 3·Gr·sigma·t/C)^(-1/3).
 func TestABodyRadiatesIntoSpace(t *testing.T) {
 	b := modeltest.New(t, modeltest.PlantOf(idle+`
@@ -167,6 +195,10 @@ func TestErrorsOfHeatNameTheElement(t *testing.T) {
 	base := launch("", "300 N")
 	for _, c := range []struct{ old, new, want string }{
 		{"heat_port: plates", "heat_port: 300 K", `element "clutch": heat_port: the heat needs a heat capacity; name a heat_capacitor`},
+		{"heat_port: plates", "heat_port: plate", `element "clutch": heat_port: "plate" is not a temperature; name a heat_capacitor (did you mean plates?)`},
+		{"heat_port: plates", "heat_port: car", `element "clutch": heat_port: "car" is not a temperature; name a heat_capacitor, such as plates`},
+		{"  clutch: ", "  heater: {type: prescribed_heat_flow, port: car, Q_flow: 1 W}\n  clutch: ",
+			`element "heater": port: "car" is not a temperature; name a heat_capacitor, such as plates`},
 		{"heat_port: plates", "temperature: plates", `element "clutch": temperature goes with factor_T`},
 		{"heat_port: plates", "factor_T: [[300, 1]]", `element "clutch": factor_T needs temperature (a temperature over time, K) or heat_port`},
 		{"heat_port: plates", "heat_port: plates, factor_T: [[300, -1]]", `element "clutch": factor_T -1 is negative ([temperature, factor of the friction])`},
