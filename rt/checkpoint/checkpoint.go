@@ -139,10 +139,13 @@ func (p *Plan) Save(to []byte) {
 	}
 }
 
-// Load writes a copy into the values. The error says that it is a copy of other values.
+// ErrLayout means that a copy has another layout than the values that it is loaded into.
+var ErrLayout = errors.New("the state has another layout")
+
+// Load writes a copy into the values. The error is ErrLayout.
 func (p *Plan) Load(from []byte, digest string) error {
 	if digest != p.Digest() || len(from) != p.size {
-		return errors.New("the state at the start of the record is of another version of lockstep: replay it with that one")
+		return ErrLayout
 	}
 	for i := range p.blocks {
 		from = from[copy(p.blocks[i].bytes, from):]

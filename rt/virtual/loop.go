@@ -47,6 +47,11 @@ func (w *simulation) begin() (err error) {
 		}
 		w.ports = append(w.ports, p)
 	}
+	if w.Door { // a replay of a record that starts later loads the state of the loop into a reloaded hand-over
+		if h, err = h.Reload(); err != nil {
+			return err
+		}
+	}
 	w.kernel, w.clock = h.Plant(), sched.NewVirtual(w.Step)
 	if w.Door || len(h.Loop.Faults.States) > 0 {
 		w.kernel.ReserveSnapshots(fault.MaxSnapshots)
