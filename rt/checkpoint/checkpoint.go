@@ -216,6 +216,9 @@ func (m *Memory) Use(p *Plan) bool {
 //go:nosplit
 func (m *Memory) Save(p *Plan) { p.Save(m.bytes[unsafe.Sizeof(head{}):]) }
 
+// Used reports whether the loop makes copies.
+func (m *Memory) Used() bool { return m.head().size != 0 }
+
 // Copy returns the last copy and the digest of its layout; nil: the loop makes none.
 func (m *Memory) Copy() (state []byte, digest string) {
 	h := *m.head()

@@ -58,7 +58,7 @@ var verbs = []verb{
 	{"param", "NAME=VALUE...", "change parameters of the plant", param, newChange},
 	{"snapshot", "[-delete] NAME", "store the state of the plant, or delete a stored one", snapshot, newChange},
 	{"reset", "[NAME]", "return the plant to its start, or to a snapshot", reset, newChange},
-	{"record", "on FILE|off", "start or end a record", recordTurn, newChange},
+	{"record", "on FILE|off", "start or end a record", recordSwitch, newChange},
 	{"mark", "TEXT", "put a text into the record at a tick", mark, newChange},
 	{"advance", "TIME", "advance a run in virtual time", advance, func() printable { return &advanceAnswer{} }},
 	{"stop", "", "end the run", stop, func() printable { return &stopAnswer{} }},
@@ -143,7 +143,7 @@ func mark(words []string, _ *Options) (call, error) {
 	return call{"POST", "/mark", MarkRequest{strings.Join(words, " ")}}, nil
 }
 
-func recordTurn(words []string, _ *Options) (call, error) {
+func recordSwitch(words []string, _ *Options) (call, error) {
 	switch {
 	case len(words) == 1 && words[0] == "off":
 		return call{"POST", "/record", RecordRequest{}}, nil

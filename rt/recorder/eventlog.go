@@ -122,7 +122,7 @@ func (c *Recorder) writeEvent(e *rt.Entry) {
 	w := record.Event{Tick: e.Tick}
 	if e.Kind == rt.KindCommand {
 		w.Kind, w.Text = record.Parameter, c.eventLog.takeLine(e.Batch)
-		if c.takeTurn(e) {
+		if c.applySwitch(e) {
 			return
 		}
 		if e.Refused {

@@ -39,7 +39,7 @@ type Recorder struct {
 	monitor    *monitor              // idle if no bus is a host interface, or there is no record
 	eventLog   *EventLog             // nil: idle
 	files      []string              // of all records so far
-	turns      turns                 // starts and ends of records while the run lasts
+	switches   switches              // starts and ends of records while the run lasts
 	handover   []byte                // for the record
 	judging    sync.Mutex            // held while judge is used
 	judge      *scenario.Judge       // of the scenario; nil: there is none
@@ -48,7 +48,7 @@ type Recorder struct {
 	err        error                 // first disk error
 	times      int                   // number of disk errors
 	failed     atomic.Bool           // err is set
-	canTurn    bool                  // Options.Turns
+	onRequest  bool                  // Options.OnRequest
 
 	entries []rt.Entry // entries of one wake-up, until its timing entry comes
 	used    int        // entries in use
@@ -76,13 +76,13 @@ const (
 
 // Options are the settings of a recorder.
 type Options struct {
-	Path     string // file of the record; "" none
-	Older    int    // number of earlier records to keep
-	Scenario *scenario.Scenario
-	Live     bool                  // read the ring for Tap, even without a record or a scenario
-	Turns    bool                  // records may start while the run lasts: the recorder reads its ring from the first tick on
-	Events   func() []record.Event // events since the last call; nil: there are none
-	Ports    func() []port.Sent    // frames sent by the ports since the last call; nil: there are none
+	Path      string // file of the record; "" none
+	Older     int    // number of earlier records to keep
+	Scenario  *scenario.Scenario
+	Live      bool                  // read the ring for Tap, even without a record or a scenario
+	OnRequest bool                  // records may start while the run lasts: the recorder reads its ring from the first tick on
+	Events    func() []record.Event // events since the last call; nil: there are none
+	Ports     func() []port.Sent    // frames sent by the ports since the last call; nil: there are none
 }
 
 // Tap gets every entry of the ring in its order, from the recorder's goroutine. It must not block and
@@ -96,14 +96,14 @@ func New(r report.View, what Options) (_ *Recorder, err error) {
 		return &Recorder{monitor: &monitor{}}, nil
 	}
 	c := &Recorder{
-		monitor: &monitor{}, canTurn: what.Turns,
+		monitor: &monitor{}, onRequest: what.OnRequest,
 		View: r, path: what.Path, scenario: what.Scenario, events: what.Events, ports: what.Ports, synced: time.Now(),
 	}
 	if what.Path != "" || what.Live {
 		c.eventLog = NewEventLog(r.Handover)
 	}
 	if c.path != "" {
-		c.turns.path.Store(&what.Path)
+		c.switches.path.Store(&what.Path)
 		c.files = append(c.files, c.path)
 		if c.handover, err = r.Handover.ForRecord(); err != nil { // before the run, since it takes time
 			return nil, err
@@ -189,6 +189,7 @@ func (c *Recorder) End() {
 		c.judging.Unlock()
 	}
 	c.writeWakeUp(&rt.Entry{}) // frames after the last tick
+	c.stopSwitches()
 	if c.w == nil {
 		return
 	}
@@ -220,6 +221,7 @@ func (c *Recorder) EventLog() *EventLog { return c.eventLog }
 
 // Release closes the recorder's sockets and releases the file.
 func (c *Recorder) Release() {
+	c.stopSwitches()
 	c.monitor.close()
 	c.file.Close() // the error of closing nil does not matter
 }

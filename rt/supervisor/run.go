@@ -297,7 +297,7 @@ func (r *Session) Prepare() (err error) {
 		return err
 	}
 	record, err := recorder.New(r.View, recorder.Options{
-		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario, Live: true, Turns: true,
+		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario, Live: true, OnRequest: true,
 		Events: func() []record.Event { return append(r.states.events(), r.ports.events()...) },
 		Ports:  r.ports.sent,
 	})

@@ -30,7 +30,7 @@ func TestRecordThatStartsInTheMiddleOfARunReplays(t *testing.T) {
 		{"advance 333ms", "advanced to tick 267"},
 		{"record on " + rec, "in effect from tick 268, 1.340 s on"},
 		{"status", "record " + rec},
-		{"record on " + second, "waits for its tick"},
+		{"record on " + second, "record: the run is recorded to " + rec},
 		{"advance 100ms", "advanced to tick 287"},
 		{"mark two", "in effect from tick 288"},
 		{"record on " + second, "record: the run is recorded to " + rec},
