@@ -17,6 +17,9 @@ func (c *Server) serveRecord(w http.ResponseWriter, r *http.Request) (any, error
 	if err := readRequest(w, r, request); err != nil {
 		return nil, err
 	}
+	if request.On == nil || !*request.On && request.File != "" {
+		return nil, errors.New(`record: want {"on": true, "file": FILE} or {"on": false}`)
+	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // earlier changes may still wait
 	a, err := c.switchRecord(request)
 	if err != nil {
@@ -34,7 +37,7 @@ func (c *Server) switchRecord(request *RecordRequest) (*Answer, error) {
 	}
 	taken, _ := c.Status.Taken()
 	batch, command, prepare := max(c.batch, taken)+1, fault.Command{Op: fault.EndRecord}, c.recorder.PrepareEnd
-	if request.On {
+	if *request.On {
 		command.Op, prepare = fault.StartRecord, func() (*recorder.Switch, error) { return c.recorder.PrepareStart(request.File) }
 	}
 	s, err := prepare()

@@ -144,12 +144,12 @@ func mark(words []string, _ *Options) (call, error) {
 }
 
 func recordSwitch(words []string, _ *Options) (call, error) {
-	switch {
+	switch on := len(words) == 2; {
 	case len(words) == 1 && words[0] == "off":
-		return call{"POST", "/record", RecordRequest{}}, nil
-	case len(words) == 2 && words[0] == "on":
+		return call{"POST", "/record", RecordRequest{On: &on}}, nil
+	case on && words[0] == "on":
 		file, err := filepath.Abs(words[1])
-		return call{"POST", "/record", RecordRequest{On: true, File: file}}, err
+		return call{"POST", "/record", RecordRequest{On: &on, File: file}}, err
 	}
 	return call{}, errors.New("takes on and a file, or off")
 }
