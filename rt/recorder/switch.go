@@ -222,14 +222,10 @@ func (c *Recorder) startRecord(s *Switch, tick int64) (err error) {
 	return nil
 }
 
-// endRecord ends the record at hand before a tick.
+// endRecord ends the running record before a tick.
 func (c *Recorder) endRecord(tick int64) {
-	if c.w == nil {
-		return
-	}
-	c.noteFirstError(c.w.Event(&record.Event{Tick: tick - 1, Text: "the record was ended by ctl"}))
-	c.noteError(c.w.Close())
-	c.w, c.path = nil, ""
+	due := int64(c.Status.StartNs.Load()) + tick*c.Handover.Tables.PeriodNs
+	c.closeRecord(due+c.offset, []record.Event{{Tick: tick - 1, Text: "the record was ended by ctl"}})
 	c.monitor.close()
 	c.file.Close()
 }

@@ -126,3 +126,32 @@ func TestStartThatDoesNotHappenLeavesNothing(t *testing.T) {
 		t.Errorf("the file of the record remains: %v", err)
 	}
 }
+
+// Each record has its own error: a complete one is not called incomplete for another.
+func TestIncompleteRecordIsNamed(t *testing.T) {
+	c, file := newOnRequest(t)
+	second := file + "2"
+	for batch, name := range []string{file, second} {
+		s := announceStart(t, c, name)
+		s.batch = uint64(2*batch + 1)
+		c.applySwitch(&rt.Entry{Kind: rt.KindCommand, Batch: s.batch, Tick: 5})
+		if name == second {
+			c.noteError(errors.New("no space"))
+		}
+		end, err := c.PrepareEnd()
+		if err == nil {
+			err = c.Announce(end, s.batch+1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.applySwitch(&rt.Entry{Kind: rt.KindCommand, Batch: s.batch + 1, Tick: 9})
+	}
+	c.End()
+	if err, want := c.Err(), "record "+second+" is incomplete: no space (1 times)"; !errors.Is(err, ErrIncomplete) || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if got, want := c.Incomplete(), second+": no space (1 times)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -342,7 +342,7 @@ func (w *simulation) finish(why error) (*report.Report, error) {
 		w.door.AnswerWaiting(report)
 	}
 	if report.RecordError != "" {
-		err = errors.Join(fmt.Errorf("sim: record %s %w: %s", w.Record, recorder.ErrIncomplete, report.RecordError), err)
+		err = errors.Join(fmt.Errorf("sim: %w", w.record.Err()), err)
 	}
 	if report.Scenario != nil {
 		err = errors.Join(report.Scenario.Failed(), err)
