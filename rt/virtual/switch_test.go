@@ -15,7 +15,7 @@ import (
 // A record that starts in the middle of a run begins with the state of the loop there: it replays bit for bit, with
 // the faults, values, parameters and snapshots of the run before. It ends at the tick of the answer.
 func TestRecordThatStartsInTheMiddleOfARunReplays(t *testing.T) {
-	name, file := writeBench(t, "turn", nil)
+	name, file := writeBench(t, "switch", nil)
 	dir := t.TempDir()
 	rec, second := filepath.Join(dir, "a.rec"), filepath.Join(dir, "b.rec")
 	ask, ended := openDoor(t, name, Simulation{Plant: file})
@@ -100,12 +100,16 @@ func TestLaterRecordOfEveryBenchReplays(t *testing.T) {
 				}
 				ask, ended := openDoor(t, name, Simulation{Plant: file, Cycle: cycle})
 				expectAnswers(t, ask, []exchange{
-					{"advance 300ms", "advanced to"}, {"record on " + rec, "in effect"},
+					{"advance 300ms", "advanced to"}, {"record on " + rec + "0", "in effect"}, {"record off", "in effect"},
+					{"record on " + rec, "in effect"},
 					{"advance 200ms", "advanced to"}, {"stop wait", name + ": stopped by ctl"},
 				})
 				<-ended
 				if same, err := (Replay{Record: rec}).Run(); err != nil || same.Ticks == 0 {
 					t.Errorf("%v, %v", same, err)
+				}
+				if same, err := (Replay{Record: rec + "0"}).Run(); err != nil || same.Ticks != 0 {
+					t.Errorf("a record that ends before its first tick: %v, %v", same, err)
 				}
 			})
 		}
