@@ -31,8 +31,8 @@ func (c *Recorder) Files() string { return strings.Join(c.files, ", ") }
 // Switch is the start or the end of a record. It happens at the tick of a batch of commands.
 type Switch struct {
 	batch   uint64
-	path    string // file of the record that starts; "": the running record ends
-	before  *string
+	path    string  // file of the record that starts; "": the running record ends
+	before  *string // file of the record that ran when the switch was announced; nil: none
 	monitor *monitor
 	file    *os.File   // of the record that starts, new and empty; nil: the running record ends
 	done    chan error // gets the outcome, once
@@ -167,24 +167,29 @@ func (c *Recorder) refuse(s *Switch, why error) {
 	s.done <- why
 }
 
-// applySwitch starts or ends a record if a batch that has taken effect asks for it.
+// applySwitch starts or ends a record if a batch that has taken effect asks for it. The lock is free meanwhile: the disk
+// may be slow.
 func (c *Recorder) applySwitch(e *rt.Entry) bool {
 	c.switches.mu.Lock()
-	defer c.switches.mu.Unlock()
 	s := c.switches.next
-	switch {
-	case s == nil || s.batch != e.Batch:
+	c.switches.mu.Unlock()
+	if s == nil || s.batch != e.Batch {
 		return false
+	}
+	var err error
+	switch {
 	case e.Refused:
-		c.refuse(s, errDelays)
-		return true
+		err = errDelays
 	case s.path == "":
 		c.endRecord(e.Tick)
 	default:
-		if err := c.startRecord(s, e.Tick); err != nil {
-			c.refuse(s, err)
-			return true
-		}
+		err = c.startRecord(s, e.Tick)
+	}
+	c.switches.mu.Lock()
+	defer c.switches.mu.Unlock()
+	if err != nil {
+		c.refuse(s, err)
+		return true
 	}
 	c.switches.next = nil
 	s.done <- nil
