@@ -283,8 +283,6 @@ func (k *Kernel) Step(y, u []float64) {
 	}
 	if k.t.Quiet && k.calls.stepQuiet(k, y, u) {
 		k.tick++
-		step := y[len(y)-5:]
-		step[0], step[1], step[2], step[3], step[4] = 1, 0, float64(k.events), float64(k.transitions), 0
 		return
 	}
 	if k.fault == 0 && k.acceptInputs(u) {

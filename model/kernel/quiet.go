@@ -88,8 +88,8 @@ func isLeafLevel(s *model.Source, mid float64) bool {
 	return s.Held || i < 0 || i >= len(s.T)-1 || s.V[i] == s.V[i+1]
 }
 
-// stepQuiet advances the plant over a quiet tick, writes its outputs, and reports whether it has. Otherwise the tick may
-// hold an event or a change, and the state is as before. History needs no entry: it is read only for
+// stepQuiet advances the plant over a quiet tick, writes its outputs, and reports whether it has.
+// Otherwise the tick may hold an event or a change, and the state is as before. History needs no entry: it is read only for
 // the time between a plant time that lags and the grid.
 //
 //go:nosplit
@@ -99,7 +99,12 @@ func (k *Kernel) stepQuiet(y, u []float64) bool {
 	}
 
 	k.held.isSet = false
-	return k.moveInLockSet(y, int(k.kappa[0]))
+	if !k.moveInLockSet(y, int(k.kappa[0])) {
+		return false
+	}
+	step := y[len(y)-5:]
+	step[0], step[1], step[2], step[3], step[4] = 1, 0, float64(k.events), float64(k.transitions), 0
+	return true
 }
 
 // moveInLockSet moves the plant over a tick in the mode of lock set number set, with held inputs, and

@@ -79,6 +79,16 @@ func (h *Handover) write(to io.Writer) error {
 	return errors.Join(values.Encode(&h.Handover), values.Encode(h.Tables), values.Encode(h.Changes), values.Encode(&h.ForSupervisors))
 }
 
+// Reload returns the hand-over as LoadHandover reads it in another process. The memory of the values then has the
+// same layout as in that process: see package checkpoint.
+func (h *Handover) Reload() (*Handover, error) {
+	var data bytes.Buffer
+	if err := h.write(&data); err != nil {
+		return nil, fmt.Errorf("bench: hand-over: %w", err)
+	}
+	return LoadHandover(bytes.NewReader(data.Bytes()))
+}
+
 // ForRecord returns the hand-over as Save writes it, without the content of the files, which a
 // record has in its header.
 func (h *Handover) ForRecord() ([]byte, error) {

@@ -26,7 +26,7 @@ type Plan struct {
 	digest [sha256.Size]byte
 
 	visited map[unsafe.Pointer]bool
-	layout  []byte // what digest is of
+	layout  []byte // description of types and sizes, input of digest; nil after New
 }
 
 // block is a part of memory without pointers.
@@ -139,10 +139,13 @@ func (p *Plan) Save(to []byte) {
 	}
 }
 
-// Load writes a copy into the values. The error says that it is a copy of other values.
+// ErrLayout means that a copy has another layout than the values that it is loaded into.
+var ErrLayout = errors.New("the state has another layout")
+
+// Load writes a copy into the values. The error is ErrLayout.
 func (p *Plan) Load(from []byte, digest string) error {
 	if digest != p.Digest() || len(from) != p.size {
-		return errors.New("the state at the start of the record is of another version of lockstep: replay it with that one")
+		return ErrLayout
 	}
 	for i := range p.blocks {
 		from = from[copy(p.blocks[i].bytes, from):]
@@ -150,10 +153,10 @@ func (p *Plan) Load(from []byte, digest string) error {
 	return nil
 }
 
-// room is the size of a Memory, bytes. Only what a copy needs is touched.
-const room = 8 << 20
+// memorySize is the size of a Memory, bytes. Of a mapped one only what a copy needs stays.
+const memorySize = 8 << 20
 
-// Memory is room for one copy, shared by a loop and its supervisor.
+// Memory holds one copy, shared by a loop and its supervisor.
 type Memory struct {
 	bytes  []byte
 	mapped bool
@@ -161,12 +164,12 @@ type Memory struct {
 
 // head is the start of a Memory.
 type head struct {
-	size   uint64 // of a copy, bytes; 0: there is no plan
+	size   uint64 // size of the copy, bytes; 0: there is no plan
 	digest [sha256.Size]byte
 }
 
 // NewMemory returns memory of this process.
-func NewMemory() *Memory { return &Memory{bytes: make([]byte, room)} }
+func NewMemory() *Memory { return &Memory{bytes: make([]byte, memorySize)} }
 
 // CreateFile returns a sealed file for a Memory that two processes map.
 func CreateFile() (*os.File, *Memory, error) {
@@ -175,7 +178,7 @@ func CreateFile() (*os.File, *Memory, error) {
 		return nil, nil, os.NewSyscallError("memfd_create", err)
 	}
 	f := os.NewFile(uintptr(fd), "lockstep-state")
-	err = f.Truncate(room)
+	err = f.Truncate(memorySize)
 	if err == nil {
 		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
 	}
@@ -189,7 +192,7 @@ func CreateFile() (*os.File, *Memory, error) {
 
 // Map maps the file of a Memory.
 func Map(f *os.File) (*Memory, error) {
-	b, err := unix.Mmap(int(f.Fd()), 0, room, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	b, err := unix.Mmap(int(f.Fd()), 0, memorySize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, os.NewSyscallError("mmap", err)
 	}
@@ -198,18 +201,18 @@ func Map(f *os.File) (*Memory, error) {
 
 func (m *Memory) head() *head { return (*head)(unsafe.Pointer(unsafe.SliceData(m.bytes))) }
 
-// Use touches the memory for copies of a plan and unmaps the rest, which would be locked, too; false: they find no
-// room. The process of the loop calls it before the first tick.
+// Use touches the memory for copies of a plan and unmaps the rest, which would be locked, too; false: it is too
+// small. The process of the loop calls it before the first tick.
 func (m *Memory) Use(p *Plan) bool {
 	const at = unsafe.Sizeof(head{})
-	if p.size > room-int(at) {
+	if p.size > memorySize-int(at) {
 		return false
 	}
 	p.Save(m.bytes[at:])
 	h := m.head()
 	h.size, h.digest = uint64(p.size), p.digest
 	page := os.Getpagesize()
-	if end := (int(at) + p.size + page - 1) / page * page; m.mapped && end < room {
+	if end := (int(at) + p.size + page - 1) / page * page; m.mapped && end < memorySize {
 		rest := m.bytes[end:]
 		if unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(rest)), uintptr(len(rest))) == nil {
 			m.bytes = m.bytes[:end]
@@ -223,10 +226,13 @@ func (m *Memory) Use(p *Plan) bool {
 //go:nosplit
 func (m *Memory) Save(p *Plan) { p.Save(m.bytes[unsafe.Sizeof(head{}):]) }
 
+// Used reports whether the loop makes copies.
+func (m *Memory) Used() bool { return m.head().size != 0 }
+
 // Copy returns the last copy and the digest of its layout; nil: the loop makes none.
 func (m *Memory) Copy() (state []byte, digest string) {
 	h := *m.head()
-	if h.size == 0 || h.size > room-uint64(unsafe.Sizeof(h)) {
+	if h.size == 0 || h.size > memorySize-uint64(unsafe.Sizeof(h)) {
 		return nil, ""
 	}
 	return append(state, m.bytes[unsafe.Sizeof(h):][:h.size]...), hex.EncodeToString(h.digest[:])

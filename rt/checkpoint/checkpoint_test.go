@@ -86,7 +86,7 @@ func TestLoadRefusesACopyOfOtherValues(t *testing.T) {
 func TestSaveDoesNotAllocate(t *testing.T) {
 	plan, memory := New(newState()), NewMemory()
 	if !memory.Use(plan) {
-		t.Fatal("a small state finds no room")
+		t.Fatal("the memory is too small for a small state")
 	}
 	if n := testing.AllocsPerRun(100, func() { memory.Save(plan) }); n != 0 {
 		t.Errorf("%g allocations, want none", n)

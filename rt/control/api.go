@@ -101,7 +101,7 @@ type MarkRequest struct {
 
 // RecordRequest asks to start or to end a record.
 type RecordRequest struct {
-	On   bool   `json:"on"`
+	On   *bool  `json:"on"`             // start, or end
 	File string `json:"file,omitempty"` // of a record to be started: its full name, which is new
 }
 

@@ -383,7 +383,7 @@ func (c *Server) post(batch uint64, list []fault.Command) error {
 // awaitEffect waits for the effect of the last change and returns its first tick.
 func (c *Server) awaitEffect() (tick int64, err error) {
 	if c.standing != nil {
-		if !c.whenStanding(func(l *rt.Loop) { l.TakeCommands() }) {
+		if !c.whenStanding(func(l *rt.Loop) { l.TakeCommands(); c.recorder.WriteStanding() }) {
 			return 0, refused{http.StatusConflict, errors.New("the run ended before the change had effect")}
 		}
 		_, tick = c.Status.Taken()

@@ -58,7 +58,7 @@ var verbs = []verb{
 	{"param", "NAME=VALUE...", "change parameters of the plant", param, newChange},
 	{"snapshot", "[-delete] NAME", "store the state of the plant, or delete a stored one", snapshot, newChange},
 	{"reset", "[NAME]", "return the plant to its start, or to a snapshot", reset, newChange},
-	{"record", "on FILE|off", "start or end a record", recordTurn, newChange},
+	{"record", "on FILE|off", "start or end a record", recordSwitch, newChange},
 	{"mark", "TEXT", "put a text into the record at a tick", mark, newChange},
 	{"advance", "TIME", "advance a run in virtual time", advance, func() printable { return &advanceAnswer{} }},
 	{"stop", "", "end the run", stop, func() printable { return &stopAnswer{} }},
@@ -143,13 +143,13 @@ func mark(words []string, _ *Options) (call, error) {
 	return call{"POST", "/mark", MarkRequest{strings.Join(words, " ")}}, nil
 }
 
-func recordTurn(words []string, _ *Options) (call, error) {
-	switch {
+func recordSwitch(words []string, _ *Options) (call, error) {
+	switch on := len(words) == 2; {
 	case len(words) == 1 && words[0] == "off":
-		return call{"POST", "/record", RecordRequest{}}, nil
-	case len(words) == 2 && words[0] == "on":
+		return call{"POST", "/record", RecordRequest{On: &on}}, nil
+	case on && words[0] == "on":
 		file, err := filepath.Abs(words[1])
-		return call{"POST", "/record", RecordRequest{On: true, File: file}}, err
+		return call{"POST", "/record", RecordRequest{On: &on, File: file}}, err
 	}
 	return call{}, errors.New("takes on and a file, or off")
 }

@@ -9,8 +9,8 @@
 // frames of a record or a log on a bus, with the frames of io/record.
 //
 // Reading order: recorder.go (Recorder), header.go (the data that a replay needs), eventlog.go
-// (EventLog, the names of live changes and faults), monitor.go (frames of other nodes), player.go
-// (Player, a log in place of a bus).
+// (EventLog, the names of live changes and faults), switch.go (Switch, the start or end of a record while
+// the run lasts), monitor.go (frames of other nodes), player.go (Player, a log in place of a bus).
 //
 // # Monitored frames
 //

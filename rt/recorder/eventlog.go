@@ -18,7 +18,7 @@ type EventLog struct {
 	commands *scenario.Commands
 	before   scenario.FaultSlots // slots before the last command
 
-	tables *bench.TableCoder // of the record at hand
+	tables *bench.TableCoder // of the running record
 	active ParameterSet      // the last change in effect
 	lines  sync.Map          // command line by batch, until it is taken
 	sets   sync.Map          // ParameterSet by the number of its offer, until it is decided
@@ -122,7 +122,7 @@ func (c *Recorder) writeEvent(e *rt.Entry) {
 	w := record.Event{Tick: e.Tick}
 	if e.Kind == rt.KindCommand {
 		w.Kind, w.Text = record.Parameter, c.eventLog.takeLine(e.Batch)
-		if c.takeTurn(e) {
+		if c.applySwitch(e) {
 			return
 		}
 		if e.Refused {

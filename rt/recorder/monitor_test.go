@@ -106,9 +106,9 @@ func TestMonitoredFramesAreRecordedOrCounted(t *testing.T) {
 	}
 	got := c.monitor.report()[0]
 	if w.recorded != uint64(len(list)) || unheard < extra || got.Lost != unheard || got.Frames != w.recorded ||
-		w.recorded+unheard != maxMonitored+extra+uint64(known) || known < 10 || c.Incomplete() != "" {
+		w.recorded+unheard != maxMonitored+extra+uint64(known) || known < 10 || c.whyIncomplete() != "" {
 		t.Errorf("%d frames in the record, %d of them with identifiers of the bench, %d missing, %+v; want %d of a flood in all, at least %d missing; %s",
-			len(list), known, unheard, got, maxMonitored+extra, extra, c.Incomplete())
+			len(list), known, unheard, got, maxMonitored+extra, extra, c.whyIncomplete())
 	}
 }
 
@@ -242,5 +242,29 @@ func TestFrameOfAnotherNodeWithASentIdentifierIsRecordedOnce(t *testing.T) {
 		if got != want || run.Status.TxConflicts[0].Frames.Load() != 1 {
 			t.Errorf("monitored %v: %d frames of the loop, want %d; %d conflicts", monitored, got, want, run.Status.TxConflicts[0].Frames.Load())
 		}
+	}
+}
+
+// A record that ends while the run lasts has the monitored frames up to its last tick, and none of later ones.
+func TestRecordThatEndsEarlierHasItsLastMonitoredFrames(t *testing.T) {
+	run := runtest.Guarded(t, benchtest.GuardedText(t))
+	c, _, node := listening(t, run)
+	period := run.Handover.Tables.PeriodNs
+	run.Status.StartNs.Store(uint64(sched.Now() - 10*period))
+	if !c.begin() {
+		t.Fatal(c.err)
+	}
+	path := c.path
+	node.Send(&can.Frame{ID: 0x7FD})
+	c.monitor.mu.Lock()
+	c.monitor.readFrames() // stamps the frames of a pair
+	c.monitor.mu.Unlock()
+	time.Sleep(time.Duration(2 * period))
+	tick := (sched.Now() - int64(run.Status.StartNs.Load())) / period
+	time.Sleep(time.Duration(2 * period))
+	node.Send(&can.Frame{ID: 0x7FE})
+	c.endRecord(tick)
+	if list, _ := monitoredIn(t, path); len(list) != 1 || list[0].ID != 0x7FD {
+		t.Errorf("the record has the monitored frames %+v, want one, of the tick before the end", list)
 	}
 }

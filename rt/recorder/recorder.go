@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,16 +40,17 @@ type Recorder struct {
 	monitor    *monitor              // idle if no bus is a host interface, or there is no record
 	eventLog   *EventLog             // nil: idle
 	files      []string              // of all records so far
-	turns      turns                 // starts and ends of records while the run lasts
+	switches   switches              // starts and ends of records while the run lasts
 	handover   []byte                // for the record
 	judging    sync.Mutex            // held while judge is used
 	judge      *scenario.Judge       // of the scenario; nil: there is none
 	w          *record.Writer        // nil: the target has not started, or there is no record
 	tap        atomic.Pointer[Tap]   // nil: none
-	err        error                 // first disk error
-	times      int                   // number of disk errors
-	failed     atomic.Bool           // err is set
-	canTurn    bool                  // Options.Turns
+	err        error                 // first disk error of the running record
+	times      int                   // number of disk errors of the running record
+	incomplete []incompleteRecord    // closed records
+	failed     atomic.Bool           // err was set
+	onRequest  bool                  // Options.OnRequest
 
 	entries []rt.Entry // entries of one wake-up, until its timing entry comes
 	used    int        // entries in use
@@ -76,13 +78,13 @@ const (
 
 // Options are the settings of a recorder.
 type Options struct {
-	Path     string // file of the record; "" none
-	Older    int    // number of earlier records to keep
-	Scenario *scenario.Scenario
-	Live     bool                  // read the ring for Tap, even without a record or a scenario
-	Turns    bool                  // records may start while the run lasts: the recorder reads its ring from the first tick on
-	Events   func() []record.Event // events since the last call; nil: there are none
-	Ports    func() []port.Sent    // frames sent by the ports since the last call; nil: there are none
+	Path      string // file of the record; "" none
+	Older     int    // number of earlier records to keep
+	Scenario  *scenario.Scenario
+	Live      bool                  // read the ring for Tap, even without a record or a scenario
+	OnRequest bool                  // records may start while the run lasts: the recorder reads its ring from the first tick on
+	Events    func() []record.Event // events since the last call; nil: there are none
+	Ports     func() []port.Sent    // frames sent by the ports since the last call; nil: there are none
 }
 
 // Tap gets every entry of the ring in its order, from the recorder's goroutine. It must not block and
@@ -96,14 +98,14 @@ func New(r report.View, what Options) (_ *Recorder, err error) {
 		return &Recorder{monitor: &monitor{}}, nil
 	}
 	c := &Recorder{
-		monitor: &monitor{}, canTurn: what.Turns,
+		monitor: &monitor{}, onRequest: what.OnRequest,
 		View: r, path: what.Path, scenario: what.Scenario, events: what.Events, ports: what.Ports, synced: time.Now(),
 	}
 	if what.Path != "" || what.Live {
 		c.eventLog = NewEventLog(r.Handover)
 	}
 	if c.path != "" {
-		c.turns.path.Store(&what.Path)
+		c.switches.path.Store(&what.Path)
 		c.files = append(c.files, c.path)
 		if c.handover, err = r.Handover.ForRecord(); err != nil { // before the run, since it takes time
 			return nil, err
@@ -189,18 +191,34 @@ func (c *Recorder) End() {
 		c.judging.Unlock()
 	}
 	c.writeWakeUp(&rt.Entry{}) // frames after the last tick
-	if c.w == nil {
+	c.stopSwitches()
+	if c.path == "" {
 		return
 	}
-	c.monitor.countLosses()
-	c.writeMonitored(math.MaxInt64)
-	c.writeMonitorLosses()
+	var events []record.Event
 	for i := range c.Findings {
-		c.noteFirstError(c.w.Event(&record.Event{Kind: record.Verdict, Tick: c.judge.Last, Text: c.Findings[i].Line()}))
+		events = append(events, record.Event{Kind: record.Verdict, Tick: c.judge.Last, Text: c.Findings[i].Line()})
 	}
-	c.noteFirstError(c.w.Event(&record.Event{Tick: int64(c.Status.Ticks.Load()), Text: rt.Reason(c.Status.Reason.Load()).String()}))
-	c.noteError(c.w.Close())
-	c.w = nil
+	c.closeRecord(math.MaxInt64, append(events,
+		record.Event{Tick: int64(c.Status.Ticks.Load()), Text: rt.Reason(c.Status.Reason.Load()).String()}))
+}
+
+// closeRecord closes the running record, with the monitored frames until an instant, ns since 1970, and further events.
+func (c *Recorder) closeRecord(until int64, events []record.Event) {
+	if c.w != nil {
+		c.monitor.countLosses()
+		c.writeMonitored(until)
+		c.writeMonitorLosses()
+		for i := range events {
+			c.noteFirstError(c.w.Event(&events[i]))
+		}
+		c.noteError(c.w.Close())
+		c.w = nil
+	}
+	if why := c.whyIncomplete(); why != "" {
+		c.incomplete = append(c.incomplete, incompleteRecord{c.path, why})
+	}
+	c.err, c.times, c.path = nil, 0, ""
 }
 
 // Finish ends the record and returns why it is incomplete; "": complete.
@@ -220,6 +238,7 @@ func (c *Recorder) EventLog() *EventLog { return c.eventLog }
 
 // Release closes the recorder's sockets and releases the file.
 func (c *Recorder) Release() {
+	c.stopSwitches()
 	c.monitor.close()
 	c.file.Close() // the error of closing nil does not matter
 }
@@ -227,15 +246,40 @@ func (c *Recorder) Release() {
 // Monitored returns the counts of monitored frames. Call it after Finish.
 func (c *Recorder) Monitored() []report.MonitoredBus { return c.monitor.report() }
 
-// Incomplete returns why the record is incomplete; "": complete.
-func (c *Recorder) Incomplete() string {
-	if c.err != nil {
+// incompleteRecord is a closed record that lacks a part of its run.
+type incompleteRecord struct{ path, why string }
+
+// whyIncomplete returns why the running record is incomplete; "": complete.
+func (c *Recorder) whyIncomplete() string {
+	switch lost := c.Status.LostEntries(); {
+	case c.path == "":
+	case c.err != nil:
 		return fmt.Sprintf("%v (%d times)", c.err, c.times)
-	}
-	if c.lost > 0 && len(c.files) > 0 {
-		return fmt.Sprintf("%d entries lost because the ring was full", c.lost)
+	case lost > 0: // no record starts after a loss
+		return fmt.Sprintf("%d entries lost because the ring was full", lost)
 	}
 	return ""
+}
+
+// Incomplete returns why the records are incomplete; "": all are complete. It names their files if there are several.
+// Call it after Finish.
+func (c *Recorder) Incomplete() string {
+	var list []string
+	for _, r := range c.incomplete {
+		if len(c.files) > 1 {
+			r.why = r.path + ": " + r.why
+		}
+		list = append(list, r.why)
+	}
+	return strings.Join(list, "; ")
+}
+
+// Err returns an error that names each incomplete record; nil: all are complete. Call it after Finish.
+func (c *Recorder) Err() (err error) {
+	for _, r := range c.incomplete {
+		err = errors.Join(err, fmt.Errorf("record %s %w: %s", r.path, ErrIncomplete, r.why))
+	}
+	return err
 }
 
 // Failed reports whether the disk has refused a part of the record so far. Any goroutine may call it.

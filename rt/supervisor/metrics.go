@@ -3,10 +3,13 @@ package supervisor
 import (
 	"encoding/json"
 	"path/filepath"
+	"sync"
 
 	"lockstep/io/inputfile"
+	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/metrics"
+	"lockstep/rt/recorder"
 )
 
 // openMetrics opens the server of the figures for Prometheus, if the bench names an address. If that fails,
@@ -15,11 +18,11 @@ func (r *Session) openMetrics() {
 	if r.Bench.Metrics == "" {
 		return
 	}
-	disk := metrics.NewDisk(filepath.Dir(r.Options.Record))
+	figures := &recordFigures{}
 	var err error
 	r.metrics, err = metrics.Open(r.Bench.Metrics, &metrics.Run{
 		View: r.View, BestEffort: len(r.missing) > 0, Previous: r.previous,
-		Buses: r.states.figures, Record: func() *metrics.Record { return r.recordFigures(disk) }, Ended: r.ended.Load,
+		Buses: r.states.figures, Record: func() *metrics.Record { return figures.of(r.record, r.Status) }, Ended: r.ended.Load,
 	})
 	if err != nil {
 		r.head += err.Error() + "\n"
@@ -28,13 +31,27 @@ func (r *Session) openMetrics() {
 	r.head += "metrics: " + r.metrics.URL() + "\n"
 }
 
-// recordFigures returns the state of the record on disk; nil if the run writes none.
-func (r *Session) recordFigures(disk *metrics.Disk) *metrics.Record {
-	if r.Options.Record == "" {
+// recordFigures measures the disk of the running record.
+type recordFigures struct {
+	mu     sync.Mutex
+	folder string        // of the last record
+	disk   *metrics.Disk // of the folder; nil: no record yet
+}
+
+// of returns the state of the running record on disk; nil if the run is not recorded and no record is incomplete.
+// After the end of an incomplete record, it is that of the last record.
+func (f *recordFigures) of(c *recorder.Recorder, status *rt.StatusBlock) *metrics.Record {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	path := c.Path()
+	if path == "" && (f.disk == nil || !c.Failed()) {
 		return nil
 	}
-	v := &metrics.Record{Incomplete: r.record.Failed() || r.Status.LostEntries() > 0}
-	v.Free, v.FreeKnown = disk.Free()
+	if folder := filepath.Dir(path); path != "" && (f.disk == nil || folder != f.folder) {
+		f.folder, f.disk = folder, metrics.NewDisk(folder)
+	}
+	v := &metrics.Record{Incomplete: c.Failed() || status.LostEntries() > 0}
+	v.Free, v.FreeKnown = f.disk.Free()
 	return v
 }
 

@@ -6,6 +6,11 @@ import (
 	"testing"
 
 	"lockstep/rt/bench"
+	"lockstep/rt/bench/benchtest"
+	"lockstep/rt/checkpoint"
+	"lockstep/rt/recorder"
+	"lockstep/rt/report"
+	"lockstep/rt/runtest"
 )
 
 func TestPreviousEndIsThatOfTheReportOfTheSameBench(t *testing.T) {
@@ -28,5 +33,34 @@ func TestPreviousEndIsThatOfTheReportOfTheSameBench(t *testing.T) {
 	}
 	if got := previousEnd(filepath.Join(t.TempDir(), "none"), b); got != nil {
 		t.Errorf("without a report: %+v", got)
+	}
+}
+
+// A record that starts while the run lasts has figures.
+func TestFiguresFollowTheRunningRecord(t *testing.T) {
+	run, memory := runtest.Guarded(t, benchtest.GuardedText(t)), checkpoint.NewMemory()
+	memory.Use(checkpoint.New(new(int)))
+	view := report.View{Handover: run.Handover, Status: run.Status, Checkpoint: memory}
+	c, err := recorder.New(view, recorder.Options{Live: true, OnRequest: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures := &recordFigures{}
+	if got := figures.of(c, run.Status); got != nil {
+		t.Errorf("without a record: %+v", got)
+	}
+	s, err := c.PrepareStart(filepath.Join(t.TempDir(), "a.rec"))
+	if err == nil {
+		err = c.Announce(s, 1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := figures.of(c, run.Status); got == nil || got.Incomplete || got.Free == 0 {
+		t.Errorf("with a record: %+v", got)
+	}
+	c.Cancel(s)
+	if got := figures.of(c, run.Status); got != nil {
+		t.Errorf("after the record: %+v", got)
 	}
 }

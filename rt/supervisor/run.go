@@ -297,7 +297,7 @@ func (r *Session) Prepare() (err error) {
 		return err
 	}
 	record, err := recorder.New(r.View, recorder.Options{
-		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario, Live: true, Turns: true,
+		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario, Live: true, OnRequest: true,
 		Events: func() []record.Event { return append(r.states.events(), r.ports.events()...) },
 		Ports:  r.ports.sent,
 	})
@@ -536,7 +536,11 @@ func (r *Session) Finish(rep *report.Report, err error, signals chan os.Signal) 
 		err = errors.Join(err, fmt.Errorf("run: %w", e))
 	}
 	if rep.RecordError != "" {
-		err = errors.Join(fmt.Errorf("run: record %s %w: %s", r.Options.Record, recorder.ErrIncomplete, rep.RecordError), err)
+		incomplete := r.record.Err()
+		if incomplete == nil { // the record of an earlier segment of a soak
+			incomplete = fmt.Errorf("record %s %w: %s", r.Options.Record, recorder.ErrIncomplete, rep.RecordError)
+		}
+		err = errors.Join(fmt.Errorf("run: %w", incomplete), err)
 	}
 	if !rep.Clean {
 		err = errors.Join(fmt.Errorf("run: %s, after %.3f s", rep.Ended, rep.SimTime), err)

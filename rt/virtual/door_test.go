@@ -26,7 +26,7 @@ func openDoor(t *testing.T, name string, s Simulation) (ask func(request string)
 	ended, s.Every, s.Door = make(chan *report.Report), 1, true
 	go func() {
 		r, err := s.Run()
-		if err != nil {
+		if err != nil && s.Cycle == "" { // a cycle that is cut short fails
 			t.Error(err)
 		}
 		ended <- r

@@ -47,6 +47,11 @@ func (w *simulation) begin() (err error) {
 		}
 		w.ports = append(w.ports, p)
 	}
+	if w.Door { // a replay of a record that starts later loads the state of the loop into a reloaded hand-over
+		if h, err = h.Reload(); err != nil {
+			return err
+		}
+	}
 	w.kernel, w.clock = h.Plant(), sched.NewVirtual(w.Step)
 	if w.Door || len(h.Loop.Faults.States) > 0 {
 		w.kernel.ReserveSnapshots(fault.MaxSnapshots)
@@ -78,7 +83,7 @@ func (w *simulation) makeTableSets() error {
 
 // createRecord creates the recorder, which also judges the scenario.
 func (w *simulation) createRecord() (err error) {
-	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario, Live: w.Door, Turns: w.Door, Ports: w.sentByPorts})
+	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario, Live: w.Door, OnRequest: w.Door, Ports: w.sentByPorts})
 	return err
 }
 
@@ -337,7 +342,7 @@ func (w *simulation) finish(why error) (*report.Report, error) {
 		w.door.AnswerWaiting(report)
 	}
 	if report.RecordError != "" {
-		err = errors.Join(fmt.Errorf("sim: record %s %w: %s", w.Record, recorder.ErrIncomplete, report.RecordError), err)
+		err = errors.Join(fmt.Errorf("sim: %w", w.record.Err()), err)
 	}
 	if report.Scenario != nil {
 		err = errors.Join(report.Scenario.Failed(), err)

@@ -150,7 +150,10 @@ func (r *replay) prepare() (err error) {
 func (r *replay) load(slot int) error {
 	b := r.h.Begin
 	if err := r.begin.Load(b.State, b.Layout); err != nil {
-		return difference(b.Tick, "", "%w", err)
+		if v := r.in.Header.Version; v != host.Version() {
+			return difference(b.Tick, "", "made by %s; this version cannot load the state at its start: replay it with that version", v)
+		}
+		return difference(b.Tick, "", "made by this version, but the state at its start cannot be loaded: %w", err)
 	}
 	r.kernel.LoadState(slot)
 	r.last, r.started, r.begin = b.Tick-1, b.Tick-1, nil

@@ -1,18 +1,21 @@
 package virtual
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"lockstep/io/record"
 	"lockstep/io/record/recordtest"
+	"lockstep/model/plants"
 )
 
 // A record that starts in the middle of a run begins with the state of the loop there: it replays bit for bit, with
 // the faults, values, parameters and snapshots of the run before. It ends at the tick of the answer.
 func TestRecordThatStartsInTheMiddleOfARunReplays(t *testing.T) {
-	name, file := writeBench(t, "turn", nil)
+	name, file := writeBench(t, "switch", nil)
 	dir := t.TempDir()
 	rec, second := filepath.Join(dir, "a.rec"), filepath.Join(dir, "b.rec")
 	ask, ended := openDoor(t, name, Simulation{Plant: file})
@@ -27,7 +30,7 @@ func TestRecordThatStartsInTheMiddleOfARunReplays(t *testing.T) {
 		{"advance 333ms", "advanced to tick 267"},
 		{"record on " + rec, "in effect from tick 268, 1.340 s on"},
 		{"status", "record " + rec},
-		{"record on " + second, "waits for its tick"},
+		{"record on " + second, "record: the run is recorded to " + rec},
 		{"advance 100ms", "advanced to tick 287"},
 		{"mark two", "in effect from tick 288"},
 		{"record on " + second, "record: the run is recorded to " + rec},
@@ -71,5 +74,44 @@ func TestRecordThatStartsInTheMiddleOfARunReplays(t *testing.T) {
 	}
 	if got := strings.Join(eventTexts(t, rec), "; "); !strings.HasPrefix(got, "268 param mu_oil=0.12 tables=") || !strings.Contains(got, "; 288 mark two; 388 param mu_oil=0.14 tables=") {
 		t.Errorf("the record has %s", got)
+	}
+}
+
+// The copy of the state of every embedded bench fits the replay, with a drive cycle too.
+func TestLaterRecordOfEveryBenchReplays(t *testing.T) {
+	for _, e := range plants.List() {
+		if e.Kind != "bench" {
+			continue
+		}
+		data, err := plants.Read(e.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cycles := []string{""}
+		if strings.HasPrefix(e.Name, "automatic-bench") {
+			cycles = append(cycles, "wltc-3b")
+		}
+		for i, cycle := range cycles {
+			t.Run(e.Name+cycle, func(t *testing.T) {
+				name, dir := fmt.Sprintf("later%d-%d", i, os.Getpid()), t.TempDir()
+				file, rec := filepath.Join(dir, "bench.yaml"), filepath.Join(dir, "a.rec")
+				if err := os.WriteFile(file, []byte(strings.Replace(string(data), "\nbench: ", "\nbench: "+name+" # ", 1)), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				ask, ended := openDoor(t, name, Simulation{Plant: file, Cycle: cycle})
+				expectAnswers(t, ask, []exchange{
+					{"advance 300ms", "advanced to"}, {"record on " + rec + "0", "in effect"}, {"record off", "in effect"},
+					{"record on " + rec, "in effect"},
+					{"advance 200ms", "advanced to"}, {"stop wait", name + ": stopped by ctl"},
+				})
+				<-ended
+				if same, err := (Replay{Record: rec}).Run(); err != nil || same.Ticks == 0 {
+					t.Errorf("%v, %v", same, err)
+				}
+				if same, err := (Replay{Record: rec + "0"}).Run(); err != nil || same.Ticks != 0 {
+					t.Errorf("a record that ends before its first tick: %v, %v", same, err)
+				}
+			})
+		}
 	}
 }
