@@ -245,7 +245,7 @@ func TestShellsCompleteCommandsFlagsAndNames(t *testing.T) {
 			"lockstep run -kernel ta":            "table",
 			"lockstep run -for 2s powershift-b":  "powershift-bench",
 			"lockstep run -scenario abs-s":       "abs-split",
-			"lockstep sim auto":                  "automatic4",
+			"lockstep sim coup":                  "coupled-clutches",
 			"lockstep sim automatic4 -in automa": "",
 			"lockstep sim -scheme pa":            "papers",
 			"lockstep sweep automatic4-r":        "automatic4-ramps",
