@@ -13,7 +13,7 @@ import (
 func frictionKinds() []element.Kind {
 	ends, on := element.Ends, element.OnSupport
 	warm := rows("factor_T", "K, 1", "none", notNegative, "[temperature, factor of the friction]").Within(0, 1e3)
-	temperature := over("temperature", "K", "heat_port", unbounded, "temperature of factor_T")
+	temperature := over("temperature", "K", "heat_port", notNegative, "temperature of factor_T")
 	pressed := func(cgeo, peak string) parameters {
 		return parameters{
 			number("mu", "1", "or mu_pos", notNegative, "coefficient of friction").Within(0, 10),
@@ -85,16 +85,18 @@ func readTemperature(e *element.Element) (factor *law.Expr, most float64) {
 		e.Forbid("goes with factor_T", "temperature")
 		return nil, 1
 	}
-	key := "temperature"
-	if !e.Has(key) {
-		key = "heat_port"
-	}
-	if !e.Has(key) {
+	var temperature int
+	switch {
+	case e.Has("temperature"):
+		temperature = e.Waveform("temperature")
+	case e.Has("heat_port"):
+		temperature = e.HeatPort("heat_port")
+	default:
 		e.Refuse(e.Place("factor_T"), "factor_T needs temperature (a temperature over time, K) or heat_port")
 	}
 	t := e.Table("factor_T")
 	most = network.Largest(t.Z)
-	return law.Lookup(t, law.Of(network.SignalOf(e.Waveform(key)))).Within(0, most), most
+	return law.Lookup(t, law.Of(network.SignalOf(temperature))).Within(0, most), most
 }
 
 // heated declares the loss tau·w_rel of a friction element.

@@ -25,7 +25,7 @@ func Kinds() []element.Kind {
 	type parameters = []element.Parameter
 	number, over := element.AsNumber.Of, element.OverTime.Of
 	flow := []element.Quantity{{Key: "Q_flow", Unit: "W", Meaning: "heat flow from the first to the second port"}}
-	port := func(key, meaning string) element.Parameter { return over(key, "K", "", element.Any, meaning) }
+	port := func(key, meaning string) element.Parameter { return over(key, "K", "", element.NotNegative, meaning) }
 	a, b := port("port_a", "first temperature"), port("port_b", "second temperature")
 	return []element.Kind{
 		{Name: "heat_capacitor", Gives: "K", Read: readCapacitor,
