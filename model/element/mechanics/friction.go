@@ -12,8 +12,8 @@ import (
 
 func frictionKinds() []element.Kind {
 	ends, on := element.Ends, element.OnSupport
-	warm := rows("factor_T", "K, 1", "none", notNegative, "[temperature, factor of the friction]").Within(0, 1e3)
-	temperature := over("temperature", "K", "heat_port", unbounded, "temperature of factor_T")
+	factor := rows("factor_T", "K, 1", "none", notNegative, "[temperature, factor of the friction]").Within(0, 1e3)
+	temperature := over("temperature", "K", "heat_port", notNegative, "temperature of factor_T")
 	pressed := func(cgeo, peak string) parameters {
 		return parameters{
 			number("mu", "1", "or mu_pos", notNegative, "coefficient of friction").Within(0, 10),
@@ -26,7 +26,7 @@ func frictionKinds() []element.Kind {
 			over("pressure", "Pa", "or fn", unbounded, "pressure on the piston"),
 			number("area", "m2", "with pressure", notNegative, "area of the piston"),
 			number("p0", "Pa", "0", notNegative, "pressure at which the normal force begins"),
-			warm, temperature, element.HeatParameter(),
+			factor, temperature, element.HeatParameter(),
 		}
 	}
 	loss := adds{element.LossQuantity}
@@ -38,7 +38,7 @@ func frictionKinds() []element.Kind {
 		number("fexp", "s/rad|s/m", "with Stribeck", positive, "decay of the Stribeck friction"),
 		number("tau_prop|f_prop", damping, "0", notNegative, "viscous friction"),
 		number("peak", "1", "1.001 or 1", element.AtLeastOne, "static over sliding friction; 1 with rows").Within(0, 1e3),
-		warm, temperature, element.HeatParameter(),
+		factor, temperature, element.HeatParameter(),
 	}
 	return []element.Kind{
 		{Name: "clutch", Flanges: ends(turns), Parameters: pressed("", "1"), Read: readClutch, Adds: loss},
@@ -58,24 +58,24 @@ func readClutch(e *element.Element) element.Declared {
 	var most float64
 	k.Gain, k.Offset, most, k.Signal = readNormalForce(e)
 	k.Gain *= cgeo
-	warm, warmest := readTemperature(e)
+	factor, largestFactor := readTemperature(e)
 	if k.OneWay {
 		k.Floor = 1e-4 * mu.Z[0] * cgeo * most
 	}
-	if len(mu.X) == 1 && warm == nil {
+	if len(mu.X) == 1 && factor == nil {
 		k.Gain *= mu.Z[0]
-		return heated(e, e.AddFriction(k))
+		return declareLoss(e, e.AddFriction(k))
 	}
 
 	// The capacity depends on the slip or a temperature: mu(|w_rel|)·factor_T·cgeo·(fn - offset) is a law.
 	fn, highest := k.Signal, network.Largest(mu.Z)
 	capacity := law.Formula("mu*max(0, fn)", law.Names{"mu": law.Lookup(mu, slipOf(e)).Within(-highest, highest),
 		"fn": network.SignalOf(fn).Plus(network.One(-k.Offset))})
-	if warm != nil {
-		capacity = law.Formula("warm*capacity", law.Names{"warm": warm, "capacity": capacity})
+	if factor != nil {
+		capacity = law.Formula("factor*capacity", law.Names{"factor": factor, "capacity": capacity})
 	}
 	k.Signal, k.Offset = e.AddLaw("mu_fn", "1", capacity).Index(), 0
-	return heated(e, e.PressedBy(e.AddFriction(k), fn, slices.Max(mu.Z)*warmest*k.Gain*k.Peak))
+	return declareLoss(e, e.PressedBy(e.AddFriction(k), fn, slices.Max(mu.Z)*largestFactor*k.Gain*k.Peak))
 }
 
 // readTemperature reads factor_T and returns the factor of the friction at the present temperature, and
@@ -85,20 +85,22 @@ func readTemperature(e *element.Element) (factor *law.Expr, most float64) {
 		e.Forbid("goes with factor_T", "temperature")
 		return nil, 1
 	}
-	key := "temperature"
-	if !e.Has(key) {
-		key = "heat_port"
-	}
-	if !e.Has(key) {
+	var temperature int
+	switch {
+	case e.Has("temperature"):
+		temperature = e.Waveform("temperature")
+	case e.Has("heat_port"):
+		temperature = e.HeatPort("heat_port")
+	default:
 		e.Refuse(e.Place("factor_T"), "factor_T needs temperature (a temperature over time, K) or heat_port")
 	}
 	t := e.Table("factor_T")
 	most = network.Largest(t.Z)
-	return law.Lookup(t, law.Of(network.SignalOf(e.Waveform(key)))).Within(0, most), most
+	return law.Lookup(t, law.Of(network.SignalOf(temperature))).Within(0, most), most
 }
 
-// heated declares the loss tau·w_rel of a friction element.
-func heated(e *element.Element, d element.Declared) element.Declared {
+// declareLoss declares the loss tau·w_rel of a friction element.
+func declareLoss(e *element.Element, d element.Declared) element.Declared {
 	e.AddLoss(law.Power(d.Tau, e.Between.Speeds(1)))
 	return d
 }
@@ -163,10 +165,10 @@ func readFreewheel(e *element.Element) element.Declared {
 func readBearing(e *element.Element) element.Declared {
 	name, unit := e.Per("tau", "f"), e.Per("N.m", "N")
 	k := model.Friction{Gain: 1}
-	warm, _ := readTemperature(e)
+	factor, _ := readTemperature(e)
 	capacity := func(value *law.Expr) int {
-		if warm != nil {
-			value = law.Formula("warm*value", law.Names{"warm": warm, "value": value})
+		if factor != nil {
+			value = law.Formula("factor*value", law.Names{"factor": factor, "value": value})
 		}
 		return e.AddLaw(name, unit, value).Index()
 	}
@@ -174,12 +176,12 @@ func readBearing(e *element.Element) element.Declared {
 		e.Forbid("and "+name+"_pos; one of them is wanted", "tau_Coulomb", "tau_Stribeck", "tau_prop", "fexp")
 		t := readSlipTable(e, "tau_pos")
 		k.Peak = e.NumberOr("peak", 1)
-		if len(t.X) == 1 && warm == nil {
+		if len(t.X) == 1 && factor == nil {
 			k.Signal = e.AddConstant(name, t.Z[0])
 		} else {
 			k.Signal = capacity(law.Lookup(t, slipOf(e)))
 		}
-		return heated(e, e.AddFriction(k))
+		return declareLoss(e, e.AddFriction(k))
 	}
 
 	coulomb, extra, prop := e.Number("tau_Coulomb"), e.Number("tau_Stribeck"), e.Number("tau_prop")
@@ -191,7 +193,7 @@ func readBearing(e *element.Element) element.Declared {
 	case extra > 0:
 		k.Signal = capacity(law.Formula("tau_Coulomb + tau_Stribeck*exp(-fexp*w)", law.Names{
 			"tau_Coulomb": coulomb, "tau_Stribeck": extra, "fexp": e.Number("fexp"), "w": slipOf(e)}))
-	case warm != nil:
+	case factor != nil:
 		e.NumberOr("fexp", 0) // without effect, but checked
 		k.Signal = capacity(law.Number(coulomb))
 	default:
@@ -202,12 +204,12 @@ func readBearing(e *element.Element) element.Declared {
 	d := e.AddFriction(k)
 	if prop > 0 {
 		viscous := e.Between.Speeds(prop)
-		if warm != nil {
-			viscous = e.AddLaw("viscous", unit, law.Formula("warm*viscous", law.Names{"warm": warm, "viscous": viscous}))
+		if factor != nil {
+			viscous = e.AddLaw("viscous", unit, law.Formula("factor*viscous", law.Names{"factor": factor, "viscous": viscous}))
 		}
 		e.Exert(e.Between, viscous.Scaled(-1))
 		d.Tau = d.Tau.Plus(viscous)
 	}
 
-	return heated(e, d)
+	return declareLoss(e, d)
 }

@@ -147,14 +147,14 @@ func readLossyGear(e *element.Element) element.Declared {
 	}
 
 	if ideal {
-		return heated(e, e.AddFriction(model.Friction{Signal: e.AddConstant("tau_max", 0), Gain: 1, Peak: 1}))
+		return declareLoss(e, e.AddFriction(model.Friction{Signal: e.AddConstant("tau_max", 0), Gain: 1, Peak: 1}))
 	}
 	e.Network.GearLosses = append(e.Network.GearLosses, network.GearLoss{Name: e.Name, At: e.At, Friction: own,
 		Tie: len(e.Network.Ties) - 1, Eta1: slices.Min(g.eta1.Z), Eta2: slices.Min(g.eta2.Z)})
 	d := e.AddFriction(model.Friction{Gain: 1, Peak: 1})
 
 	e.Network.Frictions[own].Signal = e.AddLaw("tau_max", "N.m", g.capacity(own)).Index()
-	return heated(e, d)
+	return declareLoss(e, d)
 }
 
 // capacity returns the capacity of the friction element, which has the index own.

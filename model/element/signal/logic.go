@@ -1,6 +1,8 @@
 package signal
 
 import (
+	"math"
+
 	"lockstep/model/element"
 	"lockstep/model/law"
 	"lockstep/model/network"
@@ -13,8 +15,8 @@ var (
 		"xor": "where(abs(u1 - u2) - 0.5, 1, 0)",
 	}
 	ofValues = map[string]string{
-		"greater": "where(u2 - u1 + near, 0, 1)", "greater_equal": "where(u1 - u2 + near, 1, 0)",
-		"less": "where(u1 - u2 + near, 0, 1)", "less_equal": "where(u2 - u1 + near, 1, 0)",
+		"greater": "where(u2 - u1 + tolerance, 0, 1)", "greater_equal": "where(u1 - u2 + tolerance, 1, 0)",
+		"less": "where(u1 - u2 + tolerance, 0, 1)", "less_equal": "where(u2 - u1 + tolerance, 1, 0)",
 	}
 )
 
@@ -88,18 +90,23 @@ func readComparison(e *element.Element) element.Declared {
 	u, _ := e.UnitGiven("u1", "u2")
 	e.SetUnit(u.SI, "u1", "u2")
 	names := pair(e)
-	most := 1.0
+	size := 0.0
 	for _, u := range names {
-		most = max(most, e.Network.MaxAbs(u.(network.Form).Index()))
+		if low, high := e.Network.Range(u.(network.Form).Index()); !math.IsInf(low, 0) && !math.IsInf(high, 0) {
+			size = max(size, math.Abs(low), math.Abs(high))
+		}
 	}
-	names["near"] = equal * most
+	if size == 0 { // neither range is known
+		size = 1
+	}
+	names["tolerance"] = relativeTolerance * size
 	truthOf(e, law.Formula(ofValues[e.Kind.Name], names))
 	return element.Declared{}
 }
 
-// equal is the part of the largest value below which two values count as equal: above the tolerance of an
-// event indicator, so that a gear of 2 is not greater than 2.
-const equal = 1e-9
+// relativeTolerance is the difference below which two values count as equal, over the largest value of the
+// known ranges: above the tolerance of an event indicator, so that a gear of 2 is not greater than 2.
+const relativeTolerance = 1e-9
 
 func pair(e *element.Element) law.Names {
 	return law.Names{"u1": network.SignalOf(e.Waveform("u1")), "u2": network.SignalOf(e.Waveform("u2"))}

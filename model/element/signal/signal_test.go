@@ -378,6 +378,17 @@ func TestTemperaturesInDegCAreNotScaled(t *testing.T) {
 	}
 }
 
+// The tolerance of a comparison follows from the known ranges.
+func TestComparisonsTellSmallValuesApart(t *testing.T) {
+	b := modeltest.New(t, "inputs: {area: {unit: m2, min: 0, max: 1e-6}}\n"+modeltest.PlantOf(`
+idle: {type: inertia, J: 1}
+open: {type: greater, u1: area, u2: 5e-10 m2}
+`, "open: {signal: open}"), period)
+	b.To(0.01, nil).Is("open", 0, 0)
+	b.Set("area", 8e-10)
+	b.To(0.02, nil).Is("open", 1, 0)
+}
+
 func TestATableHasTheUnitOfItsLastColumn(t *testing.T) {
 	for table, want := range map[string]string{
 		"[[0 m/s, 0 N], [10 m/s, 5]]": "",

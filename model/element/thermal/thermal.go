@@ -25,7 +25,7 @@ func Kinds() []element.Kind {
 	type parameters = []element.Parameter
 	number, over := element.AsNumber.Of, element.OverTime.Of
 	flow := []element.Quantity{{Key: "Q_flow", Unit: "W", Meaning: "heat flow from the first to the second port"}}
-	port := func(key, meaning string) element.Parameter { return over(key, "K", "", element.Any, meaning) }
+	port := func(key, meaning string) element.Parameter { return over(key, "K", "", element.NotNegative, meaning) }
 	a, b := port("port_a", "first temperature"), port("port_b", "second temperature")
 	return []element.Kind{
 		{Name: "heat_capacitor", Gives: "K", Read: readCapacitor,
@@ -70,8 +70,8 @@ func readPorts(e *element.Element, from, to string) ports {
 	return p
 }
 
-// fall returns the difference of the temperatures.
-func (p ports) fall() network.Form {
+// dT returns the difference of the temperatures.
+func (p ports) dT() network.Form {
 	return network.SignalOf(p.from).Plus(network.SignalOf(p.to).Scaled(-1))
 }
 
@@ -87,9 +87,9 @@ func (p ports) conduct(e *element.Element, flow network.Form) element.Declared {
 func readConductor(e *element.Element) element.Declared {
 	p := readPorts(e, "port_a", "port_b")
 	if e.Kind.Name == "thermal_resistor" {
-		return p.conduct(e, p.fall().Scaled(1/e.Number("R")))
+		return p.conduct(e, p.dT().Scaled(1/e.Number("R")))
 	}
-	return p.conduct(e, p.fall().Scaled(e.Number("G")))
+	return p.conduct(e, p.dT().Scaled(e.Number("G")))
 }
 
 // readConvection reads Q = Gc·(T_solid - T_fluid). A Gc whose range is unknown counts as 0 while it is
@@ -97,22 +97,22 @@ func readConductor(e *element.Element) element.Declared {
 func readConvection(e *element.Element) element.Declared {
 	p, conductance := readPorts(e, "solid", "fluid"), e.Waveform("Gc")
 	if s := e.Network.Signals[conductance]; s.Law == nil && conductance >= len(e.Network.Inputs) && s.Source.IsConstant() {
-		return p.conduct(e, p.fall().Scaled(s.Source.V[0]))
+		return p.conduct(e, p.dT().Scaled(s.Source.V[0]))
 	}
-	formula := "max(Gc, 0)*fall"
+	formula := "max(Gc, 0)*dT"
 	if low, _ := e.Network.Range(conductance); low >= 0 {
-		formula = "Gc*fall"
+		formula = "Gc*dT"
 	}
 	return p.conduct(e, e.AddLaw("Q_flow", "W", law.Formula(formula, law.Names{"Gc": network.SignalOf(conductance),
-		"fall": law.Of(p.fall()).Within(-mostDifference, mostDifference)})))
+		"dT": law.Of(p.dT()).Within(-mostDifference, mostDifference)})))
 }
 
 // readRadiation reads Q = Gr·sigma·(T_a⁴ - T_b⁴).
 func readRadiation(e *element.Element) element.Declared {
 	p := readPorts(e, "port_a", "port_b")
-	warm := func(signal int) *law.Expr { return law.Of(network.SignalOf(signal)).Within(0, mostTemperature) }
+	temperature := func(signal int) *law.Expr { return law.Of(network.SignalOf(signal)).Within(0, mostTemperature) }
 	return p.conduct(e, e.AddLaw("Q_flow", "W", law.Formula("Gr*sigma*(a*a*a*a - b*b*b*b)", law.Names{
-		"Gr": e.Number("Gr"), "sigma": stefanBoltzmann, "a": warm(p.from), "b": warm(p.to)})))
+		"Gr": e.Number("Gr"), "sigma": stefanBoltzmann, "a": temperature(p.from), "b": temperature(p.to)})))
 }
 
 // readHeatFlow reads a heat flow over time into a capacity.
