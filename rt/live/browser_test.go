@@ -146,6 +146,7 @@ func TestTriggerCatchesAShift(t *testing.T) {
 		set(document.querySelector("#scope [aria-label='trigger level']"), 12);
 		set(document.querySelector("#scope [aria-label='trigger signal']"), "clutch8.pressure"); })()`)
 	p.await(`document.querySelector("#scope .buttons button").textContent === "Go on"`)
+	p.await(`document.querySelector("#scope .readout").textContent.startsWith("A ")`) // drawn with the next frame
 	text := p.eval(`document.querySelector("#scope .readout").textContent`)
 	var at float64
 	if _, err := fmt.Sscanf(text, "A %g s", &at); err != nil {
