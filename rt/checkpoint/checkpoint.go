@@ -26,6 +26,7 @@ type Plan struct {
 	digest [sha256.Size]byte
 
 	visited map[unsafe.Pointer]bool
+	apart   bool   // the next part is of another allocation than the last block
 	layout  []byte // description of types and sizes, input of digest; nil after New
 }
 
@@ -66,12 +67,16 @@ func (p *Plan) add(at unsafe.Pointer, t reflect.Type) {
 			if !isFlat(t.Elem()) {
 				n = s.Len()
 			}
+			p.apart = true
 			p.elements(data, t.Elem(), n)
+			p.apart = true
 		}
 	case reflect.Pointer:
 		if to := *(*unsafe.Pointer)(at); to != nil && !p.visited[to] {
 			p.visited[to] = true
+			p.apart = true
 			p.add(to, t.Elem())
+			p.apart = true
 		}
 	case reflect.String, reflect.Func, reflect.Interface, reflect.Map, reflect.Chan, reflect.UnsafePointer:
 	default:
@@ -107,19 +112,21 @@ func isFlat(t reflect.Type) bool {
 	return t.Kind() >= reflect.Bool && t.Kind() <= reflect.Complex128
 }
 
-// bytes adds a part of memory. Parts that touch become one.
+// bytes adds a part of memory. Parts of one allocation that touch become one.
 func (p *Plan) bytes(at unsafe.Pointer, n uintptr) {
 	if n == 0 {
 		return
 	}
 	p.size += int(n)
-	if len(p.blocks) > 0 {
+	if len(p.blocks) > 0 && !p.apart {
 		last := &p.blocks[len(p.blocks)-1]
-		if start := unsafe.Pointer(unsafe.SliceData(last.bytes)); unsafe.Add(start, len(last.bytes)) == at {
-			last.bytes = unsafe.Slice((*byte)(start), len(last.bytes)+int(n))
+		start := unsafe.SliceData(last.bytes)
+		if uintptr(unsafe.Pointer(start))+uintptr(len(last.bytes)) == uintptr(at) {
+			last.bytes = unsafe.Slice(start, len(last.bytes)+int(n))
 			return
 		}
 	}
+	p.apart = false
 	p.blocks = append(p.blocks, block{unsafe.Slice((*byte)(at), n)})
 }
 
