@@ -91,6 +91,10 @@ func newRecorded(t *testing.T, file string) *controlled {
 	c.View = report.View{Handover: h, Status: new(rt.StatusBlock)}
 	var slots []*kernel.Kernel
 	c.TableSets, slots = newTableSets(t, h)
+	own, err := bench.Prepare(h.Bench) // as the target's: in another process
+	if err != nil {
+		t.Fatal(err)
+	}
 	h.Loop.Virtual = true // the recorder does not wait for the start of a grid
 	rec, err := recorder.New(c.View, recorder.Options{Live: true, Path: file})
 	if err != nil {
@@ -113,10 +117,6 @@ func newRecorded(t *testing.T, file string) *controlled {
 		t.Fatal(err)
 	}
 	clock := sched.NewVirtual(time.Duration(h.Tables.PeriodNs))
-	own, err := bench.Prepare(h.Bench) // as the target's: in another process
-	if err != nil {
-		t.Fatal(err)
-	}
 	own.Loop.Virtual = true
 	plant := own.Plant()
 	plant.UseSlots(slots)
