@@ -30,7 +30,7 @@ const consumersBound = 1.25
 
 // Rounds of the measurement.
 const (
-	consumerRounds = 20 // half of them with clients, alternating
+	consumerRounds = 12 // half of them with clients, alternating
 	roundTime      = 2 * time.Second
 )
 
@@ -122,7 +122,7 @@ func measureConsumers(t *testing.T, begin func(b *lab.Bench) (end func())) (medi
 
 // Five clients read every tick beside the loop.
 func TestFiveConsumersBesideTheLoopHardlyDelayIt(t *testing.T) {
-	lab.RequireLong(t, "measures for 40 s")
+	lab.RequireLong(t, "measures for 24 s")
 	median, gated := measureConsumers(t, func(b *lab.Bench) func() {
 		var clients []*lab.Process
 		for range 5 {
@@ -222,7 +222,7 @@ func readPage(ctx context.Context, address string, ready func()) error {
 // Five clients read beside the loop what five open pages read. The ratio is reported, and it is a promise where the
 // loop has a CPU of its own.
 func TestFivePagesBesideTheLoopHardlyDelayIt(t *testing.T) {
-	lab.RequireLong(t, "measures for 40 s")
+	lab.RequireLong(t, "measures for 24 s")
 	median, gated := measureConsumers(t, func(b *lab.Bench) func() {
 		b.AwaitOutput("live: ")
 		_, text, _ := strings.Cut(b.Out.String(), "live: ")
