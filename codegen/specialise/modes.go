@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// maxModes is the largest number of modes for each of which a function with the directive modes is
-// generated. The matrices of a known mode are numbers, and most of them are 0 or 1. With more modes the
+// maxModes is the largest number of modes for which a function with the directive modes is generated once
+// per mode. The matrices of a known mode are numbers, and most of them are 0 or 1. With more modes the
 // code is longer than their tables.
 const maxModes = 16
 

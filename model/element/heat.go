@@ -68,7 +68,7 @@ func (e *Element) AddLoss(power *law.Expr) {
 }
 
 // JoinHeatFlows adds the heat flows to the rates of the temperatures, after all elements have been read.
-// An element of which no flow meets a heat capacity is refused.
+// An element whose heat flows meet no heat capacity is refused.
 func (p *Plant) JoinHeatFlows() {
 	meets := map[*Element]bool{}
 	for _, f := range p.flows {

@@ -142,7 +142,7 @@ func (d *driverSection) readPorts(r *yamlfile.Reader, section yamlfile.Field, gi
 		case by != "":
 			r.Fail(at, "driver: %s: %s drives the input %s", key, by, port)
 		case slices.ContainsFunc(s.stimuli, func(t *resolvedTarget) bool { return t.Where == fault.Input && t.Input == i }):
-			r.Fail(at, "driver: %s: input %s has a stimulus: leave one of both out", key, port)
+			r.Fail(at, "driver: %s: input %s has a stimulus: leave out the stimulus or the driver's key", key, port)
 		}
 		return i, at
 	}

@@ -147,7 +147,7 @@ func TestPortsOfTheDriverAreChecked(t *testing.T) {
 		"{cycle: nedc, hold: 120 %}":           "driver: the brake at standstill is 1.2, want 0 to 1",
 		"{cycle: nedc, mass: 0 kg}":            "driver: cycle: the mass of the vehicle, 0 kg, is not positive",
 		"{cycle: nedc, gearbox: 1}":            `driver: unknown key "gearbox"`,
-		"{cycle: nedc}\nstimuli: {brake: 0 %}": "driver: brake: input brake has a stimulus: leave one of both out",
+		"{cycle: nedc}\nstimuli: {brake: 0 %}": "driver: brake: input brake has a stimulus: leave out the stimulus or the driver's key",
 		"{cycle: nedc, brake: accelerator}":    "driver: the pedals and the lever need inputs of their own",
 	} {
 		dir := cycleFiles(t, "scenario: s\ndriver: "+driver+"\n")

@@ -74,7 +74,7 @@ func warnOfGaps(t *trace.Trace) {
 	}
 }
 
-// checkSheet refuses the name of a diagram that no format has, before the work; "" is none.
+// checkSheet refuses the name of a diagram that no format has, before the work; "": no diagram is wanted.
 func checkSheet(command, name string) error {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".svg", ".png", ".pdf":
