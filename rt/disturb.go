@@ -105,8 +105,8 @@ func (l *Loop) applyPlanned(k int64) {
 	}
 }
 
-// noteState notes that a command has stored the state of the plant before the step to grid point k, forgotten
-// or restored one. It returns the outcome.
+// noteState records a command on states of the plant before the step to grid point k: one was stored, deleted
+// or restored. It returns the outcome.
 //
 //go:nosplit
 func (l *Loop) noteState(k int64) (outcome uint64) {

@@ -51,7 +51,7 @@ func readAll(t *testing.T, far, near *os.File) string {
 	}
 }
 
-// begunBefore makes a line that has been begun some time ago and is due at once.
+// begunBefore sets the begin of a line to an earlier time and makes it due at once.
 func begunBefore(l *Line, ago time.Duration) *Line {
 	l.begun = time.Now().Add(-ago)
 	l.due = 0

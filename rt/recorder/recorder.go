@@ -434,70 +434,81 @@ func (c *Recorder) writeWakeUp(t *rt.Entry) {
 		case rt.KindFault, rt.KindCommand:
 			c.writeEvent(e)
 		case rt.KindState:
-			if c.w == nil {
-				continue
-			}
 			text := c.Handover.StateTexts[e.Slot]
 			if e.Refused {
 				text += " refused: " + c.Handover.Tables.Describe(kernel.Obstacle(e.Obstacle))
 			}
-			c.noteFirstError(c.w.Event(&record.Event{Kind: record.Note, Tick: e.Tick, Text: text}))
+			c.writeNote(e.Tick, text)
 		case rt.KindChange:
 			if e.Slot < 0 {
 				c.writeOffer(e)
-				continue
-			}
-			if c.w == nil {
 				continue
 			}
 			text := "parameters " + c.Handover.ChangeTexts[e.Slot]
 			if e.Refused {
 				text += " refused"
 			}
-			c.noteFirstError(c.w.Event(&record.Event{Kind: record.Note, Tick: e.Tick, Text: text}))
+			c.writeNote(e.Tick, text)
 		case rt.KindStep:
 			steps--
-			if c.tick.Index = e.Tick; c.w == nil {
-				continue
-			}
-			c.tick.Flags = 0
-			copy(c.tick.U, e.U)
-			copy(c.tick.Y, e.Y)
-			clear(c.tick.Phases)
-			if safe {
-				c.tick.Flags |= record.Safe
-			}
-			if steps > 0 {
-				c.tick.Flags |= record.Missed
-			} else {
-				copy(c.tick.Phases, t.Spent[:])
-				if t.Lost > 0 || c.overBudget(t) {
-					c.tick.Flags |= record.Late
-				}
-			}
-
-			c.noteFirstError(c.w.Tick(&c.tick))
+			c.writeStep(e, t, steps > 0, safe)
 		case rt.KindFrame:
-			if c.w == nil || e.Fate == rt.Unsent || e.Fate == rt.Refused {
-				continue // no frame was made
-			}
-			if e.Fate == rt.Received && e.Message < 0 && c.monitor.find(e.Bus) != nil {
-				continue // another node sent a message of the bench: the monitor has it, too
-			}
-			if c.Handover.Loop.Virtual { // virtual time: the frame gets the time of its grid point
-				e.Stamp = can.Stamp{}
-			}
-			c.writeMonitored(e.Stamp.Soft)
-			c.noteFirstError(c.w.Frame(&record.Frame{Bus: uint8(e.Bus), Sent: e.Fate != rt.Received, Lost: e.Fate == rt.Dropped,
-				Safe:     e.Safe,
-				Withheld: e.Withheld, Copy: e.Copy, Tick: e.Tick, Time: e.Stamp.Soft, Hard: e.Stamp.Hard, Acts: e.Acts,
-				Frame: e.Frame}))
+			c.writeFrame(e)
 		}
 	}
 
 	if c.w != nil {
 		c.writeMonitored(t.At + c.offset)
 	}
+}
+
+// writeNote writes a text at a tick.
+func (c *Recorder) writeNote(tick int64, text string) {
+	if c.w != nil {
+		c.noteFirstError(c.w.Event(&record.Event{Kind: record.Note, Tick: tick, Text: text}))
+	}
+}
+
+// writeStep writes a grid point; t is the timing of its wake-up. missed: the wake-up served a later one.
+func (c *Recorder) writeStep(e, t *rt.Entry, missed, safe bool) {
+	if c.tick.Index = e.Tick; c.w == nil {
+		return
+	}
+	c.tick.Flags = 0
+	copy(c.tick.U, e.U)
+	copy(c.tick.Y, e.Y)
+	clear(c.tick.Phases)
+	if safe {
+		c.tick.Flags |= record.Safe
+	}
+	if missed {
+		c.tick.Flags |= record.Missed
+	} else {
+		copy(c.tick.Phases, t.Spent[:])
+		if t.Lost > 0 || c.overBudget(t) {
+			c.tick.Flags |= record.Late
+		}
+	}
+
+	c.noteFirstError(c.w.Tick(&c.tick))
+}
+
+// writeFrame writes a frame of the loop, after the monitored frames that came before it.
+func (c *Recorder) writeFrame(e *rt.Entry) {
+	if c.w == nil || e.Fate == rt.Unsent || e.Fate == rt.Refused {
+		return // no frame was made
+	}
+	if e.Fate == rt.Received && e.Message < 0 && c.monitor.find(e.Bus) != nil {
+		return // another node sent a message of the bench: the monitor has it, too
+	}
+	if c.Handover.Loop.Virtual { // virtual time: the frame gets the time of its grid point
+		e.Stamp = can.Stamp{}
+	}
+	c.writeMonitored(e.Stamp.Soft)
+	c.noteFirstError(c.w.Frame(&record.Frame{
+		Bus: uint8(e.Bus), Sent: e.Fate != rt.Received, Lost: e.Fate == rt.Dropped, Safe: e.Safe, Withheld: e.Withheld,
+		Copy: e.Copy, Tick: e.Tick, Time: e.Stamp.Soft, Hard: e.Stamp.Hard, Acts: e.Acts, Frame: e.Frame,
+	}))
 }
 
 // overBudget reports whether the frames of a tick were out later than its budget allows.

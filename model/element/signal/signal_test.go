@@ -343,10 +343,16 @@ func TestADefaultGainHasNoUnit(t *testing.T) {
 		"{type: first_order, u: u, k: 2 kg/s, T: 1, y_start: 1 N}": "",
 		"{type: first_order, u: u, T: 1, y_start: 1 km/h}":         "",
 	} {
-		err := modeltest.Check(plant("it: "+block, ""))
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\ngot  %v\nwant %s", block, err, want)
-		}
+		checkBlock(t, "", block, want)
+	}
+}
+
+// checkBlock reads a plant with a block behind other elements. The error must contain want; "": there is none.
+func checkBlock(t *testing.T, others, block, want string) {
+	t.Helper()
+	err := modeltest.Check(plant(others+"it: "+block, ""))
+	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("%s\ngot  %v\nwant %s", block, err, want)
 	}
 }
 
@@ -371,10 +377,7 @@ func TestTemperaturesInDegCAreNotScaled(t *testing.T) {
 		"{type: sum, u: []}":                                    "u is empty",
 		"{type: first_order, u: T, T: 1 s, y_start: 20 degC}":   "",
 	} {
-		err := modeltest.Check(plant("T: {type: heat_capacitor, C: 1}\nit: "+block, ""))
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\ngot  %v\nwant %s", block, err, want)
-		}
+		checkBlock(t, "T: {type: heat_capacitor, C: 1}\n", block, want)
 	}
 }
 
