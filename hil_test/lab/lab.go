@@ -143,7 +143,7 @@ func (m Machine) Require(t *testing.T, needs ...string) {
 	packages := map[string]string{
 		"linux.uml": "user-mode-linux",
 		"candump":   "can-utils", "cangw": "can-utils", "cansend": "can-utils", "canplayer": "can-utils",
-		"j1939acd": "can-utils", "j1939spy": "can-utils", "testj1939": "can-utils", "j1939cat": "can-utils", "tshark": "tshark",
+		"isotpsend": "can-utils", "isotprecv": "can-utils", "j1939acd": "can-utils", "j1939spy": "can-utils", "testj1939": "can-utils", "j1939cat": "can-utils", "tshark": "tshark",
 		"ip": "iproute2", "insmod": "kmod", "rmmod": "kmod", "rtla": "rtla", "hwlatdetect": "rt-tests",
 	}
 	for _, program := range append(slices.Clone(m.programs), needs...) {

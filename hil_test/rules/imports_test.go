@@ -27,6 +27,7 @@ var ours = map[string][]string{
 	"io/dbc":               {"io/can", "io/messages"},
 	"io/framelog":          {"io/can"},
 	"io/inputfile":         {},
+	"io/isotp":             {"io/can"},
 	"io/j1939":             {"io/can"},
 	"io/messages":          {"io/can"},
 	"io/record":            {"io/can", "io/framelog", "io/inputfile", "io/j1939", "io/messages", "model/units"},
