@@ -33,6 +33,7 @@ var ours = map[string][]string{
 	"io/record":            {"io/can", "io/framelog", "io/inputfile", "io/j1939", "io/messages", "model/units"},
 	"io/record/recordtest": {"io/record"},
 	"io/sigmap":            {"io/can", "io/j1939", "io/messages", "model/units"},
+	"io/uds":               {"io/can", "io/isotp"},
 	"io/yamlfile":          {"model/units"},
 
 	"model":                   {"model/units"},

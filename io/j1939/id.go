@@ -7,7 +7,7 @@
 // does not know the content of messages, which package messages describes.
 //
 // Reading order: id.go (ID, requests), name.go (Name, Parts), claim.go (the state machine of a claim),
-// transport.go (Transport: the state machines of the transport protocol).
+// transport.go (Transport: the state machines of the transport protocol), diagnosis.go (trouble codes).
 package j1939
 
 import "lockstep/io/can"
