@@ -32,6 +32,7 @@ var ours = map[string][]string{
 	"io/record":            {"io/can", "io/framelog", "io/inputfile", "io/j1939", "io/messages", "model/units"},
 	"io/record/recordtest": {"io/record"},
 	"io/sigmap":            {"io/can", "io/j1939", "io/messages", "model/units"},
+	"io/strictjson":        {},
 	"io/yamlfile":          {"model/units"},
 
 	"model":                   {"model/units"},
@@ -65,7 +66,7 @@ var ours = map[string][]string{
 	"rt/check":           {"io/can", "io/dbc", "io/j1939", "io/messages", "io/sigmap", "model", "model/assemble", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/progress", "rt/scenario", "sched"},
 	"rt/checkpoint":      {},
 	"rt/cmd/lockstep":    {"*"},
-	"rt/control":         {"io/can", "io/messages", "io/sigmap", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/fault", "rt/graph", "rt/host", "rt/inspect", "rt/recorder", "rt/report", "rt/scenario", "sched", "sched/hostinfo"},
+	"rt/control":         {"io/can", "io/messages", "io/sigmap", "io/strictjson", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/fault", "rt/graph", "rt/host", "rt/inspect", "rt/recorder", "rt/report", "rt/scenario", "sched", "sched/hostinfo"},
 	"rt/cycle":           {"io/csvfile", "io/inputfile", "io/sigmap", "model/units"},
 	"rt/driver":          {},
 	"rt/ecu":             {},
