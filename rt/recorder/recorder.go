@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,7 +40,7 @@ type Recorder struct {
 	ports      func() []port.Sent    // frames sent by the ports since the last call; nil: there are no ports
 	monitor    *monitor              // idle if no bus is a host interface, or there is no record
 	eventLog   *EventLog             // nil: idle
-	files      []string              // of all records so far
+	files      []report.RecordFile   // all records so far
 	switches   switches              // starts and ends of records while the run lasts
 	handover   []byte                // for the record
 	judging    sync.Mutex            // held while judge is used
@@ -105,8 +106,12 @@ func New(r report.View, what Options) (_ *Recorder, err error) {
 		c.eventLog = NewEventLog(r.Handover)
 	}
 	if c.path != "" {
-		c.switches.path.Store(&what.Path)
-		c.files = append(c.files, c.path)
+		full, err := filepath.Abs(what.Path)
+		if err != nil {
+			return nil, fmt.Errorf("run: record: %w", err)
+		}
+		c.switches.path.Store(&full)
+		c.files = append(c.files, report.RecordFile{File: c.path, First: 1})
 		if c.handover, err = r.Handover.ForRecord(); err != nil { // before the run, since it takes time
 			return nil, err
 		}
@@ -205,6 +210,7 @@ func (c *Recorder) End() {
 
 // closeRecord closes the running record, with the monitored frames until an instant, ns since 1970, and further events.
 func (c *Recorder) closeRecord(until int64, events []record.Event) {
+	c.files[len(c.files)-1].Last = c.tick.Index
 	if c.w != nil {
 		c.monitor.countLosses()
 		c.writeMonitored(until)

@@ -15,6 +15,7 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
+	"lockstep/rt/report"
 )
 
 // switches are the starts and ends of records while the run lasts.
@@ -22,11 +23,28 @@ type switches struct {
 	mu      sync.Mutex
 	next    *Switch                // waits for its command; nil: none
 	stopped bool                   // no further switch is accepted
-	path    atomic.Pointer[string] // file of the running record, once its start is announced; nil: none
+	path    atomic.Pointer[string] // full name of the file of the running record, once its start is announced; nil: none
+	refused atomic.Pointer[string] // the last start that was announced and did not happen, and why; nil: a later one did
 }
 
-// Files returns the files of all records so far. Call it after Finish.
-func (c *Recorder) Files() string { return strings.Join(c.files, ", ") }
+// Report completes a report with the records of the run. Call it after Finish or End.
+func (c *Recorder) Report(r *report.Report) {
+	var names []string
+	for i := range c.files {
+		names = append(names, c.files[i].File)
+	}
+	r.Record, r.RecordError, r.RecordRefused, r.Monitored = strings.Join(names, ", "), c.Incomplete(), c.Refused(), c.Monitored()
+	r.Records = slices.Clone(c.files)
+}
+
+// Refused returns the file of the last start that was announced and did not happen, and why; "": a later start has
+// happened, or none failed. Any goroutine may call it.
+func (c *Recorder) Refused() string {
+	if p := c.switches.refused.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
 
 // Switch is the start or the end of a record. It happens at the tick of a batch of commands.
 type Switch struct {
@@ -164,6 +182,10 @@ func (c *Recorder) refuse(s *Switch, why error) {
 	c.switches.next = nil
 	c.switches.path.Store(s.before)
 	s.discard()
+	if s.path != "" && why != nil { // its client may have left
+		text := fmt.Sprintf("%s: %v", s.path, why)
+		c.switches.refused.Store(&text)
+	}
 	s.done <- why
 }
 
@@ -191,7 +213,9 @@ func (c *Recorder) applySwitch(e *rt.Entry) bool {
 		c.refuse(s, err)
 		return true
 	}
-	c.switches.next = nil
+	if c.switches.next = nil; s.path != "" {
+		c.switches.refused.Store(nil)
+	}
 	s.done <- nil
 	return true
 }
@@ -218,7 +242,7 @@ func (c *Recorder) startRecord(s *Switch, tick int64) (err error) {
 		c.path = ""
 		return err
 	}
-	c.files = append(c.files, s.path)
+	c.files = append(c.files, report.RecordFile{File: s.path, First: tick})
 	c.file, c.monitor, c.late = s.file, s.monitor, c.Status.LateCount()
 	c.monitor.listen()
 	if set := &c.eventLog.active; set.Tables != nil {
@@ -233,4 +257,5 @@ func (c *Recorder) endRecord(tick int64) {
 	c.closeRecord(due+c.offset, []record.Event{{Tick: tick - 1, Text: "the record was ended by ctl"}})
 	c.monitor.close()
 	c.file.Close()
+	c.files[len(c.files)-1].Last = tick - 1 // nothing of a later tick is in it
 }

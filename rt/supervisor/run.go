@@ -500,10 +500,10 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 	for _, p := range r.players {
 		p.Finish()
 	}
-	incomplete := r.record.Finish()
+	r.record.Finish()
 	report = r.report()
 	r.ended.Store(&metrics.End{Why: report.Ended, Clean: report.Clean})
-	report.Record, report.RecordError, report.Monitored = r.record.Files(), incomplete, r.record.Monitored()
+	r.record.Report(report)
 	recorder.AddPlayed(r.players, report)
 	err = r.Scenario.Report(report, r.record.Findings)
 	r.Control.AnswerWaiting(report)

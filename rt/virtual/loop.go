@@ -371,7 +371,7 @@ func (w *simulation) finishReport(why error) (report *report.Report, err error) 
 	if c := w.record; c != nil {
 		c.Write(time.Now())
 		c.End()
-		report.Record, report.RecordError = c.Files(), c.Incomplete()
+		c.Report(report)
 		err = w.scenario.Report(report, c.Findings)
 	}
 
