@@ -34,7 +34,7 @@ type Plan struct {
 type block struct{ bytes []byte }
 
 // New returns the plan of the values that pointers point to. It follows pointers and slices, and leaves out strings,
-// functions, interfaces, maps and fields with the tag `checkpoint:"-"`. A slice keeps its memory: its length may
+// functions, interfaces, maps and fields with the tag `checkpoint:"-"`: what never changes, or is no state. A slice keeps its memory: its length may
 // change up to its capacity.
 func New(pointers ...any) *Plan {
 	p := &Plan{visited: map[unsafe.Pointer]bool{}}
