@@ -76,7 +76,7 @@ var ours = map[string][]string{
 	"rt/guide":           {},
 	"rt/guide/guidetest": {"rt/guide"},
 	"rt/host":            {"rt", "sched", "sched/hostinfo", "sched/journal"},
-	"rt/inspect":         {"rt", "rt/bench", "rt/host", "rt/report", "rt/tableset", "rt/target"},
+	"rt/inspect":         {"rt", "rt/bench", "rt/checkpoint", "rt/host", "rt/report", "rt/tableset", "rt/target"},
 	"rt/junit":           {},
 	"rt/live":            {},
 	"rt/metrics":         {"rt", "rt/fault", "rt/host", "rt/report", "sched"},

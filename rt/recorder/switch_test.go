@@ -22,7 +22,7 @@ func newOnRequest(t *testing.T) (c *Recorder, file string) {
 	run, memory := runtest.Guarded(t, benchtest.GuardedText(t)), checkpoint.NewMemory()
 	memory.Use(checkpoint.New(new(int)))
 	view := report.View{Handover: run.Handover, Status: run.Status, Checkpoint: memory}
-	c, err := New(view, Options{Live: true, OnRequest: true})
+	c, err := New(view, Options{Live: true})
 	if err != nil {
 		t.Fatal(err)
 	}

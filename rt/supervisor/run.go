@@ -296,16 +296,18 @@ func (r *Session) Prepare() (err error) {
 	if err := r.createReport(); err != nil {
 		return err
 	}
-	record, err := recorder.New(r.View, recorder.Options{
-		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario, Live: true, OnRequest: true,
-		Events: func() []record.Event { return append(r.states.events(), r.ports.events()...) },
-		Ports:  r.ports.sent,
-	})
-	if err != nil {
-		return err
+	return r.openRecord(recorder.Options{Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario})
+}
+
+// openRecord opens the recorder, which gives the door its signals and may start records.
+func (r *Session) openRecord(o recorder.Options) error {
+	o.Live, o.Ports = true, r.ports.sent
+	o.Events = func() []record.Event { return append(r.states.events(), r.ports.events()...) }
+	record, err := recorder.New(r.View, o)
+	if err == nil {
+		r.record = record
 	}
-	r.record = record
-	return nil
+	return err
 }
 
 // refused returns err with its exit code, and without one with code 3: the host refuses the run.
