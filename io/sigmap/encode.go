@@ -32,7 +32,7 @@ type Tx struct {
 	Base       [64]byte // data of the frame before fields, counter and protection are stored
 
 	// data as Base for each page of a multiplexed message, sent in turn; empty: Base alone
-	Pages [][64]byte
+	Pages [][64]byte `checkpoint:"-"`
 
 	Excerpt Excerpt // of a message of more than 64 bytes: Len is that of its frame
 

@@ -23,8 +23,8 @@ type Field struct {
 	Offset   float64 // unit of the port
 	Lo, Hi   float64 // range of raw values accepted or sent, whole numbers unless Float
 
-	When    []Selector  // the frame contains the signal if all of these match; sent: of several pages
-	Invalid [][2]uint64 // received: ranges of raw values that mean "no value", lowest and highest
+	When    []Selector  `checkpoint:"-"` // the frame contains the signal if all of these match; sent: of several pages
+	Invalid [][2]uint64 `checkpoint:"-"` // received: ranges of raw values that mean "no value", lowest and highest
 
 	Sent  uint64 // raw bits sent last; see Map.Due
 	Wraps bool   // sent: a value beyond Hi continues from Lo, as for a counter

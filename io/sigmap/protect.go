@@ -22,7 +22,7 @@ type Protection struct {
 	XorOut    uint64      // mask XORed onto the result
 	Width     uint8       // width of a CRC, bits: 8, 16, 32 or 64
 	Reflect   bool        // the CRC processes and outputs the lowest bit first
-	Table     [256]uint64 // table of a CRC, by byte
+	Table     [256]uint64 `checkpoint:"-"` // table of a CRC, by byte
 	Digit     uint8       // digit of a sum, bits: 8 bytes, 4 nibbles, 1 number of ones
 	Subtract  bool        // the sum is subtracted from Init, not added
 	Fold      Fold        // final step of a sum

@@ -9,8 +9,8 @@ import (
 // first value, after the last point the last value. Two points at the same time are a
 // jump to the later value.
 type Waveform struct {
-	At     []int64   // times of the points, ns, >= 0, not decreasing
-	Value  []float64 // values of the points, as many as At
+	At     []int64   `checkpoint:"-"` // times of the points, ns, >= 0, not decreasing
+	Value  []float64 `checkpoint:"-"` // values of the points, as many as At
 	Period int64     // period of repetition, ns; 0: no repetition
 	Whole  bool      // Raw has the constant value: a float64 is not exact beyond 2^53
 	Raw    uint64    // raw bits of the value

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strings"
 
 	"lockstep/model/kernel"
+	"lockstep/model/plantfile"
 )
 
 // TableSet is the tables that take effect in a run, for the phase in which they were prepared and for those
@@ -26,6 +28,28 @@ func (s *TableSet) Kernels() []*kernel.Kernel {
 		list[s.Phase+i] = kernel.New(t)
 	}
 	return list
+}
+
+// PrepareSet prepares the tables with the values in effect, set, for a phase of the run and those after it.
+func (h *Handover) PrepareSet(phase int, set []plantfile.Assignment) (*TableSet, error) {
+	s := &TableSet{Phase: phase}
+	for i := phase; i <= len(h.Changes); i++ {
+		t, err := h.PrepareChange(h.SetOfPhase(i, set))
+		if err != nil {
+			return nil, err
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	return s, nil
+}
+
+// SetInEffect returns the values of a set whose text stands with its tables in a target, one a line.
+func SetInEffect(text string) (set []plantfile.Assignment) {
+	for line := range strings.Lines(text) {
+		a, _ := plantfile.ParseAssignment(line) // written by a supervisor
+		set = append(set, a)
+	}
+	return set
 }
 
 // TableCoder encodes the sets of a run for its record, each as the difference to the tables of the same phases

@@ -34,7 +34,7 @@ type Plan struct {
 type block struct{ bytes []byte }
 
 // New returns the plan of the values that pointers point to. It follows pointers and slices, and leaves out strings,
-// functions, interfaces, maps and fields with the tag `checkpoint:"-"`. A slice keeps its memory: its length may
+// functions, interfaces, maps and fields with the tag `checkpoint:"-"`: what never changes, or is no state. A slice keeps its memory: its length may
 // change up to its capacity.
 func New(pointers ...any) *Plan {
 	p := &Plan{visited: map[unsafe.Pointer]bool{}}
@@ -160,6 +160,9 @@ func (p *Plan) Load(from []byte, digest string) error {
 	return nil
 }
 
+// ErrSize means that a file has not the size of a Memory.
+var ErrSize = errors.New("checkpoint: the file is no memory for a copy of the state")
+
 // memorySize is the size of a Memory, bytes. Of a mapped one only what a copy needs stays.
 const memorySize = 8 << 20
 
@@ -197,8 +200,15 @@ func CreateFile() (*os.File, *Memory, error) {
 	return f, m, nil
 }
 
-// Map maps the file of a Memory.
+// Map maps the file of a Memory. The error is ErrSize for a file that CreateFile has not made.
 func Map(f *os.File) (*Memory, error) {
+	info, err := f.Stat()
+	if err == nil && info.Size() != memorySize {
+		err = ErrSize
+	}
+	if err != nil {
+		return nil, err
+	}
 	b, err := unix.Mmap(int(f.Fd()), 0, memorySize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, os.NewSyscallError("mmap", err)

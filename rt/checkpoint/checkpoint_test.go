@@ -1,7 +1,10 @@
 package checkpoint
 
 import (
+	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 )
@@ -80,6 +83,26 @@ func TestLoadRefusesACopyOfOtherValues(t *testing.T) {
 	}
 	if err := plan.Load(copied[1:], plan.Digest()); err == nil {
 		t.Error("a copy that was cut is loaded")
+	}
+}
+
+// Another user may have made the file, shorter than what is read of it.
+func TestMapRefusesAFileOfAnotherSize(t *testing.T) {
+	f, _, err := CreateFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := Map(f); err != nil {
+		t.Error(err)
+	}
+	short, err := os.Create(filepath.Join(t.TempDir(), "short"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer short.Close()
+	if _, err := Map(short); !errors.Is(err, ErrSize) {
+		t.Errorf("an empty file: %v, want %v", err, ErrSize)
 	}
 }
 

@@ -10,12 +10,11 @@ import (
 	"log"
 	"net/http"
 	"os"
-	"reflect"
 	"slices"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
+	"lockstep/io/strictjson"
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/graph"
@@ -220,50 +219,10 @@ func readRequest(w http.ResponseWriter, r *http.Request, to any) error {
 		return fmt.Errorf("the request is incomplete: %w", err)
 	}
 	_ = conn.SetReadDeadline(time.Time{})
-	if err := parseRequest(body, to); err != nil {
+	if err := strictjson.Unmarshal(body, to); err != nil {
 		return fmt.Errorf("the request is no JSON of this form: %w", err)
 	}
 	return nil
-}
-
-// parseRequest reads the body of a request, one object of JSON in UTF-8.
-func parseRequest(body []byte, to any) error {
-	if !utf8.Valid(body) {
-		return errors.New("the text is not UTF-8") // JSON would replace what is not
-	}
-	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
-		return errors.New("an object in braces is wanted")
-	}
-	if twice := duplicateKey(body); twice != "" {
-		return fmt.Errorf("the key %.60q is there twice", twice)
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	err := d.Decode(to)
-	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
-		return fmt.Errorf("%s: %.60s is not %s", wrong.Field, wrong.Value, wanted(wrong.Type.Kind()))
-	}
-	if err == nil {
-		if _, end := d.Token(); end != io.EOF {
-			err = errors.New("text follows the object")
-		}
-	}
-	return err
-}
-
-// wanted names the JSON that a field takes.
-func wanted(k reflect.Kind) string {
-	switch k {
-	case reflect.String:
-		return "a text"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice:
-		return "a list"
-	case reflect.Float64:
-		return "a finite number"
-	}
-	return "an object"
 }
 
 func serveOpenAPI(_ *Server, w http.ResponseWriter, _ *http.Request) (any, error) {

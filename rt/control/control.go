@@ -97,10 +97,11 @@ type Answer struct {
 	Changes    uint64            `json:"parameter_changes,omitempty"`  // of `status`: changes of parameters so far
 	Refusals   uint64            `json:"parameter_refusals,omitempty"` // of `status`: changes that the plant has refused so far
 
-	Snapshots []SnapshotState `json:"snapshots,omitempty"` // of `status`: stored states of the plant
-	Resets    uint64          `json:"resets,omitempty"`    // of `status`: resets so far
-	Record    string          `json:"record,omitempty"`    // of `status` and `record`: file of the record at hand
-	Carried   bool            `json:"carried,omitempty"`   // of `reset`: parameters have changed since the snapshot; its state was carried over by name
+	Snapshots []SnapshotState `json:"snapshots,omitempty"`      // of `status`: stored states of the plant
+	Resets    uint64          `json:"resets,omitempty"`         // of `status`: resets so far
+	Record    string          `json:"record,omitempty"`         // of `status` and `record`: full name of the file of the running record
+	Refused   string          `json:"record_refused,omitempty"` // of `status`: file of the last record that was to start and did not, and why
+	Carried   bool            `json:"carried,omitempty"`        // of `reset`: parameters have changed since the snapshot; its state was carried over by name
 }
 
 // SnapshotState is a stored state of the plant in the answer to `status`.
@@ -269,7 +270,7 @@ func (c *Server) answerStatus(a *Answer) {
 	}
 	a.Parameters = texts(c.parameters.inEffect())
 	a.Changes, a.Refusals = c.Status.ParameterChanges()
-	a.Resets, a.Record = c.Status.Resets(), c.recorder.Path()
+	a.Resets, a.Record, a.Refused = c.Status.Resets(), c.recorder.Path(), c.recorder.Refused()
 	for _, s := range c.Status.Snapshots() {
 		if s.Tick != 0 {
 			a.Snapshots = append(a.Snapshots, SnapshotState{s.Name, s.Tick, c.time(s.Tick)})
@@ -339,8 +340,11 @@ func (c *Server) applyChange(line string) (*Answer, error) {
 	a := &Answer{Tick: tick, Time: c.time(tick)}
 	var obstacle int
 	if a.Carried, obstacle = p.TakenOutcome(); obstacle != 0 {
-		return nil, refused{http.StatusConflict, fmt.Errorf("reset: refused at tick %d: the parameters have changed since the snapshot, and %s",
-			tick, c.Handover.Tables.Describe(kernel.Obstacle(obstacle)))}
+		why := "the parameters have changed since the snapshot, and " + c.Handover.Tables.Describe(kernel.Obstacle(obstacle))
+		if kernel.Obstacle(obstacle) == kernel.NoSnapshot {
+			why = "the scenario stores this snapshot at a later tick"
+		}
+		return nil, refused{http.StatusConflict, fmt.Errorf("reset: refused at tick %d: %s", tick, why)}
 	}
 	for i := range list {
 		if list[i].Op == fault.Put || list[i].Op == fault.Clear {

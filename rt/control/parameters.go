@@ -75,11 +75,7 @@ func (p *parameters) inEffect() (set []plantfile.Assignment) {
 	if slot < 0 || p.TableSets == nil {
 		return nil
 	}
-	for line := range strings.Lines(p.TableSets.Text(slot)) {
-		a, _ := plantfile.ParseAssignment(line) // written by change
-		set = append(set, a)
-	}
-	return set
+	return bench.SetInEffect(p.TableSets.Text(slot))
 }
 
 // assignments returns the values of a request, ordered by name. A number gets the unit of its parameter.
@@ -226,17 +222,14 @@ type preparedChange struct {
 // prepare prepares a change for the present phase and those after it.
 func (p *parameters) prepare(set []plantfile.Assignment) (c *preparedChange, err error) {
 	h, phase := p.Handover, p.Status.Phase()
-	c = &preparedChange{set: set, list: make([][]network.Parameter, 1+len(h.Changes)), tables: &bench.TableSet{Phase: phase}}
+	c = &preparedChange{set: set, list: make([][]network.Parameter, 1+len(h.Changes))}
+	if c.tables, err = h.PrepareSet(phase, set); err != nil {
+		return nil, err
+	}
 	for i := phase; i <= len(h.Changes); i++ {
-		values := h.SetOfPhase(i, set)
-		t, err := h.PrepareChange(values)
-		if err != nil {
+		if c.list[i], err = h.Parameters(h.SetOfPhase(i, set)); err != nil {
 			return nil, err
 		}
-		if c.list[i], err = h.Parameters(values); err != nil {
-			return nil, err
-		}
-		c.tables.Tables = append(c.tables.Tables, t)
 	}
 	c.kernels = c.tables.Kernels()
 	return c, nil

@@ -59,7 +59,7 @@ func (c *Server) switchRecord(request *RecordRequest) (*Answer, error) {
 	select {
 	case err = <-s.Done():
 	case <-time.After(takeTimeout):
-		return nil, refused{http.StatusGatewayTimeout, errors.New("the recorder is late: ctl status shows when the change has happened")}
+		return nil, refused{http.StatusGatewayTimeout, errors.New("the recorder is late, as its disk is slow: ctl status shows whether the change has happened, or why not")}
 	}
 	if err != nil {
 		return nil, refused{http.StatusConflict, err}

@@ -248,6 +248,9 @@ func (a *statusAnswer) print(w io.Writer) {
 	if a.Record != "" {
 		fmt.Fprintf(w, "  record %s\n", a.Record)
 	}
+	if a.Refused != "" {
+		fmt.Fprintf(w, "  no record %s\n", a.Refused)
+	}
 	if a.Resets > 0 {
 		fmt.Fprintf(w, "  resets: %d\n", a.Resets)
 	}
@@ -259,7 +262,11 @@ func (a *statusAnswer) print(w io.Writer) {
 func (a *faultsAnswer) print(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s; faults: %d\n", a.Bench, a.when(), len(a.Faults))
 	for _, f := range a.Faults {
-		fmt.Fprintf(w, "  %d\t%s\t%s\t%d\t%s\n", f.Slot, f.Name, f.State, f.Count, f.Spec)
+		since := ""
+		if f.Since != nil {
+			since = fmt.Sprintf("since tick %d", *f.Since)
+		}
+		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%d\t%s\n", f.Slot, f.Name, f.State, since, f.Count, f.Spec)
 	}
 }
 

@@ -33,7 +33,7 @@ func (c *Cycle) Drives(input int) bool {
 
 // cycleDriver is a Cycle with its driver.
 type cycleDriver struct {
-	Cycle
+	Cycle  `checkpoint:"-"`
 	driver *driver.Driver
 	in     driver.Input
 	out    driver.Output

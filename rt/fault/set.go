@@ -36,7 +36,8 @@ type System struct {
 //
 // The same calls with the same arguments have the same results.
 type Set struct {
-	System
+	System `checkpoint:"-"`
+
 	Copied can.Frame // see FilterReceived
 
 	Carried  bool // the last Restore carried the state over to other parameters
@@ -45,19 +46,19 @@ type Set struct {
 	Restorer Restorer // stores states of the plant: New takes the plant if it can; nil: nothing does
 
 	h      float64      // period, s
-	ranges [][2]float64 // lowest and highest value of each input
+	ranges [][2]float64 `checkpoint:"-"` // lowest and highest value of each input
 	slots  []slot       // len Max
 	on     [wheres]list // slots that are Active, and Delay faults that are Armed
 	inputs []input
-	u      []float64 // inputs of the last step
-	stim   []Stimulus
-	cycle  *cycleDriver // nil: none
-	states []PlannedState
-	next   int // index in states of the next one
+	u      []float64      // inputs of the last step
+	stim   []Stimulus     `checkpoint:"-"`
+	cycle  *cycleDriver   // nil: none
+	states []PlannedState `checkpoint:"-"`
+	next   int            // index in states of the next one
 
 	messages []message // messages sent and received
-	firstTx  []int     // per bus, index in messages of its first message sent
-	firstRx  []int     // per bus, index in messages of its first message received
+	firstTx  []int     `checkpoint:"-"` // per bus, index in messages of its first message sent
+	firstRx  []int     `checkpoint:"-"` // per bus, index in messages of its first message received
 
 	changes [4 * Max]Change
 	made    int   // changes since the last BeginTick

@@ -1,4 +1,4 @@
-// Package inspect owns the opening of the memory of running targets: hand-over, status block and tables.
+// Package inspect owns the opening of the memory of running targets: hand-over, status block, tables and copied state.
 //
 // Any user can give a process the name of a target, and descriptors of any kind, to mislead or block root. So a
 // descriptor is opened only if it is sealed memory of the user of that process. The package does not choose the
@@ -16,32 +16,36 @@ import (
 
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/checkpoint"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
 	"lockstep/rt/tableset"
 	"lockstep/rt/target"
 )
 
-// Open opens the memory of a target: hand-over, status block and tables.
+// Open opens the memory of a target: hand-over, status block, tables, and the copy of its state.
 func Open(pid int) (v report.View, err error) {
 	uid := host.OwnerOf(pid)
 	if v.Handover, err = Handover(pid, uid); err == nil {
 		v.Status, err = MapStatus(pid, uid)
 	}
 	if err == nil && v.Handover.TableSetFD != 0 {
-		v.TableSets, err = mapTableSets(pid, uid, v.Handover.TableSetFD)
+		v.TableSets, err = mapMemory(pid, uid, v.Handover.TableSetFD, tableset.Map)
+	}
+	if err == nil && v.Handover.StateFD != 0 {
+		v.Checkpoint, err = mapMemory(pid, uid, v.Handover.StateFD, checkpoint.Map)
 	}
 	return v, err
 }
 
-// mapTableSets maps the memory for tables of a target of a user.
-func mapTableSets(pid, uid, fd int) (*tableset.Memory, error) {
+// mapMemory maps memory that a target of a user shares with its supervisor.
+func mapMemory[T any](pid, uid, fd int, mapFile func(*os.File) (*T, error)) (*T, error) {
 	f, err := openSealed(pid, fd, uid, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return tableset.Map(f)
+	return mapFile(f)
 }
 
 // Handover reads the hand-over of a target of a user.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,7 +40,7 @@ type Recorder struct {
 	ports      func() []port.Sent    // frames sent by the ports since the last call; nil: there are no ports
 	monitor    *monitor              // idle if no bus is a host interface, or there is no record
 	eventLog   *EventLog             // nil: idle
-	files      []string              // of all records so far
+	files      []report.RecordFile   // all records so far
 	switches   switches              // starts and ends of records while the run lasts
 	handover   []byte                // for the record
 	judging    sync.Mutex            // held while judge is used
@@ -50,10 +51,11 @@ type Recorder struct {
 	times      int                   // number of disk errors of the running record
 	incomplete []incompleteRecord    // closed records
 	failed     atomic.Bool           // err was set
-	onRequest  bool                  // Options.OnRequest
+	attached   bool                  // Options.Attached
 
 	entries []rt.Entry // entries of one wake-up, until its timing entry comes
 	used    int        // entries in use
+	before  uint64     // entries lost in the ring before the recorder
 	lost    uint64     // entries lost in the ring so far
 	late    uint64     // ledger entries written
 	tick    record.Tick
@@ -78,13 +80,13 @@ const (
 
 // Options are the settings of a recorder.
 type Options struct {
-	Path      string // file of the record; "" none
-	Older     int    // number of earlier records to keep
-	Scenario  *scenario.Scenario
-	Live      bool                  // read the ring for Tap, even without a record or a scenario
-	OnRequest bool                  // records may start while the run lasts: the recorder reads its ring from the first tick on
-	Events    func() []record.Event // events since the last call; nil: there are none
-	Ports     func() []port.Sent    // frames sent by the ports since the last call; nil: there are none
+	Path     string // file of the record; "" none
+	Older    int    // number of earlier records to keep
+	Scenario *scenario.Scenario
+	Live     bool                  // read the ring for Tap, even without a record or a scenario
+	Attached bool                  // the run has begun before the recorder: what was set and changed is in the status block
+	Events   func() []record.Event // events since the last call; nil: there are none
+	Ports    func() []port.Sent    // frames sent by the ports since the last call; nil: there are none
 }
 
 // Tap gets every entry of the ring in its order, from the recorder's goroutine. It must not block and
@@ -98,15 +100,19 @@ func New(r report.View, what Options) (_ *Recorder, err error) {
 		return &Recorder{monitor: &monitor{}}, nil
 	}
 	c := &Recorder{
-		monitor: &monitor{}, onRequest: what.OnRequest,
+		monitor: &monitor{}, attached: what.Attached,
 		View: r, path: what.Path, scenario: what.Scenario, events: what.Events, ports: what.Ports, synced: time.Now(),
 	}
 	if what.Path != "" || what.Live {
 		c.eventLog = NewEventLog(r.Handover)
 	}
 	if c.path != "" {
-		c.switches.path.Store(&what.Path)
-		c.files = append(c.files, c.path)
+		full, err := filepath.Abs(what.Path)
+		if err != nil {
+			return nil, fmt.Errorf("run: record: %w", err)
+		}
+		c.switches.path.Store(&full)
+		c.files = append(c.files, report.RecordFile{File: c.path, First: 1})
 		if c.handover, err = r.Handover.ForRecord(); err != nil { // before the run, since it takes time
 			return nil, err
 		}
@@ -126,6 +132,11 @@ func New(r report.View, what Options) (_ *Recorder, err error) {
 		c.judge = scenario.NewJudge(c.scenario, r.Handover, r.Status)
 	}
 	r.Status.OpenRing()
+	if c.attached {
+		c.eventLog.commands.Restore(r.Status)
+		c.before = r.Status.LostEntries()
+		c.lost = c.before
+	}
 	return c, nil
 }
 
@@ -205,6 +216,7 @@ func (c *Recorder) End() {
 
 // closeRecord closes the running record, with the monitored frames until an instant, ns since 1970, and further events.
 func (c *Recorder) closeRecord(until int64, events []record.Event) {
+	c.files[len(c.files)-1].Last = c.tick.Index
 	if c.w != nil {
 		c.monitor.countLosses()
 		c.writeMonitored(until)
@@ -251,7 +263,7 @@ type incompleteRecord struct{ path, why string }
 
 // whyIncomplete returns why the running record is incomplete; "": complete.
 func (c *Recorder) whyIncomplete() string {
-	switch lost := c.Status.LostEntries(); {
+	switch lost := c.LostEntries(); {
 	case c.path == "":
 	case c.err != nil:
 		return fmt.Sprintf("%v (%d times)", c.err, c.times)
@@ -281,6 +293,10 @@ func (c *Recorder) Err() (err error) {
 	}
 	return err
 }
+
+// LostEntries returns how many entries of the ring have found no room since the recorder reads it. Any goroutine may
+// call it.
+func (c *Recorder) LostEntries() uint64 { return c.Status.LostEntries() - c.before }
 
 // Failed reports whether the disk has refused a part of the record so far. Any goroutine may call it.
 func (c *Recorder) Failed() bool { return c.failed.Load() }

@@ -15,6 +15,8 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/host"
+	"lockstep/rt/report"
+	"lockstep/rt/scenario"
 )
 
 // switches are the starts and ends of records while the run lasts.
@@ -22,11 +24,28 @@ type switches struct {
 	mu      sync.Mutex
 	next    *Switch                // waits for its command; nil: none
 	stopped bool                   // no further switch is accepted
-	path    atomic.Pointer[string] // file of the running record, once its start is announced; nil: none
+	path    atomic.Pointer[string] // full name of the file of the running record, once its start is announced; nil: none
+	refused atomic.Pointer[string] // the last start that was announced and did not happen, and why; nil: a later one did
 }
 
-// Files returns the files of all records so far. Call it after Finish.
-func (c *Recorder) Files() string { return strings.Join(c.files, ", ") }
+// Report completes a report with the records of the run. Call it after Finish or End.
+func (c *Recorder) Report(r *report.Report) {
+	var names []string
+	for i := range c.files {
+		names = append(names, c.files[i].File)
+	}
+	r.Record, r.RecordError, r.RecordRefused, r.Monitored = strings.Join(names, ", "), c.Incomplete(), c.Refused(), c.Monitored()
+	r.Records = slices.Clone(c.files)
+}
+
+// Refused returns the file of the last start that was announced and did not happen, and why; "": a later start has
+// happened, or none failed. Any goroutine may call it.
+func (c *Recorder) Refused() string {
+	if p := c.switches.refused.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
 
 // Switch is the start or the end of a record. It happens at the tick of a batch of commands.
 type Switch struct {
@@ -34,8 +53,9 @@ type Switch struct {
 	path    string  // file of the record that starts; "": the running record ends
 	before  *string // file of the record that ran when the switch was announced; nil: none
 	monitor *monitor
-	file    *os.File   // of the record that starts, new and empty; nil: the running record ends
-	done    chan error // gets the outcome, once
+	file    *os.File     // of the record that starts, new and empty; nil: the running record ends
+	earlier ParameterSet // change of parameters from before the recorder, if none has taken effect since; without tables: none
+	done    chan error   // gets the outcome, once
 }
 
 // Done returns the channel that gets the outcome of an announced switch, once; nil: the record has started or ended.
@@ -61,21 +81,24 @@ var (
 func (c *Recorder) PrepareStart(path string) (*Switch, error) {
 	switch {
 	case c.Checkpoint == nil:
-		return nil, errors.New("the kernel is generated, or this supervisor has attached to the run: start the run with -record FILE")
+		return nil, errors.New("a generated kernel keeps its state in a form of its own, which no replay could load: " +
+			"start the run with -record FILE, or with -kernel table")
 	case !c.Checkpoint.Used():
 		return nil, errors.New("the kernel in use cannot be copied while it runs: start the run with -record FILE")
 	case c.waits():
 		return nil, errWaits
 	case c.Path() != "":
 		return nil, fmt.Errorf("the run is recorded to %s: end this record first (record off)", c.Path())
-	case !c.onRequest:
-		return nil, errors.New("the supervisor has attached to the run and does not know its beginning: start the run with -record FILE")
-	case c.Status.LostEntries() > 0:
+	case c.LostEntries() > 0:
 		return nil, errors.New("the ring was full before, and the record would lack changes: start the run with -record FILE")
 	case !filepath.IsAbs(path):
 		return nil, fmt.Errorf("%.60q is not the full name of a file", path)
 	}
 	if err := bench.CheckResult(path, "record"); err != nil {
+		return nil, err
+	}
+	earlier, err := c.earlierSet()
+	if err != nil {
 		return nil, err
 	}
 	f, err := host.OpenExclusive(path, os.O_EXCL)
@@ -85,12 +108,30 @@ func (c *Recorder) PrepareStart(path string) (*Switch, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Switch{path: path, monitor: &monitor{}, file: f, done: make(chan error, 1)}
+	s := &Switch{path: path, monitor: &monitor{}, file: f, earlier: earlier, done: make(chan error, 1)}
 	if err := s.monitor.open(c.View); err != nil {
 		s.discard()
 		return nil, err
 	}
 	return s, nil
+}
+
+// earlierSet returns the change of parameters that an earlier supervisor of the run has made; without tables: none.
+func (c *Recorder) earlierSet() (set ParameterSet, err error) {
+	slot := c.Status.ActiveSlot()
+	if !c.attached || slot < 0 || c.TableSets == nil {
+		return set, nil
+	}
+	if decided, _, _ := c.Status.Decided(); decided != c.Status.OffersPosted() {
+		return set, errors.New("a change of parameters waits for its tick: ask again")
+	}
+	set.Line = "param"
+	values := bench.SetInEffect(c.TableSets.Text(slot))
+	for _, a := range values {
+		set.Line += " " + scenario.QuoteWord(a.String())
+	}
+	set.Tables, err = c.Handover.PrepareSet(c.Status.Phase(), values)
+	return set, err
 }
 
 // PrepareEnd returns the switch that ends the running record.
@@ -164,6 +205,10 @@ func (c *Recorder) refuse(s *Switch, why error) {
 	c.switches.next = nil
 	c.switches.path.Store(s.before)
 	s.discard()
+	if s.path != "" && why != nil { // its client may have left
+		text := fmt.Sprintf("%s: %v", s.path, why)
+		c.switches.refused.Store(&text)
+	}
 	s.done <- why
 }
 
@@ -191,7 +236,9 @@ func (c *Recorder) applySwitch(e *rt.Entry) bool {
 		c.refuse(s, err)
 		return true
 	}
-	c.switches.next = nil
+	if c.switches.next = nil; s.path != "" {
+		c.switches.refused.Store(nil)
+	}
 	s.done <- nil
 	return true
 }
@@ -218,10 +265,14 @@ func (c *Recorder) startRecord(s *Switch, tick int64) (err error) {
 		c.path = ""
 		return err
 	}
-	c.files = append(c.files, s.path)
+	c.files = append(c.files, report.RecordFile{File: s.path, First: tick})
 	c.file, c.monitor, c.late = s.file, s.monitor, c.Status.LateCount()
 	c.monitor.listen()
-	if set := &c.eventLog.active; set.Tables != nil {
+	set := &c.eventLog.active
+	if set.Tables == nil {
+		set = &s.earlier
+	}
+	if set.Tables != nil {
 		c.writeSet(set, tick, 0)
 	}
 	return nil
@@ -233,4 +284,5 @@ func (c *Recorder) endRecord(tick int64) {
 	c.closeRecord(due+c.offset, []record.Event{{Tick: tick - 1, Text: "the record was ended by ctl"}})
 	c.monitor.close()
 	c.file.Close()
+	c.files[len(c.files)-1].Last = tick - 1 // nothing of a later tick is in it
 }

@@ -22,7 +22,7 @@ func newOnRequest(t *testing.T) (c *Recorder, file string) {
 	run, memory := runtest.Guarded(t, benchtest.GuardedText(t)), checkpoint.NewMemory()
 	memory.Use(checkpoint.New(new(int)))
 	view := report.View{Handover: run.Handover, Status: run.Status, Checkpoint: memory}
-	c, err := New(view, Options{Live: true, OnRequest: true})
+	c, err := New(view, Options{Live: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,8 +61,11 @@ func expectNoRecord(t *testing.T, c *Recorder, s *Switch, want string) {
 	if _, err := os.Stat(s.path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file of the record remains: %v", err)
 	}
-	if c.Path() != "" || c.Files() != "" || c.w != nil {
-		t.Errorf("record %q, files %q, want none", c.Path(), c.Files())
+	if c.Path() != "" || len(c.files) > 0 || c.w != nil {
+		t.Errorf("record %q, files %v, want none", c.Path(), c.files)
+	}
+	if got := c.Refused(); !strings.HasPrefix(got, s.path+": ") || !strings.Contains(got, want) { // for a client that has left
+		t.Errorf("refused: %q, want the file and %s", got, want)
 	}
 }
 
@@ -74,10 +77,14 @@ func TestStartThatFailsReportsItsError(t *testing.T) {
 	expectNoRecord(t, c, s, "no such file")
 	announceStart(t, c, file) // the next start is not affected
 	c.applySwitch(&rt.Entry{Kind: rt.KindCommand, Batch: 1, Tick: 5})
-	if c.Path() != file || c.Files() != file || c.w == nil {
-		t.Errorf("record %q, files %q, want %s", c.Path(), c.Files(), file)
+	if c.Path() != file || c.w == nil || c.Refused() != "" {
+		t.Errorf("record %q, refused %q, want %s", c.Path(), c.Refused(), file)
 	}
 	c.End()
+	var r report.Report
+	if c.Report(&r); r.Record != file || len(r.Records) != 1 || r.Records[0].First != 5 {
+		t.Errorf("record %q, records %+v, want %s from tick 5", r.Record, r.Records, file)
+	}
 }
 
 func TestStartTakesNoFileThatExists(t *testing.T) {

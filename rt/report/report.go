@@ -117,18 +117,59 @@ type Report struct {
 	Dropped     []Dropped       `json:"dropped,omitempty"`        // tx_dropped by message
 	Soak        *Verdict        `json:"soak,omitempty"`           // verdict of a soak
 	Scenario    *ScenarioResult `json:"scenario,omitempty"`       // result of the scenario
-	Record      string          `json:"record,omitempty"`         // file of the record
-	RecordError string          `json:"record_trouble,omitempty"` // why the record is incomplete; "": complete
-	Monitored   []MonitoredBus  `json:"record_others,omitempty"`  // monitored frames in the record, by bus
-	Addresses   []string        `json:"addresses,omitempty"`      // J1939 addresses: state and owner
-	Ports       []string        `json:"ports,omitempty"`          // what the ports of the buses have done
-	Played      []string        `json:"played,omitempty"`         // results of the logs played as buses
+	Record      string          `json:"record,omitempty"`         // files of the records
+	Records     []RecordFile    `json:"records,omitempty"`        // the same with their ticks
+	RecordError string          `json:"record_trouble,omitempty"` // why records are incomplete; "": all are complete
+
+	// file of the last record on that was accepted and did not happen, and why; "": none, or a later one did
+	RecordRefused string `json:"record_refused,omitempty"`
+
+	Monitored []MonitoredBus `json:"record_others,omitempty"` // monitored frames in the record, by bus
+	Addresses []string       `json:"addresses,omitempty"`     // J1939 addresses: state and owner
+	Ports     []string       `json:"ports,omitempty"`         // what the ports of the buses have done
+	Played    []string       `json:"played,omitempty"`        // results of the logs played as buses
 
 	// last line of the virtual control unit, or how the unit ended before the run
 	Unit string `json:"unit,omitempty"`
 
 	// output of a program that is the control unit: its first 64 KiB and last 4 KiB
 	UnitOutput string `json:"unit_output,omitempty"`
+}
+
+// RecordFile is a record of a run.
+type RecordFile struct {
+	File  string `json:"file"`
+	First int64  `json:"first_tick"`
+	Last  int64  `json:"last_tick"` // less than First: it has no tick
+}
+
+// String returns the file with its ticks.
+func (f *RecordFile) String() string {
+	if f.Last < f.First {
+		return fmt.Sprintf("%s, without a tick", f.File)
+	}
+	return fmt.Sprintf("%s, ticks %d to %d", f.File, f.First, f.Last)
+}
+
+// writeRecords prints the records. Their ticks stand there if a record does not cover the whole run.
+func (r *Report) writeRecords(p printer) {
+	list := []string{r.Record}
+	if n := len(r.Records); n > 1 || n == 1 && (r.Records[0].First > 1 || r.Records[0].Last < int64(r.Ticks)) {
+		list = nil
+		for i := range r.Records {
+			list = append(list, r.Records[i].String())
+		}
+	}
+	if r.Record != "" {
+		if r.RecordError != "" {
+			list[len(list)-1] += "; INCOMPLETE: " + r.RecordError
+		}
+		p.list("record", list)
+		for _, v := range r.Monitored {
+			p.line("", "%s", v)
+		}
+	}
+	p.lineIf(r.RecordRefused != "", "no record", "%s", r.RecordRefused)
 }
 
 // Usage counts the resources used by the ticking process from its first tick to its last, from
@@ -299,16 +340,7 @@ func (r *Report) printNotes(p printer) {
 	for _, played := range r.Played {
 		p.line("played", "%s", played)
 	}
-	if r.Record != "" {
-		incomplete := ""
-		if r.RecordError != "" {
-			incomplete = "; INCOMPLETE: " + r.RecordError
-		}
-		p.line("record", "%s%s", r.Record, incomplete)
-		for _, v := range r.Monitored {
-			p.line("", "%s", v)
-		}
-	}
+	r.writeRecords(p)
 
 	p.lineIf(r.Unit != "", "control unit", "%s", r.Unit)
 	p.list("its output", LastLines(r.UnitOutput))

@@ -47,11 +47,11 @@ func Attach(which string, o Options) error {
 	r.states.watch()
 	_ = r.ports.open(r.View) // fails for a bus that is gone, which needs no claims
 	r.ports.serve()
-	if r.record, err = recorder.New(r.View, recorder.Options{Live: true}); err != nil {
+	control.NameFaults(r.View)
+	if err := r.openRecord(recorder.Options{Attached: true}); err != nil {
 		return err
 	}
 	r.record.Record(len(r.missing) > 0)
-	control.NameFaults(r.View)
 	r.head = fmt.Sprintf("%s: attached to the target, process %d; Ctrl-C ends the run\n", r.Bench.Name, pid)
 	r.openControl(signals)
 	r.openMetrics()

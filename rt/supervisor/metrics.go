@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"lockstep/io/inputfile"
-	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/metrics"
 	"lockstep/rt/recorder"
@@ -22,7 +21,7 @@ func (r *Session) openMetrics() {
 	var err error
 	r.metrics, err = metrics.Open(r.Bench.Metrics, &metrics.Run{
 		View: r.View, BestEffort: len(r.missing) > 0, Previous: r.previous,
-		Buses: r.states.figures, Record: func() *metrics.Record { return figures.of(r.record, r.Status) }, Ended: r.ended.Load,
+		Buses: r.states.figures, Record: func() *metrics.Record { return figures.of(r.record) }, Ended: r.ended.Load,
 	})
 	if err != nil {
 		r.head += err.Error() + "\n"
@@ -40,7 +39,7 @@ type recordFigures struct {
 
 // of returns the state of the running record on disk; nil if the run is not recorded and no record is incomplete.
 // After the end of an incomplete record, it is that of the last record.
-func (f *recordFigures) of(c *recorder.Recorder, status *rt.StatusBlock) *metrics.Record {
+func (f *recordFigures) of(c *recorder.Recorder) *metrics.Record {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	path := c.Path()
@@ -50,7 +49,7 @@ func (f *recordFigures) of(c *recorder.Recorder, status *rt.StatusBlock) *metric
 	if folder := filepath.Dir(path); path != "" && (f.disk == nil || folder != f.folder) {
 		f.folder, f.disk = folder, metrics.NewDisk(folder)
 	}
-	v := &metrics.Record{Incomplete: c.Failed() || status.LostEntries() > 0}
+	v := &metrics.Record{Incomplete: c.Failed() || c.LostEntries() > 0}
 	v.Free, v.FreeKnown = f.disk.Free()
 	return v
 }

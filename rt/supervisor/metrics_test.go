@@ -41,12 +41,12 @@ func TestFiguresFollowTheRunningRecord(t *testing.T) {
 	run, memory := runtest.Guarded(t, benchtest.GuardedText(t)), checkpoint.NewMemory()
 	memory.Use(checkpoint.New(new(int)))
 	view := report.View{Handover: run.Handover, Status: run.Status, Checkpoint: memory}
-	c, err := recorder.New(view, recorder.Options{Live: true, OnRequest: true})
+	c, err := recorder.New(view, recorder.Options{Live: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	figures := &recordFigures{}
-	if got := figures.of(c, run.Status); got != nil {
+	if got := figures.of(c); got != nil {
 		t.Errorf("without a record: %+v", got)
 	}
 	s, err := c.PrepareStart(filepath.Join(t.TempDir(), "a.rec"))
@@ -56,11 +56,11 @@ func TestFiguresFollowTheRunningRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := figures.of(c, run.Status); got == nil || got.Incomplete || got.Free == 0 {
+	if got := figures.of(c); got == nil || got.Incomplete || got.Free == 0 {
 		t.Errorf("with a record: %+v", got)
 	}
 	c.Cancel(s)
-	if got := figures.of(c, run.Status); got != nil {
+	if got := figures.of(c); got != nil {
 		t.Errorf("after the record: %+v", got)
 	}
 }

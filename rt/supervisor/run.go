@@ -296,16 +296,18 @@ func (r *Session) Prepare() (err error) {
 	if err := r.createReport(); err != nil {
 		return err
 	}
-	record, err := recorder.New(r.View, recorder.Options{
-		Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario, Live: true, OnRequest: true,
-		Events: func() []record.Event { return append(r.states.events(), r.ports.events()...) },
-		Ports:  r.ports.sent,
-	})
-	if err != nil {
-		return err
+	return r.openRecord(recorder.Options{Path: r.Options.Record, Older: r.Options.Older, Scenario: r.Scenario.Scenario})
+}
+
+// openRecord opens the recorder, which gives the door its signals and may start records.
+func (r *Session) openRecord(o recorder.Options) error {
+	o.Live, o.Ports = true, r.ports.sent
+	o.Events = func() []record.Event { return append(r.states.events(), r.ports.events()...) }
+	record, err := recorder.New(r.View, o)
+	if err == nil {
+		r.record = record
 	}
-	r.record = record
-	return nil
+	return err
 }
 
 // refused returns err with its exit code, and without one with code 3: the host refuses the run.
@@ -500,10 +502,10 @@ func (r *Session) Shutdown() (report *report.Report, err error) {
 	for _, p := range r.players {
 		p.Finish()
 	}
-	incomplete := r.record.Finish()
+	r.record.Finish()
 	report = r.report()
 	r.ended.Store(&metrics.End{Why: report.Ended, Clean: report.Clean})
-	report.Record, report.RecordError, report.Monitored = r.record.Files(), incomplete, r.record.Monitored()
+	r.record.Report(report)
 	recorder.AddPlayed(r.players, report)
 	err = r.Scenario.Report(report, r.record.Findings)
 	r.Control.AnswerWaiting(report)

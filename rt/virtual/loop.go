@@ -83,7 +83,7 @@ func (w *simulation) makeTableSets() error {
 
 // createRecord creates the recorder, which also judges the scenario.
 func (w *simulation) createRecord() (err error) {
-	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario, Live: w.Door, OnRequest: w.Door, Ports: w.sentByPorts})
+	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario, Live: w.Door, Ports: w.sentByPorts})
 	return err
 }
 
@@ -371,7 +371,7 @@ func (w *simulation) finishReport(why error) (report *report.Report, err error) 
 	if c := w.record; c != nil {
 		c.Write(time.Now())
 		c.End()
-		report.Record, report.RecordError = c.Files(), c.Incomplete()
+		c.Report(report)
 		err = w.scenario.Report(report, c.Findings)
 	}
 

@@ -64,7 +64,7 @@ states:
 	rec := filepath.Join(t.TempDir(), "a.rec")
 	ask, ended := openDoor(t, name, Simulation{Plant: file, Record: rec, Scenario: filepath.Join(filepath.Dir(file), "s.yaml")})
 	expectAnswers(t, ask, []exchange{
-		{"reset warm", "refused at tick 1: "},
+		{"reset warm", "reset: refused at tick 1: the scenario stores this snapshot at a later tick"},
 		{"advance 700ms", "advanced to tick 140"},
 		{"status", "snapshot warm         tick 101, 0.505 s"},
 		{"reset warm", "in effect from tick 141"},

@@ -10,6 +10,7 @@ import (
 	"lockstep/io/record"
 	"lockstep/io/record/recordtest"
 	"lockstep/model/plants"
+	"lockstep/rt/report"
 )
 
 // A record that starts in the middle of a run begins with the state of the loop there: it replays bit for bit, with
@@ -28,6 +29,7 @@ func TestRecordThatStartsInTheMiddleOfARunReplays(t *testing.T) {
 		{"fault name=f frame=TCU_Pressure_1 drop at=1.2s for=300ms", "in effect from tick 201"},
 		{"param mu_oil=0.12", "in effect from tick 201"},
 		{"advance 333ms", "advanced to tick 267"},
+		{"faults", "n  active  since tick 201  67  "},
 		{"record on " + rec, "in effect from tick 268, 1.340 s on"},
 		{"status", "record " + rec},
 		{"record on " + second, "record: the run is recorded to " + rec},
@@ -51,8 +53,16 @@ func TestRecordThatStartsInTheMiddleOfARunReplays(t *testing.T) {
 		{"advance 2s", "advanced to tick 1008"},
 		{"stop wait", name + ": stopped by ctl"},
 	})
-	if r := <-ended; r == nil || !r.Clean {
+	r := <-ended
+	if r == nil || !r.Clean || r.Record != rec+", "+second {
 		t.Errorf("%+v", r)
+	}
+	if got, want := fmt.Sprint(r.Records), fmt.Sprint([]report.RecordFile{{File: rec, First: 268, Last: 587}, {File: second, First: 609, Last: 1009}}); got != want {
+		t.Errorf("the report has the records %s, want %s", got, want)
+	}
+	var text strings.Builder
+	if r.Text(&text); !strings.Contains(text.String(), rec+", ticks 268 to 587\n") || !strings.Contains(text.String(), second+", ticks 609 to 1009\n") {
+		t.Errorf("the report has no ticks of the records:\n%s", &text)
 	}
 	for i, want := range []struct {
 		file        string

@@ -204,6 +204,12 @@ func TestCtlReachesARunThatWasTakenOver(t *testing.T) {
 	if a := ctl(t, name, "faults"); len(a.Faults) != 1 || a.Faults[0].State != "active" || a.Process != again.cmd.Process.Pid {
 		t.Errorf("%+v", a)
 	}
+	if _, errors, code := lockstep(t, "ctl", name, "mark", "x"); code != 2 || !has(errors, "record") {
+		t.Errorf("mark without a record: code %d, %s", code, errors)
+	}
+	dir := t.TempDir()
+	first := ctl(t, name, "record", "on", filepath.Join(dir, "first.rec"))
+	ctl(t, name, "mark", "x")
 	late := ctl(t, name, "fault", "name=late", "frame=Status", "drop")
 	var values control.Values
 	if out, errors, code := lockstep(t, "ctl", name, "get", "w1", "-json"); code != 0 || json.Unmarshal([]byte(out), &values) != nil || values.Tick < late.Tick {
@@ -225,15 +231,19 @@ func TestCtlReachesARunThatWasTakenOver(t *testing.T) {
 	if a := ctl(t, name, "status"); a.Parameters["mu_oil"] != "0.14" || a.Changes != 3 {
 		t.Errorf("%+v, want three changes", a)
 	}
-	if _, errors, code := lockstep(t, "ctl", name, "mark", "x"); code != 2 || !has(errors, "record") {
-		t.Errorf("mark without a record: code %d, %s", code, errors)
-	}
+	ctl(t, name, "record", "off")
+	ctl(t, name, "record", "on", filepath.Join(dir, "second.rec"))
 	if a := ctl(t, name, "clear", "all"); len(a.Slots) != 2 {
 		t.Errorf("%+v, want both cleared", a)
 	}
 	ctl(t, name, "stop")
 	if code := again.end(); code != 0 {
 		t.Errorf("code %d, %s", code, again.errors.String())
+	}
+	for _, rec := range []string{"first.rec", "second.rec"} { // what the earlier supervisor has changed is in their start
+		if ticks, _, errors, code := replayed(t, filepath.Join(dir, rec)); code != 0 || ticks == 0 || rec == "first.rec" && int64(ticks) < late.Tick-first.Tick {
+			t.Errorf("%s: code %d, %d ticks, %s", rec, code, ticks, errors)
+		}
 	}
 }
 
