@@ -31,6 +31,9 @@ const stackSize = 64 << 10
 // the last tick. StatusBlock.Reason says why the run ended; the error is that of a failed ticker.
 // The garbage collector is off during the run.
 func (l *Loop) Run() error {
+	if err := l.faults.CheckStates(); err != nil {
+		return err
+	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // waits for a running collection
 	l.warmUp()

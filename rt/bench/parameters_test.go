@@ -18,7 +18,7 @@ func TestParametersAreKeptWithTheTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, err := h.Parameters(nil)
-	if err != nil || len(first) == 0 || !h.HasTunable() {
+	if err != nil || len(first) == 0 || len(h.Tunable()) == 0 {
 		t.Fatalf("%d parameters, %v", len(first), err)
 	}
 	again, err := h.Parameters(nil)

@@ -273,21 +273,28 @@ func (h *Handover) plantWith(set []plantfile.Assignment) (*network.Plant, error)
 	return plant, nil
 }
 
-// HasTunable reports whether the plant file has a tunable parameter.
-func (h *Handover) HasTunable() bool {
+// Tunable returns the names of the tunable parameters of the plant file.
+func (h *Handover) Tunable() (names []string) {
 	list, _ := h.Parameters(nil) // fails for no plant that was prepared
-	return slices.ContainsFunc(list, func(p network.Parameter) bool { return p.Tunable })
+	for i := range list {
+		if list[i].Tunable {
+			names = append(names, list[i].Name)
+		}
+	}
+	return names
 }
 
 // FixedParameters returns why no parameter can change while the run lasts; nil: the tunable ones can.
 func (h *Handover) FixedParameters() error {
 	switch {
-	case !h.HasTunable():
+	case h.Tunable() == nil:
 		return errors.New("no parameter of the plant is tunable: the plant file says tune: true for none")
 	case h.Mark != "":
 		return errors.New("a generated kernel has fixed parameters: run with -kernel table")
+	case h.Tables.Partition != nil:
+		return errors.New("a plant with a partition keeps its parameters during a run")
 	}
-	return h.Tables.Follows(h.Tables) // a plant in two parts does not
+	return nil
 }
 
 // FirstReservationFD returns the first descriptor of the target after its buses and its memory.

@@ -148,16 +148,22 @@ func New(p Plan, sys System) (*Set, error) {
 			return nil, fmt.Errorf("fault: cycle: %w", err)
 		}
 	}
-	for i := range p.States {
-		c := Command{Op: p.States[i].Op, Slot: p.States[i].Slot}
-		if err := s.Check(&c); err != nil {
-			return nil, fmt.Errorf("fault: state %d: %w", i+1, err)
-		}
-	}
 	s.states = p.States
 
 	p.SetWaveforms(sys.Maps)
 	return s, nil
+}
+
+// CheckStates returns why the snapshots and resets of the plan are impossible. Call it when Restorer is that of the run,
+// before the first tick.
+func (s *Set) CheckStates() error {
+	for i := range s.states {
+		c := Command{Op: s.states[i].Op, Slot: s.states[i].Slot}
+		if err := s.Check(&c); err != nil {
+			return fmt.Errorf("fault: state %d: %w", i+1, err)
+		}
+	}
+	return nil
 }
 
 // addStimulus checks a stimulus and notes its input.

@@ -198,7 +198,11 @@ func (r *Request) files() (codegen.Files, codegen.Report, error) {
 		if err != nil {
 			return nil, codegen.Report{}, err
 		}
-		return targetFiles(h, r.packageName(b.Name), r.command(), r.countPasses())
+		files, report, err := targetFiles(h, r.packageName(b.Name), r.command(), r.countPasses())
+		if names := h.Tunable(); names != nil {
+			report.Lines = append(report.Lines, fmt.Sprintf("parameters that cannot change in a run with this target: %s", strings.Join(names, ", ")))
+		}
+		return files, report, err
 	}
 
 	job, err := r.job()

@@ -43,8 +43,8 @@ func (r *Session) announcement() string {
 	if list := r.Handover.Uncommanded(); len(list) > 0 {
 		fmt.Fprintf(out, "not commanded: %s\n", strings.Join(list, ", "))
 	}
-	if r.Handover.Mark != "" && r.Handover.HasTunable() {
-		fmt.Fprint(out, "the generated kernel keeps its parameters in this run; run with -kernel table to change them\n")
+	if names, why := r.Handover.Tunable(), r.Handover.FixedParameters(); names != nil && why != nil {
+		fmt.Fprintf(out, "cannot change in this run: %s: %v\n", strings.Join(names, ", "), why)
 	}
 	for _, bus := range b.Buses {
 		if n := bus.Deviations(); n > 0 {

@@ -140,6 +140,9 @@ func (r *replay) prepare() (err error) {
 	r.set, err = fault.New(r.h.Loop.Faults, fault.System{
 		PeriodNs: r.h.Tables.PeriodNs, M: m, P: p, Maps: r.h.Maps, Plant: r.kernel,
 	})
+	if err == nil {
+		err = r.set.CheckStates() // of a record that was changed
+	}
 	if err == nil && r.h.Begin != nil {
 		r.begin = rt.PlanCheckpoint(r.kernel, r.h.Maps, r.inputs, r.set, &r.u, &r.y)
 	}

@@ -101,7 +101,9 @@ func TestGenRecommendsFactoriseForAPlantWithManyLockSets(t *testing.T) {
 func targetOf(t *testing.T, bench string) string {
 	t.Helper()
 	dir := t.TempDir()
-	generate(t, "-bench", bench, "-o", dir)
+	if out := generate(t, "-bench", bench, "-o", dir); !strings.Contains(out, "parameters that cannot change in a run with this target: mu_oil\n") {
+		t.Errorf("gen says %s", out)
+	}
 	if tree(t, dir)["vendor/modules.txt"] == "" {
 		t.Error("nothing is vendored")
 	}
@@ -176,6 +178,8 @@ func TestAGeneratedTargetTicksLikeTheTableKernel(t *testing.T) {
 			t.Errorf("replay: code %d, %d ticks, %s", code, ticks, errors)
 		}
 	})
+	t.Run("and returns to the states of a scenario at their ticks", func(t *testing.T) { plannedStates(t, file, target) })
+	t.Run("and says what it cannot change", func(t *testing.T) { fixed(t, file, target) })
 	t.Run("and soaks", func(t *testing.T) { soaks(t, file, target) })
 	t.Run("and is built once, and taken over", func(t *testing.T) { takenOver(t, file) })
 	t.Run("and is refused where it does not fit", func(t *testing.T) { refusals(t, file, target) })
@@ -187,6 +191,46 @@ func TestAGeneratedTargetTicksLikeTheTableKernel(t *testing.T) {
 	}
 	if _, err := os.Stat(target); err != nil {
 		t.Error(err)
+	}
+}
+
+// plannedStates runs a scenario with a snapshot and resets. Its replay does them with the table kernel.
+func plannedStates(t *testing.T, file, target string) {
+	dir := t.TempDir()
+	scenario, rec, report := filepath.Join(dir, "states.yaml"), filepath.Join(dir, "a.rec"), filepath.Join(dir, "r.json")
+	text := "scenario: states\nfor: 1.5 s\nstates:\n" +
+		"  - {at: 500 ms, snapshot: warm}\n  - {at: 800 ms, reset: warm}\n  - {at: 1.1 s, reset: true}\n  - {at: 1.3 s, reset: warm}\n"
+	if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, errors, code := lockstep(t, "run", file, "-kernel", target, "-scenario", scenario, "-record", rec, "-report", report); code != 0 {
+		t.Fatalf("code %d, %s", code, errors)
+	}
+	if r := readReport(t, report); r.Kernel != "generated" || r.Resets != 3 || !r.Scenario.Pass || len(r.Scenario.Findings) != 4 || r.Allocs != 0 {
+		t.Errorf("kernel %q, %d resets, %d allocations, %+v", r.Kernel, r.Resets, r.Allocs, r.Scenario)
+	}
+	if ticks, _, errors, code := replayed(t, rec); code != 0 || ticks != 300 {
+		t.Errorf("replay: code %d, %d ticks, %s", code, ticks, errors)
+	}
+}
+
+// fixed checks what the announcement of a run, the door and gen say about what a generated kernel cannot change.
+func fixed(t *testing.T, file, target string) {
+	s := begin(t, nil, "run", file, "-kernel", target)
+	s.running()
+	name := itoa(s.cmd.Process.Pid)
+	for line, want := range map[string]string{
+		"param mu_oil=0.12":                            "param: a generated kernel has fixed parameters: run with -kernel table",
+		"record on " + filepath.Join(t.TempDir(), "a"): "record: a generated kernel keeps its state in a form of its own, which no replay could load: start the run with -record FILE, or with -kernel table",
+	} {
+		if _, errors, code := lockstep(t, append([]string{"ctl", name}, strings.Fields(line)...)...); code != 2 || !strings.Contains(errors, want) {
+			t.Errorf("%s: code %d, %s, want %s", line, code, errors, want)
+		}
+	}
+	ctl(t, name, "stop", "wait")
+	s.end()
+	if want := "cannot change in this run: mu_oil: a generated kernel has fixed parameters: run with -kernel table\n"; !strings.Contains(s.out.String(), want) {
+		t.Errorf("the run says %s, want %s", s.out.String(), want)
 	}
 }
 
@@ -232,7 +276,7 @@ func takenOver(t *testing.T, file string) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
 	out, err := exec.Command(program, "run", file, "-kernel", "generated", "-for", "100ms").CombinedOutput() // builds
-	if err != nil || !strings.Contains(string(out), "the generated kernel keeps its parameters in this run; run with -kernel table to change them\n") {
+	if err != nil || !strings.Contains(string(out), "cannot change in this run: mu_oil: a generated kernel has fixed parameters: run with -kernel table\n") {
 		t.Fatalf("%v, %s", err, out)
 	}
 	built := tree(t, cache)
