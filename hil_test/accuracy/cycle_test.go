@@ -5,11 +5,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"lockstep/hil_test/lab"
 	"lockstep/model/plants"
@@ -17,11 +15,11 @@ import (
 )
 
 // The whole WLTC, 30 minutes, in virtual time: driver, car, automatic gearbox and its control unit on a bus
-// with E2E protection. The log has the factor over real time.
+// with E2E protection. The oil warms up from 20 degC. The log has the factor over real time.
 func TestAutomaticBenchDrivesTheWholeWLTC(t *testing.T) {
 	lab.RequireLong(t, "drives 30 minutes in virtual time")
-	begun := time.Now()
-	r, err := virtual.Simulation{Plant: "automatic-bench", Cycle: "wltc-3b", Every: 1}.Run()
+	out := filepath.Join(t.TempDir(), "out.csv")
+	r, err := virtual.Simulation{Plant: "automatic-bench", Cycle: "wltc-3b", Every: 200, SI: true, Out: out}.Run()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +33,17 @@ func TestAutomaticBenchDrivesTheWholeWLTC(t *testing.T) {
 	for _, f := range r.Scenario.Findings {
 		t.Logf("%s: %s", f.What, f.Seen)
 	}
-	t.Logf("%s; %.0f times real time", r.Unit, 1800/time.Since(begun).Seconds())
+	rows := readRows(t, out)
+	oil := rows[len(rows)-1]["T_oil"] - 273.15
+	if start := rows[0]["T_oil"] - 273.15; !(start < 20.1 && oil > 50 && oil < 100) {
+		t.Errorf("the oil warms from %.1f to %.1f degC, want from 20 degC to its working temperature", start, oil)
+	}
+	t.Logf("%s; oil at %.1f degC; %.0f times real time", r.Unit, oil, 1800/r.Real)
 }
 
-// energyElements measure the energies of automatic4: heat of oil and brake discs, work of the engine, of the
-// air and of the rolling resistance.
+// energyElements measure the energies of automatic-car: heat of the brake discs, work of the engine, of the air and
+// of the rolling resistance, heat that the cooler takes.
 const energyElements = `
-  oil: {type: heat_capacitor, C: 16 kJ/K, T_start: 20 degC}
   discs: {type: heat_capacitor, C: 20 kJ/K, T_start: 20 degC}
   w_crank: {type: speed_sensor, flange: crank}
   v_car: {type: speed_sensor, flange: car}
@@ -50,22 +52,22 @@ const energyElements = `
   P_air: {type: product, u: [v_car, v_car, v_car]}
   E_air: {type: integrator, u: P_air, k: 0.39 N.s2/m2}
   E_roll: {type: integrator, u: {product: [176.58 N, v_car]}}
+  E_cooler: {type: integrator, u: {sum: [oil, -293.15 K]}, k: 25 W/K}
 
 outputs:
   w_sun0: {speed: sun0}
   w_sun_small: {speed: sun_small}
   w_sun_large: {speed: sun_large}
-  T_oil: {signal: oil}
   T_discs: {signal: discs}
   E_engine: {signal: E_engine}
   E_air: {signal: E_air}
   E_roll: {signal: E_roll}
+  E_cooler: {signal: E_cooler}
 `
 
-// storedEnergy returns the kinetic energy of automatic4 and the heat in oil and discs, J, from a row of
-// outputs in SI units.
-func storedEnergy(row map[string]float64) float64 {
-	energy := float64(16e3*row["T_oil"]) + float64(20e3*row["T_discs"]) + 1500*row["v"]*row["v"]/2
+// kineticEnergy returns the kinetic energy of automatic-car, J, from a row of outputs in SI units.
+func kineticEnergy(row map[string]float64) float64 {
+	energy := 1500 * row["v"] * row["v"] / 2
 	for name, inertia := range map[string]float64{
 		"w_engine": 0.25, "w_turbine": 0.022, "w_sun0": 0.002, "w_ring0": 0.005, "w_ring1": 0.1388,
 		"w_sun_large": 0.009476, "w_sun_small": 0.001714, "w_out": 0.002,
@@ -75,37 +77,10 @@ func storedEnergy(row map[string]float64) float64 {
 	return energy
 }
 
-// The driver launches the car, shifts through the gears and brakes to a standstill, twice. What the engine
-// gives is at each instant kinetic energy, heat of converter, clutches and brakes, or work against the air
-// and the rolling resistance.
-func TestEnergyOfADriveCycleCloses(t *testing.T) {
-	dir := t.TempDir()
-	read := func(name string) string {
-		text, err := plants.Read(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	plant := regexp.MustCompile(`, pressure: (C[1-5]|RC)\.pressure}`).ReplaceAllString(read("automatic4"), ", heat_port: oil$0")
-	plant = strings.NewReplacer(", pressure: brake.pressure}", ", heat_port: discs, pressure: brake.pressure}",
-		"    type: torque_converter\n", "    type: torque_converter\n    heat_port: oil\n", "\noutputs:\n", energyElements).Replace(plant)
-	for name, text := range map[string]string{
-		"car.yaml":      plant,
-		"bench.yaml":    strings.Replace(read("automatic-bench"), "plant: automatic4", "plant: car.yaml", 1),
-		"automatic.dbc": read("automatic.dbc"),
-		"cycle.csv":     "time[s],v[km/h]\n0,0\n4,0\n20,50\n26,50\n36,0\n40,0\n70,100\n74,100\n90,0\n94,0\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out := filepath.Join(dir, "out.csv")
-	r, err := virtual.Simulation{Plant: filepath.Join(dir, "bench.yaml"), Cycle: filepath.Join(dir, "cycle.csv"), Every: 200, SI: true, Out: out}.Run()
-	if err != nil {
-		t.Fatalf("%v: %+v", err, r)
-	}
-	f, err := os.Open(out)
+// readRows reads the outputs of a simulation.
+func readRows(t *testing.T, file string) (list []map[string]float64) {
+	t.Helper()
+	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,28 +89,75 @@ func TestEnergyOfADriveCycleCloses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	numbers := func(i int) map[string]float64 {
+	for _, texts := range rows[1:] {
 		row := map[string]float64{}
-		for j, text := range rows[i] {
+		for j, text := range texts {
 			name, _, _ := strings.Cut(rows[0][j], "[")
 			if row[name], err = strconv.ParseFloat(text, 64); err != nil {
 				t.Fatal(err)
 			}
 		}
-		return row
+		list = append(list, row)
 	}
-	start, worst := numbers(1), 0.0
-	work := func(row map[string]float64) float64 { return row["E_engine"] - row["E_air"] - row["E_roll"] }
-	end := numbers(len(rows) - 1)
-	for i := 2; i < len(rows); i++ {
-		row := numbers(i)
-		gap := math.Abs(work(row) - work(start) - storedEnergy(row) + storedEnergy(start))
-		if worst = max(worst, gap); !(gap <= 1e-9*end["E_engine"]) {
-			t.Errorf("at %g s %g J are missing of %g J", row["time"], gap, end["E_engine"])
+	return list
+}
+
+// driveWithEnergies drives automatic-car with energyElements through a cycle, and returns its outputs every second.
+func driveWithEnergies(t *testing.T, cycle string) []map[string]float64 {
+	t.Helper()
+	dir := t.TempDir()
+	read := func(name string) string {
+		text, err := plants.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for name, text := range map[string]string{
+		"car.yaml": strings.NewReplacer(", pressure: brake.pressure}", ", heat_port: discs, pressure: brake.pressure}",
+			"\noutputs:\n", energyElements).Replace(read("automatic-car")),
+		"bench.yaml":    strings.Replace(read("automatic-bench"), "plant: automatic-car", "plant: car.yaml", 1),
+		"automatic.dbc": read("automatic.dbc"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
 		}
 	}
-	t.Logf("engine %.4g J, air %.4g J, rolling %.4g J, oil %.4g K, discs %.4g K warmer; largest gap %.2g J; tick %v", end["E_engine"], end["E_air"],
-		end["E_roll"], end["T_oil"]-start["T_oil"], end["T_discs"]-start["T_discs"], worst, r.Tick)
+	out := filepath.Join(dir, "out.csv")
+	r, err := virtual.Simulation{Plant: filepath.Join(dir, "bench.yaml"), Cycle: cycle, Every: 200, SI: true, Out: out}.Run()
+	if err != nil {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	return readRows(t, out)
+}
+
+// checkEnergies checks at every row that the losses of the gearbox are the heat in the oil and the heat that the
+// cooler has taken. The losses are what the engine gives, less the kinetic energy, the work against the air and the
+// rolling resistance, and the heat of the brake discs.
+func checkEnergies(t *testing.T, rows []map[string]float64) {
+	t.Helper()
+	start, end, worst := rows[0], rows[len(rows)-1], 0.0
+	for _, row := range rows {
+		since := func(name string) float64 { return row[name] - start[name] }
+		lost := since("E_engine") - since("E_air") - since("E_roll") - kineticEnergy(row) + kineticEnergy(start) - 20e3*since("T_discs")
+		gap := math.Abs(lost - 16e3*since("T_oil") - since("E_cooler"))
+		if worst = max(worst, gap); !(gap <= 1e-9*end["E_engine"]) {
+			t.Errorf("at %g s the gearbox has lost %g J, and oil and cooler have taken %g J", row["time"], lost, 16e3*since("T_oil")+since("E_cooler"))
+		}
+	}
+	t.Logf("engine %.4g J, air %.4g J, rolling %.4g J, cooler %.4g J; oil %.4g K, discs %.4g K warmer; largest gap %.2g J",
+		end["E_engine"], end["E_air"], end["E_roll"], end["E_cooler"], end["T_oil"]-start["T_oil"], end["T_discs"]-start["T_discs"], worst)
+}
+
+// The driver launches the car, shifts through the gears and brakes to a standstill, twice.
+func TestEnergyOfADriveCycleCloses(t *testing.T) {
+	cycle := filepath.Join(t.TempDir(), "cycle.csv")
+	if err := os.WriteFile(cycle, []byte("time[s],v[km/h]\n0,0\n4,0\n20,50\n26,50\n36,0\n40,0\n70,100\n74,100\n90,0\n94,0\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	rows := driveWithEnergies(t, cycle)
+	checkEnergies(t, rows)
+	start, end := rows[0], rows[len(rows)-1]
 	if !(end["E_engine"] > 1e5 && end["T_discs"]-start["T_discs"] > 5 && end["T_oil"]-start["T_oil"] > 1) {
 		t.Error("the drive is too short to heat oil and discs")
 	}

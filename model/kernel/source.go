@@ -362,9 +362,9 @@ func (k *Kernel) startLaws(x []float64) {
 		k.setTorquesOfLaws(0, true)
 	}
 
-	for range rounds {
+	for round := range rounds {
 		k.evaluateLaws(k.w0[:m], x)
-		moved := k.t.Sparse == nil || k.lawsMoved()
+		moved := k.lawsMoved() || k.t.Sparse == nil && round == 0
 		for j := first; j < m; j++ {
 			k.w1[j], k.w2[j] = 0, 0
 		}

@@ -214,11 +214,14 @@ func (k *Kernel) saveLawTrend(theta float64) {
 //
 //go:nosplit
 func (k *Kernel) lawsMoved() bool {
-	moved := false
+	moved, tol := false, 0.0
+	if k.t.Sparse != nil {
+		tol = sparseLawTol
+	}
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q := j - k.t.FirstLaw
 		change := k.w0[j] - k.lawStart[q]
-		moved = moved || !(math.Abs(change) <= sparseLawTol*k.lawMax[q])
+		moved = moved || !(math.Abs(change) <= tol*k.lawMax[q])
 		k.lawStart[q] = k.w0[j]
 	}
 

@@ -1,6 +1,6 @@
 // Package plants owns the files that are embedded in the command: plants, inputs for them, benches,
-// scenarios, sweeps and databases. One template makes trains of any number of cars. It does not
-// interpret the files.
+// scenarios, sweeps and databases. One template makes trains of any number of cars, and automatic-car is
+// made from automatic4. It does not interpret the files.
 package plants
 
 import (
@@ -31,10 +31,18 @@ func Read(name string) ([]byte, error) {
 		}
 	}
 
-	if data := trainOf(strings.TrimSuffix(name, ".yaml")); data != nil {
+	if data := madeOf(strings.TrimSuffix(name, ".yaml")); data != nil {
 		return data, nil
 	}
 	return nil, fmt.Errorf("plants: %q is not embedded; there are %s", name, strings.Join(Names(), ", "))
+}
+
+// madeOf returns a file that is made from another one; nil for another name.
+func madeOf(name string) []byte {
+	if data := carOf(name); data != nil {
+		return data
+	}
+	return trainOf(name)
 }
 
 // Names lists the names of the embedded files, in the order of List.
@@ -55,9 +63,12 @@ func List() []Entry {
 		list = append(list, entry(f.Name(), string(data)))
 	}
 
+	made := []string{carName}
 	for _, cars := range listed {
-		name := train{cars}.name()
-		list = append(list, entry(name+".yaml", string(trainOf(name))))
+		made = append(made, train{cars}.name())
+	}
+	for _, name := range made {
+		list = append(list, entry(name+".yaml", string(madeOf(name))))
 	}
 
 	kinds := []string{"plant", "inputs", "bench", "scenario", "sweep", "database"}

@@ -50,8 +50,8 @@ const still = 0.03
 // Rate returns the rating of a driven speed against its target, both in m/s at RatePeriod and of the same
 // length. vehicle may be nil.
 //
-// The algorithm is that of SAE J2951 as EPA publishes it in its ALPHA model (REVS_SAEJ2951): both speeds pass twice through a moving average of five
-// samples, speeds up to 0.03 m/s become zero, accelerations are central differences.
+// The algorithm is that of SAE J2951 as EPA publishes it in its ALPHA model (REVS_SAEJ2951): both speeds pass twice
+// through a moving average of five samples, speeds up to 0.03 m/s become zero, accelerations are central differences.
 func Rate(driven, target []float64, vehicle *Vehicle) Rating {
 	if len(driven) != len(target) {
 		panic("cycle: lengths differ")

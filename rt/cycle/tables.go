@@ -52,11 +52,15 @@ const (
 )
 
 // wltp, epa and ece are the tolerances of the three families of regulations.
+//
+// The same paragraph of UN R154 limits two figures of SAE J2951 (2.6.8.3.1.3): IWR from -2 % to +4 %, and RMSSE below
+// 1.3 km/h. They are stated and not judged. 40 CFR 86.115-78(b) also accepts speeds below the band at the largest
+// available power: here they are violations, as a vehicle that cannot follow must not pass unseen.
 var (
 	wltp = Band{Speed: twoKmh, Time: time.Second, Longest: time.Second, Most: 10,
 		Source: "UN R154, Annex B6, 2.6.8.3.1: 2 km/h within 1 s; ten deviations of at most 1 s"}
 	epa = Band{Speed: twoMph, Time: time.Second, Longest: upTo2s,
-		Source: "40 CFR 86.115-78(b) and 1066.425(b): 2 mph within 1 s; deviations of less than 2 s"}
+		Source: "40 CFR 86.115-78(b), 600.109-08 and 1066.425(b): 2 mph within 1 s; deviations of less than 2 s"}
 	ece = Band{Speed: twoKmh, Time: time.Second, Longest: time.Second / 2,
 		Source: "UN R83, Annex 4a: 2 km/h within 1 s; deviations of at most 0.5 s"}
 )

@@ -1,6 +1,8 @@
 package ecu
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"time"
 
@@ -12,6 +14,7 @@ const (
 	idClutchPressures = 0x120
 	idShaftSpeeds     = 0x210
 	idPedals          = 0x211
+	idGearboxOil      = 0x212
 )
 
 // Positions of the gear lever in Pedals.
@@ -26,18 +29,25 @@ const (
 	automaticSpeed = 0.25 * rpm // rad/s per bit of ShaftSpeeds
 	automaticBar   = 0.1        // bar per bit of ClutchPressures
 	automaticPedal = 0.004      // share of the accelerator per bit of Pedals
+	oilStep        = 0.1        // degC per bit of GearboxOil
+	oilOffset      = -40        // degC at 0
 
 	standstill   = 5   // output speed below which the unit engages a gear of the other direction, rad/s
 	lightPedal   = 0.2 // accelerator up to which shifts come at the speeds of light load
 	fullPedal    = 0.9 // accelerator from which on they come at those of full load
 	downOverUp   = 0.6 // speed of a downshift over that of the upshift between the same gears
+	coldOverWarm = 1.3 // speed of an upshift with cold oil over that with warm oil
+	coolBelowHot = 20  // by how much hot oil must cool down before the unit uses all gears again, K
+	limpGear     = 3   // forward gear while the oil is too hot
 	protectedCRC = 0x1D
 )
 
 // automatic is the transmission control unit of the car with an automatic gearbox. It sleeps until it
 // receives ShaftSpeeds (0x210), and then sends ClutchPressures (0x120) every 10 ms. It follows the lever;
 // in D it shifts by the speed of the output shaft and the accelerator: a full accelerator shifts up late
-// and down early. All its frames are protected by AUTOSAR's E2E profile 1A; a frame with a wrong checksum
+// and down early. With cold oil it shifts up later, so that the converter and the engine warm up; while the
+// oil is too hot it holds the third gear. It takes the oil as warm until it receives GearboxOil (0x212).
+// All its frames are protected by AUTOSAR's E2E profile 1A; a frame with a wrong checksum
 // counts as malformed and is not used. After a second without ShaftSpeeds the unit sleeps again.
 type automatic struct {
 	fourSpeed
@@ -45,10 +55,15 @@ type automatic struct {
 	// speeds of the output shaft for an upshift at light and at full load, by gear, rad/s
 	light, full [4]float64
 
+	cold, hot float64 // oil temperatures below and above which the oil is cold and too hot, degC
+	oil       float64 // temperature of the oil, degC
+	limps     bool    // the oil was too hot and has not cooled down
+
 	fresh          bool           // speeds newer than the last cycle
 	lever          int            // position of the lever
 	accelerator    float64        // 0 to 1
 	shafts, pedals rollingCounter // counters of ShaftSpeeds and Pedals
+	oils           rollingCounter // counter of GearboxOil
 }
 
 func newAutomatic(s *session) law {
@@ -56,6 +71,7 @@ func newAutomatic(s *session) law {
 		fourSpeed: fourSpeed{session: s},
 		light:     [4]float64{1: 40, 2: 85, 3: 140},
 		full:      [4]float64{1: 205, 2: 370, 3: 600},
+		cold:      20, hot: 140, oil: 80,
 	}
 }
 
@@ -65,7 +81,7 @@ func (s *automatic) parameters() (list []Parameter) {
 			list = append(list, Parameter{name + "_light", "rad/s", 0, 1e4, &s.light[gear]}, Parameter{name + "_full", "rad/s", 0, 1e4, &s.full[gear]})
 		}
 	}
-	return list
+	return append(list, Parameter{"T_cold", "degC", -40, 215, &s.cold}, Parameter{"T_hot", "degC", -40, 215, &s.hot})
 }
 
 // receive handles a received frame.
@@ -82,6 +98,9 @@ func (s *automatic) receive(f *can.Frame, now time.Time) {
 	case idPedals:
 		s.counts.Lost += s.pedals.countMissingOf15(counter)
 		s.lever, s.accelerator = int(bits(f, 12, 4)), float64(bits(f, 16, 8))*automaticPedal
+	case idGearboxOil:
+		s.counts.Lost += s.oils.countMissingOf15(counter)
+		s.oil = float64(bits(f, 16, 16))*oilStep + oilOffset
 	case idShaftSpeeds:
 		s.counts.Lost += s.shafts.countMissingOf15(counter)
 		s.in, s.out = float64(signed(f, 16, 16))*automaticSpeed, float64(signed(f, 32, 16))*automaticSpeed
@@ -95,11 +114,24 @@ func (s *automatic) receive(f *can.Frame, now time.Time) {
 // step runs one cycle of 10 ms.
 func (s *automatic) step(t, _ float64) []can.Frame {
 	if s.fresh {
+		s.checkOil(t)
 		s.decide(t)
 		s.watch(t)
 	}
 	s.fresh = false
 	return []can.Frame{s.clutchPressures(t)}
+}
+
+// checkOil limits the unit to one forward gear while the oil is too hot.
+func (s *automatic) checkOil(t float64) {
+	limps, gears := s.oil > s.hot || s.limps && s.oil > s.hot-coolBelowHot, "all gears"
+	if limps == s.limps {
+		return
+	}
+	if s.limps = limps; limps {
+		gears = "third gear only"
+	}
+	fmt.Fprintf(s.log, "%s: %.2f s: oil at %.1f degC: %s\n", s.name, t, s.oil, gears)
 }
 
 // decide starts the next shift when it is due.
@@ -116,6 +148,9 @@ func (s *automatic) decide(t float64) {
 		for to = 1; to < 4 && s.out > s.up(to); {
 			to++
 		}
+		if s.limps {
+			to = limpGear
+		}
 	case s.lever == leverR && (stopped || s.out < 0):
 		to = reverse
 	case s.lever != leverD || !forward:
@@ -130,6 +165,10 @@ func (s *automatic) decide(t float64) {
 // scheduled returns the gear for the speed and the accelerator: the present one or a neighbour.
 func (s *automatic) scheduled() int {
 	switch {
+	case s.limps && s.gear != limpGear:
+		return s.gear + cmp.Compare(limpGear, s.gear)
+	case s.limps:
+		return s.gear
 	case s.gear < 4 && s.out > s.up(s.gear):
 		return s.gear + 1
 	case s.gear > 1 && s.out < downOverUp*s.up(s.gear-1):
@@ -141,7 +180,11 @@ func (s *automatic) scheduled() int {
 // up returns the speed of the output shaft for the upshift from a gear, rad/s.
 func (s *automatic) up(gear int) float64 {
 	load := min(max((s.accelerator-lightPedal)/(fullPedal-lightPedal), 0), 1)
-	return s.light[gear] + load*(s.full[gear]-s.light[gear])
+	up := s.light[gear] + load*(s.full[gear]-s.light[gear])
+	if s.oil < s.cold {
+		up = min(up*coldOverWarm, max(up, s.full[gear]))
+	}
+	return up
 }
 
 // clutchPressures packs the gear and the pressures of C1 to C5 and RC.

@@ -18,7 +18,8 @@ type automaticRig struct {
 	line    *sent
 	log     bytes.Buffer
 	k       int
-	damaged bool // the checksums of the frames to the unit are wrong
+	damaged bool    // the checksums of the frames to the unit are wrong
+	oil     float64 // temperature of the oil in GearboxOil, degC; 0: the frame is not sent
 }
 
 func newAutomaticRig(t *testing.T) *automaticRig {
@@ -49,10 +50,14 @@ func (g *automaticRig) drive(seconds float64, lever int, accelerator, out, ratio
 	for range int(math.Round(seconds * 100)) {
 		g.k++
 		g.line.now = time.Duration(g.k) * 10 * time.Millisecond
-		for _, f := range []can.Frame{
+		frames := []can.Frame{
 			g.protectedFrame(idPedals, uint64(lever)<<12|uint64(math.Round(accelerator/automaticPedal))<<16),
 			g.protectedFrame(idShaftSpeeds, word(out*ratio)<<16|word(out)<<32),
-		} {
+		}
+		if g.oil != 0 {
+			frames = append(frames, g.protectedFrame(idGearboxOil, uint64(math.Round((g.oil-oilOffset)/oilStep))<<16))
+		}
+		for _, f := range frames {
 			g.u.Receive(pack(g.t, f), g.line.now-1)
 		}
 		if err := g.u.Tick(g.line.now); err != nil {
@@ -97,6 +102,47 @@ func TestAutomaticKickdownShiftsDown(t *testing.T) {
 	g.drive(6, leverD, 1, 200, 1.62)
 	if got := g.shifts(); before != "N1 12 23 34" || got != "N1 12 23 34 43 32" {
 		t.Errorf("shifts %q, after a kick-down %q", before, got)
+	}
+}
+
+func TestAutomaticShiftsLaterWithColdOil(t *testing.T) {
+	for oil, want := range map[float64]string{-10: "N1", 19.9: "N1", 20: "N1 12", 90: "N1 12"} {
+		g := newAutomaticRig(t)
+		g.oil = oil
+		g.drive(2, leverD, 0.1, 0, 1)
+		g.drive(3, leverD, 0.1, 45, 2.86)
+		if got := g.shifts(); got != want {
+			t.Errorf("oil at %g degC, output shaft 45 rad/s: shifts %q, want %q", oil, got, want)
+		}
+	}
+}
+
+// Too hot oil: one gear at a time to the third, which stays at standstill, too, until the oil has cooled down.
+func TestAutomaticStaysInThirdGearWhileTheOilIsTooHot(t *testing.T) {
+	g := newAutomaticRig(t)
+	g.oil = 90
+	g.drive(2, leverD, 0.1, 0, 1)
+	g.drive(3, leverD, 0.1, 60, 2.86)
+	g.oil = 141
+	g.drive(4, leverD, 0.1, 60, 1.62)
+	g.drive(4, leverD, 0.1, 200, 1)
+	g.drive(4, leverD, 1, 0, 1)
+	g.oil = 125
+	g.drive(4, leverD, 0.1, 0, 1)
+	if got, want := g.shifts(), "N1 12 23"; got != want {
+		t.Errorf("shifts %q, want %q", got, want)
+	}
+	g.drive(2, leverN, 0.1, 0, 1)
+	g.drive(2, leverD, 0.1, 0, 1)
+	g.oil = 119
+	g.drive(6, leverD, 0.1, 0, 1)
+	if got, want := g.shifts(), "N1 12 23 3N N3 32 21"; got != want {
+		t.Errorf("shifts %q, want %q", got, want)
+	}
+	for _, want := range []string{"oil at 141.0 degC: third gear only", "oil at 119.0 degC: all gears"} {
+		if !strings.Contains(g.log.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, &g.log)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func unitTypes() []unitType {
 	return []unitType{
 		{"powershift", cycle, []uint32{idSpeeds, idStatus}, "Speeds (0x200)", newPowershift},
 		{"truck", cycle, truckIdentifiers(), "ShaftSpeeds (0CFF0180)", newTruck},
-		{"automatic", cycle, []uint32{idShaftSpeeds, idPedals}, "ShaftSpeeds (0x210)", newAutomatic},
+		{"automatic", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil}, "ShaftSpeeds (0x210)", newAutomatic},
 		{"abs", brakeCycle, absWiring.identifiers(), "WheelSpeeds (0x1A0)", newAbs},
 		{"wsp", brakeCycle, wspWiring.identifiers(), "AxleSpeeds (0x1A8)", newWsp},
 	}

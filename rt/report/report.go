@@ -102,7 +102,8 @@ type Report struct {
 
 	Conflicts []IDConflict `json:"id_conflicts,omitempty"` // sent messages that other nodes send, too
 
-	Virtual bool `json:"virtual,omitempty"` // bench in virtual time: nothing is late, no time is measured
+	Virtual bool    `json:"virtual,omitempty"` // bench in virtual time: nothing is late, no time is measured
+	Real    float64 `json:"real_s,omitempty"`  // duration of a simulation, real time, s; 0: not measured
 
 	BestEffort     bool     `json:"besteffort"`                // run without all real-time rights
 	BestEffortWhy  []string `json:"besteffort_why"`            // rights and settings that were missing
@@ -301,7 +302,10 @@ func (r *Report) catchesUp() bool { return strings.HasPrefix(r.Overrun, "catchup
 
 // printRights writes the lines about real-time rights.
 func (r *Report) printRights(p printer) {
-	p.lineIf(r.Virtual, "virtual time", "loop and control unit in step, not in real time")
+	if r.Real > 0 {
+		p.line("virtual time", "%.6g s in %.3g s of real time: %.3g times real time", r.SimTime, r.Real, r.SimTime/r.Real)
+	}
+	p.lineIf(r.Virtual && r.Real == 0, "virtual time", "loop and control unit in step, not in real time")
 	p.lineIf(!r.Virtual && r.Bench != "" && !r.BestEffort, "best effort", "no: the host granted all rights")
 	p.list("best effort", r.BestEffortWhy)
 	for _, help := range r.BestEffortHelp {

@@ -60,7 +60,7 @@ func readDriver(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Hand
 	given := r.Section(f, "driver", keys...)
 	d := &driverSection{plan: fault.Cycle{Settings: driver.Default(float64(h.Tables.PeriodNs) / 1e9)}}
 	d.readCycle(r, f, given["cycle"])
-	d.readSettings(r, f, given)
+	d.readSettings(r, given)
 	d.readPorts(r, f, given, s, h)
 	return d
 }
@@ -87,15 +87,15 @@ func (d *driverSection) readCycle(r *yamlfile.Reader, section, f yamlfile.Field)
 }
 
 // readSettings reads the numbers of the driver and of the vehicle.
-func (d *driverSection) readSettings(r *yamlfile.Reader, section yamlfile.Field, given map[string]yamlfile.Field) {
+func (d *driverSection) readSettings(r *yamlfile.Reader, given map[string]yamlfile.Field) {
 	for _, k := range driverSettings {
 		if f, ok := given[k.key]; ok {
 			what := "driver: " + k.key
 			*k.at(d) = bench.ReadQuantity(r, f, r.Scalar(f, what).Text, units.Want(k.unit), what)
+			if err := d.plan.Settings.Check(); err != nil { // the defaults are good
+				r.Fail(f, "%w", err) // the error begins with "driver: "
+			}
 		}
-	}
-	if err := d.plan.Settings.Check(); err != nil {
-		r.Fail(section, "%w", err) // the error begins with "driver: "
 	}
 	d.plan.Preview = int64(math.Round(d.plan.Settings.Preview * 1e9))
 	if _, d.rated = given["mass"]; d.rated {
@@ -250,10 +250,16 @@ func (c *cycleEvaluator) format(r *cycle.Result) string {
 		text += fmt.Sprintf("; %s, the longest %s, the largest %s beyond the band at %.9g s",
 			counted(r.Deviations, "deviation"), seconds.Format(r.Longest.Round(time.Millisecond).Seconds()), speed(r.Largest), r.LargestAt.Seconds())
 	}
-	if r.Complete {
-		text += fmt.Sprintf("; RMSSE %s, IWR %.2f %%, ASCR %.2f %%, DR %.2f %%", speed(r.RMSSE), r.IWR, r.ASCR, r.DR)
-		if c.rated {
-			text += fmt.Sprintf(", ER %.2f %%, EER %.2f %%", r.ER, r.EER)
+	if !r.Complete {
+		return text
+	}
+	text += "; RMSSE " + speed(r.RMSSE)
+	for _, figure := range []struct {
+		name  string
+		value float64
+	}{{"IWR", r.IWR}, {"ASCR", r.ASCR}, {"DR", r.DR}, {"ER", r.ER}, {"EER", r.EER}} {
+		if !math.IsNaN(figure.value) && !math.IsInf(figure.value, 0) { // a target of zero has none, and ER and EER need a vehicle
+			text += fmt.Sprintf(", %s %.2f %%", figure.name, figure.value)
 		}
 	}
 	return text

@@ -117,6 +117,21 @@ func TestCycleThatCannotBeFollowedBreaksTheVerdict(t *testing.T) {
 	}
 }
 
+// A target of zero has no ratios: the verdict leaves them out.
+func TestVerdictOnAStandstillHasNoRatios(t *testing.T) {
+	dir := cycleFiles(t, "scenario: stand\ndriver: {cycle: stand.csv, mass: 1500 kg}\n")
+	if err := os.WriteFile(filepath.Join(dir, "stand.csv"), []byte("time[s],v[km/h]\n0,0\n4,0\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Simulation{Plant: filepath.Join(dir, "car.yaml"), Scenario: filepath.Join(dir, "scenario.yaml"), Every: 1}.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := r.Scenario.Findings[0]; !f.Held || f.Seen != "0 violations; RMSSE 0 km/h" {
+		t.Errorf("%+v, want a held standstill without ratios", f)
+	}
+}
+
 func TestRunWithADriverReplays(t *testing.T) {
 	dir := cycleFiles(t, "scenario: short\ndriver: {cycle: short.csv}\nfaults: [{input: brake, noise: 1 %, at: 18 s, seed: 3}]\n")
 	record := filepath.Join(dir, "a.rec")
@@ -142,9 +157,9 @@ func TestPortsOfTheDriverAreChecked(t *testing.T) {
 		"{cycle: nedc, speed: lever}":          "driver: speed: output lever has the unit 1: name an output of a speed in m/s",
 		"{cycle: nedc, accelerator: pedal}":    `driver: accelerator: there is no input "pedal"`,
 		"{cycle: nedc, gear: grip}":            "driver: gear: the range of input grip is not 0 to 3: 0 park, 1 reverse, 2 neutral, 3 drive",
-		"{cycle: nedc, preview: 0 s}":          "driver: the preview time (s) is 0, want above 0 to 60",
+		"{cycle: nedc, preview: 0 s}":          "scenario.yaml:2:32: bench: driver: the preview time (s) is 0, want above 0 to 60",
 		"{cycle: nedc, preview: 3}":            "driver: preview: 3 needs a unit",
-		"{cycle: nedc, hold: 120 %}":           "driver: the brake at standstill is 1.2, want 0 to 1",
+		"{cycle: nedc, hold: 120 %}":           "scenario.yaml:2:29: bench: driver: the brake at standstill is 1.2, want 0 to 1",
 		"{cycle: nedc, mass: 0 kg}":            "driver: cycle: the mass of the vehicle, 0 kg, is not positive",
 		"{cycle: nedc, gearbox: 1}":            `driver: unknown key "gearbox"`,
 		"{cycle: nedc}\nstimuli: {brake: 0 %}": "driver: brake: input brake has a stimulus: leave out the stimulus or the driver's key",

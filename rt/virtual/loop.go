@@ -136,6 +136,10 @@ func (w *simulation) addBus(target, end *os.File, times *can.Times) error {
 func (w *simulation) run() error {
 	w.beginProgress()
 	defer w.Progress.End()
+	if w.door == nil { // with a door the simulation waits for requests
+		begun := time.Now()
+		defer func() { w.real = time.Since(begun) }()
+	}
 	if w.isPlantOnly() {
 		defer w.measureUsage()()
 	}
@@ -382,7 +386,7 @@ func (w *simulation) finishReport(why error) (report *report.Report, err error) 
 func (w *simulation) makeReport(err error) *report.Report {
 	r, b := w.view, w.view.Handover.Bench
 	rep := r.Report()
-	rep.Usage = w.usage
+	rep.Usage, rep.Real = w.usage, w.real.Seconds()
 	if len(b.Buses) > 0 {
 		rep.Bench, rep.Virtual, rep.Overrun = b.Name, true, b.Overrun.String()
 	}

@@ -100,6 +100,7 @@ type simulation struct {
 	events     *csvTable
 	reportFile *host.Result
 	usage      *report.Usage // usage of the steps of a plant alone; nil: not measured
+	real       time.Duration // duration of the run, real time; 0: not measured
 	stop       chan os.Signal
 	stopped    os.Signal // signal that stopped the run; nil: none
 }
