@@ -19,6 +19,7 @@ import (
 	"lockstep/io/record"
 	"lockstep/io/record/recordtest"
 	"lockstep/rt/bench/benchtest"
+	"lockstep/rt/control"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
 	"lockstep/rt/unitprogram"
@@ -109,6 +110,57 @@ func TestPythonUnitShiftsAtTheTicksOfTheUnitInGo(t *testing.T) {
 	shifts := regexp.MustCompile(`(?m)^powershift: 0\.5[01] s: shift 1-3-6 -> 2-3-6$`)
 	if !shifts.MatchString(p.UnitOutput) || !strings.Contains(p.Unit, ": 3998 frames sent, 8000 received, 0 dropped") {
 		t.Errorf("unit %q, output %q", p.Unit, p.UnitOutput)
+	}
+}
+
+// A client changes parameters, stores a state and returns to it while a program is the control unit in virtual time. The
+// record is that of the run with the unit in Go and the same requests: the program sees the speeds after each change.
+func TestParametersChangeInVirtualTimeBesideAProgram(t *testing.T) {
+	usePython(t)
+	program, err := json.Marshal([]string{absolute(t, "../../deploy/python/examples/powershift.py")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lists [2][]record.Entry
+	for i, unit := range []string{"control_unit: powershift ", "control_unit: {exec: " + string(program) + ", hang: 300 s} "} {
+		name := fmt.Sprintf("param-%d-%d", i, os.Getpid())
+		file := benchtest.DemoFile(t, "control_unit: powershift ", unit, "bench: powershift-bench", "bench: "+name)
+		rec, ended := filepath.Join(t.TempDir(), "a.rec"), make(chan error)
+		go func() {
+			_, err := virtual.Simulation{Plant: file, Door: true, Every: 1, Record: rec}.Run()
+			ended <- err
+		}()
+		ask := func(request string) string {
+			var out strings.Builder
+			if err := control.Ask(name, strings.Fields(request), control.Options{Out: &out}); err != nil {
+				return err.Error()
+			}
+			return out.String()
+		}
+		for end := time.Now().Add(time.Minute); strings.Contains(ask("status"), "no bench") && time.Now().Before(end); {
+			time.Sleep(20 * time.Millisecond)
+		}
+		for _, c := range []struct{ request, want string }{
+			{"advance 1s", "advanced to tick 200"}, {"param mu_oil=0.07", "in effect from tick 201"},
+			{"advance 3s", "advanced to tick 800"}, {"snapshot a", "in effect from tick 801"}, {"param mu_oil=0.14", "in effect from tick 801"},
+			{"advance 2s", "advanced to tick 1200"}, {"reset a", "state carried over to the present parameters, in effect from tick 1201"},
+			{"advance 2s", "advanced to tick 1600"}, {"reset", "in effect from tick 1601"},
+			{"advance 2s", "advanced to tick 2000"}, {"stop wait", "stopped by ctl"},
+		} {
+			if got := ask(c.request); !strings.Contains(got, c.want) {
+				t.Errorf("%s %s: %q, want %q", unit, c.request, got, c.want)
+			}
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("%s: %v", unit, err)
+		}
+		if same, err := (virtual.Replay{Record: rec}).Run(); err != nil || same.Ticks < 2000 {
+			t.Errorf("%s: replay: %+v, %v", unit, same, err)
+		}
+		lists[i] = recordtest.Entries(t, rec)
+	}
+	if len(lists[0]) < 8000 || !reflect.DeepEqual(lists[0], lists[1]) {
+		t.Errorf("%d entries with the unit in Python, %d with the unit in Go, or different ones", len(lists[1]), len(lists[0]))
 	}
 }
 

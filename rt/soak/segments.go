@@ -377,6 +377,7 @@ func (k *series) finish() (err error) {
 		Done: t.Segments, Broken: t.Broken, Cut: st.Cut, CutTime: float64(st.CutNs) / 1e9, Starts: st.Starts,
 		Missing: float64(st.Missing) / 1e9, Unwritten: k.store.failures, Binaries: st.Binary, Kinds: t.Kinds,
 	}
+	v.Set, v.Start = k.bench.SetText(), k.bench.StartText()
 	v.Record, v.RecordError, v.Ended, v.Clean = k.Options.Record, k.recordEnded, "done", v.Soak.Pass
 	if k.left() > 0 {
 		v.Ended, v.Clean = "stopped by "+k.stopped, false
