@@ -105,6 +105,37 @@ func TestPageChangesTheRunAtTheTickThatItStates(t *testing.T) {
 	}
 }
 
+// The button in the head ends the record of the run and starts another one, which replays.
+func TestButtonOfThePageEndsAndStartsARecord(t *testing.T) {
+	b := newBrowser(t)
+	url, first, stop := run(t, "truck-bench")
+	p := b.openPage(url, 1600, 1000, false)
+	press := `document.getElementById("recording").click(); 0`
+	says := func(text string) {
+		p.await(fmt.Sprintf(`document.getElementById("recording")?.textContent === %q`, text))
+	}
+	second := filepath.Join(t.TempDir(), "second.rec")
+	says("end record")
+	p.eval(press)
+	ended := p.statedTick("record off")
+	says("record…")
+	p.eval(press)
+	says("start record")
+	p.eval(fmt.Sprintf(`document.querySelector("#recording + input").value = %q; 0`, second))
+	p.eval(press)
+	begun := p.statedTick("record on")
+	says("end record")
+	if begun <= ended {
+		t.Errorf("the second record begins at tick %d, the first one has ended at %d", begun, ended)
+	}
+	p.eval(press)
+	says("record…")
+	stop()
+	for _, record := range []string{first, second} {
+		lab.MustRun(t, "replay", record)
+	}
+}
+
 // A switch of a flag turns it off and on.
 func TestSwitchOfThePageChangesAFlag(t *testing.T) {
 	b := newBrowser(t)

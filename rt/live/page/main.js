@@ -12,6 +12,7 @@ import { Parameters } from "./parameters.js";
 import { Scenario } from "./scenario.js";
 import { Clock } from "./clock.js";
 import { Runs } from "./runs.js";
+import { Recording } from "./recording.js";
 
 const panels = [["plant", "Drivetrain"], ["scope", "Scope"], ["inputs", "Inputs"], ["parameters", "Parameters"], ["faults", "Faults"],
   ["bus", "Bus"], ["scenario", "Scenario"], ["clock", "Clock"], ["runs", "Runs"]];
@@ -107,6 +108,7 @@ async function start() {
     scenario = new Scenario(byId("scenario"));
     listeners.push(new Clock(byId("clock"), signals, description));
     new Runs(byId("runs"));
+    listeners.push(new Recording(byId("warnings"), description.bench));
   }
   show(shown[0][0], false);
   pollStatus(listeners);
