@@ -131,18 +131,23 @@ func recordedRuns(t *testing.T) map[string][]string {
 }
 
 // recordLiveChanges records a run with live changes whose numbers are expressions, and returns the
-// path of the record. Package math has other last bits on arm64 for each of them.
-func recordLiveChanges(t *testing.T) string {
+// records: package math has other last bits on arm64 for each of them. The second record starts while the run lasts.
+// Both have new tables.
+func recordLiveChanges(t *testing.T) []string {
 	t.Helper()
-	rec := filepath.Join(t.TempDir(), "live.rec")
+	dir := t.TempDir()
+	rec, second := filepath.Join(dir, "live.rec"), filepath.Join(dir, "second.rec")
 	b := lab.StartDemoWith(t, lab.UntilStopped, []lab.Edit{{"bench: powershift-bench", fmt.Sprintf("bench: live-%d", os.Getpid())}}, "run", "-record", rec)
 	b.AwaitTicking()
 	for i, factor := range []string{"exp(1.5)", "sin(0.77)", "cos(0.8)"} {
 		lab.MustRun(t, "ctl", strconv.Itoa(b.Cmd.Process.Pid), "fault", fmt.Sprintf("name=%d", i),
 			fmt.Sprintf("input=clutch%d.pressure", i+1), "stuck="+factor+"*65536 Pa", "for=20 ticks")
 	}
+	for _, line := range []string{"param mu_oil=0.1*exp(0.2)", "snapshot a", "record off", "record on " + second, "param mu_oil=0.14", "reset a"} {
+		lab.MustRun(t, append([]string{"ctl", strconv.Itoa(b.Cmd.Process.Pid)}, strings.Fields(line)...)...)
+	}
 	b.Stop()
-	return rec
+	return []string{rec, second}
 }
 
 // Each architecture prepares a plant with other last bits; a replay takes the tables of the record.
@@ -158,8 +163,10 @@ func TestRecordReplaysOnTheOtherArchitectureBitForBit(t *testing.T) {
 	}
 	t.Run("live changes", func(t *testing.T) {
 		t.Parallel()
-		if out, err := arm64("replay", recordLiveChanges(t)); err != nil || !strings.HasPrefix(out, "identical: ") {
-			t.Errorf("%v, %s", err, out)
+		for _, rec := range recordLiveChanges(t) {
+			if out, err := arm64("replay", rec); err != nil || !strings.HasPrefix(out, "identical: ") {
+				t.Errorf("%s: %v, %s", filepath.Base(rec), err, out)
+			}
 		}
 	})
 	for name, run := range recordedRuns(t) {
