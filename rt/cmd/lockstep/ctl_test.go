@@ -66,7 +66,8 @@ func TestARunChangedByCtlReplaysBitForBit(t *testing.T) {
 	}
 	released := ctl(t, name, "release", "clutch7.pressure")
 	mark := ctl(t, name, "mark", "the door", "opens")
-	if out, _, code := lockstep(t, "ctl", name, "faults"); code != 0 || !strings.Contains(out, "0  lost speeds  over  5  frame=Speeds drop 'for=5 frames'\n") {
+	line := fmt.Sprintf("0  lost speeds  over  since tick %d  5  frame=Speeds drop 'for=5 frames'\n", drop.Tick)
+	if out, _, code := lockstep(t, "ctl", name, "faults"); code != 0 || !strings.Contains(out, line) {
 		t.Errorf("code %d, %q", code, out)
 	}
 	ctl(t, name, "stop")
