@@ -12,6 +12,7 @@ import (
 	"lockstep/deploy/load"
 	"lockstep/model/plantfile"
 	"lockstep/rt/bench"
+	"lockstep/rt/cycle"
 	"lockstep/rt/gen"
 	"lockstep/rt/soak"
 	"lockstep/rt/supervisor"
@@ -119,12 +120,13 @@ func kernelOf(word string) bench.Chooser {
 }
 
 // scenarioFlags declares -scenario, -cycle and -junit of a command that runs a bench.
-func (a *args) scenarioFlags(scenario, cycle, junit *string) {
+func (a *args) scenarioFlags(scenario, drive, junit *string) {
 	a.StringVar(scenario, "scenario SCENARIO|FILE", "",
 		"faults, stimuli and expectations: a file, or the name of an embedded scenario; a failed verdict "+
 			"gives exit code 1")
-	a.StringVar(cycle, "cycle CYCLE|FILE.csv", "",
-		"a driver follows this drive cycle with pedals and lever: see lockstep help driver; a violation of its "+
+	a.StringVar(drive, "cycle CYCLE|FILE.csv", "",
+		"a driver follows this drive cycle ("+strings.Join(cycle.Names(), ", ")+") with pedals and lever: see lockstep "+
+			"help driver; a violation of its "+
 			"tolerance gives exit code 1")
 	a.outputVar(junit, "junit FILE.xml", "write the verdict on the scenario or the cycle to this file, as JUnit XML")
 }
