@@ -13,6 +13,11 @@ import (
 // code is longer than their tables.
 const maxModes = 16
 
+// byLockSet reports whether a quiet tick is generated for each lock set.
+func (s *spec) byLockSet() bool {
+	return s.plant.Quiet && len(s.plant.Modes) <= maxModes && !s.oneQuiet
+}
+
 // modeOf returns the last argument of a function with the directive modes; nil for other functions.
 func (f *frame) modeOf(d *ast.FuncDecl) *value {
 	if !f.byMode[d] {

@@ -32,7 +32,7 @@ func TestEachLockSetHasItsQuietTick(t *testing.T) {
 				elements++
 			}
 		}
-		rows, _, _ := strings.Cut(text, "math.Abs")
+		rows, _, _ := strings.Cut(text, "1.797")
 		if products := len(product.FindAllString(rows, -1)); !found || products != elements {
 			t.Errorf("lock set %d: %d products, want %d", set, products, elements)
 		}
@@ -41,5 +41,39 @@ func TestEachLockSetHasItsQuietTick(t *testing.T) {
 				t.Errorf("lock set %d uses %s", set, array)
 			}
 		}
+	}
+}
+
+// A plant whose quiet ticks would be longer than the rest of the tick has one for all lock sets, and its
+// loops are unrolled as those of other plants.
+func TestLargePlantHasOneQuietTick(t *testing.T) {
+	text := "plant: chain\ninputs: {force: {unit: N, min: 0, max: 2000, default: 800}}\nelements:\n"
+	const wheels = 30
+	for i := range wheels {
+		text += fmt.Sprintf("  wheel%d: {type: inertia, J: 2 kg.m2, w_start: %d rpm}\n", i, 100*i)
+		if i > 0 {
+			text += fmt.Sprintf("  damper%d: {type: damper, a: wheel%d, b: wheel%d, d: 3}\n", i, i-1, i)
+		}
+	}
+	for i := range 4 {
+		text += fmt.Sprintf("  brake%d: {type: brake, flange: wheel%d, mu: 0.4, cgeo: 0.2 m, fn: force}\n", i, 7*i)
+	}
+	text += "outputs: {w: {speed: wheel0}}\n"
+	tables, err := kernel.Prepare(rig.Assemble(t, text), kernel.Options{Period: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !tables.Quiet || len(tables.Modes) != 16 {
+		t.Fatalf("quiet ticks %t, %d lock sets; want true, 16", tables.Quiet, len(tables.Modes))
+	}
+	files, report, err := Generate(Plant{Tables: tables, Package: "chain"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(files["tick.go"]), "moveInLockSet0(") {
+		t.Error("each lock set has its quiet tick, want one for all")
+	}
+	if want := fmt.Sprintf("loops of up to %d statements", unrollLimit); !strings.Contains(strings.Join(report.Lines, "\n"), want) {
+		t.Errorf("report %q, want %q", report.Lines, want)
 	}
 }

@@ -27,6 +27,7 @@ type spec struct {
 	lastRead   cells           // cells that the previous pass read; nil: not known
 	limit      int             // largest number of statements of an unrolled loop
 	maxInline  int             // largest number of statements of an inlined method
+	oneQuiet   bool            // one quiet tick serves all lock sets: the code of one for each is too long
 	largeStack map[string]bool // functions with so much stack that their calls are indirect
 	numbers    map[string]*data
 	keptLoops  map[string]bool // functions with a loop that is not unrolled
@@ -109,9 +110,12 @@ func (s *spec) runPasses(progress func(passes, expected int)) (err error) {
 		}
 		switch {
 		case s.limit > smallUnrollLimit && s.countStatements() > largeTick:
-			if s.maxInline > 0 {
+			switch {
+			case s.byLockSet():
+				s.oneQuiet = true
+			case s.maxInline > 0:
 				s.maxInline = 0
-			} else {
+			default:
 				s.limit, s.maxInline = smallUnrollLimit, inlineLimit
 			}
 
@@ -147,8 +151,9 @@ const (
 )
 
 // In a tick of up to largeTick statements, loops of up to unrollLimit statements are unrolled and
-// methods of up to inlineLimit statements are inlined. A larger tick calls these methods. If it is
-// still too large, only loops of up to smallUnrollLimit statements are unrolled: code that fits the
+// methods of up to inlineLimit statements are inlined. A larger tick has one quiet tick for all lock
+// sets in place of one for each. If it is still too large, it calls these methods. If that does not
+// suffice, only loops of up to smallUnrollLimit statements are unrolled: code that fits the
 // processor's cache is faster.
 const (
 	unrollLimit      = 600

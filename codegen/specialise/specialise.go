@@ -54,7 +54,7 @@ func (f *frame) specialise(d *ast.FuncDecl, indirect bool, args []*value) *fn {
 	var body []*stmt
 	g.out = &body
 	h.bindResults(d)
-	if mode := h.modeOf(d); mode != nil && mode.con == nil && len(s.plant.Modes) <= maxModes {
+	if mode := h.modeOf(d); mode != nil && mode.con == nil && s.byLockSet() {
 		h.selectMode(d, mode, 0, len(s.plant.Modes))
 	} else {
 		h.execList(d.Body.List)

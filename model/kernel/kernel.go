@@ -123,7 +123,7 @@ type scratch struct {
 	w               []float64   // m+mc, w at an instant
 	tau             []float64   // mc, friction torques at an instant, N·m
 	capNow          []float64   // mc, kinetic capacity at an instant, N·m
-	poly            []float64   // max(degree, 2)+1, the polynomial whose root is sought
+	poly            []float64   // the polynomial whose root is sought: max(degree, 2)+1 coefficients, made even by a zero
 	modesBefore     []int8      // mc, modes before an event
 	atZero          []bool      // mc, a law that is the capacity starts the substep at zero capacity
 	rising          []bool      // mc, where atZero: the capacity begins there
@@ -165,7 +165,7 @@ func New(t *Tables) *Kernel {
 		},
 		scratch: scratch{
 			x1: vec(n), xd: vec(n), w: vec(mw), tau: vec(mc), capNow: vec(mc),
-			poly: vec(max(t.Degree, 2) + 1), modesBefore: make([]int8, mc), brokeAway: make([]bool, mc),
+			poly: vec((max(t.Degree, 2) + 2) &^ 1), modesBefore: make([]int8, mc), brokeAway: make([]bool, mc),
 			atZero: make([]bool, mc), rising: make([]bool, mc),
 			limit: vec(mc), kinetic: vec(mc), applied: vec(mc),
 			indicatorEnd: vec(len(t.Indicators)), indicatorMiddle: vec(len(t.Indicators)),

@@ -116,11 +116,7 @@ func (k *Kernel) stepQuiet(y, u []float64) bool {
 func (k *Kernel) moveInLockSet(y []float64, set int) bool {
 	m := &k.t.Modes[set]
 	mulPlus(k.x1, m.Phi, k.x, k.held.move)
-	sum := 0.0
-	for _, v := range k.x1 {
-		sum += v
-	}
-	if !(math.Abs(sum) <= math.MaxFloat64) {
+	if !hasFiniteSum(k.x1) {
 		return false
 	}
 	k.slips.mul(k.slip1, k.x1)
@@ -156,6 +152,25 @@ func (k *Kernel) moveInLockSet(y []float64, set int) bool {
 	k.latest, k.torqueTol = k.tick, tol
 	k.eta, k.coincident, k.held.isSet = 1, 0, true
 	return true
+}
+
+// hasFiniteSum reports whether the sum of a vector is finite, and so all of its elements. Four sums grow
+// side by side. It is a function, for generated code, as writeState is.
+//
+//go:nosplit
+func hasFiniteSum(x []float64) bool {
+	s0, s1, s2, s3, four := 0.0, 0.0, 0.0, 0.0, len(x)&^3
+	for i := 0; i < four; i += 4 {
+		s0 += x[i]
+		s1 += x[i+1]
+		s2 += x[i+2]
+		s3 += x[i+3]
+	}
+	for i := four; i < len(x); i++ {
+		s0 += x[i]
+	}
+	sum := (s0 + s1) + (s2 + s3)
+	return sum <= math.MaxFloat64 && sum >= -math.MaxFloat64
 }
 
 // isHeld reports whether the inputs of a tick are those of the last one, without a change inside of the
@@ -285,10 +300,9 @@ func staysSlipping(d, s0, s1, slope float64) bool {
 //
 //go:nosplit
 func staysLocked(limit, tau0, tau1, slope float64) bool {
-	if slope < 0 {
-		tau0, tau1, slope = -tau0, -tau1, -slope
-	}
-	return tau1 <= limit && tau1 >= -limit && !mayReachZero(limit-tau0, limit-tau1, -slope)
+	return tau1 <= limit && tau1 >= -limit &&
+		(slope < 0 || !mayReachZero(limit-tau0, limit-tau1, -slope)) &&
+		(slope >= 0 || !mayReachZero(limit+tau0, limit+tau1, slope))
 }
 
 // staysInSprag is staysLocked for a freewheel, whose torque has no lower bound.

@@ -33,15 +33,29 @@ func (k *Kernel) valueAt(g int, theta float64) float64 {
 	return k.evaluateProgram(k.indicatorProgram(g), k.xd, k.w[:k.t.M])
 }
 
-// polyAt returns the value of the polynomial in poly at theta.
+// polyAt returns the value of the polynomial in poly at theta. Its even and its odd powers are summed
+// side by side: each sum waits for its own last product only.
 //
 //go:nosplit
 func (k *Kernel) polyAt(theta float64) float64 {
-	s := 0.0
-	for j := len(k.poly) - 1; j >= 0; j-- {
-		s = float64(s*theta) + k.poly[j]
+	even, odd, square := 0.0, 0.0, float64(theta*theta)
+	for j := len(k.poly) - 2; j >= 0; j -= 2 {
+		even = float64(even*square) + k.poly[j]
+		odd = float64(odd*square) + k.poly[j+1]
 	}
-	return s
+	return even + float64(odd*theta)
+}
+
+// slopeAt returns the derivative of the polynomial in poly at theta.
+//
+//go:nosplit
+func (k *Kernel) slopeAt(theta float64) float64 {
+	even, odd, square := 0.0, 0.0, float64(theta*theta)
+	for j := len(k.poly) - 2; j >= 2; j -= 2 {
+		even = float64(even*square) + float64(float64(j+1)*k.poly[j+1])
+		odd = float64(odd*square) + float64(float64(j)*k.poly[j])
+	}
+	return float64(even*square) + k.poly[1] + float64(odd*theta)
 }
 
 // firstRoot returns the first place in [0, 1] at which a curve, positive at the start, becomes
@@ -52,13 +66,20 @@ func (k *Kernel) polyAt(theta float64) float64 {
 //
 //go:nosplit
 func (k *Kernel) firstRoot(c int) (float64, bool) {
-	if c == polynomial && k.staysPositive() {
-		return 1, false
-	}
 	const step = 1. / rootSamples
-	a, fa := 0.0, k.curveAt(c, 0)
-	if fa < 0 && c == polynomial {
-		return 0, true
+	a, fa := 0.0, 0.0
+	if c == polynomial {
+		if fa = k.poly[0]; fa < 0 {
+			return 0, true
+		}
+		if k.staysPositive() {
+			return 1, false
+		}
+		if k.falls() {
+			return k.fallingRoot()
+		}
+	} else {
+		fa = k.curveAt(c, 0)
 	}
 	fa = max(fa, 0)
 	left, before := a, fa // the sample before a; at the start only where the curve falls
@@ -96,6 +117,53 @@ func (k *Kernel) staysPositive() bool {
 	c0, c1 := k.poly[0], k.poly[1]
 	rounding := float64(1e-12 * (c0 + math.Abs(c1) + bends))
 	return c0 > rounding && (c1 > bends || c0-rounding > math.Abs(c1)+bends)
+}
+
+// falls reports whether poly falls over the whole of [0, 1]: its linear term outweighs the slopes of
+// all others.
+//
+//go:nosplit
+func (k *Kernel) falls() bool {
+	others := 0.0
+	for j := 2; j < len(k.poly); j++ {
+		others += float64(float64(j) * math.Abs(k.poly[j]))
+	}
+	return -k.poly[1] > float64(others*(1+1e-12))
+}
+
+// fallingRoot returns the root in [0, 1] of poly, which falls from a value that is not negative, by
+// Newton's method from the root of its parabola. [a, b] encloses the root: a step beyond it becomes a
+// bisection, and a step below the least distance moves the other end. The result is as of refineRoot.
+//
+//go:nosplit
+func (k *Kernel) fallingRoot() (float64, bool) {
+	c0, c1, c2 := k.poly[0], k.poly[1], k.poly[2]
+	switch {
+	case c0 == 0: // just beyond, where a torque that starts at zero has its sign
+		return rootTol, true
+	case k.polyAt(1) > 0:
+		return 1, false
+	}
+	a, b := 0.0, 1.0
+	next := 2 * c0 / (math.Sqrt(max(0, float64(c1*c1)-float64(4*c0*c2))) - c1)
+	for range 90 {
+		tol := float64(rootTol * b)
+		if b-a <= tol {
+			break
+		}
+		if !(next >= a && next <= b) {
+			next = a + float64((b-a)/2)
+		}
+		at := min(max(next, a+float64(tol/2)), b-float64(tol/2))
+		value := k.polyAt(at)
+		if value >= 0 {
+			a = at
+		} else {
+			b = at
+		}
+		next = at - value/k.slopeAt(at)
+	}
+	return b, true
 }
 
 // locateMinimum returns the place of the minimum of a curve in [a, b], in which it turns once, or a

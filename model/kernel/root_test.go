@@ -22,15 +22,18 @@ func TestFirstRootIsTheFirstChangeOfSign(t *testing.T) {
 		"first of three":           {[]float64{0.2 * 0.5 * 0.8, -(0.2*0.5 + 0.5*0.8 + 0.2*0.8), 1.5, -1}, 0.2},
 		"dip between two samples":  {[]float64{0.71*0.71 - 1e-6, -1.42, 1}, 0.709},
 		"dip in the first samples": {[]float64{0.03*0.03 - 1e-6, -0.06, 1}, 0.029},
+		"falls, quartic":           {[]float64{0.5, -1, -0.1, 0.02, 0.05}, 0.481722588},
+		"falls to zero":            {[]float64{0, -1, 0.1}, 0},
+		"falls, no root":           {[]float64{1, -0.9, 0.05}, 1.5},
 		"touches from above":       {[]float64{0.71*0.71 + 1e-12, -1.42, 1}, 1.5},
 		"cubic, late":              {[]float64{1e-9, 1e-3, 0, -1.1e-3}, 0.953463},
 	} {
-		k.poly = c.p
+		k.poly = append(c.p, make([]float64, 2+len(c.p)%2)...)
 		got, ok := k.firstRoot(polynomial)
 		if ok != (c.want <= 1) || ok && !scalar.EqualWithinAbs(got, c.want, 1e-6) {
 			t.Errorf("%s: root at %.9g (%t), want %g", name, got, ok, c.want)
 		}
-		if ok && !(got <= 0) && !(k.curveAt(polynomial, got) <= 0 && k.curveAt(polynomial, got*(1-2*rootTol)) >= 0) {
+		if ok && got > rootTol && !(k.curveAt(polynomial, got) <= 0 && k.curveAt(polynomial, got*(1-2*rootTol)) >= 0) {
 			t.Errorf("%s: %g at the root, %g before it; want a change of sign",
 				name, k.curveAt(polynomial, got), k.curveAt(polynomial, got*(1-2*rootTol)))
 		}
