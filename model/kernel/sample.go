@@ -28,6 +28,9 @@ type Sample struct {
 // gridTol is the part of a tick by which a time may miss the grid.
 const gridTol = 1e-6
 
+// maxDelayed is the largest number of values that all delays keep: a change of tables copies them in a tick.
+const maxDelayed = 65536
+
 // bindSamples puts the samples on the grid.
 func bindSamples(t *Tables, sys *model.System) {
 	h := float64(t.PeriodNs) * 1e-9
@@ -40,9 +43,12 @@ func bindSamples(t *Tables, sys *model.System) {
 		}
 		if s.Delay > 0 {
 			ticks := s.Delay / h
-			if !(ticks > 1-gridTol && ticks <= maxHistory) {
-				panic(refusal{s.Place, fmt.Errorf("element %q: delayTime %.9g s is not between one step of %.9g s and %d steps",
-					s.Name, s.Delay, h, maxHistory)})
+			if !(ticks > 1-gridTol) {
+				panic(refusal{s.Place, fmt.Errorf("element %q: delayTime %.9g s is shorter than the step %.9g s", s.Name, s.Delay, h)})
+			}
+			if !(ticks <= float64(maxDelayed-t.delayedValues())) {
+				panic(refusal{s.Place, fmt.Errorf("element %q: delayTime %.9g s: all delays together keep more than %d values, "+
+					"one for each step of %.9g s; take a longer step", s.Name, s.Delay, maxDelayed, h)})
 			}
 			if whole := math.Round(ticks); math.Abs(ticks-whole) < gridTol {
 				ticks = whole

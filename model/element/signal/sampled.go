@@ -15,7 +15,7 @@ const maxOrder = 20
 func sampledKinds() []element.Kind {
 	period := number("samplePeriod", "s", "one step", positive, "time between two samples, a multiple of the step")
 	coefficients := func(key, meaning string) element.Parameter {
-		return element.AsList.Of(key, "1", "", unbounded, meaning+", highest power of z first")
+		return element.AsList.Of(key, "1", "", unbounded, meaning+", from the highest power of z on")
 	}
 	return []element.Kind{
 		{Name: "sampler", Gives: ofU, GivesAs: first("u"), Adds: state, Read: readSampler,
@@ -27,7 +27,7 @@ func sampledKinds() []element.Kind {
 				number("y_start", ofU, "0", unbounded, "output until the second sample")}},
 		{Name: "discrete_transfer_function", Gives: ofU, GivesAs: first("u"), Adds: state, Read: readTransferFunction,
 			Parameters: parameters{input, coefficients("b", "[b0, b1, ...], numerator"),
-				coefficients("a", "[a0, a1, ...], denominator, 2 to 21 numbers, a0 not 0"), period}},
+				coefficients("a", "[a0, a1, ...], denominator, at most 21 numbers, a0 not 0"), period}},
 		{Name: "fixed_delay", Gives: ofU, GivesAs: first("u"), Adds: state, Read: readDelay,
 			Parameters: parameters{input,
 				number("delayTime", "s", "", positive, "time by which the output follows, at least one step")}},
