@@ -42,7 +42,7 @@ type Plant struct {
 	Outputs       []Output
 	Parameters    []Parameter
 	Presets       []Preset
-	Pulses        []model.Pulses   // State is an index into States
+	Pulses        []model.Pulses // State is an index into States
 	Samples       []Sample
 	Partition     *model.Partition // nil: none
 	Elements      []Element        // in the order of the file

@@ -17,7 +17,9 @@ import (
 )
 
 // Kinds returns the element types of the family.
-func Kinds() []element.Kind { return slices.Concat(linearKinds(), nonlinearKinds(), logicKinds(), sampledKinds()) }
+func Kinds() []element.Kind {
+	return slices.Concat(linearKinds(), nonlinearKinds(), logicKinds(), sampledKinds())
+}
 
 type (
 	parameters = []element.Parameter
