@@ -121,7 +121,7 @@ func state(i int) func(x []float64) float64 { return func(x []float64) float64 {
 // them along a speed profile. The limited output is a law: a parabola over a substep, whose error falls with the step.
 func TestPIDControllerOfTheLibrary(t *testing.T) {
 	comparePIDController(t, 5*time.Millisecond, 2e-6)
-	comparePIDController(t, time.Millisecond, 2e-8)
+	comparePIDController(t, time.Millisecond, 1e-7)
 }
 
 func comparePIDController(t *testing.T, step time.Duration, tol float64) {
@@ -147,7 +147,7 @@ drive: {type: torque, flange: inertia1, tau: control}
 		}
 		return raw(s, x)
 	}
-	r := &reference{parts: 10, x: []float64{0, 0, 0, 0.05},
+	r := &reference{parts: int(step / (500 * time.Microsecond)), x: []float64{0, 0, 0, 0.05},
 		rate: func(mode int, s float64, x []float64) []float64 {
 			y, shaft := output(mode, s, x), 1e4*x[twist]+100*(x[w2]-x[w1])
 			return []float64{y + shaft, (10 - shaft) / 2, x[w2] - x[w1],
@@ -168,7 +168,7 @@ drive: {type: torque, flange: inertia1, tau: control}
 		},
 	}
 	limited := 0
-	follow(t, b, r, 4, tol, compared{"w1", 1, state(w1)}, compared{"w2", 1, state(w2)}, compared{"twist", 1e-3, state(twist)},
+	follow(t, b, r, 3.5, tol, compared{"w1", 1, state(w1)}, compared{"w2", 1, state(w2)}, compared{"twist", 1e-3, state(twist)},
 		compared{"xi", 0.1, state(xi)}, compared{"tau", high, func(x []float64) float64 {
 			if r.mode != 0 {
 				limited++

@@ -61,13 +61,21 @@ was_fast: {type: sampler, u: fast}
 // A discrete PI controller with a sampled measurement and a mass: between samples the force is constant, so the
 // motion is the recurrence v[k+1] = v[k] + Ts/m·f[k], f[k] = f[k-1] + b0·e[k] + b1·e[k-1].
 func TestADiscretePILoopIsItsRecurrence(t *testing.T) {
-	b := modeltest.New(t, "inputs: {v_ref: {unit: m/s, min: 0, max: 100}}\n"+modeltest.PlantOf(`
+	for _, opt := range []kernel.Options{{}, {Stepping: kernel.Sparse}, {Form: kernel.Held}, {Scheme: kernel.Papers}} {
+		opt.Period = period
+		compareDiscretePI(t, opt)
+	}
+}
+
+func compareDiscretePI(t *testing.T, opt kernel.Options) {
+	t.Helper()
+	b := modeltest.NewWith(t, "inputs: {v_ref: {unit: m/s, min: 0, max: 100}}\n"+modeltest.PlantOf(`
 car: {type: mass, m: 500 kg}
 v: {type: speed_sensor, flange: car}
 missing: {type: sum, u: [v_ref, v], k: [1, -1]}
 control: {type: discrete_transfer_function, u: missing, b: [3.15, -3], a: [1, -1], samplePeriod: 50 ms}
 drive: {type: force, flange: car, f: {product: [400 N.s/m, control]}}
-`, "v: {speed: car}\nf: {signal: control}"), period)
+`, "v: {speed: car}\nf: {signal: control}"), opt)
 	b.Set("v_ref", 10)
 	v, f, before, k := 0.0, 0.0, 0.0, -1
 	b.To(2, func(s float64) {
