@@ -33,6 +33,14 @@ elements:
   power: {type: product, u: [control, v_limited]}
   share: {type: division, u1: power, u2: {sum: [v_limited, 1 m/s]}}
   shown: {type: second_order, u: v, w: 30 rad/s, D: 0.5}
+  heard: {type: sampler, u: share, samplePeriod: 10 ms}
+  kept: {type: zero_order_hold, u: heard_limited}
+  heard_limited: {type: limiter, u: heard, uMax: 40 N.m}
+  once: {type: unit_delay, u: kept, samplePeriod: 20 ms, y_start: 1 N.m}
+  late: {type: fixed_delay, u: v, delayTime: 33 ms}
+  later: {type: fixed_delay, u: late, delayTime: 20 ms}
+  smooth: {type: discrete_transfer_function, u: late, b: [0.1, 0.05], a: [1, -1.2, 0.35], samplePeriod: 10 ms}
+  way: {type: integrator, u: later, reset: fast, set: {sum: [{product: [0.01 s, smooth]}, 0.5 m]}}
 outputs:
   v_car: {speed: car}
   T_plates: {signal: plates, unit: degC}
@@ -41,4 +49,9 @@ outputs:
   M_engaged: {signal: engaged}
   v_shown: {signal: shown}
   share_now: {signal: share}
+  once: {signal: once}
+  kept: {signal: kept}
+  later: {signal: later}
+  smooth: {signal: smooth}
+  way: {signal: way}
 `

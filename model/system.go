@@ -45,6 +45,7 @@ type System struct {
 	Frictions []Friction   // mc
 	Outputs   []units.Port // p
 	Pulses    []Pulses
+	Samples   []Sample   // in the order of a tick
 	Paces     []Pace     // of each effort and each state
 	C         []float64  // p×n
 	D         []float64  // p×m
@@ -145,6 +146,24 @@ type Pulses struct {
 	State  int     // rad
 	Teeth  int     // edges per turn, >= 1
 	Runout float64 // share of a pitch, 0 to 0.5
+}
+
+// Sample sets a state at ticks of the grid: x[State] = Value. Value follows from the inputs of the tick and
+// from the states, of which earlier samples of the list have been set. It has no event indicators.
+type Sample struct {
+	Name    string // of the element
+	Place   string // FILE:LINE:COL of the element
+	State   int
+	Value   Program
+	Period  float64 // s, a multiple of the step; 0: every tick
+	Initial bool    // Value at the start is also the initial value of the state
+	Refresh bool    // Value reads laws that read states set by earlier samples
+
+	// A sample with a Delay does not set State at ticks but x[Rate], which must be the rate of State. State
+	// then follows Value late by Delay, straight between ticks. Before the first value arrives, State is
+	// that value.
+	Delay float64 // s, at least one step; 0: none
+	Rate  int
 }
 
 // Source is a value known in advance as a function of time: a table plus a sine or, with Sum, a sum

@@ -12,19 +12,19 @@ import (
 	"lockstep/model/plants"
 )
 
-// tenBlocks are ten signal blocks that each read the one before: seven of them belong to the matrices or
-// have no corner of their own.
+// tenBlocks are ten signal blocks that each read the one before: seven of them belong to the matrices, act at the
+// tick or have no corner of their own.
 const tenBlocks = `
   gain%[1]d: {type: gain, k: %[1]d.5, u: v_block}
-  sum%[1]d: {type: sum, u: [gain%[1]d, v_block], k: [1, -0.5]}
-  lag%[1]d: {type: first_order, u: sum%[1]d, T: 0.%[1]d s}
+  late%[1]d: {type: fixed_delay, u: gain%[1]d, delayTime: 0.%[1]d s}
+  lag%[1]d: {type: first_order, u: late%[1]d, T: 0.%[1]d s}
   pi%[1]d: {type: pi, u: lag%[1]d, k: 0.1, T: 2 s}
   limit%[1]d: {type: limiter, u: pi%[1]d, uMax: 9 m/s}
   hot%[1]d: {type: hysteresis, u: lag%[1]d, uLow: 3 m/s, uHigh: 4 m/s}
   choice%[1]d: {type: switch, u1: limit%[1]d, u2: hot%[1]d, u3: lag%[1]d}
   map%[1]d: {type: combi_table_1ds, u: lag%[1]d, table: [[0, 1], [10, 2], [40, 1.5]]}
-  weight%[1]d: {type: gain, k: 2, u: choice%[1]d}
-  end%[1]d: {type: first_order, u: weight%[1]d, T: 0.4 s}
+  seen%[1]d: {type: sampler, u: choice%[1]d, samplePeriod: 10 ms}
+  end%[1]d: {type: first_order, u: seen%[1]d, T: 0.4 s}
 `
 
 // The worst tick of an automatic gearbox with fifty signal blocks costs at most 1.5 times that of the

@@ -5,7 +5,7 @@
 // Reading order: assemble.go (System), prune.go (parts that nothing reads), reduce.go (gears;
 // Layout), massless.go (nodes without inertia), start.go (the initial state; StartOf),
 // startsolver.go (solver of start conditions), fill.go (the matrices, and the rates of elements),
-// reaction.go (torques of gears, losses of gears and contacts).
+// sample.go (states that are set at ticks), reaction.go (torques of gears, losses of gears and contacts).
 package assemble
 
 import (
@@ -42,6 +42,7 @@ func System(p *network.Plant) (sys *model.System, err error) {
 	s := a.ports()
 	s.X0 = x0
 	a.fill(s)
+	a.fillSamples(s)
 	a.checkFinite(s)
 	return s, nil
 }

@@ -110,6 +110,11 @@ func (u *usage) markState(i int) {
 	if !u.states[i] {
 		u.states[i] = true
 		u.markForm(u.Plant.States[i].Der)
+		for _, s := range u.Plant.Samples {
+			if s.State == i {
+				u.markLaw(&s.Value)
+			}
+		}
 	}
 }
 
@@ -120,9 +125,7 @@ func (u *usage) markSignal(i int) {
 	}
 	u.signals[i] = true
 	if l := u.Plant.Signals[i].Law; l != nil {
-		for _, f := range l.Args {
-			u.markForm(f)
-		}
+		u.markLaw(l)
 	}
 
 	if a := u.Plant.Signals[i].Affine; a != nil {
@@ -130,6 +133,13 @@ func (u *usage) markSignal(i int) {
 		for _, g := range a.Gates {
 			u.markSwitch(g.Switch)
 		}
+	}
+}
+
+// markLaw marks the parts that a law reads.
+func (u *usage) markLaw(l *network.Law) {
+	for _, f := range l.Args {
+		u.markForm(f)
 	}
 }
 

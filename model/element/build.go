@@ -198,6 +198,12 @@ func (e *Element) AddState(s network.State) int {
 	return network.Add(&e.Network.States, s)
 }
 
+// AddSample makes a sample of the element that sets a state.
+func (e *Element) AddSample(s network.Sample) {
+	s.Name, s.At = e.Name, e.At
+	e.Network.Samples = append(e.Network.Samples, s)
+}
+
 // AddLag makes a state that follows a value with the time constant lag, s.
 func (e *Element) AddLag(s network.State, value network.Form, lag float64) network.Form {
 	i := e.AddState(s)

@@ -104,7 +104,7 @@ var instead = map[string]string{
 	"multisum":       summed,
 	"multiproduct":   "use `product` with u: [u1, u2, ...]",
 	"pid":            "use `lim_pid`",
-	"fixeddelay":     "use delay of an input of the plant",
+	"padedelay":      "use `fixed_delay`",
 
 	// Thermal
 	"fixedtemperature":      temperatureAtPort,

@@ -80,6 +80,10 @@ type calls struct {
 	// share: resolveBlock, solveComplementarity, setUnlockedAccel, buildUnlocked
 	buildUnlocked func(k *Kernel)
 
+	// The states that are set at a tick.
+	// limit: Step, sample, setSignalsNow, a law
+	sample func(k *Kernel, start bool)
+
 	// A state at the start of a tick to which no substep has led: Reset, TakeOver.
 	// share: TakeOver, settle, updateSides, an event indicator
 	settle func(k *Kernel)
@@ -110,6 +114,7 @@ func newCalls(t *Tables) calls {
 		solveLockTorques: (*Kernel).solveLockTorques, handleImpact: (*Kernel).handleImpact,
 		factorise: (*Kernel).factorise, buildUnlocked: (*Kernel).buildUnlocked,
 		settle: (*Kernel).settle, updateSides: (*Kernel).updateSides, transmitFastest: (*Kernel).transmitFastest,
+		sample:      (*Kernel).sample,
 		countPulses: (*Kernel).countPulses, countEdges: (*Kernel).countEdges,
 	}
 	switch {

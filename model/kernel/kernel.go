@@ -69,6 +69,7 @@ type Kernel struct {
 	log          [maxEvents]Event
 	keepsLog     bool // the log holds transitions of TakeOver, which belong to the next step
 
+	delayed     []float64 // rings of the delays in Tables.Samples, one after the other
 	published   []float64 // m, sources as published at the grid time of tick publishedAt
 	publishedAt int64     // tick number; -1: none
 	timeTol     float64   // s; two instants closer than this are one
@@ -156,7 +157,7 @@ func New(t *Tables) *Kernel {
 		plantState: newPlantState(t), input: make([]int, t.M), indicatorMax: vec(len(t.Indicators)),
 		slope: vec(t.FirstLaw - t.FirstAffine), offset: vec(t.FirstLaw - t.FirstAffine),
 		impacts: make([]int, mc), termMax: vec(mc), contactTol: vec(mc), heldClosed: make([]bool, mc),
-		published: vec(t.M), commands: newCommands(t),
+		delayed: vec(t.delayedValues()), published: vec(t.M), commands: newCommands(t),
 		sensors: sensors{make([]pulse, len(t.Pulses)), make([]int64, len(t.Pulses))},
 		substep: substep{
 			w0: vec(mw), w1: vec(mw), w2: vec(mw), capC: vec(3 * mc), c: vec((t.Degree + 1) * n), degree: t.Degree,
@@ -241,6 +242,10 @@ func (k *Kernel) Reset() {
 		k.side[i] = 1
 	}
 	k.calls.settle(k)
+	if len(k.t.Samples) > 0 {
+		k.calls.sample(k, true)
+		k.calls.settle(k)
+	}
 	k.events, k.transitions = 0, 0
 	k.logged = 0
 }
@@ -288,6 +293,9 @@ func (k *Kernel) Step(y, u []float64) {
 	if k.fault == 0 && k.acceptInputs(u) {
 		copy(k.savedX, k.x)
 		copy(k.savedPulse, k.pulse)
+		if len(k.t.Samples) > 0 {
+			k.calls.sample(k, false)
+		}
 		k.advanceTick()
 	}
 

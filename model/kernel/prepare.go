@@ -116,6 +116,7 @@ type Tables struct {
 	Clearances   []int // indices of the friction elements that are clearances
 	Signals      []Signal
 	Pulses       []model.Pulses
+	Samples      []Sample
 	C, D, Dc     []float64 // p×n, p×m, p×mc
 	StateName    []string
 	Partition    *Partition    // nil: the plant is stepped as one
@@ -198,6 +199,7 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 
 	bindSignals(t, sys, opt.Driven)
 	bindSwitches(t, sys)
+	bindSamples(t, sys)
 	t.Reads = t.indicatorReads()
 	t.checkSourcePeriods(sys)
 	t.Breakpoints = t.maxBreakpoints()
@@ -270,6 +272,9 @@ func completeOptions(sys *model.System, opt Options) (Options, error) {
 	case sys.Partition != nil && opt.Places > 0:
 		return opt, &PlaceError{sys.Partition.Place, fmt.Errorf("kernel: plant %q: partition: a plant in two parts "+
 			"takes its inputs at the start of a step, not inside of it: no inputs_at: arrival, no ramp", sys.Name)}
+	case sys.Partition != nil && len(sys.Samples) > 0:
+		return opt, &PlaceError{sys.Samples[0].Place, fmt.Errorf("kernel: plant %q: element %q: a plant in two parts "+
+			"cannot set states at ticks; leave the partition or the element out", sys.Name, sys.Samples[0].Name)}
 	case opt.Places < 0 || opt.Places > maxPlaces:
 		return opt, fmt.Errorf("kernel: %d places for changes in a step are not from 0 to %d", opt.Places, maxPlaces)
 	case len(opt.Ramped) != len(sys.Inputs):
@@ -391,7 +396,7 @@ func firstStateOf(sys *model.System, j int) int {
 	return 0
 }
 
-// programs returns the programs of the laws, followed by those of the event indicators.
+// programs returns the programs of the laws, followed by those of the event indicators and the samples.
 func (t *Tables) programs() []*model.Program {
 	var list []*model.Program
 	for _, s := range t.Signals[t.FirstLaw:] {
@@ -399,6 +404,9 @@ func (t *Tables) programs() []*model.Program {
 	}
 	for i := range t.Indicators {
 		list = append(list, &t.Indicators[i])
+	}
+	for i := range t.Samples {
+		list = append(list, &t.Samples[i].Value)
 	}
 	return list
 }

@@ -30,7 +30,7 @@ func (t *Tables) canBeQuiet() bool {
 		}
 	}
 	return t.Modes != nil && t.Form == Projected && t.Split == 1 && t.FirstAffine == t.M && t.Partition == nil &&
-		len(t.Switches) == 0 && len(t.Clearances) == 0 && len(t.Indicators) == 0 && len(t.Pulses) == 0
+		len(t.Switches) == 0 && len(t.Clearances) == 0 && len(t.Indicators) == 0 && len(t.Pulses) == 0 && len(t.Samples) == 0
 }
 
 // setSlopes sets R of a mode whose lock set is kappa.

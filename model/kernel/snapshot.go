@@ -111,7 +111,7 @@ func (k *Kernel) copyState(from *Kernel) {
 // state returns pointers to all that copyState copies.
 func (k *Kernel) state() []any {
 	return []any{
-		&k.plantState, &k.tick, &k.lag, &k.unconverged, &k.input, &k.commands, &k.publishedCount, &k.torqueTol, &k.lawValues,
+		&k.plantState, &k.tick, &k.lag, &k.unconverged, &k.input, &k.commands, &k.publishedCount, &k.delayed, &k.torqueTol, &k.lawValues,
 		&k.lawStart, &k.lawMax, &k.indicatorMax, &k.w0, &k.w1, &k.w2, &k.capC, &k.tau0, &k.w, &k.tau, &k.capNow, &k.termMax,
 		&k.contactTol, &k.timeTol, &k.publishedAt, &k.published, &k.held.isSet, &k.held.until, &k.held.tol, &k.held.move,
 		&k.held.torque, &k.held.slope, &k.slip, &k.limit, &k.atZero, &k.rising, &k.partition.lastTau,

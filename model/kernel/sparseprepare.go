@@ -129,6 +129,9 @@ func (t *Tables) stripRows() {
 	for g := range t.Indicators {
 		t.Indicators[g] = *bare(&t.Indicators[g])
 	}
+	for i := range t.Samples {
+		t.Samples[i].Value = *bare(&t.Samples[i].Value)
+	}
 	for s := range t.Switches {
 		t.Switches[s].Row = nil
 	}

@@ -12,7 +12,8 @@ import (
 // tables from, because their states, ports or elements differ.
 func (t *Tables) Follows(from *Tables) error {
 	counts := func(t *Tables) []int {
-		return append([]int{t.Places, t.M, t.FirstAffine, t.FirstLaw, t.History, len(t.Indicators), len(t.Pulses), len(t.Blocks())},
+		return append([]int{t.Places, t.M, t.FirstAffine, t.FirstLaw, t.History, len(t.Indicators), len(t.Pulses), len(t.Blocks()),
+			len(t.Samples), t.delayedValues()},
 			t.InputSignal...)
 	}
 	ports := func(a, b units.Port) bool { return a == b }
@@ -82,6 +83,7 @@ func (k *Kernel) copyMotion(from *Kernel) {
 	copy(k.input, from.input)
 	k.commands.set(&from.commands)
 	copy(k.publishedCount, from.publishedCount)
+	copy(k.delayed, from.delayed)
 	k.torqueTol = from.torqueTol
 	copy(k.lawValues, from.lawValues)
 	copy(k.lawStart, from.lawStart)

@@ -42,7 +42,8 @@ type Plant struct {
 	Outputs       []Output
 	Parameters    []Parameter
 	Presets       []Preset
-	Pulses        []model.Pulses   // State is an index into States
+	Pulses        []model.Pulses // State is an index into States
+	Samples       []Sample
 	Partition     *model.Partition // nil: none
 	Elements      []Element        // in the order of the file
 }
@@ -154,6 +155,15 @@ type State struct {
 	Along Row     // the state is Start plus the angle (position) along these nodes; nil: it is not an angle
 	Speed Row     // the state is the speed along these nodes; nil: it is not a speed
 	C     float64 // the stored energy is ½·C·x², J
+}
+
+// Sample is a model.Sample before assembly: State and Rate are indices into States. Samples of one element
+// keep their order.
+type Sample struct {
+	model.Sample
+	At     Pos
+	Value  Law
+	Direct bool // Value must not read State: it would depend on itself
 }
 
 // StartCondition is a condition on the initial state: the angle (position) along Row is Value, or the speed

@@ -76,6 +76,9 @@ func (l *loader) inlineLinear() {
 	for i := range l.Network.Indicators {
 		p.inline(l.Network.Indicators[i].Law.Args)
 	}
+	for i := range l.Network.Samples {
+		p.inline(l.Network.Samples[i].Value.Args)
+	}
 	for i, o := range l.Network.Outputs {
 		l.Network.Outputs[i].Form = p.expand(o.Form)
 	}

@@ -87,6 +87,48 @@ func TestRecordThatStartsInTheMiddleOfARunReplays(t *testing.T) {
 	}
 }
 
+const sampledBench = `bench: %s
+plant: sampled.yaml
+period: 5 ms
+overrun: skip 20
+safe: {time: 100 ms, values: {v_car: 0}}
+end: {planned: silence, shutdown: safe}
+buses:
+  drive: {interface: pair, database: sampled.dbc, frames: {Speeds: {cycle: 10 ms}}, send: [v_car -> Speeds.v]}
+`
+
+const sampledDatabase = `BU_: TCU Bench
+BO_ 512 Speeds: 2 Bench
+ SG_ v : 0|16@1- (0.01,0) [-300|300] "m/s" TCU
+`
+
+// A record that starts in a run, and one whose plant returns to a snapshot, hold the values that delays keep and the
+// states of sampled blocks: they replay bit for bit.
+func TestRecordOfSampledBlocksReplays(t *testing.T) {
+	name, dir := fmt.Sprintf("sampled%d", os.Getpid()), t.TempDir()
+	plant, err := os.ReadFile("../../model/plants/testdata/sampled.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{"sampled.yaml": string(plant), "sampled.dbc": sampledDatabase,
+		"bench.yaml": fmt.Sprintf(sampledBench, name)} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rec := filepath.Join(dir, "a.rec")
+	ask, ended := openDoor(t, name, Simulation{Plant: filepath.Join(dir, "bench.yaml")})
+	expectAnswers(t, ask, []exchange{
+		{"advance 80ms", "advanced to"}, {"snapshot warm", "in effect"}, {"advance 33ms", "advanced to"},
+		{"record on " + rec, "in effect"}, {"advance 100ms", "advanced to"}, {"reset warm", "in effect"},
+		{"advance 100ms", "advanced to"}, {"stop wait", name + ": stopped by ctl"},
+	})
+	<-ended
+	if same, err := (Replay{Record: rec}).Run(); err != nil || same.Ticks < 35 {
+		t.Errorf("%v, %v", same, err)
+	}
+}
+
 // The copy of the state of every embedded bench fits the replay, with a drive cycle too.
 func TestLaterRecordOfEveryBenchReplays(t *testing.T) {
 	for _, e := range plants.List() {

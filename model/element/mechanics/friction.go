@@ -12,8 +12,7 @@ import (
 
 func frictionKinds() []element.Kind {
 	ends, on := element.Ends, element.OnSupport
-	factor := rows("factor_T", "K, 1", "none", notNegative, "[temperature, factor of the friction]").Within(0, 1e3)
-	temperature := over("temperature", "K", "heat_port", notNegative, "temperature of factor_T")
+	factor, temperature := byTemperature("friction")
 	pressed := func(cgeo, peak string) parameters {
 		return parameters{
 			number("mu", "1", "or mu_pos", notNegative, "coefficient of friction").Within(0, 10),
@@ -50,6 +49,12 @@ func frictionKinds() []element.Kind {
 	}
 }
 
+// byTemperature returns the parameters of a factor of something by temperature.
+func byTemperature(what string) (factor, temperature element.Parameter) {
+	return rows("factor_T", "K, 1", "none", notNegative, "[temperature, factor of the "+what+"]").Within(0, 1e3),
+		over("temperature", "K", "heat_port", notNegative, "temperature of factor_T")
+}
+
 // readClutch reads a clutch, a brake or a one-way clutch, whose torque is at most mu·cgeo·fn.
 func readClutch(e *element.Element) element.Declared {
 	mu := readCoefficient(e)
@@ -78,7 +83,7 @@ func readClutch(e *element.Element) element.Declared {
 	return declareLoss(e, e.PressedBy(e.AddFriction(k), fn, slices.Max(mu.Z)*largestFactor*k.Gain*k.Peak))
 }
 
-// readTemperature reads factor_T and returns the factor of the friction at the present temperature, and
+// readTemperature reads factor_T and returns the factor at the present temperature, and
 // the largest factor; nil and 1 without the key.
 func readTemperature(e *element.Element) (factor *law.Expr, most float64) {
 	if !e.Has("factor_T") {

@@ -45,6 +45,9 @@ const (
 	notNegative = element.NotNegative
 )
 
+// mostSpeed is the size of the relative speed of a damper whose damping depends on a temperature, rad/s or m/s.
+const mostSpeed = 1e3
+
 type (
 	parameters = []element.Parameter
 	adds       = []element.Quantity
@@ -69,17 +72,18 @@ var initial = parameters{
 
 func basicKinds() []element.Kind {
 	ends := element.Ends(either)
+	factor, temperature := byTemperature("damping")
 	mass := number("J|m", "kg.m2|kg", "", positive, "moment of inertia|mass")
 	return []element.Kind{
 		{Name: "inertia", Owns: true, Itself: turns, Parameters: append(parameters{mass}, initial...), Read: readInertia},
 		{Name: "mass", Owns: true, Itself: moves, Parameters: append(parameters{mass}, initial...), Read: readInertia},
 		{Name: "fixed", Owns: true, Read: readFixed,
 			Parameters: parameters{number("phi0|s0", angle, "0", unbounded, "angle or position")}},
-		{Name: "damper", Flanges: ends, Parameters: parameters{viscous, element.HeatParameter()},
+		{Name: "damper", Flanges: ends, Parameters: parameters{viscous, factor, temperature, element.HeatParameter()},
 			Adds: adds{element.LossQuantity}, Read: readLink},
 		{Name: "spring", Flanges: ends, Parameters: parameters{elastic, relaxed, begin}, Adds: twist, Read: readLink},
 		{Name: "spring_damper", Flanges: ends, Adds: append(adds{element.LossQuantity}, twist...), Read: readLink,
-			Parameters: parameters{elastic, viscous, relaxed, begin, element.HeatParameter()}},
+			Parameters: parameters{elastic, viscous, relaxed, begin, factor, temperature, element.HeatParameter()}},
 	}
 }
 
@@ -97,7 +101,8 @@ func readFixed(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// readLink reads a spring, a damper or both: tau = c·(phi_rel - phi_rel0) + d·w_rel.
+// readLink reads a spring, a damper or both: tau = c·(phi_rel - phi_rel0) + d·w_rel, d with
+// its factor by temperature.
 func readLink(e *element.Element) element.Declared {
 	d := element.Declared{Rel: e.Between, Unit: e.Per("N.m", "N")}
 	if e.Kind.Name != "damper" {
@@ -108,6 +113,11 @@ func readLink(e *element.Element) element.Declared {
 
 	if e.Kind.Name != "spring" {
 		damping := e.Between.Speeds(e.Number("d"))
+		if factor, _ := readTemperature(e); factor != nil {
+			size := e.Number("d") * mostSpeed
+			damping = e.AddLaw("damping", d.Unit, law.Formula("factor*damping", law.Names{"factor": factor,
+				"damping": law.Of(damping).Within(-size, size)}))
+		}
 		d.Tau = d.Tau.Plus(damping)
 		e.AddLoss(law.Power(damping, e.Between.Speeds(1)))
 	}

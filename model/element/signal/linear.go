@@ -20,7 +20,9 @@ func linearKinds() []element.Kind {
 				element.AsList.Of("k", "1", "1", unbounded, "[k1, k2, ...], factor of each input"),
 			}},
 		{Name: "integrator", Gives: ofKU + " times s", GivesAs: integrated, Adds: state, Read: readIntegrator,
-			Parameters: parameters{gain, input, start}},
+			Parameters: parameters{gain, input, start,
+				over("reset", "1", "none", unbounded, "truth value; where a tick finds it newly true, y becomes set"),
+				over("set", ofY, "y_start", unbounded, "output after a reset, with reset")}},
 		{Name: "first_order", Gives: ofKU, GivesAs: scaled("u", "y_start"), Adds: state, Read: readFirstOrder,
 			Parameters: parameters{gain, input, T, start}},
 		{Name: "second_order", Gives: ofKU, GivesAs: scaled("u", "y_start"), Read: readSecondOrder,
@@ -93,6 +95,11 @@ func readIntegrator(e *element.Element) element.Declared {
 	i := addState(e, e.Own().Unit, "y", "y_start")
 	e.Network.States[i].Der = u.Scaled(k)
 	e.OwnForm(network.StateOf(i))
+	if e.Has("reset") {
+		readReset(e, i)
+	} else {
+		e.Forbid("goes with reset", "set")
+	}
 	return element.Declared{}
 }
 

@@ -3,9 +3,9 @@
 // flanges. The unit of a block follows from the units of its keys.
 //
 // Linear continuous blocks are states of the matrices of the plant. Static nonlinear blocks are laws
-// with events at their breakpoints.
+// with events at their breakpoints. Sampled blocks are states that are set at ticks.
 //
-// Reading order: signal.go (the list of the types, units), linear.go, nonlinear.go, logic.go.
+// Reading order: signal.go (the list of the types, units), linear.go, nonlinear.go, logic.go, sampled.go.
 package signal
 
 import (
@@ -17,7 +17,9 @@ import (
 )
 
 // Kinds returns the element types of the family.
-func Kinds() []element.Kind { return slices.Concat(linearKinds(), nonlinearKinds(), logicKinds()) }
+func Kinds() []element.Kind {
+	return slices.Concat(linearKinds(), nonlinearKinds(), logicKinds(), sampledKinds())
+}
 
 type (
 	parameters = []element.Parameter

@@ -462,7 +462,8 @@ var required = map[string]string{
 	"lim_pid":         "u_s: u; u_m: u; yMax: 1 m/s", "switch": "u1: u; u2: on; u3: u", "hysteresis": "u: u; uLow: -1; uHigh: 1",
 	"not": "u: on", "and": "u1: on; u2: on", "or": "u1: on; u2: on", "xor": "u1: on; u2: on", "greater": "u1: u; u2: 1",
 	"greater_equal": "u1: u; u2: 1", "less": "u1: u; u2: 1", "less_equal": "u1: u; u2: 1",
-	"heat_capacitor": "C: 1", "thermal_conductor": "port_a: cup; port_b: 300 K; G: 1",
+	"sampler": "u: u", "zero_order_hold": "u: u", "unit_delay": "u: u", "discrete_transfer_function": "u: u; b: [1]; a: [1, 0.5]",
+	"fixed_delay": "u: u; delayTime: 20 ms", "heat_capacitor": "C: 1", "thermal_conductor": "port_a: cup; port_b: 300 K; G: 1",
 	"thermal_resistor": "port_a: cup; port_b: 300 K; R: 1", "convection": "solid: cup; fluid: 300 K; Gc: 1",
 	"body_radiation": "port_a: cup; port_b: 300 K; Gr: 1", "prescribed_heat_flow": "port: cup; Q_flow: 1",
 }
