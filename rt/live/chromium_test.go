@@ -217,12 +217,27 @@ func (p *tab) await(expression string) {
 // shoot writes a picture of the tab to the folder of the test's output, with go test -artifacts.
 func (p *tab) shoot(name string) {
 	p.t.Helper()
+	p.capture(name, map[string]any{"format": "png", "captureBeyondViewport": false})
+}
+
+// shootWhole writes a picture of the whole page, also of what is below the window.
+func (p *tab) shootWhole(name string) {
+	p.t.Helper()
+	var size struct{ Width, Height float64 }
+	_ = json.Unmarshal([]byte(p.eval("JSON.stringify({ width: innerWidth, height: document.documentElement.scrollHeight })")), &size)
+	p.capture(name, map[string]any{"format": "png", "captureBeyondViewport": true,
+		"clip": map[string]any{"x": 0, "y": 0, "width": size.Width, "height": size.Height, "scale": 1}})
+}
+
+// capture writes the picture that the browser makes with params.
+func (p *tab) capture(name string, params map[string]any) {
+	p.t.Helper()
 	if kept := flag.Lookup("test.artifacts"); kept == nil || kept.Value.String() != "true" {
 		return
 	}
 	dir := p.t.ArtifactDir()
 	var r struct{ Data string }
-	result := p.must(p.session, "Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": false})
+	result := p.must(p.session, "Page.captureScreenshot", params)
 	_ = json.Unmarshal(result, &r)
 	data, err := base64.StdEncoding.DecodeString(r.Data)
 	if err == nil {

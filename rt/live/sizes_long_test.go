@@ -40,11 +40,7 @@ func TestPageShowsEachPlantInEachSize(t *testing.T) {
 				}
 				shot := fmt.Sprintf("%s-%d-%s", name, width, map[bool]string{true: "dark", false: "light"}[dark])
 				if width > 400 {
-					var height int
-					_, _ = fmt.Sscan(p.eval("document.documentElement.scrollHeight"), &height)
-					p.size(width, height, dark)
-					time.Sleep(500 * time.Millisecond)
-					p.shoot(shot)
+					p.shootWhole(shot)
 					continue
 				}
 				p.eval("document.querySelector('#tabs [data-panel=plant]').click(); 0")

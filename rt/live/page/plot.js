@@ -99,8 +99,8 @@ function drawUnit(g, area, traces, index, axis, look) {
     }
   }
   if (!(low <= high)) [low, high] = [0, 1];
-  if (Math.max(Math.abs(low), Math.abs(high)) < 1e-9) [low, high] = [-1, 1]; // zero, and what rounding leaves of it
-  const room = Math.max((high - low) * 0.06, Math.abs(high) * 1e-3, 1e-9);
+  if (low === 0 && high === 0) [low, high] = [-1, 1];
+  const room = Math.max((high - low) * 0.06, Math.abs(high) * 1e-3, Math.abs(low) * 1e-3);
   [low, high] = [low - room, high + room];
   const y = (v) => area.top + area.height - ((v - low) / (high - low)) * area.height;
   const right = area.left - 6 - index * axis;
