@@ -35,7 +35,7 @@ export class Inputs {
     const others = list.filter((s) => !driver.includes(s));
     this.rows = new Map([...driver, ...others].map((s) => [s.name, this.row(s, ports.has(s.name))]));
     this.filter = el("input", { type: "search", placeholder: "filter", "aria-label": "filter inputs", oninput: () => this.show() });
-    const head = el("div", { class: "head" }, el("h2", {}, "Inputs"), this.filter);
+    const head = el("div", { class: "head" }, el("h2", {}, description.title || "Inputs"), this.filter);
     if (!description.record) head.append(el("button", { type: "button", onclick: () => change("release", { names: ["all"] }, "all released") }, "release all"));
     const rows = (of) => of.map((s) => this.rows.get(s.name).root);
     const heading = driver.length > 0;

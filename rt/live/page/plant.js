@@ -17,6 +17,10 @@ const calm = (v) => (Math.abs(v) < 5e-4 ? 0 : v);
 // isSource reports whether an element drives the plant.
 const isSource = (e) => /engine|motor|^(torque|force|speed|position|acceleration)$/.test(e.type);
 
+// isClutch reports whether an element is drawn as plates: a clutch, a brake, a freewheel or a contact with friction. The
+// rolling resistance of a vehicle is none.
+const isClutch = (e) => e.friction && !/vehicle/.test(e.type);
+
 export class PlantPicture {
   constructor(root, signals, description, plant) {
     this.signals = signals;
@@ -29,7 +33,7 @@ export class PlantPicture {
       el("span", { class: c }, el("b", {}, l), " " + t)), el("span", {}, "width: power"));
     this.total = el("span", { class: "total number" });
     this.summary = el("p", { class: "summary", "aria-label": "state of the drivetrain" });
-    root.append(el("div", { class: "head" }, el("h2", {}, "Drivetrain"), this.total, legend), this.summary, this.canvas, this.detail);
+    root.append(el("div", { class: "head" }, el("h2", {}, description.title || "Drivetrain"), this.total, legend), this.summary, this.canvas, this.detail);
     signals.want("plant", this.wanted());
     signals.listeners.push(() => { this.fresh = true; });
     new ResizeObserver(() => requestAnimationFrame(() => this.rebuild())).observe(this.canvas);
@@ -88,13 +92,14 @@ export class PlantPicture {
   // rebuild draws the picture for the width of the page. The flow runs to the right if the picture is then large enough
   // to read, else downwards, and the panel is beside the others.
   rebuild() {
-    const page = document.querySelector("main").clientWidth;
+    const whole = document.querySelector("main").clientWidth, pair = document.body.classList.contains("pair");
+    const page = pair && whole >= narrow ? whole / 2 : whole; // room for the picture
     if (this.canvas.clientWidth < 50) return;
     if (page !== this.page) {
       this.page = page;
       const wide = page < narrow ? Infinity : this.draw(false), across = page < wide * legible;
-      document.body.classList.toggle("long", !across && wide > 1100);
-      document.body.classList.toggle("tall", across && this.plant.nodes.length <= many);
+      document.body.classList.toggle("long", !pair && !across && wide > 1100);
+      document.body.classList.toggle("tall", !pair && across && this.plant.nodes.length <= many);
       if (across) this.draw(true);
       this.fitted = 0;
     }
@@ -143,7 +148,8 @@ export class PlantPicture {
     const last = vertices.filter((v) => v.kind === "bar" && v !== root).sort((a, b) => (b.u || 0) - (a.u || 0));
     const moving = last.find((v) => this.plant.nodes[v.node].moves);
     const end = vertices.filter(load).sort((a, b) => (b.u || 0) - (a.u || 0))[0];
-    return moving || (end && edges.find((e) => e.b === end)?.a) || last[0];
+    const body = vertices.find((v) => v.nodes?.some((n) => this.plant.nodes[n].moves)); // of a train
+    return moving || (end && edges.find((e) => e.b === end)?.a) || last[0] || body;
   }
 
   // shafts returns the graph of a small plant: a vertex per shaft, per element at three or more shafts, and
@@ -487,7 +493,7 @@ export class PlantPicture {
     const value = svg("text", { class: "value number", "text-anchor": beside ? "start" : "end", x: beside ? x + 17 : x + 18, y: beside ? y + 11 : y + 25 }); // clear of the next bar's name
     g.append(name, value);
     name.textContent = this.across || e.friction || part.edge.elements.length === 1 ? short(e.name) : ""; // room for torques
-    if (e.friction && !/vehicle/.test(e.type)) return this.drawFriction(e, s, path, name, value);
+    if (isClutch(e)) return this.drawFriction(e, s, path, name, value);
     if (/gear$|gear_/.test(e.type)) {
       s.append(svg("circle", { cx: -5, cy: 0, r: 9 }), svg("circle", { cx: 9, cy: 0, r: 5 }));
     } else if (/converter/.test(e.type)) {
@@ -522,10 +528,10 @@ export class PlantPicture {
   // summarise says what is locked and what slips, and the speeds at both ends of the drivetrain.
   summarise() {
     const by = { locked: [], slipping: [], open: [], unknown: [] };
-    for (const e of this.plant.elements) if (e.friction) by[this.state(e)[0]].push(short(e.name));
+    for (const e of this.plant.elements) if (isClutch(e)) by[this.state(e)[0]].push(short(e.name));
     const few = by.locked.length + by.slipping.length + by.open.length <= many / 2;
     const said = (names) => (!names.length ? "–" : few ? names.join(", ") : String(names.length));
-    const [a, b] = this.ends.map((v) => (v?.kind === "bar" ? v.node : undefined));
+    const [a, b] = this.ends.map((v) => (v?.kind === "bar" ? v.node : v?.nodes?.find((n) => this.plant.nodes[n].moves)));
     const speeds = [a, b].filter((n) => n !== undefined && Number.isFinite(this.speed(n)));
     const ratio = speeds.length === 2 && !this.plant.nodes[a].moves && !this.plant.nodes[b].moves && Math.abs(this.speed(b)) > 0.5
       ? `${number(this.speed(a) / this.speed(b), 3)} : 1` : "";
