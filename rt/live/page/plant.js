@@ -547,10 +547,10 @@ export class PlantPicture {
 
   update() {
     if (!this.parts) return;
-    let most = 0;
+    let most = 1;
+    for (const e of this.edges) most = Math.max(most, Math.abs(this.powerInto(e)) || 0);
+    this.most = this.signals.record ? most : Math.max(most, 0.97 * this.most); // the widths of a run fall slowly
     for (const f of this.parts) f();
-    for (const e of this.edges) most = Math.max(most, e.power || 0);
-    this.most = Math.max(most, 0.97 * this.most, 1);
     this.shownDetail?.();
     this.summarise();
     text(this.total, most > 1 ? "widest line: " + quantity(this.most / 1e3, "kW", 2) : "");
