@@ -85,9 +85,11 @@ func Read(file string, from io.Reader, owner string, column func(i int, head Col
 		for i, text := range row {
 			text = strings.TrimSpace(text)
 			if rows == 0 {
-				name, unit, _ := strings.Cut(strings.TrimSuffix(text, "]"), "[")
-				names = append(names, name)
-				err = column(i, Column{name, unit})
+				var head Column
+				if head, err = parseColumn(text); err == nil {
+					names = append(names, head.Name)
+					err = column(i, head)
+				}
 			} else if err = field(i, text, value); err != nil {
 				err = fmt.Errorf("column %s: %w", names[i], err)
 			}
@@ -98,6 +100,21 @@ func Read(file string, from io.Reader, owner string, column func(i int, head Col
 			}
 		}
 	}
+}
+
+// parseColumn parses a field of the header. The unit is in the brackets at its end.
+func parseColumn(text string) (Column, error) {
+	if strings.Count(text, "[") != strings.Count(text, "]") {
+		name, unit, _ := strings.Cut(strings.TrimSuffix(text, "]"), "[")
+		if unit == "" {
+			name, unit = "name", "unit"
+		}
+		return Column{}, fmt.Errorf("column %.60q: a bracket of the unit is missing: write %.60s[%.20s]", text, name, unit)
+	}
+	if at := strings.LastIndexByte(text, '['); at >= 0 && strings.HasSuffix(text, "]") {
+		return Column{text[:at], text[at+1 : len(text)-1]}, nil
+	}
+	return Column{Name: text}, nil
 }
 
 // field parses a field of a row.

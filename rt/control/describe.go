@@ -56,10 +56,11 @@ type Signal struct {
 	Step      *float64 `json:"step,omitempty"`  // of a flag and of an integer bus signal: least difference of two values
 	Texts     []Text   `json:"texts,omitempty"` // texts of values
 	About     string   `json:"about,omitempty"`
-	Port      string   `json:"port,omitempty"`  // of a bus signal: input or output of the plant that it is bound to
-	Settable  bool     `json:"settable"`        // the command set takes it
-	Tunable   bool     `json:"tunable"`         // a parameter that the command param takes
-	Value     *float64 `json:"value,omitempty"` // of a parameter: its present value
+	Port      string   `json:"port,omitempty"`    // of a bus signal: input or output of the plant that it is bound to
+	Follows   string   `json:"follows,omitempty"` // of an input: "follows its own table" or "waveform" of the plant file unless it is set
+	Settable  bool     `json:"settable"`          // the command set takes it
+	Tunable   bool     `json:"tunable"`           // a parameter that the command param takes
+	Value     *float64 `json:"value,omitempty"`   // of a parameter: its present value
 
 	value func(s *streams) float64 // value at the last tick; NaN: none. The caller holds s.mu.
 }
@@ -128,7 +129,10 @@ func Describe(r report.View) (*Description, error) {
 	for i := range h.Tables.Inputs {
 		s := portSignal(&h.Tables.Inputs[i], InputKind, "in")
 		unit := h.Tables.Inputs[i].DeclaredUnit()
-		s.value = func(c *streams) float64 { return unit.FromSI(c.u[i]) }
+		s.value, s.Follows = func(c *streams) float64 { return unit.FromSI(c.u[i]) }, scenario.FollowsOwn(h, i)
+		if s.Follows != "" {
+			s.value = func(c *streams) float64 { return unit.FromSI(c.ownInput(i)) }
+		}
 		_, s.Settable = scenario.StimulusUnit(h, s.Name)
 		d.add(s)
 	}

@@ -593,3 +593,40 @@ func TestAnswerIsSentBeforeItsRequestIsServed(t *testing.T) {
 		t.Errorf("flushed: %v, Content-Length %s of %d bytes", w.Flushed, n, w.Body.Len())
 	}
 }
+
+// An input that follows a table of the plant file has the value of the table, also where a command or a fault has set
+// the start value of the table before.
+func TestInputThatFollowsTheTableOfThePlantFileHasItsValue(t *testing.T) {
+	c := newControlled(t)
+	s := c.s.streams.description.byName["clutch7.pressure"] // 0 bar until 2.5 s, 18 bar from 2.95 s on
+	if s.Follows != "follows its own table" {
+		t.Errorf("clutch7.pressure %q", s.Follows)
+	}
+	value := func() float64 {
+		var a Values
+		code, body := c.exchange("GET /values?signal=clutch7.pressure HTTP/1.1\r\nHost: x\r\n\r\n")
+		if err := json.Unmarshal([]byte(body), &a); err != nil || code != 200 || a.Values[0].Value == nil {
+			t.Fatalf("%d %s: %v", code, body, err)
+		}
+		return *a.Values[0].Value
+	}
+	await := func(want float64, why string) {
+		t.Helper()
+		got := value()
+		for end := time.Now().Add(time.Minute); got != want && time.Now().Before(end); got = value() {
+			time.Sleep(5 * time.Millisecond)
+		}
+		if got != want {
+			t.Errorf("%s: %g bar, want %g", why, got, want)
+		}
+	}
+	await(18, "the end of the table")
+	c.must("set", "clutch7.pressure=0 bar")
+	await(0, "set to the start value")
+	c.must("release", "clutch7.pressure")
+	await(18, "released")
+	c.must("fault", "name=leak", "input=clutch7.pressure", "stuck=0")
+	await(0, "stuck at the start value")
+	c.must("clear", "leak")
+	await(18, "cleared")
+}

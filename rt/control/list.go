@@ -67,8 +67,8 @@ func List() []ListedRun {
 		return pid != 0 && slices.ContainsFunc(list, func(v ListedRun) bool { return pid == v.Supervisor || pid == v.Target })
 	}
 	holders := host.Holders()
-	for _, t := range findTargets(holders) {
-		if t.err == nil && !known(t.pid) {
+	for _, t := range findTargets(holders, known) {
+		if t.err == nil {
 			list = addTarget(list, &t, holders)
 		}
 	}

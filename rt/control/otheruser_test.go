@@ -232,7 +232,7 @@ func TestTargetsOfAnotherUserBeyondALimitAreNotLookedAt(t *testing.T) {
 		startFakeTarget(t, status, status)
 	}
 	n := 0
-	for _, p := range findTargets(nil) {
+	for _, p := range findTargets(nil, none) {
 		if p.uid == nobody {
 			n++
 		}

@@ -76,7 +76,7 @@ func withOrphans(list []socket) []socket {
 
 // orphans returns the targets without a supervisor that this user may end.
 func orphans() (list []socket) {
-	for _, t := range findTargets(host.Holders()) {
+	for _, t := range findTargets(host.Holders(), none) {
 		if t.isOrphan() {
 			list = append(list, socket{name: host.FileName(t.bench), pid: t.pid, uid: t.uid, since: t.since, orphan: &t})
 		}

@@ -35,10 +35,14 @@ const (
 )
 
 // findTargets returns the target processes of this host that still run, as far as they are visible.
-// holders are the reservations, which name the benches of other users.
-func findTargets(holders []host.Holder) (list []targetProcess) {
+// holders are the reservations, which name the benches of other users. It leaves out the processes that known reports:
+// to read a target is to decode all its tables.
+func findTargets(holders []host.Holder, known func(pid int) bool) (list []targetProcess) {
 	foreign := map[int]int{} // by user
 	for _, pid := range hostinfo.Files("/").ProcessesNamed(sched.TargetName) {
+		if known(pid) {
+			continue
+		}
 		t := targetProcess{pid: pid, since: host.StartTime("/", pid), uid: host.OwnerOf(pid)}
 		if t.uid != os.Getuid() {
 			if foreign[t.uid]++; foreign[t.uid] > maxRuns {
@@ -59,6 +63,9 @@ func findTargets(holders []host.Holder) (list []targetProcess) {
 	}
 	return list
 }
+
+// none reports no process as known.
+func none(int) bool { return false }
 
 // read copies the status block of the target and, if it is this user's, reads its hand-over.
 func (t *targetProcess) read() {
@@ -101,7 +108,7 @@ func (t *targetProcess) isOrphan() bool {
 // FindOrphan returns the target without a supervisor that which names, by its bench, its bench's file or
 // its process id; "" if there is only one. The target of another user has to be named by its process id.
 func FindOrphan(which string) (int, error) {
-	list := findTargets(host.Holders())
+	list := findTargets(host.Holders(), none)
 	which, err := benchName(which, slices.ContainsFunc(list, func(t targetProcess) bool { return t.Handover != nil && t.bench == which }))
 	if err != nil {
 		return 0, err

@@ -152,6 +152,20 @@ func TestSwitchOfThePageChangesAFlag(t *testing.T) {
 	p.shoot("switch")
 }
 
+// An input that follows a table of the plant file has the value of the table, and its row says so until it is set.
+func TestInputThatFollowsTheTableOfThePlantFile(t *testing.T) {
+	b := newBrowser(t)
+	url, _, _ := run(t, filepath.Join(writeOwnFiles(t, ""), "transfer.yaml"))
+	p := b.openPage(url, 1024, 1000, false)
+	const row = `[...document.querySelectorAll("#inputs .row")].find((r) => r.textContent.startsWith("torque"))`
+	p.await(row + `.querySelector("small").textContent === "follows the plant file's table"`)
+	p.await(`lockstep.signals.values.get("torque") > 121 && Math.abs(lockstep.signals.values.get("torque") - lockstep.signals.values.get("T_drive")) < 3`)
+	p.await(`Math.abs(Number(` + row + `.querySelector("input[type=range]").value) - lockstep.signals.values.get("torque")) < 12`) // rises by 30 per s
+	p.eval(`(() => { const s = ` + row + `.querySelector("input[type=number]"); s.value = 50; s.dispatchEvent(new Event("change")); })()`)
+	p.await(`lockstep.signals.values.get("torque") === 50 && ` + row + `.querySelector("small").hidden`)
+	p.shoot("follows")
+}
+
 // The lever of a car is a list of the gears that the database names.
 func TestLeverOfThePageIsAList(t *testing.T) {
 	b := newBrowser(t)

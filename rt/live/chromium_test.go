@@ -217,12 +217,27 @@ func (p *tab) await(expression string) {
 // shoot writes a picture of the tab to the folder of the test's output, with go test -artifacts.
 func (p *tab) shoot(name string) {
 	p.t.Helper()
+	p.capture(name, map[string]any{"format": "png", "captureBeyondViewport": false})
+}
+
+// shootWhole writes a picture of the whole page, also of what is below the window.
+func (p *tab) shootWhole(name string) {
+	p.t.Helper()
+	var size struct{ Width, Height float64 }
+	_ = json.Unmarshal([]byte(p.eval("JSON.stringify({ width: innerWidth, height: document.documentElement.scrollHeight })")), &size)
+	p.capture(name, map[string]any{"format": "png", "captureBeyondViewport": true,
+		"clip": map[string]any{"x": 0, "y": 0, "width": size.Width, "height": size.Height, "scale": 1}})
+}
+
+// capture writes the picture that the browser makes with params.
+func (p *tab) capture(name string, params map[string]any) {
+	p.t.Helper()
 	if kept := flag.Lookup("test.artifacts"); kept == nil || kept.Value.String() != "true" {
 		return
 	}
 	dir := p.t.ArtifactDir()
 	var r struct{ Data string }
-	result := p.must(p.session, "Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": false})
+	result := p.must(p.session, "Page.captureScreenshot", params)
 	_ = json.Unmarshal(result, &r)
 	data, err := base64.StdEncoding.DecodeString(r.Data)
 	if err == nil {
@@ -344,6 +359,61 @@ outputs:
   n_pinion: {speed: pinion, unit: rpm}
   T_flex: {torque: flex}
   T_drive: {torque: drive}
+`,
+	"transfer.yaml": `bench: transfer-bench
+plant: transfer-case.yaml
+period: 5 ms
+overrun: skip 1000
+watchdog: 60 s
+buses: {drive: {interface: pair, database: own.dbc, frames: {Speeds: {cycle: 10 ms}}, send: [n_in -> Speeds.n]}}
+`,
+	"transfer-case.yaml": `plant: transfer-case
+about: Transfer case, a range set, a centre differential, a chain to the front axle, a pump on a branch
+inputs:
+  torque: {unit: N.m, min: -300, max: 300, default: {table: [[0, 120], [4, 240], [8, 120]]}}
+  low.pressure: {unit: bar, min: 0, max: 20, default: {table: [[0, 18], [6, 18], [6.3, 0]]}}
+  high.pressure: {unit: bar, min: 0, max: 20, default: {table: [[6, 0], [6.8, 18]]}}
+  lock.pressure: {unit: bar, min: 0, max: 20, default: 3}
+  pump.pressure: {unit: bar, min: 0, max: 20, default: 8}
+  brake.pressure: {unit: bar, min: 0, max: 150}
+elements:
+  motor: {type: inertia, J: 0.25 kg.m2, w_start: 1200 rpm}
+  drive: {type: torque, flange: motor, tau: torque}
+  damper: {type: spring_damper, a: motor, b: sun, c: 3000 N.m/rad, d: 6 N.m.s/rad}
+  sun: {type: inertia, J: 0.01 kg.m2}
+  range: {type: ideal_planetary, sun: sun, carrier: carrier, ring: ring, ratio: 1.7}
+  ring: {type: inertia, J: 0.03 kg.m2}
+  carrier: {type: inertia, J: 0.05 kg.m2}
+  low: {type: brake, flange: ring, mu: 0.12, cgeo: 0.8 m, area: 80 cm2, pressure: low.pressure}
+  high: {type: clutch, a: sun, b: carrier, mu: 0.12, cgeo: 0.8 m, area: 80 cm2, pressure: high.pressure}
+  centre: {type: ideal_planetary, sun: sprocket, ring: carrier, carrier: rear_shaft, ratio: 2}
+  sprocket: {type: inertia, J: 0.01 kg.m2}
+  lock: {type: clutch, a: sprocket, b: rear_shaft, mu: 0.12, cgeo: 0.8 m, area: 40 cm2, pressure: lock.pressure}
+  chain: {type: ideal_gear, a: sprocket, b: chain_wheel, ratio: 1.05}
+  slack: {type: elasto_backlash, a: chain_wheel, b: front_shaft, c: 4000 N.m/rad, d: 12 N.m.s/rad, backlash: 0.4 deg}
+  front_shaft: {type: inertia, J: 0.02 kg.m2}
+  front_drive: {type: ideal_gear, a: front_shaft, b: front_axle, ratio: 3.9}
+  front_axle: {type: inertia, J: 40 kg.m2}
+  rear_shaft: {type: inertia, J: 0.02 kg.m2}
+  rear_drive: {type: ideal_gear, a: rear_shaft, b: rear_axle, ratio: 3.7}
+  rear_axle: {type: inertia, J: 90 kg.m2}
+  rear_brake: {type: brake, flange: rear_axle, mu: 0.35, cgeo: 0.6 m, area: 20 cm2, pressure: brake.pressure}
+  front_air: {type: quadratic_speed_dependent_torque, flange: front_axle, tau_nominal: -250, w_nominal: 60}
+  rear_air: {type: quadratic_speed_dependent_torque, flange: rear_axle, tau_nominal: -500, w_nominal: 60}
+  pump_gear: {type: ideal_gear, a: motor, b: pump_shaft, ratio: 0.8}
+  pump_clutch: {type: clutch, a: pump_shaft, b: pump, mu: 0.12, cgeo: 0.4 m, area: 20 cm2, pressure: pump.pressure}
+  pump: {type: inertia, J: 0.01 kg.m2}
+  pump_load: {type: linear_speed_dependent_torque, flange: pump, tau_nominal: -20, w_nominal: 150}
+outputs:
+  n_in: {speed: motor, unit: rpm}
+  n_ring: {speed: ring, unit: rpm}
+  n_carrier: {speed: carrier, unit: rpm}
+  n_front: {speed: front_axle, unit: rpm}
+  n_rear: {speed: rear_axle, unit: rpm}
+  n_pump: {speed: pump, unit: rpm}
+  T_drive: {torque: drive}
+  T_damper: {torque: damper}
+  T_slack: {torque: slack}
 `,
 }
 

@@ -75,8 +75,8 @@ func TestPageOfARecordShowsTheValuesOfTheExport(t *testing.T) {
 		p.await("document.documentElement.scrollWidth <= innerWidth")
 		p.shoot(fmt.Sprintf("record-%d", width))
 	}
-	if n := p.eval(`String([...document.querySelectorAll("main > section")].length) + document.querySelectorAll("#tabs button").length`); n != "33" {
-		t.Errorf("%s panels and tabs, want 3 and 3", n)
+	if n := p.eval(`String([...document.querySelectorAll("main > section")].length) + document.querySelectorAll("#tabs button").length`); n != "63" {
+		t.Errorf("%s panels and tabs, want 6 and 3", n)
 	}
 	failed := `JSON.stringify(performance.getEntriesByType("resource").filter((e) => e.responseStatus >= 400).map((e) => e.name))`
 	shown := 0
@@ -128,8 +128,8 @@ func TestPageOfACSVFileAndARecord(t *testing.T) {
 	lab.MustRun(t, "export", rec, "-o", table)
 	p := b.open(startView(t, table, rec), 1000, 800, false)
 	p.await(`Boolean(window.lockstep && lockstep.signals.time > 1.9)`)
-	if n := p.eval(`[...document.querySelectorAll("main > section")].map((s) => s.id).join()`); n != "scope,inputs" {
-		t.Errorf("panels %s, want the scope and the inputs", n)
+	if n := p.eval(`[...document.querySelectorAll("main > section")].map((s) => s.id).join()`); n != "scope,plant2,scope2,inputs2" {
+		t.Errorf("panels %s, want the scope of the CSV file and all panels of the record", n)
 	}
 	p.eval(`(() => { const set = (e, v) => { e.value = v; e.dispatchEvent(new Event("change")); };
 		set(document.querySelector("#scope input"), "w1"); set(document.querySelector("#scope input"), "2:w1"); set(document.querySelector("#record input[type=number]"), 1.005); })()`)
@@ -137,4 +137,40 @@ func TestPageOfACSVFileAndARecord(t *testing.T) {
 	p.await(`lockstep.signals.values.get("w1") > 100 && Math.abs(lockstep.signals.values.get("w1") - lockstep.signals.values.get("2:w1")) < 1e-6`)
 	p.await("document.documentElement.scrollWidth <= innerWidth")
 	p.shoot("csv")
+}
+
+// Two records are side by side: a picture, a scope and the inputs of each, at one time.
+func TestTwoRecordsAreSideBySideAtOneTime(t *testing.T) {
+	b := newBrowser(t)
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "old.rec"), filepath.Join(dir, "new.rec")
+	lab.MustRun(t, "sim", "powershift-bench", "-for", "3s", "-record", first)
+	lab.MustRun(t, "sim", "powershift-bench", "-for", "3s", "-set", "mu_oil=0.15", "-record", second)
+	p := b.open(startView(t, first, second), 1600, 1000, false)
+	p.await(`Boolean(window.lockstep && lockstep.signals.time > 2.9)`)
+	for _, panel := range []string{"plant", "scope", "inputs"} {
+		p.await(fmt.Sprintf(`(() => { const [a, b] = [%q, %q].map((id) => document.getElementById(id).getBoundingClientRect());
+			return a.right <= b.left && Math.abs(a.top - b.top) < 2 && Math.abs(a.width - b.width) < 2; })()`, panel, panel+"2"))
+	}
+	p.await(`document.querySelector("#plant h2").textContent === "Drivetrain 1: old.rec" && document.querySelector("#plant2 h2").textContent === "Drivetrain 2: new.rec"`)
+	p.await(`(() => { const span = (id) => document.querySelector(id + " [aria-label=window]"); span("#scope2").value = 2; span("#scope2").dispatchEvent(new Event("change"));
+		return span("#scope").value === "2"; })()`)
+
+	// a click in the second scope moves the time of both records
+	var x, y float64
+	_, _ = fmt.Sscan(p.eval(`(() => { const c = document.querySelector("#scope2 canvas").getBoundingClientRect(); return (c.left + c.width / 2) + " " + (c.top + c.height / 2); })()`), &x, &y)
+	for _, kind := range []string{"mousePressed", "mouseReleased"} {
+		p.must(p.session, "Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1})
+	}
+	p.await(`lockstep.signals.time > 0.5 && lockstep.signals.time < 2.5`)
+	p.await(`["#scope", "#scope2"].every((id) => document.querySelector(id + " .readout").textContent.startsWith("A " + lockstep.signals.time.toFixed(3).slice(0, 4)))`)
+	const torques = `(id) => [...document.querySelectorAll(id + " .symbol ~ text.value")].map((e) => e.textContent).filter(Boolean).join()`
+	p.eval(`(() => { const s = document.querySelector("#record input[type=number]"); s.value = 0.55; s.dispatchEvent(new Event("change")); })()`) // clutches slip
+	p.await("Math.abs(lockstep.signals.time - 0.55) < 1e-6")
+	p.await(`((torques) => torques("#plant") && torques("#plant2") && torques("#plant") !== torques("#plant2"))(` + torques + `)`)
+	p.await(`(() => { const axes = (id) => document.querySelector(id + " canvas"); return axes("#scope").height === axes("#scope2").height; })()`)
+	p.shoot("side-by-side")
+	p.size(400, 1000, true)
+	p.await("document.documentElement.scrollWidth <= innerWidth")
+	p.shoot("side-by-side-400")
 }

@@ -20,7 +20,7 @@ func TestPageShowsEachPlantInEachSize(t *testing.T) {
 		}
 	}
 	b := newBrowser(t)
-	for _, bench := range []string{"powershift-bench", "truck-bench", "automatic-bench", filepath.Join(dir, "train.yaml"), filepath.Join(dir, "own.yaml")} {
+	for _, bench := range []string{"powershift-bench", "truck-bench", "automatic-bench", filepath.Join(dir, "train.yaml"), filepath.Join(dir, "own.yaml"), filepath.Join(dir, "transfer.yaml")} {
 		name := strings.TrimSuffix(filepath.Base(bench), ".yaml")
 		if only := os.Getenv("LOCKSTEP_ONLY"); only != "" && !strings.Contains(name, only) {
 			continue
@@ -28,7 +28,7 @@ func TestPageShowsEachPlantInEachSize(t *testing.T) {
 		url, _, stop := run(t, bench)
 		p := b.openPage(url, 1600, 1000, false)
 		time.Sleep(3 * time.Second) // something to see
-		for _, width := range []int{400, 1000, 1600} {
+		for _, width := range []int{400, 1024, 2000} {
 			for _, dark := range []bool{false, true} {
 				p.size(width, 1000, dark)
 				time.Sleep(500 * time.Millisecond)
@@ -40,11 +40,7 @@ func TestPageShowsEachPlantInEachSize(t *testing.T) {
 				}
 				shot := fmt.Sprintf("%s-%d-%s", name, width, map[bool]string{true: "dark", false: "light"}[dark])
 				if width > 400 {
-					var height int
-					_, _ = fmt.Sscan(p.eval("document.documentElement.scrollHeight"), &height)
-					p.size(width, height, dark)
-					time.Sleep(500 * time.Millisecond)
-					p.shoot(shot)
+					p.shootWhole(shot)
 					continue
 				}
 				p.eval("document.querySelector('#tabs [data-panel=plant]').click(); 0")

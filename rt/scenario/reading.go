@@ -87,14 +87,23 @@ func ParseConditions(h *bench.Handover, text string) (list Conditions, err error
 	return list, nil
 }
 
+// FollowsOwn describes the waveform of the plant file that an input follows unless a fault or a live value sets it:
+// "follows its own table". It returns "" for an input that a bus, a stimulus or a drive cycle drives, or that is constant.
+func FollowsOwn(h *bench.Handover, input int) string {
+	does := bench.DescribeSource(&h.Tables.Signals[h.Tables.InputSignal[input]].Source, h.Tables.Inputs[input].DeclaredUnit())
+	if !strings.HasPrefix(does, "follows") || drivenBy(h, h.Tables.Inputs[input].Name) != "" ||
+		slices.ContainsFunc(h.Loop.Faults.Stimuli, func(s fault.Stimulus) bool { return s.Where == fault.Input && s.Input == input }) ||
+		h.Loop.Faults.Cycle.Drives(input) {
+		return ""
+	}
+	return does
+}
+
 // checkVisible refuses an input that follows the plant's own waveform: the loop does not have its
 // value.
 func checkVisible(h *bench.Handover, input int) error {
-	name := h.Tables.Inputs[input].Name
-	does := bench.DescribeSource(&h.Tables.Signals[h.Tables.InputSignal[input]].Source, h.Tables.Inputs[input].DeclaredUnit())
-	if !strings.HasPrefix(does, "follows") || drivenBy(h, name) != "" ||
-		slices.ContainsFunc(h.Loop.Faults.Stimuli, func(s fault.Stimulus) bool { return s.Where == fault.Input && s.Input == input }) ||
-		h.Loop.Faults.Cycle.Drives(input) {
+	name, does := h.Tables.Inputs[input].Name, FollowsOwn(h, input)
+	if does == "" {
 		return nil
 	}
 

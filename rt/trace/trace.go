@@ -62,7 +62,7 @@ func Open(command, file string, v View, patterns ...string) (*Trace, error) {
 	case bytes.HasPrefix(head, []byte(framelog.MDFMagic)), bytes.HasPrefix(head, []byte(framelog.MDFUnfinished)):
 		err = t.readMDF(patterns)
 	default:
-		err = t.readCSV(patterns)
+		err = t.readCSV(command, patterns)
 	}
 	return t, err
 }
@@ -248,8 +248,8 @@ func plantColumns(columns []Signal) int {
 }
 
 // readCSV reads a file of sim, of export or of another program. It reads a column whose unit is not known
-// as numbers without a unit.
-func (t *Trace) readCSV(patterns []string) error {
+// as numbers without a unit. command begins its errors.
+func (t *Trace) readCSV(command string, patterns []string) error {
 	f, err := inputfile.Open(t.File, inputfile.Inputs)
 	if err != nil {
 		return err
@@ -294,7 +294,7 @@ func (t *Trace) readCSV(patterns []string) error {
 		t.Time = append(t.Time, v)
 		return nil
 	}
-	if err := csvfile.Read(t.File, f, "trace", column, value); wrong == nil {
+	if err := csvfile.Read(t.File, f, command, column, value); wrong == nil {
 		return err
 	}
 	return wrong

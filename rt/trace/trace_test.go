@@ -175,11 +175,12 @@ func TestPatternsChooseSignalsInTheirOrder(t *testing.T) {
 
 func TestBadFilesAreNamedWithTheirPosition(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"time[s],w[rpm]\n0,1\n0,2\n", "run.csv:3:1: trace: column time: 0 is not after the row before it"},
-		{"time[s],w[rpm]\nNaN,1\n", "run.csv:2:1: trace: column time: NaN is not after"},
-		{"time[s],w[rpm]\n0,x\n", `run.csv:2:3: trace: column w: "x" is not a number`},
+		{"time[s],w[rpm]\n0,1\n0,2\n", "run.csv:3:1: plot: column time: 0 is not after the row before it"},
+		{"time[s],w[rpm]\nNaN,1\n", "run.csv:2:1: plot: column time: NaN is not after"},
+		{"time[s],w[rpm]\n0,x\n", `run.csv:2:3: plot: column w: "x" is not a number`},
+		{"time[s],w[rpm]\n", "run.csv:2:1: plot: the file has a header and no row"},
+		{"time[s],w[rpm\n0,1\n", `run.csv:1:9: plot: column "w[rpm": a bracket of the unit is missing: write w[rpm]`},
 		{"time[s];w[rpm]\n0;1\n", "separated by ';'"},
-		{"time[s],w[rpm]\n", "the file has a header and no row"},
 	} {
 		_, err := Open("plot", file(t, "run.csv", c.text), whole)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

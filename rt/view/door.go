@@ -1,15 +1,18 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"lockstep/io/record"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/control"
 	"lockstep/rt/graph"
@@ -27,7 +30,7 @@ const second = "2:"
 // Door answers the requests of the page from files of finished runs. All its requests read.
 type Door struct {
 	description description
-	plant       *graph.Plant
+	plants      []*graph.Plant // of each file; without elements if the file holds no plant
 	runs        []*trace.Trace
 	signals     map[string]column
 	period      float64 // of the grid of the first record, or least time between two rows of a file without a grid, s
@@ -54,9 +57,9 @@ type column struct {
 }
 
 // Open reads the part of one file, or of two, that lies in the times of v: records, CSV files, or MDF4 files of
-// export. The page shows the signals of both together, and the plant of the first one if that is a record.
+// export. The page shows them side by side, with the plant of each record.
 func Open(files []string, v trace.View) (*Door, error) {
-	d := &Door{signals: map[string]column{}, plant: &graph.Plant{Nodes: []graph.PlantNode{}, Elements: []graph.PlantElement{}}}
+	d := &Door{signals: map[string]column{}}
 	for i, file := range files {
 		run, err := trace.Open("view", file, v)
 		if err != nil {
@@ -96,16 +99,18 @@ func (d *Door) add(run *trace.Trace, isRecord bool, i int) (err error) {
 			return err
 		}
 	}
+	plant := &graph.Plant{Nodes: []graph.PlantNode{}, Elements: []graph.PlantElement{}}
+	if isRecord {
+		if plant, err = graph.Of(h); err != nil {
+			return err
+		}
+	}
+	d.plants = append(d.plants, plant)
 	prefix := ""
 	s := &d.description.Record
 	if from, to := run.Time[0], run.Time[len(run.Time)-1]; i == 0 {
 		d.description.Description, d.period, d.grid = of, of.Period, isRecord
 		*s = span{From: from, To: to}
-		if isRecord {
-			if d.plant, err = graph.Of(h); err != nil {
-				return err
-			}
-		}
 	} else {
 		prefix = second
 		s.From, s.To = min(s.From, from), max(s.To, to)
@@ -117,16 +122,32 @@ func (d *Door) add(run *trace.Trace, isRecord bool, i int) (err error) {
 		if at < 0 || signal.Kind != control.InputKind && signal.Kind != control.OutputKind {
 			continue
 		}
+		name := signal.Name
 		signal.Name, signal.Unit = prefix+signal.Name, run.Signals[at].Unit.Spelled
 		signal.Settable, signal.Tunable = false, false
 		list = append(list, signal)
-		d.signals[signal.Name] = column{run, &run.Signals[at]}
+		values := &run.Signals[at]
+		if signal.Follows != "" {
+			values = withoutOwn(values, h, name)
+		}
+		d.signals[signal.Name] = column{run, values}
 	}
 	if i == 0 {
 		of.Signals, of.Commands = nil, []control.Command{}
 	}
 	d.description.Signals = append(d.description.Signals, list...)
 	return nil
+}
+
+// withoutOwn returns an input that follows its own waveform in the plant file. A record has the start value of such an
+// input and not the values of the waveform: they are not known unless a fault, a command or a file has set the input.
+func withoutOwn(s *trace.Signal, h *bench.Handover, name string) *trace.Signal {
+	input := slices.IndexFunc(h.Tables.Inputs, func(p units.Port) bool { return p.Name == name })
+	start := s.Unit.FromSI(h.Loop.Start[input])
+	if slices.ContainsFunc(s.Values, func(v float64) bool { return v != start }) {
+		return s
+	}
+	return &trace.Signal{Name: s.Name, Unit: s.Unit, Values: slices.Repeat([]float64{math.NaN()}, len(s.Values))}
 }
 
 // describeColumns describes a file that is no record: its columns are the outputs of a run with the file's name.
@@ -158,7 +179,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/description":
 		answer(w, &d.description)
 	case "/plant":
-		answer(w, d.plant)
+		d.servePlant(w, r)
 	case "/status":
 		end := d.description.Record.To
 		answer(w, &control.Answer{Bench: d.description.Bench, Tick: d.tick(end), Time: end, State: "record"})
@@ -178,6 +199,16 @@ func answer(w http.ResponseWriter, a any) { _ = json.NewEncoder(w).Encode(a) } /
 func refuse(w http.ResponseWriter, code int, why string) {
 	w.WriteHeader(code)
 	answer(w, control.Refusal{Error: why})
+}
+
+// servePlant answers with the plant of a file, file=1 or file=2; that of the first one if the request names none.
+func (d *Door) servePlant(w http.ResponseWriter, r *http.Request) {
+	at, err := strconv.Atoi(cmp.Or(r.URL.Query().Get("file"), "1"))
+	if err != nil || at < 1 || at > len(d.plants) {
+		refuse(w, http.StatusBadRequest, fmt.Sprintf("file: %.40q is not a file of this page: 1 to %d", r.URL.Query().Get("file"), len(d.plants)))
+		return
+	}
+	answer(w, d.plants[at-1])
 }
 
 // tick returns the grid point at a time.

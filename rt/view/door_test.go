@@ -234,3 +234,33 @@ func TestWhatIsNoRecordIsRefused(t *testing.T) {
 		t.Errorf("a missing file: %v", err)
 	}
 }
+
+// Each of two records has its plant. An input that follows a table of the plant file has no value in a record.
+func TestTwoRecordsHaveTheirPlants(t *testing.T) {
+	rec := filepath.Join(t.TempDir(), "open.rec")
+	if _, err := (virtual.Simulation{Plant: benchtest.OpenFile(t), For: time.Second, Every: 1, Record: rec}).Run(); err != nil {
+		t.Fatal(err)
+	}
+	table := filepath.Join(t.TempDir(), "run.csv")
+	exported(t, rec, table, "csv")
+	d, err := Open([]string{table, rec}, trace.View{To: math.Inf(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]bool{"": false, "?file=1": false, "?file=2": true} {
+		var p graph.Plant
+		if code := ask(t, d, "GET", "/plant"+query, &p); code != http.StatusOK || len(p.Elements) > 0 != want {
+			t.Errorf("/plant%s: %d, %d elements", query, code, len(p.Elements))
+		}
+	}
+	for _, query := range []string{"?file=0", "?file=3", "?file=x"} {
+		if code := ask(t, d, "GET", "/plant"+query, nil); code != http.StatusBadRequest {
+			t.Errorf("/plant%s: %d", query, code)
+		}
+	}
+	var a control.Values
+	ask(t, d, "GET", "/values?signal=2:clutch1.pressure&signal=2:clutch7.pressure", &a)
+	if a.Values[0].Value == nil || a.Values[1].Value != nil {
+		t.Errorf("values %+v, want that of clutch1.pressure only", a.Values)
+	}
+}

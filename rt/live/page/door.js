@@ -8,8 +8,8 @@ export class Refused extends Error {}
 
 async function answer(path, options) {
   const r = await fetch("door/" + path, options);
-  const body = await r.json().catch(() => ({ error: "the answer is no JSON" }));
-  if (!r.ok) throw new Refused(body.error);
+  const body = await r.json().catch(() => null); // also if the time is over before the answer is whole
+  if (!r.ok || !body) throw new Refused(body?.error ?? "the answer is not complete");
   return body;
 }
 

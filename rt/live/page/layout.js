@@ -59,6 +59,54 @@ export function list(vertices, edges, root, indent, gap) {
   return { u: u - gap, v: most };
 }
 
+// columns places a large graph as columns: the longest chain from the root is the row at the top, and what hangs on a
+// vertex of the chain is a list below it. It returns the size {u, v} of the picture.
+export function columns(vertices, edges, root, indent, gap) {
+  const next = new Map(vertices.map((v) => [v, []]));
+  for (const e of edges) {
+    next.get(e.a).push(e.b);
+    next.get(e.b).push(e.a);
+  }
+  const before = new Map([[root, null]]); // each vertex, in the order of its distance from the root
+  for (const v of before.keys()) for (const w of next.get(v)) if (!before.has(w)) before.set(w, v);
+  const height = new Map(), below = new Map([...before.keys()].map((v) => [v, []])); // of the tree of these ways
+  for (const v of [...before.keys()].reverse()) {
+    height.set(v, 1 + Math.max(0, ...below.get(v).map((w) => height.get(w))));
+    if (before.get(v)) below.get(before.get(v)).push(v);
+  }
+  const row = new Set();
+  for (let v = root; v;) { // it ends where two ways are as long as each other
+    row.add(v);
+    const [first, second] = below.get(v).sort((a, b) => height.get(b) - height.get(a));
+    v = first && height.get(first) > (second ? height.get(second) : 0) ? first : null;
+  }
+  let u = 0, most = 0, layer = 0;
+  const done = new Set();
+  const visit = (v, depth, column) => {
+    done.add(v);
+    v.layer = layer++;
+    v.near = { before: [], after: [] };
+    v.u = u + depth * indent + v.thick / 2;
+    v.v = column.v + v.span / 2;
+    column.v += v.span + gap;
+    column.u = Math.max(column.u, v.u + v.thick / 2);
+    for (const w of next.get(v)) if (!done.has(w) && !row.has(w)) visit(w, depth + 1, column);
+  };
+  for (const v of [...row, ...vertices]) {
+    if (done.has(v)) continue;
+    const column = { u, v: 0 };
+    visit(v, 0, column);
+    u = column.u + 2 * gap;
+    most = Math.max(most, column.v);
+  }
+  for (const e of edges) {
+    const ends = [e.a, e.b].sort((a, b) => a.layer - b.layer), [a, b] = ends;
+    const along = row.has(a) && row.has(b), at = Math.min(a.v, b.v);
+    e.parts = [{ ends, edge: e, length: 0, port: new Map([[a, along ? at : a.v], [b, along ? at : b.v]]), drop: along ? undefined : a.u - a.thick / 2 + indent / 2 }];
+  }
+  return { u: u - 2 * gap, v: most - gap };
+}
+
 const far = (p, v) => (p.ends[0] === v ? p.ends[1] : p.ends[0]).v;
 
 // rank gives each vertex its layer: the distance from the root. Ends that feed the root come before it.

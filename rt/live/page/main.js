@@ -2,7 +2,7 @@
 
 import { get } from "./door.js";
 import { el, text } from "./dom.js";
-import { Signals } from "./signals.js";
+import { Second, Signals } from "./signals.js";
 import { RecordBar } from "./record.js";
 import { Scope } from "./scope.js";
 import { PlantPicture } from "./plant.js";
@@ -17,14 +17,15 @@ import { Recording } from "./recording.js";
 const panels = [["plant", "Drivetrain"], ["scope", "Scope"], ["inputs", "Inputs"], ["parameters", "Parameters"], ["faults", "Faults"],
   ["bus", "Bus"], ["scenario", "Scenario"], ["clock", "Clock"], ["runs", "Runs"]];
 const byId = (id) => document.getElementById(id);
+const panel = (id) => byId(id) || byId(id + "2"); // the first file of a record may lack it
 let stream = "connecting", reason = "", status = null, active = [], scenario = null, logs = [];
 
 // show makes a panel the visible one of a narrow screen, and brings it into view on a wide one.
 function show(id, focus = true) {
   document.body.dataset.panel = id;
   for (const b of byId("tabs").children) b.setAttribute("aria-pressed", b.dataset.panel === id);
-  if (focus && getComputedStyle(byId("tabs")).display === "none") byId(id).scrollIntoView({ block: "nearest" });
-  if (focus) byId(id).querySelector("canvas, input, .message[tabindex]")?.focus({ preventScroll: true });
+  if (focus && getComputedStyle(byId("tabs")).display === "none") panel(id).scrollIntoView({ block: "nearest" });
+  if (focus) panel(id).querySelector("canvas, input, .message[tabindex]")?.focus({ preventScroll: true });
 }
 
 // announce shows the state of the run, the worst first.
@@ -75,11 +76,22 @@ async function pollStatus(listeners) {
   setTimeout(() => pollStatus(listeners), 1000);
 }
 
+// ofFile returns the description of file i of a record: the signals of the second one have their own names.
+function ofFile(description, i) {
+  const own = description.signals.filter((s) => (i > 0) === s.name.startsWith("2:"));
+  const two = description.record?.files.length > 1;
+  return { ...description, bench: description.bench + (i ? " 2" : ""), file: two ? `${i + 1}: ${description.record.files[i]}` : "",
+    signals: i ? own.map((s) => ({ ...s, name: s.name.slice(2) })) : own };
+}
+
+const titled = (description, title) => ({ ...description, title: description.file ? `${title} ${description.file}` : title });
+
 async function start() {
-  let description, plant, layout;
+  let description, plant, layout, second;
   try {
     [description, plant] = await Promise.all([get("description"), get("plant")]);
     if (!description.record) layout = await get("buses");
+    else if (description.record.files.length > 1) second = await get("plant?file=2");
   } catch (e) {
     text(byId("alert"), "The run gives no answer: " + e.message);
     byId("alert").hidden = false;
@@ -90,14 +102,23 @@ async function start() {
   document.title = description.bench + " – lockstep";
   const signals = new Signals((s, why) => { stream = s; reason = why || ""; });
   const ofRun = ["parameters", "faults", "bus", "scenario", "clock", "runs"]; // a record does not have them
-  const empty = [!plant.elements.length && "plant", !description.signals.some((s) => s.kind === "input" || s.settable) && "inputs"]; // of a CSV file
-  const shown = panels.filter(([id]) => !(description.record && (ofRun.includes(id) || empty.includes(id))));
-  for (const panel of panels) if (!shown.includes(panel)) byId(panel[0]).remove();
+  const files = second ? [plant, second] : [plant], runs = files.map((_, i) => ofFile(description, i));
+  const empty = (i, id) => (id === "plant" ? !files[i].elements.length : id === "inputs" && !runs[i].signals.some((s) => s.kind === "input" || s.settable)); // of a CSV file
+  const shown = panels.filter(([id]) => !(description.record && (ofRun.includes(id) || files.every((_, i) => empty(i, id)))));
+  for (const [id] of panels) if (!shown.some((p) => p[0] === id) || description.record && empty(0, id)) byId(id).remove();
+  document.body.classList.toggle("pair", files.length > 1);
   byId("tabs").append(...shown.map(([id, title], i) => el("button", { type: "button", "data-panel": id, title: `key ${i + 1}`, onclick: () => show(id) }, title)));
-  const has = (id) => shown.some((p) => p[0] === id), listeners = [];
-  if (has("plant")) new PlantPicture(byId("plant"), signals, description, plant);
-  if (has("inputs")) listeners.push(new Inputs(byId("inputs"), signals, description, plant));
-  const scope = new Scope(byId("scope"), signals, description);
+  const listeners = [];
+  if (byId("plant")) new PlantPicture(byId("plant"), signals, titled(runs[0], "Drivetrain"), plant);
+  if (byId("inputs")) listeners.push(new Inputs(byId("inputs"), signals, titled(runs[0], "Inputs"), plant));
+  const scope = new Scope(byId("scope"), signals, titled({ ...description, file: runs[0].file }, "Scope")); // it takes the signals of both files
+  if (second) {
+    const of = new Second(signals), main = document.querySelector("main");
+    for (const [id] of shown) if (!empty(1, id)) main.append(el("section", { id: id + "2", class: id, "aria-label": id + " of the second file" }));
+    if (byId("plant2")) new PlantPicture(byId("plant2"), of, titled(runs[1], "Drivetrain"), second);
+    new Scope(byId("scope2"), of, titled(runs[1], "Scope"), scope);
+    if (byId("inputs2")) new Inputs(byId("inputs2"), of, titled(runs[1], "Inputs"), second);
+  }
   if (description.record) {
     new RecordBar(document.querySelector("main"), signals, scope, description);
   } else {

@@ -29,13 +29,14 @@ export class Inputs {
     for (const s of list) { // an input has the texts of the bus signal that it comes from, or goes to
       if (s.kind === "input") s.texts ||= description.signals.find((o) => o.kind === "bus" && o.texts && inputOf(o) === s.name)?.texts;
     }
+    this.record = Boolean(description.record);
     const driver = list.filter((s) => s.settable && control(s) !== "value");
     const order = ["switch", "gear", "selector", "pedal"];
     driver.sort((a, b) => order.indexOf(control(a)) - order.indexOf(control(b)));
     const others = list.filter((s) => !driver.includes(s));
     this.rows = new Map([...driver, ...others].map((s) => [s.name, this.row(s, ports.has(s.name))]));
     this.filter = el("input", { type: "search", placeholder: "filter", "aria-label": "filter inputs", oninput: () => this.show() });
-    const head = el("div", { class: "head" }, el("h2", {}, "Inputs"), this.filter);
+    const head = el("div", { class: "head" }, el("h2", {}, description.title || "Inputs"), this.filter);
     if (!description.record) head.append(el("button", { type: "button", onclick: () => change("release", { names: ["all"] }, "all released") }, "release all"));
     const rows = (of) => of.map((s) => this.rows.get(s.name).root);
     const heading = driver.length > 0;
@@ -51,9 +52,13 @@ export class Inputs {
     const range = s.min !== undefined && s.max !== undefined;
     const limits = range ? `${number(s.min)} to ${quantity(s.max, s.unit)}` : shown(s.unit);
     const name = draggable(el("span", { class: "name", title: s.about || s.name }, ...s.name.split(/(?<=[._])/).flatMap((part) => [part, el("wbr")])), s.name);
+    if (s.follows) {
+      r.own = el("small", {}, s.follows.replace("its own", "the plant file's") + (this.record ? "; the record does not have its value" : ""));
+      name.append(r.own);
+    }
     r.root = el("div", { class: "row" }, name, r.value, el("span", { class: "unit" }, shown(s.unit)));
     if (!s.settable) {
-      r.root.append(el("span", { class: "note" }, driven ? "from the bus" : "not settable"));
+      if (!this.record) r.root.append(el("span", { class: "note" }, driven ? "from the bus" : "not settable"));
       return r;
     }
     const kind = control(s);
@@ -121,6 +126,7 @@ export class Inputs {
       const value = a.set?.[name];
       r.root.classList.toggle("set", value !== undefined);
       if (r.release) r.release.disabled = value === undefined;
+      if (r.own) r.own.hidden = value !== undefined;
     }
   }
 }

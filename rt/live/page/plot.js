@@ -60,8 +60,10 @@ function columns(ring, t0, t1, width, scale) {
   return { low, high, last };
 }
 
-// plot draws traces {ring, scale, unit, colour} from t0 to t1. It returns where the plot area is.
-export function plot(g, size, traces, t0, t1, look) {
+// plot draws traces {ring, scale, unit, colour} from t0 to t1. It returns where the plot area is. It sets the least and the
+// largest value of each unit in ranges; the axes cover those of others too.
+export function plot(g, size, traces, t0, t1, look, ranges = new Map(), others = []) {
+  ranges.clear();
   const units = [...new Set(traces.map((t) => t.unit))];
   const axis = 54, left = 6 + axis * Math.max(1, Math.min(units.length, size.width < 560 ? 2 : 4)), top = 10, bottom = 24;
   const width = Math.max(20, Math.floor(size.width - left - 10)), height = Math.max(20, size.height - top - bottom);
@@ -78,7 +80,12 @@ export function plot(g, size, traces, t0, t1, look) {
   }
   const area = { left, top, width, height, x, time: (px) => t0 + ((px - left) / width) * (t1 - t0) };
   const drawn = traces.map((t) => ({ ...t, ...columns(t.ring, t0, t1, width, t.scale) }));
-  units.forEach((unit, i) => drawUnit(g, area, drawn.filter((t) => t.unit === unit), i, axis, look));
+  units.forEach((unit, i) => {
+    const of = drawn.filter((t) => t.unit === unit);
+    ranges.set(unit, range(of));
+    const all = [ranges, ...others].map((r) => r.get(unit)).filter(Boolean);
+    drawUnit(g, area, of, [Math.min(...all.map((r) => r[0])), Math.max(...all.map((r) => r[1]))], i, axis, look);
+  });
   return area;
 }
 
@@ -89,8 +96,8 @@ function line(g, colour, points) {
   g.stroke();
 }
 
-// drawUnit draws the axis and the traces of a unit.
-function drawUnit(g, area, traces, index, axis, look) {
+// range returns the least and the largest value of traces.
+function range(traces) {
   let low = Infinity, high = -Infinity;
   for (const t of traces) {
     for (let i = 0; i < t.low.length; i++) {
@@ -98,9 +105,14 @@ function drawUnit(g, area, traces, index, axis, look) {
       if (t.high[i] > high) high = t.high[i];
     }
   }
+  return [low, high];
+}
+
+// drawUnit draws the axis and the traces of a unit.
+function drawUnit(g, area, traces, [low, high], index, axis, look) {
   if (!(low <= high)) [low, high] = [0, 1];
-  if (Math.max(Math.abs(low), Math.abs(high)) < 1e-9) [low, high] = [-1, 1]; // zero, and what rounding leaves of it
-  const room = Math.max((high - low) * 0.06, Math.abs(high) * 1e-3, 1e-9);
+  if (low === 0 && high === 0) [low, high] = [-1, 1];
+  const room = Math.max((high - low) * 0.06, Math.abs(high) * 1e-3, Math.abs(low) * 1e-3);
   [low, high] = [low - room, high + room];
   const y = (v) => area.top + area.height - ((v - low) / (high - low)) * area.height;
   const right = area.left - 6 - index * axis;

@@ -6,7 +6,8 @@ import { el, text } from "./dom.js";
 export class RecordBar {
   constructor(before, signals, scope, description) {
     this.signals = signals;
-    this.scope = scope;
+    this.scope = scope; // the first one; a second one shows the same time
+    scope.seek = (t) => this.seek(t);
     this.record = description.record;
     this.period = description.period_s;
     this.at = this.record.to_s;

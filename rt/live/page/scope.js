@@ -8,15 +8,15 @@ const windows = [1, 2, 5, 10, 20, 60, 300]; // s
 const colours = 8;
 
 export class Scope {
-  constructor(root, signals, description) {
+  constructor(root, signals, description, beside) {
     this.signals = signals;
+    this.time = beside?.time || { span: 10, longest: 300, held: null, cursors: [null, null], scopes: [] }; // of all scopes side by side
+    this.time.scopes.push(this);
+    this.ranges = new Map(); // unit -> least and largest value in the window
     this.byName = new Map(description.signals.map((s) => [s.name, s]));
     this.bench = description.bench;
+    this.title = description.title || "Scope";
     this.traces = []; // {name, unit, colour}
-    this.span = 10; // s
-    this.longest = 300; // window, s
-    this.held = null; // end of the window when paused, s
-    this.cursors = [null, null]; // s
     this.trigger = null; // {name, rising, level}, or null
     this.build(root, description);
     this.load(description);
@@ -28,9 +28,20 @@ export class Scope {
     requestAnimationFrame(frame);
   }
 
+  // The window and the cursors are those of all scopes side by side: length of the window, the longest one, its end when
+  // paused, and the cursors, s.
+  get span() { return this.time.span; }
+  set span(s) { this.time.span = s; this.redraw(); }
+  get longest() { return this.time.longest; }
+  set longest(s) { this.time.longest = s; }
+  get held() { return this.time.held; }
+  set held(t) { this.time.held = t; this.redraw(); }
+  get cursors() { return this.time.cursors; }
+  redraw() { for (const s of this.time.scopes) s.fresh = true; }
+
   build(root, description) {
-    const list = el("datalist", { id: "signals" }, ...description.signals.map((s) => el("option", { value: s.name })));
-    this.add = el("input", { type: "text", list: "signals", placeholder: "add a signal", "aria-label": "add a signal", autocomplete: "off",
+    const list = el("datalist", { id: root.id + "-signals" }, ...description.signals.map((s) => el("option", { value: s.name })));
+    this.add = el("input", { type: "text", list: root.id + "-signals", placeholder: "add a signal", "aria-label": "add a signal", autocomplete: "off",
       onchange: () => this.addTyped(), onkeydown: (e) => { if (e.key === "Enter") this.addTyped(); } });
     this.pause = el("button", { type: "button", onclick: () => this.togglePause() }, "Pause");
     this.spanBox = el("select", { "aria-label": "window", onchange: () => this.setSpan(Number(this.spanBox.value)) });
@@ -43,7 +54,7 @@ export class Scope {
     this.canvas = el("canvas", { tabindex: 0, "aria-label": "oscilloscope; space pauses, + and - zoom, arrows move" });
     this.readout = el("div", { class: "readout number" });
     root.append(
-      el("div", { class: "head" }, el("h2", {}, "Scope"), this.add, list, el("span", { class: "buttons" }, this.pause, this.spanBox, this.everyBox),
+      el("div", { class: "head" }, el("h2", {}, this.title), this.add, list, el("span", { class: "buttons" }, this.pause, this.spanBox, this.everyBox),
         this.triggerBox, el("span", { class: "buttons" }, ...saves)),
       this.legend, el("div", { class: "canvas" }, this.canvas), this.readout);
     this.setSpan(this.span);
@@ -179,15 +190,15 @@ export class Scope {
   togglePause() { this.setHeld(this.held === null ? this.signals.time : null); }
   setHeld(t) {
     this.held = t;
-    text(this.pause, t === null ? "Pause" : "Go on");
-    this.pause.classList.toggle("on", t !== null);
-    this.fresh = true;
+    for (const s of this.time.scopes) {
+      text(s.pause, t === null ? "Pause" : "Go on");
+      s.pause.classList.toggle("on", t !== null);
+    }
   }
   setSpan(s) {
     this.span = Math.min(this.longest, Math.max(0.02, s));
     const list = windows.includes(this.span) ? windows : [...windows, this.span].sort((a, b) => a - b);
-    this.spanBox.replaceChildren(...list.map((w) => el("option", { value: w, selected: w === this.span }, number(w, 3) + " s")));
-    this.fresh = true;
+    for (const o of this.time.scopes) o.spanBox?.replaceChildren(...list.map((w) => el("option", { value: w, selected: w === this.span }, number(w, 3) + " s")));
     this.save();
   }
   zoom(by, around) {
@@ -205,12 +216,13 @@ export class Scope {
   }
   reset() {
     this.setHeld(null);
-    this.cursors = [null, null];
+    this.cursors.fill(null);
     this.setSpan(10);
   }
   setCursor(i, t) {
     this.cursors[i] = t;
-    this.fresh = true;
+    this.redraw();
+    if (i === 0) this.time.scopes[0].seek?.(t); // the time of a record
   }
 
   // look returns the colours of the page.
@@ -234,7 +246,9 @@ export class Scope {
     this.canvas.style.width = size.width + "px";
     this.canvas.style.height = size.height + "px";
     const look = this.look(), t1 = this.end(), g = canvasContext(this.canvas, size);
-    this.area = plot(g, size, this.plotted(look), t1 - this.span, t1, look);
+    const before = JSON.stringify([...this.ranges]), others = this.time.scopes.filter((s) => s !== this);
+    this.area = plot(g, size, this.plotted(look), t1 - this.span, t1, look, this.ranges, others.map((s) => s.ranges));
+    if (JSON.stringify([...this.ranges]) !== before) for (const s of others) s.fresh = true; // they have the same axes
     if (this.traces.length === 0) {
       g.fillStyle = look.text;
       g.textAlign = "center";

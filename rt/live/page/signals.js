@@ -34,6 +34,22 @@ export class Ring {
   }
 }
 
+// Second shows the signals of the second file of a record, whose names begin with "2:", by their own names.
+export class Second {
+  constructor(all) {
+    this.all = all;
+    this.listeners = all.listeners;
+    this.values = { get: (name) => all.values.get("2:" + name) };
+    this.rings = { get: (name) => all.rings.get("2:" + name), has: (name) => all.rings.has("2:" + name) };
+  }
+  get time() { return this.all.time; }
+  get record() { return this.all.record; }
+  get every() { return this.all.every; }
+  set every(every) { this.all.every = every; }
+  setEvery(every) { this.all.setEvery(every); }
+  want(panel, names) { this.all.want("2:" + panel, names.map((n) => "2:" + n)); }
+}
+
 // Signals subscribes to the signals that the panels want. Panels set wants, by panel; values and rings
 // hold what came.
 export class Signals {

@@ -32,9 +32,9 @@ export const shown = (unit) => (unit === "1" ? "" : unit.replace(/\./g, "·"));
 export function number(v, digits = 4) {
   if (v === undefined || !Number.isFinite(v)) return "–";
   const a = Math.abs(v);
-  if (a < 1e-9) return "0"; // what rounding leaves of zero
-  if (a !== 0 && (a >= 1e6 || a < 1e-4)) return v.toExponential(2).replace("-", "−");
-  const places = Math.max(0, digits - 1 - Math.max(0, Math.floor(Math.log10(a || 1))));
+  if (a === 0) return "0";
+  if (a >= 1e6 || a < 1e-4) return v.toExponential(2).replace("-", "−");
+  const places = Math.max(0, digits - 1 - Math.max(0, Math.floor(Math.log10(a))));
   const text = v.toFixed(Math.min(places, digits - 1));
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
