@@ -86,7 +86,7 @@ func (s *automatic) parameters() (list []Parameter) {
 		}
 	}
 	return append(list, Parameter{"T_cold", "degC", -40, 215, &s.cold}, Parameter{"T_hot", "degC", -40, 215, &s.hot},
-		Parameter{"after_run", "s", 0, 3600, &s.afterRun}, Parameter{"wake_up", "s", 0, 1e6, &s.wakeUp})
+		Parameter{"after_run", "s", 0, 3600, &s.afterRun}, Parameter{"wake_up", "s", 0, 1e4, &s.wakeUp})
 }
 
 // receive handles a received frame.

@@ -156,7 +156,7 @@ func (s *automatic) sleepAfterRun() bool {
 	now := s.lastCycle
 	if !s.afterRunOver(now) {
 		if s.isOff() {
-			s.last = now
+			s.last, s.fresh = now, true // without speeds it goes on to open its clutches
 		}
 		return false
 	}
