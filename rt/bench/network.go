@@ -316,9 +316,23 @@ func (b *Bench) planWake(p *network.Plan, maps []*sigmap.Map) error {
 	return nil
 }
 
+// StatesOf returns the states of the ignition in which a frame is sent, in words.
+func (f *Frame) StatesOf() string {
+	var list []string
+	for s, in := range f.In {
+		if in {
+			list = append(list, network.State(s).String())
+		}
+	}
+	if len(list) == network.States {
+		return "every state"
+	}
+	return strings.Join(list, ", ")
+}
+
 // Describe returns the section in words.
 func (n *Network) Describe() string {
-	text := fmt.Sprintf("ignition starts in %s", n.Start)
+	text := fmt.Sprintf("starts in %s", n.Start)
 	if n.Signal.Text != "" {
 		text += ", carried by " + n.Signal.Text
 	}

@@ -75,10 +75,13 @@ func New(p *Plan, maps []*sigmap.Map) (*Machine, error) {
 		m.from[i] = never
 	}
 	m.state = p.Start
-	m.setSignals()
+	m.ShowState()
 	m.note(Change{Topic: OfIgnition, Value: uint16(p.Start)}) // of the first tick
 	return m, nil
 }
+
+// SentIn reports whether a message, counted bus after bus, is sent in a state.
+func (p *Plan) SentIn(s State, at int) bool { return s >= States || p.Delays[at][s] != Never }
 
 // State returns the state of the ignition.
 //
@@ -116,14 +119,15 @@ func (m *Machine) enter(s State, k int64) {
 	}
 	m.state = s
 	m.note(Change{Topic: OfIgnition, Value: uint16(s)})
-	m.setSignals()
+	m.ShowState()
 	m.openAndClose(k)
 }
 
-// setSignals makes the signals of the state carry the state.
+// ShowState makes the signals of the state carry it. Call it after a checkpoint was loaded, which does not have the
+// values of signals.
 //
 //go:nosplit
-func (m *Machine) setSignals() {
+func (m *Machine) ShowState() {
 	for i := range m.plan.Signals {
 		s := &m.plan.Signals[i]
 		t := &m.maps[s.Bus].Tx[s.Message]

@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -203,5 +204,35 @@ expect:
 		if i > 0 && !slices.Equal(cycles[i], cycles[1]) {
 			t.Fatalf("cycle %d sends %d frames at other ticks than cycle 2, %d", i+1, len(cycles[i]), len(cycles[1]))
 		}
+	}
+}
+
+// A record that starts while the ignition is off replays: the state, the phases of the messages and the network
+// management are in the copy at its start.
+func TestRecordThatStartsWithoutIgnitionReplays(t *testing.T) {
+	name := fmt.Sprintf("key-%d", os.Getpid())
+	dir := t.TempDir()
+	file, rec := filepath.Join(dir, "bench.yaml"), filepath.Join(dir, "a.rec")
+	if err := os.WriteFile(file, []byte(strings.Replace(keyBench, "key-bench", name, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ask, ended := openDoor(t, name, Simulation{Plant: file})
+	expectAnswers(t, ask, []exchange{
+		{"ignition 7", "ignition: \"7\" is no ignition state"},
+		{"advance 1s", "advanced to tick 200"},
+		{"ignition off", "in effect from tick 201"},
+		{"status", "ignition run"},
+		{"advance 100ms", "advanced to tick 220"},
+		{"status", "ignition off"},
+		{"record on " + rec, "in effect from tick 221"},
+		{"advance 3s", "advanced to tick 820"},
+		{"ignition on", "in effect from tick 821"},
+		{"advance 1s", "advanced to tick 1020"},
+		{"record off", "in effect from tick 1021"},
+		{"stop wait", name + ": stopped by ctl"},
+	})
+	<-ended
+	if same, err := (Replay{Record: rec}).Run(); err != nil || same.Frames < 200 {
+		t.Errorf("replay: %v, %v", same, err)
 	}
 }

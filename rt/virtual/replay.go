@@ -164,6 +164,9 @@ func (r *replay) load(slot int) error {
 		return difference(b.Tick, "", "made by this version, but the state at its start cannot be loaded: %w", err)
 	}
 	r.kernel.LoadState(slot)
+	if r.network != nil {
+		r.network.ShowState()
+	}
 	r.last, r.started, r.begin = b.Tick-1, b.Tick-1, nil
 	return nil
 }
