@@ -12,7 +12,8 @@ import (
 // bytes are free at stepAndSend and 380 at send.
 type calls struct {
 	// The start of a grid point: commands and faults.
-	beginPoint func(l *Loop, k int64) // checks commands, 330 bytes deep
+	beginPoint   func(l *Loop, k int64) // checks commands, 330 bytes deep
+	beginNetwork func(l *Loop, k int64) // below beginPoint; opens and closes messages, enters the ring
 
 	// Receive.
 	receiveLong    func(l *Loop, k int64)
@@ -39,6 +40,7 @@ type calls struct {
 func newCalls() calls {
 	return calls{
 		beginPoint:     (*Loop).beginPoint,
+		beginNetwork:   (*Loop).beginNetwork,
 		receiveLong:    (*Loop).receiveLong,
 		actsFrom:       (*Loop).actsFrom,
 		decodeCopies:   (*Loop).decodeCopies,

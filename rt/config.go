@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockstep/rt/fault"
+	"lockstep/rt/network"
 )
 
 // Policy is the reaction to missed ticks.
@@ -114,7 +115,9 @@ type Config struct {
 
 	Safe   SafeValues
 	Faults fault.Plan // planned faults of values and frames
-	Ports  uint64     // bit i: frames on bus i that are not the plant's go to its port
+
+	Network *network.Plan // ignition and network management; nil: every frame is sent all the time
+	Ports   uint64        // bit i: frames on bus i that are not the plant's go to its port
 
 	Supervisor Loss // reaction to the end of the process that StatusBlock.Supervisor names
 	Bus        Loss // reaction to a bus that is down or off; AfterNs is 0

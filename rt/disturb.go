@@ -4,10 +4,11 @@ import (
 	"unsafe"
 
 	"lockstep/rt/fault"
+	"lockstep/rt/network"
 )
 
-// MaxPlannedStates is the largest number of snapshots and resets that a scenario plans.
-const MaxPlannedStates = 64
+// MaxPlannedStates is the largest number of snapshots, resets and steps that a scenario plans.
+const MaxPlannedStates = 1024
 
 // disturbance is the loop's state for faults and live commands.
 type disturbance struct {
@@ -39,6 +40,9 @@ func (l *Loop) beginPoint(k int64) {
 		l.changer.Offer(int(o.slot & 1))
 	}
 	l.applyPlanned(k)
+	if l.network != nil {
+		l.calls.beginNetwork(l, k)
+	}
 	l.faults.BeginTick(k, l.Y)
 	for range 4 * fault.Max {
 		if !l.faults.NextChange(&l.change) {
@@ -70,6 +74,8 @@ func (l *Loop) applyCommands(k int64, n uint64) {
 			continue
 		}
 		switch l.command.Op {
+		case fault.SwitchIgnition, fault.SwitchPower:
+			l.network.Apply(&l.command, k)
 		case fault.TakeSnapshot, fault.Restore, fault.DropSnapshot:
 			outcome = l.noteState(k)
 		case fault.StartRecord:
@@ -96,6 +102,10 @@ func (l *Loop) applyPlanned(k int64) {
 		if !l.faults.NextPlanned(k, &l.command) {
 			break
 		}
+		if l.network.Apply(&l.command, k) {
+			l.planned++
+			continue
+		}
 		outcome := uint64(0)
 		if l.faults.Apply(&l.command) {
 			outcome = l.noteState(k)
@@ -104,6 +114,26 @@ func (l *Loop) applyPlanned(k int64) {
 		l.planned++
 	}
 }
+
+// beginNetwork starts grid point k of ignition and network management, and enters their changes in the ring.
+//
+//go:nosplit
+func (l *Loop) beginNetwork(k int64) {
+	l.network.Begin(k)
+	l.status.Ignition.Store(1 + uint64(l.network.State()))
+	for range maxNetworkChanges {
+		if !l.network.NextChange(&l.networkChange) {
+			return
+		}
+		if l.networkChange.Topic == network.OfPower {
+			l.status.supply.push(l.networkChange.Value)
+		}
+		l.status.ring.enterNetwork(k, &l.networkChange)
+	}
+}
+
+// maxNetworkChanges bounds the changes of ignition, network and power entered at one tick.
+const maxNetworkChanges = 64
 
 // noteState records a command on states of the plant before the step to grid point k: one was stored, deleted
 // or restored. It returns the outcome.

@@ -11,6 +11,7 @@ import (
 	"lockstep/io/sigmap"
 	"lockstep/rt/checkpoint"
 	"lockstep/rt/fault"
+	"lockstep/rt/network"
 	"lockstep/sched"
 )
 
@@ -58,6 +59,7 @@ type Loop struct {
 	buses  []*can.Bus
 	maps   []*sigmap.Map // one per bus
 	coders []Signals     // one per bus, of the maps
+	timing []Signals     // one per bus, for Due: the maps where a switch-on moves phases, which generated code does not know; else coders
 	ticker sched.Ticker
 	status *StatusBlock
 	grid   sched.Grid // grid of the ticker
@@ -101,6 +103,9 @@ type Loop struct {
 	inputs *Inputs
 	clock  realtimeClock // of the receive stamps, in the tick at hand
 
+	network       *network.Machine // nil: every frame is sent all the time
+	networkChange network.Change   // scratch
+
 	disturbance
 }
 
@@ -116,7 +121,7 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	}
 	rx, tx := 0, 0
 	for _, mp := range maps {
-		l.coders = append(l.coders, mp)
+		l.coders, l.timing = append(l.coders, mp), append(l.timing, mp)
 		l.firstRx, l.firstTx = append(l.firstRx, rx), append(l.firstTx, tx)
 		l.sentIDs = append(l.sentIDs, sentIDs(mp, tx))
 		rx += len(mp.Rx)
@@ -143,6 +148,9 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	if l.faults, err = fault.New(cfg.Faults, fault.System{PeriodNs: int64(cfg.Period), M: m, P: q, Maps: maps, Plant: driver}); err != nil {
 		return nil, err
 	}
+	if l.network, err = network.New(cfg.Network, maps); err != nil {
+		return nil, err
+	}
 	changer, ok := p.(Changer)
 	if cfg.Inputs.IsTimed() && !ok {
 		return nil, errors.New("rt: the kernel in use takes its inputs at the start of a step only: " +
@@ -158,7 +166,11 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 }
 
 // UseCoders replaces the tables of the maps by generated code, one per bus. Call it before the run.
-func (l *Loop) UseCoders(coders []Signals) { l.coders = coders }
+func (l *Loop) UseCoders(coders []Signals) {
+	if l.coders = coders; l.network == nil {
+		l.timing = coders
+	}
+}
 
 // Checkpointer is a Plant whose state can be copied: see kernel.Sequence.
 type Checkpointer interface {
@@ -173,15 +185,18 @@ func (l *Loop) UseCheckpoint(m *checkpoint.Memory) {
 	if !ok {
 		return
 	}
-	p := PlanCheckpoint(c, l.maps, l.inputs, l.faults, &l.U, &l.Y)
+	p := PlanCheckpoint(c, l.maps, l.inputs, l.faults, l.network, &l.U, &l.Y)
 	if m.Use(p) {
 		l.checkpointer, l.checkpoint, l.copied = c, p, m
 	}
 }
 
 // PlanCheckpoint returns the plan of the state that the next ticks of a loop read. A replay makes it of its own parts.
-func PlanCheckpoint(plant Checkpointer, maps []*sigmap.Map, inputs *Inputs, faults *fault.Set, u, y *[]float64) *checkpoint.Plan {
+func PlanCheckpoint(plant Checkpointer, maps []*sigmap.Map, inputs *Inputs, faults *fault.Set, n *network.Machine, u, y *[]float64) *checkpoint.Plan {
 	list := append(plant.ReserveState(), u, y, inputs, faults)
+	if n != nil {
+		list = append(list, n)
+	}
 	for _, m := range maps {
 		list = append(list, m)
 	}

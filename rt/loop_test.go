@@ -9,6 +9,8 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/sigmap"
+	"lockstep/rt/fault"
+	"lockstep/rt/network"
 	"lockstep/sched"
 )
 
@@ -314,6 +316,7 @@ func TestNewRefusesMoreThanTheStatusBlockHolds(t *testing.T) {
 
 func TestTickDoesNotAllocate(t *testing.T) {
 	frames := make([]can.Frame, 1024)
+	ignition := []fault.Command{{Op: fault.SwitchIgnition}}
 	for _, c := range []struct {
 		name string
 		o    Overrun
@@ -338,10 +341,20 @@ func TestTickDoesNotAllocate(t *testing.T) {
 			}
 			b.unit.Recv(frames)
 		}},
+		{"ignition and network management", Overrun{}, 0, func(b *bench) {
+			b.command(t, 3)
+			b.unit.Recv(frames)
+			ignition[0].Slot = int(b.page.Ticks.Load()/7) % network.States
+			b.page.Post(1, ignition)
+		}},
 	} {
 		b := newBench(t, c.o, func(cfg *Config, p *integrator) {
 			if p.changes = make([]lineFrom, 0, 64); c.name == "arrivals and ramps" {
 				cfg.Inputs = InputPlan{AtArrival: true, RampNs: []int64{7e6}}
+			}
+			if m := database(t); c.name == "ignition and network management" {
+				node := network.NodePlan{From: make([]bool, len(m.Rx)), Awake: [network.States]bool{2: true, 3: true}, Cycle: 2, Timeout: 4, Wait: 2}
+				cfg.Network = &network.Plan{Delays: make([][network.States]int64, len(m.Tx)), Nodes: []network.NodePlan{node}}
 			}
 		})
 		n := testing.AllocsPerRun(500, func() {

@@ -132,3 +132,30 @@ func (l *Loop) put(b int) bool {
 	l.portFrame.Answer = l.onlyAsked
 	return l.status.ports.toPort.push(&l.portFrame)
 }
+
+// supplyQueue carries the last changes of the supply from the loop to the supervisor.
+type supplyQueue struct {
+	n    atomic.Uint64     // changes so far
+	list [16]atomic.Uint64 // network.Supply by number of the change
+}
+
+// push enters a change.
+//
+//go:nosplit
+func (q *supplyQueue) push(value uint16) {
+	n := q.n.Load()
+	q.list[n%uint64(len(q.list))].Store(uint64(value))
+	q.n.Store(n + 1)
+}
+
+// SupplyChanges returns the number of changes of the supply so far.
+func (p *StatusBlock) SupplyChanges() uint64 { return p.supply.n.Load() }
+
+// NextSupply returns change n of the supply, from 0, as a network.Supply; false: there is none so far. A reader that
+// is more than 16 changes behind gets a later one.
+func (p *StatusBlock) NextSupply(n uint64) (supply uint16, ok bool) {
+	if n >= p.supply.n.Load() {
+		return 0, false
+	}
+	return uint16(p.supply.list[n%uint64(len(p.supply.list))].Load()), true
+}

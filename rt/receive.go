@@ -182,6 +182,9 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 	if withheld {
 		return
 	}
+	if l.network != nil {
+		l.network.Receive(b, i, f)
+	}
 	if valid {
 		l.inputs.Receive(b, i, l.entry.Acts, l.U)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/rt/fault"
+	"lockstep/rt/network"
 	"lockstep/sched"
 )
 
@@ -46,6 +47,9 @@ const (
 	// the scenario stores or restores a state of the plant: Tick, Slot, Refused, Obstacle; before the changes of faults, the
 	// frames and the step of its tick
 	KindState
+
+	// ignition, network management or power change: Tick, Network; before the changes of faults of its tick
+	KindNetwork
 )
 
 // Fate is the outcome of a frame.
@@ -64,11 +68,12 @@ const (
 type Entry struct {
 	Kind     Kind
 	Tick     int64
-	Safe     bool          // of a frame: it carries the safe values
-	Slot     int           // of a fault; of a change known before the run, or a state, its number; -1: of an offer
-	Refused  bool          // of a change or commands: they did not take effect
-	Obstacle int           // of an offer or commands: why they did not take effect, see ParameterChanger; 0: they did
-	State    fault.State   // of a fault
+	Safe     bool        // of a frame: it carries the safe values
+	Slot     int         // of a fault; of a change known before the run, or a state, its number; -1: of an offer
+	Refused  bool        // of a change or commands: they did not take effect
+	Obstacle int         // of an offer or commands: why they did not take effect, see ParameterChanger; 0: they did
+	State    fault.State // of a fault
+	Network  network.Change
 	Count    uint64        // of a fault: ticks, or frames, that it has disturbed so far
 	Batch    uint64        // of commands: their batch, see StatusBlock.Post; of an offer: its number
 	Bus      int           // of a frame
@@ -219,6 +224,14 @@ func (r *ring) enterState(tick int64, i int, obstacle uint64) {
 	r.enter(KindState, 0, head[:], nil, nil)
 }
 
+// enterNetwork enters a change of ignition, network management or power.
+//
+//go:nosplit
+func (r *ring) enterNetwork(tick int64, c *network.Change) {
+	head := [...]uint64{uint64(tick)}
+	r.enter(KindNetwork, uint64(c.Topic)<<24|uint64(c.Bus)<<16|uint64(c.Value), head[:], nil, nil)
+}
+
 // enterChange enters that change i of the plant's parameters takes effect; refused is not 0: it does not.
 // Change -i is offer i.
 //
@@ -274,6 +287,8 @@ func (p *StatusBlock) NextEntry(e *Entry) bool {
 		e.Batch, e.Obstacle, e.Refused = list[0], int(list[1]), list[1] != 0
 	case KindState:
 		e.Slot, e.Obstacle, e.Refused = int(list[0]), int(list[1]), list[1] != 0
+	case KindNetwork:
+		e.Network = network.Change{Topic: network.Topic(first >> 24), Bus: uint8(first >> 16), Value: uint16(first)}
 	case KindChange:
 		e.Slot, e.Batch, e.Obstacle, e.Refused = int(list[0]), 0, int(list[1]), list[1] != 0
 		if e.Slot < 0 {

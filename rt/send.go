@@ -38,7 +38,8 @@ func (l *Loop) send(k int64, served bool) {
 		for i := range m.Tx {
 			d := &l.departures[l.firstTx[b]+i]
 			asked := l.status.takeSendNow(l.firstTx[b] + i)
-			if due := l.coders[b].Due(i, k, y, l.forcesSignals(faultsAct)); (due || urgent || asked) && d.retriedAt != k {
+			due, may := l.isDue(b, i, k, y, l.forcesSignals(faultsAct))
+			if may && (due || urgent || asked) && d.retriedAt != k {
 				l.onlyAsked = !due && !urgent
 				d.retry = !l.calls.encodeAndSend(l, b, i, k, y, faultsAct)
 				l.onlyAsked = false
@@ -52,6 +53,19 @@ func (l *Loop) send(k int64, served bool) {
 	if served {
 		l.response.record(&l.status.Response)
 	}
+}
+
+// isDue reports whether message i of bus b is due at grid point k, and whether the ignition and the network
+// management let it be sent.
+//
+//go:nosplit
+func (l *Loop) isDue(b, i int, k int64, y []float64, forced bool) (due, may bool) {
+	if l.network != nil {
+		if may, managed := l.network.Sends(b, i, k); managed || !may {
+			return may, may
+		}
+	}
+	return l.timing[b].Due(i, k, y, forced), true
 }
 
 // forcesSignals reports whether value faults act on the signals sent: not while the safe values are
@@ -70,6 +84,11 @@ func (l *Loop) countUnsent(b int, k int64) {
 	for i := range m.Tx {
 		if !m.Tx[i].Due(k) {
 			continue
+		}
+		if l.network != nil {
+			if may, _ := l.network.Sends(b, i, k); !may {
+				continue
+			}
 		}
 		l.entry.beginFrame(k, b, i)
 		l.entry.Fate, l.entry.Safe = Unsent, l.safe || l.reason == NonFinite
@@ -92,13 +111,25 @@ func (l *Loop) resend(b int, k int64, y []float64, faultsAct bool) {
 			continue
 		}
 		d.retry, d.retriedAt = false, k
-		due := l.coders[b].Due(i, k, y, l.forcesSignals(faultsAct)) // then the retry is this tick's frame
+		due, may := l.isDue(b, i, k, y, l.forcesSignals(faultsAct)) // then the retry is this tick's frame
+		if !may && !l.canRetry(b, i) {
+			continue
+		}
 		if !due {
 			l.status.TxAgain.Store(l.status.TxAgain.Load() + 1)
 		}
 		taken := l.calls.encodeAndSend(l, b, i, k, y, faultsAct)
 		d.retry = !taken && (due || l.maps[b].Tx[i].Send == sigmap.OnChange)
 	}
+}
+
+// canRetry reports whether a frame of message i of bus b that the bus did not take is tried again: an NM message,
+// which is due at one tick only.
+//
+//go:nosplit
+func (l *Loop) canRetry(b, i int) bool {
+	_, managed := l.network.Sends(b, i, 0)
+	return managed
 }
 
 // encodeAndSend sends one frame, after frame faults if faultsAct is true; false: the bus does not take
@@ -124,6 +155,9 @@ func (l *Loop) encodeAndSend(b, i int, k int64, y []float64, faultsAct bool) boo
 		return true
 	}
 
+	if l.network != nil {
+		l.network.Fill(b, i, &l.frame)
+	}
 	if faultsAct {
 		again, l.entry.Withheld = l.calls.disturbFrame(l.faults, &l.frame, b, i, k)
 	}
@@ -144,6 +178,9 @@ func (l *Loop) transmit(b, i int) bool {
 	case l.put(b):
 		l.status.TxFrames.Store(l.status.TxFrames.Load() + 1)
 		l.times.entry.Sent.add(at)
+		if l.network != nil && !l.entry.Copy {
+			l.network.Confirm(b, i, l.entry.Tick)
+		}
 	default:
 		l.entry.Fate = Dropped
 		l.status.TxDrops[at].Store(l.status.TxDrops[at].Load() + 1)

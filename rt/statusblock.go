@@ -14,7 +14,7 @@ import (
 
 const (
 	statusMagic   = 0x6c6f636b73746570 // "lockstep"
-	statusVersion = 19                 // of the layout of StatusBlock; a change of a field changes it
+	statusVersion = 20                 // of the layout of StatusBlock; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant fit: a train of 40 cars has 1599. A tick writes only
 	// those that the plant has.
@@ -106,6 +106,9 @@ type StatusBlock struct {
 
 	SafeReason atomic.Uint64 // Reason for the safe state; 0: the run is not in it
 	SafeTick   atomic.Uint64 // grid point at which the safe state began
+
+	Ignition atomic.Uint64 // 1 + network.State; 0: the bench has no ignition
+	supply   supplyQueue   // see NextSupply
 
 	Process atomic.Uint64           // process id of the target
 	Thread  atomic.Uint64           // thread id of the loop

@@ -33,6 +33,7 @@ var opens = map[string]string{
 	"io/can/missing.go readKernelFile":          "/proc, /boot and /lib/modules, bounded",
 	"rt/inspect/inspect.go openSealed":          "memory of a target, by /proc, without blocking",
 	"rt/ecu/open.go otherInterfaces":            "/sys",
+	"rt/network/gpio.go openLine":               "a device, which is not read",
 	"rt/host/undo.go BootID":                    "/proc",
 	"rt/host/version.go Executable":             "/proc",
 	"rt/report/ledger.go interrupts":            "/proc",

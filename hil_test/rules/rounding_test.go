@@ -29,7 +29,7 @@ var exactMath = strings.Fields("Abs Ceil Copysign Float32bits Float32frombits Fl
 
 // bounded are the functions that convert a floating-point number to a whole one. In each of them the
 // number is within the range of the result, and no NaN: processors convert other numbers differently.
-var bounded = strings.Fields("io/dbc.applyAttributes io/dbc.rawValue io/sigmap.rawBits io/sigmap.wrapRaw " +
+var bounded = strings.Fields("rt/network.ParseSupply io/dbc.applyAttributes io/dbc.rawValue io/sigmap.rawBits io/sigmap.wrapRaw " +
 	"model/kernel.edgeBelow model/kernel.execute model/kernel.exp model/kernel.floor model/kernel.floorTicks " +
 	"model/kernel.indicatorMargin model/kernel.maxPeriods model/kernel.quadrant model/kernel.sideBeyond " +
 	"rt.publish rt.step rt.watched rt/scenario.parseTicks")

@@ -10,6 +10,7 @@ import (
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
 	"lockstep/model/units"
+	"lockstep/rt/network"
 )
 
 // Bus is one CAN bus of a bench.
@@ -28,7 +29,10 @@ type Bus struct {
 	Messages  []sigmap.Reception
 	Ramps     []Ramp
 	J1939     *J1939 // nil: no address is claimed
-	RestartNs int64  // delay after which the supervisor restarts a bus-off controller, ns; 0: no restart
+
+	Management *Management // network management; nil: none
+
+	RestartNs int64 // delay after which the supervisor restarts a bus-off controller, ns; 0: no restart
 
 	deviations int // deviations of the database from the format; 0 until the database is read
 	positions  map[sigmap.Place]yamlfile.Scalar
@@ -39,6 +43,10 @@ type Bus struct {
 type Frame struct {
 	sigmap.Sending
 	Sent bool // the file gives Send; false: the database does
+
+	In       [network.States]bool // states of the ignition in which it is sent
+	DelayNs  int64                // from the switch-on to its first frame; 0: it keeps its phase
+	Switched yamlfile.Scalar      // key of these, if the file has one
 
 	waveforms []waveformField
 }
@@ -76,7 +84,7 @@ func readBus(r *yamlfile.Reader, e yamlfile.Field) *Bus {
 	b.Name.Text = ReadTitle(r, e.KeyScalar(), "bus")
 	what := fmt.Sprintf("bus %q", b.Name.Text)
 	s := r.Section(e, what, "interface", "database", "units", "frames", "receive", "send", "messages", "restbus",
-		"bitrate", "j1939", "recover", "data_bitrate", "ranges", "format")
+		"bitrate", "j1939", "nm", "recover", "data_bitrate", "ranges", "format")
 	if s["interface"].IsMissing() {
 		r.FailAt(e.KeyAt, "%s: the interface is missing (interface: vcan0, or pair)", what)
 	}
@@ -119,6 +127,9 @@ func readBus(r *yamlfile.Reader, e yamlfile.Field) *Bus {
 	}
 	b.BitRate = readBitRate(r, s["bitrate"], what+": bitrate", 1e3, 1e6)
 	b.DataRate = readBitRate(r, s["data_bitrate"], what+": data_bitrate", 1e3, 20e6)
+	if f, ok := s["nm"]; ok {
+		b.Management = b.readManagement(r, f, what+": nm")
+	}
 	if f, ok := s["j1939"]; ok {
 		b.J1939 = readJ1939(r, f, what+": j1939")
 	}
@@ -133,7 +144,7 @@ func (b *Bus) readFrame(r *yamlfile.Reader, e yamlfile.Field, rest bool) {
 	b.positions[at] = e.KeyScalar()
 	what := "frame " + e.Key
 	s := r.Section(e, what, "cycle", "phase", "counter", "send", "repeat", "min_gap", "values", "mux", "protect",
-		"source", "destination")
+		"source", "destination", "in", "delay")
 	f := Frame{Sending: sigmap.Sending{
 		Restbus: rest,
 		Message: e.Key, PhaseNs: sigmap.FreePhase, Repeats: -1,
@@ -144,6 +155,13 @@ func (b *Bus) readFrame(r *yamlfile.Reader, e yamlfile.Field, rest bool) {
 		GapNs:       readNanoseconds(r, s["min_gap"], what+": min_gap", 0, 3600e9),
 		Protect:     b.readProtection(r, s["protect"], at, what+": protect"),
 	}}
+	f.In = readStates(r, s["in"], what+": in", inDefault)
+	f.DelayNs = readNanoseconds(r, s["delay"], what+": delay", 0, 3600e9)
+	for _, key := range []string{"in", "delay"} {
+		if g, ok := s[key]; ok {
+			f.Switched = g.KeyScalar()
+		}
+	}
 	if phase, ok := s["phase"]; ok {
 		f.PhaseNs = readNanoseconds(r, phase, what+": phase", 0, 3600e9)
 	}

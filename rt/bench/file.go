@@ -23,6 +23,7 @@ import (
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/ecu"
+	"lockstep/rt/network"
 	"lockstep/sched"
 )
 
@@ -48,14 +49,16 @@ type Bench struct {
 	WatchNs  int64 // longest time without a tick before the watchdog ends the target, ns; 0: see Watchdog
 	Safe     SafeState
 	End      Ends
-	Unit     yamlfile.Scalar // virtual control unit of the bench, or the program that is it; "": none
-	Settings []ecu.Setting   // parameters of the virtual control unit
-	Program  *Program        // program that is the control unit; nil: Unit names a virtual control unit
-	Engine   yamlfile.Scalar // output shown as engine speed; "" none
-	Wheel    yamlfile.Scalar // output shown as wheel speed; Engine/Wheel is the overall ratio
-	Shown    []Shown         // further outputs in the status line
-	Page     string          // TCP port of the live page, or "off"; "": the command decides
-	Metrics  string          // TCP address of the figures for Prometheus; "": none
+	Unit     yamlfile.Scalar     // virtual control unit of the bench, or the program that is it; "": none
+	Settings []ecu.Setting       // parameters of the virtual control unit
+	Program  *Program            // program that is the control unit; nil: Unit names a virtual control unit
+	Engine   yamlfile.Scalar     // output shown as engine speed; "" none
+	Wheel    yamlfile.Scalar     // output shown as wheel speed; Engine/Wheel is the overall ratio
+	Shown    []Shown             // further outputs in the status line
+	Page     string              // TCP port of the live page, or "off"; "": the command decides
+	Metrics  string              // TCP address of the figures for Prometheus; "": none
+	Network  *Network            // ignition; nil: every frame is sent all the time
+	Power    *network.SupplySpec // supply of the unit under test; nil: it is not switched
 	Buses    []Bus
 	Set      []plantfile.Assignment // values of the plant's parameters that replace those of its file
 	Start    []plantfile.Assignment // start presets of the plant, of the bench file and the scenario
@@ -253,7 +256,7 @@ func FromTree(file, dir string, n yamlfile.Node) (b *Bench, err error) {
 
 func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 	s := r.Section(yamlfile.Root(n), "bench file", "bench", "about", "plant", "period", "scheme", "inputs_at", "timer", "spin",
-		"cpu", "priority", "scheduler", "overrun", "tick_budget", "watchdog", "safe", "end", "control_unit", "unit", "start", "show", "page", "metrics", "buses")
+		"cpu", "priority", "scheduler", "overrun", "tick_budget", "watchdog", "safe", "end", "control_unit", "unit", "start", "show", "page", "metrics", "network", "power", "buses")
 	if old, ok := s["unit"]; ok {
 		r.FailAt(old.KeyAt, "unit: this key is called control_unit")
 	}
@@ -293,6 +296,14 @@ func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 			r.Fail(page, "page: %v", err)
 		}
 	}
+	if p, ok := s["power"]; ok {
+		if b.Power = readPower(r, p, dir); s["network"].IsMissing() {
+			r.Fail(p, "power: it needs the ignition of the bench: add network: {start: off}")
+		}
+	}
+	if n, ok := s["network"]; ok {
+		b.Network = readNetwork(r, n)
+	}
 	if metrics := s["metrics"]; !metrics.IsMissing() {
 		var err error
 		if b.Metrics, err = parseTCP(r.Scalar(metrics, "metrics").Text); err != nil {
@@ -306,6 +317,9 @@ func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 		b.Buses = append(b.Buses, *readBus(r, bus))
 	}
 
+	if b.Network != nil && b.Network.Signal.Text != "" {
+		b.Network.carry(b.Buses)
+	}
 	need(b.Name != "", "the name (bench: NAME)")
 	need(b.Plant.Text != "", "the plant (plant: NAME)")
 	need(b.PeriodNs > 0, "the period (period: 5 ms)")

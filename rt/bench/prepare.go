@@ -124,6 +124,9 @@ func Prepare(b *Bench) (*Handover, error) {
 		return nil, err
 	}
 	h.Loop.Ports = b.portsNeeded(h.Maps)
+	if h.Loop.Network, err = b.networkPlan(h); err != nil {
+		return nil, err
+	}
 	h.Loop.Faults.Ranges = inputRanges(tables, h.Maps)
 	if h.Loop.Safe, err = b.prepareSafeValues(tables, h.Maps); err != nil {
 		return nil, err

@@ -147,6 +147,9 @@ func (c *Check) bench(name string) error {
 	}
 	fmt.Fprintf(c.Out, "  budget       a tick is late from %v on; the watchdog ends the target after %s without one\n",
 		time.Duration(cmp.Or(b.BudgetNs, b.PeriodNs/2)), watchdogText(b))
+	if b.Network != nil {
+		fmt.Fprintf(c.Out, "  ignition     %s\n", b.Network.Describe())
+	}
 	fmt.Fprintf(c.Out, "  ends         %s\n", strings.ReplaceAll(b.DescribeEnds(), "\n", "\n               "))
 	if err := c.plant(p); err != nil {
 		return err

@@ -211,6 +211,12 @@ func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *bench.Frame) string {
 	if f.Restbus {
 		text += ", restbus"
 	}
+	if v.b.Network != nil {
+		text += ", in " + cmp.Or(f.StatesOf(), "the network management")
+		if f.DelayNs > 0 {
+			text += fmt.Sprintf(", %v after the switch-on", time.Duration(f.DelayNs))
+		}
+	}
 	return text
 }
 

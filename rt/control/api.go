@@ -18,6 +18,7 @@ import (
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/graph"
+	"lockstep/rt/network"
 	"lockstep/rt/scenario"
 )
 
@@ -69,6 +70,12 @@ func routes() []route {
 				return "reset", nil
 			}
 			return line("reset", []string{q.Name}), nil
+		})},
+		{"POST", "/ignition", change(func(_ *Server, q *network.SwitchRequest) (string, error) {
+			return line("ignition", []string{q.State}), nil
+		})},
+		{"POST", "/power", change(func(_ *Server, q *network.SwitchRequest) (string, error) {
+			return line("power", []string{q.State}), nil
 		})},
 		{"POST", "/mark", change((*Server).markLine)},
 		{"POST", "/record", (*Server).serveRecord},

@@ -17,6 +17,7 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
 	"lockstep/rt/graph"
+	"lockstep/rt/network"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
@@ -100,6 +101,7 @@ type Answer struct {
 
 	Snapshots []SnapshotState `json:"snapshots,omitempty"`      // of `status`: stored states of the plant
 	Resets    uint64          `json:"resets,omitempty"`         // of `status`: resets so far
+	Ignition  string          `json:"ignition,omitempty"`       // of `status`: state of the ignition
 	Record    string          `json:"record,omitempty"`         // of `status` and `record`: full name of the file of the running record
 	Refused   string          `json:"record_refused,omitempty"` // of `status`: file of the last record that was to start and did not, and why
 	Carried   bool            `json:"carried,omitempty"`        // of `reset`: parameters have changed since the snapshot; its state was carried over by name
@@ -289,6 +291,9 @@ func (c *Server) answerStatus(a *Answer) {
 	a.Parameters = texts(c.parameters.inEffect())
 	a.Changes, a.Refusals = c.Status.ParameterChanges()
 	a.Resets, a.Record, a.Refused = c.Status.Resets(), c.recorder.Path(), c.recorder.Refused()
+	if n := c.Status.Ignition.Load(); n > 0 {
+		a.Ignition = network.State(n - 1).String()
+	}
 	for _, s := range c.Status.Snapshots() {
 		if s.Tick != 0 {
 			a.Snapshots = append(a.Snapshots, SnapshotState{s.Name, s.Tick, c.time(s.Tick)})

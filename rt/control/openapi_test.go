@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"lockstep/rt/graph"
+	"lockstep/rt/network"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
 )
@@ -64,7 +65,7 @@ var schemaTypes = []reflect.Type{
 	reflect.TypeFor[BusTraffic](), reflect.TypeFor[MessageState](), reflect.TypeFor[report.Cycle](), reflect.TypeFor[Frame](), reflect.TypeFor[FrameStart](),
 	reflect.TypeFor[Ledger](), reflect.TypeFor[LateTick](), reflect.TypeFor[Scenario](), reflect.TypeFor[scenario.Progress](), reflect.TypeFor[Host](),
 	reflect.TypeFor[HostCheck](), reflect.TypeFor[Runs](),
-	reflect.TypeFor[ResetRequest](), reflect.TypeFor[SnapshotRequest](), reflect.TypeFor[SnapshotState](),
+	reflect.TypeFor[ResetRequest](), reflect.TypeFor[SnapshotRequest](), reflect.TypeFor[SnapshotState](), reflect.TypeFor[network.SwitchRequest](),
 }
 
 // schemaOf returns the schema that a Go type has by its JSON.
@@ -270,7 +271,8 @@ func TestAnswersAndRequestsFitTheOpenAPI(t *testing.T) {
 		{"POST", "/mark", "", `{"text": "a mark"}`}, {"POST", "/param", "", `{"values": {"mu_oil": 0.12}}`},
 		{"POST", "/param", "", `{"values": {"mu_oil": "0.3"}}`}, // refused
 		{"POST", "/snapshot", "", `{"name": "warm"}`}, {"POST", "/reset", "", `{"name": "warm"}`}, {"POST", "/reset", "", `{}`},
-		{"POST", "/reset", "", `{"name": "cold"}`}, // refused
+		{"POST", "/reset", "", `{"name": "cold"}`},                                                // refused
+		{"POST", "/ignition", "", `{"state": "off"}`}, {"POST", "/power", "", `{"state": "9 V"}`}, // refused: the bench has neither
 		{"GET", "/status", "", ""},
 		{"POST", "/advance", "", `{"time": "100 ms"}`}, // refused: the run is in real time
 		{"POST", "/clear", "", `{"names": ["a"]}`}, {"POST", "/release", "", `{"names": ["all"]}`},

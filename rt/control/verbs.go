@@ -16,6 +16,7 @@ import (
 
 	"lockstep/model/units"
 	"lockstep/rt/host"
+	"lockstep/rt/network"
 )
 
 // verb is the first word of a request of `lockstep ctl`.
@@ -58,6 +59,8 @@ var verbs = []verb{
 	{"param", "NAME=VALUE...", "change parameters of the plant", param, newChange},
 	{"snapshot", "[-delete] NAME", "store the state of the plant, or delete a stored one", snapshot, newChange},
 	{"reset", "[NAME]", "return the plant to its start, or to a snapshot", reset, newChange},
+	{"ignition", "STATE", "enter a state of the ignition: off, standby, ignition, crank, run; on is run", switchTo("/ignition"), newChange},
+	{"power", "on|off|VOLTAGE", "switch the supply of the unit under test", switchTo("/power"), newChange},
 	{"record", "on FILE|off", "start or end a record", recordSwitch, newChange},
 	{"mark", "TEXT", "put a text into the record at a tick", mark, newChange},
 	{"advance", "TIME", "advance a run in virtual time", advance, func() printable { return &advanceAnswer{} }},
@@ -168,6 +171,13 @@ func reset(words []string, _ *Options) (call, error) {
 	return call{"POST", "/reset", ResetRequest{strings.Join(words, "")}}, nil
 }
 
+// switchTo returns the call of a request to switch something.
+func switchTo(path string) func([]string, *Options) (call, error) {
+	return func(words []string, _ *Options) (call, error) {
+		return call{"POST", path, network.SwitchRequest{State: strings.Join(words, " ")}}, nil
+	}
+}
+
 func advance(words []string, _ *Options) (call, error) {
 	if len(words) == 0 {
 		return call{}, errors.New("needs a time, such as 100ms")
@@ -244,6 +254,9 @@ func (a *statusAnswer) print(w io.Writer) {
 	}
 	for _, v := range a.Snapshots {
 		fmt.Fprintf(w, "  snapshot %s\ttick %d, %.3f s\n", v.Name, v.Tick, v.Time)
+	}
+	if a.Ignition != "" {
+		fmt.Fprintf(w, "  ignition %s\n", a.Ignition)
 	}
 	if a.Record != "" {
 		fmt.Fprintf(w, "  record %s\n", a.Record)

@@ -49,8 +49,12 @@ const (
 // oil is too hot it holds the third gear. It takes the oil as warm until it receives GearboxOil (0x212).
 // All its frames are protected by AUTOSAR's E2E profile 1A; a frame with a wrong checksum
 // counts as malformed and is not used. After a second without ShaftSpeeds the unit sleeps again.
+//
+// Where Pedals tells the state of the ignition, the unit opens its clutches when the ignition ends, goes on for
+// its after-run, and then sleeps; it takes part in the network management with NM_TCU (0x511).
 type automatic struct {
 	fourSpeed
+	ignitionKey
 
 	// speeds of the output shaft for an upshift at light and at full load, by gear, rad/s
 	light, full [4]float64
@@ -68,10 +72,10 @@ type automatic struct {
 
 func newAutomatic(s *session) law {
 	return &automatic{
-		fourSpeed: fourSpeed{session: s},
-		light:     [4]float64{1: 40, 2: 85, 3: 140},
-		full:      [4]float64{1: 205, 2: 370, 3: 600},
-		cold:      20, hot: 140, oil: 80,
+		fourSpeed: fourSpeed{session: s}, ignitionKey: ignitionKey{afterRun: 3},
+		light: [4]float64{1: 40, 2: 85, 3: 140},
+		full:  [4]float64{1: 205, 2: 370, 3: 600},
+		cold:  20, hot: 140, oil: 80,
 	}
 }
 
@@ -81,12 +85,18 @@ func (s *automatic) parameters() (list []Parameter) {
 			list = append(list, Parameter{name + "_light", "rad/s", 0, 1e4, &s.light[gear]}, Parameter{name + "_full", "rad/s", 0, 1e4, &s.full[gear]})
 		}
 	}
-	return append(list, Parameter{"T_cold", "degC", -40, 215, &s.cold}, Parameter{"T_hot", "degC", -40, 215, &s.hot})
+	return append(list, Parameter{"T_cold", "degC", -40, 215, &s.cold}, Parameter{"T_hot", "degC", -40, 215, &s.hot},
+		Parameter{"after_run", "s", 0, 3600, &s.afterRun}, Parameter{"wake_up", "s", 0, 1e4, &s.wakeUp})
 }
 
 // receive handles a received frame.
 func (s *automatic) receive(f *can.Frame, now time.Time) {
 	if !s.countFrame(f) {
+		return
+	}
+	if f.ID == idNMBench {
+		s.heard, s.managed = true, true
+		s.asked = s.asked || f.Data[1]&1 != 0
 		return
 	}
 	if crc1A(f) != f.Data[0] {
@@ -98,6 +108,7 @@ func (s *automatic) receive(f *can.Frame, now time.Time) {
 	case idPedals:
 		s.counts.Lost += s.pedals.countMissingOf15(counter)
 		s.lever, s.accelerator = int(bits(f, 12, 4)), float64(bits(f, 16, 8))*automaticPedal
+		s.turn(int(bits(f, 48, 3)), now)
 	case idGearboxOil:
 		s.counts.Lost += s.oils.countMissingOf15(counter)
 		s.oil = float64(bits(f, 16, 16))*oilStep + oilOffset
@@ -105,7 +116,7 @@ func (s *automatic) receive(f *can.Frame, now time.Time) {
 		s.counts.Lost += s.shafts.countMissingOf15(counter)
 		s.in, s.out = float64(signed(f, 16, 16))*automaticSpeed, float64(signed(f, 32, 16))*automaticSpeed
 		s.fresh = true
-		if s.wake(now) {
+		if !s.isOff() && s.wake(now) {
 			s.hold(neutral)
 		}
 	}
@@ -113,6 +124,9 @@ func (s *automatic) receive(f *can.Frame, now time.Time) {
 
 // step runs one cycle of 10 ms.
 func (s *automatic) step(t, _ float64) []can.Frame {
+	if s.sleepAfterRun() {
+		return nil
+	}
 	if s.fresh {
 		s.checkOil(t)
 		s.decide(t)
@@ -140,6 +154,8 @@ func (s *automatic) decide(t float64) {
 	stopped := math.Abs(s.out) < standstill
 	forward := s.gear >= 1 && s.gear <= 4
 	switch {
+	case s.isOff():
+		to = neutral
 	case s.lever == leverD && forward:
 		if s.settled(t) {
 			to = s.scheduled()

@@ -9,7 +9,7 @@
 // Reading order: run.go (Run, law), session.go (common part and counts of all units; Stepped),
 // powershift.go (a gearbox), fourspeed.go (another) with truck.go (SAE J1939) and automatic.go (E2E),
 // brake.go with abs.go and wsp.go (brakes and their sensors), settings.go (parameters of a unit), open.go
-// (its bus), packing.go (bits of frames).
+// (its bus), packing.go (bits of frames), network.go (ignition, after-run, network management).
 package ecu
 
 import (
@@ -33,6 +33,12 @@ type law interface {
 	parameters() []Parameter        // parameters, to be set before the first frame
 }
 
+// networked is the law of a unit that takes part in the network management: network runs a cycle of it, asleep or
+// not, and returns the frames to send.
+type networked interface {
+	network(now time.Time) []can.Frame
+}
+
 // unitType is a type of control unit.
 type unitType struct {
 	name        string
@@ -47,7 +53,7 @@ func unitTypes() []unitType {
 	return []unitType{
 		{"powershift", cycle, []uint32{idSpeeds, idStatus}, "Speeds (0x200)", newPowershift},
 		{"truck", cycle, truckIdentifiers(), "ShaftSpeeds (0CFF0180)", newTruck},
-		{"automatic", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil}, "ShaftSpeeds (0x210)", newAutomatic},
+		{"automatic", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil, idNMBench}, "ShaftSpeeds (0x210)", newAutomatic},
 		{"abs", brakeCycle, absWiring.identifiers(), "WheelSpeeds (0x1A0)", newAbs},
 		{"wsp", brakeCycle, wspWiring.identifiers(), "AxleSpeeds (0x1A8)", newWsp},
 	}

@@ -163,6 +163,13 @@ func (s *Stepped) Now() time.Duration { return s.next }
 
 // tick runs one cycle.
 func (s *Stepped) tick(now time.Duration) error {
+	if n, ok := s.unit.(networked); ok {
+		for _, f := range n.network(instant(now)) {
+			if err := s.send(f); err != nil {
+				return err
+			}
+		}
+	}
 	t, dt, ok := s.cycle(instant(now))
 	if !ok {
 		return nil

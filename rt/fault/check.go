@@ -52,6 +52,10 @@ func (s *Set) Check(c *Command) error {
 	case Drive, Release:
 		return s.checkDrive(c)
 	case ReleaseAll, StartRecord, EndRecord:
+	case SwitchIgnition, SwitchPower:
+		if c.Slot < 0 || c.Slot > math.MaxUint16 {
+			return errSlot
+		}
 	case TakeSnapshot, Restore, DropSnapshot:
 		switch {
 		case s.Restorer == nil:

@@ -164,7 +164,8 @@ type Plan struct {
 	States  []PlannedState
 }
 
-// PlannedState is a TakeSnapshot or Restore command at a grid point, before the step that begins there.
+// PlannedState is a TakeSnapshot, Restore, SwitchIgnition or SwitchPower command at a grid point, before the step that
+// begins there.
 type PlannedState struct {
 	Tick int64 // grid point; not before that of the entry before
 	Op   Op
@@ -240,6 +241,9 @@ const (
 
 	StartRecord // a record starts: the loop copies its state
 	EndRecord   // a record ends
+
+	SwitchIgnition // enter state Slot of package network
+	SwitchPower    // give the unit under test supply Slot of package network
 )
 
 // MaxSnapshots is the number of states of the plant that a run stores.

@@ -455,6 +455,8 @@ func (c *Recorder) writeWakeUp(t *rt.Entry) {
 				text += " refused: " + c.Handover.Tables.Describe(kernel.Obstacle(e.Obstacle))
 			}
 			c.writeNote(e.Tick, text)
+		case rt.KindNetwork:
+			c.writeNote(e.Tick, e.Network.Describe(c.Handover.Bench.BusNames()))
 		case rt.KindChange:
 			if e.Slot < 0 {
 				c.writeOffer(e)

@@ -83,6 +83,8 @@ func NewCommands(h *bench.Handover) *Commands {
 //	snapshot NAME             stores the state of the plant; replaces the snapshot of the same name
 //	snapshot -delete NAME     deletes a snapshot
 //	reset [NAME]              returns the plant to its start, or to a snapshot
+//	ignition STATE            enters a state of the ignition; on is run
+//	power on | off | VOLTAGE  switches the supply of the unit under test
 //
 // The commands take effect at one tick. Translate every line that a run has accepted, once and in
 // order, because the slots depend on all lines so far. A refused line changes nothing.
@@ -94,7 +96,7 @@ func (c *Commands) Translate(line string) ([]fault.Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(words) == 0 || !slices.Contains([]string{"fault", "mark", "snapshot", "reset"}, words[0]) && verbs[words[0]].each == nil {
+	if len(words) == 0 || !slices.Contains([]string{"fault", "mark", "snapshot", "reset", "ignition", "power"}, words[0]) && verbs[words[0]].each == nil {
 		return nil, fmt.Errorf("%.60q is not a command that changes a run", line)
 	}
 	next := Commands{h: c.h, Slots: c.Slots, Set: c.Set, Snapshots: c.Snapshots}
@@ -137,6 +139,12 @@ func (c *Commands) translate(name string, words []string) (list []fault.Command,
 			return nil, errors.New("mark: the text is missing")
 		}
 		return nil, nil
+	case "ignition", "power":
+		command, err := switchCommand(c.h, name, strings.Join(words, " "))
+		if err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		return []fault.Command{command}, err
 	case "snapshot", "reset":
 		command, err := c.storeOrReset(name, words)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"lockstep/io/yamlfile"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
+	"lockstep/rt/network"
 )
 
 // Expectation is an expectation of a scenario, resolved.
@@ -37,6 +38,9 @@ type windowEvaluator struct {
 type answerEvaluator struct {
 	slot  int        // slot of the fault whose start is the cause; -1: the cause is a tick or a condition
 	cause Conditions // conditions whose start is the cause
+
+	ignition int // 1 + state of the ignition whose first start is the cause; 0: none
+
 	holds Conditions // conditions that are the answer
 	frame *message   // message that is the answer; nil: holds is
 	ns    int64      // longest time from cause to answer, ns
@@ -62,7 +66,7 @@ type countEvaluator struct {
 var (
 	expectKeys = []string{
 		"name", "answer", "after", "count", "value", "within", "of", "above", "below", "from", "to",
-		"is", "at_least", "at_most",
+		"is", "at_least", "at_most", "silent",
 	}
 	expectParts = map[string][]string{"answer": {"frame"}, "after": {"fault", "when"}, "count": {"message", "of"}}
 )
@@ -77,14 +81,14 @@ type expectSpec struct {
 // resolve resolves the expectation for the bench.
 func (w expectSpec) resolve() (e Expectation) {
 	var kinds []string
-	for _, kind := range []string{"value", "answer", "count"} {
+	for _, kind := range []string{"value", "answer", "count", "silent"} {
 		if w.get(kind).Line > 0 {
 			kinds = append(kinds, kind)
 		}
 	}
 
 	if len(kinds) != 1 {
-		w.fail(w.at, "expected one of value: PORT, answer: CONDITION and count: {message: M, of: WHAT}")
+		w.fail(w.at, "expected one of value: PORT, answer: CONDITION, count: {message: M, of: WHAT} and silent: NODE")
 	}
 	switch kinds[0] {
 	case "value":
@@ -93,6 +97,8 @@ func (w expectSpec) resolve() (e Expectation) {
 		w.resolveAnswer(&e)
 	case "count":
 		w.resolveCount(&e)
+	case "silent":
+		w.resolveSilent(&e)
 	}
 
 	if e.Name = w.get("name"); e.Name.Text == "" {
@@ -234,26 +240,27 @@ func (w expectSpec) resolveAnswer(e *Expectation) {
 		w.fail(w.at, "answer: expected a condition or {frame: MESSAGE}")
 	}
 	w.setCause(&a)
-	text := w.text("within")
-	if text == "" {
-		w.fail(w.at, "within: the time is missing (within: 50 ms)")
-	}
-	within, err := readTyped(text, seconds)
-	if err == nil && !(within > 0 && within < 1e6) {
-		err = fmt.Errorf("%s is not more than 0 s and less than 1e6 s", text)
-	}
+	ns, err := w.within()
 	w.check("within", err)
-	if a.ns = int64(math.RoundToEven(within * 1e9)); a.begun >= 0 {
+	if a.ns = ns; a.begun >= 0 {
 		w.checkEnd(a.begun+a.ns/w.h.Tables.PeriodNs, "after", "within")
 	}
-	e.Want = want + " within " + text + " after " + a.after
+	e.Want = want + " within " + w.text("within") + " after " + a.after
 	e.newEvaluator = func() evaluator { c := a; return &c }
 }
 
 // setCause sets the cause of an answer.
 func (w expectSpec) setCause(a *answerEvaluator) {
 	tick, name, when := w.text("after"), w.text("after.fault"), w.text("after.when")
+	state, ignition := strings.CutPrefix(tick, "ignition ")
 	switch {
+	case ignition:
+		s, err := network.ParseState(state)
+		if w.h.Loop.Network == nil {
+			err = errNoIgnition
+		}
+		w.check("after", err)
+		a.after, a.ignition = tick, 1+int(s)
 	case tick != "":
 		a.after, a.begun = tick, w.instant(w.h, "after")
 	case when != "" && name == "":
@@ -264,7 +271,7 @@ func (w expectSpec) setCause(a *answerEvaluator) {
 			w.check("after.fault", unknownName("fault", name, w.s.FaultNames()))
 		}
 	default:
-		w.fail(w.at, "answer: expected after: 3 s, {fault: NAME} or {when: CONDITION}")
+		w.fail(w.at, "answer: expected after: 3 s, ignition STATE, {fault: NAME} or {when: CONDITION}")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
+	"lockstep/rt/network"
 	"lockstep/rt/report"
 )
 
@@ -181,6 +182,10 @@ func (a *answerEvaluator) addEntry(j *Judge, e *rt.Entry) {
 	case rt.KindFrame:
 		if a.frame != nil && e.Fate == rt.Received && e.Bus == a.frame.bus && e.Message == a.frame.at {
 			a.addFrame(j, e)
+		}
+	case rt.KindNetwork:
+		if a.begun < 0 && a.ignition > 0 && e.Network.Topic == network.OfIgnition && int(e.Network.Value) == a.ignition-1 {
+			a.begun = e.Tick
 		}
 	case rt.KindFault:
 		switch {

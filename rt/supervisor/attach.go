@@ -47,12 +47,17 @@ func Attach(which string, o Options) error {
 	r.states.watch()
 	_ = r.ports.open(r.View) // fails for a bus that is gone, which needs no claims
 	r.ports.serve()
+	powerErr := r.power.open(r.Bench.Power, r.Status)
+	r.power.serve()
 	control.NameFaults(r.View)
 	if err := r.openRecord(recorder.Options{Attached: true}); err != nil {
 		return err
 	}
 	r.record.Record(len(r.missing) > 0)
 	r.head = fmt.Sprintf("%s: attached to the target, process %d; Ctrl-C ends the run\n", r.Bench.Name, pid)
+	if powerErr != nil {
+		r.head += powerErr.Error() + "; the run goes on without it\n"
+	}
 	r.openControl(signals)
 	r.openMetrics()
 	r.watch(signals)

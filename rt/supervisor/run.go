@@ -92,6 +92,7 @@ type Session struct {
 	metrics  *metrics.Server    // nil: no figures for Prometheus
 	previous *metrics.End       // how the previous run ended by its report; nil: not known
 	ports    *busPorts          // J1939 addresses, requests, messages of several frames
+	power    *power             // supply of the unit under test
 	states   *busStates         // states of the buses on interfaces
 	players  []*recorder.Player // one per bus played from a log
 	ledger   report.Ledger
@@ -176,7 +177,7 @@ func New(b *bench.Bench, o Options) *Session {
 	return &Session{
 		Bench: b, Options: o,
 		preparation: preparation{restore: func() {}}, processes: processes{unitEndedAt: -1},
-		watchdog: &watchdog{}, notify: &notifier{}, ports: &busPorts{}, states: &busStates{},
+		watchdog: &watchdog{}, notify: &notifier{}, ports: &busPorts{}, states: &busStates{}, power: &power{},
 		record: &recorder.Recorder{}, Control: &control.Server{},
 	}
 }
@@ -292,6 +293,10 @@ func (r *Session) Prepare() (err error) {
 		return refused(fmt.Errorf("run: %w", err))
 	}
 
+	if err := r.power.open(r.Bench.Power, r.Status); err != nil {
+		return refused(fmt.Errorf("run: %w", err))
+	}
+
 	r.previous = previousEnd(r.Options.Report, r.Bench)
 	if err := r.createReport(); err != nil {
 		return err
@@ -302,7 +307,7 @@ func (r *Session) Prepare() (err error) {
 // openRecord opens the recorder, which gives the door its signals and may start records.
 func (r *Session) openRecord(o recorder.Options) error {
 	o.Live, o.Ports = true, r.ports.sent
-	o.Events = func() []record.Event { return append(r.states.events(), r.ports.events()...) }
+	o.Events = func() []record.Event { return slices.Concat(r.states.events(), r.ports.events(), r.power.takeEvents()) }
 	record, err := recorder.New(r.View, o)
 	if err == nil {
 		r.record = record

@@ -143,6 +143,10 @@ func (s *status) draw() {
 		fmt.Fprint(s.out, clear)
 		fmt.Fprintf(host.Fold(s.out), "best effort: %s\n", s.r.missingLostCPU().What)
 	}
+	for _, text := range s.r.power.takeLines() {
+		fmt.Fprint(s.out, clear)
+		fmt.Fprintln(host.Fold(s.out), host.PrintableLine(text))
+	}
 	_, err := fmt.Fprintf(s.out, form, s.line(width))
 	s.closed = err != nil // the reader has gone
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -51,6 +52,7 @@ func (r *Session) start() (err error) {
 	go r.watchdog.watch(r.Target, r.Guard)
 	r.states.watch()
 	r.ports.serve()
+	r.power.serve()
 	for _, p := range r.players {
 		go p.Play(r.Status)
 	}
@@ -86,6 +88,7 @@ func (r *Session) Close() {
 	r.states.close()
 	r.watchdog.close()
 	r.ports.close()
+	r.power.close()
 	r.notify.close()
 	r.record.Release()
 	r.restore()
@@ -115,7 +118,7 @@ func (r *Session) checkAffinity() {
 func (r *Session) overdueReason(now int64) string {
 	start, last := int64(r.Status.StartNs.Load()), r.Handover.Loop.Ticks
 	grid := sched.Grid{Start: start, Period: r.Handover.Tables.PeriodNs}
-	lost := r.ports.endReason()
+	lost := cmp.Or(r.ports.endReason(), r.power.endReason())
 	switch {
 	case lost != "":
 		return lost

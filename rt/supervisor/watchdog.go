@@ -12,6 +12,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/rt"
 	"lockstep/rt/host"
+	"lockstep/rt/network"
 	"lockstep/rt/report"
 	"lockstep/sched"
 )
@@ -106,14 +107,27 @@ func (w *watchdog) waitEnded() bool {
 	return died || w.target.WaitEnded(0)
 }
 
-// sendSafeValues sends the safe values: every frame at once, then each frame in its cycle. The
-// counters continue from those of the target.
+// silentMessages reports for each sent message, bus after bus, whether the present state of the ignition has it silent.
+func (w *watchdog) silentMessages() (list []bool) {
+	for _, m := range w.Handover.Maps {
+		list = append(list, make([]bool, len(m.Tx))...)
+	}
+	if p, state := w.Handover.Loop.Network, w.Status.Ignition.Load(); p != nil && state > 0 {
+		for i := range list {
+			list[i] = !p.SentIn(network.State(state-1), i)
+		}
+	}
+	return list
+}
+
+// sendSafeValues sends the safe values: every frame of the present state of the ignition at once, then each frame in
+// its cycle. The counters continue from those of the target.
 func (w *watchdog) sendSafeValues(now int64) {
 	h, p := w.Handover, w.Status
 	grid := sched.Grid{Start: int64(p.StartNs.Load()), Period: h.Tables.PeriodNs}
 	h.Loop.Faults.SetWaveforms(h.Maps)
 	p.HoldSetValues(h.Maps)
-	at := 0
+	at, silent := 0, w.silentMessages()
 	for _, m := range h.Maps {
 		for i := range m.Tx {
 			m.Tx[i].SetCounts(p.TxCount[at].Load())
@@ -127,12 +141,15 @@ func (w *watchdog) sendSafeValues(now int64) {
 			time.Sleep(time.Duration(grid.Due(k) - sched.Now()))
 		}
 		var f can.Frame
+		at = 0
 		for b, m := range h.Maps {
+			here := silent[at : at+len(m.Tx)]
+			at += len(m.Tx)
 			if p.Muted.Load()>>b&1 == 1 {
 				continue
 			}
 			for i := range m.Tx {
-				if (k == first || m.Tx[i].Due(k)) && m.Encode(&f, i, k, h.Loop.Safe.Values, false) && w.buses[b].Send(&f) {
+				if !here[i] && (k == first || m.Tx[i].Due(k)) && m.Encode(&f, i, k, h.Loop.Safe.Values, false) && w.buses[b].Send(&f) {
 					w.Frames++
 				}
 			}

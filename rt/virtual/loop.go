@@ -167,6 +167,9 @@ func (w *simulation) run() error {
 		}
 		w.loop.Tick(w.clock.Wait())
 		w.stepPorts(int64(due))
+		if err := w.switchSupply(due); err != nil {
+			return err
+		}
 		if err := w.deliverSent(due); err != nil {
 			return err
 		}

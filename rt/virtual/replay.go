@@ -17,6 +17,7 @@ import (
 	"lockstep/rt/checkpoint"
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
+	"lockstep/rt/network"
 	"lockstep/rt/recorder"
 	"lockstep/rt/tableset"
 )
@@ -54,6 +55,7 @@ type replay struct {
 
 	// The faults as in the loop, and their effects that the record has not shown yet.
 	set          *fault.Set
+	network      *network.Machine // nil: the bench has no network
 	names        *recorder.EventLog
 	started      int64          // last tick begun
 	changes      []record.Event // state changes of faults at the start of that tick
@@ -143,8 +145,11 @@ func (r *replay) prepare() (err error) {
 	if err == nil {
 		err = r.set.CheckStates() // of a record that was changed
 	}
+	if err == nil {
+		r.network, err = network.New(r.h.Loop.Network, r.h.Maps)
+	}
 	if err == nil && r.h.Begin != nil {
-		r.begin = rt.PlanCheckpoint(r.kernel, r.h.Maps, r.inputs, r.set, &r.u, &r.y)
+		r.begin = rt.PlanCheckpoint(r.kernel, r.h.Maps, r.inputs, r.set, r.network, &r.u, &r.y)
 	}
 	return err
 }
@@ -159,6 +164,9 @@ func (r *replay) load(slot int) error {
 		return difference(b.Tick, "", "made by this version, but the state at its start cannot be loaded: %w", err)
 	}
 	r.kernel.LoadState(slot)
+	if r.network != nil {
+		r.network.ShowState()
+	}
 	r.last, r.started, r.begin = b.Tick-1, b.Tick-1, nil
 	return nil
 }
@@ -294,6 +302,12 @@ func (r *replay) checkSentFrame(f *record.Frame) error {
 		r.set.PrepareCounters(b, i)
 	}
 	made, withheld := m.Encode(&got, i, f.Tick, y, acts && !f.Safe), false
+	if made {
+		r.network.Fill(b, i, &got)
+		if !f.Lost && !f.Withheld {
+			r.network.Confirm(b, i, f.Tick)
+		}
+	}
 	if made && acts {
 		r.copiesLeft, withheld = r.set.DisturbFrame(&got, b, i, f.Tick)
 		r.frame = got
@@ -313,7 +327,14 @@ func (r *replay) beginTick(k int64) {
 	}
 	r.started = k
 	for c := (fault.Command{}); r.set.NextPlanned(k, &c); {
-		r.set.Apply(&c)
+		if !r.network.Apply(&c, k) {
+			r.set.Apply(&c)
+		}
+	}
+	if r.network != nil {
+		r.network.Begin(k)
+		for c := (network.Change{}); r.network.NextChange(&c); {
+		}
 	}
 	r.set.BeginTick(k, r.y)
 	for c := (fault.Change{}); r.set.NextChange(&c); {
@@ -330,7 +351,9 @@ func (r *replay) beginTick(k int64) {
 
 // decode decodes a received frame whose values act from an instant on.
 func (r *replay) decode(b int, f *can.Frame, acts int64) {
-	if i, result := r.h.Maps[b].Decode(r.u, f); i >= 0 && result.Valid() {
+	i, result := r.h.Maps[b].Decode(r.u, f)
+	r.network.Receive(b, i, f)
+	if i >= 0 && result.Valid() {
 		r.inputs.Receive(b, i, acts, r.u)
 	}
 }
@@ -355,7 +378,8 @@ func (r *replay) decodeFurther(b int, f *can.Frame) {
 		}
 		copies, withheld := r.set.FilterReceived(b, &next, can.Stamp{})
 		if !withheld {
-			m.Decode(r.u, &next)
+			i, _ := m.Decode(r.u, &next)
+			r.network.Receive(b, i, &next)
 		}
 		r.copies = append(r.copies, record.Frame{Bus: uint8(b), Withheld: withheld, Frame: next})
 		r.decodeCopies(b, &r.set.Copied, copies)
@@ -399,6 +423,7 @@ func (r *replay) applyCommand(e *record.Event) error {
 			r.kernel.ReserveSnapshots(fault.MaxSnapshots)
 			r.stores = true
 		}
+		r.network.Apply(&list[i], r.last+1)
 		r.set.Apply(&list[i])
 		if list[i].Op == fault.Restore && r.set.Obstacle != 0 {
 			return difference(e.Tick, e.Text, "tick %d: %q is refused in the replay: %s", e.Tick, e.Text,

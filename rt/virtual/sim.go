@@ -92,6 +92,7 @@ type simulation struct {
 	forwarded rt.PortFrame       // scratch of stepPorts
 	unitEnds  []*can.Bus         // the other ends; nil: a player has it
 	unit      unit               // control unit
+	supplies  uint64             // changes of the supply that the unit has followed
 
 	prepared   func(done, total int)              // counts the lock sets prepared; nil: nobody is told
 	each       func(k int64, y, u []float64) bool // see Case.Run; nil: none

@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -8,6 +9,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/rt/ecu"
 	"lockstep/rt/host"
+	"lockstep/rt/network"
 	"lockstep/rt/unitprogram"
 )
 
@@ -51,8 +53,9 @@ func (w *simulation) startUnit() (err error) {
 
 // virtualUnit is a virtual control unit, or none.
 type virtualUnit struct {
-	*ecu.Stepped     // nil: none, and frames are dropped
-	bus          int // index of its bus
+	*ecu.Stepped               // nil: none, or without supply, and frames are dropped
+	begun        time.Duration // start of the unit, or its last start with supply
+	bus          int           // index of its bus
 	log          host.Capture
 	frame        [128]byte
 }
@@ -69,9 +72,36 @@ func newVirtualUnit(w *simulation) (*virtualUnit, error) {
 	if w.unitEnds[u.bus] == nil { // a log in its place
 		return u, nil
 	}
-	var err error
+	return u, u.start(w, 0)
+}
+
+// start starts the unit at an instant.
+func (u *virtualUnit) start(w *simulation, now time.Duration) (err error) {
+	b := w.view.Handover.Bench
+	u.begun = now
 	u.Stepped, err = ecu.NewStepped(b.Unit.Text, unitWriter{u, w.unitEnds[u.bus].Fd(), w.buses[u.bus].Times}, &u.log, b.Settings...)
-	return u, err
+	return err
+}
+
+// switchSupply takes the supply from the virtual control unit, or starts it again, as the loop has said at an instant.
+// A voltage is on. The switch of the bench file is not used in virtual time.
+func (w *simulation) switchSupply(now time.Duration) error {
+	s, ok := w.view.Status.NextSupply(w.supplies)
+	if !ok {
+		return nil
+	}
+	w.supplies++
+	u, virtual := w.unit.(*virtualUnit)
+	switch on := network.Supply(s) != network.SupplyOff; {
+	case !virtual || w.unitEnds[u.bus] == nil:
+		return errors.New("sim: power: in virtual time the supply of a virtual control unit only can be switched")
+	case !on && u.Stepped != nil:
+		u.Close()
+		u.Stepped = nil
+	case on && u.Stepped == nil:
+		return u.start(w, now)
+	}
+	return nil
 }
 
 // unitWriter writes frames of the control unit to its bus. A full bus refuses a frame, as a
@@ -85,7 +115,7 @@ type unitWriter struct {
 func (e unitWriter) Write(b []byte) (int, error) {
 	n, err := unix.SendmsgN(e.fd, b, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	if err == nil {
-		e.times.Add(int64(e.u.Now()))
+		e.times.Add(int64(e.u.begun + e.u.Now()))
 	}
 	return n, err
 }
@@ -94,7 +124,7 @@ func (u *virtualUnit) advance(due time.Duration) error {
 	if u.Stepped == nil {
 		return nil
 	}
-	return u.Tick(due - 1)
+	return u.Tick(due - 1 - u.begun)
 }
 
 func (u *virtualUnit) receive(bus int, end *can.Bus, now time.Duration) error {
@@ -104,7 +134,7 @@ func (u *virtualUnit) receive(bus int, end *can.Bus, now time.Duration) error {
 			return nil
 		}
 		if u.Stepped != nil && bus == u.bus {
-			u.Receive(u.frame[:n], now)
+			u.Receive(u.frame[:n], now-u.begun)
 		}
 	}
 }

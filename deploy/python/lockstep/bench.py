@@ -241,6 +241,14 @@ class Bench:
         """Returns the plant to its start, or to the snapshot called name, and returns the first tick from there."""
         return self._change("/reset", {"name": name} if name else {})
 
+    def ignition(self, state):
+        """Enters a state of the ignition: off, standby, ignition, crank, run, or on for run. Returns the first tick in it."""
+        return self._change("/ignition", {"state": state})
+
+    def power(self, state):
+        """Switches the supply of the unit under test: on, off or a voltage such as "9 V". Returns the tick."""
+        return self._change("/power", {"state": state})
+
     def record_on(self, file):
         """Starts a record in a new file, and returns its first tick."""
         tick = self._change("/record", {"on": True, "file": os.path.abspath(file)})

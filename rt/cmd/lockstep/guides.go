@@ -17,6 +17,7 @@ import (
 	"lockstep/rt/host"
 	"lockstep/rt/live"
 	"lockstep/rt/metrics"
+	"lockstep/rt/network"
 	"lockstep/rt/scenario"
 	"lockstep/rt/soak"
 	"lockstep/rt/sweep"
@@ -28,6 +29,7 @@ func guides() []guide.Guide {
 		{Name: "plant", Source: model.Guide},
 		{Name: "bench", Source: bench.Guide},
 		{Name: "scenario", Source: scenario.Guide},
+		{Name: "network", Source: network.Guide},
 		{Name: "control", Source: control.Guide},
 		{Name: "live", Source: live.Guide},
 		{Name: "fleet", Source: metrics.Guide},

@@ -38,6 +38,10 @@ export class Inputs {
     this.filter = el("input", { type: "search", placeholder: "filter", "aria-label": "filter inputs", oninput: () => this.show() });
     const head = el("div", { class: "head" }, el("h2", {}, description.title || "Inputs"), this.filter);
     if (!description.record) head.append(el("button", { type: "button", onclick: () => change("release", { names: ["all"] }, "all released") }, "release all"));
+    this.ignition = el("select", { "aria-label": "ignition", title: "state of the ignition", hidden: true,
+      onchange: () => change("ignition", { state: this.ignition.value }, "ignition " + this.ignition.value) },
+      ...["off", "standby", "ignition", "crank", "run"].map((s) => el("option", { value: s }, "ignition: " + s)));
+    if (!description.record) head.append(this.ignition);
     const rows = (of) => of.map((s) => this.rows.get(s.name).root);
     const heading = driver.length > 0;
     root.append(head, el("div", { class: "rows" }, heading && el("h3", {}, "Ignition, gear, pedals and switches"), ...rows(driver),
@@ -122,6 +126,8 @@ export class Inputs {
   }
 
   status(a) {
+    this.ignition.hidden = !a.ignition;
+    if (a.ignition && document.activeElement !== this.ignition) this.ignition.value = a.ignition;
     for (const [name, r] of this.rows) {
       const value = a.set?.[name];
       r.root.classList.toggle("set", value !== undefined);
