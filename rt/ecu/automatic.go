@@ -96,7 +96,7 @@ func newAutomatic(s *session) law {
 		cold:  20, hot: 140, oil: warmOil,
 		shafts: input{lost: codeShaftsLost, invalid: codeShaftsInvalid, timeout: 100 * time.Millisecond},
 		pedals: input{lost: codePedalsLost, invalid: codePedalsInvalid, timeout: 100 * time.Millisecond},
-		oils:   input{lost: codeOilSensor, invalid: codeOilSensor, timeout: time.Second},
+		oils:   input{timeout: time.Second},
 	}
 	a.startDiagnosis()
 	return a
@@ -144,7 +144,7 @@ func (s *automatic) receive(f *can.Frame, now time.Time) {
 		s.ignite(int(bits(f, 48, 3)), now)
 	case idGearboxOil:
 		s.rawOil = float64(bits(f, 16, 16))*oilStep + oilOffset
-		if s.rawOil > coldest && s.rawOil < hottest {
+		if s.oilInRange() {
 			s.oil = s.rawOil
 		}
 	case idShaftSpeeds:

@@ -20,6 +20,7 @@ type automaticRig struct {
 	k       int
 	damaged bool    // the checksums of the frames to the unit are wrong
 	oil     float64 // temperature of the oil in GearboxOil, degC; 0: the frame is not sent
+	distort func(id uint32, data uint64) (changed uint64, send bool)
 }
 
 func newAutomaticRig(t *testing.T) *automaticRig {
@@ -33,14 +34,22 @@ func newAutomaticRig(t *testing.T) *automaticRig {
 	return g
 }
 
-// protectedFrame packs a frame with the checksum and the counter of profile 1A.
-func (g *automaticRig) protectedFrame(id uint32, data uint64) can.Frame {
+// receive sends a frame with the checksum and the counter of profile 1A to the unit.
+func (g *automaticRig) receive(id uint32, data uint64) {
 	f := can.Frame{ID: id, Length: 8}
-	binary.LittleEndian.PutUint64(f.Data[:], data|uint64((g.k-1)%15)<<8)
+	data |= uint64((g.k-1)%15) << 8
+	if g.distort != nil {
+		changed, send := g.distort(id, data)
+		if !send {
+			return
+		}
+		data = changed
+	}
+	binary.LittleEndian.PutUint64(f.Data[:], data)
 	if f.Data[0] = crc1A(&f); g.damaged {
 		f.Data[0] ^= 1
 	}
-	return f
+	g.u.Receive(pack(g.t, f), g.line.now-1)
 }
 
 // inGear is the ratio of the gear that the unit has engaged.
@@ -49,7 +58,6 @@ const inGear = 0
 // drive steps the unit for a while, with the input shaft at the ratio of a gear.
 func (g *automaticRig) drive(seconds float64, lever int, accelerator, out, ratio float64) {
 	g.t.Helper()
-	word := func(w float64) uint64 { return uint64(uint16(int16(math.Round(w / automaticSpeed)))) }
 	for range int(math.Round(seconds * 100)) {
 		g.k++
 		ratio := ratio
@@ -57,15 +65,10 @@ func (g *automaticRig) drive(seconds float64, lever int, accelerator, out, ratio
 			ratio = gearRatio[g.u.unit.(*automatic).gear]
 		}
 		g.line.now = time.Duration(g.k) * 10 * time.Millisecond
-		frames := []can.Frame{
-			g.protectedFrame(idPedals, uint64(lever)<<12|uint64(math.Round(accelerator/automaticPedal))<<16),
-			g.protectedFrame(idShaftSpeeds, word(out*ratio)<<16|word(out)<<32),
-		}
+		g.receive(idPedals, uint64(lever)<<12|uint64(math.Round(accelerator/automaticPedal))<<16)
+		g.receive(idShaftSpeeds, rawSpeed(out*ratio)<<16|rawSpeed(out)<<32)
 		if g.oil != 0 {
-			frames = append(frames, g.protectedFrame(idGearboxOil, uint64(math.Round((g.oil-oilOffset)/oilStep))<<16))
-		}
-		for _, f := range frames {
-			g.u.Receive(pack(g.t, f), g.line.now-1)
+			g.receive(idGearboxOil, uint64(math.Round((g.oil-oilOffset)/oilStep))<<16)
 		}
 		if err := g.u.Tick(g.line.now); err != nil {
 			g.t.Fatal(err)

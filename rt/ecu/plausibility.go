@@ -28,7 +28,10 @@ const (
 	shaftRange  = 7500 * rpm // largest speed of a shaft, rad/s
 	frozenTime  = 0.1        // time without a change of one speed in which the other one moves by frozenMove, s
 	frozenMove  = 3          // rad/s
-	fixed       = 0.5        // time after a shift from which its ratio must hold, s
+
+	frozenChanges = 5 // changes of the other speed in that time
+
+	fixed = 0.5 // time after a shift from which its ratio must hold, s
 
 	wrongRatio, wrongSlip = 0.1, 10.0 // deviation of the input speed in gear: share, and at least, rad/s
 	smallRatio, smallSlip = 0.03, 3.0 // the same for slip
@@ -42,11 +45,15 @@ type input struct {
 	counter       rollingCounter
 	seen          time.Time // last frame; zero: none yet
 	good, bad     int       // frames since the last cycle
+	wrong         bool      // the last frame is bad
 }
+
+// late reports whether frames are missing.
+func (i *input) late(now time.Time) bool { return now.Sub(i.seen) > i.timeout }
 
 // take counts a frame and returns the number of frames missing before it; ok is false if its checksum is wrong.
 func (i *input) take(f *can.Frame, now time.Time) (missing int64, ok bool) {
-	i.seen = now
+	i.seen, i.wrong = now, true
 	if f.Length != 8 || crc1A(f) != f.Data[0] {
 		i.bad++
 		return 0, false
@@ -55,22 +62,30 @@ func (i *input) take(f *can.Frame, now time.Time) (missing int64, ok bool) {
 		i.bad++
 	} else {
 		i.good++
+		i.wrong = false
 	}
 	return missing, true
 }
 
-// frozen finds a speed that does not change while the other one does.
+// frozen finds a speed that does not change while the other one keeps changing. A single step of the other one
+// says nothing: both may have been constant.
 type frozen struct {
 	value, other float64 // at the last change
 	since        float64 // time of it, s
+	last         float64 // other speed of the previous check
+	changes      int     // changes of the other speed since then
 }
 
-// check returns whether the speed is frozen at t.
+// check reports whether the speed is frozen at t.
 func (z *frozen) check(value, other, t float64) bool {
 	if value != z.value {
-		*z = frozen{value, other, t}
+		*z = frozen{value: value, other: other, since: t, last: other}
 	}
-	return t-z.since >= frozenTime && math.Abs(other-z.other) > frozenMove
+	if other != z.last {
+		z.last = other
+		z.changes++
+	}
+	return t-z.since >= frozenTime && z.changes >= frozenChanges && math.Abs(other-z.other) > frozenMove
 }
 
 // checkInputs reports the plausibility of the inputs to the fault memory, once per cycle. No test runs while the
@@ -80,10 +95,10 @@ func (s *automatic) checkInputs(t, dt float64) {
 		return
 	}
 	passed := time.Duration(math.Round(dt * 1e9))
-	for _, i := range []*input{&s.shafts, &s.pedals, &s.oils} {
-		late := s.lastCycle.Sub(i.seen) > i.timeout
-		if s.lastCycle.Sub(s.cycleStart).Seconds() > fixed && (i != &s.oils || !i.seen.IsZero()) {
-			s.memory.Report(i.lost, late, passed)
+	started := s.lastCycle.Sub(s.cycleStart).Seconds() > fixed
+	for _, i := range []*input{&s.shafts, &s.pedals} {
+		if started {
+			s.memory.Report(i.lost, i.late(s.lastCycle), passed)
 		}
 		if i.bad > 0 || i.good > 0 {
 			s.memory.Report(i.invalid, i.bad > 0, passed)
@@ -94,7 +109,7 @@ func (s *automatic) checkInputs(t, dt float64) {
 		s.memory.Report(codeLever, s.rawLever > leverD, passed)
 	}
 	if !s.oils.seen.IsZero() {
-		s.memory.Report(codeOilSensor, !(s.rawOil > coldest && s.rawOil < hottest), passed)
+		s.memory.Report(codeOilSensor, s.oils.late(s.lastCycle) || s.oils.wrong || !s.oilInRange(), passed)
 		s.memory.Report(codeOverTemperature, s.limps, passed)
 	}
 	if s.fresh {
@@ -105,20 +120,25 @@ func (s *automatic) checkInputs(t, dt float64) {
 // checkSpeeds reports the plausibility of the shaft speeds. In a gear they must have its ratio, from a while after
 // the shift on.
 func (s *automatic) checkSpeeds(t float64, passed time.Duration) {
-	if s.gear == neutral || s.busy() || s.control.active() || t < s.engaged+fixed {
-		s.frozenIn, s.frozenOut = frozen{s.in, s.out, t}, frozen{s.out, s.in, t}
+	slip, speed := math.Abs(s.slip()), math.Abs(gearRatio[s.gear]*s.out)
+	small := slip <= max(smallSlip, smallRatio*speed)
+	in, out := s.frozenIn.check(s.in, s.out, t), s.frozenOut.check(s.out, s.in, t)
+	if s.gear == neutral || s.busy() || s.control.active() || t < s.engaged+fixed || small && (in || out) {
+		s.frozenIn, s.frozenOut = frozen{}, frozen{}
 		return
 	}
-	in, out := s.frozenIn.check(s.in, s.out, t), s.frozenOut.check(s.out, s.in, t)
-	s.memory.Report(codeInputSpeed, in || math.Abs(s.in) > shaftRange, passed)
-	s.memory.Report(codeOutputSpeed, out || math.Abs(s.out) > shaftRange, passed)
+	in, out = in || math.Abs(s.in) > shaftRange, out || math.Abs(s.out) > shaftRange
+	s.memory.Report(codeInputSpeed, in, passed)
+	s.memory.Report(codeOutputSpeed, out, passed)
 	if in || out {
 		return // the ratio means nothing
 	}
-	slip, speed := math.Abs(s.slip()), math.Abs(gearRatio[s.gear]*s.out)
 	wrong := slip > max(wrongSlip, wrongRatio*speed)
 	s.memory.Report(codeRatio, wrong, passed)
 	if !wrong {
-		s.memory.Report(codeSlip, slip > max(smallSlip, smallRatio*speed), passed)
+		s.memory.Report(codeSlip, !small, passed)
 	}
 }
+
+// oilInRange reports whether the temperature of the oil is one that a sensor in order can send.
+func (s *automatic) oilInRange() bool { return s.rawOil > coldest && s.rawOil < hottest }

@@ -58,7 +58,7 @@ func (m *Messages) Request(pgn uint32, from byte, all bool, now time.Duration) b
 		mask := byte(TestFailed)
 		m.Memory.Clear(func(c Code) bool { return (m.Memory.Status(c.Number)&mask != 0) == (pgn == clearActive) })
 		if !all {
-			m.add(0x18000000|acknowledgement|toAll<<8, []byte{0, 0xFF, 0xFF, 0xFF, from, byte(pgn), byte(pgn >> 8), byte(pgn >> 16)}, 0)
+			m.add(dmPriority<<26|acknowledgement<<8|toAll<<8, []byte{0, 0xFF, 0xFF, 0xFF, from, byte(pgn), byte(pgn >> 8), byte(pgn >> 16)}, 0)
 		}
 	default:
 		return false
