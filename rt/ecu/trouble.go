@@ -79,6 +79,8 @@ func (s *automatic) startDiagnosis() {
 	})
 }
 
+func (s *automatic) summary() string { return s.fourSpeed.summary() + storedCodes(s.memory) }
+
 // reset restarts the unit. A hard reset and key off and on begin an operation cycle.
 func (s *automatic) reset(kind byte) {
 	s.awake, s.control = false, control{}

@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -27,11 +28,20 @@ const (
 // Code is a trouble code that a unit can store.
 type Code struct {
 	Number uint32        // 3 bytes: code of SAE J2012 and failure type; in SAE J1939 SPN<<5 | FMI
-	Text   string        // what failed
+	Text   string        // name and what failed, like "P0730 incorrect gear ratio"
 	Fail   time.Duration // time for which the fault must be present, > 0
 	Pass   time.Duration // time for which it must be absent, > 0
 	Trips  int           // operation cycles with a failure until the code is confirmed, >= 1
 	Limp   bool          // the unit is in limp-home until the end of the operation cycle
+}
+
+// Name is the text up to the words: "P0730", "SPN 523 FMI 7".
+func (c Code) Name() string {
+	words := strings.Fields(c.Text)
+	if words[0] == "SPN" {
+		return strings.Join(words[:4], " ")
+	}
+	return words[0]
 }
 
 // entry is a trouble code with its state.
@@ -156,6 +166,16 @@ func (m *Memory) Numbers(mask byte) (list []uint32) {
 	for _, e := range m.list {
 		if e.status&mask != 0 {
 			list = append(list, e.Number)
+		}
+	}
+	return list
+}
+
+// Stored returns the codes with a failure since the memory was cleared.
+func (m *Memory) Stored() (list []Code) {
+	for _, e := range m.list {
+		if e.status&FailedSinceClear != 0 {
+			list = append(list, e.Code)
 		}
 	}
 	return list
