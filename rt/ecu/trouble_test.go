@@ -434,7 +434,7 @@ func TestResetStartsANewDrive(t *testing.T) {
 	}
 }
 
-// In real time, over a socket: a request is answered within the time P2 that the unit states, also if it sleeps.
+// In real time, over a socket: a unit that sleeps answers, in several frames.
 func TestRunAnswersDiagnosis(t *testing.T) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -171,6 +171,14 @@ func (m *Memory) Numbers(mask byte) (list []uint32) {
 	return list
 }
 
+// All returns the codes of the unit.
+func (m *Memory) All() (list []Code) {
+	for _, e := range m.list {
+		list = append(list, e.Code)
+	}
+	return list
+}
+
 // Stored returns the codes with a failure since the memory was cleared.
 func (m *Memory) Stored() (list []Code) {
 	for _, e := range m.list {
