@@ -85,14 +85,6 @@ func (g *automaticRig) healthy() {
 	}
 }
 
-// ramp drives with an output speed that rises from 60 rad/s by 10 rad/s per second.
-func (g *automaticRig) ramp(seconds float64) {
-	g.t.Helper()
-	for i := range int(seconds * 100) {
-		g.drive(0.01, leverD, 0.1, 60+0.1*float64(i), inGear)
-	}
-}
-
 const off, running = 1, 5 // states of the ignition
 
 // Every fault of the inputs: which code it stores and when, whether the unit holds third gear, and that it is

@@ -174,15 +174,8 @@ func (g *tester) ask(text string) string {
 
 func (g *tester) askAt(id uint32, text string) string {
 	g.t.Helper()
-	from := len(g.frames)
-	message := octets(g.t, text)
-	if len(message) > 7 {
-		g.transmit(id, message)
-		from = len(g.frames)
-	} else {
-		g.transmit(id, message)
-	}
-	return hex(g.receive(from, 20*time.Millisecond))
+	g.transmit(id, octets(g.t, text))
+	return hex(g.receive(len(g.frames), 20*time.Millisecond))
 }
 
 func hex(b []byte) string { return fmt.Sprintf("% X", b) }
@@ -217,5 +210,5 @@ func (g *tester) report(code uint32, failed bool, d time.Duration) {
 	}
 }
 
-// area builds a request from parts.
+// build makes a request from parts.
 func build(parts ...[]byte) []byte { return bytes.Join(parts, nil) }

@@ -156,9 +156,8 @@ func TestTooLongRequestIsAnsweredByOverflow(t *testing.T) {
 
 func TestLongestMessagesPassBothWays(t *testing.T) {
 	g := newTester(t)
-	from := len(g.frames)
 	g.transmit(request, append(octets(t, "22"), make([]byte, 4094)...))
-	from = len(g.frames)
+	from := len(g.frames)
 	if got := hex(g.receive(from, 5*time.Millisecond)); got != "7F 22 31" {
 		t.Errorf("4095 bytes: %q", got)
 	}
