@@ -164,7 +164,7 @@ func (s *automatic) step(t, dt float64) []can.Frame {
 	if s.memory.Status(codeOilSensor)&diagnosis.TestFailed != 0 {
 		s.oil = warmOil
 	}
-	if s.fresh || s.memory.LimpHome() || s.isOff() {
+	if s.fresh || s.memory.LimpHome() {
 		s.checkOil(t)
 		s.decide(t)
 		s.watch(t)

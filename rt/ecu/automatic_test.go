@@ -34,22 +34,31 @@ func newAutomaticRig(t *testing.T) *automaticRig {
 	return g
 }
 
-// receive sends a frame with the checksum and the counter of profile 1A to the unit.
-func (g *automaticRig) receive(id uint32, data uint64) {
+// protectedFrame packs a frame with the checksum and the counter of profile 1A.
+func (g *automaticRig) protectedFrame(id uint32, data uint64) can.Frame {
+	return g.checkedFrame(id, data|uint64((g.k-1)%15)<<8)
+}
+
+// checkedFrame packs a frame with the checksum.
+func (g *automaticRig) checkedFrame(id uint32, data uint64) can.Frame {
 	f := can.Frame{ID: id, Length: 8}
-	data |= uint64((g.k-1)%15) << 8
-	if g.distort != nil {
-		changed, send := g.distort(id, data)
-		if !send {
-			return
-		}
-		data = changed
-	}
 	binary.LittleEndian.PutUint64(f.Data[:], data)
 	if f.Data[0] = crc1A(&f); g.damaged {
 		f.Data[0] ^= 1
 	}
-	g.u.Receive(pack(g.t, f), g.line.now-1)
+	return f
+}
+
+// receive sends a protected frame to the unit, changed by distort.
+func (g *automaticRig) receive(id uint32, data uint64) {
+	f, send := g.protectedFrame(id, data), true
+	if g.distort != nil {
+		data, send = g.distort(id, data|uint64((g.k-1)%15)<<8)
+		f = g.checkedFrame(id, data)
+	}
+	if send {
+		g.u.Receive(pack(g.t, f), g.line.now-1)
+	}
 }
 
 // inGear is the ratio of the gear that the unit has engaged.
