@@ -98,15 +98,15 @@ func (s *automatic) begin(now time.Time) {
 }
 
 // ignite takes the state of the ignition from Pedals. An ignition begins an operation cycle, and while it is on the
-// frame keeps the unit awake.
+// frame keeps the unit awake; only ShaftSpeeds wake it.
 func (s *automatic) ignite(state int, now time.Time) {
 	off := s.isOff()
 	s.turn(state, now)
 	if off && !s.isOff() && s.awake {
 		s.begin(now)
 	}
-	if state >= keyIgnition {
-		s.wakeBy(now)
+	if s.awake && state >= keyIgnition {
+		s.last = now
 	}
 }
 
