@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/brutella/can"
+
+	"lockstep/rt/ecu/diagnosis"
 )
 
 // Identifiers of the frames, as in automatic.dbc. They are the data identifiers of the protection, too.
@@ -29,6 +31,8 @@ const (
 	automaticSpeed = 0.25 * rpm // rad/s per bit of ShaftSpeeds
 	automaticBar   = 0.1        // bar per bit of ClutchPressures
 	automaticPedal = 0.004      // share of the accelerator per bit of Pedals
+	automaticBrake = 1.0        // bar per bit of Pedals
+	vehicleSpeed   = 0.01       // km/h per bit of Pedals
 	oilStep        = 0.1        // degC per bit of GearboxOil
 	oilOffset      = -40        // degC at 0
 
@@ -38,7 +42,8 @@ const (
 	downOverUp   = 0.6 // speed of a downshift over that of the upshift between the same gears
 	coldOverWarm = 1.3 // speed of an upshift with cold oil over that with warm oil
 	coolBelowHot = 20  // by how much hot oil must cool down before the unit uses all gears again, K
-	limpGear     = 3   // forward gear while the oil is too hot
+	limpGear     = 3   // forward gear while the oil is too hot, and in limp-home
+	warmOil      = 80  // temperature that the unit takes before and without a sensor, degC
 	protectedCRC = 0x1D
 )
 
@@ -52,6 +57,9 @@ const (
 //
 // Where Pedals tells the state of the ignition, the unit opens its clutches when the ignition ends, goes on for
 // its after-run, and then sleeps; it takes part in the network management with NM_TCU (0x511).
+//
+// Faults that the unit finds in its inputs are stored, and lead to limp-home: third gear until the next
+// operation cycle. A cycle begins with the ignition, or with the first frames.
 type automatic struct {
 	fourSpeed
 	ignitionKey
@@ -63,20 +71,35 @@ type automatic struct {
 	oil       float64 // temperature of the oil, degC
 	limps     bool    // the oil was too hot and has not cooled down
 
-	fresh          bool           // speeds newer than the last cycle
-	lever          int            // position of the lever
-	accelerator    float64        // 0 to 1
-	shafts, pedals rollingCounter // counters of ShaftSpeeds and Pedals
-	oils           rollingCounter // counter of GearboxOil
+	fresh                bool    // speeds newer than the last cycle
+	lever, rawLever      int     // position of the lever: last valid one, last one
+	accelerator          float64 // 0 to 1
+	brake                float64 // brake pressure, bar
+	speed                float64 // of the car, km/h
+	engine               float64 // engine speed, rad/s
+	rawOil               float64 // temperature of the oil as sent, degC
+	shafts, pedals, oils input
+
+	cycleStart time.Time // begin of the operation cycle
+	sameCycle  bool      // the next wake-up goes on with the operation cycle
+
+	memory              *diagnosis.Memory
+	frozenIn, frozenOut frozen
+	control             control
 }
 
 func newAutomatic(s *session) law {
-	return &automatic{
+	a := &automatic{
 		fourSpeed: fourSpeed{session: s}, ignitionKey: ignitionKey{afterRun: 3},
 		light: [4]float64{1: 40, 2: 85, 3: 140},
 		full:  [4]float64{1: 205, 2: 370, 3: 600},
-		cold:  20, hot: 140, oil: 80,
+		cold:  20, hot: 140, oil: warmOil,
+		shafts: input{lost: codeShaftsLost, invalid: codeShaftsInvalid, timeout: 100 * time.Millisecond},
+		pedals: input{lost: codePedalsLost, invalid: codePedalsInvalid, timeout: 100 * time.Millisecond},
+		oils:   input{timeout: time.Second},
 	}
+	a.startDiagnosis()
+	return a
 }
 
 func (s *automatic) parameters() (list []Parameter) {
@@ -91,48 +114,65 @@ func (s *automatic) parameters() (list []Parameter) {
 
 // receive handles a received frame.
 func (s *automatic) receive(f *can.Frame, now time.Time) {
-	if !s.countFrame(f) {
-		return
-	}
 	if f.ID == idNMBench {
+		if s.server.Deaf(diagnosis.NetworkManagement) {
+			return
+		}
+		s.counts.Received++
 		s.heard, s.managed = true, true
-		s.asked = s.asked || f.Data[1]&1 != 0
+		s.asked = s.asked || f.Length > 1 && f.Data[1]&1 != 0
 		return
 	}
-	if crc1A(f) != f.Data[0] {
+	if s.server.Deaf(diagnosis.NormalMessages) {
+		return
+	}
+	s.counts.Received++
+	from := map[uint32]*input{idShaftSpeeds: &s.shafts, idPedals: &s.pedals, idGearboxOil: &s.oils}[f.ID]
+	missing, ok := from.take(f, now)
+	if !ok {
 		s.counts.Malformed++
 		return
 	}
-	counter := f.Data[1] & 15
+	s.counts.Lost += missing
 	switch f.ID {
 	case idPedals:
-		s.counts.Lost += s.pedals.countMissingOf15(counter)
-		s.lever, s.accelerator = int(bits(f, 12, 4)), float64(bits(f, 16, 8))*automaticPedal
-		s.turn(int(bits(f, 48, 3)), now)
-	case idGearboxOil:
-		s.counts.Lost += s.oils.countMissingOf15(counter)
-		s.oil = float64(bits(f, 16, 16))*oilStep + oilOffset
-	case idShaftSpeeds:
-		s.counts.Lost += s.shafts.countMissingOf15(counter)
-		s.in, s.out = float64(signed(f, 16, 16))*automaticSpeed, float64(signed(f, 32, 16))*automaticSpeed
-		s.fresh = true
-		if !s.isOff() && s.wake(now) {
-			s.hold(neutral)
+		if s.rawLever = int(bits(f, 12, 4)); s.rawLever <= leverD {
+			s.lever = s.rawLever
 		}
+		s.accelerator, s.brake = float64(bits(f, 16, 8))*automaticPedal, float64(bits(f, 24, 8))*automaticBrake
+		s.speed = float64(signed(f, 32, 16)) * vehicleSpeed
+		s.ignite(int(bits(f, 48, 3)), now)
+	case idGearboxOil:
+		s.rawOil = float64(bits(f, 16, 16))*oilStep + oilOffset
+		if s.oilInRange() {
+			s.oil = s.rawOil
+		}
+	case idShaftSpeeds:
+		s.in, s.out = float64(signed(f, 16, 16))*automaticSpeed, float64(signed(f, 32, 16))*automaticSpeed
+		s.engine = float64(signed(f, 48, 16)) * automaticSpeed
+		s.fresh = true
+		s.wakeBy(now)
 	}
 }
 
 // step runs one cycle of 10 ms.
-func (s *automatic) step(t, _ float64) []can.Frame {
+func (s *automatic) step(t, dt float64) []can.Frame {
 	if s.sleepAfterRun() {
 		return nil
 	}
-	if s.fresh {
+	s.checkInputs(t, dt)
+	if s.memory.Status(codeOilSensor)&diagnosis.TestFailed != 0 {
+		s.oil = warmOil
+	}
+	if s.fresh || s.memory.LimpHome() {
 		s.checkOil(t)
 		s.decide(t)
 		s.watch(t)
 	}
 	s.fresh = false
+	if s.server.Silent(diagnosis.NormalMessages) {
+		return nil
+	}
 	return []can.Frame{s.clutchPressures(t)}
 }
 
@@ -156,6 +196,9 @@ func (s *automatic) decide(t float64) {
 	switch {
 	case s.isOff():
 		to = neutral
+	case s.control.state == checkRunning:
+		s.checkClutches(t)
+		return
 	case s.lever == leverD && forward:
 		if s.settled(t) {
 			to = s.scheduled()
@@ -164,7 +207,7 @@ func (s *automatic) decide(t float64) {
 		for to = 1; to < 4 && s.out > s.up(to); {
 			to++
 		}
-		if s.limps {
+		if s.limps || s.memory.LimpHome() {
 			to = limpGear
 		}
 	case s.lever == leverR && (stopped || s.out < 0):
@@ -181,6 +224,10 @@ func (s *automatic) decide(t float64) {
 // scheduled returns the gear for the speed and the accelerator: the present one or a neighbour.
 func (s *automatic) scheduled() int {
 	switch {
+	case s.memory.LimpHome():
+		return limpGear
+	case s.control.gear != 0:
+		return s.control.gear
 	case s.limps && s.gear != limpGear:
 		return s.gear + cmp.Compare(limpGear, s.gear)
 	case s.limps:

@@ -20,6 +20,7 @@ type automaticRig struct {
 	k       int
 	damaged bool    // the checksums of the frames to the unit are wrong
 	oil     float64 // temperature of the oil in GearboxOil, degC; 0: the frame is not sent
+	distort func(id uint32, data uint64) (changed uint64, send bool)
 }
 
 func newAutomaticRig(t *testing.T) *automaticRig {
@@ -35,30 +36,48 @@ func newAutomaticRig(t *testing.T) *automaticRig {
 
 // protectedFrame packs a frame with the checksum and the counter of profile 1A.
 func (g *automaticRig) protectedFrame(id uint32, data uint64) can.Frame {
+	return g.checkedFrame(id, data|uint64((g.k-1)%15)<<8)
+}
+
+// checkedFrame packs a frame with the checksum.
+func (g *automaticRig) checkedFrame(id uint32, data uint64) can.Frame {
 	f := can.Frame{ID: id, Length: 8}
-	binary.LittleEndian.PutUint64(f.Data[:], data|uint64((g.k-1)%15)<<8)
+	binary.LittleEndian.PutUint64(f.Data[:], data)
 	if f.Data[0] = crc1A(&f); g.damaged {
 		f.Data[0] ^= 1
 	}
 	return f
 }
 
+// receive sends a protected frame to the unit, changed by distort.
+func (g *automaticRig) receive(id uint32, data uint64) {
+	f, send := g.protectedFrame(id, data), true
+	if g.distort != nil {
+		data, send = g.distort(id, data|uint64((g.k-1)%15)<<8)
+		f = g.checkedFrame(id, data)
+	}
+	if send {
+		g.u.Receive(pack(g.t, f), g.line.now-1)
+	}
+}
+
+// inGear is the ratio of the gear that the unit has engaged.
+const inGear = 0
+
 // drive steps the unit for a while, with the input shaft at the ratio of a gear.
 func (g *automaticRig) drive(seconds float64, lever int, accelerator, out, ratio float64) {
 	g.t.Helper()
-	word := func(w float64) uint64 { return uint64(uint16(int16(math.Round(w / automaticSpeed)))) }
 	for range int(math.Round(seconds * 100)) {
 		g.k++
+		ratio := ratio
+		if ratio == inGear {
+			ratio = gearRatio[g.u.unit.(*automatic).gear]
+		}
 		g.line.now = time.Duration(g.k) * 10 * time.Millisecond
-		frames := []can.Frame{
-			g.protectedFrame(idPedals, uint64(lever)<<12|uint64(math.Round(accelerator/automaticPedal))<<16),
-			g.protectedFrame(idShaftSpeeds, word(out*ratio)<<16|word(out)<<32),
-		}
+		g.receive(idPedals, uint64(lever)<<12|uint64(math.Round(accelerator/automaticPedal))<<16)
+		g.receive(idShaftSpeeds, rawSpeed(out*ratio)<<16|rawSpeed(out)<<32)
 		if g.oil != 0 {
-			frames = append(frames, g.protectedFrame(idGearboxOil, uint64(math.Round((g.oil-oilOffset)/oilStep))<<16))
-		}
-		for _, f := range frames {
-			g.u.Receive(pack(g.t, f), g.line.now-1)
+			g.receive(idGearboxOil, uint64(math.Round((g.oil-oilOffset)/oilStep))<<16)
 		}
 		if err := g.u.Tick(g.line.now); err != nil {
 			g.t.Fatal(err)
@@ -86,8 +105,8 @@ func TestAutomaticShiftsLaterUnderLoad(t *testing.T) {
 		{1, 150, "N1"}, {1, 210, "N1 12"}, {1, 380, "N1 12 23"},
 	} {
 		g := newAutomaticRig(t)
-		g.drive(2, leverD, c.accelerator, 0, 1)
-		g.drive(8, leverD, c.accelerator, c.out, 1)
+		g.drive(2, leverD, c.accelerator, 0, inGear)
+		g.drive(8, leverD, c.accelerator, c.out, inGear)
 		if got := g.shifts(); got != c.want {
 			t.Errorf("accelerator %g, output shaft %g rad/s: shifts %q, want %q", c.accelerator, c.out, got, c.want)
 		}
@@ -109,8 +128,8 @@ func TestAutomaticShiftsLaterWithColdOil(t *testing.T) {
 	for oil, want := range map[float64]string{-10: "N1", 19.9: "N1", 20: "N1 12", 90: "N1 12"} {
 		g := newAutomaticRig(t)
 		g.oil = oil
-		g.drive(2, leverD, 0.1, 0, 1)
-		g.drive(3, leverD, 0.1, 45, 2.86)
+		g.drive(2, leverD, 0.1, 0, inGear)
+		g.drive(3, leverD, 0.1, 45, inGear)
 		if got := g.shifts(); got != want {
 			t.Errorf("oil at %g degC, output shaft 45 rad/s: shifts %q, want %q", oil, got, want)
 		}
@@ -121,21 +140,21 @@ func TestAutomaticShiftsLaterWithColdOil(t *testing.T) {
 func TestAutomaticStaysInThirdGearWhileTheOilIsTooHot(t *testing.T) {
 	g := newAutomaticRig(t)
 	g.oil = 90
-	g.drive(2, leverD, 0.1, 0, 1)
-	g.drive(3, leverD, 0.1, 60, 2.86)
+	g.drive(2, leverD, 0.1, 0, inGear)
+	g.drive(3, leverD, 0.1, 60, inGear)
 	g.oil = 141
-	g.drive(4, leverD, 0.1, 60, 1.62)
-	g.drive(4, leverD, 0.1, 200, 1)
-	g.drive(4, leverD, 1, 0, 1)
+	g.drive(4, leverD, 0.1, 60, inGear)
+	g.drive(4, leverD, 0.1, 200, inGear)
+	g.drive(4, leverD, 1, 0, inGear)
 	g.oil = 125
-	g.drive(4, leverD, 0.1, 0, 1)
+	g.drive(4, leverD, 0.1, 0, inGear)
 	if got, want := g.shifts(), "N1 12 23"; got != want {
 		t.Errorf("shifts %q, want %q", got, want)
 	}
-	g.drive(2, leverN, 0.1, 0, 1)
-	g.drive(2, leverD, 0.1, 0, 1)
+	g.drive(2, leverN, 0.1, 0, inGear)
+	g.drive(2, leverD, 0.1, 0, inGear)
 	g.oil = 119
-	g.drive(6, leverD, 0.1, 0, 1)
+	g.drive(6, leverD, 0.1, 0, inGear)
 	if got, want := g.shifts(), "N1 12 23 3N N3 32 21"; got != want {
 		t.Errorf("shifts %q, want %q", got, want)
 	}
@@ -163,7 +182,7 @@ func TestAutomaticUsesNoFrameWithAWrongChecksum(t *testing.T) {
 	g := newAutomaticRig(t)
 	g.drive(2, leverD, 0, 0, 1)
 	g.damaged = true
-	g.drive(0.5, leverR, 0, 0, 1)
+	g.drive(0.1, leverR, 0, 0, 1)
 	if got := g.shifts(); got != "N1" {
 		t.Errorf("shifts %q, want the lever of damaged frames ignored", got)
 	}
@@ -171,8 +190,8 @@ func TestAutomaticUsesNoFrameWithAWrongChecksum(t *testing.T) {
 	if !strings.Contains(g.log.String(), "no ShaftSpeeds (0x210) for 1s") {
 		t.Errorf("the unit does not sleep without valid frames:\n%s", &g.log)
 	}
-	if last := g.u.Close(); !strings.Contains(last, "500 malformed") {
-		t.Errorf("%q; want the 500 damaged frames", last)
+	if last := g.u.Close(); !strings.Contains(last, "420 malformed") {
+		t.Errorf("%q; want the 420 damaged frames", last)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/brutella/can"
+
+	"lockstep/rt/ecu/diagnosis"
 )
 
 // Identifiers of the network management, as in automatic.dbc, and the unit's node in it.
@@ -142,7 +144,7 @@ func (s *automatic) network(now time.Time) []can.Frame {
 		s.alarm, s.managed = t+time.Duration(s.afterRun*1e9), true
 		fmt.Fprintf(s.log, "%s: %.2f s: wakes up by itself\n", s.name, t.Seconds())
 	}
-	if !s.managed || s.mute {
+	if !s.managed || s.mute || s.server.Silent(diagnosis.NetworkManagement) {
 		return nil
 	}
 	if !s.run(s.awake || now.Sub(s.begun) < s.alarm) {
@@ -154,7 +156,7 @@ func (s *automatic) network(now time.Time) []can.Frame {
 // sleepAfterRun puts the unit to sleep at the end of its after-run, and keeps it awake before.
 func (s *automatic) sleepAfterRun() bool {
 	now := s.lastCycle
-	if !s.afterRunOver(now) {
+	if !s.afterRunOver(now) || s.server.InSession() {
 		if s.isOff() {
 			s.last, s.fresh = now, true // without speeds it goes on to open its clutches
 		}

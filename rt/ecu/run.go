@@ -1,13 +1,14 @@
 // Package ecu owns the virtual control units: programs at the other end of the bus that behave as
 // the real unit would. It is a second, independent implementation of the frames, built
 // on github.com/brutella/can with its own packing. It does not import any other
-// package of lockstep, nor do its tests, and the ticking process does not use it.
+// package of lockstep but its own diagnosis, nor do its tests, and the ticking process does not use it.
 //
 // A unit is a control law: frames and cycles, no clock. Run connects a unit to a bus and the clock of
 // the host; the caller of a Stepped gives it the instants.
 //
 // Reading order: run.go (Run, law), session.go (common part and counts of all units; Stepped),
 // powershift.go (a gearbox), fourspeed.go (another) with truck.go (SAE J1939) and automatic.go (E2E),
+// plausibility.go and trouble.go (checks of the inputs of automatic, its diagnosis), truckdiagnosis.go,
 // brake.go with abs.go and wsp.go (brakes and their sensors), settings.go (parameters of a unit), open.go
 // (its bus), packing.go (bits of frames), network.go (ignition, after-run, network management).
 package ecu
@@ -118,12 +119,18 @@ func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{
 		default:
 		}
 
+		var answer <-chan time.Time
+		if wait := unit.answerDue() - time.Since(begun); wait < unit.period {
+			answer = time.After(wait)
+		}
 		select {
 		case <-stop:
 			err = io.EOF
 		case err = <-failed:
 		case packet := <-packets:
 			unit.Receive(packet, time.Since(begun))
+		case <-answer:
+			err = unit.answer(time.Since(begun))
 		case <-ticker.C:
 			err = unit.tick(time.Since(begun))
 		}

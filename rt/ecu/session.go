@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/brutella/can"
+
+	"lockstep/rt/ecu/diagnosis"
 )
 
 // wakeTimeout is the time without the wake-up frame after which a unit falls asleep.
@@ -24,6 +26,8 @@ type session struct {
 	log   io.Writer
 	delay time.Duration // time from wake-up to the first cycle
 	mute  bool          // the unit must not send
+
+	server *diagnosis.Server // nil: the unit has none
 
 	awake     bool
 	start     time.Time // time of the wake-up
@@ -115,6 +119,7 @@ type Stepped struct {
 	*session
 	unit law
 	next time.Duration // time of the next cycle
+	now  time.Duration // instant of the frames sent
 }
 
 // NewStepped returns the control unit called name at instant 0. It writes its frames to line, each in
@@ -125,7 +130,7 @@ func NewStepped(name string, line io.Writer, log io.Writer, settings ...Setting)
 		return nil, err
 	}
 	base := &session{unitType: k, line: can.NewReadWriteCloser(writeOnly{line}), log: log}
-	s := &Stepped{session: base, unit: k.newLaw(base), next: k.period}
+	s := &Stepped{session: base, unit: k.newLaw(base), next: k.period, now: k.period}
 	if err := set(name, s.unit.parameters(), settings); err != nil {
 		return nil, err
 	}
@@ -142,24 +147,52 @@ func (s *Stepped) Receive(packet []byte, now time.Duration) {
 		return
 	}
 
+	if s.server != nil && s.server.Receive(f.ID, f.Data[:min(f.Length, 8)], now) {
+		return
+	}
 	if slices.Contains(s.identifiers, f.ID) {
 		s.unit.receive(&f, instant(now))
 	}
 }
 
-// Tick runs the cycles due until now, each at its due time. The error is that of a write.
+// Tick runs the cycles due until now and sends the answers of the diagnosis, each at its due time. The error is
+// that of a write.
 func (s *Stepped) Tick(now time.Duration) error {
-	for ; s.next <= now; s.next += s.period {
-		if err := s.tick(s.next); err != nil {
+	for min(s.next, s.answerDue()) <= now {
+		s.now = min(s.next, s.answerDue())
+		if err := s.answer(s.now); err != nil {
 			return exitError(err)
 		}
+		if s.now == s.next {
+			if err := s.tick(s.next); err != nil {
+				return exitError(err)
+			}
+			s.next += s.period
+		}
+		s.now = s.next
 	}
 
 	return nil
 }
 
-// Now returns the instant of the cycle at hand, during Tick.
-func (s *Stepped) Now() time.Duration { return s.next }
+// Now returns the instant of the frame at hand, during Tick.
+func (s *Stepped) Now() time.Duration { return s.now }
+
+// answerDue returns the instant at which the diagnosis has something to send; a distant one if it has nothing.
+func (s *Stepped) answerDue() time.Duration {
+	if s.server == nil {
+		return math.MaxInt64
+	}
+	return s.server.Due()
+}
+
+// answer sends the answers of the diagnosis that are due.
+func (s *Stepped) answer(now time.Duration) error {
+	if s.answerDue() > now {
+		return nil
+	}
+	return s.server.Advance(now)
+}
 
 // tick runs one cycle.
 func (s *Stepped) tick(now time.Duration) error {

@@ -23,7 +23,8 @@ const truckName = 3<<40 | 3333
 // receives ShaftSpeeds, and then claims its address, 3. After 250 ms it sends TSC1, ETC1 and the clutch
 // pressures every 10 ms and ETC2 every 100 ms. It shifts by the speed of the output shaft, up to the
 // gear that TC1 requests. During an upshift, TSC1 limits the engine torque. After a second without
-// ShaftSpeeds the unit sleeps again.
+// ShaftSpeeds the unit sleeps again. It stores faults of its inputs; DM1, DM2 and DM4 tell them, DM3 and DM11
+// clear them.
 type truck struct {
 	fourSpeed // its session is mute while another node has the address
 
@@ -35,16 +36,22 @@ type truck struct {
 	brake   float64 // brake pedal, %
 
 	shafts rollingCounter // counter of ShaftSpeeds
+
+	truckTrouble
 }
 
 func newTruck(s *session) law {
 	s.delay = truckClaim
-	return &truck{
+	t := &truck{
 		fourSpeed: fourSpeed{session: s},
 		up:        [5]float64{1: 45, 2: 80, 3: 120, 4: math.Inf(1)},
 		down:      [5]float64{1: math.Inf(-1), 2: 22, 3: 45, 4: 80},
 	}
+	t.startDiagnosis()
+	return t
 }
+
+func (s *truck) summary() string { return s.fourSpeed.summary() + storedCodes(s.memory) }
 
 func (s *truck) parameters() (list []Parameter) {
 	for gear := 1; gear <= 3; gear++ {
@@ -73,9 +80,7 @@ func (s *truck) receive(f *can.Frame, now time.Time) {
 	}
 
 	if f.ID&0x3FF0000 == 0xEA0000 {
-		if f.Length >= 3 && bits(f, 0, 24) == 0xEE00 && s.awake {
-			_ = s.claim() // a lost claim is requested again
-		}
+		s.answer(f, now)
 		return
 	}
 
@@ -88,11 +93,23 @@ func (s *truck) receive(f *can.Frame, now time.Time) {
 			s.highest = gear
 		}
 	case idEBC1:
+		s.pedal = now
 		if raw := bits(f, 8, 8); raw <= 250 {
 			s.brake = float64(raw) * 0.4
 		}
 	case idShafts:
 		s.measure(f, now)
+	}
+}
+
+// answer answers a request for the address claim or for a diagnostic message.
+func (s *truck) answer(f *can.Frame, now time.Time) {
+	switch pgn := uint32(bits(f, 0, 24)); {
+	case f.Length < 3 || !s.awake:
+	case pgn == 0xEE00:
+		_ = s.claim() // a lost claim is requested again
+	default:
+		s.messages.Request(pgn, byte(f.ID), f.ID>>8&0xFF == 0xFF, sinceEpoch(now))
 	}
 }
 
@@ -103,6 +120,7 @@ func (s *truck) measure(f *can.Frame, now time.Time) {
 	s.counts.Lost += s.shafts.countMissing(f.Data[7])
 	in, ok1 := speedOf(f, 0)
 	out, ok2 := speedOf(f, 16)
+	s.valid, s.lastShaft = [2]bool{ok1, ok2}, now
 	if !ok1 || !ok2 {
 		return
 	}
@@ -115,6 +133,7 @@ func (s *truck) measure(f *can.Frame, now time.Time) {
 // begin starts a drive in the gear that fits the speed.
 func (s *truck) begin() {
 	s.mute, s.highest = false, 4
+	s.memory.BeginCycle()
 	gear := 1
 	for gear < 4 && s.out > s.up[gear] {
 		gear++
@@ -148,8 +167,9 @@ func (s *truck) contend(f *can.Frame) {
 }
 
 // step runs one cycle of 10 ms.
-func (s *truck) step(t, _ float64) []can.Frame {
-	if s.fresh {
+func (s *truck) step(t, dt float64) []can.Frame {
+	s.checkInputs(t, dt)
+	if s.fresh || s.memory.LimpHome() {
 		s.decide(t)
 		s.watch(t)
 	}
@@ -161,14 +181,16 @@ func (s *truck) step(t, _ float64) []can.Frame {
 	if s.counts.Cycles%10 == 1 {
 		list = append(list, s.etc2())
 	}
-	return list
+	return append(list, s.diagnosticFrames()...)
 }
 
-// decide starts the next shift when it is due.
+// decide starts the next shift when it is due. In limp-home the unit goes to third gear and stays there.
 func (s *truck) decide(t float64) {
 	to := s.gear
 	switch {
 	case !s.settled(t):
+	case s.memory.LimpHome():
+		to = limpGear
 	case s.out < s.down[s.gear] || s.gear > s.highest:
 		to--
 	case s.gear < s.highest && s.out > s.up[s.gear] && s.brake == 0:
