@@ -27,8 +27,9 @@ type Bus struct {
 	Send      []sigmap.Link
 	Messages  []sigmap.Reception
 	Ramps     []Ramp
-	J1939     *J1939 // nil: no address is claimed
-	RestartNs int64  // delay after which the supervisor restarts a bus-off controller, ns; 0: no restart
+	J1939     *J1939          // nil: no address is claimed
+	Diagnosis yamlfile.Scalar // diagnosis file of the unit on the bus; "": none
+	RestartNs int64           // delay after which the supervisor restarts a bus-off controller, ns; 0: no restart
 
 	deviations int // deviations of the database from the format; 0 until the database is read
 	positions  map[sigmap.Place]yamlfile.Scalar
@@ -76,7 +77,7 @@ func readBus(r *yamlfile.Reader, e yamlfile.Field) *Bus {
 	b.Name.Text = ReadTitle(r, e.KeyScalar(), "bus")
 	what := fmt.Sprintf("bus %q", b.Name.Text)
 	s := r.Section(e, what, "interface", "database", "units", "frames", "receive", "send", "messages", "restbus",
-		"bitrate", "j1939", "recover", "data_bitrate", "ranges", "format")
+		"bitrate", "j1939", "recover", "data_bitrate", "ranges", "format", "diagnosis")
 	if s["interface"].IsMissing() {
 		r.FailAt(e.KeyAt, "%s: the interface is missing (interface: vcan0, or pair)", what)
 	}
@@ -87,6 +88,7 @@ func readBus(r *yamlfile.Reader, e yamlfile.Field) *Bus {
 		r.Fail(s["interface"], "%s: %q cannot be the name of a CAN interface: %s", what, b.Interface.Text, interfaceForm)
 	}
 	b.Database = r.Scalar(s["database"], what+": database")
+	b.Diagnosis = r.Scalar(s["diagnosis"], what+": diagnosis")
 	for _, f := range r.FieldsOf(s["units"], what+": units") {
 		u := Unit{f.KeyScalar(), r.Scalar(f, what+": units: "+f.Key).Text}
 		if _, err := units.Parse(u.Is); err != nil {

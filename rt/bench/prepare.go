@@ -124,6 +124,11 @@ func Prepare(b *Bench) (*Handover, error) {
 		return nil, err
 	}
 	h.Loop.Ports = b.portsNeeded(h.Maps)
+	for i := range b.Buses {
+		if _, err := b.ReadDiagnosis(i); err != nil {
+			return nil, err
+		}
+	}
 	h.Loop.Faults.Ranges = inputRanges(tables, h.Maps)
 	if h.Loop.Safe, err = b.prepareSafeValues(tables, h.Maps); err != nil {
 		return nil, err

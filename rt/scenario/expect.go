@@ -62,7 +62,7 @@ type countEvaluator struct {
 var (
 	expectKeys = []string{
 		"name", "answer", "after", "count", "value", "within", "of", "above", "below", "from", "to",
-		"is", "at_least", "at_most",
+		"is", "at_least", "at_most", "dtc", "no_dtc", "status", "did", "bus",
 	}
 	expectParts = map[string][]string{"answer": {"frame"}, "after": {"fault", "when"}, "count": {"message", "of"}}
 )
@@ -77,14 +77,14 @@ type expectSpec struct {
 // resolve resolves the expectation for the bench.
 func (w expectSpec) resolve() (e Expectation) {
 	var kinds []string
-	for _, kind := range []string{"value", "answer", "count"} {
+	for _, kind := range []string{"value", "answer", "count", "dtc", "no_dtc", "did"} {
 		if w.get(kind).Line > 0 {
 			kinds = append(kinds, kind)
 		}
 	}
 
 	if len(kinds) != 1 {
-		w.fail(w.at, "expected one of value: PORT, answer: CONDITION and count: {message: M, of: WHAT}")
+		w.fail(w.at, "expected one of value: PORT, answer: CONDITION, count: {message: M, of: WHAT}, dtc: CODE, no_dtc: CODE|any and did: NAME")
 	}
 	switch kinds[0] {
 	case "value":
@@ -93,6 +93,12 @@ func (w expectSpec) resolve() (e Expectation) {
 		w.resolveAnswer(&e)
 	case "count":
 		w.resolveCount(&e)
+	case "dtc":
+		w.resolveDTC(&e)
+	case "no_dtc":
+		w.resolveNoDTC(&e)
+	case "did":
+		w.resolveDID(&e)
 	}
 
 	if e.Name = w.get("name"); e.Name.Text == "" {
@@ -234,6 +240,13 @@ func (w expectSpec) resolveAnswer(e *Expectation) {
 		w.fail(w.at, "answer: expected a condition or {frame: MESSAGE}")
 	}
 	w.setCause(&a)
+	text := w.setWithin(&a)
+	e.Want = want + " within " + text + " after " + a.after
+	e.newEvaluator = func() evaluator { c := a; return &c }
+}
+
+// setWithin sets the longest time from cause to answer, and returns it as written.
+func (w expectSpec) setWithin(a *answerEvaluator) string {
 	text := w.text("within")
 	if text == "" {
 		w.fail(w.at, "within: the time is missing (within: 50 ms)")
@@ -246,8 +259,7 @@ func (w expectSpec) resolveAnswer(e *Expectation) {
 	if a.ns = int64(math.RoundToEven(within * 1e9)); a.begun >= 0 {
 		w.checkEnd(a.begun+a.ns/w.h.Tables.PeriodNs, "after", "within")
 	}
-	e.Want = want + " within " + text + " after " + a.after
-	e.newEvaluator = func() evaluator { c := a; return &c }
+	return text
 }
 
 // setCause sets the cause of an answer.
