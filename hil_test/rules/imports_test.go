@@ -68,7 +68,7 @@ var ours = map[string][]string{
 	"rt/check":           {"io/can", "io/dbc", "io/j1939", "io/messages", "io/sigmap", "model", "model/assemble", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/progress", "rt/scenario", "sched"},
 	"rt/checkpoint":      {},
 	"rt/cmd/lockstep":    {"*"},
-	"rt/control":         {"io/can", "io/messages", "io/sigmap", "io/strictjson", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/fault", "rt/graph", "rt/host", "rt/inspect", "rt/recorder", "rt/report", "rt/scenario", "sched", "sched/hostinfo"},
+	"rt/control":         {"io/can", "io/messages", "io/sigmap", "io/strictjson", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/diagnosis", "rt/fault", "rt/graph", "rt/host", "rt/inspect", "rt/recorder", "rt/report", "rt/scenario", "sched", "sched/hostinfo"},
 	"rt/cycle":           {"io/csvfile", "io/inputfile", "io/sigmap", "model/units"},
 	"rt/diagnosis":       {"io/can", "io/inputfile", "io/isotp", "io/uds", "io/yamlfile", "model/units", "sched"},
 	"rt/driver":          {},

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"lockstep/model/units"
+	"lockstep/rt/diagnosis"
 	"lockstep/rt/host"
 )
 
@@ -60,6 +61,7 @@ var verbs = []verb{
 	{"reset", "[NAME]", "return the plant to its start, or to a snapshot", reset, newChange},
 	{"record", "on FILE|off", "start or end a record", recordSwitch, newChange},
 	{"mark", "TEXT", "put a text into the record at a tick", mark, newChange},
+	{"uds", "COMMAND...", "diagnose the control unit", uds, func() printable { return &diagnosisAnswer{} }},
 	{"advance", "TIME", "advance a run in virtual time", advance, func() printable { return &advanceAnswer{} }},
 	{"stop", "", "end the run", stop, func() printable { return &stopAnswer{} }},
 }
@@ -141,6 +143,21 @@ func arguments(words []string, _ *Options) (call, error) {
 
 func mark(words []string, _ *Options) (call, error) {
 	return call{"POST", "/mark", MarkRequest{strings.Join(words, " ")}}, nil
+}
+
+func uds(words []string, _ *Options) (call, error) {
+	if len(words) == 2 && words[0] == "flash" {
+		words = []string{words[0], absolute(words[1])}
+	}
+	return call{"POST", "/uds", diagnosis.UnitRequest{Words: words}}, nil
+}
+
+// absolute returns the full name of a file: the working directory of a run is another one.
+func absolute(name string) string {
+	if full, err := filepath.Abs(name); err == nil {
+		return full
+	}
+	return name
 }
 
 func recordSwitch(words []string, _ *Options) (call, error) {

@@ -376,13 +376,13 @@ func (c *busPorts) useAgenda(a *diagnosis.Agenda) {
 	}
 }
 
-// testers returns the tester of each bus; nil: the bus has none.
-func (c *busPorts) testers() []*diagnosis.Station {
-	list := make([]*diagnosis.Station, len(c.Handover.Bench.Buses))
+// desk returns who takes the commands of the diagnosis.
+func (c *busPorts) desk() *diagnosis.Desk {
+	d := &diagnosis.Desk{}
 	for _, w := range c.buses {
-		list[w.index] = w.port.Tester
+		d.Buses, d.Testers = append(d.Buses, w.bus.Name.Text), append(d.Testers, w.port.Tester)
 	}
-	return list
+	return d
 }
 
 // noteState adds an event for a node whose address was held or lost, and follows the rule of the

@@ -213,6 +213,7 @@ func (r *Session) openControl(signals chan os.Signal) {
 		}
 	}
 	c.SetSources(sources)
+	c.SetDiagnosis(r.ports.desk())
 	if r.Options.Page == "" {
 		return
 	}
