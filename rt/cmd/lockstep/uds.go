@@ -37,6 +37,12 @@ func defineUDS(a *args) func() error {
 		if o.Out = stdout; o.JSON {
 			o.Out = plainOut
 		}
+		if which == "" {
+			var err error
+			if which, err = onlyRun(); err != nil {
+				return err
+			}
+		}
 		for _, c := range commands {
 			if err := control.Ask(which, append([]string{"uds"}, c...), o); err != nil {
 				return err
@@ -44,6 +50,15 @@ func defineUDS(a *args) func() error {
 		}
 		return nil
 	}
+}
+
+// onlyRun returns the process of the only run on this host.
+func onlyRun() (string, error) {
+	runs := slices.DeleteFunc(control.List(), func(r control.ListedRun) bool { return r.Supervisor == 0 })
+	if len(runs) != 1 {
+		return "", fmt.Errorf("uds: %d benches run; name one, or a diagnosis file with -bus INTERFACE: lockstep uds BENCH dtc", len(runs))
+	}
+	return fmt.Sprint(runs[0].Supervisor), nil
 }
 
 // splitCommands returns the commands of words that are separated by "then".
