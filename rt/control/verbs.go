@@ -146,18 +146,7 @@ func mark(words []string, _ *Options) (call, error) {
 }
 
 func uds(words []string, _ *Options) (call, error) {
-	if len(words) == 2 && words[0] == "flash" {
-		words = []string{words[0], absolute(words[1])}
-	}
 	return call{"POST", "/uds", diagnosis.UnitRequest{Words: words}}, nil
-}
-
-// absolute returns the full name of a file: the working directory of a run is another one.
-func absolute(name string) string {
-	if full, err := filepath.Abs(name); err == nil {
-		return full
-	}
-	return name
 }
 
 func recordSwitch(words []string, _ *Options) (call, error) {

@@ -78,8 +78,10 @@ func (s *Station) Busy() bool {
 
 // Receive processes a frame of the bus at an instant, ns; false: it is not of the unit.
 func (s *Station) Receive(f *can.Frame, now int64) bool {
-	ours := s.client.Receive(f, now)
-	return s.group.Receive(f, now) || ours
+	if s.job != nil && s.job.All != nil { // the unit answers to all at the same identifier
+		return s.group.Receive(f, now)
+	}
+	return s.client.Receive(f, now)
 }
 
 // Next returns the frame that is to be sent now: isotp.Link.Next.
@@ -182,7 +184,7 @@ func (s *Station) ofGroup(list []uds.UnitAnswer, now int64) Outcome {
 
 // complete ends the running job.
 func (s *Station) complete(o Outcome) {
-	o.Label, o.Start = s.job.Label, s.start
+	o.Label, o.Item, o.Start = s.job.Label, s.job.Item, s.start
 	done := s.job.Done
 	s.job, s.task = nil, nil
 	s.finish(o)

@@ -405,8 +405,8 @@ type didEvaluator struct {
 
 	history [historyTicks]float64 // values of of by tick
 	last    int64                 // newest tick in history
-	worst   float64               // largest part of the tolerance used
-	seen    string                // at worst
+	margin  float64               // smallest distance to a limit, SI
+	seen    string                // at that distance
 }
 
 // historyTicks is how many ticks an answer may be older than the newest entry of the ring.
@@ -515,8 +515,8 @@ func (d *didEvaluator) addResult(j *Judge, r *diagnosis.Result) {
 		d.fail(j, r, what)
 		return
 	}
-	if used := math.Abs(si-(lo+hi)/2) / ((hi - lo) / 2); d.seen == "" || used > d.worst || math.IsInf(hi-lo, 0) {
-		d.worst, d.seen = used, fmt.Sprintf("worst %s at tick %d: %s", what, r.Tick, r.Exchanges[len(r.Exchanges)-1].String())
+	if margin := min(si-lo, hi-si); d.seen == "" || margin < d.margin {
+		d.margin, d.seen = margin, fmt.Sprintf("worst %s at tick %d: %s", what, r.Tick, r.Exchanges[len(r.Exchanges)-1].String())
 	}
 }
 

@@ -44,6 +44,11 @@ func defineUDS(a *args) func() error {
 			}
 		}
 		for _, c := range commands {
+			if len(c) == 2 && c[0] == "flash" { // the run has another working directory
+				if full, err := filepath.Abs(c[1]); err == nil {
+					c[1] = full
+				}
+			}
 			if err := control.Ask(which, append([]string{"uds"}, c...), o); err != nil {
 				return err
 			}
