@@ -9,6 +9,7 @@ import (
 
 	"lockstep/rt"
 	"lockstep/rt/diagnosis"
+	"lockstep/rt/host"
 )
 
 // SetDiagnosis sets who takes the commands of the diagnosis. Requests before it are refused.
@@ -72,5 +73,5 @@ func (a *diagnosisAnswer) failed() error {
 	if a.Error == "" {
 		return nil
 	}
-	return errors.New(a.Error)
+	return &host.Exit{Code: 1, Err: errors.New(a.Error)}
 }

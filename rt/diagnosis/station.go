@@ -129,6 +129,9 @@ func (s *Station) Step(now int64) {
 				return
 			}
 			s.task.End()
+			if err != nil {
+				s.lines = nil
+			}
 			s.complete(Outcome{Lines: s.lines, Err: err, Exchanges: s.task.Exchanges, End: now})
 		default:
 			list, done := s.group.Done(now)
