@@ -337,3 +337,22 @@ func (s *Spec) Filters() []can.Filter {
 	}
 	return append(list, can.Filter{ID: 0x18DAF100 | can.EFF, Mask: can.EFF | can.RTR | 0x1FFFFF00})
 }
+
+// Describe formats the file for people: how the unit is reached, its names, and what is ignored.
+func (s *Spec) Describe() string {
+	out := &strings.Builder{}
+	fmt.Fprintf(out, "%s: diagnosis, requests at %s, answers at %s, OBD at %s\n", s.File, can.FormatID(s.Transport.Tx.ID), can.FormatID(s.Transport.Rx.ID), can.FormatID(s.OBD))
+	for _, c := range s.Codes {
+		fmt.Fprintf(out, "  code      0x%06X %s\n", c.Code, s.NameCode(c.Code))
+	}
+	for _, v := range s.Values {
+		fmt.Fprintf(out, "  data      0x%04X %s, %s%s\n", v.ID, v.Name, v.Type, map[bool]string{true: ", in " + v.Unit}[v.Unit != "1"])
+	}
+	for _, n := range s.Routines {
+		fmt.Fprintf(out, "  routine   0x%04X %s\n", n.ID, n.Name)
+	}
+	for _, text := range s.Ignored {
+		fmt.Fprintf(out, "  ignored   %s\n", text)
+	}
+	return out.String()
+}

@@ -53,6 +53,10 @@ func TestDiagnosisFileIsRead(t *testing.T) {
 	if s.NameCode(0x073000) != "P0730 incorrect gear ratio" || s.NameCode(0x420017) != "C0200-17" {
 		t.Error(s.NameCode(0x073000), s.NameCode(0x420017))
 	}
+	if text := s.Describe(); !strings.Contains(text, "tcu.yaml: diagnosis, requests at 0x7E1, answers at 0x7E9, OBD at 0x7DF\n  code      0x073000 P0730 incorrect gear ratio\n") ||
+		!strings.Contains(text, "  data      0x1001 oil_temperature, unsigned, in degC\n") {
+		t.Error(text)
+	}
 	if s.size(0x2000) != 3 || s.size(0x9999) != 0 {
 		t.Error(s.size(0x2000), s.size(0x9999))
 	}
