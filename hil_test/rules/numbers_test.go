@@ -57,6 +57,10 @@ var numberReaders = map[string]string{
 	"rt/bench.prepareSafeValues Typed":       typed,
 	"rt/bench.readBitRate ParseFloat":        typed, // bit/s, kbit/s or Mbit/s
 	"rt/bench.ReadSetting Typed":             typed,
+	"rt/diagnosis.Encode Typed":              typed,
+	"rt/diagnosis.convertLinear ParseFloat":  file, // ODX
+	"rt/diagnosis.readTime Typed":            typed,
+	"rt/diagnosis.readValue ParseFloat":      plain, // factor and offset; the unit is beside them
 	"rt/cmd/lockstep.time ParseDuration":     typed,
 	"rt/cmd/lockstep.time Typed":             typed, // words the error
 	"rt/scenario.readSettings ReadQuantity":  typed,

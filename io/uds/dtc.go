@@ -83,8 +83,8 @@ func code(dtc uint32) []byte { return []byte{byte(dtc >> 16), byte(dtc >> 8), by
 // parseCode returns the trouble code of three bytes.
 func parseCode(b []byte) uint32 { return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2]) }
 
-// parseDTCs returns the trouble codes of an answer to 0x19 02 and 0A.
-func parseDTCs(a []byte) ([]DTC, error) {
+// ParseDTCs returns the trouble codes of an answer to 0x19 02 and 0A.
+func ParseDTCs(a []byte) ([]DTC, error) {
 	if (len(a)-3)%4 != 0 {
 		return nil, fmt.Errorf("answer %s has %d bytes, want 3 and 4 for each trouble code", Bytes(a), len(a))
 	}

@@ -119,7 +119,7 @@ func TestWrongImagesAreRefusedWithALine(t *testing.T) {
 	for want, text := range map[string]string{
 		"f:1: the checksum is 0x00, want 0xFC":                 "S903000000\n",
 		"f:1: the line begins with 'x'":                        "x",
-		"f:1: S4 is not a type":                                "S40300000000",
+		"f:1: type S4 is not one of":                           "S40300000000",
 		"f:1: the S-record has 3 bytes after its count of 4":   "S904000000",
 		"f:1: the record is not of pairs":                      "S1zz",
 		"f:2: a record after the end record":                   "S9030000FC\nS9030000FC",

@@ -96,7 +96,7 @@ func (r *image) addSRecord(line []byte) error {
 	address, known := map[byte]int{'0': 2, '1': 2, '2': 3, '3': 4, '5': 2, '6': 3, '7': 4, '8': 3, '9': 2}[line[1]]
 	switch {
 	case !known:
-		return fmt.Errorf("S%c is not a type of S-records", line[1])
+		return fmt.Errorf("type S%c is not one of S-records", line[1])
 	case len(b) < 2+address || int(b[0]) != len(b)-1:
 		return fmt.Errorf("the S-record has %d bytes after its count of %d", max(0, len(b)-1), countOf(b))
 	case sum(b) != 0xFF:

@@ -325,7 +325,7 @@ func describeParameter(a []byte, mode int) (string, error) {
 		for _, b := range data[:p.bytes] {
 			raw = raw<<8 | int(b)
 		}
-		return fmt.Sprintf("%s %.4g %s", p.name, p.factor*float64(raw)+p.offset, p.unit), nil
+		return fmt.Sprintf("%s %.4g %s", p.name, float64(p.factor*float64(raw))+p.offset, p.unit), nil
 	}
 }
 

@@ -147,7 +147,7 @@ func (t *Tester) DTCs(mask Status) ([]DTC, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseDTCs(a)
+	return ParseDTCs(a)
 }
 
 // SupportedDTCs returns all trouble codes that the unit knows.
@@ -156,7 +156,7 @@ func (t *Tester) SupportedDTCs() ([]DTC, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseDTCs(a)
+	return ParseDTCs(a)
 }
 
 // Snapshots returns the freeze frames of a trouble code. size returns the number of bytes of a data identifier, 0 if

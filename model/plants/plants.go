@@ -71,14 +71,14 @@ func List() []Entry {
 		list = append(list, entry(name+".yaml", string(madeOf(name))))
 	}
 
-	kinds := []string{"plant", "inputs", "bench", "scenario", "sweep", "database"}
+	kinds := []string{"plant", "inputs", "bench", "scenario", "sweep", "diagnosis", "database"}
 	slices.SortStableFunc(list, func(a, b Entry) int {
 		return slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind)
 	})
 	return list
 }
 
-// Kind returns the kind of a text: "plant", "inputs", "bench", "scenario", "sweep" or "database"; ""
+// Kind returns the kind of a text: "plant", "inputs", "bench", "scenario", "sweep", "diagnosis" or "database"; ""
 // for other texts. A file whose name key is missing has the kind of its other keys.
 func Kind(file string, data []byte) string {
 	switch {
@@ -113,6 +113,7 @@ var topKeys = []struct {
 	{topKey("bench|buses|period|overrun"), "bench"},
 	{topKey("scenario|stimuli|faults|expect"), "scenario"},
 	{topKey("plant|elements"), "plant"},
+	{topKey("uds|odx"), "diagnosis"},
 }
 
 // topKey returns the form of a line that begins with one of the keys.

@@ -28,7 +28,8 @@ type Bus struct {
 	Send      []sigmap.Link
 	Messages  []sigmap.Reception
 	Ramps     []Ramp
-	J1939     *J1939 // nil: no address is claimed
+	J1939     *J1939          // nil: no address is claimed
+	Diagnosis yamlfile.Scalar // diagnosis file of the unit on the bus; "": none
 
 	Management *Management // network management; nil: none
 
@@ -84,7 +85,7 @@ func readBus(r *yamlfile.Reader, e yamlfile.Field) *Bus {
 	b.Name.Text = ReadTitle(r, e.KeyScalar(), "bus")
 	what := fmt.Sprintf("bus %q", b.Name.Text)
 	s := r.Section(e, what, "interface", "database", "units", "frames", "receive", "send", "messages", "restbus",
-		"bitrate", "j1939", "nm", "recover", "data_bitrate", "ranges", "format")
+		"bitrate", "j1939", "nm", "recover", "data_bitrate", "ranges", "format", "diagnosis")
 	if s["interface"].IsMissing() {
 		r.FailAt(e.KeyAt, "%s: the interface is missing (interface: vcan0, or pair)", what)
 	}
@@ -95,6 +96,7 @@ func readBus(r *yamlfile.Reader, e yamlfile.Field) *Bus {
 		r.Fail(s["interface"], "%s: %q cannot be the name of a CAN interface: %s", what, b.Interface.Text, interfaceForm)
 	}
 	b.Database = r.Scalar(s["database"], what+": database")
+	b.Diagnosis = r.Scalar(s["diagnosis"], what+": diagnosis")
 	for _, f := range r.FieldsOf(s["units"], what+": units") {
 		u := Unit{f.KeyScalar(), r.Scalar(f, what+": units: "+f.Key).Text}
 		if _, err := units.Parse(u.Is); err != nil {

@@ -153,10 +153,10 @@ func (b *Bench) checkAddresses(bus *Bus, m *sigmap.Map) error {
 	return nil
 }
 
-// portsNeeded returns a bit for each bus that has addresses of J1939, or messages of several frames.
+// portsNeeded returns a bit for each bus that has addresses of J1939, messages of several frames or a diagnosis file.
 func (b *Bench) portsNeeded(maps []*sigmap.Map) (needed uint64) {
 	for i, m := range maps {
-		if b.Buses[i].J1939 != nil || m.HasLong() {
+		if b.Buses[i].J1939 != nil || m.HasLong() || b.Buses[i].Diagnosis.Text != "" {
 			needed |= 1 << i
 		}
 	}

@@ -24,6 +24,7 @@ var kinds = map[string]struct{ is, wanted string }{
 	"bench":       {"a bench (lockstep run %[1]s, lockstep gen -bench %[1]s)", "a bench (bench: NAME)"},
 	"scenario":    {"a scenario (lockstep sim BENCH -scenario %[1]s)", "a scenario (scenario: NAME)"},
 	"sweep":       {"a sweep (lockstep sweep %[1]s)", "a sweep (sweep: NAME)"},
+	"diagnosis":   {"a diagnosis file (lockstep uds %[1]s -bus can0 dtc; diagnosis: %[1]s in a bench)", "a diagnosis file (uds: {request: 0x7E1, response: 0x7E9})"},
 	"inputs":      {"a file of inputs (lockstep sim PLANT -in %[1]s)", "inputs (CSV with the columns time[s] and name[unit])"},
 	"database":    {"a database (lockstep check %[1]s; database: %[1]s in a bench)", "a database (DBC)"},
 	"record":      {"a record (lockstep replay %[1]s, lockstep export %[1]s -o FILE)", "a record (run -record)"},

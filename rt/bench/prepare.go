@@ -127,6 +127,11 @@ func Prepare(b *Bench) (*Handover, error) {
 	if h.Loop.Network, err = b.networkPlan(h); err != nil {
 		return nil, err
 	}
+	for i := range b.Buses {
+		if _, err := b.ReadDiagnosis(i); err != nil {
+			return nil, err
+		}
+	}
 	h.Loop.Faults.Ranges = inputRanges(tables, h.Maps)
 	if h.Loop.Safe, err = b.prepareSafeValues(tables, h.Maps); err != nil {
 		return nil, err

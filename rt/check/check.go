@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"lockstep/model/plantfile"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/diagnosis"
 	"lockstep/rt/progress"
 	"lockstep/rt/scenario"
 	"lockstep/sched"
@@ -33,7 +35,7 @@ type Check struct {
 
 // File checks a plant, bench or database; name is a file or an embedded file.
 func (c *Check) File(name string) error {
-	command, wanted := "check", []string{"plant", "bench", "database"}
+	command, wanted := "check", []string{"plant", "bench", "database", "diagnosis"}
 	if c.Scenario != "" {
 		command, wanted = "check -scenario", wanted[:2]
 	}
@@ -46,6 +48,12 @@ func (c *Check) File(name string) error {
 		return c.database(file, data)
 	case kind == "bench":
 		return c.bench(name)
+	case kind == "diagnosis":
+		s, err := diagnosis.Parse(file, filepath.Dir(name), data, nil)
+		if err == nil {
+			_, err = io.WriteString(c.Out, s.Describe())
+		}
+		return err
 	}
 
 	start, scenarioText, err := c.plantScenario(name, file)

@@ -79,6 +79,7 @@ func routes() []route {
 		})},
 		{"POST", "/mark", change((*Server).markLine)},
 		{"POST", "/record", (*Server).serveRecord},
+		{"POST", "/uds", (*Server).serveDiagnosis},
 		{"POST", "/advance", (*Server).serveAdvance},
 		{"POST", "/stop", (*Server).serveStop},
 	}

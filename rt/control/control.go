@@ -15,6 +15,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/diagnosis"
 	"lockstep/rt/fault"
 	"lockstep/rt/graph"
 	"lockstep/rt/network"
@@ -56,8 +57,9 @@ type Server struct {
 	parameters *parameters
 
 	sources  atomic.Pointer[Sources]
-	hostMu   sync.Mutex  // guards the fields below
-	host     []HostCheck // last answer to GET /host
+	desk     atomic.Pointer[diagnosis.Desk] // nil: nobody takes commands of the diagnosis
+	hostMu   sync.Mutex                     // guards the fields below
+	host     []HostCheck                    // last answer to GET /host
 	hostRead time.Time
 }
 

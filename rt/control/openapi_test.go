@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"lockstep/rt/diagnosis"
 	"lockstep/rt/graph"
 	"lockstep/rt/network"
 	"lockstep/rt/report"
@@ -65,7 +66,7 @@ var schemaTypes = []reflect.Type{
 	reflect.TypeFor[BusTraffic](), reflect.TypeFor[MessageState](), reflect.TypeFor[report.Cycle](), reflect.TypeFor[Frame](), reflect.TypeFor[FrameStart](),
 	reflect.TypeFor[Ledger](), reflect.TypeFor[LateTick](), reflect.TypeFor[Scenario](), reflect.TypeFor[scenario.Progress](), reflect.TypeFor[Host](),
 	reflect.TypeFor[HostCheck](), reflect.TypeFor[Runs](),
-	reflect.TypeFor[ResetRequest](), reflect.TypeFor[SnapshotRequest](), reflect.TypeFor[SnapshotState](), reflect.TypeFor[network.SwitchRequest](),
+	reflect.TypeFor[ResetRequest](), reflect.TypeFor[SnapshotRequest](), reflect.TypeFor[SnapshotState](), reflect.TypeFor[network.SwitchRequest](), reflect.TypeFor[diagnosis.UnitRequest](), reflect.TypeFor[diagnosis.UnitAnswer](), reflect.TypeFor[diagnosis.UnitExchange](),
 }
 
 // schemaOf returns the schema that a Go type has by its JSON.
@@ -268,6 +269,7 @@ func TestAnswersAndRequestsFitTheOpenAPI(t *testing.T) {
 		{"GET", "/buses", "", ""}, {"GET", "/messages", "", ""}, {"GET", "/frames", "?every=tick", ""},
 		{"GET", "/frames", "?every=20ms&message=Speeds", ""}, {"GET", "/frames", "?every=tick&message=Nothing", ""}, // the last is refused
 		{"GET", "/scenario", "", ""}, {"GET", "/ledger", "", ""}, {"GET", "/host", "", ""}, {"GET", "/runs", "", ""},
+		{"POST", "/uds", "", `{"words": ["dtc"]}`}, // refused: the bench has no diagnosis file
 		{"POST", "/mark", "", `{"text": "a mark"}`}, {"POST", "/param", "", `{"values": {"mu_oil": 0.12}}`},
 		{"POST", "/param", "", `{"values": {"mu_oil": "0.3"}}`}, // refused
 		{"POST", "/snapshot", "", `{"name": "warm"}`}, {"POST", "/reset", "", `{"name": "warm"}`}, {"POST", "/reset", "", `{}`},

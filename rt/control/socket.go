@@ -25,6 +25,7 @@ import (
 
 	"lockstep/model/units"
 	"lockstep/rt/bench"
+	"lockstep/rt/diagnosis"
 	"lockstep/rt/host"
 )
 
@@ -340,7 +341,7 @@ func (s *socket) perform(v *verb, c call, o *Options) error {
 		if r.Wait {
 			limit = s.endLimit()
 		}
-	case AdvanceRequest: // as long as the simulation takes
+	case AdvanceRequest, diagnosis.UnitRequest: // as long as the simulation, or the unit, takes
 		limit = s.endLimit()
 	}
 	switch err := s.ask(limit, c, a); {
@@ -349,7 +350,13 @@ func (s *socket) perform(v *verb, c call, o *Options) error {
 	case o.JSON:
 		return json.NewEncoder(o.Out).Encode(a)
 	}
-	return printText(o.Out, a)
+	if err := printText(o.Out, a); err != nil {
+		return err
+	}
+	if f, ok := a.(*diagnosisAnswer); ok {
+		return f.failed()
+	}
+	return nil
 }
 
 // hasOwn reports whether which names a run of this user.

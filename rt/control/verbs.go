@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"lockstep/model/units"
+	"lockstep/rt/diagnosis"
 	"lockstep/rt/host"
 	"lockstep/rt/network"
 )
@@ -63,6 +64,7 @@ var verbs = []verb{
 	{"power", "on|off|VOLTAGE", "switch the supply of the unit under test", switchTo("/power"), newChange},
 	{"record", "on FILE|off", "start or end a record", recordSwitch, newChange},
 	{"mark", "TEXT", "put a text into the record at a tick", mark, newChange},
+	{"uds", "COMMAND...", "diagnose the control unit", uds, func() printable { return &diagnosisAnswer{} }},
 	{"advance", "TIME", "advance a run in virtual time", advance, func() printable { return &advanceAnswer{} }},
 	{"stop", "", "end the run", stop, func() printable { return &stopAnswer{} }},
 }
@@ -144,6 +146,10 @@ func arguments(words []string, _ *Options) (call, error) {
 
 func mark(words []string, _ *Options) (call, error) {
 	return call{"POST", "/mark", MarkRequest{strings.Join(words, " ")}}, nil
+}
+
+func uds(words []string, _ *Options) (call, error) {
+	return call{"POST", "/uds", diagnosis.UnitRequest{Words: words}}, nil
 }
 
 func recordSwitch(words []string, _ *Options) (call, error) {

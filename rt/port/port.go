@@ -1,6 +1,6 @@
-// Package port owns the bench's port on each bus: all that is not the plant's signals. Today it serves
-// SAE J1939: it answers requests for parameter groups, and sends and receives messages of more than 8
-// bytes. Another protocol of the kind would have its frames and timers here.
+// Package port owns the bench's port on each bus: all that is not the plant's signals. It serves SAE J1939:
+// it answers requests for parameter groups, and sends and receives messages of more than 8 bytes. And it has
+// the tester of the unit on the bus (package diagnosis).
 //
 // A port does not belong to the tick, and the tick never waits for it. On an interface of the host the
 // supervisor reads a socket of its own for the port. On a pair and in virtual time the loop passes on
@@ -38,6 +38,7 @@ import (
 	"lockstep/io/sigmap"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/diagnosis"
 )
 
 // Port is the port on one bus. Only one goroutine uses it, except for TakeSent and Counts.
@@ -50,13 +51,18 @@ type Port struct {
 	// Stamp returns the time of a message, ns since 1970; nil in virtual time, in which none has one.
 	Stamp func() int64
 
+	// Tester has the jobs of the diagnosis of the unit; nil: the bus has no diagnosis file.
+	Tester *diagnosis.Station
+
+	agenda    *diagnosis.Agenda // of the scenario; nil: none
 	transport j1939.Transport
 	queue     []queued        // frames that the bus has not taken yet
 	asking    map[int][]uint8 // nodes that wait for message i of Map.Tx, of several frames
 
-	mu     sync.Mutex // guards the fields below
-	sent   []Sent
-	counts Counts
+	mu       sync.Mutex // guards the fields below
+	outcomes []diagnosis.Result
+	sent     []Sent
+	counts   Counts
 }
 
 // queued is a frame to be sent, and the instant at which it became due, ns.
@@ -94,17 +100,27 @@ type Counts struct {
 func IsNeeded(h *bench.Handover, bus int) bool { return h.Loop.Ports>>bus&1 == 1 }
 
 // New returns the port of a bus.
-func New(h *bench.Handover, status *rt.StatusBlock, bus int) *Port {
+func New(h *bench.Handover, status *rt.StatusBlock, bus int) (*Port, error) {
 	p := &Port{bus: bus, m: h.Maps[bus], status: status, asking: map[int][]uint8{}}
 	for _, m := range h.Maps[:bus] {
 		p.firstTx += len(m.Tx)
 	}
-	return p
+	s, err := h.Bench.ReadDiagnosis(bus)
+	if s != nil {
+		p.Tester, err = diagnosis.NewStation(s)
+	}
+	return p, err
 }
+
+// UseAgenda sets what a scenario asks of the unit.
+func (p *Port) UseAgenda(a *diagnosis.Agenda) { p.agenda = a }
 
 // Receive processes a frame of the bus at an instant, ns; owns reports whether the bench holds an
 // address.
 func (p *Port) Receive(f *can.Frame, now int64, owns func(address uint8) bool) {
+	if p.Tester != nil && p.Tester.Receive(f, now) || f.ID&can.EFF == 0 {
+		return
+	}
 	if owns(j1939.ParseID(f.ID).Source) {
 		return // a frame of the bench
 	}
@@ -149,6 +165,33 @@ func (p *Port) txIndex(id uint32) int {
 func (p *Port) Poll(now int64) {
 	p.transport.Poll(now)
 	p.collect(now)
+	if p.Tester != nil {
+		tick := int64(p.status.Ticks.Load())
+		p.agenda.Begin(p.bus, p.Tester, tick)
+		p.Tester.Step(now)
+		p.noteOutcomes(tick)
+	}
+}
+
+// noteOutcomes takes the outcomes of the tester.
+func (p *Port) noteOutcomes(tick int64) {
+	list := p.Tester.Take()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, o := range list {
+		if len(p.outcomes) < maxSent {
+			p.outcomes = append(p.outcomes, diagnosis.Result{Bus: p.bus, Tick: tick, Outcome: o})
+		}
+	}
+}
+
+// TakeOutcomes removes and returns the outcomes of the diagnosis since the last call, in their order.
+func (p *Port) TakeOutcomes() []diagnosis.Result {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	list := p.outcomes
+	p.outcomes = nil
+	return list
 }
 
 // collect takes the frames and messages of the transport protocol. A message that the plant does not
@@ -244,9 +287,32 @@ func (p *Port) Flush(now int64, send func(*can.Frame) bool) (n int) {
 			p.sent = append(p.sent, Sent{p.bus, now, p.queue[n].frame})
 		}
 	}
-	p.counts.Burst = max(p.counts.Burst, bits)
 	p.queue = append(p.queue[:0], p.queue[n:]...)
+	if p.Tester != nil && len(p.queue) == 0 {
+		bits += p.flushTester(now, send)
+	}
+	p.counts.Burst = max(p.counts.Burst, bits)
 	return n
+}
+
+// maxTesterFrames bounds the frames of the tester that one call of Flush sends.
+const maxTesterFrames = 64
+
+// flushTester sends the frames of the tester as far as the bus takes them, and returns their bits.
+func (p *Port) flushTester(now int64, send func(*can.Frame) bool) (bits int) {
+	for range maxTesterFrames {
+		f, ok := p.Tester.Next(now)
+		if !ok || !send(&f) {
+			break
+		}
+		p.Tester.Sent(now)
+		p.counts.Frames++
+		bits += bitsOf(&f)
+		if len(p.sent) < maxSent {
+			p.sent = append(p.sent, Sent{p.bus, now, f})
+		}
+	}
+	return bits
 }
 
 // TakeSent removes and returns the frames sent since the last call, in their order.

@@ -63,7 +63,9 @@ func startRig(t *testing.T, b *bench.Bench) *rig {
 	if r.loop, err = rt.New(h.Loop, kernel.New(h.Tables), []*can.Bus{r.bus}, h.Maps, r.clock, r.status); err != nil {
 		t.Fatal(err)
 	}
-	r.port = port.New(h, r.status, 0)
+	if r.port, err = port.New(h, r.status, 0); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 

@@ -90,7 +90,10 @@ func TestDirectedGroupIsAnsweredToItsRequester(t *testing.T) {
 
 // A bus that takes nothing, as while its interface is down, costs a bounded queue.
 func TestFramesThatTheBusDoesNotTakeAreBoundedAndCounted(t *testing.T) {
-	p := port.New(startRig(t, longBench(t)).h, nil, 0)
+	p, err := port.New(startRig(t, longBench(t)).h, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	const n = 5000
 	for i := range n {
 		p.Queue(can.Frame{}, int64(i))

@@ -18,6 +18,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/diagnosis"
 	"lockstep/rt/host"
 	"lockstep/rt/port"
 	"lockstep/rt/report"
@@ -32,26 +33,27 @@ var ErrIncomplete = errors.New("is incomplete")
 // to the judge and to the tap. It runs in its own goroutine, so a slow or full disk delays no other part.
 type Recorder struct {
 	report.View
-	path       string                // "": no record, only a judge
-	file       *os.File              // held open so that no other run writes the file
-	scenario   *scenario.Scenario    // nil: none
-	bestEffort bool                  // the run is at best effort
-	events     func() []record.Event // events of the run since the last call; nil: there are none
-	ports      func() []port.Sent    // frames sent by the ports since the last call; nil: there are no ports
-	monitor    *monitor              // idle if no bus is a host interface, or there is no record
-	eventLog   *EventLog             // nil: idle
-	files      []report.RecordFile   // all records so far
-	switches   switches              // starts and ends of records while the run lasts
-	handover   []byte                // for the record
-	judging    sync.Mutex            // held while judge is used
-	judge      *scenario.Judge       // of the scenario; nil: there is none
-	w          *record.Writer        // nil: the target has not started, or there is no record
-	tap        atomic.Pointer[Tap]   // nil: none
-	err        error                 // first disk error of the running record
-	times      int                   // number of disk errors of the running record
-	incomplete []incompleteRecord    // closed records
-	failed     atomic.Bool           // err was set
-	attached   bool                  // Options.Attached
+	path       string                    // "": no record, only a judge
+	file       *os.File                  // held open so that no other run writes the file
+	scenario   *scenario.Scenario        // nil: none
+	bestEffort bool                      // the run is at best effort
+	events     func() []record.Event     // events of the run since the last call; nil: there are none
+	ports      func() []port.Sent        // frames sent by the ports since the last call; nil: there are no ports
+	diagnosis  func() []diagnosis.Result // outcomes of the diagnosis since the last call; nil: there are none
+	monitor    *monitor                  // idle if no bus is a host interface, or there is no record
+	eventLog   *EventLog                 // nil: idle
+	files      []report.RecordFile       // all records so far
+	switches   switches                  // starts and ends of records while the run lasts
+	handover   []byte                    // for the record
+	judging    sync.Mutex                // held while judge is used
+	judge      *scenario.Judge           // of the scenario; nil: there is none
+	w          *record.Writer            // nil: the target has not started, or there is no record
+	tap        atomic.Pointer[Tap]       // nil: none
+	err        error                     // first disk error of the running record
+	times      int                       // number of disk errors of the running record
+	incomplete []incompleteRecord        // closed records
+	failed     atomic.Bool               // err was set
+	attached   bool                      // Options.Attached
 
 	entries []rt.Entry // entries of one wake-up, until its timing entry comes
 	used    int        // entries in use
@@ -80,13 +82,14 @@ const (
 
 // Options are the settings of a recorder.
 type Options struct {
-	Path     string // file of the record; "" none
-	Older    int    // number of earlier records to keep
-	Scenario *scenario.Scenario
-	Live     bool                  // read the ring for Tap, even without a record or a scenario
-	Attached bool                  // the run has begun before the recorder: what was set and changed is in the status block
-	Events   func() []record.Event // events since the last call; nil: there are none
-	Ports    func() []port.Sent    // frames sent by the ports since the last call; nil: there are none
+	Path      string // file of the record; "" none
+	Older     int    // number of earlier records to keep
+	Scenario  *scenario.Scenario
+	Live      bool                      // read the ring for Tap, even without a record or a scenario
+	Attached  bool                      // the run has begun before the recorder: what was set and changed is in the status block
+	Events    func() []record.Event     // events since the last call; nil: there are none
+	Ports     func() []port.Sent        // frames sent by the ports since the last call; nil: there are none
+	Diagnosis func() []diagnosis.Result // outcomes of the diagnosis since the last call; nil: there are none
 }
 
 // Tap gets every entry of the ring in its order, from the recorder's goroutine. It must not block and
@@ -101,7 +104,7 @@ func New(r report.View, what Options) (_ *Recorder, err error) {
 	}
 	c := &Recorder{
 		monitor: &monitor{}, attached: what.Attached,
-		View: r, path: what.Path, scenario: what.Scenario, events: what.Events, ports: what.Ports, synced: time.Now(),
+		View: r, path: what.Path, scenario: what.Scenario, events: what.Events, ports: what.Ports, diagnosis: what.Diagnosis, synced: time.Now(),
 	}
 	if what.Path != "" || what.Live {
 		c.eventLog = NewEventLog(r.Handover)
@@ -180,6 +183,30 @@ func (c *Recorder) drain() {
 		c.monitor.noteSentByPorts(c.ports(), c.offset, c.Handover.Loop.Virtual)
 	}
 	c.drainRing()
+	c.noteDiagnosis()
+}
+
+// noteDiagnosis passes the outcomes of the diagnosis to the judge and to the record.
+func (c *Recorder) noteDiagnosis() {
+	if c.diagnosis == nil {
+		return
+	}
+	for _, r := range c.diagnosis() {
+		if c.judge != nil {
+			c.judging.Lock()
+			c.judge.Diagnosis(&r)
+			c.judging.Unlock()
+		}
+		c.writeNote(r.Tick, r.String())
+	}
+}
+
+// Agenda returns what the scenario asks of the units; nil: nothing.
+func (c *Recorder) Agenda() *diagnosis.Agenda {
+	if c.judge == nil {
+		return nil
+	}
+	return c.judge.Agenda
 }
 
 // Write writes the entries and events since the last call to the kernel.

@@ -66,7 +66,7 @@ type countEvaluator struct {
 var (
 	expectKeys = []string{
 		"name", "answer", "after", "count", "value", "within", "of", "above", "below", "from", "to",
-		"is", "at_least", "at_most", "silent",
+		"is", "at_least", "at_most", "silent", "dtc", "no_dtc", "status", "did", "bus",
 	}
 	expectParts = map[string][]string{"answer": {"frame"}, "after": {"fault", "when"}, "count": {"message", "of"}}
 )
@@ -81,14 +81,14 @@ type expectSpec struct {
 // resolve resolves the expectation for the bench.
 func (w expectSpec) resolve() (e Expectation) {
 	var kinds []string
-	for _, kind := range []string{"value", "answer", "count", "silent"} {
+	for _, kind := range []string{"value", "answer", "count", "silent", "dtc", "no_dtc", "did"} {
 		if w.get(kind).Line > 0 {
 			kinds = append(kinds, kind)
 		}
 	}
 
 	if len(kinds) != 1 {
-		w.fail(w.at, "expected one of value: PORT, answer: CONDITION, count: {message: M, of: WHAT} and silent: NODE")
+		w.fail(w.at, "expected one of value: PORT, answer: CONDITION, count: {message: M, of: WHAT}, silent: NODE, dtc: CODE, no_dtc: CODE|any and did: NAME")
 	}
 	switch kinds[0] {
 	case "value":
@@ -99,6 +99,12 @@ func (w expectSpec) resolve() (e Expectation) {
 		w.resolveCount(&e)
 	case "silent":
 		w.resolveSilent(&e)
+	case "dtc":
+		w.resolveDTC(&e)
+	case "no_dtc":
+		w.resolveNoDTC(&e)
+	case "did":
+		w.resolveDID(&e)
 	}
 
 	if e.Name = w.get("name"); e.Name.Text == "" {
@@ -240,13 +246,19 @@ func (w expectSpec) resolveAnswer(e *Expectation) {
 		w.fail(w.at, "answer: expected a condition or {frame: MESSAGE}")
 	}
 	w.setCause(&a)
+	text := w.setWithin(&a)
+	e.Want = want + " within " + text + " after " + a.after
+	e.newEvaluator = func() evaluator { c := a; return &c }
+}
+
+// setWithin sets the longest time from cause to answer, and returns it as written.
+func (w expectSpec) setWithin(a *answerEvaluator) string {
 	ns, err := w.within()
 	w.check("within", err)
 	if a.ns = ns; a.begun >= 0 {
 		w.checkEnd(a.begun+a.ns/w.h.Tables.PeriodNs, "after", "within")
 	}
-	e.Want = want + " within " + w.text("within") + " after " + a.after
-	e.newEvaluator = func() evaluator { c := a; return &c }
+	return w.text("within")
 }
 
 // setCause sets the cause of an answer.

@@ -8,6 +8,7 @@ import (
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/diagnosis"
 	"lockstep/rt/fault"
 	"lockstep/rt/network"
 	"lockstep/rt/report"
@@ -24,6 +25,9 @@ type Judge struct {
 	Last   int64           // last tick
 	length int64           // planned length of the run, ticks; 0: none
 	cases  []runningExpectation
+
+	Agenda  *diagnosis.Agenda // what the expectations ask of the units; nil: nothing
+	unasked string            // first answer of a unit without a request; "": none
 }
 
 // runningExpectation is an expectation with its evaluator of one run.
@@ -76,6 +80,7 @@ func NewJudge(s *Scenario, h *bench.Handover, p *rt.StatusBlock) *Judge {
 	for i := range s.Expect {
 		j.cases = append(j.cases, runningExpectation{&s.Expect[i], s.Expect[i].newEvaluator()})
 	}
+	j.attach()
 	return j
 }
 
@@ -105,6 +110,9 @@ func (j *Judge) End(overflow uint64) (list []report.Finding) {
 			f.Held, f.Seen = false, fmt.Sprintf("not judged: %d entries of the ring were lost", overflow)
 		}
 		list = append(list, f)
+	}
+	if j.unasked != "" {
+		list = append(list, report.Finding{Criterion: report.Criterion{What: "answers of the unit", Want: "one for each request", Seen: j.unasked}, Time: j.seconds(j.Last)})
 	}
 
 	return list
@@ -171,11 +179,9 @@ func (w *windowEvaluator) worstValue(j *Judge) string {
 // addEntry waits for the cause, then for the answer. A slot that was cleared may hold another fault
 // afterwards.
 func (a *answerEvaluator) addEntry(j *Judge, e *rt.Entry) {
+	a.noteCause(e)
 	switch e.Kind {
 	case rt.KindStep:
-		if a.begun < 0 && a.cause[0].Set && a.cause.Hold(e.Y, e.U) {
-			a.begun = e.Tick
-		}
 		if a.begun >= 0 && a.begun <= e.Tick && a.answeredNs < 0 && a.frame == nil && a.holds.Hold(e.Y, e.U) {
 			a.answeredNs, a.at = (e.Tick-a.begun)*j.period, e.Tick
 		}
@@ -183,8 +189,18 @@ func (a *answerEvaluator) addEntry(j *Judge, e *rt.Entry) {
 		if a.frame != nil && e.Fate == rt.Received && e.Bus == a.frame.bus && e.Message == a.frame.at {
 			a.addFrame(j, e)
 		}
+	}
+}
+
+// noteCause waits for the cause.
+func (a *answerEvaluator) noteCause(e *rt.Entry) {
+	switch e.Kind {
 	case rt.KindNetwork:
 		if a.begun < 0 && a.ignition > 0 && e.Network.Topic == network.OfIgnition && int(e.Network.Value) == a.ignition-1 {
+			a.begun = e.Tick
+		}
+	case rt.KindStep:
+		if a.begun < 0 && a.cause[0].Set && a.cause.Hold(e.Y, e.U) {
 			a.begun = e.Tick
 		}
 	case rt.KindFault:

@@ -104,7 +104,7 @@ var (
 		"is":       {{"count: {message: Speeds, of: frames}, is: #", "", "0x3", 3, func(s *Scenario) float64 { return float64(count(s).lo) }}},
 		"at_least": {{"count: {message: Speeds, of: frames}, at_least: #", "", "0x3", 3, func(s *Scenario) float64 { return float64(count(s).lo) }}},
 		"at_most":  {{"count: {message: Speeds, of: frames}, at_most: #", "", "0x3", 3, func(s *Scenario) float64 { return float64(count(s).hi) }}},
-		"name":     nil, "value": nil, "count": nil, "silent": nil,
+		"name":     nil, "value": nil, "count": nil, "silent": nil, "dtc": nil, "no_dtc": nil, "status": nil, "did": nil, "bus": nil,
 	}
 )
 

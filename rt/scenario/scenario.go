@@ -55,7 +55,7 @@ func FromTree(file string, n yamlfile.Node, h *bench.Handover) (s *Scenario, err
 }
 
 func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
-	given := r.Section(yamlfile.Root(n), "scenario file", "scenario", "about", "for", "start", "stimuli", "driver", "parameters", "states", "steps", "faults", "expect")
+	given := r.Section(yamlfile.Root(n), "scenario file", "scenario", "about", "for", "start", "stimuli", "driver", "parameters", "states", "steps", "faults", "diagnosis", "expect")
 	s := &Scenario{
 		File:  r.File,
 		Name:  bench.ReadTitle(r, r.Scalar(given["scenario"], "scenario"), "scenario"),
@@ -90,6 +90,7 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 	s.readSteps(r, given["steps"], h)
 	h.Loop.Faults.Stimuli, h.Loop.Faults.Cycle = s.Plan.Stimuli, s.Plan.Cycle // makes these inputs visible to conditions
 	s.resolveFaults(h)
+	s.readRequests(r, given["diagnosis"], h)
 	for _, e := range expect {
 		s.Expect = append(s.Expect, expectSpec{e, s, h}.resolve())
 	}

@@ -53,7 +53,7 @@ func TestMistakesInAScenarioAreNamedWithTheirPosition(t *testing.T) {
 		{"expect: [{value: w1, within: nan %, of: 1 rad/s}]", "nan %", `"nan" is not a number`},
 		{"expect: [{value: w1, above: 3 rad/s, below: 2 rad/s}]", "2 rad/s}", "expect: above 3 rad/s and below 2 rad/s: no value is"},
 		{"expect: [{value: w1, below: 3 rad/s, after: 1 s}]", "1 s", `"1 s" does not belong to an expectation of a value`},
-		{"expect: [{below: 3}]", "{below", "expected one of value: PORT, answer: CONDITION, count: {message: M, of: WHAT} and silent: NODE"},
+		{"expect: [{below: 3}]", "{below", "expected one of value: PORT, answer: CONDITION, count: {message: M, of: WHAT}, silent: NODE, dtc: CODE, no_dtc: CODE|any and did: NAME"},
 		{"expect: [{value: w1, answer: w1 > 3 rad/s}]", "{value", "one of value:"},
 		{"expect: [{answer: w1 > 3 rad/s, within: 50 ms}]", "{answer", "expected after: 3 s, ignition STATE, {fault: NAME} or {when: CONDITION}"},
 		{"expect: [{answer: w1 > 3 rad/s, after: 1 s}]", "{answer", "the time is missing (within: 50 ms)"},

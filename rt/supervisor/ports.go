@@ -14,6 +14,7 @@ import (
 	"lockstep/io/record"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/diagnosis"
 	"lockstep/rt/host"
 	"lockstep/rt/port"
 	"lockstep/rt/report"
@@ -84,13 +85,25 @@ func (c *busPorts) open(r report.View) error {
 		switch {
 		case !port.IsNeeded(r.Handover, i):
 		case !bench.IsHostInterface(bus.Interface.Text):
-			c.add(i, c.shared[i], false)
+			if err := c.add(i, c.shared[i], false); err != nil {
+				return err
+			}
 		default:
-			on, err := can.Dial(bus.Interface.Text, j1939.Filters(j1939.PGNClaim, j1939.PGNRequest, j1939.PGNConnection, j1939.PGNPacket))
+			filters := j1939.Filters(j1939.PGNClaim, j1939.PGNRequest, j1939.PGNConnection, j1939.PGNPacket)
+			s, err := r.Handover.Bench.ReadDiagnosis(i)
+			if err != nil {
+				return err
+			}
+			if s != nil {
+				filters = append(filters, s.Filters()...)
+			}
+			on, err := can.Dial(bus.Interface.Text, filters)
 			if err != nil {
 				return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 			}
-			c.add(i, on, true)
+			if err := c.add(i, on, true); err != nil {
+				return err
+			}
 			if c.buses[len(c.buses)-1].echo, err = can.Dial(bus.Interface.Text, c.sentFilters(i)); err != nil {
 				return fmt.Errorf("bus %s: %w", bus.Name.Text, err)
 			}
@@ -120,10 +133,11 @@ func (c *busPorts) sentFilters(bus int) []can.Filter {
 
 // add makes the port of a bus on a socket, which busPorts closes. On a socket that it reads it claims the
 // addresses of the bus.
-func (c *busPorts) add(index int, on *can.Bus, reads bool) {
-	w := &busPort{
-		index: index, bus: &c.Handover.Bench.Buses[index], on: on, reads: reads,
-		port: port.New(c.Handover, c.Status, index),
+func (c *busPorts) add(index int, on *can.Bus, reads bool) error {
+	w := &busPort{index: index, bus: &c.Handover.Bench.Buses[index], on: on, reads: reads}
+	var err error
+	if w.port, err = port.New(c.Handover, c.Status, index); err != nil {
+		return err
 	}
 	if t := c.Handover.Tables; t != nil {
 		w.delay = port.NewDelay(c.Handover.Maps[index], t.PeriodNs, w.bus.BitRate)
@@ -142,6 +156,7 @@ func (c *busPorts) add(index int, on *can.Bus, reads bool) {
 		w.claimAll(sched.Now())
 	}
 	c.buses = append(c.buses, w)
+	return nil
 }
 
 // claimAll queues a claim of each address of the bus.
@@ -344,6 +359,30 @@ func (c *busPorts) sent() (list []port.Sent) {
 		list = append(list, w.port.TakeSent()...)
 	}
 	return list
+}
+
+// outcomes returns the outcomes of the diagnosis since the last call.
+func (c *busPorts) outcomes() (list []diagnosis.Result) {
+	for _, w := range c.buses {
+		list = append(list, w.port.TakeOutcomes()...)
+	}
+	return list
+}
+
+// useAgenda gives the ports what a scenario asks of the units.
+func (c *busPorts) useAgenda(a *diagnosis.Agenda) {
+	for _, w := range c.buses {
+		w.port.UseAgenda(a)
+	}
+}
+
+// desk returns who takes the commands of the diagnosis.
+func (c *busPorts) desk() *diagnosis.Desk {
+	d := &diagnosis.Desk{}
+	for _, w := range c.buses {
+		d.Buses, d.Testers = append(d.Buses, w.bus.Name.Text), append(d.Testers, w.port.Tester)
+	}
+	return d
 }
 
 // noteState adds an event for a node whose address was held or lost, and follows the rule of the

@@ -214,6 +214,7 @@ func (r *Session) openControl(signals chan os.Signal) {
 		}
 	}
 	c.SetSources(sources)
+	c.SetDiagnosis(r.ports.desk())
 	if r.Options.Page == "" {
 		return
 	}
@@ -306,11 +307,12 @@ func (r *Session) Prepare() (err error) {
 
 // openRecord opens the recorder, which gives the door its signals and may start records.
 func (r *Session) openRecord(o recorder.Options) error {
-	o.Live, o.Ports = true, r.ports.sent
+	o.Live, o.Ports, o.Diagnosis = true, r.ports.sent, r.ports.outcomes
 	o.Events = func() []record.Event { return slices.Concat(r.states.events(), r.ports.events(), r.power.takeEvents()) }
 	record, err := recorder.New(r.View, o)
 	if err == nil {
 		r.record = record
+		r.ports.useAgenda(record.Agenda())
 	}
 	return err
 }

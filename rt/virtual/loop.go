@@ -17,6 +17,7 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/checkpoint"
+	"lockstep/rt/diagnosis"
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
 	"lockstep/rt/port"
@@ -43,7 +44,9 @@ func (w *simulation) begin() (err error) {
 	for i := range w.buses {
 		var p *port.Port
 		if port.IsNeeded(h, i) {
-			p = port.New(h, w.view.Status, i)
+			if p, err = port.New(h, w.view.Status, i); err != nil {
+				return err
+			}
 		}
 		w.ports = append(w.ports, p)
 	}
@@ -83,8 +86,26 @@ func (w *simulation) makeTableSets() error {
 
 // createRecord creates the recorder, which also judges the scenario.
 func (w *simulation) createRecord() (err error) {
-	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario, Live: w.Door, Ports: w.sentByPorts})
-	return err
+	w.record, err = recorder.New(w.view, recorder.Options{Path: w.Record, Scenario: w.scenario.Scenario, Live: w.Door, Ports: w.sentByPorts, Diagnosis: w.outcomes})
+	if err != nil {
+		return err
+	}
+	for _, p := range w.ports {
+		if p != nil {
+			p.UseAgenda(w.record.Agenda())
+		}
+	}
+	return nil
+}
+
+// outcomes returns the outcomes of the diagnosis since the last call.
+func (w *simulation) outcomes() (list []diagnosis.Result) {
+	for _, p := range w.ports {
+		if p != nil {
+			list = append(list, p.TakeOutcomes()...)
+		}
+	}
+	return list
 }
 
 // makeBuses creates the buses and connects the control unit to its bus.
@@ -154,6 +175,9 @@ func (w *simulation) run() error {
 	defer page.State.Store(uint64(rt.Ended))
 
 	flush := max(1, int64(recorder.FlushInterval/w.Step)) // ticks; the ring holds far more
+	if w.record != nil && w.record.Agenda() != nil {
+		flush = max(1, int64(recorder.DrainInterval/w.Step)) // what the scenario asks of a unit follows its causes
+	}
 	for k := int64(1); !w.loop.Over(); k++ {
 		due := time.Duration(k) * w.Step
 		if w.stopped == nil {

@@ -28,6 +28,7 @@ import (
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/control"
+	"lockstep/rt/diagnosis"
 	"lockstep/rt/host"
 	"lockstep/rt/port"
 	"lockstep/rt/progress"
@@ -296,5 +297,12 @@ func (w *simulation) createFiles() (err error) {
 	if w.door, err = control.OpenVirtual(host.ControlDir(), w.view, w.kernel, w.record, w.stop); err != nil {
 		return fmt.Errorf("sim: door: %w", err)
 	}
+	d := &diagnosis.Desk{Virtual: true}
+	for i, p := range w.ports {
+		if p != nil {
+			d.Buses, d.Testers = append(d.Buses, w.view.Handover.Bench.Buses[i].Name.Text), append(d.Testers, p.Tester)
+		}
+	}
+	w.door.SetDiagnosis(d)
 	return nil
 }

@@ -263,6 +263,17 @@ class Bench:
         """Puts a text into the record."""
         return self._change("/mark", {"text": text})
 
+    def uds(self, *words, bus=""):
+        """Diagnoses the control unit: uds("read", "oil_temperature"). Returns the lines of the answer.
+        BenchError: the unit has refused it, has not answered, or has answered wrongly."""
+        body = {"words": [str(w) for w in words]} | ({"bus": bus} if bus else {})
+        if len(words) == 2 and words[0] == "flash":
+            body["words"][1] = os.path.abspath(words[1])
+        answer = self._ask("POST", "/uds", body, patience=None)
+        if answer.get("error"):
+            raise BenchError(answer["error"])
+        return answer["lines"]
+
     def _change(self, path, body):
         return self._ask("POST", path, body)["tick"]
 

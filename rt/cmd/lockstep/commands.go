@@ -31,6 +31,7 @@ func commands() []command {
 		{"run", []string{"[BENCH.yaml]"}, "run a bench in real time on its CAN buses; without a file, the demo", defineRun},
 		{"attach", []string{"[BENCH|PROCESS]"}, "take over a run whose supervisor has ended", defineAttach},
 		{"ctl", []string{"BENCH|PROCESS", control.Usage()}, "query a running bench, inject faults, set its inputs, or stop it", defineCtl},
+		{"uds", []string{"[BENCH|FILE]", "COMMAND..."}, "diagnose the control unit of a running bench, or on a bus: trouble codes, data, routines, flash", defineUDS},
 		{"ps", nil, "list the runs on this host", definePs},
 		{"stop", []string{"[BENCH|PROCESS]"}, "stop a run and wait until its processes have ended", defineStop},
 		{"sim", []string{"PLANT|BENCH"}, "simulate a plant, or a bench with its control unit, as fast as possible", defineSim},

@@ -32,6 +32,7 @@ func TestFullOutputIsAnErrorOfEveryCommand(t *testing.T) {
 		"attach":     {{"-h"}}, // a run has lost its supervisor; prints as run does
 		"ctl":        {{"-h"}}, // an answer of a run is printed as by ps
 		"stop":       {{"-h"}}, // the same
+		"uds":        {{"-h"}}, // the same
 		"ecu":        {{"-h"}}, // a unit needs a bus
 		"sweep":      {{"-merge", shards, "-o", filepath.Join(dir, "merged.csv")}, {"-h"}},
 		"sim":        {{"powershift", "-for", "100ms"}, {"powershift-bench", "-for", "100ms"}, {"powershift", "-for", "100ms", "-out", "-"}, {"-h"}},

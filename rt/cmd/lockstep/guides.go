@@ -13,6 +13,7 @@ import (
 	"lockstep/model/kernel"
 	"lockstep/rt/bench"
 	"lockstep/rt/control"
+	"lockstep/rt/diagnosis"
 	"lockstep/rt/guide"
 	"lockstep/rt/host"
 	"lockstep/rt/live"
@@ -31,6 +32,7 @@ func guides() []guide.Guide {
 		{Name: "scenario", Source: scenario.Guide},
 		{Name: "network", Source: network.Guide},
 		{Name: "control", Source: control.Guide},
+		{Name: "diagnosis", Source: diagnosis.Guide},
 		{Name: "live", Source: live.Guide},
 		{Name: "fleet", Source: metrics.Guide},
 		{Name: "python", Source: deploy.Python},

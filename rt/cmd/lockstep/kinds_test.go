@@ -89,7 +89,7 @@ func TestAFileOfTheWrongKindIsNamedByEveryCommand(t *testing.T) {
 		{"gen $FILE -o $DIR/gen", "", "plant"},
 		{"gen -bench $FILE -o $DIR/gen", "", "bench"},
 		{"gen $FILE -bench powershift-bench -o $DIR/gen", "", "plant"},
-		{"check $FILE", "", "plant bench database"},
+		{"check $FILE", "", "plant bench database diagnosis"},
 		{"sweep $FILE", "", "sweep"},
 		{"replay $FILE", "", "record"},
 		{"export $FILE -o $DIR/x.csv", "", "record"},

@@ -1,0 +1,255 @@
+package diagnosis
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"lockstep/io/can"
+	"lockstep/io/isotp"
+	"lockstep/io/uds"
+)
+
+// Station runs the jobs of a tester on one bus, one after the other. Use NewStation. Add may be called by any
+// goroutine, all other methods by one at a time.
+type Station struct {
+	Spec *Spec
+
+	client *uds.Client
+	group  *uds.Group
+	job    *Job
+	task   *uds.Task // nil: the job asks all units, or there is none
+	lines  []string  // answer of the procedure
+	start  int64
+
+	outcomes []Outcome
+
+	mu    sync.Mutex
+	queue []Job
+}
+
+// maxJobs bounds the jobs that wait, and the outcomes that nobody takes.
+const maxJobs = 1000
+
+// ErrBusy says that too many jobs wait.
+var ErrBusy = errors.New("too many requests wait for the unit")
+
+// NewStation returns a station for the unit of a diagnosis file.
+func NewStation(s *Spec) (*Station, error) {
+	client, err := uds.NewClient(s.Transport, s.Timing)
+	if err != nil {
+		return nil, err
+	}
+	group, err := uds.NewGroup(s.OBD, s.Transport, s.Timing)
+	if err != nil {
+		return nil, err
+	}
+	return &Station{Spec: s, client: client, group: group}, nil
+}
+
+// Add adds a job behind those that wait.
+func (s *Station) Add(j Job) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) >= maxJobs {
+		return ErrBusy
+	}
+	s.queue = append(s.queue, j)
+	return nil
+}
+
+// next removes the first job that waits.
+func (s *Station) next() (j Job, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) == 0 {
+		return j, false
+	}
+	j, s.queue = s.queue[0], s.queue[1:]
+	return j, true
+}
+
+// Busy reports whether a job runs or waits.
+func (s *Station) Busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.job != nil || len(s.queue) > 0
+}
+
+// Receive processes a frame of the bus at an instant, ns; false: it is not of the unit.
+func (s *Station) Receive(f *can.Frame, now int64) bool {
+	if s.job != nil && s.job.All != nil { // the unit answers to all at the same identifier
+		return s.group.Receive(f, now)
+	}
+	return s.client.Receive(f, now)
+}
+
+// Next returns the frame that is to be sent now: isotp.Link.Next.
+func (s *Station) Next(now int64) (can.Frame, bool) {
+	if f, ok := s.client.Next(now); ok {
+		return f, true
+	}
+	return s.group.Next(now)
+}
+
+// Sent confirms that the bus has taken the frame of Next.
+func (s *Station) Sent(now int64) {
+	if _, ok := s.client.Next(now); ok {
+		s.client.Sent(now)
+	} else {
+		s.group.Sent(now)
+	}
+}
+
+// Deadline returns the instant, ns, at which Step has work; isotp.Never: none.
+func (s *Station) Deadline() int64 {
+	next := min(s.client.Deadline(), s.group.Deadline())
+	if s.task != nil {
+		next = min(next, s.task.Deadline())
+	}
+	return next
+}
+
+// Step serves the times, continues the running job and begins the next one. The caller then sends the frames of Next.
+func (s *Station) Step(now int64) {
+	s.client.Poll(now)
+	s.group.Poll(now)
+	for _, e := range s.client.Strays() {
+		s.finish(Outcome{Label: "an answer without a request", Unasked: true, Err: e.Err, Exchanges: []uds.Exchange{e}, Start: e.Start, End: e.End})
+	}
+	for {
+		switch {
+		case s.job == nil:
+			if !s.begin(now) {
+				return
+			}
+		case s.task != nil:
+			done, err := s.task.Step(now)
+			if !done {
+				return
+			}
+			s.task.End()
+			if err != nil {
+				s.lines = nil
+			}
+			s.complete(Outcome{Lines: s.lines, Err: err, Exchanges: s.task.Exchanges, End: now})
+		default:
+			list, done := s.group.Done(now)
+			if !done {
+				return
+			}
+			s.complete(s.ofGroup(list, now))
+		}
+	}
+}
+
+// begin begins the next job; false: there is none, or the client is not ready.
+func (s *Station) begin(now int64) bool {
+	if !s.client.Idle() {
+		return false // "tester present" is being sent
+	}
+	j, ok := s.next()
+	if !ok {
+		return false
+	}
+	s.job, s.task, s.lines, s.start = &j, nil, nil, now
+	if j.All == nil {
+		s.task = uds.Begin(s.client, func(t *uds.Tester) (err error) {
+			s.lines, err = j.Do(t)
+			return err
+		})
+	} else if err := s.group.Request(j.All, now); err != nil {
+		s.complete(Outcome{Err: err, End: now})
+	}
+	return true
+}
+
+// ofGroup returns the outcome of a request to all units.
+func (s *Station) ofGroup(list []uds.UnitAnswer, now int64) Outcome {
+	o := Outcome{End: now}
+	for _, a := range list {
+		text, err := "", a.Err
+		if err == nil {
+			text, err = uds.DescribeOBD(a.Data)
+		}
+		if err != nil {
+			o.Err = errors.Join(o.Err, fmt.Errorf("%s: %w", can.FormatID(a.ID), err))
+		} else {
+			o.Lines = append(o.Lines, can.FormatID(a.ID)+" "+text)
+		}
+		o.Exchanges = append(o.Exchanges, uds.Exchange{Request: s.job.All, Answer: a.Data, Start: s.start, End: a.At, Err: err})
+	}
+	if len(list) == 0 {
+		o.Err = fmt.Errorf("%w: no unit answers request %s at %s", uds.ErrSilent, uds.Bytes(s.job.All), can.FormatID(s.Spec.OBD))
+	}
+	return o
+}
+
+// complete ends the running job.
+func (s *Station) complete(o Outcome) {
+	o.Label, o.Item, o.Start = s.job.Label, s.job.Item, s.start
+	done := s.job.Done
+	s.job, s.task = nil, nil
+	s.finish(o)
+	if done != nil {
+		done(o)
+	}
+}
+
+// finish keeps an outcome.
+func (s *Station) finish(o Outcome) {
+	if len(s.outcomes) < maxJobs {
+		s.outcomes = append(s.outcomes, o)
+	}
+}
+
+// Take removes and returns the outcomes since the last call, in their order.
+func (s *Station) Take() []Outcome {
+	list := s.outcomes
+	s.outcomes = nil
+	return list
+}
+
+// Stop ends the running job and those that wait; each outcome has the error why.
+func (s *Station) Stop(now int64, why error) {
+	for {
+		if s.job == nil {
+			j, ok := s.next()
+			if !ok {
+				return
+			}
+			s.job, s.start = &j, now
+		}
+		o := Outcome{Err: why, End: now}
+		if s.task != nil {
+			s.task.End()
+			o.Exchanges = s.task.Exchanges
+		}
+		s.complete(o)
+	}
+}
+
+// String returns the outcome as a line of a record: the command, the exchanges and the answer or the error.
+func (o *Outcome) String() string {
+	text := "uds " + o.Label
+	for i, e := range o.Exchanges {
+		if i == maxShownExchanges {
+			text += fmt.Sprintf("; %d more requests", len(o.Exchanges)-i)
+			break
+		}
+		text += "; " + e.String()
+	}
+	if o.Err != nil {
+		return text + ": " + o.Err.Error()
+	}
+	for i, l := range o.Lines {
+		text += map[bool]string{true: ": ", false: "; "}[i == 0] + l
+	}
+	return text
+}
+
+// maxShownExchanges bounds the exchanges in a line: a flash has thousands.
+const maxShownExchanges = 4
+
+// Quiet is the deadline of a station that waits for nothing.
+const Quiet = isotp.Never

@@ -1,0 +1,130 @@
+package port_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockstep/io/can"
+	"lockstep/io/isotp"
+	"lockstep/model/plants"
+	"lockstep/rt/bench"
+	"lockstep/rt/diagnosis"
+)
+
+// testerRig is a rig whose bus has a diagnosis file; the test is the unit.
+type testerRig struct {
+	*rig
+	link   *isotp.Link
+	answer func(request []byte) []byte // nil: silence
+	alter  func(n int, f *can.Frame) bool
+	sent   int
+}
+
+func startTesterRig(t *testing.T) *testerRig {
+	t.Helper()
+	text, err := plants.Read("truck-bench")
+	dir := t.TempDir()
+	tcu := "uds: {request: 0x7E1, response: 0x7E9, timing: {limit: 3 s}, dids: {oil_temperature: {id: 0x1001, bytes: 1, offset: -40, unit: degC}}}"
+	err2 := os.WriteFile(filepath.Join(dir, "tcu.yaml"), []byte(tcu), 0o600)
+	link, err3 := isotp.NewLink(isotp.Config{Address: isotp.Normal(0x7E9, 0x7E1)})
+	if err = errors.Join(err, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	b, err := bench.Parse("b.yaml", dir, []byte(strings.Replace(string(text), "    database: j1939.dbc\n", "    database: j1939.dbc\n    diagnosis: tcu.yaml\n", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &testerRig{rig: startRig(t, b), link: link}
+}
+
+// run runs a command and returns its outcome and the number of ticks until then.
+func (r *testerRig) run(words ...string) (diagnosis.Result, int) {
+	r.t.Helper()
+	j, err := r.port.Tester.Spec.ParseCommand(words, true)
+	if err = errors.Join(err, r.port.Tester.Add(j)); err != nil {
+		r.t.Fatal(err)
+	}
+	for n := 1; n < 1000; n++ {
+		for _, f := range r.tick() {
+			r.link.Receive(&f, r.now)
+		}
+		for _, e := range r.link.Take() {
+			if a := []byte(nil); e.Kind == isotp.Received {
+				if a = r.answer(e.Data); a != nil {
+					_ = r.link.Send(a, r.now)
+				}
+			}
+		}
+		for f, ok := r.link.Next(r.now); ok; f, ok = r.link.Next(r.now) {
+			r.link.Sent(r.now)
+			if r.sent++; r.alter == nil || r.alter(r.sent, &f) {
+				r.send(f)
+			}
+		}
+		if list := r.port.TakeOutcomes(); len(list) > 0 {
+			return list[0], n
+		}
+	}
+	r.t.Fatalf("%v never ends", words)
+	return diagnosis.Result{}, 0
+}
+
+// Whatever the unit does, each tick of the loop is served, and the command ends with one line within its limit.
+func TestWrongUnitEndsInOneLineAndDelaysNoTick(t *testing.T) {
+	long := append([]byte{0x62, 0x10, 1}, bytes.Repeat([]byte{7}, 60)...)
+	is := func(b ...byte) func([]byte) []byte { return func([]byte) []byte { return b } }
+	for name, c := range map[string]struct {
+		answer func([]byte) []byte
+		alter  func(int, *can.Frame) bool
+		want   string
+	}{
+		"right":          {is(0x62, 0x10, 1, 130), nil, "request 22 10 01, answer 62 10 01 82: oil_temperature 90 degC"},
+		"silence":        {is(), nil, "no answer: the unit does not answer 0x22 ReadDataByIdentifier within 250 ms"},
+		"length":         {is(0x62, 0x10, 1), nil, "3 bytes are too short"},
+		"pending":        {is(0x7F, 0x22, 0x78), nil, "after 1 times response pending: the unit does not answer within 3 s"},
+		"garbage":        {is(long...), func(n int, f *can.Frame) bool { f.Data[0] ^= byte(n) << 4; return true }, "no answer: "},
+		"silence inside": {is(long...), func(n int, _ *can.Frame) bool { return n < 4 }, "no consecutive frame in time (N_TIMEOUT_Cr)"},
+		"wrong sequence": {is(long...), func(n int, f *can.Frame) bool { f.Data[0] += byte(n / 4 % 2); return true }, "wrong sequence number (N_WRONG_SN)"},
+	} {
+		r := startTesterRig(t)
+		r.answer, r.alter = c.answer, c.alter
+		ticks := r.status.Ticks.Load()
+		o, n := r.run("read", "oil_temperature")
+		if text := o.String(); !strings.Contains(text, c.want) || strings.Contains(text, "\n") || (o.Err == nil) != (name == "right") {
+			t.Errorf("%s: %s\nwant %s", name, text, c.want)
+		}
+		if served := int(r.status.Ticks.Load() - ticks); served != n || n > 310 || int64(o.Tick) != int64(r.status.Ticks.Load()) {
+			t.Errorf("%s: %d of %d ticks served, outcome at tick %d", name, served, n, o.Tick)
+		}
+	}
+}
+
+// The same unit twice gives the same frames at the same ticks.
+func TestDiagnosisInVirtualTimeRepeats(t *testing.T) {
+	var runs [2][]diagnosis.Result
+	for i := range runs {
+		r := startTesterRig(t)
+		r.answer = func(q []byte) []byte {
+			if q[0] == 0x19 {
+				return append([]byte{0x59, 2, 0xFF}, bytes.Repeat([]byte{7, 0x30, 0, 8}, 50)...)
+			}
+			return []byte{0x7F, q[0], 0x31}
+		}
+		for _, words := range [][]string{{"dtc"}, {"clear"}, {"dtc", "confirmed"}} {
+			o, _ := r.run(words...)
+			runs[i] = append(runs[i], o)
+		}
+	}
+	for i := range runs[0] {
+		if a, b := runs[0][i], runs[1][i]; a.String() != b.String() || a.Tick != b.Tick || a.End != b.End {
+			t.Errorf("%v\n%v", a, b)
+		}
+	}
+	if len(runs[0][0].Lines) != 50 || runs[0][1].Err == nil {
+		t.Errorf("%d codes, %v", len(runs[0][0].Lines), runs[0][1].Err)
+	}
+}
