@@ -23,6 +23,7 @@ import (
 	"lockstep/rt/checkpoint"
 	"lockstep/rt/driver"
 	"lockstep/rt/fault"
+	"lockstep/rt/network"
 	"lockstep/rt/target"
 	"lockstep/sched"
 	"lockstep/sched/hostinfo"
@@ -38,7 +39,7 @@ type runtimePart struct {
 func runtimeParts() []runtimePart {
 	return []runtimePart{
 		{"io/can", can.Text}, {"io/sigmap", sigmap.Text}, {"rt", rt.Text},
-		{"rt/checkpoint", checkpoint.Text}, {"rt/driver", driver.Text}, {"rt/fault", fault.Text},
+		{"rt/checkpoint", checkpoint.Text}, {"rt/driver", driver.Text}, {"rt/fault", fault.Text}, {"rt/network", network.Text},
 		{"rt/target", target.Text}, {"sched", sched.Text},
 		{"sched/hostinfo", hostinfo.Text},
 	}

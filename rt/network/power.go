@@ -4,12 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"lockstep/model/units"
 )
+
+// ParseSupply reads off, on, or a voltage like "9 V".
+func ParseSupply(text string) (Supply, error) {
+	switch text {
+	case "off":
+		return SupplyOff, nil
+	case "on":
+		return SupplyOn, nil
+	}
+	v, err := units.Typed(text, "V")
+	if err != nil || !(v > 0 && v <= MaxVolts) {
+		return 0, fmt.Errorf("%.40q is neither off, on, nor a voltage up to %d V, like 9 V", strings.TrimSpace(text), MaxVolts)
+	}
+	return Supply(max(1, math.RoundToEven(float64(v*100)))), nil
+}
 
 // SupplySpec says how the supply of the unit under test is switched: by one of a program, an instrument and a line
 // of a GPIO chip.
