@@ -179,7 +179,7 @@ func TestAWrongFileGetsTheCommandThatTakesIt(t *testing.T) {
 		"run r.rec":             "bench: r.rec is a record (lockstep replay r.rec, lockstep export r.rec -o FILE); expected a bench (bench: NAME)",
 		"sim s.yaml":            "sim: s.yaml is a sweep (lockstep sweep s.yaml); expected a plant (plant: NAME) or a bench (bench: NAME)",
 		"check d.arxml": "check: d.arxml is an AUTOSAR description (ARXML), which no command reads: convert it to a database (DBC); " +
-			"expected a plant (plant: NAME), a bench (bench: NAME) or a database (DBC)",
+			"expected a plant (plant: NAME), a bench (bench: NAME), a database (DBC) or a diagnosis file (uds: {request: 0x7E1, response: 0x7E9})",
 		"run b.yaml -bus drive=file:l.log.gz": "bus drive: interface file:l.log.gz: l.log.gz is packed by gzip: unpack it with gunzip l.log.gz; " +
 			"expected a log of CAN frames (candump, ASC, TRC, CSV of python-can), BLF, MDF4 or a record (run -record)",
 		"sweep b.yaml":                   "sweep: b.yaml is a bench (lockstep run b.yaml, lockstep gen -bench b.yaml); expected a sweep (sweep: NAME)",
