@@ -58,7 +58,8 @@ func TestSweepVariesParametersOfTheControlUnit(t *testing.T) {
 }
 
 // The shift console holds the gearbox in first or second gear, and a fault takes the pressure of C5,
-// which both gears need, out of the frames of the control unit.
+// which both gears need, out of the frames of the control unit. The unit sees no ratio of these gears and
+// drives on in its limp-home gear, which does without C5.
 func TestSweepVariesTheRestbusAndFaultsOfReceivedFrames(t *testing.T) {
 	file := folder(t, `sweep: gears
 bench: truck-bench
@@ -77,12 +78,9 @@ results:
 	}
 	o := do(t, load(t, file), t.TempDir(), 2, Shard{0, 1, ""})
 	in, out := o.get(t, "in"), o.get(t, "out")
-	for i, ratio := range []float64{2.86, 0, 1.62, 0} { // of input and output speed; 0: no drive
-		switch {
-		case ratio > 0 && !scalar.EqualWithinRel(in[i]/out[i], ratio, 1e-2):
-			t.Errorf("case %d: ratio %g, want %g", i, in[i]/out[i], ratio)
-		case ratio == 0 && !(out[i] < 1 && in[i] > 50):
-			t.Errorf("case %d: %g and %g rad/s, want a turning input and an output at rest", i, in[i], out[i])
+	for i, ratio := range []float64{2.86, 1, 1.62, 1} { // of input and output speed
+		if !(out[i] > 1) || !scalar.EqualWithinRel(in[i]/out[i], ratio, 1e-2) {
+			t.Errorf("case %d: ratio %g at %g rad/s, want %g", i, in[i]/out[i], out[i], ratio)
 		}
 	}
 }
