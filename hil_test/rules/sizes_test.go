@@ -11,7 +11,7 @@ import (
 // Limits of a package, without its tests. In a larger package readers lose their way.
 const (
 	mostFiles = 25
-	mostLines = 4500
+	mostLines = 4400
 )
 
 // large lists packages that may exceed the limits, since they have one subject. Their package

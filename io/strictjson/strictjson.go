@@ -1,7 +1,7 @@
-// Package strictjson owns the reading of a JSON object that another program has sent: nothing in it is ignored or
-// replaced, as encoding/json does.
+// Package strictjson owns what encoding/json lacks for JSON between programs: the reading of an object in which nothing
+// is ignored or replaced, and numbers that may be NaN.
 //
-// It does not write JSON, and does not know what an object means.
+// It does not know what an object means.
 package strictjson
 
 import (

@@ -1,6 +1,8 @@
 package strictjson
 
 import (
+	"encoding/json"
+	"math"
 	"reflect"
 	"testing"
 )
@@ -43,5 +45,16 @@ func TestUnmarshalRefusesWhatAReaderWouldIgnoreOrReplace(t *testing.T) {
 		if err := Unmarshal([]byte(text), &request{}); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
+	}
+}
+
+func TestNumbersThatAreNotFiniteAreNull(t *testing.T) {
+	text, err := json.Marshal(Numbers{1.5, math.NaN(), math.Inf(1), math.Inf(-1), 0})
+	if err != nil || string(text) != "[1.5,null,null,null,0]" {
+		t.Errorf("%s, %v", text, err)
+	}
+	var got Numbers
+	if err := json.Unmarshal(text, &got); err != nil || len(got) != 5 || got[0] != 1.5 || !math.IsNaN(got[1]) || !math.IsNaN(got[3]) || got[4] != 0 {
+		t.Errorf("%v, %v", got, err)
 	}
 }

@@ -46,9 +46,11 @@ func routes() []route {
 		{"GET", "/values", (*Server).serveValues},
 		{"GET", "/stream", (*Server).serveStream},
 		{"GET", "/buses", func(c *Server, _ http.ResponseWriter, _ *http.Request) (any, error) {
-			return &c.streams.description.buses, nil
+			return c.streams.description.buses, nil
 		}},
-		{"GET", "/messages", (*Server).serveMessages},
+		{"GET", "/messages", func(c *Server, _ http.ResponseWriter, _ *http.Request) (any, error) {
+			return c.streams.traffic.States(c.busStates()), nil
+		}},
 		{"GET", "/frames", (*Server).serveFrames},
 		{"GET", "/scenario", (*Server).serveScenario},
 		{"GET", "/ledger", (*Server).serveLedger},

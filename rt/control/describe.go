@@ -9,11 +9,13 @@ import (
 
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
+	"lockstep/io/strictjson"
 	"lockstep/model/kernel"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
+	"lockstep/rt/traffic"
 )
 
 // Description is what a run offers: its signals and commands. All other requests use these names.
@@ -26,9 +28,8 @@ type Description struct {
 
 	byName   map[string]*Signal
 	bus      int // bus signals
-	messages map[busMessage][]*busSignal
-	buses    Buses
-	layouts  map[busMessage]*Message
+	messages map[traffic.Key][]*busSignal
+	buses    *traffic.Buses
 }
 
 // Kind is the kind of a signal.
@@ -86,13 +87,6 @@ type busSignal struct {
 	at      int // index in streams.wire
 }
 
-// busMessage identifies a message of the bench.
-type busMessage struct {
-	bus  int
-	sent bool
-	at   int // index in sigmap.Map.Tx if it is sent, else in Rx
-}
-
 // health are the figures of the loop. Those of the status block are sampled when the supervisor reads
 // the ring, at most recorder.DrainInterval after their tick; the times are exact.
 var health = []struct {
@@ -119,8 +113,7 @@ func rejected(s *streams) float64 {
 func Describe(r report.View) (*Description, error) {
 	h := r.Handover
 	d := &Description{Bench: h.Bench.Name, Plant: h.Tables.Name, Period: float64(h.Tables.PeriodNs) / 1e9,
-		byName: map[string]*Signal{}, messages: map[busMessage][]*busSignal{},
-		buses: Buses{Buses: []Bus{}, Messages: []*Message{}}, layouts: map[busMessage]*Message{}}
+		byName: map[string]*Signal{}, messages: map[traffic.Key][]*busSignal{}}
 	for _, v := range verbs {
 		if v.about != "" {
 			d.Commands = append(d.Commands, Command{v.name, v.arguments, v.about})
@@ -184,7 +177,7 @@ func (d *Description) now(s *streams) *Description {
 	for i, p := range copied.Signals {
 		if p.Kind == ParameterKind {
 			with := *p
-			with.Value, copied.Signals[i] = finite(p.value(s)), &with
+			with.Value, copied.Signals[i] = strictjson.Finite(p.value(s)), &with
 		}
 	}
 	return &copied
@@ -194,19 +187,11 @@ func (d *Description) now(s *streams) *Description {
 func portSignal(p *units.Port, kind Kind, direction string) *Signal {
 	unit := p.DeclaredUnit()
 	s := &Signal{Name: p.Name, Kind: kind, Direction: direction, Unit: unit.Spelled,
-		Min: finite(unit.FromSI(p.Min)), Max: finite(unit.FromSI(p.Max))}
+		Min: strictjson.Finite(unit.FromSI(p.Min)), Max: strictjson.Finite(unit.FromSI(p.Max))}
 	if p.Flag {
 		s.Step = new(1.0)
 	}
 	return s
-}
-
-// finite returns v, or nil for a range without that end.
-func finite(v float64) *float64 {
-	if math.IsInf(v, 0) || math.IsNaN(v) {
-		return nil
-	}
-	return &v
 }
 
 // add adds a signal. A name that an earlier signal has is left to it.
@@ -219,43 +204,22 @@ func (d *Description) add(s *Signal) bool {
 }
 
 // addBuses adds the signals of all messages that the bench sends or receives.
-func (d *Description) addBuses(h *bench.Handover) error {
-	for b, m := range h.Maps {
-		db, err := h.Database(b)
-		if err != nil {
-			return err
-		}
-		d.addBus(h, b)
-		on := ""
-		if len(h.Maps) > 1 {
-			on = " on " + h.Bench.Buses[b].Name.Text
-		}
-		find := func(name string) *messages.Message {
-			i := slices.IndexFunc(db.Messages, func(e messages.Message) bool { return e.Name == name })
-			if i < 0 {
-				return nil
-			}
-			return &db.Messages[i]
-		}
-		for i := range m.Rx {
-			d.addMessage(h, find(m.Rx[i].Name), busMessage{b, false, i}, on)
-		}
-		for i := range m.Tx {
-			d.addMessage(h, find(m.Tx[i].Name), busMessage{b, true, i}, on)
-		}
+func (d *Description) addBuses(h *bench.Handover) (err error) {
+	if d.buses, err = traffic.NewBuses(h); err != nil {
+		return err
 	}
-
+	for _, m := range d.buses.Messages {
+		d.addMessage(h, m)
+	}
 	return nil
 }
 
-// addMessage adds the signals of a message, which is nil if the database does not have it.
-func (d *Description) addMessage(h *bench.Handover, m *messages.Message, id busMessage, on string) {
-	if m == nil {
-		return
-	}
-	direction, links := "in", h.Bench.Buses[id.bus].Receive
-	if id.sent {
-		direction, links = "out", h.Bench.Buses[id.bus].Send
+// addMessage adds the signals of a message.
+func (d *Description) addMessage(h *bench.Handover, of *traffic.Message) {
+	m, id := of.Definition, of.Key
+	direction, links := "in", h.Bench.Buses[id.Bus].Receive
+	if id.Sent {
+		direction, links = "out", h.Bench.Buses[id.Bus].Send
 	}
 	for i := range m.Signals {
 		sig := &m.Signals[i]
@@ -264,18 +228,18 @@ func (d *Description) addMessage(h *bench.Handover, m *messages.Message, id busM
 			continue // beyond the first 64 bytes of a long message, which the ring does not carry
 		}
 		w := &busSignal{Signal: sig, message: m, bytes: bits.Bytes(), at: d.bus}
-		s := &Signal{Name: m.Name + "." + sig.Name + on, Kind: BusKind, Direction: direction, Unit: sig.Unit, About: sig.Comment,
+		s := &Signal{Name: of.Signals[i].Signal, Kind: BusKind, Direction: direction, Unit: sig.Unit, About: sig.Comment,
 			Port: sigmap.PortOf(links, m.Name, sig.Name), value: func(c *streams) float64 { return c.wire[w.at] }}
 		if sig.Min < sig.Max {
-			s.Min, s.Max = finite(sig.Min), finite(sig.Max)
+			s.Min, s.Max = strictjson.Finite(sig.Min), strictjson.Finite(sig.Max)
 		}
 		if !sig.Float {
-			s.Step = finite(math.Abs(sig.Factor))
+			s.Step = strictjson.Finite(math.Abs(sig.Factor))
 		}
 		for _, v := range sig.Values {
 			s.Texts = append(s.Texts, Text{sig.Value(uint64(v.Raw) & (math.MaxUint64 >> (64 - sig.Len))), v.Text})
 		}
-		if id.sent {
+		if id.Sent {
 			_, s.Settable = scenario.StimulusUnit(h, s.Name)
 		}
 		if d.add(s) {
@@ -283,7 +247,6 @@ func (d *Description) addMessage(h *bench.Handover, m *messages.Message, id busM
 			d.messages[id] = append(d.messages[id], w)
 		}
 	}
-	d.addLayout(h, m, id, on)
 }
 
 // find returns the signals called names, in their order. A name may be NAME[UNIT]: the signal in that unit.

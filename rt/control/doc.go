@@ -14,7 +14,8 @@
 // All requests and answers are in openapi.json, which a test holds against routes and fields. A further
 // request is a row of routes, a further signal one of Describe.
 //
-// Reading order: describe.go (Description, Signal), api.go (the routes), stream.go (values and streams),
+// Reading order: describe.go (Description, Signal), api.go (the routes), stream.go (values and streams; package traffic
+// has the messages and frames),
 // control.go (Server, Answer, changes), parameters.go (changes of parameters), standing.go (virtual time),
 // accept.go (places of clients); socket.go (where sockets are, Ask),
 // verbs.go (the requests of lockstep ctl), list.go (List, the runs of a host), target.go (target

@@ -21,6 +21,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/sigmap"
+	"lockstep/io/strictjson"
 	"lockstep/rt"
 	"lockstep/rt/host"
 	"lockstep/rt/recorder"
@@ -271,7 +272,7 @@ func TestIntervalsHaveTheValuesOfTheirTicks(t *testing.T) {
 	if start := intervals.line(t); start.Every != 9 {
 		t.Fatalf("every %d ticks, want 9: 42 ms rounded up", start.Every)
 	}
-	values, changed := map[int64]Numbers{}, 0
+	values, changed := map[int64]strictjson.Numbers{}, 0
 	for range 60 {
 		l := intervals.line(t)
 		for values[l.Tick] == nil {

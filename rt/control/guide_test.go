@@ -15,6 +15,7 @@ import (
 	"lockstep/rt/guide/guidetest"
 	"lockstep/rt/report"
 	"lockstep/rt/scenario"
+	"lockstep/rt/traffic"
 )
 
 var doorGuide = guide.Guide{Name: "control", Source: Guide}
@@ -126,7 +127,7 @@ func TestGuideListsRoutesKindsFiguresAndLimits(t *testing.T) {
 		fmt.Sprintf("to read an answer | %.0f s |", writeTimeout.Seconds()), fmt.Sprintf("of a connection | %.0f min |", idleTimeout.Minutes()),
 		fmt.Sprintf("to read something | %.0f s |", slowStream.Seconds()), fmt.Sprintf("signals of a request | %d |", maxSignals),
 		fmt.Sprintf("| %d samples, fewer with many signals: %d,%03d numbers |", maxQueue, queueNumbers/1000, queueNumbers%1000),
-		fmt.Sprintf("of frames | %d frames |", maxFrames),
+		fmt.Sprintf("of frames | %d frames |", traffic.MaxFrames),
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the limits lack %q", want)

@@ -10,12 +10,14 @@ import (
 	"sync"
 	"time"
 
+	"lockstep/io/strictjson"
 	"lockstep/model/kernel"
 	"lockstep/model/network"
 	"lockstep/model/plantfile"
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/report"
+	"lockstep/rt/traffic"
 )
 
 // Bounds of streams and of values.
@@ -44,7 +46,7 @@ type streams struct {
 	lost    int64     // ticks before that one which the ring had no room for
 	pending bool      // that tick is not passed to the streams yet
 	list    []*stream
-	traffic traffic
+	traffic *traffic.Traffic
 
 	overridden func(input int) bool // reports whether a fault or a command sets an input at present
 
@@ -70,12 +72,12 @@ type stream struct {
 // Sample is a line of a stream: the signals at a tick, or over an interval of ticks. The numbers are in
 // the order of the request and in the units of the first line.
 type Sample struct {
-	Tick int64   `json:"tick"`           // of Last: the tick, or the last one of the interval
-	Time float64 `json:"time_s"`         // simulated time of Tick, s
-	Last Numbers `json:"last"`           // values at Tick
-	Min  Numbers `json:"min,omitempty"`  // least values of the interval; not in a stream of every tick
-	Max  Numbers `json:"max,omitempty"`  // largest values of the interval; not in a stream of every tick
-	Lost int64   `json:"lost,omitempty"` // ticks before this sample that the stream lacks
+	Tick int64              `json:"tick"`           // of Last: the tick, or the last one of the interval
+	Time float64            `json:"time_s"`         // simulated time of Tick, s
+	Last strictjson.Numbers `json:"last"`           // values at Tick
+	Min  strictjson.Numbers `json:"min,omitempty"`  // least values of the interval; not in a stream of every tick
+	Max  strictjson.Numbers `json:"max,omitempty"`  // largest values of the interval; not in a stream of every tick
+	Lost int64              `json:"lost,omitempty"` // ticks before this sample that the stream lacks
 
 	ticks int64 // ticks that it covers
 }
@@ -101,35 +103,8 @@ type StreamEnd struct {
 	Time  float64 `json:"time_s"`
 }
 
-// Numbers are values as JSON numbers. A value that is not finite is null in JSON, and null is read as NaN.
-type Numbers []float64
-
-// MarshalJSON writes numbers that are not finite as null.
-func (n Numbers) MarshalJSON() ([]byte, error) {
-	list := make([]*float64, len(n))
-	for i := range n {
-		list[i] = finite(n[i])
-	}
-	return json.Marshal(list)
-}
-
-// UnmarshalJSON reads null as NaN.
-func (n *Numbers) UnmarshalJSON(data []byte) error {
-	var list []*float64
-	if err := json.Unmarshal(data, &list); err != nil {
-		return err
-	}
-	*n = make(Numbers, len(list))
-	for i, v := range list {
-		if (*n)[i] = math.NaN(); v != nil {
-			(*n)[i] = *v
-		}
-	}
-	return nil
-}
-
 func newStreams(r report.View, d *Description) *streams {
-	s := &streams{View: r, description: d, overridden: func(int) bool { return false }, traffic: newTraffic(r.Handover), wire: make([]float64, d.bus),
+	s := &streams{View: r, description: d, overridden: func(int) bool { return false }, traffic: traffic.New(r, d.buses), wire: make([]float64, d.bus),
 		u: make([]float64, len(r.Handover.Tables.Inputs)), y: make([]float64, len(r.Handover.Tables.Outputs))}
 	for i := range s.wire {
 		s.wire[i] = math.NaN()
@@ -181,15 +156,16 @@ func (s *streams) entry(e *rt.Entry) {
 			s.lost = max(0, e.Tick-s.tick-1) // the ring was full
 		}
 		s.tick = e.Tick
+		s.traffic.BeginTick(s.tick)
 	case rt.KindChange:
 		s.changeParameters(e)
 	case rt.KindState:
 		s.moved = s.moved || !e.Refused
 	case rt.KindFrame:
-		if onBus(e) && e.Message >= 0 {
-			s.decode(busMessage{e.Bus, e.Fate == rt.Sent, e.Message}, e)
+		if traffic.OnBus(e) && e.Message >= 0 {
+			s.decode(e)
 		}
-		s.frame(e)
+		s.traffic.AddFrame(e)
 	case rt.KindTiming:
 		s.lateNs, s.workNs = e.Spent[rt.Before]+e.Spent[rt.WakeUp], e.Spent[rt.Receive]+e.Spent[rt.Step]+e.Spent[rt.Send]
 		s.pass()
@@ -227,8 +203,8 @@ func (s *streams) ownInput(i int) float64 {
 }
 
 // decode reads the signals of a frame.
-func (s *streams) decode(id busMessage, e *rt.Entry) {
-	for _, w := range s.description.messages[id] {
+func (s *streams) decode(e *rt.Entry) {
+	for _, w := range s.description.messages[traffic.KeyOf(e)] {
 		if int(e.Frame.Len) >= w.bytes && w.message.Present(w.Signal, &e.Frame.Data) {
 			s.wire[w.at] = w.Value(w.Raw(&e.Frame.Data))
 		}
@@ -244,7 +220,7 @@ func (s *streams) pass() {
 	for _, c := range s.list {
 		c.take(s)
 	}
-	s.endTick()
+	s.traffic.EndTick(s.lost)
 }
 
 // add adds a stream of signals; every 0: every tick.
@@ -276,9 +252,9 @@ func (c *stream) take(s *streams) {
 	o.Lost += s.lost
 	o.Tick, o.Time = s.tick, float64(s.tick*s.Handover.Tables.PeriodNs)/1e9
 	if c.ticks == 0 {
-		o.Last = make(Numbers, len(c.signals))
+		o.Last = make(strictjson.Numbers, len(c.signals))
 		if c.every > 0 {
-			o.Min, o.Max = make(Numbers, len(c.signals)), make(Numbers, len(c.signals))
+			o.Min, o.Max = make(strictjson.Numbers, len(c.signals)), make(strictjson.Numbers, len(c.signals))
 		}
 	}
 	for i, signal := range c.signals {
@@ -357,7 +333,7 @@ func (s *streams) values(signals []*Signal) (*Values, error) {
 	a := &Values{Tick: s.tick, Time: float64(s.tick*s.Handover.Tables.PeriodNs) / 1e9, Values: []Value{}}
 	for _, signal := range signals {
 		v := signal.value(s)
-		a.Values = append(a.Values, Value{signal.Name, signal.Unit, finite(v), signal.text(v)})
+		a.Values = append(a.Values, Value{signal.Name, signal.Unit, strictjson.Finite(v), signal.text(v)})
 	}
 	return a, nil
 }
@@ -413,4 +389,58 @@ func (c *Server) serveStream(w http.ResponseWriter, r *http.Request) (any, error
 	defer c.streams.remove(samples)
 	c.writeLines(w, r, start, samples.wake, func(end bool) (any, bool) { return c.streams.next(samples, end) })
 	return nil, nil
+}
+
+// serveFrames writes a stream of frames as lines of JSON until the client leaves, reads nothing for
+// streamTimeout, or the run has ended.
+func (c *Server) serveFrames(w http.ResponseWriter, r *http.Request) (any, error) {
+	every, err := parseEvery(r.URL.Query().Get("every"), c.Handover.Tables.PeriodNs)
+	if err != nil {
+		return nil, err
+	}
+	frames, err := c.streams.traffic.Open(r.URL.Query()["message"], every)
+	if err != nil {
+		return nil, err
+	}
+	defer frames.Close()
+	c.writeLines(w, r, frames.Start(), frames.Wake, func(end bool) (any, bool) { return frames.Next(end) })
+	return nil, nil
+}
+
+// writeLines writes a stream: start, then the lines that next returns each time that wake holds a token, and
+// at the end of the run a StreamEnd. end: the ring is read to its end.
+func (c *Server) writeLines(w http.ResponseWriter, r *http.Request, start any, wake <-chan struct{}, next func(end bool) (any, bool)) {
+	c.waitingClients.Add(1)
+	defer c.waitingClients.Add(-1)
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	lines, conn, timeout := json.NewEncoder(w), http.NewResponseController(w), c.streamTimeout
+	write := func(line any) bool {
+		_ = conn.SetWriteDeadline(time.Now().Add(timeout))
+		return lines.Encode(line) == nil
+	}
+	ended := false
+	for ok := write(start); ok; {
+		for ok {
+			line, more := next(ended)
+			if !more {
+				break
+			}
+			ok = write(line)
+		}
+		if ended && ok {
+			write(StreamEnd{c.ended.Ended, c.ended.Clean, c.ended.Tick, c.ended.Time})
+			_ = conn.Flush() // before the connections are closed
+			return
+		}
+		if !ok || conn.Flush() != nil {
+			return
+		}
+		select {
+		case <-wake:
+		case <-r.Context().Done():
+			return
+		case <-c.reportReady: // the ring is read to its end
+			ended = true
+		}
+	}
 }

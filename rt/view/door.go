@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"lockstep/io/record"
+	"lockstep/io/strictjson"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/control"
@@ -303,7 +304,7 @@ func (d *Door) serveStream(w http.ResponseWriter, r *http.Request) {
 	for k := first; k <= last; k += every {
 		end := min(k+every-1, last)
 		o := control.Sample{Tick: end, Time: float64(end) * d.period,
-			Last: make(control.Numbers, len(list)), Min: make(control.Numbers, len(list)), Max: make(control.Numbers, len(list))}
+			Last: make(strictjson.Numbers, len(list)), Min: make(strictjson.Numbers, len(list)), Max: make(strictjson.Numbers, len(list))}
 		for i, c := range list {
 			o.Last[i], o.Min[i], o.Max[i] = math.NaN(), math.NaN(), math.NaN()
 			for ; c.run != nil && next[i] < len(c.run.Time) && c.run.Time[next[i]] < o.Time+d.period/2; next[i]++ {
