@@ -92,7 +92,7 @@ var ours = map[string][]string{
 	"rt/report":          {"io/can", "io/sigmap", "rt", "rt/bench", "rt/checkpoint", "rt/tableset", "sched"},
 	"rt/runtest":         {"io/can", "io/dbc", "io/sigmap", "rt", "rt/bench", "rt/bench/benchtest", "sched"},
 	"rt/scenario":        {"io/messages", "io/record", "io/sigmap", "io/uds", "io/yamlfile", "model/kernel", "model/plantfile", "model/units", "rt", "rt/bench", "rt/cycle", "rt/diagnosis", "rt/driver", "rt/fault", "rt/host", "rt/junit", "rt/network", "rt/report"},
-	"rt/soak":            {"io/inputfile", "io/sigmap", "model/plants", "rt", "rt/bench", "rt/ecu", "rt/fault", "rt/host", "rt/inspect", "rt/progress", "rt/report", "rt/scenario", "rt/supervisor", "rt/unitprogram", "sched", "sched/hostinfo"},
+	"rt/soak":            {"io/inputfile", "io/sigmap", "model/plants", "rt", "rt/bench", "rt/ecu", "rt/fault", "rt/host", "rt/inspect", "rt/network", "rt/progress", "rt/report", "rt/scenario", "rt/supervisor", "rt/unitprogram", "sched", "sched/hostinfo"},
 	"rt/supervisor":      {"io/can", "io/inputfile", "io/j1939", "io/record", "model/kernel", "model/units", "rt", "rt/bench", "rt/check", "rt/checkpoint", "rt/control", "rt/diagnosis", "rt/fault", "rt/host", "rt/inspect", "rt/live", "rt/metrics", "rt/network", "rt/port", "rt/progress", "rt/recorder", "rt/report", "rt/scenario", "rt/tableset", "rt/target", "rt/unitprogram", "sched"},
 	"rt/sweep":           {"io/inputfile", "io/yamlfile", "model/plantfile", "model/units", "rt", "rt/bench", "rt/host", "rt/progress", "rt/scenario", "rt/virtual"},
 	"rt/tableset":        {"model/kernel", "rt"},

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -62,6 +63,20 @@ func FormatDTC(dtc uint32) string {
 		name += fmt.Sprintf("-%02X", dtc&0xFF)
 	}
 	return name
+}
+
+// ParseDTC returns the trouble code of a name like P0730 or P0730-1A; false: the text is no such name.
+func ParseDTC(name string) (dtc uint32, ok bool) {
+	if len(name) != 5 && (len(name) != 8 || name[5] != '-') {
+		return 0, false
+	}
+	group := strings.IndexByte("PCBU", name[0])
+	number, err := strconv.ParseUint(name[1:5], 16, 14)
+	failure := uint64(0)
+	if err == nil && len(name) == 8 {
+		failure, err = strconv.ParseUint(name[6:], 16, 8)
+	}
+	return uint32(max(group, 0))<<22 | uint32(number)<<8 | uint32(failure), group >= 0 && err == nil
 }
 
 // Record is a freeze frame of a trouble code.

@@ -222,6 +222,9 @@ func (b *Bench) nodePlan(bus int, m *sigmap.Map) (network.NodePlan, error) {
 	p := c.Plan
 	p.Bus = bus
 	p.Message = slices.IndexFunc(m.Tx, func(t sigmap.Tx) bool { return t.Name == c.Sends.Text })
+	if err := b.checkNMMessage(c, bus, &m.Tx[p.Message]); err != nil {
+		return p, err
+	}
 	p.From = make([]bool, len(m.Rx))
 	for _, from := range c.From {
 		i := slices.IndexFunc(m.Rx, func(r sigmap.Rx) bool { return r.Name == from.Text })
@@ -234,6 +237,28 @@ func (b *Bench) nodePlan(bus int, m *sigmap.Map) (network.NodePlan, error) {
 	p.Wait, p.ImmediateCycle = b.ticks(c.WaitNs), b.ticks(c.ImmediateNs)
 	p.Timeout = max(p.Timeout, p.Cycle+1)
 	return p, nil
+}
+
+// checkNMMessage returns an error if the node cannot write its bytes into its message.
+func (b *Bench) checkNMMessage(c *Management, bus int, t *sigmap.Tx) error {
+	fail := func(form string, args ...any) error {
+		return b.Errorf(c.Sends, "bus %q: nm: %s", b.Buses[bus].Name.Text, fmt.Sprintf(form, args...))
+	}
+	id, control := c.Plan.IDByte, c.Plan.ControlByte
+	switch {
+	case len(t.Protect) > 0:
+		return fail("%s is protected, so nm may not change its bytes: name a message without protect", t.Name)
+	case slices.ContainsFunc(t.Fields, func(f sigmap.Field) bool { return f.Index >= 0 }):
+		return fail("outputs of the plant drive %s, so nm may not change its bytes: name a message of its own", t.Name)
+	case id == control && id != network.NoByte:
+		return fail("node_byte and control_byte are both %d: each needs a byte of its own, or none", id)
+	}
+	for i, at := range []uint8{id, control} {
+		if at != network.NoByte && int(at) >= t.Len {
+			return fail("%s: %s has %d bytes, counted from 0, and no byte %d", []string{"node_byte", "control_byte"}[i], t.Name, t.Len, at)
+		}
+	}
+	return nil
 }
 
 // planSignal finds the signal that carries the state. Texts of the database that name the states give its values;

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockstep/model/plants"
 	"lockstep/rt/network"
 )
 
@@ -91,12 +92,15 @@ func TestMistakesInTheNetworkAreNamedWithTheirPosition(t *testing.T) {
 		{"node: 0x10, ", "", "nm: the node identifier is missing (node: 0x10)"},
 		{"node: 0x10", "node: 256", "node"},
 		{"timeout: 400 ms, wait", "timeout: 100 ms, wait", "the timeout, 100 ms, is not longer than the cycle, 100 ms"},
+		{"node_byte: 1, control_byte: none", "control_byte: 0", "nm: node_byte and control_byte are both 0: each needs a byte of its own, or none"},
+		{"node_byte: 1", "node_byte: 8", "nm: node_byte: NM_Bench has 8 bytes, counted from 0, and no byte 8"},
 		{"awake: [crank]", "awake: [crankk]", `"crankk" is no ignition state`},
 		{"in: all", "in: [run, ran]", `frame Pedals: in: "ran" is no ignition state`},
 		{"on_failure: stop", "on_failure: halt", `"halt" is unknown`},
 		{`scpi: "192.0.2.5:5025"`, "scpi: supply", `power: scpi: "supply" is not HOST:PORT, like 192.0.2.5:5025`},
 		{`scpi: "192.0.2.5:5025"`, "exec: ./a, scpi: \"h:1\"", "power: expected one of exec: ./PROGRAM, scpi: HOST:PORT and gpio: /dev/gpiochipN"},
 		{"VOLT %g", "VOLT %d", "power: volts: a command has at most one %, as %g in place of the voltage"},
+		{"VOLT %g", "VOLT", "power: volts: no command has %g in place of the voltage, like VOLT %g"},
 		{"timeout: 2 s", "line: 3", "power: line belongs to scpi or gpio, which the section does not have"},
 	} {
 		if strings.Count(keyBench, c.old) != 1 {
@@ -110,5 +114,23 @@ func TestMistakesInTheNetworkAreNamedWithTheirPosition(t *testing.T) {
 	without := strings.Replace(strings.Replace(keyBench, net, "", 1), keyBench[strings.Index(keyBench, "power:"):strings.Index(keyBench, "buses:")], "", 1)
 	if _, err := prepareKey(t, without); err == nil || !strings.Contains(err.Error(), "needs the ignition of the bench") {
 		t.Errorf("nm without network: %v", err)
+	}
+}
+
+// The bytes of the network management would overwrite the checksum or a signal of such a message.
+func TestNMMessageIsAMessageOfItsOwn(t *testing.T) {
+	text, err := plants.Read("automatic-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const protect = ", protect: {profile: e2e-1a, data_id: 0x211, counter: counter_D, checksum: checksum_D}"
+	wrong := strings.Replace(string(text), "message: NM_Bench", "message: Pedals", 1)
+	for _, c := range []struct{ text, want string }{
+		{wrong, "nm: Pedals is protected, so nm may not change its bytes: name a message without protect"},
+		{strings.Replace(wrong, protect, "", 1), "nm: outputs of the plant drive Pedals, so nm may not change its bytes: name a message of its own"},
+	} {
+		if _, err := prepareKey(t, c.text); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "b.yaml:") {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
 	}
 }

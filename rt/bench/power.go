@@ -54,6 +54,9 @@ func readPower(r *yamlfile.Reader, f yamlfile.Field, dir string) *network.Supply
 	}) {
 		r.Fail(s["volts"], "power: volts: a command has at most one %%, as %%g in place of the voltage")
 	}
+	if len(p.Set) > 0 && !slices.ContainsFunc(p.Set, func(c string) bool { return strings.Contains(c, "%g") }) {
+		r.Fail(s["volts"], "power: volts: no command has %%g in place of the voltage, like VOLT %%g")
+	}
 	if p.Chip != "" {
 		if s["line"].IsMissing() {
 			r.Fail(f, "power: the line of the chip is missing (line: 4)")

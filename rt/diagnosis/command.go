@@ -264,6 +264,9 @@ func parseSession(s *Spec, args []string, _ bool) (Job, error) {
 		return Job{}, err
 	}
 	id, err := find(s.Sessions, args[0], "session")
+	if err == nil && id > 0x7F { // the bit 0x80 would suppress the answer
+		err = fmt.Errorf("session 0x%X is not from 0 to 0x7F", id)
+	}
 	if err != nil {
 		return Job{}, err
 	}
@@ -286,6 +289,9 @@ func parseReset(_ *Spec, args []string, _ bool) (Job, error) {
 		return Job{}, err
 	}
 	kind, err := find(standardResets, append(args, "hard")[0], "reset")
+	if err == nil && kind > 0x7F {
+		err = fmt.Errorf("reset 0x%X is not from 0 to 0x7F", kind)
+	}
 	if err != nil {
 		return Job{}, err
 	}

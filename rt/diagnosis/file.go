@@ -266,6 +266,9 @@ func (s *Spec) readFlash(r *yamlfile.Reader, e yamlfile.Field) {
 			return 0
 		}
 		n, err := find(list, r.Scalar(f[key], "flash: "+key).Text, key)
+		if err == nil && n > 0x7F {
+			err = fmt.Errorf("%s 0x%X is not from 0 to 0x7F", key, n)
+		}
 		if err != nil {
 			r.Fail(f[key], "flash: %v", err)
 		}
@@ -317,7 +320,10 @@ func (s *Spec) FindCode(text string) (uint32, error) {
 	if n, err := strconv.ParseUint(text, 0, 24); err == nil && strings.HasPrefix(text, "0x") {
 		return uint32(n), nil
 	}
-	return 0, fmt.Errorf("there is no trouble code %.60q%s in %s; use 0x and six digits, or one of: %s", text, units.Meant(text, names), s.File, strings.Join(names, ", "))
+	if n, ok := uds.ParseDTC(text); ok {
+		return n, nil
+	}
+	return 0, fmt.Errorf("there is no trouble code %.60q%s in %s; use a code like P0730 or P0730-1A, 0x and six digits, or one of: %s", text, units.Meant(text, names), s.File, strings.Join(names, ", "))
 }
 
 // NameCode returns the name of a trouble code with its text: "P0730 incorrect gear ratio".

@@ -98,6 +98,7 @@ func TestMistakesInADiagnosisFileAreNamedWithTheirPosition(t *testing.T) {
 		{"erase: erase", "erase: erasing", "flash: there is no routine \"erasing\"; use a number or one of: erase"},
 		{"session: programming", "session: program", "flash: there is no session \"program\""},
 		{"security: {1:", "security: {2:", "security: 2: the level of a seed is an odd number below 0x80"},
+		{"session: programming", "session: 0x82", "flash: session 0x82 is not from 0 to 0x7F"},
 		{"exec: [./key.py]", "exec: []", "security: 1: "},
 		{"uds:", "udz:", "unknown key \"udz\" (did you mean uds?)"},
 		{"\n  padding", "\n  paddding", "paddding"},
@@ -106,6 +107,46 @@ func TestMistakesInADiagnosisFileAreNamedWithTheirPosition(t *testing.T) {
 		_, err := Parse("tcu.yaml", "", []byte(text), nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v\nwant %s", c.new, err, c.want)
+		}
+	}
+}
+
+func TestCodesAreFoundByName(t *testing.T) {
+	s := parse(t, sample)
+	for text, want := range map[string]uint32{"P0730": 0x073000, "P0700": 0x070000, "U0123-1A": 0xC1231A, "B3FFF": 0xBFFF00, "0x0730FF": 0x0730FF} {
+		if got, err := s.FindCode(text); got != want || err != nil {
+			t.Errorf("%s: 0x%06X, %v; want 0x%06X", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "P073", "P4000", "X0730", "P0730-", "P0730-1", "P07301A", "P0730-1AB", "P+730", "1840"} {
+		if got, err := s.FindCode(text); err == nil {
+			t.Errorf("%q is 0x%06X", text, got)
+		}
+	}
+}
+
+// The bit 0x80 of a sub-function suppresses the answer, so no number of a session or a reset has it.
+func TestNumbersOfSessionsAndResetsHaveSevenBits(t *testing.T) {
+	s := parse(t, sample)
+	for _, words := range [][]string{{"session", "0x83"}, {"session", "0x103"}, {"reset", "0x81"}, {"reset", "0x101"}} {
+		if _, err := s.ParseCommand(words, true); err == nil || !strings.Contains(err.Error(), words[1][2:]+" is not from 0 to 0x7F") {
+			t.Errorf("%v: %v", words, err)
+		}
+	}
+	if _, err := s.ParseCommand([]string{"session", "0x7F"}, true); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTableHasNegativeRawValues(t *testing.T) {
+	for text, want := range map[string][2]int64{"-1": {-1, -1}, "-5--2": {-5, -2}, "-1-3": {-1, 3}, "0x10-0x1F": {16, 31}} {
+		if lo, hi, err := parseRange(text); lo != want[0] || hi != want[1] || err != nil {
+			t.Errorf("%s: %d to %d, %v; want %v", text, lo, hi, err, want)
+		}
+	}
+	for _, text := range []string{"", "-", "--1", "3-", "3--5", "a"} {
+		if lo, hi, err := parseRange(text); err == nil || !strings.Contains(err.Error(), `"`+text+`"`) {
+			t.Errorf("%q: %d to %d, %v", text, lo, hi, err)
 		}
 	}
 }

@@ -72,13 +72,18 @@ func (s *Spec) readValue(r *yamlfile.Reader, e yamlfile.Field) {
 
 // parseRange reads "3" or "3-5".
 func parseRange(text string) (lo, hi int64, err error) {
+	sign := ""
+	if strings.HasPrefix(text, "-") {
+		sign, text = "-", text[1:]
+	}
 	from, to, isRange := strings.Cut(text, "-")
+	from = sign + from
 	lo, err = strconv.ParseInt(from, 0, 64)
 	if hi = lo; err == nil && isRange {
 		hi, err = strconv.ParseInt(to, 0, 64)
 	}
 	if err != nil || hi < lo {
-		return 0, 0, fmt.Errorf("%q is neither a raw value nor a range like 3-5", text)
+		return 0, 0, fmt.Errorf("%q is neither a raw value nor a range like 3-5", sign+text)
 	}
 	return lo, hi, nil
 }

@@ -295,8 +295,9 @@ func (p *Port) Flush(now int64, send func(*can.Frame) bool) (n int) {
 	return n
 }
 
-// maxTesterFrames bounds the frames of the tester that one call of Flush sends.
-const maxTesterFrames = 64
+// maxTesterFrames bounds the frames of the tester that one call of Flush sends: they share the queue of the interface
+// with the frames of the tick, and a queue of a CAN interface has 10 places by default (txqueuelen).
+const maxTesterFrames = 4
 
 // flushTester sends the frames of the tester as far as the bus takes them, and returns their bits.
 func (p *Port) flushTester(now int64, send func(*can.Frame) bool) (bits int) {

@@ -2,6 +2,7 @@ package port_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -100,6 +101,38 @@ func TestWrongUnitEndsInOneLineAndDelaysNoTick(t *testing.T) {
 		if served := int(r.status.Ticks.Load() - ticks); served != n || n > 310 || int64(o.Tick) != int64(r.status.Ticks.Load()) {
 			t.Errorf("%s: %d of %d ticks served, outcome at tick %d", name, served, n, o.Tick)
 		}
+	}
+}
+
+// A long request does not fill the queue that the frames of the tick share, though the unit asks for all at once.
+func TestLongRequestLeavesRoomForTheFramesOfTheTick(t *testing.T) {
+	r := startTesterRig(t)
+	request := append([]byte{0x36, 1}, bytes.Repeat([]byte{7}, 1000)...)
+	j, err := r.port.Tester.Spec.ParseCommand([]string{"raw", hex.EncodeToString(request)}, true)
+	if err = errors.Join(err, r.port.Tester.Add(j)); err != nil {
+		t.Fatal(err)
+	}
+	most, received := 0, []byte(nil)
+	for n := 0; n < 200 && received == nil; n++ {
+		own := 0
+		for _, f := range r.tick() {
+			if r.link.Receive(&f, r.now) {
+				own++
+			}
+		}
+		most = max(most, own)
+		for _, e := range r.link.Take() {
+			if e.Kind == isotp.Received {
+				received = e.Data
+			}
+		}
+		for f, ok := r.link.Next(r.now); ok; f, ok = r.link.Next(r.now) {
+			r.link.Sent(r.now)
+			r.send(f)
+		}
+	}
+	if most < 2 || most > 8 || !bytes.Equal(received, request) {
+		t.Errorf("at most %d frames in a tick, want 2 to 8; received %d bytes of %d", most, len(received), len(request))
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 	"lockstep/io/sigmap"
 	"lockstep/rt"
 	"lockstep/rt/control"
+	"lockstep/rt/fault"
 	"lockstep/rt/host"
+	"lockstep/rt/network"
 	"lockstep/rt/recorder"
 	"lockstep/rt/report"
 	"lockstep/rt/runtest"
@@ -193,6 +195,36 @@ func TestUnderCatchUpFramesOfMissedTicksMustBeSent(t *testing.T) {
 	v.TxFrames, v.TxLost = 120_000, 0
 	if got := broken(verdictOf(s, v)); got != nil {
 		t.Errorf("all sent: broken %v", got)
+	}
+}
+
+// Frames that the ignition keeps from the bus are not missing; without an ignition each missing frame counts.
+func TestFramesThatTheIgnitionKeepsBackAreNotMissing(t *testing.T) {
+	off := fault.PlannedState{Tick: 100, Op: fault.SwitchIgnition, Slot: int(network.Off)}
+	for _, c := range []struct {
+		start  network.State
+		states []fault.PlannedState
+		delay  int64
+		sent   uint64
+		want   []string
+	}{
+		{network.Run, []fault.PlannedState{off}, 0, 1000, nil},
+		{network.Off, nil, 0, 0, nil},
+		{network.Run, nil, 8, 120_000 - 18 - 5, nil},
+		{network.Run, nil, 8, 100_000, []string{"frames out"}},
+	} {
+		s, v := soaked(t)
+		p := &network.Plan{Start: c.start}
+		for _, m := range s.r.Handover.Maps {
+			for range m.Tx {
+				p.Delays = append(p.Delays, [network.States]int64{-1, -1, c.delay, c.delay, c.delay})
+			}
+		}
+		s.r.Handover.Loop.Network, s.r.Handover.Loop.Faults.States = p, c.states
+		v.TxFrames = c.sent
+		if got := broken(verdictOf(s, v)); !slices.Equal(got, c.want) {
+			t.Errorf("%+v: broken %v", c, got)
+		}
 	}
 }
 
