@@ -141,7 +141,7 @@ func (k *Kernel) fallingRoot() (float64, bool) {
 	switch {
 	case c0 == 0: // just beyond, where a torque that starts at zero has its sign
 		return rootTol, true
-	case k.polyAt(1) > 0:
+	case !(k.polyAt(1) <= 0): // or not a number
 		return 1, false
 	}
 	a, b := 0.0, 1.0
