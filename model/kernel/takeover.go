@@ -28,9 +28,11 @@ func (t *Tables) Follows(from *Tables) error {
 		return fmt.Errorf("kernel: the plant would have other friction elements or regions")
 	case !slices.EqualFunc(t.Inputs, from.Inputs, ports) || !slices.EqualFunc(t.Outputs, from.Outputs, ports):
 		return fmt.Errorf("kernel: the plant would have other inputs or outputs")
+	case !slices.EqualFunc(t.Samples, from.Samples, rings):
+		return fmt.Errorf("kernel: the plant would have other sampled blocks, or a delayTime of another number of steps")
 	case t.PeriodNs != from.PeriodNs || t.Scheme != from.Scheme || t.Form != from.Form ||
 		(t.Sparse == nil) != (from.Sparse == nil) || !slices.Equal(counts(t), counts(from)) || !slices.Equal(t.Delay, from.Delay) ||
-		!slices.Equal(t.Ramped, from.Ramped) || !slices.EqualFunc(t.Samples, from.Samples, rings):
+		!slices.Equal(t.Ramped, from.Ramped):
 		return fmt.Errorf("kernel: the plant would need another form of its tables")
 	}
 	return nil

@@ -292,8 +292,8 @@ func TestDelaysOfOtherLengthsAreNotTakenOver(t *testing.T) {
 			"a_now: {signal: a}\nb_now: {signal: b}")
 	}
 	from := modeltest.New(t, text(10, 20), period)
-	if err := modeltest.New(t, text(20, 10), period).Tables.Follows(from.Tables); err == nil {
-		t.Error("the lengths of two delays are exchanged")
+	if err := modeltest.New(t, text(20, 10), period).Tables.Follows(from.Tables); err == nil || !strings.Contains(err.Error(), "delayTime") {
+		t.Errorf("the lengths of two delays are exchanged: %v", err)
 	}
 	if err := modeltest.New(t, text(9, 18), period).Tables.Follows(from.Tables); err != nil {
 		t.Error(err)
