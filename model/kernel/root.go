@@ -163,7 +163,7 @@ func (k *Kernel) fallingRoot() (float64, bool) {
 			b = at
 		}
 		if value == 0 {
-			least *= 2
+			least = float64(2 * least)
 		} else {
 			least = 0.5
 		}

@@ -59,7 +59,7 @@ func TestFallingRootIsTheChangeOfSignOfTheExactPolynomial(t *testing.T) {
 		return value, noise*0x1p-49 + 0x1p-1060
 	}
 	found := 0
-	for i := range 20_000 {
+	for i := range 5_000 {
 		n := 4 + 2*r.IntN(6)
 		k.poly = make([]float64, n)
 		others := 0.0
@@ -90,7 +90,7 @@ func TestFallingRootIsTheChangeOfSignOfTheExactPolynomial(t *testing.T) {
 			t.Fatalf("%g: root at %.17g: %g there, %g before it, rounding %g", k.poly, theta, at, before, noise)
 		}
 	}
-	if found < 5000 {
+	if found < 1000 {
 		t.Errorf("only %d polynomials have a root", found)
 	}
 }
