@@ -73,15 +73,22 @@ func (a *assembly) markRead(form []float64, direct, viaLaws, laws []bool) {
 }
 
 // sampleOrder returns the order in which a tick sets the samples: an element after those whose states it reads at
-// the tick, and the samples of one element in their own order. A delay changes nothing at the tick.
+// the tick, and the samples of one element in their own order. A delay changes nothing at the tick. Resets read
+// the states before the resets of the tick: a reset comes before those whose states it reads.
 func (a *assembly) sampleOrder(list []tickValue) (order []int) {
 	placed := make([]bool, len(list))
 	waits := func(i, j int) bool { // whether i comes after j
 		if list[i].Name == list[j].Name {
 			return j < i
 		}
-		state := a.freeCount + a.stateOf[list[j].State]
-		return list[j].Delay == 0 && (list[i].direct[state] || list[i].viaLaws[state])
+		reads := func(i, j int) bool {
+			state := a.freeCount + a.stateOf[list[j].State]
+			return list[j].Delay == 0 && (list[i].direct[state] || list[i].viaLaws[state])
+		}
+		if list[i].Reset && list[j].Reset {
+			return reads(j, i)
+		}
+		return reads(i, j)
 	}
 	for len(order) < len(list) {
 		next := slices.IndexFunc(placed, func(done bool) bool { return !done })

@@ -133,7 +133,8 @@ func (k *Kernel) falls() bool {
 
 // fallingRoot returns the root in [0, 1] of poly, which falls from a value that is not negative, by
 // Newton's method from the root of its parabola. [a, b] encloses the root: a step beyond it becomes a
-// bisection, and a step below the least distance moves the other end. The result is as of refineRoot.
+// bisection, and a step below the least distance moves the other end. Where a nearly level polynomial
+// rounds to zero at many places, the least distance from a doubles. The result is as of refineRoot.
 //
 //go:nosplit
 func (k *Kernel) fallingRoot() (float64, bool) {
@@ -141,10 +142,10 @@ func (k *Kernel) fallingRoot() (float64, bool) {
 	switch {
 	case c0 == 0: // just beyond, where a torque that starts at zero has its sign
 		return rootTol, true
-	case k.polyAt(1) > 0:
+	case !(k.polyAt(1) <= 0): // or not a number
 		return 1, false
 	}
-	a, b := 0.0, 1.0
+	a, b, least := 0.0, 1.0, 0.5 // least: distance from a, as part of tol
 	next := 2 * c0 / (math.Sqrt(max(0, float64(c1*c1)-float64(4*c0*c2))) - c1)
 	for range 90 {
 		tol := float64(rootTol * b)
@@ -154,12 +155,17 @@ func (k *Kernel) fallingRoot() (float64, bool) {
 		if !(next >= a && next <= b) {
 			next = a + float64((b-a)/2)
 		}
-		at := min(max(next, a+float64(tol/2)), b-float64(tol/2))
+		at := min(max(next, a+float64(tol*least)), b-float64(tol/2))
 		value := k.polyAt(at)
 		if value >= 0 {
 			a = at
 		} else {
 			b = at
+		}
+		if value == 0 {
+			least = float64(2 * least)
+		} else {
+			least = 0.5
 		}
 		next = at - value/k.slopeAt(at)
 	}

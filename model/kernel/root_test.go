@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"testing"
 
@@ -36,6 +37,76 @@ func TestFirstRootIsTheFirstChangeOfSign(t *testing.T) {
 		if ok && got > rootTol && !(k.curveAt(polynomial, got) <= 0 && k.curveAt(polynomial, got*(1-2*rootTol)) >= 0) {
 			t.Errorf("%s: %g at the root, %g before it; want a change of sign",
 				name, k.curveAt(polynomial, got), k.curveAt(polynomial, got*(1-2*rootTol)))
+		}
+	}
+}
+
+// A falling polynomial has one root: the exact value of the polynomial changes its sign there, to the rounding of
+// its terms. Coefficients are of all sizes, some denormal; the slope may come close to zero at the end.
+func TestFallingRootIsTheChangeOfSignOfTheExactPolynomial(t *testing.T) {
+	k, r := &Kernel{}, rand.New(rand.NewPCG(5, 6))
+	exact := func(theta float64) (value, noise float64) {
+		sum, power := new(big.Float).SetPrec(2000), new(big.Float).SetPrec(2000).SetFloat64(1)
+		at := new(big.Float).SetFloat64(theta)
+		for _, c := range k.poly {
+			term := new(big.Float).SetPrec(2000).Mul(new(big.Float).SetFloat64(c), power)
+			sum.Add(sum, term)
+			size, _ := term.Float64()
+			noise += math.Abs(size)
+			power.Mul(power, at)
+		}
+		value, _ = sum.Float64()
+		return value, noise*0x1p-49 + 0x1p-1060
+	}
+	found := 0
+	for i := range 5_000 {
+		n := 4 + 2*r.IntN(6)
+		k.poly = make([]float64, n)
+		others := 0.0
+		for j := 2; j < n; j++ {
+			k.poly[j] = r.NormFloat64() * math.Pow(10, -6*r.Float64())
+			others += float64(j) * math.Abs(k.poly[j])
+		}
+		k.poly[1] = -others * (1 + math.Pow(10, 3-14*r.Float64()))
+		k.poly[0] = -k.poly[1] * []float64{r.Float64(), math.Pow(10, -300*r.Float64()), 0.5 + r.Float64()/2}[i%3]
+		scale := []float64{1, 1e-12, 1e140, 1e-310}[r.IntN(4)]
+		for j := range k.poly {
+			k.poly[j] *= scale
+		}
+		if !k.falls() || k.poly[0] == 0 {
+			continue
+		}
+		theta, ok := k.firstRoot(polynomial)
+		if !ok {
+			if end, noise := exact(1); !(end >= -noise) {
+				t.Fatalf("%g: no root, but %g at the end", k.poly, end)
+			}
+			continue
+		}
+		found++
+		at, noise := exact(theta)
+		before, _ := exact(theta * (1 - 2*rootTol))
+		if !(theta >= 0 && theta <= 1 && at <= noise && before >= -noise) {
+			t.Fatalf("%g: root at %.17g: %g there, %g before it, rounding %g", k.poly, theta, at, before, noise)
+		}
+	}
+	if found < 1000 {
+		t.Errorf("only %d polynomials have a root", found)
+	}
+}
+
+// A coefficient that is not a number gives no root; an infinite one gives a place in the substep.
+func TestFirstRootBearsCoefficientsThatAreNotFinite(t *testing.T) {
+	k := &Kernel{}
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for i := range 6 {
+			for _, poly := range [][]float64{{0.5, -1, 0.1, 0.01, 0, 0}, {0.5, 1, 0, 0, 0, 0}, {0.5, -1, 1, 0.1, 0, 0}} {
+				k.poly = poly
+				k.poly[i] = bad
+				if theta, ok := k.firstRoot(polynomial); !(theta >= 0 && theta <= 1) || ok && math.IsNaN(bad) {
+					t.Errorf("%g: root at %g (%t)", poly, theta, ok)
+				}
+			}
 		}
 	}
 }

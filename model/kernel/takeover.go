@@ -12,11 +12,13 @@ import (
 // tables from, because their states, ports or elements differ.
 func (t *Tables) Follows(from *Tables) error {
 	counts := func(t *Tables) []int {
-		return append([]int{t.Places, t.M, t.FirstAffine, t.FirstLaw, t.History, len(t.Indicators), len(t.Pulses), len(t.Blocks()),
-			len(t.Samples), t.delayedValues()},
+		return append([]int{t.Places, t.M, t.FirstAffine, t.FirstLaw, t.History, len(t.Indicators), len(t.Pulses), len(t.Blocks())},
 			t.InputSignal...)
 	}
 	ports := func(a, b units.Port) bool { return a == b }
+	rings := func(a, b Sample) bool { // whether neither keeps values, or both the same ones
+		return a.Back+b.Back == 0 || a.State == b.State && a.Ring == b.Ring && a.Back == b.Back
+	}
 	switch {
 	case t.Partition != nil || from.Partition != nil:
 		return fmt.Errorf("kernel: a plant with a partition keeps its parameters during a run")
@@ -26,6 +28,8 @@ func (t *Tables) Follows(from *Tables) error {
 		return fmt.Errorf("kernel: the plant would have other friction elements or regions")
 	case !slices.EqualFunc(t.Inputs, from.Inputs, ports) || !slices.EqualFunc(t.Outputs, from.Outputs, ports):
 		return fmt.Errorf("kernel: the plant would have other inputs or outputs")
+	case !slices.EqualFunc(t.Samples, from.Samples, rings):
+		return fmt.Errorf("kernel: the plant would have other sampled blocks, or a delayTime of another number of steps")
 	case t.PeriodNs != from.PeriodNs || t.Scheme != from.Scheme || t.Form != from.Form ||
 		(t.Sparse == nil) != (from.Sparse == nil) || !slices.Equal(counts(t), counts(from)) || !slices.Equal(t.Delay, from.Delay) ||
 		!slices.Equal(t.Ramped, from.Ramped):

@@ -164,6 +164,7 @@ type Sample struct {
 	At     Pos
 	Value  Law
 	Direct bool // Value must not read State: it would depend on itself
+	Reset  bool // Value reads the states before the resets of the tick
 }
 
 // StartCondition is a condition on the initial state: the angle (position) along Row is Value, or the speed

@@ -148,7 +148,8 @@ func readReset(e *element.Element, y int) {
 	value := slices.Concat(edge, []model.Op{arg(2), op(model.Mul), push(1)}, edge,
 		[]model.Op{op(model.Sub), arg(3), op(model.Mul), op(model.Add)})
 	slopes := make([]float64, len(args))
-	e.AddSample(network.Sample{Sample: model.Sample{State: y}, Value: network.Law{Args: args, Slopes: slopes, Ops: value}})
+	e.AddSample(network.Sample{Sample: model.Sample{State: y}, Reset: true,
+		Value: network.Law{Args: args, Slopes: slopes, Ops: value}})
 	e.AddSample(network.Sample{Sample: model.Sample{State: before, Initial: true},
 		Value: network.Law{Args: args[:1], Slopes: slopes[:1], Ops: truth}})
 }

@@ -3,6 +3,7 @@ package signal_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -260,6 +261,41 @@ func TestSampledBlocksRefuseWhatTheyCannotDo(t *testing.T) {
 	}
 	loop := "a: {type: sampler, u: b}\nb: {type: zero_order_hold, u: {sum: [u, c]}}\nc: {type: unit_delay, u: a}"
 	if err := modeltest.Check(plant(loop, "a_now: {signal: a}")); err != nil {
+		t.Error(err)
+	}
+}
+
+// One signal resets several integrators at the same tick, also where it follows from one of them. A set value that
+// follows from another integrator is that before the reset.
+func TestIntegratorsAreResetAtTheSameTickByOneOfThem(t *testing.T) {
+	lines := []string{
+		"lap: {type: integrator, u: 2 m/s, reset: full}", "full: {type: greater_equal, u1: lap, u2: 0.095 m}",
+		"since: {type: integrator, u: 1 m/s, reset: full}",
+		"total: {type: integrator, u: 0 m/s, reset: full, set: {sum: [total, lap]}}",
+	}
+	for range 2 {
+		b := step(t, strings.Join(lines, "\n"), "lap: {signal: lap}\nsince: {signal: since}\ntotal: {signal: total}")
+		b.To(0.5, func(s float64) { // full is true at 0.05 s, 0.1 s, ...: the output at a tick is that before its reset
+			laps := math.Ceil(math.Round(s/h)/10) - 1
+			b.Is("lap", 2*(s-0.05*laps), 1e-12)
+			b.Is("since", s-0.05*laps, 1e-12)
+			b.Is("total", 0.1*laps, 1e-12)
+		})
+		slices.Reverse(lines)
+	}
+}
+
+// Delays that keep as many values together, but not one by one, are not taken over: their values lie elsewhere.
+func TestDelaysOfOtherLengthsAreNotTakenOver(t *testing.T) {
+	text := func(a, b int) string {
+		return plant(fmt.Sprintf("a: {type: fixed_delay, u: u, delayTime: %d ms}\nb: {type: fixed_delay, u: on, delayTime: %d ms}", a, b),
+			"a_now: {signal: a}\nb_now: {signal: b}")
+	}
+	from := modeltest.New(t, text(10, 20), period)
+	if err := modeltest.New(t, text(20, 10), period).Tables.Follows(from.Tables); err == nil || !strings.Contains(err.Error(), "delayTime") {
+		t.Errorf("the lengths of two delays are exchanged: %v", err)
+	}
+	if err := modeltest.New(t, text(9, 18), period).Tables.Follows(from.Tables); err != nil {
 		t.Error(err)
 	}
 }
