@@ -220,15 +220,6 @@ func (p *tab) shoot(name string) {
 	p.capture(name, map[string]any{"format": "png", "captureBeyondViewport": false})
 }
 
-// shootWhole writes a picture of the whole page, also of what is below the window.
-func (p *tab) shootWhole(name string) {
-	p.t.Helper()
-	var size struct{ Width, Height float64 }
-	_ = json.Unmarshal([]byte(p.eval("JSON.stringify({ width: innerWidth, height: document.documentElement.scrollHeight })")), &size)
-	p.capture(name, map[string]any{"format": "png", "captureBeyondViewport": true,
-		"clip": map[string]any{"x": 0, "y": 0, "width": size.Width, "height": size.Height, "scale": 1}})
-}
-
 // capture writes the picture that the browser makes with params.
 func (p *tab) capture(name string, params map[string]any) {
 	p.t.Helper()
