@@ -61,8 +61,11 @@ func newListedRun(r report.View, target int) *ListedRun {
 // List lists the runs of this host: this user's, those without a supervisor and, as far as this
 // user may see them, those of other users. Supervisors report their own runs; a run without a
 // supervisor is read from its status block; other runs are known by their reservations.
-func List() []ListedRun {
-	list := askStatus(sockets(controlDirs()...))
+func List() []ListedRun { return listRuns(sockets(controlDirs()...)) }
+
+// listRuns lists the runs of supervisors with these sockets, which it closes, and those without a socket.
+func listRuns(sockets []socket) []ListedRun {
+	list := askStatus(sockets)
 	known := func(pid int) bool {
 		return pid != 0 && slices.ContainsFunc(list, func(v ListedRun) bool { return pid == v.Supervisor || pid == v.Target })
 	}

@@ -220,15 +220,6 @@ func (p *tab) shoot(name string) {
 	p.capture(name, map[string]any{"format": "png", "captureBeyondViewport": false})
 }
 
-// shootWhole writes a picture of the whole page, also of what is below the window.
-func (p *tab) shootWhole(name string) {
-	p.t.Helper()
-	var size struct{ Width, Height float64 }
-	_ = json.Unmarshal([]byte(p.eval("JSON.stringify({ width: innerWidth, height: document.documentElement.scrollHeight })")), &size)
-	p.capture(name, map[string]any{"format": "png", "captureBeyondViewport": true,
-		"clip": map[string]any{"x": 0, "y": 0, "width": size.Width, "height": size.Height, "scale": 1}})
-}
-
 // capture writes the picture that the browser makes with params.
 func (p *tab) capture(name string, params map[string]any) {
 	p.t.Helper()
@@ -436,4 +427,24 @@ func writeOwnFiles(t *testing.T, own string) (dir string) {
 		}
 	}
 	return dir
+}
+
+// A picture that is fitted to the width changes the height of the page. The scroll bar that comes with the height takes
+// no width, else the two would change each other without end.
+func TestPictureIsFittedToANarrowPageOfAnyHeight(t *testing.T) {
+	b := newBrowser(t)
+	url, _, _ := run(t, "automatic-bench")
+	p := b.openPage(url, 400, 300, false)
+	p.await(`document.querySelectorAll("#plant svg text.value").length > 0`)
+	p.eval(`document.querySelector("#tabs [data-panel=plant]").click(); 0`)
+	const width = `document.querySelector("main").clientWidth`
+	p.await(`document.documentElement.scrollHeight > innerHeight`)
+	low := p.eval(width)
+	p.size(400, 3000, false)
+	p.await(`document.documentElement.scrollHeight <= innerHeight`)
+	if high := p.eval(width); high != low {
+		t.Errorf("the panels are %s px wide with a scroll bar and %s px without", low, high)
+	}
+	p.size(400, 1000, false) // with the automatic bench the scroll bar comes and goes
+	p.await(`(() => { const c = document.querySelector("#plant .picture"); return innerHeight === 1000 && c.scrollWidth <= c.clientWidth; })()`)
 }

@@ -3,6 +3,7 @@
 package live
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,15 @@ import (
 	"testing"
 	"time"
 )
+
+// shootWhole writes a picture of the whole page, also of what is below the window.
+func (p *tab) shootWhole(name string) {
+	p.t.Helper()
+	var size struct{ Width, Height float64 }
+	_ = json.Unmarshal([]byte(p.eval("JSON.stringify({ width: innerWidth, height: document.documentElement.scrollHeight })")), &size)
+	p.capture(name, map[string]any{"format": "png", "captureBeyondViewport": true,
+		"clip": map[string]any{"x": 0, "y": 0, "width": size.Width, "height": size.Height, "scale": 1}})
+}
 
 // The page shows each plant in each size. Nothing is wider than the screen.
 func TestPageShowsEachPlantInEachSize(t *testing.T) {
