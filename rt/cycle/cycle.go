@@ -49,6 +49,19 @@ type Figures struct {
 // End returns the end of the cycle, ns.
 func (c *Cycle) End() int64 { return c.Phases[len(c.Phases)-1].End }
 
+// First returns the cycle that ends with its phase n, 1 to the number of phases.
+func (c *Cycle) First(n int) *Cycle {
+	first := *c
+	first.Phases = c.Phases[:n:n]
+	end, at := first.End(), 0
+	for at < len(c.Target.At) && c.Target.At[at] < end {
+		at++
+	}
+	first.Target.At = append(c.Target.At[:at:at], end)
+	first.Target.Value = append(c.Target.Value[:at:at], c.Target.Eval(end))
+	return &first
+}
+
 // Figures returns the figures of the target from begin to end, ns.
 func (c *Cycle) Figures(begin, end int64) Figures {
 	f := Figures{Duration: time.Duration(end - begin)}

@@ -214,3 +214,23 @@ func TestFileErrorsNameLineAndRemedy(t *testing.T) {
 		t.Error("equal times: got no error")
 	}
 }
+
+func TestFirstPhasesHaveTheTargetOfTheCycle(t *testing.T) {
+	for _, name := range Names() {
+		c, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; n <= len(c.Phases); n++ {
+			first := c.First(n)
+			if len(first.Phases) != n || first.End() != c.Phases[n-1].End || first.Target.At[len(first.Target.At)-1] != first.End() {
+				t.Errorf("%s, %d phases: end %d, want %d", name, n, first.End(), c.Phases[n-1].End)
+			}
+			for at := int64(0); at <= first.End(); at += 1e8 {
+				if got, want := first.Target.Eval(at), c.Target.Eval(at); got != want {
+					t.Fatalf("%s, %d phases: %g m/s at %d ns, want %g", name, n, got, at, want)
+				}
+			}
+		}
+	}
+}

@@ -118,9 +118,12 @@ func (s *automatic) checkInputs(t, dt float64) {
 }
 
 // checkSpeeds reports the plausibility of the shaft speeds. In a gear they must have its ratio, from a while after
-// the shift on.
+// the shift on. First gear drives by the freewheel of C3: while the car coasts or brakes, the input shaft may be slower.
 func (s *automatic) checkSpeeds(t float64, passed time.Duration) {
 	slip, speed := math.Abs(s.slip()), math.Abs(gearRatio[s.gear]*s.out)
+	if s.gear == 1 {
+		slip = max(0, s.slip())
+	}
 	small := slip <= max(smallSlip, smallRatio*speed)
 	in, out := s.frozenIn.check(s.in, s.out, t), s.frozenOut.check(s.out, s.in, t)
 	if s.gear == neutral || s.busy() || s.control.active() || t < s.engaged+fixed || small && (in || out) {

@@ -184,6 +184,21 @@ func onlyOf(message uint32, at, n int, v uint64) func(id uint32, data uint64, _ 
 	}
 }
 
+// In first gear C3 is a freewheel: a car that coasts has a slower input shaft, and an input shaft that is faster is wrong.
+func TestFirstGearCoastsOnItsFreewheel(t *testing.T) {
+	for ratio, want := range map[float64]int{1.5: 0, 3.5: 1} {
+		g := newAutomaticRig(t)
+		g.drive(2, leverD, 0, 0, inGear)
+		u := g.u.unit.(*automatic)
+		for i := range 150 {
+			g.drive(0.01, leverD, 0, 30-0.05*float64(i), ratio)
+		}
+		if got := u.memory.Numbers(diagnosis.TestFailed); len(got) != want || want == 1 && (got[0] != codeRatio || u.gear != limpGear) {
+			t.Errorf("ratio %g in first gear: codes %X, gear %d\n%s", ratio, got, u.gear, &g.log)
+		}
+	}
+}
+
 func TestDamagedFramesAreStoredAsInvalidData(t *testing.T) {
 	g := newAutomaticRig(t)
 	g.healthy()

@@ -53,20 +53,21 @@ func readDriver(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Hand
 	if f.IsMissing() {
 		return nil
 	}
-	keys := []string{"cycle", "speed", "accelerator", "brake", "gear"}
+	keys := []string{"cycle", "phases", "speed", "accelerator", "brake", "gear"}
 	for _, k := range driverSettings {
 		keys = append(keys, k.key)
 	}
 	given := r.Section(f, "driver", keys...)
 	d := &driverSection{plan: fault.Cycle{Settings: driver.Default(float64(h.Tables.PeriodNs) / 1e9)}}
-	d.readCycle(r, f, given["cycle"])
+	d.readCycle(r, f, given["cycle"], given["phases"])
 	d.readSettings(r, given)
 	d.readPorts(r, f, given, s, h)
 	return d
 }
 
-// readCycle reads the cycle: an embedded one, or a file, which is searched first beside the scenario.
-func (d *driverSection) readCycle(r *yamlfile.Reader, section, f yamlfile.Field) {
+// readCycle reads the cycle: an embedded one, or a file, which is searched first beside the scenario. The number of
+// phases may end it earlier.
+func (d *driverSection) readCycle(r *yamlfile.Reader, section, f, phases yamlfile.Field) {
 	if f.IsMissing() {
 		r.Fail(section, "driver: the cycle is missing (cycle: %s)", cycle.Names()[0])
 	}
@@ -77,6 +78,9 @@ func (d *driverSection) readCycle(r *yamlfile.Reader, section, f yamlfile.Field)
 	}
 	if err != nil {
 		r.Fail(f, "driver: %w", err)
+	}
+	if !phases.IsMissing() {
+		c = c.First(r.Integer(phases, "driver: phases", 1, len(c.Phases)))
 	}
 	d.cycle, d.plan.Target = c, c.Target
 	for _, p := range c.Phases {

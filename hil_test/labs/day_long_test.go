@@ -1,0 +1,19 @@
+//go:build long
+
+package labs
+
+import (
+	"testing"
+	"time"
+
+	"lockstep/hil_test/lab"
+)
+
+func TestLabWholeDayOnVcan(t *testing.T) {
+	machine := lab.VCAN
+	machine.Limit = 20 * time.Minute
+	if !lab.Inside(t, machine) {
+		return
+	}
+	liveDay(t, lab.MustRun(t, "plants", "automatic-day"), 10*time.Minute)
+}

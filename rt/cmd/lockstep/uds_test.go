@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockstep/rt/diagnosis"
+)
+
+// diagnosedBench starts automatic-bench on the pair, with a standing car, and returns its name.
+func diagnosedBench(t *testing.T) (name string, s *session) {
+	t.Helper()
+	name = fmt.Sprintf("uds-%d-%s", os.Getpid(), t.Name())
+	text, _, _ := lockstep(t, "plants", "automatic-bench")
+	bench := write(t, "bench.yaml", strings.NewReplacer("bench: automatic-bench", "bench: "+name, "overrun: skip 200", "overrun: skip 1000").Replace(text))
+	stands := write(t, "stands.yaml", "scenario: stands\nfor: 10 min\nstimuli: {throttle: 0 %, lever: 0, brake.pressure: 30 bar}\n")
+	s = begin(t, nil, "run", bench, "-besteffort", "-scenario", stands)
+	s.running()
+	return name, s
+}
+
+// sRecord returns an image at an address as S-records.
+func sRecord(address uint32, data []byte) string {
+	line := func(kind byte, fields []byte) string {
+		sum := byte(len(fields) + 1)
+		body := append([]byte{sum}, fields...)
+		for _, b := range fields {
+			sum += b
+		}
+		return fmt.Sprintf("S%c%s\n", kind, strings.ToUpper(hex.EncodeToString(append(body, ^sum))))
+	}
+	text := line('0', []byte{0, 0, 'd', 'a', 'y'})
+	for len(data) > 0 {
+		n := min(32, len(data))
+		text += line('3', append([]byte{byte(address >> 24), byte(address >> 16), byte(address >> 8), byte(address)}, data[:n]...))
+		address, data = address+uint32(n), data[n:]
+	}
+	return text + line('7', []byte{0, 0, 0, 0})
+}
+
+// The unit takes an image in the programming session, and its checksum is that of the image.
+func TestVirtualUnitIsFlashedThroughTheRunningBench(t *testing.T) {
+	t.Parallel()
+	name, s := diagnosedBench(t)
+	image := make([]byte, 3000)
+	for i := range image {
+		image[i] = byte(i * i >> 3)
+	}
+	file := write(t, "image.s19", sRecord(0x80000, image))
+	if out, errs, code := lockstep(t, "uds", name, "flash", file); code != 1 || !strings.Contains(errs, "negative response 0x") {
+		t.Errorf("flash from the default session: code %d, %s%s", code, out, errs)
+	}
+	out, errs, code := lockstep(t, "uds", name, "session", "extended", "then", "flash", file, "then",
+		"routine", "checksum", "start", fmt.Sprintf("00080000%08X", len(image)), "then", "session", "default", "then", "read", "session")
+	want := fmt.Sprintf("3000 bytes in 1 segments written\ndone 00 % X\nsession default\n", uint32Bytes(crc32.ChecksumIEEE(image)))
+	if code != 0 || !strings.Contains(out, want) || !strings.HasSuffix(out, "session default\n") {
+		t.Errorf("code %d, %s\n%swant\n%s", code, errs, out, want)
+	}
+	lockstep(t, "ctl", name, "stop")
+	s.end()
+}
+
+func uint32Bytes(v uint32) []byte { return []byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)} }
+
+// The door and Python read from the unit what the command reads.
+func TestDoorAndPythonDiagnoseTheUnit(t *testing.T) {
+	t.Parallel()
+	name, s := diagnosedBench(t)
+	const vin = `vin "WLS00000000000027"`
+	if out, errs, code := lockstep(t, "uds", name, "read", "vin"); code != 0 || out != vin+"\n" {
+		t.Errorf("command: code %d, %s%s", code, out, errs)
+	}
+
+	body, _ := json.Marshal(diagnosis.UnitRequest{Words: []string{"read", "vin"}})
+	answer, err := door(t, name).Post("http://lockstep/uds", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var got struct {
+		Lines []string
+		Error string
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&got); err != nil || answer.StatusCode != http.StatusOK || len(got.Lines) != 1 || got.Lines[0] != vin {
+		t.Errorf("POST /uds: %s, %+v, %v", answer.Status, got, err)
+	}
+
+	folder, _ := filepath.Abs("../../../deploy/python")
+	python := exec.Command("python3", "-c", "import sys, lockstep\nbench = lockstep.Bench.attach(sys.argv[1])\nprint(bench.uds('read', 'vin')[0])\n"+
+		"try:\n    bench.uds('write', 'vin', 'WLS00000000000028')\nexcept lockstep.BenchError as e:\n    print(e)\n", name)
+	python.Env = append(os.Environ(), "PYTHONPATH="+folder, "PYTHONDONTWRITEBYTECODE=1")
+	python.WaitDelay = time.Second
+	out, err := python.CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), vin+"\n") || !strings.Contains(string(out), "negative response 0x") {
+		t.Errorf("Python: %v\n%s", err, out)
+	}
+	lockstep(t, "ctl", name, "stop")
+	s.end()
+}
