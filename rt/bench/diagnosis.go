@@ -18,7 +18,14 @@ func (b *Bench) ReadDiagnosis(bus int) (*diagnosis.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return diagnosis.Parse(shown, b.dir, data, b.readAttached)
+	content := b.Files[name.Text]
+	if b.dir != "" { // a supervisor that takes the run over has no folder of the bench, but this content
+		if content.Folder, err = filepath.Abs(b.dir); err != nil {
+			return nil, b.Errorf(name, "%w", err)
+		}
+		b.Files[name.Text] = content
+	}
+	return diagnosis.Parse(shown, content.Folder, data, b.readAttached)
 }
 
 // readAttached reads a file that a file of the bench names, of any kind, and keeps its content.
@@ -34,6 +41,6 @@ func (b *Bench) readAttached(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.Files[name] = FileContent{path, bytes.Clone(data)}
+	b.Files[name] = FileContent{Shown: path, Data: bytes.Clone(data)}
 	return data, nil
 }

@@ -109,8 +109,9 @@ func ReadStart(r *yamlfile.Reader, f yamlfile.Field) (list []plantfile.Assignmen
 
 // FileContent is the content of a file at the time of reading.
 type FileContent struct {
-	Shown string // name of the file in errors
-	Data  []byte
+	Shown  string // name of the file in errors
+	Data   []byte
+	Folder string // absolute folder of the programs that a diagnosis file names; "": the working directory
 }
 
 // Load reads a bench: the file of that name if there is one, the embedded bench
@@ -210,7 +211,7 @@ func (b *Bench) Read(name yamlfile.Scalar, kind string) (shown string, data []by
 	if b.Files == nil {
 		b.Files = map[string]FileContent{}
 	}
-	b.Files[name.Text] = FileContent{shown, data}
+	b.Files[name.Text] = FileContent{Shown: shown, Data: data}
 
 	return shown, data, nil
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -106,4 +107,41 @@ func TestDoorAndPythonDiagnoseTheUnit(t *testing.T) {
 	}
 	lockstep(t, "ctl", name, "stop")
 	s.end()
+}
+
+// A supervisor that takes a run over finds the program for keys in the folder of the bench.
+func TestKeyProgramIsFoundAfterAttach(t *testing.T) {
+	t.Parallel()
+	name := fmt.Sprintf("key-%d", os.Getpid())
+	text, _, _ := lockstep(t, "plants", "automatic-bench")
+	text = strings.NewReplacer("bench: automatic-bench", "bench: "+name, "overrun: skip 200", "overrun: skip 1000",
+		"diagnosis: automatic-diagnosis.yaml", "diagnosis: tcu.yaml", "supervisor_gone: stop after 1 s", "supervisor_gone: continue").Replace(text)
+	bench := write(t, "bench.yaml", text)
+	for file, text := range map[string]string{
+		"tcu.yaml": "uds: {request: 0x7E1, response: 0x7E9, padding: 0xCC, security: {1: {exec: [./key.sh]}}}\n",
+		"key.sh":   "#!/bin/sh\nk=$((0x$2 ^ 0x4C6F636B))\nprintf %08X $((((k << 7 | k >> 25) + 0x5EED) & 0xFFFFFFFF))\n",
+	} {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(bench), file), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := begin(t, nil, "run", bench, "-besteffort")
+	s.running()
+	target := s.child("target")
+	defer syscall.Kill(target, syscall.SIGKILL)
+	unlock := func() {
+		t.Helper()
+		out, errs, code := lockstep(t, "uds", name, "session", "extended", "then", "unlock", "1")
+		if code != 0 || !strings.HasSuffix(out, "unlocked\n") {
+			t.Errorf("code %d, %s%s", code, out, errs)
+		}
+	}
+	unlock()
+	s.cmd.Process.Kill()
+	s.end()
+	again := begin(t, nil, "attach", name)
+	again.running()
+	unlock()
+	lockstep(t, "ctl", name, "stop")
+	again.end()
 }
