@@ -43,8 +43,9 @@ var tickJumps = map[string][]string{
 	"lockstep/rt.(*times).now":              {}, // the clock of a simulation, which may give up its processor
 	protectionCode + "checksum":             {}, // generated code of a protection, which the command does not have
 	"lockstep/rt.(*Loop).superviseMessages": {sigmapCode + "Tick"},
-	"lockstep/rt.(*Loop).send":              {sigmapCode + "Due", "lockstep/rt.(*Loop).encodeAndSend", "lockstep/rt.(*Loop).sendHeld"},
-	"lockstep/rt.(*Loop).resend":            {sigmapCode + "Due", "lockstep/rt.(*Loop).encodeAndSend"},
+	"lockstep/rt.(*Loop).isDue":             {sigmapCode + "Due"},
+	"lockstep/rt.(*Loop).send":              {"lockstep/rt.(*Loop).encodeAndSend", "lockstep/rt.(*Loop).sendHeld"},
+	"lockstep/rt.(*Loop).resend":            {"lockstep/rt.(*Loop).encodeAndSend"},
 	"lockstep/rt.(*Loop).encodeAndSend":     {sigmapCode + "Encode", faultCode + "PrepareCounters", faultCode + "DisturbFrame"},
 	faultCode + "Apply":                     {sequenceCode + "TakeSnapshot", sequenceCode + "Carries", sequenceCode + "Restore"},
 	faultCode + "updateActive":              {sequenceCode + "Drive"},

@@ -84,7 +84,7 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 	fa = max(fa, 0)
 	left, before := a, fa // the sample before a; at the start only where the curve falls
 	if c != polynomial || k.poly[1] >= 0 {
-		before = math.Inf(-1)
+		before = -1 // below fa, which is at least 0
 	}
 	for j := 1; j <= rootSamples; j++ {
 		b := float64(float64(j) * step)
