@@ -305,6 +305,30 @@ func TestAProgramThatEndsBeforeTheRunOnThePairIsNamedOnce(t *testing.T) {
 	}
 }
 
+// A program that does not greet has a minute to do so. Ctrl-C does not wait for it.
+func TestASignalEndsTheWaitForAProgram(t *testing.T) {
+	started := filepath.Join(t.TempDir(), "started")
+	file := benchOf(t, "sh", "-c", "touch "+started+"; sleep 50")
+	c := exec.Command(lab.Command(t), "run", file, "-for", "1s")
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 400 { // the command listens to signals before it starts the program
+		if _, err := os.Stat(started); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	_ = c.Process.Signal(os.Interrupt)
+	_ = c.Wait()
+	want := "lockstep: run: control unit sh had not answered when the run was stopped: interrupt\n"
+	if code := c.ProcessState.ExitCode(); code != 1 || stderr.String() != want {
+		t.Errorf("code %d, %q, want %q", code, &stderr, want)
+	}
+}
+
 // The program and its children stay off the loop's CPU and end with the run.
 func TestAProgramOnThePairLeavesTheLoopItsCPU(t *testing.T) {
 	usePython(t)

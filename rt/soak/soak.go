@@ -131,7 +131,7 @@ func (o *observation) run(signals chan os.Signal) error {
 	if bus == "" && len(r.Bench.Buses) > 0 {
 		bus = r.Bench.Buses[0].Interface.Text
 	}
-	if err := r.StartNamedUnit(bus); err != nil {
+	if err := r.StartNamedUnit(bus, signals); err != nil {
 		code := 3
 		if e := (*host.Exit)(nil); errors.As(err, &e) {
 			code = e.Code

@@ -184,7 +184,7 @@ func New(b *bench.Bench, o Options) *Session {
 
 // StartAndWatch starts the prepared run and returns when the target has ended.
 func (r *Session) StartAndWatch(signals chan os.Signal) error {
-	if err := r.start(); err != nil {
+	if err := r.start(signals); err != nil {
 		return refused(err)
 	}
 	r.head = r.Title

@@ -101,7 +101,7 @@ func TestWithAllCPUsReservedARealBusIsRefusedAndAPairShares(t *testing.T) {
 func TestControlUnitThatCannotBeStartedIsNamedOnce(t *testing.T) {
 	b := openBench(t)
 	b.Unit.Text = "no\x00unit" // not valid as an argument
-	err := New(b, Options{}).StartNamedUnit("vcan0")
+	err := New(b, Options{}).StartNamedUnit("vcan0", nil)
 	if text := fmt.Sprint(err); !errors.Is(err, syscall.EINVAL) || !strings.HasPrefix(text, "control unit "+b.Unit.Text+": ") {
 		t.Errorf("%q, want the name of the control unit once", text)
 	}

@@ -21,8 +21,8 @@ import (
 	"lockstep/sched"
 )
 
-// start starts the control unit, if the run has it, and the target.
-func (r *Session) start() (err error) {
+// start starts the control unit, if the run has it, and the target. A signal ends the wait for the control unit.
+func (r *Session) start(signals <-chan os.Signal) (err error) {
 	if r.Handover.Timer.Sleep == sched.Timerfd {
 		t := host.TimersOf(r.Handover.Thread.CPU, r.Reservations)
 		if m := t.Raise(sched.TimerPriority(r.Handover.Thread.Priority)); m != nil {
@@ -31,7 +31,7 @@ func (r *Session) start() (err error) {
 		r.restore = t.Release
 	}
 
-	if err := r.startOwnUnit(); err != nil {
+	if err := r.startOwnUnit(signals); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 

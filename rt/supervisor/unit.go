@@ -16,12 +16,12 @@ import (
 
 // startOwnUnit starts the control unit that belongs to the run: a virtual control unit on a pair, or a
 // program on pairs and virtual CAN interfaces. On a card, the control unit is a real one.
-func (r *Session) startOwnUnit() error {
+func (r *Session) startOwnUnit(signals <-chan os.Signal) error {
 	switch {
 	case r.Unit != nil || r.Bench.Unit.Text == "": // StartNamedUnit has started it, or there is none
 		return nil
 	case r.Bench.Program != nil && (len(r.inherit.units) > 0 || r.states.hasVirtual()):
-		return r.startProgram("")
+		return r.startProgram("", signals)
 	case r.Bench.Program == nil && len(r.inherit.units) > 0:
 		return r.spawnUnit(r.inherit.units, r.Bench.ControlUnitArgs("fd:3")...)
 	}
@@ -55,8 +55,8 @@ func (r *Session) lifePipe() (*os.File, error) {
 
 // startProgram starts the program that is the control unit, and waits until it listens. bus is the
 // interface of its first bus, "" for that of the bench. A *host.Exit has code 1 for a program that
-// failed.
-func (r *Session) startProgram(bus string) error {
+// failed, and for a signal meanwhile.
+func (r *Session) startProgram(bus string, signals <-chan os.Signal) error {
 	s, err := unitprogram.SpecOf(r.Bench, r.Bench.HasUnit)
 	if err != nil {
 		return &host.Exit{Code: 2, Err: err}
@@ -77,7 +77,7 @@ func (r *Session) startProgram(bus string) error {
 	if err := r.spawnUnit(files, unitprogram.RelayCommand, s.Arg()); err != nil {
 		return err
 	}
-	if err := r.awaitUnit(max(startTimeout, s.Hang+time.Second)); err != nil {
+	if err := r.awaitUnit(max(startTimeout, s.Hang+time.Second), signals); err != nil {
 		for _, line := range report.LastLines(r.unitOutput()) {
 			fmt.Fprintf(r.Options.Out, "  %s\n", line)
 		}
@@ -91,12 +91,12 @@ func (r *Session) startProgram(bus string) error {
 
 // StartNamedUnit starts the control unit on the interface bus, also on a card, and waits until the unit
 // listens. It does nothing for a unit on a pair or a bench without a unit.
-func (r *Session) StartNamedUnit(bus string) error {
+func (r *Session) StartNamedUnit(bus string, signals <-chan os.Signal) error {
 	if len(r.inherit.units) > 0 || r.Bench.Unit.Text == "" {
 		return nil
 	}
 	if r.Bench.Program != nil {
-		return r.startProgram(bus)
+		return r.startProgram(bus, signals)
 	}
 	life, err := r.lifePipe()
 	if err != nil {
@@ -106,15 +106,20 @@ func (r *Session) StartNamedUnit(bus string) error {
 	if err := r.spawnUnit([]*os.File{life}, append(r.Bench.ControlUnitArgs(bus), "-until", "3")...); err != nil {
 		return err
 	}
-	return r.awaitUnit(startTimeout)
+	return r.awaitUnit(startTimeout, signals)
 }
 
-// awaitUnit waits until the unit listens; it prints a line then.
-func (r *Session) awaitUnit(longest time.Duration) error {
+// awaitUnit waits until the unit listens; it prints a line then. A signal ends the wait.
+func (r *Session) awaitUnit(longest time.Duration, signals <-chan os.Signal) error {
 	name := r.Bench.Unit.Text
 	for range longest / pollInterval {
 		if len(r.Unit.Stdout.Bytes()) > 0 {
 			return nil
+		}
+		select {
+		case s := <-signals:
+			return fmt.Errorf("control unit %s had not answered when the run was stopped: %v", name, s)
+		default:
 		}
 		if r.Unit.WaitDone(pollInterval) {
 			return fmt.Errorf("control unit %s: %s", name, r.Unit.HowEnded())
