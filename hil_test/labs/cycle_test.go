@@ -43,7 +43,7 @@ func driveOnVcan(t *testing.T, cycle string, length time.Duration) {
 	if err == nil {
 		err = json.Unmarshal(data, &r)
 	}
-	if err != nil || len(r.Messages) != 1 || len(r.Scenario.Expectations) == 0 {
+	if err != nil || len(r.Messages) != 2 || len(r.Scenario.Expectations) == 0 {
 		t.Fatalf("exit %d, report %v: %s\n%s", code, err, data, &b.Err)
 	}
 	for _, e := range r.Scenario.Expectations {
@@ -54,8 +54,8 @@ func driveOnVcan(t *testing.T, cycle string, length time.Duration) {
 	}
 
 	// Every frame of the unit that arrives is protected as the bench expects, and the other way round.
-	m := r.Messages[0]
-	if m.Errors != 0 || m.Repeated != 0 || m.OK+m.SomeLost+m.Sequence != m.Frames || m.Frames != r.RxFrames || r.RxUnknown != 0 {
+	m, management := r.Messages[0], r.Messages[1]
+	if m.Errors != 0 || m.Repeated != 0 || m.OK+m.SomeLost+m.Sequence != m.Frames || m.Frames+management.Frames != r.RxFrames || r.RxUnknown != 0 {
 		t.Errorf("the bench has counted %+v of %d frames, %d of them unknown; want no error of the protection", m, r.RxFrames, r.RxUnknown)
 	}
 	log := unit.Out.String() + unit.Err.String()

@@ -275,7 +275,7 @@ func TestLabJ1939ToolsAndTsharkDecodeTheTruckBench(t *testing.T) {
 	for _, address := range []int{0, 3, 5, 11, 128} {
 		ours[fmt.Sprintf("60928,%d,255,6", address)] = true
 	}
-	for _, group := range []string{"0,3,0,3", "61442,3,,3", "61445,3,,6", "65280,3,,6"} {
+	for _, group := range []string{"0,3,0,3", "61442,3,,3", "61445,3,,6", "65226,3,,6", "65280,3,,6"} {
 		ours[group] = true
 		if seen[group] == 0 {
 			t.Errorf("tshark has no frames of %s", group)
