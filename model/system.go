@@ -149,7 +149,7 @@ type Pulses struct {
 }
 
 // Sample sets a state at ticks of the grid: x[State] = Value. Value follows from the inputs of the tick and
-// from the states, of which earlier samples of the list have been set. It has no event indicators.
+// from the states; earlier samples of the list have already set theirs. It has no event indicators.
 type Sample struct {
 	Name    string // of the element
 	Place   string // FILE:LINE:COL of the element

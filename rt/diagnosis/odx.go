@@ -302,7 +302,7 @@ func (o *odx) addService(s *Spec, n *odxNode) {
 	}
 }
 
-// value returns the value of a parameter of an answer, of which 3 bytes come before the data of the identifier.
+// value returns the value of a parameter of an answer. The data of the identifier begin after 3 bytes of the answer.
 func (o *odx) value(p *odxNode) (v Value, err error) {
 	dop := o.refer(p, "DOP")
 	if dop == nil || dop.name != "DATA-OBJECT-PROP" {

@@ -88,7 +88,7 @@ func (p *Plan) SentIn(s State, at int) bool { return s >= States || p.Delays[at]
 //go:nosplit
 func (m *Machine) State() State { return m.state }
 
-// Apply applies a command at the start of tick k; false: it is none of the network's.
+// Apply applies a command at the start of tick k. It returns false if the command is about something else.
 //
 //go:nosplit
 func (m *Machine) Apply(c *fault.Command, k int64) bool {

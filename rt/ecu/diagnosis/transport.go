@@ -176,7 +176,7 @@ func separation(raw byte) time.Duration {
 // wake returns the instant at which advance has work.
 func (l *transport) wake() time.Duration { return min(l.control, l.due) }
 
-// advance sends the frames that are due.
+// advance sends the frames that are due. Each frame makes the rest of the message shorter; at its end nothing is due.
 func (l *transport) advance(now time.Duration) error {
 	if now >= l.control {
 		l.control = never
