@@ -139,12 +139,19 @@ func recordLiveChanges(t *testing.T) []string {
 	rec, second := filepath.Join(dir, "live.rec"), filepath.Join(dir, "second.rec")
 	b := lab.StartDemoWith(t, lab.UntilStopped, []lab.Edit{{"bench: powershift-bench", fmt.Sprintf("bench: live-%d", os.Getpid())}}, "run", "-record", rec)
 	b.AwaitTicking()
+	pid := strconv.Itoa(b.Cmd.Process.Pid)
+	ctl := func(line string) { lab.MustRun(t, append([]string{"ctl", pid}, strings.Fields(line)...)...) }
 	for i, factor := range []string{"exp(1.5)", "sin(0.77)", "cos(0.8)"} {
-		lab.MustRun(t, "ctl", strconv.Itoa(b.Cmd.Process.Pid), "fault", fmt.Sprintf("name=%d", i),
+		lab.MustRun(t, "ctl", pid, "fault", fmt.Sprintf("name=%d", i),
 			fmt.Sprintf("input=clutch%d.pressure", i+1), "stuck="+factor+"*65536 Pa", "for=20 ticks")
 	}
-	for _, line := range []string{"param mu_oil=0.1*exp(0.2)", "snapshot a", "record off", "record on " + second, "param mu_oil=0.14", "reset a"} {
-		lab.MustRun(t, append([]string{"ctl", strconv.Itoa(b.Cmd.Process.Pid)}, strings.Fields(line)...)...)
+	for _, line := range []string{"param mu_oil=0.1*exp(0.2)", "snapshot a", "record off", "record on " + second, "param mu_oil=0.14"} {
+		ctl(line)
+	}
+	// A snapshot in which the plant owes time is refused now: the parameters have changed since.
+	if _, _, code := lab.Run(t, "ctl", pid, "reset", "a"); code != 0 {
+		ctl("snapshot a")
+		ctl("reset a")
 	}
 	b.Stop()
 	return []string{rec, second}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -126,8 +127,10 @@ func TestALogGetsALinePerMinute(t *testing.T) {
 	l.End()
 	w.Close()
 	text, err := io.ReadAll(r)
-	if want := "sweep x: 4 of 8 cases, 80 s left\nsweep x: 7 of 8 cases, 20 s left\n"; err != nil || string(text) != want {
-		t.Errorf("%q, %v; want %q", text, err, want)
+	// This test may lose the processor between its two clocks: a second more or less is right.
+	want := regexp.MustCompile(`^sweep x: 4 of 8 cases, (79|80|81) s left\nsweep x: 7 of 8 cases, (19|20|21) s left\n$`)
+	if err != nil || !want.Match(text) {
+		t.Errorf("%q, %v; want %s", text, err, want)
 	}
 }
 
