@@ -296,7 +296,7 @@ func (h *Handover) Tunable() (names []string) {
 func (h *Handover) FixedParameters() error {
 	switch {
 	case h.Tunable() == nil:
-		return errors.New("no parameter of the plant is tunable: the plant file says tune: true for none")
+		return errors.New("no parameter of the plant can change in a run: the plant file marks those that can with tune: true")
 	case h.Mark != "":
 		return errors.New("a generated kernel has fixed parameters: run with -kernel table")
 	case h.Tables.Partition != nil:

@@ -58,7 +58,7 @@ type Signal struct {
 	Texts     []Text   `json:"texts,omitempty"` // texts of values
 	About     string   `json:"about,omitempty"`
 	Port      string   `json:"port,omitempty"`    // of a bus signal: input or output of the plant that it is bound to
-	Follows   string   `json:"follows,omitempty"` // of an input: "follows its own table" or "waveform" of the plant file unless it is set
+	Follows   string   `json:"follows,omitempty"` // unless it is set: an input "follows its own table" or "waveform" of the plant file, a signal of the bus "follows the ignition"
 	Settable  bool     `json:"settable"`          // the command set takes it
 	Tunable   bool     `json:"tunable"`           // a parameter that the command param takes
 	Value     *float64 `json:"value,omitempty"`   // of a parameter: its present value
@@ -241,6 +241,9 @@ func (d *Description) addMessage(h *bench.Handover, of *traffic.Message) {
 		}
 		if id.Sent {
 			_, s.Settable = scenario.StimulusUnit(h, s.Name)
+			if n := h.Bench.Network; n != nil && n.Signal.Text == m.Name+"."+sig.Name {
+				s.Follows = "follows the ignition"
+			}
 		}
 		if d.add(s) {
 			d.bus++

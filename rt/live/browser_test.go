@@ -180,6 +180,23 @@ func TestLeverOfThePageIsAList(t *testing.T) {
 	p.shoot("lever")
 }
 
+// The ignition of a bench has one control on the page, which the signal of the bus follows.
+func TestIgnitionOfThePageIsASelector(t *testing.T) {
+	b := newBrowser(t)
+	url, _, _ := run(t, "automatic-bench")
+	p := b.openPage(url, 1000, 1000, false)
+	const selector = `document.querySelector("#inputs select[aria-label=ignition]")`
+	p.await(selector + `?.value === "run" && !` + selector + `.hidden`)
+	p.eval(`lockstep.signals.want("test", ["Pedals.ignition"]); 0`)
+	for i, state := range []string{"off", "standby", "ignition", "crank", "run"} {
+		p.eval(fmt.Sprintf(`(() => { const s = %s; s.value = %q; s.dispatchEvent(new Event("change")); })()`, selector, state))
+		p.await(fmt.Sprintf(`document.getElementById("message").textContent.startsWith("ignition %s: from tick")`, state))
+		p.await(fmt.Sprintf(`lockstep.signals.values.get("Pedals.ignition") === %d`, i+1))
+	}
+	p.await(`![...document.querySelectorAll("#inputs .row")].some((r) => r.textContent.startsWith("Pedals.ignition"))`)
+	p.shoot("ignition")
+}
+
 // The trigger stops the picture at a shift, with a quarter of the window after it.
 func TestTriggerCatchesAShift(t *testing.T) {
 	b := newBrowser(t)
@@ -204,6 +221,11 @@ func TestTriggerCatchesAShift(t *testing.T) {
 		t.Errorf("no crossing at %g s", at)
 	}
 	p.shoot("trigger")
+
+	p.eval("location.reload(); 0") // the layout of the bench has the trigger
+	p.await(`document.querySelector("#scope [aria-label='trigger signal']")?.value === "clutch8.pressure"`)
+	p.await(`document.querySelector("#scope [aria-label='trigger level']").value === "12"`)
+	p.await(`document.querySelector("#scope .readout").textContent.startsWith("A ")`) // armed
 }
 
 // A page goes on after the supervisor was replaced by attach: it is at the same address.

@@ -163,7 +163,7 @@ func (s *Spec) failure(err error, when string, p *process) error {
 	case errors.Is(err, errClosed):
 		return fmt.Errorf("%s closed its socket%s", s.Name, when)
 	case errors.Is(err, errHang):
-		return fmt.Errorf("%s hangs: no answer%s within %v", s.Name, when, s.Hang)
+		return fmt.Errorf("%s hangs: no answer%s within %g s", s.Name, when, s.Hang.Seconds())
 	case errors.Is(err, errStopped):
 		return fmt.Errorf("%s had not answered%s when the run was stopped", s.Name, when)
 	case errors.As(err, &garbage):

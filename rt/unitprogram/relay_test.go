@@ -146,7 +146,7 @@ func TestAProgramThatReadsNothingIsNamedDuringTheRun(t *testing.T) {
 		default:
 		}
 	}
-	if want := "lockstep: ./tcu hangs: no answer after tick 42 (0.21 s) within 2s\n"; p.text(p.err) != want {
+	if want := "lockstep: ./tcu hangs: no answer after tick 42 (0.21 s) within 2 s\n"; p.text(p.err) != want {
 		t.Errorf("%q, want %q", p.text(p.err), want)
 	}
 }

@@ -294,8 +294,8 @@ func TestFaultsOfAProgramAreNamedWithTheirTick(t *testing.T) {
 // The bound of a hang is the only time of the host that counts: it ends the run.
 func TestAProgramThatHangsEndsTheRun(t *testing.T) {
 	for how, want := range map[string]string{
-		"hang": "./tcu hangs: no answer before tick 5 (0.025 s) within 2s",
-		"deaf": "./tcu hangs: no answer before tick 1 (0.005 s) within 2s",
+		"hang": "./tcu hangs: no answer before tick 5 (0.025 s) within 2 s",
+		"deaf": "./tcu hangs: no answer before tick 1 (0.005 s) within 2 s",
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()

@@ -23,7 +23,7 @@ function control(s) {
 export class Inputs {
   constructor(root, signals, description, plant) {
     const ports = new Set(description.signals.filter((s) => s.kind === "bus" && s.direction === "in").map((s) => s.port));
-    const list = description.signals.filter((s) => s.settable || s.kind === "input");
+    const list = description.signals.filter((s) => (s.settable || s.kind === "input") && s.follows !== "follows the ignition");
     list.sort((a, b) => b.settable - a.settable);
     const inputOf = (bus) => (bus.direction === "in" ? bus.port : plant.carried?.[bus.port]);
     for (const s of list) { // an input has the texts of the bus signal that it comes from, or goes to

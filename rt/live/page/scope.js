@@ -150,7 +150,6 @@ export class Scope {
     this.triggerName.replaceChildren(el("option", { value: "" }, "no trigger"), ...this.traces.map((t) => el("option", { value: t.name }, t.name)));
     this.triggerName.value = this.traces.some((t) => t.name === chosen) ? chosen : "";
     this.arm();
-    this.save();
   }
 
   // arm sets the trigger from its boxes and lets the picture run until it is met.
@@ -162,6 +161,7 @@ export class Scope {
     }
     this.triggerBox.classList.toggle("armed", this.trigger !== null);
     this.triggered = null;
+    this.save();
   }
 
   // checkTrigger looks at the last sample. The window ends three quarters after the crossing.
@@ -337,10 +337,11 @@ export class Scope {
     setTimeout(() => URL.revokeObjectURL(a.href), 10000);
   }
 
-  // save keeps the choice of signals, and load takes it back.
+  // save keeps the choice of signals and the trigger, and load takes them back.
   save() {
     if (!this.loaded) return;
-    const kept = { traces: this.traces.map(({ name, unit }) => ({ name, unit })), span: this.span, every: this.signals.every };
+    const kept = { traces: this.traces.map(({ name, unit }) => ({ name, unit })), span: this.span, every: this.signals.every,
+      trigger: { name: this.triggerName.value, edge: this.triggerEdge.value, level: this.triggerLevel.value } };
     try { localStorage.setItem("scope " + this.bench, JSON.stringify(kept)); } catch { /* a browser without storage */ }
   }
   load(description) {
@@ -350,6 +351,10 @@ export class Scope {
       this.signals.every = this.everyBox.value = kept.every;
       this.setSpan(kept.span);
       for (const t of kept.traces) this.addSignal(t.name, t.unit);
+      if (kept.trigger) {
+        [this.triggerName.value, this.triggerEdge.value, this.triggerLevel.value] = [kept.trigger.name, kept.trigger.edge, kept.trigger.level];
+        this.arm();
+      }
     } else {
       const speeds = description.signals.filter((s) => s.kind === "output" && ["rpm", "rad/s", "m/s", "km/h"].includes(s.unit) && !/\.w_rel$/.test(s.name));
       for (const s of (speeds.length ? speeds : description.signals.filter((o) => o.kind === "output")).slice(0, 4)) this.addSignal(s.name);
