@@ -13,9 +13,16 @@ import (
 	"lockstep/hil_test/lab"
 )
 
-// driveOnVcan drives a cycle of a length with automatic-bench and its control unit, two processes on vcan0. The bench
-// tolerates the stalls of a lab. A verdict counts where neither of them stalled.
-func driveOnVcan(t *testing.T, cycle string, length time.Duration) {
+// automaticRun is a finished run of automatic-bench with its control unit, two processes on vcan0.
+type automaticRun struct {
+	code   int
+	err    string // standard error of the bench
+	report []byte
+	unit   string // output of the unit
+}
+
+// automaticOnVcan runs automatic-bench for a time. The bench tolerates the stalls of a lab.
+func automaticOnVcan(t *testing.T, length time.Duration, args ...string) (r automaticRun) {
 	t.Helper()
 	dir := t.TempDir()
 	text := strings.Replace(lab.MustRun(t, "plants", "automatic-bench"), "overrun: skip 200\n", "overrun: skip 1000\nwatchdog: 20 s\n", 1)
@@ -26,11 +33,22 @@ func driveOnVcan(t *testing.T, cycle string, length time.Duration) {
 	unit := lab.Start(t, lab.Command(t), "ecu", "automatic", "-bus", "vcan0")
 	unit.AwaitOutput("waiting for ShaftSpeeds")
 	b := &lab.Bench{File: file, For: length}
-	b.Process = lab.Start(t, lab.Command(t), "run", bench, "-bus", "vcan0", "-cycle", cycle, "-besteffort", "-report", file)
-	code := b.WaitFor(length + lab.Timeout)
+	b.Process = lab.Start(t, lab.Command(t), append([]string{"run", bench, "-bus", "vcan0", "-besteffort", "-report", file}, args...)...)
+	r.code = b.WaitFor(length + lab.Timeout)
 	unit.Signal(syscall.SIGINT)
 	unit.Wait()
+	var err error
+	if r.report, err = os.ReadFile(file); err != nil {
+		t.Fatalf("exit %d, %v\n%s", r.code, err, &b.Err)
+	}
+	r.err, r.unit = b.Err.String(), unit.Out.String()+unit.Err.String()
+	return r
+}
 
+// driveOnVcan drives a cycle of a length. A verdict counts where neither the bench nor the unit stalled.
+func driveOnVcan(t *testing.T, cycle string, length time.Duration) {
+	t.Helper()
+	run := automaticOnVcan(t, length, "-cycle", cycle)
 	var r struct {
 		lab.Report
 		Messages []lab.ProtectedMessage `json:"messages"`
@@ -39,12 +57,8 @@ func driveOnVcan(t *testing.T, cycle string, length time.Duration) {
 			Expectations []struct{ What, Seen string }
 		} `json:"scenario"`
 	}
-	data, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(data, &r)
-	}
-	if err != nil || len(r.Messages) != 2 || len(r.Scenario.Expectations) == 0 {
-		t.Fatalf("exit %d, report %v: %s\n%s", code, err, data, &b.Err)
+	if err := json.Unmarshal(run.report, &r); err != nil || len(r.Messages) != 2 || len(r.Scenario.Expectations) == 0 {
+		t.Fatalf("exit %d, report %v: %s\n%s", run.code, err, run.report, run.err)
 	}
 	for _, e := range r.Scenario.Expectations {
 		t.Logf("%s: %s", e.What, e.Seen)
@@ -58,7 +72,7 @@ func driveOnVcan(t *testing.T, cycle string, length time.Duration) {
 	if m.Errors != 0 || m.Repeated != 0 || m.OK+m.SomeLost+m.Sequence != m.Frames || m.Frames+management.Frames != r.RxFrames || r.RxUnknown != 0 {
 		t.Errorf("the bench has counted %+v of %d frames, %d of them unknown; want no error of the protection", m, r.RxFrames, r.RxUnknown)
 	}
-	log := unit.Out.String() + unit.Err.String()
+	log := run.unit
 	var cycles, missed, dropped, received, malformed int
 	at := strings.LastIndex(log, "automatic: ")
 	if _, err := fmt.Sscanf(log[max(at, 0):], "automatic: %d cycles sent, %d missed, %d frames dropped, %d frames received, %d malformed",
@@ -70,10 +84,10 @@ func driveOnVcan(t *testing.T, cycle string, length time.Duration) {
 	}
 	t.Logf("missed %d ticks, %d cycles of the unit", r.Missed, missed)
 	switch stalled := r.Missed > 0 || missed > 0 || r.RxOverflow > 0; {
-	case stalled && code != 0 && code != 1:
-		t.Errorf("exit %d, want 0 or 1, for a verdict\n%s", code, &b.Err)
-	case !stalled && (code != 0 || !r.Scenario.Pass):
-		t.Errorf("exit %d without a stall; want the cycle driven within its tolerance\n%s", code, &b.Err)
+	case stalled && run.code != 0 && run.code != 1:
+		t.Errorf("exit %d, want 0 or 1, for a verdict\n%s", run.code, run.err)
+	case !stalled && (run.code != 0 || !r.Scenario.Pass):
+		t.Errorf("exit %d without a stall; want the cycle driven within its tolerance\n%s", run.code, run.err)
 	}
 }
 
