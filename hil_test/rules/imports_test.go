@@ -70,7 +70,7 @@ var ours = map[string][]string{
 	"rt/cmd/lockstep":    {"*"},
 	"rt/control":         {"io/messages", "io/sigmap", "io/strictjson", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/diagnosis", "rt/fault", "rt/graph", "rt/host", "rt/inspect", "rt/network", "rt/recorder", "rt/report", "rt/scenario", "rt/traffic", "sched", "sched/hostinfo"},
 	"rt/cycle":           {"io/csvfile", "io/inputfile", "io/sigmap", "model/units"},
-	"rt/diagnosis":       {"io/can", "io/inputfile", "io/isotp", "io/uds", "io/yamlfile", "model/units", "sched"},
+	"rt/diagnosis":       {"io/can", "io/inputfile", "io/isotp", "io/j1939", "io/uds", "io/yamlfile", "model/units", "sched"},
 	"rt/driver":          {},
 	"rt/ecu":             {"rt/ecu/diagnosis"},
 	"rt/ecu/diagnosis":   {},

@@ -3,7 +3,6 @@ package j1939
 import (
 	"encoding/binary"
 	"fmt"
-	"strings"
 )
 
 // Parameter groups of the diagnostic messages: SAE J1939-73.
@@ -47,9 +46,8 @@ type TroubleCodes struct {
 	Codes                                       []TroubleCode
 }
 
-// String returns the lamps that are on, and the codes.
-func (d TroubleCodes) String() string {
-	var list []string
+// Lamps returns the lamps that are on: "amber warning lamp on".
+func (d TroubleCodes) Lamps() (list []string) {
 	for _, l := range []struct {
 		name string
 		lamp Lamp
@@ -58,13 +56,7 @@ func (d TroubleCodes) String() string {
 			list = append(list, l.name)
 		}
 	}
-	for _, c := range d.Codes {
-		list = append(list, c.String())
-	}
-	if list == nil {
-		return "no codes"
-	}
-	return strings.Join(list, "; ")
+	return list
 }
 
 // FreezeFrame is a record of DM4.

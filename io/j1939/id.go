@@ -7,7 +7,8 @@
 // does not know the content of messages, which package messages describes.
 //
 // Reading order: id.go (ID, requests), name.go (Name, Parts), claim.go (the state machine of a claim),
-// transport.go (Transport: the state machines of the transport protocol), diagnosis.go (trouble codes).
+// transport.go (Transport: the state machines of the transport protocol), diagnosis.go (trouble codes),
+// inquiry.go (Inquirer: requests of a tester).
 package j1939
 
 import "lockstep/io/can"

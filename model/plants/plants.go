@@ -113,7 +113,7 @@ var topKeys = []struct {
 	{topKey("bench|buses|period|overrun"), "bench"},
 	{topKey("scenario|stimuli|faults|expect"), "scenario"},
 	{topKey("plant|elements"), "plant"},
-	{topKey("uds|odx"), "diagnosis"},
+	{topKey("uds|odx|j1939"), "diagnosis"},
 }
 
 // topKey returns the form of a line that begins with one of the keys.

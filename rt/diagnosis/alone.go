@@ -39,7 +39,7 @@ func Alone(s *Spec, iface string, commands [][]string, show func(Outcome), stopp
 			return err
 		}
 	}
-	if st.client.Session() != 1 {
+	if st.client != nil && st.client.Session() != 1 {
 		if j, err := s.ParseCommand([]string{"session", "default"}, false); err == nil {
 			_ = st.Add(j)
 			_ = pump(st, bus, func(Outcome) {}, stopped) // the work is done; a unit that is silent now leaves the session by itself

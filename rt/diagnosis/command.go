@@ -13,11 +13,12 @@ import (
 	"lockstep/model/units"
 )
 
-// Job is work for a Station: a procedure with one unit, or a request to all units.
+// Job is work for a Station: a procedure with one unit, a request to all units, or for a group of SAE J1939.
 type Job struct {
 	Label string                                // the command: "read oil_temperature"
 	Do    func(t *uds.Tester) ([]string, error) // the procedure; its lines are the answer for people
-	All   []byte                                // request to all units at the functional identifier; nil: Do is the work
+	All   []byte                                // request to all units at the functional identifier; nil: Do or Group is the work
+	Group *GroupRequest                         // request to a unit on SAE J1939; nil: Do or All is the work
 	Done  func(Outcome)                         // called at the end; nil: it is not
 	Item  *Item                                 // of an agenda; nil: of no scenario
 }
@@ -57,12 +58,16 @@ var Commands = []Command{
 	{"flash", "FILE", "write an image (S-records or Intel HEX) into the unit", parseFlash},
 	{"obd", "MODE [PARAMETER]", "ask all units by OBD: modes 1 2 3 4 7 9 0A", parseOBD},
 	{"raw", "BYTES", "send a request as bytes", parseRaw},
+	{"dm", "1|2|3|4|11", "SAE J1939: read active (1) or previously active codes (2) or freeze frames (4); clear previously active (3) or active codes (11)", parseDM},
 }
 
 // ParseCommand returns the job of a command in words. In virtual time a program for keys runs while the time stands.
 func (s *Spec) ParseCommand(words []string, virtual bool) (Job, error) {
 	var names []string
 	for _, c := range Commands {
+		if (c.Name == "dm") != (s.Node != nil) {
+			continue
+		}
 		if names = append(names, c.Name); len(words) > 0 && c.Name == words[0] {
 			j, err := c.parse(s, words[1:], virtual)
 			if err != nil {
@@ -74,6 +79,10 @@ func (s *Spec) ParseCommand(words []string, virtual bool) (Job, error) {
 	}
 	if len(words) == 0 {
 		return Job{}, fmt.Errorf("the command is missing: %s", strings.Join(names, ", "))
+	}
+	if slices.ContainsFunc(Commands, func(c Command) bool { return c.Name == words[0] }) {
+		return Job{}, fmt.Errorf("%s: %s describes a unit %s; its commands are %s", words[0], s.File,
+			map[bool]string{true: "on SAE J1939", false: "with UDS"}[s.Node != nil], strings.Join(names, ", "))
 	}
 	return Job{}, fmt.Errorf("there is no command %.60q%s; known are %s", words[0], units.Meant(words[0], names), strings.Join(names, ", "))
 }

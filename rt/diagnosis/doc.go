@@ -4,8 +4,9 @@
 //
 // A Station has no goroutine, no clock and no bus: the port of a bus (rt/port) gives it frames and instants, in
 // real and in virtual time. Alone drives one on an interface of the host without a bench. The protocols are in
-// io/isotp and io/uds.
+// io/isotp, io/uds and io/j1939.
 //
-// Reading order: file.go (Spec, the diagnosis file), value.go (values of identifiers), odx.go (ODX and PDX),
-// command.go (Job, from words), station.go (Station), key.go (keys by the user's program), alone.go (Alone).
+// Reading order: file.go (Spec, the diagnosis file), value.go (values of identifiers), odx.go (ODX and PDX), group.go
+// (a unit on SAE J1939), command.go (Job, from words), station.go (Station), key.go (keys by the user's program),
+// alone.go (Alone).
 package diagnosis

@@ -21,6 +21,7 @@ import (
 // Spec is a diagnosis file: how one unit is reached, and what its numbers mean.
 type Spec struct {
 	File      string
+	Node      *Node // on SAE J1939; nil: the unit has UDS, and what follows describes it
 	Transport isotp.Config
 	Timing    uds.Timing
 	OBD       uint32 // functional identifier of OBD requests
@@ -95,9 +96,19 @@ var (
 )
 
 func read(r *yamlfile.Reader, dir string, n yamlfile.Node, open func(string) ([]byte, error)) *Spec {
-	top := r.Section(yamlfile.Root(n), "diagnosis file", "uds", "odx")
+	top := r.Section(yamlfile.Root(n), "diagnosis file", "uds", "odx", "j1939")
+	if node := top["j1939"]; !node.IsMissing() {
+		for _, key := range []string{"uds", "odx"} {
+			if !top[key].IsMissing() {
+				r.FailAt(top[key].KeyAt, "%s and j1939 are two units; write two files", key)
+			}
+		}
+		s := &Spec{File: r.File}
+		s.readNode(r, node)
+		return s
+	}
 	if top["uds"].IsMissing() {
-		r.FailAt(yamlfile.Pos{Line: 1, Col: 1}, "uds is missing (uds: {request: 0x7E1, response: 0x7E9})")
+		r.FailAt(yamlfile.Pos{Line: 1, Col: 1}, "uds or j1939 is missing (uds: {request: 0x7E1, response: 0x7E9}, or j1939: {address: 0x03})")
 	}
 	f := r.Section(top["uds"], "uds", "request", "response", "functional", "addressing", "target", "source", "extension", "format",
 		"length", "brs", "padding", "block_size", "separation", "longest", "wait_frames", "timing", "dtcs", "dids", "routines", "sessions", "security", "flash")
@@ -317,6 +328,12 @@ func (s *Spec) FindCode(text string) (uint32, error) {
 			return c.Code, nil
 		}
 	}
+	if s.Node != nil {
+		if n, ok := parseSPN(text); ok {
+			return n, nil
+		}
+		return 0, fmt.Errorf("there is no trouble code %.60q%s in %s; use SPN/FMI like 191/2, or one of: %s", text, units.Meant(text, names), s.File, strings.Join(names, ", "))
+	}
 	if n, err := strconv.ParseUint(text, 0, 24); err == nil && strings.HasPrefix(text, "0x") {
 		return uint32(n), nil
 	}
@@ -329,7 +346,10 @@ func (s *Spec) FindCode(text string) (uint32, error) {
 // NameCode returns the name of a trouble code with its text: "P0730 incorrect gear ratio".
 func (s *Spec) NameCode(code uint32) string {
 	i := slices.IndexFunc(s.Codes, func(c Code) bool { return c.Code == code })
-	if i < 0 {
+	switch {
+	case i < 0 && s.Node != nil:
+		return formatCode(code)
+	case i < 0:
 		return uds.FormatDTC(code)
 	}
 	return strings.TrimSpace(s.Codes[i].Name + " " + s.Codes[i].Text)
@@ -337,6 +357,9 @@ func (s *Spec) NameCode(code uint32) string {
 
 // Filters returns filters that pass the answers of the unit, and those to OBD requests.
 func (s *Spec) Filters() []can.Filter {
+	if s.Node != nil {
+		return s.Node.filters()
+	}
 	list := []can.Filter{{ID: s.Transport.Rx.ID, Mask: can.EFF | can.RTR | can.MaskEFF}}
 	if s.OBD == uds.OBDRequest {
 		return append(list, can.Filter{ID: 0x7E8, Mask: can.EFF | can.RTR | 0x7F8})
@@ -347,6 +370,13 @@ func (s *Spec) Filters() []can.Filter {
 // Describe formats the file for people: how the unit is reached, its names, and what is ignored.
 func (s *Spec) Describe() string {
 	out := &strings.Builder{}
+	if n := s.Node; n != nil {
+		fmt.Fprintf(out, "%s: diagnosis on SAE J1939, unit 0x%02X, tester 0x%02X\n", s.File, n.Address, n.Tester)
+		for _, c := range s.Codes {
+			fmt.Fprintf(out, "  code      %s: %s\n", formatCode(c.Code), s.NameCode(c.Code))
+		}
+		return out.String()
+	}
 	fmt.Fprintf(out, "%s: diagnosis, requests at %s, answers at %s, OBD at %s\n", s.File, can.FormatID(s.Transport.Tx.ID), can.FormatID(s.Transport.Rx.ID), can.FormatID(s.OBD))
 	for _, c := range s.Codes {
 		fmt.Fprintf(out, "  code      0x%06X %s\n", c.Code, s.NameCode(c.Code))

@@ -7,6 +7,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/io/isotp"
+	"lockstep/io/j1939"
 	"lockstep/io/uds"
 )
 
@@ -15,12 +16,13 @@ import (
 type Station struct {
 	Spec *Spec
 
-	client *uds.Client
-	group  *uds.Group
-	job    *Job
-	task   *uds.Task // nil: the job asks all units, or there is none
-	lines  []string  // answer of the procedure
-	start  int64
+	client   *uds.Client     // nil: the file is of a unit on SAE J1939
+	group    *uds.Group      // the same
+	inquirer *j1939.Inquirer // nil: the file is of a unit with UDS
+	job      *Job
+	task     *uds.Task // nil: the job asks all units, or for a group, or there is none
+	lines    []string  // answer of the procedure
+	start    int64
 
 	outcomes []Outcome
 
@@ -36,6 +38,9 @@ var ErrBusy = errors.New("too many requests wait for the unit")
 
 // NewStation returns a station for the unit of a diagnosis file.
 func NewStation(s *Spec) (*Station, error) {
+	if n := s.Node; n != nil {
+		return &Station{Spec: s, inquirer: &j1939.Inquirer{Address: n.Tester, Node: n.Address}}, nil
+	}
 	client, err := uds.NewClient(s.Transport, s.Timing)
 	if err != nil {
 		return nil, err
@@ -76,33 +81,63 @@ func (s *Station) Busy() bool {
 	return s.job != nil || len(s.queue) > 0
 }
 
-// Receive processes a frame of the bus at an instant, ns; false: it is not of the unit.
+// Receive processes a frame of the bus at an instant, ns; false: it is not of the unit alone.
 func (s *Station) Receive(f *can.Frame, now int64) bool {
-	if s.job != nil && s.job.All != nil { // the unit answers to all at the same identifier
+	switch {
+	case s.inquirer != nil:
+		s.inquirer.Receive(f, now)
+		return false // the bench may receive the group, too
+	case s.job != nil && s.job.All != nil: // the unit answers to all at the same identifier
 		return s.group.Receive(f, now)
 	}
 	return s.client.Receive(f, now)
 }
 
+// Owns reports whether an address of SAE J1939 is the tester's.
+func (s *Station) Owns(address uint8) bool { return s.inquirer != nil && s.inquirer.Owns(address) }
+
+// sender is what makes the frames of a station.
+type sender interface {
+	Next(now int64) (can.Frame, bool)
+	Sent(now int64)
+}
+
+// senders returns what makes the frames, in the order in which their frames are sent.
+func (s *Station) senders() []sender {
+	if s.inquirer != nil {
+		return []sender{s.inquirer}
+	}
+	return []sender{s.client, s.group}
+}
+
 // Next returns the frame that is to be sent now: isotp.Link.Next.
 func (s *Station) Next(now int64) (can.Frame, bool) {
-	if f, ok := s.client.Next(now); ok {
-		return f, true
+	for _, p := range s.senders() {
+		if f, ok := p.Next(now); ok {
+			return f, true
+		}
 	}
-	return s.group.Next(now)
+	return can.Frame{}, false
 }
 
 // Sent confirms that the bus has taken the frame of Next.
 func (s *Station) Sent(now int64) {
-	if _, ok := s.client.Next(now); ok {
-		s.client.Sent(now)
-	} else {
-		s.group.Sent(now)
+	for _, p := range s.senders() {
+		if _, ok := p.Next(now); ok {
+			p.Sent(now)
+			return
+		}
 	}
 }
 
 // Deadline returns the instant, ns, at which Step has work; isotp.Never: none.
 func (s *Station) Deadline() int64 {
+	if s.inquirer != nil {
+		if at, ok := s.inquirer.Deadline(); ok {
+			return at
+		}
+		return isotp.Never
+	}
 	next := min(s.client.Deadline(), s.group.Deadline())
 	if s.task != nil {
 		next = min(next, s.task.Deadline())
@@ -112,10 +147,14 @@ func (s *Station) Deadline() int64 {
 
 // Step serves the times, continues the running job and begins the next one. The caller then sends the frames of Next.
 func (s *Station) Step(now int64) {
-	s.client.Poll(now)
-	s.group.Poll(now)
-	for _, e := range s.client.Strays() {
-		s.finish(Outcome{Label: "an answer without a request", Unasked: true, Err: e.Err, Exchanges: []uds.Exchange{e}, Start: e.Start, End: e.End})
+	if s.inquirer != nil {
+		s.inquirer.Poll(now)
+	} else {
+		s.client.Poll(now)
+		s.group.Poll(now)
+		for _, e := range s.client.Strays() {
+			s.finish(Outcome{Label: "an answer without a request", Unasked: true, Err: e.Err, Exchanges: []uds.Exchange{e}, Start: e.Start, End: e.End})
+		}
 	}
 	for {
 		switch {
@@ -133,6 +172,12 @@ func (s *Station) Step(now int64) {
 				s.lines = nil
 			}
 			s.complete(Outcome{Lines: s.lines, Err: err, Exchanges: s.task.Exchanges, End: now})
+		case s.job.Group != nil:
+			r, done := s.inquirer.Done()
+			if !done {
+				return
+			}
+			s.complete(s.ofReply(r))
 		default:
 			list, done := s.group.Done(now)
 			if !done {
@@ -145,7 +190,7 @@ func (s *Station) Step(now int64) {
 
 // begin begins the next job; false: there is none, or the client is not ready.
 func (s *Station) begin(now int64) bool {
-	if !s.client.Idle() {
+	if s.client != nil && !s.client.Idle() {
 		return false // "tester present" is being sent
 	}
 	j, ok := s.next()
@@ -153,15 +198,31 @@ func (s *Station) begin(now int64) bool {
 		return false
 	}
 	s.job, s.task, s.lines, s.start = &j, nil, nil, now
-	if j.All == nil {
+	switch {
+	case j.Group != nil:
+		s.inquirer.Request(j.Group.PGN, j.Group.Clears, now)
+	case j.All == nil:
 		s.task = uds.Begin(s.client, func(t *uds.Tester) (err error) {
 			s.lines, err = j.Do(t)
 			return err
 		})
-	} else if err := s.group.Request(j.All, now); err != nil {
-		s.complete(Outcome{Err: err, End: now})
+	default:
+		if err := s.group.Request(j.All, now); err != nil {
+			s.complete(Outcome{Err: err, End: now})
+		}
 	}
 	return true
+}
+
+// ofReply returns the outcome of a request for a group.
+func (s *Station) ofReply(r j1939.Reply) (o Outcome) {
+	o = Outcome{Err: r.Err, End: r.At}
+	if r.Err == nil {
+		o.Lines, o.Err = s.job.Group.Lines(r.Data)
+	}
+	pgn := s.job.Group.PGN
+	o.Exchanges = []uds.Exchange{{Request: []byte{byte(pgn), byte(pgn >> 8), byte(pgn >> 16)}, Answer: r.Data, Start: s.start, End: r.At, Err: o.Err}}
+	return o
 }
 
 // ofGroup returns the outcome of a request to all units.
@@ -224,6 +285,9 @@ func (s *Station) Stop(now int64, why error) {
 		if s.task != nil {
 			s.task.End()
 			o.Exchanges = s.task.Exchanges
+		}
+		if s.inquirer != nil {
+			s.inquirer.Abort()
 		}
 		s.complete(o)
 	}

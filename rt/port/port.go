@@ -127,7 +127,9 @@ func (p *Port) Receive(f *can.Frame, now int64, owns func(address uint8) bool) {
 	if pgn, ok := j1939.Requested(f); ok && pgn != j1939.PGNClaim {
 		p.answer(f, pgn, now, owns)
 	}
-	p.transport.Receive(f, now, owns)
+	p.transport.Receive(f, now, func(address uint8) bool { // what goes to the tester is not for the bench
+		return owns(address) && (p.Tester == nil || !p.Tester.Owns(address))
+	})
 	p.collect(now)
 }
 

@@ -35,7 +35,7 @@ func startTesterRig(t *testing.T) *testerRig {
 	if err = errors.Join(err, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	b, err := bench.Parse("b.yaml", dir, []byte(strings.Replace(string(text), "    database: j1939.dbc\n", "    database: j1939.dbc\n    diagnosis: tcu.yaml\n", 1)))
+	b, err := bench.Parse("b.yaml", dir, []byte(strings.Replace(string(text), "diagnosis: truck-diagnosis.yaml", "diagnosis: tcu.yaml", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}

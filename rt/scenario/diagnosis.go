@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -198,6 +199,7 @@ type dtcEvaluator struct {
 	question
 	cause answerEvaluator // its cause and its time
 	bus   int
+	spec  *diagnosis.Spec
 	code  uint32
 	mask  uds.Status
 	name  string // of the code
@@ -212,19 +214,22 @@ func (w expectSpec) resolveDTC(e *Expectation) {
 	bus, spec := unitOf(w.entry, w.h)
 	code, err := spec.FindCode(w.text("dtc"))
 	w.check("dtc", err)
-	d := dtcEvaluator{cause: answerEvaluator{slot: -1, begun: -1, answeredNs: -1}, bus: bus, code: code, mask: uds.Confirmed, name: spec.NameCode(code)}
-	status := "confirmed"
-	if text := w.text("status"); text != "" {
-		ok := false
-		if d.mask, ok = uds.ParseStatus(text); !ok {
-			w.check("status", unknownName("status", text, uds.StatusNames[:]))
-		}
-		status = text
-	}
+	d := dtcEvaluator{cause: answerEvaluator{slot: -1, begun: -1, answeredNs: -1}, bus: bus, spec: spec, code: code, name: spec.NameCode(code)}
+	d.mask = w.status(spec)
+	status := cmp.Or(w.text("status"), map[bool]string{true: "active", false: "confirmed"}[spec.Node != nil])
 	w.setCause(&d.cause)
 	within := w.setWithin(&d.cause)
 	e.Want = fmt.Sprintf("%s %s within %s after %s", w.text("dtc"), status, within, d.cause.after)
 	e.newEvaluator = func() evaluator { c := d; return &c }
+}
+
+// status returns the status of the entry.
+func (w expectSpec) status(spec *diagnosis.Spec) uds.Status {
+	mask, ok := spec.ParseStatus(w.text("status"))
+	if !ok {
+		w.check("status", unknownName("status", w.text("status"), spec.StatusNames()))
+	}
+	return mask
 }
 
 func (d *dtcEvaluator) attach(j *Judge) {
@@ -233,15 +238,7 @@ func (d *dtcEvaluator) attach(j *Judge) {
 		from = d.cause.begun
 	}
 	mask := d.mask
-	d.item = j.Agenda.Add(&diagnosis.Item{Bus: d.bus, From: from, Every: j.ticks(dtcInterval), Job: readDTCs(mask)})
-}
-
-// readDTCs is the job that reads the trouble codes with one of the bits of a status.
-func readDTCs(mask uds.Status) diagnosis.Job {
-	return diagnosis.Job{Label: "dtc " + mask.String(), Do: func(t *uds.Tester) ([]string, error) {
-		list, err := t.DTCs(mask)
-		return []string{fmt.Sprintf("%d trouble codes", len(list))}, err
-	}}
+	d.item = j.Agenda.Add(&diagnosis.Item{Bus: d.bus, From: from, Every: j.ticks(dtcInterval), Job: d.spec.ReadCodes(mask)})
 }
 
 func (d *dtcEvaluator) addEntry(j *Judge, e *rt.Entry) {
@@ -263,7 +260,7 @@ func (d *dtcEvaluator) addResult(j *Judge, r *diagnosis.Result) {
 	if !ok {
 		return
 	}
-	list, err := uds.ParseDTCs(answer)
+	list, err := d.spec.ParseCodes(d.mask, answer)
 	if err != nil {
 		d.fail(j, r, err.Error())
 		return
@@ -272,7 +269,7 @@ func (d *dtcEvaluator) addResult(j *Judge, r *diagnosis.Result) {
 	for _, c := range list {
 		if c.Code == d.code && c.Status&d.mask != 0 {
 			d.seenAt = r.Tick
-			d.seen = fmt.Sprintf("%s: %s at tick %d, %g ms after the cause at tick %d: %s", d.name, c.Status, r.Tick,
+			d.seen = fmt.Sprintf("%s: %s at tick %d, %g ms after the cause at tick %d: %s", d.name, d.spec.FormatStatus(c.Status), r.Tick,
 				float64((r.Tick-d.cause.begun)*j.period)/1e6, d.cause.begun, r.Exchanges[len(r.Exchanges)-1].String())
 			j.Agenda.End(d.item)
 		}
@@ -329,10 +326,7 @@ func (w expectSpec) resolveNoDTC(e *Expectation) {
 	}
 	e.Want = "no trouble code " + w.text("no_dtc")
 	if text := w.text("status"); text != "" {
-		ok := false
-		if n.mask, ok = uds.ParseStatus(text); !ok {
-			w.check("status", unknownName("status", text, uds.StatusNames[:]))
-		}
+		n.mask = w.status(n.spec)
 		e.Want += " " + text
 	}
 	e.Want += w.setWindow(&n.window)
@@ -340,7 +334,7 @@ func (w expectSpec) resolveNoDTC(e *Expectation) {
 }
 
 func (n *noDTCEvaluator) attach(j *Judge) {
-	n.item = j.Agenda.Add(&diagnosis.Item{Bus: n.bus, From: n.window.from, To: n.window.to, Every: j.ticks(noDTCInterval), Job: readDTCs(n.mask)})
+	n.item = j.Agenda.Add(&diagnosis.Item{Bus: n.bus, From: n.window.from, To: n.window.to, Every: j.ticks(noDTCInterval), Job: n.spec.ReadCodes(n.mask)})
 }
 
 func (n *noDTCEvaluator) addEntry(*Judge, *rt.Entry) {}
@@ -350,14 +344,14 @@ func (n *noDTCEvaluator) addResult(j *Judge, r *diagnosis.Result) {
 	if !ok {
 		return
 	}
-	list, err := uds.ParseDTCs(answer)
+	list, err := n.spec.ParseCodes(n.mask, answer)
 	if err != nil {
 		n.fail(j, r, err.Error())
 		return
 	}
 	for _, c := range list {
 		if c.Status&n.mask != 0 && (n.code == uds.AllDTCs || c.Code == n.code) {
-			n.fail(j, r, fmt.Sprintf("%s: %s", n.spec.NameCode(c.Code), c.Status))
+			n.fail(j, r, fmt.Sprintf("%s: %s", n.spec.NameCode(c.Code), n.spec.FormatStatus(c.Status)))
 			return
 		}
 	}

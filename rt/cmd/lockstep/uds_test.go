@@ -73,6 +73,40 @@ func TestVirtualUnitIsFlashedThroughTheRunningBench(t *testing.T) {
 
 func uint32Bytes(v uint32) []byte { return []byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)} }
 
+// EBC1 is missing: the unit of the truck says so on SAE J1939, through the running bench.
+func TestTruckTellsItsCodesToTheTester(t *testing.T) {
+	t.Parallel()
+	name := fmt.Sprintf("dm-%d", os.Getpid())
+	text, _, _ := lockstep(t, "plants", "truck-bench")
+	s := begin(t, nil, "run", write(t, "bench.yaml", strings.Replace(text, "bench: truck-bench", "bench: "+name, 1)), "-besteffort")
+	s.running()
+	asks := func(want string, words ...string) {
+		t.Helper()
+		if out, errs, code := lockstep(t, append([]string{"uds", name}, words...)...); code != 0 || !strings.HasPrefix(out, want) {
+			t.Errorf("%v: code %d, %s%s; want %s", words, code, out, errs, want)
+		}
+	}
+	const code = "brake_message: SPN 639 FMI 9, 1 times (EBC1 missing)\n"
+	asks("no trouble codes\n", "dm", "1")
+	lockstep(t, "ctl", name, "fault", "name=lost", "frame=EBC1", "drop")
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if out, _, _ := lockstep(t, "uds", name, "dm", "1"); strings.Contains(out, code) {
+			break
+		}
+	}
+	asks("amber warning lamp on\n"+code, "dm", "1")
+	asks(strings.TrimSuffix(code, "\n")+": freeze frame FF ", "dm", "4") // of several frames
+	lockstep(t, "ctl", name, "clear", "lost")
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if out, _, _ := lockstep(t, "uds", name, "dm", "2"); strings.Contains(out, code) {
+			break
+		}
+	}
+	asks("cleared\nno trouble codes\n", "dm", "3", "then", "dm", "2")
+	lockstep(t, "ctl", name, "stop")
+	s.end()
+}
+
 // The door and Python read from the unit what the command reads.
 func TestDoorAndPythonDiagnoseTheUnit(t *testing.T) {
 	t.Parallel()

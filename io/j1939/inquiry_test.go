@@ -1,0 +1,111 @@
+package j1939
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"lockstep/io/can"
+)
+
+// asked is a tester with the address 0xF9 that has asked the node 0x03 for a group at 0 s.
+func asked(t *testing.T, pgn uint32, clears bool) *Inquirer {
+	t.Helper()
+	q := &Inquirer{Address: 0xF9, Node: 3}
+	q.Request(pgn, clears, 0)
+	f, ok := q.Next(0)
+	if want := (can.Frame{ID: 0x18EA03F9 | can.EFF, Len: 3, Data: f.Data}); !ok || f != want || pgnAt(f.Data[:]) != pgn {
+		t.Fatalf("request %+v, %v", f, ok)
+	}
+	q.Sent(0)
+	return q
+}
+
+func frameOf(id uint32, data ...byte) *can.Frame {
+	f := &can.Frame{ID: id | can.EFF, Len: uint8(len(data))}
+	copy(f.Data[:], data)
+	return f
+}
+
+func TestInquirerTakesTheAnswerOfItsNode(t *testing.T) {
+	none := []byte{0, 0xFF, 0, 0, 0, 0, 0xFF, 0xFF}
+	q := asked(t, PGNDM1, false)
+	for _, f := range []*can.Frame{
+		frameOf(0x18FECA04, none...),                                  // of another node
+		frameOf(0x18FECB03, none...),                                  // another group
+		frameOf(0x18E8FF03, 1, 0xFF, 0xFF, 0xFF, 0x80, 0xCA, 0xFE, 0), // meant for another tester
+	} {
+		q.Receive(f, 1e6)
+		if a, done := q.Done(); done {
+			t.Fatalf("%+v ends the request: %+v", f, a)
+		}
+	}
+	q.Receive(frameOf(0x18FECA03, none...), 2e6)
+	if a, done := q.Done(); !done || a.Err != nil || !bytes.Equal(a.Data, none) || a.At != 2e6 {
+		t.Errorf("%+v, %v", a, done)
+	}
+	q.Receive(frameOf(0x18FECA03, 4, 0xFF, 1, 0, 0, 1, 0xFF, 0xFF), 3e6) // the next DM1 changes no answer
+	if a, _ := q.Done(); a.At != 2e6 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Twelve bytes to all, and to the tester alone after its "clear to send".
+func TestInquirerTakesAnswersOfSeveralFrames(t *testing.T) {
+	want := []byte{0, 0xFF, 0xB8, 4, 3, 10, 0xB9, 4, 3, 10}
+	for _, to := range []uint32{0xFF, 0xF9} {
+		q := asked(t, PGNDM2, false)
+		control := byte(controlBAM)
+		if to != 0xFF {
+			control = controlRTS
+		}
+		q.Receive(frameOf(0x1CEC0003|to<<8, control, 10, 0, 2, 0xFF, 0xCB, 0xFE, 0), 10e6)
+		if f, ok := q.Next(10e6); ok != (to != 0xFF) || ok && f.Data[0] != controlCTS {
+			t.Errorf("%02X: %+v, %v", to, f, ok)
+		}
+		q.Receive(frameOf(0x1CEB0003|to<<8, append([]byte{1}, want[:7]...)...), 700e6)
+		q.Poll(1270e6) // the time begins again with each packet
+		q.Receive(frameOf(0x1CEB0003|to<<8, append([]byte{2}, append(want[7:10:10], 0xFF, 0xFF, 0xFF, 0xFF)...)...), 1300e6)
+		if a, done := q.Done(); !done || a.Err != nil || !bytes.Equal(a.Data, want) {
+			t.Errorf("%02X: %+v, %v", to, a, done)
+		}
+	}
+}
+
+func TestInquirerEndsEveryRequest(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		clears bool
+		frames []*can.Frame
+		want   string // "": no error
+	}{
+		{"acknowledged", true, []*can.Frame{frameOf(0x18E8FF03, 0, 0xFF, 0xFF, 0xFF, 0xF9, 0xCA, 0xFE, 0)}, ""},
+		{"refused", true, []*can.Frame{frameOf(0x18E8FF03, 1, 0xFF, 0xFF, 0xFF, 0xF9, 0xCA, 0xFE, 0)}, "the unit refuses it: negative acknowledgement"},
+		{"busy", false, []*can.Frame{frameOf(0x18E8F903, 3, 0xFF, 0xFF, 0xFF, 0xFF, 0xCA, 0xFE, 0)}, "the unit refuses it: cannot respond"},
+		{"silent", false, nil, "the unit does not answer within 1250 ms"},
+		{"the group for a clear", true, []*can.Frame{frameOf(0x18FECA03, 0, 0xFF, 0, 0, 0, 0, 0xFF, 0xFF)}, "the unit does not answer within 1250 ms"},
+		{"a packet is missing", false, []*can.Frame{frameOf(0x1CECFF03, controlBAM, 10, 0, 2, 0xFF, 0xCA, 0xFE, 0), frameOf(0x1CEBFF03, 2, 0, 0, 0, 0, 0, 0, 0)},
+			"the answer was not complete: a packet did not come, or came out of its order"},
+	} {
+		q := asked(t, PGNDM1, c.clears)
+		for _, f := range c.frames {
+			q.Receive(f, 1e6)
+		}
+		at, open := q.Deadline()
+		if open {
+			q.Poll(at - 1)
+			if a, done := q.Done(); done {
+				t.Errorf("%s: %+v before its time", c.name, a)
+			}
+			q.Poll(at)
+		}
+		a, done := q.Done()
+		if !done || (a.Err == nil) != (c.want == "") || a.Err != nil && a.Err.Error() != c.want {
+			t.Errorf("%s: %+v, %v", c.name, a, done)
+		}
+		if silent := strings.HasPrefix(c.want, "the unit does not answer"); errors.Is(a.Err, ErrSilent) != silent {
+			t.Errorf("%s: %v", c.name, a.Err)
+		}
+	}
+}
