@@ -110,7 +110,7 @@ func newCalls(t *Tables) calls {
 		locateEvent: (*Kernel).locateEvent, stepOverEvents: (*Kernel).stepOverEvents,
 		expand: (*Kernel).expand, solveLaws: (*Kernel).solveLaws, iterateLaws: (*Kernel).iterateLaws,
 		evaluateDownstream: (*Kernel).evaluateDownstream, correctExpansion: (*Kernel).correctExpansion, setTorques: (*Kernel).setTorques,
-		derive: (*Kernel).derive,
+		derive:       (*Kernel).derive,
 		mayHoldEvent: (*Kernel).mayHoldEvent, indicatorTurns: (*Kernel).indicatorTurns,
 		firstRoot: (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot,
 		resolveModes: (*Kernel).resolveModes, resolveBlock: (*Kernel).resolveBlock,
