@@ -277,6 +277,10 @@ func (k *Kernel) execute(p *program) float64 {
 	return s[0]
 }
 
+// minDivisor is the size of a divisor below which it counts as 0. A speed that locks have brought to 0 may keep a
+// rounding of 5e-324; the product of two quotients by it would be infinite.
+const minDivisor = 1e-100
+
 // binary returns the value of an operation on a and b; a division by 0 gives 0.
 //
 //go:nosplit
@@ -294,7 +298,7 @@ func binary(c model.Code, a, b float64) float64 {
 		return max(a, b)
 	}
 
-	if b == 0 {
+	if math.Abs(b) < minDivisor {
 		return 0
 	}
 	return a / b
