@@ -142,7 +142,7 @@ func TestRandomPlantsInCGiveTheBitsOfTheTableKernel(t *testing.T) {
 // with other optimisations.
 func TestPlantsInCGiveTheBitsOfTheTableKernel(t *testing.T) {
 	t.Parallel()
-	names := []string{"coupled-clutches", "powershift", "automatic4", "hybrid-clearance", "blocks:driven"}
+	names := []string{"coupled-clutches", "powershift", "automatic-car", "hybrid-clearance", "blocks:driven"}
 	if lab.LongTests() {
 		names = append(embeddedNames(), "blocks:driven")
 	}

@@ -249,7 +249,7 @@ const (
 	Add               // a + b
 	Sub               // a - b
 	Mul               // a·b
-	Div               // a/b; 0 where b is 0
+	Div               // a/b; 0 where |b| is below 1e-100
 	Neg               // -b
 	Abs               // |b|
 	Sign              // -1, 0, 1

@@ -446,7 +446,7 @@ func indicesOf(list []bool) (at []int) {
 //
 //go:nosplit
 func (k *Kernel) setIndicatorInputs(g int, theta float64) {
-	if k.t.ReadsTau {
+	if k.t.LoopReadsTau {
 		k.horner(k.xd, theta)
 		k.setInstant(theta)
 		k.setTorquesRead(k.xd, theta)

@@ -16,13 +16,13 @@ const lawTol = 1e-13
 // looseLawTol is the change in the last iteration above which a substep counts as not converged.
 const looseLawTol = 1e-5
 
-// setTorquesRead sets tau from w and capNow where a law reads it, for state x at theta of the
-// substep.
+// setTorquesRead sets tau from w and capNow where an iterated law or an event indicator reads it, for state
+// x at theta of the substep.
 //
 //go:nosplit
 func (k *Kernel) setTorquesRead(x []float64, theta float64) {
 	switch {
-	case !k.t.ReadsTau:
+	case !k.t.LoopReadsTau:
 	case k.t.Sparse != nil:
 		k.setTorquesAt(theta)
 	default:
@@ -48,7 +48,16 @@ func (k *Kernel) iterateOnce(v, x []float64) {
 		k.calls.evaluateOnSides(k, v, x)
 		return
 	}
-	k.evaluateLaws(v, x)
+	k.evaluateIterated(v, x)
+}
+
+// evaluateIterated sets the iterated laws of v for state x; the signals before them must be set.
+//
+//go:nosplit
+func (k *Kernel) evaluateIterated(v, x []float64) {
+	for _, j := range k.t.Iterated {
+		v[j] = k.evaluateProgram(j-k.t.FirstLaw, x, v)
+	}
 }
 
 // solveLaws makes the laws over the substep consistent with the motion they cause. Each law signal
@@ -59,17 +68,20 @@ func (k *Kernel) iterateOnce(v, x []float64) {
 //go:nosplit
 func (k *Kernel) solveLaws() {
 	k.calls.expand(k, k.x)
-	for range maxLawIterations {
+	for i := range maxLawIterations {
 		k.lawChange = 0
 		middle, end := k.updateLaws(0, 0.5), k.updateLaws(1, 1)
-		for j := k.t.FirstLaw; j < k.t.M; j++ {
+		for _, j := range k.t.Iterated {
 			q := j - k.t.FirstLaw
 			k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawValues[2*q], k.lawValues[2*q+1])
 		}
-
 		k.expandFrictions()
+		last := middle && end || i == maxLawIterations-1
+		if last && len(k.t.Downstream) > 0 {
+			k.solveDownstream()
+		}
 		k.calls.expand(k, k.x)
-		if middle && end {
+		if last {
 			return
 		}
 	}
@@ -124,7 +136,7 @@ func (k *Kernel) updateLaws(p int, theta float64) bool {
 	k.setTorquesRead(k.x1, theta)
 	k.iterateOnce(k.w[:k.t.M], k.x1)
 	settled := true
-	for j := k.t.FirstLaw; j < k.t.M; j++ {
+	for _, j := range k.t.Iterated {
 		q := j - k.t.FirstLaw
 		k.lawMax[q] = max(k.lawMax[q], math.Abs(k.w[j]))
 		if change := math.Abs(k.w[j] - k.lawValues[2*q+p]); !(change <= lawTol*min(k.lawMax[q], math.MaxFloat64)) {
@@ -265,6 +277,10 @@ func (k *Kernel) execute(p *program) float64 {
 	return s[0]
 }
 
+// minDivisor is the size of a divisor below which it counts as 0. A speed that locks have brought to 0 may keep a
+// rounding of 5e-324; the product of two quotients by it would be infinite.
+const minDivisor = 1e-100
+
 // binary returns the value of an operation on a and b; a division by 0 gives 0.
 //
 //go:nosplit
@@ -282,7 +298,7 @@ func binary(c model.Code, a, b float64) float64 {
 		return max(a, b)
 	}
 
-	if b == 0 {
+	if math.Abs(b) < minDivisor {
 		return 0
 	}
 	return a / b

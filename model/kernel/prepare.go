@@ -100,6 +100,9 @@ type Tables struct {
 	Indicators   []model.Program // event indicators (System.Guards)
 	Reads        []Reads         // inputs of each event indicator
 	ReadsTau     bool            // whether a law or an event indicator reads the friction torques
+	Iterated     []int           // laws of the law iteration
+	LoopReadsTau bool            // whether an iterated law, an event indicator or a sample reads the friction torques
+	Downstream   []int           // laws that follow from the law iteration: see splitLaws
 	Delta        float64         // longest substep, s
 	Split        int             // Period / Delta
 	Breakpoints  int             // breakpoints of sources within the time that a tick can span, at most
@@ -208,6 +211,7 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 		t.StateName = append(t.StateName, s.Name)
 	}
 	t.buildModes(sys, opt)
+	t.splitLaws(sys)
 	t.Quiet, t.Timed = t.canBeQuiet(), t.isTimed()
 	if t.Quiet {
 		inParallel(len(t.Modes), func(kappa int) { t.setSlopes(&t.Modes[kappa], kappa) })

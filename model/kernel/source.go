@@ -355,26 +355,30 @@ func (k *Kernel) setSignals(x []float64, local, length float64) {
 //
 //go:nosplit
 func (k *Kernel) startLaws(x []float64) {
-	first, m := k.t.FirstLaw, k.t.M
 	rounds := 1
-	if k.t.ReadsTau {
+	if k.t.LoopReadsTau {
 		rounds = maxLawIterations
 		k.setTorquesOfLaws(0, true)
 	}
 
+	for j := k.t.FirstLaw; j < k.t.M; j++ {
+		k.w1[j], k.w2[j] = 0, 0
+	}
 	for round := range rounds {
-		k.evaluateLaws(k.w0[:m], x)
+		k.evaluateIterated(k.w0[:k.t.M], x)
 		moved := k.lawsMoved() || k.t.Sparse == nil && round == 0
-		for j := first; j < m; j++ {
-			k.w1[j], k.w2[j] = 0, 0
-		}
 		k.expandFrictions()
-		if !moved || !k.t.ReadsTau {
-			return
+		if !moved || !k.t.LoopReadsTau {
+			break
 		}
 		k.setInstant(0)
 		k.calls.setTorques(k, x)
 		k.setTorquesOfLaws(0, false)
+	}
+
+	if len(k.t.Downstream) > 0 {
+		k.setInstant(0)
+		k.calls.evaluateDownstream(k, k.w0[:k.t.M], x)
 	}
 }
 
@@ -382,7 +386,7 @@ func (k *Kernel) startLaws(x []float64) {
 //
 //go:nosplit
 func (k *Kernel) setSignalsNow(x []float64) {
-	if k.t.ReadsTau {
+	if k.t.LoopReadsTau {
 		k.calls.setSignals(k, x, 0, 0)
 		k.setInstant(0)
 		return
@@ -400,8 +404,11 @@ func (k *Kernel) setSignalsNow(x []float64) {
 		}
 	}
 
-	k.evaluateLaws(k.w[:m], x)
+	k.evaluateIterated(k.w[:m], x)
 	k.setCapacities()
+	if len(k.t.Downstream) > 0 {
+		k.calls.evaluateDownstream(k, k.w[:m], x)
+	}
 }
 
 // setCapacities sets the capacities of this instant, and the torques in w that follow from them.

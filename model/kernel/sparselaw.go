@@ -209,7 +209,7 @@ func (k *Kernel) saveLawTrend(theta float64) {
 	}
 }
 
-// lawsMoved stores the laws at the start of a substep and reports whether they changed since the
+// lawsMoved stores the iterated laws at the start of a substep and reports whether they changed since the
 // last call.
 //
 //go:nosplit
@@ -218,7 +218,7 @@ func (k *Kernel) lawsMoved() bool {
 	if k.t.Sparse != nil {
 		tol = sparseLawTol
 	}
-	for j := k.t.FirstLaw; j < k.t.M; j++ {
+	for _, j := range k.t.Iterated {
 		q := j - k.t.FirstLaw
 		change := k.w0[j] - k.lawStart[q]
 		moved = moved || !(math.Abs(change) <= tol*k.lawMax[q])

@@ -74,8 +74,8 @@ func (c *Check) worstTick(p *checkedPlant) error {
 			c.warn("%s: under %s the state %s is no longer finite", p.file, e.Name, e.fault)
 		}
 		if e.unconverged > 0 {
-			c.warn("%s: under %s laws did not converge in %d substeps: one of their inputs exceeds its known range; "+
-				"give a sensor its range, or take a shorter step", p.file, e.Name, e.unconverged)
+			c.warn("%s: under %s laws did not converge in %d substeps, whose motion is less exact: a quantity that "+
+				"a law reads may exceed its range in the plant file; state or widen the range, or take a shorter step", p.file, e.Name, e.unconverged)
 		}
 	}
 

@@ -50,6 +50,25 @@ outputs:
 	}
 }
 
+// A lock may leave a rounding of the impeller's speed. The torque then is that of an impeller at rest.
+func TestConverterBearsAnImpellerThatHardlyTurns(t *testing.T) {
+	for _, w := range []string{"5e-324", "1e-200", "1e-120", "-5e-324", "0"} {
+		b := modeltest.New(t, `
+plant: t
+elements:
+  pump: {type: inertia, J: 0.2, w_start: `+w+`}
+  turbine: {type: inertia, J: 0.1, w_start: -1}
+  holds: {type: brake, flange: pump, mu: 1, cgeo: 1, fn: 1e4}
+  c: {type: torque_converter, impeller: pump, turbine: turbine, K: [[0, 12], [0.8, 18]], ratio: [[0, 2], [0.8, 1]]}
+outputs: {P: {signal: c.tau_pump}, T: {signal: c.tau_turbine}, wt: {speed: turbine}}
+`, 5*time.Millisecond)
+		b.To(0.1, nil)
+		b.Is("P", 0, 1e-12)
+		b.Is("T", 0, 1e-12)
+		b.Is("wt", -1, 1e-12)
+	}
+}
+
 // The idle controller is proportional: it balances the load at idle_speed - load/gain. The limiter
 // balances full load within its fade.
 func TestEngineIdlesAndIsLimited(t *testing.T) {
