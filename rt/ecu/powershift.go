@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/brutella/can"
+
+	"lockstep/rt/ecu/diagnosis"
 )
 
 const (
@@ -17,8 +19,12 @@ const (
 // powershift is the transmission control unit of the powershift gearbox. It sleeps until it receives
 // Speeds (0x200). From then on it sends the two pressure frames (0x110, 0x111) every 10 ms, and shifts
 // by time and speed. After a second without Speeds it sleeps again; the next drive starts anew.
+//
+// Faults that the unit finds are stored. After some it is in limp-home, and holds its gear, until the next operation
+// cycle.
 type powershift struct {
 	*session
+	powershiftTrouble
 	unit  shiftLaw
 	w     [4]float64     // shaft speeds, rad/s
 	fresh bool           // w is newer than the last cycle
@@ -28,14 +34,17 @@ type powershift struct {
 	contradicted int // consecutive Status frames that contradict the gear
 }
 
-func newPowershift(s *session) law { return &powershift{session: s, unit: shiftLaw{log: s.log}} }
+func newPowershift(s *session) law {
+	p := &powershift{session: s, unit: shiftLaw{log: s.log}}
+	p.startDiagnosis()
+	return p
+}
 
 func (s *powershift) parameters() []Parameter { return nil }
-func (s *powershift) summary() string         { return "" }
 
 // receive handles a received frame.
 func (s *powershift) receive(f *can.Frame, now time.Time) {
-	if !s.countFrame(f) {
+	if s.server.Deaf(diagnosis.NormalMessages) || !s.countFrame(f) {
 		return
 	}
 	counter := f.Data[7] >> 4
@@ -48,9 +57,12 @@ func (s *powershift) receive(f *can.Frame, now time.Time) {
 	if !s.awake && counter == 0 {
 		s.speed, s.state = rollingCounter{}, rollingCounter{} // a new bench starts
 	}
-	s.counts.Lost += s.speed.countMissing(counter)
+	missing := s.speed.countMissing(counter)
+	s.counts.Lost += missing
+	s.noteSpeeds(missing, now)
 	s.w, s.fresh = decodeSpeeds(f), true
 	if s.wake(now) {
+		s.beginCycle(now)
 		s.unit.begin(s.w)
 	}
 }
@@ -73,9 +85,14 @@ func (s *powershift) compare(state [8]int8) {
 }
 
 // step runs one cycle of 10 ms.
-func (s *powershift) step(t, _ float64) []can.Frame {
+func (s *powershift) step(t, dt float64) []can.Frame {
+	s.checkInputs(t, dt)
+	s.unit.holds = s.memory.LimpHome()
 	p := s.unit.step(t, s.w, s.fresh)
 	s.fresh = false
+	if s.server.Silent(diagnosis.NormalMessages) {
+		return nil
+	}
 	return []can.Frame{
 		encode(idPressure1, [4]float64(p[:4]), s.counter),
 		encode(idPressure2, [4]float64(p[4:]), s.counter),
@@ -224,7 +241,9 @@ type shiftLaw struct {
 	order  order      // order of the shift under way
 	next   int        // index of the next order: opening, then driving repeatedly
 	busy   bool       // a shift is under way
+	holds  bool       // no further shift begins
 	began  float64    // start of the shift, s
+	ended  float64    // end of the last shift, s
 	report float64    // time at which a persistent slip is logged, s
 	seen   [3]int     // consecutive readings without slip, by stage
 	raised [3]float64 // time at which the slip had vanished, s; NaN before
@@ -253,7 +272,7 @@ func (u *shiftLaw) begin(w [4]float64) {
 // speeds. It returns the pressures of clutches 1 to 8, bar.
 func (u *shiftLaw) step(t float64, w [4]float64, fresh bool) [8]float64 {
 	if fresh {
-		if !u.busy {
+		if !u.busy && !u.holds {
 			u.decide(t, w)
 		}
 		u.watch(t, w)
@@ -276,7 +295,7 @@ func (u *shiftLaw) step(t float64, w [4]float64, fresh bool) [8]float64 {
 	}
 
 	if u.busy && done {
-		u.busy = false
+		u.busy, u.ended = false, t
 		fmt.Fprintf(u.log, "powershift: %.2f s: gear %v engaged, ratio %g\n", t, u.gear, u.gear.ratio())
 	}
 

@@ -65,7 +65,9 @@ func step(t *testing.T, line *sent, log *bytes.Buffer, seconds float64) (last st
 		for range 50 {
 			g.advance(held, euler)
 		}
-		u.Receive(pack(t, speeds(g.measured())), line.now)
+		f := speeds(g.measured())
+		f.Data[7] |= counted(k) << 4
+		u.Receive(pack(t, f), line.now)
 	}
 	return u.Close()
 }
