@@ -121,14 +121,32 @@ func (l *Loop) applyPlanned(k int64) {
 func (l *Loop) beginNetwork(k int64) {
 	l.network.Begin(k)
 	l.status.Ignition.Store(1 + uint64(l.network.State()))
-	for range maxNetworkChanges {
+	for n := range maxNetworkChanges {
 		if !l.network.NextChange(&l.networkChange) {
 			return
+		}
+		if n == 0 {
+			l.showSending()
 		}
 		if l.networkChange.Topic == network.OfPower {
 			l.status.supply.push(l.networkChange.Value)
 		}
 		l.status.ring.enterNetwork(k, &l.networkChange)
+	}
+}
+
+// showSending shows in the status block when each message is sent.
+//
+//go:nosplit
+func (l *Loop) showSending() {
+	for b, m := range l.maps {
+		for i := range m.Tx {
+			at := l.firstTx[b] + i
+			l.status.TxPhase[at].Store(m.Tx[i].PhaseTicks)
+			if l.network != nil {
+				l.status.TxFirst[at].Store(l.network.First(b, i))
+			}
+		}
 	}
 }
 

@@ -162,6 +162,7 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	l.times.real, l.times.start, l.times.simulated = len(buses) > 0 && !cfg.Virtual, time.Now(), sinceStart
 	l.times.unpaused = cfg.Unpaused
 	copy(l.U, cfg.Start)
+	l.showSending()
 	return l, nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 const (
 	statusMagic   = 0x6c6f636b73746570 // "lockstep"
-	statusVersion = 20                 // of the layout of StatusBlock; a change of a field changes it
+	statusVersion = 21                 // of the layout of StatusBlock; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant fit: a train of 40 cars has 1599. A tick writes only
 	// those that the plant has.
@@ -167,6 +167,10 @@ type StatusBlock struct {
 
 	TxCount [MaxTx]atomic.Uint64 // per message of Map.Tx, bus after bus: the next counters, sigmap.Tx.Counts
 	TxDrops [MaxTx]atomic.Uint64 // per message of Map.Tx, bus after bus: frames the bus did not take
+
+	// per message of Map.Tx, bus after bus: the first tick at which the ignition and the network management let it be
+	// sent, see network.Machine.First, and its phase in ticks, which a switch-on moves
+	TxFirst, TxPhase [MaxTx]atomic.Int64
 
 	// per message of Map.Tx, bus after bus: frames of other nodes with its identifier
 	TxConflicts [MaxTx]TxConflict

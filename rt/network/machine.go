@@ -80,9 +80,6 @@ func New(p *Plan, maps []*sigmap.Map) (*Machine, error) {
 	return m, nil
 }
 
-// SentIn reports whether a message, counted bus after bus, is sent in a state.
-func (p *Plan) SentIn(s State, at int) bool { return s >= States || p.Delays[at][s] != Never }
-
 // State returns the state of the ignition.
 //
 //go:nosplit
@@ -220,6 +217,17 @@ func (m *Machine) Sends(b, i int, k int64) (may, by bool) {
 		return m.nodes[n].Sends(k), true
 	}
 	return k >= m.from[m.first[b]+i], false
+}
+
+// First returns the first tick at which message i of bus b is sent without the network management, in the present
+// state of the ignition and the network. It is math.MaxInt64 for a message that is not sent, and for an NM message.
+//
+//go:nosplit
+func (m *Machine) First(b, i int) int64 {
+	if n := m.buses[b]; n >= 0 && m.plan.Nodes[n].Message == i {
+		return never
+	}
+	return m.from[m.first[b]+i]
 }
 
 // Fill completes a frame of message i of bus b that is encoded: an NM message gets its bytes.

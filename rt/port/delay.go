@@ -3,6 +3,7 @@ package port
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"lockstep/io/can"
 	"lockstep/io/sigmap"
@@ -18,6 +19,7 @@ type Delay struct {
 	Counts DelayCounts
 
 	m        *sigmap.Map
+	phases   []atomic.Int64 // of m.Tx, ticks, as the loop has them
 	periodNs int64
 	rate     float64    // bit/s; 0: not known
 	sent     []portSent // frames of the port on the bus, the last maxPortSent, by rising end
@@ -39,9 +41,10 @@ type portSent struct {
 // maxPortSent is how many frames of the port can be ahead of a frame of the plant: a driver's queue.
 const maxPortSent = 256
 
-// NewDelay returns the Delay of a bus with a map, on a grid, at a bit rate; 0: not known.
-func NewDelay(m *sigmap.Map, periodNs int64, rate float64) *Delay {
-	return &Delay{m: m, periodNs: periodNs, rate: rate}
+// NewDelay returns the Delay of a bus with a map, on a grid, at a bit rate; 0: not known. phases are those of the
+// messages of the map in the status block: a switch-on of the ignition moves them.
+func NewDelay(m *sigmap.Map, phases []atomic.Int64, periodNs int64, rate float64) *Delay {
+	return &Delay{m: m, phases: phases, periodNs: periodNs, rate: rate}
 }
 
 // Note notes a frame of the bench that was on the bus at an instant, ns after the first grid point. Instants
@@ -55,7 +58,7 @@ func (d *Delay) Note(f *can.Frame, at int64) {
 	}
 
 	d.Counts.Frames++
-	due := d.due(&d.m.Tx[i], at)
+	due := d.due(i, at)
 	last, bits := due, 0
 	for _, p := range d.sent {
 		if p.end > due {
@@ -73,11 +76,11 @@ func (d *Delay) Note(f *can.Frame, at int64) {
 	d.Counts.MaxNs = max(d.Counts.MaxNs, delay)
 }
 
-// due returns the grid point, ns, for which a message was sent that was on the bus at an instant.
-func (d *Delay) due(t *sigmap.Tx, at int64) int64 {
-	k := at / d.periodNs
+// due returns the grid point, ns, for which message i was sent that was on the bus at an instant.
+func (d *Delay) due(i int, at int64) int64 {
+	k, t := at/d.periodNs, &d.m.Tx[i]
 	if t.Send == sigmap.Cyclic {
-		k -= ((k-t.PhaseTicks)%t.CycleTicks + t.CycleTicks) % t.CycleTicks
+		k -= ((k-d.phases[i].Load())%t.CycleTicks + t.CycleTicks) % t.CycleTicks
 	}
 	return k * d.periodNs
 }

@@ -1,6 +1,7 @@
 package port
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"lockstep/io/can"
@@ -12,8 +13,11 @@ import (
 func TestDelayIsTheTimeThatFramesOfThePortTookAheadOfThePlant(t *testing.T) {
 	const cyclic, changed, ofPort = 0x0CF00400 | can.EFF, 0x0CF00500 | can.EFF, 0x1CEBFF00 | can.EFF
 	m := &sigmap.Map{Tx: []sigmap.Tx{
-		{Name: "Cyclic", ID: cyclic, CycleTicks: 10, PhaseTicks: 2}, {Name: "Changed", ID: changed, CycleTicks: 1, Send: sigmap.OnChange},
+		{Name: "Cyclic", ID: cyclic, CycleTicks: 10}, {Name: "Changed", ID: changed, CycleTicks: 1, Send: sigmap.OnChange},
 	}}
+	phases := make([]atomic.Int64, 2)
+	phases[0].Store(2)
+	m.Tx[0].PhaseTicks = 5 // of the bench file; a switch-on of the ignition has moved it
 	type seen struct {
 		id uint32
 		us int64
@@ -32,7 +36,7 @@ func TestDelayIsTheTimeThatFramesOfThePortTookAheadOfThePlant(t *testing.T) {
 		{"ahead for several ticks", []seen{{ofPort, 11_000}, {ofPort, 16_000}, {ofPort, 22_000}, {cyclic, 22_700}}, 0, DelayCounts{1, 1, 12_000_000}},
 		{"a frame on change belongs to the last tick", []seen{{ofPort, 14_000}, {ofPort, 15_400}, {changed, 15_900}}, 0, DelayCounts{1, 1, 400_000}},
 	} {
-		d := NewDelay(m, 5e6, c.rate)
+		d := NewDelay(m, phases, 5e6, c.rate)
 		for _, f := range c.frames {
 			d.Note(&can.Frame{ID: f.id, Len: 8}, f.us*1000)
 		}

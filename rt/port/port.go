@@ -32,6 +32,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"lockstep/io/can"
 	"lockstep/io/j1939"
@@ -111,6 +112,9 @@ func New(h *bench.Handover, status *rt.StatusBlock, bus int) (*Port, error) {
 	}
 	return p, err
 }
+
+// Phases returns the phases, ticks, of the messages that the bench sends on the bus, as the loop has them.
+func (p *Port) Phases() []atomic.Int64 { return p.status.TxPhase[p.firstTx:][:len(p.m.Tx)] }
 
 // UseAgenda sets what a scenario asks of the unit.
 func (p *Port) UseAgenda(a *diagnosis.Agenda) { p.agenda = a }

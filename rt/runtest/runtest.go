@@ -41,7 +41,13 @@ func Demo(t testing.TB) *Run {
 // Guarded prepares the bench in text, with the database of benchtest.GuardedFolder.
 func Guarded(t testing.TB, text string) *Run {
 	t.Helper()
-	b, err := bench.Parse("b.yaml", benchtest.GuardedFolder(t), []byte(text))
+	return Text(t, benchtest.GuardedFolder(t), text)
+}
+
+// Text prepares the bench in text, with the files of a folder and the embedded ones.
+func Text(t testing.TB, folder, text string) *Run {
+	t.Helper()
+	b, err := bench.Parse("b.yaml", folder, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

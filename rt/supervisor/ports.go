@@ -140,7 +140,7 @@ func (c *busPorts) add(index int, on *can.Bus, reads bool) error {
 		return err
 	}
 	if t := c.Handover.Tables; t != nil {
-		w.delay = port.NewDelay(c.Handover.Maps[index], t.PeriodNs, w.bus.BitRate)
+		w.delay = port.NewDelay(c.Handover.Maps[index], w.port.Phases(), t.PeriodNs, w.bus.BitRate)
 	}
 	w.port.Stamp = sched.Realtime
 	if w.bus.J1939 != nil {

@@ -31,21 +31,24 @@ type power struct {
 // powerInterval is the time between two looks for a change of the supply.
 const powerInterval = time.Millisecond
 
-// open opens the switch and puts the supply on, before the run. In a run that was taken over, the supply stays as it is.
+// open opens the switch and puts the supply on, before the run. In a run that was taken over, serve makes the last
+// change of the run again: the supervisor before may have ended without it.
 func (p *power) open(spec *network.SupplySpec, status *rt.StatusBlock) (err error) {
 	p.status, p.next = status, status.SupplyChanges()
 	if spec == nil {
 		p.spec, p.by = &network.SupplySpec{}, noSupply{}
 		return nil
 	}
-	now, n := network.SupplyOn, status.SupplyChanges()
-	if s, ok := status.NextSupply(n - 1); ok { // of a run that was taken over
+	now, changed := network.SupplyOn, p.next > 0 // a run that was taken over may have changes
+	if changed {
+		p.next--
+		s, _ := status.NextSupply(p.next)
 		now = network.Supply(s)
 	}
 	if p.by, err = spec.Open(now); err != nil {
 		return fmt.Errorf("power: %w", err)
 	}
-	if p.spec = spec; n > 0 {
+	if p.spec = spec; changed {
 		return nil
 	}
 	if err := p.by.Set(now); err != nil {

@@ -19,6 +19,7 @@ import (
 	"lockstep/rt/fault"
 	"lockstep/rt/host"
 	"lockstep/rt/inspect"
+	"lockstep/rt/network"
 	"lockstep/rt/report"
 	"lockstep/rt/runtest"
 	"lockstep/sched"
@@ -136,8 +137,20 @@ func modeAfterTheDeath(t *testing.T, live bool) (got int) {
 		t.Fatal(err)
 	}
 	h.Loop.Faults.Stimuli = []fault.Stimulus{{Where: at.Where, Message: motor, Field: mode, Waveform: sigmap.Waveform{At: []int64{0}, Value: []float64{9}}}}
+	got = -1
+	for _, f := range framesAfterTheDeath(t, h, r.Status) {
+		if f.ID == 1024 {
+			got = int(f.Data[4] & 15)
+		}
+	}
+	return got
+}
+
+// framesAfterTheDeath returns the frames that a watchdog sends at once.
+func framesAfterTheDeath(t *testing.T, h *bench.Handover, status *rt.StatusBlock) []can.Frame {
+	t.Helper()
 	h.Loop.Safe.Ticks = 0 // every frame once
-	w := &watchdog{View: report.View{Handover: h, Status: r.Status}}
+	w := &watchdog{View: report.View{Handover: h, Status: status}}
 	var unit *can.Bus
 	own, other, err := can.Pair()
 	for _, f := range []*os.File{own, other} {
@@ -150,17 +163,56 @@ func modeAfterTheDeath(t *testing.T, live bool) (got int) {
 		w.buses = append(w.buses, unit)
 	}
 	defer w.close()
+	period := h.Tables.PeriodNs
 	now := sched.Now()
-	r.Status.StartNs.Store(uint64(now))
+	status.StartNs.Store(uint64(now - int64(status.Ticks.Load())*period))
 	w.sendSafeValues(now)
 	var frames [16]can.Frame
-	got = -1
-	for _, f := range frames[:unit.Recv(frames[:])] {
-		if f.ID == 1024 {
-			got = int(f.Data[4] & 15)
+	return slices.Clone(frames[:unit.Recv(frames[:])])
+}
+
+// The guard sends what the loop would send, and so wakes no unit that sleeps.
+func TestWatchdogSendsInTheStatesOfIgnitionAndNetworkOnly(t *testing.T) {
+	r := runtest.Text(t, "", `bench: b
+plant: two-masses
+period: 5 ms
+network: {start: run, signal: Pedals.ignition}
+buses:
+  drive:
+    interface: pair
+    database: automatic.dbc
+    nm: {message: NM_Bench, node: 0x10, from: NM_TCU, cycle: 100 ms, repeat: 300 ms, timeout: 400 ms, wait: 200 ms}
+    restbus:
+      ShaftSpeeds: {cycle: 10 ms, delay: 30 ms}
+      Pedals: {cycle: 10 ms, in: all}
+    messages: {ClutchPressures: {timeout: 0 s}}
+`)
+	for _, c := range []struct {
+		state network.State
+		ticks int
+		want  []uint32
+	}{
+		{network.Run, 100, []uint32{0x210, 0x211}},
+		{network.Off, 20, []uint32{0x211}}, // ready sleep
+		{network.Off, 200, nil},            // bus sleep
+		{network.Run, 3, []uint32{0x211}},  // within the delay of ShaftSpeeds
+	} {
+		r.Status.Post(uint64(1000*int(c.state)+c.ticks), []fault.Command{{Op: fault.SwitchIgnition, Slot: int(c.state)}})
+		for range c.ticks {
+			r.Loop.Tick(1)
+		}
+		h, err := bench.Prepare(r.Handover.Bench)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []uint32
+		for _, f := range framesAfterTheDeath(t, h, r.Status) {
+			got = append(got, f.ID)
+		}
+		if slices.Sort(got); !slices.Equal(got, c.want) {
+			t.Errorf("%d ticks after ignition %v: %#x sent, want %#x", c.ticks, c.state, got, c.want)
 		}
 	}
-	return got
 }
 
 // watched starts watch on a run whose target does not react to requests.

@@ -12,7 +12,6 @@ import (
 	"lockstep/io/can"
 	"lockstep/rt"
 	"lockstep/rt/host"
-	"lockstep/rt/network"
 	"lockstep/rt/report"
 	"lockstep/sched"
 )
@@ -107,30 +106,18 @@ func (w *watchdog) waitEnded() bool {
 	return died || w.target.WaitEnded(0)
 }
 
-// silentMessages reports for each sent message, bus after bus, whether the present state of the ignition has it silent.
-func (w *watchdog) silentMessages() (list []bool) {
-	for _, m := range w.Handover.Maps {
-		list = append(list, make([]bool, len(m.Tx))...)
-	}
-	if p, state := w.Handover.Loop.Network, w.Status.Ignition.Load(); p != nil && state > 0 {
-		for i := range list {
-			list[i] = !p.SentIn(network.State(state-1), i)
-		}
-	}
-	return list
-}
-
-// sendSafeValues sends the safe values: every frame of the present state of the ignition at once, then each frame in
-// its cycle. The counters continue from those of the target.
+// sendSafeValues sends the safe values: every frame that the ignition and the network management let be sent at once,
+// then each frame in its cycle. So it wakes no bus that sleeps. The counters continue from those of the target.
 func (w *watchdog) sendSafeValues(now int64) {
 	h, p := w.Handover, w.Status
 	grid := sched.Grid{Start: int64(p.StartNs.Load()), Period: h.Tables.PeriodNs}
 	h.Loop.Faults.SetWaveforms(h.Maps)
 	p.HoldSetValues(h.Maps)
-	at, silent := 0, w.silentMessages()
+	at := 0
 	for _, m := range h.Maps {
 		for i := range m.Tx {
 			m.Tx[i].SetCounts(p.TxCount[at].Load())
+			m.Tx[i].PhaseTicks = p.TxPhase[at].Load()
 			at++
 		}
 	}
@@ -143,13 +130,13 @@ func (w *watchdog) sendSafeValues(now int64) {
 		var f can.Frame
 		at = 0
 		for b, m := range h.Maps {
-			here := silent[at : at+len(m.Tx)]
+			here := p.TxFirst[at : at+len(m.Tx)]
 			at += len(m.Tx)
 			if p.Muted.Load()>>b&1 == 1 {
 				continue
 			}
 			for i := range m.Tx {
-				if !here[i] && (k == first || m.Tx[i].Due(k)) && m.Encode(&f, i, k, h.Loop.Safe.Values, false) && w.buses[b].Send(&f) {
+				if k >= here[i].Load() && (k == first || m.Tx[i].Due(k)) && m.Encode(&f, i, k, h.Loop.Safe.Values, false) && w.buses[b].Send(&f) {
 					w.Frames++
 				}
 			}
