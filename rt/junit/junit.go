@@ -34,12 +34,20 @@ func (s *Suite) Add(name string, at float64, held bool, text string) {
 	s.cases = append(s.cases, c)
 }
 
+// Skip adds a case that was not judged, with a text that says why.
+func (s *Suite) Skip(name, text string) {
+	s.cases = append(s.cases, testCase{Class: s.Class, Name: name, Time: seconds(0), Skipped: &skipped{Message: text}})
+}
+
 // Write writes the suite as a file.
 func (s *Suite) Write(w io.Writer) error {
-	failures := 0
+	failures, skips := 0, 0
 	for i := range s.cases {
 		if s.cases[i].Failure != nil {
 			failures++
+		}
+		if s.cases[i].Skipped != nil {
+			skips++
 		}
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
@@ -49,7 +57,7 @@ func (s *Suite) Write(w io.Writer) error {
 	e.Indent("", "  ")
 	err := e.Encode(root{Tests: len(s.cases), Failures: failures, Suite: suite{
 		Name: s.Name, Begun: s.Begun.UTC().Format("2006-01-02T15:04:05"), Host: hostname(),
-		Tests: len(s.cases), Failures: failures, Time: seconds(s.Time), Cases: s.cases, Out: s.Out,
+		Tests: len(s.cases), Failures: failures, Skipped: skips, Time: seconds(s.Time), Cases: s.cases, Out: s.Out,
 	}})
 	if err != nil {
 		return err
@@ -83,8 +91,13 @@ type testCase struct {
 	Class   string   `xml:"classname,attr"`
 	Name    string   `xml:"name,attr"`
 	Time    string   `xml:"time,attr"` // see seconds
+	Skipped *skipped `xml:"skipped"`
 	Failure *failure `xml:"failure"`
 	Out     string   `xml:"system-out,omitempty"`
+}
+
+type skipped struct {
+	Message string `xml:"message,attr"`
 }
 
 type failure struct {

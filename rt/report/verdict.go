@@ -9,33 +9,52 @@ import (
 // Finding is the result of an expectation.
 type Finding struct {
 	Criterion
-	Time float64 `json:"time_s"` // simulated time judged, s: of the window, until the answer, or of the run
+	Time    float64 `json:"time_s"`            // simulated time judged, s: of the window, until the answer, or of the run
+	Skipped bool    `json:"skipped,omitempty"` // not judged, because -for shortened the run; Held is false
+}
+
+// Broken reports whether the expectation was judged and did not hold.
+func (f *Finding) Broken() bool { return !f.Held && !f.Skipped }
+
+// Verdict returns "held", "broken" or "skipped".
+func (f *Finding) Verdict() string {
+	if f.Skipped {
+		return "skipped"
+	}
+	return choose(f.Held, "held", "broken")
 }
 
 // ScenarioResult is the result of a scenario.
 type ScenarioResult struct {
 	Scenario string    `json:"scenario"`     // name of the scenario
 	File     string    `json:"file"`         // path of its file
-	Pass     bool      `json:"pass"`         // every expectation held
+	Pass     bool      `json:"pass"`         // no expectation was broken
 	Findings []Finding `json:"expectations"` // one per expectation
 }
 
 // Text writes the result as text, one entry per expectation.
 func (t *ScenarioResult) Text(w io.Writer) {
-	held := 0
+	held, skipped, width := 0, 0, len("broken")
 	for _, f := range t.Findings {
 		if f.Held {
 			held++
 		}
+		if f.Skipped {
+			skipped, width = skipped+1, len("skipped")
+		}
 	}
 
-	fmt.Fprintf(w, "\n  scenario %s: %d of %d expectations held\n\n", t.Scenario, held, len(t.Findings))
+	fmt.Fprintf(w, "\n  scenario %s: %d of %d expectations held", t.Scenario, held, len(t.Findings))
+	if skipped > 0 {
+		fmt.Fprintf(w, ", %d skipped: the run is shorter than the scenario", skipped)
+	}
+	fmt.Fprint(w, "\n\n")
 	for _, f := range t.Findings {
-		fmt.Fprintf(w, "  %-7s%s\n", choose(f.Held, "held", "broken"), &f)
+		fmt.Fprintf(w, "  %-*s %s\n", width, f.Verdict(), &f)
 	}
 }
 
-// String formats the finding in one line, without "held" or "broken".
+// String formats the finding in one line, without its verdict.
 func (f *Finding) String() string {
 	name := f.What + ": "
 	if f.What == f.Want { // expectation without a name
@@ -44,8 +63,8 @@ func (f *Finding) String() string {
 	return fmt.Sprintf("%sexpected %s; saw %s", name, f.Want, f.Seen)
 }
 
-// Line formats the finding for a record, beginning with "held" or "broken".
-func (f *Finding) Line() string { return choose(f.Held, "held", "broken") + ": " + f.String() }
+// Line formats the finding for a record, beginning with its verdict.
+func (f *Finding) Line() string { return f.Verdict() + ": " + f.String() }
 
 // choose returns good if pass holds, otherwise bad.
 func choose(pass bool, good, bad string) string {
@@ -55,11 +74,11 @@ func choose(pass bool, good, bad string) string {
 	return bad
 }
 
-// Failed returns an error that names the expectations that did not hold; nil if all held.
+// Failed returns an error that names the broken expectations; nil without one.
 func (t *ScenarioResult) Failed() error {
 	var list []error
 	for i := range t.Findings {
-		if f := &t.Findings[i]; !f.Held {
+		if f := &t.Findings[i]; f.Broken() {
 			list = append(list, fmt.Errorf("scenario %s: %s", t.Scenario, f))
 		}
 	}

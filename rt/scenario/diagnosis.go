@@ -183,7 +183,7 @@ func (s *stepEvaluator) finish(j *Judge, f *report.Finding) {
 	case s.seen != "":
 		f.Seen = s.seen
 	default:
-		f.Seen = j.notJudged()
+		j.leaveOpen(f)
 	}
 }
 
@@ -285,9 +285,9 @@ func (d *dtcEvaluator) finish(j *Judge, f *report.Finding) {
 	case d.seen != "":
 		f.Held, f.Seen = (d.seenAt-d.cause.begun)*j.period <= d.cause.ns, d.seen
 	case d.cause.begun < 0:
-		f.Seen = "not judged: " + d.cause.after + " never became active"
+		d.cause.leaveOpen(j, f)
 	case passed < d.cause.ns:
-		f.Seen = j.notJudged()
+		j.leaveOpen(f)
 	default:
 		f.Seen = fmt.Sprintf("no such code within %g ms from tick %d; %s", float64(min(passed, d.cause.ns))/1e6, d.cause.begun, d.last)
 	}
@@ -373,7 +373,7 @@ func finishWindow(j *Judge, f *report.Finding, w *windowEvaluator, q *question, 
 	case q.broken != "":
 		f.Seen = q.broken
 	case q.asked == 0 || end > j.Last:
-		f.Seen = j.notJudged()
+		j.leaveOpen(f)
 	default:
 		f.Held, f.Seen = true, seen
 	}

@@ -230,7 +230,10 @@ func (c *cycleEvaluator) finish(j *Judge, f *report.Finding) {
 	r := c.following.Result()
 	f.Held, f.Time = r.Passed(), float64(c.part.End-c.part.Begin)/1e9
 	if f.Seen = c.format(&r); !r.Complete {
-		f.Seen = j.notJudged() + ", the part ends at " + seconds.Format(float64(c.part.End)/1e9) + "; " + f.Seen
+		seen := f.Seen
+		j.leaveOpen(f)
+		f.Skipped = f.Skipped && r.Violations == 0
+		f.Seen += ", the part ends at " + seconds.Format(float64(c.part.End)/1e9) + "; " + seen
 	}
 }
 

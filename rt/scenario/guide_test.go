@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"lockstep/rt/bench"
 	"lockstep/rt/bench/benchtest"
@@ -92,7 +93,7 @@ func TestGuideExampleRuns(t *testing.T) {
 		switch {
 		case b.Language == "yaml":
 			text = b.Text
-		case strings.HasPrefix(b.Text, "  scenario "):
+		case strings.HasPrefix(b.Text, "  scenario ice-uphill"):
 			verdict = b.Text
 		case strings.Contains(b.Text, "<testcase"):
 			cases = b.Text
@@ -115,6 +116,25 @@ func TestGuideExampleRuns(t *testing.T) {
 	}
 	if got, err := os.ReadFile(junit); err != nil || cases == "" || !strings.Contains(string(got), cases) {
 		t.Errorf("%v: the guide shows\n%s\nthe file is\n%s", err, cases, got)
+	}
+}
+
+// The first two minutes of the day are judged, and what comes later is skipped.
+func TestGuideExampleOfAShorterRunIsRight(t *testing.T) {
+	junit := filepath.Join(t.TempDir(), "verdict.xml")
+	r, err := virtual.Simulation{Plant: "automatic-bench", Scenario: "automatic-day", For: 2 * time.Minute, JUnit: junit, Every: 1}.Run()
+	if err != nil || !r.Scenario.Pass {
+		t.Fatalf("error %v, want exit code 0: %+v", err, r)
+	}
+	var out strings.Builder
+	r.Scenario.Text(&out)
+	summary, _, _ := strings.Cut(strings.TrimPrefix(out.String(), "\n"), "\n")
+	shown := slices.ContainsFunc(scenarioGuide.Blocks(), func(b guide.Block) bool { return b.Text == summary+"\n" })
+	if !shown || !strings.HasSuffix(summary, ", 4 skipped: the run is shorter than the scenario") {
+		t.Errorf("the guide does not show %q", summary)
+	}
+	if got, err := os.ReadFile(junit); err != nil || strings.Count(string(got), "<skipped ") != 4 || !strings.Contains(string(got), `failures="0" errors="0" skipped="4"`) {
+		t.Errorf("%v:\n%s", err, got)
 	}
 }
 

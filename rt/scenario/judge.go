@@ -24,6 +24,7 @@ type Judge struct {
 	tx     []int           // per bus, index in StatusBlock.TxConflicts of its first message
 	Last   int64           // last tick
 	length int64           // planned length of the run, ticks; 0: none
+	short  bool            // that length is shorter than the scenario
 	cases  []runningExpectation
 
 	Agenda  *diagnosis.Agenda // what the expectations ask of the units; nil: nothing
@@ -47,7 +48,7 @@ type evaluator interface {
 type Progress struct {
 	What  string `json:"what"`  // its name, or Want
 	Want  string `json:"want"`  // expected value
-	State string `json:"state"` // "open", "held" or "broken"
+	State string `json:"state"` // "open", "held", "broken" or "skipped"
 	Seen  string `json:"seen"`  // observed so far
 }
 
@@ -58,10 +59,7 @@ func (j *Judge) Progress() (list []Progress) {
 		if v.Seen == "" {
 			f := report.Finding{}
 			c.finish(j, &f)
-			v.Seen, v.State = f.Seen, "broken"
-			if f.Held {
-				v.State = "held"
-			}
+			v.Seen, v.State = f.Seen, f.Verdict()
 		}
 		list = append(list, v)
 	}
@@ -70,7 +68,7 @@ func (j *Judge) Progress() (list []Progress) {
 
 // NewJudge returns the judge of a run with status block p.
 func NewJudge(s *Scenario, h *bench.Handover, p *rt.StatusBlock) *Judge {
-	j := &Judge{period: h.Tables.PeriodNs, status: p, length: s.Ticks}
+	j := &Judge{period: h.Tables.PeriodNs, status: p, length: s.Ticks, short: s.Shortened}
 	rx, tx := 0, 0
 	for _, m := range h.Maps {
 		j.rx, j.tx = append(j.rx, rx), append(j.tx, tx)
@@ -107,7 +105,7 @@ func (j *Judge) End(overflow uint64) (list []report.Finding) {
 		c.finish(j, &f)
 		n, ok := c.evaluator.(*countEvaluator)
 		if fromStatus := ok && (!n.sent || n.of == conflictsCount); overflow > 0 && !fromStatus {
-			f.Held, f.Seen = false, fmt.Sprintf("not judged: %d entries of the ring were lost", overflow)
+			f.Held, f.Skipped, f.Seen = false, false, fmt.Sprintf("not judged: %d entries of the ring were lost", overflow)
 		}
 		list = append(list, f)
 	}
@@ -120,9 +118,11 @@ func (j *Judge) End(overflow uint64) (list []report.Finding) {
 
 func (j *Judge) seconds(ticks int64) float64 { return float64(ticks) * float64(j.period) / 1e9 }
 
-// notJudged returns why an expectation could not be judged.
-func (j *Judge) notJudged() string {
-	return fmt.Sprintf("not judged: the run ended at %.9g s", j.seconds(j.Last))
+// leaveOpen sets the finding of an expectation that the run was too short to judge: skipped in a shortened run that
+// reached its planned end, otherwise broken.
+func (j *Judge) leaveOpen(f *report.Finding) {
+	f.Skipped = j.short && j.Last >= j.length
+	f.Seen = fmt.Sprintf("not judged: the run ended at %.9g s", j.seconds(j.Last))
 }
 
 func (w *windowEvaluator) addEntry(_ *Judge, e *rt.Entry) {
@@ -150,7 +150,7 @@ func (w *windowEvaluator) finish(j *Judge, f *report.Finding) {
 	f.Time = j.seconds(w.ticks)
 	f.Held = w.outside == 0 && cmp.Or(w.to, j.length) <= j.Last && w.ticks > 0
 	if w.outside == 0 && !f.Held {
-		f.Seen = j.notJudged()
+		j.leaveOpen(f)
 		return
 	}
 
@@ -234,12 +234,10 @@ func (a *answerEvaluator) finish(j *Judge, f *report.Finding) {
 	f.Time = float64(max(0, a.answeredNs)) / 1e9
 	passed := (j.Last - a.begun) * j.period
 	switch {
-	case a.begun < 0 && a.slot >= 0:
-		f.Seen = "not judged: " + a.after + " never became active"
 	case a.begun < 0:
-		f.Seen = "not judged: " + a.after + " never held"
+		a.leaveOpen(j, f)
 	case a.answeredNs < 0 && passed < a.ns:
-		f.Seen = j.notJudged()
+		j.leaveOpen(f)
 	case a.answeredNs < 0:
 		f.Seen = fmt.Sprintf("no answer within %g ms from tick %d to the end", float64(passed)/1e6, a.begun)
 	default:
@@ -252,6 +250,16 @@ func (a *answerEvaluator) finish(j *Judge, f *report.Finding) {
 		if a.frame == nil && a.answeredNs == 0 {
 			f.Seen += ", where the answer held already"
 		}
+	}
+}
+
+// leaveOpen sets the finding where the cause did not come.
+func (a *answerEvaluator) leaveOpen(j *Judge, f *report.Finding) {
+	j.leaveOpen(f)
+	f.Skipped = f.Skipped && !a.cleared
+	f.Seen = "not judged: " + a.after + " never held"
+	if a.slot >= 0 {
+		f.Seen = "not judged: " + a.after + " never became active"
 	}
 }
 
@@ -299,8 +307,9 @@ func (n *countEvaluator) finish(j *Judge, f *report.Finding) {
 	f.Time = j.seconds(j.Last)
 	f.Held = n.seen >= n.lo && n.seen <= n.hi
 	f.Seen = fmt.Sprint(n.seen)
-	// In a run that ended early, the count could still have grown.
-	if j.Last < j.length && n.seen <= n.hi && !(f.Held && n.hi == math.MaxUint64) {
-		f.Held, f.Seen = false, fmt.Sprintf("%s with a count of %d", j.notJudged(), n.seen)
+	// In a run that ended early, and in a shortened one that has too few, the count could still have grown.
+	if early := j.Last < j.length && !(f.Held && n.hi == math.MaxUint64); n.seen <= n.hi && early || n.seen < n.lo && j.short {
+		j.leaveOpen(f)
+		f.Held, f.Seen = false, fmt.Sprintf("%s with a count of %d", f.Seen, n.seen)
 	}
 }

@@ -317,6 +317,41 @@ func TestExpectationsUpToTheEndFailWhenTheRunEndsEarly(t *testing.T) {
 	}
 }
 
+// A shorter run that reached its planned end is no reason for a broken expectation.
+func TestExpectationsAfterAShorterRunAreSkipped(t *testing.T) {
+	for expect, want := range map[string]string{
+		"value: w1, below: 5 rad/s, from: 20 ms, to: 500 ms":                    "skipped",
+		"value: w1, below: 5 rad/s, from: 500 ms":                               "skipped",
+		"value: w1, below: 0.5 rad/s, to: 500 ms":                               "broken",
+		"value: w1, below: 5 rad/s":                                             "held",
+		"answer: w1 > 3 rad/s, after: 100 ms, within: 200 ms":                   "skipped",
+		"answer: w1 > 3 rad/s, after: 50 ms, within: 20 ms":                     "broken",
+		"answer: w1 > 3 rad/s, after: {fault: f}, within: 50 ms":                "skipped",
+		"count: {message: Speeds, of: frames}, at_least: 31":                    "skipped",
+		"count: {message: Speeds, of: frames}, at_least: 20":                    "held",
+		"count: {message: Speeds, of: frames}, at_most: 29":                     "broken",
+		"count: {message: Speeds, of: frames}, is: 31":                          "skipped",
+		"answer: w1 > 3 rad/s, after: {when: w1 < 0}, within: 50 ms, name: one": "skipped",
+	} {
+		r := begin(t, expect)
+		r.j.length, r.j.short = 30, true
+		for k := int64(1); k <= 30; k++ {
+			r.step(k, 1, 0)
+			r.j.Entry(&rt.Entry{Kind: rt.KindFrame, Tick: k, Fate: rt.Sent})
+			if f := r.j.End(0)[0]; k == 29 && f.Skipped {
+				t.Errorf("%s: skipped before the planned end", expect)
+			}
+		}
+		f := r.j.End(0)[0]
+		if f.Verdict() != want || f.Broken() != (want == "broken") || !strings.HasPrefix(f.Line(), want+": ") {
+			t.Errorf("%s: %s, want %s", expect, f.Line(), want)
+		}
+		if f := r.j.End(1)[0]; f.Skipped {
+			t.Errorf("%s: skipped although entries were lost", expect)
+		}
+	}
+}
+
 func TestFaultInAReusedSlotIsNotTheCause(t *testing.T) {
 	r := begin(t, "answer: w1 > 3 rad/s, after: {fault: f}, within: 50 ms")
 	for k, s := range []fault.State{fault.Armed, fault.Free, fault.Armed, fault.Active} {

@@ -200,6 +200,7 @@ func (v *silenceEvaluator) finish(j *Judge, f *report.Finding) {
 			f.Seen += fmt.Sprintf("; the last frame is %s at tick %d", v.last.name, v.lastAt)
 		}
 	case v.judged == 0:
+		j.leaveOpen(f)
 		f.Seen = fmt.Sprintf("not judged: the ignition was not in %s for that time", v.after)
 	case v.worstAt == 0:
 		f.Held, f.Seen = true, fmt.Sprintf("no frame after ignition %s, %d times", v.after, v.judged)

@@ -20,6 +20,10 @@ func writeJUnit(r *report.Report, begun time.Time, w io.Writer) error {
 	s := junit.Suite{Class: cmp.Or(r.Bench, r.Plant) + "." + t.Scenario, Name: t.Scenario, Begun: begun, Time: r.SimTime, Out: r.Ended}
 	for i := range t.Findings {
 		f := &t.Findings[i]
+		if f.Skipped {
+			s.Skip(f.What, f.String())
+			continue
+		}
 		s.Add(f.What, f.Time, f.Held, f.String())
 	}
 	if !r.Clean {
@@ -65,7 +69,7 @@ func (s *Run) Report(r *report.Report, findings []report.Finding) error {
 	if s.Scenario == nil {
 		return nil
 	}
-	broken := slices.ContainsFunc(findings, func(f report.Finding) bool { return !f.Held })
+	broken := slices.ContainsFunc(findings, func(f report.Finding) bool { return f.Broken() })
 	r.Scenario = &report.ScenarioResult{
 		Scenario: s.Scenario.Name, File: s.Scenario.File, Pass: !broken, Findings: findings,
 	}

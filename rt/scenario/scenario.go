@@ -14,13 +14,14 @@ import (
 
 // Scenario is a scenario file resolved for a bench. SCENARIO.md describes the file.
 type Scenario struct {
-	File   string
-	Name   string
-	About  string
-	Ticks  int64              // length of the run; 0: until it is stopped
-	Faults []*faultSpec       // by slot
-	Plan   fault.Plan         // stimuli, and the faults by slot
-	named  []bench.NamedFault // names of the faults by slot
+	File      string
+	Name      string
+	About     string
+	Ticks     int64              // length of the run; 0: until it is stopped
+	Shortened bool               // h.Loop.Ticks ends the run before the scenario: expectations may be skipped
+	Faults    []*faultSpec       // by slot
+	Plan      fault.Plan         // stimuli, and the faults by slot
+	named     []bench.NamedFault // names of the faults by slot
 
 	stimuli []*resolvedTarget // targets of Plan.Stimuli
 	driver  *driverSection    // nil: nobody drives a cycle
@@ -37,7 +38,7 @@ type Scenario struct {
 }
 
 // Parse reads a scenario for a bench. A length of the run in h.Loop.Ticks takes precedence over the
-// file. Errors are "FILE:LINE:COL: bench: ...".
+// file; what the file plans after a shorter one does not happen and is not judged. Errors are "FILE:LINE:COL: bench: ...".
 func Parse(file string, data []byte, h *bench.Handover) (s *Scenario, err error) {
 	r := bench.NewReader(file)
 	err = r.Try(func() { s = read(r, r.Document(data), h) })
@@ -80,10 +81,12 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 		r.FailAt(yamlfile.Pos{Line: 1, Col: 1}, "the name is missing (scenario: NAME)")
 	}
 
-	s.Ticks = cmp.Or(h.Loop.Ticks, s.Ticks)
 	if s.driver != nil {
 		s.Ticks = cmp.Or(s.Ticks, s.driver.ticks(h))
 		s.Plan.Cycle = &s.driver.plan
+	}
+	if s.Shortened = h.Loop.Ticks > 0 && (s.Ticks == 0 || s.Ticks > h.Loop.Ticks); !s.Shortened {
+		s.Ticks = cmp.Or(h.Loop.Ticks, s.Ticks)
 	}
 	s.readChanges(r, given["parameters"], h)
 	s.readStates(r, given["states"], h)
@@ -100,6 +103,7 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 	}
 	s.expectStates(h)
 
+	s.Ticks = cmp.Or(h.Loop.Ticks, s.Ticks)
 	return s
 }
 

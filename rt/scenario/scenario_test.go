@@ -124,8 +124,12 @@ func TestRequestedLengthTakesPrecedenceOverTheScenario(t *testing.T) {
 		t.Errorf("%+v (%v), want 1000 ticks", s, err)
 	}
 	h.Loop.Ticks = 400
-	if _, err := Parse("s.yaml", []byte(text), h); err == nil || !strings.Contains(err.Error(), "3 s is after the end of the run, at 2 s") {
-		t.Errorf("a window after the requested length: %v", err)
+	if s, err := Parse("s.yaml", []byte(text), h); err != nil || s.Ticks != 400 || !s.Shortened {
+		t.Errorf("%+v (%v), want the first 400 ticks", s, err)
+	}
+	const late = "scenario: test\nfor: 2 s\nexpect: [{value: w1, below: 5 rad/s, to: 3 s}]\n"
+	if _, err := Parse("s.yaml", []byte(late), h); err == nil || !strings.Contains(err.Error(), "3 s is after the end of the run, at 2 s") {
+		t.Errorf("a window after the scenario's own length: %v", err)
 	}
 }
 

@@ -56,13 +56,18 @@ func (o *observation) disturbed() bool {
 // it checks that each fault has started and ended.
 func (o *observation) checkScenario(d *report.Verdict, v *report.Report) {
 	if v.Scenario != nil && len(v.Scenario.Findings) > 0 {
-		broken := slices.DeleteFunc(slices.Clone(v.Scenario.Findings), func(f report.Finding) bool { return f.Held })
-		first := ""
+		broken := slices.DeleteFunc(slices.Clone(v.Scenario.Findings), func(f report.Finding) bool { return !f.Broken() })
+		first, held := "", 0
+		for i := range v.Scenario.Findings {
+			if v.Scenario.Findings[i].Held {
+				held++
+			}
+		}
 		if len(broken) > 0 {
 			first = "; broken: " + broken[0].String()
 		}
 		n := len(v.Scenario.Findings)
-		d.AddCriterion(v.Scenario.Pass, "expectations", "all of the scenario", "%d of %d held%s", n-len(broken), n, first)
+		d.AddCriterion(v.Scenario.Pass, "expectations", "all of the scenario", "%d of %d held%s", held, n, first)
 	}
 
 	if o.segment == nil || o.segment.kind != faultsSegment {

@@ -174,7 +174,7 @@ func (w *worker) simulate(row *Row) (err error) {
 	if t := report.Scenario; t != nil && len(t.Findings) > 0 {
 		var broken []string
 		for _, f := range t.Findings {
-			if !f.Held {
+			if f.Broken() {
 				broken = append(broken, f.What)
 			}
 		}

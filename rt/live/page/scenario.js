@@ -22,7 +22,8 @@ export class Scenario {
   update(list) {
     const count = (s) => list.filter((e) => e.state === s).length;
     this.broken = count("broken");
-    text(this.count, list.length ? `${count("held")} held, ${this.broken} broken, ${count("open")} open` : "");
+    const skipped = count("skipped") ? `, ${count("skipped")} skipped` : "";
+    text(this.count, list.length ? `${count("held")} held, ${this.broken} broken, ${count("open")} open${skipped}` : "");
     const key = JSON.stringify(list);
     if (key === this.shown) return;
     this.shown = key;
