@@ -9,12 +9,13 @@ const carName = "automatic-car"
 const carHead = `# Car with automatic gearbox: automatic4 with the temperature of its oil.
 #
 # The losses of the converter, the clutches and the brakes of the gearbox heat the oil, which the
-# ambient air cools. Everything else, and the page of the bench, is as in automatic4. Read T_oil,
-# too; set the temperature of the air by ambient.
+# ambient air cools. Read T_oil, too; set the temperature of the air by ambient. Everything else, and
+# the page of the bench, is as in automatic4, but for the driver: as long as nobody drives, the foot is
+# off the throttle and the lever in P. The car stands, and its engine idles.
 #
-#   lockstep sim automatic-car -start T_oil=-10degC -out out.csv
+#   lockstep sim automatic-bench -cycle wltc-3b -start T_oil=-10degC -out out.csv
 #
-# starts cold; automatic-bench drives a cycle with it.
+# starts cold and drives a cycle with it.
 
 plant: automatic-car
 about: Car with automatic gearbox, converter and oil that warms up
@@ -23,6 +24,8 @@ about: Car with automatic gearbox, converter and oil that warms up
 // carEdits are the changes of automatic4: a line, and the line that replaces it.
 var carEdits = strings.NewReplacer(
 	"\ninputs:\n", "\ninputs:\n  ambient: {unit: degC, min: -40, max: 60, default: 20}\n",
+	"throttle: {unit: 1, min: 0, max: 1, default: 1}", "throttle: {unit: 1, min: 0, max: 1}",
+	"lever: {unit: 1, min: 0, max: 3, default: 3}", "lever: {unit: 1, min: 0, max: 3}",
 	"\nstart:\n", "\nstart:\n  T_oil: {unit: degC, min: -40, max: 180, set: {oil.T_start: T_oil}}\n",
 	"    type: torque_converter\n", "    type: torque_converter\n    heat_port: oil\n",
 	"pressure: C1.pressure}", "pressure: C1.pressure, heat_port: oil}",
