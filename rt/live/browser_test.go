@@ -172,7 +172,7 @@ func TestLeverOfThePageIsAList(t *testing.T) {
 	url, _, _ := run(t, "automatic-bench")
 	p := b.openPage(url, 1000, 1000, false)
 	const lever = `document.querySelector("#inputs select[aria-label=lever]")`
-	p.await(lever + `?.value === "3"`)
+	p.await(lever + `?.value === "0"`)
 	p.eval(`(() => { const s = ` + lever + `; s.value = 2; s.dispatchEvent(new Event("change")); })()`)
 	p.await(`lockstep.signals.values.get("lever") === 2 && lockstep.signals.values.get("lever") === Number(` + lever + `.value)`)
 	p.await(`document.getElementById("message").textContent.startsWith("lever N: from tick")`)

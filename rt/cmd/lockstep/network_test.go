@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"lockstep/io/record/recordtest"
@@ -69,4 +71,48 @@ func TestSupplyThatFailsIsReportedAndEndsTheRunWhereTheBenchSaysSo(t *testing.T)
 	if _, errs, code := lockstep(t, "run", file, "-besteffort", "-for", "1s"); code != 3 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, `exit status 7: "no relay"`) {
 		t.Errorf("a supply that cannot be switched on: exit code %d: %s", code, errs)
 	}
+}
+
+// A supervisor that ends takes the switch of the supply with it. The next one makes what the run has commanded since.
+func TestAttachedSupervisorBringsTheSupplyToTheStateOfTheRun(t *testing.T) {
+	file, scenario := suppliedBench(t, "", "", "[{at: 100 ms, power: 9 V}, {at: 3 s, power: off}]")
+	name := fmt.Sprintf("supplied-%d", os.Getpid())
+	for f, replace := range map[string]*strings.Replacer{
+		file:     strings.NewReplacer("bench: powershift-bench", "bench: "+name, "supervisor_gone: stop after 1 s", "supervisor_gone: continue"),
+		scenario: strings.NewReplacer("for: 1 s\n", "for: 1000 s\n"),
+	} {
+		text, err := os.ReadFile(f)
+		if err == nil {
+			err = os.WriteFile(f, []byte(replace.Replace(string(text))), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls := func() []string {
+		text, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "calls"))
+		return strings.Fields(string(text))
+	}
+	s := begin(t, nil, "run", file, "-besteffort", "-scenario", scenario)
+	s.running()
+	target := s.child("target")
+	defer syscall.Kill(target, syscall.SIGKILL)
+	s.cmd.Process.Kill()
+	s.end()
+	before := calls()
+	await(t, "3.1 s without a supervisor", func() bool {
+		list := among(ps(t), name)
+		return len(list) == 1 && list[0].Ticks > 620
+	})
+	if got := calls(); len(got) != len(before) {
+		t.Fatalf("the supply was called with %q without a supervisor", got[len(before):])
+	}
+	again := begin(t, nil, "attach", name)
+	again.running()
+	await(t, "the supply is off", func() bool { return calls()[len(calls())-1] == "off" })
+	if got := calls(); len(got) != len(before)+1 {
+		t.Errorf("the supply was called with %q, then after attach with %q; want the last state once", before, got[len(before):])
+	}
+	lockstep(t, "stop", name)
+	again.end()
 }
