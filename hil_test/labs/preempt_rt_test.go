@@ -52,6 +52,7 @@ func TestLabPreemptRT(t *testing.T) {
 		{"SupervisorKilledTargetGoesSafeAfterItsTime", func(t *testing.T) { afterDeath(t, "safe after 500 ms", 50, 1<<20) }},
 		{"SupervisorKilledTargetStopsAfterItsTime", func(t *testing.T) { afterDeath(t, "stop after 500 ms", 0, 22) }},
 		{"ReusedProcessIDsAreNotTakenForARun", reusedIDs},
+		{"GPIOLineSwitchesTheSupply", gpioLineSwitchesTheSupply},
 		{"LoopCPUTakenOfflineIsHarmlessOrAClearStop", cpuOffline},
 	} {
 		t.Run(test.name, test.check)

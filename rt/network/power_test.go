@@ -143,23 +143,3 @@ func TestMissingGPIOChipIsNamed(t *testing.T) {
 		}
 	}
 }
-
-// On a host with a simulated chip (gpio-sim) its line follows the supply.
-func TestLineOfASimulatedChipFollowsTheSupply(t *testing.T) {
-	values, _ := filepath.Glob("/sys/devices/platform/gpio-sim.*/gpiochip*/sim_gpio0/value")
-	for _, file := range values {
-		chip := "/dev/" + filepath.Base(filepath.Dir(filepath.Dir(file)))
-		s := open(t, &SupplySpec{Chip: chip, Line: 0, ActiveLow: true})
-		for supply, want := range map[Supply]string{SupplyOff: "1", SupplyOn: "0"} {
-			err := s.Set(supply)
-			got, _ := os.ReadFile(file)
-			if err != nil || strings.TrimSpace(string(got)) != want {
-				t.Errorf("%s: %v: the line is %q, %v; want %s: it is active low", chip, supply, got, err, want)
-			}
-		}
-		if err := s.Set(1200); err == nil {
-			t.Error("a line takes a voltage")
-		}
-	}
-	t.Logf("%d simulated chips", len(values))
-}
