@@ -141,6 +141,9 @@ func (c *Commands) translate(name string, words []string) (list []fault.Command,
 		return nil, nil
 	case "ignition", "power":
 		command, err := switchCommand(c.h, name, strings.Join(words, " "))
+		if name == "power" && !c.h.Loop.Virtual && c.h.Bench.Power == nil { // the loop would accept it, and nothing would switch
+			err = errNoPower
+		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", name, err)
 		}

@@ -214,7 +214,7 @@ func (w expectSpec) resolveDTC(e *Expectation) {
 	bus, spec := unitOf(w.entry, w.h)
 	code, err := spec.FindCode(w.text("dtc"))
 	w.check("dtc", err)
-	d := dtcEvaluator{cause: answerEvaluator{slot: -1, begun: -1, answeredNs: -1}, bus: bus, spec: spec, code: code, name: spec.NameCode(code)}
+	d := dtcEvaluator{cause: answerEvaluator{slot: -1, answered: noAnswer}, bus: bus, spec: spec, code: code, name: spec.NameCode(code)}
 	d.mask = w.status(spec)
 	status := cmp.Or(w.text("status"), map[bool]string{true: "active", false: "confirmed"}[spec.Node != nil])
 	w.setCause(&d.cause)

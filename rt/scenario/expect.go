@@ -39,19 +39,30 @@ type answerEvaluator struct {
 	slot  int        // slot of the fault whose start is the cause; -1: the cause is a tick or a condition
 	cause Conditions // conditions whose start is the cause
 
-	ignition int // 1 + state of the ignition whose first start is the cause; 0: none
+	ignition int // 1 + state of the ignition whose start is the cause, each time; 0: none
 
 	holds Conditions // conditions that are the answer
 	frame *message   // message that is the answer; nil: holds is
 	ns    int64      // longest time from cause to answer, ns
 	after string     // cause, for people
 
+	cleared  bool // the fault was cleared before it started
+	answered      // to the present cause
+
+	slowest answered // of the earlier causes that were answered in time
+	times   int      // earlier causes
+}
+
+// answered is an answer to a cause.
+type answered struct {
 	begun      int64 // tick of the cause; -1: none so far
-	cleared    bool  // the fault was cleared before it started
 	answeredNs int64 // time from cause to answer, ns; -1: no answer so far
 	at         int64 // tick of the answer
 	stamped    bool  // answeredNs is by the kernel's stamp, otherwise by ticks
 }
+
+// noAnswer is an answer before its cause.
+var noAnswer = answered{begun: -1, answeredNs: -1}
 
 // countEvaluator expects a number of frames.
 type countEvaluator struct {
@@ -231,7 +242,7 @@ func (w expectSpec) checkEnd(tick int64, first, last string) {
 
 func (w expectSpec) resolveAnswer(e *Expectation) {
 	w.checkKeys("an answer", "answer", "after", "within")
-	a := answerEvaluator{slot: -1, begun: -1, answeredNs: -1, holds: w.conditions(w.h, "answer")}
+	a := answerEvaluator{slot: -1, answered: noAnswer, slowest: noAnswer, holds: w.conditions(w.h, "answer")}
 	want := w.text("answer")
 	if name := w.text("answer.frame"); name != "" {
 		m, err := findMessage(w.h, name)
