@@ -86,7 +86,7 @@ func TestFirstMinutesOfTheDayHoldOnThePair(t *testing.T) {
 	code := s.end()
 	r := readReport(t, file)
 	missed := regexp.MustCompile(`, (\d+) missed`).FindStringSubmatch(r.Unit)
-	if r.Scenario == nil || len(r.Scenario.Findings) != 20 || r.Ticks != 24_000 || missed == nil {
+	if r.Scenario == nil || len(r.Scenario.Findings) < 20 || r.Ticks != 24_000 || missed == nil {
 		t.Fatalf("code %d, %d ticks, control unit %q", code, r.Ticks, r.Unit)
 	}
 	stalled := r.Missed > 0 || missed[1] != "0" && missed[1] != "1"
