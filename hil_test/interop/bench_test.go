@@ -48,6 +48,14 @@ func TestPytestSuiteRunsInVirtualTimeAndOnThePair(t *testing.T) {
 	}
 }
 
+func TestPythonChangesTheIgnition(t *testing.T) {
+	usePython(t, "pytest")
+	out := pytest(t, t.TempDir(), false, absolute(t, "test_ignition.py"), "--lockstep-virtual", "--lockstep-bench", "automatic-bench")
+	if !strings.Contains(out, "1 passed") {
+		t.Error(out)
+	}
+}
+
 // A failed test names the record, which replays, and shows the signals that it has used.
 func TestFailedPythonTestReportsItsRecordAndSignals(t *testing.T) {
 	usePython(t, "pytest")
