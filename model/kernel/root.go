@@ -105,18 +105,20 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 	return 1, false
 }
 
-// staysPositive reports whether poly cannot reach zero in [0, 1]: because of all its terms, or
-// because of those that bend it where it rises.
+// staysPositive reports whether poly cannot reach zero in [0, 1]: because of all its terms, because
+// of those that bend it where it rises, or because it rises and bends upwards, as a slip does that
+// has just left zero.
 //
 //go:nosplit
 func (k *Kernel) staysPositive() bool {
-	bends := 0.0
-	for _, c := range k.poly[2:] {
-		bends += math.Abs(c)
+	higher := 0.0
+	for _, c := range k.poly[3:] {
+		higher += math.Abs(c)
 	}
-	c0, c1 := k.poly[0], k.poly[1]
+	c0, c1, c2 := k.poly[0], k.poly[1], k.poly[2]
+	bends := math.Abs(c2) + higher
 	rounding := float64(1e-12 * (c0 + math.Abs(c1) + bends))
-	return c0 > rounding && (c1 > bends || c0-rounding > math.Abs(c1)+bends)
+	return c0 > rounding && (c1 > bends || c0-rounding > math.Abs(c1)+bends || c1 >= 0 && c2 > higher)
 }
 
 // falls reports whether poly falls over the whole of [0, 1]: its linear term outweighs the slopes of

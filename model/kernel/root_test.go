@@ -27,6 +27,8 @@ func TestFirstRootIsTheFirstChangeOfSign(t *testing.T) {
 		"falls to zero":            {[]float64{0, -1, 0.1}, 0},
 		"falls, no root":           {[]float64{1, -0.9, 0.05}, 1.5},
 		"touches from above":       {[]float64{0.71*0.71 + 1e-12, -1.42, 1}, 1.5},
+		"bends upwards from zero":  {[]float64{1e-9, 1e-10, 0.007, -1e-8, 1e-13}, 1.5},
+		"bends upwards, returns":   {[]float64{1e-9, 1e-10, 0.5, -0.6}, 0.8333333358},
 		"cubic, late":              {[]float64{1e-9, 1e-3, 0, -1.1e-3}, 0.953463},
 	} {
 		k.poly = append(c.p, make([]float64, 2+len(c.p)%2)...)
