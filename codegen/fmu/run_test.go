@@ -220,8 +220,8 @@ func compareBits(t *testing.T, j fmu.Plant, got, want [][]float64) (moved int) {
 	return moved
 }
 
-// fmuPlants are plants with different events: coupled clutches, impacts, regions with hysteresis.
-var fmuPlants = []string{"coupled-clutches", "two-masses", "oscillator"}
+// fmuPlants are plants with different events: coupled clutches, impacts, regions with hysteresis, sampled blocks.
+var fmuPlants = []string{"coupled-clutches", "two-masses", "oscillator", "sampled"}
 
 func TestFMUGivesTheBitsOfTheTableKernel(t *testing.T) {
 	const rows = 2000

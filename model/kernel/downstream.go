@@ -113,6 +113,9 @@ func readsAny(row []float64, columns []bool) bool {
 //
 //go:nosplit
 func (k *Kernel) evaluateDownstream(v, x []float64) {
+	for _, j := range k.t.Downstream {
+		k.w[j] = 0 // acts on no torque, but an old NaN would
+	}
 	if k.t.ReadsTau {
 		k.calls.setTorques(k, x)
 	}

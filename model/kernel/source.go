@@ -364,6 +364,9 @@ func (k *Kernel) startLaws(x []float64) {
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		k.w1[j], k.w2[j] = 0, 0
 	}
+	for _, j := range k.t.Downstream {
+		k.w0[j] = 0 // of the substep before
+	}
 	for round := range rounds {
 		k.evaluateIterated(k.w0[:k.t.M], x)
 		moved := k.lawsMoved() || k.t.Sparse == nil && round == 0

@@ -136,6 +136,7 @@ func readReset(e *element.Element, y int) {
 	if e.Has("set") {
 		set = network.SignalOf(e.Waveform("set"))
 	}
+	next := addMemory(e, "next", unit, 0)   // of y; each integrator keeps it until all have read those to be reset
 	before := addMemory(e, "reset", "1", 0) // truth value at the last tick
 	args := []network.Form{network.SignalOf(e.Waveform("reset")), network.StateOf(before), set, network.StateOf(y)}
 	op := func(c model.Code) model.Op { return model.Op{Code: c} }
@@ -148,8 +149,11 @@ func readReset(e *element.Element, y int) {
 	value := slices.Concat(edge, []model.Op{arg(2), op(model.Mul), push(1)}, edge,
 		[]model.Op{op(model.Sub), arg(3), op(model.Mul), op(model.Add)})
 	slopes := make([]float64, len(args))
-	e.AddSample(network.Sample{Sample: model.Sample{State: y}, Reset: true,
+	e.AddSample(network.Sample{Sample: model.Sample{State: next}, Reset: true,
 		Value: network.Law{Args: args, Slopes: slopes, Ops: value}})
+	become := linearSample(y, network.StateOf(next))
+	become.Reset = true
+	e.AddSample(become)
 	e.AddSample(network.Sample{Sample: model.Sample{State: before, Initial: true},
 		Value: network.Law{Args: args[:1], Slopes: slopes[:1], Ops: truth}})
 }

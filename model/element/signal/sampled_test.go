@@ -285,6 +285,27 @@ func TestIntegratorsAreResetAtTheSameTickByOneOfThem(t *testing.T) {
 	}
 }
 
+// Integrators whose resets read each other exchange their values: each takes that of the other before the tick.
+func TestIntegratorsResetEachOther(t *testing.T) {
+	b := step(t, `
+full: {type: greater_equal, u1: {sum: [a, b]}, u2: 0.0373 m}
+a: {type: integrator, u: 1 m/s, y_start: 0.01 m, reset: full, set: {product: [0.5, b]}}
+b: {type: integrator, u: 0 m/s, y_start: 0.02 m, reset: full, set: {product: [0.1, a]}}
+`, "a: {signal: a}\nb: {signal: b}")
+	want, other, wasFull := 0.01, 0.02, false
+	b.To(0.5, func(s float64) { // outputs at a tick are those before its resets
+		want += h
+		b.Is("a", want, 1e-12)
+		b.Is("b", other, 1e-12)
+		full := want+other >= 0.0373
+		if full && !wasFull {
+			want, other = 0.5*other, 0.1*want
+			full = want+other >= 0.0373
+		}
+		wasFull = full
+	})
+}
+
 // Delays that keep as many values together, but not one by one, are not taken over: their values lie elsewhere.
 func TestDelaysOfOtherLengthsAreNotTakenOver(t *testing.T) {
 	text := func(a, b int) string {

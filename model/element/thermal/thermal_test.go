@@ -98,6 +98,27 @@ clutch: {type: clutch, a: motor, b: car, mu: 0.2, cgeo: 0.5 m, fn: `+fn+`, heat_
 `, "T: {signal: plates}\nw_motor: {speed: motor}\nw_car: {speed: car}\nloss: {signal: clutch.lossPower}")
 }
 
+// A loss takes part in the law iteration where its heat acts on a torque or on another law, and only there.
+func TestLossIsIteratedWhereItsHeatActsBack(t *testing.T) {
+	radiates := "glow: {type: body_radiation, port_a: plates, port_b: 300 K, Gr: 0.1 m2}"
+	for _, c := range []struct {
+		extra, elements string
+		downstream      int
+	}{
+		{"", "", 1},
+		{"", "wall: {type: thermal_conductor, port_a: plates, port_b: 300 K, G: 10 W/K}", 1},
+		{", factor_T: [[300 K, 1], [400 K, 0.6]]", "", 0}, // the capacity of the clutch is a law, too
+		{"", radiates, 0},
+	} {
+		text := launch(c.extra, "300 N")
+		text = strings.Replace(text, "plates: {", c.elements+"\n  plates: {", 1)
+		b := modeltest.New(t, text, period)
+		if got := len(b.Tables.Downstream); got != c.downstream {
+			t.Errorf("%s%s: %d laws follow from the iteration, want %d", c.extra, c.elements, got, c.downstream)
+		}
+	}
+}
+
 // The heat of a launch is the kinetic energy that is lost, whatever the force on the plates.
 func TestHeatOfALaunchIsTheLossOfKineticEnergy(t *testing.T) {
 	for _, c := range []struct {
