@@ -57,7 +57,7 @@ export class Inputs {
     const limits = range ? `${number(s.min)} to ${quantity(s.max, s.unit)}` : shown(s.unit);
     const name = draggable(el("span", { class: "name", title: s.about || s.name }, ...s.name.split(/(?<=[._])/).flatMap((part) => [part, el("wbr")])), s.name);
     if (s.follows) {
-      r.own = el("small", {}, s.follows.replace("its own", "the plant file's") + (this.record ? "; the record does not have its value" : ""));
+      r.own = el("small", {}, s.follows.replace("its own", "the plant file's"));
       name.append(r.own);
     }
     r.root = el("div", { class: "row" }, name, r.value, el("span", { class: "unit" }, shown(s.unit)));
