@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"lockstep/io/can"
 	"lockstep/rt/fault"
 	"lockstep/rt/network"
 )
@@ -116,8 +117,9 @@ type Config struct {
 	Safe   SafeValues
 	Faults fault.Plan // planned faults of values and frames
 
-	Network *network.Plan // ignition and network management; nil: every frame is sent all the time
-	Ports   uint64        // bit i: frames on bus i that are not the plant's go to its port
+	Network *network.Plan  // ignition and network management; nil: every frame is sent all the time
+	Ports   uint64         // bit i: frames on bus i that are not the plant's go to its port
+	Taken   [][]can.Filter // by bus: of these frames, those that its port takes; empty: all
 
 	Supervisor Loss // reaction to the end of the process that StatusBlock.Supervisor names
 	Bus        Loss // reaction to a bus that is down or off; AfterNs is 0

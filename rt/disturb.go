@@ -142,9 +142,9 @@ func (l *Loop) showSending() {
 	for b, m := range l.maps {
 		for i := range m.Tx {
 			at := l.firstTx[b] + i
-			l.status.TxPhase[at].Store(m.Tx[i].PhaseTicks)
+			l.status.TxPhase[at].Store(uint64(m.Tx[i].PhaseTicks))
 			if l.network != nil {
-				l.status.TxFirst[at].Store(l.network.First(b, i))
+				l.status.TxFirst[at].Store(uint64(l.network.First(b, i)))
 			}
 		}
 	}

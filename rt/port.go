@@ -109,16 +109,32 @@ func (l *Loop) receiveLong(k int64) {
 	}
 }
 
-// forward hands a frame that is not the plant's to the port of its bus; false: the bus has no port.
+// forward hands a frame that is not the plant's to the port of its bus; false: the bus has no port, or its port does
+// not take the frame.
 //
 //go:nosplit
 func (l *Loop) forward(b, at int) bool {
-	if l.cfg.Ports>>b&1 == 0 {
+	if l.cfg.Ports>>b&1 == 0 || !l.taken(b, l.frames[at].ID) {
 		return false
 	}
 	l.portFrame.Bus, l.portFrame.Stamp, l.portFrame.Frame = int32(b), l.stamps[at].Soft, l.frames[at]
 	l.status.ports.toPort.push(&l.portFrame)
 	return true
+}
+
+// taken reports whether the port of a bus takes frames with an identifier.
+//
+//go:nosplit
+func (l *Loop) taken(b int, id uint32) bool {
+	if b >= len(l.cfg.Taken) || len(l.cfg.Taken[b]) == 0 {
+		return true
+	}
+	for _, f := range l.cfg.Taken[b] {
+		if id&f.Mask == f.ID&f.Mask {
+			return true
+		}
+	}
+	return false
 }
 
 // put sends the frame to its bus, or a message of several frames to the port; false: it was not taken.

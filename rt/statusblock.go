@@ -169,8 +169,8 @@ type StatusBlock struct {
 	TxDrops [MaxTx]atomic.Uint64 // per message of Map.Tx, bus after bus: frames the bus did not take
 
 	// per message of Map.Tx, bus after bus: the first tick at which the ignition and the network management let it be
-	// sent, see network.Machine.First, and its phase in ticks, which a switch-on moves
-	TxFirst, TxPhase [MaxTx]atomic.Int64
+	// sent, see network.Machine.First, and its phase in ticks, which a switch-on moves; both are an int64
+	TxFirst, TxPhase [MaxTx]atomic.Uint64
 
 	// per message of Map.Tx, bus after bus: frames of other nodes with its identifier
 	TxConflicts [MaxTx]TxConflict

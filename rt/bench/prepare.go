@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lockstep/io/can"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/model"
@@ -127,9 +128,17 @@ func Prepare(b *Bench) (*Handover, error) {
 	if h.Loop.Network, err = b.networkPlan(h); err != nil {
 		return nil, err
 	}
+	h.Loop.Taken = make([][]can.Filter, len(b.Buses))
 	for i := range b.Buses {
-		if _, err := b.ReadDiagnosis(i); err != nil {
+		s, err := b.ReadDiagnosis(i)
+		if err != nil {
 			return nil, err
+		}
+		if s != nil {
+			h.Loop.Taken[i] = s.Filters()
+		}
+		if b.Buses[i].J1939 != nil || h.Maps[i].HasLong() {
+			h.Loop.Taken[i] = append(h.Loop.Taken[i], can.Filter{ID: can.EFF, Mask: can.EFF})
 		}
 	}
 	h.Loop.Faults.Ranges = inputRanges(tables, h.Maps)

@@ -19,7 +19,7 @@ type Delay struct {
 	Counts DelayCounts
 
 	m        *sigmap.Map
-	phases   []atomic.Int64 // of m.Tx, ticks, as the loop has them
+	phases   []atomic.Uint64 // of m.Tx, ticks, as the loop has them
 	periodNs int64
 	rate     float64    // bit/s; 0: not known
 	sent     []portSent // frames of the port on the bus, the last maxPortSent, by rising end
@@ -43,7 +43,7 @@ const maxPortSent = 256
 
 // NewDelay returns the Delay of a bus with a map, on a grid, at a bit rate; 0: not known. phases are those of the
 // messages of the map in the status block: a switch-on of the ignition moves them.
-func NewDelay(m *sigmap.Map, phases []atomic.Int64, periodNs int64, rate float64) *Delay {
+func NewDelay(m *sigmap.Map, phases []atomic.Uint64, periodNs int64, rate float64) *Delay {
 	return &Delay{m: m, phases: phases, periodNs: periodNs, rate: rate}
 }
 
@@ -80,7 +80,7 @@ func (d *Delay) Note(f *can.Frame, at int64) {
 func (d *Delay) due(i int, at int64) int64 {
 	k, t := at/d.periodNs, &d.m.Tx[i]
 	if t.Send == sigmap.Cyclic {
-		k -= ((k-d.phases[i].Load())%t.CycleTicks + t.CycleTicks) % t.CycleTicks
+		k -= ((k-int64(d.phases[i].Load()))%t.CycleTicks + t.CycleTicks) % t.CycleTicks
 	}
 	return k * d.periodNs
 }

@@ -15,7 +15,7 @@ func TestDelayIsTheTimeThatFramesOfThePortTookAheadOfThePlant(t *testing.T) {
 	m := &sigmap.Map{Tx: []sigmap.Tx{
 		{Name: "Cyclic", ID: cyclic, CycleTicks: 10}, {Name: "Changed", ID: changed, CycleTicks: 1, Send: sigmap.OnChange},
 	}}
-	phases := make([]atomic.Int64, 2)
+	phases := make([]atomic.Uint64, 2)
 	phases[0].Store(2)
 	m.Tx[0].PhaseTicks = 5 // of the bench file; a switch-on of the ignition has moved it
 	type seen struct {

@@ -114,7 +114,7 @@ func New(h *bench.Handover, status *rt.StatusBlock, bus int) (*Port, error) {
 }
 
 // Phases returns the phases, ticks, of the messages that the bench sends on the bus, as the loop has them.
-func (p *Port) Phases() []atomic.Int64 { return p.status.TxPhase[p.firstTx:][:len(p.m.Tx)] }
+func (p *Port) Phases() []atomic.Uint64 { return p.status.TxPhase[p.firstTx:][:len(p.m.Tx)] }
 
 // UseAgenda sets what a scenario asks of the unit.
 func (p *Port) UseAgenda(a *diagnosis.Agenda) { p.agenda = a }

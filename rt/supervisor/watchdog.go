@@ -117,7 +117,7 @@ func (w *watchdog) sendSafeValues(now int64) {
 	for _, m := range h.Maps {
 		for i := range m.Tx {
 			m.Tx[i].SetCounts(p.TxCount[at].Load())
-			m.Tx[i].PhaseTicks = p.TxPhase[at].Load()
+			m.Tx[i].PhaseTicks = int64(p.TxPhase[at].Load())
 			at++
 		}
 	}
@@ -136,7 +136,7 @@ func (w *watchdog) sendSafeValues(now int64) {
 				continue
 			}
 			for i := range m.Tx {
-				if k >= here[i].Load() && (k == first || m.Tx[i].Due(k)) && m.Encode(&f, i, k, h.Loop.Safe.Values, false) && w.buses[b].Send(&f) {
+				if k >= int64(here[i].Load()) && (k == first || m.Tx[i].Due(k)) && m.Encode(&f, i, k, h.Loop.Safe.Values, false) && w.buses[b].Send(&f) {
 					w.Frames++
 				}
 			}
