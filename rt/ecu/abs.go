@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/brutella/can"
+
+	"lockstep/rt/ecu/diagnosis"
 )
 
 // Identifiers of the frames, as in abs.dbc.
@@ -111,10 +113,12 @@ type abs struct {
 type sample struct{ at, v float64 } // time, s, and speed, m/s
 
 func newAbs(s *session) law {
-	return &abs{brake: newBrake(s, &absWiring), lastReleased: 2, tune: absTuning{
+	a := &abs{brake: newBrake(s, &absWiring), lastReleased: 2, tune: absTuning{
 		slip: 0.12, margin: 0.05, ahead: 0.02, follow: 80, damp: 8, rearGain: 3,
 		step: 600, drop: 1200, pedal: 5, crawl: 1.5,
 	}}
+	a.startDiagnosis(absNames, "WLS00000000000015")
+	return a
 }
 
 func (s *abs) parameters() []Parameter {
@@ -138,14 +142,18 @@ func (s *abs) summary() string {
 	for i, w := range s.wheels {
 		list[i] = w.cycles
 	}
-	return fmt.Sprintf("; %d stops, cycles in control of %v: %v", s.stops, absNames, list)
+	return fmt.Sprintf("; %d stops, cycles in control of %v: %v", s.stops, absNames, list) + storedCodes(s.memory)
 }
 
 func (s *abs) receive(f *can.Frame, now time.Time) { s.receiveFrame(f, now) }
 
 // step runs one cycle of 5 ms.
 func (s *abs) step(t, dt float64) []can.Frame {
+	s.checkInputs(t, dt, s.demand > s.tune.pedal)
 	s.control(t, dt)
+	if s.server.Silent(diagnosis.NormalMessages) {
+		return nil
+	}
 	return []can.Frame{
 		valves(idAbsFront, s.wheels[:2], s.isActive(), s.counter),
 		valves(idAbsRear, s.wheels[2:], s.isActive(), s.counter),

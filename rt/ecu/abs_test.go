@@ -124,6 +124,9 @@ func TestAbsKeepsWheelsTurningOnEveryRoad(t *testing.T) {
 		}
 		best := 28 * 28 / 2 / (9.81 * road)
 		t.Logf("road %g: deepest slip %.2f, %.1f m, %.3f of the shortest", road, g.deepest, g.distance, g.distance/best)
+		if list := g.u.unit.(*abs).memory.Stored(); len(list) != 0 {
+			t.Errorf("road %g: codes %v of a stop without a fault", road, list)
+		}
 		if !(g.v < 1) || !(g.deepest < 0.35) || !(g.distance < 1.08*best) {
 			t.Errorf("road %g: slip up to %g, %g m to %g m/s; the shortest are %g m\n%s", road, g.deepest, g.distance, g.v, best, &g.log)
 		}

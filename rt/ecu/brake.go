@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/brutella/can"
+
+	"lockstep/rt/ecu/diagnosis"
 )
 
 // brakeCycle is the period in which a brake unit sends and receives the speeds of the wheels.
@@ -33,6 +35,7 @@ func (w *brakeWiring) identifiers() []uint32 {
 type brake struct {
 	*session
 	sensors
+	brakeTrouble
 	wiring          *brakeWiring
 	demand          float64        // demanded pressure, bar
 	pressureCounter rollingCounter // counter of the pressure frame
@@ -48,22 +51,25 @@ func newBrake(s *session, w *brakeWiring) brake {
 
 // receiveFrame handles a received frame and reports whether the frame woke the unit.
 func (s *brake) receiveFrame(f *can.Frame, now time.Time) (woke bool) {
-	if !s.countFrame(f) {
+	if s.server.Deaf(diagnosis.NormalMessages) || !s.countFrame(f) {
 		return false
 	}
 	w, counter := s.wiring, f.Data[7]>>4
 	switch f.ID {
 	case w.pressure:
-		s.counts.Lost += s.pressureCounter.countMissing(counter)
+		missing := s.pressureCounter.countMissing(counter)
+		s.counts.Lost += missing
+		s.frames[1].note(missing, now)
 		s.demand = float64(bits(f, 0, 12)) * w.bar
 		return false
 	case w.speeds:
 		if !s.awake && counter == 0 { // a new bench starts
 			s.sensors, s.pressureCounter = newSensors(w.radius, w.teeth, w.smooth), rollingCounter{}
 		}
-		s.updateClock(&s.values, f, now)
+		s.frames[0].note(s.updateClock(&s.values, f, now), now)
 		s.updateSpeeds(decodeFourSpeeds(f, w.radius))
 		if woke = s.wake(now); woke {
+			s.beginCycle(now)
 			fmt.Fprintf(s.log, "%s: 0.00 s: %s at %.1f m/s\n", s.name, w.turning, s.fastest())
 		}
 		return woke
@@ -76,12 +82,13 @@ func (s *brake) receiveFrame(f *can.Frame, now time.Time) (woke bool) {
 }
 
 // updateClock advances a clock by the counter of a frame. After a pause in which the counter may have
-// wrapped, it marks a gap.
-func (s *brake) updateClock(c *clock, f *can.Frame, now time.Time) {
-	lost := c.countMissing(f.Data[7] >> 4)
+// wrapped, it marks a gap. It returns the number of frames missing before.
+func (s *brake) updateClock(c *clock, f *can.Frame, now time.Time) (lost int64) {
+	lost = c.countMissing(f.Data[7] >> 4)
 	c.gap, c.received = now.Sub(c.received) > 15*brakeCycle, now
 	s.counts.Lost += lost
 	c.now += float64(1+lost) * brakeCycle.Seconds()
+	return lost
 }
 
 // trackStops counts the stops with slip control and logs each at its end; v is the speed of the

@@ -9,7 +9,7 @@
 // Reading order: run.go (Run, law), session.go (common part and counts of all units; Stepped),
 // powershift.go (a gearbox; its diagnosis: powershifttrouble.go), fourspeed.go (another) with truck.go (SAE J1939) and automatic.go (E2E),
 // plausibility.go and trouble.go (checks of the inputs of automatic, its diagnosis), truckdiagnosis.go,
-// brake.go with abs.go and wsp.go (brakes and their sensors), settings.go (parameters of a unit), open.go
+// brake.go with abs.go and wsp.go (brakes and their sensors; their diagnosis: braketrouble.go), settings.go (parameters of a unit), open.go
 // (its bus), packing.go (bits of frames), network.go (ignition, after-run, network management).
 package ecu
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/brutella/can"
+
+	"lockstep/rt/ecu/diagnosis"
 )
 
 // Identifiers of the frames, as in wsp.dbc.
@@ -88,6 +90,7 @@ func newWsp(base *session) law {
 	for i := range s.axles {
 		s.axles[i].sensor = &s.wheel[i]
 	}
+	s.startDiagnosis([4]string{"axle 1", "axle 2", "axle 3", "axle 4"}, "WLS00000000000016")
 	return s
 }
 
@@ -108,7 +111,7 @@ func (s *wsp) summary() string {
 	for i, a := range s.axles {
 		list[i] = a.releases
 	}
-	return fmt.Sprintf("; %d stops, axles 1 to 4 released %v times", s.stops, list)
+	return fmt.Sprintf("; %d stops, axles 1 to 4 released %v times", s.stops, list) + storedCodes(s.memory)
 }
 
 // receive handles a received frame.
@@ -125,7 +128,11 @@ func (s *wsp) receive(f *can.Frame, now time.Time) {
 
 // step runs one cycle of 5 ms.
 func (s *wsp) step(t, dt float64) []can.Frame {
+	s.checkInputs(t, dt, s.demand > wspMinPressure)
 	s.control(t, dt)
+	if s.server.Silent(diagnosis.NormalMessages) {
+		return nil
+	}
 	return []can.Frame{s.valves()}
 }
 

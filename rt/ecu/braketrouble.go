@@ -1,0 +1,137 @@
+package ecu
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/brutella/can"
+
+	"lockstep/rt/ecu/diagnosis"
+)
+
+// wheelCodes are the trouble codes of the four sensors: C0035, C0040, C0045, C0050.
+var wheelCodes = [4]uint32{0x403500, 0x404000, 0x404500, 0x405000}
+
+// Trouble codes of the frames of a brake unit, besides those of the speeds.
+const (
+	codePressureLost    = 0xD10100 // U1101, of the maker
+	codePressureInvalid = 0xD40200 // U1402, of the maker
+)
+
+// didWheel is the data identifier of the speed of the first wheel; those of the others follow.
+const didWheel = 0x1031
+
+const (
+	wheelSpeedBit = 0.01 // of didWheel, m/s
+	sensorShare   = 0.3  // a sensor reads too little below this share of the slowest other wheel
+	sensorSpeed   = 3.0  // speed of the slowest other wheel from which on sensors are compared, m/s
+	brakeRests    = 0.3  // speed below which the vehicle stands, m/s
+)
+
+// brakeTrouble is the diagnosis of a brake unit. An operation cycle begins when the unit wakes up, and with a hard
+// reset. The codes do not change the control.
+type brakeTrouble struct {
+	memory     *diagnosis.Memory
+	cycleStart time.Time
+	sameCycle  bool // the next wake-up goes on with the operation cycle
+	frames     [2]brakeFrame
+}
+
+// brakeFrame supervises a frame: that of the speeds, or of the demanded pressure.
+type brakeFrame struct {
+	lost, invalid uint32
+	seen          time.Time // last frame; zero: none yet
+	good, bad     int       // frames since the last cycle, bad: with too many missing before
+}
+
+// note notes a frame with the number of frames missing before it.
+func (i *brakeFrame) note(missing int64, now time.Time) {
+	i.seen = now
+	if missing > mostMissing {
+		i.bad++
+	} else {
+		i.good++
+	}
+}
+
+// startDiagnosis gives the unit its fault memory and its diagnosis server. wheels are the names of its wheels.
+func (s *brake) startDiagnosis(wheels [4]string, vin string) {
+	const ms = time.Millisecond
+	var codes []diagnosis.Code
+	var identifiers []diagnosis.Identifier
+	snapshot := []uint16{didTime}
+	for i, name := range wheels {
+		codes = append(codes, diagnosis.Code{Number: wheelCodes[i], Fail: 500 * ms, Pass: 1000 * ms, Trips: 1,
+			Text: fmt.Sprintf("C%04X speed sensor of %s", wheelCodes[i]>>8&0x3FFF, name)})
+		id := uint16(didWheel + i)
+		identifiers = append(identifiers, diagnosis.Identifier{ID: id, Read: func() []byte { return signedBytes(s.wheel[i].v, wheelSpeedBit) }})
+		snapshot = append(snapshot, id)
+	}
+	s.frames = [2]brakeFrame{{lost: codeShaftsLost, invalid: codeShaftsInvalid}, {lost: codePressureLost, invalid: codePressureInvalid}}
+	for i, what := range []string{"speeds", "demanded pressure"} {
+		codes = append(codes,
+			diagnosis.Code{Number: s.frames[i].lost, Text: fmt.Sprintf("U%d lost communication: %s", 1100+i, what), Fail: 400 * ms, Pass: 500 * ms, Trips: 1},
+			diagnosis.Code{Number: s.frames[i].invalid, Text: fmt.Sprintf("U%d invalid data: %s", 1401+i, what), Fail: 200 * ms, Pass: 500 * ms, Trips: 1})
+	}
+	s.memory = diagnosis.NewMemory(codes)
+	s.memory.Notify = func(c diagnosis.Code) {
+		fmt.Fprintf(s.log, "%s: %.2f s: %s\n", s.name, s.lastCycle.Sub(s.start).Seconds(), c.Text)
+	}
+	identifiers = append(identifiers, diagnosis.Identifier{ID: didTime, Read: func() []byte {
+		return binary.BigEndian.AppendUint32(nil, uint32(s.lastCycle.Sub(s.cycleStart).Milliseconds()))
+	}})
+	s.server = diagnosis.New(diagnosis.Config{
+		Request: idDiagnosisRequest, Response: idDiagnosisResponse, Functional: idDiagnosisToAll,
+		Send: func(id uint32, data [8]byte) error {
+			return s.send(can.Frame{ID: id, Length: 8, Data: data})
+		},
+		Memory: s.memory, Snapshot: snapshot, Identifiers: identifiers,
+		VIN: vin, Software: s.name + " 1.0", Name: s.name,
+		Standstill: func() bool { return s.fastest() < brakeRests },
+		Reset: func(kind byte) {
+			s.awake = false
+			s.sameCycle = kind == diagnosis.SoftReset
+		},
+	})
+}
+
+// beginCycle begins an operation cycle at a wake-up.
+func (s *brake) beginCycle(now time.Time) {
+	if !s.sameCycle {
+		s.memory.BeginCycle()
+		s.cycleStart = now
+	}
+	s.sameCycle = false
+}
+
+// checkInputs reports the plausibility of the inputs to the fault memory, once per cycle. A sensor that reads much
+// less than all others is wrong; while the driver brakes its wheel may lock.
+func (s *brake) checkInputs(t, dt float64, braking bool) {
+	passed := time.Duration(math.Round(dt * 1e9))
+	for i := range s.frames {
+		f := &s.frames[i]
+		if t > fixed && !f.seen.IsZero() {
+			s.memory.Report(f.lost, s.lastCycle.Sub(f.seen) > 100*time.Millisecond, passed)
+		}
+		if f.bad+f.good > 0 {
+			s.memory.Report(f.invalid, f.bad > 0, passed)
+		}
+		f.good, f.bad = 0, 0
+	}
+	if braking || !math.IsNaN(s.stop) {
+		return
+	}
+	for i := range s.wheel {
+		slowest := math.Inf(1)
+		for j := range s.wheel {
+			if j != i {
+				slowest = min(slowest, s.wheel[j].v)
+			}
+		}
+		if slowest >= sensorSpeed {
+			s.memory.Report(wheelCodes[i], s.wheel[i].v < sensorShare*slowest, passed)
+		}
+	}
+}
