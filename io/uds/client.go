@@ -61,9 +61,10 @@ type Client struct {
 
 	open     bool
 	exchange Exchange
-	quiet    bool  // no positive answer is due
-	coming   bool  // the first frame of an answer has come
-	deadline int64 // of the answer, ns; isotp.Never while the request is being sent or the answer comes
+	quiet    bool   // no positive answer is due
+	coming   bool   // the first frame of an answer has come
+	deadline int64  // of the answer, ns; isotp.Never while the request is being sent or the answer comes
+	missed   []byte // the last request that had no answer in time; nil: none, or its answer has come late
 
 	session   byte  // session of the unit; 1: the default
 	keepAlive int64 // next "tester present", ns; isotp.Never: none
@@ -162,9 +163,12 @@ func (c *Client) Poll(now int64) {
 
 // endSilent ends a request that has no answer in time.
 func (c *Client) endSilent(now int64) {
-	switch {
-	case c.quiet && c.exchange.Pending == 0:
+	if c.quiet && c.exchange.Pending == 0 {
 		c.end(nil, nil, now)
+		return
+	}
+	c.missed = c.exchange.Request
+	switch {
 	case c.exchange.Pending > 0:
 		c.end(nil, fmt.Errorf("%w within %d ms after response pending", ErrSilent, c.p2s/1e6), now)
 	default:
@@ -222,15 +226,33 @@ func (c *Client) collect(now int64) {
 const maxStrays = 100
 
 func (c *Client) stray(data []byte, at int64) {
-	if len(c.strays) < maxStrays {
-		c.strays = append(c.strays, Exchange{Request: c.exchange.Request, Answer: data, Start: at, End: at,
-			Err: fmt.Errorf("the unit sent %s, for which no request was open; the last request was %s", Bytes(data), Bytes(c.exchange.Request))})
+	err := fmt.Errorf("the unit sent %s, for which no request was open; the last request was %s", Bytes(data), Bytes(c.exchange.Request))
+	if c.isLate(data) {
+		err = fmt.Errorf("the unit sent %s too late, the answer to %s", Bytes(data), Bytes(c.missed))
+		c.missed = nil
 	}
+	if len(c.strays) < maxStrays {
+		c.strays = append(c.strays, Exchange{Request: c.exchange.Request, Answer: data, Start: at, End: at, Err: err})
+	}
+}
+
+// isLate reports whether a message answers the last request that had no answer in time.
+func (c *Client) isLate(data []byte) bool {
+	if c.missed == nil || data[0] != negative {
+		return c.missed != nil && checkAnswer(c.missed, data) == nil
+	}
+	return len(data) == 3 && data[1] == c.missed[0]
 }
 
 // receive processes an answer.
 func (c *Client) receive(data []byte, now int64) {
 	request := c.exchange.Request
+	if !fits(request, data) && c.isLate(data) {
+		c.stray(data, now)
+		c.deadline = now + c.p2
+		return
+	}
+	c.missed = nil
 	if data[0] != negative {
 		err := checkAnswer(request, data)
 		if err == nil && request[0] == SessionControl {
@@ -253,6 +275,14 @@ func (c *Client) receive(data []byte, now int64) {
 	default:
 		c.end(data, &Negative{data[1], data[2]}, now)
 	}
+}
+
+// fits reports whether a message may answer a request: it is a negative response to its service, or a right answer.
+func fits(request, data []byte) bool {
+	if data[0] == negative {
+		return len(data) == 3 && data[1] == request[0]
+	}
+	return checkAnswer(request, data) == nil
 }
 
 // noteSession notes the session of the unit, and the times that it sends: P2 in ms and P2* in 10 ms.

@@ -416,3 +416,31 @@ func FuzzClient(f *testing.F) {
 		}
 	})
 }
+
+// An answer that comes after its time is not taken for the answer to the next request.
+func TestLateAnswerDoesNotEndTheNextRequest(t *testing.T) {
+	for name, late := range map[string][]byte{"positive": {0x62, 0x10, 0x01, 7}, "long": append([]byte{0x62, 0x10, 0x01}, make([]byte, 20)...), "negative": {0x7F, 0x22, 0x22}} {
+		second := []byte{0x2E, 0x10, 0x02, 8}
+		r := newRig(t, func(q []byte) []reply {
+			if q[0] == 0x22 {
+				return []reply{{300 * time.Millisecond, late}}
+			}
+			return []reply{{100 * time.Millisecond, []byte{0x6E, 0x10, 0x02}}}
+		})
+		err := r.run(func(t *Tester) error {
+			_, err := t.ReadData(0x1001)
+			if !errors.Is(err, ErrSilent) {
+				return fmt.Errorf("first request: %w", err)
+			}
+			_, err = t.Ask(second...)
+			return err
+		})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		strays := r.client.Strays()
+		if want := fmt.Sprintf("the unit sent %s too late, the answer to 22 10 01", Bytes(late)); len(strays) != 1 || strays[0].Err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, strays, want)
+		}
+	}
+}
