@@ -44,6 +44,13 @@ func switchCommand(h *bench.Handover, name, value string) (c fault.Command, err 
 func (s *Scenario) readSteps(r *yamlfile.Reader, f yamlfile.Field, h *bench.Handover) {
 	const form = "steps: an entry is {at: TIME, ignition: STATE} or {at: TIME, power: on, off or a voltage}, with every: TIME and times: N if it repeats"
 	for _, f := range r.Items(f, "steps") {
+		if yamlfile.IsMapping(f.Node) {
+			for _, g := range r.FieldsOf(f, "steps") {
+				if g.Key == "uds" {
+					r.FailAt(g.KeyAt, "steps: a request to the unit stands in the list diagnosis: [{uds: clear, at: 1 s}]")
+				}
+			}
+		}
 		given := r.Section(f, "steps", "at", "ignition", "power", "every", "times")
 		name := "ignition"
 		if given[name].IsMissing() {

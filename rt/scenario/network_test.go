@@ -45,6 +45,7 @@ steps:
 func TestMistakesInStepsAreNamedWithTheirPosition(t *testing.T) {
 	with, without := prepared(t, "automatic-bench"), prepared(t, "powershift-bench")
 	for _, c := range []struct{ text, want string }{
+		{"steps: [{uds: clear, at: 1 s}]", "steps: a request to the unit stands in the list diagnosis: [{uds: clear, at: 1 s}]"},
 		{"steps: [{at: 1 s}]", "3:9: bench: steps: an entry is {at: TIME, ignition: STATE}"},
 		{"steps: [{at: 1 s, ignition: off, power: off}]", "steps: an entry is"},
 		{"steps: [{at: 1 s, ignition: off, every: 2 s}]", "with every: TIME and times: N if it repeats"},
