@@ -21,7 +21,7 @@ const (
 // by time and speed. After a second without Speeds it sleeps again; the next drive starts anew.
 //
 // Faults that the unit finds are stored. After some it is in limp-home, and holds its gear, until the next operation
-// cycle.
+// cycle or until the code is cleared.
 type powershift struct {
 	*session
 	powershiftTrouble
