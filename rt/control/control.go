@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -158,6 +159,7 @@ func newServer(r report.View, d *Description) *Server {
 	for slot, name := range r.Handover.Snapshots { // before a status shows one
 		r.Status.NameSnapshot(slot, name)
 	}
+	c.streams.overridden = c.overridden
 	c.commands.Restore(r.Status)
 	c.parameters = newParameters(c.streams)
 	c.publishChange()
@@ -254,6 +256,22 @@ func (c *Server) faultState(slot int, f bench.NamedFault) FaultState {
 		s.Since = &tick
 	}
 	return s
+}
+
+// overridden reports whether a fault acts on an input of the plant, or a live value sets it.
+func (c *Server) overridden(input int) bool {
+	name, after := c.Handover.Tables.Inputs[input].Name, c.after.Load()
+	for _, v := range after.Set {
+		if v.Name == name {
+			return true
+		}
+	}
+	for slot, f := range after.Slots {
+		if state, _ := c.Status.FaultState(slot); state == fault.Active && slices.Contains(strings.Fields(f.Spec), "input="+name) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *Server) answerFaults(a *Answer) {

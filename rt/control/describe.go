@@ -123,6 +123,9 @@ func Describe(r report.View) (*Description, error) {
 		s := portSignal(&h.Tables.Inputs[i], InputKind, "in")
 		unit := h.Tables.Inputs[i].DeclaredUnit()
 		s.value, s.Follows = func(c *streams) float64 { return unit.FromSI(c.u[i]) }, scenario.FollowsOwn(h, i)
+		if s.Follows != "" {
+			s.value = func(c *streams) float64 { return unit.FromSI(c.ownInput(i)) }
+		}
 		_, s.Settable = scenario.StimulusUnit(h, s.Name)
 		d.add(s)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockstep/io/strictjson"
+	"lockstep/model/kernel"
 	"lockstep/model/network"
 	"lockstep/model/plantfile"
 	"lockstep/model/units"
@@ -46,6 +47,10 @@ type streams struct {
 	pending bool      // that tick is not passed to the streams yet
 	list    []*stream
 	traffic *traffic.Traffic
+
+	overridden func(input int) bool // reports whether a fault or a command sets an input at present
+
+	moved bool // the plant has other parameters, or the state of another tick: its own waveforms are not those of the tables
 
 	parameters []float64              // of the plant, at that tick, SI
 	phase      int                    // at that tick
@@ -99,7 +104,7 @@ type StreamEnd struct {
 }
 
 func newStreams(r report.View, d *Description) *streams {
-	s := &streams{View: r, description: d, traffic: traffic.New(r, d.buses), wire: make([]float64, d.bus),
+	s := &streams{View: r, description: d, overridden: func(int) bool { return false }, traffic: traffic.New(r, d.buses), wire: make([]float64, d.bus),
 		u: make([]float64, len(r.Handover.Tables.Inputs)), y: make([]float64, len(r.Handover.Tables.Outputs))}
 	for i := range s.wire {
 		s.wire[i] = math.NaN()
@@ -154,6 +159,8 @@ func (s *streams) entry(e *rt.Entry) {
 		s.traffic.BeginTick(s.tick)
 	case rt.KindChange:
 		s.changeParameters(e)
+	case rt.KindState:
+		s.moved = s.moved || !e.Refused
 	case rt.KindFrame:
 		if traffic.OnBus(e) && e.Message >= 0 {
 			s.decode(e)
@@ -177,7 +184,22 @@ func (s *streams) changeParameters(e *rt.Entry) {
 	case offer != nil:
 		s.byPhase = offer
 	}
+	s.moved = true
 	s.parameters = s.byPhase[s.phase]
+}
+
+// ownInput returns an input that follows the plant's own waveform unless it is set, at the last tick, SI. The loop does
+// not have the value of the waveform: its u keeps the start value until a fault or a command sets another one. NaN: the
+// value is not known, because a change of the plant or a restored state has changed the waveform.
+func (s *streams) ownInput(i int) float64 {
+	switch {
+	case s.u[i] != s.Handover.Loop.Start[i], s.overridden(i):
+		return s.u[i]
+	case s.moved:
+		return math.NaN()
+	}
+	t := s.Handover.Tables
+	return kernel.SourceAt(&t.Signals[t.InputSignal[i]].Source, float64(s.tick*t.PeriodNs)/1e9+t.Delay[i])
 }
 
 // decode reads the signals of a frame.
@@ -293,7 +315,7 @@ type Values struct {
 type Value struct {
 	Name  string   `json:"name"`
 	Unit  string   `json:"unit"`
-	Value *float64 `json:"value"`          // nil: not known: no frame had it yet
+	Value *float64 `json:"value"`          // nil: not known: no frame had it yet, see also ownInput
 	Text  string   `json:"text,omitempty"` // text of the value
 }
 

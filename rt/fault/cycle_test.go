@@ -30,8 +30,8 @@ func TestDriverSetsItsInputsFromTheOutputsOfTheTickBefore(t *testing.T) {
 		s.BeginTick(k, y)
 		return s.DisturbInputs(k, u)
 	}
-	if got := tick(1); got[0] != -1 || got[1] != 30 || got[3] != 300 {
-		t.Errorf("tick 1: %v, want no accelerator (-1), the brake at 30 and the own waveform of input 3", got)
+	if got := tick(1); got[0] != -1 || got[1] != 30 || got[3] != 7 {
+		t.Errorf("tick 1: %v, want no accelerator (-1), the brake at 30 and input 3 as it was", got)
 	}
 	if !p.on[0] || !p.on[1] || !p.on[2] || p.on[3] {
 		t.Errorf("inputs of the plant that follow u: %v, want the first three", p.on)

@@ -78,6 +78,7 @@ type input struct {
 	value    float64 // the live value
 	driven   bool    // the plant follows u for this input
 	faulty   bool    // a fault acts on the input
+	seen     int64   // last tick with the value of its own waveform in u
 }
 
 // list holds slot numbers in ascending order.

@@ -7,8 +7,7 @@ import (
 )
 
 // DisturbInputs returns the inputs of the step that ends at tick k, from the inputs u that frames
-// have brought. An input that nothing drives has the value of its own waveform in the middle of the step, which the
-// plant computes itself. The inputs are valid until the next call.
+// have brought. They are valid until the next call.
 //
 //go:nosplit
 func (s *Set) DisturbInputs(k int64, u []float64) []float64 {
@@ -20,11 +19,8 @@ func (s *Set) DisturbInputs(k int64, u []float64) []float64 {
 		s.cycle.set(s.u)
 	}
 	for i := range s.inputs {
-		switch in := &s.inputs[i]; {
-		case in.set:
+		if in := &s.inputs[i]; in.set {
 			s.u[i] = in.value
-		case !in.bus && !in.stimulus && s.Plant != nil:
-			s.u[i] = s.Plant.Own(i)
 		}
 	}
 
@@ -32,6 +28,9 @@ func (s *Set) DisturbInputs(k int64, u []float64) []float64 {
 	for i := range l.n {
 		x := &s.slots[l.at[i]]
 		at := x.Input
+		if in := &s.inputs[at]; !in.bus && !in.set && !in.stimulus && in.seen != k {
+			in.seen, s.u[at] = k, s.Plant.Own(at)
+		}
 		lo, hi := s.inputRange(at)
 		s.u[at] = s.disturbed(x, s.u[at], lo, hi)
 	}

@@ -27,14 +27,14 @@ func (r Reading) Value(y, u []float64) float64 {
 	return u[r.Index]
 }
 
-// FindReading finds an output, an input or a bound signal.
+// FindReading finds an output, an input whose value the loop has, or a bound signal.
 func FindReading(h *bench.Handover, name string) (r Reading, err error) {
 	outputs, inputs := h.Tables.Outputs, h.Tables.Inputs
 	if i := bench.PortIndex(outputs, name); i >= 0 {
 		return Reading{outputs[i].DeclaredUnit(), true, i}, nil
 	}
 	if i := bench.PortIndex(inputs, name); i >= 0 {
-		return Reading{inputs[i].DeclaredUnit(), false, i}, nil
+		return Reading{inputs[i].DeclaredUnit(), false, i}, checkVisible(h, i)
 	}
 	m, sig, err := findSignal(h, name)
 	if err != nil && m.msg == nil { // not a message either
@@ -97,6 +97,18 @@ func FollowsOwn(h *bench.Handover, input int) string {
 		return ""
 	}
 	return does
+}
+
+// checkVisible refuses an input that follows the plant's own waveform: the loop does not have its
+// value.
+func checkVisible(h *bench.Handover, input int) error {
+	name, does := h.Tables.Inputs[input].Name, FollowsOwn(h, input)
+	if does == "" {
+		return nil
+	}
+
+	return fmt.Errorf("input %s %s, a value that the loop does not have: "+
+		"give the input a waveform (stimuli: {%s: ...}) or name an output", name, does, name)
 }
 
 // Units of times, and of numbers without dimension.

@@ -42,6 +42,8 @@ func TestMistakesInAScenarioAreNamedWithTheirPosition(t *testing.T) {
 		{"expect: [{value: w1, below: 5 rad/s, from: 2 s, to: 1 s}]", "1 s}", "no tick lies in the window from 2 s to 1 s"},
 		{"expect: [{value: w1, below: 5 rad/s, from: 1 ms, to: 4 ms}]", "4 ms", "no tick lies in the window"},
 		{"expect: [{value: w9, below: 5 rad/s}]", "w9", `there is no input, output or bound signal "w9" (did you mean w1?)`},
+		{"expect: [{value: clutch8.pressure, below: 5 bar}]", "clutch8", "expect: input clutch8.pressure follows its own table, a value that the loop does not have: give the input a waveform (stimuli: {clutch8.pressure: ...})"},
+		{"faults: [{bus: drive, bus_off: true, when: clutch8.pressure > 5 bar}]", "clutch8", "when: input clutch8.pressure follows its own table, a value that the loop does not have"},
 		{"expect: [{value: w1, below: 5 bar}]", "5 bar", "expect: below: \"5 bar\": unit bar"},
 		{"expect: [{value: w1}]", "w1", "expect: w1: expected within: 2 % and of: X, or above: X, or below: X"},
 		{"expect: [{value: w1, within: 2 %}]", "w1", "expected within: 2 % and of: X"},

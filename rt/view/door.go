@@ -13,6 +13,7 @@ import (
 
 	"lockstep/io/record"
 	"lockstep/io/strictjson"
+	"lockstep/model/units"
 	"lockstep/rt/bench"
 	"lockstep/rt/control"
 	"lockstep/rt/graph"
@@ -122,16 +123,32 @@ func (d *Door) add(run *trace.Trace, isRecord bool, i int) (err error) {
 		if at < 0 || signal.Kind != control.InputKind && signal.Kind != control.OutputKind {
 			continue
 		}
+		name := signal.Name
 		signal.Name, signal.Unit = prefix+signal.Name, run.Signals[at].Unit.Spelled
 		signal.Settable, signal.Tunable = false, false
 		list = append(list, signal)
-		d.signals[signal.Name] = column{run, &run.Signals[at]}
+		values := &run.Signals[at]
+		if signal.Follows != "" {
+			values = withoutOwn(values, h, name)
+		}
+		d.signals[signal.Name] = column{run, values}
 	}
 	if i == 0 {
 		of.Signals, of.Commands = nil, []control.Command{}
 	}
 	d.description.Signals = append(d.description.Signals, list...)
 	return nil
+}
+
+// withoutOwn returns an input that follows its own waveform in the plant file. A record has the start value of such an
+// input and not the values of the waveform: they are not known unless a fault, a command or a file has set the input.
+func withoutOwn(s *trace.Signal, h *bench.Handover, name string) *trace.Signal {
+	input := slices.IndexFunc(h.Tables.Inputs, func(p units.Port) bool { return p.Name == name })
+	start := s.Unit.FromSI(h.Loop.Start[input])
+	if slices.ContainsFunc(s.Values, func(v float64) bool { return v != start }) {
+		return s
+	}
+	return &trace.Signal{Name: s.Name, Unit: s.Unit, Values: slices.Repeat([]float64{math.NaN()}, len(s.Values))}
 }
 
 // describeColumns describes a file that is no record: its columns are the outputs of a run with the file's name.
