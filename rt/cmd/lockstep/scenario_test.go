@@ -32,7 +32,7 @@ func TestEmbeddedScenariosHold(t *testing.T) {
 			continue
 		}
 		n++
-		name, _, ok := strings.Cut(strings.TrimPrefix(e.About, "Scenario of "), ":")
+		name, _, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(e.About, "Diagnosis scenario of "), "Scenario of "), ":")
 		if !ok {
 			t.Errorf("%s: the first line does not say of which bench it is: %s", e.Name, e.About)
 			continue
