@@ -374,6 +374,7 @@ func finishWindow(j *Judge, f *report.Finding, w *windowEvaluator, q *question, 
 		f.Seen = q.broken
 	case q.asked == 0 || end > j.Last:
 		j.leaveOpen(f)
+		f.Skipped = f.Skipped && !w.isOver(j)
 	default:
 		f.Held, f.Seen = true, seen
 	}

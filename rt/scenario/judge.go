@@ -151,6 +151,7 @@ func (w *windowEvaluator) finish(j *Judge, f *report.Finding) {
 	f.Held = w.outside == 0 && cmp.Or(w.to, j.length) <= j.Last && w.ticks > 0
 	if w.outside == 0 && !f.Held {
 		j.leaveOpen(f)
+		f.Skipped = f.Skipped && !w.isOver(j)
 		return
 	}
 
@@ -159,6 +160,9 @@ func (w *windowEvaluator) finish(j *Judge, f *report.Finding) {
 		f.Seen += fmt.Sprintf(", outside at %d of %d ticks", w.outside, w.ticks)
 	}
 }
+
+// isOver reports whether the window has an end that the run reached.
+func (w *windowEvaluator) isOver(j *Judge) bool { return w.to > 0 && w.to <= j.Last }
 
 func (w *windowEvaluator) seenSoFar(j *Judge) string {
 	switch {

@@ -352,6 +352,16 @@ func TestExpectationsAfterAShorterRunAreSkipped(t *testing.T) {
 	}
 }
 
+// The length of the run is no reason for a window that ended before without a judged tick.
+func TestWindowThatEndedWithoutATickIsBroken(t *testing.T) {
+	r := begin(t, "value: w1, below: 5 rad/s, from: 20 ms, to: 30 ms")
+	r.j.length, r.j.short = 30, true
+	r.steps(10, 30, constant(1)) // the ticks before were missed
+	if f := r.verdict(false, "not judged"); f.Skipped {
+		t.Errorf("%+v, want broken", f)
+	}
+}
+
 func TestFaultInAReusedSlotIsNotTheCause(t *testing.T) {
 	r := begin(t, "answer: w1 > 3 rad/s, after: {fault: f}, within: 50 ms")
 	for k, s := range []fault.State{fault.Armed, fault.Free, fault.Armed, fault.Active} {

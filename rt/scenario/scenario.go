@@ -18,7 +18,7 @@ type Scenario struct {
 	Name      string
 	About     string
 	Ticks     int64              // length of the run; 0: until it is stopped
-	Shortened bool               // h.Loop.Ticks ends the run before the scenario: expectations may be skipped
+	Shortened bool               // h.Loop.Ticks ends the run before the length of the scenario: expectations may be skipped
 	Faults    []*faultSpec       // by slot
 	Plan      fault.Plan         // stimuli, and the faults by slot
 	named     []bench.NamedFault // names of the faults by slot
@@ -85,7 +85,7 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 		s.Ticks = cmp.Or(s.Ticks, s.driver.ticks(h))
 		s.Plan.Cycle = &s.driver.plan
 	}
-	if s.Shortened = h.Loop.Ticks > 0 && (s.Ticks == 0 || s.Ticks > h.Loop.Ticks); !s.Shortened {
+	if s.Shortened = h.Loop.Ticks > 0 && s.Ticks > h.Loop.Ticks; !s.Shortened {
 		s.Ticks = cmp.Or(h.Loop.Ticks, s.Ticks)
 	}
 	s.readChanges(r, given["parameters"], h)

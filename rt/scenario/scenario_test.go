@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -130,6 +131,13 @@ func TestRequestedLengthTakesPrecedenceOverTheScenario(t *testing.T) {
 	const late = "scenario: test\nfor: 2 s\nexpect: [{value: w1, below: 5 rad/s, to: 3 s}]\n"
 	if _, err := Parse("s.yaml", []byte(late), h); err == nil || !strings.Contains(err.Error(), "3 s is after the end of the run, at 2 s") {
 		t.Errorf("a window after the scenario's own length: %v", err)
+	}
+	const open = "scenario: test\nexpect: [{value: w1, below: 5 rad/s%s}]\n"
+	if s, err := Parse("s.yaml", fmt.Appendf(nil, open, ""), h); err != nil || s.Ticks != 400 || s.Shortened {
+		t.Errorf("%+v (%v), want a scenario without a length not shortened: its expectations would be skipped", s, err)
+	}
+	if _, err := Parse("s.yaml", fmt.Appendf(nil, open, ", to: 3 s"), h); err == nil || !strings.Contains(err.Error(), "3 s is after the end of the run, at 2 s") {
+		t.Errorf("a window after the requested length of a scenario without one: %v", err)
 	}
 }
 

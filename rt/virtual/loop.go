@@ -35,7 +35,8 @@ func (w *simulation) begin() (err error) {
 	if h.Loop.Ticks == 0 && w.For == 0 && !w.Door {
 		h.Loop.Ticks = int64(defaultLength / w.Step)
 	}
-	if h.Loop.Ticks < 1 && !(w.Door && w.For == 0) { // a run with a door lasts until a client ends it
+	// A run with a door lasts until a client ends it. With -for below the period, Loop.Ticks has the length of the scenario.
+	if h.Loop.Ticks < 1 && !(w.Door && w.For == 0) || w.For > 0 && w.For < w.Step {
 		return fmt.Errorf("sim: %v is shorter than the period, %v", w.For, w.Step)
 	}
 	if err := w.makeBuses(); err != nil {

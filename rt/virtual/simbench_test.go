@@ -277,3 +277,10 @@ func TestScenarioDrivesAPlantWithoutABench(t *testing.T) {
 		}
 	}
 }
+
+func TestLengthBelowThePeriodIsNotThatOfTheScenario(t *testing.T) {
+	s := Simulation{Plant: "powershift-bench", Scenario: "powershift-clutch-sticks", For: time.Millisecond, Every: 1}
+	if _, err := s.Run(); err == nil || !strings.Contains(err.Error(), "1ms is shorter than the period, 5ms") {
+		t.Errorf("%v, want a refusal", err)
+	}
+}

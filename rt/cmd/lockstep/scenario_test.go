@@ -118,6 +118,7 @@ func TestScenarioOfARunThatIsStoppedIsNotJudged(t *testing.T) {
 
 func TestWrongScenariosEndWithOneLine(t *testing.T) {
 	late := write(t, "late.yaml", "scenario: late\nfor: 2 s\nexpect:\n  - {value: w1, below: 5 rad/s, to: 3 s}\n")
+	open := write(t, "open.yaml", "scenario: open\nexpect:\n  - {value: w1, below: 5 rad/s, to: 3 s}\n")
 	wrong := write(t, "wrong.yaml", "scenario: wrong\nfaults:\n  - {input: clutch1.presure, hold: true}\n")
 	for _, c := range []struct {
 		args []string
@@ -130,6 +131,7 @@ func TestWrongScenariosEndWithOneLine(t *testing.T) {
 		{[]string{"run", "-scenario", "powershift"}, as[*bench.KindError], "scenario: powershift plant (lockstep NAME"},
 		{[]string{"run", "-scenario", wrong}, nil, wrong + `:3:13: fault: "clutch1.presure" clutch1.pressure?)`},
 		{[]string{"run", "-scenario", late}, nil, late + ":4:37: expect:"},
+		{[]string{"run", "-for", "2s", "-scenario", open}, nil, open + ":3:37: expect:"},
 		{[]string{"run", "-scenario", "powershift-clutch-sticks", "-junit", "/nonexistent/j.xml"}, nil, "run: /nonexistent/j.xml:"},
 		{[]string{"check", "powershift.dbc", "-scenario", late}, as[*bench.KindError], "check -scenario: powershift.dbc database plant: NAME"},
 		{[]string{"check", "powershift", "-scenario", "truck-ice-and-broken-shaft"}, as[*yamlfile.FileError], "truck-ice-and-broken-shaft.yaml:"},
