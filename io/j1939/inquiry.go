@@ -103,7 +103,7 @@ func (q *Inquirer) acknowledge(b []byte, now int64) {
 		return
 	}
 	switch control := int(b[0]); {
-	case !q.open && b[4] == q.Address && len(q.strays) < maxStrays:
+	case b[4] == q.Address && (!q.open || pgnAt(b[5:]) != q.pgn) && len(q.strays) < maxStrays:
 		q.strays = append(q.strays, Reply{Data: slices.Clone(b), At: now,
 			Err: fmt.Errorf("the unit sent an acknowledgement of PGN 0x%04X, for which no request was open", pgnAt(b[5:]))})
 	case pgnAt(b[5:]) != q.pgn || b[4] != q.Address && b[4] != Global:
