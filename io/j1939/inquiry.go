@@ -19,9 +19,12 @@ type Inquirer struct {
 	pgn       uint32
 	clears    bool // the answer is an acknowledgement
 	open      bool
+	sent      bool  // the bus has taken the request
 	begun     bool  // packets of the answer have come
-	deadline  int64 // ns
+	deadline  int64 // of the answer or its next packet, ns
+	limit     int64 // of the whole answer, ns
 	answer    Reply
+	strays    []Reply
 }
 
 // Reply is the end of a request.
@@ -34,6 +37,13 @@ type Reply struct {
 // AnswerTime is how long a tester waits for an answer, or for its next packet, ns: SAE J1939-21, appendix C, T3.
 const AnswerTime = answerTimeout
 
+// answerLimit is how long a tester waits for a whole answer, ns. The longest one takes 51 s: 255 packets to all, 200 ms
+// apart. It ends a unit that announces its answer again and again.
+const answerLimit = 60e9
+
+// maxStrays bounds the acknowledgements kept that no request had asked for.
+const maxStrays = 100
+
 // ErrSilent is the error of a request that the node has not answered in time.
 var ErrSilent = errors.New("the unit does not answer")
 
@@ -45,7 +55,8 @@ func (q *Inquirer) Request(pgn uint32, clears bool, now int64) {
 	f := can.Frame{ID: ID{Priority: 6, PGN: PGNRequest, Destination: q.Node, Source: q.Address}.Bits(), Len: 3}
 	f.Data[0], f.Data[1], f.Data[2] = byte(pgn), byte(pgn>>8), byte(pgn>>16)
 	q.frames = append(q.frames, f)
-	q.pgn, q.clears, q.open, q.begun, q.deadline, q.answer = pgn, clears, true, false, now+AnswerTime, Reply{}
+	q.pgn, q.clears, q.open, q.sent, q.begun, q.answer = pgn, clears, true, false, false, Reply{}
+	q.deadline, q.limit = now+AnswerTime, now+answerLimit
 }
 
 // Owns reports whether an address is the tester's.
@@ -58,26 +69,58 @@ func (q *Inquirer) Receive(f *can.Frame, now int64) {
 		return
 	}
 	switch {
-	case id.PGN == PGNAck && f.Len == 8:
-		q.acknowledge(f.Data[:8], now)
+	case id.PGN == PGNAck:
+		q.acknowledge(f.Data[:f.Len], now)
 	case id.PGN == q.pgn && !q.clears:
 		q.end(Reply{Data: slices.Clone(f.Data[:f.Len])}, now)
-	case id.PGN == PGNConnection && f.Len == 8 && pgnAt(f.Data[5:]) == q.pgn, id.PGN == PGNPacket && q.begun:
-		q.begun, q.deadline = true, now+AnswerTime
+	case id.PGN == PGNConnection && f.Len == 8 && pgnAt(f.Data[5:]) == q.pgn && !q.clears:
+		q.announce(f.Data[:8], now)
+	case id.PGN == PGNPacket && q.begun:
+		q.deadline = now + AnswerTime
 	}
 	q.transport.Receive(f, now, q.Owns)
 	q.collect(now)
 }
 
+// announce processes a frame of connection management for the answer.
+func (q *Inquirer) announce(b []byte, now int64) {
+	size := int(b[1]) | int(b[2])<<8
+	switch control := b[0]; {
+	case control == controlAbort:
+		q.end(Reply{Err: fmt.Errorf("the unit aborts its answer: reason %d", b[1])}, now)
+	case control != controlBAM && control != controlRTS:
+	case size <= 8 || size > MaxMessage || Packets(size) != int(b[3]):
+		q.end(Reply{Err: fmt.Errorf("the unit announces %d bytes in %d packets; a message has 9 to %d bytes, 7 in each packet", size, b[3], MaxMessage)}, now)
+	default:
+		q.begun, q.deadline = true, now+AnswerTime
+	}
+}
+
 // acknowledge processes an acknowledgement. Byte 4 is the address that it is meant for, or 255.
 func (q *Inquirer) acknowledge(b []byte, now int64) {
+	if len(b) != 8 {
+		q.end(Reply{Data: slices.Clone(b), Err: fmt.Errorf("the unit sends an acknowledgement of %d bytes, want 8", len(b))}, now)
+		return
+	}
 	switch control := int(b[0]); {
+	case b[4] == q.Address && (!q.open || pgnAt(b[5:]) != q.pgn) && len(q.strays) < maxStrays:
+		q.strays = append(q.strays, Reply{Data: slices.Clone(b), At: now,
+			Err: fmt.Errorf("the unit sent an acknowledgement of PGN 0x%04X, for which no request was open", pgnAt(b[5:]))})
 	case pgnAt(b[5:]) != q.pgn || b[4] != q.Address && b[4] != Global:
 	case control == 0:
 		q.end(Reply{Data: slices.Clone(b)}, now)
 	case control < len(acknowledgements):
 		q.end(Reply{Data: slices.Clone(b), Err: fmt.Errorf("the unit refuses it: %s", acknowledgements[control])}, now)
+	default:
+		q.end(Reply{Data: slices.Clone(b), Err: fmt.Errorf("the unit sends an acknowledgement with the control byte %d, want 0 to 3", control)}, now)
 	}
+}
+
+// Strays removes and returns the acknowledgements for the tester that no request had asked for, each with its error.
+func (q *Inquirer) Strays() []Reply {
+	list := q.strays
+	q.strays = nil
+	return list
 }
 
 // end ends the open request.
@@ -108,8 +151,8 @@ func (q *Inquirer) Next(int64) (can.Frame, bool) {
 
 // Sent removes the frame of Next. The time for the answer begins with the request.
 func (q *Inquirer) Sent(now int64) {
-	if q.frames = q.frames[1:]; q.open && !q.begun {
-		q.deadline = now + AnswerTime
+	if q.frames = q.frames[1:]; q.open && !q.sent {
+		q.sent, q.deadline, q.limit = true, now+AnswerTime, now+answerLimit
 	}
 }
 
@@ -118,7 +161,12 @@ func (q *Inquirer) Poll(now int64) {
 	q.transport.Poll(now)
 	q.collect(now)
 	switch {
-	case !q.open || now < q.deadline:
+	case !q.open || now < min(q.deadline, q.limit):
+	case !q.sent:
+		q.frames = nil
+		q.end(Reply{Err: fmt.Errorf("the request was not sent: the bus takes no frame within %d ms", int(AnswerTime/1e6))}, now)
+	case now >= q.limit:
+		q.end(Reply{Err: fmt.Errorf("the answer was not complete within %d s, though the unit announces it again and again", int(answerLimit/1e9))}, now)
 	case q.begun:
 		q.end(Reply{Err: errors.New("the answer was not complete: a packet did not come, or came out of its order")}, now)
 	default:
@@ -127,10 +175,10 @@ func (q *Inquirer) Poll(now int64) {
 }
 
 // Deadline returns the instant, ns, at which Poll has work; false: none.
-func (q *Inquirer) Deadline() (int64, bool) { return q.deadline, q.open }
+func (q *Inquirer) Deadline() (int64, bool) { return min(q.deadline, q.limit), q.open }
 
 // Done returns the end of the request; false: it is open.
 func (q *Inquirer) Done() (Reply, bool) { return q.answer, !q.open }
 
-// Abort drops the open request.
-func (q *Inquirer) Abort() { q.open = false }
+// Abort drops the open request, and the frames that the bus has not taken.
+func (q *Inquirer) Abort() { q.open, q.frames = false, nil }

@@ -87,6 +87,13 @@ func TestInquirerEndsEveryRequest(t *testing.T) {
 		{"the group for a clear", true, []*can.Frame{frameOf(0x18FECA03, 0, 0xFF, 0, 0, 0, 0, 0xFF, 0xFF)}, "the unit does not answer within 1250 ms"},
 		{"a packet is missing", false, []*can.Frame{frameOf(0x1CECFF03, controlBAM, 10, 0, 2, 0xFF, 0xCA, 0xFE, 0), frameOf(0x1CEBFF03, 2, 0, 0, 0, 0, 0, 0, 0)},
 			"the answer was not complete: a packet did not come, or came out of its order"},
+		{"the answer is aborted", false, []*can.Frame{frameOf(0x1CECF903, controlRTS, 10, 0, 2, 0xFF, 0xCA, 0xFE, 0), frameOf(0x1CECF903, controlAbort, 3, 0xFF, 0xFF, 0xFF, 0xCA, 0xFE, 0)},
+			"the unit aborts its answer: reason 3"},
+		{"too many packets", false, []*can.Frame{frameOf(0x1CECFF03, controlBAM, 10, 0, 5, 0xFF, 0xCA, 0xFE, 0)},
+			"the unit announces 10 bytes in 5 packets; a message has 9 to 1785 bytes, 7 in each packet"},
+		{"a short acknowledgement", true, []*can.Frame{frameOf(0x18E8FF03, 0, 0xFF, 0xFF)}, "the unit sends an acknowledgement of 3 bytes, want 8"},
+		{"another control byte", true, []*can.Frame{frameOf(0x18E8FF03, 9, 0xFF, 0xFF, 0xFF, 0xF9, 0xCA, 0xFE, 0)},
+			"the unit sends an acknowledgement with the control byte 9, want 0 to 3"},
 	} {
 		q := asked(t, PGNDM1, c.clears)
 		for _, f := range c.frames {
@@ -107,5 +114,48 @@ func TestInquirerEndsEveryRequest(t *testing.T) {
 		if silent := strings.HasPrefix(c.want, "the unit does not answer"); errors.Is(a.Err, ErrSilent) != silent {
 			t.Errorf("%s: %v", c.name, a.Err)
 		}
+	}
+}
+
+// A unit that announces its answer every second and sends no packet ends after a minute.
+func TestEndlessAnnouncementEndsTheRequest(t *testing.T) {
+	q := asked(t, PGNDM2, false)
+	for now := int64(0); now < 70e9; now += 1e9 {
+		q.Receive(frameOf(0x1CECF903, controlRTS, 10, 0, 2, 0xFF, 0xCB, 0xFE, 0), now)
+		q.Poll(now)
+		for _, ok := q.Next(now); ok; _, ok = q.Next(now) {
+			q.Sent(now)
+		}
+	}
+	if a, done := q.Done(); !done || a.At != 60e9 || a.Err == nil || !strings.Contains(a.Err.Error(), "not complete within 60 s") {
+		t.Errorf("%+v, %v", a, done)
+	}
+}
+
+// A request that the bus has not taken is dropped: it does not go out later.
+func TestRequestThatWasNotSentIsDropped(t *testing.T) {
+	q := &Inquirer{Address: 0xF9, Node: 3}
+	q.Request(PGNDM11, true, 0)
+	q.Poll(AnswerTime)
+	if a, done := q.Done(); !done || a.Err == nil || a.Err.Error() != "the request was not sent: the bus takes no frame within 1250 ms" {
+		t.Errorf("%+v, %v", a, done)
+	}
+	if f, ok := q.Next(AnswerTime); ok {
+		t.Errorf("%+v still waits", f)
+	}
+}
+
+// The second of two acknowledgements has no request.
+func TestSecondAcknowledgementIsAStray(t *testing.T) {
+	q := asked(t, PGNDM11, true)
+	for range 2 {
+		q.Receive(frameOf(0x18E8FF03, 0, 0xFF, 0xFF, 0xFF, 0xF9, 0xD3, 0xFE, 0), 1e6)
+	}
+	if a, done := q.Done(); !done || a.Err != nil {
+		t.Errorf("%+v, %v", a, done)
+	}
+	const want = "the unit sent an acknowledgement of PGN 0xFED3, for which no request was open"
+	if list := q.Strays(); len(list) != 1 || list[0].Err.Error() != want || len(q.Strays()) != 0 {
+		t.Errorf("%+v", list)
 	}
 }

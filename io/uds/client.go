@@ -229,7 +229,9 @@ func (c *Client) stray(data []byte, at int64) {
 	err := fmt.Errorf("the unit sent %s, for which no request was open; the last request was %s", Bytes(data), Bytes(c.exchange.Request))
 	if c.isLate(data) {
 		err = fmt.Errorf("the unit sent %s too late, the answer to %s", Bytes(data), Bytes(c.missed))
-		c.missed = nil
+		if data[0] != negative || data[2] != pendingAnswer { // after "response pending" the answer is still to come
+			c.missed = nil
+		}
 	}
 	if len(c.strays) < maxStrays {
 		c.strays = append(c.strays, Exchange{Request: c.exchange.Request, Answer: data, Start: at, End: at, Err: err})

@@ -417,6 +417,26 @@ func FuzzClient(f *testing.F) {
 	})
 }
 
+// "Response pending" that comes after its time is not the last message of the request before.
+func TestLatePendingAnswerIsFollowedByItsAnswer(t *testing.T) {
+	r := newRig(t, func(q []byte) []reply {
+		if q[0] == 0x22 {
+			return []reply{{300 * time.Millisecond, []byte{0x7F, 0x22, 0x78}}, {350 * time.Millisecond, []byte{0x62, 0x10, 0x01, 7}}}
+		}
+		return []reply{{200 * time.Millisecond, []byte{0x6E, 0x10, 0x02}}}
+	})
+	err := r.run(func(t *Tester) error {
+		if _, err := t.ReadData(0x1001); !errors.Is(err, ErrSilent) {
+			return fmt.Errorf("first request: %w", err)
+		}
+		_, err := t.Ask(0x2E, 0x10, 0x02, 8)
+		return err
+	})
+	if list := r.client.Strays(); err != nil || len(list) != 2 {
+		t.Errorf("%v, %v", err, list)
+	}
+}
+
 // An answer that comes after its time is not taken for the answer to the next request.
 func TestLateAnswerDoesNotEndTheNextRequest(t *testing.T) {
 	for name, late := range map[string][]byte{"positive": {0x62, 0x10, 0x01, 7}, "long": append([]byte{0x62, 0x10, 0x01}, make([]byte, 20)...), "negative": {0x7F, 0x22, 0x22}} {

@@ -149,6 +149,10 @@ func (s *Station) Deadline() int64 {
 func (s *Station) Step(now int64) {
 	if s.inquirer != nil {
 		s.inquirer.Poll(now)
+		for _, r := range s.inquirer.Strays() {
+			s.finish(Outcome{Label: "an answer without a request", Unasked: true, Err: r.Err,
+				Exchanges: []uds.Exchange{{Request: r.Data[5:], Answer: r.Data, Start: r.At, End: r.At, Err: r.Err}}, Start: r.At, End: r.At})
+		}
 	} else {
 		s.client.Poll(now)
 		s.group.Poll(now)

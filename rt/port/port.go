@@ -55,6 +55,7 @@ type Port struct {
 	// Tester has the jobs of the diagnosis of the unit; nil: the bus has no diagnosis file.
 	Tester *diagnosis.Station
 
+	silent    bool              // the tester sends nothing more
 	agenda    *diagnosis.Agenda // of the scenario; nil: none
 	transport j1939.Transport
 	queue     []queued        // frames that the bus has not taken yet
@@ -179,6 +180,15 @@ func (p *Port) Poll(now int64) {
 	}
 }
 
+// SilenceTester ends the jobs of the tester, each with the error why. The tester sends nothing from then on. Called
+// again, it ends the jobs that were added since.
+func (p *Port) SilenceTester(now int64, why error) {
+	if p.silent = true; p.Tester != nil {
+		p.Tester.Stop(now, why)
+		p.noteOutcomes(int64(p.status.Ticks.Load()))
+	}
+}
+
 // noteOutcomes takes the outcomes of the tester.
 func (p *Port) noteOutcomes(tick int64) {
 	list := p.Tester.Take()
@@ -294,7 +304,7 @@ func (p *Port) Flush(now int64, send func(*can.Frame) bool) (n int) {
 		}
 	}
 	p.queue = append(p.queue[:0], p.queue[n:]...)
-	if p.Tester != nil && len(p.queue) == 0 {
+	if p.Tester != nil && !p.silent && len(p.queue) == 0 {
 		bits += p.flushTester(now, send)
 	}
 	p.counts.Burst = max(p.counts.Burst, bits)

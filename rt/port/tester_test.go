@@ -27,9 +27,14 @@ type testerRig struct {
 
 func startTesterRig(t *testing.T) *testerRig {
 	t.Helper()
+	return startTesterRigWith(t, "uds: {request: 0x7E1, response: 0x7E9, timing: {limit: 3 s}, dids: {oil_temperature: {id: 0x1001, bytes: 1, offset: -40, unit: degC}}}")
+}
+
+// startTesterRigWith is startTesterRig with a diagnosis file.
+func startTesterRigWith(t *testing.T, tcu string) *testerRig {
+	t.Helper()
 	text, err := plants.Read("truck-bench")
 	dir := t.TempDir()
-	tcu := "uds: {request: 0x7E1, response: 0x7E9, timing: {limit: 3 s}, dids: {oil_temperature: {id: 0x1001, bytes: 1, offset: -40, unit: degC}}}"
 	err2 := os.WriteFile(filepath.Join(dir, "tcu.yaml"), []byte(tcu), 0o600)
 	link, err3 := isotp.NewLink(isotp.Config{Address: isotp.Normal(0x7E9, 0x7E1)})
 	if err = errors.Join(err, err2, err3); err != nil {
@@ -100,6 +105,63 @@ func TestWrongUnitEndsInOneLineAndDelaysNoTick(t *testing.T) {
 		}
 		if served := int(r.status.Ticks.Load() - ticks); served != n || n > 310 || int64(o.Tick) != int64(r.status.Ticks.Load()) {
 			t.Errorf("%s: %d of %d ticks served, outcome at tick %d", name, served, n, o.Tick)
+		}
+	}
+}
+
+// Whatever a unit on SAE J1939 answers, each tick of the loop is served, and the command ends with one line.
+func TestWrongUnitOnJ1939EndsInOneLineAndDelaysNoTick(t *testing.T) {
+	const connection, packet, all, ack = 0x1CECF903, 0x1CEBF903, 0x1CEBFF03, 0x18E8FF03
+	frame := func(id uint32, data ...byte) can.Frame {
+		f := can.Frame{ID: id | can.EFF, Len: uint8(len(data))}
+		copy(f.Data[:], data)
+		return f
+	}
+	announce := frame(connection, 16, 10, 0, 2, 0xFF, 0xCB, 0xFE, 0)
+	toAll := frame(0x1CECFF03, 32, 10, 0, 2, 0xFF, 0xCB, 0xFE, 0)
+	first, second := []byte{1, 4, 0xFF, 0x7F, 2, 9, 1, 0x7F}, []byte{2, 2, 9, 2, 0xFF, 0xFF, 0xFF, 0xFF}
+	for name, c := range map[string]struct {
+		number string
+		frames []can.Frame
+		want   string
+	}{
+		"right":              {"2", []can.Frame{frame(0x18FECB03, 0, 0xFF, 0, 0, 0, 0, 0xFF, 0xFF)}, "no trouble codes"},
+		"right, two packets": {"2", []can.Frame{announce, frame(packet, first...), frame(packet, second...)}, "SPN 639 FMI 9, 1 times; SPN 639 FMI 9, 2 times"},
+		"right, to all":      {"2", []can.Frame{toAll, frame(all, first...), frame(all, second...)}, "SPN 639 FMI 9, 1 times; SPN 639 FMI 9, 2 times"},
+		"silence":            {"2", nil, "no answer: the unit does not answer within 1250 ms"},
+		"length":             {"2", []can.Frame{frame(0x18FECB03, 0, 0xFF, 0, 0)}, "trouble codes of 4 bytes; at least 6"},
+		"silence inside":     {"2", []can.Frame{announce, frame(packet, first...)}, "the answer was not complete: a packet did not come, or came out of its order"},
+		"wrong sequence":     {"2", []can.Frame{toAll, frame(all, second...), frame(all, first...)}, "the answer was not complete: a packet did not come, or came out of its order"},
+		"aborted":            {"2", []can.Frame{announce, frame(connection, 255, 3, 0xFF, 0xFF, 0xFF, 0xCB, 0xFE, 0)}, "the unit aborts its answer: reason 3"},
+		"wrong announcement": {"2", []can.Frame{frame(connection, 16, 10, 0, 9, 0xFF, 0xCB, 0xFE, 0)}, "the unit announces 10 bytes in 9 packets"},
+		"refused":            {"11", []can.Frame{frame(ack, 1, 0xFF, 0xFF, 0xFF, 0xF9, 0xD3, 0xFE, 0)}, "the unit refuses it: negative acknowledgement"},
+		"short refusal":      {"11", []can.Frame{frame(ack, 1)}, "the unit sends an acknowledgement of 1 bytes, want 8"},
+		"two answers": {"11", []can.Frame{frame(ack, 0, 0xFF, 0xFF, 0xFF, 0xF9, 0xD3, 0xFE, 0), frame(ack, 1, 0xFF, 0xFF, 0xFF, 0xF9, 0xD3, 0xFE, 0)},
+			"the unit sent an acknowledgement of PGN 0xFED3, for which no request was open\nuds dm 11; request D3 FE 00, answer 00 FF FF FF F9 D3 FE 00: cleared"},
+	} {
+		r := startTesterRigWith(t, "j1939: {address: 0x03}")
+		j, err := r.port.Tester.Spec.ParseCommand([]string{"dm", c.number}, true)
+		if err = errors.Join(err, r.port.Tester.Add(j)); err != nil {
+			t.Fatal(err)
+		}
+		ticks, n, text := r.status.Ticks.Load(), 0, ""
+		for asked, end := false, 1000; n < end; n++ {
+			if list := r.tick(); !asked && count(list, 0x18EA03F9) > 0 {
+				asked = true
+				for _, f := range c.frames {
+					r.send(f)
+				}
+			}
+			for _, o := range r.port.TakeOutcomes() {
+				text += "\n" + o.String()
+				end = min(end, n+10) // and an answer too many
+			}
+		}
+		if !strings.Contains(text, c.want) || strings.Count(text, "\n") != 1+strings.Count(c.want, "\n") {
+			t.Errorf("%s: %s\nwant %s", name, text, c.want)
+		}
+		if served := int(r.status.Ticks.Load() - ticks); served != n {
+			t.Errorf("%s: %d of %d ticks served", name, served, n)
 		}
 	}
 }

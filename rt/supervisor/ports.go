@@ -66,8 +66,9 @@ type busPort struct {
 	down  uint64      // can.Stats.Down at the last poll
 
 	// An address is lost under the rule stop: only "cannot claim" is still sent. silentAt is the tick.
-	silent   bool
-	silentAt uint64
+	silent    bool
+	silentAt  uint64
+	silentFor error // the end of each job of the tester
 }
 
 // claimedNode is one claimed address.
@@ -298,7 +299,9 @@ func (c *busPorts) poll() (waits bool) {
 		if w.reads && w.on.Stats.Down > w.down && !w.silent { // nodes may have joined while the bus was down
 			w.claimAll(now)
 		}
-		if !w.silent {
+		if w.silent {
+			w.port.SilenceTester(now, w.silentFor)
+		} else {
 			w.port.Poll(now)
 		}
 		w.flush(now)
@@ -403,6 +406,7 @@ func (c *busPorts) noteState(w *busPort, n *claimedNode) {
 		case "stop":
 			c.Status.Muted.Or(1 << w.index)
 			w.silent, w.silentAt = true, c.Status.Ticks.Load()
+			w.silentFor = fmt.Errorf("the bench sends nothing more on bus %s: %s", w.bus.Name.Text, text)
 			w.port.DropQueue()
 		case "safe":
 			c.Status.Stop.CompareAndSwap(0, rt.StopSafe)

@@ -15,6 +15,7 @@ import (
 	"lockstep/io/yamlfile"
 	"lockstep/rt"
 	"lockstep/rt/bench"
+	"lockstep/rt/diagnosis"
 	"lockstep/rt/report"
 )
 
@@ -170,6 +171,49 @@ func TestCannotClaimIsTheLastFrameOfABusUnderTheRuleStop(t *testing.T) {
 	g.silence(3 * portInterval)
 	g.c.close()
 	g.silence(portInterval)
+}
+
+// A request to the unit ends with the loss, and one that comes later ends at once. The tester sends nothing more.
+func TestLostAddressEndsTheRequestsToTheUnit(t *testing.T) {
+	g := newRig(t, "stop", bench.Address{Address: 0, Name: 10})
+	if err := g.c.waitClaimed(); err != nil {
+		t.Fatal(err)
+	}
+	g.expect(0, 10)
+	s, err := diagnosis.Parse("unit.yaml", "", []byte("uds: {request: 0x7E1, response: 0x7E9}"), nil)
+	if err == nil {
+		g.c.buses[0].port.Tester, err = diagnosis.NewStation(s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	desk := g.c.desk()
+	ask := func() <-chan *diagnosis.UnitAnswer {
+		answer, err := desk.Ask(&diagnosis.UnitRequest{Words: []string{"dtc"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	open := ask()
+	g.c.poll()
+	g.send(claimBy(0, 5))
+	g.c.poll()
+	later := ask()
+	g.c.poll()
+	for _, answer := range []<-chan *diagnosis.UnitAnswer{open, later} {
+		select {
+		case a := <-answer:
+			if !strings.HasPrefix(a.Error, "the bench sends nothing more on bus drive: address 0x00 of bus drive was lost to NAME ") {
+				t.Errorf("%+v", a)
+			}
+		default:
+			t.Error("a request waits")
+		}
+	}
+	if list := g.c.outcomes(); len(list) != 2 {
+		t.Errorf("%d outcomes", len(list))
+	}
 }
 
 // The run ends, or is refused, before the delay of "cannot claim" is over.

@@ -66,14 +66,15 @@ func (a *args) operand() string { return strings.Join(a.operands, "") }
 // execute reads flags before, between and after the arguments, and runs the command.
 func (a *args) execute(list []string) error {
 	for len(list) > 0 {
-		if err := a.Parse(list); errors.Is(err, flag.ErrHelp) {
+		end := a.findNumber(list)
+		if err := a.Parse(list[:end]); errors.Is(err, flag.ErrHelp) {
 			a.help()
 			return nil
 		} else if err != nil {
 			return a.explain(err)
 		}
 
-		if list = a.Args(); len(list) > 0 {
+		if list = slices.Concat(a.Args(), list[end:]); len(list) > 0 {
 			a.operands = append(a.operands, list[0])
 			list = list[1:]
 		}
@@ -96,6 +97,30 @@ func (a *args) execute(list []string) error {
 		return err
 	}
 	return a.run()
+}
+
+// findNumber returns the index of the first negative number that is an argument, as -3 in "power -3 V", and not the value
+// of a flag; len(list) if there is no such number.
+func (a *args) findNumber(list []string) int {
+	for i, text := range list {
+		if len(text) < 2 || text[0] != '-' || !strings.ContainsRune(".0123456789", rune(text[1])) {
+			continue
+		}
+		if i == 0 || !a.takesValue(list[i-1]) {
+			return i
+		}
+	}
+	return len(list)
+}
+
+// takesValue reports whether an argument is a flag that takes the next argument as its value.
+func (a *args) takesValue(text string) bool {
+	f := a.Lookup(strings.TrimLeft(text, "-"))
+	if text[:min(1, len(text))] != "-" || f == nil {
+		return false
+	}
+	b, ok := f.Value.(interface{ IsBoolFlag() bool })
+	return !ok || !b.IsBoolFlag()
 }
 
 // output declares a flag that names a result: a file or folder that the command writes.

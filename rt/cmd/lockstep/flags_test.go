@@ -25,6 +25,32 @@ func TestFlagsMayComeBeforeAndAfterArgumentsWithOneDashOrTwo(t *testing.T) {
 	}
 }
 
+// A negative number is an argument wherever it stands, unless a flag takes it as its value.
+func TestANegativeNumberIsNoFlag(t *testing.T) {
+	for line, want := range map[string]struct {
+		operands string
+		json     bool
+		n        int
+	}{
+		"bench power -3 V":         {"bench power -3 V", false, 1},
+		"-json bench power -.5 V":  {"bench power -.5 V", true, 1},
+		"bench power -json -3 V":   {"bench power -3 V", true, 1},
+		"-n -3 write t -40 -json":  {"write t -40", true, -3},
+		"--n -3 -4 --json -5 -n=6": {"-4 -5", true, 6},
+	} {
+		var n *int
+		var json *bool
+		operands := ""
+		c := command{name: "try", operands: []string{"WORD..."}, define: func(a *args) func() error {
+			n, json = a.Int("n N", 1, "a number"), a.Bool("json", false, "a switch")
+			return func() error { operands = strings.Join(a.operands, " "); return nil }
+		}}
+		if err := c.args().execute(strings.Fields(line)); err != nil || operands != want.operands || *json != want.json || *n != want.n {
+			t.Errorf("try %s: %v, arguments %q, -json %v, -n %d", line, err, operands, *json, *n)
+		}
+	}
+}
+
 func TestMissingAndFurtherArgumentsAreNamed(t *testing.T) {
 	for line, want := range map[string]string{
 		"":          "try: an argument is missing; usage: lockstep try PLANT [BENCH]",

@@ -115,6 +115,10 @@ func diagnoseAlone(name, iface string, commands [][]string) error {
 	}()
 	var failed error
 	err = diagnosis.Alone(s, iface, commands, func(o diagnosis.Outcome) {
+		if o.Unasked {
+			fmt.Fprintf(os.Stderr, "lockstep: uds: %v\n", o.Err)
+			return
+		}
 		for _, l := range o.Lines {
 			if o.Err == nil {
 				fmt.Fprintln(stdout, l)

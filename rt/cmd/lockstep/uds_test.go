@@ -73,12 +73,14 @@ func TestVirtualUnitIsFlashedThroughTheRunningBench(t *testing.T) {
 
 func uint32Bytes(v uint32) []byte { return []byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)} }
 
-// EBC1 is missing: the unit of the truck says so on SAE J1939, through the running bench.
+// EBC1 is missing: the unit of the truck says so on SAE J1939, through the running bench. Requests and answers are in the
+// record and in its export.
 func TestTruckTellsItsCodesToTheTester(t *testing.T) {
 	t.Parallel()
 	name := fmt.Sprintf("dm-%d", os.Getpid())
 	text, _, _ := lockstep(t, "plants", "truck-bench")
-	s := begin(t, nil, "run", write(t, "bench.yaml", strings.Replace(text, "bench: truck-bench", "bench: "+name, 1)), "-besteffort")
+	record, log := filepath.Join(t.TempDir(), "t.rec"), filepath.Join(t.TempDir(), "t.mf4")
+	s := begin(t, nil, "run", write(t, "bench.yaml", strings.Replace(text, "bench: truck-bench", "bench: "+name, 1)), "-besteffort", "-record", record)
 	s.running()
 	asks := func(want string, words ...string) {
 		t.Helper()
@@ -105,6 +107,16 @@ func TestTruckTellsItsCodesToTheTester(t *testing.T) {
 	asks("cleared\nno trouble codes\n", "dm", "3", "then", "dm", "2")
 	lockstep(t, "ctl", name, "stop")
 	s.end()
+
+	if _, errs, code := lockstep(t, "export", record, "-o", log); code != 0 {
+		t.Errorf("export: code %d, %s", code, errs)
+	}
+	data, err := os.ReadFile(log)
+	for _, want := range []string{"uds dm 1; request CA FE 00, answer ", "(EBC1 missing): freeze frame FF ", "uds dm 3; request CC FE 00, answer 00 FF FF FF F9 CC FE 00: cleared"} {
+		if err != nil || !bytes.Contains(data, []byte(want)) {
+			t.Errorf("MDF4 file: %v, no event %q", err, want)
+		}
+	}
 }
 
 // The door and Python read from the unit what the command reads.
