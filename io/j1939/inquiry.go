@@ -20,6 +20,7 @@ type Inquirer struct {
 	clears    bool // the answer is an acknowledgement
 	open      bool
 	begun     bool  // packets of the answer have come
+	to        uint8 // destination of the packets
 	deadline  int64 // ns
 	answer    Reply
 }
@@ -40,12 +41,18 @@ var ErrSilent = errors.New("the unit does not answer")
 // acknowledgements are the control bytes of an acknowledgement after 0, the positive one.
 var acknowledgements = []string{1: "negative acknowledgement", "access denied", "cannot respond"}
 
-// Request begins a request; Done reports its end. With clears the answer is an acknowledgement.
+// Request begins a request; Done reports its end. With clears the answer is an acknowledgement. An answer of several
+// frames to an earlier request is aborted: the node could not open a second session with the tester.
 func (q *Inquirer) Request(pgn uint32, clears bool, now int64) {
+	q.transport.abortFrom(q.Node, q.Address)
+	q.frames = append(q.frames, q.transport.TakeFrames()...)
 	f := can.Frame{ID: ID{Priority: 6, PGN: PGNRequest, Destination: q.Node, Source: q.Address}.Bits(), Len: 3}
 	f.Data[0], f.Data[1], f.Data[2] = byte(pgn), byte(pgn>>8), byte(pgn>>16)
 	q.frames = append(q.frames, f)
 	q.pgn, q.clears, q.open, q.begun, q.deadline, q.answer = pgn, clears, true, false, now+AnswerTime, Reply{}
+	if i := q.transport.incoming(q.Node, Global); i >= 0 && q.transport.receiving[i].pgn == pgn {
+		q.begun, q.to = true, Global // the group is on its way already
+	}
 }
 
 // Owns reports whether an address is the tester's.
@@ -62,11 +69,27 @@ func (q *Inquirer) Receive(f *can.Frame, now int64) {
 		q.acknowledge(f.Data[:8], now)
 	case id.PGN == q.pgn && !q.clears:
 		q.end(Reply{Data: slices.Clone(f.Data[:f.Len])}, now)
-	case id.PGN == PGNConnection && f.Len == 8 && pgnAt(f.Data[5:]) == q.pgn, id.PGN == PGNPacket && q.begun:
-		q.begun, q.deadline = true, now+AnswerTime
+	case id.PGN == PGNConnection && f.Len == 8:
+		q.noteConnection(f.Data[:8], id.Destination, now)
+	case id.PGN == PGNPacket && q.begun && id.Destination == q.to:
+		q.deadline = now + AnswerTime
 	}
 	q.transport.Receive(f, now, q.Owns)
 	q.collect(now)
+}
+
+// noteConnection processes connection management of the node. Packets of another message, which follow its
+// announcement, do not prolong the time for the answer.
+func (q *Inquirer) noteConnection(b []byte, to uint8, now int64) {
+	switch same := pgnAt(b[5:]) == q.pgn; {
+	case b[0] == controlAbort && same && to == q.Address && q.begun && q.to == to:
+		q.end(Reply{Err: errors.New("the unit has aborted its answer")}, now)
+	case b[0] != controlBAM && b[0] != controlRTS:
+	case same:
+		q.begun, q.to, q.deadline = true, to, now+AnswerTime
+	case to == q.to:
+		q.begun = false
+	}
 }
 
 // acknowledge processes an acknowledgement. Byte 4 is the address that it is meant for, or 255.
@@ -108,9 +131,10 @@ func (q *Inquirer) Next(int64) (can.Frame, bool) {
 
 // Sent removes the frame of Next. The time for the answer begins with the request.
 func (q *Inquirer) Sent(now int64) {
-	if q.frames = q.frames[1:]; q.open && !q.begun {
+	if ParseID(q.frames[0].ID).PGN == PGNRequest && q.open && !q.begun {
 		q.deadline = now + AnswerTime
 	}
+	q.frames = q.frames[1:]
 }
 
 // Poll serves the times.
@@ -122,8 +146,14 @@ func (q *Inquirer) Poll(now int64) {
 	case q.begun:
 		q.end(Reply{Err: errors.New("the answer was not complete: a packet did not come, or came out of its order")}, now)
 	default:
+		q.dropRequests()
 		q.end(Reply{Err: fmt.Errorf("%w within %d ms", ErrSilent, int(AnswerTime/1e6))}, now)
 	}
+}
+
+// dropRequests removes requests that the bus has not taken: they must not come when nobody waits for their answers.
+func (q *Inquirer) dropRequests() {
+	q.frames = slices.DeleteFunc(q.frames, func(f can.Frame) bool { return ParseID(f.ID).PGN == PGNRequest })
 }
 
 // Deadline returns the instant, ns, at which Poll has work; false: none.
@@ -133,4 +163,7 @@ func (q *Inquirer) Deadline() (int64, bool) { return q.deadline, q.open }
 func (q *Inquirer) Done() (Reply, bool) { return q.answer, !q.open }
 
 // Abort drops the open request.
-func (q *Inquirer) Abort() { q.open = false }
+func (q *Inquirer) Abort() {
+	q.open = false
+	q.dropRequests()
+}
