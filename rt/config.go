@@ -120,6 +120,7 @@ type Config struct {
 	Network *network.Plan  // ignition and network management; nil: every frame is sent all the time
 	Ports   uint64         // bit i: frames on bus i that are not the plant's go to its port
 	Taken   [][]can.Filter // by bus: of these frames, those that its port takes; empty: all
+	Tested  [][]can.Filter // by bus: frames of the unit for its tester; those of the plant go to the port, too
 
 	Supervisor Loss // reaction to the end of the process that StatusBlock.Supervisor names
 	Bus        Loss // reaction to a bus that is down or off; AfterNs is 0

@@ -114,23 +114,36 @@ func (l *Loop) receiveLong(k int64) {
 //
 //go:nosplit
 func (l *Loop) forward(b, at int) bool {
-	if l.cfg.Ports>>b&1 == 0 || !l.taken(b, l.frames[at].ID) {
+	if l.cfg.Ports>>b&1 == 0 || len(l.cfg.Taken) > 0 && len(l.cfg.Taken[b]) > 0 && !l.matches(l.cfg.Taken[b], at) {
 		return false
 	}
-	l.portFrame.Bus, l.portFrame.Stamp, l.portFrame.Frame = int32(b), l.stamps[at].Soft, l.frames[at]
-	l.status.ports.toPort.push(&l.portFrame)
+	l.handOver(b, at)
 	return true
 }
 
-// taken reports whether the port of a bus takes frames with an identifier.
+// handOver hands a frame to the port of its bus.
 //
 //go:nosplit
-func (l *Loop) taken(b int, id uint32) bool {
-	if b >= len(l.cfg.Taken) || len(l.cfg.Taken[b]) == 0 {
-		return true
+func (l *Loop) handOver(b, at int) {
+	l.portFrame.Bus, l.portFrame.Stamp, l.portFrame.Frame = int32(b), l.stamps[at].Soft, l.frames[at]
+	l.status.ports.toPort.push(&l.portFrame)
+}
+
+// copyToTester hands a frame of the plant to the port of its bus, too, if the tester waits for frames like it.
+//
+//go:nosplit
+func (l *Loop) copyToTester(b, at int) {
+	if b < len(l.cfg.Tested) && l.frames[at].Flags&can.FlagLong == 0 && l.matches(l.cfg.Tested[b], at) {
+		l.handOver(b, at)
 	}
-	for _, f := range l.cfg.Taken[b] {
-		if id&f.Mask == f.ID&f.Mask {
+}
+
+// matches reports whether one of the filters passes a frame.
+//
+//go:nosplit
+func (l *Loop) matches(list []can.Filter, at int) bool {
+	for _, f := range list {
+		if l.frames[at].ID&f.Mask == f.ID&f.Mask {
 			return true
 		}
 	}

@@ -97,6 +97,23 @@ func TestMessageAskedForIsSentOnce(t *testing.T) {
 	}
 }
 
+// With filters the port gets only what it takes, and what the plant and the tester both receive; the rest is unknown.
+func TestPortGetsOnlyWhatItTakesAndWhatTheTesterWaitsFor(t *testing.T) {
+	exact := func(id uint32) [][]can.Filter { return [][]can.Filter{{{ID: id, Mask: can.EFF | can.MaskEFF}}} }
+	b := newBench(t, Overrun{}, func(c *Config, _ *integrator) { c.Ports, c.Taken, c.Tested = 1, exact(0x111), exact(0x110) })
+	b.unit.Send(&can.Frame{ID: 0x111, Len: 8})
+	b.unit.Send(&can.Frame{ID: 0x112, Len: 8})
+	b.command(t, 1) // 0x110
+	b.turn(1)
+	var ids []uint32
+	for f := (PortFrame{}); b.page.NextPortFrame(&f); {
+		ids = append(ids, f.Frame.ID)
+	}
+	if n := b.page.RxUnknown.Load(); n != 1 || b.U[0] != 1 || len(ids) != 2 || ids[0] != 0x111 || ids[1] != 0x110 {
+		t.Errorf("the port gets %X, %d unknown, command %v m/s", ids, n, b.U[0])
+	}
+}
+
 // The port of a bus gets the frames that are not the plant's; without a port they are unknown.
 func TestPortGetsTheFramesThatAreNotThePlants(t *testing.T) {
 	for _, ports := range []uint64{0, 1} {

@@ -195,6 +195,7 @@ func (l *Loop) decodeFrame(b, at int, k int64, late, withheld bool) {
 		}
 		return
 	}
+	l.copyToTester(b, at)
 
 	switch result {
 	case sigmap.OK:

@@ -21,6 +21,7 @@ type Inquirer struct {
 	open      bool
 	sent      bool  // the bus has taken the request
 	begun     bool  // packets of the answer have come
+	to        uint8 // destination of the packets
 	deadline  int64 // of the answer or its next packet, ns
 	limit     int64 // of the whole answer, ns
 	answer    Reply
@@ -50,13 +51,19 @@ var ErrSilent = errors.New("the unit does not answer")
 // acknowledgements are the control bytes of an acknowledgement after 0, the positive one.
 var acknowledgements = []string{1: "negative acknowledgement", "access denied", "cannot respond"}
 
-// Request begins a request; Done reports its end. With clears the answer is an acknowledgement.
+// Request begins a request; Done reports its end. With clears the answer is an acknowledgement. An answer of several
+// frames to an earlier request is aborted: the node could not open a second session with the tester.
 func (q *Inquirer) Request(pgn uint32, clears bool, now int64) {
+	q.transport.abortFrom(q.Node, q.Address)
+	q.frames = append(q.frames, q.transport.TakeFrames()...)
 	f := can.Frame{ID: ID{Priority: 6, PGN: PGNRequest, Destination: q.Node, Source: q.Address}.Bits(), Len: 3}
 	f.Data[0], f.Data[1], f.Data[2] = byte(pgn), byte(pgn>>8), byte(pgn>>16)
 	q.frames = append(q.frames, f)
 	q.pgn, q.clears, q.open, q.sent, q.begun, q.answer = pgn, clears, true, false, false, Reply{}
 	q.deadline, q.limit = now+AnswerTime, now+answerLimit
+	if i := q.transport.incoming(q.Node, Global); i >= 0 && q.transport.receiving[i].pgn == pgn {
+		q.begun, q.to = true, Global // the group is on its way already
+	}
 }
 
 // Owns reports whether an address is the tester's.
@@ -73,26 +80,29 @@ func (q *Inquirer) Receive(f *can.Frame, now int64) {
 		q.acknowledge(f.Data[:f.Len], now)
 	case id.PGN == q.pgn && !q.clears:
 		q.end(Reply{Data: slices.Clone(f.Data[:f.Len])}, now)
-	case id.PGN == PGNConnection && f.Len == 8 && pgnAt(f.Data[5:]) == q.pgn && !q.clears:
-		q.announce(f.Data[:8], now)
-	case id.PGN == PGNPacket && q.begun:
+	case id.PGN == PGNConnection && f.Len == 8:
+		q.announce(f.Data[:8], id.Destination, now)
+	case id.PGN == PGNPacket && q.begun && id.Destination == q.to:
 		q.deadline = now + AnswerTime
 	}
 	q.transport.Receive(f, now, q.Owns)
 	q.collect(now)
 }
 
-// announce processes a frame of connection management for the answer.
-func (q *Inquirer) announce(b []byte, now int64) {
-	size := int(b[1]) | int(b[2])<<8
+// announce processes connection management of the node. Packets of another message, which follow its announcement, do
+// not prolong the time for the answer.
+func (q *Inquirer) announce(b []byte, to uint8, now int64) {
+	size, same := int(b[1])|int(b[2])<<8, pgnAt(b[5:]) == q.pgn && !q.clears
 	switch control := b[0]; {
-	case control == controlAbort:
+	case control == controlAbort && same && to == q.Address:
 		q.end(Reply{Err: fmt.Errorf("the unit aborts its answer: reason %d", b[1])}, now)
 	case control != controlBAM && control != controlRTS:
+	case !same:
+		q.begun = q.begun && to != q.to
 	case size <= 8 || size > MaxMessage || Packets(size) != int(b[3]):
 		q.end(Reply{Err: fmt.Errorf("the unit announces %d bytes in %d packets; a message has 9 to %d bytes, 7 in each packet", size, b[3], MaxMessage)}, now)
 	default:
-		q.begun, q.deadline = true, now+AnswerTime
+		q.begun, q.to, q.deadline = true, to, now+AnswerTime
 	}
 }
 
@@ -151,9 +161,14 @@ func (q *Inquirer) Next(int64) (can.Frame, bool) {
 
 // Sent removes the frame of Next. The time for the answer begins with the request.
 func (q *Inquirer) Sent(now int64) {
-	if q.frames = q.frames[1:]; q.open && !q.sent {
-		q.sent, q.deadline, q.limit = true, now+AnswerTime, now+answerLimit
+	isRequest := ParseID(q.frames[0].ID).PGN == PGNRequest
+	if isRequest && q.open && !q.sent {
+		q.sent, q.limit = true, now+answerLimit
+		if !q.begun {
+			q.deadline = now + AnswerTime
+		}
 	}
+	q.frames = q.frames[1:]
 }
 
 // Poll serves the times.
@@ -163,7 +178,7 @@ func (q *Inquirer) Poll(now int64) {
 	switch {
 	case !q.open || now < min(q.deadline, q.limit):
 	case !q.sent:
-		q.frames = nil
+		q.dropRequests()
 		q.end(Reply{Err: fmt.Errorf("the request was not sent: the bus takes no frame within %d ms", int(AnswerTime/1e6))}, now)
 	case now >= q.limit:
 		q.end(Reply{Err: fmt.Errorf("the answer was not complete within %d s, though the unit announces it again and again", int(answerLimit/1e9))}, now)
@@ -174,11 +189,19 @@ func (q *Inquirer) Poll(now int64) {
 	}
 }
 
+// dropRequests removes requests that the bus has not taken: they must not come when nobody waits for their answers.
+func (q *Inquirer) dropRequests() {
+	q.frames = slices.DeleteFunc(q.frames, func(f can.Frame) bool { return ParseID(f.ID).PGN == PGNRequest })
+}
+
 // Deadline returns the instant, ns, at which Poll has work; false: none.
 func (q *Inquirer) Deadline() (int64, bool) { return min(q.deadline, q.limit), q.open }
 
 // Done returns the end of the request; false: it is open.
 func (q *Inquirer) Done() (Reply, bool) { return q.answer, !q.open }
 
-// Abort drops the open request, and the frames that the bus has not taken.
-func (q *Inquirer) Abort() { q.open, q.frames = false, nil }
+// Abort drops the open request.
+func (q *Inquirer) Abort() {
+	q.open = false
+	q.dropRequests()
+}

@@ -132,6 +132,22 @@ func TestEndlessAnnouncementEndsTheRequest(t *testing.T) {
 	}
 }
 
+// A packet of the answer is lost, and the node then goes on with other messages: the request ends nevertheless.
+func TestInquirerEndsARequestWhileItsNodeSendsOtherMessages(t *testing.T) {
+	q := asked(t, PGNDM2, false)
+	q.Receive(frameOf(0x1CECFF03, controlBAM, 10, 0, 2, 0xFF, 0xCB, 0xFE, 0), 10e6)
+	q.Receive(frameOf(0x1CEBFF03, 1, 0, 0, 0, 0, 0, 0, 0), 70e6) // the second packet is lost
+	for at := int64(500e6); at <= 5000e6; at += 500e6 {
+		q.Receive(frameOf(0x1CECFF03, controlBAM, 10, 0, 2, 0xFF, 0xCA, 0xFE, 0), at)
+		q.Receive(frameOf(0x1CEBFF03, 1, 0, 0, 0, 0, 0, 0, 0), at+60e6)
+		q.Receive(frameOf(0x1CEBFF03, 2, 0, 0, 0, 0, 0, 0, 0), at+120e6)
+		q.Poll(at + 200e6)
+	}
+	if a, done := q.Done(); !done || a.Err == nil || a.At > 2000e6 {
+		t.Errorf("%+v, %v", a, done)
+	}
+}
+
 // A request that the bus has not taken is dropped: it does not go out later.
 func TestRequestThatWasNotSentIsDropped(t *testing.T) {
 	q := &Inquirer{Address: 0xF9, Node: 3}
@@ -157,5 +173,46 @@ func TestSecondAcknowledgementIsAStray(t *testing.T) {
 	const want = "the unit sent an acknowledgement of PGN 0xFED3, for which no request was open"
 	if list := q.Strays(); len(list) != 1 || list[0].Err.Error() != want || len(q.Strays()) != 0 {
 		t.Errorf("%+v", list)
+	}
+}
+
+// The node begins an answer and falls silent; its answer to the next request is not refused as a second session.
+func TestInquirerAbortsAnUnfinishedAnswerBeforeTheNextRequest(t *testing.T) {
+	q := asked(t, PGNDM4, false)
+	q.Receive(frameOf(0x1CECF903, controlRTS, 10, 0, 2, 0xFF, 0xCD, 0xFE, 0), 1e6)
+	q.Poll(1300e6)
+	if a, done := q.Done(); !done || a.Err == nil {
+		t.Fatalf("%+v, %v", a, done)
+	}
+	for _, ok := q.Next(0); ok; _, ok = q.Next(0) {
+		q.Sent(1300e6)
+	}
+	q.Request(PGNDM2, false, 1400e6)
+	q.Receive(frameOf(0x1CECF903, controlRTS, 10, 0, 2, 0xFF, 0xCB, 0xFE, 0), 1410e6)
+	var controls []byte
+	for f, ok := q.Next(0); ok; f, ok = q.Next(0) {
+		controls = append(controls, f.Data[0])
+		q.Sent(1410e6)
+	}
+	if want := []byte{controlAbort, 0xCB, controlCTS}; !bytes.Equal(controls, want) {
+		t.Errorf("sent % X, want % X", controls, want)
+	}
+	q.Receive(frameOf(0x1CECF903, controlAbort, 1, 0xFF, 0xFF, 0xFF, 0xCB, 0xFE, 0), 1420e6)
+	if a, done := q.Done(); !done || a.Err == nil || a.At != 1420e6 {
+		t.Errorf("%+v, %v", a, done)
+	}
+}
+
+// A group of many codes to all takes longer than the time for an answer; a request may come in its midst.
+func TestInquirerWaitsForAGroupThatIsOnItsWay(t *testing.T) {
+	q := &Inquirer{Address: 0xF9, Node: 3}
+	q.Receive(frameOf(0x1CECFF03, controlBAM, 14, 0, 2, 0xFF, 0xCA, 0xFE, 0), 0)
+	q.Request(PGNDM1, false, 100e6)
+	for _, at := range []int64{700e6, 1400e6} {
+		q.Poll(at)
+		q.Receive(frameOf(0x1CEBFF03, byte(at/700e6), 0, 0, 0, 0, 0, 0, 0), at)
+	}
+	if a, done := q.Done(); !done || a.Err != nil || len(a.Data) != 14 {
+		t.Errorf("%+v, %v", a, done)
 	}
 }

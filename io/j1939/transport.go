@@ -250,6 +250,14 @@ func (t *Transport) accept(b []byte, s session, now int64) {
 	t.requestPackets(v, now)
 }
 
+// abortFrom aborts the message that a node sends to an address of the bench.
+func (t *Transport) abortFrom(from, to uint8) {
+	if i := t.incoming(from, to); i >= 0 && to != Global {
+		t.connection(to, from, t.receiving[i].pgn, controlAbort, abortTimeout)
+		t.breakIncoming(i)
+	}
+}
+
 // requestPackets sends "clear to send" for the next packets.
 func (t *Transport) requestPackets(s *incoming, now int64) {
 	n := min(s.limit, s.packets()-s.next+1)

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"path/filepath"
 
+	"lockstep/io/can"
 	"lockstep/io/inputfile"
+	"lockstep/io/j1939"
+	"lockstep/io/sigmap"
 	"lockstep/rt/diagnosis"
 )
 
@@ -26,6 +29,20 @@ func (b *Bench) ReadDiagnosis(bus int) (*diagnosis.Spec, error) {
 		b.Files[name.Text] = content
 	}
 	return diagnosis.Parse(shown, content.Folder, data, b.readAttached)
+}
+
+// checkUnit checks that the bench does not send from the address of the unit that the tester asks.
+func (b *Bench) checkUnit(bus int, s *diagnosis.Spec, m *sigmap.Map) error {
+	if s.Node == nil {
+		return nil
+	}
+	for i := range m.Tx {
+		if m.Tx[i].ID&can.EFF != 0 && j1939.ParseID(m.Tx[i].ID).Source == s.Node.Address {
+			return b.Errorf(b.Buses[bus].Diagnosis, "bus %q: %s has the unit at address 0x%02X, from which the bench itself sends %s",
+				b.Buses[bus].Name.Text, b.Buses[bus].Diagnosis.Text, s.Node.Address, m.Tx[i].Name)
+		}
+	}
+	return nil
 }
 
 // readAttached reads a file that a file of the bench names, of any kind, and keeps its content.

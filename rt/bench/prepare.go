@@ -128,14 +128,18 @@ func Prepare(b *Bench) (*Handover, error) {
 	if h.Loop.Network, err = b.networkPlan(h); err != nil {
 		return nil, err
 	}
-	h.Loop.Taken = make([][]can.Filter, len(b.Buses))
+	h.Loop.Taken, h.Loop.Tested = make([][]can.Filter, len(b.Buses)), make([][]can.Filter, len(b.Buses))
 	for i := range b.Buses {
 		s, err := b.ReadDiagnosis(i)
 		if err != nil {
 			return nil, err
 		}
 		if s != nil {
-			h.Loop.Taken[i] = s.Filters()
+			h.Loop.Tested[i] = s.Filters()
+			h.Loop.Taken[i] = slices.Clone(h.Loop.Tested[i])
+			if err := b.checkUnit(i, s, h.Maps[i]); err != nil {
+				return nil, err
+			}
 		}
 		if b.Buses[i].J1939 != nil || h.Maps[i].HasLong() {
 			h.Loop.Taken[i] = append(h.Loop.Taken[i], can.Filter{ID: can.EFF, Mask: can.EFF})

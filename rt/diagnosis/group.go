@@ -137,9 +137,17 @@ func (s *Spec) describeFrames(data []byte) (lines []string, err error) {
 	return lines, err
 }
 
-// filters returns filters that pass the frames of the unit.
-func (n *Node) filters() []can.Filter {
-	return []can.Filter{{ID: uint32(n.Address) | can.EFF, Mask: can.EFF | can.RTR | 0xFF}}
+// filters returns filters that pass the answers of the unit: trouble codes, freeze frames, acknowledgements and packets.
+func (n *Node) filters() (list []can.Filter) {
+	const flags, format = can.EFF | can.RTR, 0x3FF0000 // page and PDU format
+	for _, pgn := range []uint32{j1939.PGNAck, j1939.PGNConnection, j1939.PGNPacket, j1939.PGNDM1, j1939.PGNDM2, j1939.PGNDM4} {
+		f := can.Filter{ID: can.EFF | pgn<<8 | uint32(n.Address), Mask: flags | format | 0xFF}
+		if !j1939.Directed(pgn) {
+			f.Mask |= 0xFF00
+		}
+		list = append(list, f)
+	}
+	return list
 }
 
 // Statuses of a code on SAE J1939, as scenarios name them.

@@ -118,7 +118,8 @@ func (s *powershift) checkInputs(t, dt float64) {
 		return
 	}
 	s.memory.Report(codeSlip, s.unit.busy && t >= s.unit.began+maxSlipTime, passed)
-	in, out := s.frozenIn.check(s.w[0], s.w[3], t), s.frozenOut.check(s.w[3], s.w[0], t)
+	geared := s.w[3] * s.unit.gear.ratio() // the output speed on the input shaft: it moves far enough within a gear
+	in, out := s.frozenIn.check(s.w[0], geared, t), s.frozenOut.check(s.w[3], s.w[0], t)
 	if s.unit.busy || t < s.unit.ended+fixed {
 		s.frozenIn, s.frozenOut = frozen{}, frozen{}
 		return

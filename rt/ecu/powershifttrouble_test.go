@@ -46,6 +46,7 @@ func right(*[4]float64)         {}
 func counted(k int) uint8       { return uint8(k) & 15 }
 func jumping(k int) uint8       { return uint8(5*k) & 15 }
 func halved(w *[4]float64)      { w[3] /= 2 }
+func frozenInput(w *[4]float64) { w[0] = 120 }
 func frozenSpeed(w *[4]float64) { w[3] = -10 }
 
 func TestPowershiftStoresFaultsOfItsInputs(t *testing.T) {
@@ -59,6 +60,7 @@ func TestPowershiftStoresFaultsOfItsInputs(t *testing.T) {
 	}{
 		{"half of the output speed", 0.3, halved, counted, "07 30 00", true},
 		{"output speed frozen", 1.5, frozenSpeed, counted, "07 20 00", true},
+		{"input speed frozen", 0.5, frozenInput, counted, "07 15 00", true},
 		{"counter jumps", 0.3, right, jumping, "D4 01 00", false},
 	} {
 		g := powershiftRig(t)
