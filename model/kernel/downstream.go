@@ -129,20 +129,25 @@ func (k *Kernel) evaluateDownstream(v, x []float64) {
 //
 //go:nosplit
 func (k *Kernel) solveDownstream() {
-	k.updateDownstream(1)
+	k.updateDownstream(1, 1)
 	k.horner(k.x1, 0.5)
 	k.setInstant(0.5)
-	k.updateDownstream(0)
+	k.updateDownstream(0, 0.5)
 	for _, j := range k.t.Downstream {
 		q := j - k.t.FirstLaw
 		k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawValues[2*q], k.lawValues[2*q+1])
 	}
 }
 
-// updateDownstream sets the downstream laws of point p of solveLaws for the state x1 and the signals w.
+// updateDownstream sets the downstream laws of point p of solveLaws, at theta of the substep, for the state x1
+// and the signals w. With onValues it first sets the sides to those at this point.
 //
 //go:nosplit
-func (k *Kernel) updateDownstream(p int) {
+func (k *Kernel) updateDownstream(p int, theta float64) {
+	if k.onValues {
+		k.setTorquesRead(k.x1, theta)
+		k.calls.updateSides(k, k.x1, k.w[:k.t.M])
+	}
 	k.calls.evaluateDownstream(k, k.w[:k.t.M], k.x1)
 	for _, j := range k.t.Downstream {
 		q := j - k.t.FirstLaw

@@ -369,13 +369,16 @@ func (k *Kernel) startLaws(x []float64) {
 	}
 	for round := range rounds {
 		k.evaluateIterated(k.w0[:k.t.M], x)
-		moved := k.lawsMoved() || k.t.Sparse == nil && round == 0
+		moved := k.lawsMoved()
 		k.expandFrictions()
-		if !moved || !k.t.LoopReadsTau {
+		if !k.t.LoopReadsTau || !moved && round > 0 {
 			break
 		}
 		k.setInstant(0)
 		k.calls.setTorques(k, x)
+		if k.t.Sparse != nil && !moved && !k.torquesMoved() {
+			break
+		}
 		k.setTorquesOfLaws(0, false)
 	}
 

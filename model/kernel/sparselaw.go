@@ -179,6 +179,20 @@ func (k *Kernel) setTorquesOfLaws(p int, first bool) {
 	}
 }
 
+// torquesMoved reports whether a friction torque that a law reads differs at the start of a substep from its
+// value before, as after a jump of a command or of a source.
+//
+//go:nosplit
+func (k *Kernel) torquesMoved() bool {
+	change, size := 0.0, 0.0
+	for f, i := range k.t.Sparse.TorquesRead {
+		before := k.torqueIterates[3*f].lastOut
+		change = max(change, math.Abs(k.tau[i]-before))
+		size = max(size, math.Abs(k.tau[i]), math.Abs(before))
+	}
+	return !(change <= sparseLawTol*size)
+}
+
 // modeNumber returns a number that identifies the modes of block b.
 //
 //go:nosplit
