@@ -244,7 +244,7 @@ func TestShellsCompleteCommandsFlagsAndNames(t *testing.T) {
 			"lockstep run -bes":                  "-besteffort",
 			"lockstep run -kernel ta":            "table",
 			"lockstep run -for 2s powershift-b":  "powershift-bench",
-			"lockstep run -scenario abs-s":       "abs-split",
+			"lockstep run -scenario abs-sp":      "abs-split",
 			"lockstep sim coup":                  "coupled-clutches",
 			"lockstep sim automatic4 -in automa": "",
 			"lockstep sim -scheme pa":            "papers",
