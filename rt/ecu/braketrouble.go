@@ -30,30 +30,10 @@ const (
 	brakeRests    = 0.3  // speed below which the vehicle stands, m/s
 )
 
-// brakeTrouble is the diagnosis of a brake unit. An operation cycle begins when the unit wakes up, and with a hard
-// reset. The codes do not change the control.
+// brakeTrouble is the diagnosis of a brake unit. The codes do not change the control.
 type brakeTrouble struct {
-	memory     *diagnosis.Memory
-	cycleStart time.Time
-	sameCycle  bool // the next wake-up goes on with the operation cycle
-	frames     [2]brakeFrame
-}
-
-// brakeFrame supervises a frame: that of the speeds, or of the demanded pressure.
-type brakeFrame struct {
-	lost, invalid uint32
-	seen          time.Time // last frame; zero: none yet
-	good, bad     int       // frames since the last cycle, bad: with too many missing before
-}
-
-// note notes a frame with the number of frames missing before it.
-func (i *brakeFrame) note(missing int64, now time.Time) {
-	i.seen = now
-	if missing > mostMissing {
-		i.bad++
-	} else {
-		i.good++
-	}
+	operation
+	frames [2]watchedFrame // of the speeds, and of the demanded pressure
 }
 
 // startDiagnosis gives the unit its fault memory and its diagnosis server. wheels are the names of its wheels.
@@ -69,7 +49,7 @@ func (s *brake) startDiagnosis(wheels [4]string, vin string) {
 		identifiers = append(identifiers, diagnosis.Identifier{ID: id, Read: func() []byte { return signedBytes(s.wheel[i].v, wheelSpeedBit) }})
 		snapshot = append(snapshot, id)
 	}
-	s.frames = [2]brakeFrame{{lost: codeShaftsLost, invalid: codeShaftsInvalid}, {lost: codePressureLost, invalid: codePressureInvalid}}
+	s.frames = [2]watchedFrame{{lost: codeShaftsLost, invalid: codeShaftsInvalid}, {lost: codePressureLost, invalid: codePressureInvalid}}
 	for i, what := range []string{"speeds", "demanded pressure"} {
 		codes = append(codes,
 			diagnosis.Code{Number: s.frames[i].lost, Text: fmt.Sprintf("U%d lost communication: %s", 1100+i, what), Fail: 400 * ms, Pass: 500 * ms, Trips: 1},
@@ -90,20 +70,8 @@ func (s *brake) startDiagnosis(wheels [4]string, vin string) {
 		Memory: s.memory, Snapshot: snapshot, Identifiers: identifiers,
 		VIN: vin, Software: s.name + " 1.0", Name: s.name,
 		Standstill: func() bool { return s.fastest() < brakeRests },
-		Reset: func(kind byte) {
-			s.awake = false
-			s.sameCycle = kind == diagnosis.SoftReset
-		},
+		Reset:      func(kind byte) { s.restart(s.session, kind) },
 	})
-}
-
-// beginCycle begins an operation cycle at a wake-up.
-func (s *brake) beginCycle(now time.Time) {
-	if !s.sameCycle {
-		s.memory.BeginCycle()
-		s.cycleStart = now
-	}
-	s.sameCycle = false
 }
 
 // checkInputs reports the plausibility of the inputs to the fault memory, once per cycle. A sensor that reads much
@@ -111,14 +79,7 @@ func (s *brake) beginCycle(now time.Time) {
 func (s *brake) checkInputs(t, dt float64, braking bool) {
 	passed := time.Duration(math.Round(dt * 1e9))
 	for i := range s.frames {
-		f := &s.frames[i]
-		if t > fixed && !f.seen.IsZero() {
-			s.memory.Report(f.lost, s.lastCycle.Sub(f.seen) > 100*time.Millisecond, passed)
-		}
-		if f.bad+f.good > 0 {
-			s.memory.Report(f.invalid, f.bad > 0, passed)
-		}
-		f.good, f.bad = 0, 0
+		s.frames[i].report(s.memory, t, s.lastCycle, passed)
 	}
 	if braking || !math.IsNaN(s.stop) {
 		return

@@ -59,10 +59,11 @@ func (s *powershift) receive(f *can.Frame, now time.Time) {
 	}
 	missing := s.speed.countMissing(counter)
 	s.counts.Lost += missing
-	s.noteSpeeds(missing, now)
+	s.speeds.note(missing, now)
 	s.w, s.fresh = decodeSpeeds(f), true
 	if s.wake(now) {
 		s.beginCycle(now)
+		s.frozenIn, s.frozenOut = frozen{}, frozen{}
 		s.unit.begin(s.w)
 	}
 }

@@ -23,20 +23,68 @@ const (
 	rests              = 0.5  // speed of the output shaft below which the vehicle stands, rad/s
 )
 
-// powershiftTrouble is the diagnosis of the powershift unit. An operation cycle begins when the unit wakes up, and
-// with a hard reset. In limp-home the unit holds its gear.
+// operation is the fault memory of a unit with its operation cycle, which begins when the unit wakes up, and with a
+// hard reset.
+type operation struct {
+	memory     *diagnosis.Memory
+	cycleStart time.Time
+	sameCycle  bool // the next wake-up goes on with the operation cycle
+}
+
+// beginCycle begins an operation cycle at a wake-up.
+func (o *operation) beginCycle(now time.Time) {
+	if !o.sameCycle {
+		o.memory.BeginCycle()
+		o.cycleStart = now
+	}
+	o.sameCycle = false
+}
+
+// restart lets the unit sleep until its next wake-up frame.
+func (o *operation) restart(s *session, kind byte) {
+	s.awake = false
+	o.sameCycle = kind == diagnosis.SoftReset
+}
+
+// watchedFrame supervises a frame to the unit.
+type watchedFrame struct {
+	lost, invalid uint32    // trouble codes
+	seen          time.Time // last frame; zero: none yet
+	good, bad     int       // frames since the last cycle, bad: with too many missing before
+}
+
+// note notes a frame with the number of frames missing before it.
+func (f *watchedFrame) note(missing int64, now time.Time) {
+	f.seen = now
+	if missing > mostMissing {
+		f.bad++
+	} else {
+		f.good++
+	}
+}
+
+// report reports the frame to a fault memory, once per cycle, at t since the wake-up, s.
+func (f *watchedFrame) report(m *diagnosis.Memory, t float64, now time.Time, passed time.Duration) {
+	if t > fixed && !f.seen.IsZero() {
+		m.Report(f.lost, now.Sub(f.seen) > 100*time.Millisecond, passed)
+	}
+	if f.bad+f.good > 0 {
+		m.Report(f.invalid, f.bad > 0, passed)
+	}
+	f.good, f.bad = 0, 0
+}
+
+// powershiftTrouble is the diagnosis of the powershift unit. In limp-home the unit holds its gear.
 type powershiftTrouble struct {
-	memory              *diagnosis.Memory
-	cycleStart          time.Time
-	sameCycle           bool      // the next wake-up goes on with the operation cycle
-	seen                time.Time // last Speeds
-	good, bad           int       // Speeds since the last cycle, bad: with too many missing before
+	operation
+	speeds              watchedFrame
 	frozenIn, frozenOut frozen
 }
 
 // startDiagnosis gives the unit its fault memory and its diagnosis server.
 func (s *powershift) startDiagnosis() {
 	const ms = time.Millisecond
+	s.speeds = watchedFrame{lost: codeShaftsLost, invalid: codeShaftsInvalid}
 	s.memory = diagnosis.NewMemory([]diagnosis.Code{
 		{Number: codeInputSpeed, Text: "P0715 input speed sensor", Fail: 300 * ms, Pass: 1000 * ms, Trips: 1, Limp: true},
 		{Number: codeOutputSpeed, Text: "P0720 output speed sensor", Fail: 300 * ms, Pass: 1000 * ms, Trips: 1, Limp: true},
@@ -75,45 +123,16 @@ func (s *powershift) startDiagnosis() {
 		Memory: s.memory, Snapshot: snapshot, Identifiers: identifiers,
 		VIN: "WLS00000000000048", Software: "powershift 1.0", Name: "powershift",
 		Standstill: func() bool { return math.Abs(s.w[3]) < rests },
-		Reset: func(kind byte) {
-			s.awake = false
-			s.sameCycle = kind == diagnosis.SoftReset
-		},
+		Reset:      func(kind byte) { s.restart(s.session, kind) },
 	})
 }
 
 func (s *powershift) summary() string { return storedCodes(s.memory) }
 
-// beginCycle begins an operation cycle at a wake-up.
-func (s *powershift) beginCycle(now time.Time) {
-	if !s.sameCycle {
-		s.memory.BeginCycle()
-		s.cycleStart = now
-	}
-	s.sameCycle = false
-	s.frozenIn, s.frozenOut = frozen{}, frozen{}
-}
-
-// noteSpeeds notes a frame Speeds with the number of frames missing before it.
-func (s *powershift) noteSpeeds(missing int64, now time.Time) {
-	s.seen = now
-	if missing > mostMissing {
-		s.bad++
-	} else {
-		s.good++
-	}
-}
-
 // checkInputs reports the plausibility of the inputs to the fault memory, once per cycle.
 func (s *powershift) checkInputs(t, dt float64) {
 	passed := time.Duration(math.Round(dt * 1e9))
-	if t > fixed {
-		s.memory.Report(codeShaftsLost, s.lastCycle.Sub(s.seen) > 100*time.Millisecond, passed)
-	}
-	if s.bad+s.good > 0 {
-		s.memory.Report(codeShaftsInvalid, s.bad > 0, passed)
-	}
-	s.good, s.bad = 0, 0
+	s.speeds.report(s.memory, t, s.lastCycle, passed)
 	if !s.fresh {
 		return
 	}
