@@ -36,7 +36,7 @@ def signed(word, start, length):
 class Witness:
     def __init__(self):
         self.count, self.length, self.jumps, self.counter = {}, {}, {}, {}
-        self.gears, self.pending, self.locked = [], [], None
+        self.gears, self.speeds = [], None
         self.judged, self.violations = 0, []
         self.pressure = {}
         self.pressed, self.contradictions = 0, []
@@ -58,7 +58,7 @@ class Witness:
                 self.jumps[key] = self.jumps.get(key, 0) + jump
             self.counter[key] = counter
         if ident == SPEEDS:
-            self.pending.append([signed(word, 15 * i, 15) * BIT[i] for i in range(4)])
+            self.speeds = [signed(word, 15 * i, 15) * BIT[i] for i in range(4)]
         elif ident == STATUS:
             self.status([signed(word, 3 * i, 3) for i in range(8)])
         elif ident in PRESSURES:
@@ -67,10 +67,9 @@ class Witness:
 
     def status(self, states):
         locked = tuple(i + 1 for i, state in enumerate(states) if state == 0)
-        if locked == self.locked:
-            for speeds in self.pending:
-                self.judge(locked, speeds)
-        self.locked, self.pending = locked, []
+        if self.speeds:  # those of the same tick: Speeds comes in every tick, and before Status
+            self.judge(locked, self.speeds)
+        self.speeds = None
         if len(locked) == 3 and (not self.gears or self.gears[-1] != locked):
             self.gears.append(locked)
         # Three clutches pressed for more than 0.1 s, as the unit does in a gear.
@@ -112,7 +111,7 @@ def main():
         witness.see(message)
     for name in ("violations", "contradictions"):
         setattr(witness, name, [len(getattr(witness, name))] + getattr(witness, name)[:5])
-    for name in ("pending", "locked", "counter", "pressure", "pressed"):
+    for name in ("speeds", "counter", "pressure", "pressed"):
         delattr(witness, name)
     json.dump(vars(witness), sys.stdout)
     print()

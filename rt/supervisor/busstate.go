@@ -50,6 +50,7 @@ type watchedBus struct {
 	shared     *can.Bus     // socket of the target
 	listener   *can.Bus     // socket for error frames; nil: no interface
 	errorsLeft int          // error frames that this poll may still read
+	stateNew   bool         // an error frame that this poll has read changed the state
 	unread     uint64       // error frames lost by closed listeners
 	errors     can.Errors   // state and counts from the error frames
 	link       can.Link     // last known state of the interface
@@ -152,7 +153,7 @@ func (s *busStates) poll(query bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.buses {
-		w.errorsLeft = maxErrorFrames
+		w.errorsLeft, w.stateNew = maxErrorFrames, false
 		s.readErrors(w) // before the changes of the interface, which are newer
 	}
 
@@ -182,9 +183,14 @@ func (w *watchedBus) matchesLink(link *can.Link) bool {
 	return link.Index == w.link.Index
 }
 
-// updateLink stores a state of the interface, after the error frames that came before it.
+// updateLink stores a state of the interface, after the error frames that came before it. If such a
+// frame changed the state of the controller, that state stays until the next poll: the frame may be
+// newer than link.
 func (s *busStates) updateLink(w *watchedBus, link can.Link) {
 	s.readErrors(w)
+	if w.stateNew && w.link.Up && link.Up {
+		link.State = can.Unknown
+	}
 	w.setLink(link)
 	s.noteState(w, sched.Now())
 }
@@ -213,15 +219,22 @@ func (s *busStates) readErrors(w *watchedBus) {
 	w.errorsLeft -= n
 	behind := sched.Realtime() - sched.Now()
 	for i := range frames[:n] {
-		if !w.link.Up || !w.errors.Add(&frames[i]) {
-			continue // from before the interface went down
-		}
 		at := sched.Now()
 		if stamps[i].Soft != 0 {
 			at = min(at, stamps[i].Soft-behind)
 		}
-		s.noteState(w, at)
+		s.addError(w, &frames[i], at)
 	}
+}
+
+// addError counts an error frame of the given time, ns on CLOCK_MONOTONIC.
+func (s *busStates) addError(w *watchedBus, f *can.Frame, at int64) {
+	before := w.errors.State
+	if !w.link.Up || !w.errors.Add(f) {
+		return // from before the interface went down
+	}
+	w.stateNew = w.stateNew || w.errors.State != before
+	s.noteState(w, at)
 }
 
 // closeListener closes the listener and keeps its count of lost frames.

@@ -31,22 +31,21 @@ func states(t *testing.T) (*busStates, *watchedBus) {
 	return s, w
 }
 
-// addError adds an error frame at a time of the run, s.
-func (s *busStates) addError(w *watchedBus, at float64, classes uint32, data ...byte) {
+// addErrorAt adds an error frame at a time of the run, s.
+func (s *busStates) addErrorAt(w *watchedBus, at float64, classes uint32, data ...byte) {
 	f := can.Frame{ID: can.ERR | classes, Len: 8}
 	copy(f.Data[:], data)
-	w.errors.Add(&f)
-	s.noteState(w, 1e9+int64(at*1e9))
+	s.addError(w, &f, 1e9+int64(at*1e9))
 }
 
 func TestStatesOfABusAndTheirTimesAreReported(t *testing.T) {
 	s, w := states(t)
 	const crtl = unix.CAN_ERR_CRTL | unix.CAN_ERR_CNT
-	s.addError(w, -0.05, crtl, 0, unix.CAN_ERR_CRTL_TX_WARNING, 0, 0, 0, 0, 96, 0) // before the first tick
-	s.addError(w, 0.010, crtl, 0, unix.CAN_ERR_CRTL_TX_PASSIVE, 0, 0, 0, 0, 128, 1)
-	s.addError(w, 0.012, unix.CAN_ERR_ACK) // same state
-	s.addError(w, 0.020, unix.CAN_ERR_BUSOFF)
-	s.addError(w, 0.045, unix.CAN_ERR_RESTARTED)
+	s.addErrorAt(w, -0.05, crtl, 0, unix.CAN_ERR_CRTL_TX_WARNING, 0, 0, 0, 0, 96, 0) // before the first tick
+	s.addErrorAt(w, 0.010, crtl, 0, unix.CAN_ERR_CRTL_TX_PASSIVE, 0, 0, 0, 0, 128, 1)
+	s.addErrorAt(w, 0.012, unix.CAN_ERR_ACK) // same state
+	s.addErrorAt(w, 0.020, unix.CAN_ERR_BUSOFF)
+	s.addErrorAt(w, 0.045, unix.CAN_ERR_RESTARTED)
 	s.Status.State.Store(uint64(rt.Ended))
 	list := s.report()
 	if len(list) != 1 {
@@ -113,9 +112,9 @@ func TestStatusLineShowsTheStateOfABus(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	s.addError(w, 1, unix.CAN_ERR_CRTL|unix.CAN_ERR_CNT, 0, unix.CAN_ERR_CRTL_RX_PASSIVE, 0, 0, 0, 0, 7, 130)
+	s.addErrorAt(w, 1, unix.CAN_ERR_CRTL|unix.CAN_ERR_CNT, 0, unix.CAN_ERR_CRTL_RX_PASSIVE, 0, 0, 0, 0, 7, 130)
 	expect("bus drive is error-passive (7/130)")
-	s.addError(w, 2, unix.CAN_ERR_BUSOFF)
+	s.addErrorAt(w, 2, unix.CAN_ERR_BUSOFF)
 	expect("bus drive is off")
 	w.setLink(can.Link{Index: 3, Name: "can0", Card: true, State: can.Stopped})
 	s.noteState(w, 3e9)
@@ -126,6 +125,30 @@ func TestStatusLineShowsTheStateOfABus(t *testing.T) {
 	w.setLink(can.Link{Index: 4, Name: "can0", Up: true, Card: true, State: can.Active})
 	s.noteState(w, 5e9)
 	expect("")
+}
+
+// The kernel's answer to a query may be older than an error frame that arrives before it is stored.
+func TestStateOfAnErrorFrameOutlastsAnOlderAnswerOfTheKernel(t *testing.T) {
+	s, w := states(t)
+	active := can.Link{Index: 3, Name: "can0", Up: true, Card: true, State: can.Active}
+	s.addErrorAt(w, 1, unix.CAN_ERR_CRTL, 0, unix.CAN_ERR_CRTL_TX_WARNING)
+	s.updateLink(w, active)
+	if w.lastState != "error-warning" {
+		t.Errorf("%s after the older answer, want error-warning", w.lastState)
+	}
+	w.stateNew = false // the next poll
+	s.addErrorAt(w, 2, unix.CAN_ERR_ACK)
+	if s.updateLink(w, active); w.lastState != "error-active" {
+		t.Errorf("%s after the answer of the next poll, want error-active", w.lastState)
+	}
+	s.addErrorAt(w, 3, unix.CAN_ERR_BUSOFF)
+	for _, up := range []bool{false, true} {
+		active.Up = up
+		s.updateLink(w, active)
+	}
+	if w.lastState != "error-active" {
+		t.Errorf("%s after a start of the interface, want error-active", w.lastState)
+	}
 }
 
 // An interface keeps its index when it is renamed. After its end, the next interface of its name
@@ -151,8 +174,8 @@ func TestBusFollowsTheIndexOfItsInterface(t *testing.T) {
 func TestBusChangesAreKeptUpToALimit(t *testing.T) {
 	s, w := states(t)
 	for range maxChanges {
-		s.addError(w, 1, unix.CAN_ERR_BUSOFF)
-		s.addError(w, 1, unix.CAN_ERR_RESTARTED)
+		s.addErrorAt(w, 1, unix.CAN_ERR_BUSOFF)
+		s.addErrorAt(w, 1, unix.CAN_ERR_RESTARTED)
 	}
 	if n := len(s.events()); n != maxChanges || w.errors.Offs != maxChanges {
 		t.Errorf("%d changes kept, %d times off; want %d and %d", n, w.errors.Offs, maxChanges, maxChanges)
