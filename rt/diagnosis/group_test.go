@@ -25,6 +25,9 @@ func TestFileOfAUnitOnJ1939IsRead(t *testing.T) {
 			t.Errorf("%s: 0x%06X, %v", text, code, err)
 		}
 	}
+	if _, _, err := s.FindValues("oil"); err == nil || !strings.Contains(err.Error(), "has no identifiers; dtc and no_dtc read its trouble codes") {
+		t.Errorf("identifier: %v", err)
+	}
 	for _, text := range []string{"P0730", "191", "191/32", "524288/0", "0x1000"} {
 		if code, err := s.FindCode(text); err == nil {
 			t.Errorf("%s: 0x%06X", text, code)

@@ -231,6 +231,9 @@ func ParseBytes(text string) ([]byte, error) {
 
 // FindValues returns the identifier of a name or a number, and its values.
 func (s *Spec) FindValues(text string) (id uint16, list []Value, err error) {
+	if s.Node != nil {
+		return 0, nil, fmt.Errorf("the unit of %s is on SAE J1939 and has no identifiers; dtc and no_dtc read its trouble codes", s.File)
+	}
 	var names []string
 	for _, v := range s.Values {
 		if names = append(names, v.Name); v.Name == text {
