@@ -43,7 +43,7 @@ func (p *Process) CheckRefusal(want []string) {
 
 // Timeout is how long a test waits for an expected condition. It is far longer than needed on a
 // loaded machine, so that no result depends on it.
-const Timeout = 2 * time.Minute
+const Timeout = 3 * time.Minute
 
 // MustRun runs the command, which must succeed, and returns its standard output.
 func MustRun(t *testing.T, args ...string) string {
