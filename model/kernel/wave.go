@@ -64,11 +64,11 @@ func waveRate(s *model.Source) float64 {
 	return fastest
 }
 
-// sourceRate returns the rate of the sine of a source, rad/s: with damping the length of -Damping + 2π·Frequency·i.
+// sourceRate returns the rate of the sine of a source, rad/s: with damping the absolute value of -Damping + 2π·Frequency·i.
 //
 //go:nosplit
 func sourceRate(s *model.Source) float64 {
-	rate := math.Abs(2 * math.Pi * s.Frequency)
+	rate := math.Abs(float64(2 * math.Pi * s.Frequency))
 	if s.Damping == 0 {
 		return rate
 	}
