@@ -31,7 +31,7 @@ func (c *chance) input() string {
 	text := fmt.Sprintf("  %s: {unit: N, min: -30, max: 60", name)
 	if c.IntN(4) == 0 {
 		text += ", delay: 13 ms, default: {product: [{sine: {amplitude: 24, f: 1.3 Hz, offset: 15}}, " +
-			"{sine: {amplitude: 0.3, f: 0.4 Hz, offset: 1}}]}"
+			"{exp_sine: {amplitude: 0.3, f: 0.4 Hz, damping: 0.2 1/s, offset: 1}}]}"
 	}
 	c.inputs = append(c.inputs, text+"}")
 	return name

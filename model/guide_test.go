@@ -172,6 +172,9 @@ func TestGuideListsExactlyTheKeysOfEachSection(t *testing.T) {
 		{"values-over-time", "inputs: {a: {unit: 1, default: {step: {xyz: 1}}}}"},
 		{"values-over-time", "inputs: {a: {unit: 1, default: {ramp: {xyz: 1}}}}"},
 		{"values-over-time", "inputs: {a: {unit: 1, default: {sine: {xyz: 1}}}}"},
+		{"values-over-time", "inputs: {a: {unit: 1, default: {cosine: {xyz: 1}}}}"},
+		{"values-over-time", "inputs: {a: {unit: 1, default: {exp_sine: {xyz: 1}}}}"},
+		{"values-over-time", "inputs: {a: {unit: 1, default: {sawtooth: {xyz: 1}}}}"},
 		{"values-over-time", "inputs: {a: {unit: 1, default: {pulse: {xyz: 1}}}}"},
 		{"values-over-time", "inputs: {a: {unit: 1, default: {trapezoid: {xyz: 1}}}}"},
 	} {

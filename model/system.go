@@ -179,9 +179,10 @@ type Source struct {
 	Start  float64 // s; begin of the periodic table, and of the sine
 	Period float64 // s; 0: the table does not repeat
 
-	Amplitude float64 // sine from Start on: Amplitude·sin(2π·Frequency·(t-Start) + Phase)
+	Amplitude float64 // sine from Start on: Amplitude·exp(-Damping·(t-Start))·sin(2π·Frequency·(t-Start) + Phase)
 	Frequency float64 // Hz
 	Phase     float64 // rad
+	Damping   float64 // decay of the amplitude, 1/s; >= 0
 
 	Sum [][]Source // sum over the products of the inner lists; their sources have no Sum
 }

@@ -154,9 +154,19 @@ func sourceAt(s *model.Source, t, mid float64) float64 {
 func leafAt(s *model.Source, t, mid float64) float64 {
 	v := tableAt(s, t, mid)
 	if s.Amplitude != 0 && mid >= s.Start {
-		v += float64(s.Amplitude * sin(float64(2*math.Pi*s.Frequency*(t-s.Start))+s.Phase))
+		v += float64(amplitudeAt(s, t) * sin(float64(2*math.Pi*s.Frequency*(t-s.Start))+s.Phase))
 	}
 	return v
+}
+
+// amplitudeAt returns the amplitude of the sine of s at time t.
+//
+//go:nosplit
+func amplitudeAt(s *model.Source, t float64) float64 {
+	if s.Damping == 0 {
+		return s.Amplitude
+	}
+	return float64(s.Amplitude * exp(float64(-s.Damping*(t-s.Start))))
 }
 
 // tableAt returns the table part of leafAt.

@@ -50,7 +50,7 @@ func (t *Tables) bindWaves() {
 // its products.
 func waveRate(s *model.Source) float64 {
 	if s.Amplitude != 0 {
-		return 2 * math.Pi * math.Abs(s.Frequency)
+		return sourceRate(s)
 	}
 	fastest := 0.0
 	for _, factors := range s.Sum {
@@ -62,6 +62,17 @@ func waveRate(s *model.Source) float64 {
 	}
 
 	return fastest
+}
+
+// sourceRate returns the rate of the sine of a source, rad/s: with damping the absolute value of -Damping + 2π·Frequency·i.
+//
+//go:nosplit
+func sourceRate(s *model.Source) float64 {
+	rate := math.Abs(float64(2 * math.Pi * s.Frequency))
+	if s.Damping == 0 {
+		return rate
+	}
+	return math.Sqrt(float64(rate*rate) + float64(s.Damping*s.Damping))
 }
 
 // fastestWave returns the name of the signal with the fastest wave.
@@ -156,20 +167,27 @@ func (k *Kernel) leafPoly(dst []float64, s *model.Source, t, mid float64) int {
 	}
 
 	rate := float64(2 * math.Pi * s.Frequency)
-	phase := float64(rate*(t-s.Start)) + s.Phase
-	value, slope := float64(s.Amplitude*sin(phase)), float64(s.Amplitude*cos(phase))
+	phase, amplitude := float64(rate*(t-s.Start))+s.Phase, amplitudeAt(s, t)
+	value, slope := float64(amplitude*sin(phase)), float64(amplitude*cos(phase))
 	dst[0] += value
+	// Derivative j of the wave is swift^j·value: value and slope turn by a quarter, or with damping by more.
+	swift, turn, damp := rate, 1.0, 0.0
+	if s.Damping != 0 {
+		swift = sourceRate(s)
+		turn, damp = rate/swift, s.Damping/swift
+	}
 	part, degree := 1.0, 1
 	for j := 1; j < len(dst); j++ {
-		part = float64(part * (rate * k.length / float64(j)))
+		part = float64(part * (swift * k.length / float64(j)))
 		if j > 1 && math.Abs(part) < waveRemainder {
 			break
 		}
 		if j > 1 {
 			dst[j] = 0
 		}
-		dst[j] += float64(part * slope)
-		value, slope, degree = slope, -value, j
+		value, slope = float64(turn*slope)-float64(damp*value), float64(-turn*value)-float64(damp*slope)
+		dst[j] += float64(part * value)
+		degree = j
 	}
 
 	return degree

@@ -36,6 +36,10 @@ var waveCases = []struct {
 	at   func(t float64) float64
 }{
 	{"sine", sine(3, 0.7, 0.3), func(t float64) float64 { return 3 * math.Sin(2*math.Pi*0.7*t+0.3) }},
+	{"damped sine", model.Source{Amplitude: 3, Frequency: 2.3, Phase: 0.3, Damping: 1.4},
+		func(t float64) float64 { return 3 * math.Exp(-1.4*t) * math.Sin(2*math.Pi*2.3*t+0.3) }},
+	{"damped sine times ramp", productOf(model.Source{Amplitude: 2, Frequency: 2.9, Damping: 3}, table(0, 1, 2, -0.7)),
+		func(t float64) float64 { return 2 * math.Exp(-3*t) * math.Sin(2*math.Pi*2.9*t) * (1 - 0.85*t) }},
 	{"sine of 30 Hz", sine(3, 30, 0), func(t float64) float64 { return 3 * math.Sin(2*math.Pi*30*t) }},
 	{"short dips below 0 and short peaks above 0",
 		total(always(0.001), sine(0.4, 2.3, 0), sine(0.399, 2.3, math.Pi), sine(0.0011, 41, 0)),

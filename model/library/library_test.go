@@ -16,8 +16,7 @@ var without = map[string]string{
 	"MassWithStopAndFriction": "mass support_friction clearance elasto_gap", "RollingResistance": "vehicle",
 	"TorqueToAngleAdaptor": "torque position", "Accelerate": "speed", "Move": "position", "ConstantSpeed": "speed",
 	"ConstantTorque": "torque force", "TorqueStep": "torque", "ForceStep": "force", "Torque2": "torque", "Force2": "force",
-	"SignTorque": "bearing_friction", "SignForce": "support_friction", "EddyCurrentForce": "eddy_current_torque",
-	"InverseSpeedDependentTorque": "engine", "AccSensor": "", "RelSpeedSensor": "", "MultiSensor": "speed_sensor",
+	"SawTooth": "", "AccSensor": "", "RelSpeedSensor": "", "MultiSensor": "speed_sensor",
 	"World": "body", "BodyShape": "body", "FixedTranslation": "body", "Prismatic": "translational_joint", "Step": "", "Add": "sum", "Feedback": "sum",
 	"FixedTemperature": "thermal_conductor", "FixedHeatFlow": "prescribed_heat_flow", "PID": "lim_pid",
 }

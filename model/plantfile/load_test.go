@@ -114,7 +114,7 @@ var badCases = []struct {
 	{"decimal comma in a mapping", "J: 2*J_wheel", "J: «0»,2 kg.m2", `J: a comma ends the value; decimals follow a point: 0.2 kg.m2`},
 	{"row is a number", "[1 s, 5]", "«1»", `input "press": default: table: row: expected a list, got "1"`},
 	{"pressure in metres", "[1 s, 5]", "[1 s, «5 m»]", `input "press": default: table: value: "5 m": unit m does not fit, bar is wanted`},
-	{"unknown source", "{table: [", "{«tabel»: [", `input "press": default: unknown key "tabel" (did you mean table?); known are constant, table, step, ramp, sine, pulse, trapezoid, sum, product, units, held, period, startTime`},
+	{"unknown source", "{table: [", "{«tabel»: [", `input "press": default: unknown key "tabel" (did you mean table?); known are constant, table, step, ramp, sine, cosine, exp_sine, pulse, sawtooth, trapezoid, sum, product, units, held, period, startTime`},
 	{"input named like a parameter", "  pedal: {unit", "  «i1»: {unit", `input "i1": a parameter has the same name`},
 
 	{"output of an unknown node", "speed: wheel", "speed: «weel»", `output "w": speed: "weel" is not a node (did you mean wheel?)`},

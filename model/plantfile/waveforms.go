@@ -26,7 +26,8 @@ const (
 )
 
 // waveformKeys holds the keys of a value over time.
-var waveformKeys = []string{"constant", "table", "step", "ramp", "sine", "pulse", "trapezoid", "sum", "product"}
+var waveformKeys = []string{"constant", "table", "step", "ramp", "sine", "cosine", "exp_sine", "pulse", "sawtooth",
+	"trapezoid", "sum", "product"}
 
 // tableKeys holds the options of table.
 var tableKeys = []string{"units", "held", "period", "startTime"}
@@ -310,6 +311,9 @@ var shapeKeys = map[string][]string{
 	"step":      {"height", "offset", "startTime"},
 	"ramp":      {"height", "duration", "offset", "startTime"},
 	"sine":      {"amplitude", "f", "phase", "offset", "startTime"},
+	"cosine":    {"amplitude", "f", "phase", "offset", "startTime"},
+	"exp_sine":  {"amplitude", "f", "phase", "damping", "offset", "startTime"},
+	"sawtooth":  {"amplitude", "period", "nperiod", "offset", "startTime"},
 	"pulse":     {"amplitude", "width", "period", "nperiod", "offset", "startTime"},
 	"trapezoid": {"amplitude", "rising", "width", "falling", "period", "nperiod", "offset", "startTime"},
 }
@@ -356,18 +360,29 @@ func (in *scope) shape(f yamlfile.Field, what string, want units.Wanted, named b
 			end += length("duration")
 		}
 		return model.Source{T: []float64{start, end}, V: []float64{offset, offset + get("height", "", need)}}
-	case "sine":
+	case "sine", "cosine", "exp_sine":
 		s := network.Constant(offset)
 		s.Amplitude, s.Frequency, s.Phase = get("amplitude", "", need), get("f", "Hz", need), get("phase", "rad", 0)
 		s.Start = start
+		if f.Key == "cosine" {
+			s.Phase += math.Pi / 2
+		}
+		if f.Key == "exp_sine" {
+			if s.Damping = get("damping", "1/s", need); !(s.Damping >= 0) {
+				in.FailAt(given["damping"].At, "%s: damping %g 1/s is negative", what, s.Damping)
+			}
+		}
 		return s
 	}
 
 	period := length("period")
 	var rising, width, falling float64
-	if f.Key == "pulse" {
+	switch f.Key {
+	case "sawtooth":
+		rising = period
+	case "pulse":
 		width = period * get("width", "%", need)
-	} else {
+	default:
 		rising, width, falling = length("rising"), length("width"), length("falling")
 	}
 

@@ -3,6 +3,7 @@ package mechanics_test
 import (
 	"fmt"
 	"math"
+	"math/cmplx"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,12 @@ func TestSourcesIntegrateToTheirArea(t *testing.T) {
 		{"step", "{step: {height: 2, offset: 1, startTime: 0.5}}", 5},
 		{"ramp", "{ramp: {height: 4, duration: 1, offset: 1, startTime: 0.5}}", 2 + 2 + 2},
 		{"sine from its start", "{sine: {amplitude: 2, f: 1 Hz, offset: 1, startTime: 0.25}}", 2 + 2*(1-math.Cos(2*math.Pi*1.75))/(2*math.Pi)},
+		{"cosine from its start", "{cosine: {amplitude: 2, f: 1 Hz, phase: 0.3 rad, offset: 1, startTime: 0.25}}", 2 + 2*(math.Sin(2*math.Pi*1.75+0.3)-math.Sin(0.3))/(2*math.Pi)},
+		{"damped sine", "{exp_sine: {amplitude: 2, f: 3 Hz, phase: 0.4, damping: 1.5, offset: 1, startTime: 0.25}}", 2 + dampedArea(2, 3, 0.4, 1.5, 1.75)},
+		{"decay without a frequency", "{exp_sine: {amplitude: 2, f: 0, phase: 90 deg, damping: 4 1/s}}", 2 * (1 - math.Exp(-8)) / 4},
+		{"sine without damping", "{exp_sine: {amplitude: 2, f: 1 Hz, damping: 0, startTime: 0.25}}", 2 * (1 - math.Cos(2*math.Pi*1.75)) / (2 * math.Pi)},
+		{"sawtooth", "{sawtooth: {amplitude: 3, period: 0.5, offset: 1, startTime: 0.25}}", 2 + 3*0.5/2*3.25},
+		{"sawtooth that ends", "{sawtooth: {amplitude: 3, period: 0.5, nperiod: 2, startTime: 0.1}}", 3 * 0.5 / 2 * 2},
 		{"pulse", "{pulse: {amplitude: 3, width: 20, period: 0.5, offset: 1, startTime: 0.25}}", 2 + 3*0.1*4},
 		{"pulse that ends", "{pulse: {amplitude: 3, width: 20 %, period: 0.5, nperiod: 2}}", 0.6},
 		{"trapezoid", "{trapezoid: {amplitude: 2, rising: 0.1, width: 0.2, falling: 0.3, period: 1, startTime: 0.5}}", 0.8 + 2*(0.05+0.2+0.2-0.2*0.2/0.6)},
@@ -46,6 +53,29 @@ push: {type: torque, flange: body, tau: `+c.source+`}`, "w: {speed: body}"), 5*t
 			t.Errorf("%s: area %.9g N·m·s, want %.9g", c.name, got, c.area)
 		}
 	}
+}
+
+// dampedArea is the integral of a·exp(-d·t)·sin(2·pi·f·t + phase) from 0 to T: the imaginary part of that of an exponential.
+func dampedArea(a, f, phase, d, T float64) float64 {
+	rate := complex(-d, 2*math.Pi*f)
+	return imag(complex(a, 0) * cmplx.Exp(complex(0, phase)) * (cmplx.Exp(rate*complex(T, 0)) - 1) / rate)
+}
+
+// A speed that follows a damped sine exactly, also where its derivative begins.
+func TestExactSpeedFollowsADampedSine(t *testing.T) {
+	b := modeltest.New(t, modeltest.PlantOf(`
+wheel: {type: inertia, J: 2}
+other: {type: inertia, J: 1}
+turn: {type: speed, flange: wheel, w_ref: {exp_sine: {amplitude: 3, f: 2 Hz, damping: 1.2, startTime: 0.2}}, exact: true}
+`, "w: {speed: wheel}\ntau: {torque: turn}"), 5*time.Millisecond)
+	b.To(2, func(s float64) {
+		if s -= 0.2; s < 1e-6 {
+			return
+		}
+		rate := 2 * math.Pi * 2
+		b.Is("w", 3*math.Exp(-1.2*s)*math.Sin(rate*s), 1e-6)
+		b.Is("tau", 2*3*math.Exp(-1.2*s)*(rate*math.Cos(rate*s)-1.2*math.Sin(rate*s)), 1e-5)
+	})
 }
 
 // J·w' = -k·w with a sensor in the torque is exponential decay.

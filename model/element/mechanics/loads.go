@@ -1,6 +1,7 @@
 package mechanics
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -18,26 +19,37 @@ func loadKinds() []element.Kind {
 		number("w_nominal|v_nominal", speed, "", positive, "nominal speed"),
 		element.Flag("TorqueDirection|ForceDirection", "true", "true: the same direction at any sign of the speed"),
 	}
+	least := number("w0|v0", speed, "0.1", positive, "speed below which the value is made regular")
+	inverse := slices.Insert(slices.Clone(nominal), 2, least)
+	signed := parameters{
+		number("tau_nominal|f_nominal", torque, "", unbounded, "value at any speed; negative: a load"),
+		element.Word("reg", "Exp", "value around speed 0", slices.Sorted(maps.Keys(regularisations))...),
+		least,
+	}
+	eddy := parameters{
+		number("tau_nominal|f_nominal", torque, "", notNegative, "largest braking torque|largest braking force"),
+		number("w_nominal|v_nominal", speed, "", positive, "slip of the largest torque at TRef|slip of the largest force at TRef"),
+		over("excitation", "1", "1", unbounded, "coil current over the nominal one").Within(0, 1e3),
+		number("alpha20", "1/K", "0", notNegative, "temperature coefficient of the resistance at 20 degC"),
+		number("TRef", "K", "293.15", notNegative, "temperature at which w_nominal holds|temperature at which v_nominal holds"),
+		number("C", "J/K", "infinite", positive, "heat capacity"),
+		number("T_start", "K", "TRef", notNegative, "temperature at the start"),
+		number("G", "W/K", "0", notNegative, "heat conductance to the ambient"),
+		number("T_ambient", "K", "T_start", notNegative, "ambient temperature"),
+		element.HeatParameter(),
+	}
+	heated := adds{{Key: "T", Unit: "K", Meaning: "temperature"}, {Key: "lossPower", Unit: "W", Meaning: "braking power"}}
 	return []element.Kind{
 		{Name: "linear_speed_dependent_torque", Flanges: on(turns), Parameters: nominal, Read: readLinearLoad},
 		{Name: "linear_speed_dependent_force", Flanges: on(moves), Parameters: nominal, Read: readLinearLoad},
 		{Name: "quadratic_speed_dependent_torque", Flanges: on(turns), Parameters: nominal, Read: readQuadraticLoad},
 		{Name: "quadratic_speed_dependent_force", Flanges: on(moves), Parameters: nominal, Read: readQuadraticLoad},
-		{Name: "eddy_current_torque", Flanges: on(turns), Read: readEddy,
-			Parameters: parameters{
-				number("tau_nominal", "N.m", "", notNegative, "largest braking torque"),
-				number("w_nominal", "rad/s", "", positive, "slip of the largest torque at TRef"),
-				over("excitation", "1", "1", unbounded, "coil current over the nominal one").Within(0, 1e3),
-				number("alpha20", "1/K", "0", notNegative, "temperature coefficient of the resistance at 20 degC"),
-				number("TRef", "K", "293.15", notNegative, "temperature at which w_nominal holds"),
-				number("C", "J/K", "infinite", positive, "heat capacity"),
-				number("T_start", "K", "TRef", notNegative, "temperature at the start"),
-				number("G", "W/K", "0", notNegative, "heat conductance to the ambient"),
-				number("T_ambient", "K", "T_start", notNegative, "ambient temperature"),
-				element.HeatParameter(),
-			},
-			Adds: adds{{Key: "T", Unit: "K", Meaning: "temperature"},
-				{Key: "lossPower", Unit: "W", Meaning: "braking power"}}},
+		{Name: "inverse_speed_dependent_torque", Flanges: on(turns), Parameters: inverse, Read: readInverseLoad},
+		{Name: "inverse_speed_dependent_force", Flanges: on(moves), Parameters: inverse, Read: readInverseLoad},
+		{Name: "sign_torque", Flanges: on(turns), Parameters: signed, Read: readSigned},
+		{Name: "sign_force", Flanges: on(moves), Parameters: signed, Read: readSigned},
+		{Name: "eddy_current_torque", Flanges: on(turns), Parameters: eddy, Adds: heated, Read: readEddy},
+		{Name: "eddy_current_force", Flanges: on(moves), Parameters: eddy, Adds: heated, Read: readEddy},
 		{Name: "vehicle", Owns: true, Itself: moves, Read: readVehicle,
 			Flanges: []element.Flange{{Key: "flange", Domain: turns, Missing: "no driven wheels"}},
 			Parameters: slices.Concat(parameters{
@@ -71,7 +83,7 @@ func driveLoad(e *element.Element, formula string) element.Declared {
 	w := e.Number("w_nominal")
 	load := law.Formula(formula, law.Names{"tau_nominal": e.Number("tau_nominal"), "w_nominal": w,
 		"w": law.Of(e.Between.Speeds(1)).Within(-2*w, 2*w)})
-	return e.Drive(e.AddLaw(e.Per("tau", "f"), e.Per("N.m", "N"), load))
+	return driveLaw(e, load)
 }
 
 // readQuadraticLoad reads a load tau = tau_nominal·(w/w_nominal)², times sign(w) unless
@@ -81,6 +93,52 @@ func readQuadraticLoad(e *element.Element) element.Declared {
 		return driveLoad(e, "tau_nominal/(w_nominal*w_nominal)*w*w")
 	}
 	return driveLoad(e, "tau_nominal/(w_nominal*w_nominal)*w*abs(w)")
+}
+
+// readInverseLoad reads a load of constant power, tau = tau_nominal·w_nominal/|w|, from w0 on; below w0 it is
+// constant. Unless TorqueDirection is true, it has the sign of w, and below w0 it is tau_nominal·w/w0: it jumps
+// at w0 unless that is w_nominal, as in the Modelica Standard Library.
+func readInverseLoad(e *element.Element) element.Declared {
+	tau, nominal, least := e.Number("tau_nominal"), e.Number("w_nominal"), e.Number("w0")
+	w := e.Between.Speeds(1)
+	names := law.Names{"tau_nominal": tau, "w_nominal": nominal, "w0": least, "w": w}
+	names["size"] = law.Formula("abs(w)", names).Plain() // its corner is where the load is flat
+	load := law.Formula("tau_nominal*w_nominal/max(size, w0)", names)
+	if !e.Flag("TorqueDirection") {
+		names["inner"] = law.Formula("tau_nominal*w/w0", names)
+		names["far"] = law.Formula("max(size, w0)", names).Plain() // the event is that of where
+		load = law.Formula("where(size - w0, tau_nominal*w_nominal*w/(far*far), inner)", names)
+	}
+	return driveLaw(e, load.WithSlope(w, math.Abs(tau)/least*max(1, nominal/least)))
+}
+
+// driveLaw exerts a law along the relative speed.
+func driveLaw(e *element.Element, value *law.Expr) element.Declared {
+	return e.Drive(e.AddLaw(e.Per("tau", "f"), e.Per("N.m", "N"), value))
+}
+
+// regularisation is the part of tau_nominal that a sign_torque has at the speed w, and its largest slope over w/w0.
+type regularisation struct {
+	formula string
+	slope   float64
+}
+
+// regularisations are those of Modelica.Blocks.Types.Regularization. within is w/w0 between -1 and 1.
+var regularisations = map[string]regularisation{
+	"Exp":    {"2/(1 + exp(-w/(0.01*w0))) - 1", 50},
+	"Sine":   {"sin(quarter*within)", math.Pi / 2},
+	"Linear": {"within", 1},
+	"CoSine": {"sign(w)*(1 - cos(quarter*within))", math.Pi / 2},
+}
+
+// readSigned reads a torque of constant size in the direction of the speed, made regular around speed 0.
+func readSigned(e *element.Element) element.Declared {
+	tau, least, reg := e.Number("tau_nominal"), e.Number("w0"), regularisations[e.Word("reg")]
+	w := e.Between.Speeds(1)
+	names := law.Names{"tau_nominal": tau, "w0": least, "w": w, "quarter": math.Pi / 2}
+	names["within"] = law.Formula("clamp(w/w0, -1, 1)", names)
+	names["part"] = law.Formula(reg.formula, names)
+	return driveLaw(e, law.Formula("tau_nominal*part", names).WithSlope(w, math.Abs(tau)*reg.slope/least))
 }
 
 // celsius20 is 20 degC, the temperature of alpha20, K.
@@ -129,7 +187,7 @@ func readEddy(e *element.Element) element.Declared {
 	torque := law.Formula(formula, law.Names{
 		"tau_nominal": tau, "w": slip, "w_nominal": w, "alpha20": alpha, "TRef": ref, "excitation": field,
 		"T": law.Of(T).Within(min(start, ambient, ref), math.Inf(1))}).WithSlope(T, tau*alpha*most*most)
-	brake := e.AddLaw("tau", "N.m", torque)
+	brake := e.AddLaw(e.Per("tau", "f"), e.Per("N.m", "N"), torque)
 	e.AddLoss(law.Power(brake, slip))
 	if i < 0 {
 		return e.Resist(brake)

@@ -2,6 +2,7 @@ package mechanics
 
 import (
 	"math"
+	"math/cmplx"
 	"sort"
 
 	"lockstep/model"
@@ -167,7 +168,7 @@ func startOfSource(s model.Source) float64 {
 		v = tableStart(s)
 	}
 	if s.Start <= 0 {
-		v += s.Amplitude * math.Sin(-2*math.Pi*s.Frequency*s.Start+s.Phase)
+		v += s.Amplitude * math.Exp(s.Damping*s.Start) * math.Sin(-2*math.Pi*s.Frequency*s.Start+s.Phase)
 	}
 	return v
 }
@@ -223,8 +224,9 @@ func derivative(s model.Source) (model.Source, bool) {
 func leafDerivative(s model.Source) (model.Source, bool) {
 	d := model.Source{Held: true, Start: s.Start, Period: s.Period}
 	if s.Amplitude != 0 {
-		d.Amplitude = s.Amplitude * 2 * math.Pi * s.Frequency
-		d.Frequency, d.Phase = s.Frequency, s.Phase+math.Pi/2
+		rate := complex(-s.Damping, 2*math.Pi*s.Frequency) // the sine is the imaginary part of exp(rate·t)
+		d.Amplitude, d.Damping = s.Amplitude*cmplx.Abs(rate), s.Damping
+		d.Frequency, d.Phase = s.Frequency, s.Phase+cmplx.Phase(rate)
 		if s.Start > 0 && math.Abs(math.Sin(s.Phase)) > 1e-12 {
 			return d, false
 		}
