@@ -10,6 +10,9 @@ import (
 	"lockstep/model/network"
 )
 
+// staticPeak is the static over the sliding friction of Coulomb and Stribeck friction.
+const staticPeak = 1.001
+
 func frictionKinds() []element.Kind {
 	ends, on := element.Ends, element.OnSupport
 	factor, temperature := byTemperature("friction")
@@ -190,7 +193,7 @@ func readBearing(e *element.Element) element.Declared {
 	}
 
 	coulomb, extra, prop := e.Number("tau_Coulomb"), e.Number("tau_Stribeck"), e.Number("tau_prop")
-	k.Peak = e.NumberOr("peak", 1.001)
+	k.Peak = e.NumberOr("peak", staticPeak)
 	if !e.Has("tau_Stribeck") {
 		e.Forbid("goes with "+name+"_Stribeck", "fexp")
 	}
