@@ -85,6 +85,15 @@ func (e *Element) Tie(terms ...network.Term) *network.Tie {
 	return &e.Network.Ties[len(e.Network.Ties)-1]
 }
 
+// AddNode makes the massless node NAME.key of the domain d.
+func (e *Element) AddNode(key string, d network.Domain) {
+	if e.Inner == nil {
+		e.Inner = map[string]int{}
+	}
+	e.Inner[key] = network.Add(&e.Network.Nodes,
+		network.Node{Name: e.Name + "." + key, At: e.At, Owner: e.Kind.Name, Domain: d, By: e.Name})
+}
+
 // Own returns the signal with the name of the element.
 func (e *Element) Own() *network.Signal { return &e.Network.Signals[e.OwnSignal] }
 

@@ -29,7 +29,8 @@ type Kind struct {
 	GivesAs    func(e *Element) (units.Unit, UnitState) // that unit where it follows from the keys
 	Adds       []Quantity                               // further quantities that outputs can read, besides those of the flanges
 	Hint       string                                   // names of the nodes inside element NAME, for errors; "": there are none
-	MakeNodes  func(e *Element)                         // makes the nodes of a type that owns several; nil: none
+	MakeNodes  func(e *Element)                         // makes further nodes of a type, NAME.KEY; nil: none
+	First      bool                                     // it is read before the other types, which need its points
 	Read       func(e *Element) Declared
 }
 
@@ -108,6 +109,7 @@ type Element struct {
 	At        network.Pos
 	Fields    map[string]Field
 	Nodes     map[string]int // index of the node, by flange key
+	Inner     map[string]int // index of the node NAME.KEY, by key, of a type that makes such nodes
 	Domain    network.Domain // domain of its flanges
 	Between   network.Row    // w_b - w_a, or w_flange - w_support
 	OwnNode   int            // index of the node, if the type is a node

@@ -44,7 +44,7 @@ func TestNumbersBeyondTheSizesAreRefused(t *testing.T) {
 		{"ratio: -i1", "ratio: «1e308»", `element "pair": ratio 1e+308 is outside ±1e-6 to ±1e6 (speed of a over speed of b)`},
 		{"ratio: -i1", "ratio: «-1e-7»", `element "pair": ratio -1e-07 is outside ±1e-6 to ±1e6 (speed of a over speed of b)`},
 		{"cgeo: 0.5 m", "cgeo: «1e15 m»", `element "grip": cgeo 1e+15 m is outside 0 to 1e6 m (friction surfaces times mean radius)`},
-		{"mu: 0.1", "mu: «11»", `element "grip": mu 11 is outside 0 to 10 (coefficient of friction)`},
+		{"mu: 0.1", "mu: «11»", `element "grip": mu 11 is outside 0 to 10 (coefficient of friction, without mu_pos)`},
 		{"c: 100", "c: «1e300»", `element "shaft": c 1e+300 N.m/rad is outside 1e-12 to 1e15 N.m/rad (stiffness)`},
 		{"d: 0.01}", "d: «1e13»}", `element "drag": d 1e+13 N.m.s/rad is outside 0 to 1e12 N.m.s/rad (damping)`},
 		{"max: 20", "max: «1e300»", `input "press": max: 1e+300 bar is outside -1000000 to 1000000 bar`},

@@ -11,9 +11,8 @@ import (
 
 // Components of the Modelica library, with the element types that the advice must name.
 var without = map[string]string{
-	"rod": "ideal_gear", "Rod": "ideal_gear", "Modelica.Mechanics.Translational.Components.Rod": "ideal_gear",
-	"Disc": "ideal_gear", "Gearbox": "lossy_gear elasto_backlash", "InitializeFlange": "", "RelativeStates": "",
-	"MassWithStopAndFriction": "mass support_friction clearance elasto_gap", "RollingResistance": "vehicle",
+	"Shaft": "disc rod spring_damper", "Gearbox": "lossy_gear elasto_backlash", "InitializeFlange": "", "RelativeStates": "",
+	"RollingResistance":    "vehicle",
 	"TorqueToAngleAdaptor": "torque position", "Accelerate": "speed", "Move": "position", "ConstantSpeed": "speed",
 	"ConstantTorque": "torque force", "TorqueStep": "torque", "ForceStep": "force", "Torque2": "torque", "Force2": "force",
 	"SawTooth": "", "AccSensor": "", "RelSpeedSensor": "", "MultiSensor": "speed_sensor",

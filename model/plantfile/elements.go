@@ -22,7 +22,7 @@ func (l *loader) readElements(f yamlfile.Field, start network.Pos) {
 	l.resolveUnits()
 	for _, early := range []bool{true, false} { // bodies first: other elements need their points
 		for _, e := range l.Elements {
-			if early == (e.Kind.MakeNodes != nil) {
+			if early == e.Kind.First {
 				d := e.Kind.Read(e)
 				e.CheckUsed()
 				d.Kind, d.Named = e.Kind.Name, e.Named
@@ -47,6 +47,9 @@ func (l *loader) listElements() {
 			if n, ok := e.Nodes[f.Key]; ok {
 				shown.Flanges = append(shown.Flanges, network.Flange{Key: f.Key, Node: n})
 			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(e.Inner)) {
+			shown.Flanges = append(shown.Flanges, network.Flange{Key: key, Node: e.Inner[key]})
 		}
 		l.Network.Elements = append(l.Network.Elements, shown)
 	}

@@ -49,9 +49,9 @@ var badCases = []struct {
 	{"no inertia", modeltest.Train, "«»plant: x\nelements: {f: {type: fixed}}", `the plant has no inertia; nothing can move`},
 
 	{"unknown type", "type: inertia, J: 2", "type: «inertai», J: 2", `element "motor": unknown type "inertai" (did you mean inertia?)`},
-	{"type that we do not have", "type: inertia, J: 2", "type: «rod», J: 2", `element "motor": unknown type "rod": there is none; elements are joined rigidly where they name the same node, inertias and masses by ideal_gear of ratio 1`},
+	{"type that we do not have", "type: inertia, J: 2", "type: «shaft», J: 2", `element "motor": unknown type "shaft": there is none; use spring_damper between inertias for an elastic shaft; elements are joined rigidly where they name the same node, others by a disc or a rod`},
 	{"type with its path", "type: inertia, J: 2", "type: «Modelica.Mechanics.Rotational.Components.Inertia», J: 2", `element "motor": unknown type "Modelica.Mechanics.Rotational.Components.Inertia" (did you mean inertia?)`},
-	{"type of a part of a name", "type: inertia, J: 2", "type: «staticFriction», J: 2", "element \"motor\": unknown type \"staticFriction\"; alike are bearing_friction, support_friction; `lockstep help plant` lists the types"},
+	{"type of a part of a name", "type: inertia, J: 2", "type: «staticFriction», J: 2", "element \"motor\": unknown type \"staticFriction\"; alike are mass_with_stop_and_friction, bearing_friction, support_friction; `lockstep help plant` lists the types"},
 	{"type like no other", "type: inertia, J: 2", "type: «zzzzzzzzzzzz», J: 2", "element \"motor\": unknown type \"zzzzzzzzzzzz\"; `lockstep help plant` lists the types"},
 	{"b of a backlash, beside the flange", "c: 100", "c: 100, «b»: 0.1 rad", `key "b" appears twice, first at line 16, column 42; b is the second flange, and the backlash of elasto_backlash is called backlash`},
 	{"b of a backlash, as the flange", "{type: spring_damper, a: frame, b: wheel", "{type: elasto_backlash, a: frame, b: «0.1»", `element "shaft": b: "0.1" is not a name for a node (letters, digits and _); b is the second flange, and the backlash is called backlash`},
@@ -72,7 +72,7 @@ var badCases = []struct {
 	{"zero ratio", "ratio: -i1", "ratio: «0»", `element "pair": ratio 0 is zero (speed of a over speed of b)`},
 	{"negative damping", "d: 0.01}", "d: «-0.01»}", `element "drag": d -0.01 N.m.s/rad is negative (damping)`},
 	{"zero stiffness", "c: 100", "c: «0»", `element "shaft": c 0 N.m/rad is not positive (stiffness)`},
-	{"negative friction", "mu: 0.1", "mu: «-0.1»", `element "grip": mu -0.1 is negative (coefficient of friction)`},
+	{"negative friction", "mu: 0.1", "mu: «-0.1»", `element "grip": mu -0.1 is negative (coefficient of friction, without mu_pos)`},
 	{"peak below one", "mu: 0.1", "mu: 0.1, peak: «0.9»", `element "grip": peak 0.9 is below 1 (static over sliding friction)`},
 
 	{"clutch connected to nothing", "b: wheel, mu", "b: «nowhere», mu", `element "grip": node "nowhere" is connected to nothing else; name an inertia, or give it a gear`},

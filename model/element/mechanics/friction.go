@@ -10,14 +10,17 @@ import (
 	"lockstep/model/network"
 )
 
+// staticPeak is the static over the sliding friction of Coulomb and Stribeck friction.
+const staticPeak = 1.001
+
 func frictionKinds() []element.Kind {
 	ends, on := element.Ends, element.OnSupport
 	factor, temperature := byTemperature("friction")
-	pressed := func(cgeo, peak string) parameters {
+	pressed := func(peak string) parameters {
 		return parameters{
-			number("mu", "1", "or mu_pos", notNegative, "coefficient of friction").Within(0, 10),
-			rows("mu_pos", speed+", 1", "or mu", notNegative, "[slip, coefficient], from slip 0 on").Within(0, 10),
-			number("cgeo", "m|1", cgeo, notNegative, "friction surfaces times mean radius|factor").Within(0, 1e6),
+			number("mu", "1", "0.5", notNegative, "coefficient of friction, without mu_pos").Within(0, 10),
+			rows("mu_pos", speed+", 1", "mu", notNegative, "[slip, coefficient], from slip 0 on").Within(0, 10),
+			number("cgeo", "m|1", "1", notNegative, "friction surfaces times mean radius|factor").Within(0, 1e6),
 			number("peak", "1", peak, element.AtLeastOne, "static over sliding friction").Within(0, 1e3),
 			over("fn", "N", "or pressure", unbounded, "normal force"),
 			over("f_normalized", "1", "or pressure", unbounded, "normal force over fn_max").Within(0, 1e3),
@@ -40,9 +43,9 @@ func frictionKinds() []element.Kind {
 		factor, temperature, element.HeatParameter(),
 	}
 	return []element.Kind{
-		{Name: "clutch", Flanges: ends(turns), Parameters: pressed("", "1"), Read: readClutch, Adds: loss},
-		{Name: "brake", Flanges: on(either), Parameters: pressed("required|1", "1"), Read: readClutch, Adds: loss},
-		{Name: "one_way_clutch", Flanges: ends(turns), Parameters: pressed("", "1.0001"), Read: readClutch, Adds: loss},
+		{Name: "clutch", Flanges: ends(turns), Parameters: pressed("1"), Read: readClutch, Adds: loss},
+		{Name: "brake", Flanges: on(either), Parameters: pressed("1"), Read: readClutch, Adds: loss},
+		{Name: "one_way_clutch", Flanges: ends(turns), Parameters: pressed("1.0001"), Read: readClutch, Adds: loss},
 		{Name: "freewheel", Flanges: ends(turns), Read: readFreewheel},
 		{Name: "bearing_friction", Flanges: on(turns), Parameters: bearing, Read: readBearing, Adds: loss},
 		{Name: "support_friction", Flanges: on(moves), Parameters: bearing, Read: readBearing, Adds: loss},
@@ -190,7 +193,7 @@ func readBearing(e *element.Element) element.Declared {
 	}
 
 	coulomb, extra, prop := e.Number("tau_Coulomb"), e.Number("tau_Stribeck"), e.Number("tau_prop")
-	k.Peak = e.NumberOr("peak", 1.001)
+	k.Peak = e.NumberOr("peak", staticPeak)
 	if !e.Has("tau_Stribeck") {
 		e.Forbid("goes with "+name+"_Stribeck", "fexp")
 	}

@@ -3,6 +3,7 @@ package mechanics
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"lockstep/model"
 	"lockstep/model/element"
@@ -28,6 +29,16 @@ func gapKinds() []element.Kind {
 			Adds: adds{{Key: "play", Unit: angle, Meaning: "deflection from the lower stop, or from the only one"}}},
 		{Name: "elasto_gap", Flanges: element.Ends(moves), Parameters: parameters{elastic, viscous, relaxed, begin},
 			Adds: twist, Read: readGap},
+		{Name: "mass_with_stop_and_friction", Owns: true, Itself: moves, MakeNodes: addEnds, Read: readStopped, Hint: endsHint,
+			Parameters: slices.Concat(parameters{mass, length,
+				number("smin", "m", "", unbounded, "stop of the left end"),
+				number("smax", "m", "", unbounded, "stop of the right end"),
+				number("F_prop", "N.s/m", "0", notNegative, "viscous friction"),
+				number("F_Coulomb", "N", "0", notNegative, "Coulomb friction"),
+				number("F_Stribeck", "N", "0", notNegative, "Stribeck friction at zero speed"),
+				number("fexp", "s/m", "with Stribeck", positive, "decay of the Stribeck friction"),
+				element.HeatParameter()}, initial),
+			Adds: adds{element.LossQuantity, {Key: "play", Unit: "m", Meaning: "position from the left stop"}}},
 	}
 }
 
@@ -153,6 +164,41 @@ func readClearance(e *element.Element) element.Declared {
 	}
 
 	return d
+}
+
+// readStopped reads a mass with friction on the ground and two rigid stops, which its ends hit without a rebound:
+// smin + L/2 <= s <= smax - L/2. Its friction is F_Coulomb + F_Stribeck·exp(-fexp·|v|) + F_prop·|v|, and at rest
+// up to staticPeak times that.
+func readStopped(e *element.Element) element.Declared {
+	readMass(e)
+	e.Between = network.RowOf(e.OwnNode)
+	low, high := e.Number("smin")+e.Number("L")/2, e.Number("smax")-e.Number("L")/2
+	if !(low < high) {
+		e.Refuse(e.Place("smax"), "smax %s is not above smin %s by more than L %s; there is no play",
+			units.Format(e.Number("smax"), "m"), units.Format(e.Number("smin"), "m"), units.Format(e.Number("L"), "m"))
+	}
+	i := e.AddState(network.State{Name: "play", Start: -low, Der: e.Between.Speeds(1), Along: e.Between})
+	d := element.Declared{Rel: e.Between, Unit: "N", Angle: "m", Twist: i, Rest: low}
+
+	coulomb, extra, prop := e.Number("F_Coulomb"), e.Number("F_Stribeck"), e.Number("F_prop")
+	if !(extra > 0) {
+		e.Forbid("goes with F_Stribeck", "fexp")
+	}
+	switch {
+	case extra > 0:
+		d.Tau = e.AddFriction(model.Friction{Gain: 1, Peak: staticPeak, Signal: e.AddLaw("f", "N",
+			law.Formula("F_Coulomb + F_Stribeck*exp(-fexp*v)", law.Names{"F_Coulomb": coulomb, "F_Stribeck": extra,
+				"fexp": e.Number("fexp"), "v": slipOf(e)})).Index()}).Tau
+	case coulomb > 0:
+		d.Tau = e.AddFriction(model.Friction{Gain: 1, Peak: staticPeak, Signal: e.AddConstant("f", coulomb)}).Tau
+	}
+	d.Friction = d.Tau != nil
+	if prop > 0 {
+		d.Tau = d.Tau.Plus(e.Resist(e.Between.Speeds(prop)).Tau)
+	}
+	addStop(e, "min", 1, model.Gap{State: i, Sign: 1})
+	addStop(e, "max", 1, model.Gap{State: i, Sign: -1, Limit: high - low})
+	return declareLoss(e, d)
 }
 
 // addStop adds one end of a clearance, a friction element along sign·w_rel, and returns its torque

@@ -43,6 +43,10 @@ func gearKinds() []element.Kind {
 		{Name: "ideal_gear_r2t", Flanges: rolling, Read: readRolling,
 			Parameters: parameters{number("ratio", "rad/m", "", element.Nonzero, "angle of a over path of b").
 				Within(leastRatio, mostRatio)}},
+		{Name: "rod", Flanges: element.Ends(moves), Read: readRod,
+			Parameters: parameters{number("L", "m", "0", unbounded, "position of b less that of a")}},
+		{Name: "disc", Flanges: element.Ends(turns), Read: readRod,
+			Parameters: parameters{number("deltaPhi", "rad", "0", unbounded, "angle of b less that of a")}},
 	}
 }
 
@@ -91,6 +95,17 @@ func readRolling(e *element.Element) element.Declared {
 	}
 
 	e.Tie(e.Term("a", 1), e.Term("b", -ratio), e.Term("support_r", -1), e.Term("support_t", ratio))
+	return element.Declared{}
+}
+
+// readRod reads a rigid joint of two nodes without inertia, a rod or a disc, with a fixed distance or angle
+// from a to b.
+func readRod(e *element.Element) element.Declared {
+	key := "L"
+	if e.Kind.Name == "disc" {
+		key = "deltaPhi"
+	}
+	e.Tie(e.Term("b", 1), e.Term("a", -1)).Gap = e.Number(key)
 	return element.Declared{}
 }
 

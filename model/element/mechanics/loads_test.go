@@ -158,3 +158,19 @@ func TestBadLoadsAreRefused(t *testing.T) {
 		modeltest.Refuse(t, modeltest.Train, old, "  drag: {"+c[0]+"}", `element "drag": `+c[1])
 	}
 }
+
+// Without mu and cgeo friction has those of the Modelica library, mu_pos = [0, 0.5] and cgeo = 1.
+func TestFrictionHasTheDefaultsOfTheLibrary(t *testing.T) {
+	b := modeltest.New(t, modeltest.PlantOf(`
+a: {type: inertia, J: 1, w_start: 10}
+b: {type: inertia, J: 1, w_start: 10}
+m: {type: mass, m: 1, v_start: 10}
+ground: {type: fixed}
+clutch: {type: clutch, a: ground, b: a, fn: 6 N}
+brake: {type: brake, flange: b, fn_max: 10 N, f_normalized: 0.2}
+shoe: {type: brake, flange: m, fn: 3 N}
+`, "clutch_tau: {torque: clutch}\nbrake_tau: {torque: brake}\nshoe_f: {force: shoe}"), 5*time.Millisecond)
+	b.Is("clutch_tau", 3, 1e-12)
+	b.Is("brake_tau", 1, 1e-12)
+	b.Is("shoe_f", 1.5, 1e-12)
+}

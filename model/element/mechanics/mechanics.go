@@ -70,13 +70,22 @@ var initial = parameters{
 	number("phi_start|s_start", angle, "solved", unbounded, "angle at the start|position at the start"),
 }
 
+// mass is the inertia of a node.
+var mass = number("J|m", "kg.m2|kg", "", positive, "moment of inertia|mass")
+
+// length is the length of a mass. With it the mass has the nodes NAME.a and NAME.b.
+var length = number("L", "m", "0", notNegative, "length from the left end, NAME.a, to the right end, NAME.b")
+
+// endsHint names the nodes of a mass with a length.
+const endsHint = "with L its ends are NAME.a and NAME.b"
+
 func basicKinds() []element.Kind {
 	ends := element.Ends(either)
 	factor, temperature := byTemperature("damping")
-	mass := number("J|m", "kg.m2|kg", "", positive, "moment of inertia|mass")
 	return []element.Kind{
 		{Name: "inertia", Owns: true, Itself: turns, Parameters: append(parameters{mass}, initial...), Read: readInertia},
-		{Name: "mass", Owns: true, Itself: moves, Parameters: append(parameters{mass}, initial...), Read: readInertia},
+		{Name: "mass", Owns: true, Itself: moves, MakeNodes: addEnds, Read: readMass, Hint: endsHint,
+			Parameters: append(parameters{mass, length}, initial...)},
 		{Name: "fixed", Owns: true, Read: readFixed,
 			Parameters: parameters{number("phi0|s0", angle, "0", unbounded, "angle or position")}},
 		{Name: "damper", Flanges: ends, Parameters: parameters{viscous, factor, temperature, element.HeatParameter()},
@@ -94,6 +103,24 @@ func readInertia(e *element.Element) element.Declared {
 	n.J = e.Number("J")
 	e.ReadNodeStart(own, "w_start", "phi_start")
 	return element.Declared{Rel: network.RowOf(own), Tau: network.AccelOf(own).Scaled(n.J), Unit: e.Per("N.m", "N")}
+}
+
+// addEnds makes the nodes at the ends of a mass with a length.
+func addEnds(e *element.Element) {
+	if e.Has("L") {
+		e.AddNode("a", moves)
+		e.AddNode("b", moves)
+	}
+}
+
+// readMass reads a mass of length L: its ends are L/2 to the left and to the right of its node.
+func readMass(e *element.Element) element.Declared {
+	half := e.Number("L") / 2
+	if len(e.Inner) > 0 {
+		e.Tie(network.TermOf(e.Inner["a"], 1), network.TermOf(e.OwnNode, -1)).Gap = -half
+		e.Tie(network.TermOf(e.Inner["b"], 1), network.TermOf(e.OwnNode, -1)).Gap = half
+	}
+	return readInertia(e)
 }
 
 func readFixed(e *element.Element) element.Declared {

@@ -26,7 +26,7 @@ func Kinds() []element.Kind {
 	a := element.Word("a", "", "body, or node of a body")
 	b := element.Word("b", "", "body, or node of a body")
 	return []element.Kind{
-		{Name: "body", MakeNodes: makeBody, Read: readBody,
+		{Name: "body", MakeNodes: makeBody, First: true, Read: readBody,
 			Hint: "its flanges are NAME.x, NAME.y, NAME.phi, and those of its nodes",
 			Parameters: parameters{
 				number("m", "kg", "with x or y", positive, "mass"),
