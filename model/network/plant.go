@@ -226,6 +226,7 @@ type Signal struct {
 	Linear   Form    // the same value as a linear form; nil: it is not linear
 	At       Pos
 	Read     bool // something reads the signal
+	Implicit bool // a law that may depend on itself: the law iteration solves for it, and must contract
 }
 
 // Indicator is an event indicator: the laws of its element have a breakpoint where Law crosses 0, or
