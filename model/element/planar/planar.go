@@ -173,6 +173,9 @@ func readBody(e *element.Element) element.Declared {
 	for i, f := range pointFields(e) {
 		readPoint(e, f, b.points[1+i])
 	}
+	if b.moves[2] && !b.exact && len(b.points) > 1 {
+		network.Add(&e.Network.Linear, network.LinearBody{Name: e.Name, At: e.At, Node: b.node[2], Start: b.start[2]})
+	}
 	if e.Has("g") {
 		g := e.Number("g")
 		if !b.moves[1] {
