@@ -46,7 +46,7 @@ var ours = map[string][]string{
 	"model/element/mechanics": {"model", "model/element", "model/law", "model/network", "model/units"},
 	"model/element/signal":    {"model", "model/element", "model/law", "model/network", "model/units"},
 	"model/element/thermal":   {"model/element", "model/law", "model/network"},
-	"model/element/planar":    {"model/element", "model/network", "model/units"},
+	"model/element/planar":    {"model/element", "model/law", "model/network", "model/units"},
 	"model/kernel":            {"model", "model/units"},
 	"model/law":               {"model", "model/network"},
 	"model/library":           {"model/element", "model/element/contact", "model/element/fluid", "model/element/machine", "model/element/mechanics", "model/element/planar", "model/element/signal", "model/element/thermal"},

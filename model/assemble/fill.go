@@ -12,7 +12,7 @@ import (
 )
 
 // orderSignals orders the signals: sources, then affine signals, then laws, each after those that
-// it reads.
+// it reads. Implicit laws that depend on each other are in the order of the plant.
 func (a *assembly) orderSignals() {
 	reads := make([][]int, a.m)
 	a.args = make([][][]float64, a.m)
@@ -47,6 +47,9 @@ func (a *assembly) orderSignals() {
 	for next < a.m {
 		before := next
 		place(func(i int, _ *network.Signal) bool { return !slices.ContainsFunc(reads[i], unplaced) })
+		if next == before {
+			place(func(_ int, s *network.Signal) bool { return s.Implicit })
+		}
 		if next == before {
 			a.refuseLoop(reads, unplaced)
 		}
@@ -248,13 +251,14 @@ func (a *assembly) programs(sys *model.System) {
 			}
 		}
 
-		addIndirectSlopes(sys, p)
+		addIndirectSlopes(sys, p, func(j int) bool { return a.signals[from[j]].Implicit })
 	}
 }
 
 // addIndirectSlopes adds to a law its slopes along the state through the laws that it reads, as
-// arguments that no operation uses.
-func addIndirectSlopes(sys *model.System, p *model.Program) {
+// arguments that no operation uses. Through implicit laws it adds none: they read each other, and what they add to
+// the accelerations is small.
+func addIndirectSlopes(sys *model.System, p *model.Program, implicit func(j int) bool) {
 	through := func(row []float64, slope float64) {
 		p.Args = append(p.Args, model.Functional{Row: row})
 		p.Slopes = append(p.Slopes, slope)
@@ -267,7 +271,7 @@ func addIndirectSlopes(sys *model.System, p *model.Program) {
 				through(sys.Switches[b.Switch].Row, s*network.Largest(b.Slope))
 			}
 			read := sys.Signals[j].Law
-			if read == nil || s == 0 {
+			if read == nil || s == 0 || implicit(j) {
 				continue
 			}
 			for q, f := range read.Args {

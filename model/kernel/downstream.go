@@ -28,7 +28,7 @@ func (t *Tables) splitLaws(sys *model.System) {
 		return slices.ContainsFunc(p.Args, func(f model.Functional) bool { return f.Tau != nil })
 	}
 	for _, j := range t.Iterated {
-		t.LoopReadsTau = t.LoopReadsTau || readsTau(sys.Signals[j].Law)
+		t.LoopReadsTau = t.LoopReadsTau || readsTau(sys.Signals[j].Law) || readsLater(sys.Signals[j].Law, j)
 	}
 	for g := range t.Indicators {
 		t.LoopReadsTau = t.LoopReadsTau || readsTau(&t.Indicators[g])
@@ -36,6 +36,14 @@ func (t *Tables) splitLaws(sys *model.System) {
 	for i := range t.Samples {
 		t.LoopReadsTau = t.LoopReadsTau || readsTau(&sys.Samples[i].Value)
 	}
+}
+
+// readsLater reports whether law j reads itself or a law after it: laws that depend on each other converge as
+// those that read torques do.
+func readsLater(p *model.Program, j int) bool {
+	return slices.ContainsFunc(p.Args, func(f model.Functional) bool {
+		return slices.ContainsFunc(f.Signal, func(i int) bool { return i >= j })
+	})
 }
 
 // isDownstream reports whether law j is downstream; the laws after it must be in Downstream already where

@@ -46,6 +46,7 @@ type Plant struct {
 	Samples       []Sample
 	Partition     *model.Partition // nil: none
 	Elements      []Element        // in the order of the file
+	Linear        []LinearBody     // bodies that turn and whose points, lines or joints are linear in the angle
 }
 
 // Element is an element of the plant file and the nodes that it connects.
@@ -53,6 +54,14 @@ type Element struct {
 	Name    string
 	Type    string
 	Flanges []Flange
+}
+
+// LinearBody is a body in the plane whose points move linearly in its angle.
+type LinearBody struct {
+	Name  string
+	At    Pos
+	Node  int     // its angle, an index into Plant.Nodes
+	Start float64 // angle at the start, rad
 }
 
 // Flange is the connection of an element to a node.
@@ -226,6 +235,7 @@ type Signal struct {
 	Linear   Form    // the same value as a linear form; nil: it is not linear
 	At       Pos
 	Read     bool // something reads the signal
+	Implicit bool // a law that may depend on itself: the law iteration solves for it, and must contract
 }
 
 // Indicator is an event indicator: the laws of its element have a breakpoint where Law crosses 0, or

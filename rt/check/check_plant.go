@@ -25,6 +25,7 @@ import (
 // checkedPlant is a plant under check.
 type checkedPlant struct {
 	file    string
+	plant   *network.Plant
 	layout  *assemble.Layout
 	start   []assemble.StartValue
 	sys     *model.System
@@ -73,6 +74,7 @@ func (p *checkedPlant) assemble(plant *network.Plant) (err error) {
 		}
 		p.presets = append(p.presets, text)
 	}
+	p.plant = plant
 	if p.sys, err = assemble.System(plant); err != nil {
 		return err
 	}
@@ -134,6 +136,9 @@ func (c *Check) plant(p *checkedPlant) error {
 
 	if c.Matrices {
 		p.matrices(w)
+	}
+	if err := c.linearBodies(p); err != nil {
+		return err
 	}
 	return c.worstTick(p)
 }

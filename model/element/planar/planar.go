@@ -7,7 +7,7 @@
 //
 //	x_node = x - y_rel·phi        y_node = y + x_rel·phi
 //
-// linear about phi = 0.
+// linear about phi = 0; exact.go adds what this leaves out.
 package planar
 
 import (
@@ -40,6 +40,7 @@ func Kinds() []element.Kind {
 				number("v_x_start", "m/s", "solved", free, "speed along x at the start"),
 				number("v_y_start", "m/s", "solved", free, "speed along y at the start"),
 				number("w_start", "rad/s", "solved", free, "angular speed at the start"),
+				element.Word("kinematics", "linear", "of points, lines and joints: linear about phi = 0, or exact", "linear", "exact"),
 			}},
 		{Name: "line", Owns: true, Itself: network.Translational, Read: readLine,
 			Parameters: parameters{a, b, number("angle", "rad", "from a to b", free, "direction, from x to y")}},
@@ -55,6 +56,7 @@ type frame struct {
 	body *body
 	rel  [2]float64 // position relative to the centre, m
 	node [2]int     // nodes x and y; not used for the centre
+	arcs [2]arc     // of x and y: what a point of an exact body adds; node 0: nothing
 }
 
 // body is a body with its points; its coordinates are x, y, phi.
@@ -64,6 +66,8 @@ type body struct {
 	start   [3]float64 // initial position, m, m, rad
 	written [3]bool    // the file gives start
 	points  []*frame   // the centre first
+	exact   bool       // kinematics: exact
+	w0      float64    // angular speed at the start, rad/s; of an exact body only
 }
 
 var (
@@ -154,12 +158,23 @@ func readBody(e *element.Element) element.Declared {
 		}
 	}
 
-	if b.moves[2] && !b.written[2] && (b.written[0] || b.written[1]) { // upright, whatever its springs pull
+	if b.exact = e.Word("kinematics") == "exact"; b.exact && b.moves[2] {
+		b.w0 = e.NumberOr("w_start", 0)
+		for _, c := range []network.StartCondition{{Key: "phi_start", Unit: "rad"}, {Key: "w_start", Unit: "rad/s", Speed: true}} {
+			if c.At, c.Row, c.Rank = e.At, network.RowOf(b.node[2]), network.StartGiven; !e.Has(c.Key) {
+				e.AddStart(c) // the arcs need them
+			}
+		}
+	}
+	if b.moves[2] && !b.exact && !b.written[2] && (b.written[0] || b.written[1]) { // upright, whatever its springs pull
 		e.AddStart(network.StartCondition{At: e.At, Row: network.RowOf(b.node[2]), Unit: "rad",
 			Rank: network.StartGuess, Weight: 1})
 	}
 	for i, f := range pointFields(e) {
 		readPoint(e, f, b.points[1+i])
+	}
+	if b.moves[2] && !b.exact && len(b.points) > 1 {
+		network.Add(&e.Network.Linear, network.LinearBody{Name: e.Name, At: e.At, Node: b.node[2], Start: b.start[2]})
 	}
 	if e.Has("g") {
 		g := e.Number("g")
@@ -190,6 +205,7 @@ func readPoint(e *element.Element, f element.Field, p *frame) {
 	for i, own := range p.node {
 		var dir [2]float64
 		dir[i] = 1
+		p.bendPoint(e, i)
 		n := &e.Network.Nodes[own]
 		n.Phi0 = p.place(dir)
 		n.InPlane, n.Displaced = p.placeKind(dir)
@@ -210,11 +226,19 @@ func (p *frame) along(dir [2]float64) network.Row {
 		}
 	}
 
+	for i, a := range p.arcs {
+		if a.node != 0 && dir[i] != 0 {
+			r = append(r, network.TermOf(a.node, dir[i]))
+		}
+	}
 	return r
 }
 
 // at returns the position of a point in a direction, m, for an angle phi of the body.
 func (p *frame) at(dir [2]float64, phi float64) float64 {
+	if p.body.exact {
+		return dir[0]*p.body.start[0] + dir[1]*p.body.start[1] + p.turned(dir, phi)
+	}
 	return dir[0]*(p.body.start[0]+p.rel[0]) + dir[1]*(p.body.start[1]+p.rel[1]) +
 		phi*(p.rel[0]*dir[1]-p.rel[1]*dir[0])
 }
@@ -228,6 +252,7 @@ func (p *frame) place(dir [2]float64) float64 {
 		if p.body.written[i] {
 			at += c * p.rel[i]
 		}
+		at += c * p.arcs[i].start
 	}
 
 	return at
@@ -289,6 +314,9 @@ func readPair(e *element.Element) (a, b *frame, dir [2]float64) {
 		e.Refuse(e.Place("b"), "a and b are on the same body")
 	}
 	e.Domain = network.Translational
+	if e.Kind.Name == "line" && (a.body.exact || b.body.exact) {
+		e.Forbid("goes with kinematics: linear; the line follows its points", "angle")
+	}
 	if e.Has("angle") || e.Kind.Name == "translational_joint" {
 		dir[1], dir[0] = math.Sincos(e.Number("angle"))
 		for i := range dir {
@@ -338,8 +366,14 @@ func readLine(e *element.Element) element.Declared {
 	if len(r) == 0 {
 		e.Refuse(e.At, "neither %q nor %q moves along it", a.name, b.name)
 	}
+	if a.body.exact || b.body.exact {
+		r = append(r, bendLine(e, a, b, dir))
+	}
 	n := &e.Network.Nodes[own]
 	n.OfBody, n.Phi0 = true, b.place(dir)-a.place(dir)
+	if a.body.exact || b.body.exact {
+		n.Phi0 += e.Network.Nodes[r[len(r)-1].Node].Phi0
+	}
 	for _, p := range []*frame{a, b} {
 		inPlane, displaced := p.placeKind(dir)
 		n.InPlane, n.Displaced = n.InPlane || inPlane, n.Displaced || displaced
@@ -366,6 +400,11 @@ func readSlide(e *element.Element) element.Declared {
 		requirePlaces(e, a, b)
 		d := b.at(axis, 0) - a.at(axis, 0)
 		beside := b.at(across, b.body.start[2]) - a.at(across, a.body.start[2]) - d*a.body.start[2]
+		if a.body.exact {
+			along := b.at(axis, b.body.start[2]) - a.at(axis, a.body.start[2])
+			sin, cos := math.Sincos(a.body.start[2])
+			d, beside = along, (beside+d*a.body.start[2])*cos-along*sin
+		}
 		if !(math.Abs(beside) <= 1e-5*(1+math.Abs(d))) { // an angle may be rounded
 			e.Refuse(e.At, "%q is %s beside the axis through %q; correct angle (%s leads through both), or where they start",
 				b.name, units.Format(units.DropRounding(beside), "m"), a.name, units.Format(a.angleTo(b), "deg"))
@@ -373,6 +412,9 @@ func readSlide(e *element.Element) element.Declared {
 
 		if d != 0 {
 			r = append(r, network.TermOf(a.body.node[2], -d))
+		}
+		if a.body.exact {
+			r = append(r, bendJoint(e, a, b, axis, d))
 		}
 	}
 

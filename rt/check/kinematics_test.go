@@ -1,0 +1,34 @@
+package check
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A body that pitches by 0.05 rad has levers that are off by 1e-3; by 1e-4 rad, 5e-9.
+func TestCheckWarnsOfLinearBodiesThatTurn(t *testing.T) {
+	const plant = `plant: t
+elements:
+  road: {type: fixed}
+  car: {type: body, m: 1000, J: 1000, phi_start: ANGLE, nodes: {front: [1, 0], rear: [-1, 0]}}
+  front: {type: spring_damper, a: road, b: car.front.y, c: 40 kN/m, d: 4 kN.s/m}
+  rear: {type: spring_damper, a: road, b: car.rear.y, c: 40 kN/m, d: 4 kN.s/m}
+outputs: {phi: {angle: car.phi}}
+`
+	for angle, want := range map[string]bool{"0.05": true, "1e-4": false, "0.05, x_start: 0, y_start: 0, kinematics: exact": false} {
+		file := filepath.Join(t.TempDir(), "t.yaml")
+		if err := os.WriteFile(file, []byte(strings.Replace(plant, "ANGLE", angle, 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		warnings := ""
+		c := Check{Step: 5 * time.Millisecond, Out: io.Discard, Warn: func(text string) { warnings += text }}
+		err := c.File(file)
+		if got := strings.Contains(warnings, `t.yaml:4: body "car" turns by up to 0.05 rad`); err != nil || got != want {
+			t.Errorf("phi_start %s: %v, warned %q", angle, err, warnings)
+		}
+	}
+}
