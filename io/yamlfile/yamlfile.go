@@ -46,6 +46,12 @@ func (f Field) IsMissing() bool { return f == Field{} }
 // Root returns the top-level value of a file as a field.
 func Root(n Node) Field { return Field{At: NodePos(n), Node: n} }
 
+// WithText returns the field with another text as its value.
+func (f Field) WithText(text string) Field {
+	f.Node = &ast.StringNode{BaseNode: &ast.BaseNode{}, Token: f.Node.GetToken(), Value: text}
+	return f
+}
+
 // Scalar returns text as a scalar at the position of the value.
 func (f Field) Scalar(text string) Scalar { return Scalar{text, f.At.Line, f.At.Col} }
 

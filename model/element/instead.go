@@ -43,7 +43,6 @@ var instead = map[string]string{
 	"angletotorqueadaptor":   otherInput,
 	"forcetopositionadaptor": otherInput,
 	"positiontoforceadaptor": otherInput,
-	"accelerate":             speedOf + ", such as {ramp: {height: 100 rad/s, duration: 2 s}}",
 	"move":                   "use `position` with a value over time",
 	"constantspeed":          speedOf,
 	"constanttorque":         torqueOf,

@@ -13,7 +13,7 @@ import (
 var without = map[string]string{
 	"Shaft": "disc rod spring_damper", "Gearbox": "lossy_gear elasto_backlash", "InitializeFlange": "", "RelativeStates": "",
 	"RollingResistance":    "vehicle",
-	"TorqueToAngleAdaptor": "torque position", "Accelerate": "speed", "Move": "position", "ConstantSpeed": "speed",
+	"TorqueToAngleAdaptor": "torque position", "Move": "position", "ConstantSpeed": "speed",
 	"ConstantTorque": "torque force", "TorqueStep": "torque", "ForceStep": "force", "Torque2": "torque", "Force2": "force",
 	"SawTooth": "", "AccSensor": "", "RelSpeedSensor": "", "MultiSensor": "speed_sensor",
 	"World": "body", "BodyShape": "body", "FixedTranslation": "body", "Prismatic": "translational_joint", "Step": "", "Add": "sum", "Feedback": "sum",

@@ -25,8 +25,16 @@ var (
 )
 
 func (l *loader) readOutputs(f yamlfile.Field) {
-	for _, f := range l.ports(f, "outputs") {
+	list, explicit := l.ports(f, "outputs"), map[string]bool{}
+	for _, f := range list {
+		explicit[f.Key] = true
+	}
+	for _, f := range list {
 		what := fmt.Sprintf("output %q", f.Key)
+		if strings.Contains(f.Key, "*") {
+			l.readPattern(f, explicit, what)
+			continue
+		}
 		if !units.IsName(f.Key, true) {
 			l.FailAt(f.KeyAt, "%s: not a name (letters, digits and _, joined by .)", what)
 		}
@@ -53,7 +61,11 @@ func (l *loader) readOutput(f yamlfile.Field, what string) {
 		return
 	}
 	l.forbid(options, what, "goes with pulses", "teeth", "runout")
+	l.addOutput(f, main, options, what)
+}
 
+// addOutput adds the output f.Key, which reads main.
+func (l *loader) addOutput(f, main yamlfile.Field, options map[string]yamlfile.Field, what string) {
 	r := l.scaledReading(main, options, what)
 	o := network.Output{Port: units.Port{Name: f.Key, Unit: r.Unit, Declared: r.Declared}, At: f.KeyAt, Form: r.Form}
 	l.outputRange(&o, options, what)

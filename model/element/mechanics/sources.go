@@ -40,6 +40,9 @@ func sourceKinds() []element.Kind {
 			Parameters: append(parameters{
 				over("phi_ref|s_ref", angle, "", unbounded, "angle of the flange|position of the flange")}, filter...),
 			Adds: adds{driven, {Key: "phi", Unit: angle, Meaning: "angle that it gives|position that it gives"}}},
+		{Name: "accelerate", Owns: true, Flanges: on(either), Read: readAccelerate, Adds: adds{driven},
+			Parameters: append(parameters{
+				over("a_ref", "rad/s2|m/s2", "", unbounded, "acceleration of the flange")}, initial...)},
 	}
 }
 
@@ -74,6 +77,19 @@ func readSpeed(e *element.Element) element.Declared {
 		followFiltered(e, n, ref, crit)
 	}
 
+	return element.Declared{Rel: e.Between, Tau: network.DriveOf(own), Unit: e.Per("N.m", "N")}
+}
+
+// readAccelerate drives a flange with an acceleration against the support: w' = a_ref. Any value over time is
+// followed exactly, also one that jumps.
+func readAccelerate(e *element.Element) element.Declared {
+	own := e.OwnNode
+	n := &e.Network.Nodes[own]
+	n.Domain = e.Domain
+	rate := network.SignalOf(e.Waveform("a_ref"))
+	e.ReadNodeStart(own, "w_start", "phi_start")
+	e.Tie(network.TermOf(own, 1), e.Term("flange", -1), e.Term("support", 1))
+	n.Driven = e.AddState(network.State{Name: "w", Speed: network.RowOf(own), Der: rate}) + 1
 	return element.Declared{Rel: e.Between, Tau: network.DriveOf(own), Unit: e.Per("N.m", "N")}
 }
 
