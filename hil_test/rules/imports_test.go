@@ -35,6 +35,7 @@ var ours = map[string][]string{
 	"io/sigmap":            {"io/can", "io/j1939", "io/messages", "model/units"},
 	"io/strictjson":        {},
 	"io/uds":               {"io/can", "io/isotp"},
+	"io/wire":              {},
 	"io/yamlfile":          {"model/units"},
 
 	"model":                   {"model/units"},
