@@ -23,14 +23,14 @@ int main(void) {
 		.counter = 1, .tick = -2, .age = 3, .digital = 4};
 	m.analog[31] = 5;
 	m.pwm[15] = (struct wire_pwm){6, 7};
-	m.wheel[7] = (struct wire_wheel){8, 9, 10, 11, -1};
+	m.wheel[7] = (struct wire_wheel){8, 9, 10, 11, 12, 13, 14, 15, -1, 0x101, WIRE_SHORT_TO_SUPPLY, 0};
 	return fwrite(&m, sizeof m, 1, stdout) != 1;
 }
 `
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(cc, "-Wall", "-Werror", "-Ic", "-o", program, source).CombinedOutput(); err != nil {
+	if out, err := exec.Command(cc, "-Wall", "-Werror", "-Ic", "-o", program, source, "-lm").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	got, err := exec.Command(program).Output()
@@ -38,7 +38,7 @@ int main(void) {
 		t.Fatal(err)
 	}
 	m := Image{Counter: 1, Tick: -2, Age: 3, Digital: 4}
-	m.Analog[31], m.PWM[15], m.Wheel[7] = 5, PWM{6, 7}, Wheel{8, 9, 10, 11, -1}
+	m.Analog[31], m.PWM[15], m.Wheel[7] = 5, PWM{6, 7}, Wheel{8, 9, 10, 11, 12, 13, 14, 15, -1, 0x101, ShortToSupply}
 	var want [Size]byte
 	if m.Encode(&want); !bytes.Equal(got, want[:]) {
 		t.Error("the image of C differs from the image of Go")
