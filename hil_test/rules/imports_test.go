@@ -22,7 +22,7 @@ var ours = map[string][]string{
 	"sched/hostinfo": {},
 	"sched/journal":  {"sched/hostinfo"},
 
-	"io/can":               {},
+	"io/can":               {"io/wire"},
 	"io/csvfile":           {"io/inputfile", "io/yamlfile", "model/units"},
 	"io/dbc":               {"io/can", "io/messages"},
 	"io/framelog":          {"io/can"},
@@ -63,8 +63,8 @@ var ours = map[string][]string{
 	"codegen/signals":    {"io/sigmap", "model/units"},
 	"codegen/specialise": {"codegen/c99", "model", "model/kernel", "model/units"},
 
-	"rt":                 {"io/can", "io/sigmap", "rt/checkpoint", "rt/fault", "rt/network", "sched"},
-	"rt/bench":           {"io/can", "io/dbc", "io/framelog", "io/inputfile", "io/j1939", "io/messages", "io/record", "io/sigmap", "io/yamlfile", "model", "model/assemble", "model/kernel", "model/library", "model/network", "model/plantfile", "model/plants", "model/units", "rt", "rt/diagnosis", "rt/ecu", "rt/fault", "rt/host", "rt/network", "rt/target", "sched"},
+	"rt":                 {"io/can", "io/sigmap", "io/wire", "rt/checkpoint", "rt/fault", "rt/network", "sched"},
+	"rt/bench":           {"io/can", "io/dbc", "io/framelog", "io/inputfile", "io/j1939", "io/messages", "io/record", "io/sigmap", "io/wire", "io/yamlfile", "model", "model/assemble", "model/kernel", "model/library", "model/network", "model/plantfile", "model/plants", "model/units", "rt", "rt/diagnosis", "rt/ecu", "rt/fault", "rt/host", "rt/network", "rt/target", "sched"},
 	"rt/bench/benchtest": {"model/plants"},
 	"rt/check":           {"io/can", "io/dbc", "io/j1939", "io/messages", "io/sigmap", "model", "model/assemble", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/diagnosis", "rt/progress", "rt/scenario", "sched"},
 	"rt/checkpoint":      {},
@@ -90,7 +90,7 @@ var ours = map[string][]string{
 	"rt/port":            {"io/can", "io/j1939", "io/sigmap", "rt", "rt/bench", "rt/diagnosis"},
 	"rt/progress":        {},
 	"rt/recorder":        {"io/can", "io/framelog", "io/record", "model/kernel", "rt", "rt/bench", "rt/diagnosis", "rt/fault", "rt/host", "rt/port", "rt/report", "rt/scenario", "sched"},
-	"rt/report":          {"io/can", "io/sigmap", "rt", "rt/bench", "rt/checkpoint", "rt/tableset", "sched"},
+	"rt/report":          {"io/can", "io/sigmap", "io/wire", "rt", "rt/bench", "rt/checkpoint", "rt/tableset", "sched"},
 	"rt/runtest":         {"io/can", "io/dbc", "io/sigmap", "rt", "rt/bench", "rt/bench/benchtest", "sched"},
 	"rt/scenario":        {"io/messages", "io/record", "io/sigmap", "io/uds", "io/yamlfile", "model/kernel", "model/plantfile", "model/units", "rt", "rt/bench", "rt/cycle", "rt/diagnosis", "rt/driver", "rt/fault", "rt/host", "rt/junit", "rt/network", "rt/report"},
 	"rt/soak":            {"io/inputfile", "io/sigmap", "model/plants", "rt", "rt/bench", "rt/ecu", "rt/fault", "rt/host", "rt/inspect", "rt/network", "rt/progress", "rt/report", "rt/scenario", "rt/supervisor", "rt/unitprogram", "sched", "sched/hostinfo"},

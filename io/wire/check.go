@@ -2,13 +2,13 @@ package wire
 
 // Counts are those of the images of a box.
 type Counts struct {
-	Received  uint64 // images accepted
-	Lost      uint64 // images missing by the counter
-	Reordered uint64 // images older than one received before; dropped
-	Duplicate uint64 // images received again; dropped
-	Foreign   uint64 // datagrams of another sender, mark, version or size; dropped
-	Delayed   uint64 // images accepted that came later than Check.LimitNs after the fastest one
-	Sent      uint64 // images sent
+	Received  uint64 `json:"received"`  // images accepted
+	Lost      uint64 `json:"lost"`      // images missing by the counter, without those that came later
+	Reordered uint64 `json:"reordered"` // images older than one received before; dropped
+	Duplicate uint64 `json:"duplicate"` // images received again; dropped
+	Foreign   uint64 `json:"foreign"`   // datagrams of another sender, mark, version or size; dropped
+	Delayed   uint64 `json:"delayed"`   // images accepted that came later than Check.LimitNs after the fastest one
+	Sent      uint64 `json:"sent"`      // images sent
 }
 
 // Check judges the images of a box by their counter and their time. The counter of a sender rises by 1 with each
@@ -19,6 +19,7 @@ type Check struct {
 
 	seen    bool
 	last    uint64 // counter of the last image
+	past    uint64 // bit n: the image n before the last one was received
 	offset  int64  // smallest difference between the clocks: arrival minus the box's time, ns
 	arrived int64  // arrival of the last image, ns; 0: not known
 }
@@ -35,19 +36,16 @@ const (
 //
 //go:nosplit
 func (c *Check) Accept(m *Image, arrival int64) bool {
-	if back := c.last - m.Counter; c.seen && back < window && (m.Counter > 0 || back < startWindow) {
-		if back == 0 {
-			c.Duplicate++
-		} else {
-			c.Reordered++
-		}
+	ahead := m.Counter - c.last
+	switch back := -ahead; {
+	case c.seen && back < window && (m.Counter > 0 || back < startWindow):
+		c.countOld(back)
 		return false
-	}
-	if ahead := m.Counter - c.last; c.seen && ahead > 1 && ahead <= window {
+	case c.seen && ahead <= window:
 		c.Lost += ahead - 1
-	}
-	if c.seen && m.Counter-c.last > window {
-		c.arrived = 0 // another sender has another clock
+		c.past = c.past<<ahead | 1
+	default:
+		c.past, c.arrived = 1, 0 // another sender has another clock
 	}
 	c.seen, c.last = true, m.Counter
 	c.Received++
@@ -55,6 +53,22 @@ func (c *Check) Accept(m *Image, arrival int64) bool {
 		c.checkDelay(arrival-m.Tick, arrival)
 	}
 	return true
+}
+
+// countOld counts an image whose counter is behind the last one.
+//
+//go:nosplit
+func (c *Check) countOld(back uint64) {
+	switch bit := uint64(1) << back; {
+	case back >= 64:
+		c.Reordered++
+	case c.past&bit != 0:
+		c.Duplicate++
+	default:
+		c.past |= bit
+		c.Reordered++
+		c.Lost-- // it was counted when a later one came
+	}
 }
 
 // checkDelay counts an image whose difference of clocks is larger than the smallest one by more than LimitNs. The

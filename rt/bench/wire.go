@@ -38,8 +38,10 @@ func (b *Bench) completeWires(r *yamlfile.Reader) {
 func (b *Bus) completeWire(r *yamlfile.Reader, periodNs int64) {
 	for j, l := range b.Send {
 		if !slices.ContainsFunc(b.Frames, func(f Frame) bool { return f.Message == l.Message }) {
-			at := b.positions[sigmap.Place{List: sigmap.InSend, Index: j}].At()
-			b.readFrame(r, yamlfile.Field{Key: l.Message, KeyAt: at, At: at}, false)
+			b.positions[sigmap.Place{List: sigmap.InSendings, Index: len(b.Frames)}] = b.positions[sigmap.Place{List: sigmap.InSend, Index: j}]
+			f := Frame{Sending: sigmap.Sending{Message: l.Message, PhaseNs: sigmap.FreePhase, Repeats: -1}}
+			f.In = readStates(r, yamlfile.Field{}, "in", inDefault)
+			b.Frames = append(b.Frames, f)
 		}
 	}
 	for j := range b.Frames {

@@ -1,0 +1,247 @@
+/* A box by wire: reproduces the edges of tone wheels from the images of lockstep, and answers each image with one of
+ * its own, over UDP, over shared memory, or not at all for images on standard input.
+ *
+ *   box udp SECONDS         prints its port, then answers on 127.0.0.1
+ *   box udp-faulty SECONDS  the same with lost, repeated, swapped, delayed and foreign images, counted at the end
+ *   box shm FILE SECONDS    maps the file
+ *   box edges               reads images from standard input, loses 2 % of them, and gets the others 20 % of their
+ *                           period +-20 % late
+ *
+ * Each edge is a line "edge WHEEL TIME", the time in ns since the first image; direction -1 has the wheel as "-N".
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "wire.h"
+
+#define CLOCK_OF_BOX 123456789000LL /* ns between its clock and that of the host */
+
+static int64_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static double random01(void)
+{
+	static uint64_t s = 1;
+	s = s * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (double)(s >> 11) / 9007199254740992.0;
+}
+
+/* The edges of a wheel: those of the last image, up to the arrival of the next one. */
+struct output {
+	struct wire_wheel wheel;
+	int64_t tick; /* of the image */
+	int64_t done; /* number of the last edge put out, over all turns */
+	int64_t next; /* number of edge 0 of the image */
+	int known;
+};
+
+static struct output outputs[8];
+static int64_t start = -1;
+
+/* put writes the edges of an output up to an instant on lockstep's clock. */
+static void put(int i, int64_t until)
+{
+	struct output *o = &outputs[i];
+	struct wire_wheel *w = &o->wheel;
+	if (!o->known || w->direction == 0 || w->state != WIRE_WORKING)
+		return;
+	for (uint32_t n = 0; n < 100000; n++) {
+		double t = wire_edge(w, n);
+		int64_t number = o->next + (int64_t)w->direction * n;
+		if (!(o->tick - start + 1e9 * t <= (double)(until - start)))
+			return;
+		if (w->direction * (number - o->done) <= 0)
+			continue; /* put out before, from another image */
+		o->done = number;
+		if (n < 64 && w->lost >> n & 1)
+			continue;
+		printf("edge %s%d %.0f\n", w->direction < 0 ? "-" : "", i, (double)(o->tick - start) + 1e9 * t);
+	}
+}
+
+/* take takes over the wheels of an image that arrives at an instant on lockstep's clock. */
+static void take(const struct wire_image *m, int64_t arrival)
+{
+	if (start < 0)
+		start = m->tick;
+	for (int i = 0; i < 8; i++) {
+		struct output *o = &outputs[i];
+		const struct wire_wheel *w = &m->wheel[i];
+		put(i, arrival);
+		if (w->pitch == 0)
+			continue;
+		if (w->direction != 0) {
+			int64_t turn = w->teeth, step = ((int64_t)w->tooth - o->next) % turn;
+			if (2 * step > turn)
+				step -= turn;
+			if (2 * step < -turn)
+				step += turn;
+			o->next = o->known ? o->next + step : w->tooth;
+			if (!o->known)
+				o->done = o->next - w->direction;
+		}
+		o->known |= w->direction != 0;
+		o->wheel = *w;
+		o->tick = m->tick;
+	}
+}
+
+static int edges(void)
+{
+	struct wire_image m;
+	int64_t last = -1, period = 0;
+	while (fread(&m, sizeof m, 1, stdin) == 1) {
+		if (!wire_valid(&m, sizeof m))
+			return 1;
+		if (last >= 0 && period == 0)
+			period = m.tick - last;
+		last = m.tick;
+		if (random01() < 0.02)
+			continue;
+		take(&m, m.tick + (int64_t)(period * (0.2 + 0.4 * (random01() - 0.5))));
+	}
+	for (int i = 0; i < 8; i++)
+		put(i, last);
+	return 0;
+}
+
+static uint64_t counter;
+
+/* answer makes the image of the box: a valve of duty 0.25 for 0.2 s, then closed, and the current of its coil. */
+static void answer(struct wire_image *m, uint64_t images)
+{
+	wire_begin(m);
+	m->counter = counter++;
+	m->tick = now() + CLOCK_OF_BOX;
+	m->age = 1000;
+	m->digital = 1 | (images & 1) << 1;
+	m->pwm[0].duty = images <= 40 ? 0.25 : 1;
+	m->pwm[0].frequency = 2000;
+	m->analog[0] = 1.5 * m->pwm[0].duty;
+}
+
+struct counts {
+	unsigned sent, lost, twice, swapped, delayed, foreign;
+};
+
+static void transmit(int fd, const void *m, size_t n, struct sockaddr_in *to)
+{
+	if (sendto(fd, m, n, 0, (struct sockaddr *)to, sizeof *to) != (ssize_t)n)
+		perror("sendto");
+}
+
+static void reply(int fd, int other, struct sockaddr_in *to, uint64_t images, int faulty, struct counts *c)
+{
+	static struct wire_image held;
+	static int holds;
+	struct wire_image m;
+	answer(&m, images);
+	c->sent++;
+	if (!faulty) {
+		transmit(fd, &m, sizeof m, to);
+		return;
+	}
+	if (images % 50 == 10) {
+		c->lost++;
+		c->sent--;
+		return;
+	}
+	if (images % 50 == 20) { /* goes out behind the next one */
+		held = m;
+		holds = 1;
+		return;
+	}
+	if (images % 50 == 30) {
+		m.tick -= 100000000; /* sampled 0.1 s ago */
+		c->delayed++;
+	}
+	transmit(fd, &m, sizeof m, to);
+	if (holds) {
+		transmit(fd, &held, sizeof held, to);
+		c->swapped++;
+		holds = 0;
+	}
+	if (images % 50 == 40) {
+		transmit(fd, &m, sizeof m, to);
+		c->twice++;
+	}
+	if (images % 50 == 45) {
+		transmit(other, &m, sizeof m, to); /* another sender */
+		transmit(fd, &m, 100, to);
+		m.version++;
+		transmit(fd, &m, sizeof m, to);
+		c->foreign += 3;
+	}
+}
+
+static int udp(double seconds, int faulty)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), other = socket(AF_INET, SOCK_DGRAM, 0);
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, from;
+	socklen_t n = sizeof at;
+	if (fd < 0 || other < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) || getsockname(fd, (struct sockaddr *)&at, &n))
+		return 1;
+	printf("port %d\n", ntohs(at.sin_port));
+	fflush(stdout);
+	struct counts c = {0};
+	uint64_t images = 0;
+	struct wire_image m;
+	for (int64_t last = now(); now() - last < seconds * 1e9;) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		if (poll(&p, 1, 50) != 1)
+			continue;
+		n = sizeof from;
+		ssize_t got = recvfrom(fd, &m, sizeof m, MSG_TRUNC, (struct sockaddr *)&from, &n);
+		if (!wire_valid(&m, got))
+			continue;
+		last = now();
+		take(&m, last);
+		reply(fd, other, &from, ++images, faulty, &c);
+	}
+	printf("images %llu sent %u lost %u twice %u swapped %u delayed %u foreign %u\n", (unsigned long long)images, c.sent, c.lost,
+	       c.twice, c.swapped, c.delayed, c.foreign);
+	return 0;
+}
+
+static int shm(const char *path, double seconds)
+{
+	int fd = open(path, O_RDWR);
+	struct wire_shared *s = mmap(0, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (s == MAP_FAILED)
+		return 1;
+	struct wire_image m;
+	uint64_t seen = 0, images = 0;
+	for (int64_t last = now(); now() - last < seconds * 1e9; usleep(200)) {
+		if (!wire_read(&s->out, &m, &seen))
+			continue;
+		last = now();
+		take(&m, last);
+		answer(&m, ++images);
+		wire_write(&s->in, &m);
+	}
+	printf("images %llu\n", (unsigned long long)images);
+	return 0;
+}
+
+int main(int n, char **word)
+{
+	if (n == 2 && !strcmp(word[1], "edges"))
+		return edges();
+	if (n == 3 && !strcmp(word[1], "udp"))
+		return udp(atof(word[2]), 0);
+	if (n == 3 && !strcmp(word[1], "udp-faulty"))
+		return udp(atof(word[2]), 1);
+	if (n == 4 && !strcmp(word[1], "shm"))
+		return shm(word[2], atof(word[3]));
+	return 2;
+}
