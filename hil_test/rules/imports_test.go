@@ -76,7 +76,7 @@ var ours = map[string][]string{
 	"rt/ecu":             {"rt/ecu/diagnosis"},
 	"rt/ecu/diagnosis":   {},
 	"rt/fault":           {"io/can", "io/sigmap", "rt/driver"},
-	"rt/gen":             {"codegen", "codegen/fmu", "codegen/signals", "io/can", "io/inputfile", "io/sigmap", "model", "model/kernel", "model/units", "rt", "rt/bench", "rt/checkpoint", "rt/driver", "rt/fault", "rt/host", "rt/network", "rt/progress", "rt/target", "sched", "sched/hostinfo"},
+	"rt/gen":             {"codegen", "codegen/fmu", "codegen/signals", "io/can", "io/inputfile", "io/sigmap", "io/wire", "model", "model/kernel", "model/units", "rt", "rt/bench", "rt/checkpoint", "rt/driver", "rt/fault", "rt/host", "rt/network", "rt/progress", "rt/target", "sched", "sched/hostinfo"},
 	"rt/graph":           {"model/network", "rt/bench"},
 	"rt/guide":           {},
 	"rt/guide/guidetest": {"rt/guide"},

@@ -216,8 +216,8 @@ func wrapFD(fd int) (*Bus, error) {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err == unix.ENOTSOCK {
 		b := newBus(fd)
-		if err := b.mapShared(); err != nil {
-			return nil, err
+		if e := b.mapShared(); e != nil {
+			return nil, fmt.Errorf("%w; %w", os.NewSyscallError("getsockopt SO_DOMAIN", err), e)
 		}
 		return b, nil
 	}

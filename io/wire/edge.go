@@ -114,8 +114,9 @@ func nextEdge(angle, speed, accel, pitch float64) (t float64, direction int32, e
 		return math.Inf(1), 0, 0
 	}
 	sign := 1.0
+	direction = 1
 	if speed < 0 || speed == 0 && accel < 0 {
-		angle, speed, accel, sign = -angle, -speed, -accel, -1
+		angle, speed, accel, sign, direction = -angle, -speed, -accel, -1, -1
 	}
 	if speed == 0 && accel == 0 {
 		return math.Inf(1), 0, 0
@@ -123,12 +124,13 @@ func nextEdge(angle, speed, accel, pitch float64) (t float64, direction int32, e
 	passed := floor(angle / pitch)
 	behind := max(angle-float64(passed*pitch), 0)
 	ahead := pitch - behind
-	if d := float64(speed*speed) + 2*float64(accel*ahead); d > 0 {
+	square := float64(speed * speed)
+	if d := square + float64(accel*(2*ahead)); d > 0 {
 		// This form of the root does not cancel when accel is small.
-		return 2 * ahead / (speed + math.Sqrt(d)), int32(sign), sign * (passed + 1)
+		return 2 * ahead / (speed + math.Sqrt(d)), direction, sign * (passed + 1)
 	}
 	// The wheel turns back before the edge ahead, and meets the edge behind.
-	return (speed + math.Sqrt(float64(speed*speed)-2*float64(accel*behind))) / -accel, int32(-sign), sign * passed
+	return (speed + math.Sqrt(square-float64(accel*(2*behind)))) / -accel, -direction, sign * passed
 }
 
 //go:nosplit
