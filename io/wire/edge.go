@@ -127,10 +127,10 @@ func nextEdge(angle, speed, accel, pitch float64) (t float64, direction int32, e
 	square := float64(speed * speed)
 	if d := square + float64(accel*(2*ahead)); d > 0 {
 		// This form of the root does not cancel when accel is small.
-		return 2 * ahead / (speed + math.Sqrt(d)), direction, sign * (passed + 1)
+		return 2 * ahead / (speed + math.Sqrt(d)), direction, float64(sign * (passed + 1))
 	}
 	// The wheel turns back before the edge ahead, and meets the edge behind.
-	return (speed + math.Sqrt(square-float64(accel*(2*behind)))) / -accel, -direction, sign * passed
+	return (speed + math.Sqrt(square-float64(accel*(2*behind)))) / -accel, -direction, float64(sign * passed)
 }
 
 //go:nosplit
