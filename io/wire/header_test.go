@@ -44,3 +44,14 @@ int main(void) {
 		t.Error("the image of C differs from the image of Go")
 	}
 }
+
+func TestTheDriverOfLinuxPartsCompiles(t *testing.T) {
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler cc")
+	}
+	out, err := exec.Command(cc, "-O1", "-Wall", "-Wextra", "-Werror", "-o", filepath.Join(t.TempDir(), "box"), "c/linux_box.c", "-lm").CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
