@@ -55,6 +55,21 @@ func (b *Bus) completeWire(r *yamlfile.Reader, periodNs int64) {
 			r.FailAt(at, "frame %s: the number of teeth is missing (frames: {%s: {values: {teeth: 48}}})", f.Message, f.Message)
 		case isWheel && (!b.gives(f, "angle") || !b.gives(f, "speed")):
 			r.FailAt(at, "frame %s: a tone wheel needs its angle and its speed (send: PORT -> %s.angle, PORT -> %s.speed)", f.Message, f.Message, f.Message)
+		case isWheel:
+			b.giveHealthySensor(f)
+		}
+	}
+}
+
+// giveHealthySensor gives values to the signals of a tone wheel on which faults act: a fault needs a signal that is
+// driven.
+func (b *Bus) giveHealthySensor(f *Frame) {
+	for _, c := range []sigmap.Constant{
+		{Signal: "state", Text: "1"}, {Signal: "missing", Text: "0"}, {Signal: "weak", Text: "0"}, {Signal: "field", Text: "7"},
+		{Signal: "source", Text: strings.TrimPrefix(f.Message, "Wheel")}, {Signal: "reversed", Text: "0"},
+	} {
+		if !b.gives(f, c.Signal) {
+			f.Values = append(f.Values, c)
 		}
 	}
 }
