@@ -112,7 +112,7 @@ func TestBoxMakesEveryEdgeUnderJitterAndLoss(t *testing.T) {
 			return roll*t + swing*s, roll + swing*rate*c, -swing * rate * rate * s
 		},
 		accelerated(8.01, -2), // turns back at 4.005 s
-		accelerated(60, 0), // tooth 7 has no edge
+		accelerated(60, 0),    // tooth 7 has no edge
 	}
 	turn := 2 * math.Pi
 	pitch := turn / 48
@@ -201,6 +201,104 @@ buses:
     messages: {BoxPwm0: {cycle: 5 ms, timeout: 100 ms, on_timeout: {substitute: {inlet: 0.5}}}}
 `
 
+const unitPlant = `plant: axle
+inputs:
+  inlet: {unit: "1", min: 0, max: 1}
+  outlet: {unit: "1", min: 0, max: 1}
+  pump: {unit: "1", min: 0, max: 1}
+CODES
+elements:
+LAMPS
+  road: {type: speed, flange: shaft, w_ref: 40 rad/s}
+  left: {type: inertia, J: 1 kg.m2, w_start: 40 rad/s}
+  right: {type: inertia, J: 1 kg.m2, w_start: 40 rad/s}
+  roll_left: {type: damper, a: left, b: shaft, d: 10 N.m.s/rad}
+  roll_right: {type: damper, a: right, b: shaft, d: 10 N.m.s/rad}
+  caliper: {type: wheel_brake_circuit, master: 100 bar, inlet: inlet, outlet: outlet, drain: store,
+            A_inlet: 0.1 mm2, A_outlet: 0.4 mm2, stiffness: 70 bar/cm3}
+  store: {type: low_pressure_accumulator, p_V: [[0, 0], [0.1 cm3, 2 bar], [6 cm3, 6 bar]], pump: pump, flow: 10 cm3/s}
+  disc: {type: brake, flange: left, mu: 0.35, cgeo: 0.24 m, area: 2 cm2, pressure: caliper}
+outputs:
+  phi_left: {angle: left}
+  phi_right: {angle: right}
+  w_left: {speed: left}
+  w_right: {speed: right}
+  dw_left: {acceleration: left}
+  dw_right: {acceleration: right}
+  p: {signal: caliper, unit: bar}
+  p_store: {signal: store, unit: bar}
+`
+
+const unitBench = `bench: axle
+plant: axle.yaml
+period: 5 ms
+scheme: complete
+overrun: catchup 1000
+buses:
+  box:
+    io: {udp: 127.0.0.1:5005}
+    units: {Analog0.a0: Pa, Analog0.a1: Pa}
+    frames: {Wheel0: {values: {teeth: 48}}, Wheel1: {values: {teeth: 48}}}
+    send: [phi_left -> Wheel0.angle, w_left -> Wheel0.speed, dw_left -> Wheel0.accel, p -> Analog0.a0, p_store -> Analog0.a1,
+           phi_right -> Wheel1.angle, w_right -> Wheel1.speed, dw_right -> Wheel1.accel]
+    receive: [BoxPwm0.duty0 -> inlet, BoxPwm0.duty1 -> outlet, BoxPwm2.duty8 -> pump, LINKS]
+`
+
+// unitFaults are the faults by wire in the order of the trouble codes of the unit, in turn; a fault is a list of
+// targets with kinds.
+var unitFaults = []struct {
+	name string
+	on   []string
+	last float64 // s
+}{
+	{"sensor open", []string{"signal: Wheel0.state, open: true"}, 0.3},
+	{"sensor short", []string{"signal: Wheel0.state, short: ground"}, 0.3},
+	{"wrong tooth", []string{"signal: Wheel1.missing, stuck: 7"}, 0.8},
+	{"air gap", []string{"signal: Wheel1.weak, stuck: 16"}, 0.3},
+	{"wrong direction", []string{"signal: Wheel1.reversed, stuck: 1"}, 0.3},
+	{"swapped wheels", []string{"signal: Wheel0.source, stuck: 1", "signal: Wheel1.source, stuck: 0"}, 1},
+	{"valve stuck", []string{"signal: BoxPwm0.duty0, hold: true"}, 1},
+	{"pump dead", []string{"signal: BoxPwm2.duty8, stuck: 0"}, 1},
+}
+
+// unitFiles returns plant, bench and scenario of the unit, the instants at which the faults begin and the length, s.
+func unitFiles() (files map[string]string, begins []float64, length float64) {
+	var codes, lamps, links, faults, expect strings.Builder
+	length = 1
+	for i, f := range unitFaults {
+		fmt.Fprintf(&codes, "  code_%d: {unit: \"1\", min: 0, max: 1}\n", i)
+		fmt.Fprintf(&lamps, "  lamp_%d: {type: gain, u: code_%d, k: 1}\n", i, i)
+		fmt.Fprintf(&links, ", BoxDigital.d%d -> code_%d", 8+i, i)
+		for j, on := range f.on {
+			name := f.name
+			if j > 0 {
+				name += " too"
+			}
+			fmt.Fprintf(&faults, "  - {name: %s, %s, at: %g s, for: %g s}\n", name, on, length, f.last)
+		}
+		fmt.Fprintf(&expect, "  - {name: the unit finds the fault %s, answer: code_%d > 0.5, after: {fault: %s}, within: %g s}\n", f.name, i, f.name, f.last+0.5)
+		begins = append(begins, length)
+		length += f.last + 0.2
+	}
+	length += 0.6
+	return map[string]string{
+		"axle.yaml":     strings.NewReplacer("CODES\n", codes.String(), "LAMPS\n", lamps.String()).Replace(unitPlant),
+		"wire.yaml":     strings.Replace(unitBench, ", LINKS", links.String(), 1),
+		"scenario.yaml": fmt.Sprintf("scenario: faults by wire\nfor: %g s\nfaults:\n%sexpect:\n%s", length, faults.String(), expect.String()),
+	}, begins, length
+}
+
+func TestUnitByWireFindsEachFault(t *testing.T) {
+	files, begins, length := unitFiles()
+	r := runWithBox(t, "", fmt.Sprintf("%gs", length), files, "unit")
+	for i, f := range unitFaults {
+		first := slices.Index(r.rows[fmt.Sprintf("code_%d", i)], 1)
+		if at := float64(first+1) * 0.005; first < 0 || at < begins[i] {
+			t.Errorf("%s: the unit has the code at %.3f s, the fault begins at %.3f s", f.name, at, begins[i])
+		}
+	}
+}
+
 // boxRun is a finished run with a box.
 type boxRun struct {
 	report report.Report
@@ -209,12 +307,16 @@ type boxRun struct {
 	rows   map[string][]float64 // ports by tick, SI
 }
 
-// runWithBox runs the bench with a box for a time, and replays its record. bus is the name of the bus; "": over UDP.
-func runWithBox(t *testing.T, bus, length string, words ...string) (r boxRun) {
+// wheelFiles are the files of the bench of one wheel and one valve.
+var wheelFiles = map[string]string{"wheel.yaml": wirePlant, "wire.yaml": wireBench}
+
+// runWithBox runs a bench, wire.yaml of files, with a box for a time, and replays its record. bus is the name of the
+// bus; "": over UDP.
+func runWithBox(t *testing.T, bus, length string, files map[string]string, words ...string) (r boxRun) {
 	t.Helper()
 	lockstep := lab.Command(t)
 	dir := t.TempDir()
-	for name, text := range map[string]string{"wheel.yaml": wirePlant, "wire.yaml": wireBench} {
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +346,11 @@ func runWithBox(t *testing.T, bus, length string, words ...string) (r boxRun) {
 	}()
 
 	file := func(name string) string { return filepath.Join(dir, name) }
-	run := exec.Command(lockstep, "run", file("wire.yaml"), "-bus", bus, "-for", length, "-besteffort", "-record", file("r.rec"), "-report", file("r.json"))
+	args := []string{"run", file("wire.yaml"), "-bus", bus, "-for", length, "-besteffort", "-record", file("r.rec"), "-report", file("r.json")}
+	if files["scenario.yaml"] != "" {
+		args = append(args, "-scenario", file("scenario.yaml"))
+	}
+	run := exec.Command(lockstep, args...)
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -332,7 +438,7 @@ func (r *boxRun) checkPressure(t *testing.T) {
 }
 
 func TestBoxOverUDPClosesTheLoop(t *testing.T) {
-	r := runWithBox(t, "", "2s", "udp")
+	r := runWithBox(t, "", "2s", wheelFiles, "udp")
 	r.checkWheel(t, 1.9)
 	r.checkPressure(t)
 	w := r.report.Wire
@@ -366,7 +472,7 @@ func TestDriverInSharedMemoryClosesTheLoop(t *testing.T) {
 		lab.Skip(t, err.Error())
 	}
 	defer os.Remove(path)
-	r := runWithBox(t, "shm:"+name, "1s", "shm", path)
+	r := runWithBox(t, "shm:"+name, "1s", wheelFiles, "shm", path)
 	r.checkWheel(t, 0.9)
 	r.checkPressure(t)
 	if w := r.report.Wire; w == nil || w.Received == 0 || w.Foreign+w.Reordered+w.Duplicate > 0 || slices.Index(r.rows["inlet"], 0.25) < 0 {

@@ -3,6 +3,8 @@
  *
  *   box udp       prints its port, then answers on 127.0.0.1, with lost, repeated, swapped, delayed and foreign
  *                 images, and not from image 301 on
+ *   box unit      prints its port; box and brake control unit in one: it brakes wheel 0 in cycles of 0.2 s, and
+ *                 finds faults of two wheel-speed sensors, of the inlet valve and of the pump
  *   box shm FILE  maps the file and answers
  *   box edges     reads images from standard input, loses 2 % of them, and gets the others 20 % of their period
  *                 +-20 % late
@@ -48,6 +50,7 @@ struct output {
 };
 
 static struct output outputs[8];
+static void (*seen_edge)(int wheel, int direction, double s); /* the unit behind the box; 0: the edges are printed */
 static int64_t start = -1;
 
 /* put writes the edges of an output up to an instant on lockstep's clock. */
@@ -67,7 +70,10 @@ static void put(int i, int64_t until)
 		o->behind = w->direction > 0 ? number : number - 1;
 		if (n < 64 && w->lost >> n & 1)
 			continue;
-		printf("edge %s%d %.0f\n", w->direction < 0 ? "-" : "", i, (double)(o->tick - start) + 1e9 * t);
+		if (seen_edge)
+			seen_edge(i, w->direction, 1e-9 * (double)(o->tick - start) + t);
+		else
+			printf("edge %s%d %.0f\n", w->direction < 0 ? "-" : "", i, (double)(o->tick - start) + 1e9 * t);
 	}
 }
 
@@ -220,6 +226,119 @@ static int udp(void)
 	return 0;
 }
 
+/* Trouble codes, bits 8 to 15 of the digital states. They stay. */
+enum { OPEN_LINE, SHORTED, WRONG_TOOTH, AIR_GAP, WRONG_DIRECTION, SWAPPED, VALVE_STUCK, PUMP_DEAD };
+
+static unsigned codes;
+
+/* A sensor as the unit knows it: by its edges alone. */
+static struct sensor {
+	double last, interval; /* s; interval 0: not known */
+	int since;             /* edges since the last interval that was too long */
+	int turns, gaps;       /* of those: one turn after the one before, and sooner */
+	int direction;
+} sensors[2];
+
+static void check_edge(int i, int direction, double s)
+{
+	struct sensor *x = &sensors[i];
+	double interval = s - x->last;
+	if (x->interval > 0 && interval > 1.6 * x->interval) {
+		x->turns = x->since == 46 ? x->turns + 1 : 0;
+		x->gaps = x->since < 20 ? x->gaps + 1 : 0;
+		if (x->turns >= 2)
+			codes |= 1 << WRONG_TOOTH;
+		if (x->gaps >= 4)
+			codes |= 1 << AIR_GAP;
+		x->since = 0;
+	} else {
+		if (x->last > 0 && interval > 0)
+			x->interval = interval;
+		x->since++;
+	}
+	x->last = s;
+	x->direction = direction;
+}
+
+/* run_unit is a cycle of the unit: it reads the image and sets the answer. */
+static void run_unit(const struct wire_image *m, struct wire_image *out)
+{
+	static int64_t cycle = -1;
+	static int valid, shut, open, swapped, dead;
+	static double speed[2];
+	for (int i = 0; i < 2; i++) {
+		uint8_t state = m->wheel[i].state;
+		if (state == WIRE_OPEN)
+			codes |= 1 << OPEN_LINE;
+		else if (state != WIRE_WORKING)
+			codes |= 1 << SHORTED;
+		if (state != WIRE_WORKING)
+			sensors[i] = (struct sensor){0};
+	}
+	if (sensors[0].direction * sensors[1].direction < 0)
+		codes |= 1 << WRONG_DIRECTION;
+
+	int64_t since = (m->tick - start) % 200000000, n = (m->tick - start) / 200000000;
+	valid = (n == cycle && valid) || n != cycle;
+	cycle = n;
+	if (now() - m->tick > 12000000)
+		valid = 0; /* the commands came late */
+	double p = m->analog[0], store = m->analog[1];
+	if (since < 5000000)
+		for (int i = 0; i < 2; i++)
+			speed[i] = m->wheel[i].speed;
+	if (valid && since >= 55000000 && since < 60000000) { /* the end of braking */
+		shut = p < 5e5 ? shut + 1 : 0;
+		int other = m->wheel[1].speed - speed[1] < -0.5 && m->wheel[0].speed - speed[0] > -0.5;
+		swapped = other ? swapped + 1 : 0;
+	}
+	if (valid && since >= 195000000) { /* the end of the release */
+		open = p > 3e5 ? open + 1 : 0;
+		dead = store > 1e5 ? dead + 1 : 0;
+	}
+	if (shut >= 2 || open >= 2)
+		codes |= 1 << VALVE_STUCK;
+	if (swapped >= 2)
+		codes |= 1 << SWAPPED;
+	if (dead >= 2)
+		codes |= 1 << PUMP_DEAD;
+
+	wire_begin(out);
+	out->counter = counter++;
+	out->tick = now() + CLOCK_OF_BOX;
+	out->digital = (uint64_t)codes << 8;
+	out->pwm[0].duty = since >= 60000000; /* inlet: 1 closes it */
+	out->pwm[1].duty = since >= 60000000; /* outlet: 1 opens it */
+	out->pwm[8].duty = 1;                 /* pump */
+}
+
+static int unit(void)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), room = 1 << 20;
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, from;
+	socklen_t n = sizeof at;
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) || getsockname(fd, (struct sockaddr *)&at, &n))
+		return 1;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+	printf("port %d\n", ntohs(at.sin_port));
+	fflush(stdout);
+	seen_edge = check_edge;
+	struct wire_image m, out;
+	uint64_t images = 0;
+	while (!ended) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		n = sizeof from;
+		if (poll(&p, 1, 50) != 1 || !wire_valid(&m, recvfrom(fd, &m, sizeof m, MSG_TRUNC, (struct sockaddr *)&from, &n)))
+			continue;
+		images++;
+		take(&m, m.tick);
+		run_unit(&m, &out);
+		transmit(fd, &out, sizeof out, &from);
+	}
+	printf("images %llu codes %u\n", (unsigned long long)images, codes);
+	return 0;
+}
+
 static int shm(const char *path)
 {
 	int fd = open(path, O_RDWR);
@@ -246,6 +365,8 @@ int main(int n, char **word)
 		return edges();
 	if (n == 2 && !strcmp(word[1], "udp"))
 		return udp();
+	if (n == 2 && !strcmp(word[1], "unit"))
+		return unit();
 	if (n == 3 && !strcmp(word[1], "shm"))
 		return shm(word[2]);
 	return 2;
