@@ -33,6 +33,8 @@ type calls struct {
 	encodeAndSend   func(l *Loop, b, i int, k int64, y []float64, faultsAct bool) bool // transmits, 310 bytes deep
 	prepareCounters func(s *fault.Set, b, i int)                                       // below encodeAndSend
 
+	flush func(b *can.Bus, tick, age int64) bool // below send; encodes the image of a bus by wire
+
 	// below encodeAndSend; changes checksums, 310 bytes deep
 	disturbFrame func(s *fault.Set, f *can.Frame, b, i int, k int64) (int64, bool)
 }
@@ -48,6 +50,6 @@ func newCalls() calls {
 		filterReceived: (*fault.Set).FilterReceived, superviseMap: (*sigmap.Map).Tick,
 		advanceInputs: (*Inputs).Advance,
 		disturbInputs: (*fault.Set).DisturbInputs, disturbSignals: (*fault.Set).DisturbSignals,
-		sendHeld: (*Loop).sendHeld, encodeAndSend: (*Loop).encodeAndSend, prepareCounters: (*fault.Set).PrepareCounters, disturbFrame: (*fault.Set).DisturbFrame,
+		sendHeld: (*Loop).sendHeld, encodeAndSend: (*Loop).encodeAndSend, flush: (*can.Bus).Flush, prepareCounters: (*fault.Set).PrepareCounters, disturbFrame: (*fault.Set).DisturbFrame,
 	}
 }

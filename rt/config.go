@@ -122,6 +122,8 @@ type Config struct {
 	Taken   [][]can.Filter // by bus: of these frames, those that its port takes; empty: all
 	Tested  [][]can.Filter // by bus: frames of the unit for its tester; those of the plant go to the port, too
 
+	Wires []string // by bus: name of a bus by wire, see can.Dial; "": the bus is none; nil: no bus is
+
 	Supervisor Loss // reaction to the end of the process that StatusBlock.Supervisor names
 	Bus        Loss // reaction to a bus that is down or off; AfterNs is 0
 }

@@ -142,6 +142,14 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	if l.cfg.Budget == 0 {
 		l.cfg.Budget = cfg.Period / 2
 	}
+	for i, bus := range buses {
+		if cfg.Wires == nil {
+			break
+		}
+		if err := bus.UseWire(cfg.Wires[i], maps[i].LoopFilters(), int64(cfg.Period)); err != nil {
+			return nil, err
+		}
+	}
 	driver, _ := p.(fault.Driver)
 	l.changer, _ = p.(ParameterChanger)
 	var err error
@@ -422,6 +430,7 @@ func (l *Loop) publish() {
 		saturated += l.maps[b].Saturated
 	}
 
+	l.publishWire()
 	p.RxOverflow.Store(s.RxOverflow)
 	p.RxBadSize.Store(s.BadSize)
 	p.TxDropped.Store(s.TxDropped)

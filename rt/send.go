@@ -45,6 +45,7 @@ func (l *Loop) send(k int64, served bool) {
 				l.onlyAsked = false
 			}
 		}
+		l.calls.flush(l.buses[b], l.grid.Due(k), (k-l.k)*int64(l.cfg.Period))
 	}
 
 	if urgent {

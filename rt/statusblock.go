@@ -158,6 +158,8 @@ type StatusBlock struct {
 	BusDown   atomic.Uint64 // ticks that found a bus down
 	BusErrors atomic.Uint64 // calls that failed to read or write a bus for another reason
 
+	wire [len(wireWords{})]atomic.Uint64 // sums over the buses by wire: WireCounts
+
 	Allocs      atomic.Uint64 // allocations of the process between first and last tick
 	GCCycles    atomic.Uint64 // garbage collections between first and last tick
 	MinorFaults atomic.Uint64 // minor page faults between first and last tick

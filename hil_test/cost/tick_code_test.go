@@ -44,7 +44,9 @@ var tickJumps = map[string][]string{
 	protectionCode + "checksum":             {}, // generated code of a protection, which the command does not have
 	"lockstep/rt.(*Loop).superviseMessages": {sigmapCode + "Tick"},
 	"lockstep/rt.(*Loop).isDue":             {sigmapCode + "Due"},
-	"lockstep/rt.(*Loop).send":              {"lockstep/rt.(*Loop).encodeAndSend", "lockstep/rt.(*Loop).sendHeld"},
+	"lockstep/rt.(*Loop).send":              {"lockstep/rt.(*Loop).encodeAndSend", "lockstep/rt.(*Loop).sendHeld", busCode + "Flush"},
+	busCode + "RecvAt":                      {busCode + "recvDatagrams", busCode + "recvShared"},
+	busCode + "Flush":                       {busCode + "sendImage"},
 	"lockstep/rt.(*Loop).resend":            {"lockstep/rt.(*Loop).encodeAndSend"},
 	"lockstep/rt.(*Loop).encodeAndSend":     {sigmapCode + "Encode", faultCode + "PrepareCounters", faultCode + "DisturbFrame"},
 	faultCode + "Apply":                     {sequenceCode + "TakeSnapshot", sequenceCode + "Carries", sequenceCode + "Restore"},
@@ -111,6 +113,7 @@ const (
 	kernelCode   = "lockstep/model/kernel.(*Kernel)."
 	sequenceCode = "lockstep/model/kernel.(*Sequence)."
 	inputsCode   = "lockstep/rt.(*Inputs)."
+	busCode      = "lockstep/io/can.(*Bus)."
 	sigmapCode   = "lockstep/io/sigmap.(*Map)."
 
 	protectionCode = "lockstep/io/sigmap.(*Protection)."

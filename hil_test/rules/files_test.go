@@ -29,6 +29,7 @@ var opens = map[string]string{
 	"rt/control/socket.go socketsIn":            "a folder of sockets, without following links",
 	"rt/control/socket.go dialControl":          "a folder of sockets and a socket, as a place (O_PATH)",
 	"rt/sweep/table.go replace":                 "a folder",
+	"io/can/wire.go openShared":                 "memory of a box, a regular file in /dev/shm without following links",
 	"io/can/dial.go Interfaces":                 "/sys",
 	"io/can/missing.go readKernelFile":          "/proc, /boot and /lib/modules, bounded",
 	"rt/inspect/inspect.go openSealed":          "memory of a target, by /proc, without blocking",

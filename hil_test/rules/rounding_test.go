@@ -32,7 +32,7 @@ var exactMath = strings.Fields("Abs Ceil Copysign Float32bits Float32frombits Fl
 var bounded = strings.Fields("rt/network.ParseSupply io/dbc.applyAttributes io/dbc.rawValue io/sigmap.rawBits io/sigmap.wrapRaw " +
 	"model/kernel.edgeBelow model/kernel.execute model/kernel.exp model/kernel.floor model/kernel.floorTicks " +
 	"model/kernel.indicatorMargin model/kernel.maxPeriods model/kernel.quadrant model/kernel.sideBeyond " +
-	"rt.publish rt.step rt.watched rt/diagnosis.pack rt/scenario.parseTicks")
+	"io/wire.edges io/wire.floor io/wire.Wheel rt.publish rt.step rt.watched rt/diagnosis.pack rt/scenario.parseTicks")
 
 // checkedCode is type-checked source, and what a replay computes of it.
 type checkedCode struct {

@@ -29,6 +29,8 @@ type Bus struct {
 	errorsOnly bool // the socket receives error frames only: DialErrors
 	inverted   bool // the filters name the frames not received: DialMonitor
 
+	wire *wireEnd // of a bus by wire; nil: the bus carries frames
+
 	fd    int
 	drops uint32 // last value of SO_RXQ_OVFL, frames modulo 2^32
 	stamp Stamp  // time stamps of the message that readFrame read last
@@ -118,10 +120,13 @@ func (b *Bus) Recv(dst []Frame) int { return b.RecvAt(dst, nil) }
 //
 //go:nosplit
 func (b *Bus) RecvAt(dst []Frame, at []Stamp) int {
+	if b.wire != nil {
+		return b.wire.receive(b, dst, at)
+	}
 	n := 0
 	for left := len(dst); left > 0; left -= batch {
 		want := min(left, batch)
-		got := b.receive(want)
+		got := b.receiveMessages(want)
 		closed := got > 0 && b.msgs[got-1].Len == 0 && b.closed()
 		for i := range got {
 			if closed && b.msgs[i].Len == 0 {
@@ -153,10 +158,10 @@ func (b *Bus) RecvAt(dst []Frame, at []Stamp) int {
 	return n
 }
 
-// receive reads up to want messages into b.msgs and returns how many.
+// receiveMessages reads up to want messages into b.msgs and returns how many.
 //
 //go:nosplit
-func (b *Bus) receive(want int) int {
+func (b *Bus) receiveMessages(want int) int {
 	for i := range want {
 		h := &b.msgs[i].Hdr
 		h.SetControllen(len(b.control[i]) * 8)
@@ -280,7 +285,7 @@ func (b *Bus) closed() bool {
 
 // Send passes f to the kernel. It does not block or allocate; false means that
 // the frame is dropped and counted: the queue is full, the interface is down,
-// the other end is closed, or this bus cannot carry f.
+// the other end is closed, or this bus cannot carry f. A bus by wire keeps f for Flush.
 //
 //go:nosplit
 func (b *Bus) Send(f *Frame) bool {
@@ -288,6 +293,9 @@ func (b *Bus) Send(f *Frame) bool {
 		b.Stats.TxDropped++
 		b.Stats.Errors++
 		return false
+	}
+	if b.wire != nil {
+		return b.putMessage(f)
 	}
 
 	b.tx = *f
@@ -345,6 +353,7 @@ func (b *Bus) Close() error {
 	if b.fd < 0 {
 		return errors.New("can: close: the bus is closed")
 	}
+	b.unmapShared()
 	fd := b.fd
 	b.fd, b.poll.Fd = -1, -1
 	return os.NewSyscallError("close", unix.Close(fd))

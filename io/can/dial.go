@@ -24,7 +24,8 @@ const maxFilters = 512
 // Dial opens a raw SocketCAN socket on the interface name, such as "vcan0" or
 // "can0". The kernel delivers only frames that pass one of filters, none if
 // filters is empty. "fd:N" wraps the inherited file descriptor N instead, with
-// the filters it already has.
+// the filters it already has. A name for which IsWire holds opens a bus by wire; UseWire
+// sets what it receives.
 //
 // The send queue is the smallest the kernel allows: a frame that has to wait is
 // stale, so it is dropped and counted instead.
@@ -32,6 +33,9 @@ const maxFilters = 512
 // An error is ErrNoCAN, ErrNoInterface or ErrDown where errors.Is says so; its text
 // says what helps.
 func Dial(name string, filters []Filter) (*Bus, error) {
+	if IsWire(name) {
+		return dialWire(name)
+	}
 	number, inherited := strings.CutPrefix(name, "fd:")
 	if !inherited {
 		return dialInterface(name, filters, false)
@@ -191,7 +195,7 @@ func Share(f *os.File) (*Bus, error) {
 	return b, nil
 }
 
-// Inherit makes a bus of f: one end of Pair, or a SocketCAN socket that Dial
+// Inherit makes a bus of f: one end of Pair, or a socket or memory that Dial
 // opened, also in another process. On success the bus owns the socket and f is
 // closed.
 func Inherit(f *os.File) (*Bus, error) {
@@ -210,6 +214,13 @@ func Inherit(f *os.File) (*Bus, error) {
 // wrapFD makes a bus of an open socket; on an error the caller still owns fd.
 func wrapFD(fd int) (*Bus, error) {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err == unix.ENOTSOCK {
+		b := newBus(fd)
+		if e := b.mapShared(); e != nil {
+			return nil, fmt.Errorf("%w; %w", os.NewSyscallError("getsockopt SO_DOMAIN", err), e)
+		}
+		return b, nil
+	}
 	if err != nil {
 		return nil, os.NewSyscallError("getsockopt SO_DOMAIN", err)
 	}
@@ -224,8 +235,10 @@ func wrapFD(fd int) (*Bus, error) {
 	case domain == unix.AF_CAN && kind == unix.SOCK_RAW:
 		v, err := unix.GetsockoptInt(fd, unix.SOL_CAN_RAW, unix.CAN_RAW_FD_FRAMES)
 		b.FD = err == nil && v != 0
+	case (domain == unix.AF_INET || domain == unix.AF_INET6) && kind == unix.SOCK_DGRAM:
+		b.useWire()
 	default:
-		return nil, fmt.Errorf("fd %d is neither a raw CAN socket nor one end of a pair", fd)
+		return nil, fmt.Errorf("fd %d is neither a raw CAN socket nor one end of a pair nor the socket of a bus by wire", fd)
 	}
 
 	return b, nil

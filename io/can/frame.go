@@ -1,12 +1,13 @@
 // Package can owns frames and the buses that carry them: a raw SocketCAN socket or one end of an
-// in-process socket pair, both through the same code.
+// in-process socket pair, both through the same code, and a bus by wire, which carries the messages of
+// a process image (package wire) over UDP or shared memory.
 //
 // It does not know what a frame means (package messages), does not wait (the caller polls at its
 // tick), does not configure interfaces and keeps no log.
 //
 // Reading order: frame.go (Frame), bus.go (Bus: RecvAt, Send), dial.go (sockets, and names of
 // interfaces), errors.go (error frames, states of a controller), monitor.go (the bus monitor: frames
-// that the bench does not read), link.go (interfaces as rtnetlink reports them).
+// that the bench does not read), wire.go (buses by wire), link.go (interfaces as rtnetlink reports them).
 package can
 
 import (

@@ -46,7 +46,7 @@ func DialMonitor(name string, filters []Filter) (*Bus, error) {
 // mark it). The frame is delivered once it has been on the bus; on vcan, at once.
 func (b *Bus) RecvMonitored(dst []MonitoredFrame) int {
 	n := 0
-	for i := range b.receive(min(len(dst), batch)) {
+	for i := range b.receiveMessages(min(len(dst), batch)) {
 		if b.readFrame(&dst[n].Frame, i) {
 			dst[n].Stamp, dst[n].Local = b.stamp, b.msgs[i].Hdr.Flags&unix.MSG_DONTROUTE != 0
 			n++

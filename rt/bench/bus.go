@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockstep/io/can"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
@@ -30,6 +31,8 @@ type Bus struct {
 	Ramps     []Ramp
 	J1939     *J1939          // nil: no address is claimed
 	Diagnosis yamlfile.Scalar // diagnosis file of the unit on the bus; "": none
+
+	ByWire bool // Interface is a box by wire, and Database the one of its images
 
 	Management *Management // network management; nil: none
 
@@ -85,17 +88,27 @@ func readBus(r *yamlfile.Reader, e yamlfile.Field) *Bus {
 	b.Name.Text = ReadTitle(r, e.KeyScalar(), "bus")
 	what := fmt.Sprintf("bus %q", b.Name.Text)
 	s := r.Section(e, what, "interface", "database", "units", "frames", "receive", "send", "messages", "restbus",
-		"bitrate", "j1939", "nm", "recover", "data_bitrate", "ranges", "format", "diagnosis")
-	if s["interface"].IsMissing() {
+		"bitrate", "j1939", "nm", "recover", "data_bitrate", "ranges", "format", "diagnosis", "io")
+	if f, ok := s["io"]; ok {
+		b.readWire(r, f, what+": io")
+		for _, key := range []string{"interface", "database", "format", "bitrate", "data_bitrate", "recover", "restbus", "j1939", "nm", "diagnosis"} {
+			if g, ok := s[key]; ok {
+				r.FailAt(g.KeyAt, "%s: %s is not possible with io: the bus has no frames, and its database is %s", what, key, b.Database.Text)
+			}
+		}
+	}
+	if s["interface"].IsMissing() && !b.ByWire {
 		r.FailAt(e.KeyAt, "%s: the interface is missing (interface: vcan0, or pair)", what)
 	}
-	if s["database"].IsMissing() {
+	if s["database"].IsMissing() && !b.ByWire {
 		r.FailAt(e.KeyAt, "%s: the database is missing (database: FILE.dbc)", what)
 	}
-	if b.Interface = r.Scalar(s["interface"], what+": interface"); !isInterfaceName(b.Interface.Text) {
-		r.Fail(s["interface"], "%s: %q cannot be the name of a CAN interface: %s", what, b.Interface.Text, interfaceForm)
+	if !b.ByWire {
+		if b.Interface = r.Scalar(s["interface"], what+": interface"); !isInterfaceName(b.Interface.Text) {
+			r.Fail(s["interface"], "%s: %q cannot be the name of a CAN interface: %s", what, b.Interface.Text, interfaceForm)
+		}
+		b.Database = r.Scalar(s["database"], what+": database")
 	}
-	b.Database = r.Scalar(s["database"], what+": database")
 	b.Diagnosis = r.Scalar(s["diagnosis"], what+": diagnosis")
 	for _, f := range r.FieldsOf(s["units"], what+": units") {
 		u := Unit{f.KeyScalar(), r.Scalar(f, what+": units: "+f.Key).Text}
@@ -190,7 +203,7 @@ func (b *Bus) readFrame(r *yamlfile.Reader, e yamlfile.Field, rest bool) {
 			f.Mux.Values = nil
 		}
 	}
-	if f.CycleNs == 0 && f.Send != sigmap.OnChange && !rest {
+	if f.CycleNs == 0 && f.Send != sigmap.OnChange && !rest && !b.ByWire {
 		r.FailAt(e.KeyAt, "%s: the cycle is missing (cycle: 10 ms)", what)
 	}
 	b.Frames = append(b.Frames, f)
@@ -453,7 +466,7 @@ func sendType(text string) sigmap.SendType {
 
 // IsHostInterface reports whether an interface is a network interface of this host.
 func IsHostInterface(iface string) bool {
-	return iface != PairInterface && !strings.HasPrefix(iface, "fd:") && !IsLog(iface)
+	return iface != PairInterface && !strings.HasPrefix(iface, "fd:") && !IsLog(iface) && !can.IsWire(iface)
 }
 
 // PairInterface is the interface of a bus between two processes of the run, or of one without a
@@ -483,7 +496,11 @@ func (b *Bench) SetBuses(list []string) error {
 		case i < 0 || iface == "":
 			return fmt.Errorf("run: -bus %s: write -bus BUS=INTERFACE; the bench's buses are %s",
 				text, strings.Join(names, ", "))
-		case !isInterfaceName(iface):
+		case can.IsWire(iface) != b.Buses[i].ByWire && iface != PairInterface:
+			return fmt.Errorf("run: -bus %s: a bus with io can be pair, udp:ADDRESS:PORT or shm:NAME, and no other bus can be by wire", text)
+		case can.IsWire(iface) && can.CheckWire(iface) != nil:
+			return fmt.Errorf("run: -bus %s: %w", text, can.CheckWire(iface))
+		case !can.IsWire(iface) && !isInterfaceName(iface):
 			return fmt.Errorf("run: -bus: %q cannot be the name of a CAN interface: %s", iface, interfaceForm)
 		}
 

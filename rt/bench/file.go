@@ -325,6 +325,7 @@ func readBench(r *yamlfile.Reader, dir string, n yamlfile.Node) *Bench {
 	need(b.Plant.Text != "", "the plant (plant: NAME)")
 	need(b.PeriodNs > 0, "the period (period: 5 ms)")
 	need(len(b.Buses) > 0, "a bus (buses: {drive: {interface: vcan0, ...}})")
+	b.completeWires(r)
 	period := time.Duration(b.PeriodNs)
 	if b.BudgetNs > b.PeriodNs {
 		r.Fail(s["tick_budget"], "tick_budget: %v is longer than the period, %v", time.Duration(b.BudgetNs), period)

@@ -124,7 +124,7 @@ func Prepare(b *Bench) (*Handover, error) {
 	if h.Loop.Inputs, err = b.inputPlan(h, tables); err != nil {
 		return nil, err
 	}
-	h.Loop.Ports = b.portsNeeded(h.Maps)
+	h.Loop.Ports, h.Loop.Wires = b.portsNeeded(h.Maps), b.wires()
 	if h.Loop.Network, err = b.networkPlan(h); err != nil {
 		return nil, err
 	}

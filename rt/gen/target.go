@@ -18,6 +18,7 @@ import (
 	"lockstep/io/can"
 	"lockstep/io/inputfile"
 	"lockstep/io/sigmap"
+	"lockstep/io/wire"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/checkpoint"
@@ -38,7 +39,7 @@ type runtimePart struct {
 // runtimeParts returns all packages of lockstep that a target is built from.
 func runtimeParts() []runtimePart {
 	return []runtimePart{
-		{"io/can", can.Text}, {"io/sigmap", sigmap.Text}, {"rt", rt.Text},
+		{"io/can", can.Text}, {"io/sigmap", sigmap.Text}, {"io/wire", wire.Text}, {"rt", rt.Text},
 		{"rt/checkpoint", checkpoint.Text}, {"rt/driver", driver.Text}, {"rt/fault", fault.Text}, {"rt/network", network.Text},
 		{"rt/target", target.Text}, {"sched", sched.Text},
 		{"sched/hostinfo", hostinfo.Text},

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"lockstep/io/wire"
 )
 
 // Report is the report of a run or a simulation. The JSON keys are a contract
@@ -97,6 +99,8 @@ type Report struct {
 	BusDown   uint64 `json:"bus_down"`   // ticks that found a bus down
 	BusErrors uint64 `json:"bus_errors"` // other failed calls to a bus
 	BusOffs   uint64 `json:"bus_offs"`   // bus-off reports of the controllers
+
+	Wire *wire.Counts `json:"wire,omitempty"` // images of the buses by wire; nil: there are none
 
 	Buses []BusState `json:"buses,omitempty"` // buses on interfaces of this host
 
@@ -276,6 +280,10 @@ func (r *Report) Text(w io.Writer) {
 			missed = "sent late for missed ticks"
 		}
 		p.line("frames out", "%d; dropped %d, %s", r.TxFrames, r.TxDropped, missed)
+		if w := r.Wire; w != nil {
+			p.line("images by wire", "%d in, lost %d, out of order %d, twice %d, foreign %d, delayed %d; %d out",
+				w.Received, w.Lost, w.Reordered, w.Duplicate, w.Foreign, w.Delayed, w.Sent)
+		}
 		for _, d := range r.Dropped {
 			p.line("", "%s: %d not taken by the bus; the next tick sends the newest values, once", d.Message, d.Frames)
 		}

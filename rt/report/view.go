@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockstep/io/sigmap"
+	"lockstep/io/wire"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/checkpoint"
@@ -192,13 +193,22 @@ func (r *Report) SetSpreads(late, work, response *sched.Histogram) {
 	}
 }
 
+// wire returns the counts of the images by wire; nil: the run has no such bus.
+func (v View) wire() *wire.Counts {
+	if v.Handover.Loop.Wires == nil || v.Handover.Loop.Virtual {
+		return nil
+	}
+	c := v.Status.WireCounts()
+	return &c
+}
+
 // Report returns the report of a run as far as the status block and the plan determine it.
 func (v View) Report() *Report {
 	p, h := v.Status, v.Handover
 	r := &Report{
 		Plant: h.Tables.Name, Set: h.Bench.SetText(), Start: h.Bench.StartText(), StepNs: h.Tables.PeriodNs, LagMax: p.LagMax(),
 		SimTime: float64(p.SimNs.Load()) / 1e9, BestEffortWhy: []string{},
-		Silent: v.Silent(), Messages: v.ReceivedMessages(), Dropped: v.droppedFrames(), Conflicts: v.Conflicts(),
+		Silent: v.Silent(), Messages: v.ReceivedMessages(), Dropped: v.droppedFrames(), Conflicts: v.Conflicts(), Wire: v.wire(),
 	}
 	r.Safe, r.SafeSince = v.Safe()
 	r.Changes, r.Refusals = p.ParameterChanges()

@@ -106,6 +106,9 @@ func openGuard(args []string) (*watchdog, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := useWire(w.Handover, i, bus); err != nil {
+			return nil, err
+		}
 		w.buses = append(w.buses, bus)
 	}
 	if w.target, err = host.OpenProcess(pid, uint32(since)); err != nil {

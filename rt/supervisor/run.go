@@ -455,6 +455,9 @@ func (r *Session) addBus(bus int, f *os.File) error {
 	if err != nil {
 		return err
 	}
+	if err := useWire(r.Handover, bus, own); err != nil {
+		return err
+	}
 	r.watchdog.buses = append(r.watchdog.buses, own)
 	if !bench.IsHostInterface(r.Bench.Buses[bus].Interface.Text) {
 		r.ports.shared[bus], err = can.Share(f)

@@ -11,6 +11,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/rt"
+	"lockstep/rt/bench"
 	"lockstep/rt/host"
 	"lockstep/rt/report"
 	"lockstep/sched"
@@ -140,12 +141,21 @@ func (w *watchdog) sendSafeValues(now int64) {
 					w.Frames++
 				}
 			}
+			w.buses[b].Flush(grid.Due(k), 0)
 		}
 
 		if k == first {
 			w.SafeAfter = time.Duration(sched.Now() - grid.Due(int64(p.Ticks.Load())))
 		}
 	}
+}
+
+// useWire tells a socket of a bus by wire which box it sends to.
+func useWire(h *bench.Handover, bus int, on *can.Bus) error {
+	if h.Loop.Wires == nil {
+		return nil
+	}
+	return on.UseWire(h.Loop.Wires[bus], nil, 0)
 }
 
 // close closes the buses.

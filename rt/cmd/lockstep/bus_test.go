@@ -23,8 +23,8 @@ func frame(id uint32, data ...byte) []byte {
 	return b
 }
 
-// wire returns both ends of a bus; the run gets its end as fd:3.
-func wire(t *testing.T) (theirs, ours *os.File) {
+// openPair returns both ends of a bus; the run gets its end as fd:3.
+func openPair(t *testing.T) (theirs, ours *os.File) {
 	t.Helper()
 	theirs, ours, err := can.Pair()
 	if err != nil {
@@ -54,7 +54,7 @@ func countFrames(bus *os.File) <-chan map[uint32]int {
 // TestGarbageOnTheBusDoesNotStopTheLoop sends 20,000 wrong frames/s of four kinds and one valid
 // frame.
 func TestGarbageOnTheBusDoesNotStopTheLoop(t *testing.T) {
-	theirs, ours := wire(t)
+	theirs, ours := openPair(t)
 	file := filepath.Join(t.TempDir(), "r.json")
 	s := begin(t, []*os.File{theirs}, "run", patientBench(t), "-bus", "fd:3", "-besteffort", "-for", "2s", "-report", file)
 	theirs.Close()
@@ -101,8 +101,8 @@ func TestGarbageOnTheBusDoesNotStopTheLoop(t *testing.T) {
 
 // TestFramesGoOutOnTheirGridOnSeveralBuses runs a bench with two buses.
 func TestFramesGoOutOnTheirGridOnSeveralBuses(t *testing.T) {
-	first, one := wire(t)
-	second, two := wire(t)
+	first, one := openPair(t)
+	second, two := openPair(t)
 	file := filepath.Join(t.TempDir(), "r.json")
 	text := patientBench(t, "  drive:", "  extra:\n    interface: vcan7\n    database: powershift.dbc\n    frames:\n"+
 		"      Torque: {cycle: 20 ms, counter: counter_T}\n    send:\n      - tau_load -> Torque.tau_load\n  drive:")
@@ -146,7 +146,7 @@ func TestRealBusWithoutTheRightsIsRefused(t *testing.T) {
 	}
 	defer unix.SchedSetaffinity(0, &before)
 
-	theirs, _ := wire(t)
+	theirs, _ := openPair(t)
 	var s *session
 	var code int
 	var got string

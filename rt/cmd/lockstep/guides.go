@@ -9,6 +9,7 @@ import (
 	"lockstep/codegen"
 	"lockstep/deploy"
 	hiltest "lockstep/hil_test"
+	"lockstep/io/wire"
 	"lockstep/model"
 	"lockstep/model/kernel"
 	"lockstep/rt/bench"
@@ -29,6 +30,7 @@ func guides() []guide.Guide {
 	return []guide.Guide{
 		{Name: "plant", Source: model.Guide},
 		{Name: "bench", Source: bench.Guide},
+		{Name: "wire", Source: wire.Guide},
 		{Name: "scenario", Source: scenario.Guide},
 		{Name: "network", Source: network.Guide},
 		{Name: "control", Source: control.Guide},

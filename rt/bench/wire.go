@@ -1,0 +1,95 @@
+package bench
+
+import (
+	"slices"
+	"strings"
+
+	"lockstep/io/can"
+	"lockstep/io/sigmap"
+	"lockstep/io/wire"
+	"lockstep/io/yamlfile"
+)
+
+// readWire reads "{udp: 192.0.2.7:5005}" or "{shm: brake-box}" as the interface of the bus.
+func (b *Bus) readWire(r *yamlfile.Reader, f yamlfile.Field, what string) {
+	fields := r.FieldsOf(f, what)
+	r.CheckKeys(fields, what, "udp", "shm")
+	if len(fields) != 1 {
+		r.Fail(f, "%s: expected {udp: ADDRESS:PORT} of a box, or {shm: NAME} of a file in /dev/shm", what)
+	}
+	b.Interface = r.Scalar(fields[0], what+": "+fields[0].Key)
+	b.Interface.Text = fields[0].Key + ":" + b.Interface.Text
+	if err := can.CheckWire(b.Interface.Text); err != nil {
+		r.Fail(fields[0], "%s: %s: %v", what, fields[0].Key, err)
+	}
+	b.Database, b.ByWire = f.Scalar(wire.Database), true
+}
+
+// completeWires lets each bus by wire send, once per tick, the messages whose signals have a port or a value, and
+// checks that its tone wheels can have edges.
+func (b *Bench) completeWires(r *yamlfile.Reader) {
+	for i := range b.Buses {
+		if bus := &b.Buses[i]; bus.ByWire {
+			bus.completeWire(r, b.PeriodNs)
+		}
+	}
+}
+
+func (b *Bus) completeWire(r *yamlfile.Reader, periodNs int64) {
+	for j, l := range b.Send {
+		if !slices.ContainsFunc(b.Frames, func(f Frame) bool { return f.Message == l.Message }) {
+			b.positions[sigmap.Place{List: sigmap.InSendings, Index: len(b.Frames)}] = b.positions[sigmap.Place{List: sigmap.InSend, Index: j}]
+			f := Frame{Sending: sigmap.Sending{Message: l.Message, PhaseNs: sigmap.FreePhase, Repeats: -1}}
+			f.In = readStates(r, yamlfile.Field{}, "in", inDefault)
+			b.Frames = append(b.Frames, f)
+		}
+	}
+	for j := range b.Frames {
+		f := &b.Frames[j]
+		if f.CycleNs == 0 && f.Send != sigmap.OnChange {
+			f.CycleNs = periodNs
+		}
+		at := b.positions[sigmap.Place{List: sigmap.InSendings, Index: j}].At()
+		switch isWheel := strings.HasPrefix(f.Message, "Wheel"); {
+		case isWheel && !b.gives(f, "teeth"):
+			r.FailAt(at, "frame %s: the number of teeth is missing (frames: {%s: {values: {teeth: 48}}})", f.Message, f.Message)
+		case isWheel && (!b.gives(f, "angle") || !b.gives(f, "speed")):
+			r.FailAt(at, "frame %s: a tone wheel needs its angle and its speed (send: PORT -> %s.angle, PORT -> %s.speed)", f.Message, f.Message, f.Message)
+		case isWheel:
+			b.giveHealthySensor(f)
+		}
+	}
+}
+
+// giveHealthySensor gives values to the signals of a tone wheel on which faults act: a fault needs a signal that is
+// driven.
+func (b *Bus) giveHealthySensor(f *Frame) {
+	for _, c := range []sigmap.Constant{
+		{Signal: "state", Text: "1"}, {Signal: "missing", Text: "0"}, {Signal: "weak", Text: "0"}, {Signal: "field", Text: "7"},
+		{Signal: "source", Text: strings.TrimPrefix(f.Message, "Wheel")}, {Signal: "reversed", Text: "0"},
+	} {
+		if !b.gives(f, c.Signal) {
+			f.Values = append(f.Values, c)
+		}
+	}
+}
+
+// gives reports whether a signal of a frame has a port or a value.
+func (b *Bus) gives(f *Frame, signal string) bool {
+	return slices.ContainsFunc(b.Send, func(l sigmap.Link) bool { return l.Message == f.Message && l.Signal == signal }) ||
+		slices.ContainsFunc(f.Values, func(c sigmap.Constant) bool { return c.Signal == signal })
+}
+
+// wires returns the names of the buses by wire, for rt.Config.
+func (b *Bench) wires() []string {
+	list, any := make([]string, len(b.Buses)), false
+	for i := range b.Buses {
+		if name := b.Buses[i].Interface.Text; can.IsWire(name) {
+			list[i], any = name, true
+		}
+	}
+	if !any {
+		return nil
+	}
+	return list
+}
