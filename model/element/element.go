@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"lockstep/io/yamlfile"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -188,6 +189,7 @@ type Declared struct {
 	Kind     string
 	Rel      network.Row  // w_b - w_a; nil: none
 	Tau      network.Form // its own torque or force; nil: none
+	Energy   *law.Expr    // energy that it stores, J; nil: none
 	Unit     string
 	Angle    string // unit of phi_rel; "": there is no state
 	Twist    int    // index of the state phi_rel - Rest; valid if Angle is set

@@ -122,7 +122,7 @@ var badCases = []struct {
 	{"output of a gear's torque", "[grip, shaft]", "[«pair», shaft]", `output "tau": torque: element "pair" does not touch node "wheel"`},
 	{"output on another node", "[grip, shaft], onto: wheel", "[grip, «shaft»], onto: loose", `output "tau": torque: element "shaft" does not touch node "loose"`},
 	{"output of two things", "{speed: wheel}", "{speed: wheel, «torque»: grip}", `output "w": speed and torque in one output; make two`},
-	{"output of nothing", "{speed: wheel}", "«{»}", `output "w": one of speed, w_rel, phi_rel, torque, signal, angle, position, acceleration, v_rel, s_rel, force, power, state, sum, pulses is wanted`},
+	{"output of nothing", "{speed: wheel}", "«{»}", `output "w": one of speed, w_rel, phi_rel, torque, signal, angle, position, acceleration, v_rel, s_rel, force, power, energy, work, dissipated, state, sum, pulses is wanted`},
 	{"reserved output", "  w: {", "  «lag»: {", `output "lag": every plant has this output already`},
 	{"reserved output of a clutch", "  w: {", "  «grip.mode»: {", `output "grip.mode": every plant has this output already`},
 	{"output named like an input", "  w: {", "  «pedal»: {", `output "pedal": an input has the same name`},

@@ -20,7 +20,7 @@ import (
 // holds those of an output.
 var (
 	termKeys = []string{"speed", "w_rel", "phi_rel", "torque", "signal", "angle", "position", "acceleration",
-		"v_rel", "s_rel", "force", "power", "state"}
+		"v_rel", "s_rel", "force", "power", "energy", "work", "dissipated", "state"}
 	outputKeys = append(slices.Clone(termKeys), "sum", "pulses")
 )
 
@@ -179,6 +179,21 @@ func (l *loader) reading(f, on yamlfile.Field, what string) element.Reading {
 		return element.Reading{}
 	case "power":
 		return l.power(f, what)
+	case "energy":
+		d := l.elementNamed(f, what)
+		if d.Energy == nil {
+			l.FailAt(f.At, "%s: type %s stores no energy to read; name an inertia, mass or spring", what, d.Kind)
+		}
+		return l.addQuantity(f, "energy", "J", d.Energy)
+	case "work":
+		return l.integral(f, "work", l.power(f, what).Form)
+	case "dissipated":
+		d := l.elementNamed(f, what)
+		loss, ok := d.Named["lossPower"]
+		if !ok {
+			l.FailAt(f.At, "%s: type %s has no lossPower; name a damper, clutch, brake or lossy gear", what, d.Kind)
+		}
+		return l.integral(f, "dissipated", loss.Form)
 	}
 
 	return l.readTorques(f, on, what)
@@ -343,10 +358,27 @@ func (l *loader) power(f yamlfile.Field, what string) element.Reading {
 	if d.Tau == nil || len(d.Rel) == 0 {
 		l.FailAt(f.At, "%s: type %s has no power to read", what, d.Kind)
 	}
-	s := network.Signal{Name: l.Text(f, what) + ".power", Unit: units.Want("W").Unit, At: f.At, Read: true}
+	return l.addQuantity(f, "power", "W", law.Power(d.Tau, d.Rel.Speeds(1)))
+}
+
+// addQuantity returns a law of the element that f names as its signal NAME.key.
+func (l *loader) addQuantity(f yamlfile.Field, key, unit string, value *law.Expr) element.Reading {
+	name, _ := yamlfile.ScalarText(f.Node)
+	s := network.Signal{Name: name + "." + key, Unit: units.Want(unit).Unit, At: f.At, Read: true}
 	i := network.Add(&l.Network.Signals, s)
-	l.setLaw(i, law.Power(d.Tau, d.Rel.Speeds(1)))
-	return element.Reading{Form: network.SignalOf(i), Unit: "W"}
+	l.setLaw(i, value)
+	return element.Reading{Form: network.SignalOf(i), Unit: unit}
+}
+
+// integral returns the integral of a power of the element that f names since the start, the state NAME.key.
+func (l *loader) integral(f yamlfile.Field, key string, power network.Form) element.Reading {
+	name, _ := yamlfile.ScalarText(f.Node)
+	name += "." + key
+	i := slices.IndexFunc(l.Network.States, func(s network.State) bool { return s.Name == name })
+	if i < 0 {
+		i = network.Add(&l.Network.States, network.State{Name: name, Unit: "J", At: f.At, Der: power})
+	}
+	return element.Reading{Form: network.StateOf(i), Unit: "J"}
 }
 
 // readTorques reads the key torque or force: one element or a list. With onto: NODE the output is the

@@ -21,6 +21,7 @@ var variables = map[string]struct {
 	"s": {"position", network.AnyDomain}, "a": {"acceleration", network.AnyDomain}, "tau": {"torque", network.AnyDomain},
 	"f": {"force", network.AnyDomain}, "w_rel": {"w_rel", network.AnyDomain}, "v_rel": {"v_rel", network.AnyDomain},
 	"phi_rel": {"phi_rel", network.AnyDomain}, "s_rel": {"s_rel", network.AnyDomain}, "power": {"power", network.AnyDomain},
+	"energy": {"energy", network.AnyDomain}, "work": {"work", network.AnyDomain}, "dissipated": {"dissipated", network.AnyDomain},
 }
 
 // readPattern reads an entry whose name has a *: one output for each node, element, signal or state that the entry can
@@ -154,7 +155,12 @@ func (l *loader) readable(key string) (names []string) {
 // canRead reports whether an output with a key can read an element.
 func (l *loader) canRead(key, name string) bool {
 	d := l.elements[name]
-	if len(d.Rel) == 0 {
+	switch _, loses := d.Named["lossPower"]; {
+	case key == "energy":
+		return d.Energy != nil
+	case key == "dissipated":
+		return loses
+	case len(d.Rel) == 0:
 		return false
 	}
 	moves := l.Network.Nodes[d.Rel[0].Node].Domain == network.Translational

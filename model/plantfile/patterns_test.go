@@ -67,7 +67,7 @@ func TestPatternsThatMatchNothingAreRefused(t *testing.T) {
 		{`"*.w": «some»`, `output "*.w": a pattern is NAMES.VARIABLE: all, such as "*.w": all, or has an entry, such as {speed: "*"}`},
 		{`"n*": {speed: «hub»}`, `output "n*": speed: a pattern needs one * in the name of the output and one in "hub"`},
 		{`«"n*"»: {speed: "*", unit: bar}`, `output "n*": nothing that speed can read matches "*"; there is hub, left.rim, right.rim`},
-		{`"n*": {«sped»: "*"}`, `output "n*": unknown key "sped" (did you mean speed?); known are speed, w_rel, phi_rel, torque, signal, angle, position, acceleration, v_rel, s_rel, force, power, state, onto, factor, offset, per, unit, min, max`},
+		{`"n*": {«sped»: "*"}`, `output "n*": unknown key "sped" (did you mean speed?); known are speed, w_rel, phi_rel, torque, signal, angle, position, acceleration, v_rel, s_rel, force, power, energy, work, dissipated, state, onto, factor, offset, per, unit, min, max`},
 	} {
 		modeltest.Refuse(t, patterned+"  w: {speed: hub}\n", "  w: {speed: hub}", "  "+c[0], c[1])
 	}

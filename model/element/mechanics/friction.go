@@ -107,6 +107,14 @@ func readTemperature(e *element.Element) (factor *law.Expr, most float64) {
 	return law.Lookup(t, law.Of(network.SignalOf(temperature))).Within(0, most), most
 }
 
+// readFactor is readTemperature for an element whose type may lack factor_T.
+func readFactor(e *element.Element) (factor *law.Expr, most float64) {
+	if !slices.Contains(e.Kind.Keys(), "factor_T") {
+		return nil, 1
+	}
+	return readTemperature(e)
+}
+
 // declareLoss declares the loss tau·w_rel of a friction element.
 func declareLoss(e *element.Element, d element.Declared) element.Declared {
 	e.AddLoss(law.Power(d.Tau, e.Between.Speeds(1)))

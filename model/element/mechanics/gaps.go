@@ -14,10 +14,12 @@ import (
 
 func gapKinds() []element.Kind {
 	ends := element.Ends(either)
-	play := parameters{elastic, viscous, number("backlash", angle, "0", notNegative, "total play"), relaxed, begin}
+	play := parameters{elastic, viscous, number("backlash", angle, "0", notNegative, "total play"), relaxed, begin,
+		element.HeatParameter()}
+	lossy := append(adds{element.LossQuantity}, twist...)
 	return []element.Kind{
-		{Name: "elasto_backlash", Flanges: ends, Parameters: play, Adds: twist, Read: readBacklash},
-		{Name: "elasto_backlash2", Flanges: ends, Parameters: play, Adds: twist, Read: readBacklash},
+		{Name: "elasto_backlash", Flanges: ends, Parameters: play, Adds: lossy, Read: readBacklash},
+		{Name: "elasto_backlash2", Flanges: ends, Parameters: play, Adds: lossy, Read: readBacklash},
 		{Name: "clearance", Flanges: ends, Read: readClearance,
 			Parameters: parameters{
 				number("phi_min|s_min", angle, "no stop", unbounded, "lower end of the play"),
@@ -27,8 +29,8 @@ func gapKinds() []element.Kind {
 				number("k_s", "1", "1", element.AtLeastOne, "force on the pushing body over that on the other").Within(0, 1e3),
 			},
 			Adds: adds{{Key: "play", Unit: angle, Meaning: "deflection from the lower stop, or from the only one"}}},
-		{Name: "elasto_gap", Flanges: element.Ends(moves), Parameters: parameters{elastic, viscous, relaxed, begin},
-			Adds: twist, Read: readGap},
+		{Name: "elasto_gap", Flanges: element.Ends(moves), Read: readGap, Adds: lossy,
+			Parameters: parameters{elastic, viscous, relaxed, begin, element.HeatParameter()}},
 		{Name: "mass_with_stop_and_friction", Owns: true, Itself: moves, MakeNodes: addEnds, Read: readStopped, Hint: endsHint,
 			Parameters: slices.Concat(parameters{mass, length,
 				number("smin", "m", "", unbounded, "stop of the left end"),
@@ -116,7 +118,7 @@ func readBacklash(e *element.Element) element.Declared {
 	jump := e.Kind.Name == "elasto_backlash2"
 	t.addSide(1, b/2, 2, jump)
 	t.addSide(-1, b/2, 0, jump)
-	return t.exert()
+	return t.exert(model.Table{X: []float64{-b/2 - 1, -b / 2, b / 2, b/2 + 1}, Z: []float64{-1, 0, 0, 1}, Extend: true})
 }
 
 // readGap reads a contact that pushes while s_rel < s_rel0.
@@ -124,12 +126,18 @@ func readGap(e *element.Element) element.Declared {
 	t := contact{Element: e, c: e.Number("c"), d: e.Number("d")}
 	t.begin(0)
 	t.addSide(-1, 0, 0, false)
-	return t.exert()
+	return t.exert(model.Table{X: []float64{-1, 0, 1}, Z: []float64{-1, 0, 0}, Extend: true})
 }
 
-// exert makes the element exert the torques of its sides.
-func (t *contact) exert() element.Declared {
+// exert makes the element exert the torques of its sides. depth is the part of the twist beyond the play, with its sign:
+// the spring stores c/2·depth², and what the damper adds to c·depth is lost.
+func (t *contact) exert(depth model.Table) element.Declared {
 	t.Resist(t.Tau)
+	x, w := network.StateOf(t.Twist), t.Between.Speeds(1)
+	names := law.Names{"c": t.c, "tau": t.Tau, "w": w, "e": law.Lookup(depth, law.Of(x)).Plain()}
+	t.Energy = law.Formula("c/2*e*e", names).WithCombinedSlope(x, 0)
+	t.AddLoss(law.Formula("(tau - c*e)*w", names).
+		WithCombinedSlope(x, 0).WithCombinedSlope(t.Tau, 0).WithCombinedSlope(w, 0))
 	return t.Declared
 }
 
@@ -178,7 +186,8 @@ func readStopped(e *element.Element) element.Declared {
 			units.Format(e.Number("smax"), "m"), units.Format(e.Number("smin"), "m"), units.Format(e.Number("L"), "m"))
 	}
 	i := e.AddState(network.State{Name: "play", Start: -low, Der: e.Between.Speeds(1), Along: e.Between})
-	d := element.Declared{Rel: e.Between, Unit: "N", Angle: "m", Twist: i, Rest: low}
+	d := element.Declared{Rel: e.Between, Unit: "N", Angle: "m", Twist: i, Rest: low,
+		Energy: squared(e.Number("J")/2, e.Between.Speeds(1))}
 
 	coulomb, extra, prop := e.Number("F_Coulomb"), e.Number("F_Stribeck"), e.Number("F_prop")
 	if !(extra > 0) {

@@ -245,5 +245,5 @@ func readVehicle(e *element.Element) element.Declared {
 		e.Exert(e.Between, e.NameLaw("f_slope", pull))
 	}
 
-	return element.Declared{Rel: e.Between, Friction: cr > 0}
+	return element.Declared{Rel: e.Between, Friction: cr > 0, Energy: squared(n.J/2, e.Between.Speeds(1))}
 }

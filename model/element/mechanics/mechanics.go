@@ -102,7 +102,13 @@ func readInertia(e *element.Element) element.Declared {
 	n := &e.Network.Nodes[own]
 	n.J = e.Number("J")
 	e.ReadNodeStart(own, "w_start", "phi_start")
-	return element.Declared{Rel: network.RowOf(own), Tau: network.AccelOf(own).Scaled(n.J), Unit: e.Per("N.m", "N")}
+	return element.Declared{Rel: network.RowOf(own), Tau: network.AccelOf(own).Scaled(n.J), Unit: e.Per("N.m", "N"),
+		Energy: squared(n.J/2, network.RowOf(own).Speeds(1))}
+}
+
+// squared returns c·x², which is read as a signal.
+func squared(c float64, x network.Form) *law.Expr {
+	return law.Formula("c*x*x", law.Names{"c": c, "x": x}).WithCombinedSlope(x, 0)
 }
 
 // addEnds makes the nodes at the ends of a mass with a length.
@@ -136,11 +142,12 @@ func readLink(e *element.Element) element.Declared {
 		c := e.Number("c")
 		d = e.AddTwist(c, c)
 		d.Tau = network.StateOf(d.Twist).Scaled(c)
+		d.Energy = squared(c/2, network.StateOf(d.Twist))
 	}
 
 	if e.Kind.Name != "spring" {
 		damping := e.Between.Speeds(e.Number("d"))
-		if factor, _ := readTemperature(e); factor != nil {
+		if factor, _ := readFactor(e); factor != nil {
 			size := e.Number("d") * mostSpeed
 			damping = e.AddLaw("damping", d.Unit, law.Formula("factor*damping", law.Names{"factor": factor,
 				"damping": law.Of(damping).Within(-size, size)}))
