@@ -13,7 +13,10 @@ import (
 // AddTwist makes the state phi_rel - phi_rel0 of an elastic element, and declares it. c is the
 // stiffness of a linear spring, otherwise 0. pull is the stiffness at phi_rel0; 0 in a play.
 func (e *Element) AddTwist(c, pull float64) Declared {
-	unit, rest := e.UnitOf("phi_rel0"), e.Number("phi_rel0")
+	unit, rest := e.Per("rad", "m"), 0.0
+	if e.declares("phi_rel0") {
+		rest = e.Number("phi_rel0")
+	}
 	i := e.AddDeflection(network.State{Name: "twist", Start: -rest, C: c})
 	s := network.StartCondition{Row: e.Between, Value: rest, Unit: unit, At: e.At,
 		Rank: network.StartRelaxed, Weight: pull}

@@ -32,7 +32,6 @@ const (
 // a value over time, and for names of everyday use, by their squeezed names.
 var instead = map[string]string{
 	// Rotational and Translational
-	"gearbox":                "use `lossy_gear` and, in series, `elasto_backlash`",
 	"initializeflange":       startValue,
 	"relativestates":         startValue,
 	"backlash":               "use `elasto_backlash`, or `clearance` for a backlash without elasticity",

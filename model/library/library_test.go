@@ -11,7 +11,7 @@ import (
 
 // Components of the Modelica library, with the element types that the advice must name.
 var without = map[string]string{
-	"Shaft": "disc rod spring_damper", "Gearbox": "lossy_gear elasto_backlash", "InitializeFlange": "", "RelativeStates": "",
+	"Shaft": "disc rod spring_damper", "InitializeFlange": "", "RelativeStates": "",
 	"RollingResistance":    "vehicle",
 	"TorqueToAngleAdaptor": "torque position", "Move": "position", "ConstantSpeed": "speed",
 	"ConstantTorque": "torque force", "TorqueStep": "torque", "ForceStep": "force", "Torque2": "torque", "Force2": "force",

@@ -30,7 +30,12 @@ func gapKinds() []element.Kind {
 			},
 			Adds: adds{{Key: "play", Unit: angle, Meaning: "deflection from the lower stop, or from the only one"}}},
 		{Name: "elasto_gap", Flanges: element.Ends(moves), Read: readGap, Adds: lossy,
-			Parameters: parameters{elastic, viscous, relaxed, begin, element.HeatParameter()}},
+			Parameters: parameters{elastic, viscous, relaxed, begin,
+				number("n", "1", "1", element.AtLeastOne, "exponent of the spring force").Within(0, 10),
+				number("s_ref", "m", "1", positive, "compression at which the spring force is f_ref; with n above 1"),
+				number("f_ref", "N", "c times s_ref", notNegative, "spring force at s_ref; with n above 1"),
+				number("s_range", "m", "s_ref", positive, "largest compression expected; with n above 1"),
+				element.HeatParameter()}},
 		{Name: "mass_with_stop_and_friction", Owns: true, Itself: moves, MakeNodes: addEnds, Read: readStopped, Hint: endsHint,
 			Parameters: slices.Concat(parameters{mass, length,
 				number("smin", "m", "", unbounded, "stop of the left end"),
@@ -123,10 +128,66 @@ func readBacklash(e *element.Element) element.Declared {
 
 // readGap reads a contact that pushes while s_rel < s_rel0.
 func readGap(e *element.Element) element.Declared {
+	if n := e.Number("n"); n > 1 {
+		return readCurvedGap(e, n)
+	}
+	e.Forbid("goes with n above 1", "s_ref", "f_ref", "s_range")
 	t := contact{Element: e, c: e.Number("c"), d: e.Number("d")}
 	t.begin(0)
 	t.addSide(-1, 0, 0, false)
 	return t.exert(model.Table{X: []float64{-1, 0, 1}, Z: []float64{-1, 0, 0}, Extend: true})
+}
+
+// readCurvedGap reads an elasto_gap with an exponent. With the compression e = s_rel0 - s_rel,
+//
+//	f_c = f_ref·(e/s_ref)^n, f = -(f_c + max(-f_c, min(f_c, -d·v_rel))) while e > 0
+func readCurvedGap(e *element.Element, n float64) element.Declared {
+	c, damping, unit := e.Number("c"), e.Number("d"), e.Number("s_ref")
+	force := e.NumberOr("f_ref", c*unit)
+	most := e.NumberOr("s_range", unit)
+	t := contact{Element: e, c: c, d: damping}
+	t.begin(0) // its switch ends a substep at the contact
+	x, v := network.StateOf(t.Twist), e.Between.Speeds(1)
+	names := law.Names{"x": law.Of(x).Within(-most, most), "d": damping, "v": v, "f_ref": force, "s_ref": unit}
+	names["r"] = law.Formula("max(0, -x)/s_ref", names)
+	names["power"] = power(names["r"].(*law.Expr), n)
+	names["fc"] = law.Formula("f_ref*power", names)
+	names["fd"] = law.Formula("min(fc, max(-fc, -d*v))", names)
+	steep := force * n / unit * math.Pow(most/unit, n-1)
+	t.Tau = e.AddLaw("f", "N", law.Formula("-(fc + fd)", names).WithSlope(x, 2*steep).WithSlope(v, damping))
+	t.Resist(t.Tau)
+	names["whole"] = force * unit / (n + 1)
+	t.Energy = law.Formula("whole*power*r", names).WithCombinedSlope(x, 0)
+	e.AddLoss(law.Formula("-fd*v", names).WithCombinedSlope(x, 0).WithCombinedSlope(v, 0))
+	return t.Declared
+}
+
+// power returns x^n for x >= 0 and n >= 1: the whole part of n by products, the rest by the bits of n, as
+// x^(b1/2 + b2/4 + ...) = sqrt(x^b1·sqrt(x^b2·...)). 40 bits leave a relative error below 1e-12·|ln(x)|.
+func power(x *law.Expr, n float64) *law.Expr {
+	whole, part := math.Modf(n)
+	var bits []bool
+	for range 40 {
+		if part == 0 {
+			break
+		}
+		part *= 2
+		bits = append(bits, part >= 1)
+		part -= math.Floor(part)
+	}
+	y := law.Number(1)
+	names := law.Names{"x": x}
+	for _, bit := range slices.Backward(bits) {
+		if names["y"] = y; bit {
+			names["y"] = law.Formula("y*x", names)
+		}
+		y = law.Formula("sqrt(y)", names)
+	}
+	for range int(whole) {
+		names["y"] = y
+		y = law.Formula("y*x", names)
+	}
+	return y
 }
 
 // exert makes the element exert the torques of its sides. depth is the part of the twist beyond the play, with its sign:

@@ -1,6 +1,7 @@
 package mechanics
 
 import (
+	"maps"
 	"slices"
 
 	"lockstep/model"
@@ -30,6 +31,10 @@ func gearKinds() []element.Kind {
 		{Name: "ideal_gear", Flanges: gear, Parameters: parameters{ratio}, Read: readGear},
 		{Name: "lossy_gear", Flanges: gear, Parameters: parameters{ratio, losses, element.HeatParameter()},
 			Adds: adds{element.LossQuantity}, Read: readLossyGear},
+		{Name: "gearbox", Flanges: gear, MakeNodes: addGearShaft, Read: readGearbox, Hint: "the shaft behind its gear is NAME.gear_b",
+			Parameters: parameters{ratio, losses, elastic, number("d", damping, "0", notNegative, "damping"),
+				number("backlash", angle, "0", notNegative, "total play"), begin, element.HeatParameter()},
+			Adds: append(adds{element.LossQuantity}, twist...)},
 		{Name: "ideal_planetary", Flanges: flanges(turns, "sun", "carrier", "ring"), Read: readPlanetary,
 			Parameters: parameters{teeth("ratio", "sun"),
 				element.Word("planets", "single", "planets between sun and ring", "single", "double")}},
@@ -96,6 +101,26 @@ func readRolling(e *element.Element) element.Declared {
 
 	e.Tie(e.Term("a", 1), e.Term("b", -ratio), e.Term("support_r", -1), e.Term("support_t", ratio))
 	return element.Declared{}
+}
+
+// addGearShaft makes the node between the gear and the elasticity of a gearbox.
+func addGearShaft(e *element.Element) { e.AddNode("gear_b", turns) }
+
+// readGearbox reads a lossy_gear from a to the inner node and an elasto_backlash from there to b. Its relative angle and
+// torque are those of the elasticity; the friction element of the gear is NAME.lossy_gear.
+func readGearbox(e *element.Element) element.Declared {
+	e.Number("c") // both parts mark the keys that they read in one list
+	gear, shaft := *e, *e
+	gear.Nodes, shaft.Nodes = maps.Clone(e.Nodes), map[string]int{"a": e.Inner["gear_b"], "b": e.Node("b")}
+	gear.Nodes["b"] = e.Inner["gear_b"]
+	own := len(e.Network.Frictions)
+	readLossyGear(&gear)
+	e.Network.Frictions[own].Name = e.Name + ".lossy_gear"
+	loss := e.Named["lossPower"].Form
+	shaft.Between = network.Difference(shaft.Node("b"), shaft.Node("a"))
+	d := readBacklash(&shaft)
+	e.NameForm("lossPower", loss.Plus(e.Named["lossPower"].Form))
+	return d
 }
 
 // readRod reads a rigid joint of two nodes without inertia, a rod or a disc, with a fixed distance or angle
