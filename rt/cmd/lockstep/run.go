@@ -10,9 +10,9 @@ import (
 	"golang.org/x/term"
 
 	"lockstep/deploy/load"
+	"lockstep/model/cycle"
 	"lockstep/model/plantfile"
 	"lockstep/rt/bench"
-	"lockstep/rt/cycle"
 	"lockstep/rt/gen"
 	"lockstep/rt/soak"
 	"lockstep/rt/supervisor"
