@@ -2,7 +2,7 @@
 // within bounds, and the functions that add to the network. It declares no element type and does not
 // read files: model/plantfile gives each Element its entry and its Namespace.
 //
-// The types are in packages by family: mechanics, planar, contact, machine, fluid, signal and thermal.
+// The types are in packages by family: mechanics, planar, contact, machine, fluid, signal, driver and thermal.
 //
 // Reading order: element.go (Kind, Element), parameters.go (what an element reads), build.go (what
 // it adds to the network), heat.go (heat capacities, and losses that flow into them).
