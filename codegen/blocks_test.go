@@ -41,7 +41,12 @@ elements:
   later: {type: fixed_delay, u: late, delayTime: 20 ms}
   smooth: {type: discrete_transfer_function, u: late, b: [0.1, 0.05], a: [1, -1.2, 0.35], samplePeriod: 10 ms}
   way: {type: integrator, u: later, reset: fast, set: {sum: [{product: [0.01 s, smooth]}, 0.5 m]}}
+  driver: {type: driver, cycle: hwfet, speed: late, preview: 0.3 s}
+  pressed: {type: sum, u: [driver.accelerator, driver.brake, driver.lever], k: [1, 3, 10]}
+  pushed: {type: force, flange: car, f: {product: [3 N, {sum: [driver.accelerator, {product: [-1, driver.brake]}]}]}}
 outputs:
+  pressed: {signal: pressed}
+  target: {signal: driver.target}
   v_car: {speed: car}
   T_plates: {signal: plates, unit: degC}
   T_housing: {signal: housing, unit: degC}

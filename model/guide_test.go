@@ -532,6 +532,9 @@ func (w words) readsOf(t *testing.T, kinds []element.Kind) string {
 		if k.Gives != "" {
 			note(k, "Signal: `NAME`%s", unitOf(d, k.Gives))
 		}
+		for _, q := range k.Signals {
+			note(k, "Signal: `NAME.%s`%s: %s", q.Key, unitOf(d, q.Unit), d.Spell(q.Meaning))
+		}
 		for _, q := range k.Adds {
 			signal, state := w.can("signal: %s.%s", name, q.Key), w.can("state: %s.%s", name, q.Key)
 			if !signal && !state {

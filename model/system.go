@@ -244,28 +244,29 @@ type Op struct {
 type Code uint8
 
 const (
-	Push  Code = iota // Value
-	Arg               // value of Args[Index]
-	Side              // side of System.Guards[Index] in this substep: +1 or -1, or with Borders 0, 1, 2, ...
-	Add               // a + b
-	Sub               // a - b
-	Mul               // a·b
-	Div               // a/b; 0 where |b| is below 1e-100
-	Neg               // -b
-	Abs               // |b|
-	Sign              // -1, 0, 1
-	Min               // min(a, b)
-	Max               // max(a, b)
-	Sqrt              // sqrt(max(0, b))
-	Exp               // exp(b)
-	Atan              // atan(b)
-	Sin               // sin(b)
-	Cos               // cos(b)
-	Look              // Tables[Index] at b
-	Look2             // Tables[Index] at row a, column b
-	Line              // Tables[Index] at a, continued from its interval b
-	Patch             // Tables[Index] at the row and the column below, each followed by its interval
-	If                // a where the sign of Guards[Index] is +1, otherwise b
+	Push   Code = iota // Value
+	Arg                // value of Args[Index]
+	Side               // side of System.Guards[Index] in this substep: +1 or -1, or with Borders 0, 1, 2, ...
+	Add                // a + b
+	Sub                // a - b
+	Mul                // a·b
+	Div                // a/b; 0 where |b| is below 1e-100
+	Neg                // -b
+	Abs                // |b|
+	Sign               // -1, 0, 1
+	Min                // min(a, b)
+	Max                // max(a, b)
+	Sqrt               // sqrt(max(0, b))
+	Exp                // exp(b)
+	Atan               // atan(b)
+	Sin                // sin(b)
+	Cos                // cos(b)
+	Look               // Tables[Index] at b
+	Look2              // Tables[Index] at row a, column b
+	Line               // Tables[Index] at a, continued from its interval b
+	Patch              // Tables[Index] at the row and the column below, each followed by its interval
+	If                 // a where the sign of Guards[Index] is +1, otherwise b
+	Choose             // of three values: the second where the first, below it, is at least 0, otherwise the third
 )
 
 // Table is a function of one or two variables, linear (bilinear) between its points. Outside them it

@@ -24,7 +24,7 @@ var (
 // onGrid caches the plants of OnGrid.
 var onGrid sync.Map
 
-// sampledText is the plant "sampled": every block that acts at ticks, and the heat of a clutch.
+// sampledText is the plant "sampled": every block that acts at ticks, a driver, and the heat of a clutch.
 const sampledText = `plant: sampled
 inputs:
   push: {unit: N.m, min: -200, max: 200, default: 60}
@@ -45,7 +45,11 @@ elements:
   far: {type: greater_equal, u1: angle, u2: 3 rad}
   angle: {type: integrator, u: w, reset: far, set: {product: [0.001, other]}}
   other: {type: integrator, u: smooth, reset: far, set: {product: [0.5, angle]}}
+  driver: {type: driver, cycle: hwfet, speed: {product: [0.1 m/rad, w]}}
 outputs:
+  accelerator: {signal: driver.accelerator}
+  brake: {signal: driver.brake}
+  lever: {signal: driver.lever}
   w_load: {speed: load}
   T_plates: {signal: plates, unit: degC}
   loss: {signal: clutch.lossPower}

@@ -326,6 +326,8 @@ func stackDepth(ops []model.Op) int {
 			now++
 		case model.Add, model.Sub, model.Mul, model.Div, model.Min, model.Max, model.Look2, model.If, model.Line:
 			now--
+		case model.Choose:
+			now -= 2
 		case model.Patch:
 			now -= 3
 		}

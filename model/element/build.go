@@ -133,6 +133,16 @@ func (e *Element) OwnForm(f network.Form) {
 	e.Own().Linear = f
 }
 
+// SignalForm makes the signal NAME.key, which the type declares in Kind.Signals, a linear form with values between
+// low and high.
+func (e *Element) SignalForm(key string, f network.Form, low, high float64) {
+	i := e.Signals[key]
+	e.setLaw(i, law.Of(f))
+	s := &e.Network.Signals[i]
+	s.Linear = f
+	s.SetRange(low, high)
+}
+
 // setLaw makes a signal a law of the element.
 func (e *Element) setLaw(signal int, value *law.Expr) {
 	e.DeferLaw(signal, law.Owner{Name: e.Name, At: e.At}, value, func(err error) {

@@ -2,7 +2,7 @@
 // within bounds, and the functions that add to the network. It declares no element type and does not
 // read files: model/plantfile gives each Element its entry and its Namespace.
 //
-// The types are in packages by family: mechanics, planar, contact, machine, fluid, signal and thermal.
+// The types are in packages by family: mechanics, planar, contact, machine, fluid, signal, driver and thermal.
 //
 // Reading order: element.go (Kind, Element), parameters.go (what an element reads), build.go (what
 // it adds to the network), heat.go (heat capacities, and losses that flow into them).
@@ -28,6 +28,7 @@ type Kind struct {
 	Parameters []Parameter
 	Gives      string                                   // unit of the signal with the name of the element; "": no such signal
 	GivesAs    func(e *Element) (units.Unit, UnitState) // that unit where it follows from the keys
+	Signals    []Quantity                               // further signals, NAME.Key
 	Adds       []Quantity                               // further quantities that outputs can read, besides those of the flanges
 	Hint       string                                   // names of the nodes inside element NAME, for errors; "": there are none
 	MakeNodes  func(e *Element)                         // makes further nodes of a type, NAME.KEY; nil: none
@@ -115,6 +116,7 @@ type Element struct {
 	Between   network.Row    // w_b - w_a, or w_flange - w_support
 	OwnNode   int            // index of the node, if the type is a node
 	OwnSignal int            // index of the signal with its name; -1: none
+	Signals   map[string]int // index of each signal in Kind.Signals, by its key
 	Named     map[string]Reading
 	Data      any               // data that the family shares between its elements
 	used      map[string]bool   // keys whose values have been read

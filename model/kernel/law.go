@@ -266,6 +266,12 @@ func (k *Kernel) execute(p *program) float64 {
 			if top--; k.side[op.Index] < 0 {
 				s[top] = s[top+1]
 			}
+		case model.Choose:
+			if top -= 2; s[top] >= 0 {
+				s[top] = s[top+1]
+			} else {
+				s[top] = s[top+2]
+			}
 		case model.Add, model.Sub, model.Mul, model.Div, model.Min, model.Max:
 			top--
 			s[top] = binary(op.Code, s[top], s[top+1])

@@ -78,6 +78,7 @@ func TestEachOperationOfALawHasItsValue(t *testing.T) {
 		{[]float64{0.5}, []any{"x0", model.Exp}, math.Exp(0.5)}, {[]float64{0.5}, []any{"x0", model.Atan}, math.Atan(0.5)},
 		{[]float64{0.5}, []any{"x0", model.Sin}, math.Sin(0.5)}, {[]float64{0.5}, []any{"x0", model.Cos}, math.Cos(0.5)},
 		{[]float64{2, 3, 7}, []any{"x0", "x1", "x2", model.Sub, model.Mul, 10.0, model.Add}, 2},
+		{[]float64{0, 3, 5}, []any{7.0, "x0", "x1", "x2", model.Choose, model.Add}, 10}, {[]float64{-1, 3, 5}, []any{7.0, "x0", "x1", "x2", model.Choose, model.Add}, 12},
 		{[]float64{-4}, []any{"x0", look(0)}, 4}, {[]float64{-0.5}, []any{"x0", look(0)}, 2.5}, {[]float64{0}, []any{"x0", look(0)}, 1},
 		{[]float64{1.5}, []any{"x0", look(0)}, 2.5}, {[]float64{3}, []any{"x0", look(0)}, 1}, {[]float64{5.5}, []any{"x0", look(0)}, -1.5}, {[]float64{9}, []any{"x0", look(0)}, 0},
 		{[]float64{-4}, []any{"x0", look(1)}, 13}, {[]float64{9}, []any{"x0", look(1)}, 9}, {[]float64{3}, []any{"x0", look(1)}, 1},

@@ -115,6 +115,11 @@ func (p *refPlant) program(law *model.Program, x []float64) float64 {
 			if v = pop(); p.side[op.Index] != 1 {
 				v = no
 			}
+		case model.Choose:
+			no, yes := pop(), pop()
+			if v = no; pop() >= 0 {
+				v = yes
+			}
 		case model.Add, model.Sub, model.Mul, model.Div, model.Min, model.Max:
 			b := pop()
 			v = refBinary(op.Code, pop(), b)

@@ -61,8 +61,19 @@ func (s *Compiler) Compile(owner Owner, x *Expr) (*network.Law, error) {
 	return l, nil
 }
 
+// Sampled returns the program of x for a sample, which has no event indicators: at a tick nothing passes a corner.
+// It has no slopes. x has no latch.
+func Sampled(x *Expr) network.Law {
+	g := newGraph(x, func(network.Form) span { return everything })
+	l := network.Law{Args: g.leaves, Slopes: make([]float64, len(g.leaves))}
+	c := compiler{sampled: true}
+	c.emit(&l, x)
+	return l
+}
+
 type compiler struct {
 	*network.Plant
+	sampled bool // no event indicators
 	owner   Owner
 	numbers *Expr               // holds the named numbers
 	borders map[*Expr][]float64 // breakpoints of all tables that are read at an expression
@@ -185,7 +196,7 @@ func (c *compiler) sized(x *Expr, g *graph) func(args []float64) []float64 {
 var codes = map[operation]model.Code{
 	add: model.Add, sub: model.Sub, mul: model.Mul, div: model.Div, neg: model.Neg, abs: model.Abs, sign: model.Sign,
 	minimum: model.Min, maximum: model.Max, sqrt: model.Sqrt, exp: model.Exp, atan: model.Atan, sin: model.Sin,
-	cos: model.Cos, lookup: model.Look, lookup2: model.Look2,
+	cos: model.Cos, lookup: model.Look, lookup2: model.Look2, choose: model.Choose,
 }
 
 // emit appends the operations of x. A corner that x can pass becomes a choice by an event indicator,
@@ -199,7 +210,8 @@ func (c *compiler) emit(l *network.Law, x *Expr) {
 		}
 	}
 	op := x.op
-	if x.plain && (op == abs || op == sign || op == minimum || op == maximum) {
+	corner := op == abs || op == sign || op == minimum || op == maximum
+	if corner && (x.plain || c.sampled) || op == choose && c.sampled {
 		operands()
 		push(codes[op], 0)
 		return
@@ -246,7 +258,7 @@ func (c *compiler) emit(l *network.Law, x *Expr) {
 		return
 	case lookup:
 		operands()
-		if borders := c.borders[x.args[0]]; !x.plain && c.passes(x.args[0], borders) {
+		if borders := c.borders[x.args[0]]; !x.plain && !c.sampled && c.passes(x.args[0], borders) {
 			push(model.Side, c.indicator(x.args[0], borders))
 			push(model.Line, c.table(l, withPoints(straight(x.table), borders)))
 		} else {

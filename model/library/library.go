@@ -6,6 +6,7 @@ package library
 import (
 	"lockstep/model/element"
 	"lockstep/model/element/contact"
+	"lockstep/model/element/driver"
 	"lockstep/model/element/fluid"
 	"lockstep/model/element/machine"
 	"lockstep/model/element/mechanics"
@@ -18,7 +19,7 @@ import (
 func Elements() []element.Kind {
 	var all []element.Kind
 	for _, list := range [][]element.Kind{mechanics.Kinds(), planar.Kinds(), contact.Kinds(), machine.Kinds(), fluid.Kinds(),
-		signal.Kinds(), thermal.Kinds()} {
+		signal.Kinds(), driver.Kinds(), thermal.Kinds()} {
 		all = append(all, list...)
 	}
 	return all

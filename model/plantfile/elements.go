@@ -64,7 +64,7 @@ func (l *loader) expand(list []yamlfile.Field, s *scope) {
 		e := &element.Element{
 			Reader: &l.Reader, Plant: l.Plant, Namespace: s,
 			Name: s.prefix + f.Key, Assembly: s.assembly, At: f.KeyAt, Fields: map[string]yamlfile.Field{},
-			Nodes: map[string]int{}, Named: map[string]element.Reading{}, OwnSignal: -1,
+			Nodes: map[string]int{}, Named: map[string]element.Reading{}, OwnSignal: -1, Signals: map[string]int{},
 		}
 		if !units.IsName(f.Key, false) {
 			e.Refuse(e.At, "not a name for an element (letters, digits and _)")
@@ -125,10 +125,16 @@ func (l *loader) readKind(e *element.Element, in *scope, entries []yamlfile.Fiel
 		}
 	}
 
+	provide := func(name, unit string) int {
+		l.provided[name] = network.Add(&l.Network.Signals,
+			network.Signal{Name: name, Unit: units.Want(unit).Unit, At: e.At, Read: true})
+		return l.provided[name]
+	}
 	if k.Gives != "" {
-		s := network.Signal{Name: e.Name, Unit: units.Want(k.Gives).Unit, At: e.At, Read: true}
-		e.OwnSignal = network.Add(&l.Network.Signals, s)
-		l.provided[e.Name] = e.OwnSignal
+		e.OwnSignal = provide(e.Name, k.Gives)
+	}
+	for _, q := range k.Signals {
+		e.Signals[q.Key] = provide(e.Name+"."+q.Key, q.Unit)
 	}
 }
 

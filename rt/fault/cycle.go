@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"lockstep/io/sigmap"
-	"lockstep/rt/driver"
+	"lockstep/model/driver"
 )
 
 // Cycle is a driver that follows a target speed: at each tick it sets inputs of the plant that no bus drives

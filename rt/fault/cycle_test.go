@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"lockstep/io/sigmap"
-	"lockstep/rt/driver"
+	"lockstep/model/driver"
 )
 
 // driverOn returns a set whose driver follows a ramp of 1 m/s² from 1 s on, with inputs 0 to 2 and output 0.

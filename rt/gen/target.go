@@ -19,10 +19,10 @@ import (
 	"lockstep/io/inputfile"
 	"lockstep/io/sigmap"
 	"lockstep/io/wire"
+	"lockstep/model/driver"
 	"lockstep/rt"
 	"lockstep/rt/bench"
 	"lockstep/rt/checkpoint"
-	"lockstep/rt/driver"
 	"lockstep/rt/fault"
 	"lockstep/rt/network"
 	"lockstep/rt/target"
@@ -40,7 +40,7 @@ type runtimePart struct {
 func runtimeParts() []runtimePart {
 	return []runtimePart{
 		{"io/can", can.Text}, {"io/sigmap", sigmap.Text}, {"io/wire", wire.Text}, {"rt", rt.Text},
-		{"rt/checkpoint", checkpoint.Text}, {"rt/driver", driver.Text}, {"rt/fault", fault.Text}, {"rt/network", network.Text},
+		{"rt/checkpoint", checkpoint.Text}, {"model/driver", driver.Text}, {"rt/fault", fault.Text}, {"rt/network", network.Text},
 		{"rt/target", target.Text}, {"sched", sched.Text},
 		{"sched/hostinfo", hostinfo.Text},
 	}

@@ -1,20 +1,19 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"lockstep/io/sigmap"
 	"lockstep/io/yamlfile"
+	"lockstep/model/cycle"
+	"lockstep/model/driver"
 	"lockstep/model/units"
 	"lockstep/rt"
 	"lockstep/rt/bench"
-	"lockstep/rt/cycle"
-	"lockstep/rt/driver"
 	"lockstep/rt/fault"
 	"lockstep/rt/report"
 )
@@ -72,17 +71,14 @@ func (d *driverSection) readCycle(r *yamlfile.Reader, section, f, phases yamlfil
 		r.Fail(section, "driver: the cycle is missing (cycle: %s)", cycle.Names()[0])
 	}
 	name := r.Scalar(f, "driver: cycle").Text
-	c, err := cycle.Load(filepath.Join(filepath.Dir(r.File), name))
-	if errors.Is(err, fs.ErrNotExist) || filepath.Ext(name) != ".csv" || filepath.IsAbs(name) {
-		c, err = cycle.Load(name)
-	}
+	c, err := cycle.LoadFor(r.File, name)
 	if err != nil {
 		r.Fail(f, "driver: %w", err)
 	}
 	if !phases.IsMissing() {
 		c = c.First(r.Integer(phases, "driver: phases", 1, len(c.Phases)))
 	}
-	d.cycle, d.plan.Target = c, c.Target
+	d.cycle, d.plan.Target = c, sigmap.Waveform{At: c.Target.At, Value: c.Target.Value}
 	for _, p := range c.Phases {
 		if p.Parked {
 			d.plan.Parked = append(d.plan.Parked, [2]int64{p.Begin, p.End})

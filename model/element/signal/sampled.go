@@ -2,10 +2,10 @@ package signal
 
 import (
 	"fmt"
-	"slices"
 
 	"lockstep/model"
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 )
 
@@ -138,22 +138,13 @@ func readReset(e *element.Element, y int) {
 	}
 	next := addMemory(e, "next", unit, 0)   // of y; each integrator keeps it until all have read those to be reset
 	before := addMemory(e, "reset", "1", 0) // truth value at the last tick
-	args := []network.Form{network.SignalOf(e.Waveform("reset")), network.StateOf(before), set, network.StateOf(y)}
-	op := func(c model.Code) model.Op { return model.Op{Code: c} }
-	push := func(v float64) model.Op { return model.Op{Code: model.Push, Value: v} }
-	arg := func(i int) model.Op { return model.Op{Code: model.Arg, Index: i} }
-	// max(0, sign(sign(reset - 0.5) + 0.5)), 0 or 1: the inner sign is 0 at 0.5
-	truth := []model.Op{arg(0), push(0.5), op(model.Sub), op(model.Sign), push(0.5), op(model.Add), op(model.Sign),
-		push(0), op(model.Max)}
-	edge := append(slices.Clone(truth), push(1), arg(1), op(model.Sub), op(model.Mul))
-	value := slices.Concat(edge, []model.Op{arg(2), op(model.Mul), push(1)}, edge,
-		[]model.Op{op(model.Sub), arg(3), op(model.Mul), op(model.Add)})
-	slopes := make([]float64, len(args))
-	e.AddSample(network.Sample{Sample: model.Sample{State: next}, Reset: true,
-		Value: network.Law{Args: args, Slopes: slopes, Ops: value}})
+	names := law.Names{"reset": network.SignalOf(e.Waveform("reset")), "before": network.StateOf(before), "set": set,
+		"y": network.StateOf(y)}
+	value := law.Sampled(law.Formula("where(min(reset - 0.5, 0.5 - before), set, y)", names))
+	e.AddSample(network.Sample{Sample: model.Sample{State: next}, Reset: true, Value: value})
 	become := linearSample(y, network.StateOf(next))
 	become.Reset = true
 	e.AddSample(become)
-	e.AddSample(network.Sample{Sample: model.Sample{State: before, Initial: true},
-		Value: network.Law{Args: args[:1], Slopes: slopes[:1], Ops: truth}})
+	truth := law.Sampled(law.Formula("where(reset - 0.5, 1, 0)", names))
+	e.AddSample(network.Sample{Sample: model.Sample{State: before, Initial: true}, Value: truth})
 }

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/term"
 
 	"lockstep/deploy/load"
+	"lockstep/model/cycle"
 	"lockstep/model/plantfile"
 	"lockstep/rt/bench"
-	"lockstep/rt/cycle"
 	"lockstep/rt/gen"
 	"lockstep/rt/soak"
 	"lockstep/rt/supervisor"
@@ -126,7 +126,7 @@ func (a *args) scenarioFlags(scenario, drive, junit *string) {
 			"gives exit code 1")
 	a.StringVar(drive, "cycle CYCLE|FILE.csv", "",
 		"a driver follows this drive cycle ("+strings.Join(cycle.Names(), ", ")+") with pedals and lever: see lockstep "+
-			"help driver; a violation of its "+
+			"help drive-cycles; a violation of its "+
 			"tolerance gives exit code 1")
 	a.outputVar(junit, "junit FILE.xml", "write the verdict on the scenario or the cycle to this file, as JUnit XML")
 }

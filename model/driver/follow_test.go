@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"lockstep/rt/cycle"
-	"lockstep/rt/driver"
+	"lockstep/model/cycle"
+	"lockstep/model/driver"
 )
 
 // car is a longitudinal model of a car: a mass with road load, an engine with limited force and power behind a lag,

@@ -35,9 +35,15 @@ func Default(period float64) Settings {
 	}
 }
 
+// Limits of the settings.
+const (
+	MostPeriod  = 1   // s
+	MostPreview = 60  // s
+	Largest     = 1e6 // of a gain or an acceleration, SI
+)
+
 // Check returns an error if a setting is outside of its range; a NaN is.
 func (s *Settings) Check() error {
-	const largest = 1e6
 	for _, x := range []struct {
 		name  string
 		value float64
@@ -45,15 +51,15 @@ func (s *Settings) Check() error {
 		above bool // the value is above min, not at it
 		max   float64
 	}{
-		{"the period (s)", s.Period, 0, true, 1},
-		{"the preview time (s)", s.Preview, 0, true, 60},
-		{"the proportional gain (1/s)", s.Proportional, 0, false, largest},
-		{"the integral gain (1/s²)", s.Integral, 0, false, largest},
-		{"the acceleration at full accelerator (m/s²)", s.Acceleration, 0, true, largest},
-		{"the speed from which acceleration falls (m/s)", s.Knee, 0, true, largest},
-		{"the deceleration at full brake (m/s²)", s.Deceleration, 0, true, largest},
-		{"the acceleration at which the foot changes (m/s²)", s.FootChange, 0, false, largest},
-		{"the rate of a pedal (1/s)", s.PedalRate, 0, true, largest},
+		{"the period (s)", s.Period, 0, true, MostPeriod},
+		{"the preview time (s)", s.Preview, 0, true, MostPreview},
+		{"the proportional gain (1/s)", s.Proportional, 0, false, Largest},
+		{"the integral gain (1/s²)", s.Integral, 0, false, Largest},
+		{"the acceleration at full accelerator (m/s²)", s.Acceleration, 0, true, Largest},
+		{"the speed from which acceleration falls (m/s)", s.Knee, 0, true, Largest},
+		{"the deceleration at full brake (m/s²)", s.Deceleration, 0, true, Largest},
+		{"the acceleration at which the foot changes (m/s²)", s.FootChange, 0, false, Largest},
+		{"the rate of a pedal (1/s)", s.PedalRate, 0, true, Largest},
 		{"the brake at standstill", s.Hold, 0, false, 1},
 		{"the time per position of the lever (s)", s.LeverTime, 0, false, 60},
 	} {
@@ -106,8 +112,8 @@ type Driver struct {
 	moved    float64 // time since the last movement of the lever, s
 }
 
-// still is the speed below which the driver takes the vehicle as standing, m/s.
-const still = 0.2
+// Still is the speed below which the driver takes the vehicle as standing, m/s.
+const Still = 0.2
 
 // New returns a driver in park, with the foot on the brake.
 func New(s Settings) (*Driver, error) {
@@ -153,7 +159,7 @@ func (d *Driver) updateHold(target, ahead, v float64, wanted Lever) {
 	case d.holding:
 		d.holding = !(ahead > 0 && wanted == d.out.Lever)
 	default:
-		d.holding = target <= 0 && ahead <= 0 && v < still
+		d.holding = target <= 0 && ahead <= 0 && v < Still
 	}
 }
 
@@ -170,7 +176,7 @@ func (d *Driver) hold() {
 //go:nosplit
 func (d *Driver) moveLever(wanted Lever, v float64) {
 	d.moved += d.s.Period
-	if !(v < still && v > -still) || d.out.Brake < d.s.Hold || d.moved < d.s.LeverTime {
+	if !(v < Still && v > -Still) || d.out.Brake < d.s.Hold || d.moved < d.s.LeverTime {
 		return
 	}
 	switch {

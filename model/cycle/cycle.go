@@ -1,12 +1,14 @@
 package cycle
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"lockstep/io/sigmap"
 	"lockstep/model/units"
 )
 
@@ -14,10 +16,10 @@ import (
 type Cycle struct {
 	Name   string
 	Title  string
-	Source string          // regulation and table
-	Unit   units.Wanted    // unit of its source, for people
-	Target sigmap.Waveform // speed, m/s
-	Phases []Phase         // in the order of driving, without gaps
+	Source string       // regulation and table
+	Unit   units.Wanted // unit of its source, for people
+	Target Trace
+	Phases []Phase // in the order of driving, without gaps
 	Band   Band
 }
 
@@ -89,6 +91,15 @@ func Names() []string {
 		names[i] = e.Name
 	}
 	return names
+}
+
+// LoadFor returns the cycle that a file names: see Load. A CSV file is searched first beside that file.
+func LoadFor(file, name string) (*Cycle, error) {
+	c, err := Load(filepath.Join(filepath.Dir(file), name))
+	if errors.Is(err, fs.ErrNotExist) || filepath.Ext(name) != ".csv" || filepath.IsAbs(name) {
+		c, err = Load(name)
+	}
+	return c, err
 }
 
 // Load returns the embedded cycle of a name, or reads the CSV file of that name: see Read. An error names
