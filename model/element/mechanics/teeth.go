@@ -2,6 +2,7 @@ package mechanics
 
 import (
 	"math"
+	"slices"
 
 	"lockstep/model"
 	"lockstep/model/element"
@@ -10,6 +11,7 @@ import (
 	"lockstep/model/units"
 )
 
+// Types of sleeves with teeth: dog clutches and synchronisers.
 func teethKinds() []element.Kind {
 	flanges := append(element.Flanges(turns, "a", "b"), element.Flanges(moves, "sleeve")...)
 	return []element.Kind{
@@ -31,6 +33,31 @@ func teethKinds() []element.Kind {
 			Adds: adds{element.LossQuantity,
 				{Key: "phi", Unit: "rad", Meaning: "angle of b against a from the middle of a gap, modulo the pitch"},
 				{Key: "f_axial", Unit: "N", Meaning: "force of the teeth on the sleeve"}}},
+		{Name: "synchroniser", Owns: true, Itself: turns, Flanges: flanges, Read: readSynchroniser,
+			Parameters: parameters{
+				number("J", "kg.m2", "", positive, "moment of inertia of the ring"),
+				number("teeth", "1", "", element.AtLeastOne, "number of teeth, a whole number").Within(0, 1000),
+				number("radius", "m", "", positive, "mean radius of the teeth").Within(leastRatio, mostRatio),
+				number("backlash", "rad", "", positive, "total play of the sleeve in the teeth of the ring and of b"),
+				number("chamfer", "m", "", positive, "depth of the chamfers along the stroke, both sides together"),
+				number("taper", "rad", "0", notNegative, "back-taper of the flanks of b, both sides together").Within(0, 0.5),
+				number("index", "rad", "", positive, "angle by which the ring turns against a to either side"),
+				number("s_ring", "m", "", unbounded, "stroke at which the tips of sleeve and ring meet"),
+				number("s_contact", "m", "", unbounded, "stroke at which the tips of sleeve and b meet"),
+				element.Flag("reversed", "false", "true: the teeth engage towards smaller strokes"),
+				number("mu", "1", "0", notNegative, "coefficient of friction between the teeth").Within(0, 10),
+				number("restitution", "1", "0", element.Share, "0: plastic impact, 1: elastic"),
+				rows("detent", "m, N", "none", unbounded, "[stroke, force on the sleeve]; the ring takes its reaction"),
+				number("mu_cone", "1", "", positive, "coefficient of friction of the cones").Within(0, 10),
+				number("cgeo", "m", "", positive, "torque over force and friction: number of cones*radius/sin(angle)").Within(leastRatio, mostRatio),
+				number("peak", "1", "1", element.AtLeastOne, "static over sliding friction of the cones").Within(0, 1e3),
+				element.HeatParameter(),
+			},
+			Adds: adds{element.LossQuantity,
+				{Key: "phi", Unit: "rad", Meaning: "angle of b against a from the middle of a gap, modulo the pitch"},
+				{Key: "phi_ring", Unit: "rad", Meaning: "angle of the ring against a; 0 where the sleeve passes"},
+				{Key: "f_axial", Unit: "N", Meaning: "force of the teeth on the sleeve"},
+				{Key: "f_cone", Unit: "N", Meaning: "force that presses the ring on the cone"}}},
 	}
 }
 
@@ -139,26 +166,79 @@ func (t *teeth) addProfile(p profile) {
 	t.face("flank_min", math.Cos(p.taper), math.Sin(p.taper), -p.play, p.flank, engaged)
 }
 
+// readProfile reads the profile of pointed teeth whose tips meet the sleeve at stroke tip.
+func (t *teeth) readProfile(tip float64) profile {
+	count, radius, play := t.Number("teeth"), t.Number("radius"), t.Number("backlash")
+	if count != math.Trunc(count) {
+		t.Refuse(t.Place("teeth"), "teeth %g is not a whole number", count)
+	}
+	if pitch := 2 * math.Pi / count; !(play < pitch) {
+		t.Refuse(t.Place("backlash"), "backlash %s is not below the pitch of %g teeth, %s", units.Format(play, "rad"),
+			count, units.Format(pitch, "rad"))
+	}
+	chamfer := t.Number("chamfer")
+	return profile{pitch: radius * 2 * math.Pi / count, play: radius * play / 2, chamfer: chamfer, tip: t.side * tip,
+		flank: t.side*tip + chamfer}
+}
+
 // readDogClutch reads teeth of a sleeve on a that engage those of b.
 func readDogClutch(e *element.Element) element.Declared {
-	count, radius := e.Number("teeth"), e.Number("radius")
-	if count != math.Trunc(count) {
-		e.Refuse(e.Place("teeth"), "teeth %g is not a whole number", count)
-	}
-	pitch, play, flat := 2*math.Pi/count, e.Number("backlash"), e.Number("flat")
-	if !(play+flat < pitch) {
-		e.Refuse(e.Place("backlash"), "backlash and flat take %s of a pitch of %s; nothing is left for the chamfers",
-			units.Format(play+flat, "rad"), units.Format(pitch, "rad"))
-	}
+	radius, flat := e.Number("radius"), e.Number("flat")
 	t := newTeeth(e, "", e.Between, radius)
-	chamfer, tip := e.Number("chamfer"), t.side*e.Number("s_contact")
-	t.addProfile(profile{pitch: radius * pitch, play: radius * play / 2, flat: radius * flat / 2, chamfer: chamfer,
-		tip: tip, flank: tip + chamfer, taper: e.Number("taper")})
+	p := t.readProfile(e.Number("s_contact"))
+	p.flat, p.taper = radius*flat/2, e.Number("taper")
+	if !(p.play+p.flat < p.pitch/2) {
+		e.Refuse(e.Place("flat"), "flat %s and backlash leave nothing of the pitch of %s for the chamfers",
+			units.Format(flat, "rad"), units.Format(p.pitch/radius, "rad"))
+	}
+	t.addProfile(p)
 	t.addDetent()
-	e.AddLoss(law.Of(t.loss))
-	e.NameForm("phi", network.StateOf(t.u).Scaled(1/radius))
-	e.NameForm("f_axial", t.axial.Scaled(t.side))
-	return element.Declared{Rel: e.Between, Tau: t.along.Scaled(-radius), Unit: "N.m", Friction: true}
+	return t.declare(t.axial, t.loss)
+}
+
+// declare declares the quantities of teeth with the force of all teeth on the sleeve, along the stroke, and
+// the loss.
+func (t *teeth) declare(axial, loss network.Form) element.Declared {
+	radius := t.Number("radius")
+	t.AddLoss(law.Of(loss))
+	t.NameForm("phi", network.StateOf(t.u).Scaled(1/radius))
+	t.NameForm("f_axial", axial.Scaled(t.side))
+	return element.Declared{Rel: t.Between, Tau: t.along.Scaled(-radius), Unit: "N.m", Friction: true}
+}
+
+// readSynchroniser reads a ring that turns between two stops of a, its cone on b, its teeth, and those of b.
+// The ring is a node. The force of the sleeve on the ring presses it on the cone.
+func readSynchroniser(e *element.Element) element.Declared {
+	ring, radius := e.OwnNode, e.Number("radius")
+	e.Network.Nodes[ring].J = e.Number("J")
+	against := network.Difference(ring, e.Node("a"))
+	r := newTeeth(e, "ring_", against, radius)
+	p := r.readProfile(e.Number("s_ring"))
+	index := radius * e.Number("index")
+	if !(p.play < index && index < p.pitch/2) {
+		e.Refuse(e.Place("index"), "index %s is not between half the backlash, %s, and half the pitch, %s; there the ring does not block",
+			units.Format(index/radius, "rad"), units.Format(p.play/radius, "rad"), units.Format(p.pitch/2/radius, "rad"))
+	}
+	r.addProfile(p)
+	addStop(e, "index_min", r.tangential, 1, model.Gap{State: r.u, Sign: 1, Limit: -index, Restitution: r.restitution, Yields: -1})
+	addStop(e, "index_max", r.tangential, 1, model.Gap{State: r.u, Sign: -1, Limit: index, Restitution: r.restitution, Yields: -1})
+
+	t := newTeeth(e, "", e.Between, radius)
+	p = t.readProfile(e.Number("s_contact"))
+	p.taper = e.Number("taper")
+	t.addProfile(p)
+
+	pressing := r.axial.Plus(t.addDetent().Scaled(t.side)).Scaled(-1)
+	capacity := e.AddLaw("mu_fn", "N", law.Formula("mu_cone*fn", law.Names{"mu_cone": e.Number("mu_cone"), "fn": pressing}))
+	rel := network.Difference(e.Node("b"), ring)
+	k := model.Friction{Name: e.Name + ".cone", Signal: capacity.Index(), Gain: e.Number("cgeo"), Peak: e.Number("peak")}
+	cone := network.FrictionOf(network.Add(&e.Network.Frictions, network.Friction{Friction: k, At: e.At, Rel: rel,
+		Press: k.Signal, PerPress: k.Gain * k.Peak}))
+	e.Exert(rel, cone.Scaled(-1))
+	loss := e.AddLaw("cone_loss", "W", law.Power(cone, rel.Speeds(1)))
+	e.NameForm("phi_ring", network.StateOf(r.u).Scaled(1/radius))
+	e.NameForm("f_cone", pressing)
+	return t.declare(t.axial.Plus(r.axial), slices.Concat(loss, r.loss, t.loss))
 }
 
 // newTeeth makes the position of teeth between a sleeve and another part that turns by rel against it.
@@ -175,10 +255,11 @@ func newTeeth(e *element.Element, name string, rel network.Row, radius float64) 
 	return t
 }
 
-// addDetent adds the force of a detent, straight between its rows and constant outside.
-func (t *teeth) addDetent() {
+// addDetent adds the force of a detent on the sleeve, straight between its rows and constant outside, and
+// returns it.
+func (t *teeth) addDetent() network.Form {
 	if !t.Has("detent") {
-		return
+		return nil
 	}
 	table := t.Table("detent")
 	n := len(table.X)
@@ -194,4 +275,5 @@ func (t *teeth) addDetent() {
 		Switch: model.Switch{Name: t.Name, Borders: table.X, Inner: true}})
 	f := network.SignalOf(t.AddSignal("detent", network.Signal{Unit: units.Want("N").Unit, Affine: &a}))
 	t.Exert(network.RowOf(t.Node("sleeve")), f)
+	return f
 }
