@@ -2,7 +2,6 @@ package mechanics
 
 import (
 	"math"
-	"slices"
 
 	"lockstep/model"
 	"lockstep/model/element"
@@ -49,7 +48,7 @@ func teethKinds() []element.Kind {
 				number("restitution", "1", "0", element.Share, "0: plastic impact, 1: elastic"),
 				rows("detent", "m, N", "none", unbounded, "[stroke, force on the sleeve]; the ring takes its reaction"),
 				number("mu_cone", "1", "", positive, "coefficient of friction of the cones").Within(0, 10),
-				number("cgeo", "m", "", positive, "torque over force and friction: number of cones*radius/sin(angle)").Within(leastRatio, mostRatio),
+				number("cgeo", "m", "", positive, "number of cones times radius over sine of the cone angle").Within(leastRatio, mostRatio),
 				number("peak", "1", "1", element.AtLeastOne, "static over sliding friction of the cones").Within(0, 1e3),
 				element.HeatParameter(),
 			},
@@ -75,8 +74,9 @@ type teeth struct {
 	mu          float64
 	restitution float64
 
-	along, axial network.Form // forces of all faces along u' and s'
-	loss         network.Form // sliding friction, W
+	along, axial network.Form   // forces of all faces along u' and s'
+	loss         *law.Expr      // sliding friction, W; nil: none
+	factors      []network.Form // in loss
 }
 
 // face adds a face through the point (u0, s0) with the normal (nu, ns), of length 1, that points to the
@@ -117,7 +117,17 @@ func (t *teeth) face(name string, nu, ns, u0, s0 float64, while ...model.RegionS
 	f := network.FrictionOf(own)
 	t.Exert(along, f.Scaled(-1))
 	t.along, t.axial = t.along.Plus(f.Scaled(ns)), t.axial.Plus(f.Scaled(-nu))
-	t.loss = t.loss.Plus(t.AddLaw(name+"_loss", "W", law.Power(f, along.Speeds(1))))
+	t.rubs(f, along)
+}
+
+// rubs adds the power of a friction torque or force at a slip to the loss.
+func (t *teeth) rubs(f network.Form, slip network.Row) {
+	power := law.Formula("f*slip", law.Names{"f": f, "slip": slip.Speeds(1)})
+	if t.loss != nil {
+		power = law.Formula("loss + power", law.Names{"loss": t.loss, "power": power})
+	}
+	t.loss = power
+	t.factors = append(t.factors, f, slip.Speeds(1))
 }
 
 // profile is the profile of teeth in the plane of u and s.
@@ -193,14 +203,19 @@ func readDogClutch(e *element.Element) element.Declared {
 	}
 	t.addProfile(p)
 	t.addDetent()
-	return t.declare(t.axial, t.loss)
+	return t.declare(t.axial)
 }
 
-// declare declares the quantities of teeth with the force of all teeth on the sleeve, along the stroke, and
-// the loss.
-func (t *teeth) declare(axial, loss network.Form) element.Declared {
+// declare declares the quantities of teeth with the force of all teeth on the sleeve, along the stroke.
+func (t *teeth) declare(axial network.Form) element.Declared {
 	radius := t.Number("radius")
-	t.AddLoss(law.Of(loss))
+	if t.loss == nil {
+		t.loss = law.Number(0)
+	}
+	for _, f := range t.factors { // as law.Power: a loss acts slowly or not at all
+		t.loss = t.loss.WithCombinedSlope(f, 0)
+	}
+	t.AddLoss(t.loss)
 	t.NameForm("phi", network.StateOf(t.u).Scaled(1/radius))
 	t.NameForm("f_axial", axial.Scaled(t.side))
 	return element.Declared{Rel: t.Between, Tau: t.along.Scaled(-radius), Unit: "N.m", Friction: true}
@@ -224,6 +239,7 @@ func readSynchroniser(e *element.Element) element.Declared {
 	addStop(e, "index_max", r.tangential, 1, model.Gap{State: r.u, Sign: -1, Limit: index, Restitution: r.restitution, Yields: -1})
 
 	t := newTeeth(e, "", e.Between, radius)
+	t.loss, t.factors = r.loss, r.factors
 	p = t.readProfile(e.Number("s_contact"))
 	p.taper = e.Number("taper")
 	t.addProfile(p)
@@ -235,10 +251,10 @@ func readSynchroniser(e *element.Element) element.Declared {
 	cone := network.FrictionOf(network.Add(&e.Network.Frictions, network.Friction{Friction: k, At: e.At, Rel: rel,
 		Press: k.Signal, PerPress: k.Gain * k.Peak}))
 	e.Exert(rel, cone.Scaled(-1))
-	loss := e.AddLaw("cone_loss", "W", law.Power(cone, rel.Speeds(1)))
+	t.rubs(cone, rel)
 	e.NameForm("phi_ring", network.StateOf(r.u).Scaled(1/radius))
 	e.NameForm("f_cone", pressing)
-	return t.declare(t.axial.Plus(r.axial), slices.Concat(loss, r.loss, t.loss))
+	return t.declare(t.axial.Plus(r.axial))
 }
 
 // newTeeth makes the position of teeth between a sleeve and another part that turns by rel against it.
