@@ -151,8 +151,8 @@ type Gap struct {
 	Restitution float64 // 0 to 1
 
 	// A gap between faces of finite extent exists while all of While hold; nil: always. With Row, the state
-	// takes the value Row·x + Const where the gap begins to exist. Where the sides then overlap, Yields moves:
-	// the state of a position of which Row, or State without Row, is a function; -1: none.
+	// takes the value Row·x + Const where the gap begins to exist. Where the sides then overlap, x[Yields] moves
+	// them apart; its entry in Row is not 0.
 	While  []RegionSet
 	Row    []float64 // n, or nil
 	Const  float64

@@ -116,7 +116,7 @@ func (a *assembly) ports() *model.System {
 			gap := *f.Gap
 			gap.State = a.freeCount + a.stateOf[gap.State]
 			gap.While = a.regionSets(gap.While)
-			if gap.Yields >= 0 {
+			if k.Opening != nil {
 				gap.Yields = a.freeCount + a.stateOf[gap.Yields]
 			}
 			f.Gap = &gap

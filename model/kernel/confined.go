@@ -62,7 +62,7 @@ func (k *Kernel) beginClearance(i int) {
 	if k.clearance(i, k.x) >= 0 {
 		return
 	}
-	if len(g.Row) > 0 && g.Yields >= 0 {
+	if len(g.Row) > 0 {
 		k.x[g.Yields] -= (k.x[g.State] - g.Limit) / g.Row[g.Yields]
 	}
 	k.setClosed(i)

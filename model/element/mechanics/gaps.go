@@ -154,12 +154,12 @@ func readClearance(e *element.Element) element.Declared {
 	i := e.AddDeflection(network.State{Name: "play", Start: -zero})
 	d := element.Declared{Rel: e.Between, Unit: e.Per("N.m", "N"), Friction: true, Angle: unit, Twist: i, Rest: zero}
 	if e.Has("phi_min") {
-		gap := model.Gap{State: i, Sign: 1, Limit: low - zero, Restitution: rest, Yields: -1}
+		gap := model.Gap{State: i, Sign: 1, Limit: low - zero, Restitution: rest}
 		d.Tau = d.Tau.Plus(addStop(e, "min", e.Between, ks, gap))
 	}
 
 	if e.Has("phi_max") {
-		gap := model.Gap{State: i, Sign: -1, Limit: high - zero, Restitution: rest, Yields: -1}
+		gap := model.Gap{State: i, Sign: -1, Limit: high - zero, Restitution: rest}
 		d.Tau = d.Tau.Plus(addStop(e, "max", e.Between, ks, gap))
 	}
 

@@ -86,7 +86,7 @@ type teeth struct {
 func (t *teeth) face(name string, nu, ns, u0, s0 float64, while ...model.RegionSet) {
 	name = t.name + name
 	across := append(t.tangential.Scaled(nu), t.stroke.Scaled(ns)...)
-	gap := model.Gap{Sign: 1, Restitution: t.restitution, While: while, Yields: -1}
+	gap := model.Gap{Sign: 1, Restitution: t.restitution, While: while}
 	var opening network.Form
 	switch {
 	case nu == 0:
@@ -235,8 +235,8 @@ func readSynchroniser(e *element.Element) element.Declared {
 			units.Format(index/radius, "rad"), units.Format(p.play/radius, "rad"), units.Format(p.pitch/2/radius, "rad"))
 	}
 	r.addProfile(p)
-	addStop(e, "index_min", r.tangential, 1, model.Gap{State: r.u, Sign: 1, Limit: -index, Restitution: r.restitution, Yields: -1})
-	addStop(e, "index_max", r.tangential, 1, model.Gap{State: r.u, Sign: -1, Limit: index, Restitution: r.restitution, Yields: -1})
+	addStop(e, "index_min", r.tangential, 1, model.Gap{State: r.u, Sign: 1, Limit: -index, Restitution: r.restitution})
+	addStop(e, "index_max", r.tangential, 1, model.Gap{State: r.u, Sign: -1, Limit: index, Restitution: r.restitution})
 
 	t := newTeeth(e, "", e.Between, radius)
 	t.loss, t.factors = r.loss, r.factors
