@@ -168,3 +168,63 @@ func outputsOf(t *kernel.Tables) map[string]int {
 	}
 	return out
 }
+
+// TestDogClutchMapsRatchetBlockAndEngage sweeps the angle and the slip at the start: each start engages, blocks
+// on the flats or still ratchets after 60 ms, as in the independent solution. It steps by 5 ms.
+func TestDogClutchMapsRatchetBlockAndEngage(t *testing.T) {
+	d := dogCases()[5]
+	r := d.prepare(t, 5*time.Millisecond)
+	out := outputsOf(&r.tables)
+	y, found := make([]float64, len(r.tables.Outputs)), map[byte]int{}
+	for _, w := range []float64{0.5, 2, 4, 8, 16, 32, 64, 128} {
+		line := ""
+		for n := range 20 {
+			phi := 2 * math.Pi / d.teeth * (float64(n) + 0.3) / 20
+			k, ref := r.start(&d, phi, w), d.reference(phi, w)
+			for range 12 {
+				k.Step(y, nil)
+			}
+			ref.to(0.06)
+			got, want := byte('R'), byte('R')
+			switch {
+			case y[out["s"]] > d.end-1e-9:
+				got = 'E'
+			case y[out["dogs.flat.mode"]] == 0 && math.Abs(y[out["w2"]]-y[out["w1"]]) < 1e-9:
+				got = 'B'
+			}
+			switch {
+			case ref.ended:
+				want = 'E'
+			case ref.stuck:
+				want = 'B'
+			}
+			found[got]++
+			if line += string(got); got != want {
+				t.Errorf("start at %g rad, %g rad/s: %c, want %c", phi, w, got, want)
+			}
+		}
+		t.Logf("%5g rad/s  %s", w, line)
+	}
+	if found['R'] < 10 || found['B'] < 10 || found['E'] < 10 {
+		t.Errorf("%d ratchet, %d block, %d engage: the sweep shows too little", found['R'], found['B'], found['E'])
+	}
+}
+
+// At slips of thousands of teeth per second events fill the tick: it stays bounded, does not allocate, and no tooth
+// enters another by more than a minimum substep moves it.
+func TestFastRatchetStaysBounded(t *testing.T) {
+	d := dogCases()[2]
+	r := d.prepare(t, 5*time.Millisecond)
+	out := outputsOf(&r.tables)
+	y := make([]float64, len(r.tables.Outputs))
+	k := r.start(&d, 0.02, 700)
+	deepest, lag := 0.0, 0.0
+	allocs := testing.AllocsPerRun(200, func() {
+		k.Step(y, nil)
+		deepest, lag = max(deepest, d.overlap(y[out["phi"]], y[out["s"]])), max(lag, y[out["lag"]])
+	})
+	if allocs != 0 || !(deepest < 1e-3) || !(lag <= 0.015) || y[out["fault"]] != 0 || math.IsNaN(y[out["s"]]) {
+		t.Errorf("%g allocations, overlap %g m, lag %g s, fault %g", allocs, deepest, lag, y[out["fault"]])
+	}
+	t.Logf("overlap %g m, %g events, slip %g rad/s, stroke %g m", deepest, y[out["events"]], y[out["w2"]]-y[out["w1"]], y[out["s"]])
+}
