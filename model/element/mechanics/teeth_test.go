@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -227,4 +228,25 @@ func TestFastRatchetStaysBounded(t *testing.T) {
 		t.Errorf("%g allocations, overlap %g m, lag %g s, fault %g", allocs, deepest, lag, y[out["fault"]])
 	}
 	t.Logf("overlap %g m, %g events, slip %g rad/s, stroke %g m", deepest, y[out["events"]], y[out["w2"]]-y[out["w1"]], y[out["s"]])
+}
+
+func TestTeethThatCannotEngageAreRefused(t *testing.T) {
+	base := dogCases()[0].text()
+	sync := synchroniserPlant(0.4)
+	for _, c := range []struct{ text, from, to, want string }{
+		{base, "teeth: 36", "teeth: 36.5", "teeth 36.5 is not a whole number"},
+		{base, "backlash: 0.014", "backlash: 0.18", "is not below the pitch of 36 teeth"},
+		{base, "flat: 0.035", "flat: 0.17", "leave nothing of the pitch"},
+		{base, "sleeve: {type: mass,", "sleeve: {type: mass, s_start: 3.5 mm,", "at the start it overlaps by"},
+		{sync, "index: 2.5 deg", "index: 0.3 deg", "there the ring does not block"},
+		{sync, "index: 2.5 deg", "index: 6 deg", "there the ring does not block"},
+	} {
+		text := strings.Replace(c.text, c.from, c.to, 1)
+		if c.want == "at the start it overlaps by" { // the gear stands in the middle of a flat
+			text = strings.Replace(text, "gear: {type: inertia,", "gear: {type: inertia, phi_start: 5 deg,", 1)
+		}
+		if err := modeltest.Check(text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.to, err, c.want)
+		}
+	}
 }
