@@ -60,8 +60,8 @@ func load(t testing.TB, name string) subject {
 // embedded returns an embedded plant with options; name includes the variant.
 func embedded(t testing.TB, plant, name string, set func(*model.System, *kernel.Options)) subject {
 	t.Helper()
-	data, err := []byte(blocksText), error(nil)
-	if plant != "blocks" {
+	data, err := []byte(texts[plant]), error(nil)
+	if len(data) == 0 {
 		data, err = plants.Read(plant)
 	}
 	if err != nil {
@@ -73,6 +73,9 @@ func embedded(t testing.TB, plant, name string, set func(*model.System, *kernel.
 	}
 	return assembled(t, name, p, set)
 }
+
+// texts are plants of the tests, by name.
+var texts = map[string]string{"blocks": blocksText, "teeth": teethText}
 
 // variants are options of the kernel, by name.
 var variants = map[string]func(sys *model.System, opt *kernel.Options){
@@ -376,13 +379,13 @@ func (s *subject) compareBits(t *testing.T, want [][]float64, data []byte) {
 var usual = []string{
 	"coupled-clutches", "coupled-clutches:held", "coupled-clutches:sparse", "coupled-clutches:papers and driven",
 	"powershift:driven", "powershift:factorised", "powershift:changing", "hybrid-clearance:changing papers", "automatic4:changing sparse", "hybrid-clearance:papers", "rail17:in parts",
-	"blocks:driven",
+	"blocks:driven", "teeth",
 	"random:1", "random:6", "random:11", "random:33", "random:2001", "random:2003", "random:2008",
 }
 
 // alsoLong returns the plants that hil_test/long adds.
 func alsoLong() (names []string) {
-	names = []string{"powershift:papers", "hybrid-spring:factorised", "blocks:changing sparse"}
+	names = []string{"powershift:papers", "hybrid-spring:factorised", "blocks:changing sparse", "teeth:papers", "teeth:changing sparse"}
 	for seed := range 60 {
 		names = append(names, fmt.Sprintf("random:%d", seed), fmt.Sprintf("random:%d", carFrom+seed))
 	}

@@ -70,6 +70,22 @@ type Switch struct {
 	Const   float64
 	Borders []float64 // increasing
 	Inner   bool      // part of an element whose state another switch shows: no output, not in events
+
+	While []RegionSet // the switch is followed while all of these hold; otherwise its region means nothing
+	Wrap  *Wrap       // nil: none
+}
+
+// RegionSet holds while a switch is in one of some regions: bit r of Set is region r.
+type RegionSet struct {
+	Switch int
+	Set    uint64
+}
+
+// Wrap makes the level of a switch a position modulo a period, such as that of teeth. The level is x[State].
+// The first and the last border are a period apart; beyond them the state returns by a period.
+type Wrap struct {
+	State  int
+	Period float64 // unit of the state; > 0
 }
 
 // Pace is the rate that an element would have alone; the largest ones limit the step.
@@ -133,6 +149,14 @@ type Gap struct {
 	Sign        float64 // 1 or -1
 	Limit       float64 // unit of the state
 	Restitution float64 // 0 to 1
+
+	// A gap between faces of finite extent exists while all of While hold; nil: always. With Row, the state
+	// takes the value Row·x + Const where the gap begins to exist. Where the sides then overlap, x[Yields] moves
+	// them apart; its entry in Row is not 0.
+	While  []RegionSet
+	Row    []float64 // n, or nil
+	Const  float64
+	Yields int
 }
 
 // Pulses is a wheel-speed sensor with three outputs, for which C, D and Dc are 0. Output is the

@@ -78,6 +78,39 @@ func (s *Switch) At(x []float64) (z float64, region int) {
 	return z, region
 }
 
+// Wrapped returns the initial state with the levels of all switches in their periods.
+func (s *System) Wrapped() []float64 {
+	x := slices.Clone(s.X0)
+	for i := range s.Switches {
+		if w := s.Switches[i].Wrap; w != nil {
+			x[w.State] -= w.Period * math.Floor(x[w.State]/w.Period+0.5)
+		}
+	}
+	return x
+}
+
+// Exists reports whether the gap exists in the regions of the switches.
+func (g *Gap) Exists(region []int) bool {
+	for _, r := range g.While {
+		if r.Set>>region[r.Switch]&1 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Opening returns how far the gap is open in state x where it begins to exist there.
+func (g *Gap) Opening(x []float64) float64 {
+	at := x[g.State]
+	if len(g.Row) > 0 {
+		at = g.Const
+		for i, c := range g.Row {
+			at += c * x[i]
+		}
+	}
+	return g.Sign * (at - g.Limit)
+}
+
 // RegionsAt returns the region of each switch in state x.
 func (s *System) RegionsAt(x []float64) (region []int) {
 	for i := range s.Switches {

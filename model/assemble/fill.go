@@ -115,6 +115,10 @@ func (a *assembly) ports() *model.System {
 		if f.Gap != nil {
 			gap := *f.Gap
 			gap.State = a.freeCount + a.stateOf[gap.State]
+			gap.While = a.regionSets(gap.While)
+			if k.Opening != nil {
+				gap.Yields = a.freeCount + a.stateOf[gap.Yields]
+			}
 			f.Gap = &gap
 		}
 
@@ -162,6 +166,7 @@ func (a *assembly) fill(sys *model.System) {
 	}
 
 	a.regions(sys)
+	a.openings(sys)
 	a.checkGaps(sys)
 	a.checkLossGain(sys)
 	a.programs(sys)
@@ -178,14 +183,47 @@ func (a *assembly) regions(sys *model.System) {
 		}
 
 		s.Row, s.Const = z[:a.n:a.n], s.Const+z[a.ofOne()]
+		s.While = a.regionSets(s.While)
+		if s.Wrap != nil {
+			wrap := *s.Wrap
+			wrap.State = a.freeCount + a.stateOf[wrap.State]
+			s.Wrap = &wrap
+		}
 		sys.Switches = append(sys.Switches, s.Switch)
 	}
 }
 
-// checkGaps refuses clearances that do not start open.
+// regionSets returns regions of the switches of the plant as regions of those of the System.
+func (a *assembly) regionSets(list []model.RegionSet) (out []model.RegionSet) {
+	for _, r := range list {
+		out = append(out, model.RegionSet{Switch: a.switchOf[r.Switch], Set: r.Set})
+	}
+	return out
+}
+
+// openings fills the openings of gaps between faces.
+func (a *assembly) openings(sys *model.System) {
+	for i, f := range a.Frictions {
+		if f.Opening != nil {
+			z := a.resolvedForm(f.Opening)
+			sys.Frictions[i].Gap.Row, sys.Frictions[i].Gap.Const = z[:a.n:a.n], z[a.ofOne()]
+		}
+	}
+}
+
+// checkGaps refuses clearances that do not start open, and faces that overlap at the start.
 func (a *assembly) checkGaps(sys *model.System) {
+	start := sys.Wrapped()
+	region := sys.RegionsAt(start)
 	for i, f := range sys.Frictions {
 		if f.Gap == nil {
+			continue
+		}
+		if len(f.Gap.While) > 0 {
+			if depth := -f.Gap.Opening(start); f.Gap.Exists(region) && depth > 1e-12 {
+				refuse(a.Plant, f.Name, a.Frictions[i].At, "at the start it overlaps by %s; start it apart",
+					units.Format(units.DropRounding(depth), sys.States[f.Gap.State].Unit))
+			}
 			continue
 		}
 		if open := f.Gap.Sign * (sys.X0[f.Gap.State] - f.Gap.Limit); !(open > 0) {

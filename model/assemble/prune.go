@@ -36,6 +36,8 @@ func (a *assembly) prune() {
 		u.markSignal(k.Signal)
 		if k.Gap != nil {
 			u.markState(k.Gap.State)
+			u.markRegions(k.Gap.While)
+			u.markForm(k.Opening)
 		}
 	}
 
@@ -145,8 +147,22 @@ func (u *usage) markLaw(l *network.Law) {
 
 // markSwitch marks a switch and what its level reads.
 func (u *usage) markSwitch(s int) {
+	if u.switches[s] {
+		return
+	}
 	u.switches[s] = true
 	u.markForm(u.Plant.Switches[s].Form)
+	u.markRegions(u.Plant.Switches[s].While)
+	if w := u.Plant.Switches[s].Wrap; w != nil {
+		u.markState(w.State)
+	}
+}
+
+// markRegions marks the switches of a list of regions.
+func (u *usage) markRegions(list []model.RegionSet) {
+	for _, r := range list {
+		u.markSwitch(r.Switch)
+	}
 }
 
 // indicatorUsed reports whether an event indicator belongs to an element with a used law.

@@ -314,7 +314,8 @@ func (k *Kernel) fastestClosing() int {
 //go:nosplit
 func (k *Kernel) isClosing(i int) bool {
 	f, s := &k.t.Friction[i], k.slip[i]
-	return s < -slipZero && f.OneWay && (f.Gap == nil || k.mode[i] == Stuck || k.clearance(i, k.x) <= -s*k.timeTol)
+	return s < -slipZero && f.OneWay && (f.Gap == nil || k.mode[i] == Stuck ||
+		k.present[i] && k.clearance(i, k.x) <= -s*k.timeTol)
 }
 
 // setModesAfterImpact makes the modes consistent with the slips after an impact.

@@ -25,7 +25,7 @@ func (k *Kernel) mayHoldEvent() bool {
 	}
 
 	for _, i := range k.t.Clearances {
-		if k.mode[i] == Free && k.mayClose(i) {
+		if k.mode[i] == Free && k.present[i] && k.mayClose(i) {
 			return true
 		}
 	}
@@ -301,7 +301,7 @@ func (k *Kernel) firstEvent() (theta float64, cause int) {
 	for i, mode := range k.mode {
 		switch mode {
 		case Free:
-			if k.t.Friction[i].Gap == nil || !k.mayClose(i) {
+			if k.t.Friction[i].Gap == nil || !k.present[i] || !k.mayClose(i) {
 				continue
 			}
 			k.clearancePoly(i)

@@ -293,6 +293,9 @@ func (k *Kernel) Step(y, u []float64) {
 	if k.fault == 0 && k.acceptInputs(u) {
 		copy(k.savedX, k.x)
 		copy(k.savedPulse, k.pulse)
+		if k.t.Confined {
+			k.wrapUnfollowed()
+		}
 		if len(k.t.Samples) > 0 {
 			k.calls.sample(k, false)
 		}

@@ -117,6 +117,7 @@ type Tables struct {
 	WA, WB       []float64       // mc×n, mc×(m+mc): W·A, W·(B, Bc)
 	Friction     []model.Friction
 	Clearances   []int // indices of the friction elements that are clearances
+	Confined     bool  // whether switches or clearances exist in regions of other switches only
 	Signals      []Signal
 	Pulses       []model.Pulses
 	Samples      []Sample
@@ -197,7 +198,11 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 	for i, f := range sys.Frictions {
 		if f.Gap != nil {
 			t.Clearances = append(t.Clearances, i)
+			t.Confined = t.Confined || len(f.Gap.While) > 0
 		}
+	}
+	for i := range sys.Switches {
+		t.Confined = t.Confined || len(sys.Switches[i].While) > 0 || sys.Switches[i].Wrap != nil
 	}
 
 	bindSignals(t, sys, opt.Driven)

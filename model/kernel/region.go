@@ -244,22 +244,31 @@ func (k *Kernel) setRegions(x []float64) {
 	for s := range k.region {
 		k.region[s] = k.t.Switches[s].regionOf(k.level(s, x))
 	}
+	clear(k.followed)
+	clear(k.present)
+	k.updateExtents()
 	k.selectCombination()
 }
 
 // updateRegions sets the regions after a jump of the speeds, or a substep without event checks. It
-// logs the changes and sets the new offsets in w.
+// logs the changes and sets the new offsets in w. It reports whether a contact ended at the end of a face.
 //
 //go:nosplit
-func (k *Kernel) updateRegions(local float64) {
+func (k *Kernel) updateRegions(local float64) (released bool) {
 	for s, from := range k.region {
+		if !k.followed[s] {
+			continue
+		}
+		k.wrap(s)
 		if to := k.t.Switches[s].regionOf(k.level(s, k.x)); to != from {
 			k.enterRegion(s, to, local)
 		}
 	}
 
+	released = k.t.Confined && k.updateExtents()
 	k.selectCombination()
 	k.setOffsets(k.w)
+	return released
 }
 
 // regionOf returns the region of level z.
@@ -354,7 +363,7 @@ func (k *Kernel) addSlopeOutputs(y []float64) {
 //go:nosplit
 func (k *Kernel) mayLeaveRegion(s int, side float64) bool {
 	border, ok := k.boundary(s, side)
-	if !ok {
+	if !ok || !k.followed[s] {
 		return false
 	}
 	a, b := float64(side*(border-k.level(s, k.x))), float64(side*(border-k.level(s, k.x1)))
@@ -389,7 +398,8 @@ func (k *Kernel) levelPoly(s int, side float64) {
 	k.poly[0] = max(0, k.poly[0]+float64(side*(border-sw.Const)))
 }
 
-// crossBoundary moves switch s across the nearer boundary of its region.
+// crossBoundary moves switch s across the nearer boundary of its region. At an end of its period the level
+// returns by the period.
 //
 //go:nosplit
 func (k *Kernel) crossBoundary(s int, local float64) {
@@ -399,6 +409,13 @@ func (k *Kernel) crossBoundary(s int, local float64) {
 	to := k.region[s] + 1
 	if !isUp || isDown && math.Abs(z-down) < math.Abs(up-z) {
 		to -= 2
+	}
+	if w := k.t.Switches[s].Wrap; w != nil && to == 0 {
+		k.x[w.State] += w.Period
+		to = len(k.t.Switches[s].Borders) - 1
+	} else if w != nil && to == len(k.t.Switches[s].Borders) {
+		k.x[w.State] -= w.Period
+		to = 1
 	}
 	k.enterRegion(s, to, local)
 	k.selectCombination()

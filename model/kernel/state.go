@@ -8,6 +8,8 @@ type plantState struct {
 	idleShare   []float64 // mc, torque of idle elements: see idleTorque
 	leavingZero []bool    // mc: the element broke away and its slip is still within slipZero
 	region      []int     // switches, region counted from 0
+	followed    []bool    // switches: see isFollowed
+	present     []bool    // mc: a clearance that exists
 	side        []float64 // event indicators, +1 or -1
 	pulse       []pulse   // sensors
 
@@ -34,6 +36,7 @@ func newPlantState(t *Tables) plantState {
 	m := plantState{
 		x: make([]float64, t.N), mode: make([]int8, t.Mc), kappa: make([]uint64, len(t.Blocks())),
 		idleShare: make([]float64, t.Mc), leavingZero: make([]bool, t.Mc), region: make([]int, len(t.Switches)),
+		followed: make([]bool, len(t.Switches)), present: make([]bool, t.Mc),
 		side: make([]float64, len(t.Indicators)), pulse: make([]pulse, len(t.Pulses)),
 	}
 	if t.Sparse != nil {
@@ -52,6 +55,8 @@ func (m *plantState) set(from *plantState) {
 	copy(m.idleShare, from.idleShare)
 	copy(m.leavingZero, from.leavingZero)
 	copy(m.region, from.region)
+	copy(m.followed, from.followed)
+	copy(m.present, from.present)
 	copy(m.side, from.side)
 	copy(m.pulse, from.pulse)
 	copy(m.lawTrend, from.lawTrend)

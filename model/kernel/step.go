@@ -352,7 +352,15 @@ func (k *Kernel) handleEvent(local, theta float64, cause int) bool {
 	}
 
 	if cause >= k.t.Mc {
+		copy(k.modesBefore, k.mode)
 		k.crossBoundary(cause-k.t.Mc, local)
+		if k.t.Confined && k.updateExtents() {
+			k.setInstant(theta)
+			k.slips.mul(k.slip, k.x)
+			k.calls.resolveModes(k)
+			k.projectLocks()
+			k.recordTransitions(local)
+		}
 		return true
 	}
 

@@ -41,8 +41,7 @@ func (k *Kernel) stepOverEvents(local, theta float64) {
 		}
 	}
 
-	k.updateRegions(local)
-	if resolve {
+	if k.updateRegions(local) || resolve {
 		k.projectLocks()
 		k.calls.resolveModes(k)
 		k.projectLocks()
@@ -67,7 +66,7 @@ func (k *Kernel) holdClosing(local, theta float64) {
 	for try := range maxHoldTries {
 		found := false
 		for _, i := range k.t.Clearances {
-			if k.mode[i] == Free && (k.clearance(i, k.x1) < 0 || found && try == maxHoldTries-1) {
+			if k.mode[i] == Free && k.present[i] && (k.clearance(i, k.x1) < 0 || found && try == maxHoldTries-1) {
 				if k.slip[i] < -slipZero {
 					k.logEvent(Event{Time: k.gridTime() + local, Friction: i, From: Free, To: Impact})
 					k.events++

@@ -127,7 +127,7 @@ func (k *Kernel) obstacle(from *Kernel) Obstacle {
 		return BrokenState
 	}
 	for _, i := range k.t.Clearances {
-		if k.clearance(i, from.x) < -overlapZero {
+		if len(k.t.Friction[i].Gap.While) == 0 && k.clearance(i, from.x) < -overlapZero {
 			return OverlappedClearance + Obstacle(i)
 		}
 	}

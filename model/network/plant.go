@@ -218,6 +218,7 @@ type Friction struct {
 	model.Friction
 	At       Pos
 	Rel      Row     // w_b - w_a
+	Opening  Form    // of a gap whose model.Gap has While: the value that the state takes; nil: it holds always
 	Press    int     // signal of the normal force
 	PerPress float64 // largest torque per N of normal force; 0: unknown
 }

@@ -224,12 +224,12 @@ func readClearance(e *element.Element) element.Declared {
 	d := element.Declared{Rel: e.Between, Unit: e.Per("N.m", "N"), Friction: true, Angle: unit, Twist: i, Rest: zero}
 	if e.Has("phi_min") {
 		gap := model.Gap{State: i, Sign: 1, Limit: low - zero, Restitution: rest}
-		d.Tau = d.Tau.Plus(addStop(e, "min", ks, gap))
+		d.Tau = d.Tau.Plus(addStop(e, "min", e.Between, ks, gap))
 	}
 
 	if e.Has("phi_max") {
 		gap := model.Gap{State: i, Sign: -1, Limit: high - zero, Restitution: rest}
-		d.Tau = d.Tau.Plus(addStop(e, "max", ks, gap))
+		d.Tau = d.Tau.Plus(addStop(e, "max", e.Between, ks, gap))
 	}
 
 	return d
@@ -266,17 +266,17 @@ func readStopped(e *element.Element) element.Declared {
 	if prop > 0 {
 		d.Tau = d.Tau.Plus(e.Resist(e.Between.Speeds(prop)).Tau)
 	}
-	addStop(e, "min", 1, model.Gap{State: i, Sign: 1})
-	addStop(e, "max", 1, model.Gap{State: i, Sign: -1, Limit: high - low})
+	addStop(e, "min", e.Between, 1, model.Gap{State: i, Sign: 1})
+	addStop(e, "max", e.Between, 1, model.Gap{State: i, Sign: -1, Limit: high - low})
 	return declareLoss(e, d)
 }
 
-// addStop adds one end of a clearance, a friction element along sign·w_rel, and returns its torque
-// along w_rel.
-func addStop(e *element.Element, name string, ks float64, g model.Gap) network.Form {
+// addStop adds one end of a clearance along between, a friction element along sign·w_rel, and returns its
+// torque along w_rel.
+func addStop(e *element.Element, name string, between network.Row, ks float64, g model.Gap) network.Form {
 	k := model.Friction{Name: e.Name + "." + name, Gain: 1, Peak: 1, OneWay: true, Gap: &g,
 		Signal: e.AddConstant(name, 0), Translational: e.Domain == network.Translational}
-	rel := e.Between.Scaled(g.Sign)
+	rel := between.Scaled(g.Sign)
 	contact := network.Add(&e.Network.Frictions, network.Friction{Friction: k, At: e.At, Rel: rel})
 	tau := network.FrictionOf(contact)
 	e.Exert(rel, tau.Scaled(-1))

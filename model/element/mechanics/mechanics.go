@@ -18,7 +18,7 @@ import (
 
 // Kinds returns the element types of the family.
 func Kinds() []element.Kind {
-	return slices.Concat(basicKinds(), sourceKinds(), gapKinds(), regionKinds(), gearKinds(), frictionKinds(), loadKinds(),
+	return slices.Concat(basicKinds(), sourceKinds(), gapKinds(), regionKinds(), gearKinds(), frictionKinds(), teethKinds(), loadKinds(),
 		sensorKinds())
 }
 
