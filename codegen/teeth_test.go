@@ -13,11 +13,11 @@ elements:
   drive: {type: torque, flange: wheel, tau: pull}
   collar: {type: mass, m: 0.5 kg, s_start: 0 m}
   fork: {type: force, flange: collar, f: shift}
-  rails: {type: damper, a: floor, b: collar, d: 2 kN.s/m}
+  rails: {type: damper, a: floor, b: collar, d: 500 N.s/m}
   ends: {type: clearance, a: floor, b: collar, s_min: -10 mm, s_max: 8 mm}
   dogs: {type: dog_clutch, a: lay, b: wheel, sleeve: collar, teeth: 36, radius: 40 mm,
          backlash: 0.8 deg, flat: 2 deg, chamfer: 1 mm, taper: 3 deg, s_contact: 3 mm, mu: 0.1}
-  sync: {type: synchroniser, a: lay, b: idle, sleeve: collar, J: 0.5e-3 kg.m2, teeth: 36,
+  sync: {type: synchroniser, a: lay, b: idle, sleeve: collar, J: 2e-3 kg.m2, teeth: 36,
          radius: 40 mm, backlash: 0.8 deg, chamfer: 3 mm, index: 2.5 deg, s_ring: -1 mm,
          s_contact: -5 mm, reversed: true, mu_cone: 0.1, cgeo: 0.4 m,
          detent: [[-3 mm, 0 N], [-1 mm, 60 N], [0 mm, 0 N]]}
