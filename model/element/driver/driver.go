@@ -134,7 +134,7 @@ func addLaw(e *element.Element, s *driver.Settings, names law.Names) {
 		"period": s.Period, "preview": s.Preview, "proportional": s.Proportional, "rate": s.Integral,
 		"acceleration": s.Acceleration, "knee": s.Knee, "power": float64(s.Acceleration * s.Knee),
 		"deceleration": s.Deceleration,
-		"footChange": s.FootChange, "step": float64(s.PedalRate * s.Period), "hold": s.Hold, "leverTime": s.LeverTime,
+		"footChange":   s.FootChange, "step": float64(s.PedalRate * s.Period), "hold": s.Hold, "leverTime": s.LeverTime,
 		"still": driver.Still,
 	} {
 		names[name] = v
