@@ -2,7 +2,8 @@
 // pedals and of a lever.
 //
 // Its law is that of lockstep/model/driver, written as programs of samples: one state each, set in the order of a
-// step of that driver. A test holds both equal, bit for bit.
+// step of that driver. A test holds both equal, bit for bit. The package does not judge how a cycle is driven:
+// lockstep/model/cycle does, for scenarios.
 package driver
 
 import (
@@ -113,7 +114,8 @@ func addTarget(e *element.Element, c *cycle.Cycle, preview float64) (target, ahe
 func addLaw(e *element.Element, s *driver.Settings, names law.Names) {
 	index := map[string]int{}
 	state := func(name, unit string, start float64) {
-		index[name] = network.Add(&e.Network.States, network.State{Name: e.Name + "." + name, Unit: unit, At: e.At, Start: start})
+		index[name] = network.Add(&e.Network.States,
+			network.State{Name: e.Name + "." + name, Unit: unit, At: e.At, Start: start})
 		names[name] = network.StateOf(index[name])
 	}
 	state("accelerator", "1", 0)
@@ -130,8 +132,9 @@ func addLaw(e *element.Element, s *driver.Settings, names law.Names) {
 
 	for name, v := range map[string]float64{
 		"period": s.Period, "preview": s.Preview, "proportional": s.Proportional, "rate": s.Integral,
-		"acceleration": s.Acceleration, "knee": s.Knee, "power": float64(s.Acceleration * s.Knee), "deceleration": s.Deceleration,
-		"footChange": s.FootChange, "step": float64(s.PedalRate * s.Period), "hold": s.Hold, "leverTime": s.LeverTime,
+		"acceleration": s.Acceleration, "knee": s.Knee, "power": float64(s.Acceleration * s.Knee),
+		"deceleration": s.Deceleration,
+		"footChange":   s.FootChange, "step": float64(s.PedalRate * s.Period), "hold": s.Hold, "leverTime": s.LeverTime,
 		"still": driver.Still,
 	} {
 		names[name] = v
@@ -161,13 +164,15 @@ var laws = []struct{ name, text string }{
 	{"holding", "where(holding - 0.5, 1 - starts, stops)"},
 
 	// the lever moves at standstill and with the brake on
-	{"ready", "min(where(abs(v) - still, 0, 1), where(brake - hold, 1, 0), where(moved + period - leverTime, 1, 0))"},
+	{"waited", "where(moved + period - leverTime, 1, 0)"},
+	{"ready", "min(where(abs(v) - still, 0, 1), where(brake - hold, 1, 0), waited)"},
 	{"moved", "where(holding - 0.5, where(min(ready, 1 - there) - 0.5, 0, moved + period), moved)"},
 	{"lever", "where(min(holding - 0.5, -moved), lever + sign(position - lever), lever)"},
 
 	// the pedals
 	{"wanted", "where(holding - 0.5, 0, (a - t)/preview + proportional*(t - v) + integral)"},
-	{"braking", "where(holding - 0.5, 1, where(braking - 0.5, where(footChange - wanted, 1, 0), where(wanted + footChange, 0, 1)))"},
+	{"foot", "where(braking - 0.5, where(footChange - wanted, 1, 0), where(wanted + footChange, 0, 1))"}, // at the brake
+	{"braking", "where(holding - 0.5, 1, foot)"},
 	{"full", "where(knee - v, acceleration, power/v)"}, // acceleration at full accelerator
 	{"press", "where(braking - 0.5, 0, min(max(wanted/full, 0), 1))"},
 	{"accelerator", "min(max(press, accelerator - step), accelerator + step)"},
