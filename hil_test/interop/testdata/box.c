@@ -200,7 +200,7 @@ static void reply(int fd, int other, struct sockaddr_in *to, uint64_t images, st
 
 static int udp(void)
 {
-	int fd = socket(AF_INET, SOCK_DGRAM, 0), other = socket(AF_INET, SOCK_DGRAM, 0);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), other = socket(AF_INET, SOCK_DGRAM, 0), room = 1 << 20;
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, from;
 	socklen_t n = sizeof at;
 	if (fd < 0 || other < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) || getsockname(fd, (struct sockaddr *)&at, &n))
@@ -210,10 +210,14 @@ static int udp(void)
 	struct counts c = {0};
 	uint64_t images = 0;
 	struct wire_image m;
-	while (!ended) {
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+	for (;;) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
-		if (poll(&p, 1, 50) != 1)
+		if (poll(&p, 1, ended ? 0 : 50) != 1) {
+			if (ended)
+				break; /* all images are read */
 			continue;
+		}
 		n = sizeof from;
 		ssize_t got = recvfrom(fd, &m, sizeof m, MSG_TRUNC, (struct sockaddr *)&from, &n);
 		if (!wire_valid(&m, got))
