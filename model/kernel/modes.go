@@ -120,14 +120,19 @@ func (t *Tables) chooseSubstep(sys *model.System) {
 // maxCombinationsMeasured is the number of combinations that chooseSubstep measures one by one.
 const maxCombinationsMeasured = 4096
 
-// setSubstep sets the longest substep: at most one radian of the fastest mode, and half of the time
-// in which a law can follow the motion it causes. In two parts it is the whole period.
+// setSubstep sets the longest substep: at most one radian of the fastest mode, and short enough for
+// the laws. A dense plant halves the period; a sparse one, which has no matrices of a substep, divides
+// it by any number. In two parts the substep is the whole period.
 func (t *Tables) setSubstep(sys *model.System) {
 	h := float64(t.PeriodNs) * 1e-9
 	fastest := max(t.Fastest(), t.WaveRate)
 	t.Split, t.Delta = 1, h
 	for t.Form == Projected && sys.Partition == nil && !(fastest*t.Delta <= 1) {
-		t.Split *= 2
+		if t.Sparse != nil {
+			t.Split++
+		} else {
+			t.Split *= 2
+		}
 		t.Delta = h / float64(t.Split)
 		if t.Split > MaxSplit {
 			fit := time.Duration(0.999 * MaxSplit / fastest * 1e9)

@@ -96,7 +96,7 @@ type Tables struct {
 	Delay        []float64       // s, dead time of each input
 	InputSignal  []int           // index of the signal of each input
 	FirstState   []int           // the first state on which each input acts
-	Steepness    float64         // how fast a law can follow the motion it causes, rad/s
+	Steepness    float64         // how fast a law can follow motion, rad/s; sparse: also that of other states
 	Indicators   []model.Program // event indicators (System.Guards)
 	Reads        []Reads         // inputs of each event indicator
 	ReadsTau     bool            // whether a law or an event indicator reads the friction torques

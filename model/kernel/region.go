@@ -122,7 +122,7 @@ func (t *Tables) withClasses(a []float64, classOf func(*Group) int) []float64 {
 
 // fastestElement returns the element that makes a plant as fast as it is: the element that would be
 // fastest alone. An element below a quarter of the rate does not count: the rate of a law counts
-// twice.
+// up to three times.
 func fastestElement(paces []model.Pace, fastest float64) (c model.Pace) {
 	for _, p := range paces {
 		if p.Rate > c.Rate && p.Rate >= fastest/4 {

@@ -9,7 +9,13 @@ import (
 )
 
 // measureSpeed sets the largest eigenvalue of a plant that is stepped sparse, with the steepest
-// slopes, and the steepness of its laws. stored is the energy of its states.
+// slopes, and the steepness of its laws:
+//
+//	steepness⁴ = largest eigenvalue of R·(|A| + D·R)³·D
+//
+// R holds how much the laws change with the states, D how much they drive the states. The product is
+// a bound on the fourth derivative of the laws, from which the error of a substep follows: see
+// sparseLawError. stored is the energy of the states.
 func (t *Tables) measureSpeed(stored []float64) {
 	size, scaled := stateScales(stored), make([]float64, t.N)
 	t.Radius = largestEigenvalue(t.N, func(dst, x []float64) {
@@ -25,17 +31,17 @@ func (t *Tables) measureSpeed(stored []float64) {
 	if count == 0 {
 		return
 	}
-	acts, moved := make([]float64, t.N), make([]float64, t.N)
-	direct := largestEigenvalue(count, func(dst, y []float64) {
+	acts, moved, law := make([]float64, t.N), make([]float64, t.N), make([]float64, count)
+	t.Steepness = math.Sqrt(math.Sqrt(largestEigenvalue(count, func(dst, y []float64) {
 		t.lawDrives(acts, y)
+		for range 3 {
+			t.applyRates(moved, acts, math.Abs)
+			t.lawResponses(law, acts)
+			t.lawDrives(acts, law)
+			axpy(acts, 1, moved)
+		}
 		t.lawResponses(dst, acts)
-	})
-	indirect := largestEigenvalue(count, func(dst, y []float64) {
-		t.lawDrives(acts, y)
-		t.applyRates(moved, acts, math.Abs)
-		t.lawResponses(dst, moved)
-	})
-	t.Steepness = max(direct, math.Sqrt(indirect))
+	})))
 	t.Sparse.SelfRate = make([]float64, count)
 	unit, follows := make([]float64, count), make([]float64, count)
 	for l := range unit {
@@ -96,8 +102,8 @@ func (t *Tables) lawDrives(dst, y []float64) {
 	}
 }
 
-// lawResponses sets dst, one per law, to how much each law changes with states of size x, also
-// through the laws that it reads.
+// lawResponses sets dst, one per law, to how much each law changes with states of size x. The rows of
+// a law include those of the laws that it reads.
 func (t *Tables) lawResponses(dst, x []float64) {
 	net, row := t.Sparse, 0
 	for l := range dst {
@@ -107,11 +113,6 @@ func (t *Tables) lawResponses(dst, x []float64) {
 			s := 0.0
 			for p := net.ArgRows.rowStart(row); p < net.ArgRows.End[row]; p++ {
 				s += math.Abs(net.ArgRows.Val[p]) * x[net.ArgRows.Col[p]]
-			}
-			for i, j := range law.Args[a].Signal {
-				if j >= t.FirstLaw && j < t.FirstLaw+l {
-					s += math.Abs(law.Args[a].Coef[i]) * dst[j-t.FirstLaw]
-				}
 			}
 
 			dst[l] += law.Slopes[a] * s

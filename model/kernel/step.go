@@ -424,9 +424,23 @@ func (t *Tables) Workspace() int {
 	return 8 * (2*n*n + n*mw + mc*(n+mw) + mc*mc + mc*(2*n+mw) + slopes)
 }
 
-// Fastest returns the largest frequency that a substep must follow, rad/s: over all lock sets where
-// they are precomputed, and twice the steepness of the laws.
-func (t *Tables) Fastest() float64 { return max(t.Radius, 2*t.Steepness) }
+// Fastest returns the largest rate that a substep must follow, rad/s: over all lock sets where they
+// are precomputed, and that of the laws.
+func (t *Tables) Fastest() float64 { return max(t.Radius, t.LawRate()) }
+
+// sparseLawError is the error of the laws of a plant stepped sparse, as part of the largest change of
+// a law. A law that follows its own motion at rate s has an error of (s·delta)^4/720 in the time 1/s:
+// collocation at the three Lobatto points is the Padé approximation (2,2) of the exponential (Hairer
+// and Wanner, Solving ordinary differential equations II, IV.3).
+const sparseLawError = 2e-5
+
+// LawRate returns the rate of the laws that a substep must follow, rad/s; 0 without laws.
+func (t *Tables) LawRate() float64 {
+	if t.Sparse != nil {
+		return t.Steepness / math.Sqrt(math.Sqrt(720*sparseLawError))
+	}
+	return 2 * t.Steepness
+}
 
 // SourceAt returns the value of s at time t, s; at a jump, the value after it.
 func SourceAt(s *model.Source, t float64) float64 { return sourceAt(s, t, t) }

@@ -352,7 +352,7 @@ func (c *Check) substeps(p *checkedPlant, rates []complex128) {
 
 	what := "mode of any lock set"
 	switch {
-	case 2*t.Steepness > t.Radius:
+	case t.LawRate() > t.Radius:
 		what = "law"
 	case t.Modes == nil:
 		what = "mode of the open plant"
