@@ -37,6 +37,8 @@ var numberReaders = map[string]string{
 	"io/sigmap.parseNumber Typed":            typed,
 	"io/sigmap.parseRaw Evaluate":            typed, // words the error
 	"io/sigmap.compileSubstitute Typed":      typed,
+	"io/tir.add ParseFloat":                  file,
+	"io/tir.isRow ParseFloat":                file,
 	"model/element.Number ParseFloat":        file,  // the default in the table of parameters
 	"model/law.expr ParseFloat":              plain, // of a formula in the code
 	"model/plantfile.Quantity Evaluate":      element,

@@ -146,7 +146,8 @@ const (
 type Plant struct {
 	Network  *network.Plant
 	Elements []*Element
-	angles   map[int]int // state that is the angle, by node
+	ReadFile func(name string) (data []byte, path string, err error) // reads a file beside the plant file
+	angles   map[int]int                                             // state that is the angle, by node
 	laws     []pendingLaw
 	checks   []func()
 

@@ -100,6 +100,13 @@ func (g *graph) over(box []span, along int, v, d []span) (value, slope span, ok 
 	return v[last], d[last], true
 }
 
+// Bounds returns bounds of the values of x where its quantities have the ranges that Within declares.
+func (x *Expr) Bounds() (low, high float64) {
+	g := newGraph(x, func(network.Form) span { return everything })
+	v, _, _ := g.over(g.ranges, -1, make([]span, len(g.nodes)), make([]span, len(g.nodes)))
+	return v.low, v.high
+}
+
 // values returns the values of a node in a box; v are those of all nodes before it, a and b those of
 // its operands.
 func (n *node) values(box, v []span, a, b span) span {

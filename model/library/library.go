@@ -5,6 +5,7 @@ package library
 
 import (
 	"lockstep/model/element"
+	"lockstep/model/element/car"
 	"lockstep/model/element/contact"
 	"lockstep/model/element/driver"
 	"lockstep/model/element/fluid"
@@ -18,7 +19,7 @@ import (
 // Elements returns the element types of a plant file, in the order of the documentation.
 func Elements() []element.Kind {
 	var all []element.Kind
-	for _, list := range [][]element.Kind{mechanics.Kinds(), planar.Kinds(), contact.Kinds(), machine.Kinds(), fluid.Kinds(),
+	for _, list := range [][]element.Kind{mechanics.Kinds(), planar.Kinds(), contact.Kinds(), car.Kinds(), machine.Kinds(), fluid.Kinds(),
 		signal.Kinds(), driver.Kinds(), thermal.Kinds()} {
 		all = append(all, list...)
 	}

@@ -32,8 +32,19 @@ func New(t *testing.T, text string, period time.Duration) *Bench {
 // NewWith prepares a plant with options of the kernel; all inputs are driven.
 func NewWith(t *testing.T, text string, opt kernel.Options) *Bench {
 	t.Helper()
+	return prepare(t, text, opt, true)
+}
+
+// NewUndriven prepares a plant with options of the kernel; its inputs follow their own waveforms.
+func NewUndriven(t *testing.T, text string, opt kernel.Options) *Bench {
+	t.Helper()
+	return prepare(t, text, opt, false)
+}
+
+func prepare(t *testing.T, text string, opt kernel.Options, driven bool) *Bench {
+	t.Helper()
 	sys := System(t, text)
-	opt.Driven = slices.Repeat([]bool{true}, len(sys.Inputs))
+	opt.Driven = slices.Repeat([]bool{driven}, len(sys.Inputs))
 	tables, err := kernel.Prepare(sys, opt)
 	if err != nil {
 		t.Fatal(err)

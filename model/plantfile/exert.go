@@ -10,8 +10,9 @@ import (
 	"lockstep/model/units"
 )
 
-// exertion is the torque or force of an element as a signal, NAME.tau or NAME.f, or the share of its
-// capacity that a friction element transmits, NAME.share. A file may read it before its element.
+// exertion is the torque or force of an element as a signal, NAME.tau or NAME.f, the share of its capacity that
+// a friction element transmits, NAME.share, or a quantity in Kind.Adds, NAME.KEY. A file may read it before its
+// element.
 type exertion struct {
 	element, key string
 	signal       int // index of the signal
@@ -24,8 +25,12 @@ var exertionUnits = map[string]string{"f": "N", "tau": "N.m", "share": "1"}
 func (l *loader) exertion(name string) int {
 	i := max(0, strings.LastIndexByte(name, '.'))
 	x := exertion{element: name[:i], key: name[min(i+1, len(name)):]}
-	unit, ok := exertionUnits[x.key]
-	if !ok || l.elements[x.element].Kind == "" {
+	kind := l.elements[x.element].Kind
+	unit, ok := l.addedUnit(kind, x.key)
+	if !ok {
+		unit, ok = exertionUnits[x.key]
+	}
+	if !ok || kind == "" {
 		return -1
 	}
 	same := func(y exertion) bool { return y.element == x.element && y.key == x.key }
@@ -39,12 +44,48 @@ func (l *loader) exertion(name string) int {
 	return x.signal
 }
 
+// addedUnit returns the unit of a quantity in Kind.Adds of an element type; ok is false if the type adds no such
+// quantity, or one whose unit follows from its keys.
+func (l *loader) addedUnit(kind, key string) (unit string, ok bool) {
+	for _, k := range l.kinds {
+		if k.Name != kind {
+			continue
+		}
+		for _, q := range k.Adds {
+			if _, err := units.ParseWanted(q.Unit); q.Key == key {
+				return q.Unit, err == nil
+			}
+		}
+	}
+	return "", false
+}
+
+// added returns the value of a quantity in Kind.Adds; nil if the element does not have it with its keys.
+func (l *loader) added(x exertion) network.Form {
+	if r, ok := l.elements[x.element].Named[x.key]; ok {
+		return r.Form
+	}
+	name := x.element + "." + x.key
+	if i := slices.IndexFunc(l.Network.States, func(s network.State) bool { return s.Name == name }); i >= 0 {
+		return network.StateOf(i)
+	}
+	return nil
+}
+
 // setExertions makes the laws of the exertions after all elements have been read.
 func (l *loader) setExertions() {
 	for _, x := range l.exertions {
 		d, s := l.elements[x.element], &l.Network.Signals[x.signal]
 		k := slices.IndexFunc(l.Network.Frictions, func(k network.Friction) bool { return k.Name == x.element })
+		_, added := l.addedUnit(d.Kind, x.key)
 		switch {
+		case added:
+			value := l.added(x)
+			if value == nil {
+				l.FailAt(s.At, "%q: element %q of type %s has no %s with these keys", s.Name, x.element, d.Kind, x.key)
+			}
+			l.setLaw(x.signal, law.Of(value))
+			s.Linear = value
 		case x.key == "share" && k < 0:
 			l.FailAt(s.At, "%q: element %q is of type %s and has no capacity; name a clutch or brake", s.Name, x.element, d.Kind)
 		case x.key == "share":

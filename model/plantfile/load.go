@@ -17,8 +17,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 
+	"lockstep/io/inputfile"
 	"lockstep/io/yamlfile"
 	"lockstep/model"
 	"lockstep/model/element"
@@ -237,12 +239,22 @@ func origin(file string) yamlfile.Origin { return yamlfile.Origin{File: file, Ow
 // Top returns the tree of the file; the caller may set its leaves.
 func (d *Draft) Top() yamlfile.Node { return d.top }
 
+// readFile reads a file that the plant file names; name is relative to the folder of the plant file.
+func (d *Draft) readFile(name string) (data []byte, path string, err error) {
+	path = name
+	if !filepath.IsAbs(name) {
+		path = filepath.Join(filepath.Dir(d.file), name)
+	}
+	data, err = inputfile.Read(path, inputfile.Text)
+	return data, path, err
+}
+
 // Load reads the plant from the present tree.
 func (d *Draft) Load() (*network.Plant, error) {
 	d.asked = map[yamlfile.Node]units.Wanted{}
 	l := loader{
 		Reader: yamlfile.Reader{Origin: origin(d.file)},
-		Plant:  &element.Plant{Network: &network.Plant{File: d.file}},
+		Plant:  &element.Plant{Network: &network.Plant{File: d.file}, ReadFile: d.readFile},
 		kinds:  d.kinds,
 		asked:  d.asked,
 		set:    d.set,

@@ -2,7 +2,8 @@
 // circuits, brake cylinders. The clutch or brake that the pressure acts on is not here:
 // see package mechanics.
 //
-// Reading order: fluid.go (types, actuators and cylinders), hydraulics.go (wheel brake circuits).
+// Reading order: fluid.go (types, actuators and cylinders), hydraulics.go (wheel brake
+// circuits), line.go (the line before them).
 package fluid
 
 import (
@@ -40,7 +41,7 @@ func Kinds() []element.Kind {
 			Adds: adds{volume, {Key: "Q_in", Unit: "m3/s", Meaning: "flow through inlet and check valve"},
 				{Key: "Q_out", Unit: "m3/s", Meaning: "flow through the outlet valve"}},
 			Parameters: parameters{
-				over("master", "Pa", "", free, "pressure of the master cylinder"),
+				over("master", "Pa", "", free, "pressure of the master cylinder or of a brake_line"),
 				over("inlet", "1", "0", share, "inlet valve; 1: closed"),
 				over("outlet", "1", "0", share, "outlet valve; 1: open"),
 				over("drain", "Pa", "0", free, "pressure behind the outlet valve, or an accumulator"),
@@ -63,6 +64,25 @@ func Kinds() []element.Kind {
 				over("pump", "1", "none", share, "drive of the return pump; with flow"),
 				number("flow", "m3/s", "with pump", positive, "flow of the pump at full drive"),
 				number("p_suction", "Pa", "1e5", positive, "pressure below which the pump delivers less"),
+				over("line", "Pa", "none", free, "brake_line that the pump delivers to"),
+			}},
+		{Name: "brake_line", Gives: "Pa", Read: readBrakeLine,
+			Adds: adds{volume, {Key: "Q_master", Unit: "m3/s", Meaning: "flow from the master cylinder"},
+				{Key: "Q_suction", Unit: "m3/s", Meaning: "flow that the pump draws from the master cylinder"}},
+			Parameters: parameters{
+				over("master", "Pa", "", free, "pressure of the master cylinder"),
+				over("isolation", "1", "0", share, "isolation valve; 1: closed"),
+				over("suction", "1", "0", share, "suction valve; 1: open"),
+				over("pump", "1", "0", share, "drive of the pump"),
+				number("flow", "m3/s", "with suction", positive, "flow of the pump from the master cylinder at full drive"),
+				number("A_isolation", "m2", "", positive, "cross-section of the isolation valve"),
+				number("A_check", "m2", "0", notNegative, "cross-section of the check valve; 0: none"),
+				number("p_check", "Pa", "1e4", notNegative, "opening pressure of the check valve"),
+				number("p_relief", "Pa", "none", positive, "pressure over that of the master cylinder up to which the closed valve holds"),
+				number("C_d", "1", "0.7", positive, "discharge coefficient").Within(1e-6, 1e3),
+				number("rho", "kg/m3", "1050", positive, "density of the fluid"),
+				number("p_transition", "Pa", "1e5", positive, "difference below which flows are laminar"),
+				rows("p_V", "m3, Pa", "", free, "[volume, pressure], not falling"), start,
 			}},
 		{Name: "brake_cylinder", Gives: "Pa", Read: readCylinder, Adds: adds{{Key: "p", Unit: "Pa", Meaning: "pressure"}},
 			Parameters: parameters{

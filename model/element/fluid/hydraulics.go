@@ -30,14 +30,18 @@ func readWheelCircuit(e *element.Element) element.Declared {
 	c := circuit{Element: e}
 	master := e.Waveform("master")
 	drain, tank := c.drain()
+	line := chamberOf(e, network.SignalOf(master), "brake_line")
 	p := makeChamber(e, readCaliper(e))
 	e.Own().MaxAbs = e.Network.MaxAbs(master)
 	c.most = 2 * e.Own().MaxAbs
-	in := c.line(network.SignalOf(master).Plus(p.Scaled(-1)))
+	in := c.inlet(network.SignalOf(master).Plus(p.Scaled(-1)))
 	out := c.outlet(p.Plus(drain.Scaled(-1)))
 	e.Network.States[volume(e).Index()].Der = in.Plus(out.Scaled(-1))
 	if tank != nil {
 		fill(tank, out)
+	}
+	if line != nil {
+		fill(line, in.Scaled(-1))
 	}
 	return element.Declared{}
 }
@@ -47,15 +51,25 @@ func readWheelCircuit(e *element.Element) element.Declared {
 //
 //	V' = sum of Q_out - flow·pump·min(1, p/p_suction)
 //
-// with p = p(V). The master pressure is an input, so the flow of the pump does not change it.
+// with p = p(V). The flow of the pump enters the brake_line that line names; where the master pressure is an input,
+// the flow does not change it.
 func readAccumulator(e *element.Element) element.Declared {
 	p := makeChamber(e, readPressureOverVolume(e))
 	if !e.Together("pump", "flow") {
+		e.Forbid("goes with pump", "line")
 		return element.Declared{}
 	}
 	Q := law.Formula("flow*clamp(p/p_suction, 0, 1)*pump", law.Names{"flow": e.Number("flow"),
 		"p": p, "p_suction": e.Number("p_suction"), "pump": readOpening(e, "pump")})
-	fill(e, e.NameLaw("Q_pump", Q).Scaled(-1))
+	flow := e.NameLaw("Q_pump", Q)
+	fill(e, flow.Scaled(-1))
+	if to := e.OptionalWaveform("line"); to != nil {
+		line := chamberOf(e, to, "brake_line")
+		if line == nil {
+			e.Refuse(e.Place("line"), "line: name a brake_line")
+		}
+		fill(line, flow)
+	}
 	return element.Declared{}
 }
 
@@ -127,13 +141,17 @@ func (c *circuit) drain() (network.Form, *element.Element) {
 	if drain.Index() == c.OwnSignal {
 		c.Refuse(c.Place("drain"), "it drains into itself; name a low_pressure_accumulator, or a pressure")
 	}
-	for _, other := range c.Elements {
-		if other.OwnSignal == drain.Index() && other.Kind.Name == "low_pressure_accumulator" {
-			return drain, other
+	return drain, chamberOf(c.Element, drain, "low_pressure_accumulator")
+}
+
+// chamberOf returns the element of a type whose pressure a value over time is; nil if it is another pressure.
+func chamberOf(e *element.Element, pressure network.Form, kind string) *element.Element {
+	for _, other := range e.Elements {
+		if other.OwnSignal == pressure.Index() && other.Kind.Name == kind {
+			return other
 		}
 	}
-
-	return drain, nil
+	return nil
 }
 
 // readOpening reads a command of a valve or a motor, limited to 0 to 1; a missing one is 0.
@@ -153,9 +171,9 @@ func (c *circuit) orifice(area string, dp network.Form) *law.Expr {
 		"p_transition": c.Number("p_transition"), "dp": law.Of(dp).Within(-c.most, c.most)})
 }
 
-// line returns the flow from the master cylinder at fall = master - p: through the inlet valve, and
-// back through the parallel check valve.
-func (c *circuit) line(fall network.Form) network.Form {
+// inlet returns the flow from the line at fall = master - p: through the inlet valve, and back through the
+// parallel check valve.
+func (c *circuit) inlet(fall network.Form) network.Form {
 	crack := c.Number("p_check")
 	Q := law.Formula("(1 - inlet)*Q", law.Names{"inlet": readOpening(c.Element, "inlet"), "Q": c.orifice("A_inlet", fall)})
 	if c.Number("A_check") == 0 {

@@ -29,7 +29,7 @@ func TestBrakesPassTheCheck(t *testing.T) {
 
 func TestErrorsOfBrakesHaveAPosition(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
-		{"no pressure comes in", "  rear: {type: wheel_brake_circuit, master: pedal, ", "  «rear»: {type: wheel_brake_circuit, ", `element "rear": wheel_brake_circuit needs master (pressure of the master cylinder, Pa, or the name of an input)`},
+		{"no pressure comes in", "  rear: {type: wheel_brake_circuit, master: pedal, ", "  «rear»: {type: wheel_brake_circuit, ", `element "rear": wheel_brake_circuit needs master (pressure of the master cylinder or of a brake_line, Pa, or the name of an input)`},
 		{"no inlet valve", "  rear: {type: wheel_brake_circuit, master: pedal, A_inlet: 0.2 mm2, ", "  «rear»: {type: wheel_brake_circuit, master: pedal, ", `element "rear": wheel_brake_circuit needs A_inlet (cross-section of the inlet valve, m2)`},
 		{"outlet valve of no size", "A_outlet: 0.3 mm2, p_V", "A_outlet: «0», p_V", `element "rear": A_outlet 0 m2 is not positive (cross-section of the outlet valve)`},
 		{"negative check valve", "A_check: 1 mm2", "A_check: «-1 mm2»", `element "front": A_check -1e-06 m2 is negative (cross-section of the check valve; 0: none)`},
