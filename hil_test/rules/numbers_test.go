@@ -65,6 +65,7 @@ var numberReaders = map[string]string{
 	"rt/diagnosis.readValue ParseFloat":      plain, // factor and offset; the unit is beside them
 	"rt/cmd/lockstep.time ParseDuration":     typed,
 	"rt/cmd/lockstep.time Typed":             typed, // words the error
+	"rt/scenario.readLane ReadQuantity":      typed,
 	"rt/scenario.readSettings ReadQuantity":  typed,
 	"rt/scenario.readTyped Typed":            typed,
 	"rt/scenario.readRate Evaluate":          typed,

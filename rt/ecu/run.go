@@ -56,6 +56,7 @@ func unitTypes() []unitType {
 		{"truck", cycle, truckIdentifiers(), "ShaftSpeeds (0CFF0180)", newTruck},
 		{"automatic", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil, idNMBench}, "ShaftSpeeds (0x210)", newAutomatic},
 		{"abs", brakeCycle, absWiring.identifiers(), "WheelSpeeds (0x1A0)", newAbs},
+		{"esc", brakeCycle, []uint32{idEscWheels, idEscMotion, idEscDriver}, "EscWheels (0x1B0)", newEsc},
 		{"wsp", brakeCycle, wspWiring.identifiers(), "AxleSpeeds (0x1A8)", newWsp},
 	}
 }

@@ -160,6 +160,7 @@ type Plan struct {
 	Faults  []Fault // by slot, at most Max
 	Stimuli []Stimulus
 	Cycle   *Cycle       // nil: none
+	Lane    *Lane        // nil: none
 	Ranges  [][2]float64 // lowest and highest value of each input; nil: no input has a range
 	States  []PlannedState
 }

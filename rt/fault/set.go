@@ -53,6 +53,7 @@ type Set struct {
 	u      []float64      // inputs of the last step
 	stim   []Stimulus     `checkpoint:"-"`
 	cycle  *cycleDriver   // nil: none
+	lane   *laneDriver    // nil: none
 	states []PlannedState `checkpoint:"-"`
 	next   int            // index in states of the next one
 
@@ -73,7 +74,7 @@ type Set struct {
 // input is the state of an input of the plant.
 type input struct {
 	bus      bool    // a bus drives the input
-	stimulus bool    // the input follows a stimulus or the driver of a cycle
+	stimulus bool    // the input follows a stimulus or a driver
 	set      bool    // the input has a live value
 	value    float64 // the live value
 	driven   bool    // the plant follows u for this input
@@ -146,6 +147,11 @@ func New(p Plan, sys System) (*Set, error) {
 	if p.Cycle != nil {
 		if err := s.addCycle(p.Cycle); err != nil {
 			return nil, fmt.Errorf("fault: cycle: %w", err)
+		}
+	}
+	if p.Lane != nil {
+		if err := s.addLane(p.Lane); err != nil {
+			return nil, fmt.Errorf("fault: lane: %w", err)
 		}
 	}
 	s.states = p.States
@@ -362,6 +368,9 @@ func (s *Set) BeginTick(k int64, y []float64) {
 	s.tick = k
 	if s.cycle != nil {
 		s.stepCycle(k, y)
+	}
+	if s.lane != nil {
+		s.stepLane(k, y)
 	}
 	if s.dirty {
 		s.dirty = false

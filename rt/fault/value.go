@@ -18,6 +18,9 @@ func (s *Set) DisturbInputs(k int64, u []float64) []float64 {
 	if s.cycle != nil {
 		s.cycle.set(s.u)
 	}
+	if s.lane != nil {
+		s.lane.set(s.u)
+	}
 	for i := range s.inputs {
 		if in := &s.inputs[i]; in.set {
 			s.u[i] = in.value

@@ -52,11 +52,16 @@ func readDriver(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Hand
 	if f.IsMissing() {
 		return nil
 	}
-	keys := []string{"cycle", "phases", "speed", "accelerator", "brake", "gear"}
+	keys := []string{"lane", "cycle", "phases", "speed", "accelerator", "brake", "gear"}
 	for _, k := range driverSettings {
 		keys = append(keys, k.key)
 	}
 	given := r.Section(f, "driver", keys...)
+	if lane, ok := given["lane"]; ok {
+		if s.Plan.Lane = readLane(r, lane, h); len(given) == 1 {
+			return nil
+		}
+	}
 	d := &driverSection{plan: fault.Cycle{Settings: driver.Default(float64(h.Tables.PeriodNs) / 1e9)}}
 	d.readCycle(r, f, given["cycle"], given["phases"])
 	d.readSettings(r, given)

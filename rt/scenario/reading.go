@@ -93,7 +93,7 @@ func FollowsOwn(h *bench.Handover, input int) string {
 	does := bench.DescribeSource(&h.Tables.Signals[h.Tables.InputSignal[input]].Source, h.Tables.Inputs[input].DeclaredUnit())
 	if !strings.HasPrefix(does, "follows") || drivenBy(h, h.Tables.Inputs[input].Name) != "" ||
 		slices.ContainsFunc(h.Loop.Faults.Stimuli, func(s fault.Stimulus) bool { return s.Where == fault.Input && s.Input == input }) ||
-		h.Loop.Faults.Cycle.Drives(input) {
+		h.Loop.Faults.Cycle.Drives(input) || h.Loop.Faults.Lane.Drives(input) {
 		return ""
 	}
 	return does

@@ -70,6 +70,9 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 	}
 	readStimuli(r, given["stimuli"], s, h)
 	s.driver = readDriver(r, given["driver"], s, h)
+	if lane := s.Plan.Lane; lane != nil && slices.ContainsFunc(s.stimuli, func(t *resolvedTarget) bool { return t.Where == fault.Input && t.Input == lane.Steer.Input }) {
+		r.Fail(given["driver"], "driver: lane: input %s has a stimulus: leave out the stimulus or the lane", h.Tables.Inputs[lane.Steer.Input].Name)
+	}
 	for _, f := range r.Items(given["faults"], "faults") {
 		s.Faults = append(s.Faults, readFault(r, f))
 	}
@@ -91,7 +94,7 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 	s.readChanges(r, given["parameters"], h)
 	s.readStates(r, given["states"], h)
 	s.readSteps(r, given["steps"], h)
-	h.Loop.Faults.Stimuli, h.Loop.Faults.Cycle = s.Plan.Stimuli, s.Plan.Cycle // makes these inputs visible to conditions
+	h.Loop.Faults.Stimuli, h.Loop.Faults.Cycle, h.Loop.Faults.Lane = s.Plan.Stimuli, s.Plan.Cycle, s.Plan.Lane // makes these inputs visible to conditions
 	s.resolveFaults(h)
 	s.readRequests(r, given["diagnosis"], h)
 	for _, e := range expect {
@@ -162,6 +165,7 @@ func drivenBy(h *bench.Handover, port string) string {
 // Apply puts the scenario into the hand-over to the target.
 func Apply(h *bench.Handover, s *Scenario) {
 	h.Loop.Faults.Faults, h.Loop.Faults.Stimuli, h.Loop.Faults.Cycle = s.Plan.Faults, s.Plan.Stimuli, s.Plan.Cycle
+	h.Loop.Faults.Lane = s.Plan.Lane
 	h.Loop.Ticks, h.Named = s.Ticks, s.named
 	h.Loop.Faults.States = s.Plan.States
 	h.Changes, h.ChangeTexts = s.Changes, s.changeTexts
@@ -210,6 +214,9 @@ func (s *Scenario) Describe(h *bench.Handover) string {
 		fmt.Fprintf(out, "  stimulus  %s: %s\n", t.name, text)
 	}
 
+	if l := s.Plan.Lane; l != nil {
+		fmt.Fprintf(out, "  driver    steers along a path of %s by %s\n", counted(len(l.PathX), "point"), h.Tables.Inputs[l.Steer.Input].Name)
+	}
 	if d := s.driver; d != nil {
 		fmt.Fprintf(out, "  driver    %s, %.9g s: %s\n", d.cycle.Name, float64(d.cycle.End())/1e9, d.cycle.Source)
 	}
