@@ -32,6 +32,7 @@ var AllSizes = []Sizes{
 	{"N", 1e-12, 1e15},
 	{"N/m", 1e-12, 1e15},
 	{"N/m3", 1e-6, 1e21},
+	{"rad/N.m", 1e-15, 1e12},
 	{"N.m.s", 1e-15, 1e12}, // also N.m.s/rad and N.m.s/rad2
 	{"N.s/m", 1e-15, 1e12},
 	{"N.s/m2", 1e-15, 1e12},
