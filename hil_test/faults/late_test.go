@@ -27,7 +27,8 @@ func (a *attempt) checkLedger(r report.Report, list func(report.LateTick) []stri
 	}
 	e := slices.MaxFunc(r.Ledger, func(a, b report.LateTick) int { return int(a.Lost - b.Lost) })
 	a.Logf("ledger: %s; late %q, unsent %q", e.String(), e.Late, e.Unsent)
-	a.must(e.Lost >= 35 && e.LateNs >= 175e6 && e.Phase == "the wake-up", "%d points lost, %d ns late, most in %s; want 40, 200 ms, the wake-up", e.Lost, e.LateNs, e.Phase)
+	a.must(e.Lost >= 35 && e.LateNs >= 175e6, "%d points lost, %d ns late; want 40, 200 ms", e.Lost, e.LateNs)
+	a.inTime(e.Phase == "the wake-up", "most of the time in %s: the target stood within a tick; want the wake-up", e.Phase)
 	a.must(e.Tick > 0 && math.Abs(float64(e.Tick)*tick.Seconds()-e.Time) < 1e-9, "the entry is of tick %d at %g s", e.Tick, e.Time)
 	got := slices.Sorted(slices.Values(list(e)))
 	a.must(slices.Equal(got, []string{"Speeds", "Status", "Torque"}), "frames %q, want all three", got)

@@ -45,6 +45,7 @@ type driverSection struct {
 	cycle   *cycle.Cycle
 	vehicle cycle.Vehicle
 	rated   bool // the section has a mass, and so the energy figures of SAE J2951
+	judges  bool // an element of the plant drives: the section only judges
 }
 
 // readDriver reads the section driver; nil: there is none.
@@ -52,7 +53,7 @@ func readDriver(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Hand
 	if f.IsMissing() {
 		return nil
 	}
-	keys := []string{"lane", "cycle", "phases", "speed", "accelerator", "brake", "gear"}
+	keys := []string{"lane", "cycle", "phases", "speed", "pedals", "accelerator", "brake", "gear"}
 	for _, k := range driverSettings {
 		keys = append(keys, k.key)
 	}
@@ -65,8 +66,26 @@ func readDriver(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Hand
 	d := &driverSection{plan: fault.Cycle{Settings: driver.Default(float64(h.Tables.PeriodNs) / 1e9)}}
 	d.readCycle(r, f, given["cycle"], given["phases"])
 	d.readSettings(r, given)
+	d.readPedals(r, given)
 	d.readPorts(r, f, given, s, h)
 	return d
+}
+
+// readPedals reads whether the driver of the section has pedals.
+func (d *driverSection) readPedals(r *yamlfile.Reader, given map[string]yamlfile.Field) {
+	f, ok := given["pedals"]
+	if !ok {
+		return
+	}
+	if text := r.Scalar(f, "driver: pedals").Text; text != "none" {
+		r.Fail(f, "driver: pedals: %q is not none, which says that an element of the plant drives and the cycle is only judged", text)
+	}
+	d.judges = true
+	for _, key := range []string{"accelerator", "brake", "gear", "preview", "proportional", "integral", "acceleration", "knee", "deceleration", "hold"} {
+		if g, ok := given[key]; ok {
+			r.FailAt(g.KeyAt, "driver: %s has no effect with pedals: none", key)
+		}
+	}
 }
 
 // readCycle reads the cycle: an embedded one, or a file, which is searched first beside the scenario. The number of
@@ -135,6 +154,9 @@ func (d *driverSection) readPorts(r *yamlfile.Reader, section yamlfile.Field, gi
 	}
 	if unit := h.Tables.Outputs[d.plan.Speed].Unit; unit != "m/s" {
 		r.Fail(at, "driver: speed: output %s has the unit %s: name an output of a speed in m/s", speed, unit)
+	}
+	if d.judges {
+		return
 	}
 
 	input := func(key, other string) (int, yamlfile.Field) {

@@ -86,7 +86,9 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 
 	if s.driver != nil {
 		s.Ticks = cmp.Or(s.Ticks, s.driver.ticks(h))
-		s.Plan.Cycle = &s.driver.plan
+		if !s.driver.judges {
+			s.Plan.Cycle = &s.driver.plan
+		}
 	}
 	if s.Shortened = h.Loop.Ticks > 0 && s.Ticks > h.Loop.Ticks; !s.Shortened {
 		s.Ticks = cmp.Or(h.Loop.Ticks, s.Ticks)

@@ -148,6 +148,28 @@ func TestRunWithADriverReplays(t *testing.T) {
 	}
 }
 
+// The driver is an element of the plant; the scenario judges and has no pedals.
+func TestCycleOfADriverInThePlantIsJudged(t *testing.T) {
+	for torque, held := range map[string]bool{"1500 N.m": true, "300 N.m": false} {
+		dir := cycleFiles(t, "scenario: short\ndriver: {cycle: short.csv, mass: 1500 kg, pedals: none}\n")
+		plant := strings.NewReplacer(
+			"  accelerator: {unit: \"%\", min: 0, max: 100}\n  brake: {unit: \"%\", min: 0, max: 100}\n  gear: {unit: 1, min: 0, max: 3}\n", "",
+			"elements:", "elements:\n  d: {type: driver, cycle: short.csv, speed: speed}\n  speed: {type: speed_sensor, flange: car}",
+			"1500 N.m, accelerator", torque+", d.accelerator", "10 bar, brake", "10 bar, d.brake", "signal: gear", "signal: d.lever",
+		).Replace(cyclePlant)
+		if err := os.WriteFile(filepath.Join(dir, "car.yaml"), []byte(plant), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Simulation{Plant: filepath.Join(dir, "car.yaml"), Scenario: filepath.Join(dir, "scenario.yaml"), Every: 1}.Run()
+		if (err == nil) != held || r == nil || len(r.Scenario.Findings) != 1 {
+			t.Fatalf("%s: %v, want the verdict held: %v", torque, err, held)
+		}
+		if f := r.Scenario.Findings[0]; f.Held != held || !strings.Contains(f.Seen, "RMSSE") || held && !strings.Contains(f.Seen, " EER ") {
+			t.Errorf("%s: %+v", torque, f)
+		}
+	}
+}
+
 func TestPortsOfTheDriverAreChecked(t *testing.T) {
 	for driver, want := range map[string]string{
 		"{speed: v}":                           "scenario.yaml:2:9: bench: driver: the cycle is missing (cycle: wltc-3b)",
@@ -162,6 +184,9 @@ func TestPortsOfTheDriverAreChecked(t *testing.T) {
 		"{cycle: nedc, hold: 120 %}":           "scenario.yaml:2:29: bench: driver: the brake at standstill is 1.2, want 0 to 1",
 		"{cycle: nedc, mass: 0 kg}":            "driver: cycle: the mass of the vehicle, 0 kg, is not positive",
 		"{cycle: nedc, gearbox: 1}":            `driver: unknown key "gearbox"`,
+		"{cycle: nedc, pedals: two}":           `scenario.yaml:2:32: bench: driver: pedals: "two" is not none`,
+		"{cycle: nedc, pedals: none, hold: 9}": "scenario.yaml:2:38: bench: driver: hold",
+		"{pedals: none, cycle: nedc, gear: g}": "scenario.yaml:2:38: bench: driver: gear has no effect with pedals: none",
 		"{cycle: nedc}\nstimuli: {brake: 0 %}": "driver: brake: input brake has a stimulus: leave out the stimulus or the driver's key",
 		"{cycle: nedc, brake: accelerator}":    "driver: the pedals and the lever need inputs of their own",
 	} {
