@@ -184,9 +184,9 @@ func TestPortsOfTheDriverAreChecked(t *testing.T) {
 		"{cycle: nedc, hold: 120 %}":           "scenario.yaml:2:29: bench: driver: the brake at standstill is 1.2, want 0 to 1",
 		"{cycle: nedc, mass: 0 kg}":            "driver: cycle: the mass of the vehicle, 0 kg, is not positive",
 		"{cycle: nedc, gearbox: 1}":            `driver: unknown key "gearbox"`,
-		"{cycle: nedc, pedals: two}":           `scenario.yaml:2:32: bench: driver: pedals: "two" is not none`,
-		"{cycle: nedc, pedals: none, hold: 9}": "scenario.yaml:2:38: bench: driver: hold",
-		"{pedals: none, cycle: nedc, gear: g}": "scenario.yaml:2:38: bench: driver: gear has no effect with pedals: none",
+		"{cycle: nedc, pedals: two}":           `scenario.yaml:2:31: bench: driver: pedals: "two" is not none`,
+		"{cycle: nedc, pedals: none, knee: 9}": "scenario.yaml:2:43: bench: driver: knee: 9 needs a unit",
+		"{pedals: none, cycle: nedc, gear: g}": "scenario.yaml:2:37: bench: driver: gear has no effect with pedals: none",
 		"{cycle: nedc}\nstimuli: {brake: 0 %}": "driver: brake: input brake has a stimulus: leave out the stimulus or the driver's key",
 		"{cycle: nedc, brake: accelerator}":    "driver: the pedals and the lever need inputs of their own",
 	} {
