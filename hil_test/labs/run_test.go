@@ -121,11 +121,7 @@ const slack = 25
 // the bench.
 func checkUnit(t *testing.T, byID map[string]*lab.Frames, order []string, r lab.Report, log string) {
 	t.Helper()
-	var cycles, missed, dropped int
-	at := strings.LastIndex(log, "powershift: ")
-	if _, err := fmt.Sscanf(log[max(at, 0):], "powershift: %d cycles sent, %d missed, %d frames dropped", &cycles, &missed, &dropped); err != nil {
-		t.Fatalf("the unit's last line has no counts: %v\n%s", err, log)
-	}
+	cycles, missed, dropped := unitCounts(t, log)
 	one, two := byID["110"], byID["111"]
 	if len(one.Data) != cycles || len(two.Data) != cycles || one.Lost+two.Lost != dropped || dropped != 0 {
 		t.Errorf("on the bus %d and %d pressure frames, %d missing by their counters; the unit says %d cycles, %d dropped",
@@ -154,8 +150,24 @@ func checkUnit(t *testing.T, byID map[string]*lab.Frames, order []string, r lab.
 		t.Errorf("the bench received %d frames and lost %d of the unit's %d; unknown %d, short %d, out of range %d",
 			r.RxFrames, r.RxOverflow, during, r.RxUnknown, r.RxShort, r.RxRange)
 	}
-	// A unit that misses many cycles controls its clutches badly.
-	if missed < cycles/10 && (strings.Contains(log, "still slips") || strings.Contains(log, "should be engaged")) {
+	checkClutches(t, log)
+}
+
+// unitCounts returns the counts of the control unit in the last line of its log.
+func unitCounts(t *testing.T, log string) (cycles, missed, dropped int) {
+	t.Helper()
+	at := strings.LastIndex(log, "powershift: ")
+	if _, err := fmt.Sscanf(log[max(at, 0):], "powershift: %d cycles sent, %d missed, %d frames dropped", &cycles, &missed, &dropped); err != nil {
+		t.Fatalf("the unit's last line has no counts: %v\n%s", err, log)
+	}
+	return cycles, missed, dropped
+}
+
+// checkClutches fails if the control unit reports a clutch that slips too long. A unit that misses many cycles
+// controls its clutches badly.
+func checkClutches(t *testing.T, log string) {
+	t.Helper()
+	if cycles, missed, _ := unitCounts(t, log); missed < cycles/10 && (strings.Contains(log, "still slips") || strings.Contains(log, "should be engaged")) {
 		t.Errorf("the unit reports a clutch that slips too long:\n%s", log)
 	}
 }

@@ -60,8 +60,12 @@ func (l *loader) addedUnit(kind, key string) (unit string, ok bool) {
 	return "", false
 }
 
-// added returns the value of a quantity in Kind.Adds; nil if the element does not have it with its keys.
+// added returns the value of a quantity in Kind.Adds; nil if the element does not have it with its keys, or has it as
+// its torque.
 func (l *loader) added(x exertion) network.Form {
+	if _, ok := l.addedUnit(l.elements[x.element].Kind, x.key); !ok {
+		return nil
+	}
 	if r, ok := l.elements[x.element].Named[x.key]; ok {
 		return r.Form
 	}
@@ -77,15 +81,13 @@ func (l *loader) setExertions() {
 	for _, x := range l.exertions {
 		d, s := l.elements[x.element], &l.Network.Signals[x.signal]
 		k := slices.IndexFunc(l.Network.Frictions, func(k network.Friction) bool { return k.Name == x.element })
-		_, added := l.addedUnit(d.Kind, x.key)
+		value := l.added(x)
 		switch {
-		case added:
-			value := l.added(x)
-			if value == nil {
-				l.FailAt(s.At, "%q: element %q of type %s has no %s with these keys", s.Name, x.element, d.Kind, x.key)
-			}
+		case value != nil:
 			l.setLaw(x.signal, law.Of(value))
 			s.Linear = value
+		case exertionUnits[x.key] == "":
+			l.FailAt(s.At, "%q: element %q of type %s has no %s with these keys", s.Name, x.element, d.Kind, x.key)
 		case x.key == "share" && k < 0:
 			l.FailAt(s.At, "%q: element %q is of type %s and has no capacity; name a clutch or brake", s.Name, x.element, d.Kind)
 		case x.key == "share":

@@ -380,3 +380,17 @@ outputs:
 		b.Is("share", (1100*c.want-100)/2000, 1e-12)
 	}
 }
+
+// Another element may read the torque of an engine, which is a law and no state.
+func TestTorqueOfAnEngineIsAValueOverTime(t *testing.T) {
+	b := modeltest.New(t, modeltest.PlantOf(`
+crank: {type: inertia, J: 0.2, w_start: 100 rad/s}
+motor: {type: engine, flange: crank, throttle: 0.5, full_load: [[0 rad/s, 100], [500 rad/s, 100]], drag: [[0 rad/s, 0], [500 rad/s, -20]]}
+twice: {type: gain, u: motor.tau, k: 2}
+`, "tau: {signal: motor.tau}\ntwice: {signal: twice}"), 5*time.Millisecond)
+	b.To(1, func(float64) {
+		if tau := b.Get("tau"); !(tau > 1 && math.Abs(b.Get("twice")-2*tau) < 1e-9) {
+			t.Fatalf("tau %v, twice %v", tau, b.Get("twice"))
+		}
+	})
+}
