@@ -49,13 +49,15 @@ func legalSharedName(name string) bool {
 	return LegalName(name)
 }
 
-// boxAddress reads the address of a box.
+// boxAddress reads the address of a box. A group of hosts is none: each answers from its own address.
 func boxAddress(text string) (netip.AddrPort, error) {
 	a, err := netip.ParseAddrPort(text)
-	if err != nil || a.Port() == 0 || !a.Addr().IsValid() || a.Addr().IsUnspecified() || a.Addr().Zone() != "" {
+	to := a.Addr().Unmap()
+	group := to.IsMulticast() || to == netip.AddrFrom4([4]byte{255, 255, 255, 255})
+	if err != nil || a.Port() == 0 || !to.IsValid() || to.IsUnspecified() || to.Zone() != "" || group {
 		return a, fmt.Errorf("%.60q is not ADDRESS:PORT of a box, like 192.0.2.7:5005 or [fd00::7]:5005", text)
 	}
-	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()), nil
+	return netip.AddrPortFrom(to, a.Port()), nil
 }
 
 // wireEnd is the end of a bus by wire. The messages of an image are frames for the callers of the bus: Send collects
@@ -212,24 +214,35 @@ func openUDP(v4 bool) (int, error) {
 	return fd, nil
 }
 
-// openShared opens the file of a shared memory, and makes it if it is missing.
+// openShared opens the file of a shared memory, and makes it if it is missing. An existing file is opened without
+// O_CREAT: the kernel refuses that for the file of another user in a folder of all users (fs.protected_regular). A
+// file of another size is the memory of another program.
 func openShared(path string) (int, error) {
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o660)
+	const flags = unix.O_RDWR | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
+	fd, err := unix.Open(path, flags, 0)
+	if err == unix.ENOENT {
+		fd, err = unix.Open(path, flags|unix.O_CREAT, 0o660)
+	}
+	if err == unix.ELOOP {
+		return -1, fmt.Errorf("%s is a symbolic link: remove it, or name another file", path)
+	}
 	if err != nil {
 		return -1, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	var st unix.Stat_t
-	err = unix.Fstat(fd, &st)
+	err = os.NewSyscallError("fstat", unix.Fstat(fd, &st))
 	switch {
 	case err != nil:
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		err = unix.EINVAL
-	case st.Size < sharedSize:
-		err = unix.Ftruncate(fd, sharedSize)
+		err = fmt.Errorf("%s is not a regular file: name another one", path)
+	case st.Size == 0:
+		err = os.NewSyscallError("ftruncate", unix.Ftruncate(fd, sharedSize))
+	case st.Size != sharedSize:
+		err = fmt.Errorf("%s has %d bytes, the memory of a box has %d: remove the file, or name another one", path, st.Size, sharedSize)
 	}
 	if err != nil {
 		unix.Close(fd)
-		return -1, &os.PathError{Op: "map", Path: path, Err: err}
+		return -1, err
 	}
 	return fd, nil
 }
@@ -237,7 +250,7 @@ func openShared(path string) (int, error) {
 // mapShared makes b the end of a bus in shared memory.
 func (b *Bus) mapShared() error {
 	var st unix.Stat_t
-	if err := unix.Fstat(b.fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size < sharedSize {
+	if err := unix.Fstat(b.fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size != sharedSize {
 		return fmt.Errorf("fd %d is neither a socket nor the memory of a box", b.fd)
 	}
 	data, err := unix.Mmap(b.fd, 0, sharedSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
@@ -317,27 +330,28 @@ func (b *Bus) sendImage(tick, age int64) bool {
 	return false
 }
 
-// recvDatagrams reads the datagrams received, at most batch of them, and moves the messages of the newest image into
-// dst. A box that sends several images per tick fills its queue otherwise.
+// recvBatches bounds how many batches of datagrams are read in a tick.
+const recvBatches = 8
+
+// recvDatagrams reads the datagrams received, at most recvBatches times batch of them, and moves the messages of the
+// newest image into dst. A box that sends several images per tick fills its queue otherwise.
 //
 //go:nosplit
 func (b *Bus) recvDatagrams(dst []Frame, at []Stamp) int {
 	e := b.wire
-	for i := range b.msgs {
-		b.msgs[i].Hdr.Namelen = unix.SizeofSockaddrInet6
-	}
 	accepted, stamp := false, Stamp{}
-	for i := range b.receiveMessages(batch) {
-		m := &b.msgs[i]
-		b.stamp = Stamp{}
-		b.readControl(i)
-		whole := m.Hdr.Flags&unix.MSG_TRUNC == 0 && m.Len <= wire.Size
-		if !whole || !e.isPeer(&e.names[i], m.Hdr.Namelen) || !e.read.Decode(e.rx[i][:m.Len]) {
-			e.check.Foreign++
-			continue
+	for range recvBatches {
+		for i := range b.msgs {
+			b.msgs[i].Hdr.Namelen = unix.SizeofSockaddrInet6
 		}
-		if e.check.Accept(&e.read, b.stamp.Soft) {
-			e.in, accepted, stamp = e.read, true, b.stamp
+		got := b.receiveMessages(batch)
+		for i := range got {
+			if b.acceptDatagram(i) {
+				accepted, stamp = true, b.stamp
+			}
+		}
+		if got < batch {
+			break
 		}
 	}
 	if !accepted {
@@ -345,6 +359,25 @@ func (b *Bus) recvDatagrams(dst []Frame, at []Stamp) int {
 	}
 	stamp.Hard = e.in.Tick - e.in.Age
 	return b.deliver(dst, at, stamp)
+}
+
+// acceptDatagram judges datagram i, and takes it over if it is a new image of the box.
+//
+//go:nosplit
+func (b *Bus) acceptDatagram(i int) bool {
+	e, m := b.wire, &b.msgs[i]
+	b.stamp = Stamp{}
+	b.readControl(i)
+	whole := m.Hdr.Flags&unix.MSG_TRUNC == 0 && m.Len <= wire.Size
+	if !whole || !e.isPeer(&e.names[i], m.Hdr.Namelen) || !e.read.Decode(e.rx[i][:m.Len]) {
+		e.check.Foreign++
+		return false
+	}
+	if !e.check.Accept(&e.read, b.stamp.Soft) {
+		return false
+	}
+	e.in = e.read
+	return true
 }
 
 // isPeer reports whether a datagram came from the box, by port and address.

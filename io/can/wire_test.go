@@ -6,8 +6,11 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"lockstep/io/wire"
 )
@@ -126,6 +129,23 @@ func TestBusByWireReceivesTheMessagesThatItsMapReads(t *testing.T) {
 	}
 }
 
+// A box at 10 kHz sends 100 images in a tick of 10 ms. The queue must not stay full of old ones.
+func TestNewestOfManyImagesCounts(t *testing.T) {
+	b, x := dialBox(t, "127.0.0.1:0")
+	if err := unix.SetsockoptInt(b.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	const many = batch + 8
+	for n := range uint64(many) {
+		x.send(t, &wire.Image{Counter: n, Digital: n})
+	}
+	time.Sleep(50 * time.Millisecond) // all are in the queue
+	var frames [maxFrames]Frame
+	if n := b.Recv(frames[:]); n != len(wire.Received) || frames[1].Data[0] != many-1 {
+		t.Errorf("%d messages of image %d, want those of the last, %d: %+v", n, frames[1].Data[0], many-1, *b.WireCounts())
+	}
+}
+
 func TestForeignDatagramsAreDroppedAndCounted(t *testing.T) {
 	b, x := dialBox(t, "127.0.0.1:0")
 	other := &box{lockstep: x.lockstep}
@@ -205,6 +225,40 @@ func TestImagesGoBothWaysOverSharedMemory(t *testing.T) {
 	}
 }
 
+// A file of another size belongs to another program.
+func TestFilesThatAreNoMemoryOfABoxAreLeftAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "box")
+	for _, c := range []struct {
+		make func() error
+		want string
+	}{
+		{func() error { return os.WriteFile(path, []byte("other"), 0o600) }, "has 5 bytes, the memory of a box has 4096: remove the file"},
+		{func() error { return os.WriteFile(path, make([]byte, 2*sharedSize), 0o600) }, "has 8192 bytes"},
+		{func() error { return os.Symlink("/dev/null", path) }, "is a symbolic link"},
+		{func() error { return unix.Mkfifo(path, 0o600) }, "is not a regular file"},
+		{func() error { return os.WriteFile(path, nil, 0o600) }, ""},
+		{func() error { return nil }, ""},
+	} {
+		os.Remove(path)
+		if err := c.make(); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := os.Lstat(path)
+		fd, err := openShared(path)
+		if c.want == "" {
+			var st unix.Stat_t
+			if err != nil || unix.Fstat(fd, &st) != nil || st.Size != sharedSize {
+				t.Errorf("size %d, %v", st.Size, err)
+			}
+			unix.Close(fd)
+			continue
+		}
+		if after, _ := os.Lstat(path); err == nil || !strings.Contains(err.Error(), c.want) || after.Size() != before.Size() {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
 func TestBusByWireDoesNotAllocate(t *testing.T) {
 	b, x := dialBox(t, "127.0.0.1:0")
 	s, _ := sharedBox(t)
@@ -233,6 +287,7 @@ func TestBusByWireDoesNotAllocate(t *testing.T) {
 func TestNamesOfBusesByWireAreChecked(t *testing.T) {
 	for name, good := range map[string]bool{
 		"udp:192.0.2.7:5005": true, "udp:[fd00::7]:5005": true, "udp:192.0.2.7": false, "udp:192.0.2.7:0": false,
+		"udp:224.0.0.1:5005": false, "udp:255.255.255.255:5005": false, "udp:[ff02::1]:5005": false, "udp:[::ffff:192.0.2.7]:5005": true,
 		"udp:0.0.0.0:5005": false, "udp:box:5005": false, "udp:[fe80::1%lo]:5": false,
 		"shm:brake-box": true, "shm:a-name-of-more-than-fifteen-letters": true, "shm:": false, "shm:../x": false, "shm:a b": false,
 	} {

@@ -45,6 +45,18 @@ func (m *Motion) Wheel(w *Wheel) {
 	w.Word = AKWord(m.Field, direction)
 }
 
+// advance moves the wheel on by a time, s, at constant acceleration. A wheel that brakes to standstill stays there.
+//
+//go:nosplit
+func (m *Motion) advance(t float64) {
+	speed, accel := m.Speed+float64(m.Accel*t), m.Accel
+	if m.Speed > 0 && speed <= 0 || m.Speed < 0 && speed >= 0 {
+		t, speed, accel = -m.Speed/m.Accel, 0, 0
+	}
+	m.Angle += float64((m.Speed + speed) / 2 * t)
+	m.Speed, m.Accel = speed, accel
+}
+
 // edges sets the number of the next edge and the edges that are lost.
 //
 //go:nosplit

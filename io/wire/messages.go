@@ -29,8 +29,10 @@ var stateOfSignal = [4]uint8{ShortToGround, Working, ShortToSupply, OpenLine}
 type Outgoing struct {
 	Image
 	motions [Wheels]Motion
+	made    [Wheels]int64 // Tick of the image in which the motion was new, ns
 	source  [Wheels]uint8 // wheel whose sensor is on the channel
 	used    [Wheels]bool
+	fresh   [Wheels]bool // the motion is that of the next image
 }
 
 // Put stores the data of a message and reports whether it is one that is sent.
@@ -69,13 +71,20 @@ func (m *Outgoing) putWheel(i uint32, data *[64]byte) {
 	w.Teeth, w.Missing = le.Uint16(data[24:]), le.Uint16(data[26:])
 	w.Weak, w.Field = data[28], data[29]
 	w.State, w.Reversed = stateOfSignal[data[30]&3], data[32]&1 != 0
-	m.source[i], m.used[i] = data[31], true
+	m.source[i], m.used[i], m.fresh[i] = data[31], true, true
 }
 
-// Finish computes the wheels of the image from their motions.
+// Finish computes the wheels of the image from their motions. Tick is set before. A wheel without a new motion since
+// the last image, as with a cycle of several ticks or a lost message, goes on at constant acceleration.
 //
 //go:nosplit
 func (m *Outgoing) Finish() {
+	for i := range m.Wheel {
+		if !m.fresh[i] {
+			m.motions[i].advance(1e-9 * float64(m.Tick-m.made[i]))
+		}
+		m.made[i], m.fresh[i] = m.Tick, false
+	}
 	for i := range m.Wheel {
 		if !m.used[i] {
 			continue

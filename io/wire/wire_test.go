@@ -131,6 +131,44 @@ func TestSwappedSensorsCarryTheMotionOfTheOtherWheel(t *testing.T) {
 	}
 }
 
+// A motion that is not new in an image is that of an earlier tick: its edges stay where they are.
+func TestWheelWithoutNewMotionGoesOnAtConstantAcceleration(t *testing.T) {
+	put := func(o *Outgoing, speed, accel float64) {
+		var data [64]byte
+		le.PutUint64(data[0:], math.Float64bits(motion().Angle))
+		le.PutUint64(data[8:], math.Float64bits(speed))
+		le.PutUint64(data[16:], math.Float64bits(accel))
+		le.PutUint16(data[24:], 48)
+		data[30] = 1
+		o.Put(Tone, &data)
+	}
+	for _, c := range []struct{ speed, accel, later, want float64 }{
+		{10, 0, 0.005, 10}, {10, 20, 0.005, 10.1}, {-10, -20, 0.005, -10.1}, {0, 20, 0.1, 2}, {10, -20, 10, 0}, {-10, 20, 10, 0}, {0, 0, 10, 0},
+	} {
+		var o Outgoing
+		put(&o, c.speed, c.accel)
+		o.Tick = 1e15
+		o.Finish()
+		if o.Wheel[0].Speed != c.speed {
+			t.Fatalf("speed %g rad/s, want %g rad/s", o.Wheel[0].Speed, c.speed)
+		}
+		o.Tick += int64(c.later * 1e9 / 2)
+		o.Finish() // the rest in a second step
+		o.Tick += int64(c.later * 1e9 / 2)
+		o.Finish()
+		if got := o.Wheel[0].Speed; !(math.Abs(got-c.want) <= 1e-12) {
+			t.Errorf("%+v: speed %g rad/s, want %g rad/s", c, got, c.want)
+		}
+		moved := (c.want + c.speed) / 2 * c.later
+		if c.want == 0 && c.accel != 0 {
+			moved = -c.speed * c.speed / (2 * c.accel)
+		}
+		if got := o.motions[0].Angle - motion().Angle; !(math.Abs(got-moved) <= 1e-12*(1+math.Abs(moved))) {
+			t.Errorf("%+v: moved by %g rad, want %g rad", c, got, moved)
+		}
+	}
+}
+
 func TestImagesAreJudgedByCounterAndTime(t *testing.T) {
 	c := Check{LimitNs: 5e6}
 	const box = 1e12 // its clock is behind
