@@ -49,6 +49,10 @@ func (k *Kernel) mayClose(i int) bool {
 // count as rounding, m or rad.
 const overlapZero = 1e-13
 
+// overlapFace is the overlap of faces that end that may be rounding: their openings are computed again from the
+// positions of the bodies, which follow their own laws while the faces touch, m.
+const overlapFace = 1e-9
+
 // clearancePoly sets poly to clearance i over the substep. Where the clearance is closed at the
 // start, the root there is divided out; where it has just separated, without speed, twice.
 //

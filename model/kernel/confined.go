@@ -26,7 +26,7 @@ func (k *Kernel) updateExtents() (released bool) {
 	for s := range k.region {
 		followed := k.inRegions(k.t.Switches[s].While)
 		if followed && !k.followed[s] {
-			k.wrap(s)
+			k.wrap(s, k.x)
 			k.region[s] = k.t.Switches[s].regionOf(k.level(s, k.x))
 		}
 		k.followed[s] = followed
@@ -68,17 +68,44 @@ func (k *Kernel) beginClearance(i int) {
 	k.setClosed(i)
 }
 
-// wrap returns the level of switch s into its period.
+// wrap returns the level of switch s in state x into its period.
 //
 //go:nosplit
-func (k *Kernel) wrap(s int) {
+func (k *Kernel) wrap(s int, x []float64) {
 	w := k.t.Switches[s].Wrap
 	if w == nil {
 		return
 	}
-	if turns := k.x[w.State]/w.Period + 0.5; turns < 0 || turns >= 1 {
-		k.x[w.State] -= float64(w.Period * float64(floorTicks(turns)))
+	if turns := x[w.State]/w.Period + 0.5; turns < 0 || turns >= 1 {
+		x[w.State] -= float64(w.Period * float64(floorTicks(turns)))
 	}
+}
+
+// overlappedFace returns the first clearance between faces that end that exists in state x and whose sides overlap
+// there; -1: none.
+//
+//go:nosplit
+func (k *Kernel) overlappedFace(x []float64) int {
+	copy(k.x1, x)
+	for s := range k.contactRegion {
+		k.wrap(s, k.x1)
+	}
+	for s := range k.contactRegion {
+		k.contactRegion[s] = k.t.Switches[s].regionOf(k.level(s, k.x1))
+	}
+	for _, i := range k.t.Clearances {
+		g := k.t.Friction[i].Gap
+		if len(g.While) == 0 || !g.Exists(k.contactRegion) {
+			continue
+		}
+		if len(g.Row) > 0 {
+			k.x1[g.State] = g.Const + dotRow(g.Row, 0, k.x1)
+		}
+		if k.clearance(i, k.x1) < -overlapFace {
+			return i
+		}
+	}
+	return -1
 }
 
 // wrapUnfollowed returns the levels that no event does into their periods, so that they keep their accuracy.
@@ -87,7 +114,7 @@ func (k *Kernel) wrap(s int) {
 func (k *Kernel) wrapUnfollowed() {
 	for s := range k.followed {
 		if !k.followed[s] {
-			k.wrap(s)
+			k.wrap(s, k.x)
 		}
 	}
 }

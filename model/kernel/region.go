@@ -259,7 +259,7 @@ func (k *Kernel) updateRegions(local float64) (released bool) {
 		if !k.followed[s] {
 			continue
 		}
-		k.wrap(s)
+		k.wrap(s, k.x)
 		if to := k.t.Switches[s].regionOf(k.level(s, k.x)); to != from {
 			k.enterRegion(s, to, local)
 		}

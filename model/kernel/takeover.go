@@ -131,6 +131,11 @@ func (k *Kernel) obstacle(from *Kernel) Obstacle {
 			return OverlappedClearance + Obstacle(i)
 		}
 	}
+	if k.t.Confined {
+		if i := k.overlappedFace(from.x); i >= 0 {
+			return OverlappedClearance + Obstacle(i)
+		}
+	}
 	return NoObstacle
 }
 

@@ -220,7 +220,14 @@ type Draft struct {
 	asked map[yamlfile.Node]units.Wanted
 	set   []Assignment
 	start []Assignment
+	read  Reader // of the files that the plant file names
 }
+
+// Reader reads a file that a plant file names; path is the name relative to the folder of the plant file.
+type Reader func(name, path string) ([]byte, error)
+
+// ReadWith makes Load read the files that the plant file names with a function, such as one that keeps their content.
+func (d *Draft) ReadWith(read Reader) { d.read = read }
 
 // Parse parses a plant file. Its errors have the form of those of Load.
 func Parse(file string, data []byte, kinds []element.Kind) (*Draft, error) {
@@ -245,7 +252,11 @@ func (d *Draft) readFile(name string) (data []byte, path string, err error) {
 	if !filepath.IsAbs(name) {
 		path = filepath.Join(filepath.Dir(d.file), name)
 	}
-	data, err = inputfile.Read(path, inputfile.Text)
+	if d.read != nil {
+		data, err = d.read(name, path)
+	} else {
+		data, err = inputfile.Read(path, inputfile.Text)
+	}
 	return data, path, err
 }
 

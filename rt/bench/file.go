@@ -112,6 +112,7 @@ type FileContent struct {
 	Shown  string // name of the file in errors
 	Data   []byte
 	Folder string // absolute folder of the programs that a diagnosis file names; "": the working directory
+	Named  string // name in the plant file, of a file that the plant file names; "": the bench names it
 }
 
 // Load reads a bench: the file of that name if there is one, the embedded bench
@@ -215,6 +216,27 @@ func (b *Bench) Read(name yamlfile.Scalar, kind string) (shown string, data []by
 
 	return shown, data, nil
 }
+
+// readOfPlant reads a file that the plant file names, and keeps its content: a change of parameters and a supervisor that
+// takes the run over use the same content, whatever has become of the file.
+func (b *Bench) readOfPlant(name, path string) ([]byte, error) {
+	key := b.keyOfPlant(name)
+	if f, ok := b.Files[key]; ok {
+		return f.Data, nil
+	}
+	data, err := inputfile.Read(path, inputfile.Text)
+	if err != nil {
+		return nil, err
+	}
+	if b.Files == nil {
+		b.Files = map[string]FileContent{}
+	}
+	b.Files[key] = FileContent{Shown: path, Data: data, Named: name}
+	return data, nil
+}
+
+// keyOfPlant returns the key in Files of a file that the plant file names.
+func (b *Bench) keyOfPlant(name string) string { return b.Plant.Text + ": " + name }
 
 // Errorf returns an error at a scalar of the file.
 func (b *Bench) Errorf(at yamlfile.Scalar, format string, args ...any) error {

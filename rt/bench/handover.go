@@ -122,6 +122,10 @@ func FromRecord(r *record.Reader, version string) (*Handover, error) {
 		if fmt.Sprintf("%x", sha256.Sum256(f.Text)) != f.SHA256 {
 			return nil, fmt.Errorf("the text of %s %s does not have its hash in the header: the file was changed", f.Role, f.Name)
 		}
+		if f.Role == dataRole {
+			h.Bench.Files[h.Bench.keyOfPlant(f.Name)] = FileContent{Shown: f.Name, Data: f.Text, Named: f.Name}
+			continue
+		}
 		h.Bench.Files[f.Name] = FileContent{Shown: f.Name, Data: f.Text}
 	}
 	return h, nil
@@ -147,7 +151,10 @@ func LoadHandover(f io.ReadSeeker) (*Handover, error) {
 // path, and its mark (see package target).
 type Chooser func(h *Handover) (file, mark string, err error)
 
-// Sources returns the plant and the databases of a bench.
+// dataRole is the role of a file that the plant file names, such as a drive cycle.
+const dataRole = "data"
+
+// Sources returns the plant, the files that it names, and the databases of a bench.
 func (b *Bench) Sources() (list []record.File, err error) {
 	add := func(role, kind string, name yamlfile.Scalar) {
 		if _, data, e := b.Read(name, kind); e != nil {
@@ -158,6 +165,11 @@ func (b *Bench) Sources() (list []record.File, err error) {
 	}
 
 	add("plant", "plant", b.Plant)
+	for _, key := range slices.Sorted(maps.Keys(b.Files)) {
+		if f := b.Files[key]; f.Named != "" {
+			list = append(list, record.File{Role: dataRole, Name: f.Named, Text: f.Data})
+		}
+	}
 	for _, bus := range b.Buses {
 		add("dbc", "database", bus.Database)
 	}
@@ -185,7 +197,7 @@ func AddLayouts(h *record.Header) error {
 
 // Hash is the SHA-256, hexadecimal, of a source of a run.
 type Hash struct {
-	// bench, plant or dbc: a file; tables: the prepared tables of the kernel; target: the executable's mark.
+	// bench, plant, data or dbc: a file; tables: the prepared tables of the kernel; target: the executable's mark.
 	Role   string `json:"role"`
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`

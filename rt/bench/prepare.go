@@ -359,6 +359,7 @@ func (b *Bench) ParsePlant() (*plantfile.Draft, error) {
 	}
 	draft.Assign(b.Set)
 	draft.Start(b.StartInUse())
+	draft.ReadWith(b.readOfPlant)
 	return draft, nil
 }
 

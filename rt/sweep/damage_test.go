@@ -113,6 +113,35 @@ func TestJournalIsReadUpToItsLastCompleteRow(t *testing.T) {
 	}
 }
 
+// The drive cycle of a plant determines the results, too.
+func TestFileThatAPlantNamesBelongsToTheHash(t *testing.T) {
+	file := folder(t, "sweep: hill\nplant: hill.yaml\nfor: 1 s\nparameters: {m: {of: car.m, values: [1000 kg, 2000 kg]}}\nresults: {v: {final: v}}\n")
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(file), name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("hill.yaml", `plant: hill
+inputs: {wind: {unit: N, default: 0 N}}
+elements:
+  d: {type: driver, cycle: hill.csv, speed: v}
+  car: {type: mass, m: 1500 kg}
+  v: {type: speed_sensor, flange: car}
+  pull: {type: force, flange: car, f: {product: [6 kN, d.accelerator]}}
+  air: {type: force, flange: car, f: wind}
+outputs: {v: {speed: car}}
+`)
+	write("hill.csv", "time[s],v[km/h]\n0,0\n5,30\n")
+	s := load(t, file)
+	write("hill.csv", "time[s],v[km/h]\n0,0\n5,60\n")
+	if _, err := (&Run{Sweep: s, Shard: Shard{0, 1, ""}, Dir: t.TempDir(), Workers: 1, Notes: io.Discard}).Do(); !errors.Is(err, ErrChanged) {
+		t.Error(err)
+	}
+	if again := load(t, file); again.Hash == s.Hash {
+		t.Error("a sweep with another cycle has the same hash")
+	}
+}
+
 func TestFileThatChangesBeforeItsShardRunsIsRefused(t *testing.T) {
 	file := folder(t, mixed)
 	s := load(t, file)

@@ -46,12 +46,37 @@ func NewVariation(dir, name string) (*Variation, error) {
 		n.dir = filepath.Dir(n.name)
 	}
 	if kind == "plant" {
-		n.Plant, err = plantfile.Parse(file, data, library.Elements())
+		if n.Plant, err = plantfile.Parse(file, data, library.Elements()); err == nil {
+			err = n.readPlantFiles()
+		}
 	} else {
 		err = n.readBench(file, data)
 	}
 
 	return n, err
+}
+
+// readPlantFiles reads the files that the plant names.
+func (n *Variation) readPlantFiles() error {
+	n.files = map[string]bench.FileContent{}
+	b, err := n.bench()
+	if err != nil {
+		return err
+	}
+	draft, err := b.ParsePlant()
+	if err != nil {
+		return err
+	}
+	_, _ = draft.Load() // a bad value of the plant is an error of the caller, who prepares the first case
+	n.keepFiles()
+	return nil
+}
+
+// keepFiles adds the files that the bench and the plant name to those read.
+func (n *Variation) keepFiles() {
+	for _, f := range n.files {
+		n.Files[f.Shown] = f.Data
+	}
 }
 
 // fileIn returns the path of the file name in dir if it exists, otherwise name.
@@ -79,9 +104,7 @@ func (n *Variation) readBench(file string, data []byte) error {
 	if b.Program != nil {
 		n.Files["control_unit"] = []byte(b.ProgramDigest())
 	}
-	for _, f := range n.files {
-		n.Files[f.Shown] = f.Data
-	}
+	n.keepFiles()
 	r := bench.NewReader(file)
 	return r.Try(func() {
 		n.Bench = r.Document(data)
@@ -134,9 +157,9 @@ func (n *Variation) bench() (*bench.Bench, error) {
 		if b, err = bench.FromTree(n.file, n.dir, n.Bench); err != nil {
 			return nil, err
 		}
-		b.Files = n.files
 	}
 
+	b.Files = n.files
 	b.SetPlant(n.Plant)
 	return b, nil
 }

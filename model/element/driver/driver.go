@@ -7,8 +7,10 @@
 package driver
 
 import (
+	"bytes"
 	"fmt"
 	"math"
+	"strings"
 
 	"lockstep/model"
 	"lockstep/model/cycle"
@@ -71,7 +73,7 @@ func read(e *element.Element) element.Declared {
 
 // readCycle reads the cycle, up to the end of the last phase that is driven.
 func readCycle(e *element.Element) *cycle.Cycle {
-	c, err := cycle.LoadFor(e.File, e.Word("cycle"))
+	c, err := loadCycle(e, e.Word("cycle"))
 	if err != nil {
 		e.Refuse(e.Place("cycle"), "%v", err)
 	}
@@ -81,6 +83,18 @@ func readCycle(e *element.Element) *cycle.Cycle {
 		e.Refuse(e.Place("phases"), "phases %g is no number of phases of %s, 1 to %g", n, c.Name, all)
 	}
 	return c.First(int(n))
+}
+
+// loadCycle returns the embedded cycle of a name, or reads that of a CSV file beside the plant file.
+func loadCycle(e *element.Element, name string) (*cycle.Cycle, error) {
+	if !strings.HasSuffix(name, ".csv") {
+		return cycle.Load(name)
+	}
+	data, path, err := e.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("cycle: %w", err)
+	}
+	return cycle.Read(path, bytes.NewReader(data))
 }
 
 // addTarget makes the signals of a cycle: the target speed, that after the preview, s, and whether the lever belongs
