@@ -75,8 +75,8 @@ func TestNoLawIsSteeperThanItsBound(t *testing.T) {
 		}
 	}
 
-	want := strings.Fields("Q_master alpha damping f f_x f_y kappa lossPower loss_backward loss_forward other_x other_y path power " +
-		"pure_x pure_y share slip slip_rate tau tau_max u_back v_back x_x x_y")
+	want := strings.Fields("Q_master alpha f f_x f_y kappa lossPower loss_backward loss_forward other_x other_y path power " +
+		"pure_x pure_y share slip slip_rate still tau tau_max u_back v_back x_x x_y")
 	have := slices.Sorted(maps.Keys(combined))
 	if fmt.Sprint(have) != fmt.Sprint(want) || laws < 100 {
 		t.Errorf("%d laws; slopes of all laws together are declared by %v, want %v", laws, have, want)

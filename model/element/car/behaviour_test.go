@@ -181,6 +181,33 @@ func TestCarStandsOnASlope(t *testing.T) {
 	}
 }
 
+// Full braking with locked wheels ends in a stop: what treads and suspension hold back moves it by less than 60 mm on a
+// dry road, and then it rests.
+func TestCarWithLockedWheelsStops(t *testing.T) {
+	for _, road := range []float64{1, 0.1} {
+		var brakes []string
+		for _, w := range wheels {
+			brakes = append(brakes, "  t_"+w+":", "  b_"+w+": {type: brake, flange: w_"+w+", support: car.pitch, mu: 0.4, cgeo: 0.2 m, fn: 50 kN}\n  t_"+w+":")
+		}
+		b := modeltest.New(t, plant(4, brakes...), 5*time.Millisecond)
+		for _, w := range wheels {
+			b.Set("mu_"+w, road)
+		}
+		most, back := 0.0, 0.0
+		stop := 4/(0.55*road*gravity) + 0.5
+		b.To(stop+1.5, func(float64) {
+			most, back = max(most, b.Get("X")), min(back, b.Get("u"))
+		})
+		moved := 0.0
+		X := b.Get("X")
+		b.To(stop+2.5, func(float64) { moved = max(moved, math.Abs(b.Get("X")-X)) })
+		t.Logf("road %g: backwards with up to %.3f m/s, by %.1f mm; then it moves by %.3f mm", road, -back, 1e3*(most-X), 1e3*moved)
+		if !(back > -0.7) || !(most-X < 0.06) || !(moved < 1e-3) || !(most > 0.5) {
+			t.Errorf("road %g: backwards with %g m/s from %g to %g m, and then by %g m", road, back, most, X, moved)
+		}
+	}
+}
+
 // At 0.1 km/h, and through zero into reverse, speed and forces are smooth.
 func TestCarCreepsAndReversesWithoutJitter(t *testing.T) {
 	const v = 0.1 / 3.6

@@ -67,6 +67,10 @@ const mostSlip = 10.
 // p is |V_x|, at least the slip speed over mostSlip. Near standstill the tread also damps: the formula reads
 // kappa + T·kappa' and alpha + T·alpha', where T falls from damping at rest to 0 at v_low. It changes no force
 // that is steady.
+//
+// Where both V_x and the slip speed fall below v_low, the deflection comes back to that of the largest force, see
+// unwound: the tread of a locked wheel slides, and does not throw the car back when it stops (there, ch. 7.2.3 limits the
+// deflection for the same reason).
 func readTyre(e *element.Element) element.Declared {
 	t := tyre{Element: e, radius: e.Number("radius")}
 	t.mount()
@@ -76,18 +80,17 @@ func readTyre(e *element.Element) element.Declared {
 
 	d := readData(e)
 	low := e.Number("v_low")
-	names := law.Names{"damping": e.Number("damping"), "clamped": law.Lookup(model.Table{X: []float64{-low, low},
-		Z: []float64{-math.Pi, math.Pi}}, named(vx, -fastest, fastest)).Plain()}
-	fade := e.AddLaw("damping", "s", law.Formula("damping/2*(1 + cos(clamped))", names).
-		WithCombinedSlope(vx, 0))
-	kappa := t.deflect("u", "kappa", slip.Scaled(-1), slip, vx, fade, d.relaxationX)
-	alpha := t.deflect("v", "alpha", vy, vy, vx, fade, d.relaxationY)
+	still := e.AddLaw("still", "1", law.Formula("(1 + cos(clamped))/2", law.Names{"clamped": law.Lookup(model.Table{
+		X: []float64{-low, low}, Z: []float64{-math.Pi, math.Pi}}, named(vx, -fastest, fastest)).Plain()}).WithCombinedSlope(vx, 0))
+	c := d.list
+	kappa := t.deflect("u", "kappa", slip.Scaled(-1), slip, vx, still, d.relaxationX, c["PDX1"]*c["LMUX"]/(c["PKX1"]*c["LKX"]))
+	alpha := t.deflect("v", "alpha", vy, vy, vx, still, d.relaxationY, c["PDY1"]*c["LMUY"]/(c["PKY1"]*math.Sin(c["PKY4"]*math.Atan(1/c["PKY2"]))*c["LKY"]))
 
 	fx, fy := t.forces(d, kappa, alpha)
 	e.Exert(network.RowOf(e.Node("a")), fx.Scaled(-t.radius))
 	bx, by := fx, fy
 	if t.cos != nil {
-		names = law.Names{"f_x": fx, "f_y": fy, "cos": t.cos, "sin": t.sin}
+		names := law.Names{"f_x": fx, "f_y": fy, "cos": t.cos, "sin": t.sin}
 		bx = e.AddLaw("b_x", "N", law.Formula("f_x*cos - f_y*sin", names))
 		by = e.AddLaw("b_y", "N", law.Formula("f_x*sin + f_y*cos", names))
 	}
@@ -160,23 +163,49 @@ func (t *tyre) speeds() (vx, vy network.Form) {
 	return t.NameLaw("v_x", law.Formula("x*cos + y*sin", names)), t.NameLaw("v_y", law.Formula("y*cos - x*sin", names))
 }
 
+// unwound is the slip to which the deflection comes back near standstill, over the largest force per slip stiffness, and
+// unwinding the speed at which it does so, over v_low and that slip.
+const (
+	unwound   = 2.
+	unwinding = 20.
+)
+
 // deflect makes the deflection of the tread along one axis and returns the slip that the formula reads. push is
-// its rate without relaxation, slip the slip speed.
-func (t *tyre) deflect(state, name string, push, slip, vx network.Form, fade network.Form, length float64) network.Form {
+// its rate without relaxation, slip the slip speed, still 1 at rest and 0 from v_low on, peak the largest force over the
+// slip stiffness, at the nominal load on a road of friction 1.
+func (t *tyre) deflect(state, name string, push, slip, vx, still network.Form, length, peak float64) network.Form {
 	i := t.AddState(network.State{Name: state})
 	at := network.StateOf(i)
 	names := law.Names{"x": named(at, -mostSlip*length, mostSlip*length), "length": length, "most": mostSlip,
 		"v_x": named(vx, -fastest, fastest), "v_s": named(slip, -fastest, fastest),
-		"T": named(fade, 0, t.Number("damping")), "push": named(push, -fastest, fastest)}
+		"still": named(still, 0, 1), "damping": t.Number("damping"), "push": named(push, -fastest, fastest),
+		"low": t.Number("v_low"), "limit": unwound * math.Abs(peak), "unwinding": unwinding * t.Number("v_low"), "friction": 1.}
+	var road network.Form
+	if t.Has("friction") {
+		road = network.SignalOf(t.Waveform("friction"))
+		names["friction"] = law.Formula("max(0, friction)", law.Names{"friction": named(road, slippery, t.Network.MaxAbs(road.Index()))})
+	}
 	names["pace"] = law.Formula("max(abs(v_x), spin)", law.Names{"v_x": names["v_x"],
 		"spin": law.Formula("abs(v_s)/most", names).Plain()}).Plain()
-	back := t.AddLaw(state+"_back", "m/s", law.Formula("pace*x/length", names).
-		WithSlope(at, fastest/length).WithCombinedSlope(vx, 1).WithCombinedSlope(slip, 1))
+	for _, part := range [][2]string{ // no event ends a substep at their corners
+		{"limit", "limit*friction"}, {"below", "min(limit, x/length)"}, {"within", "max(-limit, below)"},
+		{"spin", "abs(v_s)"}, {"slow", "max(0, 1 - spin/low)"},
+	} {
+		names[part[0]] = law.Formula(part[1], names).Plain()
+	}
+	// The deflection comes back by slip or by unwinding: pace is small where still and slow are not 0.
+	returning := law.Formula("pace*x/length + unwinding*still*slow*(x/length - within)", names).
+		WithCombinedSlope(at, max(fastest, (1+unwinding)*t.Number("v_low"))/length).WithCombinedSlope(vx, 1).WithCombinedSlope(slip, 1).
+		WithCombinedSlope(still, 0)
+	if road != nil {
+		returning = returning.WithCombinedSlope(road, 0)
+	}
+	back := t.AddLaw(state+"_back", "m/s", returning)
 	names["back"] = back
 	t.Network.States[i].Der = push.Plus(back.Scaled(-1))
-	value := "(x + T*(push - back))/length"
+	value := "(x + damping*still*(push - back))/length"
 	slipped := law.Formula(value, names).WithSlope(at, 1/length).WithCombinedSlope(push, t.Number("damping")/length).
-		WithCombinedSlope(fade, 0).WithCombinedSlope(back, 0)
+		WithCombinedSlope(still, 0).WithCombinedSlope(back, 0)
 	return t.NameLaw(name, slipped)
 }
 
