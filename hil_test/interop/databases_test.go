@@ -39,7 +39,7 @@ func TestDatabasesAgreeWithCanmatrix(t *testing.T) {
 		lab.Skip(t, "python3-canmatrix is missing: apt-get install python3-canmatrix")
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	files := []string{"../../io/dbc/testdata/gearbox.dbc", "../../model/plants/powershift.dbc", "../../model/plants/j1939.dbc", "../../model/plants/abs.dbc", "../../model/plants/wsp.dbc"}
+	files := []string{"../../io/dbc/testdata/gearbox.dbc", "../../model/plants/powershift.dbc", "../../model/plants/j1939.dbc", "../../model/plants/abs.dbc", "../../model/plants/esc.dbc", "../../model/plants/wsp.dbc"}
 	folder := t.TempDir()
 	generate := exec.Command("go", "test", "lockstep/io/dbc", "-count=1", "-run", "TestGeneratedDatabasesAreWritten", "-generated", folder)
 	if out, err := generate.CombinedOutput(); err != nil {
