@@ -334,15 +334,20 @@ func (r *Session) reserve() error {
 	}
 	q := host.Request{CPU: r.Bench.CPU, Fallback: r.Handover.Thread.CPU, Share: r.Options.BestEffort,
 		Real: r.hasRealBus(), Timers: r.Handover.Timer.Sleep == sched.Timerfd}
-	for _, bus := range r.Bench.Buses {
-		if bench.IsHostInterface(bus.Interface.Text) {
-			q.Buses = append(q.Buses, host.Interface{Bus: bus.Name.Text, Name: bus.Interface.Text})
-		}
-	}
-
+	q.Buses = exclusive(r.Bench.Buses)
 	var err error
 	r.Handover.Thread.CPU, r.shared, err = r.Reservations.Reserve(q)
 	return err
+}
+
+// exclusive returns the buses that one run of this host may use at a time: interfaces, and boxes by wire.
+func exclusive(buses []bench.Bus) (list []host.Interface) {
+	for _, bus := range buses {
+		if can.IsWire(bus.Interface.Text) || bench.IsHostInterface(bus.Interface.Text) {
+			list = append(list, host.Interface{Bus: bus.Name.Text, Name: bus.Interface.Text})
+		}
+	}
+	return list
 }
 
 // openScenario reads the scenario of the run.
