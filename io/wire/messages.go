@@ -81,7 +81,7 @@ func (m *Outgoing) putWheel(i uint32, data *[64]byte) {
 func (m *Outgoing) Finish() {
 	for i := range m.Wheel {
 		if !m.fresh[i] {
-			m.motions[i].advance(1e-9 * float64(m.Tick-m.made[i]))
+			m.motions[i].advance(float64(1e-9 * float64(m.Tick-m.made[i])))
 		}
 		m.made[i], m.fresh[i] = m.Tick, false
 	}
