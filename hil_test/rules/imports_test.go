@@ -71,7 +71,7 @@ var ours = map[string][]string{
 	"rt":                 {"io/can", "io/sigmap", "io/wire", "rt/checkpoint", "rt/fault", "rt/network", "sched"},
 	"rt/bench":           {"io/can", "io/dbc", "io/framelog", "io/inputfile", "io/j1939", "io/messages", "io/record", "io/sigmap", "io/wire", "io/yamlfile", "model", "model/assemble", "model/kernel", "model/library", "model/network", "model/plantfile", "model/plants", "model/units", "rt", "rt/diagnosis", "rt/ecu", "rt/fault", "rt/host", "rt/network", "rt/target", "sched"},
 	"rt/bench/benchtest": {"model/plants"},
-	"rt/check":           {"io/can", "io/dbc", "io/j1939", "io/messages", "io/sigmap", "model", "model/assemble", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/diagnosis", "rt/progress", "rt/scenario", "sched"},
+	"rt/check":           {"io/can", "io/dbc", "io/j1939", "io/messages", "io/sigmap", "io/wire", "model", "model/assemble", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/diagnosis", "rt/progress", "rt/scenario", "sched"},
 	"rt/checkpoint":      {},
 	"rt/cmd/lockstep":    {"*"},
 	"rt/control":         {"io/messages", "io/sigmap", "io/strictjson", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/diagnosis", "rt/fault", "rt/graph", "rt/host", "rt/inspect", "rt/network", "rt/recorder", "rt/report", "rt/scenario", "rt/traffic", "sched", "sched/hostinfo"},

@@ -53,6 +53,8 @@ func (b *Bus) completeWire(r *yamlfile.Reader, periodNs int64) {
 		switch isWheel := strings.HasPrefix(f.Message, "Wheel"); {
 		case isWheel && !b.gives(f, "teeth"):
 			r.FailAt(at, "frame %s: the number of teeth is missing (frames: {%s: {values: {teeth: 48}}})", f.Message, f.Message)
+		case isWheel && slices.ContainsFunc(f.Values, func(c sigmap.Constant) bool { return c.Signal == "teeth" && c.Text == "0" }):
+			r.FailAt(at, "frame %s: teeth is 0: a tone wheel has at least 1 tooth", f.Message)
 		case isWheel && (!b.gives(f, "angle") || !b.gives(f, "speed")):
 			r.FailAt(at, "frame %s: a tone wheel needs its angle and its speed (send: PORT -> %s.angle, PORT -> %s.speed)", f.Message, f.Message, f.Message)
 		case isWheel:

@@ -14,6 +14,7 @@ import (
 	"lockstep/io/j1939"
 	"lockstep/io/messages"
 	"lockstep/io/sigmap"
+	"lockstep/io/wire"
 	"lockstep/model/kernel"
 	"lockstep/model/units"
 	"lockstep/rt/bench"
@@ -124,7 +125,7 @@ func (v *interfaceTable) aboutReceived(rx *sigmap.Rx) string {
 	if !rx.Exact {
 		text += " or more"
 	}
-	if rx.FD {
+	if rx.FD && !v.bus.ByWire {
 		text += " in CAN FD frames"
 	}
 	if rx.BRS {
@@ -176,6 +177,9 @@ func (v *interfaceTable) reaction(r *sigmap.Reaction) string {
 
 func (v *interfaceTable) aboutSent(tx *sigmap.Tx, f *bench.Frame) string {
 	text := fmt.Sprintf("%d bytes", tx.Excerpt.Size(tx.Len))
+	if v.bus.ByWire {
+		return text
+	}
 	if tx.Flags&can.FlagFDF != 0 {
 		text += " of CAN FD"
 	}
@@ -270,6 +274,10 @@ func port(list []units.Port, name string) string {
 
 // load writes the largest bus load of the bench, and warns if it exceeds the bit rate.
 func (c *Check) load(b *bench.Bench, bus *bench.Bus, m *sigmap.Map) error {
+	if bus.ByWire {
+		_, err := fmt.Fprintf(c.Out, "  sent: one image of %d bytes per tick, %.4g images/s\n", wire.Size, 1e9/float64(b.PeriodNs))
+		return err
+	}
 	rate := cmp.Or(bus.BitRate, usualRate)
 	data := cmp.Or(bus.DataRate, rate)
 	var frames, bits, share, changes float64

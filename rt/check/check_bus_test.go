@@ -83,6 +83,17 @@ func TestCheckWarnsOfAnOverloadedBus(t *testing.T) {
 	}
 }
 
+// A bus by wire has images, no bit rate.
+func TestCheckStatesTheImagesOfABusByWire(t *testing.T) {
+	out, warned, err := checkedFile(t, "abs-wire-bench", false)
+	if err != nil || !strings.Contains(out, "sent: one image of 1064 bytes per tick, 200 images/s") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if strings.Contains(out+warned, "kbit/s") || strings.Contains(out, "CAN FD") {
+		t.Errorf("the image is judged like frames: %s\n%s", warned, out)
+	}
+}
+
 // A message of 100 bytes is an announcement and 15 packets.
 func TestCheckCountsThePacketsOfALongMessage(t *testing.T) {
 	dir := t.TempDir()
