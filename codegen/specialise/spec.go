@@ -327,10 +327,14 @@ func (s *spec) recordShape(at *place) {
 }
 
 // keepEventLog makes the log of events a part of every kernel.
-func (s *spec) keepEventLog() {
-	typ := structOf(s.root.typ)
+func (s *spec) keepEventLog() { s.keepEventLogIn(s.root) }
+
+func (s *spec) keepEventLogIn(in *place) {
+	typ := structOf(in.typ)
 	for i := range typ.NumFields() {
-		switch at := s.root.field(i); typ.Field(i).Name() {
+		switch at := in.field(i); typ.Field(i).Name() {
+		case "plantState", "counts":
+			s.keepEventLogIn(at)
 		case "logged":
 			s.keepAlways(at)
 		case "log":
