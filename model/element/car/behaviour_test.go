@@ -285,6 +285,24 @@ outputs:
 	}
 }
 
+// The skew of the curvature, PEY3, has the sign of the slip angle, not that of the force.
+func TestCurvatureIsSkewedByTheSignOfTheSlipAngle(t *testing.T) {
+	b := modeltest.New(t, plant(20, "PEY2: -0.3", "PEY2: -0.3, PEY3: 0.5", "RBY3: 0,", "RBY3: 0.01,"), 5*time.Millisecond)
+	most := 0.0
+	b.To(0.6, func(now float64) {
+		b.Set("steer", 0.12*math.Sin(9*now))
+		alpha := b.Get("alpha_fl")
+		_, want := skewed(b.Get("kappa_fl"), alpha, b.Get("fn_fl"), 1, 0.5, 0.01)
+		if got := b.Get("fy_fl"); !(math.Abs(got-want) <= 1e-6) {
+			t.Fatalf("%g s: %.9g N at a slip angle of %g, want %.9g", now, got, alpha, want)
+		}
+		most = max(most, math.Abs(alpha))
+	})
+	if !(most > 0.05) {
+		t.Errorf("the slip angle reaches only %g", most)
+	}
+}
+
 const tyreFile = `[UNITS]
 LENGTH = 'mm'
 FORCE = 'kN'

@@ -64,7 +64,10 @@ type controls struct {
 type state [22]float64
 
 // magic returns the forces of a tyre after eq. 4.E9 to 4.E67, written from the book.
-func magic(kappa, alpha, fz, mu float64) (fx, fy float64) {
+func magic(kappa, alpha, fz, mu float64) (fx, fy float64) { return skewed(kappa, alpha, fz, mu, 0, 0) }
+
+// skewed returns the same with PEY3 and RBY3.
+func skewed(kappa, alpha, fz, mu, pey3, rby3 float64) (fx, fy float64) {
 	if !(fz > 0) {
 		return 0, 0
 	}
@@ -76,8 +79,8 @@ func magic(kappa, alpha, fz, mu float64) (fx, fy float64) {
 	fx *= math.Cos(curve(1.1, 12*math.Cos(math.Atan(10*kappa))*alpha, 0.1))
 	dy := (1 - 0.15*df) * fz * mu
 	ky := -20 * nominal * math.Sin(2*math.Atan(fz/(1.8*nominal)))
-	fy = dy * math.Sin(curve(1.4, ky/(1.4*dy)*alpha, -0.8-0.3*df))
-	fy *= math.Cos(curve(1.05, 10*math.Cos(math.Atan(8*alpha))*kappa, 0.1))
+	fy = dy * math.Sin(curve(1.4, ky/(1.4*dy)*alpha, (-0.8-0.3*df)*(1-pey3*math.Copysign(1, alpha))))
+	fy *= math.Cos(curve(1.05, 10*math.Cos(math.Atan(8*(alpha-rby3)))*kappa, 0.1))
 	return fx, fy
 }
 

@@ -66,11 +66,21 @@ func (f *formula) pure(axis string, slip network.Form, x, E, skew, shift string)
 	along := f.keep("x_"+axis, "1", f.of(x), slope{slip, stiff / (peak * C)}, slope{f.fn, 0}, slope{f.road, 0})
 	f.names["x"] = f.names["x_"+axis]
 	if f.names[skew] != 0. {
-		f.names["side"] = f.of("sign(x)").Plain()
-		E += "*(1 - " + skew + "*side)"
+		f.names["side"], f.names["sense"] = f.of("sign(x)").Plain(), f.sense(axis) // x = B·slip has the sign of the stiffness
+		E += "*(1 - " + skew + "*sense*side)"
 	}
 	f.curvature(E)
 	f.keep("pure_"+axis, "N", f.of("mu*fz*sin"+curve+" + "+shift), slope{along, peak * C}, ofForce, slope{f.road, peak})
+}
+
+// sense returns the sign of the slip stiffness at the nominal load: that of data for the signs of ISO is negative across.
+func (f *formula) sense(axis string) float64 {
+	text := "PKX1*LKX"
+	if axis == "y" {
+		text = "PKY1*sin(PKY4*atan(1/PKY2))*LKY"
+	}
+	K, _ := f.of(text).Bounds()
+	return math.Copysign(1, K)
 }
 
 // weigh makes the force under the other slip, whose argument in the formula is x, and x0 where it is 0. B is the
@@ -115,7 +125,8 @@ func (f *formula) lateral() network.Form {
 	f.set("K", "PKY1*FNOMIN*LFZO*(1 + PPY1*dpi)*sin(PKY4*atan(fz/(PKY2*FNOMIN*LFZO*(1 + PPY2*dpi))))*LKY")
 	f.pure("y", f.alpha, "K/(C*mu*fz)*(alpha + (PHY1 + PHY2*dfz)*LHY)", "(PEY1 + PEY2*dfz)*LEY", "PEY3",
 		"fz*(PVY1 + PVY2*dfz)*LVY*LMUY*friction")
-	f.set("B", "RBY1*LYKA/sqrt(1 + RBY2*RBY2*(alpha - RBY3)*(alpha - RBY3))")
+	f.set("moved", "alpha - RBY3") // one expression, so that its square is known to be positive
+	f.set("B", "RBY1*LYKA/sqrt(1 + RBY2*RBY2*(moved*moved))")
 	f.set("S", "RHY1 + RHY2*dfz")
 	f.set("C", "RCY1")
 	steer := "mu*fz*(RVY1 + RVY2*dfz)"
