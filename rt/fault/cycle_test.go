@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"math"
 	"testing"
 
 	"lockstep/io/sigmap"
@@ -99,6 +100,58 @@ func TestImpossibleCyclesAreRefused(t *testing.T) {
 		c := good.cycle.Cycle
 		change(&c)
 		if _, err := New(Plan{Cycle: &c}, System{PeriodNs: hNs, M: 4, P: 1, Plant: &plant{on: make([]bool, 4)}}); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+	}
+}
+
+// laneOn returns a set whose driver steers input 0 along a path by outputs 0 to 3.
+func laneOn(l *Lane) (*Set, error) {
+	return New(Plan{Lane: l}, System{PeriodNs: hNs, M: 2, P: 4, Plant: &plant{on: make([]bool, 2)}})
+}
+
+func goodLane() *Lane {
+	return &Lane{Settings: driver.DefaultLane(h), Steer: Pedal{Input: 0, Low: -1, High: 1}, Y: 1, Heading: 2, Speed: 3,
+		PathX: []float64{0, 10}, PathY: []float64{0, 3}}
+}
+
+func TestDriverOfALaneSteersWithinTheRangeOfHisInput(t *testing.T) {
+	s, err := laneOn(goodLane())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, y, k := []float64{7, 7}, []float64{0, 0, 0, 20}, int64(0)
+	step := func() []float64 { k++; s.BeginTick(k, y); return s.DisturbInputs(k, u) }
+	if got := step(); got[0] != 0 || got[1] != 7 {
+		t.Errorf("tick 1: %v, want the wheel straight", got)
+	}
+	for range 400 {
+		step()
+	}
+	if got := step()[0]; got != 1 {
+		t.Errorf("the path is to the left: %v, want the range of the input, 1", got)
+	}
+	y[0] = math.NaN()
+	if got := step()[0]; got != 1 {
+		t.Errorf("without a position: %v, want the wheel where it is", got)
+	}
+	if n := testing.AllocsPerRun(1000, func() { step() }); n != 0 {
+		t.Errorf("a tick allocates %v times, want 0", n)
+	}
+}
+
+func TestImpossibleLanesAreRefused(t *testing.T) {
+	for name, change := range map[string]func(*Lane){
+		"settings": func(l *Lane) { l.Settings.Preview = 0 },
+		"output":   func(l *Lane) { l.X = 4 },
+		"input":    func(l *Lane) { l.Steer.Input = 2 },
+		"path":     func(l *Lane) { l.PathX = []float64{1, 1} },
+		"lengths":  func(l *Lane) { l.PathY = nil },
+		"no path":  func(l *Lane) { l.PathX, l.PathY = nil, nil },
+	} {
+		l := goodLane()
+		change(l)
+		if _, err := laneOn(l); err == nil {
 			t.Errorf("%s: got no error", name)
 		}
 	}

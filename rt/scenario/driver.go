@@ -59,7 +59,7 @@ func readDriver(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Hand
 	}
 	given := r.Section(f, "driver", keys...)
 	if lane, ok := given["lane"]; ok {
-		if s.Plan.Lane = readLane(r, lane, h); len(given) == 1 {
+		if s.Plan.Lane = readLane(r, lane, s, h); len(given) == 1 {
 			return nil
 		}
 	}
@@ -192,6 +192,9 @@ func (d *driverSection) readPorts(r *yamlfile.Reader, section yamlfile.Field, gi
 	}
 	if p := &d.plan; p.Accelerator.Input == p.Brake.Input || p.Lever == p.Accelerator.Input || p.Lever == p.Brake.Input {
 		r.Fail(section, "driver: the pedals and the lever need inputs of their own")
+	}
+	if s.Plan.Lane.Drives(d.plan.Accelerator.Input) || s.Plan.Lane.Drives(d.plan.Brake.Input) || s.Plan.Lane.Drives(d.plan.Lever) {
+		r.Fail(given["lane"], "driver: lane: steer: a pedal or the lever uses the input, too")
 	}
 }
 

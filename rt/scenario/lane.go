@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"math"
+	"slices"
 
 	"lockstep/io/yamlfile"
 	"lockstep/model/driver"
@@ -11,33 +12,39 @@ import (
 )
 
 // readLane reads the key lane of the section driver: a driver who steers along a path.
-func readLane(r *yamlfile.Reader, f yamlfile.Field, h *bench.Handover) *fault.Lane {
+func readLane(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Handover) *fault.Lane {
 	given := r.Section(f, "driver: lane", "path", "steer", "x", "y", "heading", "speed", "preview", "gain", "reaction")
 	l := &fault.Lane{Settings: driver.DefaultLane(float64(h.Tables.PeriodNs) / 1e9), PathX: []float64{0}, PathY: []float64{0}}
-	port := func(key, standard, unit string, ports []units.Port) int {
+	port := func(key, standard, unit, kind string, ports []units.Port) (int, yamlfile.Field) {
 		name, at := standard, f
 		if g, ok := given[key]; ok {
 			name, at = r.Scalar(g, "driver: lane: "+key).Text, g
 		}
 		i := bench.PortIndex(ports, name)
 		if i < 0 {
-			r.Fail(at, "driver: lane: %s: %w", key, unknownName("port", name, bench.PortNames(ports)))
+			r.Fail(at, "driver: lane: %s: %w", key, unknownName(kind, name, bench.PortNames(ports)))
 		}
 		if ports[i].Unit != unit {
-			r.Fail(at, "driver: lane: %s: %s has the unit %s, want %s", key, name, ports[i].Unit, unit)
+			r.Fail(at, "driver: lane: %s: %s %s has the unit %s, want %s", key, kind, name, ports[i].Unit, unit)
 		}
-		return i
+		return i, at
 	}
-	out := h.Tables.Outputs
-	l.X, l.Y = port("x", "X", "m", out), port("y", "Y", "m", out)
-	l.Heading, l.Speed = port("heading", "psi", "rad", out), port("speed", "v", "m/s", out)
-	i := port("steer", "steer", "rad", h.Tables.Inputs)
+	for _, o := range []struct {
+		key, standard, unit string
+		index               *int
+	}{{"x", "X", "m", &l.X}, {"y", "Y", "m", &l.Y}, {"heading", "psi", "rad", &l.Heading}, {"speed", "v", "m/s", &l.Speed}} {
+		*o.index, _ = port(o.key, o.standard, o.unit, "output", h.Tables.Outputs)
+	}
+	i, at := port("steer", "steer", "rad", "input", h.Tables.Inputs)
 	in := &h.Tables.Inputs[i]
 	if by := drivenBy(h, in.Name); by != "" {
-		r.Fail(f, "driver: lane: %s drives the input %s", by, in.Name)
+		r.Fail(at, "driver: lane: steer: %s drives the input %s", by, in.Name)
+	}
+	if slices.ContainsFunc(s.stimuli, func(t *resolvedTarget) bool { return t.Where == fault.Input && t.Input == i }) {
+		r.Fail(at, "driver: lane: steer: input %s has a stimulus: leave out the stimulus or the lane", in.Name)
 	}
 	if math.IsInf(in.Min, 0) || math.IsInf(in.Max, 0) {
-		r.Fail(f, "driver: lane: input %s has no range: give it min and max in the plant file", in.Name)
+		r.Fail(at, "driver: lane: steer: input %s has no range: give it min and max in the plant file", in.Name)
 	}
 	l.Steer = fault.Pedal{Input: i, Low: in.Min, High: in.Max}
 	for _, k := range []struct {

@@ -70,9 +70,6 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 	}
 	readStimuli(r, given["stimuli"], s, h)
 	s.driver = readDriver(r, given["driver"], s, h)
-	if lane := s.Plan.Lane; lane != nil && slices.ContainsFunc(s.stimuli, func(t *resolvedTarget) bool { return t.Where == fault.Input && t.Input == lane.Steer.Input }) {
-		r.Fail(given["driver"], "driver: lane: input %s has a stimulus: leave out the stimulus or the lane", h.Tables.Inputs[lane.Steer.Input].Name)
-	}
 	for _, f := range r.Items(given["faults"], "faults") {
 		s.Faults = append(s.Faults, readFault(r, f))
 	}

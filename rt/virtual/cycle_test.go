@@ -197,3 +197,71 @@ func TestPortsOfTheDriverAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// lanePlant is a car that follows its steering wheel without mass.
+const lanePlant = `plant: car
+inputs:
+  steer: {unit: deg, min: -500, max: 500}
+  wheel: {unit: rad}
+  throttle: {unit: "%", min: 0, max: 100}
+elements:
+  car: {type: mass, m: 1500 kg, v_start: 20 m/s, s_start: 0 m}
+  turn: {type: speed, flange: yaw, w_ref: {product: [3 rad/s, steer]}}
+  yaw: {type: inertia, J: 1 kg.m2, phi_start: 0 rad, w_start: 0 rad/s}
+  psi: {type: angle_sensor, flange: yaw}
+  side: {type: gain, u: psi, k: 20 m/s}
+  y: {type: integrator, u: side}
+outputs:
+  X: {position: car}
+  Y: {signal: y}
+  psi: {angle: yaw, unit: deg}
+  v: {speed: car}
+  angle: {signal: wheel}
+  pedal: {signal: throttle}
+`
+
+func TestLaneOfTheDriverIsChecked(t *testing.T) {
+	for lane, want := range map[string]string{
+		"{lane: {path: [[0 m, 0 m], [0 m, 1 m]]}}":                     "scenario.yaml:2:36: bench: driver: lane: path: 0 m does not lie beyond the point before, at 0 m",
+		"{lane: {path: [[0 m, 0 m, 1 m]]}}":                            "driver: lane: path: [x, y] of each point is wanted",
+		"{lane: {path: []}}":                                           "driver: lane: path: 0 points, want 1 to 64",
+		"{lane: {path: [[1, 0 m]]}}":                                   "driver: lane: path: 1 needs a unit",
+		"{lane: {path: [[.nan m, 0 m]]}}":                              "driver: lane: path: ",
+		"{lane: {x: v}}":                                               "scenario.yaml:2:20: bench: driver: lane: x: output v has the unit m/s, want m",
+		"{lane: {speed: w}}":                                           `driver: lane: speed: there is no output "w"`,
+		"{lane: {steer: rudder}}":                                      `driver: lane: steer: there is no input "rudder"`,
+		"{lane: {steer: wheel}}":                                       "scenario.yaml:2:24: bench: driver: lane: steer: input wheel has no range: give it min and max in the plant file",
+		"{lane: {steer: throttle}}":                                    "driver: lane: steer: input throttle has the unit 1, want rad",
+		"{lane: {preview: 0 s}}":                                       "scenario.yaml:2:26: bench: driver: preview (s) of the lane is 0, want 0.1 to 10",
+		"{lane: {gain: 0 rad.m}}":                                      "driver: gain (rad.m) of the lane is 0, want 0.1 to 10000",
+		"{lane: {reaction: -1 s}}":                                     "driver: reaction (s) of the lane is -1, want 0 to 5",
+		"{lane: {rate: 3}}":                                            `driver: lane: unknown key "rate"`,
+		"{lane: {}}\nstimuli: {steer: 0 deg}":                          "driver: lane: steer: input steer has a stimulus: leave out the stimulus or the lane",
+		"{cycle: nedc, lane: {}, brake: steer, accelerator: throttle}": "scenario.yaml:2:29: bench: driver: lane: steer: a pedal or the lever uses the input, too",
+	} {
+		dir := cycleFiles(t, "scenario: s\ndriver: "+lane+"\n")
+		if err := os.WriteFile(filepath.Join(dir, "car.yaml"), []byte(lanePlant), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Simulation{Plant: filepath.Join(dir, "car.yaml"), Scenario: filepath.Join(dir, "scenario.yaml"), Every: 1}.Run()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want %s", lane, err, want)
+		}
+	}
+}
+
+// A run with a driver who steers reaches the lane, and replays.
+func TestRunWithALaneReplays(t *testing.T) {
+	dir := cycleFiles(t, "scenario: s\nfor: 5 s\ndriver: {lane: {path: [[20 m, 0 m], [50 m, 3 m]], gain: 7 rad.m}}\n"+
+		"expect: [{value: Y, within: 0.3 m, of: 3 m, from: 4.5 s}]\n")
+	if err := os.WriteFile(filepath.Join(dir, "car.yaml"), []byte(lanePlant), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "a.rec")
+	if _, err := (Simulation{Plant: filepath.Join(dir, "bench.yaml"), Scenario: filepath.Join(dir, "scenario.yaml"), Record: file, Every: 1}).Run(); err != nil {
+		t.Fatal(err)
+	}
+	if same, err := (Replay{Record: file}).Run(); err != nil || same.Ticks != 1000 {
+		t.Errorf("%v: %+v; want 1000 identical ticks", err, same)
+	}
+}
