@@ -287,7 +287,7 @@ outputs:
 
 // The skew of the curvature, PEY3, has the sign of the slip angle, not that of the force.
 func TestCurvatureIsSkewedByTheSignOfTheSlipAngle(t *testing.T) {
-	b := modeltest.New(t, plant(20, "PEY2: -0.3", "PEY2: -0.3, PEY3: 0.5", "RBY3: 0,", "RBY3: 0.01,"), 5*time.Millisecond)
+	b := modeltest.New(t, plant(20, "PEY2: -0.3", "PEY2: -0.3, PEY3: 0.5", "RBY3: 0,", "RBY3: 0.01, RVY1: 0, RVY4: 12, RVY5: 1.9, RVY6: -10, LYKA: 1, PHY1: 0,"), 5*time.Millisecond)
 	most := 0.0
 	b.To(0.6, func(now float64) {
 		b.Set("steer", 0.12*math.Sin(9*now))

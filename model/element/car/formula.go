@@ -125,7 +125,7 @@ func (f *formula) lateral() network.Form {
 	f.set("K", "PKY1*FNOMIN*LFZO*(1 + PPY1*dpi)*sin(PKY4*atan(fz/(PKY2*FNOMIN*LFZO*(1 + PPY2*dpi))))*LKY")
 	f.pure("y", f.alpha, "K/(C*mu*fz)*(alpha + (PHY1 + PHY2*dfz)*LHY)", "(PEY1 + PEY2*dfz)*LEY", "PEY3",
 		"fz*(PVY1 + PVY2*dfz)*LVY*LMUY*friction")
-	f.set("moved", "alpha - RBY3") // one expression, so that its square is known to be positive
+	f.names["moved"] = f.of("abs(alpha - RBY3)").Plain() // the bounds of its square are not negative
 	f.set("B", "RBY1*LYKA/sqrt(1 + RBY2*RBY2*(moved*moved))")
 	f.set("S", "RHY1 + RHY2*dfz")
 	f.set("C", "RCY1")
