@@ -51,3 +51,20 @@ func TestSplitFrictionSpinsTheCarWithoutAUnit(t *testing.T) {
 		}
 	}
 }
+
+// The engine stands on the body: what the drive takes from the front axle is the force on the road times the height of
+// the centre of gravity over the wheelbase.
+func TestDriveTakesLoadFromTheFrontAxle(t *testing.T) {
+	c := driven(t, load(t, "car-esc"), 5*time.Millisecond)
+	front := func() float64 { return c.get("Fz_fl") + c.get("Fz_fr") }
+	static := 1500 * 9.81 * 1.5 / 2.7
+	c.set("throttle", 0.6)
+	for c.seconds() < 2 {
+		c.step()
+	}
+	tilt := 170e3 / (170e3 - 1500*9.81*0.55) // the body leans back
+	want := tilt * 0.55 / 2.7 * (c.get("Fx_fl") + c.get("Fx_fr") + c.get("Fx_rl") + c.get("Fx_rr"))
+	if got := static - front(); !(math.Abs(got-want) < 0.03*want) || !(want > 200) {
+		t.Errorf("the front axle loses %g N, want %g", got, want)
+	}
+}
