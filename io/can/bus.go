@@ -295,7 +295,7 @@ func (b *Bus) Send(f *Frame) bool {
 		return false
 	}
 	if b.wire != nil {
-		return b.putMessage(f)
+		return b.wire.put(b, f)
 	}
 
 	b.tx = *f

@@ -84,6 +84,7 @@ type wireEnd struct {
 
 	// Indirect calls, at which the linker's sum of the stack begins anew: see rt/calls.go.
 	receive func(b *Bus, dst []Frame, at []Stamp) int
+	put     func(b *Bus, f *Frame) bool
 	send    func(b *Bus, tick, age int64) bool
 }
 
@@ -103,7 +104,7 @@ var _ [sharedSize]byte = [unsafe.Sizeof(sharedMemory{})]byte{}
 
 // useWire makes b the end of a bus by wire.
 func (b *Bus) useWire() {
-	e := &wireEnd{receive: (*Bus).recvDatagrams, send: (*Bus).sendImage, take: wire.Received[:]}
+	e := &wireEnd{receive: (*Bus).recvDatagrams, put: (*Bus).putMessage, send: (*Bus).sendImage, take: wire.Received[:]}
 	b.wire, b.FD = e, true
 	for i := range b.msgs {
 		b.iov[i].Base = &e.rx[i][0]
