@@ -294,11 +294,10 @@ func (b *Bus) Send(f *Frame) bool {
 		b.Stats.Errors++
 		return false
 	}
-	if b.wire != nil {
-		return b.wire.put(b, f)
-	}
-
 	b.tx = *f
+	if b.wire != nil {
+		return b.wire.put(b)
+	}
 	size := uintptr(sizeFD)
 	if f.FD() {
 		b.tx.Flags |= FlagFDF

@@ -84,7 +84,7 @@ type wireEnd struct {
 
 	// Indirect calls, at which the linker's sum of the stack begins anew: see rt/calls.go.
 	receive func(b *Bus, dst []Frame, at []Stamp) int
-	put     func(b *Bus, f *Frame) bool
+	put     func(b *Bus) bool
 	send    func(b *Bus, tick, age int64) bool
 }
 
@@ -272,11 +272,11 @@ func (b *Bus) unmapShared() {
 	}
 }
 
-// putMessage stores a message of the next image.
+// putMessage stores b.tx, a message of the next image.
 //
 //go:nosplit
-func (b *Bus) putMessage(f *Frame) bool {
-	if !b.wire.out.Put(f.ID, &f.Data) {
+func (b *Bus) putMessage() bool {
+	if !b.wire.out.Put(b.tx.ID, &b.tx.Data) {
 		b.Stats.TxDropped++
 		b.Stats.Errors++
 		return false
