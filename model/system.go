@@ -159,6 +159,16 @@ type Gap struct {
 	Yields int
 }
 
+// Exists reports whether the gap exists in the regions of the switches.
+func (g *Gap) Exists(region []int) bool {
+	for _, r := range g.While {
+		if r.Set>>region[r.Switch]&1 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Pulses is a wheel-speed sensor with three outputs, for which C, D and Dc are 0. Output is the
 // number of edges since the start, in either direction; Output+1 the time since the last edge, or
 // since the start, s; Output+2 the time between the last two edges, s, 0 before the second edge.

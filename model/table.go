@@ -89,16 +89,6 @@ func (s *System) Wrapped() []float64 {
 	return x
 }
 
-// Exists reports whether the gap exists in the regions of the switches.
-func (g *Gap) Exists(region []int) bool {
-	for _, r := range g.While {
-		if r.Set>>region[r.Switch]&1 == 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // Opening returns how far the gap is open in state x where it begins to exist there.
 func (g *Gap) Opening(x []float64) float64 {
 	at := x[g.State]
