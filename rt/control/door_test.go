@@ -606,6 +606,9 @@ func TestInputThatFollowsTheTableOfThePlantFileHasItsValue(t *testing.T) {
 	value := func() float64 {
 		var a Values
 		code, body := c.exchange("GET /values?signal=clutch7.pressure HTTP/1.1\r\nHost: x\r\n\r\n")
+		if strings.Contains(body, "the run has not ticked yet") {
+			return math.NaN()
+		}
 		if err := json.Unmarshal([]byte(body), &a); err != nil || code != 200 || a.Values[0].Value == nil {
 			t.Fatalf("%d %s: %v", code, body, err)
 		}

@@ -224,8 +224,8 @@ func TestTriggerCatchesAShift(t *testing.T) {
 
 	p.eval("location.reload(); 0") // the layout of the bench has the trigger
 	p.await(`document.querySelector("#scope [aria-label='trigger signal']")?.value === "clutch8.pressure"`)
-	p.await(`document.querySelector("#scope [aria-label='trigger level']").value === "12"`)
-	p.await(`document.querySelector("#scope .readout").textContent.startsWith("A ")`) // armed
+	p.await(`document.querySelector("#scope [aria-label='trigger level']")?.value === "12"`)
+	p.await(`document.querySelector("#scope .readout")?.textContent.startsWith("A ")`) // armed
 }
 
 // A page goes on after the supervisor was replaced by attach: it is at the same address.
