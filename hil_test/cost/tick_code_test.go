@@ -47,6 +47,7 @@ var tickJumps = map[string][]string{
 	"lockstep/rt.(*Loop).send":              {"lockstep/rt.(*Loop).encodeAndSend", "lockstep/rt.(*Loop).sendHeld", busCode + "Flush"},
 	busCode + "RecvAt":                      {busCode + "recvDatagrams", busCode + "recvShared"},
 	busCode + "Flush":                       {busCode + "sendImage"},
+	busCode + "Send":                        {busCode + "putMessage"},
 	"lockstep/rt.(*Loop).resend":            {"lockstep/rt.(*Loop).encodeAndSend"},
 	"lockstep/rt.(*Loop).encodeAndSend":     {sigmapCode + "Encode", faultCode + "PrepareCounters", faultCode + "DisturbFrame"},
 	faultCode + "Apply":                     {sequenceCode + "TakeSnapshot", sequenceCode + "Carries", sequenceCode + "Restore"},
