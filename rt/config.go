@@ -122,7 +122,7 @@ type Config struct {
 	Taken   [][]can.Filter // by bus: of these frames, those that its port takes; empty: all
 	Tested  [][]can.Filter // by bus: frames of the unit for its tester; those of the plant go to the port, too
 
-	Wires []string // by bus: name of a bus by wire, see can.Dial; "": the bus is none; nil: no bus is
+	Wires []string // by bus: name of a bus by wire, see can.Dial; "": the bus carries frames; nil: all buses do
 
 	Supervisor Loss // reaction to the end of the process that StatusBlock.Supervisor names
 	Bus        Loss // reaction to a bus that is down or off; AfterNs is 0

@@ -140,7 +140,7 @@ func TestBoxMakesEveryEdgeUnderJitterAndLoss(t *testing.T) {
 	}
 	got := readEdges(t, string(out))
 
-	const rounding = 2e-9 // an image has whole ns
+	const rounding = 2e-9 // s; times in an image are rounded to 1 ns
 	const start = 1e-9    // an edge at the first image has passed
 	end := length - 1e-9
 	checkEdges(t, "steady", got["0"], crossings(wheels[0], pitch, start, end), rounding)

@@ -113,7 +113,7 @@ func (b *Bus) useWire() {
 	}
 }
 
-// WireCounts returns the counts of a bus by wire; nil: the bus is none.
+// WireCounts returns the counts of a bus by wire; nil: the bus carries frames.
 //
 //go:nosplit
 func (b *Bus) WireCounts() *wire.Counts {

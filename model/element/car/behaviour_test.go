@@ -94,7 +94,7 @@ func TestYawOscillationOverSpeedIsThatOfTheLinearBicycle(t *testing.T) {
 				}
 			}
 			worst, most = max(worst, math.Abs(b.Get("r")-s[1])), max(most, math.Abs(s[1]))
-			if d := rate(s)[1]; d*last < 0 && math.Abs(d) > 1e-10 {
+			if d := rate(s)[1]; !(d*last >= 0) && !(math.Abs(d) <= 1e-10) {
 				turns++
 			}
 			last = rate(s)[1]

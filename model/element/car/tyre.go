@@ -99,8 +99,7 @@ func readTyre(e *element.Element) element.Declared {
 	return element.Declared{}
 }
 
-// findCar returns the car that a key of an element names, and the index of the wheel that follows its name; wheels
-// are those that may follow.
+// findCar returns the car that a key of an element names, and the index in wheels of the wheel after the name.
 func findCar(e *element.Element, key string, wheels []string) (*car, int) {
 	name := e.FullName(e.Word(key))
 	var known []string
