@@ -19,7 +19,7 @@ const latencyBound = 1.2
 
 // latencyTries is the largest number of measurements. Other tenants of a shared host disturb the
 // turns of either side, so the figures of all measurements so far count together.
-const latencyTries = 6
+const latencyTries = 9
 
 // latencyFigures are the figures of one method in the report of `lockstep latency`.
 type latencyFigures struct {
@@ -118,11 +118,11 @@ func (l latencyMeasurements) slowness(ticker string, certain bool) (list []strin
 	return list
 }
 
-// measureLatency runs lockstep latency for 30 s.
+// measureLatency runs lockstep latency for 20 s.
 func measureLatency(t *testing.T) *latencyReport {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "latency.json")
-	cmd := exec.Command(lab.Command(t), "latency", "-for", "30s", "-report", file)
+	cmd := exec.Command(lab.Command(t), "latency", "-for", "20s", "-report", file)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -158,12 +158,12 @@ func TestTickersWakeUpAsFastAsCPrograms(t *testing.T) {
 	for try := 1; try <= latencyTries; try++ {
 		r := measureLatency(t)
 		r.log(t, try)
-		if (latencyMeasurements{r}).slowness("naive", false) == nil {
-			t.Errorf("try %d: the naive loop also meets the targets, want it to miss one", try)
-		}
 		all = append(all, r)
 		list := slowness(false)
 		if list == nil {
+			if all.slowness("naive", false) == nil {
+				t.Error("the naive loop also meets the targets, want it to miss one")
+			}
 			return
 		}
 		t.Logf("after try %d: %q", try, list)

@@ -24,6 +24,7 @@ func guideFile(t *testing.T, source []byte, head string) string {
 }
 
 func TestWrongPlantsEndWithOneLineThatNamesPositionAndRemedy(t *testing.T) {
+	t.Parallel()
 	soundPlant := guideFile(t, model.Guide, "plant: sound") // has every element that the cases below change
 	file := filepath.Join(t.TempDir(), "bad.yaml")
 	for _, c := range []struct{ name, old, bad, want string }{

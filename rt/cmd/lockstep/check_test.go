@@ -8,6 +8,7 @@ import (
 )
 
 func TestCheckDescribesAPlant(t *testing.T) {
+	t.Parallel()
 	out, errors, code := lockstep(t, "check", "powershift")
 	for _, want := range []string{ // their text is a test of rt/bench
 		"powershift.yaml: plant powershift, ", "5ms", "complete", "projected",
@@ -31,6 +32,7 @@ func TestCheckDescribesAPlant(t *testing.T) {
 }
 
 func TestCheckPrintsMatricesWithNames(t *testing.T) {
+	t.Parallel()
 	out, _, code := lockstep(t, "check", "powershift", "-matrices", "-step", "1ms", "-scheme", "papers")
 	words := strings.Join(strings.Fields(out), " ")
 	for _, want := range []string{
@@ -49,6 +51,7 @@ func TestCheckPrintsMatricesWithNames(t *testing.T) {
 }
 
 func TestCheckListsTheInputsOfABenchThatNoBusDrives(t *testing.T) {
+	t.Parallel()
 	text, _, _ := lockstep(t, "plants", "powershift-bench")
 	file := filepath.Join(t.TempDir(), "b.yaml")
 	text = strings.Replace(text, "      - TCU_Pressure_2.pressure_C8 -> clutch8.pressure\n", "", 1)

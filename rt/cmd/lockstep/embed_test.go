@@ -56,6 +56,7 @@ func TestEmbeddedSourcesAreComplete(t *testing.T) {
 
 // Each test file of the repository has a function whose text no other file has.
 func TestTheCommandEmbedsNoTest(t *testing.T) {
+	t.Parallel()
 	binary, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)

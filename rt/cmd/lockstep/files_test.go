@@ -15,6 +15,7 @@ import (
 
 // A FIFO without a writer would block a reader for ever, and /dev/zero would fill its memory.
 func TestFilesThatCannotBeReadAreRefusedByEveryCommand(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	l, err := net.Listen("unix", at("socket"))

@@ -48,6 +48,7 @@ func generate(t *testing.T, args ...string) (out string) {
 }
 
 func TestAPlantIsGeneratedInEachForm(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "out")
 	for _, c := range []struct{ flags, want string }{
 		{"-lang go", "kernel.go"}, {"-lang c", "two_masses.c two_masses.h"}, {"-lang c -package rig", "rig.c rig.h"}, {"-fmu 2", "two_masses.fmu"}, {"-fmu 3", "two_masses.fmu"}, {"", "kernel.go"},
@@ -68,6 +69,7 @@ func TestAPlantIsGeneratedInEachForm(t *testing.T) {
 // The precomputed lock sets of many commands are megabytes of text; the report recommends
 // -factorise.
 func TestGenRecommendsFactoriseForAPlantWithManyLockSets(t *testing.T) {
+	t.Parallel()
 	const commands = 11
 	text := "plant: many\ninputs:\n"
 	for i := range commands {

@@ -71,6 +71,7 @@ func filesOfEveryKind(t *testing.T) map[string]string {
 // Every command and every flag that takes a file says what a file of a wrong kind is, in one line and
 // with code 2.
 func TestAFileOfTheWrongKindIsNamedByEveryCommand(t *testing.T) {
+	t.Parallel()
 	files, dir := filesOfEveryKind(t), t.TempDir()
 	benchWith := func(old, new string) string { // a bench that names the file at FILE
 		return strings.Replace(patientBenchText(t), old, new, 1)

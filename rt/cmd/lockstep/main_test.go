@@ -337,6 +337,7 @@ func TestHelpListsEveryCommandButNotTheTarget(t *testing.T) {
 }
 
 func TestPrintedPlantsPassCheck(t *testing.T) {
+	t.Parallel()
 	out, _, code := lockstep(t, "plants")
 	if code != 0 || strings.Count(out, "\n") < 3 {
 		t.Fatalf("code %d, %q", code, out)

@@ -26,6 +26,7 @@ func write(t *testing.T, name, text string) string {
 
 // TestEmbeddedScenariosHold runs the scenarios in virtual time. Their first line names their bench.
 func TestEmbeddedScenariosHold(t *testing.T) {
+	t.Parallel()
 	n := 0
 	for _, e := range plants.List() {
 		if e.Kind != "scenario" || e.Name == "automatic-day" { // the day has a test of its own
@@ -154,6 +155,7 @@ func TestWrongScenariosEndWithOneLine(t *testing.T) {
 }
 
 func TestCheckDescribesAScenarioOfAPlant(t *testing.T) {
+	t.Parallel()
 	out, errors, code := lockstep(t, "check", "automatic4", "-scenario", "automatic4-leaking-clutch")
 	for _, want := range []string{"automatic4.yaml: plant ", "automatic4-leaking-clutch.yaml: scenario ", "leak: input=C4.pressure "} {
 		if code != 0 || !has(out, want) {
@@ -163,6 +165,7 @@ func TestCheckDescribesAScenarioOfAPlant(t *testing.T) {
 }
 
 func TestCheckDescribesAScenarioOfABench(t *testing.T) {
+	t.Parallel()
 	out, errors, code := lockstep(t, "check", "powershift-bench", "-scenario", "powershift-clutch-sticks")
 	if code != 0 || errors != "" {
 		t.Fatalf("code %d, %s", code, errors)

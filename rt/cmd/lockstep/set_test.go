@@ -43,6 +43,7 @@ BO_ 256 Speed: 2 BENCH
 
 // The speed of a pushed mass after 3 s is F·t/m.
 func TestASetParameterActsInEveryCommandAndStandsInRecordAndReport(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	plant, bench := filepath.Join(dir, "car.yaml"), filepath.Join(dir, "push.yaml")
 	for file, text := range map[string]string{plant: pushedCar, bench: pushedCarBench, filepath.Join(dir, "car.dbc"): pushedCarMessages} {

@@ -153,6 +153,7 @@ func TestSimNamesThePositionOfAWrongPlantLine(t *testing.T) {
 }
 
 func TestScenariosRunWithTheirPlant(t *testing.T) {
+	t.Parallel()
 	gears := map[string]float64{"downshifts": 2.86, "reverse": 2.86, "engine-braking": 2.86, "start-stop": 2.86} // ratio of gear 1, in which each ends
 	out, _, _ := lockstep(t, "plants")
 	for name, ratio := range gears {

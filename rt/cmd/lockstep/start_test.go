@@ -18,6 +18,7 @@ import (
 // The speed of a pushed mass of 1500 kg after 3 s is v + F·t/m. The scenario takes precedence over the
 // bench, and the command line over both.
 func TestAStartPresetActsInEveryCommandAndStandsInRecordAndReport(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	preset := "start:\n  v: {unit: km/h, min: 0, max: 100, set: {car.v_start: v}}\n"
