@@ -33,6 +33,7 @@ var lawVariants = []string{
 	"w: {type: inertia, J: 1}\n  v: {type: inertia, J: 1}\n  x: {type: affine_spring, a: w, b: v, c: [10, 40], borders: [0.1], d: [1, 3]}",
 	"m: {type: mass, m: 10}\n  n: {type: mass, m: 1}\n  x: {type: clearance, a: m, b: n, s_min: -1 mm, k_s: 1.3}",
 	"x: {type: hydraulic_actuator, current: {sine: {amplitude: 1, f: 1 Hz}}, pressure_map: [[0, 0], [0.3, 0], [1, 8 bar]], fill_volume: 4e-5, kiss_pressure: 2 bar, stiffness: 2e11, flow: 1e-4}",
+	"x: {type: hydraulic_actuator, current: {sine: {amplitude: 1, f: 1 Hz}}, line_pressure: 6 bar, lag: 0.02, hysteresis: 0.3 bar, pressure_map: [[0, 0], [0.3, 0], [1, 8 bar]]}",
 	"x: {type: wheel_brake_circuit, master: {sine: {amplitude: 80 bar, f: 1 Hz}}, A_inlet: 1e-7, A_outlet: 2e-7, A_check: 3e-7, outlet: 0.3, inlet: 0.5, p_V: [[0, 0], [1e-6, 10 bar], [2e-6, 60 bar]], drain: 1 bar}",
 	"x: {type: brake_cylinder, demand: {sine: {amplitude: 3 bar, f: 1 Hz}}, T_fill: 0.2, T_release: 0.1, T_vent: 0.05, hold: 0.2, vent: 0.1}",
 }

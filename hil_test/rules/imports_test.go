@@ -105,7 +105,7 @@ var ours = map[string][]string{
 	"rt/traffic":         {"io/can", "io/messages", "io/sigmap", "io/strictjson", "rt", "rt/bench", "rt/report"},
 	"rt/trace":           {"io/csvfile", "io/framelog", "io/inputfile", "io/record", "model/units", "rt/bench", "rt/junit", "rt/plot"},
 	"rt/view":            {"io/record", "io/strictjson", "model/units", "rt/bench", "rt/control", "rt/graph", "rt/host", "rt/report", "rt/trace"},
-	"rt/virtual":         {"io/can", "io/csvfile", "io/inputfile", "io/record", "io/sigmap", "io/yamlfile", "model", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units", "rt", "rt/bench", "rt/checkpoint", "rt/control", "rt/diagnosis", "rt/ecu", "rt/fault", "rt/host", "rt/network", "rt/port", "rt/progress", "rt/recorder", "rt/report", "rt/scenario", "rt/tableset", "rt/target", "rt/unitprogram", "sched"},
+	"rt/virtual":         {"io/can", "io/csvfile", "io/inputfile", "io/record", "io/sigmap", "io/wire", "io/yamlfile", "model", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units", "rt", "rt/bench", "rt/checkpoint", "rt/control", "rt/diagnosis", "rt/ecu", "rt/fault", "rt/host", "rt/network", "rt/port", "rt/progress", "rt/recorder", "rt/report", "rt/scenario", "rt/tableset", "rt/target", "rt/unitprogram", "sched"},
 
 	"deploy":         {},
 	"deploy/certify": {"deploy/doctor", "deploy/latency", "rt", "rt/bench", "rt/check", "rt/host", "rt/plot", "rt/progress", "rt/report", "rt/soak", "rt/supervisor", "sched", "sched/hostinfo"},

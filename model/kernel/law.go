@@ -149,16 +149,18 @@ func (k *Kernel) updateLaws(p int, theta float64) bool {
 }
 
 // lawAtZero sets atZero of the elements whose capacity is a law: whether the law is at the offset of
-// the capacity at theta, 0 or 1, of the substep. It reports whether there is one.
+// the capacity at theta, 0 or 1, of the substep. It reports whether there is one. A law that reads other laws is
+// at the offset, too, where its event indicator has passed it and its value has not: the event is located on the
+// parabolas of the laws that it reads.
 //
 //go:nosplit
 func (k *Kernel) lawAtZero(theta float64) bool {
 	any := false
-	for _, i := range k.t.LawPressed {
+	for n, i := range k.t.LawPressed {
 		f := &k.t.Friction[i]
 		j := f.Signal
 		v := k.w0[j] + float64(theta*(k.w1[j]+k.w2[j])) - f.Offset
-		k.atZero[i] = math.Abs(v) <= indicatorTol*k.lawMax[j-k.t.FirstLaw]
+		k.atZero[i] = math.Abs(v) <= indicatorTol*k.lawMax[j-k.t.FirstLaw] || k.side[k.t.PressedBy[n]]*v < 0
 		any = any || k.atZero[i]
 	}
 

@@ -83,6 +83,7 @@ type Tables struct {
 	Waves        []int   // signals whose source is not straight between its breakpoints; form projected only
 	WaveRate     float64 // rate of the fastest sine or product of sines, rad/s
 	LawPressed   []int   // friction elements whose capacity is a law
+	PressedBy    []int   // of LawPressed: event indicator of that law at the offset of the capacity
 	WavePressed  []int   // friction elements whose capacity follows a wave
 	Switches     []Switch
 	Shown        []int           // switches whose region is an output
@@ -372,18 +373,20 @@ func (t *Tables) addCapacityIndicators() {
 		offset float64
 	}
 
-	seen := map[zero]bool{}
+	of := map[zero]int{}
 	for i, f := range t.Friction {
 		law := t.Signals[f.Signal].Law
-		if law != nil {
-			t.LawPressed = append(t.LawPressed, i)
+		if law == nil {
+			continue
 		}
-		if z := (zero{f.Signal, f.Offset}); law != nil && !seen[z] {
-			seen[z] = true
+		z := zero{f.Signal, f.Offset}
+		if _, ok := of[z]; !ok {
+			of[z] = len(t.Indicators)
 			p := *law
 			p.Ops = append(slices.Clone(law.Ops), model.Op{Code: model.Push, Value: f.Offset}, model.Op{Code: model.Sub})
 			t.Indicators = append(t.Indicators, p)
 		}
+		t.LawPressed, t.PressedBy = append(t.LawPressed, i), append(t.PressedBy, of[z])
 	}
 }
 

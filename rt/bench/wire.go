@@ -95,3 +95,15 @@ func (b *Bench) wires() []string {
 	}
 	return list
 }
+
+// CheckWires returns an error if the virtual control unit of a bench by wire would run in real time: it has wires in
+// virtual time only.
+func (b *Bench) CheckWires() error {
+	wired := slices.IndexFunc(b.Buses, func(bus Bus) bool { return bus.ByWire })
+	unit := slices.IndexFunc(b.Buses, func(bus Bus) bool { return bus.Interface.Text == PairInterface && !bus.ByWire })
+	if wired < 0 || unit < 0 || b.Unit.Text == "" || b.Program != nil {
+		return nil
+	}
+	return b.Errorf(b.Unit, "control_unit: %s has no wires in real time: connect yours (-bus %s=can0 -bus %s=udp:ADDRESS:PORT), or use lockstep sim",
+		b.Unit.Text, b.Buses[unit].Name.Text, b.Buses[wired].Name.Text)
+}

@@ -159,3 +159,19 @@ func TestSignalsOfAToneWheelFitTheDatabase(t *testing.T) {
 		t.Errorf("%+v, want %+v", out.Wheel[0], want)
 	}
 }
+
+func TestVirtualUnitHasNoWiresInRealTime(t *testing.T) {
+	b, err := Load("esc-wire-bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.CheckWires(); err == nil || !strings.Contains(err.Error(), "-bus brakes=can0 -bus box=udp:ADDRESS:PORT") {
+		t.Errorf("error %v", err)
+	}
+	if err := b.SetBuses([]string{"brakes=can0"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.CheckWires(); err != nil {
+		t.Error(err)
+	}
+}

@@ -150,12 +150,11 @@ func (w *sensor) update(v, mid, smooth float64) {
 	w.v, w.mid = v, mid
 }
 
-// updateFromEdges reads the edge count and the age from bit from of a frame received at now, s; pitch
-// is the distance of two edges at the rim, m. The speed is the mean between the last edges of two
-// frames. Without a new edge, the time since the last edge bounds the speed; at maxEdgeAge the wheel
+// updateFromEdges takes the number of edges, modulo 256, and the age of the last one, s, that are known at now, s;
+// pitch is the distance of two edges at the rim, m. The speed is the mean between the last edges of two
+// updates. Without a new edge, the time since the last edge bounds the speed; at maxEdgeAge the wheel
 // stands.
-func (w *sensor) updateFromEdges(f *can.Frame, from int, now, pitch, smooth float64) {
-	n, age := uint8(bits(f, from, 8)), float64(bits(f, from+8, 16))*edgeBit
+func (w *sensor) updateFromEdges(n uint8, age, now, pitch, smooth float64) {
 	passed, at := n-w.n, now-age
 	begun := w.begun
 	w.n, w.begun = n, true
@@ -211,7 +210,8 @@ func (s *sensors) updateEdges(f *can.Frame, pair int) {
 		if s.pairs[pair].gap {
 			s.wheel[2*pair+i].known = false
 		}
-		s.wheel[2*pair+i].updateFromEdges(f, 24*i, s.pairs[pair].now, s.pitch, s.smooth)
+		n, age := uint8(bits(f, 24*i, 8)), float64(bits(f, 24*i+8, 16))*edgeBit
+		s.wheel[2*pair+i].updateFromEdges(n, age, s.pairs[pair].now, s.pitch, s.smooth)
 	}
 }
 

@@ -57,6 +57,8 @@ const (
 	escStillSpeed   = 3.0  // m/s
 	escTurning      = 0.04 // yaw rate to the side with more grip from which the pressure difference falls, rad/s
 	escMostSteer    = 1.5  // countersteer beyond which it grows no more, rad
+	escBegin        = 0.05 // time from the wake-up in which the car has the speed of its rear wheels, s
+	escSmooth       = 2.5  // cycles over which the acceleration of a wheel is smoothed
 	escSideReserve  = 2.5  // lateral acceleration by which the reference may exceed the measured one, m/s2
 )
 
@@ -76,8 +78,9 @@ type escTuning struct {
 }
 
 // esc is the control unit of a car for anti-lock, yaw-rate and traction control and hill hold. It sleeps until it
-// receives EscWheels (0x1B0). From then on it sends the commands of twelve valves, of the pump and of the engine
-// (0x130 to 0x132) every 5 ms. AUTOSAR's E2E profile 1A protects all frames.
+// receives EscMotion (0x1B1). From then on it sends the commands of twelve valves, of the pump and of the engine
+// (0x130 to 0x132) every 5 ms. AUTOSAR's E2E profile 1A protects all frames. Wheel speeds and valves may be by wire
+// (escwire.go): then it sends only the share of the engine, in EscPump (0x132).
 //
 // The reference of the yaw rate is that of the linear bicycle,
 //
@@ -91,6 +94,7 @@ type esc struct {
 	*session
 	tune   escTuning
 	inputs [3]input // EscWheels, EscMotion, EscDriver
+	pins   *escPins // wheel speeds and valves by wire; nil: all goes over CAN
 
 	speed    [4]float64 // wheels at the rim, m/s
 	rate     [4]float64 // their accelerations, m/s2
@@ -117,6 +121,7 @@ type esc struct {
 	since     float64    // time since the pedal was released in the hold, s
 	counts3   [3]int     // cycles with slip, yaw and traction control
 	wasActive bool
+	begun     bool // the begin of the cycles is in the log
 }
 
 func newEsc(s *session) law {
@@ -164,19 +169,13 @@ func (s *esc) receive(f *can.Frame, now time.Time) {
 	}
 	switch f.ID {
 	case idEscWheels:
-		woke := s.wake(now)
 		for i := range s.speed {
 			v := math.Abs(float64(signed(f, 12+13*i, 13))) * escWheelBit * escRadius
-			if passed := float64(1+missing) * brakeCycle.Seconds(); !woke {
-				s.rate[i] += 0.4 * ((v-s.speed[i])/passed - s.rate[i])
-			}
+			s.rate[i] += ((v-s.speed[i])/(float64(1+missing)*brakeCycle.Seconds()) - s.rate[i]) / escSmooth
 			s.speed[i] = v
 		}
-		if woke {
-			s.v = (s.speed[2] + s.speed[3]) / 2
-			fmt.Fprintf(s.log, "%s: 0.00 s: wheels at %.1f m/s\n", s.name, s.v)
-		}
 	case idEscMotion:
+		s.wake(now)
 		s.yaw = float64(signed(f, 12, 14)) * escYawBit
 		s.ax, s.ay = float64(signed(f, 26, 12))*escAccelBit, float64(signed(f, 38, 12))*escAccelBit
 		s.master = float64(bits(f, 50, 12)) * escBar
@@ -192,13 +191,31 @@ func (s *esc) step(t, dt float64) []can.Frame {
 	for i := 1; i < len(s.inputs); i++ {
 		seen = seen && !s.inputs[i].late(s.lastCycle)
 	}
+	if s.pins != nil {
+		s.readPins()
+	}
+	if t < escBegin {
+		s.begin(t)
+	}
 	s.estimate(dt)
 	s.controlYaw(dt, seen)
 	s.controlSlip(dt)
 	s.controlEngine(dt)
 	s.holdHill(dt, seen)
 	s.report(t)
+	if s.pins != nil { // the valves are by wire, the share of the engine is not
+		return []can.Frame{s.pumpFrame()}
+	}
 	return []can.Frame{s.valveFrame(idEscFront, 0), s.valveFrame(idEscRear, 2), s.pumpFrame()}
+}
+
+// begin takes the speed of the rear wheels as that of the car, until the accelerations of the wheels are known.
+func (s *esc) begin(t float64) {
+	s.v, s.rate, s.grade = (s.speed[2]+s.speed[3])/2, [4]float64{}, 0
+	if t >= escBegin/2 && !s.begun {
+		s.begun = true
+		fmt.Fprintf(s.log, "%s: %.2f s: wheels at %.1f m/s\n", s.name, t, s.v)
+	}
 }
 
 // report logs the begin and the end of yaw control.
@@ -469,24 +486,31 @@ func (s *esc) valveFrame(id uint32, first int) can.Frame {
 	return s.protect(g, id)
 }
 
+// pumpOutputs returns the commands of the isolation and suction valves of the circuits and of the pump, 0 to 1.
+func (s *esc) pumpOutputs() (isolation, suction [2]float64, pump float64) {
+	for i, on := range s.active {
+		isolation[i] = s.held
+		if on {
+			isolation[i], suction[i], pump = 1, 1, 1
+		}
+	}
+	for _, is := range s.slipping {
+		if is {
+			pump = 1
+		}
+	}
+	return isolation, suction, pump
+}
+
 // pumpFrame packs the isolation and suction valves, the pump and the share of the engine.
 func (s *esc) pumpFrame() can.Frame {
 	var g payload
-	pump := s.active[0] || s.active[1]
-	for i, on := range s.active {
-		isolation := s.held
-		if on {
-			isolation = 1
-			g.setBits(28+8*i, 8, 200)
-		}
-		g.setBits(12+8*i, 8, uint64(math.RoundToEven(isolation/escShare)))
+	isolation, suction, pump := s.pumpOutputs()
+	for i := range isolation {
+		g.setBits(12+8*i, 8, uint64(math.RoundToEven(isolation[i]/escShare)))
+		g.setBits(28+8*i, 8, uint64(math.RoundToEven(suction[i]/escShare)))
 	}
-	for _, is := range s.slipping {
-		pump = pump || is
-	}
-	if pump {
-		g.setBits(44, 8, 200)
-	}
+	g.setBits(44, 8, uint64(math.RoundToEven(pump/escShare)))
 	g.setBits(52, 8, uint64(math.RoundToEven(s.share/escShare)))
 	g.setBit(60, s.slipping[0] || s.slipping[1] || s.slipping[2] || s.slipping[3])
 	g.setBit(61, s.active[0] || s.active[1])

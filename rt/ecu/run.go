@@ -9,7 +9,8 @@
 // Reading order: run.go (Run, law), session.go (common part and counts of all units; Stepped),
 // powershift.go (a gearbox; its diagnosis: powershifttrouble.go), fourspeed.go (another) with truck.go (SAE J1939) and automatic.go (E2E),
 // plausibility.go and trouble.go (checks of the inputs of automatic, its diagnosis), truckdiagnosis.go,
-// brake.go with abs.go and wsp.go (brakes and their sensors; their diagnosis: braketrouble.go), settings.go (parameters of a unit), open.go
+// brake.go with abs.go and wsp.go (brakes and their sensors; their diagnosis: braketrouble.go), esc.go with
+// escwire.go and capture.go (its wheel speeds and valves by wire), settings.go (parameters of a unit), open.go
 // (its bus), packing.go (bits of frames), network.go (ignition, after-run, network management).
 package ecu
 
@@ -56,7 +57,7 @@ func unitTypes() []unitType {
 		{"truck", cycle, truckIdentifiers(), "ShaftSpeeds (0CFF0180)", newTruck},
 		{"automatic", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil, idNMBench}, "ShaftSpeeds (0x210)", newAutomatic},
 		{"abs", brakeCycle, absWiring.identifiers(), "WheelSpeeds (0x1A0)", newAbs},
-		{"esc", brakeCycle, []uint32{idEscWheels, idEscMotion, idEscDriver}, "EscWheels (0x1B0)", newEsc},
+		{"esc", brakeCycle, []uint32{idEscWheels, idEscMotion, idEscDriver}, "EscMotion (0x1B1)", newEsc},
 		{"wsp", brakeCycle, wspWiring.identifiers(), "AxleSpeeds (0x1A8)", newWsp},
 	}
 }

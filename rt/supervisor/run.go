@@ -250,6 +250,9 @@ func (r *Session) Prepare() (err error) {
 		return err
 	}
 	r.Options.Progress.End()
+	if err := r.Bench.CheckWires(); err != nil {
+		return &host.Exit{Code: 2, Err: err}
+	}
 	if err := r.Bench.CheckEnds(); err != nil {
 		return err
 	}

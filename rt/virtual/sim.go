@@ -6,7 +6,8 @@
 // virtual run is identical bit for bit.
 //
 // Reading order: sim.go (Simulation: a plant alone or a bench, prepared), loop.go (its buses, its loop,
-// its report, its door), unit.go (its control unit), csv.go (inputs from a file), vary.go (Variation, for many
+// its report, its door), unit.go (its control unit), box.go (between the wires
+// of a virtual control unit and a bus by wire), csv.go (inputs from a file), vary.go (Variation, for many
 // runs of varied files), replay.go (Replay, with the faults of its record).
 package virtual
 

@@ -56,6 +56,7 @@ type virtualUnit struct {
 	*ecu.Stepped               // nil: none, or without supply, and frames are dropped
 	begun        time.Duration // start of the unit, or its last start with supply
 	bus          int           // index of its bus
+	box          *box          // between its wires and a bus by wire; nil: it has no wires
 	log          host.Capture
 	frame        [128]byte
 }
@@ -72,6 +73,7 @@ func newVirtualUnit(w *simulation) (*virtualUnit, error) {
 	if w.unitEnds[u.bus] == nil { // a log in its place
 		return u, nil
 	}
+	u.box = newBox(w)
 	return u, u.start(w, 0)
 }
 
@@ -80,6 +82,9 @@ func (u *virtualUnit) start(w *simulation, now time.Duration) (err error) {
 	b := w.view.Handover.Bench
 	u.begun = now
 	u.Stepped, err = ecu.NewStepped(b.Unit.Text, unitWriter{u, w.unitEnds[u.bus].Fd(), w.buses[u.bus].Times}, &u.log, b.Settings...)
+	if err == nil && u.box != nil && !u.Connect() {
+		u.box = nil
+	}
 	return err
 }
 
@@ -121,13 +126,27 @@ func (e unitWriter) Write(b []byte) (int, error) {
 }
 
 func (u *virtualUnit) advance(due time.Duration) error {
-	if u.Stepped == nil {
-		return nil
+	if u.Stepped != nil {
+		if u.box != nil {
+			if err := u.box.drive(u.Stepped, u.begun); err != nil {
+				return err
+			}
+		}
+		if err := u.Tick(due - 1 - u.begun); err != nil {
+			return err
+		}
 	}
-	return u.Tick(due - 1 - u.begun)
+	if u.box != nil {
+		u.box.measure(u.Stepped, due-1)
+	}
+	return nil
 }
 
 func (u *virtualUnit) receive(bus int, end *can.Bus, now time.Duration) error {
+	if u.box != nil && bus == u.box.bus {
+		u.box.receive(now)
+		return nil
+	}
 	for {
 		n, _, err := unix.Recvfrom(end.Fd(), u.frame[:], unix.MSG_DONTWAIT)
 		if err != nil || n == 0 {

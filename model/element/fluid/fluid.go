@@ -25,11 +25,15 @@ func Kinds() []element.Kind {
 	return []element.Kind{
 		{Name: "hydraulic_actuator", Gives: "Pa", Read: readActuator,
 			Adds: adds{{Key: "p_map", Unit: "Pa", Meaning: "pressure of the map"},
-				{Key: "p_valve", Unit: "Pa", Meaning: "pressure of the valve, with the lag"}, volume},
+				{Key: "p_valve", Unit: "Pa", Meaning: "pressure that the valve sets, with lag and hysteresis"},
+				{Key: "p_out", Unit: "Pa", Meaning: "p_valve, at most line_pressure"},
+				{Key: "Q", Unit: "m3/s", Meaning: "flow to the piston"}, volume},
 			Parameters: parameters{
 				over("current", "A", "", free, "current of the solenoid"),
 				rows("pressure_map", "A, Pa", "", free, "[current, pressure]"),
 				number("lag", "s", "0", notNegative, "time constant of the valve").Within(1e-9, 0),
+				number("hysteresis", "Pa", "0", notNegative, "width of the loop over the current, with lag"),
+				over("line_pressure", "Pa", "none", notNegative, "pressure before the valve"),
 				number("fill_volume", "m3", "none", positive, "volume up to the kiss point; none: no piston"),
 				number("fill_pressure", "Pa", "0", notNegative, "pressure of the empty piston"),
 				number("kiss_pressure", "Pa", "with fill_volume", free, "pressure at which the plates touch"),
@@ -99,24 +103,34 @@ func Kinds() []element.Kind {
 
 // readActuator reads an actuator: the current of a solenoid determines the pressure at a piston.
 //
-// pressure_map gives the pressure of the valve over the current, with dead band and saturation; lag
-// is a first-order lag. With fill_volume, oil flows to the piston and fills it from fill_pressure to
-// kiss_pressure, where the plates touch. Above, the pressure rises with the stiffness of the pack:
+// pressure_map gives the pressure of the valve over the current, with dead band and saturation. lag is a
+// first-order lag of the spool, hysteresis twice its dry friction:
 //
-//	V' = flow·dp/sqrt(|dp| + flow_range),  dp = p_valve - p(V)
+//	lag·p_valve' = (p_map - p_valve) beyond ±hysteresis/2        p_out = min(p_valve, line_pressure)
+//
+// With fill_volume, oil flows to the piston and fills it from fill_pressure to kiss_pressure, where the
+// plates touch. Above, the pressure rises with the stiffness of the pack:
+//
+//	V' = flow·dp/sqrt(|dp| + flow_range),  dp = p_out - p(V)
 //
 // where flow_range, a pressure, bounds the slope at dp = 0. The signal with the element's name is the
 // pressure at the piston.
 func readActuator(e *element.Element) element.Declared {
 	current := network.SignalOf(e.Waveform("current"))
 	t := e.Table("pressure_map")
-	lag := e.Number("lag")
 	valve := e.NameLaw("p_map", law.Formula("pressure_map(current)", law.Names{"pressure_map": t, "current": current}))
 	e.Own().MaxAbs = network.Largest(t.Z)
-	if lag > 0 {
-		valve = e.AddLag(network.State{Name: "p_valve", Start: t.Z[0]}, valve, lag)
+	if lag := e.Number("lag"); lag > 0 {
+		valve = addSpool(e, valve, lag, t.Z[0])
+	} else {
+		e.Forbid("goes with lag above 0", "hysteresis")
 	}
 	e.NameForm("p_valve", valve)
+	if line := e.OptionalWaveform("line_pressure"); line != nil {
+		valve = e.NameLaw("p_out", law.Formula("min(p_valve, line_pressure)", law.Names{"p_valve": valve, "line_pressure": line}))
+	} else {
+		e.NameForm("p_out", valve)
+	}
 	if e.Has("fill_volume") {
 		fillPiston(e, valve, t)
 	} else {
@@ -125,6 +139,22 @@ func readActuator(e *element.Element) element.Declared {
 	}
 
 	return element.Declared{}
+}
+
+// addSpool makes the pressure of the valve a state that follows the map with a lag, where the difference exceeds
+// the friction of the spool.
+func addSpool(e *element.Element, wanted network.Form, lag, start float64) network.Form {
+	s := network.State{Name: "p_valve", Start: start}
+	width := e.Number("hysteresis")
+	if width == 0 {
+		return e.AddLag(s, wanted, lag)
+	}
+	i := e.AddState(s)
+	missing := wanted.Plus(network.StateOf(i).Scaled(-1))
+	held := e.AddLaw("held", "Pa", law.Formula("clamp(missing, low, high)",
+		law.Names{"missing": missing, "low": -width / 2, "high": width / 2})) // constant while the spool moves
+	e.Network.States[i].Der = missing.Plus(held.Scaled(-1)).Scaled(1 / lag)
+	return network.StateOf(i)
 }
 
 // fillPiston adds the piston: the volume V is a state, the pressure is p(V). The pressure of the valve
@@ -145,7 +175,7 @@ func fillPiston(e *element.Element, valve network.Form, pressures model.Table) {
 	dp := law.Of(valve.Plus(network.SignalOf(e.OwnSignal).Scaled(-1))).Within(-most, most)
 	Q := law.Formula("flow/sqrt(1e5)*dp/sqrt(abs(dp) + flow_range)",
 		law.Names{"flow": e.Number("flow"), "dp": dp, "flow_range": e.Number("flow_range")})
-	e.Network.States[state].Der = e.AddLaw("Q", "m3/s", Q)
+	e.Network.States[state].Der = e.NameLaw("Q", Q)
 }
 
 // readCylinder reads a brake cylinder behind the two magnet valves of a wheel slide protection.
