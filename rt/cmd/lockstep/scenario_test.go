@@ -33,20 +33,21 @@ func TestEmbeddedScenariosHold(t *testing.T) {
 			continue
 		}
 		n++
-		name, _, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(e.About, "Diagnosis scenario of "), "Scenario of "), ":")
-		if !ok {
-			t.Errorf("%s: the first line does not say of which bench it is: %s", e.Name, e.About)
-			continue
-		}
-		report := filepath.Join(t.TempDir(), "r.json")
-		out, errors, code := lockstep(t, "sim", name, "-scenario", e.Name, "-report", report)
-		if code != 0 || errors != "" {
-			t.Errorf("%s: code %d, %s\n%s", e.Name, code, errors, out)
-			continue
-		}
-		if r := readReport(t, report); r.Scenario == nil || r.Scenario.Scenario != e.Name || !r.Scenario.Pass || len(r.Scenario.Findings) == 0 || !has(out, e.Name) {
-			t.Errorf("%s: %+v\n%s", e.Name, r.Scenario, out)
-		}
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			name, _, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(e.About, "Diagnosis scenario of "), "Scenario of "), ":")
+			if !ok {
+				t.Fatalf("the first line does not say of which bench it is: %s", e.About)
+			}
+			report := filepath.Join(t.TempDir(), "r.json")
+			out, errors, code := lockstep(t, "sim", name, "-scenario", e.Name, "-report", report)
+			if code != 0 || errors != "" {
+				t.Fatalf("code %d, %s\n%s", code, errors, out)
+			}
+			if r := readReport(t, report); r.Scenario == nil || r.Scenario.Scenario != e.Name || !r.Scenario.Pass || len(r.Scenario.Findings) == 0 || !has(out, e.Name) {
+				t.Errorf("%+v\n%s", r.Scenario, out)
+			}
+		})
 	}
 	if n < 3 {
 		t.Errorf("%d scenarios are embedded", n)
