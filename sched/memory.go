@@ -78,10 +78,11 @@ func (m mapping) advice() int {
 	return 0
 }
 
-// reachable lists the memory of the process that the tick may reach: the heap, files, shared mappings, and
-// what has been touched in all others or is near it. The tick may be the first to touch a large slice, or
+// reachable lists the memory of the process that the tick may reach: the used part of the heap, files, shared
+// mappings, and what has been touched in all others or is near it. The tick may be the first to touch a large slice, or
 // a table of a generated kernel.
 func reachable() ([]mapping, error) {
+	unused := firstUnused() // may make the heap grow
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		return nil, err
@@ -97,6 +98,8 @@ func reachable() ([]mapping, error) {
 	for _, m := range parseMaps(string(text)) {
 		switch {
 		case m.advice() == 0:
+		case m.start <= unused && unused < m.end:
+			list = append(list, m.used(unused))
 		case m.shared || strings.HasPrefix(m.name, "/") || m.start < heap+near && heap < m.end+near:
 			list = append(list, m)
 		case m.end-m.start <= maxMapping:
@@ -104,6 +107,26 @@ func reachable() ([]mapping, error) {
 		}
 	}
 	return list, nil
+}
+
+// firstUnused returns the first address of the heap that nothing uses; 0 if unknown. The runtime takes the lowest
+// free address for a slice that is larger than what it keeps free per processor, 512 KiB. Where it has collected
+// no garbage, as in a target, all free memory lies behind what is used.
+func firstUnused() uint64 {
+	var stats debug.GCStats
+	if debug.ReadGCStats(&stats); stats.NumGC > 0 {
+		return 0
+	}
+	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(make([]byte, 576<<10)))))
+}
+
+// used returns the heap m from its first touched page up to a margin behind unused. The runtime leaves a random
+// part at its beginning free, up to 4 MiB.
+func (m mapping) used(unused uint64) mapping {
+	size := uint64(os.Getpagesize())
+	first := max(0, slices.Index(m.touched(), true))
+	m.start, m.end = m.start+uint64(first)*size, min(m.end, (unused+untouchedMargin)/size*size)
+	return m
 }
 
 // touched returns for each page of an anonymous mapping whether it is present; nil if unknown.
@@ -222,15 +245,13 @@ var tickPackages = [2][]string{
 var module = strings.TrimSuffix(reflect.TypeFor[mapping]().PkgPath(), "sched")
 
 // isOfTick reports whether a tick may run a function, by its name in the executable. Compilers compare
-// values of a type by a function type:.eq.NAME.
+// values of a type by a function type:.eq.NAME. It does not allocate: a start asks for thousands of functions.
 func isOfTick(function string) bool {
-	folder, name := "", strings.TrimPrefix(function, "type:.eq.")
-	generic := strings.IndexAny(name+"[", "[")
-	if i := strings.LastIndexByte(name[:generic], '/'); i >= 0 {
-		folder, name = name[:i+1], name[i+1:]
-	}
-	path, _, _ := strings.Cut(name, ".")
-	path = folder + path
+	function = strings.TrimPrefix(function, "type:.eq.")
+	plain, _, _ := strings.Cut(function, "[") // without type arguments
+	folder := strings.LastIndexByte(plain, '/') + 1
+	name, _, _ := strings.Cut(function[folder:], ".")
+	path := function[:folder+len(name)]
 	if own, ok := strings.CutPrefix(path, module); ok {
 		return slices.Contains(tickPackages[0], own)
 	}

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -90,6 +91,40 @@ func TestTheHeapIsReachableAsAWhole(t *testing.T) {
 	runtime.KeepAlive(heap)
 }
 
+// A target collects no garbage: the part of the heap behind what it uses is not reachable.
+func TestTheUnusedEndOfTheHeapIsNotReachable(t *testing.T) {
+	if os.Getenv("GOGC") != "off" {
+		again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		again.Env = append(os.Environ(), "GOGC=off")
+		if out, err := again.CombinedOutput(); err != nil {
+			t.Fatalf("without garbage collection: %v\n%s", err, out)
+		}
+		return
+	}
+	var kept [][]byte
+	for range 40 { // the heap grows by 4 MiB at a time
+		kept = append(kept, make([]byte, 300<<10))
+		list, err := reachable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		holds := func(at uint64) bool {
+			return slices.ContainsFunc(list, func(m mapping) bool { return m.start <= at && at < m.end })
+		}
+		for _, slice := range kept {
+			for at := 0; at < len(slice); at += 4096 {
+				if !holds(uint64(uintptr(unsafe.Pointer(&slice[at])))) {
+					t.Fatalf("byte %d of a slice is not among the reachable memory", at)
+				}
+			}
+		}
+		behind := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(make([]byte, 2<<20)))))
+		if holds(behind + 1<<20) {
+			t.Fatal("memory that was used after the list was made is among the reachable memory")
+		}
+	}
+}
+
 func TestLockedMemoryIsLockedAndPresent(t *testing.T) {
 	mem := fresh(t, 1<<20)
 	start := uint64(uintptr(unsafe.Pointer(&mem[0])))
@@ -151,6 +186,9 @@ func TestCodeOfTheTickIsToldByItsName(t *testing.T) {
 	} {
 		if got := isOfTick(name); got != want {
 			t.Errorf("%q: of the tick %v, want %v", name, got, want)
+		}
+		if n := testing.AllocsPerRun(10, func() { isOfTick(name) }); n != 0 {
+			t.Errorf("%q: %g allocations, want 0", name, n)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // fields are the fields of the kernel and its tables that have an entry for each element of a kind.
@@ -92,12 +93,18 @@ func (f *frame) describeArguments(d *ast.FuncDecl) string {
 	return "Here " + strings.Join(parts, ", and ") + "."
 }
 
+// lazyRegexp returns a function that compiles a regular expression at its first call: letters of all
+// scripts take 60 kB each, and a target, which generates nothing, would lock them.
+func lazyRegexp(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
 // arrays matches an element of an array in a text.
-var arrays = regexp.MustCompile(`([\pL_]+)\[(\d+)\]`)
+var arrays = lazyRegexp(`([\pL_]+)\[(\d+)\]`)
 
 // owner returns the element to which a place belongs: its kind and number, and its name.
 func (s *spec) owner(at string) (what, name string) {
-	for _, m := range arrays.FindAllStringSubmatch(at, -1) {
+	for _, m := range arrays().FindAllStringSubmatch(at, -1) {
 		n, err := strconv.Atoi(m[2])
 		kind := elementOf(strings.TrimPrefix(m[1], "t")) // t are the tables
 		if name := s.nameOf(kind, n); err == nil && name != "" {

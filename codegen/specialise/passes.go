@@ -10,7 +10,7 @@ import (
 
 // kernelElement matches an element of an array of the kernel whose index, or whose index in a
 // masked row, is known at generation.
-var kernelElement = regexp.MustCompile(`^(k\.\pL[\pL\pN_]*)\[(?:\d+|(\pL[\pL\pN_]* ?& ?\d+)(?: ?\+ ?\d+)?)\]$`)
+var kernelElement = lazyRegexp(`^(k\.\pL[\pL\pN_]*)\[(?:\d+|(\pL[\pL\pN_]* ?& ?\d+)(?: ?\+ ?\d+)?)\]$`)
 
 // inner matches the innermost brackets and their content.
 var inner = regexp.MustCompile(`\[[^\[\]]*\]`)
@@ -80,7 +80,7 @@ func (f *frame) terms(list []*stmt) (n int, again bool) {
 			break
 		}
 		name := st.names[0]
-		m := kernelElement.FindStringSubmatch(name)
+		m := kernelElement().FindStringSubmatch(name)
 		if m == nil || row != nil && !slices.Equal(m[1:], row) || slices.ContainsFunc(callNames(st.right), readsKernel) {
 			break
 		}
@@ -181,7 +181,7 @@ func single(text string) bool {
 }
 
 // masked matches an index that begins with a variable and its mask.
-var masked = regexp.MustCompile(`\[(\pL[\pL\pN_]*) ?& ?(\d+)( ?\+ ?[^\[\]&|^*/<>%-]+)?\]`)
+var masked = lazyRegexp(`\[(\pL[\pL\pN_]*) ?& ?(\d+)( ?\+ ?[^\[\]&|^*/<>%-]+)?\]`)
 
 // hoistMasks masks variables before a loop that does not change them; the compiler would do so in
 // every iteration.
@@ -190,8 +190,8 @@ func (f *frame) hoistMasks(list []*stmt) (out []*stmt) {
 		if st.kind == loop {
 			changed, names := st.changed(), map[string]string{}
 			rewrite([]*stmt{st}, func(text string) string {
-				return masked.ReplaceAllStringFunc(text, func(index string) string {
-					m := masked.FindStringSubmatch(index)
+				return masked().ReplaceAllStringFunc(text, func(index string) string {
+					m := masked().FindStringSubmatch(index)
 					if changed[m[1]] {
 						return index
 					}

@@ -3,7 +3,6 @@ package specialise
 import (
 	"fmt"
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -239,14 +238,14 @@ func identifiers(text string) iter.Seq2[int, string] {
 }
 
 // calls matches a call in a text: the name, with its dots.
-var calls = regexp.MustCompile(`([\pL_][\pL\pN_.]*)\(`)
+var calls = lazyRegexp(`([\pL_][\pL\pN_.]*)\(`)
 
 // callNames returns the names of the calls in a text.
 func callNames(text string) (names []string) {
 	if !strings.Contains(text, "(") {
 		return nil // most texts have none
 	}
-	for _, m := range calls.FindAllStringSubmatch(text, -1) {
+	for _, m := range calls().FindAllStringSubmatch(text, -1) {
 		names = append(names, m[1])
 	}
 	return names

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -51,7 +52,7 @@ func Compare(old, now *Certificate) (*Comparison, error) {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if x, y := a.setting(key), b.setting(key); x != y && settings.MatchString(key) {
+		if x, y := a.setting(key), b.setting(key); x != y && settings().MatchString(key) {
 			c.Settings = append(c.Settings, Change{key, x, y})
 		}
 	}
@@ -127,9 +128,12 @@ func (f facts) number(key string) *float64 {
 	return nil
 }
 
-// settings matches the keys of the host, of the requested flags and of the versions.
-var settings = regexp.MustCompile(`^(box|asked|buses|versions|doctor\.host\.(cpu|priority|timer)|doctor\.checks\..*\.(verdict|found)` +
-	`|cut_short|deadline|representative|run\.(besteffort|overrun|step_ns))\b`)
+// settings matches the keys of the host, of the requested flags and of the versions. A target, which locks its
+// memory, does not call it.
+var settings = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(box|asked|buses|versions|doctor\.host\.(cpu|priority|timer)|doctor\.checks\..*\.(verdict|found)` +
+		`|cut_short|deadline|representative|run\.(besteffort|overrun|step_ns))\b`)
+})
 
 // setting formats the value of a key; "" if the key is absent. Times have their unit.
 func (f facts) setting(key string) string {

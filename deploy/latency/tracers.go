@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -322,10 +323,12 @@ func (s *session) parseTimerlat(out string, to *tracerFigures) error {
 //
 //	CPU Period       Runtime        Noise  % CPU Aval   Max Noise   Max Single          HW          NMI          IRQ      Softirq       Thread
 //	  1 #4           3602956      2908842    19.26512      769913        44113        2854            0          449            0            1
-var osnoiseLine = regexp.MustCompile(`(?m)^ *(\d+) #(\d+) +(\d+) +(\d+) +(\d+\.\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) *$`)
+var osnoiseLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^ *(\d+) #(\d+) +(\d+) +(\d+) +(\d+\.\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) +(\d+) *$`)
+})
 
 func (s *session) parseOSNoise(out string, to *tracerFigures) error {
-	for _, f := range osnoiseLine.FindAllStringSubmatch(out, -1) {
+	for _, f := range osnoiseLine().FindAllStringSubmatch(out, -1) {
 		var n [13]int64
 		for i := range f {
 			n[i], _ = strconv.ParseInt(f[i], 10, 64) // the line has digits only, and a share

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"lockstep/io/can"
 )
@@ -34,8 +35,10 @@ func isASC(head []byte) bool {
 }
 
 // ascText matches a line without a time that holds no frame: of the head, or a comment.
-var ascText = regexp.MustCompile(`^(?i://|date |(no )?internal events|(begin|end) ?trigger|previous log file|` +
-	`measurement uuid|start of measurement)`)
+var ascText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?i://|date |(no )?internal events|(begin|end) ?trigger|previous log file|` +
+		`measurement uuid|start of measurement)`)
+})
 
 // parse reads one line. It returns false for a line without a CAN frame: head, comments,
 // statistics, other buses, transmit requests.
@@ -44,7 +47,7 @@ func (a *ascState) parse(line []byte, f *Frame) (bool, error) {
 	switch {
 	case strings.EqualFold(words[0], "base"):
 		return false, a.parseBase(words)
-	case ascText.Match(line):
+	case ascText().Match(line):
 		return false, nil
 	}
 	at, ok := parseSeconds(words[0])

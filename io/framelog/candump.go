@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"lockstep/io/can"
@@ -23,8 +24,10 @@ type candumpState struct {
 
 // candumpHead matches a line of candump: a time, which is missing without -L and -t, an interface,
 // and the frame.
-var candumpHead = regexp.MustCompile(`^(\([0-9.]+\)|\([0-9-]+ [0-9:.]+\))?\s*[^\s(]+\s+` +
-	`([0-9A-Fa-f]{1,8}#|((TX|RX) [-B] [-E]\s+)?[0-9A-F]{3,8}\s+\[\d+\])`)
+var candumpHead = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\([0-9.]+\)|\([0-9-]+ [0-9:.]+\))?\s*[^\s(]+\s+` +
+		`([0-9A-Fa-f]{1,8}#|((TX|RX) [-B] [-E]\s+)?[0-9A-F]{3,8}\s+\[\d+\])`)
+})
 
 // findClock finds the meaning of the times from the beginning of a log. Both candump -t z and -t d begin
 // with (000.000000): the times of -t z rise, those of -t d rise and fall.

@@ -39,7 +39,7 @@ type Input interface {
 // with a comment is not recognised.
 func IsText(head []byte) bool {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("\n"))
-	if bytes.HasPrefix(line, []byte("//")) || bytes.HasPrefix(line, []byte("(")) && !candumpHead.Match(line) {
+	if bytes.HasPrefix(line, []byte("//")) || bytes.HasPrefix(line, []byte("(")) && !candumpHead().Match(line) {
 		return false
 	}
 	if bytes.HasPrefix(line, []byte(";")) {
@@ -51,7 +51,7 @@ func IsText(head []byte) bool {
 // lineFormat returns the parser for a log of text whose first line is head; nil: the format is unknown.
 func lineFormat(head []byte) lineParser {
 	switch {
-	case len(head) > 0 && head[0] == '(' || candumpHead.Match(head):
+	case len(head) > 0 && head[0] == '(' || candumpHead().Match(head):
 		return &candumpState{}
 	case isASC(head):
 		return &ascState{}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed *.yaml *.dbc *.csv
@@ -88,7 +89,7 @@ func Kind(file string, data []byte) string {
 		return "inputs"
 	}
 
-	for _, k := range topKeys {
+	for _, k := range topKeys() {
 		if k.form.Match(data) {
 			return k.kind
 		}
@@ -103,21 +104,26 @@ var (
 	inputs   = regexp.MustCompile(`^(#[^\n]*\n|\s*\n)*"?time(\[|"?\s*[,;])`)
 )
 
-// topKeys holds keys at the top of a file in the order in which they decide: a sweep may have a key
-// bench, plant or scenario, and a bench has a key plant.
-var topKeys = []struct {
+// topKey is the form of a line of a file of a kind.
+type topKey struct {
 	form *regexp.Regexp
 	kind string
-}{
-	{topKey("sweep|results"), "sweep"},
-	{topKey("bench|buses|period|overrun"), "bench"},
-	{topKey("scenario|stimuli|faults|expect"), "scenario"},
-	{topKey("plant|elements"), "plant"},
-	{topKey("uds|odx|j1939"), "diagnosis"},
 }
 
-// topKey returns the form of a line that begins with one of the keys.
-func topKey(keys string) *regexp.Regexp {
+// topKeys holds keys at the top of a file in the order in which they decide: a sweep may have a key
+// bench, plant or scenario, and a bench has a key plant. A target, which locks its memory, does not call it.
+var topKeys = sync.OnceValue(func() []topKey {
+	return []topKey{
+		{lineWith("sweep|results"), "sweep"},
+		{lineWith("bench|buses|period|overrun"), "bench"},
+		{lineWith("scenario|stimuli|faults|expect"), "scenario"},
+		{lineWith("plant|elements"), "plant"},
+		{lineWith("uds|odx|j1939"), "diagnosis"},
+	}
+})
+
+// lineWith returns the form of a line that begins with one of the keys.
+func lineWith(keys string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(\{\s*)?["']?(` + keys + `)["']?\s*:(\s|$)`)
 }
 

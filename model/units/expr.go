@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Quantity evaluates text to a finite value in siUnit.
@@ -100,7 +101,7 @@ const (
 // or, without one, the quantity 100 1/s. An error says how the quantity is written, if this is clear.
 func Evaluate(text string, params map[string]Value) (Value, error) {
 	v, err := evaluate(text, params)
-	if m := overUnit.FindStringSubmatch(text); m != nil && errors.As(err, new(*UnknownName)) {
+	if m := overUnit().FindStringSubmatch(text); m != nil && errors.As(err, new(*UnknownName)) {
 		if per, wrong := evaluate(m[1]+" 1/"+m[2], params); wrong == nil {
 			return per, nil
 		}
@@ -361,7 +362,9 @@ func (u *UnknownName) Error() string {
 
 // Forms of a name, with "." between its parts, of a number, and of a unit such as 1/s.
 var (
-	overUnit   = regexp.MustCompile(`^([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*/([A-Za-z%°µμ].*)$`) // 100/s
+	overUnit = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*/([A-Za-z%°µμ].*)$`)
+	}) // 100/s
 	reciprocal = regexp.MustCompile(`^1/[A-Za-z%°µμ]`)
 	nameForm   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*`)
 	numberForm = regexp.MustCompile(`^([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`)

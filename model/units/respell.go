@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Respell returns the spelling that Parse reads for a unit spelled in another way: "kg.m2" for
@@ -164,7 +165,7 @@ func writeUnit(unit string) string {
 // respellQuantity returns the error of a number with a unit that says how both are written; nil if this
 // is not clear.
 func respellQuantity(text string) error {
-	m := quantityForm.FindStringSubmatch(strings.TrimSpace(text))
+	m := quantityForm().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
 		return nil
 	}
@@ -192,8 +193,10 @@ func respellQuantity(text string) error {
 
 // Forms of a quantity and of its number, with separators that numbers of lockstep do not have.
 var (
-	quantityForm = regexp.MustCompile(`^([+-]?)\s*([0-9]+(?:[ _'.,][0-9]{3})*(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]+)?` +
-		`(?:\s*[·*×]\s*10\^-?[0-9]+)?)\s*((?:1/|[/A-Za-zµμ°%\['"]).*)?$`)
+	quantityForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([+-]?)\s*([0-9]+(?:[ _'.,][0-9]{3})*(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]+)?` +
+			`(?:\s*[·*×]\s*10\^-?[0-9]+)?)\s*((?:1/|[/A-Za-zµμ°%\['"]).*)?$`)
+	})
 	powerOfTen = regexp.MustCompile(`\s*[·*×]\s*10\^`)
 	separators = strings.NewReplacer(" ", "", "_", "", "'", "")
 )

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"lockstep/io/framelog"
 	"lockstep/io/inputfile"
@@ -50,27 +51,32 @@ var kinds = map[string]struct{ is, wanted string }{
 	"":            {"a text of unknown kind", ""},
 }
 
-// magics holds the beginnings of files that are not texts, or not of lockstep. A byte that is not UTF-8
-// is \x{FFFD} for regexp.
-var magics = []struct {
+// magic is the beginning of files of a kind.
+type magic struct {
 	form *regexp.Regexp
 	kind string
-}{
-	{regexp.MustCompile(`^LOGG`), "BLF"},
-	{regexp.MustCompile(`^(MDF     |UnFinMF )`), "MDF"},
-	{regexp.MustCompile(`^SQLite format 3`), "SQLite"},
-	{regexp.MustCompile(`^\x7fELF`), "executable"},
-	{regexp.MustCompile(`^(\x{FFFD}PNG\r\n|%PDF-)`), "picture"},
-	{regexp.MustCompile(`^PAR1`), "table"},
-	{regexp.MustCompile(`^\x1f\x{FFFD}`), "gzip"},
-	{regexp.MustCompile(`^(PK\x03\x04|BZh|\x{FFFD}7zXZ)`), "archive"},
-	{regexp.MustCompile(`^\s*<[^>]*(?s:.*)<AUTOSAR`), "ARXML"},
-	{regexp.MustCompile(`(?i)^\s*<(!doctype html|html)`), "HTML"},
-	{regexp.MustCompile(`^\s*<[?!A-Za-z]`), "XML"},
-	{regexp.MustCompile(`^\s*\{(?s:.*)"lockstep_certificate"`), "certificate"},
-	{regexp.MustCompile(`^\s*\{\s*"lockstep_soak"`), "state"},
-	{regexp.MustCompile(`^\s*\{\s*"plant"(?s:.*)"step_ns"`), "report"},
 }
+
+// magics holds the beginnings of files that are not texts, or not of lockstep. A byte that is not UTF-8
+// is \x{FFFD} for regexp. A target, which locks its memory, does not call it.
+var magics = sync.OnceValue(func() []magic {
+	return []magic{
+		{regexp.MustCompile(`^LOGG`), "BLF"},
+		{regexp.MustCompile(`^(MDF     |UnFinMF )`), "MDF"},
+		{regexp.MustCompile(`^SQLite format 3`), "SQLite"},
+		{regexp.MustCompile(`^\x7fELF`), "executable"},
+		{regexp.MustCompile(`^(\x{FFFD}PNG\r\n|%PDF-)`), "picture"},
+		{regexp.MustCompile(`^PAR1`), "table"},
+		{regexp.MustCompile(`^\x1f\x{FFFD}`), "gzip"},
+		{regexp.MustCompile(`^(PK\x03\x04|BZh|\x{FFFD}7zXZ)`), "archive"},
+		{regexp.MustCompile(`^\s*<[^>]*(?s:.*)<AUTOSAR`), "ARXML"},
+		{regexp.MustCompile(`(?i)^\s*<(!doctype html|html)`), "HTML"},
+		{regexp.MustCompile(`^\s*<[?!A-Za-z]`), "XML"},
+		{regexp.MustCompile(`^\s*\{(?s:.*)"lockstep_certificate"`), "certificate"},
+		{regexp.MustCompile(`^\s*\{\s*"lockstep_soak"`), "state"},
+		{regexp.MustCompile(`^\s*\{\s*"plant"(?s:.*)"step_ns"`), "report"},
+	}
+})
 
 // Kind returns the kind of a file, a key of kinds, from its name and the beginning of its content. It
 // returns "" for a text of unknown kind.
@@ -88,7 +94,7 @@ func Kind(file string, data []byte) string {
 	case framelog.IsText(data):
 		return "log"
 	}
-	for _, m := range magics {
+	for _, m := range magics() {
 		if m.form.Match(data[:min(len(data), inputfile.HeadSize)]) {
 			return m.kind
 		}

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 
 	"lockstep/codegen"
 	"lockstep/codegen/signals"
@@ -210,7 +211,9 @@ func (m Mark) String() string {
 }
 
 // markText matches a mark.
-var markText = regexp.MustCompile(`lockstep target: plant ([0-9a-f]{64}), signals ([0-9a-f]{64}), runtime ([0-9a-f]{64})\.`)
+var markText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`lockstep target: plant ([0-9a-f]{64}), signals ([0-9a-f]{64}), runtime ([0-9a-f]{64})\.`)
+})
 
 // MarkOf returns the mark of the executable that fits a run.
 func MarkOf(h *bench.Handover) (Mark, error) {
@@ -292,7 +295,7 @@ func findMark(path string) (Mark, elf.Machine, error) {
 	if err != nil {
 		return Mark{}, 0, err
 	}
-	found := markText.FindSubmatch(data)
+	found := markText().FindSubmatch(data)
 	if found == nil {
 		return Mark{}, 0, fmt.Errorf("%w: give the executable that go build wrote from the output of lockstep gen -bench", ErrNoMark)
 	}

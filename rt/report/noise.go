@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -29,13 +30,15 @@ type noise struct {
 //	<idle>-0  [001] dNh2.  129.900762: irq_noise: local_timer:236 start 141.926449374 duration 143198 ns
 //
 // The start is on another clock than the event. The name of a thread may hold any characters.
-var noiseLine = regexp.MustCompile(`^.*-\d+ +\[\d+\] \S+ +(\d+)\.(\d{6}): (irq|softirq|thread|nmi)_noise: +` +
-	`(?:(.*):(\d+) )?start \d+\.\d+ duration (\d+) ns$`)
+var noiseLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^.*-\d+ +\[\d+\] \S+ +(\d+)\.(\d{6}): (irq|softirq|thread|nmi)_noise: +` +
+		`(?:(.*):(\d+) )?start \d+\.\d+ duration (\d+) ns$`)
+})
 
 // parseNoise reads an event, unless it is idle time or a run of the thread loop. ok: it is an event
 // that took the CPU from the loop.
 func parseNoise(line string, loop int) (n noise, ok bool) {
-	f := noiseLine.FindStringSubmatch(line)
+	f := noiseLine().FindStringSubmatch(line)
 	if f == nil {
 		return n, false
 	}

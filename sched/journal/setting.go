@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"lockstep/sched/hostinfo"
 )
@@ -30,21 +31,23 @@ type allowedSetting struct {
 	file *regexp.Regexp
 }
 
-// allowedSettings lists all settings that lockstep may write.
-var allowedSettings = []allowedSetting{
-	{Value, regexp.MustCompile(`^/proc/sys/kernel/(sched_rt_runtime_us|numa_balancing)$`)},
-	{Value, regexp.MustCompile(`^/sys/fs/cgroup/cpu(/[^/]+)*/cpu\.rt_runtime_us$`)},
-	{Value, regexp.MustCompile(`^/sys/kernel/debug/sched/fair_server/cpu\d+/runtime$`)},
-	{Value, regexp.MustCompile(`^/sys/devices/system/cpu/cpu\d+/(online|cpufreq/scaling_governor|cpuidle/state\d+/disable)$`)},
-	{Value, regexp.MustCompile(`^/sys/devices/system/clocksource/clocksource0/current_clocksource$`)},
-	{Value, regexp.MustCompile(`^/sys/class/net/[A-Za-z0-9_.-]+/tx_queue_len$`)},
-	{Choice, regexp.MustCompile(`^/sys/kernel/mm/transparent_hugepage/enabled$`)},
-	{CPUList, regexp.MustCompile(`^/proc/irq/\d+/smp_affinity_list$`)},
-	{CPUMask, regexp.MustCompile(`^/proc/irq/default_smp_affinity$`)},
-	{Scheduling, regexp.MustCompile(`^/proc/\d+/task/\d+$`)},
-	{Affinity, regexp.MustCompile(`^/proc/\d+/task/\d+$`)},
-	{RestartMs, regexp.MustCompile(`^/sys/class/net/[A-Za-z0-9_.-]+$`)},
-}
+// allowedSettings lists all settings that lockstep may write. A target, which locks its memory, does not call it.
+var allowedSettings = sync.OnceValue(func() []allowedSetting {
+	return []allowedSetting{
+		{Value, regexp.MustCompile(`^/proc/sys/kernel/(sched_rt_runtime_us|numa_balancing)$`)},
+		{Value, regexp.MustCompile(`^/sys/fs/cgroup/cpu(/[^/]+)*/cpu\.rt_runtime_us$`)},
+		{Value, regexp.MustCompile(`^/sys/kernel/debug/sched/fair_server/cpu\d+/runtime$`)},
+		{Value, regexp.MustCompile(`^/sys/devices/system/cpu/cpu\d+/(online|cpufreq/scaling_governor|cpuidle/state\d+/disable)$`)},
+		{Value, regexp.MustCompile(`^/sys/devices/system/clocksource/clocksource0/current_clocksource$`)},
+		{Value, regexp.MustCompile(`^/sys/class/net/[A-Za-z0-9_.-]+/tx_queue_len$`)},
+		{Choice, regexp.MustCompile(`^/sys/kernel/mm/transparent_hugepage/enabled$`)},
+		{CPUList, regexp.MustCompile(`^/proc/irq/\d+/smp_affinity_list$`)},
+		{CPUMask, regexp.MustCompile(`^/proc/irq/default_smp_affinity$`)},
+		{Scheduling, regexp.MustCompile(`^/proc/\d+/task/\d+$`)},
+		{Affinity, regexp.MustCompile(`^/proc/\d+/task/\d+$`)},
+		{RestartMs, regexp.MustCompile(`^/sys/class/net/[A-Za-z0-9_.-]+$`)},
+	}
+})
 
 // Setting identifies a setting of the running kernel.
 type Setting struct {
@@ -57,7 +60,7 @@ type Setting struct {
 
 // Allowed reports whether lockstep may write the setting.
 func (s Setting) Allowed() bool {
-	return path.Clean(s.File) == s.File && slices.ContainsFunc(allowedSettings, func(t allowedSetting) bool {
+	return path.Clean(s.File) == s.File && slices.ContainsFunc(allowedSettings(), func(t allowedSetting) bool {
 		return t.kind == s.Kind && t.file.MatchString(s.File)
 	})
 }

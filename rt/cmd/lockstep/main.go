@@ -47,7 +47,7 @@ func run(list []string) int {
 
 	switch list[0] {
 	case target.Command:
-		return printError(supervisor.Target(plot.Fonts()))
+		return printError(supervisor.Target(append(plot.Fonts(), guideTexts()...)))
 	case supervisor.GuardCommand:
 		return printError(supervisor.Guard(list[1:]))
 	case unitprogram.RelayCommand:
