@@ -29,6 +29,7 @@ var lawVariants = []string{
 	"w: {type: inertia, J: 1}\n  v: {type: inertia, J: 1}\n  x: {type: torque_converter, impeller: w, turbine: v, K: [[0, 12], [0.6, 15], [0.95, 40]], ratio: [[0, 2.1], [0.85, 1]]}",
 	"w: {type: inertia, J: 1}\n  x: {type: bearing_friction, flange: w, tau_Coulomb: 5, tau_Stribeck: 3, fexp: 0.7}",
 	"w: {type: inertia, J: 1}\n  x: {type: brake, flange: w, mu_pos: [[0, 0.4], [10, 0.2], [30, 0.3]], cgeo: 1, fn: 100}",
+	"w: {type: inertia, J: 1}\n  x: {type: clutch_drag, a: w, b: body, surfaces: 6, r_inner: 60 mm, r_outer: 80 mm, gap: 0.1 mm, viscosity: 0.02, oil_flow: 3e-6}",
 	"w: {type: inertia, J: 1}\n  x: {type: eddy_current_torque, flange: w, tau_nominal: 50, w_nominal: 30, alpha20: 4e-3, C: 1000, G: 2}",
 	"w: {type: inertia, J: 1}\n  v: {type: inertia, J: 1}\n  x: {type: affine_spring, a: w, b: v, c: [10, 40], borders: [0.1], d: [1, 3]}",
 	"m: {type: mass, m: 10}\n  n: {type: mass, m: 1}\n  x: {type: clearance, a: m, b: n, s_min: -1 mm, k_s: 1.3}",

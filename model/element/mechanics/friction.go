@@ -49,6 +49,7 @@ func frictionKinds() []element.Kind {
 		{Name: "freewheel", Flanges: ends(turns), Read: readFreewheel},
 		{Name: "bearing_friction", Flanges: on(turns), Parameters: bearing, Read: readBearing, Adds: loss},
 		{Name: "support_friction", Flanges: on(moves), Parameters: bearing, Read: readBearing, Adds: loss},
+		dragKind(),
 	}
 }
 
@@ -93,18 +94,22 @@ func readTemperature(e *element.Element) (factor *law.Expr, most float64) {
 		e.Forbid("goes with factor_T", "temperature")
 		return nil, 1
 	}
-	var temperature int
-	switch {
-	case e.Has("temperature"):
-		temperature = e.Waveform("temperature")
-	case e.Has("heat_port"):
-		temperature = e.HeatPort("heat_port")
-	default:
-		e.Refuse(e.Place("factor_T"), "factor_T needs temperature (a temperature over time, K) or heat_port")
-	}
+	temperature := readTemperatureOf(e, "factor_T")
 	t := e.Table("factor_T")
 	most = network.Largest(t.Z)
 	return law.Lookup(t, law.Of(network.SignalOf(temperature))).Within(0, most), most
+}
+
+// readTemperatureOf returns the signal of the temperature that a key needs: temperature, or that of the heat_port.
+func readTemperatureOf(e *element.Element, key string) int {
+	switch {
+	case e.Has("temperature"):
+		return e.Waveform("temperature")
+	case e.Has("heat_port"):
+		return e.HeatPort("heat_port")
+	}
+	e.Refuse(e.Place(key), "%s needs temperature (a temperature over time, K) or heat_port", key)
+	return 0
 }
 
 // readFactor is readTemperature for an element whose type may lack factor_T.

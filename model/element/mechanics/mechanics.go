@@ -5,7 +5,7 @@
 //
 // Reading order: mechanics.go (the list of the types, what they share, inertias, springs and
 // dampers), sources.go, gaps.go (play, stops), regions.go (springs and dampers with regions),
-// gears.go, friction.go, loads.go, sensors.go.
+// gears.go, friction.go, drag.go, loads.go, sensors.go.
 package mechanics
 
 import (
