@@ -70,7 +70,8 @@ const mostSlip = 10.
 //
 // Where both V_x and the slip speed fall below v_low, the deflection comes back to that of the largest force, see
 // unwound: the tread of a locked wheel slides, and does not throw the car back when it stops (there, ch. 7.2.3 limits the
-// deflection for the same reason).
+// deflection for the same reason). There sigma also falls with the slope of the force, as for a carcass whose force is
+// proportional to its deflection (there, ch. 7.2.2): the car springs back by the force over that stiffness.
 func readTyre(e *element.Element) element.Declared {
 	t := tyre{Element: e, radius: e.Number("radius")}
 	t.mount()
@@ -164,9 +165,13 @@ func (t *tyre) speeds() (vx, vy network.Form) {
 
 // unwound is the slip to which the deflection comes back near standstill, over the largest force per slip stiffness, and
 // unwinding the speed at which it does so, over v_low and that slip.
+//
+// steepened bounds the part of that slip up to which sigma falls: there the force of F = F_max·(x - x²/4), x = slip over
+// F_max per slip stiffness, has a quarter of its slope at 0.
 const (
 	unwound   = 2.
 	unwinding = 20.
+	steepened = 0.75
 )
 
 // deflect makes the deflection of the tread along one axis and returns the slip that the formula reads. push is
@@ -178,7 +183,8 @@ func (t *tyre) deflect(state, name string, push, slip, vx, still network.Form, l
 	names := law.Names{"x": named(at, -mostSlip*length, mostSlip*length), "length": length, "most": mostSlip,
 		"v_x": named(vx, -fastest, fastest), "v_s": named(slip, -fastest, fastest),
 		"still": named(still, 0, 1), "damping": t.Number("damping"), "push": named(push, -fastest, fastest),
-		"low": t.Number("v_low"), "limit": unwound * math.Abs(peak), "unwinding": unwinding * t.Number("v_low"), "friction": 1.}
+		"low": t.Number("v_low"), "limit": unwound * math.Abs(peak), "unwinding": unwinding * t.Number("v_low"), "friction": 1.,
+		"steepened": steepened}
 	var road network.Form
 	if t.Has("friction") {
 		road = network.SignalOf(t.Waveform("friction"))
@@ -188,12 +194,12 @@ func (t *tyre) deflect(state, name string, push, slip, vx, still network.Form, l
 		"spin": law.Formula("abs(v_s)/most", names).Plain()}).Plain()
 	for _, part := range [][2]string{ // no event ends a substep at their corners
 		{"limit", "limit*friction"}, {"below", "min(limit, x/length)"}, {"within", "max(-limit, below)"},
-		{"spin", "abs(v_s)"}, {"slow", "max(0, 1 - spin/low)"},
+		{"spin", "abs(v_s)"}, {"slow", "max(0, 1 - spin/low)"}, {"size", "abs(x)"}, {"part", "min(steepened, size/(length*limit))"},
 	} {
 		names[part[0]] = law.Formula(part[1], names).Plain()
 	}
 	// The deflection comes back by slip or by unwinding: pace is small where still and slow are not 0.
-	returning := law.Formula("pace*x/length + unwinding*still*slow*(x/length - within)", names).
+	returning := law.Formula("pace*x/length + still*slow*(unwinding*(x/length - within) - part/(1 - part)*push)", names).
 		WithCombinedSlope(at, max(fastest, (1+unwinding)*t.Number("v_low"))/length).WithCombinedSlope(vx, 1).WithCombinedSlope(slip, 1).
 		WithCombinedSlope(still, 0)
 	if road != nil {
