@@ -1,12 +1,17 @@
 package car_test
 
 import (
+	"cmp"
 	"math"
+	"math/cmplx"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"gonum.org/v1/gonum/mat"
 
 	"lockstep/model/library"
 	"lockstep/model/modeltest"
@@ -38,10 +43,10 @@ func TestSteadyTurnIsThatOfTheLinearBicycle(t *testing.T) {
 	Cf, Cr, gradient := bicycle()
 	const delta = 1e-4
 	length := front + rear
-	for _, v := range []float64{10, 25} {
+	for _, v := range []float64{10, 25, 40} {
 		b := modeltest.New(t, plant(v, linear...), 5*time.Millisecond)
 		b.Set("steer", delta)
-		b.To(2+v/5, nil)
+		b.To(3+v/20, nil)
 		speed := b.Get("u")
 		r := speed * delta / (length + gradient*speed*speed)
 		for name, want := range map[string]float64{"r": r, "v": r * (rear - mass*front*speed*speed/(Cr*length))} {
@@ -60,11 +65,13 @@ func TestSteadyTurnIsThatOfTheLinearBicycle(t *testing.T) {
 }
 
 // Yaw frequency and damping over speed are those of the linear bicycle with relaxation lengths: a step of 1e-5 rad
-// follows its four equations within 1e-6 of the range.
+// follows its four equations within 1e-6 of the range, and the decay of the yaw rate has the two slow eigenvalues of
+// their matrix: frequency and damping ratio. Both fall with the speed above 25 m/s.
 func TestYawOscillationOverSpeedIsThatOfTheLinearBicycle(t *testing.T) {
-	Cf, Cr, _ := bicycle()
+	Cf, Cr, gradient := bicycle()
 	const delta = 1e-5 // the car slows down with its square
-	for _, V := range []float64{10, 25, 45} {
+	before := [2]float64{math.Inf(1), math.Inf(1)}
+	for _, V := range []float64{10, 25, 35, 45} {
 		rate := func(s [4]float64) (d [4]float64) { // v, r, deflections in front and rear
 			v, r := s[0], s[1]
 			Ff, Fr := -Cf*s[2]/sigmaY, -Cr*s[3]/sigmaY
@@ -76,7 +83,10 @@ func TestYawOscillationOverSpeedIsThatOfTheLinearBicycle(t *testing.T) {
 		worst, most, turns := 0.0, 0.0, 0
 		b := newOwn(t, plant(V, append(linear, "max: 0.6}", "max: 0.6, default: 1e-5}")...), 5*time.Millisecond)
 		last := 0.0
+		var decay []float64 // yaw rate less the steady one
+		steady := V * delta / (front + rear + gradient*V*V)
 		b.To(1, func(float64) {
+			decay = append(decay, b.Get("r")-steady)
 			for range 20 {
 				const h = 2.5e-4
 				plus := func(k [4]float64, f float64) (out [4]float64) {
@@ -106,7 +116,61 @@ func TestYawOscillationOverSpeedIsThatOfTheLinearBicycle(t *testing.T) {
 		if V > 40 && turns == 0 {
 			t.Errorf("%g m/s: the yaw rate does not oscillate", V)
 		}
+		if V < 25 { // the eigenvalues are not apart
+			continue
+		}
+		var A mat.Dense // of the four equations
+		A.ReuseAs(4, 4)
+		for j := range 4 {
+			s := [4]float64{}
+			s[j] = 1
+			with, without := rate(s), rate([4]float64{})
+			for i := range 4 {
+				A.Set(i, j, with[i]-without[i])
+			}
+		}
+		frequency, ratio := slowest(t, &A)
+		gotFrequency, gotRatio := oscillation(decay)
+		t.Logf("%g m/s: %.4f rad/s with damping ratio %.4f, want %.4f and %.4f", V, gotFrequency, gotRatio, frequency, ratio)
+		if !(math.Abs(gotFrequency-frequency) <= 1e-3*frequency) || !(math.Abs(gotRatio-ratio) <= 1e-3*ratio) {
+			t.Errorf("%g m/s: yaw frequency %g rad/s and damping ratio %g, want %g and %g", V, gotFrequency, gotRatio, frequency, ratio)
+		}
+		if !(frequency < before[0]) || !(ratio < before[1]) {
+			t.Errorf("%g m/s: yaw frequency %g rad/s, damping ratio %g; at the lower speed %v", V, frequency, ratio, before)
+		}
+		before = [2]float64{frequency, ratio}
 	}
+}
+
+// slowest returns the natural frequency, rad/s, and the damping ratio of the two slowest eigenvalues of a matrix.
+func slowest(t *testing.T, A *mat.Dense) (frequency, ratio float64) {
+	t.Helper()
+	var e mat.Eigen
+	if !e.Factorize(A, mat.EigenNone) {
+		t.Fatal("no eigenvalues")
+	}
+	values := e.Values(nil)
+	slices.SortFunc(values, func(a, b complex128) int { return cmp.Compare(cmplx.Abs(a), cmplx.Abs(b)) })
+	frequency = math.Sqrt(real(values[0] * values[1]))
+	return frequency, -real(values[0]+values[1]) / (2 * frequency)
+}
+
+// oscillation returns the natural frequency and the damping ratio of a decay that is sampled every 5 ms: after 0.25 s, where
+// the fast eigenvalues have gone, y[k+2d] = p·y[k+d] - q·y[k] by least squares.
+func oscillation(y []float64) (frequency, ratio float64) {
+	const first, d = 50, 10
+	var a11, a12, a22, b1, b2 float64
+	for k := first; k+2*d < len(y); k++ {
+		y0, y1, y2 := y[k], y[k+d], y[k+2*d]
+		a11, a12, a22, b1, b2 = a11+y1*y1, a12-y1*y0, a22+y0*y0, b1+y1*y2, b2-y0*y2
+	}
+	det := a11*a22 - a12*a12
+	p, q := (a22*b1-a12*b2)/det, (a11*b2-a12*b1)/det
+	root := cmplx.Sqrt(complex(p*p/4-q, 0))
+	const h = d * 5e-3
+	l1, l2 := cmplx.Log(complex(p/2, 0)+root)/h, cmplx.Log(complex(p/2, 0)-root)/h
+	frequency = math.Sqrt(real(l1 * l2))
+	return frequency, -real(l1+l2) / (2 * frequency)
 }
 
 // A run with left and right exchanged is the mirror image.
@@ -250,10 +314,8 @@ func TestCarCreepsAndReversesWithoutJitter(t *testing.T) {
 	}
 }
 
-// Motion, treads, suspension and what they dissipate add up: without drive the energy of the body plus the losses,
-// which blocks of the plant integrate, stays.
-func TestEnergyCloses(t *testing.T) {
-	text := plant(25)
+// withLosses adds blocks that integrate what tyres and dampers dissipate, for energy.
+func withLosses(text string) string {
 	var blocks, losses strings.Builder
 	for _, w := range wheels {
 		blocks.WriteString(strings.ReplaceAll(`
@@ -277,21 +339,28 @@ outputs:
   E_tyres: {signal: tyres}
   E_dampers: {signal: dampers}
 `)
-	text = strings.Replace(text, "outputs:\n", blocks.String()[1:], 1)
-	b := modeltest.New(t, text, 5*time.Millisecond)
-	total := func() float64 {
-		sq := func(name string) float64 { return b.Get(name) * b.Get(name) }
-		e := mass*(sq("u")+sq("v")) + jYaw*sq("r") + jRoll*sq("p") + jPitch*sq("q") +
-			(cRoll-mass*gravity*height)*sq("roll") + (cPitch-mass*gravity*height)*sq("pitch")
-		for _, w := range wheels {
-			e += jWheel * sq("w_"+w)
-		}
-		return e/2 - b.Get("E_tyres") + b.Get("E_dampers")
+	return strings.Replace(text, "outputs:\n", blocks.String()[1:], 1)
+}
+
+// energy returns the energy of the car plus what tyres and dampers have dissipated, J.
+func energy(b *modeltest.Bench) float64 {
+	sq := func(name string) float64 { return b.Get(name) * b.Get(name) }
+	e := mass*(sq("u")+sq("v")) + jYaw*sq("r") + jRoll*sq("p") + jPitch*sq("q") +
+		(cRoll-mass*gravity*height)*sq("roll") + (cPitch-mass*gravity*height)*sq("pitch")
+	for _, w := range wheels {
+		e += jWheel * sq("w_"+w)
 	}
-	first := total()
+	return e/2 - b.Get("E_tyres") + b.Get("E_dampers")
+}
+
+// Motion, treads, suspension and what they dissipate add up: without drive the energy of the body plus the losses,
+// which blocks of the plant integrate, stays.
+func TestEnergyCloses(t *testing.T) {
+	b := modeltest.New(t, withLosses(plant(25)), 5*time.Millisecond)
+	first := energy(b)
 	b.To(2, func(now float64) { b.Set("steer", 0.07*math.Sin(4*now)) })
 	lost := math.Abs(b.Get("E_tyres")) + b.Get("E_dampers")
-	if e := math.Abs(total() - first); !(e <= 1e-7*first) || !(lost > 0.05*first) {
+	if e := math.Abs(energy(b) - first); !(e <= 1e-7*first) || !(lost > 0.05*first) {
 		t.Errorf("%.3g of %.6g J are missing; %.4g J lost to tyres and dampers", e, first, lost)
 	}
 }
