@@ -116,6 +116,8 @@ type esc struct {
 	outlet    [4]float64
 	spread    [2]float64 // allowed pressure difference of the axles, bar
 	active    [2]bool    // the pump builds pressure in the circuit
+	spinBar   [2]float64 // pressure that brakes a spinning front wheel, bar
+	spun      bool       // the pump does so
 	share     float64    // of the driver's throttle
 	held      float64    // pressure of the hill hold at the isolation valves, share
 	since     float64    // time since the pedal was released in the hold, s
@@ -220,7 +222,7 @@ func (s *esc) begin(t float64) {
 
 // report logs the begin and the end of yaw control.
 func (s *esc) report(t float64) {
-	now := s.active[0] || s.active[1]
+	now := s.yawing()
 	if now != s.wasActive {
 		what := "ends"
 		if now {
@@ -248,7 +250,7 @@ func (s *esc) estimate(dt float64) {
 	fastest, free := 0.0, true
 	for i := range s.speed {
 		fastest = max(fastest, at(i))
-		free = free && s.bar[i] < 1
+		free = free && (s.bar[i] < 1 || s.spun)
 	}
 	v := s.v + (s.ax-s.grade)*dt
 	switch rear := (at(2) + at(3)) / 2; {
@@ -337,6 +339,7 @@ func circuit(i int) int {
 
 // controlSlip sets the inlet and outlet valves.
 func (s *esc) controlSlip(dt float64) {
+	s.brakeSpin(dt)
 	braking := s.master > s.tune.pedal
 	var rate [4]float64
 	for i := range rate {
@@ -363,7 +366,7 @@ func (s *esc) controlSlip(dt float64) {
 		}
 		s.setValves(i, want, pumped, dt)
 	}
-	if s.active[0] || s.active[1] {
+	if s.yawing() {
 		s.counts3[1]++
 	}
 }
@@ -442,8 +445,8 @@ func (s *esc) setValves(i int, rate float64, pumped bool, dt float64) {
 
 // controlEngine reduces the torque where the driven wheels spin, and while the car is unstable.
 func (s *esc) controlEngine(dt float64) {
-	spin := max(s.speed[0]-s.ground(0), s.speed[1]-s.ground(1)) - s.tune.traction*s.v - 0.5
-	if s.tune.enabled > 0 && (spin > 0 && s.master < s.tune.pedal || s.active[0] || s.active[1]) {
+	spin := s.engineSpin() - s.tune.traction*s.v - 0.5
+	if s.tune.enabled > 0 && (spin > 0 && s.master < s.tune.pedal || s.yawing()) {
 		s.share -= dt * (2*max(spin, 0) + 1)
 		s.counts3[2]++
 	} else {
@@ -513,8 +516,8 @@ func (s *esc) pumpFrame() can.Frame {
 	g.setBits(44, 8, uint64(math.RoundToEven(pump/escShare)))
 	g.setBits(52, 8, uint64(math.RoundToEven(s.share/escShare)))
 	g.setBit(60, s.slipping[0] || s.slipping[1] || s.slipping[2] || s.slipping[3])
-	g.setBit(61, s.active[0] || s.active[1])
-	g.setBit(62, s.share < 1)
+	g.setBit(61, s.yawing())
+	g.setBit(62, s.share < 1 || s.spun)
 	g.setBit(63, s.held > 0)
 	return s.protect(g, idEscPump)
 }

@@ -31,6 +31,7 @@ type escRig struct {
 	iso, suck  [2]float64
 	share      float64
 	engine     float64 // force of the engine at full throttle, N
+	top        float64 // mean speed of the front wheels at which the engine ends, rad/s; 0: none
 	held       bool
 	damaged    bool // the checksums are wrong
 	mostBraked [4]float64
@@ -136,6 +137,9 @@ func (g *escRig) euler(h float64) {
 		drive := 0.0
 		if i < 2 {
 			drive = g.engine * g.throttle * g.share * escRadius / 2
+			if g.top > 0 {
+				drive *= min(max((g.top-(g.w[0]+g.w[1])/2)/10, 0), 1)
+			}
 		}
 		brake := [2]float64{25, 8}[i/2] * g.bar[i]
 		g.w[i] = max(0, g.w[i]+h*(drive-lx*escRadius-brake))
@@ -203,6 +207,26 @@ func TestEscReducesAnEngineThatSpinsTheWheels(t *testing.T) {
 	}
 	if t.Logf("slip up to %.2f m/s at %.1f m/s", most, g.v); !(most < 0.3*g.v) || !(g.v > 7) {
 		t.Errorf("slip up to %g m/s, speed %g m/s\n%s", most, g.v, &g.log)
+	}
+}
+
+// With ice under one driven wheel the differential gives the other one no more than the ice carries, unless the unit brakes
+// the wheel on ice.
+func TestEscBrakesADrivenWheelThatSpinsOnOneSide(t *testing.T) {
+	drive := func(enabled float64) *escRig {
+		g := newEscRig(t, 1, 1)
+		g.u.unit.(*esc).tune.enabled = enabled
+		g.road[0], g.road[2] = 0.1, 0.1
+		g.engine, g.throttle, g.top = 4000, 1, 100
+		for range 600 {
+			g.cycle()
+		}
+		return g
+	}
+	with, without := drive(1), drive(0)
+	t.Logf("%.2f m/s with the unit, %.2f without; pressures up to %.1f bar", with.v, without.v, with.mostBraked)
+	if !(with.v > 2*without.v) || !(with.mostBraked[0] > 5 && with.mostBraked[1] < 1 && with.mostBraked[3] < 5) || without.mostBraked != [4]float64{} {
+		t.Errorf("%g m/s with the unit, %g without; pressures up to %v bar\n%s", with.v, without.v, with.mostBraked, &with.log)
 	}
 }
 
