@@ -16,7 +16,7 @@ const (
 
 // large lists packages that may exceed the limits, since they have one subject. Their package
 // documentation guides the reader.
-var large = []string{"model/kernel", "codegen/specialise"}
+var large = []string{"model/kernel", "codegen/specialise", "rt/ecu"}
 
 func TestPackagesStayBelowTheSizeLimits(t *testing.T) {
 	files, lines := map[string]int{}, map[string]int{}

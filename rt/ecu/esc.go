@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/brutella/can"
+
+	"lockstep/rt/ecu/diagnosis"
 )
 
 // Identifiers of the frames, as in esc.dbc.
@@ -92,6 +94,7 @@ type escTuning struct {
 // grip. The difference grows, slowly at the rear, as long as the car does not turn to the side with more grip.
 type esc struct {
 	*session
+	escTrouble
 	tune   escTuning
 	inputs [3]input // EscWheels, EscMotion, EscDriver
 	pins   *escPins // wheel speeds and valves by wire; nil: all goes over CAN
@@ -133,6 +136,7 @@ func newEsc(s *session) law {
 	for i := range e.inputs {
 		e.inputs[i].timeout = 50 * time.Millisecond
 	}
+	e.startDiagnosis()
 	return e
 }
 
@@ -154,12 +158,12 @@ func (s *esc) parameters() []Parameter {
 }
 
 func (s *esc) summary() string {
-	return fmt.Sprintf("; cycles with slip, yaw and traction control: %v", s.counts3)
+	return fmt.Sprintf("; cycles with slip, yaw and traction control: %v", s.counts3) + storedCodes(s.memory)
 }
 
 // receive handles a frame. A frame with a wrong checksum is not used.
 func (s *esc) receive(f *can.Frame, now time.Time) {
-	if !s.countFrame(f) {
+	if s.server.Deaf(diagnosis.NormalMessages) || !s.countFrame(f) {
 		return
 	}
 	in := &s.inputs[f.ID-idEscWheels]
@@ -177,7 +181,10 @@ func (s *esc) receive(f *can.Frame, now time.Time) {
 			s.speed[i] = v
 		}
 	case idEscMotion:
-		s.wake(now)
+		if s.wake(now) {
+			s.beginCycle(now)
+			s.begun = false
+		}
 		s.yaw = float64(signed(f, 12, 14)) * escYawBit
 		s.ax, s.ay = float64(signed(f, 26, 12))*escAccelBit, float64(signed(f, 38, 12))*escAccelBit
 		s.master = float64(bits(f, 50, 12)) * escBar
@@ -199,12 +206,18 @@ func (s *esc) step(t, dt float64) []can.Frame {
 	if t < escBegin {
 		s.begin(t)
 	}
+	trusted := s.checkInputs(t, dt)
+	s.replaceSpeeds()
 	s.estimate(dt)
+	seen = seen && trusted
 	s.controlYaw(dt, seen)
 	s.controlSlip(dt)
 	s.controlEngine(dt)
 	s.holdHill(dt, seen)
 	s.report(t)
+	if s.server.Silent(diagnosis.NormalMessages) {
+		return nil
+	}
 	if s.pins != nil { // the valves are by wire, the share of the engine is not
 		return []can.Frame{s.pumpFrame()}
 	}
@@ -217,6 +230,21 @@ func (s *esc) begin(t float64) {
 	if t >= escBegin/2 && !s.begun {
 		s.begun = true
 		fmt.Fprintf(s.log, "%s: %.2f s: wheels at %.1f m/s\n", s.name, t, s.v)
+	}
+}
+
+// replaceSpeeds gives a wheel without a known speed that of the car, and swapped wheels that of the slower one.
+func (s *esc) replaceSpeeds() {
+	for i, bad := range s.bad {
+		if bad {
+			s.speed[i], s.rate[i] = s.ground(i), s.ax-s.grade
+		}
+	}
+	for axle, swapped := range s.swapped {
+		if i := 2 * axle; swapped {
+			slow := min(s.speed[i], s.speed[i+1])
+			s.speed[i], s.speed[i+1] = slow, slow
+		}
 	}
 }
 
@@ -283,7 +311,9 @@ func (s *esc) controlYaw(dt float64, seen bool) {
 		wanted = math.Copysign(most, wanted)
 	}
 	s.reference += min(dt/escReferenceLag, 1) * (wanted - s.reference)
-	s.side += dt * ((s.ay/max(s.v, 1) - s.yaw) - escSlipLeak*s.side)
+	if s.side -= dt * escSlipLeak * s.side; !s.wrongSide {
+		s.side += dt * (s.ay/max(s.v, 1) - s.yaw)
+	}
 	s.braked = [4]float64{}
 	s.active = [2]bool{}
 	if !seen || s.v < escMinSpeed {
@@ -347,6 +377,11 @@ func (s *esc) controlSlip(dt float64) {
 	}
 	s.balance(rate[:2], 0, dt)
 	s.balance(rate[2:], 2, dt)
+	for i := range rate {
+		if other := i ^ 1; s.bad[i] { // it follows the other wheel of its axle
+			rate[i], s.slipping[i] = rate[other], s.slipping[other]
+		}
+	}
 	for i := range rate {
 		pumped := s.active[circuit(i)]
 		wanted := s.master
@@ -446,7 +481,7 @@ func (s *esc) setValves(i int, rate float64, pumped bool, dt float64) {
 // controlEngine reduces the torque where the driven wheels spin, and while the car is unstable.
 func (s *esc) controlEngine(dt float64) {
 	spin := s.engineSpin() - s.tune.traction*s.v - 0.5
-	if s.tune.enabled > 0 && (spin > 0 && s.master < s.tune.pedal || s.yawing()) {
+	if s.tune.enabled > 0 && !s.memory.LimpHome() && (spin > 0 && s.master < s.tune.pedal || s.yawing()) {
 		s.share -= dt * (2*max(spin, 0) + 1)
 		s.counts3[2]++
 	} else {

@@ -33,7 +33,10 @@ type escRig struct {
 	engine     float64 // force of the engine at full throttle, N
 	top        float64 // mean speed of the front wheels at which the engine ends, rad/s; 0: none
 	held       bool
-	damaged    bool // the checksums are wrong
+	damaged    bool       // the checksums are wrong
+	bias       [3]float64 // of the sensors of yaw rate, rad/s, lateral acceleration, m/s2, and steering angle, rad
+	dead       [4]bool    // the sensor of the wheel reads 0
+	silent     uint32     // frame that is not sent
 	mostBraked [4]float64
 }
 
@@ -60,6 +63,9 @@ func (g *escRig) cycle() {
 	g.k++
 	g.line.now = time.Duration(g.k) * brakeCycle
 	for _, f := range g.frames() {
+		if f.ID == g.silent {
+			continue
+		}
 		g.u.Receive(pack(g.t, f), g.line.now-1)
 	}
 	read := len(g.line.all)
@@ -90,13 +96,16 @@ func (g *escRig) frames() (list []can.Frame) {
 		p.setBits(at, n, uint64(int64(math.RoundToEven(v/scale))))
 	}
 	for i, w := range g.w {
+		if g.dead[i] {
+			w = 0
+		}
 		put(&wheels, 12+13*i, 13, w, escWheelBit)
 	}
-	put(&motion, 12, 14, g.r, escYawBit)
+	put(&motion, 12, 14, g.r+g.bias[0], escYawBit)
 	put(&motion, 26, 12, g.ax+g.grade, escAccelBit)
-	put(&motion, 38, 12, g.ay, escAccelBit)
+	put(&motion, 38, 12, g.ay+g.bias[1], escAccelBit)
 	put(&motion, 50, 12, g.pedal, escBar)
-	put(&driver, 12, 16, g.steer, escSteerBit)
+	put(&driver, 12, 16, g.steer+g.bias[2], escSteerBit)
 	put(&driver, 28, 8, g.throttle, escShare)
 	for i, p := range []payload{wheels, motion, driver} {
 		p.setBits(8, 4, uint64((g.k-1)%15))
