@@ -394,14 +394,15 @@ func (t *Tables) addCapacityIndicators() {
 // friction element; 0 where it acts through a law.
 func firstStateOf(sys *model.System, j int) int {
 	m, mc := len(sys.Signals), len(sys.Frictions)
-	for i := range sys.X0 {
-		if sys.B[i*m+j] != 0 {
-			return i
+	var pressed []int
+	for f, k := range sys.Frictions {
+		if k.Signal == j {
+			pressed = append(pressed, f)
 		}
-		for f, k := range sys.Frictions {
-			if k.Signal == j && sys.Bc[i*mc+f] != 0 {
-				return i
-			}
+	}
+	for i := range sys.X0 {
+		if sys.B[i*m+j] != 0 || slices.ContainsFunc(pressed, func(f int) bool { return sys.Bc[i*mc+f] != 0 }) {
+			return i
 		}
 	}
 

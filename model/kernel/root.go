@@ -79,6 +79,9 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 			return k.fallingRoot()
 		}
 	} else {
+		if k.staysFar(c) {
+			return 1, false
+		}
 		fa = k.curveAt(c, 0)
 	}
 	fa = max(fa, 0)
@@ -103,6 +106,20 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 	}
 
 	return 1, false
+}
+
+// staysFar reports whether event indicator g is far from zero, on its side, in the middle and at the end of the
+// expanded substep. The event check, indicatorsMayPass, takes this for no event.
+//
+//go:nosplit
+func (k *Kernel) staysFar(g int) bool {
+	far := float64(nearZero * k.indicatorSize(g))
+	for _, theta := range [2]float64{1, 0.5} {
+		if !(k.indicatorMargin(g, k.valueAt(g, theta)) >= far) {
+			return false
+		}
+	}
+	return true
 }
 
 // staysPositive reports whether poly cannot reach zero in [0, 1]: because of all its terms, because
