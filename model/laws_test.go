@@ -77,7 +77,7 @@ func TestNoLawIsSteeperThanItsBound(t *testing.T) {
 		}
 	}
 
-	want := strings.Fields("Q_master alpha f f_x f_y kappa lossPower loss_backward loss_forward other_x other_y path power " +
+	want := strings.Fields("Q_master alpha f f_x f_y filled kappa lossPower loss_backward loss_forward other_x other_y path power " +
 		"pure_x pure_y share slip slip_rate still tau tau_max u_back v_back x_x x_y")
 	have := slices.Sorted(maps.Keys(combined))
 	if fmt.Sprint(have) != fmt.Sprint(want) || laws < 100 {
