@@ -1,6 +1,6 @@
 package codegen
 
-// blocksText is a plant with signal blocks of every kind of law, and heat: NAME "blocks" of load.
+// blocksText is a plant with signal blocks of every kind of law, heat, oil and electricity: NAME "blocks" of load.
 const blocksText = `plant: blocks
 inputs:
   v_ref: {unit: m/s, min: 0, max: 40, default: 20}
@@ -44,7 +44,28 @@ elements:
   driver: {type: driver, cycle: hwfet, speed: late, preview: 0.3 s}
   pressed: {type: sum, u: [driver.accelerator, driver.brake, driver.lever], k: [1, 3, 10]}
   pushed: {type: force, flange: car, f: {product: [3 N, {sum: [driver.accelerator, {product: [-1, driver.brake]}]}]}}
+  valve: {type: hydraulic_actuator, current: {sine: {amplitude: 0.4, offset: 0.5, f: 2 Hz}}, line_pressure: 9 bar, lag: 20 ms,
+          hysteresis: 0.5 bar, pressure_map: [[0, 0], [1, 14 bar]], fill_volume: 5 cm3, kiss_pressure: 1 bar,
+          stiffness: 2e11, flow: 1e-4}
+  hold: {type: brake, flange: wheel, mu: 0.1, cgeo: 0.1 m, area: 1 cm2, pressure: valve, p0: 1 bar}
+  oil: {type: clutch_drag, a: motor, b: wheel, surfaces: 4, r_inner: 60 mm, r_outer: 80 mm, gap: 0.3 mm,
+        viscosity: [[20 degC, 0.06], [90 degC, 0.01]], oil_flow: 5e-6, heat_port: plates}
+  rotor: {type: inertia, J: 0.1 kg.m2, w_start: 80 rad/s}
+  dmf: {type: dual_mass_flywheel, a: rotor, b: motor, J_primary: 0.05, J_secondary: 0.05, c: [0, 60, 300],
+        borders: [2 deg, 20 deg], hysteresis: [1, 4, 8], hysteresis_w2: 1e-4, phi_stop: 25 deg, restitution: 0.3}
+  em: {type: electric_machine, flange: rotor, tau_ref: {sine: {amplitude: 90 N.m, f: 1.5 Hz}}, voltage: cells, lag: 5 ms,
+       rate: 3 kN.m/s, tau_map: {w: [0, 100, 300], voltage: [250, 400], tau: [[70, 80], [60, 75], [20, 40]]},
+       factor_T: [[20 degC, 1], [80 degC, 0.5]], heat_port: plates, losses: {w: [0, 300], tau: [0, 80], P: [[0, 900], [200, 1500]]}}
+  cells: {type: battery, power: em.P_el, U0: [[0, 320], [0.5, 360], [1, 400]], R: 0.5, capacity: 50 A.s}
 outputs:
+  p_valve: {signal: valve}
+  T_hold: {torque: hold}
+  T_oil: {torque: oil}
+  E_dmf: {energy: dmf}
+  D_dmf: {dissipated: dmf}
+  T_em: {torque: em}
+  U: {signal: cells}
+  soc: {state: cells.soc}
   pressed: {signal: pressed}
   target: {signal: driver.target}
   v_car: {speed: car}

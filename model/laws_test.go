@@ -29,6 +29,8 @@ var lawVariants = []string{
 	"w: {type: inertia, J: 1}\n  v: {type: inertia, J: 1}\n  x: {type: torque_converter, impeller: w, turbine: v, K: [[0, 12], [0.6, 15], [0.95, 40]], ratio: [[0, 2.1], [0.85, 1]]}",
 	"w: {type: inertia, J: 1}\n  x: {type: bearing_friction, flange: w, tau_Coulomb: 5, tau_Stribeck: 3, fexp: 0.7}",
 	"w: {type: inertia, J: 1}\n  x: {type: brake, flange: w, mu_pos: [[0, 0.4], [10, 0.2], [30, 0.3]], cgeo: 1, fn: 100}",
+	"w: {type: inertia, J: 1}\n  x: {type: electric_machine, flange: w, tau_ref: 30, tau_max: [[0, 50], [100, 50], [300, 10]], tau_min: [[0, -40], [200, -5]], lag: 0.01, rate: 900}",
+	"w: {type: inertia, J: 1}\n  x: {type: dual_mass_flywheel, a: w, b: body, J_primary: 1, J_secondary: 1, c: [10, 40], borders: [0.1], hysteresis: 1, hysteresis_w2: 1e-3}",
 	"w: {type: inertia, J: 1}\n  x: {type: clutch_drag, a: w, b: body, surfaces: 6, r_inner: 60 mm, r_outer: 80 mm, gap: 0.1 mm, viscosity: 0.02, oil_flow: 3e-6}",
 	"w: {type: inertia, J: 1}\n  x: {type: eddy_current_torque, flange: w, tau_nominal: 50, w_nominal: 30, alpha20: 4e-3, C: 1000, G: 2}",
 	"w: {type: inertia, J: 1}\n  v: {type: inertia, J: 1}\n  x: {type: affine_spring, a: w, b: v, c: [10, 40], borders: [0.1], d: [1, 3]}",
@@ -77,8 +79,8 @@ func TestNoLawIsSteeperThanItsBound(t *testing.T) {
 		}
 	}
 
-	want := strings.Fields("Q_master alpha f f_x f_y kappa lossPower loss_backward loss_forward other_x other_y path power " +
-		"pure_x pure_y share slip slip_rate still tau tau_max u_back v_back x_x x_y")
+	want := strings.Fields("I P_el P_max Q_master alpha cells f f_x f_y filled kappa lossPower loss_backward loss_forward other_x other_y path power " +
+		"pure_x pure_y share shortage slip slip_rate still tau tau_max u_back v_back x_x x_y")
 	have := slices.Sorted(maps.Keys(combined))
 	if fmt.Sprint(have) != fmt.Sprint(want) || laws < 100 {
 		t.Errorf("%d laws; slopes of all laws together are declared by %v, want %v", laws, have, want)

@@ -140,6 +140,8 @@ type Friction struct {
 	Translational bool // the slip is in m/s, the torque is a force, N
 
 	Gap *Gap // nil: no gap; else a OneWay without capacity that acts only while the gap is closed
+
+	Impacts int // 1 + state that counts the energy that impacts of this element take, J; 0: none
 }
 
 // Gap is one side of a clearance: Sign·(x[State] - Limit) >= 0, with the slip as its rate. After an

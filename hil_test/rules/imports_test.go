@@ -48,7 +48,7 @@ var ours = map[string][]string{
 	"model/element/contact":   {"model", "model/element", "model/law", "model/network"},
 	"model/element/driver":    {"model", "model/cycle", "model/driver", "model/element", "model/law", "model/network"},
 	"model/element/fluid":     {"model", "model/element", "model/law", "model/network", "model/units"},
-	"model/element/machine":   {"model", "model/element", "model/law", "model/network"},
+	"model/element/machine":   {"model", "model/element", "model/law", "model/network", "model/units"},
 	"model/element/mechanics": {"model", "model/element", "model/law", "model/network", "model/units"},
 	"model/element/signal":    {"model", "model/element", "model/law", "model/network", "model/units"},
 	"model/element/thermal":   {"model/element", "model/law", "model/network"},

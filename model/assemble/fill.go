@@ -121,6 +121,9 @@ func (a *assembly) ports() *model.System {
 			}
 			f.Gap = &gap
 		}
+		if f.Impacts > 0 {
+			f.Impacts += a.freeCount + a.stateOf[f.Impacts-1] - (f.Impacts - 1)
+		}
 
 		sys.Frictions = append(sys.Frictions, f)
 	}

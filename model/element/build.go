@@ -59,6 +59,9 @@ func (e *Element) AddFriction(k model.Friction) Declared {
 	k.Translational = len(e.Between) > 0 && e.Network.Nodes[e.Between[0].Node].Domain == network.Translational
 	own := network.Add(&e.Network.Frictions,
 		network.Friction{Friction: k, At: e.At, Rel: e.Between, Press: k.Signal, PerPress: k.Gain * k.Peak})
+	if k.OneWay { // it passes on the impacts of stops
+		e.Contacts = append(e.Contacts, own)
+	}
 	if math.IsInf(k.Gain, 0) {
 		e.Refuse(e.At, "mu·cgeo·area is not a finite number")
 	}
@@ -231,6 +234,19 @@ func (e *Element) AddLag(s network.State, value network.Form, lag float64) netwo
 	i := e.AddState(s)
 	e.Network.States[i].Der = value.Scaled(1 / lag).Plus(network.StateOf(i).Scaled(-1 / lag))
 	return network.StateOf(i)
+}
+
+// LimitRate makes the rate of state i a form with a unit, between low and high. A law is the part beyond them, so that the state
+// is exact between them.
+func (e *Element) LimitRate(i int, rate network.Form, unit string, low, high float64) {
+	beyond := e.AddLaw("beyond", unit, law.Formula("zone(rate)", law.Names{"zone": DeadZone(low, high), "rate": rate}))
+	e.Network.States[i].Der = rate.Plus(beyond.Scaled(-1))
+}
+
+// DeadZone returns the table of x - high above high, x - low below low, otherwise 0.
+func DeadZone(low, high float64) model.Table {
+	return model.Table{Extend: true, X: []float64{2*low - high, low, high, 2*high - low},
+		Z: []float64{low - high, 0, 0, high - low}}
 }
 
 // Exert makes the element exert value along r.

@@ -118,6 +118,7 @@ type Element struct {
 	OwnSignal int            // index of the signal with its name; -1: none
 	Signals   map[string]int // index of each signal in Kind.Signals, by its key
 	Named     map[string]Reading
+	Contacts  []int             // friction elements that take energy in impacts
 	Data      any               // data that the family shares between its elements
 	used      map[string]bool   // keys whose values have been read
 	units     map[string]string // SI unit of a key, or of a quantity in Kind.Adds, that follows from other keys
@@ -198,6 +199,7 @@ type Declared struct {
 	Twist    int    // index of the state phi_rel - Rest; valid if Angle is set
 	Rest     float64
 	Friction bool
+	Contacts []int // friction elements that take energy in impacts
 	Named    map[string]Reading
 }
 

@@ -85,6 +85,36 @@ func (p *Plant) JoinHeatFlows() {
 	}
 }
 
+// Temperature returns the signal of the temperature that a key needs: temperature, or that of the heat_port.
+func (e *Element) Temperature(key string) int {
+	switch {
+	case e.Has("temperature"):
+		return e.Waveform("temperature")
+	case e.Has("heat_port"):
+		return e.HeatPort("heat_port")
+	}
+	e.Refuse(e.Place(key), "%s needs temperature (a temperature over time, K) or heat_port", key)
+	return 0
+}
+
+// TemperatureFactor reads factor_T and returns the factor at the present temperature, and the largest factor; nil and 1
+// without the key.
+func (e *Element) TemperatureFactor() (factor *law.Expr, most float64) {
+	if !e.Has("factor_T") {
+		e.Forbid("goes with factor_T", "temperature")
+		return nil, 1
+	}
+	t := e.Table("factor_T")
+	most = network.Largest(t.Z)
+	return law.Lookup(t, law.Of(network.SignalOf(e.Temperature("factor_T")))).Within(0, most), most
+}
+
+// FactorParameters returns the parameters of a factor of something by temperature.
+func FactorParameters(what string) (factor, temperature Parameter) {
+	return AsRows.Of("factor_T", "K, 1", "none", NotNegative, "[temperature, factor of the "+what+"]").Within(0, 1e3),
+		OverTime.Of("temperature", "K", "heat_port", NotNegative, "temperature of factor_T")
+}
+
 // HeatParameter is the key of the heat capacity that takes the loss of an element.
 func HeatParameter() Parameter {
 	return AsWord.Of("heat_port", "K", "none", Any, "heat_capacitor that takes the loss")

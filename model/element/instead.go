@@ -61,7 +61,7 @@ var instead = map[string]string{
 	"flywheel":               "use `inertia`",
 	"gear":                   "use `ideal_gear` or `lossy_gear`",
 	"planetary":              "use `ideal_planetary` or `ravigneaux`",
-	"motor":                  "use `inertia` with `torque`, or `engine`",
+	"motor":                  "use `electric_machine` or `engine` with an `inertia`, or `torque`",
 	"wheel":                  "use `ideal_rolling_wheel`, `tyre` or `rail_contact`, with an `inertia`",
 	"road":                   "use inclination of `vehicle`",
 

@@ -463,6 +463,14 @@ func (e *Element) Table(key string) model.Table {
 	return model.Table{X: cols[0], Z: cols[1]}
 }
 
+// NumberOrTable reads a number as a table with one value, or rows.
+func (e *Element) NumberOrTable(key string) model.Table {
+	if e.IsScalar(key) {
+		return Constant(e.Number(key))
+	}
+	return e.Table(key)
+}
+
 // Constant returns a table with one value.
 func Constant(v float64) model.Table { return model.Table{X: []float64{0}, Z: []float64{v}} }
 

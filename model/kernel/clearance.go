@@ -125,6 +125,7 @@ func (k *Kernel) handleImpact(i int, local float64) bool {
 			break
 		}
 		k.setMode(next, Stuck)
+		k.stopTogether(&k.blocks[k.bitOf[next].block])
 		k.projectLocks()
 		k.slips.mul(k.slip, k.x)
 		next = k.fastestClosing()
@@ -197,8 +198,46 @@ func (k *Kernel) applyImpacts(g *Block, set uint64) {
 		f.rank++
 	}
 
+	k.impact(g)
+}
+
+// stopTogether stops the slips of all locked elements of a block by one plastic impact.
+//
+//go:nosplit
+func (k *Kernel) stopTogether(g *Block) {
+	f := &k.factor
+	f.rank = 0
+	for l, i := range g.Elements {
+		if k.mode[i] == Stuck {
+			k.trialTau[i] = -k.slip[i]
+			f.taken[f.rank] = l
+			f.rank++
+		}
+	}
+	k.impact(g)
+}
+
+// impact changes the slips of the elements in the factorisation by trialTau, and counts the energy that the impulses
+// take: an impulse p takes p·(slip before + slip after)/2.
+//
+//go:nosplit
+func (k *Kernel) impact(g *Block) {
 	k.applyImpulses(g)
+	k.countImpacts(g)
 	k.slips.mul(k.slip, k.x)
+	k.countImpacts(g)
+}
+
+// countImpacts adds half of the product of impulse and slip to the energies that impacts take.
+//
+//go:nosplit
+func (k *Kernel) countImpacts(g *Block) {
+	for _, l := range k.factor.taken[:k.factor.rank] {
+		i := g.Elements[l]
+		if at := k.t.Friction[i].Impacts; at > 0 {
+			k.x[at-1] += float64(k.trialTau[i] * k.slip[i] / 2)
+		}
+	}
 }
 
 // restitution returns the coefficient of restitution of clearance or freewheel i at this instant, 0

@@ -140,7 +140,15 @@ func (x *Expr) WithOscillation(rate network.Form, fastest float64) *Expr {
 // Power returns the power of a torque at a speed. It has no slopes: it is read as a signal, or warms a
 // heat capacity slowly.
 func Power(tau, w network.Form) *Expr {
-	return apply(mul, Of(tau), Of(w)).WithCombinedSlope(tau, 0).WithCombinedSlope(w, 0)
+	return apply(mul, Of(tau), Of(w)).WithoutSlopes()
+}
+
+// WithoutSlopes returns x without slopes along its quantities: for a value that is read as a signal, or acts slowly.
+func (x *Expr) WithoutSlopes() *Expr {
+	for _, f := range newGraph(x, func(network.Form) span { return everything }).leaves {
+		x = x.WithCombinedSlope(f, 0)
+	}
+	return x
 }
 
 // Lookup returns the value of a table of one variable at x.

@@ -25,7 +25,7 @@ func (l *loader) readElements(f yamlfile.Field, start network.Pos) {
 			if early == e.Kind.First {
 				d := e.Kind.Read(e)
 				e.CheckUsed()
-				d.Kind, d.Named = e.Kind.Name, e.Named
+				d.Kind, d.Named, d.Contacts = e.Kind.Name, e.Named, e.Contacts
 				l.elements[e.Name] = d
 			}
 		}

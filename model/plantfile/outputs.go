@@ -190,10 +190,14 @@ func (l *loader) reading(f, on yamlfile.Field, what string) element.Reading {
 	case "dissipated":
 		d := l.elementNamed(f, what)
 		loss, ok := d.Named["lossPower"]
-		if !ok {
+		if !ok && d.Contacts == nil {
 			l.FailAt(f.At, "%s: type %s has no lossPower; name a damper, clutch, brake or lossy gear", what, d.Kind)
 		}
-		return l.integral(f, "dissipated", loss.Form)
+		r := l.integral(f, "dissipated", loss.Form)
+		for _, i := range d.Contacts {
+			l.Network.Frictions[i].Impacts = 1 + r.Form.Index()
+		}
+		return r
 	}
 
 	return l.readTorques(f, on, what)

@@ -159,7 +159,7 @@ func (l *loader) canRead(key, name string) bool {
 	case key == "energy":
 		return d.Energy != nil
 	case key == "dissipated":
-		return loses
+		return loses || d.Contacts != nil
 	case len(d.Rel) == 0:
 		return false
 	}

@@ -139,7 +139,22 @@ func readCar(e *element.Element) element.Declared {
 	c.blow(e, names)
 	c.press(e, m*g*h, weight)
 	c.sense(e, m, turn, pull, names)
-	return element.Declared{}
+	return element.Declared{Energy: c.energy(e, m*g*h)}
+}
+
+// energy returns the kinetic energy of the car and that of its suspension, from which the sinking weight takes tilt per
+// angle.
+func (c *car) energy(e *element.Element, tilt float64) *law.Expr {
+	sum := law.Number(0)
+	add := func(half float64, x network.Form) {
+		sum = law.Formula("sum + half*x*x", law.Names{"sum": sum, "half": half, "x": x})
+	}
+	for _, n := range []int{c.x, c.y, c.yaw, c.roll, c.pitch} {
+		add(e.Network.Nodes[n].J/2, network.RowOf(n).Speeds(1))
+	}
+	add((e.Number("c_roll")-tilt)/2, network.StateOf(e.Angle(c.roll)))
+	add((e.Number("c_pitch")-tilt)/2, network.StateOf(e.Angle(c.pitch)))
+	return sum.WithoutSlopes()
 }
 
 // addState makes a state of the car with a rate; the key NAME_start gives its start.

@@ -247,3 +247,29 @@ func newOwn(t *testing.T, text string, period time.Duration) *modeltest.Bench {
 	t.Helper()
 	return modeltest.NewUndriven(t, text, kernel.Options{Period: period})
 }
+
+// On a road without friction a car without damping keeps its energy while it turns, rolls and pitches.
+func TestCarThatSlidesKeepsItsEnergy(t *testing.T) {
+	b := modeltest.New(t, plant(20, "d_roll: 6000", "d_roll: 1e-6", "d_pitch: 14000", "d_pitch: 1e-6", "outputs:\n", "outputs:\n  E: {energy: car}\n"),
+		time.Millisecond)
+	for _, w := range wheels {
+		b.Set("mu_"+w, 1)
+		b.Set("T_"+w, -300)
+	}
+	b.Set("steer", 0.05)
+	b.To(0.5, nil)
+	for _, w := range wheels {
+		b.Set("mu_"+w, 0)
+		b.Set("T_"+w, 0)
+	}
+	b.To(0.6, nil)
+	start, most := b.Get("E"), 0.0
+	b.To(1.5, func(float64) {
+		b.Is("E", start, 1e-7)
+		tilt := cRoll/2*b.Get("roll")*b.Get("roll") + cPitch/2*b.Get("pitch")*b.Get("pitch")
+		most = max(most, tilt)
+	})
+	if u := b.Get("u"); !(start > mass/2*u*u && most > 50) {
+		t.Errorf("%g J at %g m/s; at most %g J in the suspension", start, u, most)
+	}
+}

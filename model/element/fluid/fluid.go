@@ -151,7 +151,7 @@ func addSpool(e *element.Element, wanted network.Form, lag, start float64) netwo
 	}
 	i := e.AddState(s)
 	missing := wanted.Plus(network.StateOf(i).Scaled(-1))
-	held := e.AddLaw("held", "Pa", law.Formula("clamp(missing, low, high)",
+	held := e.AddLaw("held", "Pa", law.Formula("max(min(missing, high), low)",
 		law.Names{"missing": missing, "low": -width / 2, "high": width / 2})) // constant while the spool moves
 	e.Network.States[i].Der = missing.Plus(held.Scaled(-1)).Scaled(1 / lag)
 	return network.StateOf(i)

@@ -1,5 +1,7 @@
-// Package machine owns the element types of machines described by maps: engine and torque
-// converter. They have no inertia: an inertia is an element of its own.
+// Package machine owns the element types of machines described by maps: engine, torque converter and
+// electric machine, and the battery. They have no inertia: an inertia is an element of its own.
+//
+// Reading order: machine.go (the types, engine and torque converter), electric.go.
 package machine
 
 import (
@@ -50,6 +52,7 @@ func Kinds() []element.Kind {
 				number("w_max", "rad/s", "650", positive, "largest speed expected"),
 				element.HeatParameter(),
 			}},
+		electricMachine(), battery(),
 	}
 }
 

@@ -63,27 +63,21 @@ func readDrag(e *element.Element) element.Declared {
 	most := network.Largest(viscosity.Z)
 	steepest := n * math.Pi / (2 * gap) * most * ring * (2*inner*inner + 3*ring) // just beyond the largest torque
 	tau := law.Formula("stiffness*mu*ring*w*s*(hole + s*ring)", names).WithSlope(w, steepest)
-	filled := law.Formula("s", names)
 	for _, slow := range []network.Form{flow, T} { // the oil changes slowly, and the torque does not act on it at once
 		if slow != nil {
 			tau = tau.WithCombinedSlope(slow, 0)
 		}
 	}
-	for _, f := range []network.Form{w, flow, T} { // it is read as a signal
-		if f != nil {
-			filled = filled.WithCombinedSlope(f, 0)
-		}
-	}
-	e.NameLaw("filled", filled)
+	e.NameLaw("filled", law.Formula("s", names).WithoutSlopes())
 	return declareLoss(e, e.Resist(e.AddLaw("tau", "N.m", tau)))
 }
 
 // readViscosity reads the viscosity of the oil, and the temperature that rows of it need; nil for a number.
 func readViscosity(e *element.Element) (viscosity model.Table, temperature network.Form) {
+	viscosity = e.NumberOrTable("viscosity")
 	if e.IsScalar("viscosity") {
 		e.Forbid("goes with rows of viscosity", "temperature")
-		return element.Constant(e.Number("viscosity")), nil
+		return viscosity, nil
 	}
-	viscosity = e.Table("viscosity")
-	return viscosity, network.SignalOf(readTemperatureOf(e, "viscosity"))
+	return viscosity, network.SignalOf(e.Temperature("viscosity"))
 }

@@ -79,3 +79,58 @@ func TestEnergyThatAnElementLacksIsRefused(t *testing.T) {
 		modeltest.Refuse(t, modeltest.Train, "{speed: wheel}", c[0], c[1])
 	}
 }
+
+// Springs and dampers with regions store and dissipate what their masses lose.
+func TestEnergyOfSpringsWithRegionsAddsUp(t *testing.T) {
+	b := modeltest.New(t, modeltest.PlantOf(`
+ground: {type: fixed}
+m: {type: mass, m: 2, v_start: 5}
+n: {type: mass, m: 1, v_start: -3}
+k: {type: affine_spring, a: ground, b: m, c: [300, 0, 100, 900], borders: [-0.1, 0.05, 0.2], symmetric: false, offsets: [29, -1, -6, -166], s_rel0: 0.02, d: [1, 0, 2, 3]}
+l: {type: affine_spring, a: m, b: n, c: [50, 400], borders: [0.1], hysteresis: 2}
+d: {type: affine_damper, a: m, b: n, d: [2, 1], borders: [3]}
+e: {type: deflection_damper, a: ground, b: n, d_delta: 4}
+`, `"E.*": {energy: "*"}
+"D.*": {dissipated: "*"}
+all: {sum: [{energy: m}, {energy: n}, {energy: k}, {energy: l}, {dissipated: k}, {dissipated: l}, {dissipated: d}, {dissipated: e}]}
+x: {s_rel: k}`), time.Millisecond)
+	start := b.Get("all")
+	regions := map[float64]bool{}
+	b.To(2, func(float64) {
+		b.Is("all", start, 1e-6)
+		regions[b.Get("k.region")] = true
+	})
+	if !(len(regions) == 4 && b.Get("D.l") > 1 && b.Get("D.k") > 1 && b.Get("D.d") > 1 && b.Get("D.e") > 0.1) {
+		t.Errorf("regions %v; dissipated %g, %g, %g and %g J", regions, b.Get("D.k"), b.Get("D.l"), b.Get("D.d"), b.Get("D.e"))
+	}
+}
+
+// What the bodies of a chain lose in impacts, that pass through gears, a closed stop and a freewheel, is dissipated.
+func TestImpactsDissipateTheEnergyThatBodiesLose(t *testing.T) {
+	b := modeltest.New(t, modeltest.PlantOf(`
+ground: {type: fixed}
+a: {type: inertia, J: 0.5, w_start: 8}
+pair: {type: ideal_gear, a: a, b: side, ratio: 2}
+b: {type: inertia, J: 0.2}
+c: {type: inertia, J: 0.3, phi_start: 0.1}
+d: {type: inertia, J: 0.1, phi_start: 0.1}
+first: {type: clearance, a: side, b: b, phi_min: -0.3, phi_max: 0.2, restitution: 0.5}
+second: {type: clearance, a: b, b: c, phi_min: 0, phi_max: 0.4, restitution: 0.3}
+wall: {type: clearance, a: ground, b: c, phi_min: -1, phi_max: 1.5}
+sprag: {type: freewheel, a: c, b: d}
+back: {type: spring, a: ground, b: d, c: 4}
+`, `"D.*": {dissipated: "*"}
+E: {sum: [{energy: a}, {energy: b}, {energy: c}, {energy: d}, {energy: back}]}
+all: {sum: [{energy: a}, {energy: b}, {energy: c}, {energy: d}, {energy: back}, {dissipated: first}, {dissipated: second},
+  {dissipated: wall}, {dissipated: sprag}]}`), 5*time.Millisecond)
+	start := b.Get("all")
+	b.To(4, func(float64) { b.Is("all", start, 1e-11) })
+	for _, name := range []string{"first", "second", "wall", "sprag"} {
+		if d := b.Get("D." + name); !(d > 1e-3) {
+			t.Errorf("%s dissipates %g J", name, d)
+		}
+	}
+	b.Kernel.Reset()
+	b.Kernel.Output(b.Y)
+	b.Is("all", start, 0)
+}

@@ -15,7 +15,7 @@ const staticPeak = 1.001
 
 func frictionKinds() []element.Kind {
 	ends, on := element.Ends, element.OnSupport
-	factor, temperature := byTemperature("friction")
+	factor, temperature := element.FactorParameters("friction")
 	pressed := func(peak string) parameters {
 		return parameters{
 			number("mu", "1", "0.5", notNegative, "coefficient of friction, without mu_pos").Within(0, 10),
@@ -53,12 +53,6 @@ func frictionKinds() []element.Kind {
 	}
 }
 
-// byTemperature returns the parameters of a factor of something by temperature.
-func byTemperature(what string) (factor, temperature element.Parameter) {
-	return rows("factor_T", "K, 1", "none", notNegative, "[temperature, factor of the "+what+"]").Within(0, 1e3),
-		over("temperature", "K", "heat_port", notNegative, "temperature of factor_T")
-}
-
 // readClutch reads a clutch, a brake or a one-way clutch, whose torque is at most mu·cgeo·fn.
 func readClutch(e *element.Element) element.Declared {
 	mu := readCoefficient(e)
@@ -67,7 +61,7 @@ func readClutch(e *element.Element) element.Declared {
 	var most float64
 	k.Gain, k.Offset, most, k.Signal = readNormalForce(e)
 	k.Gain *= cgeo
-	factor, largestFactor := readTemperature(e)
+	factor, largestFactor := e.TemperatureFactor()
 	if k.OneWay {
 		k.Floor = 1e-4 * mu.Z[0] * cgeo * most
 	}
@@ -87,37 +81,12 @@ func readClutch(e *element.Element) element.Declared {
 	return declareLoss(e, e.PressedBy(e.AddFriction(k), fn, slices.Max(mu.Z)*largestFactor*k.Gain*k.Peak))
 }
 
-// readTemperature reads factor_T and returns the factor at the present temperature, and
-// the largest factor; nil and 1 without the key.
-func readTemperature(e *element.Element) (factor *law.Expr, most float64) {
-	if !e.Has("factor_T") {
-		e.Forbid("goes with factor_T", "temperature")
-		return nil, 1
-	}
-	temperature := readTemperatureOf(e, "factor_T")
-	t := e.Table("factor_T")
-	most = network.Largest(t.Z)
-	return law.Lookup(t, law.Of(network.SignalOf(temperature))).Within(0, most), most
-}
-
-// readTemperatureOf returns the signal of the temperature that a key needs: temperature, or that of the heat_port.
-func readTemperatureOf(e *element.Element, key string) int {
-	switch {
-	case e.Has("temperature"):
-		return e.Waveform("temperature")
-	case e.Has("heat_port"):
-		return e.HeatPort("heat_port")
-	}
-	e.Refuse(e.Place(key), "%s needs temperature (a temperature over time, K) or heat_port", key)
-	return 0
-}
-
-// readFactor is readTemperature for an element whose type may lack factor_T.
+// readFactor is TemperatureFactor for an element whose type may lack factor_T.
 func readFactor(e *element.Element) (factor *law.Expr, most float64) {
 	if !slices.Contains(e.Kind.Keys(), "factor_T") {
 		return nil, 1
 	}
-	return readTemperature(e)
+	return e.TemperatureFactor()
 }
 
 // declareLoss declares the loss tau·w_rel of a friction element.
@@ -186,7 +155,7 @@ func readFreewheel(e *element.Element) element.Declared {
 func readBearing(e *element.Element) element.Declared {
 	name, unit := e.Per("tau", "f"), e.Per("N.m", "N")
 	k := model.Friction{Gain: 1}
-	factor, _ := readTemperature(e)
+	factor, _ := e.TemperatureFactor()
 	capacity := func(value *law.Expr) int {
 		if factor != nil {
 			value = law.Formula("factor*value", law.Names{"factor": factor, "value": value})

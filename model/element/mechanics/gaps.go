@@ -231,6 +231,9 @@ func readClearance(e *element.Element) element.Declared {
 		gap := model.Gap{State: i, Sign: -1, Limit: high - zero, Restitution: rest}
 		d.Tau = d.Tau.Plus(addStop(e, "max", e.Between, ks, gap))
 	}
+	if ks != 1 { // what it loses while it pushes is not counted
+		e.Contacts = nil
+	}
 
 	return d
 }
@@ -278,6 +281,7 @@ func addStop(e *element.Element, name string, between network.Row, ks float64, g
 		Signal: e.AddConstant(name, 0), Translational: e.Domain == network.Translational}
 	rel := between.Scaled(g.Sign)
 	contact := network.Add(&e.Network.Frictions, network.Friction{Friction: k, At: e.At, Rel: rel})
+	e.Contacts = append(e.Contacts, contact)
 	tau := network.FrictionOf(contact)
 	e.Exert(rel, tau.Scaled(-1))
 	if ks != 1 {

@@ -81,7 +81,7 @@ const endsHint = "with L its ends are NAME.a and NAME.b"
 
 func basicKinds() []element.Kind {
 	ends := element.Ends(either)
-	factor, temperature := byTemperature("damping")
+	factor, temperature := element.FactorParameters("damping")
 	return []element.Kind{
 		{Name: "inertia", Owns: true, Itself: turns, Parameters: append(parameters{mass}, initial...), Read: readInertia},
 		{Name: "mass", Owns: true, Itself: moves, MakeNodes: addEnds, Read: readMass, Hint: endsHint,
@@ -99,16 +99,16 @@ func basicKinds() []element.Kind {
 // readInertia reads an inertia or a mass, which is a node.
 func readInertia(e *element.Element) element.Declared {
 	own := e.OwnNode
-	n := &e.Network.Nodes[own]
-	n.J = e.Number("J")
+	J := e.Number("J")
+	e.Network.Nodes[own].J += J // that of a dual_mass_flywheel at the node is there, too
 	e.ReadNodeStart(own, "w_start", "phi_start")
-	return element.Declared{Rel: network.RowOf(own), Tau: network.AccelOf(own).Scaled(n.J), Unit: e.Per("N.m", "N"),
-		Energy: squared(n.J/2, network.RowOf(own).Speeds(1))}
+	return element.Declared{Rel: network.RowOf(own), Tau: network.AccelOf(own).Scaled(J), Unit: e.Per("N.m", "N"),
+		Energy: squared(J/2, network.RowOf(own).Speeds(1))}
 }
 
 // squared returns c·x², which is read as a signal.
 func squared(c float64, x network.Form) *law.Expr {
-	return law.Formula("c*x*x", law.Names{"c": c, "x": x}).WithCombinedSlope(x, 0)
+	return law.Formula("c*x*x", law.Names{"c": c, "x": x}).WithoutSlopes()
 }
 
 // addEnds makes the nodes at the ends of a mass with a length.

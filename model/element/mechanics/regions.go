@@ -21,21 +21,33 @@ func regionKinds() []element.Kind {
 			list("offsets", torque, "computed", unbounded, "value of each region's line at 0"),
 		}
 	}
+	loss := adds{element.LossQuantity}
+	stages := slices.Concat(parameters{list("c", stiffness, "", unbounded, "stiffness of each region")},
+		limits(angle), parameters{
+			each("hysteresis", torque, "0", notNegative, "width of the loop, a number or one of each region"),
+			each("d", damping, "0", notNegative, "damping, a number or one of each region"),
+			relaxed, begin, element.HeatParameter()})
 	return []element.Kind{
-		{Name: "affine_spring", Flanges: ends, Read: readAffine, Adds: twist,
-			Parameters: slices.Concat(parameters{list("c", stiffness, "", unbounded, "stiffness of each region")},
-				limits(angle), parameters{
-					each("hysteresis", torque, "0", notNegative, "width of the loop, a number or one of each region"),
-					each("d", damping, "0", notNegative, "damping, a number or one of each region"),
-					relaxed, begin})},
-		{Name: "affine_damper", Flanges: ends, Read: readAffine,
-			Parameters: append(parameters{list("d", damping, "", unbounded, "damping of each region")}, limits(speed)...)},
-		{Name: "deflection_damper", Flanges: ends, Read: readDeflectionDamper, Adds: twist,
+		{Name: "affine_spring", Flanges: ends, Read: readAffineSpring, Adds: append(loss, twist...), Parameters: stages},
+		{Name: "affine_damper", Flanges: ends, Read: readAffineDamper, Adds: loss,
+			Parameters: slices.Concat(parameters{list("d", damping, "", unbounded, "damping of each region")}, limits(speed),
+				parameters{element.HeatParameter()})},
+		{Name: "dual_mass_flywheel", Flanges: element.Ends(turns), Read: readFlywheel, Adds: append(loss, twist...),
+			Parameters: slices.Concat(parameters{
+				number("J_primary", "kg.m2", "", positive, "moment of inertia on the side of a"),
+				number("J_secondary", "kg.m2", "", positive, "moment of inertia on the side of b"),
+			}, stages, parameters{
+				number("hysteresis_w2", "N.m.s2/rad2", "0", notNegative, "width of the loop over the square of the speed of a"),
+				number("w_max", "rad/s", "700", positive, "largest speed expected, with hysteresis_w2"),
+				number("phi_stop", "rad", "none", positive, "deflection at the stops on both sides"),
+				number("restitution", "1", "0", element.Share, "0: plastic impact, 1: elastic; with phi_stop"),
+			})},
+		{Name: "deflection_damper", Flanges: ends, Read: readDeflectionDamper, Adds: append(loss, twist...),
 			Parameters: parameters{
 				number("d_delta", "N.m.s/rad2|N.s/m2", "", notNegative, "damping per deflection"),
 				number("d", damping, "0", notNegative, "damping without deflection"),
 				number("phi_range|s_range", angle, "1", positive, "largest deflection expected"),
-				relaxed, begin,
+				relaxed, begin, element.HeatParameter(),
 			}},
 	}
 }
@@ -43,43 +55,120 @@ func regionKinds() []element.Kind {
 // maxRegions bounds the regions of one element, both sides together.
 const maxRegions = 100
 
-// readAffine reads a spring or damper whose torque is affine in regions of its
-// deflection or slip (Reiter, ch. 3.1.2, 3.1.3).
-func readAffine(e *element.Element) element.Declared {
-	r := regions{Element: e, torque: e.Per("N.m", "N")}
-	s := network.Region{At: e.At}
-	var d element.Declared
-	if e.Kind.Name == "affine_spring" {
-		r.z = e.Per("phi_rel", "s_rel")
-		r.read("c")
-		d = e.AddTwist(0, r.pull())
-		s.Form = network.StateOf(d.Twist)
-	} else {
-		r.z = e.Per("w_rel", "v_rel")
-		r.read("d")
-		d = element.Declared{Rel: e.Between, Unit: r.torque}
-		s.Form = e.Between.Speeds(1)
-	}
+// readAffineDamper reads a damper whose torque is affine in regions of its slip (Reiter, ch. 3.1.3).
+func readAffineDamper(e *element.Element) element.Declared {
+	r := regions{Element: e, torque: e.Per("N.m", "N"), z: e.Per("w_rel", "v_rel")}
+	r.read("d")
+	r.addSwitch(e.Between.Speeds(1))
+	d := e.Resist(network.SignalOf(r.addSignal(e.Per("tau", "f"), r.slopes, r.offsets)))
+	return declareLoss(e, d)
+}
 
-	s.Switch = model.Switch{Name: e.Name, Borders: r.borders}
-	e.Network.Switches = append(e.Network.Switches, s)
+// readAffineSpring reads a spring whose torque is affine in regions of its deflection (Reiter, ch. 3.1.2).
+func readAffineSpring(e *element.Element) element.Declared { return readSpringRegions(e, nil) }
+
+// readSpringRegions reads a spring with regions, with its damping and its friction; friction, unless it is nil,
+// returns the signal of the friction torque for that of the regions.
+func readSpringRegions(e *element.Element, friction func(byRegion int) int) element.Declared {
+	r := regions{Element: e, torque: e.Per("N.m", "N"), z: e.Per("phi_rel", "s_rel")}
+	r.read("c")
+	d := e.AddTwist(0, r.pull())
+	x := network.StateOf(d.Twist)
+	r.addSwitch(x)
 	d.Tau = e.Resist(network.SignalOf(r.addSignal(e.Per("tau", "f"), r.slopes, r.offsets))).Tau
-	if d.Angle != "" && e.Has("d") {
-		damping := r.damp(d.Twist, r.each("d"))
-		d.Tau = d.Tau.Plus(e.Resist(damping).Tau)
+	d.Energy = r.energy(x)
+	var lossy network.Form
+	if e.Has("d") {
+		lossy = e.Resist(r.damp(d.Twist, r.each("d"))).Tau
 	}
-
-	if d.Angle != "" && e.Has("hysteresis") {
-		width := r.each("hysteresis")
+	if friction != nil || e.Has("hysteresis") {
+		width := make([]float64, len(r.slopes))
+		if e.Has("hysteresis") {
+			width = r.each("hysteresis")
+		}
 		for i := range width {
 			width[i] /= 2 // the torque lies above the spring's in one direction and below in the other
 		}
 		loop := r.addSignal("hysteresis", make([]float64, len(width)), width)
-		ring := e.AddFriction(model.Friction{Gain: 1, Peak: 1, Signal: loop})
-		d.Tau, d.Friction = d.Tau.Plus(ring.Tau), true
+		if friction != nil {
+			loop = friction(loop)
+		}
+		lossy = lossy.Plus(e.AddFriction(model.Friction{Gain: 1, Peak: 1, Signal: loop}).Tau)
+		d.Friction = true
 	}
-
+	if lossy == nil {
+		e.Forbid("goes with hysteresis or d", "heat_port")
+		return d
+	}
+	d.Tau = d.Tau.Plus(lossy)
+	e.AddLoss(law.Power(lossy, e.Between.Speeds(1)))
 	return d
+}
+
+// energy returns the energy of the spring at the deflection x: c·x²/2 + o·x + K in a region of the line c·x + o. K
+// makes it continuous, and 0 at x = 0.
+func (r *regions) energy(x network.Form) *law.Expr {
+	n := len(r.slopes)
+	twice, K := make([]float64, n), make([]float64, n)
+	home := 0 // region of x = 0
+	for home < n-1 && r.borders[home] < 0 {
+		home++
+	}
+	step := func(i int) float64 { // of K over border i
+		b := r.borders[i]
+		return (r.slopes[i]-r.slopes[i+1])*b*b/2 + (r.offsets[i]-r.offsets[i+1])*b
+	}
+	for i := home; i < n-1; i++ {
+		K[i+1] = K[i] + step(i)
+	}
+	for i := home; i > 0; i-- {
+		K[i-1] = K[i] - step(i-1)
+	}
+	for i, o := range r.offsets {
+		twice[i] = 2 * o
+	}
+	line := network.SignalOf(r.addSignal("line", r.slopes, twice)) // c·x + 2·o
+	below := network.SignalOf(r.addSignal("constant", make([]float64, n), K))
+	return law.Formula("x*line/2 + below", law.Names{"x": x, "line": line, "below": below}).WithoutSlopes()
+}
+
+// readFlywheel reads two masses with stages of arc springs between them, which are regions. The friction of the
+// springs on their channel grows with the centrifugal force. Two stops end the deflection.
+func readFlywheel(e *element.Element) element.Declared {
+	primary, secondary := e.Number("J_primary"), e.Number("J_secondary")
+	var centrifugal func(loop int) int
+	if k := e.Number("hysteresis_w2"); k > 0 {
+		most := e.Number("w_max")
+		speed := network.Row{e.Term("a", 1)}.Speeds(1)
+		centrifugal = func(loop int) int {
+			return e.AddLaw("friction", "N.m", law.Formula("loop + half*w*w", law.Names{"loop": network.SignalOf(loop),
+				"half": k / 2, "w": law.Of(speed).Within(-most, most)})).Index()
+		}
+	} else {
+		e.Forbid("goes with hysteresis_w2 above 0", "w_max")
+	}
+	d := readSpringRegions(e, centrifugal)
+	d.Energy = law.Formula("spring + primary + secondary", law.Names{"spring": d.Energy,
+		"primary": addInertia(e, "a", primary), "secondary": addInertia(e, "b", secondary)}).WithoutSlopes()
+	if !e.Has("phi_stop") {
+		e.Forbid("goes with phi_stop", "restitution")
+		return d
+	}
+	stop, rest := e.Number("phi_stop"), e.Number("restitution")
+	low := addStop(e, "min", e.Between, 1, model.Gap{State: d.Twist, Sign: 1, Limit: -stop, Restitution: rest})
+	high := addStop(e, "max", e.Between, 1, model.Gap{State: d.Twist, Sign: -1, Limit: stop, Restitution: rest})
+	d.Tau = d.Tau.Plus(low).Plus(high)
+	return d
+}
+
+// addInertia adds a moment of inertia to the node of a flange, and returns its energy; 0 at a node that does not move.
+func addInertia(e *element.Element, flange string, J float64) *law.Expr {
+	i := e.Node(flange)
+	if i == network.Ground || e.Network.Nodes[i].Owner == "fixed" {
+		return law.Number(0)
+	}
+	e.Network.Nodes[i].J += J
+	return squared(J/2, network.RowOf(i).Speeds(1))
 }
 
 // regions reads the boundaries (key borders), slopes and offsets of regions of z, and mirrors those
@@ -89,6 +178,12 @@ type regions struct {
 	z, unit, torque          string
 	symmetric                bool
 	borders, slopes, offsets []float64
+}
+
+// addSwitch makes the switch of the regions of z.
+func (r *regions) addSwitch(z network.Form) {
+	s := network.Region{At: r.At, Form: z, Switch: model.Switch{Name: r.Name, Borders: r.borders}}
+	r.Network.Switches = append(r.Network.Switches, s)
 }
 
 // addSignal makes an affine signal of the last switch and returns its index.
@@ -240,5 +335,5 @@ func readDeflectionDamper(e *element.Element) element.Declared {
 	damping := law.Formula("(d + d_delta*abs(x))*w", law.Names{"d": d, "d_delta": more, "w": e.Between.Speeds(1),
 		"x": law.Of(twist).Within(-most, most)}).WithCombinedSlope(twist, 0) // the twist follows w
 	out.Tau = e.Resist(e.AddLaw(e.Per("tau", "f"), out.Unit, damping)).Tau
-	return out
+	return declareLoss(e, out)
 }

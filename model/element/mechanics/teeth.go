@@ -103,6 +103,7 @@ func (t *teeth) face(name string, nu, ns, u0, s0 float64, while ...model.RegionS
 	k := model.Friction{Name: t.Name + "." + name, Gain: 1, Peak: 1, OneWay: true, Gap: &gap,
 		Signal: t.AddConstant(name, 0), Translational: true}
 	contact := network.Add(&t.Network.Frictions, network.Friction{Friction: k, At: t.At, Rel: across, Opening: opening})
+	t.Contacts = append(t.Contacts, contact)
 	n := network.FrictionOf(contact).Scaled(-1)
 	t.Exert(across, n)
 	t.along, t.axial = t.along.Plus(n.Scaled(nu)), t.axial.Plus(n.Scaled(ns))
@@ -225,7 +226,7 @@ func (t *teeth) declare(axial network.Form) element.Declared {
 // The ring is a node. The force of the sleeve on the ring presses it on the cone.
 func readSynchroniser(e *element.Element) element.Declared {
 	ring, radius := e.OwnNode, e.Number("radius")
-	e.Network.Nodes[ring].J = e.Number("J")
+	e.Network.Nodes[ring].J += e.Number("J")
 	against := network.Difference(ring, e.Node("a"))
 	r := newTeeth(e, "ring_", against, radius)
 	p := r.readProfile(e.Number("s_ring"))
@@ -254,7 +255,9 @@ func readSynchroniser(e *element.Element) element.Declared {
 	t.rubs(cone, rel)
 	e.NameForm("phi_ring", network.StateOf(r.u).Scaled(1/radius))
 	e.NameForm("f_cone", pressing)
-	return t.declare(t.axial.Plus(r.axial))
+	d := t.declare(t.axial.Plus(r.axial))
+	d.Energy = squared(e.Number("J")/2, network.RowOf(ring).Speeds(1))
+	return d
 }
 
 // newTeeth makes the position of teeth between a sleeve and another part that turns by rel against it.

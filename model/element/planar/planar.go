@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"lockstep/model/element"
+	"lockstep/model/law"
 	"lockstep/model/network"
 	"lockstep/model/units"
 )
@@ -184,7 +185,22 @@ func readBody(e *element.Element) element.Declared {
 		e.Exert(network.RowOf(b.node[1]), network.One(-m*g))
 	}
 
-	return element.Declared{}
+	return element.Declared{Energy: b.energy(e)}
+}
+
+// energy returns the kinetic energy of the body, and with g that of its weight above y = 0.
+func (b *body) energy(e *element.Element) *law.Expr {
+	sum := law.Number(0)
+	for i, own := range b.node {
+		if b.moves[i] {
+			sum = law.Formula("sum + J/2*v*v", law.Names{"sum": sum, "J": e.Network.Nodes[own].J, "v": network.RowOf(own).Speeds(1)})
+		}
+	}
+	if e.Has("g") {
+		sum = law.Formula("sum + weight*y", law.Names{"sum": sum, "weight": e.Number("m") * e.Number("g"),
+			"y": network.StateOf(e.Angle(b.node[1]))})
+	}
+	return sum.WithoutSlopes()
 }
 
 // forbidAlong refuses a key of a coordinate along which the body does not move.

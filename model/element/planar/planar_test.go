@@ -258,3 +258,25 @@ v2: {speed: two.y}
 		t.Logf("%v: within %.1e of 0.1 m", c.period, worst)
 	}
 }
+
+// A body that falls on springs keeps its energy, that of its weight included; with exact kinematics, too.
+func TestEnergyOfABodyAndItsSpringsIsKept(t *testing.T) {
+	for _, c := range []struct {
+		kinematics string
+		tol        float64
+	}{{"", 1e-9}, {", kinematics: exact", 1e-6}} {
+		b := modeltest.New(t, modeltest.PlantOf(`
+ground: {type: fixed}
+bar: {type: body, m: 20, J: 3, g: 9.81, dof: [y, phi], nodes: {rear: [-0.6, 0.2], front: [0.6, 0.2]}, y_start: 0.05, phi_start: 0.02, w_start: 0.3`+c.kinematics+`}
+left: {type: spring, a: ground, b: bar.rear.y, c: 5e3, s_rel0: 0.2}
+right: {type: spring, a: ground, b: bar.front.y, c: 7e3, s_rel0: 0.2}`,
+			"E: {sum: [{energy: bar}, {energy: left}, {energy: right}]}\nbar: {energy: bar}\ny: {position: bar.y}\nv: {speed: bar.y}\nw: {speed: bar.phi}"),
+			time.Millisecond)
+		start := b.Get("E")
+		b.To(1, func(float64) {
+			v, w := b.Get("v"), b.Get("w")
+			b.Is("bar", 10*v*v+1.5*w*w+20*9.81*b.Get("y"), 1e-12)
+			b.Is("E", start, c.tol)
+		})
+	}
+}

@@ -1,7 +1,6 @@
 package signal
 
 import (
-	"lockstep/model"
 	"lockstep/model/element"
 	"lockstep/model/law"
 	"lockstep/model/network"
@@ -138,19 +137,12 @@ func readLimiter(e *element.Element) element.Declared {
 // readDeadZone reads y = u - uMax above uMax, u - uMin below uMin, otherwise 0.
 func readDeadZone(e *element.Element) element.Declared {
 	u, low, high := readInput(e)
-	zone := deadZone(low, high)
+	zone := element.DeadZone(low, high)
 	e.OwnLaw(law.Formula("zone(u)", law.Names{"zone": zone, "u": u, "uMax": high, "uMin": low}))
 	return element.Declared{}
 }
 
-// deadZone returns the table of x - high above high, x - low below low, otherwise 0.
-func deadZone(low, high float64) model.Table {
-	return model.Table{Extend: true, X: []float64{2*low - high, low, high, 2*high - low},
-		Z: []float64{low - high, 0, 0, high - low}}
-}
-
-// readSlewRate reads y' = (u - y)/Td, between Falling and Rising. The law is the slope beyond them, so
-// that the output is exact between them.
+// readSlewRate reads y' = (u - y)/Td, between Falling and Rising.
 func readSlewRate(e *element.Element) element.Declared {
 	unit := e.Own().Unit
 	e.SetUnit(unit.SI, "u")
@@ -162,10 +154,7 @@ func readSlewRate(e *element.Element) element.Declared {
 	}
 	i := addState(e, unit, "y", "y_start")
 	y := network.StateOf(i)
-	slope := u.Plus(y.Scaled(-1)).Scaled(1 / e.Number("Td"))
-	beyond := e.AddLaw("beyond", rate(e, unit).SI, law.Formula("zone(slope)",
-		law.Names{"zone": deadZone(low, high), "slope": slope}))
-	e.Network.States[i].Der = slope.Plus(beyond.Scaled(-1))
+	e.LimitRate(i, u.Plus(y.Scaled(-1)).Scaled(1/e.Number("Td")), rate(e, unit).SI, low, high)
 	e.OwnForm(y)
 	return element.Declared{}
 }
