@@ -71,7 +71,7 @@ func (g *automaticRig) drive(seconds float64, lever int, accelerator, out, ratio
 		g.k++
 		ratio := ratio
 		if ratio == inGear {
-			ratio = gearRatio[g.u.unit.(*automatic).gear]
+			ratio = fourSpeedGears.ratios[g.u.unit.(*automatic).gear]
 		}
 		g.line.now = time.Duration(g.k) * 10 * time.Millisecond
 		g.receive(idPedals, uint64(lever)<<12|uint64(math.Round(accelerator/automaticPedal))<<16)
