@@ -175,6 +175,9 @@ func (s *automatic) step(t, dt float64) []can.Frame {
 	if s.sleepAfterRun() {
 		return nil
 	}
+	if s.eight != nil {
+		s.eight.measure(s, dt)
+	}
 	s.checkInputs(t, dt)
 	if s.memory.Status(codeOilSensor)&diagnosis.TestFailed != 0 {
 		s.oil = warmOil
@@ -229,8 +232,11 @@ func (s *automatic) decide(t float64) {
 		for to = 1; to < s.top() && s.out > s.up(to); {
 			to++
 		}
-		if s.limps || s.memory.LimpHome() {
+		switch {
+		case s.limps || s.memory.LimpHome():
 			to = limpGear
+		case s.eight != nil && s.eight.wish != 0:
+			to = s.eight.wished(s)
 		}
 	case s.lever == leverR && (stopped || s.out < 0):
 		to = s.reverse()
@@ -257,6 +263,8 @@ func (s *automatic) scheduled() int {
 		to = s.control.gear
 	case s.eight != nil && s.eight.wish != 0:
 		to = s.eight.wished(s)
+	case s.eight != nil && s.eight.steady < steadyPedal:
+		return s.gear
 	default:
 		for to < s.top() && s.out > s.up(to) {
 			to++

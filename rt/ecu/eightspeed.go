@@ -31,8 +31,11 @@ const (
 	idleTorque   = 20.0  // input torque that moves no shift by itself, N.m
 	torquePhase  = 0.12  // time in which the torque goes from the off-going to the on-coming element, s
 	syncTime     = 0.06  // the same at the end of a shift in which the engine finds its speed, s
+	holdMargin   = 1.1   // pressure of an element that holds its torque over the least one
+	sameRatio    = 0.02  // difference between the measured ratio and that of the gear, share
 	closeTime    = 0.1   // time from the end of the slip to full pressure, s
-	syncRate     = 900.0 // largest change of the input speed that a shift plans, rad/s2
+	engineShare  = 0.7   // part of the input torque that accelerates the input shaft at most
+	syncRate     = 900.0 // largest rate of the input speed that a shift plans, rad/s2
 	slipGain     = 2.0   // torque per slip beyond the plan, N.m.s/rad
 	limitGrows   = 0.3   // time from the end of the slip to the full throttle, s
 	fastestInput = 650.0 // largest speed of the input shaft in a gear that the driver wishes, rad/s
@@ -47,7 +50,8 @@ const (
 	releasedBrake = 5.0       // brake pressure below which the engine starts, bar
 	pressedBrake  = 10.0      // brake pressure from which it stops, bar
 	drivenSpeed   = 10.0      // speed of the car between two stops of the engine, km/h
-	pressedPedal  = 0.01      // accelerator at which the engine starts
+	pressedPedal  = 0.01      // accelerator at which the engine starts, and change of it that is a movement
+	steadyPedal   = 0.05      // time without a movement of the accelerator before the unit chooses a gear, s
 )
 
 // eightSpeedGears are those of hp8.yaml, by the teeth of its planetary sets.
@@ -91,11 +95,15 @@ type eightSpeed struct {
 	torque float64 // of the engine, N.m
 	wish   int     // gear of the driver; 0: none
 
+	pedal  float64 // accelerator of the previous cycle
+	steady float64 // time without a change of it, s
+
 	bar     [6]float64 // pressures of this cycle, bar
 	kind    int        // of the shift
 	on, off int        // its elements
 	began   float64    // start of the shift at hand, s
 	slip    float64    // slip at its start, rad/s
+	plan    float64    // planned time of the change of the input speed, s
 	sync    float64    // time at which the on-coming element closes, s; NaN before
 	offBar  float64    // pressure of the off-going element then, bar
 	onBar   float64    // pressure of the on-coming one at the end of the slip, bar
@@ -133,11 +141,19 @@ func (e *eightSpeed) parameters() []Parameter {
 	}
 }
 
-// step runs one cycle: pressures and requests to the engine.
-func (e *eightSpeed) step(s *automatic, t, dt float64) {
+// measure takes the inputs of a cycle.
+func (e *eightSpeed) measure(s *automatic, dt float64) {
+	if e.steady += dt; math.Abs(s.accelerator-e.pedal) > pressedPedal {
+		e.steady = 0
+	}
+	e.pedal = s.accelerator
 	if e.late(s.lastCycle) {
 		e.torque = s.accelerator * fullTorque
 	}
+}
+
+// step runs one cycle: pressures and requests to the engine.
+func (e *eightSpeed) step(s *automatic, t, dt float64) {
 	e.limit = 1
 	if s.isOff() { // no engine, no pump
 		e.bar, e.engineStop, e.starting, e.locks = [6]float64{}, false, 0, false
@@ -166,17 +182,11 @@ func (e *eightSpeed) inputTorque(s *automatic) float64 {
 // handOver sets the pressures of a shift from the element off to the element on.
 func (e *eightSpeed) handOver(s *automatic, t float64, on, off int) {
 	torque := e.inputTorque(s)
-	if s.began != e.began { // a new shift
-		e.began, e.slip, e.sync, e.on, e.off = s.began, s.slip(), math.NaN(), on, off
-		if e.kind = byClutch; -torque*e.slip > 0 && math.Abs(torque) > idleTorque {
-			e.kind = byEngine
-		}
+	if s.began != e.began {
+		e.beginShift(s, torque, on, off)
 	}
 	e.bar = s.held[s.gear]
-	since := t - s.began
 	need := share[s.gear][on] * math.Abs(torque) / perBar[on] // holds the input torque in the new gear, bar
-	hold := share[s.from][off] / perBar[off]                  // pressure per input torque in the previous gear, bar/(N.m)
-	inertia := inputInertia * math.Abs(e.slip)                // N.m.s
 	switch {
 	case !math.IsNaN(s.engaged):
 		closed := min(1, (t-s.engaged)/closeTime)
@@ -187,31 +197,52 @@ func (e *eightSpeed) handOver(s *automatic, t float64, on, off int) {
 		}
 		return
 	case e.kind == byClutch:
-		passed := min(1, since/torquePhase)
-		e.bar[off] = 1.1 * hold * math.Abs(torque) * (1 - passed)
-		e.bar[on] = need * passed
-		if over := since - torquePhase; over > 0 {
-			late := 1 + 2*max(0, over-e.shiftTime)/e.shiftTime
-			e.bar[on] = need + share[s.gear][on]*inertia/e.shiftTime/perBar[on]*min(1, over/torquePhase)*late
-			if torque > 0 {
-				e.limit = s.accelerator * e.cut
-			}
-		}
+		e.moveInput(s, t, torque, need)
 	default:
-		e.letEngine(s, t, need, hold, inertia)
+		e.letEngine(s, t, math.Abs(torque), need)
 	}
-	for _, i := range []int{on, off} {
-		e.bar[i] = min(e.bar[i], s.held[max(s.from, s.gear)][i]+s.held[min(s.from, s.gear)][i])
-	}
+	e.bar[on], e.bar[off] = min(e.bar[on], s.held[s.gear][on]), min(e.bar[off], s.held[s.from][off])
 	e.offBar, e.onBar = e.bar[off], e.bar[on]
 }
 
+// beginShift plans a shift.
+func (e *eightSpeed) beginShift(s *automatic, torque float64, on, off int) {
+	e.began, e.slip, e.sync, e.on, e.off = s.began, s.slip(), math.NaN(), on, off
+	if e.kind = byClutch; -torque*e.slip > 0 && math.Abs(torque) > idleTorque {
+		e.kind = byEngine
+		e.plan = max(e.shiftTime, math.Abs(e.slip)/syncRate, inputInertia*math.Abs(e.slip)/(engineShare*math.Abs(torque)))
+		s.longest = max(dwell, 2*e.plan+torquePhase+closeTime)
+		return
+	}
+	e.plan = min(max(e.shiftTime, inputInertia*math.Abs(e.slip)/max(math.Abs(torque), idleTorque)), 2*e.shiftTime)
+}
+
+// hold returns the pressure of the off-going element that holds an input torque in the previous gear, bar.
+func (e *eightSpeed) hold(s *automatic, torque float64) float64 {
+	return share[s.from][e.off] * max(0, torque) / perBar[e.off]
+}
+
+// moveInput hands the torque over, and moves the input shaft with the on-coming element. After the planned time its
+// pressure rises further.
+func (e *eightSpeed) moveInput(s *automatic, t, torque, need float64) {
+	passed := min(1, (t-s.began)/torquePhase)
+	e.bar[e.off], e.bar[e.on] = holdMargin*e.hold(s, math.Abs(torque))*(1-passed), need*passed
+	over := t - s.began - torquePhase
+	if over <= 0 {
+		return
+	}
+	inertia := share[s.gear][e.on] * inputInertia * math.Abs(e.slip) / e.plan / perBar[e.on]
+	e.bar[e.on] += inertia * min(1, over/torquePhase) * (1 + 2*max(0, over/e.plan-1))
+	if torque > 0 {
+		e.limit = s.accelerator * e.cut
+	}
+}
+
 // letEngine lets the engine move the input shaft along a planned slip, and closes the on-coming element at its end.
-func (e *eightSpeed) letEngine(s *automatic, t, need, hold, inertia float64) {
-	since, torque := t-s.began, math.Abs(e.inputTorque(s))
-	plan := max(e.shiftTime, math.Abs(e.slip)/syncRate)
+func (e *eightSpeed) letEngine(s *automatic, t, torque, need float64) {
+	since, rate := t-s.began, math.Abs(e.slip)/e.plan
 	slip := s.slip() * math.Copysign(1, e.slip) // falls to 0
-	if math.IsNaN(e.sync) && (slip < math.Abs(e.slip)/plan*syncTime/2 || since > plan+e.shiftTime) {
+	if math.IsNaN(e.sync) && (slip < rate*syncTime/2 || since > 2*e.plan+torquePhase) {
 		e.sync = t
 	}
 	if !math.IsNaN(e.sync) {
@@ -219,8 +250,18 @@ func (e *eightSpeed) letEngine(s *automatic, t, need, hold, inertia float64) {
 		e.bar[e.on], e.bar[e.off] = need*closed, e.offBar*max(0, 1-closed)
 		return
 	}
-	behind := slip - math.Abs(e.slip)*(1-min(1, since/plan))
-	e.bar[e.on], e.bar[e.off] = 0, hold*max(0, torque-inertia/plan-slipGain*behind)
+	behind := slip - math.Abs(e.slip)*(1-min(1, max(0, since-torquePhase/2)/e.plan))
+	e.bar[e.on], e.bar[e.off] = 0, e.hold(s, torque-inputInertia*rate*min(1, since/torquePhase)-slipGain*behind)
+}
+
+// gearOf returns the forward gear whose ratio the shafts of a moving car have; neutral if there is none.
+func (e *eightSpeed) gearOf(s *automatic) int {
+	for gear := 1; gear <= s.top() && s.out > standstill; gear++ {
+		if math.Abs(s.in-s.ratios[gear]*s.out) < sameRatio*s.in {
+			return gear
+		}
+	}
+	return neutral
 }
 
 // lockUp returns the pressure of the lock-up clutch. It keeps its pressure during a shift.

@@ -75,7 +75,7 @@ const (
 	holdTime    = 0.1 // time at which the pressure of the off-going clutch starts to fall, s
 	openTime    = 0.3 // time at which the off-going clutch is open, s
 	restoreTime = 0.2 // time from the end of the slip to the end of the shift, s
-	dwell       = 1.0 // longest wait until the slip vanishes, and shortest time between two shifts, s
+	dwell       = 1.0 // usual longest wait until the slip vanishes, and shortest time between two shifts, s
 	shiftSlip   = 2.0 // slip below which the new gear is engaged, rad/s
 )
 
@@ -88,6 +88,7 @@ type transmission struct {
 
 	gear, from int     // gear and previous gear; they differ during a shift
 	began      float64 // start of the shift, s
+	longest    float64 // longest wait until the slip vanishes, s
 	engaged    float64 // time at which the slip had vanished, s; NaN before
 	readings   int     // consecutive readings without slip
 	shifts     int     // number of shifts
@@ -110,11 +111,11 @@ func (g *transmission) settled(t float64) bool { return !g.busy() && t >= g.bega
 // shift starts a shift to a gear.
 func (g *transmission) shift(t float64, to int) {
 	fmt.Fprintf(g.log, "%s: %.2f s: shift %s -> %s\n", g.name, t, g.names[g.gear], g.names[to])
-	g.from, g.gear, g.began, g.engaged, g.readings = g.gear, to, t, math.NaN(), 0
+	g.from, g.gear, g.began, g.longest, g.engaged, g.readings = g.gear, to, t, dwell, math.NaN(), 0
 	g.shifts++
 }
 
-// watch ends a shift when the slip has vanished for three readings or dwell is over, and the pressures
+// watch ends a shift when the slip has vanished for three readings or its longest time is over, and the pressures
 // have their values.
 func (g *transmission) watch(t float64) {
 	if !g.busy() {
@@ -124,7 +125,7 @@ func (g *transmission) watch(t float64) {
 		if g.readings++; math.Abs(g.slip()) > shiftSlip {
 			g.readings = 0
 		}
-		if g.readings >= 3 || t >= g.began+dwell {
+		if g.readings >= 3 || t >= g.began+g.longest {
 			g.engaged = t
 		}
 	}

@@ -94,6 +94,9 @@ func (s *automatic) reset(kind byte) {
 // begin begins a drive, and with it an operation cycle.
 func (s *automatic) begin(now time.Time) {
 	s.hold(neutral)
+	if s.eight != nil {
+		s.hold(s.eight.gearOf(s)) // the unit takes over a moving car
+	}
 	s.cycleStart = now
 	if !s.sameCycle {
 		s.memory.BeginCycle()
