@@ -30,6 +30,7 @@ const (
 
 	idleTorque   = 20.0  // input torque that moves no shift by itself, N.m
 	torquePhase  = 0.12  // time in which the torque goes from the off-going to the on-coming element, s
+	coastTime    = 1.0   // longest planned time of a shift while coasting, s
 	syncTime     = 0.06  // the same at the end of a shift in which the engine finds its speed, s
 	holdMargin   = 1.1   // pressure of an element that holds its torque over the least one
 	sameRatio    = 0.02  // difference between the measured ratio and that of the gear, share
@@ -208,13 +209,16 @@ func (e *eightSpeed) handOver(s *automatic, t float64, on, off int) {
 // beginShift plans a shift.
 func (e *eightSpeed) beginShift(s *automatic, torque float64, on, off int) {
 	e.began, e.slip, e.sync, e.on, e.off = s.began, s.slip(), math.NaN(), on, off
+	inertia := inputInertia * math.Abs(e.slip) / max(math.Abs(torque), idleTorque)
 	if e.kind = byClutch; -torque*e.slip > 0 && math.Abs(torque) > idleTorque {
-		e.kind = byEngine
-		e.plan = max(e.shiftTime, math.Abs(e.slip)/syncRate, inputInertia*math.Abs(e.slip)/(engineShare*math.Abs(torque)))
-		s.longest = max(dwell, 2*e.plan+torquePhase+closeTime)
-		return
+		e.kind, e.plan = byEngine, max(e.shiftTime, math.Abs(e.slip)/syncRate, inertia/engineShare)
+	} else {
+		e.plan = min(max(e.shiftTime, inertia), 2*e.shiftTime)
 	}
-	e.plan = min(max(e.shiftTime, inputInertia*math.Abs(e.slip)/max(math.Abs(torque), idleTorque)), 2*e.shiftTime)
+	if torque < 0 && e.plan > coastTime { // the drag of the engine would take too long
+		e.kind, e.plan = byClutch, coastTime
+	}
+	s.longest = max(dwell, 2*e.plan+torquePhase+closeTime)
 }
 
 // hold returns the pressure of the off-going element that holds an input torque in the previous gear, bar.
