@@ -1,7 +1,6 @@
 package plants_test
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -222,5 +221,5 @@ func closesBalance(t *testing.T, text string, period time.Duration, share float6
 	if events := b.Get("events"); !(worst <= share*most) || !(most > 1e5) || events < 20 {
 		t.Errorf("%g J of %g J are missing, %.1e of them; %g events", worst, most, worst/most, events)
 	}
-	t.Log(fmt.Sprintf("%.3g J of %.0f kJ, %.1e", worst, most/1e3, worst/most))
+	t.Logf("%.3g J of %.0f kJ, %.1e", worst, most/1e3, worst/most)
 }
