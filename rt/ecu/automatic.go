@@ -58,6 +58,8 @@ const (
 //
 // Faults that the unit finds in its inputs are stored, and lead to limp-home: third gear until the next
 // operation cycle. A cycle begins with the ignition, or with the first frames.
+//
+// The unit of hp8.yaml is the same with other gears and with an eightSpeed.
 type automatic struct {
 	transmission
 	ignitionKey

@@ -90,7 +90,6 @@ const (
 // A shift in which the torque of the engine moves the input shaft away from the new speed begins with the hand-over of
 // the torque; then the on-coming element moves the shaft (power-on upshift, coasting downshift). In the others the
 // off-going element lets the shaft move, and the on-coming one closes at the new speed (power-on downshift).
-// H. Naunheimer et al., Automotive Transmissions, 2011, section 9.2.
 type eightSpeed struct {
 	input          // frames of EngineTorque
 	torque float64 // of the engine, N.m
