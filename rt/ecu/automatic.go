@@ -1,7 +1,6 @@
 package ecu
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -39,10 +38,9 @@ const (
 	standstill   = 5   // output speed below which the unit engages a gear of the other direction, rad/s
 	lightPedal   = 0.2 // accelerator up to which shifts come at the speeds of light load
 	fullPedal    = 0.9 // accelerator from which on they come at those of full load
-	downOverUp   = 0.6 // speed of a downshift over that of the upshift between the same gears
 	coldOverWarm = 1.3 // speed of an upshift with cold oil over that with warm oil
-	coolBelowHot = 20  // by how much hot oil must cool down before the unit uses all gears again, K
 	limpGear     = 3   // forward gear while the oil is too hot, and in limp-home
+	coolBelowHot = 20  // by how much hot oil must cool down before the unit uses all gears again, K
 	warmOil      = 80  // temperature that the unit takes before and without a sensor, degC
 	protectedCRC = 0x1D
 )
@@ -60,12 +58,16 @@ const (
 //
 // Faults that the unit finds in its inputs are stored, and lead to limp-home: third gear until the next
 // operation cycle. A cycle begins with the ignition, or with the first frames.
+//
+// The unit of hp8.yaml is the same with other gears and with an eightSpeed.
 type automatic struct {
-	fourSpeed
+	transmission
 	ignitionKey
 
 	// speeds of the output shaft for an upshift at light and at full load, by gear, rad/s
-	light, full [4]float64
+	light, full []float64
+
+	eight *eightSpeed // part of the unit of eight speeds; nil in the one of four
 
 	cold, hot float64 // oil temperatures below and above which the oil is cold and too hot, degC
 	oil       float64 // temperature of the oil, degC
@@ -89,11 +91,15 @@ type automatic struct {
 }
 
 func newAutomatic(s *session) law {
+	return newAutomaticOf(s, &fourSpeedGears, []float64{1: 40, 2: 85, 3: 140}, []float64{1: 205, 2: 370, 3: 600}, nil)
+}
+
+// newAutomaticOf returns the unit with a gear table and its speeds for upshifts.
+func newAutomaticOf(s *session, gears *gearTable, light, full []float64, eight *eightSpeed) *automatic {
 	a := &automatic{
-		fourSpeed: fourSpeed{session: s}, ignitionKey: ignitionKey{afterRun: 3},
-		light: [4]float64{1: 40, 2: 85, 3: 140},
-		full:  [4]float64{1: 205, 2: 370, 3: 600},
-		cold:  20, hot: 140, oil: warmOil,
+		transmission: transmission{session: s, gearTable: gears}, ignitionKey: ignitionKey{afterRun: 3},
+		light: light, full: full, eight: eight,
+		cold: 20, hot: 140, oil: warmOil,
 		shafts: input{lost: codeShaftsLost, invalid: codeShaftsInvalid, timeout: 100 * time.Millisecond},
 		pedals: input{lost: codePedalsLost, invalid: codePedalsInvalid, timeout: 100 * time.Millisecond},
 		oils:   input{timeout: time.Second},
@@ -103,13 +109,16 @@ func newAutomatic(s *session) law {
 }
 
 func (s *automatic) parameters() (list []Parameter) {
-	for gear, name := range [4]string{1: "up_1", 2: "up_2", 3: "up_3"} {
-		if gear > 0 {
-			list = append(list, Parameter{name + "_light", "rad/s", 0, 1e4, &s.light[gear]}, Parameter{name + "_full", "rad/s", 0, 1e4, &s.full[gear]})
-		}
+	for gear := 1; gear < s.top(); gear++ {
+		name := fmt.Sprintf("up_%d", gear)
+		list = append(list, Parameter{name + "_light", "rad/s", 0, 1e4, &s.light[gear]}, Parameter{name + "_full", "rad/s", 0, 1e4, &s.full[gear]})
 	}
-	return append(list, Parameter{"T_cold", "degC", -40, 215, &s.cold}, Parameter{"T_hot", "degC", -40, 215, &s.hot},
+	list = append(list, Parameter{"T_cold", "degC", -40, 215, &s.cold}, Parameter{"T_hot", "degC", -40, 215, &s.hot},
 		Parameter{"after_run", "s", 0, 3600, &s.afterRun}, Parameter{"wake_up", "s", 0, 1e4, &s.wakeUp})
+	if s.eight != nil {
+		list = append(list, s.eight.parameters()...)
+	}
+	return list
 }
 
 // receive handles a received frame.
@@ -128,6 +137,9 @@ func (s *automatic) receive(f *can.Frame, now time.Time) {
 	}
 	s.counts.Received++
 	from := map[uint32]*input{idShaftSpeeds: &s.shafts, idPedals: &s.pedals, idGearboxOil: &s.oils}[f.ID]
+	if s.eight != nil && f.ID == idEngineTorque {
+		from = &s.eight.input
+	}
 	missing, ok := from.take(f, now)
 	if !ok {
 		s.counts.Malformed++
@@ -141,7 +153,12 @@ func (s *automatic) receive(f *can.Frame, now time.Time) {
 		}
 		s.accelerator, s.brake = float64(bits(f, 16, 8))*automaticPedal, float64(bits(f, 24, 8))*automaticBrake
 		s.speed = float64(signed(f, 32, 16)) * vehicleSpeed
+		if s.eight != nil {
+			s.eight.wish = int(bits(f, 51, 4))
+		}
 		s.ignite(int(bits(f, 48, 3)), now)
+	case idEngineTorque:
+		s.eight.torque = float64(signed(f, 16, 16)) * torqueStep
 	case idGearboxOil:
 		s.rawOil = float64(bits(f, 16, 16))*oilStep + oilOffset
 		if s.oilInRange() {
@@ -160,6 +177,9 @@ func (s *automatic) step(t, dt float64) []can.Frame {
 	if s.sleepAfterRun() {
 		return nil
 	}
+	if s.eight != nil {
+		s.eight.measure(s, dt)
+	}
 	s.checkInputs(t, dt)
 	if s.memory.Status(codeOilSensor)&diagnosis.TestFailed != 0 {
 		s.oil = warmOil
@@ -170,10 +190,17 @@ func (s *automatic) step(t, dt float64) []can.Frame {
 		s.watch(t)
 	}
 	s.fresh = false
+	if s.eight != nil {
+		s.eight.step(s, t, dt)
+	}
 	if s.server.Silent(diagnosis.NormalMessages) {
 		return nil
 	}
-	return []can.Frame{s.clutchPressures(t)}
+	list := []can.Frame{s.clutchPressures(t)}
+	if s.eight != nil {
+		list = append(list, s.engineRequest())
+	}
+	return list
 }
 
 // checkOil limits the unit to one forward gear while the oil is too hot.
@@ -192,7 +219,7 @@ func (s *automatic) checkOil(t float64) {
 func (s *automatic) decide(t float64) {
 	to := s.gear
 	stopped := math.Abs(s.out) < standstill
-	forward := s.gear >= 1 && s.gear <= 4
+	forward := s.isForward(s.gear)
 	switch {
 	case s.isOff():
 		to = neutral
@@ -204,14 +231,17 @@ func (s *automatic) decide(t float64) {
 			to = s.scheduled()
 		}
 	case s.lever == leverD && (stopped || s.out > 0):
-		for to = 1; to < 4 && s.out > s.up(to); {
+		for to = 1; to < s.top() && s.out > s.up(to); {
 			to++
 		}
-		if s.limps || s.memory.LimpHome() {
+		switch {
+		case s.limps || s.memory.LimpHome():
 			to = limpGear
+		case s.eight != nil && s.eight.wish != 0:
+			to = s.eight.wished(s)
 		}
 	case s.lever == leverR && (stopped || s.out < 0):
-		to = reverse
+		to = s.reverse()
 	case s.lever != leverD || !forward:
 		to = neutral
 	}
@@ -221,23 +251,34 @@ func (s *automatic) decide(t float64) {
 	}
 }
 
-// scheduled returns the gear for the speed and the accelerator: the present one or a neighbour.
+// scheduled returns the gear for the speed and the accelerator: the present one, or one that a shift reaches from it.
 func (s *automatic) scheduled() int {
+	to := s.gear
 	switch {
-	case s.memory.LimpHome():
+	case !s.skips && s.memory.LimpHome():
 		return limpGear
-	case s.control.gear != 0:
+	case !s.skips && s.control.gear != 0:
 		return s.control.gear
-	case s.limps && s.gear != limpGear:
-		return s.gear + cmp.Compare(limpGear, s.gear)
-	case s.limps:
+	case s.limps || s.memory.LimpHome():
+		to = limpGear
+	case s.control.gear != 0:
+		to = s.control.gear
+	case s.eight != nil && s.eight.wish != 0:
+		to = s.eight.wished(s)
+	case s.eight != nil && s.eight.steady < steadyPedal:
 		return s.gear
-	case s.gear < 4 && s.out > s.up(s.gear):
-		return s.gear + 1
-	case s.gear > 1 && s.out < downOverUp*s.up(s.gear-1):
-		return s.gear - 1
+	default:
+		for to < s.top() && s.out > s.up(to) {
+			to++
+		}
+		for to > 1 && s.out < s.downShare*s.up(to-1) {
+			to--
+		}
 	}
-	return s.gear
+	if to != s.gear {
+		to = s.toward(s.gear, to)
+	}
+	return to
 }
 
 // up returns the speed of the output shaft for the upshift from a gear, rad/s.
@@ -250,12 +291,20 @@ func (s *automatic) up(gear int) float64 {
 	return up
 }
 
-// clutchPressures packs the gear and the pressures of C1 to C5 and RC.
+// commanded returns the pressures of the elements, bar: C1 to C5 and RC, or A to E and TCC.
+func (s *automatic) commanded(t float64) [6]float64 {
+	if s.eight != nil {
+		return s.eight.bar
+	}
+	return s.pressures(t)
+}
+
+// clutchPressures packs the gear and the pressures of the elements.
 func (s *automatic) clutchPressures(t float64) can.Frame {
 	var g payload
 	g.setBits(8, 4, uint64((s.counts.Cycles-1)%15))
 	g.setBits(12, 4, uint64(s.gear))
-	for i, p := range s.pressures(t) {
+	for i, p := range s.commanded(t) {
 		g.setValue(16+8*i, 8, p, automaticBar, 0)
 	}
 	f := g.frame(idClutchPressures)

@@ -20,13 +20,22 @@ type automaticRig struct {
 	k       int
 	damaged bool    // the checksums of the frames to the unit are wrong
 	oil     float64 // temperature of the oil in GearboxOil, degC; 0: the frame is not sent
+	more    uint64  // further bits of Pedals
+	engine  float64 // speed of the engine, rad/s
+	torque  float64 // of the engine, N.m; NaN: EngineTorque is not sent
 	distort func(id uint32, data uint64) (changed uint64, send bool)
 }
 
 func newAutomaticRig(t *testing.T) *automaticRig {
 	t.Helper()
-	g := &automaticRig{t: t, line: &sent{t: t}}
-	u, err := NewStepped("automatic", g.line, &g.log)
+	return newRigOf(t, "automatic")
+}
+
+// newRigOf returns the unit called name, automatic or hp8.
+func newRigOf(t *testing.T, name string) *automaticRig {
+	t.Helper()
+	g := &automaticRig{t: t, line: &sent{t: t}, torque: math.NaN()}
+	u, err := NewStepped(name, g.line, &g.log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,11 +80,15 @@ func (g *automaticRig) drive(seconds float64, lever int, accelerator, out, ratio
 		g.k++
 		ratio := ratio
 		if ratio == inGear {
-			ratio = gearRatio[g.u.unit.(*automatic).gear]
+			u := g.u.unit.(*automatic)
+			ratio = u.ratios[u.gear]
 		}
 		g.line.now = time.Duration(g.k) * 10 * time.Millisecond
-		g.receive(idPedals, uint64(lever)<<12|uint64(math.Round(accelerator/automaticPedal))<<16)
-		g.receive(idShaftSpeeds, rawSpeed(out*ratio)<<16|rawSpeed(out)<<32)
+		g.receive(idPedals, uint64(lever)<<12|uint64(math.Round(accelerator/automaticPedal))<<16|g.more)
+		g.receive(idShaftSpeeds, rawSpeed(out*ratio)<<16|rawSpeed(out)<<32|rawSpeed(g.engine)<<48)
+		if !math.IsNaN(g.torque) {
+			g.receive(idEngineTorque, uint64(uint16(int16(math.Round(g.torque/torqueStep))))<<16)
+		}
 		if g.oil != 0 {
 			g.receive(idGearboxOil, uint64(math.Round((g.oil-oilOffset)/oilStep))<<16)
 		}

@@ -7,7 +7,7 @@ import (
 	"lockstep/rt/ecu/diagnosis"
 )
 
-// Routines of the unit with the automatic gearbox.
+// Routines of the units with an automatic gearbox.
 const (
 	routineShifts   = 0x0201 // sets the number of shifts to 0
 	routineClutches = 0x0203 // check of the clutches
@@ -32,7 +32,7 @@ type control struct {
 	state   int     // of the check of the clutches
 	at      int     // gear of the check, 1 to reverse
 	next    float64 // time of its next step, s
-	engaged byte    // gears found engaged: bit 0 is first gear, bit 4 reverse
+	engaged uint16  // gears found engaged: bit 0 is first gear, the highest bit reverse
 }
 
 // active reports whether the unit does not choose the gear itself.
@@ -43,7 +43,7 @@ func (s *automatic) controlGear(value []byte) byte {
 	switch {
 	case value == nil:
 		s.control.gear = 0
-	case value[0] < 1 || value[0] > 4:
+	case !s.isForward(int(value[0])):
 		return diagnosis.RequestOutOfRange
 	case s.lever != leverD || !s.awake:
 		return diagnosis.ConditionsNotCorrect
@@ -55,7 +55,13 @@ func (s *automatic) controlGear(value []byte) byte {
 
 // routines returns the routines of the unit.
 func (s *automatic) routines() []diagnosis.Routine {
-	status := func() ([]byte, byte) { return []byte{byte(s.control.state), s.control.engaged}, 0 }
+	status := func() ([]byte, byte) {
+		data := []byte{byte(s.control.state)}
+		for bit := 0; bit < s.reverse(); bit += 8 {
+			data = append(data, byte(s.control.engaged>>bit))
+		}
+		return data, 0
+	}
 	return []diagnosis.Routine{
 		{ID: routineShifts, Secure: true, Start: func([]byte) ([]byte, byte) {
 			s.shifts = 0
@@ -108,14 +114,14 @@ func (s *automatic) checkClutches(t float64) {
 		s.shift(t, neutral)
 		return
 	}
-	if c.at < reverse {
+	if c.at < s.reverse() {
 		c.at++
 		s.shift(t, c.at)
 		return
 	}
 	c.state = checkFailed
-	if c.engaged == 1<<reverse-1 {
+	if c.engaged == 1<<s.reverse()-1 {
 		c.state = checkPassed
 	}
-	fmt.Fprintf(s.log, "%s: %.2f s: clutches checked, gears engaged %05b\n", s.name, t, c.engaged)
+	fmt.Fprintf(s.log, "%s: %.2f s: clutches checked, gears engaged %0*b\n", s.name, t, s.reverse(), c.engaged)
 }

@@ -34,7 +34,7 @@ func rowsOf(t *testing.T) map[string][]string {
 
 func TestGuideListsEveryTroubleCodeIdentifierAndRoutine(t *testing.T) {
 	rows := rowsOf(t)
-	for _, c := range automaticCodes() {
+	for _, c := range eightSpeedCodes() {
 		limp := "no"
 		if c.Limp {
 			limp = "yes"

@@ -96,7 +96,12 @@ func (s *automatic) checkInputs(t, dt float64) {
 	}
 	passed := time.Duration(math.Round(dt * 1e9))
 	started := s.lastCycle.Sub(s.cycleStart).Seconds() > fixed
-	for _, i := range []*input{&s.shafts, &s.pedals} {
+	inputs := []*input{&s.shafts, &s.pedals}
+	if s.eight != nil {
+		inputs = append(inputs, &s.eight.input)
+		s.eight.checkLockUp(s, passed)
+	}
+	for _, i := range inputs {
 		if started {
 			s.memory.Report(i.lost, i.late(s.lastCycle), passed)
 		}
@@ -118,10 +123,10 @@ func (s *automatic) checkInputs(t, dt float64) {
 }
 
 // checkSpeeds reports the plausibility of the shaft speeds. In a gear they must have its ratio, from a while after
-// the shift on. First gear drives by the freewheel of C3: while the car coasts or brakes, the input shaft may be slower.
+// the shift on. In a gear that drives by a freewheel the input shaft may be slower: the car coasts or brakes.
 func (s *automatic) checkSpeeds(t float64, passed time.Duration) {
-	slip, speed := math.Abs(s.slip()), math.Abs(gearRatio[s.gear]*s.out)
-	if s.gear == 1 {
+	slip, speed := math.Abs(s.slip()), math.Abs(s.ratios[s.gear]*s.out)
+	if s.gear == s.freewheel && s.gear != neutral {
 		slip = max(0, s.slip())
 	}
 	small := slip <= max(smallSlip, smallRatio*speed)

@@ -7,7 +7,8 @@
 // the host; the caller of a Stepped gives it the instants.
 //
 // Reading order: run.go (Run, law), session.go (common part and counts of all units; Stepped),
-// powershift.go (a gearbox; its diagnosis: powershifttrouble.go), fourspeed.go (another) with truck.go (SAE J1939) and automatic.go (E2E),
+// powershift.go (a gearbox; its diagnosis: powershifttrouble.go), transmission.go (gears of the others) with truck.go (SAE J1939), automatic.go (E2E)
+// and eightspeed.go (shifts from clutch to clutch),
 // plausibility.go and trouble.go (checks of the inputs of automatic, its diagnosis), truckdiagnosis.go,
 // brake.go with abs.go and wsp.go (brakes and their sensors; their diagnosis: braketrouble.go), esc.go with
 // escwire.go and capture.go (its wheel speeds and valves by wire), settings.go (parameters of a unit), open.go
@@ -56,6 +57,7 @@ func unitTypes() []unitType {
 		{"powershift", cycle, []uint32{idSpeeds, idStatus}, "Speeds (0x200)", newPowershift},
 		{"truck", cycle, truckIdentifiers(), "ShaftSpeeds (0CFF0180)", newTruck},
 		{"automatic", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil, idNMBench}, "ShaftSpeeds (0x210)", newAutomatic},
+		{"hp8", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil, idEngineTorque, idNMBench}, "ShaftSpeeds (0x210)", newEightSpeed},
 		{"abs", brakeCycle, absWiring.identifiers(), "WheelSpeeds (0x1A0)", newAbs},
 		{"esc", brakeCycle, []uint32{idEscWheels, idEscMotion, idEscDriver}, "EscMotion (0x1B1)", newEsc},
 		{"wsp", brakeCycle, wspWiring.identifiers(), "AxleSpeeds (0x1A8)", newWsp},

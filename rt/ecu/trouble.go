@@ -57,7 +57,11 @@ func automaticCodes() []diagnosis.Code {
 
 // startDiagnosis gives the unit its fault memory and its diagnosis server.
 func (s *automatic) startDiagnosis() {
-	s.memory = diagnosis.NewMemory(automaticCodes())
+	codes := automaticCodes()
+	if s.eight != nil {
+		codes = eightSpeedCodes()
+	}
+	s.memory = diagnosis.NewMemory(codes)
 	s.memory.Notify = func(c diagnosis.Code) {
 		limp := ""
 		if c.Limp {
@@ -73,13 +77,13 @@ func (s *automatic) startDiagnosis() {
 		Memory:      s.memory,
 		Snapshot:    []uint16{didGear, didRatio, didInput, didOutput, didOil, didEngine, didVehicle, didTime},
 		Identifiers: s.identifiersOfData(), Routines: s.routines(), PIDs: s.emissionData(),
-		VIN: "WLS00000000000027", Software: "automatic 1.0", Name: "automatic",
+		VIN: "WLS00000000000027", Software: s.name + " 1.0", Name: s.name,
 		Standstill: func() bool { return math.Abs(s.out) < standstill },
 		Reset:      s.reset,
 	})
 }
 
-func (s *automatic) summary() string { return s.fourSpeed.summary() + storedCodes(s.memory) }
+func (s *automatic) summary() string { return s.transmission.summary() + storedCodes(s.memory) }
 
 // reset restarts the unit. A hard reset and key off and on begin an operation cycle.
 func (s *automatic) reset(kind byte) {
@@ -90,6 +94,9 @@ func (s *automatic) reset(kind byte) {
 // begin begins a drive, and with it an operation cycle.
 func (s *automatic) begin(now time.Time) {
 	s.hold(neutral)
+	if s.eight != nil {
+		s.hold(s.eight.gearOf(s)) // the unit takes over a moving car
+	}
 	s.cycleStart = now
 	if !s.sameCycle {
 		s.memory.BeginCycle()
@@ -140,7 +147,7 @@ func (s *automatic) identifiersOfData() []diagnosis.Identifier {
 			return 0
 		})},
 		{ID: didPressures, Read: func() (data []byte) {
-			for _, p := range s.pressures(s.lastCycle.Sub(s.start).Seconds()) {
+			for _, p := range s.commanded(s.lastCycle.Sub(s.start).Seconds()) {
 				data = append(data, byte(math.Round(p/automaticBar)))
 			}
 			return data

@@ -26,7 +26,7 @@ const truckName = 3<<40 | 3333
 // ShaftSpeeds the unit sleeps again. It stores faults of its inputs; DM1, DM2 and DM4 tell them, DM3 and DM11
 // clear them.
 type truck struct {
-	fourSpeed // its session is mute while another node has the address
+	transmission // its session is mute while another node has the address
 
 	// Speeds of the output shaft for an upshift, above, and for a downshift, below, by gear, rad/s.
 	up, down [5]float64
@@ -43,15 +43,15 @@ type truck struct {
 func newTruck(s *session) law {
 	s.delay = truckClaim
 	t := &truck{
-		fourSpeed: fourSpeed{session: s},
-		up:        [5]float64{1: 45, 2: 80, 3: 120, 4: math.Inf(1)},
-		down:      [5]float64{1: math.Inf(-1), 2: 22, 3: 45, 4: 80},
+		transmission: transmission{session: s, gearTable: &fourSpeedGears},
+		up:           [5]float64{1: 45, 2: 80, 3: 120, 4: math.Inf(1)},
+		down:         [5]float64{1: math.Inf(-1), 2: 22, 3: 45, 4: 80},
 	}
 	t.startDiagnosis()
 	return t
 }
 
-func (s *truck) summary() string { return s.fourSpeed.summary() + storedCodes(s.memory) }
+func (s *truck) summary() string { return s.transmission.summary() + storedCodes(s.memory) }
 
 func (s *truck) parameters() (list []Parameter) {
 	for gear := 1; gear <= 3; gear++ {

@@ -75,7 +75,7 @@ func (s *truck) checkInputs(t, dt float64) {
 		s.memory.Report(codeTruckNetwork, s.lastCycle.Sub(s.pedal) > truckTimeout, passed)
 	}
 	if s.fresh && !s.busy() && t > s.engaged+fixed {
-		s.memory.Report(codeTruckGear, math.Abs(s.slip()) > max(wrongSlip, wrongRatio*math.Abs(gearRatio[s.gear]*s.out)), passed)
+		s.memory.Report(codeTruckGear, math.Abs(s.slip()) > max(wrongSlip, wrongRatio*math.Abs(s.ratios[s.gear]*s.out)), passed)
 	}
 }
 
