@@ -53,7 +53,7 @@ const (
 // amtshift.go has the sequence of a shift. In limp-home it stays in its gear.
 type amt struct {
 	*session
-	*transmission
+	*truckNode
 	amtShift
 
 	requested    int        // gear of TC1
@@ -65,8 +65,8 @@ type amt struct {
 	counterG     rollingCounter
 
 	closed  bool    // the clutch is closed
-	gripped int     // consecutive readings without slip
 	clutch  float64 // command of the clutch, 0 to 1
+	grip    float64 // torque of the clutch while it starts the truck, N.m
 
 	manual, startGear       float64
 	up, upLoad, after       float64 // rpm
@@ -76,8 +76,8 @@ type amt struct {
 
 func newAmt(s *session) law {
 	a := &amt{session: s, startGear: 1, up: 1350, upLoad: 450, after: 1050, down: 900, downTo: 1150,
-		kiss: 0.3, launch: 40, maxTorque: 16}
-	a.transmission = newTransmission(s, func() int { return a.gear })
+		kiss: 0.3, launch: 800, maxTorque: 16}
+	a.truckNode = newTruckNode(s, func() int { return a.gear })
 	return a
 }
 
@@ -91,7 +91,7 @@ func (a *amt) parameters() []Parameter {
 		{"down", "rpm", 600, 2000, &a.down},
 		{"down_to", "rpm", 600, 2000, &a.downTo},
 		{"kiss", "", 0, 0.9, &a.kiss},
-		{"launch", "N.m.s/rad", 1, 1000, &a.launch},
+		{"launch", "N.m/s", 10, 1e5, &a.launch},
 		{"max_torque", "kN.m", 1, 100, &a.maxTorque},
 	}
 }
@@ -137,7 +137,7 @@ func (a *amt) receive(f *can.Frame, now time.Time) {
 	case f.ID == idShafts && a.measure(f, now) && a.wake(now):
 		a.known, a.found, a.closed, a.amtShift = false, false, false, amtShift{}
 		fmt.Fprintf(a.log, "%s: 0.00 s: address 3 claimed\n", a.name)
-		a.transmission.begin()
+		a.truckNode.begin()
 	}
 }
 
@@ -148,7 +148,7 @@ func (a *amt) step(t, dt float64) []can.Frame {
 		if !a.found {
 			a.find(t)
 		}
-		a.memory.Report(codeGear, a.failed(), secondsOf(dt))
+		a.memory.Report(codeTruckGear, a.failed(), secondsOf(dt))
 		if a.fresh {
 			a.decide(t)
 		}

@@ -281,18 +281,29 @@ func (a *amt) drive(t, dt float64) {
 	a.mode, a.percent = overrideLimit, a.mostTorque()
 	stops := a.accelerator <= 0 && in < 1.05*amtIdle
 	switch {
-	case a.closed && (a.engine < 0.8*amtIdle || stops):
+	case a.closed && (a.engine < 0.75*amtIdle || stops):
 		a.closed, a.clutch = false, 0
 	case a.closed:
 		a.clutch = min(1, a.clutch+4*dt)
 	case a.accelerator > 0:
-		a.clutch = a.position(a.launch * (a.engine - 1.08*amtIdle))
-		a.closed = a.ready3(math.Abs(a.engine-in) < amtNear && in > 0.8*amtIdle)
+		a.start(dt)
 	case a.moving():
 		a.from = a.gear
 		a.enter(amtClose, t)
 	default:
-		a.clutch, a.ready = 0, 0
+		a.clutch, a.grip, a.ready = 0, 0, 0
+	}
+}
+
+// start starts the truck: TSC1 holds the engine at a speed, and the torque of the clutch grows to the demand. It
+// grows slowly, so that the half shafts do not swing, and it falls before the engine stalls.
+func (a *amt) start(dt float64) {
+	demand := a.accelerator / 100 * a.mostTorque() / 100 * amtReference
+	a.grip = min(a.grip+a.launch*dt, demand, amtClutch*max(0, a.engine/amtIdle-0.8))
+	a.clutch = a.position(a.grip)
+	a.request(amtIdle + a.accelerator/100*400*rpm)
+	if in := a.shaft[0]; a.ready3(math.Abs(a.engine-in) < amtNear && in > 0.9*amtIdle) {
+		a.closed, a.grip = true, 0
 	}
 }
 

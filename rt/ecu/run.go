@@ -54,8 +54,8 @@ type unitType struct {
 func unitTypes() []unitType {
 	return []unitType{
 		{"powershift", cycle, []uint32{idSpeeds, idStatus}, "Speeds (0x200)", newPowershift},
-		{"truck", cycle, transmissionIdentifiers(), "ShaftSpeeds (0CFF0180)", newTruck},
-		{"amt12", cycle, transmissionIdentifiers(idEEC1, idShiftSensors), "ShaftSpeeds (0CFF0180)", newAmt},
+		{"truck", cycle, truckIdentifiers(), "ShaftSpeeds (0CFF0180)", newTruck},
+		{"amt12", cycle, truckIdentifiers(idEEC1, idShiftSensors), "ShaftSpeeds (0CFF0180)", newAmt},
 		{"automatic", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil, idNMBench}, "ShaftSpeeds (0x210)", newAutomatic},
 		{"abs", brakeCycle, absWiring.identifiers(), "WheelSpeeds (0x1A0)", newAbs},
 		{"esc", brakeCycle, []uint32{idEscWheels, idEscMotion, idEscDriver}, "EscMotion (0x1B1)", newEsc},

@@ -27,7 +27,7 @@ type truck struct {
 
 	highest int // highest gear that TC1 allows
 
-	*transmission
+	*truckNode
 }
 
 func newTruck(s *session) law {
@@ -36,7 +36,7 @@ func newTruck(s *session) law {
 		up:        [5]float64{1: 45, 2: 80, 3: 120, 4: math.Inf(1)},
 		down:      [5]float64{1: math.Inf(-1), 2: 22, 3: 45, 4: 80},
 	}
-	t.transmission = newTransmission(s, func() int { return t.gear })
+	t.truckNode = newTruckNode(s, func() int { return t.gear })
 	return t
 }
 
@@ -76,14 +76,14 @@ func (s *truck) begin() {
 	}
 	s.hold(gear)
 	fmt.Fprintf(s.log, "truck: 0.00 s: gear %d, address 3 claimed\n", s.gear)
-	s.transmission.begin()
+	s.truckNode.begin()
 }
 
 // step runs one cycle of 10 ms.
 func (s *truck) step(t, dt float64) []can.Frame {
 	s.checkInputs(t, dt)
 	if s.fresh && !s.busy() && t > s.engaged+fixed {
-		s.memory.Report(codeGear, math.Abs(s.slip()) > max(wrongSlip, wrongRatio*math.Abs(gearRatio[s.gear]*s.out)), secondsOf(dt))
+		s.memory.Report(codeTruckGear, math.Abs(s.slip()) > max(wrongSlip, wrongRatio*math.Abs(gearRatio[s.gear]*s.out)), secondsOf(dt))
 	}
 	if s.fresh || s.memory.LimpHome() {
 		s.decide(t)

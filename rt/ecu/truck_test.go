@@ -69,7 +69,7 @@ func still(float64) (in, out float64) { return 0, 0 }
 func TestTruckClaimsItsAddressBeforeItSends(t *testing.T) {
 	g := newTruckRig(t)
 	g.drive(1, still)
-	if f := g.line.all[0]; f.ID != idClaim || binary.LittleEndian.Uint64(f.Data[:]) != transmissionName {
+	if f := g.line.all[0]; f.ID != idClaim || binary.LittleEndian.Uint64(f.Data[:]) != truckName {
 		t.Errorf("the first frame is %08X % X", f.ID, f.Data)
 	}
 	if d := g.line.at[1] - g.line.at[0]; d < 250*time.Millisecond {

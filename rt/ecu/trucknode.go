@@ -11,26 +11,26 @@ import (
 	"lockstep/rt/ecu/diagnosis"
 )
 
-const transmissionClaim = 250 * time.Millisecond // time from the address claim to the first frame
+const truckClaim = 250 * time.Millisecond // time from the address claim to the first frame
 
-// transmissionName is the NAME of a unit: function 3, a transmission, identity 3333, maker 0.
-const transmissionName = 3<<40 | 3333
+// truckName is the NAME of a unit: function 3, a transmission, identity 3333, maker 0.
+const truckName = 3<<40 | 3333
 
 // Trouble codes of a transmission: SPN and FMI of SAE J1939-73.
 const (
-	codeInput           = 161<<5 | 19 // input shaft speed: received data in error
-	codeOutput          = 191<<5 | 19 // output shaft speed: the same
-	codeGear            = 523<<5 | 7  // current gear: the mechanical system does not respond
-	codeNetwork         = 639<<5 | 9  // network: abnormal update rate
-	transmissionTimeout = 500 * time.Millisecond
-	notAvailable        = 0xFF
+	codeTruckInput   = 161<<5 | 19 // input shaft speed: received data in error
+	codeTruckOutput  = 191<<5 | 19 // output shaft speed: the same
+	codeTruckGear    = 523<<5 | 7  // current gear: the mechanical system does not respond
+	codeTruckNetwork = 639<<5 | 9  // network: abnormal update rate
+	truckTimeout     = 500 * time.Millisecond
+	notAvailable     = 0xFF
 )
 
-// transmission is the part of a transmission control unit that SAE J1939 determines: its address 3, what it
+// truckNode is the part of a transmission control unit that SAE J1939 determines: its address 3, what it
 // receives of the truck, and its diagnosis. The unit sleeps until it receives ShaftSpeeds, and then claims its
 // address. It is mute while another node has the address. DM1, DM2 and DM4 tell its trouble codes, DM3 and DM11
 // clear them. An operation cycle lasts from its wake-up to its sleep.
-type transmission struct {
+type truckNode struct {
 	unit     *session
 	memory   *diagnosis.Memory
 	messages diagnosis.Messages
@@ -45,17 +45,17 @@ type transmission struct {
 	pedal     time.Time      // last EBC1; zero: none yet
 }
 
-// newTransmission returns the part for a unit; gear returns its gear for the values of DM4.
-func newTransmission(s *session, gear func() int) *transmission {
-	s.delay = transmissionClaim
+// newTruckNode returns the part for a unit; gear returns its gear for the values of DM4.
+func newTruckNode(s *session, gear func() int) *truckNode {
+	s.delay = truckClaim
 	code := func(number uint32, text string, limp bool) diagnosis.Code {
 		return diagnosis.Code{Number: number, Text: text, Fail: 500 * time.Millisecond, Pass: time.Second, Trips: 1, Limp: limp}
 	}
-	n := &transmission{unit: s, memory: diagnosis.NewMemory([]diagnosis.Code{
-		code(codeInput, "SPN 161 FMI 19 input shaft speed", true),
-		code(codeOutput, "SPN 191 FMI 19 output shaft speed", true),
-		code(codeGear, "SPN 523 FMI 7 current gear", true),
-		code(codeNetwork, "SPN 639 FMI 9 network: EBC1", false),
+	n := &truckNode{unit: s, memory: diagnosis.NewMemory([]diagnosis.Code{
+		code(codeTruckInput, "SPN 161 FMI 19 input shaft speed", true),
+		code(codeTruckOutput, "SPN 191 FMI 19 output shaft speed", true),
+		code(codeTruckGear, "SPN 523 FMI 7 current gear", true),
+		code(codeTruckNetwork, "SPN 639 FMI 9 network: EBC1", false),
 	})}
 	n.memory.Capture = func() []byte { return n.freezeFrame(gear()) }
 	n.memory.Notify = func(c diagnosis.Code) {
@@ -70,9 +70,9 @@ func newTransmission(s *session, gear func() int) *transmission {
 	return n
 }
 
-// transmissionIdentifiers lists the identifiers that a unit receives: its groups, claims of its address, and
+// truckIdentifiers lists the identifiers that a unit receives: its groups, claims of its address, and
 // requests for claims from any node.
-func transmissionIdentifiers(groups ...uint32) []uint32 {
+func truckIdentifiers(groups ...uint32) []uint32 {
 	list := append(groups, idShafts, idTC1, idEBC1, idClaim)
 	for source := range uint32(255) {
 		list = append(list, extended|0x18EAFF00|source, extended|0x18EA0300|source)
@@ -81,14 +81,14 @@ func transmissionIdentifiers(groups ...uint32) []uint32 {
 }
 
 // begin starts an operation cycle and claims the address.
-func (n *transmission) begin() {
+func (n *truckNode) begin() {
 	n.unit.mute = false
 	n.memory.BeginCycle()
 	_ = n.claim()
 }
 
 // handled handles a received frame of the network or of EBC1, and reports whether nothing is left to do.
-func (n *transmission) handled(f *can.Frame, now time.Time) bool {
+func (n *truckNode) handled(f *can.Frame, now time.Time) bool {
 	switch {
 	case f.ID == idClaim:
 		n.contend(f)
@@ -109,7 +109,7 @@ func (n *transmission) handled(f *can.Frame, now time.Time) bool {
 }
 
 // answer answers a request for the address claim or for a diagnostic message.
-func (n *transmission) answer(f *can.Frame, now time.Time) {
+func (n *truckNode) answer(f *can.Frame, now time.Time) {
 	switch pgn := uint32(bits(f, 0, 24)); {
 	case f.Length < 3 || !n.unit.awake:
 	case pgn == 0xEE00:
@@ -120,7 +120,7 @@ func (n *transmission) answer(f *can.Frame, now time.Time) {
 }
 
 // measure reads ShaftSpeeds and reports whether both speeds are valid.
-func (n *transmission) measure(f *can.Frame, now time.Time) bool {
+func (n *truckNode) measure(f *can.Frame, now time.Time) bool {
 	if !n.unit.awake && f.Data[7]&15 == 0 {
 		n.counterS = rollingCounter{}
 	}
@@ -136,20 +136,20 @@ func (n *transmission) measure(f *can.Frame, now time.Time) bool {
 }
 
 // claim sends the address claim, or "cannot claim" without an address.
-func (n *transmission) claim() error {
+func (n *truckNode) claim() error {
 	id := uint32(idClaim)
 	if n.unit.mute {
 		id = idNoAddress
 	}
-	return n.unit.send(payload(transmissionName).frame(id))
+	return n.unit.send(payload(truckName).frame(id))
 }
 
 // contend defends the address against a higher NAME, and loses it to a lower one.
-func (n *transmission) contend(f *can.Frame) {
+func (n *truckNode) contend(f *can.Frame) {
 	switch {
 	case f.Length != 8 || !n.unit.awake:
 	case n.unit.mute:
-	case binary.LittleEndian.Uint64(f.Data[:]) > transmissionName:
+	case binary.LittleEndian.Uint64(f.Data[:]) > truckName:
 		_ = n.claim()
 	default:
 		n.unit.mute = true
@@ -159,7 +159,7 @@ func (n *transmission) contend(f *can.Frame) {
 }
 
 // freezeFrame returns the values of DM4: those of the engine are not available; then gear, output and input speed.
-func (n *transmission) freezeFrame(gear int) []byte {
+func (n *truckNode) freezeFrame(gear int) []byte {
 	data := []byte{notAvailable, notAvailable, notAvailable, notAvailable, notAvailable, notAvailable, notAvailable, notAvailable, byte(gear + 125)}
 	for _, w := range []float64{n.shaft[1], n.shaft[0]} {
 		data = binary.LittleEndian.AppendUint16(data, uint16(math.Round(max(w, 0)/shaftBit)))
@@ -168,19 +168,19 @@ func (n *transmission) freezeFrame(gear int) []byte {
 }
 
 // checkInputs reports the plausibility of the inputs to the fault memory, once per cycle.
-func (n *transmission) checkInputs(t, dt float64) {
+func (n *truckNode) checkInputs(t, dt float64) {
 	passed := secondsOf(dt)
-	if n.unit.lastCycle.Sub(n.lastShaft) < transmissionTimeout {
-		n.memory.Report(codeInput, !n.valid[0], passed)
-		n.memory.Report(codeOutput, !n.valid[1], passed)
+	if n.unit.lastCycle.Sub(n.lastShaft) < truckTimeout {
+		n.memory.Report(codeTruckInput, !n.valid[0], passed)
+		n.memory.Report(codeTruckOutput, !n.valid[1], passed)
 	}
-	if !n.pedal.IsZero() && t > transmissionTimeout.Seconds() {
-		n.memory.Report(codeNetwork, n.unit.lastCycle.Sub(n.pedal) > transmissionTimeout, passed)
+	if !n.pedal.IsZero() && t > truckTimeout.Seconds() {
+		n.memory.Report(codeTruckNetwork, n.unit.lastCycle.Sub(n.pedal) > truckTimeout, passed)
 	}
 }
 
 // diagnosticFrames returns the diagnostic messages that are due.
-func (n *transmission) diagnosticFrames() []can.Frame {
+func (n *truckNode) diagnosticFrames() []can.Frame {
 	n.frames = nil
 	_ = n.messages.Advance(sinceEpoch(n.unit.lastCycle)) // Send cannot fail
 	return n.frames
@@ -188,7 +188,7 @@ func (n *transmission) diagnosticFrames() []can.Frame {
 
 // etc1 packs electronic transmission controller 1: shaft speeds, whether the driveline is engaged and whether a
 // shift is under way. slip is that of the clutch or of the gear, rad/s.
-func (n *transmission) etc1(engaged, shifting bool, slip float64) can.Frame {
+func (n *truckNode) etc1(engaged, shifting bool, slip float64) can.Frame {
 	g := unset
 	g.setBits(0, 6, 0) // no lock-up
 	g.setBit(0, engaged)

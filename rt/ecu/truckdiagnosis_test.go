@@ -84,7 +84,7 @@ func TestTruckFindsAGearThatDoesNotRespond(t *testing.T) {
 	g := newTruckRig(t)
 	g.drive(2, func(float64) (float64, float64) { return 20 * 2.86, 20 })
 	g.drive(0.6, func(float64) (float64, float64) { return 20*2.86 + 15, 20 })
-	if u := g.u.unit.(*truck); len(u.memory.Stored()) != 1 || u.memory.Stored()[0].Number != codeGear || !u.memory.LimpHome() {
+	if u := g.u.unit.(*truck); len(u.memory.Stored()) != 1 || u.memory.Stored()[0].Number != codeTruckGear || !u.memory.LimpHome() {
 		t.Errorf("codes %v", u.memory.Stored())
 	}
 	if last := g.u.Close(); last[len(last)-len("; trouble codes SPN 523 FMI 7"):] != "; trouble codes SPN 523 FMI 7" {
@@ -102,7 +102,7 @@ func TestTruckFindsMissingEBC1(t *testing.T) {
 	}
 	g.u.Receive(pack(t, can.Frame{ID: idEBC1, Length: 8}), g.line.now)
 	g.drive(1.2, still)
-	if list := u.memory.Stored(); len(list) != 1 || list[0].Number != codeNetwork {
+	if list := u.memory.Stored(); len(list) != 1 || list[0].Number != codeTruckNetwork {
 		t.Errorf("codes %v", list)
 	}
 }
