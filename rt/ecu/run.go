@@ -8,7 +8,8 @@
 //
 // Reading order: run.go (Run, law), session.go (common part and counts of all units; Stepped),
 // powershift.go (a gearbox; its diagnosis: powershifttrouble.go), fourspeed.go (another) with truck.go (SAE J1939) and automatic.go (E2E),
-// plausibility.go and trouble.go (checks of the inputs of automatic, its diagnosis), truckdiagnosis.go,
+// trucknode.go (address and diagnosis on SAE J1939) with amt.go and amtshift.go (an automated manual gearbox),
+// plausibility.go and trouble.go (checks of the inputs of automatic, its diagnosis),
 // brake.go with abs.go and wsp.go (brakes and their sensors; their diagnosis: braketrouble.go), esc.go with
 // escwire.go and capture.go (its wheel speeds and valves by wire), settings.go (parameters of a unit), open.go
 // (its bus), packing.go (bits of frames), network.go (ignition, after-run, network management).
