@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockstep/model/assemble"
+	"lockstep/model/kernel"
 	"lockstep/model/library"
 	"lockstep/model/plantfile"
 	"lockstep/model/plants"
@@ -89,5 +90,59 @@ func TestMembersOfAmt12TurnAsTheirTeethSay(t *testing.T) {
 		if carried < 300 {
 			t.Errorf("gear %s: the teeth carry in %d of 400 ticks", g.name, carried)
 		}
+	}
+}
+
+// engageFirst pushes the sleeve of gear 1 while the countershaft turns and the truck stands, from an angle of the
+// wheel in pitches of the dogs. It returns the tick in which the sleeve is at its stop, 0 if it is not within the
+// ticks, the impacts of the teeth, and the stroke at the end, m.
+func engageFirst(t *testing.T, slip, pitches float64, ticks int) (engaged, impacts int, stroke float64) {
+	t.Helper()
+	c := amt12(t, "", 0, 0, "")
+	c.set("brake", 1)
+	c.set("clutch.position", 0)
+	c.set("clutch_brake", 0)
+	c.set("gate_1r.target", 12e-3)
+	c.tables.X0 = slices.Clone(c.tables.X0)
+	for name, x := range map[string]float64{"counter.w": slip * 64 / 22, "input.w": slip * 64 / 22 * 39 / 31,
+		"dog_1.u": pitches * 2 * math.Pi / 30 * 0.06, "brake_force.y": 0} {
+		i := slices.Index(c.tables.StateName, name)
+		if i < 0 {
+			t.Fatalf("no state %s of %v", name, c.tables.StateName)
+		}
+		c.tables.X0[i] = x
+	}
+	c.k = kernel.New(c.tables)
+	for tick := range ticks {
+		c.step()
+		for _, e := range c.k.Events() {
+			if name, _, _ := c.tables.EventNames(e); e.To == kernel.Impact && strings.HasPrefix(name, "dog_1.") {
+				impacts++
+			}
+		}
+		if engaged == 0 && c.get("s_1r") > 9.9e-3 {
+			engaged = tick + 1
+		}
+	}
+	return engaged, impacts, c.get("s_1r")
+}
+
+// Dogs engage at a small speed difference. At a large one they ratchet until impacts have taken it away, and at none
+// they may stand tooth on tooth.
+func TestDogsOfAmt12EngageRatchetAndBlock(t *testing.T) {
+	for _, phase := range []float64{-0.4, -0.2, 0, 0.2, 0.4} {
+		slow, few, s := engageFirst(t, 2, phase, 30)
+		if slow == 0 || few > 5 {
+			t.Errorf("at 2 rad/s and %g of a pitch: tick %d, %d impacts, stroke %g m", phase, slow, few, s)
+		}
+		if at, many, _ := engageFirst(t, 60, phase, 30); at != 0 && at <= slow || many < 10 {
+			t.Errorf("at 60 rad/s and %g of a pitch: tick %d after %d impacts, at 2 rad/s tick %d", phase, at, many, slow)
+		}
+	}
+	if at, _, s := engageFirst(t, 0, 0, 30); at == 0 {
+		t.Errorf("tooth on gap: the sleeve stays at %g m", s)
+	}
+	if at, _, s := engageFirst(t, 0, 0.5, 30); at != 0 || !(math.Abs(s-4e-3) < 1e-9) {
+		t.Errorf("tooth on tooth: tick %d, stroke %g m, want 4 mm", at, s)
 	}
 }
