@@ -11,6 +11,7 @@ import (
 	"lockstep/model/assemble"
 	"lockstep/model/kernel"
 	"lockstep/model/library"
+	"lockstep/model/modeltest"
 	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
@@ -144,5 +145,50 @@ func TestDogsOfAmt12EngageRatchetAndBlock(t *testing.T) {
 	}
 	if at, _, s := engageFirst(t, 0, 0.5, 30); at != 0 || !(math.Abs(s-4e-3) < 1e-9) {
 		t.Errorf("tooth on tooth: tick %d, stroke %g m, want 4 mm", at, s)
+	}
+}
+
+// The energy of the plant is what the engine and the forks have put in, less the losses, in the shifts that the
+// plant makes by itself. Impacts of teeth and stops only lose energy; that loss is no heat in the plant.
+func TestEnergyOfAmt12Balances(t *testing.T) {
+	text, err := plants.Read("amt12")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := strings.NewReplacer("A: 9.5 m2, Cd: 0.55, Cr: 0.006", "Cr: 0", ", v_max: 40 m/s", "", "\noutputs:\n", `
+outputs:
+  "E.*": {energy: "*"}
+  "D.*": {dissipated: "*"}
+  W.engine: {work: engine}
+  "W.*.fork": {work: "*.fork"}
+`).Replace(string(text))
+	b := modeltest.NewUndriven(t, free, kernel.Options{Period: 5 * time.Millisecond})
+	balance := func() (rest float64) {
+		for i, p := range b.Tables.Outputs {
+			switch p.Name[:min(2, len(p.Name))] {
+			case "E.", "D.":
+				rest += b.Y[i]
+			case "W.":
+				rest -= b.Y[i]
+			}
+		}
+		return rest
+	}
+	before, worst, impacts, lost := balance(), 0., 0, 0.
+	b.To(14, func(at float64) {
+		struck := slices.ContainsFunc(b.Kernel.Events(), func(e kernel.Event) bool { return e.To == kernel.Impact })
+		now := balance()
+		change := now - before
+		before = now
+		if struck {
+			impacts++
+			lost -= change
+		}
+		if e := math.Abs(change); !struck || change > 0 {
+			worst = max(worst, e)
+		}
+	})
+	if all := b.Get("E.car"); !(worst < 1e-9*all) || impacts < 3 || !(lost > 0) {
+		t.Errorf("a tick is off by %g J of %g J; %d ticks with impacts lose %g J", worst, all, impacts, lost)
 	}
 }
