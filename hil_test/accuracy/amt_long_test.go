@@ -113,7 +113,7 @@ func amtShift(t *testing.T, from, to int) (row string, interrupted float64) {
 		jerk = max(jerk, math.Abs(smooth[i+4]-smooth[i])/0.02)
 	}
 	interrupted = float64(last-first+1) * 0.005
-	return fmt.Sprintf("| %d-%d | %.1f | %.0f | %.2f | %.1f | %.1f | %s |", from, to, speed[begin]*3.6, engine[begin], interrupted,
+	return fmt.Sprintf("| %d-%d | %.1f | %.0f | %.2f | %.2f | %.1f | %s |", from, to, speed[begin]*3.6, engine[begin], interrupted,
 		math.Abs(work[len(work)-1]-work[begin])/1000, jerk, repeats[1]), interrupted
 }
 

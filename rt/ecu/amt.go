@@ -64,9 +64,9 @@ type amt struct {
 	known, found bool       // the sensors have been received; the gear has been read from them
 	counterG     rollingCounter
 
-	closed  bool    // the clutch is closed
-	clutch  float64 // command of the clutch, 0 to 1
-	grip    float64 // torque of the clutch while it starts the truck, N.m
+	closed bool    // the clutch is closed
+	clutch float64 // command of the clutch, 0 to 1
+	grip   float64 // torque of the clutch while it starts the truck, N.m
 
 	manual, startGear       float64
 	up, upLoad, after       float64 // rpm
