@@ -154,7 +154,7 @@ func compareC(t *testing.T, names []string, flags ...string) {
 	var list []subject
 	for _, name := range names {
 		s := load(t, name)
-		if len(s.tables.StateName) > 50 { // a train: slow
+		if len(s.tables.StateName) > 40 { // a train, or a gearbox with dog clutches: slow
 			s.ticks = 200
 		}
 		list = append(list, s)

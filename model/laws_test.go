@@ -49,7 +49,7 @@ func TestNoLawIsSteeperThanItsBound(t *testing.T) {
 	for _, v := range lawVariants {
 		texts = append(texts, "plant: t\nelements:\n  body: {type: inertia, J: 1}\n  "+v+"\noutputs: {}\n")
 	}
-	for _, name := range []string{"automatic4", "truck", "car-abs", "rail17", "wsp-car", "judder", "hybrid-tyre", "powershift", "car-esc"} {
+	for _, name := range []string{"automatic4", "truck", "car-abs", "rail17", "wsp-car", "judder", "hybrid-tyre", "powershift", "car-esc", "amt12"} {
 		text, err := plants.Read(name + ".yaml")
 		if err != nil {
 			t.Fatal(err)

@@ -742,7 +742,7 @@ func TestGuideDescribesEveryControlUnit(t *testing.T) {
 		}
 		same(t, name, got, want)
 	}
-	for name, file := range map[string]string{"powershift": "powershift.dbc", "truck": "j1939.dbc", "automatic": "automatic.dbc", "hp8": "hp8.dbc", "abs": "abs.dbc", "esc": "esc.dbc", "wsp": "wsp.dbc"} {
+	for name, file := range map[string]string{"powershift": "powershift.dbc", "truck": "j1939.dbc", "amt12": "j1939.dbc", "automatic": "automatic.dbc", "hp8": "hp8.dbc", "abs": "abs.dbc", "esc": "esc.dbc", "wsp": "wsp.dbc"} {
 		data, err := plants.Read(file)
 		if err != nil {
 			t.Fatal(err)

@@ -22,6 +22,7 @@ func TestLastLineSummarisesTheUnit(t *testing.T) {
 	for name, rest := range map[string]string{
 		"powershift": "",
 		"truck":      "; 0 shifts, gear N",
+		"amt12":      "; 0 shifts, 0 repeated, gear N",
 		"hp8":        "; 0 shifts, gear N",
 		"abs":        "; 0 stops, cycles in control of [FL FR RL RR]: [0 0 0 0]",
 		"wsp":        "; 0 stops, axles 1 to 4 released [0 0 0 0] times",

@@ -9,7 +9,8 @@
 // Reading order: run.go (Run, law), session.go (common part and counts of all units; Stepped),
 // powershift.go (a gearbox; its diagnosis: powershifttrouble.go), transmission.go (gears of the others) with truck.go (SAE J1939), automatic.go (E2E)
 // and eightspeed.go (shifts from clutch to clutch),
-// plausibility.go and trouble.go (checks of the inputs of automatic, its diagnosis), truckdiagnosis.go,
+// trucknode.go (address and diagnosis on SAE J1939) with amt.go and amtshift.go (an automated manual gearbox),
+// plausibility.go and trouble.go (checks of the inputs of automatic, its diagnosis),
 // brake.go with abs.go and wsp.go (brakes and their sensors; their diagnosis: braketrouble.go), esc.go with
 // escwire.go and capture.go (its wheel speeds and valves by wire), settings.go (parameters of a unit), open.go
 // (its bus), packing.go (bits of frames), network.go (ignition, after-run, network management).
@@ -56,6 +57,7 @@ func unitTypes() []unitType {
 	return []unitType{
 		{"powershift", cycle, []uint32{idSpeeds, idStatus}, "Speeds (0x200)", newPowershift},
 		{"truck", cycle, truckIdentifiers(), "ShaftSpeeds (0CFF0180)", newTruck},
+		{"amt12", cycle, truckIdentifiers(idEEC1, idShiftSensors), "ShaftSpeeds (0CFF0180)", newAmt},
 		{"automatic", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil, idNMBench}, "ShaftSpeeds (0x210)", newAutomatic},
 		{"hp8", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil, idEngineTorque, idNMBench}, "ShaftSpeeds (0x210)", newEightSpeed},
 		{"abs", brakeCycle, absWiring.identifiers(), "WheelSpeeds (0x1A0)", newAbs},

@@ -21,7 +21,7 @@ func TestDefaultsAreWithinTheirRanges(t *testing.T) {
 }
 
 func TestSettingReachesItsController(t *testing.T) {
-	for _, name := range []string{"abs", "wsp", "truck", "hp8"} {
+	for _, name := range []string{"abs", "wsp", "truck", "amt12", "hp8"} {
 		for _, p := range Parameters(name) {
 			want := p.Least + 0.437*(p.Most-p.Least) // no default
 			u, err := NewStepped(name, nil, &bytes.Buffer{}, Setting{p.Name, want})
