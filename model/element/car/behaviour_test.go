@@ -201,7 +201,8 @@ func TestMirroredRunIsTheMirrorImage(t *testing.T) {
 	}
 }
 
-// At rest on a slope with locked wheels the treads hold the car: it comes to rest without jitter.
+// At rest on a slope with locked wheels the treads hold the car, also on ice: it comes to rest without jitter. On a slope
+// that is steeper than the friction of ice it slides down.
 func TestCarStandsOnASlope(t *testing.T) {
 	held := func(v float64) *modeltest.Bench {
 		var brakes []string
@@ -211,13 +212,22 @@ func TestCarStandsOnASlope(t *testing.T) {
 		}
 		return modeltest.New(t, plant(v, brakes...), 5*time.Millisecond)
 	}
-	for _, steep := range []float64{-0.2} {
+	icy := func(b *modeltest.Bench) *modeltest.Bench {
+		for _, w := range wheels {
+			b.Set("mu_"+w, 0.1)
+		}
+		return b
+	}
+	for _, steep := range []float64{-0.2, 0.06} {
 		b := held(0)
+		if steep > 0 {
+			icy(b)
+		}
 		b.Set("slope", steep)
-		b.To(4, nil)
+		b.To(3.5, nil)
 		X := b.Get("X")
 		fastest := 0.0
-		b.To(4.5, func(float64) { fastest = max(fastest, math.Abs(b.Get("u"))) })
+		b.To(3.8, func(float64) { fastest = max(fastest, math.Abs(b.Get("u"))) })
 		if !(fastest < 1e-3) || !(math.Abs(b.Get("X")-X) < 1e-4) || !(math.Abs(X) < 0.05) {
 			t.Errorf("slope %g: moves at %g m/s, from %g to %g m", steep, fastest, X, b.Get("X"))
 		}
@@ -233,15 +243,19 @@ func TestCarStandsOnASlope(t *testing.T) {
 		}
 	}
 	// Locked wheels on ice slide with the sliding friction of the ice, straight.
-	b := held(10)
-	for _, w := range wheels {
-		b.Set("mu_"+w, 0.1)
-	}
+	b := icy(held(10))
 	b.To(1.5, nil)
 	D := func(fz float64) float64 { fx, _ := magic(-1, 0, fz, 0.1); return fx }
 	want := (2*D(b.Get("fn_fl")) + 2*D(b.Get("fn_rl"))) / mass
 	if got := b.Get("a_x"); !(math.Abs(got-want) <= 2e-3*math.Abs(want)) || !(math.Abs(b.Get("w_fl")-b.Get("q")) < 1e-9) || b.Get("v") != 0 {
 		t.Errorf("on ice %g m/s2, want %g; wheel at %g rad/s, v %g m/s", got, want, b.Get("w_fl"), b.Get("v"))
+	}
+	b = icy(held(0))
+	b.Set("slope", -0.2)
+	b.To(1.5, nil)
+	peak := 1.1 * 0.1 * gravity // PDX1, nearly
+	if got, low, high := b.Get("u"), 1.5*(gravity*math.Sin(0.2)-peak), 1.5*(gravity*math.Sin(0.2)+want); !(got > low && got < high) {
+		t.Errorf("on ice it slides down at %g m/s after 1.5 s, want %g to %g, with the largest and the sliding friction", got, low, high)
 	}
 }
 
@@ -286,13 +300,18 @@ func TestCarWithLockedWheelsSpringsBackByItsCarcasses(t *testing.T) {
 // At 0.1 km/h, and through zero into reverse, speed and forces are smooth.
 func TestCarCreepsAndReversesWithoutJitter(t *testing.T) {
 	const v = 0.1 / 3.6
-	b := modeltest.New(t, plant(v), 5*time.Millisecond)
-	b.Set("steer", 0.3)
-	b.To(4, nil)
-	if u := b.Get("u"); !(math.Abs(u-v) < 0.1*v) || !(b.Get("r") > 0.8*u*math.Tan(0.3)/(front+rear)) {
-		t.Errorf("creeps at %g m/s, turns at %g rad/s", u, b.Get("r"))
+	for _, road := range []float64{1, 0.1} {
+		b := modeltest.New(t, plant(v), 5*time.Millisecond)
+		b.Set("steer", 0.3)
+		for _, w := range wheels {
+			b.Set("mu_"+w, road)
+		}
+		b.To(3, nil)
+		if u := b.Get("u"); !(math.Abs(u-v) < 0.1*v) || !(b.Get("r") > 0.8*u*math.Tan(0.3)/(front+rear)) {
+			t.Errorf("road %g: creeps at %g m/s, turns at %g rad/s", road, u, b.Get("r"))
+		}
 	}
-	b = modeltest.New(t, plant(0.5), 5*time.Millisecond)
+	b := modeltest.New(t, plant(0.5), 5*time.Millisecond)
 	b.Set("steer", 0.2)
 	for _, w := range wheels {
 		b.Set("T_"+w, -40)
