@@ -153,7 +153,7 @@ var theirs = map[string][]string{
 	"github.com/yuin/goldmark":         {"rt/guide"},
 	"golang.org/x/image":               {"rt/plot"},
 	"golang.org/x/term":                {"rt/cmd/lockstep", "rt/progress", "rt/supervisor"},
-	"gonum.org/v1/gonum":               {"hil_test/study", "model/assemble", "model/element/planar", "model/kernel", "model/modeltest", "rt/check"},
+	"gonum.org/v1/gonum":               {"hil_test/study", "model/assemble", "model/element/car", "model/element/planar", "model/kernel", "model/modeltest", "rt/check"},
 	"gonum.org/v1/plot":                {"rt/plot"},
 	"codeberg.org/go-fonts/liberation": {"rt/plot"},
 }
