@@ -13,7 +13,7 @@ const (
 // brakeSpin lets the pump brake a driven wheel that turns faster than the other one of its axle: the differential then
 // gives the other one the torque of the brake in addition. It rests while the driver brakes and while yaw control acts.
 func (s *esc) brakeSpin(dt float64) {
-	rests := s.tune.enabled == 0 || s.active[0] || s.active[1] || s.master > s.tune.pedal || s.throttle < 0.02 || s.v > escSpinSpeed
+	rests := s.tune.enabled == 0 || s.memory.LimpHome() || s.active[0] || s.active[1] || s.master > s.tune.pedal || s.throttle < 0.02 || s.v > escSpinSpeed
 	for i := 1; i < len(s.inputs); i++ {
 		rests = rests || s.inputs[i].late(s.lastCycle)
 	}
