@@ -325,7 +325,7 @@ func (b *Bus) Send(f *Frame) bool {
 //go:nosplit
 func (b *Bus) countFailure(errno unix.Errno) {
 	switch errno {
-	case unix.ENETDOWN, unix.ENODEV, unix.ENXIO, unix.EPIPE, unix.ECONNRESET, unix.ENOTCONN:
+	case unix.ENETDOWN, unix.ENODEV, unix.ENXIO, unix.EPIPE, unix.ECONNRESET, unix.ENOTCONN, unix.EHOSTUNREACH, unix.ENETUNREACH:
 		b.Stats.Down++
 		b.Off = false // the controller restarts error-active when its interface comes up
 	default:

@@ -41,6 +41,17 @@ func CheckWire(name string) error {
 	return nil
 }
 
+// WireName returns the one spelling of the name of a bus by wire, so that a box has one reservation. Other names are
+// returned as they are.
+func WireName(name string) string {
+	if text, ok := strings.CutPrefix(name, udpPrefix); ok {
+		if a, err := boxAddress(text); err == nil {
+			return udpPrefix + a.String()
+		}
+	}
+	return name
+}
+
 func legalSharedName(name string) bool {
 	const room = 15 // of LegalName
 	for len(name) > room && len(name) <= 64 && LegalName("x"+name[:room-1]) {
@@ -75,6 +86,7 @@ type wireEnd struct {
 	peer    [unix.SizeofSockaddrInet6]byte // address of the box
 	peerLen uint32                         // 0: the address is not known
 	shared  *sharedMemory                  // nil: datagrams
+	stat    unix.Stat_t                    // scratch of isWhole
 	seen    uint64                         // sequence number of the slot read last
 
 	// Memory that the kernel reads and writes.
@@ -99,6 +111,9 @@ type sharedSlot struct {
 }
 
 const sharedSize = 4096
+
+// sharedMode are the rights of a file that is made: those of its user and group.
+const sharedMode = 0o660
 
 var _ [sharedSize]byte = [unsafe.Sizeof(sharedMemory{})]byte{}
 
@@ -220,7 +235,9 @@ func openShared(path string) (int, error) {
 	const flags = unix.O_RDWR | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
 	fd, err := unix.Open(path, flags, 0)
 	if err == unix.ENOENT {
-		fd, err = unix.Open(path, flags|unix.O_CREAT, 0o660)
+		if fd, err = unix.Open(path, flags|unix.O_CREAT, sharedMode); err == nil {
+			_ = unix.Fchmod(fd, sharedMode) // the mask of this process may keep the group of the driver out
+		}
 	}
 	if err == unix.ELOOP {
 		return -1, fmt.Errorf("%s is a symbolic link: remove it, or name another file", path)
@@ -312,6 +329,10 @@ func (b *Bus) sendImage(tick, age int64) bool {
 	e.out.Finish()
 	e.out.Encode(&e.tx)
 	if e.shared != nil {
+		if !b.isWhole() {
+			b.Stats.TxDropped++
+			return false
+		}
 		e.shared.out.write(&e.tx)
 		e.check.Sent++
 		return true
@@ -428,6 +449,9 @@ const readAttempts = 4
 //go:nosplit
 func (b *Bus) recvShared(dst []Frame, at []Stamp) int {
 	e := b.wire
+	if !b.isWhole() {
+		return 0
+	}
 	for range readAttempts {
 		n := atomic.LoadUint64(&e.shared.in.sequence)
 		if n == e.seen {
@@ -448,6 +472,20 @@ func (b *Bus) recvShared(dst []Frame, at []Stamp) int {
 		return b.deliver(dst, at, Stamp{})
 	}
 	return 0
+}
+
+// isWhole reports whether the file of the memory has its size: a driver that truncates it takes the pages away, and an
+// access would end the process. A missing page counts as a bus that is down.
+//
+//go:nosplit
+func (b *Bus) isWhole() bool {
+	st := &b.wire.stat
+	_, _, errno := unix.RawSyscall(unix.SYS_FSTAT, uintptr(b.fd), uintptr(unsafe.Pointer(st)), 0)
+	if errno != 0 || st.Size >= sharedSize {
+		return true // an emulator without the call has no other way
+	}
+	b.Stats.Down++
+	return false
 }
 
 // write writes an image. A driver that reads meanwhile sees the sequence number change.

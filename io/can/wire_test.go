@@ -270,6 +270,61 @@ func TestFilesThatAreNoMemoryOfABoxAreLeftAlone(t *testing.T) {
 	}
 }
 
+// A driver that truncates the memory takes its pages away: an access would end the process.
+func TestTruncatedSharedMemoryIsABusThatIsDown(t *testing.T) {
+	b, path := sharedBox(t)
+	f := Frame{ID: wire.Digital, Len: 8}
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	var frames [8]Frame
+	b.Send(&f)
+	if b.Flush(1e6, 0) || b.Recv(frames[:]) != 0 || b.Stats.Down != 2 || b.Stats.TxDropped != 1 {
+		t.Errorf("%+v", b.Stats)
+	}
+	if err := os.Truncate(path, sharedSize); err != nil {
+		t.Fatal(err)
+	}
+	b.Send(&f)
+	if !b.Flush(2e6, 0) || b.Stats.Down != 2 {
+		t.Errorf("with its size again: %+v", b.Stats)
+	}
+}
+
+func TestNewSharedMemoryIsOpenToTheGroupOfTheDriver(t *testing.T) {
+	defer unix.Umask(unix.Umask(0o077))
+	path := filepath.Join(t.TempDir(), "box")
+	fd, err := openShared(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(fd)
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != sharedMode {
+		t.Errorf("mode %v, %v", st.Mode(), err)
+	}
+}
+
+func TestUnreachableBoxIsABusThatIsDown(t *testing.T) {
+	var b Bus
+	for _, errno := range []unix.Errno{unix.EHOSTUNREACH, unix.ENETUNREACH} {
+		b.countFailure(errno)
+	}
+	if b.Stats.Down != 2 || b.Stats.Errors != 0 {
+		t.Errorf("%+v", b.Stats)
+	}
+}
+
+func TestBoxHasOneName(t *testing.T) {
+	for name, want := range map[string]string{
+		"udp:[fd00:0:0::7]:5005": "udp:[fd00::7]:5005", "udp:[::ffff:192.0.2.7]:5005": "udp:192.0.2.7:5005",
+		"udp:192.0.2.7:05005": "udp:192.0.2.7:5005", "shm:box": "shm:box", "pair": "pair", "udp:x": "udp:x",
+	} {
+		if got := WireName(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
 func TestBusByWireDoesNotAllocate(t *testing.T) {
 	b, x := dialBox(t, "127.0.0.1:0")
 	s, _ := sharedBox(t)

@@ -18,10 +18,14 @@ type Check struct {
 	LimitNs int64 // delay from which an image is delayed, ns; 0: none is
 
 	seen    bool
+	first   uint64 // counter of the first image of the sender
 	last    uint64 // counter of the last image
 	past    uint64 // bit n: the image n before the last one was received
 	offset  int64  // smallest difference between the clocks: arrival minus the box's time, ns
 	arrived int64  // arrival of the last image, ns; 0: not known
+	old     uint64 // counter of the last image, if it was behind
+	run     int    // images in a row that were behind, each one after the other
+	lost    uint64 // Lost at the begin of the run
 }
 
 // window is the largest step back of a counter that is an image out of order; a larger one is a sender that
@@ -29,6 +33,7 @@ type Check struct {
 const (
 	window      = 1000
 	startWindow = 8
+	restartRun  = 8 // images in a row that were behind, with rising counters: the sender has started anew
 )
 
 // Accept judges an image that came in at an instant, ns on a clock of the host; 0: not known. false: it is to be
@@ -38,16 +43,16 @@ const (
 func (c *Check) Accept(m *Image, arrival int64) bool {
 	ahead := m.Counter - c.last
 	switch back := -ahead; {
-	case c.seen && back < window && (m.Counter > 0 || back < startWindow):
-		c.countOld(back)
+	case c.seen && back < window && (m.Counter > 0 || back < startWindow) && !c.hasRestarted(m.Counter):
+		c.countOld(m.Counter, back)
 		return false
-	case c.seen && ahead <= window:
+	case c.seen && ahead-1 < window:
 		c.Lost += ahead - 1
 		c.past = c.past<<ahead | 1
 	default:
-		c.past, c.arrived = 1, 0 // another sender has another clock
+		c.first, c.past, c.arrived = m.Counter, 1, 0 // another sender has another clock
 	}
-	c.seen, c.last = true, m.Counter
+	c.seen, c.last, c.run = true, m.Counter, 0
 	c.Received++
 	if arrival != 0 {
 		c.checkDelay(arrival-m.Tick, arrival)
@@ -55,10 +60,28 @@ func (c *Check) Accept(m *Image, arrival int64) bool {
 	return true
 }
 
+// hasRestarted reports whether an image that is behind the last one is that of a sender that has started anew: the
+// network reorders an image, but not one after the other.
+//
+//go:nosplit
+func (c *Check) hasRestarted(counter uint64) bool {
+	if c.run > 0 && counter == c.old+1 {
+		c.run++
+	} else {
+		c.run, c.lost = 1, c.Lost
+	}
+	c.old = counter
+	if c.run < restartRun {
+		return false
+	}
+	c.Lost = c.lost // none of them was one that had been lost
+	return true
+}
+
 // countOld counts an image whose counter is behind the last one.
 //
 //go:nosplit
-func (c *Check) countOld(back uint64) {
+func (c *Check) countOld(counter, back uint64) {
 	switch bit := uint64(1) << back; {
 	case back >= 64:
 		c.Reordered++
@@ -67,7 +90,9 @@ func (c *Check) countOld(back uint64) {
 	default:
 		c.past |= bit
 		c.Reordered++
-		c.Lost-- // it was counted when a later one came
+		if counter > c.first {
+			c.Lost-- // it was counted when a later one came
+		}
 	}
 }
 

@@ -203,3 +203,29 @@ func TestImagesAreJudgedByCounterAndTime(t *testing.T) {
 		t.Errorf("another sender is refused, or counted as a loss: %+v", c.Counts)
 	}
 }
+
+// The first image of a box that has started anew may be lost, also within the window of images out of order.
+func TestRestartedBoxIsHeardSoon(t *testing.T) {
+	for _, before := range []uint64{9, 50, 500, 999} {
+		var c Check
+		for n := range before {
+			c.Accept(&Image{Counter: n}, 0)
+		}
+		dropped := 0
+		for n := uint64(1); !c.Accept(&Image{Counter: n}, 0); n++ {
+			dropped++
+		}
+		if dropped >= restartRun || c.Lost != 0 {
+			t.Errorf("after %d images %d are dropped, %+v", before, dropped, c.Counts)
+		}
+	}
+	// A single late image is none, nor is one that is older than all others.
+	var c Check
+	list := []uint64{20, 21, 25, 22, 26, 23, 27, 24, 19, 28}
+	for _, n := range list {
+		c.Accept(&Image{Counter: n}, 0)
+	}
+	if want := (Counts{Received: 6, Reordered: 4}); c.Counts != want {
+		t.Errorf("%+v, want %+v", c.Counts, want)
+	}
+}

@@ -504,7 +504,7 @@ func (b *Bench) SetBuses(list []string) error {
 			return fmt.Errorf("run: -bus: %q cannot be the name of a CAN interface: %s", iface, interfaceForm)
 		}
 
-		b.Buses[i].Interface.Text = iface
+		b.Buses[i].Interface.Text = can.WireName(iface)
 	}
 
 	return nil

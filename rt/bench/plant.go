@@ -101,6 +101,7 @@ func (b *Bench) Database(bus *Bus) (*messages.Database, error) {
 			m.FD, m.LongFD = true, false
 		}
 	}
+	bus.limitMissing(db)
 	return db, b.applyRanges(bus, db)
 }
 

@@ -2,9 +2,11 @@ package bench
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"lockstep/io/can"
+	"lockstep/io/messages"
 	"lockstep/io/sigmap"
 	"lockstep/io/wire"
 	"lockstep/io/yamlfile"
@@ -22,6 +24,7 @@ func (b *Bus) readWire(r *yamlfile.Reader, f yamlfile.Field, what string) {
 	if err := can.CheckWire(b.Interface.Text); err != nil {
 		r.Fail(fields[0], "%s: %s: %v", what, fields[0].Key, err)
 	}
+	b.Interface.Text = can.WireName(b.Interface.Text)
 	b.Database, b.ByWire = f.Scalar(wire.Database), true
 }
 
@@ -72,6 +75,24 @@ func (b *Bus) giveHealthySensor(f *Frame) {
 	} {
 		if !b.gives(f, c.Signal) {
 			f.Values = append(f.Values, c)
+		}
+	}
+}
+
+// limitMissing limits the number of the missing tooth of each tone wheel to its teeth.
+func (b *Bus) limitMissing(db *messages.Database) {
+	for i := range b.Frames {
+		f := &b.Frames[i]
+		at := slices.IndexFunc(f.Values, func(c sigmap.Constant) bool { return c.Signal == "teeth" })
+		if !b.ByWire || at < 0 {
+			continue
+		}
+		teeth, err := strconv.ParseUint(f.Values[at].Text, 10, 16)
+		for j := range db.Messages {
+			if m := &db.Messages[j]; m.Name == f.Message && err == nil {
+				k := slices.IndexFunc(m.Signals, func(s messages.Signal) bool { return s.Name == "missing" })
+				m.Signals[k].Max = float64(teeth)
+			}
 		}
 	}
 }

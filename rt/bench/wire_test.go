@@ -57,6 +57,7 @@ func TestMistakesInABusByWireAreNamed(t *testing.T) {
 		{"phi_fl -> Wheel0.angle", "w_fr -> Digital.d0", "frame Wheel0: a tone wheel needs its angle and its speed"},
 		{"p_pedal -> Analog0.a0", "p_pedal -> Analog9.a0", `Analog9`},
 		{"teeth: 48", "teeth: 70000", "teeth"},
+		{"teeth: 48", "teeth: 48, missing: 49", "missing"},
 		{"teeth: 48", "teeth: 0", "frame Wheel0: teeth is 0: a tone wheel has at least 1 tooth"},
 	} {
 		text := strings.Replace(wired, c.old, c.new, 1)

@@ -271,11 +271,13 @@ var left = [4]float64{1, -1, 1, -1}
 // ground returns the speed at which wheel i would roll, m/s.
 func (s *esc) ground(i int) float64 { return max(s.v-left[i]*s.yaw*escTrack/2, 0) }
 
+// centre returns the speed of the car as wheel i shows it, m/s.
+func (s *esc) centre(i int) float64 { return s.speed[i] + left[i]*s.yaw*escTrack/2 }
+
 // estimate advances the speed of the car by its acceleration, and corrects it by the wheels: by those that are not driven
 // while nothing brakes, otherwise by the fastest one.
 func (s *esc) estimate(dt float64) {
-	at := func(i int) float64 { return s.speed[i] + left[i]*s.yaw*escTrack/2 }
-	fastest, free := 0.0, true
+	at, fastest, free := s.centre, 0.0, true
 	for i := range s.speed {
 		fastest = max(fastest, at(i))
 		free = free && (s.bar[i] < 1 || s.spun)

@@ -193,8 +193,8 @@ func (s *esc) checkInputs(t, dt float64) (trusted bool) {
 		}
 		in.good, in.bad = 0, 0
 	}
-	if t < fixed/2 {
-		s.before = [3]float64{s.yaw, s.ay, s.steer}
+	if t < 2*escBegin {
+		s.before, s.quiet, s.rolling = [3]float64{s.yaw, s.ay, s.steer}, 1, 1
 		return true
 	}
 	s.checkWheels(passed)
@@ -265,6 +265,10 @@ func (s *esc) checkSides(passed time.Duration) {
 
 // checkActuators reports valves that do not release the brake of a wheel, and a pump that builds no pressure.
 func (s *esc) checkActuators(passed time.Duration) {
+	fastest := 0.0
+	for i := range s.speed {
+		fastest = max(fastest, s.centre(i))
+	}
 	for i := range s.speed {
 		if s.bad[i] || s.v < escCompareSpeed {
 			continue
@@ -274,7 +278,7 @@ func (s *esc) checkActuators(passed time.Duration) {
 			s.memory.Report(escValveCodes[i]|typeStuck, s.outlet[i] > 0.5 && s.speed[i] < escLocked*ground, passed)
 		}
 		if s.active[circuit(i)] && s.braked[i] > escPumpedBar && s.bar[i] > escPumpedBar && s.master < s.tune.pedal {
-			s.memory.Report(codePump|typeStuck, ground-s.speed[i] < escPumpedSlip*ground, passed)
+			s.memory.Report(codePump|typeStuck, fastest-s.centre(i) < escPumpedSlip*s.v, passed)
 		}
 	}
 }
