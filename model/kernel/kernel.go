@@ -54,6 +54,7 @@ type Kernel struct {
 	levels              SparseMatrix // rows of the switches: their level z from the state
 	programs            []program
 	argRows, argTauRows SparseMatrix // rows of the arguments of all programs, on x and on tau
+	terms               []term       // of the arguments that programs read
 	blocks              []Block
 	bitOf               []blockBit // mc, bit of each friction element in kappa
 

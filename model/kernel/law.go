@@ -196,11 +196,27 @@ func parabola(a, b, c float64) (w1, w2 float64) {
 	return c - a - w2, w2
 }
 
-// program is a law or an event indicator.
+// program is a law or an event indicator. Of its arguments the tick sets those that operations read; those after
+// them only carry slopes.
 type program struct {
 	*model.Program
-	row         int  // row of its first argument in argRows
-	readsAffine bool // an argument reads an affine signal
+	row         int        // row of its first argument in argRows
+	read        []argument // arguments that operations read
+	readsAffine bool       // one of them reads an affine signal
+}
+
+// argument is an argument of a program: Const plus its terms on states, on signals and on friction torques, which
+// lie in this order in Kernel.terms and end before these indices.
+type argument struct {
+	constant             float64
+	start                int
+	states, signals, end int
+}
+
+// term is a term of an argument: a factor of a state, a signal or a friction torque.
+type term struct {
+	coef  float64
+	index int
 }
 
 // indicatorProgram returns the index of the program of event indicator g; the laws come first.
@@ -214,7 +230,7 @@ func (k *Kernel) indicatorProgram(g int) int { return k.t.M - k.t.FirstLaw + g }
 //go:nosplit
 func (k *Kernel) evaluateProgram(i int, x, v []float64) float64 {
 	p := &k.programs[i]
-	for a := range p.Args {
+	for a := range p.read {
 		k.args[a] = k.argument(p, a, x, v)
 	}
 	return k.execute(p)
@@ -225,14 +241,19 @@ func (k *Kernel) evaluateProgram(i int, x, v []float64) float64 {
 //go:nosplit
 //go:norace
 func (k *Kernel) argument(p *program, a int, x, v []float64) float64 {
-	f := &p.Args[a]
-	s := k.argRows.dotFrom(f.Const, p.row+a, x)
-	for i, j := range f.Signal {
-		s += float64(f.Coef[i] * v[j])
+	f := &p.read[a]
+	s := f.constant
+	for _, m := range k.terms[f.start:f.states] {
+		s += float64(m.coef * x[m.index])
 	}
-	s = k.argTauRows.dotFrom(s, p.row+a, k.tau)
+	for _, m := range k.terms[f.states:f.signals] {
+		s += float64(m.coef * v[m.index])
+	}
+	for _, m := range k.terms[f.signals:f.end] {
+		s += float64(m.coef * k.tau[m.index])
+	}
 	if p.readsAffine {
-		s += k.slopePart(f, x)
+		s += k.slopePart(&p.Args[a], x)
 	}
 	return s
 }

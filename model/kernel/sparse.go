@@ -54,7 +54,7 @@ type blockBit struct{ block, bit int }
 func (k *Kernel) bindRows() {
 	t, row, longest := k.t, 0, 0
 	for _, p := range t.programs() {
-		k.programs = append(k.programs, program{p, row, t.readsAffine(p)})
+		k.programs = append(k.programs, program{Program: p, row: row})
 		row, longest = row+len(p.Args), max(longest, len(p.Args))
 	}
 
@@ -69,6 +69,9 @@ func (k *Kernel) bindRows() {
 		p := len(t.C) / t.N
 		k.outX, k.outV, k.outTau = sparseOf(t.C, p, t.N), sparseOf(t.D, p, t.M), sparseOf(t.Dc, p, t.Mc)
 	}
+	for i := range k.programs {
+		k.bindArguments(&k.programs[i])
+	}
 
 	k.bitOf = make([]blockBit, t.Mc)
 	for b := range k.blocks {
@@ -78,17 +81,30 @@ func (k *Kernel) bindRows() {
 	}
 }
 
-// readsAffine reports whether program p reads an affine signal.
-func (t *Tables) readsAffine(p *model.Program) bool {
-	for _, a := range p.Args {
-		for _, j := range a.Signal {
-			if j >= t.FirstAffine && j < t.FirstLaw {
-				return true
-			}
+// bindArguments sets the arguments that the operations of p read.
+func (k *Kernel) bindArguments(p *program) {
+	read := 0
+	for _, op := range p.Ops {
+		if op.Code == model.Arg {
+			read = max(read, op.Index+1)
 		}
 	}
-
-	return false
+	add := func(s *SparseMatrix, row int) int {
+		for e := s.rowStart(row); e < s.End[row]; e++ {
+			k.terms = append(k.terms, term{s.Val[e], s.Col[e]})
+		}
+		return len(k.terms)
+	}
+	for a := range p.Args[:read] {
+		f := &p.Args[a]
+		bound := argument{constant: f.Const, start: len(k.terms), states: add(&k.argRows, p.row+a)}
+		for i, j := range f.Signal {
+			k.terms = append(k.terms, term{f.Coef[i], j})
+			p.readsAffine = p.readsAffine || j >= k.t.FirstAffine && j < k.t.FirstLaw
+		}
+		bound.signals, bound.end = len(k.terms), add(&k.argTauRows, p.row+a)
+		p.read = append(p.read, bound)
+	}
 }
 
 // Blocks returns the groups of friction elements that are resolved together; all of them where
