@@ -84,10 +84,11 @@ func (f *formula) sense(axis string) float64 {
 }
 
 // weigh makes the force under the other slip, whose argument in the formula is x, and x0 where it is 0. B is the
-// largest slope of x along other; more is added to the force.
-func (f *formula) weigh(axis string, other, own network.Form, x, x0, E, more string, B, turn float64, further ...slope) network.Form {
+// largest slope of x along other; more is added to the force. The slope along the own slip is that of the pure force:
+// B falls where that slip is large, and there the pure force is flat.
+func (f *formula) weigh(axis string, other, own network.Form, x, x0, E, more string, B float64, further ...slope) network.Form {
 	peak, C := f.most("mu*fz"), f.most("C")
-	along := f.keep("other_"+axis, "1", f.of(x), slope{other, B}, slope{own, turn}, slope{f.fn, 0})
+	along := f.keep("other_"+axis, "1", f.of(x), slope{other, B}, slope{own, 0}, slope{f.fn, 0})
 	f.names["x"] = f.names["other_"+axis]
 	f.curvature(E)
 	f.set("cosine", "cos"+curve)
@@ -115,7 +116,7 @@ func (f *formula) longitudinal() network.Form {
 		"fz*(PVX1 + PVX2*dfz)*LVX*LMUX*friction")
 	f.set("B", "RBX1*LXAL/sqrt(1 + RBX2*RBX2*kappa*kappa)") // cos(atan(x)) = 1/sqrt(1 + x^2)
 	f.set("C", "RCX1")
-	return f.weigh("x", f.alpha, f.kappa, "B*(alpha + RHX1)", "B*RHX1", "REX1 + REX2*dfz", "0", f.most("RBX1*LXAL"), f.most("RBX2")/2)
+	return f.weigh("x", f.alpha, f.kappa, "B*(alpha + RHX1)", "B*RHX1", "REX1 + REX2*dfz", "0", f.most("RBX1*LXAL"))
 }
 
 // lateral returns F_y: eq. 4.E19 to 4.E30 and 4.E58 to 4.E67.
@@ -131,7 +132,7 @@ func (f *formula) lateral() network.Form {
 	f.set("C", "RCY1")
 	steer := "mu*fz*(RVY1 + RVY2*dfz)"
 	return f.weigh("y", f.kappa, f.alpha, "B*(kappa + S)", "B*S", "REY1 + REY2*dfz",
-		steer+"/sqrt(1 + RVY4*RVY4*alpha*alpha)*sin(RVY5*atan(RVY6*kappa))*LVYKA", f.most("RBY1*LYKA"), f.most("RBY2")/2,
+		steer+"/sqrt(1 + RVY4*RVY4*alpha*alpha)*sin(RVY5*atan(RVY6*kappa))*LVYKA", f.most("RBY1*LYKA"),
 		slope{f.kappa, f.most(steer + "*RVY5*RVY6*LVYKA")}, slope{f.alpha, f.most(steer+"*RVY4*LVYKA") / 2})
 }
 

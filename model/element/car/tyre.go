@@ -198,9 +198,10 @@ func (t *tyre) deflect(state, name string, push, slip, vx, still network.Form, l
 	} {
 		names[part[0]] = law.Formula(part[1], names).Plain()
 	}
-	// The deflection comes back by slip or by unwinding: pace is small where still and slow are not 0.
+	// The deflection comes back by slip or by unwinding: pace is small where still and slow are not 0. Where pace or part
+	// change the rate much, the force is as flat: the deflection follows V_sx by at most 1 where it counts.
 	returning := law.Formula("pace*x/length + still*slow*(unwinding*(x/length - within) - part/(1 - part)*push)", names).
-		WithCombinedSlope(at, max(fastest, (1+unwinding)*t.Number("v_low"))/length).WithCombinedSlope(vx, 1).WithCombinedSlope(slip, 1).
+		WithCombinedSlope(at, max(fastest, (1+unwinding)*t.Number("v_low"))/length).WithCombinedSlope(vx, 0).WithCombinedSlope(slip, 0).
 		WithCombinedSlope(still, 0)
 	if road != nil {
 		returning = returning.WithCombinedSlope(road, 0)
