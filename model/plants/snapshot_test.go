@@ -18,7 +18,7 @@ import (
 // constant are the fields of a kernel that no step changes, and those that hold what follows from a lock set
 // or from regions, with their key.
 var constant = []string{
-	"t", "h", "calls", "slips", "bcT", "outX", "outV", "outTau", "levels", "programs", "terms", "argRows", "argTauRows", "blocks", "bitOf",
+	"t", "h", "calls", "slips", "bcT", "outX", "outV", "outTau", "levels", "programs", "stack", "firstArg", "firstResult", "terms", "argRows", "argTauRows", "blocks", "bitOf",
 	"aStream", "bStream", "affineStream", "active", "latent", "degree", "termOf", "onValues",
 	"locks", "lockedMode", "lockedSet", "lockedBase", "unlockedMode", "unlockedWA", "unlockedBase",
 }
