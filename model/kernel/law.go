@@ -203,6 +203,7 @@ type program struct {
 	row          int           // row of its first argument in argRows
 	read         []argument    // arguments that operations read
 	readsAffine  bool          // one of them reads an affine signal
+	readsLaw     bool          // one of them reads a law
 	instructions []instruction // its operations; equal ones on equal operands once
 	result       int           // place of its value in Kernel.stack
 }

@@ -156,6 +156,7 @@ func (k *Kernel) bindArguments(p *program) {
 		for i, j := range f.Signal {
 			k.terms = append(k.terms, term{f.Coef[i], j})
 			affine = affine || j >= k.t.FirstAffine && j < k.t.FirstLaw
+			p.readsLaw = p.readsLaw || j >= k.t.FirstLaw
 		}
 		bound.signals, bound.end = len(k.terms), add(&k.argTauRows, p.row+a)
 		p.readsAffine = p.readsAffine || affine
@@ -239,6 +240,7 @@ type sparseWork struct {
 	dtau           []float64       // mc, change of the torques
 	argPoly        []float64       // arguments×(degree+1) of an event indicator over the substep
 	iterations     int             // law iterations taken in this substep
+	onLaws         bool            // event indicators read the laws of the state, not their parabolas
 	coarse         bool            // the expansion suffices to locate an event coarsely
 	lawChange      float64         // largest change of a law in the last iteration, as part of its size; NaN: not finite
 }
