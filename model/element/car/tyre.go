@@ -209,7 +209,7 @@ func (t *tyre) deflect(state, name string, push, slip, vx, still network.Form, l
 	// change the rate much, the force is as flat: the deflection follows V_sx by at most 1 where it counts.
 	returning := law.Formula("pace*x/length + still*slow*(unwinding*(x/length - within) - part/(1 - part)*push)", names).
 		WithCombinedSlope(at, max(fastest, (1+unwinding)*t.Number("v_low"))/length).WithCombinedSlope(vx, 0).WithCombinedSlope(slip, 0).
-		WithCombinedSlope(still, 0)
+		WithCombinedSlope(push, 0).WithCombinedSlope(still, 0)
 	if road != nil {
 		returning = returning.WithCombinedSlope(road, 0)
 	}
