@@ -79,8 +79,8 @@ func TestNoLawIsSteeperThanItsBound(t *testing.T) {
 		}
 	}
 
-	want := strings.Fields("I P_el P_max Q_master alpha cells f f_x f_y filled kappa lossPower loss_backward loss_forward other_x other_y path power " +
-		"pure_x pure_y share shortage slip slip_rate still tau tau_max u_back v_back x_x x_y")
+	want := strings.Fields("I P_el P_max Q_master alpha cells f f_x f_y filled kappa lossPower loss_backward loss_forward path power " +
+		"share shortage slip slip_rate still tau tau_max u_back v_back")
 	have := slices.Sorted(maps.Keys(combined))
 	if fmt.Sprint(have) != fmt.Sprint(want) || laws < 100 {
 		t.Errorf("%d laws; slopes of all laws together are declared by %v, want %v", laws, have, want)

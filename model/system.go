@@ -305,6 +305,21 @@ const (
 	Choose             // of three values: the second where the first, below it, is at least 0, otherwise the third
 )
 
+// Operands returns the number of values that the operation takes from the stack.
+func (c Code) Operands() int {
+	switch c {
+	case Push, Arg, Side:
+		return 0
+	case Add, Sub, Mul, Div, Min, Max, Look2, Line, If:
+		return 2
+	case Choose:
+		return 3
+	case Patch:
+		return 4
+	}
+	return 1
+}
+
 // Table is a function of one or two variables, linear (bilinear) between its points. Outside them it
 // continues the line of the two outermost points with Extend, and is constant otherwise.
 type Table struct {

@@ -96,7 +96,6 @@ func (f *frame) number(at *place) *value {
 	case !at.fixed && f.assigned.has(at):
 		f.read.add(at)
 		f.recordShape(at)
-		f.fn.readsCell = f.fn.readsCell || isStackCell(at.cell())
 		return dynamic(at.full(), operand, at.typ)
 	case at.known || at.index == nil: // 0 for an index out of range, in a branch that is never taken
 		return f.columnOf(at, at.typ, "", plain)
@@ -303,12 +302,15 @@ func (f *frame) unique(name string) string {
 // is known, generated code holds its value in a variable.
 func isStackCell(cell string) bool { return strings.HasPrefix(cell, "k.stack[") }
 
-// dropStackStores removes the stores to cells of the stack of programs: each cell is stored again
-// before it is read.
-func dropStackStores(list []*stmt) (left []*stmt) {
+// dropStackStores removes the stores to cells of the stack of programs that no function reads in place: those of the
+// arguments, where a program is a function of its own, stay. All stay where the index of such a read is computed.
+func (f *frame) dropStackStores(list []*stmt) (left []*stmt) {
+	if f.read["k.stack[*]"] {
+		return list
+	}
 	for _, st := range list {
-		st.body, st.els = dropStackStores(st.body), dropStackStores(st.els)
-		if st.kind != set || !isStackCell(st.names[0]) {
+		st.body, st.els = f.dropStackStores(st.body), f.dropStackStores(st.els)
+		if st.kind != set || !isStackCell(st.names[0]) || f.read[st.names[0]] {
 			left = append(left, st)
 		}
 	}

@@ -72,7 +72,6 @@ type fn struct {
 	names      map[string]int
 	rows       []map[string]string // pointers to rows of tables, by block
 	stackCells map[string]*value   // known values of cells of the stack of programs, by cell
-	readsCell  bool                // the function reads such a cell in place
 }
 
 // newSpec returns the specialisation of a plant, before its first pass.

@@ -60,10 +60,7 @@ func (f *frame) specialise(d *ast.FuncDecl, indirect bool, args []*value) *fn {
 		h.execList(d.Body.List)
 	}
 	s.at = at
-	if !g.readsCell {
-		body = dropStackStores(body)
-	}
-	body = h.groupSums(removeUnread(body))
+	body = h.groupSums(removeUnread(h.dropStackStores(body)))
 	if s.byMode[d] {
 		body = h.holdLocally(h.holdLocally(body, "x1"), "slip1")
 	}

@@ -106,6 +106,8 @@ var tickJumps = map[string][]string{
 	kernelCode + "repeatUntilConverged":     {kernelCode + "solveLaws", kernelCode + "predictLaws", kernelCode + "iterateLaws"},
 	kernelCode + "setSignalsNow":            {kernelCode + "setSignals", kernelCode + "evaluateDownstream"},
 	kernelCode + "firstEvent":               {kernelCode + "firstRoot"},
+	kernelCode + "isOfParabola":             {kernelCode + "valueOnLaws"},
+	kernelCode + "valueAt":                  {kernelCode + "valueOnLaws"},
 	kernelCode + "currentMode":              {kernelCode + "factorise"},
 	kernelCode + "currentUnlocked":          {kernelCode + "buildUnlocked"},
 }

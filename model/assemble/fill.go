@@ -362,17 +362,7 @@ func (a *assembly) program(l *network.Law, args [][]float64) *model.Program {
 func stackDepth(ops []model.Op) int {
 	now, deepest := 0, 0
 	for _, op := range ops {
-		switch op.Code {
-		case model.Push, model.Arg, model.Side:
-			now++
-		case model.Add, model.Sub, model.Mul, model.Div, model.Min, model.Max, model.Look2, model.If, model.Line:
-			now--
-		case model.Choose:
-			now -= 2
-		case model.Patch:
-			now -= 3
-		}
-
+		now += 1 - op.Code.Operands()
 		deepest = max(deepest, now)
 	}
 

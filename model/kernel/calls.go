@@ -65,6 +65,8 @@ type calls struct {
 	indicatorTurns func(k *Kernel) bool
 	// limit: locateEvent, firstEvent, firstRoot, an event indicator
 	firstRoot func(k *Kernel, curve int) (theta float64, ok bool)
+	// limit: firstEvent, firstRoot, curveAt, a law
+	valueOnLaws func(k *Kernel, g int, theta float64) float64
 	// limit: countEdges, locateEdge, refineRoot, an event indicator
 	refineRoot func(k *Kernel, curve int, a, b, fa, fb float64) float64
 
@@ -112,7 +114,7 @@ func newCalls(t *Tables) calls {
 		evaluateDownstream: (*Kernel).evaluateDownstream, correctExpansion: (*Kernel).correctExpansion, setTorques: (*Kernel).setTorques,
 		derive:       (*Kernel).derive,
 		mayHoldEvent: (*Kernel).mayHoldEvent, indicatorTurns: (*Kernel).indicatorTurns,
-		firstRoot: (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot,
+		firstRoot: (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot, valueOnLaws: (*Kernel).valueOnLaws,
 		resolveModes: (*Kernel).resolveModes, resolveBlock: (*Kernel).resolveBlock,
 		solveLockTorques: (*Kernel).solveLockTorques, handleImpact: (*Kernel).handleImpact,
 		factorise: (*Kernel).factorise, buildUnlocked: (*Kernel).buildUnlocked,

@@ -339,13 +339,43 @@ func (k *Kernel) firstEvent() (theta float64, cause int) {
 		if k.t.Sparse != nil && !k.prepareIndicator(g) {
 			continue
 		}
-		if at, ok := k.calls.firstRoot(k, g); ok && (cause == noEvent || at < theta) {
+		at, ok := k.calls.firstRoot(k, g)
+		if ok && k.isOfParabola(g, at) {
+			k.onLaws = true
+			at, ok = k.calls.firstRoot(k, g)
+		}
+		if ok && (cause == noEvent || at < theta) {
 			theta, cause = at, -2-g
 			k.sidePassed = k.sideBeyond(g, k.valueAt(g, at))
 		}
+		k.onLaws = false
 	}
 
 	return theta, cause
+}
+
+// isOfParabola reports whether event indicator g, which passes its border at theta close to the start of the expanded
+// substep, does not do so where the laws that it reads have their own values there. The parabola of a law that grows as the
+// square or the cube of time dips below its start; substeps that end at such a place get nowhere.
+//
+//go:nosplit
+func (k *Kernel) isOfParabola(g int, theta float64) bool {
+	if k.t.Sparse == nil || !k.programs[k.indicatorProgram(g)].readsLaw || !(theta <= ahead) {
+		return false
+	}
+	return !(k.indicatorMargin(g, k.calls.valueOnLaws(k, g, theta))+k.indicatorNoise(g) < 0)
+}
+
+// valueOnLaws returns the value of event indicator g at theta of the expanded substep, in a sparse plant, with the laws
+// that the state has there.
+//
+//go:nosplit
+func (k *Kernel) valueOnLaws(g int, theta float64) float64 {
+	k.horner(k.xd, theta)
+	k.setInstant(theta)
+	k.setTorquesRead(k.xd, theta)
+	k.evaluateIterated(k.w[:k.t.M], k.xd)
+	return k.evaluateProgram(k.indicatorProgram(g), k.xd, k.w[:k.t.M])
 }
 
 // slipPoly sets poly to the slip of element i over the substep, positive in its direction.

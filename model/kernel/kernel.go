@@ -54,6 +54,7 @@ type Kernel struct {
 	levels              SparseMatrix // rows of the switches: their level z from the state
 	programs            []program
 	argRows, argTauRows SparseMatrix // rows of the arguments of all programs, on x and on tau
+	terms               []term       // of the arguments that programs read
 	blocks              []Block
 	bitOf               []blockBit // mc, bit of each friction element in kappa
 
@@ -120,27 +121,28 @@ type substep struct {
 
 // scratch is working memory that holds nothing between calls.
 type scratch struct {
-	x1, xd          []float64   // n
-	w               []float64   // m+mc, w at an instant
-	tau             []float64   // mc, friction torques at an instant, N·m
-	capNow          []float64   // mc, kinetic capacity at an instant, N·m
-	poly            []float64   // the polynomial whose root is sought: max(degree, 2)+1 coefficients, made even by a zero
-	modesBefore     []int8      // mc, modes before an event
-	atZero          []bool      // mc, a law that is the capacity starts the substep at zero capacity
-	rising          []bool      // mc, where atZero: the capacity begins there
-	brokeAway       []bool      // mc, inside resolveModes: the element broke away at this instant
-	limit           []float64   // mc, largest torque of the element while stuck, N·m
-	kinetic         []float64   // mc, torque of the element after it breaks away, N·m
-	applied         []float64   // mc, torque of an element outside kappa, N·m
-	unlockedAccel   []float64   // mc, slip accelerations without the torques of the elements at rest, rad/s²
-	args            []float64   // arguments of a program
-	indicatorEnd    []float64   // event indicators, value at the end of the substep, positive on the present side
-	indicatorMiddle []float64   // the same in the middle of the substep
-	trialTau        []float64   // mc, torques tried by solveComplementarity, N·m
-	atBound         []int8      // mc, the bound of the torque: 1 upper, -1 lower, 0 between them
-	savedX          []float64   // n, state before the tick
-	savedState      plantState  // state kept while the plant advances to a prediction
-	stack           [16]float64 // model.MaxStack, values of a program
+	x1, xd          []float64  // n
+	w               []float64  // m+mc, w at an instant
+	tau             []float64  // mc, friction torques at an instant, N·m
+	capNow          []float64  // mc, kinetic capacity at an instant, N·m
+	poly            []float64  // the polynomial whose root is sought: max(degree, 2)+1 coefficients, made even by a zero
+	modesBefore     []int8     // mc, modes before an event
+	atZero          []bool     // mc, a law that is the capacity starts the substep at zero capacity
+	rising          []bool     // mc, where atZero: the capacity begins there
+	brokeAway       []bool     // mc, inside resolveModes: the element broke away at this instant
+	limit           []float64  // mc, largest torque of the element while stuck, N·m
+	kinetic         []float64  // mc, torque of the element after it breaks away, N·m
+	applied         []float64  // mc, torque of an element outside kappa, N·m
+	unlockedAccel   []float64  // mc, slip accelerations without the torques of the elements at rest, rad/s²
+	indicatorEnd    []float64  // event indicators, value at the end of the substep, positive on the present side
+	indicatorMiddle []float64  // the same in the middle of the substep
+	trialTau        []float64  // mc, torques tried by solveComplementarity, N·m
+	atBound         []int8     // mc, the bound of the torque: 1 upper, -1 lower, 0 between them
+	savedX          []float64  // n, state before the tick
+	savedState      plantState // state kept while the plant advances to a prediction
+	stack           []float64  // constants of all programs, then the arguments and the results of one: see bindOperations
+	firstArg        int        // place of the first argument in stack
+	firstResult     int        // place of the first result in stack
 
 	// Used by correctContact, by switch of the group but contactRegion:
 	contact       []contactLevel
@@ -187,7 +189,7 @@ func New(t *Tables) *Kernel {
 	k.factor = factor{taken: make([]int, largest), l: vec(largest * largest), rhs: vec(largest * (2*n + mw))}
 	switch {
 	case t.Sparse != nil:
-		k.sparseWork = newSparseWork(t, k.lawTrend, len(k.args))
+		k.sparseWork = newSparseWork(t, k.lawTrend, k.firstResult-k.firstArg)
 	case t.Modes == nil:
 		k.lockedMode = Mode{A: vec(n * n), B: vec(n * mw), T: vec(mc * n), U: vec(mc * mw), P: vec(n * n)}
 		k.unlockedMode, k.unlockedWA, k.unlockedBase = t.Open, t.WA, 0

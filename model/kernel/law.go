@@ -196,11 +196,49 @@ func parabola(a, b, c float64) (w1, w2 float64) {
 	return c - a - w2, w2
 }
 
-// program is a law or an event indicator.
+// program is a law or an event indicator, as it is evaluated. Of its arguments the tick sets those that operations
+// read; those after them only carry slopes.
 type program struct {
 	*model.Program
-	row         int  // row of its first argument in argRows
-	readsAffine bool // an argument reads an affine signal
+	row          int           // row of its first argument in argRows
+	read         []argument    // arguments that operations read
+	readsAffine  bool          // one of them reads an affine signal
+	readsLaw     bool          // one of them reads a law
+	instructions []instruction // its operations; equal ones on equal operands once
+	result       int           // place of its value in Kernel.stack
+}
+
+// instruction is an operation of a program on values in Kernel.stack. It puts its own value behind the arguments, in
+// the order of the instructions.
+type instruction struct {
+	code       model.Code
+	index      int // of a table or an event indicator
+	a, b, c, d int // places of the operands, in the order of the stack of model.Op; 0: none
+}
+
+// argument is an argument of a program: a constant plus its terms on states, on signals and on friction torques,
+// which lie in this order in Kernel.terms and end before these indices.
+type argument struct {
+	plain                argumentKind
+	index                int // of the state or the signal of a plain argument
+	constant             float64
+	start                int
+	states, signals, end int
+}
+
+// argumentKind tells an argument that is one state or one signal, which most are, from other ones.
+type argumentKind uint8
+
+const (
+	sumOfTerms argumentKind = iota
+	plainState
+	plainSignal
+)
+
+// term is a term of an argument: a factor of a state, a signal or a friction torque.
+type term struct {
+	coef  float64
+	index int
 }
 
 // indicatorProgram returns the index of the program of event indicator g; the laws come first.
@@ -214,8 +252,8 @@ func (k *Kernel) indicatorProgram(g int) int { return k.t.M - k.t.FirstLaw + g }
 //go:nosplit
 func (k *Kernel) evaluateProgram(i int, x, v []float64) float64 {
 	p := &k.programs[i]
-	for a := range p.Args {
-		k.args[a] = k.argument(p, a, x, v)
+	for a := range p.read {
+		k.stack[k.firstArg+a] = k.argument(p, a, x, v)
 	}
 	return k.execute(p)
 }
@@ -225,119 +263,100 @@ func (k *Kernel) evaluateProgram(i int, x, v []float64) float64 {
 //go:nosplit
 //go:norace
 func (k *Kernel) argument(p *program, a int, x, v []float64) float64 {
-	f := &p.Args[a]
-	s := k.argRows.dotFrom(f.Const, p.row+a, x)
-	for i, j := range f.Signal {
-		s += float64(f.Coef[i] * v[j])
+	f := &p.read[a]
+	switch f.plain {
+	case plainState:
+		return x[f.index]
+	case plainSignal:
+		return v[f.index]
 	}
-	s = k.argTauRows.dotFrom(s, p.row+a, k.tau)
+
+	s := f.constant
+	for _, m := range k.terms[f.start:f.states] {
+		s += float64(m.coef * x[m.index])
+	}
+	for _, m := range k.terms[f.states:f.signals] {
+		s += float64(m.coef * v[m.index])
+	}
+	for _, m := range k.terms[f.signals:f.end] {
+		s += float64(m.coef * k.tau[m.index])
+	}
 	if p.readsAffine {
-		s += k.slopePart(f, x)
+		s += k.slopePart(&p.Args[a], x)
 	}
 	return s
 }
 
-// execute returns the value of program p on the arguments in args.
+// execute returns the value of program p on the arguments in stack.
 //
 //go:nosplit
 func (k *Kernel) execute(p *program) float64 {
-	s, top := &k.stack, -1
-	for _, op := range p.Ops {
-		switch op.Code {
-		case model.Push:
-			top++
-			s[top] = op.Value
-		case model.Arg:
-			top++
-			s[top] = k.args[op.Index]
+	s := k.stack
+	for i := range p.instructions {
+		op := &p.instructions[i]
+		a, b := s[op.a], s[op.b]
+		v := a
+		switch op.code {
 		case model.Side:
-			top++
-			s[top] = k.side[op.Index]
+			v = k.side[op.index]
 		case model.Look:
-			s[top] = lookup(&p.Tables[op.Index], s[top])
+			v = lookup(&p.Tables[op.index], a)
 		case model.Look2:
-			top--
-			s[top] = lookup2(&p.Tables[op.Index], s[top], s[top+1])
+			v = lookup2(&p.Tables[op.index], a, b)
 		case model.Line:
-			top--
-			s[top] = lineAt(&p.Tables[op.Index], int(s[top+1]), s[top])
+			v = lineAt(&p.Tables[op.index], int(b), a)
 		case model.Patch:
-			top -= 3
-			s[top] = patchAt(&p.Tables[op.Index], int(s[top+1]), int(s[top+3]), s[top], s[top+2])
+			v = patchAt(&p.Tables[op.index], int(b), int(s[op.d]), a, s[op.c])
 		case model.If:
-			if top--; k.side[op.Index] < 0 {
-				s[top] = s[top+1]
+			if k.side[op.index] < 0 {
+				v = b
 			}
 		case model.Choose:
-			if top -= 2; s[top] >= 0 {
-				s[top] = s[top+1]
-			} else {
-				s[top] = s[top+2]
+			if v = s[op.c]; a >= 0 {
+				v = b
 			}
-		case model.Add, model.Sub, model.Mul, model.Div, model.Min, model.Max:
-			top--
-			s[top] = binary(op.Code, s[top], s[top+1])
-		default:
-			s[top] = unary(op.Code, s[top])
+		case model.Add:
+			v = a + b
+		case model.Sub:
+			v = a - b
+		case model.Mul:
+			v = float64(a * b)
+		case model.Div:
+			if v = 0; !(math.Abs(b) < minDivisor) {
+				v = a / b
+			}
+		case model.Min:
+			v = min(a, b)
+		case model.Max:
+			v = max(a, b)
+		case model.Neg:
+			v = -a
+		case model.Abs:
+			v = math.Abs(a)
+		case model.Sign:
+			if v = 0; a != 0 {
+				v = math.Copysign(1, a)
+			}
+		case model.Sqrt:
+			v = math.Sqrt(max(0, a))
+		case model.Exp:
+			v = exp(a)
+		case model.Atan:
+			v = atan(a)
+		case model.Sin:
+			v = sin(a)
+		case model.Cos:
+			v = cos(a)
 		}
+		s[k.firstResult+i] = v
 	}
 
-	return s[0]
+	return s[p.result]
 }
 
 // minDivisor is the size of a divisor below which it counts as 0. A speed that locks have brought to 0 may keep a
 // rounding of 5e-324; the product of two quotients by it would be infinite.
 const minDivisor = 1e-100
-
-// binary returns the value of an operation on a and b; a division by 0 gives 0.
-//
-//go:nosplit
-func binary(c model.Code, a, b float64) float64 {
-	switch c {
-	case model.Add:
-		return a + b
-	case model.Sub:
-		return a - b
-	case model.Mul:
-		return float64(a * b)
-	case model.Min:
-		return min(a, b)
-	case model.Max:
-		return max(a, b)
-	}
-
-	if math.Abs(b) < minDivisor {
-		return 0
-	}
-	return a / b
-}
-
-// unary returns the value of an operation on b.
-//
-//go:nosplit
-func unary(c model.Code, b float64) float64 {
-	switch c {
-	case model.Neg:
-		return -b
-	case model.Abs:
-		return math.Abs(b)
-	case model.Sign:
-		if b == 0 {
-			return 0
-		}
-		return math.Copysign(1, b)
-	case model.Sqrt:
-		return math.Sqrt(max(0, b))
-	case model.Exp:
-		return exp(b)
-	case model.Atan:
-		return atan(b)
-	case model.Sin:
-		return sin(b)
-	}
-
-	return cos(b)
-}
 
 // lookup returns the value of table t at v.
 //

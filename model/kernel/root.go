@@ -26,7 +26,10 @@ func (k *Kernel) curveAt(c int, theta float64) float64 {
 //
 //go:nosplit
 func (k *Kernel) valueAt(g int, theta float64) float64 {
-	if k.t.Sparse != nil {
+	switch {
+	case k.t.Sparse != nil && k.onLaws:
+		return k.calls.valueOnLaws(k, g, theta)
+	case k.t.Sparse != nil:
 		return k.indicatorAt(g, theta)
 	}
 	k.setIndicatorInputs(g, theta)

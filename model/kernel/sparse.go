@@ -1,6 +1,11 @@
 package kernel
 
-import "lockstep/model"
+import (
+	"math"
+	"slices"
+
+	"lockstep/model"
+)
 
 // SparseTables holds the matrices of a long plant, such as a train of cars or a shaft of many
 // parts. Each state acts on few others, so memory and the cost of a substep grow in proportion to
@@ -54,11 +59,11 @@ type blockBit struct{ block, bit int }
 func (k *Kernel) bindRows() {
 	t, row, longest := k.t, 0, 0
 	for _, p := range t.programs() {
-		k.programs = append(k.programs, program{p, row, t.readsAffine(p)})
+		k.programs = append(k.programs, program{Program: p, row: row})
 		row, longest = row+len(p.Args), max(longest, len(p.Args))
 	}
 
-	k.args = make([]float64, longest)
+	k.bindOperations(longest)
 	k.blocks = t.Blocks()
 	if net := t.Sparse; net != nil {
 		k.slips, k.bcT, k.levels, k.argRows, k.argTauRows = net.W, net.BcT, net.Levels, net.ArgRows, net.ArgTauRows
@@ -69,6 +74,9 @@ func (k *Kernel) bindRows() {
 		p := len(t.C) / t.N
 		k.outX, k.outV, k.outTau = sparseOf(t.C, p, t.N), sparseOf(t.D, p, t.M), sparseOf(t.Dc, p, t.Mc)
 	}
+	for i := range k.programs {
+		k.bindArguments(&k.programs[i])
+	}
 
 	k.bitOf = make([]blockBit, t.Mc)
 	for b := range k.blocks {
@@ -78,17 +86,88 @@ func (k *Kernel) bindRows() {
 	}
 }
 
-// readsAffine reports whether program p reads an affine signal.
-func (t *Tables) readsAffine(p *model.Program) bool {
-	for _, a := range p.Args {
-		for _, j := range a.Signal {
-			if j >= t.FirstAffine && j < t.FirstLaw {
-				return true
+// bindOperations sets the instructions of the programs, which have up to the given number of arguments, and stack:
+// their constants, of which the first is 0, and space for the arguments and the results of one of them.
+func (k *Kernel) bindOperations(args int) {
+	k.stack = []float64{0}
+	places := map[uint64]int{0: 0} // of the constants, by their bits
+	for i := range k.programs {
+		for _, op := range k.programs[i].Ops {
+			if bits := math.Float64bits(op.Value); op.Code == model.Push && places[bits] == 0 && bits != 0 {
+				places[bits] = len(k.stack)
+				k.stack = append(k.stack, op.Value)
 			}
 		}
 	}
+	k.firstArg, k.firstResult = len(k.stack), len(k.stack)+args
+	longest := 0
+	for i := range k.programs {
+		k.bindInstructions(&k.programs[i], places)
+		longest = max(longest, len(k.programs[i].instructions))
+	}
+	k.stack = slices.Concat(k.stack, make([]float64, args+longest))
+}
 
-	return false
+// bindInstructions sets the instructions of p; constants are the places of constants by their bits.
+func (k *Kernel) bindInstructions(p *program, constants map[uint64]int) {
+	var stack []int // places of the values that the operations of p leave
+	known := map[instruction]int{}
+	for _, op := range p.Ops {
+		switch op.Code {
+		case model.Push:
+			stack = append(stack, constants[math.Float64bits(op.Value)])
+			continue
+		case model.Arg:
+			stack = append(stack, k.firstArg+op.Index)
+			continue
+		}
+		from := len(stack) - op.Code.Operands()
+		var operands [4]int
+		copy(operands[:], stack[from:])
+		in := instruction{op.Code, op.Index, operands[0], operands[1], operands[2], operands[3]}
+		at, ok := known[in]
+		if !ok {
+			at = k.firstResult + len(p.instructions)
+			known[in] = at
+			p.instructions = append(p.instructions, in)
+		}
+		stack = append(stack[:from], at)
+	}
+	p.result = stack[0]
+}
+
+// bindArguments sets the arguments that the operations of p read.
+func (k *Kernel) bindArguments(p *program) {
+	read := 0
+	for _, op := range p.Ops {
+		if op.Code == model.Arg {
+			read = max(read, op.Index+1)
+		}
+	}
+	add := func(s *SparseMatrix, row int) int {
+		for e := s.rowStart(row); e < s.End[row]; e++ {
+			k.terms = append(k.terms, term{s.Val[e], s.Col[e]})
+		}
+		return len(k.terms)
+	}
+	for a := range p.Args[:read] {
+		f, affine := &p.Args[a], false
+		bound := argument{constant: f.Const, start: len(k.terms), states: add(&k.argRows, p.row+a)}
+		for i, j := range f.Signal {
+			k.terms = append(k.terms, term{f.Coef[i], j})
+			affine = affine || j >= k.t.FirstAffine && j < k.t.FirstLaw
+			p.readsLaw = p.readsLaw || j >= k.t.FirstLaw
+		}
+		bound.signals, bound.end = len(k.terms), add(&k.argTauRows, p.row+a)
+		p.readsAffine = p.readsAffine || affine
+		one := bound.end-bound.start == 1 && bound.end == bound.signals && k.terms[bound.start].coef == 1
+		if one && f.Const == 0 && !affine {
+			if bound.plain, bound.index = plainSignal, k.terms[bound.start].index; bound.start < bound.states {
+				bound.plain = plainState
+			}
+		}
+		p.read = append(p.read, bound)
+	}
 }
 
 // Blocks returns the groups of friction elements that are resolved together; all of them where
@@ -161,6 +240,7 @@ type sparseWork struct {
 	dtau           []float64       // mc, change of the torques
 	argPoly        []float64       // arguments×(degree+1) of an event indicator over the substep
 	iterations     int             // law iterations taken in this substep
+	onLaws         bool            // event indicators read the laws of the state, not their parabolas
 	coarse         bool            // the expansion suffices to locate an event coarsely
 	lawChange      float64         // largest change of a law in the last iteration, as part of its size; NaN: not finite
 }

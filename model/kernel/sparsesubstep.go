@@ -275,7 +275,7 @@ func (k *Kernel) indicatorAt(g int, theta float64) float64 {
 		for j := k.degree; j >= 0; j-- {
 			s = float64(s*theta) + k.argPoly[a*width+j]
 		}
-		k.args[a] = k.argTauRows.dotFrom(s, p.row+a, k.tau)
+		k.stack[k.firstArg+a] = k.argTauRows.dotFrom(s, p.row+a, k.tau)
 	}
 
 	return k.execute(p)

@@ -18,8 +18,8 @@ import (
 // constant are the fields of a kernel that no step changes, and those that hold what follows from a lock set
 // or from regions, with their key.
 var constant = []string{
-	"t", "h", "calls", "slips", "bcT", "outX", "outV", "outTau", "levels", "programs", "argRows", "argTauRows", "blocks", "bitOf",
-	"aStream", "bStream", "affineStream", "active", "latent", "degree", "termOf", "onValues",
+	"t", "h", "calls", "slips", "bcT", "outX", "outV", "outTau", "levels", "programs", "stack", "firstArg", "firstResult", "terms", "argRows", "argTauRows", "blocks", "bitOf",
+	"aStream", "bStream", "affineStream", "active", "latent", "degree", "termOf", "onValues", "onLaws",
 	"locks", "lockedMode", "lockedSet", "lockedBase", "unlockedMode", "unlockedWA", "unlockedBase",
 }
 

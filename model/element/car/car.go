@@ -24,7 +24,7 @@ var places = []string{"fl", "fr", "rl", "rr"}
 
 // Largest speeds of a car that its laws expect, in m/s and rad/s; beyond, they hold, but steps may be too long.
 const (
-	fastest  = 100.
+	fastest  = 70.
 	sideways = 40.
 	turning  = 4.
 )

@@ -2,6 +2,8 @@ package car
 
 import (
 	"math"
+	"reflect"
+	"slices"
 
 	"lockstep/model/element"
 	"lockstep/model/law"
@@ -16,6 +18,7 @@ type formula struct {
 	kappa, alpha network.Form // slips
 	fn           network.Form // normal force
 	road         network.Form // friction; nil: 1
+	slopes       []slope      // of the force in work
 }
 
 // of returns the expression of a text.
@@ -30,24 +33,10 @@ func (f *formula) most(text string) float64 {
 	return max(math.Abs(low), math.Abs(high))
 }
 
-// slope is the slope of a signal along a quantity. The slopes along a chain of signals have the product that the
-// force has: one alone may be steeper, such as that of the slip over the friction of ice.
+// slope is the largest slope of a part of a force along a quantity.
 type slope struct {
 	along network.Form
 	bound float64
-}
-
-// keep makes an expression a signal, which the tick computes once, and gives it a name in later texts.
-func (f *formula) keep(name, unit string, x *law.Expr, slopes ...slope) network.Form {
-	for _, s := range slopes {
-		if s.along != nil {
-			x = x.WithCombinedSlope(s.along, s.bound)
-		}
-	}
-	low, high := x.Bounds()
-	form := f.AddLaw(name, unit, x)
-	f.names[name] = law.Of(form).Within(low, high)
-	return form
 }
 
 // curve is the text of C·atan(x - E·(x - atan(x))), the argument of every sine and cosine of the formula.
@@ -58,19 +47,17 @@ func (f *formula) curvature(text string) {
 	f.names["E"] = law.Formula("min(1, E)", law.Names{"E": f.of(text)}).Plain()
 }
 
-// pure makes the force of one slip alone. K in the texts is the stiffness, skew the name of the coefficient of
-// curvature for the sign of the slip.
+// pure makes the force of one slip alone, as the expression "pure", and its slopes. K in the texts is the stiffness,
+// skew the name of the coefficient of curvature for the sign of the slip.
 func (f *formula) pure(axis string, slip network.Form, x, E, skew, shift string) {
-	peak, stiff, C := f.most("mu*fz"), f.most("K"), f.most("C")
-	ofForce := slope{f.fn, f.most("mu")}
-	along := f.keep("x_"+axis, "1", f.of(x), slope{slip, stiff / (peak * C)}, slope{f.fn, 0}, slope{f.road, 0})
-	f.names["x"] = f.names["x_"+axis]
+	f.slopes = []slope{{slip, f.most("K")}, {f.fn, 2 * f.most("mu")}, {f.road, f.most("mu*fz")}}
+	f.set("x", x)
 	if f.names[skew] != 0. {
 		f.names["side"], f.names["sense"] = f.of("sign(x)").Plain(), f.sense(axis) // x = B·slip has the sign of the stiffness
 		E += "*(1 - " + skew + "*sense*side)"
 	}
 	f.curvature(E)
-	f.keep("pure_"+axis, "N", f.of("mu*fz*sin"+curve+" + "+shift), slope{along, peak * C}, ofForce, slope{f.road, peak})
+	f.set("pure", "mu*fz*sin"+curve+" + "+shift)
 }
 
 // sense returns the sign of the slip stiffness at the nominal load: that of data for the signs of ISO is negative across.
@@ -84,23 +71,31 @@ func (f *formula) sense(axis string) float64 {
 }
 
 // weigh makes the force under the other slip, whose argument in the formula is x, and x0 where it is 0. B is the
-// largest slope of x along other; more is added to the force.
-func (f *formula) weigh(axis string, other, own network.Form, x, x0, E, more string, B, turn float64, further ...slope) network.Form {
-	peak, C := f.most("mu*fz"), f.most("C")
-	along := f.keep("other_"+axis, "1", f.of(x), slope{other, B}, slope{own, turn}, slope{f.fn, 0})
-	f.names["x"] = f.names["other_"+axis]
+// largest slope of x along other; more is added to the force. The slope along the own slip is that of the pure force:
+// B falls where that slip is large, and there the pure force is flat.
+func (f *formula) weigh(axis string, other network.Form, x, x0, E, more string, B float64, further ...slope) network.Form {
+	f.slopes = append(f.slopes, slope{other, f.most("mu*fz") * f.most("C") * B})
+	f.set("x", x)
 	f.curvature(E)
 	f.set("cosine", "cos"+curve)
 	f.set("x", x0)
 	f.set("cosine0", "cos"+curve)
-	pure, side := f.names["pure_"+axis].(*law.Expr), 1.
+	f.names["side"] = 1.
 	if axis == "y" {
-		side = f.names["mirror"].(float64)
+		f.names["side"] = f.names["mirror"]
 	}
-	total := law.Formula("side*(pure*cosine/cosine0 + more)", law.Names{"side": side, "pure": pure, "cosine": f.names["cosine"],
-		"cosine0": f.names["cosine0"], "more": f.of(more)}).WithCombinedSlope(along, peak*C).WithCombinedSlope(f.fn, f.most("mu"))
-	for _, s := range further {
-		total = total.WithCombinedSlope(s.along, s.bound)
+	f.set("more", more)
+	total := f.of("side*(pure*cosine/cosine0 + more)")
+	for _, along := range []network.Form{f.kappa, f.alpha, f.fn, f.road} {
+		bound := 0.0
+		for _, s := range slices.Concat(f.slopes, further) {
+			if reflect.DeepEqual(s.along, along) {
+				bound += s.bound
+			}
+		}
+		if along != nil {
+			total = total.WithCombinedSlope(along, bound)
+		}
 	}
 	return f.NameLaw("f_"+axis, total)
 }
@@ -115,7 +110,7 @@ func (f *formula) longitudinal() network.Form {
 		"fz*(PVX1 + PVX2*dfz)*LVX*LMUX*friction")
 	f.set("B", "RBX1*LXAL/sqrt(1 + RBX2*RBX2*kappa*kappa)") // cos(atan(x)) = 1/sqrt(1 + x^2)
 	f.set("C", "RCX1")
-	return f.weigh("x", f.alpha, f.kappa, "B*(alpha + RHX1)", "B*RHX1", "REX1 + REX2*dfz", "0", f.most("RBX1*LXAL"), f.most("RBX2")/2)
+	return f.weigh("x", f.alpha, "B*(alpha + RHX1)", "B*RHX1", "REX1 + REX2*dfz", "0", f.most("RBX1*LXAL"))
 }
 
 // lateral returns F_y: eq. 4.E19 to 4.E30 and 4.E58 to 4.E67.
@@ -130,8 +125,8 @@ func (f *formula) lateral() network.Form {
 	f.set("S", "RHY1 + RHY2*dfz")
 	f.set("C", "RCY1")
 	steer := "mu*fz*(RVY1 + RVY2*dfz)"
-	return f.weigh("y", f.kappa, f.alpha, "B*(kappa + S)", "B*S", "REY1 + REY2*dfz",
-		steer+"/sqrt(1 + RVY4*RVY4*alpha*alpha)*sin(RVY5*atan(RVY6*kappa))*LVYKA", f.most("RBY1*LYKA"), f.most("RBY2")/2,
+	return f.weigh("y", f.kappa, "B*(kappa + S)", "B*S", "REY1 + REY2*dfz",
+		steer+"/sqrt(1 + RVY4*RVY4*alpha*alpha)*sin(RVY5*atan(RVY6*kappa))*LVYKA", f.most("RBY1*LYKA"),
 		slope{f.kappa, f.most(steer + "*RVY5*RVY6*LVYKA")}, slope{f.alpha, f.most(steer+"*RVY4*LVYKA") / 2})
 }
 

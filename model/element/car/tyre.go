@@ -152,15 +152,22 @@ func (t *tyre) across() network.Row {
 
 // speeds returns the speeds of the wheel along and across itself.
 func (t *tyre) speeds() (vx, vy network.Form) {
-	if !t.Has("steer") {
+	steer := t.OptionalWaveform("steer")
+	if steer == nil || t.alwaysZero(steer) {
 		return t.NameForm("v_x", t.along().Speeds(1)), t.NameForm("v_y", t.across().Speeds(1))
 	}
-	angle := named(network.SignalOf(t.Waveform("steer")), -largestSteer, largestSteer)
+	angle := named(steer, -largestSteer, largestSteer)
 	t.cos = named(t.AddLaw("cos", "1", law.Formula("cos(delta)", law.Names{"delta": angle})), -1, 1)
 	t.sin = named(t.AddLaw("sin", "1", law.Formula("sin(delta)", law.Names{"delta": angle})), -1, 1)
 	names := law.Names{"x": named(t.along().Speeds(1), -fastest, fastest), "y": named(t.across().Speeds(1), -sideways, sideways),
 		"cos": t.cos, "sin": t.sin}
 	return t.NameLaw("v_x", law.Formula("x*cos + y*sin", names)), t.NameLaw("v_y", law.Formula("y*cos - x*sin", names))
+}
+
+// alwaysZero reports whether a signal is 0 at all times: the laws of a wheel that is not steered are left out.
+func (t *tyre) alwaysZero(signal network.Form) bool {
+	low, high := t.Network.Range(signal.Index())
+	return low == 0 && high == 0
 }
 
 // unwound is the slip to which the deflection comes back near standstill, over the largest force per slip stiffness, and
@@ -198,10 +205,11 @@ func (t *tyre) deflect(state, name string, push, slip, vx, still network.Form, l
 	} {
 		names[part[0]] = law.Formula(part[1], names).Plain()
 	}
-	// The deflection comes back by slip or by unwinding: pace is small where still and slow are not 0.
+	// The deflection comes back by slip or by unwinding: pace is small where still and slow are not 0. Where pace or part
+	// change the rate much, the force is as flat: the deflection follows V_sx by at most 1 where it counts.
 	returning := law.Formula("pace*x/length + still*slow*(unwinding*(x/length - within) - part/(1 - part)*push)", names).
-		WithCombinedSlope(at, max(fastest, (1+unwinding)*t.Number("v_low"))/length).WithCombinedSlope(vx, 1).WithCombinedSlope(slip, 1).
-		WithCombinedSlope(still, 0)
+		WithCombinedSlope(at, max(fastest, (1+unwinding)*t.Number("v_low"))/length).WithCombinedSlope(vx, 0).WithCombinedSlope(slip, 0).
+		WithCombinedSlope(push, 0).WithCombinedSlope(still, 0)
 	if road != nil {
 		returning = returning.WithCombinedSlope(road, 0)
 	}
