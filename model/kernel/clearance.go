@@ -130,6 +130,7 @@ func (k *Kernel) handleImpact(i int, local float64) bool {
 		next = k.fastestClosing()
 	}
 
+	k.activatePressed()
 	k.updateRegions(local)
 	k.calls.resolveModes(k)
 	k.projectLocks()
@@ -197,7 +198,9 @@ func (k *Kernel) applyImpacts(g *Block, set uint64) {
 		f.rank++
 	}
 
-	k.applyImpulses(g)
+	if len(k.t.Pressed) == 0 || !k.applyPressedImpacts(g, set) {
+		k.applyImpulses(g)
+	}
 	k.slips.mul(k.slip, k.x)
 }
 
@@ -228,15 +231,25 @@ func (g *Block) opposes(l int, set uint64) bool {
 	return true
 }
 
-// applyImpulses changes the slips of the elements in the factorisation by trialTau. It solves for
-// the impulses by elimination; an element that depends on the others gets none.
+// applyImpulses changes the slips of the elements in the factorisation by trialTau.
 //
 //go:nosplit
 func (k *Kernel) applyImpulses(g *Block) {
+	k.solveImpulses(g)
+	for _, l := range k.taken[:k.rank] {
+		k.bcT.axpy(k.x, k.trialTau[g.Elements[l]], g.Elements[l])
+	}
+}
+
+// solveImpulses turns the changes of slip in trialTau, of the elements in the factorisation, into the impulses that
+// cause them. An element that depends on the others gets none.
+//
+//go:nosplit
+func (k *Kernel) solveImpulses(g *Block) {
 	f, mc := &k.factor, len(g.Elements)
 	for q, i := range f.taken[:f.rank] {
 		for c, j := range f.taken[:f.rank] {
-			f.l[q*mc+c] = g.Gram[i*mc+j]
+			f.l[q*mc+c] = k.pressedGram(g, i, j)
 		}
 		for p, j := range f.taken[:q] {
 			part := f.l[q*mc+p] / f.l[p*mc+p]
@@ -244,7 +257,7 @@ func (k *Kernel) applyImpulses(g *Block) {
 			k.trialTau[g.Elements[i]] -= float64(part * k.trialTau[g.Elements[j]])
 		}
 
-		if own := g.Gram[i*mc+i]; f.l[q*mc+q] > 1e-11*own { // both negative
+		if own := g.Gram[i*mc+i]; math.Abs(f.l[q*mc+q]) < -1e-11*own {
 			f.l[q*mc+q] = math.Inf(-1)
 		}
 	}
@@ -255,10 +268,6 @@ func (k *Kernel) applyImpulses(g *Block) {
 			k.trialTau[i] -= float64(f.l[q*mc+c] * k.trialTau[g.Elements[f.taken[c]]])
 		}
 		k.trialTau[i] /= f.l[q*mc+q]
-	}
-
-	for _, l := range f.taken[:f.rank] {
-		k.bcT.axpy(k.x, k.trialTau[g.Elements[l]], g.Elements[l])
 	}
 }
 

@@ -74,6 +74,7 @@ type teeth struct {
 	mu          float64
 	restitution float64
 
+	contacts     []model.Press  // faces with a part of their force along the stroke, as they press along -s
 	along, axial network.Form   // forces of all faces along u' and s'
 	loss         *law.Expr      // sliding friction, W; nil: none
 	factors      []network.Form // in loss
@@ -105,6 +106,9 @@ func (t *teeth) face(name string, nu, ns, u0, s0 float64, while ...model.RegionS
 	contact := network.Add(&t.Network.Frictions, network.Friction{Friction: k, At: t.At, Rel: across, Opening: opening})
 	n := network.FrictionOf(contact).Scaled(-1)
 	t.Exert(across, n)
+	if ns < 0 {
+		t.contacts = append(t.contacts, model.Press{Contact: contact, Per: -ns})
+	}
 	t.along, t.axial = t.along.Plus(n.Scaled(nu)), t.axial.Plus(n.Scaled(ns))
 	if t.mu == 0 {
 		return
@@ -248,6 +252,9 @@ func readSynchroniser(e *element.Element) element.Declared {
 	capacity := e.AddLaw("mu_fn", "N", law.Formula("mu_cone*fn", law.Names{"mu_cone": e.Number("mu_cone"), "fn": pressing}))
 	rel := network.Difference(e.Node("b"), ring)
 	k := model.Friction{Name: e.Name + ".cone", Signal: capacity.Index(), Gain: e.Number("cgeo"), Peak: e.Number("peak")}
+	for _, c := range r.contacts {
+		k.Presses = append(k.Presses, model.Press{Contact: c.Contact, Per: k.Gain * e.Number("mu_cone") * c.Per})
+	}
 	cone := network.FrictionOf(network.Add(&e.Network.Frictions, network.Friction{Friction: k, At: e.At, Rel: rel,
 		Press: k.Signal, PerPress: k.Gain * k.Peak}))
 	e.Exert(rel, cone.Scaled(-1))
