@@ -47,6 +47,8 @@ type calls struct {
 	expand func(k *Kernel, x []float64)
 	// form, share: locateEvent, repeatUntilConverged, solveLaws, a law
 	solveLaws func(k *Kernel)
+	// limit: setSignals, startLaws, a law
+	solveInstant func(k *Kernel, x []float64)
 	// limit: Step, writeOutputs, writePlantOutputs, setSignalsNow, a law
 	evaluateDownstream func(k *Kernel, v, x []float64)
 	// share: locateEvent, repeatUntilConverged, iterateLaws, a law
@@ -109,6 +111,7 @@ func newCalls(t *Tables) calls {
 		setSignals: (*Kernel).setSignals, startSubstep: (*Kernel).startSubstep, advanceSubstep: (*Kernel).advanceSubstep,
 		locateEvent: (*Kernel).locateEvent, stepOverEvents: (*Kernel).stepOverEvents,
 		expand: (*Kernel).expand, solveLaws: (*Kernel).solveLaws, iterateLaws: (*Kernel).iterateLaws,
+		solveInstant:       (*Kernel).solveInstant,
 		evaluateDownstream: (*Kernel).evaluateDownstream, correctExpansion: (*Kernel).correctExpansion, setTorques: (*Kernel).setTorques,
 		derive:       (*Kernel).derive,
 		mayHoldEvent: (*Kernel).mayHoldEvent, indicatorTurns: (*Kernel).indicatorTurns,

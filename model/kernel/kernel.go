@@ -83,6 +83,7 @@ type Kernel struct {
 	substep
 	waves
 	scratch
+	instantLaws
 	factor
 	sensors
 	partition partitionWork // of a plant with a Partition
@@ -168,6 +169,7 @@ func New(t *Tables) *Kernel {
 			slip: vec(mc), slip1: vec(mc), tau0: vec(mc), lawValues: vec(2 * laws), lawStart: vec(laws), lawMax: vec(laws),
 			lawMaxKept: vec(laws), sidesKept: vec(len(t.Indicators)),
 		},
+		instantLaws: newInstantLaws(t),
 		scratch: scratch{
 			x1: vec(n), xd: vec(n), w: vec(mw), tau: vec(mc), capNow: vec(mc),
 			poly: vec((max(t.Degree, 2) + 2) &^ 1), modesBefore: make([]int8, mc), brokeAway: make([]bool, mc),
