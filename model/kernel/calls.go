@@ -65,6 +65,8 @@ type calls struct {
 	mayHoldEvent func(k *Kernel) bool
 	// limit: mayHoldEvent, indicatorsMayPass, an event indicator
 	indicatorTurns func(k *Kernel) bool
+	// share: locateEvent, firstEvent, an event indicator
+	selectIndicators func(k *Kernel)
 	// limit: locateEvent, firstEvent, firstRoot, an event indicator
 	firstRoot func(k *Kernel, curve int) (theta float64, ok bool)
 	// limit: countEdges, locateEdge, refineRoot, an event indicator
@@ -115,7 +117,8 @@ func newCalls(t *Tables) calls {
 		evaluateDownstream: (*Kernel).evaluateDownstream, correctExpansion: (*Kernel).correctExpansion, setTorques: (*Kernel).setTorques,
 		derive:       (*Kernel).derive,
 		mayHoldEvent: (*Kernel).mayHoldEvent, indicatorTurns: (*Kernel).indicatorTurns,
-		firstRoot: (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot,
+		selectIndicators: (*Kernel).selectIndicators,
+		firstRoot:        (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot,
 		resolveModes: (*Kernel).resolveModes, resolveBlock: (*Kernel).resolveBlock,
 		solveLockTorques: (*Kernel).solveLockTorques, handleImpact: (*Kernel).handleImpact,
 		factorise: (*Kernel).factorise, buildUnlocked: (*Kernel).buildUnlocked,
