@@ -132,8 +132,7 @@ func (k *Kernel) applyPressedImpacts(g *Block, set uint64) bool {
 	partners := 0
 	bit := k.bitOf[f].bit
 	for l, i := range g.Elements {
-		if set>>l&1 == 0 && k.t.Friction[i].Gap != nil && k.mode[i] == Stuck && k.slip[i] <= slipZero &&
-			g.Gram[l*len(g.Elements)+bit] != 0 && partners < maxImpactPartners {
+		if set>>l&1 == 0 && k.isClosed(i) && k.slip[i] <= slipZero && g.Gram[l*len(g.Elements)+bit] != 0 && partners < maxImpactPartners {
 			k.partner[partners] = l
 			partners++
 		}
@@ -172,6 +171,9 @@ func (k *Kernel) applyPressedImpacts(g *Block, set uint64) bool {
 				for r := taken; r != 0; r &= r - 1 {
 					i := g.Elements[bits.TrailingZeros64(r)]
 					k.bcT.axpy(k.x, k.trialTau[i], i)
+					if set>>k.bitOf[i].bit&1 == 0 && i != f {
+						k.setMode(i, Stuck)
+					}
 				}
 				k.bcT.axpy(k.x, float64(k.pressing[f]*k.pressedImpulse(g, taken, f)), f)
 				k.pressing[f] = 0
@@ -297,4 +299,11 @@ func (k *Kernel) eliminateInterior(g *Block, atRest uint64) {
 		}
 		k.trialTau[g.Elements[f.taken[q]]] = s / f.l[q*mc+q]
 	}
+}
+
+// isClosed reports whether element i is a contact that touches.
+//
+//go:nosplit
+func (k *Kernel) isClosed(i int) bool {
+	return k.t.Friction[i].Gap != nil && (k.mode[i] == Stuck || k.present[i] && k.clearance(i, k.x) <= overlapZero)
 }
