@@ -32,7 +32,7 @@ sync: {type: synchroniser, J: %.17g, a: hub, b: gear, sleeve: sleeve, teeth: 36,
 // cone torque·(1/J_gear + 1/(J_hub + J_ring)). The work is that of the slip on these inertias.
 func TestSynchronisingTimeAndWorkMatchClosedForms(t *testing.T) {
 	const cgeo = 0.4
-	for _, ring := range []float64{1e-4, 5e-4, 2e-3} {
+	for _, ring := range []float64{0, 1e-4, 5e-4, 2e-3} {
 		b := modeltest.New(t, synchroniserPlant(cgeo, ring), time.Millisecond)
 		mobility := 1/0.02 + 1/(5+ring)
 		b.To(0.02, nil)
