@@ -2,8 +2,9 @@ package kernel
 
 import "math"
 
-// A law may read a torque that follows the law at once, such as the friction of a face that its own contact
-// presses. solveInstant solves for all such laws at one instant.
+// A law may read a torque that follows the law at once, such as the friction of a cone that a contact presses.
+// solveInstant solves for all such laws at one instant, in a plant with pressed elements: there the gain of the loop may
+// be anything. That of a gear with losses is below 1, and its law has corners, so it iterates without.
 
 // instantDepth is the number of earlier iterations whose changes solveInstant keeps.
 const instantDepth = 6
@@ -18,7 +19,7 @@ type instantLaws struct {
 
 // newInstantLaws returns the working memory for tables t.
 func newInstantLaws(t *Tables) instantLaws {
-	if t.Sparse != nil || !t.LoopReadsTau {
+	if !t.Instant {
 		return instantLaws{}
 	}
 	vec := func(n int) []float64 { return make([]float64, n*len(t.Iterated)) }

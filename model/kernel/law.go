@@ -133,9 +133,10 @@ func (k *Kernel) repeatUntilConverged(local float64, halvings int) {
 func (k *Kernel) updateLaws(p int, theta float64) bool {
 	k.horner(k.x1, theta)
 	k.setInstant(theta)
-	if k.t.LoopReadsTau {
+	if k.t.Instant {
 		k.calls.solveInstant(k, k.x1)
 	} else {
+		k.setTorquesRead(k.x1, theta)
 		k.iterateOnce(k.w[:k.t.M], k.x1)
 	}
 	settled := true

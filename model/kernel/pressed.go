@@ -8,21 +8,21 @@ import (
 // A contact may press a friction element, as the teeth of a blocker ring press its cone. The friction follows the
 // force of the contact at once, so the two are solved together: in the lock decision and in an impact.
 
-// bindPressed sets Pressed, PressedBy and PressedPer.
+// bindPressed sets Pressed, PressesOn and PressesPer.
 func (t *Tables) bindPressed() {
 	for f := range t.Friction {
 		if len(t.Friction[f].Presses) == 0 || t.Friction[f].Signal < t.FirstLaw {
 			continue
 		}
-		if t.PressedBy == nil {
-			t.PressedBy, t.PressedPer = make([]int, t.Mc), make([]float64, t.Mc)
-			for i := range t.PressedBy {
-				t.PressedBy[i] = -1
+		if t.PressesOn == nil {
+			t.PressesOn, t.PressesPer = make([]int, t.Mc), make([]float64, t.Mc)
+			for i := range t.PressesOn {
+				t.PressesOn[i] = -1
 			}
 		}
 		t.Pressed = append(t.Pressed, f)
 		for _, p := range t.Friction[f].Presses {
-			t.PressedBy[p.Contact], t.PressedPer[p.Contact] = f, p.Per
+			t.PressesOn[p.Contact], t.PressesPer[p.Contact] = f, p.Per
 		}
 	}
 }
@@ -37,11 +37,11 @@ func (k *Kernel) pressedGram(g *Block, l, c int) float64 {
 	if len(k.t.Pressed) == 0 {
 		return own
 	}
-	f := k.t.PressedBy[i]
+	f := k.t.PressesOn[i]
 	if f < 0 || k.pressing[f] == 0 {
 		return own
 	}
-	return own - float64(k.pressing[f]*k.t.PressedPer[i]*g.Gram[l*mc+k.bitOf[f].bit])
+	return own - float64(k.pressing[f]*k.t.PressesPer[i]*g.Gram[l*mc+k.bitOf[f].bit])
 }
 
 // setUnpressed prepares the lock decision of block g: it sets the capacities that pressed elements in it have without
@@ -122,8 +122,8 @@ const maxImpactPartners = 3
 func (k *Kernel) applyPressedImpacts(g *Block, set uint64) bool {
 	f := -1
 	for l, i := range g.Elements {
-		if set>>l&1 == 1 && k.t.PressedBy[i] >= 0 {
-			f = k.t.PressedBy[i]
+		if set>>l&1 == 1 && k.t.PressesOn[i] >= 0 {
+			f = k.t.PressesOn[i]
 		}
 	}
 	if f < 0 {
@@ -205,8 +205,8 @@ func (k *Kernel) take(g *Block, taken uint64) {
 func (k *Kernel) pressedImpulse(g *Block, taken uint64, f int) float64 {
 	sum := 0.0
 	for r := taken; r != 0; r &= r - 1 {
-		if i := g.Elements[bits.TrailingZeros64(r)]; k.t.PressedBy[i] == f {
-			sum -= float64(k.t.PressedPer[i] * k.trialTau[i])
+		if i := g.Elements[bits.TrailingZeros64(r)]; k.t.PressesOn[i] == f {
+			sum -= float64(k.t.PressesPer[i] * k.trialTau[i])
 		}
 	}
 	return sum

@@ -377,7 +377,7 @@ func (k *Kernel) startLaws(x []float64) {
 	for _, j := range k.t.Downstream {
 		k.w0[j] = 0 // of the substep before
 	}
-	if k.t.LoopReadsTau && k.t.Sparse == nil {
+	if k.t.Instant {
 		rounds = 1
 	}
 	for round := range rounds {
@@ -395,7 +395,7 @@ func (k *Kernel) startLaws(x []float64) {
 		k.setTorquesOfLaws(0, false)
 	}
 
-	if k.t.LoopReadsTau && k.t.Sparse == nil {
+	if k.t.Instant {
 		k.setInstant(0)
 		k.calls.solveInstant(k, x)
 		copy(k.w0[k.t.FirstLaw:k.t.M], k.w[k.t.FirstLaw:k.t.M])
