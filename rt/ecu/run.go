@@ -8,6 +8,7 @@
 //
 // Reading order: run.go (Run, law), session.go (common part and counts of all units; Stepped),
 // powershift.go (a gearbox; its diagnosis: powershifttrouble.go), fourspeed.go (another) with truck.go (SAE J1939) and automatic.go (E2E),
+// dct.go (two clutches; its diagnosis: dcttrouble.go),
 // plausibility.go and trouble.go (checks of the inputs of automatic, its diagnosis), truckdiagnosis.go,
 // brake.go with abs.go and wsp.go (brakes and their sensors; their diagnosis: braketrouble.go), esc.go with
 // escwire.go and capture.go (its wheel speeds and valves by wire), settings.go (parameters of a unit), open.go
@@ -56,6 +57,7 @@ func unitTypes() []unitType {
 		{"powershift", cycle, []uint32{idSpeeds, idStatus}, "Speeds (0x200)", newPowershift},
 		{"truck", cycle, truckIdentifiers(), "ShaftSpeeds (0CFF0180)", newTruck},
 		{"automatic", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil, idNMBench}, "ShaftSpeeds (0x210)", newAutomatic},
+		{"dct", cycle, []uint32{idDctSpeeds, idDctRails, idDctDriver, idDctTemperatures}, "DctSpeeds (0x220)", newDct},
 		{"abs", brakeCycle, absWiring.identifiers(), "WheelSpeeds (0x1A0)", newAbs},
 		{"esc", brakeCycle, []uint32{idEscWheels, idEscMotion, idEscDriver}, "EscMotion (0x1B1)", newEsc},
 		{"wsp", brakeCycle, wspWiring.identifiers(), "AxleSpeeds (0x1A8)", newWsp},
