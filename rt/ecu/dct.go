@@ -326,7 +326,7 @@ func (s *dct) watch(t float64) {
 		s.still = 0
 	}
 	switch {
-	case !s.closed && s.still >= 3:
+	case !s.closed && s.still >= 3 && s.engine > slowEngine:
 		s.closed = true
 		s.from, s.ended = s.gear, t
 		fmt.Fprintf(s.log, "%s: %.2f s: gear %s engaged\n", s.name, t, dctNames[s.gear])
@@ -388,14 +388,15 @@ func (s *dct) forks(t float64, bar [2]float64) (force [4]float64) {
 			to = dctSide[want]
 		}
 		other := s.rail[i^2] // of the same half
-		switch {
-		case to != 0 && at*to > railEnd, to == 0 && math.Abs(at) < railDetent:
+		arrived := to != 0 && at*to > railEnd || to == 0 && math.Abs(at) < railDetent
+		carries := bar[h] > 0 && (s.gear == 0 || half(s.gear) == h || s.busy())
+		waits := to != 0 && math.Abs(other) > railNeutral // the other sleeve leaves first
+		if s.held(i) {
+			continue
+		}
+		if arrived || carries || waits {
 			s.moving[i] = math.NaN()
 			continue
-		case bar[h] > 0 && (s.gear == 0 || half(s.gear) == h || s.busy()):
-			continue // the clutch carries torque
-		case to != 0 && math.Abs(other) > railNeutral, s.held(i):
-			continue // the other sleeve leaves first
 		}
 		if math.IsNaN(s.moving[i]) {
 			s.moving[i] = t
