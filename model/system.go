@@ -142,6 +142,16 @@ type Friction struct {
 	Gap *Gap // nil: no gap; else a OneWay without capacity that acts only while the gap is closed
 
 	Impacts int // 1 + state that counts the energy that impacts of this element take, J; 0: none
+
+	// Presses are the contacts whose forces are part of the capacity. The friction acts at once where their forces
+	// change, in an impact too.
+	Presses []Press
+}
+
+// Press is a contact that presses a friction element.
+type Press struct {
+	Contact int     // index into System.Frictions; it presses one friction element only
+	Per     float64 // capacity per force of the contact, N·m per N or 1; > 0
 }
 
 // Gap is one side of a clearance: Sign·(x[State] - Limit) >= 0, with the slip as its rate. After an

@@ -34,6 +34,7 @@ func (k *Kernel) solveComplementarity(b int, atRest uint64) {
 	fewest, patience := len(g.Elements)+1, 3
 	for range maxPivots * len(g.Elements) {
 		k.solveInterior(g, atRest)
+		k.setPressed(g, atRest)
 		violated := k.violations(g, atRest)
 		count := bits.OnesCount64(violated)
 		switch {
@@ -95,6 +96,10 @@ func (k *Kernel) solveInterior(g *Block, atRest uint64) {
 		}
 	}
 
+	if k.presses(g) {
+		k.eliminateInterior(g, atRest)
+		return
+	}
 	for q, i := range f.taken[:f.rank] { // Cholesky of -G with lockCompliance, and the right side
 		for p, j := range f.taken[:q+1] {
 			s := -g.Gram[i*mc+j]
@@ -168,7 +173,7 @@ func (k *Kernel) trialAcceleration(g *Block, atRest uint64, l int) (a, size floa
 	size = math.Abs(k.unlockedAccel[i])
 	for r := atRest; r != 0; r &= r - 1 {
 		j := bits.TrailingZeros64(r)
-		part := float64(g.Gram[l*mc+j] * k.trialTau[g.Elements[j]])
+		part := float64(k.pressedGram(g, l, j) * k.trialTau[g.Elements[j]])
 		a += part
 		size += math.Abs(part)
 	}

@@ -47,6 +47,8 @@ type calls struct {
 	expand func(k *Kernel, x []float64)
 	// form, share: locateEvent, repeatUntilConverged, solveLaws, a law
 	solveLaws func(k *Kernel)
+	// limit: setSignals, startLaws, a law
+	solveInstant func(k *Kernel, x []float64)
 	// limit: Step, writeOutputs, writePlantOutputs, setSignalsNow, a law
 	evaluateDownstream func(k *Kernel, v, x []float64)
 	// share: locateEvent, repeatUntilConverged, iterateLaws, a law
@@ -63,6 +65,8 @@ type calls struct {
 	mayHoldEvent func(k *Kernel) bool
 	// limit: mayHoldEvent, indicatorsMayPass, an event indicator
 	indicatorTurns func(k *Kernel) bool
+	// share: locateEvent, firstEvent, an event indicator
+	selectIndicators func(k *Kernel)
 	// limit: locateEvent, firstEvent, firstRoot, an event indicator
 	firstRoot func(k *Kernel, curve int) (theta float64, ok bool)
 	// limit: firstEvent, firstRoot, curveAt, a law
@@ -111,10 +115,12 @@ func newCalls(t *Tables) calls {
 		setSignals: (*Kernel).setSignals, startSubstep: (*Kernel).startSubstep, advanceSubstep: (*Kernel).advanceSubstep,
 		locateEvent: (*Kernel).locateEvent, stepOverEvents: (*Kernel).stepOverEvents,
 		expand: (*Kernel).expand, solveLaws: (*Kernel).solveLaws, iterateLaws: (*Kernel).iterateLaws,
+		solveInstant:       (*Kernel).solveInstant,
 		evaluateDownstream: (*Kernel).evaluateDownstream, correctExpansion: (*Kernel).correctExpansion, setTorques: (*Kernel).setTorques,
 		derive:       (*Kernel).derive,
 		mayHoldEvent: (*Kernel).mayHoldEvent, indicatorTurns: (*Kernel).indicatorTurns,
-		firstRoot: (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot, valueOnLaws: (*Kernel).valueOnLaws,
+		selectIndicators: (*Kernel).selectIndicators,
+		firstRoot:        (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot, valueOnLaws: (*Kernel).valueOnLaws,
 		resolveModes: (*Kernel).resolveModes, resolveBlock: (*Kernel).resolveBlock,
 		solveLockTorques: (*Kernel).solveLockTorques, handleImpact: (*Kernel).handleImpact,
 		factorise: (*Kernel).factorise, buildUnlocked: (*Kernel).buildUnlocked,

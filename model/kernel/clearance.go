@@ -131,6 +131,7 @@ func (k *Kernel) handleImpact(i int, local float64) bool {
 		next = k.fastestClosing()
 	}
 
+	k.activatePressed()
 	k.updateRegions(local)
 	k.calls.resolveModes(k)
 	k.projectLocks()
@@ -198,7 +199,10 @@ func (k *Kernel) applyImpacts(g *Block, set uint64) {
 		f.rank++
 	}
 
-	k.impact(g)
+	if len(k.t.Pressed) == 0 || !k.applyPressedImpacts(g, set) {
+		k.applyImpulses(g)
+	}
+	k.endImpact(g)
 }
 
 // stopTogether stops the slips of all locked elements of a block by one plastic impact.
@@ -214,15 +218,15 @@ func (k *Kernel) stopTogether(g *Block) {
 			f.rank++
 		}
 	}
-	k.impact(g)
+	k.applyImpulses(g)
+	k.endImpact(g)
 }
 
-// impact changes the slips of the elements in the factorisation by trialTau, and counts the energy that the impulses
-// take: an impulse p takes p·(slip before + slip after)/2.
+// endImpact sets the slips after the impulses in trialTau of the elements in the factorisation, and counts the energy
+// that these take: an impulse p takes p·(slip before + slip after)/2.
 //
 //go:nosplit
-func (k *Kernel) impact(g *Block) {
-	k.applyImpulses(g)
+func (k *Kernel) endImpact(g *Block) {
 	k.countImpacts(g)
 	k.slips.mul(k.slip, k.x)
 	k.countImpacts(g)
@@ -267,15 +271,25 @@ func (g *Block) opposes(l int, set uint64) bool {
 	return true
 }
 
-// applyImpulses changes the slips of the elements in the factorisation by trialTau. It solves for
-// the impulses by elimination; an element that depends on the others gets none.
+// applyImpulses changes the slips of the elements in the factorisation by trialTau.
 //
 //go:nosplit
 func (k *Kernel) applyImpulses(g *Block) {
+	k.solveImpulses(g)
+	for _, l := range k.taken[:k.rank] {
+		k.bcT.axpy(k.x, k.trialTau[g.Elements[l]], g.Elements[l])
+	}
+}
+
+// solveImpulses turns the changes of slip in trialTau, of the elements in the factorisation, into the impulses that
+// cause them. An element that depends on the others gets none.
+//
+//go:nosplit
+func (k *Kernel) solveImpulses(g *Block) {
 	f, mc := &k.factor, len(g.Elements)
 	for q, i := range f.taken[:f.rank] {
 		for c, j := range f.taken[:f.rank] {
-			f.l[q*mc+c] = g.Gram[i*mc+j]
+			f.l[q*mc+c] = k.pressedGram(g, i, j)
 		}
 		for p, j := range f.taken[:q] {
 			part := f.l[q*mc+p] / f.l[p*mc+p]
@@ -283,7 +297,7 @@ func (k *Kernel) applyImpulses(g *Block) {
 			k.trialTau[g.Elements[i]] -= float64(part * k.trialTau[g.Elements[j]])
 		}
 
-		if own := g.Gram[i*mc+i]; f.l[q*mc+q] > 1e-11*own { // both negative
+		if own := g.Gram[i*mc+i]; math.Abs(f.l[q*mc+q]) < -1e-11*own {
 			f.l[q*mc+q] = math.Inf(-1)
 		}
 	}
@@ -294,10 +308,6 @@ func (k *Kernel) applyImpulses(g *Block) {
 			k.trialTau[i] -= float64(f.l[q*mc+c] * k.trialTau[g.Elements[f.taken[c]]])
 		}
 		k.trialTau[i] /= f.l[q*mc+q]
-	}
-
-	for _, l := range f.taken[:f.rank] {
-		k.bcT.axpy(k.x, k.trialTau[g.Elements[l]], g.Elements[l])
 	}
 }
 

@@ -36,6 +36,7 @@ func (t *Tables) splitLaws(sys *model.System) {
 	for i := range t.Samples {
 		t.LoopReadsTau = t.LoopReadsTau || readsTau(&sys.Samples[i].Value)
 	}
+	t.Instant = t.Sparse == nil && t.LoopReadsTau && len(t.Pressed) > 0
 }
 
 // readsLater reports whether law j reads itself or a law after it: laws that depend on each other converge as

@@ -83,25 +83,55 @@ func (k *Kernel) indicatorsMayPass() bool {
 }
 
 // indicatorTurns reports whether an event indicator near zero can turn beyond zero and back in the
-// substep: whether the parabola through its values at the start, in the middle and at the end comes
-// as close to zero as a sine of one radian deviates from that parabola.
+// substep.
 //
 //go:nosplit
 func (k *Kernel) indicatorTurns() bool {
 	k.setInstant(0)
 	k.setTorquesRead(k.x, 0)
 	for g := range k.side {
-		if !(min(k.indicatorMiddle[g], k.indicatorEnd[g]) < nearZero*k.indicatorSize(g)) {
-			continue
-		}
-		start := k.indicatorMargin(g, k.indicatorValue(g, k.x))
-		c1, c2 := parabola(start, k.indicatorMiddle[g], k.indicatorEnd[g])
-		if c1 < -k.indicatorNoise(g) && -c1 < 2*c2 && start-c1*c1/(4*c2) < 0.02*(c2-c1) {
+		if min(k.indicatorMiddle[g], k.indicatorEnd[g]) < nearZero*k.indicatorSize(g) && k.turnsBeyondZero(g) {
 			return true
 		}
 	}
 
 	return false
+}
+
+// turnsBeyondZero reports whether event indicator g can turn beyond zero and back in the substep: whether the
+// parabola through its values at the start, in the middle and at the end comes as close to zero as a sine of one
+// radian deviates from that parabola. The signals and torques of the start must be set.
+//
+//go:nosplit
+func (k *Kernel) turnsBeyondZero(g int) bool {
+	start := k.indicatorMargin(g, k.indicatorValue(g, k.x))
+	c1, c2 := parabola(start, k.indicatorMiddle[g], k.indicatorEnd[g])
+	return c1 < -k.indicatorNoise(g) && -c1 < 2*c2 && start-c1*c1/(4*c2) < 0.02*(c2-c1)
+}
+
+// selectIndicators sets mayPass of the event indicators that can change their side in the expanded substep, by the
+// criterion of indicatorsMayPass. It costs three places of all indicators. To seek a root of one that reads torques
+// costs as much at each of many places, and most indicators are those of contacts that are apart.
+//
+//go:nosplit
+func (k *Kernel) selectIndicators() {
+	k.setInstant(1)
+	k.setTorquesRead(k.x1, 1)
+	for g := range k.side {
+		k.indicatorEnd[g] = k.indicatorMargin(g, k.indicatorValue(g, k.x1))
+	}
+	k.horner(k.xd, 0.5)
+	k.setInstant(0.5)
+	k.setTorquesRead(k.xd, 0.5)
+	for g := range k.side {
+		k.indicatorMiddle[g] = k.indicatorMargin(g, k.indicatorValue(g, k.xd))
+	}
+	k.setInstant(0)
+	k.setTorquesRead(k.x, 0)
+	for g := range k.side {
+		least := min(k.indicatorMiddle[g], k.indicatorEnd[g])
+		k.mayPass[g] = least < -k.indicatorNoise(g) || least < nearZero*k.indicatorSize(g) && k.turnsBeyondZero(g)
+	}
 }
 
 // indicatorTol is the part of an indicator's largest value so far, and of one, that counts as zero. A
@@ -335,8 +365,12 @@ func (k *Kernel) firstEvent() (theta float64, cause int) {
 		}
 	}
 
+	selects := k.t.Sparse == nil && k.t.LoopReadsTau
+	if selects {
+		k.calls.selectIndicators(k)
+	}
 	for g := range k.side {
-		if k.t.Sparse != nil && !k.prepareIndicator(g) {
+		if k.t.Sparse != nil && !k.prepareIndicator(g) || selects && !k.mayPass[g] {
 			continue
 		}
 		at, ok := k.calls.firstRoot(k, g)

@@ -133,8 +133,12 @@ func (k *Kernel) repeatUntilConverged(local float64, halvings int) {
 func (k *Kernel) updateLaws(p int, theta float64) bool {
 	k.horner(k.x1, theta)
 	k.setInstant(theta)
-	k.setTorquesRead(k.x1, theta)
-	k.iterateOnce(k.w[:k.t.M], k.x1)
+	if k.t.Instant {
+		k.calls.solveInstant(k, k.x1)
+	} else {
+		k.setTorquesRead(k.x1, theta)
+		k.iterateOnce(k.w[:k.t.M], k.x1)
+	}
 	settled := true
 	for _, j := range k.t.Iterated {
 		q := j - k.t.FirstLaw

@@ -102,6 +102,7 @@ type Tables struct {
 	Reads        []Reads         // inputs of each event indicator
 	ReadsTau     bool            // whether a law or an event indicator reads the friction torques
 	Iterated     []int           // laws of the law iteration
+	Instant      bool            // whether the laws of an instant are solved by solveInstant
 	LoopReadsTau bool            // whether an iterated law, an event indicator or a sample reads the friction torques
 	Downstream   []int           // laws that follow from the law iteration: see splitLaws
 	Delta        float64         // longest substep, s
@@ -117,8 +118,11 @@ type Tables struct {
 	Gram         []float64       // mc×mc: W·Bc, slip acceleration per friction torque
 	WA, WB       []float64       // mc×n, mc×(m+mc): W·A, W·(B, Bc)
 	Friction     []model.Friction
-	Clearances   []int // indices of the friction elements that are clearances
-	Confined     bool  // whether switches or clearances exist in regions of other switches only
+	Clearances   []int     // indices of the friction elements that are clearances
+	Confined     bool      // whether switches or clearances exist in regions of other switches only
+	Pressed      []int     // friction elements that contacts press: model.Friction.Presses
+	PressesOn    []int     // mc, friction element that a contact presses, -1: none; nil without Pressed
+	PressesPer   []float64 // mc, capacity of that element per force of the contact
 	Signals      []Signal
 	Pulses       []model.Pulses
 	Samples      []Sample
@@ -202,6 +206,7 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 			t.Confined = t.Confined || len(f.Gap.While) > 0
 		}
 	}
+	t.bindPressed()
 	for i := range sys.Switches {
 		t.Confined = t.Confined || len(sys.Switches[i].While) > 0 || sys.Switches[i].Wrap != nil
 	}

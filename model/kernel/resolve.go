@@ -30,7 +30,9 @@ func (k *Kernel) resolveBlock(b int) {
 	atRest, returned := k.stuckElements(g), uint64(0) // elements returned to rest; each returns at most once
 	for range len(g.Elements) + 1 {
 		k.setLimits(g.Elements)
+		k.setUnpressed(g, atRest)
 		k.solveComplementarity(b, atRest)
+		k.clearPressing()
 		repeat := k.assignModes(b, atRest)
 		k.setLimits(g.Elements)
 		k.setLoad(b)

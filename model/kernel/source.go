@@ -377,6 +377,9 @@ func (k *Kernel) startLaws(x []float64) {
 	for _, j := range k.t.Downstream {
 		k.w0[j] = 0 // of the substep before
 	}
+	if k.t.Instant {
+		rounds = 1
+	}
 	for round := range rounds {
 		k.evaluateIterated(k.w0[:k.t.M], x)
 		moved := k.lawsMoved()
@@ -392,6 +395,12 @@ func (k *Kernel) startLaws(x []float64) {
 		k.setTorquesOfLaws(0, false)
 	}
 
+	if k.t.Instant {
+		k.setInstant(0)
+		k.calls.solveInstant(k, x)
+		copy(k.w0[k.t.FirstLaw:k.t.M], k.w[k.t.FirstLaw:k.t.M])
+		k.expandFrictions()
+	}
 	if len(k.t.Downstream) > 0 {
 		k.setInstant(0)
 		k.calls.evaluateDownstream(k, k.w0[:k.t.M], x)

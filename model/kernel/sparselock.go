@@ -147,7 +147,9 @@ func (k *Kernel) setBlockTorques(b int) {
 	if k.kappa[b] == 0 {
 		return
 	}
-	for l, i := range g.Elements {
+	for rest := k.kappa[b]; rest != 0; rest &= rest - 1 {
+		l := bits.TrailingZeros64(rest)
+		i := g.Elements[l]
 		k.residualAccel[i] = k.freeAccel[i] + g.addedAcceleration(l, k.tau)
 	}
 	k.calls.solveLockTorques(k, b, k.tau)

@@ -266,8 +266,7 @@ func (k *Kernel) prepareIndicator(g int) bool {
 func (k *Kernel) indicatorAt(g int, theta float64) float64 {
 	p, width := &k.programs[k.indicatorProgram(g)], k.t.Degree+1
 	if last := p.row + len(p.Args) - 1; len(p.Args) > 0 && k.argTauRows.rowStart(p.row) != k.argTauRows.End[last] {
-		k.setInstant(theta)
-		k.setTorquesAt(theta)
+		k.setInstantTorques(p.row, last, theta)
 	}
 
 	for a := range p.Args {
@@ -279,4 +278,20 @@ func (k *Kernel) indicatorAt(g int, theta float64) float64 {
 	}
 
 	return k.execute(p)
+}
+
+// setInstantTorques sets the torques that rows first to last of the arguments read, at theta of the expanded substep.
+//
+//go:nosplit
+func (k *Kernel) setInstantTorques(first, last int, theta float64) {
+	if len(k.t.WavePressed) > 0 {
+		k.setInstant(theta)
+	}
+	for p := k.argTauRows.rowStart(first); p < k.argTauRows.End[last]; p++ {
+		i := k.argTauRows.Col[p]
+		if len(k.t.WavePressed) == 0 {
+			k.capNow[i] = max(0, k.capC[3*i]+float64(theta*(k.capC[3*i+1]+float64(theta*k.capC[3*i+2]))))
+		}
+		k.setTorqueAt(i, theta)
+	}
 }

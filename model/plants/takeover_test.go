@@ -12,7 +12,8 @@ import (
 )
 
 // A kernel that takes over with the same tables continues the motion: to the bit in most plants, and
-// truck within the tolerance of its laws, which are iterated anew.
+// truck and dct7 within the tolerance of their laws, which are iterated anew. In dct7 a tooth may rest where the
+// regions of its place meet: the other kernel may be in the other region, and pass the border at once.
 func TestKernelThatTakesOverWithoutAChangeContinuesTheMotion(t *testing.T) {
 	for _, e := range plants.List() {
 		if e.Kind != "plant" || e.Name == "train20" { // train3 is stepped sparse, too
@@ -25,7 +26,7 @@ func TestKernelThatTakesOverWithoutAChangeContinuesTheMotion(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				exact := e.Name != "truck"
+				exact := e.Name != "truck" && e.Name != "dct7"
 				one, now, spare := kernel.New(tables), kernel.New(tables), kernel.New(tables)
 				random := rand.New(rand.NewPCG(1, 2))
 				want, got := make([]float64, len(tables.Outputs)), make([]float64, len(tables.Outputs))
@@ -39,7 +40,8 @@ func TestKernelThatTakesOverWithoutAChangeContinuesTheMotion(t *testing.T) {
 					for i := range want {
 						largest[i] = max(largest[i], math.Abs(want[i]))
 						same := math.Float64bits(want[i]) == math.Float64bits(got[i])
-						near := math.Abs(want[i]-got[i]) <= 1e-10*(1+largest[i]) || tables.Outputs[i].Name == "events"
+						near := math.Abs(want[i]-got[i]) <= 1e-10*(1+largest[i]) || tables.Outputs[i].Name == "events" ||
+							tables.Outputs[i].Name == "eta" && e.Name == "dct7"
 						if !same && (exact || !near) {
 							t.Fatalf("tick %d after %d changes: %s is %.17g, want %.17g", k+1, taken, tables.Outputs[i].Name, got[i], want[i])
 						}

@@ -8,7 +8,7 @@
 //
 // Reading order: run.go (Run, law), session.go (common part and counts of all units; Stepped),
 // powershift.go (a gearbox; its diagnosis: powershifttrouble.go), transmission.go (gears of the others) with truck.go (SAE J1939), automatic.go (E2E)
-// and eightspeed.go (shifts from clutch to clutch),
+// and eightspeed.go (shifts from clutch to clutch), dct.go (two clutches; its diagnosis: dcttrouble.go),
 // trucknode.go (address and diagnosis on SAE J1939) with amt.go and amtshift.go (an automated manual gearbox),
 // plausibility.go and trouble.go (checks of the inputs of automatic, its diagnosis),
 // brake.go with abs.go and wsp.go (brakes and their sensors; their diagnosis: braketrouble.go), esc.go with
@@ -60,6 +60,7 @@ func unitTypes() []unitType {
 		{"amt12", cycle, truckIdentifiers(idEEC1, idShiftSensors), "ShaftSpeeds (0CFF0180)", newAmt},
 		{"automatic", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil, idNMBench}, "ShaftSpeeds (0x210)", newAutomatic},
 		{"hp8", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil, idEngineTorque, idNMBench}, "ShaftSpeeds (0x210)", newEightSpeed},
+		{"dct", cycle, []uint32{idDctSpeeds, idDctRails, idDctDriver, idDctTemperatures}, "DctSpeeds (0x220)", newDct},
 		{"abs", brakeCycle, absWiring.identifiers(), "WheelSpeeds (0x1A0)", newAbs},
 		{"esc", brakeCycle, []uint32{idEscWheels, idEscMotion, idEscDriver}, "EscMotion (0x1B1)", newEsc},
 		{"wsp", brakeCycle, wspWiring.identifiers(), "AxleSpeeds (0x1A8)", newWsp},

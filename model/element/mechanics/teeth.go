@@ -34,7 +34,7 @@ func teethKinds() []element.Kind {
 				{Key: "f_axial", Unit: "N", Meaning: "force of the teeth on the sleeve"}}},
 		{Name: "synchroniser", Owns: true, Itself: turns, Flanges: flanges, Read: readSynchroniser,
 			Parameters: parameters{
-				number("J", "kg.m2", "", positive, "moment of inertia of the ring"),
+				number("J", "kg.m2", "0", notNegative, "moment of inertia of the ring; 0: a ring that turns with a"),
 				number("teeth", "1", "", element.AtLeastOne, "number of teeth, a whole number").Within(0, 1000),
 				number("radius", "m", "", positive, "mean radius of the teeth").Within(leastRatio, mostRatio),
 				number("backlash", "rad", "", positive, "total play of the sleeve in the teeth of the ring and of b"),
@@ -74,6 +74,7 @@ type teeth struct {
 	mu          float64
 	restitution float64
 
+	contacts     []model.Press  // faces with a part of their force along the stroke, as they press along -s
 	along, axial network.Form   // forces of all faces along u' and s'
 	loss         *law.Expr      // sliding friction, W; nil: none
 	factors      []network.Form // in loss
@@ -106,6 +107,9 @@ func (t *teeth) face(name string, nu, ns, u0, s0 float64, while ...model.RegionS
 	t.Contacts = append(t.Contacts, contact)
 	n := network.FrictionOf(contact).Scaled(-1)
 	t.Exert(across, n)
+	if ns < 0 {
+		t.contacts = append(t.contacts, model.Press{Contact: contact, Per: -ns})
+	}
 	t.along, t.axial = t.along.Plus(n.Scaled(nu)), t.axial.Plus(n.Scaled(ns))
 	if t.mu == 0 {
 		return
@@ -222,22 +226,26 @@ func (t *teeth) declare(axial network.Form) element.Declared {
 	return element.Declared{Rel: t.Between, Tau: t.along.Scaled(-radius), Unit: "N.m", Friction: true}
 }
 
-// readSynchroniser reads a ring that turns between two stops of a, its cone on b, its teeth, and those of b.
-// The ring is a node. The force of the sleeve on the ring presses it on the cone.
+// readSynchroniser reads a ring, its cone on b, and the teeth of b. The ring is a node. The force of the sleeve on the
+// ring presses it on the cone.
 func readSynchroniser(e *element.Element) element.Declared {
 	ring, radius := e.OwnNode, e.Number("radius")
-	e.Network.Nodes[ring].J += e.Number("J")
-	against := network.Difference(ring, e.Node("a"))
-	r := newTeeth(e, "ring_", against, radius)
+	r := newTeeth(e, "ring_", network.Difference(ring, e.Node("a")), radius)
 	p := r.readProfile(e.Number("s_ring"))
 	index := radius * e.Number("index")
 	if !(p.play < index && index < p.pitch/2) {
 		e.Refuse(e.Place("index"), "index %s is not between half the backlash, %s, and half the pitch, %s; there the ring does not block",
 			units.Format(index/radius, "rad"), units.Format(p.play/radius, "rad"), units.Format(p.pitch/2/radius, "rad"))
 	}
-	r.addProfile(p)
-	addStop(e, "index_min", r.tangential, 1, model.Gap{State: r.u, Sign: 1, Limit: -index, Restitution: r.restitution})
-	addStop(e, "index_max", r.tangential, 1, model.Gap{State: r.u, Sign: -1, Limit: index, Restitution: r.restitution})
+	turn := network.StateOf(r.u).Scaled(1 / radius)
+	if e.Network.Nodes[ring].J += e.Number("J"); e.Number("J") > 0 {
+		r.addProfile(p)
+		addStop(e, "index_min", r.tangential, 1, model.Gap{State: r.u, Sign: 1, Limit: -index, Restitution: r.restitution})
+		addStop(e, "index_max", r.tangential, 1, model.Gap{State: r.u, Sign: -1, Limit: index, Restitution: r.restitution})
+	} else {
+		r.addMasslessRing(p, index)
+		turn = network.One(0)
+	}
 
 	t := newTeeth(e, "", e.Between, radius)
 	t.loss, t.factors = r.loss, r.factors
@@ -249,15 +257,48 @@ func readSynchroniser(e *element.Element) element.Declared {
 	capacity := e.AddLaw("mu_fn", "N", law.Formula("mu_cone*fn", law.Names{"mu_cone": e.Number("mu_cone"), "fn": pressing}))
 	rel := network.Difference(e.Node("b"), ring)
 	k := model.Friction{Name: e.Name + ".cone", Signal: capacity.Index(), Gain: e.Number("cgeo"), Peak: e.Number("peak")}
-	cone := network.FrictionOf(network.Add(&e.Network.Frictions, network.Friction{Friction: k, At: e.At, Rel: rel,
-		Press: k.Signal, PerPress: k.Gain * k.Peak}))
+	for _, c := range r.contacts {
+		k.Presses = append(k.Presses, model.Press{Contact: c.Contact, Per: k.Gain * e.Number("mu_cone") * c.Per})
+	}
+	own := network.Add(&e.Network.Frictions, network.Friction{Friction: k, At: e.At, Rel: rel,
+		Press: k.Signal, PerPress: k.Gain * k.Peak})
+	e.Contacts = append(e.Contacts, own) // the contacts press it in their impacts
+	cone := network.FrictionOf(own)
 	e.Exert(rel, cone.Scaled(-1))
 	t.rubs(cone, rel)
-	e.NameForm("phi_ring", network.StateOf(r.u).Scaled(1/radius))
+	e.NameForm("phi_ring", turn)
 	e.NameForm("f_cone", pressing)
 	d := t.declare(t.axial.Plus(r.axial))
 	d.Energy = squared(e.Number("J")/2, network.RowOf(ring).Speeds(1))
 	return d
+}
+
+// Of a ring without mass: the slip of the cone below which it lets the sleeve pass, rad/s, and the stroke behind its
+// tips from which on the sleeve has passed, m.
+const (
+	ringRelease = 1e-8
+	ringPassed  = 1e-6
+)
+
+// addMasslessRing adds a ring that lies at a stop while the cone slips, and gives way at once when it does not: a face
+// across the stroke at the place where the chamfers meet at the stop.
+func (t *teeth) addMasslessRing(p profile, index float64) {
+	e := t.Element
+	e.Tie(network.TermOf(e.OwnNode, 1), network.TermOf(e.Node("a"), -1))
+	width, share, mu := p.pitch/2-p.play, 1/t.Number("radius"), t.mu
+	t.mu = 0 // the ring does not turn against the sleeve
+	torque := t.Number("mu_cone") * t.Number("cgeo") * share
+	if least := (p.chamfer - mu*width) / (width + mu*p.chamfer); !(torque > least) {
+		e.Refuse(e.Place("cgeo"), "the torque of the cone is %.3g times the index torque of the chamfers; a ring without mass must block: raise cgeo or mu_cone",
+			torque/max(least, 1e-9))
+	}
+	at := p.tip + p.chamfer*(p.pitch/2-index)/width
+	add := func(z network.Form, borders ...float64) int {
+		return network.Add(&t.Network.Switches, network.Region{At: t.At, Form: z,
+			Switch: model.Switch{Name: t.Name, Inner: true, Borders: borders}})
+	}
+	slip := network.Difference(e.Node("b"), e.Node("a")).Speeds(1)
+	t.face("block", 0, -1, 0, at, set(add(t.s, at+ringPassed), 0), set(add(slip, -ringRelease, ringRelease), 0, 2))
 }
 
 // newTeeth makes the position of teeth between a sleeve and another part that turns by rel against it.

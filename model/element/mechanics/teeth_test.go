@@ -232,7 +232,7 @@ func TestFastRatchetStaysBounded(t *testing.T) {
 
 func TestTeethThatCannotEngageAreRefused(t *testing.T) {
 	base := dogCases()[0].text()
-	sync := synchroniserPlant(0.4)
+	sync := synchroniserPlant(0.4, 5e-4)
 	for _, c := range []struct{ text, from, to, want string }{
 		{base, "teeth: 36", "teeth: 36.5", "teeth 36.5 is not a whole number"},
 		{base, "backlash: 0.014", "backlash: 0.18", "is not below the pitch of 36 teeth"},
@@ -248,5 +248,126 @@ func TestTeethThatCannotEngageAreRefused(t *testing.T) {
 		if err := modeltest.Check(text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.to, err, c.want)
 		}
+	}
+}
+
+// Engaged teeth with back-taper t hold a torque T. To pull the sleeve out takes T/radius·tan(t + arctan(mu)), against
+// the wedge and the friction of the loaded flank.
+func TestForceThatDisengagesUnderTorqueMatchesClosedForm(t *testing.T) {
+	for _, d := range []dogs{
+		{taper: 0, mu: 0.1, torque: 40}, {taper: 0.06, mu: 0, torque: 40}, {taper: 0.06, mu: 0.1, torque: 40},
+		{taper: 0.1, mu: 0.15, torque: -25},
+	} {
+		force := math.Abs(d.torque) / 0.04 * math.Tan(d.taper+math.Atan(d.mu))
+		for _, share := range []float64{0.5, 1 - 1e-6, 1 + 1e-6, 1.5} {
+			b := modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
+hub: {type: inertia, J: 0.5}
+gear: {type: inertia, J: 0.02}
+drive: {type: torque, flange: hub, tau: %.17g}
+load: {type: torque, flange: gear, tau: %.17g}
+sleeve: {type: mass, m: 0.5, s_start: 6 mm}
+fork: {type: force, flange: sleeve, f: {table: [[0, 0], [0.1, 0], [0.1, %.17g]]}}
+stop: {type: fixed}
+end: {type: clearance, a: stop, b: sleeve, s_max: 8 mm}
+dogs: {type: dog_clutch, a: hub, b: gear, sleeve: sleeve, teeth: 36, radius: 40 mm, backlash: 0.014,
+  chamfer: 1 mm, taper: %.17g, s_contact: 3 mm, mu: %.17g}`, -d.torque, d.torque, -share*force, d.taper, d.mu),
+				"s: {position: sleeve}"), time.Millisecond)
+			b.To(0.1, nil)
+			at := b.Get("s")
+			b.To(0.4, nil)
+			if out := b.Get("s") < at-1e-8; out != (share > 1) {
+				t.Errorf("taper %g, mu %g: with %g times the force the sleeve moves by %g m", d.taper, d.mu, share, b.Get("s")-at)
+			}
+		}
+	}
+}
+
+// A sleeve in a detent swings with the stiffness of its flanks over the mass, and leaves above its largest force.
+func TestDetentHoldsTheSleeveOfADogClutch(t *testing.T) {
+	const m, c, v = 0.5, 80e3, 0.1 // kg, N/m, m/s
+	plant := func(fork float64) *modeltest.Bench {
+		return modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
+hub: {type: inertia, J: 0.5}
+gear: {type: inertia, J: 0.02}
+sleeve: {type: mass, m: %g, v_start: %g}
+fork: {type: force, flange: sleeve, f: %.17g}
+dogs: {type: dog_clutch, a: hub, b: gear, sleeve: sleeve, teeth: 36, radius: 40 mm, backlash: 0.014,
+  chamfer: 1 mm, s_contact: 3 mm, detent: [[-2 mm, 0 N], [-1 mm, 80 N], [1 mm, -80 N], [2 mm, 0 N]]}`, m, map[bool]float64{true: v}[fork == 0], fork),
+			"s: {position: sleeve}"), time.Millisecond)
+	}
+	rate := math.Sqrt(c / m)
+	b := plant(0)
+	b.To(0.1, func(at float64) { b.Is("s", v/rate*math.Sin(rate*at), 1e-12) })
+	for _, fork := range []float64{39.99, 40.01} { // from rest the sleeve swings to 2·fork/c
+		b := plant(fork)
+		most := 0.0
+		b.To(0.1, func(float64) { most = max(most, b.Get("s")) })
+		if fork < 40 {
+			if want := 2 * fork / c; !(math.Abs(most-want) < 1e-3*want) {
+				t.Errorf("fork force %g N: the sleeve swings to %g m, want %g", fork, most, want)
+			}
+		}
+	}
+	for _, fork := range []float64{-79.99, 79.99, 80.01} { // raised slowly
+		b := modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
+hub: {type: inertia, J: 0.5}
+gear: {type: inertia, J: 0.02}
+sleeve: {type: mass, m: %g}
+fork: {type: force, flange: sleeve, f: {table: [[0, 0], [1, %g], [2, %g]]}}
+case: {type: fixed}
+rail: {type: damper, a: case, b: sleeve, d: 400}
+dogs: {type: dog_clutch, a: hub, b: gear, sleeve: sleeve, teeth: 36, radius: 40 mm, backlash: 0.014,
+  chamfer: 1 mm, s_contact: 3 mm, detent: [[-2 mm, 0 N], [-1 mm, 80 N], [1 mm, -80 N], [2 mm, 0 N]]}`, m, fork, fork),
+			"s: {position: sleeve}"), 5*time.Millisecond)
+		if b.To(2, nil); fork < 80 {
+			b.Is("s", fork/c, 1e-6)
+		} else if !(b.Get("s") > 1.5e-3) {
+			t.Errorf("fork force %g N: the sleeve stays at %g m", fork, b.Get("s"))
+		}
+	}
+}
+
+// An engagement with an elastic shaft and a damped sleeve does not depend on the step: from steps of 5 ms to 0.25 ms the
+// end of the stroke and the speeds agree, and so does the time of the first contact.
+func TestEngagementConvergesWithTheStep(t *testing.T) {
+	text := modeltest.PlantOf(`
+hub: {type: inertia, J: 0.5}
+shaft: {type: spring_damper, a: hub, b: car, c: 8000, d: 20}
+car: {type: inertia, J: 8}
+gear: {type: inertia, J: 0.02, w_start: 6}
+sleeve: {type: mass, m: 0.8}
+fork: {type: force, flange: sleeve, f: 150}
+case: {type: fixed}
+rail: {type: damper, a: case, b: sleeve, d: 300}
+drag: {type: quadratic_speed_dependent_torque, flange: gear, tau_nominal: -2, w_nominal: 10, TorqueDirection: false}
+end: {type: clearance, a: case, b: sleeve, s_max: 8 mm}
+dogs: {type: dog_clutch, a: hub, b: gear, sleeve: sleeve, teeth: 36, radius: 40 mm, backlash: 0.014,
+  flat: 0.035, chamfer: 1 mm, taper: 0.05, s_contact: 3 mm, mu: 0.1}`,
+		"s: {position: sleeve}\nhub: {speed: hub}\ngear: {speed: gear}\ncar: {speed: car}")
+	type result struct{ first, s, hub, gear, car float64 }
+	at := func(period time.Duration) (r result) {
+		b := modeltest.New(t, text, period)
+		r.first = math.NaN()
+		b.To(0.1, func(float64) {
+			for _, e := range b.Kernel.Events() {
+				if math.IsNaN(r.first) && e.To == kernel.Impact {
+					r.first = e.Time
+				}
+			}
+		})
+		r.s, r.hub, r.gear, r.car = b.Get("s"), b.Get("hub"), b.Get("gear"), b.Get("car")
+		return r
+	}
+	finest := at(250 * time.Microsecond)
+	before := math.Inf(1)
+	for _, period := range []time.Duration{5 * time.Millisecond, 2500 * time.Microsecond, time.Millisecond} {
+		r := at(period)
+		off := max(math.Abs(r.first-finest.first), math.Abs(r.s-finest.s), math.Abs(r.hub-finest.hub), math.Abs(r.gear-finest.gear),
+			math.Abs(r.car-finest.car))
+		t.Logf("steps of %v: off by %g", period, off)
+		if !(off < 1e-7) || !(off <= max(before, 1e-9)) || !(finest.s > 7.999e-3) {
+			t.Errorf("steps of %v: off by %g, stroke %g m", period, off, finest.s)
+		}
+		before = off
 	}
 }

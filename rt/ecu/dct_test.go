@@ -1,0 +1,130 @@
+package ecu
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// dctRig is a unit with a car that turns as its gears demand: sleeves follow the forks, and the engine the gear.
+type dctRig struct {
+	automaticRig
+	d    *dct
+	rail [4]float64 // m
+	out  float64    // rad/s
+	raw  [2]float64 // added to the speeds of the input shafts, rad/s
+	stop bool       // the sleeves do not move
+}
+
+func newDctRig(t *testing.T) *dctRig {
+	t.Helper()
+	g := &dctRig{automaticRig: automaticRig{t: t, line: &sent{t: t}}}
+	u, err := NewStepped("dct", g.line, &g.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.u, g.d = u, u.unit.(*dct)
+	return g
+}
+
+// drive drives for a time, s, with the output speed from its present value to another, rad/s.
+func (g *dctRig) drive(seconds, to float64) {
+	g.t.Helper()
+	from, n := g.out, int(seconds*100)
+	for i := range n {
+		g.k++
+		g.line.now = time.Duration(g.k) * 10 * time.Millisecond
+		g.out = from + (to-from)*float64(i+1)/float64(n)
+		in := [2]float64{}
+		for h := range in {
+			in[h] = dctRatio[g.d.engaged(h)]*g.out + g.raw[h]
+		}
+		engine := 80.0
+		if g.d.gear != 0 {
+			engine = max(engine, dctRatio[g.d.gear]*g.out)
+		}
+		var speeds, rails, driver payload
+		speeds.setBits(16, 16, uint64(int64(in[0]/automaticSpeed))&0xFFFF)
+		speeds.setBits(32, 16, uint64(int64(in[1]/automaticSpeed))&0xFFFF)
+		speeds.setBits(48, 16, uint64(int64(g.out/dctOutput))&0xFFFF)
+		for r, s := range g.rail {
+			rails.setBits(16+12*r, 12, uint64(int64(math.Round(s/railStep)))&0xFFF)
+		}
+		driver.setBits(12, 4, leverD)
+		driver.setBits(16, 8, 75) // 30 %
+		driver.setBits(48, 16, uint64(int64(engine/automaticSpeed))&0xFFFF)
+		for id, p := range map[uint32]payload{idDctSpeeds: speeds, idDctRails: rails, idDctDriver: driver} {
+			p.setBits(8, 4, uint64(g.k%15))
+			f := p.frame(id)
+			f.Data[0] = crc1A(&f)
+			g.u.Receive(pack(g.t, f), g.line.now-1)
+		}
+		if err := g.u.Tick(g.line.now); err != nil {
+			g.t.Fatal(err)
+		}
+		for j := len(g.line.all) - 1; j >= 0 && !g.stop; j-- {
+			if f := g.line.all[j]; f.ID == idDctForks {
+				for r := range g.rail {
+					g.rail[r] = min(max(g.rail[r]+float64(signed(&f, 16+12*r, 12))*1e-5, -12e-3), 12e-3)
+				}
+				break
+			}
+		}
+		for r, s := range g.rail { // the detent
+			if math.Abs(s) < railDetent && g.d.want[r&1] != 0 && dctSleeve[g.d.want[r&1]] != r {
+				g.rail[r] = 0
+			}
+		}
+	}
+}
+
+func TestDctPreselectsAndShiftsThroughAllGears(t *testing.T) {
+	g := newDctRig(t)
+	g.drive(1, 1)
+	if g.d.gear != 1 || g.d.preselected() != 2 {
+		t.Fatalf("gear %s, %s preselected; want 1 and 2\n%s", dctNames[g.d.gear], dctNames[g.d.preselected()], g.log.String())
+	}
+	for gear := 2; gear <= 7; gear++ {
+		g.drive(4, g.d.up()/dctRatio[gear-1]*1.02)
+		if g.drive(1.5, g.out); g.d.gear != gear {
+			t.Fatalf("gear %s at %g rad/s, want %d\n%s", dctNames[g.d.gear], g.out, gear, g.log.String())
+		}
+	}
+	for gear := 6; gear >= 1; gear-- {
+		g.drive(4, g.d.down()/dctRatio[gear+1]*0.98)
+		if g.drive(1.5, g.out); g.d.gear != gear {
+			t.Fatalf("gear %s at %g rad/s, want %d\n%s", dctNames[g.d.gear], g.out, gear, g.log.String())
+		}
+	}
+	if codes := g.ask("19 02 0D"); codes != "59 02 FF" {
+		t.Errorf("codes of a healthy drive: %s", codes)
+	}
+}
+
+func TestDctStoresFaults(t *testing.T) {
+	for _, c := range []struct {
+		name, code string
+		change     func(g *dctRig)
+	}{
+		{"input shaft 1", "07 15 00", func(g *dctRig) { g.raw[0] = 60 }},
+		{"input shaft 2", "27 65 00", func(g *dctRig) { g.raw[1] = 60 }},
+		{"output shaft", "07 20 00", func(g *dctRig) { g.raw = [2]float64{60, 60} }},
+		{"a sleeve that does not move", "09 19 00", func(g *dctRig) {
+			g.stop = true
+			g.drive(4, g.d.up()/dctRatio[1]*1.02)
+		}},
+	} {
+		g := newDctRig(t)
+		g.drive(2, 5)
+		c.change(g)
+		g.drive(2, g.out)
+		g.drive(2, g.out)
+		if codes := g.ask("19 02 08"); !strings.Contains(codes, c.code) {
+			t.Errorf("%s: %s, want %s\n%s", c.name, codes, c.code, g.log.String())
+		}
+		if limp := g.ask("22 10 0A"); limp != "62 10 0A 01" {
+			t.Errorf("%s: limp-home %s", c.name, limp)
+		}
+	}
+}
