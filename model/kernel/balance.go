@@ -34,7 +34,9 @@ func (k *Kernel) solveComplementarity(b int, atRest uint64) {
 	fewest, patience := len(g.Elements)+1, 3
 	for range maxPivots * len(g.Elements) {
 		k.solveInterior(g, atRest)
-		k.setPressed(g, atRest)
+		if len(k.t.Pressed) > 0 {
+			k.setPressed(g, atRest)
+		}
 		violated := k.violations(g, atRest)
 		count := bits.OnesCount64(violated)
 		switch {
@@ -96,7 +98,7 @@ func (k *Kernel) solveInterior(g *Block, atRest uint64) {
 		}
 	}
 
-	if k.presses(g) {
+	if len(k.t.Pressed) > 0 && k.presses(g) {
 		k.eliminateInterior(g, atRest)
 		return
 	}
@@ -173,7 +175,11 @@ func (k *Kernel) trialAcceleration(g *Block, atRest uint64, l int) (a, size floa
 	size = math.Abs(k.unlockedAccel[i])
 	for r := atRest; r != 0; r &= r - 1 {
 		j := bits.TrailingZeros64(r)
-		part := float64(k.pressedGram(g, l, j) * k.trialTau[g.Elements[j]])
+		gram := g.Gram[l*mc+j]
+		if len(k.t.Pressed) > 0 {
+			gram = k.pressedGram(g, l, j)
+		}
+		part := float64(gram * k.trialTau[g.Elements[j]])
 		a += part
 		size += math.Abs(part)
 	}

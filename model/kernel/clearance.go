@@ -131,7 +131,9 @@ func (k *Kernel) handleImpact(i int, local float64) bool {
 		next = k.fastestClosing()
 	}
 
-	k.activatePressed()
+	if len(k.t.Pressed) > 0 {
+		k.activatePressed()
+	}
 	k.updateRegions(local)
 	k.calls.resolveModes(k)
 	k.projectLocks()
@@ -289,7 +291,10 @@ func (k *Kernel) solveImpulses(g *Block) {
 	f, mc := &k.factor, len(g.Elements)
 	for q, i := range f.taken[:f.rank] {
 		for c, j := range f.taken[:f.rank] {
-			f.l[q*mc+c] = k.pressedGram(g, i, j)
+			f.l[q*mc+c] = g.Gram[i*mc+j]
+			if len(k.t.Pressed) > 0 {
+				f.l[q*mc+c] = k.pressedGram(g, i, j)
+			}
 		}
 		for p, j := range f.taken[:q] {
 			part := f.l[q*mc+p] / f.l[p*mc+p]

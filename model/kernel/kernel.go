@@ -122,33 +122,33 @@ type substep struct {
 
 // scratch is working memory that holds nothing between calls.
 type scratch struct {
-	x1, xd          []float64              // n
-	w               []float64              // m+mc, w at an instant
-	tau             []float64              // mc, friction torques at an instant, N·m
-	capNow          []float64              // mc, kinetic capacity at an instant, N·m
-	poly            []float64              // the polynomial whose root is sought: max(degree, 2)+1 coefficients, made even by a zero
-	modesBefore     []int8                 // mc, modes before an event
-	atZero          []bool                 // mc, a law that is the capacity starts the substep at zero capacity
-	rising          []bool                 // mc, where atZero: the capacity begins there
-	brokeAway       []bool                 // mc, inside resolveModes: the element broke away at this instant
-	limit           []float64              // mc, largest torque of the element while stuck, N·m
-	kinetic         []float64              // mc, torque of the element after it breaks away, N·m
-	applied         []float64              // mc, torque of an element outside kappa, N·m
-	unlockedAccel   []float64              // mc, slip accelerations without the torques of the elements at rest, rad/s²
-	indicatorEnd    []float64              // event indicators, value at the end of the substep, positive on the present side
-	mayPass         []bool                 // event indicators, can change their side in the substep
-	indicatorMiddle []float64              // the same in the middle of the substep
-	trialTau        []float64              // mc, torques tried by solveComplementarity, N·m
-	unpressed       []float64              // mc, of a pressed element: its capacity without the contacts, N·m
-	pressing        []float64              // mc, of a pressed element: the sign of its torque while the contacts are solved with it, else 0
-	impactSlip      []float64              // mc, change of slip in an impact
-	partner         [maxImpactPartners]int // closed contacts that an impact solves for, bits of a block
-	atBound         []int8                 // mc, the bound of the torque: 1 upper, -1 lower, 0 between them
-	savedX          []float64              // n, state before the tick
-	savedState      plantState             // state kept while the plant advances to a prediction
-	stack           []float64              // constants of all programs, then the arguments and the results of one: see bindOperations
-	firstArg        int                    // place of the first argument in stack
-	firstResult     int                    // place of the first result in stack
+	x1, xd          []float64  // n
+	w               []float64  // m+mc, w at an instant
+	tau             []float64  // mc, friction torques at an instant, N·m
+	capNow          []float64  // mc, kinetic capacity at an instant, N·m
+	poly            []float64  // the polynomial whose root is sought: max(degree, 2)+1 coefficients, made even by a zero
+	modesBefore     []int8     // mc, modes before an event
+	atZero          []bool     // mc, a law that is the capacity starts the substep at zero capacity
+	rising          []bool     // mc, where atZero: the capacity begins there
+	brokeAway       []bool     // mc, inside resolveModes: the element broke away at this instant
+	limit           []float64  // mc, largest torque of the element while stuck, N·m
+	kinetic         []float64  // mc, torque of the element after it breaks away, N·m
+	applied         []float64  // mc, torque of an element outside kappa, N·m
+	unlockedAccel   []float64  // mc, slip accelerations without the torques of the elements at rest, rad/s²
+	indicatorEnd    []float64  // event indicators, value at the end of the substep, positive on the present side
+	mayPass         []bool     // event indicators, can change their side in the substep
+	indicatorMiddle []float64  // the same in the middle of the substep
+	trialTau        []float64  // mc, torques tried by solveComplementarity, N·m
+	unpressed       []float64  // mc, of a pressed element: its capacity without the contacts, N·m
+	pressing        []float64  // mc, of a pressed element: the sign of its torque while the contacts are solved with it, else 0
+	impactSlip      []float64  // mc, change of slip in an impact
+	partner         []int      // closed contacts that an impact solves for, bits of a block
+	atBound         []int8     // mc, the bound of the torque: 1 upper, -1 lower, 0 between them
+	savedX          []float64  // n, state before the tick
+	savedState      plantState // state kept while the plant advances to a prediction
+	stack           []float64  // constants of all programs, then the arguments and the results of one: see bindOperations
+	firstArg        int        // place of the first argument in stack
+	firstResult     int        // place of the first result in stack
 
 	// Used by correctContact, by switch of the group but contactRegion:
 	contact       []contactLevel
@@ -180,7 +180,7 @@ func New(t *Tables) *Kernel {
 			limit: vec(mc), kinetic: vec(mc), applied: vec(mc),
 			indicatorEnd: vec(len(t.Indicators)), indicatorMiddle: vec(len(t.Indicators)),
 			mayPass:   make([]bool, len(t.Indicators)),
-			unpressed: vec(mc), pressing: vec(mc), impactSlip: vec(mc),
+			unpressed: vec(mc), pressing: vec(mc), impactSlip: vec(mc), partner: make([]int, maxImpactPartners),
 			unlockedAccel: vec(mc), trialTau: vec(mc), atBound: make([]int8, mc),
 			savedX: vec(n), savedState: newPlantState(t),
 		},

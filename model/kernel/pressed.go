@@ -28,20 +28,15 @@ func (t *Tables) bindPressed() {
 }
 
 // pressedGram returns the slip acceleration of element l of block g per torque of its element c, with the friction
-// of the element that c presses: that one slips with the sign direction.
+// of the element that c presses: that one slips with the sign pressing.
 //
 //go:nosplit
 func (k *Kernel) pressedGram(g *Block, l, c int) float64 {
-	mc, i := len(g.Elements), g.Elements[c]
-	own := g.Gram[l*mc+c]
-	if len(k.t.Pressed) == 0 {
-		return own
+	a := g.Gram[l*len(g.Elements)+c]
+	if f := k.t.PressesOn[g.Elements[c]]; f >= 0 {
+		a -= float64(k.pressing[f] * k.t.PressesPer[g.Elements[c]] * g.Gram[l*len(g.Elements)+k.bitOf[f].bit])
 	}
-	f := k.t.PressesOn[i]
-	if f < 0 || k.pressing[f] == 0 {
-		return own
-	}
-	return own - float64(k.pressing[f]*k.t.PressesPer[i]*g.Gram[l*mc+k.bitOf[f].bit])
+	return a
 }
 
 // setUnpressed prepares the lock decision of block g: it sets the capacities that pressed elements in it have without
@@ -52,7 +47,7 @@ func (k *Kernel) setUnpressed(g *Block, atRest uint64) {
 	for _, f := range k.t.Pressed {
 		at, fr := k.bitOf[f], &k.t.Friction[f]
 		k.pressing[f] = 0
-		if &k.blocks[at.block] != g || k.mode[f] == Free {
+		if at.block != k.bitOf[g.Elements[0]].block || k.mode[f] == Free {
 			continue
 		}
 		for q := range fr.Presses {
@@ -73,7 +68,7 @@ func (k *Kernel) setUnpressed(g *Block, atRest uint64) {
 func (k *Kernel) setPressed(g *Block, atRest uint64) {
 	for _, f := range k.t.Pressed {
 		fr := &k.t.Friction[f]
-		if &k.blocks[k.bitOf[f].block] != g || k.mode[f] == Free {
+		if k.bitOf[f].block != k.bitOf[g.Elements[0]].block || k.mode[f] == Free {
 			continue
 		}
 		capacity := k.unpressed[f]
@@ -91,9 +86,11 @@ func (k *Kernel) setPressed(g *Block, atRest uint64) {
 // clearPressing ends the lock decision of block g that setUnpressed began.
 //
 //go:nosplit
-func (k *Kernel) clearPressing() {
+func (k *Kernel) clearPressing(g *Block) {
 	for _, f := range k.t.Pressed {
-		k.pressing[f] = 0
+		if k.bitOf[f].block == k.bitOf[g.Elements[0]].block {
+			k.pressing[f] = 0
+		}
 	}
 }
 
@@ -261,7 +258,7 @@ func (k *Kernel) slipAfter(g *Block, taken uint64, l int) float64 {
 //go:nosplit
 func (k *Kernel) presses(g *Block) bool {
 	for _, f := range k.t.Pressed {
-		if k.pressing[f] != 0 && &k.blocks[k.bitOf[f].block] == g {
+		if k.pressing[f] != 0 && k.bitOf[f].block == k.bitOf[g.Elements[0]].block {
 			return true
 		}
 	}

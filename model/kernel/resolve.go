@@ -30,9 +30,13 @@ func (k *Kernel) resolveBlock(b int) {
 	atRest, returned := k.stuckElements(g), uint64(0) // elements returned to rest; each returns at most once
 	for range len(g.Elements) + 1 {
 		k.setLimits(g.Elements)
-		k.setUnpressed(g, atRest)
+		if len(k.t.Pressed) > 0 {
+			k.setUnpressed(g, atRest)
+		}
 		k.solveComplementarity(b, atRest)
-		k.clearPressing()
+		if len(k.t.Pressed) > 0 {
+			k.clearPressing(g)
+		}
 		repeat := k.assignModes(b, atRest)
 		k.setLimits(g.Elements)
 		k.setLoad(b)
