@@ -46,6 +46,8 @@ var AllSizes = []Sizes{
 	{"K/W", 1e-12, 1e9},
 	{"A", 1e-9, 1e7},
 	{"V", 1e-9, 1e9},
+	{"V/A", 1e-9, 1e9},
+	{"A.s", 1e-6, 1e12},
 }
 
 // SizesOf returns the sizes of numbers with the dimension of a unit; 1e-15 to 1e15 for a dimension
