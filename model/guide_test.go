@@ -361,7 +361,11 @@ func flangesOf(kinds []element.Kind) string {
 	case kinds[0].Owns && mixed:
 		said = append(said, "The element is the node `NAME`", strings.Join(each(does, "that of"), ", "))
 	case kinds[0].Owns:
-		said = append(said, "The element is the node `NAME`, which "+does[max(kinds[0].Itself, domainOf(kinds))])
+		itself := kinds[0].Itself
+		if itself == network.AnyDomain {
+			itself = domainOf(kinds)
+		}
+		said = append(said, "The element is the node `NAME`, which "+does[itself])
 	case kinds[0].Hint != "":
 		hint := regexp.MustCompile(`NAME\.\w+`).ReplaceAllString(kinds[0].Hint, "`$0`")
 		said = append(said, hint)
@@ -511,7 +515,8 @@ func (w words) readsOf(t *testing.T, kinds []element.Kind) string {
 		for _, pair := range [][2]string{{"torque", "force"}, {"power", "power"}, {"w_rel", "v_rel"}, {"phi_rel", "s_rel"}} {
 			turns, moves := w.can("%s: %s", pair[0], name), w.can("%s: %s", pair[1], name)
 			switch {
-			case len(k.Flanges) == 0 && !k.Owns && (turns || moves): // no node of its own decides the domain
+			case len(k.Flanges) == 0 && !k.Owns && (turns || moves), // no node of its own decides the domain
+				turns != moves && d != network.AnyDomain: // that of the type may be that of a third flange
 				keys = append(keys, "`"+map[bool]string{true: pair[0], false: pair[1]}[turns]+"`")
 			case turns || moves:
 				keys = append(keys, spell(pair[0], pair[1]))
@@ -549,8 +554,14 @@ func (w words) readsOf(t *testing.T, kinds []element.Kind) string {
 		for _, f := range w.plant.Frictions {
 			if element, part, _ := strings.Cut(f.Name, "."); element == name {
 				inner := strings.TrimSuffix("NAME."+part, ".")
-				note(k, "Friction element: `%s.mode`, %s, %s; each change of mode is an event", inner,
-					spell(inner+".w_rel", inner+".v_rel"), spell(inner+".tau", inner+".f"))
+				slip, effort := spell(inner+".w_rel", inner+".v_rel"), spell(inner+".tau", inner+".f")
+				if d != network.AnyDomain {
+					slip, effort = "`"+inner+".w_rel`", "`"+inner+".tau`"
+					if f.Translational {
+						slip, effort = "`"+inner+".v_rel`", "`"+inner+".f`"
+					}
+				}
+				note(k, "Friction element: `%s.mode`, %s, %s; each change of mode is an event", inner, slip, effort)
 			}
 		}
 		if slices.ContainsFunc(w.plant.Switches, func(s network.Region) bool { return s.Name == name }) {

@@ -23,13 +23,13 @@ func electricMachine() element.Kind {
 			element.AsRows.Of("tau_max", "rad/s, N.m", "or tau_map", element.NotNegative, "[speed, largest torque]"),
 			element.AsRows.Of("tau_min", "rad/s, N.m", "-tau_max", element.Any, "[speed, least torque], with tau_max"),
 			element.AsMap.Of("tau_map", "rad/s, V, N.m", "or tau_max", element.NotNegative,
-				"{w: [...], voltage: [...], tau: [[...], ...]}, torque limit over |speed| and voltage"),
+				"{w: [...], voltage: [...], tau: [[...], ...]}, torque limit over the size of the speed and the voltage"),
 			over("voltage", "V", "with tau_map", element.NotNegative, "voltage of the supply, such as a battery"),
 			factor, temperature,
 			number("lag", "s", "0", element.NotNegative, "time constant of the torque").Within(1e-9, 0),
 			number("rate", "N.m/s", "none", element.Positive, "largest change of the torque per time, with lag"),
 			element.AsMap.Of("losses", "rad/s, N.m, W", "0", element.NotNegative,
-				"{w: [...], tau: [...], P: [[...], ...]}, loss over |speed| and |torque|"),
+				"{w: [...], tau: [...], P: [[...], ...]}, loss over the sizes of speed and torque"),
 			element.HeatParameter(),
 		}}
 }
