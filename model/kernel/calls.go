@@ -71,7 +71,7 @@ type calls struct {
 	firstRoot func(k *Kernel, curve int) (theta float64, ok bool)
 	// limit: firstEvent, firstRoot, curveAt, a law
 	valueOnLaws func(k *Kernel, g int, theta float64) float64
-	// limit: countEdges, locateEdge, refineRoot, an event indicator
+	// limit: firstRoot, countEdges, locateEdge, refineRoot, an event indicator
 	refineRoot func(k *Kernel, curve int, a, b, fa, fb float64) float64
 
 	// The modes after an event: the locked elements and their torques.

@@ -98,12 +98,12 @@ func (k *Kernel) firstRoot(c int) (float64, bool) {
 		if before >= fa && fa <= fb && (c == polynomial || fa < max(before, fb)-fa) { // by the indicator's slope
 			low := k.locateMinimum(c, left, b)
 			if fl := k.curveAt(c, low); fl < 0 {
-				return k.refineRoot(c, left, low, before, fl), true
+				return k.calls.refineRoot(k, c, left, low, before, fl), true
 			}
 		}
 
 		if fb < 0 || c == polynomial && j == rootSamples && fb == 0 {
-			return k.refineRoot(c, a, b, fa, fb), true
+			return k.calls.refineRoot(k, c, a, b, fa, fb), true
 		}
 		left, before, a, fa = a, fa, b, fb
 	}
