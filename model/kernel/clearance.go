@@ -100,8 +100,8 @@ const maxRebounds = 40
 
 // handleImpact applies the impact of clearance i (Reiter, eq. 107, 108). The impulse passes through
 // closed clearances and freewheels, one after the other, except those hit from both sides at once.
-// Clutches and springs transmit no impulse; a locked clutch may slip afterwards. It reports whether
-// the clearance closed.
+// Clutches and springs transmit no impulse, except friction that the contact presses: see
+// applyPressedImpacts. A locked clutch may slip afterwards. It reports whether the clearance closed.
 //
 //go:nosplit
 func (k *Kernel) handleImpact(i int, local float64) bool {
@@ -175,7 +175,7 @@ func (k *Kernel) simultaneousImpacts(j int) uint64 {
 
 // applyImpacts applies the impulses of a set of simultaneous impacts: -W·Bc·p = (1 + e)·W·x. The
 // matrix has no positive element off its diagonal, so no impulse pulls and no energy is gained.
-// Momentum is kept.
+// With friction that a contact presses, applyPressedImpacts checks that. Momentum is kept.
 //
 //go:nosplit
 func (k *Kernel) applyImpacts(g *Block, set uint64) {
