@@ -173,6 +173,7 @@ func (s *esc) receive(f *can.Frame, now time.Time) {
 		s.counts.Malformed++
 		return
 	}
+	s.fresh[f.ID-idEscWheels] = true
 	switch f.ID {
 	case idEscWheels:
 		for i := range s.speed {

@@ -60,6 +60,7 @@ const (
 	escErratic       = 30    // level of jumps from which a signal is erratic
 	escTurnsClearly  = 0.1   // yaw rate from which swapped wheels show, rad/s
 	escDoubtTime     = 0.3   // time for which a signal in doubt must agree with the others, s
+	escApartTime     = 0.1   // time for which the yaw rate must differ from all others after yaw control: the wheels lag, s
 	escStraightYaw   = 0.03  // yaw rate up to which the car goes straight, rad/s
 	escStraightAccel = 0.7   // lateral acceleration up to which it does, m/s2
 	escStraightTime  = 0.7   // time for which it must, s
@@ -74,11 +75,14 @@ const (
 // escTrouble is the diagnosis of the ESC unit.
 type escTrouble struct {
 	operation
+	fresh     [3]bool    // a frame was taken in this cycle: EscWheels, EscMotion, EscDriver
+	cycles    [3]int     // cycles since the last one before
 	jumps     [3]int     // levels of the jumps of yaw rate, lateral acceleration and steering angle
 	before    [3]float64 // their values in the last cycle
 	bySteer   float64    // yaw rate by the steering angle, rad/s
 	doubtful  bool       // the steering angle has jumped, and does not agree with the motion since
 	yawDoubt  float64    // time for which the yaw rate must agree with the wheels until yaw control may work, s
+	apart     float64    // time for which the yaw rate has differed from wheels, steering angle and lateral acceleration, s
 	agreed    float64    // time for which it agrees again, s
 	straight  float64    // time for which the car goes straight under a turned steering wheel, s
 	rolling   float64    // time for which the rear wheels roll without brakes, s
@@ -288,8 +292,12 @@ func (s *esc) checkActuators(passed time.Duration) {
 func (s *esc) checkSensors(dt float64, passed time.Duration) bool {
 	limits, values := [3]float64{escYawJump, escAccelJump, escSteerJump}, [3]float64{s.yaw, s.ay, s.steer}
 	codes := [3]uint32{codeYaw | typeErratic, codeLateral | typeErratic, codeSteer | typeRate}
+	frames := [3]int{1, 1, 2} // of the signals
+	for i := range s.cycles {
+		s.cycles[i]++
+	}
 	for i, v := range values {
-		if jump := math.Abs(v-s.before[i]) > limits[i]; jump {
+		if jump := math.Abs(v-s.before[i]) > limits[i]*float64(s.cycles[frames[i]]); jump {
 			s.jumps[i] = min(s.jumps[i]+5, 2*escErratic)
 			if i == 2 {
 				s.doubtful, s.agreed = true, 0
@@ -299,7 +307,12 @@ func (s *esc) checkSensors(dt float64, passed time.Duration) bool {
 		}
 		s.memory.Report(codes[i], s.jumps[i] >= escErratic, passed)
 	}
-	s.before, s.wrongSide = values, false
+	for i, is := range s.fresh {
+		if is {
+			s.cycles[i] = 0
+		}
+	}
+	s.before, s.fresh, s.wrongSide = values, [3]bool{}, false
 	if s.quiet += dt; s.active[0] || s.active[1] {
 		s.quiet = 0
 	}
@@ -330,8 +343,13 @@ func (s *esc) checkSensors(dt float64, passed time.Duration) bool {
 	if moves && !accelDiffers {
 		s.memory.Report(codeSteer|typePlausibility, steerDiffers && (s.doubtful || s.straight > escStraightTime), passed)
 	}
+	// In a slide, and while the yaw rate changes fast, the rear wheels show less than the sensor, and so does the steering
+	// angle. The sensor is wrong where all others agree.
+	if s.apart += dt; slides || steerDiffers || math.Abs(s.yaw-byWheels) <= escYawDiffers {
+		s.apart = 0
+	}
 	switch {
-	case math.Abs(s.yaw-byWheels) > escYawDiffers && !slides:
+	case s.apart > 0 && (s.quiet > escQuietTime || s.apart > escApartTime):
 		s.yawDoubt = escDoubtTime
 	case moves:
 		s.yawDoubt = max(s.yawDoubt-dt, 0)

@@ -53,6 +53,10 @@ func TestEscStoresNoCodesInManoeuvres(t *testing.T) {
 			for k := range 900 {
 				g.steer = sineWithDwell(float64(k)*5e-3, 2.3)
 				g.cycle()
+				if e := g.u.unit.(*esc); e.yawDoubt > 0 || e.doubtful {
+					t.Fatalf("enabled %g, road %g, %g s: yaw control rests in a slide: yaw rate %.3f rad/s, by steering angle %.3f rad/s, lateral acceleration %.2f m/s2",
+						enabled, road, float64(k)*5e-3, e.yaw, e.bySteer, e.ay)
+				}
 			}
 			if list := g.stored(); list != nil {
 				t.Errorf("enabled %g, road %g: codes %q of a car that slides\n%s", enabled, road, list, &g.log)
@@ -66,6 +70,21 @@ func TestEscStoresNoCodesInManoeuvres(t *testing.T) {
 	}
 	if list := g.stored(); list != nil {
 		t.Errorf("codes %q of split braking\n%s", list, &g.log)
+	}
+}
+
+// The driver turns the steering wheel by 12 rad/s while frames are lost.
+func TestEscTrustsASteeringAngleAfterLostFrames(t *testing.T) {
+	g := newEscRig(t, 20, 0.9)
+	for k := range 200 {
+		if g.silent = 0; k >= 152 && k < 156 {
+			g.silent = idEscDriver
+		}
+		g.steer = 0.06 * float64(min(max(k-150, 0), 10))
+		g.cycle()
+		if e := g.u.unit.(*esc); e.doubtful || e.jumps[2] > 0 {
+			t.Fatalf("cycle %d: the steering angle is in doubt, level of jumps %d", k, e.jumps[2])
+		}
 	}
 }
 
