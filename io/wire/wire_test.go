@@ -219,7 +219,7 @@ func TestRestartedBoxIsHeardSoon(t *testing.T) {
 			t.Errorf("after %d images %d are dropped, %+v", before, dropped, c.Counts)
 		}
 	}
-	// A single late image is none, nor is one that is older than all others.
+	// A single late image is no restart, nor is one that is older than all others.
 	var c Check
 	list := []uint64{20, 21, 25, 22, 26, 23, 27, 24, 19, 28}
 	for _, n := range list {

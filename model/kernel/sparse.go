@@ -87,7 +87,7 @@ func (k *Kernel) bindRows() {
 }
 
 // bindOperations sets the instructions of the programs, which have up to the given number of arguments, and stack:
-// their constants, of which the first is 0, and space for the arguments and the results of one of them.
+// their constants, the first 0, and space for the arguments and the results of one of them.
 func (k *Kernel) bindOperations(args int) {
 	k.stack = []float64{0}
 	places := map[uint64]int{0: 0} // of the constants, by their bits

@@ -102,7 +102,7 @@ type dct struct {
 func newDct(s *session) law {
 	d := &dct{
 		session: s, kiss: 1.5, creep: 22, push: 400,
-		upLight: 1900 * rpm, upFull: 6000 * rpm, downLight: 1100 * rpm, downFull: 2600 * rpm,
+		upLight: 199, upFull: 628, downLight: 115, downFull: 272, // 1900, 6000, 1100 and 2600 rpm
 		speeds: input{lost: codeShaftsLost, invalid: codeShaftsInvalid, timeout: 100 * time.Millisecond},
 		rails:  input{lost: codeRailsLost, invalid: codeRailsInvalid, timeout: 100 * time.Millisecond},
 		driver: input{lost: codePedalsLost, invalid: codePedalsInvalid, timeout: 100 * time.Millisecond},

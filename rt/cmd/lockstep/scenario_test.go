@@ -37,7 +37,7 @@ func TestEmbeddedScenariosHold(t *testing.T) {
 			t.Parallel()
 			name, _, ok := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(e.About, "Diagnosis scenario of "), "Scenario of "), ":")
 			if !ok {
-				t.Fatalf("the first line does not say of which bench it is: %s", e.About)
+				t.Fatalf("the first line does not name its bench: %s", e.About)
 			}
 			report := filepath.Join(t.TempDir(), "r.json")
 			out, errors, code := lockstep(t, "sim", name, "-scenario", e.Name, "-report", report)
