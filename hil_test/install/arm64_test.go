@@ -55,7 +55,7 @@ func TestFastPackagesPassTheirTestsOnArm64(t *testing.T) {
 		// These execute themselves, which this kernel does not without binfmt_misc.
 		// TestProcessesRunOnArm64 covers some of them. The emulator is too slow for the spin, and
 		// /proc counts no page faults of it.
-		{"sched", "Confine|Probe|Enter|Deadline|FreshMemory|SpinDoesNotDelay|Allow|Guard|FaultsCounts|LeavesAProcessor|UntilTwoPasses"},
+		{"sched", "Confine|Probe|Enter|Deadline|FreshMemory|SpinDoesNotDelay|Allow|Guard|FaultsCounts|LeavesAProcessor|UntilTwoPasses|UnusedEndOfTheHeap"},
 		{"rt", "KilledProcess|OnTheRealClock|ThreadExitIsUnknown"},
 		{"rt/target", ""},
 		{"rt/fault", ""},

@@ -46,7 +46,7 @@ func TestFirstRootIsTheFirstChangeOfSign(t *testing.T) {
 // A falling polynomial has one root: the exact value of the polynomial changes its sign there, to the rounding of
 // its terms. Coefficients are of all sizes, some denormal; the slope may come close to zero at the end.
 func TestFallingRootIsTheChangeOfSignOfTheExactPolynomial(t *testing.T) {
-	k, r := &Kernel{}, rand.New(rand.NewPCG(5, 6))
+	k, r := rootFinder(), rand.New(rand.NewPCG(5, 6))
 	exact := func(theta float64) (value, noise float64) {
 		sum, power := new(big.Float).SetPrec(2000), new(big.Float).SetPrec(2000).SetFloat64(1)
 		at := new(big.Float).SetFloat64(theta)
@@ -97,9 +97,16 @@ func TestFallingRootIsTheChangeOfSignOfTheExactPolynomial(t *testing.T) {
 	}
 }
 
+// rootFinder returns a kernel without a plant, which finds roots of polynomials.
+func rootFinder() *Kernel {
+	k := &Kernel{}
+	k.calls.refineRoot = (*Kernel).refineRoot
+	return k
+}
+
 // A coefficient that is not a number gives no root; an infinite one gives a place in the substep.
 func TestFirstRootBearsCoefficientsThatAreNotFinite(t *testing.T) {
-	k := &Kernel{}
+	k := rootFinder()
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		for i := range 6 {
 			for _, poly := range [][]float64{{0.5, -1, 0.1, 0.01, 0, 0}, {0.5, 1, 0, 0, 0, 0}, {0.5, -1, 1, 0.1, 0, 0}} {
