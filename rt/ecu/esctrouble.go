@@ -329,7 +329,8 @@ func (s *esc) checkSensors(dt float64, passed time.Duration) bool {
 	slides := accelDiffers || math.Abs(s.ay) > escGrip
 	moves := math.Abs(s.yaw-byWheels) < escYawAgrees // the yaw rate is known
 	steerDiffers := math.Abs(s.bySteer-byWheels) > escYawDiffers
-	s.wrongSide = moves && !steerDiffers && accelDiffers
+	// A car whose tail goes outwards turns more than its lateral acceleration shows: there the sensor may be right.
+	s.wrongSide = moves && !steerDiffers && accelDiffers && math.Abs(s.ay) > math.Abs(s.v*byWheels)
 	if moves && !steerDiffers && s.quiet > escQuietTime {
 		s.memory.Report(codeLateral|typePlausibility, accelDiffers, passed)
 	}
