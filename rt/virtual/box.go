@@ -77,7 +77,7 @@ func (x *box) receive(now time.Duration) {
 
 // follow takes over the number of the next edge of an image. The number is known modulo the teeth.
 func (o *toneWheel) follow(w *wire.Wheel) {
-	if w.Direction == 0 {
+	if w.Direction == 0 || w.Teeth == 0 {
 		return
 	}
 	turn := int64(w.Teeth)
