@@ -59,6 +59,7 @@ const (
 	swapTime     = 0.2       // time in which the clutches exchange the torque, s
 	dctSlip      = 4.0       // slip below which a clutch closes, rad/s
 	slowEngine   = 70.0      // engine speed below which the clutches open, rad/s
+	swapMost     = 2.0       // longest exchange of the clutches, s
 )
 
 // dct is the transmission control unit of the car with a double-clutch gearbox. It sleeps until it receives
@@ -95,6 +96,7 @@ type dct struct {
 	still   int        // readings without slip
 	want    [2]int     // gear of each half
 	moving  [4]float64 // time since which a fork pushes, s; NaN: it rests
+	stuck   [4]bool    // the fork has pushed for too long
 	slipped float64    // time since which a clutch slips that should be closed, s
 	shifts  int
 }
@@ -161,7 +163,7 @@ func (s *dct) receive(f *can.Frame, now time.Time) {
 // begin begins a drive.
 func (s *dct) begin() {
 	s.gear, s.from, s.closed, s.want = 0, 0, false, [2]int{}
-	s.began, s.ended, s.slipped = -1, -1, math.NaN()
+	s.began, s.ended, s.slipped, s.stuck = -1, -1, math.NaN(), [4]bool{}
 	for i := range s.moving {
 		s.moving[i] = math.NaN()
 	}
@@ -172,8 +174,11 @@ func (s *dct) step(t, dt float64) []can.Frame {
 	s.checkInputs(t, dt)
 	if s.fresh {
 		s.decide(t)
-		s.watch(t)
+		if s.still++; s.gear == 0 || math.Abs(s.engine-s.in[half(s.gear)]) > dctSlip {
+			s.still = 0
+		}
 	}
+	s.watch(t)
 	s.fresh = false
 	pressure, mode, limit := s.clutches(t)
 	force := s.forks(t, pressure)
@@ -200,15 +205,13 @@ func (s *dct) busy() bool { return s.gear != s.from }
 func (s *dct) decide(t float64) {
 	stopped := math.Abs(s.out) < standstill/dctRatio[1]*4
 	switch {
-	case s.busy():
-		return
 	case s.lever != leverD && s.lever != leverR:
-		if s.gear != 0 {
-			s.take(t, 0)
-		}
+		s.leave(t)
 		if stopped {
 			s.want = [2]int{1, 2}
 		}
+		return
+	case s.busy():
 		return
 	case s.lever == leverR && s.gear != dctReverse && stopped:
 		s.want = [2]int{1, dctReverse}
@@ -317,16 +320,13 @@ func (s *dct) take(t float64, gear int) {
 	}
 }
 
-// watch ends an exchange when the clutch of the new gear does not slip, and closes it.
+// watch ends an exchange when the clutch of the new gear does not slip, or has taken too long, and closes the clutch.
 func (s *dct) watch(t float64) {
 	if s.gear == 0 {
 		return
 	}
-	if s.still++; math.Abs(s.engine-s.in[half(s.gear)]) > dctSlip {
-		s.still = 0
-	}
 	switch {
-	case !s.closed && s.still >= 3 && s.engine > slowEngine:
+	case !s.closed && (s.still >= 3 || s.busy() && t > s.began+swapMost) && s.engine > slowEngine:
 		s.closed = true
 		s.from, s.ended = s.gear, t
 		fmt.Fprintf(s.log, "%s: %.2f s: gear %s engaged\n", s.name, t, dctNames[s.gear])
@@ -391,7 +391,7 @@ func (s *dct) forks(t float64, bar [2]float64) (force [4]float64) {
 		arrived := to != 0 && at*to > railEnd || to == 0 && math.Abs(at) < railDetent
 		carries := bar[h] > 0 && (s.gear == 0 || half(s.gear) == h || s.busy())
 		waits := to != 0 && math.Abs(other) > railNeutral // the other sleeve leaves first
-		if s.held(i) {
+		if s.held(i, t) {
 			continue
 		}
 		if arrived || carries || waits {
@@ -415,9 +415,13 @@ func (s *dct) forks(t float64, bar [2]float64) (force [4]float64) {
 	return force
 }
 
-// held reports whether a fork has pushed for too long: it rests until the next operation cycle.
-func (s *dct) held(i int) bool {
-	return s.memory.Status(codeSleeve)&diagnosis.TestFailed != 0 && !math.IsNaN(s.moving[i])
+// held reports whether a fork rests because it has pushed for too long: until the next operation cycle, or until its
+// code is cleared.
+func (s *dct) held(i int, t float64) bool {
+	if s.stuck[i] && s.memory.Status(codeSleeve)&diagnosis.TestFailed == 0 {
+		s.stuck[i], s.moving[i] = false, t
+	}
+	return s.stuck[i]
 }
 
 // clutchFrame packs the gears, the pressures and the limit of the engine.

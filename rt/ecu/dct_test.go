@@ -10,17 +10,19 @@ import (
 // dctRig is a unit with a car that turns as its gears demand: sleeves follow the forks, and the engine the gear.
 type dctRig struct {
 	automaticRig
-	d    *dct
-	rail [4]float64 // m
-	out  float64    // rad/s
-	raw  [2]float64 // added to the speeds of the input shafts, rad/s
-	stop bool       // the sleeves do not move
+	d     *dct
+	rail  [4]float64 // m
+	out   float64    // rad/s
+	raw   [2]float64 // added to the speeds of the input shafts, rad/s
+	stop  bool       // the sleeves do not move
+	lag   float64    // by which the engine is faster than its gear, rad/s
+	lever uint64
 }
 
 func newDctRig(t *testing.T) *dctRig {
 	t.Helper()
-	g := &dctRig{automaticRig: automaticRig{t: t, line: &sent{t: t}}}
-	u, err := NewStepped("dct", g.line, &g.log)
+	g := &dctRig{automaticRig: automaticRig{t: t, line: &sent{t: t}}, lever: leverD}
+	u, err := NewStepped("dct7", g.line, &g.log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,7 @@ func (g *dctRig) drive(seconds, to float64) {
 		}
 		engine := 80.0
 		if g.d.gear != 0 {
-			engine = max(engine, dctRatio[g.d.gear]*g.out)
+			engine = max(engine, dctRatio[g.d.gear]*g.out+g.lag)
 		}
 		var speeds, rails, driver payload
 		speeds.setBits(16, 16, uint64(int64(in[0]/automaticSpeed))&0xFFFF)
@@ -51,7 +53,7 @@ func (g *dctRig) drive(seconds, to float64) {
 		for r, s := range g.rail {
 			rails.setBits(16+12*r, 12, uint64(int64(math.Round(s/railStep)))&0xFFF)
 		}
-		driver.setBits(12, 4, leverD)
+		driver.setBits(12, 4, g.lever)
 		driver.setBits(16, 8, 75) // 30 %
 		driver.setBits(48, 16, uint64(int64(engine/automaticSpeed))&0xFFFF)
 		for id, p := range map[uint32]payload{idDctSpeeds: speeds, idDctRails: rails, idDctDriver: driver} {
@@ -126,5 +128,51 @@ func TestDctStoresFaults(t *testing.T) {
 		if limp := g.ask("22 10 0A"); limp != "62 10 0A 01" {
 			t.Errorf("%s: limp-home %s", c.name, limp)
 		}
+	}
+}
+
+// An engine that does not follow ends no exchange: the clutch closes after the longest time, and P0811 tells of its
+// slip. Neutral ends an exchange at once.
+func TestDctEndsAnExchangeThatTheEngineDoesNotFollow(t *testing.T) {
+	g := newDctRig(t)
+	g.drive(1, 1)
+	g.drive(4, g.d.up()/dctRatio[1]*0.99)
+	if g.d.gear != 1 || !g.d.closed {
+		t.Fatalf("gear %s, closed %t; want 1\n%s", dctNames[g.d.gear], g.d.closed, g.log.String())
+	}
+	g.lag = 60
+	g.drive(0.5, g.d.up()/dctRatio[1]*1.01)
+	if g.d.gear != 2 || g.d.closed || !g.d.busy() {
+		t.Fatalf("gear %s, closed %t; want an exchange to 2\n%s", dctNames[g.d.gear], g.d.closed, g.log.String())
+	}
+	g.drive(swapMost+0.5, g.out)
+	if g.d.busy() || !g.d.closed {
+		t.Errorf("the exchange goes on after %g s\n%s", swapMost+0.5, g.log.String())
+	}
+	g.lever = leverN
+	if g.drive(0.05, g.out); g.d.gear != 0 {
+		t.Errorf("gear %s in neutral", dctNames[g.d.gear])
+	}
+}
+
+// After its code is cleared, a fork that has rested pushes again, for the time of a whole attempt.
+func TestDctForkPushesAgainAfterItsCodeIsCleared(t *testing.T) {
+	g := newDctRig(t)
+	g.drive(2, 5)
+	g.stop = true
+	g.drive(4, g.d.up()/dctRatio[1]*1.02)
+	g.drive(4, g.out)
+	if codes := g.ask("19 02 08"); !strings.Contains(codes, "09 19 00") {
+		t.Fatalf("codes %s\n%s", codes, g.log.String())
+	}
+	if cleared := g.ask("14 FF FF FF"); cleared != "54" {
+		t.Fatalf("clear: %s", cleared)
+	}
+	for range 2 { // less than the time of an attempt, and then the sleeve moves
+		g.drive(1, g.out)
+		if codes := g.ask("19 02 09"); strings.Contains(codes, "09 19 00") {
+			t.Fatalf("the code is back: %s\n%s", codes, g.log.String())
+		}
+		g.stop = false
 	}
 }

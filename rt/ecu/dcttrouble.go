@@ -84,7 +84,7 @@ func (s *dct) startDiagnosis() {
 				return binary.BigEndian.AppendUint32(nil, uint32(s.lastCycle.Sub(s.cycleStart).Milliseconds()))
 			}},
 		},
-		VIN: "WLS00000000000029", Software: "dct 1.0", Name: "dct",
+		VIN: "WLS00000000000029", Software: "dct7 1.0", Name: "dct7",
 		Standstill: func() bool { return math.Abs(s.out) < rests },
 		Reset:      func(kind byte) { s.restart(s.session, kind) },
 	})
@@ -113,10 +113,13 @@ func (s *dct) checkInputs(t, dt float64) {
 	if !s.temperature.seen.IsZero() {
 		s.memory.Report(codeOverTemperature, max(s.disc[0], s.disc[1]) > hotDisc, passed)
 	}
+	late := [4]bool{}
 	for i := range s.moving {
-		if t-s.moving[i] > forkTime {
-			s.memory.Report(codeSleeve, true, passed)
-		}
+		late[i] = t-s.moving[i] > forkTime
+	}
+	s.memory.Report(codeSleeve, late != [4]bool{}, passed)
+	for i := range late {
+		s.stuck[i] = s.stuck[i] || late[i] && s.memory.Status(codeSleeve)&diagnosis.TestFailed != 0
 	}
 	if s.fresh {
 		s.checkSpeeds(t, passed)

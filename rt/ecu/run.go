@@ -60,7 +60,7 @@ func unitTypes() []unitType {
 		{"amt12", cycle, truckIdentifiers(idEEC1, idShiftSensors), "ShaftSpeeds (0CFF0180)", newAmt},
 		{"automatic", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil, idNMBench}, "ShaftSpeeds (0x210)", newAutomatic},
 		{"hp8", cycle, []uint32{idShaftSpeeds, idPedals, idGearboxOil, idEngineTorque, idNMBench}, "ShaftSpeeds (0x210)", newEightSpeed},
-		{"dct", cycle, []uint32{idDctSpeeds, idDctRails, idDctDriver, idDctTemperatures}, "DctSpeeds (0x220)", newDct},
+		{"dct7", cycle, []uint32{idDctSpeeds, idDctRails, idDctDriver, idDctTemperatures}, "DctSpeeds (0x220)", newDct},
 		{"abs", brakeCycle, absWiring.identifiers(), "WheelSpeeds (0x1A0)", newAbs},
 		{"esc", brakeCycle, []uint32{idEscWheels, idEscMotion, idEscDriver}, "EscMotion (0x1B1)", newEsc},
 		{"wsp", brakeCycle, wspWiring.identifiers(), "AxleSpeeds (0x1A8)", newWsp},
