@@ -82,6 +82,7 @@ type automatic struct {
 	engine               float64 // engine speed, rad/s
 	rawOil               float64 // temperature of the oil as sent, degC
 	shafts, pedals, oils unit.Input
+	inputs               map[uint32]*unit.Input // by identifier
 
 	frozenIn, frozenOut frozen
 	control             control
@@ -100,6 +101,10 @@ func newAutomaticOf(s *unit.Base, gears *gearTable, light, full []float64, eight
 		shafts: unit.Input{Lost: codeShaftsLost, Invalid: codeShaftsInvalid, Timeout: 100 * time.Millisecond},
 		pedals: unit.Input{Lost: codePedalsLost, Invalid: codePedalsInvalid, Timeout: 100 * time.Millisecond},
 		oils:   unit.Input{Timeout: time.Second},
+	}
+	a.inputs = map[uint32]*unit.Input{idShaftSpeeds: &a.shafts, idPedals: &a.pedals, idGearboxOil: &a.oils}
+	if eight != nil {
+		a.inputs[idEngineTorque] = &eight.Input
 	}
 	a.startDiagnosis()
 	return a
@@ -128,11 +133,7 @@ func (s *automatic) Receive(f *can.Frame, now time.Time) {
 		return
 	}
 	s.Counts.Received++
-	from := map[uint32]*unit.Input{idShaftSpeeds: &s.shafts, idPedals: &s.pedals, idGearboxOil: &s.oils}[f.ID]
-	if s.eight != nil && f.ID == idEngineTorque {
-		from = &s.eight.Input
-	}
-	missing, ok := from.Take(f, now)
+	missing, ok := s.inputs[f.ID].Take(f, now)
 	if !ok {
 		s.Counts.Malformed++
 		return

@@ -68,6 +68,7 @@ const (
 // exchanges the clutches; the engine is limited meanwhile. With the foot off the brake the car creeps.
 //
 // Faults that the unit finds in its inputs are stored. In limp-home it holds its gear until the next operation cycle.
+// Without DctDriver the accelerator counts as released.
 type dct struct {
 	*unit.Base
 	unit.Operation
@@ -87,6 +88,7 @@ type dct struct {
 	disc                [2]float64
 	speeds, rails       unit.Input
 	driver, temperature unit.Input
+	inputs              map[uint32]*unit.Input // by identifier
 
 	gear    int        // gear that drives, or to which the clutches are exchanged; 0: none
 	from    int        // gear before; differs during an exchange
@@ -109,6 +111,7 @@ func newDct(s *unit.Base) unit.Law {
 		rails:  unit.Input{Lost: codeRailsLost, Invalid: codeRailsInvalid, Timeout: 100 * time.Millisecond},
 		driver: unit.Input{Lost: codePedalsLost, Invalid: codePedalsInvalid, Timeout: 100 * time.Millisecond},
 	}
+	d.inputs = map[uint32]*unit.Input{idDctSpeeds: &d.speeds, idDctRails: &d.rails, idDctDriver: &d.driver, idDctTemperatures: &d.temperature}
 	d.startDiagnosis()
 	return d
 }
@@ -127,8 +130,7 @@ func (s *dct) Receive(f *can.Frame, now time.Time) {
 		return
 	}
 	s.Counts.Received++
-	from := map[uint32]*unit.Input{idDctSpeeds: &s.speeds, idDctRails: &s.rails, idDctDriver: &s.driver, idDctTemperatures: &s.temperature}[f.ID]
-	missing, ok := from.Take(f, now)
+	missing, ok := s.inputs[f.ID].Take(f, now)
 	if !ok {
 		s.Counts.Malformed++
 		return
@@ -172,6 +174,9 @@ func (s *dct) begin() {
 // step runs one cycle of 10 ms.
 func (s *dct) Step(t, dt float64) []can.Frame {
 	s.checkInputs(t, dt)
+	if s.driver.Late(s.LastCycle) {
+		s.accelerator = 0
+	}
 	if s.fresh {
 		s.decide(t)
 		if s.still++; s.gear == 0 || math.Abs(s.engine-s.in[half(s.gear)]) > dctSlip {

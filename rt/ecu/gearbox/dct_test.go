@@ -1,10 +1,15 @@
 package gearbox
 
 import (
+	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/brutella/can"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"lockstep/rt/ecu/unit"
 	"lockstep/rt/ecu/unit/unittest"
@@ -19,6 +24,7 @@ type dctRig struct {
 	raw   [2]float64 // added to the speeds of the input shafts, rad/s
 	stop  bool       // the sleeves do not move
 	lag   float64    // by which the engine is faster than its gear, rad/s
+	lost  uint32     // frame that is not sent
 	lever uint64
 }
 
@@ -59,6 +65,9 @@ func (g *dctRig) drive(seconds, to float64) {
 		for id, p := range map[uint32]unit.Payload{idDctSpeeds: speeds, idDctRails: rails, idDctDriver: driver} {
 			p.SetBits(8, 4, uint64(g.k%15))
 			f := p.Frame(id)
+			if id == g.lost {
+				continue
+			}
 			f.Data[0] = unit.CRC1A(&f)
 			g.u.Receive(unittest.Pack(g.t, f), g.line.Now-1)
 		}
@@ -152,6 +161,63 @@ func TestDctEndsAnExchangeThatTheEngineDoesNotFollow(t *testing.T) {
 	g.lever = leverN
 	if g.drive(0.05, g.out); g.d.gear != 0 {
 		t.Errorf("gear %s in neutral", dctNames[g.d.gear])
+	}
+}
+
+// An accelerator that no frame tells any more counts as released: the clutch gets the pressure for the drag of the engine.
+func TestDctReleasesTheAcceleratorWithoutDctDriver(t *testing.T) {
+	g := newDctRig(t)
+	g.drive(1, 1)
+	g.drive(2, g.d.up()/dctRatio[1]*0.7) // too slow for second gear with a released accelerator, too
+	pressure := func() float64 {
+		at := slices.IndexFunc(g.line.All[len(g.line.All)-2:], func(f can.Frame) bool { return f.ID == idDctClutches })
+		return float64(unit.Bits(&g.line.All[len(g.line.All)-2+at], 32, 12)) * 0.01
+	}
+	closed := func(accelerator float64) float64 { return 1.5 + (250*accelerator+90)/30.24 } // a kiss point, torques, N.m per bar
+	if p := pressure(); !scalar.EqualWithinAbs(p, closed(0.3), 0.011) {
+		t.Fatalf("K1 has %g bar with 30 %% accelerator, want %g\n%s", p, closed(0.3), g.log.String())
+	}
+	g.lost = idDctDriver
+	if g.drive(0.09, g.out); !scalar.EqualWithinAbs(pressure(), closed(0.3), 0.011) {
+		t.Errorf("K1 has %g bar before the timeout, want %g", pressure(), closed(0.3))
+	}
+	if g.drive(0.05, g.out); !scalar.EqualWithinAbs(pressure(), closed(0), 0.011) {
+		t.Errorf("K1 has %g bar without DctDriver, want %g", pressure(), closed(0))
+	}
+}
+
+// A frame is taken without an allocation: no table is built, and no bytes are copied to the heap.
+func TestReceivingAllocatesNothing(t *testing.T) {
+	for name, id := range map[string]uint32{"dct7": idDctDriver, "automatic": idPedals, "hp8": idEngineTorque} {
+		u := newUnit(t, name, io.Discard, io.Discard)
+		f := unit.Payload(0).Frame(id)
+		f.Data[0] = unit.CRC1A(&f)
+		now := time.Unix(0, 0)
+		if n := testing.AllocsPerRun(100, func() { u.Law.Receive(&f, now) }); n != 0 {
+			t.Errorf("%s: %g allocations per frame", name, n)
+		}
+	}
+}
+
+// Backwards, the shafts have the ratio of the reverse gear, and a shaft that has not is stored as forwards.
+func TestDctJudgesTheReverseGear(t *testing.T) {
+	for _, c := range []struct {
+		code string
+		raw  [2]float64
+		lag  float64
+	}{{"", [2]float64{}, 0}, {"07 15 00", [2]float64{60, 0}, 0}, {"27 65 00", [2]float64{0, 60}, 0}, {"07 20 00", [2]float64{60, 60}, 0}, {"08 11 00", [2]float64{}, 60}} {
+		g := newDctRig(t)
+		g.lever = leverR
+		g.drive(2, 0)
+		g.drive(3, -8)
+		if g.d.gear != dctReverse || !g.d.closed {
+			t.Fatalf("gear %s, closed %t; want R\n%s", dctNames[g.d.gear], g.d.closed, g.log.String())
+		}
+		g.raw, g.lag = c.raw, c.lag
+		g.drive(3, g.out)
+		if codes := g.ask("19 02 08"); codes != "59 02 FF" && c.code == "" || !strings.Contains(codes, c.code) {
+			t.Errorf("%s: codes %s\n%s", c.code, codes, g.log.String())
+		}
 	}
 }
 

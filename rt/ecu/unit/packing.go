@@ -79,7 +79,9 @@ func (r *RollingCounter) countMissingOf15(counter uint8) (n int64) {
 // checksum: CRC-8 with the polynomial of SAE J1850, without initial value and final inversion.
 func CRC1A(f *can.Frame) (crc uint8) {
 	const polynomial = 0x1D
-	for _, b := range append([]byte{byte(f.ID), byte(f.ID >> 8)}, f.Data[1:8]...) {
+	data := [9]byte{byte(f.ID), byte(f.ID >> 8)}
+	copy(data[2:], f.Data[1:])
+	for _, b := range data {
 		crc ^= b
 		for range 8 {
 			carry := crc >> 7
