@@ -148,7 +148,7 @@ func (s *abs) Summary() string {
 
 func (s *abs) Receive(f *can.Frame, now time.Time) { s.receiveFrame(f, now) }
 
-// step runs one cycle of 5 ms.
+// Step runs one cycle of 5 ms.
 func (s *abs) Step(t, dt float64) []can.Frame {
 	s.checkInputs(t, dt, s.demand > s.tune.pedal)
 	s.control(t, dt)

@@ -162,7 +162,7 @@ func (s *esc) Summary() string {
 	return fmt.Sprintf("; cycles with slip, yaw and traction control: %v", s.counts3) + s.StoredCodes()
 }
 
-// receive handles a frame. A frame with a wrong checksum is not used.
+// Receive handles a frame. A frame with a wrong checksum is not used.
 func (s *esc) Receive(f *can.Frame, now time.Time) {
 	if s.Server.Deaf(diagnosis.NormalMessages) || !s.CountFrame(f) {
 		return
@@ -196,7 +196,7 @@ func (s *esc) Receive(f *can.Frame, now time.Time) {
 	}
 }
 
-// step runs one cycle of 5 ms. Without fresh motion or driver frames yaw control rests.
+// Step runs one cycle of 5 ms. Without fresh motion or driver frames yaw control rests.
 func (s *esc) Step(t, dt float64) []can.Frame {
 	seen := s.tune.enabled > 0
 	for i := 1; i < len(s.inputs); i++ {

@@ -115,7 +115,7 @@ func (s *wsp) Summary() string {
 	return fmt.Sprintf("; %d stops, axles 1 to 4 released %v times", s.stops, list) + s.StoredCodes()
 }
 
-// receive handles a received frame.
+// Receive handles a received frame.
 func (s *wsp) Receive(f *can.Frame, now time.Time) {
 	if !s.receiveFrame(f, now) {
 		return
@@ -127,7 +127,7 @@ func (s *wsp) Receive(f *can.Frame, now time.Time) {
 	}
 }
 
-// step runs one cycle of 5 ms.
+// Step runs one cycle of 5 ms.
 func (s *wsp) Step(t, dt float64) []can.Frame {
 	s.checkInputs(t, dt, s.demand > wspMinPressure)
 	s.control(t, dt)

@@ -113,7 +113,7 @@ func gearName(gear int) string {
 	return fmt.Sprint(gear)
 }
 
-// receive handles a received frame.
+// Receive handles a received frame.
 func (a *amt) Receive(f *can.Frame, now time.Time) {
 	switch {
 	case a.handled(f, now):
@@ -143,7 +143,7 @@ func (a *amt) Receive(f *can.Frame, now time.Time) {
 	}
 }
 
-// step runs one cycle of 10 ms.
+// Step runs one cycle of 10 ms.
 func (a *amt) Step(t, dt float64) []can.Frame {
 	a.checkInputs(t, dt)
 	if a.known {

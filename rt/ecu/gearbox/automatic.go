@@ -123,7 +123,7 @@ func (s *automatic) Parameters() (list []unit.Parameter) {
 	return list
 }
 
-// receive handles a received frame.
+// Receive handles a received frame.
 func (s *automatic) Receive(f *can.Frame, now time.Time) {
 	if f.ID == unit.IDNMBench {
 		s.ReceiveNM(f)
@@ -165,7 +165,7 @@ func (s *automatic) Receive(f *can.Frame, now time.Time) {
 	}
 }
 
-// step runs one cycle of 10 ms.
+// Step runs one cycle of 10 ms.
 func (s *automatic) Step(t, dt float64) []can.Frame {
 	if s.SleepAfterRun() {
 		return nil

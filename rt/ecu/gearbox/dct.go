@@ -18,6 +18,7 @@ const (
 	idDctRails        = 0x221
 	idDctDriver       = 0x222
 	idDctTemperatures = 0x223
+	idDctIgnition     = 0x224
 )
 
 // Gears of the double-clutch gearbox: 0 neutral, 1 to 7, 8 reverse.
@@ -69,8 +70,12 @@ const (
 //
 // Faults that the unit finds in its inputs are stored. In limp-home it holds its gear until the next operation cycle.
 // Without DctDriver the accelerator counts as released.
+//
+// Where DctIgnition tells the state of the ignition, the unit opens its clutches when the ignition ends, goes on for its
+// after-run, and then sleeps; it takes part in the network management with NM_TCU (0x511).
 type dct struct {
 	*unit.Base
+	unit.Ignition
 	unit.Operation
 
 	kiss, creep         float64 // pressure at which a clutch begins to transmit, bar; creeping torque, N·m
@@ -88,6 +93,7 @@ type dct struct {
 	disc                [2]float64
 	speeds, rails       unit.Input
 	driver, temperature unit.Input
+	ignition            unit.Input
 	inputs              map[uint32]*unit.Input // by identifier
 
 	gear    int        // gear that drives, or to which the clutches are exchanged; 0: none
@@ -105,27 +111,33 @@ type dct struct {
 
 func newDct(s *unit.Base) unit.Law {
 	d := &dct{
-		Base: s, kiss: 1.5, creep: 22, push: 400,
+		Base: s, Ignition: unit.NewIgnition(s), kiss: 1.5, creep: 22, push: 400,
 		upLight: 199, upFull: 628, downLight: 115, downFull: 272, // 1900, 6000, 1100 and 2600 rpm
 		speeds: unit.Input{Lost: codeShaftsLost, Invalid: codeShaftsInvalid, Timeout: 100 * time.Millisecond},
 		rails:  unit.Input{Lost: codeRailsLost, Invalid: codeRailsInvalid, Timeout: 100 * time.Millisecond},
 		driver: unit.Input{Lost: codePedalsLost, Invalid: codePedalsInvalid, Timeout: 100 * time.Millisecond},
 	}
-	d.inputs = map[uint32]*unit.Input{idDctSpeeds: &d.speeds, idDctRails: &d.rails, idDctDriver: &d.driver, idDctTemperatures: &d.temperature}
+	d.inputs = map[uint32]*unit.Input{idDctSpeeds: &d.speeds, idDctRails: &d.rails, idDctDriver: &d.driver,
+		idDctTemperatures: &d.temperature, idDctIgnition: &d.ignition}
 	d.startDiagnosis()
 	return d
 }
 
 func (s *dct) Parameters() []unit.Parameter {
-	return []unit.Parameter{
-		unit.NewParameter("kiss", "bar", 0, 10, &s.kiss), unit.NewParameter("creep", "N.m", 0, 100, &s.creep), unit.NewParameter("push", "N", 50, 1500, &s.push),
+	return append([]unit.Parameter{
+		unit.NewParameter("kiss", "bar", 0, 10, &s.kiss), unit.NewParameter("creep", "N.m", 0, 100, &s.creep),
+		unit.NewParameter("push", "N", 50, 1500, &s.push),
 		unit.NewParameter("up_light", "rad/s", 0, 1e3, &s.upLight), unit.NewParameter("up_full", "rad/s", 0, 1e3, &s.upFull),
 		unit.NewParameter("down_light", "rad/s", 0, 1e3, &s.downLight), unit.NewParameter("down_full", "rad/s", 0, 1e3, &s.downFull),
-	}
+	}, s.KeyParameters()...)
 }
 
-// receive handles a received frame.
+// Receive handles a received frame.
 func (s *dct) Receive(f *can.Frame, now time.Time) {
+	if f.ID == unit.IDNMBench {
+		s.ReceiveNM(f)
+		return
+	}
 	if s.Server.Deaf(diagnosis.NormalMessages) {
 		return
 	}
@@ -141,9 +153,8 @@ func (s *dct) Receive(f *can.Frame, now time.Time) {
 		s.in = [2]float64{float64(unit.Signed(f, 16, 16)) * automaticSpeed, float64(unit.Signed(f, 32, 16)) * automaticSpeed}
 		s.out = float64(unit.Signed(f, 48, 16)) * dctOutput
 		s.fresh = true
-		if s.Wake(now) {
-			s.BeginCycle(now)
-			s.begin()
+		if !s.IsOff() && s.Wake(now) {
+			s.begin(now)
 		}
 	case idDctRails:
 		for i := range s.rail {
@@ -159,11 +170,16 @@ func (s *dct) Receive(f *can.Frame, now time.Time) {
 		for i := range s.disc {
 			s.disc[i] = float64(unit.Bits(f, 32+16*i, 16))*oilStep + oilOffset
 		}
+	case idDctIgnition:
+		if s.Turn(int(unit.Bits(f, 12, 3)), now) && s.Awake {
+			s.begin(now)
+		}
 	}
 }
 
-// begin begins a drive.
-func (s *dct) begin() {
+// begin begins a drive, and with it an operation cycle.
+func (s *dct) begin(now time.Time) {
+	s.BeginCycle(now)
 	s.gear, s.from, s.closed, s.want = 0, 0, false, [2]int{}
 	s.began, s.ended, s.slipped, s.stuck = -1, -1, math.NaN(), [4]bool{}
 	for i := range s.moving {
@@ -171,8 +187,12 @@ func (s *dct) begin() {
 	}
 }
 
-// step runs one cycle of 10 ms.
+// Step runs one cycle of 10 ms.
 func (s *dct) Step(t, dt float64) []can.Frame {
+	if s.SleepAfterRun() {
+		return nil
+	}
+	s.fresh = s.fresh || s.IsOff() // without speeds the unit goes on to open its clutches
 	s.checkInputs(t, dt)
 	if s.driver.Late(s.LastCycle) {
 		s.accelerator = 0
@@ -210,7 +230,7 @@ func (s *dct) busy() bool { return s.gear != s.from }
 func (s *dct) decide(t float64) {
 	stopped := math.Abs(s.out) < standstill/dctRatio[1]*4
 	switch {
-	case s.lever != leverD && s.lever != leverR:
+	case s.IsOff() || s.lever != leverD && s.lever != leverR:
 		s.leave(t)
 		if stopped {
 			s.want = [2]int{1, 2}

@@ -25,6 +25,7 @@ type dctRig struct {
 	stop  bool       // the sleeves do not move
 	lag   float64    // by which the engine is faster than its gear, rad/s
 	lost  uint32     // frame that is not sent
+	key   uint64     // state of the ignition; unit.KeyUnknown: DctIgnition is not sent
 	lever uint64
 }
 
@@ -62,7 +63,11 @@ func (g *dctRig) drive(seconds, to float64) {
 		driver.SetBits(12, 4, g.lever)
 		driver.SetBits(16, 8, 75) // 30 %
 		driver.SetBits(48, 16, uint64(int64(engine/automaticSpeed))&0xFFFF)
-		for id, p := range map[uint32]unit.Payload{idDctSpeeds: speeds, idDctRails: rails, idDctDriver: driver} {
+		frames := map[uint32]unit.Payload{idDctSpeeds: speeds, idDctRails: rails, idDctDriver: driver}
+		if g.key != unit.KeyUnknown {
+			frames[idDctIgnition] = unit.Payload(g.key << 12)
+		}
+		for id, p := range frames {
 			p.SetBits(8, 4, uint64(g.k%15))
 			f := p.Frame(id)
 			if id == g.lost {
@@ -218,6 +223,36 @@ func TestDctJudgesTheReverseGear(t *testing.T) {
 		if codes := g.ask("19 02 08"); codes != "59 02 FF" && c.code == "" || !strings.Contains(codes, c.code) {
 			t.Errorf("%s: codes %s\n%s", c.code, codes, g.log.String())
 		}
+	}
+}
+
+// Without the ignition the clutches open, and after its after-run the unit is silent, whatever the bench sends. Speeds wake
+// it when the ignition is on again.
+func TestDctFollowsTheIgnition(t *testing.T) {
+	g := newDctRig(t)
+	last := func(id uint32) (at float64) { at, _ = g.last(id); return at }
+	g.key = unit.KeyRun
+	g.drive(2, 5)
+	if g.d.gear != 1 {
+		t.Fatalf("gear %s, want 1\n%s", dctNames[g.d.gear], g.log.String())
+	}
+	g.key = unit.KeyOff
+	if g.drive(0.1, g.out); g.d.gear != 0 {
+		t.Errorf("gear %s without ignition", dctNames[g.d.gear])
+	}
+	g.drive(5.9, 0)
+	if at := last(idDctClutches); at < 4.97 || at > 5.01 {
+		t.Errorf("the last pressures are sent at %g s; want 5 s: 3 s after the end of the ignition", at)
+	}
+	if at := last(unit.IDNMUnit); at < 4.8 || at > 5.01 {
+		t.Errorf("the last NM message is sent at %g s; want the last 100 ms before 5 s", at)
+	}
+	g.key = unit.KeyRun
+	if g.drive(1, 0); last(idDctClutches) < 8.9 {
+		t.Errorf("the last pressures are sent at %g s; want 9 s: the ignition is on again", last(idDctClutches))
+	}
+	if codes := g.ask("19 02 0D"); codes != "59 02 FF" {
+		t.Errorf("codes of a healthy drive: %s", codes)
 	}
 }
 

@@ -61,6 +61,7 @@ func (s *dct) startDiagnosis() {
 			{ID: didInput, Read: scaled(&s.in[0], automaticSpeed)},
 			{ID: didInput2, Read: scaled(&s.in[1], automaticSpeed)},
 			{ID: didOutput, Read: scaled(&s.out, dctOutput)},
+			{ID: didIgnition, Read: number(func() int { return s.Key })},
 			{ID: didLever, Read: number(func() int { return s.lever })},
 			{ID: didShifts, Read: func() []byte { return binary.BigEndian.AppendUint32(nil, uint32(s.shifts)) }},
 			{ID: didLimpHome, Read: func() []byte { return []byte{map[bool]byte{true: 1}[s.Memory.LimpHome()]} }},
@@ -77,8 +78,12 @@ func (s *dct) Summary() string {
 	return fmt.Sprintf("; %d shifts, gear %s", s.shifts, dctNames[s.gear]) + s.StoredCodes()
 }
 
-// checkInputs reports the plausibility of the inputs to the fault memory, once per cycle.
+// checkInputs reports the plausibility of the inputs to the fault memory, once per cycle. No test runs while the
+// ignition is off: then missing frames are right.
 func (s *dct) checkInputs(t, dt float64) {
+	if s.IsOff() {
+		return
+	}
 	passed := unit.Seconds(dt)
 	started := s.InCycle().Seconds() > unit.StartTime
 	for _, i := range []*unit.Input{&s.speeds, &s.rails, &s.driver} {

@@ -19,6 +19,6 @@ func Types() []unit.Type {
 		{Name: "amt12", Period: cycle, Identifiers: truckIdentifiers(idEEC1, idShiftSensors), WakeFrame: "ShaftSpeeds (0CFF0180)", New: newAmt},
 		{Name: "automatic", Period: cycle, Identifiers: automatic, WakeFrame: "ShaftSpeeds (0x210)", New: newAutomatic},
 		{Name: "hp8", Period: cycle, Identifiers: append(automatic, idEngineTorque), WakeFrame: "ShaftSpeeds (0x210)", New: newEightSpeed},
-		{Name: "dct7", Period: cycle, Identifiers: []uint32{idDctSpeeds, idDctRails, idDctDriver, idDctTemperatures}, WakeFrame: "DctSpeeds (0x220)", New: newDct},
+		{Name: "dct7", Period: cycle, Identifiers: []uint32{idDctSpeeds, idDctRails, idDctDriver, idDctTemperatures, idDctIgnition, unit.IDNMBench}, WakeFrame: "DctSpeeds (0x220)", New: newDct},
 	}
 }

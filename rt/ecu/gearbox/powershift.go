@@ -42,7 +42,7 @@ func newPowershift(s *unit.Base) unit.Law {
 
 func (s *powershift) Parameters() []unit.Parameter { return nil }
 
-// receive handles a received frame.
+// Receive handles a received frame.
 func (s *powershift) Receive(f *can.Frame, now time.Time) {
 	if s.Server.Deaf(diagnosis.NormalMessages) || !s.CountFrame(f) {
 		return
@@ -85,7 +85,7 @@ func (s *powershift) compare(state [8]int8) {
 	s.contradicted = 0
 }
 
-// step runs one cycle of 10 ms.
+// Step runs one cycle of 10 ms.
 func (s *powershift) Step(t, dt float64) []can.Frame {
 	s.checkInputs(t, dt)
 	s.shift.holds = s.Memory.LimpHome()

@@ -99,7 +99,7 @@ type transmission struct {
 // hold holds a gear from the wake-up of the unit on.
 func (g *transmission) hold(gear int) { g.gear, g.from, g.began, g.engaged = gear, gear, 0, 0 }
 
-// summary is the end of the unit's last line.
+// Summary is the end of the unit's last line.
 func (g *transmission) Summary() string {
 	return fmt.Sprintf("; %d shifts, gear %s", g.shifts, g.names[g.gear])
 }

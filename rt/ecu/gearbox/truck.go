@@ -53,7 +53,7 @@ func (s *truck) Parameters() (list []unit.Parameter) {
 	return list
 }
 
-// receive handles a received frame.
+// Receive handles a received frame.
 func (s *truck) Receive(f *can.Frame, now time.Time) {
 	switch {
 	case s.handled(f, now):
@@ -81,7 +81,7 @@ func (s *truck) begin() {
 	s.truckNode.begin()
 }
 
-// step runs one cycle of 10 ms.
+// Step runs one cycle of 10 ms.
 func (s *truck) Step(t, dt float64) []can.Frame {
 	s.checkInputs(t, dt)
 	if s.fresh && !s.busy() && t > s.engaged+fixed {
