@@ -114,6 +114,8 @@ type Config struct {
 	// a tick and the start of the next one.
 	Unpaused bool
 
+	Untimed bool // the time of the ticks of a simulation is not measured
+
 	Safe   SafeValues
 	Faults fault.Plan // planned faults of values and frames
 

@@ -130,6 +130,7 @@ type times struct {
 	start     time.Time                   // of a simulation
 	simulated func(start time.Time) int64 // sinceStart, by an indirect call as in rt/calls.go
 	unpaused  bool                        // a tick begins when the last one ends: Config.Unpaused
+	untimed   bool                        // the clock is not read: Config.Untimed
 	last      int64                       // latest reading of the clock, ns
 	ended     int64                       // end of the last tick, ns
 	began     int64                       // start of this tick, ns
@@ -155,7 +156,7 @@ func sinceStart(start time.Time) int64 { return int64(time.Since(start)) }
 
 //go:nosplit
 func (t *times) begin() {
-	if !t.unpaused || t.last == 0 {
+	if !t.untimed && !(t.unpaused && t.last != 0) {
 		t.last = t.now()
 	}
 	t.began = t.last
@@ -181,9 +182,12 @@ func (t *times) addPhase(p Phase) {
 //go:nosplit
 func (l *Loop) recordTick(woke, first, n int64) {
 	t, e := &l.times, &l.times.entry
-	ended := t.now()
-	t.last = ended
-	l.status.Work.Record(ended - t.began)
+	ended := t.last
+	if !t.untimed {
+		ended = t.now()
+		t.last = ended
+		l.status.Work.Record(ended - t.began)
+	}
 	e.LateNs = woke - l.grid.Due(first)
 	if t.real {
 		t.usage.Read()

@@ -168,7 +168,7 @@ func New(cfg Config, p Plant, buses []*can.Bus, maps []*sigmap.Map, tk sched.Tic
 	l.wire = make([]wireClock, len(buses))
 	l.arrivals, l.departures, l.calls = make([]arrival, rx), make([]departure, tx), newCalls()
 	l.times.real, l.times.start, l.times.simulated = len(buses) > 0 && !cfg.Virtual, time.Now(), sinceStart
-	l.times.unpaused = cfg.Unpaused
+	l.times.unpaused, l.times.untimed = cfg.Unpaused, cfg.Untimed
 	copy(l.U, cfg.Start)
 	l.showSending()
 	return l, nil
@@ -396,17 +396,10 @@ func (l *Loop) enterOffer(o *offer) {
 	o.decided.Store(o.seen)
 }
 
-// publishEvery is the number of ticks between two publications of outputs and counters in a simulation
-// without buses, where nobody reads them before the end of the run.
+// publishEvery is the number of ticks between two publications of outputs and counters in a simulation without
+// buses, where nobody reads them before the end of the run. Nobody reads the tick either where nothing happens
+// between two ticks, or their time is not measured.
 const publishEvery = 256
-
-// publishTick writes the tick and its time to the status block.
-//
-//go:nosplit
-func (l *Loop) publishTick() {
-	l.status.Ticks.Store(uint64(l.k))
-	l.status.SimNs.Store(uint64(l.k * int64(l.cfg.Period)))
-}
 
 // publish writes the outputs and the counters of buses and maps to the status block.
 //
@@ -414,7 +407,9 @@ func (l *Loop) publishTick() {
 func (l *Loop) publish() {
 	p := l.status
 	if len(l.buses) == 0 && l.reason == NotEnded && l.k%publishEvery != 0 {
-		l.publishTick()
+		if !l.times.unpaused && !l.times.untimed {
+			p.Ticks.Store(uint64(l.k))
+		}
 		return
 	}
 
@@ -450,7 +445,8 @@ func (l *Loop) publish() {
 	if i := l.cfg.Watch.Transitions; i >= 0 {
 		p.Transitions.Store(uint64(l.Y[i]) + l.transitions)
 	}
-	l.publishTick()
+	p.Ticks.Store(uint64(l.k))
+	p.SimNs.Store(uint64(l.k * int64(l.cfg.Period)))
 	l.publishMessages()
 	l.publishFaults()
 	p.publish(l.k, l.Y)

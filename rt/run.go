@@ -77,6 +77,9 @@ func (l *Loop) loop() bool {
 // LastInputs returns the inputs of the last step, with all faults, stimuli and commands applied.
 func (l *Loop) LastInputs() []float64 { return l.faults.LastInputs() }
 
+// Reached returns the last grid point stepped to.
+func (l *Loop) Reached() int64 { return l.k }
+
 // Over reports whether the run has ended and the safe values that follow its end are out.
 //
 //go:nosplit

@@ -88,7 +88,10 @@ func (l *Loop) superviseRun() {
 		}
 	}
 
-	if l.status.BusOff.Store(off); off != 0 {
+	if off != l.status.BusOff.Load() { // a store costs more than a load
+		l.status.BusOff.Store(off)
+	}
+	if off != 0 {
 		l.reactToLoss(l.cfg.Bus.Action, BusLost)
 	}
 }

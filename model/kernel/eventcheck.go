@@ -302,7 +302,7 @@ func (k *Kernel) endLockTorque(i int) (tau1, slope float64) {
 //go:nosplit
 func mayReachZero(a, b, r float64) bool {
 	c := b - a - r
-	if !(r < 0 && c > 0) {
+	if !(r < 0 && c > 0) || a+r > 0.05*(c-r) { // a+r: the end of the line, below the parabola
 		return false
 	}
 	least := b

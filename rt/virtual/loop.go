@@ -158,12 +158,12 @@ func (w *simulation) addBus(target, end *os.File, times *can.Times) error {
 func (w *simulation) run() error {
 	w.beginProgress()
 	defer w.Progress.End()
+	if w.isPlantOnly() {
+		defer w.measureUsage()()
+	}
 	if w.door == nil { // with a door the simulation waits for requests
 		begun := time.Now()
 		defer func() { w.real = time.Since(begun) }()
-	}
-	if w.isPlantOnly() {
-		defer w.measureUsage()()
 	}
 	if err := w.startUnit(); err != nil {
 		return err
@@ -204,7 +204,7 @@ func (w *simulation) run() error {
 			u = w.loop.U
 		}
 
-		if ticks := int64(page.Ticks.Load()); ticks == k {
+		if w.loop.Reached() == k {
 			w.handleGridPoint(k, u)
 			w.writeTransitions(k)
 		}

@@ -180,6 +180,7 @@ func (n *Variation) Prepare(status *rt.StatusBlock) (*Case, error) {
 	}
 	w := &simulation{Simulation: Simulation{For: n.For, Every: 1}, view: report.View{Status: status}, unit: &virtualUnit{}}
 	err = w.prepareBench(b, func(h *bench.Handover) (run scenario.Run, err error) {
+		h.Loop.Untimed = true // a row of results has no time of a tick
 		if n.Scenario != nil {
 			if run.Scenario, err = scenario.FromTree(n.scenario, n.Scenario, h); err == nil {
 				scenario.Apply(h, run.Scenario)
