@@ -1,6 +1,7 @@
 package ecu
 
 import (
+	"io"
 	"math"
 	"time"
 )
@@ -107,6 +108,16 @@ type wired interface {
 	edge(wheel int, at time.Time, word uint16)
 	setLine(wheel int, state Line)
 	duties() []float64
+}
+
+// HasWires reports whether the control unit called name can have wires.
+func HasWires(name string) bool {
+	k, err := findType(name)
+	if err != nil {
+		return false
+	}
+	_, ok := k.newLaw(&session{unitType: k, log: io.Discard}).(wired)
+	return ok
 }
 
 // Connect connects the wires of the unit, before the first frame, and reports whether the unit has any.

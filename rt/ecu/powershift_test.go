@@ -58,7 +58,7 @@ func connect(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { b.end <- Run("powershift", bus, &b.log, b.stop) }()
+	go func() { b.end <- Run("powershift", bus, nil, &b.log, b.stop) }()
 	return b
 }
 
@@ -331,7 +331,7 @@ func TestBusErrorIsReturned(t *testing.T) {
 	} {
 		l := &line{packets: make(chan []byte), failure: c.failure}
 		close(l.packets)
-		if err := Run("powershift", l, io.Discard, nil); !errors.Is(err, c.want) || (c.want == nil) != (err == nil) {
+		if err := Run("powershift", l, nil, io.Discard, nil); !errors.Is(err, c.want) || (c.want == nil) != (err == nil) {
 			t.Errorf("read fails with %v: Run = %v, want %v", c.failure, err, c.want)
 		}
 	}
@@ -341,7 +341,7 @@ func TestFullQueueDropsFramesAndTheUnitContinues(t *testing.T) {
 	l := &line{packets: make(chan []byte), failure: io.EOF, full: syscall.ENOBUFS, writes: make(chan struct{})}
 	var log journal
 	end := make(chan error, 1)
-	go func() { end <- Run("powershift", l, &log, nil) }()
+	go func() { end <- Run("powershift", l, nil, &log, nil) }()
 	packet, _ := can.Marshal(speeds(turning(first, 2)))
 	l.packets <- packet
 	for range 6 {
@@ -391,7 +391,7 @@ func TestStoppedUnitSendsTheFramesOfItsLastCycle(t *testing.T) {
 	packet, _ := can.Marshal(speeds(turning(first, 2)))
 	l.packets <- packet
 	var log journal
-	if err := Run("powershift", l, &log, l.stop); err != nil {
+	if err := Run("powershift", l, nil, &log, l.stop); err != nil {
 		t.Fatal(err)
 	}
 	if got, sent := countsOf(t, log.String()), l.frames.Load(); sent == 0 || got.Cycles*2 != sent {

@@ -85,17 +85,26 @@ func findType(name string) (unitType, error) {
 	return list[i], nil
 }
 
-// Run runs the control unit called name on a bus, in real time. It writes its messages to log; the last
-// line has the counts.
+// Wires are what is at the pins of a unit with wires, in real time.
+type Wires interface {
+	Drive(u *Stepped, now time.Duration)   // gives the unit lines and edges until now, before a cycle
+	Measure(u *Stepped, now time.Duration) // takes its outputs after the cycle
+}
+
+// Run runs the control unit called name on a bus, in real time, with wires or nil. It writes its messages to log; the
+// last line has the counts.
 //
 // A read from bus must return one frame, a write must take one. Run returns nil when stop or the bus
 // is closed, and an error when the bus fails; it always closes bus. If closing the bus does not end a
 // read, the reading goroutine ends with the next frame.
-func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{}, settings ...Setting) error {
+func Run(name string, bus io.ReadWriteCloser, wires Wires, log io.Writer, stop <-chan struct{}, settings ...Setting) error {
 	defer bus.Close()
 	unit, err := NewStepped(name, bus, log, settings...)
 	if err != nil {
 		return err
+	}
+	if wires != nil && !unit.Connect() {
+		return fmt.Errorf("ecu: control unit %s has no wires", name)
 	}
 	done := make(chan struct{})
 	defer close(done)
@@ -139,7 +148,15 @@ func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{
 		case <-answer:
 			err = unit.answer(time.Since(begun))
 		case <-ticker.C:
-			err = unit.tick(time.Since(begun))
+			now := time.Since(begun)
+			if wires != nil { // on a grid: a late wake-up moves neither the cycle nor the edges before it
+				now = now.Truncate(unit.period)
+				wires.Drive(unit, now)
+			}
+			err = unit.tick(now)
+			if wires != nil {
+				wires.Measure(unit, now)
+			}
 		}
 	}
 

@@ -456,7 +456,7 @@ func TestRunAnswersDiagnosis(t *testing.T) {
 	}
 	defer ends[0].Close()
 	stop, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- Run("automatic", ends[1], &bytes.Buffer{}, stop) }()
+	go func() { ended <- Run("automatic", ends[1], nil, &bytes.Buffer{}, stop) }()
 	write := func(bytes ...byte) {
 		f := can.Frame{ID: idDiagnosisRequest, Length: 8}
 		copy(f.Data[:], bytes)
