@@ -113,6 +113,7 @@ type esc struct {
 
 	v         float64    // speed of the car, m/s
 	grade     float64    // what the sensor shows of the slope, m/s2; learned from wheels without brakes
+	blind     float64    // time since a wheel without its brake has shown the speed, s
 	rolls     float64    // time for which the fastest wheel rolls without its brake, s
 	reference float64    // yaw rate, rad/s
 	side      float64    // estimated side slip, rad
@@ -290,9 +291,10 @@ func (s *esc) estimate(dt float64) {
 		free = free && (s.bar[i] < 1 || s.spun)
 	}
 	v := s.v + (s.ax-s.grade)*dt
+	s.blind += dt
 	switch rear := (at(2) + at(3)) / 2; {
 	case free && s.master < s.tune.pedal:
-		s.learnGrade((s.rate[2]+s.rate[3])/2, dt)
+		s.learn(min(dt/escGradeTime, 1) * (s.ax - (s.rate[2]+s.rate[3])/2 - s.grade))
 		s.v = v + min(20*dt, 1)*(rear-v)
 	case fastest > v:
 		if at(0) == fastest || at(1) == fastest { // a driven wheel may spin
@@ -301,9 +303,9 @@ func (s *esc) estimate(dt float64) {
 		s.v = v + min(10*dt, 1)*max(fastest-v, 0)
 	case s.slipping != [4]bool{true, true, true, true}:
 		s.v = v + escTrust*dt*(fastest-v)
-	case s.rolls > escRollsTime: // a wheel without its brake shows the speed, and what the acceleration is wrong by
-		s.learnGrade(s.rate[first], dt)
-		s.v = v + min(10*dt, 1)*(fastest-v)
+	case s.rolls > escRollsTime: // a wheel without its brake shows the speed, and what the acceleration was wrong by
+		s.learn((v - fastest) / max(s.blind, escGradeTime))
+		s.v = fastest
 	default: // no wheel shows the speed
 		s.v = v + escSlowTrust*dt*(fastest-v)
 	}
@@ -318,10 +320,9 @@ func (s *esc) estimate(dt float64) {
 	}
 }
 
-// learnGrade learns the slope, and the bias of the sensor, from the acceleration of wheels without brakes, m/s2.
-func (s *esc) learnGrade(rate, dt float64) {
-	s.grade += min(dt/escGradeTime, 1) * (s.ax - rate - s.grade)
-	s.grade = min(max(s.grade, -escMostGrade), escMostGrade)
+// learn corrects what the sensor shows of the slope, m/s2.
+func (s *esc) learn(change float64) {
+	s.blind, s.grade = 0, min(max(s.grade+change, -escMostGrade), escMostGrade)
 }
 
 // controlYaw sets the pressures that turn the car towards its reference.
