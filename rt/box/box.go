@@ -1,6 +1,7 @@
 // Package box owns the virtual box: what is between a bus by wire and the pins of a virtual control unit. It makes the
 // edges of the tone wheels at their times, without a dead time, and measures the duties of the unit's outputs. Package
-// virtual drives it in virtual time; Server is the box in real time, on UDP.
+// virtual drives it in virtual time; Server is the box in real time, on UDP. It does not know the plant or the bench: it
+// gets images only.
 package box
 
 import (
