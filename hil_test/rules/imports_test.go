@@ -71,6 +71,7 @@ var ours = map[string][]string{
 	"rt":                   {"io/can", "io/sigmap", "io/wire", "rt/checkpoint", "rt/fault", "rt/network", "sched"},
 	"rt/bench":             {"io/can", "io/dbc", "io/framelog", "io/inputfile", "io/j1939", "io/messages", "io/record", "io/sigmap", "io/wire", "io/yamlfile", "model", "model/assemble", "model/kernel", "model/library", "model/network", "model/plantfile", "model/plants", "model/units", "rt", "rt/diagnosis", "rt/ecu", "rt/fault", "rt/host", "rt/network", "rt/target", "sched"},
 	"rt/bench/benchtest":   {"model/plants"},
+	"rt/box":               {"io/wire", "rt/ecu", "sched"},
 	"rt/check":             {"io/can", "io/dbc", "io/j1939", "io/messages", "io/sigmap", "io/wire", "model", "model/assemble", "model/kernel", "model/network", "model/plantfile", "model/units", "rt", "rt/bench", "rt/diagnosis", "rt/progress", "rt/scenario", "sched"},
 	"rt/checkpoint":        {},
 	"rt/cmd/lockstep":      {"*"},
@@ -109,7 +110,7 @@ var ours = map[string][]string{
 	"rt/traffic":           {"io/can", "io/messages", "io/sigmap", "io/strictjson", "rt", "rt/bench", "rt/report"},
 	"rt/trace":             {"io/csvfile", "io/framelog", "io/inputfile", "io/record", "model/units", "rt/bench", "rt/junit", "rt/plot"},
 	"rt/view":              {"io/record", "io/strictjson", "model/units", "rt/bench", "rt/control", "rt/graph", "rt/host", "rt/report", "rt/trace"},
-	"rt/virtual":           {"io/can", "io/csvfile", "io/inputfile", "io/record", "io/sigmap", "io/wire", "io/yamlfile", "model", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units", "rt", "rt/bench", "rt/checkpoint", "rt/control", "rt/diagnosis", "rt/ecu", "rt/fault", "rt/host", "rt/network", "rt/port", "rt/progress", "rt/recorder", "rt/report", "rt/scenario", "rt/tableset", "rt/target", "rt/unitprogram", "sched"},
+	"rt/virtual":           {"io/can", "io/csvfile", "io/inputfile", "io/record", "io/sigmap", "io/wire", "io/yamlfile", "model", "model/kernel", "model/library", "model/plantfile", "model/plants", "model/units", "rt", "rt/bench", "rt/box", "rt/checkpoint", "rt/control", "rt/diagnosis", "rt/ecu", "rt/fault", "rt/host", "rt/network", "rt/port", "rt/progress", "rt/recorder", "rt/report", "rt/scenario", "rt/tableset", "rt/target", "rt/unitprogram", "sched"},
 
 	"deploy":         {},
 	"deploy/certify": {"deploy/doctor", "deploy/latency", "rt", "rt/bench", "rt/check", "rt/host", "rt/plot", "rt/progress", "rt/report", "rt/soak", "rt/supervisor", "sched", "sched/hostinfo"},

@@ -238,6 +238,9 @@ func settingUnit(name, parameter string) units.Wanted {
 // ControlUnitArgs returns the arguments that start the virtual control unit on a bus.
 func (b *Bench) ControlUnitArgs(bus string) []string {
 	args := []string{"ecu", b.Unit.Text, "-bus", bus}
+	if box := b.VirtualBox(); box != "" {
+		args = append(args, "-box", box)
+	}
 	for _, s := range b.Settings {
 		args = append(args, "-set", s.Name+"="+FormatSetting(b.Unit.Text, s))
 	}

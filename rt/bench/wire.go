@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"lockstep/io/sigmap"
 	"lockstep/io/wire"
 	"lockstep/io/yamlfile"
+	"lockstep/rt/ecu"
 )
 
 // readWire reads "{udp: 192.0.2.7:5005}" or "{shm: brake-box}" as the interface of the bus.
@@ -117,14 +119,32 @@ func (b *Bench) wires() []string {
 	return list
 }
 
-// CheckWires returns an error if the virtual control unit of a bench by wire would run in real time: it has wires in
-// virtual time only.
+// VirtualBox returns the address of the virtual box, ADDRESS:PORT, in real time: the control unit's process has it where
+// the first box by wire is on this host, like 127.0.0.1:5005. "": there is none.
+func (b *Bench) VirtualBox() string {
+	i := slices.IndexFunc(b.Buses, func(bus Bus) bool { return bus.ByWire })
+	if i < 0 || b.Program != nil || !ecu.HasWires(b.Unit.Text) {
+		return ""
+	}
+	text, _ := strings.CutPrefix(b.Buses[i].Interface.Text, "udp:")
+	if at, err := netip.ParseAddrPort(text); err != nil || !at.Addr().IsLoopback() {
+		return ""
+	}
+	return text
+}
+
+// CheckWires returns an error if the virtual control unit of a bench by wire would run in real time without a box.
 func (b *Bench) CheckWires() error {
 	wired := slices.IndexFunc(b.Buses, func(bus Bus) bool { return bus.ByWire })
 	unit := slices.IndexFunc(b.Buses, func(bus Bus) bool { return bus.Interface.Text == PairInterface && !bus.ByWire })
-	if wired < 0 || unit < 0 || b.Unit.Text == "" || b.Program != nil {
+	if wired < 0 || unit < 0 || b.Unit.Text == "" || b.Program != nil || b.VirtualBox() != "" {
 		return nil
 	}
-	return b.Errorf(b.Unit, "control_unit: %s has no wires in real time: connect yours (-bus %s=can0 -bus %s=udp:ADDRESS:PORT), or use lockstep sim",
-		b.Unit.Text, b.Buses[unit].Name.Text, b.Buses[wired].Name.Text)
+	box, bus := b.Buses[wired].Name.Text, b.Buses[unit].Name.Text
+	if ecu.HasWires(b.Unit.Text) {
+		return b.Errorf(b.Unit, "control_unit: the virtual unit %s needs a box on this host (-bus %s=udp:127.0.0.1:5005); connect yours with -bus %s=can0",
+			b.Unit.Text, box, bus)
+	}
+	return b.Errorf(b.Unit, "control_unit: %s has no wires: connect yours (-bus %s=can0 -bus %s=udp:ADDRESS:PORT), or use lockstep sim",
+		b.Unit.Text, bus, box)
 }

@@ -161,18 +161,35 @@ func TestSignalsOfAToneWheelFitTheDatabase(t *testing.T) {
 	}
 }
 
-func TestVirtualUnitHasNoWiresInRealTime(t *testing.T) {
-	b, err := Load("esc-wire-bench")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.CheckWires(); err == nil || !strings.Contains(err.Error(), "-bus brakes=can0 -bus box=udp:ADDRESS:PORT") {
-		t.Errorf("error %v", err)
-	}
-	if err := b.SetBuses([]string{"brakes=can0"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.CheckWires(); err != nil {
-		t.Error(err)
+// The virtual unit has its wires in real time where the box is on this host. The box of another host belongs to a unit
+// of the user, and a unit without wires has no box.
+func TestVirtualUnitHasABoxOnThisHostOnly(t *testing.T) {
+	for _, c := range []struct {
+		unit, buses, box, want string
+	}{
+		{"esc", "", "127.0.0.1:5005", ""},
+		{"esc", "box=udp:[::1]:7000", "[::1]:7000", ""},
+		{"esc", "box=udp:192.0.2.8:5005", "", "-bus box=udp:127.0.0.1:5005"},
+		{"esc", "box=pair", "", "-bus box=udp:127.0.0.1:5005"},
+		{"esc", "brakes=can0 box=udp:192.0.2.8:5005", "", ""},
+		{"abs", "", "", "abs has no wires: connect yours (-bus brakes=can0 -bus box=udp:ADDRESS:PORT)"},
+	} {
+		b, err := Load("esc-wire-bench")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Unit.Text = c.unit
+		if err := b.SetBuses(strings.Fields(c.buses)); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.VirtualBox(); got != c.box {
+			t.Errorf("%s %s: box %q, want %q", c.unit, c.buses, got, c.box)
+		}
+		if err := b.CheckWires(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: error %v, want %q", c.unit, c.buses, err, c.want)
+		}
+		if has := strings.Contains(strings.Join(b.ControlUnitArgs("fd:3"), " "), "-box "+c.box); c.box != "" && !has {
+			t.Errorf("%s %s: %v", c.unit, c.buses, b.ControlUnitArgs("fd:3"))
+		}
 	}
 }

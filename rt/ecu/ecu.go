@@ -27,6 +27,7 @@ type (
 	Parameter = unit.Parameter
 	Setting   = unit.Setting
 	Line      = unit.Line
+	Wires     = unit.Wires
 )
 
 // types lists the control units.
@@ -51,13 +52,13 @@ func find(name string) (unit.Type, error) {
 }
 
 // Run runs the control unit called name on a bus, in real time, as unit.Run does. It always closes bus.
-func Run(name string, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{}, settings ...Setting) error {
+func Run(name string, bus io.ReadWriteCloser, wires Wires, log io.Writer, stop <-chan struct{}, settings ...Setting) error {
 	k, err := find(name)
 	if err != nil {
 		bus.Close()
 		return err
 	}
-	return unit.Run(k, bus, log, stop, settings...)
+	return unit.Run(k, bus, wires, log, stop, settings...)
 }
 
 // NewStepped returns the control unit called name at instant 0, as unit.NewStepped does.
@@ -67,6 +68,12 @@ func NewStepped(name string, line io.Writer, log io.Writer, settings ...Setting)
 		return nil, err
 	}
 	return unit.NewStepped(k, line, log, settings...)
+}
+
+// HasWires reports whether the control unit called name can have wheel speeds and valves by wire.
+func HasWires(name string) bool {
+	u, err := NewStepped(name, nil, io.Discard)
+	return err == nil && u.Connect()
 }
 
 // ParseCounts reads the counts from the last line of a control unit, "NAME: ...".

@@ -122,10 +122,14 @@ func (r *Session) checkRights() error {
 	return &host.Exit{Code: 3, Err: errors.Join(list...)}
 }
 
-// hasRealBus reports whether a bus of the run is neither a pair nor a log.
+// hasRealBus reports whether a bus of the run is neither a pair nor a log, nor goes to the virtual box.
 func (r *Session) hasRealBus() bool {
+	virtual := ""
+	if at := r.Bench.VirtualBox(); at != "" {
+		virtual = "udp:" + at
+	}
 	return slices.ContainsFunc(r.Bench.Buses, func(b bench.Bus) bool {
-		return b.Interface.Text != bench.PairInterface && !bench.IsLog(b.Interface.Text)
+		return b.Interface.Text != bench.PairInterface && !bench.IsLog(b.Interface.Text) && b.Interface.Text != virtual
 	})
 }
 

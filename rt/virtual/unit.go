@@ -56,7 +56,7 @@ type virtualUnit struct {
 	*ecu.Stepped               // nil: none, or without supply, and frames are dropped
 	begun        time.Duration // start of the unit, or its last start with supply
 	bus          int           // index of its bus
-	box          *box          // between its wires and a bus by wire; nil: it has no wires
+	box          *virtualBox   // between its wires and a bus by wire; nil: it has no wires
 	log          host.Capture
 	frame        [128]byte
 }
@@ -128,7 +128,7 @@ func (e unitWriter) Write(b []byte) (int, error) {
 func (u *virtualUnit) advance(due time.Duration) error {
 	if u.Stepped != nil {
 		if u.box != nil {
-			if err := u.box.drive(u.Stepped, u.begun); err != nil {
+			if err := u.box.drive(u.Stepped, u.begun, due); err != nil {
 				return err
 			}
 		}

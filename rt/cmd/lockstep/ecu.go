@@ -13,6 +13,7 @@ import (
 
 	"lockstep/io/can"
 	"lockstep/rt/bench"
+	"lockstep/rt/box"
 	"lockstep/rt/ecu"
 	"lockstep/rt/host"
 )
@@ -20,6 +21,7 @@ import (
 func defineECU(a *args) func() error {
 	a.required = "bus"
 	bus := a.String("bus INTERFACE", "", "CAN interface, like vcan0")
+	at := a.String("box ADDRESS:PORT", "", "UDP address at which the virtual box of the unit listens, for a bench with wheel speeds and valves by wire")
 	var set []string
 	known := ""
 	for _, name := range ecu.Names() {
@@ -67,6 +69,15 @@ func defineECU(a *args) func() error {
 		if strings.HasPrefix(*bus, "fd:") { // the reader of the output may end before the unit
 			signal.Ignore(syscall.SIGPIPE)
 		}
+		var wires ecu.Wires
+		if *at != "" {
+			s, err := box.Listen(*at)
+			if err != nil {
+				return &host.Exit{Code: 3, Err: err}
+			}
+			defer s.Close()
+			wires = s
+		}
 		ctx, end := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		defer end()
 		if *until >= 0 {
@@ -76,6 +87,6 @@ func defineECU(a *args) func() error {
 			}()
 		}
 
-		return exit1(ecu.Run(a.operands[0], line, plainOut, ctx.Done(), settings...))
+		return exit1(ecu.Run(a.operands[0], line, wires, plainOut, ctx.Done(), settings...))
 	}
 }

@@ -56,6 +56,8 @@ const (
 	escSlowTrust    = 0.05 // the same while the slip of all wheels is controlled
 	escGradeTime    = 0.3  // time constant with which the slope is learned, s
 	escMostGrade    = 3.0  // m/s2
+	escRolls        = 4.0  // difference of its acceleration and the car's up to which a wheel without brake rolls, m/s2
+	escRollsTime    = 0.06 // time for which it must, s
 	escStillTime    = 0.3  // time without a turning wheel after which a slow car stands, s
 	escStillSpeed   = 3.0  // m/s
 	escTurning      = 0.04 // yaw rate to the side with more grip from which the pressure difference falls, rad/s
@@ -110,7 +112,9 @@ type esc struct {
 	throttle float64    // 0 to 1
 
 	v         float64    // speed of the car, m/s
-	grade     float64    // what the sensor shows of the slope, m/s2; learned while nothing brakes
+	grade     float64    // what the sensor shows of the slope, m/s2; learned from wheels without brakes
+	blind     float64    // time since a wheel without its brake has shown the speed, s
+	rolls     float64    // time for which the fastest wheel rolls without its brake, s
 	reference float64    // yaw rate, rad/s
 	side      float64    // estimated side slip, rad
 	braked    [4]float64 // pressure that yaw control demands, bar
@@ -276,35 +280,49 @@ func (s *esc) ground(i int) float64 { return max(s.v-left[i]*s.yaw*escTrack/2, 0
 func (s *esc) centre(i int) float64 { return s.speed[i] + left[i]*s.yaw*escTrack/2 }
 
 // estimate advances the speed of the car by its acceleration, and corrects it by the wheels: by those that are not driven
-// while nothing brakes, otherwise by the fastest one.
+// while nothing brakes, otherwise by the fastest one. While the slip of all wheels is controlled, it counts little, unless
+// its brake is released and it has spun up: with a wrong speed all brakes would stay released.
 func (s *esc) estimate(dt float64) {
-	at, fastest, free := s.centre, 0.0, true
+	at, first, fastest, free := s.centre, 0, 0.0, true
 	for i := range s.speed {
-		fastest = max(fastest, at(i))
+		if v := at(i); v > fastest {
+			first, fastest = i, v
+		}
 		free = free && (s.bar[i] < 1 || s.spun)
 	}
 	v := s.v + (s.ax-s.grade)*dt
+	s.blind += dt
 	switch rear := (at(2) + at(3)) / 2; {
 	case free && s.master < s.tune.pedal:
-		s.grade += min(dt/escGradeTime, 1) * (s.ax - (s.rate[2]+s.rate[3])/2 - s.grade)
-		s.grade = min(max(s.grade, -escMostGrade), escMostGrade)
+		s.learn(min(dt/escGradeTime, 1) * (s.ax - (s.rate[2]+s.rate[3])/2 - s.grade))
 		s.v = v + min(20*dt, 1)*(rear-v)
 	case fastest > v:
 		if at(0) == fastest || at(1) == fastest { // a driven wheel may spin
 			fastest = min(fastest, max(at(2), at(3))+1)
 		}
 		s.v = v + min(10*dt, 1)*max(fastest-v, 0)
-	case s.slipping == [4]bool{true, true, true, true}: // no wheel shows the speed
-		s.v = v + escSlowTrust*dt*(fastest-v)
-	default:
+	case s.slipping != [4]bool{true, true, true, true}:
 		s.v = v + escTrust*dt*(fastest-v)
+	case s.rolls > escRollsTime: // a wheel without its brake shows the speed, and what the acceleration was wrong by
+		s.learn((v - fastest) / max(s.blind, escGradeTime))
+		s.v = fastest
+	default: // no wheel shows the speed
+		s.v = v + escSlowTrust*dt*(fastest-v)
 	}
 	s.v = max(s.v, 0)
+	if s.rolls += dt; !(s.bar[first] < 2 && math.Abs(s.rate[first]-s.ax+s.grade) < escRolls && fastest > escLocked*s.v) {
+		s.rolls = 0
+	}
 	if fastest > 0.1 {
 		s.still = 0
 	} else if s.still += dt; s.still > escStillTime && s.v < escStillSpeed { // locked wheels of a fast car stay unnoticed
 		s.v = 0
 	}
+}
+
+// learn corrects what the sensor shows of the slope, m/s2.
+func (s *esc) learn(change float64) {
+	s.blind, s.grade = 0, min(max(s.grade+change, -escMostGrade), escMostGrade)
 }
 
 // controlYaw sets the pressures that turn the car towards its reference.

@@ -290,3 +290,28 @@ func TestEscIsDeterministic(t *testing.T) {
 		t.Error("two equal drives differ")
 	}
 }
+
+// A bias of the acceleration sensor, or a road that begins to rise, makes the car seem faster than it is while the slip
+// of all wheels is controlled. The brakes must not stay released for it.
+func TestEscBrakesWithAWrongAcceleration(t *testing.T) {
+	lost := func(bias, road float64) float64 {
+		g := newEscRig(t, 27, road)
+		for range 200 {
+			g.cycle()
+		}
+		g.pedal, g.grade = 120, bias
+		v := g.v
+		for range 500 {
+			g.cycle()
+		}
+		return v - g.v
+	}
+	for _, road := range []float64{0.2, 0.5, 0.9} {
+		want := lost(0, road)
+		for _, bias := range []float64{-2, 1, 2, 3} {
+			if got := lost(bias, road); !(got > 0.7*want) {
+				t.Errorf("road %g, bias %g m/s2: the car loses %.1f m/s in 2.5 s, without a bias %.1f m/s", road, bias, got, want)
+			}
+		}
+	}
+}

@@ -59,7 +59,7 @@ func connect(t *testing.T) *bench {
 	b := &bench{t: t, file: os.NewFile(uintptr(fds[0]), "bench"), fd: fds[1], stop: make(chan struct{}), end: make(chan error, 1)}
 	t.Cleanup(func() { b.file.Close() })
 	bus := os.NewFile(uintptr(fds[1]), "unit")
-	go func() { b.end <- unit.Run(powershiftType(t), bus, &b.log, b.stop) }()
+	go func() { b.end <- unit.Run(powershiftType(t), bus, nil, &b.log, b.stop) }()
 	return b
 }
 
@@ -347,7 +347,7 @@ func TestBusErrorIsReturned(t *testing.T) {
 	} {
 		l := &line{packets: make(chan []byte), failure: c.failure}
 		close(l.packets)
-		if err := unit.Run(powershiftType(t), l, io.Discard, nil); !errors.Is(err, c.want) || (c.want == nil) != (err == nil) {
+		if err := unit.Run(powershiftType(t), l, nil, io.Discard, nil); !errors.Is(err, c.want) || (c.want == nil) != (err == nil) {
 			t.Errorf("read fails with %v: Run = %v, want %v", c.failure, err, c.want)
 		}
 	}
@@ -357,7 +357,7 @@ func TestFullQueueDropsFramesAndTheUnitContinues(t *testing.T) {
 	l := &line{packets: make(chan []byte), failure: io.EOF, full: syscall.ENOBUFS, writes: make(chan struct{})}
 	var log journal
 	end := make(chan error, 1)
-	go func() { end <- unit.Run(powershiftType(t), l, &log, nil) }()
+	go func() { end <- unit.Run(powershiftType(t), l, nil, &log, nil) }()
 	packet, _ := can.Marshal(speeds(turning(first, 2)))
 	l.packets <- packet
 	for range 6 {
@@ -407,7 +407,7 @@ func TestStoppedUnitSendsTheFramesOfItsLastCycle(t *testing.T) {
 	packet, _ := can.Marshal(speeds(turning(first, 2)))
 	l.packets <- packet
 	var log journal
-	if err := unit.Run(powershiftType(t), l, &log, l.stop); err != nil {
+	if err := unit.Run(powershiftType(t), l, nil, &log, l.stop); err != nil {
 		t.Fatal(err)
 	}
 	if got, sent := countsOf(t, log.String()), l.frames.Load(); sent == 0 || got.Cycles*2 != sent {

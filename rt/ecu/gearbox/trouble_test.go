@@ -464,7 +464,7 @@ func TestRunAnswersDiagnosis(t *testing.T) {
 	}
 	defer ends[0].Close()
 	stop, ended := make(chan struct{}), make(chan error, 1)
-	go func() { ended <- unit.Run(unittest.Type(t, Types(), "automatic"), ends[1], &bytes.Buffer{}, stop) }()
+	go func() { ended <- unit.Run(unittest.Type(t, Types(), "automatic"), ends[1], nil, &bytes.Buffer{}, stop) }()
 	write := func(bytes ...byte) {
 		f := can.Frame{ID: testerRequest, Length: 8}
 		copy(f.Data[:], bytes)

@@ -12,17 +12,26 @@ import (
 // ErrDown is the error of a bus whose CAN interface is down.
 var ErrDown = errors.New("the CAN interface is down")
 
-// Run runs a control unit of a type on a bus, in real time. It writes its messages to log; the last
+// Wires are what is at the pins of a unit with wires, in real time.
+type Wires interface {
+	Drive(u *Stepped, now time.Duration)   // gives the unit lines and edges until now, before a cycle
+	Measure(u *Stepped, now time.Duration) // takes its outputs after the cycle
+}
+
+// Run runs a control unit of a type on a bus, in real time, with wires or nil. It writes its messages to log; the last
 // line has the counts.
 //
 // A read from bus must return one frame, a write must take one. Run returns nil when stop or the bus
 // is closed, and an error when the bus fails; it always closes bus. If closing the bus does not end a
 // read, the reading goroutine ends with the next frame.
-func Run(kind Type, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{}, settings ...Setting) error {
+func Run(kind Type, bus io.ReadWriteCloser, wires Wires, log io.Writer, stop <-chan struct{}, settings ...Setting) error {
 	defer bus.Close()
 	u, err := NewStepped(kind, bus, log, settings...)
 	if err != nil {
 		return err
+	}
+	if wires != nil && !u.Connect() {
+		return fmt.Errorf("ecu: control unit %s has no wires", kind.Name)
 	}
 	done := make(chan struct{})
 	defer close(done)
@@ -66,7 +75,15 @@ func Run(kind Type, bus io.ReadWriteCloser, log io.Writer, stop <-chan struct{},
 		case <-answer:
 			err = u.answer(time.Since(begun))
 		case <-ticker.C:
-			err = u.tick(time.Since(begun))
+			now := time.Since(begun)
+			if wires != nil { // on a grid: a late wake-up moves neither the cycle nor the edges before it
+				now = now.Truncate(kind.Period)
+				wires.Drive(u, now)
+			}
+			err = u.tick(now)
+			if wires != nil {
+				wires.Measure(u, now)
+			}
 		}
 	}
 
