@@ -60,6 +60,7 @@ type Signal struct {
 	Source Source
 	Law    *Program
 	Affine *Affine
+	Size   float64 // of a law: largest absolute value expected; 0: unknown
 }
 
 // Switch is z = Row·x + Const with its regions: region i lies between Borders[i-1] and Borders[i];

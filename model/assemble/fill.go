@@ -261,6 +261,9 @@ func (a *assembly) programs(sys *model.System) {
 	for j, i := range from {
 		if l := a.signals[i].Law; l != nil {
 			laws[j], sys.Signals[j].Law = l, a.program(l, a.args[i])
+			if sys.Signals[j].Size = a.signals[i].MaxAbs; sys.Signals[j].Size == 0 {
+				sys.Signals[j].Size = l.Size
+			}
 		}
 	}
 

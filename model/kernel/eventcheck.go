@@ -1,6 +1,9 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // mayHoldEvent reports whether the substep from x to x1 can hold an event.
 //
@@ -408,7 +411,9 @@ func (k *Kernel) valueOnLaws(g int, theta float64) float64 {
 	k.horner(k.xd, theta)
 	k.setInstant(theta)
 	k.setTorquesRead(k.xd, theta)
-	k.evaluateIterated(k.w[:k.t.M], k.xd)
+	for _, j := range k.t.Reads[g].Laws {
+		k.w[j] = k.evaluateProgram(j-k.t.FirstLaw, k.xd, k.w[:k.t.M])
+	}
 	return k.evaluateProgram(k.indicatorProgram(g), k.xd, k.w[:k.t.M])
 }
 
@@ -464,8 +469,9 @@ func (k *Kernel) torquePoly(i int, side float64) {
 	}
 }
 
-// Reads lists the states and the signals that an event indicator reads.
-type Reads struct{ States, Signals []int }
+// Reads lists the states and the signals that an event indicator reads, and the laws among these signals with the laws
+// that they read, in order.
+type Reads struct{ States, Signals, Laws []int }
 
 // indicatorReads lists what each event indicator reads, so that locating its event costs in
 // proportion to what it reads and not to the size of the plant.
@@ -488,10 +494,35 @@ func (t *Tables) indicatorReads() (list []Reads) {
 			}
 		}
 
-		list = append(list, Reads{indicesOf(states), indicesOf(signals)})
+		list = append(list, Reads{indicesOf(states), indicesOf(signals), t.lawsBehind(signals)})
 	}
 
 	return list
+}
+
+// lawsBehind returns the laws among the signals, and those that they read through any number of laws.
+func (t *Tables) lawsBehind(signals []bool) (laws []int) {
+	known := slices.Clone(signals)
+	for changed := true; changed; {
+		changed = false
+		for j := t.FirstLaw; j < t.M; j++ {
+			if !known[j] {
+				continue
+			}
+			for _, a := range t.Signals[j].Law.Args {
+				for _, i := range a.Signal {
+					changed = changed || !known[i]
+					known[i] = true
+				}
+			}
+		}
+	}
+	for j := t.FirstLaw; j < t.M; j++ {
+		if known[j] {
+			laws = append(laws, j)
+		}
+	}
+	return laws
 }
 
 // indicesOf returns the indices of the true entries of a list.

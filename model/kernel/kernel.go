@@ -237,6 +237,9 @@ func (k *Kernel) Reset() {
 	clear(k.lawValues)
 	clear(k.lawStart)
 	clear(k.lawMax)
+	if k.t.Sparse != nil {
+		copy(k.lawMax, k.t.Sparse.LeastSize)
+	}
 	clear(k.indicatorMax)
 	clear(k.termMax)
 	clear(k.contactTol)

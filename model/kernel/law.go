@@ -213,11 +213,11 @@ type program struct {
 }
 
 // instruction is an operation of a program on values in Kernel.stack. It puts its own value behind the arguments, in
-// the order of the instructions.
+// the order of the instructions. It is short, so that the laws of a plant stay in the cache of the processor.
 type instruction struct {
 	code       model.Code
-	index      int // of a table or an event indicator
-	a, b, c, d int // places of the operands, in the order of the stack of model.Op; 0: none
+	index      int32 // of a table or an event indicator
+	a, b, c, d int32 // places of the operands, in the order of the stack of model.Op; 0: none
 }
 
 // argument is an argument of a program: a constant plus its terms on states, on signals and on friction torques,

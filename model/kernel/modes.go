@@ -30,6 +30,7 @@ func (t *Tables) buildModes(sys *model.System, opt Options) {
 		stored := t.storedEnergy(sys.E)
 		t.buildSparse(sys)
 		t.measureSpeed(stored)
+		t.setLeastSizes(sys)
 		t.setSubstep(sys)
 		return
 	}

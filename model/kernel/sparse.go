@@ -29,6 +29,7 @@ type SparseTables struct {
 	StatesRead  []int        // states that laws, event indicators and switches read
 	TorquesRead []int        // friction elements whose torques laws read
 	Drives      []bool       // laws: the law acts on a state or is a capacity; others are only read
+	LeastSize   []float64    // laws: size from which the law must converge
 	SelfRate    []float64    // laws: how fast a law can follow the motion that it causes itself, rad/s
 	Blocks      []Block
 }
@@ -122,9 +123,11 @@ func (k *Kernel) bindInstructions(p *program, constants map[uint64]int) {
 			continue
 		}
 		from := len(stack) - op.Code.Operands()
-		var operands [4]int
-		copy(operands[:], stack[from:])
-		in := instruction{op.Code, op.Index, operands[0], operands[1], operands[2], operands[3]}
+		var operands [4]int32
+		for i, place := range stack[from:] {
+			operands[i] = int32(place)
+		}
+		in := instruction{op.Code, int32(op.Index), operands[0], operands[1], operands[2], operands[3]}
 		at, ok := known[in]
 		if !ok {
 			at = k.firstResult + len(p.instructions)

@@ -25,6 +25,17 @@ const (
 	minSparseStates = 20  // states below which the plant is always dense
 )
 
+// leastSize is the part of its expected size below which a law counts as that large where it converges: a plant at
+// rest has laws that are nothing but rounding.
+const leastSize = 1e-3
+
+// setLeastSizes sets LeastSize.
+func (t *Tables) setLeastSizes(sys *model.System) {
+	for _, s := range sys.Signals[t.FirstLaw:] {
+		t.Sparse.LeastSize = append(t.Sparse.LeastSize, leastSize*s.Size)
+	}
+}
+
 // stepsSparse reports whether the plant is stepped sparse. It is where the options demand it, where
 // there are more friction elements than a word of kappa has bits, or where sparse is far cheaper.
 func (t *Tables) stepsSparse(sys *model.System, opt Options) bool {

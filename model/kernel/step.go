@@ -67,13 +67,18 @@ func (k *Kernel) advanceTick() {
 	}
 }
 
+// limitGrowth is the factor by which a substep of a plant stepped sparse may be longer than the one before where that was
+// shortened for an event which is not in it. The parabola of a law that begins to grow dips below its start, and less so
+// over a shorter substep: the whole substep would find the same event again.
+const limitGrowth = 8
+
 // advanceTo advances the plant between two local times, counted from the grid time at the start of
 // the tick, s. Where stops is true it may end at the event at which the scheme ends a tick. It
 // returns the local time reached.
 //
 //go:nosplit
 func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
-	local, found, checksLeft := from, 0, k.t.EventChecks*-int(floorTicks((from-to+k.timeTol)/k.h))
+	local, found, limit, checksLeft := from, 0, k.t.Delta, k.t.EventChecks*-int(floorTicks((from-to+k.timeTol)/k.h))
 	clear(k.impacts)
 	for range k.t.maxSubsteps() {
 		left := to - local
@@ -81,6 +86,10 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 			break
 		}
 		length := min(left, max(k.nextChange(local)-local, k.timeTol))
+		limited := limit < min(length, k.t.Delta) && checksLeft > 0
+		if limited {
+			length = limit
+		}
 		if length > k.t.Delta-k.timeTol {
 			length = k.t.Delta
 		}
@@ -107,13 +116,21 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 		}
 		local += float64(theta * k.length)
 		if cause == noEvent {
-			if k.length < length { // the event it was shortened for is not in it
+			switch {
+			case k.length < length: // the event it was shortened for is not in it
 				checksLeft--
+				if k.t.Sparse != nil {
+					limit = float64(limitGrowth * k.length)
+				}
+			case limited:
+				checksLeft--
+				limit = float64(limitGrowth * limit)
 			}
 			continue
 		}
 
 		checksLeft--
+		limit = k.t.Delta
 		if k.handleEvent(local, theta, cause) && to-local > k.timeTol {
 			if found++; found == 1 {
 				k.eta = (local - from) / (to - from)

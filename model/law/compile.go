@@ -40,6 +40,10 @@ func (s *Compiler) Compile(owner Owner, x *Expr) (*network.Law, error) {
 		c.condition(e)
 	}
 	l.Slopes, l.Sized = c.slopes(x, g), c.sized(x, g)
+	value, _, _ := g.over(g.ranges, -1, make([]span, len(g.nodes)), make([]span, len(g.nodes)))
+	if size := max(math.Abs(value.low), math.Abs(value.high)); size < math.Inf(1) {
+		l.Size = size
+	}
 	for i, f := range g.leaves {
 		if slope := l.Slopes[i]; math.IsNaN(slope) || math.IsInf(slope, 0) {
 			return nil, c.refuseSlope()

@@ -8,6 +8,7 @@ type Law struct {
 	Slopes   []float64 // of the arguments: bounds over their ranges
 	Ranges   []Range   // of the arguments, in operation
 	Combined []bool    // of the arguments: the slope is that of all laws of the element together
+	Size     float64   // largest absolute value over these ranges; 0: unknown
 	Ops      []model.Op
 	Tables   []model.Table
 	Swings   *Oscillation // nil: none

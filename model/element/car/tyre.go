@@ -197,11 +197,12 @@ func (t *tyre) deflect(state, name string, push, slip, vx, still network.Form, l
 		road = network.SignalOf(t.Waveform("friction"))
 		names["friction"] = law.Formula("max(0, friction)", law.Names{"friction": named(road, slippery, t.Network.MaxAbs(road.Index()))})
 	}
-	names["pace"] = law.Formula("max(abs(v_x), spin)", law.Names{"v_x": names["v_x"],
-		"spin": law.Formula("abs(v_s)/most", names).Plain()}).Plain()
-	for _, part := range [][2]string{ // no event ends a substep at their corners
+	// No event ends a substep at the corners of these parts. Those of pace at V_x = 0 and V_sx = 0 matter where both
+	// are 0, and there the deflection hardly relaxes.
+	for _, part := range [][2]string{
+		{"speed", "abs(v_x)"}, {"spin", "abs(v_s)"}, {"pace", "max(speed, spin/most)"},
 		{"limit", "limit*friction"}, {"below", "min(limit, x/length)"}, {"within", "max(-limit, below)"},
-		{"spin", "abs(v_s)"}, {"slow", "max(0, 1 - spin/low)"}, {"size", "abs(x)"}, {"part", "min(steepened, size/(length*limit))"},
+		{"slow", "max(0, 1 - spin/low)"}, {"size", "abs(x)"}, {"part", "min(steepened, size/(length*limit))"},
 	} {
 		names[part[0]] = law.Formula(part[1], names).Plain()
 	}

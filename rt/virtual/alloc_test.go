@@ -1,0 +1,49 @@
+package virtual
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"lockstep/rt"
+	"lockstep/rt/report"
+)
+
+// The driver brakes on a road that is slippery on one side and steers against the yaw: frames go both ways, valves open
+// and close, and wheels lock.
+func TestTickOfABrakeBenchDoesNotAllocate(t *testing.T) {
+	w := &simulation{
+		Simulation: Simulation{Plant: "esc-bench", Scenario: "esc-split", For: 1500 * time.Millisecond, Every: 1},
+		view:       report.View{Status: new(rt.StatusBlock)}, unit: &virtualUnit{},
+	}
+	defer w.close()
+	if err := w.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.startUnit(); err != nil {
+		t.Fatal(err)
+	}
+	w.kernel.Output(w.loop.Y)
+	var before, after runtime.MemStats
+	allocs := uint64(0)
+	for k := int64(1); !w.loop.Over(); k++ {
+		due := time.Duration(k) * w.Step
+		if err := w.advanceUnit(due); err != nil {
+			t.Fatal(err)
+		}
+		at := w.clock.Wait()
+		runtime.ReadMemStats(&before)
+		w.loop.Tick(at)
+		runtime.ReadMemStats(&after)
+		allocs += after.Mallocs - before.Mallocs
+		w.stepPorts(int64(due))
+		if err := w.deliverSent(due); err != nil {
+			t.Fatal(err)
+		}
+		w.record.Write(time.Now())
+	}
+	ticks, events := w.view.Status.Ticks.Load(), w.view.Status.Events.Load()
+	if allocs != 0 || ticks != 300 || events < 10 {
+		t.Errorf("%d ticks with %d events allocate %d times; want no allocation in 300 ticks", ticks, events, allocs)
+	}
+}
