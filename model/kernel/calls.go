@@ -65,8 +65,6 @@ type calls struct {
 	mayHoldEvent func(k *Kernel) bool
 	// limit: mayHoldEvent, indicatorsMayPass, an event indicator
 	indicatorTurns func(k *Kernel) bool
-	// share: locateEvent, firstEvent, an event indicator
-	selectIndicators func(k *Kernel)
 	// limit: locateEvent, firstEvent, firstRoot, an event indicator
 	firstRoot func(k *Kernel, curve int) (theta float64, ok bool)
 	// limit: firstEvent, firstRoot, curveAt, a law
@@ -119,8 +117,7 @@ func newCalls(t *Tables) calls {
 		evaluateDownstream: (*Kernel).evaluateDownstream, correctExpansion: (*Kernel).correctExpansion, setTorques: (*Kernel).setTorques,
 		derive:       (*Kernel).derive,
 		mayHoldEvent: (*Kernel).mayHoldEvent, indicatorTurns: (*Kernel).indicatorTurns,
-		selectIndicators: (*Kernel).selectIndicators,
-		firstRoot:        (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot, valueOnLaws: (*Kernel).valueOnLaws,
+		firstRoot: (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot, valueOnLaws: (*Kernel).valueOnLaws,
 		resolveModes: (*Kernel).resolveModes, resolveBlock: (*Kernel).resolveBlock,
 		solveLockTorques: (*Kernel).solveLockTorques, handleImpact: (*Kernel).handleImpact,
 		factorise: (*Kernel).factorise, buildUnlocked: (*Kernel).buildUnlocked,

@@ -137,9 +137,69 @@ func (k *Kernel) handleImpact(i int, local float64) bool {
 	k.updateRegions(local)
 	k.calls.resolveModes(k)
 	k.projectLocks()
+	if k.t.Sparse != nil && k.impacts[i] > separateImpacts && k.closeReturning(&k.blocks[k.bitOf[i].block]) {
+		k.setModesAfterImpact()
+		k.calls.resolveModes(k)
+		k.projectLocks()
+	}
 	k.recordTransitions(local)
 	k.events++
 	return true
+}
+
+// Impacts that chatter in a plant stepped sparse: see closeReturning.
+const (
+	separateImpacts = 1     // impacts of a clearance in a tick that part other contacts, however shortly
+	shortReturn     = 0.125 // time, as part of the period, within which a contact that a later impact parts stays closed
+)
+
+// closeReturning ends impacts that chatter. A light body between two contacts, such as a differential between two
+// engaged gears, closes one and parts the other by turns, infinitely often in a finite time. It closes the
+// contacts of a block that an impact has parted where the torques bring them back within shortReturn. All bodies
+// in contact then have one speed at once, as at the end of the impacts. It reports whether there is such a contact.
+//
+//go:nosplit
+func (k *Kernel) closeReturning(g *Block) bool {
+	k.slips.mul(k.slip, k.x)
+	k.setRates(k.w)
+	returns := false
+	for _, q := range g.Elements {
+		if k.modesBefore[q] == Stuck && k.mode[q] == Free && k.t.Friction[q].Gap != nil && k.present[q] &&
+			2*k.slip[q] < -float64(shortReturn*k.h*k.slips.dot(q, k.xd)) {
+			k.setMode(q, Stuck)
+			returns = true
+		}
+	}
+	if !returns {
+		return false
+	}
+	for range k.t.Mc {
+		k.stopContacts(g)
+		next := k.fastestClosing()
+		if next < 0 {
+			break
+		}
+		k.setMode(next, Stuck)
+		g = &k.blocks[k.bitOf[next].block]
+	}
+	return true
+}
+
+// stopContacts stops the slips of the closed contacts and freewheels of a block by one plastic impact.
+//
+//go:nosplit
+func (k *Kernel) stopContacts(g *Block) {
+	f := &k.factor
+	f.rank = 0
+	for l, i := range g.Elements {
+		if k.mode[i] == Stuck && k.t.Friction[i].OneWay {
+			k.trialTau[i] = -k.slip[i]
+			f.taken[f.rank] = l
+			f.rank++
+		}
+	}
+	k.applyImpulses(g)
+	k.endImpact(g)
 }
 
 // transmitImpacts applies the impact of clearance or freewheel j, and then of those that it closes,

@@ -46,7 +46,8 @@ func (k *Kernel) mayHoldEvent() bool {
 // substep.
 const nearZero = 0.1
 
-// indicatorsMayPass reports whether an event indicator can change its side in the expanded substep.
+// indicatorsMayPass reports whether an event indicator can change its side in the expanded substep, and sets mayPass of
+// those that can.
 // It can where it has changed it in the middle or at the end. Where one of these values is near
 // zero, the parabola through them and the start must also stay clear of zero.
 //
@@ -57,13 +58,14 @@ func (k *Kernel) indicatorsMayPass() bool {
 	}
 	k.setInstant(1)
 	k.setTorquesRead(k.x1, 1)
+	passes := false
 	for g := range k.side {
-		if k.indicatorEnd[g] = k.indicatorMargin(g, k.indicatorValue(g, k.x1)); k.indicatorEnd[g] < -k.indicatorNoise(g) {
-			return true
-		}
+		k.indicatorEnd[g] = k.indicatorMargin(g, k.indicatorValue(g, k.x1))
+		k.mayPass[g] = k.indicatorEnd[g] < -k.indicatorNoise(g)
+		passes = passes || k.mayPass[g]
 	}
 	if k.coarse || k.t.FirstLaw == k.t.M { // coarse: the substep is checked again
-		return false
+		return passes
 	}
 
 	x := k.lawStates // in the middle, then at the end
@@ -76,29 +78,37 @@ func (k *Kernel) indicatorsMayPass() bool {
 	near := false
 	for g := range k.side {
 		k.indicatorMiddle[g] = k.indicatorMargin(g, k.indicatorValue(g, x[:k.t.N]))
-		if k.indicatorMiddle[g] < -k.indicatorNoise(g) {
-			return true
-		}
-		near = near || min(k.indicatorMiddle[g], k.indicatorEnd[g]) < nearZero*k.indicatorSize(g)
+		k.mayPass[g] = k.mayPass[g] || k.indicatorMiddle[g] < -k.indicatorNoise(g)
+		passes = passes || k.mayPass[g]
+		near = near || k.isNearZero(g)
 	}
 
-	return near && k.calls.indicatorTurns(k)
+	return near && k.calls.indicatorTurns(k) || passes
 }
 
-// indicatorTurns reports whether an event indicator near zero can turn beyond zero and back in the
-// substep.
+// isNearZero reports whether event indicator g, which has not passed zero in the middle or at the end of the expanded
+// substep, is near zero there.
+//
+//go:nosplit
+func (k *Kernel) isNearZero(g int) bool {
+	return !k.mayPass[g] && min(k.indicatorMiddle[g], k.indicatorEnd[g]) < nearZero*k.indicatorSize(g)
+}
+
+// indicatorTurns sets mayPass of the event indicators near zero that can turn beyond zero and back in the substep. It
+// reports whether there is one.
 //
 //go:nosplit
 func (k *Kernel) indicatorTurns() bool {
 	k.setInstant(0)
 	k.setTorquesRead(k.x, 0)
+	any := false
 	for g := range k.side {
-		if min(k.indicatorMiddle[g], k.indicatorEnd[g]) < nearZero*k.indicatorSize(g) && k.turnsBeyondZero(g) {
-			return true
+		if k.isNearZero(g) && k.turnsBeyondZero(g) {
+			k.mayPass[g], any = true, true
 		}
 	}
 
-	return false
+	return any
 }
 
 // turnsBeyondZero reports whether event indicator g can turn beyond zero and back in the substep: whether the
@@ -110,31 +120,6 @@ func (k *Kernel) turnsBeyondZero(g int) bool {
 	start := k.indicatorMargin(g, k.indicatorValue(g, k.x))
 	c1, c2 := parabola(start, k.indicatorMiddle[g], k.indicatorEnd[g])
 	return c1 < -k.indicatorNoise(g) && -c1 < 2*c2 && start-c1*c1/(4*c2) < 0.02*(c2-c1)
-}
-
-// selectIndicators sets mayPass of the event indicators that can change their side in the expanded substep, by the
-// criterion of indicatorsMayPass. It costs three places of all indicators. To seek a root of one that reads torques
-// costs as much at each of many places, and most indicators are those of contacts that are apart.
-//
-//go:nosplit
-func (k *Kernel) selectIndicators() {
-	k.setInstant(1)
-	k.setTorquesRead(k.x1, 1)
-	for g := range k.side {
-		k.indicatorEnd[g] = k.indicatorMargin(g, k.indicatorValue(g, k.x1))
-	}
-	k.horner(k.xd, 0.5)
-	k.setInstant(0.5)
-	k.setTorquesRead(k.xd, 0.5)
-	for g := range k.side {
-		k.indicatorMiddle[g] = k.indicatorMargin(g, k.indicatorValue(g, k.xd))
-	}
-	k.setInstant(0)
-	k.setTorquesRead(k.x, 0)
-	for g := range k.side {
-		least := min(k.indicatorMiddle[g], k.indicatorEnd[g])
-		k.mayPass[g] = least < -k.indicatorNoise(g) || least < nearZero*k.indicatorSize(g) && k.turnsBeyondZero(g)
-	}
 }
 
 // indicatorTol is the part of an indicator's largest value so far, and of one, that counts as zero. A
@@ -368,12 +353,9 @@ func (k *Kernel) firstEvent() (theta float64, cause int) {
 		}
 	}
 
-	selects := k.t.Sparse == nil && k.t.LoopReadsTau
-	if selects {
-		k.calls.selectIndicators(k)
-	}
+	selects := k.t.LoopReadsTau && k.t.FirstLaw < k.t.M // a root costs many places, and most indicators are those of contacts apart
 	for g := range k.side {
-		if k.t.Sparse != nil && !k.prepareIndicator(g) || selects && !k.mayPass[g] {
+		if selects && !k.mayPass[g] || k.t.Sparse != nil && !k.prepareIndicator(g) {
 			continue
 		}
 		at, ok := k.calls.firstRoot(k, g)

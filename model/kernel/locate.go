@@ -80,13 +80,17 @@ func (k *Kernel) locateEventSparse(local float64) (theta float64, cause int) {
 	if k.isAtStart(theta) {
 		return theta, cause
 	}
+	accuracy, near := convergeCoarse, nearEvent
+	if k.lawsPass(cause) {
+		accuracy, near = convergeOrHalve, 1
+	}
 	part := float64(theta * k.length * (1 + nearEvent))
-	shortened := theta < nearEvent && k.canShorten(part)
+	shortened := theta < near && k.canShorten(part)
 	if shortened {
 		k.restartSubstep(local, part)
 	}
-	theta, cause, _ = k.calls.locateEvent(k, local, true, convergeCoarse, !shortened)
-	if cause != noEvent && k.isAtStart(theta) {
+	theta, cause, _ = k.calls.locateEvent(k, local, true, accuracy, !shortened)
+	if accuracy == convergeOrHalve || cause != noEvent && k.isAtStart(theta) {
 		return theta, cause
 	}
 	if !(cause != noEvent && theta >= k.minSubstep(true) && k.canShorten(k.lengthTo(theta))) {
@@ -95,12 +99,31 @@ func (k *Kernel) locateEventSparse(local float64) (theta float64, cause int) {
 	return theta, cause
 }
 
-// isAtStart reports whether theta is the start of the substep. Nothing moves until then, so the
-// laws there need no iteration.
+// lawsPass reports whether laws have no corner at an event with this cause: at a clearance that closes and at a region
+// boundary. The substep then need not end there.
+//
+//go:nosplit
+func (k *Kernel) lawsPass(cause int) bool {
+	return cause >= k.t.Mc || cause >= 0 && k.mode[cause] == Free
+}
+
+// startPart is the part of a substep in which the laws need no iteration: they change by no more than this part of
+// their change over the substep.
+const startPart = 1e-6
+
+// isAtStart reports whether an event at theta is at the start of the substep, where laws and motion have hardly
+// changed.
 //
 //go:nosplit
 func (k *Kernel) isAtStart(theta float64) bool {
-	return theta*k.length <= k.timeTol && theta >= k.minSubstep(true)
+	return (theta <= startPart || theta*k.length <= k.timeTol) && theta >= k.minSubstep(true)
+}
+
+// isLocated reports whether an event found in a plant stepped sparse needs no substep that ends there.
+//
+//go:nosplit
+func (k *Kernel) isLocated(theta float64, cause int) bool {
+	return k.t.Sparse != nil && cause > noEvent && (k.isAtStart(theta) || !k.coarse && k.lawsPass(cause))
 }
 
 // lengthTo returns the length, s, of a substep that ends just after an event at theta. The margin

@@ -362,8 +362,11 @@ func (k *Kernel) addSlopeOutputs(y []float64) {
 //
 //go:nosplit
 func (k *Kernel) mayLeaveRegion(s int, side float64) bool {
+	if !k.followed[s] {
+		return false
+	}
 	border, ok := k.boundary(s, side)
-	if !ok || !k.followed[s] {
+	if !ok {
 		return false
 	}
 	a, b := float64(side*(border-k.level(s, k.x))), float64(side*(border-k.level(s, k.x1)))

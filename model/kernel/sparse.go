@@ -28,6 +28,7 @@ type SparseTables struct {
 	ArgTauRows  SparseMatrix // mc columns: the part of these arguments that reads friction torques
 	StatesRead  []int        // states that laws, event indicators and switches read
 	TorquesRead []int        // friction elements whose torques laws read
+	TorquesSeen []int        // friction elements whose torques laws or event indicators read
 	Drives      []bool       // laws: the law acts on a state or is a capacity; others are only read
 	LeastSize   []float64    // laws: size from which the law must converge
 	SelfRate    []float64    // laws: how fast a law can follow the motion that it causes itself, rad/s

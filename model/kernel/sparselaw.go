@@ -159,11 +159,15 @@ func (k *Kernel) setTorquesOfLaws(p int, first bool) {
 	if k.t.Sparse == nil {
 		return
 	}
+	block, modes := -1, 0.0
 	for f, i := range k.t.Sparse.TorquesRead {
 		e, out := &k.torqueIterates[3*f+p], k.tau[i]
 		feedback, of := &k.torqueFeedback[2*f], &k.torqueFeedback[2*f+1]
 		if first {
-			if modes := k.modeNumber(k.bitOf[i].block); p == 0 && modes != *of {
+			if b := k.bitOf[i].block; p == 0 && b != block {
+				block, modes = b, k.modeNumber(b)
+			}
+			if p == 0 && modes != *of {
 				*feedback, *of = 0, modes
 			}
 			e.in, e.lastIn, e.lastOut = out, out, out

@@ -119,6 +119,9 @@ func (k *Kernel) totalSignals(x, w []float64) []float64 {
 //go:nosplit
 func (k *Kernel) setSlopeParts(x []float64) {
 	for s := range k.region {
+		if len(k.t.Switches[s].Signals) == 0 {
+			continue
+		}
 		z := k.levels.dot(s, x)
 		for _, j := range k.t.Switches[s].Signals {
 			k.signals[j] = float64(k.slope[j-k.t.FirstAffine] * z)

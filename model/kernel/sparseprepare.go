@@ -83,7 +83,8 @@ func (t *Tables) buildSparse(sys *model.System) {
 	seen := slices.Concat(net.ArgRows.Col, net.Levels.Col)
 	slices.Sort(seen)
 	net.StatesRead = slices.Compact(seen)
-	net.TorquesRead, net.Drives = t.torquesRead(), make([]bool, m-t.FirstLaw)
+	net.TorquesRead, net.TorquesSeen = t.torquesRead(t.programs()[:m-t.FirstLaw]), t.torquesRead(t.programs())
+	net.Drives = make([]bool, m-t.FirstLaw)
 	for _, j := range net.B.Col {
 		if j >= t.FirstLaw {
 			net.Drives[j-t.FirstLaw] = true
@@ -107,11 +108,11 @@ func (t *Tables) buildSparse(sys *model.System) {
 	t.W, t.Bc, t.Gram, t.C, t.D, t.Dc = nil, nil, nil, nil, nil, nil
 }
 
-// torquesRead returns the friction elements whose torques laws read.
-func (t *Tables) torquesRead() []int {
+// torquesRead returns the friction elements whose torques some programs read.
+func (t *Tables) torquesRead(programs []*model.Program) []int {
 	read := make([]bool, t.Mc)
-	for _, s := range t.Signals[t.FirstLaw:] {
-		for _, a := range s.Law.Args {
+	for _, p := range programs {
+		for _, a := range p.Args {
 			for i, v := range a.Tau {
 				read[i] = read[i] || v != 0
 			}

@@ -201,11 +201,12 @@ func (k *Kernel) lockTorqueAt(i int, theta float64) float64 {
 	return s
 }
 
-// setTorquesAt sets tau at theta of the expanded substep, where setInstant was called.
+// setTorquesAt sets tau at theta of the expanded substep, where setInstant was called and a law or an event indicator
+// reads it.
 //
 //go:nosplit
 func (k *Kernel) setTorquesAt(theta float64) {
-	for i := range k.tau {
+	for _, i := range k.t.Sparse.TorquesSeen {
 		k.setTorqueAt(i, theta)
 	}
 }

@@ -248,7 +248,9 @@ func (k *Kernel) startSubstep(local float64) {
 	}
 
 	for _, i := range k.t.Clearances {
-		k.setContactTol(i)
+		if k.present[i] {
+			k.setContactTol(i)
+		}
 	}
 
 	for i := range k.mode {
@@ -304,7 +306,7 @@ func (k *Kernel) advanceSubstep(local float64, locate bool) (theta float64, caus
 	}
 
 	separate := theta >= k.minSubstep(locate)
-	if cause != noEvent && separate && k.t.FirstLaw < k.t.M {
+	if cause != noEvent && separate && k.t.FirstLaw < k.t.M && !k.isLocated(theta, cause) {
 		theta, cause = k.locateEventShortened(local, theta, cause)
 		separate = theta >= k.minSubstep(locate) // the first event of the shorter substep may differ
 	}

@@ -113,3 +113,31 @@ func TestEnergyOfTheDoubleClutchGearboxCloses(t *testing.T) {
 		t.Errorf("%g J of %g are missing; %d impacts, slip %g rad/s", off, work, struck, slips)
 	}
 }
+
+// While two engaged gears rattle, a plant stepped sparse ends the impacts that chatter; the dense kernel locates each of
+// them. The heat of the clutches and the torque of the shafts agree within the error that METHOD.md states.
+func TestChatteringGearsOfTheDoubleClutchGearboxKeepTheHeat(t *testing.T) {
+	text := dct7With(t, "")
+	exact := modeltest.NewUndriven(t, text, kernel.Options{Period: 5 * time.Millisecond, Stepping: kernel.Dense})
+	b := modeltest.NewUndriven(t, text, kernel.Options{Period: 5 * time.Millisecond, Stepping: kernel.Sparse})
+	limits := map[string]float64{"W_K1": 0.2, "W_K2": 0.2, "T_shaft": 6}
+	worst, most := map[string]float64{}, 0.0
+	for at := 0.005; at < 4.6; at += 0.005 {
+		before := exact.Get("events")
+		exact.To(at, nil)
+		b.To(at, nil)
+		most = max(most, exact.Get("events")-before)
+		for name := range limits {
+			worst[name] = max(worst[name], math.Abs(b.Get(name)-exact.Get(name)))
+		}
+	}
+	for name, limit := range limits {
+		t.Logf("%s differs by %g", name, worst[name])
+		if !(worst[name] <= limit) {
+			t.Errorf("%s differs by %g from that of all impacts, want at most %g", name, worst[name], limit)
+		}
+	}
+	if !(most > 50) {
+		t.Errorf("at most %g events in a tick, want impacts that chatter", most)
+	}
+}
