@@ -110,8 +110,8 @@ func (k *Kernel) turnsBeyondZero(g int) bool {
 }
 
 // selectIndicators sets mayPass of the event indicators that can change their side in the expanded substep, by the
-// criterion of indicatorsMayPass. It costs three places of all indicators. To seek a root of one that reads torques
-// costs as much at each of many places, and most indicators are those of contacts that are apart.
+// criterion of indicatorsMayPass; in a sparse plant all near zero. It costs up to three places of all indicators. To
+// seek a root of one costs as much at each of many places, and most indicators are those of contacts that are apart.
 //
 //go:nosplit
 func (k *Kernel) selectIndicators() {
@@ -120,17 +120,22 @@ func (k *Kernel) selectIndicators() {
 	for g := range k.side {
 		k.indicatorEnd[g] = k.indicatorMargin(g, k.indicatorValue(g, k.x1))
 	}
-	k.horner(k.xd, 0.5)
+	middle := k.lawStates
+	if k.t.Sparse == nil {
+		middle = k.xd
+		k.horner(middle, 0.5)
+	}
 	k.setInstant(0.5)
-	k.setTorquesRead(k.xd, 0.5)
+	k.setTorquesRead(middle, 0.5)
 	for g := range k.side {
-		k.indicatorMiddle[g] = k.indicatorMargin(g, k.indicatorValue(g, k.xd))
+		k.indicatorMiddle[g] = k.indicatorMargin(g, k.indicatorValue(g, middle[:k.t.N]))
 	}
 	k.setInstant(0)
 	k.setTorquesRead(k.x, 0)
 	for g := range k.side {
 		least := min(k.indicatorMiddle[g], k.indicatorEnd[g])
-		k.mayPass[g] = least < -k.indicatorNoise(g) || least < nearZero*k.indicatorSize(g) && k.turnsBeyondZero(g)
+		k.mayPass[g] = least < -k.indicatorNoise(g) ||
+			least < nearZero*k.indicatorSize(g) && (k.t.Sparse != nil || k.turnsBeyondZero(g))
 	}
 }
 
@@ -365,12 +370,12 @@ func (k *Kernel) firstEvent() (theta float64, cause int) {
 		}
 	}
 
-	selects := k.t.Sparse == nil && k.t.LoopReadsTau
+	selects := len(k.side) > 0 && (k.t.Sparse != nil || k.t.LoopReadsTau)
 	if selects {
 		k.calls.selectIndicators(k)
 	}
 	for g := range k.side {
-		if k.t.Sparse != nil && !k.prepareIndicator(g) || selects && !k.mayPass[g] {
+		if selects && !k.mayPass[g] || k.t.Sparse != nil && !k.prepareIndicator(g) {
 			continue
 		}
 		at, ok := k.calls.firstRoot(k, g)
