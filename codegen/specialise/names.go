@@ -15,7 +15,7 @@ import (
 var fields = map[string]string{
 	"state": "x x1 xd savedX X0",
 	"friction": `Friction mode modesBefore slip slip1 tau tau0 limit kinetic applied unlockedAccel trialTau atBound
-		capNow idleShare leavingZero present brokeAway impacts heldClosed bitOf freeAccel residualAccel`,
+		capNow idleShare leavingZero present brokeAway impacts heldClosed bitOf freeAccel residualAccel lockTorque`,
 	"switch": "Switches region followed",
 	"sensor": "Pulses pulse savedPulse publishedCount",
 	"signal": "Signals input published",

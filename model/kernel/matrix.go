@@ -149,6 +149,24 @@ func (s *SparseMatrix) addRow(row []float64) {
 	s.End = append(s.End, len(s.Col))
 }
 
+// transposed returns the transpose of s, which has the given number of columns.
+func (s *SparseMatrix) transposed(columns int) *SparseMatrix {
+	entries := make([]SparseMatrix, columns) // of each column, as a row
+	for i := range s.End {
+		for p := s.rowStart(i); p < s.End[i]; p++ {
+			c := &entries[s.Col[p]]
+			c.Col, c.Val = append(c.Col, i), append(c.Val, s.Val[p])
+		}
+	}
+	out := new(SparseMatrix)
+	for _, c := range entries {
+		out.Col, out.Val = append(out.Col, c.Col...), append(out.Val, c.Val...)
+		out.End = append(out.End, len(out.Col))
+	}
+
+	return out
+}
+
 // rowStart returns the index of the first entry of row i. This method and the two below end the
 // longest call chains of the tick. They share no memory, and the race detector's calls would not
 // fit the stack.

@@ -229,6 +229,7 @@ type sparseWork struct {
 	locks          []blockFactor   // factorisation of each block
 	freeAccel      []float64       // mc, slip accelerations without any friction torque, rad/s²
 	residualAccel  []float64       // mc, slip accelerations that the locks must cancel, rad/s²
+	lockTorque     []float64       // mc, torques of the locks, 0 of other elements, N·m
 	signals        []float64       // m, signals with the slope parts of affine ones
 	tauPoly        []float64       // (degree+1)×mc, Taylor coefficients of the friction torques over the substep
 	torqueIterates []torqueIterate // TorquesRead×3: at the start and at the lawPoints
@@ -239,6 +240,8 @@ type sparseWork struct {
 	aStream        stream          // A
 	bStream        stream          // B
 	affineStream   stream          // columns of B of the affine signals
+	slipStream     stream          // W
+	frictionStream stream          // Bc
 	term, next     []float64       // n, terms of the correction by a change of the laws
 	dw1, dw2       []float64       // m+mc, change of w1 and w2
 	dtau           []float64       // mc, change of the torques
@@ -261,11 +264,12 @@ func newSparseWork(t *Tables, trend []float64, args int) sparseWork {
 	mc, laws, mw := t.Mc, t.M-t.FirstLaw, t.M+t.Mc
 	vec := func(n int) []float64 { return make([]float64, n) }
 	n := sparseWork{
-		freeAccel: vec(mc), residualAccel: vec(mc), signals: vec(t.M), tauPoly: vec((t.Degree + 1) * mc),
+		freeAccel: vec(mc), residualAccel: vec(mc), lockTorque: vec(mc), signals: vec(t.M), tauPoly: vec((t.Degree + 1) * mc),
 		lawStates: vec(2 * t.N), lawResults: vec(2 * laws), lastIterate: vec(4 * laws),
 		aStream: streamOf(&t.Sparse.A), bStream: streamOf(&t.Sparse.B),
 		affineStream: streamOf(t.Sparse.affineColumns(t.FirstAffine, t.FirstLaw)),
-		term:         vec(t.N), next: vec(t.N), dw1: vec(mw), dw2: vec(mw), dtau: vec(mc),
+		slipStream:   streamOf(&t.Sparse.W), frictionStream: streamOf(t.Sparse.BcT.transposed(t.N)),
+		term: vec(t.N), next: vec(t.N), dw1: vec(mw), dw2: vec(mw), dtau: vec(mc),
 		argPoly: vec(args * (t.Degree + 1)),
 	}
 	n.torqueIterates, n.torqueFeedback = make([]torqueIterate, 3*len(t.Sparse.TorquesRead)), trend[3*laws:]

@@ -152,7 +152,8 @@ type torqueIterate struct{ in, lastIn, lastOut float64 }
 // setTorquesOfLaws sets the friction torques that laws read at point p, 0 the start of the substep,
 // for the next iteration. A law may act at once on a torque that it reads: the block of a locked
 // brake pushes on its bogie, which loads the wheel. The secant through two iterations then gives
-// the torque.
+// the torque. A torque of rounding is 0: motion fades to it along a train, and laws that follow it
+// would take iterations without end.
 //
 //go:nosplit
 func (k *Kernel) setTorquesOfLaws(p int, first bool) {
@@ -161,6 +162,9 @@ func (k *Kernel) setTorquesOfLaws(p int, first bool) {
 	}
 	block, modes := -1, 0.0
 	for f, i := range k.t.Sparse.TorquesRead {
+		if math.Abs(k.tau[i]) <= k.torqueTol {
+			k.tau[i] = 0
+		}
 		e, out := &k.torqueIterates[3*f+p], k.tau[i]
 		feedback, of := &k.torqueFeedback[2*f], &k.torqueFeedback[2*f+1]
 		if first {

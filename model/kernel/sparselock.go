@@ -29,6 +29,14 @@ func (k *Kernel) lockFactor(b int) *blockFactor {
 func (k *Kernel) solveLockTorques(b int, tau []float64) {
 	f, g := k.lockFactor(b), &k.blocks[b]
 	mc := len(g.Elements)
+	if mc == 2 && f.rank == 2 { // a locked brake of a wheel that rolls: the loops below, unrolled
+		first, second := g.Elements[f.taken[0]], g.Elements[f.taken[1]]
+		a, b, below := f.inverseDiag[0], f.inverseDiag[1], f.l[2]
+		r := float64(k.residualAccel[first] * a)
+		s := float64(float64((k.residualAccel[second]-float64(below*r))*b) * b)
+		tau[first], tau[second] = float64((r-float64(below*s))*a), s
+		return
+	}
 	for rest := k.kappa[b]; rest != 0; rest &= rest - 1 {
 		tau[g.Elements[bits.TrailingZeros64(rest)]] = 0
 	}
@@ -55,34 +63,32 @@ func (k *Kernel) solveLockTorques(b int, tau []float64) {
 //
 //go:nosplit
 func (k *Kernel) projectSlips(dst, tau []float64) {
+	clear(k.residualAccel)
+	k.slipStream.mulAdd(k.residualAccel, dst)
+	clear(k.lockTorque)
 	for b, kappa := range k.kappa {
 		if kappa == 0 {
 			continue
 		}
 		g := &k.blocks[b]
-		if len(g.Elements) == 1 || kappa&(kappa-1) == 0 { // most blocks have one lock
+		if kappa&(kappa-1) == 0 { // most blocks have one lock
 			l := bits.TrailingZeros64(kappa)
 			i, own := g.Elements[l], g.Gram[l*(len(g.Elements)+1)]
-			tau[i] = 0
 			if own != 0 {
-				tau[i] = -k.slips.dot(i, dst) / own
-				k.bcT.axpy(dst, tau[i], i)
+				k.lockTorque[i] = -k.residualAccel[i] / own
 			}
-
+			tau[i] = k.lockTorque[i]
 			continue
 		}
 
+		k.calls.solveLockTorques(k, b, k.lockTorque)
 		for rest := kappa; rest != 0; rest &= rest - 1 {
 			i := g.Elements[bits.TrailingZeros64(rest)]
-			k.residualAccel[i] = k.slips.dot(i, dst)
-		}
-
-		k.calls.solveLockTorques(k, b, tau)
-		for rest := kappa; rest != 0; rest &= rest - 1 {
-			i := g.Elements[bits.TrailingZeros64(rest)]
-			k.bcT.axpy(dst, tau[i], i)
+			tau[i] = k.lockTorque[i]
 		}
 	}
+
+	k.frictionStream.mulAdd(dst, k.lockTorque)
 }
 
 // projectSparse projects a state on the constraint of the lock set; momentum is kept.

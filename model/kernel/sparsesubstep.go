@@ -19,8 +19,9 @@ func (k *Kernel) derive(dst, x, w, tau []float64) {
 		k.affineStream.mulAdd(dst, k.signals)
 	}
 
-	clear(tau)
-	if w != nil {
+	if w == nil {
+		clear(tau)
+	} else {
 		copy(tau, w[k.t.M:])
 		for i, v := range tau {
 			if v != 0 {
@@ -35,7 +36,7 @@ func (k *Kernel) derive(dst, x, w, tau []float64) {
 // Limits on the remainder of a Taylor polynomial, as part of the state.
 const (
 	remainder           = 1e-17 // below rounding, also for matrices that are not normal
-	remainderCorrection = 1e-14 // of a law correction: well below the error of the iteration
+	remainderCorrection = 1e-12 // of a law correction: well below the error of the iteration
 	remainderCoarse     = 1e-9  // of a substep that is shortened to an event located coarsely
 )
 

@@ -49,7 +49,7 @@ const (
 	passTime    = 100e6         // limit of the first pass of an exercise with commands, ns
 	passTicks   = 50_000        // limit of ticks of a pass
 	leastTicks  = 500           // ticks of a pass before the limits of time apply
-	longest     = 6_000_000_000 // default limit of an exercise, ns: a slow plant gets fewer passes, then fewer ticks
+	longest     = 6_000_000_000 // default limit of all passes, ns: a slow plant gets fewer, at least leastPasses
 )
 
 // worstTick measures the ticks of the plant under all exercises, and writes the worst tick
@@ -61,7 +61,7 @@ func (c *Check) worstTick(p *checkedPlant) error {
 	}
 	defer c.Progress.End()
 	fmt.Fprintf(c.Out, "  measured on this host, fastest of up to %d passes for each tick, at most %v per exercise:\n",
-		mostPasses, time.Duration(longest))
+		mostPasses, time.Duration(leastPasses*longest))
 	most := int64(0)
 	for _, e := range list {
 		e.run()
@@ -258,7 +258,7 @@ func (e *exercise) run() {
 	began := threadTime()
 	e.pass(k, true)
 	firstNs, stable := threadTime()-began, 0
-	for e.Times = 1; e.Times < mostPasses && (e.Times < leastPasses || stable < 2) &&
+	for e.Times = 1; e.Times < leastPasses || e.Times < mostPasses && stable < 2 &&
 		threadTime()-began+firstNs <= e.limitNs; e.Times++ {
 		before := slices.Max(e.costNs)
 		if e.pass(k, false); slices.Max(e.costNs) > before-before/20 {
