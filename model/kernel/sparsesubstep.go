@@ -30,6 +30,11 @@ func (k *Kernel) derive(dst, x, w, tau []float64) {
 	}
 
 	k.projectSlips(dst, tau)
+	for _, f := range k.t.Faces {
+		if k.followsLock(f) {
+			k.bcT.axpy(dst, tau[f], f)
+		}
+	}
 }
 
 // Limits on the remainder of a Taylor polynomial, as part of the state.
@@ -214,7 +219,7 @@ func (k *Kernel) setTorquesAt(theta float64) {
 //
 //go:nosplit
 func (k *Kernel) setTorqueAt(i int, theta float64) {
-	if k.tau[i] = k.appliedTorque(i); k.carriesLoad(i) {
+	if k.tau[i] = k.appliedTorque(i); k.carriesLoad(i) || k.followsLock(i) {
 		k.tau[i] = k.lockTorqueAt(i, theta)
 	}
 }

@@ -116,9 +116,9 @@ func (t *teeth) face(name string, nu, ns, u0, s0 float64, while ...model.RegionS
 	}
 
 	along := append(t.tangential.Scaled(-ns), t.stroke.Scaled(nu)...)
-	capacity := t.AddLaw(name+"_mu_n", "N", law.Formula("mu*n", law.Names{"mu": t.mu, "n": n})).Index()
-	k = model.Friction{Name: t.Name + "." + name + "_friction", Gain: 1, Peak: 1, Signal: capacity, Translational: true}
-	own := network.Add(&t.Network.Frictions, network.Friction{Friction: k, At: t.At, Rel: along, Press: capacity, PerPress: 1})
+	k = model.Friction{Name: t.Name + "." + name + "_friction", Gain: 1, Peak: 1, Signal: k.Signal, Translational: true,
+		Face: 1 + contact, Mu: t.mu}
+	own := network.Add(&t.Network.Frictions, network.Friction{Friction: k, At: t.At, Rel: along})
 	f := network.FrictionOf(own)
 	t.Exert(along, f.Scaled(-1))
 	t.along, t.axial = t.along.Plus(f.Scaled(ns)), t.axial.Plus(f.Scaled(-nu))
