@@ -9,7 +9,7 @@ import (
 // makes the split of load between redundant locks unique and is far below overload.
 const lockCompliance = 1e-13
 
-// maxPivots bounds the pivots of solveComplementarity, per friction element at rest.
+// maxPivots bounds the pivots of solveComplementarity, per friction element; with friction on faces, per element at rest.
 const maxPivots = 4
 
 // solveComplementarity solves for the torques of the elements at rest, the linear complementarity
@@ -34,8 +34,11 @@ func (k *Kernel) solveComplementarity(b int, atRest uint64) {
 	if len(k.t.Faces) > 0 {
 		k.setTrialFaces(g, atRest)
 	}
-	fewest, patience, last := len(g.Elements)+1, 3, uint64(0)
-	for range maxPivots * bits.OnesCount64(atRest) {
+	fewest, patience, last, exchanges := len(g.Elements)+1, 3, uint64(0), maxPivots*len(g.Elements)
+	if len(k.t.Faces) > 0 { // friction on faces may jam, and there may be no solution
+		exchanges = maxPivots * bits.OnesCount64(atRest)
+	}
+	for range exchanges {
 		k.solveInterior(g, atRest)
 		if len(k.t.Pressed) > 0 {
 			k.setPressed(g, atRest)
@@ -53,8 +56,8 @@ func (k *Kernel) solveComplementarity(b int, atRest uint64) {
 		case patience > 0:
 			patience--
 		default:
-			if violated != last {
-				violated &^= last // friction on faces may jam: an exchange then does not end its violation
+			if len(k.t.Faces) > 0 && violated != last {
+				violated &^= last // of friction that jams, an exchange does not end the violation
 			}
 			violated &= -violated // only the lowest index
 			last = violated
