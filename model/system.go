@@ -147,6 +147,9 @@ type Friction struct {
 	// Presses are the contacts whose forces are part of the capacity. The friction acts at once where their forces
 	// change, in an impact too.
 	Presses []Press
+
+	Face int     // 1 + contact on whose face this element slides: the capacity is Mu times the force of the contact; 0: none
+	Mu   float64 // coefficient of friction of that face, 1; > 0
 }
 
 // Press is a contact that presses a friction element.

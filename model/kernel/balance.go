@@ -9,7 +9,7 @@ import (
 // makes the split of load between redundant locks unique and is far below overload.
 const lockCompliance = 1e-13
 
-// maxPivots bounds the pivots of solveComplementarity, per friction element.
+// maxPivots bounds the pivots of solveComplementarity, per friction element; with friction on faces, per element at rest.
 const maxPivots = 4
 
 // solveComplementarity solves for the torques of the elements at rest, the linear complementarity
@@ -31,11 +31,20 @@ func (k *Kernel) solveComplementarity(b int, atRest uint64) {
 	}
 
 	k.setUnlockedAccel(g)
-	fewest, patience := len(g.Elements)+1, 3
-	for range maxPivots * len(g.Elements) {
+	if len(k.t.Faces) > 0 {
+		k.setTrialFaces(g, atRest)
+	}
+	fewest, patience, last, exchanges := len(g.Elements)+1, 3, uint64(0), maxPivots*len(g.Elements)
+	if len(k.t.Faces) > 0 { // friction on faces may jam, and there may be no solution
+		exchanges = maxPivots * bits.OnesCount64(atRest)
+	}
+	for range exchanges {
 		k.solveInterior(g, atRest)
 		if len(k.t.Pressed) > 0 {
 			k.setPressed(g, atRest)
+		}
+		if len(k.t.Faces) > 0 {
+			k.setTrialTaus(g, atRest)
 		}
 		violated := k.violations(g, atRest)
 		count := bits.OnesCount64(violated)
@@ -47,7 +56,11 @@ func (k *Kernel) solveComplementarity(b int, atRest uint64) {
 		case patience > 0:
 			patience--
 		default:
+			if len(k.t.Faces) > 0 && violated != last {
+				violated &^= last // of friction that jams, an exchange does not end the violation
+			}
 			violated &= -violated // only the lowest index
+			last = violated
 		}
 
 		for ; violated != 0; violated &= violated - 1 {
@@ -56,6 +69,9 @@ func (k *Kernel) solveComplementarity(b int, atRest uint64) {
 	}
 
 	k.solveInterior(g, atRest)
+	if len(k.t.Faces) > 0 {
+		k.setTrialTaus(g, atRest)
+	}
 }
 
 // setUnlockedAccel sets unlockedAccel: the slip accelerations of a block under applied, rad/s².
@@ -86,10 +102,12 @@ func (k *Kernel) solveInterior(g *Block, atRest uint64) {
 	for r := atRest; r != 0; r &= r - 1 {
 		l := bits.TrailingZeros64(r)
 		i := g.Elements[l]
-		switch k.atBound[i] {
-		case 1:
+		switch {
+		case k.atBound[i] != 0 && k.t.Friction[i].Face > 0:
+			k.trialTau[i] = 0 // part of its contact
+		case k.atBound[i] > 0:
 			k.trialTau[i] = k.limit[i]
-		case -1:
+		case k.atBound[i] < 0:
 			k.trialTau[i] = k.minTorque(i)
 		default:
 			f.taken[f.rank] = l
@@ -98,7 +116,7 @@ func (k *Kernel) solveInterior(g *Block, atRest uint64) {
 		}
 	}
 
-	if len(k.t.Pressed) > 0 && k.presses(g) {
+	if k.presses(g) {
 		k.eliminateInterior(g, atRest)
 		return
 	}
@@ -175,10 +193,10 @@ func (k *Kernel) trialAcceleration(g *Block, atRest uint64, l int) (a, size floa
 	size = math.Abs(k.unlockedAccel[i])
 	for r := atRest; r != 0; r &= r - 1 {
 		j := bits.TrailingZeros64(r)
-		gram := g.Gram[l*mc+j]
-		if len(k.t.Pressed) > 0 {
-			gram = k.pressedGram(g, l, j)
+		if k.t.Friction[g.Elements[j]].Face > 0 && k.atBound[g.Elements[j]] != 0 {
+			continue // part of its contact
 		}
+		gram := k.pressedGram(g, l, j)
 		part := float64(gram * k.trialTau[g.Elements[j]])
 		a += part
 		size += math.Abs(part)
@@ -198,5 +216,8 @@ func (k *Kernel) pivot(i int) {
 		k.atBound[i] = 1
 	default:
 		k.atBound[i] = -1
+	}
+	if c := k.t.Friction[i].Face - 1; c >= 0 {
+		k.trialPer[c] = -float64(float64(k.atBound[i]) * k.t.Friction[i].Mu)
 	}
 }

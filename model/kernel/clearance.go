@@ -134,6 +134,7 @@ func (k *Kernel) handleImpact(i int, local float64) bool {
 	if len(k.t.Pressed) > 0 {
 		k.activatePressed()
 	}
+	k.activateFaces()
 	k.updateRegions(local)
 	k.calls.resolveModes(k)
 	k.projectLocks()
@@ -351,10 +352,7 @@ func (k *Kernel) solveImpulses(g *Block) {
 	f, mc := &k.factor, len(g.Elements)
 	for q, i := range f.taken[:f.rank] {
 		for c, j := range f.taken[:f.rank] {
-			f.l[q*mc+c] = g.Gram[i*mc+j]
-			if len(k.t.Pressed) > 0 {
-				f.l[q*mc+c] = k.pressedGram(g, i, j)
-			}
+			f.l[q*mc+c] = k.pressedGram(g, i, j)
 		}
 		for p, j := range f.taken[:q] {
 			part := f.l[q*mc+p] / f.l[p*mc+p]

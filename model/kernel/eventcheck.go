@@ -249,7 +249,11 @@ func (k *Kernel) overloadSide(i int) float64 {
 	}
 	tau0 := k.tau0[i]
 	tau1, slope := k.endLockTorque(i)
-	static := float64(f.Peak * k.capNow[i])
+	start, static, rises := float64(f.Peak*k.capC[3*i]), float64(f.Peak*k.capNow[i]), float64(f.Peak*k.capC[3*i+1])
+	if c := f.Face - 1; c >= 0 && k.carriesLoad(c) {
+		end, per := k.endLockTorque(c)
+		start, static, rises = -float64(f.Peak*f.Mu*k.tau0[c]), -float64(f.Peak*f.Mu*end), -float64(f.Peak*f.Mu*per)
+	}
 	if f.OneWay {
 		if tau1 > float64(max(static, f.Floor)*(1+overload))+float64(4*k.torqueTolOf(i)) ||
 			f.Gap != nil && mayReachZero(-tau0, -tau1, -slope) {
@@ -262,8 +266,7 @@ func (k *Kernel) overloadSide(i int) float64 {
 		return math.Copysign(1, tau1)
 	}
 	for _, side := range [2]float64{1, -1} {
-		if mayReachZero(float64(f.Peak*k.capC[3*i])-float64(side*tau0), static-float64(side*tau1),
-			float64(f.Peak*k.capC[3*i+1])-float64(side*slope)) {
+		if mayReachZero(start-float64(side*tau0), static-float64(side*tau1), rises-float64(side*slope)) {
 			return side
 		}
 	}
@@ -420,9 +423,12 @@ func (k *Kernel) slipPoly(i int) {
 func (k *Kernel) torquePoly(i int, side float64) {
 	f := &k.t.Friction[i]
 	clear(k.poly)
-	if f.Peak*k.capNow[i] < f.Floor {
+	switch c := f.Face - 1; {
+	case f.Peak*k.capNow[i] < f.Floor:
 		k.poly[0] = float64(f.Floor * (1 + overload/2))
-	} else {
+	case c >= 0 && k.carriesLoad(c):
+		k.addTorquePoly(c, -float64(f.Peak*f.Mu*(1+overload/2)))
+	default:
 		for j := range 3 {
 			k.poly[j] = float64(f.Peak * (1 + overload/2) * k.capC[3*i+j])
 		}
@@ -432,22 +438,29 @@ func (k *Kernel) torquePoly(i int, side float64) {
 	}
 
 	k.poly[0] += float64(2 * k.torqueTolOf(i))
+	k.addTorquePoly(i, -side)
+}
+
+// addTorquePoly adds factor times the torque of lock i over the substep to poly, N·m.
+//
+//go:nosplit
+func (k *Kernel) addTorquePoly(i int, factor float64) {
 	if k.t.Sparse != nil {
 		for j := range k.degree + 1 {
-			k.poly[j] -= float64(side * k.tauPoly[j*k.t.Mc+i])
+			k.poly[j] += float64(factor * k.tauPoly[j*k.t.Mc+i])
 		}
 		return
 	}
 
 	m, n := k.currentMode(), k.t.N
 	for j := range k.degree + 1 {
-		k.poly[j] -= float64(side * dotRow(m.T, i, k.c[j*n:(j+1)*n]))
+		k.poly[j] += float64(factor * dotRow(m.T, i, k.c[j*n:(j+1)*n]))
 	}
 	for j, w := range [3][]float64{k.w0, k.w1, k.w2} {
-		k.poly[j] -= float64(side * dotRow(m.U, i, w))
+		k.poly[j] += float64(factor * dotRow(m.U, i, w))
 	}
 	for j := 3; j <= k.waveDegree; j++ {
-		k.poly[j] -= float64(side * dotRow(m.U, i, k.waveTerms(j)))
+		k.poly[j] += float64(factor * dotRow(m.U, i, k.waveTerms(j)))
 	}
 }
 

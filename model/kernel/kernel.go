@@ -95,6 +95,7 @@ type Kernel struct {
 	lockedMode   Mode // mode of lock set lockedSet in the regions lockedBase
 	lockedSet    uint64
 	lockedBase   int
+	lockedPer    []float64 // mc, by contact: friction torque on its face per torque of the contact in lockedMode
 	unlockedMode Mode      // mode without locks of the regions unlockedBase
 	unlockedWA   []float64 // mc×n, W·unlockedMode.A
 	unlockedBase int
@@ -143,6 +144,7 @@ type scratch struct {
 	pressing        []float64  // mc, of a pressed element: the sign of its torque while the contacts are solved with it, else 0
 	impactSlip      []float64  // mc, change of slip in an impact
 	partner         []int      // closed contacts that an impact solves for, bits of a block
+	trialPer        []float64  // mc, by contact: friction torque on its face per torque of the contact while the lock decision tries it
 	atBound         []int8     // mc, the bound of the torque: 1 upper, -1 lower, 0 between them
 	savedX          []float64  // n, state before the tick
 	savedState      plantState // state kept while the plant advances to a prediction
@@ -181,7 +183,7 @@ func New(t *Tables) *Kernel {
 			indicatorEnd: vec(len(t.Indicators)), indicatorMiddle: vec(len(t.Indicators)),
 			mayPass:   make([]bool, len(t.Indicators)),
 			unpressed: vec(mc), pressing: vec(mc), impactSlip: vec(mc), partner: make([]int, maxImpactPartners),
-			unlockedAccel: vec(mc), trialTau: vec(mc), atBound: make([]int8, mc),
+			unlockedAccel: vec(mc), trialTau: vec(mc), trialPer: vec(mc), atBound: make([]int8, mc),
 			savedX: vec(n), savedState: newPlantState(t),
 		},
 	}
@@ -200,6 +202,7 @@ func New(t *Tables) *Kernel {
 	case t.Sparse != nil:
 		k.sparseWork = newSparseWork(t, k.lawTrend, k.firstResult-k.firstArg)
 	case t.Modes == nil:
+		k.lockedPer = vec(mc)
 		k.lockedMode = Mode{A: vec(n * n), B: vec(n * mw), T: vec(mc * n), U: vec(mc * mw), P: vec(n * n)}
 		k.unlockedMode, k.unlockedWA, k.unlockedBase = t.Open, t.WA, 0
 		if len(t.Switches) > 0 {

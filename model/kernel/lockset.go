@@ -13,7 +13,7 @@ func (k *Kernel) currentMode() *Mode {
 	if k.t.Modes != nil {
 		return &k.t.Modes[k.base|int(k.kappa[0])]
 	}
-	if k.lockedSet != k.kappa[0] || k.lockedBase != k.base {
+	if len(k.t.Faces) > 0 && k.facesMoved() || k.lockedSet != k.kappa[0] || k.lockedBase != k.base {
 		k.calls.factorise(k)
 		k.lockedSet, k.lockedBase = k.kappa[0], k.base
 	}
@@ -84,7 +84,8 @@ func (k *Kernel) canSlip(b, l int) bool {
 //
 //	(T, U, S⁻¹·W) = S⁻¹·(W·A, W·B, W)    A_kappa = A + Bc·T, and so on.
 //
-// Locks that depend on those before them carry no torque. The cost is bounded by mc²·(2n+m+mc).
+// Locks that depend on those before them carry no torque. In T and U the friction that slides on the faces of the locks
+// acts with them. The cost is bounded by mc²·(2n+m+mc).
 //
 //go:nosplit
 func (k *Kernel) factorise() {
@@ -93,11 +94,25 @@ func (k *Kernel) factorise() {
 	for rest := kappa; rest != 0; rest &= rest - 1 {
 		k.addLock(t.Gram, t.Mc, bits.TrailingZeros64(rest))
 	}
-	k.solveLocks()
 	m, n, mw := &k.lockedMode, t.N, t.M+t.Mc
+	width := 2*n + mw
+	k.setLockRows()
+	k.solveLocks()
+	copy(m.P, t.Open.P)
+	for q, e := range k.taken[:k.rank] {
+		for i := range n {
+			if b := t.Bc[i*t.Mc+e]; b != 0 {
+				axpy(m.P[i*n:(i+1)*n], b, k.rhs[q*width+n+mw:(q+1)*width])
+			}
+		}
+	}
+
+	if len(t.Faces) > 0 {
+		k.setLockRows()
+		k.solveSlidingLocks()
+	}
 	copy(m.A, open.A)
 	copy(m.B, t.Open.B)
-	copy(m.P, t.Open.P)
 	clear(m.T)
 	clear(m.U)
 	for i := range n {
@@ -105,39 +120,57 @@ func (k *Kernel) factorise() {
 			m.B[i*mw+t.M+bits.TrailingZeros64(rest)] = 0
 		}
 	}
-
-	width := 2*n + mw
 	for q, e := range k.taken[:k.rank] {
 		x := k.rhs[q*width : (q+1)*width]
-		copy(m.T[e*n:(e+1)*n], x[:n])
-		copy(m.U[e*mw:(e+1)*mw], x[n:n+mw])
-		for i := range n {
-			if b := t.Bc[i*t.Mc+e]; b != 0 {
-				axpy(m.A[i*n:(i+1)*n], b, x[:n])
-				axpy(m.B[i*mw:(i+1)*mw], b, x[n:n+mw])
-				axpy(m.P[i*n:(i+1)*n], b, x[n+mw:])
-			}
+		k.addLockTorque(m, e, 1, x)
+		if k.lockedPer[e] != 0 {
+			k.addLockTorque(m, t.FaceOn[e], k.lockedPer[e], x)
 		}
 	}
 }
 
-// solveLocks sets rhs to S⁻¹·(W·A, W·B, W) on the locks taken, without the columns of B that belong
-// to locks of kappa.
+// addLockTorque adds element e to mode m, whose torque is per times that of a lock with the rows x of T and U.
 //
 //go:nosplit
-func (k *Kernel) solveLocks() {
+func (k *Kernel) addLockTorque(m *Mode, e int, per float64, x []float64) {
+	n, mw := k.t.N, k.t.M+k.t.Mc
+	axpy(m.T[e*n:(e+1)*n], per, x[:n])
+	axpy(m.U[e*mw:(e+1)*mw], per, x[n:n+mw])
+	for i := range n {
+		if b := float64(per * k.t.Bc[i*k.t.Mc+e]); b != 0 {
+			axpy(m.A[i*n:(i+1)*n], b, x[:n])
+			axpy(m.B[i*mw:(i+1)*mw], b, x[n:n+mw])
+		}
+	}
+}
+
+// setLockRows sets rhs to (W·A, W·B, W) on the locks taken, without the columns of B that belong to locks of kappa.
+//
+//go:nosplit
+func (k *Kernel) setLockRows() {
 	t, f := k.t, &k.factor
-	n, mw, mc := t.N, t.M+t.Mc, t.Mc
+	n, mw := t.N, t.M+t.Mc
 	width := 2*n + mw
-	row := func(q int) []float64 { return f.rhs[q*width : (q+1)*width] }
 	for q, e := range f.taken[:f.rank] {
-		r := row(q)
+		r := f.rhs[q*width : (q+1)*width]
 		copy(r[:n], k.unlockedWA[e*n:(e+1)*n])
 		copy(r[n:n+mw], t.WB[e*mw:(e+1)*mw])
 		for rest := k.kappa[0]; rest != 0; rest &= rest - 1 {
 			r[n+t.M+bits.TrailingZeros64(rest)] = 0
 		}
 		copy(r[n+mw:], t.W[e*n:(e+1)*n])
+	}
+}
+
+// solveLocks multiplies rhs by S⁻¹ on the locks taken.
+//
+//go:nosplit
+func (k *Kernel) solveLocks() {
+	f, mc := &k.factor, k.t.Mc
+	width := 2*k.t.N + k.t.M + mc
+	row := func(q int) []float64 { return f.rhs[q*width : (q+1)*width] }
+	for q := range f.rank {
+		r := row(q)
 		for j := range q {
 			axpy(r, -f.l[q*mc+j], row(j))
 		}

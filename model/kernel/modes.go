@@ -82,7 +82,7 @@ func (t *Tables) buildModes(sys *model.System, opt Options) {
 func (t *Tables) modesFit(budget int) bool {
 	n, mw := t.N, t.M+t.Mc
 	one := 8 * (3*n*n + 4*n*mw + t.Mc*(2*n+mw))
-	return t.Mc < 31 && t.Combinations <= budget/(one<<t.Mc)
+	return t.Mc < 31 && len(t.Faces) == 0 && t.Combinations <= budget/(one<<t.Mc)
 }
 
 // chooseSubstep measures how fast the plant is and sets the longest substep.

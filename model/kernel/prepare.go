@@ -123,6 +123,8 @@ type Tables struct {
 	Pressed      []int     // friction elements that contacts press: model.Friction.Presses
 	PressesOn    []int     // mc, friction element that a contact presses, -1: none; nil without Pressed
 	PressesPer   []float64 // mc, capacity of that element per force of the contact
+	Faces        []int     // friction on the faces of contacts: model.Friction.Face
+	FaceOn       []int     // mc, friction on the face of a contact, -1: none; nil without Faces
 	Signals      []Signal
 	Pulses       []model.Pulses
 	Samples      []Sample
@@ -207,6 +209,7 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 		}
 	}
 	t.bindPressed()
+	t.bindFaces()
 	for i := range sys.Switches {
 		t.Confined = t.Confined || len(sys.Switches[i].While) > 0 || sys.Switches[i].Wrap != nil
 	}

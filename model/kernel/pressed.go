@@ -28,13 +28,17 @@ func (t *Tables) bindPressed() {
 }
 
 // pressedGram returns the slip acceleration of element l of block g per torque of its element c, with the friction
-// of the element that c presses: that one slips with the sign pressing.
+// of the element that c presses, which slips with the sign pressing, and with trialPer of the friction on its face.
 //
 //go:nosplit
 func (k *Kernel) pressedGram(g *Block, l, c int) float64 {
-	a := g.Gram[l*len(g.Elements)+c]
-	if f := k.t.PressesOn[g.Elements[c]]; f >= 0 {
-		a -= float64(k.pressing[f] * k.t.PressesPer[g.Elements[c]] * g.Gram[l*len(g.Elements)+k.bitOf[f].bit])
+	i, a := g.Elements[c], g.Gram[l*len(g.Elements)+c]
+	if k.t.PressesOn != nil && k.t.PressesOn[i] >= 0 {
+		f := k.t.PressesOn[i]
+		a -= float64(k.pressing[f] * k.t.PressesPer[i] * g.Gram[l*len(g.Elements)+k.bitOf[f].bit])
+	}
+	if k.trialPer[i] != 0 {
+		a += float64(k.trialPer[i] * g.Gram[l*len(g.Elements)+k.bitOf[k.t.FaceOn[i]].bit])
 	}
 	return a
 }
@@ -253,12 +257,17 @@ func (k *Kernel) slipAfter(g *Block, taken uint64, l int) float64 {
 	return s
 }
 
-// presses reports whether a friction element in block g slips under contacts that press it.
+// presses reports whether a friction element in block g slips under contacts that press it or on whose faces it is.
 //
 //go:nosplit
 func (k *Kernel) presses(g *Block) bool {
 	for _, f := range k.t.Pressed {
 		if k.pressing[f] != 0 && k.bitOf[f].block == k.bitOf[g.Elements[0]].block {
+			return true
+		}
+	}
+	for _, f := range k.t.Faces {
+		if k.trialPer[k.t.Friction[f].Face-1] != 0 && k.bitOf[f].block == k.bitOf[g.Elements[0]].block {
 			return true
 		}
 	}

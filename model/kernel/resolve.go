@@ -37,6 +37,7 @@ func (k *Kernel) resolveBlock(b int) {
 		if len(k.t.Pressed) > 0 {
 			k.clearPressing(g)
 		}
+		k.clearTrialFaces(g)
 		repeat := k.assignModes(b, atRest)
 		k.setLimits(g.Elements)
 		k.setLoad(b)
@@ -102,10 +103,7 @@ func (k *Kernel) setLimits(of []int) {
 	for _, i := range of {
 		f := &k.t.Friction[i]
 		k.limit[i], k.kinetic[i] = max(float64(f.Peak*k.capNow[i]), f.Floor), k.capNow[i]
-		k.applied[i] = float64(k.direction(i) * k.kinetic[i])
-		if k.isIdle(i) {
-			k.applied[i] = k.idleTorque(i)
-		}
+		k.applied[i] = k.appliedTorque(i)
 	}
 }
 
@@ -195,11 +193,11 @@ func (k *Kernel) setLoad(b int) {
 			k.w[k.t.M+i] = k.applied[i]
 		}
 		k.setBlockTorques(b)
-		return
+	} else {
+		copy(k.w[k.t.M:], k.applied)
+		k.calls.setTorques(k, k.x)
 	}
-
-	copy(k.w[k.t.M:], k.applied)
-	k.calls.setTorques(k, k.x)
+	k.setFaceLimits(b, k.tau)
 }
 
 // direction returns the sign of the torque of a slipping element, 0 for the others.
@@ -217,6 +215,10 @@ func (k *Kernel) direction(i int) float64 {
 //go:nosplit
 func (k *Kernel) expandTorque(i int) {
 	d, at := k.direction(i), k.t.M+i
+	if k.t.Friction[i].Face > 0 {
+		k.w0[at], k.w1[at], k.w2[at] = k.appliedTorque(i), 0, 0
+		return
+	}
 	if k.isIdle(i) {
 		d = k.idleShare[i]
 		if d < 0 && k.t.Friction[i].OneWay {

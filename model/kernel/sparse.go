@@ -227,6 +227,8 @@ func (k *Kernel) mobility(i int) float64 {
 // sparseWork is the working memory of a kernel that is stepped sparse.
 type sparseWork struct {
 	locks          []blockFactor   // factorisation of each block
+	sliding        []slidingFactor // factorisation of each block with friction that slides on faces
+	projecting     bool            // projectSlips projects a state: the friction that slides on faces does not act
 	freeAccel      []float64       // mc, slip accelerations without any friction torque, rad/s²
 	residualAccel  []float64       // mc, slip accelerations that the locks must cancel, rad/s²
 	lockTorque     []float64       // mc, torques of the locks, 0 of other elements, N·m
@@ -277,6 +279,10 @@ func newSparseWork(t *Tables, trend []float64, args int) sparseWork {
 		s := len(t.Sparse.Blocks[b].Elements)
 		f := factor{taken: make([]int, s), l: vec(s * s), rhs: vec(s)}
 		n.locks = append(n.locks, blockFactor{factor: f, inverseDiag: vec(s)})
+		if len(t.Faces) > 0 {
+			f = factor{taken: make([]int, s), l: vec(s * s), rhs: vec(s)}
+			n.sliding = append(n.sliding, slidingFactor{factor: f, per: vec(s)})
+		}
 	}
 
 	return n

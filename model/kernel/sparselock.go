@@ -23,12 +23,23 @@ func (k *Kernel) lockFactor(b int) *blockFactor {
 }
 
 // solveLockTorques sets the torques of the locks of block b that cancel the accelerations in
-// residualAccel. Locks that depend on those before them carry none.
+// residualAccel. Locks that depend on those before them carry none. The friction that slides on their faces acts with
+// them, and its torques are set, too, except while a state is projected.
 //
 //go:nosplit
 func (k *Kernel) solveLockTorques(b int, tau []float64) {
-	f, g := k.lockFactor(b), &k.blocks[b]
-	mc := len(g.Elements)
+	g := &k.blocks[b]
+	for rest := k.kappa[b]; rest != 0; rest &= rest - 1 {
+		tau[g.Elements[bits.TrailingZeros64(rest)]] = 0
+	}
+	if !k.projecting {
+		if f := k.slidingLocks(b); f != nil {
+			k.solveSliding(f, g, tau)
+			return
+		}
+	}
+
+	f, mc := k.lockFactor(b), len(g.Elements)
 	if mc == 2 && f.rank == 2 { // a locked brake of a wheel that rolls: the loops below, unrolled
 		first, second := g.Elements[f.taken[0]], g.Elements[f.taken[1]]
 		a, b, below := f.inverseDiag[0], f.inverseDiag[1], f.l[2]
@@ -36,9 +47,6 @@ func (k *Kernel) solveLockTorques(b int, tau []float64) {
 		s := float64(float64((k.residualAccel[second]-float64(below*r))*b) * b)
 		tau[first], tau[second] = float64((r-float64(below*s))*a), s
 		return
-	}
-	for rest := k.kappa[b]; rest != 0; rest &= rest - 1 {
-		tau[g.Elements[bits.TrailingZeros64(rest)]] = 0
 	}
 	for q, l := range f.taken[:f.rank] {
 		s := k.residualAccel[g.Elements[l]]
@@ -58,8 +66,8 @@ func (k *Kernel) solveLockTorques(b int, tau []float64) {
 	}
 }
 
-// projectSlips removes the slip of locked elements from dst, a state or a derivative of one. It
-// sets tau to the torques or impulses of the locks that do so.
+// projectSlips removes the slip of locked elements from dst, a state or a derivative of one. It sets tau to the torques
+// or impulses of the locks that do so. Of a derivative they do so together with the friction that slides on their faces.
 //
 //go:nosplit
 func (k *Kernel) projectSlips(dst, tau []float64) {
@@ -71,7 +79,7 @@ func (k *Kernel) projectSlips(dst, tau []float64) {
 			continue
 		}
 		g := &k.blocks[b]
-		if kappa&(kappa-1) == 0 { // most blocks have one lock
+		if len(g.Elements) == 1 || kappa&(kappa-1) == 0 && len(k.t.Faces) == 0 { // most blocks have one lock
 			l := bits.TrailingZeros64(kappa)
 			i, own := g.Elements[l], g.Gram[l*(len(g.Elements)+1)]
 			if own != 0 {
@@ -88,13 +96,22 @@ func (k *Kernel) projectSlips(dst, tau []float64) {
 		}
 	}
 
+	for _, f := range k.t.Faces {
+		if !k.projecting && k.followsLock(f) {
+			tau[f] = k.lockTorque[f]
+		}
+	}
 	k.frictionStream.mulAdd(dst, k.lockTorque)
 }
 
 // projectSparse projects a state on the constraint of the lock set; momentum is kept.
 //
 //go:nosplit
-func (k *Kernel) projectSparse(x []float64) { k.projectSlips(x, k.dtau) }
+func (k *Kernel) projectSparse(x []float64) {
+	k.projecting = true
+	k.projectSlips(x, k.dtau)
+	k.projecting = false
+}
 
 // setFreeAccel sets freeAccel for state x from w.
 //
@@ -164,15 +181,20 @@ func (k *Kernel) setBlockTorques(b int) {
 	k.calls.solveLockTorques(k, b, k.tau)
 }
 
-// appliedTorque returns the torque of element i at this instant, 0 where it is in kappa.
+// appliedTorque returns the torque of element i at this instant, 0 where it is in kappa or follows a lock.
 //
 //go:nosplit
 func (k *Kernel) appliedTorque(i int) float64 {
+	c := k.t.Friction[i].Face - 1
 	switch {
-	case k.isIdle(i):
-		return k.idleTorque(i)
 	case k.mode[i] == Free:
 		return 0
+	case c >= 0 && !k.isIdle(c):
+		return 0
+	case c >= 0:
+		return float64(k.facePer(c) * k.idleTorque(c))
+	case k.isIdle(i):
+		return k.idleTorque(i)
 	}
 
 	return float64(k.direction(i) * k.capNow[i])

@@ -216,7 +216,7 @@ func (k *Kernel) setTorquesAt(theta float64) {
 //
 //go:nosplit
 func (k *Kernel) setTorqueAt(i int, theta float64) {
-	if k.tau[i] = k.appliedTorque(i); k.carriesLoad(i) {
+	if k.tau[i] = k.appliedTorque(i); k.carriesLoad(i) || k.followsLock(i) {
 		k.tau[i] = k.lockTorqueAt(i, theta)
 	}
 }

@@ -269,6 +269,9 @@ func (k *Kernel) setMode(i int, to int8) {
 	} else {
 		k.kappa[at.block] &^= 1 << at.bit
 	}
+	if to != Stuck && k.t.FaceOn != nil {
+		k.freeFace(i)
+	}
 }
 
 // recordTransitions logs the transitions since modesBefore was taken. It reports whether there were

@@ -5,6 +5,9 @@ package kernel
 //go:nosplit
 func (k *Kernel) expandCapacity(i int) {
 	f := &k.t.Friction[i]
+	if f.Face > 0 {
+		return // setFaceLimits
+	}
 	j := f.Signal
 	if q := k.t.Signals[j].Wave; q >= 0 {
 		k.expandWaveCapacity(i, q)
@@ -27,6 +30,8 @@ func (k *Kernel) hasCapacity(i int) bool {
 	switch {
 	case f.Gap != nil:
 		return k.mode[i] == Stuck
+	case f.Face > 0:
+		return k.mode[f.Face-1] == Stuck
 	case k.atZero[i]:
 		return k.rising[i] || f.OneWay
 	}
@@ -182,16 +187,8 @@ func hornerFour(c []float64, last, n int, theta float64) (s0, s1, s2, s3 float64
 func (k *Kernel) setTorques(x []float64) {
 	m := k.currentMode()
 	for i := range k.tau {
-		switch k.mode[i] {
-		case Stuck:
-			k.tau[i] = k.idleTorque(i)
-			if !k.isIdle(i) {
-				k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w)
-			}
-		case Free:
-			k.tau[i] = 0
-		default:
-			k.tau[i] = float64(float64(k.mode[i]) * k.capNow[i])
+		if k.tau[i] = k.appliedTorque(i); k.carriesLoad(i) || k.followsLock(i) {
+			k.tau[i] = dotRow(m.T, i, x) + dotRow(m.U, i, k.w)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"lockstep/model/units"
 )
 
-// Types of sleeves with teeth: dog clutches and synchronisers.
+// Types of sleeves with teeth: dog clutches and synchronisers, and the interlock of their rails.
 func teethKinds() []element.Kind {
 	flanges := append(element.Flanges(turns, "a", "b"), element.Flanges(moves, "sleeve")...)
 	return []element.Kind{
@@ -57,6 +57,9 @@ func teethKinds() []element.Kind {
 				{Key: "phi_ring", Unit: "rad", Meaning: "angle of the ring against a; 0 where the sleeve passes"},
 				{Key: "f_axial", Unit: "N", Meaning: "force of the teeth on the sleeve"},
 				{Key: "f_cone", Unit: "N", Meaning: "force that presses the ring on the cone"}}},
+		{Name: "interlock", Flanges: element.Flanges(moves, "a", "b"), Read: readInterlock,
+			Parameters: parameters{
+				number("neutral", "m", "", positive, "play of each rail about its neutral position 0, to either side")}},
 	}
 }
 
@@ -116,9 +119,9 @@ func (t *teeth) face(name string, nu, ns, u0, s0 float64, while ...model.RegionS
 	}
 
 	along := append(t.tangential.Scaled(-ns), t.stroke.Scaled(nu)...)
-	capacity := t.AddLaw(name+"_mu_n", "N", law.Formula("mu*n", law.Names{"mu": t.mu, "n": n})).Index()
-	k = model.Friction{Name: t.Name + "." + name + "_friction", Gain: 1, Peak: 1, Signal: capacity, Translational: true}
-	own := network.Add(&t.Network.Frictions, network.Friction{Friction: k, At: t.At, Rel: along, Press: capacity, PerPress: 1})
+	k = model.Friction{Name: t.Name + "." + name + "_friction", Gain: 1, Peak: 1, Signal: k.Signal, Translational: true,
+		Face: 1 + contact, Mu: t.mu}
+	own := network.Add(&t.Network.Frictions, network.Friction{Friction: k, At: t.At, Rel: along})
 	f := network.FrictionOf(own)
 	t.Exert(along, f.Scaled(-1))
 	t.along, t.axial = t.along.Plus(f.Scaled(ns)), t.axial.Plus(f.Scaled(-nu))
@@ -179,6 +182,31 @@ func (t *teeth) addProfile(p profile) {
 	t.face("chamfer_min", p.chamfer/slant, -width/slant, -edge, p.tip, entry, low)
 	t.face("flank_max", -math.Cos(p.taper), math.Sin(p.taper), p.play, p.flank, engaged)
 	t.face("flank_min", math.Cos(p.taper), math.Sin(p.taper), -p.play, p.flank, engaged)
+}
+
+// interlockPlay is how far beyond its play a rail is out of neutral for the other one: a rail at the end of its play
+// is not, m.
+const interlockPlay = 1e-9
+
+// readInterlock reads an interlock of two rails: while one is out of neutral, stops hold the other in it.
+func readInterlock(e *element.Element) element.Declared {
+	play := e.Number("neutral")
+	rails := [2]string{"a", "b"}
+	var at [2]int // state
+	var out [2]model.RegionSet
+	for i, rail := range rails {
+		at[i] = e.Angle(e.Node(rail))
+		border := play + interlockPlay
+		out[i] = set(network.Add(&e.Network.Switches, network.Region{At: e.At, Form: network.StateOf(at[i]),
+			Switch: model.Switch{Name: e.Name, Inner: true, Borders: []float64{-border, border}}}), 0, 2)
+	}
+	for i, rail := range rails {
+		held := model.Gap{State: at[i], Sign: 1, Limit: -play, While: []model.RegionSet{out[1-i]}}
+		addStop(e, rail+"_min", network.RowOf(e.Node(rail)), 1, held)
+		held.Sign, held.Limit = -1, play
+		addStop(e, rail+"_max", network.RowOf(e.Node(rail)), 1, held)
+	}
+	return element.Declared{}
 }
 
 // readProfile reads the profile of pointed teeth whose tips meet the sleeve at stroke tip.

@@ -252,15 +252,19 @@ func TestTeethThatCannotEngageAreRefused(t *testing.T) {
 }
 
 // Engaged teeth with back-taper t hold a torque T. To pull the sleeve out takes T/radius·tan(t + arctan(mu)), against
-// the wedge and the friction of the loaded flank.
+// the wedge and the friction of the loaded flank. Dense and sparse stepping agree in it.
 func TestForceThatDisengagesUnderTorqueMatchesClosedForm(t *testing.T) {
 	for _, d := range []dogs{
 		{taper: 0, mu: 0.1, torque: 40}, {taper: 0.06, mu: 0, torque: 40}, {taper: 0.06, mu: 0.1, torque: 40},
 		{taper: 0.1, mu: 0.15, torque: -25},
 	} {
 		force := math.Abs(d.torque) / 0.04 * math.Tan(d.taper+math.Atan(d.mu))
-		for _, share := range []float64{0.5, 1 - 1e-6, 1 + 1e-6, 1.5} {
-			b := modeltest.New(t, modeltest.PlantOf(fmt.Sprintf(`
+		for i, share := range []float64{0.5, 1 - 1e-6, 1 + 1e-6, 1.5, 1 - 1e-6, 1 + 1e-6} {
+			stepping := kernel.Dense
+			if i > 3 {
+				stepping = kernel.Sparse
+			}
+			b := modeltest.NewWith(t, modeltest.PlantOf(fmt.Sprintf(`
 hub: {type: inertia, J: 0.5}
 gear: {type: inertia, J: 0.02}
 drive: {type: torque, flange: hub, tau: %.17g}
@@ -271,12 +275,12 @@ stop: {type: fixed}
 end: {type: clearance, a: stop, b: sleeve, s_max: 8 mm}
 dogs: {type: dog_clutch, a: hub, b: gear, sleeve: sleeve, teeth: 36, radius: 40 mm, backlash: 0.014,
   chamfer: 1 mm, taper: %.17g, s_contact: 3 mm, mu: %.17g}`, -d.torque, d.torque, -share*force, d.taper, d.mu),
-				"s: {position: sleeve}"), time.Millisecond)
+				"s: {position: sleeve}"), kernel.Options{Period: time.Millisecond, Stepping: stepping})
 			b.To(0.1, nil)
 			at := b.Get("s")
 			b.To(0.4, nil)
 			if out := b.Get("s") < at-1e-8; out != (share > 1) {
-				t.Errorf("taper %g, mu %g: with %g times the force the sleeve moves by %g m", d.taper, d.mu, share, b.Get("s")-at)
+				t.Errorf("%s, taper %g, mu %g: with %g times the force the sleeve moves by %g m", stepping, d.taper, d.mu, share, b.Get("s")-at)
 			}
 		}
 	}

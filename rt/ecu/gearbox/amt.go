@@ -52,7 +52,7 @@ const (
 // amt is the control unit of an automated manual gearbox of 12 gears on SAE J1939. Every 10 ms it sends TSC1, ETC1
 // and ShiftActuators, every 100 ms ETC2. It shifts by the speed of the input shaft, several gears at once where the
 // engine speed allows, up to the gear that TC1 requests; with the parameter manual it drives the requested gear.
-// amtshift.go has the sequence of a shift. In limp-home it stays in its gear.
+// amtshift.go has the sequence of a shift. In limp-home it stays in its gear, and in neutral where it has given a gear up.
 type amt struct {
 	*unit.Base
 	*truckNode

@@ -67,18 +67,17 @@ func (g *amtRig) actuators() (f can.Frame) {
 	return f
 }
 
-// The sleeve of gear 1 does not move: the unit touches the clutch, tries again, and stores a code after three attempts.
-// When the sleeve moves, the gear is engaged with the clutch open.
-func TestAmtRepeatsAnEngagementAndStoresACode(t *testing.T) {
+// The sleeve of gear 1 does not move: the unit touches the clutch and tries again. When the sleeve moves, the gear is
+// engaged with the clutch open.
+func TestAmtRepeatsAnEngagement(t *testing.T) {
 	g := &amtRig{t: t, line: &unittest.Line{T: t}}
 	g.u = newUnit(t, "amt12", g.line, &g.log)
-	g.drive(4, 12)
 	unit := g.u.Law.(*amt)
-	if unit.gear != 1 || unit.repeats < 3 || strings.Count(g.log.String(), "gear 1 does not engage") != unit.repeats {
-		t.Errorf("gear %d after %d attempts:\n%s", unit.gear, unit.repeats, &g.log)
+	for unit.repeats < 2 && g.k < 400 {
+		g.drive(0.01, 12)
 	}
-	if !strings.Contains(g.log.String(), "SPN 523 FMI 7") {
-		t.Errorf("no trouble code:\n%s", &g.log)
+	if unit.gear != 1 || strings.Count(g.log.String(), "gear 1 does not engage") != 2 {
+		t.Errorf("gear %d after %d attempts:\n%s", unit.gear, unit.repeats, &g.log)
 	}
 	touched := false
 	for _, f := range g.line.All {
@@ -89,9 +88,31 @@ func TestAmtRepeatsAnEngagementAndStoresACode(t *testing.T) {
 	if !touched {
 		t.Error("the clutch never touches")
 	}
+	for unit.phase != amtEngage && g.k < 400 {
+		g.drive(0.01, 12)
+	}
 	g.gates[0] = 10
 	g.drive(1, 12)
 	if f := g.actuators(); !strings.Contains(g.log.String(), "gear 1 engaged") || f.Data[0] != 0 || f.Data[1] != 0 || f.Data[5] != 245 {
 		t.Errorf("actuators % X:\n%s", f.Data, &g.log)
+	}
+}
+
+// A sleeve that never moves: after three attempts the unit stays in neutral with one trouble code, for as long as it is
+// asked for the gear. When the code is cleared it tries three times again.
+func TestAmtGivesUpAGearThatDoesNotEngage(t *testing.T) {
+	g := &amtRig{t: t, line: &unittest.Line{T: t}}
+	g.u = newUnit(t, "amt12", g.line, &g.log)
+	unit := g.u.Law.(*amt)
+	for _, attempts := range []int{3, 6} {
+		g.drive(60, 12)
+		if unit.repeats != attempts || unit.gear != 0 || unit.phase != amtDrive || unit.clutch != 0 || unit.targets != [2]float64{} {
+			t.Fatalf("gear %d, phase %d after %d attempts, want neutral after %d:\n%s", unit.gear, unit.phase, unit.repeats, attempts, &g.log)
+		}
+		if n := strings.Count(g.log.String(), "SPN 523 FMI 7"); n != attempts/3 {
+			t.Errorf("%d trouble codes after %d attempts:\n%s", n, attempts, &g.log)
+		}
+		clear := can.Frame{ID: extended | 0x18EA03F9, Length: 3, Data: [8]byte{0xD3, 0xFE}} // request of DM11
+		g.u.Receive(unittest.Pack(t, clear), g.line.Now)
 	}
 }

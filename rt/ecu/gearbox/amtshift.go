@@ -25,7 +25,7 @@ const (
 	amtWindow      = 2.5  // speed difference at which dogs engage, rad/s
 	amtNear        = 2.0  // slip of a synchronised clutch or cone, rad/s
 	amtEngageTime  = 0.25 // time after which a sleeve that does not engage goes back, s
-	amtRepeats     = 3    // attempts after which the gear is a trouble code
+	amtRepeats     = 3    // failed engagements after which the unit gives the gear up
 )
 
 // amtShift is the state of a shift and the commands of the unit.
@@ -36,6 +36,7 @@ type amtShift struct {
 	ended           float64 // end of the last shift, s
 	ready           int     // consecutive readings that the phase waits for
 	attempts        int     // failed engagements of this shift
+	refused         bool    // the unit has given a gear up
 	shifts, repeats int
 	torque          float64 // torque at the start of a phase, %
 
@@ -118,9 +119,14 @@ func (a *amt) inputAt(gear int) float64 { return math.Abs(amtRatio(gear)) * a.ou
 // moving reports whether the clutch can close in the gear without stalling the engine.
 func (a *amt) moving() bool { return a.gear != 0 && a.inputAt(a.gear) > 1.1*amtIdle }
 
-// failed reports whether the sleeves have refused their gear, or have left it.
-func (a *amt) failed() bool {
-	return a.attempts >= amtRepeats || a.phase == amtDrive && !a.at(a.gear)
+// failed reports whether the sleeves have refused a gear, or have left their own.
+func (a *amt) failed() bool { return a.refused || a.phase == amtDrive && !a.at(a.gear) }
+
+// giveUp leaves a gear that does not engage: the gearbox stays in neutral until the next operation cycle, or until the
+// trouble code is cleared.
+func (a *amt) giveUp(t float64) {
+	a.Logf("%.2f s: gear %s given up", t, gearName(a.gear))
+	a.refused, a.gear, a.from, a.ended = true, 0, 0, t
 }
 
 // decide starts the next shift when it is due.
@@ -128,6 +134,7 @@ func (a *amt) decide(t float64) {
 	if a.phase != amtDrive || t < a.ended+amtDwell || a.Memory.LimpHome() {
 		return
 	}
+	a.refused = false // its code has been cleared
 	if to := a.wanted(); to != a.gear {
 		a.Logf("%.2f s: shift %s -> %s", t, gearName(a.gear), gearName(to))
 		a.from, a.gear, a.began, a.torque, a.attempts = a.gear, to, t, 100*a.load, 0
@@ -356,7 +363,8 @@ func (a *amt) synchronise(t float64) {
 }
 
 // engage pushes the sleeve into its teeth. A sleeve that stands on flats of a standing gearbox gets a touch of the
-// clutch; one that does not enter goes back and tries again.
+// clutch; one that does not enter goes back and tries again, at most
+// amtRepeats times.
 func (a *amt) engage(t float64) {
 	a.request(a.inputAt(a.gear))
 	a.targets, a.clutch = targetsOf(a.gear), 0
@@ -372,6 +380,9 @@ func (a *amt) engage(t float64) {
 	case past > amtEngageTime && !standing || past > 2*amtEngageTime:
 		a.attempts, a.repeats = a.attempts+1, a.repeats+1
 		a.Logf("%.2f s: gear %s does not engage", t, gearName(a.gear))
+		if a.attempts >= amtRepeats {
+			a.giveUp(t)
+		}
 		a.enter(amtNeutral, t)
 	}
 }
