@@ -39,6 +39,8 @@ type calls struct {
 	// share: advanceSubstep, locateEventSparse, locateEvent, firstEvent, prepareIndicator
 	locateEvent func(k *Kernel, local float64, locate bool, accuracy int, resume bool) (
 		theta float64, cause int, expanded bool)
+	// share, limit: Step, writeOutputs, advanceTo, handleEvent, projectLocks, projectState, currentMode
+	handleEvent func(k *Kernel, local, theta float64, cause int) bool
 	// share: advanceSubstep, stepOverEvents, an event indicator
 	stepOverEvents func(k *Kernel, local, theta float64)
 
@@ -111,6 +113,7 @@ func newCalls(t *Tables) calls {
 		macroStep: (*Kernel).macroStep, updateModes: (*Kernel).updateModes, microStep: (*Kernel).microStep,
 		evaluateOnSides: (*Kernel).evaluateOnSides, stepQuiet: (*Kernel).stepQuiet, holdInputs: (*Kernel).holdInputs,
 		setSignals: (*Kernel).setSignals, startSubstep: (*Kernel).startSubstep, advanceSubstep: (*Kernel).advanceSubstep,
+		handleEvent: (*Kernel).handleEvent,
 		locateEvent: (*Kernel).locateEvent, stepOverEvents: (*Kernel).stepOverEvents,
 		expand: (*Kernel).expand, solveLaws: (*Kernel).solveLaws, iterateLaws: (*Kernel).iterateLaws,
 		solveInstant:       (*Kernel).solveInstant,

@@ -131,7 +131,7 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 
 		checksLeft--
 		limit = k.t.Delta
-		if k.handleEvent(local, theta, cause) && to-local > k.timeTol {
+		if k.calls.handleEvent(k, local, theta, cause) && to-local > k.timeTol {
 			if found++; found == 1 {
 				k.eta = (local - from) / (to - from)
 			}
