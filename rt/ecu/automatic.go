@@ -294,18 +294,22 @@ func (s *automatic) up(gear int) float64 {
 // commanded returns the pressures of the elements, bar: C1 to C5 and RC, or A to E and TCC.
 func (s *automatic) commanded(t float64) [6]float64 {
 	if s.eight != nil {
-		return s.eight.bar
+		return s.eight.valve
 	}
 	return s.pressures(t)
 }
 
-// clutchPressures packs the gear and the pressures of the elements.
+// clutchPressures packs the gear and the pressures of the elements, or SolenoidCurrents with the currents of hp8.
 func (s *automatic) clutchPressures(t float64) can.Frame {
 	var g payload
 	g.setBits(8, 4, uint64((s.counts.Cycles-1)%15))
 	g.setBits(12, 4, uint64(s.gear))
-	for i, p := range s.commanded(t) {
-		g.setValue(16+8*i, 8, p, automaticBar, 0)
+	list, step := s.commanded(t), automaticBar
+	if s.eight != nil {
+		list, step = s.eight.currents(), solenoidStep
+	}
+	for i, v := range list {
+		g.setValue(16+8*i, 8, v, step, 0)
 	}
 	f := g.frame(idClutchPressures)
 	f.Data[0] = crc1A(&f)
