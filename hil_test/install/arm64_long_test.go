@@ -19,7 +19,7 @@ import (
 // The mathematics and the packages above it take minutes each under the emulator.
 func TestSlowPackagesPassTheirTestsOnArm64(t *testing.T) {
 	for _, p := range []string{"io/messages", "io/sigmap", "model/units", "model/plantfile", "model/assemble", "model/element/mechanics", "model/element/planar",
-		"model/element/contact", "model/element/machine", "model/element/fluid", "model/kernel", "rt/ecu", "deploy/doctor", "deploy/latency"} {
+		"model/element/contact", "model/element/machine", "model/element/fluid", "model/kernel", "rt/ecu/gearbox", "rt/ecu/brakes", "deploy/doctor", "deploy/latency"} {
 		t.Run(strings.ReplaceAll(p, "/", "-"), func(t *testing.T) { onArm64(t, p, "", "-test.timeout=1h") })
 	}
 	t.Run("io-record", func(t *testing.T) { onArm64(t, "io/record", "AfterKill", "-test.timeout=1h") })

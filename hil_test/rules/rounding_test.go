@@ -32,14 +32,14 @@ var exactMath = strings.Fields("Abs Ceil Copysign Float32bits Float32frombits Fl
 var bounded = strings.Fields("rt/network.ParseSupply io/dbc.applyAttributes io/dbc.rawValue io/sigmap.rawBits io/sigmap.wrapRaw " +
 	"model/kernel.edgeBelow model/kernel.execute model/kernel.exp model/kernel.floor model/kernel.floorTicks " +
 	"model/kernel.indicatorMargin model/kernel.maxPeriods model/kernel.quadrant model/kernel.sideBeyond " +
-	"io/wire.edges io/wire.floor io/wire.Wheel rt.publish rt.step rt.watched rt/diagnosis.pack rt/scenario.parseTicks")
+	"io/wire.edges io/wire.floor io/wire.Wheel rt.publish rt.step rt.watched rt/scenario.parseTicks")
 
 // checkedCode is type-checked source, and what a replay computes of it.
 type checkedCode struct {
 	fset    *token.FileSet
 	info    types.Info
 	decls   map[types.Object]ast.Node // functions and variables of packages
-	methods map[string][]ast.Node     // methods by name
+	methods map[string][]*types.Func  // methods by name
 	reached map[ast.Node]bool
 	queue   []ast.Node // reached, and not followed yet
 }
@@ -105,7 +105,8 @@ func (c *checkedCode) index(files []*ast.File) {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
 				c.decls[c.info.Defs[d.Name]] = d
-				c.methods[d.Name.Name] = append(c.methods[d.Name.Name], d)
+				f := c.info.Defs[d.Name].(*types.Func)
+				c.methods[f.Name()] = append(c.methods[f.Name()], f)
 				if d.Doc != nil && slices.ContainsFunc(d.Doc.List, func(l *ast.Comment) bool { return l.Text == "//go:nosplit" }) {
 					c.reach(d)
 				}
@@ -130,7 +131,7 @@ func (c *checkedCode) reach(n ast.Node) {
 }
 
 // follow reaches all functions and variables that reached ones name, and reports functions of
-// package math that are not exact. A method of an interface stands for all methods of its name.
+// package math that are not exact. A method of an interface stands for all methods of its name and type.
 func (c *checkedCode) follow(inexact func(at token.Pos, name string)) {
 	for len(c.queue) > 0 {
 		from := c.queue[0]
@@ -145,7 +146,9 @@ func (c *checkedCode) follow(inexact func(at token.Pos, name string)) {
 				used = f.Origin()
 				if r := f.Signature().Recv(); r != nil && types.IsInterface(r.Type()) {
 					for _, m := range c.methods[f.Name()] {
-						c.reach(m)
+						if types.Identical(m.Type(), f.Type()) {
+							c.reach(c.decls[m])
+						}
 					}
 				} else if f.Pkg() != nil && f.Pkg().Path() == "math" && !slices.Contains(exactMath, f.Name()) {
 					inexact(id.Pos(), f.Name())
@@ -239,7 +242,7 @@ func (c *checkedCode) conversions(decl ast.Node) (list []ast.Node) {
 // there than on amd64. A conversion rounds the product: float64(x*y) + z.
 func TestEveryProductThatAReplayComputesIsRounded(t *testing.T) {
 	t.Parallel()
-	c := checkedCode{fset: token.NewFileSet(), decls: map[types.Object]ast.Node{}, methods: map[string][]ast.Node{}, reached: map[ast.Node]bool{},
+	c := checkedCode{fset: token.NewFileSet(), decls: map[types.Object]ast.Node{}, methods: map[string][]*types.Func{}, reached: map[ast.Node]bool{},
 		info: types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}}
 	c.load(t, replayed)
 	for o, decl := range c.decls {

@@ -2,20 +2,10 @@ package ecu
 
 import (
 	"bytes"
-	"strings"
 	"testing"
-)
 
-// countsOf returns the counts in the last line of a log.
-func countsOf(t *testing.T, log string) Counts {
-	t.Helper()
-	log = strings.TrimSuffix(log, "\n")
-	c, err := ParseCounts(log[strings.LastIndex(log, "\n")+1:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
+	"lockstep/rt/ecu/unit/unittest"
+)
 
 func TestLastLineSummarisesTheUnit(t *testing.T) {
 	want := Counts{Cycles: 1, Missed: 2, Dropped: 3, Received: 4, Malformed: 6, Lost: 7}
@@ -27,11 +17,8 @@ func TestLastLineSummarisesTheUnit(t *testing.T) {
 		"abs":        "; 0 stops, cycles in control of [FL FR RL RR]: [0 0 0 0]",
 		"wsp":        "; 0 stops, axles 1 to 4 released [0 0 0 0] times",
 	} {
-		u, err := NewStepped(name, &bytes.Buffer{}, &bytes.Buffer{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		u.counts = want
+		u := unittest.New(t, types(), name, &bytes.Buffer{}, &bytes.Buffer{})
+		u.Counts = want
 		line := u.Close()
 		if text := name + ": 1 cycles sent, 2 missed, 3 frames dropped, 4 frames received, 6 malformed, 7 lost by their counters" + rest; line != text {
 			t.Errorf("%q, want %q", line, text)

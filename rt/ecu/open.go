@@ -11,13 +11,14 @@ import (
 	"syscall"
 
 	"github.com/brutella/can"
+
+	"lockstep/rt/ecu/unit"
 )
 
 // Errors of Open.
 var (
 	ErrNoCAN       = errors.New("this kernel has no CAN sockets (AF_CAN)")
 	errNoInterface = errors.New("no such CAN interface")
-	errDown        = errors.New("the CAN interface is down")
 )
 
 // Open opens a bus for a control unit: a CAN interface by its name, or a descriptor of this process as
@@ -43,7 +44,7 @@ func Open(bus string) (io.ReadWriteCloser, error) {
 	}
 
 	if i.Flags&net.FlagUp == 0 {
-		return nil, fmt.Errorf("ecu: bus %s: %w; bring it up with: ip link set %s up", bus, errDown, bus)
+		return nil, fmt.Errorf("ecu: bus %s: %w; bring it up with: ip link set %s up", bus, unit.ErrDown, bus)
 	}
 	line, err := can.NewReadWriteCloserForInterface(i)
 	if err != nil {

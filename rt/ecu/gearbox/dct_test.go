@@ -1,0 +1,244 @@
+package gearbox
+
+import (
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/brutella/can"
+	"gonum.org/v1/gonum/floats/scalar"
+
+	"lockstep/rt/ecu/unit"
+	"lockstep/rt/ecu/unit/unittest"
+)
+
+// dctRig is a unit with a car that turns as its gears demand: sleeves follow the forks, and the engine the gear.
+type dctRig struct {
+	automaticRig
+	d     *dct
+	rail  [4]float64 // m
+	out   float64    // rad/s
+	raw   [2]float64 // added to the speeds of the input shafts, rad/s
+	stop  bool       // the sleeves do not move
+	lag   float64    // by which the engine is faster than its gear, rad/s
+	lost  uint32     // frame that is not sent
+	lever uint64
+}
+
+func newDctRig(t *testing.T) *dctRig {
+	t.Helper()
+	g := &dctRig{automaticRig: automaticRig{t: t, line: &unittest.Line{T: t}}, lever: leverD}
+	u := newUnit(t, "dct7", g.line, &g.log)
+	g.u, g.d = u, u.Law.(*dct)
+	return g
+}
+
+// drive drives for a time, s, with the output speed from its present value to another, rad/s.
+func (g *dctRig) drive(seconds, to float64) {
+	g.t.Helper()
+	from, n := g.out, int(seconds*100)
+	for i := range n {
+		g.k++
+		g.line.Now = time.Duration(g.k) * 10 * time.Millisecond
+		g.out = from + (to-from)*float64(i+1)/float64(n)
+		in := [2]float64{}
+		for h := range in {
+			in[h] = dctRatio[g.d.engaged(h)]*g.out + g.raw[h]
+		}
+		engine := 80.0
+		if g.d.gear != 0 {
+			engine = max(engine, dctRatio[g.d.gear]*g.out+g.lag)
+		}
+		var speeds, rails, driver unit.Payload
+		speeds.SetBits(16, 16, uint64(int64(in[0]/automaticSpeed))&0xFFFF)
+		speeds.SetBits(32, 16, uint64(int64(in[1]/automaticSpeed))&0xFFFF)
+		speeds.SetBits(48, 16, uint64(int64(g.out/dctOutput))&0xFFFF)
+		for r, s := range g.rail {
+			rails.SetBits(16+12*r, 12, uint64(int64(math.Round(s/railStep)))&0xFFF)
+		}
+		driver.SetBits(12, 4, g.lever)
+		driver.SetBits(16, 8, 75) // 30 %
+		driver.SetBits(48, 16, uint64(int64(engine/automaticSpeed))&0xFFFF)
+		for id, p := range map[uint32]unit.Payload{idDctSpeeds: speeds, idDctRails: rails, idDctDriver: driver} {
+			p.SetBits(8, 4, uint64(g.k%15))
+			f := p.Frame(id)
+			if id == g.lost {
+				continue
+			}
+			f.Data[0] = unit.CRC1A(&f)
+			g.u.Receive(unittest.Pack(g.t, f), g.line.Now-1)
+		}
+		if err := g.u.Tick(g.line.Now); err != nil {
+			g.t.Fatal(err)
+		}
+		for j := len(g.line.All) - 1; j >= 0 && !g.stop; j-- {
+			if f := g.line.All[j]; f.ID == idDctForks {
+				for r := range g.rail {
+					g.rail[r] = min(max(g.rail[r]+float64(unit.Signed(&f, 16+12*r, 12))*1e-5, -12e-3), 12e-3)
+				}
+				break
+			}
+		}
+		for r, s := range g.rail { // the detent
+			if math.Abs(s) < railDetent && g.d.want[r&1] != 0 && dctSleeve[g.d.want[r&1]] != r {
+				g.rail[r] = 0
+			}
+		}
+	}
+}
+
+func TestDctPreselectsAndShiftsThroughAllGears(t *testing.T) {
+	g := newDctRig(t)
+	g.drive(1, 1)
+	if g.d.gear != 1 || g.d.preselected() != 2 {
+		t.Fatalf("gear %s, %s preselected; want 1 and 2\n%s", dctNames[g.d.gear], dctNames[g.d.preselected()], g.log.String())
+	}
+	for gear := 2; gear <= 7; gear++ {
+		g.drive(4, g.d.up()/dctRatio[gear-1]*1.02)
+		if g.drive(1.5, g.out); g.d.gear != gear {
+			t.Fatalf("gear %s at %g rad/s, want %d\n%s", dctNames[g.d.gear], g.out, gear, g.log.String())
+		}
+	}
+	for gear := 6; gear >= 1; gear-- {
+		g.drive(4, g.d.down()/dctRatio[gear+1]*0.98)
+		if g.drive(1.5, g.out); g.d.gear != gear {
+			t.Fatalf("gear %s at %g rad/s, want %d\n%s", dctNames[g.d.gear], g.out, gear, g.log.String())
+		}
+	}
+	if codes := g.ask("19 02 0D"); codes != "59 02 FF" {
+		t.Errorf("codes of a healthy drive: %s", codes)
+	}
+}
+
+func TestDctStoresFaults(t *testing.T) {
+	for _, c := range []struct {
+		name, code string
+		change     func(g *dctRig)
+	}{
+		{"input shaft 1", "07 15 00", func(g *dctRig) { g.raw[0] = 60 }},
+		{"input shaft 2", "27 65 00", func(g *dctRig) { g.raw[1] = 60 }},
+		{"output shaft", "07 20 00", func(g *dctRig) { g.raw = [2]float64{60, 60} }},
+		{"a sleeve that does not move", "09 19 00", func(g *dctRig) {
+			g.stop = true
+			g.drive(4, g.d.up()/dctRatio[1]*1.02)
+		}},
+	} {
+		g := newDctRig(t)
+		g.drive(2, 5)
+		c.change(g)
+		g.drive(2, g.out)
+		g.drive(2, g.out)
+		if codes := g.ask("19 02 08"); !strings.Contains(codes, c.code) {
+			t.Errorf("%s: %s, want %s\n%s", c.name, codes, c.code, g.log.String())
+		}
+		if limp := g.ask("22 10 0A"); limp != "62 10 0A 01" {
+			t.Errorf("%s: limp-home %s", c.name, limp)
+		}
+	}
+}
+
+// An engine that does not follow ends no exchange: the clutch closes after the longest time, and P0811 tells of its
+// slip. Neutral ends an exchange at once.
+func TestDctEndsAnExchangeThatTheEngineDoesNotFollow(t *testing.T) {
+	g := newDctRig(t)
+	g.drive(1, 1)
+	g.drive(4, g.d.up()/dctRatio[1]*0.99)
+	if g.d.gear != 1 || !g.d.closed {
+		t.Fatalf("gear %s, closed %t; want 1\n%s", dctNames[g.d.gear], g.d.closed, g.log.String())
+	}
+	g.lag = 60
+	g.drive(0.5, g.d.up()/dctRatio[1]*1.01)
+	if g.d.gear != 2 || g.d.closed || !g.d.busy() {
+		t.Fatalf("gear %s, closed %t; want an exchange to 2\n%s", dctNames[g.d.gear], g.d.closed, g.log.String())
+	}
+	g.drive(swapMost+0.5, g.out)
+	if g.d.busy() || !g.d.closed {
+		t.Errorf("the exchange goes on after %g s\n%s", swapMost+0.5, g.log.String())
+	}
+	g.lever = leverN
+	if g.drive(0.05, g.out); g.d.gear != 0 {
+		t.Errorf("gear %s in neutral", dctNames[g.d.gear])
+	}
+}
+
+// An accelerator that no frame tells any more counts as released: the clutch gets the pressure for the drag of the engine.
+func TestDctReleasesTheAcceleratorWithoutDctDriver(t *testing.T) {
+	g := newDctRig(t)
+	g.drive(1, 1)
+	g.drive(2, g.d.up()/dctRatio[1]*0.7) // too slow for second gear with a released accelerator, too
+	pressure := func() float64 {
+		at := slices.IndexFunc(g.line.All[len(g.line.All)-2:], func(f can.Frame) bool { return f.ID == idDctClutches })
+		return float64(unit.Bits(&g.line.All[len(g.line.All)-2+at], 32, 12)) * 0.01
+	}
+	closed := func(accelerator float64) float64 { return 1.5 + (250*accelerator+90)/30.24 } // a kiss point, torques, N.m per bar
+	if p := pressure(); !scalar.EqualWithinAbs(p, closed(0.3), 0.011) {
+		t.Fatalf("K1 has %g bar with 30 %% accelerator, want %g\n%s", p, closed(0.3), g.log.String())
+	}
+	g.lost = idDctDriver
+	if g.drive(0.09, g.out); !scalar.EqualWithinAbs(pressure(), closed(0.3), 0.011) {
+		t.Errorf("K1 has %g bar before the timeout, want %g", pressure(), closed(0.3))
+	}
+	if g.drive(0.05, g.out); !scalar.EqualWithinAbs(pressure(), closed(0), 0.011) {
+		t.Errorf("K1 has %g bar without DctDriver, want %g", pressure(), closed(0))
+	}
+}
+
+// A frame is taken without an allocation: no table is built, and no bytes are copied to the heap.
+func TestReceivingAllocatesNothing(t *testing.T) {
+	for name, id := range map[string]uint32{"dct7": idDctDriver, "automatic": idPedals, "hp8": idEngineTorque} {
+		u := newUnit(t, name, io.Discard, io.Discard)
+		f := unit.Payload(0).Frame(id)
+		f.Data[0] = unit.CRC1A(&f)
+		now := time.Unix(0, 0)
+		if n := testing.AllocsPerRun(100, func() { u.Law.Receive(&f, now) }); n != 0 {
+			t.Errorf("%s: %g allocations per frame", name, n)
+		}
+	}
+}
+
+// Backwards, the shafts have the ratio of the reverse gear, and a shaft that has not is stored as forwards.
+func TestDctJudgesTheReverseGear(t *testing.T) {
+	for _, c := range []struct {
+		code string
+		raw  [2]float64
+		lag  float64
+	}{{"", [2]float64{}, 0}, {"07 15 00", [2]float64{60, 0}, 0}, {"27 65 00", [2]float64{0, 60}, 0}, {"07 20 00", [2]float64{60, 60}, 0}, {"08 11 00", [2]float64{}, 60}} {
+		g := newDctRig(t)
+		g.lever = leverR
+		g.drive(2, 0)
+		g.drive(3, -8)
+		if g.d.gear != dctReverse || !g.d.closed {
+			t.Fatalf("gear %s, closed %t; want R\n%s", dctNames[g.d.gear], g.d.closed, g.log.String())
+		}
+		g.raw, g.lag = c.raw, c.lag
+		g.drive(3, g.out)
+		if codes := g.ask("19 02 08"); codes != "59 02 FF" && c.code == "" || !strings.Contains(codes, c.code) {
+			t.Errorf("%s: codes %s\n%s", c.code, codes, g.log.String())
+		}
+	}
+}
+
+// After its code is cleared, a fork that has rested pushes again, for the time of a whole attempt.
+func TestDctForkPushesAgainAfterItsCodeIsCleared(t *testing.T) {
+	g := newDctRig(t)
+	g.drive(2, 5)
+	g.stop = true
+	g.drive(4, g.d.up()/dctRatio[1]*1.02)
+	g.drive(4, g.out)
+	if codes := g.ask("19 02 08"); !strings.Contains(codes, "09 19 00") {
+		t.Fatalf("codes %s\n%s", codes, g.log.String())
+	}
+	if cleared := g.ask("14 FF FF FF"); cleared != "54" {
+		t.Fatalf("clear: %s", cleared)
+	}
+	for range 2 { // less than the time of an attempt, and then the sleeve moves
+		g.drive(1, g.out)
+		if codes := g.ask("19 02 09"); strings.Contains(codes, "09 19 00") {
+			t.Fatalf("the code is back: %s\n%s", codes, g.log.String())
+		}
+		g.stop = false
+	}
+}
