@@ -24,7 +24,7 @@ const (
 	limitStep  = 0.004 // share of the throttle per bit of EngineRequest
 
 	fullTorque   = 450  // of the engine, N.m
-	inputInertia = 0.29 // of engine, converter and input shaft, kg.m2
+	inputInertia = 0.31 // of engine, converter and input shaft, kg.m2
 	stallGain    = 2.0  // turbine over pump torque of the converter at speed ratio 0
 	coupling     = 0.86 // speed ratio from which the two torques are equal
 
