@@ -1,7 +1,9 @@
 package plants_test
 
 import (
+	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +13,9 @@ import (
 	"lockstep/model/plants"
 )
 
-// Members of the planetary sets of hp8, by the output that has their speed: the columns of its equations.
-var hp8Members = []string{"w_turbine", "w_sun1", "w_ring1", "w_carrier1", "w_ring2", "w_ring3", "w_carrier3", "w_out"}
+// Shafts of hp8: the columns of its equations. Each has the members of the planetary sets whose speeds are its outputs.
+var hp8Shafts = [][]string{{"w_turbine", "w_carrier2"}, {"w_sun1", "w_sun2"}, {"w_ring1"}, {"w_carrier1", "w_ring4"},
+	{"w_ring2", "w_sun3"}, {"w_ring3", "w_sun4"}, {"w_carrier3"}, {"w_out", "w_carrier4"}}
 
 // hp8Sets holds sun, carrier and ring of each set as columns, and the teeth of sun and ring.
 var hp8Sets = [][5]float64{{1, 3, 2, 48, 96}, {1, 0, 4, 48, 96}, {4, 6, 5, 69, 111}, {5, 7, 3, 28, 104}}
@@ -29,9 +32,9 @@ var hp8Gears = []struct {
 	{"6", "CDE", 1}, {"7", "ACD", 0.839}, {"8", "ADE", 0.667}, {"R", "ABD", -3.317},
 }
 
-// hp8Speeds returns the speeds of the members over that of the output shaft: the sets by Willis, the closed elements.
+// hp8Speeds returns the speeds of the shafts over that of the output shaft: the sets by Willis, the closed elements.
 func hp8Speeds(closed string) []float64 {
-	n := len(hp8Members)
+	n := len(hp8Shafts)
 	var rows [][]float64
 	row := func() []float64 {
 		rows = append(rows, make([]float64, n+1))
@@ -91,14 +94,14 @@ func hp8Text(t *testing.T, outputs string, edits ...string) string {
 	return text + outputs
 }
 
-// engage sets the pressures of a gear; the other elements are open.
+// engage sets the currents of a gear; the other elements are open.
 func engage(b *modeltest.Bench, closed string) {
 	for _, e := range "ABCDE" {
-		pressure := 0.0
+		current := 0.0
 		if strings.ContainsRune(closed, e) {
-			pressure = 20e5 // Pa
+			current = 0.85 // A
 		}
-		b.Set(string(e)+".pressure", pressure)
+		b.Set(string(e)+".current", current)
 	}
 }
 
@@ -132,14 +135,24 @@ func TestHp8MembersTurnAsTheTeethSay(t *testing.T) {
 				}
 			}
 			out := b.Get("w_out")
-			for i, name := range hp8Members {
-				if got := b.Get(name); !(math.Abs(got-want[i]*out) <= 1e-12*math.Abs(want[0]*out)) {
-					t.Fatalf("gear %s, %.3f s: %s is %.15g rad/s, the teeth say %.15g", g.name, now, name, got, want[i]*out)
+			for i, members := range hp8Shafts {
+				for _, name := range members {
+					if got := b.Get(name); !(math.Abs(got-want[i]*out) <= 1e-12*math.Abs(want[0]*out)) {
+						t.Fatalf("gear %s, %.3f s: %s is %.15g rad/s, the teeth say %.15g", g.name, now, name, got, want[i]*out)
+					}
+					checked++
+				}
+			}
+			for i, set := range hp8Sets { // a planet rolls in the ring
+				carrier, ring := want[int(set[1])], want[int(set[2])]
+				name, turns := fmt.Sprintf("w_planet%d", i+1), (carrier+(ring-carrier)*set[4]/((set[4]-set[3])/2))*out
+				if got := b.Get(name); !(math.Abs(got-turns) <= 1e-12*math.Abs(want[0]*out)) {
+					t.Fatalf("gear %s, %.3f s: %s is %.15g rad/s, the teeth say %.15g", g.name, now, name, got, turns)
 				}
 				checked++
 			}
 		})
-		if out := b.Get("w_out"); checked < 800 || (g.name == "R") != (out < -1) || (g.name != "R") != (out > 10) {
+		if out := b.Get("w_out"); checked < 1700 || (g.name == "R") != (out < -1) || (g.name != "R") != (out > 10) {
 			t.Errorf("gear %s: %d speeds compared, the output shaft turns with %g rad/s", g.name, checked, out)
 		}
 	}
@@ -172,8 +185,8 @@ func balance(b *modeltest.Bench, works ...string) (stored, lost, delivered float
 	return stored, lost, delivered
 }
 
-// The gearbox with a torque in place of the engine, a damper in place of the converter, and a car without resistances is
-// linear between the events. Its own waveforms shift through all gears and down again.
+// The gearbox with a torque in place of the engine, a damper in place of the converter, pressures in place of the valves
+// and pistons, without drag of the open elements, and a car without resistances is linear between the events. Its own waveforms shift through all gears and down again.
 func TestHp8ClosesItsEnergyBalanceWithoutLaws(t *testing.T) {
 	data, err := plants.Read("hp8")
 	if err != nil {
@@ -183,10 +196,25 @@ func TestHp8ClosesItsEnergyBalanceWithoutLaws(t *testing.T) {
 	_, rest, _ = strings.Cut(rest, "  starter:")
 	starter, rest, _ := strings.Cut(rest, "  # As automatic4's")
 	_, rest, _ = strings.Cut(rest, "  # cgeo:")
+	before, elements, _ := strings.Cut(before, "assemblies:")
+	_, elements, _ = strings.Cut(elements, "\nelements:")
+	before += "elements:" + elements
+	rest, oil, _ := strings.Cut(rest, "  valve_A:")
+	_, oil, _ = strings.Cut(oil, "  # Oil with")
+	rest += "  # Oil with" + oil
+	for _, cut := range []string{`,\s+set: \{valve_[^}]*\}`, `\[[0-9.]+, 350\],\s+`} { // full pistons, fill pulses
+		before = regexp.MustCompile(cut).ReplaceAllString(before, "")
+	}
+	before = strings.ReplaceAll(before, ", 90]", ", 0]") // kiss point
+	for _, e := range []string{"A", "B", "C", "D", "E", "TCC"} {
+		rest = strings.Replace(rest, "pressure: valve_"+e+".piston", "pressure: "+e+".current", 1)
+		rest = strings.Replace(rest, "  p_"+e+": {signal: valve_"+e+".piston, unit: bar}\n", "", 1)
+	}
 	text := before + "  push: {type: torque, flange: crank, tau: {product: [400 N.m, throttle]}}\n  starter:" + starter +
 		"  slip: {type: damper, a: crank, b: input, d: 3}\n  # cgeo:" + rest
 	for _, edit := range [][2]string{
-		{", heat_port: oil", ""}, {resistances, noResistances},
+		{", heat_port: oil", ""}, {"  p_line: {unit: bar, min: 0, max: 25, default: 20}\n", ""},
+		{"current: {unit: mA", "current: {unit: bar"}, {"p0: kiss, ", ""}, {"mu: {value: 0.12, min: 0.08", "mu: {value: 0.003, min: 0.001"}, {resistances, noResistances},
 		{"  torque_limit: {unit: 1, min: 0, max: 1, default: 1}\n", ""},
 		{"  ignition: {unit: 1, flag: true, default: 1}\n", ""}, {"  engine_on: {unit: 1, flag: true, default: 1}\n", ""},
 		{"  grade: {unit: \"%\", min: -40, max: 40}\n", ""}, {", inclination: grade", ""}, {"  ambient: {unit: degC, min: -40, max: 60, default: 20}\n", ""},

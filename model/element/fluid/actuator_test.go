@@ -101,10 +101,10 @@ func TestLinePressureLimitsTheActuator(t *testing.T) {
 	}
 }
 
-// At a constant difference dp the piston fills in V/Q(dp), Q = flow/sqrt(1 bar)·dp/sqrt(dp + flow_range). From
-// the kiss point on the difference falls by stiffness·Q, so that
+// At a constant difference dp the piston fills in V/Q(dp), Q = flow/sqrt(1 bar)·dp/(dp² + r²)^(1/4), r = flow_range.
+// From the kiss point on the difference falls by stiffness·Q, so that
 //
-//	F(dp) = 2·sqrt(dp + r) + sqrt(r)·ln((sqrt(dp + r) - sqrt(r))/(sqrt(dp + r) + sqrt(r)))
+//	F(dp) = 2·u + sqrt(r)·(ln((u - sqrt(r))/(u + sqrt(r)))/2 - atan(u/sqrt(r))), u = (dp² + r²)^(1/4)
 //
 // falls at a constant rate. The brake has no torque before the kiss point.
 func TestActuatorFillsFromALimitedLine(t *testing.T) {
@@ -114,9 +114,10 @@ func TestActuatorFillsFromALimitedLine(t *testing.T) {
 	b.Set("i", 0.9)
 	b.Set("line", 8e5)
 	k, first := flow/math.Sqrt(1e5), 8e5-kiss
-	filled := volume / (k * first / math.Sqrt(first+r))
+	filled := volume / (k * first / math.Sqrt(math.Hypot(first, r)))
 	F := func(dp float64) float64 {
-		return 2*math.Sqrt(dp+r) + math.Sqrt(r)*math.Log((math.Sqrt(dp+r)-math.Sqrt(r))/(math.Sqrt(dp+r)+math.Sqrt(r)))
+		u, v := math.Sqrt(math.Hypot(dp, r)), math.Sqrt(r)
+		return 2*u + v*(math.Log((u-v)/(u+v))/2-math.Atan(u/v))
 	}
 	before, after := 0, 0
 	b.To(0.12, func(at float64) {
@@ -139,12 +140,33 @@ func TestActuatorFillsFromALimitedLine(t *testing.T) {
 	}
 }
 
+// With p_start valve and piston are at rest at the start, also below the kiss point; at rest nothing is an event.
+func TestActuatorStartsAndRestsAtAPressure(t *testing.T) {
+	for _, c := range []struct {
+		keys    string
+		current float64
+	}{{"8 bar", 0.4}, {"1.5 bar", 0.075}, {"0.5 bar", 0.025}} {
+		b := modeltest.New(t, actuator("lag: 20 ms, fill_volume: 40 cm3, fill_pressure: 1 bar, kiss_pressure: 2 bar, stiffness: 2e10, flow: 2e-4, flow_range: 0.5 bar, p_start: "+c.keys),
+			5*time.Millisecond)
+		b.Set("i", c.current) // 20 bar/A
+		b.Set("line", 10e5)
+		b.To(2, func(float64) {
+			b.Is("p", 20e5*c.current, 1e-3)
+			b.Is("p_valve", 20e5*c.current, 1e-3)
+		})
+		if events := b.Get("events"); events > 3 {
+			t.Errorf("p_start %s: %g events at rest", c.keys, events)
+		}
+	}
+}
+
 func TestActuatorRefusesBadValues(t *testing.T) {
 	const old = "lag: 20 ms"
 	for _, c := range [][2]string{
 		{"«hysteresis: 1 bar»", `element "valve": hysteresis goes with lag above 0`},
 		{"lag: 20 ms, hysteresis: «-1 bar»", `element "valve": hysteresis -100000 Pa is negative (width of the loop over the current, with lag)`},
 		{"«flow: 1e-4»", `element "valve": flow goes with fill_volume`},
+		{"«p_start: 1 bar»", `element "valve": p_start goes with lag above 0 or fill_volume`},
 	} {
 		modeltest.Refuse(t, actuator(old), old, c[0], c[1])
 	}

@@ -7,6 +7,8 @@
 package fluid
 
 import (
+	"math"
+
 	"lockstep/model"
 	"lockstep/model/element"
 	"lockstep/model/law"
@@ -40,6 +42,7 @@ func Kinds() []element.Kind {
 				number("stiffness", "Pa/m3", "with fill_volume", positive, "stiffness of the plates"),
 				number("flow", "m3/s", "with fill_volume", positive, "flow at 1 bar of difference"),
 				number("flow_range", "Pa", "1e4", positive, "difference around which the flow is bounded"),
+				number("p_start", "Pa", "none", notNegative, "pressure of valve and piston at the start, with a state"),
 			}},
 		{Name: "wheel_brake_circuit", Gives: "Pa", Read: readWheelCircuit,
 			Adds: adds{volume, {Key: "Q_in", Unit: "m3/s", Meaning: "flow through inlet and check valve"},
@@ -111,7 +114,7 @@ func Kinds() []element.Kind {
 // With fill_volume, oil flows to the piston and fills it from fill_pressure to kiss_pressure, where the
 // plates touch. Above, the pressure rises with the stiffness of the pack:
 //
-//	V' = flow·dp/sqrt(|dp| + flow_range),  dp = p_out - p(V)
+//	V' = flow·dp/(dp² + flow_range²)^(1/4),  dp = p_out - p(V)
 //
 // where flow_range, a pressure, bounds the slope at dp = 0. The signal with the element's name is the
 // pressure at the piston.
@@ -121,7 +124,11 @@ func readActuator(e *element.Element) element.Declared {
 	valve := e.NameLaw("p_map", law.Formula("pressure_map(current)", law.Names{"pressure_map": t, "current": current}))
 	e.Own().MaxAbs = network.Largest(t.Z)
 	if lag := e.Number("lag"); lag > 0 {
-		valve = addSpool(e, valve, lag, t.Z[0])
+		start := t.Z[0]
+		if e.Has("p_start") {
+			start = e.Number("p_start")
+		}
+		valve = addSpool(e, valve, lag, start)
 	} else {
 		e.Forbid("goes with lag above 0", "hysteresis")
 	}
@@ -134,6 +141,9 @@ func readActuator(e *element.Element) element.Declared {
 	if e.Has("fill_volume") {
 		fillPiston(e, valve, t)
 	} else {
+		if !(e.Number("lag") > 0) {
+			e.Forbid("goes with lag above 0 or fill_volume", "p_start")
+		}
 		e.Forbid("goes with fill_volume", "fill_pressure", "kiss_pressure", "stiffness", "flow", "flow_range")
 		e.OwnLaw(law.Of(valve))
 	}
@@ -168,13 +178,25 @@ func fillPiston(e *element.Element, valve network.Form, pressures model.Table) {
 	stiff := e.Number("stiffness")
 	p := model.Table{Extend: true, X: []float64{-volume, 0, volume, 2 * volume},
 		Z: []float64{low - stiff*volume, low, kiss, kiss + stiff*volume}}
-	state := e.AddState(network.State{Name: "V"})
+	start := 0.0 // empty
+	if e.Has("p_start") {
+		switch p := e.Number("p_start"); {
+		case p >= kiss:
+			start = volume + (p-kiss)/stiff
+		case p > low:
+			start = volume * (p - low) / (kiss - low)
+		default:
+			start = (p - low) / stiff
+		}
+	}
+	state := e.AddState(network.State{Name: "V", Start: start})
 	V := e.NameForm("V", network.StateOf(state))
 	e.OwnLaw(law.Formula("p(V)", law.Names{"p": p, "V": V, "stiffness": stiff, "fill_volume": volume}))
 	most := network.Largest(pressures.Z) + kiss
-	dp := law.Of(valve.Plus(network.SignalOf(e.OwnSignal).Scaled(-1))).Within(-most, most)
-	Q := law.Formula("flow/sqrt(1e5)*dp/sqrt(abs(dp) + flow_range)",
-		law.Names{"flow": e.Number("flow"), "dp": dp, "flow_range": e.Number("flow_range")})
+	missing := valve.Plus(network.SignalOf(e.OwnSignal).Scaled(-1))
+	dp, flow, around := law.Of(missing).Within(-most, most), e.Number("flow")/math.Sqrt(1e5), e.Number("flow_range")
+	Q := law.Formula("flow*dp/sqrt(sqrt(dp*dp + flow_range*flow_range))", law.Names{"flow": flow, "dp": dp, "flow_range": around}).
+		WithSlope(missing, flow/math.Sqrt(around)) // steepest at dp = 0
 	e.Network.States[state].Der = e.NameLaw("Q", Q)
 }
 

@@ -288,17 +288,21 @@ func (s *automatic) up(gear int) float64 {
 // commanded returns the pressures of the elements, bar: C1 to C5 and RC, or A to E and TCC.
 func (s *automatic) commanded(t float64) [6]float64 {
 	if s.eight != nil {
-		return s.eight.bar
+		return s.eight.valve
 	}
 	return s.pressures(t)
 }
 
-// clutchPressures packs the gear and the pressures of the elements.
+// clutchPressures packs the gear and the pressures of the elements, or SolenoidCurrents with the currents of hp8.
 func (s *automatic) clutchPressures(t float64) can.Frame {
 	var g unit.Payload
 	g.SetBits(12, 4, uint64(s.gear))
-	for i, p := range s.commanded(t) {
-		g.SetValue(16+8*i, 8, p, automaticBar, 0)
+	list, step := s.commanded(t), automaticBar
+	if s.eight != nil {
+		list, step = s.eight.currents(), solenoidStep
+	}
+	for i, v := range list {
+		g.SetValue(16+8*i, 8, v, step, 0)
 	}
 	return s.Protect(g, idClutchPressures)
 }

@@ -24,7 +24,7 @@ const (
 	limitStep  = 0.004 // share of the throttle per bit of EngineRequest
 
 	fullTorque   = 450  // of the engine, N.m
-	inputInertia = 0.27 // of engine, converter and input shaft, kg.m2
+	inputInertia = 0.31 // of engine, converter and input shaft, kg.m2
 	stallGain    = 2.0  // turbine over pump torque of the converter at speed ratio 0
 	coupling     = 0.86 // speed ratio from which the two torques are equal
 
@@ -98,7 +98,9 @@ type eightSpeed struct {
 	pedal  float64 // accelerator of the previous cycle
 	steady float64 // time without a change of it, s
 
-	bar     [6]float64 // pressures of this cycle, bar
+	pistons
+	bar     [6]float64 // pressures of this cycle above the kiss point, bar
+	fill    float64    // time in which the on-coming element fills, s
 	kind    int        // of the shift
 	on, off int        // its elements
 	began   float64    // start of the shift at hand, s
@@ -126,8 +128,9 @@ type eightSpeed struct {
 
 func newEightSpeed(s *unit.Base) unit.Law {
 	e := &eightSpeed{
-		Input: unit.Input{Lost: codeTorqueLost, Invalid: codeTorqueInvalid, Timeout: 100 * time.Millisecond},
-		limit: 1, lockSpeed: 130, startStop: 1, stopDelay: 1, shiftTime: 0.3, cut: 0.5, sync: math.NaN(), began: -1,
+		Input:   unit.Input{Lost: codeTorqueLost, Invalid: codeTorqueInvalid, Timeout: 100 * time.Millisecond},
+		pistons: pistons{kiss: 1, fillTime: 0.14},
+		limit:   1, lockSpeed: 130, startStop: 1, stopDelay: 1, shiftTime: 0.3, cut: 0.5, sync: math.NaN(), began: -1,
 	}
 	return newAutomaticOf(s, &eightSpeedGears,
 		[]float64{1: 33, 2: 50, 3: 75, 4: 94, 5: 122, 6: 157, 7: 187},
@@ -137,6 +140,7 @@ func newEightSpeed(s *unit.Base) unit.Law {
 func (e *eightSpeed) parameters() []unit.Parameter {
 	return []unit.Parameter{
 		unit.NewParameter("lock_up", "rad/s", 0, 1e4, &e.lockSpeed), unit.NewParameter("shift_time", "s", 0.1, 2, &e.shiftTime), unit.NewParameter("torque_cut", "", 0, 1, &e.cut),
+		unit.NewParameter("kiss", "bar", 0, 5, &e.kiss), unit.NewParameter("fill_time", "s", 0, 1, &e.fillTime),
 		unit.NewParameter("start_stop", "", 0, 1, &e.startStop), unit.NewParameter("stop_delay", "s", 0, 60, &e.stopDelay),
 	}
 }
@@ -152,22 +156,48 @@ func (e *eightSpeed) measure(s *automatic, dt float64) {
 	}
 }
 
+// takeOver takes over the elements that hold a gear of the moving car: their pistons are full.
+func (e *eightSpeed) takeOver(s *automatic) {
+	s.hold(e.gearOf(s))
+	for i, bar := range s.held[s.gear] {
+		if s.gear != neutral && bar > 0 {
+			e.filled[i] = 1
+		}
+	}
+}
+
 // step runs one cycle: pressures and requests to the engine.
 func (e *eightSpeed) step(s *automatic, t, dt float64) {
 	e.limit = 1
 	if s.IsOff() { // no engine, no pump
 		e.bar, e.engineStop, e.starting, e.locks = [6]float64{}, false, 0, false
+		e.command(e.bar, [6]bool{}, dt)
 		return
+	}
+	var closes [6]bool
+	for i, bar := range s.held[s.gear] {
+		closes[i] = bar > 0
 	}
 	lock := e.bar[lockUp]
 	on, off, swap := s.swap(s.from, s.gear)
 	switch {
 	case s.busy() && swap && s.isForward(s.from) && s.isForward(s.gear):
 		e.handOver(s, t, on, off)
+		closes[off] = e.kind == byEngine && math.IsNaN(s.engaged) && math.IsNaN(e.sync) // it may hold again
 	default:
-		e.bar = s.pressures(t)
+		if s.began != e.began {
+			e.began, e.fill = s.began, 0
+			for i := range closes {
+				if closes[i] {
+					e.fill = max(e.fill, e.left(i))
+				}
+			}
+		}
+		e.bar = s.pressures(max(s.began, t-e.fill))
 	}
 	e.bar[lockUp] = e.lockUp(s, lock, dt)
+	closes[lockUp] = e.locks
+	e.command(e.bar, closes, dt)
 	e.stopAndStart(s, dt)
 }
 
@@ -207,7 +237,7 @@ func (e *eightSpeed) handOver(s *automatic, t float64, on, off int) {
 
 // beginShift plans a shift.
 func (e *eightSpeed) beginShift(s *automatic, torque float64, on, off int) {
-	e.began, e.slip, e.sync, e.on, e.off = s.began, s.slip(), math.NaN(), on, off
+	e.began, e.slip, e.sync, e.on, e.off, e.fill = s.began, s.slip(), math.NaN(), on, off, e.left(on)
 	inertia := inputInertia * math.Abs(e.slip) / max(math.Abs(torque), idleTorque)
 	if e.kind = byClutch; -torque*e.slip > 0 && math.Abs(torque) > idleTorque {
 		e.kind, e.plan = byEngine, max(e.shiftTime, math.Abs(e.slip)/syncRate, inertia/engineShare)
@@ -217,7 +247,7 @@ func (e *eightSpeed) beginShift(s *automatic, torque float64, on, off int) {
 	if torque < 0 && e.plan > coastTime { // the drag of the engine would take too long
 		e.kind, e.plan = byClutch, coastTime
 	}
-	s.longest = max(dwell, 2*e.plan+torquePhase+closeTime)
+	s.longest = max(dwell, e.fill+2*e.plan+torquePhase+closeTime)
 }
 
 // hold returns the pressure of the off-going element that holds an input torque in the previous gear, bar.
@@ -225,12 +255,17 @@ func (e *eightSpeed) hold(s *automatic, torque float64) float64 {
 	return share[s.from][e.off] * max(0, torque) / perBar[e.off]
 }
 
-// moveInput hands the torque over, and moves the input shaft with the on-coming element. After the planned time its
-// pressure rises further.
+// moveInput fills the on-coming element while the off-going one falls to what it needs, hands the torque over, and moves
+// the input shaft with the on-coming element. After the planned time its pressure rises further.
 func (e *eightSpeed) moveInput(s *automatic, t, torque, need float64) {
-	passed := min(1, (t-s.began)/torquePhase)
-	e.bar[e.off], e.bar[e.on] = holdMargin*e.hold(s, math.Abs(torque))*(1-passed), need*passed
-	over := t - s.began - torquePhase
+	start, holds := s.began+e.fill, holdMargin*e.hold(s, math.Abs(torque))
+	if t < start {
+		e.bar[e.on], e.bar[e.off] = 0, holds+(s.held[s.from][e.off]-holds)*(start-t)/e.fill
+		return
+	}
+	passed := min(1, (t-start)/torquePhase)
+	e.bar[e.off], e.bar[e.on] = holds*(1-passed), need*passed
+	over := t - start - torquePhase
 	if over <= 0 {
 		return
 	}
@@ -245,7 +280,7 @@ func (e *eightSpeed) moveInput(s *automatic, t, torque, need float64) {
 func (e *eightSpeed) letEngine(s *automatic, t, torque, need float64) {
 	since, rate := t-s.began, math.Abs(e.slip)/e.plan
 	slip := s.slip() * math.Copysign(1, e.slip) // falls to 0
-	if math.IsNaN(e.sync) && (slip < rate*syncTime/2 || since > 2*e.plan+torquePhase) {
+	if math.IsNaN(e.sync) && e.filled[e.on] == 1 && (slip < rate*(syncTime/2+actuation) || since > 2*e.plan+torquePhase) {
 		e.sync = t
 	}
 	if !math.IsNaN(e.sync) {
@@ -277,7 +312,7 @@ func (e *eightSpeed) lockUp(s *automatic, bar, dt float64) float64 {
 	switch {
 	case !e.locks:
 		bar = max(0, bar-lockUpBar*dt/closeTime)
-	case !s.busy():
+	case !s.busy() && e.filled[lockUp] == 1:
 		bar = min(lockUpBar, bar+lockUpBar*dt/lockUpTime)
 	}
 	if e.locked += dt; bar < lockUpBar {

@@ -73,7 +73,7 @@ func (s *automatic) reset(kind byte) {
 func (s *automatic) begin(now time.Time) {
 	s.hold(neutral)
 	if s.eight != nil {
-		s.hold(s.eight.gearOf(s)) // the unit takes over a moving car
+		s.eight.takeOver(s)
 	}
 	s.BeginCycle(now)
 }
