@@ -19,7 +19,7 @@ import (
 // or from regions, with their key.
 var constant = []string{
 	"t", "h", "calls", "slips", "bcT", "outX", "outV", "outTau", "levels", "programs", "stack", "firstArg", "firstResult", "terms", "argRows", "argTauRows", "blocks", "bitOf",
-	"aStream", "bStream", "affineStream", "active", "latent", "degree", "termOf", "onValues", "onLaws",
+	"aStream", "bStream", "affineStream", "slipStream", "frictionStream", "active", "latent", "degree", "termOf", "onValues", "onLaws",
 	"locks", "lockedMode", "lockedSet", "lockedBase", "unlockedMode", "unlockedWA", "unlockedBase",
 }
 
