@@ -15,12 +15,12 @@ import (
 	"lockstep/model/plants"
 )
 
-// constant are the fields of a kernel that no step changes, and those that hold what follows from a lock set
+// constant are the fields of a kernel that no step changes or leaves changed, and those that hold what follows from a lock set
 // or from regions, with their key.
 var constant = []string{
 	"t", "h", "calls", "slips", "bcT", "outX", "outV", "outTau", "levels", "programs", "stack", "firstArg", "firstResult", "terms", "argRows", "argTauRows", "blocks", "bitOf",
 	"aStream", "bStream", "affineStream", "slipStream", "frictionStream", "active", "latent", "degree", "termOf", "onValues", "onLaws",
-	"locks", "lockedMode", "lockedSet", "lockedBase", "unlockedMode", "unlockedWA", "unlockedBase",
+	"trialPer", "locks", "lockedMode", "lockedPer", "lockedSet", "lockedBase", "unlockedMode", "unlockedWA", "unlockedBase",
 }
 
 // spoil overwrites all that the steps of a sequence have left in its memory, with values that no step takes.
