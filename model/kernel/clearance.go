@@ -138,7 +138,7 @@ func (k *Kernel) handleImpact(i int, local float64) bool {
 	k.updateRegions(local)
 	k.calls.resolveModes(k)
 	k.projectLocks()
-	if k.t.Sparse != nil && k.impacts[i] > separateImpacts && k.closeReturning(&k.blocks[k.bitOf[i].block]) {
+	if k.t.Sparse != nil && k.impacts[i] > separateImpacts && k.closeReturning(k.bitOf[i].block) {
 		k.setModesAfterImpact()
 		k.calls.resolveModes(k)
 		k.projectLocks()
@@ -156,15 +156,15 @@ const (
 
 // closeReturning ends impacts that chatter. A light body between two contacts, such as a differential between two
 // engaged gears, closes one and parts the other by turns, infinitely often in a finite time. It closes the
-// contacts of a block that an impact has parted where the torques bring them back within shortReturn. All bodies
+// contacts of block b that an impact has parted where the torques bring them back within shortReturn. All bodies
 // in contact then have one speed at once, as at the end of the impacts. It reports whether there is such a contact.
 //
 //go:nosplit
-func (k *Kernel) closeReturning(g *Block) bool {
+func (k *Kernel) closeReturning(b int) bool {
 	k.slips.mul(k.slip, k.x)
 	k.setRates(k.w)
 	returns := false
-	for _, q := range g.Elements {
+	for _, q := range k.blocks[b].Elements {
 		if k.modesBefore[q] == Stuck && k.mode[q] == Free && k.t.Friction[q].Gap != nil && k.present[q] &&
 			2*k.slip[q] < -float64(shortReturn*k.h*k.slips.dot(q, k.xd)) {
 			k.setMode(q, Stuck)
@@ -175,13 +175,13 @@ func (k *Kernel) closeReturning(g *Block) bool {
 		return false
 	}
 	for range k.t.Mc {
-		k.stopContacts(g)
+		k.stopContacts(&k.blocks[b])
 		next := k.fastestClosing()
 		if next < 0 {
 			break
 		}
 		k.setMode(next, Stuck)
-		g = &k.blocks[k.bitOf[next].block]
+		b = k.bitOf[next].block
 	}
 	return true
 }

@@ -145,14 +145,11 @@ type slidingFactor struct {
 	per []float64 // facePer of the elements of the block in it
 }
 
-// slidingLocks returns the factorisation of the present lock set of block b with the friction that slides on its
-// faces; nil: none does.
+// slidesWithLocks reports whether friction slides on the faces of the locks of block b, and makes sliding[b] their
+// factorisation with it.
 //
 //go:nosplit
-func (k *Kernel) slidingLocks(b int) *slidingFactor {
-	if len(k.t.Faces) == 0 {
-		return nil
-	}
+func (k *Kernel) slidesWithLocks(b int) bool {
 	f, g := &k.sliding[b], &k.blocks[b]
 	slides, same := false, f.kappa == k.kappa[b]
 	for rest := k.kappa[b]; rest != 0; rest &= rest - 1 {
@@ -161,14 +158,12 @@ func (k *Kernel) slidingLocks(b int) *slidingFactor {
 		slides, same = slides || per != 0, same && per == f.per[l]
 		f.per[l] = per
 	}
-	if !slides {
-		return nil
-	}
-	if !same {
+	if slides && !same {
 		f.kappa = k.kappa[b]
 		k.factoriseSliding(f, g)
 	}
-	return f
+
+	return slides
 }
 
 // factoriseSliding sets f to the factorisation of its lock set on the independent locks.

@@ -32,30 +32,34 @@ func (k *Kernel) solveLockTorques(b int, tau []float64) {
 	for rest := k.kappa[b]; rest != 0; rest &= rest - 1 {
 		tau[g.Elements[bits.TrailingZeros64(rest)]] = 0
 	}
-	if !k.projecting {
-		if f := k.slidingLocks(b); f != nil {
-			k.solveSliding(f, g, tau)
-			return
-		}
+	if len(k.t.Faces) > 0 && !k.projecting && k.slidesWithLocks(b) {
+		k.solveSliding(&k.sliding[b], g, tau)
+	} else {
+		k.lockFactor(b).solve(g, k.residualAccel, tau)
 	}
+}
 
-	f, mc := k.lockFactor(b), len(g.Elements)
+// solve sets tau of the locks of block g to the torques that cancel the accelerations residual.
+//
+//go:nosplit
+func (f *blockFactor) solve(g *Block, residual, tau []float64) {
+	mc := len(g.Elements)
 	if mc == 2 && f.rank == 2 { // a locked brake of a wheel that rolls: the loops below, unrolled
 		first, second := g.Elements[f.taken[0]], g.Elements[f.taken[1]]
 		a, b, below := f.inverseDiag[0], f.inverseDiag[1], f.l[2]
-		r := float64(k.residualAccel[first] * a)
-		s := float64(float64((k.residualAccel[second]-float64(below*r))*b) * b)
+		r := float64(residual[first] * a)
+		s := float64(float64((residual[second]-float64(below*r))*b) * b)
 		tau[first], tau[second] = float64((r-float64(below*s))*a), s
 		return
 	}
+
 	for q, l := range f.taken[:f.rank] {
-		s := k.residualAccel[g.Elements[l]]
+		s := residual[g.Elements[l]]
 		for p := range q {
 			s -= float64(f.l[q*mc+p] * f.rhs[p])
 		}
 		f.rhs[q] = float64(s * f.inverseDiag[q])
 	}
-
 	for q := f.rank - 1; q >= 0; q-- {
 		s := f.rhs[q]
 		for p := q + 1; p < f.rank; p++ {
