@@ -18,6 +18,7 @@ import (
 type Box struct {
 	image  wire.Image
 	tick   time.Duration // of the image
+	until  time.Duration // edges before it are made
 	wheels [wire.Wheels]toneWheel
 	edges  []Edge
 }
@@ -51,12 +52,13 @@ const (
 func (b *Box) Take(m *wire.Image, tick time.Duration) {
 	b.image, b.tick = *m, tick
 	for i := range b.wheels {
-		b.wheels[i].follow(&b.image.Wheel[i])
+		b.wheels[i].follow(&b.image.Wheel[i], (b.until - tick).Seconds())
 	}
 }
 
-// follow takes over the number of the next edge of an image. The number is known modulo the teeth.
-func (o *toneWheel) follow(w *wire.Wheel) {
+// follow takes over the number of the next edge of an image. The number is known modulo the teeth. An image
+// that comes late, s, has edges that are made already.
+func (o *toneWheel) follow(w *wire.Wheel, late float64) {
 	if w.Direction == 0 || w.Teeth == 0 {
 		return
 	}
@@ -73,7 +75,8 @@ func (o *toneWheel) follow(w *wire.Wheel) {
 	if w.Direction > 0 {
 		behind--
 	}
-	if shift := behind - o.behind; !o.known || shift > mostShift || shift < -mostShift {
+	made := int64(min(max(late, 0)*math.Abs(w.Speed)/w.Pitch, mostEdges))
+	if shift := (behind - o.behind) * int64(w.Direction); !o.known || shift > mostShift || shift < -mostShift-made {
 		o.behind, o.known = behind, true
 	}
 }
@@ -81,7 +84,7 @@ func (o *toneWheel) follow(w *wire.Wheel) {
 // Edges returns the edges since the last call that come before an instant, in the order of time. They are valid until
 // the next call.
 func (b *Box) Edges(until time.Duration) []Edge {
-	b.edges = b.edges[:0]
+	b.edges, b.until = b.edges[:0], max(b.until, until)
 	within := min(until-b.tick, hold).Seconds()
 	for i := range b.wheels {
 		b.collect(i, within)

@@ -132,3 +132,18 @@ func TestEdgesOfALateImageComeInOrder(t *testing.T) {
 		x.Take(turning(100*0.005, 110), 5*time.Millisecond) // faster since 5 ms, known at 12 ms
 	}
 }
+
+// Images that come two periods late repeat no edge.
+func TestLateImagesRepeatNoEdge(t *testing.T) {
+	const pitch, speed = 2 * math.Pi / 48, 100.0
+	var x Box
+	n := 0
+	for k := range 40 {
+		tick := time.Duration(k) * 5 * time.Millisecond
+		x.Take(turning(speed*tick.Seconds()+0.3*pitch, speed), tick)
+		n += len(x.Edges(tick + 15*time.Millisecond))
+	}
+	if want := 160; n < want-1 || n > want+1 {
+		t.Errorf("%d edges, want %d", n, want)
+	}
+}
