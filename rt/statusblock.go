@@ -14,7 +14,7 @@ import (
 
 const (
 	statusMagic   = 0x6c6f636b73746570 // "lockstep"
-	statusVersion = 21                 // of the layout of StatusBlock; a change of a field changes it
+	statusVersion = 22                 // of the layout of StatusBlock; a change of a field changes it
 
 	// MaxOutputs is how many outputs of a plant fit: a train of 40 cars has 1599. A tick writes only
 	// those that the plant has.

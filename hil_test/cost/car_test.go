@@ -12,7 +12,7 @@ import (
 	"lockstep/model/kernel"
 )
 
-// planarCarBound is the largest worst tick of car-esc over that of car-abs; 1.7 to 1.9 is usual.
+// planarCarBound is the largest worst tick of car-esc over that of car-abs; 1.5 to 1.9 is usual.
 const planarCarBound = 2
 
 // randomCommands returns commands anywhere in their ranges: all pedals, valves and roads change at each tick.

@@ -25,14 +25,25 @@ const (
 	minSparseStates = 20  // states below which the plant is always dense
 )
 
-// leastSize is the part of its expected size below which a law counts as that large where it converges: a plant at
-// rest has laws that are nothing but rounding.
-const leastSize = 1e-3
+// A law counts as at least this large where it converges, since a plant at rest has laws that are nothing but rounding:
+// a part of its expected size, but at most the size that changes a speed by leastSpeed within a period. The ranges of
+// inputs, from which the expected size follows, may be far wider than their values.
+const (
+	leastSize  = 1e-3
+	leastSpeed = 1e-3 // rad/s, m/s, or the unit of another state; the law converges to 1e-9 of it
+)
 
-// setLeastSizes sets LeastSize.
+// setLeastSizes sets LeastSize of the laws that move a state.
 func (t *Tables) setLeastSizes(sys *model.System) {
-	for _, s := range sys.Signals[t.FirstLaw:] {
-		t.Sparse.LeastSize = append(t.Sparse.LeastSize, leastSize*s.Size)
+	t.Sparse.LeastSize = make([]float64, t.M-t.FirstLaw)
+	for j := range t.Sparse.LeastSize {
+		rate := 0.0
+		for i := range t.N {
+			rate = max(rate, math.Abs(sys.B[i*t.M+t.FirstLaw+j]))
+		}
+		if rate > 0 {
+			t.Sparse.LeastSize[j] = min(leastSize*sys.Signals[t.FirstLaw+j].Size, leastSpeed/(rate*float64(t.PeriodNs)*1e-9))
+		}
 	}
 }
 

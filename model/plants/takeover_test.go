@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,8 +13,9 @@ import (
 )
 
 // A kernel that takes over with the same tables continues the motion: to the bit in most plants, and
-// truck and dct7 within the tolerance of their laws, which are iterated anew. In dct7 a tooth may rest where the
-// regions of its place meet: the other kernel may be in the other region, and pass the border at once.
+// truck, hp8, dct7 and judder within the tolerance of their laws, which are iterated anew. In dct7
+// a tooth may rest where the regions of its place meet: the other kernel may be in the other region, and pass the border
+// at once, and contacts that chatter may end their impacts at another one.
 func TestKernelThatTakesOverWithoutAChangeContinuesTheMotion(t *testing.T) {
 	for _, e := range plants.List() {
 		if e.Kind != "plant" || e.Name == "train20" { // train3 is stepped sparse, too
@@ -26,7 +28,11 @@ func TestKernelThatTakesOverWithoutAChangeContinuesTheMotion(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				exact := e.Name != "truck" && e.Name != "dct7"
+				exact := !slices.Contains([]string{"truck", "hp8", "dct7", "judder"}, e.Name)
+				tolerance := 1e-10
+				if e.Name == "dct7" {
+					tolerance = 1e-7
+				}
 				one, now, spare := kernel.New(tables), kernel.New(tables), kernel.New(tables)
 				random := rand.New(rand.NewPCG(1, 2))
 				want, got := make([]float64, len(tables.Outputs)), make([]float64, len(tables.Outputs))
@@ -40,8 +46,8 @@ func TestKernelThatTakesOverWithoutAChangeContinuesTheMotion(t *testing.T) {
 					for i := range want {
 						largest[i] = max(largest[i], math.Abs(want[i]))
 						same := math.Float64bits(want[i]) == math.Float64bits(got[i])
-						near := math.Abs(want[i]-got[i]) <= 1e-10*(1+largest[i]) || tables.Outputs[i].Name == "events" ||
-							tables.Outputs[i].Name == "eta" && e.Name == "dct7"
+						near := math.Abs(want[i]-got[i]) <= tolerance*(1+largest[i]) || tables.Outputs[i].Name == "events" ||
+							e.Name == "dct7" && slices.Contains([]string{"eta", "lag", "transitions"}, tables.Outputs[i].Name)
 						if !same && (exact || !near) {
 							t.Fatalf("tick %d after %d changes: %s is %.17g, want %.17g", k+1, taken, tables.Outputs[i].Name, got[i], want[i])
 						}
