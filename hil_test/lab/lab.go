@@ -92,9 +92,9 @@ type Machine struct {
 }
 
 var (
-	VCAN       = Machine{Script: "vcan", Limit: 9 * time.Minute, programs: []string{"linux.uml", "ip", "insmod"}}
+	VCAN       = Machine{Script: "vcan", Limit: 20 * time.Minute, programs: []string{"linux.uml", "ip", "insmod"}}
 	VCANSerial = Machine{Script: "vcan", Limit: VCAN.Limit, programs: VCAN.programs, serial: true}
-	PreemptRT  = Machine{Script: "preempt_rt", Limit: 15 * time.Minute, exclusive: true}
+	PreemptRT  = Machine{Script: "preempt_rt", Limit: 25 * time.Minute, exclusive: true}
 	// PreemptRTSerial is for tests that fail if the emulated cards stall.
 	PreemptRTSerial = Machine{Script: PreemptRT.Script, Limit: PreemptRT.Limit, exclusive: true, serial: true}
 )

@@ -183,7 +183,7 @@ func enlargeSockets(t *testing.T) {
 func TestLabSoakOnVcanLosesNoFrame(t *testing.T) {
 	d := soakFor(t, time.Minute)
 	machine := lab.VCAN
-	machine.Limit = d + 3*time.Minute
+	machine.Limit = d + 10*time.Minute
 	if !lab.Inside(t, machine) {
 		return
 	}
@@ -201,7 +201,7 @@ func TestLabSoakOnVcanLosesNoFrame(t *testing.T) {
 func TestLabSoakOnTwoCardsMeetsAllCriteria(t *testing.T) {
 	d := soakFor(t, 30*time.Second)
 	machine := lab.PreemptRTSerial
-	machine.Limit = d + 5*time.Minute
+	machine.Limit = d + 12*time.Minute
 	if !lab.Inside(t, machine) {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 func TestLabProofOnVcan(t *testing.T) {
 	d := proofFor(t, 20*time.Second)
 	machine := lab.VCAN
-	machine.Limit = 2*d + 8*time.Minute
+	machine.Limit = 2*d + 20*time.Minute
 	if !lab.Inside(t, machine, "python3-can", "python3-crccheck", "cansend") {
 		return
 	}
@@ -27,7 +27,7 @@ func TestLabProofOnVcan(t *testing.T) {
 // Faults that the scenario injects, and a pulled cable, on vcan.
 func TestLabProofOfFaultsOnVcan(t *testing.T) {
 	machine := lab.VCAN
-	machine.Limit = 8 * time.Minute
+	machine.Limit = 20 * time.Minute
 	if !lab.Inside(t, machine, "python3-can", "python3-crccheck") {
 		return
 	}
@@ -47,7 +47,7 @@ func TestLabProofFloodOnVcanChangesNeitherOutputsNorWork(t *testing.T) {
 func TestLabProofOnTwoCards(t *testing.T) {
 	d := proofFor(t, 20*time.Second)
 	machine := lab.PreemptRT
-	machine.Limit = 4*d + 10*time.Minute
+	machine.Limit = 4*d + 20*time.Minute
 	if !lab.Inside(t, machine, "python3-can", "python3-crccheck") {
 		return
 	}

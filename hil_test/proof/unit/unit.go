@@ -18,6 +18,7 @@ import (
 
 const (
 	cycle = 10 * time.Millisecond // cycle of TCU_1
+	start = 5 * time.Minute       // longest wait for the bench, which starts slowly on a loaded machine
 	quiet = 4 * time.Second       // silence after which the bench counts as ended
 	idTCU = 0x110
 )
@@ -301,7 +302,10 @@ func Run(args []string, out io.Writer) error {
 	}()
 
 	fmt.Fprintln(out, "ready")
-	for end := time.Now().Add(time.Minute); last.Load() == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(start); last.Load() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			return fmt.Errorf("no frame of the bench within %v", start)
+		}
 	}
 	sent, refused, l := 0, 0, controller{}
 	end := time.Now().Add(time.Duration(seconds * 1e9))
