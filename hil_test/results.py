@@ -33,7 +33,7 @@ def events(name):
 ENTRY = re.compile(r"^\s*(\w+\.go):(\d+): ")
 SECTION = re.compile(r"^\s*=== (?:RUN|PAUSE|NAME|CONT)\s+(\S+)")
 FAILED = re.compile(r"^\s*--- FAIL: (\S+)")
-LONG = 5  # printed lines of an entry, at most
+FIRST, LAST = 4, 6  # printed lines of an entry: what a command prints last says why it failed
 
 
 def logged(folder, file, line):
@@ -53,21 +53,26 @@ def print_failures(package, text):
     for name in sorted(bad):
         if not any(other.startswith(name + "/") for other in bad):
             print("FAIL:", name)
-    show, length = True, 0
+    show = True
     mine = not bad  # a process that died names no failed test
+    entries = [[]]  # the lines to print, by entry
     for line in lines:
         if m := SECTION.match(line):
-            mine, show, length = m[1] in bad or not bad, True, 0
+            mine, show = m[1] in bad or not bad, True
+            entries.append([])
             continue
         if m := ENTRY.match(line):
-            show, length = not logged(folder, m[1], m[2]), 0
+            show = not logged(folder, m[1], m[2])
+            entries.append([])
         elif line.lstrip().startswith("--- "):
             show = False
-        length += 1
-        if mine and show and length <= LONG:
+        if mine and show:
+            entries[-1].append(line)
+    for entry in entries:
+        if len(entry) > FIRST + LAST:
+            entry[FIRST:-LAST] = ["    ..."]
+        for line in entry:
             print(line)
-        elif mine and show and length == LONG + 1:
-            print("    ...")
 
 
 def failures(name):

@@ -31,7 +31,7 @@ const (
 {"Action":"fail","Package":"p/a","Test":"TestBad/part"}
 {"Action":"fail","Package":"p/a","Test":"TestBad"}
 {"Action":"output","Package":"p/a","Test":"TestLab","Output":"=== RUN   TestLab/calm\n    x.go:1: long talk\n"}
-{"Action":"output","Package":"p/a","Test":"TestLab","Output":"=== RUN   TestLab/bad\n    x.go:2: too slow\n"}
+{"Action":"output","Package":"p/a","Test":"TestLab","Output":"=== RUN   TestLab/bad\n    x.go:2: too slow\n2\n3\n4\n5\n6\n7\n8\n9\n10\nthe cause\n"}
 {"Action":"output","Package":"p/a","Test":"TestLab","Output":"--- FAIL: TestLab (1.00s)\n    --- PASS: TestLab/calm (0.50s)\n    --- FAIL: TestLab/bad (0.50s)\n"}
 {"Action":"fail","Package":"p/a","Test":"TestLab"}
 {"Action":"output","Package":"p/a","Test":"TestDead","Output":"panic: no\n"}
@@ -62,7 +62,7 @@ func TestResultsAreCountedByPackageAndTest(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	got := run("failures", race)
-	for _, want := range []string{"got 1, want 2\n", "FAIL: TestLab/bad\n    x.go:2: too slow\n", "panic: no\n", "message of a compiler\n"} {
+	for _, want := range []string{"got 1, want 2\n", "FAIL: TestLab/bad\n    x.go:2: too slow\n2\n3\n4\n    ...\n6\n", "10\nthe cause\n", "panic: no\n", "message of a compiler\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q does not say %q", got, want)
 		}
