@@ -56,7 +56,7 @@ var tickJumps = map[string][]string{
 	sequenceCode + "Step":                   {kernelCode + "Step", kernelCode + "TakeOver"},
 	sequenceCode + "Restore":                {kernelCode + "Reset", kernelCode + "restore", kernelCode + "TakeOver"},
 	kernelCode + "Reset":                    {kernelCode + "settle"},
-	kernelCode + "TakeOver":                 {kernelCode + "settle", kernelCode + "resolveModes"},
+	kernelCode + "TakeOver":                 {kernelCode + "mustSettle", kernelCode + "settle", kernelCode + "resolveModes"},
 	kernelCode + "settle":                   {kernelCode + "setSignals", kernelCode + "updateSides", kernelCode + "transmitFastest", kernelCode + "startSubstep"},
 	kernelCode + "Step":                     {kernelCode + "stepQuiet"},
 	kernelCode + "stepQuiet":                {kernelCode + "holdInputs"},

@@ -199,7 +199,8 @@ type Declared struct {
 	Twist    int    // index of the state phi_rel - Rest; valid if Angle is set
 	Rest     float64
 	Friction bool
-	Contacts []int // friction elements that take energy in impacts
+	Contacts []int     // friction elements that take energy in impacts
+	Loss     *law.Expr // what Contacts lose besides, W; nil: nothing
 	Named    map[string]Reading
 }
 

@@ -95,6 +95,8 @@ type calls struct {
 	// A state at the start of a tick to which no substep has led: Reset, TakeOver.
 	// share: TakeOver, settle, updateSides, an event indicator
 	settle func(k *Kernel)
+	// limit: TakeOver, mustSettle, an event indicator
+	mustSettle func(k *Kernel) bool
 	// limit: TakeOver, settle, updateSides, an event indicator
 	updateSides func(k *Kernel, x, v []float64) bool
 	// share: settle, transmitImpacts
@@ -124,7 +126,7 @@ func newCalls(t *Tables) calls {
 		resolveModes: (*Kernel).resolveModes, resolveBlock: (*Kernel).resolveBlock,
 		solveLockTorques: (*Kernel).solveLockTorques, handleImpact: (*Kernel).handleImpact,
 		factorise: (*Kernel).factorise, buildUnlocked: (*Kernel).buildUnlocked,
-		settle: (*Kernel).settle, updateSides: (*Kernel).updateSides, transmitFastest: (*Kernel).transmitFastest,
+		settle: (*Kernel).settle, mustSettle: (*Kernel).mustSettle, updateSides: (*Kernel).updateSides, transmitFastest: (*Kernel).transmitFastest,
 		sample:      (*Kernel).sample,
 		countPulses: (*Kernel).countPulses, countEdges: (*Kernel).countEdges,
 	}

@@ -125,7 +125,8 @@ func (k *Kernel) handleImpact(i int, local float64) bool {
 			break
 		}
 		k.setMode(next, Stuck)
-		k.stopTogether(&k.blocks[k.bitOf[next].block])
+		b := k.bitOf[next].block
+		k.stopTogether(b, k.stuckElements(&k.blocks[b]))
 		k.projectLocks()
 		k.slips.mul(k.slip, k.x)
 		next = k.fastestClosing()
@@ -175,7 +176,7 @@ func (k *Kernel) closeReturning(b int) bool {
 		return false
 	}
 	for range k.t.Mc {
-		k.stopContacts(&k.blocks[b])
+		k.stopTogether(b, k.closedOneWays(&k.blocks[b]))
 		next := k.fastestClosing()
 		if next < 0 {
 			break
@@ -186,21 +187,17 @@ func (k *Kernel) closeReturning(b int) bool {
 	return true
 }
 
-// stopContacts stops the slips of the closed contacts and freewheels of a block by one plastic impact.
+// closedOneWays returns the set of the closed contacts and freewheels of a block.
 //
 //go:nosplit
-func (k *Kernel) stopContacts(g *Block) {
-	f := &k.factor
-	f.rank = 0
+func (k *Kernel) closedOneWays(g *Block) uint64 {
+	set := uint64(0)
 	for l, i := range g.Elements {
 		if k.mode[i] == Stuck && k.t.Friction[i].OneWay {
-			k.trialTau[i] = -k.slip[i]
-			f.taken[f.rank] = l
-			f.rank++
+			set |= 1 << l
 		}
 	}
-	k.applyImpulses(g)
-	k.endImpact(g)
+	return set
 }
 
 // transmitImpacts applies the impact of clearance or freewheel j, and then of those that it closes,
@@ -268,21 +265,31 @@ func (k *Kernel) applyImpacts(g *Block, set uint64) {
 	k.endImpact(g)
 }
 
-// stopTogether stops the slips of all locked elements of a block by one plastic impact.
+// stopTogether stops the slips of a set of elements of block b by one plastic impact.
 //
 //go:nosplit
-func (k *Kernel) stopTogether(g *Block) {
-	f := &k.factor
+func (k *Kernel) stopTogether(b int, set uint64) {
+	g, f := &k.blocks[b], &k.factor
 	f.rank = 0
-	for l, i := range g.Elements {
-		if k.mode[i] == Stuck {
-			k.trialTau[i] = -k.slip[i]
-			f.taken[f.rank] = l
-			f.rank++
-		}
+	for r := set; r != 0; r &= r - 1 {
+		l := bits.TrailingZeros64(r)
+		k.trialTau[g.Elements[l]] = -k.slip[g.Elements[l]]
+		f.taken[f.rank] = l
+		f.rank++
 	}
 	k.applyImpulses(g)
 	k.endImpact(g)
+}
+
+// stopOneWays stops contacts and freewheels that a minimum substep holds, by plastic impacts of all locks of a block.
+//
+//go:nosplit
+func (k *Kernel) stopOneWays() {
+	for i := range k.mode {
+		if b := k.bitOf[i].block; k.t.Friction[i].OneWay && k.carriesLoad(i) && math.Abs(k.slip[i]) > slipZero {
+			k.stopTogether(b, k.kappa[b])
+		}
+	}
 }
 
 // endImpact sets the slips after the impulses in trialTau of the elements in the factorisation, and counts the energy

@@ -109,7 +109,7 @@ func (t *Tables) buildSparse(sys *model.System) {
 	}
 
 	t.stripRows()
-	net.Blocks = net.findBlocks(mc)
+	net.Blocks = net.findBlocks(t.Friction)
 	t.Sparse = net
 	if largest := t.largestBlock(); largest > maxFrictions {
 		refuse("%d friction elements act on each other "+
@@ -160,8 +160,10 @@ func (t *Tables) stripRows() {
 	}
 }
 
-// findBlocks groups the friction elements by the slips on which their torques act.
-func (net *SparseTables) findBlocks(mc int) []Block {
+// findBlocks groups the friction elements by the slips on which their torques act. A contact and the friction that
+// follows its force are solved together, so they are in one group.
+func (net *SparseTables) findBlocks(frictions []model.Friction) []Block {
+	mc := len(frictions)
 	gram := func(i, j int) float64 {
 		sum := 0.0
 		for e := net.W.rowStart(i); e < net.W.End[i]; e++ {
@@ -175,12 +177,18 @@ func (net *SparseTables) findBlocks(mc int) []Block {
 		return sum
 	}
 
+	follows := func(i, j int) bool { // whether friction element i follows the force of contact j
+		f := &frictions[i]
+		return f.Face == 1+j || slices.ContainsFunc(f.Presses, func(p model.Press) bool { return p.Contact == j })
+	}
+
 	of := make([]int, mc) // block number of each element
 	for i := range of {
 		of[i] = i
 		for j := range i {
 			g := max(math.Abs(gram(i, j)), math.Abs(gram(j, i)))
-			if from, to := of[i], of[j]; g*g > 1e-28*gram(i, i)*gram(j, j) && from != to {
+			act := g*g > 1e-28*gram(i, i)*gram(j, j) || follows(i, j) || follows(j, i)
+			if from, to := of[i], of[j]; act && from != to {
 				for q := range i + 1 {
 					if of[q] == from {
 						of[q] = to

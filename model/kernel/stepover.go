@@ -42,6 +42,8 @@ func (k *Kernel) stepOverEvents(local, theta float64) {
 	}
 
 	if k.updateRegions(local) || resolve {
+		k.slips.mul(k.slip, k.x)
+		k.stopOneWays()
 		k.projectLocks()
 		k.calls.resolveModes(k)
 		k.projectLocks()
@@ -81,6 +83,7 @@ func (k *Kernel) holdClosing(local, theta float64) {
 		if !found {
 			break
 		}
+		k.stopOneWays()
 		k.projectState()
 		k.calls.expand(k, k.x)
 		k.horner(k.x1, theta)

@@ -44,6 +44,9 @@ func (t *Tables) Follows(from *Tables) error {
 // the new tables under the inputs of the step: an overloaded lock slips, and a locked element whose
 // speeds now differ slips until it locks again. These transitions are events of the step.
 //
+// Where nothing changes at once, the laws and the torques that they follow begin the step as they would in from: its
+// iteration starts at the same values, and tables without a change continue the motion to the bit.
+//
 // It returns false and changes nothing while from owes time (lag > 0), and where a clearance would be
 // overlapped.
 //
@@ -55,23 +58,27 @@ func (k *Kernel) TakeOver(from *Kernel, u []float64) bool {
 
 	k.copyMotion(from)
 	k.timeTol = minTimeTol + float64(1e-15*k.gridTime())
-	k.nextBreakpoint, k.publishedAt, k.lockedBase = 0, -1, -1
+	k.publishedAt, k.lockedBase = -1, -1
 	k.held.isSet = false
-	k.setRegions(k.x)
-	if !k.acceptInputs(u) {
-		k.fault = 0 // the step reports it
-		k.commands.set(&from.commands)
-	}
-	k.logged = 0
 	copy(k.modesBefore, k.mode)
-	freed := k.freeMoving()
-	if freed && k.recordTransitions(0) {
-		k.events++
-	}
-	k.calls.settle(k)
-	if freed {
-		k.calls.resolveModes(k)
-		k.projectLocks()
+	changed, freed := k.takeOverRegions(from), k.freeMoving()
+	k.nextBreakpoint, k.logged = 0, 0
+	if changed || freed || k.calls.mustSettle(k) {
+		if !k.acceptInputs(u) {
+			k.fault = 0 // the step reports it
+			k.commands.set(&from.commands)
+		}
+		if freed && k.recordTransitions(0) {
+			k.events++
+		}
+		k.calls.settle(k)
+		if freed {
+			k.calls.resolveModes(k)
+			k.projectLocks()
+		}
+	} else {
+		k.copyMotion(from)
+		k.nextBreakpoint, k.logged = 0, 0
 	}
 	k.commands.set(&from.commands)
 	k.keepsLog = true
@@ -101,6 +108,42 @@ func (k *Kernel) copyMotion(from *Kernel) {
 	copy(k.capNow, from.capNow)
 	copy(k.termMax, from.termMax)
 	copy(k.contactTol, from.contactTol)
+}
+
+// takeOverRegions gives each switch whose level or borders differ from those of from the region of its level, and each
+// clearance whose faces differ its opening. It reports whether there is one. The others keep theirs: where a level is at
+// a border, the motion has decided, and rounding would decide anew.
+//
+//go:nosplit
+func (k *Kernel) takeOverRegions(from *Kernel) (changed bool) {
+	for s := range k.region {
+		sw, z := &k.t.Switches[s], k.level(s, k.x)
+		if z != from.level(s, k.x) || !sameValues(sw.Borders, from.t.Switches[s].Borders) {
+			k.region[s], k.followed[s], changed = sw.regionOf(z), false, true
+		}
+	}
+	for _, i := range k.t.Clearances {
+		g, before := k.t.Friction[i].Gap, from.t.Friction[i].Gap
+		if g.Limit != before.Limit || g.Const != before.Const || !sameValues(g.Row, before.Row) {
+			k.present[i], changed = false, true
+		}
+	}
+	if changed {
+		k.updateExtents()
+	}
+	k.selectCombination()
+	return changed
+}
+
+// sameValues reports whether two lists have the same values.
+//
+//go:nosplit
+func sameValues(a, b []float64) bool {
+	same := len(a) == len(b)
+	for i := range a {
+		same = same && a[i] == b[i]
+	}
+	return same
 }
 
 // Obstacle is what keeps a kernel from taking over.
@@ -171,6 +214,24 @@ func (k *Kernel) freeMoving() bool {
 		}
 	}
 	return freed
+}
+
+// mustSettle reports whether an event indicator is beyond its side or an element closes in the state and under the
+// signals and torques to which steps with other tables have led. What a command or a source changes from here on is left
+// to the step.
+//
+//go:nosplit
+func (k *Kernel) mustSettle() bool {
+	k.setOffsets(k.w)
+	k.evaluateIterated(k.w[:k.t.M], k.x)
+	for g := range k.side {
+		v := k.evaluateProgram(k.indicatorProgram(g), k.x, k.w[:k.t.M])
+		if k.indicatorMargin(g, v) < -k.indicatorNoise(g) {
+			return true
+		}
+	}
+	k.slips.mul(k.slip, k.x)
+	return k.fastestClosing() >= 0
 }
 
 // settle makes signals, sides, regions and modes consistent with the state at the start of a tick,

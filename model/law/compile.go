@@ -370,12 +370,18 @@ func straight(t model.Table) model.Table {
 }
 
 // withPoints returns a straight table whose inner points are those given; it has no breakpoint beside
-// them.
+// them. Its outermost points are those of t, or as far beyond as t is wide: a point far away would take digits.
 func withPoints(t model.Table, points []float64) model.Table {
-	x := padded(points)
-	x[0], x[len(x)-1] = min(x[0], t.X[0]), max(x[len(x)-1], t.X[len(t.X)-1])
-	with := model.Table{Extend: true, X: x}
-	for _, at := range x {
+	first, last := t.X[0], t.X[len(t.X)-1]
+	wide := last - first
+	if low := points[0]; !(first < low) {
+		first = low - wide
+	}
+	if high := points[len(points)-1]; !(last > high) {
+		last = high + wide
+	}
+	with := model.Table{Extend: true, X: slices.Concat([]float64{first}, points, []float64{last})}
+	for _, at := range with.X {
 		with.Z = append(with.Z, tableAt(&t, at))
 	}
 	return with

@@ -193,6 +193,9 @@ func (l *loader) reading(f, on yamlfile.Field, what string) element.Reading {
 		if !ok && d.Contacts == nil {
 			l.FailAt(f.At, "%s: type %s has no lossPower; name a damper, clutch, brake or lossy gear", what, d.Kind)
 		}
+		if d.Loss != nil {
+			loss = l.addQuantity(f, "loss", "W", d.Loss)
+		}
 		r := l.integral(f, "dissipated", loss.Form)
 		for _, i := range d.Contacts {
 			l.Network.Frictions[i].Impacts = 1 + r.Form.Index()

@@ -39,7 +39,7 @@ func TestLawsOfTheCarInThePlaneConvergeInEveryExercise(t *testing.T) {
 			}
 			ticks := 200
 			if e == list[len(list)-1] { // from rest
-				ticks = 1000
+				ticks = 4000
 			}
 			k, random := kernel.New(e.tables), rand.New(rand.NewPCG(1, 2))
 			u, y := slices.Clone(e.tables.Start), make([]float64, len(e.tables.Outputs))

@@ -41,6 +41,13 @@ outputs:
 `
 }
 
+// A volume far below those of the rows has its pressure to the last digits: the first line of the table is not computed
+// from a point far away.
+func TestPressureOfASmallVolumeHasAllItsDigits(t *testing.T) {
+	b := modeltest.New(t, wheelBrake("", "p_V: [[0, 0], [0.3 cm3, 2 bar], [4 cm3, 5 bar], [6 cm3, 30 bar]], V_start: 1e-9 cm3", ""), time.Millisecond)
+	b.Is("p", 1e-15*2e5/0.3e-6, 1e-18)
+}
+
 // An outlet alone: where the flow is turbulent throughout, sqrt(p) falls on a straight
 // line, sqrt(p0) - stiffness·C_d·A·sqrt(2/rho)/2·t.
 func TestOutletEmptiesTheCaliperOnAParabola(t *testing.T) {

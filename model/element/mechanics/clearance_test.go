@@ -278,13 +278,13 @@ two: {type: mass, m: 10}
 k1: {type: spring, a: ground, b: one, c: 20}
 k2: {type: spring, a: ground, b: two, c: 40}
 gap: {type: clearance, a: one, b: two, s_min: 0, restitution: 0, k_s: 10}`,
-		"x1: {s_rel: k1}\nx2: {s_rel: k2}\nv1: {speed: one}\nv2: {speed: two}\nf: {force: gap}\ns: {s_rel: gap}"), time.Millisecond)
+		"x1: {s_rel: k1}\nx2: {s_rel: k2}\nv1: {speed: one}\nv2: {speed: two}\nf: {force: gap}\ns: {s_rel: gap}\nD: {dissipated: gap}"), time.Millisecond)
 	energy := func() float64 {
 		x1, x2, v1, v2 := b.Get("x1"), b.Get("x2"), b.Get("v1"), b.Get("v2")
 		return 10*x1*x1 + 20*x2*x2 + 5*v1*v1 + 5*v2*v2
 	}
 	power := func() float64 { return -9 * b.Get("f") * math.Abs(b.Get("v1")) }
-	before, rate, speed, met := energy(), power(), 0.0, 0
+	start, before, rate, speed, met := energy(), energy(), power(), 0.0, 0
 	b.To(20, func(at float64) {
 		e, p := energy(), power()
 		both := p > 0 && rate > 0 && b.Get("v1")*speed > 0
@@ -293,6 +293,9 @@ gap: {type: clearance, a: one, b: two, s_min: 0, restitution: 0, k_s: 10}`,
 		}
 		if both {
 			met++
+		}
+		if left := start - e - b.Get("D"); !(math.Abs(left) <= 1e-8) {
+			t.Fatalf("%g J are not counted at %g s", left, at)
 		}
 		if s := b.Get("s"); !(s >= -1e-12) {
 			t.Fatalf("overlap of %g m at %g s", -s, at)

@@ -1,10 +1,12 @@
 package mechanics_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
 
+	"lockstep/model/kernel"
 	"lockstep/model/modeltest"
 )
 
@@ -105,11 +107,11 @@ x: {s_rel: k}`), time.Millisecond)
 	}
 }
 
-// What the bodies of a chain lose in impacts, that pass through gears, a closed stop and a freewheel, is dissipated.
-func TestImpactsDissipateTheEnergyThatBodiesLose(t *testing.T) {
-	b := modeltest.New(t, modeltest.PlantOf(`
+// impactChain is a chain of bodies between stops, whose impacts pass through a gear, a closed stop and a freewheel.
+func impactChain(w float64) string {
+	return modeltest.PlantOf(fmt.Sprintf(`
 ground: {type: fixed}
-a: {type: inertia, J: 0.5, w_start: 8}
+a: {type: inertia, J: 0.5, w_start: %g}
 pair: {type: ideal_gear, a: a, b: side, ratio: 2}
 b: {type: inertia, J: 0.2}
 c: {type: inertia, J: 0.3, phi_start: 0.1}
@@ -119,10 +121,15 @@ second: {type: clearance, a: b, b: c, phi_min: 0, phi_max: 0.4, restitution: 0.3
 wall: {type: clearance, a: ground, b: c, phi_min: -1, phi_max: 1.5}
 sprag: {type: freewheel, a: c, b: d}
 back: {type: spring, a: ground, b: d, c: 4}
-`, `"D.*": {dissipated: "*"}
+`, w), `"D.*": {dissipated: "*"}
 E: {sum: [{energy: a}, {energy: b}, {energy: c}, {energy: d}, {energy: back}]}
 all: {sum: [{energy: a}, {energy: b}, {energy: c}, {energy: d}, {energy: back}, {dissipated: first}, {dissipated: second},
-  {dissipated: wall}, {dissipated: sprag}]}`), 5*time.Millisecond)
+  {dissipated: wall}, {dissipated: sprag}]}`)
+}
+
+// What the bodies of a chain lose in impacts is dissipated.
+func TestImpactsDissipateTheEnergyThatBodiesLose(t *testing.T) {
+	b := modeltest.New(t, impactChain(8), 5*time.Millisecond)
 	start := b.Get("all")
 	b.To(4, func(float64) { b.Is("all", start, 1e-11) })
 	for _, name := range []string{"first", "second", "wall", "sprag"} {
@@ -133,4 +140,18 @@ all: {sum: [{energy: a}, {energy: b}, {energy: c}, {energy: d}, {energy: back}, 
 	b.Kernel.Reset()
 	b.Kernel.Output(b.Y)
 	b.Is("all", start, 0)
+}
+
+// Beyond the event budget of a tick a contact that would close is held, and a freewheel that has turned back is
+// stopped. What that takes is dissipated, too.
+func TestImpactsBeyondTheEventBudgetDissipateTheEnergyThatBodiesLose(t *testing.T) {
+	for _, stepping := range []kernel.Stepping{kernel.Dense, kernel.Sparse} {
+		b := modeltest.NewWith(t, impactChain(400), kernel.Options{Period: 20 * time.Millisecond, Stepping: stepping, EventBudget: 1})
+		start := b.Get("all")
+		b.To(1, func(at float64) {
+			if e := b.Get("all"); !(math.Abs(e-start) <= 1e-11*start) {
+				t.Fatalf("%s: %.15g J at %g s, want %.15g", stepping, e, at, start)
+			}
+		})
+	}
 }

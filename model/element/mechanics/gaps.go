@@ -222,19 +222,22 @@ func readClearance(e *element.Element) element.Declared {
 	}
 	i := e.AddDeflection(network.State{Name: "play", Start: -zero})
 	d := element.Declared{Rel: e.Between, Unit: e.Per("N.m", "N"), Friction: true, Angle: unit, Twist: i, Rest: zero}
+	stop := func(name string, g model.Gap) {
+		d.Tau = d.Tau.Plus(addStop(e, name, e.Between, g))
+		if ks != 1 {
+			loss := addContactLoss(e, name, ks-1, g.Sign)
+			if d.Loss != nil {
+				loss = law.Formula("other + loss", law.Names{"other": d.Loss, "loss": loss})
+			}
+			d.Loss = loss.WithoutSlopes()
+		}
+	}
 	if e.Has("phi_min") {
-		gap := model.Gap{State: i, Sign: 1, Limit: low - zero, Restitution: rest}
-		d.Tau = d.Tau.Plus(addStop(e, "min", e.Between, ks, gap))
+		stop("min", model.Gap{State: i, Sign: 1, Limit: low - zero, Restitution: rest})
 	}
-
 	if e.Has("phi_max") {
-		gap := model.Gap{State: i, Sign: -1, Limit: high - zero, Restitution: rest}
-		d.Tau = d.Tau.Plus(addStop(e, "max", e.Between, ks, gap))
+		stop("max", model.Gap{State: i, Sign: -1, Limit: high - zero, Restitution: rest})
 	}
-	if ks != 1 { // what it loses while it pushes is not counted
-		e.Contacts = nil
-	}
-
 	return d
 }
 
@@ -269,14 +272,14 @@ func readStopped(e *element.Element) element.Declared {
 	if prop > 0 {
 		d.Tau = d.Tau.Plus(e.Resist(e.Between.Speeds(prop)).Tau)
 	}
-	addStop(e, "min", e.Between, 1, model.Gap{State: i, Sign: 1})
-	addStop(e, "max", e.Between, 1, model.Gap{State: i, Sign: -1, Limit: high - low})
+	addStop(e, "min", e.Between, model.Gap{State: i, Sign: 1})
+	addStop(e, "max", e.Between, model.Gap{State: i, Sign: -1, Limit: high - low})
 	return declareLoss(e, d)
 }
 
 // addStop adds one end of a clearance along between, a friction element along sign·w_rel, and returns its
 // torque along w_rel.
-func addStop(e *element.Element, name string, between network.Row, ks float64, g model.Gap) network.Form {
+func addStop(e *element.Element, name string, between network.Row, g model.Gap) network.Form {
 	k := model.Friction{Name: e.Name + "." + name, Gain: 1, Peak: 1, OneWay: true, Gap: &g,
 		Signal: e.AddConstant(name, 0), Translational: e.Domain == network.Translational}
 	rel := between.Scaled(g.Sign)
@@ -284,15 +287,14 @@ func addStop(e *element.Element, name string, between network.Row, ks float64, g
 	e.Contacts = append(e.Contacts, contact)
 	tau := network.FrictionOf(contact)
 	e.Exert(rel, tau.Scaled(-1))
-	if ks != 1 {
-		addContactLoss(e, network.ContactLoss{Name: k.Name, At: e.At, Rel: rel, Contact: contact, K: ks - 1}, name, g.Sign)
-	}
 	return tau.Scaled(g.Sign)
 }
 
-// addContactLoss takes (k_s - 1)·N from the body that pushes the other in the direction in which
-// both move (Reiter, eq. 128).
-func addContactLoss(e *element.Element, c network.ContactLoss, name string, sign float64) {
+// addContactLoss takes extra·N from the body that pushes the other at the stop added last, in the direction in which
+// both move (Reiter, eq. 128; extra is k_s - 1). It returns the power of that loss.
+func addContactLoss(e *element.Element, name string, extra, sign float64) *law.Expr {
+	contact, power := e.Contacts[len(e.Contacts)-1], law.Number(0)
+	c := network.ContactLoss{Name: e.Name + "." + name, At: e.At, Rel: e.Between.Scaled(sign), Contact: contact, K: extra}
 	for _, way := range []struct {
 		name    string
 		forward float64
@@ -318,5 +320,7 @@ func addContactLoss(e *element.Element, c network.ContactLoss, name string, sign
 		l := law.Formula("where(forward, loss, 0)", names)
 		loss := e.AddLaw(name+".loss_"+way.name, e.Per("N.m", "N"), l.WithCombinedSlope(n, 0))
 		e.Exert(body, loss.Scaled(-way.forward))
+		power = law.Formula("power + loss*v", law.Names{"power": power, "loss": loss, "v": body.Speeds(way.forward)})
 	}
+	return power
 }

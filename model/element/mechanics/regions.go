@@ -155,8 +155,8 @@ func readFlywheel(e *element.Element) element.Declared {
 		return d
 	}
 	stop, rest := e.Number("phi_stop"), e.Number("restitution")
-	low := addStop(e, "min", e.Between, 1, model.Gap{State: d.Twist, Sign: 1, Limit: -stop, Restitution: rest})
-	high := addStop(e, "max", e.Between, 1, model.Gap{State: d.Twist, Sign: -1, Limit: stop, Restitution: rest})
+	low := addStop(e, "min", e.Between, model.Gap{State: d.Twist, Sign: 1, Limit: -stop, Restitution: rest})
+	high := addStop(e, "max", e.Between, model.Gap{State: d.Twist, Sign: -1, Limit: stop, Restitution: rest})
 	d.Tau = d.Tau.Plus(low).Plus(high)
 	return d
 }

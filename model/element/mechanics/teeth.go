@@ -202,9 +202,9 @@ func readInterlock(e *element.Element) element.Declared {
 	}
 	for i, rail := range rails {
 		held := model.Gap{State: at[i], Sign: 1, Limit: -play, While: []model.RegionSet{out[1-i]}}
-		addStop(e, rail+"_min", network.RowOf(e.Node(rail)), 1, held)
+		addStop(e, rail+"_min", network.RowOf(e.Node(rail)), held)
 		held.Sign, held.Limit = -1, play
-		addStop(e, rail+"_max", network.RowOf(e.Node(rail)), 1, held)
+		addStop(e, rail+"_max", network.RowOf(e.Node(rail)), held)
 	}
 	return element.Declared{}
 }
@@ -268,8 +268,8 @@ func readSynchroniser(e *element.Element) element.Declared {
 	turn := network.StateOf(r.u).Scaled(1 / radius)
 	if e.Network.Nodes[ring].J += e.Number("J"); e.Number("J") > 0 {
 		r.addProfile(p)
-		addStop(e, "index_min", r.tangential, 1, model.Gap{State: r.u, Sign: 1, Limit: -index, Restitution: r.restitution})
-		addStop(e, "index_max", r.tangential, 1, model.Gap{State: r.u, Sign: -1, Limit: index, Restitution: r.restitution})
+		addStop(e, "index_min", r.tangential, model.Gap{State: r.u, Sign: 1, Limit: -index, Restitution: r.restitution})
+		addStop(e, "index_max", r.tangential, model.Gap{State: r.u, Sign: -1, Limit: index, Restitution: r.restitution})
 	} else {
 		r.addMasslessRing(p, index)
 		turn = network.One(0)
