@@ -64,6 +64,7 @@ func (t *Tables) buildModes(sys *model.System, opt Options) {
 		t.Degree = 3
 		t.buildHeldModes(stored)
 	default:
+		t.lowerDegree(stored)
 		var mu sync.Mutex // serialises Progress
 		done := 0
 		inParallel(len(t.Modes), func(i int) {
@@ -159,12 +160,60 @@ func (t *Tables) setSubstep(sys *model.System) {
 // rounding; four more terms cover matrices that are not normal.
 func degree(r float64) int {
 	k, term := 1, r
-	for k < maxDegree-4 && term > 1e-17 {
+	for k < maxDegree-4 && term > remainder {
 		k++
 		term *= r / float64(k)
 	}
 
 	return k + 4
+}
+
+// lowerDegree lowers the degree of the Taylor polynomial to what the matrices of all modes need. It leaves the degree
+// where a wave drives the plant, or where the tick factorises its modes. stored is the energy of the states.
+func (t *Tables) lowerDegree(stored []float64) {
+	if len(t.Modes) == 0 || len(t.Waves) > 0 {
+		return
+	}
+	size, needed := stateScales(stored), make([]int, len(t.Modes))
+	inParallel(len(t.Modes), func(i int) {
+		moves := make([]float64, t.N*t.N) // |delta·A|, of scaled states
+		for at, v := range t.Modes[i].A {
+			moves[at] = math.Abs(v) * t.Delta * size[at/t.N] / size[at%t.N]
+		}
+		needed[i] = degreeOf(moves, t.N, t.FirstLaw < t.M)
+	})
+	t.Degree = min(t.Degree, slices.Max(needed))
+}
+
+// minDegree is the least degree of the Taylor polynomial: one above that of a state under a parabola.
+const minDegree = 4
+
+// degreeOf returns the smallest degree d of the Taylor polynomial with a remainder below rounding. The first terms that
+// it leaves out are
+//
+//	(delta·A)^(d+1)/(d+1)!·x    and    (delta·A)^(d-j)·j!/(d+1)!·delta·B·w_j    for j = 0, 1 and, with laws, 2
+//
+// moves is |delta·A|, n×n. The row sums of its powers bound those of delta·A, also of a matrix that is not normal.
+func degreeOf(moves []float64, n int, laws bool) int {
+	power := [maxDegree + 2]float64{1} // largest row sum of a power of moves
+	rows := slices.Repeat([]float64{1}, n)
+	for p := 1; p < len(power); p++ {
+		rows = product(moves, rows, n, n, 1)
+		power[p] = slices.Max(rows)
+	}
+
+	d, factorial := minDegree, 120.0 // of d+1
+	for ; d < maxDegree; d++ {
+		left := max(power[d+1], power[d], power[d-1])
+		if laws {
+			left = max(left, 2*power[d-2])
+		}
+		if left <= remainder*factorial {
+			break
+		}
+		factorial *= float64(d + 2)
+	}
+	return d
 }
 
 // projectMode sets the continuous part of a mode:
