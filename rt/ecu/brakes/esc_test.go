@@ -39,6 +39,7 @@ type escRig struct {
 	damaged    bool       // the checksums are wrong
 	bias       [3]float64 // of the sensors of yaw rate, rad/s, lateral acceleration, m/s2, and steering angle, rad
 	dead       [4]bool    // the sensor of the wheel reads 0
+	swapped    [2]bool    // the sensors of an axle are swapped
 	silent     uint32     // frame that is not sent
 	mostBraked [4]float64
 }
@@ -94,7 +95,11 @@ func (g *escRig) frames() (list []can.Frame) {
 	put := func(p *unit.Payload, at, n int, v, scale float64) {
 		p.SetBits(at, n, uint64(int64(math.RoundToEven(v/scale))))
 	}
-	for i, w := range g.w {
+	for i := range g.w {
+		w := g.w[i]
+		if g.swapped[i/2] {
+			w = g.w[i^1]
+		}
 		if g.dead[i] {
 			w = 0
 		}
