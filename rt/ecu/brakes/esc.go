@@ -58,6 +58,7 @@ const (
 	escMostGrade    = 3.0  // m/s2
 	escRolls        = 4.0  // difference of its acceleration and the car's up to which a wheel without brake rolls, m/s2
 	escRollsTime    = 0.06 // time for which it must, s
+	escSameSpeed    = 0.1  // difference up to which it is as fast as the fastest wheel, m/s
 	escStillTime    = 0.3  // time without a turning wheel after which a slow car stands, s
 	escStillSpeed   = 3.0  // m/s
 	escTurning      = 0.04 // yaw rate to the side with more grip from which the pressure difference falls, rad/s
@@ -113,8 +114,8 @@ type esc struct {
 
 	v         float64    // speed of the car, m/s
 	grade     float64    // what the sensor shows of the slope, m/s2; learned from wheels without brakes
-	blind     float64    // time since a wheel without its brake has shown the speed, s
-	rolls     float64    // time for which the fastest wheel rolls without its brake, s
+	drift     float64    // error of v over that of the acceleration, s: the time since a wheel has shown the speed, less what wheels correct
+	rolls     float64    // time for which a rear wheel rolls without its brake, s
 	reference float64    // yaw rate, rad/s
 	side      float64    // estimated side slip, rad
 	braked    [4]float64 // pressure that yaw control demands, bar
@@ -281,36 +282,39 @@ func (s *esc) centre(i int) float64 { return s.speed[i] + left[i]*s.yaw*escTrack
 
 // estimate advances the speed of the car by its acceleration, and corrects it by the wheels: by those that are not driven
 // while nothing brakes, otherwise by the fastest one. While the slip of all wheels is controlled, it counts little, unless
-// its brake is released and it has spun up: with a wrong speed all brakes would stay released.
+// a rear wheel rolls without its brake: with a wrong speed all brakes would stay released. A front wheel does not show
+// the speed without its brake: the engine drags it.
 func (s *esc) estimate(dt float64) {
-	at, first, fastest, free := s.centre, 0, 0.0, true
+	at, fastest, free := s.centre, 0.0, true
 	for i := range s.speed {
-		if v := at(i); v > fastest {
-			first, fastest = i, v
-		}
+		fastest = max(fastest, at(i))
 		free = free && (s.bar[i] < 1 || s.spun)
 	}
 	v := s.v + (s.ax-s.grade)*dt
-	s.blind += dt
+	s.drift += dt
+	shown, trust := fastest, 0.0 // speed that the wheels show, m/s, and how much of it counts in this cycle
 	switch rear := (at(2) + at(3)) / 2; {
 	case free && s.master < s.tune.pedal:
 		s.learn(min(dt/escGradeTime, 1) * (s.ax - (s.rate[2]+s.rate[3])/2 - s.grade))
-		s.v = v + min(20*dt, 1)*(rear-v)
+		shown, trust = rear, min(20*dt, 1)
 	case fastest > v:
 		if at(0) == fastest || at(1) == fastest { // a driven wheel may spin
-			fastest = min(fastest, max(at(2), at(3))+1)
+			shown = min(fastest, max(at(2), at(3))+1)
 		}
-		s.v = v + min(10*dt, 1)*max(fastest-v, 0)
+		if shown > v {
+			trust = min(10*dt, 1)
+		}
 	case s.slipping != [4]bool{true, true, true, true}:
-		s.v = v + escTrust*dt*(fastest-v)
-	case s.rolls > escRollsTime: // a wheel without its brake shows the speed, and what the acceleration was wrong by
-		s.learn((v - fastest) / max(s.blind, escGradeTime))
-		s.v = fastest
+		trust = escTrust * dt
+	case s.rolls > escRollsTime: // what the acceleration was wrong by
+		s.learn((v - fastest) / max(s.drift, escGradeTime))
+		trust = 1
 	default: // no wheel shows the speed
-		s.v = v + escSlowTrust*dt*(fastest-v)
+		trust = escSlowTrust * dt
 	}
-	s.v = max(s.v, 0)
-	if s.rolls += dt; !(s.bar[first] < 2 && math.Abs(s.rate[first]-s.ax+s.grade) < escRolls && fastest > escLocked*s.v) {
+	s.v = max(v+trust*(shown-v), 0)
+	s.drift -= trust * s.drift
+	if s.rolls += dt; !s.rearRolls(fastest) {
 		s.rolls = 0
 	}
 	if fastest > 0.1 {
@@ -320,9 +324,18 @@ func (s *esc) estimate(dt float64) {
 	}
 }
 
+// rearRolls reports whether the faster rear wheel rolls without its brake, and no wheel is faster, m/s.
+func (s *esc) rearRolls(fastest float64) bool {
+	i := 2
+	if s.centre(3) > s.centre(2) {
+		i = 3
+	}
+	return s.bar[i] < 2 && math.Abs(s.rate[i]-s.ax+s.grade) < escRolls && s.centre(i) > escLocked*s.v && s.centre(i) > fastest-escSameSpeed
+}
+
 // learn corrects what the sensor shows of the slope, m/s2.
 func (s *esc) learn(change float64) {
-	s.blind, s.grade = 0, min(max(s.grade+change, -escMostGrade), escMostGrade)
+	s.grade = min(max(s.grade+change, -escMostGrade), escMostGrade)
 }
 
 // controlYaw sets the pressures that turn the car towards its reference.
