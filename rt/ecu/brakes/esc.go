@@ -340,7 +340,7 @@ func (s *esc) learn(change float64) {
 
 // controlYaw sets the pressures that turn the car towards its reference.
 func (s *esc) controlYaw(dt float64, seen bool) {
-	wanted := s.v * s.steer / escRatio / (escBase + s.tune.stiffness*s.v*s.v)
+	wanted := s.steeredYaw()
 	if most := min(math.Abs(s.ay)+escSideReserve, gravity) / max(s.v, 1); math.Abs(wanted) > most {
 		wanted = math.Copysign(most, wanted)
 	}

@@ -108,6 +108,48 @@ func TestEscBrakesAWheelWithoutASpeed(t *testing.T) {
 	}
 }
 
+// The steering angle drifts while the car goes straight. The unit learns it as an offset, so that no brake acts, and stores
+// a code before the drift is larger than what it can learn.
+func TestEscLearnsASlowDriftOfTheSteeringAngle(t *testing.T) {
+	for _, v := range []float64{12, 27, 40} {
+		for _, rate := range []float64{0.008, -0.008} { // rad/s of the steering wheel
+			g := newEscRig(t, v, 0.9)
+			e := g.u.Law.(*esc)
+			for range 200 {
+				g.cycle()
+			}
+			for k := 0; k < 6000 && g.stored() == nil; k++ {
+				g.bias[2] += rate * brakeCycle.Seconds()
+				g.cycle()
+				if lag := math.Abs(g.bias[2] - e.offset); math.Abs(e.offset) < escMostOffset && !(lag < 1.05*math.Abs(rate)*escOffsetTime) {
+					t.Fatalf("%g m/s: offset of %.3f rad at a drift of %.3f rad", v, e.offset, g.bias[2])
+				}
+			}
+			if got := g.stored(); !slices.Equal(got, []string{"C0051-28"}) || !(math.Abs(g.bias[2]) < escMostOffset+1.2*math.Abs(rate)*escOffsetTime) || g.mostBraked != [4]float64{} {
+				t.Errorf("%g m/s: codes %q at a drift of %.3f rad, pressures up to %v bar", v, got, g.bias[2], g.mostBraked)
+			}
+		}
+	}
+}
+
+// A driver who holds a turn, or turns the wheel to and fro, teaches no offset.
+func TestEscLearnsNoOffsetFromSteering(t *testing.T) {
+	for name, steer := range map[string]func(t float64) float64{
+		"turn":  func(t float64) float64 { return 0.3 * min(t, 1) },
+		"weave": func(t float64) float64 { return 0.1 * math.Sin(2*t) },
+	} {
+		g := newEscRig(t, 25, 0.9)
+		g.u.Law.(*esc).tune.stiffness = 0 // this car steers neutrally
+		for k := range 4000 {
+			g.steer = steer(float64(k) * 5e-3)
+			g.cycle()
+		}
+		if e := g.u.Law.(*esc); !(math.Abs(e.offset) < 0.02) || g.stored() != nil {
+			t.Errorf("%s: offset of %.3f rad, codes %q", name, e.offset, g.stored())
+		}
+	}
+}
+
 // Behind the unit the rear sensors are on the wrong sides. In a turn the front wheels and the yaw rate tell it; both rear
 // wheels then have the speed of the slower one, and the brakes still work.
 func TestEscFindsSwappedRearWheels(t *testing.T) {
