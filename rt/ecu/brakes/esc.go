@@ -56,8 +56,12 @@ const (
 	escSlowTrust    = 0.05 // the same while the slip of all wheels is controlled
 	escGradeTime    = 0.3  // time constant with which the slope is learned, s
 	escMostGrade    = 3.0  // m/s2
-	escRolls        = 4.0  // difference of its acceleration and the car's up to which a wheel without brake rolls, m/s2
+	escRolls        = 6.0  // difference of its acceleration and the car's up to which a wheel without brake rolls, m/s2
 	escRollsTime    = 0.06 // time for which it must, s
+	escFirstProbe   = 0.3  // time with slip of all wheels until a rear wheel is released, s
+	escNextProbe    = 1.2  // time until the next one is, s
+	escLongestProbe = 0.45 // time after which a wheel that does not roll is braked again, s
+	escProbeSpeed   = 4.0  // speed from which wheels are released, m/s
 	escSameSpeed    = 0.1  // difference up to which it is as fast as the fastest wheel, m/s
 	escStillTime    = 0.3  // time without a turning wheel after which a slow car stands, s
 	escStillSpeed   = 3.0  // m/s
@@ -116,6 +120,9 @@ type esc struct {
 	grade     float64    // what the sensor shows of the slope, m/s2; learned from wheels without brakes
 	drift     float64    // error of v over that of the acceleration, s: the time since a wheel has shown the speed, less what wheels correct
 	rolls     float64    // time for which a rear wheel rolls without its brake, s
+	probe     int        // rear wheel released to show the speed, 2 or 3; 0: none
+	probed    int        // the last one
+	probeDue  float64    // time until a wheel is released, or braked again, s
 	reference float64    // yaw rate, rad/s
 	side      float64    // estimated side slip, rad
 	braked    [4]float64 // pressure that yaw control demands, bar
@@ -282,8 +289,8 @@ func (s *esc) centre(i int) float64 { return s.speed[i] + left[i]*s.yaw*escTrack
 
 // estimate advances the speed of the car by its acceleration, and corrects it by the wheels: by those that are not driven
 // while nothing brakes, otherwise by the fastest one. While the slip of all wheels is controlled, it counts little, unless
-// a rear wheel rolls without its brake: with a wrong speed all brakes would stay released. A front wheel does not show
-// the speed without its brake: the engine drags it.
+// a rear wheel rolls without its brake: with a wrong speed all brakes would stay released, or all wheels lock. A front
+// wheel does not show the speed without its brake: the engine drags it.
 func (s *esc) estimate(dt float64) {
 	at, fastest, free := s.centre, 0.0, true
 	for i := range s.speed {
@@ -297,18 +304,18 @@ func (s *esc) estimate(dt float64) {
 	case free && s.master < s.tune.pedal:
 		s.learn(min(dt/escGradeTime, 1) * (s.ax - (s.rate[2]+s.rate[3])/2 - s.grade))
 		shown, trust = rear, min(20*dt, 1)
-	case fastest > v:
+	case s.allSlip() && s.rolls > escRollsTime: // it shows what the acceleration was wrong by
+		s.learn((v - fastest) / max(s.drift, escGradeTime))
+		trust, s.probe, s.probeDue = 1, 0, escNextProbe
+	case fastest > v && s.probe == 0:
 		if at(0) == fastest || at(1) == fastest { // a driven wheel may spin
 			shown = min(fastest, max(at(2), at(3))+1)
 		}
 		if shown > v {
 			trust = min(10*dt, 1)
 		}
-	case s.slipping != [4]bool{true, true, true, true}:
+	case !s.allSlip():
 		trust = escTrust * dt
-	case s.rolls > escRollsTime: // what the acceleration was wrong by
-		s.learn((v - fastest) / max(s.drift, escGradeTime))
-		trust = 1
 	default: // no wheel shows the speed
 		trust = escSlowTrust * dt
 	}
@@ -324,7 +331,10 @@ func (s *esc) estimate(dt float64) {
 	}
 }
 
-// rearRolls reports whether the faster rear wheel rolls without its brake, and no wheel is faster, m/s.
+// allSlip reports whether the unit limits the slip of all wheels.
+func (s *esc) allSlip() bool { return s.slipping == [4]bool{true, true, true, true} }
+
+// rearRolls reports whether the faster rear wheel rolls without its brake: no wheel is faster than it, m/s.
 func (s *esc) rearRolls(fastest float64) bool {
 	i := 2
 	if s.centre(3) > s.centre(2) {
@@ -410,7 +420,11 @@ func (s *esc) controlSlip(dt float64) {
 		rate[i] = s.slipRate(i, braking)
 	}
 	s.balance(rate[:2], 0, dt)
-	s.balance(rate[2:], 2, dt)
+	if s.chooseProbe(dt); s.probe == 0 {
+		s.balance(rate[2:], 2, dt)
+	} else {
+		rate[s.probe], rate[s.probe^1] = -1200, min(rate[s.probe^1], 0)
+	}
 	for i := range rate {
 		if other := i ^ 1; s.bad[i] { // it follows the other wheel of its axle
 			rate[i], s.slipping[i] = rate[other], s.slipping[other]
@@ -440,10 +454,38 @@ func (s *esc) controlSlip(dt float64) {
 	}
 }
 
+// chooseProbe releases a rear wheel now and then while all wheels slip. No other wheel shows the speed of the car then, and
+// with the acceleration alone the wheels lock, or their brakes rest, on a road that begins to rise or to fall.
+func (s *esc) chooseProbe(dt float64) {
+	if !s.allSlip() || s.master <= s.tune.pedal || s.active[0] || s.active[1] || s.bad[2] || s.bad[3] || s.swapped[1] || s.v < escProbeSpeed {
+		s.probe, s.probeDue = 0, escFirstProbe
+		return
+	}
+	switch s.probeDue -= dt; {
+	case s.probeDue > 0:
+	case s.probe != 0:
+		s.probe, s.probeDue = 0, escNextProbe
+	case s.leastSlip() > s.slipTarget(s.v)/2: // otherwise the fastest wheel is near the speed of the car
+		s.probe = 2
+		if s.probed == 2 {
+			s.probe = 3
+		}
+		s.probed, s.probeDue = s.probe, escLongestProbe
+	}
+}
+
+// leastSlip returns the slip speed of the fastest wheel, m/s.
+func (s *esc) leastSlip() float64 {
+	return s.v - max(s.centre(0), s.centre(1), s.centre(2), s.centre(3))
+}
+
+// slipTarget returns the slip speed at a speed of the car that is wanted under the brakes, m/s.
+func (s *esc) slipTarget(v float64) float64 { return s.tune.slip*v + s.tune.margin }
+
 // slipRate returns the pressure rate that keeps the slip of wheel i at its target, bar/s. It starts slip control.
 func (s *esc) slipRate(i int, braking bool) float64 {
 	ground := s.ground(i)
-	target := s.tune.slip*ground + s.tune.margin
+	target := s.slipTarget(ground)
 	if s.braked[i] > 0 && s.active[circuit(i)] { // at a large slip angle only a large slip turns the force of the tyre
 		target *= escYawSlip
 	}

@@ -297,25 +297,33 @@ func TestEscIsDeterministic(t *testing.T) {
 	}
 }
 
-// A bias of the acceleration sensor, or a road that begins to rise, makes the car seem faster than it is while the slip
-// of all wheels is controlled. The brakes must not stay released for it.
+// A bias of the acceleration sensor, or a road that begins to rise or to fall, makes the car seem faster or slower than it
+// is while the slip of all wheels is controlled. The brakes must not stay released for it, nor the rear wheels lock.
 func TestEscBrakesWithAWrongAcceleration(t *testing.T) {
+	const seconds = 2.5
 	lost := func(bias, road float64) float64 {
 		g := newEscRig(t, 27, road)
+		e := g.u.Law.(*esc)
 		for range 200 {
 			g.cycle()
 		}
 		g.pedal, g.grade = 120, bias
 		v := g.v
-		for range 500 {
-			g.cycle()
+		for range int(seconds / brakeCycle.Seconds()) {
+			if g.cycle(); g.v > 5 && !(min(g.w[2], g.w[3])*escRadius > 0.6*g.v) || !(math.Abs(e.v-g.v) < 2.1) {
+				t.Fatalf("road %g, bias %g m/s2: %.1f m/s, estimated %.1f m/s, rear wheels at %.1f and %.1f m/s",
+					road, bias, g.v, e.v, g.w[2]*escRadius, g.w[3]*escRadius)
+			}
 		}
 		return v - g.v
 	}
-	for _, road := range []float64{0.2, 0.5, 0.9} {
+	for _, road := range []float64{0.1, 0.2, 0.5, 0.9} {
 		want := lost(0, road)
-		for _, bias := range []float64{-2, 1, 2, 3} {
-			if got := lost(bias, road); !(got > 0.7*want) {
+		if most := road * gravity * seconds; !(want > 0.9*most) {
+			t.Errorf("road %g: the car loses %.1f m/s, and the road gives %.1f m/s", road, want, most)
+		}
+		for _, bias := range []float64{-3, -2, -1, 1, 2, 3} {
+			if got := lost(bias, road); !(got > 0.9*want) {
 				t.Errorf("road %g, bias %g m/s2: the car loses %.1f m/s in 2.5 s, without a bias %.1f m/s", road, bias, got, want)
 			}
 		}
