@@ -62,6 +62,7 @@ const (
 	escNextProbe    = 1.2  // time until the next one is, s
 	escLongestProbe = 0.45 // time after which a wheel that does not roll is braked again, s
 	escProbeSpeed   = 4.0  // speed from which wheels are released, m/s
+	escProbeYaw     = 0.02 // yaw-rate error from which the released wheel is the one that lessens it, rad/s
 	escSameSpeed    = 0.1  // difference up to which it is as fast as the fastest wheel, m/s
 	escStillTime    = 0.3  // time without a turning wheel after which a slow car stands, s
 	escStillSpeed   = 3.0  // m/s
@@ -121,7 +122,7 @@ type esc struct {
 	drift     float64    // error of v over that of the acceleration, s: the time since a wheel has shown the speed, less what wheels correct
 	rolls     float64    // time for which a rear wheel rolls without its brake, s
 	probe     int        // rear wheel released to show the speed, 2 or 3; 0: none
-	probed    int        // the last one
+	probed    int        // the last one released
 	probeDue  float64    // time until a wheel is released, or braked again, s
 	reference float64    // yaw rate, rad/s
 	side      float64    // estimated side slip, rad
@@ -143,7 +144,7 @@ type esc struct {
 }
 
 func newEsc(s *unit.Base) unit.Law {
-	e := &esc{Base: s, share: 1, tune: escTuning{
+	e := &esc{Base: s, share: 1, probed: 3, tune: escTuning{
 		stiffness: 0.0016, dead: 0.05, yawGain: 700, sideGain: 1500, sideDead: 0.05, slip: 0.10, margin: 0.3,
 		traction: 0.08, hold: 2, pedal: 4, enabled: 1}}
 	for i := range e.inputs {
@@ -465,9 +466,11 @@ func (s *esc) chooseProbe(dt float64) {
 	case s.probeDue > 0:
 	case s.probe != 0:
 		s.probe, s.probeDue = 0, escNextProbe
-	case s.leastSlip() > s.slipTarget(s.v)/2: // otherwise the fastest wheel is near the speed of the car
-		s.probe = 2
-		if s.probed == 2 {
+	case s.leastSlip() > 0.75*s.slipTarget(s.v): // otherwise the fastest wheel is near the speed of the car
+		s.probe = 5 - s.probed
+		if excess := s.yaw - s.reference; excess > escProbeYaw {
+			s.probe = 2 // then the brakes turn the car to the right
+		} else if excess < -escProbeYaw {
 			s.probe = 3
 		}
 		s.probed, s.probeDue = s.probe, escLongestProbe
