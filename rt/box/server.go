@@ -1,9 +1,11 @@
 package box
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
 	"time"
 
 	"lockstep/io/wire"
@@ -40,6 +42,9 @@ func Listen(address string) (*Server, error) {
 		return nil, fmt.Errorf("box: %.60q is not ADDRESS:PORT of this host, like 127.0.0.1:5005", address)
 	}
 	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("box: %w: `ss -ulpn` shows by which process; use another port, also for the bench: -bus BUS=udp:ADDRESS:PORT", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("box: %w", err)
 	}

@@ -23,7 +23,11 @@ func (r *Session) startOwnUnit(signals <-chan os.Signal) error {
 	case r.Bench.Program != nil && (len(r.inherit.units) > 0 || r.states.hasVirtual()):
 		return r.startProgram("", signals)
 	case r.Bench.Program == nil && len(r.inherit.units) > 0:
-		return r.spawnUnit(r.inherit.units, r.Bench.ControlUnitArgs("fd:3")...)
+		err := r.spawnUnit(r.inherit.units, r.Bench.ControlUnitArgs("fd:3")...)
+		if err != nil || r.Bench.VirtualBox() == "" {
+			return err
+		}
+		return r.awaitUnit(startTimeout, signals) // the port of its box may be in use
 	}
 	return nil
 }

@@ -33,3 +33,17 @@ func TestVirtualUnitHasItsWiresInRealTime(t *testing.T) {
 		t.Errorf("the unit has not seen the direction of the edges: %s", r.Unit)
 	}
 }
+
+// A port that another process holds ends a run before its first tick.
+func TestRunRefusesABoxWhosePortIsInUse(t *testing.T) {
+	other, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	address := other.LocalAddr().String()
+	out, errors, code := lockstep(t, "run", "esc-wire-bench", "-bus", "box=udp:"+address, "-for", "1s")
+	if code != 3 || out != "" || strings.Count(errors, "\n") != 1 || !has(errors, "control unit esc", address, "address already in use", "-bus") {
+		t.Errorf("code %d, %s%s", code, errors, out)
+	}
+}

@@ -56,8 +56,14 @@ const (
 	escSlowTrust    = 0.05 // the same while the slip of all wheels is controlled
 	escGradeTime    = 0.3  // time constant with which the slope is learned, s
 	escMostGrade    = 3.0  // m/s2
-	escRolls        = 4.0  // difference of its acceleration and the car's up to which a wheel without brake rolls, m/s2
+	escRolls        = 6.0  // difference of its acceleration and the car's up to which a wheel without brake rolls, m/s2
 	escRollsTime    = 0.06 // time for which it must, s
+	escFirstProbe   = 0.3  // time with slip of all wheels until a rear wheel is released, s
+	escNextProbe    = 1.2  // time until the next one is, s
+	escLongestProbe = 0.45 // time after which a wheel that does not roll is braked again, s
+	escProbeSpeed   = 4.0  // speed from which wheels are released, m/s
+	escProbeYaw     = 0.02 // yaw-rate error from which the released wheel is the one that lessens it, rad/s
+	escSameSpeed    = 0.1  // difference up to which it is as fast as the fastest wheel, m/s
 	escStillTime    = 0.3  // time without a turning wheel after which a slow car stands, s
 	escStillSpeed   = 3.0  // m/s
 	escTurning      = 0.04 // yaw rate to the side with more grip from which the pressure difference falls, rad/s
@@ -113,8 +119,11 @@ type esc struct {
 
 	v         float64    // speed of the car, m/s
 	grade     float64    // what the sensor shows of the slope, m/s2; learned from wheels without brakes
-	blind     float64    // time since a wheel without its brake has shown the speed, s
-	rolls     float64    // time for which the fastest wheel rolls without its brake, s
+	drift     float64    // error of v over that of the acceleration, s: the time since a wheel has shown the speed, less what wheels correct
+	rolls     float64    // time for which a rear wheel rolls without its brake, s
+	probe     int        // rear wheel released to show the speed, 2 or 3; 0: none
+	probed    int        // the last one released
+	probeDue  float64    // time until a wheel is released, or braked again, s
 	reference float64    // yaw rate, rad/s
 	side      float64    // estimated side slip, rad
 	braked    [4]float64 // pressure that yaw control demands, bar
@@ -135,7 +144,7 @@ type esc struct {
 }
 
 func newEsc(s *unit.Base) unit.Law {
-	e := &esc{Base: s, share: 1, tune: escTuning{
+	e := &esc{Base: s, share: 1, probed: 3, tune: escTuning{
 		stiffness: 0.0016, dead: 0.05, yawGain: 700, sideGain: 1500, sideDead: 0.05, slip: 0.10, margin: 0.3,
 		traction: 0.08, hold: 2, pedal: 4, enabled: 1}}
 	for i := range e.inputs {
@@ -281,36 +290,39 @@ func (s *esc) centre(i int) float64 { return s.speed[i] + left[i]*s.yaw*escTrack
 
 // estimate advances the speed of the car by its acceleration, and corrects it by the wheels: by those that are not driven
 // while nothing brakes, otherwise by the fastest one. While the slip of all wheels is controlled, it counts little, unless
-// its brake is released and it has spun up: with a wrong speed all brakes would stay released.
+// a rear wheel rolls without its brake: with a wrong speed all brakes would stay released, or all wheels lock. A front
+// wheel does not show the speed without its brake: the engine drags it.
 func (s *esc) estimate(dt float64) {
-	at, first, fastest, free := s.centre, 0, 0.0, true
+	at, fastest, free := s.centre, 0.0, true
 	for i := range s.speed {
-		if v := at(i); v > fastest {
-			first, fastest = i, v
-		}
+		fastest = max(fastest, at(i))
 		free = free && (s.bar[i] < 1 || s.spun)
 	}
 	v := s.v + (s.ax-s.grade)*dt
-	s.blind += dt
+	s.drift += dt
+	shown, trust := fastest, 0.0 // speed that the wheels show, m/s, and how much of it counts in this cycle
 	switch rear := (at(2) + at(3)) / 2; {
 	case free && s.master < s.tune.pedal:
 		s.learn(min(dt/escGradeTime, 1) * (s.ax - (s.rate[2]+s.rate[3])/2 - s.grade))
-		s.v = v + min(20*dt, 1)*(rear-v)
-	case fastest > v:
+		shown, trust = rear, min(20*dt, 1)
+	case s.allSlip() && s.rolls > escRollsTime: // it shows what the acceleration was wrong by
+		s.learn((v - fastest) / max(s.drift, escGradeTime))
+		trust, s.probe, s.probeDue = 1, 0, escNextProbe
+	case fastest > v && s.probe == 0:
 		if at(0) == fastest || at(1) == fastest { // a driven wheel may spin
-			fastest = min(fastest, max(at(2), at(3))+1)
+			shown = min(fastest, max(at(2), at(3))+1)
 		}
-		s.v = v + min(10*dt, 1)*max(fastest-v, 0)
-	case s.slipping != [4]bool{true, true, true, true}:
-		s.v = v + escTrust*dt*(fastest-v)
-	case s.rolls > escRollsTime: // a wheel without its brake shows the speed, and what the acceleration was wrong by
-		s.learn((v - fastest) / max(s.blind, escGradeTime))
-		s.v = fastest
+		if shown > v {
+			trust = min(10*dt, 1)
+		}
+	case !s.allSlip():
+		trust = escTrust * dt
 	default: // no wheel shows the speed
-		s.v = v + escSlowTrust*dt*(fastest-v)
+		trust = escSlowTrust * dt
 	}
-	s.v = max(s.v, 0)
-	if s.rolls += dt; !(s.bar[first] < 2 && math.Abs(s.rate[first]-s.ax+s.grade) < escRolls && fastest > escLocked*s.v) {
+	s.v = max(v+trust*(shown-v), 0)
+	s.drift -= trust * s.drift
+	if s.rolls += dt; !s.rearRolls(fastest) {
 		s.rolls = 0
 	}
 	if fastest > 0.1 {
@@ -320,14 +332,26 @@ func (s *esc) estimate(dt float64) {
 	}
 }
 
+// allSlip reports whether the unit limits the slip of all wheels.
+func (s *esc) allSlip() bool { return s.slipping == [4]bool{true, true, true, true} }
+
+// rearRolls reports whether the faster rear wheel rolls without its brake: no wheel is faster than it, m/s.
+func (s *esc) rearRolls(fastest float64) bool {
+	i := 2
+	if s.centre(3) > s.centre(2) {
+		i = 3
+	}
+	return s.bar[i] < 2 && math.Abs(s.rate[i]-s.ax+s.grade) < escRolls && s.centre(i) > escLocked*s.v && s.centre(i) > fastest-escSameSpeed
+}
+
 // learn corrects what the sensor shows of the slope, m/s2.
 func (s *esc) learn(change float64) {
-	s.blind, s.grade = 0, min(max(s.grade+change, -escMostGrade), escMostGrade)
+	s.grade = min(max(s.grade+change, -escMostGrade), escMostGrade)
 }
 
 // controlYaw sets the pressures that turn the car towards its reference.
 func (s *esc) controlYaw(dt float64, seen bool) {
-	wanted := s.v * s.steer / escRatio / (escBase + s.tune.stiffness*s.v*s.v)
+	wanted := s.steeredYaw()
 	if most := min(math.Abs(s.ay)+escSideReserve, gravity) / max(s.v, 1); math.Abs(wanted) > most {
 		wanted = math.Copysign(most, wanted)
 	}
@@ -397,7 +421,11 @@ func (s *esc) controlSlip(dt float64) {
 		rate[i] = s.slipRate(i, braking)
 	}
 	s.balance(rate[:2], 0, dt)
-	s.balance(rate[2:], 2, dt)
+	if s.chooseProbe(dt); s.probe == 0 {
+		s.balance(rate[2:], 2, dt)
+	} else {
+		rate[s.probe], rate[s.probe^1] = -1200, min(rate[s.probe^1], 0)
+	}
 	for i := range rate {
 		if other := i ^ 1; s.bad[i] { // it follows the other wheel of its axle
 			rate[i], s.slipping[i] = rate[other], s.slipping[other]
@@ -427,10 +455,40 @@ func (s *esc) controlSlip(dt float64) {
 	}
 }
 
+// chooseProbe releases a rear wheel now and then while all wheels slip. No other wheel shows the speed of the car then, and
+// with the acceleration alone the wheels lock, or their brakes rest, on a road that begins to rise or to fall.
+func (s *esc) chooseProbe(dt float64) {
+	if !s.allSlip() || s.master <= s.tune.pedal || s.active[0] || s.active[1] || s.bad[2] || s.bad[3] || s.swapped[1] || s.v < escProbeSpeed {
+		s.probe, s.probeDue = 0, escFirstProbe
+		return
+	}
+	switch s.probeDue -= dt; {
+	case s.probeDue > 0:
+	case s.probe != 0:
+		s.probe, s.probeDue = 0, escNextProbe
+	case s.leastSlip() > 0.75*s.slipTarget(s.v): // otherwise the fastest wheel is near the speed of the car
+		s.probe = 5 - s.probed
+		if excess := s.yaw - s.reference; excess > escProbeYaw {
+			s.probe = 2 // then the brakes turn the car to the right
+		} else if excess < -escProbeYaw {
+			s.probe = 3
+		}
+		s.probed, s.probeDue = s.probe, escLongestProbe
+	}
+}
+
+// leastSlip returns the slip speed of the fastest wheel, m/s.
+func (s *esc) leastSlip() float64 {
+	return s.v - max(s.centre(0), s.centre(1), s.centre(2), s.centre(3))
+}
+
+// slipTarget returns the slip speed at a speed of the car that is wanted under the brakes, m/s.
+func (s *esc) slipTarget(v float64) float64 { return s.tune.slip*v + s.tune.margin }
+
 // slipRate returns the pressure rate that keeps the slip of wheel i at its target, bar/s. It starts slip control.
 func (s *esc) slipRate(i int, braking bool) float64 {
 	ground := s.ground(i)
-	target := s.tune.slip*ground + s.tune.margin
+	target := s.slipTarget(ground)
 	if s.braked[i] > 0 && s.active[circuit(i)] { // at a large slip angle only a large slip turns the force of the tyre
 		target *= escYawSlip
 	}

@@ -16,6 +16,7 @@ const (
 	typeOpen          = 0x13
 	typeAmplitude     = 0x21 // signal amplitude below minimum
 	typeRate          = 0x27 // signal rate of change above threshold
+	typeBias          = 0x28 // signal bias level out of range, zero adjustment failure
 	typeErratic       = 0x2F // signal erratic
 	typePulses        = 0x39 // too few pulses
 	typePlausibility  = 0x64 // signal plausibility failure
@@ -62,6 +63,8 @@ const (
 	escStraightYaw   = 0.03  // yaw rate up to which the car goes straight, rad/s
 	escStraightAccel = 0.7   // lateral acceleration up to which it does, m/s2
 	escStraightTime  = 0.7   // time for which it must, s
+	escOffsetTime    = 5.0   // time constant with which the offset of the steering wheel is learned, s
+	escMostOffset    = 0.14  // largest offset, rad
 	escRollTime      = 0.1   // time without brakes after which the rear wheels show the yaw rate, s
 	escQuietTime     = 0.5   // time without yaw control after which the car does not slide, s
 	escDirection     = 2.0   // speed from which directions are compared, m/s
@@ -77,6 +80,7 @@ type escTrouble struct {
 	cycles    [3]int     // cycles since the last one before
 	jumps     [3]int     // levels of the jumps of yaw rate, lateral acceleration and steering angle
 	before    [3]float64 // their values in the last cycle
+	offset    float64    // angle of the steering wheel while the car goes straight, rad
 	bySteer   float64    // yaw rate by the steering angle, rad/s
 	doubtful  bool       // the steering angle has jumped, and does not agree with the motion since
 	yawDoubt  float64    // time for which the yaw rate must agree with the wheels until yaw control may work, s
@@ -143,6 +147,7 @@ func escCodes() (list []diagnosis.Code) {
 	add(codeLateral|typeErratic, 100, true, "lateral acceleration sensor erratic")
 	add(codeLateral|typePlausibility, 500, true, "lateral acceleration sensor implausible")
 	add(codeSteer|typeRate, 100, true, "steering angle sensor erratic")
+	add(codeSteer|typeBias, 500, true, "steering angle sensor off centre")
 	add(codeSteer|typePlausibility, 300, true, "steering angle sensor implausible")
 	for i, frame := range [3]string{"EscWheels", "EscMotion", "EscDriver"} {
 		add(escFrameCodes[i][0], 400, false, "lost communication: "+frame)
@@ -295,7 +300,7 @@ func (s *esc) checkSensors(dt float64, passed time.Duration) bool {
 	if s.rolling += dt; !(s.bar[2] < 2 && s.bar[3] < 2 && s.master < s.tune.pedal && !s.bad[2] && !s.bad[3] && !s.swapped[1]) {
 		s.rolling = 0
 	}
-	s.bySteer += min(dt/escReferenceLag, 1) * (s.v*s.steer/escRatio/(escBase+s.tune.stiffness*s.v*s.v) - s.bySteer)
+	s.bySteer += min(dt/escReferenceLag, 1) * (s.steeredYaw() - s.bySteer)
 	if s.v < escCompareSpeed || s.rolling < escRollTime {
 		return s.yawDoubt == 0 && !s.doubtful
 	}
@@ -314,8 +319,12 @@ func (s *esc) checkSensors(dt float64, passed time.Duration) bool {
 		s.agreed = 0
 	}
 	s.doubtful = s.doubtful && s.agreed < escDoubtTime
-	if s.straight += dt; !steerDiffers || !moves || math.Abs(s.yaw) > escStraightYaw || math.Abs(s.ay) > escStraightAccel {
+	straight := moves && math.Abs(s.yaw) < escStraightYaw && math.Abs(s.ay) < escStraightAccel
+	if s.straight += dt; !steerDiffers || !straight {
 		s.straight = 0
+	}
+	if straight && !steerDiffers && !s.doubtful {
+		s.learnOffset(dt, passed)
 	}
 	if moves && !accelDiffers {
 		s.Memory.Report(codeSteer|typePlausibility, steerDiffers && (s.doubtful || s.straight > escStraightTime), passed)
@@ -335,4 +344,18 @@ func (s *esc) checkSensors(dt float64, passed time.Duration) bool {
 		s.Memory.Report(codeYaw|typePlausibility, s.yawDoubt > 0 && !moves, passed)
 	}
 	return s.yawDoubt == 0 && !s.doubtful
+}
+
+// steeredYaw returns the yaw rate of the linear bicycle for the angle of the steering wheel, rad/s.
+func (s *esc) steeredYaw() float64 {
+	return s.v * (s.steer - s.offset) / escRatio / (escBase + s.tune.stiffness*s.v*s.v)
+}
+
+// learnOffset learns the offset of the steering angle sensor while the car goes straight, and reports one that is too
+// large: a slow drift would look like a turn that the car does not make.
+func (s *esc) learnOffset(dt float64, passed time.Duration) {
+	turned := s.yaw * escRatio * (escBase + s.tune.stiffness*s.v*s.v) / s.v // steering wheel for the yaw rate, rad
+	s.offset += dt / escOffsetTime * (s.steer - turned - s.offset)
+	s.offset = min(max(s.offset, -escMostOffset), escMostOffset)
+	s.Memory.Report(codeSteer|typeBias, math.Abs(s.offset) == escMostOffset, passed)
 }

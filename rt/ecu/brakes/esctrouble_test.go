@@ -1,6 +1,7 @@
 package brakes
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
@@ -104,5 +105,102 @@ func TestEscBrakesAWheelWithoutASpeed(t *testing.T) {
 	}
 	if !(g.mostBraked[0] > 5) {
 		t.Errorf("pressure up to %g bar", g.mostBraked[0])
+	}
+}
+
+// The steering angle drifts while the car goes straight. The unit learns it as an offset, so that no brake acts, and stores
+// a code before the drift is larger than what it can learn.
+func TestEscLearnsASlowDriftOfTheSteeringAngle(t *testing.T) {
+	for _, v := range []float64{12, 27, 40} {
+		for _, rate := range []float64{0.008, -0.008} { // rad/s of the steering wheel
+			g := newEscRig(t, v, 0.9)
+			e := g.u.Law.(*esc)
+			for range 200 {
+				g.cycle()
+			}
+			for k := 0; k < 6000 && g.stored() == nil; k++ {
+				g.bias[2] += rate * brakeCycle.Seconds()
+				g.cycle()
+				if lag := math.Abs(g.bias[2] - e.offset); math.Abs(e.offset) < escMostOffset && !(lag < 1.05*math.Abs(rate)*escOffsetTime) {
+					t.Fatalf("%g m/s: offset of %.3f rad at a drift of %.3f rad", v, e.offset, g.bias[2])
+				}
+			}
+			if got := g.stored(); !slices.Equal(got, []string{"C0051-28"}) || !(math.Abs(g.bias[2]) < escMostOffset+1.2*math.Abs(rate)*escOffsetTime) || g.mostBraked != [4]float64{} {
+				t.Errorf("%g m/s: codes %q at a drift of %.3f rad, pressures up to %v bar", v, got, g.bias[2], g.mostBraked)
+			}
+		}
+	}
+}
+
+// A driver who holds a turn, or turns the wheel to and fro, teaches no offset.
+func TestEscLearnsNoOffsetFromSteering(t *testing.T) {
+	for name, steer := range map[string]func(t float64) float64{
+		"turn":  func(t float64) float64 { return 0.3 * min(t, 1) },
+		"weave": func(t float64) float64 { return 0.1 * math.Sin(2*t) },
+	} {
+		g := newEscRig(t, 25, 0.9)
+		g.u.Law.(*esc).tune.stiffness = 0 // this car steers neutrally
+		for k := range 4000 {
+			g.steer = steer(float64(k) * 5e-3)
+			g.cycle()
+		}
+		if e := g.u.Law.(*esc); !(math.Abs(e.offset) < 0.02) || g.stored() != nil {
+			t.Errorf("%s: offset of %.3f rad, codes %q", name, e.offset, g.stored())
+		}
+	}
+}
+
+// Behind the unit the rear sensors are on the wrong sides. In a turn the front wheels and the yaw rate tell it; both rear
+// wheels then have the speed of the slower one, and the brakes still work.
+func TestEscFindsSwappedRearWheels(t *testing.T) {
+	g := newEscRig(t, 20, 0.9)
+	g.swapped[1] = true
+	e := g.u.Law.(*esc)
+	for range 200 {
+		g.cycle()
+	}
+	if got := g.stored(); got != nil {
+		t.Errorf("codes %q straight ahead", got)
+	}
+	for k := range 240 {
+		g.steer = 0.6 * min(float64(k)*5e-3/0.5, 1)
+		g.cycle()
+	}
+	if got := g.stored(); !slices.Equal(got, []string{"C0045-76", "C0050-76"}) || g.mostBraked != [4]float64{} {
+		t.Errorf("codes %q, pressures up to %v bar\n%s", got, g.mostBraked, &g.log)
+	}
+	if !e.swapped[1] || e.swapped[0] || e.speed[2] != e.speed[3] || !(math.Abs(e.speed[2]-g.w[2]*escRadius) < 0.02) || !(g.w[3] > g.w[2]) {
+		t.Errorf("swapped %v, rear wheels at %g and %g m/s of %g and %g m/s", e.swapped, e.speed[2], e.speed[3], g.w[2]*escRadius, g.w[3]*escRadius)
+	}
+	g.pedal = 120
+	before := g.v
+	for range 200 {
+		if g.cycle(); g.v > 5 && (g.w[2]*escRadius < 0.5*g.v || g.w[3]*escRadius < 0.5*g.v) {
+			t.Fatalf("rear wheels at %g and %g m/s of %g m/s", g.w[2]*escRadius, g.w[3]*escRadius, g.v)
+		}
+	}
+	if lost := before - g.v; !(lost > 5) {
+		t.Errorf("the brakes take %g m/s in 1 s", lost)
+	}
+}
+
+// In a left turn the lateral acceleration shows one to the right. Integrated, it would be a side slip against which the
+// unit brakes; it is in doubt at once, before its code.
+func TestEscSeesNoSideSlipInAWrongLateralAcceleration(t *testing.T) {
+	g := newEscRig(t, 25, 1)
+	e := g.u.Law.(*esc)
+	for k := range 500 {
+		g.steer = 0.2 * min(float64(k)*5e-3, 1)
+		g.cycle()
+	}
+	side := e.side
+	g.bias[1] = -7
+	for range 160 {
+		if g.cycle(); !e.wrongSide {
+			t.Fatalf("a lateral acceleration of %g m/s2 at a yaw rate of %g rad/s is not in doubt", e.ay, e.yaw)
+		}
+	}
+	if got := g.stored(); !slices.Equal(got, []string{"C0061-64"}) || g.mostBraked != [4]float64{} || !(math.Abs(e.side) <= math.Abs(side)) {
+		t.Errorf("codes %q, pressures up to %v bar, side slip %.3f rad, before %.3f rad", got, g.mostBraked, e.side, side)
 	}
 }

@@ -71,24 +71,38 @@ func Run(kind Type, bus io.ReadWriteCloser, wires Wires, log io.Writer, stop <-c
 			err = io.EOF
 		case err = <-failed:
 		case packet := <-packets:
-			u.Receive(packet, time.Since(begun))
+			now := time.Since(begun)
+			if wires != nil { // the ticker may be late: the cycle due before the frame comes first
+				err = u.tickOnGrid(wires, now)
+			}
+			u.Receive(packet, now)
 		case <-answer:
 			err = u.answer(time.Since(begun))
 		case <-ticker.C:
-			now := time.Since(begun)
-			if wires != nil { // on a grid: a late wake-up moves neither the cycle nor the edges before it
-				now = now.Truncate(kind.Period)
-				wires.Drive(u, now)
-			}
-			err = u.tick(now)
-			if wires != nil {
-				wires.Measure(u, now)
+			if now := time.Since(begun); wires != nil {
+				err = u.tickOnGrid(wires, now)
+			} else {
+				err = u.tick(now)
 			}
 		}
 	}
 
 	u.Close()
 	return exitError(err)
+}
+
+// tickOnGrid runs the last cycle due until now, unless it has run: a unit with wires has its cycles on a grid, so that a
+// late wake-up moves neither the cycle nor the edges before it.
+func (s *Stepped) tickOnGrid(wires Wires, now time.Duration) error {
+	if now < s.next {
+		return nil
+	}
+	due := now.Truncate(s.base.kind.Period)
+	s.next = due + s.base.kind.Period
+	wires.Drive(s, due)
+	err := s.tick(due)
+	wires.Measure(s, due)
+	return err
 }
 
 // frameSize is the size of a classic CAN frame on the wire of a socket, bytes.

@@ -15,7 +15,7 @@ import (
 	"github.com/brutella/can"
 )
 
-// Law is the control law of a unit. It has no clock; the times of its calls never decrease.
+// Law is the control law of a unit. It has no clock; the times of frames and cycles never decrease.
 type Law interface {
 	// Receive handles a frame with one of the identifiers of the type.
 	Receive(f *can.Frame, now time.Time)
@@ -37,7 +37,8 @@ type Networked interface {
 type Wired interface {
 	// Connect connects the wires; without it the unit works over CAN.
 	Connect()
-	// Edge takes an edge of a wheel-speed sensor with the data word of the AK protocol.
+	// Edge takes an edge of a wheel-speed sensor with the data word of the AK protocol, before the cycle that follows
+	// it. The times of the edges of a wheel never decrease; a frame since may have a later one.
 	Edge(wheel int, at time.Time, word uint16)
 	// SetLine sets the state of the line of a wheel-speed sensor.
 	SetLine(wheel int, state Line)
