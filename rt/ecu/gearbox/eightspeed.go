@@ -99,6 +99,7 @@ type eightSpeed struct {
 	steady float64 // time without a change of it, s
 
 	pistons
+	stepped time.Time  // time of the previous cycle
 	bar     [6]float64 // pressures of this cycle above the kiss point, bar
 	fill    float64    // time in which the on-coming element fills, s
 	kind    int        // of the shift
@@ -156,9 +157,14 @@ func (e *eightSpeed) measure(s *automatic, dt float64) {
 	}
 }
 
-// takeOver takes over the elements that hold a gear of the moving car: their pistons are full.
+// takeOver takes over the elements that hold a gear of the moving car. At the first start their pistons are full; those of
+// a unit that has slept have drained since.
 func (e *eightSpeed) takeOver(s *automatic) {
 	s.hold(e.gearOf(s))
+	if !e.stepped.IsZero() {
+		e.drain(s.LastCycle.Sub(e.stepped).Seconds())
+		return
+	}
 	for i, bar := range s.held[s.gear] {
 		if s.gear != neutral && bar > 0 {
 			e.filled[i] = 1
@@ -168,7 +174,7 @@ func (e *eightSpeed) takeOver(s *automatic) {
 
 // step runs one cycle: pressures and requests to the engine.
 func (e *eightSpeed) step(s *automatic, t, dt float64) {
-	e.limit = 1
+	e.limit, e.stepped = 1, s.LastCycle
 	if s.IsOff() { // no engine, no pump
 		e.bar, e.engineStop, e.starting, e.locks = [6]float64{}, false, 0, false
 		e.command(e.bar, [6]bool{}, dt)
