@@ -84,7 +84,7 @@ func TestEightSpeedUnitKicksDownFromEighthToSecondGear(t *testing.T) {
 // The bench opens the elements of a unit that sleeps: their pistons drain, and the unit fills them at its wake-up as empty
 // ones. After a pause of 0.1 s they have lost 0.1/0.45 of the volume.
 func TestEightSpeedUnitFillsThePistonsThatDrainedWhileItSlept(t *testing.T) {
-	for _, c := range []struct{ pause, pulse float64 }{{0.1, 0.1 / drainTime * 0.14}, {5, 0.14}} {
+	for _, c := range []struct{ pause, pulse float64 }{{0.1, 0.1 / drainTime * 0.13}, {5, 0.13}} {
 		g := eightRig(t)
 		g.drive(2, leverD, 0.1, 93, inGear)
 		unit := g.u.Law.(*automatic)
