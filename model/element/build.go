@@ -229,6 +229,14 @@ func (e *Element) AddSample(s network.Sample) {
 	e.Network.Samples = append(e.Network.Samples, s)
 }
 
+// AddDelay makes state y follow a value late by a time, s, at least one step: straight between ticks. unit is that of its
+// rate.
+func (e *Element) AddDelay(y int, value network.Form, late float64, unit string) {
+	rate := network.Add(&e.Network.States, network.State{Name: e.Name + ".slope", Unit: unit, At: e.At})
+	e.Network.States[y].Der = network.StateOf(rate)
+	e.AddSample(network.Sample{Sample: model.Sample{State: y, Delay: late, Rate: rate, Initial: true}, Value: law.Sampled(law.Of(value))})
+}
+
 // AddLag makes a state that follows a value with the time constant lag, s.
 func (e *Element) AddLag(s network.State, value network.Form, lag float64) network.Form {
 	i := e.AddState(s)

@@ -44,10 +44,10 @@ func bindSamples(t *Tables, sys *model.System) {
 		if s.Delay > 0 {
 			ticks := s.Delay / h
 			if !(ticks > 1-gridTol) {
-				panic(refusal{s.Place, fmt.Errorf("element %q: delayTime %.9g s is shorter than the step %.9g s", s.Name, s.Delay, h)})
+				panic(refusal{s.Place, fmt.Errorf("element %q: a delay of %.9g s is shorter than the step %.9g s", s.Name, s.Delay, h)})
 			}
 			if !(ticks <= float64(maxDelayed-t.delayedValues())) {
-				panic(refusal{s.Place, fmt.Errorf("element %q: delayTime %.9g s: all delays together keep more than %d values, "+
+				panic(refusal{s.Place, fmt.Errorf("element %q: a delay of %.9g s: all delays together keep more than %d values, "+
 					"one for each step of %.9g s; take a longer step", s.Name, s.Delay, maxDelayed, h)})
 			}
 			if whole := math.Round(ticks); math.Abs(ticks-whole) < gridTol {

@@ -190,7 +190,13 @@ func (l *loader) reading(f, on yamlfile.Field, what string) element.Reading {
 	case "dissipated":
 		d := l.elementNamed(f, what)
 		loss, ok := d.Named["lossPower"]
-		if !ok && d.Contacts == nil {
+		switch may := slices.ContainsFunc(l.kinds, func(k element.Kind) bool {
+			return k.Name == d.Kind && slices.Contains(k.Adds, element.LossQuantity)
+		}); {
+		case ok || d.Contacts != nil:
+		case may:
+			l.FailAt(f.At, "%s: this %s has no friction or damping, and so no lossPower", what, d.Kind)
+		default:
 			l.FailAt(f.At, "%s: type %s has no lossPower; name a damper, clutch, brake or lossy gear", what, d.Kind)
 		}
 		if d.Loss != nil {

@@ -82,9 +82,10 @@ func carKind() element.Kind {
 // car is a car with its nodes, as its tyres see it.
 type car struct {
 	name                   string
-	x, y, yaw, roll, pitch int        // nodes; x and y: the centre of gravity, in the axes of the car
-	h, front, rear         float64    // of the centre of gravity: height, distances to the axles
-	half                   [2]float64 // tracks over 2, front and rear
+	x, y, yaw, roll, pitch int             // nodes; x and y: the centre of gravity, in the axes of the car
+	inertia                map[int]float64 // mass or moment of inertia of the car at each of them
+	h, front, rear         float64         // of the centre of gravity: height, distances to the axles
+	half                   [2]float64      // tracks over 2, front and rear
 	fn                     map[string]network.Form
 	most                   float64 // weight, N
 }
@@ -115,9 +116,10 @@ func readCar(e *element.Element) element.Declared {
 	m, g, h := e.Number("m"), e.Number("g"), e.Number("h")
 	c.h, c.front, c.rear = h, e.Number("l_f"), e.Number("l_r")
 	c.half = [2]float64{e.Number("track_f") / 2, e.Number("track_r") / 2}
-	nodes := e.Network.Nodes
-	nodes[c.x].J, nodes[c.y].J, nodes[c.yaw].J = m, m, e.Number("J_yaw")
-	nodes[c.roll].J, nodes[c.pitch].J = e.Number("J_roll"), e.Number("J_pitch")
+	c.inertia = map[int]float64{c.x: m, c.y: m, c.yaw: e.Number("J_yaw"), c.roll: e.Number("J_roll"), c.pitch: e.Number("J_pitch")}
+	for node, J := range c.inertia {
+		e.Network.Nodes[node].J += J // an element at a flange may have added its own
+	}
 
 	e.ReadStart("v_x_start", network.StartCondition{Row: network.RowOf(c.x), Speed: true})
 	e.ReadStart("v_y_start", network.StartCondition{Row: network.RowOf(c.y), Speed: true})
@@ -150,7 +152,7 @@ func (c *car) energy(e *element.Element, tilt float64) *law.Expr {
 		sum = law.Formula("sum + half*x*x", law.Names{"sum": sum, "half": half, "x": x})
 	}
 	for _, n := range []int{c.x, c.y, c.yaw, c.roll, c.pitch} {
-		add(e.Network.Nodes[n].J/2, network.RowOf(n).Speeds(1))
+		add(c.inertia[n]/2, network.RowOf(n).Speeds(1))
 	}
 	add((e.Number("c_roll")-tilt)/2, network.StateOf(e.Angle(c.roll)))
 	add((e.Number("c_pitch")-tilt)/2, network.StateOf(e.Angle(c.pitch)))

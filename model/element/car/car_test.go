@@ -273,3 +273,19 @@ func TestCarThatSlidesKeepsItsEnergy(t *testing.T) {
 		t.Errorf("%g J at %g m/s; at most %g J in the suspension", start, u, most)
 	}
 }
+
+// A flywheel on the yaw node adds to the moment of inertia of the car, whether it is read before the car or after it: a
+// torque T turns both with T/(J_yaw + J_primary). Each stores its own energy.
+func TestInertiaOfAnElementAddsToThatOfTheCar(t *testing.T) {
+	const car = "  car: {type: planar_car, m: 1500, J_yaw: 2500, J_roll: 550, J_pitch: 2300, h: 0.55, l_f: 1.2, l_r: 1.5, track_f: 1.5, track_r: 1.5, c_roll: 85e3, d_roll: 6e3, c_pitch: 170e3, d_pitch: 14e3}\n"
+	const flywheel = "  dmf: {type: dual_mass_flywheel, a: car.yaw, b: rotor, J_primary: 500, J_secondary: 1, c: [0, 10], borders: [1000]}\n"
+	for _, order := range []string{car + flywheel, flywheel + car} {
+		b := modeltest.New(t, "plant: t\nelements:\n"+order+
+			"  rotor: {type: inertia, J: 1}\n  push: {type: torque, flange: car.yaw, tau: 300 N.m}\n"+
+			"outputs: {r: {speed: car.yaw}, E: {energy: car}, D: {energy: dmf}}\n", 5*time.Millisecond)
+		b.To(2, nil)
+		b.Is("r", 300./3000*2, 1e-12)
+		b.Is("E", 2500./2*0.04, 1e-9)
+		b.Is("D", 500./2*0.04, 1e-9)
+	}
+}

@@ -20,6 +20,7 @@ func electricMachine() element.Kind {
 			{Key: "P_el", Unit: "W", Meaning: "electrical power that it draws; negative: it generates"}, element.LossQuantity},
 		Parameters: []element.Parameter{
 			over("tau_ref", "N.m", "", element.Any, "torque command"),
+			number("delay", "s", "0", element.NotNegative, "dead time of the command, at least one step"),
 			element.AsRows.Of("tau_max", "rad/s, N.m", "or tau_map", element.NotNegative, "[speed, largest torque]"),
 			element.AsRows.Of("tau_min", "rad/s, N.m", "-tau_max", element.Any, "[speed, least torque], with tau_max"),
 			element.AsMap.Of("tau_map", "rad/s, V, N.m", "or tau_max", element.NotNegative,
@@ -50,8 +51,8 @@ func battery() element.Kind {
 		}}
 }
 
-// readElectricMachine reads a machine with its inverter: the command, limited by speed, voltage and temperature, is the
-// torque after a lag and at a limited rate.
+// readElectricMachine reads a machine with its inverter: the command of a dead time before, limited by speed, voltage and
+// temperature, is the torque after a lag and at a limited rate.
 func readElectricMachine(e *element.Element) element.Declared {
 	w := e.Between.Speeds(1)
 	low, high := readTorqueLimits(e, w)
@@ -59,8 +60,14 @@ func readElectricMachine(e *element.Element) element.Declared {
 		low = law.Formula("factor*limit", law.Names{"factor": factor, "limit": low})
 		high = law.Formula("factor*limit", law.Names{"factor": factor, "limit": high})
 	}
+	wanted := network.SignalOf(e.Waveform("tau_ref"))
+	if late := e.Number("delay"); late > 0 {
+		y := network.Add(&e.Network.States, network.State{Name: e.Name + ".tau_ref", Unit: "N.m", At: e.At})
+		e.AddDelay(y, wanted, late, "N.m/s")
+		wanted = network.StateOf(y)
+	}
 	tau := e.NameLaw("tau_limited", law.Formula("max(min(tau_ref, high), low)",
-		law.Names{"tau_ref": network.SignalOf(e.Waveform("tau_ref")), "low": low, "high": high}))
+		law.Names{"tau_ref": wanted, "low": low, "high": high}))
 	if lag := e.Number("lag"); lag > 0 {
 		tau = addInverter(e, tau, lag)
 	} else {

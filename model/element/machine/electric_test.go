@@ -56,6 +56,24 @@ em: {type: electric_machine, flange: rotor, tau_ref: {step: {height: 120, startT
 	})
 }
 
+// A command that an element of the plant gives acts after the dead time; in ticks, a ramp is delayed exactly.
+func TestElectricMachineHasADeadTime(t *testing.T) {
+	for _, c := range []struct {
+		delay string
+		late  float64
+	}{{"", 0}, {"delay: 20 ms, ", 0.02}, {"delay: 12.5 ms, ", 0.0125}} {
+		b := modeltest.New(t, modeltest.PlantOf(`
+rotor: {type: inertia, J: 1e3}
+wanted: {type: gain, u: {ramp: {height: 300 N.m, duration: 300 ms, startTime: 10 ms}}, k: 1}
+em: {type: electric_machine, flange: rotor, tau_ref: wanted, `+c.delay+`tau_max: [[0, 200]]}`,
+			"tau: {torque: em}"), 5*time.Millisecond)
+		b.To(0.3, func(at float64) {
+			want := min(max(0, at-0.01-c.late)*1000, 200)
+			b.Is("tau", want, 1e-9)
+		})
+	}
+}
+
 // At a constant speed the loss warms the machine, and its torque limit falls: 400 K - T falls as an exponential. The
 // energy that the machine draws is its work and its loss.
 func TestElectricMachineDeratesByItsTemperature(t *testing.T) {

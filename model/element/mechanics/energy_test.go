@@ -3,6 +3,7 @@ package mechanics_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +81,10 @@ func TestEnergyThatAnElementLacksIsRefused(t *testing.T) {
 	} {
 		modeltest.Refuse(t, modeltest.Train, "{speed: wheel}", c[0], c[1])
 	}
+	flywheel := strings.Replace(modeltest.Train, "  drag: {type: damper, a: frame, b: wheel, d: 0.01}",
+		"  dmf: {type: dual_mass_flywheel, a: frame, b: wheel, J_primary: 0.1, J_secondary: 0.1, c: [300, 400], borders: [0.3]}", 1)
+	modeltest.Refuse(t, flywheel, "{speed: wheel}", "{dissipated: «dmf»}",
+		`output "w": dissipated: this dual_mass_flywheel has no friction or damping, and so no lossPower`)
 }
 
 // Springs and dampers with regions store and dissipate what their masses lose.

@@ -120,11 +120,7 @@ func readTransferFunction(e *element.Element) element.Declared {
 // readDelay reads y(t) = u(t - delayTime).
 func readDelay(e *element.Element) element.Declared {
 	y, u := addOutput(e)
-	slope := addMemory(e, "slope", rate(e, e.Own().Unit).SI, 0)
-	e.Network.States[y].Der = network.StateOf(slope)
-	s := linearSample(y, u)
-	s.Delay, s.Rate, s.Initial = e.Number("delayTime"), slope, true
-	e.AddSample(s)
+	e.AddDelay(y, u, e.Number("delayTime"), rate(e, e.Own().Unit).SI)
 	return element.Declared{}
 }
 

@@ -247,8 +247,8 @@ func TestSampledBlocksRefuseWhatTheyCannotDo(t *testing.T) {
 		{"a: {type: discrete_transfer_function, u: u, b: [1], a: [0, 1]}", "a has 2 numbers; 2 to 21 are wanted, the first not 0"},
 		{"a: {type: integrator, u: u, set: 1 m}", "set goes with reset"},
 		{"a: {type: sampler, u: u, samplePeriod: 12 ms}", `element "a": samplePeriod 0.012 s is not a multiple of the step 0.005 s`},
-		{"a: {type: fixed_delay, u: u, delayTime: 2 ms}", `element "a": delayTime 0.002 s is shorter than the step 0.005 s`},
-		{"a: {type: fixed_delay, u: u, delayTime: 1000 s}", `element "a": delayTime 1000 s: all delays together keep more than 65536 values`},
+		{"a: {type: fixed_delay, u: u, delayTime: 2 ms}", `element "a": a delay of 0.002 s is shorter than the step 0.005 s`},
+		{"a: {type: fixed_delay, u: u, delayTime: 1000 s}", `element "a": a delay of 1000 s: all delays together keep more than 65536 values`},
 	} {
 		text := plant(c.elements, "a_now: {signal: a}")
 		err := modeltest.Check(text)

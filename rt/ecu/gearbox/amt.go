@@ -45,6 +45,7 @@ const (
 	amtGoverned  = 2150 * rpm // largest speed that a shift may lead to
 	amtReference = 2500.0     // torque of 100 %, N.m
 	amtClutch    = 4000.0     // torque of the closed clutch, N.m
+	amtBrake     = 250.0      // torque of the brake of the countershaft, N.m
 	amtFork      = 12.0       // target of an engaged sleeve, mm; its stop is at 10 mm
 	amtStanding  = 5 * rpm    // output speed of a standing truck
 )
@@ -52,7 +53,8 @@ const (
 // amt is the control unit of an automated manual gearbox of 12 gears on SAE J1939. Every 10 ms it sends TSC1, ETC1
 // and ShiftActuators, every 100 ms ETC2. It shifts by the speed of the input shaft, several gears at once where the
 // engine speed allows, up to the gear that TC1 requests; with the parameter manual it drives the requested gear.
-// amtshift.go has the sequence of a shift. In limp-home it stays in its gear, and in neutral where it has given a gear up.
+// amtshift.go has the sequence of a shift. In limp-home it stays in its gear, in neutral where its sleeve has left the gear
+// and does not enter the next one.
 type amt struct {
 	*unit.Base
 	*truckNode

@@ -67,6 +67,23 @@ func (g *amtRig) actuators() (f can.Frame) {
 	return f
 }
 
+// largest returns the largest commands of the clutch and of the brake of the countershaft so far, %.
+func (g *amtRig) largest() (clutch, brake float64) {
+	for _, f := range g.line.All {
+		if f.ID == idActuators {
+			clutch = max(clutch, float64(binary.LittleEndian.Uint16(f.Data[:]))*0.0025)
+			brake = max(brake, float64(f.Data[2])*0.4)
+		}
+	}
+	return clutch, brake
+}
+
+// clearCodes requests DM11.
+func (g *amtRig) clearCodes() {
+	clear := can.Frame{ID: extended | 0x18EA03F9, Length: 3, Data: [8]byte{0xD3, 0xFE}}
+	g.u.Receive(unittest.Pack(g.t, clear), g.line.Now)
+}
+
 // The sleeve of gear 1 does not move: the unit touches the clutch and tries again. When the sleeve moves, the gear is
 // engaged with the clutch open.
 func TestAmtRepeatsAnEngagement(t *testing.T) {
@@ -79,14 +96,8 @@ func TestAmtRepeatsAnEngagement(t *testing.T) {
 	if unit.gear != 1 || strings.Count(g.log.String(), "gear 1 does not engage") != 2 {
 		t.Errorf("gear %d after %d attempts:\n%s", unit.gear, unit.repeats, &g.log)
 	}
-	touched := false
-	for _, f := range g.line.All {
-		if f.ID == idActuators {
-			touched = touched || float64(binary.LittleEndian.Uint16(f.Data[:]))*0.0025 > 30
-		}
-	}
-	if !touched {
-		t.Error("the clutch never touches")
+	if touched, _ := g.largest(); !(touched > 30) {
+		t.Errorf("the clutch never touches: it closes to %g %%", touched)
 	}
 	for unit.phase != amtEngage && g.k < 400 {
 		g.drive(0.01, 12)
@@ -112,7 +123,50 @@ func TestAmtGivesUpAGearThatDoesNotEngage(t *testing.T) {
 		if n := strings.Count(g.log.String(), "SPN 523 FMI 7"); n != attempts/3 {
 			t.Errorf("%d trouble codes after %d attempts:\n%s", n, attempts, &g.log)
 		}
-		clear := can.Frame{ID: extended | 0x18EA03F9, Length: 3, Data: [8]byte{0xD3, 0xFE}} // request of DM11
-		g.u.Receive(unittest.Pack(t, clear), g.line.Now)
+		g.clearCodes()
+	}
+}
+
+// A sleeve that does not leave gear 1: the unit tries three times, once with a touch of the clutch and once with the brake
+// of the countershaft, then stays in the gear with one trouble code. When the code is cleared and the sleeve moves, the
+// unit shifts to neutral.
+func TestAmtStaysInAGearThatItsSleeveDoesNotLeave(t *testing.T) {
+	g := &amtRig{t: t, line: &unittest.Line{T: t}, gates: [2]float64{10, 0}}
+	g.u = newUnit(t, "amt12", g.line, &g.log)
+	unit := g.u.Law.(*amt)
+	g.drive(3, 0)
+	if unit.phase != amtDrive || unit.gear != 1 || unit.repeats != 3 || unit.targets != [2]float64{amtFork, 0} {
+		t.Fatalf("after 3 s gear %d, phase %d, %d attempts, want gear 1 after three:\n%s", unit.gear, unit.phase, unit.repeats, &g.log)
+	}
+	if clutch, brake := g.largest(); !(clutch > 30 && clutch < 32 && brake > 20 && brake < 26) {
+		t.Errorf("the clutch closes to %g %%, the brake to %g %%; want 60 N.m of 4000 and of 250 N.m", clutch, brake)
+	}
+	g.drive(60, 0)
+	if n := strings.Count(g.log.String(), "SPN 523 FMI 7"); n != 1 || unit.repeats != 3 || unit.gear != 1 {
+		t.Errorf("gear %d, %d trouble codes after %d attempts:\n%s", unit.gear, n, unit.repeats, &g.log)
+	}
+	g.clearCodes()
+	g.drive(0.4, 0) // the torque goes, the clutch opens
+	g.gates[0] = 0
+	g.drive(2, 0)
+	if unit.gear != 0 || unit.phase != amtDrive || unit.repeats != 3 || unit.failed() {
+		t.Errorf("gear %d, phase %d after %d attempts:\n%s", unit.gear, unit.phase, unit.repeats, &g.log)
+	}
+}
+
+// A sleeve that leaves its gear when the clutch has taken the torque off its teeth: the shift goes on, without a code.
+func TestAmtFreesASleeveOfTorque(t *testing.T) {
+	g := &amtRig{t: t, line: &unittest.Line{T: t}, gates: [2]float64{10, 0}}
+	g.u = newUnit(t, "amt12", g.line, &g.log)
+	unit := g.u.Law.(*amt)
+	for g.k < 300 && unit.clutch == 0 {
+		g.drive(0.01, -1)
+	}
+	g.gates[0] = 0
+	g.drive(0.5, -1)
+	g.gates[0] = -10
+	g.drive(3, -1)
+	if unit.gear != -1 || unit.phase != amtDrive || unit.repeats != 1 || strings.Contains(g.log.String(), "SPN") {
+		t.Errorf("gear %d, phase %d after %d attempts:\n%s", unit.gear, unit.phase, unit.repeats, &g.log)
 	}
 }

@@ -8,7 +8,7 @@ import (
 const (
 	amtDrive   = iota // no shift is under way
 	amtUnload         // the torque goes, the clutch opens
-	amtNeutral        // the sleeve of the main group leaves its gear
+	amtNeutral        // the sleeve of the main group leaves its gear, or goes back from an engagement
 	amtGroups         // splitter and range change, cones first
 	amtSync           // the countershaft gets the speed of the new gear: by its brake, or by the engine and the clutch
 	amtEngage         // the sleeve enters the teeth
@@ -22,10 +22,14 @@ const (
 	amtRestoreTime = 0.4  // s
 	amtDwell       = 0.8  // shortest time between two shifts, s
 	amtCone        = 0.23 // stroke at which a cone of splitter or range acts
-	amtWindow      = 2.5  // speed difference at which dogs engage, rad/s
+	amtSlip        = 2.0  // slip at which dogs engage, rad/s
+	amtWindow      = 1.5  // error of it, rad/s
+	amtLead        = 0.04 // time after which clutch and brake have followed a command, s
 	amtNear        = 2.0  // slip of a synchronised clutch or cone, rad/s
 	amtEngageTime  = 0.25 // time after which a sleeve that does not engage goes back, s
-	amtRepeats     = 3    // failed engagements after which the unit gives the gear up
+	amtLeaveTime   = 0.3  // time after which a sleeve has not left its gear, s
+	amtFreeTorque  = 60.0 // largest torque that relieves the teeth of a sleeve, N.m
+	amtRepeats     = 3    // failed attempts of a sleeve after which the unit gives the shift up
 )
 
 // amtShift is the state of a shift and the commands of the unit.
@@ -35,10 +39,13 @@ type amtShift struct {
 	began, since    float64 // start of the shift and of its phase, s
 	ended           float64 // end of the last shift, s
 	ready           int     // consecutive readings that the phase waits for
-	attempts        int     // failed engagements of this shift
-	refused         bool    // the unit has given a gear up
+	left            bool    // the sleeve has left its gear in this shift
+	attempts        int     // failed attempts of the sleeve in this shift
+	refused         bool    // the unit has given a shift up
 	shifts, repeats int
 	torque          float64 // torque at the start of a phase, %
+	layBefore       float64 // speed of the countershaft in the previous cycle, rad/s
+	layRate         float64 // rate of it, rad/s2
 
 	mode           uint64 // of TSC1
 	speed, percent float64
@@ -119,14 +126,24 @@ func (a *amt) inputAt(gear int) float64 { return math.Abs(amtRatio(gear)) * a.ou
 // moving reports whether the clutch can close in the gear without stalling the engine.
 func (a *amt) moving() bool { return a.gear != 0 && a.inputAt(a.gear) > 1.1*amtIdle }
 
-// failed reports whether the sleeves have refused a gear, or have left their own.
+// failed reports whether the sleeves have refused a shift, or have left their gear.
 func (a *amt) failed() bool { return a.refused || a.phase == amtDrive && !a.at(a.gear) }
 
-// giveUp leaves a gear that does not engage: the gearbox stays in neutral until the next operation cycle, or until the
-// trouble code is cleared.
-func (a *amt) giveUp(t float64) {
+// repeat begins the next attempt of a sleeve. After amtRepeats failed ones it gives the shift up: the gearbox stays in the
+// gear that the sleeve has not left, otherwise in neutral, until the next operation cycle, or until the trouble code is
+// cleared.
+func (a *amt) repeat(t float64) {
+	a.attempts, a.repeats = a.attempts+1, a.repeats+1
+	if a.attempts < amtRepeats {
+		a.enter(amtNeutral, t)
+		return
+	}
 	a.Logf("%.2f s: gear %s given up", t, gearName(a.gear))
-	a.refused, a.gear, a.from, a.ended = true, 0, 0, t
+	if a.left {
+		a.from = 0
+	}
+	a.refused, a.gear, a.targets, a.clutch = true, a.from, targetsOf(a.from), 0
+	a.enter(amtClose, t)
 }
 
 // decide starts the next shift when it is due.
@@ -137,7 +154,7 @@ func (a *amt) decide(t float64) {
 	a.refused = false // its code has been cleared
 	if to := a.wanted(); to != a.gear {
 		a.Logf("%.2f s: shift %s -> %s", t, gearName(a.gear), gearName(to))
-		a.from, a.gear, a.began, a.torque, a.attempts = a.gear, to, t, 100*a.load, 0
+		a.from, a.gear, a.began, a.torque, a.attempts, a.left = a.gear, to, t, 100*a.load, 0, false
 		a.shifts++
 		a.enter(amtUnload, t)
 	}
@@ -204,6 +221,7 @@ func (a *amt) ready3(ok bool) bool {
 // advance computes the commands of a cycle.
 func (a *amt) advance(t, dt float64) {
 	a.brakeForce, a.percent = 0, noLimit
+	a.layRate, a.layBefore = (a.lay-a.layBefore)/dt, a.lay
 	past := t - a.since
 	switch a.phase {
 	case amtDrive:
@@ -218,14 +236,7 @@ func (a *amt) advance(t, dt float64) {
 			a.enter(a.afterUnload(), t)
 		}
 	case amtNeutral:
-		a.request(a.inputAt(a.gear))
-		a.clutch, a.targets = 0, [2]float64{}
-		if a.at(0) {
-			a.enter(amtGroups, t)
-		}
-		if a.gear == 0 && a.phase == amtGroups {
-			a.finish(t)
-		}
+		a.leave(t)
 	case amtGroups:
 		a.request(a.inputAt(a.gear))
 		a.changeGroups(t)
@@ -280,7 +291,7 @@ func (a *amt) mostTorque() float64 {
 func (a *amt) drive(t, dt float64) {
 	a.mode, a.speed = overrideOff, math.NaN()
 	in := a.shaft[0]
-	if a.gear == 0 {
+	if a.gear == 0 || a.requested == 0 { // limp-home may keep a gear that the driver does not ask for
 		a.closed, a.clutch = false, 0
 		return
 	}
@@ -313,6 +324,32 @@ func (a *amt) start(dt float64) {
 	}
 }
 
+// leave draws the sleeve out of its gear. The friction of its teeth holds a sleeve under torque: the second attempt drives
+// the countershaft by a touch of the clutch, the third one brakes it, so that the torque goes through zero in one of them.
+func (a *amt) leave(t float64) {
+	a.request(a.inputAt(a.gear))
+	a.targets, a.clutch = [2]float64{}, 0
+	past := t - a.since
+	relief := amtFreeTorque * past / amtLeaveTime
+	switch {
+	case a.at(0) && a.gear == 0:
+		a.finish(t)
+	case a.at(0):
+		a.left = true
+		a.enter(amtGroups, t)
+	case past > amtLeaveTime:
+		a.Logf("%.2f s: the sleeve does not reach neutral", t)
+		a.repeat(t)
+	case a.left: // it goes back from an engagement
+	case a.attempts == 1:
+		if a.request(a.shaft[0] + 50*rpm); a.engine > a.shaft[0] {
+			a.clutch = a.position(relief)
+		}
+	case a.attempts == 2:
+		a.brakeForce = relief / amtBrake
+	}
+}
+
 // changeGroups moves splitter and range to the positions of the gear. A cone that acts makes both sides equally
 // fast before the teeth behind it engage.
 func (a *amt) changeGroups(t float64) {
@@ -339,22 +376,35 @@ func (a *amt) changeGroups(t float64) {
 	}
 }
 
+// match drives the countershaft towards a speed at which the dogs turn slowly past each other: dogs without slip may stand
+// tooth on tooth (Boka et al., Face Dog Clutch Engagement at Low Mismatch Speed, Periodica Polytechnica Transp. Eng. 38(1),
+// 2010). It reports whether their slip will be right when a command acts.
+func (a *amt) match() bool {
+	g := groupsOf(a.gear)
+	ratio, output := math.Abs(amtMain[g.main]), amtRange[g.rng]*a.shaft[1]
+	slip := a.lay/ratio - output // of the dogs, rad/s
+	switch {
+	case a.shaft[1] < amtStanding: // engage turns the countershaft
+	case a.gear > a.from && a.from != 0:
+		slip -= amtSlip
+	default:
+		slip += amtSlip
+	}
+	ahead := slip + amtLead*a.layRate/ratio
+	a.request(amtSplit[g.split]*ratio*output + 30*rpm)
+	a.clutch = 0
+	switch {
+	case min(slip, ahead) > 0.5:
+		a.brakeForce = min(ahead*ratio/20, 1)
+	case slip < -0.5 && a.engine > a.shaft[0]:
+		a.clutch = a.position(min(10-20*ahead*ratio, 400))
+	}
+	return max(math.Abs(slip), math.Abs(ahead)) < amtWindow
+}
+
 // synchronise brings the countershaft to the speed of the new gear.
 func (a *amt) synchronise(t float64) {
-	g := groupsOf(a.gear)
-	target := math.Abs(amtMain[g.main]) * amtRange[g.rng] * a.shaft[1]
-	above := a.lay - target
-	a.clutch = 0
-	a.request(amtSplit[g.split]*target + 30*rpm)
-	switch {
-	case above > 1:
-		a.brakeForce = min(above/20, 1)
-	case above < -1 && a.engine > a.shaft[0]:
-		a.clutch = a.position(min(10-8*above, 400))
-	}
-	if math.Abs(above) < amtWindow {
-		a.ready++
-	} else {
+	if a.ready++; !a.match() {
 		a.ready = 0
 	}
 	if a.ready >= 2 || t-a.since > 3 {
@@ -362,28 +412,26 @@ func (a *amt) synchronise(t float64) {
 	}
 }
 
-// engage pushes the sleeve into its teeth. A sleeve that stands on flats of a standing gearbox gets a touch of the
-// clutch; one that does not enter goes back and tries again, at most
-// amtRepeats times.
+// engage pushes the sleeve into its teeth while the countershaft keeps its speed. A sleeve that stands on flats of a standing
+// gearbox gets a touch of the clutch; one that does not enter goes back and tries again, at most amtRepeats times.
 func (a *amt) engage(t float64) {
 	a.request(a.inputAt(a.gear))
 	a.targets, a.clutch = targetsOf(a.gear), 0
 	past := t - a.since
 	standing := a.shaft[1] < amtStanding
-	if standing && past > amtEngageTime/2 {
+	switch {
+	case a.at(a.gear):
+	case !standing:
+		a.match()
+	case past > amtEngageTime/2:
 		a.clutch = a.position(25)
 	}
 	switch {
 	case a.at(a.gear):
-		a.clutch = 0
 		a.enter(amtClose, t)
 	case past > amtEngageTime && !standing || past > 2*amtEngageTime:
-		a.attempts, a.repeats = a.attempts+1, a.repeats+1
 		a.Logf("%.2f s: gear %s does not engage", t, gearName(a.gear))
-		if a.attempts >= amtRepeats {
-			a.giveUp(t)
-		}
-		a.enter(amtNeutral, t)
+		a.repeat(t)
 	}
 }
 

@@ -35,7 +35,8 @@ const (
 	holdMargin   = 1.1   // pressure of an element that holds its torque over the least one
 	sameRatio    = 0.02  // difference between the measured ratio and that of the gear, share
 	closeTime    = 0.1   // time from the end of the slip to full pressure, s
-	engineShare  = 0.7   // part of the input torque that accelerates the input shaft at most
+	engineShare  = 0.7   // part of the input torque that accelerates the input shaft in a short shift
+	easeTime     = 0.5   // longest shift in which the output keeps the rest, s; a longer one hurries with all of it
 	syncRate     = 900.0 // largest rate of the input speed that a shift plans, rad/s2
 	slipGain     = 2.0   // torque per slip beyond the plan, N.m.s/rad
 	limitGrows   = 0.3   // time from the end of the slip to the full throttle, s
@@ -99,6 +100,7 @@ type eightSpeed struct {
 	steady float64 // time without a change of it, s
 
 	pistons
+	stepped time.Time  // time of the previous cycle
 	bar     [6]float64 // pressures of this cycle above the kiss point, bar
 	fill    float64    // time in which the on-coming element fills, s
 	kind    int        // of the shift
@@ -129,7 +131,7 @@ type eightSpeed struct {
 func newEightSpeed(s *unit.Base) unit.Law {
 	e := &eightSpeed{
 		Input:   unit.Input{Lost: codeTorqueLost, Invalid: codeTorqueInvalid, Timeout: 100 * time.Millisecond},
-		pistons: pistons{kiss: 1, fillTime: 0.14},
+		pistons: pistons{kiss: 1, fillTime: 0.13},
 		limit:   1, lockSpeed: 130, startStop: 1, stopDelay: 1, shiftTime: 0.3, cut: 0.5, sync: math.NaN(), began: -1,
 	}
 	return newAutomaticOf(s, &eightSpeedGears,
@@ -156,9 +158,14 @@ func (e *eightSpeed) measure(s *automatic, dt float64) {
 	}
 }
 
-// takeOver takes over the elements that hold a gear of the moving car: their pistons are full.
+// takeOver takes over the elements that hold a gear of the moving car. At the first start their pistons are full; those of
+// a unit that has slept have drained since.
 func (e *eightSpeed) takeOver(s *automatic) {
 	s.hold(e.gearOf(s))
+	if !e.stepped.IsZero() {
+		e.drain(s.LastCycle.Sub(e.stepped).Seconds())
+		return
+	}
 	for i, bar := range s.held[s.gear] {
 		if s.gear != neutral && bar > 0 {
 			e.filled[i] = 1
@@ -168,7 +175,7 @@ func (e *eightSpeed) takeOver(s *automatic) {
 
 // step runs one cycle: pressures and requests to the engine.
 func (e *eightSpeed) step(s *automatic, t, dt float64) {
-	e.limit = 1
+	e.limit, e.stepped = 1, s.LastCycle
 	if s.IsOff() { // no engine, no pump
 		e.bar, e.engineStop, e.starting, e.locks = [6]float64{}, false, 0, false
 		e.command(e.bar, [6]bool{}, dt)
@@ -239,13 +246,13 @@ func (e *eightSpeed) handOver(s *automatic, t float64, on, off int) {
 func (e *eightSpeed) beginShift(s *automatic, torque float64, on, off int) {
 	e.began, e.slip, e.sync, e.on, e.off, e.fill = s.began, s.slip(), math.NaN(), on, off, e.left(on)
 	inertia := inputInertia * math.Abs(e.slip) / max(math.Abs(torque), idleTorque)
-	if e.kind = byClutch; -torque*e.slip > 0 && math.Abs(torque) > idleTorque {
-		e.kind, e.plan = byEngine, max(e.shiftTime, math.Abs(e.slip)/syncRate, inertia/engineShare)
-	} else {
-		e.plan = min(max(e.shiftTime, inertia), 2*e.shiftTime)
-	}
-	if torque < 0 && e.plan > coastTime { // the drag of the engine would take too long
+	switch {
+	case !(-torque*e.slip > 0 && math.Abs(torque) > idleTorque):
+		e.kind, e.plan = byClutch, min(max(e.shiftTime, inertia), 2*e.shiftTime)
+	case torque < 0 && inertia/engineShare > coastTime: // the drag of the engine would take too long
 		e.kind, e.plan = byClutch, coastTime
+	default:
+		e.kind, e.plan = byEngine, max(e.shiftTime, math.Abs(e.slip)/syncRate, inertia, min(inertia/engineShare, easeTime))
 	}
 	s.longest = max(dwell, e.fill+2*e.plan+torquePhase+closeTime)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"lockstep/rt/ecu/diagnosis"
 )
@@ -77,6 +78,36 @@ func TestEightSpeedUnitKicksDownFromEighthToSecondGear(t *testing.T) {
 	g.drive(3, leverD, 0.1, 146, inGear)
 	if got := g.shifts(); got != "82 24 46" {
 		t.Errorf("shifts %q, want back by 4 and 6", got)
+	}
+}
+
+// The bench opens the elements of a unit that sleeps: their pistons drain, and the unit fills them at its wake-up as empty
+// ones. After a pause of 0.1 s they have lost 0.1/0.45 of the volume.
+func TestEightSpeedUnitFillsThePistonsThatDrainedWhileItSlept(t *testing.T) {
+	for _, c := range []struct{ pause, pulse float64 }{{0.1, 0.1 / drainTime * 0.13}, {5, 0.13}} {
+		g := eightRig(t)
+		g.drive(2, leverD, 0.1, 93, inGear)
+		unit := g.u.Law.(*automatic)
+		if unit.gear != 4 || unit.eight.filled[1] != 1 {
+			t.Fatalf("gear %d, piston of B filled to %g", unit.gear, unit.eight.filled[1])
+		}
+		for unit.Awake { // no ShaftSpeeds
+			g.k++
+			g.line.Now = time.Duration(g.k) * 10 * time.Millisecond
+			if err := g.u.Tick(g.line.Now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.k += int(math.Round(c.pause*100)) - 1
+		pulse := 0.0
+		for range 30 {
+			if g.drive(0.01, leverD, 0.1, 93, inGear); unit.eight.valve[1] == fillBar {
+				pulse += 0.01
+			}
+		}
+		if !(math.Abs(pulse-c.pulse) < 0.011) {
+			t.Errorf("after a sleep of %g s the piston of B gets a pulse of %g s, want %.3f s", c.pause, pulse, c.pulse)
+		}
 	}
 }
 

@@ -27,6 +27,13 @@ type pistons struct {
 // left returns the time that the pulse still takes, s.
 func (p *pistons) left(i int) float64 { return (1 - p.filled[i]) * p.fillTime * fillShare[i] }
 
+// drain counts how far the pistons have drained in a time without pressure, s.
+func (p *pistons) drain(passed float64) {
+	for i := range p.filled {
+		p.filled[i] = max(0, p.filled[i]-passed/drainTime)
+	}
+}
+
 // command sets the pressures of the regulators for the pressures above the kiss point, bar. Elements with closes keep
 // their pistons filled.
 func (p *pistons) command(bar [6]float64, closes [6]bool, dt float64) {
