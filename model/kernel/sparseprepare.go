@@ -33,7 +33,7 @@ const (
 	leastSpeed = 1e-3 // rad/s, m/s, or the unit of another state; the law converges to 1e-9 of it
 )
 
-// setLeastSizes sets LeastSize of the laws that move a state.
+// setLeastSizes sets LeastSize of the laws that drive: what a law that is a capacity changes is not known.
 func (t *Tables) setLeastSizes(sys *model.System) {
 	t.Sparse.LeastSize = make([]float64, t.M-t.FirstLaw)
 	for j := range t.Sparse.LeastSize {
@@ -41,7 +41,7 @@ func (t *Tables) setLeastSizes(sys *model.System) {
 		for i := range t.N {
 			rate = max(rate, math.Abs(sys.B[i*t.M+t.FirstLaw+j]))
 		}
-		if rate > 0 {
+		if t.Sparse.Drives[j] { // the quotient is infinite for a capacity
 			t.Sparse.LeastSize[j] = min(leastSize*sys.Signals[t.FirstLaw+j].Size, leastSpeed/(rate*float64(t.PeriodNs)*1e-9))
 		}
 	}
