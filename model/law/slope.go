@@ -125,10 +125,6 @@ func (n *node) values(box, v []span, a, b span) span {
 		return chosen(a, b, v[n.args[2]])
 	case latch:
 		return span{-1, 1}
-	case mul:
-		if n.args[0] == n.args[1] { // a square is not negative
-			return values(abs, a, a).times(values(abs, a, a))
-		}
 	}
 	return values(n.op, a, b)
 }

@@ -195,8 +195,9 @@ func fillPiston(e *element.Element, valve network.Form, pressures model.Table) {
 	most := network.Largest(pressures.Z) + kiss
 	missing := valve.Plus(network.SignalOf(e.OwnSignal).Scaled(-1))
 	dp, flow, around := law.Of(missing).Within(-most, most), e.Number("flow")/math.Sqrt(1e5), e.Number("flow_range")
+	largest := flow * most / math.Sqrt(math.Hypot(most, around))
 	Q := law.Formula("flow*dp/sqrt(sqrt(dp*dp + flow_range*flow_range))", law.Names{"flow": flow, "dp": dp, "flow_range": around}).
-		WithSlope(missing, flow/math.Sqrt(around)) // steepest at dp = 0
+		Within(-largest, largest).WithSlope(missing, flow/math.Sqrt(around)) // steepest at dp = 0
 	e.Network.States[state].Der = e.NameLaw("Q", Q)
 }
 
