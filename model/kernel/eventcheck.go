@@ -291,11 +291,23 @@ func (k *Kernel) endLockTorque(i int) (tau1, slope float64) {
 // the deviation of a sine of at most one radian from it.
 //
 //go:nosplit
-func mayReachZero(a, b, r float64) bool {
+func mayReachZero(a, b, r float64) bool { return !staysClear(a, b, r) && dipsToZero(a, b, r) }
+
+// staysClear reports whether a curve as of mayReachZero stays clear of zero by its ends and slope alone: it rises, bends
+// downwards, or already its line ends above the margin.
+//
+//go:nosplit
+func staysClear(a, b, r float64) bool {
 	c := b - a - r
-	if !(r < 0 && c > 0) || a+r > 0.05*(c-r) { // a+r: the end of the line, below the parabola
-		return false
-	}
+	return !(r < 0 && c > 0) || a+r > 0.05*(c-r) // a+r: the end of the line, below the parabola
+}
+
+// dipsToZero reports whether the parabola of a curve as of mayReachZero, which falls and bends upwards, comes as close
+// to zero as the margin.
+//
+//go:nosplit
+func dipsToZero(a, b, r float64) bool {
+	c := b - a - r
 	least := b
 	if -r < 2*c { // the vertex lies in the substep; that of a straight line is anywhere, by rounding
 		least = a - r*r/(4*c)

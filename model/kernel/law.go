@@ -300,39 +300,37 @@ func (k *Kernel) execute(p *program) float64 {
 		op := &p.instructions[i]
 		a, b := s[op.a], s[op.b]
 		v := a
-		switch op.code {
-		case model.Side:
-			v = k.side[op.index]
-		case model.Look:
-			v = lookup(&p.Tables[op.index], a)
-		case model.Look2:
-			v = lookup2(&p.Tables[op.index], a, b)
-		case model.Line:
-			v = lineAt(&p.Tables[op.index], int(b), a)
-		case model.Patch:
-			v = patchAt(&p.Tables[op.index], int(b), int(s[op.d]), a, s[op.c])
+		switch op.code { // the most frequent first: generated code compares one after the other
+		case model.Mul:
+			v = float64(a * b)
+		case model.Sub:
+			v = a - b
+		case model.Add:
+			v = a + b
+		case model.Div:
+			if v = 0; !(b < minDivisor && b > -minDivisor) {
+				v = a / b
+			}
 		case model.If:
 			if k.side[op.index] < 0 {
 				v = b
 			}
-		case model.Choose:
-			if v = s[op.c]; a >= 0 {
-				v = b
-			}
-		case model.Add:
-			v = a + b
-		case model.Sub:
-			v = a - b
-		case model.Mul:
-			v = float64(a * b)
-		case model.Div:
-			if v = 0; !(math.Abs(b) < minDivisor) {
-				v = a / b
-			}
-		case model.Min:
-			v = min(a, b)
+		case model.Side:
+			v = k.side[op.index]
+		case model.Sqrt:
+			v = math.Sqrt(max(0, a))
+		case model.Line:
+			v = lineAt(&p.Tables[op.index], int(b), a)
 		case model.Max:
 			v = max(a, b)
+		case model.Min:
+			v = min(a, b)
+		case model.Look:
+			v = lookup(&p.Tables[op.index], a)
+		case model.Atan:
+			v = atan(a)
+		case model.Exp:
+			v = exp(a)
 		case model.Neg:
 			v = -a
 		case model.Abs:
@@ -341,12 +339,14 @@ func (k *Kernel) execute(p *program) float64 {
 			if v = 0; a != 0 {
 				v = math.Copysign(1, a)
 			}
-		case model.Sqrt:
-			v = math.Sqrt(max(0, a))
-		case model.Exp:
-			v = exp(a)
-		case model.Atan:
-			v = atan(a)
+		case model.Choose:
+			if v = s[op.c]; a >= 0 {
+				v = b
+			}
+		case model.Look2:
+			v = lookup2(&p.Tables[op.index], a, b)
+		case model.Patch:
+			v = patchAt(&p.Tables[op.index], int(b), int(s[op.d]), a, s[op.c])
 		case model.Sin:
 			v = sin(a)
 		case model.Cos:

@@ -103,13 +103,14 @@ func (k *Kernel) stepQuiet(y, u []float64) bool {
 		return false
 	}
 	step := y[len(y)-5:]
-	step[0], step[1], step[2], step[3], step[4] = 1, 0, float64(k.events), float64(k.transitions), 0
+	events, transitions := int(k.events), int(k.transitions) // only a signed number converts in one instruction
+	step[0], step[1], step[2], step[3], step[4] = 1, 0, float64(events), float64(transitions), 0
 	return true
 }
 
 // moveInLockSet moves the plant over a tick in the mode of lock set number set, with held inputs, and
-// writes its outputs. It reports whether every element keeps its mode: the event check is that of
-// mayHoldEvent.
+// writes its outputs. It reports whether every element certainly keeps its mode: the event check is that of mayHoldEvent
+// without the parabola of a curve close to zero. The whole tick has that, and the code here stays without calls.
 //
 //lockstep:modes
 //go:nosplit
@@ -292,7 +293,7 @@ func (k *Kernel) isWithinLimit(i int) bool {
 //go:nosplit
 func staysSlipping(d, s0, s1, slope float64) bool {
 	end := float64(d * s1)
-	return end > 0 && !mayReachZero(float64(d*s0), end, float64(d*slope))
+	return end > 0 && staysClear(float64(d*s0), end, float64(d*slope))
 }
 
 // staysLocked reports whether the torque of a lock keeps within its limit over a tick: from tau0 to
@@ -301,13 +302,13 @@ func staysSlipping(d, s0, s1, slope float64) bool {
 //go:nosplit
 func staysLocked(limit, tau0, tau1, slope float64) bool {
 	return tau1 <= limit && tau1 >= -limit &&
-		(slope < 0 || !mayReachZero(limit-tau0, limit-tau1, -slope)) &&
-		(slope >= 0 || !mayReachZero(limit+tau0, limit+tau1, slope))
+		(slope < 0 || staysClear(limit-tau0, limit-tau1, -slope)) &&
+		(slope >= 0 || staysClear(limit+tau0, limit+tau1, slope))
 }
 
 // staysInSprag is staysLocked for a freewheel, whose torque has no lower bound.
 //
 //go:nosplit
 func staysInSprag(limit, tau0, tau1, slope float64) bool {
-	return tau1 <= limit && (slope < 0 || !mayReachZero(limit-tau0, limit-tau1, -slope))
+	return tau1 <= limit && (slope < 0 || staysClear(limit-tau0, limit-tau1, -slope))
 }
