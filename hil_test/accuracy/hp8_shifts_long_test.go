@@ -140,10 +140,16 @@ func TestHp8ShiftsBetweenAllGears(t *testing.T) {
 		t.Errorf("%d shifts with one element that opens and one that closes, want 36", shifts)
 	}
 	t.Logf("\n%s", &table)
-	if !*writeShifts {
-		return
+	if *writeShifts {
+		writeTable(t, "shifts of hp8", table.String())
 	}
-	const guide, begin, end = "../../rt/bench/BENCH.md", "<!-- shifts of hp8 -->\n", "<!-- end -->\n"
+}
+
+// writeTable replaces a table of the guide of benches.
+func writeTable(t *testing.T, name, table string) {
+	t.Helper()
+	const guide, end = "../../rt/bench/BENCH.md", "<!-- end -->\n"
+	begin := "<!-- " + name + " -->\n"
 	text, err := os.ReadFile(guide)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +159,7 @@ func TestHp8ShiftsBetweenAllGears(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatal("the guide has no place for the table")
 	}
-	if err := os.WriteFile(guide, []byte(before+begin+"\n"+table.String()+"\n"+end+after), 0o644); err != nil {
+	if err := os.WriteFile(guide, []byte(before+begin+"\n"+table+"\n"+end+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
