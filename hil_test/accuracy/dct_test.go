@@ -1,8 +1,11 @@
 package accuracy
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"lockstep/hil_test/lab"
@@ -72,4 +75,129 @@ func carrier(row map[string]float64) int {
 		return engaged("s_S13", "s_S57", [4]int{1, 3, 5, 7})
 	}
 	return engaged("s_S24", "s_S6R", [4]int{2, 4, 6, 8})
+}
+
+// dctRatio holds the speed of the input shaft of dct7 over that of the differential, by gear, from the teeth.
+var dctRatio = [8]float64{0, 49. / 13 * 71 / 16, 50. / 22 * 71 / 16, 49. / 32 * 71 / 16, 46. / 41 * 71 / 16, 40. / 34 * 71 / 22, 39. / 41 * 71 / 22, 35. / 44 * 71 / 22}
+
+// dctShift is what a shift of dct7-bench costs.
+type dctShift struct {
+	by    string  // gears that carried the torque, from the first to the last
+	took  float64 // from the wish to the locked clutch of the new gear, s; NaN: it has not locked
+	gap   float64 // time with less than half of the smaller torque of the shafts before and after, s
+	least float64 // least torque of the shafts over the smaller one
+	jerk  float64 // largest change of the acceleration in 20 ms, m/s3
+	work  float64 // heat of both clutches, J
+	rows  []map[string]float64
+}
+
+// dctBegin is the row of the wish.
+const dctBegin = 100
+
+// dctShiftOf runs dct7-bench with a constant throttle, %, through one shift at a wish.
+func dctShiftOf(t *testing.T, from, to int, kmh, throttle float64) dctShift {
+	t.Helper()
+	dir := t.TempDir()
+	scenario, out := filepath.Join(dir, "shift.yaml"), filepath.Join(dir, "out.csv")
+	text := fmt.Sprintf(`scenario: shift
+for: 6 s
+start: {gear: %[1]d, v: %[2]g km/h}
+stimuli:
+  lever: 3
+  gear_wish: {table: [[0, %[1]d], [0.5, %[1]d], [0.5, %[3]d]], units: [s, "1"]}
+  throttle: %[4]g %%
+  brake.pressure: 0 bar
+`, from, kmh, to, throttle)
+	if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (virtual.Simulation{Plant: "dct7-bench", Scenario: scenario, Every: 1, SI: true, Out: out}).Run(); err != nil {
+		t.Fatalf("%d-%d: %v", from, to, err)
+	}
+	const h, ahead = 0.005, 4 // step, rows of 20 ms
+	s := dctShift{took: math.NaN(), rows: readRows(t, out), by: fmt.Sprint(from)}
+	rows, end, holds, seen := s.rows, dctBegin, 0, []int{0, from}
+	mode := map[bool]string{true: "K1.mode", false: "K2.mode"}[to%2 == 1]
+	for ; holds < 20 && end < len(rows)-100; end++ { // the clutch of the new gear is locked for 0.1 s
+		now := carrier(rows[end])
+		if !slices.Contains(seen, now) {
+			s.by, seen = fmt.Sprintf("%s-%d", s.by, now), append(seen, now)
+		}
+		if holds++; now != to || rows[end][mode] != 0 {
+			holds = 0
+		}
+	}
+	if holds == 20 {
+		s.took = float64(end-20-dctBegin) * h
+	}
+	mean := func(first, last int) (sum float64) {
+		for _, r := range rows[first:last] {
+			sum += r["T_shaft"] / float64(last-first)
+		}
+		return sum
+	}
+	usual := min(mean(dctBegin-20, dctBegin), mean(end+60, end+80))
+	s.least = math.Inf(1)
+	for k := dctBegin; k < end+60; k++ {
+		if r := rows[k]; usual > 0 {
+			s.least = min(s.least, r["T_shaft"]/usual)
+			if r["T_shaft"] < usual/2 {
+				s.gap += h
+			}
+		}
+		s.jerk = max(s.jerk, math.Abs(rows[k+ahead]["a"]-rows[k]["a"])/(ahead*h))
+	}
+	for _, name := range []string{"W_K1", "W_K2"} {
+		s.work += rows[end+60][name] - rows[dctBegin][name]
+	}
+	return s
+}
+
+// A downshift under power, from one half of the gearbox to the other, drives the wheels throughout: the
+// shafts keep a share of their torque. The engine has the speed of the new gear before the on-coming
+// clutch carries, and it rises while the off-going clutch slips below its torque.
+func TestDoubleClutchDownshiftsUnderPowerWithoutInterruption(t *testing.T) {
+	for _, c := range []struct {
+		from, to      int
+		kmh, throttle float64
+	}{{3, 2, 40, 60}, {5, 4, 60, 60}, {7, 6, 80, 60}, {7, 4, 60, 80}, {5, 2, 40, 80}, {6, 3, 60, 80}} {
+		s := dctShiftOf(t, c.from, c.to, c.kmh, c.throttle)
+		t.Logf("%d-%d: %.2f s, least torque %.2f, gap %.3f s, %.0f J, %.0f m/s3", c.from, c.to, s.took, s.least, s.gap, s.work, s.jerk)
+		if !(s.took < 1.2) || s.by != fmt.Sprintf("%d-%d", c.from, c.to) || !(s.least > 0.1) {
+			t.Errorf("%d-%d: by %s in %g s, least torque of the shafts %.2f of the usual one", c.from, c.to, s.by, s.took, s.least)
+		}
+		on := map[bool]string{true: "tau_K1", false: "tau_K2"}[c.to%2 == 1]
+		start, carries := s.rows[dctBegin], dctBegin
+		for carries < len(s.rows)-1 && math.Abs(s.rows[carries][on]) < 5 {
+			carries++
+		}
+		r := s.rows[carries] // the shafts swing by some percent of the speed
+		if synchronous := dctRatio[c.to] * r["w_out"]; !(r["w_engine"] > 0.98*synchronous) || !(r["w_engine"] > 1.2*start["w_engine"]) {
+			t.Errorf("%d-%d: the engine has %.1f rad/s when the new clutch carries, %.1f before the shift; the new gear needs %.1f",
+				c.from, c.to, r["w_engine"], start["w_engine"], synchronous)
+		}
+		// While the off-going clutch slips, the engine accelerates by what it does not carry.
+		slipping := (dctBegin + carries) / 2
+		r, next := s.rows[slipping], s.rows[slipping+1]
+		rate := (next["w_engine"] - r["w_engine"]) / 0.005
+		if left := r["T_engine"] - r["tau_K1"] - r["tau_K2"]; !(rate > 100) || !(math.Abs(left/rate-0.22) < 0.02) {
+			t.Errorf("%d-%d: %g N.m accelerate the engine by %g rad/s2, want those of 0.22 kg.m2", c.from, c.to, left, rate)
+		}
+	}
+}
+
+// A downshift under power within one half of the gearbox goes by a bridge gear, whose clutch drives the wheels while the
+// sleeves change the gear.
+func TestDoubleClutchBridgesADownshiftWithinOneHalf(t *testing.T) {
+	for _, c := range []struct {
+		from, to      int
+		kmh, throttle float64
+		by            string
+	}{{7, 3, 60, 100, "7-6-3"}, {5, 3, 50, 60, "5-4-3"}, {4, 2, 40, 80, "4-3-2"}} {
+		s := dctShiftOf(t, c.from, c.to, c.kmh, c.throttle)
+		t.Logf("%s: %.2f s, least torque %.2f, gap %.3f s, %.0f J, %.0f m/s3", s.by, s.took, s.least, s.gap, s.work, s.jerk)
+		if !(s.took < 1.5) || s.by != c.by || !(s.least > 0.1) {
+			t.Errorf("%d-%d: by %s in %g s, least torque of the shafts %.2f of the usual one", c.from, c.to, s.by, s.took, s.least)
+		}
+	}
 }

@@ -103,7 +103,10 @@ func (k *Kernel) brakeReversed(theta float64) bool {
 			continue
 		}
 		reversed = true
-		after := float64(theta * k.length * min(1, s/(s-k.slip[i])))
+		after := float64(theta * k.length)
+		if float64(s*k.slip[i]) < 0 { // otherwise rounding has the slip of a locked element on the wrong side from the start
+			after = float64(after * (s / (s - k.slip[i])))
+		}
 		impulse := float64(2 * k.capNow[i] * after)
 		if k.t.Friction[i].OneWay || math.Abs(s) <= -gram*impulse {
 			k.setMode(i, Stuck)

@@ -230,3 +230,32 @@ func TestSqueezedStacksMoveTheSameWithoutPrecomputedModes(t *testing.T) {
 		t.Errorf("only %d blows", blows)
 	}
 }
+
+// A slip that rounding has put on the wrong side of zero, and that the step does not change, is braked by twice the
+// capacity over the whole step at most: another lock may hold the element.
+func TestUnchangedSlipOfTheWrongSignIsBrakedFinitely(t *testing.T) {
+	k, _, _ := countSteppedOver(t, `plant: t
+inputs: {p: {unit: Pa, min: 0, max: 10, default: 5}}
+elements:
+  a: {type: inertia, J: 1}
+  b: {type: inertia, J: 1}
+  c: {type: clutch, a: a, b: b, mu: 1, cgeo: 1 m, area: 1 m2, pressure: p}
+outputs: {w: {speed: a}}
+`, Options{Period: time.Millisecond})
+	for _, slip := range []float64{-1e-14, -1e-3} {
+		k.mode[0], k.length, k.capNow[0] = Forward, 1e-3, 5
+		for i, w := range k.slips.Val[:k.slips.End[0]] {
+			k.x[k.slips.Col[i]] = slip * w / 2
+		}
+		k.slip[0] = k.slips.dot(0, k.x)
+		if !(math.Abs(k.slip[0]-slip) <= 1e-15*math.Abs(slip)) {
+			t.Fatalf("slip %g, want %g", k.slip[0], slip)
+		}
+		if !k.brakeReversed(1) {
+			t.Errorf("slip %g: not braked", slip)
+		}
+		if k.mode[0] != Stuck || !(math.Abs(k.slips.dot(0, k.x)) <= math.Abs(slip)) {
+			t.Errorf("slip %g becomes %g, mode %d; want a lock", slip, k.slips.dot(0, k.x), k.mode[0])
+		}
+	}
+}

@@ -19,6 +19,7 @@ const (
 	idDctDriver       = 0x222
 	idDctTemperatures = 0x223
 	idDctIgnition     = 0x224
+	idDctEngine       = 0x225
 )
 
 // Gears of the double-clutch gearbox: 0 neutral, 1 to 7, 8 reverse.
@@ -57,10 +58,8 @@ const (
 	barPerTorque = 1 / 30.24 // bar per N·m of a clutch
 	holdTorque   = 90.0      // torque of a closed clutch above that of the engine, N·m
 	engineTorque = 250.0     // largest torque of the engine, N·m
-	swapTime     = 0.2       // time in which the clutches exchange the torque, s
 	dctSlip      = 4.0       // slip below which a clutch closes, rad/s
 	slowEngine   = 70.0      // engine speed below which the clutches open, rad/s
-	swapMost     = 2.0       // longest exchange of the clutches, s
 )
 
 // dct is the transmission control unit of the car with a double-clutch gearbox. It sleeps until it receives
@@ -82,24 +81,28 @@ type dct struct {
 	upLight, upFull     float64 // speeds of the input shaft for an upshift with light and full accelerator, rad/s
 	downLight, downFull float64 // the same for a downshift
 	push                float64 // force of a fork that synchronises, N
+	shiftTime, cut      float64 // shortest time of a change of the engine speed, s; share of the accelerator in an upshift under load
 
 	fresh               bool
 	in                  [2]float64 // input shafts, rad/s
 	out, engine         float64    // differential and engine, rad/s
+	torque              float64    // of the engine, N.m
 	rail                [4]float64 // m
 	lever, rawLever     int
 	accelerator         float64 // 0 to 1
+	pedal, steady       float64 // accelerator of the previous cycle; time without a change of it, s
+	wish                int     // gear of the driver; 0: none
 	brake, speed        float64 // bar, km/h
 	disc                [2]float64
 	speeds, rails       unit.Input
 	driver, temperature unit.Input
-	ignition            unit.Input
+	ignition, motor     unit.Input
 	inputs              map[uint32]*unit.Input // by identifier
 
-	gear    int        // gear that drives, or to which the clutches are exchanged; 0: none
-	from    int        // gear before; differs during an exchange
-	began   float64    // start of the exchange, s
-	ended   float64    // end of the last one, s
+	gear int // gear that drives, or to which the clutches are exchanged; 0: none
+	from int // gear before; differs during an exchange
+	exchange
+	ended   float64    // end of the last exchange, s
 	closed  bool       // the clutch of the gear does not slip
 	still   int        // readings without slip
 	want    [2]int     // gear of each half
@@ -111,14 +114,15 @@ type dct struct {
 
 func newDct(s *unit.Base) unit.Law {
 	d := &dct{
-		Base: s, Ignition: unit.NewIgnition(s), kiss: 1.5, creep: 22, push: 400,
+		Base: s, Ignition: unit.NewIgnition(s), kiss: 1.5, creep: 22, push: 400, shiftTime: 0.3, cut: 0.6,
 		upLight: 199, upFull: 628, downLight: 115, downFull: 272, // 1900, 6000, 1100 and 2600 rpm
 		speeds: unit.Input{Lost: codeShaftsLost, Invalid: codeShaftsInvalid, Timeout: 100 * time.Millisecond},
 		rails:  unit.Input{Lost: codeRailsLost, Invalid: codeRailsInvalid, Timeout: 100 * time.Millisecond},
 		driver: unit.Input{Lost: codePedalsLost, Invalid: codePedalsInvalid, Timeout: 100 * time.Millisecond},
+		motor:  unit.Input{Lost: codeTorqueLost, Invalid: codeEngineInvalid, Timeout: 100 * time.Millisecond},
 	}
 	d.inputs = map[uint32]*unit.Input{idDctSpeeds: &d.speeds, idDctRails: &d.rails, idDctDriver: &d.driver,
-		idDctTemperatures: &d.temperature, idDctIgnition: &d.ignition}
+		idDctTemperatures: &d.temperature, idDctIgnition: &d.ignition, idDctEngine: &d.motor}
 	d.startDiagnosis()
 	return d
 }
@@ -127,6 +131,7 @@ func (s *dct) Parameters() []unit.Parameter {
 	return append([]unit.Parameter{
 		unit.NewParameter("kiss", "bar", 0, 10, &s.kiss), unit.NewParameter("creep", "N.m", 0, 100, &s.creep),
 		unit.NewParameter("push", "N", 50, 1500, &s.push),
+		unit.NewParameter("shift_time", "s", 0.1, 2, &s.shiftTime), unit.NewParameter("torque_cut", "", 0, 1, &s.cut),
 		unit.NewParameter("up_light", "rad/s", 0, 1e3, &s.upLight), unit.NewParameter("up_full", "rad/s", 0, 1e3, &s.upFull),
 		unit.NewParameter("down_light", "rad/s", 0, 1e3, &s.downLight), unit.NewParameter("down_full", "rad/s", 0, 1e3, &s.downFull),
 	}, s.KeyParameters()...)
@@ -165,7 +170,9 @@ func (s *dct) Receive(f *can.Frame, now time.Time) {
 			s.lever = s.rawLever
 		}
 		s.accelerator, s.brake = float64(unit.Bits(f, 16, 8))*automaticPedal, float64(unit.Bits(f, 24, 8))*automaticBrake
-		s.speed, s.engine = float64(unit.Signed(f, 32, 16))*vehicleSpeed, float64(unit.Signed(f, 48, 16))*automaticSpeed
+		s.speed, s.wish = float64(unit.Signed(f, 32, 16))*vehicleSpeed, int(unit.Bits(f, 48, 4))
+	case idDctEngine:
+		s.engine, s.torque = float64(unit.Signed(f, 16, 16))*automaticSpeed, float64(unit.Signed(f, 32, 16))*torqueStep
 	case idDctTemperatures:
 		for i := range s.disc {
 			s.disc[i] = float64(unit.Bits(f, 32+16*i, 16))*oilStep + oilOffset
@@ -180,8 +187,8 @@ func (s *dct) Receive(f *can.Frame, now time.Time) {
 // begin begins a drive, and with it an operation cycle.
 func (s *dct) begin(now time.Time) {
 	s.BeginCycle(now)
-	s.gear, s.from, s.closed, s.want = 0, 0, false, [2]int{}
-	s.began, s.ended, s.slipped, s.stuck = -1, -1, math.NaN(), [4]bool{}
+	s.gear, s.from, s.closed, s.want, s.exchange = 0, 0, false, [2]int{}, exchange{}
+	s.ended, s.slipped, s.stuck = -1, math.NaN(), [4]bool{}
 	for i := range s.moving {
 		s.moving[i] = math.NaN()
 	}
@@ -197,6 +204,13 @@ func (s *dct) Step(t, dt float64) []can.Frame {
 	if s.driver.Late(s.LastCycle) {
 		s.accelerator = 0
 	}
+	if s.motor.Late(s.LastCycle) {
+		s.torque = s.accelerator * engineTorque
+	}
+	if s.steady += dt; math.Abs(s.accelerator-s.pedal) > pressedPedal {
+		s.steady = 0
+	}
+	s.pedal = s.accelerator
 	if s.fresh {
 		s.decide(t)
 		if s.still++; s.gear == 0 || math.Abs(s.engine-s.in[half(s.gear)]) > dctSlip {
@@ -223,9 +237,6 @@ func (s *dct) engaged(h int) int {
 	return 0
 }
 
-// busy reports whether the clutches are exchanged.
-func (s *dct) busy() bool { return s.gear != s.from }
-
 // decide chooses the gears of both halves, and starts an exchange of the clutches when it is due.
 func (s *dct) decide(t float64) {
 	stopped := math.Abs(s.out) < standstill/dctRatio[1]*4
@@ -237,15 +248,22 @@ func (s *dct) decide(t float64) {
 		}
 		return
 	case s.busy():
+		s.goOn(t)
 		return
 	case s.lever == leverR && s.gear != dctReverse && stopped:
 		s.want = [2]int{1, dctReverse}
 		s.leave(t)
 		if s.engaged(1) == dctReverse {
-			s.take(t, dctReverse)
+			s.take(t, dctReverse, dctReverse)
 		}
 		return
 	case s.lever == leverR || s.gear == dctReverse && !stopped:
+		return
+	case !s.rails.Seen() || !s.motor.Seen():
+		return
+	case s.gear == 0 && s.driven() != 0: // the unit takes over the moving car
+		s.gear = s.driven()
+		s.from, s.closed, s.want[half(s.gear)] = s.gear, true, s.gear
 		return
 	case s.gear == 0 || s.gear == dctReverse:
 		first := s.lowest()
@@ -255,7 +273,7 @@ func (s *dct) decide(t float64) {
 		}
 		s.leave(t)
 		if s.engaged(half(first)) == first {
-			s.take(t, first)
+			s.take(t, first, first)
 		}
 		return
 	}
@@ -266,9 +284,10 @@ func (s *dct) decide(t float64) {
 	}
 	next := s.scheduled()
 	if next != s.gear && t > s.ended+0.3 {
-		s.want[half(next)] = next
-		if s.engaged(half(next)) == next {
-			s.take(t, next)
+		step := s.bridge(next)
+		s.want[half(step)] = step
+		if s.engaged(half(step)) == step {
+			s.take(t, step, next)
 		}
 		return
 	}
@@ -280,14 +299,27 @@ func (s *dct) decide(t float64) {
 // leave opens the clutches where a gear drives.
 func (s *dct) leave(t float64) {
 	if s.gear != 0 {
-		s.take(t, 0)
+		s.take(t, 0, 0)
 	}
+}
+
+// driven returns the forward gear that is engaged and turns with the engine of the moving car; 0: none.
+func (s *dct) driven() int {
+	for h, w := range s.in {
+		if gear := s.engaged(h); gear != dctReverse && s.at(gear) > slowEngine && math.Abs(s.engine-w) < dctSlip {
+			return gear
+		}
+	}
+	return 0
 }
 
 // lowest returns the gear with which the car goes on at its speed.
 func (s *dct) lowest() int {
+	if s.wish != 0 {
+		return s.wished()
+	}
 	gear := 1
-	for gear < 7 && s.out*dctRatio[gear] > s.up() {
+	for gear < 7 && s.at(gear) > s.up() {
 		gear++
 	}
 	return gear
@@ -311,21 +343,40 @@ func (s *dct) load() float64 {
 	return min(max((s.accelerator-lightPedal)/(fullPedal-lightPedal), 0), 1)
 }
 
-// scheduled returns the gear for the speed and the accelerator: the present one or a neighbour.
+// scheduled returns the gear for the speed and the accelerator, or the driver's. The unit chooses while the accelerator
+// rests.
 func (s *dct) scheduled() int {
-	w := s.out * dctRatio[s.gear]
-	switch {
-	case s.gear < 7 && s.closed && w > s.up():
-		return s.gear + 1
-	case s.gear > 1 && w < s.down():
-		return s.gear - 1
+	if s.wish != 0 {
+		return s.wished()
 	}
-	return s.gear
+	to := s.gear
+	if s.steady < steadyPedal {
+		return to
+	}
+	for s.closed && to < 7 && s.at(to) > s.up() {
+		to++
+	}
+	for to > 1 && s.at(to) < s.down() {
+		to--
+	}
+	return to
+}
+
+// wished returns the driver's gear, or the nearest one whose speed is allowed.
+func (s *dct) wished() int {
+	to := min(s.wish, 7)
+	for to < 7 && s.at(to) > fastestInput {
+		to++
+	}
+	for to > 1 && s.at(to) < slowestInput {
+		to--
+	}
+	return to
 }
 
 // expected returns the gear that the unit preselects; the present one: no change.
 func (s *dct) expected() int {
-	w, middle := s.out*dctRatio[s.gear], (s.up()+s.down())/2
+	w, middle := s.at(s.gear), (s.up()+s.down())/2
 	switch {
 	case s.gear == 1, s.gear < 7 && w > middle+50*rpm:
 		return s.gear + 1
@@ -335,70 +386,18 @@ func (s *dct) expected() int {
 	return s.gear
 }
 
-// take starts the exchange of the clutches to a gear.
-func (s *dct) take(t float64, gear int) {
-	s.Logf("%.2f s: shift %s -> %s", t, dctNames[s.gear], dctNames[gear])
-	s.from, s.gear, s.began, s.closed, s.still = s.gear, gear, t, false, 0
-	s.shifts++
-	if s.gear == 0 {
-		s.from = 0
-	}
-}
-
-// watch ends an exchange when the clutch of the new gear does not slip, or has taken too long, and closes the clutch.
-func (s *dct) watch(t float64) {
-	if s.gear == 0 {
-		return
-	}
-	switch {
-	case !s.closed && (s.still >= 3 || s.busy() && t > s.began+swapMost) && s.engine > slowEngine:
-		s.closed = true
-		s.from, s.ended = s.gear, t
-		s.Logf("%.2f s: gear %s engaged", t, dctNames[s.gear])
-	case s.closed && s.engine < slowEngine:
-		s.closed = false
-	}
-	if s.busy() && s.from == 0 {
-		s.from = s.gear // a start, not an exchange
-	}
-}
-
 // clutches returns the pressures of K1 and K2, bar, and the limit of the engine.
 func (s *dct) clutches(t float64) (bar [2]float64, mode int, limit float64) {
-	limit = 1
-	if s.gear == 0 {
-		return bar, 0, limit
-	}
-	on, full := half(s.gear), s.kiss+(engineTorque*s.accelerator+holdTorque)*barPerTorque
-	switch {
-	case s.busy():
-		share := min(1, (t-s.began)/swapTime)
-		bar[half(s.from)] = (1 - share) * full
-		bar[on] = s.kiss + (engineTorque*s.accelerator+60)*barPerTorque*share
-		if s.engine > s.in[on]+dctSlip { // an upshift: the engine must lose speed
-			mode, limit = 3, max(0.05, s.accelerator*0.6)
+	share := s.torques(t)
+	for i, torque := range s.carry {
+		if torque > 0 {
+			bar[i] = s.kiss + torque*barPerTorque
 		}
-	case s.closed:
-		bar[on] = full
-	default:
-		bar[on] = s.launch()
 	}
-	return bar, mode, limit
-}
-
-// launch returns the pressure of the clutch while the car starts or creeps, bar.
-func (s *dct) launch() float64 {
-	torque := s.creep + s.accelerator*engineTorque
-	if s.brake > 3 {
-		torque = s.creep * max(0, 1-(s.brake-3)/7)
+	if share < 1 {
+		return bar, 3, s.accelerator * share
 	}
-	if s.engine < slowEngine+10 {
-		torque *= max(0, (s.engine-slowEngine)/10)
-	}
-	if torque == 0 {
-		return s.kiss - 0.1
-	}
-	return s.kiss + torque*barPerTorque
+	return bar, 0, 1
 }
 
 // forks returns the forces of the forks, N. The sleeves of a half move only while its clutch is open.

@@ -17,6 +17,8 @@ const (
 	codeSleeve       = 0x091900 // P0919
 	codeRailsLost    = 0xD10100 // U1101, of the maker
 	codeRailsInvalid = 0xD40200 // U1402, of the maker
+
+	codeEngineInvalid = 0xD40300 // U1403, of the maker
 )
 
 // Data identifiers besides those of the automatic gearbox.
@@ -48,6 +50,8 @@ func (s *dct) startDiagnosis() {
 		{Number: codeShaftsInvalid, Text: "U1401 invalid data: DctSpeeds", Fail: 200 * ms, Pass: 500 * ms, Trips: 1, Limp: true},
 		{Number: codeRailsLost, Text: "U1101 lost communication: DctRails", Fail: 400 * ms, Pass: 500 * ms, Trips: 1, Limp: true},
 		{Number: codeRailsInvalid, Text: "U1402 invalid data: DctRails", Fail: 200 * ms, Pass: 500 * ms, Trips: 1, Limp: true},
+		{Number: codeTorqueLost, Text: "U1102 lost communication: DctEngine", Fail: 400 * ms, Pass: 500 * ms, Trips: 1, Limp: true},
+		{Number: codeEngineInvalid, Text: "U1403 invalid data: DctEngine", Fail: 200 * ms, Pass: 500 * ms, Trips: 1, Limp: true},
 	}, ": limp-home")
 	number := func(v func() int) func() []byte { return func() []byte { return []byte{byte(v())} } }
 	scaled := func(v *float64, scale float64) func() []byte {
@@ -86,7 +90,7 @@ func (s *dct) checkInputs(t, dt float64) {
 	}
 	passed := unit.Seconds(dt)
 	started := s.InCycle().Seconds() > unit.StartTime
-	for _, i := range []*unit.Input{&s.speeds, &s.rails, &s.driver} {
+	for _, i := range []*unit.Input{&s.speeds, &s.rails, &s.driver, &s.motor} {
 		i.Report(s.Memory, started, s.LastCycle, passed)
 	}
 	if s.driver.Seen() {

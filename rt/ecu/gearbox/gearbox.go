@@ -4,8 +4,8 @@
 // Reading order: gearbox.go (list of the units), powershift.go (a law of its own; its diagnosis: powershifttrouble.go),
 // transmission.go (gears and shifts of the others) with truck.go (SAE J1939), automatic.go (E2E) and eightspeed.go
 // (shifts from clutch to clutch), plausibility.go, trouble.go and control.go (their checks, diagnosis and tester),
-// trucknode.go (address and diagnosis on SAE J1939) with amt.go and amtshift.go (automated manual gearbox), dct.go (two
-// clutches; its diagnosis: dcttrouble.go).
+// trucknode.go (address and diagnosis on SAE J1939) with amt.go and amtshift.go (automated manual gearbox), dct.go and
+// dctshift.go (two clutches; diagnosis: dcttrouble.go).
 package gearbox
 
 import "lockstep/rt/ecu/unit"
@@ -19,6 +19,6 @@ func Types() []unit.Type {
 		{Name: "amt12", Period: cycle, Identifiers: truckIdentifiers(idEEC1, idShiftSensors), WakeFrame: "ShaftSpeeds (0CFF0180)", New: newAmt},
 		{Name: "automatic", Period: cycle, Identifiers: automatic, WakeFrame: "ShaftSpeeds (0x210)", New: newAutomatic},
 		{Name: "hp8", Period: cycle, Identifiers: append(automatic, idEngineTorque), WakeFrame: "ShaftSpeeds (0x210)", New: newEightSpeed},
-		{Name: "dct7", Period: cycle, Identifiers: []uint32{idDctSpeeds, idDctRails, idDctDriver, idDctTemperatures, idDctIgnition, unit.IDNMBench}, WakeFrame: "DctSpeeds (0x220)", New: newDct},
+		{Name: "dct7", Period: cycle, Identifiers: []uint32{idDctSpeeds, idDctRails, idDctDriver, idDctTemperatures, idDctIgnition, idDctEngine, unit.IDNMBench}, WakeFrame: "DctSpeeds (0x220)", New: newDct},
 	}
 }
