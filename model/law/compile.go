@@ -369,15 +369,19 @@ func straight(t model.Table) model.Table {
 	return model.Table{Extend: true, X: padded(t.X), Z: slices.Concat(t.Z[:1], t.Z, t.Z[n:])}
 }
 
+// nearEnd is the share of the width of a table within which a point takes the place of its end: rounding would set the slope
+// of a shorter line.
+const nearEnd = 1e-6
+
 // withPoints returns a straight table whose inner points are those given; it has no breakpoint beside
 // them. Its outermost points are those of t, or as far beyond as t is wide: a point far away would take digits.
 func withPoints(t model.Table, points []float64) model.Table {
 	first, last := t.X[0], t.X[len(t.X)-1]
 	wide := last - first
-	if low := points[0]; !(first < low) {
+	if low := points[0]; !(low-first > nearEnd*wide) {
 		first = low - wide
 	}
-	if high := points[len(points)-1]; !(last > high) {
+	if high := points[len(points)-1]; !(last-high > nearEnd*wide) {
 		last = high + wide
 	}
 	with := model.Table{Extend: true, X: slices.Concat([]float64{first}, points, []float64{last})}

@@ -66,6 +66,7 @@ type amt struct {
 	engine, lay  float64    // speeds of engine and countershaft, rad/s
 	gates        [2]float64 // strokes of the sleeves R/1 and 2/3, mm
 	known, found bool       // the sensors have been received; the gear has been read from them
+	sensed       time.Time  // last ShiftSensors
 	counterG     unit.RollingCounter
 
 	closed bool    // the clutch is closed
@@ -137,7 +138,7 @@ func (a *amt) Receive(f *can.Frame, now time.Time) {
 		for i := range a.gates {
 			a.gates[i] = float64(unit.Bits(f, 24+8*i, 8))*0.1 - 12.5
 		}
-		a.known = true
+		a.known, a.sensed = true, now
 	case f.ID == idShafts && a.measure(f, now) && a.Wake(now):
 		a.known, a.found, a.closed, a.amtShift = false, false, false, amtShift{}
 		a.Logf("0.00 s: address 3 claimed")

@@ -36,6 +36,7 @@ type amtRig struct {
 	log   bytes.Buffer
 	k     int
 	gates [2]float64 // mm
+	blind bool       // ShiftSensors is not sent
 }
 
 // drive steps the unit for a while with a request for a gear.
@@ -49,6 +50,9 @@ func (g *amtRig) drive(seconds float64, gear int) {
 		binary.LittleEndian.PutUint16(engine.Data[3:], 600*8)
 		request := can.Frame{ID: idTC1, Length: 8, Data: [8]byte{2: byte(gear + 125)}}
 		for _, f := range []can.Frame{shaftFrame(0, 0, uint8(g.k-1)), sensors, engine, request} {
+			if g.blind && f.ID == idShiftSensors {
+				continue
+			}
 			g.u.Receive(unittest.Pack(g.t, f), g.line.Now-1)
 		}
 		if err := g.u.Tick(g.line.Now); err != nil {
@@ -106,6 +110,26 @@ func TestAmtRepeatsAnEngagement(t *testing.T) {
 	g.drive(1, 12)
 	if f := g.actuators(); !strings.Contains(g.log.String(), "gear 1 engaged") || f.Data[0] != 0 || f.Data[1] != 0 || f.Data[5] != 245 {
 		t.Errorf("actuators % X:\n%s", f.Data, &g.log)
+	}
+}
+
+// Without ShiftSensors the unit does not know that a sleeve has moved: the shift waits for them, with the clutch open, and
+// counts no attempt.
+func TestAmtWaitsForItsShiftSensors(t *testing.T) {
+	g := &amtRig{t: t, line: &unittest.Line{T: t}}
+	g.u = newUnit(t, "amt12", g.line, &g.log)
+	unit := g.u.Law.(*amt)
+	for unit.phase != amtEngage && g.k < 400 {
+		g.drive(0.01, 12)
+	}
+	g.blind, g.gates[0] = true, 10
+	g.drive(5, 12)
+	if f := g.actuators(); unit.phase != amtEngage || f.Data[0] != 0 || f.Data[1] != 0 {
+		t.Errorf("phase %d, actuators % X", unit.phase, f.Data)
+	}
+	g.blind = false
+	if g.drive(1, 12); unit.repeats != 0 || unit.failed() || !strings.Contains(g.log.String(), "gear 1 engaged") {
+		t.Errorf("%d repeated:\n%s", unit.repeats, &g.log)
 	}
 }
 

@@ -2,6 +2,7 @@ package gearbox
 
 import (
 	"math"
+	"time"
 )
 
 // Phases of a shift, in their order. A shift of the splitter alone leaves out neutral, speed and engagement.
@@ -31,6 +32,9 @@ const (
 	amtFreeTorque  = 60.0 // largest torque that relieves the teeth of a sleeve, N.m
 	amtRepeats     = 3    // failed attempts of a sleeve after which the unit gives the shift up
 )
+
+// amtBlind is the age of ShiftSensors from which on a shift waits for them.
+const amtBlind = 50 * time.Millisecond
 
 // amtShift is the state of a shift and the commands of the unit.
 type amtShift struct {
@@ -222,6 +226,10 @@ func (a *amt) ready3(ok bool) bool {
 func (a *amt) advance(t, dt float64) {
 	a.brakeForce, a.percent = 0, noLimit
 	a.layRate, a.layBefore = (a.lay-a.layBefore)/dt, a.lay
+	if amtNeutral <= a.phase && a.phase <= amtEngage && a.Base.LastCycle.Sub(a.sensed) > amtBlind {
+		a.clutch, a.since = 0, a.since+dt // sleeves and countershaft are not known: the phase waits
+		return
+	}
 	past := t - a.since
 	switch a.phase {
 	case amtDrive:

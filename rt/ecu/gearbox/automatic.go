@@ -147,7 +147,7 @@ func (s *automatic) Receive(f *can.Frame, now time.Time) {
 		s.accelerator, s.brake = float64(unit.Bits(f, 16, 8))*automaticPedal, float64(unit.Bits(f, 24, 8))*automaticBrake
 		s.speed = float64(unit.Signed(f, 32, 16)) * vehicleSpeed
 		if s.eight != nil {
-			s.eight.wish = int(unit.Bits(f, 51, 4))
+			s.eight.wish = gearWish(f, 51, s.top())
 		}
 		s.ignite(int(unit.Bits(f, 48, 3)), now)
 	case idEngineTorque:
@@ -305,4 +305,12 @@ func (s *automatic) clutchPressures(t float64) can.Frame {
 		g.SetValue(16+8*i, 8, v, step, 0)
 	}
 	return s.Protect(g, idClutchPressures)
+}
+
+// gearWish returns the driver's gear, 4 bits from a position of a frame on; 0: none, or a value that names no forward gear.
+func gearWish(f *can.Frame, at, top int) int {
+	if wish := int(unit.Bits(f, at, 4)); wish <= top {
+		return wish
+	}
+	return 0
 }

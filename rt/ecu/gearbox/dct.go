@@ -62,6 +62,9 @@ const (
 	slowEngine   = 70.0      // engine speed below which the clutches open, rad/s
 )
 
+// railsOld is the age of DctRails from which on the forks rest.
+const railsOld = 30 * time.Millisecond
+
 // dct is the transmission control unit of the car with a double-clutch gearbox. It sleeps until it receives
 // DctSpeeds (0x220), and then sends DctClutches (0x130) and DctForks (0x131) every 10 ms. In D it drives through the
 // clutch of one half of the gearbox, while it engages the gear that it expects next in the other half. A shift
@@ -170,7 +173,7 @@ func (s *dct) Receive(f *can.Frame, now time.Time) {
 			s.lever = s.rawLever
 		}
 		s.accelerator, s.brake = float64(unit.Bits(f, 16, 8))*automaticPedal, float64(unit.Bits(f, 24, 8))*automaticBrake
-		s.speed, s.wish = float64(unit.Signed(f, 32, 16))*vehicleSpeed, int(unit.Bits(f, 48, 4))
+		s.speed, s.wish = float64(unit.Signed(f, 32, 16))*vehicleSpeed, gearWish(f, 48, 7)
 	case idDctEngine:
 		s.engine, s.torque = float64(unit.Signed(f, 16, 16))*automaticSpeed, float64(unit.Signed(f, 32, 16))*torqueStep
 	case idDctTemperatures:
@@ -206,6 +209,9 @@ func (s *dct) Step(t, dt float64) []can.Frame {
 	}
 	if s.motor.Late(s.LastCycle) {
 		s.torque = s.accelerator * engineTorque
+		if s.closed && s.gear != 0 { // otherwise the clutch would not open at a stop
+			s.engine = s.in[half(s.gear)]
+		}
 	}
 	if s.steady += dt; math.Abs(s.accelerator-s.pedal) > pressedPedal {
 		s.steady = 0
@@ -364,7 +370,7 @@ func (s *dct) scheduled() int {
 
 // wished returns the driver's gear, or the nearest one whose speed is allowed.
 func (s *dct) wished() int {
-	to := min(s.wish, 7)
+	to := s.wish
 	for to < 7 && s.at(to) > fastestInput {
 		to++
 	}
@@ -402,6 +408,7 @@ func (s *dct) clutches(t float64) (bar [2]float64, mode int, limit float64) {
 
 // forks returns the forces of the forks, N. The sleeves of a half move only while its clutch is open.
 func (s *dct) forks(t float64, bar [2]float64) (force [4]float64) {
+	blind := s.blind()
 	for i := range force {
 		h, want := i&1, 0
 		if gear := s.want[h]; gear != 0 && dctSleeve[gear] == i {
@@ -418,7 +425,7 @@ func (s *dct) forks(t float64, bar [2]float64) (force [4]float64) {
 		if s.held(i, t) {
 			continue
 		}
-		if arrived || carries || waits {
+		if arrived || carries || waits || blind {
 			s.moving[i] = math.NaN()
 			continue
 		}
@@ -438,6 +445,9 @@ func (s *dct) forks(t float64, bar [2]float64) (force [4]float64) {
 	}
 	return force
 }
+
+// blind reports whether the positions of the sleeves are not known: then the forks rest.
+func (s *dct) blind() bool { return s.rails.Wrong() || s.rails.Age(s.LastCycle) > railsOld }
 
 // held reports whether a fork rests because it has pushed for too long: until the next operation cycle, or until its
 // code is cleared.

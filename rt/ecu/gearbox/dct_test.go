@@ -262,6 +262,61 @@ func TestDctReleasesTheAcceleratorWithoutDctDriver(t *testing.T) {
 	}
 }
 
+// A fork rests as soon as no frame tells where its sleeve is: it would push it through neutral into the other gear.
+func TestDctForksRestWithoutTheirPositions(t *testing.T) {
+	g := newDctRig(t)
+	g.drive(1, 1)
+	g.stop = true
+	g.drive(3, g.d.up()/dctRatio[2]*1.1) // second gear, and third is to be engaged
+	pushes := func() bool {
+		at := slices.IndexFunc(g.line.All[len(g.line.All)-2:], func(f can.Frame) bool { return f.ID == idDctForks })
+		f := &g.line.All[len(g.line.All)-2+at]
+		return slices.ContainsFunc([]int{16, 28, 40, 52}, func(at int) bool { return unit.Signed(f, at, 12) != 0 })
+	}
+	if !pushes() {
+		t.Fatalf("no fork moves\n%s", g.log.String())
+	}
+	g.lost = idDctRails
+	if g.drive(0.05, g.out); pushes() {
+		t.Error("a fork pushes 50 ms after the last DctRails")
+	}
+	g.lost = 0
+	if g.drive(0.05, g.out); !pushes() {
+		t.Error("no fork moves with DctRails")
+	}
+}
+
+// Without DctEngine the engine has the speed of the closed clutch: its slip is not judged, and the clutch opens at a stop.
+func TestDctDrivesWithoutDctEngine(t *testing.T) {
+	g := newDctRig(t)
+	g.drive(1, 1)
+	g.drive(2, 10)
+	if !g.d.closed {
+		t.Fatalf("the clutch slips\n%s", g.log.String())
+	}
+	g.lost = idDctEngine
+	g.drive(3, 20)
+	if codes := g.ask("19 02 08"); !strings.Contains(codes, "D1 02 00") || strings.Contains(codes, "08 11 00") {
+		t.Errorf("codes %s, want U1102 alone", codes)
+	}
+	g.pedal = 0
+	if g.drive(4, 0); g.d.closed {
+		t.Errorf("the clutch is closed at a stop\n%s", g.log.String())
+	}
+}
+
+// A value that names no gear is no wish.
+func TestGearWishNamesAForwardGear(t *testing.T) {
+	for wish, want := range []int{0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0, 0, 0} {
+		var p unit.Payload
+		p.SetBits(48, 4, uint64(wish))
+		f := p.Frame(idDctDriver)
+		if got := gearWish(&f, 48, 7); got != want {
+			t.Errorf("wish %d: gear %d, want %d", wish, got, want)
+		}
+	}
+}
+
 // A frame is taken without an allocation: no table is built, and no bytes are copied to the heap.
 func TestReceivingAllocatesNothing(t *testing.T) {
 	for name, id := range map[string]uint32{"dct7": idDctDriver, "automatic": idPedals, "hp8": idEngineTorque} {

@@ -177,7 +177,7 @@ func (s *dct) moveEngine(t float64, on, off int) (limit float64) {
 	if over <= 0 {
 		return 1
 	}
-	near := min(1, softClose+(1-softClose)*math.Abs(s.engine-s.at(s.gear))/math.Abs(softShare*s.slip))
+	near := min(1, softClose+(1-softClose)*math.Abs(s.engine-s.at(s.gear))/max(math.Abs(softShare*s.slip), 1e-9))
 	s.carry[on] += near * crankInertia * math.Abs(s.slip) / s.plan * min(1, over/swapTime) * (1 + 2*max(0, over/s.plan-1))
 	if s.torque > 0 && s.slip > 0 {
 		return s.cut

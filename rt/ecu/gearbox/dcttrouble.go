@@ -118,7 +118,7 @@ func (s *dct) checkSpeeds(t float64, passed time.Duration) {
 	wrong, known := [2]bool{}, [2]bool{}
 	for h := range 2 {
 		gear := s.engaged(h)
-		if gear == 0 {
+		if gear == 0 || s.blind() {
 			continue
 		}
 		speed := dctRatio[gear] * s.out
@@ -134,7 +134,7 @@ func (s *dct) checkSpeeds(t float64, passed time.Duration) {
 		}
 	}
 
-	if s.gear == 0 || !s.closed || math.Abs(s.engine-s.in[half(s.gear)]) < 3*dctSlip {
+	if s.gear == 0 || !s.closed || s.motor.Late(s.LastCycle) || math.Abs(s.engine-s.in[half(s.gear)]) < 3*dctSlip {
 		s.slipped = math.NaN()
 	} else if math.IsNaN(s.slipped) {
 		s.slipped = t

@@ -355,7 +355,7 @@ func (e *eightSpeed) stopAndStart(s *automatic, dt float64) {
 
 // wished returns the driver's gear, or the nearest one whose input speed is allowed.
 func (e *eightSpeed) wished(s *automatic) int {
-	to := min(e.wish, s.top())
+	to := e.wish
 	for to < s.top() && s.ratios[to]*s.out > fastestInput {
 		to++
 	}

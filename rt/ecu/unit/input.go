@@ -32,6 +32,9 @@ func (i *Input) Seen() bool { return !i.seen.IsZero() }
 // Late reports whether frames are missing; without any frame they are.
 func (i *Input) Late(now time.Time) bool { return now.Sub(i.seen) > i.Timeout }
 
+// Age returns the time since the last frame.
+func (i *Input) Age(now time.Time) time.Duration { return now.Sub(i.seen) }
+
 // Wrong reports whether the last frame was invalid.
 func (i *Input) Wrong() bool { return i.wrong }
 
