@@ -263,7 +263,10 @@ func (s *dct) decide(t float64) {
 			s.take(t, dctReverse, dctReverse)
 		}
 		return
-	case s.lever == leverR || s.gear == dctReverse && !stopped:
+	case !stopped && (s.lever == leverR && s.out > 0 || s.lever == leverD && s.gear == dctReverse): // against the motion
+		s.leave(t)
+		return
+	case s.lever == leverR:
 		return
 	case !s.rails.Seen() || !s.motor.Seen():
 		return

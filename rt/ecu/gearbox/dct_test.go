@@ -370,6 +370,25 @@ func TestDctJudgesTheReverseGear(t *testing.T) {
 	}
 }
 
+// Where the lever is moved to R in a car that rolls forwards, or to D in reverse gear, the clutches open: the accelerator
+// would drive the car against the lever.
+func TestDctDrivesNotAgainstTheLever(t *testing.T) {
+	g := newDctRig(t)
+	g.drive(2, 10)
+	g.lever = leverR
+	if g.drive(0.5, 10); g.d.gear != 0 || g.d.carry != [2]float64{} {
+		t.Errorf("gear %s with R at 10 rad/s forwards\n%s", dctNames[g.d.gear], g.log.String())
+	}
+	if g.drive(3, 0); g.d.gear != dctReverse {
+		t.Errorf("gear %s with R at rest\n%s", dctNames[g.d.gear], g.log.String())
+	}
+	g.drive(2, -10)
+	g.lever = leverD
+	if g.drive(0.01, -10); g.d.gear == dctReverse {
+		t.Error("reverse gear with D")
+	}
+}
+
 // Without the ignition the clutches open, and after its after-run the unit is silent, whatever the bench sends. Speeds wake
 // it when the ignition is on again.
 func TestDctFollowsTheIgnition(t *testing.T) {
