@@ -46,6 +46,7 @@ const (
 	escSlipLeak     = 1.0  // time constant with which the estimated side slip decays, 1/s
 	escMinSpeed     = 4.0  // speed below which the yaw rate is not controlled, m/s
 	escPressureTime = 0.03 // time constant of a demanded pressure, s
+	escTransfer     = 0.07 // share of its load that a wheel gives to the outer one per lateral acceleration, s2/m
 	escPumpRate     = 350  // pressure rate that the pump gives a caliper, bar/s
 	escStands       = 0.15 // wheel speed below which the car stands, m/s
 	escHoldGrade    = 0.3  // longitudinal acceleration at standstill from which the unit holds the car, m/s2
@@ -276,6 +277,9 @@ func (s *esc) report(t float64) {
 	s.wasActive = now
 }
 
+// escFollows is the pressure of a wheel without a known speed over that of the other one, front and rear, at equal loads.
+var escFollows = [2]float64{0.85, 0.5}
+
 // escSpread is the rate at which the pressure difference of an axle grows, front and rear, bar/s.
 var escSpread = [2]float64{70, 20}
 
@@ -285,8 +289,13 @@ var left = [4]float64{1, -1, 1, -1}
 // ground returns the speed at which wheel i would roll, m/s.
 func (s *esc) ground(i int) float64 { return max(s.v-left[i]*s.yaw*escTrack/2, 0) }
 
-// centre returns the speed of the car as wheel i shows it, m/s.
-func (s *esc) centre(i int) float64 { return s.speed[i] + left[i]*s.yaw*escTrack/2 }
+// centre returns the speed of the car as wheel i shows it, m/s: 0 where the speed of the wheel is not known.
+func (s *esc) centre(i int) float64 {
+	if s.bad[i] {
+		return 0
+	}
+	return s.speed[i] + left[i]*s.yaw*escTrack/2
+}
 
 // estimate advances the speed of the car by its acceleration, and corrects it by the wheels: by those that are not driven
 // while nothing brakes, otherwise by the fastest one. While the slip of all wheels is controlled, it counts little, unless
@@ -304,7 +313,12 @@ func (s *esc) estimate(dt float64) {
 	switch rear := (at(2) + at(3)) / 2; {
 	case free && s.master < s.tune.pedal:
 		s.learn(min(dt/escGradeTime, 1) * (s.ax - (s.rate[2]+s.rate[3])/2 - s.grade))
-		shown, trust = rear, min(20*dt, 1)
+		if s.bad[2] || s.bad[3] {
+			rear = max(at(2), at(3))
+		}
+		if !s.bad[2] || !s.bad[3] {
+			shown, trust = rear, min(20*dt, 1)
+		}
 	case s.allSlip() && s.rolls > escRollsTime: // it shows what the acceleration was wrong by
 		s.learn((v - fastest) / max(s.drift, escGradeTime))
 		trust, s.probe, s.probeDue = 1, 0, escNextProbe
@@ -427,8 +441,10 @@ func (s *esc) controlSlip(dt float64) {
 		rate[s.probe], rate[s.probe^1] = -1200, min(rate[s.probe^1], 0)
 	}
 	for i := range rate {
-		if other := i ^ 1; s.bad[i] { // it follows the other wheel of its axle
-			rate[i], s.slipping[i] = rate[other], s.slipping[other]
+		if other := i ^ 1; s.bad[i] { // it follows the pressure of the other wheel of its axle, by their loads
+			outer := -left[i] * min(max(escTransfer*s.ay, -0.6), 0.6)
+			rate[i] = min(max((escFollows[i/2]*s.bar[other]*(1+outer)/(1-outer)-s.bar[i])/escPressureTime, -1200), 600)
+			s.slipping[i] = s.slipping[other] || braking && outer < -0.1
 		}
 	}
 	for i := range rate {
@@ -458,7 +474,7 @@ func (s *esc) controlSlip(dt float64) {
 // chooseProbe releases a rear wheel now and then while all wheels slip. No other wheel shows the speed of the car then, and
 // with the acceleration alone the wheels lock, or their brakes rest, on a road that begins to rise or to fall.
 func (s *esc) chooseProbe(dt float64) {
-	if !s.allSlip() || s.master <= s.tune.pedal || s.active[0] || s.active[1] || s.bad[2] || s.bad[3] || s.swapped[1] || s.v < escProbeSpeed {
+	if !s.allSlip() || s.master <= s.tune.pedal || s.active[0] || s.active[1] || s.bad[2] && s.bad[3] || s.swapped[1] || s.v < escProbeSpeed {
 		s.probe, s.probeDue = 0, escFirstProbe
 		return
 	}
@@ -472,6 +488,9 @@ func (s *esc) chooseProbe(dt float64) {
 			s.probe = 2 // then the brakes turn the car to the right
 		} else if excess < -escProbeYaw {
 			s.probe = 3
+		}
+		if s.bad[s.probe] {
+			s.probe ^= 1
 		}
 		s.probed, s.probeDue = s.probe, escLongestProbe
 	}

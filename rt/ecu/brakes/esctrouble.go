@@ -65,6 +65,8 @@ const (
 	escStraightTime  = 0.7   // time for which it must, s
 	escOffsetTime    = 5.0   // time constant with which the offset of the steering wheel is learned, s
 	escMostOffset    = 0.14  // largest offset, rad
+	escAhead         = 0.025 // yaw rate by the steering angle in straight travel from which the angle may drift, rad/s
+	escAheadTime     = 0.4   // time after which yaw control rests for it, s
 	escRollTime      = 0.1   // time without brakes after which the rear wheels show the yaw rate, s
 	escQuietTime     = 0.5   // time without yaw control after which the car does not slide, s
 	escDirection     = 2.0   // speed from which directions are compared, m/s
@@ -85,6 +87,7 @@ type escTrouble struct {
 	doubtful  bool       // the steering angle has jumped, and does not agree with the motion since
 	yawDoubt  float64    // time for which the yaw rate must agree with the wheels until yaw control may work, s
 	apart     float64    // time for which the yaw rate has differed from wheels, steering angle and lateral acceleration, s
+	ahead     float64    // time for which the steering angle shows a turn that the car does not make, s
 	agreed    float64    // time for which it agrees again, s
 	straight  float64    // time for which the car goes straight under a turned steering wheel, s
 	rolling   float64    // time for which the rear wheels roll without brakes, s
@@ -302,7 +305,7 @@ func (s *esc) checkSensors(dt float64, passed time.Duration) bool {
 	}
 	s.bySteer += min(dt/escReferenceLag, 1) * (s.steeredYaw() - s.bySteer)
 	if s.v < escCompareSpeed || s.rolling < escRollTime {
-		return s.yawDoubt == 0 && !s.doubtful
+		return s.yawDoubt == 0 && !s.doubtful && s.ahead < escAheadTime
 	}
 	byWheels := (s.speed[3] - s.speed[2]) / escTrack
 	// The lateral acceleration is that of a turn, unless the car slides: then the wheels show too little.
@@ -322,6 +325,9 @@ func (s *esc) checkSensors(dt float64, passed time.Duration) bool {
 	straight := moves && math.Abs(s.yaw) < escStraightYaw && math.Abs(s.ay) < escStraightAccel
 	if s.straight += dt; !steerDiffers || !straight {
 		s.straight = 0
+	}
+	if s.ahead += dt; !straight || math.Abs(s.bySteer-byWheels) < escAhead {
+		s.ahead = 0
 	}
 	if straight && !steerDiffers && !s.doubtful {
 		s.learnOffset(dt, passed)
@@ -343,7 +349,7 @@ func (s *esc) checkSensors(dt float64, passed time.Duration) bool {
 	if !slides {
 		s.Memory.Report(codeYaw|typePlausibility, s.yawDoubt > 0 && !moves, passed)
 	}
-	return s.yawDoubt == 0 && !s.doubtful
+	return s.yawDoubt == 0 && !s.doubtful && s.ahead < escAheadTime
 }
 
 // steeredYaw returns the yaw rate of the linear bicycle for the angle of the steering wheel, rad/s.
