@@ -132,6 +132,25 @@ func TestEscLearnsASlowDriftOfTheSteeringAngle(t *testing.T) {
 	}
 }
 
+// A faster drift leaves the offset behind: yaw control rests before it acts, and a code is stored.
+func TestEscTurnsNoCarForAFastDriftOfTheSteeringAngle(t *testing.T) {
+	for _, degrees := range []float64{0.8, 1.6, 1.9, 2.5, 4, -2.5} { // of the steering wheel, deg/s
+		g := newEscRig(t, 27, 0.9)
+		for range 200 {
+			g.cycle()
+		}
+		for k := 0; k < 4000 && g.stored() == nil; k++ {
+			g.bias[2] += degrees * math.Pi / 180 * brakeCycle.Seconds()
+			if g.cycle(); g.mostBraked != [4]float64{} {
+				t.Fatalf("%g deg/s: pressures up to %v bar at a drift of %.3f rad", degrees, g.mostBraked, g.bias[2])
+			}
+		}
+		if g.stored() == nil {
+			t.Errorf("%g deg/s: no code at a drift of %.3f rad", degrees, g.bias[2])
+		}
+	}
+}
+
 // A driver who holds a turn, or turns the wheel to and fro, teaches no offset.
 func TestEscLearnsNoOffsetFromSteering(t *testing.T) {
 	for name, steer := range map[string]func(t float64) float64{
