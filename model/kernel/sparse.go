@@ -244,6 +244,8 @@ type sparseWork struct {
 	affineStream   stream          // columns of B of the affine signals
 	slipStream     stream          // W
 	frictionStream stream          // Bc
+	largeBlocks    bool            // products with W and Bc take the rows of locks alone, not the streams
+	faceBits       []uint64        // friction on faces of each block, as bits of kappa
 	term, next     []float64       // n, terms of the correction by a change of the laws
 	dw1, dw2       []float64       // m+mc, change of w1 and w2
 	dtau           []float64       // mc, change of the torques
@@ -253,6 +255,10 @@ type sparseWork struct {
 	coarse         bool            // the expansion suffices to locate an event coarsely
 	lawChange      float64         // largest change of a law in the last iteration, as part of its size; NaN: not finite
 }
+
+// minLargeBlock is the mean number of elements of a block from which the rows of locks cost less than a stream of all
+// rows: few elements of a gearbox with teeth are locked at a time. In the small blocks of a train the stream costs less.
+const minLargeBlock = 8
 
 // blockFactor is the factorisation of the lock set of a block.
 type blockFactor struct {
@@ -271,11 +277,17 @@ func newSparseWork(t *Tables, trend []float64, args int) sparseWork {
 		aStream: streamOf(&t.Sparse.A), bStream: streamOf(&t.Sparse.B),
 		affineStream: streamOf(t.Sparse.affineColumns(t.FirstAffine, t.FirstLaw)),
 		slipStream:   streamOf(&t.Sparse.W), frictionStream: streamOf(t.Sparse.BcT.transposed(t.N)),
+		largeBlocks: mc >= minLargeBlock*len(t.Sparse.Blocks), faceBits: make([]uint64, len(t.Sparse.Blocks)),
 		term: vec(t.N), next: vec(t.N), dw1: vec(mw), dw2: vec(mw), dtau: vec(mc),
 		argPoly: vec(args * (t.Degree + 1)),
 	}
 	n.torqueIterates, n.torqueFeedback = make([]torqueIterate, 3*len(t.Sparse.TorquesRead)), trend[3*laws:]
 	for b := range t.Sparse.Blocks {
+		for l, i := range t.Sparse.Blocks[b].Elements {
+			if slices.Contains(t.Faces, i) {
+				n.faceBits[b] |= 1 << l
+			}
+		}
 		s := len(t.Sparse.Blocks[b].Elements)
 		f := factor{taken: make([]int, s), l: vec(s * s), rhs: vec(s)}
 		n.locks = append(n.locks, blockFactor{factor: f, inverseDiag: vec(s)})

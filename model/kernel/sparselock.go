@@ -75,8 +75,7 @@ func (f *blockFactor) solve(g *Block, residual, tau []float64) {
 //
 //go:nosplit
 func (k *Kernel) projectSlips(dst, tau []float64) {
-	clear(k.residualAccel)
-	k.slipStream.mulAdd(k.residualAccel, dst)
+	k.setResidualAccel(dst)
 	clear(k.lockTorque)
 	for b, kappa := range k.kappa {
 		if kappa == 0 {
@@ -105,7 +104,45 @@ func (k *Kernel) projectSlips(dst, tau []float64) {
 			tau[f] = k.lockTorque[f]
 		}
 	}
-	k.frictionStream.mulAdd(dst, k.lockTorque)
+	k.addLockTorques(dst)
+}
+
+// setResidualAccel sets residualAccel of the locks to their slips in dst.
+//
+//go:nosplit
+func (k *Kernel) setResidualAccel(dst []float64) {
+	if !k.largeBlocks {
+		clear(k.residualAccel)
+		k.slipStream.mulAdd(k.residualAccel, dst)
+		return
+	}
+	for b, kappa := range k.kappa {
+		for rest := kappa; rest != 0; rest &= rest - 1 {
+			i := k.blocks[b].Elements[bits.TrailingZeros64(rest)]
+			k.residualAccel[i] = k.slips.dot(i, dst)
+		}
+	}
+}
+
+// addLockTorques adds the effect of lockTorque to dst.
+//
+//go:nosplit
+func (k *Kernel) addLockTorques(dst []float64) {
+	if !k.largeBlocks {
+		k.frictionStream.mulAdd(dst, k.lockTorque)
+		return
+	}
+	for b, kappa := range k.kappa {
+		if kappa == 0 {
+			continue
+		}
+		for rest := kappa | k.faceBits[b]; rest != 0; rest &= rest - 1 {
+			i := k.blocks[b].Elements[bits.TrailingZeros64(rest)]
+			if v := k.lockTorque[i]; v != 0 {
+				k.bcT.axpy(dst, v, i)
+			}
+		}
+	}
 }
 
 // projectSparse projects a state on the constraint of the lock set; momentum is kept.
@@ -123,6 +160,18 @@ func (k *Kernel) projectSparse(x []float64) {
 func (k *Kernel) setFreeAccel(x []float64) {
 	k.t.Sparse.WA.mul(k.freeAccel, x)
 	k.t.Sparse.WB.mulAdd(k.freeAccel, k.totalSignals(x, k.w))
+}
+
+// setFreeAccelOfLocks sets freeAccel of the locks, which alone need it for their torques, for state x from signals v.
+//
+//go:nosplit
+func (k *Kernel) setFreeAccelOfLocks(x, v []float64) {
+	for b, kappa := range k.kappa {
+		for rest := kappa; rest != 0; rest &= rest - 1 {
+			i := k.blocks[b].Elements[bits.TrailingZeros64(rest)]
+			k.freeAccel[i] = k.t.Sparse.WB.dotFrom(k.t.Sparse.WA.dot(i, x), i, v)
+		}
+	}
 }
 
 // totalSignals returns the signals of w plus the slope parts of affine ones in x; nil x adds none.
@@ -160,7 +209,7 @@ func (k *Kernel) setSlopeParts(x []float64) {
 //
 //go:nosplit
 func (k *Kernel) setTorquesSparse(x []float64) {
-	k.setFreeAccel(x)
+	k.setFreeAccelOfLocks(x, k.totalSignals(x, k.w))
 	for b := range k.blocks {
 		k.setBlockTorques(b)
 	}

@@ -19,7 +19,7 @@ import (
 // or from regions, with their key.
 var constant = []string{
 	"t", "h", "calls", "slips", "bcT", "outX", "outV", "outTau", "levels", "programs", "stack", "firstArg", "firstResult", "terms", "argRows", "argTauRows", "blocks", "bitOf",
-	"aStream", "bStream", "affineStream", "slipStream", "frictionStream", "active", "latent", "degree", "termOf", "onValues", "onLaws",
+	"aStream", "bStream", "affineStream", "slipStream", "frictionStream", "largeBlocks", "faceBits", "active", "latent", "degree", "termOf", "onValues", "onLaws",
 	"trialPer", "locks", "lockedMode", "lockedPer", "lockedSet", "lockedBase", "unlockedMode", "unlockedWA", "unlockedBase",
 }
 
