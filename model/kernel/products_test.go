@@ -5,12 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
-	"lockstep/model/assemble"
 	"lockstep/model/kernel"
-	"lockstep/model/library"
-	"lockstep/model/plantfile"
 	"lockstep/model/plants"
 )
 
@@ -21,18 +17,7 @@ func TestGuideCountsTheProductsOfPowershift(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plantfile.Load("powershift.yaml", data, library.Elements())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sys, err := assemble.System(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tab, err := kernel.Prepare(sys, kernel.Options{Period: 5 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tab := tablesOf(t, string(data))
 	entries := func(of func(m *kernel.Mode) []float64) (count int) {
 		for at := range of(&tab.Modes[0]) {
 			zeros, ones := 0, 0

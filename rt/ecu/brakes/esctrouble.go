@@ -305,7 +305,7 @@ func (s *esc) checkSensors(dt float64, passed time.Duration) bool {
 	}
 	s.bySteer += min(dt/escReferenceLag, 1) * (s.steeredYaw() - s.bySteer)
 	if s.v < escCompareSpeed || s.rolling < escRollTime {
-		return s.yawDoubt == 0 && !s.doubtful && s.ahead < escAheadTime
+		return s.trusted()
 	}
 	byWheels := (s.speed[3] - s.speed[2]) / escTrack
 	// The lateral acceleration is that of a turn, unless the car slides: then the wheels show too little.
@@ -349,8 +349,11 @@ func (s *esc) checkSensors(dt float64, passed time.Duration) bool {
 	if !slides {
 		s.Memory.Report(codeYaw|typePlausibility, s.yawDoubt > 0 && !moves, passed)
 	}
-	return s.yawDoubt == 0 && !s.doubtful && s.ahead < escAheadTime
+	return s.trusted()
 }
+
+// trusted reports whether yaw rate and steering angle are good enough for yaw control.
+func (s *esc) trusted() bool { return s.yawDoubt == 0 && !s.doubtful && s.ahead < escAheadTime }
 
 // steeredYaw returns the yaw rate of the linear bicycle for the angle of the steering wheel, rad/s.
 func (s *esc) steeredYaw() float64 {
