@@ -25,7 +25,7 @@ func (l *loader) readElements(f yamlfile.Field, start network.Pos) {
 			if early == e.Kind.First {
 				d := e.Kind.Read(e)
 				e.CheckUsed()
-				d.Kind, d.Named, d.Contacts = e.Kind.Name, e.Named, e.Contacts
+				d.Kind, d.Named, d.Contacts, d.Frictions = e.Kind.Name, e.Named, e.Contacts, e.Frictions
 				l.elements[e.Name] = d
 			}
 		}
