@@ -142,7 +142,7 @@ type Friction struct {
 
 	Gap *Gap // nil: no gap; else a OneWay without capacity that acts only while the gap is closed
 
-	Impacts int // 1 + state that counts the energy that impacts of this element take, J; 0: none
+	Impacts int // 1 + state that counts the energy that impulses of this element take, J; 0: none
 
 	// Presses are the contacts whose forces are part of the capacity. The friction acts at once where their forces
 	// change, in an impact too.

@@ -130,6 +130,11 @@ func TestHp8ShiftsBetweenAllGears(t *testing.T) {
 				from, to, off, on, load.took, load.gap, load.work[off]/1e3, load.work[on]/1e3, load.jerk, coast.took, coast.work[off]/1e3, coast.work[on]/1e3, coast.jerk)
 			for name, s := range map[string]shift{"under load": load, "coasting": coast} {
 				change := 2 * math.Abs(hp8Ratio[to]-hp8Ratio[from])
+				for e, work := range s.work {
+					if e != off && e != on && !(work < 100) {
+						t.Errorf("%d-%d %s: element %s takes %g J; the guide says that only the two that open and close take work", from, to, name, e, work)
+					}
+				}
 				if !s.reached || !(s.took < 2) || !(s.gap < 0.45+0.2*change) || !(s.jerk < 100) || !(s.work[on] < 60e3) {
 					t.Errorf("%d-%d %s: %+v", from, to, name, s)
 				}

@@ -16,7 +16,8 @@ import (
 type Cycle struct {
 	Name   string
 	Title  string
-	Source string       // regulation and table
+	Source string       // regulation and table, or name of the file
+	Digest []byte       // SHA-256 of the file; nil: an embedded cycle
 	Unit   units.Wanted // unit of its source, for people
 	Target Trace
 	Phases []Phase // in the order of driving, without gaps

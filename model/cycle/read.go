@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"math"
@@ -26,7 +27,12 @@ func open(name string) (*Cycle, error) {
 		return nil, fmt.Errorf("cycle: %w", err)
 	}
 	defer f.Close()
-	return Read(name, f)
+	sum := sha256.New()
+	c, err := Read(name, io.TeeReader(f, sum))
+	if err == nil {
+		c.Digest = sum.Sum(nil)
+	}
+	return c, err
 }
 
 // Read reads a cycle of one phase in CSV: the columns time[s] and v, in a unit of speed, as v[km/h].

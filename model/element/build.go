@@ -59,6 +59,7 @@ func (e *Element) AddFriction(k model.Friction) Declared {
 	k.Translational = len(e.Between) > 0 && e.Network.Nodes[e.Between[0].Node].Domain == network.Translational
 	own := network.Add(&e.Network.Frictions,
 		network.Friction{Friction: k, At: e.At, Rel: e.Between, Press: k.Signal, PerPress: k.Gain * k.Peak})
+	e.Frictions = append(e.Frictions, own)
 	if k.OneWay { // it passes on the impacts of stops
 		e.Contacts = append(e.Contacts, own)
 	}

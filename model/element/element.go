@@ -119,6 +119,7 @@ type Element struct {
 	Signals   map[string]int // index of each signal in Kind.Signals, by its key
 	Named     map[string]Reading
 	Contacts  []int             // friction elements that take energy in impacts
+	Frictions []int             // friction elements that take energy beyond the event budget
 	Data      any               // data that the family shares between its elements
 	used      map[string]bool   // keys whose values have been read
 	units     map[string]string // SI unit of a key, or of a quantity in Kind.Adds, that follows from other keys
@@ -190,18 +191,19 @@ func (e *Element) Refuse(at network.Pos, format string, args ...any) {
 
 // Declared holds the quantities of an element that the section outputs can read.
 type Declared struct {
-	Kind     string
-	Rel      network.Row  // w_b - w_a; nil: none
-	Tau      network.Form // its own torque or force; nil: none
-	Energy   *law.Expr    // energy that it stores, J; nil: none
-	Unit     string
-	Angle    string // unit of phi_rel; "": there is no state
-	Twist    int    // index of the state phi_rel - Rest; valid if Angle is set
-	Rest     float64
-	Friction bool
-	Contacts []int     // friction elements that take energy in impacts
-	Loss     *law.Expr // what Contacts lose besides, W; nil: nothing
-	Named    map[string]Reading
+	Kind      string
+	Rel       network.Row  // w_b - w_a; nil: none
+	Tau       network.Form // its own torque or force; nil: none
+	Energy    *law.Expr    // energy that it stores, J; nil: none
+	Unit      string
+	Angle     string // unit of phi_rel; "": there is no state
+	Twist     int    // index of the state phi_rel - Rest; valid if Angle is set
+	Rest      float64
+	Friction  bool
+	Contacts  []int     // friction elements that take energy in impacts
+	Frictions []int     // friction elements that take energy beyond the event budget
+	Loss      *law.Expr // what Contacts lose besides, W; nil: nothing
+	Named     map[string]Reading
 }
 
 // Reading is a value that an output can read.

@@ -281,12 +281,12 @@ func (k *Kernel) stopTogether(b int, set uint64) {
 	k.endImpact(g)
 }
 
-// stopOneWays stops contacts and freewheels that a minimum substep holds, by plastic impacts of all locks of a block.
+// stopLocks stops the elements that a minimum substep locks while they slip, by plastic impacts of all locks of a block.
 //
 //go:nosplit
-func (k *Kernel) stopOneWays() {
+func (k *Kernel) stopLocks() {
 	for i := range k.mode {
-		if b := k.bitOf[i].block; k.t.Friction[i].OneWay && k.carriesLoad(i) && math.Abs(k.slip[i]) > slipZero {
+		if b := k.bitOf[i].block; k.carriesLoad(i) && math.Abs(k.slip[i]) > slipZero {
 			k.stopTogether(b, k.kappa[b])
 		}
 	}

@@ -137,6 +137,26 @@ func (k *Kernel) activateFaces() {
 	}
 }
 
+// maxJams bounds the jams of a block that one decision of the modes stops.
+const maxJams = 2
+
+// stopJam stops friction that jams in block b: it slides on the face of a contact that would have to pull to stay closed,
+// because the friction turns the sign of its mobility. No force is consistent with the slip, so an impulse ends it
+// (Painlevé; Génot and Brogliato, Eur. J. Mech. A/Solids 18, 1999). It reports whether there was such friction.
+//
+//go:nosplit
+func (k *Kernel) stopJam(b int) bool {
+	for _, f := range k.t.Faces {
+		c := k.t.Friction[f].Face - 1
+		if k.bitOf[f].block == b && k.followsLock(f) && k.tau[c] > 10*k.torqueTolOf(c) {
+			k.setMode(f, Stuck)
+			k.stopTogether(b, k.kappa[b])
+			return true
+		}
+	}
+	return false
+}
+
 // slidingFactor is the factorisation of the lock set of a block with friction that slides on faces: L·U, the diagonal of
 // L is 1.
 type slidingFactor struct {

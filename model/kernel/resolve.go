@@ -19,6 +19,12 @@ func (k *Kernel) resolveModes() {
 	}
 	for b := range k.blocks {
 		k.calls.resolveBlock(k, b)
+		for jams := 0; jams < maxJams && k.stopJam(b); jams++ {
+			if k.t.Sparse != nil {
+				k.setFreeAccel(k.x)
+			}
+			k.calls.resolveBlock(k, b)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 
 	"lockstep/model"
 )
@@ -431,7 +432,11 @@ func (t *Tables) Bounds() Bounds {
 		b.Iterations = maxLawIterations
 	}
 	for _, g := range t.Blocks() {
-		b.Pivots += maxPivots * len(g.Elements) * (len(g.Elements) + 1)
+		decisions := 1
+		if slices.ContainsFunc(g.Elements, func(i int) bool { return t.Friction[i].Face > 0 }) {
+			decisions += maxJams
+		}
+		b.Pivots += decisions * maxPivots * len(g.Elements) * (len(g.Elements) + 1)
 	}
 	return b
 }

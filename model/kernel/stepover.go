@@ -43,7 +43,7 @@ func (k *Kernel) stepOverEvents(local, theta float64) {
 
 	if k.updateRegions(local) || resolve {
 		k.slips.mul(k.slip, k.x)
-		k.stopOneWays()
+		k.stopLocks()
 		k.projectLocks()
 		k.calls.resolveModes(k)
 		k.projectLocks()
@@ -83,7 +83,7 @@ func (k *Kernel) holdClosing(local, theta float64) {
 		if !found {
 			break
 		}
-		k.stopOneWays()
+		k.stopLocks()
 		k.projectState()
 		k.calls.expand(k, k.x)
 		k.horner(k.x1, theta)
@@ -92,7 +92,8 @@ func (k *Kernel) holdClosing(local, theta float64) {
 }
 
 // brakeReversed brakes the slips that passed zero in the step. Friction reversed there, so up to
-// twice the capacity acts for the time after it. It reports whether a slip passed zero.
+// twice the capacity acts for the time after it. It counts the energy of that impulse, and reports whether a slip
+// passed zero.
 //
 //go:nosplit
 func (k *Kernel) brakeReversed(theta float64) bool {
@@ -115,6 +116,9 @@ func (k *Kernel) brakeReversed(theta float64) bool {
 
 		k.setMode(i, -k.mode[i])
 		k.bcT.axpy(k.x, -(float64(d * impulse)), i)
+		if at := k.t.Friction[i].Impacts; at > 0 {
+			k.x[at-1] -= float64(d * impulse * (s + k.slips.dot(i, k.x)) / 2)
+		}
 	}
 
 	return reversed

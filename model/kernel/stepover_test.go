@@ -139,6 +139,48 @@ func TestBeyondTheBudgetNothingOverlapsAndNoEnergyIsGained(t *testing.T) {
 	t.Logf("%d leaps, %g events", total, events)
 }
 
+// rubbedRow is a row of masses on springs, each with a brake and with friction on the one before.
+func rubbedRow(rnd *rand.Rand) string {
+	elements, outputs, before := "  wall: {type: fixed}\n", "", "wall"
+	for i := range 2 + rnd.IntN(4) {
+		elements += fmt.Sprintf("  m%d: {type: mass, m: %.17g, v_start: %.17g}\n", i, math.Exp(2*rnd.Float64()-1), 4*rnd.Float64()-2)
+		elements += fmt.Sprintf("  k%d: {type: spring, a: %s, b: m%[1]d, c: %.17[3]g}\n", i, before, 1e4+1e5*rnd.Float64())
+		elements += fmt.Sprintf("  r%d: {type: brake, flange: m%[1]d, mu: 1, fn: %.17[2]g, peak: %[3]g}\n", i, 5+40*rnd.Float64(), []float64{1, 1.3}[rnd.IntN(2)])
+		elements += fmt.Sprintf("  c%d: {type: support_friction, flange: m%[1]d, support: %s, f_Coulomb: %.17[3]g}\n", i, before, 5+40*rnd.Float64())
+		outputs += fmt.Sprintf("  e%[1]d: {energy: m%[1]d}\n  s%[1]d: {energy: k%[1]d}\n  d%[1]d: {dissipated: r%[1]d}\n  f%[1]d: {dissipated: c%[1]d}\n", i)
+		before = fmt.Sprintf("m%d", i)
+	}
+	return "plant: t\nelements:\n" + elements + "outputs:\n" + outputs
+}
+
+// The energies of masses and springs and what friction dissipates have a constant sum, also where slips pass zero and
+// lock beyond the event budget. The bound is the error of the integral of the loss within the budget.
+func TestBeyondTheBudgetDissipatedClosesTheEnergyBalance(t *testing.T) {
+	total := 0
+	for seed := range 96 {
+		text := rubbedRow(rand.New(rand.NewPCG(uint64(seed), 41)))
+		opt := Options{Period: []time.Duration{ms(1), ms(5), ms(10)}[seed%3], Scheme: bothSchemes[seed/3%2], EventBudget: []int{0, 1}[seed/6%2], Memory: 1 << 18}
+		k, _, leaps := countSteppedOver(t, text, opt)
+		k.t.EventChecks = []int{80, 2}[seed/12%2]
+		sum := func() (s float64) {
+			for _, e := range k.y[:k.tail()-3*k.t.Mc] {
+				s += e
+			}
+			return s
+		}
+		for first := sum(); k.tick < int64(time.Second/opt.Period/5); {
+			k.step()
+			if got := sum(); k.lagOut() == 0 && !(math.Abs(got-first) <= 3e-4*first) {
+				t.Fatalf("row %d, %v, tick %d: the energies sum up to %.9g J, want %.9g; %d leaps\n%s", seed, opt, k.tick, got, first, *leaps, text)
+			}
+		}
+		total += *leaps
+	}
+	if total < 200 {
+		t.Errorf("only %d leaps", total)
+	}
+}
+
 // ladder is one mass on four springs of nine regions each, with hysteresis: fifty to seventy events
 // in 10 ms.
 func ladder() string {

@@ -25,7 +25,7 @@ func (l *loader) readElements(f yamlfile.Field, start network.Pos) {
 			if early == e.Kind.First {
 				d := e.Kind.Read(e)
 				e.CheckUsed()
-				d.Kind, d.Named, d.Contacts = e.Kind.Name, e.Named, e.Contacts
+				d.Kind, d.Named, d.Contacts, d.Frictions = e.Kind.Name, e.Named, e.Contacts, e.Frictions
 				l.elements[e.Name] = d
 			}
 		}
@@ -350,17 +350,23 @@ func orient(e *element.Element) {
 	}
 }
 
-// checkNodes refuses massless nodes with only one element, which are mostly misspelled, and a plant
-// without inertia.
+// checkNodes refuses massless nodes with only one element, which are mostly misspelled, massless nodes whose
+// name says that they do not move, and a plant without inertia.
 func (l *loader) checkNodes() {
 	mass := false
 	for _, n := range l.Network.Nodes {
 		mass = mass || n.J > 0
-		if n.Owner != "" || len(n.Users) != 1 {
+		if n.Owner != "" || len(n.Users) == 0 {
 			continue
 		}
-		l.FailAt(n.At, "element %q: node %q is connected to nothing else%s; name an inertia, or give it a gear",
-			n.Users[0], n.Name, units.Meant(n.Name, l.nodeNames()))
+		switch name := n.Name[strings.LastIndexByte(n.Name, '.')+1:]; {
+		case name == "ground" || name == "fixed":
+			l.FailAt(n.At, "element %q: node %q is no element, so it would move; add the element %s: {type: fixed}",
+				n.Users[0], n.Name, name)
+		case len(n.Users) == 1:
+			l.FailAt(n.At, "element %q: node %q is connected to nothing else%s; name an inertia, or give it a gear",
+				n.Users[0], n.Name, units.Meant(n.Name, l.nodeNames()))
+		}
 	}
 
 	if !mass {

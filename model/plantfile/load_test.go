@@ -77,6 +77,7 @@ var badCases = []struct {
 
 	{"clutch connected to nothing", "b: wheel, mu", "b: «nowhere», mu", `element "grip": node "nowhere" is connected to nothing else; name an inertia, or give it a gear`},
 	{"misspelt node", "b: wheel, d: 0.01", "b: «whel», d: 0.01", `element "drag": node "whel" is connected to nothing else (did you mean wheel?); name an inertia, or give it a gear`},
+	{"ground that is no element", "a: frame, b: wheel, d: 0.01", "a: «ground», b: wheel, d: 0.01", `element "drag": node "ground" is no element, so it would move; add the element ground: {type: fixed}`},
 	{"element as node", "b: wheel, d: 0.01", "b: «grip», d: 0.01", `element "drag": b: "grip" is of type clutch, not a node; nodes are inertias, fixed, and names of your own`},
 	{"number as node", "b: wheel, d: 0.01", "b: «12», d: 0.01", `element "drag": b: "12" is not a name for a node (letters, digits and _)`},
 	{"both ends on one node", "a: frame, b: wheel, d: 0.01", "a: wheel, b: «wheel», d: 0.01", `element "drag": a and b are the same node "wheel"`},

@@ -203,7 +203,7 @@ func (l *loader) reading(f, on yamlfile.Field, what string) element.Reading {
 			loss = l.addQuantity(f, "loss", "W", d.Loss)
 		}
 		r := l.integral(f, "dissipated", loss.Form)
-		for _, i := range d.Contacts {
+		for _, i := range slices.Concat(d.Contacts, d.Frictions) {
 			l.Network.Frictions[i].Impacts = 1 + r.Form.Index()
 		}
 		return r

@@ -32,6 +32,7 @@ func Alone(s *Spec, iface string, commands [][]string, show func(Outcome), stopp
 	if err != nil {
 		return err
 	}
+	st.Claim(sched.Now())
 	for _, j := range jobs {
 		if err := st.Add(j); err != nil {
 			return err

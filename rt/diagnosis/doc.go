@@ -7,6 +7,6 @@
 // io/isotp, io/uds and io/j1939.
 //
 // Reading order: file.go (Spec, the diagnosis file), value.go (values of identifiers), odx.go (ODX and PDX), group.go
-// (a unit on SAE J1939), command.go (Job, from words), station.go (Station), key.go (keys by the user's program),
+// (a unit on SAE J1939), command.go (Job, from words), station.go (Station), claim.go (the address of a tester on SAE J1939), key.go (keys by the user's program),
 // alone.go (Alone).
 package diagnosis

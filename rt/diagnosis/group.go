@@ -137,8 +137,10 @@ func (s *Spec) describeFrames(data []byte) (lines []string, err error) {
 	return lines, err
 }
 
-// filters returns filters that pass the answers of the unit: trouble codes, freeze frames, acknowledgements and packets.
-func (n *Node) filters() (list []can.Filter) {
+// filters returns filters that pass the answers of the unit: trouble codes, freeze frames, acknowledgements and packets;
+// and address claims with the requests for them.
+func (n *Node) filters() []can.Filter {
+	list := j1939.Filters(j1939.PGNClaim, j1939.PGNRequest)
 	const flags, format = can.EFF | can.RTR, 0x3FF0000 // page and PDU format
 	for _, pgn := range []uint32{j1939.PGNAck, j1939.PGNConnection, j1939.PGNPacket, j1939.PGNDM1, j1939.PGNDM2, j1939.PGNDM4} {
 		f := can.Filter{ID: can.EFF | pgn<<8 | uint32(n.Address), Mask: flags | format | 0xFF}

@@ -19,6 +19,7 @@ type Station struct {
 	client   *uds.Client     // nil: the file is of a unit on SAE J1939
 	group    *uds.Group      // the same
 	inquirer *j1939.Inquirer // nil: the file is of a unit with UDS
+	claim    *claim          // of the tester's address; nil: no other node could have it
 	job      *Job
 	task     *uds.Task // nil: the job asks all units, or for a group, or there is none
 	lines    []string  // answer of the procedure
@@ -85,6 +86,9 @@ func (s *Station) Busy() bool {
 func (s *Station) Receive(f *can.Frame, now int64) bool {
 	switch {
 	case s.inquirer != nil:
+		if s.claim != nil {
+			s.claim.receive(f, now)
+		}
 		s.inquirer.Receive(f, now)
 		return false // the bench may receive the group, too
 	case s.job != nil && s.job.All != nil: // the unit answers to all at the same identifier
@@ -104,7 +108,10 @@ type sender interface {
 
 // senders returns what makes the frames, in the order in which their frames are sent.
 func (s *Station) senders() []sender {
-	if s.inquirer != nil {
+	switch {
+	case s.claim != nil:
+		return []sender{s.claim, s.inquirer}
+	case s.inquirer != nil:
 		return []sender{s.inquirer}
 	}
 	return []sender{s.client, s.group}
@@ -148,6 +155,9 @@ func (s *Station) Deadline() int64 {
 // Step serves the times, continues the running job and begins the next one. The caller then sends the frames of Next.
 func (s *Station) Step(now int64) {
 	if s.inquirer != nil {
+		if s.claim != nil {
+			s.claim.poll(now)
+		}
 		s.inquirer.Poll(now)
 		for _, r := range s.inquirer.Strays() {
 			s.finish(Outcome{Label: "an answer without a request", Unasked: true, Err: r.Err,
@@ -194,8 +204,11 @@ func (s *Station) Step(now int64) {
 
 // begin begins the next job; false: there is none, or the client is not ready.
 func (s *Station) begin(now int64) bool {
-	if s.client != nil && !s.client.Idle() {
-		return false // "tester present" is being sent
+	switch {
+	case s.client != nil && !s.client.Idle(): // "tester present" is being sent
+		return false
+	case s.claim != nil && s.claim.State == j1939.Waiting:
+		return false
 	}
 	j, ok := s.next()
 	if !ok {
@@ -203,6 +216,8 @@ func (s *Station) begin(now int64) bool {
 	}
 	s.job, s.task, s.lines, s.start = &j, nil, nil, now
 	switch {
+	case s.claim != nil && s.claim.State == j1939.Lost:
+		s.complete(Outcome{Err: s.claim.err(), End: now})
 	case j.Group != nil:
 		s.inquirer.Request(j.Group.PGN, j.Group.Clears, now)
 	case j.All == nil:

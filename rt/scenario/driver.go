@@ -48,8 +48,8 @@ type driverSection struct {
 	judges  bool // an element of the plant drives: the section only judges
 }
 
-// readDriver reads the section driver; nil: there is none.
-func readDriver(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Handover) *driverSection {
+// readDriver reads the section driver; nil: there is none. c is its cycle; nil: it is read, too.
+func readDriver(r *yamlfile.Reader, f yamlfile.Field, c *cycle.Cycle, s *Scenario, h *bench.Handover) *driverSection {
 	if f.IsMissing() {
 		return nil
 	}
@@ -64,7 +64,13 @@ func readDriver(r *yamlfile.Reader, f yamlfile.Field, s *Scenario, h *bench.Hand
 		}
 	}
 	d := &driverSection{plan: fault.Cycle{Settings: driver.Default(float64(h.Tables.PeriodNs) / 1e9)}}
-	d.readCycle(r, f, given["cycle"], given["phases"])
+	if given["cycle"].IsMissing() {
+		r.Fail(f, "driver: the cycle is missing (cycle: %s)", cycle.Names()[0])
+	}
+	if c == nil {
+		c = loadCycle(r, given["cycle"])
+	}
+	d.setCycle(r, c, given["phases"])
 	d.readSettings(r, given)
 	d.readPedals(r, given)
 	d.readPorts(r, f, given, s, h)
@@ -88,17 +94,17 @@ func (d *driverSection) readPedals(r *yamlfile.Reader, given map[string]yamlfile
 	}
 }
 
-// readCycle reads the cycle: an embedded one, or a file, which is searched first beside the scenario. The number of
-// phases may end it earlier.
-func (d *driverSection) readCycle(r *yamlfile.Reader, section, f, phases yamlfile.Field) {
-	if f.IsMissing() {
-		r.Fail(section, "driver: the cycle is missing (cycle: %s)", cycle.Names()[0])
-	}
-	name := r.Scalar(f, "driver: cycle").Text
-	c, err := cycle.LoadFor(r.File, name)
+// loadCycle returns an embedded cycle, or reads a file, which is searched first beside the scenario.
+func loadCycle(r *yamlfile.Reader, f yamlfile.Field) *cycle.Cycle {
+	c, err := cycle.LoadFor(r.File, r.Scalar(f, "driver: cycle").Text)
 	if err != nil {
 		r.Fail(f, "driver: %w", err)
 	}
+	return c
+}
+
+// setCycle sets the cycle, which the number of phases may end earlier.
+func (d *driverSection) setCycle(r *yamlfile.Reader, c *cycle.Cycle, phases yamlfile.Field) {
 	if !phases.IsMissing() {
 		c = c.First(r.Integer(phases, "driver: phases", 1, len(c.Phases)))
 	}

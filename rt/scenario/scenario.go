@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"lockstep/io/yamlfile"
+	"lockstep/model/cycle"
 	"lockstep/model/kernel"
 	"lockstep/rt/bench"
 	"lockstep/rt/fault"
@@ -41,21 +42,58 @@ type Scenario struct {
 // file; what the file plans after a shorter one does not happen and is not judged. Errors are "FILE:LINE:COL: bench: ...".
 func Parse(file string, data []byte, h *bench.Handover) (s *Scenario, err error) {
 	r := bench.NewReader(file)
-	err = r.Try(func() { s = read(r, r.Document(data), h) })
+	err = r.Try(func() { s = read(r, r.Document(data), nil, h) })
 	if err == nil {
 		s.Source = data
 	}
 	return s, err
 }
 
-// FromTree is Parse for a parsed YAML tree.
-func FromTree(file string, n yamlfile.Node, h *bench.Handover) (s *Scenario, err error) {
+// Draft is a parsed scenario for many runs, with the cycle that it names. The caller may change values in its tree.
+type Draft struct {
+	Top yamlfile.Node
+
+	file  string
+	cycle *cycle.Cycle // nil: none
+}
+
+// ParseDraft parses a scenario and reads the cycle that it names.
+func ParseDraft(file string, data []byte) (*Draft, error) {
 	r := bench.NewReader(file)
-	err = r.Try(func() { s = read(r, n, h) })
+	d := &Draft{file: file}
+	err := r.Try(func() {
+		d.Top = r.Document(data)
+		for _, f := range r.FieldsOf(yamlfile.Root(d.Top), "scenario file") {
+			if f.Key != "driver" {
+				continue
+			}
+			for _, g := range r.FieldsOf(f, "driver") {
+				if g.Key == "cycle" {
+					d.cycle = loadCycle(r, g)
+				}
+			}
+		}
+	})
+	return d, err
+}
+
+// Cycle returns the name of the file of the cycle and its SHA-256; "" for an embedded cycle, or none.
+func (d *Draft) Cycle() (name string, digest []byte) {
+	if d.cycle == nil || d.cycle.Digest == nil {
+		return "", nil
+	}
+	return d.cycle.Source, d.cycle.Digest
+}
+
+// Scenario is Parse for the current tree.
+func (d *Draft) Scenario(h *bench.Handover) (s *Scenario, err error) {
+	r := bench.NewReader(d.file)
+	err = r.Try(func() { s = read(r, d.Top, d.cycle, h) })
 	return s, err
 }
 
-func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
+// read reads a scenario. c is the cycle that it names; nil: the file is read, too.
+func read(r *yamlfile.Reader, n yamlfile.Node, c *cycle.Cycle, h *bench.Handover) *Scenario {
 	given := r.Section(yamlfile.Root(n), "scenario file", "scenario", "about", "for", "start", "stimuli", "driver", "parameters", "states", "steps", "faults", "diagnosis", "expect")
 	s := &Scenario{
 		File:  r.File,
@@ -69,7 +107,7 @@ func read(r *yamlfile.Reader, n yamlfile.Node, h *bench.Handover) *Scenario {
 		}
 	}
 	readStimuli(r, given["stimuli"], s, h)
-	s.driver = readDriver(r, given["driver"], s, h)
+	s.driver = readDriver(r, given["driver"], c, s, h)
 	for _, f := range r.Items(given["faults"], "faults") {
 		s.Faults = append(s.Faults, readFault(r, f))
 	}

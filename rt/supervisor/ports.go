@@ -160,11 +160,14 @@ func (c *busPorts) add(index int, on *can.Bus, reads bool) error {
 	return nil
 }
 
-// claimAll queues a claim of each address of the bus.
+// claimAll queues a claim of each address of the bus. The tester claims its own, unless it is one of them.
 func (w *busPort) claimAll(now int64) {
 	w.port.DropQueue()
 	for i := range w.nodes {
 		w.port.Queue(w.nodes[i].Begin(now), now)
+	}
+	if t := w.port.Tester; t != nil && !slices.ContainsFunc(w.nodes, func(n claimedNode) bool { return t.Owns(n.Address) }) {
+		t.Claim(now)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"lockstep/rt/bench"
 	"lockstep/rt/diagnosis"
 	"lockstep/rt/report"
+	"lockstep/sched"
 )
 
 // rig has the address claims on one end of a pair; the test is the node at the other end.
@@ -213,6 +214,43 @@ func TestLostAddressEndsTheRequestsToTheUnit(t *testing.T) {
 	}
 	if list := g.c.outcomes(); len(list) != 2 {
 		t.Errorf("%d outcomes", len(list))
+	}
+}
+
+// The tester on SAE J1939 claims its own address on an interface, also when the bus was down. A node that takes it ends no
+// run. An address of the bench is not claimed twice.
+func TestTesterClaimsItsAddress(t *testing.T) {
+	for _, c := range []struct {
+		tester string
+		claims bool
+	}{{"0xF9", true}, {"0x00", false}} {
+		g := newRig(t, "stop", bench.Address{Address: 0, Name: 10})
+		g.c.poll()
+		g.expect(0, 10)
+		s, err := diagnosis.Parse("unit.yaml", "", []byte("j1939: {address: 0x03, tester: "+c.tester+"}"), nil)
+		if err == nil {
+			g.c.buses[0].port.Tester, err = diagnosis.NewStation(s)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.c.buses[0].claimAll(sched.Now())
+		g.c.poll()
+		g.expect(0, 10)
+		if !c.claims {
+			g.c.poll()
+			g.silence(portInterval)
+			continue
+		}
+		g.c.poll()
+		if a, name := g.claimed(); a != 0xF9 || !strings.HasPrefix(name.Describe(), "function 129") {
+			t.Errorf("the tester claims 0x%02X as %s", a, name.Describe())
+		}
+		g.send(claimBy(0xF9, 5))
+		g.c.poll()
+		if why := g.c.endReason(); why != "" {
+			t.Errorf("the run ends: %s", why)
+		}
 	}
 }
 

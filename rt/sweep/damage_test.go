@@ -142,6 +142,44 @@ outputs: {v: {speed: car}}
 	}
 }
 
+// So does the drive cycle of a scenario, which is read once: all cases of a run have the cycle of its hash.
+func TestCycleOfAScenarioBelongsToTheHash(t *testing.T) {
+	file := folder(t, "sweep: hill\nplant: hill.yaml\nscenario: drive.yaml\nfor: 1 s\nparameters: {m: {of: car.m, values: [1000 kg, 2000 kg]}}\nresults: {v: {final: v}}\n")
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(file), name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("hill.yaml", `plant: hill
+inputs:
+  throttle: {unit: 1, min: 0, max: 1}
+  brake: {unit: 1, min: 0, max: 1}
+elements:
+  car: {type: mass, m: 1500 kg}
+  pull: {type: force, flange: car, f: {product: [6 kN, throttle]}}
+  stop: {type: force, flange: car, f: {product: [-9 kN, brake]}}
+outputs: {v: {speed: car}}
+`)
+	write("drive.yaml", "scenario: drive\ndriver: {cycle: hill.csv, speed: v, accelerator: throttle, brake: brake}\n")
+	write("hill.csv", "time[s],v[km/h]\n0,0\n5,30\n")
+	s := load(t, file)
+	w, err := s.worker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := w.run(0)
+	write("hill.csv", "time[s],v[km/h]\n0,0\n5,60\n")
+	if after, _ := w.run(0); before.Failed != "" || !(*after.Results[0] == *before.Results[0]) {
+		t.Errorf("a case follows another cycle than the one before it: %v, %v", before, after)
+	}
+	if _, err := (&Run{Sweep: s, Shard: Shard{0, 1, ""}, Dir: t.TempDir(), Workers: 1, Notes: io.Discard}).Do(); !errors.Is(err, ErrChanged) {
+		t.Error(err)
+	}
+	if again := load(t, file); again.Hash == s.Hash {
+		t.Error("a sweep with another cycle has the same hash")
+	}
+}
+
 func TestFileThatChangesBeforeItsShardRunsIsRefused(t *testing.T) {
 	file := folder(t, mixed)
 	s := load(t, file)

@@ -207,7 +207,7 @@ func locations(v *virtual.Variation) (list []location) {
 	}
 
 	if v.Scenario != nil {
-		add("scenario.", v.Scenario, nil, "", "stimuli.")
+		add("scenario.", v.Scenario.Top, nil, "", "stimuli.")
 	}
 	if v.Bench != nil {
 		add("bench.", v.Bench, nil, "")

@@ -22,15 +22,14 @@ import (
 // each goroutine needs its own.
 type Variation struct {
 	Plant    *plantfile.Draft
-	Bench    yamlfile.Node // tree of the bench file; nil: a plant without a bench
-	Scenario yamlfile.Node // tree of the scenario; nil: none
-	Step     time.Duration // period of a plant without a bench; 0: 5 ms
-	For      time.Duration // length; 0: the scenario's, or else 10 s
+	Bench    yamlfile.Node   // tree of the bench file; nil: a plant without a bench
+	Scenario *scenario.Draft // nil: none
+	Step     time.Duration   // period of a plant without a bench; 0: 5 ms
+	For      time.Duration   // length; 0: the scenario's, or else 10 s
 
-	Files map[string][]byte // content of every file read, by name
+	Files map[string][]byte // content of every file read, or its digest, by name
 
 	name, file, dir string
-	scenario        string // file of the scenario
 	files           map[string]bench.FileContent
 }
 
@@ -143,10 +142,14 @@ func (n *Variation) SetScenario(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	n.scenario, n.Files[file] = file, data
-	r := bench.NewReader(file)
-	n.Scenario = r.Document(data)
-	return r.Err
+	n.Files[file] = data
+	if n.Scenario, err = scenario.ParseDraft(file, data); err != nil {
+		return err
+	}
+	if file, digest := n.Scenario.Cycle(); file != "" {
+		n.Files[file] = digest
+	}
+	return nil
 }
 
 // bench returns the bench of the current tree, or a bench without buses around the plant.
@@ -182,7 +185,7 @@ func (n *Variation) Prepare(status *rt.StatusBlock) (*Case, error) {
 	err = w.prepareBench(b, func(h *bench.Handover) (run scenario.Run, err error) {
 		h.Loop.Untimed = true // a row of results has no time of a tick
 		if n.Scenario != nil {
-			if run.Scenario, err = scenario.FromTree(n.scenario, n.Scenario, h); err == nil {
+			if run.Scenario, err = n.Scenario.Scenario(h); err == nil {
 				scenario.Apply(h, run.Scenario)
 			}
 		}

@@ -36,6 +36,29 @@ em: {type: electric_machine, flange: rotor, tau_ref: %g N.m, %s,
 	}
 }
 
+// Rows of the torque P/w at speeds that grow by a factor of 1.25 limit the power to P, and between the rows to at most
+// 1.0125·P, as (w₁ + w₂)·(P/w₁ + P/w₂)/4 is.
+func TestRowsOfTorqueLimitThePowerOfAnElectricMachine(t *testing.T) {
+	const P, first, factor = 80e3, 400., 1.25
+	rows := "[0, 200]"
+	for w := first; w < 1000; w *= factor {
+		rows += fmt.Sprintf(", [%.17g, %.17g]", w, P/w)
+	}
+	b := modeltest.New(t, modeltest.PlantOf(`
+rotor: {type: inertia, J: 1}
+em: {type: electric_machine, flange: rotor, tau_ref: 1000, tau_max: [`+rows+`]}`, "w: {speed: rotor}\nP: {signal: em.P_el}"), 5*time.Millisecond)
+	most := 0.0
+	b.To(6, func(at float64) {
+		w, p := b.Get("w"), b.Get("P")
+		if most = max(most, p); w > first && w < 900 && !(p >= P*(1-1e-9) && p <= P*1.01251) {
+			t.Fatalf("%g W at %g rad/s", p, w)
+		}
+	})
+	if !(most > 1.012*P) {
+		t.Errorf("the largest power is %g W", most)
+	}
+}
+
 // The torque rises at the rate while more than rate·lag of it is missing, then with the lag.
 func TestElectricMachineHasARateAndALag(t *testing.T) {
 	const lag, rate, goal = 0.02, 2000., 120.

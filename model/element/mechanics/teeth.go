@@ -122,6 +122,7 @@ func (t *teeth) face(name string, nu, ns, u0, s0 float64, while ...model.RegionS
 	k = model.Friction{Name: t.Name + "." + name + "_friction", Gain: 1, Peak: 1, Signal: k.Signal, Translational: true,
 		Face: 1 + contact, Mu: t.mu}
 	own := network.Add(&t.Network.Frictions, network.Friction{Friction: k, At: t.At, Rel: along})
+	t.Frictions = append(t.Frictions, own)
 	f := network.FrictionOf(own)
 	t.Exert(along, f.Scaled(-1))
 	t.along, t.axial = t.along.Plus(f.Scaled(ns)), t.axial.Plus(f.Scaled(-nu))

@@ -147,6 +147,54 @@ func TestDogClutchFollowsAnIndependentSolution(t *testing.T) {
 	t.Logf("%d engaged, %d blocked, at most %d contacts", engaged, blocked, most)
 }
 
+// Friction that jams on a face ends the slip by an impulse: hub and gear then turn together with the momentum that they
+// had, and the sleeve stands. Friction takes energy and gives none, and the energies balance. Without the impulse a
+// back-tapered flank with a coefficient of friction of 2 pulled the sleeve in and lost up to 0.3 J.
+func TestFrictionThatJamsEndsTheSlipByAnImpulse(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 1))
+	jams := 0
+	for q, d := range dogCases() {
+		d.mu, d.torque = 2, 10*d.torque
+		for _, period := range []time.Duration{time.Millisecond, 5 * time.Millisecond} {
+			b := modeltest.New(t, strings.Replace(d.text(), "  play:", "  loss: {dissipated: dogs}\n  hit: {dissipated: end}\n  play:", 1), period)
+			r := &run{tables: *b.Tables, at: map[string]int{}}
+			for i, name := range b.Tables.StateName {
+				r.at[name] = i
+			}
+			r.tables.X0 = slices.Clone(r.tables.X0)
+			out, y := outputsOf(&r.tables), make([]float64, len(r.tables.Outputs))
+			for range 100 {
+				phi, w := 2*math.Pi/d.teeth*(rnd.Float64()-0.5), 2*d.slip*(rnd.Float64()-0.5)
+				k, first, before, jammed := r.start(&d, phi, w), d.gear*w*w/2, 0.0, math.NaN()
+				for tick := range int(60 * time.Millisecond / period) {
+					k.Step(y, nil)
+					for _, e := range k.Events() {
+						if strings.HasSuffix(b.Tables.Friction[e.Friction].Name, "_friction") && e.From == kernel.Free && e.To == kernel.Stuck {
+							jammed = e.Time
+							jams++
+						}
+					}
+					w1, w2, v, loss := y[out["w1"]], y[out["w2"]], y[out["v"]], y[out["loss"]]
+					left := first + d.force*y[out["s"]] + d.torque*y[out["turn"]] - loss - y[out["hit"]] - (d.hub*w1*w1+d.gear*w2*w2+d.sleeve*v*v)/2
+					if !(math.Abs(left) < 1e-10) || !(loss >= before-1e-10) {
+						t.Fatalf("case %d, %v, start at %g rad, %g rad/s, tick %d: %g J missing, dissipated %g J after %g J", q, period, phi, w, tick, left, loss, before)
+					}
+					at := float64(tick+1) * period.Seconds()
+					if momentum := d.gear*w + d.torque*at; at-jammed < period.Seconds() &&
+						!(math.Abs(w1-w2) < 1e-10 && math.Abs(v) < 1e-12 && math.Abs(d.hub*w1+d.gear*w2-momentum) < 1e-9) {
+						t.Fatalf("case %d, %v, start at %g rad, %g rad/s: after the jam at %g s %g and %g rad/s, %g m/s", q, period, phi, w, jammed, w1, w2, v)
+					}
+					before = loss
+				}
+			}
+		}
+	}
+	if jams < 50 {
+		t.Errorf("only %d jams", jams)
+	}
+	t.Logf("%d jams", jams)
+}
+
 // overlap returns how deep the teeth are in each other, m; negative: not.
 func (d *dogs) overlap(phi, s float64) float64 {
 	half := math.Pi / d.teeth

@@ -64,6 +64,7 @@ type frame struct {
 type body struct {
 	node    [3]int
 	moves   [3]bool
+	inertia [3]float64 // mass, kg, twice, and moment of inertia, kg·m²; of no effect where it does not move
 	start   [3]float64 // initial position, m, m, rad
 	written [3]bool    // the file gives start
 	points  []*frame   // the centre first
@@ -145,16 +146,17 @@ func readBody(e *element.Element) element.Declared {
 	for i, c := range coordinates {
 		n := &e.Network.Nodes[b.node[i]]
 		speed, place := "v_"+c+"_start", c+"_start"
-		if n.J = m; i == 2 {
-			n.J, speed = J, "w_start"
+		b.inertia[i] = m
+		if i == 2 {
+			b.inertia[i], speed = J, "w_start"
 		}
 		n.Phi0 = e.NumberOr(place, 0)
 		b.start[i], b.written[i] = n.Phi0, e.Has(place)
 		n.InPlane = b.written[i] && i < 2
 		if b.moves[i] {
+			n.J += b.inertia[i] // a dual_mass_flywheel at the node adds its own
 			e.ReadNodeStart(b.node[i], speed, place)
 		} else {
-			n.J = 0
 			forbidAlong(e, c, speed)
 		}
 	}
@@ -193,7 +195,7 @@ func (b *body) energy(e *element.Element) *law.Expr {
 	sum := law.Number(0)
 	for i, own := range b.node {
 		if b.moves[i] {
-			sum = law.Formula("sum + J/2*v*v", law.Names{"sum": sum, "J": e.Network.Nodes[own].J, "v": network.RowOf(own).Speeds(1)})
+			sum = law.Formula("sum + J/2*v*v", law.Names{"sum": sum, "J": b.inertia[i], "v": network.RowOf(own).Speeds(1)})
 		}
 	}
 	if e.Has("g") {

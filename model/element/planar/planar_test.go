@@ -33,6 +33,23 @@ over: {position: bar.front.x}
 	})
 }
 
+// A flywheel on a body adds its inertia J₁ to that of the body, whichever the file gives first: with its springs on a
+// wall both swing with the frequency √(c/(J + J₁)), and the energy of the body is that of its own inertia.
+func TestFlywheelAddsItsInertiaToThatOfABody(t *testing.T) {
+	const bar, dmf = "bar: {type: body, m: 20, J: 3, dof: [phi]}\n",
+		"dmf: {type: dual_mass_flywheel, a: bar.phi, b: wall, J_primary: 2, J_secondary: 1, c: [20, 20], borders: [9]}\n"
+	for _, elements := range []string{bar + dmf, dmf + bar} {
+		b := modeltest.New(t, modeltest.PlantOf(elements+"wall: {type: fixed}\npush: {type: torque, flange: bar.phi, tau: 10}",
+			"w: {speed: bar.phi}\nE: {energy: bar}"), 5*time.Millisecond)
+		frequency := math.Sqrt(20. / (3 + 2))
+		b.To(2, func(at float64) {
+			w := 10 / (5 * frequency) * math.Sin(frequency*at)
+			b.Is("w", w, 1e-12)
+			b.Is("E", 3*w*w/2, 1e-11)
+		})
+	}
+}
+
 // For a force beside the centre of a free body, the centre moves by F·t²/(2m) and the body turns by
 // F·a·t²/(2J). Both are exact to 1e-11 although all eigenvalues are zero.
 func TestFreeBodyUnderAForceBesideItsCentreMovesAndTurns(t *testing.T) {

@@ -11,7 +11,7 @@ func TestMessagesOfJ1939(t *testing.T) {
 	const output, input = 191<<5 | 19, 161<<5 | 2 // SPN, FMI
 	memory := NewMemory([]Code{
 		{Number: output, Fail: time.Second, Pass: time.Second, Trips: 1}, {Number: input, Fail: time.Second, Pass: time.Second, Trips: 1},
-	})
+	}, time.Hour)
 	memory.Capture = func() []byte { return []byte{1, 2, 3} }
 	var got []string
 	now := time.Duration(0)

@@ -61,29 +61,31 @@ type entry struct {
 // The time of a test that neither fails nor passes is not reported and counts for nothing.
 type Memory struct {
 	list    []entry
+	longest time.Duration // longest time for which one result counts
 	frozen  bool          // results of tests are ignored: ControlDTCSetting
 	begun   bool          // an operation cycle has begun
 	Capture func() []byte // values of the snapshot at a failure
 	Notify  func(c Code)  // called at a failure; nil: nobody
 }
 
-// NewMemory returns an empty memory for the codes.
-func NewMemory(codes []Code) *Memory {
-	m := &Memory{}
+// NewMemory returns an empty memory for the codes. One result counts for the time longest at most.
+func NewMemory(codes []Code, longest time.Duration) *Memory {
+	m := &Memory{longest: longest}
 	for _, c := range codes {
 		m.list = append(m.list, entry{Code: c, status: untested})
 	}
 	return m
 }
 
-// Report takes the result of a test that holds for the time since the previous result, dt. A fault is stored
-// once it has been present for Code.Fail; presence and absence are counted against each other.
+// Report takes the result of a test that holds for the time since the previous result, dt, but not for cycles that the
+// unit has missed: it did not observe them. A fault is stored once it has been present for Code.Fail; presence and
+// absence are counted against each other.
 func (m *Memory) Report(number uint32, failed bool, dt time.Duration) {
 	e := m.find(number)
 	if e == nil || m.frozen {
 		return
 	}
-	if failed {
+	if dt = min(dt, m.longest); failed {
 		e.level = min(max(e.level, 0)+dt, e.Fail)
 	} else {
 		e.level = max(e.level-dt, -e.Pass)

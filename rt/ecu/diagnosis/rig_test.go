@@ -39,7 +39,7 @@ func newTester(t *testing.T) *tester {
 		{Number: codeA, Text: "A", Fail: 500 * time.Millisecond, Pass: time.Second, Trips: 1, Limp: true},
 		{Number: codeB, Text: "B", Fail: time.Second, Pass: time.Second, Trips: 2},
 		{Number: codeC, Text: "C", Fail: time.Second, Pass: time.Second, Trips: 1},
-	})
+	}, time.Hour)
 	g.s = New(Config{
 		Request: request, Response: response, Functional: functional,
 		Send: func(id uint32, data [8]byte) error {

@@ -29,10 +29,14 @@ type Operation struct {
 	sameCycle  bool // the next wake-up goes on with the operation cycle
 }
 
+// observed is the number of cycles for which one result of a test counts at most: the cycle at hand, and one missed
+// while the unit was late.
+const observed = 2
+
 // NewOperation returns a fault memory with trouble codes. A stored code is logged; limp follows the text of a code with
 // limp-home.
 func NewOperation(b *Base, codes []diagnosis.Code, limp string) Operation {
-	m := diagnosis.NewMemory(codes)
+	m := diagnosis.NewMemory(codes, observed*b.kind.Period)
 	m.Notify = func(c diagnosis.Code) {
 		note := ""
 		if c.Limp {
