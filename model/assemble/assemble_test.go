@@ -320,31 +320,3 @@ outputs:
 		t.Errorf("signals are %v, guards %v", sys.Signals, sys.Guards)
 	}
 }
-
-// A misspelt node that two dampers share would couple what stands at their other ends. It is refused, unless an output
-// or another element shows that it is meant.
-func TestMisspeltHousingThatDampersShareIsRefused(t *testing.T) {
-	const elements = `
-housing: {type: fixed}
-m: {type: inertia, J: 1, w_start: 1}
-n: {type: inertia, J: 1}
-c: {type: damper, a: «housng», b: m, d: 1}
-d: {type: damper, a: housng, b: n, d: 1}`
-	_, at := modeltest.CutMarks("plant: t\nelements:\n  " + strings.ReplaceAll(strings.TrimSpace(elements), "\n", "\n  "))
-	plain, _ := modeltest.CutMarks(elements)
-	want := "t.yaml:" + at + `: model: element "c": node "housng" has no inertia, and dampers alone end there (c, d), which ` +
-		`would join their other ends (did you mean housing?); correct the name, or let an output read its speed`
-	if err := modeltest.Check(modeltest.PlantOf(plain, "w: {speed: m}")); err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
-
-	for name, plant := range map[string]string{
-		"a node that an output reads": modeltest.PlantOf(plain, "w: {speed: housng}"),
-		"a node with another name":    modeltest.PlantOf(strings.ReplaceAll(plain, "housng,", "middle,"), "w: {speed: m}"),
-		"a node with a spring":        modeltest.PlantOf(plain+"\nk: {type: spring, a: housing, b: housng, c: 1}", "w: {speed: m}"),
-	} {
-		if err := modeltest.Check(plant); err != nil {
-			t.Errorf("%s is refused: %v", name, err)
-		}
-	}
-}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"lockstep/model/network"
-	"lockstep/model/units"
 )
 
 // solveMassless expresses the speeds of massless nodes by the other parts: the torques on each node
@@ -16,7 +15,6 @@ func (a *assembly) solveMassless() {
 	if a.masslessCount == 0 {
 		return
 	}
-	a.checkDampers()
 	a.checkStiffness()
 	var rows [][]float64
 	for j := range a.masslessCount {
@@ -64,49 +62,6 @@ func (a *assembly) solveMassless() {
 
 	a.massless = solved
 }
-
-// checkDampers refuses a massless node at which dampers alone end, which no output and no state reads, and whose name
-// is near that of an element: a misspelt housing, which would join what stands at the other ends of the dampers.
-func (a *assembly) checkDampers() {
-	var read network.Form
-	for _, o := range a.Outputs {
-		read = append(read, o.Form...)
-	}
-	for _, s := range a.Plant.States {
-		read = append(read, s.Der...)
-	}
-	var owned []string
-	for _, n := range a.Nodes {
-		if n.Owner != "" {
-			owned = append(owned, n.Name)
-		}
-	}
-
-	for i, n := range a.Nodes {
-		if n.Owner != "" || len(n.Users) == 0 {
-			continue
-		}
-		dampers := map[string]bool{}
-		for _, e := range a.Efforts {
-			if e.Row.Coef(i) != 0 {
-				linear := !slices.ContainsFunc(e.Value, func(m network.Measure) bool { return m.Kind != network.OfSpeed })
-				before, seen := dampers[e.Element]
-				dampers[e.Element] = linear && (before || !seen)
-			}
-		}
-		isOther := func(user string) bool { return !dampers[user] }
-		isRead := func(m network.Measure) bool { return m.Kind == network.OfSpeed && m.Index == i }
-		meant := units.Meant(n.Name, owned)
-		if meant == "" || len(n.Name) < minTypo || slices.ContainsFunc(n.Users, isOther) || slices.ContainsFunc(read, isRead) {
-			continue
-		}
-		refuse(a.Plant, n.Users[0], n.At, "node %q has no inertia, and dampers alone end there (%s), which would join "+
-			"their other ends%s; correct the name, or let an output read its speed", n.Name, strings.Join(n.Users, ", "), meant)
-	}
-}
-
-// minTypo is the least length of a name that is near another one not by chance.
-const minTypo = 4
 
 // stiffnessRange is the largest ratio of two stiffnesses at massless nodes. A twist is the difference of
 // two motions; at this ratio the torque of the stiffer spring has an error of 1e-6 of the softer one's.
