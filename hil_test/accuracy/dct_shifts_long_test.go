@@ -33,6 +33,13 @@ func TestDct7ShiftsBetweenAllGears(t *testing.T) {
 					t.Errorf("%d-%d %s: by %s in %g s, %g m/s3, %g and %g J", from, to, name, s.path(), s.took, s.jerk, s.work, s.cones)
 				}
 			}
+			// The cone has the work that its slip takes from the input shaft, and the drag of that: ½·J·Δω² and more.
+			half, wish := to%2, load.rows[dctBegin]
+			shaft, inertia := [2]string{"w_in2", "w_in1"}[half], [2]float64{0.007, 0.006}[half]
+			slip := dctRatio[to]*wish["w_out"] - wish[shaft]
+			if energy := inertia * slip * slip / 2; to < from && (from-to)%2 != 0 && energy > 50 && !(load.cones > 0.95*energy && load.cones < 1.6*energy) {
+				t.Errorf("%d-%d under load: the cone has %g J, the input shaft takes %g J", from, to, load.cones, energy)
+			}
 			if !(load.least > 0) {
 				t.Errorf("%d-%d under load: the least torque of the shafts is %.2f of the usual one", from, to, load.least)
 			}

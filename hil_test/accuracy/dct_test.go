@@ -125,6 +125,8 @@ stimuli:
   gear_wish: {table: [[0, %[1]d], [0.7, %[1]d], [0.7, %[3]d]], units: [s, "1"]}
   throttle: {table: [[0, 15], [0.6, %[4]g]], units: [s, "%%"]}
   brake.pressure: 0 bar
+expect:
+  - {no_dtc: any, from: 0.1 s, to: 6.2 s}
 `, from, kmh, to, throttle)
 	if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -227,5 +229,83 @@ func TestDoubleClutchBridgesADownshiftWithinOneHalf(t *testing.T) {
 		if !(s.took < 1.5) || s.path() != c.by || !(s.least > 0.1) {
 			t.Errorf("%d-%d: by %s in %g s, least torque of the shafts %.2f of the usual one", c.from, c.to, s.path(), s.took, s.least)
 		}
+	}
+}
+
+// A clutch that does not close lets the engine run at most 80 rad/s, 760 rpm, beyond the speeds of the gears of the shift.
+// The unit stores P0811, and the car drives on in the half of the gearbox that works.
+func TestDoubleClutchDrivesOnWithoutAClutch(t *testing.T) {
+	lab.RequireLong(t, "drives 120 s with a tick of 5 ms in virtual time")
+	for _, c := range []struct {
+		open          int // number of the clutch
+		from, to      int
+		kmh, throttle float64
+	}{
+		{1, 4, 5, 50, 50}, {1, 2, 3, 40, 100}, {2, 3, 4, 50, 100}, {2, 1, 6, 30, 50}, // upshifts
+		{1, 4, 3, 50, 50}, {1, 6, 1, 36, 100}, {2, 5, 2, 50, 100}, // downshifts
+		{1, 4, 2, 40, 80}, {1, 2, 4, 40, 80}, {2, 7, 3, 60, 50}, {2, 3, 5, 50, 50}, // the bridge gear
+		{1, 3, 3, 40, 100}, {2, 6, 6, 60, 50}, // no shift: the closed clutch opens
+		{1, 4, 5, 50, 0}, {2, 5, 4, 50, 0}, // coasting
+	} {
+		dir := t.TempDir()
+		scenario, out := filepath.Join(dir, "open.yaml"), filepath.Join(dir, "out.csv")
+		text := fmt.Sprintf(`scenario: open
+for: 8 s
+start: {gear: %[1]d, v: %[2]g km/h}
+stimuli:
+  lever: 3
+  gear_wish: {table: [[0, %[1]d], [1, %[1]d], [1, %[3]d]], units: [s, "1"]}
+  throttle: {table: [[0, 15], [0.6, %[4]g]], units: [s, "%%"]}
+  brake.pressure: 0 bar
+faults:
+  - {input: K%[5]d.pressure, stuck: 0 bar, at: 0.9 s}
+expect:
+  - {dtc: P0811, after: 1 s, within: 6 s}
+  - {did: limp_home, is: "yes", from: 7 s, to: 8 s}
+`, c.from, c.kmh, c.to, c.throttle, c.open)
+		if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err := virtual.Simulation{Plant: "dct7-bench", Scenario: scenario, Every: 1, SI: true, Out: out}.Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, beyond := readRows(t, out), math.Inf(-1)
+		for _, r := range rows[180:] {
+			fastest := max(dctRatio[c.from], dctRatio[c.to], dctRatio[carrier(r)])
+			beyond = max(beyond, r["w_engine"]-max(r["v"]/0.31, r["w_out"])*fastest)
+		}
+		last := rows[len(rows)-1]
+		gear := carrier(last)
+		t.Logf("K%d, %d-%d at %g km/h, %g %%: %.0f rad/s beyond, gear %d at the end", c.open, c.from, c.to, c.kmh, c.throttle, beyond, gear)
+		if !r.Scenario.Pass || !(beyond < 80) || gear == 0 || gear%2 == c.open%2 {
+			t.Errorf("K%d, %d-%d at %g km/h, %g %%: %.0f rad/s beyond, gear %d at the end, %+v", c.open, c.from, c.to, c.kmh, c.throttle, beyond, gear, r.Scenario)
+		}
+	}
+}
+
+// Without K1 the engine speeds up when the driver starts; then the car starts in second gear.
+func TestDoubleClutchStartsInSecondGearWithoutK1(t *testing.T) {
+	scenario := filepath.Join(t.TempDir(), "start.yaml")
+	const text = `scenario: start
+for: 8 s
+stimuli:
+  lever: 3
+  throttle: {table: [[0, 0], [1, 0], [1.1, 40]], units: [s, "%"]}
+  brake.pressure: 0 bar
+faults:
+  - {input: K1.pressure, stuck: 0 bar, at: 0.1 s}
+expect:
+  - {dtc: P0811, after: 1 s, within: 2 s}
+  - {did: gear, is: second, from: 3 s, to: 8 s}
+  - {value: w_engine, below: 500 rad/s}
+  - {answer: v > 20 km/h, after: 1 s, within: 7 s}
+`
+	if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, err := virtual.Simulation{Plant: "dct7-bench", Scenario: scenario, Every: 1}.Run()
+	if err != nil || !r.Clean || !r.Scenario.Pass {
+		t.Fatal(err, r.Scenario)
 	}
 }

@@ -117,6 +117,8 @@ type dct struct {
 	force   [4]float64 // of the forks, N
 	moving  [4]float64 // time since which a fork pushes, s; NaN: it rests
 	stuck   [4]bool    // the fork has pushed for too long
+	runs    int        // cycles for which the engine has run away from its clutch
+	broken  [2]bool    // the clutch of a half does not close
 	slipped float64    // time since which a clutch slips that should be closed, s
 	shifts  int
 }
@@ -198,7 +200,7 @@ func (s *dct) begin(now time.Time) {
 	s.BeginCycle(now)
 	s.gear, s.from, s.closed, s.want, s.exchange = 0, 0, false, [2]int{}, exchange{}
 	s.road, s.roadRate, s.share = s.out, 0, 1
-	s.ended, s.slipped, s.stuck = -1, math.NaN(), [4]bool{}
+	s.ended, s.slipped, s.stuck, s.broken = -1, math.NaN(), [4]bool{}, [2]bool{}
 	for i := range s.moving {
 		s.moving[i] = math.NaN()
 	}
@@ -267,7 +269,7 @@ func (s *dct) decide(t float64) {
 	case s.lever == leverR && s.gear != dctReverse && stopped:
 		s.want = [2]int{1, dctReverse}
 		s.leave(t)
-		if s.engaged(1) == dctReverse {
+		if s.engaged(1) == dctReverse && !s.broken[1] {
 			s.take(t, dctReverse, dctReverse)
 		}
 		return
@@ -289,7 +291,7 @@ func (s *dct) decide(t float64) {
 			s.want[1-half(first)] = s.neighbour(first)
 		}
 		s.leave(t)
-		if s.engaged(half(first)) == first {
+		if s.engaged(half(first)) == first && !s.broken[half(first)] {
 			s.take(t, first, first)
 		}
 		return
@@ -297,6 +299,9 @@ func (s *dct) decide(t float64) {
 
 	s.want[half(s.gear)] = s.gear
 	if s.Memory.LimpHome() {
+		if stopped && s.broken != [2]bool{} && s.gear != s.lowest() {
+			s.leave(t) // the car starts in the lowest gear of the other half
+		}
 		return
 	}
 	next := s.scheduled()
@@ -332,12 +337,16 @@ func (s *dct) driven() int {
 
 // lowest returns the gear with which the car goes on at its speed.
 func (s *dct) lowest() int {
-	if s.wish != 0 {
-		return s.wished()
-	}
 	gear := 1
-	for gear < 7 && s.at(gear) > s.up() {
-		gear++
+	if s.wish != 0 {
+		gear = s.wished()
+	} else {
+		for gear < 7 && s.at(gear) > s.up() {
+			gear++
+		}
+	}
+	if s.broken[half(gear)] {
+		gear = s.neighbour(gear)
 	}
 	return gear
 }
@@ -422,7 +431,7 @@ func (s *dct) forks(t float64, bar [2]float64) (force [4]float64) {
 	blind := s.blind()
 	for i := range force {
 		h, want := i&1, 0
-		if gear := s.want[h]; gear != 0 && dctSleeve[gear] == i {
+		if gear := s.want[h]; gear != 0 && dctSleeve[gear] == i && !s.broken[h] { // a shaft without a clutch rests
 			want = gear
 		}
 		at, to := s.rail[i], 0.0

@@ -3,21 +3,25 @@ package gearbox
 import "math"
 
 const (
-	crankInertia  = 0.23 // of the engine with the drums and one input shaft, kg.m2
-	swapTime      = 0.15 // time in which the clutches hand over the torque, s
-	swapMost      = 2.0  // longest exchange of the clutches beyond its planned time, s
-	syncMargin    = 10.0 // speed of the engine beyond that of the new gear at the hand-over, rad/s
-	roadFilter    = 5.0  // natural frequency of the filter of the output speed, rad/s
-	slipTime      = 0.15 // time in which the off-going clutch begins to slip: a period of the shafts, which then do not swing, s
-	syncGain      = 4.0  // torque per speed of the engine behind its plan, N.m.s/rad
-	loadShare     = 0.6  // share of the torque of the engine that moves it, under load
-	leastShare    = 0.25 // share of the torque of the engine that the wheels keep at least
-	coneFalls     = 0.05 // time in which the unit takes the torque of the synchroniser back, s
-	coneGear      = 0.24 // torque that a synchroniser takes from the differential, per force of the fork, m
-	softClose     = 0.2  // share of the torque that moves the engine at the end of the slip, so that the shafts do not swing
-	softShare     = 0.5  // share of the slip from which on it falls to that
-	closingTorque = 15.0 // torque of the on-coming clutch above that of the engine while it closes, N.m
-	closingRate   = 100  // its increase, N.m/s
+	crankInertia  = 0.23  // of the engine with the drums and one input shaft, kg.m2
+	swapTime      = 0.15  // time in which the clutches hand over the torque, s
+	swapMost      = 2.0   // longest exchange of the clutches beyond its planned time, s
+	syncMargin    = 10.0  // speed of the engine beyond that of the new gear at the hand-over, rad/s
+	roadFilter    = 5.0   // natural frequency of the filter of the output speed, rad/s
+	slipTime      = 0.15  // time in which the off-going clutch begins to slip: a period of the shafts, which then do not swing, s
+	syncGain      = 4.0   // torque per speed of the engine behind its plan, N.m.s/rad
+	loadShare     = 0.6   // share of the torque of the engine that moves it, under load
+	leastShare    = 0.25  // share of the torque of the engine that the wheels keep at least
+	coneFalls     = 0.05  // time in which the unit takes the torque of the synchroniser back, s
+	coneGear      = 0.24  // torque that a synchroniser takes from the differential, per force of the fork, m
+	flareSlip     = 40.0  // speed of the engine beyond its plan, or that of a closed clutch, at which its clutch counts as open, rad/s
+	flareCycles   = 2     // cycles for which it must do so
+	launchSlip    = 250.0 // slip of a clutch while the car starts that counts so, rad/s
+	launchCycles  = 20    // cycles for which it must do so
+	softClose     = 0.2   // share of the torque that moves the engine at the end of the slip, so that the shafts do not swing
+	softShare     = 0.5   // share of the slip from which on it falls to that
+	closingTorque = 15.0  // torque of the on-coming clutch above that of the engine while it closes, N.m
+	closingRate   = 100   // its increase, N.m/s
 )
 
 // exchange is the change of the torque from one clutch to the other. Where the torque of the engine moves it away from
@@ -36,6 +40,8 @@ type exchange struct {
 	path   float64    // planned change of the engine speed until now, rad/s
 	began  float64    // begin of the exchange, s
 	handed float64    // begin of the hand-over, s; NaN before
+	ahead  float64    // speed of the engine beyond its plan, or away from the new gear, rad/s
+	excess float64    // speed of the engine beyond that of the gear before, at the hand-over, rad/s
 	carry  [2]float64 // torques of the clutches in this cycle, N.m
 	offers float64    // torque of the off-going clutch at the begin of the hand-over, N.m
 	cone   float64    // torque of the off-going clutch that the synchroniser takes, N.m
@@ -71,7 +77,7 @@ func (s *dct) moves() float64 {
 // swap starts the exchange of the clutches to a gear.
 func (s *dct) swap(t float64, gear int) {
 	s.Logf("%.2f s: shift %s -> %s", t, dctNames[s.gear], dctNames[gear])
-	s.from, s.gear, s.closed, s.still, s.began, s.handed = s.gear, gear, false, 0, t, math.NaN()
+	s.from, s.gear, s.closed, s.still, s.began, s.handed, s.ahead = s.gear, gear, false, 0, t, math.NaN(), 0
 	s.shifts++
 	if gear == 0 {
 		s.from = 0
@@ -116,7 +122,7 @@ func (s *dct) bridge(to int) int {
 // goOn continues a shift by way of a bridge gear, once the clutch of the first gear is open. Under load the engine
 // needs no clutch to go on, so that the sleeves may still move.
 func (s *dct) goOn(t float64) {
-	if s.aim == s.gear || !s.open(t) {
+	if s.aim == s.gear || !s.open(t) || s.ahead > flareSlip/4 { // the bridge clutch must carry
 		return
 	}
 	s.want[half(s.aim)] = s.aim
@@ -138,9 +144,13 @@ func (s *dct) watch(t float64) {
 	}
 	late := s.busy() && t > s.began+s.plan+swapMost
 	switch {
+	case s.flares(late):
+		s.fail(t)
 	case late && s.engaged(half(s.gear)) != s.gear: // a sleeve does not move: the gear before drives on
 		s.Logf("%.2f s: gear %s not engaged", t, dctNames[s.gear])
 		s.gear, s.aim, s.slip, s.ended = s.from, s.from, 0, t
+	case late && s.kind == byEngine && math.IsNaN(s.handed): // the engine is too weak: the new clutch moves it
+		s.kind, s.plan, s.began = byClutch, coastTime, t
 	case s.busy() && s.goal(s.gear) < slowEngine+10 && s.gear != dctReverse: // the car stops: the new clutch slips
 		s.from, s.aim, s.slip, s.ended = s.gear, s.gear, 0, t
 	case !s.closed && s.engine > slowEngine && (late || s.still >= 3 && (!s.busy() || s.open(t))):
@@ -152,6 +162,47 @@ func (s *dct) watch(t float64) {
 	}
 }
 
+// flares reports whether the engine runs away from the speed that the clutch of the gear gives it: the clutch does not
+// close.
+func (s *dct) flares(late bool) bool {
+	slip, runs, long := s.engine-s.in[half(s.gear)], false, flareCycles
+	switch {
+	case s.motor.Late(s.LastCycle) || s.speeds.Late(s.LastCycle):
+	case s.busy():
+		runs = s.ahead > flareSlip || late && !math.IsNaN(s.handed) && math.Abs(slip) > 3*dctSlip
+	case s.closed:
+		runs = slip > flareSlip && s.goal(s.gear) > slowEngine && s.accelerator > pressedPedal
+	case !s.catches():
+		runs, long = s.engine-s.goal(s.gear) > launchSlip, launchCycles
+	}
+	if s.runs++; !runs {
+		s.runs = 0
+	}
+	return s.runs >= long
+}
+
+// fail lets the gear of the other half drive on, after the clutch that should carry has not closed.
+func (s *dct) fail(t float64) {
+	h := half(s.gear)
+	if s.busy() && math.IsNaN(s.handed) {
+		h = half(s.from)
+	}
+	s.broken[h] = true
+	s.Memory.Report(codeDctSlip, true, slipFails)
+	to := s.engaged(1 - h)
+	if s.gear == dctReverse || to == dctReverse || s.broken[1-h] || s.goal(to) < slowEngine+10 || s.goal(to) > fastestInput {
+		s.leave(t)
+		return
+	}
+	s.Logf("%.2f s: K%d does not close, gear %s drives on", t, h+1, dctNames[to])
+	s.gear, s.from, s.aim, s.slip, s.closed, s.still, s.ended = to, to, to, 0, false, 0, t
+}
+
+// catches reports whether the clutch is to catch an engine that another one has let go.
+func (s *dct) catches() bool {
+	return s.broken != [2]bool{} && (dctRatio[1]*s.road > slowEngine || s.engine > launchSlip)
+}
+
 // torques sets the torques of the clutches, N.m, and the share of the accelerator that the engine gets.
 func (s *dct) torques(t, dt float64) {
 	before := s.carry
@@ -160,6 +211,9 @@ func (s *dct) torques(t, dt float64) {
 	on, off := half(s.gear), 1-half(s.gear)
 	switch {
 	case s.gear == 0:
+		if s.catches() {
+			share = 0
+		}
 	case s.busy():
 		if math.IsNaN(s.handed) {
 			s.offers = before[off]
@@ -176,6 +230,9 @@ func (s *dct) torques(t, dt float64) {
 		s.carry[on] = engineTorque*s.accelerator + holdTorque
 	default:
 		s.carry[on] = s.launch()
+		if s.catches() {
+			share = min(1, flareSlip/math.Abs(s.engine-s.in[on])) * s.cut
+		}
 	}
 	s.share = share
 }
@@ -190,11 +247,12 @@ func (s *dct) moveEngine(t, dt float64, on, off int) float64 {
 			s.carry[off] = s.offers
 			return s.share
 		}
-		s.handed = t
+		s.handed, s.excess = t, max(0, s.beyond())
 		if math.Abs(s.engine-s.in[off]) < dctSlip { // the locked clutch falls from the torque that it must hold
 			s.offers = min(s.offers, holdMargin*torque)
 		}
 	}
+	s.ahead = s.beyond() - s.excess
 	passed := min(1, (t-s.handed)/swapTime)
 	s.carry[off], s.carry[on] = s.offers*(1-passed), torque*passed
 	over := t - s.handed - swapTime
@@ -209,6 +267,9 @@ func (s *dct) moveEngine(t, dt float64, on, off int) float64 {
 	}
 	return s.share
 }
+
+// beyond returns the speed of the engine beyond that of the gear before, away from the new one, rad/s.
+func (s *dct) beyond() float64 { return math.Copysign(1, s.slip) * (s.engine - s.goal(s.from)) }
 
 // letEngine lets the engine go to the speed of the last gear along a plan, and hands the torque over once it has the
 // speed of the new gear and that is engaged. Both clutches together carry what the engine does not need.
@@ -225,6 +286,7 @@ func (s *dct) letEngine(t, dt float64, on, off int) {
 	}
 	closes := s.gear == s.aim && s.open(t)
 	behind := side*(s.engine-s.goal(s.aim)) + s.path - size
+	s.ahead = -behind
 	if closes {
 		behind = 0
 	}
