@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/floats"
-
 	"lockstep/hil_test/lab"
 	"lockstep/rt/virtual"
 )
@@ -106,7 +104,12 @@ func (s dctShift) path() string {
 }
 
 // total returns the heat of both clutches, J.
-func (s dctShift) total() float64 { return floats.Sum(s.work) }
+func (s dctShift) total() (sum float64) {
+	for _, w := range s.work {
+		sum += w
+	}
+	return sum
+}
 
 // dctBegin is the row of the wish.
 const dctBegin = 140
