@@ -53,12 +53,15 @@ const (
 	railEnd      = 11.7e-3 // a fork pushes until here, m
 	railSynchron = 1.4e-3  // from here on the ring blocks and the fork pushes with its full force, m
 	railDetent   = 6e-3    // within it the detent takes a sleeve to neutral, m
+	strongest    = 1500.0  // force of a fork, N
+	pushTime     = 0.25    // time after which a fork pushes harder, s
 	forkTime     = 1.5     // time in which a fork must reach its end, s
 
 	barPerTorque = 1 / 30.24 // bar per N·m of a clutch
 	holdTorque   = 90.0      // torque of a closed clutch above that of the engine, N·m
 	engineTorque = 250.0     // largest torque of the engine, N·m
 	dctSlip      = 4.0       // slip below which a clutch closes, rad/s
+	slowestGear  = 83.0      // least speed of the engine in a gear that the driver wishes: above idle speed, rad/s
 	slowEngine   = 70.0      // engine speed below which the clutches open, rad/s
 )
 
@@ -89,6 +92,7 @@ type dct struct {
 	fresh               bool
 	in                  [2]float64 // input shafts, rad/s
 	out, engine         float64    // differential and engine, rad/s
+	road, roadRate      float64    // filtered speed of the differential, rad/s, and its rate, rad/s2
 	torque              float64    // of the engine, N.m
 	rail                [4]float64 // m
 	lever, rawLever     int
@@ -105,12 +109,16 @@ type dct struct {
 	gear int // gear that drives, or to which the clutches are exchanged; 0: none
 	from int // gear before; differs during an exchange
 	exchange
+	share   float64    // share of the accelerator that the engine gets
 	ended   float64    // end of the last exchange, s
 	closed  bool       // the clutch of the gear does not slip
 	still   int        // readings without slip
 	want    [2]int     // gear of each half
+	force   [4]float64 // of the forks, N
 	moving  [4]float64 // time since which a fork pushes, s; NaN: it rests
 	stuck   [4]bool    // the fork has pushed for too long
+	runs    int        // cycles for which the engine has run away from its clutch
+	broken  [2]bool    // the clutch of a half does not close
 	slipped float64    // time since which a clutch slips that should be closed, s
 	shifts  int
 }
@@ -133,7 +141,7 @@ func newDct(s *unit.Base) unit.Law {
 func (s *dct) Parameters() []unit.Parameter {
 	return append([]unit.Parameter{
 		unit.NewParameter("kiss", "bar", 0, 10, &s.kiss), unit.NewParameter("creep", "N.m", 0, 100, &s.creep),
-		unit.NewParameter("push", "N", 50, 1500, &s.push),
+		unit.NewParameter("push", "N", 50, strongest, &s.push),
 		unit.NewParameter("shift_time", "s", 0.1, 2, &s.shiftTime), unit.NewParameter("torque_cut", "", 0, 1, &s.cut),
 		unit.NewParameter("up_light", "rad/s", 0, 1e3, &s.upLight), unit.NewParameter("up_full", "rad/s", 0, 1e3, &s.upFull),
 		unit.NewParameter("down_light", "rad/s", 0, 1e3, &s.downLight), unit.NewParameter("down_full", "rad/s", 0, 1e3, &s.downFull),
@@ -191,7 +199,8 @@ func (s *dct) Receive(f *can.Frame, now time.Time) {
 func (s *dct) begin(now time.Time) {
 	s.BeginCycle(now)
 	s.gear, s.from, s.closed, s.want, s.exchange = 0, 0, false, [2]int{}, exchange{}
-	s.ended, s.slipped, s.stuck = -1, math.NaN(), [4]bool{}
+	s.road, s.roadRate, s.share = s.out, 0, 1
+	s.ended, s.slipped, s.stuck, s.broken = -1, math.NaN(), [4]bool{}, [2]bool{}
 	for i := range s.moving {
 		s.moving[i] = math.NaN()
 	}
@@ -217,6 +226,7 @@ func (s *dct) Step(t, dt float64) []can.Frame {
 		s.steady = 0
 	}
 	s.pedal = s.accelerator
+	s.filter(dt)
 	if s.fresh {
 		s.decide(t)
 		if s.still++; s.gear == 0 || math.Abs(s.engine-s.in[half(s.gear)]) > dctSlip {
@@ -225,12 +235,12 @@ func (s *dct) Step(t, dt float64) []can.Frame {
 	}
 	s.watch(t)
 	s.fresh = false
-	pressure, mode, limit := s.clutches(t)
-	force := s.forks(t, pressure)
+	pressure, mode, limit := s.clutches(t, dt)
+	s.force = s.forks(t, pressure)
 	if s.Server.Silent(diagnosis.NormalMessages) {
 		return nil
 	}
-	return []can.Frame{s.clutchFrame(pressure, mode, limit), s.forkFrame(force)}
+	return []can.Frame{s.clutchFrame(pressure, mode, limit), s.forkFrame()}
 }
 
 // engaged returns the gear that the sleeves of a half have engaged; 0: none.
@@ -259,7 +269,7 @@ func (s *dct) decide(t float64) {
 	case s.lever == leverR && s.gear != dctReverse && stopped:
 		s.want = [2]int{1, dctReverse}
 		s.leave(t)
-		if s.engaged(1) == dctReverse {
+		if s.engaged(1) == dctReverse && !s.broken[1] {
 			s.take(t, dctReverse, dctReverse)
 		}
 		return
@@ -281,7 +291,7 @@ func (s *dct) decide(t float64) {
 			s.want[1-half(first)] = s.neighbour(first)
 		}
 		s.leave(t)
-		if s.engaged(half(first)) == first {
+		if s.engaged(half(first)) == first && !s.broken[half(first)] {
 			s.take(t, first, first)
 		}
 		return
@@ -289,10 +299,13 @@ func (s *dct) decide(t float64) {
 
 	s.want[half(s.gear)] = s.gear
 	if s.Memory.LimpHome() {
+		if stopped && s.broken != [2]bool{} && s.gear != s.lowest() {
+			s.leave(t) // the car starts in the lowest gear of the other half
+		}
 		return
 	}
 	next := s.scheduled()
-	if next != s.gear && t > s.ended+0.3 {
+	if next != s.gear && (t > s.ended+0.3 || s.aim != s.gear) { // one by way of a bridge gear goes on at once
 		step := s.bridge(next)
 		s.want[half(step)] = step
 		if s.engaged(half(step)) == step {
@@ -324,12 +337,16 @@ func (s *dct) driven() int {
 
 // lowest returns the gear with which the car goes on at its speed.
 func (s *dct) lowest() int {
-	if s.wish != 0 {
-		return s.wished()
-	}
 	gear := 1
-	for gear < 7 && s.at(gear) > s.up() {
-		gear++
+	if s.wish != 0 {
+		gear = s.wished()
+	} else {
+		for gear < 7 && s.at(gear) > s.up() {
+			gear++
+		}
+	}
+	if s.broken[half(gear)] {
+		gear = s.neighbour(gear)
 	}
 	return gear
 }
@@ -377,7 +394,7 @@ func (s *dct) wished() int {
 	for to < 7 && s.at(to) > fastestInput {
 		to++
 	}
-	for to > 1 && s.at(to) < slowestInput {
+	for to > 1 && s.at(to) < slowestGear {
 		to--
 	}
 	return to
@@ -396,15 +413,15 @@ func (s *dct) expected() int {
 }
 
 // clutches returns the pressures of K1 and K2, bar, and the limit of the engine.
-func (s *dct) clutches(t float64) (bar [2]float64, mode int, limit float64) {
-	share := s.torques(t)
+func (s *dct) clutches(t, dt float64) (bar [2]float64, mode int, limit float64) {
+	s.torques(t, dt)
 	for i, torque := range s.carry {
 		if torque > 0 {
 			bar[i] = s.kiss + torque*barPerTorque
 		}
 	}
-	if share < 1 {
-		return bar, 3, s.accelerator * share
+	if s.share < 1 {
+		return bar, 3, s.accelerator * s.share
 	}
 	return bar, 0, 1
 }
@@ -414,7 +431,7 @@ func (s *dct) forks(t float64, bar [2]float64) (force [4]float64) {
 	blind := s.blind()
 	for i := range force {
 		h, want := i&1, 0
-		if gear := s.want[h]; gear != 0 && dctSleeve[gear] == i {
+		if gear := s.want[h]; gear != 0 && dctSleeve[gear] == i && !s.broken[h] { // a shaft without a clutch rests
 			want = gear
 		}
 		at, to := s.rail[i], 0.0
@@ -443,7 +460,7 @@ func (s *dct) forks(t float64, bar [2]float64) (force [4]float64) {
 		case at*to < railSynchron:
 			force[i] = to * s.push / 3
 		default:
-			force[i] = to * s.push
+			force[i] = to * min(strongest, s.push*max(1, (t-s.moving[i])/pushTime))
 		}
 	}
 	return force
@@ -483,10 +500,10 @@ func (s *dct) preselected() int {
 }
 
 // forkFrame packs the forces of the forks.
-func (s *dct) forkFrame(force [4]float64) can.Frame {
+func (s *dct) forkFrame() can.Frame {
 	var g unit.Payload
-	for i, f := range force {
-		g.SetBits(16+12*i, 12, uint64(int64(math.RoundToEven(min(max(f, -1500), 1500)/forceStep)))&0xFFF)
+	for i, f := range s.force {
+		g.SetBits(16+12*i, 12, uint64(int64(math.RoundToEven(min(max(f, -strongest), strongest)/forceStep)))&0xFFF)
 	}
 	return s.Protect(g, idDctForks)
 }

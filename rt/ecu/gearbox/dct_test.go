@@ -23,7 +23,7 @@ type dctRig struct {
 	out   float64    // rad/s
 	raw   [2]float64 // added to the speeds of the input shafts, rad/s
 	stop  bool       // the sleeves do not move
-	lag   float64    // by which the engine is faster than its gear, rad/s
+	lag   [2]float64 // by which the engine is faster than its gear, by the half of that, rad/s
 	lost  uint32     // frame that is not sent
 	key   uint64     // state of the ignition; unit.KeyUnknown: DctIgnition is not sent
 	lever uint64
@@ -53,9 +53,9 @@ func (g *dctRig) drive(seconds, to float64) {
 		}
 		engine := 80.0
 		if g.d.gear != 0 {
-			engine = max(engine, dctRatio[g.d.gear]*g.out+g.lag)
-			if g.d.busy() && g.d.kind == byEngine && math.IsNaN(g.d.handed) { // it finds the planned speed at once
-				engine -= math.Copysign(syncMargin, g.d.slip)
+			engine = max(engine, dctRatio[g.d.gear]*g.out+g.lag[half(g.d.gear)])
+			if g.d.busy() && g.d.kind == byEngine && math.IsNaN(g.d.handed) { // it follows the plan
+				engine = g.d.goal(g.d.aim) + g.d.slip - math.Copysign(g.d.path, g.d.slip)
 			}
 		}
 		var speeds, rails, driver, motor unit.Payload
@@ -216,8 +216,9 @@ func TestDctStoresFaults(t *testing.T) {
 	}
 }
 
-// An engine that does not follow ends no exchange: the clutch closes after the longest time, and P0811 tells of its
-// slip. Neutral ends an exchange at once.
+// A clutch that does not close ends its exchange: after the longest time the gear before drives on, with P0811 and in
+// limp-home. A closed clutch would let the engine flare. Once the code is cleared, the unit tries again. Neutral ends an
+// exchange at once.
 func TestDctEndsAnExchangeThatTheEngineDoesNotFollow(t *testing.T) {
 	g := newDctRig(t)
 	g.drive(1, 1)
@@ -225,18 +226,56 @@ func TestDctEndsAnExchangeThatTheEngineDoesNotFollow(t *testing.T) {
 	if g.d.gear != 1 || !g.d.closed {
 		t.Fatalf("gear %s, closed %t; want 1\n%s", dctNames[g.d.gear], g.d.closed, g.log.String())
 	}
-	g.lag = 60
-	g.drive(0.5, g.d.up()/dctRatio[1]*1.01)
-	if g.d.gear != 2 || g.d.closed || !g.d.busy() {
-		t.Fatalf("gear %s, closed %t; want an exchange to 2\n%s", dctNames[g.d.gear], g.d.closed, g.log.String())
+	exchanges := func() {
+		t.Helper()
+		if g.drive(0.5, g.d.up()/dctRatio[1]*1.01); g.d.gear != 2 || g.d.closed || !g.d.busy() {
+			t.Fatalf("gear %s, closed %t; want an exchange to 2\n%s", dctNames[g.d.gear], g.d.closed, g.log.String())
+		}
 	}
-	g.drive(swapMost+0.5, g.out)
-	if g.d.busy() || !g.d.closed {
-		t.Errorf("the exchange goes on after %g s\n%s", swapMost+0.5, g.log.String())
+	g.lag[1] = 60
+	exchanges()
+	if g.drive(swapMost+0.5, g.out); g.d.gear != 1 || !g.d.closed || g.d.busy() {
+		t.Errorf("gear %s, closed %t; want 1 again\n%s", dctNames[g.d.gear], g.d.closed, g.log.String())
 	}
+	if codes := g.ask("19 02 08"); !strings.Contains(codes, "08 11 00") || g.ask("22 10 0A") != "62 10 0A 01" {
+		t.Errorf("codes %s, want P0811 and limp-home\n%s", codes, g.log.String())
+	}
+	if g.drive(2, g.out); g.d.gear != 1 {
+		t.Errorf("gear %s in limp-home, want 1\n%s", dctNames[g.d.gear], g.log.String())
+	}
+	if cleared := g.ask("14 FF FF FF"); cleared != "54" {
+		t.Fatalf("clear: %s", cleared)
+	}
+	exchanges()
 	g.lever = leverN
 	if g.drive(0.05, g.out); g.d.gear != 0 {
 		t.Errorf("gear %s in neutral", dctNames[g.d.gear])
+	}
+}
+
+// A closed clutch that lets the engine flare is given up: the gear engaged in the other half drives on. At a stop its
+// lowest gear does.
+func TestDctDrivesInTheHalfWhoseClutchCloses(t *testing.T) {
+	g := newDctRig(t)
+	g.drive(1, 1)
+	g.drive(4, g.d.up()/dctRatio[2]*1.05)
+	if g.drive(2, g.out); g.d.gear != 3 {
+		t.Fatalf("gear %s, want 3\n%s", dctNames[g.d.gear], g.log.String())
+	}
+	g.lag[0] = 60
+	if g.drive(0.5, g.out); half(g.d.gear) != 1 || !g.d.closed {
+		t.Errorf("gear %s, closed %t; want one of K2\n%s", dctNames[g.d.gear], g.d.closed, g.log.String())
+	}
+	g.drive(5, 0)
+	if g.drive(2, 0); g.d.gear != 2 || g.d.carry[0] != 0 {
+		t.Errorf("gear %s at rest, want 2\n%s", dctNames[g.d.gear], g.log.String())
+	}
+	if g.drive(5, 20); g.d.gear != 2 || !g.d.closed || g.d.engaged(0) != 0 {
+		t.Errorf("gear %s, closed %t, gear %s of K1; want 2 alone\n%s", dctNames[g.d.gear], g.d.closed, dctNames[g.d.engaged(0)], g.log.String())
+	}
+	g.lag[1] = 60
+	if g.drive(1, g.out); g.d.gear != 0 {
+		t.Errorf("gear %s with two clutches that do not close", dctNames[g.d.gear])
 	}
 }
 
@@ -354,7 +393,7 @@ func TestDctJudgesTheReverseGear(t *testing.T) {
 		if g.d.gear != dctReverse || !g.d.closed {
 			t.Fatalf("gear %s, closed %t; want R\n%s", dctNames[g.d.gear], g.d.closed, g.log.String())
 		}
-		g.raw, g.lag = c.raw, c.lag
+		g.raw, g.lag[1] = c.raw, c.lag
 		g.drive(3, g.out)
 		want := "59 02 FF"
 		if c.code != "" {

@@ -3,17 +3,25 @@ package gearbox
 import "math"
 
 const (
-	crankInertia  = 0.23 // of the engine with the drums and one input shaft, kg.m2
-	swapTime      = 0.12 // time in which the clutches hand over the torque, s
-	swapMost      = 2.0  // longest exchange of the clutches beyond its planned time, s
-	syncMargin    = 10.0 // speed of the engine beyond that of the new gear at the hand-over, rad/s
-	slipTime      = 0.15 // time in which the off-going clutch begins to slip: a period of the shafts, which then do not swing, s
-	syncGain      = 4.0  // torque per speed of the engine behind its plan, N.m.s/rad
-	leastShare    = 0.25 // share of the torque of the engine that drives the wheels at least
-	softClose     = 0.2  // share of the torque that moves the engine at the end of the slip, so that the shafts do not swing
-	softShare     = 0.5  // share of the slip from which on it falls to that
-	closingTorque = 15.0 // torque of the on-coming clutch above that of the engine while it closes, N.m
-	closingRate   = 100  // its increase, N.m/s
+	crankInertia  = 0.23  // of the engine with the drums and one input shaft, kg.m2
+	swapTime      = 0.15  // time in which the clutches hand over the torque, s
+	swapMost      = 2.0   // longest exchange of the clutches beyond its planned time, s
+	syncMargin    = 10.0  // speed of the engine beyond that of the new gear at the hand-over, rad/s
+	roadFilter    = 5.0   // natural frequency of the filter of the output speed, rad/s
+	slipTime      = 0.15  // time in which the off-going clutch begins to slip: a period of the shafts, which then do not swing, s
+	syncGain      = 4.0   // torque per speed of the engine behind its plan, N.m.s/rad
+	loadShare     = 0.6   // share of the torque of the engine that moves it, under load
+	leastShare    = 0.25  // share of the torque of the engine that the wheels keep at least
+	coneFalls     = 0.05  // time in which the unit takes the torque of the synchroniser back, s
+	coneGear      = 0.24  // torque that a synchroniser takes from the differential, per force of the fork, m
+	flareSlip     = 40.0  // speed of the engine beyond its plan, or that of a closed clutch, at which its clutch counts as open, rad/s
+	flareCycles   = 2     // cycles for which it must do so
+	launchSlip    = 250.0 // slip of a clutch while the car starts that counts so, rad/s
+	launchCycles  = 20    // cycles for which it must do so
+	softClose     = 0.2   // share of the torque that moves the engine at the end of the slip, so that the shafts do not swing
+	softShare     = 0.5   // share of the slip from which on it falls to that
+	closingTorque = 15.0  // torque of the on-coming clutch above that of the engine while it closes, N.m
+	closingRate   = 100   // its increase, N.m/s
 )
 
 // exchange is the change of the torque from one clutch to the other. Where the torque of the engine moves it away from
@@ -29,16 +37,21 @@ type exchange struct {
 	start  float64    // begin of the shift, s
 	slip   float64    // speed of the engine above that of the last gear then, rad/s
 	plan   float64    // planned time of the change of the engine speed, s
+	path   float64    // planned change of the engine speed until now, rad/s
 	began  float64    // begin of the exchange, s
 	handed float64    // begin of the hand-over, s; NaN before
+	ahead  float64    // speed of the engine beyond its plan, or away from the new gear, rad/s
+	excess float64    // speed of the engine beyond that of the gear before, at the hand-over, rad/s
 	carry  [2]float64 // torques of the clutches in this cycle, N.m
 	offers float64    // torque of the off-going clutch at the begin of the hand-over, N.m
+	cone   float64    // torque of the off-going clutch that the synchroniser takes, N.m
 }
 
 // take starts a shift to the gear aim with the exchange of the clutches to a gear.
 func (s *dct) take(t float64, gear, aim int) {
 	s.swap(t, gear)
-	s.aim, s.start, s.kind, s.slip = aim, t, byClutch, s.engine-s.at(aim)
+	s.cone = 0
+	s.aim, s.start, s.kind, s.slip, s.path = aim, t, byClutch, s.engine-s.goal(aim), 0
 	if s.from == 0 {
 		s.slip = 0
 		return
@@ -46,17 +59,25 @@ func (s *dct) take(t float64, gear, aim int) {
 	inertia := crankInertia * math.Abs(s.slip) / max(math.Abs(s.torque), idleTorque)
 	s.plan = min(max(s.shiftTime, inertia), 2*s.shiftTime)
 	if s.torque*s.slip < 0 && math.Abs(s.torque) > idleTorque {
-		s.kind, s.plan = byEngine, max(s.shiftTime, math.Abs(s.slip)/syncRate, inertia/engineShare)
+		s.kind, s.plan = byEngine, max(s.shiftTime, math.Abs(s.slip)/syncRate, inertia/s.moves())
 		if s.torque < 0 && s.plan > coastTime { // the drag of the engine would take too long
 			s.kind, s.plan = byClutch, coastTime
 		}
 	}
 }
 
+// moves returns the share of the torque of the engine that moves it to its new speed. Under load the wheels keep more.
+func (s *dct) moves() float64 {
+	if s.torque > 0 {
+		return loadShare
+	}
+	return 1 - leastShare
+}
+
 // swap starts the exchange of the clutches to a gear.
 func (s *dct) swap(t float64, gear int) {
 	s.Logf("%.2f s: shift %s -> %s", t, dctNames[s.gear], dctNames[gear])
-	s.from, s.gear, s.closed, s.still, s.began, s.handed = s.gear, gear, false, 0, t, math.NaN()
+	s.from, s.gear, s.closed, s.still, s.began, s.handed, s.ahead = s.gear, gear, false, 0, t, math.NaN(), 0
 	s.shifts++
 	if gear == 0 {
 		s.from = 0
@@ -65,6 +86,17 @@ func (s *dct) swap(t float64, gear int) {
 
 // at returns the speed of the engine in a gear, rad/s.
 func (s *dct) at(gear int) float64 { return dctRatio[gear] * s.out }
+
+// goal returns the speed to which the engine goes for a gear, rad/s. It leaves out the swings of the shafts, which the
+// clutches excite: a plan that followed them would keep them up.
+func (s *dct) goal(gear int) float64 { return dctRatio[gear] * s.road }
+
+// filter filters the output speed, without lag in a constant acceleration.
+func (s *dct) filter(dt float64) {
+	off := s.out - s.road
+	s.roadRate += roadFilter * roadFilter * off * dt
+	s.road += (s.roadRate + 1.4*roadFilter*off) * dt
+}
 
 // busy reports whether the clutches are exchanged.
 func (s *dct) busy() bool { return s.gear != s.from }
@@ -90,7 +122,7 @@ func (s *dct) bridge(to int) int {
 // goOn continues a shift by way of a bridge gear, once the clutch of the first gear is open. Under load the engine
 // needs no clutch to go on, so that the sleeves may still move.
 func (s *dct) goOn(t float64) {
-	if s.aim == s.gear || !s.open(t) {
+	if s.aim == s.gear || !s.open(t) || s.ahead > flareSlip/4 { // the bridge clutch must carry
 		return
 	}
 	s.want[half(s.aim)] = s.aim
@@ -112,10 +144,14 @@ func (s *dct) watch(t float64) {
 	}
 	late := s.busy() && t > s.began+s.plan+swapMost
 	switch {
+	case s.flares(late):
+		s.fail(t)
 	case late && s.engaged(half(s.gear)) != s.gear: // a sleeve does not move: the gear before drives on
 		s.Logf("%.2f s: gear %s not engaged", t, dctNames[s.gear])
 		s.gear, s.aim, s.slip, s.ended = s.from, s.from, 0, t
-	case s.busy() && s.at(s.gear) < slowEngine+10 && s.gear != dctReverse: // the car stops: the new clutch slips
+	case late && s.kind == byEngine && math.IsNaN(s.handed): // the engine is too weak: the new clutch moves it
+		s.kind, s.plan, s.began = byClutch, coastTime, t
+	case s.busy() && s.goal(s.gear) < slowEngine+10 && s.gear != dctReverse: // the car stops: the new clutch slips
 		s.from, s.aim, s.slip, s.ended = s.gear, s.gear, 0, t
 	case !s.closed && s.engine > slowEngine && (late || s.still >= 3 && (!s.busy() || s.open(t))):
 		s.closed = true
@@ -126,16 +162,58 @@ func (s *dct) watch(t float64) {
 	}
 }
 
-// torques sets the torques of the clutches, N.m, and returns the share of the accelerator that the engine gets.
-func (s *dct) torques(t float64) (limit float64) {
+// flares reports whether the engine runs away from the speed that the clutch of the gear gives it: the clutch does not
+// close.
+func (s *dct) flares(late bool) bool {
+	slip, runs, long := s.engine-s.in[half(s.gear)], false, flareCycles
+	switch {
+	case s.motor.Late(s.LastCycle) || s.speeds.Late(s.LastCycle):
+	case s.busy():
+		runs = s.ahead > flareSlip || late && !math.IsNaN(s.handed) && math.Abs(slip) > 3*dctSlip
+	case s.closed:
+		runs = slip > flareSlip && s.goal(s.gear) > slowEngine && s.accelerator > pressedPedal
+	case !s.catches():
+		runs, long = s.engine-s.goal(s.gear) > launchSlip, launchCycles
+	}
+	if s.runs++; !runs {
+		s.runs = 0
+	}
+	return s.runs >= long
+}
+
+// fail lets the gear of the other half drive on, after the clutch that should carry has not closed.
+func (s *dct) fail(t float64) {
+	h := half(s.gear)
+	if s.busy() && math.IsNaN(s.handed) {
+		h = half(s.from)
+	}
+	s.broken[h] = true
+	s.Memory.Report(codeDctSlip, true, slipFails)
+	to := s.engaged(1 - h)
+	if s.gear == dctReverse || to == dctReverse || s.broken[1-h] || s.goal(to) < slowEngine+10 || s.goal(to) > fastestInput {
+		s.leave(t)
+		return
+	}
+	s.Logf("%.2f s: K%d does not close, gear %s drives on", t, h+1, dctNames[to])
+	s.gear, s.from, s.aim, s.slip, s.closed, s.still, s.ended = to, to, to, 0, false, 0, t
+}
+
+// catches reports whether the clutch is to catch an engine that another one has let go.
+func (s *dct) catches() bool {
+	return s.broken != [2]bool{} && (dctRatio[1]*s.road > slowEngine || s.engine > launchSlip)
+}
+
+// torques sets the torques of the clutches, N.m, and the share of the accelerator that the engine gets.
+func (s *dct) torques(t, dt float64) {
 	before := s.carry
 	s.carry = [2]float64{}
-	if s.gear == 0 {
-		return 1
-	}
+	share := min(1, s.share+(1-s.cut)*dt/limitGrows)
 	on, off := half(s.gear), 1-half(s.gear)
-	full := engineTorque*s.accelerator + holdTorque
 	switch {
+	case s.gear == 0:
+		if s.catches() {
+			share = 0
+		}
 	case s.busy():
 		if math.IsNaN(s.handed) {
 			s.offers = before[off]
@@ -144,64 +222,75 @@ func (s *dct) torques(t float64) (limit float64) {
 			s.kind = byClutch
 		}
 		if s.kind == byClutch {
-			limit = s.moveEngine(t, on, off)
+			share = s.moveEngine(t, dt, on, off)
 		} else {
-			limit = s.letEngine(t, on, off)
+			s.letEngine(t, dt, on, off)
 		}
-		return limit
 	case s.closed:
-		s.carry[on] = full
-		if s.kind == byClutch && s.slip > 0 {
-			return min(1, s.cut+(1-s.cut)*(t-s.ended)/limitGrows)
-		}
+		s.carry[on] = engineTorque*s.accelerator + holdTorque
 	default:
 		s.carry[on] = s.launch()
+		if s.catches() {
+			share = min(1, flareSlip/math.Abs(s.engine-s.in[on])) * s.cut
+		}
 	}
-	return 1
+	s.share = share
 }
 
 // moveEngine hands the torque over, and then moves the engine with the on-coming clutch. After the planned time its
-// torque rises further.
-func (s *dct) moveEngine(t float64, on, off int) (limit float64) {
+// torque rises further. It returns the share of the accelerator that the engine gets: less under load, until the
+// engine is near its new speed.
+func (s *dct) moveEngine(t, dt float64, on, off int) float64 {
+	torque := max(0, math.Copysign(1, s.slip)*s.torque)
 	if math.IsNaN(s.handed) {
 		if s.engaged(on) != s.gear {
 			s.carry[off] = s.offers
-			return 1
+			return s.share
 		}
-		s.handed = t
+		s.handed, s.excess = t, max(0, s.beyond())
+		if math.Abs(s.engine-s.in[off]) < dctSlip { // the locked clutch falls from the torque that it must hold
+			s.offers = min(s.offers, holdMargin*torque)
+		}
 	}
+	s.ahead = s.beyond() - s.excess
 	passed := min(1, (t-s.handed)/swapTime)
-	s.carry[off] = s.offers * (1 - passed)
-	s.carry[on] = max(0, math.Copysign(1, s.slip)*s.torque) * passed
+	s.carry[off], s.carry[on] = s.offers*(1-passed), torque*passed
 	over := t - s.handed - swapTime
 	if over <= 0 {
-		return 1
+		return s.share
 	}
-	near := min(1, softClose+(1-softClose)*math.Abs(s.engine-s.at(s.gear))/max(math.Abs(softShare*s.slip), 1e-9))
-	s.carry[on] += near * crankInertia * math.Abs(s.slip) / s.plan * min(1, over/swapTime) * (1 + 2*max(0, over/s.plan-1))
+	change := math.Abs(s.slip + s.goal(s.aim) - s.goal(s.gear))
+	near := min(1, softClose+(1-softClose)*math.Abs(s.engine-s.goal(s.gear))/max(softShare*change, 1e-9))
+	s.carry[on] += near * crankInertia * change / s.plan * min(1, over/swapTime) * (1 + 2*max(0, over/s.plan-1))
 	if s.torque > 0 && s.slip > 0 {
-		return s.cut
+		return max(1-(1-s.cut)*near, s.share-(1-s.cut)*dt/swapTime)
 	}
-	return 1
+	return s.share
 }
+
+// beyond returns the speed of the engine beyond that of the gear before, away from the new one, rad/s.
+func (s *dct) beyond() float64 { return math.Copysign(1, s.slip) * (s.engine - s.goal(s.from)) }
 
 // letEngine lets the engine go to the speed of the last gear along a plan, and hands the torque over once it has the
 // speed of the new gear and that is engaged. Both clutches together carry what the engine does not need.
-func (s *dct) letEngine(t float64, on, off int) (limit float64) {
-	side, since, rate := math.Copysign(1, s.slip), t-s.start, math.Abs(s.slip)/s.plan
-	if since > s.plan {
+func (s *dct) letEngine(t, dt float64, on, off int) {
+	side, torque, size := math.Copysign(1, s.slip), math.Abs(s.torque), math.Abs(s.slip)
+	s.cone = max(s.coneTorque(), s.cone*(1-dt/coneFalls))
+	rate := min(size/s.shiftTime, syncRate, max(0, s.moves()*torque-s.cone)/crankInertia) * min(1, (t-s.start)/slipTime)
+	if s.path > size+syncMargin {
 		rate = 0
 	}
-	if math.IsNaN(s.handed) && side*(s.engine-s.at(s.gear)) < -syncMargin/2 && s.engaged(on) == s.gear {
+	s.path += rate * dt
+	if math.IsNaN(s.handed) && side*(s.engine-s.goal(s.gear)) < -syncMargin/2 && s.engaged(on) == s.gear {
 		s.handed = t
 	}
 	closes := s.gear == s.aim && s.open(t)
-	behind := side*(s.engine-s.at(s.aim)) + syncMargin - math.Abs(s.slip)*(1-min(1, max(0, since-slipTime/2)/s.plan))
+	behind := side*(s.engine-s.goal(s.aim)) + s.path - size
+	s.ahead = -behind
 	if closes {
 		behind = 0
 	}
-	torque := math.Abs(s.torque)
-	torque = max(leastShare*torque, torque-crankInertia*rate*min(1, since/slipTime)-syncGain*behind)
+	torque = max(leastShare*torque+s.cone, torque-crankInertia*rate-syncGain*behind)
 	if closes {
 		torque += closingTorque + closingRate*(t-s.handed-swapTime)
 	}
@@ -210,7 +299,14 @@ func (s *dct) letEngine(t float64, on, off int) (limit float64) {
 		passed = min(1, (t-s.handed)/swapTime)
 	}
 	s.carry[off], s.carry[on] = torque*(1-passed), torque*passed
-	return 1
+}
+
+// coneTorque returns what the synchroniser of the last, lower gear takes from the clutch of the bridge gear, N.m.
+func (s *dct) coneTorque() float64 {
+	if s.slip > 0 || half(s.from) == half(s.gear) || s.engaged(half(s.gear)) == s.gear {
+		return 0
+	}
+	return coneGear * math.Abs(s.force[dctSleeve[s.gear]]) / dctRatio[s.from]
 }
 
 // launch returns the torque of the clutch while the car starts or creeps, N.m; below 0 it is open.
