@@ -75,7 +75,7 @@ func (k *Kernel) solveLaws() {
 			q := j - k.t.FirstLaw
 			k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawValues[2*q], k.lawValues[2*q+1])
 		}
-		k.expandFrictions()
+		k.expandFrictions(k.t.Capacities)
 		last := middle && end || i == maxLawIterations-1
 		if last && len(k.t.Downstream) > 0 {
 			k.solveDownstream()

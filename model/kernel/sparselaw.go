@@ -61,7 +61,7 @@ func (k *Kernel) iterateLaws(coarse bool) {
 		for q := range k.t.M - k.t.FirstLaw {
 			k.correctLaw(q, before)
 		}
-		k.expandFrictions()
+		k.expandFrictions(k.t.Capacities)
 		for j, v := range k.w1 {
 			k.dw1[j], k.dw2[j] = v-k.dw1[j], k.w2[j]-k.dw2[j]
 		}
@@ -84,7 +84,7 @@ func (k *Kernel) extrapolateLaws() {
 		k.lawValues[2*q], k.lawValues[2*q+1] = k.w0[j]+float64(k.w1[j]/2)+float64(k.w2[j]/4), k.w0[j]+k.w1[j]+k.w2[j]
 	}
 
-	k.expandFrictions()
+	k.expandFrictions(k.t.Capacities)
 }
 
 // recordLaws stores the laws evaluated at point p, and the largest change.

@@ -181,11 +181,12 @@ func (k *Kernel) correctTerm(j int, middle float64, x, w []float64) {
 	}
 }
 
-// expandFrictions sets capacities and sliding torques over the substep.
+// expandFrictions sets capacities and sliding torques of some elements over the substep. Those of clearances do not follow the
+// laws.
 //
 //go:nosplit
-func (k *Kernel) expandFrictions() {
-	for i := range k.mode {
+func (k *Kernel) expandFrictions(of []int) {
+	for _, i := range of {
 		k.expandCapacity(i)
 		k.expandTorque(i)
 	}
