@@ -41,14 +41,16 @@ type Block struct {
 	Gram     []float64 // len(Elements)², W·Bc of these elements
 }
 
-// addedAcceleration returns what torques tau add to the slip acceleration of element l of the
+// addedAcceleration returns what torques tau, most of which are 0, add to the slip acceleration of element l of the
 // block, rad/s².
 //
 //go:nosplit
 func (g *Block) addedAcceleration(l int, tau []float64) float64 {
 	sum := 0.0
 	for p, i := range g.Elements {
-		sum += float64(g.Gram[l*len(g.Elements)+p] * tau[i])
+		if tau[i] != 0 {
+			sum += float64(g.Gram[l*len(g.Elements)+p] * tau[i])
+		}
 	}
 	return sum
 }

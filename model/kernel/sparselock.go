@@ -194,14 +194,8 @@ func (k *Kernel) totalSignals(x, w []float64) []float64 {
 //
 //go:nosplit
 func (k *Kernel) setSlopeParts(x []float64) {
-	for s := range k.region {
-		if len(k.t.Switches[s].Signals) == 0 {
-			continue
-		}
-		z := k.levels.dot(s, x)
-		for _, j := range k.t.Switches[s].Signals {
-			k.signals[j] = float64(k.slope[j-k.t.FirstAffine] * z)
-		}
+	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
+		k.signals[j] = float64(k.slope[j-k.t.FirstAffine] * k.levels.dot(k.t.Signals[j].Affine.Switch, x))
 	}
 }
 
@@ -258,7 +252,7 @@ func (k *Kernel) appliedTorque(i int) float64 {
 //go:nosplit
 func (k *Kernel) setLoads() {
 	if k.t.Sparse != nil {
-		k.setFreeAccel(k.x)
+		k.setFreeAccelOfLocks(k.x, k.totalSignals(k.x, k.w))
 	}
 	for b := range k.blocks {
 		k.setLimits(k.blocks[b].Elements)
