@@ -224,11 +224,6 @@ func (k *Kernel) saveLawTrend(theta float64) {
 		k.lawTrend[3*q], k.lawTrend[3*q+1] = (k.w1[j]+float64(2*theta*k.w2[j]))/l, k.w2[j]/(l*l)
 		k.lawStart[q] = k.w0[j] + float64(theta*(k.w1[j]+float64(theta*k.w2[j])))
 	}
-
-	if k.t.ReadsTau { // the torques that laws read also continue
-		k.setInstant(theta)
-		k.setTorquesAt(theta)
-	}
 }
 
 // lawsMoved stores the iterated laws at the start of a substep and reports whether they changed since the

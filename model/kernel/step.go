@@ -111,6 +111,10 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 
 		theta, cause := k.calls.advanceSubstep(k, local, checksLeft > 0)
 		k.saveLawTrend(theta)
+		if k.t.Sparse != nil && k.t.ReadsTau { // the torques that laws read also continue
+			k.setInstant(theta)
+			k.setTorquesAt(theta)
+		}
 		if k.stopIfNotFinite() {
 			return local
 		}
@@ -232,6 +236,7 @@ func (k *Kernel) startSubstep(local float64) {
 	if resolve || k.anyOverloaded() {
 		k.calls.resolveModes(k)
 		k.projectLocks()
+		k.slips.mul(k.slip, k.x)
 	}
 
 	if k.recordTransitions(local) {
