@@ -12,7 +12,11 @@ import (
 func (k *Kernel) mayHoldEvent() bool {
 	may := k.indicatorsMayPass()
 	k.slips.mul(k.slip1, k.x1)
-	k.setRates(k.w0)
+	if k.t.Sparse != nil {
+		copy(k.xd, k.startRate)
+	} else {
+		k.setRates(k.w0)
+	}
 	k.setInstant(1)
 	for i := range k.mode {
 		k.mayChange[i] = k.changesMode(i)

@@ -183,7 +183,7 @@ func New(t *Tables) *Kernel {
 			atZero: make([]bool, mc), rising: make([]bool, mc),
 			limit: vec(mc), kinetic: vec(mc), applied: vec(mc),
 			indicatorEnd: vec(len(t.Indicators)), indicatorMiddle: vec(len(t.Indicators)),
-			mayPass:   make([]bool, len(t.Indicators)), mayChange: make([]bool, mc), mayLeave: make([]bool, 2*len(t.Switches)),
+			mayPass: make([]bool, len(t.Indicators)), mayChange: make([]bool, mc), mayLeave: make([]bool, 2*len(t.Switches)),
 			unpressed: vec(mc), pressing: vec(mc), impactSlip: vec(mc), partner: make([]int, maxImpactPartners),
 			unlockedAccel: vec(mc), trialTau: vec(mc), trialPer: vec(mc), atBound: make([]int8, mc),
 			savedX: vec(n), savedState: newPlantState(t),

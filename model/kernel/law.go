@@ -184,7 +184,9 @@ func (k *Kernel) setRising() {
 		k.x1[i] = v + float64(ahead*k.length*k.xd[i])
 	}
 	k.setInstant(ahead)
-	k.evaluateLaws(k.w[:k.t.M], k.x1)
+	for _, j := range k.t.PressingLaws {
+		k.w[j] = k.evaluateProgram(j-k.t.FirstLaw, k.x1, k.w[:k.t.M])
+	}
 	for _, i := range k.t.LawPressed {
 		f := &k.t.Friction[i]
 		k.rising[i] = k.w[f.Signal]-f.Offset > indicatorTol*k.lawMax[f.Signal-k.t.FirstLaw]

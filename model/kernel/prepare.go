@@ -84,6 +84,7 @@ type Tables struct {
 	WaveRate       float64   // rate of the fastest sine or product of sines, rad/s
 	LawPressed     []int     // friction elements whose capacity is a law
 	PressedBy      []int     // of LawPressed: event indicator of that law at the offset of the capacity
+	PressingLaws   []int     // laws that are a capacity, and those that they read
 	WavePressed    []int     // friction elements whose capacity follows a wave
 	Capacities     []int     // friction elements with a capacity: all but the clearances
 	Constants      []int     // signals with one value for all time: sources that are not inputs
@@ -224,6 +225,11 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 	bindSwitches(t, sys)
 	bindSamples(t, sys)
 	t.Reads = t.indicatorReads()
+	capacities := make([]bool, t.M)
+	for _, i := range t.LawPressed {
+		capacities[t.Friction[i].Signal] = true
+	}
+	t.PressingLaws = t.lawsBehind(capacities)
 	t.checkSourcePeriods(sys)
 	t.Breakpoints = t.maxBreakpoints()
 	listOutputs(t, sys)

@@ -332,7 +332,7 @@ func (k *Kernel) setOffsets(v []float64) {
 func (k *Kernel) slopePart(f *model.Functional, x []float64) float64 {
 	sum := 0.0
 	for i, j := range f.Signal {
-		if a := j - k.t.FirstAffine; a >= 0 && a < len(k.slope) {
+		if a := j - k.t.FirstAffine; a >= 0 && a < len(k.slope) && k.slope[a] != 0 {
 			sum += float64(f.Coef[i] * k.slope[a] * k.level(k.t.Signals[j].Affine.Switch, x))
 		}
 	}

@@ -194,8 +194,11 @@ func (k *Kernel) totalSignals(x, w []float64) []float64 {
 //
 //go:nosplit
 func (k *Kernel) setSlopeParts(x []float64) {
-	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
-		k.signals[j] = float64(k.slope[j-k.t.FirstAffine] * k.levels.dot(k.t.Signals[j].Affine.Switch, x))
+	for i, slope := range k.slope {
+		j := k.t.FirstAffine + i
+		if k.signals[j] = 0; slope != 0 { // teeth apart have none
+			k.signals[j] = float64(slope * k.levels.dot(k.t.Signals[j].Affine.Switch, x))
+		}
 	}
 }
 

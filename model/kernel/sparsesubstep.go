@@ -124,6 +124,9 @@ func (k *Kernel) addTerm(j int, w []float64) {
 	n, mc := k.t.N, k.t.Mc
 	next := k.c[(j+1)*n : (j+2)*n]
 	k.calls.derive(k, next, k.c[j*n:(j+1)*n], w, k.tauPoly[j*mc:(j+1)*mc])
+	if j == 0 {
+		copy(k.startRate, next)
+	}
 	scaleIn(next, k.length/float64(j+1))
 }
 

@@ -248,7 +248,9 @@ func (k *Kernel) startSubstep(local float64) {
 
 	k.torqueTol = 0
 	for i, tau := range k.tau {
-		k.tau0[i] = tau
+		if k.tau0[i] = tau; tau == 0 && k.limit[i] == 0 {
+			continue
+		}
 		k.torqueTol = max(k.torqueTol, float64(torqueNoise*math.Abs(tau)), float64(torqueNoise*k.limit[i]))
 	}
 

@@ -5,8 +5,12 @@ package kernel
 //go:nosplit
 func (k *Kernel) expandCapacity(i int) {
 	f := &k.t.Friction[i]
-	if f.Face > 0 {
+	switch {
+	case f.Face > 0:
 		return // setFaceLimits
+	case f.Gap != nil:
+		k.capC[3*i], k.capC[3*i+1], k.capC[3*i+2] = 0, 0, 0
+		return
 	}
 	j := f.Signal
 	if q := k.t.Signals[j].Wave; q >= 0 {
