@@ -207,22 +207,22 @@ func (k *Kernel) setSlopeParts(x []float64) {
 //go:nosplit
 func (k *Kernel) setTorquesSparse(x []float64) {
 	k.setFreeAccelOfLocks(x, k.totalSignals(x, k.w))
+	for i := range k.tau {
+		k.tau[i] = k.appliedTorque(i)
+	}
 	for b := range k.blocks {
-		k.setBlockTorques(b)
+		k.setBlockLocks(b)
 	}
 }
 
-// setBlockTorques sets tau of block b from freeAccel.
+// setBlockLocks sets tau of the locks of block b from freeAccel and tau of the other elements.
 //
 //go:nosplit
-func (k *Kernel) setBlockTorques(b int) {
-	g := &k.blocks[b]
-	for _, i := range g.Elements {
-		k.tau[i] = k.appliedTorque(i)
-	}
+func (k *Kernel) setBlockLocks(b int) {
 	if k.kappa[b] == 0 {
 		return
 	}
+	g := &k.blocks[b]
 	for rest := k.kappa[b]; rest != 0; rest &= rest - 1 {
 		l := bits.TrailingZeros64(rest)
 		i := g.Elements[l]
