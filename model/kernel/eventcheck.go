@@ -340,6 +340,9 @@ func (k *Kernel) firstEvent() (theta float64, cause int) {
 		}
 		switch mode {
 		case Free:
+			if k.t.Friction[i].Gap == nil {
+				continue // never here: tells it to generated code
+			}
 			k.clearancePoly(i)
 		case Stuck:
 			k.torquePoly(i, k.overloadSide(i))
