@@ -54,15 +54,23 @@ func (k *Kernel) setInstant(theta float64) {
 		return
 	}
 
-	w, w0, w1, w2 := k.w, k.w0[:len(k.w)], k.w1[:len(k.w)], k.w2[:len(k.w)]
-	for j := range w {
-		w[j] = w0[j] + float64(theta*(w1[j]+float64(theta*w2[j])))
-	}
+	k.setParabolas(theta)
 	for _, i := range k.t.Capacities {
 		c := k.capC[3*i : 3*i+3]
 		k.capNow[i] = max(0, c[0]+float64(theta*(c[1]+float64(theta*c[2]))))
 	}
 	k.addWaves(theta)
+}
+
+// setParabolas sets w at place theta of the substep, without waves. Inlined, it would exceed the stack of locateEvent.
+//
+//go:nosplit
+//go:noinline
+func (k *Kernel) setParabolas(theta float64) {
+	w, w0, w1, w2 := k.w, k.w0[:len(k.w)], k.w1[:len(k.w)], k.w2[:len(k.w)]
+	for j := range w {
+		w[j] = w0[j] + float64(theta*(w1[j]+float64(theta*w2[j])))
+	}
 }
 
 // expand sets the Taylor coefficients of the state over the substep, starting at x:
