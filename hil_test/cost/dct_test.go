@@ -68,7 +68,8 @@ func TestWorstTicksOfSynchronisersAreBounded(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("the worst ticks of dct7 and of the light ring are %.2f and %.2f times that of automatic4; most are %d", ratio[0], ratio[1], most)
+	t.Errorf("the worst ticks of dct7 and of the light ring are %.2f and %.2f times that of automatic4; most are %d",
+		ratio[0], ratio[1], most)
 }
 
 // middle returns the median of a list.

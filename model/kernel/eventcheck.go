@@ -341,7 +341,7 @@ func (k *Kernel) firstEvent() (theta float64, cause int) {
 		switch mode {
 		case Free:
 			if k.t.Friction[i].Gap == nil {
-				continue // never here: tells it to generated code
+				continue // it cannot change, which generated code sees only here
 			}
 			k.clearancePoly(i)
 		case Stuck:

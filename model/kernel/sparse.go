@@ -275,7 +275,8 @@ func newSparseWork(t *Tables, trend []float64, args int) sparseWork {
 	mc, laws, mw := t.Mc, t.M-t.FirstLaw, t.M+t.Mc
 	vec := func(n int) []float64 { return make([]float64, n) }
 	n := sparseWork{
-		freeAccel: vec(mc), residualAccel: vec(mc), lockTorque: vec(mc), signals: vec(t.M), startRate: vec(t.N), tauPoly: vec((t.Degree + 1) * mc),
+		freeAccel: vec(mc), residualAccel: vec(mc), lockTorque: vec(mc), signals: vec(t.M),
+		startRate: vec(t.N), tauPoly: vec((t.Degree + 1) * mc),
 		lawStates: vec(2 * t.N), lawResults: vec(2 * laws), lastIterate: vec(4 * laws),
 		aStream: streamOf(&t.Sparse.A), bStream: streamOf(&t.Sparse.B),
 		affineStream: streamOf(t.Sparse.affineColumns(t.FirstAffine, t.FirstLaw)),

@@ -184,7 +184,7 @@ func (k *Kernel) correctTerm(j int, middle float64, x, w []float64) {
 	}
 }
 
-// expandFrictions sets capacities and sliding torques of some elements over the substep. Those of clearances do not follow the
+// expandFrictions sets capacities and torques of some elements over the substep. Those of clearances do not follow the
 // laws.
 //
 //go:nosplit
