@@ -30,7 +30,7 @@ func (k *Kernel) solveComplementarity(b int, atRest uint64) {
 		k.applied[i], k.atBound[i] = 0, 0
 	}
 
-	k.setUnlockedAccel(g)
+	k.setUnlockedAccel(g, atRest)
 	if len(k.t.Faces) > 0 {
 		k.setTrialFaces(g, atRest)
 	}
@@ -74,12 +74,14 @@ func (k *Kernel) solveComplementarity(b int, atRest uint64) {
 	}
 }
 
-// setUnlockedAccel sets unlockedAccel: the slip accelerations of a block under applied, rad/s².
+// setUnlockedAccel sets unlockedAccel of the elements at rest of a block: their slip accelerations under applied, rad/s².
 //
 //go:nosplit
-func (k *Kernel) setUnlockedAccel(g *Block) {
+func (k *Kernel) setUnlockedAccel(g *Block, atRest uint64) {
 	if k.t.Sparse != nil {
-		for l, i := range g.Elements {
+		for r := atRest; r != 0; r &= r - 1 {
+			l := bits.TrailingZeros64(r)
+			i := g.Elements[l]
 			k.unlockedAccel[i] = k.freeAccel[i] + g.addedAcceleration(l, k.applied)
 		}
 		return

@@ -5,41 +5,43 @@ import (
 	"slices"
 )
 
-// mayHoldEvent reports whether the substep from x to x1 can hold an event.
+// mayHoldEvent reports whether the substep from x to x1 can hold an event, and sets mayPass, mayChange and mayLeave for
+// firstEvent.
 //
 //go:nosplit
 func (k *Kernel) mayHoldEvent() bool {
-	passes := k.indicatorsMayPass()
+	may := k.indicatorsMayPass()
 	k.slips.mul(k.slip1, k.x1)
-	k.setRates(k.w0)
-	k.setInstant(1)
-	for i, mode := range k.mode {
-		switch mode {
-		case Free:
-		case Stuck:
-			if k.overloadSide(i) != 0 {
-				return true
-			}
-		default:
-			if k.slipMayReachZero(i) {
-				return true
-			}
-		}
+	if k.t.Sparse != nil {
+		copy(k.xd, k.startRate)
+	} else {
+		k.setRates(k.w0)
 	}
-
-	for _, i := range k.t.Clearances {
-		if k.mode[i] == Free && k.present[i] && k.mayClose(i) {
-			return true
-		}
+	k.setInstant(1)
+	for i := range k.mode {
+		k.mayChange[i] = k.changesMode(i)
+		may = may || k.mayChange[i]
 	}
 
 	for s := range k.region {
-		if k.mayLeaveRegion(s, 1) || k.mayLeaveRegion(s, -1) {
-			return true
-		}
+		k.setMayLeave(s)
+		may = may || k.mayLeave[2*s] || k.mayLeave[2*s+1]
 	}
 
-	return passes
+	return may
+}
+
+// changesMode reports whether element i can change its mode in the substep.
+//
+//go:nosplit
+func (k *Kernel) changesMode(i int) bool {
+	switch k.mode[i] {
+	case Free:
+		return k.t.Friction[i].Gap != nil && k.present[i] && k.mayClose(i)
+	case Stuck:
+		return k.overloadSide(i) != 0
+	}
+	return k.slipMayReachZero(i)
 }
 
 // nearZero is the part of an indicator's largest value below which it may turn at zero within a
@@ -326,28 +328,25 @@ func (k *Kernel) slipMayReachZero(i int) bool {
 	return k.leavingZero[i] || s1 <= 0 || mayReachZero(s0, s1, float64(d*k.slips.dot(i, k.xd)*k.length))
 }
 
-// firstEvent locates the first event of the expanded substep and returns its place and cause.
+// firstEvent locates the first event of the expanded substep, in which mayHoldEvent has found that there may be one. It
+// returns its place and cause.
 //
 //go:nosplit
 func (k *Kernel) firstEvent() (theta float64, cause int) {
 	theta, cause = 1, noEvent
 	for i, mode := range k.mode {
+		if !k.mayChange[i] {
+			continue
+		}
 		switch mode {
 		case Free:
-			if k.t.Friction[i].Gap == nil || !k.present[i] || !k.mayClose(i) {
-				continue
+			if k.t.Friction[i].Gap == nil {
+				continue // it cannot change, which generated code sees only here
 			}
 			k.clearancePoly(i)
 		case Stuck:
-			side := k.overloadSide(i)
-			if side == 0 {
-				continue
-			}
-			k.torquePoly(i, side)
+			k.torquePoly(i, k.overloadSide(i))
 		default:
-			if !k.slipMayReachZero(i) {
-				continue
-			}
 			k.slipPoly(i)
 		}
 
@@ -357,8 +356,8 @@ func (k *Kernel) firstEvent() (theta float64, cause int) {
 	}
 
 	for s := range k.region {
-		for _, side := range [2]float64{1, -1} {
-			if !k.mayLeaveRegion(s, side) {
+		for q, side := range [2]float64{1, -1} {
+			if !k.mayLeave[2*s+q] {
 				continue
 			}
 			k.levelPoly(s, side)

@@ -138,6 +138,8 @@ type scratch struct {
 	unlockedAccel   []float64  // mc, slip accelerations without the torques of the elements at rest, rad/s²
 	indicatorEnd    []float64  // event indicators, value at the end of the substep, positive on the present side
 	mayPass         []bool     // event indicators, can change their side in the substep
+	mayChange       []bool     // mc, can change its mode in the substep
+	mayLeave        []bool     // switches×2, can leave its region upwards and downwards in the substep
 	indicatorMiddle []float64  // the same in the middle of the substep
 	trialTau        []float64  // mc, torques tried by solveComplementarity, N·m
 	unpressed       []float64  // mc, of a pressed element: its capacity without the contacts, N·m
@@ -181,7 +183,7 @@ func New(t *Tables) *Kernel {
 			atZero: make([]bool, mc), rising: make([]bool, mc),
 			limit: vec(mc), kinetic: vec(mc), applied: vec(mc),
 			indicatorEnd: vec(len(t.Indicators)), indicatorMiddle: vec(len(t.Indicators)),
-			mayPass:   make([]bool, len(t.Indicators)),
+			mayPass: make([]bool, len(t.Indicators)), mayChange: make([]bool, mc), mayLeave: make([]bool, 2*len(t.Switches)),
 			unpressed: vec(mc), pressing: vec(mc), impactSlip: vec(mc), partner: make([]int, maxImpactPartners),
 			unlockedAccel: vec(mc), trialTau: vec(mc), trialPer: vec(mc), atBound: make([]int8, mc),
 			savedX: vec(n), savedState: newPlantState(t),

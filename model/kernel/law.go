@@ -75,7 +75,7 @@ func (k *Kernel) solveLaws() {
 			q := j - k.t.FirstLaw
 			k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawValues[2*q], k.lawValues[2*q+1])
 		}
-		k.expandFrictions()
+		k.expandFrictions(k.t.Capacities)
 		last := middle && end || i == maxLawIterations-1
 		if last && len(k.t.Downstream) > 0 {
 			k.solveDownstream()
@@ -184,7 +184,9 @@ func (k *Kernel) setRising() {
 		k.x1[i] = v + float64(ahead*k.length*k.xd[i])
 	}
 	k.setInstant(ahead)
-	k.evaluateLaws(k.w[:k.t.M], k.x1)
+	for _, j := range k.t.PressingLaws {
+		k.w[j] = k.evaluateProgram(j-k.t.FirstLaw, k.x1, k.w[:k.t.M])
+	}
 	for _, i := range k.t.LawPressed {
 		f := &k.t.Friction[i]
 		k.rising[i] = k.w[f.Signal]-f.Offset > indicatorTol*k.lawMax[f.Signal-k.t.FirstLaw]

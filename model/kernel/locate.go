@@ -17,7 +17,6 @@ const (
 func (k *Kernel) locateEvent(
 	local float64, locate bool, accuracy int, resume bool,
 ) (theta float64, cause int, expanded bool) {
-	k.slips.mul(k.slip, k.x)
 	expanded = true
 	switch {
 	case k.t.FirstLaw < k.t.M:

@@ -77,63 +77,68 @@ type Tables struct {
 	EventChecks int     // events located per period
 	LagBound    float64 // s
 
-	N, M, Mc     int     // numbers of states, signals and friction elements
-	FirstAffine  int     // the signals from this index on are affine in a switch
-	FirstLaw     int     // the signals from this index on are laws
-	Waves        []int   // signals whose source is not straight between its breakpoints; form projected only
-	WaveRate     float64 // rate of the fastest sine or product of sines, rad/s
-	LawPressed   []int   // friction elements whose capacity is a law
-	PressedBy    []int   // of LawPressed: event indicator of that law at the offset of the capacity
-	WavePressed  []int   // friction elements whose capacity follows a wave
-	Switches     []Switch
-	Shown        []int           // switches whose region is an output
-	Groups       []Group         // switches whose regions select slopes together
-	Combinations int             // number of combinations of the classes of all groups
-	History      int             // number of ticks of which u is kept
-	Places       int             // instants inside of a tick at which commands may change, at most
-	Ramped       []bool          // per input: a command may be a line with a slope
-	AnyRamped    bool            // an input is ramped
-	RampPressed  []int           // friction elements whose capacity is a ramped input
-	Delay        []float64       // s, dead time of each input
-	InputSignal  []int           // index of the signal of each input
-	FirstState   []int           // the first state on which each input acts
-	Steepness    float64         // how fast a law can follow motion, rad/s; sparse: also that of other states
-	Indicators   []model.Program // event indicators (System.Guards)
-	Reads        []Reads         // inputs of each event indicator
-	ReadsTau     bool            // whether a law or an event indicator reads the friction torques
-	Iterated     []int           // laws of the law iteration
-	Instant      bool            // whether the laws of an instant are solved by solveInstant
-	LoopReadsTau bool            // whether an iterated law, an event indicator or a sample reads the friction torques
-	Downstream   []int           // laws that follow from the law iteration: see splitLaws
-	Delta        float64         // longest substep, s
-	Split        int             // Period / Delta
-	Breakpoints  int             // breakpoints of sources within the time that a tick can span, at most
-	Quiet        bool            // whether ticks can be quiet: see stepQuiet
-	Timed        bool            // whether a signal can follow a waveform over time
-	Degree       int             // degree of the Taylor polynomial of a substep
-	Radius       float64         // largest absolute eigenvalue over all modes, rad/s
-	X0           []float64       // n
-	W            []float64       // mc×n
-	Bc           []float64       // n×mc
-	Gram         []float64       // mc×mc: W·Bc, slip acceleration per friction torque
-	WA, WB       []float64       // mc×n, mc×(m+mc): W·A, W·(B, Bc)
-	Friction     []model.Friction
-	Clearances   []int     // indices of the friction elements that are clearances
-	Confined     bool      // whether switches or clearances exist in regions of other switches only
-	Pressed      []int     // friction elements that contacts press: model.Friction.Presses
-	PressesOn    []int     // mc, friction element that a contact presses, -1: none; nil without Pressed
-	PressesPer   []float64 // mc, capacity of that element per force of the contact
-	Faces        []int     // friction on the faces of contacts: model.Friction.Face
-	FaceOn       []int     // mc, friction on the face of a contact, -1: none; nil without Faces
-	Signals      []Signal
-	Pulses       []model.Pulses
-	Samples      []Sample
-	C, D, Dc     []float64 // p×n, p×m, p×mc
-	StateName    []string
-	Partition    *Partition    // nil: the plant is stepped as one
-	Open         Mode          // no lock, affine signals without their slopes, no Phi and Gamma
-	Modes        []Mode        // Combinations·2^mc, ordered by combination, then kappa; nil where they do not fit
-	Sparse       *SparseTables // of a plant stepped sparse, which has no Open, Modes, W to Gram, C to Dc
+	N, M, Mc       int       // numbers of states, signals and friction elements
+	FirstAffine    int       // the signals from this index on are affine in a switch
+	FirstLaw       int       // the signals from this index on are laws
+	Waves          []int     // signals whose source is not straight between its breakpoints; form projected only
+	WaveRate       float64   // rate of the fastest sine or product of sines, rad/s
+	LawPressed     []int     // friction elements whose capacity is a law
+	PressedBy      []int     // of LawPressed: event indicator of that law at the offset of the capacity
+	PressingLaws   []int     // laws that are a capacity, and those that they read
+	WavePressed    []int     // friction elements whose capacity follows a wave
+	Capacities     []int     // friction elements with a capacity: all but the clearances
+	Constants      []int     // signals with one value for all time: sources that are not inputs
+	ConstantValues []float64 // of Constants
+	Varying        []int     // the other signals before FirstAffine
+	Switches       []Switch
+	Shown          []int           // switches whose region is an output
+	Groups         []Group         // switches whose regions select slopes together
+	Combinations   int             // number of combinations of the classes of all groups
+	History        int             // number of ticks of which u is kept
+	Places         int             // instants inside of a tick at which commands may change, at most
+	Ramped         []bool          // per input: a command may be a line with a slope
+	AnyRamped      bool            // an input is ramped
+	RampPressed    []int           // friction elements whose capacity is a ramped input
+	Delay          []float64       // s, dead time of each input
+	InputSignal    []int           // index of the signal of each input
+	FirstState     []int           // the first state on which each input acts
+	Steepness      float64         // how fast a law can follow motion, rad/s; sparse: also that of other states
+	Indicators     []model.Program // event indicators (System.Guards)
+	Reads          []Reads         // inputs of each event indicator
+	ReadsTau       bool            // whether a law or an event indicator reads the friction torques
+	Iterated       []int           // laws of the law iteration
+	Instant        bool            // whether the laws of an instant are solved by solveInstant
+	LoopReadsTau   bool            // whether an iterated law, an event indicator or a sample reads the friction torques
+	Downstream     []int           // laws that follow from the law iteration: see splitLaws
+	Delta          float64         // longest substep, s
+	Split          int             // Period / Delta
+	Breakpoints    int             // breakpoints of sources within the time that a tick can span, at most
+	Quiet          bool            // whether ticks can be quiet: see stepQuiet
+	Timed          bool            // whether a signal can follow a waveform over time
+	Degree         int             // degree of the Taylor polynomial of a substep
+	Radius         float64         // largest absolute eigenvalue over all modes, rad/s
+	X0             []float64       // n
+	W              []float64       // mc×n
+	Bc             []float64       // n×mc
+	Gram           []float64       // mc×mc: W·Bc, slip acceleration per friction torque
+	WA, WB         []float64       // mc×n, mc×(m+mc): W·A, W·(B, Bc)
+	Friction       []model.Friction
+	Clearances     []int     // indices of the friction elements that are clearances
+	Confined       bool      // whether switches or clearances exist in regions of other switches only
+	Pressed        []int     // friction elements that contacts press: model.Friction.Presses
+	PressesOn      []int     // mc, friction element that a contact presses, -1: none; nil without Pressed
+	PressesPer     []float64 // mc, capacity of that element per force of the contact
+	Faces          []int     // friction on the faces of contacts: model.Friction.Face
+	FaceOn         []int     // mc, friction on the face of a contact, -1: none; nil without Faces
+	Signals        []Signal
+	Pulses         []model.Pulses
+	Samples        []Sample
+	C, D, Dc       []float64 // p×n, p×m, p×mc
+	StateName      []string
+	Partition      *Partition    // nil: the plant is stepped as one
+	Open           Mode          // no lock, affine signals without their slopes, no Phi and Gamma
+	Modes          []Mode        // Combinations·2^mc, ordered by combination, then kappa; nil where they do not fit
+	Sparse         *SparseTables // of a plant stepped sparse, which has no Open, Modes, W to Gram, C to Dc
 }
 
 // Signal is the origin of one entry of v.
@@ -206,6 +211,8 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 		if f.Gap != nil {
 			t.Clearances = append(t.Clearances, i)
 			t.Confined = t.Confined || len(f.Gap.While) > 0
+		} else {
+			t.Capacities = append(t.Capacities, i)
 		}
 	}
 	t.bindPressed()
@@ -218,6 +225,11 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 	bindSwitches(t, sys)
 	bindSamples(t, sys)
 	t.Reads = t.indicatorReads()
+	capacities := make([]bool, t.M)
+	for _, i := range t.LawPressed {
+		capacities[t.Friction[i].Signal] = true
+	}
+	t.PressingLaws = t.lawsBehind(capacities)
 	t.checkSourcePeriods(sys)
 	t.Breakpoints = t.maxBreakpoints()
 	listOutputs(t, sys)
@@ -370,6 +382,13 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 	t.History = int(longest/h) + t.maxPeriods() + 2
 	if t.Form == Projected && sys.Partition == nil {
 		t.bindWaves()
+	}
+	for j := range t.Signals[:t.FirstAffine] {
+		if s := &t.Signals[j].Source; isConstant(s) && !slices.Contains(t.InputSignal, j) {
+			t.Constants, t.ConstantValues = append(t.Constants, j), append(t.ConstantValues, sourceAt(s, 0, 0))
+		} else {
+			t.Varying = append(t.Varying, j)
+		}
 	}
 }
 

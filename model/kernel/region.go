@@ -332,7 +332,7 @@ func (k *Kernel) setOffsets(v []float64) {
 func (k *Kernel) slopePart(f *model.Functional, x []float64) float64 {
 	sum := 0.0
 	for i, j := range f.Signal {
-		if a := j - k.t.FirstAffine; a >= 0 && a < len(k.slope) {
+		if a := j - k.t.FirstAffine; a >= 0 && a < len(k.slope) && k.slope[a] != 0 {
 			sum += float64(f.Coef[i] * k.slope[a] * k.level(k.t.Signals[j].Affine.Switch, x))
 		}
 	}
@@ -357,20 +357,22 @@ func (k *Kernel) addSlopeOutputs(y []float64) {
 	}
 }
 
-// mayLeaveRegion reports whether switch s can leave its region upwards (side 1) or downwards (-1)
-// in the substep, at its end or in between.
+// setMayLeave sets mayLeave of switch s: whether it can leave its region upwards and downwards in the substep, at its end
+// or in between.
 //
 //go:nosplit
-func (k *Kernel) mayLeaveRegion(s int, side float64) bool {
+func (k *Kernel) setMayLeave(s int) {
+	k.mayLeave[2*s], k.mayLeave[2*s+1] = false, false
 	if !k.followed[s] {
-		return false
+		return
 	}
-	border, ok := k.boundary(s, side)
-	if !ok {
-		return false
+	start, end, rise := k.level(s, k.x), k.level(s, k.x1), float64(k.length*k.levels.dot(s, k.xd))
+	for q, side := range [2]float64{1, -1} {
+		if border, ok := k.boundary(s, side); ok {
+			a, b := float64(side*(border-start)), float64(side*(border-end))
+			k.mayLeave[2*s+q] = b < 0 || mayReachZero(a, b, float64(-side*rise))
+		}
 	}
-	a, b := float64(side*(border-k.level(s, k.x))), float64(side*(border-k.level(s, k.x1)))
-	return b < 0 || mayReachZero(a, b, float64(-side*k.length*k.levels.dot(s, k.xd)))
 }
 
 // boundary returns the end of the present region of switch s on a side.

@@ -196,9 +196,9 @@ func (k *Kernel) setIdle(i int, tau float64) {
 func (k *Kernel) setLoad(b int) {
 	if k.t.Sparse != nil {
 		for _, i := range k.blocks[b].Elements {
-			k.w[k.t.M+i] = k.applied[i]
+			k.w[k.t.M+i], k.tau[i] = k.applied[i], k.applied[i]
 		}
-		k.setBlockTorques(b)
+		k.setBlockLocks(b)
 	} else {
 		copy(k.w[k.t.M:], k.applied)
 		k.calls.setTorques(k, k.x)
@@ -221,6 +221,10 @@ func (k *Kernel) direction(i int) float64 {
 //go:nosplit
 func (k *Kernel) expandTorque(i int) {
 	d, at := k.direction(i), k.t.M+i
+	if k.mode[i] == Free {
+		k.w0[at], k.w1[at], k.w2[at] = 0, 0, 0
+		return
+	}
 	if k.t.Friction[i].Face > 0 {
 		k.w0[at], k.w1[at], k.w2[at] = k.appliedTorque(i), 0, 0
 		return

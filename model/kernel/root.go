@@ -41,8 +41,11 @@ func (k *Kernel) valueAt(g int, theta float64) float64 {
 //
 //go:nosplit
 func (k *Kernel) polyAt(theta float64) float64 {
-	even, odd, square := 0.0, 0.0, float64(theta*theta)
-	for j := len(k.poly) - 2; j >= 0; j -= 2 {
+	even, odd, square, top := 0.0, 0.0, float64(theta*theta), len(k.poly)-2
+	if k.t.Sparse != nil { // the terms above the degree of the substep and of its waves are 0
+		top = max(k.degree, k.waveDegree) &^ 1
+	}
+	for j := top; j >= 0; j -= 2 {
 		even = float64(even*square) + k.poly[j]
 		odd = float64(odd*square) + k.poly[j+1]
 	}

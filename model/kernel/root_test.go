@@ -99,7 +99,7 @@ func TestFallingRootIsTheChangeOfSignOfTheExactPolynomial(t *testing.T) {
 
 // rootFinder returns a kernel without a plant, which finds roots of polynomials.
 func rootFinder() *Kernel {
-	k := &Kernel{}
+	k := &Kernel{t: new(Tables)}
 	k.calls.refineRoot = (*Kernel).refineRoot
 	return k
 }

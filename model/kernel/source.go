@@ -320,7 +320,10 @@ func (k *Kernel) setSignals(x []float64, local, length float64) {
 	}
 	k.setOffsets(k.w0)
 	k.waveDegree = 0
-	for j := range k.t.Signals[:k.t.FirstAffine] {
+	for c, j := range k.t.Constants {
+		k.w0[j], k.w1[j], k.w2[j] = k.t.ConstantValues[c], 0, 0
+	}
+	for _, j := range k.t.Varying {
 		sig := &k.t.Signals[j]
 		if i := k.input[j]; i >= 0 {
 			k.w0[j], k.w1[j], k.w2[j] = k.commandAt(i, local, mid), 0, 0
@@ -380,10 +383,11 @@ func (k *Kernel) startLaws(x []float64) {
 	if k.t.Instant {
 		rounds = 1
 	}
+	k.expandFrictions(k.t.Clearances)
 	for round := range rounds {
 		k.evaluateIterated(k.w0[:k.t.M], x)
 		moved := k.lawsMoved()
-		k.expandFrictions()
+		k.expandFrictions(k.t.Capacities)
 		if !k.t.LoopReadsTau || !moved && round > 0 {
 			break
 		}
@@ -399,7 +403,7 @@ func (k *Kernel) startLaws(x []float64) {
 		k.setInstant(0)
 		k.calls.solveInstant(k, x)
 		copy(k.w0[k.t.FirstLaw:k.t.M], k.w[k.t.FirstLaw:k.t.M])
-		k.expandFrictions()
+		k.expandFrictions(k.t.Capacities)
 	}
 	if len(k.t.Downstream) > 0 {
 		k.setInstant(0)

@@ -41,14 +41,16 @@ type Block struct {
 	Gram     []float64 // len(Elements)², W·Bc of these elements
 }
 
-// addedAcceleration returns what torques tau add to the slip acceleration of element l of the
+// addedAcceleration returns what torques tau, most of which are 0, add to the slip acceleration of element l of the
 // block, rad/s².
 //
 //go:nosplit
 func (g *Block) addedAcceleration(l int, tau []float64) float64 {
 	sum := 0.0
 	for p, i := range g.Elements {
-		sum += float64(g.Gram[l*len(g.Elements)+p] * tau[i])
+		if tau[i] != 0 {
+			sum += float64(g.Gram[l*len(g.Elements)+p] * tau[i])
+		}
 	}
 	return sum
 }
@@ -233,6 +235,7 @@ type sparseWork struct {
 	residualAccel  []float64       // mc, slip accelerations that the locks must cancel, rad/s²
 	lockTorque     []float64       // mc, torques of the locks, 0 of other elements, N·m
 	signals        []float64       // m, signals with the slope parts of affine ones
+	startRate      []float64       // n, derivative of the state at the start of the expanded substep
 	tauPoly        []float64       // (degree+1)×mc, Taylor coefficients of the friction torques over the substep
 	torqueIterates []torqueIterate // TorquesRead×3: at the start and at the lawPoints
 	torqueFeedback []float64       // TorquesRead×2, part of lawTrend: torque gain through the laws, and its modes
@@ -272,7 +275,8 @@ func newSparseWork(t *Tables, trend []float64, args int) sparseWork {
 	mc, laws, mw := t.Mc, t.M-t.FirstLaw, t.M+t.Mc
 	vec := func(n int) []float64 { return make([]float64, n) }
 	n := sparseWork{
-		freeAccel: vec(mc), residualAccel: vec(mc), lockTorque: vec(mc), signals: vec(t.M), tauPoly: vec((t.Degree + 1) * mc),
+		freeAccel: vec(mc), residualAccel: vec(mc), lockTorque: vec(mc), signals: vec(t.M),
+		startRate: vec(t.N), tauPoly: vec((t.Degree + 1) * mc),
 		lawStates: vec(2 * t.N), lawResults: vec(2 * laws), lastIterate: vec(4 * laws),
 		aStream: streamOf(&t.Sparse.A), bStream: streamOf(&t.Sparse.B),
 		affineStream: streamOf(t.Sparse.affineColumns(t.FirstAffine, t.FirstLaw)),

@@ -61,7 +61,7 @@ func (k *Kernel) iterateLaws(coarse bool) {
 		for q := range k.t.M - k.t.FirstLaw {
 			k.correctLaw(q, before)
 		}
-		k.expandFrictions()
+		k.expandFrictions(k.t.Capacities)
 		for j, v := range k.w1 {
 			k.dw1[j], k.dw2[j] = v-k.dw1[j], k.w2[j]-k.dw2[j]
 		}
@@ -84,7 +84,7 @@ func (k *Kernel) extrapolateLaws() {
 		k.lawValues[2*q], k.lawValues[2*q+1] = k.w0[j]+float64(k.w1[j]/2)+float64(k.w2[j]/4), k.w0[j]+k.w1[j]+k.w2[j]
 	}
 
-	k.expandFrictions()
+	k.expandFrictions(k.t.Capacities)
 }
 
 // recordLaws stores the laws evaluated at point p, and the largest change.
@@ -223,11 +223,6 @@ func (k *Kernel) saveLawTrend(theta float64) {
 		q, l := j-k.t.FirstLaw, k.length
 		k.lawTrend[3*q], k.lawTrend[3*q+1] = (k.w1[j]+float64(2*theta*k.w2[j]))/l, k.w2[j]/(l*l)
 		k.lawStart[q] = k.w0[j] + float64(theta*(k.w1[j]+float64(theta*k.w2[j])))
-	}
-
-	if k.t.ReadsTau { // the torques that laws read also continue
-		k.setInstant(theta)
-		k.setTorquesAt(theta)
 	}
 }
 

@@ -194,13 +194,10 @@ func (k *Kernel) totalSignals(x, w []float64) []float64 {
 //
 //go:nosplit
 func (k *Kernel) setSlopeParts(x []float64) {
-	for s := range k.region {
-		if len(k.t.Switches[s].Signals) == 0 {
-			continue
-		}
-		z := k.levels.dot(s, x)
-		for _, j := range k.t.Switches[s].Signals {
-			k.signals[j] = float64(k.slope[j-k.t.FirstAffine] * z)
+	for i, slope := range k.slope {
+		j := k.t.FirstAffine + i
+		if k.signals[j] = 0; slope != 0 { // teeth apart have none
+			k.signals[j] = float64(slope * k.levels.dot(k.t.Signals[j].Affine.Switch, x))
 		}
 	}
 }
@@ -210,22 +207,22 @@ func (k *Kernel) setSlopeParts(x []float64) {
 //go:nosplit
 func (k *Kernel) setTorquesSparse(x []float64) {
 	k.setFreeAccelOfLocks(x, k.totalSignals(x, k.w))
+	for i := range k.tau {
+		k.tau[i] = k.appliedTorque(i)
+	}
 	for b := range k.blocks {
-		k.setBlockTorques(b)
+		k.setBlockLocks(b)
 	}
 }
 
-// setBlockTorques sets tau of block b from freeAccel.
+// setBlockLocks sets tau of the locks of block b from freeAccel and tau of the other elements.
 //
 //go:nosplit
-func (k *Kernel) setBlockTorques(b int) {
-	g := &k.blocks[b]
-	for _, i := range g.Elements {
-		k.tau[i] = k.appliedTorque(i)
-	}
+func (k *Kernel) setBlockLocks(b int) {
 	if k.kappa[b] == 0 {
 		return
 	}
+	g := &k.blocks[b]
 	for rest := k.kappa[b]; rest != 0; rest &= rest - 1 {
 		l := bits.TrailingZeros64(rest)
 		i := g.Elements[l]
@@ -258,7 +255,7 @@ func (k *Kernel) appliedTorque(i int) float64 {
 //go:nosplit
 func (k *Kernel) setLoads() {
 	if k.t.Sparse != nil {
-		k.setFreeAccel(k.x)
+		k.setFreeAccelOfLocks(k.x, k.totalSignals(k.x, k.w))
 	}
 	for b := range k.blocks {
 		k.setLimits(k.blocks[b].Elements)

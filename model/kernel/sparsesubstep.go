@@ -124,6 +124,9 @@ func (k *Kernel) addTerm(j int, w []float64) {
 	n, mc := k.t.N, k.t.Mc
 	next := k.c[(j+1)*n : (j+2)*n]
 	k.calls.derive(k, next, k.c[j*n:(j+1)*n], w, k.tauPoly[j*mc:(j+1)*mc])
+	if j == 0 {
+		copy(k.startRate, next)
+	}
 	scaleIn(next, k.length/float64(j+1))
 }
 
@@ -181,11 +184,12 @@ func (k *Kernel) correctTerm(j int, middle float64, x, w []float64) {
 	}
 }
 
-// expandFrictions sets capacities and sliding torques over the substep.
+// expandFrictions sets capacities and torques of some elements over the substep. Those of clearances do not follow the
+// laws.
 //
 //go:nosplit
-func (k *Kernel) expandFrictions() {
-	for i := range k.mode {
+func (k *Kernel) expandFrictions(of []int) {
+	for _, i := range of {
 		k.expandCapacity(i)
 		k.expandTorque(i)
 	}

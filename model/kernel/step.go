@@ -112,6 +112,10 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 
 		theta, cause := k.calls.advanceSubstep(k, local, checksLeft > 0)
 		k.saveLawTrend(theta)
+		if k.t.Sparse != nil && k.t.ReadsTau { // the torques that laws read also continue
+			k.setInstant(theta)
+			k.setTorquesAt(theta)
+		}
 		if k.stopIfNotFinite() {
 			return local
 		}
@@ -233,6 +237,7 @@ func (k *Kernel) startSubstep(local float64) {
 	if resolve || k.anyOverloaded() {
 		k.calls.resolveModes(k)
 		k.projectLocks()
+		k.slips.mul(k.slip, k.x)
 	}
 
 	if k.recordTransitions(local) {
@@ -244,7 +249,9 @@ func (k *Kernel) startSubstep(local float64) {
 
 	k.torqueTol = 0
 	for i, tau := range k.tau {
-		k.tau0[i] = tau
+		if k.tau0[i] = tau; tau == 0 && k.limit[i] == 0 {
+			continue
+		}
 		k.torqueTol = max(k.torqueTol, float64(torqueNoise*math.Abs(tau)), float64(torqueNoise*k.limit[i]))
 	}
 

@@ -5,8 +5,12 @@ package kernel
 //go:nosplit
 func (k *Kernel) expandCapacity(i int) {
 	f := &k.t.Friction[i]
-	if f.Face > 0 {
+	switch {
+	case f.Face > 0:
 		return // setFaceLimits
+	case f.Gap != nil:
+		k.capC[3*i], k.capC[3*i+1], k.capC[3*i+2] = 0, 0, 0
+		return
 	}
 	j := f.Signal
 	if q := k.t.Signals[j].Wave; q >= 0 {
@@ -44,19 +48,29 @@ func (k *Kernel) hasCapacity(i int) bool {
 func (k *Kernel) setInstant(theta float64) {
 	if theta == 0 {
 		copy(k.w, k.w0)
-		for i := range k.capNow {
+		for _, i := range k.t.Capacities {
 			k.capNow[i] = max(0, k.capC[3*i])
 		}
 		return
 	}
 
-	for j := range k.w {
-		k.w[j] = k.w0[j] + float64(theta*(k.w1[j]+float64(theta*k.w2[j])))
-	}
-	for i := range k.capNow {
-		k.capNow[i] = max(0, k.capC[3*i]+float64(theta*(k.capC[3*i+1]+float64(theta*k.capC[3*i+2]))))
+	k.setParabolas(theta)
+	for _, i := range k.t.Capacities {
+		c := k.capC[3*i : 3*i+3]
+		k.capNow[i] = max(0, c[0]+float64(theta*(c[1]+float64(theta*c[2]))))
 	}
 	k.addWaves(theta)
+}
+
+// setParabolas sets w at place theta of the substep, without waves. Inlined, it would exceed the stack of locateEvent.
+//
+//go:nosplit
+//go:noinline
+func (k *Kernel) setParabolas(theta float64) {
+	w, w0, w1, w2 := k.w, k.w0[:len(k.w)], k.w1[:len(k.w)], k.w2[:len(k.w)]
+	for j := range w {
+		w[j] = w0[j] + float64(theta*(w1[j]+float64(theta*w2[j])))
+	}
 }
 
 // expand sets the Taylor coefficients of the state over the substep, starting at x:
