@@ -17,21 +17,22 @@ import (
 // are solved block by block at every derivative. A block is a group of friction elements that G
 // couples, such as those of one bogie or one gearbox.
 type SparseTables struct {
-	A           SparseMatrix // n×n, without affine slopes
-	B           SparseMatrix // n×m
-	W           SparseMatrix // mc×n
-	BcT         SparseMatrix // mc×n, the transpose of Bc
-	WA, WB      SparseMatrix // mc×n, mc×m: W·A, W·B
-	C, D, Dc    SparseMatrix // p×n, p×m, p×mc
-	Levels      SparseMatrix // switches×n
-	ArgRows     SparseMatrix // n columns: rows of the arguments of all laws and event indicators
-	ArgTauRows  SparseMatrix // mc columns: the part of these arguments that reads friction torques
-	StatesRead  []int        // states that laws, event indicators and switches read
-	TorquesRead []int        // friction elements whose torques laws read
-	TorquesSeen []int        // friction elements whose torques laws or event indicators read
-	Drives      []bool       // laws: the law acts on a state or is a capacity; others are only read
-	LeastSize   []float64    // laws: size from which the law must converge
-	SelfRate    []float64    // laws: how fast a law can follow the motion that it causes itself, rad/s
+	A           SparseMatrix    // n×n, without affine slopes
+	B           SparseMatrix    // n×m
+	W           SparseMatrix    // mc×n
+	BcT         SparseMatrix    // mc×n, the transpose of Bc
+	WA, WB      SparseMatrix    // mc×n, mc×m: W·A, W·B
+	C, D, Dc    SparseMatrix    // p×n, p×m, p×mc
+	Levels      SparseMatrix    // switches×n
+	ArgRows     SparseMatrix    // n columns: rows of the arguments of all laws and event indicators
+	ArgTauRows  SparseMatrix    // mc columns: the part of these arguments that reads friction torques
+	StatesRead  []int           // states that laws, event indicators and switches read
+	TorquesRead []int           // friction elements whose torques laws read
+	TorquesSeen []int           // friction elements whose torques laws or event indicators read
+	Starts      []capacityStart // event indicators
+	Drives      []bool          // laws: the law acts on a state or is a capacity; others are only read
+	LeastSize   []float64       // laws: size from which the law must converge
+	SelfRate    []float64       // laws: how fast a law can follow the motion that it causes itself, rad/s
 	Blocks      []Block
 }
 
@@ -39,6 +40,12 @@ type SparseTables struct {
 type Block struct {
 	Elements []int     // indices of the friction elements
 	Gram     []float64 // len(Elements)², W·Bc of these elements
+}
+
+// capacityStart is the law and the offset of the capacity whose start an event indicator shows; Signal is -1 for others.
+type capacityStart struct {
+	Signal int
+	Offset float64
 }
 
 // addedAcceleration returns what torques tau add to the slip acceleration of element l of the
@@ -265,6 +272,10 @@ type blockFactor struct {
 	kappa uint64 // lock set that is factorised
 	factor
 	inverseDiag []float64 // 1 / diagonal of l
+
+	// Of two locks: their elements, and the entries of inverseDiag and of l below its diagonal.
+	first, second                      int
+	inverseFirst, inverseSecond, below float64
 }
 
 // newSparseWork returns the working memory for t; torqueFeedback is part of trend.

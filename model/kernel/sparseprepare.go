@@ -108,8 +108,12 @@ func (t *Tables) buildSparse(sys *model.System) {
 		}
 	}
 
-	t.stripRows()
 	net.Blocks = net.findBlocks(t.Friction)
+	net.Starts = slices.Repeat([]capacityStart{{Signal: -1}}, len(t.Indicators))
+	for n, i := range t.LawPressed {
+		net.Starts[t.PressedBy[n]] = capacityStart{t.Friction[i].Signal, t.Friction[i].Offset}
+	}
+	t.stripRows()
 	t.Sparse = net
 	if largest := t.largestBlock(); largest > maxFrictions {
 		refuse("%d friction elements act on each other "+
