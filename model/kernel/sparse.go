@@ -17,18 +17,19 @@ import (
 // are solved block by block at every derivative. A block is a group of friction elements that G
 // couples, such as those of one bogie or one gearbox.
 type SparseTables struct {
-	A           SparseMatrix    // n×n, without affine slopes
-	B           SparseMatrix    // n×m
-	W           SparseMatrix    // mc×n
-	BcT         SparseMatrix    // mc×n, the transpose of Bc
-	WA, WB      SparseMatrix    // mc×n, mc×m: W·A, W·B
-	C, D, Dc    SparseMatrix    // p×n, p×m, p×mc
-	Levels      SparseMatrix    // switches×n
-	ArgRows     SparseMatrix    // n columns: rows of the arguments of all laws and event indicators
-	ArgTauRows  SparseMatrix    // mc columns: the part of these arguments that reads friction torques
-	StatesRead  []int           // states that laws, event indicators and switches read
-	TorquesRead []int           // friction elements whose torques laws read
-	TorquesSeen []int           // friction elements whose torques laws or event indicators read
+	A           SparseMatrix // n×n, without affine slopes
+	B           SparseMatrix // n×m
+	W           SparseMatrix // mc×n
+	BcT         SparseMatrix // mc×n, the transpose of Bc
+	WA, WB      SparseMatrix // mc×n, mc×m: W·A, W·B
+	C, D, Dc    SparseMatrix // p×n, p×m, p×mc
+	Levels      SparseMatrix // switches×n
+	ArgRows     SparseMatrix // n columns: rows of the arguments of all laws and event indicators
+	ArgTauRows  SparseMatrix // mc columns: the part of these arguments that reads friction torques
+	StatesRead  []int        // states that laws, event indicators and switches read
+	TorquesRead []int        // friction elements whose torques laws read
+	TorquesSeen []int        // friction elements whose torques laws or event indicators read
+	Answers     []torqueAnswer
 	Starts      []capacityStart // event indicators
 	Drives      []bool          // laws: the law acts on a state or is a capacity; others are only read
 	LeastSize   []float64       // laws: size from which the law must converge

@@ -109,6 +109,7 @@ func (t *Tables) buildSparse(sys *model.System) {
 	}
 
 	net.Blocks = net.findBlocks(t.Friction)
+	net.Answers = t.findAnswers(net)
 	net.Starts = slices.Repeat([]capacityStart{{Signal: -1}}, len(t.Indicators))
 	for n, i := range t.LawPressed {
 		net.Starts[t.PressedBy[n]] = capacityStart{t.Friction[i].Signal, t.Friction[i].Offset}
