@@ -50,8 +50,9 @@ func (k *Kernel) setInstant(theta float64) {
 		return
 	}
 
-	for j := range k.w {
-		k.w[j] = k.w0[j] + float64(theta*(k.w1[j]+float64(theta*k.w2[j])))
+	w, w0, w1, w2 := k.w, k.w0[:len(k.w)], k.w1[:len(k.w)], k.w2[:len(k.w)]
+	for j := range w {
+		w[j] = w0[j] + float64(theta*(w1[j]+float64(theta*w2[j])))
 	}
 	for i := range k.capNow {
 		k.capNow[i] = max(0, k.capC[3*i]+float64(theta*(k.capC[3*i+1]+float64(theta*k.capC[3*i+2]))))
