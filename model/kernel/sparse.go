@@ -31,6 +31,7 @@ type SparseTables struct {
 	TorquesSeen []int        // friction elements whose torques laws or event indicators read
 	Answers     []torqueAnswer
 	Starts      []capacityStart // event indicators
+	FollowsA    []bool          // switches: A alone moves the level, as of a deflection; no friction and no affine signal does
 	Drives      []bool          // laws: the law acts on a state or is a capacity; others are only read
 	LeastSize   []float64       // laws: size from which the law must converge
 	SelfRate    []float64       // laws: how fast a law can follow the motion that it causes itself, rad/s
