@@ -55,6 +55,8 @@ type calls struct {
 	evaluateDownstream func(k *Kernel, v, x []float64)
 	// share: locateEvent, repeatUntilConverged, iterateLaws, a law
 	iterateLaws func(k *Kernel, coarse bool)
+	// share: iterateLaws, answerTorques, a law
+	answerTorques func(k *Kernel, p int)
 	// share: iterateLaws, correctExpansion, correctTerm, derive
 	correctExpansion func(k *Kernel, change float64)
 	// form, share: firstRoot, refineRoot, an event indicator, setTorques
@@ -120,7 +122,7 @@ func newCalls(t *Tables) calls {
 		expand: (*Kernel).expand, solveLaws: (*Kernel).solveLaws, iterateLaws: (*Kernel).iterateLaws,
 		solveInstant:       (*Kernel).solveInstant,
 		evaluateDownstream: (*Kernel).evaluateDownstream, correctExpansion: (*Kernel).correctExpansion, setTorques: (*Kernel).setTorques,
-		derive:       (*Kernel).derive,
+		derive: (*Kernel).derive, answerTorques: (*Kernel).answerTorques,
 		mayHoldEvent: (*Kernel).mayHoldEvent, indicatorTurns: (*Kernel).indicatorTurns,
 		firstRoot: (*Kernel).firstRoot, refineRoot: (*Kernel).refineRoot, valueOnLaws: (*Kernel).valueOnLaws,
 		resolveModes: (*Kernel).resolveModes, resolveBlock: (*Kernel).resolveBlock,

@@ -58,11 +58,9 @@ func (k *Kernel) indicatorsMayPass() bool {
 	if len(k.side) == 0 {
 		return false
 	}
-	k.setInstant(1)
-	k.setTorquesRead(k.x1, 1)
+	k.setIndicatorMargins(k.indicatorEnd, k.x1, 1)
 	passes := false
 	for g := range k.side {
-		k.indicatorEnd[g] = k.indicatorMargin(g, k.indicatorValue(g, k.x1))
 		k.mayPass[g] = k.indicatorEnd[g] < -k.indicatorNoise(g)
 		passes = passes || k.mayPass[g]
 	}
@@ -75,11 +73,9 @@ func (k *Kernel) indicatorsMayPass() bool {
 		x = k.xd
 		k.horner(x, 0.5)
 	}
-	k.setInstant(0.5)
-	k.setTorquesRead(x, 0.5)
+	k.setIndicatorMargins(k.indicatorMiddle, x[:k.t.N], 0.5)
 	near := false
 	for g := range k.side {
-		k.indicatorMiddle[g] = k.indicatorMargin(g, k.indicatorValue(g, x[:k.t.N]))
 		k.mayPass[g] = k.mayPass[g] || k.indicatorMiddle[g] < -k.indicatorNoise(g)
 		passes = passes || k.mayPass[g]
 		near = near || k.isNearZero(g)
@@ -146,6 +142,31 @@ func (k *Kernel) indicatorValue(g int, x []float64) float64 {
 	v := k.evaluateProgram(k.indicatorProgram(g), x, k.w[:k.t.M])
 	k.indicatorMax[g] = max(k.indicatorMax[g], math.Abs(v))
 	return v
+}
+
+// setIndicatorMargins sets dst to the margins of all event indicators in state x at theta of the expanded substep. In a
+// plant stepped sparse, an indicator that shows the start of a capacity has the value of the law's parabola where that is
+// far from it.
+//
+//go:nosplit
+func (k *Kernel) setIndicatorMargins(dst, x []float64, theta float64) {
+	k.setInstant(theta)
+	torques := false // set
+	for g := range dst {
+		if k.t.Sparse != nil && k.t.Sparse.Starts[g].Signal >= 0 {
+			at := &k.t.Sparse.Starts[g]
+			v := k.w[at.Signal] - at.Offset
+			k.indicatorMax[g] = max(k.indicatorMax[g], math.Abs(v))
+			if dst[g] = float64(k.side[g] * v); dst[g] >= nearZero*k.indicatorMax[g] {
+				continue
+			}
+		}
+		if !torques {
+			k.setTorquesRead(x, theta)
+			torques = true
+		}
+		dst[g] = k.indicatorMargin(g, k.indicatorValue(g, x))
+	}
 }
 
 // indicatorPassed reports whether event indicator g has changed its side in state x, with w and tau

@@ -344,14 +344,14 @@ func (k *Kernel) slopePart(f *model.Functional, x []float64) float64 {
 //
 //go:nosplit
 func (k *Kernel) addSlopeOutputs(y []float64) {
-	for j := k.t.FirstAffine; j < k.t.FirstLaw; j++ {
-		a := k.t.Signals[j].Affine
-		f := float64(k.slope[j-k.t.FirstAffine] * k.level(a.Switch, k.x))
-		for i := range y {
-			for p := k.outV.rowStart(i); p < k.outV.End[i]; p++ {
-				if k.outV.Col[p] == j {
-					y[i] += float64(k.outV.Val[p] * f)
-				}
+	if k.t.FirstAffine == k.t.FirstLaw {
+		return
+	}
+	for i := range y {
+		for p := k.outV.rowStart(i); p < k.outV.End[i]; p++ {
+			if j := k.outV.Col[p]; j >= k.t.FirstAffine && j < k.t.FirstLaw {
+				f := float64(k.slope[j-k.t.FirstAffine] * k.level(k.t.Signals[j].Affine.Switch, k.x))
+				y[i] += float64(k.outV.Val[p] * f)
 			}
 		}
 	}

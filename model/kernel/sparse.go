@@ -29,9 +29,12 @@ type SparseTables struct {
 	StatesRead  []int        // states that laws, event indicators and switches read
 	TorquesRead []int        // friction elements whose torques laws read
 	TorquesSeen []int        // friction elements whose torques laws or event indicators read
-	Drives      []bool       // laws: the law acts on a state or is a capacity; others are only read
-	LeastSize   []float64    // laws: size from which the law must converge
-	SelfRate    []float64    // laws: how fast a law can follow the motion that it causes itself, rad/s
+	Answers     []torqueAnswer
+	Starts      []capacityStart // event indicators
+	FollowsA    []bool          // switches: A alone moves the level, as of a deflection; no friction and no affine signal does
+	Drives      []bool          // laws: the law acts on a state or is a capacity; others are only read
+	LeastSize   []float64       // laws: size from which the law must converge
+	SelfRate    []float64       // laws: how fast a law can follow the motion that it causes itself, rad/s
 	Blocks      []Block
 }
 
@@ -39,6 +42,12 @@ type SparseTables struct {
 type Block struct {
 	Elements []int     // indices of the friction elements
 	Gram     []float64 // len(Elements)², W·Bc of these elements
+}
+
+// capacityStart is the law and the offset of the capacity whose start an event indicator shows; Signal is -1 for others.
+type capacityStart struct {
+	Signal int
+	Offset float64
 }
 
 // addedAcceleration returns what torques tau, most of which are 0, add to the slip acceleration of element l of the
@@ -268,6 +277,10 @@ type blockFactor struct {
 	kappa uint64 // lock set that is factorised
 	factor
 	inverseDiag []float64 // 1 / diagonal of l
+
+	// Of two locks: their elements, and the entries of inverseDiag and of l below its diagonal.
+	first, second                      int
+	inverseFirst, inverseSecond, below float64
 }
 
 // newSparseWork returns the working memory for t; torqueFeedback is part of trend.

@@ -1,6 +1,12 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"lockstep/model"
+)
 
 // lawPoints are the places of a substep, besides its start, at which laws are evaluated.
 var lawPoints = [2]float64{0.5, 1}
@@ -50,6 +56,9 @@ func (k *Kernel) iterateLaws(coarse bool) {
 			}
 			k.setTorquesOfLaws(p+1, k.iterations == 0)
 			k.iterateOnce(k.w[:k.t.M], k.lawStates[p*k.t.N:(p+1)*k.t.N])
+			if len(k.t.Sparse.Answers) > 0 && !k.onValues {
+				k.calls.answerTorques(k, p)
+			}
 			k.recordLaws(p)
 		}
 
@@ -184,6 +193,87 @@ func (k *Kernel) setTorquesOfLaws(p int, first bool) {
 		e.lastIn, e.lastOut = e.in, out
 		e.in += (out - e.in) / (1 - *feedback)
 		k.tau[i] = e.in
+	}
+}
+
+// torqueAnswer is a torque that laws read and that changes at once with capacities that are laws: the torque of a locked
+// brake with the friction of the wheel that slides on the rail.
+type torqueAnswer struct {
+	Read    int   // index in TorquesRead
+	Element int   // friction element of this torque
+	Pressed []int // other elements of its block whose capacities are laws
+	Laws    []int // laws that read the torque, and those that read these laws, in order
+}
+
+// findAnswers returns the torques that answer to laws; the rows of the laws must be set.
+func (t *Tables) findAnswers(net *SparseTables) (list []torqueAnswer) {
+	if len(t.Faces) > 0 {
+		return nil
+	}
+	for r, element := range net.TorquesRead {
+		a := torqueAnswer{Read: r, Element: element}
+		for _, b := range net.Blocks {
+			if !slices.Contains(b.Elements, element) {
+				continue
+			}
+			for _, i := range b.Elements {
+				if i != element && t.Friction[i].Signal >= t.FirstLaw {
+					a.Pressed = append(a.Pressed, i)
+				}
+			}
+		}
+		if len(a.Pressed) == 0 {
+			continue
+		}
+		for j := t.FirstLaw; j < t.M; j++ {
+			if slices.ContainsFunc(t.Signals[j].Law.Args, func(f model.Functional) bool {
+				return f.Tau != nil && f.Tau[element] != 0 ||
+					slices.ContainsFunc(f.Signal, func(i int) bool { return slices.Contains(a.Laws, i) })
+			}) {
+				a.Laws = append(a.Laws, j)
+			}
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// answerTorques lets the torques that laws read answer to the capacities that these laws have just changed at point p,
+// and evaluates the laws that read them again: the motion would answer only in the next iteration.
+//
+//go:nosplit
+func (k *Kernel) answerTorques(p int) {
+	for n := range k.t.Sparse.Answers {
+		a := &k.t.Sparse.Answers[n]
+		at := k.bitOf[a.Element]
+		g, kappa := &k.blocks[at.block], k.kappa[at.block]
+		if kappa>>at.bit&1 == 0 {
+			continue
+		}
+		moved := false
+		for _, i := range a.Pressed {
+			f := &k.t.Friction[i]
+			before, now := k.lawValues[2*(f.Signal-k.t.FirstLaw)+p], k.w[f.Signal]
+			k.dtau[i] = float64(float64(k.direction(i)*f.Gain) * (max(0, now-f.Offset) - max(0, before-f.Offset)))
+			moved = moved || k.dtau[i] != 0
+		}
+		if !moved {
+			continue
+		}
+		for rest := kappa; rest != 0; rest &= rest - 1 {
+			l, sum := bits.TrailingZeros64(rest), 0.0
+			for _, i := range a.Pressed {
+				sum += float64(g.Gram[l*len(g.Elements)+k.bitOf[i].bit] * k.dtau[i])
+			}
+			k.residualAccel[g.Elements[l]] = sum
+		}
+		k.calls.solveLockTorques(k, at.block, k.lockTorque)
+		e := &k.torqueIterates[3*a.Read+p+1]
+		e.in = e.lastOut + k.lockTorque[a.Element]
+		k.tau[a.Element] = e.in
+		for _, j := range a.Laws {
+			k.w[j] = k.evaluateProgram(j-k.t.FirstLaw, k.lawStates[p*k.t.N:(p+1)*k.t.N], k.w[:k.t.M])
+		}
 	}
 }
 

@@ -16,6 +16,10 @@ func (k *Kernel) lockFactor(b int) *blockFactor {
 		for q := range f.rank {
 			f.inverseDiag[q] = 1 / f.l[q*len(g.Elements)+q]
 		}
+		if f.rank == 2 {
+			f.first, f.second = g.Elements[f.taken[0]], g.Elements[f.taken[1]]
+			f.inverseFirst, f.inverseSecond, f.below = f.inverseDiag[0], f.inverseDiag[1], f.l[len(g.Elements)]
+		}
 		f.kappa = k.kappa[b]
 	}
 
@@ -44,12 +48,8 @@ func (k *Kernel) solveLockTorques(b int, tau []float64) {
 //go:nosplit
 func (f *blockFactor) solve(g *Block, residual, tau []float64) {
 	mc := len(g.Elements)
-	if mc == 2 && f.rank == 2 { // a locked brake of a wheel that rolls: the loops below, unrolled
-		first, second := g.Elements[f.taken[0]], g.Elements[f.taken[1]]
-		a, b, below := f.inverseDiag[0], f.inverseDiag[1], f.l[2]
-		r := float64(residual[first] * a)
-		s := float64(float64((residual[second]-float64(below*r))*b) * b)
-		tau[first], tau[second] = float64((r-float64(below*s))*a), s
+	if mc == 2 && f.rank == 2 {
+		f.solvePair(residual, tau)
 		return
 	}
 
@@ -70,6 +70,15 @@ func (f *blockFactor) solve(g *Block, residual, tau []float64) {
 	}
 }
 
+// solvePair is solve for two locks, its loops unrolled.
+//
+//go:nosplit
+func (f *blockFactor) solvePair(residual, tau []float64) {
+	r := float64(residual[f.first] * f.inverseFirst)
+	s := float64(float64((residual[f.second]-float64(f.below*r))*f.inverseSecond) * f.inverseSecond)
+	tau[f.first], tau[f.second] = float64((r-float64(f.below*s))*f.inverseFirst), s
+}
+
 // projectSlips removes the slip of locked elements from dst, a state or a derivative of one. It sets tau to the torques
 // or impulses of the locks that do so. Of a derivative they do so together with the friction that slides on their faces.
 //
@@ -82,6 +91,13 @@ func (k *Kernel) projectSlips(dst, tau []float64) {
 			continue
 		}
 		g := &k.blocks[b]
+		if kappa == 3 && len(g.Elements) == 2 && len(k.t.Faces) == 0 { // a locked brake of a wheel that rolls
+			if f := k.lockFactor(b); f.rank == 2 {
+				f.solvePair(k.residualAccel, k.lockTorque)
+				tau[f.first], tau[f.second] = k.lockTorque[f.first], k.lockTorque[f.second]
+				continue
+			}
+		}
 		if len(g.Elements) == 1 || kappa&(kappa-1) == 0 && len(k.t.Faces) == 0 { // most blocks have one lock
 			l := bits.TrailingZeros64(kappa)
 			i, own := g.Elements[l], g.Gram[l*(len(g.Elements)+1)]

@@ -108,8 +108,17 @@ func (t *Tables) buildSparse(sys *model.System) {
 		}
 	}
 
-	t.stripRows()
 	net.Blocks = net.findBlocks(t.Friction)
+	net.Answers = t.findAnswers(net)
+	net.FollowsA = make([]bool, len(t.Switches))
+	for s := range t.Switches {
+		net.FollowsA[s] = t.followsA(net, s)
+	}
+	net.Starts = slices.Repeat([]capacityStart{{Signal: -1}}, len(t.Indicators))
+	for n, i := range t.LawPressed {
+		net.Starts[t.PressedBy[n]] = capacityStart{t.Friction[i].Signal, t.Friction[i].Offset}
+	}
+	t.stripRows()
 	t.Sparse = net
 	if largest := t.largestBlock(); largest > maxFrictions {
 		refuse("%d friction elements act on each other "+
@@ -117,6 +126,22 @@ func (t *Tables) buildSparse(sys *model.System) {
 	}
 
 	t.W, t.Bc, t.Gram, t.C, t.D, t.Dc = nil, nil, nil, nil, nil, nil
+}
+
+// followsA reports whether neither friction nor an affine signal moves the states of the level of switch s.
+func (t *Tables) followsA(net *SparseTables, s int) bool {
+	for p := net.Levels.rowStart(s); p < net.Levels.End[s]; p++ {
+		i := net.Levels.Col[p]
+		if slices.Contains(net.BcT.Col, i) {
+			return false
+		}
+		for e := net.B.rowStart(i); e < net.B.End[i]; e++ {
+			if j := net.B.Col[e]; j >= t.FirstAffine && j < t.FirstLaw {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // torquesRead returns the friction elements whose torques some programs read.

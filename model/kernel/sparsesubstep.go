@@ -36,7 +36,8 @@ func (k *Kernel) derive(dst, x, w, tau []float64) {
 // Limits on the remainder of a Taylor polynomial, as part of the state.
 const (
 	remainder           = 1e-17 // below rounding, also for matrices that are not normal
-	remainderCorrection = 1e-12 // of a law correction: well below the error of the iteration
+	remainderLaws       = 1e-14 // of a plant with laws: far below the error of their iteration
+	remainderCorrection = 1e-11 // of a law correction: what the iteration leaves
 	remainderCoarse     = 1e-9  // of a substep that is shortened to an event located coarsely
 )
 
@@ -53,6 +54,16 @@ func (k *Kernel) termsNeeded(size, least float64) int {
 		term = float64(term * (r / float64(j+1)))
 	}
 	return max(min(j, k.t.Degree), 4)
+}
+
+// remainder returns the limit of the remainder of the polynomial of a substep, as part of the state.
+//
+//go:nosplit
+func (k *Kernel) remainder() float64 {
+	if k.t.FirstLaw < k.t.M {
+		return remainderLaws
+	}
+	return remainder
 }
 
 // expandSparse is expand without matrices of the lock set.
@@ -72,7 +83,7 @@ func (k *Kernel) expandSparse(x []float64) {
 //
 //go:nosplit
 func (k *Kernel) extendExpansion() {
-	n, mc, middle, top := k.t.N, k.t.Mc, 1.0, k.termsNeeded(1, remainder)
+	n, mc, middle, top := k.t.N, k.t.Mc, 1.0, k.termsNeeded(1, k.remainder())
 	for j := range top {
 		if middle = float64(middle / 2); j < k.degree {
 			continue
@@ -90,11 +101,7 @@ func (k *Kernel) extendExpansion() {
 			k.addTerm(j, nil)
 		}
 
-		next := k.c[(j+1)*n : (j+2)*n]
-		for _, i := range k.t.Sparse.StatesRead {
-			k.lawStates[i] += float64(middle * next[i])
-			k.lawStates[n+i] += next[i]
-		}
+		k.addLawStates(k.c[(j+1)*n:(j+2)*n], middle)
 	}
 
 	k.degree = top
@@ -171,16 +178,27 @@ func (k *Kernel) correctTerm(j int, middle float64, x, w []float64) {
 	n, mc := k.t.N, k.t.Mc
 	k.calls.derive(k, k.next, x, w, k.dtau)
 	part, c := k.length/float64(j+1), k.c[(j+1)*n:(j+2)*n]
-	for i, v := range k.next {
+	next, term := k.next[:len(c)], k.term[:len(c)]
+	for i, v := range next {
 		v = float64(v * part)
-		k.term[i] = v
+		term[i] = v
 		c[i] += v
 	}
 
 	axpy(k.tauPoly[j*mc:(j+1)*mc], 1, k.dtau)
+	k.addLawStates(k.term, middle)
+}
+
+// addLawStates adds a term of the polynomial to lawStates; middle is the part of it at the middle of the substep.
+//
+//go:nosplit
+func (k *Kernel) addLawStates(term []float64, middle float64) {
+	n := len(term)
+	mid, end := k.lawStates[:n], k.lawStates[n:2*n]
 	for _, i := range k.t.Sparse.StatesRead {
-		k.lawStates[i] += float64(middle * k.term[i])
-		k.lawStates[n+i] += k.term[i]
+		v := term[i]
+		mid[i] += float64(middle * v)
+		end[i] += v
 	}
 }
 

@@ -148,13 +148,11 @@ func (k *Kernel) correctSpringWork(s int) {
 		}
 		k.setSignalEffect(j)
 		direct := k.levels.dot(s, k.x1)
-		k.setFlow(k.x1)
-		mobility := -k.levels.dot(s, k.xd)
+		mobility := -k.levelRate(s, k.x1)
 		if direct != 0 || !(mobility > 0) { // a damper, or a spring that moves no mass
 			continue
 		}
-		k.setFlow(k.x)
-		rate := k.levels.dot(s, k.xd)
+		rate := k.levelRate(s, k.x)
 		p := (rate - math.Copysign(math.Sqrt(max(0, float64(rate*rate)-float64(2*mobility*work))), rate)) / mobility
 		axpy(k.x, p, k.x1)
 	}
@@ -255,6 +253,21 @@ func (k *Kernel) setSignalEffect(j int) {
 	for i := range k.x1 {
 		k.x1[i] = m.B[i*mw+j]
 	}
+}
+
+// levelRate returns the rate of the level of switch s in state x under the present locks, without constants. It may use xd.
+//
+//go:nosplit
+func (k *Kernel) levelRate(s int, x []float64) float64 {
+	if k.t.Sparse == nil || !k.t.Sparse.FollowsA[s] {
+		k.setFlow(x)
+		return k.levels.dot(s, k.xd)
+	}
+	rate := 0.0
+	for p := k.levels.rowStart(s); p < k.levels.End[s]; p++ {
+		rate += float64(k.levels.Val[p] * k.t.Sparse.A.dot(k.levels.Col[p], x))
+	}
+	return rate
 }
 
 // setFlow sets xd to A·x under the present locks.
