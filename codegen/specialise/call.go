@@ -141,6 +141,12 @@ func (f *frame) inliningOf(d *ast.FuncDecl, args []*value, how callMode) inlinin
 		}
 	}
 
+	if f.byProgram[d] && !args[1].at.known { // a function for each class, which has all of its calls
+		if args[1].at.class == 0 || f.fn.decl == d {
+			return never
+		}
+		return perhaps
+	}
 	ofKernel := d.Recv != nil && args[0].kind == ref && args[0].at == f.root
 	switch {
 	case how.indirect:

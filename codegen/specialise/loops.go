@@ -267,9 +267,11 @@ func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) (end flow) {
 	return end.after()
 }
 
-// overStructs reports whether a loop ranges over structs of the tables, such as the operations of a
-// program.
+// overStructs reports whether a loop ranges over structs of the tables, or over the instructions of a program.
 func (f *frame) overStructs(st *ast.RangeStmt, x *value) bool {
+	if x.kind == slice && isInstruction(elemOf(x.typ)) {
+		return true
+	}
 	if !isNamed(st.Value) || x.kind != slice || !x.at.fixed || !x.at.known {
 		return false
 	}
