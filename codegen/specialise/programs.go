@@ -26,7 +26,21 @@ func (f *frame) programOf(d *ast.FuncDecl) *value {
 func (f *frame) selectClass(d *ast.FuncDecl, p *value) flow {
 	class := f.columnOf(p.at, types.Typ[types.Int], "Class", func(m reflect.Value) any { return int64(f.classes.classOf(m)) })
 	set := func(args []*value, n int) { args[1] = refer(f.ofClass(p.at, n)) }
-	return f.selectCall(d, f.freeze(class, "class"), 0, f.classes.count, set)
+	return f.selectCall(d, f.freeze(class, "class"), 0, len(f.classes.size), set)
+}
+
+// asMember returns a known program as one of its class, if the class has several: their function serves all of them.
+func (f *frame) asMember(p *value) *value {
+	if !p.at.known {
+		return p
+	}
+	class := f.classes.classOf(p.at.family().list[0])
+	if f.classes.size[class] == 1 {
+		return p
+	}
+	number := dynamic(p.at.index.text, operand, p.at.index.typ)
+	number.stable = true
+	return refer(f.ofClass(f.element(p.at.parent, number), class))
 }
 
 // ofClass returns the place of a program that belongs to a class.
@@ -51,8 +65,8 @@ func (c *classes) classOf(m reflect.Value) int { return c.of[m.UnsafeAddr()] }
 
 // classes are the classes of the programs of a kernel.
 type classes struct {
-	count int
-	of    map[uintptr]int // class of each program by its address
+	of   map[uintptr]int // class of each program by its address
+	size []int           // number of programs of each class
 }
 
 // newClasses returns the classes of programs.
@@ -62,11 +76,11 @@ func newClasses(programs reflect.Value) *classes {
 		m := programs.Index(i)
 		key := classKey(m)
 		if _, ok := keys[key]; !ok {
-			keys[key] = len(keys)
+			keys[key], c.size = len(keys), append(c.size, 0)
 		}
 		c.of[m.UnsafeAddr()] = keys[key]
+		c.size[keys[key]]++
 	}
-	c.count = len(keys)
 	return c
 }
 

@@ -199,7 +199,7 @@ var reservedNames = newReservedNames()
 // newReservedNames returns the package's own names, Go's predeclared names and its keywords.
 func newReservedNames() map[string]bool {
 	names := namesOf(`Kernel k y u math bits jump New Event Port Inputs Outputs States Elements
-		lesser greater atMost atLeast`)
+		lesser greater larger atMost atLeast`)
 	for _, n := range types.Universe.Names() {
 		names[n] = true
 	}
