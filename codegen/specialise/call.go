@@ -146,7 +146,7 @@ func (f *frame) inliningOf(d *ast.FuncDecl, args []*value, how callMode) inlinin
 
 	if f.byProgram[d] && !args[1].at.known {
 		if args[1].at.class > 0 && f.byProgram[f.fn.decl] && f.fn.decl != d {
-			return perhaps
+			return always
 		}
 		return never
 	}
