@@ -89,8 +89,8 @@
 // Go from 23.5 ns to 21.3, and checks without a call take it to 19.8.
 //
 // The instructions of a law become statements. Where the tick computes which law it evaluates, there is a function for
-// each class of laws (programs.go, directive //lockstep:programs): a tick of car-abs in Go takes 0.43 times as many
-// processor instructions as with one function that interprets all laws, a tick of rail17 0.76 times, of train3 0.76 times.
+// each class of laws (programs.go, directive //lockstep:programs): a tick of car-abs in Go takes 0.4 times as many
+// processor instructions as with one function that interprets all laws, a tick of rail17 0.8 times, of train3 0.75 times.
 //
 // A switch of the source becomes comparisons one after the other, which the Go compiler keeps and a C
 // compiler makes a table. So the switch of model.Code has its most frequent cases first, for the laws of which the
