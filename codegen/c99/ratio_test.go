@@ -12,7 +12,7 @@ const (
 	ratioRounds = 9                     // alternating runs; odd, for a median
 	ratioTime   = 30 * time.Millisecond // of the ticks of one run
 	slowTick    = 5000                  // ns; slower ticks are timed one by one, as a block would be interrupted
-	ratioLimit  = 2.0                   // of Go over C; the aim is goOverC
+	ratioLimit  = 1.7                   // of Go over C; the aim is goOverC
 )
 
 // listed returns the plants of the list of ratios: with the tag long all embedded ones.

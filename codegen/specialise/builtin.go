@@ -10,7 +10,7 @@ import (
 
 // pureCalls are the names of calls without an effect.
 var pureCalls = namesOf(`float64 int int64 uint64 uint int8 int32 uint8 uint32
-	min max lesser greater atMost atLeast
+	min max lesser greater larger atMost atLeast
 	math.Abs math.Sqrt math.Floor math.Trunc math.Copysign math.Inf math.NaN
 	math.Float64bits math.Float64frombits math.IsNaN math.IsInf
 	bits.TrailingZeros64 bits.LeadingZeros64 bits.OnesCount64`)
@@ -107,6 +107,10 @@ func (s *spec) minMaxFloat(name string, a, b *value) *value {
 	switch {
 	case name == "max" && known:
 		helper = "atLeast"
+	case name == "max" && b.notNegZero:
+		helper = "larger"
+	case name == "max" && a.notNegZero:
+		helper, a, b = "larger", b, a
 	case name == "max":
 		helper = "greater"
 	case known:
@@ -219,7 +223,7 @@ func knownLibrary(name string, args []*value) *value {
 // writeHelpers appends the helper functions in use. They replace builtin functions that compile to
 // slow code.
 func (s *spec) writeHelpers(b *strings.Builder) {
-	for _, h := range []string{"lesser", "greater", "atMost", "atLeast"} {
+	for _, h := range []string{"lesser", "greater", "larger", "atMost", "atLeast"} {
 		if s.helper[h] {
 			b.WriteString(helperTexts[h])
 		}
@@ -250,6 +254,20 @@ func greater(a, b float64) float64 {
 		return a
 	}
 	if b > a || a == b && a != 0 {
+		return b
+	}
+	return a + b
+}
+
+`,
+	"larger": `// larger is the builtin max with a b that is not -0.
+//
+//go:nosplit
+func larger(a, b float64) float64 {
+	if a > b {
+		return a
+	}
+	if b >= a {
 		return b
 	}
 	return a + b

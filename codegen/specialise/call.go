@@ -94,6 +94,9 @@ func (f *frame) invoke(d *ast.FuncDecl, args []*value, how callMode) []*value {
 	if d == nil {
 		f.fail("call of a function that is not in the source")
 	}
+	if f.byProgram[d] && f.limit == smallUnrollLimit {
+		args[1] = f.asMember(args[1])
+	}
 	var got []*value
 	inline := func() { got = f.inline(d, args) }
 	switch f.inliningOf(d, args, how) {
@@ -141,6 +144,12 @@ func (f *frame) inliningOf(d *ast.FuncDecl, args []*value, how callMode) inlinin
 		}
 	}
 
+	if f.byProgram[d] && !args[1].at.known {
+		if args[1].at.class > 0 && f.byProgram[f.fn.decl] && f.fn.decl != d {
+			return always
+		}
+		return never
+	}
 	ofKernel := d.Recv != nil && args[0].kind == ref && args[0].at == f.root
 	switch {
 	case how.indirect:

@@ -11,7 +11,7 @@ import (
 
 func readDirectives(t *testing.T, source string) (*program, error) {
 	t.Helper()
-	p := &program{fset: token.NewFileSet(), noalias: map[*ast.FuncDecl]bool{}, byMode: map[*ast.FuncDecl]bool{}}
+	p := &program{fset: token.NewFileSet(), noalias: map[*ast.FuncDecl]bool{}, byMode: map[*ast.FuncDecl]bool{}, byProgram: map[*ast.FuncDecl]bool{}}
 	file, err := parser.ParseFile(p.fset, "kernel/some.go", source, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)

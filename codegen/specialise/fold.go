@@ -4,6 +4,7 @@ import (
 	"go/token"
 	"go/types"
 	"math"
+	"strings"
 )
 
 // arith returns a op b as the tick would compute it, to the bit.
@@ -24,6 +25,9 @@ func arith(op token.Token, a, b *value) *value {
 
 	v := dynamic(a.in(p)+" "+op.String()+" "+b.in(p+1), p, typ)
 	if isFloat(a.typ) {
+		if rest, minus := strings.CutPrefix(b.text, "-"); op == token.ADD && minus && single(rest) {
+			v.text = a.in(p) + " - " + rest // the compiler would negate first
+		}
 		v.notNegZero = op == token.ADD && (a.notNegZero || b.notNegZero)
 		v.zeroProduct = op == token.MUL && (isZero(a) || isZero(b))
 		if op == token.QUO && isPowerOfTwo(b) {

@@ -28,9 +28,10 @@ type program struct {
 	vars          map[types.Object]ast.Expr
 	reassigned    map[types.Object]bool // variables that are assigned after their declaration
 
-	noalias map[*ast.FuncDecl]bool // functions with the directive noalias
-	byMode  map[*ast.FuncDecl]bool // functions with the directive modes
-	errors  []error                // errors of the type checker, outside the tick
+	noalias   map[*ast.FuncDecl]bool // functions with the directive noalias
+	byMode    map[*ast.FuncDecl]bool // functions with the directive modes
+	byProgram map[*ast.FuncDecl]bool // functions with the directive programs
+	errors    []error                // errors of the type checker, outside the tick
 }
 
 // loadTick parses and checks the source that the binary carries, once.
@@ -38,7 +39,7 @@ var loadTick = sync.OnceValues(func() (*program, error) {
 	p := &program{
 		fset: token.NewFileSet(), funcs: map[types.Object]*ast.FuncDecl{}, kernelMethods: map[string]*ast.FuncDecl{},
 		vars: map[types.Object]ast.Expr{}, reassigned: map[types.Object]bool{}, noalias: map[*ast.FuncDecl]bool{},
-		byMode: map[*ast.FuncDecl]bool{},
+		byMode: map[*ast.FuncDecl]bool{}, byProgram: map[*ast.FuncDecl]bool{},
 		info: &types.Info{
 			Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
 			Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
@@ -199,6 +200,11 @@ func (p *program) assignedIn(nodes ...ast.Stmt) (list []types.Object) {
 // says that the last parameter is the number of a mode of the plant, that the states x1 and the slips
 // slip1 are set before they are read in the function, and that nothing reads them after it. Generated
 // code has the function once for each mode if there are at most maxModes (modes.go).
+//
+//	//lockstep:programs
+//
+// says that the first parameter is a program of the kernel. Where the tick computes which one, generated code has
+// the function once for each class of programs (programs.go).
 const directivePrefix = "//lockstep:"
 
 // errDirective is the error of a directive that is unknown or stands where it has no effect.
@@ -213,6 +219,7 @@ func (p *program) readDirectives(file *ast.File) error {
 		}
 	}
 
+	sets := map[string]map[*ast.FuncDecl]bool{"noalias": p.noalias, "modes": p.byMode, "programs": p.byProgram}
 	for _, group := range file.Comments {
 		for _, c := range group.List {
 			name, ok := strings.CutPrefix(c.Text, directivePrefix)
@@ -220,16 +227,13 @@ func (p *program) readDirectives(file *ast.File) error {
 				continue
 			}
 			reason := ""
-			switch d := decls[group]; {
-			case name != "noalias" && name != "modes":
-				reason = "unknown; write " + directivePrefix + "noalias or " + directivePrefix + "modes"
+			switch d, set := decls[group], sets[name]; {
+			case set == nil:
+				reason = "unknown; write " + directivePrefix + "modes, noalias or programs"
 			case d == nil:
 				reason = "not in the doc comment of a function"
-			case name == "modes":
-				p.byMode[d] = true
-				continue
 			default:
-				p.noalias[d] = true
+				set[d] = true
 				continue
 			}
 

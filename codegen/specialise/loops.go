@@ -15,7 +15,7 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 	f.exec(st.Init)
 	if f.indexed(st) {
 		end, limit := falls, f.limit
-		if f.onlyCalls(st) {
+		if f.onlyCalls(st.Body) {
 			limit *= dispatchFactor
 		}
 		if f.attempt(limit, func() { end = f.unrollFor(st, limit) }) {
@@ -167,7 +167,7 @@ func (f *frame) rangeLoop(st *ast.RangeStmt) flow {
 	records := x.kind == tuple || small && f.overStructs(st, x) // slices have no other form
 	if records || count == 1 || known && count <= maxIterations && (isNamed(st.Value) || f.selects(st.Body, st.Key)) {
 		end, limit := falls, f.limit
-		if records {
+		if records || f.onlyCalls(st.Body) {
 			limit *= dispatchFactor
 		} else if count <= maxElementwise && elementwise(st.Body) {
 			limit *= dispatchFactor / 2
@@ -267,9 +267,11 @@ func (f *frame) unrollRange(st *ast.RangeStmt, x *value, count int) (end flow) {
 	return end.after()
 }
 
-// overStructs reports whether a loop ranges over structs of the tables, such as the operations of a
-// program.
+// overStructs reports whether a loop ranges over structs of the tables, or over the instructions of a program.
 func (f *frame) overStructs(st *ast.RangeStmt, x *value) bool {
+	if x.kind == slice && isInstruction(elemOf(x.typ)) {
+		return true
+	}
 	if !isNamed(st.Value) || x.kind != slice || !x.at.fixed || !x.at.known {
 		return false
 	}
@@ -299,12 +301,12 @@ func (f *frame) products(st *ast.RangeStmt, x *value) bool {
 const dispatchFactor = 8
 
 // onlyCalls reports whether a loop only calls a function in each iteration.
-func (f *frame) onlyCalls(st *ast.ForStmt) bool {
-	if len(st.Body.List) > 1 {
+func (f *frame) onlyCalls(body *ast.BlockStmt) bool {
+	if len(body.List) > 1 {
 		return false
 	}
 	calls := false
-	ast.Inspect(st.Body, func(n ast.Node) bool {
+	ast.Inspect(body, func(n ast.Node) bool {
 		c, ok := n.(*ast.CallExpr)
 		calls = calls || ok && f.info.Selections[selector(c.Fun)] != nil
 		return true

@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"maps"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -93,6 +94,8 @@ func (f *frame) number(at *place) *value {
 	switch {
 	case at.param:
 		return dynamic(at.full(), operand, at.typ)
+	case f.isProgramConstant(at):
+		return f.columnOf(at, at.typ, "", plain)
 	case !at.fixed && f.assigned.has(at):
 		f.read.add(at)
 		f.recordShape(at)
@@ -302,15 +305,46 @@ func (f *frame) unique(name string) string {
 // is known, generated code holds its value in a variable.
 func isStackCell(cell string) bool { return strings.HasPrefix(cell, "k.stack[") }
 
-// dropStackStores removes the stores to cells of the stack of programs that no function reads in place: those of the
-// arguments, where a program is a function of its own, stay. All stay where the index of such a read is computed.
-func (f *frame) dropStackStores(list []*stmt) (left []*stmt) {
-	if f.read["k.stack[*]"] {
-		return list
+// isProgramConstant reports whether a cell is a constant of the programs: those are below their arguments in the stack,
+// and nothing stores to them.
+func (s *spec) isProgramConstant(at *place) bool {
+	if at.index == nil || !isStackCell(at.cell()) {
+		return false
 	}
+	n, ok := at.index.integer()
+	return ok && n < s.firstArg
+}
+
+// dropStackStores removes the stores to cells of the stack of programs that nothing reads in place: those of results, which
+// only their own program reads, where the function does not, and those of arguments where no function does.
+func (f *frame) dropStackStores(list []*stmt) []*stmt {
+	own := map[string]bool{} // cells that the function reads
+	for st := range all(list) {
+		for _, m := range stackCell().FindAllStringSubmatch(st.text+" "+st.right, -1) {
+			own[m[1]] = true
+		}
+	}
+	return dropStores(list, func(cell string) bool {
+		index := stackCell().FindStringSubmatch(cell)[1]
+		n, err := strconv.ParseInt(strings.TrimSuffix(index, "]"), 10, 64)
+		switch {
+		case err != nil || own[""]:
+			return false
+		case n >= f.firstResult:
+			return !own[index]
+		}
+		return !f.read[cell] && !f.read["k.stack[*]"]
+	})
+}
+
+// stackCell matches a cell of the stack of programs, and its index if that is known.
+var stackCell = lazyRegexp(`k\.stack\[(\d+\]|)`)
+
+// dropStores removes the stores to cells of the stack of programs that are not needed.
+func dropStores(list []*stmt, needless func(cell string) bool) (left []*stmt) {
 	for _, st := range list {
-		st.body, st.els = f.dropStackStores(st.body), f.dropStackStores(st.els)
-		if st.kind != set || !isStackCell(st.names[0]) || f.read[st.names[0]] {
+		st.body, st.els = dropStores(st.body, needless), dropStores(st.els, needless)
+		if st.kind != set || !isStackCell(st.names[0]) || !needless(st.names[0]) {
 			left = append(left, st)
 		}
 	}

@@ -27,18 +27,23 @@ func (f *frame) modeOf(d *ast.FuncDecl) *value {
 	return f.vars[f.info.Defs[list[len(list)-1]]].val
 }
 
-// selectMode emits the branches that call a function for the modes from lo to hi - 1 and return its
-// results.
-func (f *frame) selectMode(d *ast.FuncDecl, mode *value, lo, hi int) flow {
+// selectMode emits the branches that call a function for each of its modes and return its results.
+func (f *frame) selectMode(d *ast.FuncDecl, mode *value) flow {
+	return f.selectCall(d, mode, 0, len(f.plant.Modes), func(args []*value, n int) { args[len(args)-1] = wholeNumber(n) })
+}
+
+// selectCall emits the branches that call function d where number is lo to hi - 1, and return its results. set changes the
+// arguments of d to those for a number.
+func (f *frame) selectCall(d *ast.FuncDecl, number *value, lo, hi int, set func(args []*value, n int)) flow {
 	if mid := (lo + hi) / 2; mid > lo {
-		below, above := func() flow { return f.selectMode(d, mode, lo, mid) }, func() flow { return f.selectMode(d, mode, mid, hi) }
-		return f.followBranches(arith(token.LSS, mode, wholeNumber(mid)), nil, below, above)
+		below, above := func() flow { return f.selectCall(d, number, lo, mid, set) }, func() flow { return f.selectCall(d, number, mid, hi, set) }
+		return f.followBranches(arith(token.LSS, number, wholeNumber(mid)), nil, below, above)
 	}
 	args := []*value{}
 	for _, n := range names(d.Recv, d.Type.Params) {
 		args = append(args, f.vars[f.info.Defs[n]].val)
 	}
-	args[len(args)-1] = wholeNumber(lo)
+	set(args, lo)
 	got, texts := f.invoke(d, args, callMode{}), []string{}
 	f.fn.recordReturn(got)
 	for _, v := range got {

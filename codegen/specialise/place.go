@@ -24,6 +24,7 @@ type place struct {
 	fixed bool // nothing assigns to the place
 	param bool // array of a parameter: its content is not known
 	known bool // no index on the path is computed in the tick
+	class int  // class of programs, from 1, to which the index is restricted; 0: none
 
 	family func() family // values after New
 }
@@ -77,7 +78,7 @@ func dotted(text, sub string) string {
 func (p *place) field(i int) *place {
 	f := structOf(p.typ).Field(i)
 	q := *p
-	q.parent, q.fieldIndex, q.index, q.typ = p, i, nil, f.Type()
+	q.parent, q.fieldIndex, q.index, q.class, q.typ = p, i, nil, 0, f.Type()
 	q.family = p.partFamily(func(v reflect.Value) reflect.Value { return v.Field(i) })
 	if _, pointer := f.Type().Underlying().(*types.Pointer); pointer {
 		q.fixed = true // a kernel points to nothing but its tables
@@ -169,7 +170,11 @@ func (s *spec) withIndices(p *place, change func(*value) *value) *place {
 	if parent == p.parent && index == p.index {
 		return p
 	}
-	return s.element(parent, index)
+	q := s.element(parent, index)
+	if p.class > 0 {
+		q = s.ofClass(q, p.class-1)
+	}
+	return q
 }
 
 // pointee returns the target type of pointer type t, or t itself.

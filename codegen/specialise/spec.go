@@ -20,17 +20,20 @@ import (
 // The last pass finds nothing new.
 type spec struct {
 	*program
-	plant      *kernel.Tables
-	elements   map[string][]string // names of the elements, by kind
-	root       *place
-	assigned   cells           // cells that are assigned
-	lastRead   cells           // cells that the previous pass read; nil: not known
-	limit      int             // largest number of statements of an unrolled loop
-	maxInline  int             // largest number of statements of an inlined method
-	oneQuiet   bool            // one quiet tick serves all lock sets: the code of one for each is too long
-	largeStack map[string]bool // functions with so much stack that their calls are indirect
-	numbers    map[string]*data
-	keptLoops  map[string]bool // functions with a loop that is not unrolled
+	plant       *kernel.Tables
+	elements    map[string][]string // names of the elements, by kind
+	root        *place
+	assigned    cells           // cells that are assigned
+	lastRead    cells           // cells that the previous pass read; nil: not known
+	limit       int             // largest number of statements of an unrolled loop
+	maxInline   int             // largest number of statements of an inlined method
+	oneQuiet    bool            // one quiet tick serves all lock sets: the code of one for each is too long
+	largeStack  map[string]bool // functions with so much stack that their calls are indirect
+	numbers     map[string]*data
+	keptLoops   map[string]bool // functions with a loop that is not unrolled
+	classes     *classes
+	firstArg    int64 // index of the first argument in the stack of programs, as in kernel.Kernel
+	firstResult int64 // index of the first result there
 
 	at        ast.Node // source node that this pass has reached
 	read      cells    // cells that this pass reads
@@ -85,7 +88,10 @@ func newSpec(j *Plant) (*spec, error) {
 		assigned: cells{}, numbers: map[string]*data{}, largeStack: map[string]bool{}, limit: unrollLimit, maxInline: inlineLimit,
 	}
 	typ := p.pkg.Scope().Lookup("Kernel").Type()
-	s.root = variablePlace("k", typ, reflect.ValueOf(kernel.New(j.Tables)).Elem())
+	k := reflect.ValueOf(kernel.New(j.Tables)).Elem()
+	s.root = variablePlace("k", typ, k)
+	s.classes = newClasses(k.FieldByName("programs"))
+	s.firstArg, s.firstResult = k.FieldByName("firstArg").Int(), k.FieldByName("firstResult").Int()
 	return s, nil
 }
 
@@ -193,7 +199,7 @@ var reservedNames = newReservedNames()
 // newReservedNames returns the package's own names, Go's predeclared names and its keywords.
 func newReservedNames() map[string]bool {
 	names := namesOf(`Kernel k y u math bits jump New Event Port Inputs Outputs States Elements
-		lesser greater atMost atLeast`)
+		lesser greater larger atMost atLeast`)
 	for _, n := range types.Universe.Names() {
 		names[n] = true
 	}

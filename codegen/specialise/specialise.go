@@ -54,9 +54,12 @@ func (f *frame) specialise(d *ast.FuncDecl, indirect bool, args []*value) *fn {
 	var body []*stmt
 	g.out = &body
 	h.bindResults(d)
-	if mode := h.modeOf(d); mode != nil && mode.con == nil && s.byLockSet() {
-		h.selectMode(d, mode, 0, len(s.plant.Modes))
-	} else {
+	switch mode, p := h.modeOf(d), h.programOf(d); {
+	case mode != nil && mode.con == nil && s.byLockSet():
+		h.selectMode(d, mode)
+	case p != nil && !p.at.known && p.at.class == 0:
+		h.selectClass(d, p)
+	default:
 		h.execList(d.Body.List)
 	}
 	s.at = at

@@ -223,13 +223,13 @@ type instruction struct {
 }
 
 // argument is an argument of a program: a constant plus its terms on states, on signals and on friction torques,
-// which lie in this order in Kernel.terms and end before these indices.
+// which lie in this order in Kernel.terms.
 type argument struct {
-	plain                argumentKind
-	index                int // of the state or the signal of a plain argument
-	constant             float64
-	start                int
-	states, signals, end int
+	plain                    argumentKind
+	index                    int // of the state or the signal of a plain argument
+	constant                 float64
+	start                    int // of its terms in Kernel.terms
+	states, signals, torques int // numbers of its terms
 }
 
 // argumentKind tells an argument that is one state or one signal, which most are, from other ones.
@@ -257,7 +257,14 @@ func (k *Kernel) indicatorProgram(g int) int { return k.t.M - k.t.FirstLaw + g }
 //
 //go:nosplit
 func (k *Kernel) evaluateProgram(i int, x, v []float64) float64 {
-	p := &k.programs[i]
+	return k.evaluate(&k.programs[i], x, v)
+}
+
+// evaluate is evaluateProgram for program p.
+//
+//lockstep:programs
+//go:nosplit
+func (k *Kernel) evaluate(p *program, x, v []float64) float64 {
 	for a := range p.read {
 		k.stack[k.firstArg+a] = k.argument(p, a, x, v)
 	}
@@ -278,13 +285,13 @@ func (k *Kernel) argument(p *program, a int, x, v []float64) float64 {
 	}
 
 	s := f.constant
-	for _, m := range k.terms[f.start:f.states] {
+	for _, m := range k.terms[f.start : f.start+f.states] {
 		s += float64(m.coef * x[m.index])
 	}
-	for _, m := range k.terms[f.states:f.signals] {
+	for _, m := range k.terms[f.start+f.states : f.start+f.states+f.signals] {
 		s += float64(m.coef * v[m.index])
 	}
-	for _, m := range k.terms[f.signals:f.end] {
+	for _, m := range k.terms[f.start+f.states+f.signals : f.start+f.states+f.signals+f.torques] {
 		s += float64(m.coef * k.tau[m.index])
 	}
 	if p.readsAffine {
@@ -295,6 +302,7 @@ func (k *Kernel) argument(p *program, a int, x, v []float64) float64 {
 
 // execute returns the value of program p on the arguments in stack.
 //
+//lockstep:programs
 //go:nosplit
 func (k *Kernel) execute(p *program) float64 {
 	s := k.stack

@@ -160,24 +160,25 @@ func (k *Kernel) bindArguments(p *program) {
 		}
 	}
 	add := func(s *SparseMatrix, row int) int {
-		for e := s.rowStart(row); e < s.End[row]; e++ {
+		from := s.rowStart(row)
+		for e := from; e < s.End[row]; e++ {
 			k.terms = append(k.terms, term{s.Val[e], s.Col[e]})
 		}
-		return len(k.terms)
+		return s.End[row] - from
 	}
 	for a := range p.Args[:read] {
 		f, affine := &p.Args[a], false
-		bound := argument{constant: f.Const, start: len(k.terms), states: add(&k.argRows, p.row+a)}
+		bound := argument{constant: f.Const, start: len(k.terms), states: add(&k.argRows, p.row+a), signals: len(f.Signal)}
 		for i, j := range f.Signal {
 			k.terms = append(k.terms, term{f.Coef[i], j})
 			affine = affine || j >= k.t.FirstAffine && j < k.t.FirstLaw
 			p.readsLaw = p.readsLaw || j >= k.t.FirstLaw
 		}
-		bound.signals, bound.end = len(k.terms), add(&k.argTauRows, p.row+a)
+		bound.torques = add(&k.argTauRows, p.row+a)
 		p.readsAffine = p.readsAffine || affine
-		one := bound.end-bound.start == 1 && bound.end == bound.signals && k.terms[bound.start].coef == 1
+		one := bound.states+bound.signals == 1 && bound.torques == 0 && k.terms[bound.start].coef == 1
 		if one && f.Const == 0 && !affine {
-			if bound.plain, bound.index = plainSignal, k.terms[bound.start].index; bound.start < bound.states {
+			if bound.plain, bound.index = plainSignal, k.terms[bound.start].index; bound.states == 1 {
 				bound.plain = plainState
 			}
 		}

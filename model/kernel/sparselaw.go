@@ -103,8 +103,8 @@ func (k *Kernel) recordLaws(p int) {
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
 		q := j - k.t.FirstLaw
 		k.lawMax[q] = max(k.lawMax[q], math.Abs(k.w[j]))
-		if change := math.Abs(k.w[j] - k.lawValues[2*q+p]); k.t.Sparse.Drives[q] && !(change <= 0) {
-			k.lawChange = max(k.lawChange, change/k.lawMax[q])
+		if change := k.w[j] - k.lawValues[2*q+p]; k.t.Sparse.Drives[q] && change != 0 {
+			k.lawChange = max(k.lawChange, math.Abs(change)/k.lawMax[q])
 		}
 		k.lawResults[2*q+p] = k.w[j]
 	}
