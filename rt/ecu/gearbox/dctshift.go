@@ -188,7 +188,7 @@ func (s *dct) fail(t float64) {
 		h = half(s.from)
 	}
 	s.broken[h] = true
-	s.Memory.Report(codeDctSlip, true, slipFails)
+	s.Memory.Fail(codeDctSlip)
 	to := s.engaged(1 - h)
 	if s.gear == dctReverse || to == dctReverse || s.broken[1-h] || s.goal(to) < slowEngine+10 || s.goal(to) > fastestInput {
 		s.leave(t)
