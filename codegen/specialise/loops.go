@@ -300,18 +300,22 @@ func (f *frame) products(st *ast.RangeStmt, x *value) bool {
 // only calls a function. An example is the loop over the laws, which are different programs.
 const dispatchFactor = 8
 
-// onlyCalls reports whether a loop only calls a function in each iteration.
+// onlyCalls reports whether a loop only calls a function in each iteration, not in a loop of its own.
 func (f *frame) onlyCalls(body *ast.BlockStmt) bool {
 	if len(body.List) > 1 {
 		return false
 	}
-	calls := false
+	calls, loops := false, false
 	ast.Inspect(body, func(n ast.Node) bool {
-		c, ok := n.(*ast.CallExpr)
-		calls = calls || ok && f.info.Selections[selector(c.Fun)] != nil
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			calls = calls || f.info.Selections[selector(n.Fun)] != nil
+		case *ast.ForStmt, *ast.RangeStmt:
+			loops = true
+		}
 		return true
 	})
-	return calls
+	return calls && !loops
 }
 
 // selector returns an expression as a selector, or nil.

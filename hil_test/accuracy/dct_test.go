@@ -312,3 +312,55 @@ expect:
 		t.Fatal(err, r.Scenario)
 	}
 }
+
+// A driver who changes the throttle amid a shift gets it finished: no trouble code of the sound clutches, and the engine
+// runs at most 30 rad/s beyond the speeds of the gears. Where the clutch of the new gear does not close, it runs at most
+// 80 rad/s beyond them, and the gear before drives on.
+func TestDoubleClutchFollowsTheThrottleAmidAShift(t *testing.T) {
+	for _, c := range []struct {
+		from, to            int
+		kmh, before, behind float64 // throttle, %
+		amid                float64 // from the wish to the change, s
+		open                int     // number of a clutch that does not close; 0: none
+	}{
+		{4, 5, 50, 0, 80, 0.05, 0}, {4, 5, 50, 0, 80, 0.35, 0}, // the engine has left fourth gear
+		{5, 4, 50, 0, 80, 0.05, 0}, {5, 4, 50, 0, 80, 0.35, 0}, {7, 3, 60, 0, 80, 0.5, 0}, // the engine speeds up by itself
+		{1, 2, 20, 100, 10, 0.5, 0}, // the shafts swing when the throttle closes
+		{5, 4, 50, 0, 80, 0.2, 2}, {7, 4, 60, 0, 80, 0.5, 2},
+	} {
+		dir := t.TempDir()
+		scenario, out := filepath.Join(dir, "amid.yaml"), filepath.Join(dir, "out.csv")
+		text := fmt.Sprintf(`scenario: amid
+for: 6 s
+start: {gear: %[1]d, v: %[2]g km/h}
+stimuli:
+  lever: 3
+  gear_wish: {table: [[0, %[1]d], [1, %[1]d], [1, %[3]d]], units: [s, "1"]}
+  throttle: {table: [[0, 15], [0.6, %[4]g], [%[5]g, %[4]g], [%[6]g, %[7]g]], units: [s, "%%"]}
+  brake.pressure: 0 bar
+`, c.from, c.kmh, c.to, c.before, 1+c.amid, 1.05+c.amid, c.behind)
+		last, most := c.to, 30.0
+		if c.open > 0 {
+			last, most = c.from, 80
+			text += fmt.Sprintf("faults:\n  - {input: K%d.pressure, stuck: 0 bar, at: 0.9 s}\nexpect:\n  - {dtc: P0811, after: 1 s, within: 2 s}\n", c.open)
+		} else {
+			text += "expect:\n  - {no_dtc: any, from: 0.1 s, to: 6 s}\n"
+		}
+		if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err := virtual.Simulation{Plant: "dct7-bench", Scenario: scenario, Every: 1, SI: true, Out: out}.Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, beyond := readRows(t, out), math.Inf(-1)
+		for _, r := range rows[200:] {
+			beyond = max(beyond, r["w_engine"]-max(r["v"]/0.31, r["w_out"])*max(dctRatio[c.from], dctRatio[c.to]))
+		}
+		gear := carrier(rows[len(rows)-1])
+		t.Logf("K%d open, %d-%d, %g to %g %% after %g s: %.0f rad/s beyond, gear %d", c.open, c.from, c.to, c.before, c.behind, c.amid, beyond, gear)
+		if !r.Scenario.Pass || !(beyond < most) || gear != last {
+			t.Errorf("K%d open, %d-%d, %g to %g %% after %g s: %.0f rad/s beyond, gear %d, %+v", c.open, c.from, c.to, c.before, c.behind, c.amid, beyond, gear, r.Scenario)
+		}
+	}
+}

@@ -36,6 +36,7 @@ type Node struct {
 	Rival   Name // NAME of the node that owns the address; valid in state Lost
 
 	waitEnd       int64 // end of state Waiting, ns
+	onBus         bool  // the bus has taken the claim: NoteSent
 	cannotClaimAt int64 // instant of the "cannot claim" frame, ns; 0: none is due
 }
 
@@ -49,14 +50,14 @@ const (
 
 // Begin starts the claim; the caller sends the frame.
 func (n *Node) Begin(now int64) can.Frame {
-	n.State, n.waitEnd, n.cannotClaimAt = Waiting, now+ClaimWait, 0
+	n.State, n.waitEnd, n.onBus, n.cannotClaimAt = Waiting, now+ClaimWait, false, 0
 	return n.claimFrame(n.Address)
 }
 
-// NoteSent restarts the wait of a claim: the bus has taken the frame only now.
+// NoteSent restarts the wait of a claim: the bus has taken the frame only now. An answer to a request does not restart it.
 func (n *Node) NoteSent(now int64) {
-	if n.State == Waiting {
-		n.waitEnd = now + ClaimWait
+	if n.State == Waiting && !n.onBus {
+		n.waitEnd, n.onBus = now+ClaimWait, true
 	}
 }
 
@@ -83,7 +84,7 @@ func (n *Node) resolveConflict(other Name, now int64) (answer can.Frame, ok bool
 		return can.Frame{}, false
 	case n.Name < other:
 		if n.State == Waiting {
-			n.waitEnd = now + ClaimWait
+			n.waitEnd, n.onBus = now+ClaimWait, false
 		}
 		return n.claimFrame(n.Address), true
 	}

@@ -140,8 +140,18 @@ func (k *Kernel) indicatorSize(g int) float64 {
 //go:nosplit
 func (k *Kernel) indicatorValue(g int, x []float64) float64 {
 	v := k.evaluateProgram(k.indicatorProgram(g), x, k.w[:k.t.M])
-	k.indicatorMax[g] = max(k.indicatorMax[g], math.Abs(v))
+	k.recordIndicator(g, v)
 	return v
+}
+
+// recordIndicator updates the largest value of event indicator g, but not from laws that are only extrapolated: these may
+// be anything.
+//
+//go:nosplit
+func (k *Kernel) recordIndicator(g int, v float64) {
+	if !k.coarse {
+		k.indicatorMax[g] = max(k.indicatorMax[g], math.Abs(v))
+	}
 }
 
 // setIndicatorMargins sets dst to the margins of all event indicators in state x at theta of the expanded substep. In a
@@ -156,7 +166,7 @@ func (k *Kernel) setIndicatorMargins(dst, x []float64, theta float64) {
 		if k.t.Sparse != nil && k.t.Sparse.Starts[g].Signal >= 0 {
 			at := &k.t.Sparse.Starts[g]
 			v := k.w[at.Signal] - at.Offset
-			k.indicatorMax[g] = max(k.indicatorMax[g], math.Abs(v))
+			k.recordIndicator(g, v)
 			if dst[g] = float64(k.side[g] * v); dst[g] >= nearZero*k.indicatorMax[g] {
 				continue
 			}

@@ -19,7 +19,10 @@ func (k *Kernel) resolveModes() {
 	}
 	for b := range k.blocks {
 		k.calls.resolveBlock(k, b)
-		for jams := 0; jams < maxJams && k.stopJam(b); jams++ {
+		for range maxJams {
+			if !k.stopJam(b) {
+				break
+			}
 			if k.t.Sparse != nil {
 				k.setFreeAccel(k.x)
 			}

@@ -12,14 +12,14 @@ import (
 	"lockstep/model/plants"
 )
 
-// longTrain returns the train of forty cars, commanded at each tick of 5 ms.
-func longTrain(t *testing.T) (*model.System, *Tables) {
+// commandedTrain returns a train, commanded at each tick of 5 ms.
+func commandedTrain(t *testing.T, name string) (*model.System, *Tables) {
 	t.Helper()
-	text, err := plants.Read("train40")
+	text, err := plants.Read(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := plantfile.Load("train40.yaml", text, library.Elements())
+	p, err := plantfile.Load(name+".yaml", text, library.Elements())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func longTrain(t *testing.T) (*model.System, *Tables) {
 // A locomotive pulls at a train of forty cars that stands with all brakes locked. The torques of the brakes, which
 // laws read, fade along the train to 1e-180 N·m.
 func TestLawsDoNotFollowTorquesBelowRounding(t *testing.T) {
-	sys, tables := longTrain(t)
+	sys, tables := commandedTrain(t, "train40")
 	clear(tables.X0)
 	k := New(tables)
 	most, iterate := 0, k.calls.iterateLaws
@@ -63,7 +63,7 @@ func TestLawsDoNotFollowTorquesBelowRounding(t *testing.T) {
 // of all brakes anywhere at each tick, a tick took up to 191 derivatives and 21 iterations of the laws, 120 and 10.6 in
 // the mean, when the torques that laws read did not answer to the laws within an iteration, and each event took a pass more.
 func TestTickOfALongTrainTakesFewDerivatives(t *testing.T) {
-	sys, tables := longTrain(t)
+	sys, tables := commandedTrain(t, "train40")
 	k := New(tables)
 	derivatives, iterations := 0, 0
 	derive, iterate := k.calls.derive, k.calls.iterateLaws
@@ -97,5 +97,28 @@ func TestTickOfALongTrainTakesFewDerivatives(t *testing.T) {
 	}
 	if y[len(y)-1] != 0 || k.Unconverged() != 0 {
 		t.Errorf("fault %g, laws unconverged in %d substeps", y[len(y)-1], k.Unconverged())
+	}
+}
+
+// The noise of an event indicator and its nearness to zero follow from its largest value. Laws that are extrapolated over a
+// substep may end anywhere, by up to 650 times what they ever are.
+func TestExtrapolatedLawsDoNotScaleIndicators(t *testing.T) {
+	sys, tables := commandedTrain(t, "train3")
+	k := New(tables)
+	random := rand.New(rand.NewPCG(1, 2))
+	u, y := make([]float64, len(tables.Inputs)), make([]float64, len(tables.Outputs))
+	for range 400 {
+		for j, in := range sys.Inputs {
+			if random.IntN(20) == 0 {
+				u[j] = in.Min + random.Float64()*(in.Max-in.Min)
+			}
+		}
+		k.Step(y, u)
+	}
+	for n, i := range tables.LawPressed {
+		got, law := k.indicatorMax[tables.PressedBy[n]], k.lawMax[tables.Friction[i].Signal-tables.FirstLaw]
+		if !(got > 0 && got <= 1.1*law) {
+			t.Errorf("%s: largest value of its event indicator %g N, of its law %g N", tables.Friction[i].Name, got, law)
+		}
 	}
 }

@@ -186,12 +186,14 @@ func linearPart(p *network.Plant, signal int) (f network.Form) {
 }
 
 // share returns the torque of friction element k over its capacity while it slips; 0 if the capacity is
-// 0. It is read as a signal.
+// 0. It is read as a signal. A lock whose capacity falls to 0 breaks when the share reaches peak. The limit, which no
+// motion reaches, holds the laws together beyond that instant, where they are evaluated to locate it.
 func share(k int, f *network.Friction) *law.Expr {
 	tau := network.FrictionOf(k)
 	pressed := append(network.SignalOf(f.Signal), network.One(-f.Offset)...)
 	positive := law.Formula("max(0, pressed)", law.Names{"pressed": pressed}).Plain()
-	return law.Formula("tau/(positive*gain)", law.Names{"tau": tau, "positive": positive, "gain": f.Gain}).
+	share := law.Formula("tau/(positive*gain)", law.Names{"tau": tau, "positive": positive, "gain": f.Gain})
+	return law.Formula("clamp(share, -limit, limit)", law.Names{"share": share, "limit": 2 * max(f.Peak, 1)}).Plain().
 		WithCombinedSlope(tau, 0).WithCombinedSlope(pressed, 0)
 }
 

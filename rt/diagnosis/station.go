@@ -89,7 +89,9 @@ func (s *Station) Receive(f *can.Frame, now int64) bool {
 		if s.claim != nil {
 			s.claim.receive(f, now)
 		}
-		s.inquirer.Receive(f, now)
+		if s.holdsAddress() {
+			s.inquirer.Receive(f, now)
+		}
 		return false // the bench may receive the group, too
 	case s.job != nil && s.job.All != nil: // the unit answers to all at the same identifier
 		return s.group.Receive(f, now)
@@ -100,6 +102,9 @@ func (s *Station) Receive(f *can.Frame, now int64) bool {
 // Owns reports whether an address of SAE J1939 is the tester's.
 func (s *Station) Owns(address uint8) bool { return s.inquirer != nil && s.inquirer.Owns(address) }
 
+// holdsAddress reports whether the tester may send from its address, and be sent to.
+func (s *Station) holdsAddress() bool { return s.claim == nil || s.claim.State == j1939.Held }
+
 // sender is what makes the frames of a station.
 type sender interface {
 	Next(now int64) (can.Frame, bool)
@@ -109,6 +114,8 @@ type sender interface {
 // senders returns what makes the frames, in the order in which their frames are sent.
 func (s *Station) senders() []sender {
 	switch {
+	case !s.holdsAddress():
+		return []sender{s.claim}
 	case s.claim != nil:
 		return []sender{s.claim, s.inquirer}
 	case s.inquirer != nil:
@@ -156,7 +163,9 @@ func (s *Station) Deadline() int64 {
 func (s *Station) Step(now int64) {
 	if s.inquirer != nil {
 		if s.claim != nil {
-			s.claim.poll(now)
+			if s.claim.queue(s.claim.Poll(now)); s.claim.State == j1939.Lost {
+				s.Stop(now, s.claim.err())
+			}
 		}
 		s.inquirer.Poll(now)
 		for _, r := range s.inquirer.Strays() {
@@ -207,7 +216,7 @@ func (s *Station) begin(now int64) bool {
 	switch {
 	case s.client != nil && !s.client.Idle(): // "tester present" is being sent
 		return false
-	case s.claim != nil && s.claim.State == j1939.Waiting:
+	case !s.holdsAddress():
 		return false
 	}
 	j, ok := s.next()
@@ -216,8 +225,6 @@ func (s *Station) begin(now int64) bool {
 	}
 	s.job, s.task, s.lines, s.start = &j, nil, nil, now
 	switch {
-	case s.claim != nil && s.claim.State == j1939.Lost:
-		s.complete(Outcome{Err: s.claim.err(), End: now})
 	case j.Group != nil:
 		s.inquirer.Request(j.Group.PGN, j.Group.Clears, now)
 	case j.All == nil:

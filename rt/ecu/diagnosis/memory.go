@@ -91,15 +91,26 @@ func (m *Memory) Report(number uint32, failed bool, dt time.Duration) {
 		e.level = max(e.level-dt, -e.Pass)
 	}
 	switch {
-	case e.level == e.Fail && e.status&(TestFailed|FailedThisCycle) != TestFailed|FailedThisCycle:
+	case e.level == e.Fail:
 		m.fail(e)
 	case e.level == -e.Pass:
 		e.status &^= TestFailed | untested
 	}
 }
 
-// fail stores a failure.
+// Fail stores a fault at once: the test of it ends with one result.
+func (m *Memory) Fail(number uint32) {
+	if e := m.find(number); e != nil && !m.frozen {
+		e.level = e.Fail
+		m.fail(e)
+	}
+}
+
+// fail stores a failure, unless its test has failed in this operation cycle and has not passed since.
 func (m *Memory) fail(e *entry) {
+	if e.status&(TestFailed|FailedThisCycle) == TestFailed|FailedThisCycle {
+		return
+	}
 	e.occurrences = min(e.occurrences+1, 255)
 	if m.Capture != nil {
 		e.last = m.Capture()

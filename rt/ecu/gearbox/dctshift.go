@@ -50,12 +50,15 @@ type exchange struct {
 // take starts a shift to the gear aim with the exchange of the clutches to a gear.
 func (s *dct) take(t float64, gear, aim int) {
 	s.swap(t, gear)
-	s.cone = 0
-	s.aim, s.start, s.kind, s.slip, s.path = aim, t, byClutch, s.engine-s.goal(aim), 0
-	if s.from == 0 {
-		s.slip = 0
-		return
+	s.cone, s.aim, s.slip = 0, aim, 0
+	if s.from != 0 {
+		s.planSpeed(t)
 	}
+}
+
+// planSpeed plans the change of the engine speed from now on.
+func (s *dct) planSpeed(t float64) {
+	s.start, s.kind, s.slip, s.path = t, byClutch, s.engine-s.goal(s.aim), 0
 	inertia := crankInertia * math.Abs(s.slip) / max(math.Abs(s.torque), idleTorque)
 	s.plan = min(max(s.shiftTime, inertia), 2*s.shiftTime)
 	if s.torque*s.slip < 0 && math.Abs(s.torque) > idleTorque {
@@ -171,7 +174,7 @@ func (s *dct) flares(late bool) bool {
 	case s.busy():
 		runs = s.ahead > flareSlip || late && !math.IsNaN(s.handed) && math.Abs(slip) > 3*dctSlip
 	case s.closed:
-		runs = slip > flareSlip && s.goal(s.gear) > slowEngine && s.accelerator > pressedPedal
+		runs = min(slip, s.engine-s.goal(s.gear)) > flareSlip && s.goal(s.gear) > slowEngine && s.accelerator > pressedPedal
 	case !s.catches():
 		runs, long = s.engine-s.goal(s.gear) > launchSlip, launchCycles
 	}
@@ -188,7 +191,7 @@ func (s *dct) fail(t float64) {
 		h = half(s.from)
 	}
 	s.broken[h] = true
-	s.Memory.Report(codeDctSlip, true, slipFails)
+	s.Memory.Fail(codeDctSlip)
 	to := s.engaged(1 - h)
 	if s.gear == dctReverse || to == dctReverse || s.broken[1-h] || s.goal(to) < slowEngine+10 || s.goal(to) > fastestInput {
 		s.leave(t)
@@ -218,8 +221,11 @@ func (s *dct) torques(t, dt float64) {
 		if math.IsNaN(s.handed) {
 			s.offers = before[off]
 		}
-		if s.kind == byEngine && s.torque*s.slip >= 0 { // the driver has changed his mind
+		switch { // the driver has changed his mind
+		case s.kind == byEngine && s.torque*s.slip >= 0:
 			s.kind = byClutch
+		case s.kind == byClutch && math.IsNaN(s.handed) && s.torque > idleTorque && s.slip < 0:
+			s.planSpeed(t)
 		}
 		if s.kind == byClutch {
 			share = s.moveEngine(t, dt, on, off)
@@ -241,10 +247,17 @@ func (s *dct) torques(t, dt float64) {
 // torque rises further. It returns the share of the accelerator that the engine gets: less under load, until the
 // engine is near its new speed.
 func (s *dct) moveEngine(t, dt float64, on, off int) float64 {
-	torque := max(0, math.Copysign(1, s.slip)*s.torque)
+	side, missing := math.Copysign(1, s.slip), s.engine-s.goal(s.gear)
+	torque := max(0, side*s.torque)
+	if side*missing < -dctSlip { // the torque of the engine has moved it beyond the speed of the new gear
+		torque = max(0, -side*s.torque)
+	}
 	if math.IsNaN(s.handed) {
 		if s.engaged(on) != s.gear {
 			s.carry[off] = s.offers
+			if side*(s.engine-s.in[off]) > -dctSlip { // it holds what the driver adds
+				s.carry[off] = max(s.offers, engineTorque*s.accelerator+holdTorque)
+			}
 			return s.share
 		}
 		s.handed, s.excess = t, max(0, s.beyond())
@@ -253,14 +266,18 @@ func (s *dct) moveEngine(t, dt float64, on, off int) float64 {
 		}
 	}
 	s.ahead = s.beyond() - s.excess
+	if s.slip < 0 && s.torque > idleTorque { // the driver accelerates the engine beyond the new gear
+		s.ahead = max(s.ahead, min(missing, s.engine-s.in[on]))
+	}
 	passed := min(1, (t-s.handed)/swapTime)
-	s.carry[off], s.carry[on] = s.offers*(1-passed), torque*passed
+	s.carry[off] = s.offers * (1 - passed)
+	s.carry[on] = max(torque*passed, torque-s.carry[off]) // the driver may have added torque
 	over := t - s.handed - swapTime
 	if over <= 0 {
 		return s.share
 	}
 	change := math.Abs(s.slip + s.goal(s.aim) - s.goal(s.gear))
-	near := min(1, softClose+(1-softClose)*math.Abs(s.engine-s.goal(s.gear))/max(softShare*change, 1e-9))
+	near := min(1, softClose+(1-softClose)*math.Abs(missing)/max(softShare*change, 1e-9))
 	s.carry[on] += near * crankInertia * change / s.plan * min(1, over/swapTime) * (1 + 2*max(0, over/s.plan-1))
 	if s.torque > 0 && s.slip > 0 {
 		return max(1-(1-s.cut)*near, s.share-(1-s.cut)*dt/swapTime)

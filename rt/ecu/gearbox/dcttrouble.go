@@ -31,8 +31,6 @@ const (
 const (
 	hotDisc   = 250.0 // temperature of a disc above which it is too hot, degC
 	slipsLong = 1.0   // time for which a closed clutch may slip, s
-
-	slipFails = 500 * time.Millisecond // time of such a slip after which its code is stored
 )
 
 // startDiagnosis gives the unit its fault memory and its diagnosis server.
@@ -44,7 +42,7 @@ func (s *dct) startDiagnosis() {
 		{Number: codeInputSpeed, Text: "P0715 input speed sensor A", Fail: 300 * ms, Pass: 1000 * ms, Trips: 1, Limp: true},
 		{Number: codeInputSpeed2, Text: "P2765 input speed sensor B", Fail: 300 * ms, Pass: 1000 * ms, Trips: 1, Limp: true},
 		{Number: codeOutputSpeed, Text: "P0720 output speed sensor", Fail: 300 * ms, Pass: 1000 * ms, Trips: 1, Limp: true},
-		{Number: codeDctSlip, Text: "P0811 excessive clutch slippage", Fail: slipFails, Pass: 1000 * ms, Trips: 1, Limp: true},
+		{Number: codeDctSlip, Text: "P0811 excessive clutch slippage", Fail: 500 * ms, Pass: 1000 * ms, Trips: 1, Limp: true},
 		{Number: codeSleeve, Text: "P0919 gear shift position", Fail: 100 * ms, Pass: 1000 * ms, Trips: 1, Limp: true},
 		{Number: codePedalsLost, Text: "U0100 lost communication: DctDriver", Fail: 400 * ms, Pass: 500 * ms, Trips: 1, Limp: true},
 		{Number: codePedalsInvalid, Text: "U0401 invalid data: DctDriver", Fail: 200 * ms, Pass: 500 * ms, Trips: 1, Limp: true},
