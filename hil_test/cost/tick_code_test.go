@@ -94,7 +94,7 @@ var tickJumps = map[string][]string{
 	kernelCode + "setRates":                 {kernelCode + "derive"},
 	kernelCode + "slipAcceleration":         {kernelCode + "derive"},
 	kernelCode + "projectSlips":             {kernelCode + "solveLockTorques"},
-	kernelCode + "setBlockTorques":          {kernelCode + "solveLockTorques"},
+	kernelCode + "setBlockLocks":            {kernelCode + "solveLockTorques"},
 	kernelCode + "resolveModes":             {kernelCode + "resolveBlock"},
 	kernelCode + "startLaws":                {kernelCode + "setTorques", kernelCode + "setTorquesSparse", kernelCode + "solveInstant", kernelCode + "evaluateDownstream"},
 	kernelCode + "updateLaws":               {kernelCode + "solveInstant"},
