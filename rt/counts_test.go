@@ -3,6 +3,7 @@ package rt
 import (
 	"math"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -176,6 +177,8 @@ func TestMessagesOfSeveralBusesAreCountedApart(t *testing.T) {
 
 // "page faults 0" of a report holds only if faults are counted: the plant writes to fresh memory.
 func TestPageFaultsOfATickAreCountedInTheRunAndTheLedger(t *testing.T) {
+	runtime.LockOSThread() // whose faults are counted
+	defer runtime.UnlockOSThread()
 	const pages = 100
 	b := newBench(t, Overrun{}, func(cfg *Config, p *integrator) {
 		cfg.Ticks, cfg.Budget = 8, 1 // every tick is late

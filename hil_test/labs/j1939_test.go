@@ -272,7 +272,7 @@ func TestLabJ1939ToolsAndTsharkDecodeTheTruckBench(t *testing.T) {
 	if uint64(total) != r.TxFrames {
 		t.Errorf("tshark has %d frames of the bench, which has sent %d", total, r.TxFrames)
 	}
-	for _, address := range []int{0, 3, 5, 11, 128} {
+	for _, address := range []int{0, 3, 5, 11, 128, 249} { // 249: the tester
 		ours[fmt.Sprintf("60928,%d,255,6", address)] = true
 	}
 	for _, group := range []string{"0,3,0,3", "61442,3,,3", "61445,3,,6", "65226,3,,6", "65280,3,,6"} {
