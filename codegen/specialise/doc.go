@@ -93,8 +93,8 @@
 // processor instructions as with one function that interprets all laws, a tick of rail17 0.8 times, of train3 0.75 times.
 //
 // A switch of the source becomes comparisons one after the other, which the Go compiler keeps and a C
-// compiler makes a table. So the switch of model.Code has its most frequent cases first, for the laws of which the
-// tick computes the instructions.
+// compiler makes a table. So the switch of model.Code has its most frequent cases first, for laws whose
+// instructions the tick computes.
 //
 // SIMD (simd/archsimd of Go 1.26) was tried for states that are adjacent in memory. The polynomial
 // of 32 states takes 0.6 µs with Float64x4 and also in plain Go. Such loops take 6 (automatic4) to

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"lockstep/hil_test/lab"
+	"lockstep/rt/report"
 	"lockstep/rt/virtual"
 )
 
@@ -114,32 +115,39 @@ func (s dctShift) total() (sum float64) {
 // dctBegin is the row of the wish.
 const dctBegin = 140
 
+// driveDct runs dct7-bench in D from a gear and a speed. The driver wants another gear at a time wish, s. The throttle has
+// 15 % at the start and then the rows throttle of s and %; checks are the faults and expectations.
+func driveDct(t *testing.T, length string, from, to int, kmh, wish float64, throttle, checks string) (*report.Report, []map[string]float64) {
+	t.Helper()
+	dir := t.TempDir()
+	scenario, out := filepath.Join(dir, "drive.yaml"), filepath.Join(dir, "out.csv")
+	text := fmt.Sprintf(`scenario: drive
+for: %[1]s
+start: {gear: %[2]d, v: %[4]g km/h}
+stimuli:
+  lever: 3
+  gear_wish: {table: [[0, %[2]d], [%[5]g, %[2]d], [%[5]g, %[3]d]], units: [s, "1"]}
+  throttle: {table: [[0, 15], %[6]s], units: [s, "%%"]}
+  brake.pressure: 0 bar
+%[7]s`, length, from, to, kmh, wish, throttle, checks)
+	if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, err := virtual.Simulation{Plant: "dct7-bench", Scenario: scenario, Every: 1, SI: true, Out: out}.Run()
+	if err != nil {
+		t.Fatalf("%d-%d: %v", from, to, err)
+	}
+	return r, readRows(t, out)
+}
+
 // dctShiftOf runs dct7-bench through one shift at a wish. The throttle, %, goes from that of no torque to its value within
 // a period of the shafts in first gear, so that they do not swing at the wish.
 func dctShiftOf(t *testing.T, from, to int, kmh, throttle float64) dctShift {
 	t.Helper()
-	dir := t.TempDir()
-	scenario, out := filepath.Join(dir, "shift.yaml"), filepath.Join(dir, "out.csv")
-	text := fmt.Sprintf(`scenario: shift
-for: 6.2 s
-start: {gear: %[1]d, v: %[2]g km/h}
-stimuli:
-  lever: 3
-  gear_wish: {table: [[0, %[1]d], [0.7, %[1]d], [0.7, %[3]d]], units: [s, "1"]}
-  throttle: {table: [[0, 15], [0.6, %[4]g]], units: [s, "%%"]}
-  brake.pressure: 0 bar
-expect:
-  - {no_dtc: any, from: 0.1 s, to: 6.2 s}
-`, from, kmh, to, throttle)
-	if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (virtual.Simulation{Plant: "dct7-bench", Scenario: scenario, Every: 1, SI: true, Out: out}).Run(); err != nil {
-		t.Fatalf("%d-%d: %v", from, to, err)
-	}
+	_, rows := driveDct(t, "6.2 s", from, to, kmh, 0.7, fmt.Sprintf("[0.6, %g]", throttle), "expect:\n  - {no_dtc: any, from: 0.1 s, to: 6.2 s}\n")
 	const h, ahead = 0.005, 4 // step, rows of 20 ms
-	s := dctShift{took: math.NaN(), rows: readRows(t, out), by: []int{from}}
-	rows, end, holds := s.rows, dctBegin, 0
+	s := dctShift{took: math.NaN(), rows: rows, by: []int{from}}
+	end, holds := dctBegin, 0
 	mode := map[bool]string{true: "K1.mode", false: "K2.mode"}[to%2 == 1]
 	for ; holds < 20 && end < len(rows)-100; end++ { // the clutch of the new gear is locked for 0.1 s
 		now := carrier(rows[end])
@@ -250,30 +258,13 @@ func TestDoubleClutchDrivesOnWithoutAClutch(t *testing.T) {
 		{1, 3, 3, 40, 100}, {2, 6, 6, 60, 50}, // no shift: the closed clutch opens
 		{1, 4, 5, 50, 0}, {2, 5, 4, 50, 0}, // coasting
 	} {
-		dir := t.TempDir()
-		scenario, out := filepath.Join(dir, "open.yaml"), filepath.Join(dir, "out.csv")
-		text := fmt.Sprintf(`scenario: open
-for: 8 s
-start: {gear: %[1]d, v: %[2]g km/h}
-stimuli:
-  lever: 3
-  gear_wish: {table: [[0, %[1]d], [1, %[1]d], [1, %[3]d]], units: [s, "1"]}
-  throttle: {table: [[0, 15], [0.6, %[4]g]], units: [s, "%%"]}
-  brake.pressure: 0 bar
-faults:
-  - {input: K%[5]d.pressure, stuck: 0 bar, at: 0.9 s}
+		r, rows := driveDct(t, "8 s", c.from, c.to, c.kmh, 1, fmt.Sprintf("[0.6, %g]", c.throttle), fmt.Sprintf(`faults:
+  - {input: K%d.pressure, stuck: 0 bar, at: 0.9 s}
 expect:
   - {dtc: P0811, after: 1 s, within: 6 s}
   - {did: limp_home, is: "yes", from: 7 s, to: 8 s}
-`, c.from, c.kmh, c.to, c.throttle, c.open)
-		if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		r, err := virtual.Simulation{Plant: "dct7-bench", Scenario: scenario, Every: 1, SI: true, Out: out}.Run()
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, beyond := readRows(t, out), math.Inf(-1)
+`, c.open))
+		beyond := math.Inf(-1)
 		for _, r := range rows[180:] {
 			fastest := max(dctRatio[c.from], dctRatio[c.to], dctRatio[carrier(r)])
 			beyond = max(beyond, r["w_engine"]-max(r["v"]/0.31, r["w_out"])*fastest)
@@ -328,32 +319,15 @@ func TestDoubleClutchFollowsTheThrottleAmidAShift(t *testing.T) {
 		{1, 2, 20, 100, 10, 0.5, 0}, // the shafts swing when the throttle closes
 		{5, 4, 50, 0, 80, 0.2, 2}, {7, 4, 60, 0, 80, 0.5, 2},
 	} {
-		dir := t.TempDir()
-		scenario, out := filepath.Join(dir, "amid.yaml"), filepath.Join(dir, "out.csv")
-		text := fmt.Sprintf(`scenario: amid
-for: 6 s
-start: {gear: %[1]d, v: %[2]g km/h}
-stimuli:
-  lever: 3
-  gear_wish: {table: [[0, %[1]d], [1, %[1]d], [1, %[3]d]], units: [s, "1"]}
-  throttle: {table: [[0, 15], [0.6, %[4]g], [%[5]g, %[4]g], [%[6]g, %[7]g]], units: [s, "%%"]}
-  brake.pressure: 0 bar
-`, c.from, c.kmh, c.to, c.before, 1+c.amid, 1.05+c.amid, c.behind)
+		checks := "expect:\n  - {no_dtc: any, from: 0.1 s, to: 6 s}\n"
 		last, most := c.to, 30.0
 		if c.open > 0 {
 			last, most = c.from, 80
-			text += fmt.Sprintf("faults:\n  - {input: K%d.pressure, stuck: 0 bar, at: 0.9 s}\nexpect:\n  - {dtc: P0811, after: 1 s, within: 2 s}\n", c.open)
-		} else {
-			text += "expect:\n  - {no_dtc: any, from: 0.1 s, to: 6 s}\n"
+			checks = fmt.Sprintf("faults:\n  - {input: K%d.pressure, stuck: 0 bar, at: 0.9 s}\nexpect:\n  - {dtc: P0811, after: 1 s, within: 2 s}\n", c.open)
 		}
-		if err := os.WriteFile(scenario, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		r, err := virtual.Simulation{Plant: "dct7-bench", Scenario: scenario, Every: 1, SI: true, Out: out}.Run()
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, beyond := readRows(t, out), math.Inf(-1)
+		r, rows := driveDct(t, "6 s", c.from, c.to, c.kmh, 1,
+			fmt.Sprintf("[0.6, %[1]g], [%[2]g, %[1]g], [%[3]g, %[4]g]", c.before, 1+c.amid, 1.05+c.amid, c.behind), checks)
+		beyond := math.Inf(-1)
 		for _, r := range rows[200:] {
 			beyond = max(beyond, r["w_engine"]-max(r["v"]/0.31, r["w_out"])*max(dctRatio[c.from], dctRatio[c.to]))
 		}

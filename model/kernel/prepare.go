@@ -94,7 +94,7 @@ type Tables struct {
 	Shown          []int           // switches whose region is an output
 	Groups         []Group         // switches whose regions select slopes together
 	Combinations   int             // number of combinations of the classes of all groups
-	History        int             // number of ticks of which u is kept
+	History        int             // number of past ticks whose u is stored
 	Places         int             // instants inside of a tick at which commands may change, at most
 	Ramped         []bool          // per input: a command may be a line with a slope
 	AnyRamped      bool            // an input is ramped

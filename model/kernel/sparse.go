@@ -50,8 +50,8 @@ type capacityStart struct {
 	Offset float64
 }
 
-// addedAcceleration returns what torques tau, most of which are 0, add to the slip acceleration of element l of the
-// block, rad/s².
+// addedAcceleration returns the slip acceleration that torques tau add to element l of the block, rad/s². Most of the
+// torques are 0.
 //
 //go:nosplit
 func (g *Block) addedAcceleration(l int, tau []float64) float64 {
