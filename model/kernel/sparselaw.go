@@ -317,7 +317,7 @@ func (k *Kernel) saveLawTrend(theta float64) {
 }
 
 // lawsMoved stores the iterated laws at the start of a substep and reports whether they changed since the
-// last call.
+// last call. A law that no iteration has seen yet has no largest value but its present one.
 //
 //go:nosplit
 func (k *Kernel) lawsMoved() bool {
@@ -328,7 +328,7 @@ func (k *Kernel) lawsMoved() bool {
 	for _, j := range k.t.Iterated {
 		q := j - k.t.FirstLaw
 		change := k.w0[j] - k.lawStart[q]
-		moved = moved || !(math.Abs(change) <= tol*k.lawMax[q])
+		moved = moved || !(math.Abs(change) <= tol*max(k.lawMax[q], math.Abs(k.w0[j])))
 		k.lawStart[q] = k.w0[j]
 	}
 

@@ -59,6 +59,42 @@ func TestLawsDoNotFollowTorquesBelowRounding(t *testing.T) {
 	}
 }
 
+// A train that stands with its brakes at their limits, other ones each time. No substep of its first ticks may have
+// converged laws: each ends at a coupler that leaves the border between two regions. A share of a brake that alternated
+// between two neighbouring numbers took up to 64 evaluations of all laws at the starts of substeps.
+func TestLawsAtTheStartOfASubstepNeedFewEvaluations(t *testing.T) {
+	sys, tables := commandedTrain(t, "train40")
+	clear(tables.X0)
+	k := New(tables)
+	evaluations, setTorques := 0, k.calls.setTorques
+	k.calls.setTorques = func(k *Kernel, x []float64) {
+		evaluations++
+		setTorques(k, x)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	u, y := make([]float64, len(tables.Inputs)), make([]float64, len(tables.Outputs))
+	most := 0
+	for tick := range 240 {
+		if tick%2 == 0 {
+			for j, in := range sys.Inputs {
+				if u[j] = in.Min; random.IntN(2) == 0 {
+					u[j] = in.Max
+				}
+			}
+		}
+		if tick%4 == 0 {
+			copy(tables.Start, u)
+			k.Reset()
+		}
+		evaluations = 0
+		k.Step(y, u)
+		most = max(most, evaluations)
+	}
+	if most == 0 || most > 16 {
+		t.Errorf("laws were evaluated up to %d times in a tick at the starts of substeps; want 1 to 16", most)
+	}
+}
+
 // The derivatives of all states and the evaluations of all laws are what a tick of a long train costs. With the commands
 // of all brakes anywhere at each tick, a tick took up to 191 derivatives and 21 iterations of the laws, 120 and 10.6 in
 // the mean, when the torques that laws read did not answer to the laws within an iteration, and each event took a pass more.
