@@ -302,6 +302,10 @@ func (k *Kernel) modeNumber(b int) float64 {
 	return s
 }
 
+// minCurved is the part of the longest substep from which a substep shows how laws bend. The bend of a shorter one is what
+// the iteration has left in them: over a whole substep sparseLawTol would grow to more than a thousandth.
+const minCurved = 1e-3
+
 // saveLawTrend stores the laws at theta of the substep and their slopes, for the next substep.
 //
 //go:nosplit
@@ -309,9 +313,14 @@ func (k *Kernel) saveLawTrend(theta float64) {
 	if k.t.Sparse == nil {
 		return
 	}
+	l := k.length
+	square := float64(l * l)
+	if l < minCurved*k.t.Delta {
+		square = math.Inf(1)
+	}
 	for j := k.t.FirstLaw; j < k.t.M; j++ {
-		q, l := j-k.t.FirstLaw, k.length
-		k.lawTrend[3*q], k.lawTrend[3*q+1] = (k.w1[j]+float64(2*theta*k.w2[j]))/l, k.w2[j]/(l*l)
+		q := j - k.t.FirstLaw
+		k.lawTrend[3*q], k.lawTrend[3*q+1] = (k.w1[j]+float64(2*theta*k.w2[j]))/l, k.w2[j]/square
 		k.lawStart[q] = k.w0[j] + float64(theta*(k.w1[j]+float64(theta*k.w2[j])))
 	}
 }
