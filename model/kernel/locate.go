@@ -109,8 +109,8 @@ func (k *Kernel) locateEventSparse(local float64) (theta float64, cause int) {
 func lawsPass(cause int) bool { return cause > noEvent }
 
 // startPart is the part of a substep in which the laws need no iteration: they change by no more than this part of
-// their change over the substep.
-const startPart = 1e-6
+// their change over the substep, and the motion by its square, 1e-10, of what it changes.
+const startPart = 1e-5
 
 // isAtStart reports whether an event at theta is at the start of the substep, where laws and motion have hardly
 // changed.

@@ -38,7 +38,7 @@ const (
 	remainder           = 1e-17 // below rounding, also for matrices that are not normal
 	remainderLaws       = 1e-14 // of a plant with laws: far below the error of their iteration
 	remainderCorrection = 1e-11 // of a law correction: what the iteration leaves
-	remainderCoarse     = 1e-9  // of a substep that is shortened to an event located coarsely
+	remainderCoarse     = 1e-6  // of a substep that is shortened to an event located coarsely
 )
 
 // termsNeeded returns the degree of the Taylor polynomial for a quantity rel times as large as the
