@@ -385,7 +385,11 @@ func (k *Kernel) startLaws(x []float64) {
 	}
 	k.expandFrictions(k.t.Clearances)
 	for round := range rounds {
-		k.evaluateIterated(k.w0[:k.t.M], x)
+		if k.t.Sparse == nil || round == 0 {
+			k.evaluateIterated(k.w0[:k.t.M], x)
+		} else {
+			k.evaluateMoved(k.w0[:k.t.M], x)
+		}
 		moved := k.lawsMoved()
 		k.expandFrictions(k.t.Capacities)
 		if !k.t.LoopReadsTau || !moved && round > 0 {

@@ -29,6 +29,7 @@ type SparseTables struct {
 	StatesRead  []int        // states that laws, event indicators and switches read
 	TorquesRead []int        // friction elements whose torques laws read
 	TorquesSeen []int        // friction elements whose torques laws or event indicators read
+	Readers     [][]int      // by torque of TorquesRead: laws that read it, and those that read these laws, in order
 	Answers     []torqueAnswer
 	Starts      []capacityStart // event indicators
 	FollowsA    []bool          // switches: A alone moves the level, as of a deflection; no friction and no affine signal does

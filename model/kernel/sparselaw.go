@@ -196,6 +196,22 @@ func (k *Kernel) setTorquesOfLaws(p int, first bool) {
 	}
 }
 
+// evaluateMoved sets the laws of v for state x that read a torque which the last call of setTorquesOfLaws for the start of
+// the substep has changed; the others have their values.
+//
+//go:nosplit
+func (k *Kernel) evaluateMoved(v, x []float64) {
+	for f, laws := range k.t.Sparse.Readers {
+		e := &k.torqueIterates[3*f]
+		if math.Abs(e.in-e.lastIn) <= sparseLawTol*math.Abs(e.in) {
+			continue
+		}
+		for _, j := range laws {
+			v[j] = k.evaluateProgram(j-k.t.FirstLaw, x, v)
+		}
+	}
+}
+
 // torqueAnswer is a torque that laws read and that changes at once with capacities that are laws: the torque of a locked
 // brake with the friction of the wheel that slides on the rail.
 type torqueAnswer struct {
@@ -205,7 +221,7 @@ type torqueAnswer struct {
 	Laws    []int // laws that read the torque, and those that read these laws, in order
 }
 
-// findAnswers returns the torques that answer to laws; the rows of the laws must be set.
+// findAnswers returns the torques that answer to laws; Readers must be set.
 func (t *Tables) findAnswers(net *SparseTables) (list []torqueAnswer) {
 	if len(t.Faces) > 0 {
 		return nil
@@ -222,18 +238,23 @@ func (t *Tables) findAnswers(net *SparseTables) (list []torqueAnswer) {
 				}
 			}
 		}
-		if len(a.Pressed) == 0 {
-			continue
+		if len(a.Pressed) > 0 {
+			a.Laws = net.Readers[r]
+			list = append(list, a)
 		}
-		for j := t.FirstLaw; j < t.M; j++ {
-			if slices.ContainsFunc(t.Signals[j].Law.Args, func(f model.Functional) bool {
-				return f.Tau != nil && f.Tau[element] != 0 ||
-					slices.ContainsFunc(f.Signal, func(i int) bool { return slices.Contains(a.Laws, i) })
-			}) {
-				a.Laws = append(a.Laws, j)
-			}
+	}
+	return list
+}
+
+// lawsReading returns the laws that read the torque of a friction element, and those that read these laws, in order.
+func (t *Tables) lawsReading(element int) (list []int) {
+	for j := t.FirstLaw; j < t.M; j++ {
+		if slices.ContainsFunc(t.Signals[j].Law.Args, func(f model.Functional) bool {
+			return f.Tau != nil && f.Tau[element] != 0 ||
+				slices.ContainsFunc(f.Signal, func(i int) bool { return slices.Contains(list, i) })
+		}) {
+			list = append(list, j)
 		}
-		list = append(list, a)
 	}
 	return list
 }
@@ -255,7 +276,7 @@ func (k *Kernel) answerTorques(p int) {
 			f := &k.t.Friction[i]
 			before, now := k.lawValues[2*(f.Signal-k.t.FirstLaw)+p], k.w[f.Signal]
 			k.dtau[i] = float64(float64(k.direction(i)*f.Gain) * (max(0, now-f.Offset) - max(0, before-f.Offset)))
-			moved = moved || k.dtau[i] != 0
+			moved = moved || k.dtau[i] != 0 && math.Abs(now-before) > sparseLawTol*k.lawMax[f.Signal-k.t.FirstLaw]
 		}
 		if !moved {
 			continue

@@ -109,6 +109,9 @@ func (t *Tables) buildSparse(sys *model.System) {
 	}
 
 	net.Blocks = net.findBlocks(t.Friction)
+	for _, i := range net.TorquesRead {
+		net.Readers = append(net.Readers, t.lawsReading(i))
+	}
 	net.Answers = t.findAnswers(net)
 	net.FollowsA = make([]bool, len(t.Switches))
 	for s := range t.Switches {
