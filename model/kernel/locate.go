@@ -166,6 +166,7 @@ func (k *Kernel) restartSubstep(local, length float64) {
 	x := k.x
 	if k.t.Sparse != nil {
 		x = nil
+		k.keepExpansion(length / k.length)
 	}
 	k.calls.setSignals(k, x, local, length)
 }

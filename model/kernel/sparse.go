@@ -266,6 +266,7 @@ type sparseWork struct {
 	argPoly        []float64       // arguments×(degree+1) of an event indicator over the substep
 	iterations     int             // law iterations taken in this substep
 	onLaws         bool            // event indicators read the laws of the state, not their parabolas
+	shortened      bool            // the expansion is that of the substep before it was shortened
 	coarse         bool            // the expansion suffices to locate an event coarsely
 	lawChange      float64         // largest change of a law in the last iteration, as part of its size; NaN: not finite
 }

@@ -31,8 +31,12 @@ const coarseLawTol = 1e-5
 //go:nosplit
 func (k *Kernel) predictLaws() {
 	k.extrapolateLaws()
-	k.calls.expand(k, k.x)
-	k.lawChange, k.iterations = 0, 0
+	if k.shortened && k.sameSignals() {
+		k.shortenExpansion()
+	} else {
+		k.calls.expand(k, k.x)
+	}
+	k.lawChange, k.iterations, k.shortened = 0, 0, false
 }
 
 // iterateLaws runs the law iterations; after a coarse run it continues them.

@@ -36,8 +36,8 @@ func (k *Kernel) derive(dst, x, w, tau []float64) {
 // Limits on the remainder of a Taylor polynomial, as part of the state.
 const (
 	remainder           = 1e-17 // below rounding, also for matrices that are not normal
-	remainderLaws       = 1e-14 // of a plant with laws: far below the error of their iteration
-	remainderCorrection = 1e-11 // of a law correction: what the iteration leaves
+	remainderLaws       = 1e-12 // of a plant with laws: below what their iteration leaves
+	remainderCorrection = 1e-10 // of a law correction: below the tolerance of the iteration
 	remainderCoarse     = 1e-6  // of a substep that is shortened to an event located coarsely
 )
 
@@ -76,6 +76,58 @@ func (k *Kernel) expandSparse(x []float64) {
 		k.lawStates[i], k.lawStates[n+i] = x[i], x[i]
 	}
 	k.degree = 0
+	k.extendExpansion()
+}
+
+// keepExpansion makes the expansion of the substep that of a part of it from the start on, where no term was left out.
+//
+//go:nosplit
+func (k *Kernel) keepExpansion(part float64) {
+	k.shortened = part < 1 && !k.onValues && !(k.coarse && k.iterations > 0) && k.waveDegree <= 2
+	if !k.shortened {
+		return
+	}
+	n, mc, power := k.t.N, k.t.Mc, 1.0
+	for j := range k.degree {
+		scaleIn(k.tauPoly[j*mc:(j+1)*mc], power)
+		power = float64(power * part)
+		scaleIn(k.c[(j+1)*n:(j+2)*n], power)
+	}
+	for j, v := range k.w1 {
+		k.dw1[j], k.dw2[j] = float64(part*v), float64(part*part*k.w2[j])
+	}
+}
+
+// sameSignals reports whether w is the same function of time as in the substep that keepExpansion has shortened. A capacity
+// that ends in one of them is not.
+//
+//go:nosplit
+func (k *Kernel) sameSignals() bool {
+	for j, v := range k.w1 {
+		d := math.Abs(v-k.dw1[j]) + math.Abs(k.w2[j]-k.dw2[j])
+		if !(d <= float64(sameSignal*(math.Abs(k.w0[j])+math.Abs(v)))) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameSignal is the part of a signal by which it may differ between a substep and a part of it: rounding.
+const sameSignal = 1e-12
+
+// shortenExpansion is expandSparse where keepExpansion has kept the terms that the substep needs, or most of them.
+//
+//go:nosplit
+func (k *Kernel) shortenExpansion() {
+	n, middle := k.t.N, 1.0
+	for _, i := range k.t.Sparse.StatesRead {
+		k.lawStates[i], k.lawStates[n+i] = k.x[i], k.x[i]
+	}
+	k.degree = min(k.degree, k.termsNeeded(1, k.remainder()))
+	for j := range k.degree {
+		middle = float64(middle / 2)
+		k.addLawStates(k.c[(j+1)*n:(j+2)*n], middle)
+	}
 	k.extendExpansion()
 }
 
