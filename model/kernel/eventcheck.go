@@ -115,9 +115,19 @@ func (k *Kernel) indicatorTurns() bool {
 //
 //go:nosplit
 func (k *Kernel) turnsBeyondZero(g int) bool {
-	start := k.indicatorMargin(g, k.indicatorValue(g, k.x))
+	start := k.indicatorMargin(g, k.startValue(g))
 	c1, c2 := parabola(start, k.indicatorMiddle[g], k.indicatorEnd[g])
 	return c1 < -k.indicatorNoise(g) && -c1 < 2*c2 && start-c1*c1/(4*c2) < 0.02*(c2-c1)
+}
+
+// startValue returns the value of event indicator g at the start of the substep, whose signals and torques must be set.
+//
+//go:nosplit
+func (k *Kernel) startValue(g int) float64 {
+	if k.t.Sparse != nil && k.t.Sparse.Starts[g].Signal >= 0 {
+		return k.w[k.t.Sparse.Starts[g].Signal] - k.t.Sparse.Starts[g].Offset
+	}
+	return k.indicatorValue(g, k.x)
 }
 
 // indicatorTol is the part of an indicator's largest value so far, and of one, that counts as zero. A
@@ -154,20 +164,27 @@ func (k *Kernel) recordIndicator(g int, v float64) {
 	}
 }
 
-// setIndicatorMargins sets dst to the margins of all event indicators in state x at theta of the expanded substep. In a
-// plant stepped sparse, an indicator that shows the start of a capacity has the value of the law's parabola where that is
-// far from it.
+// nearConverged is nearZero where the laws have converged: their parabolas have then the values of the laws themselves at
+// the start, in the middle and at the end of the substep.
+const nearConverged = 1e-6
+
+// setIndicatorMargins sets dst to the margins of all event indicators in state x at theta, 0.5 or 1, of the expanded
+// substep. In a plant stepped sparse, an indicator that shows the start of a capacity has the value of the law's parabola
+// where that is far from it.
 //
 //go:nosplit
 func (k *Kernel) setIndicatorMargins(dst, x []float64, theta float64) {
 	k.setInstant(theta)
-	torques := false // set
+	torques, near := false, nearZero // torques: set
+	if !k.coarse {
+		near = nearConverged
+	}
 	for g := range dst {
 		if k.t.Sparse != nil && k.t.Sparse.Starts[g].Signal >= 0 {
 			at := &k.t.Sparse.Starts[g]
 			v := k.w[at.Signal] - at.Offset
 			k.recordIndicator(g, v)
-			if dst[g] = float64(k.side[g] * v); dst[g] >= nearZero*k.indicatorMax[g] {
+			if dst[g] = float64(k.side[g] * v); dst[g] >= near*k.indicatorMax[g] {
 				continue
 			}
 		}
