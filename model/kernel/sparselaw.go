@@ -204,6 +204,7 @@ func (k *Kernel) setTorquesOfLaws(p int, first bool) {
 // the substep has changed; the others have their values.
 //
 //go:nosplit
+//go:norace
 func (k *Kernel) evaluateMoved(v, x []float64) {
 	for f, laws := range k.t.Sparse.Readers {
 		e := &k.torqueIterates[3*f]
