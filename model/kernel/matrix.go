@@ -153,7 +153,7 @@ func (s *SparseMatrix) addRow(row []float64) {
 func (s *SparseMatrix) transposed(columns int) *SparseMatrix {
 	entries := make([]SparseMatrix, columns) // of each column, as a row
 	for i := range s.End {
-		for p := s.rowStart(i); p < s.End[i]; p++ {
+		for p, end := s.rowStart(i), s.End[i]; p < end; p++ {
 			c := &entries[s.Col[p]]
 			c.Col, c.Val = append(c.Col, i), append(c.Val, s.Val[p])
 		}
@@ -191,7 +191,7 @@ func (s *SparseMatrix) dot(i int, x []float64) float64 { return s.dotFrom(0, i, 
 //go:nosplit
 //go:norace
 func (s *SparseMatrix) dotFrom(sum float64, i int, x []float64) float64 {
-	for p := s.rowStart(i); p < s.End[i]; p++ {
+	for p, end := s.rowStart(i), s.End[i]; p < end; p++ {
 		sum += float64(s.Val[p] * x[s.Col[p]])
 	}
 	return sum
@@ -201,7 +201,7 @@ func (s *SparseMatrix) dotFrom(sum float64, i int, x []float64) float64 {
 //
 //go:nosplit
 func (s *SparseMatrix) axpy(dst []float64, a float64, i int) {
-	for p := s.rowStart(i); p < s.End[i]; p++ {
+	for p, end := s.rowStart(i), s.End[i]; p < end; p++ {
 		dst[s.Col[p]] += float64(a * s.Val[p])
 	}
 }
