@@ -209,4 +209,4 @@ func (f *frame) elementIndex(base, i *value) *value {
 }
 
 // maxPadding is the number of elements by which an array may be extended.
-const maxPadding = 256
+const maxPadding = 1024

@@ -284,7 +284,7 @@ func scaleIn(dst []float64, a float64) {
 // stream holds the entries of a matrix in an order in which products need not wait for each other:
 // the first of each row, then the second of each, and so on.
 type stream struct {
-	row, col []int32
+	row, col []uint32 // not signed: extending a sign takes an instruction for each index
 	val      []float64
 }
 
@@ -293,7 +293,7 @@ func streamOf(s *SparseMatrix) (out stream) {
 	for nth := 0; len(out.val) < len(s.Val); nth++ {
 		for i := range s.End {
 			if p := s.rowStart(i) + nth; p < s.End[i] {
-				out.row, out.col, out.val = append(out.row, int32(i)), append(out.col, int32(s.Col[p])), append(out.val, s.Val[p])
+				out.row, out.col, out.val = append(out.row, uint32(i)), append(out.col, uint32(s.Col[p])), append(out.val, s.Val[p])
 			}
 		}
 	}
