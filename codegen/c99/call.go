@@ -14,12 +14,9 @@ func (g *translator) call(x *ast.CallExpr) operand {
 	if g.info.Types[x.Fun].IsType() {
 		return g.convert(x)
 	}
-	if id, ok := ast.Unparen(x.Fun).(*ast.Ident); ok {
-		if b, ok := g.info.Uses[id].(*types.Builtin); ok {
-			return g.builtin(x, b.Name())
-		}
+	if name := g.builtinName(x); name != "" {
+		return g.builtin(x, name)
 	}
-
 	if fn := g.flow.callee(x); fn != nil {
 		return g.tickCall(x, fn)
 	}

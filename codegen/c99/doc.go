@@ -10,6 +10,7 @@
 //   - functions and methods with scalars and pointers as parameters and scalars as results
 //   - assignments of one value, if, break, continue, return
 //   - loops with a condition or over an integer
+//   - clear and copy for parts of fixed length of arrays, and tests of a pointer for nil, which C leaves out
 //   - functions of the standard library that are one instruction of the processor
 //
 // Integers are computed in 64 bits; narrower types only hold values. Other Go text is an error with

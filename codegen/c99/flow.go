@@ -165,6 +165,9 @@ func (f *flow) visit(fn *types.Func, n ast.Node) (grew bool) {
 
 // call records the arguments of a call. A caller writes what its callee writes.
 func (f *flow) call(fn *types.Func, c *ast.CallExpr) (grew bool) {
+	if name := f.builtinName(c); name == "clear" || name == "copy" {
+		return f.write(fn, c.Args[0])
+	}
 	callee := f.callee(c)
 	if callee == nil {
 		return false
@@ -265,6 +268,8 @@ func (f *flow) basePointer(x ast.Expr) types.Object {
 		return f.basePointerOf(x.X)
 	case *ast.IndexExpr:
 		return f.basePointerOf(x.X)
+	case *ast.SliceExpr:
+		return f.basePointerOf(x.X)
 	}
 
 	return nil
@@ -285,6 +290,8 @@ func (f *flow) locate(x ast.Expr) locations {
 			return locations{{root: v}: true}
 		}
 	case *ast.IndexExpr:
+		return f.content(x.X)
+	case *ast.SliceExpr:
 		return f.content(x.X)
 	case *ast.SelectorExpr:
 		sel := f.info.Selections[x]

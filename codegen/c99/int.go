@@ -48,7 +48,7 @@ func width(b *types.Basic) int {
 	switch b.Kind() {
 	case types.Int8, types.Uint8:
 		return 8
-	case types.Int32:
+	case types.Int32, types.Uint32:
 		return 32
 	}
 

@@ -131,6 +131,19 @@ func (t *tickText) readCallTable(init *ast.FuncDecl) {
 	}
 }
 
+// builtinName returns the name of the built-in function that a call calls; "" for another function or no call.
+func (t *tickText) builtinName(c *ast.CallExpr) string {
+	if c == nil {
+		return ""
+	}
+	if id, ok := ast.Unparen(c.Fun).(*ast.Ident); ok {
+		if b, ok := t.info.Uses[id].(*types.Builtin); ok {
+			return b.Name()
+		}
+	}
+	return ""
+}
+
 // function returns the function of the text that an expression names: f, k.f, (*Kernel).f or a
 // field of an indirect call; otherwise nil.
 func (t *tickText) function(e ast.Expr) *types.Func {

@@ -208,6 +208,11 @@ func TestUnsupportedGoIsRefusedWithItsPosition(t *testing.T) {
 		"a := int16(3); y[a] = 0":                            "type int16",
 		"a := uint64(int(u[0])); y[3/a] = 0":                 "division by an unsigned number that could be 0",
 		"y[0] = min(y[1], u[0])":                             "function min of float64",
+		"copy(y[1:3], y[:2])":                                "copy between parts of one field",
+		"copy(y[:2], u[:1])":                                 "of different lengths",
+		"a := int(u[0]) & 1; clear(y[a:4])":                  "slice whose length is not constant",
+		"clear(y[:])":                                        "slice other than x[a:b]",
+		"_ = append(y[:1], 0)":                               "function append",
 	} {
 		text := strings.Replace(refusedText, "BODY", code, 1)
 		_, err := c99.Translate(map[string][]byte{"tick.go": []byte(text)}, "x")

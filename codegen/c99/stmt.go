@@ -3,6 +3,7 @@ package c99
 import (
 	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/token"
 	"go/types"
 	"strings"
@@ -59,6 +60,10 @@ func (g *translator) orderedExpr(x ast.Expr) operand {
 // callStmt translates a call as a statement.
 func (g *translator) callStmt(s *ast.ExprStmt) {
 	c, ok := ast.Unparen(s.X).(*ast.CallExpr)
+	if name := g.builtinName(c); name == "clear" || name == "copy" {
+		g.blockCall(c, name)
+		return
+	}
 	if !ok || g.flow.callee(c) == nil {
 		g.refuse(s, "statement that does not call a function of the tick")
 	}
@@ -67,6 +72,52 @@ func (g *translator) callStmt(s *ast.ExprStmt) {
 		text = "(void)" + text
 	}
 	g.out.put("%s;", text)
+}
+
+// blockCall translates a call of clear or copy; name says which. Its arguments are parts of arrays.
+func (g *translator) blockCall(c *ast.CallExpr, name string) {
+	to, count, typ := g.part(c.Args[0])
+	if name == "clear" {
+		g.out.put("memset(%s, 0, %d * sizeof(%s));", to, count, typ)
+		return
+	}
+	from, other, _ := g.part(c.Args[1])
+	if other != count || g.flow.locate(c.Args[0]).overlaps(g.flow.locate(c.Args[1])) {
+		g.refuse(c, "copy between parts of one field, or of different lengths")
+	}
+	g.out.put("memcpy(%s, %s, %d * sizeof(%s));", to, from, count, typ)
+}
+
+// part returns the address of the first element of x[a:a+count], count and the type of the elements in C.
+func (g *translator) part(x ast.Expr) (text string, count int64, typ string) {
+	s, ok := x.(*ast.SliceExpr)
+	if !ok || s.High == nil || s.Slice3 {
+		g.refuse(x, "slice other than x[a:b]")
+	}
+	array, ok := pointee(g.info.TypeOf(s.X)).Underlying().(*types.Array)
+	if !ok || !is[*types.Basic](array.Elem()) {
+		g.refuse(x, "slice of %s, which is not an array of scalars", g.info.TypeOf(s.X))
+	}
+	text, high := g.expr(s.X).in(bindsPostfix), s.High
+	if s.Low != nil {
+		text = "&" + text + "[" + g.text(s.Low) + "]"
+		if sum, ok := high.(*ast.BinaryExpr); ok && sum.Op == token.ADD && g.text(sum.X) == g.text(s.Low) {
+			high = sum.Y
+		} else {
+			count = -g.constant(s.Low)
+		}
+	}
+	return text, count + g.constant(high), g.declare(array.Elem(), "", x)
+}
+
+// constant returns an integer constant.
+func (g *translator) constant(x ast.Expr) int64 {
+	v := g.info.Types[x].Value
+	if v == nil {
+		g.refuse(x, "slice whose length is not constant")
+	}
+	n, _ := constant.Int64Val(constant.ToInt(v))
+	return n
 }
 
 // returnStmt translates a return. Several results become a struct.
@@ -200,6 +251,7 @@ func (g *translator) declareLocal(v types.Object, at ast.Node) string {
 func (g *translator) assign(s *ast.AssignStmt) {
 	l, r := s.Lhs[0], s.Rhs[0]
 	switch {
+	case isNilTest(s):
 	case len(s.Lhs) > len(s.Rhs):
 		g.assignResults(s.Lhs, r)
 	case len(s.Lhs) > 1:
@@ -219,6 +271,17 @@ func (g *translator) assign(s *ast.AssignStmt) {
 		g.hoistCalls = false
 		g.assignOp(l, s.Tok+token.ADD-token.ADD_ASSIGN, dst, src)
 	}
+}
+
+// isNilTest reports whether a statement is _ = *k, which only tests a pointer: no pointer of a tick is nil.
+func isNilTest(s *ast.AssignStmt) bool {
+	l, blank := s.Lhs[0].(*ast.Ident)
+	r, star := s.Rhs[0].(*ast.StarExpr)
+	if !blank || !star || l.Name != "_" {
+		return false
+	}
+	_, named := r.X.(*ast.Ident)
+	return named
 }
 
 // assignOp writes dst = dst op src, as op= where C's operator gives Go's result.

@@ -11,7 +11,7 @@ import (
 // cBasic gives the C type of each scalar type of Go.
 var cBasic = map[types.BasicKind]string{
 	types.Bool: "bool", types.Float64: "double", types.Int: "int64_t", types.Uint: "uint64_t", types.Uintptr: "uint64_t",
-	types.Int8: "int8_t", types.Int32: "int32_t", types.Int64: "int64_t", types.Uint8: "uint8_t", types.Uint64: "uint64_t",
+	types.Int8: "int8_t", types.Int32: "int32_t", types.Uint32: "uint32_t", types.Int64: "int64_t", types.Uint8: "uint8_t", types.Uint64: "uint64_t",
 	types.UntypedBool: "bool", types.UntypedFloat: "double", types.UntypedInt: "int64_t",
 }
 

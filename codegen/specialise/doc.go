@@ -36,7 +36,7 @@
 // The text:
 //
 //	stmt.go        stmt: statements of the generated code, without those that have no effect; names in a text
-//	passes.go      sums in local variables; masks hoisted out of loops
+//	passes.go      sums in local variables; masks hoisted out of loops; loops that clear or copy
 //	modes.go       a function for each mode of the plant
 //	programs.go    a function for each class of laws
 //	stack.go       the stack of functions
@@ -79,7 +79,10 @@
 // The compiler stores an assignment to the kernel to memory at once and loads it again. So the sums
 // of unrolled matrix rows grow in local variables (passes.go). If the tick computes the rows, this
 // needs the directive //lockstep:noalias (load.go). The compiler hoists nothing out of a loop, so
-// masks that a loop does not change are written before it (passes.go). The compiler's min and
+// masks that a loop does not change are written before it (passes.go), and a function with a loop
+// begins with _ = *k: the compiler would test k for nil in every iteration. A loop that clears or
+// copies part of an array becomes a call of clear or copy, as in C. Both together take 14 percent
+// of the instructions from a tick of dct7, and 15 from one of amt12. The compiler's min and
 // max are chains of a dozen instructions; comparisons that the processor predicts replace them.
 //
 // A quiet tick is generated for each mode if a plant has at most 16 (modes.go, directive

@@ -1,6 +1,7 @@
 package specialise
 
 import (
+	"fmt"
 	"go/token"
 	"go/types"
 	"math"
@@ -18,6 +19,12 @@ func arith(op token.Token, a, b *value) *value {
 	}
 	if v := identity(op, a, b); v != nil {
 		return v
+	}
+	if c, ok := b.integer(); ok && a.counter != nil && (op == token.ADD || op == token.SUB) {
+		if op == token.SUB {
+			c = -c
+		}
+		return a.shifted(c)
 	}
 	if (op == token.SHL || op == token.SHR) && a.con != nil { // otherwise the constant takes the type of its context
 		a = &value{typ: typ, text: a.typed(), prec: a.prec}
@@ -37,6 +44,23 @@ func arith(op token.Token, a, b *value) *value {
 
 	v.spanRange(op, a, b)
 	return v
+}
+
+// shifted returns the sum of a variable that counts from 0 and constants, and n.
+func (v *value) shifted(n int64) *value {
+	w, i := *v, v.counter
+	w.shift, w.lo, w.hi = v.shift+n, v.lo+n, v.hi+n
+	w.text, w.prec = i.text, i.prec
+	if w.shift != 0 {
+		w.prec = token.ADD.Precedence()
+	}
+	switch {
+	case w.shift > 0:
+		w.text = fmt.Sprintf("%d + %s", w.shift, i.text)
+	case w.shift < 0:
+		w.text = fmt.Sprintf("%s - %d", i.text, -w.shift)
+	}
+	return &w
 }
 
 // rounded returns a float64 whose product or quotient is rounded before a sum: without the conversion

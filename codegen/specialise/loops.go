@@ -31,6 +31,10 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 		}
 	}
 
+	if id, from, count := f.counts(st); id != nil {
+		f.countedLoop(st, id, from, count)
+		return falls
+	}
 	f.inLoop(st, []ast.Stmt{st.Body, st.Post}, func() {
 		entry := f.cloneVars()
 		out := &stmt{kind: loop}
@@ -57,6 +61,42 @@ func (f *frame) forLoop(st *ast.ForStmt) flow {
 		f.emit(out)
 	})
 	return falls
+}
+
+// counts returns the variable of a loop that only counts up between known numbers, the first of them and the number of
+// iterations; nil for another loop.
+func (f *frame) counts(st *ast.ForStmt) (id *ast.Ident, from, count int64) {
+	init, ok := st.Init.(*ast.AssignStmt)
+	post, ok2 := st.Post.(*ast.IncDecStmt)
+	cond, ok3 := st.Cond.(*ast.BinaryExpr)
+	if !ok || !ok2 || !ok3 || len(init.Lhs) != 1 || post.Tok != token.INC || cond.Op != token.LSS {
+		return nil, 0, 0
+	}
+	id, _ = init.Lhs[0].(*ast.Ident)
+	obj := f.info.Defs[id]
+	same := func(e ast.Expr) bool { x, ok := e.(*ast.Ident); return ok && f.info.Uses[x] == obj }
+	if obj == nil || !same(post.X) || !same(cond.X) || slices.Contains(f.assignedIn(st.Body), obj) {
+		return nil, 0, 0
+	}
+	from, ok = f.vars[obj].val.integer()
+	to, ok2 := f.eval(cond.Y).integer()
+	if !ok || !ok2 || f.vars[obj].name != "" || goType(obj.Type()) != "int" {
+		return nil, 0, 0
+	}
+	return id, from, to - from
+}
+
+// countedLoop follows a loop over the variable id, from a known number on. The generated variable counts from 0: the
+// compiler sees that its sums with constants are within bounds.
+func (f *frame) countedLoop(st *ast.ForStmt, id *ast.Ident, from, count int64) {
+	f.inLoop(st, []ast.Stmt{st.Body}, func() {
+		obj := f.info.Defs[id]
+		i := dynamic(f.unique(id.Name), operand, obj.Type())
+		i.stable, i.ranged, i.hi, i.counter = true, true, count-1, i
+		f.vars[obj] = binding{val: arith(token.ADD, i, constantValue(from, obj.Type())), dyn: f.dyn}
+		body := f.block(func() { f.execList(st.Body.List) })
+		f.emit(&stmt{kind: loop, names: []string{i.text}, right: fmt.Sprint(count), pure: true, body: body})
+	})
 }
 
 // inLoop follows a loop that is not unrolled. The values of variables that the loop assigns are not

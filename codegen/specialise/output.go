@@ -120,6 +120,8 @@ const packageText = `// Package %s is the kernel of the plant %s on a grid of %v
 //
 // No function of a tick may grow the stack. The linker checks this for optimised code: with
 // -gcflags='all=-N -l' it may not link.
+//
+// A function with a loop begins with _ = *k: the compiler would test k for nil in every iteration.
 `
 
 // minReportedTable is the size from which the report names a table, bytes.
@@ -174,6 +176,9 @@ func (g *fn) write(b *strings.Builder) {
 		b.WriteString("(k *Kernel) ")
 	}
 	b.WriteString(g.name + g.signature(g.params) + " {\n")
+	if hasLoop(g.body) && reads(g.body)["k"] > 0 {
+		b.WriteString("_ = *k\n")
+	}
 	write(b, g.body)
 	b.WriteString("}\n\n")
 }

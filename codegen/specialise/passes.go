@@ -1,9 +1,11 @@
 package specialise
 
 import (
+	"fmt"
 	"go/ast"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -211,6 +213,60 @@ func (f *frame) hoistMasks(list []*stmt) (out []*stmt) {
 	}
 
 	return out
+}
+
+// minBlock is the number of elements from which a call that clears or copies an array takes less time than a loop.
+const minBlock = 16
+
+// blocks replaces loops that only clear or copy part of an array by the functions clear and copy: a loop takes four
+// instructions for each element.
+func blocks(list []*stmt) []*stmt {
+	for _, st := range list {
+		st.body, st.els = blocks(st.body), blocks(st.els)
+		count, _ := strconv.Atoi(st.right)
+		if st.kind != loop || count < minBlock || len(st.names) != 1 || len(st.body) != 1 || st.body[0].text != " = " {
+			continue
+		}
+		set := st.body[0]
+		to, root := part(set.names[0], st.names[0], count)
+		from, other := part(set.right, st.names[0], count)
+		switch {
+		case to == "":
+		case set.right == "0" || set.right == "false":
+			*st = stmt{kind: line, text: "clear(" + to + ")"}
+		case from != "" && other != root: // copy would treat overlapping parts differently
+			*st = stmt{kind: line, text: "copy(" + to + ", " + from + ")"}
+		}
+	}
+
+	return list
+}
+
+// loopElement matches an element of an array of the kernel, of a parameter or a table: the array, its first two names, and
+// the start of the index, which ends with a variable.
+var loopElement = lazyRegexp(`^(([\pL\pN_]+(?:\.[\pL\pN_]+)?).*)\[(?:([\pL\pN_]+) ?\+ ?)?([\pL_][\pL\pN_]*)\]$`)
+
+// part returns the slice of the elements that a loop of count iterations over variable i reaches, and the array or the
+// field of the kernel that contains it; "" if text is not an element of this form.
+func part(text, i string, count int) (slice, root string) {
+	m := loopElement().FindStringSubmatch(text)
+	if m == nil || m[4] != i {
+		return "", ""
+	}
+	for _, name := range identifiers(m[1] + " " + m[3]) {
+		if name == i {
+			return "", ""
+		}
+	}
+
+	from, err := strconv.Atoi(m[3])
+	switch {
+	case m[3] == "":
+		return fmt.Sprintf("%s[:%d]", m[1], count), m[2]
+	case err == nil:
+		return fmt.Sprintf("%s[%d:%d]", m[1], from, from+count), m[2]
+	}
+	return fmt.Sprintf("%s[%s:%s+%d]", m[1], m[3], m[3], count), m[2]
 }
 
 // changed returns the variables that a loop declares or assigns to.

@@ -199,7 +199,7 @@ func elemOf(t types.Type) types.Type {
 func (f *frame) elementIndex(base, i *value) *value {
 	at := base.at
 	lo, hi, ok := i.bounds()
-	if !ok || base.off.con != nil || base.off.ranged || at.fixed || at.param || lo < 0 || hi > maxPadding {
+	if !ok || base.off.con != nil || base.off.ranged || at.param || lo < 0 || hi > maxPadding {
 		return arith(token.ADD, base.off, i)
 	}
 	room := powerOfTwo(f.arrayLength(at))
@@ -209,4 +209,4 @@ func (f *frame) elementIndex(base, i *value) *value {
 }
 
 // maxPadding is the number of elements by which an array may be extended.
-const maxPadding = 256
+const maxPadding = 1024

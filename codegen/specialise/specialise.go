@@ -67,7 +67,7 @@ func (f *frame) specialise(d *ast.FuncDecl, indirect bool, args []*value) *fn {
 	if s.byMode[d] {
 		body = h.holdLocally(h.holdLocally(body, "x1"), "slip1")
 	}
-	g.body, g.busy = h.hoistMasks(body), false
+	g.body, g.busy = blocks(h.hoistMasks(body)), false
 	own := frameOf(g)
 	if g.depth = own + g.below; own > wideFrame && !s.largeStack[key] {
 		s.largeStack[key], s.changed = true, true

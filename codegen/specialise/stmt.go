@@ -112,6 +112,16 @@ func size(list []*stmt) (n int) {
 	return n
 }
 
+// hasLoop reports whether a list contains a loop.
+func hasLoop(list []*stmt) bool {
+	for st := range all(list) {
+		if st.kind == loop {
+			return true
+		}
+	}
+	return false
+}
+
 // reads counts how often each variable is read.
 func reads(list []*stmt) map[string]int {
 	of := map[string]int{}

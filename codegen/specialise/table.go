@@ -18,6 +18,7 @@ type tickTable struct {
 	flat         bool    // one row
 	rowMasked    bool    // the index of the row is masked: the number of rows is a power of two
 	columnMasked bool    // the index into a row is masked: the width is a power of two
+	room         int     // least width that an index into a row needs whose start is masked
 }
 
 // lookup returns the element at an index that the tick computes.
@@ -106,6 +107,10 @@ func isIndex(list []any) bool {
 // inside returns the text of an index into a row.
 func (t *tickTable) inside(i *value) string {
 	if i.within(t.width) {
+		return i.text
+	}
+	if i.bound > 0 {
+		t.room = max(t.room, i.bound)
 		return i.text
 	}
 	t.columnMasked = true
@@ -227,6 +232,7 @@ func (t *tickTable) write(b *strings.Builder) (size int) {
 	if t.columnMasked {
 		width = powerOfTwo(width)
 	}
+	width = max(width, t.room)
 	if t.rowMasked {
 		rows = powerOfTwo(rows)
 	}

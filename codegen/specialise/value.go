@@ -27,6 +27,8 @@ type value struct {
 	zeroProduct bool   // 0 times a finite value: 0 of either sign
 	ranged      bool   // the value is a loop's index, possibly plus a constant, in [lo, hi]
 	lo, hi      int64
+	counter     *value // variable that counts from 0; the value is its sum with shift
+	shift       int64
 	bound       int // length of the array that the value indexes, as the compiler sees it
 
 	at       *place // of a reference: its target; of a slice: the array below it

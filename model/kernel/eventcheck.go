@@ -134,13 +134,25 @@ func (k *Kernel) startValue(g int) float64 {
 // torque of rounding has no side.
 const indicatorTol = 1e-12
 
-// indicatorSize returns the size of event indicator g: its largest value so far. A quotient may have
-// been infinite elsewhere; of it the outermost borders count.
+// indicatorSizes returns the sizes of the event indicators that have borders and more than one operation, -1 for others. A
+// quotient may have been infinite elsewhere: its largest value is no measure, its outermost borders are.
+func (t *Tables) indicatorSizes() []float64 {
+	sizes := make([]float64, len(t.Indicators))
+	for g := range sizes {
+		sizes[g] = -1
+		if p := &t.Indicators[g]; len(p.Borders) > 0 && len(p.Ops) > 1 {
+			sizes[g] = max(math.Abs(p.Borders[0]), math.Abs(p.Borders[len(p.Borders)-1]))
+		}
+	}
+	return sizes
+}
+
+// indicatorSize returns the size of event indicator g: that of its borders, or its largest value so far.
 //
 //go:nosplit
 func (k *Kernel) indicatorSize(g int) float64 {
-	if p := &k.t.Indicators[g]; len(p.Borders) > 0 && len(p.Ops) > 1 {
-		return max(math.Abs(p.Borders[0]), math.Abs(p.Borders[len(p.Borders)-1]))
+	if k.fixedSize[g] >= 0 {
+		return k.fixedSize[g]
 	}
 	return k.indicatorMax[g]
 }

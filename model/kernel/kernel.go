@@ -64,6 +64,7 @@ type Kernel struct {
 	slope        []float64 // affine signals, slope in the present regions
 	offset       []float64 // affine signals, value at z = 0 in the present regions
 	indicatorMax []float64 // event indicators, largest absolute value so far
+	fixedSize    []float64 // event indicators, size that their borders give; -1: the size is indicatorMax
 	tick         int64     // the step starts at grid time tick·h
 	lag          float64   // s
 	unconverged  uint64    // substeps in which the law iteration hit its limit
@@ -166,7 +167,7 @@ func New(t *Tables) *Kernel {
 	vec := func(n int) []float64 { return make([]float64, n) }
 	k := &Kernel{
 		t: t, h: float64(float64(t.PeriodNs) * 1e-9), calls: newCalls(t), partition: newPartitionWork(t),
-		plantState: newPlantState(t), input: make([]int, t.M), indicatorMax: vec(len(t.Indicators)),
+		plantState: newPlantState(t), input: make([]int, t.M), indicatorMax: vec(len(t.Indicators)), fixedSize: t.indicatorSizes(),
 		slope: vec(t.FirstLaw - t.FirstAffine), offset: vec(t.FirstLaw - t.FirstAffine),
 		impacts: make([]int, mc), termMax: vec(mc), contactTol: vec(mc), heldClosed: make([]bool, mc),
 		delayed: vec(t.delayedValues()), published: vec(t.M), commands: newCommands(t),

@@ -153,7 +153,7 @@ func (s *SparseMatrix) addRow(row []float64) {
 func (s *SparseMatrix) transposed(columns int) *SparseMatrix {
 	entries := make([]SparseMatrix, columns) // of each column, as a row
 	for i := range s.End {
-		for p := s.rowStart(i); p < s.End[i]; p++ {
+		for p, end := s.rowStart(i), s.End[i]; p < end; p++ {
 			c := &entries[s.Col[p]]
 			c.Col, c.Val = append(c.Col, i), append(c.Val, s.Val[p])
 		}
@@ -191,7 +191,7 @@ func (s *SparseMatrix) dot(i int, x []float64) float64 { return s.dotFrom(0, i, 
 //go:nosplit
 //go:norace
 func (s *SparseMatrix) dotFrom(sum float64, i int, x []float64) float64 {
-	for p := s.rowStart(i); p < s.End[i]; p++ {
+	for p, end := s.rowStart(i), s.End[i]; p < end; p++ {
 		sum += float64(s.Val[p] * x[s.Col[p]])
 	}
 	return sum
@@ -201,7 +201,7 @@ func (s *SparseMatrix) dotFrom(sum float64, i int, x []float64) float64 {
 //
 //go:nosplit
 func (s *SparseMatrix) axpy(dst []float64, a float64, i int) {
-	for p := s.rowStart(i); p < s.End[i]; p++ {
+	for p, end := s.rowStart(i), s.End[i]; p < end; p++ {
 		dst[s.Col[p]] += float64(a * s.Val[p])
 	}
 }
@@ -284,7 +284,7 @@ func scaleIn(dst []float64, a float64) {
 // stream holds the entries of a matrix in an order in which products need not wait for each other:
 // the first of each row, then the second of each, and so on.
 type stream struct {
-	row, col []int32
+	row, col []uint32 // not signed: extending a sign takes an instruction for each index
 	val      []float64
 }
 
@@ -293,7 +293,7 @@ func streamOf(s *SparseMatrix) (out stream) {
 	for nth := 0; len(out.val) < len(s.Val); nth++ {
 		for i := range s.End {
 			if p := s.rowStart(i) + nth; p < s.End[i] {
-				out.row, out.col, out.val = append(out.row, int32(i)), append(out.col, int32(s.Col[p])), append(out.val, s.Val[p])
+				out.row, out.col, out.val = append(out.row, uint32(i)), append(out.col, uint32(s.Col[p])), append(out.val, s.Val[p])
 			}
 		}
 	}

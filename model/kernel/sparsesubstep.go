@@ -270,8 +270,8 @@ func (k *Kernel) expandFrictions(of []int) {
 //go:nosplit
 func (k *Kernel) lockTorqueAt(i int, theta float64) float64 {
 	s := 0.0
-	for j := k.degree; j >= 0; j-- {
-		s = float64(s*theta) + k.tauPoly[j*k.t.Mc+i]
+	for at := k.degree*k.t.Mc + i; at >= 0; at -= k.t.Mc {
+		s = float64(s*theta) + k.tauPoly[at]
 	}
 	return s
 }

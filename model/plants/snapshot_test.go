@@ -18,7 +18,7 @@ import (
 // constant are the fields of a kernel that no step changes or leaves changed, and those that hold what follows from a lock set
 // or from regions, with their key.
 var constant = []string{
-	"t", "h", "calls", "slips", "bcT", "outX", "outV", "outTau", "levels", "programs", "stack", "firstArg", "firstResult", "terms", "argRows", "argTauRows", "blocks", "bitOf",
+	"t", "h", "calls", "slips", "bcT", "outX", "outV", "outTau", "levels", "programs", "stack", "firstArg", "firstResult", "terms", "argRows", "argTauRows", "blocks", "bitOf", "fixedSize",
 	"aStream", "bStream", "affineStream", "slipStream", "frictionStream", "largeBlocks", "faceBits", "active", "latent", "degree", "termOf", "onValues", "onLaws",
 	"trialPer", "locks", "lockedMode", "lockedPer", "lockedSet", "lockedBase", "unlockedMode", "unlockedWA", "unlockedBase",
 }

@@ -7,6 +7,8 @@ type Kernel struct {
 	calls int
 	on    [M]bool
 	trace float64
+	row   [11]float64
+	saved [M]bool
 }
 
 //go:nosplit
@@ -75,6 +77,7 @@ func (k *Kernel) step(y *[P]float64, u *[M]float64) {
 		y[6] = -1
 	}
 	y[7] = hidden(u[0], u[1])
+	y[8] = k.blocks(u)
 	k.output(y)
 }
 
@@ -116,6 +119,43 @@ func (k *Kernel) loops(u *[M]float64) float64 {
 		sum += float64(i) * 0.5
 	}
 	return sum + float64(n)
+}
+
+// starts are numbers that blocks copies.
+var starts = [4]float64{7, 6, 5, 4}
+
+// blocks clears and copies parts of arrays.
+//
+//go:nosplit
+func (k *Kernel) blocks(u *[M]float64) float64 {
+	_ = *k
+	sum := 0.0
+	from := k.n & 7
+	for i := range 11 {
+		sum += k.row[i] * float64(i+1)
+	}
+	copy(k.row[from:from+4], u[:4])
+	clear(k.row[5:7])
+	copy(k.row[8:10], starts[1:3])
+	copy(k.saved[:M], k.on[:M])
+	clear(k.on[k.n&1 : k.n&1+2])
+	if k.saved[1] {
+		sum += 1
+	}
+	if k.saved[2] {
+		sum += 2
+	}
+	k.tail(&k.row)
+	return sum
+}
+
+// tail clears the end of a row.
+//
+//go:nosplit
+func (k *Kernel) tail(row *[11]float64) {
+	if k.n&3 == 3 {
+		clear(row[9:11])
+	}
 }
 
 // order has calls whose order changes the result.
