@@ -101,6 +101,7 @@ type Tables struct {
 	RampPressed    []int           // friction elements whose capacity is a ramped input
 	Delay          []float64       // s, dead time of each input
 	InputSignal    []int           // index of the signal of each input
+	Drivable       []int           // inputs that follow their own source until Drive changes that
 	FirstState     []int           // the first state on which each input acts
 	Steepness      float64         // how fast a law can follow motion, rad/s; sparse: also that of other states
 	Indicators     []model.Program // event indicators (System.Guards)
@@ -363,6 +364,7 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 		if driven[i] {
 			t.Signals[in.Signal].Input = i
 		} else {
+			t.Drivable = append(t.Drivable, i)
 			t.Signals[in.Signal].Source = delayed(sys.Signals[in.Signal].Source, in.Delay)
 		}
 	}

@@ -240,7 +240,12 @@ func (k *Kernel) expandTorque(i int) {
 		}
 	}
 
-	k.w0[at], k.w1[at], k.w2[at] = float64(d*k.capC[3*i]), float64(d*k.capC[3*i+1]), float64(d*k.capC[3*i+2])
+	k.w0[at] = float64(d * k.capC[3*i])
+	if k.capC[3*i+1] == 0 && k.capC[3*i+2] == 0 {
+		k.w1[at], k.w2[at] = 0, 0
+		return
+	}
+	k.w1[at], k.w2[at] = float64(d*k.capC[3*i+1]), float64(d*k.capC[3*i+2])
 }
 
 // anyOverloaded reports whether the torque of any lock exceeds its limit.

@@ -277,10 +277,18 @@ func floorTicks(x float64) int64 {
 //
 //go:nosplit
 func (k *Kernel) Drive(i int, on bool) {
-	j := k.t.InputSignal[i]
-	if k.t.Signals[j].Input >= 0 {
-		return
+	for _, own := range k.t.Drivable { // the other entries of input stay constant, which generated code makes use of
+		if own == i {
+			k.setDriven(own, on)
+		}
 	}
+}
+
+// setDriven is Drive for an input that the tables do not command.
+//
+//go:nosplit
+func (k *Kernel) setDriven(i int, on bool) {
+	j := k.t.InputSignal[i]
 	k.publishedAt, k.nextBreakpoint, k.held.isSet = -1, 0, false
 	if !on {
 		k.input[j] = -1

@@ -19,9 +19,13 @@ func (k *Kernel) expandCapacity(i int) {
 	}
 	v, v1, v2 := k.w0[j], k.w1[j], k.w2[j]
 	a := float64(f.Gain * max(0, v-f.Offset))
+	k.capC[3*i] = a
+	if v1 == 0 && v2 == 0 { // a command
+		k.capC[3*i+1], k.capC[3*i+2] = 0, 0
+		return
+	}
 	b := float64(f.Gain * max(0, v+float64(v1/2)+float64(v2/4)-f.Offset))
 	c := float64(f.Gain * max(0, v+v1+v2-f.Offset))
-	k.capC[3*i] = a
 	k.capC[3*i+1], k.capC[3*i+2] = parabola(a, b, c)
 }
 
