@@ -83,6 +83,7 @@ type Tables struct {
 	Waves          []int     // signals whose source is not straight between its breakpoints; form projected only
 	WaveRate       float64   // rate of the fastest sine or product of sines, rad/s
 	LawPressed     []int     // friction elements whose capacity is a law
+	PressedAnew    []int     // friction elements whose capacity or torque changes while laws are iterated
 	PressedBy      []int     // of LawPressed: event indicator of that law at the offset of the capacity
 	PressingLaws   []int     // laws that are a capacity, and those that they read
 	WavePressed    []int     // friction elements whose capacity follows a wave
@@ -115,6 +116,9 @@ type Tables struct {
 	Split          int             // Period / Delta
 	Breakpoints    int             // breakpoints of sources within the time that a tick can span, at most
 	Quiet          bool            // whether ticks can be quiet: see stepQuiet
+	Steady         bool            // whether every signal is constant over a substep: see isSteady
+	SteadyTick     bool            // Steady, and no command changes between the last substep of a tick and its end
+	DecidesAlone   bool            // whether the lock decision reads no torque of a lock: see decidesAlone
 	Timed          bool            // whether a signal can follow a waveform over time
 	Degree         int             // degree of the Taylor polynomial of a substep
 	Radius         float64         // largest absolute eigenvalue over all modes, rad/s
@@ -231,6 +235,10 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 		capacities[t.Friction[i].Signal] = true
 	}
 	t.PressingLaws = t.lawsBehind(capacities)
+	t.PressedAnew = t.LawPressed
+	if len(t.Faces) > 0 {
+		t.PressedAnew = t.Capacities
+	}
 	t.checkSourcePeriods(sys)
 	t.Breakpoints = t.maxBreakpoints()
 	listOutputs(t, sys)
@@ -239,7 +247,8 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 	}
 	t.buildModes(sys, opt)
 	t.splitLaws(sys)
-	t.Quiet, t.Timed = t.canBeQuiet(), t.isTimed()
+	t.Quiet, t.Timed, t.Steady, t.DecidesAlone = t.canBeQuiet(), t.isTimed(), t.isSteady(), t.decidesAlone()
+	t.SteadyTick = t.Steady && t.Places == 0 && !slices.ContainsFunc(t.Delay, func(d float64) bool { return d > 0 })
 	if t.Quiet {
 		inParallel(len(t.Modes), func(kappa int) { t.setSlopes(&t.Modes[kappa], kappa) })
 	}

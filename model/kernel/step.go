@@ -86,21 +86,28 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 		if left <= k.timeTol || stops && checksLeft <= 0 && local-from > k.timeTol {
 			break
 		}
-		length := min(left, max(k.nextChange(local)-local, k.timeTol))
-		limited := limit < min(length, k.t.Delta) && checksLeft > 0
-		if limited {
-			length = limit
+		length, limited, transitions := k.t.Delta, false, k.transitions
+		if k.held.starts {
+			k.passBreakpoints(local)
+			k.startHeld()
+		} else {
+			length = min(left, max(k.nextChange(local)-local, k.timeTol))
+			limited = limit < min(length, k.t.Delta) && checksLeft > 0
+			if limited {
+				length = limit
+			}
+			if length > k.t.Delta-k.timeTol {
+				length = k.t.Delta
+			}
+			if k.length = length; !k.t.SteadyTick || !(from >= 0) || !(local > from) {
+				k.calls.setSignals(k, k.x, local, length)
+			}
+			if checksLeft > 0 && k.endAtZero(local) {
+				checksLeft--
+				length = k.length
+			}
+			k.calls.startSubstep(k, local)
 		}
-		if length > k.t.Delta-k.timeTol {
-			length = k.t.Delta
-		}
-		k.calls.setSignals(k, k.x, local, length)
-		if checksLeft > 0 && k.endAtZero(local) {
-			checksLeft--
-			length = k.length
-		}
-		transitions := k.transitions
-		k.calls.startSubstep(k, local)
 		if k.transitions != transitions && local-from > k.timeTol {
 			if found == 0 { // later ones need no part of the budget: the rows of tables are counted
 				k.eta, found = (local-from)/(to-from), 1
@@ -117,6 +124,7 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 			k.setTorquesAt(theta)
 		}
 		if k.stopIfNotFinite() {
+			k.held.ends = false
 			return local
 		}
 		local += float64(theta * k.length)
@@ -150,6 +158,7 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 		k.calls.setSignals(k, k.x, local, min(k.t.Delta, max(k.nextChange(local)-local, k.timeTol)))
 		k.endAtZero(local)
 		k.calls.startSubstep(k, local)
+		k.held.ends = false
 	}
 	return local
 }
@@ -236,6 +245,9 @@ func (k *Kernel) startSubstep(local float64) {
 	k.setLoads()
 	if resolve || k.anyOverloaded() {
 		k.calls.resolveModes(k)
+		if k.t.DecidesAlone {
+			k.setLoadTorques()
+		}
 		k.projectLocks()
 		k.slips.mul(k.slip, k.x)
 	}
@@ -247,14 +259,7 @@ func (k *Kernel) startSubstep(local float64) {
 		}
 	}
 
-	k.torqueTol = 0
-	for i, tau := range k.tau {
-		if k.tau0[i] = tau; tau == 0 && k.limit[i] == 0 {
-			continue
-		}
-		k.torqueTol = max(k.torqueTol, float64(torqueNoise*math.Abs(tau)), float64(torqueNoise*k.limit[i]))
-	}
-
+	k.startTorques()
 	for _, i := range k.t.Clearances {
 		if k.present[i] {
 			k.setContactTol(i)
@@ -264,6 +269,23 @@ func (k *Kernel) startSubstep(local float64) {
 	for i := range k.mode {
 		k.expandTorque(i)
 	}
+}
+
+// startTorques sets the torques at the start of a substep to tau, and torqueTol.
+//
+//go:nosplit
+func (k *Kernel) startTorques() {
+	largest := 0.0
+	for i, tau := range k.tau {
+		k.tau0[i] = tau
+		if v := math.Abs(tau); v > largest {
+			largest = v
+		}
+		if v := k.limit[i]; v > largest {
+			largest = v
+		}
+	}
+	k.torqueTol = float64(torqueNoise * largest)
 }
 
 // setMode sets the mode of element i and its bit in kappa.
@@ -310,6 +332,7 @@ const noEvent = -1
 //go:nosplit
 func (k *Kernel) advanceSubstep(local float64, locate bool) (theta float64, cause int) {
 	expanded := true
+	k.held.ends = false
 	if locate && k.t.Sparse != nil && k.t.FirstLaw < k.t.M {
 		theta, cause = k.locateEventSparse(local)
 	} else {
@@ -331,6 +354,10 @@ func (k *Kernel) advanceSubstep(local float64, locate bool) (theta float64, caus
 	switch {
 	case cause == noEvent:
 		copy(k.x, k.x1)
+		if k.t.SteadyTick {
+			copy(k.slip, k.slip1)
+			k.held.ends = true
+		}
 	case separate:
 		k.horner(k.x, theta)
 		return theta, cause
@@ -398,13 +425,17 @@ func (k *Kernel) handleEvent(local, theta float64, cause int) bool {
 		return true
 	}
 
-	k.setInstant(theta)
+	if !k.t.Steady {
+		k.setInstant(theta)
+	}
 	if k.t.Friction[cause].Gap != nil && k.mode[cause] == Free {
 		return k.calls.handleImpact(k, cause, local)
 	}
 	copy(k.modesBefore, k.mode)
 	k.slips.mul(k.slip, k.x)
-	k.setRates(k.w)
+	if anyTrue(k.leavingZero) {
+		k.setRates(k.w)
+	}
 	for i, s := range k.slip {
 		d := k.direction(i)
 		leaves := k.leavingZero[i] && d*k.slips.dot(i, k.xd) >= 0
