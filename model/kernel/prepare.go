@@ -157,17 +157,18 @@ type Signal struct {
 
 // Mode holds the matrices of one lock set; METHOD.md defines the symbols.
 type Mode struct {
-	Phi  []float64 // n×n
-	G0   []float64 // n×(m+mc)
-	G1   []float64 // n×(m+mc)
-	G2   []float64 // n×(m+mc)
-	A    []float64 // n×n, the plant projected on the constraint
-	B    []float64 // n×(m+mc)
-	T    []float64 // mc×n
-	U    []float64 // mc×(m+mc)
-	P    []float64 // n×n
-	R    []float64 // mc×n, of a plant with quiet ticks: slope of a slip, or of the torque of a lock, over a period
-	Rank int       // independent directions of the locks; below their number where the torque split is not unique
+	Phi []float64 // n×n
+	G0  []float64 // n×(m+mc)
+	G1  []float64 // n×(m+mc)
+	G2  []float64 // n×(m+mc)
+	A   []float64 // n×n, the plant projected on the constraint
+	B   []float64 // n×(m+mc)
+	T   []float64 // mc×n
+	U   []float64 // mc×(m+mc)
+	P   []float64 // n×n
+	R   []float64 // mc×n, of a plant with quiet ticks: slope of a slip, or of the torque of a lock, over a period
+
+	Redundant bool // the locks have fewer independent directions than their number: the torque split is not unique
 }
 
 // Bytes returns the memory of the precomputed modes, bytes.

@@ -174,7 +174,7 @@ func (k *Kernel) assignModes(b int, atRest uint64) bool {
 		k.mode[g.Elements[bits.TrailingZeros64(r)]] = Stuck
 	}
 	left := atRest
-	if inside := k.interior(g, atRest); k.isIndependentSet(inside) {
+	if inside := k.interior(g, atRest); k.t.Modes != nil && !k.t.Modes[k.base|int(inside)].Redundant { // all are independent
 		k.kappa[b], left = inside, 0
 	}
 	for left != 0 {
@@ -228,13 +228,6 @@ func (k *Kernel) interior(g *Block, atRest uint64) uint64 {
 		}
 	}
 	return set
-}
-
-// isIndependentSet reports whether the tables know that the locks of a set are independent.
-//
-//go:nosplit
-func (k *Kernel) isIndependentSet(set uint64) bool {
-	return k.t.Modes != nil && k.t.Modes[k.base|int(set)].Rank == bits.OnesCount64(set)
 }
 
 // setIdle lets element i idle with torque tau, N·m.

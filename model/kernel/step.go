@@ -81,6 +81,7 @@ const limitGrowth = 8
 func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 	local, found, limit, checksLeft := from, 0, k.t.Delta, k.t.EventChecks*-int(floorTicks((from-to+k.timeTol)/k.h))
 	clear(k.impacts)
+	steady := k.t.SteadyTick && from >= 0 // signals keep their values from the first substep on
 	for range k.t.maxSubsteps() {
 		left := to - local
 		if left <= k.timeTol || stops && checksLeft <= 0 && local-from > k.timeTol {
@@ -88,10 +89,15 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 		}
 		length, limited, transitions := k.t.Delta, false, k.transitions
 		if k.held.starts {
-			k.passBreakpoints(local)
+			if !k.t.SteadyTick {
+				k.passBreakpoints(local)
+			}
 			k.startHeld()
 		} else {
-			length = min(left, max(k.nextChange(local)-local, k.timeTol))
+			length = left
+			if !steady {
+				length = min(left, max(k.nextChange(local)-local, k.timeTol))
+			}
 			limited = limit < min(length, k.t.Delta) && checksLeft > 0
 			if limited {
 				length = limit
@@ -99,7 +105,7 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 			if length > k.t.Delta-k.timeTol {
 				length = k.t.Delta
 			}
-			if k.length = length; !k.t.SteadyTick || !(from >= 0) || !(local > from) {
+			if k.length = length; !steady || local == from {
 				k.calls.setSignals(k, k.x, local, length)
 			}
 			if checksLeft > 0 && k.endAtZero(local) {
@@ -184,6 +190,9 @@ func (k *Kernel) endAtZero(local float64) bool {
 //
 //go:nosplit
 func (k *Kernel) changesAt(local float64) bool {
+	if k.t.SteadyTick {
+		return false
+	}
 	if k.nextBreakpoint-k.gridTime() <= local+k.timeTol || k.endsAtZero() || k.lawAtZero(1) {
 		return true
 	}
@@ -266,6 +275,10 @@ func (k *Kernel) startSubstep(local float64) {
 		}
 	}
 
+	if k.t.Steady {
+		copy(k.w0[k.t.M:], k.applied)
+		return
+	}
 	for i := range k.mode {
 		k.expandTorque(i)
 	}
