@@ -446,7 +446,11 @@ func (k *Kernel) handleEvent(local, theta float64, cause int) bool {
 	}
 	copy(k.modesBefore, k.mode)
 	k.slips.mul(k.slip, k.x)
-	if anyTrue(k.leavingZero) {
+	leaving := false // another element at rest may be leaving zero slip
+	for i, s := range k.slip {
+		leaving = leaving || k.leavingZero[i] && i != cause && math.Abs(s) <= 2*slipZero
+	}
+	if leaving {
 		k.setRates(k.w)
 	}
 	for i, s := range k.slip {
