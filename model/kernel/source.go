@@ -283,7 +283,7 @@ func floorTicks(x float64) int64 {
 //
 //go:nosplit
 func (k *Kernel) Drive(i int, on bool) {
-	for _, own := range k.t.Drivable { // the other entries of input stay constant, which generated code makes use of
+	for _, own := range k.t.Drivable { // the other entries of input are constants in generated code
 		if own == i {
 			k.setDriven(own, on)
 		}
