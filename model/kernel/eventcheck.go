@@ -12,12 +12,15 @@ import (
 func (k *Kernel) mayHoldEvent() bool {
 	may := k.indicatorsMayPass()
 	k.slips.mul(k.slip1, k.x1)
-	if k.t.Sparse != nil {
+	switch {
+	case k.t.Sparse != nil:
 		copy(k.xd, k.startRate)
-	} else {
+	case k.t.FirstLaw < k.t.M: // without laws locateEvent has set them
 		k.setRates(k.w0)
 	}
-	k.setInstant(1)
+	if !k.t.Steady {
+		k.setInstant(1)
+	}
 	for i := range k.mode {
 		k.mayChange[i] = k.changesMode(i)
 		may = may || k.mayChange[i]
@@ -311,6 +314,9 @@ func (k *Kernel) overloadSide(i int) float64 {
 	}
 	tau0 := k.tau0[i]
 	tau1, slope := k.endLockTorque(i)
+	if k.t.Steady {
+		k.tau[i] = tau1
+	}
 	start, static, rises := float64(f.Peak*k.capC[3*i]), float64(f.Peak*k.capNow[i]), float64(f.Peak*k.capC[3*i+1])
 	if c := f.Face - 1; c >= 0 && k.carriesLoad(c) {
 		end, per := k.endLockTorque(c)
@@ -345,6 +351,9 @@ func (k *Kernel) endLockTorque(i int) (tau1, slope float64) {
 		return k.lockTorqueAt(i, 1), k.tauPoly[k.t.Mc+i]
 	}
 	m := k.currentMode()
+	if k.t.Steady {
+		return dotRow(m.T, i, k.x1) + k.held.torque[i], float64(k.length * dotRow(m.T, i, k.xd))
+	}
 	return dotRow(m.T, i, k.x1) + dotRow(m.U, i, k.w), float64(k.length*dotRow(m.T, i, k.xd)) + dotRow(m.U, i, k.w1)
 }
 

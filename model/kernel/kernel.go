@@ -191,7 +191,7 @@ func New(t *Tables) *Kernel {
 		},
 	}
 	k.bindRows()
-	k.held = held{move: vec(n), torque: vec(mc), slope: vec(mc)}
+	k.held = held{move: vec(n), rate: vec(n), torque: vec(mc), slope: vec(mc)}
 	k.contactRegion = make([]int, len(t.Switches))
 	for g := range t.Groups {
 		if n := len(t.Groups[g].Switches); n > len(k.contact) {
@@ -250,7 +250,7 @@ func (k *Kernel) Reset() {
 	clear(k.termMax)
 	clear(k.contactTol)
 	k.resetPulses()
-	k.publishedAt, k.held.isSet = -1, false
+	k.publishedAt, k.held.isSet, k.held.starts, k.held.ends = -1, false, false, false
 	clear(k.kappa)
 	clear(k.lawTrend)
 	k.lockedBase, k.timeTol = -1, minTimeTol
@@ -337,6 +337,9 @@ func (k *Kernel) Step(y, u []float64) {
 //
 //go:nosplit
 func (k *Kernel) stopIfNotFinite() bool {
+	if hasFiniteSum(k.x) {
+		return false
+	}
 	for i, v := range k.x {
 		if !(math.Abs(v) <= math.MaxFloat64) {
 			k.fault = i + 1
@@ -381,9 +384,12 @@ func (k *Kernel) restoreState() {
 //
 //go:nosplit
 func (k *Kernel) writePlantOutputs(y []float64) {
-	k.setSignalsNow(k.x)
-	k.calls.setTorques(k, k.x)
-	k.slips.mul(k.slip, k.x)
+	if !k.held.ends {
+		k.setSignalsNow(k.x)
+		k.calls.setTorques(k, k.x)
+		k.slips.mul(k.slip, k.x)
+	}
+	k.held.ends = false
 	k.writePresent(y)
 }
 

@@ -75,12 +75,16 @@ func (k *Kernel) solveLaws() {
 			q := j - k.t.FirstLaw
 			k.w1[j], k.w2[j] = parabola(k.w0[j], k.lawValues[2*q], k.lawValues[2*q+1])
 		}
-		k.expandFrictions(k.t.Capacities)
+		k.expandFrictions(k.t.PressedAnew)
 		last := middle && end || i == maxLawIterations-1
 		if last && len(k.t.Downstream) > 0 {
 			k.solveDownstream()
 		}
-		k.calls.expand(k, k.x)
+		if k.t.Form == Held || len(k.t.Faces) > 0 {
+			k.calls.expand(k, k.x)
+		} else { // w0 and so the first coefficient are as before
+			k.expandHigher()
+		}
 		if last {
 			return
 		}
@@ -132,7 +136,11 @@ func (k *Kernel) repeatUntilConverged(local float64, halvings int) {
 //go:nosplit
 func (k *Kernel) updateLaws(p int, theta float64) bool {
 	k.horner(k.x1, theta)
-	k.setInstant(theta)
+	if k.t.LoopReadsTau || k.t.Instant || len(k.t.Downstream) > 0 || len(k.t.Waves) > 0 || len(k.t.Faces) > 0 {
+		k.setInstant(theta)
+	} else { // the laws follow from no capacity
+		k.setParabolas(theta)
+	}
 	if k.t.Instant {
 		k.calls.solveInstant(k, k.x1)
 	} else {

@@ -36,11 +36,20 @@ func (k *Kernel) locateEvent(
 			k.repeatUntilConverged(local, maxHalvings)
 		}
 		k.horner(k.x1, 1)
-	case k.length != k.t.Delta || k.t.Modes == nil || k.waveDegree > 2:
+	case k.t.Sparse != nil:
 		k.calls.expand(k, k.x)
 		k.horner(k.x1, 1)
+	case k.length != k.t.Delta || k.t.Modes == nil || k.waveDegree > 2:
+		k.setRates(k.w0)
+		k.expandOnRates()
+		k.horner(k.x1, 1)
 	default:
-		k.fullSubstep(k.x1, k.x)
+		if k.held.starts {
+			k.moveHeld()
+		} else {
+			k.setRates(k.w0)
+			k.fullSubstep(k.x1, k.x)
+		}
 		expanded = false
 	}
 
@@ -51,7 +60,7 @@ func (k *Kernel) locateEvent(
 		return 1, noEvent, expanded
 	}
 	if !expanded {
-		k.calls.expand(k, k.x)
+		k.expandOnRates()
 	}
 	if k.t.Sparse != nil && !locate {
 		return 0, 0, true // the caller needs no place

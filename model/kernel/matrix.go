@@ -281,6 +281,17 @@ func scaleIn(dst []float64, a float64) {
 	}
 }
 
+// anyTrue reports whether an element of the list is true.
+//
+//go:nosplit
+func anyTrue(list []bool) bool {
+	any := false
+	for _, v := range list {
+		any = any || v
+	}
+	return any
+}
+
 // stream holds the entries of a matrix in an order in which products need not wait for each other:
 // the first of each row, then the second of each, and so on.
 type stream struct {

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 	"time"
@@ -225,7 +226,7 @@ func degreeOf(moves []float64, n int, laws bool) int {
 func (t *Tables) projectMode(m *Mode, sys *model.System, kappa uint64) {
 	n, mc, mw := t.N, t.Mc, t.M+t.Mc
 	gInv, rank := pseudoInverse(t.Gram, mc, kappa)
-	m.Rank = rank
+	m.Redundant = rank < bits.OnesCount64(kappa)
 	lock := product(gInv, sys.W, mc, mc, n) // G⁺·W_L, zero rows for the others
 	in := make([]float64, n*mw)
 	for i := range n {

@@ -83,6 +83,7 @@ type Tables struct {
 	Waves          []int     // signals whose source is not straight between its breakpoints; form projected only
 	WaveRate       float64   // rate of the fastest sine or product of sines, rad/s
 	LawPressed     []int     // friction elements whose capacity is a law
+	PressedAnew    []int     // friction elements whose capacity or torque changes while laws are iterated
 	PressedBy      []int     // of LawPressed: event indicator of that law at the offset of the capacity
 	PressingLaws   []int     // laws that are a capacity, and those that they read
 	WavePressed    []int     // friction elements whose capacity follows a wave
@@ -101,6 +102,7 @@ type Tables struct {
 	RampPressed    []int           // friction elements whose capacity is a ramped input
 	Delay          []float64       // s, dead time of each input
 	InputSignal    []int           // index of the signal of each input
+	Drivable       []int           // inputs that follow their own source until Drive changes that
 	FirstState     []int           // the first state on which each input acts
 	Steepness      float64         // how fast a law can follow motion, rad/s; sparse: also that of other states
 	Indicators     []model.Program // event indicators (System.Guards)
@@ -114,6 +116,9 @@ type Tables struct {
 	Split          int             // Period / Delta
 	Breakpoints    int             // breakpoints of sources within the time that a tick can span, at most
 	Quiet          bool            // whether ticks can be quiet: see stepQuiet
+	Steady         bool            // whether every signal is constant over a substep: see isSteady
+	SteadyTick     bool            // Steady, and no command changes between the last substep of a tick and its end
+	DecidesAlone   bool            // whether the lock decision reads no torque of a lock: see decidesAlone
 	Timed          bool            // whether a signal can follow a waveform over time
 	Degree         int             // degree of the Taylor polynomial of a substep
 	Radius         float64         // largest absolute eigenvalue over all modes, rad/s
@@ -152,17 +157,18 @@ type Signal struct {
 
 // Mode holds the matrices of one lock set; METHOD.md defines the symbols.
 type Mode struct {
-	Phi  []float64 // n×n
-	G0   []float64 // n×(m+mc)
-	G1   []float64 // n×(m+mc)
-	G2   []float64 // n×(m+mc)
-	A    []float64 // n×n, the plant projected on the constraint
-	B    []float64 // n×(m+mc)
-	T    []float64 // mc×n
-	U    []float64 // mc×(m+mc)
-	P    []float64 // n×n
-	R    []float64 // mc×n, of a plant with quiet ticks: slope of a slip, or of the torque of a lock, over a period
-	Rank int       // independent directions of the locks; below their number where the torque split is not unique
+	Phi []float64 // n×n
+	G0  []float64 // n×(m+mc)
+	G1  []float64 // n×(m+mc)
+	G2  []float64 // n×(m+mc)
+	A   []float64 // n×n, the plant projected on the constraint
+	B   []float64 // n×(m+mc)
+	T   []float64 // mc×n
+	U   []float64 // mc×(m+mc)
+	P   []float64 // n×n
+	R   []float64 // mc×n, of a plant with quiet ticks: slope of a slip, or of the torque of a lock, over a period
+
+	Redundant bool // the locks have fewer independent directions than their number: the torque split is not unique
 }
 
 // Bytes returns the memory of the precomputed modes, bytes.
@@ -230,6 +236,10 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 		capacities[t.Friction[i].Signal] = true
 	}
 	t.PressingLaws = t.lawsBehind(capacities)
+	t.PressedAnew = t.LawPressed
+	if len(t.Faces) > 0 {
+		t.PressedAnew = t.Capacities
+	}
 	t.checkSourcePeriods(sys)
 	t.Breakpoints = t.maxBreakpoints()
 	listOutputs(t, sys)
@@ -238,7 +248,8 @@ func Prepare(sys *model.System, opt Options) (t *Tables, err error) {
 	}
 	t.buildModes(sys, opt)
 	t.splitLaws(sys)
-	t.Quiet, t.Timed = t.canBeQuiet(), t.isTimed()
+	t.Quiet, t.Timed, t.Steady, t.DecidesAlone = t.canBeQuiet(), t.isTimed(), t.isSteady(), t.decidesAlone()
+	t.SteadyTick = t.Steady && t.Places == 0 && !slices.ContainsFunc(t.Delay, func(d float64) bool { return d > 0 })
 	if t.Quiet {
 		inParallel(len(t.Modes), func(kappa int) { t.setSlopes(&t.Modes[kappa], kappa) })
 	}
@@ -363,6 +374,7 @@ func bindSignals(t *Tables, sys *model.System, driven []bool) {
 		if driven[i] {
 			t.Signals[in.Signal].Input = i
 		} else {
+			t.Drivable = append(t.Drivable, i)
 			t.Signals[in.Signal].Source = delayed(sys.Signals[in.Signal].Source, in.Delay)
 		}
 	}

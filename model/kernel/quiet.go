@@ -13,10 +13,13 @@ import (
 
 // held holds what follows from the inputs of a quiet tick.
 type held struct {
+	starts bool      // the tick starts as one with held inputs, but an element may change its mode in it
+	ends   bool      // the tick ended with a substep without an event: signals, torques and slips are those at its end
 	isSet  bool      // the last tick was quiet: the other fields, w, capNow, limit, tau and slip are of it
 	until  float64   // the sources are constant in the ticks that start before, s
 	move   []float64 // n, Gamma0·w
-	torque []float64 // mc, U·w of the locks that carry load, N·m
+	rate   []float64 // n, B·w
+	torque []float64 // mc, U·w of the locks that carry load, N·m; also while a substep of constant signals is checked
 	slope  []float64 // mc, slope over a period of a slip, or of the torque of a lock: the part of w
 	tol    float64   // torqueTol without the torques of freewheels, N·m
 }
@@ -49,6 +52,13 @@ func (t *Tables) setSlopes(m *Mode, kappa int) {
 // isTimed reports whether a signal follows a waveform over time where no input commands it.
 func (t *Tables) isTimed() bool {
 	return slices.ContainsFunc(t.Signals, func(s Signal) bool { return s.Input < 0 && !isConstant(&s.Source) })
+}
+
+// isSteady reports whether every signal of a dense plant is constant over each substep: a command or a source that never
+// changes. Signals and capacities are then those at the start of the substep, as startSubstep has set them.
+func (t *Tables) isSteady() bool {
+	return t.decidesAlone() && t.FirstAffine == t.M && len(t.Indicators) == 0 && !t.AnyRamped &&
+		!slices.ContainsFunc(t.Signals, func(s Signal) bool { return s.Input < 0 && !isConstant(&s.Source) || s.Wave >= 0 })
 }
 
 // isConstant reports whether a source has one value for all time.
@@ -98,14 +108,47 @@ func (k *Kernel) stepQuiet(y, u []float64) bool {
 		return false
 	}
 
-	k.held.isSet = false
+	k.held.isSet, k.held.starts = false, true
 	if !k.moveInLockSet(y, int(k.kappa[0])) {
 		return false
 	}
+	k.held.starts = false
 	step := y[len(y)-5:]
 	events, transitions := int(k.events), int(k.transitions) // only a signed number converts in one instruction
 	step[0], step[1], step[2], step[3], step[4] = 1, 0, float64(events), float64(transitions), 0
 	return true
+}
+
+// startHeld starts the substep over a tick with held inputs that may hold an event, which stepQuiet has found. The signals,
+// capacities, limits and slips at its start are set, and no element changes its mode there.
+//
+//go:nosplit
+func (k *Kernel) startHeld() {
+	k.length, k.waveDegree = k.t.Delta, 0
+	copy(k.w0, k.w)
+	clear(k.w1)
+	clear(k.w2)
+	copy(k.kinetic, k.capNow)
+	copy(k.applied, k.w[k.t.M:])
+	m := k.currentMode()
+	for i := range k.mode {
+		k.capC[3*i], k.capC[3*i+1], k.capC[3*i+2] = k.capNow[i], 0, 0
+		k.tau[i] = k.w[k.t.M+i]
+		if k.carriesLoad(i) {
+			k.tau[i] = dotRow(m.T, i, k.x) + k.held.torque[i]
+		}
+	}
+	k.startTorques()
+}
+
+// moveHeld sets the rates at the start of a substep that startHeld has started, and the state at its end.
+//
+//go:nosplit
+func (k *Kernel) moveHeld() {
+	k.held.starts = false
+	m := k.currentMode()
+	mulPlus(k.xd, m.A, k.x, k.held.rate)
+	mulPlus(k.x1, m.Phi, k.x, k.held.move)
 }
 
 // moveInLockSet moves the plant over a tick in the mode of lock set number set, with held inputs, and
@@ -241,7 +284,7 @@ func (k *Kernel) holdInputs(u []float64) bool {
 	k.setCapacities()
 	for i := range k.mode {
 		f := &k.t.Friction[i]
-		k.limit[i] = max(float64(f.Peak*k.capNow[i]), f.Floor)
+		k.limit[i] = k.lockLimit(i)
 		if k.leavingZero[i] || (f.OneWay || k.capNow[i] > 0) == (k.mode[i] == Free) {
 			return false
 		}
@@ -259,21 +302,24 @@ func (k *Kernel) holdInputs(u []float64) bool {
 		}
 	}
 
-	k.held.tol = 0
+	largest := 0.0
 	for i, limit := range k.limit {
-		k.held.tol = max(k.held.tol, float64(torqueNoise*limit))
-		if !k.t.Friction[i].OneWay { // within the limit, but for a rounding of an idle torque
-			k.held.tol = max(k.held.tol, float64(torqueNoise*math.Abs(k.tau[i])))
+		if limit > largest {
+			largest = limit
+		}
+		if v := math.Abs(k.tau[i]); !k.t.Friction[i].OneWay && v > largest { // within the limit, but for a rounding of an idle torque
+			largest = v
 		}
 	}
+	k.held.tol = float64(torqueNoise * largest)
 
 	mul(k.held.move, m.G0, k.w)
-	mul(k.xd, m.B, k.w)
+	mul(k.held.rate, m.B, k.w)
 	for i, mode := range k.mode {
 		if mode == Stuck {
-			k.held.slope[i] = float64(k.h * dotRow(m.T, i, k.xd))
+			k.held.slope[i] = float64(k.h * dotRow(m.T, i, k.held.rate))
 		} else {
-			k.held.slope[i] = float64(k.h * k.slips.dot(i, k.xd))
+			k.held.slope[i] = float64(k.h * k.slips.dot(i, k.held.rate))
 		}
 	}
 	k.held.isSet = true

@@ -38,7 +38,9 @@ func (k *Kernel) resolveBlock(b int) {
 	g := &k.blocks[b]
 	atRest, returned := k.stuckElements(g), uint64(0) // elements returned to rest; each returns at most once
 	for range len(g.Elements) + 1 {
-		k.setLimits(g.Elements)
+		if !k.t.Steady { // otherwise they are those of the substep
+			k.setLimits(g.Elements)
+		}
 		if len(k.t.Pressed) > 0 {
 			k.setUnpressed(g, atRest)
 		}
@@ -48,7 +50,7 @@ func (k *Kernel) resolveBlock(b int) {
 		}
 		k.clearTrialFaces(g)
 		repeat := k.assignModes(b, atRest)
-		k.setLimits(g.Elements)
+		k.setApplied(g, atRest)
 		k.setLoad(b)
 		for bit := k.reversedBreakaway(g, returned); bit >= 0; bit = k.reversedBreakaway(g, returned) {
 			i := g.Elements[bit]
@@ -62,6 +64,12 @@ func (k *Kernel) resolveBlock(b int) {
 		}
 		atRest = k.stuckElements(g)
 	}
+}
+
+// decidesAlone reports whether nothing reads the torques of the locks between a lock decision and the start of the next
+// substep, as in a dense plant without contacts.
+func (t *Tables) decidesAlone() bool {
+	return t.Sparse == nil && t.Partition == nil && len(t.Clearances) == 0 && len(t.Pressed) == 0 && !t.ReadsTau
 }
 
 // stuckElements returns the set of all stuck elements of a block: those in kappa, and the idle
@@ -110,10 +118,36 @@ func (k *Kernel) idleTorque(i int) float64 {
 //go:nosplit
 func (k *Kernel) setLimits(of []int) {
 	for _, i := range of {
-		f := &k.t.Friction[i]
-		k.limit[i], k.kinetic[i] = max(float64(f.Peak*k.capNow[i]), f.Floor), k.capNow[i]
+		k.limit[i], k.kinetic[i] = k.lockLimit(i), k.capNow[i]
 		k.applied[i] = k.appliedTorque(i)
 	}
+}
+
+// setApplied sets applied of the elements of a block that were at rest before assignModes, and the limits of friction that
+// contacts press.
+//
+//go:nosplit
+func (k *Kernel) setApplied(g *Block, atRest uint64) {
+	if len(k.t.Pressed) > 0 || len(k.t.Faces) > 0 {
+		k.setLimits(g.Elements)
+		return
+	}
+	for r := atRest; r != 0; r &= r - 1 {
+		i := g.Elements[bits.TrailingZeros64(r)]
+		k.applied[i] = k.appliedTorque(i)
+	}
+}
+
+// lockLimit returns the largest torque of element i while stuck, at this instant, N·m.
+//
+//go:nosplit
+func (k *Kernel) lockLimit(i int) float64 {
+	f := &k.t.Friction[i]
+	limit := float64(f.Peak * k.capNow[i])
+	if f.Floor > 0 { // a capacity is not negative
+		limit = max(limit, f.Floor)
+	}
+	return limit
 }
 
 // minTorque returns the smallest torque of stuck element i: minus its limit, or -Inf for a
@@ -139,7 +173,11 @@ func (k *Kernel) assignModes(b int, atRest uint64) bool {
 	for r := atRest; r != 0; r &= r - 1 {
 		k.mode[g.Elements[bits.TrailingZeros64(r)]] = Stuck
 	}
-	for left := atRest; left != 0; {
+	left := atRest
+	if inside := k.interior(g, atRest); k.t.Modes != nil && !k.t.Modes[k.base|int(inside)].Redundant { // all are independent
+		k.kappa[b], left = inside, 0
+	}
+	for left != 0 {
 		best, largest := -1, math.Inf(-1)
 		for r := left; r != 0; r &= r - 1 {
 			l := bits.TrailingZeros64(r)
@@ -178,6 +216,20 @@ func (k *Kernel) assignModes(b int, atRest uint64) bool {
 	return drops
 }
 
+// interior returns the set of the elements at rest of a block that are at no bound.
+//
+//go:nosplit
+func (k *Kernel) interior(g *Block, atRest uint64) uint64 {
+	set := uint64(0)
+	for r := atRest; r != 0; r &= r - 1 {
+		l := bits.TrailingZeros64(r)
+		if k.atBound[g.Elements[l]] == 0 {
+			set |= 1 << l
+		}
+	}
+	return set
+}
+
 // setIdle lets element i idle with torque tau, N·m.
 //
 //go:nosplit
@@ -204,19 +256,35 @@ func (k *Kernel) setLoad(b int) {
 		k.setBlockLocks(b)
 	} else {
 		copy(k.w[k.t.M:], k.applied)
-		k.calls.setTorques(k, k.x)
+		if !k.t.DecidesAlone {
+			k.setLoadTorques()
+		}
 	}
 	k.setFaceLimits(b, k.tau)
+}
+
+// setLoadTorques sets tau of all elements of a dense plant for the present state: applied, and those of the locks.
+//
+//go:nosplit
+func (k *Kernel) setLoadTorques() {
+	m := k.currentMode()
+	copy(k.tau, k.applied)
+	for i := range k.tau {
+		if k.carriesLoad(i) || k.followsLock(i) {
+			k.held.torque[i] = dotRow(m.U, i, k.w)
+			k.tau[i] = dotRow(m.T, i, k.x) + k.held.torque[i]
+		}
+	}
 }
 
 // direction returns the sign of the torque of a slipping element, 0 for the others.
 //
 //go:nosplit
 func (k *Kernel) direction(i int) float64 {
-	if k.mode[i] == Forward || k.mode[i] == Backward {
-		return float64(k.mode[i])
+	if k.mode[i] == Free {
+		return 0
 	}
-	return 0
+	return float64(k.mode[i]) // Stuck is 0
 }
 
 // expandTorque sets the part of w that belongs to element i over the substep.
@@ -240,7 +308,12 @@ func (k *Kernel) expandTorque(i int) {
 		}
 	}
 
-	k.w0[at], k.w1[at], k.w2[at] = float64(d*k.capC[3*i]), float64(d*k.capC[3*i+1]), float64(d*k.capC[3*i+2])
+	k.w0[at] = float64(d * k.capC[3*i])
+	if k.capC[3*i+1] == 0 && k.capC[3*i+2] == 0 {
+		k.w1[at], k.w2[at] = 0, 0
+		return
+	}
+	k.w1[at], k.w2[at] = float64(d*k.capC[3*i+1]), float64(d*k.capC[3*i+2])
 }
 
 // anyOverloaded reports whether the torque of any lock exceeds its limit.
@@ -264,7 +337,7 @@ func (k *Kernel) anyOverloaded() bool {
 //
 //go:nosplit
 func (k *Kernel) reversedBreakaway(g *Block, returned uint64) int {
-	if k.t.Sparse == nil {
+	if k.t.Sparse == nil && anyTrue(k.brokeAway) {
 		m := k.currentMode()
 		mul(k.xd, m.A, k.x)
 		mulAdd(k.xd, m.B, k.w)

@@ -98,7 +98,9 @@ func (k *Kernel) copyState(from *Kernel) {
 	k.timeTol, k.publishedAt = from.timeTol, from.publishedAt
 	copy(k.published, from.published)
 	k.held.isSet, k.held.until, k.held.tol = from.held.isSet, from.held.until, from.held.tol
+	k.held.starts, k.held.ends = false, false // within a tick only
 	copy(k.held.move, from.held.move)
+	copy(k.held.rate, from.held.rate)
 	copy(k.held.torque, from.held.torque)
 	copy(k.held.slope, from.held.slope)
 	copy(k.slip, from.slip)
@@ -114,7 +116,7 @@ func (k *Kernel) state() []any {
 		&k.plantState, &k.tick, &k.lag, &k.unconverged, &k.input, &k.commands, &k.publishedCount, &k.delayed, &k.torqueTol, &k.lawValues,
 		&k.lawStart, &k.lawMax, &k.indicatorMax, &k.w0, &k.w1, &k.w2, &k.capC, &k.tau0, &k.w, &k.tau, &k.capNow, &k.termMax,
 		&k.contactTol, &k.timeTol, &k.publishedAt, &k.published, &k.held.isSet, &k.held.until, &k.held.tol, &k.held.move,
-		&k.held.torque, &k.held.slope, &k.slip, &k.limit, &k.atZero, &k.rising, &k.partition.lastTau,
+		&k.held.rate, &k.held.torque, &k.held.slope, &k.slip, &k.limit, &k.atZero, &k.rising, &k.partition.lastTau,
 	}
 }
 

@@ -242,6 +242,14 @@ func leafBreakpoint(s *model.Source, t float64) float64 {
 //
 //go:nosplit
 func (k *Kernel) nextChange(local float64) float64 {
+	k.passBreakpoints(local)
+	return min(k.nextBreakpoint-k.gridTime(), k.nextCommandChange(local))
+}
+
+// passBreakpoints sets nextBreakpoint to the first breakpoint of any source after the local time of this tick.
+//
+//go:nosplit
+func (k *Kernel) passBreakpoints(local float64) {
 	now := k.gridTime() + local
 	if now+k.timeTol >= k.nextBreakpoint {
 		k.nextBreakpoint = math.Inf(1)
@@ -251,8 +259,6 @@ func (k *Kernel) nextChange(local float64) float64 {
 			}
 		}
 	}
-
-	return min(k.nextBreakpoint-k.gridTime(), k.nextCommandChange(local))
 }
 
 // gridTime returns the grid time at the start of this tick, s.
@@ -277,10 +283,18 @@ func floorTicks(x float64) int64 {
 //
 //go:nosplit
 func (k *Kernel) Drive(i int, on bool) {
-	j := k.t.InputSignal[i]
-	if k.t.Signals[j].Input >= 0 {
-		return
+	for _, own := range k.t.Drivable { // the other entries of input are constants in generated code
+		if own == i {
+			k.setDriven(own, on)
+		}
 	}
+}
+
+// setDriven is Drive for an input that the tables do not command.
+//
+//go:nosplit
+func (k *Kernel) setDriven(i int, on bool) {
+	j := k.t.InputSignal[i]
 	k.publishedAt, k.nextBreakpoint, k.held.isSet = -1, 0, false
 	if !on {
 		k.input[j] = -1

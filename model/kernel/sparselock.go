@@ -259,11 +259,13 @@ func (k *Kernel) appliedTorque(i int) float64 {
 		return 0
 	case c >= 0:
 		return float64(k.facePer(c) * k.idleTorque(c))
-	case k.isIdle(i):
-		return k.idleTorque(i)
+	case k.mode[i] != Stuck:
+		return float64(float64(k.mode[i]) * k.capNow[i])
+	case k.carriesLoad(i):
+		return 0
 	}
 
-	return float64(k.direction(i) * k.capNow[i])
+	return k.idleTorque(i)
 }
 
 // setLoads sets the limits and the torques of the friction elements at this instant.
@@ -276,6 +278,9 @@ func (k *Kernel) setLoads() {
 	for b := range k.blocks {
 		k.setLimits(k.blocks[b].Elements)
 		k.setLoad(b)
+	}
+	if k.t.DecidesAlone {
+		k.setLoadTorques()
 	}
 }
 

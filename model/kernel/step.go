@@ -81,26 +81,39 @@ const limitGrowth = 8
 func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 	local, found, limit, checksLeft := from, 0, k.t.Delta, k.t.EventChecks*-int(floorTicks((from-to+k.timeTol)/k.h))
 	clear(k.impacts)
+	steady := k.t.SteadyTick && from >= 0 // signals keep their values from the first substep on
 	for range k.t.maxSubsteps() {
 		left := to - local
 		if left <= k.timeTol || stops && checksLeft <= 0 && local-from > k.timeTol {
 			break
 		}
-		length := min(left, max(k.nextChange(local)-local, k.timeTol))
-		limited := limit < min(length, k.t.Delta) && checksLeft > 0
-		if limited {
-			length = limit
+		length, limited, transitions := k.t.Delta, false, k.transitions
+		if k.held.starts {
+			if !k.t.SteadyTick {
+				k.passBreakpoints(local)
+			}
+			k.startHeld()
+		} else {
+			length = left
+			if !steady {
+				length = min(left, max(k.nextChange(local)-local, k.timeTol))
+			}
+			limited = limit < min(length, k.t.Delta) && checksLeft > 0
+			if limited {
+				length = limit
+			}
+			if length > k.t.Delta-k.timeTol {
+				length = k.t.Delta
+			}
+			if k.length = length; !steady || local == from {
+				k.calls.setSignals(k, k.x, local, length)
+			}
+			if checksLeft > 0 && k.endAtZero(local) {
+				checksLeft--
+				length = k.length
+			}
+			k.calls.startSubstep(k, local)
 		}
-		if length > k.t.Delta-k.timeTol {
-			length = k.t.Delta
-		}
-		k.calls.setSignals(k, k.x, local, length)
-		if checksLeft > 0 && k.endAtZero(local) {
-			checksLeft--
-			length = k.length
-		}
-		transitions := k.transitions
-		k.calls.startSubstep(k, local)
 		if k.transitions != transitions && local-from > k.timeTol {
 			if found == 0 { // later ones need no part of the budget: the rows of tables are counted
 				k.eta, found = (local-from)/(to-from), 1
@@ -117,6 +130,7 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 			k.setTorquesAt(theta)
 		}
 		if k.stopIfNotFinite() {
+			k.held.ends = false
 			return local
 		}
 		local += float64(theta * k.length)
@@ -150,6 +164,7 @@ func (k *Kernel) advanceTo(from, to float64, stops bool) float64 {
 		k.calls.setSignals(k, k.x, local, min(k.t.Delta, max(k.nextChange(local)-local, k.timeTol)))
 		k.endAtZero(local)
 		k.calls.startSubstep(k, local)
+		k.held.ends = false
 	}
 	return local
 }
@@ -175,6 +190,9 @@ func (k *Kernel) endAtZero(local float64) bool {
 //
 //go:nosplit
 func (k *Kernel) changesAt(local float64) bool {
+	if k.t.SteadyTick {
+		return false
+	}
 	if k.nextBreakpoint-k.gridTime() <= local+k.timeTol || k.endsAtZero() || k.lawAtZero(1) {
 		return true
 	}
@@ -236,6 +254,9 @@ func (k *Kernel) startSubstep(local float64) {
 	k.setLoads()
 	if resolve || k.anyOverloaded() {
 		k.calls.resolveModes(k)
+		if k.t.DecidesAlone {
+			k.setLoadTorques()
+		}
 		k.projectLocks()
 		k.slips.mul(k.slip, k.x)
 	}
@@ -247,23 +268,37 @@ func (k *Kernel) startSubstep(local float64) {
 		}
 	}
 
-	k.torqueTol = 0
-	for i, tau := range k.tau {
-		if k.tau0[i] = tau; tau == 0 && k.limit[i] == 0 {
-			continue
-		}
-		k.torqueTol = max(k.torqueTol, float64(torqueNoise*math.Abs(tau)), float64(torqueNoise*k.limit[i]))
-	}
-
+	k.startTorques()
 	for _, i := range k.t.Clearances {
 		if k.present[i] {
 			k.setContactTol(i)
 		}
 	}
 
+	if k.t.Steady {
+		copy(k.w0[k.t.M:], k.applied)
+		return
+	}
 	for i := range k.mode {
 		k.expandTorque(i)
 	}
+}
+
+// startTorques sets the torques at the start of a substep to tau, and torqueTol.
+//
+//go:nosplit
+func (k *Kernel) startTorques() {
+	largest := 0.0
+	for i, tau := range k.tau {
+		k.tau0[i] = tau
+		if v := math.Abs(tau); v > largest {
+			largest = v
+		}
+		if v := k.limit[i]; v > largest {
+			largest = v
+		}
+	}
+	k.torqueTol = float64(torqueNoise * largest)
 }
 
 // setMode sets the mode of element i and its bit in kappa.
@@ -310,6 +345,7 @@ const noEvent = -1
 //go:nosplit
 func (k *Kernel) advanceSubstep(local float64, locate bool) (theta float64, cause int) {
 	expanded := true
+	k.held.ends = false
 	if locate && k.t.Sparse != nil && k.t.FirstLaw < k.t.M {
 		theta, cause = k.locateEventSparse(local)
 	} else {
@@ -331,6 +367,10 @@ func (k *Kernel) advanceSubstep(local float64, locate bool) (theta float64, caus
 	switch {
 	case cause == noEvent:
 		copy(k.x, k.x1)
+		if k.t.SteadyTick {
+			copy(k.slip, k.slip1)
+			k.held.ends = true
+		}
 	case separate:
 		k.horner(k.x, theta)
 		return theta, cause
@@ -398,13 +438,21 @@ func (k *Kernel) handleEvent(local, theta float64, cause int) bool {
 		return true
 	}
 
-	k.setInstant(theta)
+	if !k.t.Steady {
+		k.setInstant(theta)
+	}
 	if k.t.Friction[cause].Gap != nil && k.mode[cause] == Free {
 		return k.calls.handleImpact(k, cause, local)
 	}
 	copy(k.modesBefore, k.mode)
 	k.slips.mul(k.slip, k.x)
-	k.setRates(k.w)
+	leaving := false // another element at rest may be leaving zero slip
+	for i, s := range k.slip {
+		leaving = leaving || k.leavingZero[i] && i != cause && math.Abs(s) <= 2*slipZero
+	}
+	if leaving {
+		k.setRates(k.w)
+	}
 	for i, s := range k.slip {
 		d := k.direction(i)
 		leaves := k.leavingZero[i] && d*k.slips.dot(i, k.xd) >= 0

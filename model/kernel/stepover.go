@@ -45,6 +45,9 @@ func (k *Kernel) stepOverEvents(local, theta float64) {
 		k.slips.mul(k.slip, k.x)
 		k.stopLocks()
 		k.projectLocks()
+		for b := range k.blocks {
+			k.setLimits(k.blocks[b].Elements)
+		}
 		k.calls.resolveModes(k)
 		k.projectLocks()
 	}

@@ -19,9 +19,13 @@ func (k *Kernel) expandCapacity(i int) {
 	}
 	v, v1, v2 := k.w0[j], k.w1[j], k.w2[j]
 	a := float64(f.Gain * max(0, v-f.Offset))
+	k.capC[3*i] = a
+	if v1 == 0 && v2 == 0 { // a command
+		k.capC[3*i+1], k.capC[3*i+2] = 0, 0
+		return
+	}
 	b := float64(f.Gain * max(0, v+float64(v1/2)+float64(v2/4)-f.Offset))
 	c := float64(f.Gain * max(0, v+v1+v2-f.Offset))
-	k.capC[3*i] = a
 	k.capC[3*i+1], k.capC[3*i+2] = parabola(a, b, c)
 }
 
@@ -81,12 +85,37 @@ func (k *Kernel) setParabolas(theta float64) {
 func (k *Kernel) expand(x []float64) {
 	n, m := k.t.N, k.currentMode()
 	copy(k.c[:n], x)
-	for j := range k.degree {
+	mul(k.c[n:2*n], m.A, x)
+	mulAdd(k.c[n:2*n], m.B, k.w0)
+	scaleIn(k.c[n:2*n], k.length)
+	k.expandHigher()
+}
+
+// expandOnRates is expand from the present state, whose derivative setRates has set.
+//
+//go:nosplit
+func (k *Kernel) expandOnRates() {
+	if k.t.Form == Held {
+		k.calls.expand(k, k.x)
+		return
+	}
+	n := k.t.N
+	copy(k.c[:n], k.x)
+	for i, r := range k.xd {
+		k.c[n+i] = float64(k.length * r)
+	}
+	k.expandHigher()
+}
+
+// expandHigher sets the Taylor coefficients of the state from the second on.
+//
+//go:nosplit
+func (k *Kernel) expandHigher() {
+	n, m := k.t.N, k.currentMode()
+	for j := 1; j < k.degree; j++ {
 		next := k.c[(j+1)*n : (j+2)*n]
 		mul(next, m.A, k.c[j*n:(j+1)*n])
 		switch {
-		case j == 0:
-			mulAdd(next, m.B, k.w0)
 		case j == 1 && !isZero(k.w1): // commands are held
 			mulAdd(next, m.B, k.w1)
 		case j == 2 && !isZero(k.w2): // tables are straight

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/bits"
 	"math/cmplx"
 	"slices"
 	"strings"
@@ -291,7 +290,7 @@ func (p *checkedPlant) modes(w io.Writer) {
 
 	redundant, all := 0, t.Blocks()[0].Elements
 	for i := range t.Modes {
-		if kappa := uint64(i) & (1<<t.Mc - 1); t.Modes[i].Rank < bits.OnesCount64(kappa) && !p.hasBothStops(all, kappa) {
+		if kappa := uint64(i) & (1<<t.Mc - 1); t.Modes[i].Redundant && !p.hasBothStops(all, kappa) {
 			redundant++
 		}
 	}
