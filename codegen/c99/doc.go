@@ -9,6 +9,7 @@
 //   - constant tables
 //   - functions and methods with scalars and pointers as parameters and scalars as results
 //   - assignments of one value, if, break, continue, return
+//   - blocks, and jumps to a label behind the block
 //   - loops with a condition or over an integer
 //   - clear and copy for parts of fixed length of arrays, and tests of a pointer for nil, which C leaves out
 //   - functions of the standard library that are one instruction of the processor

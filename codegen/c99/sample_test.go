@@ -184,8 +184,10 @@ func TestTranslationKeepsComments(t *testing.T) {
 
 func TestUnsupportedGoIsRefusedWithItsPosition(t *testing.T) {
 	for code, want := range map[string]string{
-		"defer k.reset()":                        "tick.go:10:2: unsupported: statement *ast.DeferStmt",
-		"goto x; x:":                             "unsupported: jump to a label",
+		"defer k.reset()":                         "tick.go:10:2: unsupported: statement *ast.DeferStmt",
+		"goto x; x:":                              "unsupported: jump to a label",
+		"x: { y[0] = 1; goto x }":                 "unsupported: jump to a label",
+		"{ y[0] = 1 }; x: if u[0] > 0 { goto x }": "unsupported: jump to a label",
 		"k.x++":                                  "unsupported: statement *ast.IncDecStmt",
 		"var s string; _ = s":                    "unsupported: statement *ast.DeclStmt",
 		"s := []float64{1}; _ = s":               "unsupported: expression *ast.CompositeLit",

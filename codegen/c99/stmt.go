@@ -6,15 +6,41 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
 // statements translates a list of statements and the comments between them.
 func (g *translator) statements(list []ast.Stmt) {
-	for _, s := range list {
+	for i, s := range list {
 		g.commentsBefore(s.Pos())
-		g.statement(s)
+		if l, ok := s.(*ast.LabeledStmt); ok {
+			g.out.put("%s:;", l.Label.Name)
+			s = l.Stmt
+			g.commentsBefore(s.Pos())
+		}
+		switch s := s.(type) {
+		case *ast.EmptyStmt: // behind a label
+		case *ast.BlockStmt:
+			g.blockStmt(s, list[i+1:])
+		default:
+			g.statement(s)
+		}
 	}
+}
+
+// blockStmt translates a block. Its statements may jump to a label that the statements after it begin with.
+func (g *translator) blockStmt(b *ast.BlockStmt, after []ast.Stmt) {
+	ends := g.ends
+	if len(after) > 0 {
+		if l, ok := after[0].(*ast.LabeledStmt); ok {
+			g.ends = append(g.ends, l.Label.Name)
+		}
+	}
+	g.out.put("{")
+	g.block(b)
+	g.out.put("}")
+	g.ends = ends
 }
 
 // block translates the content of a block; the caller writes the braces.
@@ -41,6 +67,10 @@ func (g *translator) statement(s ast.Stmt) {
 	case *ast.RangeStmt:
 		g.rangeStmt(s)
 	case *ast.BranchStmt:
+		if s.Tok == token.GOTO && slices.Contains(g.ends, s.Label.Name) {
+			g.out.put("goto %s;", s.Label.Name)
+			return
+		}
 		if s.Label != nil || s.Tok != token.BREAK && s.Tok != token.CONTINUE {
 			g.refuse(s, "jump to a label")
 		}

@@ -32,6 +32,7 @@ type translator struct {
 	locals     map[string]bool
 	intervals  map[types.Object]interval
 	hoistCalls bool           // calls are evaluated before the rest of their statement
+	ends       []string       // labels behind the blocks around the present statement
 	comments   []*ast.Comment // comments of the function that are not written yet
 }
 

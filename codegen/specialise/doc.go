@@ -39,6 +39,8 @@
 //	passes.go      sums in local variables; masks hoisted out of loops; loops that clear or copy
 //	modes.go       a function for each mode of the plant
 //	programs.go    a function for each class of laws
+//	inline.go      calls of the finished functions inlined: which ones
+//	splice.go      the statements of a function in place of its call
 //	stack.go       the stack of functions
 //	state.go       the fields of the generated Kernel
 //	names.go       names of the plant's elements in comments
@@ -84,6 +86,13 @@
 // copies part of an array becomes a call of clear or copy, as in C. Both together take 14 percent
 // of the instructions from a tick of dct7, and 15 from one of amt12. The compiler's min and
 // max are chains of a dozen instructions; comparisons that the processor predicts replace them.
+//
+// The compiler inlines a function of up to 80 nodes of syntax, about eight statements. When the passes are over, calls
+// of the functions with one call, and of those with up to 30 statements, are inlined in the text (inline.go). A function
+// that returns at several places becomes a block: each return sets the results and jumps to the end of the block. A tick
+// of two-masses executes 11 percent fewer processor instructions in Go, of car-abs 7 percent in Go and in C. Functions
+// with inlined calls have up to 350 statements: in a function of more than 5000 nodes the compiler inlines almost
+// nothing, such as the helpers for min and max.
 //
 // A quiet tick is generated for each mode if a plant has at most 16 (modes.go, directive
 // //lockstep:modes). Its matrices are then numbers, and the state at its end is in variables: C of

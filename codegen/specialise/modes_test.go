@@ -18,10 +18,7 @@ func TestEachLockSetHasItsQuietTick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, _, err := Generate(Plant{Tables: tables, Package: "coupled"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files, _ := withCalls(t, tables)
 	product := regexp.MustCompile(`\w ?\* ?\w`)
 	for set := range tables.Modes {
 		_, text, found := strings.Cut(string(files["tick.go"]), fmt.Sprintf("func (k *Kernel) moveInLockSet%d(", set))
@@ -66,10 +63,7 @@ func TestLargePlantHasOneQuietTick(t *testing.T) {
 	if !tables.Quiet || len(tables.Modes) != 16 {
 		t.Fatalf("quiet ticks %t, %d lock sets; want true, 16", tables.Quiet, len(tables.Modes))
 	}
-	files, report, err := Generate(Plant{Tables: tables, Package: "chain"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files, report := withCalls(t, tables)
 	if strings.Contains(string(files["tick.go"]), "moveInLockSet0(") {
 		t.Error("each lock set has its quiet tick, want one for all")
 	}

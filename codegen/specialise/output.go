@@ -44,6 +44,7 @@ func Generate(j Plant) (map[string][]byte, Report, error) {
 	if err := s.runPasses(j.Progress); err != nil {
 		return nil, Report{}, err
 	}
+	s.inlineCalls()
 	return s.files(&j)
 }
 

@@ -15,10 +15,7 @@ func TestNoLawIsInterpreted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, report, err := Generate(Plant{Tables: tables, Package: "rail"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files, report := withCalls(t, tables)
 	text := string(files["tick.go"]) + string(files["tick_tables.go"])
 	if !strings.Contains(strings.Join(report.Lines, "\n"), "loops of up to 60 statements") {
 		t.Errorf("report %q: want a plant whose loops over laws are not unrolled in full", report.Lines)

@@ -28,6 +28,7 @@ const (
 	branch           // if text {body} else {els}
 	loop             // for names := range right {body}, or for text {body}
 	comment
+	block // {body} text:
 )
 
 // write appends the statements as text; gofmt indents them.
@@ -67,6 +68,10 @@ func write(b *strings.Builder, list []*stmt) {
 			b.WriteString("}\n")
 		case branch:
 			writeBranch(b, st)
+		case block:
+			b.WriteString("{\n")
+			write(b, st.body)
+			b.WriteString("}\n" + st.text + ":\n")
 		}
 	}
 }

@@ -78,7 +78,43 @@ func (k *Kernel) step(y *[P]float64, u *[M]float64) {
 	}
 	y[7] = hidden(u[0], u[1])
 	y[8] = k.blocks(u)
+	y[23] = k.ends(u)
 	k.output(y)
+}
+
+// ends has blocks whose end is the target of jumps.
+//
+//go:nosplit
+func (k *Kernel) ends(u *[M]float64) float64 {
+	sum := 0.0
+	{
+		for i := range 4 {
+			if u[i] > 2 {
+				sum = float64(i)
+				goto above
+			}
+		}
+		{
+			if u[0] > 0 {
+				goto inner
+			}
+			sum = -1
+		}
+	inner:
+		if u[1] > 0 {
+			goto above
+		}
+		sum -= 2
+	}
+above:
+	{
+		if sum < 0 {
+			goto below
+		}
+		sum += 0.5
+	}
+below:
+	return sum
 }
 
 // loops has a loop of each form.
