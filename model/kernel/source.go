@@ -399,7 +399,7 @@ func (k *Kernel) startLaws(x []float64) {
 	}
 	k.expandFrictions(k.t.Clearances)
 	for round := range rounds {
-		if k.t.Sparse == nil || round == 0 {
+		if k.t.Sparse == nil || k.t.Sparse.LawLoops || round == 0 {
 			k.evaluateIterated(k.w0[:k.t.M], x)
 		} else {
 			k.evaluateMoved(k.w0[:k.t.M], x)

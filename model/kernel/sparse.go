@@ -30,6 +30,7 @@ type SparseTables struct {
 	TorquesRead []int        // friction elements whose torques laws read
 	TorquesSeen []int        // friction elements whose torques laws or event indicators read
 	Readers     [][]int      // by torque of TorquesRead: laws that read it, and those that read these laws, in order
+	LawLoops    bool         // a law reads itself or a later one: one evaluation of all laws does not set them
 	Answers     []torqueAnswer
 	Starts      []capacityStart // event indicators
 	FollowsA    []bool          // switches: A alone moves the level, as of a deflection; no friction and no affine signal does

@@ -112,6 +112,9 @@ func (t *Tables) buildSparse(sys *model.System) {
 	for _, i := range net.TorquesRead {
 		net.Readers = append(net.Readers, t.lawsReading(i))
 	}
+	for j := t.FirstLaw; j < t.M; j++ {
+		net.LawLoops = net.LawLoops || readsLater(t.Signals[j].Law, j)
+	}
 	net.Answers = t.findAnswers(net)
 	net.FollowsA = make([]bool, len(t.Switches))
 	for s := range t.Switches {

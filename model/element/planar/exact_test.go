@@ -139,7 +139,7 @@ func TestExactKinematicsMatchesANonlinearHalfCar(t *testing.T) {
 	}
 	var seen []string
 	for name, e := range exact {
-		if !(e <= 1e-6) {
+		if !(e <= 3e-9) { // an acceleration was off by 3e-7 when its law was evaluated once at the start of a substep
 			t.Errorf("%s is off by %.2g of its range", name, e)
 		}
 		seen = append(seen, fmt.Sprintf("%s %.1e (linear %.1e)", name, e, linear[name]))
