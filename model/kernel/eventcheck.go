@@ -199,7 +199,7 @@ func (k *Kernel) setIndicatorMargins(dst, x []float64, theta float64) {
 			at := &k.t.Sparse.Starts[g]
 			v := k.w[at.Signal] - at.Offset
 			k.recordIndicator(g, v)
-			if dst[g] = float64(k.side[g] * v); dst[g] >= near*k.indicatorMax[g] {
+			if dst[g] = float64(k.side[g] * v); dst[g] >= near*max(k.indicatorMax[g], math.Abs(at.Offset)) {
 				continue
 			}
 		}
