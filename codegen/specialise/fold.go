@@ -206,8 +206,14 @@ func inverted(a *value) *value {
 	return dynamic("!"+a.in(6), 6, a.typ)
 }
 
-// compute returns a op b of two constant numbers; nil where there is no result.
+// compute returns a op b of two constants; nil where there is no result.
 func compute(op token.Token, a, b *value) any {
+	if x, ok := a.con.(string); ok { // an option of the kernel
+		if y, ok := b.con.(string); ok && op == token.EQL {
+			return x == y
+		}
+		return nil
+	}
 	if x, ok := a.con.(float64); ok {
 		y, ok := b.con.(float64)
 		switch {

@@ -28,3 +28,13 @@ func TestSumsOfACounterAndConstantsAreFolded(t *testing.T) {
 		}
 	}
 }
+
+// The kernel compares its options, which are strings, in the tick.
+func TestComparisonsOfKnownOptionsAreFolded(t *testing.T) {
+	option := func(name string) *value { return constantValue(name, types.Typ[types.String]) }
+	for name, want := range map[string]bool{"papers": true, "complete": false} {
+		if got := arith(token.EQL, option(name), option("papers")); got.con != want {
+			t.Errorf("%q == \"papers\" is %s, want %v", name, got.text, want)
+		}
+	}
+}

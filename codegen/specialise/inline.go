@@ -145,7 +145,7 @@ func (in *inliner) firstCall(g *fn, text string) *call {
 		}
 		from, to := findCall(text, name)
 		args := text[from+len(name)+1 : to-1]
-		operator, _ := lastOperator(text[:from])
+		operator, _ := lastOperator(text, from)
 		if mayDecide(text[:from]) && operator < 0 || in.firstCall(g, args) != nil {
 			continue
 		}
@@ -165,9 +165,9 @@ func (in *inliner) inlines(g, h *fn) bool {
 // mayDecide reports whether what follows a text may not be evaluated.
 func mayDecide(text string) bool { return strings.Contains(text, "&&") || strings.Contains(text, "||") }
 
-// lastOperator returns the position of the || outside of parentheses that is evaluated last in a text, of && where
-// there is no such ||; -1 for neither.
-func lastOperator(text string) (at int, or bool) {
+// lastOperator returns the position of the operator outside of parentheses that decides whether a call in a text is
+// evaluated: the last || before the call, or the first one behind it, or the last && before it; -1 for none.
+func lastOperator(text string, call int) (at int, or bool) {
 	at = -1
 	depth := 0
 	for i := range len(text) - 1 {
@@ -176,11 +176,12 @@ func lastOperator(text string) (at int, or bool) {
 			depth++
 		case text[i] == ')' || text[i] == ']':
 			depth--
-		case depth == 0 && text[i] == ',':
+		case depth > 0:
+		case text[i] == ',':
 			return -1, false
-		case depth == 0 && text[i:i+2] == "||":
+		case text[i:i+2] == "||" && (i < call || at >= 0 && !or):
 			at, or = i, true
-		case depth == 0 && text[i:i+2] == "&&" && !or:
+		case text[i:i+2] == "&&" && i < call && !or:
 			at = i
 		}
 	}
@@ -190,7 +191,7 @@ func lastOperator(text string) (at int, or bool) {
 // decided divides a statement that calls a function behind && or ||: the operands behind the operator are
 // evaluated only if those before it do not decide.
 func (in *inliner) decided(g *fn, st *stmt, text string, call int) []*stmt {
-	at, or := lastOperator(text[:call])
+	at, or := lastOperator(text, call)
 	name, cond := "and", ""
 	if or {
 		name, cond = "or", "!"

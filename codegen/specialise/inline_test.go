@@ -81,21 +81,88 @@ func TestFunctionsWithOneCallAreInlined(t *testing.T) {
 
 func TestOperandsBehindAnOperatorAreEvaluatedOnlyIfNeeded(t *testing.T) {
 	for _, c := range []struct {
-		before string
-		at     int
-		or     bool
+		before, after string
+		at            int
+		or            bool
 	}{
-		{"a && ", 2, false},
-		{"a || b && ", 2, true},
-		{"a && b || ", 7, true},
-		{"(a || b) && ", 9, false},
-		{"a + (b && ", -1, false},
-		{"x, a && ", -1, false},
-		{"k.x[i&7] + ", -1, false},
-		{"", -1, false},
+		{"a && ", "", 2, false},
+		{"a || b && ", "", 2, true},
+		{"a && b || ", "", 7, true},
+		{"(a || b) && ", "", 9, false},
+		{"a + (b && ", ")", -1, false},
+		{"x, a && ", "", -1, false},
+		{"a && ", ", x", -1, false},
+		{"k.x[i&7] + ", "", -1, false},
+		{"a && ", " || b || c", 9, true}, // b counts also where a is false
+		{"a || b && ", " || c", 2, true},
+		{"a && ", " && b", 2, false},
+		{"(a && ", ") || b", -1, false},
+		{"", " || b", -1, false},
+		{"", "", -1, false},
 	} {
-		if at, or := lastOperator(c.before); at != c.at || or != c.or {
-			t.Errorf("%q: operator at %d, || %v, want %d, %v", c.before, at, or, c.at, c.or)
+		if at, or := lastOperator(c.before+"f()"+c.after, len(c.before)); at != c.at || or != c.or {
+			t.Errorf("%q f() %q: operator at %d, || %v, want %d, %v", c.before, c.after, at, or, c.at, c.or)
+		}
+	}
+}
+
+// inlinedText returns the statements of caller after the calls of callee in it are inlined.
+func inlinedText(caller, callee *fn, others ...*fn) string {
+	s := &spec{order: append(append(others, callee), caller), used: map[string]bool{}, pureFuncs: map[string]bool{}}
+	for _, g := range s.order {
+		g.decl, g.names = &ast.FuncDecl{Name: ast.NewIdent(g.name)}, map[string]int{}
+		for _, n := range g.args {
+			g.names[n] = 1
+		}
+		for st := range all(g.body) {
+			for _, n := range st.names {
+				g.names[n] = 1
+			}
+		}
+	}
+	caller.entry = true
+	s.inlineCalls()
+	var b strings.Builder
+	write(&b, caller.body)
+	return b.String()
+}
+
+// A callee may assign to its parameter; the variable of the caller keeps its value.
+func TestInlinedFunctionDoesNotAssignToVariablesOfItsCaller(t *testing.T) {
+	float := types.Typ[types.Float64]
+	callee := &fn{name: "half", params: []string{"x float64"}, args: []string{"x"}, results: []types.Type{float}, body: []*stmt{
+		{kind: set, names: []string{"x"}, text: " *= ", right: "0.5", pure: true},
+		{kind: line, text: "return x"},
+	}}
+	caller := &fn{name: "tick", body: []*stmt{
+		{kind: declare, names: []string{"x"}, right: "u[0]", pure: true},
+		{kind: set, names: []string{"y[0]"}, right: "half(x)"},
+		{kind: set, names: []string{"y[1]"}, right: "x"},
+	}}
+	want := "x := u[0]\nx2 := x\nx2 *= 0.5\ny[0] = x2\ny[1] = x\n"
+	if got := inlinedText(caller, callee); got != want {
+		t.Errorf("inlined:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// The caller does not use the result of a function that returns that of another one.
+func TestInlinedFunctionKeepsTheCallOfItsReturn(t *testing.T) {
+	boolean := []types.Type{types.Typ[types.Bool]}
+	jump := func(name string) *stmt {
+		return &stmt{kind: line, text: "return jump." + name + "(k)"}
+	}
+	for name, body := range map[string][]*stmt{
+		"one return":  {jump("move")},
+		"two returns": {{kind: branch, text: "k.on", body: []*stmt{jump("move")}}, {kind: line, text: "return true"}},
+	} {
+		moves := &fn{name: "move", indirect: true, effects: true, entry: true, results: boolean}
+		callee := &fn{name: "locate", method: true, effects: true, results: boolean, body: body}
+		caller := &fn{name: "tick", body: []*stmt{
+			{kind: line, text: "k.locate()"},
+			{kind: set, names: []string{"k.on"}, right: "true"},
+		}}
+		if got := inlinedText(caller, callee, moves); !strings.Contains(got, "jump.move(k)\n") || strings.Contains(got, "return") {
+			t.Errorf("%s, inlined:\n%s", name, got)
 		}
 	}
 }

@@ -75,8 +75,13 @@ func (f *frame) counts(st *ast.ForStmt) (id *ast.Ident, from, count int64) {
 	id, _ = init.Lhs[0].(*ast.Ident)
 	obj := f.info.Defs[id]
 	same := func(e ast.Expr) bool { x, ok := e.(*ast.Ident); return ok && f.info.Uses[x] == obj }
-	if obj == nil || !same(post.X) || !same(cond.X) || slices.Contains(f.assignedIn(st.Body), obj) {
+	if obj == nil || !same(post.X) || !same(cond.X) {
 		return nil, 0, 0
+	}
+	for _, v := range f.assignedIn(st.Body) {
+		if v == obj || f.mentions(cond.Y, v) {
+			return nil, 0, 0
+		}
 	}
 	from, ok = f.vars[obj].val.integer()
 	to, ok2 := f.eval(cond.Y).integer()
@@ -84,6 +89,16 @@ func (f *frame) counts(st *ast.ForStmt) (id *ast.Ident, from, count int64) {
 		return nil, 0, 0
 	}
 	return id, from, to - from
+}
+
+// mentions reports whether an expression reads a variable.
+func (p *program) mentions(e ast.Expr, v types.Object) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && p.info.Uses[id] == v
+		return !found
+	})
+	return found
 }
 
 // countedLoop follows a loop over the variable id, from a known number on. The generated variable counts from 0: the

@@ -33,11 +33,8 @@ func (in *inliner) inlined(g *fn, c *call, st *stmt, last bool) (out []*stmt, re
 		return append(out, body...), nil
 	case returns == 0:
 		return append(out, body...), nil
-	case returns == 1 && isReturn(end[0]):
-		if out = append(out, body[:len(body)-1]...); !discard {
-			results = returned(end[0])
-		}
-		return out, results
+	case returns == 1 && isReturn(end[0]) && !discard:
+		return append(out, body[:len(body)-1]...), returned(end[0])
 	}
 
 	if !discard {
@@ -50,7 +47,7 @@ func (in *inliner) inlined(g *fn, c *call, st *stmt, last bool) (out []*stmt, re
 			out = append(out, &stmt{kind: declare, names: []string{results[i]}, right: zeroOf(t).typed(), pure: true})
 		}
 	}
-	j := &jumps{results: results, values: zeroTexts(h)}
+	j := &jumps{inliner: in, results: results, values: zeroTexts(h)}
 	j.name = func() string { return g.unusedName(in.spec, strings.ToLower(h.name[:1])+h.name[1:]+"End") }
 	if body = j.replace(body, true); j.label != "" {
 		body = []*stmt{{kind: block, text: j.label, body: body}}
@@ -69,7 +66,8 @@ func zeroTexts(h *fn) (list []string) {
 // jumps replaces the returns of an inlined function by assignments to its results, which are 0 before, and jumps
 // to the end of its statements.
 type jumps struct {
-	results []string
+	*inliner
+	results []string // nil if they are not used
 	values  []string // zero values of the results
 	label   string   // "" if there is no jump
 	name    func() string
@@ -84,7 +82,11 @@ func (j *jumps) replace(list []*stmt, last bool) (out []*stmt) {
 			continue
 		}
 		for i, r := range returned(st) {
-			if i < len(j.results) && r != j.values[i] {
+			called, _, _ := strings.Cut(r, "(")
+			switch h := j.byCall[called]; {
+			case j.results == nil && h != nil && h.effects:
+				out = append(out, &stmt{kind: line, text: r})
+			case j.results != nil && r != j.values[i]:
 				out = append(out, &stmt{kind: set, names: []string{j.results[i]}, right: r, pure: true})
 			}
 		}
@@ -129,7 +131,7 @@ func (in *inliner) bound(g, h *fn, args []string) (declared, body []*stmt) {
 	for i, p := range h.params {
 		name, typ, _ := strings.Cut(p, " ")
 		switch arg := args[i]; {
-		case name == "_" || name == arg:
+		case name == "_":
 		case plainName(arg) && !assigned[name] || strings.HasPrefix(typ, "*"):
 			to[name] = arg
 		default:
