@@ -11,11 +11,6 @@ func (in *inliner) inlined(g *fn, c *call, st *stmt, last bool) (out []*stmt, re
 	h := c.fn
 	out, body := in.bound(g, h, c.args)
 	in.size[g] += in.size[h]
-	if in.calls[h]--; in.calls[h] > 0 {
-		for name := range calledIn(body) {
-			in.calls[in.byCall[name]]++
-		}
-	}
 	if len(body) > 4 {
 		out = append(out, &stmt{kind: comment, text: h.summary()})
 	}
